@@ -1,10 +1,10 @@
-/* Debye sums of many particles, once: on a CPU (src/gpu/debye_sum.c). After
- * page_tile.cl, whose chains it uses; units and results are those of
+/* Debye sums of many particles on a CPU (src/gpu/debye_sum.c). Compiled after
+ * page_tile.cl, whose chains it uses. Units and results are those of
  * debye_sum_simt.cl.
  *
- * Work size: (units, groups), work-groups of one. TILE is LANES: a vector holds
- * the rows of a unit, and four columns run at a time, since the chains of one
- * vector would wait for each other's multiply-adds. */
+ * Work size: (units, groups), work-groups of one. TILE equals LANES: a vector
+ * holds the rows of a unit. Four columns are processed at a time, because a
+ * single chain would stall on the latency of each multiply-add. */
 #ifndef WEIGHTED
 #define WEIGHTED 1 /* 1: particles have weights */
 #endif
@@ -13,8 +13,8 @@
 #define VSTORE JOIN(vstore, LANES)
 #define VLOAD JOIN(vload, LANES)
 
-/* Column v of the four. Named variables, not arrays: PoCL's compiler leaves an
- * array in memory, and the chains must be in registers. */
+/* Column v of the four. Separate variables instead of arrays: PoCL's compiler
+ * keeps arrays in memory, but the chains must be in registers. */
 #define START(v)                                                               \
     VREAL odd##v, odd_before##v, even##v, even_before##v, factor##v;           \
     const REAL4 other##v = particle[at + v];                                   \
@@ -27,11 +27,11 @@
             REAL lane[LANES]; /* past the end, or a particle with itself */    \
             for (int l = 0; l < LANES; l++)                                    \
                 lane[l] = j + v >= u.w || l == itself ? 0 : 1;                 \
-            VREAL keep = VLOAD(0, lane);                                       \
-            odd##v *= keep;                                                    \
-            odd_before##v *= keep;                                             \
-            even##v *= keep;                                                   \
-            even_before##v *= keep;                                            \
+            VREAL mask = VLOAD(0, lane);                                       \
+            odd##v *= mask;                                                    \
+            odd_before##v *= mask;                                             \
+            even##v *= mask;                                                   \
+            even_before##v *= mask;                                            \
         }                                                                      \
     }
 #define PAGE(k, s)                                                             \
@@ -45,7 +45,7 @@
     next##2 = factor2 * now##2 - next##2;                                      \
     next##3 = factor3 * now##3 - next##3
 
-/* out[k] = sum over the rows, and weighted. */
+/* Sums over the rows: out[k], and out_weighted[k] with the rows' weights. */
 static inline void sum_rows(const VREAL *restrict sum,
                             const REAL *restrict weight, int n_row,
                             __global REAL *restrict out,
@@ -87,7 +87,8 @@ void debye_sum(__global const int4 *restrict unit, int first_unit,
         sum_w[k] = 0;
     }
     for (int j = 0; j < u.w; j += 4) {
-        const int at = u.z + j; /* padded: there are always four */
+        const int at = u.z + j; /* the particles are padded, so four always
+                                   exist */
         START(0)
         START(1)
         START(2)

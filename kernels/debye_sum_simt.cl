@@ -1,23 +1,25 @@
-/* Debye sums of many particles, once: on a GPU (src/gpu/debye_sum.c). After
+/* Debye sums of many particles on a GPU (src/gpu/debye_sum.c). Compiled after
  * page_tile.cl, whose chains it uses.
  *
- * A unit of work is a block of rows against a run of columns, all rows of one
- * type and all columns of one type, so that form factors stay with the host:
+ * A unit of work is a block of rows against a run of columns. All its rows have
+ * one type, and all its columns have one type, so the form factors stay on the
+ * host:
  *
  *     sum over rows i, columns j != i of  1, w_j, w_i, w_i w_j  times s_k(r_ij)
  *
- * (the first alone where there are no weights).
- * out [unit][SUMS][groups][PAGES].
- * Work size: (units * TILE, groups), work-groups of (TILE, 1), a work-item a
- * row. Columns are read by all rows at once; the rows are added up in their
- * order. Compile-time constants are those of page_tile.cl and WEIGHTED. */
+ * (only the first sum if there are no weights). out
+ * [unit][SUMS][groups][PAGES].
+ *
+ * Work size: (units * TILE, groups), work-groups of (TILE, 1), one work-item
+ * for each row. All rows read the same column at a time. The rows are added in
+ * their order. Compile-time constants: those of page_tile.cl, and WEIGHTED. */
 #ifndef WEIGHTED
 #define WEIGHTED 1 /* 1: particles have weights */
 #endif
 #define SUMS (WEIGHTED ? 4 : 1)
 #define REAL4 JOIN(REAL, 4)
 
-/* out[k] = sum over the rows of rows[k], and weighted. */
+/* Sums over the rows: out[k], and out_weighted[k] with the rows' weights. */
 static inline void sum_rows(__local const REAL *shared,
                             __local const REAL *weight, int lane, int n_row,
                             __global REAL *restrict out,
@@ -47,8 +49,10 @@ void debye_sum(__global const int4 *restrict unit, int first_unit,
     __local REAL shared[TILE * (PAGES + 1)];
     const int lane = get_local_id(0), group = get_group_id(1);
     const int4 u = unit[first_unit + get_group_id(0)];
-    const int row = u.x + lane; /* rows u.x.., u.y of them; columns u.z.. */
-    const REAL4 me = particle[row]; /* padded: there are always TILE */
+    const int row = u.x + lane; /* the unit has u.y rows from u.x on, and u.w
+                                   columns from u.z on */
+    const REAL4 me = particle[row]; /* the particles are padded, so TILE always
+                                       exist */
     REAL sum[PAGES];
 #if WEIGHTED
     REAL sum_w[PAGES];
@@ -74,7 +78,8 @@ void debye_sum(__global const int4 *restrict unit, int first_unit,
             chain_start(dx * dx + dy * dy + dz * dz, dq,
                         first_page(shape, group), &odd, &odd_before, &even,
                         &even_before, &factor);
-            if (u.z + from + j == row) /* with itself: the host's term */
+            if (u.z + from + j == row) /* a particle with itself: the host adds
+                                          this term */
                 odd = odd_before = even = even_before = 0;
 #pragma unroll
             for (int k = 0; k < PAGES; k += 4) {

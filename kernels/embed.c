@@ -1,6 +1,7 @@
-/* embed OUT.c FILE...: writes texts as C byte arrays, at build time only. Those
- * of kernels stand in the table that src/gpu/opencl.h declares; with -t
- * before OUT.c each is an array of its own, NAME.js being tsr_NAME_js. */
+/* embed OUT.c FILE...: writes text files as C arrays, at build time only. The
+ * arrays of kernels are listed in the table tsr_kernel_sources
+ * (src/gpu/opencl.h). With -t before OUT.c each file becomes a separate array:
+ * NAME.js becomes tsr_NAME_js. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,67 +1,70 @@
-/* A model's density on the grid of a map, and the sums of their correlation
- * (src/maps/map_sum.c).
+/* A model's density on the grid of a map, and the sums of its correlation with
+ * the map (src/maps/map_sum.c).
  *
  * The density is a sum of Gaussians, S(x) = sum_i A_i exp(-d_i^2 / 2 s_i^2),
- * with d_i the distance from atom i, each cut off beyond `reach` along every
- * axis. A Gaussian is a product of its factors along x, y and z: a tile of
- * 8 x 8 x 8 voxels takes 24 exponentials of it, and then a multiply-add a
- * voxel.
+ * where d_i is the distance from atom i. Each Gaussian is cut off beyond
+ * `reach` along every axis. A Gaussian is a product of factors along x, y and
+ * z, so a tile of 8 x 8 x 8 voxels needs 24 exponentials for each atom, and one
+ * multiply-add for each voxel.
  *
- * Sums are integers, so that no order changes a bit: that of atoms, which lists
- * made with atomics do not keep, nor that of tiles and work-groups.
+ * Sums are integers, so their bits do not depend on the order of the atoms,
+ * which atomic operations do not preserve, nor on the order of tiles and
+ * work-groups.
  *   - A term is rounded to a unit of 2^-22 of the largest amplitude by adding
- *     1.5 * 2^23 in single precision: its last bits then are the integer. They
- *     are added up in 32 bits, and in 64 after every 64 atoms.
- *   - A tile adds its voxels in double precision, in their order, and rounds to
- *     64-bit integers, which are added to the system's.
- * Coordinates are integers, too, in 2^-19 voxels; so shifting all atoms by
- * whole voxels shifts the density to the bit.
+ *     1.5 * 2^23 in single precision: its last bits are then the integer. The
+ *     integers are summed in 32 bits, and after every 64 atoms in 64 bits.
+ *   - A tile adds its voxels in double precision, in their order. The sums are
+ *     rounded to 64-bit integers and added to those of the system.
+ * Coordinates are integers too, in units of 2^-19 voxels, so a shift of all
+ * atoms by whole voxels shifts the density exactly.
  *
- * A *system* is what one set of sums is wanted of: a model, a part of it, a
- * frame. Its cells are the tiles of the map in a box around its atoms. One call
- * serves many systems. Three short launches list the atoms that reach each tile
- * (map_count, map_place, map_scatter: one item a particle, a cell, a particle);
- * small systems take one launch instead (map_list: a work-group a system).
- * Tiles that no atom reaches are not listed, and cost nothing. Then one launch,
- * map_sum, makes the densities and all sums: any number of work-groups of 64,
- * which take tiles until none is left. */
+ * A system is a model, a part of it, or a frame, with sums of its own. Its
+ * cells are the tiles of the map in a box around its atoms. One call serves
+ * many systems. Three short launches list the atoms that reach each tile
+ * (map_count, map_place, map_scatter, with one work-item for each particle,
+ * cell and particle). Small systems need only one launch (map_list, a
+ * work-group for each system). Tiles that no atom reaches are not listed and
+ * cost nothing. One further launch, map_sum, computes densities and sums: any
+ * number of work-groups of 64, which take tiles until none is left. */
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #pragma OPENCL FP_CONTRACT OFF
 
 enum {
-    SIDE = 8,      /* voxels of a tile */
+    SIDE = 8,      /* voxels along a tile */
     FRACTION = 19, /* bits of a coordinate below the voxel */
-    LANES = 64,    /* work-items: rows of a tile, atoms at once */
+    LANES = 64,    /* work-items: rows of a tile, atoms processed together */
     LISTERS = 256, /* work-items that list the atoms of a small system */
-    SMALL = 4096,  /* cells of one at most, as the host's */
+    SMALL = 4096,  /* largest number of cells of a small system, as on the
+                      host */
     FACTORS = 24,  /* exponentials of a particle */
     SUMS = 18      /* three sets of voxels, six sums each */
 };
 
-/* 1.5 * 2^23, and its bits: a sum with a number below 2^22 has the rounded
- * number as the difference of the bits. */
+/* 1.5 * 2^23 and its bits. Adding it to a number below 2^22 rounds the number
+ * to an integer, the difference of the bits. */
 #define MAGIC 12582912.0f
 #define MAGIC_BITS 0x4b400000u
 
 /* ---- lists of atoms ----
  *
- * A particle is its coordinates and (type | system << 8). */
+ * A particle has three coordinates and a word type | system << 8. */
 
 typedef struct {
-    int box[8]; /* first tile along x, y, z; tiles along them; first cell, first
-                   particle */
+    int box[8]; /* first tile along x, y, z; number of tiles along each; first
+                   cell; first particle */
     int n_particle, n_cell;
-    double threshold; /* of S, in units */
-    double scale[4];  /* of E, E^2, S^2, E S in integers */
+    double threshold; /* threshold of S, in units of S */
+    double scale[4];  /* scales of E, E^2, S^2, E S as integers */
 } map_system;
 
-/* `call` is counters and then the systems, so that one copy from the host
- * brings both: [0] tiles to make, [1] tiles taken, [2] atoms listed. */
+/* `call` holds counters and then the systems, so that a single copy from the
+ * host transfers both. Counters: [0] tiles to compute, [1] tiles taken, [2]
+ * atoms listed. */
 #define SYSTEMS(call) ((__global const map_system *)(call) + 1)
 #define BOX(system) vload8(0, (system)->box)
 
-/* Tiles of the system's box that a particle reaches: from first to last. */
+/* The tiles of the system's box that a particle reaches, from first to last. */
 static inline void tiles_of(int4 p, int4 reach, int8 s, int3 *first, int3 *last)
 {
     const int3 up = (int3)((1 << FRACTION) - 1);
@@ -79,8 +82,8 @@ static inline int4 reach_of(int4 p, __global const int4 *restrict reach,
     return r.w != 0 ? max(r, mask_reach) : r;
 }
 
-/* The cells that particle i reaches: `code` for each, with its number `cell`
- * in its system. */
+/* Executes `code` for every cell that particle i reaches, with the cell's
+ * number in its system as `cell`. */
 #define FOR_EACH_CELL(i, box, code)                                         \
     do {                                                                    \
         int3 first_, last_;                                                 \
@@ -106,9 +109,9 @@ __kernel void map_count(__global const int4 *restrict particle, int n,
     FOR_EACH_CELL(i, s, atomic_inc(&count[s.s6 + cell]));
 }
 
-/* A place for the list of each cell that has one.
- * cursor   [cell] where its next atom goes
- * active   [tiles to make] system and cell */
+/* Reserves space for the list of every cell that has atoms.
+ * cursor   [cell] position for the next atom
+ * active   [tiles to compute] system and cell */
 __kernel void map_place(__global uint *restrict call, int n_system,
                         __global const uint *restrict count, int n_cell,
                         __global uint *restrict cursor,
@@ -142,15 +145,16 @@ __kernel void map_scatter(__global const int4 *restrict particle, int n,
     FOR_EACH_CELL(i, s, list[atomic_inc(&cursor[s.s6 + cell])] = (uint)i);
 }
 
-/* All of that for a small system, and its sums set to 0; a work-group each.
- * room  [SMALL] cursors of the cells */
+/* The three launches for a small system in one, one work-group for each system.
+ * Also sets its sums to 0.
+ * scratch  [SMALL] cursors of the cells */
 __kernel __attribute__((reqd_work_group_size(LISTERS, 1, 1)))
 void map_list(__global const int4 *restrict particle,
               __global uint *restrict call,
               __global const int4 *restrict reach, int4 mask_reach,
               __global uint *restrict count, __global uint *restrict cursor,
               __global uint *restrict list, __global uint2 *restrict active,
-              __global long *restrict out, __local uint *room)
+              __global long *restrict out, __local uint *scratch)
 {
     const int lane = get_local_id(0), at = get_group_id(0);
     __global const map_system *system = SYSTEMS(call) + at;
@@ -158,31 +162,31 @@ void map_list(__global const int4 *restrict particle,
     const int first = s.s7, end = first + system->n_particle;
     const int n_cell = system->n_cell;
     for (int c = lane; c < n_cell; c += LISTERS)
-        room[c] = 0;
+        scratch[c] = 0;
     if (lane < SUMS)
         out[at * SUMS + lane] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = first + lane; n_cell > 0 && i < end; i += LISTERS)
-        FOR_EACH_CELL(i, s, atomic_inc(&room[cell]));
+        FOR_EACH_CELL(i, s, atomic_inc(&scratch[cell]));
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int c = lane; c < n_cell; c += LISTERS) {
-        const uint n = room[c];
+        const uint n = scratch[c];
         if (n == 0)
             continue;
-        room[c] = atomic_add(&call[2], n);
+        scratch[c] = atomic_add(&call[2], n);
         count[s.s6 + c] = n;
-        cursor[s.s6 + c] = room[c] + n;
+        cursor[s.s6 + c] = scratch[c] + n;
         active[atomic_inc(&call[0])] = (uint2)(at, s.s6 + c);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = first + lane; n_cell > 0 && i < end; i += LISTERS)
-        FOR_EACH_CELL(i, s, list[atomic_inc(&room[cell])] = (uint)i);
+        FOR_EACH_CELL(i, s, list[atomic_inc(&scratch[cell])] = (uint)i);
 }
 
 /* ---- the density of a tile ---- */
 
-/* 2^x for -64 <= x <= 0 within 3e-7; made of single operations that IEEE 754
- * fixes to the bit, so that devices agree. */
+/* 2^x for -64 <= x <= 0, within 3e-7. Uses only operations that IEEE 754
+ * defines to the bit, so that devices agree. */
 static inline float8 power_of_two(float8 x)
 {
     const float8 whole = rint(x);
@@ -197,8 +201,8 @@ static inline float8 power_of_two(float8 x)
     return as_float8(as_int8(p) + (convert_int8(whole) << 23));
 }
 
-/* A particle's factors at the eight planes of voxels across one axis, the first
- * of them `from`; 0 beyond its reach. */
+/* The factors of a particle at the eight planes of voxels across one axis, the
+ * first of them `from`; 0 beyond its reach. */
 static inline float8 factors(int at, int from, float falls, int reach)
 {
     const int8 plane = (int8)(0, 1, 2, 3, 4, 5, 6, 7) + (int8)from;
@@ -208,9 +212,9 @@ static inline float8 factors(int at, int from, float falls, int reach)
     return select((float8)0.0f, value, d <= (int8)reach && d >= (int8)-reach);
 }
 
-/* Those across x, y and z, the amplitude within the last. */
-static inline void put_factors(int4 p, int3 corner, float4 blur, int4 reach,
-                               __local float *table)
+/* Stores the factors across x, y and z, the last one times the amplitude. */
+static inline void store_factors(int4 p, int3 corner, float4 blur, int4 reach,
+                                 __local float *table)
 {
     vstore8(factors(p.x, corner.x, blur.y, reach.x), 0, table);
     vstore8(factors(p.y, corner.y, blur.z, reach.y), 1, table);
@@ -218,8 +222,8 @@ static inline void put_factors(int4 p, int3 corner, float4 blur, int4 reach,
             table);
 }
 
-/* Of one row of voxels, those that n particles lie within the mask's radius of,
- * as bits. */
+/* Bits for the voxels of a row that lie within the mask's radius of any of n
+ * particles. */
 static inline uint mask_row(__local const int4 *group, int n, int3 corner,
                             int y, int z, __global const int4 *restrict reach,
                             float4 radius)
@@ -247,7 +251,7 @@ static inline uint mask_row(__local const int4 *group, int n, int3 corner,
     return mask;
 }
 
-/* One row of voxels: the terms of n particles, from their factors. */
+/* The sum of n particles' terms in one row of voxels, from their factors. */
 static inline long8 add_row(__local const float *table, int n, int y, int z)
 {
     uint8 sum = 0;
@@ -261,7 +265,7 @@ static inline long8 add_row(__local const float *table, int n, int y, int z)
 
 /* ---- the sums ---- */
 
-/* n, E, E^2, S, S^2, E S of one set of voxels. */
+/* Adds a voxel to n, E, E^2, S, S^2, E S of one set of voxels. */
 static inline void add_voxel(double *sum, double e, double s)
 {
     sum[0] += 1.0;
@@ -272,15 +276,16 @@ static inline void add_voxel(double *sum, double e, double s)
     sum[5] += e * s;
 }
 
-/* What one call computes with, beside its buffers.
+/* Densities and sums of all active tiles.
  * size       voxels of the map
- * wanted     bits: 1 the densities, 2 the tiles' sums, 4 the sums over other
- *            sets of voxels than the box
- * radius     a voxel's edges in Angstrom; .w the mask's radius^2, 0: no mask
+ * wanted     bits: 1 the densities, 2 the sums of each tile, 4 the sums over
+ *            the mask and over the voxels above the threshold, besides the box
+ * radius     edges of a voxel in Angstrom; .w: squared radius of the mask, or 0
+ *            for no mask
  * unit       of S
- * room       [SUMS * LANES], for factors first and then for sums; an argument,
- *            since PoCL 3.1 shares between threads what is declared here and
- *            used at a constant place in it */
+ * scratch    [SUMS * LANES] for factors first, then for sums; an argument,
+ *            because PoCL 3.1 shares local arrays between threads if they are
+ *            declared here and used at a constant index */
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
 void map_sum(__global uint *restrict call,
              __global const uint *restrict count,
@@ -293,9 +298,9 @@ void map_sum(__global uint *restrict call,
              float4 radius, double unit, __global const uint2 *restrict active,
              __global long *restrict out, __global double *restrict tile_out,
              __global float *restrict density, __local int4 *group,
-             __local double *room, __local uint *taken)
+             __local double *scratch, __local uint *taken)
 {
-    __local float *table = (__local float *)room;
+    __local float *table = (__local float *)scratch;
     const int lane = get_local_id(0), y = lane % SIDE, z = lane / SIDE;
     const uint n_active = call[0];
     const int n_sum = (wanted & 4) != 0 ? SUMS : SUMS / 3;
@@ -312,18 +317,18 @@ void map_sum(__global uint *restrict call,
         const int3 tile = (int3)(cell % s.s3 + s.s0, cell / s.s3 % s.s4 + s.s1,
                                  cell / (s.s3 * s.s4) + s.s2);
         const int3 corner = tile * SIDE;
-        const int n_near = count[job.y];
-        const uint first = cursor[job.y] - n_near;
+        const int n_atom = count[job.y];
+        const uint first = cursor[job.y] - n_atom;
         long8 total = 0;
         uint mask = 0;
 
-        for (int base = 0; base < n_near; base += LANES) {
-            const int n = min((int)LANES, n_near - base);
+        for (int base = 0; base < n_atom; base += LANES) {
+            const int n = min((int)LANES, n_atom - base);
             if (lane < n) {
                 const int4 p = particle[list[first + base + lane]];
                 group[lane] = p;
-                put_factors(p, corner, blur[p.w & 255], reach[p.w & 255],
-                            table + lane * FACTORS);
+                store_factors(p, corner, blur[p.w & 255], reach[p.w & 255],
+                              table + lane * FACTORS);
             }
             barrier(CLK_LOCAL_MEM_FENCE);
             total += add_row(table, n, y, z);
@@ -358,26 +363,26 @@ void map_sum(__global uint *restrict call,
                     add_voxel(sum + 12, e, d);
             }
         for (int k = 0; k < n_sum; k++)
-            room[k * LANES + lane] = sum[k];
+            scratch[k * LANES + lane] = sum[k];
         barrier(CLK_LOCAL_MEM_FENCE);
         if (lane < n_sum) {
             double whole = 0.0;
             for (int k = 0; k < LANES; k++)
-                whole += room[lane * LANES + k];
+                whole += scratch[lane * LANES + k];
             if ((wanted & 2) != 0) {
                 const int2 n = (size.xy + SIDE - 1) / SIDE;
-                const size_t place =
+                const size_t index =
                     ((size_t)tile.z * n.y + tile.y) * n.x + tile.x;
-                tile_out[place * SUMS + lane] = whole;
+                tile_out[index * SUMS + lane] = whole;
             }
             __global const double *f = system->scale;
             const int which = lane % 6;
-            const double by = which == 1   ? f[0]
-                              : which == 2 ? f[1]
-                              : which == 4 ? f[2]
-                              : which == 5 ? f[3]
-                                           : 1.0;
-            const long fixed = convert_long_rte(whole * by);
+            const double scale = which == 1   ? f[0]
+                                 : which == 2 ? f[1]
+                                 : which == 4 ? f[2]
+                                 : which == 5 ? f[3]
+                                              : 1.0;
+            const long fixed = convert_long_rte(whole * scale);
             if (fixed != 0)
                 atom_add(&out[job.x * SUMS + lane], fixed);
         }

@@ -1,44 +1,48 @@
-/* Page-tile Debye sums: what both variants share.
+/* Page-tile Debye sums: the part that both variants share.
  *
  *     I(q_k) = sum_i sum_j F_i F_j sin(q_k r_ij) / (q_k r_ij),   q_k = k dq
  *
- * Bodies form blocks of TILE; a tile is a pair of blocks; its value is the sum
- * over its pairs at each page (q). Antonov et al. 2013. Here the page q = 0 and
- * the self terms are absent: both are constants that the host adds.
+ * Bodies form blocks of TILE. A tile is a pair of blocks, and its value at each
+ * page (a page is one q) is the sum over its pairs of bodies. Antonov et al.
+ * 2013. The page q = 0 and the self terms are missing here: both are constants
+ * that the host adds.
  *
  * Recurrence. With s_k = sin(k theta) / r and theta = dq r,
  *
  *     s_{k+2} = 2 cos(2 theta) s_k - s_{k-2},
  *
- * one chain for odd k and one for even k: one multiply-add a page, as with a
- * single chain, but half the steps at twice the angle, so that the rounding of
- * the cosine, which grows as 1 / sin(angle) at each step, weighs a quarter. The
- * host has scaled F by (k dq)^(-1/2), so that F_i F_j s_k is the term itself;
- * at r = 0 the chains give s_k = k dq, that is sinc = 1.
+ * in one chain for odd k and one for even k. This costs one multiply-add a
+ * page, like a single chain, but takes half the steps at twice the angle. The
+ * rounding error of the cosine grows as 1 / sin(angle) at each step, so its
+ * effect falls to a quarter. The host has multiplied F by (k dq)^(-1/2), so F_i
+ * F_j s_k is the term itself. At r = 0 the chains give s_k = k dq, which
+ * corresponds to sinc = 1.
  *
- * Compile-time constants, from the host:
- *   TILE         bodies a side
- *   PAGES        pages a group, a multiple of 4; each group restarts the chains
- *   COMPS        components K; a tile has a value for each pair of them
- *   GROUPS       groups of pages; 0: as an argument tells; get_global_id(1) is
- *                the group
+ * Compile-time constants, set by the host:
+ *   TILE         bodies of a block
+ *   PAGES        pages of a group, a multiple of 4; each group restarts the
+ *                chains
+ *   COMPS        components K; a tile has a value for each pair of components
+ *   GROUPS       groups of pages; 0: an argument of the kernel. The group is
+ *                get_global_id(1)
  *   LANES        1 for SIMT, else the lanes of a vector
- *   PARTS        SIMT: tiles a work-group
- *   SHORT_RANGE  1 where dq r <= 0.86 pi is certain: no square root, no sine
- *   BLOCKS       blocks of a system; 0: as an argument tells
- *   SPLIT        work-groups a run
- *   ATOMIC_OUT   1: a run adds to its out row; 0: it stores there
+ *   PARTS        SIMT: tiles of a work-group
+ *   SHORT_RANGE  1 if dq r <= 0.86 pi always holds: no square root, no sine
+ *   BLOCKS       blocks of a system; 0: an argument of the kernel
+ *   SPLIT        work-groups of a run
+ *   ATOMIC_OUT   1: a run adds to its row of results; 0: it stores there
  *   USE_DOUBLE   1: double precision
  *
- * The grid's step comes as an argument; a GPU's compiler is told all else. A
- * CPU's takes seconds a program and gains nothing from knowing the blocks and
- * the groups, where there are several: there they are arguments, too, so that
- * fewer programs serve all data. (Pages as an argument cost it a tenth.) */
+ * The grid step is always an argument. On a GPU all other sizes are
+ * compile-time constants. On a CPU compiling takes seconds, and constant
+ * numbers of blocks and (if there are several) of groups save no run time.
+ * There they are arguments, so that fewer programs serve all data. (Pages as an
+ * argument would cost a tenth of the speed.) */
 #ifndef TILE
-#define TILE 32 /* bodies a side */
+#define TILE 32 /* bodies of a block */
 #endif
 #ifndef PAGES
-#define PAGES 52 /* pages a group */
+#define PAGES 52 /* pages of a group */
 #endif
 #ifndef COMPS
 #define COMPS 1 /* components */
@@ -50,19 +54,19 @@
 #define LANES 1 /* lanes of a vector */
 #endif
 #ifndef PARTS
-#define PARTS 1 /* tiles a work-group */
+#define PARTS 1 /* tiles of a work-group */
 #endif
 #ifndef SHORT_RANGE
-#define SHORT_RANGE 0 /* no bound on dq r */
+#define SHORT_RANGE 0 /* 1: dq r is bounded */
 #endif
 #ifndef BLOCKS
 #define BLOCKS 0 /* blocks of a system; 0: an argument */
 #endif
 #ifndef SPLIT
-#define SPLIT 1 /* work-groups a run */
+#define SPLIT 1 /* work-groups of a run */
 #endif
 #ifndef ATOMIC_OUT
-#define ATOMIC_OUT 0 /* a run stores its row */
+#define ATOMIC_OUT 0 /* 0: a run stores its row */
 #endif
 #ifndef USE_DOUBLE
 #define USE_DOUBLE 0 /* single precision */
@@ -94,15 +98,16 @@
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #endif
 
-/* What depends on the data. */
+/* Sizes that depend on the data. */
 typedef struct {
     REAL dq;           /* grid step, 1/Angstrom */
     uint blocks;       /* of a system */
-    uint words;        /* of a bit each for them */
+    uint words;        /* words of a mask with one bit for each block */
     uint groups;       /* of pages */
     uint stride;       /* pages of all groups */
-    uint row;          /* values of a tile: [PAIRS][stride] */
-    size_t components; /* SIMT: from one's form factors to the next's */
+    uint row;          /* values of a tile, [PAIRS][stride] */
+    size_t components; /* SIMT: distance between the form factors of two
+                          components */
 } data_shape;
 
 static inline data_shape data_shape_of(REAL dq, uint blocks, uint groups)
@@ -118,14 +123,16 @@ static inline data_shape data_shape_of(REAL dq, uint blocks, uint groups)
     return s;
 }
 
-/* The group's first page; where there is one group, the compiler sees it. */
+/* First page of the group; a constant for the compiler if there is one
+ * group. */
 static inline int first_page(data_shape shape, int group)
 {
     return shape.groups > 1 ? group * PAGES : 0;
 }
 
-/* A tile value as the fixed-point number that the profile sums. The scale is a
- * power of two and the sum of all tiles fits: adding is exact in any order. */
+/* A tile value as the fixed-point number that is summed. The scale is a power
+ * of two, and the sum of all tiles does not overflow, so the addition is exact
+ * in any order. */
 static inline long to_fixed(REAL value, REAL scale)
 {
     return (long)(value * scale);
@@ -137,12 +144,13 @@ static inline void sin_cos(VREAL x, VREAL *s, VREAL *c)
     *s = sincos(x, c);
 }
 #else
-/* For 0 <= x < 1e5. An error that all pairs share must stay below 1e-9: where
- * I(q) has a minimum, it is what 1e9 terms leave over. Hence the polynomials of
- * our own fit (least squares in x^2 on [0, 0.63], the coefficients rounded to
- * single one after the other; 2e-10), and hence `rest`: x less n pi/2 is y +
- * rest, since rounding it to y shifts all x between two powers of two by the
- * same amount; rest goes in before the last rounding, which would drop it. */
+/* Sine and cosine for 0 <= x < 1e5. An error common to all pairs must stay
+ * below 1e-9, because at a minimum of I(q) a sum of 1e9 terms cancels almost
+ * completely. Hence two measures. The polynomials are our own least-squares
+ * fits in x^2 on [0, 0.63], with coefficients rounded to single precision one
+ * after the other (error 2e-10). And x - n pi/2 is kept as y + rest, because
+ * rounding it to y would shift all x between two powers of two by the same
+ * amount; `rest` enters before the last rounding. */
 static inline void sin_cos(VREAL x, VREAL *s, VREAL *c)
 {
     VREAL n = rint(x * 0.636619772f);
@@ -165,15 +173,16 @@ static inline void sin_cos(VREAL x, VREAL *s, VREAL *c)
 }
 #endif
 
-/* Start of the chains at page first + 1, for pairs at the squared distance r2:
- * odd = s_{first+1}, even = s_{first+2}, the two before them, the factor. */
+/* Starts the chains at page first + 1 for pairs at squared distance r2: odd =
+ * s_{first+1}, even = s_{first+2}, the two preceding values, and the factor 2
+ * cos(2 theta). */
 static inline __attribute__((always_inline)) void chain_start(
     VREAL r2, REAL dq, int first, VREAL *odd, VREAL *odd_before, VREAL *even,
     VREAL *even_before, VREAL *factor)
 {
 #if SHORT_RANGE && !USE_DOUBLE
-    /* sin h / h and cos h of half the angle (our own fit as above, 4e-10), then
-     * of the whole. */
+    /* sin h / h and cos h for half the angle h (our own fits, error 4e-10),
+     * then for the full angle */
     VREAL t = r2 * (0.25f * dq * dq);
     VREAL half_sinc = ((((-2.821055567e-08f * t + 2.773359711e-06f) * t +
                          -1.984438713e-04f) * t + 8.333355188e-03f) * t +
@@ -211,36 +220,39 @@ static inline __attribute__((always_inline)) void chain_start(
     }
 }
 
-/* Work of a launch, in the exchange buffer (units of 16 bytes from its start).
- * A run is a piece of one proposal's work, two units:
- *   {first, count, out row, touched blocks | full blocks << 16}
- *   {system, blocks at (unit), staged positions at (unit), what}
- * What: RUN_TILES, RUN_DIFFERENCES, of a list of tiles each; RUN_COPY, which
- * puts the staged blocks first.. into their position slots.
+/* The work of a launch, in the exchange buffer, in units of 16 bytes from its
+ * start. A run is a part of the work for one proposal, and takes two units:
+ *   {first, count, row of results, touched blocks | full blocks << 16}
+ *   {system, unit of the block list, unit of the staged positions, kind}
+ * The kinds are RUN_TILES and RUN_DIFFERENCES, each for a part of a list of
+ * tiles, and RUN_COPY, which copies the staged blocks `first`.. to their
+ * position slots.
  *
- * "blocks at" are words, one a block: block | accepted slot << 16 | rigid group
- * << 17, the touched blocks first; of them first those with full sums, then
- * those with differences, where few bodies moved. For each touched block words
- * follow, the accepted slots of its tiles, a bit each; then for each touched
- * block MOVED_WORDS words, the bodies that moved, a bit each.
+ * The block list has one word for each block: block | accepted slot << 16 |
+ * rigid group << 17. Touched blocks come first: those with full sums, then
+ * those with differences (few moved bodies). For each touched block follow
+ * `words` words, the accepted slots of its tiles with one bit each, and then
+ * for each touched block MOVED_WORDS words with one bit for each body that
+ * moved.
  *
- * The lists of tiles are implicit, pairs (i, j >= i) in this order of blocks.
- * Full sums: first those with i full, then those of two blocks with
- * differences. Tiles within one rigid group are clean and passed over.
- * Differences: i a block with differences, j one that is not touched; the tile
- * changes by the new terms of the moved bodies less their old ones. */
+ * The lists of tiles are implicit: pairs (i, j >= i) in the order of the block
+ * list. Full sums: all pairs whose i has full sums, then the pairs of two
+ * blocks with differences. Tiles inside one rigid group are clean and skipped.
+ * Differences: i a block with differences, j an untouched block; the tile
+ * changes by the new terms of the moved bodies minus their old terms. */
 #define RUN_TILES 0
 #define RUN_COPY 1
 #define RUN_DIFFERENCES 2
 
 typedef struct {
     uint row, column;   /* blocks, row >= column */
-    size_t now, before; /* in the cache, without pages */
-    __global const REAL *bi, *bj; /* positions of the rows, of the columns */
+    size_t now, before; /* offsets of the new and the accepted value in the
+                           cache, without pages */
+    __global const REAL *bi, *bj; /* positions of row and column block */
 } tile_work;
 
 typedef struct {
-    uint block, other;  /* with moved bodies, and the one it meets */
+    uint block, other;  /* the block with moved bodies, and the other one */
     size_t now, before; /* as above */
     __global const REAL *at; /* positions of the other block */
 } difference_work;
@@ -261,10 +273,11 @@ static inline __global const REAL *block_positions(
     return accepted_positions(shape, position, b, entry);
 }
 
-/* Pair n of all pairs (i, j >= i) of `size`, row after row. */
+/* Pair n in the list of all pairs (i, j >= i) of `size` blocks, row after
+ * row. */
 static inline uint2 pair_of(uint n, uint size)
 {
-    /* from the end the pairs form a triangle */
+    /* counted from the end, the pairs form a triangle */
     const uint from_end = size * (size + 1u) / 2 - 1 - n;
     uint r = (uint)((sqrt(8.0f * (float)from_end + 1.0f) - 1.0f) * 0.5f);
     while (r * (r + 1) / 2 > from_end)
@@ -274,7 +287,8 @@ static inline uint2 pair_of(uint n, uint size)
     return (uint2)(size - 1 - r, size - 1 - (from_end - r * (r + 1) / 2));
 }
 
-/* Where the two slots of a tile are in the cache; i: its touched block. */
+/* Offsets of a tile's two slots in the cache. i: index of its touched block in
+ * the list. */
 static inline void tile_slots(data_shape shape, __global const uint *entries,
                               uint4 b, uint i, uint block_i, uint block_j,
                               size_t *now, size_t *before)
@@ -289,7 +303,8 @@ static inline void tile_slots(data_shape shape, __global const uint *entries,
     *before = (first + slot) * shape.row;
 }
 
-/* Tile n of the full sums of a run's proposal; 0: it is clean. */
+/* Finds tile n of the full sums of a run's proposal. Returns 0 if the tile is
+ * clean. */
 static inline int find_tile(data_shape shape, __global const long *exchange,
                             __global const REAL *position, uint4 a, uint4 b,
                             uint n, tile_work *work)
@@ -323,7 +338,7 @@ static inline int find_tile(data_shape shape, __global const long *exchange,
     return 1;
 }
 
-/* The tile of places i and j in a proposal's blocks. */
+/* Finds the tile of blocks i and j of a proposal's block list. */
 static inline void find_difference(data_shape shape,
                                    __global const long *exchange,
                                    __global const REAL *position, uint4 b,
@@ -338,7 +353,8 @@ static inline void find_difference(data_shape shape,
                &work->before);
 }
 
-/* The moved bodies of touched block i, and its positions, now and before. */
+/* The moved bodies of touched block i as bits, and its positions now and
+ * before. */
 static inline __global const uint *moved_bodies(
     data_shape shape, __global const long *exchange,
     __global const REAL *position, uint4 a, uint4 b, uint i,
@@ -352,7 +368,7 @@ static inline __global const uint *moved_bodies(
            i * MOVED_WORDS;
 }
 
-/* Where staged block i goes. */
+/* Destination of staged block i. */
 static inline __global REAL *copy_target(data_shape shape,
                                          __global const long *exchange,
                                          __global REAL *position, uint4 b,
@@ -364,7 +380,8 @@ static inline __global REAL *copy_target(data_shape shape,
            (slot * shape.blocks + (entry & 0xffff)) * BLOCK_REALS;
 }
 
-/* Does what the host can foretell, to see that both see the same memory. */
+/* Computes a known function of the host's data, to test that host and device
+ * see the same memory. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void exchange_probe(__global uint *exchange, uint from, uint to, uint seed)
 {

@@ -1,12 +1,13 @@
-/* Tiles on a CPU: one work-item a run, vectors over the bodies of one block.
+/* Tiles on a CPU: one work-item for each run, with vectors over the bodies of
+ * one block.
  *
- * Work size: (runs, groups), work-groups of one. Form factors are q-major:
+ * Work size: (runs, groups), work-groups of one. Form factors are stored as
  * [block][groups][COMPS][PAGES][TILE]. The bodies of the other block are rows,
- * one after the other; in a difference the moved ones, each at its new place
- * and then, with its form factors negative, at the old one. Four vectors of
- * pairs run at a time (the chains of one vector would wait for each other's
- * multiply-adds): four across a row, or fewer across two or four rows when a
- * row is short. */
+ * processed one after another. In a difference the rows are the moved bodies,
+ * each at its new position, and then with negative form factors at its old
+ * position. Four vectors of pairs are processed at a time, because a single
+ * chain would stall on the latency of each multiply-add: four vectors across
+ * one row, or fewer vectors across two or four rows if a row is short. */
 #if TILE >= 4 * LANES
 #define ACROSS 4 /* vectors across a row */
 #elif TILE >= 2 * LANES
@@ -14,20 +15,20 @@
 #else
 #define ACROSS 1
 #endif
-#define DOWN (4 / ACROSS) /* rows at a time */
+#define DOWN (4 / ACROSS) /* rows processed at a time */
 
 #define VLOAD JOIN(vload, LANES)
 
-/* The rows of a tile. Tiles that follow one another often share them. */
+/* The rows of a tile. Consecutive tiles often have the same rows. */
 typedef struct {
-    __global const REAL *of; /* positions that they were taken from */
+    __global const REAL *of; /* positions that the rows were loaded from */
     int n;                   /* a multiple of DOWN */
     REAL x[TILE], y[TILE], z[TILE];
     REAL f[COMPS][PAGES][TILE];
 } tile_rows;
 
-/* All bodies of a block; f: its form factors. */
-static inline void rows_fill(tile_rows *restrict rows,
+/* Loads all bodies of a block; f: its form factors. */
+static inline void load_rows(tile_rows *restrict rows,
                              __global const REAL *restrict xyz,
                              __global const REAL *restrict f)
 {
@@ -46,9 +47,10 @@ static inline void rows_fill(tile_rows *restrict rows,
                 rows->f[c][k][i] = f[(c * PAGES + k) * TILE + i];
 }
 
-static inline void row_put(tile_rows *restrict rows, int row,
-                           __global const REAL *restrict xyz,
-                           __global const REAL *restrict f, int body, REAL sign)
+static inline void load_row(tile_rows *restrict rows, int row,
+                            __global const REAL *restrict xyz,
+                            __global const REAL *restrict f, int body,
+                            REAL sign)
 {
     rows->x[row] = xyz[body];
     rows->y[row] = xyz[TILE + body];
@@ -58,8 +60,8 @@ static inline void row_put(tile_rows *restrict rows, int row,
             rows->f[c][k][row] = sign * f[(c * PAGES + k) * TILE + body];
 }
 
-/* The moved ones, each now and before. */
-static inline void rows_fill_moved(tile_rows *restrict rows,
+/* Loads the moved bodies, each at its new and its old position. */
+static inline void load_moved_rows(tile_rows *restrict rows,
                                    __global const uint *restrict moved,
                                    __global const REAL *restrict now,
                                    __global const REAL *restrict before,
@@ -68,17 +70,17 @@ static inline void rows_fill_moved(tile_rows *restrict rows,
     int n = 0;
     for (int i = 0; i < TILE; i++)
         if (moved[i / 32] >> i % 32 & 1) {
-            row_put(rows, n++, now, f, i, 1);
-            row_put(rows, n++, before, f, i, -1);
-            for (int r = n; r % DOWN != 0; r++) /* it counts for nothing */
-                row_put(rows, r, now, f, i, 0);
+            load_row(rows, n++, now, f, i, 1);
+            load_row(rows, n++, before, f, i, -1);
+            for (int r = n; r % DOWN != 0; r++) /* padding with form factor 0 */
+                load_row(rows, r, now, f, i, 0);
         }
     rows->n = (n + DOWN - 1) / DOWN * DOWN;
     rows->of = 0;
 }
 
-/* One page of four vectors: sum += F_i (F_j s). fi: this page's form factors of
- * the rows, fj: of the columns. */
+/* One page of four vectors: sum += F_i (F_j s). fi, fj: form factors of rows
+ * and columns at this page. */
 static inline VREAL one_page(VREAL sum, const REAL *restrict fi,
                       __global const REAL *restrict fj, VREAL s0, VREAL s1,
                       VREAL s2, VREAL s3)
@@ -102,8 +104,8 @@ static inline VREAL one_page(VREAL sum, const REAL *restrict fi,
 #endif
 }
 
-/* Page k of all pairs of components: sum [PAIRS][PAGES]. Inlined always: a call
- * would put the chains' twenty vectors into memory. */
+/* Page k of all pairs of components: sum [PAIRS][PAGES]. Always inlined,
+ * because a call would move the chains' twenty vectors to memory. */
 static inline __attribute__((always_inline)) void add_page(
     VREAL *restrict sum, const tile_rows *rows, int row,
     __global const REAL *restrict fj, int k, VREAL s0, VREAL s1, VREAL s2,
@@ -123,9 +125,9 @@ static inline __attribute__((always_inline)) void add_page(
         }
 }
 
-/* Vector v of the four: row + v / ACROSS, columns from column + v % ACROSS
- * vectors on. Named variables, not arrays: PoCL's compiler leaves an array in
- * memory, and the chains must be in registers. */
+/* Vector v of the four: row + v / ACROSS, and columns from column + v % ACROSS
+ * vectors on. Separate variables instead of arrays: PoCL's compiler keeps
+ * arrays in memory, but the chains must be in registers. */
 #define START(v)                                                               \
     VREAL odd##v, odd_before##v, even##v, even_before##v, factor##v;           \
     {                                                                          \
@@ -139,11 +141,11 @@ static inline __attribute__((always_inline)) void add_page(
             REAL lane[LANES]; /* a body with itself: the host's term */        \
             for (int l = 0; l < LANES; l++)                                    \
                 lane[l] = l == i - j ? 0 : 1;                                  \
-            VREAL keep = VLOAD(0, lane);                                       \
-            odd##v *= keep;                                                    \
-            odd_before##v *= keep;                                             \
-            even##v *= keep;                                                   \
-            even_before##v *= keep;                                            \
+            VREAL mask = VLOAD(0, lane);                                       \
+            odd##v *= mask;                                                    \
+            odd_before##v *= mask;                                             \
+            even##v *= mask;                                                   \
+            even_before##v *= mask;                                            \
         }                                                                      \
     }
 #define PAGE(k, s)                                                             \
@@ -154,7 +156,7 @@ static inline __attribute__((always_inline)) void add_page(
     next##2 = factor2 * now##2 - next##2;                                      \
     next##3 = factor3 * now##3 - next##3
 
-/* Adds rows row..row+DOWN-1 against columns column.. to the sums. */
+/* Adds rows row..row+DOWN-1 against the columns from `column` on. */
 static inline void four_vectors(VREAL *restrict sum, const tile_rows *rows,
                                 __global const REAL *restrict at,
                                 __global const REAL *restrict fj, int row,
@@ -177,9 +179,9 @@ static inline void four_vectors(VREAL *restrict sum, const tile_rows *rows,
     }
 }
 
-/* The sum over a vector's lanes, by halves: one after the other they would be a
- * chain of additions that each wait for the one before. */
-static inline REAL across(VREAL v)
+/* Sum over the lanes of a vector, by halves. Adding one lane after another
+ * would be a chain of dependent additions. */
+static inline REAL sum_lanes(VREAL v)
 {
 #if LANES == 16
     const JOIN(REAL, 8) v8 = v.lo + v.hi;
@@ -199,16 +201,17 @@ static inline REAL across(VREAL v)
     return v2.x + v2.y;
 }
 
-/* One pair's pages of a tile: into the cache; the change into the totals. */
-static inline void finish_pair(const VREAL *restrict sum,
-                               __global REAL *restrict now,
-                               __global const REAL *restrict old, REAL weight,
-                               REAL scale, int is_fresh, int is_difference,
-                               long *restrict total)
+/* Stores one pair of components of a tile in the cache, and adds the change to
+ * the totals. */
+static inline void store_pair(const VREAL *restrict sum,
+                              __global REAL *restrict now,
+                              __global const REAL *restrict old, REAL weight,
+                              REAL scale, int is_fresh, int is_difference,
+                              long *restrict total)
 {
     for (int k = 0; k < PAGES; k++) {
         const REAL before = is_fresh ? 0 : old[k];
-        REAL value = across(sum[k]);
+        REAL value = sum_lanes(sum[k]);
         value *= weight;
         if (is_difference)
             value += before;
@@ -217,7 +220,7 @@ static inline void finish_pair(const VREAL *restrict sum,
     }
 }
 
-/* A tile: rows against the bodies at `at`, whose form factors are fj. */
+/* Sums a tile: rows against the bodies at `at` with form factors fj. */
 static inline void sum_tile(data_shape shape, const tile_rows *rows,
                             __global const REAL *restrict at,
                             __global const REAL *restrict fj, int is_diagonal,
@@ -238,9 +241,9 @@ static inline void sum_tile(data_shape shape, const tile_rows *rows,
     for (int c = 0; c < COMPS; c++)
         for (int d = c; d < COMPS; d++, pair++) {
             const size_t row = pair * shape.stride + group * PAGES;
-            finish_pair(sum + pair * PAGES, now + row, before + row,
-                        c == d ? twice : twice / 2, scale, is_fresh,
-                        is_difference, total + pair * PAGES);
+            store_pair(sum + pair * PAGES, now + row, before + row,
+                       c == d ? twice : twice / 2, scale, is_fresh,
+                       is_difference, total + pair * PAGES);
         }
 }
 
@@ -266,7 +269,8 @@ void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
         }
         return;
     }
-    const size_t values = COMPS * PAGES * TILE; /* of a group's form factors */
+    const size_t values = COMPS * PAGES * TILE; /* size of a group's form
+                                                   factors */
     __global const REAL *f = form_factor + group * values;
     const size_t block = shape.groups * values;
     const uint touched = a.w & 0xffff, full = a.w >> 16;
@@ -280,7 +284,7 @@ void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
         tile_work w;
         if (!find_tile(shape, exchange, position, a, b, n, &w))
             continue;
-        rows_fill(&rows, w.bj, f + w.column * block);
+        load_rows(&rows, w.bj, f + w.column * block);
         sum_tile(shape, &rows, w.bi, f + w.row * block, w.row == w.column,
                  group, cache + w.now, cache + w.before,
                  scale, is_fresh, 0, total);
@@ -295,7 +299,7 @@ void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
             __global const uint *moved =
                 moved_bodies(shape, exchange, position, a, b, i, &now,
                              &before);
-            rows_fill_moved(&rows, moved, now, before, f + w.block * block);
+            load_moved_rows(&rows, moved, now, before, f + w.block * block);
             filled = i;
         }
         sum_tile(shape, &rows, w.at, f + w.other * block, 0, group,

@@ -1,57 +1,62 @@
-/* Tiles on a GPU: SPLIT work-groups a run, each with PARTS tiles side by side.
- *
- * Work size: (runs * SPLIT * TILE * PARTS, groups), work-groups of (TILE *
- * PARTS, 1); a part is TILE work-items, one a row. Form factors are body-major:
- * [COMPS][block][groups][TILE][PAGES].
- *
- * Full sums: a work-item keeps its row's sums for all pages of the group in
- * registers; the columns' form factors are in local memory, read by all rows at
- * once. The same memory then serves the sum over rows, in their order; there
- * each work-item takes a page, so that the rows' form factors are read side by
+/* Tiles on a GPU: SPLIT work-groups for each run, each with PARTS tiles side by
  * side.
  *
- * Differences: the work-group holds the moved bodies of a block, and each of
- * its parts goes through tiles of that block; the rows are the bodies of the
- * others. The sum over rows goes in two halves, for lack of local memory. */
+ * Work size: (runs * SPLIT * TILE * PARTS, groups), work-groups of (TILE *
+ * PARTS, 1). A part has TILE work-items, one for each row. Form factors are
+ * stored as [COMPS][block][groups][TILE][PAGES].
+ *
+ * Full sums: a work-item keeps the sums of its row for all pages of the group
+ * in registers. The form factors of the columns are in local memory, where all
+ * rows read the same one at a time. The same memory then serves the sum over
+ * rows in their order. For this sum each work-item takes one page, so that
+ * work-items read adjacent form factors.
+ *
+ * Differences: the work-group holds the moved bodies of a block as columns, and
+ * each part processes tiles of this block with other blocks, whose bodies are
+ * the rows. The sum over rows is done in two halves of the pages, because local
+ * memory is too small for all of them. */
 #define REAL4 JOIN(REAL, 4)
 #define ITEMS (TILE * PARTS)
-#if PARTS == 1 /* the compiler is to know */
+#if PARTS == 1 /* a constant for the compiler */
 #define LANE(item) (item)
 #define PART(item) 0
 #else
 #define LANE(item) ((item) % TILE)
 #define PART(item) ((item) / TILE)
 #endif
-#define OUT_STEPS ((PAGES + TILE - 1) / TILE) /* pages a work-item */
-#define HALF ((PAGES + 7) / 8 * 4)              /* pages, first half */
+#define OUT_STEPS ((PAGES + TILE - 1) / TILE) /* pages of a work-item */
+#define HALF ((PAGES + 7) / 8 * 4)              /* pages of the first half */
 #define HALF_STEPS ((HALF + TILE - 1) / TILE)
-/* Form factors, or sums of the rows. */
+/* Local memory for form factors, or for the sums of the rows. */
 #define TILE_REALS (COMPS * TILE * PAGES)
 #define FULL_REALS (PARTS * TILE_REALS)
 #define DIFFERENCE_REALS (COMPS * (TILE / 2 * PAGES + PARTS * TILE * HALF))
 #define SHARED_REALS                                                           \
     (FULL_REALS > DIFFERENCE_REALS ? FULL_REALS : DIFFERENCE_REALS)
 
-/* Sums over rows come many times with several components. */
+/* The sum over rows is repeated for every pair of components, so several
+ * components unroll it less. */
 #if COMPS == 1
 #define ROWS_UNROLLED TILE
 #else
 #define ROWS_UNROLLED 4
 #endif
 
-/* Local memory and barriers belong to one function; PoCL's compiler fails where
- * it has to decide by itself. */
+/* Local memory and barriers are in one inlined function: PoCL's compiler fails
+ * if it has to decide about inlining. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 typedef struct {
-    REAL4 column[PARTS][TILE]; /* x, y, z; differences: a body now, before; the
-                                  sign; one for all parts */
-    uint body[TILE / 2]; /* differences: which of its block */
+    REAL4 column[PARTS][TILE]; /* x, y, z; in differences a moved body now and
+                                  before, with the sign as fourth number, shared
+                                  by all parts */
+    uint body[TILE / 2]; /* differences: index of each moved body in its
+                            block */
     REAL4 shared[SHARED_REALS / 4];
 } tile_local;
 
-/* Page k of the pair (c, d): the rows' own form factors times their sums over
- * the columns, in the order of the rows. */
+/* Page k of the pair (c, d): sum over the rows, in their order, of form factor
+ * times the row's sum over the columns. */
 ALWAYS_INLINE REAL sum_rows(data_shape shape, __local const REAL *shared,
                             __global const REAL *restrict fi, int c, int d,
                             int k)
@@ -64,10 +69,11 @@ ALWAYS_INLINE REAL sum_rows(data_shape shape, __local const REAL *shared,
     return value;
 }
 
-/* The same for a part's own tile, whose sums at page k are at kh of a half. */
-ALWAYS_INLINE REAL half_rows(data_shape shape, __local const REAL *sums,
-                             __global const REAL *restrict fi, int c, int d,
-                             int part, int kh, int k)
+/* The same for the tile of one part, where page k has index kh in the current
+ * half. */
+ALWAYS_INLINE REAL sum_half_rows(data_shape shape, __local const REAL *sums,
+                                 __global const REAL *restrict fi, int c,
+                                 int d, int part, int kh, int k)
 {
     REAL value = 0;
 #pragma unroll ROWS_UNROLLED
@@ -77,7 +83,8 @@ ALWAYS_INLINE REAL half_rows(data_shape shape, __local const REAL *sums,
     return value;
 }
 
-/* Without atomics the parts of a work-group take turns. */
+/* Without atomics the parts of a work-group add their results one after
+ * another. */
 #if ATOMIC_OUT
 #define TURNS 1
 #define PUT_OUT(out, value, is_first) atom_add(out, value)
@@ -87,7 +94,7 @@ ALWAYS_INLINE REAL half_rows(data_shape shape, __local const REAL *sums,
     (*(out) = (is_first) ? (value) : *(out) + (value))
 #endif
 
-/* The full sums of a run. */
+/* Full sums of a run. */
 ALWAYS_INLINE void full_sums(data_shape shape, __local tile_local *at, uint4 a,
                              uint4 b, uint piece, int group, int item,
                              __global long *restrict exchange, REAL scale,
@@ -104,8 +111,8 @@ ALWAYS_INLINE void full_sums(data_shape shape, __local tile_local *at, uint4 a,
     for (int pair = 0; pair < PAIRS; pair++)
         for (int p = 0; p < OUT_STEPS; p++)
             total[pair][p] = 0;
-    /* With several work-groups a run a part has one tile at most; the compiler
-     * is told, since registers are short. */
+    /* With SPLIT > 1 a part has at most one tile. The condition tells this to
+     * the compiler, because registers are scarce. */
     for (uint from = a.x + piece * PARTS; from < a.x + a.y;
          from = SPLIT > 1 ? UINT_MAX : from + PARTS) {
         const uint n = from + part;
@@ -115,7 +122,7 @@ ALWAYS_INLINE void full_sums(data_shape shape, __local tile_local *at, uint4 a,
             find_tile(shape, exchange, position, a, b, n, &w);
 #if PARTS == 1
         if (!is_on)
-            continue; /* all of the work-group */
+            continue; /* for the whole work-group */
 #else
         if (!is_on) {
             w.row = w.column = 0;
@@ -156,7 +163,8 @@ ALWAYS_INLINE void full_sums(data_shape shape, __local tile_local *at, uint4 a,
             chain_start(dx * dx + dy * dy + dz * dz, shape.dq,
                         first_page(shape, group), &odd, &odd_before, &even,
                         &even_before, &factor);
-            if (is_diagonal && j == lane) /* with itself: the host's term */
+            if (is_diagonal && j == lane) /* a body with itself: the host adds
+                                             this term */
                 odd = odd_before = even = even_before = 0;
 #pragma unroll
             for (int k = 0; k < PAGES; k += 4) {
@@ -221,7 +229,8 @@ ALWAYS_INLINE void full_sums(data_shape shape, __local tile_local *at, uint4 a,
     }
 }
 
-/* The moved bodies of touched block i, with their form factors; how many. */
+/* Loads the moved bodies of touched block i and their form factors. Returns
+ * their number. */
 ALWAYS_INLINE int stage_moved(data_shape shape, __local tile_local *at, uint4 a,
                               uint4 b, uint i, int group, int item,
                               __global const long *exchange,
@@ -263,7 +272,7 @@ ALWAYS_INLINE int stage_moved(data_shape shape, __local tile_local *at, uint4 a,
     return n;
 }
 
-/* The differences of a run. */
+/* Differences of a run. */
 ALWAYS_INLINE void differences(data_shape shape, __local tile_local *at,
                                uint4 a, uint4 b, uint piece, int group,
                                int item,
@@ -362,10 +371,10 @@ ALWAYS_INLINE void differences(data_shape shape, __local tile_local *at,
                             continue;
                         const REAL before = cache[w.before + row];
                         REAL value =
-                            half_rows(shape, sums, fj, c, d, part, kh, k);
+                            sum_half_rows(shape, sums, fj, c, d, part, kh, k);
                         if (c != d)
-                            value +=
-                                half_rows(shape, sums, fj, d, c, part, kh, k);
+                            value += sum_half_rows(shape, sums, fj, d, c, part,
+                                                   kh, k);
                         value = before + (c == d ? 2 : 1) * value;
                         cache[w.now + row] = value;
                         total[pair][h * HALF_STEPS + p] +=
@@ -384,7 +393,8 @@ ALWAYS_INLINE void differences(data_shape shape, __local tile_local *at,
                         PUT_OUT(&out[pair * shape.stride + k],
                                 total[pair][h * HALF_STEPS + p], turn == 0);
                 }
-#if !ATOMIC_OUT /* one part, too: PoCL 3.1 loses half of `total` without */
+#if !ATOMIC_OUT /* also for one part: without this barrier PoCL 3.1 loses half
+                   of `total` */
         barrier(CLK_GLOBAL_MEM_FENCE);
 #endif
     }

@@ -3,21 +3,23 @@
  *     A_a(q n) = sum_i F_i^a(q) exp(i q n r_i),   I_ab = mean over n of
  *                                                 Re A_a A_b*
  *
- * Directions n come in blocks, each of one band of q (BAND of them, low up); a
- * work-item has LANES directions and a work-group the ITEMS of a block. Built
- * with ITEMS, LANES, BAND, COMPS; BANDS, how many bands there are; and WIDE and
- * TERMS of scattering/plane_wave.h.
+ * Directions n are grouped into blocks, each for one band of BAND values of q
+ * from `low` on. A work-item has LANES directions, and a work-group the ITEMS
+ * work-items of a block. Constants of the build: ITEMS, LANES, BAND, COMPS;
+ * BANDS, the number of bands; WIDE and TERMS, the width and polynomial terms of
+ * the kernel in scattering/plane_wave.h.
  *
- * An entry is a body at a place: x, y, z and, as bits, whether it is there (0)
- * or no longer (1), which components it has (PART_...), and its number. What
- * all entries of a part add to the amplitudes of a block goes into a row of
- * `sum`; waves_take adds the rows of a proposal to the amplitudes that were
- * accepted. So nothing depends on the order in which work-groups run. */
+ * An entry is a body at a position: x, y, z and a word of bits with the sign
+ * (0: added, 1: removed), the components that it has (PART_...), and its
+ * number. waves_add sums the entries of a part for a block of directions into
+ * one row of `sum`. waves_profile adds the rows of a proposal to the accepted
+ * amplitudes. So no result depends on the order in which work-groups run. */
 #define PART_BUT_LAST 1
 #define PART_LAST 2
 #define PAIRS (COMPS * (COMPS + 1) / 2)
 #define WIDTH (ITEMS * LANES)
-#define AMPLITUDES (2 * COMPS * BAND) /* of a direction, of a table's place */
+#define AMPLITUDES (2 * COMPS * BAND) /* of a direction, or of an entry of a
+                                         table */
 
 #if LANES == 1
 typedef float real;
@@ -37,8 +39,8 @@ typedef JOIN(int, LANES) whole;
 #define STORE(value, p, lane) JOIN(vstore, LANES)(value, lane, p)
 #endif
 
-/* A number of turns within -1/2 to 1/2 as cosine and sine: the series of half
- * the angle, to 6e-8, then that of the double. */
+/* Cosine and sine of an angle given in turns, -1/2 to 1/2 after rounding:
+ * Taylor series at half the angle (error 6e-8), then the double angle. */
 static inline void wave_of(real turns, real *cosine, real *sine)
 {
     real x = 3.14159265358979f * (turns - rint(turns)), y = x * x;
@@ -56,8 +58,8 @@ static inline void wave_of(real turns, real *cosine, real *sine)
     *cosine = 1.0f - 2.0f * s * s;
 }
 
-/* One body's waves times its form factors f [BAND][COMPS], of components from
- * to to - 1, which are constants where it is called. */
+/* Adds the waves of one body times its form factors f [BAND][COMPS], for
+ * components from..to-1, which are constants in every call. */
 #if ITEMS > 1
 #define FACTOR const float
 #else
@@ -104,8 +106,8 @@ static inline void add_body(real nx, real ny, real nz, float low, float4 at,
         add_waves(nx, ny, nz, low, at, f, 0, COMPS, sum);
 }
 #else
-/* All entries of one kind, so that their sums stay in registers. factor: of the
- * band, of body 0. */
+/* Adds all entries with one set of components, so that their sums stay in
+ * registers. factor: form factors of the band, from body 0 on. */
 static inline void add_kind(__global const uint4 *entry, uint n,
                             __global const float *factor, real nx, real ny,
                             real nz, float low, uint part, int from, int to,
@@ -133,29 +135,30 @@ static inline void add_kind(__global const uint4 *entry, uint n,
 }
 #endif
 
-/* The kernel at the WIDE points about a place on a circle, and the first of
- * them: scattering/plane_wave.h. */
-static inline whole weights(real at, __global const float *pieces,
-                            real *restrict out)
+/* The interpolation kernel at the WIDE points around a position on a circle.
+ * Returns the first of them (scattering/plane_wave.h). */
+static inline whole kernel_weights(real at, __global const float *pieces,
+                                   real *restrict out)
 {
     const whole first = TO_WHOLE(at);
     const real x = 2.0f * (at - TO_REAL(first)) - 1.0f;
 #pragma unroll
     for (int j = 0; j < WIDE; j++) {
-        real here = pieces[(TERMS - 1) * WIDE + j], before = 0.0f;
+        real current = pieces[(TERMS - 1) * WIDE + j], previous = 0.0f;
 #pragma unroll
         for (int i = TERMS - 2; i > 0; i--) {
-            const real next = pieces[i * WIDE + j] + 2.0f * x * here - before;
-            before = here;
-            here = next;
+            const real next =
+                pieces[i * WIDE + j] + 2.0f * x * current - previous;
+            previous = current;
+            current = next;
         }
-        out[j] = pieces[j] + x * here - before;
+        out[j] = pieces[j] + x * current - previous;
     }
     return first;
 }
 
-/* What the directions of a block read of a unit's table: where from, kernels,
- * and what is there. */
+/* Interpolation in a unit's table for the directions of a block: first entry,
+ * kernels along both angles, and the interpolated amplitudes. */
 typedef struct {
     int first[WIDTH];
     float row[WIDE][WIDTH], column[WIDE][WIDTH];
@@ -168,31 +171,33 @@ typedef struct {
 #define READS
 #endif
 
-/* The angles of the directions as the unit has them. */
-static inline void find_places(real nx, real ny, real nz, const float4 *pose,
-                               uint4 place, __global const float *pieces,
-                               size_t lane, READS unit_reads *reads)
+/* Finds the table entries and kernels for the directions in the frame of the
+ * unit. */
+static inline void find_entries(real nx, real ny, real nz, const float4 *pose,
+                                uint4 layout, __global const float *pieces,
+                                size_t lane, READS unit_reads *reads)
 {
-    const float turn = 6.283185307179586f, per = (float)place.y / turn;
+    const float turn = 6.283185307179586f, per = (float)layout.y / turn;
     const real mx = pose[0].x * nx + pose[1].x * ny + pose[2].x * nz,
                my = pose[0].y * nx + pose[1].y * ny + pose[2].y * nz,
                mz = pose[0].z * nx + pose[1].z * ny + pose[2].z * nz;
     const real theta = atan2(sqrt(mx * mx + my * my), mz);
     real phi = atan2(my, mx), row[WIDE], column[WIDE];
     phi = phi < 0.0f ? phi + turn : phi;
-    const whole r = weights(theta * per, pieces, row),
-                c = weights(phi * per, pieces, column);
-    STORE(r * (int)place.z + c + (int)place.x, reads->first, lane);
+    const whole r = kernel_weights(theta * per, pieces, row),
+                c = kernel_weights(phi * per, pieces, column);
+    STORE(r * (int)layout.z + c + (int)layout.x, reads->first, lane);
     for (int i = 0; i < WIDE; i++) {
         STORE(row[i], reads->row[i], lane);
         STORE(column[i], reads->column[i], lane);
     }
 }
 
-/* Sums of kernels times values; columns: of the table. On a GPU work-items side
- * by side have four numbers each of one direction, side by side in memory. */
+/* Sums of kernels times table entries; columns: of the table. On a GPU adjacent
+ * work-items compute four adjacent numbers of the same direction, so that
+ * memory accesses coalesce. */
 #if ITEMS > 1
-static inline void read_places(__global const float *table, uint columns,
+static inline void interpolate(__global const float *table, uint columns,
                                size_t lane, __local unit_reads *reads)
 {
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -215,8 +220,8 @@ static inline void read_places(__global const float *table, uint columns,
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 #else
-/* r [16] as the rows of a square: rows become columns, in four steps of
- * exchanging halves, quarters, ... */
+/* Transposes a 16 x 16 matrix r in four steps that exchange halves, quarters,
+ * ... */
 static inline void transpose(float16 *r)
 {
     const uint16 at = (uint16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
@@ -237,7 +242,7 @@ static inline void transpose(float16 *r)
     }
 }
 
-static inline void read_places(__global const float *table, uint columns,
+static inline void interpolate(__global const float *table, uint columns,
                                size_t lane, unit_reads *reads)
 {
     float16 own[COMPS][WIDTH];
@@ -265,16 +270,17 @@ static inline void read_places(__global const float *table, uint columns,
 }
 #endif
 
-/* A unit's amplitudes in its own directions, times the phase of where it is.
- * pose [4]: rows of the turn; the place and, as bits, number and sign. */
+/* Adds the amplitudes of a unit, interpolated in its own frame, times the phase
+ * of its position. pose [4]: rows of the rotation matrix; the position and, as
+ * bits, number and sign. */
 static inline void add_unit(real nx, real ny, real nz, float low,
-                            const float4 *pose, uint4 place,
+                            const float4 *pose, uint4 layout,
                             __global const float *table,
                             __global const float *pieces, size_t lane,
                             READS unit_reads *reads, real *sum)
 {
-    find_places(nx, ny, nz, pose, place, pieces, lane, reads);
-    read_places(table, place.z, lane, reads);
+    find_entries(nx, ny, nz, pose, layout, pieces, lane, reads);
+    interpolate(table, layout.z, lane, reads);
     const real step = nx * pose[3].x + ny * pose[3].y + nz * pose[3].z;
     const float sign = as_uint(pose[3].w) & 1 ? -1.0f : 1.0f;
     real c, s, c1, s1;
@@ -297,20 +303,21 @@ static inline void add_unit(real nx, real ny, real nz, float low,
     }
 }
 
-/* input: from parts_at on the parts [4]: first entry, how many, row of `sum`,
- * and 1 where entries are poses of units, with the number of the level << 1;
- * and entries. Groups: (blocks of the level that has most, parts).
- * level [2]: the first of its blocks, how many.
- * direction [block][4][WIDTH]: n in turns a step of q and Angstrom, and its
- * weight. band [block]. factor [body][BANDS][BAND][COMPS].
- * sum [row][block of the level][AMPLITUDES][WIDTH] out. */
+/* Sums the entries of every part for every block of directions. input: from
+ * parts_at on the parts [4] (first entry, number of entries, row of `sum`, and
+ * set of directions << 1 | 1 if the entries are poses of units); then the
+ * entries. Work-groups: (blocks of the largest set, parts). level [2]: first
+ * block and number of blocks of a set of directions. direction
+ * [block][4][WIDTH]: n in turns for each step of q and Angstrom, and its
+ * weight. band [block]. factor [body][BANDS][BAND][COMPS]. sum [row][block of
+ * the set][AMPLITUDES][WIDTH] out. */
 __kernel void waves_add(__global const uint4 *input, uint parts_at,
                         __global const float *direction,
                         __global const uint *band,
                         __global const uint2 *level,
                         __global const float *factor,
                         __global const float *table,
-                        __global const uint4 *places,
+                        __global const uint4 *layouts,
                         __global const float *pieces, __global float *sum)
 {
     const uint4 my = input[parts_at + get_group_id(1)];
@@ -339,7 +346,7 @@ __kernel void waves_add(__global const uint4 *input, uint parts_at,
                                 as_float4(input[i + 2]),
                                 as_float4(input[i + 3])};
         add_unit(nx, ny, nz, low, pose,
-                 places[(as_uint(pose[3].w) >> 1) * BANDS + band[block]],
+                 layouts[(as_uint(pose[3].w) >> 1) * BANDS + band[block]],
                  table, pieces, lane, &reads, total);
     }
 #if ITEMS > 1
@@ -382,12 +389,12 @@ __kernel void waves_add(__global const uint4 *input, uint parts_at,
         STORE(total[j], out + j * WIDTH, lane);
 }
 
-/* ask [4]: slot that was accepted, slot to write, first row of `sum`, rows; to
- * the accepted slot's number 2^28 times the level is added, and 2^31 where all
- * is summed. Groups: (blocks, proposals).
- * amplitude [slot][block][AMPLITUDES][WIDTH].
- * profile [proposal][block][PAIRS][BAND] out: the block's part. */
-__kernel void waves_take(__global const uint4 *ask,
+/* Updates the amplitudes of every proposal, and computes its profile. ask [4]:
+ * accepted slot (+ set of directions << 28, + 1 << 31 for a full sum), slot to
+ * write, first row of `sum`, number of rows. Work-groups: (blocks, proposals).
+ * amplitude [slot][block][AMPLITUDES][WIDTH]. profile
+ * [proposal][block][PAIRS][BAND] out: contribution of the block. */
+__kernel void waves_profile(__global const uint4 *ask,
                          __global const float *direction,
                          __global const uint2 *level,
                          __global const float *sum,
@@ -398,12 +405,12 @@ __kernel void waves_take(__global const uint4 *ask,
     const uint4 my = ask[get_group_id(1)];
     const uint2 of = level[(my.x >> 28) & 7u];
     const size_t row = blocks * AMPLITUDES * WIDTH,
-                 here = block * AMPLITUDES * WIDTH;
+                 current = block * AMPLITUDES * WIDTH;
     const int is_full = my.x >> 31;
     __global const float *from =
-        amplitude + (my.x & 0x0fffffffu) * row + here;
-    __global const float *add = sum + my.z * row + here;
-    __global float *to = amplitude + my.y * row + here;
+        amplitude + (my.x & 0x0fffffffu) * row + current;
+    __global const float *add = sum + my.z * row + current;
+    __global float *to = amplitude + my.y * row + current;
     if (my.w == 0 || block >= of.y)
         return;
     const real weight =

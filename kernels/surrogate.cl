@@ -1,50 +1,50 @@
-/* Walks of molecules by a surrogate (src/surrogate/surrogate.h): a work-group
- * makes all steps of one job, one after another.
+/* Walks by the surrogate (src/surrogate/surrogate.h): a work-group makes all
+ * steps of one job, one after another.
  *
- * A step turns one torsion, or two neighbours against each other, or both of a
- * residue to where its density draws them, or a linker as a whole
- * (surrogate_turns.cl), or moves c2. Points that turn are written
- * beside the present ones; then pairs of beads are counted by distance, and
- * curve and likelihood follow from the counts (surrogate_curve.cl). Only pairs
- * whose distance has changed are taken out and put in again, unless they are
- * most. Counts are integers, so that neither the order of work-items
- * nor which pairs were counted anew matters: the same job gives the same bits
- * in any launch. Of the three products of shapes the two smaller ones share an
- * integer, 16 bits each. A processor's one work-item sums curves instead, in
- * one order, and weighs the end from all pairs anew, without the rounding of
- * changes. All work-items draw the same random numbers, from a counter, and
- * come to the same decision.
+ * A step proposes one of the following: it turns one torsion; or two
+ * neighbouring torsions against each other; or draws both torsions of a residue
+ * from their density; or turns a linker as a whole (surrogate_turns.cl); or
+ * changes c2. The proposed points are written beside the present ones. Pairs of
+ * beads are then counted by distance, and curve and likelihood follow from the
+ * counts (surrogate_curve.cl). Only pairs whose distance changed are subtracted
+ * and added again, unless these are more than half of all. Counts are integers,
+ * so that the result depends neither on the order of work-items nor on which
+ * pairs were counted anew: a job gives the same bits in any launch. Of the
+ * three products of shapes the two smaller ones share an integer, 16 bits each.
+ * On a CPU a work-group is a single work-item, which sums curves in a fixed
+ * order instead of counting. After the last step it computes all pairs anew,
+ * which removes the rounding errors of the changes. All work-items draw the
+ * same random numbers, from a counter, and so come to the same decision.
  *
  * Sizes and offsets are constants of the build: LANES, N_..., AT_... */
 
-/* A result: log g at the start and at the end, c2; bare profiles of the start
- * and of the end; turns; of every linker what its factor may learn from. */
+/* A result: log g at the start and at the end; c2; profiles of start and end
+ * without numerator and denominator; turns; data for each linker's factor. */
 #define AT_CURVES 3
 #define AT_TURNS (AT_CURVES + 2 * N_Q)
 #define AT_LEARN (AT_TURNS + N_TORSION)
 #define RESULT_SIZE (AT_LEARN + N_LINKER * N_FACTOR)
 #define N_COUNT (N_TORSION + 1 + 2 * N_LINKER)
-#define MOST_SLOT (MOST_TURN / 2 + 2) /* that a step moves */
+#define MAX_SLOTS (MAX_TURNS / 2 + 2) /* most slots that a step changes */
 #define SLICES (LANES / N_Q > 0 ? LANES / N_Q : 1)
-#define NEAR_LANES (LANES < 8 ? LANES : 8)
+#define PAIR_LANES (LANES < 8 ? LANES : 8)
 
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void
-surrogate_walk(__global const int4 *bead, __global const int2 *reach,
+surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
                __global const float *radius, __global const int *part,
-               __global const float *share, __global const int4 *body,
+               __global const float *part_weight, __global const int4 *body,
                __global const float *contact, __global const ushort2 *pair,
                __global const int4 *torsion, __global const int4 *turn,
-               __global const int2 *edge, __global const int *linker,
+               __global const int2 *point_bounds, __global const int *linker,
                __global const int *density, __global const float *term,
                __global const int *n_term, __global const uint *cell,
-               __global const float *sinc, float cutoff,
-               float inverse_softness, float limit, float dq,
-               float knots_per_ang, __global const float *jobs,
-               __global const uint2 *keys, __global float4 *points,
-               __global float4 *next_points, __global float *results,
-               __global int2 *counts)
+               __global const float *sinc, float cutoff, float inverse_softness,
+               float limit, float dq, float knots_per_ang,
+               __global const float *jobs, __global const uint2 *keys,
+               __global float4 *points, __global float4 *next_points,
+               __global float *results, __global int2 *counts)
 {
-    /* Centres have their beads' radius as w. */
+    /* The radius of a bead is the w component of its centre. */
     __local float4 centre[N_BEAD], next_centre[N_BEAD], amount[N_BEAD];
 #if LANES == 1
     __local vector_workspace vectors;
@@ -55,17 +55,17 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
     __local SUM sums[2][N_SUM];
     __local float profile[N_Q], row[N_CURVE * N_ROW];
     __local float angle[N_SLOT][2], slot_log[N_SLOT];
-    __local float next_angle[MOST_SLOT][2], next_log[MOST_SLOT];
-    __local float part_of[MOST_SLOT * PARTS];
-    __local uint near[2 * MOST_NEAR];
-    __local int n_near, all_near, energy, forbidden;
+    __local float next_angle[MAX_SLOTS][2], next_log[MAX_SLOTS];
+    __local float component[MAX_SLOTS * PARTS];
+    __local uint neighbour[2 * MAX_NEIGHBOURS];
+    __local int n_listed_pair, n_neighbour_change, energy, forbidden;
     __local short unit_of[N_BEAD];
-    /* Beads that stay from the front, those that move as one from the back;
-     * the rest. */
-    __local ushort order[N_BEAD], odd[N_BEAD];
-    __local uchar how[N_BEAD]; /* STAYS, AS_ONE or ODD */
-    __local int n_still, n_far, n_odd;
-    __local linker_room room;
+    /* Fixed beads from the front, far beads (which move as one) from the back;
+     * the loose beads. */
+    __local ushort order[N_BEAD], loose[N_BEAD];
+    __local uchar role[N_BEAD]; /* FIXED, FAR or LOOSE */
+    __local int n_fixed, n_far, n_loose;
+    __local linker_workspace work;
     __local float log_lik_of_all;
 
     const int lid = (int)get_local_id(0), group = (int)get_group_id(0);
@@ -79,8 +79,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
     const int last = n_step + (LANES == 1);
     const float beta = job[0];
     float c2 = job[1], log_lik = 0.0f;
-    int at = 0, energy_now = 0, near_now = 0;
-    int is_still = 0; /* g is 0 at the start */
+    int at = 0, energy_now = 0, n_neighbour_now = 0;
+    int start_forbidden = 0; /* 1: g is 0 at the start */
 
     for (int p = lid; p < N_POINT; p += LANES)
         next[p] = now[p];
@@ -98,47 +98,47 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
         __global const float *own = term + density[s] * PARTS * 12;
         float sum = 0.0f;
         for (int k = 0; k < n_term[density[s]]; k++)
-            sum += part_at(own + 12 * k, wave(phi), wave(psi));
+            sum += component_at(own + 12 * k, wave(phi), wave(psi));
         angle[s][0] = phi, angle[s][1] = psi;
         slot_log[s] = log(sum);
     }
 #if LANES == 1
     (void)pair, (void)knots_per_ang, (void)sinc;
-    open_vectors(&vectors, unit_of);
+    init_vectors(&vectors, unit_of);
 #else
     (void)dq;
-    const float unit_0 = job[AT_UNIT], unit_1 = job[AT_UNIT + 1];
-    const float unit_2 = job[AT_UNIT + 2];
+    const float unit_0 = job[AT_COUNT_UNIT], unit_1 = job[AT_COUNT_UNIT + 1];
+    const float unit_2 = job[AT_COUNT_UNIT + 2];
     if (lid == 0)
         last_knot = 0;
 #endif
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 
-    /* Step 0 proposes nothing: it weighs the start. So does one after the last
-     * of a processor. */
+    /* Step 0 proposes nothing and evaluates the start. On a CPU so does the
+     * step after the last one. */
     for (int i = 0; i <= last; i++) {
-        const int is_weighed = i == 0 || i > n_step;
+        const int is_evaluation = i == 0 || i > n_step;
         const uint4 r = draw(key, (uint)i, 0), s = draw(key, (uint)i, 1);
         const float kind = unit(r.x);
-        const int is_c2 = HAS_C2 && !is_weighed && kind < 0.1f;
+        const int is_c2 = HAS_C2 && !is_evaluation && kind < 0.1f;
         const int is_linker =
-            N_LINKER > 0 && !is_weighed && kind >= 0.1f && kind < 0.3f;
-        const int is_turn = !is_weighed && is_c2 + is_linker == 0;
+            N_LINKER > 0 && !is_evaluation && kind >= 0.1f && kind < 0.3f;
+        const int is_turn = !is_evaluation && is_c2 + is_linker == 0;
         const float2 z = normals(r.z, r.w);
-        const float wide = exp2(4.0f * unit(s.x) - 2.0f);
+        const float scale = exp2(4.0f * unit(s.x) - 2.0f);
         float c2_next = c2, change = 0.0f, log_lik_next = 0.0f;
         float turned[2] = {0.0f, 0.0f};
         int which[2] = {-1, -1}, counted = -1, is_closed = 1, learns = 0;
-        /* Points that move; of these those that move as one. */
+        /* Ranges of points: all that move; those that move as one. */
         int first = 0, end = 0, far_first = 0, far_end = 0;
         int slot_first = 0, n_slot = 0;
         motion one, both;
-        /* Of a linker. */
+        /* for a linker */
         int l = 0, n_turn = 0;
 
-        /* What is proposed. */
+        /* ---- proposal ---- */
         if (is_c2) {
-            c2_next = c2 + wide * job[AT_WIDTH + N_TORSION] * z.x;
+            c2_next = c2 + scale * job[AT_WIDTH + N_TORSION] * z.x;
             const float new_z = (c2_next - job[2]) / job[3];
             const float old_z = (c2 - job[2]) / job[3];
             change = 0.5f * (old_z * old_z - new_z * new_z);
@@ -147,41 +147,47 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
         if (is_turn) {
             const int t = min((int)(unit(r.y) * N_TORSION), N_TORSION - 1);
             const float hot = 1.0f - beta;
-            const int is_any = unit(s.y) < FEWEST_ANY + MORE_ANY * hot * hot;
-            int outer = t, inner = is_any ? beside_it(turn, torsion, t)
+            const int is_drawn = unit(s.y) < MIN_DRAWN + MORE_DRAWN * hot * hot;
+            int outer = t, inner = is_drawn ? other_torsion(turn, torsion, t)
                                    : unit(s.z) < 0.5f ? turn[t].z
                                                       : -1;
-            if (is_any && inner >= 0 && holds(torsion[inner], torsion[t]))
+            if (is_drawn && inner >= 0 && contains(torsion[inner], torsion[t]))
                 outer = inner, inner = t;
-            const int4 how = turn[outer], where = torsion[outer];
-            const float2 had = (float2)(angle[how.x][0], angle[how.x][1]);
-            const float width = wide * job[AT_WIDTH + t];
-            float2 gets = had;
+            const int4 info = turn[outer], where = torsion[outer];
+            const float2 old_angle =
+                (float2)(angle[info.x][0], angle[info.x][1]);
+            const float width = scale * job[AT_WIDTH + t];
+            float2 new_angle = old_angle;
             first = far_first = where.z, end = far_end = where.w;
             which[0] = outer, which[1] = inner;
-            slot_first = how.x, n_slot = 1;
-            turned[0] = is_any ? PI * (2.0f * unit(s.z) - 1.0f) : width * z.x;
+            slot_first = info.x, n_slot = 1;
+            turned[0] = is_drawn ? PI * (2.0f * unit(s.z) - 1.0f) : width * z.x;
             turned[1] = 0.3f * width * z.y - turned[0];
-            counted = is_any || inner >= 0 ? -1 : t;
-            if (is_any && inner >= 0) {
-                __global const uint *own = cell + density[how.x] * N_CELL;
-                gets = drawn(own, r.z, unit(r.w), unit(s.z));
-                change = log_chance(own, had) - log_chance(own, gets);
-                turned[0] = how.y == 0 ? gets.x - had.x : gets.y - had.y;
-                turned[1] = how.y == 0 ? gets.y - had.y : gets.x - had.x;
+            counted = is_drawn || inner >= 0 ? -1 : t;
+            if (is_drawn && inner >= 0) {
+                __global const uint *own = cell + density[info.x] * N_CELL;
+                new_angle = draw_from_cell(own, r.z, unit(r.w), unit(s.z));
+                change =
+                    log_proposal(own, old_angle) - log_proposal(own, new_angle);
+                turned[0] = info.y == 0 ? new_angle.x - old_angle.x
+                                        : new_angle.y - old_angle.y;
+                turned[1] = info.y == 0 ? new_angle.y - old_angle.y
+                                        : new_angle.x - old_angle.x;
             } else {
-                gets += (float2)(how.y == 0 ? turned[0] : 0.0f,
-                                 how.y == 0 ? 0.0f : turned[0]);
+                new_angle += (float2)(info.y == 0 ? turned[0] : 0.0f,
+                                      info.y == 0 ? 0.0f : turned[0]);
             }
-            one = about(now[where.x], now[where.y], (float)how.w * turned[0]);
+            one = rotation_about(now[where.x], now[where.y],
+                                 (float)info.w * turned[0]);
             if (inner >= 0) {
                 const int4 then = turn[inner], axis = torsion[inner];
                 far_first = axis.z, far_end = axis.w;
-                both = about(moved(&one, now[axis.x]), moved(&one, now[axis.y]),
-                             (float)then.w * turned[1]);
-                if (!is_any) { /* another residue's, beside it */
+                both = rotation_about(apply(&one, now[axis.x]),
+                                      apply(&one, now[axis.y]),
+                                      (float)then.w * turned[1]);
+                if (!is_drawn) { /* torsion of the adjacent residue */
                     n_slot = 2;
-                    slot_first = min(how.x, then.x);
+                    slot_first = min(info.x, then.x);
                     const int k = then.x - slot_first;
                     if (lid == 0) {
                         const float by = turned[1];
@@ -193,13 +199,13 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                 }
             }
             if (lid == 0) {
-                next_angle[how.x - slot_first][0] = wrapped(gets.x);
-                next_angle[how.x - slot_first][1] = wrapped(gets.y);
+                next_angle[info.x - slot_first][0] = wrapped(new_angle.x);
+                next_angle[info.x - slot_first][1] = wrapped(new_angle.y);
             }
             for (int p = first + lid; p < end; p += LANES) {
-                float4 x = moved(&one, now[p]);
+                float4 x = apply(&one, now[p]);
                 if (which[1] >= 0 && p >= far_first && p < far_end)
-                    x = moved(&both, x);
+                    x = apply(&both, x);
                 next[p] = x;
             }
         }
@@ -210,8 +216,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             const int n_all = own[1];
             const float by = exp2(2.0f * unit(s.x) - 1.0f);
             const float width = by * job[AT_WIDTH + N_TORSION + 1 + l];
-            n_turn = min(n_all, MOST_TURN);
-            /* Outwards from the part that stays. */
+            n_turn = min(n_all, MAX_TURNS);
+            /* Torsions are numbered outwards from the part that stays. */
             const int skip =
                 min((int)(unit(s.y) * (n_all - n_turn + 1)), n_all - n_turn);
             const int torsion_by = own[2];
@@ -219,13 +225,13 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                 own[0] + (torsion_by > 0 ? skip : n_all - 1 - skip);
             const int outer = torsion_first + (n_turn - 1) * torsion_by;
             const int is_after = torsion_by > 0;
-            const int is_free = n_turn < LEAST_CLOSED;
+            const int is_free = n_turn < MIN_CLOSED;
             learns = is_free || unit(s.z) < 0.6f;
             counted = N_TORSION + 1 + 2 * l + learns;
-            first = is_after ? edge[torsion_first].y : own[3];
-            end = is_after ? own[3] : edge[torsion_first].x;
-            far_first = is_after ? edge[outer].y : own[3];
-            far_end = is_after ? own[3] : edge[outer].x;
+            first = is_after ? point_bounds[torsion_first].y : own[3];
+            end = is_after ? own[3] : point_bounds[torsion_first].x;
+            far_first = is_after ? point_bounds[outer].y : own[3];
+            far_end = is_after ? own[3] : point_bounds[outer].x;
             if (!learns && is_after)
                 end = far_first;
             if (!learns && !is_after)
@@ -240,7 +246,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             }
             for (int k = lid; k < 8; k += LANES) {
                 const uint4 own_draw = draw(key, (uint)i, 8 + (uint)k);
-                room.unit_step[k] =
+                work.unit_step[k] =
                     learns ? by * normals(own_draw.x, own_draw.y).x : 0.0f;
             }
             barrier(CLK_LOCAL_MEM_FENCE);
@@ -251,49 +257,52 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                 const float4 o = now[where.x];
                 float4 u = now[where.y] - o;
                 u.w = 0.0f;
-                room.axis[0][k][0] =
+                work.axis[0][k][0] =
                     u * ((is_after ? 1.0f : -1.0f) * rsqrt(dot(u, u)));
-                room.axis[0][k][1] = o;
-                room.torsion[k] = t;
-                room.edge[k] = is_after ? edge[t].y : edge[t].x;
-                room.loose[0][k] = width * normals(own_draw.x, own_draw.y).x;
+                work.axis[0][k][1] = o;
+                work.torsion[k] = t;
+                work.bounds[k] =
+                    is_after ? point_bounds[t].y : point_bounds[t].x;
+                work.null_turn[0][k] =
+                    width * normals(own_draw.x, own_draw.y).x;
                 if (is_free)
-                    room.angle[0][k] = of_units(factor, k, room.unit_step);
+                    work.angle[0][k] = row_times(factor, k, work.unit_step);
             }
             barrier(CLK_LOCAL_MEM_FENCE);
-            const float4 far = now[own[4]], near_one = now[own[5]];
+            const float4 far = now[own[4]], near_middle = now[own[5]];
             const float4 beside = now[own[6]];
             float4 omega = (float4)(0.0f), v = (float4)(0.0f);
             if (!is_free) {
-                const motion axes = between(near_one, beside, far);
-                __local const float *u = room.unit_step;
-                omega = axes.x * of_units(factor, 0, u) +
-                        axes.y * of_units(factor, 1, u) +
-                        axes.z * of_units(factor, 2, u);
-                v = axes.x * of_units(factor, 3, u) +
-                    axes.y * of_units(factor, 4, u) +
-                    axes.z * of_units(factor, 5, u);
-                const motion there = between(near_one, beside, far + LEVER * v);
+                const motion axes = between(near_middle, beside, far);
+                __local const float *u = work.unit_step;
+                omega = axes.x * row_times(factor, 0, u) +
+                        axes.y * row_times(factor, 1, u) +
+                        axes.z * row_times(factor, 2, u);
+                v = axes.x * row_times(factor, 3, u) +
+                    axes.y * row_times(factor, 4, u) +
+                    axes.z * row_times(factor, 5, u);
+                const motion there =
+                    between(near_middle, beside, far + LEVER * v);
                 if (learns)
                     change = 0.5f / (by * by) *
-                             (in_units(&axes, factor, omega, v) -
-                              in_units(&there, factor, -omega, -v));
-                start_columns(&room, n_turn, far, lid);
+                             (squared_norm(&axes, factor, omega, v) -
+                              squared_norm(&there, factor, -omega, -v));
+                start_columns(&work, n_turn, far, lid);
             }
-            is_closed = turn_linker(&room, n_turn, is_free, is_after, width,
+            is_closed = turn_linker(&work, n_turn, is_free, is_after, width,
                                     omega, far, far + LEVER * v, first, end,
                                     now, next, &change, lid);
             for (int k = lid; k < n_turn; k += LANES) {
-                const int4 how = turn[room.torsion[k]];
-                next_angle[how.x - slot_first][how.y] =
-                    wrapped(angle[how.x][how.y] + room.angle[0][k]);
+                const int4 info = turn[work.torsion[k]];
+                next_angle[info.x - slot_first][info.y] =
+                    wrapped(angle[info.x][info.y] + work.angle[0][k]);
             }
         }
         for (int p = first + lid; !is_closed && p < end; p += LANES)
             next[p] = now[p];
         if (lid == 0)
-            n_near = 0, all_near = 0, energy = 0, forbidden = 0, n_still = 0,
-            n_far = 0, n_odd = 0;
+            n_listed_pair = 0, n_neighbour_change = 0, energy = 0,
+            forbidden = 0, n_fixed = 0, n_far = 0, n_loose = 0;
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 
         float2 phi = (float2)(0.0f), psi = phi;
@@ -302,55 +311,57 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             const int of = density[slot_first + own];
             if (LANES > 1 || m == 0)
                 phi = wave(next_angle[own][0]), psi = wave(next_angle[own][1]);
-            part_of[k] = m < n_term[of] ? part_at(term + (of * PARTS + m) * 12,
-                                                  phi, psi)
-                                        : 0.0f;
+            component[k] =
+                m < n_term[of]
+                    ? component_at(term + (of * PARTS + m) * 12, phi, psi)
+                    : 0.0f;
         }
         for (int b = lid; b < N_BEAD; b += LANES) {
-            const int2 span = reach[b];
+            const int2 span = point_range[b];
             const int is_far = span.x >= far_first && span.y <= far_end;
-            const int stays =
-                !is_weighed &&
-                (span.y <= first || span.x >= end || first >= end);
-            how[b] = (uchar)(stays ? STAYS : is_far ? AS_ONE : ODD);
+            const int stays = !is_evaluation && (span.y <= first ||
+                                                 span.x >= end || first >= end);
+            role[b] = (uchar)(stays ? FIXED : is_far ? FAR : LOOSE);
             if (stays)
-                order[grow(&n_still, 1)] = (ushort)b;
+                order[fetch_add(&n_fixed, 1)] = (ushort)b;
             else if (is_far)
-                order[N_BEAD - 1 - grow(&n_far, 1)] = (ushort)b;
+                order[N_BEAD - 1 - fetch_add(&n_far, 1)] = (ushort)b;
             else
-                odd[grow(&n_odd, 1)] = (ushort)b;
+                loose[fetch_add(&n_loose, 1)] = (ushort)b;
             if (!stays) {
                 const int4 own = bead[b];
                 float4 x = (float4)(0.0f);
                 for (int k = own.x; k < own.x + own.y; k++)
-                    x += share[k] * next[part[k]];
+                    x += part_weight[k] * next[part[k]];
                 x.w = radius[b];
                 next_centre[b] = x;
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int k = lid; k < n_slot; k += LANES)
-            next_log[k] = log_of_parts(part_of + k * PARTS);
+            next_log[k] = log_of_parts(component + k * PARTS);
 
-        /* Pairs of beads: what they add, and which are near enough to touch.
-         * First those of beads that move as one and beads that stay, then those
-         * of the others with all; or all pairs. */
-        const int n_two = n_far * n_still, n_one = n_odd * N_BEAD;
+        /* Pairs of beads: their contribution to the counts, and which are close
+         * enough for overlaps. Either all pairs, or first far beads with fixed
+         * beads, and then loose beads with all others. */
+        const int n_two = n_far * n_fixed, n_one = n_loose * N_BEAD;
         const int is_all =
-            is_weighed || c2_next != c2 || 2 * (n_two + n_one) > N_PAIR;
+            is_evaluation || c2_next != c2 || 2 * (n_two + n_one) > N_PAIR;
         const int to = 1 - at;
-        contacts met = {bead, body,    contact, inverse_softness, limit,
-                        near, &n_near, 0,       0,                0};
+        contacts found = {bead,  body,      contact,        inverse_softness,
+                          limit, neighbour, &n_listed_pair, 0,
+                          0,     0};
 #if LANES == 1
-        if (is_weighed || c2_next != c2)
-            put_forms(&vectors, job + AT_SHAPE, amount, c2_next);
-        put_beads(&vectors, 0, centre);
-        put_beads(&vectors, 1, next_centre);
+        if (is_evaluation || c2_next != c2)
+            write_form_factors(&vectors, job + AT_SHAPE, amount, c2_next);
+        write_centres(&vectors, 0, centre);
+        write_centres(&vectors, 1, next_centre);
         for (int b = 0; b < N_BEAD; b++)
-            INT_OF(vectors.how, b) = how[b];
+            INT_OF(vectors.role, b) = role[b];
         if (is_closed)
-            sum_pairs(&vectors, is_c2 ? 0 : &met, is_all ? -1 : n_still, n_far,
-                      n_odd, order, odd, dq, cutoff, sums[at], sums[to]);
+            sum_pairs(&vectors, is_c2 ? 0 : &found, is_all ? -1 : n_fixed,
+                      n_far, n_loose, order, loose, dq, cutoff, sums[at],
+                      sums[to]);
 #else
         const int n_pair = is_all ? N_PAIR : n_two + n_one;
         if (is_all) {
@@ -359,78 +370,85 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             barrier(CLK_LOCAL_MEM_FENCE);
         }
         int largest = 0;
-        const float per_still = n_still > 0 ? 1.0f / (float)n_still : 0.0f;
+        const float per_still = n_fixed > 0 ? 1.0f / (float)n_fixed : 0.0f;
         for (int k = lid; is_closed && k < n_pair; k += LANES) {
             int a, b;
             if (is_all) {
                 a = pair[k].x, b = pair[k].y;
             } else if (k < n_two) {
                 const int m = (int)(((float)k + 0.5f) * per_still);
-                a = order[N_BEAD - 1 - m], b = order[k - m * n_still];
+                a = order[N_BEAD - 1 - m], b = order[k - m * n_fixed];
             } else {
                 const int m = (k - n_two) / N_BEAD;
-                a = odd[m], b = k - n_two - m * N_BEAD;
-                if ((how[b] == ODD && b <= a) ||
+                a = loose[m], b = k - n_two - m * N_BEAD;
+                if ((role[b] == LOOSE && b <= a) ||
                     (unit_of[a] >= 0 && unit_of[a] == unit_of[b]))
                     continue;
             }
-            if (a > b) { /* as pairs are listed */
+            if (a > b) { /* the order of the list of pairs */
                 const int c = a;
                 a = b, b = c;
             }
-            const float4 by = worth(amount[a], amount[b], c2_next, unit_0,
-                                    unit_1, unit_2);
-            int4 had = (int4)(0);
-            int had_knot = -1, knot;
+            const float4 by = pair_products(amount[a], amount[b], c2_next,
+                                            unit_0, unit_1, unit_2);
+            int4 old_counts = (int4)(0);
+            int old_knot = -1, knot;
             for (int sign = is_all ? 1 : -1; sign < 2; sign += 2) {
                 const float4 x = sign > 0 ? next_centre[a] : centre[a];
                 const float4 y = sign > 0 ? next_centre[b] : centre[b];
                 const float r2 = square_of(x - y);
-                const float close = cutoff + x.w + y.w;
-                if (!is_c2 && r2 < close * close)
-                    touch(&met, a, b, x.w == 0.0f && y.w == 0.0f, r2, sign);
-                const int4 gets = portions(r2, by, knots_per_ang, &knot);
+                const float reach_ang = cutoff + x.w + y.w;
+                if (!is_c2 && r2 < reach_ang * reach_ang)
+                    add_overlap(&found, a, b, x.w == 0.0f && y.w == 0.0f, r2,
+                                sign);
+                const int4 new_counts =
+                    knot_counts(r2, by, knots_per_ang, &knot);
                 largest = max(largest, knot + 1);
                 if (sign < 0) {
-                    had = gets, had_knot = knot;
+                    old_counts = new_counts, old_knot = knot;
                     continue;
                 }
-                /* Distances change little where steps are small. */
-                if (had_knot >= 0 && had_knot != knot)
-                    add_portions(count, had_knot, -had);
-                add_portions(count, knot, had_knot == knot ? gets - had : gets);
+                /* For a small step the knot is often the same. */
+                if (old_knot >= 0 && old_knot != knot)
+                    add_knot_counts(count, old_knot, -old_counts);
+                add_knot_counts(count, knot,
+                                old_knot == knot ? new_counts - old_counts
+                                                 : new_counts);
             }
         }
         atomic_max(&last_knot, largest);
 #endif
-        if (met.count != 0)
-            grow(&all_near, met.count);
-        if (met.energy != 0)
-            grow(&energy, met.energy);
-        if (met.forbidden)
+        if (found.count != 0)
+            fetch_add(&n_neighbour_change, found.count);
+        if (found.energy != 0)
+            fetch_add(&energy, found.energy);
+        if (found.forbidden)
             atomic_or(&forbidden, 1);
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        /* Beads of several bodies; a start may have more than the list. */
-        /* Else as it was, and changes. */
+        /* Beads of several bodies. At the start there may be more pairs than
+         * the list can hold. */
+        /* Without is_anew, energies are changes. */
         const int is_anew = is_all & !is_c2;
-        const int near_next = all_near + (is_anew ? 0 : near_now);
+        const int n_neighbour_next =
+            n_neighbour_change + (is_anew ? 0 : n_neighbour_now);
         int own_energy = 0;
-        int own_forbidden = near_next > MOST_NEAR || n_near > 2 * MOST_NEAR;
-        const int n_listed = own_forbidden ? 0 : n_near;
-        for (int k = lid / NEAR_LANES; k < n_listed; k += LANES / NEAR_LANES) {
-            const int c = (int)(near[k] & 0x7fff);
-            const int d = (int)(near[k] >> 15 & 0x7fff);
-            const int sign = near[k] >> 30 ? -1 : 1;
+        int own_forbidden = n_neighbour_next > MAX_NEIGHBOURS ||
+                            n_listed_pair > 2 * MAX_NEIGHBOURS;
+        const int n_listed = own_forbidden ? 0 : n_listed_pair;
+        for (int k = lid / PAIR_LANES; k < n_listed; k += LANES / PAIR_LANES) {
+            const int c = (int)(neighbour[k] & 0x7fff);
+            const int d = (int)(neighbour[k] >> 15 & 0x7fff);
+            const int sign = neighbour[k] >> 30 ? -1 : 1;
             const int is_swapped = bead[c].w > bead[d].w;
             const int a = is_swapped ? d : c, b = is_swapped ? c : d;
             __global const float4 *at_points = sign > 0 ? next : now;
             const int4 p = bead[a], q = bead[b];
             const float4 middle = sign > 0 ? next_centre[a] : centre[a];
-            const float close = cutoff + middle.w;
-            for (int v = lid % NEAR_LANES; v < q.w; v += NEAR_LANES) {
+            const float reach_ang = cutoff + middle.w;
+            for (int v = lid % PAIR_LANES; v < q.w; v += PAIR_LANES) {
                 const float4 y = at_points[part[q.x + v]];
-                if (square_of(middle - y) >= close * close)
+                if (square_of(middle - y) >= reach_ang * reach_ang)
                     continue;
                 for (int u = 0; u < p.w; u++) {
                     const float4 x =
@@ -451,22 +469,22 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             atomic_or(&forbidden, 1);
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        is_still |= i == 0 && forbidden;
-        int is_possible = is_closed && !(forbidden || is_still);
+        start_forbidden |= i == 0 && forbidden;
+        int is_possible = is_closed && !(forbidden || start_forbidden);
         if (is_c2)
             is_possible &= c2_next >= job[4] && c2_next <= job[5];
-        is_possible |= is_weighed;
+        is_possible |= is_evaluation;
         const int energy_next = energy + (is_anew ? 0 : energy_now);
         change += (float)(energy_now - energy_next) / UNIT_PER_NAT;
         for (int k = 0; k < n_slot; k++)
             change += next_log[k] - slot_log[slot_first + k];
         if (is_possible) {
 #if LANES > 1
-            const int upto = last_knot;
+            const int n_knot = last_knot;
             for (int k = lid; k < SLICES * N_Q; k += LANES) {
                 const int q = k % N_Q, own = k / N_Q;
                 float sum_0 = 0.0f, sum_1 = 0.0f, sum_2 = 0.0f;
-                for (int b = own; b <= upto; b += SLICES) {
+                for (int b = own; b <= n_knot; b += SLICES) {
                     const float by = sinc[b * N_Q + q];
                     const int two = count[N_KNOT + b];
                     const int low = (int)(short)(two & 0xffff);
@@ -488,11 +506,11 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             barrier(CLK_LOCAL_MEM_FENCE);
 #endif
             for (int q = lid; q < N_Q; q += LANES)
-                profile[q] = bare_at(job, sums[to], q, c2_next) *
-                             by_powers(job + AT_TOP, q, c2_next) /
-                             by_powers(job + AT_BOTTOM, q, c2_next);
+                profile[q] = profile_at(job, sums[to], q, c2_next) *
+                             by_powers(job + AT_NUMERATOR, q, c2_next) /
+                             by_powers(job + AT_DENOMINATOR, q, c2_next);
             barrier(CLK_LOCAL_MEM_FENCE);
-#if LANES == 1 /* q outside, so that rows are taken by vectors */
+#if LANES == 1 /* q outside, so that the compiler vectorises over rows */
             for (int k = 0; k < N_CURVE * N_ROW; k++)
                 row[k] = 0.0f;
             for (int k = 0; k < N_CURVE * N_Q; k++) {
@@ -521,7 +539,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
 
         const float log_accept = change + beta * (log_lik_next - log_lik);
         const int accept =
-            is_weighed || (is_possible && log(unit(s.w)) < log_accept);
+            is_evaluation || (is_possible && log(unit(s.w)) < log_accept);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         for (int p = first + lid; p < end; p += LANES) {
             if (accept)
@@ -544,7 +562,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
         }
 #else
         if (!accept && c2_next != c2)
-            put_forms(&vectors, job + AT_SHAPE, amount, c2);
+            write_form_factors(&vectors, job + AT_SHAPE, amount, c2);
 #endif
         for (int k = lid; accept && k < n_slot; k += LANES) {
             angle[slot_first + k][0] = next_angle[k][0];
@@ -552,7 +570,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
             slot_log[slot_first + k] = next_log[k];
         }
         for (int k = lid; accept && k < n_turn; k += LANES)
-            result[AT_TURNS + room.torsion[k]] += room.angle[0][k];
+            result[AT_TURNS + work.torsion[k]] += work.angle[0][k];
         if (lid == 0) {
             if (counted >= 0)
                 steps[counted] += (int2)(1, accept);
@@ -563,18 +581,18 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
         if (learns) {
             const int is_learnt = is_possible && log_accept == log_accept;
             const float p = is_learnt ? exp(fmin(log_accept, 0.0f)) : 0.0f;
-            learn_factor(result + AT_LEARN + l * N_FACTOR, &room,
-                         n_turn < LEAST_CLOSED ? n_turn : 6, p, lid);
+            learn_factor(result + AT_LEARN + l * N_FACTOR, &work,
+                         n_turn < MIN_CLOSED ? n_turn : 6, p, lid);
         }
         if (accept) {
             at = to, c2 = c2_next, log_lik = log_lik_next;
-            energy_now = energy_next, near_now = near_next;
+            energy_now = energy_next, n_neighbour_now = n_neighbour_next;
         }
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         if (lid == 0 && (i == 0 || i == last)) {
             const float z_c2 = HAS_C2 ? (c2 - job[2]) / job[3] : 0.0f;
-            /* What the steps decided by are differences, so the sum of many
-             * must not lose more than they did (Kahan 1965). */
+            /* Decisions rest on small differences, so the sum of many terms
+             * must be as accurate (compensated summation: Kahan 1965). */
             float sum = beta * log_lik - 0.5f * z_c2 * z_c2 -
                         (float)energy_now / UNIT_PER_NAT;
             float lost = 0.0f;
@@ -588,7 +606,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
         if (i == 0 || i == last)
             for (int q = lid; q < N_Q; q += LANES)
                 result[AT_CURVES + (i == 0 ? 0 : N_Q) + q] =
-                    bare_at(job, sums[at], q, c2);
+                    profile_at(job, sums[at], q, c2);
     }
     if (lid == 0)
         result[2] = c2;

@@ -1,34 +1,34 @@
-/* What a step of a walk (surrogate.cl, which follows this text in the program)
- * turns: random numbers, motions, densities of torsions, residues drawn from
- * them, and linkers turned as a whole.
+/* Proposals of a walk (surrogate.cl, which follows this text in the program):
+ * random numbers, motions, densities of torsions, residues drawn from them, and
+ * linkers turned as a whole.
  *
- * The turns d of a linker's torsions are drawn so that the part beyond makes a
- * given step xi: a rotation about a point c of it and a shift of c, in units of
- * a radian and of LEVER Angstrom. Column k of the Jacobian J [6][n] is what a
- * small turn of torsion k does. With w ~ N(0, s^2),
+ * The turns d of a linker's torsions are drawn such that the part beyond the
+ * linker makes a given step xi: a rotation about one of its points c, in rad,
+ * and a shift of c, in units of LEVER Angstrom. Column k of the Jacobian J
+ * [6][n] is the step for a unit turn of torsion k. With w ~ N(0, s^2),
  *
  *     z = (1 - J'(J J')^-1 J) w,   d = z + J' l,
  *
- * where l is found by Newton's method such that the part makes the step exactly
- * (a random walk on the manifold of closed linkers: Zappa, Holmes-Cerfon &
- * Goodman 2018). The way back from there has the step -xi, and z* made of -d
- * with J* in the same way; Newton's method has to lead from z* to -d, or the
- * step is not made. In torsions the density of a proposal is that of z and xi
- * over the volume that J spans, so that the ratio of both ways is
+ * where Newton's method finds l such that the part makes the step exactly (a
+ * random walk on the manifold of closed linkers: Zappa, Holmes-Cerfon & Goodman
+ * 2018). The reverse proposal has the step -xi, and z* computed from -d with J*
+ * in the same way. Newton's method must lead from z* to -d, or the step is
+ * rejected. In torsions the density of a proposal is that of z and xi, divided
+ * by the volume that J spans, so that
  *
- *     log q(back) - log q(there) = (|z|^2 - |z*|^2) / 2 s^2
- *                                + log |J J'| / 2 - log |J* J*'| / 2
+ *     log q(reverse) - log q(forward) = (|z|^2 - |z*|^2) / 2 s^2
+ *                                     + log |J J'| / 2 - log |J* J*'| / 2
  *
- * and that of xi, whose axes go with the linker's two parts. xi = 0 moves the
- * linker alone. A linker of too few torsions for that turns by d = F u, u ~
- * N(0, 1), F learnt; there the ratio is 1. */
+ * plus the contribution of xi, whose axes depend on the linker's two parts. xi
+ * = 0 moves the linker alone. A linker with too few torsions for that turns by
+ * d = F u, u ~ N(0, 1), with F learnt; its ratio is 1. */
 
 #define PI 3.14159265358979f
 #define LEVER 10.0f
-#define MOST_TURN 20 /* torsions of a linker that turn at once */
-#define LEAST_CLOSED 8
+#define MAX_TURNS 20 /* torsions of a linker that turn at once */
+#define MIN_CLOSED 8
 #define PARTS 24
-#define N_FACTOR 36 /* of a lower factor, at most 8 x 8 */
+#define N_FACTOR 36 /* elements of a lower factor, at most 8 x 8 */
 
 uint4 draw(uint2 key, uint step, uint which)
 {
@@ -43,15 +43,15 @@ uint4 draw(uint2 key, uint step, uint which)
     return c;
 }
 
-/* In (0, 1). */
+/* Uniform in (0, 1). */
 float unit(uint x)
 {
     return ((float)(x >> 8) + 0.5f) * (1.0f / 16777216.0f);
 }
 
-/* cos and sin of an angle of a few turns, whose rest after quarters of a turn
- * is exact enough in two parts of pi / 2. Those of the language reduce angles
- * of any size, which takes a processor ten times as long. */
+/* Cosine and sine of an angle of a few turns. The reduction by pi / 2 in two
+ * parts is accurate enough for such angles. The functions of OpenCL reduce
+ * angles of any size, which takes ten times as long on a CPU. */
 float2 wave(float angle)
 {
     const float n = rint(angle * 0.636619772f);
@@ -75,18 +75,18 @@ float2 normals(uint a, uint b)
     return sqrt(-2.0f * log(unit(a))) * wave(2.0f * PI * unit(b));
 }
 
-/* Rows of a rotation, each with its share of the shift. */
+/* Rows of a rotation; w is the shift. */
 typedef struct {
     float4 x, y, z;
 } motion;
 
-float4 moved(const motion *m, float4 p)
+float4 apply(const motion *m, float4 p)
 {
     p.w = 1.0f;
     return (float4)(dot(m->x, p), dot(m->y, p), dot(m->z, p), 0.0f);
 }
 
-motion about(float4 from, float4 to, float angle)
+motion rotation_about(float4 from, float4 to, float angle)
 {
     float4 u = to - from;
     u.w = 0.0f;
@@ -112,8 +112,8 @@ float wrapped(float angle)
     return angle - 2.0f * PI * rint(angle / (2.0f * PI));
 }
 
-/* One part of a torsion density, exponentiated, by the waves of both angles. */
-float part_at(__global const float *term, float2 phi, float2 psi)
+/* One component of a torsion density, from cosine and sine of both angles. */
+float component_at(__global const float *term, float2 phi, float2 psi)
 {
     return exp(term[0] + term[1] * phi.x + term[2] * phi.y + term[3] * psi.x +
                term[4] * psi.y + term[5] * phi.x * psi.x +
@@ -121,7 +121,7 @@ float part_at(__global const float *term, float2 phi, float2 psi)
                term[8] * phi.y * psi.y);
 }
 
-/* log of a density whose parts were exponentiated side by side. */
+/* Log density from its components. */
 float log_of_parts(__local const float *part)
 {
     float sum = 0.0f;
@@ -130,43 +130,46 @@ float log_of_parts(__local const float *part)
     return log(sum);
 }
 
-/* ---- a residue's torsions, drawn ---- */
+/* ---- drawing the torsions of a residue ---- */
 
-/* Of turns, the share that draws: at least so much, and so much more the less
- * data count. Where they hardly do, a linker turned a little at a time takes
- * a hundred walks to become another one, drawn residue by residue a few. */
-#define FEWEST_ANY 0.05f
-#define MORE_ANY 0.35f
+/* Share of such draws among turns: at least MIN_DRAWN, and up to MORE_DRAWN
+ * higher as beta decreases. At small beta, small turns need a hundred walks to
+ * change a linker completely, and draws need a few. */
+#define MIN_DRAWN 0.05f
+#define MORE_DRAWN 0.35f
 
-/* Cells of phi times cells of psi. A density's table tells which of 2^32
- * numbers lie below the end of each cell, in order. */
+/* A density is tabulated in cells of phi times cells of psi: cumulative
+ * probabilities times 2^32. */
 #define CELLS 36
 #define N_CELL (CELLS * CELLS)
 
-/* Whether a moves all that b does. */
-int holds(int4 a, int4 b)
+/* Returns 1 if torsion a moves all points that b moves. */
+int contains(int4 a, int4 b)
 {
     return a.z <= b.z && a.w >= b.w;
 }
 
-/* The other torsion of the residue, if one of both moves all that the other
- * does; else -1. */
-int beside_it(__global const int4 *turn, __global const int4 *torsion, int t)
+/* The other torsion of the residue, if one of the two moves all points that the
+ * other moves; -1: none. */
+int other_torsion(__global const int4 *turn, __global const int4 *torsion,
+                  int t)
 {
     for (int k = t - 1; k < t + 2; k += 2)
         if (k >= 0 && k < N_TORSION && turn[k].x == turn[t].x &&
-            (holds(torsion[k], torsion[t]) || holds(torsion[t], torsion[k])))
+            (contains(torsion[k], torsion[t]) ||
+             contains(torsion[t], torsion[k])))
             return k;
     return -1;
 }
 
-/* phi and psi of a cell drawn by a number, anywhere in it. */
-float2 drawn(__global const uint *upto, uint number, float u, float v)
+/* phi and psi, uniform in the cell selected by a random number. */
+float2 draw_from_cell(__global const uint *cumulative, uint number, float u,
+                      float v)
 {
     int low = 0, high = N_CELL - 1;
     while (low < high) {
         const int middle = (low + high) / 2;
-        if (number < upto[middle])
+        if (number < cumulative[middle])
             high = middle;
         else
             low = middle + 1;
@@ -177,50 +180,53 @@ float2 drawn(__global const uint *upto, uint number, float u, float v)
            PI;
 }
 
-/* log of how often the cell of phi and psi is drawn, and a constant. */
-float log_chance(__global const uint *upto, float2 angle)
+/* Log probability of drawing the cell of phi and psi, up to a constant. */
+float log_proposal(__global const uint *cumulative, float2 angle)
 {
     const float2 at = (angle + PI) * (CELLS / (2.0f * PI));
     const int phi = clamp((int)at.x, 0, CELLS - 1);
     const int psi = clamp((int)at.y, 0, CELLS - 1);
     const int k = phi * CELLS + psi;
-    return log((float)(upto[k] - (k > 0 ? upto[k - 1] : 0)));
+    return log((float)(cumulative[k] - (k > 0 ? cumulative[k - 1] : 0)));
 }
 
 /* ---- linkers ---- */
 
-/* Of a work-group. Index 0 is the start, 1 the end of a step, 2 what is
- * passed on the way back. */
+/* Workspace of a work-group. Index 0 is the start of a step, 1 its end, 2
+ * intermediate states of the reverse proposal. */
 typedef struct {
-    float4 axis[2][MOST_TURN][2]; /* direction, a point */
-    float4 turn[MOST_TURN][3];    /* each about its axis at the start */
-    float4 upto[MOST_TURN][3];    /* products of turns 0 to k */
-    float column[3][MOST_TURN][6];
-    float angle[2][MOST_TURN]; /* d there and back */
-    float loose[2][MOST_TURN]; /* z, z* */
+    float4 axis[2][MAX_TURNS][2];    /* direction, a point */
+    float4 turn[MAX_TURNS][3];       /* rotation about each axis at the start */
+    float4 cumulative[MAX_TURNS][3]; /* products of rotations 0 to k */
+    float column[3][MAX_TURNS][6];
+    float angle[2][MAX_TURNS]; /* d of the forward and the reverse proposal */
+    float null_turn[2][MAX_TURNS]; /* z, z* */
     float square[36], right[6], unit_step[8], log_det[2], error;
-    int torsion[MOST_TURN], edge[MOST_TURN]; /* edge of the points beyond */
-} linker_room;
+    int torsion[MAX_TURNS], bounds[MAX_TURNS]; /* boundary of the points beyond
+                                                each torsion */
+} linker_workspace;
 
-float4 rotated(__local const float4 *row, float4 p)
+float4 rotate_rows(__local const float4 *row, float4 p)
 {
     return (float4)(row[0].x * p.x + row[0].y * p.y + row[0].z * p.z,
                     row[1].x * p.x + row[1].y * p.y + row[1].z * p.z,
                     row[2].x * p.x + row[2].y * p.y + row[2].z * p.z, 0.0f);
 }
 
-float4 carried(__local const float4 *row, float4 p)
+float4 apply_rows(__local const float4 *row, float4 p)
 {
-    return rotated(row, p) + (float4)(row[0].w, row[1].w, row[2].w, 0.0f);
+    return rotate_rows(row, p) + (float4)(row[0].w, row[1].w, row[2].w, 0.0f);
 }
 
-/* Turns by angle[side] about axis[side], their products, the columns where they
- * lead, as column[side + 1], and, there, the axes. */
-void turn_all(__local linker_room *r, int side, int n, float4 centre, int lid)
+/* Computes the rotations by angle[side] about axis[side] and their products,
+ * the columns of the Jacobian after them as column[side + 1] and, for side 0,
+ * the axes after them. */
+void apply_turns(__local linker_workspace *r, int side, int n, float4 centre,
+                 int lid)
 {
     for (int k = lid; k < n; k += LANES) {
         const float4 u = r->axis[side][k][0], o = r->axis[side][k][1];
-        const motion m = about(o, o + u, r->angle[side][k]);
+        const motion m = rotation_about(o, o + u, r->angle[side][k]);
         r->turn[k][0] = m.x, r->turn[k][1] = m.y, r->turn[k][2] = m.z;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -228,13 +234,13 @@ void turn_all(__local linker_room *r, int side, int n, float4 centre, int lid)
         float4 row = (float4)(i == 0, i == 1, i == 2, 0.0f);
         float4 a = r->turn[0][0], b = r->turn[0][1], c = r->turn[0][2];
         for (int k = 0; k < n; k++) {
-            const int next = min(k + 1, n - 1); /* read before it is needed */
+            const int next = min(k + 1, n - 1); /* read in advance */
             const float4 d = r->turn[next][0], e = r->turn[next][1],
                          f = r->turn[next][2];
             const float shift = row.w;
             row = row.x * a + row.y * b + row.z * c;
             row.w += shift;
-            r->upto[k][i] = row;
+            r->cumulative[k][i] = row;
             a = d, b = e, c = f;
         }
     }
@@ -242,7 +248,8 @@ void turn_all(__local linker_room *r, int side, int n, float4 centre, int lid)
     for (int k = lid; k < n; k += LANES) {
         float4 u = r->axis[side][k][0], o = r->axis[side][k][1];
         if (k > 0)
-            u = rotated(r->upto[k - 1], u), o = carried(r->upto[k - 1], o);
+            u = rotate_rows(r->cumulative[k - 1], u),
+            o = apply_rows(r->cumulative[k - 1], o);
         if (side == 0)
             r->axis[1][k][0] = u, r->axis[1][k][1] = o;
         const float4 v = cross(u, centre - o) / LEVER;
@@ -253,7 +260,7 @@ void turn_all(__local linker_room *r, int side, int n, float4 centre, int lid)
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-void start_columns(__local linker_room *r, int n, float4 centre, int lid)
+void start_columns(__local linker_workspace *r, int n, float4 centre, int lid)
 {
     for (int k = lid; k < n; k += LANES) {
         const float4 u = r->axis[0][k][0];
@@ -265,8 +272,8 @@ void start_columns(__local linker_room *r, int n, float4 centre, int lid)
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* square = A B', A = column[a], B = column[b] */
-void multiply(__local linker_room *r, int a, int b, int n, int lid)
+/* square = A B' with A = column[a], B = column[b]. */
+void multiply(__local linker_workspace *r, int a, int b, int n, int lid)
 {
     for (int i = lid; i < 36; i += LANES) {
         float sum = 0.0f;
@@ -276,9 +283,10 @@ void multiply(__local linker_room *r, int a, int b, int n, int lid)
     }
 }
 
-/* right = square^-1 right, by elimination: near the diagonal all is well, and
- * elsewhere the step is not made. Returns log |square|. */
-float solve_square(__local linker_room *r)
+/* right = square^-1 right, by elimination without pivoting. This is accurate
+ * when the matrix is close to A A'. Otherwise the step is rejected. Returns log
+ * |square|. */
+float solve_square(__local linker_workspace *r)
 {
     float a[6][7], inverse[6], product = 1.0f;
 #pragma unroll
@@ -311,15 +319,16 @@ float solve_square(__local linker_room *r)
     return log(product);
 }
 
-/* What of `loose` moves the part beyond is taken out: it becomes z, where
- * Newton's method begins. */
-void loosen(__local linker_room *r, int side, int n, int is_free, int lid)
+/* Projects null_turn onto the null space of J: the result is z, and the start
+ * of Newton's method. */
+void project_out(__local linker_workspace *r, int side, int n, int is_free,
+                 int lid)
 {
     multiply(r, side, side, n, lid);
     for (int i = lid; i < 6; i += LANES) {
         float sum = 0.0f;
         for (int k = 0; k < n; k++)
-            sum += r->column[side][k][i] * r->loose[side][k];
+            sum += r->column[side][k][i] * r->null_turn[side][k];
         r->right[i] = sum;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -328,101 +337,105 @@ void loosen(__local linker_room *r, int side, int n, int is_free, int lid)
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int k = lid; !is_free && k < n; k += LANES)
         for (int i = 0; i < 6; i++) {
-            r->loose[side][k] -= r->column[side][k][i] * r->right[i];
-            r->angle[side][k] = r->loose[side][k];
+            r->null_turn[side][k] -= r->column[side][k][i] * r->right[i];
+            r->angle[side][k] = r->null_turn[side][k];
         }
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* What the part beyond lacks of a turn by `step` and of its point `from` at
- * `to`, as a step: into right; the largest of its numbers into error. */
-void find_lack(__local linker_room *r, int n, const motion *step, float4 from,
-               float4 to)
+/* Remaining step from the present pose of the part to the goal, a rotation by
+ * `step` with point `from` at `to`: into right. error: its largest
+ * component. */
+void find_residual(__local linker_workspace *r, int n, const motion *step,
+                   float4 from, float4 to)
 {
-    __local const float4 *had = r->upto[n - 1];
-    float4 x = had[0], y = had[1], z = had[2], a = step->x, b = step->y;
+    __local const float4 *present = r->cumulative[n - 1];
+    float4 x = present[0], y = present[1], z = present[2], a = step->x,
+           b = step->y;
     float4 c = step->z;
-    const float4 shift = (to - carried(had, from)) / LEVER;
-    float most = 0.0f;
+    const float4 shift = (to - apply_rows(present, from)) / LEVER;
+    float largest = 0.0f;
     x.w = y.w = z.w = a.w = b.w = c.w = 0.0f;
-    const float lack[6] = {0.5f * (dot(c, y) - dot(b, z)),
-                           0.5f * (dot(a, z) - dot(c, x)),
-                           0.5f * (dot(b, x) - dot(a, y)),
-                           shift.x,
-                           shift.y,
-                           shift.z};
+    const float residual[6] = {0.5f * (dot(c, y) - dot(b, z)),
+                               0.5f * (dot(a, z) - dot(c, x)),
+                               0.5f * (dot(b, x) - dot(a, y)),
+                               shift.x,
+                               shift.y,
+                               shift.z};
     for (int i = 0; i < 6; i++) {
-        most = fmax(most, fabs(lack[i]));
-        r->right[i] = lack[i];
+        largest = fmax(largest, fabs(residual[i]));
+        r->right[i] = residual[i];
     }
-    /* fmax passes over what is no number */
+    /* fmax ignores NaN */
     r->error = shift.x + shift.y + shift.z == shift.x + shift.y + shift.z
-                   ? most
+                   ? largest
                    : NAN;
 }
 
-motion by_vector(float4 omega)
+motion rotation_by_vector(float4 omega)
 {
     const float angle = sqrt(dot(omega, omega));
     motion m = {(float4)(1.0f, 0.0f, 0.0f, 0.0f),
                 (float4)(0.0f, 1.0f, 0.0f, 0.0f),
                 (float4)(0.0f, 0.0f, 1.0f, 0.0f)};
     if (angle > 0.0f)
-        m = about((float4)(0.0f), omega, angle);
+        m = rotation_about((float4)(0.0f), omega, angle);
     return m;
 }
 
-/* Of both ways, what z and the volumes that J spans say; s: width. */
-float loose_ratio(__local const linker_room *r, int n, float width)
+/* Log ratio of both proposals from z and the volumes that J spans. */
+float null_ratio(__local const linker_workspace *r, int n, float width)
 {
     float there = 0.0f, back = 0.0f;
     for (int k = 0; k < n; k++) {
-        there += r->loose[0][k] * r->loose[0][k];
-        back += r->loose[1][k] * r->loose[1][k];
+        there += r->null_turn[0][k] * r->null_turn[0][k];
+        back += r->null_turn[1][k] * r->null_turn[1][k];
     }
     return 0.5f *
            ((there - back) / (width * width) + r->log_det[0] - r->log_det[1]);
 }
 
-/* Is the way back the way there? A turn of half a circle would have two. */
-int is_way_back(__local const linker_room *r, int n)
+/* Returns 1 if the reverse proposal leads back. A turn by pi or more would not
+ * be unique. */
+int is_reverse(__local const linker_workspace *r, int n)
 {
-    float apart = 0.0f, most = 0.0f;
+    float difference = 0.0f, largest = 0.0f;
     for (int k = 0; k < n; k++) {
-        apart = fmax(apart, fabs(r->angle[0][k] + r->angle[1][k]));
-        most = fmax(most, fabs(r->angle[0][k]));
+        difference = fmax(difference, fabs(r->angle[0][k] + r->angle[1][k]));
+        largest = fmax(largest, fabs(r->angle[0][k]));
     }
-    return apart < 1e-3f && most < PI;
+    return difference < 1e-3f && largest < PI;
 }
 
-/* Turns a linker whose axes, loose[0] = w and edges are set, so that the part
- * beyond turns by the rotation vector omega and its point `from` comes to `to`;
- * if is_free, by angle[0] as it is. Writes the points first..end-1, adds what z
- * and J say to *change. Both ways go through the same passes: the kernel has
- * them once. 0: it does not get there, or not back. */
-int turn_linker(__local linker_room *r, int n, int is_free, int is_after,
+/* Turns a linker such that the part beyond rotates by the vector omega and its
+ * point `from` moves to `to`. Axes, null_turn[0] = w and boundaries must be
+ * set. If is_free, turns by angle[0] as given. Writes points first..end-1 and
+ * adds the log ratio of z and J to *change. The forward and the reverse
+ * proposal use the same loop, so that its code exists once in the kernel.
+ * Returns 0 if one of them fails. */
+int turn_linker(__local linker_workspace *r, int n, int is_free, int is_after,
                 float width, float4 omega, float4 from, float4 to, int first,
                 int end, __global const float4 *now, __global float4 *next,
                 float *change, int lid)
 {
-    const int most = 8;
+    const int largest = 8;
     const float enough = 1e-5f;
     int is_closed = 1;
     for (int side = 0; side < (is_free ? 1 : 2) && is_closed; side++) {
-        const motion step = by_vector(side > 0 ? -omega : omega);
+        const motion step = rotation_by_vector(side > 0 ? -omega : omega);
         const float4 start = side > 0 ? to : from, goal = side > 0 ? from : to;
         float error = 1.0f;
-        loosen(r, side, n, is_free, lid);
-        for (int pass = 0; pass <= most && error >= enough; pass++) {
-            turn_all(r, side, n, goal, lid);
+        project_out(r, side, n, is_free, lid);
+        for (int pass = 0; pass <= largest && error >= enough; pass++) {
+            apply_turns(r, side, n, goal, lid);
             if (is_free) {
                 error = 0.0f;
                 break;
             }
-            /* By different work-items beside each other. */
+            /* Different work-items do both at the same time. */
             multiply(r, side + 1, side, n, lid);
             if (lid == LANES - 1)
-                find_lack(r, n, &step, start, goal);
+                find_residual(r, n, &step, start, goal);
             barrier(CLK_LOCAL_MEM_FENCE);
             error = r->error;
             if (error < enough)
@@ -435,27 +448,28 @@ int turn_linker(__local linker_room *r, int n, int is_free, int is_after,
                     r->angle[side][k] += r->column[side][k][j] * r->right[j];
             barrier(CLK_LOCAL_MEM_FENCE);
         }
-        is_closed = error < enough; /* not where it is no number */
+        is_closed = error < enough; /* false for NaN */
         for (int p = first + lid; side == 0 && is_closed && p < end;
              p += LANES) {
             int k = n - 1;
-            while (is_after ? p < r->edge[k] : p >= r->edge[k])
+            while (is_after ? p < r->bounds[k] : p >= r->bounds[k])
                 k--;
-            next[p] = carried(r->upto[k], now[p]);
+            next[p] = apply_rows(r->cumulative[k], now[p]);
         }
         for (int k = lid; side == 0 && k < n; k += LANES)
-            r->loose[1][k] = -r->angle[0][k];
+            r->null_turn[1][k] = -r->angle[0][k];
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     if (!is_free && is_closed) {
-        *change += loose_ratio(r, n, width);
-        is_closed = is_way_back(r, n);
+        *change += null_ratio(r, n, width);
+        is_closed = is_reverse(r, n);
     }
     return is_closed;
 }
 
-/* Axes that go with the two parts of a linker: x from `near` to `far`, z across
- * it and the line from `near` to `beside`, which belongs to the near part. */
+/* Axes determined by the two parts of a linker: x from `near` to `far`, z
+ * perpendicular to x and to the line from `near` to `beside`, a second point of
+ * the near part. */
 motion between(float4 near, float4 beside, float4 far)
 {
     motion m;
@@ -465,8 +479,8 @@ motion between(float4 near, float4 beside, float4 far)
     return m;
 }
 
-/* Row k of F u. */
-float of_units(__global const float *factor, int k, __local const float *u)
+/* Row k of F times u. */
+float row_times(__global const float *factor, int k, __local const float *u)
 {
     float sum = 0.0f;
     for (int j = 0; j <= k; j++)
@@ -474,10 +488,10 @@ float of_units(__global const float *factor, int k, __local const float *u)
     return sum;
 }
 
-/* |u|^2 of a step (rotation vector, shift / LEVER) in units of what is learnt:
- * u = F^-1 B' xi, B the axes. */
-float in_units(const motion *axes, __global const float *factor, float4 turn,
-               float4 shift)
+/* |u|^2 with u = F^-1 B' xi for a step xi (rotation vector, shift / LEVER),
+ * where B are the axes. */
+float squared_norm(const motion *axes, __global const float *factor,
+                   float4 turn, float4 shift)
 {
     const float xi[6] = {dot(axes->x, turn),  dot(axes->y, turn),
                          dot(axes->z, turn),  dot(axes->x, shift),
@@ -493,9 +507,10 @@ float in_units(const motion *axes, __global const float *factor, float4 turn,
     return sum;
 }
 
-/* What a step of n numbers u says of their factor: the lower half of
- * (p - target) u u' / |u|^2, p the probability to accept it (Vihola 2012). */
-void learn_factor(__global float *to, __local const linker_room *r, int n,
+/* Adds the contribution of a step to the data from which factors are learnt:
+ * the lower half of (p - target) u u' / |u|^2, where p is the probability to
+ * accept the step (Vihola 2012). */
+void learn_factor(__global float *to, __local const linker_workspace *r, int n,
                   float p, int lid)
 {
     const float target = 0.25f;

@@ -27,9 +27,9 @@ static inline tsr_status coarse_spec_make(const tsr_form_factor_table *table,
     *out = (tsr_coarse_spec){0};
     if (own == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory for %d bodies", n_body);
-    tsr_form_factor_expose(table, n_body, type, xyz, own);
+    tsr_form_factor_exposures(table, n_body, type, xyz, own);
     tsr_status s =
-        tsr_exposure_carry(&table->exposure, n_body, xyz, NULL, own, err);
+        tsr_exposure_displace(&table->exposure, n_body, xyz, NULL, own, err);
     if (s == TSR_OK)
         s = tsr_coarse_spec_of(table, n_body, type,
                                exposure != NULL ? exposure : own, n_q,

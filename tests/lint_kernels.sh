@@ -51,9 +51,9 @@ cat "$base" kernels/surrogate_curve.cl "$part" >"$text"
 for switches in "0 32" "1 32" "1 1"; do
     set -- $switches
     lint "-DHAS_C2=$1" "-DLANES=$2" -DN_POINT=40 -DN_BEAD=9 -DN_PAIR=30 -DN_TORSION=6 \
-        -DN_SLOT=3 -DN_LIKE=21 -DN_KNOT=100 -DN_Q=20 -DN_CURVE=2 \
-        -DJOB_SIZE=1500 -DAT_UNIT=8 -DAT_ANGLE=11 -DAT_WIDTH=17 -DAT_AMOUNT=24 \
-        -DWIDE=8 -DAT_SHAPE=60 -DAT_REST=120 -DAT_TOP=180 -DAT_BOTTOM=240 \
+        -DN_SLOT=3 -DN_CONTACT_TYPE=21 -DN_KNOT=100 -DN_Q=20 -DN_CURVE=2 \
+        -DJOB_SIZE=1500 -DAT_COUNT_UNIT=8 -DAT_ANGLE=11 -DAT_WIDTH=17 -DAT_AMOUNT=24 \
+        -DWIDE=8 -DAT_SHAPE=60 -DAT_CONSTANT=120 -DAT_NUMERATOR=180 -DAT_DENOMINATOR=240 \
         -DAT_CURVE=300 -DCURVE_SIZE=442 -DN_LINKER=1 -DAT_FACTOR=1200
 done
 [ $n -gt 1 ] || { echo "lint: no kernel program found" >&2; bad=1; }

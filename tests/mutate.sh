@@ -24,22 +24,22 @@ sed -n '/^# TABLE$/,/^# END$/s/^#|//p' "$0" | cat -n |
 #|src/sampler/chain.c|s/change + ratio + to - from/change + ratio + to/|density of a parameter's way back left out
 #|src/sampler/parameters.c|s/\*to = log(share) + log1p(-share) - /*to = 0.0 - /|Jacobian of the weights of states
 #|src/sampler/population.c|s/step \* top + log(sum/step * top + 0.9 * log(sum/|evidence of the populations
-#|src/sampler/population.c|s/p->weight\[i\] \* p->each \/ sum;/1.0;/|resampling without weights
+#|src/sampler/population.c|s/p->weight\[i\] \* p->per_group \/ sum;/1.0;/|resampling without weights
 #|src/sampler/all_atom_chain.c|s/- beta \* log_c -/- log_c -/|exchange with all atoms without the temperature
 #|src/moves/pivot.c|s/= tsr_prior_torsion_log_of(s->prior, current, i)/= 0.9 * tsr_prior_torsion_log_of(s->prior, current, i)/|ratio of drawn torsions
 #|src/moves/regrow.c|s/i < span->first + span->count; i++)/i < span->first + span->count - 1; i++)/|ratio of a regrown stretch lacks a residue
 #|src/moves/side_chain.c|s/s->prior, i, current->side/s->prior, i, proposed->side/|ratio of a drawn side chain
 #|src/moves/concerted.c|s/here.at\[own\].log_f - found/0.9 * here.at[own].log_f - found/|determinant of a closure
 #|src/moves/rigid_body.c|s/c->log_z - back + /c->log_z - 0.9 * back + /|choice among closures of a rigid part
-#|src/prior/clash.c|s/s->still\[u\] | bits : s->still\[u\] & ~bits/s->still[u] | bits : s->still[u] | bits/|bodies that move count as resting
+#|src/prior/clash.c|s/: s->unmoved\[u\] & ~bits/: s->unmoved[u] | bits/|bodies that move count as resting
 #|src/core/random.c|s/(uint32_t)(s->block >> 32)/0/|random numbers repeat after 2^34
-#|src/gpu/engine_page_tile.c|s/if (dirt->covered\[b\] < tsr_tile_block/if (0 \&\& dirt->covered[b] < tsr_tile_block/|a block moved in part counts as moved whole
+#|src/gpu/engine_page_tile.c|s/if (dirty->covered\[b\] < tsr_tile_block/if (0 \&\& dirty->covered[b] < tsr_tile_block/|a block moved in part counts as moved whole
 #|src/gpu/engine_page_tile.c|s/s->age\[block\]++;/s->age[block] += 0;/|differences without end
 #|src/gpu/engine_page_tile.c|s/s->extent = s->proposed_extent;/(void)0;/|extent of accepted positions
-#|src/gpu/engine_page_tile.c|s/tsr_tile_dirt_flip(&s->dirt, &e->shape, s->select);/(void)0;/|selectors that do not flip
+#|src/gpu/engine_page_tile.c|s/tsr_dirty_tiles_flip(&s->dirty, &e->shape, s->select);/(void)0;/|selectors that do not flip
 #|kernels/page_tile_simd.cl|s/lane\[l\] = l == i - j ? 0 : 1/lane[l] = 1/|bodies scatter with themselves twice
 #|kernels/page_tile_simd.cl|s/before, f, i, -1)/before, f, i, -1 + (REAL)1e-4)/|differences leave a rest
-#|src/engine/engine_reference.c|s/over\[j\] \* s \* over_k : p->times/over[j] * s * over_k : 0.999 * p->times/|exact engine at q = 0
+#|src/engine/engine_reference.c|s/times_over_x\[j\] \* s \* over_k : p->multiplicity/times_over_x[j] * s * over_k : 0.999 * p->multiplicity/|exact engine at q = 0
 #|src/store/draw_log.c|s/checksum == tsr_checksum(0, to, r->size)/1/|checksums of draws not compared
 #|src/store/draw_log.c|s/head.checksum != checksum_of(head)/0/|checksums of records' heads not compared
 #|src/store/draw_log.c|s/if (fsync(log->fd) != 0 ||/if (0 ||/|log not brought to the disk

@@ -86,7 +86,7 @@ static inline void carry(const fixture *f, int i, const tsr_conformation *was,
     tsr_proposal p = {.n_span = 1, .span = {{i, 1, 0}}};
     if (i < r->chain_last)
         p.span[p.n_span++] = (tsr_span){i + 1, r->chain_last - i, 1};
-    tsr_proposal_carry(f->t, was, c, &p);
+    tsr_proposal_move_attached(f->t, was, c, &p);
 }
 
 /* All torsions and bases from their densities; C sides turn. */
@@ -107,7 +107,7 @@ static inline void draw(const fixture *f, gsl_rng *rng, tsr_conformation *c)
             change[0][1] = psi - tsr_conformation_torsion(t, c, i, TSR_PSI);
         tsr_conformation_copy(t, was, c, 0, t->n_residue);
         tsr_conformation_turn_many(t, c, i, i, 1, (const double(*)[2])change);
-        if (r->link != TSR_LINK_NONE && t->base[i].is_there)
+        if (r->link != TSR_LINK_NONE && t->base[i].exists)
             tsr_prior_side_draw(f->prior, i, rng, c->side[i]);
         tsr_conformation_place_bodies(t, c, i, 1);
         carry(f, i, was, c);

@@ -96,7 +96,7 @@ static void turn_adapt(void *state, const tsr_proposal *proposal,
 {
     turn_state *s = state;
     (void)proposal;
-    tsr_step_learn(&s->common, &s->own, accept_probability, target_acceptance,
+    tsr_step_adapt(&s->common, &s->own, accept_probability, target_acceptance,
                    most_rad);
 }
 

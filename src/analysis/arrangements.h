@@ -20,6 +20,7 @@
 
 enum { TSR_MOST_ARRANGEMENTS = 8 /* reported arrangements of a state */ };
 
+/* A group of similar conformations of one state. */
 typedef struct {
     int state;      /* number in an ensemble, from 1; 0: the run has one
                        state */
@@ -41,6 +42,7 @@ typedef struct {
                            pair */
 } tsr_arrangement;
 
+/* The arrangements of all states of a run. */
 typedef struct {
     tsr_pool pool;
     int n_frame;          /* conformations analysed */

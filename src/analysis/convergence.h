@@ -20,6 +20,7 @@
 
 #include "core/status.h"
 
+/* Location, spread and convergence of one variable. */
 typedef struct {
     double mean;
     double sd; /* over all draws, n - 1 in the denominator; NaN for one draw */

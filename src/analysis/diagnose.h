@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+/* Answer to the question of a check. */
 typedef enum {
     TSR_CHECK_YES,
     TSR_CHECK_NO,
@@ -17,6 +18,7 @@ typedef enum {
     TSR_CHECK_NOT_ASKED /* does not apply: no data, or one temperature */
 } tsr_answer;
 
+/* One check: its question, answer, reason and remedy. */
 typedef struct {
     const char *name; /* "rhat" */
     const char *asks; /* "do the chains agree?" */
@@ -29,6 +31,7 @@ typedef struct {
 
 enum { TSR_N_CHECK = 9 };
 
+/* Limits of the checks, and what is known of the run beside its trace. */
 typedef struct {
     double rhat;        /* largest R-hat allowed */
     double ess;         /* least effective sample size allowed, bulk and tail */
@@ -43,6 +46,7 @@ typedef struct {
     const char *advice;
 } tsr_diagnose_options;
 
+/* All checks of a run, and the summaries that they rest on. */
 typedef struct {
     tsr_pool pool; /* memory of the texts and of the list of curves */
     int n_chain, n_draw;

@@ -1,9 +1,11 @@
 /* log Z by Bennett's acceptance ratio between neighbours of the ladder.
  *
- * For two temperatures with equal numbers of draws, w = (beta_b - beta_a) log L
- * and g(x) = 1 / (1 + exp(-x)), log (Z_b / Z_a) is the f at which the mean of
- * g(w - f) over the draws at a equals the mean of g(f - w) over the draws at b.
- * The first mean falls with f and the second grows, so bisection finds f.
+ * Let a and b be two temperatures with equal numbers of draws, w = (beta_b -
+ * beta_a) log L, and g(x) = 1 / (1 + exp(-x)). Then log (Z_b / Z_a) is the
+ * number f for which two means are equal: that of g(w - f) over the draws at a,
+ * and that of g(f - w) over the draws at b. The first mean falls with f and the
+ * second grows, so bisection finds f.
+ *
  * Between the hottest temperature and the prior only one end has draws. The
  * ratio is then estimated from the mean of 1 / L^beta, which is reliable while
  * beta log L hardly varies. */

@@ -20,6 +20,7 @@
 #include "core/json.h"
 #include "store/trace.h"
 
+/* The log marginal likelihood of a model and its error. */
 typedef struct {
     double log;     /* log Z, nat; NaN: not known. Estimated by populations
                        where the ladder does not reach the prior */

@@ -12,6 +12,7 @@
 /* Weights of draws, in the format that `tessera reweight --output` writes: CSV
  * with a header, first columns chain, draw and weight. */
 
+/* A table of weights. */
 typedef struct {
     int n_chain;
     long n_draw;
@@ -51,11 +52,13 @@ int tsr_weighted_pick(int n, const double *weight, long count, int *pick);
  *
  * or several of these, separated by commas. */
 
+/* Draws first, first + every, ... up to last. */
 typedef struct {
     int chain; /* -1: every chain */
     long first, last, every;
 } tsr_draw_range;
 
+/* A parsed argument of --draws. */
 typedef struct {
     int n;
     tsr_draw_range *range; /* [n] */
@@ -77,6 +80,7 @@ int tsr_draw_choice_apply(const tsr_draw_choice *choice, int n,
                           const int *chain, const long *draw, const double *lp,
                           char *is_chosen);
 
+/* How models are written. */
 typedef struct {
     tsr_model_format format;
     const char *name;   /* name of the run */

@@ -8,6 +8,7 @@
 #include "molecule/structure.h"
 #include "store/trace.h"
 
+/* A stored conformation. */
 typedef struct {
     int chain, state; /* number in an ensemble, from 1; 0: the run has one
                          state */
@@ -26,6 +27,7 @@ tsr_status tsr_frames_open(const char *directory, tsr_log *log,
                            tsr_frames **out, tsr_err *err);
 void tsr_frames_free(tsr_frames *frames);
 
+/* The atoms of model.pdb. */
 const tsr_model_atoms *tsr_frames_atoms(const tsr_frames *frames);
 
 /* All frames, sorted by chain, state and draw: *frame [n]. Returns n. */

@@ -15,6 +15,7 @@
 #include "core/status.h"
 #include "store/trace.h"
 
+/* Expected log predictive density of a run, and how reliable it is. */
 typedef struct {
     int n;          /* points of all data sets; 0: the run stored no densities,
                        or has one point, as with a map alone */
@@ -56,6 +57,7 @@ void tsr_loo_put(const tsr_loo *loo, const char *name, tsr_json *json);
  * distribution: Vehtari, Simpson, Gelman, Yao & Gabry 2024 (JMLR 25, 72), with
  * the choices of ArviZ and R's loo, whose numbers these functions reproduce. */
 
+/* Quality of smoothed weights. */
 typedef struct {
     double ess; /* (sum w)^2 / sum w^2 */
     /* Shape of the tail. Below 0.7, weighted means are reliable. +infinity: the
@@ -88,6 +90,7 @@ double tsr_psis_ess(long n, const double *log_weight);
 
 /* Statistics of a variable whose draws have weights. */
 
+/* Weighted mean, standard deviation and quantiles. */
 typedef struct {
     double mean, sd;
     double q5, median, q95; /* linear between the middles of the draws' shares

@@ -17,6 +17,7 @@
 #include "analysis/reweight.h"
 #include "core/status.h"
 
+/* A solution at one theta. */
 typedef struct {
     double theta;
     double chi2; /* per point, of the weighted mean curve at the best c and b */
@@ -27,6 +28,7 @@ typedef struct {
 
 enum { TSR_MAXENT_POINTS = 33 };
 
+/* The L-curve, and the weights at the chosen point. */
 typedef struct {
     long n;                 /* draws */
     int n_dim;              /* dimensions of the data that the curves span */

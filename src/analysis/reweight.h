@@ -58,6 +58,8 @@ tsr_status tsr_stored_curve_for_each(const tsr_stored_curve *stored,
                                      tsr_curve_callback each, void *context,
                                      tsr_err *err);
 
+/* Weights of the stored draws, and their nuisance parameters given the new
+ * data. */
 typedef struct {
     tsr_pool pool;
     long n;             /* n_chain n_draw */
@@ -88,6 +90,8 @@ typedef struct {
     long seed;
 } tsr_reweight_options;
 
+/* Weights of all stored draws; *out is freed by the caller. Errors: see
+ * tsr_reweight_options. */
 tsr_status tsr_reweight_make(const tsr_reweight_options *options,
                              tsr_reweight **out, tsr_err *err);
 void tsr_reweight_free(tsr_reweight *reweight);

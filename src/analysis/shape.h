@@ -14,6 +14,7 @@ enum {
     TSR_N_PAIR_BIN = 60
 };
 
+/* Statistics of the conformations of a run. */
 typedef struct {
     tsr_pool pool;
     int n_frame; /* frames of the run */
@@ -104,11 +105,13 @@ tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
 
 enum { TSR_MOST_DOMAINS = 6, TSR_LEAST_DOMAIN = 20 /* residues */ };
 
+/* A rigid part of the molecule. */
 typedef struct {
     int n_residue;
     int *residue; /* [n_residue] from 0 over the model, ascending */
 } tsr_domain;
 
+/* Relative position of two domains in all conformations. */
 typedef struct {
     int a, b; /* numbers of the domains */
     double start_ang;
@@ -117,6 +120,7 @@ typedef struct {
                      [0, pi] */
 } tsr_domain_pair;
 
+/* The domains of a molecule, and their relative positions. */
 typedef struct {
     tsr_pool pool;
     int n; /* conformations */

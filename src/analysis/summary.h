@@ -45,6 +45,7 @@ typedef enum {
     TSR_FLAW_UNREADABLE  /* the file is damaged: no numbers */
 } tsr_summary_flaw;
 
+/* Summary of one variable, or of one element of a vector. */
 typedef struct {
     char *name; /* "rg"; "weight[0]" for an element of a vector */
     char *unit; /* NULL: none */
@@ -61,6 +62,7 @@ typedef struct {
     double contraction;
 } tsr_summary_item;
 
+/* Summary of all variables of a trace. */
 typedef struct {
     tsr_pool pool;
     int n;
@@ -139,6 +141,7 @@ void tsr_summary_put(const tsr_summary *summary, tsr_json *json);
 /* Summary of a curve over the draws, point by point: its credible band, and
  * whether the chains agree. */
 
+/* Summary of one curve. */
 typedef struct {
     tsr_pool pool;
     char *name;  /* "intensity_mean" */

@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "session/past_run.h"
 
+/* Whether a run has converged, and how to continue it. */
 typedef struct {
     int is_converged; /* by the criterion sampler.until, or its default: */
     char asked[64];   /* "rhat<1.01,ess>400" */

@@ -24,6 +24,7 @@ typedef struct {
     double overlap;
 } tsr_overlap;
 
+/* Runs that are compared, and the overlaps of their ensembles. */
 typedef struct {
     tsr_pool pool; /* of the overlaps */
     int n;

@@ -64,7 +64,8 @@ static int find_entry(const source *of, char name[96])
     const tsr_past_run *run = of->run;
     const tsr_term_options *data = run->config.data.item;
     for (int i = 0, seen = 0; run->has_config && i < run->config.data.n; i++)
-        if (tsr_term_is_alike(tsr_term_registry[data[i].kind], of->type) &&
+        if (tsr_term_is_same_family(tsr_term_registry[data[i].kind],
+                                    of->type) &&
             seen++ == of->ordinal) {
             tsr_config_data_name(&run->config, i, 96, name);
             return i;
@@ -145,7 +146,7 @@ static tsr_status read_measurements(tsr_verdict *v, source of, tsr_err *err)
 static int fixes_positions(const tsr_verdict *v)
 {
     for (int k = 0; k < v->n_measured; k++)
-        if ((v->measured[k].type->needs & TSR_NEEDS_PLACE) != 0)
+        if ((v->measured[k].type->needs & TSR_NEEDS_POSE) != 0)
             return 1;
     return 0;
 }
@@ -490,7 +491,7 @@ static tsr_status compare_curve(job *j, tsr_verdict_curve *c, tsr_err *err)
     c->noise_scale = curve_value(j, "noise_scale");
     c->n = j->n;
     c->noise = tsr_saxs_noise_make(j->n, j->q, j->intensity, j->sigma);
-    tsr_profile_fit_judge(&c->rigid, &c->noise);
+    tsr_profile_fit_set_noise(&c->rigid, &c->noise);
     TSR_TRY(compare_mean(j, c, err));
     return compare_guinier(j, value_of(j->summary, "rg").mean, c, err);
 }
@@ -859,13 +860,13 @@ static void write_noise(const tsr_verdict_curve *c, tsr_words *w)
     char text[64];
     const double residual = isfinite(s->mean) ? s->mean : sqrt(c->chi2);
     if (isfinite(s->mean))
-        tsr_words_add(
-            w, " The residuals are %s times the stated errors%s.",
-            tsr_verdict_interval(s, text),
-            isnan(c->noise.next)
-                ? "; here neighbouring points do not separate noise from misfit"
-                : "");
-    (void)tsr_saxs_noise_say(&c->noise, residual, w);
+        tsr_words_add(w, " The residuals are %s times the stated errors%s.",
+                      tsr_verdict_interval(s, text),
+                      isnan(c->noise.next)
+                          ? "; neighbouring points do not tell noise from "
+                            "misfit here"
+                          : "");
+    (void)tsr_saxs_noise_describe(&c->noise, residual, w);
 }
 
 static void write_fit(const tsr_verdict *v, tsr_words *w)

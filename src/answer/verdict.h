@@ -89,6 +89,7 @@ typedef enum {
     TSR_UNDECIDED_OUTLINE /* two arrangements have the same outline */
 } tsr_undecided_kind;
 
+/* An undecided question and its numbers. */
 typedef struct {
     tsr_undecided_kind kind;
     const char *variable; /* name in the summary, or NULL */
@@ -100,6 +101,7 @@ typedef struct {
 
 enum { TSR_MOST_UNDECIDED = 40, TSR_MOST_MOTIONS = 64 };
 
+/* The numbers that the sentences rest on. */
 typedef struct {
     tsr_pool pool; /* of this structure and of all that it points to */
     int has_data, n_state;

@@ -599,7 +599,7 @@ tsr_status tsr_deuterated_read(const tsr_strings *chains, tsr_neutron *out,
                                tsr_err *err)
 {
     for (int k = 0; k < chains->n; k++)
-        if (!tsr_neutron_deuterate(out, chains->item[k]))
+        if (!tsr_neutron_add_deuterated(out, chains->item[k]))
             return tsr_fail(err, TSR_E_USAGE,
                             "--deuterated '%s': expected CHAIN=X, X from 0 to "
                             "1 (default 1), each chain once, %d at most",
@@ -740,9 +740,9 @@ static tsr_status make(work *w, FILE *out, tsr_log *log, tsr_err *err)
     TSR_TRY(name_picture(w, err));
     TSR_TRY(check_targets(w, err));
     TSR_TRY(tsr_structure_read_any(w->job->model, &w->structure, err));
-    TSR_TRY(tsr_parts_with(w->structure, w->job->pae,
-                           (tsr_parts_wish){.rigid = NULL}, log, &w->parts,
-                           &w->pae, err));
+    TSR_TRY(tsr_parts_find_with_pae(w->structure, w->job->pae,
+                                    (tsr_parts_choices){.rigid = NULL}, log,
+                                    &w->parts, &w->pae, err));
     TSR_TRY(read_data(w, log, err));
     TSR_TRY(write_output(w, out, err));
     if (w->structure->n_residue == 0)

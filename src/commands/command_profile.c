@@ -284,13 +284,14 @@ static tsr_status fit_data(const tsr_profile_fit_options *how,
                            tsr_err *err)
 {
     tsr_partial_curves curves;
-    TSR_TRY(tsr_partial_curves_of(&r->structure.partials, saxs, &curves, err));
+    TSR_TRY(
+        tsr_partial_curves_of_data(&r->structure.partials, saxs, &curves, err));
     if (r->curve == NULL)
         r->curve = calloc((size_t)saxs->n, sizeof *r->curve);
     tsr_status status = tsr_allocated(r->curve, err);
     TSR_THEN(status, tsr_profile_fit_make(&curves, saxs->intensity, saxs->sigma,
                                           how, &r->fit, r->curve, err));
-    tsr_profile_fit_judge(&r->fit, &saxs->noise);
+    tsr_profile_fit_set_noise(&r->fit, &saxs->noise);
     tsr_partial_curves_clear(&curves);
     return status;
 }
@@ -546,8 +547,8 @@ static tsr_status curves_at(const ensemble *e, const tsr_saxs *saxs, double c1,
 {
     for (int i = 0; i < e->n; i++) {
         tsr_partial_curves curves;
-        TSR_TRY(tsr_partial_curves_of(&e->model[i].structure.partials, saxs,
-                                      &curves, err));
+        TSR_TRY(tsr_partial_curves_of_data(&e->model[i].structure.partials,
+                                           saxs, &curves, err));
         tsr_contrast_intensity(&curves, c1, c2,
                                curve + (size_t)i * (size_t)saxs->n);
         tsr_partial_curves_clear(&curves);
@@ -1250,7 +1251,8 @@ static tsr_status profile(const tsr_args *args, FILE *out, tsr_log *log,
     if (o->data != NULL) {
         status = tsr_saxs_read(o->data, (tsr_q_unit)o->unit, w.q_range, log,
                                &w.saxs, err);
-        TSR_THEN(status, tsr_saxs_resolve(w.saxs, &w.resolution, log, err));
+        TSR_THEN(status,
+                 tsr_saxs_set_resolution(w.saxs, &w.resolution, log, err));
         if (status == TSR_OK)
             w.q_max = tsr_saxs_q_max(w.saxs);
     }

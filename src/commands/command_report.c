@@ -82,7 +82,8 @@ static int ordinal_of(const tsr_term_options *data, int number)
     const tsr_term_type *type = tsr_term_registry[data[number].kind];
     int ordinal = 0;
     for (int i = 0; i < number; i++)
-        ordinal += tsr_term_is_alike(tsr_term_registry[data[i].kind], type);
+        ordinal +=
+            tsr_term_is_same_family(tsr_term_registry[data[i].kind], type);
     return ordinal;
 }
 
@@ -110,11 +111,11 @@ static void print_data(FILE *out, const tsr_past_run *run)
     const tsr_config *c = &run->config;
     const tsr_term_options *data = c->data.item;
     for (int i = 0; i < c->data.n; i++) {
-        tsr_term_registry[data[i].kind]->tell(&data[i], out);
+        tsr_term_registry[data[i].kind]->print_assumptions(&data[i], out);
         print_points(out, run, i);
     }
-    tsr_term_print_free(out, "The excluded volume c1", c->contrast.c1);
-    tsr_term_print_free(out, ", the hydration c2", c->contrast.c2);
+    tsr_term_print_setting(out, "The excluded volume c1", c->contrast.c1);
+    tsr_term_print_setting(out, ", the hydration c2", c->contrast.c2);
     fputs(". ", out);
 }
 

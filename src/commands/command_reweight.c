@@ -109,7 +109,7 @@ static tsr_status parse(work *r, tsr_err *err)
                         "--set-number %ld: that data set is of kind %s; only "
                         "curves can be replaced",
                         r->o->set_number, tsr_term_registry[d->kind]->name);
-    r->is_smeared = tsr_resolution_is_asked(&d->resolution);
+    r->is_smeared = tsr_resolution_is_requested(&d->resolution);
     r->before = (tsr_data_set){.noise = d->noise,
                                .background = d->background,
                                .intensity_scale = d->intensity_scale,
@@ -117,7 +117,7 @@ static tsr_status parse(work *r, tsr_err *err)
     r->after = r->before;
     r->after.nuisance = TSR_NUISANCE_AUTO;
     if (o->noise != NULL &&
-        tsr_noise_choose(&r->after.noise, o->noise, err) != TSR_OK)
+        tsr_noise_select(&r->after.noise, o->noise, err) != TSR_OK)
         return tsr_wrap(err, TSR_E_USAGE, "--noise");
     return TSR_OK;
 }

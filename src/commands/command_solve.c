@@ -135,7 +135,7 @@ static void say_rigid(const tsr_solve *s, tsr_words *w)
                 ? "all atoms"
                 : "two bodies per residue, as atoms are missing",
             saxs->n, saxs->q[0], saxs->q[saxs->n - 1], f->c1, f->c2, at);
-        (void)tsr_saxs_noise_say(&saxs->noise, sqrt(f->reduced_chi2), w);
+        (void)tsr_saxs_noise_describe(&saxs->noise, sqrt(f->reduced_chi2), w);
         if (isfinite(saxs->rg_guinier) && isfinite(r->rg_guinier))
             tsr_words_add(w,
                           " Guinier's Rg is %.1f Angstrom in the data and %.1f "
@@ -657,7 +657,7 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
     how.background = o->background.word < 0 ? o->background.number : 0.0;
     TSR_TRY(tsr_saxs_read(o->file, (tsr_q_unit)o->q_unit, o->q_range, NULL,
                           &w->saxs[k], err));
-    TSR_TRY(tsr_saxs_resolve(w->saxs[k], &o->resolution, NULL, err));
+    TSR_TRY(tsr_saxs_set_resolution(w->saxs[k], &o->resolution, NULL, err));
     TSR_TRY(compute(w, of != NULL ? &neutron : NULL, tsr_saxs_q_max(w->saxs[k]),
                     &r->structure, err));
     TSR_TRY(tsr_profile_finish(&how, w->saxs[k], r, err));
@@ -712,7 +712,7 @@ static tsr_status find_motion(work *w, tsr_err *err)
         s->flexible = &w->config.structure.flexible;
         s->is_enough = s->n_curve > 0 && s->n_curve == w->config.data.n &&
                        fits_all(s) &&
-                       tsr_tails_alone(setup.molecule.topology) &&
+                       tsr_only_tails_flexible(setup.molecule.topology) &&
                        !w->o->sample && !exists(begun);
         s->atoms = w->atoms = setup.molecule.model;
         setup.molecule.model = NULL;

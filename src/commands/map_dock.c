@@ -197,7 +197,7 @@ static tsr_status write_model(const docking *d, const char *path, tsr_err *err)
             .number = r->number,
             .insertion = r->insertion != '\0' ? r->insertion : ' ',
             .at = is_polymer ? from->residue : -1,
-            .is_guest = is_polymer ? TSR_GUEST_NONE : TSR_GUEST_LIGAND};
+            .guest_kind = is_polymer ? TSR_GUEST_NONE : TSR_GUEST_LIGAND};
         snprintf(to->name, sizeof to->name, "%.4s", from->name);
         snprintf(to->residue, sizeof to->residue, "%.3s", r->name);
         snprintf(to->element, sizeof to->element, "%.2s",

@@ -1,11 +1,10 @@
-/* What all engines have in common: checks of what they are given, which systems
- * are set or have a proposal pending, what a batch has in flight, how far
- * rounding alone may take a profile; and engines joined to one.
+/* The part that all engines share: argument checks, the state of systems and
+ * batches, the bound on rounding errors, and the joint engine.
  *
- * All engines are checked by the same code, so that an error of the caller has
- * the same message on every device. The bound on rounding is derived in
- * docs/design.md, section 3; a profile that is farther off than it shows a
- * device, a driver or a kernel at fault. */
+ * One file checks the arguments for all engines, so an error of the caller has
+ * the same message on every device. tsr_engine_rounding (engine.h) derives the
+ * bound on rounding errors. A profile outside the bound shows a fault of the
+ * device, the driver or a kernel. */
 #include "engine/engine.h"
 
 #include "core/vec3.h"
@@ -53,9 +52,8 @@ tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err)
     for (int i = 0; i < spec->n_body && spec->unit != NULL; i++)
         if (spec->unit[i] < -1 || spec->unit[i] >= spec->n_body)
             return tsr_fail(err, TSR_E_INTERNAL,
-                            "engine: body %d belongs to unknown unit %d", i,
-                            spec->unit[i]);
-    const tsr_engine_inside *in = spec->inside;
+                            "engine: body %d is of unit %d", i, spec->unit[i]);
+    const tsr_unit_particles *in = spec->unit_particles;
     for (int i = 0; in != NULL && i < in->n; i++)
         if (spec->unit == NULL || in->unit[i] < 0 ||
             in->unit[i] >= spec->n_body || in->type[i] < 0 ||
@@ -76,9 +74,9 @@ tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err)
     return TSR_OK;
 }
 
-/* sum_i |F_i| and sum_i F_i^2 of a component at page k. */
-static void factor_sums(const tsr_engine_spec *spec, int comp, int k,
-                        double *size, double *square)
+/* sum_i |F_i| and sum_i F_i^2 of one component at q_k. */
+static void sum_form_factors(const tsr_engine_spec *spec, int comp, int k,
+                             double *size, double *square)
 {
     *size = *square = 0.0;
     for (int i = 0; i < spec->n_body; i++) {
@@ -86,8 +84,10 @@ static void factor_sums(const tsr_engine_spec *spec, int comp, int k,
         *size += fabs(f);
         *square += f * f;
     }
-    for (int i = 0; spec->inside != NULL && i < spec->inside->n; i++) {
-        double f = *tsr_engine_factor(spec, comp, spec->inside->type[i], k);
+    for (int i = 0; spec->unit_particles != NULL && i < spec->unit_particles->n;
+         i++) {
+        double f =
+            *tsr_engine_factor(spec, comp, spec->unit_particles->type[i], k);
         *size += fabs(f);
         *square += f * f;
     }
@@ -96,30 +96,30 @@ static void factor_sums(const tsr_engine_spec *spec, int comp, int k,
 void tsr_engine_rounding(const tsr_engine_spec *spec, double unit, int tile,
                          int n_store, double *out)
 {
-    const double far = 8.0, shared = 8.0;
-    const double walk = far * tile * sqrt(2.0 * n_store);
+    const double t = 8.0, shared = 8.0;
+    const double independent = t * tile * sqrt(2.0 * n_store);
     const int n_comp = tsr_engine_n_comp(spec);
     for (int a = 0; a < n_comp; a++)
         for (int b = a; b < n_comp; b++)
             for (int k = 0; k < spec->n_q; k++) {
                 double size_a, size_b, square_a, square_b;
-                factor_sums(spec, a, k, &size_a, &square_a);
-                factor_sums(spec, b, k, &size_b, &square_b);
+                sum_form_factors(spec, a, k, &size_a, &square_a);
+                sum_form_factors(spec, b, k, &size_b, &square_b);
                 *out++ = unit * (shared * size_a * size_b +
-                                 walk * sqrt(square_a * square_b));
+                                 independent * sqrt(square_a * square_b));
             }
 }
 
-int tsr_engine_differs(const tsr_engine *engine, const double *profile,
-                       const double *right, double *allowed)
+int tsr_engine_worst_difference(const tsr_engine *engine, const double *profile,
+                                const double *correct, double *allowed)
 {
     const double promise = 1e-5;
     double most = 1.0;
     int at = -1;
     for (int k = 0; k < engine->n_pair * engine->n_q; k++) {
-        double limit = engine->rounding[k] + promise * fabs(right[k]);
-        double error = fabs(profile[k] - right[k]);
-        if (error <= most * limit) /* a NaN is not */
+        double limit = engine->rounding[k] + promise * fabs(correct[k]);
+        double error = fabs(profile[k] - correct[k]);
+        if (error <= most * limit) /* false for a NaN */
             continue;
         most = isfinite(error) && limit > 0.0 ? error / limit : HUGE_VAL;
         *allowed = limit;
@@ -140,7 +140,7 @@ static tsr_status open_engine(const tsr_engine_type *type, tsr_engine head,
     e->type = type;
     tsr_pool_array(&e->pool, e->rounding, tsr_engine_n_profile(e));
     tsr_pool_array(&e->pool, e->state, e->n_system);
-    return tsr_engine_made(out, tsr_pool_check(&e->pool, err));
+    return tsr_engine_finish(out, tsr_pool_check(&e->pool, err));
 }
 
 tsr_status tsr_engine_open(const tsr_engine_type *type,
@@ -149,10 +149,10 @@ tsr_status tsr_engine_open(const tsr_engine_type *type,
 {
     *out = NULL;
     TSR_TRY(tsr_engine_spec_check(spec, err));
-    if (spec->inside != NULL && !type->takes_particles)
-        return tsr_fail(
-            err, TSR_E_INTERNAL,
-            "engine: particles within rigid units need plane waves");
+    if (spec->unit_particles != NULL && !type->has_unit_particles)
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "engine: particles within rigid units are for plane "
+                        "waves alone");
     const int n_comp = tsr_engine_n_comp(spec);
     return open_engine(type,
                        (tsr_engine){.n_body = spec->n_body,
@@ -175,7 +175,7 @@ void tsr_engine_free(tsr_engine *engine)
     free(engine);
 }
 
-tsr_status tsr_engine_made(tsr_engine **engine, tsr_status status)
+tsr_status tsr_engine_finish(tsr_engine **engine, tsr_status status)
 {
     if (status == TSR_OK)
         return TSR_OK;
@@ -218,7 +218,7 @@ void tsr_batch_free(tsr_batch *batch)
 {
     if (batch == NULL)
         return;
-    reject_all(batch); /* nobody waits for them any more */
+    reject_all(batch); /* drops proposals whose results are no longer wanted */
     if (batch->engine->type->batch_close != NULL)
         batch->engine->type->batch_close(batch);
     tsr_pool_clear(&batch->pool);
@@ -296,7 +296,7 @@ tsr_status tsr_batch_submit(tsr_batch *batch, int n,
                           batch->max_proposal);
     if (status != TSR_OK || n == 0)
         return status;
-    batch->n_asked = n;
+    batch->n_submitted = n;
     for (int p = 0; p < n && status == TSR_OK; p++)
         status = propose(batch, &proposal[p], err);
     if (status == TSR_OK && type->start != NULL)
@@ -339,24 +339,24 @@ tsr_status tsr_batch_set(tsr_batch *batch, int system, const double (*xyz)[3],
     return status;
 }
 
-/* The proposal of a system is accepted, or rejected. */
-static void decide(tsr_engine *engine, int system, int is_accepted)
+/* Passes the decision about a pending proposal to the engine. */
+static void apply_decision(tsr_engine *engine, int system, int is_accepted)
 {
-    void (*const how)(tsr_engine * engine, int system) =
+    void (*const apply)(tsr_engine * engine, int system) =
         is_accepted ? engine->type->accept : engine->type->reject;
-    if (engine->state[system].is_pending && how != NULL)
-        how(engine, system);
+    if (engine->state[system].is_pending && apply != NULL)
+        apply(engine, system);
     engine->state[system].is_pending = 0;
 }
 
 void tsr_batch_accept(tsr_batch *batch, int system)
 {
-    decide(batch->engine, system, 1);
+    apply_decision(batch->engine, system, 1);
 }
 
 void tsr_batch_reject(tsr_batch *batch, int system)
 {
-    decide(batch->engine, system, 0);
+    apply_decision(batch->engine, system, 0);
 }
 
 tsr_status tsr_batch_profile(tsr_batch *batch, int system, double *profile,
@@ -394,7 +394,7 @@ tsr_status tsr_engine_proposal_check(const tsr_body_proposal *proposal,
     return TSR_OK;
 }
 
-double tsr_engine_ball(int n, const double (*xyz)[3], double centre[3])
+double tsr_engine_bounding_ball(int n, const double (*xyz)[3], double centre[3])
 {
     double low[3], high[3], most2 = 0.0;
     tsr_vec3_copy(low, xyz[0]);
@@ -428,11 +428,11 @@ tsr_status tsr_engine_extent_check(const tsr_engine *engine, int system,
 
 /* ---- several engines as one ----
  *
- * The same bodies of the same systems, each engine with form factors of its
- * own, as X-rays and neutrons have them. A proposal goes to all of them and is
- * accepted or rejected by all. Their profiles lie one after another, so that
- * whoever asks sees one engine with as many pairs of components as they have
- * together. */
+ * All parts have the same bodies and systems, and each part has form factors of
+ * its own: one part for X-rays, say, and one for each neutron probe. A proposal
+ * goes to all parts, and all parts accept it or reject it. The profiles of the
+ * parts are concatenated, so a caller sees one engine with the pairs of
+ * components of all parts. */
 
 typedef struct {
     tsr_engine base;
@@ -442,8 +442,8 @@ typedef struct {
 
 typedef struct {
     tsr_batch base;
-    tsr_batch **part; /* [n of the engine] */
-    double *profile;  /* [max_proposal][n_pair][n_q] of one part */
+    tsr_batch **part; /* [n] one batch for each part */
+    double *profile;  /* [max_proposal][n_pair][n_q] one part's profiles */
 } joint_batch;
 
 static const joint_engine *joint_of(const tsr_batch *batch)
@@ -479,8 +479,9 @@ static tsr_status joint_batch_open(tsr_batch *base, tsr_err *err)
     return TSR_OK;
 }
 
-/* What the bodies' places are refused for they are refused for by the first
- * part, so that no part is ahead of another but where a device fails. */
+/* The first part checks the positions. Its refusal comes before any other part
+ * has started, so only the failure of a device can leave the parts at different
+ * proposals. */
 static tsr_status joint_start(tsr_batch *base,
                               const tsr_body_proposal *proposal, tsr_err *err)
 {
@@ -509,7 +510,7 @@ static void joint_profile(const tsr_engine *engine, int system, double *profile)
     }
 }
 
-/* A part's rows go to places that are a row of the whole apart. */
+/* Copies the rows of each part into the rows of the joint profile. */
 static tsr_status joint_wait(tsr_batch *base, double *profile, tsr_err *err)
 {
     const joint_engine *e = joint_of(base);
@@ -537,13 +538,13 @@ static tsr_status joint_wait(tsr_batch *base, double *profile, tsr_err *err)
 static void joint_accept(tsr_engine *engine, int system)
 {
     for (int i = 0; i < ((joint_engine *)engine)->n; i++)
-        decide(((joint_engine *)engine)->part[i], system, 1);
+        apply_decision(((joint_engine *)engine)->part[i], system, 1);
 }
 
 static void joint_reject(tsr_engine *engine, int system)
 {
     for (int i = 0; i < ((joint_engine *)engine)->n; i++)
-        decide(((joint_engine *)engine)->part[i], system, 0);
+        apply_decision(((joint_engine *)engine)->part[i], system, 0);
 }
 
 static const tsr_engine_type joint_type = {
@@ -561,11 +562,12 @@ static const tsr_engine_type joint_type = {
     .reject = joint_reject,
     .profile = joint_profile};
 
-/* What the parts have together: pairs, memory. */
-static tsr_engine add_up(int n, tsr_engine *const *part)
+/* The head of the joint engine: sums of pairs and memory over the parts. */
+static tsr_engine joint_head(int n, tsr_engine *const *part)
 {
     tsr_engine sum = *part[0];
-    double share = 0.0; /* of the device, that one system takes */
+    double fraction =
+        0.0; /* fraction of the device memory that one system occupies */
     sum.pool = (tsr_pool){0};
     sum.n_comp = sum.n_pair = 0;
     sum.system_bytes = sum.shared_bytes = 0.0;
@@ -574,10 +576,10 @@ static tsr_engine add_up(int n, tsr_engine *const *part)
         sum.n_pair += part[i]->n_pair;
         sum.system_bytes += part[i]->system_bytes;
         sum.shared_bytes += part[i]->shared_bytes;
-        if (part[i]->most_systems > 0.0)
-            share += 1.0 / part[i]->most_systems;
+        if (part[i]->max_systems > 0.0)
+            fraction += 1.0 / part[i]->max_systems;
     }
-    sum.most_systems = share > 0.0 ? floor(1.0 / share) : 0.0;
+    sum.max_systems = fraction > 0.0 ? floor(1.0 / fraction) : 0.0;
     return sum;
 }
 
@@ -598,11 +600,11 @@ tsr_status tsr_engine_join(int n, tsr_engine **part, tsr_engine **out,
                             "engine: part %d differs in bodies, systems or q "
                             "from the first",
                             i);
-    TSR_TRY(open_engine(&joint_type, add_up(n, part), out, err));
+    TSR_TRY(open_engine(&joint_type, joint_head(n, part), out, err));
     joint_engine *e = (joint_engine *)*out;
     tsr_pool_array(&e->base.pool, e->part, n);
     if (e->part == NULL)
-        return tsr_engine_made(out, tsr_no_memory(err));
+        return tsr_engine_finish(out, tsr_no_memory(err));
     memcpy(e->part, part, (size_t)n * sizeof(*part));
     e->n = n;
     double *to = e->base.rounding;

@@ -1,7 +1,10 @@
-/* The reference engine: the Debye sum in double precision, sinc by sinc for
- * every pair. It keeps the sum of each pair of blocks, in two slots as every
- * engine does, and recomputes a pair of blocks when a body of either moved: it
- * takes no notice of rigid groups, so that it also checks who does. */
+/* The reference engine: the Debye sum in double precision, with one sinc for
+ * every pair.
+ *
+ * Like every engine it caches the sum of each pair of blocks in two slots. It
+ * recomputes a pair of blocks whenever a body of either block moved, and
+ * ignores rigid groups, so a comparison with it also tests how the other
+ * engines use them. */
 #include "engine/engine.h"
 
 #include "core/clones.h"
@@ -11,66 +14,68 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BLOCK = 16, MAX_COMP = 3 }; /* bodies */
+enum { BLOCK = 16, MAX_COMP = 3 }; /* BLOCK: bodies */
 
-/* Double precision; what the fixed points of others and the recurrence of
- * tsr_debye_reference leave, 1e-12 of I(0), is more than its own rounding. */
-static const double unit = 0x1p-40;
+/* Relative error for tsr_engine_rounding. Double precision would allow less,
+ * but the profiles compared with this engine carry larger errors: fixed-point
+ * sums and the recurrence of tsr_debye_reference, 1e-12 of I(0). */
+static const double relative_error = 0x1p-40;
 
 typedef struct {
-    double (*xyz)[3];      /* [n_body] accepted */
-    double (*proposed)[3]; /* [n_body] */
+    double (*xyz)[3];      /* [n_body] accepted positions */
+    double (*proposed)[3]; /* [n_body] proposed positions */
     double *tile[2];       /* [n_tile][n_pair][n_q] */
-    unsigned char *select; /* [n_tile] slot of the accepted value */
-    int *dirty;            /* [n_tile] tiles of the proposal */
+    unsigned char *select; /* [n_tile] slot that holds the accepted value */
+    int *dirty;            /* [n_tile] tiles that the proposal changes */
     int n_dirty;
 } reference_system;
 
 typedef struct {
     tsr_engine base;
     int n_block, n_tile;
-    int row;             /* n_pair n_q, numbers of a profile */
+    int row;             /* n_pair n_q, the size of a profile */
     double *form_factor; /* [n_block][n_q][n_comp][BLOCK] */
     reference_system *system;
 } reference_engine;
 
 typedef struct {
     tsr_batch base;
-    double *profile;        /* [max_proposal][n_pair][n_q] */
+    double *profile;        /* [max_proposal][n_pair][n_q] results */
     unsigned char *touched; /* [n_block] scratch */
 } reference_batch;
 
-/* Of the bodies of a block, at number k of q: [n_comp][BLOCK]. */
-static double *factors(const reference_engine *e, int block, int k)
+/* Form factors [n_comp][BLOCK] of the bodies of a block at q_k. */
+static double *block_factors(const reference_engine *e, int block, int k)
 {
     return e->form_factor + ((size_t)block * (size_t)e->base.n_q + (size_t)k) *
                                 (size_t)e->base.n_comp * BLOCK;
 }
 
-static void factors_fill(reference_engine *e, const tsr_engine_spec *spec)
+static void copy_form_factors(reference_engine *e, const tsr_engine_spec *spec)
 {
     const int n_q = spec->n_q;
     for (int i = 0; i < spec->n_body; i++)
         for (int k = 0; k < n_q; k++)
             for (int a = 0; a < e->base.n_comp; a++)
-                factors(e, i / BLOCK, k)[a * BLOCK + i % BLOCK] =
+                block_factors(e, i / BLOCK, k)[a * BLOCK + i % BLOCK] =
                     spec->form_factor[((size_t)a * (size_t)spec->n_type +
                                        (size_t)spec->type[i]) *
                                           (size_t)n_q +
                                       (size_t)k];
 }
 
-/* A body and those of a block, side by side in vector instructions: sine and
- * cosine of dq r and of k dq r, and how often the pair counts, whole and over
- * dq r. What pads a block, and bodies behind this one, count for nothing. */
+/* One body against all bodies of a block, laid out for vector instructions:
+ * sine and cosine of x = dq r (the rotation from one q to the next), s and c
+ * (sine and cosine of k x), the multiplicity of the pair, and times_over_x =
+ * multiplicity / x. Padding, and bodies j > i, have multiplicity 0. */
 typedef struct {
     double sine[BLOCK], cosine[BLOCK], s[BLOCK], c[BLOCK];
-    double times[BLOCK], over[BLOCK];
+    double multiplicity[BLOCK], times_over_x[BLOCK];
 } reference_row;
 
-/* A pair counts twice, a body with itself once; x is then so small that
- * sin(k x) / (k x) is 1. */
-static void begin_row(const reference_engine *e, const double (*xyz)[3], int i,
+/* A pair i > j has multiplicity 2, and a body with itself 1. For r = 0, x is so
+ * small that sin(k x) / (k x) is 1 in double precision. */
+static void start_row(const reference_engine *e, const double (*xyz)[3], int i,
                       int first, reference_row *row)
 {
     memset(row, 0, sizeof *row);
@@ -80,18 +85,18 @@ static void begin_row(const reference_engine *e, const double (*xyz)[3], int i,
         row->sine[j] = sin(x);
         row->cosine[j] = cos(x);
         row->c[j] = 1.0;
-        row->times[j] = first + j < i ? 2.0 : 1.0;
-        row->over[j] = row->times[j] / x;
+        row->multiplicity[j] = first + j < i ? 2.0 : 1.0;
+        row->times_over_x[j] = row->multiplicity[j] / x;
     }
 }
 
-/* Adds to field[a][j] what n bodies, with amplitudes factor[a][], send towards
- * body j at number k of q, and turns sines and cosines on to the next. Each is
- * the one before turned by x: after k steps 4 k units in the last place off at
- * the most, which is far below `unit`. */
-TSR_CLONES static void add_rows(int n_comp, int n, int k, const double *factor,
-                                reference_row *row,
-                                double field[MAX_COMP][BLOCK])
+/* Adds to field[a][j] the sum over n bodies i of factor[a][i] sinc(q_k r_ij),
+ * then advances sines and cosines to the next k by the angle sum formulas.
+ * After k steps the recurrence is off by at most 4 k units in the last place,
+ * far below `relative_error`. */
+TSR_CLONES static void add_sincs(int n_comp, int n, int k, const double *factor,
+                                 reference_row *row,
+                                 double field[MAX_COMP][BLOCK])
 {
     const double over_k = k > 0 ? 1.0 / k : 0.0;
     for (int i = 0; i < n; i++) {
@@ -99,7 +104,8 @@ TSR_CLONES static void add_rows(int n_comp, int n, int k, const double *factor,
         double sinc[BLOCK];
         for (int j = 0; j < BLOCK; j++) {
             const double s = p->s[j], c = p->c[j];
-            sinc[j] = k > 0 ? p->over[j] * s * over_k : p->times[j];
+            sinc[j] =
+                k > 0 ? p->times_over_x[j] * s * over_k : p->multiplicity[j];
             p->s[j] = s * p->cosine[j] + c * p->sine[j];
             p->c[j] = c * p->cosine[j] - s * p->sine[j];
         }
@@ -109,32 +115,34 @@ TSR_CLONES static void add_rows(int n_comp, int n, int k, const double *factor,
     }
 }
 
-/* Each body of block bi with those of bj. */
+/* Partial profiles of the pair of blocks (bi, bj). */
 static void tile_sum(const reference_engine *e, const double (*xyz)[3], int bi,
                      int bj, double *sum)
 {
     const int n_q = e->base.n_q, n_comp = e->base.n_comp;
-    const int left = e->base.n_body - bi * BLOCK,
-              n = left < BLOCK ? left : BLOCK;
+    const int remaining = e->base.n_body - bi * BLOCK,
+              n = remaining < BLOCK ? remaining : BLOCK;
     reference_row row[BLOCK];
     for (int i = 0; i < n; i++)
-        begin_row(e, xyz, bi * BLOCK + i, bj * BLOCK, &row[i]);
+        start_row(e, xyz, bi * BLOCK + i, bj * BLOCK, &row[i]);
     for (int k = 0; k < n_q; k++) {
-        const double *f_i = factors(e, bi, k), *f_j = factors(e, bj, k);
+        const double *f_i = block_factors(e, bi, k),
+                     *f_j = block_factors(e, bj, k);
         double field[MAX_COMP][BLOCK] = {{0.0}};
-        add_rows(n_comp, n, k, f_i, row, field);
+        add_sincs(n_comp, n, k, f_i, row, field);
         for (int a = 0, pair = 0; a < n_comp; a++)
             for (int b = a; b < n_comp; b++, pair++) {
-                double both = 0.0;
+                double pair_sum = 0.0;
                 for (int j = 0; j < BLOCK; j++)
-                    both += f_j[a * BLOCK + j] * field[b][j] +
-                            f_j[b * BLOCK + j] * field[a][j];
-                sum[pair * n_q + k] = 0.5 * both;
+                    pair_sum += f_j[a * BLOCK + j] * field[b][j] +
+                                f_j[b * BLOCK + j] * field[a][j];
+                sum[pair * n_q + k] = 0.5 * pair_sum;
             }
     }
 }
 
-/* Sums the cached tiles; those of a pending proposal from its slot. */
+/* Sums the cached tiles. proposed 1: uses the proposal's slot of dirty
+ * tiles. */
 static void profile_of(const reference_engine *e, reference_system *s,
                        int proposed, double *profile)
 {
@@ -151,7 +159,8 @@ static void profile_of(const reference_engine *e, reference_system *s,
         s->select[s->dirty[d]] ^= 1;
 }
 
-/* Every pair of blocks with a touched one, into the free slots. */
+/* Computes every pair of blocks that contains a touched block, into the slot
+ * that does not hold the accepted value. */
 static void evaluate(const reference_engine *e, reference_system *s,
                      const unsigned char *touched, double *profile)
 {
@@ -259,7 +268,7 @@ tsr_status tsr_engine_reference_new(const tsr_engine_spec *spec,
     tsr_pool *pool = &e->base.pool;
     snprintf(e->base.description, sizeof e->base.description,
              "reference: double precision, C, one core");
-    tsr_engine_rounding(spec, unit, BLOCK, 1, e->base.rounding);
+    tsr_engine_rounding(spec, relative_error, BLOCK, 1, e->base.rounding);
     e->row = e->base.n_pair * spec->n_q;
     e->n_block = (spec->n_body + BLOCK - 1) / BLOCK;
     e->n_tile = e->n_block * (e->n_block + 1) / 2;
@@ -270,10 +279,10 @@ tsr_status tsr_engine_reference_new(const tsr_engine_spec *spec,
     for (int i = 0; i < spec->n_system && !pool->failed; i++)
         make_system(e, &e->system[i]);
     if (!pool->failed) {
-        factors_fill(e, spec);
+        copy_form_factors(e, spec);
         return TSR_OK;
     }
-    return tsr_engine_made(
+    return tsr_engine_finish(
         out, tsr_fail(err, TSR_E_NOMEM,
                       "out of memory for %d systems of %d bodies and %d q",
                       spec->n_system, spec->n_body, spec->n_q));

@@ -1,7 +1,7 @@
-/* One-off sums. Host side of the device's: the list of units of work, their
- * launches, and the sum over types with form factors; the kernels are
- * kernels/debye_sum_simt.cl and debye_sum_simd.cl. Then known answers, and the
- * choice between the methods with what each of them keeps. */
+/* Single Debye profiles. First the host side of the device's sum: the list of
+ * units of work, their launches, and the sum over types with form factors. The
+ * kernels are kernels/debye_sum_simt.cl and debye_sum_simd.cl. Then its
+ * self-test, and the choice between the methods. */
 #include "gpu/debye_sum.h"
 
 #include "core/clock.h"
@@ -22,15 +22,17 @@ struct tsr_debye_sum {
     int n_q, has_weight;
     double dq, d_bound;
     int tile, pages, groups, stride; /* stride: pages of all groups */
-    int n_sum;                       /* 4 with weights: 1, w_j, w_i, w_i w_j */
+    int n_sum;                       /* 1, or 4 with weights: 1, w_j, w_i, w_i
+                                        w_j */
     int max_unit;
     size_t real_size;
     tsr_program program;
     cl_kernel kernel;
     cl_command_queue queue;
     cl_mem unit, result;
-    cl_int (*host_unit)[4]; /* [max_unit] row, rows, column, columns */
-    int *place;             /* [max_unit] which pair of types */
+    cl_int (*host_unit)[4]; /* [max_unit] first row, rows; the same of
+                               columns */
+    int *type_pair;         /* [max_unit] index of the pair of types */
     void *host_result;      /* [max_unit][n_sum][stride] */
     char description[512];
 };
@@ -38,12 +40,12 @@ struct tsr_debye_sum {
 enum {
     SIMT_TILE = 32,
     MAX_PAGES = 64,
-    SIMT_PAGES = 40, /* weighted sums take twice the registers */
+    SIMT_PAGES = 40, /* weighted sums use twice the registers */
     RESULT_BYTES = 16 << 20,
     MAX_UNITS = 1 << 14
 };
 
-/* ---- making it ---- */
+/* ---- setup ---- */
 
 static int lanes(const tsr_debye_sum *s)
 {
@@ -54,7 +56,7 @@ static int lanes(const tsr_debye_sum *s)
     return s->options.use_double ? width / 2 : width;
 }
 
-static void shape(tsr_debye_sum *s)
+static void set_shape(tsr_debye_sum *s)
 {
     int most = s->options.max_pages, n = s->n_q - 1;
     if (most == 0)
@@ -103,7 +105,7 @@ static tsr_status make_buffers(tsr_debye_sum *s, tsr_err *err)
     const size_t bytes =
         n * (size_t)s->n_sum * (size_t)s->stride * s->real_size;
     tsr_pool_array(&s->pool, s->host_unit, n);
-    tsr_pool_array(&s->pool, s->place, n);
+    tsr_pool_array(&s->pool, s->type_pair, n);
     s->host_result = tsr_pool_new(&s->pool, bytes, 1);
     TSR_TRY(tsr_pool_check(&s->pool, err));
     s->queue = tsr_cl_queue(&s->cl, 0);
@@ -143,7 +145,7 @@ tsr_status tsr_debye_sum_new(const tsr_device *device, int n_q,
             tsr_fail(err, TSR_E_DEVICE,
                      "%s has no double precision (cl_khr_fp64)", info->name);
     if (status == TSR_OK) {
-        shape(s);
+        set_shape(s);
         status = build(s, err);
     }
     TSR_THEN(status, make_buffers(s, err));
@@ -170,42 +172,43 @@ const char *tsr_debye_sum_describe(const tsr_debye_sum *sum)
     return sum->description;
 }
 
-/* One profile: particles in tiles by type, the list of units, what the device
- * gives back. */
+/* One profile: particles in tiles by type, the list of units, and the device's
+ * results. */
 
 enum {
-    MAX_RUN = 64, /* tiles */
+    MAX_RUN = 64, /* in tiles */
     UNITS_A_COMPUTE_UNIT = 64
 };
 
-/* The particles as the device sees them. */
+/* The particles in the order of the device. */
 typedef struct {
     tsr_pool pool;
     tsr_cl cl;
     int n_tile;
     int *type;   /* [n_tile] */
-    int *count;  /* [n_tile] particles, the last of a type may have fewer */
+    int *count;  /* [n_tile] particles of each tile; the last tile of a type may
+                    be incomplete */
     double *sum; /* [n_type][n_type][n_sum][stride] */
     cl_mem particle;
-    int run;       /* tiles */
-    double n_pair; /* of tiles, in all */
+    int run;       /* columns of a unit, in tiles */
+    double n_pair; /* total number of tile pairs */
 } layout;
 
 /* ---- the particles ---- */
 
-static void put(const tsr_debye_sum *s, void *to, size_t at, const double *x,
-                const double *centre, double weight)
+static void store_particle(const tsr_debye_sum *s, void *to, size_t at,
+                           const double *x, const double *centre, double weight)
 {
     for (int c = 0; c < 4; c++)
-        tsr_cl_put_real(to, 4 * at + (size_t)c,
-                        c < 3 ? x[c] - centre[c] : weight,
-                        s->options.use_double);
+        tsr_cl_store_real(to, 4 * at + (size_t)c,
+                          c < 3 ? x[c] - centre[c] : weight,
+                          s->options.use_double);
 }
 
-/* Tiles of one type each; packed [n_tile * tile + tile][4]: what pads is at the
- * centre and is read, not counted. */
-static void fill(const tsr_debye_sum *s, const tsr_debye_spec *spec,
-                 const int *first, layout *l, void *packed)
+/* Sorts particles into tiles of one type each. packed [n_tile * tile + tile][4]
+ * out. Padding lies at the centre; it is read, but not counted. */
+static void pack_particles(const tsr_debye_sum *s, const tsr_debye_spec *spec,
+                           const int *first, layout *l, void *packed)
 {
     double centre[3] = {0.0, 0.0, 0.0};
     for (int i = 0; i < spec->n; i++)
@@ -220,8 +223,8 @@ static void fill(const tsr_debye_sum *s, const tsr_debye_spec *spec,
         while (l->count[tile] == s->tile)
             tile++;
         size_t at = (size_t)tile * (size_t)s->tile + (size_t)l->count[tile]++;
-        put(s, packed, at, spec->xyz[i], centre,
-            spec->weight != NULL ? spec->weight[i] : 1.0);
+        store_particle(s, packed, at, spec->xyz[i], centre,
+                       spec->weight != NULL ? spec->weight[i] : 1.0);
     }
 }
 
@@ -230,7 +233,7 @@ static tsr_status layout_make(const tsr_debye_sum *s,
                               tsr_err *err)
 {
     const size_t n_type = (size_t)spec->n_type;
-    int *first; /* tile of a type */
+    int *first; /* [n_type + 1] first tile of each type */
     l->cl.device = s->cl.device;
     tsr_pool_array(&l->pool, first, n_type + 1);
     TSR_TRY(tsr_pool_check(&l->pool, err));
@@ -246,7 +249,7 @@ static tsr_status layout_make(const tsr_debye_sum *s,
                    n_type * n_type * (size_t)s->n_sum * (size_t)s->stride);
     void *packed = tsr_pool_new(&l->pool, n_slot, 4 * s->real_size);
     TSR_TRY(tsr_pool_check(&l->pool, err));
-    fill(s, spec, first, l, packed);
+    pack_particles(s, spec, first, l, packed);
     l->particle = tsr_cl_buffer(&l->cl, CL_MEM_READ_ONLY,
                                 n_slot * 4 * s->real_size, packed);
     tsr_pool_free(&l->pool, packed);
@@ -262,15 +265,15 @@ static tsr_status layout_make(const tsr_debye_sum *s,
 
 /* ---- the work ---- */
 
-/* Where the list of units stands: the next has row tile `row` and begins with
+/* Position in the list of units: the next unit has row tile `row` and starts at
  * column tile `column`. */
 typedef struct {
     int row, column;
-    double n_done; /* pairs of tiles */
+    double n_done; /* pairs of tiles in the list so far */
 } cursor;
 
-/* The next units of the list, at most max_unit. The diagonal tile of a row is a
- * unit of its own, since it counts once. Returns how many. */
+/* Writes the next units, at most max_unit, and returns their number. The
+ * diagonal tile of a row is a unit by itself, because its pairs count once. */
 static int next_units(const tsr_debye_sum *s, const layout *l, int n_type,
                       cursor *at)
 {
@@ -281,14 +284,14 @@ static int next_units(const tsr_debye_sum *s, const layout *l, int n_type,
         while (end < at->row && end - first < l->run &&
                l->type[end] == l->type[first])
             columns += l->count[end++];
-        if (end == first) /* the diagonal */
+        if (end == first) /* diagonal tile */
             columns = l->count[end++];
         cl_int *u = s->host_unit[n];
         u[0] = at->row * s->tile;
         u[1] = l->count[at->row];
         u[2] = first * s->tile;
         u[3] = columns;
-        s->place[n++] = l->type[at->row] * n_type + l->type[first];
+        s->type_pair[n++] = l->type[at->row] * n_type + l->type[first];
         at->n_done += end - first;
         at->column = end;
         if (end > at->row) {
@@ -299,7 +302,7 @@ static int next_units(const tsr_debye_sum *s, const layout *l, int n_type,
     return n;
 }
 
-/* All but the first unit of a launch. */
+/* Sets all arguments but the index of the first unit. */
 static cl_int set_arguments(const tsr_debye_sum *s, const layout *l)
 {
     const cl_uint groups = (cl_uint)s->groups;
@@ -340,14 +343,14 @@ static tsr_status launch(const tsr_debye_sum *s, int n, tsr_err *err)
                               : tsr_cl_fail(err, s->cl.device, call, code);
 }
 
-/* Adds the launch's results, each tile off the diagonal twice. */
-static void collect(const tsr_debye_sum *s, int n, layout *l)
+/* Adds the results of a launch; tiles off the diagonal count twice. */
+static void add_results(const tsr_debye_sum *s, int n, layout *l)
 {
     size_t row = (size_t)s->n_sum * (size_t)s->stride;
     for (int u = 0; u < n; u++) {
         const cl_int *unit = s->host_unit[u];
         double times = unit[0] == unit[2] ? 1.0 : 2.0;
-        double *to = l->sum + (size_t)s->place[u] * row;
+        double *to = l->sum + (size_t)s->type_pair[u] * row;
         if (s->options.use_double) {
             const double *from =
                 (const double *)s->host_result + (size_t)u * row;
@@ -363,7 +366,7 @@ static void collect(const tsr_debye_sum *s, int n, layout *l)
 
 /* ---- the profile ---- */
 
-/* Number of particles of a type, sum of their weights, of the squares. */
+/* For one type: number of particles, sum of weights, sum of squared weights. */
 typedef struct {
     double n, w, w2;
 } totals;
@@ -373,7 +376,7 @@ static int is_weighted(const tsr_debye_spec *spec, int comp)
     return spec->weight != NULL && comp == spec->weighted;
 }
 
-/* What no distance changes: the page q = 0 and every particle with itself. */
+/* The terms without a distance: q = 0, and every particle with itself. */
 static void add_constants(const tsr_debye_spec *spec, const totals *t, int a,
                           int b, double *profile)
 {
@@ -391,7 +394,8 @@ static void add_constants(const tsr_debye_spec *spec, const totals *t, int a,
     profile[0] = sum_a * sum_b;
 }
 
-/* Types t (rows) and u (columns): half of both orders of the components. */
+/* The terms of types t (rows) and u (columns): mean of both assignments of the
+ * components. */
 static void add_types(const tsr_debye_sum *s, const tsr_debye_spec *spec,
                       const double *sum, int t, int u, int a, int b,
                       double *profile)
@@ -408,8 +412,9 @@ static void add_types(const tsr_debye_sum *s, const tsr_debye_spec *spec,
                       (at[k] * bu[k] * ab[k - 1] + bt[k] * au[k] * ba[k - 1]);
 }
 
-static tsr_status finish(const tsr_debye_sum *s, const tsr_debye_spec *spec,
-                         layout *l, double *profile, tsr_err *err)
+static tsr_status assemble_profile(const tsr_debye_sum *s,
+                                   const tsr_debye_spec *spec, layout *l,
+                                   double *profile, tsr_err *err)
 {
     int n_type = spec->n_type;
     size_t row = (size_t)s->n_sum * (size_t)s->stride;
@@ -458,25 +463,25 @@ tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
                         "apart, the limit of the q grid",
                         s->d_bound);
     tsr_status status = layout_make(s, spec, &l, err);
-    TSR_THEN(status, tsr_cl_did(err, s->cl.device, "clSetKernelArg",
-                                set_arguments(s, &l)));
+    TSR_THEN(status, tsr_cl_status(err, s->cl.device, "clSetKernelArg",
+                                   set_arguments(s, &l)));
     while (status == TSR_OK && at.row < l.n_tile) {
         int n = next_units(s, &l, spec->n_type, &at);
         status = launch(s, n, err);
         if (status == TSR_OK)
-            collect(s, n, &l);
+            add_results(s, n, &l);
         TSR_THEN(status, tsr_debye_report(progress, at.n_done / l.n_pair, err));
     }
-    TSR_THEN(status, finish(s, spec, &l, profile, err));
+    TSR_THEN(status, assemble_profile(s, spec, &l, profile, err));
     tsr_cl_clear(&l.cl);
     tsr_pool_clear(&l.pool);
     return status;
 }
 
-/* ---- known answers ----
+/* ---- self-test ----
  *
- * Of a program, with the q that it was made for, against Debye's formula in
- * double precision. */
+ * Compares the program, on its own grid, with the Debye formula in double
+ * precision. */
 
 enum { N_PARTICLE = 150, N_TYPE = 3, N_COMP = 2, N_PAIR = 3 };
 
@@ -496,9 +501,8 @@ typedef struct {
     double *profile, *exact; /* [N_PAIR][n_q] */
 } sample;
 
-/* Amplitudes are positive, so that the terms of particles with themselves hold
- * I(q) up. */
-static void fill_sample(sample *s, int n_q, double diameter)
+/* Amplitudes are positive, so the self terms keep I(q) away from zero. */
+static void make_sample(sample *s, int n_q, double diameter)
 {
     uint64_t state = 20131013;
     for (int i = 0; i < N_PARTICLE; i++) {
@@ -512,11 +516,11 @@ static void fill_sample(sample *s, int n_q, double diameter)
             s->factor[row * n_q + k] = 5.0 + row + cos(0.1 * k);
 }
 
-/* The worst relative error of I(q). */
-static tsr_status compare(tsr_debye_sum *sum, sample *s, double *worst,
-                          tsr_err *err)
+/* Largest relative error of I(q). */
+static tsr_status worst_error(tsr_debye_sum *sum, sample *s, double *worst,
+                              tsr_err *err)
 {
-    fill_sample(s, sum->n_q, sum->d_bound > 0.0 ? sum->d_bound : 50.0);
+    make_sample(s, sum->n_q, sum->d_bound > 0.0 ? sum->d_bound : 50.0);
     const tsr_debye_spec spec = {.n = N_PARTICLE,
                                  .n_type = N_TYPE,
                                  .n_comp = N_COMP,
@@ -531,7 +535,7 @@ static tsr_status compare(tsr_debye_sum *sum, sample *s, double *worst,
     TSR_TRY(tsr_debye_reference(&spec, NULL, s->exact, err));
     for (int k = 0; k < N_PAIR * sum->n_q; k++) {
         const double error = fabs(s->profile[k] / s->exact[k] - 1.0);
-        if (!(error <= *worst)) /* not fmax, which drops a NaN */
+        if (!(error <= *worst)) /* unlike fmax, this keeps a NaN */
             *worst = error;
     }
     return TSR_OK;
@@ -548,7 +552,7 @@ tsr_status tsr_debye_sum_test(tsr_debye_sum *sum, double *max_rel_error,
     tsr_pool_array(&pool, s.profile, N_PAIR * sum->n_q);
     tsr_pool_array(&pool, s.exact, N_PAIR * sum->n_q);
     tsr_status status = tsr_pool_check(&pool, err);
-    TSR_THEN(status, compare(sum, &s, &worst, err));
+    TSR_THEN(status, worst_error(sum, &s, &worst, err));
     tsr_pool_clear(&pool);
     if (max_rel_error != NULL)
         *max_rel_error = worst;
@@ -561,16 +565,17 @@ tsr_status tsr_debye_sum_test(tsr_debye_sum *sum, double *max_rel_error,
                     sum->info->name, worst, limit);
 }
 
-/* ---- the fastest way ---- */
+/* ---- the fastest method ---- */
 
 struct tsr_profile_sum {
     tsr_pool pool;
     char *device_name;
     tsr_device *device;              /* NULL: not opened, or the reference */
-    tsr_profile_method method, used; /* asked for; that of the last sum */
+    tsr_profile_method method, used; /* requested; used for the last sum */
     int no_grid;
     tsr_method_speed speed;
-    tsr_debye_sum *direct; /* for d_bound and n_q; NULL until one is needed */
+    tsr_debye_sum *direct; /* program for d_bound and n_q; NULL before the first
+                              direct sum */
     double d_bound;
     int n_q;
 };
@@ -628,10 +633,9 @@ const char *tsr_profile_sum_describe(const tsr_profile_sum *sum)
                                : "reference, double precision";
 }
 
-/* What a direct sum takes, for each pair and q: on one core in double
- * precision; on cores with PoCL; on an H200, and other GPUs by their number of
- * compute units. The start: opening the device, building the program and its
- * trial. */
+/* Speed of a direct sum, for each pair and q: on one core in double precision,
+ * on the cores with PoCL, or on a GPU, scaled by compute units from an H200.
+ * start_s: time to open the device, build the program and test it. */
 static void direct_speed(const tsr_profile_sum *s, double d_bound, int n_q,
                          tsr_method_speed *speed)
 {
@@ -652,9 +656,10 @@ static void direct_speed(const tsr_profile_sum *s, double d_bound, int n_q,
                                                                      : 0.0);
 }
 
-static void predict(const tsr_profile_sum *s, const tsr_debye_spec *spec,
-                    double d, double d_bound, tsr_method_speed *speed,
-                    double seconds[TSR_N_METHOD])
+static void predict_seconds(const tsr_profile_sum *s,
+                            const tsr_debye_spec *spec, double d,
+                            double d_bound, tsr_method_speed *speed,
+                            double seconds[TSR_N_METHOD])
 {
     direct_speed(s, d_bound, spec->n_q, speed);
     for (int k = 0; k < TSR_N_METHOD; k++)
@@ -663,20 +668,21 @@ static void predict(const tsr_profile_sum *s, const tsr_debye_spec *spec,
         seconds[TSR_METHOD_FFT] = (double)INFINITY;
 }
 
-/* The fastest, or the one that was asked for. A device is opened to be asked
- * how fast it is only where the host takes longer than that. */
-static tsr_status choose(tsr_profile_sum *s, const tsr_debye_spec *spec,
-                         double d, double d_bound, tsr_log *log,
-                         tsr_profile_sum_result *out, tsr_err *err)
+/* Chooses the fastest method, or the one requested. An automatic device is
+ * opened for a better prediction only if the host would take longer than
+ * opening it. */
+static tsr_status choose_method(tsr_profile_sum *s, const tsr_debye_spec *spec,
+                                double d, double d_bound, tsr_log *log,
+                                tsr_profile_sum_result *out, tsr_err *err)
 {
     tsr_method_speed speed = s->speed;
     double seconds[TSR_N_METHOD];
-    predict(s, spec, d, d_bound, &speed, seconds);
+    predict_seconds(s, spec, d, d_bound, &speed, seconds);
     double host = fmin(seconds[TSR_METHOD_FFT], seconds[TSR_METHOD_QUADRATURE]);
     if (s->method == TSR_METHOD_DIRECT ||
         (s->method == TSR_METHOD_AUTO && host > speed.start_s)) {
         TSR_TRY(open_device(s, err));
-        predict(s, spec, d, d_bound, &speed, seconds);
+        predict_seconds(s, spec, d, d_bound, &speed, seconds);
     }
     int fastest = TSR_METHOD_DIRECT;
     for (int k = 0; k < TSR_N_METHOD && !is_reference(s); k++)
@@ -713,7 +719,7 @@ tsr_status tsr_profile_sum_run(tsr_profile_sum *sum, const tsr_debye_spec *spec,
                                tsr_err *err)
 {
     tsr_status status;
-    TSR_TRY(choose(sum, spec, d_ang, d_bound_ang, log, result, err));
+    TSR_TRY(choose_method(sum, spec, d_ang, d_bound_ang, log, result, err));
     if (result->method == TSR_METHOD_DIRECT)
         TSR_TRY(make_direct(sum, spec, d_bound_ang, err));
     sum->used = result->method;

@@ -1,5 +1,5 @@
-/* Which engine a molecule gets on a device, and known answers on a device,
- * against sums in double precision. */
+/* The choice of the engine for a molecule and a device, and the self-test of
+ * both engines against sums in double precision. */
 #include "gpu/engine_device.h"
 
 #include "scattering/debye.h"
@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- which engine ---- */
+/* ---- choice of the engine ---- */
 
-/* Seconds of a kind of device, by how many components there are: a pair of
- * bodies and q of tiles; a direction, of every step, of a pose of a unit, of a
- * place of a loose body. As measured with 1131 to 10,808 bodies
- * (bench/RESULTS.md). */
+/* Measured costs of a kind of device in seconds, indexed by components - 1.
+ * pair: tiles, one pair of bodies at one q. The others are for one direction of
+ * plane waves: step, a step; unit, the pose of a unit; body, the position of a
+ * loose body. Measured with 1131 to 10,808 bodies (bench/RESULTS.md). */
 typedef struct {
     double pair[3], step[3], unit[3], body[3];
 } engine_cost;
@@ -27,8 +27,8 @@ static const engine_cost gpu_cost = {.pair = {2.1e-13, 4.0e-13, 6.0e-13},
                                      .unit = {8e-10, 1.2e-9, 1.7e-9},
                                      .body = {5e-12, 6.5e-12, 8e-12}};
 
-/* Bodies of the largest unit, how many there are that are worth a table, and
- * bodies of none of these. */
+/* Bodies of the largest unit, number of units large enough for a table, and
+ * number of bodies outside such units. */
 typedef struct {
     int largest, n, loose;
 } unit_sizes;
@@ -57,14 +57,15 @@ tsr_engine_choice tsr_engine_choose(const tsr_engine_spec *spec,
     const engine_cost *cost =
         info->type == TSR_DEVICE_CPU ? &cpu_cost : &gpu_cost;
     const int k = tsr_engine_n_comp(spec) - 1, n = spec->n_body;
-    if (spec->inside != NULL)
+    if (spec->unit_particles != NULL)
         return TSR_ENGINE_PLANE_WAVES;
     if (choice != TSR_ENGINE_AUTO)
         return choice;
     if (!(spec->d_bound_ang > 0.0))
         return TSR_ENGINE_TILES;
-    /* A step turns one side of a linker, the lighter one: of two parts one, of
-     * many a quarter on average; and a quarter of what is loose. */
+    /* Model of a step: it rotates the lighter side of a linker. With two units
+     * this is one unit, with many units a quarter of them on average. A quarter
+     * of the loose bodies moves with it. */
     const unit_sizes of = sizes_of(spec, (int)(cost->unit[k] / cost->body[k]));
     const double turned = of.n > 4 ? 0.25 * of.n : of.n > 0 ? 1.0 : 0.0;
     const double moved = 0.25 * of.loose;
@@ -99,31 +100,30 @@ double tsr_engine_capacity(const tsr_engine_spec *spec,
                : tsr_plane_wave_capacity(spec, device);
 }
 
-/* ---- known answers ---- */
+/* ---- self-test ---- */
 
-/* Pages beyond a group of SIMT: of some 64 with one component, of 21 with
- * three.
- */
+/* More pages than one SIMT group holds: about 64 with one component, 21 with
+ * three. */
 enum { N_Q_ONE = 71, N_Q_MORE = 35, N_TYPE = 4, MAX_COMP = 3, N_SYSTEM = 2 };
 enum { MAX_PAIR = MAX_COMP * (MAX_COMP + 1) / 2, MAX_RANGE = 2 };
 enum { MAX_BODY = 4 * 160 };
 
-/* I(q) to single precision: 1e-5 is what the engine promises; double leaves
- * rounding in the order of the sum. */
+/* Allowed errors of I(q). Single precision: 1e-5, the accuracy that the engine
+ * promises. Double precision: rounding from the order of the sum. */
 static const double limit_single = 1e-5, limit_double = 1e-11;
 
-/* Plane waves have no tiles; what stands for one, such that a block is worth a
- * table; and no two bodies are farther apart. */
+/* Plane waves have no tiles. Blocks of this size are large enough for a table,
+ * and no two bodies of the sample are farther apart than wave_bound_ang. */
 enum { WAVE_BLOCK = 32, WAVE_BLOCK_GPU = 160 };
 static const double wave_bound_ang = 150.0;
 
 typedef struct {
-    int first, count; /* eighths of a tile; count 0: to the last body */
+    int first, count; /* in eighths of a tile; count 0: up to the last body */
     int group;
 } step_range;
 
-/* There are four blocks, the last of them not full. Up to 3 eighths of a block
- * are a difference. */
+/* The sample has four blocks, the last one incomplete. Up to 3 eighths of a
+ * block are updated by a difference. */
 static const struct {
     const char *name;
     int accept, n_range;
@@ -144,7 +144,7 @@ enum { N_STEP = sizeof steps / sizeof steps[0] };
 typedef struct {
     tsr_engine_spec spec;
     int type[MAX_BODY];
-    int unit[MAX_BODY]; /* the third block is one, for plane waves */
+    int unit[MAX_BODY]; /* plane waves: the third block is a rigid unit */
     double form_factor[MAX_COMP * N_TYPE * N_Q_ONE];
     double xyz[MAX_BODY][3], moved[MAX_BODY][3];
     double exact[MAX_PAIR * N_Q_ONE], exact_moved[MAX_PAIR * N_Q_ONE];
@@ -152,9 +152,9 @@ typedef struct {
     int tile;
     uint64_t random;
     tsr_self_test result;
-    const char *wrong; /* what went wrong first; NULL: nothing */
-    int wrong_comp;    /* with how many components */
-} known;
+    const char *failed_step; /* step of the first failure; NULL: none */
+    int failed_comp;         /* number of components in that step */
+} test_case;
 
 static double uniform(uint64_t *state)
 {
@@ -163,13 +163,13 @@ static double uniform(uint64_t *state)
     return (double)(*state >> 11) * 0x1p-53;
 }
 
-static void place(known *t, double x[3])
+static void random_position(test_case *t, double x[3])
 {
     for (int c = 0; c < 3; c++)
         x[c] = 30.0 * uniform(&t->random);
 }
 
-static void make_system(known *t, int n_comp)
+static void make_system(test_case *t, int n_comp)
 {
     int n_q = n_comp == 1 ? N_Q_ONE : N_Q_MORE;
     int n = 3 * t->tile + t->tile / 4 + 3;
@@ -177,7 +177,7 @@ static void make_system(known *t, int n_comp)
     for (int i = 0; i < n; i++) {
         t->type[i] = i % N_TYPE;
         t->unit[i] = i / t->tile == 2 ? 0 : -1;
-        place(t, t->xyz[i]);
+        random_position(t, t->xyz[i]);
     }
     memcpy(t->moved, t->xyz, sizeof t->moved);
     for (int c = 0; c < n_comp; c++)
@@ -196,8 +196,8 @@ static void make_system(known *t, int n_comp)
                                 .form_factor = t->form_factor};
 }
 
-static tsr_status exact_of(const known *t, const double (*xyz)[3],
-                           double *profile, tsr_err *err)
+static tsr_status reference_profile(const test_case *t, const double (*xyz)[3],
+                                    double *profile, tsr_err *err)
 {
     const tsr_debye_spec spec = {.n = t->spec.n_body,
                                  .n_type = N_TYPE,
@@ -210,8 +210,8 @@ static tsr_status exact_of(const known *t, const double (*xyz)[3],
     return tsr_debye_reference(&spec, NULL, profile, err);
 }
 
-/* Errors of I_ab relative to sqrt(I_aa I_bb), since I_ab may pass 0. */
-static void compare(known *t, const double *profile, const double *exact,
+/* Errors of I_ab relative to sqrt(I_aa I_bb), because I_ab may be 0. */
+static void compare(test_case *t, const double *profile, const double *exact,
                     const char *name)
 {
     int n_comp = t->spec.n_comp, n_q = t->spec.n_q;
@@ -224,19 +224,19 @@ static void compare(known *t, const double *profile, const double *exact,
                 double error =
                     fabs(profile[k] - exact[k]) / sqrt(own[a][k] * own[b][k]);
                 if (error <= t->result.max_rel_error)
-                    continue; /* a NaN is larger */
+                    continue; /* false for a NaN */
                 t->result.max_rel_error = isnan(error) ? HUGE_VAL : error;
             }
-    if (t->wrong == NULL && t->result.max_rel_error > t->result.limit) {
-        t->wrong = name;
-        t->wrong_comp = n_comp;
+    if (t->failed_step == NULL && t->result.max_rel_error > t->result.limit) {
+        t->failed_step = name;
+        t->failed_comp = n_comp;
     }
     t->result.n_check++;
 }
 
-/* What all systems have accepted. */
-static tsr_status compare_accepted(known *t, tsr_batch *batch, const char *name,
-                                   tsr_err *err)
+/* Compares the accepted profiles of all systems. */
+static tsr_status compare_accepted(test_case *t, tsr_batch *batch,
+                                   const char *name, tsr_err *err)
 {
     for (int s = 0; s < N_SYSTEM; s++) {
         TSR_TRY(tsr_batch_profile(batch, s, t->profile, err));
@@ -245,8 +245,8 @@ static tsr_status compare_accepted(known *t, tsr_batch *batch, const char *name,
     return TSR_OK;
 }
 
-/* A rigid motion, or new places at random. */
-static tsr_body_range move_range(known *t, const step_range *r)
+/* Moves a range: rigidly if it has a group, else to random positions. */
+static tsr_body_range move_range(test_case *t, const step_range *r)
 {
     const double turn[2] = {cos(0.7), sin(0.7)};
     int first = r->first * t->tile / 8, count = r->count * t->tile / 8;
@@ -256,7 +256,7 @@ static tsr_body_range move_range(known *t, const step_range *r)
         const double *x = t->xyz[i];
         double *to = t->moved[i];
         if (r->group == 0) {
-            place(t, to);
+            random_position(t, to);
             continue;
         }
         to[0] = turn[0] * x[0] - turn[1] * x[1] + 3.0;
@@ -267,7 +267,8 @@ static tsr_body_range move_range(known *t, const step_range *r)
                             (const double(*)[3])(t->moved + first)};
 }
 
-static tsr_status play_step(known *t, tsr_batch *batch, int step, tsr_err *err)
+static tsr_status run_step(test_case *t, tsr_batch *batch, int step,
+                           tsr_err *err)
 {
     tsr_body_range range[MAX_RANGE];
     tsr_body_proposal proposal[N_SYSTEM];
@@ -279,7 +280,8 @@ static tsr_status play_step(known *t, tsr_batch *batch, int step, tsr_err *err)
     for (int s = 0; s < N_SYSTEM; s++)
         proposal[s] = (tsr_body_proposal){s, n_range, range};
     TSR_TRY(tsr_batch_submit(batch, N_SYSTEM, proposal, err));
-    TSR_TRY(exact_of(t, (const double(*)[3])t->moved, t->exact_moved, err));
+    TSR_TRY(reference_profile(t, (const double(*)[3])t->moved, t->exact_moved,
+                              err));
     TSR_TRY(tsr_batch_wait(batch, t->profile, err));
     for (int s = 0; s < N_SYSTEM; s++) {
         compare(t, t->profile + (size_t)s * n_profile, t->exact_moved,
@@ -297,21 +299,21 @@ static tsr_status play_step(known *t, tsr_batch *batch, int step, tsr_err *err)
     return compare_accepted(t, batch, steps[step].name, err);
 }
 
-static tsr_status play(known *t, tsr_batch *batch, tsr_err *err)
+static tsr_status run_steps(test_case *t, tsr_batch *batch, tsr_err *err)
 {
-    TSR_TRY(exact_of(t, (const double(*)[3])t->xyz, t->exact, err));
+    TSR_TRY(reference_profile(t, (const double(*)[3])t->xyz, t->exact, err));
     for (int s = 0; s < N_SYSTEM; s++)
         TSR_TRY(tsr_batch_set(batch, s, (const double(*)[3])t->xyz, NULL, err));
     TSR_TRY(compare_accepted(t, batch, "a first full sum", err));
     for (int step = 0; step < N_STEP; step++)
-        TSR_TRY(play_step(t, batch, step, err));
+        TSR_TRY(run_step(t, batch, step, err));
     return TSR_OK;
 }
 
-/* options NULL: plane waves. */
-static tsr_status test(known *t, const tsr_device *device,
-                       const tsr_page_tile_options *options, int as_gpu,
-                       int n_comp, tsr_err *err)
+/* options NULL: tests plane waves. */
+static tsr_status test_engine(test_case *t, const tsr_device *device,
+                              const tsr_page_tile_options *options, int as_gpu,
+                              int n_comp, tsr_err *err)
 {
     tsr_engine *engine = NULL;
     tsr_batch *batch = NULL;
@@ -326,13 +328,13 @@ static tsr_status test(known *t, const tsr_device *device,
             ? tsr_engine_page_tile_new(&t->spec, device, options, &engine, err)
             : tsr_engine_plane_wave_new(&t->spec, device, as_gpu, &engine, err);
     TSR_THEN(status, tsr_batch_new(engine, N_SYSTEM, &batch, err));
-    TSR_THEN(status, play(t, batch, err));
+    TSR_THEN(status, run_steps(t, batch, err));
     tsr_batch_free(batch);
     tsr_engine_free(engine);
     return status;
 }
 
-/* options NULL: plane waves. n_comp 0: 1, 2 and 3 in turn. */
+/* options NULL: tests plane waves. n_comp 0: 1, 2 and 3 in turn. */
 static tsr_status test_all(const tsr_device *device,
                            const tsr_page_tile_options *options, int as_gpu,
                            int tile, double limit, int n_comp,
@@ -340,21 +342,23 @@ static tsr_status test_all(const tsr_device *device,
 {
     const tsr_device_info *info = tsr_device_get_info(device);
     int first = n_comp > 0 ? n_comp : 1, last = n_comp > 0 ? n_comp : MAX_COMP;
-    known *t = calloc(1, sizeof *t);
+    test_case *t = calloc(1, sizeof *t);
     TSR_TRY(tsr_allocated(t, err));
     tsr_status status = TSR_OK;
     t->tile = tile;
     t->result.limit = limit;
     for (int k = first; k <= last && status == TSR_OK; k++)
-        status = test(t, device, options, as_gpu, k, err);
-    if (status == TSR_OK && t->wrong != NULL)
-        status = tsr_fail(
-            err, TSR_E_DEVICE,
-            "%s fails the self-test: with %d component%s the first wrong "
-            "operation is %s; relative errors of I(q) are up to %.2e, %.0e is "
-            "allowed. Do not use this device or driver (%s)",
-            info->name, t->wrong_comp, t->wrong_comp > 1 ? "s" : "", t->wrong,
-            t->result.max_rel_error, t->result.limit, info->driver);
+        status = test_engine(t, device, options, as_gpu, k, err);
+    if (status == TSR_OK && t->failed_step != NULL)
+        status =
+            tsr_fail(err, TSR_E_DEVICE,
+                     "%s fails the self-test: with %d component%s it is "
+                     "%s that is wrong first; relative errors of I(q) "
+                     "are up to %.2e, %.0e is allowed. Do not use this "
+                     "device or driver (%s)",
+                     info->name, t->failed_comp, t->failed_comp > 1 ? "s" : "",
+                     t->failed_step, t->result.max_rel_error, t->result.limit,
+                     info->driver);
     if (result != NULL)
         *result = t->result;
     free(t);

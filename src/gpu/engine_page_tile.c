@@ -1,7 +1,7 @@
-/* The engine by tiles: blocks of bodies, pairs of blocks, and what the device
- * keeps of each (engine_device.h). Host side, in the order of a step: settings;
- * a system's positions and dirty tiles; how far its bodies are apart; the work
- * of a launch; launches; batches; and how an engine is made. */
+/* The engine by tiles (engine_device.h). Host side, in the order of a step:
+ * settings; blocks and dirty tiles; positions of a system and the check of
+ * their extent; the work list of a launch; launches; batches; setup of the
+ * engine. */
 #include "gpu/engine_device.h"
 
 #include "core/clones.h"
@@ -14,41 +14,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the bodies are, for the check of the largest distance: none is farther
- * from `centre` than most. A bound, which the exact check makes tight again.
- * Square, Angstrom^2, and relative to the system's origin. */
+/* A sphere around all bodies, for the check of the largest distance: no body is
+ * farther than sqrt(most2) from `centre`. Staging updates it as an upper bound,
+ * and the exact check makes it tight again. Angstrom, Angstrom^2, relative to
+ * the system's origin. */
 typedef struct {
     double centre[3], most2;
 } tile_extent;
 
-/* A system as the host knows it. Blocks and tiles have two slots, one of them
- * accepted; a proposal writes the other. */
+/* The host's record of a system. Blocks and tiles have two slots. One holds the
+ * accepted value, and a proposal writes the other. */
 typedef struct {
     uint32_t *entry;  /* [n_block] block | accepted slot << 16 */
-    uint32_t *select; /* [n_block][words] accepted slots of the tiles */
+    uint32_t *select; /* [n_block][words] accepted slots of tiles, a bit each */
     void *position;   /* [2][n_block][3][tile] float or double */
     tile_extent extent, proposed_extent;
     double (*xyz)[3]; /* [n_body] scratch */
     double origin[3]; /* Angstrom; positions are relative to it */
     double proposed_origin[3];
     int64_t *accepted, *proposed; /* [shape.row] fixed point */
-    tsr_tile_dirt dirt;           /* of the proposal */
-    int *order; /* [n_block] touched blocks; first n_full with full sums,
-                   then those whose tiles with others take differences */
+    tsr_dirty_tiles dirty;        /* dirty tiles of the proposal */
+    int *order; /* [n_block] touched blocks: first n_full blocks with full sums,
+                   then blocks whose tiles with untouched blocks are updated by
+                   differences */
     int n_full;
-    uint8_t *age; /* [n_block] differences since its last full sums */
+    uint8_t *age; /* [n_block] differences since the last full sums */
 } tile_system;
 
 typedef struct {
     tsr_engine base;
-    tsr_page_tile_options options; /* resolved: no AUTO left */
+    tsr_page_tile_options options; /* resolved, without AUTO */
     tsr_tile_shape shape;
     size_t real_size;   /* 4 or 8 */
     double fixed_scale; /* a power of two: fixed = value * scale */
     double *constant;   /* [n_pair][n_q] self terms; all of I at q = 0 */
-    int is_atomic;      /* runs add to one out row a proposal */
-    int split;          /* work-groups a run */
-    int is_pipelined;   /* a submit may go in several launches */
+    int is_atomic;      /* 1: all runs of a proposal add to one result row */
+    int split;          /* work-groups for each run */
+    int is_pipelined;   /* 1: a submit may use several launches */
     tsr_program program;
     char build_options[320];
     tsr_cl cl;
@@ -59,36 +61,39 @@ typedef struct {
 } tile_engine;
 
 enum {
-    UNIT = 16, /* bytes; offsets and sizes count these */
+    UNIT = 16, /* alignment in bytes; offsets and sizes are in this unit */
     MAX_LAUNCHES = 64
 };
 
+/* The part of one proposal in a batch. */
 typedef struct {
-    size_t tiles;             /* full sums looked at */
-    size_t changes;           /* differences */
-    size_t meta_at;           /* blocks, in units */
-    size_t staged_at;         /* their positions */
+    size_t tiles;             /* tiles listed for full sums, some are clean */
+    size_t changes;           /* tiles updated by differences */
+    size_t meta_at;           /* offset of the block list, in units */
+    size_t staged_at;         /* offset of the staged positions, in units */
     int out_first, out_count; /* rows of results */
 } tile_part;
 
 typedef struct {
     tsr_batch base;
     tsr_cl cl;
-    int n_launched;       /* of the proposals in flight */
-    size_t tiles, enough; /* that wait, and that are worth a launch */
-    tile_part *part;      /* [max_proposal] */
+    int n_launched;          /* proposals launched so far */
+    size_t tiles, launch_at; /* tiles not launched yet; number of tiles that
+                             triggers a launch */
+    tile_part *part;         /* [max_proposal] */
     cl_command_queue queue;
-    cl_command_queue loader; /* pipelined: for input beside kernels, or NULL */
-    cl_event loaded;         /* the next kernel waits for it; or NULL */
+    cl_command_queue loader; /* pipelined: queue for input in parallel with
+                                kernels, or NULL */
+    cl_event loaded;         /* the next kernel waits for this event, or NULL */
     cl_kernel kernel;
-    cl_mem exchange;   /* what the kernel sees */
-    char *host;        /* the host's side of it, or a copy; results first */
-    cl_event done;     /* NULL: nothing in flight */
-    int n_kernel_done; /* with profiling: events of the last launches */
+    cl_mem exchange;   /* exchange buffer on the device */
+    char *host;        /* the mapped buffer or the host's copy; results first */
+    cl_event done;     /* NULL: no work in flight */
+    int n_kernel_done; /* with profiling: events of the launches */
     cl_event kernel_done[MAX_LAUNCHES];
     size_t size;       /* of the exchange buffer, units */
-    size_t sent, used; /* of it, by what was launched and added */
-    size_t out_rows;   /* rows of results in flight, at its start */
+    size_t sent, used; /* units launched so far; units written so far */
+    size_t out_rows;   /* result rows in flight, at the buffer's start */
 } tile_batch;
 
 static const tile_engine *engine_of(const tile_batch *b)
@@ -98,8 +103,8 @@ static const tile_engine *engine_of(const tile_batch *b)
 
 /* ---- settings ---- */
 
-/* A line of the table is a kind of device, part of its name, and the settings;
- * the first line that fits a device counts. */
+/* A line of the table has a kind of device, a part of its name, and settings.
+ * The first line that matches a device is used. */
 
 static const char *kind_of(const tsr_device_info *info)
 {
@@ -108,28 +113,29 @@ static const char *kind_of(const tsr_device_info *info)
                                           : "other";
 }
 
-static void put(int *to, int value)
+static void set_default(int *to, int value)
 {
     if (*to == 0)
         *to = value;
 }
 
-/* What is 0 in the options becomes as in `from`. */
-static void fill_settings(const tsr_page_tile_options *from,
-                          tsr_page_tile_options *options)
+/* Replaces zeros in the options by values of `from`. */
+static void apply_defaults(const tsr_page_tile_options *from,
+                           tsr_page_tile_options *options)
 {
-    put(&options->tile, from->tile);
-    put(&options->parts, from->parts);
-    put(&options->split, from->split);
+    set_default(&options->tile, from->tile);
+    set_default(&options->parts, from->parts);
+    set_default(&options->split, from->split);
     if (options->tile == from->tile)
-        put(&options->difference, from->difference);
-    put(&options->tiles_a_launch, from->tiles_a_launch);
-    put(&options->max_pages, from->max_pages);
-    put(&options->max_age, from->max_age);
+        set_default(&options->difference, from->difference);
+    set_default(&options->tiles_a_launch, from->tiles_a_launch);
+    set_default(&options->max_pages, from->max_pages);
+    set_default(&options->max_age, from->max_age);
 }
 
-/* Those that a line has; a difference of 0 is left to the engine. */
-static int are_possible(const tsr_page_tile_options *o)
+/* 1 if the settings of a line are valid; a difference of 0 is replaced
+ * later. */
+static int is_valid(const tsr_page_tile_options *o)
 {
     return (o->tile == 16 || o->tile == 32 || o->tile == 64 ||
             o->tile == 128) &&
@@ -138,8 +144,9 @@ static int are_possible(const tsr_page_tile_options *o)
            o->difference <= o->tile / 2;
 }
 
-/* A line that is no comment; 0: it is not of the form. Numbers are read to one
- * digit more than they may have. */
+/* Parses a line that is not a comment. Returns 0 if it has the wrong form.
+ * Numbers are read with one digit more than allowed, so that too large ones are
+ * detected. */
 static int read_line(const char *line, char kind[6], int *n_body,
                      tsr_page_tile_options *o, char part[256])
 {
@@ -152,14 +159,14 @@ static int read_line(const char *line, char kind[6], int *n_body,
         part[--n] = '\0';
     return (strcmp(kind, "gpu") == 0 || strcmp(kind, "cpu") == 0 ||
             strcmp(kind, "other") == 0) &&
-           *n_body >= 0 && *n_body <= 1000000 && are_possible(o) &&
+           *n_body >= 0 && *n_body <= 1000000 && is_valid(o) &&
            o->difference != 0;
 }
 
-tsr_status tsr_tuning_find_in(const char *table, const char *name,
-                              const tsr_device_info *info, int n_body,
-                              tsr_page_tile_options *options, int *found,
-                              tsr_err *err)
+tsr_status tsr_tuning_find_in_table(const char *table, const char *name,
+                                    const tsr_device_info *info, int n_body,
+                                    tsr_page_tile_options *options, int *found,
+                                    tsr_err *err)
 {
     *found = 0;
     for (int number = 1; *table != '\0'; number++) {
@@ -183,7 +190,7 @@ tsr_status tsr_tuning_find_in(const char *table, const char *name,
         if (!*found && strcmp(kind, kind_of(info)) == 0 &&
             (most == 0 || (n_body > 0 && n_body <= most)) &&
             (strcmp(part, "*") == 0 || tsr_device_is_named(info, part))) {
-            fill_settings(&own, options);
+            apply_defaults(&own, options);
             *found = 1;
         }
     }
@@ -200,8 +207,9 @@ static tsr_status find_in_source(const char *source, const char *path,
     size_t size = 0;
     tsr_status status =
         tsr_program_text(source, path, &owned, &text, &size, err);
-    TSR_THEN(status, tsr_tuning_find_in(text, path != NULL ? path : source,
-                                        info, n_body, options, found, err));
+    TSR_THEN(status,
+             tsr_tuning_find_in_table(text, path != NULL ? path : source, info,
+                                      n_body, options, found, err));
     free(owned);
     return status;
 }
@@ -231,7 +239,7 @@ int tsr_tuning_line(const tsr_device_info *info, int n_body,
 enum {
     MAX_PAGES = 128,
     MAX_BLOCKS = 65535,
-    MAX_AGE = 255 /* a system keeps it in a byte */
+    MAX_AGE = 255 /* a system stores the age in a byte */
 };
 
 static const tsr_page_tile_options defaults = {.tile = 32,
@@ -252,14 +260,15 @@ tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
         info->type == TSR_DEVICE_CPU ? TSR_PAGE_TILE_SIMD : TSR_PAGE_TILE_SIMT;
     if (o.variant == TSR_PAGE_TILE_AUTO)
         o.variant = natural;
-    /* The table is for the variant that a kind of device gets by itself. */
+    /* The table holds settings for the variant that is natural for each kind of
+     * device. */
     if (o.variant == natural)
         TSR_TRY(tsr_tuning_find(info, n_body, &o, err));
-    fill_settings(&defaults, &o);
+    apply_defaults(&defaults, &o);
     if (o.variant == TSR_PAGE_TILE_SIMD)
         o.parts = 1;
-    put(&o.difference, 3 * o.tile / 8);
-    if (!are_possible(&o) || o.tiles_a_launch < 1 || o.max_age < 1 ||
+    set_default(&o.difference, 3 * o.tile / 8);
+    if (!is_valid(&o) || o.tiles_a_launch < 1 || o.max_age < 1 ||
         o.max_age > MAX_AGE || o.max_pages < 4 || o.max_pages > MAX_PAGES)
         return tsr_fail(
             err, TSR_E_INTERNAL,
@@ -280,9 +289,9 @@ tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
 
 /* ---- blocks and tiles ----
  *
- * Bodies stand in blocks, pairs of blocks are tiles. A move makes all tiles of
- * its blocks dirty, except those between blocks that one rigid group carries
- * along whole: their distances do not change. */
+ * Bodies are divided into blocks, and pairs of blocks are tiles. A move makes
+ * all tiles of its blocks dirty, except tiles between blocks that move wholly
+ * with one rigid group: their distances do not change. */
 
 tsr_tile_shape tsr_tile_shape_make(int n_body, int n_q, int n_comp, int tile,
                                    int max_pages)
@@ -300,42 +309,43 @@ tsr_tile_shape tsr_tile_shape_make(int n_body, int n_q, int n_comp, int tile,
     return s;
 }
 
-void tsr_tile_dirt_make(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
-                        tsr_pool *pool)
+void tsr_dirty_tiles_make(tsr_dirty_tiles *dirty, const tsr_tile_shape *shape,
+                          tsr_pool *pool)
 {
     const size_t n = (size_t)shape->n_block, words = (n + 31) / 32;
-    *dirt = (tsr_tile_dirt){.words = (int)words,
-                            .moved_words = (shape->tile + 31) / 32};
-    tsr_pool_array(pool, dirt->group, n);
-    tsr_pool_array(pool, dirt->covered, n);
-    tsr_pool_array(pool, dirt->touched, n);
-    tsr_pool_array(pool, dirt->name, n + 1);
-    tsr_pool_array(pool, dirt->mask, (n + 2) * words);
-    tsr_pool_array(pool, dirt->moved, n * (size_t)dirt->moved_words);
+    *dirty = (tsr_dirty_tiles){.words = (int)words,
+                               .moved_words = (shape->tile + 31) / 32};
+    tsr_pool_array(pool, dirty->group, n);
+    tsr_pool_array(pool, dirty->covered, n);
+    tsr_pool_array(pool, dirty->touched, n);
+    tsr_pool_array(pool, dirty->name, n + 1);
+    tsr_pool_array(pool, dirty->mask, (n + 2) * words);
+    tsr_pool_array(pool, dirty->moved, n * (size_t)dirty->moved_words);
     for (size_t b = 0; b < n && !pool->failed; b++)
-        dirt->mask[(n + 1) * words + b / 32] |= UINT32_C(1) << b % 32;
+        dirty->mask[(n + 1) * words + b / 32] |= UINT32_C(1) << b % 32;
 }
 
-/* The number here of a rigid group. Beyond what a number may hold the blocks
- * count as mixed, which is right too: their tiles are computed. */
-static int number_group(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
+/* New number of a rigid group. If there are too many groups, blocks count as
+ * mixed. This is also correct, because tiles of mixed blocks are always
+ * computed. */
+static int number_group(tsr_dirty_tiles *dirty, const tsr_tile_shape *shape,
                         int name)
 {
     if (name <= 0)
         return TSR_BLOCK_MIXED;
-    for (int g = dirt->n_group; g > 0; g--)
-        if (dirt->name[g] == name)
+    for (int g = dirty->n_group; g > 0; g--)
+        if (dirty->name[g] == name)
             return g;
-    if (dirt->n_group == shape->n_block || dirt->n_group == TSR_MAX_GROUPS)
+    if (dirty->n_group == shape->n_block || dirty->n_group == TSR_MAX_GROUPS)
         return TSR_BLOCK_MIXED;
-    dirt->name[++dirt->n_group] = name;
-    return dirt->n_group;
+    dirty->name[++dirty->n_group] = name;
+    return dirty->n_group;
 }
 
-/* Bits from..to-1 of a block's bodies. */
-static void mark_moved(tsr_tile_dirt *dirt, int block, int from, int to)
+/* Sets the bits from..to-1 of a block's bodies. */
+static void mark_moved(tsr_dirty_tiles *dirty, int block, int from, int to)
 {
-    uint32_t *word = dirt->moved + block * dirt->moved_words;
+    uint32_t *word = dirty->moved + block * dirty->moved_words;
     for (int w = from / 32; w * 32 < to; w++) {
         int low = from > w * 32 ? from - w * 32 : 0;
         int high = to < w * 32 + 32 ? to - w * 32 : 32;
@@ -343,30 +353,31 @@ static void mark_moved(tsr_tile_dirt *dirt, int block, int from, int to)
     }
 }
 
-/* From block `near` on, where the range before ended; returns its own last. */
-static int mark_range(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
-                      const tsr_body_range *range, int near)
+/* Marks a range, starting at or after block `start_block`, where the previous
+ * range ended. Returns the last block of the range. */
+static int mark_range(tsr_dirty_tiles *dirty, const tsr_tile_shape *shape,
+                      const tsr_body_range *range, int start_block)
 {
-    int end = range->first + range->count, b = near;
-    int group = number_group(dirt, shape, range->group);
+    int end = range->first + range->count, b = start_block;
+    int group = number_group(dirty, shape, range->group);
     if (range->first >= (b + 1) * shape->tile)
         b = range->first / shape->tile;
     for (; b * shape->tile < end; b++) {
         int from = b * shape->tile, to = from + shape->tile;
         from = from > range->first ? from : range->first;
         to = to < end ? to : end;
-        if (dirt->group[b] == TSR_BLOCK_CLEAN) {
-            dirt->touched[dirt->n_touched++] = b;
-            dirt->group[b] = group;
-            dirt->covered[b] = to - from;
-            memset(dirt->moved + b * dirt->moved_words, 0,
-                   (size_t)dirt->moved_words * sizeof *dirt->moved);
+        if (dirty->group[b] == TSR_BLOCK_CLEAN) {
+            dirty->touched[dirty->n_touched++] = b;
+            dirty->group[b] = group;
+            dirty->covered[b] = to - from;
+            memset(dirty->moved + b * dirty->moved_words, 0,
+                   (size_t)dirty->moved_words * sizeof *dirty->moved);
         } else {
-            dirt->covered[b] += to - from;
-            if (dirt->group[b] != group)
-                dirt->group[b] = TSR_BLOCK_MIXED;
+            dirty->covered[b] += to - from;
+            if (dirty->group[b] != group)
+                dirty->group[b] = TSR_BLOCK_MIXED;
         }
-        mark_moved(dirt, b, from - b * shape->tile, to - b * shape->tile);
+        mark_moved(dirty, b, from - b * shape->tile, to - b * shape->tile);
     }
     return b - 1;
 }
@@ -377,65 +388,65 @@ static void set_bit(uint32_t *mask, int block)
     mask[b / 32] |= UINT32_C(1) << b % 32;
 }
 
-void tsr_tile_dirt_mark(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
-                        int n_range, const tsr_body_range *range)
+void tsr_dirty_tiles_mark(tsr_dirty_tiles *dirty, const tsr_tile_shape *shape,
+                          int n_range, const tsr_body_range *range)
 {
     const tsr_body_range all = {.count = shape->n_body};
     if (n_range < 0) {
         n_range = 1;
         range = &all;
     }
-    for (int t = 0; t < dirt->n_touched; t++)
-        dirt->group[dirt->touched[t]] = TSR_BLOCK_CLEAN;
-    dirt->n_touched = dirt->n_group = 0;
+    for (int t = 0; t < dirty->n_touched; t++)
+        dirty->group[dirty->touched[t]] = TSR_BLOCK_CLEAN;
+    dirty->n_touched = dirty->n_group = 0;
     for (int r = 0, b = 0; r < n_range; r++)
-        b = mark_range(dirt, shape, &range[r], b);
-    memset(dirt->mask, 0,
-           (size_t)(dirt->n_group + 1) * (size_t)dirt->words *
-               sizeof *dirt->mask);
-    for (int t = 0; t < dirt->n_touched; t++) {
-        int b = dirt->touched[t];
-        /* A block with a body that stayed is not wholly in a group. */
-        if (dirt->covered[b] < tsr_tile_block_size(shape, b))
-            dirt->group[b] = TSR_BLOCK_MIXED;
-        set_bit(dirt->mask, b);
-        if (dirt->group[b] > 0)
-            set_bit(dirt->mask + dirt->group[b] * dirt->words, b);
+        b = mark_range(dirty, shape, &range[r], b);
+    memset(dirty->mask, 0,
+           (size_t)(dirty->n_group + 1) * (size_t)dirty->words *
+               sizeof *dirty->mask);
+    for (int t = 0; t < dirty->n_touched; t++) {
+        int b = dirty->touched[t];
+        /* a block with a body that did not move is not wholly in a group */
+        if (dirty->covered[b] < tsr_tile_block_size(shape, b))
+            dirty->group[b] = TSR_BLOCK_MIXED;
+        set_bit(dirty->mask, b);
+        if (dirty->group[b] > 0)
+            set_bit(dirty->mask + dirty->group[b] * dirty->words, b);
     }
 }
 
-int tsr_tile_dirt_is_none(const tsr_tile_dirt *dirt,
-                          const tsr_tile_shape *shape)
+int tsr_dirty_tiles_is_empty(const tsr_dirty_tiles *dirty,
+                             const tsr_tile_shape *shape)
 {
-    if (dirt->n_group != 1 || dirt->n_touched < shape->n_block)
-        return dirt->n_touched == 0;
+    if (dirty->n_group != 1 || dirty->n_touched < shape->n_block)
+        return dirty->n_touched == 0;
     for (int b = 0; b < shape->n_block; b++)
-        if (dirt->group[b] == TSR_BLOCK_MIXED)
+        if (dirty->group[b] == TSR_BLOCK_MIXED)
             return 0;
     return 1;
 }
 
-void tsr_tile_dirt_flip(const tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
-                        uint32_t *select)
+void tsr_dirty_tiles_flip(const tsr_dirty_tiles *dirty,
+                          const tsr_tile_shape *shape, uint32_t *select)
 {
-    const int words = dirt->words;
-    if (dirt->n_touched == 0)
+    const int words = dirty->words;
+    if (dirty->n_touched == 0)
         return;
-    /* Partners of a clean block are touched ones. */
-    int from = dirt->touched[0] / 32;
-    int to = dirt->touched[dirt->n_touched - 1] / 32;
+    /* only touched blocks can be dirty partners of a clean block */
+    int from = dirty->touched[0] / 32;
+    int to = dirty->touched[dirty->n_touched - 1] / 32;
     for (int b = 0; b < shape->n_block; b++, select += words)
-        if (dirt->group[b] == TSR_BLOCK_CLEAN)
+        if (dirty->group[b] == TSR_BLOCK_CLEAN)
             for (int w = from; w <= to; w++)
-                select[w] ^= dirt->mask[w];
+                select[w] ^= dirty->mask[w];
         else
             for (int w = 0; w < words; w++)
-                select[w] ^= tsr_tile_dirt_bits(dirt, shape, b, w);
+                select[w] ^= tsr_dirty_tiles_bits(dirty, shape, b, w);
 }
 
 /* ---- a system ---- */
 
-/* Accepted slot of a block, and a block's coordinates in a slot: [3][tile]. */
+/* Accepted slot of a block; coordinates [3][tile] of a block in a slot. */
 static inline int slot_of(const tile_system *s, int block)
 {
     return (int)(s->entry[block] >> 16 & 1);
@@ -447,7 +458,7 @@ static inline char *block_at(const tile_engine *e, const tile_system *s,
     return (char *)s->position + at * 3 * (size_t)e->shape.tile * e->real_size;
 }
 
-/* Beyond it single precision no longer tells neighbours apart. */
+/* Beyond this distance, single precision cannot resolve neighbouring bodies. */
 static const double max_coordinate_ang = 1e5;
 
 static void make_system(tile_engine *e, tile_system *s)
@@ -463,29 +474,29 @@ static void make_system(tile_engine *e, tile_system *s)
     tsr_pool_array(pool, s->age, n_block);
     tsr_pool_array(pool, s->accepted, e->shape.row);
     tsr_pool_array(pool, s->proposed, e->shape.row);
-    tsr_tile_dirt_make(&s->dirt, &e->shape, pool);
+    tsr_dirty_tiles_make(&s->dirty, &e->shape, pool);
     for (size_t b = 0; b < n_block && !pool->failed; b++)
         s->entry[b] = (uint32_t)b;
 }
 
-/* Bodies into a block, x[], y[], z[] each `tile` apart from `lane` on, relative
- * to the origin. Returns the largest squared distance from the centre and adds
- * all of them to *sum, which a position that is not finite makes infinite or no
- * number. */
-TSR_INLINE double put_bodies(void *restrict out, int is_double, size_t tile,
-                             size_t lane, int n,
-                             const double (*restrict xyz)[3],
-                             const double *origin, const double *centre,
-                             double *sum)
+/* Stores bodies in a block as x[], y[], z[], each `tile` long, from index
+ * `lane` on, relative to the origin. Returns the largest squared distance from
+ * the centre, and adds all squared distances to *sum. A position that is not
+ * finite makes *sum infinite or NaN. */
+TSR_INLINE double store_bodies(void *restrict out, int is_double, size_t tile,
+                               size_t lane, int n,
+                               const double (*restrict xyz)[3],
+                               const double *origin, const double *centre,
+                               double *sum)
 {
     const double ox = origin[0], oy = origin[1], oz = origin[2];
     const double cx = centre[0], cy = centre[1], cz = centre[2];
     double most2 = 0.0, all = 0.0;
     for (size_t i = 0; i < (size_t)n; i++) {
         double x = xyz[i][0] - ox, y = xyz[i][1] - oy, z = xyz[i][2] - oz;
-        tsr_cl_put_real(out, lane + i, x, is_double);
-        tsr_cl_put_real(out, tile + lane + i, y, is_double);
-        tsr_cl_put_real(out, 2 * tile + lane + i, z, is_double);
+        tsr_cl_store_real(out, lane + i, x, is_double);
+        tsr_cl_store_real(out, tile + lane + i, y, is_double);
+        tsr_cl_store_real(out, 2 * tile + lane + i, z, is_double);
         x -= cx, y -= cy, z -= cz;
         double r2 = x * x + y * y + z * z;
         all += r2;
@@ -495,13 +506,15 @@ TSR_INLINE double put_bodies(void *restrict out, int is_double, size_t tile,
     return most2;
 }
 
-/* From block `near` on, where the range before ended; returns its own last. */
-static int put_range(const tile_engine *e, tile_system *s, int first, int count,
-                     const double (*xyz)[3], int near, double *sum)
+/* Stores a range, starting at or after block `start_block`, where the previous
+ * range ended. Returns the last block of the range. */
+static int store_range(const tile_engine *e, tile_system *s, int first,
+                       int count, const double (*xyz)[3], int start_block,
+                       double *sum)
 {
     const int tile = e->shape.tile;
     tile_extent *x = &s->proposed_extent;
-    int block = near;
+    int block = start_block;
     if (first >= (block + 1) * tile)
         block = first / tile;
     for (;; block++) {
@@ -510,10 +523,10 @@ static int put_range(const tile_engine *e, tile_system *s, int first, int count,
         void *to = block_at(e, s, !slot_of(s, block), block);
         double most2 =
             e->options.use_double
-                ? put_bodies(to, 1, (size_t)tile, (size_t)lane, n, xyz,
-                             s->proposed_origin, x->centre, sum)
-                : put_bodies(to, 0, (size_t)tile, (size_t)lane, n, xyz,
-                             s->proposed_origin, x->centre, sum);
+                ? store_bodies(to, 1, (size_t)tile, (size_t)lane, n, xyz,
+                               s->proposed_origin, x->centre, sum)
+                : store_bodies(to, 0, (size_t)tile, (size_t)lane, n, xyz,
+                               s->proposed_origin, x->centre, sum);
         x->most2 = most2 > x->most2 ? most2 : x->most2;
         first += n;
         xyz += n;
@@ -523,8 +536,8 @@ static int put_range(const tile_engine *e, tile_system *s, int first, int count,
     }
 }
 
-static tsr_status near_check(const tile_system *s, int system, int first, int n,
-                             const double (*xyz)[3], tsr_err *err)
+static tsr_status check_coordinates(const tile_system *s, int system, int first,
+                                    int n, const double (*xyz)[3], tsr_err *err)
 {
     TSR_TRY(tsr_engine_xyz_check(n, first, system, xyz, err));
     for (int i = 0; i < n; i++)
@@ -555,10 +568,10 @@ static tsr_status stage_all(const tile_engine *e, int system,
         s->proposed_origin[c] = sum;
         x->centre[c] = 0.5 * (lo + hi) - sum;
     }
-    TSR_TRY(near_check(s, system, 0, n, all, err));
+    TSR_TRY(check_coordinates(s, system, 0, n, all, err));
     double sum = 0.0;
-    tsr_tile_dirt_mark(&s->dirt, &e->shape, -1, NULL);
-    put_range(e, s, 0, n, all, 0, &sum);
+    tsr_dirty_tiles_mark(&s->dirty, &e->shape, -1, NULL);
+    store_range(e, s, 0, n, all, 0, &sum);
     return TSR_OK;
 }
 
@@ -573,30 +586,30 @@ static tsr_status stage_ranges(const tile_engine *e,
     double sum = 0.0;
     tsr_vec3_copy(s->proposed_origin, s->origin);
     tsr_vec3_copy(x->centre, s->extent.centre);
-    tsr_tile_dirt_mark(&s->dirt, &e->shape, n_range, range);
-    for (int t = 0; t < s->dirt.n_touched; t++) {
-        int b = s->dirt.touched[t], slot = slot_of(s, b);
-        if (s->dirt.covered[b] < tsr_tile_block_size(&e->shape, b))
+    tsr_dirty_tiles_mark(&s->dirty, &e->shape, n_range, range);
+    for (int t = 0; t < s->dirty.n_touched; t++) {
+        int b = s->dirty.touched[t], slot = slot_of(s, b);
+        if (s->dirty.covered[b] < tsr_tile_block_size(&e->shape, b))
             memcpy(block_at(e, s, !slot, b), block_at(e, s, slot, b), bytes);
     }
     for (int r = 0, b = 0; r < n_range; r++)
-        b = put_range(e, s, range[r].first, range[r].count, range[r].xyz, b,
-                      &sum);
-    /* One sum tells for all that nothing is wrong. */
-    double room = max_coordinate_ang - tsr_vec3_norm(x->centre);
-    if (!(room > 0.0 && sum < room * room))
+        b = store_range(e, s, range[r].first, range[r].count, range[r].xyz, b,
+                        &sum);
+    /* one comparison of the sum shows that all positions are valid */
+    double limit = max_coordinate_ang - tsr_vec3_norm(x->centre);
+    if (!(limit > 0.0 && sum < limit * limit))
         for (int r = 0; r < n_range; r++)
-            TSR_TRY(near_check(s, system, range[r].first, range[r].count,
-                               range[r].xyz, err));
+            TSR_TRY(check_coordinates(s, system, range[r].first, range[r].count,
+                                      range[r].xyz, err));
     return TSR_OK;
 }
 
-/* Positions as they are proposed, relative to the origin. */
-static void gather(const tile_engine *e, const tile_system *s)
+/* Collects the proposed positions of all bodies, relative to the origin. */
+static void gather_positions(const tile_engine *e, const tile_system *s)
 {
     const size_t tile = (size_t)e->shape.tile;
     for (int b = 0; b < e->shape.n_block; b++) {
-        const int is_touched = s->dirt.group[b] != TSR_BLOCK_CLEAN;
+        const int is_touched = s->dirty.group[b] != TSR_BLOCK_CLEAN;
         const void *from = block_at(e, s, slot_of(s, b) ^ is_touched, b);
         double(*to)[3] = s->xyz + (size_t)b * tile;
         for (size_t i = 0; i < (size_t)tsr_tile_block_size(&e->shape, b); i++)
@@ -607,10 +620,10 @@ static void gather(const tile_engine *e, const tile_system *s)
     }
 }
 
-/* Whether a proposal stays within the distance that the grid allows for,
- * exactly: TSR_E_RANGE where one pair does not. Around a centre c, |xy| <=
- * |xc| + |yc|: mostly the bounds that staging keeps decide, of which the
- * proposed one is that of the moved bodies so far. */
+/* Exact check that a proposal stays within the distance that the grid allows;
+ * else TSR_E_RANGE. With |xy| <= |xc| + |yc| for any centre c, the bounds kept
+ * by staging decide most cases without a sum over pairs. The proposed bound
+ * covers only the moved bodies at first. */
 static tsr_status check_extent(const tile_engine *e, int system, int is_fresh,
                                tsr_err *err)
 {
@@ -621,36 +634,37 @@ static tsr_status check_extent(const tile_engine *e, int system, int is_fresh,
         x->most2 = fmax(x->most2, s->extent.most2);
     if (moved + sqrt(x->most2) <= e->base.d_bound_ang)
         return TSR_OK;
-    gather(e, s);
+    gather_positions(e, s);
     const double(*xyz)[3] = (const double(*)[3])s->xyz;
     TSR_TRY(tsr_engine_extent_check(&e->base, system, xyz, err));
-    x->most2 = tsr_engine_ball(e->shape.n_body, xyz, x->centre);
+    x->most2 = tsr_engine_bounding_ball(e->shape.n_body, xyz, x->centre);
     return TSR_OK;
 }
 
-/* Whether the tiles of a touched block with untouched ones take differences. */
-static int takes_difference(const tile_engine *e, const tile_system *s,
-                            int block)
+/* 1 if the tiles of a touched block with untouched blocks are updated by
+ * differences. */
+static int uses_difference(const tile_engine *e, const tile_system *s,
+                           int block)
 {
-    return s->dirt.n_touched < e->shape.n_block &&
-           s->dirt.covered[block] <= e->options.difference &&
+    return s->dirty.n_touched < e->shape.n_block &&
+           s->dirty.covered[block] <= e->options.difference &&
            s->age[block] < e->options.max_age;
 }
 
-static void put_in_order(const tile_engine *e, tile_system *s)
+static void order_touched(const tile_engine *e, tile_system *s)
 {
-    int n = s->dirt.n_touched, end = n;
+    int n = s->dirty.n_touched, end = n;
     s->n_full = 0;
     for (int t = 0; t < n; t++)
-        if (!takes_difference(e, s, s->dirt.touched[t]))
-            s->order[s->n_full++] = s->dirt.touched[t];
+        if (!uses_difference(e, s, s->dirty.touched[t]))
+            s->order[s->n_full++] = s->dirty.touched[t];
     for (int t = n - 1; t >= 0 && end > s->n_full; t--)
-        if (takes_difference(e, s, s->dirt.touched[t]))
-            s->order[--end] = s->dirt.touched[t];
+        if (uses_difference(e, s, s->dirty.touched[t]))
+            s->order[--end] = s->dirty.touched[t];
 }
 
-/* Checks a proposal and writes its positions and dirty tiles into the free
- * slots; is_fresh: all bodies, with a new origin. */
+/* Checks a proposal and writes its positions and dirty tiles to the free slots.
+ * is_fresh: all bodies are set, with a new origin. */
 static tsr_status propose_system(const tile_engine *e,
                                  const tsr_body_proposal *proposal,
                                  int is_fresh, tsr_err *err)
@@ -662,7 +676,7 @@ static tsr_status propose_system(const tile_engine *e,
                      : stage_ranges(e, proposal, err));
     if (e->base.d_bound_ang > 0.0)
         TSR_TRY(check_extent(e, system, is_fresh, err));
-    put_in_order(e, s);
+    order_touched(e, s);
     return TSR_OK;
 }
 
@@ -671,16 +685,17 @@ static size_t triangle(size_t n)
     return n * (n + 1) / 2;
 }
 
-/* Tiles that a launch looks at for a proposal: pairs with a touched block, or
- * none where all are clean. Full sums; *changes: differences. */
+/* Number of tiles in a launch's list of full sums for a proposal: pairs with a
+ * touched block, or 0 if all tiles are clean. *changes out: tiles updated by
+ * differences. */
 static size_t count_tiles(const tile_engine *e, const tile_system *s,
                           size_t *changes)
 {
     size_t n_block = (size_t)e->shape.n_block, full = (size_t)s->n_full;
-    size_t touched = (size_t)s->dirt.n_touched;
+    size_t touched = (size_t)s->dirty.n_touched;
     *changes = 0;
-    /* A molecule that turns as a whole keeps every distance. */
-    if (tsr_tile_dirt_is_none(&s->dirt, &e->shape))
+    /* a rigid motion of the whole molecule changes no distance */
+    if (tsr_dirty_tiles_is_empty(&s->dirty, &e->shape))
         return 0;
     *changes = (touched - full) * (n_block - touched);
     return triangle(n_block) - triangle(n_block - full) +
@@ -691,16 +706,16 @@ static void tile_accept(tsr_engine *engine, int system)
 {
     const tile_engine *e = (const tile_engine *)engine;
     tile_system *s = &e->system[system];
-    for (int t = 0; t < s->dirt.n_touched; t++) {
+    for (int t = 0; t < s->dirty.n_touched; t++) {
         int block = s->order[t];
         s->entry[block] ^= UINT32_C(1) << 16;
-        /* In a rigid group tiles stayed as they are, with their differences. */
+        /* a block in a rigid group keeps its tiles and their age */
         if (t >= s->n_full)
             s->age[block]++;
-        else if (s->dirt.group[block] == TSR_BLOCK_MIXED)
+        else if (s->dirty.group[block] == TSR_BLOCK_MIXED)
             s->age[block] = 0;
     }
-    tsr_tile_dirt_flip(&s->dirt, &e->shape, s->select);
+    tsr_dirty_tiles_flip(&s->dirty, &e->shape, s->select);
     s->extent = s->proposed_extent;
     int64_t *accepted = s->proposed;
     s->proposed = s->accepted;
@@ -708,9 +723,10 @@ static void tile_accept(tsr_engine *engine, int system)
     tsr_vec3_copy(s->origin, s->proposed_origin);
 }
 
-/* Fixed point to electrons squared; profile [n_pair][n_q] out. */
-static void put_profile(const tile_engine *e, const int64_t *fixed,
-                        double *profile)
+/* Converts fixed-point numbers to electrons squared: profile [n_pair][n_q]
+ * out. */
+static void convert_profile(const tile_engine *e, const int64_t *fixed,
+                            double *profile)
 {
     const double unit = 1.0 / e->fixed_scale;
     const double *constant = e->constant;
@@ -724,32 +740,33 @@ static void put_profile(const tile_engine *e, const int64_t *fixed,
     }
 }
 
-/* ---- the work of a launch ----
+/* ---- the work list of a launch ----
  *
- * Everything that passes between host and device in a step lies in one
- * exchange buffer: results, and the input of each launch: runs, blocks,
- * positions of the touched blocks. Tile runs read touched blocks there, while
- * copy runs of the same launch put them into the systems' position slots, so
- * one launch is enough. What tiles a run means the kernel works out itself
- * (kernels/page_tile.cl); the host's work is O(touched blocks + blocks). */
+ * All data between host and device are in one exchange buffer: the results, and
+ * for each launch a list of runs, block lists, and positions of touched blocks.
+ * Tile runs read the touched blocks there, while copy runs of the same launch
+ * move them to the systems' position slots, so one launch suffices. The kernel
+ * itself determines the tiles of a run (kernels/page_tile.cl), so the work of
+ * the host is O(touched blocks + blocks). */
 
-/* Where the parts of a launch lie in the exchange buffer, in units: its
- * proposals' blocks from `begin`, then runs. */
+/* Offsets of one launch in the exchange buffer, in units: block lists and
+ * positions of its proposals from `begin`, then the runs. */
 typedef struct {
-    int first; /* proposal of the batch */
+    int first; /* first proposal of the launch */
     size_t begin, run_at, end;
     size_t n_run;
-    size_t chunk, change_chunk; /* full sums a run, differences a run */
-    size_t rows; /* of results; with atomics, of the whole batch */
+    size_t chunk, change_chunk; /* full sums in a run, differences in a run */
+    size_t rows; /* rows of results; with atomics those of the whole batch */
 } launch_layout;
 
 enum { RUN_UNITS = 2, ALIGN_UNITS = 4, CPU_COPIES = 8 };
 
-/* A difference takes so much less time than a full sum; tiles a part of a
- * work-group does of one run, at most. */
-enum { CHANGES_A_TILE = 3, MOST_CHANGES = 8 };
+/* CHANGES_A_TILE: a full sum takes as long as this many differences.
+ * MAX_CHANGES: limit for the tiles that one part of a work-group processes in
+ * a run. */
+enum { CHANGES_A_TILE = 3, MAX_CHANGES = 8 };
 
-enum { RUN_TILES, RUN_COPY, RUN_DIFFERENCES }; /* kernels/page_tile.cl */
+enum { RUN_TILES, RUN_COPY, RUN_DIFFERENCES }; /* as in kernels/page_tile.cl */
 
 typedef struct {
     uint32_t first, count, out, blocks; /* touched | full << 16 */
@@ -762,14 +779,14 @@ static size_t target_runs(const tile_engine *e)
     return (size_t)per_unit * (size_t)e->cl.device->info.compute_units;
 }
 
-static size_t over(size_t n, size_t by)
+static size_t ceil_div(size_t n, size_t by)
 {
     return (n + by - 1) / by;
 }
 
 static size_t align(size_t units)
 {
-    return over(units, ALIGN_UNITS) * ALIGN_UNITS;
+    return ceil_div(units, ALIGN_UNITS) * ALIGN_UNITS;
 }
 
 static size_t block_units(const tile_engine *e)
@@ -780,8 +797,8 @@ static size_t block_units(const tile_engine *e)
 static size_t meta_units(const tile_engine *e, size_t n_touched)
 {
     size_t n = (size_t)e->shape.n_block;
-    size_t each = over(n, 32) + over((size_t)e->shape.tile, 32);
-    return over((n + n_touched * each) * sizeof(uint32_t), UNIT);
+    size_t each = ceil_div(n, 32) + ceil_div((size_t)e->shape.tile, 32);
+    return ceil_div((n + n_touched * each) * sizeof(uint32_t), UNIT);
 }
 
 static size_t copies_a_run(const tile_engine *e)
@@ -794,58 +811,58 @@ static size_t out_units(const tile_engine *e, size_t rows)
     return rows * (size_t)e->shape.row * sizeof(int64_t) / UNIT;
 }
 
-/* Rows of results that n proposals can take, and their units. */
+/* Rows of results for n proposals. */
 static size_t exchange_rows(const tile_engine *e, int n)
 {
     return e->is_atomic ? (size_t)n : target_runs(e) + 2 * (size_t)n;
 }
 
-/* A launch of n proposals has no more. */
-static size_t most_runs(const tile_engine *e, size_t n)
+/* Upper bound of the runs in a launch of n proposals. */
+static size_t max_runs(const tile_engine *e, size_t n)
 {
-    size_t copies = n * over((size_t)e->shape.n_block, copies_a_run(e));
+    size_t copies = n * ceil_div((size_t)e->shape.n_block, copies_a_run(e));
     return copies +
            (e->is_atomic
-                ? n * (over((size_t)e->shape.n_tile, (size_t)e->split) + 1)
+                ? n * (ceil_div((size_t)e->shape.n_tile, (size_t)e->split) + 1)
                 : exchange_rows(e, (int)n));
 }
 
-/* Units of the exchange buffer of a batch. */
+/* Size of the exchange buffer of a batch, in units. */
 static size_t exchange_size(const tile_engine *e, int max_proposal)
 {
     size_t n = (size_t)max_proposal, n_block = (size_t)e->shape.n_block;
     size_t rows = exchange_rows(e, max_proposal);
-    return align(out_units(e, rows)) + RUN_UNITS * most_runs(e, n) +
+    return align(out_units(e, rows)) + RUN_UNITS * max_runs(e, n) +
            n * (align(meta_units(e, n_block)) +
                 align(n_block * block_units(e)) + 2 * ALIGN_UNITS);
 }
 
-/* The blocks of a proposal, touched ones first, the slots of their tiles, their
- * moved bodies, and positions. */
-static void fill_blocks(const tile_engine *e, const tile_system *s,
-                        uint32_t *meta, char *staged)
+/* Writes the block list of a proposal (touched blocks first), the slots of
+ * their tiles, their moved bodies, and their positions. */
+static void write_blocks(const tile_engine *e, const tile_system *s,
+                         uint32_t *meta, char *staged)
 {
     const size_t bytes = block_units(e) * UNIT;
-    const size_t words = (size_t)s->dirt.words;
-    const size_t moved_words = (size_t)s->dirt.moved_words;
-    const int n_block = e->shape.n_block, n = s->dirt.n_touched;
+    const size_t words = (size_t)s->dirty.words;
+    const size_t moved_words = (size_t)s->dirty.moved_words;
+    const int n_block = e->shape.n_block, n = s->dirty.n_touched;
     uint32_t *clean = meta + n, *select = meta + n_block;
     uint32_t *moved = select + (size_t)n * words;
     int next = 0; /* block after the last touched one */
     for (int t = 0; t < n; t++) {
         size_t b = (size_t)s->order[t];
-        int group = s->dirt.group[b];
+        int group = s->dirty.group[b];
         meta[t] = s->entry[b] | (group > 0 ? (uint32_t)group << 17 : 0);
         memcpy(select, s->select + b * words, words * sizeof *select);
         select += words;
-        memcpy(moved, s->dirt.moved + b * moved_words,
+        memcpy(moved, s->dirty.moved + b * moved_words,
                moved_words * sizeof *moved);
         moved += moved_words;
         memcpy(staged, block_at(e, s, !slot_of(s, (int)b), (int)b), bytes);
         staged += bytes;
     }
     for (int t = 0; t < n; t++) {
-        int b = s->dirt.touched[t];
+        int b = s->dirty.touched[t];
         while (next < b)
             *clean++ = s->entry[next++];
         next = b + 1;
@@ -853,7 +870,7 @@ static void fill_blocks(const tile_engine *e, const tile_system *s,
     memcpy(clean, s->entry + next, (size_t)(n_block - next) * sizeof *clean);
 }
 
-/* Before the first of n proposals. */
+/* Called before the first of n proposals. */
 static void begin_launches(const tile_engine *e, tile_batch *b, int n)
 {
     b->n_launched = 0;
@@ -862,45 +879,47 @@ static void begin_launches(const tile_engine *e, tile_batch *b, int n)
     b->used = b->sent;
 }
 
-/* The blocks of the last proposal, while its positions are in the cache. */
+/* Writes the blocks of the newest proposal, whose positions are still in the
+ * CPU's cache. */
 static void add_blocks(const tile_engine *e, tile_batch *b)
 {
     const int p = b->base.n - 1;
     const tile_system *s = &e->system[b->base.system[p]];
-    const size_t touched = (size_t)s->dirt.n_touched;
-    b->part[p].out_first = b->part[p].out_count = 0; /* until a launch says */
+    const size_t touched = (size_t)s->dirty.n_touched;
+    b->part[p].out_first = b->part[p].out_count = 0; /* set later by a launch */
     b->part[p].tiles = count_tiles(e, s, &b->part[p].changes);
     b->part[p].meta_at = b->used;
     b->part[p].staged_at = align(b->used + meta_units(e, touched));
     b->used = align(b->part[p].staged_at + touched * block_units(e));
     void *meta = b->host + b->part[p].meta_at * UNIT;
-    fill_blocks(e, s, meta, b->host + b->part[p].staged_at * UNIT);
+    write_blocks(e, s, meta, b->host + b->part[p].staged_at * UNIT);
 }
 
-/* What proposals that were added and not launched need. */
-static launch_layout lay_out(const tile_engine *e, const tile_batch *b)
+/* Layout of a launch of all proposals that are written but not launched. */
+static launch_layout make_layout(const tile_engine *e, const tile_batch *b)
 {
     launch_layout l = {.first = b->n_launched, .begin = b->sent};
     size_t tiles = 0, changes = 0;
     for (int p = l.first; p < b->base.n; p++) {
         tiles += b->part[p].tiles;
         changes += b->part[p].changes;
-        l.n_run += over((size_t)e->system[b->base.system[p]].dirt.n_touched,
-                        copies_a_run(e));
+        l.n_run +=
+            ceil_div((size_t)e->system[b->base.system[p]].dirty.n_touched,
+                     copies_a_run(e));
     }
     if (e->is_atomic) {
         size_t items = (size_t)e->split * (size_t)e->options.parts;
         size_t steps = changes / (items * target_runs(e)) + 1;
         l.chunk = items;
         l.change_chunk =
-            items * (steps < MOST_CHANGES ? steps : (size_t)MOST_CHANGES);
+            items * (steps < MAX_CHANGES ? steps : (size_t)MAX_CHANGES);
     } else {
         l.chunk = (tiles + changes / CHANGES_A_TILE) / target_runs(e) + 1;
         l.change_chunk = l.chunk * CHANGES_A_TILE;
     }
     for (int p = l.first; p < b->base.n; p++) {
-        size_t runs = over(b->part[p].tiles, l.chunk) +
-                      over(b->part[p].changes, l.change_chunk);
+        size_t runs = ceil_div(b->part[p].tiles, l.chunk) +
+                      ceil_div(b->part[p].changes, l.change_chunk);
         l.n_run += runs;
         l.rows += runs;
     }
@@ -911,17 +930,17 @@ static launch_layout lay_out(const tile_engine *e, const tile_batch *b)
     return l;
 }
 
-/* Of as many runs as any launch of the batch can have, none with work. */
-static launch_layout lay_out_widest(const tile_engine *e, const tile_batch *b)
+/* Layout of a launch with the largest possible number of runs, all empty. */
+static launch_layout widest_layout(const tile_engine *e, const tile_batch *b)
 {
-    launch_layout l = {.n_run = most_runs(e, (size_t)b->base.max_proposal)};
+    launch_layout l = {.n_run = max_runs(e, (size_t)b->base.max_proposal)};
     l.run_at = align(out_units(e, exchange_rows(e, b->base.max_proposal)));
     l.begin = l.run_at;
     l.end = l.run_at + RUN_UNITS * l.n_run;
     return l;
 }
 
-static void fill_widest(tile_batch *b, const launch_layout *l)
+static void write_widest(tile_batch *b, const launch_layout *l)
 {
     const tile_run nothing = {.what = RUN_COPY};
     void *runs = b->host + l->run_at * UNIT;
@@ -930,9 +949,10 @@ static void fill_widest(tile_batch *b, const launch_layout *l)
         run[i] = nothing;
 }
 
-/* Runs of `what` for a list of n tiles; with atomics all have one row. */
-static tile_run *fill_runs(const tile_engine *e, tile_run *run, tile_run one,
-                           uint32_t what, size_t n, size_t chunk, size_t *row)
+/* Writes runs of kind `what` for a list of n tiles. With atomics all runs share
+ * one row. */
+static tile_run *write_runs(const tile_engine *e, tile_run *run, tile_run one,
+                            uint32_t what, size_t n, size_t chunk, size_t *row)
 {
     one.what = what;
     for (size_t at = 0; at < n; at += chunk) {
@@ -946,33 +966,33 @@ static tile_run *fill_runs(const tile_engine *e, tile_run *run, tile_run one,
     return run;
 }
 
-/* Writes runs, and which rows of results are whose. */
-static void fill_launch(const tile_engine *e, tile_batch *b,
-                        const launch_layout *l)
+/* Writes the runs of a launch, and records the result rows of each proposal. */
+static void write_launch(const tile_engine *e, tile_batch *b,
+                         const launch_layout *l)
 {
     void *runs = b->host + l->run_at * UNIT;
     size_t row = e->is_atomic ? (size_t)l->first : 0;
     tile_run *run = runs, *copy = run + l->n_run;
     const size_t copies = copies_a_run(e);
-    /* Copies come last in the list: tiles take longer to do. */
+    /* copies come last in the list, because tiles take longer */
     for (int p = l->first; p < b->base.n; p++)
-        copy -=
-            over((size_t)e->system[b->base.system[p]].dirt.n_touched, copies);
+        copy -= ceil_div((size_t)e->system[b->base.system[p]].dirty.n_touched,
+                         copies);
     for (int p = l->first; p < b->base.n; p++) {
         const tile_system *s = &e->system[b->base.system[p]];
-        size_t n = (size_t)s->dirt.n_touched;
+        size_t n = (size_t)s->dirty.n_touched;
         tile_run one = {.blocks = (uint32_t)n | (uint32_t)s->n_full << 16,
                         .system = (uint32_t)b->base.system[p],
                         .meta_at = (uint32_t)b->part[p].meta_at,
                         .staged_at = (uint32_t)b->part[p].staged_at};
         b->part[p].out_first = (int)row;
-        run =
-            fill_runs(e, run, one, RUN_TILES, b->part[p].tiles, l->chunk, &row);
-        run = fill_runs(e, run, one, RUN_DIFFERENCES, b->part[p].changes,
-                        l->change_chunk, &row);
+        run = write_runs(e, run, one, RUN_TILES, b->part[p].tiles, l->chunk,
+                         &row);
+        run = write_runs(e, run, one, RUN_DIFFERENCES, b->part[p].changes,
+                         l->change_chunk, &row);
         row += (size_t)e->is_atomic;
         b->part[p].out_count = (int)row - b->part[p].out_first;
-        copy = fill_runs(e, copy, one, RUN_COPY, n, copies, &row);
+        copy = write_runs(e, copy, one, RUN_COPY, n, copies, &row);
     }
     if (e->is_atomic && l->first == 0)
         memset(b->host, 0, out_units(e, l->rows) * UNIT);
@@ -980,32 +1000,32 @@ static void fill_launch(const tile_engine *e, tile_batch *b,
 
 /* ---- launches ---- */
 
-static void forget_kernels(tile_batch *b)
+static void release_kernel_events(tile_batch *b)
 {
     for (int i = 0; i < b->n_kernel_done; i++)
-        tsr_cl_forget(&b->kernel_done[i]);
+        tsr_cl_release_event(&b->kernel_done[i]);
     b->n_kernel_done = 0;
 }
 
-/* Hands units from..end-1 to the device; is_beside: while kernels of earlier
- * launches run, which costs an event. */
+/* Transfers units from..end-1 to the device. is_beside: in parallel with
+ * kernels of earlier launches, which costs an event. */
 static cl_int send_input(tile_batch *b, size_t from, size_t end, int is_beside)
 {
     const size_t at = from * UNIT, bytes = (end - from) * UNIT;
     if (engine_of(b)->options.transfer != TSR_TRANSFER_COPY)
         return CL_SUCCESS;
     is_beside = is_beside && b->loader != NULL;
-    tsr_cl_forget(&b->loaded);
+    tsr_cl_release_event(&b->loaded);
     const cl_int code = clEnqueueWriteBuffer(
         is_beside ? b->loader : b->queue, b->exchange, CL_FALSE, at, bytes,
         b->host + at, 0, NULL, is_beside ? &b->loaded : NULL);
     return code == CL_SUCCESS && is_beside ? clFlush(b->loader) : code;
 }
 
-/* Asks for units from..end-1; *done tells when the host has them (NULL: when
- * the kernel is done). */
-static cl_int ask_results(tile_batch *b, size_t from, size_t end,
-                          cl_event *done)
+/* Starts reading units from..end-1. *done is set when the host has them (NULL:
+ * wait for the kernel). */
+static cl_int enqueue_read(tile_batch *b, size_t from, size_t end,
+                           cl_event *done)
 {
     const size_t at = from * UNIT, bytes = (end - from) * UNIT;
     if (engine_of(b)->options.transfer != TSR_TRANSFER_COPY)
@@ -1014,13 +1034,13 @@ static cl_int ask_results(tile_batch *b, size_t from, size_t end,
                                b->host + at, 0, NULL, done);
 }
 
-/* A kernel that fails may leave work behind; then nothing is in flight. */
-static tsr_status drain(tile_batch *b, const char *call, cl_int code,
-                        tsr_err *err)
+/* After a failure: waits until no work is in flight, and returns the error. */
+static tsr_status fail_launch(tile_batch *b, const char *call, cl_int code,
+                              tsr_err *err)
 {
     tsr_cl_finish(&b->cl);
-    tsr_cl_forget(&b->loaded);
-    tsr_cl_forget(&b->done);
+    tsr_cl_release_event(&b->loaded);
+    tsr_cl_release_event(&b->done);
     return tsr_cl_fail(err, b->cl.device, call, code);
 }
 
@@ -1035,7 +1055,8 @@ static cl_int set_arguments(const tile_engine *e, const tile_batch *b,
     return code;
 }
 
-/* Where nothing follows the kernel, its event tells that all is done. */
+/* If no read follows the kernel, the kernel's event marks the end of the
+ * submit. */
 static cl_int enqueue_kernel(const tile_engine *e, tile_batch *b,
                              const launch_layout *l, int is_last)
 {
@@ -1052,7 +1073,7 @@ static cl_int enqueue_kernel(const tile_engine *e, tile_batch *b,
     cl_int code = clEnqueueNDRangeKernel(
         b->queue, b->kernel, 2, NULL, global, local, b->loaded != NULL,
         b->loaded != NULL ? &b->loaded : NULL, ends || timed ? &event : NULL);
-    tsr_cl_forget(&b->loaded);
+    tsr_cl_release_event(&b->loaded);
     if (code != CL_SUCCESS)
         return code;
     if (timed)
@@ -1064,7 +1085,7 @@ static cl_int enqueue_kernel(const tile_engine *e, tile_batch *b,
     return code;
 }
 
-/* Input and kernel of a launch; *call: what failed. */
+/* Input and kernel of a launch. *call out: the call that failed. */
 static cl_int enqueue(const tile_engine *e, tile_batch *b,
                       const launch_layout *l, size_t from, int is_last,
                       const char **call)
@@ -1082,53 +1103,53 @@ static cl_int enqueue(const tile_engine *e, tile_batch *b,
     return code;
 }
 
-/* Enqueues the proposals that were not launched yet; the last launch of a
- * submit asks for the results. After an error nothing is in flight. */
+/* Enqueues all proposals that were not launched yet. The last launch of a
+ * submit also reads the results. After an error no work is in flight. */
 static tsr_status launch(tile_batch *b, int is_last, tsr_err *err)
 {
     const tile_engine *e = engine_of(b);
-    const launch_layout l = lay_out(e, b);
+    const launch_layout l = make_layout(e, b);
     const char *call = NULL;
     cl_int code = CL_SUCCESS;
     if (l.first == 0) {
-        forget_kernels(b);
+        release_kernel_events(b);
         b->out_rows = l.rows;
     }
     b->n_launched = b->base.n;
     b->sent = b->used = l.end;
     if (l.n_run > 0) {
-        fill_launch(e, b, &l);
-        /* with atomics the results start as zeros */
+        write_launch(e, b, &l);
+        /* with atomics, results must start at zero, so they are sent too */
         code = enqueue(e, b, &l, l.first == 0 && e->is_atomic ? 0 : l.begin,
                        is_last, &call);
     }
     if (code == CL_SUCCESS && is_last && b->out_rows > 0) {
         call = "clEnqueueReadBuffer";
-        code = ask_results(b, 0, out_units(e, b->out_rows), &b->done);
+        code = enqueue_read(b, 0, out_units(e, b->out_rows), &b->done);
     }
     if (code == CL_SUCCESS) {
         call = "clFlush";
         code = clFlush(b->queue);
     }
-    return code == CL_SUCCESS ? TSR_OK : drain(b, call, code, err);
+    return code == CL_SUCCESS ? TSR_OK : fail_launch(b, call, code, err);
 }
 
 static tsr_status launch_widest(tile_batch *b, tsr_err *err)
 {
     const tile_engine *e = engine_of(b);
-    const launch_layout l = lay_out_widest(e, b);
+    const launch_layout l = widest_layout(e, b);
     const char *call;
-    fill_widest(b, &l);
+    write_widest(b, &l);
     cl_int code = enqueue(e, b, &l, l.begin, 0, &call);
     if (code == CL_SUCCESS) {
         call = "clFinish";
         code = clFinish(b->queue);
     }
-    return code == CL_SUCCESS ? TSR_OK : drain(b, call, code, err);
+    return code == CL_SUCCESS ? TSR_OK : fail_launch(b, call, code, err);
 }
 
-/* Waits, and adds the results up in the systems; a fresh launch counted no old
- * values. */
+/* Waits, and adds the results to the systems' profiles. In a fresh launch the
+ * kernel did not subtract old values. */
 static tsr_status tile_wait(tsr_batch *base, double *profile, tsr_err *err)
 {
     tile_batch *b = (tile_batch *)base;
@@ -1136,9 +1157,9 @@ static tsr_status tile_wait(tsr_batch *base, double *profile, tsr_err *err)
     const size_t row_size = (size_t)e->shape.row;
     const cl_int code =
         b->done != NULL ? clWaitForEvents(1, &b->done) : CL_SUCCESS;
-    tsr_cl_forget(&b->done);
+    tsr_cl_release_event(&b->done);
     if (code != CL_SUCCESS)
-        return drain(b, "clWaitForEvents", code, err);
+        return fail_launch(b, "clWaitForEvents", code, err);
     const void *results = b->host;
     const int64_t *out = results;
     for (int p = 0; p < base->n; p++) {
@@ -1154,25 +1175,26 @@ static tsr_status tile_wait(tsr_batch *base, double *profile, tsr_err *err)
                 s->proposed[k] += row[k];
         }
         if (profile != NULL)
-            put_profile(e, s->proposed,
-                        profile + (size_t)p * tsr_engine_n_profile(&e->base));
+            convert_profile(e, s->proposed,
+                            profile +
+                                (size_t)p * tsr_engine_n_profile(&e->base));
     }
     return TSR_OK;
 }
 
-/* Waits for launches whose results nobody wants. */
+/* Waits for launches whose results are no longer needed. */
 static void tile_cancel(tsr_batch *base)
 {
     tile_batch *b = (tile_batch *)base;
     tsr_cl_finish(&b->cl);
-    tsr_cl_forget(&b->loaded);
+    tsr_cl_release_event(&b->loaded);
 }
 
 double tsr_page_tile_device_us(const tsr_batch *base)
 {
     const tile_batch *b = (const tile_batch *)base;
     double sum = 0.0;
-    if (b->n_kernel_done == MAX_LAUNCHES) /* there may have been more */
+    if (b->n_kernel_done == MAX_LAUNCHES) /* there may be more launches */
         return (double)NAN;
     for (int i = 0; i < b->n_kernel_done; i++) {
         cl_ulong start = 0, end = 0;
@@ -1197,8 +1219,9 @@ static const char *transfer_name(tsr_page_tile_transfer transfer)
     return name[transfer];
 }
 
-/* Host writes, kernel answers, host reads, as in a step, on memory at both ends
- * of the buffer. Nothing in it can go astray, whatever the device sees. */
+/* One round of the transfer test, in the order of a step: the host writes, a
+ * kernel answers, the host reads, at both ends of the buffer. It touches
+ * nothing else, so it is safe even if the device sees wrong data. */
 static cl_int probe_round(tile_batch *b, cl_kernel kernel, size_t units,
                           uint32_t seed, int *agree)
 {
@@ -1220,11 +1243,11 @@ static cl_int probe_round(tile_batch *b, cl_kernel kernel, size_t units,
         code = clEnqueueNDRangeKernel(b->queue, kernel, 1, NULL, &words, &one,
                                       0, NULL, &kernel_done);
     if (code == CL_SUCCESS)
-        code = ask_results(b, out_at, units, &done);
+        code = enqueue_read(b, out_at, units, &done);
     if (code == CL_SUCCESS)
         code = clWaitForEvents(1, done != NULL ? &done : &kernel_done);
-    tsr_cl_forget(&done);
-    tsr_cl_forget(&kernel_done);
+    tsr_cl_release_event(&done);
+    tsr_cl_release_event(&kernel_done);
     if (code != CL_SUCCESS)
         return code;
     for (size_t i = 0; i < words; i++)
@@ -1247,7 +1270,7 @@ static tsr_status probe(tile_batch *b, tsr_err *err)
     clFinish(b->queue);
     clReleaseKernel(kernel);
     if (code != CL_SUCCESS)
-        return drain(b, "trying the exchange buffer", code, err);
+        return fail_launch(b, "trying the exchange buffer", code, err);
     if (!agree)
         return tsr_fail(err, TSR_E_DEVICE,
                         "data written by the host do not reach %s, or its "
@@ -1258,7 +1281,7 @@ static tsr_status probe(tile_batch *b, tsr_err *err)
     return TSR_OK;
 }
 
-/* Those that no launch changes; the others are in set_arguments. */
+/* Sets the arguments that no launch changes; set_arguments sets the others. */
 static cl_int set_constant_arguments(const tile_engine *e, const tile_batch *b)
 {
     const cl_uint blocks = (cl_uint)e->shape.n_block;
@@ -1274,8 +1297,8 @@ static cl_int set_constant_arguments(const tile_engine *e, const tile_batch *b)
     return code;
 }
 
-/* The exchange buffer. Tries out that host and device see the same:
- * TSR_E_DEVICE. */
+/* Creates the exchange buffer, and tests that host and device see the same
+ * contents (TSR_E_DEVICE). */
 static tsr_status make_exchange(tile_batch *b, tsr_err *err)
 {
     const tile_engine *e = engine_of(b);
@@ -1286,16 +1309,16 @@ static tsr_status make_exchange(tile_batch *b, tsr_err *err)
     b->host =
         tsr_cl_pinned(&b->cl, b->queue, bytes, copies ? NULL : &b->exchange);
     TSR_TRY(tsr_cl_check(&b->cl, err));
-    TSR_TRY(tsr_cl_did(err, e->cl.device, "clSetKernelArg",
-                       set_constant_arguments(e, b)));
+    TSR_TRY(tsr_cl_status(err, e->cl.device, "clSetKernelArg",
+                          set_constant_arguments(e, b)));
     return probe(b, err);
 }
 
 /* ---- batches ---- */
 
-enum { FIRST_LAUNCH = 16 }; /* of a full one, the fraction */
+enum { FIRST_LAUNCH = 16 }; /* fraction of a full launch */
 
-/* The first launches are small, so that the device starts soon. */
+/* The first launches are small, so that the device starts early. */
 static tsr_status tile_propose(tsr_batch *base,
                                const tsr_body_proposal *proposal, tsr_err *err)
 {
@@ -1303,17 +1326,18 @@ static tsr_status tile_propose(tsr_batch *base,
     const tile_engine *e = engine_of(b);
     const size_t most = (size_t)e->options.tiles_a_launch;
     if (base->n == 1) {
-        begin_launches(e, b, base->n_asked);
+        begin_launches(e, b, base->n_submitted);
         b->tiles = 0;
-        b->enough = over(most, FIRST_LAUNCH);
+        b->launch_at = ceil_div(most, FIRST_LAUNCH);
     }
     TSR_TRY(propose_system(e, proposal, base->is_fresh, err));
     add_blocks(e, b);
     b->tiles += b->part[base->n - 1].tiles + b->part[base->n - 1].changes / 4;
-    if (!e->is_pipelined || b->tiles < b->enough || base->n == base->n_asked)
+    if (!e->is_pipelined || b->tiles < b->launch_at ||
+        base->n == base->n_submitted)
         return TSR_OK;
     b->tiles = 0;
-    b->enough = 2 * b->enough < most ? 2 * b->enough : most;
+    b->launch_at = 2 * b->launch_at < most ? 2 * b->launch_at : most;
     return launch(b, 0, err);
 }
 
@@ -1328,9 +1352,9 @@ static void tile_batch_close(tsr_batch *base)
 {
     tile_batch *b = (tile_batch *)base;
     tsr_cl_clear(&b->cl);
-    tsr_cl_forget(&b->loaded);
-    tsr_cl_forget(&b->done);
-    forget_kernels(b);
+    tsr_cl_release_event(&b->loaded);
+    tsr_cl_release_event(&b->done);
+    release_kernel_events(b);
 }
 
 static tsr_status tile_batch_open(tsr_batch *base, tsr_err *err)
@@ -1360,14 +1384,14 @@ static tsr_status tile_batch_open(tsr_batch *base, tsr_err *err)
 
 /* ---- the engine ---- */
 
-static void describe_shape(tile_engine *e, const tsr_engine_spec *spec,
-                           const tsr_device *device)
+static void set_shape(tile_engine *e, const tsr_engine_spec *spec,
+                      const tsr_device *device)
 {
     const tsr_device_info *info = &device->info;
     e->cl.device = device;
     e->real_size = e->options.use_double ? sizeof(double) : sizeof(float);
     int n_comp = tsr_engine_n_comp(spec);
-    /* The sums of all components share the registers. */
+    /* the sums of all components share the registers */
     int max_pages = e->options.variant == TSR_PAGE_TILE_SIMT
                         ? e->options.max_pages / n_comp
                         : e->options.max_pages;
@@ -1379,7 +1403,7 @@ static void describe_shape(tile_engine *e, const tsr_engine_spec *spec,
     e->split = e->is_atomic ? e->options.split : 1;
 }
 
-/* Bodies with padding, and values of all their form factors. */
+/* Number of bodies with padding; number of their form factor values. */
 static size_t padded_bodies(const tile_engine *e)
 {
     return (size_t)e->shape.n_block * (size_t)e->shape.tile;
@@ -1390,7 +1414,7 @@ static size_t factor_count(const tile_engine *e)
     return padded_bodies(e) * (size_t)e->shape.n_comp * (size_t)e->shape.stride;
 }
 
-/* tile_local of kernels/page_tile_simt.cl */
+/* Size of tile_local in kernels/page_tile_simt.cl. */
 static uint64_t local_bytes(const tile_engine *e)
 {
     uint64_t tile = (uint64_t)e->shape.tile, pages = (uint64_t)e->shape.pages;
@@ -1402,7 +1426,7 @@ static uint64_t local_bytes(const tile_engine *e)
     return reals * e->real_size + tile / 2 * sizeof(uint32_t);
 }
 
-/* On the device: of a system, and of all. */
+/* Device memory of a system, and of the engine as a whole. */
 static uint64_t system_bytes(const tile_engine *e)
 {
     const uint64_t block = 3 * (uint64_t)e->shape.tile * e->real_size;
@@ -1419,12 +1443,12 @@ static uint64_t shared_bytes(const tile_engine *e)
 static uint64_t memory_limit(const tile_engine *e)
 {
     uint64_t all = e->cl.device->info.global_bytes,
-             asked = e->options.memory_limit;
-    return asked > 0 && asked < all ? asked : all;
+             requested = e->options.memory_limit;
+    return requested > 0 && requested < all ? requested : all;
 }
 
-/* Systems that there is room for: all tiles are in one buffer. */
-static uint64_t most_systems(const tile_engine *e)
+/* Number of systems that fit. All tiles are in one buffer. */
+static uint64_t max_systems(const tile_engine *e)
 {
     const uint64_t tiles = 2 * (uint64_t)e->shape.n_tile;
     const uint64_t most = memory_limit(e), shared = shared_bytes(e);
@@ -1443,11 +1467,11 @@ double tsr_page_tile_capacity(const tsr_engine_spec *spec,
         tsr_page_tile_resolve(&device->info, spec->n_body, NULL, &e.options,
                               NULL) != TSR_OK)
         return 0.0;
-    describe_shape(&e, spec, device);
-    return (double)most_systems(&e);
+    set_shape(&e, spec, device);
+    return (double)max_systems(&e);
 }
 
-static tsr_status fits(const tile_engine *e, tsr_err *err)
+static tsr_status check_memory(const tile_engine *e, tsr_err *err)
 {
     const double mib = 1.0 / 1048576.0;
     const tsr_device_info *info = &e->cl.device->info;
@@ -1457,7 +1481,7 @@ static tsr_status fits(const tile_engine *e, tsr_err *err)
                         "most %d are possible",
                         e->shape.n_body, e->shape.n_block, e->shape.tile,
                         MAX_BLOCKS);
-    if ((uint64_t)e->base.n_system > most_systems(e))
+    if ((uint64_t)e->base.n_system > max_systems(e))
         return tsr_fail(
             err, TSR_E_DEVICE,
             "%s: %d systems of %d bodies and %d q do not fit: each needs %.2f "
@@ -1466,7 +1490,7 @@ static tsr_status fits(const tile_engine *e, tsr_err *err)
             info->name, e->base.n_system, e->shape.n_body, e->shape.n_q,
             (double)system_bytes(e) * mib, (double)memory_limit(e) * mib,
             (double)info->max_alloc_bytes * mib,
-            (unsigned long long)most_systems(e));
+            (unsigned long long)max_systems(e));
     if (e->options.variant == TSR_PAGE_TILE_SIMT) {
         uint64_t local = local_bytes(e);
         int items = e->shape.tile * e->options.parts;
@@ -1482,7 +1506,7 @@ static tsr_status fits(const tile_engine *e, tsr_err *err)
     return TSR_OK;
 }
 
-/* sum_i F_i of a component at page k, and sum_i |F_i|. */
+/* sum_i F_i and sum_i |F_i| of a component at page k. */
 static double amplitude_sum(const tsr_engine_spec *spec, int comp, int k,
                             double *size)
 {
@@ -1505,9 +1529,9 @@ static double self_sum(const tsr_engine_spec *spec, int a, int b, int k)
     return sum;
 }
 
-/* What no move changes, and the scale of the fixed-point sums: the tiles of a
- * system add up to at most (sum |F^a|) (sum |F^b|), in absolute values too,
- * which becomes at most 2^60. */
+/* Computes the constant part of the profile and the scale of the fixed-point
+ * sums. The absolute values of a system's tiles sum to at most (sum |F^a|) (sum
+ * |F^b|), which is scaled to at most 2^60. */
 static void set_constants(tile_engine *e, const tsr_engine_spec *spec)
 {
     double bound = 0.0;
@@ -1528,10 +1552,10 @@ static void set_constants(tile_engine *e, const tsr_engine_spec *spec)
     e->fixed_scale = ldexp(1.0, 60 - exponent);
 }
 
-/* Where the kernel reads a form factor: each page's of all bodies of a block
- * side by side for SIMD, each body's of all pages for SIMT, one component's
- * after all of the other's. */
-static size_t factor_place(const tile_engine *e, int comp, int body, int page)
+/* Index of a form factor in the kernel's array. SIMD: the bodies of a block are
+ * contiguous for each page. SIMT: the pages of a body are contiguous, and
+ * components follow one another. */
+static size_t factor_index(const tile_engine *e, int comp, int body, int page)
 {
     const tsr_tile_shape *s = &e->shape;
     const size_t tile = (size_t)s->tile, pages = (size_t)s->pages;
@@ -1546,7 +1570,7 @@ static size_t factor_place(const tile_engine *e, int comp, int body, int page)
            ((block * n_group + group) * tile + lane) * pages + k;
 }
 
-/* F_i(q_k) (k dq)^(-1/2) of every body. */
+/* Stores F_i(q_k) (k dq)^(-1/2) for every body. */
 static void pack_form_factors(const tile_engine *e, const tsr_engine_spec *spec,
                               void *packed)
 {
@@ -1555,8 +1579,8 @@ static void pack_form_factors(const tile_engine *e, const tsr_engine_spec *spec,
             for (int k = 1; k < e->shape.n_q; k++) {
                 double value = *tsr_engine_factor(spec, c, spec->type[i], k) /
                                sqrt(k * e->base.dq_inv_ang);
-                tsr_cl_put_real(packed, factor_place(e, c, i, k - 1), value,
-                                e->options.use_double);
+                tsr_cl_store_real(packed, factor_index(e, c, i, k - 1), value,
+                                  e->options.use_double);
             }
 }
 
@@ -1594,10 +1618,11 @@ static tsr_status build(tile_engine *e, tsr_err *err)
     int is_short = tsr_is_short_range(dq, e->base.d_bound_ang);
     const char *source[] = {"page_tile.cl", is_simd ? "page_tile_simd.cl"
                                                     : "page_tile_simt.cl"};
-    /* A CPU's kernels take them as arguments: kernels/page_tile.cl says why. */
+    /* on a CPU they are kernel arguments; kernels/page_tile.cl has the
+     * reason */
     const int groups = is_simd && e->shape.n_group > 1 ? 0 : e->shape.n_group;
     const int blocks = is_simd ? 0 : e->shape.n_block;
-    /* Multiply-adds may fuse; nothing else is traded for speed. */
+    /* the only optimisation that may change bits: fused multiply-adds */
     snprintf(e->build_options, sizeof e->build_options,
              "-cl-std=CL1.2 -cl-mad-enable -DTILE=%d -DPAGES=%d -DGROUPS=%d "
              "-DCOMPS=%d -DBLOCKS=%d -DLANES=%d -DSHORT_RANGE=%d "
@@ -1609,18 +1634,18 @@ static tsr_status build(tile_engine *e, tsr_err *err)
                              &e->program, err);
 }
 
-/* A small batch tries the transfer out; what was not asked for by name gives
- * way to copies. */
+/* Tests the transfer with a small batch. A method that was not requested by
+ * name is replaced by copies if it fails. */
 static tsr_status choose_transfer(tile_engine *e, tsr_err *err)
 {
-    const int is_asked = e->options.transfer != TSR_TRANSFER_AUTO;
+    const int is_requested = e->options.transfer != TSR_TRANSFER_AUTO;
     tsr_batch *batch = NULL;
-    if (!is_asked)
+    if (!is_requested)
         e->options.transfer = e->cl.device->info.is_unified
                                   ? TSR_TRANSFER_MAPPED
                                   : TSR_TRANSFER_COPY;
     tsr_status status = tsr_batch_new(&e->base, 1, &batch, err);
-    if (status == TSR_E_DEVICE && !is_asked &&
+    if (status == TSR_E_DEVICE && !is_requested &&
         e->options.transfer != TSR_TRANSFER_COPY) {
         e->options.transfer = TSR_TRANSFER_COPY;
         status = tsr_batch_new(&e->base, 1, &batch, err);
@@ -1630,12 +1655,12 @@ static tsr_status choose_transfer(tile_engine *e, tsr_err *err)
     return status;
 }
 
-/* PoCL (3 to 5) makes a kernel anew for a grid wider than it has one for, and
- * while others run then takes the one for the other in its count of users,
- * and aborts. So the widest grid there can be comes first, before any other
- * launch: all systems in one batch, and no work in it. A batch so large that
- * there is no memory for it will not be asked for. */
-static tsr_status open_widest(tile_engine *e, tsr_err *err)
+/* PoCL (3 to 5) recompiles a kernel for a wider grid than before. If other
+ * kernels run meanwhile, it confuses the two in its reference count and aborts.
+ * So the first launch has the widest possible grid: all systems in one batch,
+ * without work. A batch that does not fit into memory is never requested later,
+ * and needs no such launch. */
+static tsr_status launch_widest_first(tile_engine *e, tsr_err *err)
 {
     tsr_batch *batch = NULL;
     if (e->cl.device->info.type != TSR_DEVICE_CPU ||
@@ -1669,7 +1694,7 @@ static void tile_close(tsr_engine *engine)
 static void tile_profile(const tsr_engine *engine, int system, double *profile)
 {
     const tile_engine *e = (const tile_engine *)engine;
-    put_profile(e, e->system[system].accepted, profile);
+    convert_profile(e, e->system[system].accepted, profile);
 }
 
 #define PAGE_TILE_FUNCTIONS                                        \
@@ -1689,28 +1714,28 @@ static const tsr_engine_type simd_type = {
     .doc = "page-tile Debye sum, vectors of bodies (Antonov et al. 2013)",
     PAGE_TILE_FUNCTIONS};
 
-static tsr_status make(tile_engine *e, const tsr_engine_spec *spec,
-                       tsr_err *err)
+static tsr_status build_engine(tile_engine *e, const tsr_engine_spec *spec,
+                               tsr_err *err)
 {
     tsr_pool *pool = &e->base.pool;
     e->base.system_bytes = (double)system_bytes(e);
     e->base.shared_bytes = (double)shared_bytes(e);
-    e->base.most_systems = (double)most_systems(e);
-    TSR_TRY(fits(e, err));
+    e->base.max_systems = (double)max_systems(e);
+    TSR_TRY(check_memory(e, err));
     tsr_pool_array(pool, e->constant, tsr_engine_n_profile(&e->base));
     tsr_pool_array(pool, e->system, spec->n_system);
     for (int i = 0; i < spec->n_system && !pool->failed; i++)
         make_system(e, &e->system[i]);
     TSR_TRY(tsr_pool_check(pool, err));
     set_constants(e, spec);
-    /* a tile has two blocks with max_age differences each */
+    /* a tile has two blocks, each with up to max_age differences */
     tsr_engine_rounding(spec, e->options.use_double ? 0x1p-40 : 0x1p-24,
                         e->shape.tile, 1 + 2 * e->options.max_age,
                         e->base.rounding);
     TSR_TRY(build(e, err));
     TSR_TRY(make_buffers(e, spec, err));
     TSR_TRY(choose_transfer(e, err));
-    TSR_TRY(open_widest(e, err));
+    TSR_TRY(launch_widest_first(e, err));
     describe(e);
     return TSR_OK;
 }
@@ -1730,6 +1755,6 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
                             spec, out, err));
     tile_engine *e = (tile_engine *)*out;
     e->options = o;
-    describe_shape(e, spec, device);
-    return tsr_engine_made(out, make(e, spec, err));
+    set_shape(e, spec, device);
+    return tsr_engine_finish(out, build_engine(e, spec, err));
 }

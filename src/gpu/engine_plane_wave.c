@@ -1,8 +1,7 @@
-/* The engine by plane waves (engine_device.h). Host side: rigid units that have
- * tables; a system's bodies and poses; batches, which are entries of what
- * moved, two launches and one read-back for the proposals of many systems; and
- * how an engine is made. kernels/plane_wave.cl says how numbers lie on the
- * device. */
+/* The engine by plane waves (engine_device.h). Host side: rigid units with
+ * tables; bodies and poses of a system; batches (lists of moved bodies and
+ * poses, two launches and one read for the proposals of many systems); setup of
+ * the engine. kernels/plane_wave.cl describes the data on the device. */
 #include "gpu/engine_device.h"
 
 #include "core/parallel.h"
@@ -15,33 +14,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* q of a band, which is that of amplitude tables; directions of a work-group on
- * a GPU, and lanes of a work-item on a processor; entries that are worth a part
- * of their own, and parts of a proposal at most, on a GPU. */
-enum { BAND = 8, ITEMS = 64, LANES = 16, PART = 128, MOST_PARTS = 8 };
+/* BAND: q of a band, the same as in amplitude tables. ITEMS: directions of a
+ * work-group on a GPU. LANES: directions of a work-item on a CPU. PART: entries
+ * in one part of a sum on a GPU, and MAX_PARTS: limit for the parts of a
+ * proposal. */
+enum { BAND = 8, ITEMS = 64, LANES = 16, PART = 128, MAX_PARTS = 8 };
 
-/* Entries of four numbers: a loose body has one, a unit POSE of them. */
+/* An entry has four numbers. A loose body takes one entry, a unit POSE
+ * entries. */
 enum { POSE = 4 };
 
-/* Sets of directions, of which a system has the smallest that its largest
- * distance allows for: the first for d_bound_ang, every other for
- * SHRINK of the one before. */
+/* Sets of directions. A system uses the smallest set that its largest distance
+ * allows. The first is for d_bound_ang, and each next one for SHRINK times the
+ * distance of the previous one. */
 enum { LEVELS = TSR_PLANE_WAVE_LEVELS };
 #define SHRINK 0.88
 
 typedef struct {
-    int first, n; /* blocks */
+    int first, n; /* blocks of directions */
     double d_ang;
 } wave_level;
 
-/* A rigid unit with a table. Three of its bodies far apart tell its pose. */
+/* A rigid unit with a table. Three distant bodies define its pose. */
 typedef struct {
-    int given;          /* its number in the spec */
-    int n, body[3];     /* how many bodies it has */
-    double frame[3][3]; /* rows: axes by these bodies in the table's place */
+    int spec_unit;      /* number of the unit in the spec */
+    int n, body[3];     /* number of bodies; the three bodies of the pose */
+    double frame[3][3]; /* rows: axes of these bodies, in the table's frame */
     double centre[3];   /* from body[0] to the table's centre, on these axes */
-    double middle[3];   /* the table's centre in the table's place */
-    double radius;      /* nothing of it is farther from the table's centre */
+    double table_centre[3]; /* centre of the table, in the table's frame */
+    double radius;          /* largest distance of a scatterer from that
+                               centre */
 } wave_unit;
 
 typedef struct {
@@ -49,59 +51,63 @@ typedef struct {
 } wave_range;
 
 typedef struct {
-    double (*now)[3], (*then)[3]; /* [n_body] accepted, proposed */
-    double (*rim)[3];             /* [n_rim] scratch */
+    double (*xyz)[3];          /* [n_body] accepted positions */
+    double (*proposed_xyz)[3]; /* [n_body] */
+    double (*hull)[3];         /* [n_hull] scratch */
     double origin[3], proposed_origin[3];
-    double centre[3], reach; /* no body is farther from the centre */
+    double centre[3], reach; /* sphere around all bodies */
     double proposed_centre[3], proposed_reach;
-    double span, proposed_span; /* nothing of it is farther apart */
-    int level, proposed_level;  /* of directions */
+    double span, proposed_span; /* upper bound of the largest distance */
+    int level, proposed_level;  /* set of directions */
     int n_range;
-    wave_range *range;           /* [n_body] of the proposal */
-    int n_loose, n_unit;         /* that moved: loose bodies, units */
-    int *moved;                  /* [engine's n_unit] bodies of each that did */
+    wave_range *range;           /* [n_body] moved ranges of the proposal */
+    int n_loose, n_unit;         /* moved loose bodies, moved units */
+    int *moved;                  /* [n_unit of the engine] moved bodies of a
+                                    unit */
     double *accepted, *proposed; /* [n_pair][n_q] */
     int slot, age;
-    int is_full;  /* the proposal sums all waves */
-    int is_same;  /* it changes no distance */
-    int is_stale; /* the molecule turned as a whole since its last sum */
+    int is_full;  /* 1: the proposal sums all waves */
+    int is_same;  /* 1: the proposal changes no distance */
+    int is_stale; /* 1: rotated as a whole since its last full sum */
 } wave_system;
 
 typedef struct {
     tsr_engine base;
-    double inside_ang; /* what is inside of units is not farther from their
-                          bodies */
-    int n_rim, *rim;   /* [n_rim] loose bodies, and those of units that are
-                          outermost: no two bodies are farther apart than these,
-                          but for */
-    double rim_ang;    /* this, twice */
+    /* Largest distance from a unit particle to the nearest body of its unit. */
+    double particle_margin_ang;
+    /* [n_hull] loose bodies and outermost bodies of units. In any direction,
+     * all other bodies are at most hull_ang farther out than these. */
+    int n_hull, *hull;
+    double hull_ang;
     int items, lanes;
     wave_level level[LEVELS];
-    int n_block;         /* of the first level, which has most */
-    int *band;           /* [all blocks] */
-    size_t row;          /* numbers of all amplitudes of a system */
+    int n_block;         /* blocks of the first set, the largest one */
+    int *band;           /* [all blocks] band of q */
+    size_t row;          /* numbers in all amplitudes of a system */
     double *forward;     /* [n_pair] I(0) */
-    int *unit;           /* [n_body] of its unit, -1: loose */
-    unsigned char *part; /* [n_body] find_parts */
-    int *run_end;        /* [n_body] so far bodies after it are of the same */
+    int *unit;           /* [n_body] unit of each body; -1: loose */
+    unsigned char *part; /* [n_body] components of each body; see find_parts */
+    int *run_end;        /* [n_body] end of the run with the same unit */
     int n_loose, n_unit;
-    int unit_cost; /* loose bodies that a table is as dear as */
+    int unit_cost; /* cost of a unit in loose bodies */
     wave_unit *units;
-    double (*rigid)[3]; /* [n_body] where tables are from */
+    double (*rigid)[3]; /* [n_body] positions from which the tables were made */
     tsr_program program;
     tsr_cl cl;
     cl_mem direction, bands, levels, factor, amplitude;
-    cl_mem table, places, kernel; /* of units: values, where they are, kernel */
+    cl_mem table, layouts, kernel; /* tables of units: values, offsets,
+                                     interpolation kernel */
     wave_system *system;
 } wave_engine;
 
 /* ---- rigid units ----
  *
- * What an engine finds out of its bodies once: rigid units that have tables,
- * what tells their pose, which bodies are outermost, and which components each
- * has. */
+ * Properties of the bodies that the engine determines once: rigid units with
+ * tables, the bodies that define their poses, the outermost bodies, and the
+ * components of each body. */
 
-/* The frame of a unit by its three bodies; 0 where they are on one line. */
+/* The axes of a unit from its three bodies. Returns 0 if these are on a
+ * line. */
 static int find_frame(const wave_unit *unit, const double (*xyz)[3],
                       double frame[3][3])
 {
@@ -122,12 +128,14 @@ static int find_frame(const wave_unit *unit, const double (*xyz)[3],
     return 1;
 }
 
-/* What scatters in units: particles inside of them, or else their bodies. */
-static tsr_engine_inside scatterers(const tsr_engine_spec *spec)
+/* The scatterers in units: the unit particles if there are any, else the
+ * bodies. */
+static tsr_unit_particles scatterers(const tsr_engine_spec *spec)
 {
-    return spec->inside != NULL ? *spec->inside
-                                : (tsr_engine_inside){spec->n_body, spec->rigid,
-                                                      spec->type, spec->unit};
+    return spec->unit_particles != NULL
+               ? *spec->unit_particles
+               : (tsr_unit_particles){spec->n_body, spec->rigid, spec->type,
+                                      spec->unit};
 }
 
 /* The body of a unit farthest from x, or from the line through x along the
@@ -152,44 +160,44 @@ static int farthest(const tsr_engine_spec *spec, int unit, const double x[3],
     return at;
 }
 
-/* The middle of the box about what scatters in a unit, and its largest distance
- * from there; returns how much that is. */
-static int find_middle(const tsr_engine_spec *spec, wave_unit *u)
+/* Centre of the bounding box of a unit's scatterers, and the largest distance
+ * from it. Returns the number of scatterers. */
+static int find_table_centre(const tsr_engine_spec *spec, wave_unit *u)
 {
-    const tsr_engine_inside in = scatterers(spec);
+    const tsr_unit_particles in = scatterers(spec);
     double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
     double high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL}, most2 = 0.0;
     int n = 0;
     for (int i = 0; i < in.n; i++) {
-        n += in.unit[i] == u->given;
-        for (int c = 0; c < 3 && in.unit[i] == u->given; c++) {
+        n += in.unit[i] == u->spec_unit;
+        for (int c = 0; c < 3 && in.unit[i] == u->spec_unit; c++) {
             low[c] = fmin(low[c], in.xyz[i][c]);
             high[c] = fmax(high[c], in.xyz[i][c]);
         }
     }
     for (int c = 0; c < 3; c++)
-        u->middle[c] = 0.5 * (low[c] + high[c]);
+        u->table_centre[c] = 0.5 * (low[c] + high[c]);
     for (int i = 0; i < in.n; i++)
-        if (in.unit[i] == u->given)
-            most2 = fmax(most2, tsr_vec3_distance2(in.xyz[i], u->middle));
+        if (in.unit[i] == u->spec_unit)
+            most2 = fmax(most2, tsr_vec3_distance2(in.xyz[i], u->table_centre));
     u->radius = sqrt(most2);
     return n;
 }
 
-/* Bodies that tell the pose, and the middle. 0: the unit is not worth a table,
- * or lies on a line. */
+/* Chooses the bodies that define the pose, and the centre. Returns 0 if the
+ * unit is too small for a table, or if its bodies are on a line. */
 static int describe_unit(const wave_engine *e, const tsr_engine_spec *spec,
                          int unit, wave_unit *to)
 {
     const double(*x)[3] = spec->rigid;
     double axis[3], from[3];
-    *to = (wave_unit){.given = unit};
+    *to = (wave_unit){.spec_unit = unit};
     for (int i = 0; i < spec->n_body; i++)
         to->n += spec->unit[i] == unit;
-    const int n_own = find_middle(spec, to);
-    if (n_own == 0 || (spec->inside == NULL && n_own < e->unit_cost))
+    const int n_own = find_table_centre(spec, to);
+    if (n_own == 0 || (spec->unit_particles == NULL && n_own < e->unit_cost))
         return 0;
-    to->body[0] = farthest(spec, unit, to->middle, NULL);
+    to->body[0] = farthest(spec, unit, to->table_centre, NULL);
     to->body[1] = farthest(spec, unit, x[to->body[0]], NULL);
     tsr_vec3_sub(axis, x[to->body[1]], x[to->body[0]]);
     if (!(tsr_vec3_norm(axis) > 1.0))
@@ -198,16 +206,16 @@ static int describe_unit(const wave_engine *e, const tsr_engine_spec *spec,
     to->body[2] = farthest(spec, unit, x[to->body[0]], axis);
     if (!find_frame(to, x, to->frame))
         return 0;
-    tsr_vec3_sub(from, to->middle, x[to->body[0]]);
+    tsr_vec3_sub(from, to->table_centre, x[to->body[0]]);
     for (int c = 0; c < 3; c++)
         to->centre[c] = tsr_vec3_dot(to->frame[c], from);
     return 1;
 }
 
-/* How far what is inside of units is from the nearest of their bodies. */
-static double find_inside(const tsr_engine_spec *spec)
+/* Largest distance from a unit particle to the nearest body of its unit. */
+static double particle_margin(const tsr_engine_spec *spec)
 {
-    const tsr_engine_inside *in = spec->inside;
+    const tsr_unit_particles *in = spec->unit_particles;
     double most2 = 0.0;
     for (int i = 0; in != NULL && i < in->n; i++) {
         double least2 = HUGE_VAL;
@@ -220,8 +228,8 @@ static double find_inside(const tsr_engine_spec *spec)
     return sqrt(most2);
 }
 
-/* Number k of n directions, evenly spread over the sphere. */
-static void direction(int k, int n, double out[3])
+/* Direction k of n directions spread evenly over the sphere. */
+static void sphere_direction(int k, int n, double out[3])
 {
     const double z = 1.0 - (2.0 * k + 1.0) / n, r = sqrt(1.0 - z * z);
     out[0] = r * cos(2.399963229728653 * k); /* the golden angle */
@@ -229,16 +237,16 @@ static void direction(int k, int n, double out[3])
     out[2] = z;
 }
 
-/* The body of a unit that is farthest along a direction, of those on the rim
- * alone where on_rim; and how far. */
+/* The body of a unit that is farthest out along a direction, and its
+ * coordinate; on_hull: considers only the marked bodies. */
 static int outermost(const wave_engine *e, const tsr_engine_spec *spec,
-                     int unit, const char *on_rim, const double along[3],
+                     int unit, const char *on_hull, const double along[3],
                      double *far)
 {
     int at = -1;
     *far = -HUGE_VAL;
     for (int i = 0; i < spec->n_body; i++)
-        if (e->unit[i] == unit && (on_rim == NULL || on_rim[i])) {
+        if (e->unit[i] == unit && (on_hull == NULL || on_hull[i])) {
             const double x = tsr_vec3_dot(spec->rigid[i], along);
             at = x > *far ? i : at;
             *far = fmax(*far, x);
@@ -246,74 +254,77 @@ static int outermost(const wave_engine *e, const tsr_engine_spec *spec,
     return at;
 }
 
-/* Bodies outermost in some directions, and by how much others are farther out
- * in others. on_rim [n_body]: scratch, zero. */
-static void find_rim(wave_engine *e, const tsr_engine_spec *spec, char *on_rim)
+/* Marks the outermost bodies in 96 directions, and finds by how much others
+ * exceed them in further directions. on_hull [n_body]: zero on entry. */
+static void find_hull(wave_engine *e, const tsr_engine_spec *spec,
+                      char *on_hull)
 {
     enum { DIRECTIONS = 96, TRIED = 400 };
     double n[3], far, own;
     for (int u = 0; u < e->n_unit; u++) {
         for (int k = 0; k < DIRECTIONS; k++) {
-            direction(k, DIRECTIONS, n);
-            on_rim[outermost(e, spec, u, NULL, n, &far)] = 1;
+            sphere_direction(k, DIRECTIONS, n);
+            on_hull[outermost(e, spec, u, NULL, n, &far)] = 1;
         }
         for (int k = 0; k < TRIED; k++) {
-            direction(k, TRIED, n);
+            sphere_direction(k, TRIED, n);
             outermost(e, spec, u, NULL, n, &far);
-            outermost(e, spec, u, on_rim, n, &own);
-            e->rim_ang = fmax(e->rim_ang, far - own);
+            outermost(e, spec, u, on_hull, n, &own);
+            e->hull_ang = fmax(e->hull_ang, far - own);
         }
     }
     for (int i = 0; i < spec->n_body; i++)
-        if (e->unit[i] < 0 || on_rim[i])
-            e->rim[e->n_rim++] = i;
+        if (e->unit[i] < 0 || on_hull[i])
+            e->hull[e->n_hull++] = i;
 }
 
-/* Numbers the units of the spec that are worth a table; the bodies of others
- * are loose. Those that have particles inside all have one. Errors:
- * TSR_E_NOMEM, TSR_E_INTERNAL (such a one whose bodies are on a line). */
+/* Numbers the units that get a table; bodies of other units are loose. Every
+ * unit with unit particles needs a table. Errors: TSR_E_NOMEM, TSR_E_INTERNAL
+ * (a unit with particles whose bodies are on a line). */
 static tsr_status find_units(wave_engine *e, const tsr_engine_spec *spec,
                              tsr_err *err)
 {
     const int n_body = spec->n_body;
     tsr_pool *pool = &e->base.pool;
-    char *on_rim;
-    e->inside_ang = find_inside(spec);
+    char *on_hull;
+    e->particle_margin_ang = particle_margin(spec);
     tsr_pool_array(pool, e->unit, n_body);
     tsr_pool_array(pool, e->run_end, n_body);
     tsr_pool_array(pool, e->units, n_body);
-    tsr_pool_array(pool, e->rim, n_body);
-    tsr_pool_array(pool, on_rim, n_body);
+    tsr_pool_array(pool, e->hull, n_body);
+    tsr_pool_array(pool, on_hull, n_body);
     TSR_TRY(tsr_pool_check(pool, err));
-    for (int i = 0; i < n_body; i++) /* -2: not looked at */
+    for (int i = 0; i < n_body; i++) /* -2: not visited yet */
         e->unit[i] = spec->unit != NULL && spec->unit[i] >= 0 ? -2 : -1;
     for (int i = 0; i < n_body; i++) {
         if (e->unit[i] != -2)
             continue;
-        const int given = spec->unit[i];
-        const int number = describe_unit(e, spec, given, &e->units[e->n_unit])
-                               ? e->n_unit++
-                               : -1;
-        if (number < 0 && spec->inside != NULL)
+        const int spec_unit = spec->unit[i];
+        const int number =
+            describe_unit(e, spec, spec_unit, &e->units[e->n_unit])
+                ? e->n_unit++
+                : -1;
+        if (number < 0 && spec->unit_particles != NULL)
             return tsr_fail(err, TSR_E_INTERNAL,
-                            "engine: rigid unit %d has particles, but no "
-                            "bodies that define its position",
-                            given);
+                            "engine: rigid unit %d has particles, and no "
+                            "bodies that tell where they are",
+                            spec_unit);
         for (int j = i; j < n_body; j++)
-            e->unit[j] = spec->unit[j] == given ? number : e->unit[j];
+            e->unit[j] = spec->unit[j] == spec_unit ? number : e->unit[j];
     }
     for (int i = n_body - 1; i >= 0; i--) {
         const int is_last = i == n_body - 1 || e->unit[i] != e->unit[i + 1];
         e->run_end[i] = is_last ? i + 1 : e->run_end[i + 1];
         e->n_loose += e->unit[i] < 0;
     }
-    find_rim(e, spec, on_rim);
-    tsr_pool_free(pool, on_rim);
+    find_hull(e, spec, on_hull);
+    tsr_pool_free(pool, on_hull);
     return TSR_OK;
 }
 
-/* Atoms have no water, and water is the last component: part says which of its
- * components a body has (PART_... of the kernels). */
+/* Atoms lack the water component, which is the last one, and beads of water
+ * lack the other components. part records which components a body has (PART_...
+ * in the kernels). */
 static void find_parts(wave_engine *e, const tsr_engine_spec *spec)
 {
     enum { BOTH, BUT_LAST, LAST };
@@ -332,20 +343,20 @@ static void find_parts(wave_engine *e, const tsr_engine_spec *spec)
 
 /* ---- a system ---- */
 
-/* How far a unit may be from what its table is of: moves keep distances to
- * 1e-6 A. */
-static const double rigid_ang = 1e-3;
+/* Allowed deviation of a unit from the shape of its table; moves keep distances
+ * to 1e-6 A. */
+static const double rigid_tolerance_ang = 1e-3;
 
-/* A set of directions is chosen with room for a distance so many times the
- * present one, so that the next steps do not ask for another. */
-static const double spare = 1.02;
+/* A set of directions is chosen for this multiple of the present distance, so
+ * that small changes do not require another set. */
+static const double span_reserve = 1.02;
 
 static void make_system(wave_engine *e, wave_system *s)
 {
     tsr_pool *pool = &e->base.pool;
-    tsr_pool_array(pool, s->now, e->base.n_body);
-    tsr_pool_array(pool, s->then, e->base.n_body);
-    tsr_pool_array(pool, s->rim, e->n_rim + 1);
+    tsr_pool_array(pool, s->xyz, e->base.n_body);
+    tsr_pool_array(pool, s->proposed_xyz, e->base.n_body);
+    tsr_pool_array(pool, s->hull, e->n_hull + 1);
     tsr_pool_array(pool, s->range, e->base.n_body);
     tsr_pool_array(pool, s->moved, e->n_unit + 1);
     tsr_pool_array(pool, s->accepted, tsr_engine_n_profile(&e->base));
@@ -375,24 +386,24 @@ static double reach_of(const double (*restrict xyz)[3], int n,
 
 /* ---- units ---- */
 
-/* The pose of a unit: x of the table's frame, from its centre, is at
- * turn x + at. */
+/* The pose of a unit: a point x of the table, relative to its centre, is at
+ * rotation x + at. */
 static void find_pose(const wave_unit *u, const double (*xyz)[3],
-                      double turn[3][3], double at[3])
+                      double rotation[3][3], double at[3])
 {
     double frame[3][3] = {{0.0}};
     find_frame(u, xyz, frame);
     tsr_vec3_copy(at, xyz[u->body[0]]);
     for (int c = 0; c < 3; c++)
         for (int d = 0; d < 3; d++) {
-            turn[c][d] = 0.0;
+            rotation[c][d] = 0.0;
             for (int k = 0; k < 3; k++)
-                turn[c][d] += frame[k][c] * u->frame[k][d];
+                rotation[c][d] += frame[k][c] * u->frame[k][d];
             at[c] += frame[d][c] * u->centre[d];
         }
 }
 
-/* What moved, by kinds; whole units alone may. */
+/* Counts the moved loose bodies and units. A unit must move as a whole. */
 static tsr_status count_moved(const wave_engine *e, wave_system *s,
                               tsr_err *err)
 {
@@ -415,30 +426,30 @@ static tsr_status count_moved(const wave_engine *e, wave_system *s,
     return TSR_OK;
 }
 
-/* How far what moved is from the accepted centre at most: loose bodies, and the
- * spheres about units. */
+/* Upper bound of the distance of the moved bodies from the accepted centre,
+ * from loose bodies and spheres around units. */
 static double moved_reach(const wave_engine *e, const wave_system *s)
 {
-    const double(*then)[3] = (const double(*)[3])s->then;
-    double most = 0.0, turn[3][3], at[3];
+    const double(*proposed_xyz)[3] = (const double(*)[3])s->proposed_xyz;
+    double most = 0.0, rotation[3][3], at[3];
     for (int r = 0; r < s->n_range; r++) {
         const int end = s->range[r].first + s->range[r].count;
         for (int i = s->range[r].first, n; i < end; i += n) {
             n = (e->run_end[i] < end ? e->run_end[i] : end) - i;
             if (e->unit[i] < 0)
-                most = fmax(most, reach_of(then + i, n, s->centre));
+                most = fmax(most, reach_of(proposed_xyz + i, n, s->centre));
         }
     }
     for (int u = 0; u < e->n_unit; u++)
         if (s->moved[u] > 0) {
-            find_pose(&e->units[u], then, turn, at);
+            find_pose(&e->units[u], proposed_xyz, rotation, at);
             most = fmax(most, sqrt(tsr_vec3_distance2(at, s->centre)) +
                                   e->units[u].radius);
         }
     return most;
 }
 
-/* The smallest set of directions that allows for that distance. */
+/* The smallest set of directions for this distance. */
 static int level_for(const wave_engine *e, double span)
 {
     int level = LEVELS - 1;
@@ -447,68 +458,75 @@ static int level_for(const wave_engine *e, double span)
     return level;
 }
 
-static const double (*rim_of(const wave_engine *e, const wave_system *s))[3]
+static const double (*hull_positions(const wave_engine *e,
+                                     const wave_system *s))[3]
 {
-    for (int k = 0; k < e->n_rim; k++)
-        tsr_vec3_copy(s->rim[k], s->then[e->rim[k]]);
-    return (const double(*)[3])s->rim;
+    for (int k = 0; k < e->n_hull; k++)
+        tsr_vec3_copy(s->hull[k], s->proposed_xyz[e->hull[k]]);
+    return (const double(*)[3])s->hull;
 }
 
-/* Bounds first, where some bodies moved; then by the rim. What no longer has
- * room among its directions is summed afresh, with others. */
+/* Checks the extent of a proposal, first by upper bounds, then exactly by the
+ * hull. If the extent no longer fits the set of directions, all waves are
+ * summed with another set. */
 static tsr_status check_extent(const wave_engine *e, int system, tsr_err *err)
 {
     wave_system *s = &e->system[system];
-    const double(*then)[3] = (const double(*)[3])s->then;
-    const double beyond = 2.0 * (e->inside_ang + e->rim_ang);
+    const double(*proposed_xyz)[3] = (const double(*)[3])s->proposed_xyz;
+    const double beyond = 2.0 * (e->particle_margin_ang + e->hull_ang);
     s->proposed_level = s->level;
     if (!s->is_full) {
-        const double moved = moved_reach(e, s), room = e->level[s->level].d_ang;
+        const double moved = moved_reach(e, s),
+                     capacity = e->level[s->level].d_ang;
         tsr_vec3_copy(s->proposed_centre, s->centre);
         s->proposed_reach = fmax(s->reach, moved);
         s->proposed_span = fmax(s->span, moved + s->proposed_reach);
-        if (s->proposed_span <= room)
+        if (s->proposed_span <= capacity)
             return TSR_OK;
-        s->proposed_span = room;
-        if (!tsr_is_distance_beyond(e->n_rim, rim_of(e, s), room - beyond))
+        s->proposed_span = capacity;
+        if (!tsr_is_distance_beyond(e->n_hull, hull_positions(e, s),
+                                    capacity - beyond))
             return TSR_OK;
     }
-    s->proposed_reach =
-        sqrt(tsr_engine_ball(e->base.n_body, then, s->proposed_centre)) +
-        e->inside_ang;
+    s->proposed_reach = sqrt(tsr_engine_bounding_ball(
+                            e->base.n_body, proposed_xyz, s->proposed_centre)) +
+                        e->particle_margin_ang;
     if (2.0 * s->proposed_reach > e->base.d_bound_ang)
-        TSR_TRY(tsr_engine_extent_check(&e->base, system, then, err));
-    s->proposed_span = tsr_largest_distance(e->n_rim, rim_of(e, s)) + beyond;
+        TSR_TRY(tsr_engine_extent_check(&e->base, system, proposed_xyz, err));
+    s->proposed_span =
+        tsr_largest_distance(e->n_hull, hull_positions(e, s)) + beyond;
     s->is_full = 1;
-    s->proposed_level = level_for(e, spare * s->proposed_span);
+    s->proposed_level = level_for(e, span_reserve * s->proposed_span);
     return TSR_OK;
 }
 
-/* Whether bodies of a unit, first to end - 1, are where its pose says, which is
- * what its table is of. */
+/* Checks that the bodies first to end - 1 of a unit are where its pose and its
+ * table say. */
 static tsr_status check_run(const wave_engine *e, int system, int first,
                             int end, tsr_err *err)
 {
     const wave_unit *u = &e->units[e->unit[first]];
-    const double(*then)[3] = (const double(*)[3])e->system[system].then;
-    double turn[3][3], at[3];
-    find_pose(u, then, turn, at);
+    const double(*proposed_xyz)[3] =
+        (const double(*)[3])e->system[system].proposed_xyz;
+    double rotation[3][3], at[3];
+    find_pose(u, proposed_xyz, rotation, at);
     for (int i = first; i < end; i++) {
         double d[3], x[3];
-        tsr_vec3_sub(d, e->rigid[i], u->middle);
+        tsr_vec3_sub(d, e->rigid[i], u->table_centre);
         for (int c = 0; c < 3; c++)
-            x[c] = at[c] + tsr_vec3_dot(turn[c], d);
-        if (!(tsr_vec3_distance2(x, then[i]) < rigid_ang * rigid_ang))
-            return tsr_fail(
-                err, TSR_E_INTERNAL,
-                "engine: a rigid unit of system %d has changed its shape since "
-                "its amplitudes were computed (body %d)",
-                system, i);
+            x[c] = at[c] + tsr_vec3_dot(rotation[c], d);
+        if (!(tsr_vec3_distance2(x, proposed_xyz[i]) <
+              rigid_tolerance_ang * rigid_tolerance_ang))
+            return tsr_fail(err, TSR_E_INTERNAL,
+                            "engine: a rigid unit of system %d has another "
+                            "shape than the one its amplitudes are of (body "
+                            "%d)",
+                            system, i);
     }
     return TSR_OK;
 }
 
-/* Units that a proposal does not say to go along rigidly; each moves whole. */
+/* Checks units that the proposal does not declare as rigid groups. */
 static tsr_status check_units(const wave_engine *e,
                               const tsr_body_proposal *proposal, tsr_err *err)
 {
@@ -526,7 +544,7 @@ static tsr_status check_units(const wave_engine *e,
 
 /* ---- proposals ---- */
 
-/* Whether all bodies go along with one rigid motion, or none moves. */
+/* 1 if all bodies share one rigid motion, or no body moves. */
 static int keeps_distances(const wave_engine *e,
                            const tsr_body_proposal *proposal)
 {
@@ -542,19 +560,20 @@ static int keeps_distances(const wave_engine *e,
 static void wave_reject(tsr_engine *engine, int system)
 {
     const wave_system *s = &((wave_engine *)engine)->system[system];
-    copy_moved(s, s->then, (const double(*)[3])s->now);
+    copy_moved(s, s->proposed_xyz, (const double(*)[3])s->xyz);
 }
 
 static void wave_accept(tsr_engine *engine, int system)
 {
     wave_system *s = &((wave_engine *)engine)->system[system];
-    copy_moved(s, s->now, (const double(*)[3])s->then);
+    copy_moved(s, s->xyz, (const double(*)[3])s->proposed_xyz);
     tsr_vec3_copy(s->centre, s->proposed_centre);
     s->reach = s->proposed_reach;
     s->span = s->proposed_span;
     s->level = s->proposed_level;
     if (s->is_same) {
-        s->is_stale |= s->n_range > 0; /* it turned: its waves did not */
+        s->is_stale |= s->n_range > 0; /* the molecule rotated, but its
+                                          amplitudes did not */
         return;
     }
     double *profile = s->accepted;
@@ -577,8 +596,8 @@ static tsr_status wave_propose(tsr_batch *batch,
     for (int r = 0; r < proposal->n_range; r++) {
         const tsr_body_range *from = &proposal->range[r];
         s->range[r] = (wave_range){from->first, from->count};
-        memcpy(s->then + from->first, from->xyz,
-               (size_t)from->count * sizeof *s->then);
+        memcpy(s->proposed_xyz + from->first, from->xyz,
+               (size_t)from->count * sizeof *s->proposed_xyz);
     }
     tsr_status status = count_moved(e, s, err);
     s->is_same = is_set && keeps_distances(e, proposal);
@@ -587,7 +606,7 @@ static tsr_status wave_propose(tsr_batch *batch,
                      e->n_loose + e->unit_cost * e->n_unit;
     TSR_THEN(status, check_units(e, proposal, err));
     TSR_THEN(status, check_extent(e, proposal->system, err));
-    if (s->is_same) /* nothing is summed */
+    if (s->is_same) /* no sum is needed */
         s->proposed_level = s->level;
     tsr_vec3_copy(s->proposed_origin,
                   s->is_full ? s->proposed_centre : s->origin);
@@ -598,24 +617,24 @@ static tsr_status wave_propose(tsr_batch *batch,
 
 /* ---- entries ---- */
 
-static void put_real(cl_uint *to, double x)
+static void store_real(cl_uint *to, double x)
 {
     const float value = (float)x;
     memcpy(to, &value, sizeof value);
 }
 
-static void put_body(cl_uint to[4], const double x[3], const double origin[3],
-                     int body, unsigned part, unsigned is_gone)
+static void write_body(cl_uint to[4], const double x[3], const double origin[3],
+                       int body, unsigned part, unsigned is_removed)
 {
     for (int c = 0; c < 3; c++)
-        put_real(&to[c], x[c] - origin[c]);
-    to[3] = (cl_uint)body << 3 | part << 1 | is_gone;
+        store_real(&to[c], x[c] - origin[c]);
+    to[3] = (cl_uint)body << 3 | part << 1 | is_removed;
 }
 
-/* Where the loose bodies of a proposal are and no longer are; the poses of its
- * units. to [.][4] out; returns how many entries. */
-static int put_loose(const wave_engine *e, const wave_system *s,
-                     cl_uint (*to)[4])
+/* Writes entries of a proposal's loose bodies, at new positions and, with
+ * opposite sign, at old ones: to [.][4] out. Returns the number of entries. */
+static int write_loose(const wave_engine *e, const wave_system *s,
+                       cl_uint (*to)[4])
 {
     const wave_range all = {0, e->base.n_body};
     const wave_range *range = s->is_full ? &all : s->range;
@@ -627,41 +646,42 @@ static int put_loose(const wave_engine *e, const wave_system *s,
                 i = e->run_end[i] - 1;
                 continue;
             }
-            put_body(to[n++], s->then[i], s->proposed_origin, i, e->part[i], 0);
+            write_body(to[n++], s->proposed_xyz[i], s->proposed_origin, i,
+                       e->part[i], 0);
             if (!s->is_full)
-                put_body(to[n++], s->now[i], s->origin, i, e->part[i], 1);
+                write_body(to[n++], s->xyz[i], s->origin, i, e->part[i], 1);
         }
     return n;
 }
 
-static void put_pose(cl_uint (*to)[4], const wave_unit *u,
-                     const double (*xyz)[3], const double origin[3], int unit,
-                     unsigned is_gone)
+static void write_pose(cl_uint (*to)[4], const wave_unit *u,
+                       const double (*xyz)[3], const double origin[3], int unit,
+                       unsigned is_removed)
 {
-    double turn[3][3], at[3];
-    find_pose(u, xyz, turn, at);
+    double rotation[3][3], at[3];
+    find_pose(u, xyz, rotation, at);
     for (int c = 0; c < 3; c++) {
         for (int d = 0; d < 3; d++)
-            put_real(&to[c][d], turn[c][d]);
-        put_real(&to[3][c], at[c] - origin[c]);
+            store_real(&to[c][d], rotation[c][d]);
+        store_real(&to[3][c], at[c] - origin[c]);
         to[c][3] = 0;
     }
-    to[3][3] = (cl_uint)unit << 1 | is_gone;
+    to[3][3] = (cl_uint)unit << 1 | is_removed;
 }
 
-static int put_units(const wave_engine *e, const wave_system *s,
-                     cl_uint (*to)[4])
+static int write_units(const wave_engine *e, const wave_system *s,
+                       cl_uint (*to)[4])
 {
     int n = 0;
     for (int u = 0; u < e->n_unit; u++) {
         const wave_unit *unit = &e->units[u];
         if (!s->is_full && s->moved[u] == 0)
             continue;
-        put_pose(to + POSE * n++, unit, (const double(*)[3])s->then,
-                 s->is_full ? s->proposed_origin : s->origin, u, 0);
+        write_pose(to + POSE * n++, unit, (const double(*)[3])s->proposed_xyz,
+                   s->is_full ? s->proposed_origin : s->origin, u, 0);
         if (!s->is_full)
-            put_pose(to + POSE * n++, unit, (const double(*)[3])s->now,
-                     s->origin, u, 1);
+            write_pose(to + POSE * n++, unit, (const double(*)[3])s->xyz,
+                       s->origin, u, 1);
     }
     return n;
 }
@@ -673,9 +693,9 @@ typedef struct {
     tsr_cl cl;
     size_t input_units, sum_rows;
     cl_command_queue queue;
-    cl_kernel add, take;
+    cl_kernel add, apply;
     cl_mem input, sum, profile;
-    cl_uint (*host)[4]; /* pinned: asks, parts, entries; then results */
+    cl_uint (*host)[4]; /* pinned: requests, parts, entries; then the results */
     float *results;
     cl_event done;
 } wave_batch;
@@ -685,34 +705,34 @@ static size_t n_result(const wave_engine *e)
     return (size_t)e->n_block * (size_t)e->base.n_pair * BAND;
 }
 
-/* Parts that so many loose entries fall into. */
+/* Number of parts for this number of loose entries. */
 static int n_part(const wave_engine *e, int n_entry)
 {
     const int n = (n_entry + PART - 1) / PART;
-    return e->items == 1 && n > 0 ? 1 : n < MOST_PARTS ? n : MOST_PARTS;
+    return e->items == 1 && n > 0 ? 1 : n < MAX_PARTS ? n : MAX_PARTS;
 }
 
-/* Rows that the sums of one proposal take at most. */
-static size_t most_parts(const wave_engine *e)
+/* Upper bound of the rows of sums of one proposal. */
+static size_t max_parts(const wave_engine *e)
 {
     return (size_t)n_part(e, 2 * e->n_loose) + (e->n_unit > 0);
 }
 
-/* Entries of a proposal at most. */
-static size_t most_entries(const wave_engine *e)
+/* Upper bound of the entries of one proposal. */
+static size_t max_entries(const wave_engine *e)
 {
     return 2 * (size_t)(e->n_loose + POSE * e->n_unit);
 }
 
-/* Launches `n` asks of `rows` parts whose entries end at `used`; the results go
- * behind everything that the host has. */
+/* Launches `n` requests with `rows` parts; the entries end at `used`. The
+ * results follow all other data in host memory. */
 static tsr_status launch(wave_batch *b, size_t n, size_t rows, size_t used,
                          tsr_err *err)
 {
     const wave_engine *e = (const wave_engine *)b->base.engine;
     const size_t items = (size_t)e->items, local[2] = {items, 1},
                  add[2] = {(size_t)e->n_block * items, rows},
-                 take[2] = {(size_t)e->n_block * items, n};
+                 apply[2] = {(size_t)e->n_block * items, n};
     cl_int code =
         clEnqueueWriteBuffer(b->queue, b->input, CL_FALSE, 0,
                              used * sizeof *b->host, b->host, 0, NULL, NULL);
@@ -720,7 +740,7 @@ static tsr_status launch(wave_batch *b, size_t n, size_t rows, size_t used,
         code = clEnqueueNDRangeKernel(b->queue, b->add, 2, NULL, add, local, 0,
                                       NULL, NULL);
     if (code == CL_SUCCESS)
-        code = clEnqueueNDRangeKernel(b->queue, b->take, 2, NULL, take, local,
+        code = clEnqueueNDRangeKernel(b->queue, b->apply, 2, NULL, apply, local,
                                       0, NULL, NULL);
     if (code == CL_SUCCESS)
         code = clEnqueueReadBuffer(b->queue, b->profile, CL_FALSE, 0,
@@ -731,19 +751,19 @@ static tsr_status launch(wave_batch *b, size_t n, size_t rows, size_t used,
     if (code == CL_SUCCESS)
         return TSR_OK;
     clFinish(b->queue);
-    tsr_cl_forget(&b->done);
+    tsr_cl_release_event(&b->done);
     return tsr_cl_fail(err, e->cl.device, "a launch of plane waves", code);
 }
 
-static void put_part(cl_uint to[4], size_t first, int n, size_t row, int level,
-                     unsigned is_unit)
+static void write_part(cl_uint to[4], size_t first, int n, size_t row,
+                       int level, unsigned is_unit)
 {
     const cl_uint part[4] = {(cl_uint)first, (cl_uint)n, (cl_uint)row,
                              (cl_uint)level << 1 | is_unit};
     memcpy(to, part, sizeof part);
 }
 
-/* Parts and entries of the pending systems. */
+/* Writes parts and entries of all proposals, and launches them. */
 static tsr_status wave_start(tsr_batch *base, const tsr_body_proposal *proposal,
                              tsr_err *err)
 {
@@ -758,20 +778,20 @@ static tsr_status wave_start(tsr_batch *base, const tsr_body_proposal *proposal,
             continue;
         const cl_uint slot = 2 * (cl_uint)b->base.system[p] + (cl_uint)s->slot;
         const size_t first_row = rows;
-        const int n_loose = put_loose(e, s, b->host + used);
+        const int n_loose = write_loose(e, s, b->host + used);
         const int n_own = n_part(e, n_loose);
         for (int k = 0; k < n_own; k++) {
             const size_t first = (size_t)((long)n_loose * k / n_own),
                          end = (size_t)((long)n_loose * (k + 1) / n_own);
-            put_part(b->host[parts_at + rows], used + first, (int)(end - first),
-                     rows, s->proposed_level, 0);
+            write_part(b->host[parts_at + rows], used + first,
+                       (int)(end - first), rows, s->proposed_level, 0);
             rows++;
         }
         used += (size_t)n_loose;
-        const int n_unit = put_units(e, s, b->host + used);
+        const int n_unit = write_units(e, s, b->host + used);
         if (n_unit > 0) {
-            put_part(b->host[parts_at + rows], used, n_unit, rows,
-                     s->proposed_level, 1);
+            write_part(b->host[parts_at + rows], used, n_unit, rows,
+                       s->proposed_level, 1);
             rows++;
         }
         used += POSE * (size_t)n_unit;
@@ -784,9 +804,9 @@ static tsr_status wave_start(tsr_batch *base, const tsr_body_proposal *proposal,
     return n == 0 ? TSR_OK : launch(b, n, rows, used, err);
 }
 
-/* The parts of all blocks, in their order. */
-static void add_up(const wave_engine *e, const float *part,
-                   const wave_level *level, double *profile)
+/* Adds the contributions of all blocks, in their order. */
+static void sum_blocks(const wave_engine *e, const float *part,
+                       const wave_level *level, double *profile)
 {
     const int n_q = e->base.n_q;
     memset(profile, 0, tsr_engine_n_profile(&e->base) * sizeof *profile);
@@ -805,7 +825,7 @@ static cl_int wait_for_results(wave_batch *b)
 {
     const cl_int code =
         b->done != NULL ? clWaitForEvents(1, &b->done) : CL_SUCCESS;
-    tsr_cl_forget(&b->done);
+    tsr_cl_release_event(&b->done);
     if (code != CL_SUCCESS)
         clFinish(b->queue);
     return code;
@@ -817,13 +837,14 @@ static tsr_status wave_wait(tsr_batch *batch, double *profile, tsr_err *err)
     const wave_engine *e = (const wave_engine *)batch->engine;
     const size_t n_profile = tsr_engine_n_profile(&e->base);
     const float *result = b->results;
-    TSR_TRY(tsr_cl_did(err, e->cl.device, "plane waves", wait_for_results(b)));
+    TSR_TRY(
+        tsr_cl_status(err, e->cl.device, "plane waves", wait_for_results(b)));
     for (int p = 0; p < batch->n; p++) {
         wave_system *s = &e->system[batch->system[p]];
         if (s->is_same) {
             memcpy(s->proposed, s->accepted, n_profile * sizeof *profile);
         } else {
-            add_up(e, result, &e->level[s->proposed_level], s->proposed);
+            sum_blocks(e, result, &e->level[s->proposed_level], s->proposed);
             result += n_result(e);
         }
         if (profile != NULL)
@@ -843,15 +864,15 @@ static cl_int set_arguments(const wave_engine *e, wave_batch *b)
     code |= clSetKernelArg(b->add, 4, sizeof e->levels, &e->levels);
     code |= clSetKernelArg(b->add, 5, sizeof e->factor, &e->factor);
     code |= clSetKernelArg(b->add, 6, sizeof e->table, &e->table);
-    code |= clSetKernelArg(b->add, 7, sizeof e->places, &e->places);
+    code |= clSetKernelArg(b->add, 7, sizeof e->layouts, &e->layouts);
     code |= clSetKernelArg(b->add, 8, sizeof e->kernel, &e->kernel);
     code |= clSetKernelArg(b->add, 9, sizeof b->sum, &b->sum);
-    code |= clSetKernelArg(b->take, 0, sizeof b->input, &b->input);
-    code |= clSetKernelArg(b->take, 1, sizeof e->direction, &e->direction);
-    code |= clSetKernelArg(b->take, 2, sizeof e->levels, &e->levels);
-    code |= clSetKernelArg(b->take, 3, sizeof b->sum, &b->sum);
-    code |= clSetKernelArg(b->take, 4, sizeof e->amplitude, &e->amplitude);
-    code |= clSetKernelArg(b->take, 5, sizeof b->profile, &b->profile);
+    code |= clSetKernelArg(b->apply, 0, sizeof b->input, &b->input);
+    code |= clSetKernelArg(b->apply, 1, sizeof e->direction, &e->direction);
+    code |= clSetKernelArg(b->apply, 2, sizeof e->levels, &e->levels);
+    code |= clSetKernelArg(b->apply, 3, sizeof b->sum, &b->sum);
+    code |= clSetKernelArg(b->apply, 4, sizeof e->amplitude, &e->amplitude);
+    code |= clSetKernelArg(b->apply, 5, sizeof b->profile, &b->profile);
     return code;
 }
 
@@ -859,7 +880,7 @@ static void wave_batch_close(tsr_batch *base)
 {
     wave_batch *b = (wave_batch *)base;
     tsr_cl_clear(&b->cl);
-    tsr_cl_forget(&b->done);
+    tsr_cl_release_event(&b->done);
 }
 
 static tsr_status wave_batch_open(tsr_batch *base, tsr_err *err)
@@ -869,13 +890,13 @@ static tsr_status wave_batch_open(tsr_batch *base, tsr_err *err)
     const size_t n = (size_t)base->max_proposal;
     tsr_cl *cl = &b->cl;
     cl->device = e->cl.device;
-    b->sum_rows = n * most_parts(e);
-    b->input_units = n + b->sum_rows + n * most_entries(e);
+    b->sum_rows = n * max_parts(e);
+    b->input_units = n + b->sum_rows + n * max_entries(e);
     const size_t results = n * n_result(e) * sizeof *b->results;
     const size_t bytes = b->input_units * sizeof *b->host;
     b->queue = tsr_cl_queue(cl, 0);
     b->add = tsr_cl_kernel(cl, &e->program, "waves_add");
-    b->take = tsr_cl_kernel(cl, &e->program, "waves_take");
+    b->apply = tsr_cl_kernel(cl, &e->program, "waves_profile");
     b->input = tsr_cl_buffer(cl, CL_MEM_READ_ONLY, bytes, NULL);
     b->sum = tsr_cl_buffer(cl, CL_MEM_READ_WRITE,
                            b->sum_rows * e->row * sizeof(float), NULL);
@@ -883,12 +904,13 @@ static tsr_status wave_batch_open(tsr_batch *base, tsr_err *err)
     b->host = tsr_cl_pinned(cl, b->queue, bytes + results, NULL);
     TSR_TRY(tsr_cl_check(cl, err));
     b->results = (float *)(b->host + b->input_units);
-    return tsr_cl_did(err, cl->device, "a batch of plane waves",
-                      set_arguments(e, b));
+    return tsr_cl_status(err, cl->device, "a batch of plane waves",
+                         set_arguments(e, b));
 }
 
-/* PoCL's first launch has to be its widest: engine_page_tile.c says why. */
-static tsr_status open_widest(wave_engine *e, tsr_err *err)
+/* PoCL's first launch must be the widest one; engine_page_tile.c has the
+ * reason. */
+static tsr_status launch_widest_first(wave_engine *e, tsr_err *err)
 {
     tsr_batch *batch = NULL;
     if (e->cl.device->info.type != TSR_DEVICE_CPU)
@@ -903,16 +925,16 @@ static tsr_status open_widest(wave_engine *e, tsr_err *err)
     return status;
 }
 
-/* ---- what the device has from the start ---- */
+/* ---- constants on the device ---- */
 
 #define PI 3.14159265358979323846
 
-/* Rounding is allowed as much as tiles of 16 bodies a side have. That of waves
- * is of another kind (each amplitude is stored with an error of 2^-24 of it at
- * most 65 times, which makes less than 1e-5 of I, and tables are within 4e-6);
- * of what is allowed it took a sixth at most, with 3000 bodies, distances to
- * 400 A and 200 moves. */
-enum { ALLOWED = 16 };
+/* The rounding allowed is that of tiles with this many bodies a side. Rounding
+ * of waves is different: an amplitude is stored up to 65 times with a relative
+ * error of 2^-24, which adds less than 1e-5 of I, and tables are accurate to
+ * 4e-6. The largest error observed was a sixth of the limit (3000 bodies,
+ * distances up to 400 A, 200 moves). */
+enum { ROUNDING_TILE = 16 };
 
 static size_t width(const wave_engine *e)
 {
@@ -931,10 +953,8 @@ static double band_top(int n_q, double dq_inv_ang, int band)
     return ((end < n_q ? end : n_q) - 1) * dq_inv_ang;
 }
 
-/* ---- what the device has from the start ---- */
-
-/* Blocks of one band's directions for distances to d_ang, behind the n_all that
- * there are. numbers [n_all][4][width] grows in the pool, as e->band does. */
+/* Appends the blocks of one band's directions for distances up to d_ang.
+ * numbers [n_all][4][width] and e->band grow in the pool. */
 static tsr_status add_band(wave_engine *e, int band, double d_ang, int *n_all,
                            float **numbers, tsr_err *err)
 {
@@ -966,8 +986,8 @@ static tsr_status add_band(wave_engine *e, int band, double d_ang, int *n_all,
     return TSR_OK;
 }
 
-/* Blocks of directions, level after level and band after band. numbers [all
- * blocks][4][width] out, of the pool. */
+/* Blocks of directions, sorted by set and band. numbers [all blocks][4][width]
+ * out, in memory of the pool. */
 static tsr_status make_directions(wave_engine *e, float **numbers, tsr_err *err)
 {
     double d_ang = e->base.d_bound_ang;
@@ -996,8 +1016,8 @@ static size_t factor_count(const wave_engine *e)
            (size_t)e->base.n_comp;
 }
 
-static void put_factors(const wave_engine *e, const tsr_engine_spec *spec,
-                        float *out)
+static void write_factors(const wave_engine *e, const tsr_engine_spec *spec,
+                          float *out)
 {
     const size_t n_comp = (size_t)e->base.n_comp;
     const size_t each = (size_t)n_band(spec->n_q) * BAND * n_comp;
@@ -1010,8 +1030,8 @@ static void put_factors(const wave_engine *e, const tsr_engine_spec *spec,
 
 /* ---- memory ---- */
 
-/* Amplitudes of a system, in two slots; and with what a batch sums for one of
- * its proposals. */
+/* Amplitudes of a system in two slots; the same plus the sums of one proposal
+ * in a batch. */
 static uint64_t amplitude_bytes(const wave_engine *e)
 {
     return 2 * e->row * sizeof(float);
@@ -1019,7 +1039,7 @@ static uint64_t amplitude_bytes(const wave_engine *e)
 
 static uint64_t system_bytes(const wave_engine *e)
 {
-    return amplitude_bytes(e) + most_parts(e) * e->row * sizeof(float);
+    return amplitude_bytes(e) + max_parts(e) * e->row * sizeof(float);
 }
 
 static uint64_t table_bytes(const wave_engine *e)
@@ -1038,9 +1058,9 @@ static uint64_t shared_bytes(const wave_engine *e)
     return table_bytes(e) + factor_count(e) * sizeof(float);
 }
 
-/* A tenth of the memory is left for what else a run has there. All systems'
- * amplitudes are in one buffer, the tables in another. */
-static uint64_t most_systems(const wave_engine *e)
+/* Leaves a tenth of the memory for other data of a run. The amplitudes of all
+ * systems are in one buffer, and all tables in another. */
+static uint64_t max_systems(const wave_engine *e)
 {
     const tsr_device_info *info = &e->cl.device->info;
     const uint64_t one = info->max_alloc_bytes, each = system_bytes(e),
@@ -1053,10 +1073,10 @@ static uint64_t most_systems(const wave_engine *e)
     return by_all < by_one ? by_all : by_one;
 }
 
-static tsr_status fits(const wave_engine *e, tsr_err *err)
+static tsr_status check_memory(const wave_engine *e, tsr_err *err)
 {
     const double mib = 1.0 / 1048576.0;
-    if ((uint64_t)e->base.n_system <= most_systems(e))
+    if ((uint64_t)e->base.n_system <= max_systems(e))
         return TSR_OK;
     return tsr_fail(
         err, TSR_E_DEVICE,
@@ -1065,20 +1085,21 @@ static tsr_status fits(const wave_engine *e, tsr_err *err)
         "temperatures, or device.engine: tiles",
         e->cl.device->info.name, e->base.n_system,
         (int)((size_t)e->n_block * width(e)), (double)system_bytes(e) * mib,
-        (double)shared_bytes(e) * mib, (unsigned long long)most_systems(e));
+        (double)shared_bytes(e) * mib, (unsigned long long)max_systems(e));
 }
 
-/* ---- rigid units ---- */
+/* ---- tables of rigid units ---- */
 
-/* Tables of all units, one after another. */
+/* The tables of all units, one after another. */
 typedef struct {
-    tsr_pool pool; /* of these and of what else is for the device alone */
+    tsr_pool pool; /* owns this and other data for setting up the device */
     float *value;
-    size_t n;            /* numbers */
-    cl_uint (*place)[4]; /* [n_unit][bands] */
+    size_t n;             /* numbers in value */
+    cl_uint (*layout)[4]; /* [n_unit][bands] offset, circle size, columns */
 } tables;
 
-/* Bands of a unit, of which its bodies alone are in `own`. */
+/* Makes the tables of one unit, one for each band. `own` has the unit's
+ * scatterers only. */
 static tsr_status add_tables(const wave_engine *e, const tsr_debye_spec *own,
                              int unit, tables *t, tsr_err *err)
 {
@@ -1092,12 +1113,12 @@ static tsr_status add_tables(const wave_engine *e, const tsr_debye_spec *own,
         float *more =
             tsr_pool_resize(&t->pool, t->value, t->n + n, sizeof *more);
         if (more != NULL) {
-            const cl_uint place[4] = {(cl_uint)(t->n / each),
-                                      (cl_uint)table.n_circle,
-                                      (cl_uint)table.columns};
+            const cl_uint layout[4] = {(cl_uint)(t->n / each),
+                                       (cl_uint)table.n_circle,
+                                       (cl_uint)table.columns};
             t->value = more;
             memcpy(more + t->n, table.value, n * sizeof *more);
-            memcpy(t->place[unit * bands + b], place, sizeof place);
+            memcpy(t->layout[unit * bands + b], layout, sizeof layout);
             t->n += n;
         }
         tsr_pool_free(&t->pool, table.value);
@@ -1106,15 +1127,17 @@ static tsr_status add_tables(const wave_engine *e, const tsr_debye_spec *own,
     return TSR_OK;
 }
 
-/* What scatters in a unit as particles, each a type. */
-static tsr_status tabulate(const wave_engine *e, const tsr_engine_spec *spec,
-                           int unit, tables *t, tsr_err *err)
+/* Collects a unit's scatterers as particles, each with its own type, and makes
+ * their tables. */
+static tsr_status make_unit_tables(const wave_engine *e,
+                                   const tsr_engine_spec *spec, int unit,
+                                   tables *t, tsr_err *err)
 {
-    const tsr_engine_inside in = scatterers(spec);
+    const tsr_unit_particles in = scatterers(spec);
     const wave_unit *u = &e->units[unit];
     size_t n = 0, k = 0;
     for (int i = 0; i < in.n; i++)
-        n += in.unit[i] == u->given;
+        n += in.unit[i] == u->spec_unit;
     const size_t n_q = (size_t)spec->n_q, n_comp = (size_t)e->base.n_comp;
     tsr_pool pool = {0};
     double(*x)[3], *f;
@@ -1124,9 +1147,9 @@ static tsr_status tabulate(const wave_engine *e, const tsr_engine_spec *spec,
     tsr_pool_array(&pool, f, n_comp * n * n_q);
     tsr_status status = tsr_pool_check(&pool, err);
     for (int i = 0; i < in.n && status == TSR_OK; i++) {
-        if (in.unit[i] != u->given)
+        if (in.unit[i] != u->spec_unit)
             continue;
-        tsr_vec3_sub(x[k], in.xyz[i], u->middle);
+        tsr_vec3_sub(x[k], in.xyz[i], u->table_centre);
         type[k] = (int)k;
         for (size_t a = 0; a < n_comp; a++)
             memcpy(f + (a * n + k) * n_q,
@@ -1150,10 +1173,10 @@ static tsr_status tabulate(const wave_engine *e, const tsr_engine_spec *spec,
 static tsr_status make_tables(const wave_engine *e, const tsr_engine_spec *spec,
                               tables *t, tsr_err *err)
 {
-    tsr_pool_array(&t->pool, t->place, e->n_unit * n_band(spec->n_q) + 1);
+    tsr_pool_array(&t->pool, t->layout, e->n_unit * n_band(spec->n_q) + 1);
     TSR_TRY(tsr_pool_check(&t->pool, err));
     for (int u = 0; u < e->n_unit; u++)
-        TSR_TRY(tabulate(e, spec, u, t, err));
+        TSR_TRY(make_unit_tables(e, spec, u, t, err));
     return TSR_OK;
 }
 
@@ -1163,14 +1186,14 @@ static tsr_status make_buffers(wave_engine *e, const tsr_engine_spec *spec,
                                float *direction, tables *t, tsr_err *err)
 {
     const size_t n_block = (size_t)n_all_blocks(e);
-    const size_t n_place = (size_t)(e->n_unit * n_band(spec->n_q));
+    const size_t n_layout = (size_t)(e->n_unit * n_band(spec->n_q));
     const cl_mem_flags fixed = CL_MEM_READ_ONLY;
     float kernel[TSR_AMPLITUDE_TERMS][TSR_AMPLITUDE_WIDTH], *factor;
     cl_uint levels[LEVELS][2];
     tsr_cl *cl = &e->cl;
     tsr_pool_array(&t->pool, factor, factor_count(e));
     TSR_TRY(tsr_pool_check(&t->pool, err));
-    put_factors(e, spec, factor);
+    write_factors(e, spec, factor);
     tsr_amplitude_kernel(kernel);
     for (int l = 0; l < LEVELS; l++) {
         levels[l][0] = (cl_uint)e->level[l].first;
@@ -1183,12 +1206,12 @@ static tsr_status make_buffers(wave_engine *e, const tsr_engine_spec *spec,
     e->factor =
         tsr_cl_buffer(cl, fixed, factor_count(e) * sizeof *factor, factor);
     e->kernel = tsr_cl_buffer(cl, fixed, sizeof kernel, kernel);
-    /* without a unit there is nothing to read */
+    /* without units, any contents will do */
     e->table =
-        tsr_cl_buffer(cl, fixed, (n_place > 0 ? t->n : 1) * sizeof *t->value,
-                      n_place > 0 ? t->value : &kernel[0][0]);
-    e->places =
-        tsr_cl_buffer(cl, fixed, (n_place + 1) * sizeof *t->place, t->place);
+        tsr_cl_buffer(cl, fixed, (n_layout > 0 ? t->n : 1) * sizeof *t->value,
+                      n_layout > 0 ? t->value : &kernel[0][0]);
+    e->layouts =
+        tsr_cl_buffer(cl, fixed, (n_layout + 1) * sizeof *t->layout, t->layout);
     e->amplitude =
         tsr_cl_buffer(cl, CL_MEM_READ_WRITE,
                       (size_t)e->base.n_system * amplitude_bytes(e), NULL);
@@ -1223,9 +1246,10 @@ static void set_forward(wave_engine *e, const tsr_engine_spec *spec)
     for (int a = 0; a < e->base.n_comp; a++)
         for (int i = 0; i < spec->n_body; i++)
             sum[a] += *tsr_engine_factor(spec, a, spec->type[i], 0);
-    for (int a = 0; a < e->base.n_comp && spec->inside != NULL; a++)
-        for (int i = 0; i < spec->inside->n; i++)
-            sum[a] += *tsr_engine_factor(spec, a, spec->inside->type[i], 0);
+    for (int a = 0; a < e->base.n_comp && spec->unit_particles != NULL; a++)
+        for (int i = 0; i < spec->unit_particles->n; i++)
+            sum[a] +=
+                *tsr_engine_factor(spec, a, spec->unit_particles->type[i], 0);
     for (int a = 0, pair = 0; a < e->base.n_comp; a++)
         for (int b = a; b < e->base.n_comp; b++)
             e->forward[pair++] = sum[a] * sum[b];
@@ -1252,7 +1276,7 @@ static const tsr_engine_type wave_type = {
     .doc = "amplitudes of plane waves, updated for the bodies that moved",
     .size = sizeof(wave_engine),
     .batch_size = sizeof(wave_batch),
-    .takes_particles = 1,
+    .has_unit_particles = 1,
     .close = wave_close,
     .batch_open = wave_batch_open,
     .batch_close = wave_batch_close,
@@ -1263,11 +1287,12 @@ static const tsr_engine_type wave_type = {
     .reject = wave_reject,
     .profile = wave_profile};
 
-/* An engine with directions and units, and nothing on the device. direction
- * [all blocks][4][width] out. *out is to be freed also after an error. */
-static tsr_status plan(const tsr_engine_spec *spec, const tsr_device *device,
-                       int as_gpu, tsr_engine **out, float **direction,
-                       tsr_err *err)
+/* Creates an engine with directions and units, but without device objects.
+ * direction [all blocks][4][width] out. The caller frees *out, also after an
+ * error. */
+static tsr_status make_plan(const tsr_engine_spec *spec,
+                            const tsr_device *device, int as_gpu,
+                            tsr_engine **out, float **direction, tsr_err *err)
 {
     TSR_TRY(tsr_engine_open(&wave_type, spec, out, err));
     wave_engine *e = (wave_engine *)*out;
@@ -1280,14 +1305,14 @@ static tsr_status plan(const tsr_engine_spec *spec, const tsr_device *device,
     return find_units(e, spec, err);
 }
 
-static tsr_status make(wave_engine *e, const tsr_engine_spec *spec,
-                       float *direction, tables *t, tsr_err *err)
+static tsr_status build_engine(wave_engine *e, const tsr_engine_spec *spec,
+                               float *direction, tables *t, tsr_err *err)
 {
     tsr_pool *pool = &e->base.pool;
     e->base.system_bytes = (double)system_bytes(e);
     e->base.shared_bytes = (double)shared_bytes(e);
-    e->base.most_systems = (double)most_systems(e);
-    TSR_TRY(fits(e, err));
+    e->base.max_systems = (double)max_systems(e);
+    TSR_TRY(check_memory(e, err));
     tsr_pool_array(pool, e->part, spec->n_body);
     tsr_pool_array(pool, e->forward, e->base.n_pair);
     tsr_pool_array(pool, e->rigid, spec->n_body);
@@ -1299,12 +1324,12 @@ static tsr_status make(wave_engine *e, const tsr_engine_spec *spec,
         memcpy(e->rigid, spec->rigid, (size_t)spec->n_body * sizeof *e->rigid);
     find_parts(e, spec);
     set_forward(e, spec);
-    tsr_engine_rounding(spec, 0x1p-24, ALLOWED, 1 + TSR_PLANE_WAVE_AGE,
+    tsr_engine_rounding(spec, 0x1p-24, ROUNDING_TILE, 1 + TSR_PLANE_WAVE_AGE,
                         e->base.rounding);
     TSR_TRY(make_tables(e, spec, t, err));
     TSR_TRY(build(e, err));
     TSR_TRY(make_buffers(e, spec, direction, t, err));
-    return open_widest(e, err);
+    return launch_widest_first(e, err);
 }
 
 tsr_status tsr_engine_plane_wave_new(const tsr_engine_spec *spec,
@@ -1318,12 +1343,13 @@ tsr_status tsr_engine_plane_wave_new(const tsr_engine_spec *spec,
     if (status == TSR_OK && !(spec->d_bound_ang > 0.0))
         status = tsr_fail(err, TSR_E_INTERNAL,
                           "plane waves: no largest distance is given");
-    TSR_THEN(status, plan(spec, device, as_gpu, out, &direction, err));
-    TSR_THEN(status, make((wave_engine *)*out, spec, direction, &t, err));
+    TSR_THEN(status, make_plan(spec, device, as_gpu, out, &direction, err));
+    TSR_THEN(status,
+             build_engine((wave_engine *)*out, spec, direction, &t, err));
     tsr_pool_clear(&t.pool);
     if (status == TSR_OK)
         tsr_pool_free(&(*out)->pool, direction);
-    return tsr_engine_made(out, status);
+    return tsr_engine_finish(out, status);
 }
 
 double tsr_plane_wave_capacity(const tsr_engine_spec *spec,
@@ -1331,11 +1357,11 @@ double tsr_plane_wave_capacity(const tsr_engine_spec *spec,
 {
     float *direction = NULL;
     tsr_engine *e = NULL;
-    const tsr_status status = plan(spec, device, 0, &e, &direction, NULL);
-    const double room =
-        status == TSR_OK ? (double)most_systems((wave_engine *)e) : 0.0;
+    const tsr_status status = make_plan(spec, device, 0, &e, &direction, NULL);
+    const double capacity =
+        status == TSR_OK ? (double)max_systems((wave_engine *)e) : 0.0;
     tsr_engine_free(e);
-    return room;
+    return capacity;
 }
 
 double tsr_plane_wave_size(const tsr_engine_spec *spec)

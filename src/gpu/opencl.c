@@ -1,9 +1,9 @@
-/* Devices: those of all platforms, chosen by words (an index, a part of a name,
- * gpu, cpu, auto); PoCL compiles into a folder and says little where that has
- * no room, so the folder is tried before. And what every use of OpenCL here
- * shares: names of error codes, objects of one owner, programs from the texts
- * of kernels (embedded, or from TSR_KERNEL_DIR), with the compiler's whole log
- * where it fails, and pinned memory. */
+/* Shared parts of all OpenCL code: names of error codes; objects of one owner;
+ * programs from kernel sources (embedded, or from TSR_KERNEL_DIR), with the
+ * compiler's log on failure; pinned memory for staging. And devices: all
+ * platforms are searched, and a device is chosen by words (an index, a part of
+ * a name, gpu, cpu, auto). PoCL compiles into a folder and fails without a
+ * clear message if the disk is full, so the folder is tested first. */
 #include "gpu/opencl.h"
 
 #include "core/parallel.h"
@@ -83,7 +83,7 @@ static const char *symbol(cl_int code)
         return "CL_SUCCESS";
     case -1001:
         return "CL_PLATFORM_NOT_FOUND_KHR";
-    case -9999: /* NVIDIA's: a kernel read or wrote where it must not */
+    case -9999: /* NVIDIA's code for an invalid memory access of a kernel */
         return "illegal access in a kernel";
     default:
         return "unknown OpenCL error";
@@ -101,9 +101,9 @@ tsr_status tsr_cl_fail(tsr_err *err, const tsr_device *device, const char *call,
 
 /* ---- objects of one owner ---- */
 
-/* Keeps an object, or remembers the first failure. */
-static void *keep(tsr_cl *cl, const char *call, cl_int code, int kind,
-                  void *object)
+/* Records a new object, or the first failure. */
+static void *record_object(tsr_cl *cl, const char *call, cl_int code, int kind,
+                           void *object)
 {
     cl->call = call;
     cl->code = code;
@@ -113,43 +113,44 @@ static void *keep(tsr_cl *cl, const char *call, cl_int code, int kind,
     return cl->object[cl->n++].at = object;
 }
 
-/* Whether another object may be made. */
-static int goes_on(tsr_cl *cl)
+/* 1 if another object can be created. */
+static int can_continue(tsr_cl *cl)
 {
     if (cl->code == CL_SUCCESS && cl->n == TSR_CL_OBJECTS)
-        keep(cl, "objects of one owner", CL_OUT_OF_HOST_MEMORY, 0, NULL);
+        record_object(cl, "objects of one owner", CL_OUT_OF_HOST_MEMORY, 0,
+                      NULL);
     return cl->code == CL_SUCCESS;
 }
 
 cl_command_queue tsr_cl_queue(tsr_cl *cl, cl_command_queue_properties with)
 {
     cl_int code;
-    if (!goes_on(cl))
+    if (!can_continue(cl))
         return NULL;
     cl_command_queue queue =
         clCreateCommandQueue(cl->device->context, cl->device->id, with, &code);
-    return keep(cl, "clCreateCommandQueue", code, TSR_CL_QUEUE, queue);
+    return record_object(cl, "clCreateCommandQueue", code, TSR_CL_QUEUE, queue);
 }
 
 cl_kernel tsr_cl_kernel(tsr_cl *cl, const tsr_program *program,
                         const char *name)
 {
     cl_int code;
-    if (!goes_on(cl))
+    if (!can_continue(cl))
         return NULL;
     cl_kernel kernel = clCreateKernel(program->program, name, &code);
-    return keep(cl, "clCreateKernel", code, TSR_CL_KERNEL, kernel);
+    return record_object(cl, "clCreateKernel", code, TSR_CL_KERNEL, kernel);
 }
 
 cl_mem tsr_cl_buffer(tsr_cl *cl, cl_mem_flags with, size_t bytes, void *from)
 {
     cl_int code;
-    if (!goes_on(cl))
+    if (!can_continue(cl))
         return NULL;
     cl_mem buffer = clCreateBuffer(
         cl->device->context, with | (from != NULL ? CL_MEM_COPY_HOST_PTR : 0),
         bytes, from, &code);
-    return keep(cl, "clCreateBuffer", code, TSR_CL_BUFFER, buffer);
+    return record_object(cl, "clCreateBuffer", code, TSR_CL_BUFFER, buffer);
 }
 
 void *tsr_cl_pinned(tsr_cl *cl, cl_command_queue queue, size_t bytes,
@@ -160,19 +161,19 @@ void *tsr_cl_pinned(tsr_cl *cl, cl_command_queue queue, size_t bytes,
                                   bytes, NULL);
     if (out != NULL)
         *out = buffer;
-    if (!goes_on(cl))
+    if (!can_continue(cl))
         return NULL;
     void *at =
         clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
                            0, bytes, 0, NULL, NULL, &code);
     cl->object[cl->n].queue = queue;
     cl->object[cl->n].of = buffer;
-    return keep(cl, "clEnqueueMapBuffer", code, TSR_CL_MAPPED, at);
+    return record_object(cl, "clEnqueueMapBuffer", code, TSR_CL_MAPPED, at);
 }
 
 tsr_status tsr_cl_check(const tsr_cl *cl, tsr_err *err)
 {
-    return tsr_cl_did(err, cl->device, cl->call, cl->code);
+    return tsr_cl_status(err, cl->device, cl->call, cl->code);
 }
 
 void tsr_cl_finish(const tsr_cl *cl)
@@ -206,7 +207,7 @@ void tsr_cl_clear(tsr_cl *cl)
     *cl = (tsr_cl){.device = cl->device};
 }
 
-void tsr_cl_forget(cl_event *event)
+void tsr_cl_release_event(cl_event *event)
 {
     if (*event != NULL)
         clReleaseEvent(*event);
@@ -234,7 +235,7 @@ static uint64_t fnv1a(uint64_t hash, const char *text, size_t size)
     return hash;
 }
 
-/* TSR_KERNEL_DIR; NULL: not set, or empty. */
+/* TSR_KERNEL_DIR; NULL if not set or empty. */
 static const char *kernel_folder(void)
 {
     const char *dir = getenv("TSR_KERNEL_DIR");
@@ -269,7 +270,8 @@ tsr_status tsr_program_text(const char *name, const char *path, char **owned,
     return tsr_fail(err, TSR_E_INTERNAL, "no kernel source '%s'", name);
 }
 
-/* The first errors of a log say what failed; a message holds 2 KiB of it. */
+/* A message holds the first 2 KiB of the log, which contain the first
+ * errors. */
 static tsr_status build_fail(const tsr_device *device, cl_program program,
                              cl_int code, const char *options, tsr_err *err)
 {
@@ -349,7 +351,7 @@ enum { MAX_PLATFORMS = 16, MAX_DEVICES = 64 };
 typedef struct {
     cl_platform_id platform;
     cl_device_id id;
-} device_place;
+} device_handle;
 
 const char *tsr_device_type_name(tsr_device_type type)
 {
@@ -365,7 +367,7 @@ static void get_text(cl_device_id id, cl_device_info what, char *text,
     text[size - 1] = '\0';
 }
 
-/* The platform's name. */
+/* Name of a platform. */
 static void get_platform(cl_platform_id platform, char name[128])
 {
     memset(name, 0, 128);
@@ -390,7 +392,7 @@ static int has_extension(cl_device_id id, const char *name)
     return found;
 }
 
-/* Of 4 bytes or of 8; 0: not known. */
+/* A number of 4 or 8 bytes; 0: unknown. */
 static uint64_t get_number(cl_device_id id, cl_device_info what)
 {
     cl_ulong number = 0;
@@ -402,10 +404,10 @@ static uint64_t get_number(cl_device_id id, cl_device_info what)
     return size == sizeof half ? half : number;
 }
 
-static void get_info(const device_place *place, int index,
+static void get_info(const device_handle *handle, int index,
                      tsr_device_info *info)
 {
-    cl_device_id id = place->id;
+    cl_device_id id = handle->id;
     const uint64_t type = get_number(id, CL_DEVICE_TYPE);
     *info = (tsr_device_info){
         .index = index,
@@ -426,13 +428,13 @@ static void get_info(const device_place *place, int index,
     get_text(id, CL_DEVICE_NAME, info->name, sizeof info->name);
     get_text(id, CL_DRIVER_VERSION, info->driver, sizeof info->driver);
     get_text(id, CL_DEVICE_VERSION, info->version, sizeof info->version);
-    get_platform(place->platform, info->platform);
+    get_platform(handle->platform, info->platform);
 }
 
 /* ---- PoCL's kernel cache ---- */
 
-/* Where PoCL compiles kernels (its lib/CL/pocl_cache.c), or as much of that as
- * is there yet: PoCL makes the rest. */
+/* The folder in which PoCL compiles kernels (its lib/CL/pocl_cache.c), or the
+ * part of the path that exists already; PoCL creates the rest. */
 static void find_cache(char path[4096])
 {
     const char *own = getenv("POCL_CACHE_DIR"), *home = getenv("HOME");
@@ -456,37 +458,37 @@ static void find_cache(char path[4096])
     }
 }
 
-/* Without room for what it compiles, even where all is in the cache, PoCL fails
- * without a reason, or its LLVM ends the process. So a file as large as several
- * times what one kernel takes (1.1 MiB was measured) is made there and removed.
- */
+/* On a full disk PoCL fails without a reason, or its LLVM ends the process,
+ * even if all kernels are cached. So a file several times the size of one
+ * kernel (1.1 MiB was measured) is created in the folder and removed again. */
 static tsr_status check_cache(tsr_err *err)
 {
-    const off_t room = 4 << 20;
+    const off_t needed = 4 << 20;
     char folder[4096], file[4160];
     find_cache(folder);
     snprintf(file, sizeof file, "%s/tessera-XXXXXX", folder);
     int fd = mkstemp(file);
-    int code = fd < 0 ? errno : posix_fallocate(fd, 0, room);
+    int code = fd < 0 ? errno : posix_fallocate(fd, 0, needed);
     if (fd >= 0) {
         close(fd);
         unlink(file);
     }
-    if (code == 0 || code == EINVAL || code == EOPNOTSUPP) /* cannot be told */
+    if (code == 0 || code == EINVAL ||
+        code == EOPNOTSUPP) /* unsupported: the free space is unknown */
         return TSR_OK;
-    return tsr_fail(
-        err, TSR_E_DEVICE,
-        "PoCL, the OpenCL driver of this CPU, needs %d MiB to compile kernels "
-        "in '%s': %s; free space there, or name another folder in the "
-        "environment, as POCL_CACHE_DIR=/tmp/pocl, or use --device reference",
-        (int)(room >> 20), folder, strerror(code));
+    return tsr_fail(err, TSR_E_DEVICE,
+                    "PoCL, the OpenCL of this CPU, needs %d MiB to compile "
+                    "kernels in '%s': %s; make room there, or name another "
+                    "folder in the environment, as POCL_CACHE_DIR=/tmp/pocl, "
+                    "or use --device reference",
+                    (int)(needed >> 20), folder, strerror(code));
 }
 
-/* ---- what there is ---- */
+/* ---- listing ---- */
 
-/* Devices of one platform that can be used, after the *n there are. */
-static cl_int find_on(cl_platform_id platform, device_place place[MAX_DEVICES],
-                      int *n)
+/* Appends the usable devices of one platform. */
+static cl_int find_on_platform(cl_platform_id platform,
+                               device_handle handle[MAX_DEVICES], int *n)
 {
     cl_device_id id[MAX_DEVICES];
     cl_uint n_id = 0;
@@ -497,13 +499,12 @@ static cl_int find_on(cl_platform_id platform, device_place place[MAX_DEVICES],
     for (cl_uint d = 0; d < n_id && d < MAX_DEVICES && *n < MAX_DEVICES; d++) {
         if (get_number(id[d], CL_DEVICE_AVAILABLE) &&
             get_number(id[d], CL_DEVICE_COMPILER_AVAILABLE))
-            place[(*n)++] = (device_place){platform, id[d]};
+            handle[(*n)++] = (device_handle){platform, id[d]};
     }
     return CL_SUCCESS;
 }
 
-/* A driver that is there and fails wants another remedy than one that is not.
- */
+/* A driver that fails needs another remedy than a missing driver. */
 static tsr_status no_device(cl_int code, cl_uint n_platform,
                             const cl_platform_id *platform, cl_int why,
                             tsr_err *err)
@@ -527,7 +528,7 @@ static tsr_status no_device(cl_int code, cl_uint n_platform,
         symbol(why), (int)why);
 }
 
-static tsr_status find_all(device_place place[MAX_DEVICES], int *n,
+static tsr_status find_all(device_handle handle[MAX_DEVICES], int *n,
                            tsr_err *err)
 {
     cl_platform_id platform[MAX_PLATFORMS];
@@ -545,63 +546,63 @@ static tsr_status find_all(device_place place[MAX_DEVICES], int *n,
         get_platform(platform[p], name);
         if (strcmp(name, "Portable Computing Language") == 0 &&
             check_cache(&no_cache) != TSR_OK)
-            continue; /* a GPU can do without */
-        cl_int own = find_on(platform[p], place, n);
+            continue; /* a GPU can work without PoCL */
+        cl_int own = find_on_platform(platform[p], handle, n);
         if (own != CL_SUCCESS && own != CL_DEVICE_NOT_FOUND)
-            why = own; /* says more than that there is none */
+            why = own; /* more informative than "device not found" */
     }
     if (*n == 0 && no_cache.status != TSR_OK)
         return tsr_fail(err, no_cache.status, "%s", no_cache.message);
     return *n > 0 ? TSR_OK : no_device(code, n_platform, platform, why, err);
 }
 
-/* What tsr_device_list gives, and where these devices are. */
-static tsr_status list_places(device_place place[MAX_DEVICES],
-                              tsr_device_info **list, int *n, tsr_err *err)
+/* As tsr_device_list, with the OpenCL handles. */
+static tsr_status list_handles(device_handle handle[MAX_DEVICES],
+                               tsr_device_info **list, int *n, tsr_err *err)
 {
     *list = NULL;
-    TSR_TRY(find_all(place, n, err));
+    TSR_TRY(find_all(handle, n, err));
     *list = calloc((size_t)*n + 1, sizeof **list);
     TSR_TRY(tsr_allocated(*list, err));
     for (int i = 0; i < *n; i++)
-        get_info(&place[i], i, &(*list)[i]);
+        get_info(&handle[i], i, &(*list)[i]);
     return TSR_OK;
 }
 
 tsr_status tsr_device_list(tsr_device_info **list, int *n, tsr_err *err)
 {
-    device_place place[MAX_DEVICES];
-    return list_places(place, list, n, err);
+    device_handle handle[MAX_DEVICES];
+    return list_handles(handle, list, n, err);
 }
 
-/* Nothing in the list answers to this. */
+/* Error: no device of the list matches. */
 static tsr_status fail_unknown(const char *choice, int n,
                                const tsr_device_info *list, tsr_err *err)
 {
-    char known[1024] = "";
+    char listing[1024] = "";
     size_t used = 0;
-    for (int i = 0; i < n && used < sizeof known - 1; i++) {
-        int more = snprintf(known + used, sizeof known - used, "%s%d: %s (%s)",
-                            i > 0 ? "; " : "", i, list[i].name,
+    for (int i = 0; i < n && used < sizeof listing - 1; i++) {
+        int more = snprintf(listing + used, sizeof listing - used,
+                            "%s%d: %s (%s)", i > 0 ? "; " : "", i, list[i].name,
                             tsr_device_type_name(list[i].type));
         used += more > 0 ? (size_t)more : 0;
     }
-    return tsr_fail(
-        err, TSR_E_DEVICE,
-        "no OpenCL device matches '%s'; devices: %s. Give auto, cpu, gpu, "
-        "all-gpu, all, an index, part of a name or a list like 0,1",
-        choice, known);
+    return tsr_fail(err, TSR_E_DEVICE,
+                    "no OpenCL device answers to '%s'; there are: %s. auto, "
+                    "cpu, gpu, all-gpu, all, an index, part of a name or a "
+                    "list like 0,1 will do",
+                    choice, listing);
 }
 
 tsr_status tsr_device_open(const char *choice, tsr_device **out, tsr_err *err)
 {
-    device_place place[MAX_DEVICES];
+    device_handle handle[MAX_DEVICES];
     tsr_device_info *list = NULL;
     tsr_device *device = NULL;
     int n = 0, at = 0;
     cl_int code;
     *out = NULL;
-    TSR_TRY(list_places(place, &list, &n, err));
+    TSR_TRY(list_handles(handle, &list, &n, err));
     tsr_status status = TSR_OK;
     if ((at = tsr_device_choose(choice, n, list)) < 0) {
         status = fail_unknown(choice, n, list, err);
@@ -611,9 +612,9 @@ tsr_status tsr_device_open(const char *choice, tsr_device **out, tsr_err *err)
     }
     if (status == TSR_OK && device != NULL) {
         cl_context_properties with[] = {
-            CL_CONTEXT_PLATFORM, (cl_context_properties)place[at].platform, 0};
+            CL_CONTEXT_PLATFORM, (cl_context_properties)handle[at].platform, 0};
         device->info = list[at];
-        device->id = place[at].id;
+        device->id = handle[at].id;
         device->context =
             clCreateContext(with, 1, &device->id, NULL, NULL, &code);
         if (device->context == NULL)
@@ -653,7 +654,7 @@ int tsr_device_describe(const tsr_device_info *info, char *text, size_t size)
         info->has_double ? ", double precision" : "");
 }
 
-/* ---- which devices a user means ---- */
+/* ---- choice of devices ---- */
 
 int tsr_device_is_named(const tsr_device_info *info, const char *part)
 {
@@ -703,8 +704,9 @@ int tsr_device_choose(const char *choice, int n, const tsr_device_info *list)
     return -1;
 }
 
-static tsr_status add(const char *choice, int at, const tsr_device_info *list,
-                      int *chosen, int *n_chosen, tsr_err *err)
+static tsr_status add_device(const char *choice, int at,
+                             const tsr_device_info *list, int *chosen,
+                             int *n_chosen, tsr_err *err)
 {
     for (int i = 0; i < *n_chosen; i++)
         if (chosen[i] == at)
@@ -716,7 +718,7 @@ static tsr_status add(const char *choice, int at, const tsr_device_info *list,
     return TSR_OK;
 }
 
-/* One item of the list: a device, or every one of a kind. */
+/* One item of the list: a device, or all devices of a kind. */
 static tsr_status add_item(const char *choice, const char *item, int n,
                            const tsr_device_info *list, int *chosen,
                            int *n_chosen, tsr_err *err)
@@ -730,11 +732,11 @@ static tsr_status add_item(const char *choice, const char *item, int n,
     if (!gpus && strcmp(item, "all") != 0) {
         int at = tsr_device_choose(item, n, list);
         return at < 0 ? fail_unknown(item, n, list, err)
-                      : add(choice, at, list, chosen, n_chosen, err);
+                      : add_device(choice, at, list, chosen, n_chosen, err);
     }
     for (int i = 0; i < n; i++)
         if (!gpus || list[i].type == TSR_DEVICE_GPU)
-            TSR_TRY(add(choice, i, list, chosen, n_chosen, err));
+            TSR_TRY(add_device(choice, i, list, chosen, n_chosen, err));
     if (*n_chosen == before)
         TSR_TRY(fail_unknown(item, n, list, err));
     return TSR_OK;
@@ -763,7 +765,7 @@ tsr_status tsr_device_choose_many(const char *choice, int n,
     return status;
 }
 
-int tsr_device_is_alike(const tsr_device_info *a, const tsr_device_info *b)
+int tsr_device_is_same_model(const tsr_device_info *a, const tsr_device_info *b)
 {
     return strcmp(a->name, b->name) == 0 &&
            strcmp(a->platform, b->platform) == 0 &&
@@ -787,8 +789,8 @@ tsr_status tsr_staging_make(tsr_staging *s, const tsr_device *device,
     return tsr_cl_check(&s->cl, err);
 }
 
-/* Waits until a slot of a thread is free. */
-static void wait_for(tsr_staging *s, int thread, int slot)
+/* Waits until the slot of a thread is free. */
+static void wait_slot(tsr_staging *s, int thread, int slot)
 {
     cl_event *sent = &s->lane[thread].sent[slot];
     cl_ulong from = 0, to = 0;
@@ -809,7 +811,7 @@ double tsr_staging_wait(tsr_staging *s)
     double seconds = 0.0;
     for (int t = 0; t < s->n_thread; t++) {
         for (int slot = 0; slot < TSR_STAGING_SLOTS; slot++)
-            wait_for(s, t, slot);
+            wait_slot(s, t, slot);
         seconds += s->lane[t].seconds;
         s->lane[t].seconds = 0.0;
     }
@@ -829,11 +831,11 @@ typedef struct {
     size_t n, size, each; /* each: elements of a piece */
     tsr_staging_fill fill;
     void *context;
-} delivery;
+} staging_job;
 
 static void send_piece(void *context, int part, int thread)
 {
-    const delivery *d = context;
+    const staging_job *d = context;
     tsr_staging *s = d->staging;
     if (s->lane[thread].code != CL_SUCCESS)
         return;
@@ -842,7 +844,7 @@ static void send_piece(void *context, int part, int thread)
     const size_t n = d->n - first < d->each ? d->n - first : d->each;
     char *at = s->at + ((size_t)thread * TSR_STAGING_SLOTS + (size_t)slot) *
                            TSR_STAGING_BYTES;
-    wait_for(s, thread, slot);
+    wait_slot(s, thread, slot);
     d->fill(d->context, first, n, at);
     s->lane[thread].code = clEnqueueWriteBuffer(
         s->queue, d->to, CL_FALSE, first * d->size, n * d->size, at, 0, NULL,
@@ -853,13 +855,13 @@ static void send_piece(void *context, int part, int thread)
 tsr_status tsr_staging_send(tsr_staging *s, cl_mem to, size_t n, size_t size,
                             tsr_staging_fill fill, void *context, tsr_err *err)
 {
-    delivery d = {.staging = s,
-                  .to = to,
-                  .n = n,
-                  .size = size,
-                  .each = TSR_STAGING_BYTES / size,
-                  .fill = fill,
-                  .context = context};
+    staging_job d = {.staging = s,
+                     .to = to,
+                     .n = n,
+                     .size = size,
+                     .each = TSR_STAGING_BYTES / size,
+                     .fill = fill,
+                     .context = context};
     for (int t = 0; t < s->n_thread; t++) {
         s->lane[t].code = CL_SUCCESS;
         s->lane[t].next = 0;
@@ -868,7 +870,8 @@ tsr_status tsr_staging_send(tsr_staging *s, cl_mem to, size_t n, size_t size,
                      &d);
     tsr_status status = TSR_OK;
     for (int t = 0; t < s->n_thread; t++)
-        TSR_THEN(status, tsr_cl_did(err, s->cl.device, "clEnqueueWriteBuffer",
-                                    s->lane[t].code));
+        TSR_THEN(status,
+                 tsr_cl_status(err, s->cl.device, "clEnqueueWriteBuffer",
+                               s->lane[t].code));
     return status;
 }

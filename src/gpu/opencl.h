@@ -1,5 +1,5 @@
-/* OpenCL, for files that have kernels: programs, objects, and pinned memory
- * through which data goes to a device. */
+/* OpenCL for files with kernels: programs, objects of one owner, and pinned
+ * memory for transfers to a device. */
 #ifndef TSR_GPU_OPENCL_H
 #define TSR_GPU_OPENCL_H
 
@@ -13,25 +13,26 @@ struct tsr_device {
     cl_context context;
 };
 
-/* TSR_E_DEVICE, or TSR_E_NOMEM where the host ran out; the message names the
- * device (NULL: none yet), the call and the symbol. */
+/* Reports a failed OpenCL call: TSR_E_DEVICE, or TSR_E_NOMEM if the host is out
+ * of memory. The message has the device (NULL: none yet), the call and the
+ * symbol of the code. */
 tsr_status tsr_cl_fail(tsr_err *err, const tsr_device *device, const char *call,
                        cl_int code);
 
-/* The same of a call that may have gone well: TSR_OK then. */
-static inline tsr_status tsr_cl_did(tsr_err *err, const tsr_device *device,
-                                    const char *call, cl_int code)
+/* TSR_OK for CL_SUCCESS, else tsr_cl_fail. */
+static inline tsr_status tsr_cl_status(tsr_err *err, const tsr_device *device,
+                                       const char *call, cl_int code)
 {
     return code == CL_SUCCESS ? TSR_OK : tsr_cl_fail(err, device, call, code);
 }
 
 /* ---- programs ---- */
 
-/* The texts, embedded at build by kernels/embed.c. */
+/* A kernel source, embedded at build time by kernels/embed.c. */
 typedef struct {
-    const char *name; /* file name, as in kernels/ */
-    const char *text; /* ends with a zero byte */
-    size_t size;      /* without it */
+    const char *name; /* file name in kernels/ */
+    const char *text; /* zero-terminated */
+    size_t size;      /* without the final zero */
 } tsr_kernel_source;
 
 extern const tsr_kernel_source tsr_kernel_sources[]; /* ends with name NULL */
@@ -41,8 +42,8 @@ typedef struct {
     uint64_t source_hash; /* FNV-1a 64 over the sources in order */
 } tsr_program;
 
-/* SHORT_RANGE of kernels/page_tile.cl: whether dq r stays below 0.86 pi for all
- * distances up to d_bound_ang (0: no bound is known), as on the grid of
+/* SHORT_RANGE of kernels/page_tile.cl: 1 if dq r stays below 0.86 pi for all
+ * distances up to d_bound_ang (0: unknown), as on the grid of
  * scattering/q_grid.h. */
 static inline int tsr_is_short_range(double dq_inv_ang, double d_bound_ang)
 {
@@ -51,21 +52,21 @@ static inline int tsr_is_short_range(double dq_inv_ang, double d_bound_ang)
            dq_inv_ang * d_bound_ang <= range * (1.0 + 1e-6);
 }
 
-/* Builds the sources named (as in kernels/), in order, as one program. With
- * TSR_KERNEL_DIR in the environment they are read from there instead.
- * Errors: TSR_E_NOINPUT, TSR_E_INTERNAL (no such source), TSR_E_DEVICE with
- * the whole build log as far as a message holds it. */
+/* Builds the named sources of kernels/, in this order, as one program. If
+ * TSR_KERNEL_DIR is set, the sources are read from that folder. Errors:
+ * TSR_E_NOINPUT, TSR_E_INTERNAL (no such source), TSR_E_DEVICE with as much of
+ * the build log as fits into a message. */
 tsr_status tsr_program_build(const tsr_device *device, int n,
                              const char *const *name, const char *options,
                              tsr_program *out, tsr_err *err);
 
-/* A text that ships with the kernels (path NULL), or of a file. *owned: caller
- * frees; NULL where the text is part of the program. Errors: TSR_E_NOINPUT,
- * TSR_E_INTERNAL. */
+/* The text of a file, or with path NULL of a file that ships with the kernels.
+ * *owned: the caller frees it; NULL if the text is part of the program. Errors:
+ * TSR_E_NOINPUT, TSR_E_INTERNAL. */
 tsr_status tsr_program_text(const char *name, const char *path, char **owned,
                             const char **text, size_t *size, tsr_err *err);
 
-/* "device, driver; source hash; options", as a trace has it. */
+/* "device, driver; source hash; options", for the trace. */
 void tsr_program_describe(const tsr_program *program, const tsr_device *device,
                           const char *options, char *text, size_t size);
 
@@ -73,8 +74,9 @@ void tsr_program_clear(tsr_program *program);
 
 /* ---- objects of one owner ----
  *
- * As a pool is of memory (core/pool.h): objects are made in a row, each only if
- * those before it could be, and checked once; all are released together. */
+ * The counterpart of a memory pool (core/pool.h): objects are created one after
+ * another, each only if all earlier ones succeeded. One check at the end covers
+ * all of them, and all are released together. */
 
 enum { TSR_CL_OBJECTS = 24 };
 
@@ -82,14 +84,14 @@ enum { TSR_CL_QUEUE, TSR_CL_KERNEL, TSR_CL_BUFFER, TSR_CL_MAPPED };
 
 typedef struct {
     const tsr_device *device; /* borrowed, set by the owner */
-    const char *call;         /* what failed, by */
-    cl_int code;              /* this */
+    const char *call;         /* the call that failed */
+    cl_int code;              /* its error code */
     int n;
     struct {
         int kind; /* TSR_CL_QUEUE, ... */
         void *at;
-        cl_mem of;              /* MAPPED: this buffer, */
-        cl_command_queue queue; /* by this queue */
+        cl_mem of;              /* MAPPED: the mapped buffer */
+        cl_command_queue queue; /* MAPPED: the queue that mapped it */
     } object[TSR_CL_OBJECTS];
 } tsr_cl;
 
@@ -97,24 +99,24 @@ cl_command_queue tsr_cl_queue(tsr_cl *cl, cl_command_queue_properties with);
 cl_kernel tsr_cl_kernel(tsr_cl *cl, const tsr_program *program,
                         const char *name);
 
-/* from [bytes]: what it begins with, which is copied; NULL: anything. */
+/* from [bytes]: initial contents, copied; NULL: undefined contents. */
 cl_mem tsr_cl_buffer(tsr_cl *cl, cl_mem_flags with, size_t bytes, void *from);
 
-/* Memory of the host that is pinned, mapped for good; *buffer (NULL: not
- * wanted) is what it is mapped of. */
+/* Pinned host memory, mapped for the owner's lifetime. *buffer out (NULL: not
+ * wanted): the buffer behind it. */
 void *tsr_cl_pinned(tsr_cl *cl, cl_command_queue queue, size_t bytes,
                     cl_mem *buffer);
 
 tsr_status tsr_cl_check(const tsr_cl *cl, tsr_err *err);
-void tsr_cl_finish(const tsr_cl *cl); /* waits for its queues */
-void tsr_cl_clear(tsr_cl *cl);        /* and for these first */
+void tsr_cl_finish(const tsr_cl *cl); /* waits for the owner's queues */
+void tsr_cl_clear(tsr_cl *cl);        /* waits, then releases all objects */
 
-void tsr_cl_forget(cl_event *event); /* releases it, unless NULL */
+void tsr_cl_release_event(cl_event *event); /* NULL is fine */
 
-/* Numbers of the device's precision: into place `at` of an array, as an
- * argument of a kernel. */
-static inline void tsr_cl_put_real(void *to, size_t at, double value,
-                                   int is_double)
+/* Numbers in the precision of the device: store one at index `at` of an array,
+ * or set one as argument `at` of a kernel. */
+static inline void tsr_cl_store_real(void *to, size_t at, double value,
+                                     int is_double)
 {
     if (is_double)
         ((double *)to)[at] = value;
@@ -126,16 +128,18 @@ cl_int tsr_cl_set_real(cl_kernel kernel, cl_uint at, double value,
 
 /* ---- staging ----
  *
- * A bus reads memory that cannot be moved (pinned) at its full speed and
- * without the processor; anything else the driver first copies there itself, in
- * one thread. Here several threads make the data, piece by piece, in pinned
- * memory, and each piece is on its way while the next is made. Kernels never
- * see that memory: it is the source of copies, nothing else. */
+ * A bus copies pinned memory at its full speed, without the processor. From
+ * other memory the driver first copies into pinned memory, in a single thread.
+ * Here several threads produce the data piece by piece in pinned memory, and
+ * each piece is transferred while the next one is produced. Kernels never
+ * access this memory. */
 
 enum {
-    TSR_STAGING_THREADS = 8, /* at most; the bus is busy then */
-    TSR_STAGING_SLOTS = 2,   /* of a thread: one on its way, one being filled */
-    TSR_STAGING_BYTES = 1 << 19 /* of a slot, and so of a piece */
+    TSR_STAGING_THREADS = 8, /* maximum; more threads do not increase the bus's
+                                throughput */
+    TSR_STAGING_SLOTS = 2,   /* of a thread: one in transfer, one being
+                                filled */
+    TSR_STAGING_BYTES = 1 << 19 /* size of a slot and of a piece */
 };
 
 typedef struct {
@@ -144,32 +148,32 @@ typedef struct {
     char *at; /* [n_thread][slots] pieces */
     int n_thread;
     struct {
-        cl_event sent[TSR_STAGING_SLOTS]; /* what a slot is read by, or NULL */
-        int next;                         /* slot */
-        double seconds;                   /* on the bus */
+        cl_event sent[TSR_STAGING_SLOTS]; /* transfer of each slot, or NULL */
+        int next;                         /* slot to fill next */
+        double seconds;                   /* time on the bus */
         cl_int code;
     } lane[TSR_STAGING_THREADS];
 } tsr_staging;
 
-/* Makes elements first to first + n - 1 at `out`; called by several threads,
- * for other elements each. */
+/* Callback: writes elements first to first + n - 1 to `out`. Called by several
+ * threads, for different elements. */
 typedef void (*tsr_staging_fill)(void *context, size_t first, size_t n,
                                  void *out);
 
-/* Device and queue (with profiling) are borrowed. Errors: TSR_E_DEVICE; s can
- * be cleared then, as it can where it is all zero. */
+/* Device and queue (with profiling enabled) are borrowed. Errors: TSR_E_DEVICE;
+ * s can be cleared after an error, and also if it is all zero. */
 tsr_status tsr_staging_make(tsr_staging *s, const tsr_device *device,
                             cl_command_queue queue, tsr_err *err);
 void tsr_staging_clear(tsr_staging *s);
 
-/* Queues the writing of n elements of `size` bytes (at most a piece's) to a
- * buffer. Returns when all are made, with the last ones still on their way.
- * Errors: TSR_E_DEVICE. */
+/* Transfers n elements of `size` bytes (at most TSR_STAGING_BYTES) to a buffer.
+ * Returns when all elements are produced; the last pieces may still be in
+ * transfer. Errors: TSR_E_DEVICE. */
 tsr_status tsr_staging_send(tsr_staging *s, cl_mem to, size_t n, size_t size,
                             tsr_staging_fill fill, void *context, tsr_err *err);
 
-/* Waits for all that was sent; the seconds it took on the bus since the last
- * time this was asked. */
+/* Waits for all transfers. Returns the seconds on the bus since the previous
+ * call. */
 double tsr_staging_wait(tsr_staging *s);
 
 #endif

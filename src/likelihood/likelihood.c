@@ -1,11 +1,11 @@
-/* The terms of a likelihood: their list, what all do alike, their product, and
- * where the profile for those that need it comes from.
+/* The likelihood of a run: the list of term kinds, functions common to all
+ * terms, the sum over the terms, and the profiles that they share.
  *
- * What changes decides what is computed anew: other weights of the states, the
- * mean of their partial profiles and all that follows; other c1 or c2, the
- * profile and all that follows; a parameter of one term, that term's fit or
- * only its likelihood. tsr_point_swap exchanges just these parts, so that
- * nothing is copied when a step is accepted. */
+ * The scope of a change decides what is recomputed. New weights of the states
+ * change the mean partial profiles and everything that follows. New c1 or c2
+ * change the profile and everything that follows. A parameter of one term
+ * changes that term's fit, or only its likelihood. tsr_point_swap exchanges
+ * exactly these parts, so an accepted step copies no arrays. */
 #include "likelihood/likelihood.h"
 
 #include "likelihood/term_saxs.h"
@@ -15,9 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- terms ----
- *
- * The list, made from TSR_TERMS, and what all terms do alike. */
+/* ---- terms ---- */
 
 #define X(name) &tsr_term_##name,
 const tsr_term_type *const tsr_term_registry[] = {TSR_TERMS(X) NULL};
@@ -30,7 +28,8 @@ tsr_field_kind tsr_term_kind(int number)
                         : (tsr_field_kind){type->name, type->doc, type->fields};
 }
 
-void tsr_term_print_free(FILE *out, const char *name, tsr_number_or_word value)
+void tsr_term_print_setting(FILE *out, const char *name,
+                            tsr_number_or_word value)
 {
     if (value.word == 0)
         fprintf(out, "%s was free", name);
@@ -38,7 +37,7 @@ void tsr_term_print_free(FILE *out, const char *name, tsr_number_or_word value)
         fprintf(out, "%s was %g", name, value.number);
 }
 
-int tsr_term_is_alike(const tsr_term_type *a, const tsr_term_type *b)
+int tsr_term_is_same_family(const tsr_term_type *a, const tsr_term_type *b)
 {
     return a == b || (a->is_curve && b->is_curve);
 }
@@ -110,7 +109,8 @@ double tsr_term_draw_point(const tsr_term *term, const double *theta, int k,
                : value;
 }
 
-/* theta[i] at the best of values within three of its prior's widths. */
+/* Sets theta[i] to the value of maximum likelihood, on a grid of three prior
+ * widths to either side of the prior's mean. */
 static tsr_status find_best(const tsr_term *term, int i,
                             const tsr_prediction *prediction, void *fit,
                             double *theta, tsr_err *err)
@@ -130,8 +130,9 @@ static tsr_status find_best(const tsr_term *term, int i,
     return TSR_OK;
 }
 
-tsr_status tsr_term_expect(tsr_term *term, const tsr_prediction *prediction,
-                           tsr_err *err)
+tsr_status tsr_term_predict_start(tsr_term *term,
+                                  const tsr_prediction *prediction,
+                                  tsr_err *err)
 {
     double theta[TSR_TERM_PARAMETERS];
     tsr_pool pool = {0};
@@ -180,7 +181,7 @@ void tsr_term_variable(const tsr_term_type *type, int ordinal, const char *name,
              is_plain ? "" : "_", name, number);
 }
 
-/* ---- their product ---- */
+/* ---- sum over the terms ---- */
 
 void tsr_likelihood_free(tsr_likelihood *likelihood)
 {
@@ -199,11 +200,11 @@ static void set_power(const tsr_likelihood *l, double radius_ang, double *power)
         power[k] = tsr_component_power(radius_ang, k * l->grid.dq_inv_ang);
 }
 
-/* Form factors of a probe on the grid; S_ab goes behind those of the probes
- * before it. */
-static tsr_status take_factors(tsr_likelihood *l, const tsr_topology *topology,
-                               const tsr_scattering *scattering,
-                               tsr_probe *probe, tsr_err *err)
+/* Computes the form factors of a probe on the grid, and appends its S_ab to
+ * those of the earlier probes. */
+static tsr_status init_probe(tsr_likelihood *l, const tsr_topology *topology,
+                             const tsr_scattering *scattering, tsr_probe *probe,
+                             tsr_err *err)
 {
     tsr_coarse_spec coarse;
     const size_t n_q = (size_t)l->grid.n_q;
@@ -229,7 +230,7 @@ static tsr_status take_factors(tsr_likelihood *l, const tsr_topology *topology,
     return TSR_OK;
 }
 
-static tsr_status take_probes(tsr_likelihood *l, const tsr_topology *topology,
+static tsr_status init_probes(tsr_likelihood *l, const tsr_topology *topology,
                               int n, const tsr_scattering *scattering,
                               tsr_err *err)
 {
@@ -237,14 +238,14 @@ static tsr_status take_probes(tsr_likelihood *l, const tsr_topology *topology,
     TSR_TRY(tsr_pool_check(&l->pool, err));
     for (int i = 0; i < n; i++) {
         l->n_probe++;
-        TSR_TRY(take_factors(l, topology, &scattering[i], &l->probe[i], err));
+        TSR_TRY(init_probe(l, topology, &scattering[i], &l->probe[i], err));
     }
     for (int i = 0; i < TSR_N_CONTRAST && scattering->contrast != NULL; i++)
         l->contrast[i] = scattering->contrast[i];
     return TSR_OK;
 }
 
-/* Terms that ask for the same curve have one view. */
+/* Assigns a view to every term. Terms with the same curve share a view. */
 static void make_views(tsr_likelihood *l)
 {
     for (int d = 0; d < l->n_term; d++) {
@@ -261,7 +262,8 @@ static void make_views(tsr_likelihood *l)
     }
 }
 
-/* The terms' places in the table of parameters and among their kind. */
+/* Numbers the terms: first parameter in the chain's table, and rank within the
+ * family. */
 static void number_terms(tsr_likelihood *l)
 {
     for (int d = 0; d < l->n_term; d++) {
@@ -269,15 +271,16 @@ static void number_terms(tsr_likelihood *l)
         term->first = l->n_parameter;
         l->n_parameter += term->n_parameter;
         int e = d - 1;
-        while (e >= 0 && !tsr_term_is_alike(l->term[e]->type, term->type))
+        while (e >= 0 && !tsr_term_is_same_family(l->term[e]->type, term->type))
             e--;
         term->ordinal = e < 0 ? 0 : l->term[e]->ordinal + 1;
     }
 }
 
-static tsr_status fill(tsr_likelihood *l, const tsr_topology *topology,
-                       int n_probe, const tsr_scattering *scattering,
-                       double d_bound_ang, tsr_err *err)
+static tsr_status init_likelihood(tsr_likelihood *l,
+                                  const tsr_topology *topology, int n_probe,
+                                  const tsr_scattering *scattering,
+                                  double d_bound_ang, tsr_err *err)
 {
     double q_max = 0.0;
     for (int d = 0; d < l->n_term; d++)
@@ -285,7 +288,7 @@ static tsr_status fill(tsr_likelihood *l, const tsr_topology *topology,
     number_terms(l);
     if (q_max > 0.0) {
         l->grid = tsr_q_grid_make(d_bound_ang, q_max);
-        TSR_TRY(take_probes(l, topology, n_probe, scattering, err));
+        TSR_TRY(init_probes(l, topology, n_probe, scattering, err));
     }
     make_views(l);
     for (int d = 0; d < l->n_term; d++)
@@ -308,7 +311,8 @@ tsr_status tsr_likelihood_new(const tsr_topology *topology, int n_probe,
         *l = (tsr_likelihood){
             .pool = pool, .n_term = n_term, .term = own, .view = view};
         memcpy(own, term, (size_t)n_term * sizeof(*own));
-        status = fill(l, topology, n_probe, scattering, d_bound_ang, err);
+        status =
+            init_likelihood(l, topology, n_probe, scattering, d_bound_ang, err);
         if (status != TSR_OK)
             tsr_likelihood_free(l);
     } else {
@@ -346,7 +350,7 @@ tsr_engine_spec tsr_likelihood_engine(const tsr_likelihood *likelihood,
     spec.n_body = own->n;
     spec.unit = own->unit;
     spec.rigid = (const double(*)[3])own->start;
-    spec.inside = &own->inside;
+    spec.unit_particles = &own->unit_particles;
     if (d_bound_ang > 0.0)
         spec.d_bound_ang += 2.0 * own->margin_ang;
     return spec;
@@ -383,8 +387,8 @@ tsr_status tsr_likelihood_direct(const tsr_likelihood *l, int n_body,
     return status;
 }
 
-/* Some 4 ns a pair of bodies, page and pair of components; of a grid of
- * distances a hundredth of a second and 10 us a particle. */
+/* Measured costs: 4 ns for each pair of bodies, q and pair of components; for
+ * particles on a grid, 0.01 s and 10 us a particle. */
 double tsr_likelihood_direct_seconds(const tsr_likelihood *l, int n_body)
 {
     return l->particles == NULL
@@ -426,7 +430,7 @@ tsr_prediction tsr_likelihood_view_of(const tsr_likelihood *likelihood,
     return prediction;
 }
 
-/* Whether it proposes parameters itself. */
+/* 1 if the term proposes its own parameters. */
 static int is_drawn(const tsr_term *term)
 {
     return term->type->draw != NULL && !term->is_integrated;
@@ -477,13 +481,13 @@ double tsr_likelihood_log_ratio(const tsr_likelihood *likelihood,
     return sum;
 }
 
-/* Two pointers. */
+/* Swaps two pointers. */
 static void swap(void *a, void *b)
 {
-    void *held;
-    memcpy(&held, a, sizeof held);
-    memcpy(a, b, sizeof held);
-    memcpy(b, &held, sizeof held);
+    void *saved;
+    memcpy(&saved, a, sizeof saved);
+    memcpy(a, b, sizeof saved);
+    memcpy(b, &saved, sizeof saved);
 }
 
 void tsr_point_swap(const tsr_likelihood *l, tsr_scope scope, int d,
@@ -529,9 +533,9 @@ double tsr_likelihood_combine(const tsr_likelihood *l, int view,
     return tsr_coarse_sum(n, c, partial + k, (size_t)l->grid.n_q);
 }
 
-/* The same before neutrons' bounds. */
-static double free_ratio(const tsr_likelihood *l, int view,
-                         const double *contrast, size_t k)
+/* R without the limits for neutrons. */
+static double unbounded_ratio(const tsr_likelihood *l, int view,
+                              const double *contrast, size_t k)
 {
     const tsr_view *v = &l->view[view];
     return tsr_likelihood_combine(l, view, v->atoms, contrast, v->atom_power[k],
@@ -543,7 +547,7 @@ static double free_ratio(const tsr_likelihood *l, int view,
 double tsr_likelihood_ratio(const tsr_likelihood *l, int view,
                             const double *contrast, size_t k)
 {
-    const double ratio = free_ratio(l, view, contrast, k);
+    const double ratio = unbounded_ratio(l, view, contrast, k);
     return l->probe[l->view[view].probe].is_neutron
                ? fmax(1.0 / TSR_RATIO_BOUND, fmin(ratio, TSR_RATIO_BOUND))
                : ratio;
@@ -587,11 +591,11 @@ double tsr_likelihood_chi2(const tsr_likelihood *likelihood,
     return n > 0 ? sum / (double)n : (double)NAN;
 }
 
-double tsr_likelihood_least_beta(const tsr_likelihood *likelihood)
+double tsr_likelihood_min_beta(const tsr_likelihood *likelihood)
 {
     double least = 0.0;
     for (int d = 0; likelihood != NULL && d < likelihood->n_term; d++)
-        least = fmax(least, likelihood->term[d]->least_beta);
+        least = fmax(least, likelihood->term[d]->min_beta);
     return least;
 }
 
@@ -613,16 +617,15 @@ void tsr_likelihood_hessian_product(const tsr_likelihood *likelihood,
                 likelihood->term[d], point->fit[d], state, n, v, y);
 }
 
-/* ---- what bodies lack of atoms ----
+/* ---- correction and model error ----
  *
- * Corrections of the likelihood's curves and the errors that are left, set, set
- * again, saved and restored; and a likelihood whose profiles are those of atoms
- * themselves. */
+ * Corrections of the views and the remaining errors: setting, replacing, saving
+ * and restoring them. Also switches a likelihood from bodies to particles. */
 
-/* Where c1 and c2 start, and the corners of what they may be: value [5] out.
- * Returns how many. */
-static int corners(const tsr_likelihood *l, int view,
-                   double (*value)[TSR_N_CONTRAST])
+/* The starting values of c1 and c2, then the contrast_corners of their ranges:
+ * value [5] out. Returns the number of values. */
+static int contrast_corners(const tsr_likelihood *l, int view,
+                            double (*value)[TSR_N_CONTRAST])
 {
     int n = l->probe[l->view[view].probe].n_comp == 1 ? 1 : 5;
     for (int i = 0; i < n; i++)
@@ -639,10 +642,10 @@ static tsr_status check_correction(const tsr_likelihood *l, int view,
                                    tsr_err *err)
 {
     double value[5][TSR_N_CONTRAST];
-    int n = corners(l, view, value);
+    int n = contrast_corners(l, view, value);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < l->grid.n_q; k++) {
-            double ratio = free_ratio(l, view, value[i], (size_t)k);
+            double ratio = unbounded_ratio(l, view, value[i], (size_t)k);
             if (!(ratio > 0.0) || !isfinite(ratio))
                 return tsr_fail(
                     err, TSR_E_NUMERIC,
@@ -655,7 +658,7 @@ static tsr_status check_correction(const tsr_likelihood *l, int view,
     return TSR_OK;
 }
 
-static double *copied(tsr_pool *pool, size_t n, const double *from)
+static double *copy_array(tsr_pool *pool, size_t n, const double *from)
 {
     double *to = tsr_pool_new(pool, n, sizeof *to);
     if (to != NULL)
@@ -672,8 +675,8 @@ tsr_status tsr_likelihood_correct(tsr_likelihood *l, int view,
     const size_t n_q = (size_t)l->grid.n_q;
     const size_t n = (size_t)l->probe[v->probe].n_pair * n_q;
     v->radius_ang = radius_ang;
-    v->atoms = copied(&l->pool, n, atoms);
-    v->bodies = copied(&l->pool, n, bodies);
+    v->atoms = copy_array(&l->pool, n, atoms);
+    v->bodies = copy_array(&l->pool, n, bodies);
     tsr_pool_array(&l->pool, v->atom_power, n_q);
     tsr_status status = tsr_pool_check(&l->pool, err);
     if (status == TSR_OK)
@@ -688,8 +691,8 @@ tsr_status tsr_likelihood_correct(tsr_likelihood *l, int view,
     return status;
 }
 
-/* Partial profiles of particles are folded and have S_ab in them: what bodies
- * would add is left out. */
+/* The particles' partial profiles include S_ab already, so the S_ab of the
+ * bodies is set to zero. */
 tsr_status tsr_likelihood_use_particles(tsr_likelihood *l,
                                         const tsr_particles *particles,
                                         tsr_err *err)
@@ -734,12 +737,15 @@ tsr_status tsr_likelihood_set_model_error(tsr_likelihood *l, int view,
     v->error =
         (tsr_profile_error){error->n, v->error_curve, v->error_curve + n};
     for (int d = 0; d < l->n_term; d++)
-        if (l->term[d]->type->doubt != NULL && l->term[d]->view == view)
-            TSR_TRY(l->term[d]->type->doubt(l->term[d], &v->error, err));
+        if (l->term[d]->type->set_model_error != NULL &&
+            l->term[d]->view == view)
+            TSR_TRY(
+                l->term[d]->type->set_model_error(l->term[d], &v->error, err));
     return TSR_OK;
 }
 
-/* What is restored goes through the same functions as what was learnt. */
+/* Restored values pass through the same functions as values learnt in this
+ * run. */
 static tsr_status archive_view(tsr_likelihood *l, int view,
                                tsr_archive *archive, tsr_err *err)
 {
@@ -785,26 +791,27 @@ tsr_status tsr_likelihood_archive(tsr_likelihood *likelihood,
 
 /* ---- the check before chains start ----
  *
- * Is the grid fine enough, and is the engine right? The curves of the start are
- * compared with direct sums, at every corner of what c1 and c2 may be. */
+ * Tests the resolution of the grid and the engine's result: compares the curves
+ * of the starting structure with direct sums, at every corner of the ranges of
+ * c1 and c2. */
 
 typedef struct {
     const tsr_likelihood *l;
     const tsr_topology *topology;
     const tsr_scattering *scattering;
     const tsr_conformation *conformation;
-    const double *partial; /* of the engine */
+    const double *partial; /* the engine's result */
     tsr_pool pool;
     double *profile; /* [n_q] scratch */
     double worst;
 } check;
 
-/* Partial profiles at one q without a grid. */
+/* Partial profiles at a single q, by a direct sum. */
 static tsr_status direct_at(const check *c, int probe, double q,
                             double *partial, double *radius, tsr_err *err)
 {
     const tsr_particles *own = c->l->particles;
-    double pair[TSR_N_COMP_PAIR][2]; /* at 0 and q, or some other one */
+    double pair[TSR_N_COMP_PAIR][2]; /* at q = 0, and at q or any other */
     const double step = q > 0.0 ? q : 0.01;
     if (own == NULL)
         return tsr_scattering_direct(&c->scattering[probe], c->topology,
@@ -817,48 +824,51 @@ static tsr_status direct_at(const check *c, int probe, double q,
     return TSR_OK;
 }
 
-/* One term at one q, at every place of c1 and c2. The scale of sigma is that of
- * the place. */
+/* Checks one term at one q, for all values of c1 and c2. sigma is converted to
+ * the unit of I(q) by the scale fitted at these values. */
 static tsr_status check_point(check *c, const tsr_term *term, int k,
                               const double *scale, const double *curve,
                               tsr_err *err)
 {
-    double q = term->coord[k], direct[TSR_N_COMP_PAIR], radius, by[TSR_N_COMP];
+    double q = term->coord[k], direct[TSR_N_COMP_PAIR], radius,
+           coefficient[TSR_N_COMP];
     double value[5][TSR_N_CONTRAST];
     const tsr_view *view = &c->l->view[term->view];
-    int n = corners(c->l, term->view, value);
+    int n = contrast_corners(c->l, term->view, value);
     tsr_status status = direct_at(c, view->probe, q, direct, &radius, err);
     for (int i = 0; i < n && status == TSR_OK; i++) {
         const int n_comp = tsr_likelihood_coefficients(
-            c->l, term->view, value[i], tsr_component_power(radius, q), by);
-        double exact = tsr_coarse_sum(n_comp, by, direct, 1);
+            c->l, term->view, value[i], tsr_component_power(radius, q),
+            coefficient);
+        double exact = tsr_coarse_sum(n_comp, coefficient, direct, 1);
         double allowed =
             fmax(1e-4 * fabs(exact), 0.05 * term->sigma[k] / fabs(scale[i]));
-        double had = curve[i * term->n_point + k];
-        double error = fabs(had - exact) / allowed;
+        double model = curve[i * term->n_point + k];
+        double error = fabs(model - exact) / allowed;
         c->worst = fmax(c->worst, error);
         if (error <= 1.0)
             continue;
         status = tsr_fail(
             err, TSR_E_INTERNAL,
-            "'%s': at q = %.4f 1/A the engine and its q grid give I = %.8g, "
-            "the direct sum %.8g: the error exceeds the limit (%.2g)",
-            term->label, q, had, exact, allowed);
-        if (i > 0) /* the parts of the curve all but cancel there */
-            status = tsr_fail(err, TSR_E_CONFIG,
-                              "contrast: at c1 = %.4g, c2 = %.4g, within their "
-                              "ranges, the curve at q = %.4f 1/A of '%s' is "
-                              "not accurate to %.2g (%.8g instead of %.8g); "
-                              "narrow contrast.c1_range and contrast.c2_range",
-                              value[i][TSR_C1], value[i][TSR_C2], q,
-                              term->label, allowed, had, exact);
+            "'%s': at q = %.4f 1/A the engine and its q grid give "
+            "I = %.8g, the direct sum %.8g: more than is allowed (%.2g)",
+            term->label, q, model, exact, allowed);
+        if (i > 0) /* near a corner the components may almost cancel */
+            status = tsr_fail(
+                err, TSR_E_CONFIG,
+                "contrast: at c1 = %.4g, c2 = %.4g, within what is allowed for "
+                "them, the curve at q = %.4f 1/A of '%s' cannot be had to "
+                "%.2g (%.8g instead of %.8g); narrow contrast.c1_range and "
+                "contrast.c2_range",
+                value[i][TSR_C1], value[i][TSR_C2], q, term->label, allowed,
+                model, exact);
     }
     return status;
 }
 
-/* The profile at the points' own q, and the scale that fits best: of a smeared
- * term, whose points are means of it with weights that add up to 1, the ideal
- * curve is what is checked. */
+/* The model's curve at the data's q, and its best scale. For a smeared term the
+ * curve without smearing is checked: smearing only averages the curve, with
+ * weights that sum to 1. */
 static tsr_status check_curve(const check *c, const tsr_saxs_term *t,
                               tsr_fit *fit, double *scale, double *curve,
                               tsr_err *err)
@@ -873,7 +883,7 @@ static tsr_status check_curve(const check *c, const tsr_saxs_term *t,
     if (!t->term.is_smeared)
         return TSR_OK;
     TSR_TRY(tsr_q_operator_new(grid, n, t->term.coord, &matrix, err));
-    tsr_q_carry(matrix, n, grid->n_q, c->profile, curve);
+    tsr_q_operator_apply(matrix, n, grid->n_q, c->profile, curve);
     free(matrix);
     return TSR_OK;
 }
@@ -883,7 +893,7 @@ static tsr_status check_term(check *c, const tsr_term *term, tsr_err *err)
     enum { N_CHECK = 16 };
     const int n_point = term->n_point;
     double value[5][TSR_N_CONTRAST], scale[5] = {0.0};
-    int n = corners(c->l, term->view, value);
+    int n = contrast_corners(c->l, term->view, value);
     double *curve =
         tsr_pool_new(&c->pool, (size_t)(n * n_point), sizeof *curve);
     tsr_fit *fit = tsr_term_fit_new(term, &c->pool);

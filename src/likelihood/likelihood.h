@@ -1,10 +1,12 @@
-/* log P(D | X, theta): the terms of a run, and what they have in common.
+/* The likelihood of a run, log P(D | X, theta): the sum over its terms, and the
+ * profiles that the terms share.
  *
- * Terms that need scattering share one grid of q and the coefficients c1 and
- * c2. What sees the molecule is a probe, with form factors and an engine of its
- * own; a curve is a view of it, a probe with coefficients of its components. A
- * point is one structure (or ensemble) with values of all parameters, and
- * everything that is known of it. */
+ * All terms that need a profile share one q grid and the coefficients c1 and
+ * c2. A probe (X-rays, or neutrons with one labelling of the sample) has form
+ * factors and an engine of its own. A view is one curve of a probe, with
+ * coefficients for the probe's components; neutron curves in different solvents
+ * are views of one probe. A point is a structure (or ensemble) together with
+ * the values of all parameters, the profiles and the likelihood. */
 #ifndef TSR_LIKELIHOOD_LIKELIHOOD_H
 #define TSR_LIKELIHOOD_LIKELIHOOD_H
 
@@ -16,33 +18,34 @@
 #include "scattering/debye.h"
 #include "scattering/scattering.h"
 
-/* ---- what an engine computes where that is not the bodies of a run ----
+/* ---- particles: what an engine computes in place of bodies ----
  *
- * Particles, of which every residue has some that follow from its coordinates.
+ * Every residue has some particles, at positions that follow from the residue's
+ * coordinates. posterior/all_atoms.h makes them of atoms and their water.
  *
- * A rigid unit of many particles is in an engine by its pose and a table
- * (engine/engine.h, `inside`). So the engine is told of two kinds of places:
- * the particles of all other residues, and the bodies of the residues of such
- * units, which do not scatter and say where the unit is. Those of a residue are
- * side by side, in the order of the residues.
- *
- * posterior/all_atoms.h makes them of atoms and their water. */
+ * A rigid unit with many particles enters an engine as its pose and a table
+ * (engine/engine.h, `unit_particles`). An engine therefore has two kinds of
+ * sites: the particles of all other residues, and the bodies of the residues in
+ * such units, which do not scatter and only define the unit's pose. Sites are
+ * sorted by residue. */
 
 typedef struct tsr_particles tsr_particles;
 
 typedef struct {
     void (*free)(tsr_particles *particles);
-    /* Those of residues residue..residue+count-1: xyz [.][3] out, Angstrom.
-     * From many threads at once, as all below. */
+    /* Positions of the sites of residues residue..residue+count-1: xyz [.][3]
+     * out, Angstrom. This function and those below are safe to call from many
+     * threads. */
     void (*place)(const tsr_particles *particles,
                   const tsr_conformation *conformation, int residue, int count,
                   double (*xyz)[3]);
-    /* factor [K][n_type][n_q] out, in the K components of that probe; room for
-     * [TSR_N_COMP][n_type][n_q]. Errors: TSR_E_NOMEM. */
+    /* Form factors of the sites in the K components of a probe: factor
+     * [K][n_type][n_q] out, with space for [TSR_N_COMP][n_type][n_q]. Errors:
+     * TSR_E_NOMEM. */
     tsr_status (*factors)(const tsr_particles *particles, int probe, int n_q,
                           double dq_inv_ang, double *factor, tsr_err *err);
-    /* The partial profiles of a probe without an engine, in double precision:
-     * partial [K (K + 1) / 2][n_q] out, room for [TSR_N_COMP_PAIR][n_q].
+    /* Partial profiles of a probe in double precision, without an engine:
+     * partial [K (K + 1) / 2][n_q] out, with space for [TSR_N_COMP_PAIR][n_q].
      * Errors: TSR_E_NOMEM, those of progress. */
     tsr_status (*direct)(const tsr_particles *particles,
                          const tsr_conformation *conformation, int probe,
@@ -53,16 +56,19 @@ typedef struct {
 
 struct tsr_particles {
     const tsr_particles_type *type;
-    int n;              /* places that an engine is told of */
-    int *first;         /* [n_residue + 1] the first of each residue */
-    int *kind;          /* [n] type of the factors */
-    int *unit;          /* [n] rigid unit with a table, -1: none */
-    double (*start)[3]; /* [n] in the conformation that they were made of */
-    int n_kind;         /* types; the last scatters nothing */
-    int n_all;          /* particles, those within units, too */
-    double margin_ang;  /* none is farther than that from every body */
+    int n;              /* sites of the engine */
+    int *first;         /* [n_residue + 1] first site of each residue */
+    int *kind;          /* [n] form factor type of a site */
+    int *unit;          /* [n] rigid unit with a table, or -1 */
+    double (*start)[3]; /* [n] positions in the conformation that the particles
+                           were built from */
+    int n_kind;         /* types; the last type does not scatter */
+    int n_all;          /* number of particles, with those in rigid units */
+    double margin_ang;  /* largest distance of a particle from its nearest
+                           body */
     double radius_ang;  /* r_m of G (scattering/contrast.h) */
-    tsr_engine_inside inside; /* particles of these units, in `start` */
+    tsr_unit_particles unit_particles; /* particles of the rigid units, at their
+                                          positions in `start` */
 };
 
 static inline void tsr_particles_free(tsr_particles *particles)
@@ -73,158 +79,170 @@ static inline void tsr_particles_free(tsr_particles *particles)
 
 /* ---- the likelihood ---- */
 
-/* What has form factors of its own. */
+/* X-rays, or neutrons with one labelling of the sample: form factors and
+ * components. */
 typedef struct {
-    int n_comp, n_pair; /* K of its engine, K (K + 1) / 2 */
-    int first;          /* its first pair among those of all probes */
-    int n_type;         /* the engine's */
-    int *type;          /* [n_body], or of the particles */
-    double *amplitude;  /* [n_comp][n_type][n_q] form factors for it */
-    int n_body_type;    /* the same of bodies, where that is of particles; */
-    int *body_type;     /* [n_body] NULL: it is of bodies */
+    int n_comp, n_pair; /* components K of its engine; K (K + 1) / 2 */
+    int first;          /* its first pair among the pairs of all probes */
+    int n_type;         /* types in the engine */
+    int *type;          /* [n_body] type of each body or particle site */
+    double *amplitude;  /* [n_comp][n_type][n_q] form factors for the engine */
+    int n_body_type;    /* types of the bodies if the engine has particles */
+    int *body_type;     /* [n_body] likewise; NULL if the engine has bodies */
     double *body_amplitude; /* [n_comp][n_body_type][n_q] */
     double *power;          /* [n_q] tsr_component_power */
     int is_neutron;
-    tsr_neutron_basis basis; /* of neutrons */
+    tsr_neutron_basis basis; /* neutrons only */
 } tsr_probe;
 
-/* A curve that terms ask for. */
+/* One curve that at least one term needs. */
 typedef struct {
     int probe;
-    double d2o;              /* of neutrons: the solvent's share of D2O */
-    double *atoms, *bodies;  /* [n_pair of the probe][n_q] what the profile is
-                                corrected by (tsr_likelihood_correct); NULL: it
-                                is not */
-    double *atom_power;      /* [n_q] tsr_component_power of the atoms, */
-    double radius_ang;       /* for this r_m of theirs */
-    tsr_profile_error error; /* what the terms were told of it; owned */
-    double *error_curve;     /* what that points to; NULL: nothing */
+    double d2o;              /* fraction of D2O in the solvent; neutrons only */
+    double *atoms, *bodies;  /* [n_pair of the probe][n_q] mean partial profiles
+                                for the correction (tsr_likelihood_correct);
+                                NULL: no correction */
+    double *atom_power;      /* [n_q] tsr_component_power for `atoms` */
+    double radius_ang;       /* r_m for `atoms` */
+    tsr_profile_error error; /* the model's own error last passed to the terms;
+                                owned */
+    double *error_curve;     /* storage of `error`; NULL: no error */
 } tsr_view;
 
 typedef struct {
-    tsr_pool pool; /* of all but the terms, and of itself */
+    tsr_pool pool; /* owns everything but the terms */
     int n_term;
     tsr_term **term;  /* [n_term] owned */
-    int n_parameter;  /* of all terms */
-    tsr_q_grid grid;  /* n_q 0: no term needs the profile, nor an engine */
-    int n_probe;      /* 0 likewise */
+    int n_parameter;  /* number of parameters of all terms together */
+    tsr_q_grid grid;  /* n_q 0: no term needs a profile or an engine */
+    int n_probe;      /* 0 if there is no engine */
     tsr_probe *probe; /* [n_probe] */
     int n_view;
     tsr_view *view; /* [n_view] */
-    int n_pair;     /* of components, of all probes; 0 likewise */
-    double *self;   /* [n_pair][n_q] S_ab */
-    const tsr_particles *particles; /* what engines are told of; NULL: bodies */
-    tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 where they matter */
+    int n_pair;     /* pairs of components of all probes; 0: no engine */
+    double *self;   /* [n_pair][n_q] S_ab, the self terms of the bodies */
+    const tsr_particles *particles; /* what the engines compute; NULL: bodies */
+    tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 */
 } tsr_likelihood;
 
-/* From now on the profiles of a view are multiplied by a ratio of two mean
- * curves,
- *     R(q; c1, c2) = sum_ab C_a C_b atoms_ab / sum_ab C_a C_b bodies_ab,
- * each known at every c1 and c2 by its partial profiles: of all atoms and of
- * their bodies, over the same conformations, so that bodies scatter like atoms.
- * Where neutrons see next to no contrast both are differences of large numbers,
- * and their ratio swings with c2; for neutrons R is held within 1 /
- * TSR_RATIO_BOUND and TSR_RATIO_BOUND, and what it then lacks is for the
- * model's error to hold (tsr_likelihood_set_model_error).
- * atoms, bodies [n_pair][n_q], S_ab included: copied. radius_ang: r_m of the
- * atoms' G. Replaces an earlier correction; after an error that stays. Before
- * chains start, or between two steps of them, if all are then computed afresh.
- * Errors: TSR_E_NUMERIC (a ratio that is not positive at the corners of c1 and
- * c2), TSR_E_NOMEM. */
+/* Sets the correction of a view: from now on its profiles are multiplied by the
+ * ratio of two mean curves,
+ *     R(q; c1, c2) = sum_ab C_a C_b atoms_ab / sum_ab C_a C_b bodies_ab.
+ * The partial profiles in numerator and denominator are means over the same
+ * conformations, computed from all atoms and from bodies. After the correction,
+ * bodies scatter on average like atoms. Near the match point of neutrons, both
+ * curves are differences of large numbers and their ratio varies strongly with
+ * c2. For neutrons R is therefore limited to [1 / TSR_RATIO_BOUND,
+ * TSR_RATIO_BOUND]; the model's own error (tsr_likelihood_set_model_error)
+ * covers the remainder.
+ *
+ * atoms, bodies  [n_pair][n_q]  in  including S_ab, copied
+ * radius_ang                     in  r_m of G for `atoms`
+ * Replaces an earlier correction, which stays after an error. Call it before
+ * chains start, or between two steps if all profiles are then recomputed.
+ * Errors: TSR_E_NUMERIC (the ratio is not positive at a corner of the ranges of
+ * c1 and c2), TSR_E_NOMEM. */
 tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood, int view,
                                   const double *atoms, const double *bodies,
                                   double radius_ang, tsr_err *err);
 #define TSR_RATIO_BOUND 2.0
 
-/* R of a view at grid point k, and sum_ab C_a C_b I_ab there, of partial
- * profiles [n_pair] [n_q] of its probe with S_ab, for the `power` of their G.
- * contrast [TSR_N_CONTRAST]. */
+/* R of a view at grid point k, with the limits for neutrons. contrast
+ * [TSR_N_CONTRAST]. */
 double tsr_likelihood_ratio(const tsr_likelihood *likelihood, int view,
                             const double *contrast, size_t k);
-/* The same before neutrons' bounds. */
+/* sum_ab C_a C_b partial_ab at grid point k. partial [n_pair][n_q]: partial
+ * profiles of the view's probe, including S_ab; power: tsr_component_power of
+ * their r_m at this q. */
 double tsr_likelihood_combine(const tsr_likelihood *likelihood, int view,
                               const double *partial, const double *contrast,
                               double power, size_t k);
 
-/* C of the components of a view's probe: c [TSR_N_COMP] out. Returns K. */
+/* Coefficients C of the components of a view's probe: c [TSR_N_COMP] out.
+ * Returns K. */
 int tsr_likelihood_coefficients(const tsr_likelihood *likelihood, int view,
                                 const double *contrast, double power,
                                 double *c);
 
-/* From now on partial profiles are those of particles, which engines make;
- * borrowed. The bodies' form factors are kept, for a surrogate. Before chains
+/* From now on the engines compute the profiles of particles (borrowed). The
+ * form factors of the bodies are kept for a surrogate. Call before chains
  * start. Errors: TSR_E_NOMEM. */
 tsr_status tsr_likelihood_use_particles(tsr_likelihood *likelihood,
                                         const tsr_particles *particles,
                                         tsr_err *err);
 
-/* Every term that has use for it learns of the error of its view (term.h), in
- * place of an earlier one. */
+/* Passes the model's own error (term.h) to every term of a view that can use
+ * it, and replaces an earlier error. */
 tsr_status tsr_likelihood_set_model_error(tsr_likelihood *likelihood, int view,
                                           const tsr_profile_error *error,
                                           tsr_err *err);
 
-/* Saves or restores corrections and errors of all views, of which there has to
- * be one each. Errors, of restoring: those of the two above. */
+/* Saves or restores the corrections and model errors of all views. Errors while
+ * restoring: those of tsr_likelihood_correct and
+ * tsr_likelihood_set_model_error. */
 tsr_status tsr_likelihood_archive(tsr_likelihood *likelihood,
                                   tsr_archive *archive, tsr_err *err);
 
-/* Grid for d_bound_ang and the largest q of the terms, operators, S(q).
- * scattering [n_probe], which the terms' `probe` numbers. Takes the terms, also
- * after an error; copies all else. Errors: TSR_E_RANGE (the
- * form factors end before the data), TSR_E_NOMEM, those of `prepare`. */
+/* Creates the likelihood: the grid for d_bound_ang and the largest q of the
+ * terms, form factors, S(q), and prepared terms. scattering [n_probe] is
+ * indexed by the terms' `probe`. Takes the terms, also after an error, and
+ * copies everything else. Errors: TSR_E_RANGE (the form factors end below the
+ * data's q), TSR_E_NOMEM, those of `prepare`. */
 tsr_status tsr_likelihood_new(const tsr_topology *topology, int n_probe,
                               const tsr_scattering *scattering,
                               double d_bound_ang, int n_term, tsr_term **term,
                               tsr_likelihood **out, tsr_err *err);
 void tsr_likelihood_free(tsr_likelihood *likelihood);
 
-/* Numbers of an engine's answer, n_pair n_q; 0 where no engine is needed. */
+/* Size of an engine's result, n_pair n_q; 0 if no engine is needed. */
 int tsr_likelihood_n_profile(const tsr_likelihood *likelihood);
 
-/* What the engine of a probe is made of: for n_system systems of n_body bodies,
- * or of the particles. It points into the likelihood. d_bound_ang: of bodies,
- * 0: no check. */
+/* The spec of a probe's engine for n_system systems of n_body bodies, or of the
+ * particles. It points into the likelihood. d_bound_ang: largest distance
+ * between bodies; 0: no check. */
 tsr_engine_spec tsr_likelihood_engine(const tsr_likelihood *likelihood,
                                       int probe, int n_body, int n_system,
                                       double d_bound_ang);
 
-/* The partial profiles of all probes [n_pair][n_q], summed up in double
- * precision. Errors: those of tsr_debye_reference, or of the particles. */
+/* Partial profiles of all probes [n_pair][n_q] in double precision, without an
+ * engine. Errors: those of tsr_debye_reference, or of the particles. */
 tsr_status tsr_likelihood_direct(const tsr_likelihood *likelihood, int n_body,
                                  const tsr_conformation *conformation,
                                  const tsr_debye_progress *progress,
                                  double *partial, tsr_err *err);
 
-/* About how long that takes, s. */
+/* Estimated time of tsr_likelihood_direct, seconds. */
 double tsr_likelihood_direct_seconds(const tsr_likelihood *likelihood,
                                      int n_body);
 
-/* What is known at one point. */
+/* The parameters, profiles and likelihood of one state of a chain. */
 typedef struct {
-    tsr_pool pool;        /* points that have exchanged parts
-                             (tsr_point_swap) are cleared together */
-    double *theta;        /* [n_parameter] of the chain's table: the terms'
-                             parameters, one after another, then others */
+    tsr_pool pool;        /* owns all arrays. tsr_point_swap exchanges arrays
+                             between two points, so clear such points
+                             together */
+    double *theta;        /* [n_parameter] the chain's table: the parameters of
+                             all terms, term after term, then others */
     double *partial;      /* [n_pair][n_q] mean over the states */
-    double *profile;      /* [n_view][n_q] of it with S(q), at c1 and c2 */
-    void **fit;           /* [n_term] */
+    double *profile;      /* [n_view][n_q] at c1 and c2, including S(q) */
+    void **fit;           /* [n_term] the terms' fits */
     double *term_log_lik; /* [n_term] */
-    double log_lik;       /* their sum */
+    double log_lik;       /* sum of term_log_lik */
 } tsr_point;
 
-/* Room for n_parameter parameters in all; likelihood NULL: nothing else. 0:
- * out of memory; clear it then too. */
+/* Allocates a point with n_parameter parameters. likelihood NULL: parameters
+ * only. Returns 0 when out of memory; clear the point in this case too. */
 int tsr_point_make(const tsr_likelihood *likelihood, int n_parameter,
                    tsr_point *point);
 void tsr_point_clear(tsr_point *point);
 
-/* The profile, every term's fit and the likelihood at `point`, from partial
- * profiles (point->partial or others), c1 and c2 (contrast [TSR_N_CONTRAST];
- * NULL: where they start) and the states of `prediction`, whose profile is set.
- * rng: parameters that terms propose themselves are drawn anew, from close to
- * their conditional at the power beta; NULL: they stay. from: a point that may
- * be close; NULL: there is none. Errors: those of `fit`. */
+/* Computes the profiles, fits and log likelihoods of `point`.
+ * partial    [n_pair][n_q]     in   point->partial or another mean
+ * contrast   [TSR_N_CONTRAST]  in   c1, c2; NULL: their starting values
+ * prediction in   the states; its profile is set by this function
+ * rng        not NULL: terms that propose parameters themselves draw them anew,
+ *            close to their conditional at power beta. NULL: parameters stay
+ * from       a point that may be similar; NULL: no such point
+ * Errors: those of `fit`. */
 tsr_status tsr_likelihood_evaluate(const tsr_likelihood *likelihood,
                                    const double *partial,
                                    const double *contrast,
@@ -232,55 +250,55 @@ tsr_status tsr_likelihood_evaluate(const tsr_likelihood *likelihood,
                                    gsl_rng *rng, const tsr_point *from,
                                    tsr_point *point, tsr_err *err);
 
-/* What drawing the terms' own parameters anew adds to the log of the acceptance
- * of a step from one point to another, apart from beta times the change of
- * log_lik. */
+/* The terms' own parameters are redrawn in a step from one point to another.
+ * This is the log ratio of the proposal densities, to add to the log acceptance
+ * ratio besides beta times the change of log_lik. */
 double tsr_likelihood_log_ratio(const tsr_likelihood *likelihood,
                                 const tsr_point *from, const tsr_point *to,
                                 double beta);
 
-/* Whether a term tells how stiffly it holds structures; and the sum over the
- * terms of K, of a state at a point (term.h, hessian_product). */
+/* has_hessian: whether any term has a hessian_product. hessian_product: the sum
+ * over the terms of K v for one state at a point (term.h). */
 int tsr_likelihood_has_hessian(const tsr_likelihood *likelihood);
 void tsr_likelihood_hessian_product(const tsr_likelihood *likelihood,
                                     const tsr_point *point, int state, int n,
                                     const double *v, double *y);
 
-/* theta and what a change of that scope made new in `trial` (of a term's
- * parameters: in term d) become `now`'s, and the other way round. likelihood
- * NULL: theta alone. */
+/* Exchanges theta, and whatever a parameter change of the given scope
+ * recomputed, between `now` and `trial`. d: the term that the changed parameter
+ * belongs to. likelihood NULL: exchanges theta only. */
 void tsr_point_swap(const tsr_likelihood *likelihood, tsr_scope scope, int d,
                     tsr_point *now, tsr_point *trial);
 
-/* The prediction for one term: `prediction` with that term's profile at
- * `point`. */
+/* `prediction` with the profile of one term at `point`. */
 tsr_prediction tsr_likelihood_view_of(const tsr_likelihood *likelihood,
                                       const tsr_point *point,
                                       const tsr_term *term,
                                       tsr_prediction prediction);
 
-/* I(q) of a view on the grid, with S(q), corrected: the partial profiles
- * [n_pair][n_q] of the engine, or their mean over states, at c1, c2 (contrast
- * [TSR_N_CONTRAST]; NULL: where they start). profile [n_q] out may be `partial`
- * itself where there is one probe. */
+/* I(q) of a view on the grid, with S(q) and the correction, from partial
+ * profiles [n_pair][n_q] (of one state, or means over states) at contrast
+ * [TSR_N_CONTRAST] (c1, c2; NULL: their starting values). profile [n_q] out; it
+ * may be the same array as `partial` if there is only one probe. */
 void tsr_likelihood_profile(const tsr_likelihood *likelihood, int view,
                             const double *partial, const double *contrast,
                             double *profile);
 
-/* Sum of chi2 over the terms divided by the number of points; NaN without. */
+/* Sum of chi2 over the terms divided by the number of data points; NaN without
+ * data. */
 double tsr_likelihood_chi2(const tsr_likelihood *likelihood,
                            const tsr_point *point);
 
-/* The largest least_beta of the terms. */
-double tsr_likelihood_least_beta(const tsr_likelihood *likelihood);
+/* The largest min_beta of the terms. */
+double tsr_likelihood_min_beta(const tsr_likelihood *likelihood);
 
-/* Compares I(q) through the grid with a direct double precision Debye sum at
- * some of the data's q: the operator and the engine together; where c1 and c2
- * are inferred, also at the ends of their ranges. partial [n_pair][n_q] is the
- * engine's for `conformation`. Refuses an error beyond 1e-4 of I(q) and 5 % of
- * sigma (TSR_E_INTERNAL; at the ends of the ranges TSR_E_CONFIG), with the q in
- * the message; worst (may be NULL) out: largest error relative to what is
- * allowed. */
+/* Checks engine, grid and operator together: compares I(q) at some of the
+ * data's q with a direct Debye sum in double precision, at the starting values
+ * of c1 and c2 and, if they are inferred, at the ends of their ranges. partial
+ * [n_pair][n_q]: the engine's result for `conformation`. An error beyond both
+ * 1e-4 of I(q) and 5 % of sigma is refused (TSR_E_INTERNAL; at the ends of the
+ * ranges TSR_E_CONFIG), and the message names the q. worst (may be NULL) out:
+ * largest error relative to the allowed error. */
 tsr_status tsr_likelihood_check(const tsr_likelihood *likelihood,
                                 const tsr_topology *topology,
                                 const tsr_scattering *scattering,
@@ -288,53 +306,52 @@ tsr_status tsr_likelihood_check(const tsr_likelihood *likelihood,
                                 const double *partial, double *worst,
                                 tsr_err *err);
 
-/* ---- examples (model_error.c) ----
+/* ---- examples of the model's own error (model_error.c) ----
  *
- * What curves of one model lack of those of a better one, from examples: both
- * models' partial profiles of the same conformations (docs/statistics.md).
- *
- * Bodies stand here for the model that chains compute, atoms for the better
- * one: atoms with water of their own. */
+ * Learns how the curves of one model differ from those of a better model. The
+ * examples are partial profiles of the same conformations in both models
+ * (docs/statistics.md). The names below call the chain's model `bodies` and the
+ * better model `atoms`, which includes water. */
 
 enum { TSR_EXAMPLE_NODES = 16 };
 
 typedef struct {
-    const tsr_likelihood *likelihood; /* that has the bodies' curves */
-    int view;                         /* that is learnt */
-    int n;                            /* conformations */
-    double *atoms;  /* [n + 1][n_pair][n_q] partial profiles, S_ab included, the
-                       mean last */
+    const tsr_likelihood *likelihood; /* likelihood of the bodies */
+    int view;                         /* the view whose error is learnt */
+    int n;                            /* number of conformations */
+    double *atoms;  /* [n + 1][n_pair][n_q] partial profiles including S_ab; the
+                       last one is the mean */
     double *bodies; /* [n + 1][n_pair][n_q] */
-    int n_node;     /* values of c1 and c2 that stand for their prior */
+    int n_node;     /* values of c1 and c2 that represent their prior */
     double node[TSR_EXAMPLE_NODES][TSR_N_CONTRAST];
 } tsr_examples;
 
-/* Numbers of i conformations' partial profiles, and where those of conformation
- * i begin that the view is made of. */
+/* Length of the arrays for i conformations; offset of the view's partial
+ * profiles of conformation i. */
 size_t tsr_examples_size(const tsr_examples *examples, int i);
 size_t tsr_examples_offset(const tsr_examples *examples, int i);
 
-/* Mean square [n_q] of what is left, over conformations and nodes: log of atoms
- * over bodies less its mean at small angles, which is a matter of scale;
- * without the ratio of the likelihood where is_plain. covariance [n_q][n_q]
- * (may be NULL): the mean of the products. Both are added to. left [n_q]:
- * scratch. */
+/* Adds the mean square of the residual to square [n_q], and the mean of its
+ * products to covariance [n_q][n_q] (may be NULL), over conformations and
+ * nodes. The residual is log(atoms / bodies) minus its mean at small angles,
+ * because a constant factor is part of the scale. bodies include the correction
+ * of the likelihood, unless is_plain. residual [n_q]: scratch. */
 void tsr_examples_moments(const tsr_examples *examples, int is_plain,
-                          double *square, double *covariance, double *left);
+                          double *square, double *covariance, double *residual);
 
-/* The leading components of the correlation matrix, scaled so that every q
- * keeps its variance: curve [TSR_MODEL_ERRORS][n_q] out, relative. Returns how
- * many. 0: out of memory. */
+/* Leading principal components of the correlation matrix, rescaled to keep the
+ * variance at every q: curve [TSR_MODEL_ERRORS][n_q] out, relative to I.
+ * Returns their number, 0 when out of memory. */
 int tsr_examples_components(const tsr_examples *examples, const double *square,
                             const double *covariance, double *curve);
 
-/* A mean over n draws stands for the next one: the ratio itself is off by 1/n
- * of the variance, and of n draws the variance is known as badly as the tails
- * of Student's t say. By so much the variance is multiplied; n > 3. */
-double tsr_examples_widened(int n);
+/* Factor for a variance that was learnt from n draws, n > 3. A mean of n draws
+ * that predicts the next draw has 1/n more variance, and the uncertainty of the
+ * variance itself widens the prediction to Student's t. */
+double tsr_examples_variance_factor(int n);
 
-/* Root of the mean of square over the grid's q from `from` to `to`, in per
- * cent; NaN: there are none. */
+/* Root mean square over the grid's q from `from` to `to`, in per cent; NaN if
+ * no grid point lies in this range. */
 double tsr_examples_percent(const tsr_examples *examples, const double *square,
                             double from, double to);
 

@@ -1,32 +1,33 @@
-/* The likelihood of a curve with everything integrated out that belongs to the
- * data set alone, as `tessera reweight` needs it.
+/* The likelihood of one curve with all its nuisance parameters integrated out,
+ * for `tessera reweight`.
  *
- * Chains have no use for it, since they sample the parameters of the noise.
- * Here there is one curve and no chain: the mode is found first, and the
- * integral taken on a grid about it whose steps are the standard deviations
- * there. */
+ * Chains do not need this integral, because they sample the noise parameters.
+ * Here there is one curve and no chain. The noise parameters are first set to
+ * their mode by Newton's method. The integral is then a sum over a grid around
+ * the mode, in coordinates with unit variance. */
 #include "likelihood/term_saxs.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
 #include <string.h>
 
-enum { MOST = TSR_NOISE_PARAMETERS, REACH = 6, N_ROUND = 60, N_STEP = 10 };
+enum { MAX_NOISE = TSR_NOISE_PARAMETERS, REACH = 6, N_ROUND = 60, N_STEP = 10 };
 
-/* The free parameters, about the mode: theta = mode + turn z. */
+/* The free noise parameters in coordinates z of unit variance about the mode:
+ * theta = mode + axes z. */
 typedef struct {
     const tsr_saxs_term *term;
     tsr_fit *fit;
-    int n, which[MOST];
-    double mode[MOST];       /* all parameters */
-    double turn[MOST][MOST]; /* z has unit variance */
-} space;
+    int n, which[MAX_NOISE];
+    double mode[MAX_NOISE]; /* values of all noise parameters */
+    /* The columns are directions of unit variance. */
+    double axes[MAX_NOISE][MAX_NOISE];
+} noise_space;
 
-/* log of the likelihood x standard deviations of c and y of b from the best;
- * b follows c. */
-static double log_near(const tsr_saxs_term *t, const tsr_fit *fit,
-                       const double *theta, const double sd[2], double x,
-                       double y)
+/* Log likelihood at c = best + x sd[0] and b = best b for this c + y sd[1]. */
+static double log_lik_offset(const tsr_saxs_term *t, const tsr_fit *fit,
+                             const double *theta, const double sd[2], double x,
+                             double y)
 {
     const double dc = t->linear.infer_scale ? x * sd[0] : 0.0;
     const double db =
@@ -35,9 +36,10 @@ static double log_near(const tsr_saxs_term *t, const tsr_fit *fit,
                              fit->background + db);
 }
 
-/* Laplace's approximation: what the second derivatives at the best c and b
- * leave, from differences. The conditional has those that are expected; it
- * serves where they are not a maximum's, or c may be 0. */
+/* Laplace's approximation of the integral over c and b, with second derivatives
+ * from finite differences. If these derivatives do not describe a maximum, or
+ * if c may be close to 0, the expected second derivatives of `conditional` are
+ * used instead. */
 static double laplace(const tsr_saxs_term *t, const tsr_fit *fit,
                       const double *theta)
 {
@@ -45,19 +47,19 @@ static double laplace(const tsr_saxs_term *t, const tsr_fit *fit,
     tsr_linear_shape shape = t->noise->conditional(t->state, theta);
     const double sd[2] = {shape.spread / sqrt(fit->model_norm),
                           shape.spread / sqrt(fit->one_norm)};
-    const double top = log_near(t, fit, theta, sd, 0.0, 0.0);
-    double f[3][2], g[2] = {0.0}, d[2] = {1.0, 1.0}, both = 0.0;
+    const double top = log_lik_offset(t, fit, theta, sd, 0.0, 0.0);
+    double f[3][2], g[2] = {0.0}, d[2] = {1.0, 1.0}, mixed = 0.0;
     shape.dof = 0;
-    const double usual =
+    const double expected =
         top - tsr_linear_log_density(&t->linear, fit, shape, fit->scale,
                                      fit->background);
     if (t->linear.infer_scale && !(fit->scale > 6.0 * sd[0]))
-        return usual;
+        return expected;
     for (int i = 0; i < 2; i++) {
         const double step = i == 0 ? h : -h;
-        f[0][i] = log_near(t, fit, theta, sd, step, 0.0);
-        f[1][i] = log_near(t, fit, theta, sd, 0.0, step);
-        f[2][i] = log_near(t, fit, theta, sd, step, step);
+        f[0][i] = log_lik_offset(t, fit, theta, sd, step, 0.0);
+        f[1][i] = log_lik_offset(t, fit, theta, sd, 0.0, step);
+        f[2][i] = log_lik_offset(t, fit, theta, sd, step, step);
     }
     const int is_free[2] = {t->linear.infer_scale, t->linear.infer_background};
     for (int i = 0; i < 2; i++)
@@ -66,13 +68,13 @@ static double laplace(const tsr_saxs_term *t, const tsr_fit *fit,
             d[i] = (2.0 * top - f[i][0] - f[i][1]) / (h * h);
         }
     if (is_free[0] && is_free[1])
-        both = 0.5 * ((2.0 * top - f[2][0] - f[2][1]) / (h * h) - d[0] - d[1]);
-    const double det = d[0] * d[1] - both * both;
+        mixed = 0.5 * ((2.0 * top - f[2][0] - f[2][1]) / (h * h) - d[0] - d[1]);
+    const double det = d[0] * d[1] - mixed * mixed;
     if (!(d[0] > 0.1 && d[1] > 0.1 && det > 0.1))
-        return usual;
-    return usual - 0.5 * log(det) +
+        return expected;
+    return expected - 0.5 * log(det) +
            0.5 *
-               (d[1] * g[0] * g[0] - 2.0 * both * g[0] * g[1] +
+               (d[1] * g[0] * g[0] - 2.0 * mixed * g[0] * g[1] +
                 d[0] * g[1] * g[1]) /
                det;
 }
@@ -85,7 +87,7 @@ static double log_linear(const tsr_saxs_term *t, const tsr_fit *fit,
                : laplace(t, fit, theta);
 }
 
-static double log_at(const space *s, const double *theta)
+static double log_at(const noise_space *s, const double *theta)
 {
     const tsr_saxs_term *t = s->term;
     double sum = 0.0;
@@ -97,44 +99,49 @@ static double log_at(const space *s, const double *theta)
     return isnan(sum) ? -HUGE_VAL : sum;
 }
 
-static double log_moved(const space *s, int i, double di, int j, double dj)
+static double log_displaced(const noise_space *s, int i, double di, int j,
+                            double dj)
 {
-    double theta[MOST];
+    double theta[MAX_NOISE];
     memcpy(theta, s->mode, sizeof theta);
     theta[s->which[i]] += di;
     theta[s->which[j]] += dj;
     return log_at(s, theta);
 }
 
-/* Gradient and minus the second derivatives at the mode so far. */
-static void differentiate(const space *s, double middle, double *gradient,
-                          double (*curve)[MOST])
+/* Gradient and negative Hessian at the current mode, by finite differences. */
+static void differentiate(const noise_space *s, double middle, double *gradient,
+                          double (*curve)[MAX_NOISE])
 {
     const double h = 0.03;
     for (int i = 0; i < s->n; i++) {
-        double up = log_moved(s, i, h, i, 0.0),
-               down = log_moved(s, i, -h, i, 0.0);
+        double up = log_displaced(s, i, h, i, 0.0),
+               down = log_displaced(s, i, -h, i, 0.0);
         gradient[i] = (up - down) / (2.0 * h);
         curve[i][i] = (2.0 * middle - up - down) / (h * h);
         for (int j = 0; j < i; j++)
             curve[i][j] = curve[j][i] =
-                -(log_moved(s, i, h, j, h) - log_moved(s, i, h, j, -h) -
-                  log_moved(s, i, -h, j, h) + log_moved(s, i, -h, j, -h)) /
+                -(log_displaced(s, i, h, j, h) - log_displaced(s, i, h, j, -h) -
+                  log_displaced(s, i, -h, j, h) +
+                  log_displaced(s, i, -h, j, -h)) /
                 (4.0 * h * h);
     }
 }
 
-/* Makes the matrix positive definite and factors it, lower triangle; n <= 2. */
-static void factor(int n, double (*curve)[MOST], double (*lower)[MOST])
+/* Makes the matrix positive definite and computes its Cholesky factor, n <= 2.
+ */
+static void cholesky_positive(int n, double (*curve)[MAX_NOISE],
+                              double (*lower)[MAX_NOISE])
 {
-    const double least = 0.05; /* wider than any prior of a logarithm */
+    const double least = 0.05; /* variance 20, beyond any prior of a
+                                  logarithm */
     for (int i = 0; i < n; i++)
         if (!(curve[i][i] > least))
             curve[i][i] = least;
     if (n == 2 &&
         !(curve[1][0] * curve[1][0] < 0.95 * curve[0][0] * curve[1][1]))
         curve[0][1] = curve[1][0] = 0.0;
-    memset(lower, 0, MOST * sizeof *lower);
+    memset(lower, 0, MAX_NOISE * sizeof *lower);
     lower[0][0] = sqrt(curve[0][0]);
     if (n == 2) {
         lower[1][0] = curve[1][0] / lower[0][0];
@@ -142,8 +149,8 @@ static void factor(int n, double (*curve)[MOST], double (*lower)[MOST])
     }
 }
 
-/* x with lower^T x = z. */
-static void solve_upper(int n, double (*lower)[MOST], const double *z,
+/* Solves lower^T x = z. */
+static void solve_upper(int n, double (*lower)[MAX_NOISE], const double *z,
                         double *x)
 {
     for (int i = n - 1; i >= 0; i--) {
@@ -154,28 +161,32 @@ static void solve_upper(int n, double (*lower)[MOST], const double *z,
     }
 }
 
-/* Newton's steps uphill, halved where they do not rise. */
-static double find_mode(space *s)
+/* Newton's method with step halving. Also sets `axes` from the Hessian at the
+ * mode. */
+static double find_mode(noise_space *s)
 {
-    double lower[MOST][MOST] = {{0.0}}, curve[MOST][MOST] = {{0.0}};
-    double gradient[MOST] = {0.0};
+    double lower[MAX_NOISE][MAX_NOISE] = {{0.0}},
+           curve[MAX_NOISE][MAX_NOISE] = {{0.0}};
+    double gradient[MAX_NOISE] = {0.0};
     double top = log_at(s, s->mode);
     for (int round = 0; round < N_ROUND; round++) {
-        double z[MOST] = {0.0}, step[MOST] = {0.0}, size = 0.0, before[MOST];
+        double z[MAX_NOISE] = {0.0}, step[MAX_NOISE] = {0.0}, size = 0.0,
+               before[MAX_NOISE];
         differentiate(s, top, gradient, curve);
-        factor(s->n, curve, lower);
+        cholesky_positive(s->n, curve, lower);
         for (int i = 0; i < s->n; i++) {
             z[i] = gradient[i];
             for (int j = 0; j < i; j++)
                 z[i] -= lower[i][j] * z[j];
             z[i] /= lower[i][i];
-            size += z[i] * z[i]; /* in standard deviations */
+            size += z[i] * z[i]; /* in units of standard deviations */
         }
         if (!(size > 1e-4))
             break;
         solve_upper(s->n, lower, z, step);
         memcpy(before, s->mode, sizeof before);
-        /* far below the mode a step is 1/2, however sharp it is there */
+        /* Far below the mode of log s a Newton step is about 1/2, because chi2
+         * falls as 1 / s^2. A step above 2 is therefore cut. */
         double longest = 0.0, found = -HUGE_VAL;
         for (int i = 0; i < s->n; i++)
             longest = fmax(longest, fabs(step[i]));
@@ -193,55 +204,58 @@ static double find_mode(space *s)
         top = found;
     }
     for (int j = 0; j < s->n; j++) {
-        double z[MOST] = {0.0}, x[MOST] = {0.0};
+        double z[MAX_NOISE] = {0.0}, x[MAX_NOISE] = {0.0};
         z[j] = 1.0;
         solve_upper(s->n, lower, z, x);
         for (int i = 0; i < s->n; i++)
-            s->turn[i][j] = x[i];
+            s->axes[i][j] = x[i];
     }
     return top;
 }
 
-static void theta_of(const space *s, const double *z, double *theta)
+static void theta_at(const noise_space *s, const double *z, double *theta)
 {
-    memcpy(theta, s->mode, MOST * sizeof *theta);
-    for (int i = 0; i < s->n && i < MOST; i++)
-        for (int j = 0; j < s->n && j < MOST; j++)
-            theta[s->which[i]] += s->turn[i][j] * z[j];
+    memcpy(theta, s->mode, MAX_NOISE * sizeof *theta);
+    for (int i = 0; i < s->n && i < MAX_NOISE; i++)
+        for (int j = 0; j < s->n && j < MAX_NOISE; j++)
+            theta[s->which[i]] += s->axes[i][j] * z[j];
 }
 
-/* log of the integral, by the trapezoid rule at steps of one sd. */
-static double integrate(const space *s, double top)
+/* Log of the integral by the trapezoid rule with a step of one standard
+ * deviation. */
+static double integrate(const noise_space *s, double top)
 {
     double value[(2 * REACH + 1) * (2 * REACH + 1)], sum = 0.0, volume = 1.0;
     int n_second = s->n > 1 ? REACH : 0, n = 0;
     for (int a = -REACH; a <= REACH; a++)
         for (int b = -n_second; b <= n_second; b++) {
-            double z[MOST] = {a, b}, theta[MOST];
-            theta_of(s, z, theta);
+            double z[MAX_NOISE] = {a, b}, theta[MAX_NOISE];
+            theta_at(s, z, theta);
             value[n] = log_at(s, theta);
             top = fmax(top, value[n++]);
         }
     for (int i = 0; i < n; i++)
         sum += exp(value[i] - top);
     for (int i = 0; i < s->n; i++)
-        volume *= s->turn[i][i]; /* triangular */
+        volume *= s->axes[i][i]; /* determinant of a triangular matrix */
     return top + log(sum * volume);
 }
 
-/* Independence Metropolis from a normal somewhat wider than the integrand. */
-static void draw_theta(const space *s, double top, gsl_rng *rng, double *theta)
+/* Draws theta by an independence Metropolis sampler. The proposal is a normal
+ * density 1.3 times wider than the integrand. */
+static void draw_theta(const noise_space *s, double top, gsl_rng *rng,
+                       double *theta)
 {
     const double wide = 1.3;
     double now = top, now_z = 0.0;
-    memcpy(theta, s->mode, MOST * sizeof *theta);
+    memcpy(theta, s->mode, MAX_NOISE * sizeof *theta);
     for (int step = 0; step < N_STEP; step++) {
-        double z[MOST] = {0.0, 0.0}, trial[MOST], square = 0.0;
+        double z[MAX_NOISE] = {0.0, 0.0}, trial[MAX_NOISE], square = 0.0;
         for (int i = 0; i < s->n; i++) {
             z[i] = gsl_ran_gaussian(rng, wide);
             square += 0.5 * z[i] * z[i] / (wide * wide);
         }
-        theta_of(s, z, trial);
+        theta_at(s, z, trial);
         double value = log_at(s, trial);
         if (log(gsl_rng_uniform_pos(rng)) < value + square - now - now_z) {
             now = value, now_z = square;
@@ -253,9 +267,9 @@ static void draw_theta(const space *s, double top, gsl_rng *rng, double *theta)
 double tsr_marginal_log(const tsr_saxs_term *term, const double *profile,
                         tsr_fit *fit, gsl_rng *rng, tsr_nuisance_draw *drawn)
 {
-    space s = {.term = term, .fit = fit};
+    noise_space s = {.term = term, .fit = fit};
     const tsr_noise_type *type = term->noise;
-    for (int i = 0; i < term->n_noise && i < MOST; i++) {
+    for (int i = 0; i < term->n_noise && i < MAX_NOISE; i++) {
         s.mode[i] = term->term.parameter[i].start;
         if (term->term.parameter[i].infer)
             s.which[s.n++] = i;

@@ -1,11 +1,11 @@
-/* What noise models have in common: scale and background, normal errors, points
- * one by one, and their list.
+/* The part that all noise models share: scale and background, normal errors,
+ * curves at the data's q, and the list of models.
  *
- * Scale c and background b: the best ones, the integral of the likelihood over
- * both, and draws from their conditional. The sum of squares is a quadratic
- * form in c and b, so a square completed at the best values separates what they
- * add (docs/statistics.md has the formulas). What is left to integrate is a
- * normal density, cut at c = 0. */
+ * For scale c and background b this file has the best values, the integral of
+ * the likelihood over both, and draws from their conditional. The sum of
+ * squares is a quadratic form in c and b. Completing the square at the best
+ * values leaves a normal density, cut at c = 0 (docs/statistics.md has the
+ * formulas). */
 #include "likelihood/noise.h"
 
 #include <gsl/gsl_cdf.h>
@@ -16,9 +16,9 @@
 
 static const double log_2pi = 1.8378770664093453;
 
-/* Below this many standard deviations under 0 a t cut at 0 is proposed as an
- * exponential instead: rejection would take long, and the conditional falls
- * exponentially there. */
+/* If the best c is more than 2 standard deviations below 0, the cut t is
+ * replaced by an exponential proposal. Rejection sampling would be slow there,
+ * and the conditional falls almost exponentially. */
 static const double t_far = -2.0;
 
 tsr_linear tsr_linear_make(tsr_number_or_word scale,
@@ -70,7 +70,7 @@ void tsr_linear_fit(const tsr_linear *linear, int n, const double *model,
     fit->one_norm = one;
 }
 
-void tsr_linear_keep(tsr_fit *fit)
+void tsr_linear_save_plain(tsr_fit *fit)
 {
     tsr_plain_fit *p = &fit->plain;
     p->scale = fit->scale;
@@ -81,9 +81,10 @@ void tsr_linear_keep(tsr_fit *fit)
     p->one_norm = fit->one_norm;
 }
 
-/* Lower triangle L with L L^T = s^2 + E^T W E. Returns log |L|. */
-static double factor(const tsr_model_error *error, double square,
-                     double (*lower)[TSR_MODEL_ERRORS])
+/* Cholesky factor, a lower triangle L with L L^T = s^2 + E^T W E. Returns log
+ * |L|. */
+static double cholesky(const tsr_model_error *error, double square,
+                       double (*lower)[TSR_MODEL_ERRORS])
 {
     double log_det = 0.0;
     for (int i = 0; i < error->n; i++)
@@ -97,8 +98,8 @@ static double factor(const tsr_model_error *error, double square,
     return log_det;
 }
 
-static void solve(int n, const double (*lower)[TSR_MODEL_ERRORS],
-                  const double *b, double *x)
+static void solve_lower(int n, const double (*lower)[TSR_MODEL_ERRORS],
+                        const double *b, double *x)
 {
     for (int i = 0; i < n; i++) {
         x[i] = b[i];
@@ -116,24 +117,25 @@ static double dot(int n, const double *a, const double *b)
     return sum;
 }
 
-/* s^2 (s^2 W^-1 + E E^T)^-1 = W - W E (s^2 + E^T W E)^-1 E^T W (Woodbury), so
- * that a weighted product x . y becomes x . y - u . v, where u and v are the
- * products of x and y with E, solved with L. About the fit without model error
- * the residual r, the model m' and 1 are orthogonal, so that nothing cancels.
- */
-void tsr_linear_widen(const tsr_linear *linear, const tsr_model_error *error,
-                      double log_s, tsr_fit *fit)
+/* s^2 (s^2 W^-1 + E E^T)^-1 = W - W E (s^2 + E^T W E)^-1 E^T W (Woodbury). With
+ * the model error, a weighted product x . y becomes x . y - u . v, where u and
+ * v solve L u = E^T W x and L v = E^T W y. In the fit without model
+ * error, the residual r, the model m' and 1 are orthogonal, so no cancellation
+ * occurs. */
+void tsr_linear_add_model_error(const tsr_linear *linear,
+                                const tsr_model_error *error, double log_s,
+                                tsr_fit *fit)
 {
     const tsr_plain_fit *p = &fit->plain;
     const int n = error->n;
     double lower[TSR_MODEL_ERRORS][TSR_MODEL_ERRORS] = {{0.0}};
     double r[TSR_MODEL_ERRORS], m[TSR_MODEL_ERRORS], one[TSR_MODEL_ERRORS];
-    fit->log_det = factor(error, exp(2.0 * log_s), lower) - n * log_s;
+    fit->log_det = cholesky(error, exp(2.0 * log_s), lower) - n * log_s;
     const double(*l)[TSR_MODEL_ERRORS] =
         (const double(*)[TSR_MODEL_ERRORS])lower;
-    solve(n, l, p->residual, r);
-    solve(n, l, p->model, m);
-    solve(n, l, p->one, one);
+    solve_lower(n, l, p->residual, r);
+    solve_lower(n, l, p->model, m);
+    solve_lower(n, l, p->one, one);
     double square = p->square_sum - dot(n, r, r);
     double norm = p->model_norm - dot(n, m, m), cross = -dot(n, r, m);
     double mean = 0.0, shift = 0.0, step = 0.0;
@@ -157,17 +159,17 @@ void tsr_linear_widen(const tsr_linear *linear, const tsr_model_error *error,
     fit->model_mean = p->model_mean + mean;
 }
 
-/* The best b at another c than the best. */
+/* The best b for a given c. */
 static double background_at(const tsr_fit *fit, double c)
 {
     return fit->background - (c - fit->scale) * fit->model_mean;
 }
 
-/* A normal variate above `low`, less low. */
+/* A normal variate above `low`, minus low. */
 static double draw_normal(double low, gsl_rng *rng)
 {
     double above;
-    if (low > 1e4) /* the far tail is exponential */
+    if (low > 1e4) /* far in its tail the normal density is exponential */
         return gsl_ran_exponential(rng, 1.0 / low);
     if (low > 0.0)
         return gsl_ran_gaussian_tail(rng, low, 1.0) - low;
@@ -194,7 +196,8 @@ void tsr_linear_draw(const tsr_linear *linear, const tsr_fit *fit,
     *c = linear->scale, *b = linear->background;
     if (linear->infer_scale) {
         double sd = shape.spread / sqrt(fit->model_norm);
-        double low = -fit->scale / sd; /* c > 0 in units of its sd */
+        double low = -fit->scale / sd; /* lower limit of c, in standard
+                                          deviations */
         *c = sd * (shape.dof == 0 ? draw_normal(low, rng)
                                   : draw_t(low, shape.dof, rng));
     }
@@ -206,7 +209,7 @@ void tsr_linear_draw(const tsr_linear *linear, const tsr_fit *fit,
     }
 }
 
-/* log density of x standard deviations from the middle. */
+/* Log density at x standard deviations from the centre. */
 static double log_shape(double x, double sd, int dof)
 {
     if (dof == 0)
@@ -240,10 +243,10 @@ double tsr_linear_log_density(const tsr_linear *linear, const tsr_fit *fit,
 
 /* ---- normal errors ---- */
 
-/* With p of c and b free, H = J^T W J and its determinant |H| = |m|^2 |1|^2,
- * or the factor of the one that is free:
- *   -sum log sigma - (N - p)/2 log(2 pi s^2) - 1/2 log |H| - chi2 / (2 s^2)
- *   + log Phi(c / (s / |m|)), the last where c is free. */
+/* With p of c and b free, H = J^T W J and its determinant |H| = |m|^2 |1|^2 (or
+ * the factor of the free one):
+ *     -sum log sigma - (N - p)/2 log(2 pi s^2) - 1/2 log |H| - chi2 / (2 s^2)
+ *     + log Phi(c / (s / |m|)), where the last term applies if c is free. */
 double tsr_noise_normal_integral(const tsr_noise *noise, const tsr_fit *fit,
                                  const double *theta)
 {
@@ -285,8 +288,8 @@ tsr_linear_shape tsr_noise_normal_conditional(const tsr_noise *noise,
     return (tsr_linear_shape){exp(theta[noise->type->log_s]), 0};
 }
 
-/* Of one point alone, the model's own error included. */
-static double sd_of(const tsr_noise *noise, const double *theta, int k)
+/* Standard deviation of a single point, including the model's own error. */
+static double total_sd(const tsr_noise *noise, const double *theta, int k)
 {
     const double own = noise->type->sigma(noise, theta, k);
     return noise->n_error > 0 ? sqrt(own * own + noise->variance[k]) : own;
@@ -296,20 +299,21 @@ double tsr_noise_normal_log_point(const tsr_noise *noise, const double *theta,
                                   int k, double residual)
 {
     const double half_log_2pi = 0.9189385332046727;
-    double sd = sd_of(noise, theta, k), z = residual / sd;
+    double sd = total_sd(noise, theta, k), z = residual / sd;
     return -0.5 * z * z - log(sd) - half_log_2pi;
 }
 
 double tsr_noise_normal_draw_point(const tsr_noise *noise, const double *theta,
                                    int k, gsl_rng *rng)
 {
-    return gsl_ran_gaussian_ziggurat(rng, sd_of(noise, theta, k));
+    return gsl_ran_gaussian_ziggurat(rng, total_sd(noise, theta, k));
 }
 
-/* ---- points one by one ----
+/* ---- curves at the data's q ----
  *
- * A curve carried to the q of the data. The noise model `measured` rotates its
- * data once instead, which is cheaper, but needs weights that never change. */
+ * The model's curve at every data point, for noise models whose weights depend
+ * on theta. The noise model `measured` has constant weights and rotates its
+ * data once instead, which is cheaper. */
 
 void tsr_noise_fit_points(const tsr_noise *noise, const double *profile,
                           tsr_fit *fit)
@@ -318,7 +322,7 @@ void tsr_noise_fit_points(const tsr_noise *noise, const double *profile,
     double *model = fit->model;
     size_t n_q = (size_t)noise->n_q, j = 0;
     memset(model, 0, n * sizeof *model);
-    for (; j + 4 <= n_q; j += 4) { /* four, to pass over model less often */
+    for (; j + 4 <= n_q; j += 4) { /* four columns in one pass over model */
         const double *a = noise->column + j * n, *x = profile + j;
         const double *b = a + n, *c = b + n, *d = c + n;
         for (size_t k = 0; k < n; k++)
@@ -333,7 +337,7 @@ void tsr_noise_fit_points(const tsr_noise *noise, const double *profile,
     fit->chi2 = fit->square_sum;
 }
 
-static void take_points(tsr_noise *noise, const double *matrix)
+static void set_columns(tsr_noise *noise, const double *matrix)
 {
     const size_t n = (size_t)noise->saxs->n, n_q = (size_t)noise->n_q;
     const double *sigma = noise->saxs->sigma;
@@ -344,14 +348,14 @@ static void take_points(tsr_noise *noise, const double *matrix)
     }
 }
 
-/* The curves of the model's own error at the data's q. */
-static void take_errors(tsr_noise *noise, const tsr_noise_spec *spec)
+/* The curves of the model's own error at the data's q, and their variance. */
+static void set_error_curves(tsr_noise *noise, const tsr_noise_spec *spec)
 {
     const int n = noise->saxs->n;
     for (int e = 0; e < noise->n_error; e++) {
         double *curve = noise->curve + e * n;
-        tsr_q_carry(spec->matrix, n, noise->n_q, spec->error + e * noise->n_q,
-                    curve);
+        tsr_q_operator_apply(spec->matrix, n, noise->n_q,
+                             spec->error + e * noise->n_q, curve);
         for (int k = 0; k < n; k++)
             noise->variance[k] += curve[k] * curve[k];
     }
@@ -377,11 +381,11 @@ tsr_status tsr_noise_new(const tsr_noise_spec *spec, tsr_pool *pool,
     }
     TSR_TRY(tsr_pool_check(pool, err));
     s->variance = s->curve + (size_t)s->n_error * n;
-    take_errors(s, spec);
+    set_error_curves(s, spec);
     for (size_t k = 0; k < n; k++)
         s->log_sigma += log(spec->saxs->sigma[k]);
     if (type->per_point)
-        take_points(s, spec->matrix);
+        set_columns(s, spec->matrix);
     return type->make == NULL ? TSR_OK : type->make(s, spec, pool, err);
 }
 
@@ -400,7 +404,7 @@ tsr_field_kind tsr_noise_kind(int number)
                         : (tsr_field_kind){type->name, type->doc, type->fields};
 }
 
-tsr_status tsr_noise_choose(tsr_noise_options *options, const char *name,
+tsr_status tsr_noise_select(tsr_noise_options *options, const char *name,
                             tsr_err *err)
 {
     const tsr_field noise[] = {TSR_NOISE_FIELD("noise", 0), {0}};

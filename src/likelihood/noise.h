@@ -2,17 +2,18 @@
  *
  *     I_exp,k = c m_k + b + noise,   m_k = I(q_k; X)
  *
- * A model is one file with one const struct, and a line in TSR_NOISE_MODELS:
- * the distribution of I_exp,k about c m_k + b, its options in the
- * configuration, and at most a few parameters theta of its own.
+ * A noise model is one file with one const struct, and a line in
+ * TSR_NOISE_MODELS. It defines the distribution of I_exp,k about c m_k + b, its
+ * options in the configuration, and up to TSR_NOISE_PARAMETERS parameters theta
+ * of its own.
  *
- * Scale c and background b are inferred or fixed. The prior of c is flat on
- * c > 0, that of b flat on the real line. A prior log-flat in c would leave no
- * proper posterior, since the likelihood does not vanish at c = 0. With normal
- * errors noise.c has the integral over both in closed form, and their exact
- * conditional. Where they are parameters of the chain instead (`nuisance:
- * sample`, or a noise model without an integral), they are proposed from their
- * conditional, or from a density close to it. */
+ * Scale c and background b are inferred or fixed. The prior of c is flat on c >
+ * 0, and the prior of b is flat on the real line. A prior flat in log c would
+ * make the posterior improper, because the likelihood does not vanish at c = 0.
+ * For normal errors noise.c has the integral over c and b in closed form, and
+ * their exact conditional. In the other cases (`nuisance: sample`, or a noise
+ * model without an integral) c and b are parameters of the chain, proposed from
+ * their conditional or from a density close to it. */
 #ifndef TSR_LIKELIHOOD_NOISE_H
 #define TSR_LIKELIHOOD_NOISE_H
 
@@ -31,72 +32,77 @@ enum { TSR_BACKGROUND_INFER, TSR_BACKGROUND_NONE };
 
 typedef struct {
     int infer_scale, infer_background;
-    double scale, background; /* where they are fixed */
+    double scale, background; /* the values if they are fixed */
 } tsr_linear;
 
-/* Words of scale: infer; of background: infer, none. */
+/* Translates the options. Their words are infer for the scale, and infer or
+ * none for the background. */
 tsr_linear tsr_linear_make(tsr_number_or_word scale,
                            tsr_number_or_word background);
 
-/* How many of the two are inferred. */
+/* Number of inferred values of the two, 0 to 2. */
 int tsr_linear_n_free(const tsr_linear *linear);
 
-/* The model's own error in a likelihood: normal, along a few curves E_j, each
- * with an amplitude of variance 1. */
+/* The error of the forward model in the likelihood of one data set: a sum of a
+ * few curves E_j, each multiplied by an independent standard normal variate. */
 enum { TSR_MODEL_ERRORS = 6 };
 
 typedef struct {
-    int n;                                           /* 0: none */
-    double gram[TSR_MODEL_ERRORS][TSR_MODEL_ERRORS]; /* weighted E_i . E_j, at
-                                                        s = 1 */
+    int n;                                           /* number of curves; 0: no
+                                                        model error */
+    double gram[TSR_MODEL_ERRORS][TSR_MODEL_ERRORS]; /* weighted products E_i .
+                                                        E_j at s = 1 */
 } tsr_model_error;
 
-/* A fit without it, and the weighted products of each E_j with what that fit
- * leaves of the data, with the model (background projected out), and with 1. */
+/* The fit without model error, and the weighted product of each E_j with the
+ * residuals of that fit, with the model (background projected out), and with
+ * 1. */
 typedef struct {
     double scale, background, square_sum, model_norm, model_mean, one_norm;
     double residual[TSR_MODEL_ERRORS], model[TSR_MODEL_ERRORS],
         one[TSR_MODEL_ERRORS];
 } tsr_plain_fit;
 
-/* What the likelihood keeps of one profile. The weights are those of the noise
- * model apart from its common factor s. */
+/* The fit of one profile to one data set. The weights are those of the noise
+ * model at common factor s = 1. */
 typedef struct {
     double scale;        /* best c for this profile, of either sign */
     double background;   /* best b */
-    double square_sum;   /* weighted sum of squares there, at s = 1 */
+    double square_sum;   /* weighted sum of squares at the best c and b */
     double model_norm;   /* weighted |m|^2, background projected out */
-    double model_mean;   /* weighted mean of the model; 0 with b fixed */
+    double model_mean;   /* weighted mean of the model; 0 if b is fixed */
     double one_norm;     /* sum of the weights */
-    double log_sigma;    /* sum of log sigma_k at s = 1 */
-    double chi2;         /* least sum of squares by sigma_exp, for reports */
+    double log_sigma;    /* sum of log sigma_k */
+    double chi2;         /* smallest sum of squares by sigma_exp, for reports */
     double log_det;      /* 1/2 log |1 + E^T W E / s^2|; 0: no model error */
-    tsr_plain_fit plain; /* where there is a model error */
+    tsr_plain_fit plain; /* valid if there is a model error */
 
-    double *model;  /* [n] curve at the data's q, where the model needs it */
-    double *weight; /* [n] scratch, likewise */
+    double *model;  /* [n] the curve at the data's q; only if per_point */
+    double *weight; /* [n] scratch; only if per_point */
 } tsr_fit;
 
-/* Weighted least squares over n points; fills scale to one_norm of the fit.
- * model, data, weight [n]; the weights are 1 / sigma_k^2. */
+/* Weighted least squares over n points; sets the members scale to one_norm of
+ * the fit. model, data, weight [n]; the weights are 1 / sigma_k^2. */
 void tsr_linear_fit(const tsr_linear *linear, int n, const double *model,
                     const double *data, const double *weight, tsr_fit *fit);
 
-/* The fit with the model's own error integrated out: fills scale to one_norm,
- * and log_det, from fit->plain, for errors s sigma_k. The weights are then
- * those of the covariance s^2 W^-1 + E E^T, times s^2, so that all that follows
- * holds as it stands. Cost: n^3 / 6. */
-void tsr_linear_widen(const tsr_linear *linear, const tsr_model_error *error,
-                      double log_s, tsr_fit *fit);
+/* Integrates out the model's own error for errors s sigma_k: sets the members
+ * scale to one_norm, and log_det, from fit->plain. The weights are then those
+ * of the covariance s^2 W^-1 + E E^T, multiplied by s^2, so the formulas for
+ * normal errors hold unchanged. Cost: n^3 / 6 for n curves. */
+void tsr_linear_add_model_error(const tsr_linear *linear,
+                                const tsr_model_error *error, double log_s,
+                                tsr_fit *fit);
 
-/* fit->plain but its products, from the fit as tsr_linear_fit leaves it. */
-void tsr_linear_keep(tsr_fit *fit);
+/* Copies the result of tsr_linear_fit into fit->plain, apart from the
+ * products. */
+void tsr_linear_save_plain(tsr_fit *fit);
 
-/* The distribution of c and b that a fit leaves: c about its best value with
- * standard deviation spread / |m|, cut at 0; b about its best value at that c
- * with spread / |1|. dof 0: normal, and with spread = s exactly the conditional
- * under normal errors. dof > 0: Student's t, for proposals. What is fixed stays
- * where it is. */
+/* The distribution of c and b given a fit. c is centred at its best value with
+ * standard deviation spread / |m|, and cut at 0. b is centred at its best value
+ * for that c, with standard deviation spread / |1|. dof 0: normal; with spread
+ * = s this is the exact conditional under normal errors. dof > 0: Student's t,
+ * used as a proposal. Fixed values stay fixed. */
 typedef struct {
     double spread;
     int dof;
@@ -106,20 +112,21 @@ void tsr_linear_draw(const tsr_linear *linear, const tsr_fit *fit,
                      tsr_linear_shape shape, gsl_rng *rng, double *c,
                      double *b);
 
-/* Its log density, nat; -infinity for c <= 0. */
+/* Log density of that distribution, nat; -infinity for c <= 0. */
 double tsr_linear_log_density(const tsr_linear *linear, const tsr_fit *fit,
                               tsr_linear_shape shape, double c, double b);
 
 /* ---- models ---- */
 
-/* The options of any model. Each model's own struct begins with the same int
- * and is read by the model's field table. */
+/* Options of a noise model. Each model's own struct begins with the same `int
+ * model`, fits into `storage`, and is read through the field table of the
+ * model. */
 typedef struct {
     int model; /* index into tsr_noise_registry */
-    alignas(double) unsigned char room[120];
+    alignas(double) unsigned char storage[120];
 } tsr_noise_options;
 
-/* What measured and student have in common: s in s sigma_exp. */
+/* Options common to measured and student: the factor s in s sigma_exp. */
 typedef struct {
     int model;
     tsr_number_or_word scale; /* infer, or a number */
@@ -138,25 +145,27 @@ extern const char *const tsr_noise_infer_words[]; /* infer */
                   .initial = "0.5", .min = 1e-3, .max = 10.0,                  \
                   .doc = "standard deviation of log s in its prior")
 
-enum { TSR_NOISE_PARAMETERS = 2 }; /* of a model, at most */
+enum { TSR_NOISE_PARAMETERS = 2 }; /* maximum for one model */
 
 typedef struct tsr_noise_type tsr_noise_type;
 
-/* A model on one data set; each model's own struct begins with it. */
+/* A noise model applied to one data set. Each model's own struct begins with
+ * it. */
 typedef struct {
     const tsr_noise_type *type;
-    const tsr_saxs *saxs; /* borrowed for as long as it lives */
+    const tsr_saxs *saxs; /* borrowed for the lifetime of this struct */
     tsr_linear linear;
     int n_q;
-    double *column;   /* [n_q][n] from the grid to the data, by columns, and */
-    double *weight;   /* [n] 1 / sigma_exp^2: NULL unless per_point */
-    int n_error;      /* curves of the model's own error; 0: none */
-    double *curve;    /* [n_error][n] at the data's q, and then */
-    double *variance; /* [n] the sum of their squares */
+    double *column;   /* [n_q][n] transpose of the matrix from the grid to the
+                         data; NULL unless per_point */
+    double *weight;   /* [n] 1 / sigma_exp^2; NULL unless per_point */
+    int n_error;      /* number of curves of the model's own error */
+    double *curve;    /* [n_error][n] these curves at the data's q */
+    double *variance; /* [n] sum of their squares */
     double log_sigma; /* sum of log sigma_exp */
 } tsr_noise;
 
-/* What it is made from. */
+/* The arguments of tsr_noise_new. */
 typedef struct {
     const tsr_noise_options *options;
     const tsr_saxs *saxs;
@@ -164,44 +173,48 @@ typedef struct {
     int n_q;
     const tsr_linear *linear;
     int n_error;
-    const double *error; /* [n_error][n_q] on the grid, in the data's unit. Of
-                            use where there is an integral */
+    const double *error; /* [n_error][n_q] the model's own error on the grid, in
+                            the data's unit; used by models with an integral */
 } tsr_noise_spec;
 
 struct tsr_noise_type {
     const char *name, *doc, *source;
-    const tsr_field *fields; /* of its options */
+    const tsr_field *fields; /* field table of its options */
     int n_parameter;
-    size_t size;   /* of its struct; 0: it has none of its own */
-    int per_point; /* 1: the fit's model and weight are used and have room */
-    int log_s;     /* of normal errors: the parameter that is log s */
+    size_t size;   /* size of the struct that begins with tsr_noise; 0: the
+                      model has no struct of its own */
+    int per_point; /* 1: the model uses column and weight, and model and weight
+                      of the fit */
+    int log_s;     /* index of the parameter log s, for normal errors */
 
-    /* Refuses data that the model cannot have: TSR_E_DATA. NULL: none. */
+    /* Refuses data that the model cannot describe: TSR_E_DATA. NULL: accepts
+     * all data. */
     tsr_status (*check)(const tsr_saxs *saxs, tsr_err *err);
 
-    /* parameter [n_parameter] out. */
+    /* The model's parameters and priors: parameter [n_parameter] out. */
     void (*parameters)(const tsr_noise_options *options,
                        tsr_parameter *parameter);
 
-    /* What its own struct has beside tsr_noise, which is filled. NULL: nothing.
-     * Errors: TSR_E_NOMEM. */
+    /* Fills the model's own struct behind tsr_noise, which is already filled.
+     * NULL: the model has no struct of its own. Errors: TSR_E_NOMEM. */
     tsr_status (*make)(tsr_noise *noise, const tsr_noise_spec *spec,
                        tsr_pool *pool, tsr_err *err);
 
-    /* profile [n_q] in electrons squared, S(q) included; theta
+    /* Fits a profile [n_q] (electrons squared, including S(q)) at theta
      * [n_parameter]. */
     void (*fit)(const tsr_noise *noise, const double *profile,
                 const double *theta, tsr_fit *fit);
 
-    /* The same profile at another theta. NULL where no parameter needs it. */
+    /* Updates the fit of the same profile for another theta. NULL: the fit does
+     * not depend on theta. */
     void (*refit)(const tsr_noise *noise, const double *theta, tsr_fit *fit);
 
-    /* Standard deviation of point k, or what there is in its place, apart from
-     * the model's own error. */
+    /* Standard deviation of point k, or the corresponding scale, without the
+     * model's own error. */
     double (*sigma)(const tsr_noise *noise, const double *theta, int k);
 
-    /* log P(D | X, theta), c and b integrated out, nat, normalised in the data.
-     * NULL: there is no closed form. */
+    /* log P(D | X, theta) with c and b integrated out, nat, normalised in the
+     * data. NULL: no closed form. */
     double (*log_integral)(const tsr_noise *noise, const tsr_fit *fit,
                            const double *theta);
 
@@ -209,23 +222,25 @@ struct tsr_noise_type {
     double (*log_lik)(const tsr_noise *noise, const tsr_fit *fit,
                       const double *theta, double c, double b);
 
-    /* The conditional of c and b, exact where there is an integral. */
+    /* Conditional distribution of c and b, exact if log_integral exists. */
     tsr_linear_shape (*conditional)(const tsr_noise *noise,
                                     const double *theta);
 
-    /* The least power by which the density of a point falls in its residual;
-     * NULL: faster than any. */
+    /* Smallest exponent of the power law by which the density of a point falls
+     * with its residual. NULL: the density falls faster than any power. */
     double (*tail)(const tsr_parameter *parameter);
 
-    /* One point: log density of I_exp - (c I + b), and a draw of it. */
+    /* One point: log density of the residual I_exp - (c I + b), and a random
+     * residual. */
     double (*log_point)(const tsr_noise *noise, const double *theta, int k,
                         double residual);
     double (*draw_point)(const tsr_noise *noise, const double *theta, int k,
                          gsl_rng *rng);
 };
 
-/* The last of these of a model with normal errors, sigma_k times s, whose fit
- * is by weights 1 / sigma_k^2 at s = 1; -infinity for c <= 0. */
+/* The members log_integral to draw_point of a model with normal errors s
+ * sigma_k, whose fit uses weights 1 / sigma_k^2 at s = 1. The log density is
+ * -infinity for c <= 0. */
 #define TSR_NOISE_NORMAL                         \
     .log_integral = tsr_noise_normal_integral,   \
     .log_lik = tsr_noise_normal_log_lik,         \
@@ -244,17 +259,17 @@ double tsr_noise_normal_log_point(const tsr_noise *noise, const double *theta,
 double tsr_noise_normal_draw_point(const tsr_noise *noise, const double *theta,
                                    int k, gsl_rng *rng);
 
-/* Of a model that is per_point: fit->model [n] from the profile, then the fit
- * by sigma_exp with its chi2. */
+/* For models with per_point: computes fit->model [n] from the profile, then the
+ * fit with weights 1 / sigma_exp^2 and its chi2. */
 void tsr_noise_fit_points(const tsr_noise *noise, const double *profile,
                           tsr_fit *fit);
 
-/* Errors: TSR_E_NOMEM. */
+/* Creates a noise model for one data set, in the pool. Errors: TSR_E_NOMEM. */
 tsr_status tsr_noise_new(const tsr_noise_spec *spec, tsr_pool *pool,
                          tsr_noise **out, tsr_err *err);
 
-/* All models, by the names of their structs: X(student) is tsr_noise_student.
- * The first is the default. */
+/* All noise models, by the names of their structs: X(student) is
+ * tsr_noise_student. The first model is the default. */
 #define TSR_NOISE_MODELS(X) \
     X(measured)             \
     X(relative)             \
@@ -264,25 +279,24 @@ tsr_status tsr_noise_new(const tsr_noise_spec *spec, tsr_pool *pool,
 TSR_NOISE_MODELS(X)
 #undef X
 
-/* The same as a list, which ends with NULL. */
+/* The models as an array, terminated by NULL. */
 extern const tsr_noise_type *const tsr_noise_registry[];
 
-/* For the field `noise` of a data set: the models as kinds of one struct, of
- * which `model` is the selector. */
+/* Model number `number` for the field `noise` of a data set, whose selector is
+ * `model`. */
 tsr_field_kind tsr_noise_kind(int number);
 
-/* A field of that name, tsr_noise_options at `offset`. */
-#define TSR_NOISE_FIELD(NAME, OFFSET)                                \
-    {                                                                \
-        .name = (NAME), .type = TSR_FIELD_GROUP, .offset = (OFFSET), \
-        .selector = "model", .kind = tsr_noise_kind,                 \
-        .size = sizeof(tsr_noise_options),                           \
-        .doc = "model of the errors of the data"                     \
+/* A field with this name for tsr_noise_options at OFFSET. */
+#define TSR_NOISE_FIELD(NAME, OFFSET)                                      \
+    {                                                                      \
+        .name = (NAME), .type = TSR_FIELD_GROUP, .offset = (OFFSET),       \
+        .selector = "model", .kind = tsr_noise_kind,                       \
+        .size = sizeof(tsr_noise_options), .doc = "the errors of the data" \
     }
 
-/* Makes them the usual options of the model of that name, where they are of
- * another. Errors: TSR_E_CONFIG, which names those that there are. */
-tsr_status tsr_noise_choose(tsr_noise_options *options, const char *name,
+/* Switches the options to the defaults of the model `name`, unless they already
+ * belong to that model. Errors: TSR_E_CONFIG, with a list of the models. */
+tsr_status tsr_noise_select(tsr_noise_options *options, const char *name,
                             tsr_err *err);
 
 #endif

@@ -1,9 +1,10 @@
 /* Noise model `measured`: normal errors, sigma_k = s sigma_exp,k.
  *
- * Per data set the weighted problem |(c A I + b 1 - d) / sigma|^2 is rotated
- * once by the orthogonal factor of [A 1 d] / sigma, so that a step costs the
- * same for 60 points as for 1000: at most n_q + 2 rows stay, in a triangle. The
- * model's own errors are curves on the grid, so they are rotated by A, too. */
+ * The weighted least-squares problem |(c A I + b 1 - d) / sigma|^2 of a data
+ * set is rotated once by the orthogonal factor of a QR decomposition of [A 1 d]
+ * / sigma. At most n_q + 2 rows remain, in triangular form, so a step costs the
+ * same for 60 data points as for 1000. The curves of the model's own error are
+ * on the grid too and are multiplied by the same rows. */
 #include "likelihood/noise.h"
 
 #include <gsl/gsl_linalg.h>
@@ -12,14 +13,15 @@
 typedef struct {
     tsr_noise noise;
     int n_row;
-    double *row;     /* [n_row][n_q] model */
-    int *first;      /* [n_row] first column that is not 0 */
-    double *one;     /* [n_row] background */
-    double *data;    /* [n_row] data, background projected out or taken off */
+    double *row;     /* [n_row][n_q] rotated A / sigma */
+    int *first;      /* [n_row] first nonzero column */
+    double *one;     /* [n_row] rotated 1 / sigma */
+    double *data;    /* [n_row] rotated d / sigma, minus its background part */
     double one_norm; /* |1 / sigma|^2 */
-    double one_data; /* 1 . d / |1|^2, before the projection */
+    double one_data; /* best background without a model, 1 . d / |1|^2, or the
+                        fixed background */
     tsr_model_error error;
-    double *curve; /* [error.n][n_row] the model's own errors */
+    double *curve; /* [error.n][n_row] curves of the model's own error */
 } measured;
 
 static double dot(int n, const double *a, const double *b)
@@ -30,8 +32,8 @@ static double dot(int n, const double *a, const double *b)
     return sum;
 }
 
-/* Fills the rows from the weighted matrix [A 1 d], triangular or not. */
-static void take_rows(measured *s, const gsl_matrix *m, int triangular)
+/* Copies the rows of the weighted matrix [A 1 d], triangular or not. */
+static void copy_rows(measured *s, const gsl_matrix *m, int triangular)
 {
     size_t n_q = (size_t)s->noise.n_q;
     for (size_t i = 0; i < (size_t)s->n_row; i++) {
@@ -54,7 +56,7 @@ static void project_data(measured *s)
         s->data[i] -= s->one_data * s->one[i];
 }
 
-/* The model's row i, without background. */
+/* Row i of the model without background. */
 static double model_row(const measured *s, int i, const double *profile)
 {
     const int n_q = s->noise.n_q;
@@ -65,7 +67,7 @@ static double model_row(const measured *s, int i, const double *profile)
     return sum;
 }
 
-static void take_errors(measured *s, const tsr_noise_spec *spec)
+static void set_error_curves(measured *s, const tsr_noise_spec *spec)
 {
     const int n = s->noise.n_error, n_row = s->n_row;
     s->error.n = n;
@@ -79,7 +81,7 @@ static void take_errors(measured *s, const tsr_noise_spec *spec)
                 dot(n_row, s->curve + e * n_row, s->curve + f * n_row);
 }
 
-static void weigh(const tsr_noise_spec *spec, gsl_matrix *a)
+static void weight_rows(const tsr_noise_spec *spec, gsl_matrix *a)
 {
     const size_t n_q = (size_t)spec->n_q;
     for (size_t k = 0; k < a->size1; k++) {
@@ -109,12 +111,12 @@ static tsr_status measured_make(tsr_noise *noise, const tsr_noise_spec *spec,
     TSR_TRY(tsr_pool_check(pool, err));
     gsl_matrix a = gsl_matrix_view_array(rows, n, m).matrix;
     gsl_vector tau = gsl_vector_view_array(factor, n_row).vector;
-    weigh(spec, &a);
+    weight_rows(spec, &a);
     if (n > m)
         gsl_linalg_QR_decomp(&a, &tau);
-    take_rows(s, &a, n > m);
+    copy_rows(s, &a, n > m);
     project_data(s);
-    take_errors(s, spec);
+    set_error_curves(s, spec);
     tsr_pool_free(pool, rows);
     return TSR_OK;
 }
@@ -124,7 +126,7 @@ static void measured_refit(const tsr_noise *noise, const double *theta,
 {
     const measured *s = (const measured *)noise;
     if (s->error.n > 0)
-        tsr_linear_widen(&s->noise.linear, &s->error, theta[0], fit);
+        tsr_linear_add_model_error(&s->noise.linear, &s->error, theta[0], fit);
 }
 
 static void measured_fit(const tsr_noise *noise, const double *profile,
@@ -132,24 +134,25 @@ static void measured_fit(const tsr_noise *noise, const double *profile,
 {
     const measured *s = (const measured *)noise;
     enum { CHUNK = 1024 };
-    double small[CHUNK];
+    double model[CHUNK];
     tsr_plain_fit *plain = &fit->plain;
     for (int e = 0; e < s->error.n; e++)
         plain->residual[e] = plain->model[e] = plain->one[e] = 0.0;
-    /* n_row is at most n_q + 2; long grids take the slow way twice. */
-    int keep = s->n_row <= CHUNK,
+    /* n_row is at most n_q + 2; if it exceeds CHUNK, the rows are computed
+     * twice more. */
+    int is_stored = s->n_row <= CHUNK,
         fit_background = s->noise.linear.infer_background;
     double one_model = 0.0;
     for (int i = 0; i < s->n_row; i++) {
         double m = model_row(s, i, profile);
         one_model += s->one[i] * m;
-        if (keep)
-            small[i] = m;
+        if (is_stored)
+            model[i] = m;
     }
     one_model = fit_background ? one_model / s->one_norm : 0.0;
     double norm = 0.0, cross = 0.0;
     for (int i = 0; i < s->n_row; i++) {
-        double m = keep ? small[i] : model_row(s, i, profile);
+        double m = is_stored ? model[i] : model_row(s, i, profile);
         m -= one_model * s->one[i];
         norm += m * m;
         cross += m * s->data[i];
@@ -160,7 +163,7 @@ static void measured_fit(const tsr_noise *noise, const double *profile,
         s->noise.linear.infer_scale ? cross / norm : s->noise.linear.scale;
     double chi2 = 0.0;
     for (int i = 0; i < s->n_row; i++) {
-        double m = keep ? small[i] : model_row(s, i, profile);
+        double m = is_stored ? model[i] : model_row(s, i, profile);
         double r = s->data[i] - c * (m - one_model * s->one[i]);
         chi2 += r * r;
         for (int e = 0; e < s->error.n; e++) {
@@ -177,7 +180,7 @@ static void measured_fit(const tsr_noise *noise, const double *profile,
     fit->model_mean = one_model;
     fit->one_norm = s->one_norm;
     fit->log_sigma = noise->log_sigma;
-    tsr_linear_keep(fit);
+    tsr_linear_save_plain(fit);
     measured_refit(noise, theta, fit);
 }
 

@@ -1,7 +1,7 @@
 /* Noise model `relative`: normal errors, sigma_k = I_exp,k (q_k + alpha) beta.
  *
- * beta is to it what s is to `measured`; alpha changes the weights of the
- * points, so the fit is made again, from the curve at the data. */
+ * beta plays the role of s in `measured`. alpha changes the relative weights of
+ * the points, so a new alpha needs a new fit of the curve at the data's q. */
 #include "likelihood/noise.h"
 
 #include <math.h>
@@ -10,8 +10,8 @@ enum { ALPHA, BETA };
 
 typedef struct {
     int model;
-    tsr_number_or_word alpha; /* 1/Angstrom: infer, or a number */
-    double alpha_width;       /* sd of log alpha */
+    tsr_number_or_word alpha; /* infer, or a number, 1/Angstrom */
+    double alpha_width;       /* standard deviation of log alpha in its prior */
     tsr_number_or_word beta;
     double beta_width;
 } relative_options;
@@ -36,7 +36,7 @@ static const tsr_field fields[] = {
 typedef struct {
     tsr_noise noise;
     double log_intensity; /* sum of log I_exp */
-    int is_fixed;         /* alpha; then: */
+    int is_fixed;         /* 1: alpha is fixed, and log_fixed is valid */
     double log_fixed;     /* sum of log(q + alpha) */
 } relative;
 
@@ -80,14 +80,14 @@ static tsr_status relative_make(tsr_noise *noise, const tsr_noise_spec *spec,
     return TSR_OK;
 }
 
-/* The model's own error, with the weights of the fit. */
-static void widen(const tsr_noise *s, double log_beta, tsr_fit *fit)
+/* Integrates out the model's own error with the weights of the fit. */
+static void add_model_error(const tsr_noise *s, double log_beta, tsr_fit *fit)
 {
     const int n = s->saxs->n;
     const double *data = s->saxs->intensity, *w = fit->weight;
     tsr_plain_fit *p = &fit->plain;
     tsr_model_error error = {.n = s->n_error};
-    tsr_linear_keep(fit);
+    tsr_linear_save_plain(fit);
     for (int e = 0; e < s->n_error; e++) {
         const double *x = s->curve + (size_t)e * (size_t)n;
         p->residual[e] = p->model[e] = p->one[e] = 0.0;
@@ -105,7 +105,7 @@ static void widen(const tsr_noise *s, double log_beta, tsr_fit *fit)
             error.gram[e][f] = error.gram[f][e] = sum;
         }
     }
-    tsr_linear_widen(&s->linear, &error, log_beta, fit);
+    tsr_linear_add_model_error(&s->linear, &error, log_beta, fit);
 }
 
 static void relative_refit(const tsr_noise *noise, const double *theta,
@@ -123,7 +123,7 @@ static void relative_refit(const tsr_noise *noise, const double *theta,
     fit->log_sigma = s->log_intensity +
                      (s->is_fixed ? s->log_fixed : sum_log_q(saxs, alpha));
     if (noise->n_error > 0)
-        widen(noise, theta[BETA], fit);
+        add_model_error(noise, theta[BETA], fit);
 }
 
 static void relative_fit(const tsr_noise *noise, const double *profile,

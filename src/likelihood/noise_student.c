@@ -1,13 +1,14 @@
 /* Noise model `student`: (I_exp - c I - b) / (s sigma_exp) follows Student's t
- * with nu degrees of freedom, so that outliers do not carry the fit.
+ * with nu degrees of freedom, so outliers have little influence on the fit.
  *
- * c and b have no integral in closed form and are sampled with the chain. A new
- * structure comes with new c and b from an approximation of their conditional:
- * about its mode, found by iteratively reweighted least squares (each point
- * weighs (nu + 1) / (nu + z^2); Lange et al. 1989), with a t of TAIL degrees of
- * freedom, whose tails cover those of the conditional, and the information of
- * the t, (nu + 1) / (nu + 3) of the weights. How good it is decides what is
- * accepted, not what is sampled. */
+ * c and b have no closed-form integral and are parameters of the chain. A step
+ * to a new structure draws new c and b from an approximation of their
+ * conditional: a t with TAIL degrees of freedom about the mode. The mode comes
+ * from iteratively reweighted least squares with weights (nu + 1) / (nu + z^2)
+ * (Lange et al. 1989). The scale of the t follows from the Fisher information
+ * of Student's t, which is (nu + 1) / (nu + 3) of that of normal errors. The
+ * quality of the approximation affects the acceptance rate, but not the
+ * distribution sampled. */
 #include "likelihood/noise.h"
 
 #include <gsl/gsl_randist.h>
@@ -39,7 +40,8 @@ static double nu_of(const double *theta)
     return nu_low + exp(theta[NU]);
 }
 
-/* Reweights about c and b, which come from the round before. */
+/* Computes new weights from the residuals at the current c and b, and fits
+ * again. */
 static void reweight(const tsr_noise *s, double nu, double inv_s2, tsr_fit *fit)
 {
     const tsr_saxs *saxs = s->saxs;
@@ -53,8 +55,8 @@ static void reweight(const tsr_noise *s, double nu, double inv_s2, tsr_fit *fit)
                    fit->weight, fit);
 }
 
-/* From the least-squares fit, so that the proposal is a function of the
- * structure and theta alone. */
+/* Starts from the least-squares fit, so that the proposal depends on the
+ * structure and theta only. */
 static void find_mode(const tsr_noise *s, const double *theta, tsr_fit *fit)
 {
     double nu = nu_of(theta), inv_s2 = exp(-2.0 * theta[SCALE]);
@@ -86,15 +88,15 @@ static void student_fit(const tsr_noise *noise, const double *profile,
     find_mode(noise, theta, fit);
 }
 
-/* log of the t density at 0. */
+/* Log of Student's t density at 0, at scale 1. */
 static double log_top(double nu)
 {
     return gsl_sf_lngamma(0.5 * (nu + 1.0)) - gsl_sf_lngamma(0.5 * nu) -
            0.5 * log(3.14159265358979324 * nu);
 }
 
-/* Products of at most BLOCK factors take one logarithm; each is at least 1, and
- * below 1e70 where z is below 1e35. */
+/* One logarithm for a product of BLOCK factors. A factor is at least 1, and
+ * below 1e70 for |z| < 1e35, so the product does not overflow. */
 static double student_log_lik(const tsr_noise *noise, const tsr_fit *fit,
                               const double *theta, double c, double b)
 {

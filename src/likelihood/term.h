@@ -1,16 +1,18 @@
-/* Likelihood terms: one file each, one const struct each, one line in
- * TSR_TERMS below. docs/extend.md has a whole example.
+/* The interface of a likelihood term. Each kind of term is one file with one
+ * const struct, and one line in TSR_TERMS below. docs/extend.md has a complete
+ * example.
  *
- * A term is one entry of `data:`: what was measured, and the probability of it
- * given what the chain's structures predict. The chain knows no term by name:
- * it makes a prediction, asks every term for its log likelihood there, and
- * accepts or rejects.
+ * A term is one entry of `data:`: a measurement, and the probability of that
+ * measurement given a prediction from the chain's structures. The chain knows
+ * no term by name. It makes a prediction, sums the log likelihoods of all
+ * terms, and accepts or rejects.
  *
- * A term has parameters of its own (core/parameter.h), whose values theta
- * [n_parameter] lie in the chain. What it finds out about one prediction (best
- * scale, sums of squares) it keeps in a fit; a chain has two of them a term,
- * the present one and that of the proposal, and exchanges them on acceptance.
- * The term itself does not change while chains run, so all threads share it. */
+ * A term may have parameters of its own (core/parameter.h). Their values theta
+ * [n_parameter] are stored in the chain. Whatever a term computes from one
+ * prediction (best scale, sums of squares) goes into a fit. A chain has two
+ * fits for each term, one for the current state and one for the proposal, and
+ * swaps them on acceptance. A term is constant while chains run, so all threads
+ * share it. */
 #ifndef TSR_LIKELIHOOD_TERM_H
 #define TSR_LIKELIHOOD_TERM_H
 
@@ -29,49 +31,54 @@
 
 enum { TSR_MAX_STATES = 32 };
 
-/* What a state of the chain predicts. Each term takes from it what it needs to
- * say how probable its data are. */
+/* The prediction of one state of the chain. Each term reads the members that it
+ * needs. */
 typedef struct {
-    const double *profile; /* [n_q] I(q) on the grid with S(q), electrons
-                              squared, or fm^2 where the term's is of neutrons;
-                              the weighted mean over the states. NULL where the
-                              term does not need it */
+    const double *profile; /* [n_q] I(q) on the grid, including S(q), averaged
+                              over the states by weight; electrons squared, or
+                              fm^2 for a neutron term. NULL if the term does not
+                              need the profile */
     int n_state;
     const tsr_conformation *const *state; /* [n_state] */
-    const double *weight;                 /* [n_state], adding up to 1 */
+    const double *weight;                 /* [n_state] sum 1 */
 } tsr_prediction;
 
-/* What a term needs: the scattering profile, so the engine; the structures
- * themselves; and whether it matters where in space they are, so that the
- * molecule as a whole moves, too. */
-enum { TSR_NEEDS_PROFILE = 1, TSR_NEEDS_STATES = 2, TSR_NEEDS_PLACE = 4 };
+/* Flags for tsr_term_type.needs. PROFILE: the scattering profile, and so an
+ * engine. STATES: the structures. POSE: the likelihood depends on the position
+ * and orientation of the molecule, so the chain must also move it as a
+ * whole. */
+enum { TSR_NEEDS_PROFILE = 1, TSR_NEEDS_STATES = 2, TSR_NEEDS_POSE = 4 };
 
-/* By how much profiles are off, all in electrons squared: where a profile is
- * `reference`, by the sum of the curves, each times a normal variate of
- * variance 1; elsewhere in the same proportion. */
+/* The error of the forward model itself, in electrons squared. For a profile
+ * equal to `reference`, the error is the sum of the curves, each multiplied by
+ * an independent standard normal variate. For any other profile it scales in
+ * proportion to the profile. */
 typedef struct {
-    int n;                   /* at most TSR_MODEL_ERRORS */
+    int n;                   /* number of curves, at most TSR_MODEL_ERRORS */
     const double *curve;     /* [n][n_q] */
     const double *reference; /* [n_q] */
 } tsr_profile_error;
 
-/* Options of an entry of `data:`, whatever its kind. Each kind's own struct
- * begins with the same int and is read by the kind's field table. */
+/* Options of an entry of `data:`. The options struct of each kind begins with
+ * the same `int kind`, fits into `storage`, and is read through the field table
+ * of the kind. */
 typedef struct {
     int kind; /* index into tsr_term_registry */
-    alignas(double) unsigned char room[504];
+    alignas(double) unsigned char storage[504];
 } tsr_term_options;
 
-/* What a term is read from. */
+/* What a term can use while it reads its data. */
 typedef struct {
     const tsr_term_options *options;
-    int number; /* of the entry, for messages: data.0 */
+    int number; /* number of the entry in `data:`, for messages: data.0 */
     const tsr_topology *topology;
-    tsr_log *log;      /* NULL: nobody listens */
+    tsr_log *log;      /* NULL: no messages */
     const double *rg2; /* [n_type] mean square radius of a body's atoms about
-                          it, Angstrom^2; NULL: bodies are points */
-    int n_state;       /* of the ensemble; 0: not known */
-    const tsr_conformation *start; /* the first; NULL: not known */
+                          the body's centre, Angstrom^2; NULL: bodies are
+                          points */
+    int n_state;       /* states of the ensemble; 0: unknown */
+    const tsr_conformation *start; /* starting structure of the first state;
+                                      NULL: unknown */
 } tsr_term_source;
 
 typedef struct tsr_term tsr_term;
@@ -83,38 +90,39 @@ typedef struct {
     const tsr_field *fields;
     int needs;
 
-    /* How the trace calls what was measured, and the report draws it: values
-     * [n_point] over an axis. */
+    /* Names for the trace and the report: the data are values [n_point] of
+     * `observable` over `axis`. */
     const char *observable, *observable_unit; /* "intensity" */
     const char *axis, *axis_unit;             /* "q" */
     const char *title;                        /* of the report's section */
-    int is_curve;   /* of scattering: named and counted with all others, read
-                       from tsr_saxs_options, made as tsr_saxs_term */
-    int is_neutron; /* a curve of neutrons: what they see depends on the
-                       solvent, so its Rg may be another */
-    int is_map;     /* a density map, read from tsr_map_options: what was
-                       measured is how well it correlates with the structures;
-                       a note may be "limit", what noise would leave of a
-                       structure that is right */
+    int is_curve;   /* a scattering curve: options begin as tsr_saxs_options,
+                       the term as tsr_saxs_term, and all curves are numbered
+                       together */
+    int is_neutron; /* a neutron curve: its Rg depends on the contrast with the
+                       solvent, so the Rg of X-rays need not match */
+    int is_map;     /* a density map: options begin as tsr_map_options; the
+                       observed value is the correlation with the structures; a
+                       note named "limit" holds the correlation that noise would
+                       leave for a correct structure */
 
-    /* ---- what every term has ---- */
+    /* ---- required members ---- */
 
-    size_t size;     /* of the struct around tsr_term */
-    size_t fit_size; /* of what is known of one prediction */
+    size_t size;     /* size of the struct that begins with tsr_term */
+    size_t fit_size; /* size of a fit; see fit_new */
 
-    /* Reads and checks the data, into a term of zeroes but type and number.
-     * After an error the term is freed. Errors: TSR_E_NOINPUT, TSR_E_DATA,
-     * TSR_E_CONFIG (beginning with the key). */
+    /* Reads and checks the data. On entry `term` is zero except for type and
+     * number. After an error the caller frees the term. Errors: TSR_E_NOINPUT,
+     * TSR_E_DATA, TSR_E_CONFIG (with a message that begins with the key). */
     tsr_status (*read)(const tsr_term_source *source, tsr_term *term,
                        tsr_err *err);
 
-    /* A sentence or two for a paper's methods section. */
-    void (*tell)(const tsr_term_options *options, FILE *out);
+    /* Prints one or two sentences for the methods section of a paper. */
+    void (*print_assumptions)(const tsr_term_options *options, FILE *out);
 
-    /* Finds out all that the functions below want to know of a prediction, with
-     * the parameters theta. from: the fit of a prediction that may be alike, of
-     * which what has not changed need not be found out again; NULL: there is
-     * none. Errors: TSR_E_NUMERIC. */
+    /* Computes the fit of a prediction at parameters theta; the functions below
+     * read the fit. from: the fit of a prediction that may be similar, whose
+     * unchanged parts can be copied; NULL: no such fit. Errors:
+     * TSR_E_NUMERIC. */
     tsr_status (*fit)(const tsr_term *term, const void *from,
                       const tsr_prediction *prediction, const double *theta,
                       void *fit, tsr_err *err);
@@ -122,111 +130,119 @@ typedef struct {
     double (*log_lik)(const tsr_term *term, const void *fit,
                       const double *theta);
 
-    /* Sum of squared residuals in units of the measured errors, at the best of
-     * the linear parameters. */
+    /* Sum of squared residuals in units of the measured errors, at the best
+     * linear parameters. */
     double (*chi2)(const tsr_term *term, const void *fit);
 
-    /* The expected values [n_point], of the prediction that `fit` is of. */
+    /* Expected values of the data: value [n_point] out. */
     void (*predict)(const tsr_term *term, const tsr_prediction *prediction,
                     const void *fit, const double *theta, double *value);
 
-    /* ---- what a term may have; NULL: it has not ---- */
+    /* ---- optional members; NULL: the term does without ---- */
 
-    /* What is not of its pool. */
+    /* Frees whatever the term's pool does not own. */
     void (*free)(tsr_term *term);
 
-    /* A fit that is more than fit_size of zeroes. NULL: out of memory. */
+    /* Allocates a fit that is more than fit_size zero bytes. Returns NULL when
+     * out of memory. */
     void *(*fit_new)(const tsr_term *term, tsr_pool *pool);
 
-    /* The log density of point k given its expected value; instead: log_lik,
-     * of the one point. And a replicate of it; instead: the value itself. */
+    /* Log density of data point k given its expected value, and a random
+     * replicate of point k. NULL: log_lik serves as the density of a single
+     * point, and the expected value as its replicate. */
     double (*log_point)(const tsr_term *term, const double *theta, int k,
                         double value);
     double (*draw_point)(const tsr_term *term, const double *theta, int k,
                          double value, gsl_rng *rng);
 
-    /* Parameters that change the fit (TSR_CHANGES_FIT): the same prediction as
-     * `from` at other values of them, all that log_lik needs. The rest may wait
-     * for `complete`, which comes after the decision to accept and returns 0
-     * where the new values cannot be had after all. */
+    /* For parameters that change the fit (TSR_CHANGES_FIT). refit: computes
+     * from the fit `from` of the same prediction whatever log_lik needs at
+     * other parameters theta. complete: called after the decision to accept,
+     * computes the rest of the fit. It returns 0 if the fit does not exist at
+     * the new theta. */
     void (*refit)(const tsr_term *term, const void *from, const double *theta,
                   void *fit);
     int (*complete)(const tsr_term *term, const double *theta, void *fit);
 
-    /* Parameters that the term draws itself, into theta, and the log density of
-     * theta: from a distribution close to their conditional under the
-     * likelihood's power beta. They are proposed so (TSR_STEP_CONDITIONAL), or
-     * are integrated out (is_integrated below): then for a stored draw alone,
-     * and from the exact conditional. */
+    /* draw: draws the term's linear parameters into theta, from a distribution
+     * close to their conditional under the likelihood to the power beta.
+     * log_density: the log density of that distribution at theta. If the
+     * parameters are sampled (TSR_STEP_CONDITIONAL), the distribution is a
+     * proposal. If they are integrated out (is_integrated), draw is called for
+     * stored draws only, and the distribution is the exact conditional. */
     void (*draw)(const tsr_term *term, const void *fit, double beta,
                  gsl_rng *rng, double *theta);
     double (*log_density)(const tsr_term *term, const void *fit, double beta,
                           const double *theta);
 
-    /* The profile, if it is needed. Called once, before chains start: says on
-     * which grid of q the profile of every prediction will be. */
+    /* Called once before chains start, if the term needs the profile: tells the
+     * term the q grid of all later profiles. */
     tsr_status (*prepare)(tsr_term *term, const tsr_q_grid *grid, tsr_err *err);
 
-    /* Called after it, where the error of the forward model itself is known:
-     * the profile is off by the curves of `error`, which the term integrates
-     * out, instead of those of an earlier call. Errors: TSR_E_NOMEM. */
-    tsr_status (*doubt)(tsr_term *term, const tsr_profile_error *error,
-                        tsr_err *err);
+    /* Called after `prepare`, when the error of the forward model is known. The
+     * term integrates out this error, in place of the error of an earlier call.
+     * Errors: TSR_E_NOMEM. */
+    tsr_status (*set_model_error)(tsr_term *term,
+                                  const tsr_profile_error *error, tsr_err *err);
 
-    /* Where the data say that the molecule lies, from where it is in
-     * `conformation`, before chains start. *is_placed 0: they do not say. */
-    tsr_status (*place)(const tsr_term *term,
-                        const tsr_conformation *conformation,
-                        tsr_motion *motion, int *is_placed, tsr_err *err);
+    /* Finds the pose of the molecule in the data, before chains start: the
+     * motion from its pose in `conformation`. *has_pose is 0 if the data do not
+     * determine the pose. */
+    tsr_status (*find_pose)(const tsr_term *term,
+                            const tsr_conformation *conformation,
+                            tsr_motion *motion, int *has_pose, tsr_err *err);
 
-    /* y += K v for n displacements of the bodies of one state, v and y
-     * [n_body][3][n]: K, positive, is about the second derivatives of -log_lik
-     * by their places. */
+    /* y += K v for n displacements of the bodies of one state; v and y are
+     * [n_body][3][n]. K is a positive semidefinite approximation of the Hessian
+     * of -log_lik with respect to the body positions. */
     void (*hessian_product)(const tsr_term *term, const void *fit, int state,
                             int n, const double *v, double *y);
 } tsr_term_type;
 
-/* What else of a term the trace has: constants [n_point] with their doc, or a
- * text, what was decided about the data. */
+/* A constant of a term for the trace: values [n_point] with their description,
+ * or a text about a decision made while reading the data. */
 typedef struct {
     const char *name, *text;
-    const double *value; /* NULL: the text */
+    const double *value; /* NULL: the note is the text alone */
 } tsr_term_note;
 
-enum { TSR_TERM_PARAMETERS = 8, TSR_TERM_NOTES = 12 }; /* of a term, at most */
+enum { TSR_TERM_PARAMETERS = 8, TSR_TERM_NOTES = 12 }; /* maxima for one term */
 
-/* What every term begins with; each type has its own struct around it. */
+/* The common head of all terms. Each type's own struct begins with it. */
 struct tsr_term {
     const tsr_term_type *type;
-    tsr_pool pool;     /* of what it holds, and of itself */
-    const char *label; /* the file, or what it measures, for messages */
-    int number;        /* of its entry */
-    int ordinal;       /* among the terms of its kind, or all curves, from 0 */
+    tsr_pool pool;     /* owns the term and its contents */
+    const char *label; /* file name or name of the measurement, for messages */
+    int number;        /* number of the entry in `data:` */
+    int ordinal;       /* number among the terms of its family
+                          (tsr_term_is_same_family), from 0 */
     int n_parameter;
     tsr_parameter parameter[TSR_TERM_PARAMETERS];
-    int first;         /* place of its parameters in the table of a chain */
+    int first;         /* index of its first parameter in the chain's table */
     int is_integrated; /* 1: the parameters of `draw` are integrated out */
-    double least_beta; /* Replica exchange takes the likelihood to a power below
-                          1. Parameters with flat priors have a proper
-                          distribution only above some power: this one. 0: any
-                          power above 0 will do */
+    /* Smallest power beta of the likelihood at which the posterior is proper,
+     * for replica exchange: parameters with flat priors need a likelihood that
+     * is informative enough. 0: any beta > 0. */
+    double min_beta;
     int n_point;
-    const double *coord;            /* [n_point] along the axis */
+    const double *coord;            /* [n_point] coordinate along the axis */
     const double *observed, *sigma; /* [n_point] */
-    double *start; /* [n_point] what the first conformation makes expect, all
-                      else at its best; NULL */
+    double *start; /* [n_point] prediction from the first conformation, with all
+                      other parameters at their best; NULL: not computed */
     int n_note;
     tsr_term_note note[TSR_TERM_NOTES];
-    int n_error;    /* curves of the model's own error that it has */
-    int is_smeared; /* 1: a point of a curve is a mean over q about coord */
-    double q_max_inv_ang; /* up to where the profile is needed; 0: nowhere */
-    const tsr_neutron *neutron; /* what the profile is of; NULL: of X-rays */
-    int probe;                  /* what has it (likelihood.h), and */
-    int view;                   /* which of the likelihood's curves it is */
+    int n_error;          /* number of curves of the model's own error */
+    int is_smeared;       /* 1: a data point is a mean over q around coord */
+    double q_max_inv_ang; /* largest q at which the term needs the profile; 0:
+                             it needs no profile */
+    const tsr_neutron *neutron; /* sample and solvent; NULL: X-rays */
+    int probe;                  /* index of the probe with its form factors
+                                   (likelihood.h) */
+    int view;                   /* index of the curve in the likelihood */
 };
 
 /* All kinds of terms, by the names of their structs: X(saxs) is tsr_term_saxs.
- * The first is the default. */
+ * The first kind is the default. */
 #define TSR_TERMS(X) \
     X(saxs)          \
     X(sans)          \
@@ -237,55 +253,58 @@ struct tsr_term {
 TSR_TERMS(X)
 #undef X
 
-/* The same as a list, which ends with NULL. */
+/* The kinds as an array, terminated by NULL. */
 extern const tsr_term_type *const tsr_term_registry[];
 
-/* For the field `data`: the types as kinds of one struct. */
+/* Kind number `number` for the field `data`. */
 tsr_field_kind tsr_term_kind(int number);
 
-/* What the structures of `prediction` make expect, into term->start: with those
- * of the term's own parameters that change its fit at the likelihood's best, to
- * a tenth of their prior's width. For terms that need no profile. Errors:
- * TSR_E_NOMEM, those of `fit`. */
-tsr_status tsr_term_expect(tsr_term *term, const tsr_prediction *prediction,
-                           tsr_err *err);
+/* Computes the prediction from the starting structures into term->start. Sets
+ * those parameters of the term that change its fit to the maximum of the
+ * likelihood, searched in steps of a tenth of the prior's width. For terms that
+ * need no profile. Errors: TSR_E_NOMEM, those of `fit`. */
+tsr_status tsr_term_predict_start(tsr_term *term,
+                                  const tsr_prediction *prediction,
+                                  tsr_err *err);
 
-/* For `tell`: "the scale was free", "the scale was 3". */
-void tsr_term_print_free(FILE *out, const char *name, tsr_number_or_word value);
+/* For print_assumptions: "the scale was free", "the scale was 3". */
+void tsr_term_print_setting(FILE *out, const char *name,
+                            tsr_number_or_word value);
 
-/* Whether terms of these kinds are counted together. */
-int tsr_term_is_alike(const tsr_term_type *a, const tsr_term_type *b);
+/* 1 if terms of these two types share one numbering: equal types, or two
+ * curves. */
+int tsr_term_is_same_family(const tsr_term_type *a, const tsr_term_type *b);
 
 tsr_status tsr_term_read(const tsr_term_source *source, tsr_term **out,
                          tsr_err *err);
 
-/* A term of zeroes, before its data. NULL: out of memory. */
+/* A zero term without data. Returns NULL when out of memory. */
 tsr_term *tsr_term_new(const tsr_term_type *type, int number);
 void tsr_term_free(tsr_term *term); /* NULL is fine */
 
-/* One more of its notes. */
+/* Appends a note. */
 void tsr_term_add_note(tsr_term *term, const char *name, const char *text,
                        const double *value);
 
-/* Room for what is known of one prediction, of the pool. NULL: out of memory.
- */
+/* Allocates a fit in the pool. Returns NULL when out of memory. */
 void *tsr_term_fit_new(const tsr_term *term, tsr_pool *pool);
 
-/* Of a stored draw (`log_point`, `draw_point` above). */
+/* log_point and draw_point of the term, with the replacements described there
+ * if they are NULL. */
 double tsr_term_log_point(const tsr_term *term, const void *fit,
                           const double *theta, int k, double value);
 double tsr_term_draw_point(const tsr_term *term, const double *theta, int k,
                            double value, gsl_rng *rng);
 
-/* How many parameters are inferred, the integrated ones among them. */
+/* Number of inferred parameters, including those that are integrated out. */
 int tsr_term_n_free(const tsr_term *term);
 
-/* Where the parameters start: theta [n_parameter] out. */
+/* Starting values of the parameters: theta [n_parameter] out. */
 void tsr_term_start(const tsr_term *term, double *theta);
 
-/* How the trace calls a variable of a term: "chi2", "chi2_2" of the second
- * curve. Those of other kinds than curves have the kind's name
- * before theirs, unless they begin with it: "distance_chi2". */
+/* Name of a term's variable in the trace: "chi2", and "chi2_2" for the second
+ * term of the family. Terms that are not curves prefix the kind's name,
+ * "distance_chi2", unless the variable already begins with it. */
 void tsr_term_variable(const tsr_term_type *type, int ordinal, const char *name,
                        size_t size, char *out);
 

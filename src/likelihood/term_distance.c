@@ -2,17 +2,17 @@
  * between two residues, as from DEER (double electron-electron resonance) or
  * FRET.
  *
- * The measurement is a density p(r), normal with a mean and a standard
- * deviation, or a table of r and p. Each structure's distance counts as a draw
- * from it, so that an ensemble with weights w_k and distances r_k has
+ * The measurement is a density p(r): normal with a mean and a standard
+ * deviation, or a table of r and p. The distance of each structure counts as a
+ * draw from p, so an ensemble with weights w_k and distances r_k has
  *
  *     log L = sum_k w_k log p_s(r_k),   p_s(r) = p(m + (r - m) / s) / s
  *
- * with m the mean of p. The scale s widens the density about its mean: labels
- * have linkers of their own, and published widths are not always to be trusted.
- * It has a log-normal prior around 1. With one state this is the likelihood of
- * Bayesian DEER refinement (e.g. Jeschke 2012); with several it asks that the
- * ensemble, not each measurement of it, follows p. */
+ * with m the mean of p. The scale s widens the density about its mean, because
+ * labels have flexible linkers and published widths can be too small. Its prior
+ * is log-normal around 1. With one state this is the likelihood of Bayesian
+ * DEER refinement (e.g. Jeschke 2012). With several states the ensemble as a
+ * whole is asked to follow p. */
 #include "likelihood/term.h"
 
 #include "prior/prior.h"
@@ -27,10 +27,10 @@
 typedef struct {
     int kind;
     tsr_strings between;
-    int at; /* index: ca, side_chain */
+    int at; /* index into at_words */
     double mean, sd;
     char *file;
-    int unit; /* index: Angstrom, nm */
+    int unit; /* index into unit_words */
     tsr_number_or_word scale;
     double scale_width;
 } distance_options;
@@ -40,14 +40,15 @@ typedef struct {
     char label[160];
     tsr_restraint pair;
     const tsr_topology *topology;
-    int n;             /* rows of the table; 0: normal */
-    double *r, *log_p; /* [n] Angstrom, log of the normalised density */
+    int n;             /* rows of the table; 0: normal density */
+    double *r, *log_p; /* [n] Angstrom; log of the normalised density */
     double coord, mean, sd;
 } distance_term;
 
 typedef struct {
     int n_state;
-    double r[TSR_MAX_STATES], weight[TSR_MAX_STATES]; /* of the states */
+    double r[TSR_MAX_STATES], weight[TSR_MAX_STATES]; /* distances and weights
+                                                         of the states */
 } distance_fit;
 
 static const char *const at_words[] = {"ca", "side_chain", NULL};
@@ -86,8 +87,9 @@ static const tsr_field fields[] = {
 
 static const double log_root_2pi = 0.9189385332046727;
 
-/* Between the rows of a table linear in the logarithm; beyond them it falls as
- * a normal density of the table's own standard deviation. */
+/* Interpolates the logarithm linearly between the rows of the table. Beyond the
+ * table the density falls like a normal density with the table's own standard
+ * deviation. */
 static double log_table(const distance_term *t, double r)
 {
     const int last = t->n - 1;
@@ -118,7 +120,7 @@ static double log_density(const distance_term *t, double r, double log_s)
     return -0.5 * z * z - log(t->sd) - log_root_2pi - log_s;
 }
 
-/* Of row i by the trapezoid rule. */
+/* Probability of row i by the trapezoid rule. */
 static double row_mass(const distance_term *t, const double *p, int i)
 {
     double left = t->r[i > 0 ? i - 1 : i];
@@ -126,8 +128,8 @@ static double row_mass(const distance_term *t, const double *p, int i)
     return 0.5 * (right - left) * fmax(p[i], 0.0);
 }
 
-/* Mean and standard deviation of the rows. */
-static void take_moments(distance_term *t, const double *p)
+/* Mean and standard deviation of the table. */
+static void compute_moments(distance_term *t, const double *p)
 {
     double sum = 0.0, first = 0.0, square = 0.0;
     for (int i = 0; i < t->n; i++) {
@@ -142,8 +144,8 @@ static void take_moments(distance_term *t, const double *p)
     t->sd = sqrt(square / sum);
 }
 
-/* The integral of what log_table gives: over a stretch where the logarithm is
- * linear it is exact, and each tail is half a normal density. */
+/* Log of the integral of exp(log_table): exact between two rows, where the
+ * logarithm is linear, plus half a normal density for each tail. */
 static double log_integral(const distance_term *t)
 {
     const int last = t->n - 1;
@@ -158,13 +160,13 @@ static double log_integral(const distance_term *t)
     return log(sum);
 }
 
-/* A measured density is not 0 for certain anywhere: regularisation leaves
- * ripples below a hundredth of its top. */
+/* A measured density of 0 is not certain: regularisation leaves ripples below a
+ * hundredth of the maximum. Smaller values are raised to this fraction. */
 static const double least_density = 1e-2;
 
-static tsr_status take_table(distance_term *t, const char *path,
-                             const tsr_saxs_table *table, double unit,
-                             tsr_err *err)
+static tsr_status set_table(distance_term *t, const char *path,
+                            const tsr_saxs_table *table, double unit,
+                            tsr_err *err)
 {
     const int n = table->n;
     double top = 0.0;
@@ -186,13 +188,13 @@ static tsr_status take_table(distance_term *t, const char *path,
                             "distance and a density, found %g and %g",
                             path, row->line, row->value[0], row->value[1]);
     }
-    if (n < 3 || n_above < 2) /* one row alone has no width */
+    if (n < 3 || n_above < 2) /* a single row has no width */
         return tsr_fail(
             err, TSR_E_DATA,
             "'%s': no distribution in its %d rows: expected at least three "
             "rows of r and P(r), with P(r) above 0 in two of them",
             path, n);
-    take_moments(t, t->log_p);
+    compute_moments(t, t->log_p);
     for (int i = 0; i < n; i++)
         t->log_p[i] = log(fmax(t->log_p[i], least_density * top));
     double norm = log_integral(t);
@@ -208,15 +210,15 @@ static tsr_status read_table(distance_term *t, const distance_options *o,
     tsr_saxs_table table;
     tsr_status status = tsr_saxs_table_read(o->file, &pool, &table, err);
     TSR_THEN(status,
-             take_table(t, o->file, &table, o->unit == 1 ? 10.0 : 1.0, err));
+             set_table(t, o->file, &table, o->unit == 1 ? 10.0 : 1.0, err));
     tsr_pool_clear(&pool);
     return status;
 }
 
 /* ---- the term ---- */
 
-static tsr_status take_measurement(distance_term *t, const distance_options *o,
-                                   int number, tsr_err *err)
+static tsr_status set_measurement(distance_term *t, const distance_options *o,
+                                  int number, tsr_err *err)
 {
     if (o->file != NULL && (o->sd > 0.0 || o->mean > 0.0))
         return tsr_fail(err, TSR_E_CONFIG,
@@ -254,7 +256,7 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
         tsr_restraint_make(source->topology, &sites, &t->pair, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "data.%d", source->number);
-    TSR_TRY(take_measurement(t, o, source->number, err));
+    TSR_TRY(set_measurement(t, o, source->number, err));
     snprintf(t->label, sizeof t->label, "distance %.40s to %.40s",
              o->between.item[0], o->between.item[1]);
     if (source->log != NULL)
@@ -273,7 +275,7 @@ static void term_print(const tsr_term_options *options, FILE *out)
         fputs("compared with a measured distribution", out);
     else
         fprintf(out, "measured as %g \xc2\xb1 %g \xc3\x85", o->mean, o->sd);
-    tsr_term_print_free(out, "; its scale", o->scale);
+    tsr_term_print_setting(out, "; its scale", o->scale);
     fputs(". ", out);
 }
 
@@ -347,7 +349,7 @@ const tsr_term_type tsr_term_distance = {
     .size = sizeof(distance_term),
     .fit_size = sizeof(distance_fit),
     .read = term_read,
-    .tell = term_print,
+    .print_assumptions = term_print,
     .fit = term_fit,
     .log_lik = term_log_lik,
     .chi2 = term_chi2,

@@ -1,15 +1,13 @@
-/* The likelihood terms `saxs` and `sans`: a measured curve, I_exp,k =
- * c I(q_k; X) + b + noise, of X-rays or neutrons, which differ in what the
- * profile is of.
+/* The likelihood terms `saxs` and `sans`: a measured curve, I_exp,k = c I(q_k;
+ * X) + b + noise. For neutrons only the profile differs.
  *
- * This file joins three parts that each have their own: the data
- * (scattering/saxs.h), the operator that carries the profile from the engine's
- * grid to the points of the data, as the instrument smears them, and the noise
- * model (noise.h), which has the probability of the residuals and may bring
- * parameters of its own. Scale c and background b are integrated out where the
- * noise model has the integral, and are parameters of the chain where it has
- * none or the configuration asks for it.
- */
+ * A term joins three parts with files of their own: the data
+ * (scattering/saxs.h), the operator that maps the profile from the engine's
+ * grid to the data's q, smeared by the instrument (scattering/q_grid.h), and
+ * the noise model (noise.h), which defines the probability of the residuals and
+ * may have parameters. Scale c and background b are integrated out if the noise
+ * model has the integral. They are parameters of the chain if it has none, or
+ * if the configuration asks for it. */
 #include "likelihood/term_saxs.h"
 
 #include "core/text.h"
@@ -25,7 +23,7 @@ static const char *const background_words[] = {"infer", "none", NULL};
 static const char *const nuisance_words[] = {"auto", "integrate", "sample",
                                              NULL};
 
-/* What every curve has. */
+/* The fields of every curve. */
 #define CURVE(TYPE, NAME, ...) \
     TSR_FIELD(TYPE, #NAME, tsr_saxs_options, NAME, __VA_ARGS__)
 #define CURVE_FIELDS(WHAT, UNIT, RESOLUTION)                                   \
@@ -55,7 +53,7 @@ static const tsr_field fields[] = {
                  tsr_resolution_fields),
     {0}};
 
-/* Behind the options that all curves have. */
+/* Options of sans: the options of every curve, then the neutron options. */
 typedef struct {
     tsr_saxs_options curve;
     tsr_neutron_options neutron;
@@ -81,8 +79,8 @@ static void term_free(tsr_term *term)
 
 /* ---- parameters ---- */
 
-/* More parameters than points leave no proper posterior, or one that says
- * nothing. */
+/* With more parameters than points the posterior is improper, or carries no
+ * information about the structure. */
 static tsr_status check_points(const tsr_saxs_term *t, tsr_err *err)
 {
     int n = tsr_term_n_free(&t->term);
@@ -95,8 +93,8 @@ static tsr_status check_points(const tsr_saxs_term *t, tsr_err *err)
                     t->saxs->path, t->saxs->n, n);
 }
 
-/* Scale and background. Their priors are flat; where they are sampled they come
- * from the conditional. */
+/* Scale and background have flat priors. If sampled, they are proposed from
+ * their conditional. */
 static tsr_parameter linear_parameter(const tsr_saxs_term *t, const char *name,
                                       const char *doc, int infer, double fixed)
 {
@@ -125,10 +123,10 @@ static void make_parameters(tsr_saxs_term *t)
     t->term.n_parameter = t->n_noise + 2;
 }
 
-/* The priors of c and b are flat, so sampled ones have a proper distribution
- * only while the likelihood holds them: always for normal errors, for student
- * while beta (nu + 1) N > 2. */
-static double least_beta(const tsr_saxs_term *t)
+/* With flat priors, sampled c and b have a proper distribution only if the
+ * likelihood is narrow enough: always for normal errors, and for student if
+ * beta (nu + 1) N > 2. */
+static double min_beta(const tsr_saxs_term *t)
 {
     if (t->term.is_integrated || t->noise->tail == NULL)
         return 0.0;
@@ -152,9 +150,9 @@ static void add_notes(tsr_saxs_term *t)
     tsr_term_add_note(&t->term, "resolution", t->resolution_text, NULL);
 }
 
-/* A term of the data: how c and b are treated, and whether the options go
+/* Sets up the term from the data and the options, and checks that they fit
  * together. */
-static tsr_status take_set(tsr_saxs_term *t, const tsr_data_set *set,
+static tsr_status set_data(tsr_saxs_term *t, const tsr_data_set *set,
                            tsr_err *err)
 {
     const tsr_saxs *saxs = t->saxs = set->saxs;
@@ -178,7 +176,7 @@ static tsr_status take_set(tsr_saxs_term *t, const tsr_data_set *set,
             t->term.number, t->noise->name);
     add_notes(t);
     make_parameters(t);
-    t->term.least_beta = least_beta(t);
+    t->term.min_beta = min_beta(t);
     if (t->noise->check != NULL)
         TSR_TRY(t->noise->check(saxs, err));
     return check_points(t, err);
@@ -189,7 +187,7 @@ tsr_status tsr_saxs_term_new(const tsr_data_set *set, int number,
 {
     tsr_term *term = *out = tsr_term_new(&tsr_term_saxs, number);
     TSR_TRY(tsr_allocated(term, err));
-    tsr_status status = take_set((tsr_saxs_term *)term, set, err);
+    tsr_status status = set_data((tsr_saxs_term *)term, set, err);
     if (status != TSR_OK) {
         tsr_term_free(term);
         *out = NULL;
@@ -206,10 +204,11 @@ const tsr_neutron_options *tsr_saxs_neutron(const tsr_term_options *entry)
                                                             : NULL;
 }
 
-/* Wrong units show as an Rg that no protein of this length has: less than half
- * of a globule (2.2 N^0.38, Skolnick et al. 1997) or more than twice an
+/* A wrong unit of q shows as an impossible Rg: less than half the Rg of a
+ * globule (2.2 N^0.38, Skolnick et al. 1997), or more than twice that of an
  * unfolded chain (1.927 N^0.598, Kohn et al. 2004). Neutrons may see one chain
- * alone, the shortest, and where contrast nearly vanishes anything. */
+ * only, so their lower limit is for the shortest chain. Near the match point
+ * the Rg has no meaning. */
 static void check_rg(const tsr_topology *t, const tsr_saxs_term *term,
                      tsr_log *log)
 {
@@ -244,8 +243,8 @@ static void term_print(const tsr_term_options *options, FILE *out)
                 neutron->d2o.word < 0 ? 100.0 * neutron->d2o.number : 0.0,
                 neutron->deuterated.n > 0 ? ", deuterated in part" : "");
     fprintf(out, "with %s; ", tsr_noise_registry[o->noise.model]->doc);
-    tsr_term_print_free(out, "the scale", o->intensity_scale);
-    tsr_term_print_free(out, ", the background", o->background);
+    tsr_term_print_setting(out, "the scale", o->intensity_scale);
+    tsr_term_print_setting(out, ", the background", o->background);
     fputs(". ", out);
 }
 
@@ -262,12 +261,12 @@ static tsr_status read_curve(const tsr_term_source *source, tsr_saxs_term *t,
         return tsr_wrap(err, status, "data.%d", source->number);
     if (status != TSR_OK)
         return status;
-    status = tsr_saxs_resolve(t->own, &o->resolution, source->log, err);
+    status = tsr_saxs_set_resolution(t->own, &o->resolution, source->log, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "data.%d.resolution", source->number);
     const tsr_data_set set = {t->own, o->noise, o->background,
                               o->intensity_scale, o->nuisance};
-    TSR_TRY(take_set(t, &set, err));
+    TSR_TRY(set_data(t, &set, err));
     check_rg(source->topology, t, source->log);
     return TSR_OK;
 }
@@ -325,25 +324,25 @@ static tsr_status term_fit(const tsr_term *term, const void *from,
                         fit, err);
 }
 
-/* Where c and b are integrated out the new weights of the points are needed for
- * the new likelihood; where they are sampled they stay, and only what they will
- * be proposed from changes, which can wait. */
+/* If c and b are integrated out, the new likelihood needs the new weights. If
+ * they are sampled, they stay, and only the distribution for later proposals
+ * changes, which `complete` computes after acceptance. */
 static void term_refit(const tsr_term *term, const void *from,
                        const double *theta, void *fit)
 {
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
     const tsr_fit *old = from;
-    tsr_fit *new = fit, room = *new;
+    tsr_fit *new = fit, buffers = *new;
     *new = *old;
-    new->model = room.model;
-    new->weight = room.weight;
+    new->model = buffers.model;
+    new->weight = buffers.weight;
     if (new->model != NULL)
         memcpy(new->model, old->model, (size_t)t->saxs->n * sizeof(double));
     if (t->noise->refit != NULL && t->noise->log_integral != NULL)
         t->noise->refit(t->state, theta, new);
 }
 
-/* What c and b can be proposed from has to be finite. */
+/* The distribution for proposals of c and b must be finite. */
 static int term_complete(const tsr_term *term, const double *theta, void *fit)
 {
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
@@ -379,7 +378,7 @@ static double term_chi2(const tsr_term *term, const void *fit)
 
 /* ---- scale and background ---- */
 
-/* The tempered likelihood is wider by 1 / sqrt(beta). */
+/* A likelihood to the power beta is wider by 1 / sqrt(beta). */
 static tsr_linear_shape conditional(const tsr_saxs_term *t, const double *theta,
                                     double beta)
 {
@@ -411,7 +410,8 @@ static double term_log_density(const tsr_term *term, const void *fit,
 void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile,
                     double scale, double background, double *curve)
 {
-    tsr_q_carry(term->matrix, term->saxs->n, term->n_q, profile, curve);
+    tsr_q_operator_apply(term->matrix, term->saxs->n, term->n_q, profile,
+                         curve);
     for (int k = 0; k < term->saxs->n; k++)
         curve[k] = scale * curve[k] + background;
 }
@@ -442,8 +442,8 @@ static double term_draw_point(const tsr_term *term, const double *theta, int k,
 
 /* ---- before chains start ---- */
 
-/* The noise model's state, with the model's own error [n_error][n_q] in the
- * data's unit. */
+/* Creates the noise model's state, with the model's own error [n_error][n_q] in
+ * the data's unit. */
 static tsr_status open_noise(const tsr_saxs_term *t, int n_error,
                              const double *error, tsr_pool *pool,
                              tsr_noise **out, tsr_err *err)
@@ -489,10 +489,11 @@ const char *tsr_saxs_error_name(int k)
     return name[k];
 }
 
-/* It is in proportion to the curve. So that its covariance stays the same
- * whatever the structure, that curve is the reference brought to the data: by
- * its best scale and background where every point has a tenth of itself as an
- * error, too, since the reference need not fit. weight [saxs->n]: scratch. */
+/* Scale from the reference to the data's unit. The model's own error is
+ * proportional to a curve. This curve is the reference, and not the current
+ * model, so that the covariance is the same for all structures. The reference
+ * need not fit the data, so each point gets an additional error of a tenth of
+ * its intensity. weight [saxs->n]: scratch. */
 static double reference_scale(const tsr_saxs_term *t, const double *reference,
                               double *weight)
 {
@@ -511,21 +512,22 @@ static double reference_scale(const tsr_saxs_term *t, const double *reference,
     return fit.scale > 0.0 ? fit.scale : fabs(sum / all);
 }
 
-/* The reference and the errors at the data's q go into the notes. */
-static void take_errors(tsr_saxs_term *t, int n, double *at_data)
+/* Stores the reference and the error curves at the data's q in the notes. */
+static void set_error_curves(tsr_saxs_term *t, int n, double *at_data)
 {
     while (t->term.n_note > 0 && t->term.note[t->term.n_note - 1].value != NULL)
         t->term.n_note--;
     t->error = at_data;
     t->term.n_error = n;
     for (int k = 0; k <= n; k++)
-        tsr_term_add_note(&t->term, tsr_saxs_error_name(k),
-                          k == 0 ? "curve of the model error, electrons "
-                                   "squared, of neutrons fm^2"
-                                 : "one standard deviation of the model error, "
-                                   "electrons squared, of neutrons fm^2",
-                          at_data + (size_t)k * (size_t)t->saxs->n);
-    /* the weights of the points are no longer one factor times the same */
+        tsr_term_add_note(
+            &t->term, tsr_saxs_error_name(k),
+            k == 0 ? "the curve that the model's own errors belong to, "
+                     "electrons squared, of neutrons fm^2"
+                   : "a standard deviation of the model's own error, electrons "
+                     "squared, of neutrons fm^2",
+            at_data + (size_t)k * (size_t)t->saxs->n);
+    /* a change of s now changes the relative weights of the points */
     for (int i = 0; i < t->n_noise; i++)
         t->term.parameter[i].scope = TSR_CHANGES_FIT;
 }
@@ -565,21 +567,22 @@ tsr_status tsr_saxs_set_model_error(tsr_term *term,
     tsr_pool_clear(&t->state_pool);
     t->state_pool = pool;
     t->state = state;
-    take_errors(t, error->n, at_data);
+    set_error_curves(t, error->n, at_data);
     return TSR_OK;
 }
 
-/* What the two kinds have in common. */
-#define CURVE_TERM                                                           \
-    .needs = TSR_NEEDS_PROFILE, .observable = "intensity", .axis = "q",      \
-    .axis_unit = "1/Angstrom", .title = "Scattering curve", .is_curve = 1,   \
-    .size = sizeof(tsr_saxs_term), .read = term_read, .tell = term_print,    \
-    .free = term_free, .fit_new = term_fit_new, .fit = term_fit,             \
-    .refit = term_refit, .complete = term_complete, .log_lik = term_log_lik, \
-    .chi2 = term_chi2, .predict = term_predict, .draw = term_draw,           \
-    .log_density = term_log_density, .log_point = term_log_point,            \
-    .draw_point = term_draw_point, .prepare = term_prepare,                  \
-    .doubt = tsr_saxs_set_model_error
+/* The members common to saxs and sans. */
+#define CURVE_TERM                                                         \
+    .needs = TSR_NEEDS_PROFILE, .observable = "intensity", .axis = "q",    \
+    .axis_unit = "1/Angstrom", .title = "Scattering curve", .is_curve = 1, \
+    .size = sizeof(tsr_saxs_term), .read = term_read,                      \
+    .print_assumptions = term_print, .free = term_free,                    \
+    .fit_new = term_fit_new, .fit = term_fit, .refit = term_refit,         \
+    .complete = term_complete, .log_lik = term_log_lik, .chi2 = term_chi2, \
+    .predict = term_predict, .draw = term_draw,                            \
+    .log_density = term_log_density, .log_point = term_log_point,          \
+    .draw_point = term_draw_point, .prepare = term_prepare,                \
+    .set_model_error = tsr_saxs_set_model_error
 
 const tsr_term_type tsr_term_saxs = {.name = "saxs",
                                      .doc =

@@ -36,6 +36,7 @@ typedef struct {
 
 enum { TSR_MOST_GAUSSIANS = 256, TSR_MOST_ELEMENTS = 99 };
 
+/* The Gaussians of all elements at a resolution. */
 typedef struct {
     tsr_blur kind;
     double resolution_ang, sigma_over_r;
@@ -85,6 +86,7 @@ static inline void tsr_map_sums_add(tsr_map_sums *sum, double e, double s)
     sum->es += e * s;
 }
 
+/* Sums over three sets of voxels. */
 typedef struct {
     tsr_map_sums box;   /* all voxels of the map that are not NaN */
     tsr_map_sums mask;  /* those near an atom */
@@ -100,6 +102,7 @@ typedef struct {
     const unsigned char *z; /* atomic numbers; all are in the blur table */
 } tsr_density_batch;
 
+/* What a call of an engine computes. */
 typedef struct {
     double mask_ang;         /* Angstrom, radius of the mask around atoms; 0: no
                                 mask */
@@ -112,6 +115,7 @@ typedef struct {
 
 typedef struct tsr_density_engine tsr_density_engine;
 
+/* An engine: a map, a blur, and functions that compute sums. */
 struct tsr_density_engine {
     tsr_pool pool; /* memory of the engine, this structure included */
     void (*free)(tsr_density_engine *engine); /* frees what the pool does not

@@ -14,18 +14,21 @@
 
 #include <stddef.h>
 
+/* A rectangular grid of voxels. */
 typedef struct {
     int n[3];         /* voxels along x, y, z */
     double step[3];   /* Angstrom between voxels */
     double origin[3]; /* Angstrom, centre of the first voxel */
 } tsr_map_grid;
 
+/* A density map in memory. */
 typedef struct {
     char *path; /* NULL: the map is not from a file */
     tsr_map_grid grid;
     float *value; /* [n[2]][n[1]][n[0]] */
 } tsr_map;
 
+/* Number of voxels. */
 static inline size_t tsr_map_n_voxel(const tsr_map_grid *grid)
 {
     return (size_t)grid->n[0] * (size_t)grid->n[1] * (size_t)grid->n[2];

@@ -20,6 +20,7 @@ typedef struct {
 void tsr_map_pose_apply(const tsr_map_pose *pose, const double x[3],
                         double out[3]);
 
+/* Resolution and score of a search. */
 typedef struct {
     double resolution_ang, sigma_ang; /* of the map; width of an atom in the
                                          map */

@@ -57,6 +57,7 @@ typedef struct {
 } tsr_shells;
 tsr_shells tsr_fourier_shells(const tsr_map_grid *grid);
 
+/* Sums over the frequencies of a shell. */
 typedef struct {
     double n, fg, ff, gg; /* number of frequencies; sums of Re F G*, |F|^2,
                              |G|^2 */
@@ -111,11 +112,13 @@ tsr_status tsr_fsc_halves_make(const tsr_map *one, const tsr_map *other,
  * have weight 1. */
 enum { TSR_FILTER_PARTS = 6 /* at most */ };
 
+/* A filter W(s). */
 typedef struct {
     int n;
     double share[TSR_FILTER_PARTS], extra[TSR_FILTER_PARTS]; /* Angstrom^2 */
 } tsr_map_filter;
 
+/* W at the squared frequency s2. */
 static inline double tsr_map_filter_at(const tsr_map_filter *f, double s2)
 {
     const double half_square = 19.739208802178716 * s2; /* (2 pi s)^2 / 2 */
@@ -137,6 +140,7 @@ static inline double tsr_map_filter_at(const tsr_map_filter *f, double s2)
 
 enum { TSR_MOST_LEVELS = 32 };
 
+/* A map at several levels of blur. */
 typedef struct {
     tsr_map_filter filter;
     double n_voxel;

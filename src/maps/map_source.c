@@ -386,10 +386,10 @@ static int is_nonnegative(const spectrum *noise, const tsr_map_filter *f)
 }
 
 /* Effective number of frequencies. u = W power should be 1. Where it is not,
- * the likelihood states a variance 1 / H for a shift of the molecule, H = sum W
- * |dS|^2, but its actual variance is J / H^2, J = sum W u |dS|^2 (Godambe
- * 1960). The number is chosen so that the two agree. |dS|^2, the effect of a
- * shift, is s^2 times the power of atoms blurred by the usual width. */
+ * the likelihood claims the variance 1 / H for a shift of the molecule, H = sum
+ * W |dS|^2. The actual variance is J / H^2, J = sum W u |dS|^2 (Godambe 1960).
+ * The number is chosen so that the two agree. |dS|^2, the effect of a shift, is
+ * s^2 times the power of atoms blurred by the usual width. */
 static double count_frequencies(const spectrum *noise, double resolution_ang,
                                 const tsr_map_filter *f)
 {

@@ -51,6 +51,7 @@ typedef enum { TSR_MASK_FILE, TSR_MASK_MODEL, TSR_MASK_THRESHOLD } tsr_mask;
 tsr_status tsr_mask_parse(const char *text, tsr_mask *kind, double *threshold,
                           tsr_err *err);
 
+/* Where a mask comes from. */
 typedef struct {
     const char *mask;              /* as the user wrote it; NULL: no mask */
     tsr_map_origin origin;         /* for a mask from a file */
@@ -70,6 +71,7 @@ tsr_status tsr_mask_make(const tsr_mask_source *source, const tsr_map *map,
 
 /* ---- a map prepared as data ---- */
 
+/* A map with its filter and the noise under it. */
 typedef struct {
     tsr_map *map;     /* cropped to the mask's box; voxels outside the mask have
                          the map's mean outside */

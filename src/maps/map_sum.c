@@ -483,9 +483,9 @@ static tsr_status build(map_sum *e, tsr_err *err)
 static tsr_status write_to(const map_sum *e, cl_mem to, size_t bytes,
                            const void *from, tsr_err *err)
 {
-    return tsr_cl_did(err, e->device, "clEnqueueWriteBuffer",
-                      clEnqueueWriteBuffer(e->queue, to, CL_FALSE, 0, bytes,
-                                           from, 0, NULL, NULL));
+    return tsr_cl_status(err, e->device, "clEnqueueWriteBuffer",
+                         clEnqueueWriteBuffer(e->queue, to, CL_FALSE, 0, bytes,
+                                              from, 0, NULL, NULL));
 }
 
 static tsr_status sum_blur(tsr_density_engine *engine,
@@ -513,17 +513,17 @@ static tsr_status reserve_buffer(map_sum *e, int which, size_t bytes,
     e->buffer[which] = clCreateBuffer(e->device->context, CL_MEM_READ_WRITE,
                                       bytes, NULL, &code);
     e->bytes[which] = e->buffer[which] != NULL ? bytes : 0;
-    return tsr_cl_did(err, e->device, "clCreateBuffer", code);
+    return tsr_cl_status(err, e->device, "clCreateBuffer", code);
 }
 
 static tsr_status clear_buffer(map_sum *e, int which, size_t bytes,
                                tsr_err *err)
 {
     const cl_uint none = 0;
-    return tsr_cl_did(err, e->device, "clEnqueueFillBuffer",
-                      clEnqueueFillBuffer(e->queue, e->buffer[which], &none,
-                                          sizeof none, 0, bytes, 0, NULL,
-                                          NULL));
+    return tsr_cl_status(err, e->device, "clEnqueueFillBuffer",
+                         clEnqueueFillBuffer(e->queue, e->buffer[which], &none,
+                                             sizeof none, 0, bytes, 0, NULL,
+                                             NULL));
 }
 
 /* Sends the particles, then the systems, whose boxes depend on the
@@ -590,9 +590,10 @@ static tsr_status launch(map_sum *e, int which, size_t global, size_t local,
     if (code != CL_SUCCESS)
         return tsr_cl_fail(err, e->device, "clSetKernelArg", code);
     global = (global + local - 1) / local * local;
-    return tsr_cl_did(err, e->device, "clEnqueueNDRangeKernel",
-                      clEnqueueNDRangeKernel(e->queue, kernel, 1, NULL, &global,
-                                             &local, 0, NULL, event));
+    return tsr_cl_status(err, e->device, "clEnqueueNDRangeKernel",
+                         clEnqueueNDRangeKernel(e->queue, kernel, 1, NULL,
+                                                &global, &local, 0, NULL,
+                                                event));
 }
 
 #define ARGUMENT(x)     \
@@ -784,8 +785,8 @@ static tsr_status run_device(map_sum *e, const tsr_density_options *o,
             read_back(e, DENSITY,
                       tsr_map_n_voxel(&e->base.map->grid) * sizeof *o->density,
                       o->density, err);
-    tsr_cl_forget(&first);
-    tsr_cl_forget(&last);
+    tsr_cl_release_event(&first);
+    tsr_cl_release_event(&last);
     return status;
 }
 

@@ -23,9 +23,9 @@ typedef struct {
                          trajectory; NULL: models of a file */
     int *chain;       /* [n] chain of a run; else NULL */
     /* For a run only; else NULL: */
-    int *of_draw;       /* [n] number of the draw, from 0, ascending; equal for
-                           the states of one draw */
-    double *weight;     /* [n] weight of the state in its draw */
+    int *of_draw;   /* [n] index among the stored draws, ascending; equal for
+                       the states of one draw */
+    double *weight; /* [n] weight of the state in its draw */
     double (*start)[3]; /* [n_atom] the run's start */
 } tsr_map_models;
 
@@ -46,6 +46,7 @@ typedef struct {
                               laid out as map */
 } tsr_map_slice;
 
+/* Correlations, slices and shell correlations of a run with a map. */
 typedef struct {
     tsr_pool pool; /* owns all arrays */
     double resolution_ang, sigma_over_r, mask_ang;
@@ -79,18 +80,21 @@ void tsr_map_view_clear(tsr_map_view *view);
  * Parts of a model whose agreement with a map is reported one by one: residues,
  * elements of secondary structure, chains, or selections of the user. */
 
+/* Ways to divide a model. */
 typedef enum {
     TSR_BY_RESIDUE,
     TSR_BY_STRUCTURE, /* helices, strands, and the stretches between */
     TSR_BY_CHAIN
 } tsr_component_kind;
 
+/* A part of a model. */
 typedef struct {
     char name[48]; /* "A:17 GLY", "helix A:12-24", "A" */
     int n;
     int *atom; /* [n] ascending */
 } tsr_component;
 
+/* All parts of a model. */
 typedef struct {
     tsr_pool pool; /* owns all memory; the caller clears it, also after an
                       error */

@@ -116,7 +116,7 @@ static tsr_status bodies_make(const tsr_topology *topology, const double *rg2,
     TSR_TRY(tsr_pool_check(pool, err));
     for (int i = 0; i < n; i++) {
         /* For C, N, O and S the number of electrons is half the mass. */
-        const int type = topology->body[i].like;
+        const int type = topology->body[i].contact_type;
         out->type[i] = (unsigned char)type;
         out->occurs[type] = 1;
         out->weight[type] = 0.5 * tsr_body_mass(topology->body_model, type);
@@ -840,9 +840,10 @@ static tsr_status dock_start(const map_term *t, const double (*xyz)[3],
     return TSR_OK;
 }
 
-static tsr_status term_place(const tsr_term *term,
-                             const tsr_conformation *conformation,
-                             tsr_motion *motion, int *is_placed, tsr_err *err)
+static tsr_status term_find_pose(const tsr_term *term,
+                                 const tsr_conformation *conformation,
+                                 tsr_motion *motion, int *is_placed,
+                                 tsr_err *err)
 {
     const map_term *t = (const map_term *)term;
     const map_bodies *b = &t->bodies;
@@ -874,8 +875,8 @@ static void term_print(const tsr_term_options *options, FILE *out)
             "resolution, with bodies as Gaussians; scale, background and noise "
             "level were integrated out",
             o->resolution);
-    tsr_term_print_free(out, ", the ratio of their width to the resolution",
-                        o->sigma_over_r);
+    tsr_term_print_setting(out, ", the width over the resolution",
+                           o->sigma_over_r);
     fputs(". ", out);
 }
 
@@ -997,19 +998,19 @@ const tsr_term_type tsr_term_map = {
     .doc = "density map, for example from electron microscopy",
     .source = "docs/density.md",
     .fields = fields,
-    .needs = TSR_NEEDS_STATES | TSR_NEEDS_PLACE,
+    .needs = TSR_NEEDS_STATES | TSR_NEEDS_POSE,
     .observable = "map_correlation",
     .axis = "map_point",
     .title = "Density map",
     .is_map = 1,
     .size = sizeof(map_term),
     .read = term_read,
-    .tell = term_print,
+    .print_assumptions = term_print,
     .fit = term_fit,
     .log_lik = term_log_lik,
     .chi2 = term_chi2,
     .predict = term_predict,
     .fit_new = term_fit_new,
     .refit = term_refit,
-    .place = term_place,
+    .find_pose = term_find_pose,
     .hessian_product = term_hessian_product};

@@ -1,13 +1,15 @@
-/* A turn about a torsion moves all that lies behind it as one rigid body.
- * Several turns at once are composed from the one end, so that each residue is
- * moved once, whatever the number of torsions. */
+/* Coordinates of a conformation, and their changes.
+ *
+ * A turn about one torsion moves the chain beyond it as a rigid body. Several
+ * turns are composed from one end of the chain to the other, so that each
+ * residue is moved once, whatever the number of torsions. */
 #include "molecule/guest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Masses of the backbone atoms in Da (C, N, O), as io/structure has them. */
+/* Masses of the backbone atoms in Da, as tsr_atom_mass gives them. */
 static const double mass_n = 14.0067, mass_c = 12.0107, mass_o = 15.9994;
 
 tsr_conformation *tsr_conformation_new(const tsr_topology *t)
@@ -63,33 +65,34 @@ void tsr_conformation_base(const tsr_topology *t, const tsr_conformation *c,
                      c->side[residue][0] - base->chi);
 }
 
-/* All bodies of a link are guests'. */
-static void place_link(const tsr_topology *t, tsr_conformation *c, int i)
+/* All bodies of a link are guests. */
+static void place_link_bodies(const tsr_topology *t, tsr_conformation *c, int i)
 {
     const tsr_residue *r = &t->residue[i];
     double(*x)[3] = c->backbone[i];
     double frame[3][3];
     tsr_motion turn = {.shift = {0.0}};
     tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
-    if (t->base[i].is_there)
+    if (t->base[i].exists)
         tsr_conformation_base(t, c, i, &turn);
     for (int b = r->first_body; b < r->first_body + r->n_body; b++) {
         const tsr_guest_body *body = tsr_guests_body(t, b);
         double local[3];
         tsr_vec3_copy(local, body->local);
-        if (body->turns)
+        if (body->with_base)
             tsr_motion_apply(&turn, local);
         tsr_frame_to_global(c->body[b], frame, x[TSR_CA], local);
     }
 }
 
-static void place_residue(const tsr_topology *t, tsr_conformation *c, int i)
+static void place_residue_bodies(const tsr_topology *t, tsr_conformation *c,
+                                 int i)
 {
     const tsr_residue *r = &t->residue[i];
     double(*x)[3] = c->backbone[i];
     double frame[3][3], main[3], cb[3] = {0};
     if (r->link != TSR_LINK_NONE) {
-        place_link(t, c, i);
+        place_link_bodies(t, c, i);
         return;
     }
     double mass = mass_n + 2.0 * mass_c + mass_o;
@@ -131,7 +134,7 @@ void tsr_conformation_place_bodies(const tsr_topology *t, tsr_conformation *c,
                                    int first, int count)
 {
     for (int i = first; i < first + count; i++)
-        place_residue(t, c, i);
+        place_residue_bodies(t, c, i);
 }
 
 double tsr_conformation_torsion(const tsr_topology *t,
@@ -153,12 +156,13 @@ double tsr_conformation_torsion(const tsr_topology *t,
                      c->backbone[residue + 1][tsr_residue_atom_after(r)]);
 }
 
-/* Lanes x, y, z and one to spare. */
+/* Lanes x, y, z and an unused one. */
 typedef double four __attribute__((vector_size(32), aligned(8), may_alias));
 
-/* tsr_motion_apply, a column of the rotation at a time: the same sums. The
- * spare lane spills into the next point, whose x was read before; the last is
- * left to the plain function. */
+/* Applies tsr_motion_apply to n points with vector instructions, by columns of
+ * the rotation and with the same order of additions. The unused lane overwrites
+ * x of the next point, which was read before. The last point uses the plain
+ * function. */
 static void move_points(const tsr_motion *motion, double (*x)[3], int n)
 {
     four column[4];
@@ -194,9 +198,9 @@ void tsr_conformation_move(const tsr_topology *t, tsr_conformation *c,
                 z->first_body + z->n_body - a->first_body);
 }
 
-/* From the one end to the other, so that each residue is moved once. Turning
- * the C side about an axis by +angle raises the torsion by it; so does turning
- * the N side by -angle. */
+/* Proceeds from the fixed end to the moving end, so that each residue is moved
+ * once. Turning the C side about an axis by +angle, or the N side by -angle,
+ * increases the torsion by this angle. */
 void tsr_conformation_turn_many(const tsr_topology *t, tsr_conformation *c,
                                 int first, int last, int c_side,
                                 const double (*change_rad)[2])
@@ -209,7 +213,7 @@ void tsr_conformation_turn_many(const tsr_topology *t, tsr_conformation *c,
         double(*x)[3] = c->backbone[i];
         for (int a = 0; moving && a < 4; a++)
             tsr_motion_apply(&all, x[a]);
-        /* phi leaves the residue itself where the N side turns */
+        /* phi of the N side does not move its own residue */
         const int own =
             moving || change[1] != 0.0 || (c_side && change[0] != 0.0);
         for (int m = 0; m < 2; m++) {
@@ -229,7 +233,7 @@ void tsr_conformation_turn_many(const tsr_topology *t, tsr_conformation *c,
             moving = 1;
         }
         if (own)
-            place_residue(t, c, i);
+            place_residue_bodies(t, c, i);
     }
     if (moving && c_side)
         tsr_conformation_move(t, c, last + 1, t->residue[last].chain_last,
@@ -265,7 +269,8 @@ double tsr_conformation_rg(const tsr_topology *t, const tsr_conformation *c,
     return sqrt(sum / t->total_mass);
 }
 
-/* GLY has no CB, ALA no centre of its own. The atoms of links are guests'. */
+/* GLY has no CB, and ALA has no side-chain centre. Atoms of links are
+ * guests. */
 static int atoms_of(const tsr_residue *r)
 {
     return r->link != TSR_LINK_NONE             ? 0
@@ -307,16 +312,16 @@ void tsr_conformation_atoms(const tsr_topology *t, const tsr_conformation *c,
     tsr_guests_place(t, c, xyz);
 }
 
-static void put_atom(tsr_model_atom *to, const char *name, int z,
-                     const char *residue, const char *chain, int number,
-                     char insertion, tsr_guest_kind is_guest)
+static void set_model_atom(tsr_model_atom *to, const char *name, int z,
+                           const char *residue, const char *chain, int number,
+                           char insertion, tsr_guest_kind guest_kind)
 {
     *to = (tsr_model_atom){.chain = chain[0] == '\0'   ? ' '
                                     : chain[1] == '\0' ? chain[0]
                                                        : '\0',
                            .number = number,
                            .insertion = insertion,
-                           .is_guest = is_guest};
+                           .guest_kind = guest_kind};
     snprintf(to->name, sizeof to->name, "%.4s", name);
     snprintf(to->residue, sizeof to->residue, "%.3s", residue);
     snprintf(to->element, sizeof to->element, "%.2s", tsr_atom_symbol(z));
@@ -335,16 +340,17 @@ tsr_model_atoms *tsr_topology_model(const tsr_topology *t,
     for (int i = 0; i < t->n_residue; i++) {
         const tsr_residue *r = &t->residue[i];
         for (int a = 0; a < atoms_of(r); a++)
-            put_atom(to++, names[a], number[a], tsr_amino_table[r->amino].three,
-                     r->chain, r->number, r->insertion, TSR_GUEST_NONE);
+            set_model_atom(to++, names[a], number[a],
+                           tsr_amino_table[r->amino].three, r->chain, r->number,
+                           r->insertion, TSR_GUEST_NONE);
     }
     for (int i = 0; i < tsr_guests_n_atom(t->guests); i++) {
         const tsr_file_atom *a = &t->guests->atoms->atom[i];
         const tsr_file_residue *r = &t->guests->atoms->residue[a->residue];
-        put_atom(to++, a->name, a->z, r->name, r->chain, r->number,
-                 r->insertion,
-                 r->kind == TSR_MOLECULE_NUCLEOTIDE ? TSR_GUEST_NUCLEOTIDE
-                                                    : TSR_GUEST_LIGAND);
+        set_model_atom(to++, a->name, a->z, r->name, r->chain, r->number,
+                       r->insertion,
+                       r->kind == TSR_MOLECULE_NUCLEOTIDE ? TSR_GUEST_NUCLEOTIDE
+                                                          : TSR_GUEST_LIGAND);
     }
     m->n_chain = t->n_chain;
     tsr_conformation_atoms(t, c, (double(*)[3])m->xyz);
@@ -381,9 +387,9 @@ void tsr_place_cb(double cb[3], const double n[3], const double ca[3],
     tsr_place_atom(cb, n, c, ca, 1.530, 110.1 * pi / 180.0, 122.6 * pi / 180.0);
 }
 
-/* ---- along with a proposal ---- */
+/* ---- attached chains ---- */
 
-/* From where a residue was to where it is. */
+/* The motion from one position of a residue to another. */
 static void motion_of(const double was[4][3], const double is[4][3],
                       tsr_motion *motion)
 {
@@ -400,7 +406,7 @@ static void motion_of(const double was[4][3], const double is[4][3],
     }
 }
 
-/* The span that has a residue; -1: none. */
+/* Index of the span that contains a residue; -1: none. */
 static int span_of(const tsr_proposal *p, int residue)
 {
     for (int k = 0; k < p->n_span; k++)
@@ -410,14 +416,14 @@ static int span_of(const tsr_proposal *p, int residue)
     return -1;
 }
 
-/* The whole chain in place of what of it had moved by itself. */
-static void put_span(tsr_proposal *p, tsr_span span)
+/* Adds the span of an attached chain, and removes spans within that chain. */
+static void add_attached_span(tsr_proposal *p, tsr_span span)
 {
     int n = 0;
     for (int k = 0; k < p->n_span; k++) {
         const tsr_span old = p->span[k];
         if (old.first >= span.first && old.first < span.first + span.count)
-            span.group = 0; /* its inner distances changed, too */
+            span.group = 0; /* mutual distances changed as well */
         else
             p->span[n++] = old;
     }
@@ -428,19 +434,22 @@ static void put_span(tsr_proposal *p, tsr_span span)
     p->n_span = n;
 }
 
-void tsr_proposal_carry(const tsr_topology *t, const tsr_conformation *current,
-                        tsr_conformation *proposed, tsr_proposal *proposal)
+void tsr_proposal_move_attached(const tsr_topology *t,
+                                const tsr_conformation *current,
+                                tsr_conformation *proposed,
+                                tsr_proposal *proposal)
 {
-    for (int k = 0; k < t->n_ride && proposal->n_span > 0; k++) {
-        const tsr_ride *ride = &t->ride[k];
-        const int host = span_of(proposal, ride->host);
+    for (int k = 0; k < t->n_attached && proposal->n_span > 0; k++) {
+        const tsr_attached_chain *chain = &t->attached[k];
+        const int host = span_of(proposal, chain->host);
         if (host < 0)
             continue;
         tsr_motion motion;
-        motion_of((const double(*)[3])current->backbone[ride->host],
-                  (const double(*)[3])proposed->backbone[ride->host], &motion);
-        tsr_conformation_move(t, proposed, ride->first, ride->last, &motion);
-        put_span(proposal, (tsr_span){ride->first, ride->last - ride->first + 1,
-                                      proposal->span[host].group});
+        motion_of((const double(*)[3])current->backbone[chain->host],
+                  (const double(*)[3])proposed->backbone[chain->host], &motion);
+        tsr_conformation_move(t, proposed, chain->first, chain->last, &motion);
+        add_attached_span(proposal, (tsr_span){chain->first,
+                                               chain->last - chain->first + 1,
+                                               proposal->span[host].group});
     }
 }

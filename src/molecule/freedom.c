@@ -1,6 +1,6 @@
-/* From the ranges that a configuration names to what may turn: torsions, side
- * chains, rigid units, and which part of a complex stays in place. A range that
- * cannot mean what it says is refused here. */
+/* Derives from the ranges of a configuration which torsions and side chains are
+ * free, the rigid units, and which parts of a complex stay in place. Refuses
+ * ranges that cannot be applied. */
 #include "molecule/topology.h"
 
 #include <ctype.h>
@@ -11,10 +11,10 @@
 
 /* ---- ranges ----
  *
- * One that names no residue, or reaches beyond the chain, is a mistake of the
- * user's and is refused with what there is. */
+ * A range that names no residue, or extends beyond the chain, is an error of
+ * the user. The message lists the residues or chains that exist. */
 
-/* Reads a residue number; returns 0 where there is none. */
+/* Reads a residue number. Returns 0 if there is none. */
 static int read_number(const char **at, long *number)
 {
     char *end;
@@ -109,14 +109,14 @@ tsr_status tsr_range_mark(const char *text, int n_residue,
     return TSR_OK;
 }
 
-/* ---- what a configuration names ---- */
+/* ---- lists of ranges ---- */
 
 static int count_of(const tsr_strings *strings)
 {
     return strings == NULL ? 0 : strings->n;
 }
 
-/* The word in place of ranges: every residue is flexible. */
+/* The single word "all" instead of ranges makes every residue flexible. */
 static int is_all(const tsr_strings *flexible)
 {
     return count_of(flexible) == 1 && strcmp(flexible->item[0], "all") == 0;
@@ -129,7 +129,7 @@ static void label(const tsr_residue *r, char text[32])
              tsr_residue_name(r));
 }
 
-/* " of 'model.pdb'", where the file is known. */
+/* " of 'model.pdb'", or "" if the file is unknown. */
 static const char *of_file(const tsr_flexibility *f, char text[512])
 {
     text[0] = '\0';
@@ -138,8 +138,8 @@ static const char *of_file(const tsr_flexibility *f, char text[512])
     return text;
 }
 
-/* CB lies on the other side of the plane N-CA-C in a D residue. mark: what is
- * to be flexible. */
+/* Refuses flexible D residues, whose CB lies on the other side of the plane
+ * N-CA-C. mark: residues to be flexible. */
 static tsr_status check_chirality(const tsr_topology *t,
                                   const tsr_flexibility *f, const int *mark,
                                   tsr_err *err)
@@ -159,8 +159,7 @@ static tsr_status check_chirality(const tsr_topology *t,
     return TSR_OK;
 }
 
-/* What a range that the user calls flexible may not hold. mark: of the range
- * alone. */
+/* Refuses a range that cannot be flexible. mark: residues of this range. */
 static tsr_status check_flexible(const tsr_topology *t,
                                  const tsr_flexibility *f, const char *text,
                                  const int *mark, tsr_err *err)
@@ -191,13 +190,13 @@ static tsr_status check_flexible(const tsr_topology *t,
     return check_chirality(t, f, mark, err);
 }
 
-/* What a range of a list must not hold; NULL: nothing. */
+/* A check of one range of a list. */
 typedef tsr_status range_check(const tsr_topology *t, const tsr_flexibility *f,
                                const char *range, const int *mark,
                                tsr_err *err);
 
-/* mark [2][n_residue]: the residues of all ranges of structure.<key>, then
- * those of the last. */
+/* mark [2][n_residue] out: residues of all ranges of structure.<key>, then
+ * those of the last range. */
 static tsr_status mark_ranges(const tsr_topology *t, const tsr_flexibility *f,
                               const tsr_strings *list, const char *key,
                               range_check *check, int *mark, tsr_err *err)
@@ -266,8 +265,8 @@ static tsr_status mark_mobile(tsr_topology *t, const tsr_flexibility *f,
     return TSR_OK;
 }
 
-/* Fixed ranges are rigid too, unless the user has said the opposite. mark: of
- * the range alone. */
+/* Fixed ranges are also rigid, unless the user declared them flexible. mark:
+ * residues of this range. */
 static tsr_status check_fixed(const tsr_topology *t, const tsr_flexibility *f,
                               const char *range, const int *mark, tsr_err *err)
 {
@@ -304,8 +303,7 @@ static tsr_status mark_fixed(tsr_topology *t, const tsr_flexibility *f,
     return TSR_OK;
 }
 
-/* Numbers runs of residues that do not change inside; breaks keep relations.
- */
+/* Numbers the rigid units. A break does not end a unit. */
 static void number_units(tsr_topology *t)
 {
     int unit = 0;
@@ -324,9 +322,9 @@ static int is_chain_fixed(const tsr_topology *t, int chain)
     return 0;
 }
 
-/* In a complex whose chains keep their relation something of each has to stay:
- * the user's choice, else the chain's largest rigid unit. */
-static void anchor(tsr_topology *t, int chain, tsr_log *log)
+/* In a complex whose chains keep their relative positions, a part of each chain
+ * must stay: the fixed ranges, or else the largest rigid unit. */
+static void fix_largest_unit(tsr_topology *t, int chain, tsr_log *log)
 {
     const int first = t->chain_start[chain], end = t->chain_start[chain + 1];
     int best = -1, best_size = 0;
@@ -356,40 +354,40 @@ static void anchor(tsr_topology *t, int chain, tsr_log *log)
         t->residue[from + best_size - 1].number);
 }
 
-/* ---- which chain rides on which ----
+/* ---- attached chains ----
  *
- * Where strands of nucleotides hold parts of a molecule together: a strand on
- * the domain that binds it, a protein on the strand's other end. Chains are
- * placed one after another, always the one with most contacts to those that
- * have their place. */
+ * In complexes with strands of nucleotides, strands may hold the parts of the
+ * molecule together: a strand is attached to the domain that binds it, and a
+ * protein to the other end of the strand. Chains are placed one after another,
+ * always the chain with most contacts to chains already placed. */
 
-/* Two residues touch where atoms of their backbones are as near, Angstrom: side
- * chains and bases reach so far. */
-static const double touch_ang = 10.0;
+/* Two residues are in contact if any of their backbone atoms are closer than
+ * this, Angstrom. Side chains and bases can bridge such a distance. */
+static const double contact_ang = 10.0;
 
 typedef struct {
     tsr_topology *t;
     const tsr_conformation *c;
-    int *placed; /* [n_chain] 1: it has its place */
-    int *count;  /* [n_residue + 1] by unit */
+    int *placed; /* [n_chain] 1: the chain is placed */
+    int *count;  /* [n_residue + 1] contacts of each unit */
 } search;
 
-/* Residues of a rigid unit of one chain and of one of another. */
+/* A contact between rigid units of two chains, given by a residue of each. */
 typedef struct {
     int n; /* contacts */
-    int rider, host;
+    int attached, host;
 } contact;
 
-static int touches(const search *s, int i, int j)
+static int are_in_contact(const search *s, int i, int j)
 {
     const double(*x)[3] = (const double(*)[3])s->c->backbone[i];
     const double(*y)[3] = (const double(*)[3])s->c->backbone[j];
-    const double near2 = touch_ang * touch_ang;
-    if (tsr_vec3_distance2(x[TSR_CA], y[TSR_CA]) > 4.0 * near2)
+    const double contact2 = contact_ang * contact_ang;
+    if (tsr_vec3_distance2(x[TSR_CA], y[TSR_CA]) > 4.0 * contact2)
         return 0;
     for (int a = 0; a < 4; a++)
         for (int b = 0; b < 4; b++)
-            if (tsr_vec3_distance2(x[a], y[b]) < near2)
+            if (tsr_vec3_distance2(x[a], y[b]) < contact2)
                 return 1;
     return 0;
 }
@@ -399,9 +397,9 @@ static int is_strand(const search *s, int chain)
     return s->t->residue[s->t->chain_start[chain]].link != TSR_LINK_NONE;
 }
 
-/* The pair of units of chains x and y with most contacts, if there are more
- * than best has. */
-static void compare(search *s, int x, int y, contact *best)
+/* Finds the pair of rigid units of chains x and y with most contacts. Updates
+ * `best` if that pair has more contacts. */
+static void find_best_contact(search *s, int x, int y, contact *best)
 {
     const tsr_residue *r = s->t->residue;
     const int *start = s->t->chain_start;
@@ -415,14 +413,16 @@ static void compare(search *s, int x, int y, contact *best)
                 s->count[r[j].unit] = 0;
         for (int j = start[y]; j < start[y + 1]; j++)
             for (int k = i; k < end && r[j].unit >= 0; k++)
-                if (touches(s, k, j) && ++s->count[r[j].unit] > best->n)
+                if (are_in_contact(s, k, j) && ++s->count[r[j].unit] > best->n)
                     *best = (contact){s->count[r[j].unit], i, j};
     }
 }
 
-/* A chain is held at one of its parts; what else of it touches another chain
- * lets go of that. */
-static void warn_of_others(const search *s, int x, int held, tsr_log *log)
+/* A chain is attached at one of its rigid parts. Warns if another part
+ * are_in_contact a placed chain, because that contact is lost when the part
+ * moves. */
+static void warn_of_lost_contact(const search *s, int x, int unit_residue,
+                                 tsr_log *log)
 {
     const tsr_residue *r = s->t->residue;
     const int *start = s->t->chain_start;
@@ -430,47 +430,48 @@ static void warn_of_others(const search *s, int x, int held, tsr_log *log)
         for (int j = 0; j < s->t->n_residue && r[i].unit >= 0; j++) {
             const int y = r[j].in_chain;
             if (y == x || !s->placed[y] || r[j].unit < 0 ||
-                r[i].unit == r[held].unit || !touches(s, i, j))
+                r[i].unit == r[unit_residue].unit || !are_in_contact(s, i, j))
                 continue;
             tsr_warn(log,
-                     "chain %s is attached by its part at %s:%d; its part at "
-                     "%s:%d touches %s:%d, and separates from it when it moves",
-                     r[i].chain, r[held].chain, r[held].number, r[i].chain,
-                     r[i].number, r[j].chain, r[j].number);
+                     "chain %s is held by its part at %s:%d; that at %s:%d "
+                     "touches %s:%d, and lets go of it when it moves",
+                     r[i].chain, r[unit_residue].chain, r[unit_residue].number,
+                     r[i].chain, r[i].number, r[j].chain, r[j].number);
             return;
         }
 }
 
-static void place(search *s, const contact *at, tsr_log *log)
+static void attach(search *s, const contact *at, tsr_log *log)
 {
     tsr_topology *t = s->t;
-    const tsr_residue *r = &t->residue[at->rider], *h = &t->residue[at->host];
+    const tsr_residue *r = &t->residue[at->attached],
+                      *h = &t->residue[at->host];
     const int x = r->in_chain, y = h->in_chain;
     s->placed[x] = 1;
     if (!is_strand(s, x) && !is_strand(s, y)) {
-        anchor(t, x, log);
+        fix_largest_unit(t, x, log);
         return;
     }
     for (int i = r->chain_first; i <= r->chain_last; i++)
         if (t->residue[i].unit == r->unit)
             t->residue[i].is_fixed = 1;
-    warn_of_others(s, x, at->rider, log);
-    int host_rides = 0;
-    for (int k = 0; k < t->n_ride; k++)
-        host_rides |= t->ride[k].chain == y;
-    if (h->is_fixed && (y == x || !host_rides))
+    warn_of_lost_contact(s, x, at->attached, log);
+    int host_attached = 0;
+    for (int k = 0; k < t->n_attached; k++)
+        host_attached |= t->attached[k].chain == y;
+    if (h->is_fixed && (y == x || !host_attached))
         return;
-    t->ride[t->n_ride++] =
-        (tsr_ride){x, r->chain_first, r->chain_last, at->host};
+    t->attached[t->n_attached++] =
+        (tsr_attached_chain){x, r->chain_first, r->chain_last, at->host};
     tsr_info(log,
              "chain %s moves with the rigid part of %s:%d, which is in contact "
              "with its part at %s:%d",
              r->chain, h->chain, h->number, r->chain, r->number);
 }
 
-/* The chain that nothing holds: that with the largest rigid part, a protein if
- * there is one. */
-static int heaviest(const search *s)
+/* The chain to be placed without contacts: the one with most rigid residues,
+ * proteins before strands. */
+static int largest_chain(const search *s)
 {
     int best = -1, most = -1;
     for (int k = 0; k < s->t->n_chain; k++) {
@@ -484,7 +485,7 @@ static int heaviest(const search *s)
     return best;
 }
 
-static void place_all(search *s, tsr_log *log)
+static void attach_all(search *s, tsr_log *log)
 {
     int n_placed = 0;
     for (int k = 0; k < s->t->n_chain; k++) {
@@ -496,44 +497,45 @@ static void place_all(search *s, tsr_log *log)
         for (int x = 0; x < s->t->n_chain; x++)
             for (int y = 0; y < s->t->n_chain && !s->placed[x]; y++)
                 if (s->placed[y])
-                    compare(s, x, y, &best);
+                    find_best_contact(s, x, y, &best);
         if (best.n > 0) {
-            place(s, &best, log);
+            attach(s, &best, log);
             continue;
         }
-        const int k = heaviest(s);
+        const int k = largest_chain(s);
         s->placed[k] = 1;
-        anchor(s->t, k, log);
+        fix_largest_unit(s->t, k, log);
     }
 }
 
-/* Where there are links of nucleotides: says which chains ride on which and
- * fixes a rigid unit of each that is not mobile and has one. */
-static tsr_status set_rides(tsr_topology *t, const tsr_conformation *c,
-                            tsr_log *log, tsr_err *err)
+/* For models with links of nucleotides: attaches chains to each other, and
+ * fixes a rigid unit in each chain that is not mobile and has such a unit. */
+static tsr_status set_attached(tsr_topology *t, const tsr_conformation *c,
+                               tsr_log *log, tsr_err *err)
 {
     tsr_pool pool = {0};
     search s = {.t = t, .c = c};
-    tsr_pool_array(&t->pool, t->ride, t->n_chain);
+    tsr_pool_array(&t->pool, t->attached, t->n_chain);
     tsr_pool_array(&pool, s.placed, t->n_chain);
     tsr_pool_array(&pool, s.count, t->n_residue + 2);
     tsr_status status = tsr_pool_check(&pool, err);
     TSR_THEN(status, tsr_pool_check(&t->pool, err));
     if (status == TSR_OK)
-        place_all(&s, log);
+        attach_all(&s, log);
     tsr_pool_clear(&pool);
-    if (status == TSR_OK && t->n_ride > TSR_MAX_RIDE)
+    if (status == TSR_OK && t->n_attached > TSR_MAX_ATTACHED)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "%d chains are attached to moving parts of other "
-                        "chains, but at most %d can be; name some of them, "
-                        "with these parts, in structure.fixed",
-                        t->n_ride, TSR_MAX_RIDE);
+                        "%d chains ride on parts of others that move, at most "
+                        "%d can; name some with those parts in "
+                        "structure.fixed",
+                        t->n_attached, TSR_MAX_ATTACHED);
     return status;
 }
 
-/* ---- what follows ---- */
+/* ---- derived quantities ---- */
 
-/* A unit with a fixed residue is fixed, and all of these are one unit, 0. */
+/* A unit with a fixed residue is fixed as a whole. All fixed units are one
+ * unit, number 0. */
 static void join_fixed(tsr_topology *t)
 {
     for (int i = 0; i < t->n_residue; i++) {
@@ -547,18 +549,20 @@ static void join_fixed(tsr_topology *t)
     }
 }
 
-/* What of a chain that rides is fixed is one unit with what it rides on. */
-static void join_rides(tsr_topology *t)
+/* The fixed residues of an attached chain belong to the rigid unit of its
+ * host. */
+static void join_attached(tsr_topology *t)
 {
-    for (int k = 0; k < t->n_ride; k++)
-        for (int i = t->ride[k].first; i <= t->ride[k].last; i++)
+    for (int k = 0; k < t->n_attached; k++)
+        for (int i = t->attached[k].first; i <= t->attached[k].last; i++)
             if (t->residue[i].is_fixed)
-                t->residue[i].unit = t->residue[t->ride[k].host].unit;
+                t->residue[i].unit = t->residue[t->attached[k].host].unit;
 }
 
-/* A chain without a rigid unit cannot keep its relation to the others: it moves
- * as a whole. Where that is true of all, the first stays. */
-static void set_adrift(tsr_topology *t, tsr_log *log)
+/* A chain of a complex without a rigid unit cannot keep its position relative
+ * to the others, so it moves as a whole. If no chain has a rigid unit, the
+ * first stays. */
+static void set_unanchored(tsr_topology *t, tsr_log *log)
 {
     int is_free = 1;
     for (int k = 0; k < t->n_chain; k++)
@@ -577,7 +581,7 @@ static void set_adrift(tsr_topology *t, tsr_log *log)
     }
 }
 
-/* The side that turns: 1 C, 0 N, -1 neither may. */
+/* The side that moves: 1 C, 0 N, -1 neither may move. */
 static int turning_side(const tsr_topology *t, int i)
 {
     int first = t->residue[i].chain_first, last = t->residue[i].chain_last;
@@ -593,7 +597,7 @@ static int turning_side(const tsr_topology *t, int i)
     return last - i < i - first;
 }
 
-static void list_free(tsr_topology *t)
+static void list_torsions(tsr_topology *t)
 {
     t->n_torsion = t->n_side = 0;
     for (int i = 0; i < t->n_residue; i++) {
@@ -606,7 +610,7 @@ static void list_free(tsr_topology *t)
         if (r->has_psi && side >= 0)
             t->torsion[t->n_torsion++] = (tsr_torsion){i, TSR_PSI, side};
         if (tsr_amino_has_side_chain(r->amino) ||
-            (r->link == TSR_LINK_SUGAR && t->base[i].is_there))
+            (r->link == TSR_LINK_SUGAR && t->base[i].exists))
             t->side[t->n_side++] = i;
     }
 }
@@ -618,7 +622,7 @@ static void describe_torsions(tsr_topology *t, const tsr_conformation *c)
         r->has_phi = i > r->chain_first && r->linked;
         r->has_psi = i < r->chain_last && t->residue[i + 1].linked;
         if (r->link != TSR_LINK_NONE) {
-            r->has_phi &= r->link != TSR_LINK_SUGAR; /* delta is held */
+            r->has_phi &= r->link != TSR_LINK_SUGAR; /* delta is constant */
             continue;
         }
         double omega = (double)NAN;
@@ -631,7 +635,8 @@ static void describe_torsions(tsr_topology *t, const tsr_conformation *c)
     }
 }
 
-/* The user's ranges: marks flexible and fixed residues, and mobile chains. */
+/* Applies the ranges of the configuration: flexible and fixed residues, mobile
+ * chains. */
 static tsr_status mark_all(tsr_topology *t, const tsr_flexibility *f, int *mark,
                            tsr_err *err)
 {
@@ -673,12 +678,12 @@ tsr_status tsr_freedom_set(tsr_topology *t, const tsr_conformation *c,
         return status;
     number_units(t);
     if (t->n_link > 0 && t->n_chain > 1)
-        TSR_TRY(set_rides(t, c, log, err));
+        TSR_TRY(set_attached(t, c, log, err));
     for (int k = 0; k < t->n_chain; k++)
-        anchor(t, k, log);
+        fix_largest_unit(t, k, log);
     join_fixed(t);
-    join_rides(t);
-    set_adrift(t, log);
-    list_free(t);
+    join_attached(t);
+    set_unanchored(t, log);
+    list_torsions(t);
     return TSR_OK;
 }

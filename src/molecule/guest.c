@@ -1,5 +1,5 @@
-/* Guests in a topology: who of a file is one, who rides together and on whom,
- * how residues are cut into bodies, and where these are in any conformation. */
+/* Makes the guests of a topology: which residues of a file are guests, which of
+ * them form a group, the host of each group, and the bodies of each residue. */
 #include "molecule/guest.h"
 
 #include "molecule/points.h"
@@ -38,7 +38,7 @@ void tsr_guests_place(const tsr_topology *t, const tsr_conformation *c,
             tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
         last = host;
         tsr_vec3_copy(local, g->local[i]);
-        if (g->turns[i]) {
+        if (g->with_base[i]) {
             tsr_motion turn;
             tsr_conformation_base(t, c, host, &turn);
             tsr_motion_apply(&turn, local);
@@ -47,25 +47,25 @@ void tsr_guests_place(const tsr_topology *t, const tsr_conformation *c,
     }
 }
 
-/* ---- links of nucleotides ---- */
+/* ---- nucleotides with links ---- */
 
-/* Is residue r of the file's atoms a nucleotide whose links are residues of the
- * topology? host: its own. */
+/* Returns 1 if residue r of tsr_atoms is a nucleotide whose links are residues
+ * of the topology. host: the host of r. */
 static int has_links_of(const tsr_topology *t, int host, int r)
 {
     return t->residue[host].link != TSR_LINK_NONE &&
            t->residue[host].nucleotide == r;
 }
 
-/* The link of the nucleotide of sugar link `sugar` that a part of it
- * (tsr_nucleic_part) is rigid with; the first there is, where it has no
- * phosphate. *turns: with the base. */
+/* The link with which a part (tsr_nucleic_part) of a nucleotide is rigid.
+ * sugar: its sugar link. A nucleotide without phosphate link has its first link
+ * instead. with_base: 1 if the part turns with the base. */
 static int link_of(const tsr_topology *t, int sugar, int part, int *turns)
 {
     const tsr_residue *residue = t->residue;
     const int before = part < TSR_PART_SUGAR ? TSR_PART_SUGAR - part : 0;
     const int i = sugar - before;
-    *turns = part == TSR_PART_BASE && t->base[sugar].is_there;
+    *turns = part == TSR_PART_BASE && t->base[sugar].exists;
     return i >= 0 && residue[i].nucleotide == residue[sugar].nucleotide
                ? i
                : sugar - 1;
@@ -73,43 +73,46 @@ static int link_of(const tsr_topology *t, int sugar, int part, int *turns)
 
 static const double contact_ang = 4.5;
 
-/* ---- who is a guest ---- */
+/* ---- which residues are guests ---- */
 
-/* What all this is found with. */
+/* Data of the whole search. */
 typedef struct {
     const tsr_structure *structure;
     const tsr_atoms *atoms; /* of the file */
     tsr_topology *t;
-    int *of;    /* [atoms->n_residue] residue of the structure; -1: a guest */
-    int *group; /* [atoms->n_residue] the first of those that ride together */
-    int *host;  /* [atoms->n_residue] the residue of the topology that carries
-                   it, of a nucleotide with links its sugar link; -1: residues
-                   of the protein, and guests whose host is not known yet */
-    char *is_guest; /* [atoms->n_atom] of guests 1, or 2 where they turn with
-                       the base of their host; of a modified residue for those
-                       atoms that its parent lacks */
-    int n_guest;    /* residues with a host */
-    int *turns;     /* [atoms->n_residue] 1: with the base of the host */
+    int *of;    /* [atoms->n_residue] residue in the structure; -1: a guest */
+    int *group; /* [atoms->n_residue] the first residue of its group */
+    int *host;  /* [atoms->n_residue] host, a residue of the topology; for a
+                   nucleotide with links its sugar link. -1: residues of the
+                   protein, and guests whose host is not known yet */
+    char *guest_mark; /* [atoms->n_atom] 1: atom of a guest; 2: also turns with
+                         the base of its host. For a modified residue only atoms
+                         that its parent lacks */
+    int n_guest;      /* residues with a host */
+    int *with_base; /* [atoms->n_residue] 1: turns with the base of the host */
     tsr_cell_list *cells;
-    int *near, *part;     /* [atoms->n_atom] scratch */
-    int *count, *by_unit; /* [t->n_residue + 1] contacts, of one group */
+    int *contact, *part;  /* [atoms->n_atom] scratch */
+    int *count, *by_unit; /* [t->n_residue + 1] contacts of one group */
 } search;
 
-/* The atoms near atom i, into s->near; returns how many. */
-static int find_near(search *s, int i)
+/* Finds the atoms in contact with atom i, into s->contact. Returns their
+ * number. */
+static int find_contacts(search *s, int i)
 {
     return tsr_cell_list_within(s->cells, s->atoms->atom[i].xyz, contact_ang,
-                                s->atoms->n_atom, s->near);
+                                s->atoms->n_atom, s->contact);
 }
 
-static int is_same(const tsr_file_residue *a, const tsr_residue_record *b)
+static int is_same_residue(const tsr_file_residue *a,
+                           const tsr_residue_record *b)
 {
     return a->number == b->number && a->insertion == b->insertion &&
            strcmp(a->name, b->file_name) == 0 &&
            strcmp(a->chain, b->chain) == 0;
 }
 
-/* Both lists are largely in one order, so the search goes on from the last. */
+/* Both lists are mostly in the same order, so each search continues from the
+ * latest match. */
 static int count_guests(search *s)
 {
     int n_guest = 0, n = s->structure->n_residue, last = n - 1;
@@ -122,7 +125,8 @@ static int count_guests(search *s)
     for (int r = 0; r < s->atoms->n_residue; r++) {
         for (int k = 1; k <= n && s->of[r] < 0; k++) {
             int i = (last + k) % n;
-            if (is_same(&s->atoms->residue[r], &s->structure->residue[i]))
+            if (is_same_residue(&s->atoms->residue[r],
+                                &s->structure->residue[i]))
                 s->of[r] = last = i;
         }
         n_guest += s->of[r] < 0;
@@ -130,7 +134,7 @@ static int count_guests(search *s)
     return n_guest;
 }
 
-/* ---- who rides together ---- */
+/* ---- groups ---- */
 
 static int group_of(const search *s, int r)
 {
@@ -155,10 +159,10 @@ static void join_groups(search *s)
         int r = s->atoms->atom[i].residue;
         if (s->of[r] >= 0)
             continue;
-        const int n = find_near(s, i);
+        const int n = find_contacts(s, i);
         for (int k = 0; k < n; k++) {
-            int other = s->atoms->atom[s->near[k]].residue;
-            if (s->of[other] >= 0 || !are_joined(s, i, s->near[k]))
+            int other = s->atoms->atom[s->contact[k]].residue;
+            if (s->of[other] >= 0 || !are_joined(s, i, s->contact[k]))
                 continue;
             int a = group_of(s, r), b = group_of(s, other);
             s->group[a > b ? a : b] = a > b ? b : a;
@@ -168,16 +172,16 @@ static void join_groups(search *s)
         s->group[r] = group_of(s, r);
 }
 
-/* ---- who is the host ---- */
+/* ---- hosts ---- */
 
 static int count_of_atom(search *s, int i)
 {
     int sum = 0;
     if (s->atoms->atom[i].z == 1)
         return 0;
-    const int n = find_near(s, i);
+    const int n = find_contacts(s, i);
     for (int k = 0; k < n; k++) {
-        const tsr_file_atom *b = &s->atoms->atom[s->near[k]];
+        const tsr_file_atom *b = &s->atoms->atom[s->contact[k]];
         int of = s->of[b->residue];
         int host = of >= 0 ? of : s->host[b->residue];
         if (host < 0 || b->z == 1)
@@ -188,8 +192,8 @@ static int count_of_atom(search *s, int i)
     return sum;
 }
 
-/* Contacts of a group with residues of the protein, and with guests whose host
- * is known. Returns how many. */
+/* Counts the contacts of a group with residues of the protein and with guests
+ * whose host is known. Returns their number. */
 static int count_contacts(search *s, int group)
 {
     int sum = 0;
@@ -202,8 +206,8 @@ static int count_contacts(search *s, int group)
     return sum;
 }
 
-/* The residue with most contacts in the unit with most. A flexible residue is
- * a unit of its own. */
+/* The residue with most contacts, in the rigid unit with most contacts. A
+ * flexible residue is a unit of its own. */
 static int best_host(search *s)
 {
     const tsr_residue *residue = s->t->residue;
@@ -246,11 +250,11 @@ static void set_host(search *s, int group, int host, int turns)
 {
     for (int r = 0; r < s->atoms->n_residue; r++)
         if (s->of[r] < 0 && s->group[r] == group)
-            s->host[r] = host, s->turns[r] = turns;
+            s->host[r] = host, s->with_base[r] = turns;
 }
 
-/* The atom of a strand that a group is bonded to: of several the one whose bond
- * is the tightest, measured by the covalent radii; -1: none. */
+/* Finds the atom of a strand to which a group is bonded; -1: none. If there are
+ * several, the shortest bond relative to the covalent radii counts. */
 static int bonded_atom(search *s, int group)
 {
     const tsr_file_atom *atom = s->atoms->atom;
@@ -259,9 +263,9 @@ static int bonded_atom(search *s, int group)
     for (int i = 0; i < s->atoms->n_atom; i++) {
         if (s->group[atom[i].residue] != group || atom[i].z == 1)
             continue;
-        const int n = find_near(s, i);
+        const int n = find_contacts(s, i);
         for (int k = 0; k < n; k++) {
-            const int other = s->near[k], of = s->of[atom[other].residue];
+            const int other = s->contact[k], of = s->of[atom[other].residue];
             if (of < 0 || s->t->residue[of].link == TSR_LINK_NONE ||
                 atom[other].z == 1 || !tsr_atoms_are_bonded(s->atoms, i, other))
                 continue;
@@ -275,8 +279,8 @@ static int bonded_atom(search *s, int group)
     return best;
 }
 
-/* What is bonded to a strand goes with the link there, or its base, whatever
- * else it touches: a dye, a methyl group on a phosphate. */
+/* A group bonded to a strand is attached to that link or base, whatever else it
+ * touches. Examples are a dye, or a methyl group on a phosphate. */
 static void find_bonded(search *s)
 {
     for (int r = 0; r < s->atoms->n_residue; r++) {
@@ -295,8 +299,8 @@ static void find_bonded(search *s)
     }
 }
 
-/* The group that touches most of what has its place comes first: a magnesium
- * on DNA rides as the DNA does. */
+/* Groups get hosts in descending order of their contacts with residues whose
+ * host is known. So a magnesium ion on DNA gets the host of the DNA. */
 static void find_hosts(search *s)
 {
     for (;;) {
@@ -315,7 +319,7 @@ static void find_hosts(search *s)
     }
 }
 
-/* ---- who is told to ride where ---- */
+/* ---- hosts chosen by the user ---- */
 
 static const char *trim(char *text)
 {
@@ -326,8 +330,9 @@ static const char *trim(char *text)
     return text;
 }
 
-/* "I", "I:201", "I:5-20"; a residue there takes its whole group along. */
-static int bind(search *s, const char *guest, int host)
+/* Attaches guests "I", "I:201" or "I:5-20" to a host, each with its whole
+ * group. Returns the number of residues found. */
+static int set_hosts(search *s, const char *guest, int host)
 {
     tsr_range range;
     int n_found = 0;
@@ -344,8 +349,8 @@ static int bind(search *s, const char *guest, int host)
     return n_found;
 }
 
-static tsr_status bind_one(search *s, int k, const char *text, int *mark,
-                           tsr_err *err)
+static tsr_status read_bound(search *s, int k, const char *text, int *mark,
+                             tsr_err *err)
 {
     char copy[96];
     int host = -1;
@@ -364,7 +369,7 @@ static tsr_status bind_one(search *s, int k, const char *text, int *mark,
         return tsr_wrap(err, status, "structure.attach.%d", k);
     for (int i = 0; i < s->t->n_residue && host < 0; i++)
         host = mark[i] ? i : -1;
-    return bind(s, trim(copy), host) > 0
+    return set_hosts(s, trim(copy), host) > 0
                ? TSR_OK
                : tsr_fail(err, TSR_E_CONFIG,
                           "structure.attach.%d: '%s' matches no nucleotide, "
@@ -373,11 +378,12 @@ static tsr_status bind_one(search *s, int k, const char *text, int *mark,
                           k, trim(copy));
 }
 
-/* ---- the whole ---- */
+/* ---- the whole search ---- */
 
-/* Atoms of a modified residue that its parent lacks. What one of the 20 has too
- * much is a mistake of the file, and stays out. */
-static int take_extra(search *s, int r)
+/* Marks the atoms of a modified residue that its parent lacks, and returns
+ * their number. Surplus atoms of a standard residue are errors of the file, and
+ * are left out. */
+static int mark_extra_atoms(search *s, int r)
 {
     const tsr_residue_record *record = &s->structure->residue[s->of[r]];
     const tsr_amino parent = (tsr_amino)tsr_amino_by_three(record->name);
@@ -390,36 +396,36 @@ static int take_extra(search *s, int r)
         if (a->z == 1 || tsr_is_hydrogen_name(a->name) ||
             tsr_amino_atom_name(parent, a->name) != NULL)
             continue;
-        s->is_guest[residue->first_atom + k] = 1;
+        s->guest_mark[residue->first_atom + k] = 1;
         n++;
     }
     return n;
 }
 
-static void take_atoms(search *s)
+static void mark_atoms(search *s)
 {
     for (int r = 0; r < s->atoms->n_residue; r++) {
         const tsr_file_residue *residue = &s->atoms->residue[r];
         const int is_link = s->of[r] >= s->t->n_residue - s->t->n_link;
         if (s->of[r] < 0 || is_link)
-            memset(s->is_guest + residue->first_atom, 1 + s->turns[r],
+            memset(s->guest_mark + residue->first_atom, 1 + s->with_base[r],
                    (size_t)residue->n_atom);
-        if (is_link || (s->of[r] >= 0 && take_extra(s, r) > 0))
+        if (is_link || (s->of[r] >= 0 && mark_extra_atoms(s, r) > 0))
             s->host[r] = s->of[r];
         s->n_guest += s->host[r] >= 0;
     }
 }
 
-static tsr_status find_all(search *s, const tsr_strings *bound, tsr_pool *pool,
-                           tsr_err *err)
+static tsr_status find_guests(search *s, const tsr_strings *bound,
+                              tsr_pool *pool, tsr_err *err)
 {
     const int n_residue = s->atoms->n_residue, n_atom = s->atoms->n_atom;
     tsr_pool_array(pool, s->of, n_residue);
     tsr_pool_array(pool, s->group, n_residue);
     tsr_pool_array(pool, s->host, n_residue);
-    tsr_pool_array(pool, s->turns, n_residue);
-    tsr_pool_array(pool, s->is_guest, n_atom);
-    tsr_pool_array(pool, s->near, n_atom);
+    tsr_pool_array(pool, s->with_base, n_residue);
+    tsr_pool_array(pool, s->guest_mark, n_atom);
+    tsr_pool_array(pool, s->contact, n_atom);
     tsr_pool_array(pool, s->part, n_atom);
     tsr_pool_array(pool, s->count, s->t->n_residue + 1);
     tsr_pool_array(pool, s->by_unit, s->t->n_residue + 1);
@@ -432,21 +438,21 @@ static tsr_status find_all(search *s, const tsr_strings *bound, tsr_pool *pool,
     if (has_guests)
         join_groups(s);
     for (int k = 0; bound != NULL && k < bound->n; k++)
-        TSR_TRY(bind_one(s, k, bound->item[k], s->by_unit, err));
+        TSR_TRY(read_bound(s, k, bound->item[k], s->by_unit, err));
     if (has_guests && s->t->n_link > 0)
         find_bonded(s);
     if (has_guests)
         find_hosts(s);
-    take_atoms(s);
+    mark_atoms(s);
     return TSR_OK;
 }
 
-/* ---- how they are cut into bodies ---- */
+/* ---- bodies ---- */
 
-/* No atom is farther from its body's centre, Angstrom. */
+/* Largest distance of an atom from the centre of its body, Angstrom. */
 static const double farthest = 4.0;
 
-/* Mass-weighted centre of the atoms of one part. */
+/* Mass-weighted centre of the atoms of part k. */
 static void centre_of(const tsr_file_atom *atom, int n, const int *part, int k,
                       double centre[3])
 {
@@ -474,9 +480,10 @@ static int is_small(const tsr_file_atom *atom, int n, const int *part, int k)
     return 1;
 }
 
-/* The two atoms of part k that are farthest apart; each other atom goes with
- * the nearer of them, to k or to `next`. */
-static void halve(const tsr_file_atom *atom, int n, int *part, int k, int next)
+/* Splits part k: the two atoms that are farthest apart are seeds, and every
+ * other atom joins the nearer seed, in part k or in part `next`. */
+static void split_part(const tsr_file_atom *atom, int n, int *part, int k,
+                       int next)
 {
     double most = -1.0;
     int end[2] = {0, 0};
@@ -495,7 +502,7 @@ static void halve(const tsr_file_atom *atom, int n, int *part, int k, int next)
             part[i] = next;
 }
 
-/* Numbers the parts that have atoms from 0 without gaps. */
+/* Renumbers the parts that have atoms from 0 without gaps. */
 static int number_parts(int n, int *part)
 {
     int number[] = {-1, -1, -1, -1}, n_part = 0;
@@ -508,10 +515,11 @@ static int number_parts(int n, int *part)
     return n_part;
 }
 
-/* Bodies of residue r, all atoms of which have one host, or, is_link, are rigid
- * with the links of a nucleotide: part [n_atom of the residue] out, from 0, -1
- * for hydrogens. Returns how many. */
-static int cut_parts(const tsr_atoms *atoms, int r, int is_link, int *part)
+/* Divides residue r into bodies: part [n_atom of the residue] out, from 0; -1
+ * for hydrogens. is_link: a nucleotide with links, whose methylene is a part of
+ * its own. Returns the number of bodies. */
+static int split_into_bodies(const tsr_atoms *atoms, int r, int is_link,
+                             int *part)
 {
     const tsr_file_residue *residue = &atoms->residue[r];
     const tsr_file_atom *atom = atoms->atom + residue->first_atom;
@@ -526,7 +534,7 @@ static int cut_parts(const tsr_atoms *atoms, int r, int is_link, int *part)
     int n_part = number_parts(n, part);
     for (int k = 0; k < n_part; k++)
         while (!is_small(atom, n, part, k))
-            halve(atom, n, part, k, n_part++);
+            split_part(atom, n, part, k, n_part++);
     return n_part;
 }
 
@@ -537,17 +545,17 @@ static tsr_status copy_atoms(const search *s, tsr_guests *g, tsr_err *err)
     tsr_topology *t = s->t;
     const tsr_atoms *from = s->atoms;
     const int *host = s->host;
-    const char *is_guest = s->is_guest;
+    const char *guest_mark = s->guest_mark;
     const int n_guest = s->n_guest;
     int n = 1;
     tsr_atoms *to;
     for (int i = 0; i < from->n_atom; i++)
-        n += is_guest[i] != 0;
+        n += guest_mark[i] != 0;
     tsr_pool_array(&t->pool, to, 1);
     tsr_pool_array(&t->pool, g->file_atom, n);
     tsr_pool_array(&t->pool, g->body, n);
     tsr_pool_array(&t->pool, g->host, n);
-    tsr_pool_array(&t->pool, g->turns, n);
+    tsr_pool_array(&t->pool, g->with_base, n);
     tsr_pool_array(&t->pool, g->has_links, n_guest);
     tsr_pool_array(&t->pool, g->local, n);
     tsr_pool_array(&t->pool, g->part, n);
@@ -567,19 +575,20 @@ static tsr_status copy_atoms(const search *s, tsr_guests *g, tsr_err *err)
         to->n_kind[residue->kind]++;
         tsr_file_residue *own = &to->residue[to->n_residue];
         own->n_atom = 0;
-        int *part = g->turns + to->n_atom; /* at first; all are guests then */
+        int *part = g->with_base + to->n_atom; /* first holds the parts; every
+                                                  atom of r is a guest then */
         if (has_links)
             tsr_nucleic_parts(from, r, part);
         for (int k = 0; k < residue->n_atom; k++) {
             int i = residue->first_atom + k;
-            if (!is_guest[i])
+            if (!guest_mark[i])
                 continue;
             g->file_atom[to->n_atom] = i;
             g->host[to->n_atom] = host[r];
             if (has_links)
                 g->host[to->n_atom] = link_of(t, host[r], part[k], &part[k]);
             else
-                g->turns[to->n_atom] = is_guest[i] == 2;
+                g->with_base[to->n_atom] = guest_mark[i] == 2;
             to->atom[to->n_atom] = from->atom[i];
             to->atom[to->n_atom++].residue = to->n_residue;
             own->n_atom++;
@@ -589,8 +598,7 @@ static tsr_status copy_atoms(const search *s, tsr_guests *g, tsr_err *err)
     return TSR_OK;
 }
 
-/* Places of atoms in the frames of their hosts, and the bodies of one residue.
- */
+/* Position in the frame of the host. */
 static void to_local(const tsr_conformation *c, int host, const double xyz[3],
                      double local[3])
 {
@@ -600,11 +608,11 @@ static void to_local(const tsr_conformation *c, int host, const double xyz[3],
     tsr_frame_to_local(local, frame, x[TSR_CA], xyz);
 }
 
-static void cut_residue(const tsr_conformation *c, int r, tsr_guests *g)
+static void add_residue_bodies(const tsr_conformation *c, int r, tsr_guests *g)
 {
     const tsr_file_residue *residue = &g->atoms->residue[r];
     int *part = g->body + residue->first_atom;
-    int n = cut_parts(g->atoms, r, g->has_links[r], part);
+    int n = split_into_bodies(g->atoms, r, g->has_links[r], part);
     for (int k = 0; k < residue->n_atom; k++) {
         int i = residue->first_atom + k;
         const tsr_file_atom *a = &g->atoms->atom[i];
@@ -614,7 +622,7 @@ static void cut_residue(const tsr_conformation *c, int r, tsr_guests *g)
         part[k] += g->n_body;
         tsr_guest_body *body = &g->part[part[k]];
         body->host = g->host[i];
-        body->turns = g->turns[i];
+        body->with_base = g->with_base[i];
         double mass = tsr_atom_mass(a->z);
         body->n_atom++;
         for (int d = 0; d < 3; d++)
@@ -630,7 +638,7 @@ static void cut_residue(const tsr_conformation *c, int r, tsr_guests *g)
     g->n_body += n;
 }
 
-/* Bodies in the order of their hosts. */
+/* Sorts the bodies by host. */
 static tsr_status sort_bodies(tsr_pool *pool, tsr_guests *g, tsr_err *err)
 {
     tsr_guest_body *sorted;
@@ -652,11 +660,12 @@ static tsr_status sort_bodies(tsr_pool *pool, tsr_guests *g, tsr_err *err)
     return TSR_OK;
 }
 
-/* ---- the topology ---- */
+/* ---- bodies of the topology ---- */
 
-/* The side chain with about as many atoms, whose contact distances a body
- * takes; with one body a residue, the whole residue. */
-static int like_of(tsr_body_model model, int n_atom)
+/* Body type whose contact distances a guest body gets: that of the side chain
+ * with the most similar number of atoms, or of the whole residue in the
+ * one-body model. */
+static int contact_type_of(tsr_body_model model, int n_atom)
 {
     static const tsr_amino two[] = {TSR_SER, TSR_VAL, TSR_LEU, TSR_GLU,
                                     TSR_HIS, TSR_PHE, TSR_TYR, TSR_TRP};
@@ -694,9 +703,10 @@ static tsr_status add_bodies(tsr_topology *t, tsr_conformation *c, tsr_err *err)
         r->first_body = n_body;
         n_body += r->n_body;
         for (; k < g->n_body && g->part[k].host == i; k++) {
-            t->body[n_body++] = (tsr_body){
-                tsr_body_n_type(t->body_model) + k,
-                like_of(t->body_model, g->part[k].n_atom), i, g->part[k].mass};
+            t->body[n_body++] =
+                (tsr_body){tsr_body_n_type(t->body_model) + k,
+                           contact_type_of(t->body_model, g->part[k].n_atom), i,
+                           g->part[k].mass};
             t->total_mass += g->part[k].mass;
             r->n_body++, r->n_guest++;
         }
@@ -706,10 +716,10 @@ static tsr_status add_bodies(tsr_topology *t, tsr_conformation *c, tsr_err *err)
     return TSR_OK;
 }
 
-/* ---- words ---- */
+/* ---- messages ---- */
 
-static void tell_group(const tsr_atoms *atoms, const tsr_residue *host,
-                       const int *group, int first, tsr_log *log)
+static void log_group(const tsr_atoms *atoms, const tsr_residue *host,
+                      const int *group, int first, tsr_log *log)
 {
     const tsr_file_residue *residue = &atoms->residue[first];
     char more[48] = "";
@@ -725,7 +735,7 @@ static void tell_group(const tsr_atoms *atoms, const tsr_residue *host,
              host->number);
 }
 
-static void tell(const search *s, tsr_log *log)
+static void log_guests(const search *s, tsr_log *log)
 {
     const tsr_atoms *atoms = s->atoms;
     const tsr_topology *t = s->t;
@@ -757,13 +767,11 @@ static void tell(const search *s, tsr_log *log)
     for (int r = 0; r < atoms->n_residue; r++)
         if (host[r] >= 0 && group[r] == r && !has_links_of(t, host[r], r) &&
             n_group++ < MOST)
-            tell_group(atoms, &t->residue[host[r]], group, r, log);
+            log_group(atoms, &t->residue[host[r]], group, r, log);
     if (n_group > MOST)
         tsr_info(log, "and %d more, each rigid with the residue in contact",
                  n_group - MOST);
 }
-
-/* ---- the whole ---- */
 
 static tsr_status make_guests(const search *s, tsr_conformation *c,
                               tsr_err *err)
@@ -773,7 +781,7 @@ static tsr_status make_guests(const search *s, tsr_conformation *c,
     TSR_TRY(tsr_allocated(g, err));
     TSR_TRY(copy_atoms(s, g, err));
     for (int r = 0; r < s->n_guest; r++)
-        cut_residue(c, r, g);
+        add_residue_bodies(c, r, g);
     TSR_TRY(sort_bodies(&t->pool, g, err));
     t->guests = g;
     return add_bodies(t, c, err);
@@ -786,11 +794,11 @@ tsr_status tsr_guests_attach(const tsr_structure *structure,
 {
     tsr_pool pool = {0};
     search s = {.structure = structure, .atoms = atoms, .t = t};
-    tsr_status status = find_all(&s, bound, &pool, err);
+    tsr_status status = find_guests(&s, bound, &pool, err);
     if (status == TSR_OK && s.n_guest > 0) {
         status = make_guests(&s, c, err);
         if (status == TSR_OK)
-            tell(&s, log);
+            log_guests(&s, log);
     }
     tsr_pool_clear(&pool);
     return status;

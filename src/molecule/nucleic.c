@@ -1,4 +1,5 @@
-/* Strands of a file cut into links. */
+/* Divides the nucleotides of a file into links with torsions of their own
+ * (guest.h). */
 #include "molecule/guest.h"
 
 #include <math.h>
@@ -12,8 +13,8 @@ static const double most_c3_endo = 2.0071; /* delta: 115 degrees */
 
 enum { UNKNOWN = -1 };
 
-/* Primes mean the sugar; O1P, OP1 and S2P of a phosphorothioate are bound to P.
- */
+/* Part of an atom by its name. A prime means the sugar. O1P, OP1, and S2P of a
+ * phosphorothioate, are bound to P. */
 static int part_by_name(const char *atom)
 {
     const size_t n = strlen(atom);
@@ -25,21 +26,21 @@ static int part_by_name(const char *atom)
     return strchr(atom, '5') != NULL ? TSR_PART_METHYLENE : TSR_PART_SUGAR;
 }
 
-/* Gives `to` to what is bonded to atom i and not known yet, and to what hangs
- * on that. */
-static void spread(const tsr_atoms *atoms, int r, int i, int to, int *part)
+/* Assigns part `to` to all unassigned atoms connected by bonds to atom i. */
+static void assign_connected(const tsr_atoms *atoms, int r, int i, int to,
+                             int *part)
 {
     const int first = atoms->residue[r].first_atom;
     for (int k = 0; k < atoms->residue[r].n_atom; k++)
         if (part[k] == UNKNOWN &&
             tsr_atoms_are_bonded(atoms, first + i, first + k)) {
             part[k] = to;
-            spread(atoms, r, k, to, part);
+            assign_connected(atoms, r, k, to, part);
         }
 }
 
-/* The base comes first, so that it keeps what a poor model has too near the
- * sugar. */
+/* The base is assigned first, so that its atoms stay with it in a poor model
+ * where they are too close to the sugar. */
 void tsr_nucleic_parts(const tsr_atoms *atoms, int r, int *part)
 {
     const tsr_file_residue *residue = &atoms->residue[r];
@@ -48,15 +49,15 @@ void tsr_nucleic_parts(const tsr_atoms *atoms, int r, int *part)
         part[i] = part_by_name(atom[i].name);
     for (int i = 0; i < residue->n_atom; i++)
         if (strcmp(atom[i].name, "C1'") == 0)
-            spread(atoms, r, i, TSR_PART_BASE, part);
+            assign_connected(atoms, r, i, TSR_PART_BASE, part);
     for (int i = 0; i < residue->n_atom; i++)
         if (part[i] != UNKNOWN && part[i] != TSR_PART_BASE)
-            spread(atoms, r, i, part[i], part);
+            assign_connected(atoms, r, i, part[i], part);
     for (int i = 0; i < residue->n_atom; i++)
         part[i] = part[i] == UNKNOWN ? TSR_PART_BASE : part[i];
 }
 
-static const double *find(const tsr_atoms *atoms, int r, const char *name)
+static const double *find_atom(const tsr_atoms *atoms, int r, const char *name)
 {
     const tsr_file_residue *residue = &atoms->residue[r];
     for (int i = 0; i < residue->n_atom; i++)
@@ -65,11 +66,11 @@ static const double *find(const tsr_atoms *atoms, int r, const char *name)
     return NULL;
 }
 
-static tsr_status need(const tsr_atoms *atoms, int r, const char *name,
-                       double x[3], tsr_err *err)
+static tsr_status require_atom(const tsr_atoms *atoms, int r, const char *name,
+                               double x[3], tsr_err *err)
 {
     const tsr_file_residue *residue = &atoms->residue[r];
-    const double *found = find(atoms, r, name);
+    const double *found = find_atom(atoms, r, name);
     if (found == NULL)
         return tsr_fail(
             err, TSR_E_DATA,
@@ -83,22 +84,23 @@ static tsr_status need(const tsr_atoms *atoms, int r, const char *name,
 
 /* ---- links ---- */
 
-/* Opposite to the three oxygens of a phosphate that begins a strand. */
-static tsr_status fourth_corner(const tsr_atoms *atoms, int r,
-                                const double p[3], const double o5[3],
-                                double corner[3], tsr_err *err)
+/* Replaces O3' of a strand that begins with a phosphate: a point opposite to
+ * the sum of the three oxygens. */
+static tsr_status replace_o3(const tsr_atoms *atoms, int r, const double p[3],
+                             const double o5[3], double corner[3], tsr_err *err)
 {
     static const char *const names[2][3] = {{"OP1", "O1P", "S1P"},
                                             {"OP2", "O2P", "S2P"}};
     double away[3] = {0.0, 0.0, 0.0}, u[3], oxygen[3];
     for (int k = 0; k < 3; k++) {
         int which = 2;
-        while (k < 2 && which > 0 && find(atoms, r, names[k][which]) == NULL)
+        while (k < 2 && which > 0 &&
+               find_atom(atoms, r, names[k][which]) == NULL)
             which--;
         if (k == 2)
             tsr_vec3_copy(oxygen, o5);
         else
-            TSR_TRY(need(atoms, r, names[k][which], oxygen, err));
+            TSR_TRY(require_atom(atoms, r, names[k][which], oxygen, err));
         tsr_vec3_sub(u, p, oxygen);
         tsr_vec3_normalize(u);
         for (int d = 0; d < 3; d++)
@@ -110,8 +112,8 @@ static tsr_status fourth_corner(const tsr_atoms *atoms, int r,
     return TSR_OK;
 }
 
-static void add(tsr_nucleic *n, const tsr_file_residue *residue,
-                const tsr_nucleic_link *link)
+static void add_link(tsr_nucleic *n, const tsr_file_residue *residue,
+                     const tsr_nucleic_link *link)
 {
     tsr_nucleic_link *to = &n->link[n->n++];
     *to = *link;
@@ -121,13 +123,15 @@ static void add(tsr_nucleic *n, const tsr_file_residue *residue,
     to->insertion = residue->insertion;
 }
 
-/* The base's N is the atom bound to C1' that is none of the sugar's. */
+/* N of the base is the atom bound to C1' that is not part of the sugar. */
 static void find_base(const tsr_atoms *atoms, int r, tsr_nucleic_link *link)
 {
-    const double *o4 = find(atoms, r, "O4'"), *c1 = find(atoms, r, "C1'");
-    const double *n9 = find(atoms, r, "N9"), *n1 = find(atoms, r, "N1");
+    const double *o4 = find_atom(atoms, r, "O4'"),
+                 *c1 = find_atom(atoms, r, "C1'");
+    const double *n9 = find_atom(atoms, r, "N9"),
+                 *n1 = find_atom(atoms, r, "N1");
     const double *n = n9 != NULL ? n9 : n1;
-    const double *c = find(atoms, r, n9 != NULL ? "C4" : "C2");
+    const double *c = find_atom(atoms, r, n9 != NULL ? "C4" : "C2");
     if (o4 == NULL || c1 == NULL || n == NULL || c == NULL ||
         tsr_vec3_distance(c1, n) > longest_bond)
         return;
@@ -137,7 +141,7 @@ static void find_base(const tsr_atoms *atoms, int r, tsr_nucleic_link *link)
     tsr_vec3_copy(link->base, n);
 }
 
-/* A frame needs three points that are not in line. */
+/* A frame needs three points that are not collinear. */
 static tsr_status check_link(const tsr_atoms *atoms, int r,
                              const tsr_nucleic_link *link, tsr_err *err)
 {
@@ -156,28 +160,29 @@ static tsr_status check_link(const tsr_atoms *atoms, int r,
 
 int tsr_nucleic_are_joined(const tsr_atoms *atoms, int before, int r)
 {
-    const double *o3 = find(atoms, before, "O3'"), *p = find(atoms, r, "P");
+    const double *o3 = find_atom(atoms, before, "O3'"),
+                 *p = find_atom(atoms, r, "P");
     return o3 != NULL && p != NULL && tsr_vec3_distance(o3, p) < longest_bond;
 }
 
-/* before: the nucleotide before it in the chain; -1: none. */
+/* before: the preceding nucleotide in the chain; -1: none. */
 static tsr_status add_nucleotide(const tsr_atoms *atoms, int before, int r,
                                  tsr_nucleic *n, tsr_err *err)
 {
     const tsr_file_residue *residue = &atoms->residue[r];
-    const double *p = find(atoms, r, "P");
-    const double *o3 = before >= 0 ? find(atoms, before, "O3'") : NULL;
+    const double *p = find_atom(atoms, r, "P");
+    const double *o3 = before >= 0 ? find_atom(atoms, before, "O3'") : NULL;
     const int is_bonded =
         before >= 0 && tsr_nucleic_are_joined(atoms, before, r);
-    const int sugar = find(atoms, r, "O2'") != NULL ? 0 : TSR_N_NUCLEIC;
+    const int sugar = find_atom(atoms, r, "O2'") != NULL ? 0 : TSR_N_NUCLEIC;
     double o5[3], c5[3], c4[3], c3[3], own_o3[3], corner[3];
-    TSR_TRY(need(atoms, r, "O5'", o5, err));
-    TSR_TRY(need(atoms, r, "C5'", c5, err));
-    TSR_TRY(need(atoms, r, "C4'", c4, err));
-    TSR_TRY(need(atoms, r, "C3'", c3, err));
-    TSR_TRY(need(atoms, r, "O3'", own_o3, err));
+    TSR_TRY(require_atom(atoms, r, "O5'", o5, err));
+    TSR_TRY(require_atom(atoms, r, "C5'", c5, err));
+    TSR_TRY(require_atom(atoms, r, "C4'", c4, err));
+    TSR_TRY(require_atom(atoms, r, "C3'", c3, err));
+    TSR_TRY(require_atom(atoms, r, "O3'", own_o3, err));
     if (p != NULL && !is_bonded)
-        TSR_TRY(fourth_corner(atoms, r, p, o5, corner, err));
+        TSR_TRY(replace_o3(atoms, r, p, o5, corner, err));
     const double *corner_or_o3 = is_bonded ? o3 : corner;
     const double *const at[3][3] = {
         {corner_or_o3, p, o5}, {o5, c5, c4}, {c4, c3, own_o3}};
@@ -195,7 +200,7 @@ static tsr_status add_nucleotide(const tsr_atoms *atoms, int before, int r,
             link.class += !(delta > 0.0 && delta < most_c3_endo);
             find_base(atoms, r, &link);
         }
-        add(n, residue, &link);
+        add_link(n, residue, &link);
     }
     return TSR_OK;
 }
@@ -233,7 +238,7 @@ static int is_nucleotide(const tsr_file_residue *r)
     return r->kind == TSR_MOLECULE_NUCLEOTIDE;
 }
 
-/* Is r the first nucleotide of its chain? */
+/* Returns 1 for the first nucleotide of a chain. */
 static int is_first(const tsr_atoms *atoms, int r)
 {
     for (int k = 0; k < r; k++)

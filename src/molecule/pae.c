@@ -1,6 +1,6 @@
-/* The files hold up to tens of millions of numbers, so they are read as they
- * come (core/json.h), not made into a tree: the 23 MB of 2000
- * residues take 0.8 s. */
+/* Reads predicted aligned errors. Files hold up to tens of millions of numbers,
+ * so the JSON is read as a stream (core/json.h) without building a tree. 2000
+ * residues (23 MB) take 0.8 s. */
 #include "molecule/parts.h"
 
 #include "core/json.h"
@@ -12,16 +12,16 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_TOKENS = 20000, NAME_SIZE = 32 };
+enum { MAX_TOKENS = 20000, NAME_SIZE = 32 };
 
-/* Numbers of a list in which lists may lie. */
+/* Numbers of a list, which may contain lists. */
 typedef struct {
     double *value;
     size_t n;
-    int n_row; /* lists in the list */
+    int n_row; /* number of inner lists */
 } numbers;
 
-/* What a file holds, before it is looked at as a whole. */
+/* Raw content of a file. */
 typedef struct {
     tsr_pool pool;
     numbers error, first, second, plddt, number;
@@ -31,7 +31,7 @@ typedef struct {
 
 static void add_number(tsr_pool *pool, numbers *list, double value)
 {
-    if ((list->n & (list->n - 1)) == 0) { /* full: 1, 2, 4, 8, ... */
+    if ((list->n & (list->n - 1)) == 0) { /* full at 1, 2, 4, 8, ... */
         double *bigger =
             tsr_pool_resize(pool, list->value, 2 * list->n + 1, sizeof *bigger);
         if (bigger == NULL)
@@ -97,9 +97,9 @@ static void read_object(tsr_json_reader *r, content *c)
             tsr_json_skip(r);
 }
 
-/* Boltz and Chai write NumPy's archives, AlphaFold 2 pickles, too. */
-static tsr_status no_json(const char *path, const char *text, size_t size,
-                          long at, tsr_err *err)
+/* Boltz and Chai write NumPy archives, AlphaFold 2 also pickles. */
+static tsr_status not_json(const char *path, const char *text, size_t size,
+                           long at, tsr_err *err)
 {
     const int is_archive = size > 4 && memcmp(text, "PK\3\4", 4) == 0;
     const int is_array = size > 6 && memcmp(text, "\x93NUMPY", 6) == 0;
@@ -141,7 +141,7 @@ static tsr_status read_content(const char *path, content *c, tsr_err *err)
     if (c->pool.failed)
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
     else if (r.is_bad)
-        status = no_json(path, text, size, (long)(r.at - text), err);
+        status = not_json(path, text, size, (long)(r.at - text), err);
     free(text);
     return status;
 }
@@ -169,7 +169,8 @@ static tsr_status copy_matrix(tsr_pool *pool, const content *c, tsr_pae *p,
     return TSR_OK;
 }
 
-/* What the file says of its residues, where it says it of all. */
+/* Copies pLDDT, chains and numbers, if the file gives them for every
+ * residue. */
 static tsr_status copy_tokens(tsr_pool *pool, const content *c, tsr_pae *p,
                               tsr_err *err)
 {
@@ -191,12 +192,13 @@ static tsr_status copy_tokens(tsr_pool *pool, const content *c, tsr_pae *p,
     return TSR_OK;
 }
 
-/* A square of errors, row by row or with both residues named. */
+/* Checks that the errors form a square matrix. They are stored by row, or with
+ * both residues named. */
 static tsr_status check_square(const content *c, const char *path, tsr_err *err)
 {
     double side = sqrt((double)c->error.n);
     int is_square = c->error.n > 0 && side == floor(side) &&
-                    side <= MOST_TOKENS &&
+                    side <= MAX_TOKENS &&
                     (c->error.n_row == 0 || c->error.n_row == side);
     return is_square
                ? TSR_OK
@@ -212,8 +214,8 @@ static tsr_status check_square(const content *c, const char *path, tsr_err *err)
                          : "");
 }
 
-static tsr_status fill(tsr_pool *pool, content *c, const char *path,
-                       tsr_pae **out, tsr_err *err)
+static tsr_status store_content(tsr_pool *pool, content *c, const char *path,
+                                tsr_pae **out, tsr_err *err)
 {
     tsr_pae *p;
     TSR_TRY(read_content(path, c, err));
@@ -233,22 +235,22 @@ tsr_status tsr_pae_read(tsr_pool *pool, const char *path, tsr_pae **out,
 {
     content c = {0};
     *out = NULL;
-    const tsr_status status = fill(pool, &c, path, out, err);
+    const tsr_status status = store_content(pool, &c, path, out, err);
     tsr_pool_clear(&c.pool);
     return status;
 }
 
-double tsr_pae_between(const tsr_pae *pae, int row_a, int row_b)
+double tsr_pae_mean(const tsr_pae *pae, int row_a, int row_b)
 {
     size_t n = (size_t)pae->n, a = (size_t)row_a, b = (size_t)row_b;
     return 0.5 *
            ((double)pae->error[a * n + b] + (double)pae->error[b * n + a]);
 }
 
-/* ---- which file, which row ---- */
+/* ---- finding the file and its rows ---- */
 
-/* How names of models become names of their errors: what stands in the one and
- * what stands in its place in the other. An empty word is the end. */
+/* Rules that turn the name of a model into the name of its error file: a word
+ * and its replacement. The empty word is the end of the name. */
 static const struct {
     const char *model, *errors;
 } rename_rule[] = {
@@ -279,7 +281,7 @@ static size_t stem_length(const char *path)
     return n;
 }
 
-/* The last place of a word in the name of the file; NULL: not there. */
+/* The last occurrence of a word in the file name; NULL: none. */
 static const char *find_word(const char *path, size_t n, const char *word)
 {
     const size_t m = strlen(word);
@@ -292,7 +294,7 @@ static const char *find_word(const char *path, size_t n, const char *word)
     return found;
 }
 
-/* The name with the rule's words exchanged, and an ending. */
+/* Applies a rule to a name, and appends an ending. */
 static char *rename_model(const char *model, size_t n, size_t rule,
                           const char *ending)
 {
@@ -305,7 +307,7 @@ static char *rename_model(const char *model, size_t n, size_t rule,
                            rest, ending);
 }
 
-char *tsr_pae_beside(const char *model)
+char *tsr_pae_find_file(const char *model)
 {
     static const char *const ending[] = {".json", ".json.gz"};
     size_t n = stem_length(model);
@@ -328,7 +330,8 @@ static void rows_by_name(const tsr_pae *p, const tsr_structure *s, int *row)
                 row[i] = t;
 }
 
-/* In order, or a single chain's by number. 0: neither can be. */
+/* Matches rows in order, or by number for a single chain. Returns 0 if neither
+ * fits. */
 static int rows_by_order(const tsr_pae *p, const tsr_structure *s, int *row)
 {
     const int is_whole = p->n == s->n_residue;

@@ -1,6 +1,6 @@
-/* From a structure to its parts: a graph of residues, where chains come apart,
- * what is rigid in the pieces, the ranges that a configuration has of it, and
- * what a user should be told. */
+/* Finds the rigid parts of a structure: makes a graph of residues in contact,
+ * cuts chains into pieces, finds the rigid residues of each piece, and writes
+ * the ranges of a configuration and notes for the user. */
 #include "molecule/parts.h"
 
 #include "core/vec3.h"
@@ -16,15 +16,18 @@
 #include <string.h>
 
 enum {
-    LEAST_DOMAIN = 25, /* held residues of what may lean on its neighbour */
-    LEAST_APART = 4,   /* residues in sequence: nearer ones always touch */
-    MOST_NEAR = 256,
-    SMOOTH = 2 /* residues to either side over which pLDDT is averaged */
+    MIN_DOMAIN = 25, /* ordered residues; a smaller piece may rest against its
+                          neighbour */
+    MIN_SEPARATION =
+        4, /* residues in sequence; closer residues are always in contact */
+    MAX_NEIGHBOURS = 256,
+    SMOOTH = 2 /* residues on either side over which pLDDT is averaged */
 };
-static const double touching = 7.0, apart = 9.0; /* Angstrom, between CB */
-static const double holding = 2.0;               /* contacts of one residue */
-static const double bridge = 5.0;       /* weight of a disulfide bond */
-static const double longest_bond = 2.0; /* C to N, Angstrom */
+static const double full_contact = 7.0,
+                    no_contact = 9.0;       /* Angstrom, between CB */
+static const double min_contacts = 2.0;     /* contacts of one residue */
+static const double disulfide_weight = 5.0; /* weight of a disulfide bond */
+static const double longest_bond = 2.0;     /* C to N, Angstrom */
 
 void tsr_parts_free(tsr_parts *parts)
 {
@@ -45,11 +48,12 @@ const char *tsr_evidence_text(tsr_evidence evidence)
 
 /* ---- residues as a graph ----
  *
- * An edge joins two residues whose CB (of GLY where it would be) are near: side
- * chains are often incomplete, and a prediction of them is the least sure part.
- * Its weight is 1 up to 7 Angstrom and 0 from 9 on, times the confidence of
- * both ends, times that of their relation where predicted aligned errors are
- * known. A disulfide bond is an edge of weight 5. */
+ * An edge joins two residues whose CB are close (GLY: the ideal position of
+ * CB). Side chains are not used, because they are often incomplete and are the
+ * least certain part of a prediction. The weight of an edge is 1 up to 7
+ * Angstrom and 0 from 9 Angstrom. It is multiplied by the confidence of both
+ * residues and, with predicted aligned errors, by the confidence of their
+ * relative position. A disulfide bond is an edge of weight 5. */
 
 typedef struct {
     int a, b; /* residues, a < b */
@@ -59,30 +63,32 @@ typedef struct {
 typedef struct {
     tsr_pool pool;
     const tsr_structure *structure;
-    const tsr_pae *pae;            /* NULL: without */
-    int *row;                      /* [n] of pae */
+    const tsr_pae *pae;            /* NULL: no predicted errors */
+    int *row;                      /* [n] row of pae */
     int n;                         /* residues */
-    int *chain_first, *chain_last; /* [n] of the residue's chain */
+    int *chain_first, *chain_last; /* [n] first and last residue of the chain */
     char *kind;                    /* [n] secondary structure */
     double *confidence;            /* [n] 0 to 1 */
     int has_plddt;
     int n_contact;
-    parts_contact *contact; /* [n_contact] four or more apart in a chain */
-    char *is_bridged;       /* [n] 1: half of a disulfide bond */
-    int *held; /* [n] 1: secondary structure or contacts hold the residue */
+    parts_contact
+        *contact;     /* [n_contact] pairs four or more apart in a chain */
+    char *is_bridged; /* [n] 1: part of a disulfide bond */
+    int *ordered;     /* [n] 1: has confident secondary structure or contacts */
 } parts_graph;
 
-/* How sure the relation of two residues is, 0 to 1, by its predicted aligned
- * error: one half at 6 Angstrom. 1 without errors. */
-static double relation_of(const parts_graph *graph, int a, int b)
+/* Confidence in the relative position of two residues, 0 to 1, from their
+ * predicted aligned error: one half at 6 Angstrom. 1 without predicted
+ * errors. */
+static double pair_confidence(const parts_graph *graph, int a, int b)
 {
     if (graph->pae == NULL || graph->row[a] < 0 || graph->row[b] < 0)
         return 1.0;
-    double error = tsr_pae_between(graph->pae, graph->row[a], graph->row[b]);
+    double error = tsr_pae_mean(graph->pae, graph->row[a], graph->row[b]);
     return 1.0 / (1.0 + pow(error / 6.0, 4.0));
 }
 
-/* A peptide bond joins residue i to the one before. */
+/* Returns 1 if a peptide bond joins residue i to the preceding residue. */
 static int is_linked(const parts_graph *graph, int i)
 {
     const tsr_structure *s = graph->structure;
@@ -93,12 +99,12 @@ static int is_linked(const parts_graph *graph, int i)
     return tsr_vec3_distance(c->xyz, n->xyz) < longest_bond;
 }
 
-/* Of residues first to last, how many are held. */
-static int count_held(const parts_graph *g, int first, int last)
+/* Number of ordered residues in first..last. */
+static int count_ordered(const parts_graph *g, int first, int last)
 {
     int n = 0;
     for (int i = first; i <= last; i++)
-        n += g->held[i];
+        n += g->ordered[i];
     return n;
 }
 
@@ -116,7 +122,7 @@ static void set_chains(parts_graph *g)
                 : i;
 }
 
-/* Secondary structure, and CB as it is in ideal frames. */
+/* Secondary structure, and the ideal position of CB. */
 static tsr_status read_backbones(parts_graph *g, double (*cb)[3], tsr_err *err)
 {
     static const char *const name[4] = {"N", "CA", "C", "O"};
@@ -140,11 +146,12 @@ static tsr_status read_backbones(parts_graph *g, double (*cb)[3], tsr_err *err)
     return tsr_secondary_find(g->n, backbone, g->kind, err);
 }
 
-/* ---- how sure a residue's place is ---- */
+/* ---- confidence ---- */
 
-/* Does the B column hold pLDDT, 0 to 100 (or 0 to 1)? Where the file does not
- * say so: what predictions are sure of lies deep in the structure; B factors
- * are small there. Returns the factor that makes it 0 to 100; 0: no. */
+/* Returns the factor that scales the B column to pLDDT, 0 to 100; 0: the column
+ * is not pLDDT. If the file is not marked as a prediction, the sign of the
+ * correlation with burial decides: pLDDT is high inside a structure, B factors
+ * are low there. */
 static double plddt_scale(const tsr_structure *s, const double *depth,
                           double *b)
 {
@@ -166,7 +173,7 @@ static double plddt_scale(const tsr_structure *s, const double *depth,
                : 0.0;
 }
 
-/* pLDDT below 50 is as good as always disorder, above 70 a fold (Jumper et al.
+/* pLDDT below 50 indicates disorder, above 70 a folded residue (Jumper et al.
  * 2021; Tunyasuvunakool et al. 2021). */
 static void set_confidence(parts_graph *g, const double *plddt)
 {
@@ -182,7 +189,8 @@ static void set_confidence(parts_graph *g, const double *plddt)
     }
 }
 
-/* Of errors alone: how sure a residue's relation to its neighbours is. */
+/* Without pLDDT: mean confidence in the positions relative to neighbours in the
+ * chain. */
 static void set_confidence_by_errors(parts_graph *g)
 {
     for (int i = 0; i < g->n; i++) {
@@ -191,7 +199,7 @@ static void set_confidence_by_errors(parts_graph *g)
         for (int j = i - 6; j <= i + 6; j++)
             if (abs(j - i) > 2 && j >= g->chain_first[i] &&
                 j <= g->chain_last[i]) {
-                sum += relation_of(g, i, j);
+                sum += pair_confidence(g, i, j);
                 n++;
             }
         g->confidence[i] = n > 0 ? sum / n : 1.0;
@@ -202,10 +210,11 @@ static void read_confidence(parts_graph *g, const tsr_cell_list *cells,
                             const double (*cb)[3], double *depth, double *b)
 {
     const double *plddt = g->pae != NULL ? g->pae->plddt : NULL;
-    int near[MOST_NEAR];
+    int neighbour[MAX_NEIGHBOURS];
     for (int i = 0; i < g->n; i++) {
         g->confidence[i] = 1.0;
-        depth[i] = tsr_cell_list_within(cells, cb[i], apart, MOST_NEAR, near);
+        depth[i] = tsr_cell_list_within(cells, cb[i], no_contact,
+                                        MAX_NEIGHBOURS, neighbour);
     }
     double scale = plddt_scale(g->structure, depth, b);
     for (int i = 0; i < g->n && scale == 0.0 && plddt != NULL; i++)
@@ -227,7 +236,7 @@ static void read_confidence(parts_graph *g, const tsr_cell_list *cells,
 static void add_contact(parts_graph *g, parts_contact contact)
 {
     const int n = g->n_contact;
-    if ((n & (n - 1)) == 0) { /* full: 1, 2, 4, 8, ... */
+    if ((n & (n - 1)) == 0) { /* full at 1, 2, 4, 8, ... */
         parts_contact *bigger = tsr_pool_resize(
             &g->pool, g->contact, 2 * (size_t)n + 1, sizeof *bigger);
         if (bigger == NULL)
@@ -237,7 +246,7 @@ static void add_contact(parts_graph *g, parts_contact contact)
     g->contact[g->n_contact++] = contact;
 }
 
-/* Two SG as near as a bond between them. */
+/* Returns 1 if two SG are within bonding distance. */
 static int is_disulfide(const tsr_structure *s, int i, int j)
 {
     const tsr_atom *a = tsr_residue_atom(s, &s->residue[i], "SG");
@@ -246,49 +255,53 @@ static int is_disulfide(const tsr_structure *s, int i, int j)
     return b != NULL && tsr_vec3_distance(a->xyz, b->xyz) < 2.5;
 }
 
-static double weigh(parts_graph *g, int i, int j, double distance)
+static double contact_weight(parts_graph *g, int i, int j, double distance)
 {
-    double weight = fmin(1.0, (apart - distance) / (apart - touching));
+    double weight =
+        fmin(1.0, (no_contact - distance) / (no_contact - full_contact));
     double sure = g->confidence[i] * g->confidence[j];
     if (is_disulfide(g->structure, i, j)) {
         g->is_bridged[i] = g->is_bridged[j] = sure >= 0.25;
-        weight = bridge;
+        weight = disulfide_weight;
     }
-    return weight * sure * relation_of(g, i, j);
+    return weight * sure * pair_confidence(g, i, j);
 }
 
 static void find_contacts(parts_graph *g, const tsr_cell_list *cells,
                           const double (*cb)[3])
 {
-    int near[MOST_NEAR];
+    int neighbour[MAX_NEIGHBOURS];
     for (int i = 0; i < g->n && !g->pool.failed; i++) {
-        int n = tsr_cell_list_within(cells, cb[i], apart, MOST_NEAR, near);
-        for (int k = 0; k < n && k < MOST_NEAR && !g->pool.failed; k++) {
-            int j = near[k];
-            int is_near =
-                j - i < LEAST_APART && g->chain_first[i] == g->chain_first[j];
+        int n = tsr_cell_list_within(cells, cb[i], no_contact, MAX_NEIGHBOURS,
+                                     neighbour);
+        for (int k = 0; k < n && k < MAX_NEIGHBOURS && !g->pool.failed; k++) {
+            int j = neighbour[k];
+            int is_near = j - i < MIN_SEPARATION &&
+                          g->chain_first[i] == g->chain_first[j];
             if (j <= i || is_near)
                 continue;
-            double weight = weigh(g, i, j, tsr_vec3_distance(cb[i], cb[j]));
+            double weight =
+                contact_weight(g, i, j, tsr_vec3_distance(cb[i], cb[j]));
             if (weight > 0.01)
                 add_contact(g, (parts_contact){i, j, weight});
         }
     }
 }
 
-/* sum [n] zeroed. */
-static void find_held(parts_graph *g, double *sum)
+/* sum [n]: scratch, zeroed. */
+static void find_ordered(parts_graph *g, double *sum)
 {
     for (int k = 0; k < g->n_contact; k++) {
         sum[g->contact[k].a] += g->contact[k].weight;
         sum[g->contact[k].b] += g->contact[k].weight;
     }
     for (int i = 0; i < g->n; i++)
-        g->held[i] = g->confidence[i] >= 0.5 &&
-                     (g->kind[i] != TSR_COIL || sum[i] >= holding);
+        g->ordered[i] = g->confidence[i] >= 0.5 &&
+                        (g->kind[i] != TSR_COIL || sum[i] >= min_contacts);
 }
 
-/* Of a structure and its errors, for which kind and confidence have room. */
+/* Makes the graph. The caller sets structure, pae, n, and arrays kind and
+ * confidence. */
 static tsr_status make_graph(parts_graph *g, tsr_err *err)
 {
     double(*cb)[3], *depth, *b, *sum;
@@ -297,7 +310,7 @@ static tsr_status make_graph(parts_graph *g, tsr_err *err)
     tsr_pool_array(&g->pool, g->chain_first, g->n);
     tsr_pool_array(&g->pool, g->chain_last, g->n);
     tsr_pool_array(&g->pool, g->is_bridged, g->n);
-    tsr_pool_array(&g->pool, g->held, g->n);
+    tsr_pool_array(&g->pool, g->ordered, g->n);
     tsr_pool_array(&g->pool, cb, g->n);
     tsr_pool_array(&g->pool, depth, g->n);
     tsr_pool_array(&g->pool, b, g->n);
@@ -307,76 +320,77 @@ static tsr_status make_graph(parts_graph *g, tsr_err *err)
     if (g->pae != NULL)
         TSR_TRY(tsr_pae_rows(g->pae, g->structure, g->row, err));
     TSR_TRY(read_backbones(g, cb, err));
-    TSR_TRY(tsr_cell_list_new(&g->pool, g->n, (const double(*)[3])cb, apart,
-                              &cells, err));
+    TSR_TRY(tsr_cell_list_new(&g->pool, g->n, (const double(*)[3])cb,
+                              no_contact, &cells, err));
     read_confidence(g, cells, (const double(*)[3])cb, depth, b);
     find_contacts(g, cells, (const double(*)[3])cb);
-    find_held(g, sum);
+    find_ordered(g, sum);
     return tsr_pool_check(&g->pool, err);
 }
 
-/* ---- where a chain comes apart ----
+/* ---- cutting chains ----
  *
- * Each chain is cut where, for the size of the smaller side, the least crosses;
- * and its pieces again. Little: contacts of total weight below 1.5 m^(2/3), m
- * the held residues of the smaller side (0.4 m^(2/3) where that has fewer than
- * 25; none with fewer than 10): of 299 structures, pairs of domains have 0.3 to
- * 1.5, halves of one domain 1.6 to 12 (docs/domains.md). With predicted aligned
- * errors the mean relation of residues across the cut must be below 0.3, too.
- * All cuts of a chain are tried, each in constant time after one pass over the
- * edges: an edge adds its weight from its first residue on and takes it away at
- * its second. Cost of a piece: O(contacts + residues), with predicted errors
- * O(residues^2). */
+ * Each chain is cut where the contact weight across the cut is smallest for the
+ * size of the smaller side, and the pieces are cut again. A cut needs a weight
+ * below 1.5 m^(2/3), where m is the number of ordered residues of the smaller
+ * side (0.4 m^(2/3) for m below 25, no cut for m below 10). In 299 structures,
+ * pairs of domains had factors of 0.3 to 1.5, and halves of one domain 1.6 to
+ * 12 (docs/domains.md). With predicted aligned errors, the mean confidence in
+ * relative positions across the cut must also be below 0.3. All cuts of a chain
+ * are tried, each in constant time after one pass over the edges: the weight of
+ * an edge is added at its first residue and subtracted at its second. Cost per
+ * piece: O(contacts + residues), with predicted errors O(residues^2). */
 
 typedef enum {
     CUT_NONE,
-    CUT_LINKER, /* the pieces move against each other */
-    CUT_HELIX   /* only a helix that runs on joins them: held straight */
+    CUT_LINKER, /* the pieces move relative to each other */
+    CUT_HELIX   /* joined by a single continuous helix, which is kept rigid */
 } parts_cut;
 
 enum {
-    LEAST_SIDE = 10, /* held residues of what can move by itself */
-    TURN = 4,        /* residues */
-    BEYOND = 6 /* residues in sequence: nearer contacts are the linker's own */
+    MIN_SIDE = 10, /* ordered residues of a piece that can move by itself */
+    TURN = 4,      /* residues */
+    MIN_RANGE =
+        6 /* residues in sequence; closer contacts belong to the linker */
 };
-static const double domain_limit = 1.5; /* contacts a residue^(2/3) */
+static const double domain_limit = 1.5; /* contact weight / residues^(2/3) */
 static const double small_limit = 0.4;
 static const double relation_limit = 0.3;
 
-/* For every cut between i and i + 1 of first..last what crosses it. */
+/* Quantities across every cut between i and i + 1 of first..last. */
 typedef struct {
-    double *contact;  /* [last - first] weight */
-    double *relation; /* [last - first] sum over pairs of held residues */
-    int *held;        /* [last - first] residues first..i */
-    int n_held;
+    double *contact;  /* [last - first] contact weight */
+    double *relation; /* [last - first] pair confidence, summed over pairs of
+                         ordered residues */
+    int *ordered;     /* [last - first] ordered residues in first..i */
+    int n_ordered;
 } crossing;
 
-/* Sums over pairs: each adds from its first residue on and ends before its
- * second. */
+/* A pair is added at its first residue and subtracted at its second. */
 static void sum_relations(const parts_graph *g, int first, int last,
                           double *relation)
 {
     for (int i = first; i < last; i++)
-        for (int j = i + BEYOND; g->held[i] && j <= last; j++)
-            if (g->held[j]) {
-                double r = relation_of(g, i, j);
+        for (int j = i + MIN_RANGE; g->ordered[i] && j <= last; j++)
+            if (g->ordered[j]) {
+                double r = pair_confidence(g, i, j);
                 relation[i - first] += r;
                 if (j < last)
                     relation[j - first] -= r;
             }
 }
 
-/* The arrays, with room for a whole structure, are made anew for each piece. */
+/* Sets c for a piece. Its arrays are long enough for a whole structure. */
 static void find_crossing(const parts_graph *g, int first, int last,
                           crossing *c)
 {
     size_t n = (size_t)(last - first) + 1;
     memset(c->contact, 0, n * sizeof *c->contact);
     memset(c->relation, 0, n * sizeof *c->relation);
-    c->n_held = 0;
+    c->n_ordered = 0;
     for (int k = 0; k < g->n_contact; k++) {
         const parts_contact *edge = &g->contact[k];
-        if (edge->a < first || edge->b > last || edge->b - edge->a < BEYOND)
+        if (edge->a < first || edge->b > last || edge->b - edge->a < MIN_RANGE)
             continue;
         c->contact[edge->a - first] += edge->weight;
         c->contact[edge->b - first] -= edge->weight;
@@ -384,8 +398,8 @@ static void find_crossing(const parts_graph *g, int first, int last,
     if (g->pae != NULL)
         sum_relations(g, first, last, c->relation);
     for (int i = first; i <= last; i++) {
-        c->n_held += g->held[i];
-        c->held[i - first] = c->n_held;
+        c->n_ordered += g->ordered[i];
+        c->ordered[i - first] = c->n_ordered;
         if (i > first) {
             c->contact[i - first] += c->contact[i - first - 1];
             c->relation[i - first] += c->relation[i - first - 1];
@@ -393,21 +407,24 @@ static void find_crossing(const parts_graph *g, int first, int last,
     }
 }
 
-static double hold_at(const parts_graph *g, const crossing *c, int k)
+/* Contact weight across cut k relative to the limit; below 1 a cut is
+ * possible. */
+static double relative_weight(const parts_graph *g, const crossing *c, int k)
 {
-    int left = c->held[k], right = c->n_held - left;
+    int left = c->ordered[k], right = c->n_ordered - left;
     int least = left < right ? left : right;
-    if (least < LEAST_SIDE)
+    if (least < MIN_SIDE)
         return (double)INFINITY;
-    double limit = least < LEAST_DOMAIN ? small_limit : domain_limit;
-    double hold = c->contact[k] / (limit * pow(least, 2.0 / 3.0));
+    double limit = least < MIN_DOMAIN ? small_limit : domain_limit;
+    double weight_ratio = c->contact[k] / (limit * pow(least, 2.0 / 3.0));
     double relation = c->relation[k] / ((double)left * right);
-    return g->pae == NULL ? hold : fmax(hold, relation / relation_limit);
+    return g->pae == NULL ? weight_ratio
+                          : fmax(weight_ratio, relation / relation_limit);
 }
 
-/* A helix or strand that is sure runs on from i to i + 1. The first and last
- * turn of a helix come and go. */
-static int runs_on(const parts_graph *g, int i)
+/* Returns 1 if a confident helix or strand continues from i to i + 1. The first
+ * and last turn of a helix do not count, because they are often frayed. */
+static int is_inside_element(const parts_graph *g, int i)
 {
     int first = i, last = i + 1;
     if (g->kind[i] == TSR_COIL || g->kind[i] != g->kind[i + 1] ||
@@ -421,20 +438,21 @@ static int runs_on(const parts_graph *g, int i)
            (i + 1 - first >= TURN && last - i >= TURN);
 }
 
-/* The best cut in coil; in a helix, where that is far better. Predicted errors
- * tell themselves whether a helix bends. */
+/* The best cut in coil, or inside a helix if that is much better. With
+ * predicted errors helices need no special case, since the errors show whether
+ * a helix bends. */
 static parts_cut best_cut(const parts_graph *g, const crossing *c, int first,
                           int last, int *at)
 {
     double coil = (double)INFINITY, helix = (double)INFINITY;
     int coil_at = -1, helix_at = -1;
     for (int i = first; i < last; i++) {
-        double hold = hold_at(g, c, i - first);
-        int is_helix = runs_on(g, i) && g->pae == NULL;
-        if (is_helix && g->kind[i] == TSR_HELIX && hold < helix)
-            helix = hold, helix_at = i;
-        if (!is_helix && hold < coil)
-            coil = hold, coil_at = i;
+        double weight_ratio = relative_weight(g, c, i - first);
+        int is_helix = is_inside_element(g, i) && g->pae == NULL;
+        if (is_helix && g->kind[i] == TSR_HELIX && weight_ratio < helix)
+            helix = weight_ratio, helix_at = i;
+        if (!is_helix && weight_ratio < coil)
+            coil = weight_ratio, coil_at = i;
     }
     if (helix < 0.5 && helix < 0.5 * coil) {
         *at = helix_at;
@@ -457,13 +475,13 @@ static void cut_piece(const parts_graph *g, crossing *c, int first, int last,
     cut_piece(g, c, at + 1, last, cut);
 }
 
-/* cut [n]: between residue i and the one after it. */
+/* cut [n]: kind of the cut between residue i and the next. */
 static tsr_status cut_chains(parts_graph *g, parts_cut *cut, tsr_err *err)
 {
     crossing c;
     tsr_pool_array(&g->pool, c.contact, g->n);
     tsr_pool_array(&g->pool, c.relation, g->n);
-    tsr_pool_array(&g->pool, c.held, g->n);
+    tsr_pool_array(&g->pool, c.ordered, g->n);
     TSR_TRY(tsr_pool_check(&g->pool, err));
     for (int i = 0; i < g->n; i++)
         cut[i] = CUT_NONE;
@@ -472,46 +490,49 @@ static tsr_status cut_chains(parts_graph *g, parts_cut *cut, tsr_err *err)
     return TSR_OK;
 }
 
-/* ---- what is rigid in each piece ----
+/* ---- rigid residues of each piece ----
  *
- * A cut is a place between two residues; a linker is a stretch around it. So
- * are tails. Both are found by walking from the cut, or the end, to where the
- * chain is held. */
+ * A cut is a position between two residues, a linker is a range of residues
+ * around it. Linkers and tails are found by searching from a cut, or from an
+ * end of the chain, for the first ordered residues. */
 
-/* What lies between two cuts, or a cut and an end of the chain. */
+/* The residues between two cuts, or between a cut and an end of the chain. */
 typedef struct {
     int first, last;
-    int low, high;   /* what of it is rigid; low > high: nothing */
-    int is_fixed;    /* 1: keeps its place with others that do */
-    int n_loop;      /* residues in loops that hang free */
-    int moves_loops; /* 1: these may move */
-    double other;    /* contacts of its rigid residues with other chains */
+    int low, high;   /* rigid residues; low > high: none */
+    int is_fixed;    /* 1: keeps its position relative to other fixed pieces */
+    int n_loop;      /* residues in free loops */
+    int moves_loops; /* 1: these loops may move */
+    double interchain; /* contacts of its rigid residues with other chains */
 } parts_piece;
 
 typedef struct {
     int n;
     parts_piece *piece; /* [n] in order */
-    double *own;        /* [residues] contacts within the piece, or with other
+    double *contacts;   /* [residues] contacts within the piece or with other
                            chains */
-    char *is_loop;      /* [residues] 1: in a run inside of a piece that nothing
-                           holds */
+    char *is_loop;      /* [residues] 1: in a free loop inside a piece */
 } parts_pieces;
 
 enum {
-    WINDOW = 5,       /* of these residues */
-    HELD_IN = 4,      /* so many are held where a rigid part begins */
-    LEAST_PART = 10,  /* held residues of a rigid part, and among them */
-    LEAST_FOLD = 6,   /* of a helix or strand, unless these are */
-    LEAST_BOUND = 4,  /* of one that other chains hold */
-    LEAST_TAIL = 3,   /* residues */
-    LEAST_LINKER = 5, /* residues: fewer turn too stiffly, but */
-    LEAST_TURN = 3,   /* so many are enough where more would cost a helix */
-    LEAST_LOOP = 15,  /* residues without contacts */
-    LEAST_UNSURE = 10 /* residues that a prediction is not sure of */
+    WINDOW = 5, /* number of residues in a window */
+    MIN_IN_WINDOW =
+        4, /* anchored residues of the window where a rigid part begins */
+    MIN_PART = 10,  /* ordered residues of a rigid part; of them at least */
+    MIN_FOLD = 6,   /* residues in helices or strands */
+    MIN_BOUND = 4,  /* ordered residues of a part bound to other chains */
+    MIN_TAIL = 3,   /* residues */
+    MIN_LINKER = 5, /* residues of a linker, so that it is flexible enough */
+    MIN_TURN = 3,   /* sufficient if more would shorten a helix or strand */
+    MIN_LOOP = 15,  /* residues of a loop without contacts */
+    MIN_UNSURE = 10 /* residues of a loop with low confidence */
 };
-static const double holding_linker = 4.0; /* the same beside a cut */
-static const double hanging = 0.5;   /* mean contacts of a loop's residues */
-static const double interface = 6.0; /* contacts that hold chains together */
+static const double min_contacts_at_cut =
+    4.0; /* contacts of one residue of coil beside a cut */
+static const double max_loop_contacts =
+    0.5; /* mean contacts of a free loop's residues */
+static const double min_interface =
+    6.0; /* contact weight of an interface between chains */
 
 static int is_structure(const parts_graph *g, int i)
 {
@@ -521,7 +542,7 @@ static int is_structure(const parts_graph *g, int i)
 static int is_anchored(const parts_graph *g, const parts_pieces *p, int i)
 {
     return is_structure(g, i) ||
-           (g->confidence[i] >= 0.5 && p->own[i] >= holding);
+           (g->confidence[i] >= 0.5 && p->contacts[i] >= min_contacts);
 }
 
 static int piece_of(const parts_pieces *p, int residue)
@@ -547,19 +568,19 @@ static int is_other_chain(const parts_graph *g, const parts_contact *c)
     return g->chain_first[c->a] != g->chain_first[c->b];
 }
 
-static void sum_own(const parts_graph *g, parts_pieces *p)
+static void sum_contacts(const parts_graph *g, parts_pieces *p)
 {
     for (int k = 0; k < g->n_contact; k++) {
         const parts_contact *c = &g->contact[k];
         if (!is_other_chain(g, c) && piece_of(p, c->a) != piece_of(p, c->b))
             continue;
-        p->own[c->a] += c->weight;
-        p->own[c->b] += c->weight;
+        p->contacts[c->a] += c->weight;
+        p->contacts[c->b] += c->weight;
     }
 }
 
-/* From `from` on in the direction of step: the first residue at which the piece
- * is held, by a disulfide bond or by more than a contact here and there. */
+/* From `from` in the direction of step: the first anchored residue in an
+ * anchored window, or the first residue of a disulfide bond. */
 static int find_end(const parts_graph *g, const parts_pieces *p, int from,
                     int to, int step)
 {
@@ -570,26 +591,28 @@ static int find_end(const parts_graph *g, const parts_pieces *p, int from,
             int j = i + k * step;
             n += (to - j) * step >= 0 && is_anchored(g, p, j);
         }
-        if ((is_anchored(g, p, i) && n >= HELD_IN) || g->is_bridged[i])
+        if ((is_anchored(g, p, i) && n >= MIN_IN_WINDOW) || g->is_bridged[i])
             break;
     }
     return i;
 }
 
-/* Is that enough to be rigid? A few contacts come about by chance in a coil. */
+/* Returns 1 if low..high is large enough for a rigid part. Coils can have a few
+ * contacts by chance. */
 static int is_part(const parts_graph *g, const parts_piece *piece)
 {
-    int n_held = count_held(g, piece->low, piece->high), n_fold = 0;
+    int n_ordered = count_ordered(g, piece->low, piece->high), n_fold = 0;
     for (int i = piece->low; i <= piece->high; i++)
         n_fold += is_structure(g, i);
-    if (piece->other >= interface)
-        return n_held >= LEAST_BOUND;
-    return n_held >= LEAST_DOMAIN ||
-           (n_held >= LEAST_PART && n_fold >= LEAST_FOLD);
+    if (piece->interchain >= min_interface)
+        return n_ordered >= MIN_BOUND;
+    return n_ordered >= MIN_DOMAIN ||
+           (n_ordered >= MIN_PART && n_fold >= MIN_FOLD);
 }
 
-/* Contacts of a piece with other chains. */
-static double touch_others(const parts_graph *g, const parts_piece *piece)
+/* Contact weight of a piece with other chains. */
+static double interchain_contacts(const parts_graph *g,
+                                  const parts_piece *piece)
 {
     double sum = 0.0;
     for (int k = 0; k < g->n_contact; k++) {
@@ -602,10 +625,10 @@ static double touch_others(const parts_graph *g, const parts_piece *piece)
     return sum;
 }
 
-/* Beside a cut the coil often leans on itself, and would hide a linker: there
- * only contacts of its residues with the rest of the piece count. */
-static void loosen_coil(const parts_graph *g, parts_pieces *p, int from,
-                        int step)
+/* Coil beside a cut often folds back on itself, which would hide a linker.
+ * Discounts the contacts within that coil. */
+static void discount_coil(const parts_graph *g, parts_pieces *p, int from,
+                          int step)
 {
     const parts_piece *piece = &p->piece[piece_of(p, from)];
     int end = from;
@@ -615,26 +638,26 @@ static void loosen_coil(const parts_graph *g, parts_pieces *p, int from,
     for (int k = 0; k < g->n_contact; k++) {
         const parts_contact *c = &g->contact[k];
         if (c->a >= low && c->b <= high) {
-            p->own[c->a] -= c->weight;
-            p->own[c->b] -= c->weight;
+            p->contacts[c->a] -= c->weight;
+            p->contacts[c->b] -= c->weight;
         }
     }
     for (int i = low; i <= high; i++)
-        p->own[i] *= holding / holding_linker;
+        p->contacts[i] *= min_contacts / min_contacts_at_cut;
 }
 
-static void loosen_cuts(const parts_graph *g, parts_pieces *p)
+static void discount_cuts(const parts_graph *g, parts_pieces *p)
 {
     for (int k = 0; k + 1 < p->n; k++) {
         int last = p->piece[k].last;
         if (last == g->chain_last[last])
             continue;
-        loosen_coil(g, p, last, -1);
-        loosen_coil(g, p, last + 1, 1);
+        discount_coil(g, p, last, -1);
+        discount_coil(g, p, last + 1, 1);
     }
 }
 
-static void trim(const parts_graph *g, parts_pieces *p)
+static void set_rigid_ranges(const parts_graph *g, parts_pieces *p)
 {
     for (int k = 0; k < p->n; k++) {
         parts_piece *piece = &p->piece[k];
@@ -642,7 +665,7 @@ static void trim(const parts_graph *g, parts_pieces *p)
         piece->high = piece->low > piece->last
                           ? piece->last
                           : find_end(g, p, piece->last, piece->low, -1);
-        piece->other = touch_others(g, piece);
+        piece->interchain = interchain_contacts(g, piece);
         if (!is_part(g, piece))
             piece->low = piece->last + 1, piece->high = piece->last;
     }
@@ -653,7 +676,7 @@ static int is_rigid(const parts_piece *piece)
     return piece->low <= piece->high;
 }
 
-/* Two neighbours of one chain that are both rigid. */
+/* Returns 1 if pieces k and k + 1 are in one chain and both rigid. */
 static int are_joined(const parts_graph *g, const parts_pieces *p, int k)
 {
     return k + 1 < p->n && is_rigid(&p->piece[k]) &&
@@ -670,20 +693,21 @@ static int is_broken(const parts_graph *g, int first, int last)
     return 0;
 }
 
-/* Some residues more for a linker that is too short: of coil, and those with
- * fewer contacts first. What the file lacks cannot be made up for. */
+/* Extends a linker that is too short, first into coil, then into residues with
+ * fewer contacts. Residues missing from the file cannot be added. */
 static void widen_linkers(const parts_graph *g, parts_pieces *p)
 {
     for (int k = 0; k + 1 < p->n; k++) {
         parts_piece *a = &p->piece[k], *b = &p->piece[k + 1];
-        while (are_joined(g, p, k) && b->low - a->high - 1 < LEAST_LINKER &&
+        while (are_joined(g, p, k) && b->low - a->high - 1 < MIN_LINKER &&
                !is_broken(g, a->high, b->low)) {
             int has_a = !is_structure(g, a->high) && a->high > a->low;
             int has_b = !is_structure(g, b->low) && b->high > b->low;
-            if (!has_a && !has_b && b->low - a->high - 1 >= LEAST_TURN)
+            if (!has_a && !has_b && b->low - a->high - 1 >= MIN_TURN)
                 break;
-            int take_a =
-                has_a != has_b ? has_a : p->own[a->high] <= p->own[b->low];
+            int take_a = has_a != has_b
+                             ? has_a
+                             : p->contacts[a->high] <= p->contacts[b->low];
             if (take_a)
                 a->high--;
             else
@@ -692,8 +716,8 @@ static void widen_linkers(const parts_graph *g, parts_pieces *p)
     }
 }
 
-/* One or two loose residues at an end are no tail. */
-static void settle_tails(const parts_graph *g, parts_pieces *p)
+/* One or two free residues at an end are not a tail. */
+static void absorb_short_tails(const parts_graph *g, parts_pieces *p)
 {
     for (int k = 0; k < p->n; k++) {
         parts_piece *piece = &p->piece[k];
@@ -701,26 +725,26 @@ static void settle_tails(const parts_graph *g, parts_pieces *p)
         int ends = g->chain_last[piece->last] == piece->last;
         if (!is_rigid(piece))
             continue;
-        if (begins && piece->low - piece->first < LEAST_TAIL)
+        if (begins && piece->low - piece->first < MIN_TAIL)
             piece->low = piece->first;
-        if (ends && piece->last - piece->high < LEAST_TAIL)
+        if (ends && piece->last - piece->high < MIN_TAIL)
             piece->high = piece->last;
     }
 }
 
-/* ---- loops that hang free inside of a piece ---- */
+/* ---- free loops inside a piece ---- */
 
-static int is_hanging(const parts_graph *g, const parts_pieces *p, int first,
-                      int last)
+static int is_free_loop(const parts_graph *g, const parts_pieces *p, int first,
+                        int last)
 {
     double sum = 0.0;
     int n = last - first + 1, is_unsure = 1;
     for (int i = first; i <= last; i++) {
-        sum += p->own[i];
+        sum += p->contacts[i];
         is_unsure &= g->confidence[i] < 0.5;
     }
-    return sum < hanging * n &&
-           n >= (is_unsure ? (int)LEAST_UNSURE : (int)LEAST_LOOP);
+    return sum < max_loop_contacts * n &&
+           n >= (is_unsure ? (int)MIN_UNSURE : (int)MIN_LOOP);
 }
 
 static void find_loops(const parts_graph *g, parts_pieces *p)
@@ -733,7 +757,7 @@ static void find_loops(const parts_graph *g, parts_pieces *p)
                 continue;
             while (last < piece->high && !is_anchored(g, p, last + 1))
                 last++;
-            for (int j = i; j <= last && is_hanging(g, p, i, last); j++) {
+            for (int j = i; j <= last && is_free_loop(g, p, i, last); j++) {
                 p->is_loop[j] = 1;
                 piece->n_loop++;
             }
@@ -742,15 +766,15 @@ static void find_loops(const parts_graph *g, parts_pieces *p)
     }
 }
 
-/* A piece holds others where enough of it touches another chain; in a chain
- * alone the piece with most loops stays in its place, so that these can move.
- */
+/* A piece is fixed if its interface with another chain is large enough. In a
+ * single chain the piece with most loop residues is fixed, so that its loops
+ * can move. */
 static void choose_fixed(const parts_graph *g, int no_loops, parts_pieces *p)
 {
     int is_alone = g->chain_last[0] == g->n - 1, best = -1;
     for (int k = 0; k < p->n; k++) {
         parts_piece *piece = &p->piece[k];
-        piece->is_fixed = is_rigid(piece) && piece->other >= interface;
+        piece->is_fixed = is_rigid(piece) && piece->interchain >= min_interface;
         if (is_alone && !no_loops && piece->n_loop > 0 &&
             (best < 0 || piece->n_loop > p->piece[best].n_loop))
             best = k;
@@ -761,20 +785,20 @@ static void choose_fixed(const parts_graph *g, int no_loops, parts_pieces *p)
         p->piece[k].moves_loops = p->piece[k].is_fixed && !no_loops;
 }
 
-/* What lies between two pieces that both keep their places is a loop; a short
- * one is left as it is, and the two become one. */
+/* Residues between two fixed pieces are a loop. If it is short, the two pieces
+ * are joined. */
 static void join_fixed(const parts_graph *g, int no_loops, parts_pieces *p)
 {
     for (int k = 0; k + 1 < p->n;) {
         parts_piece *a = &p->piece[k], *b = &p->piece[k + 1];
         if (!are_joined(g, p, k) || !a->is_fixed || !b->is_fixed ||
-            (b->low - a->high - 1 >= LEAST_UNSURE && !no_loops)) {
+            (b->low - a->high - 1 >= MIN_UNSURE && !no_loops)) {
             k++;
             continue;
         }
         a->last = b->last;
         a->high = b->high;
-        a->other += b->other;
+        a->interchain += b->interchain;
         a->n_loop += b->n_loop;
         for (int j = k + 1; j + 1 < p->n; j++)
             p->piece[j] = p->piece[j + 1];
@@ -782,48 +806,48 @@ static void join_fixed(const parts_graph *g, int no_loops, parts_pieces *p)
     }
 }
 
-/* no_loops: none may move. */
+/* no_loops: no loop may move. */
 static tsr_status make_pieces(parts_graph *g, const parts_cut *cut,
                               int no_loops, parts_pieces *p, tsr_err *err)
 {
     tsr_pool_array(&g->pool, p->piece, g->n);
-    tsr_pool_array(&g->pool, p->own, g->n);
+    tsr_pool_array(&g->pool, p->contacts, g->n);
     tsr_pool_array(&g->pool, p->is_loop, g->n);
     TSR_TRY(tsr_pool_check(&g->pool, err));
     list_pieces(g, cut, p);
-    sum_own(g, p);
-    loosen_cuts(g, p);
-    trim(g, p);
+    sum_contacts(g, p);
+    discount_cuts(g, p);
+    set_rigid_ranges(g, p);
     widen_linkers(g, p);
-    settle_tails(g, p);
+    absorb_short_tails(g, p);
     find_loops(g, p);
     choose_fixed(g, no_loops, p);
     join_fixed(g, no_loops, p);
     return TSR_OK;
 }
 
-/* ---- what a user should look at ----
+/* ---- notes for the user ----
  *
- * What the file lacks, and what was decided that could be decided otherwise.
- * Sentences for people: each names residues as a configuration does, and says
- * what to do. */
+ * Each note is a sentence on something the file lacks, or on a decision that
+ * the user may want to change. It names residues as in a configuration, and
+ * says what to do. */
 
 enum {
-    MOST_NOTES = 40,
-    SHOWN = 30,   /* letters of a stretch that is missing */
-    COPY = 25,    /* residues that, where they repeat, are a second copy */
-    LEAST_TAG = 5 /* histidines in a row */
+    MAX_NOTES = 40,
+    MAX_SHOWN = 30, /* letters shown of a missing range */
+    MIN_COPY = 25,  /* length of a repeat that is a second copy */
+    MIN_TAG = 5     /* consecutive histidines */
 };
 
-/* text: of parts->pool; NULL: out of memory, which the pool remembers. */
-static void keep_note(tsr_parts *parts, char *text)
+/* text: in parts->pool; NULL: out of memory, recorded by the pool. */
+static void add_note(tsr_parts *parts, char *text)
 {
-    if (parts->n_note < MOST_NOTES && text != NULL)
+    if (parts->n_note < MAX_NOTES && text != NULL)
         parts->note[parts->n_note++] = text;
 }
 
 #define note(parts, ...) \
-    keep_note((parts), tsr_pool_print(&(parts)->pool, __VA_ARGS__))
+    add_note((parts), tsr_pool_print(&(parts)->pool, __VA_ARGS__))
 
 static const char *name_of(const parts_graph *g, int i, char text[32])
 {
@@ -831,7 +855,7 @@ static const char *name_of(const parts_graph *g, int i, char text[32])
     return text;
 }
 
-/* ---- what the file lacks ---- */
+/* ---- residues missing from the file ---- */
 
 static char letter(const tsr_structure *s, int i)
 {
@@ -839,8 +863,8 @@ static char letter(const tsr_structure *s, int i)
     return amino < 0 ? 'X' : tsr_amino_table[amino].one;
 }
 
-/* Where a run of residues begins in the declared sequence, from `from` on; -1:
- * nowhere. An X in it is any. */
+/* Position of residues first..last in the declared sequence, from `from` on;
+ * -1: not found. X in the sequence matches any residue. */
 static int find_run(const tsr_structure *s, int first, int last,
                     const char *letters, int from)
 {
@@ -860,15 +884,16 @@ static int has_tag(const char *letters, int n)
 {
     for (int i = 0, run = 0; i < n; i++) {
         run = letters[i] == 'H' ? run + 1 : 0;
-        if (run >= LEAST_TAG)
+        if (run >= MIN_TAG)
             return 1;
     }
     return 0;
 }
 
-/* n residues between `before` and `after`; -1: an end of the chain. */
-static void say_missing(const parts_graph *g, tsr_parts *parts, int before,
-                        int after, const char *letters, int n)
+/* Notes n missing residues between `before` and `after`; -1: beyond an end of
+ * the chain. */
+static void note_missing_run(const parts_graph *g, tsr_parts *parts, int before,
+                             int after, const char *letters, int n)
 {
     char one[32] = "", other[32] = "";
     if (before >= 0)
@@ -886,11 +911,11 @@ static void say_missing(const parts_graph *g, tsr_parts *parts, int before,
          one, before < 0 || after < 0 ? "" : " and ", other,
          before < 0 || after < 0 ? "without coordinates"
                                  : "have no coordinates",
-         n > SHOWN ? SHOWN : n, letters, n > SHOWN ? "..." : "",
-         has_tag(letters, n) ? ", including a histidine tag" : "");
+         n > MAX_SHOWN ? MAX_SHOWN : n, letters, n > MAX_SHOWN ? "..." : "",
+         has_tag(letters, n) ? ", a histidine tag among them" : "");
 }
 
-/* Goes through the chain's unbroken runs, in the declared sequence. */
+/* Aligns the unbroken runs of a chain with the declared sequence. */
 static void compare_declared(const parts_graph *g, int first,
                              const char *letters, tsr_parts *parts)
 {
@@ -901,16 +926,16 @@ static void compare_declared(const parts_graph *g, int first,
             last++;
         int at = find_run(g->structure, i, last, letters, from);
         if (at < 0)
-            return; /* numbered or mutated otherwise: nothing is sure */
+            return; /* different numbering or mutations: no conclusion */
         if (at > from)
-            say_missing(g, parts, before, i, letters + from, at - from);
+            note_missing_run(g, parts, before, i, letters + from, at - from);
         from = at + last - i + 1;
         before = last;
         i = last + 1;
     }
     int rest = (int)strlen(letters) - from;
     if (rest > 0)
-        say_missing(g, parts, before, -1, letters + from, rest);
+        note_missing_run(g, parts, before, -1, letters + from, rest);
 }
 
 static const char *declared_of(const tsr_structure *s, const char *chain)
@@ -921,7 +946,7 @@ static const char *declared_of(const tsr_structure *s, const char *chain)
     return NULL;
 }
 
-/* An earlier chain begins and ends like this one: its copy. */
+/* Returns 1 if an earlier chain has the same first and last number. */
 static int is_copy(const parts_graph *g, int first)
 {
     const tsr_residue_record *r = g->structure->residue;
@@ -932,8 +957,8 @@ static int is_copy(const parts_graph *g, int first)
     return 0;
 }
 
-/* Without a sequence in the file the numbers tell of breaks, and of a chain
- * that does not begin at 1. */
+/* Without a declared sequence, numbers show breaks and a chain that does not
+ * begin at 1. */
 static void compare_numbers(const parts_graph *g, int first, tsr_parts *parts)
 {
     const tsr_residue_record *r = g->structure->residue;
@@ -954,10 +979,10 @@ static void compare_numbers(const parts_graph *g, int first, tsr_parts *parts)
              r[first].chain, r[first].number);
 }
 
-static void tell_missing(const parts_graph *g, tsr_parts *parts)
+static void note_missing(const parts_graph *g, tsr_parts *parts)
 {
-    if (g->structure->n_bare > 0)
-        note(parts, "left out of the chains: %s", g->structure->bare);
+    if (g->structure->n_incomplete > 0)
+        note(parts, "left out of the chains: %s", g->structure->incomplete);
     for (int i = 0; i < g->n; i = g->chain_last[i] + 1) {
         const char *letters =
             declared_of(g->structure, g->structure->residue[i].chain);
@@ -968,22 +993,22 @@ static void tell_missing(const parts_graph *g, tsr_parts *parts)
     }
 }
 
-/* ---- what could be decided otherwise ---- */
+/* ---- decisions that could be different ---- */
 
-/* Helices alone between two domains, once each; not the helix at an end that
- * has nothing beyond it. */
-static void tell_helices(const parts_graph *g, const parts_cut *cut,
+/* Helices that alone join two domains, each noted once. A helix at the end of a
+ * chain, with no domain beyond, is not noted. */
+static void note_helices(const parts_graph *g, const parts_cut *cut,
                          tsr_parts *parts)
 {
     const tsr_residue_record *r = g->structure->residue;
     char one[32];
-    for (int i = 2, told = -1; i + 2 < g->n; i++) {
-        int is_domain = count_held(g, g->chain_first[i], i) >= LEAST_DOMAIN &&
-                        count_held(g, i + 1, g->chain_last[i]) >= LEAST_DOMAIN;
-        told = g->kind[i] == TSR_HELIX ? told : -1;
-        if (cut[i] != CUT_HELIX || !is_domain || told >= 0)
+    for (int i = 2, noted = -1; i + 2 < g->n; i++) {
+        int is_domain = count_ordered(g, g->chain_first[i], i) >= MIN_DOMAIN &&
+                        count_ordered(g, i + 1, g->chain_last[i]) >= MIN_DOMAIN;
+        noted = g->kind[i] == TSR_HELIX ? noted : -1;
+        if (cut[i] != CUT_HELIX || !is_domain || noted >= 0)
             continue;
-        told = i;
+        noted = i;
         note(parts,
              "only the helix around %s joins the parts before and after it; "
              "the helix is kept straight. If it bends, add \"%s:%d-%d\" to "
@@ -992,8 +1017,8 @@ static void tell_helices(const parts_graph *g, const parts_cut *cut,
     }
 }
 
-/* Two parts that would move, but what joins them is not in the file. */
-static void tell_breaks(const parts_graph *g, const parts_pieces *p,
+/* Two parts that could move, but their linker is missing from the file. */
+static void note_breaks(const parts_graph *g, const parts_pieces *p,
                         tsr_parts *parts)
 {
     char one[32], other[32];
@@ -1017,7 +1042,7 @@ static void tell_breaks(const parts_graph *g, const parts_pieces *p,
     }
 }
 
-static void tell_loops(const parts_graph *g, const parts_pieces *p,
+static void note_loops(const parts_graph *g, const parts_pieces *p,
                        tsr_parts *parts)
 {
     char one[32], other[32];
@@ -1040,22 +1065,23 @@ static void tell_loops(const parts_graph *g, const parts_pieces *p,
     }
 }
 
-/* How sure a prediction is of the places of two chains, 0 to 1: the mean over
- * their residues. */
+/* Mean confidence in the position of a chain relative to other chains, 0 to
+ * 1. */
 static double mean_relation(const parts_graph *g, int chain)
 {
     double sum = 0.0, n = 0.0;
     for (int i = chain; i <= g->chain_last[chain]; i++)
-        for (int j = 0; g->held[i] && j < g->n; j++)
-            if (g->held[j] && g->chain_first[j] != chain) {
-                sum += relation_of(g, i, j);
+        for (int j = 0; g->ordered[i] && j < g->n; j++)
+            if (g->ordered[j] && g->chain_first[j] != chain) {
+                sum += pair_confidence(g, i, j);
                 n += 1.0;
             }
     return n > 0.0 ? sum / n : 1.0;
 }
 
-/* A trimmed model, as is usual; or the file of another protein. */
-static void tell_rows(const parts_graph *g, tsr_parts *parts)
+/* The model may have been cut out of the prediction, or the file may be of
+ * another protein. */
+static void note_rows(const parts_graph *g, tsr_parts *parts)
 {
     if (g->pae != NULL && g->pae->n != g->n && g->pae->chain == NULL)
         note(parts,
@@ -1065,7 +1091,7 @@ static void tell_rows(const parts_graph *g, tsr_parts *parts)
              g->pae->n, g->n);
 }
 
-static void tell_chains(const parts_graph *g, const parts_pieces *p,
+static void note_chains(const parts_graph *g, const parts_pieces *p,
                         tsr_parts *parts)
 {
     const int is_alone = g->chain_last[0] == g->n - 1;
@@ -1074,7 +1100,7 @@ static void tell_chains(const parts_graph *g, const parts_pieces *p,
         const char *chain = g->structure->residue[i].chain;
         for (int k = 0; k < p->n; k++)
             if (p->piece[k].first >= i && p->piece[k].last <= g->chain_last[i])
-                touches += p->piece[k].other;
+                touches += p->piece[k].interchain;
         if (g->pae != NULL && mean_relation(g, i) < 0.2 && touches < 6.0)
             note(parts,
                  "the position of chain %s relative to the others is uncertain "
@@ -1089,23 +1115,24 @@ static void tell_chains(const parts_graph *g, const parts_pieces *p,
     }
 }
 
-/* Copies of one sequence in one chain: several molecules without chain ids. */
+/* Finds a second copy of residues first.. in the same chain, which indicates
+ * several molecules under one chain id. */
 static int find_copy(const parts_graph *g, int first, int last, int *copy)
 {
     const tsr_structure *s = g->structure;
-    for (int at = last + 1; at + COPY - 1 <= g->chain_last[first]; at++) {
+    for (int at = last + 1; at + MIN_COPY - 1 <= g->chain_last[first]; at++) {
         int k = 0;
-        while (k < COPY && first + k <= last &&
+        while (k < MIN_COPY && first + k <= last &&
                letter(s, first + k) == letter(s, at + k))
             k++;
         *copy = at;
-        if (k == COPY)
+        if (k == MIN_COPY)
             return 1;
     }
     return 0;
 }
 
-static void tell_copies(const parts_graph *g, tsr_parts *parts)
+static void note_copies(const parts_graph *g, tsr_parts *parts)
 {
     char one[32], other[32];
     for (int i = 0; i < g->n; i = g->chain_last[i] + 1)
@@ -1113,7 +1140,7 @@ static void tell_copies(const parts_graph *g, tsr_parts *parts)
             int last = from, copy = 0;
             while (last < g->chain_last[i] && is_linked(g, last + 1))
                 last++;
-            if (last - from + 1 >= COPY && last < g->chain_last[i] &&
+            if (last - from + 1 >= MIN_COPY && last < g->chain_last[i] &&
                 find_copy(g, from, last, &copy)) {
                 note(parts,
                      "chain %s contains the same sequence several times, from "
@@ -1127,25 +1154,25 @@ static void tell_copies(const parts_graph *g, tsr_parts *parts)
         }
 }
 
-static void take_notes(const parts_graph *g, const parts_cut *cut,
+static void make_notes(const parts_graph *g, const parts_cut *cut,
                        const parts_pieces *pieces, tsr_parts *parts)
 {
-    tsr_pool_array(&parts->pool, parts->note, MOST_NOTES);
+    tsr_pool_array(&parts->pool, parts->note, MAX_NOTES);
     if (parts->note == NULL)
         return;
-    tell_copies(g, parts);
-    parts->n_grave = parts->n_note;
-    tell_rows(g, parts);
-    tell_breaks(g, pieces, parts);
-    tell_missing(g, parts);
-    tell_helices(g, cut, parts);
-    tell_loops(g, pieces, parts);
-    tell_chains(g, pieces, parts);
+    note_copies(g, parts);
+    parts->n_warning = parts->n_note;
+    note_rows(g, parts);
+    note_breaks(g, pieces, parts);
+    note_missing(g, parts);
+    note_helices(g, cut, parts);
+    note_loops(g, pieces, parts);
+    note_chains(g, pieces, parts);
 }
 
 /* ---- which residues may move ---- */
 
-/* CB on the other side: a D residue, for which the prior has no torsions. */
+/* Returns 1 for a D residue, by its CB: the prior has no torsions for it. */
 static int is_d_residue(const tsr_structure *s, int i)
 {
     const tsr_residue_record *r = &s->residue[i];
@@ -1161,8 +1188,9 @@ static int is_d_residue(const tsr_structure *s, int i)
     return local[2] > 0.0;
 }
 
-/* Ranges go by number, which insertions share: all of one number or none. */
-static void settle_numbers(const parts_graph *g, int *part)
+/* Ranges name residues by number. Residues that share a number (insertion
+ * codes) are made all rigid or all flexible. */
+static void unify_numbers(const parts_graph *g, int *part)
 {
     const tsr_residue_record *r = g->structure->residue;
     for (int i = 0; i < g->n; i++)
@@ -1175,15 +1203,14 @@ static void settle_numbers(const parts_graph *g, int *part)
         }
 }
 
-/* Residues that are in no part but may not move, each run a part. */
-static void keep_rigid(const parts_graph *g, const int *wished,
-                       tsr_parts *parts)
+/* Makes a part of each run of residues that is in no part but must not move. */
+static void add_rigid(const parts_graph *g, const int *chosen, tsr_parts *parts)
 {
     int before = 0;
     for (int i = 0; i < g->n; i++) {
         int is_single = g->chain_first[i] == g->chain_last[i];
         int is_kept =
-            parts->part[i] < 0 && (is_single || (wished != NULL && wished[i]) ||
+            parts->part[i] < 0 && (is_single || (chosen != NULL && chosen[i]) ||
                                    is_d_residue(g->structure, i));
         if (is_kept && before && i > g->chain_first[i]) {
             parts->part[i] = parts->part[i - 1];
@@ -1197,7 +1224,7 @@ static void keep_rigid(const parts_graph *g, const int *wished,
 }
 
 static void mark_parts(const parts_graph *g, const parts_pieces *p,
-                       const int *wished, tsr_parts *parts)
+                       const int *chosen, tsr_parts *parts)
 {
     for (int i = 0; i < g->n; i++)
         parts->part[i] = -1;
@@ -1211,11 +1238,11 @@ static void mark_parts(const parts_graph *g, const parts_pieces *p,
         parts->rigid[parts->n_part++] =
             (tsr_rigid_part){piece->low, piece->high, piece->is_fixed};
     }
-    keep_rigid(g, wished, parts);
-    settle_numbers(g, parts->part);
+    add_rigid(g, chosen, parts);
+    unify_numbers(g, parts->part);
 }
 
-/* ---- as ranges ---- */
+/* ---- ranges of a configuration ---- */
 
 static int part_beside(const parts_graph *g, const int *part, int i, int step)
 {
@@ -1252,7 +1279,7 @@ static void list_ranges(const parts_graph *g, tsr_parts *parts)
     }
 }
 
-/* Does the text "A:FIRST-LAST" name residues first..last and no others? */
+/* Returns 1 if the text "A:FIRST-LAST" names residues first..last only. */
 static int is_exact(const parts_graph *g, int first, int last)
 {
     const tsr_residue_record *r = g->structure->residue;
@@ -1265,7 +1292,7 @@ static int is_exact(const parts_graph *g, int first, int last)
     return 1;
 }
 
-/* text: of the pool, or NULL. */
+/* text: in the pool, or NULL. */
 static void append(tsr_pool *pool, tsr_strings *list, char *text)
 {
     char **item =
@@ -1292,7 +1319,7 @@ static void add_text(const parts_graph *g, int first, int last,
                    tsr_pool_print(pool, "%s:%d", r[i].chain, r[i].number));
 }
 
-/* Rigid runs of a chain that would move against each other. */
+/* Number of separate rigid runs in a chain. */
 static int count_units(const parts_graph *g, const int *part, int first)
 {
     int n = 0;
@@ -1318,19 +1345,23 @@ static void write_fixed(const parts_graph *g, tsr_parts *parts)
 
 /* ---- single strands ----
  *
- * Nucleotides whose bases pair with no other, and that nothing but nucleotides
- * touches. Bases that stack on their neighbours may do so in a strand that
- * moves, too. */
+ * Nucleotides whose bases do not pair, and that are in contact with nothing but
+ * nucleotides. Stacking of a base on its neighbours is allowed, since it also
+ * occurs in flexible strands. */
 
-static const double bond_ang = 3.5;  /* between N and O of two bases */
-static const double touch_ang = 4.5; /* of what is no nucleotide */
-enum { LEAST_STRETCH = 2 };          /* the last pair of a helix frays alone */
+static const double bond_ang =
+    3.5; /* Angstrom, between N and O of paired bases */
+static const double touch_ang =
+    4.5; /* Angstrom, to atoms that are not of nucleotides */
+enum {
+    MIN_STRAND = 2
+}; /* a single unpaired nucleotide may be a frayed end of a helix */
 
 typedef struct {
     const tsr_atoms *atoms;
     tsr_cell_list *cells;
-    int *near; /* [n_atom] scratch */
-    int *part; /* [n_atom] tsr_nucleic_part, of nucleotides */
+    int *neighbour; /* [n_atom] scratch */
+    int *part;      /* [n_atom] tsr_nucleic_part; only for nucleotides */
 } search;
 
 static int is_nucleotide(const tsr_file_residue *r)
@@ -1338,7 +1369,7 @@ static int is_nucleotide(const tsr_file_residue *r)
     return r->kind == TSR_MOLECULE_NUCLEOTIDE;
 }
 
-/* N and O of a base. */
+/* Returns 1 for N and O of a base. */
 static int is_polar(const search *s, int i)
 {
     const int z = s->atoms->atom[i].z;
@@ -1352,39 +1383,43 @@ static int is_neighbour(const search *s, int r, int other)
     return strcmp(a->chain, b->chain) == 0 && abs(r - other) <= 1;
 }
 
-/* Does what is near atom i hold it? Ions and buffer do not. */
-static int is_held_at(search *s, int i)
+/* Returns 1 if atom i pairs, or is in contact with a residue other than
+ * nucleotides, ions and buffer. */
+static int is_atom_bound(search *s, int i)
 {
     const tsr_file_atom *a = &s->atoms->atom[i];
     const int n = tsr_cell_list_within(s->cells, a->xyz, touch_ang,
-                                       s->atoms->n_atom, s->near);
+                                       s->atoms->n_atom, s->neighbour);
     for (int k = 0; k < n; k++) {
-        const tsr_file_atom *b = &s->atoms->atom[s->near[k]];
+        const tsr_file_atom *b = &s->atoms->atom[s->neighbour[k]];
         const tsr_file_residue *r = &s->atoms->residue[b->residue];
         if (b->residue == a->residue || b->z == 1 ||
             r->kind == TSR_MOLECULE_ION || r->kind == TSR_MOLECULE_BUFFER)
             continue;
-        if (!is_nucleotide(r) || (!is_neighbour(s, a->residue, b->residue) &&
-                                  is_polar(s, i) && is_polar(s, s->near[k]) &&
-                                  tsr_vec3_distance(a->xyz, b->xyz) < bond_ang))
+        if (!is_nucleotide(r) ||
+            (!is_neighbour(s, a->residue, b->residue) && is_polar(s, i) &&
+             is_polar(s, s->neighbour[k]) &&
+             tsr_vec3_distance(a->xyz, b->xyz) < bond_ang))
             return 1;
     }
     return 0;
 }
 
-static int is_held(search *s, int r)
+static int is_bound(search *s, int r)
 {
     const tsr_file_residue *residue = &s->atoms->residue[r];
     for (int k = 0; k < residue->n_atom; k++)
         if (s->atoms->atom[residue->first_atom + k].z != 1 &&
-            is_held_at(s, residue->first_atom + k))
+            is_atom_bound(s, residue->first_atom + k))
             return 1;
     return 0;
 }
 
-/* Nucleotides first..last: a range, if a run can move them. */
-static tsr_status propose(const search *s, const tsr_structure *structure,
-                          int first, int last, tsr_parts *parts, tsr_err *err)
+/* Adds nucleotides first..last as a flexible range, if tsr_nucleic_find accepts
+ * them. */
+static tsr_status add_strand(const search *s, const tsr_structure *structure,
+                             int first, int last, tsr_parts *parts,
+                             tsr_err *err)
 {
     const tsr_file_residue *a = &s->atoms->residue[first];
     const tsr_file_residue *b = &s->atoms->residue[last];
@@ -1405,43 +1440,46 @@ static tsr_status propose(const search *s, const tsr_structure *structure,
     return tsr_pool_check(&parts->pool, err);
 }
 
-/* A strand that nothing holds anywhere would drift beside a protein. */
-static int is_alone(const search *s, const char *held, int r)
+/* Returns 1 if no nucleotide of this chain is bound. Such a strand would drift
+ * beside a protein. */
+static int is_chain_unbound(const search *s, const char *bound, int r)
 {
     for (int k = 0; k < s->atoms->n_residue; k++)
-        if (held[k] &&
+        if (bound[k] &&
             strcmp(s->atoms->residue[k].chain, s->atoms->residue[r].chain) == 0)
             return 0;
     return 1;
 }
 
-static tsr_status list(search *s, const tsr_structure *structure,
-                       const char *held, tsr_parts *parts, tsr_err *err)
+static tsr_status list_strands(search *s, const tsr_structure *structure,
+                               const char *bound, tsr_parts *parts,
+                               tsr_err *err)
 {
     for (int r = 0, last; r < s->atoms->n_residue; r = last + 1) {
         last = r;
-        if (held[r] || !is_nucleotide(&s->atoms->residue[r]))
+        if (bound[r] || !is_nucleotide(&s->atoms->residue[r]))
             continue;
-        while (last + 1 < s->atoms->n_residue && !held[last + 1] &&
+        while (last + 1 < s->atoms->n_residue && !bound[last + 1] &&
                is_nucleotide(&s->atoms->residue[last + 1]) &&
                is_neighbour(s, last, last + 1) &&
                tsr_nucleic_are_joined(s->atoms, last, last + 1))
             last++;
-        if (last - r + 1 >= LEAST_STRETCH &&
-            (structure->n_residue == 0 || !is_alone(s, held, r)))
-            TSR_TRY(propose(s, structure, r, last, parts, err));
+        if (last - r + 1 >= MIN_STRAND &&
+            (structure->n_residue == 0 || !is_chain_unbound(s, bound, r)))
+            TSR_TRY(add_strand(s, structure, r, last, parts, err));
     }
     return TSR_OK;
 }
 
-/* Nucleotides of a range; one that cannot be read is told of later. */
-static void hold(const tsr_atoms *atoms, const char *range,
-                 const tsr_residue *residue, int *mark, char *held)
+/* Marks the nucleotides of a fixed range as bound. An invalid range is reported
+ * later, by the code that reads the configuration. */
+static void mark_bound(const tsr_atoms *atoms, const char *range,
+                       const tsr_residue *residue, int *mark, char *bound)
 {
     memset(mark, 0, (size_t)atoms->n_residue * sizeof *mark);
     if (tsr_range_mark(range, atoms->n_residue, residue, mark, NULL) == TSR_OK)
         for (int r = 0; r < atoms->n_residue; r++)
-            held[r] = (char)(held[r] || mark[r]);
+            bound[r] = (char)(bound[r] || mark[r]);
 }
 
 static tsr_status find_strands(search *s, tsr_pool *pool,
@@ -1452,12 +1490,12 @@ static tsr_status find_strands(search *s, tsr_pool *pool,
     const tsr_atoms *atoms = s->atoms;
     tsr_residue *residue;
     int *mark;
-    char *held;
-    tsr_pool_array(pool, s->near, atoms->n_atom + 1);
+    char *bound;
+    tsr_pool_array(pool, s->neighbour, atoms->n_atom + 1);
     tsr_pool_array(pool, s->part, atoms->n_atom + 1);
     tsr_pool_array(pool, residue, atoms->n_residue + 1);
     tsr_pool_array(pool, mark, atoms->n_residue + 1);
-    tsr_pool_array(pool, held, atoms->n_residue + 1);
+    tsr_pool_array(pool, bound, atoms->n_residue + 1);
     TSR_TRY(tsr_pool_check(pool, err));
     TSR_TRY(tsr_cell_list_of_atoms(pool, atoms, touch_ang, &s->cells, err));
     for (int r = 0; r < atoms->n_residue; r++) {
@@ -1470,17 +1508,16 @@ static tsr_status find_strands(search *s, tsr_pool *pool,
             tsr_nucleic_parts(atoms, r, s->part + from->first_atom);
     }
     for (int r = 0; r < atoms->n_residue; r++)
-        held[r] = (char)(is_nucleotide(&atoms->residue[r]) && is_held(s, r));
+        bound[r] = (char)(is_nucleotide(&atoms->residue[r]) && is_bound(s, r));
     for (int k = 0; fixed != NULL && k < fixed->n; k++)
-        hold(atoms, fixed->item[k], residue, mark, held);
-    return list(s, structure, held, parts, err);
+        mark_bound(atoms, fixed->item[k], residue, mark, bound);
+    return list_strands(s, structure, bound, parts, err);
 }
 
-/* Appends to parts->flexible the stretches of two nucleotides or more, joined
- * by bonds, that are single-stranded, by the atoms of the structure's file: no
- * base pairs, and nothing else touches them. Not those that a run could not
- * move, nor what `fixed` (ranges; may be NULL) names, nor strands that nothing
- * holds beside a protein. */
+/* Appends the single-stranded ranges of two or more bonded nucleotides to
+ * parts->flexible, judged by the atoms of the file. Left out are ranges that a
+ * run cannot move, nucleotides in `fixed` (ranges, may be NULL) and, beside a
+ * protein, strands without any bound nucleotide. */
 static tsr_status add_strands(const tsr_structure *structure,
                               const tsr_strings *fixed, tsr_parts *parts,
                               tsr_err *err)
@@ -1498,11 +1535,11 @@ static tsr_status add_strands(const tsr_structure *structure,
     return status;
 }
 
-/* ---- all of it ---- */
+/* ---- all parts ---- */
 
-/* Of the protein. */
-static tsr_status fill(parts_graph *g, tsr_parts_wish wish, tsr_parts *p,
-                       tsr_err *err)
+/* Parts of the protein. */
+static tsr_status find_protein_parts(parts_graph *g, tsr_parts_choices choices,
+                                     tsr_parts *p, tsr_err *err)
 {
     parts_pieces pieces = {0};
     parts_cut *cut;
@@ -1510,14 +1547,14 @@ static tsr_status fill(parts_graph *g, tsr_parts_wish wish, tsr_parts *p,
     tsr_pool_array(&g->pool, cut, g->n);
     TSR_TRY(tsr_pool_check(&g->pool, err));
     TSR_TRY(cut_chains(g, cut, err));
-    TSR_TRY(make_pieces(g, cut, wish.no_loops, &pieces, err));
-    mark_parts(g, &pieces, wish.rigid, p);
+    TSR_TRY(make_pieces(g, cut, choices.no_loops, &pieces, err));
+    mark_parts(g, &pieces, choices.rigid, p);
     list_ranges(g, p);
     for (int k = 0; k < p->n_range; k++)
         add_text(g, p->range[k].first, p->range[k].last, &p->flexible,
                  &p->pool);
     write_fixed(g, p);
-    take_notes(g, cut, &pieces, p);
+    make_notes(g, cut, &pieces, p);
     p->evidence = g->pae != NULL ? TSR_EVIDENCE_PAE
                   : g->has_plddt ? TSR_EVIDENCE_PLDDT
                                  : TSR_EVIDENCE_CONTACTS;
@@ -1525,14 +1562,15 @@ static tsr_status fill(parts_graph *g, tsr_parts_wish wish, tsr_parts *p,
 }
 
 tsr_status tsr_parts_find(const tsr_structure *s, const tsr_pae *pae,
-                          tsr_parts_wish wish, tsr_parts **out, tsr_err *err)
+                          tsr_parts_choices choices, tsr_parts **out,
+                          tsr_err *err)
 {
     const int n = s->n_residue;
     tsr_parts *p = calloc(1, sizeof *p);
     *out = NULL;
     TSR_TRY(tsr_allocated(p, err));
     p->n_residue = n;
-    p->evidence = TSR_EVIDENCE_PAIRS; /* strands alone have no parts */
+    p->evidence = TSR_EVIDENCE_PAIRS; /* kept if there is no protein */
     tsr_pool_array(&p->pool, p->kind, n + 1);
     tsr_pool_array(&p->pool, p->confidence, n + 1);
     tsr_pool_array(&p->pool, p->part, n + 1);
@@ -1545,9 +1583,9 @@ tsr_status tsr_parts_find(const tsr_structure *s, const tsr_pae *pae,
                          .confidence = p->confidence};
     tsr_status status = tsr_pool_check(&p->pool, err);
     if (n > 0)
-        TSR_THEN(status, fill(&graph, wish, p, err));
-    if (!wish.no_strands)
-        TSR_THEN(status, add_strands(s, wish.fixed, p, err));
+        TSR_THEN(status, find_protein_parts(&graph, choices, p, err));
+    if (!choices.no_strands)
+        TSR_THEN(status, add_strands(s, choices.fixed, p, err));
     tsr_pool_clear(&graph.pool);
     if (status != TSR_OK)
         tsr_parts_free(p);
@@ -1556,24 +1594,25 @@ tsr_status tsr_parts_find(const tsr_structure *s, const tsr_pae *pae,
     return status;
 }
 
-tsr_status tsr_parts_with(const tsr_structure *s, const char *pae,
-                          tsr_parts_wish wish, tsr_log *log, tsr_parts **out,
-                          char **used_pae, tsr_err *err)
+tsr_status tsr_parts_find_with_pae(const tsr_structure *s, const char *pae,
+                                   tsr_parts_choices choices, tsr_log *log,
+                                   tsr_parts **out, char **used_pae,
+                                   tsr_err *err)
 {
     tsr_err why;
     tsr_pool pool = {0};
     tsr_pae *errors = NULL;
     tsr_status status = TSR_OK;
-    char *path = pae == NULL ? tsr_pae_beside(s->path) : strdup(pae);
+    char *path = pae == NULL ? tsr_pae_find_file(s->path) : strdup(pae);
     *out = NULL;
     if (path != NULL)
         status = tsr_pae_read(&pool, path, &errors, &why);
-    TSR_THEN(status, tsr_parts_find(s, errors, wish, out, &why));
+    TSR_THEN(status, tsr_parts_find(s, errors, choices, out, &why));
     if (status == TSR_E_DATA && path != NULL && pae == NULL) {
         tsr_warn(log, "not used: %s", why.message);
         free(path);
         path = NULL;
-        status = tsr_parts_find(s, NULL, wish, out, &why);
+        status = tsr_parts_find(s, NULL, choices, out, &why);
     }
     tsr_pool_clear(&pool);
     if (status != TSR_OK)

@@ -1,12 +1,13 @@
-/* Which parts of a structure hold together, and what between and around them
- * may move: from a file to the flexible ranges of a configuration.
+/* Finds the rigid parts of a structure and the flexible ranges between and
+ * around them, for a configuration.
  *
- * Residues in contact are a graph. A chain is cut where the
- * least of it crosses, again and again, as long as what crosses is little for
- * the size of the smaller side: a normalised cut (Shi & Malik
- * 2000) among those that torsions of the chain can open. A domain of several
- * stretches is therefore never taken apart, and what is inserted into it stays
- * in it. docs/domains.md tells how well this meets what others published. */
+ * Residues in contact form a graph. A chain is repeatedly cut at the position
+ * where the least contact weight crosses the cut, as long as this weight is
+ * small for the size of the smaller side: a normalised cut (Shi & Malik 2000),
+ * limited to cuts that torsions of the chain can open. A domain made of several
+ * segments therefore stays whole, and a domain inserted into another is not
+ * separated from it. docs/domains.md compares the results with published
+ * domains. */
 #ifndef TSR_MOLECULE_PARTS_H
 #define TSR_MOLECULE_PARTS_H
 
@@ -17,114 +18,122 @@
 
 /* ---- predicted aligned errors ----
  *
- * How wrong, in Angstrom, AlphaFold expects a residue to be where the
- * prediction is superposed on another one. Jumper et al. 2021; Abramson et al.
- * 2024. Understood are the JSON files of the AlphaFold database (both
- * versions), ColabFold and AlphaFold 2 ("pae") and of AlphaFold 3 ("pae" with
- * token_chain_ids and token_res_ids). */
+ * The expected error of a residue's position, in Angstrom, when AlphaFold's
+ * prediction is superposed on another residue (Jumper et al. 2021; Abramson et
+ * al. 2024). JSON files of the AlphaFold database (both versions), ColabFold
+ * and AlphaFold 2 ("pae") and AlphaFold 3 ("pae" with token_chain_ids and
+ * token_res_ids) can be read. */
 
 typedef struct {
     char *path;
-    int n;            /* residues, or tokens: what AlphaFold 3 counts */
+    int n;            /* residues, or tokens of AlphaFold 3 */
     float *error;     /* [n][n] Angstrom */
-    char (*chain)[8]; /* [n] of each token; NULL: the file does not say */
-    int *number;      /* [n] its residue; NULL with chain */
-    double *plddt;    /* [n] 0 to 100; NULL: not in the file */
+    char (*chain)[8]; /* [n] chain of each token; NULL: not in the file */
+    int *number;   /* [n] residue number of each token; NULL: not in the file */
+    double *plddt; /* [n] 0 to 100; NULL: not in the file */
 } tsr_pae;
 
-/* Errors, naming the file: TSR_E_NOINPUT, TSR_E_DATA (no JSON, no matrix, not
- * square, not finite or negative). */
+/* Errors, with the name of the file: TSR_E_NOINPUT, TSR_E_DATA (not JSON, no
+ * matrix, not square, a value that is not finite or negative). */
 tsr_status tsr_pae_read(tsr_pool *pool, const char *path, tsr_pae **out,
                         tsr_err *err);
 
-/* The file that belongs to a model, by the names that the programs give both,
- * where one lies beside it; NULL: none. Caller frees. */
-char *tsr_pae_beside(const char *model);
+/* Finds the file of predicted errors next to a model, by the names that the
+ * prediction programs give to both. NULL: none. The caller frees it. */
+char *tsr_pae_find_file(const char *model);
 
-/* Which row each residue of a structure has: row [n_residue] out, -1 for none.
- * By chain and number where the file names them (AlphaFold 3 has a token for
- * each atom of a ligand or a modified residue, too: the first counts), else in
- * order where there are as many, else, where the file names nothing and
- * residues are missing from a single chain, by number. Errors: TSR_E_DATA,
- * where the two do not belong together. */
+/* Finds the row of each residue of a structure: row [n_residue] out, -1: none.
+ * Rows are matched by chain and number if the file names them. AlphaFold 3 has
+ * a token for each atom of a ligand or modified residue; the first token
+ * counts. Otherwise rows are matched in order if their number equals that of
+ * the residues, or by number if the structure is a single chain with missing
+ * residues. Errors: TSR_E_DATA (the file does not fit the structure). */
 tsr_status tsr_pae_rows(const tsr_pae *pae, const tsr_structure *structure,
                         int *row, tsr_err *err);
 
-/* The mean of both directions, Angstrom. */
-double tsr_pae_between(const tsr_pae *pae, int row_a, int row_b);
+/* Predicted error between two rows, mean of both directions, Angstrom. */
+double tsr_pae_mean(const tsr_pae *pae, int row_a, int row_b);
 
 /* ---- parts ---- */
 
-/* What decided, the best that there is. */
+/* The best evidence on which the parts are based. */
 typedef enum {
-    TSR_EVIDENCE_CONTACTS, /* and secondary structure: a measured structure */
-    TSR_EVIDENCE_PLDDT,    /* these, and pLDDT in the B column */
-    TSR_EVIDENCE_PAE,      /* these, and predicted aligned errors */
-    TSR_EVIDENCE_PAIRS     /* of bases: there is no protein */
+    TSR_EVIDENCE_CONTACTS, /* contacts and secondary structure, for a measured
+                              structure */
+    TSR_EVIDENCE_PLDDT,    /* also pLDDT in the B column */
+    TSR_EVIDENCE_PAE,      /* also predicted aligned errors */
+    TSR_EVIDENCE_PAIRS     /* base pairs: there is no protein */
 } tsr_evidence;
 
-/* A run of residues that moves as one. */
+/* A range of residues that moves rigidly. */
 typedef struct {
     int first, last; /* residues */
-    int is_fixed;    /* 1: keeps its place with the others that have it */
+    int is_fixed; /* 1: keeps its position relative to the other fixed parts */
 } tsr_rigid_part;
 
 typedef enum {
     TSR_RANGE_TAIL,   /* before the first or after the last part of a chain */
-    TSR_RANGE_LINKER, /* between two parts that move against each other */
-    TSR_RANGE_LOOP,   /* between two that keep their places */
-    TSR_RANGE_CHAIN   /* a chain without any part that is rigid */
+    TSR_RANGE_LINKER, /* between two parts that move relative to each other */
+    TSR_RANGE_LOOP,   /* between two parts that keep their positions */
+    TSR_RANGE_CHAIN   /* a chain without a rigid part */
 } tsr_range_role;
 
 typedef struct {
     int first, last; /* residues of one chain, without a break */
     tsr_range_role role;
-    int before, after; /* parts beside it; -1: none */
+    int before, after; /* index of the part before and after it; -1: none */
 } tsr_flexible_range;
 
 typedef struct {
     tsr_pool pool;
     tsr_evidence evidence;
     int n_residue;
-    char *kind;         /* [n_residue] secondary structure */
-    double *confidence; /* [n_residue] 0 to 1; without a prediction 1 */
+    char *kind;         /* [n_residue] secondary structure (secondary.h) */
+    double *confidence; /* [n_residue] 0 to 1; 1 if the structure is not a
+                           prediction */
     int *part;          /* [n_residue] its rigid part; -1: flexible */
     int n_part, n_range;
-    tsr_rigid_part *rigid;       /* [n_part] in order */
-    tsr_flexible_range *range;   /* [n_range] in order */
-    tsr_strings flexible, fixed; /* as a configuration has them */
-    int n_strand; /* of the flexible the last: of strands of nucleotides */
-    int n_note, n_grave;
-    char **note; /* [n_note] sentences: what to look at; the first n_grave say
-                    that the file is not what it seems */
+    tsr_rigid_part *rigid;       /* [n_part] in the order of the chain */
+    tsr_flexible_range *range;   /* [n_range] in the order of the chain */
+    tsr_strings flexible, fixed; /* ranges as in a configuration */
+    int n_strand; /* the last n_strand of `flexible` are strands of nucleotides
+                   */
+    int n_note, n_warning;
+    char **note; /* [n_note] sentences for the user; the first n_warning warn
+                    that the file may be unsuitable */
 } tsr_parts;
 
-/* What was decided before. Zeroed: nothing. */
+/* Choices that the user has made. Zeroed: no choices. */
 typedef struct {
-    const int *rigid; /* [n_residue] 1: is not to be flexible; NULL: none */
-    const tsr_strings *fixed; /* ranges of strands, too; NULL: none */
-    int no_loops;   /* 1: no part keeps its place, so loops stay as they are */
-    int no_strands; /* 1: nucleotides are left out */
-} tsr_parts_wish;
+    const int
+        *rigid; /* [n_residue] 1: must not be flexible; NULL: no such choice */
+    const tsr_strings
+        *fixed;     /* fixed ranges, of strands too; NULL: no such choice */
+    int no_loops;   /* 1: no part keeps its position, so loops stay rigid */
+    int no_strands; /* 1: nucleotides are ignored */
+} tsr_parts_choices;
 
-/* structure: whose residues all have a backbone (tsr_structure_read_any). pae:
- * NULL without. With the strands of nucleotides, unless `wish` leaves them out.
- * Errors: TSR_E_DATA (pae does not belong to the structure), TSR_E_NOMEM. */
+/* Finds the parts of a structure whose residues all have a backbone
+ * (tsr_structure_read_any), and strands of nucleotides unless `choices`
+ * excludes them. pae: NULL if there are no predicted errors. Errors: TSR_E_DATA
+ * (pae does not fit the structure), TSR_E_NOMEM. */
 tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
-                          tsr_parts_wish wish, tsr_parts **out, tsr_err *err);
+                          tsr_parts_choices wish, tsr_parts **out,
+                          tsr_err *err);
 void tsr_parts_free(tsr_parts *parts);
 
-/* "predicted aligned errors", "pLDDT", "contacts and secondary structure",
- * "bases that pair". */
+/* Text for an evidence: "predicted aligned errors", "pLDDT", "contacts and
+ * secondary structure", "bases that pair". */
 const char *tsr_evidence_text(tsr_evidence evidence);
 
-/* The same with the errors that `pae` names (NULL: a file beside the
- * structure's own, where there is one; if it does not fit it is told of and
- * left). used_pae (may be NULL): the file that
- * was used, or NULL; caller frees. Errors: those of reading, and of
+/* As tsr_parts_find, with predicted errors from the file `pae`. With pae NULL
+ * the file next to the structure is used, if there is one; a file that does not
+ * fit is logged and ignored. used_pae (may be NULL): name of the file used, or
+ * NULL; the caller frees it. Errors: those of tsr_pae_read and
  * tsr_parts_find. */
-tsr_status tsr_parts_with(const tsr_structure *structure, const char *pae,
-                          tsr_parts_wish wish, tsr_log *log, tsr_parts **out,
-                          char **used_pae, tsr_err *err);
+tsr_status tsr_parts_find_with_pae(const tsr_structure *structure,
+                                   const char *pae, tsr_parts_choices wish,
+                                   tsr_log *log, tsr_parts **out,
+                                   char **used_pae, tsr_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* Points in space. */
+/* Searches among points in space. */
 #include "molecule/points.h"
 
 #include "core/vec3.h"
@@ -6,20 +6,21 @@
 #include <gsl/gsl_sort.h>
 #include <math.h>
 
-/* ---- near a place ----
+/* ---- neighbour search ----
  *
- * Counting sort of points into cubic cells of at least the search radius, so
- * that what is near a place lies in the cells around it. Where points are few
- * and far between, cells are larger, to keep their number in proportion. */
+ * Points are sorted into cubic cells (counting sort) whose side is at least the
+ * search radius, so that all neighbours lie in adjacent cells. For few points
+ * in a large volume the cells are larger, so that their number stays
+ * proportional to that of the points. */
 
-static const double most_ang = 1e100; /* squares stay finite */
+static const double most_ang = 1e100; /* squares of coordinates stay finite */
 
 struct tsr_cell_list {
     double low[3], size; /* corner, side of a cell */
     int n_cell[3];
-    int *first;       /* [cells + 1] into order */
+    int *first;       /* [cells + 1] index into order */
     int *order;       /* [n] points by cell */
-    double (*xyz)[3]; /* [n] in this order */
+    double (*xyz)[3]; /* [n] coordinates in this order */
 };
 
 static int cell_along(const tsr_cell_list *c, int axis, double x)
@@ -34,10 +35,10 @@ static int cell_of(const tsr_cell_list *c, const double x[3])
     return (i * c->n_cell[1] + j) * c->n_cell[2] + cell_along(c, 2, x[2]);
 }
 
-/* Cells of at least `radius`, no more than some for each point: few atoms far
- * apart must not take all the memory. */
-static int divide(tsr_cell_list *c, int n, const double (*xyz)[3],
-                  double radius)
+/* Chooses cells with a side of at least `radius`, and a limited number of cells
+ * for each point. */
+static int set_cells(tsr_cell_list *c, int n, const double (*xyz)[3],
+                     double radius)
 {
     double high[3];
     for (int a = 0; a < 3; a++) {
@@ -73,12 +74,13 @@ tsr_status tsr_cell_list_new(tsr_pool *pool, int n, const double (*xyz)[3],
                             xyz[i / 3][i % 3]);
     tsr_pool_array(pool, c, 1);
     TSR_TRY(tsr_pool_check(pool, err));
-    int total = divide(c, n, xyz, radius);
+    int total = set_cells(c, n, xyz, radius);
     tsr_pool_array(pool, c->first, total + 2);
     tsr_pool_array(pool, c->order, n);
     tsr_pool_array(pool, c->xyz, n);
     TSR_TRY(tsr_pool_check(pool, err));
-    /* Counted one place up, so that filling leaves the starts behind. */
+    /* Counts are stored two positions ahead. After filling, first[] then holds
+     * the start of each cell. */
     for (int i = 0; i < n; i++)
         c->first[cell_of(c, xyz[i]) + 2]++;
     for (int k = 2; k < total + 2; k++)
@@ -120,7 +122,8 @@ int tsr_cell_list_within(const tsr_cell_list *c, const double x[3],
             int row = (i * c->n_cell[1] + j) * c->n_cell[2];
             int last = c->first[row + to[2] + 1];
             for (int k = c->first[row + from[2]]; k < last; k++) {
-                if (n < max) /* without a branch that is hard to foretell */
+                if (n < max) /* written without a branch, which would be hard to
+                                predict */
                     index[n] = c->order[k];
                 n += tsr_vec3_distance2(c->xyz[k], x) <= radius * radius;
             }
@@ -128,13 +131,12 @@ int tsr_cell_list_within(const tsr_cell_list *c, const double x[3],
     return n;
 }
 
-/* ---- how far apart ----
- *
- * Exact bounds from a centre leave few pairs to be looked at. */
+/* ---- largest distance ---- */
 
-/* |ab| <= |ao| + |bo| for any centre o: with the points sorted by their
- * distance from the centroid, a row ends as soon as that bound cannot beat
- * the best pair so far. For a compact molecule few points are looked at. */
+/* Uses |ab| <= |ao| + |bo| for any centre o. Points are sorted by their
+ * distance from the centroid, and the inner loop ends as soon as this bound is
+ * below the largest distance so far. For a compact molecule few pairs
+ * remain. */
 double tsr_largest_distance(int n, const double (*xyz)[3])
 {
     double best2 = 0.0, centre[3] = {0.0, 0.0, 0.0}, *radius;
@@ -157,7 +159,7 @@ double tsr_largest_distance(int n, const double (*xyz)[3])
     gsl_sort_index(order, radius, 1, (size_t)n);
     for (int a = n - 1; a >= 0; a--) {
         const size_t i = order[a];
-        /* the margin covers the rounding of the radii */
+        /* the factor covers rounding of the radii */
         double reach = sqrt(best2) * (1.0 - 1e-12);
         if (2.0 * radius[i] < reach)
             break;
@@ -176,8 +178,9 @@ double tsr_largest_distance(int n, const double (*xyz)[3])
     return sqrt(best2);
 }
 
-/* Only points that lie outside of limit - (the largest radius) can be an end of
- * such a pair. The margin covers the rounding of radii. */
+/* Only points whose distance from the centre exceeds the limit minus the
+ * largest radius can be an end of such a pair. The factor covers rounding of
+ * the radii. */
 int tsr_is_distance_beyond(int n, const double (*xyz)[3], double limit)
 {
     enum { MOST = 256 };

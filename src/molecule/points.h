@@ -1,4 +1,5 @@
-/* Points in space: those near a place, and how far apart they are. Angstrom. */
+/* Searches among points in space: neighbours within a distance, and the largest
+ * distance. Coordinates in Angstrom. */
 #ifndef TSR_MOLECULE_POINTS_H
 #define TSR_MOLECULE_POINTS_H
 
@@ -6,30 +7,32 @@
 #include "core/status.h"
 #include "molecule/structure.h"
 
-/* Points in cubic cells, to find those near a place. */
+/* Points sorted into cubic cells, for neighbour searches. */
 typedef struct tsr_cell_list tsr_cell_list;
 
-/* Points xyz [n], Angstrom, which are copied; radius: the largest that will be
- * asked for. Errors: TSR_E_NUMERIC (a coordinate is not a number, or above
- * 1e100), TSR_E_NOMEM. */
+/* Makes a cell list of points xyz [n][3], which are copied. radius: upper bound
+ * on the radius of later searches. Errors: TSR_E_NUMERIC (a coordinate is not
+ * finite or above 1e100), TSR_E_NOMEM. */
 tsr_status tsr_cell_list_new(tsr_pool *pool, int n, const double (*xyz)[3],
                              double radius, tsr_cell_list **out, tsr_err *err);
 
-/* The same of all atoms of a file. */
+/* The same for all atoms of a file. */
 tsr_status tsr_cell_list_of_atoms(tsr_pool *pool, const tsr_atoms *atoms,
                                   double radius, tsr_cell_list **out,
                                   tsr_err *err);
 
-/* The points within `radius` of x, that at x itself included: index [max] out,
- * cell by cell. Returns how many there are, which may be more than max. */
+/* Finds the points within `radius` of x, including a point at x itself. index
+ * [max] out, in the order of the cells. Returns the number of points found,
+ * which may exceed max. */
 int tsr_cell_list_within(const tsr_cell_list *cells, const double x[3],
                          double radius, int max, int *index);
 
-/* Largest distance between any two of n points, Angstrom. O(n^2) at worst. */
+/* Returns the largest distance between any two of n points. Cost: O(n^2) in the
+ * worst case. */
 double tsr_largest_distance(int n, const double (*xyz)[3]);
 
-/* Whether two of n points are farther apart than `limit`, exactly. O(n) unless
- * the limit is near the largest distance. */
+/* Returns 1 if any two of n points are farther apart than `limit`. Exact. Cost:
+ * O(n), unless the limit is close to the largest distance. */
 int tsr_is_distance_beyond(int n, const double (*xyz)[3], double limit);
 
 #endif

@@ -1,5 +1,5 @@
-/* A step asks for densities many times, so that all that does not depend on the
- * coordinates is worked out before. */
+/* Evaluates and samples mixtures. Moves need densities in every step, so that
+ * all terms independent of the coordinates are computed in advance. */
 #include "molecule/prior_density.h"
 
 #include <gsl/gsl_math.h>
@@ -8,10 +8,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- of any mixture ---- */
+/* ---- any mixture ---- */
 
-/* The largest is taken out, so that the sum is at least 1. What is below 1e-17
- * of it is not worth an exponential. */
+/* log(sum exp(x)), with the largest element factored out. Terms below 1e-17 of
+ * the largest are skipped. */
 static double log_sum(int n, const double *x, double largest)
 {
     double sum = 0.0;
@@ -23,29 +23,31 @@ static double log_sum(int n, const double *x, double largest)
     return largest + log(sum);
 }
 
-/* A part of n; up_to [n]: the sums of their weights. */
-static int draw_from(gsl_rng *rng, int n, const double *up_to)
+/* Draws an index of n components. cumulative [n]: cumulative weights. */
+static int draw_component(gsl_rng *rng, int n, const double *cumulative)
 {
-    double u = gsl_rng_uniform(rng) * up_to[n - 1];
+    double u = gsl_rng_uniform(rng) * cumulative[n - 1];
     int i = 0;
-    while (i < n - 1 && u >= up_to[i])
+    while (i < n - 1 && u >= cumulative[i])
         i++;
     return i;
 }
 
 /* ---- torsions ----
  *
- * A density is linear in nine products of cosines and sines. */
+ * The log density of a component is linear in nine products of cosines and
+ * sines. */
 
-/* The series of Singh, Hnizdo & Demchuk 2002 with t_m its terms, and the scaled
- * Bessel functions through 1 = e^-k (I_0 + 2 I_1 + 2 I_2 + ...), both summed
- * from their far end by Horner's rule. What is needed are then ratios alone,
+/* The normalisation is the series of Singh, Hnizdo & Demchuk 2002, with terms
+ * t_m. The Bessel functions are scaled by 1 = e^-k (I_0 + 2 I_1 + 2 I_2 + ...).
+ * Both sums are computed from their far end by Horner's rule, and need only the
+ * ratios
  *
  *   R_m(k) = I_m(k) / I_{m-1}(k) = k / (2m + k R_{m+1}(k))
  *   t_m / t_{m-1} = (2m - 1) / 2m  lambda^2 / (k1 k2)  R_m(k1) R_m(k2)
  *
- * which neither overflow nor cancel: every term is positive. I_m(k) / I_0(k)
- * falls as exp(-m^2 / 2k), below 1e-18 where the sums begin. */
+ * which neither overflow nor cancel, because every term is positive. I_m(k) /
+ * I_0(k) falls as exp(-m^2 / 2k), and is below 1e-18 where the sums begin. */
 double tsr_von_mises_moments(double k_phi, double k_psi, double lambda,
                              double moment[3])
 {
@@ -61,7 +63,7 @@ double tsr_von_mises_moments(double k_phi, double k_psi, double lambda,
             (2.0 * m - 1.0) / (2.0 * m) * lambda * lambda * below1 * below2;
         double up1 = r1, up2 = r2;
         r1 = k_phi * below1, r2 = k_psi * below2;
-        /* sums over j >= m, in units of t_m, to those from m - 1 on */
+        /* from sums over j >= m in units of t_m to sums over j >= m - 1 */
         c1 = q * (c1 + up1);
         c2 = q * (c2 + up2);
         v = q * (v + s);
@@ -111,8 +113,9 @@ double tsr_von_mises_wrap(double angle_rad)
     return x < -M_PI ? -M_PI : x;
 }
 
-/* Best & Fisher 1979: rejection from a wrapped Cauchy distribution. For small
- * kappa, where that divides by it, from the uniform one. */
+/* Rejection sampling from a wrapped Cauchy distribution (Best & Fisher 1979).
+ * For small kappa, by which that method divides, from a uniform
+ * distribution. */
 double tsr_von_mises_draw_angle(gsl_rng *rng, double kappa)
 {
     if (kappa < 0.5) {
@@ -137,9 +140,9 @@ double tsr_von_mises_draw_angle(gsl_rng *rng, double kappa)
     }
 }
 
-/* y = psi - nu from its marginal, exp(k2 cos y) I0(a(y)) with
- * a^2 = k1^2 + lambda^2 sin^2 y, by rejection. log I0(sqrt u) is concave in u,
- * so it lies below its tangent at k1^2:
+/* Draws y = psi - nu from its marginal density exp(k2 cos y) I0(a(y)), a^2 =
+ * k1^2 + lambda^2 sin^2 y, by rejection. log I0(sqrt u) is concave in u, and
+ * therefore lies below its tangent at k1^2:
  *
  *   log I0(a) <= log I0(k1) + b sin^2 y,  b = lambda^2 A(k1) / 2 k1 <= k2 / 2
  *
@@ -148,9 +151,9 @@ double tsr_von_mises_draw_angle(gsl_rng *rng, double kappa)
  *
  *   k2 cos y + b sin^2 y <= k2 + 4 b t^2 - 2 (k2 - 2 b + 4 b t) s
  *
- * which is a von Mises distribution of concentration k2 - 2b + 4bt. t near the
- * mean of s makes the envelope tight: half of it or more is accepted. */
-static double draw_second(const tsr_von_mises *part, gsl_rng *rng)
+ * The bound is a von Mises density of concentration k2 - 2b + 4bt. With t near
+ * the mean of s, half of the proposals or more are accepted. */
+static double draw_psi_offset(const tsr_von_mises *part, gsl_rng *rng)
 {
     double k1 = part->k_phi, k2 = part->k_psi, l = part->lambda;
     if (k1 == 0.0 || l == 0.0)
@@ -173,12 +176,12 @@ static double draw_second(const tsr_von_mises *part, gsl_rng *rng)
     }
 }
 
-/* An exact draw of both, rad, each in [-pi, pi).
- * phi given psi is von Mises (Singh et al. 2002). */
+/* Draws both torsions exactly, rad, each in [-pi, pi). The density of phi given
+ * psi is von Mises (Singh et al. 2002). */
 static void draw_part(const tsr_von_mises *part, gsl_rng *rng, double *phi_rad,
                       double *psi_rad)
 {
-    double y = draw_second(part, rng), sine = part->lambda * sin(y);
+    double y = draw_psi_offset(part, rng), sine = part->lambda * sin(y);
     double x = tsr_von_mises_draw_angle(rng, hypot(part->k_phi, sine));
     *phi_rad = tsr_von_mises_wrap(part->phi + x + atan2(sine, part->k_phi));
     *psi_rad = tsr_von_mises_wrap(part->psi + y);
@@ -187,8 +190,8 @@ static void draw_part(const tsr_von_mises *part, gsl_rng *rng, double *phi_rad,
 struct tsr_torsion_density {
     int n;
     double term[TSR_MAX_VON_MISES][TSR_VON_MISES_TERM];
-    double log_scale[TSR_MAX_VON_MISES]; /* log(weight C) + k_phi + k_psi */
-    double up_to[TSR_MAX_VON_MISES];     /* sum of weights */
+    double log_scale[TSR_MAX_VON_MISES];  /* log(weight C) + k_phi + k_psi */
+    double cumulative[TSR_MAX_VON_MISES]; /* cumulative weights */
     tsr_von_mises part[TSR_MAX_VON_MISES];
 };
 
@@ -207,7 +210,7 @@ tsr_torsion_density *tsr_torsion_density_new(const tsr_torsion_mixture *mixture)
         tsr_von_mises_terms(p, density->term[at]);
         density->log_scale[at] = density->term[at][0] + p->k_phi + p->k_psi;
         sum += mixture->part[i].weight;
-        density->up_to[at] = sum;
+        density->cumulative[at] = sum;
     }
     return density;
 }
@@ -238,9 +241,9 @@ double tsr_torsion_density_log(const tsr_torsion_density *density,
                                       (double[2]){cos(psi_rad), sin(psi_rad)});
 }
 
-/* The other angle integrated out: 2 pi C exp(k cos x) I0(a), with k of this
- * angle, x its distance from the part's, and a^2 = other^2 + lambda^2 sin^2
- * x. */
+/* Marginal density of one torsion: 2 pi C exp(k cos x) I0(a), where k belongs
+ * to this torsion, x is its distance from the component's mean, and a^2 =
+ * other^2 + lambda^2 sin^2 x. */
 static double log_marginal(const tsr_torsion_density *density, int is_phi,
                            double angle_rad)
 {
@@ -275,12 +278,12 @@ double tsr_torsion_density_log_psi(const tsr_torsion_density *density,
 void tsr_torsion_density_draw(const tsr_torsion_density *density, gsl_rng *rng,
                               double *phi_rad, double *psi_rad)
 {
-    const int i = draw_from(rng, density->n, density->up_to);
+    const int i = draw_component(rng, density->n, density->cumulative);
     draw_part(&density->part[i], rng, phi_rad, psi_rad);
 }
 
 void tsr_torsion_density_cells(const tsr_torsion_density *density, int side,
-                               uint32_t *upto)
+                               uint32_t *cumulative)
 {
     const double anywhere = 0.05, width_rad = 2.0 * M_PI / side;
     const int n = side * side;
@@ -296,29 +299,27 @@ void tsr_torsion_density_cells(const tsr_torsion_density *density, int side,
                 continue;
             }
             seen += (1.0 - anywhere) * own / fmax(sum, 1e-300) + anywhere / n;
-            upto[k] = k + 1 < n ? (uint32_t)(seen * 0x1p32) : UINT32_MAX;
+            cumulative[k] = k + 1 < n ? (uint32_t)(seen * 0x1p32) : UINT32_MAX;
         }
 }
 
-/* ---- side-chain centres ----
- *
- * Each Gaussian is kept as the Cholesky factor of its covariance and that
- * factor's inverse: one gives draws, the other densities. */
+/* ---- side-chain centres ---- */
 
-/* cov = L L^T. z = W (x - mean) with W = L^-1, lower too, has unit normals. */
+/* cov = L L^T, for draws. W = L^-1, for densities: z = W (x - mean) has unit
+ * variance. */
 typedef struct {
     double log_scale; /* log(weight / sqrt((2 pi)^3 det cov)) */
     double mean[3];
-    double l[6], w[6]; /* 00 10 11 20 21 22 */
+    double l[6], w[6]; /* elements 00 10 11 20 21 22 */
 } gaussian;
 
 struct tsr_side_density {
     int n;
-    double up_to[TSR_MAX_SIDE_GAUSSIAN]; /* sum of weights */
+    double cumulative[TSR_MAX_SIDE_GAUSSIAN]; /* cumulative weights */
     gaussian part[TSR_MAX_SIDE_GAUSSIAN];
 };
 
-static void prepare(gaussian *g, const tsr_side_gaussian *from)
+static void prepare_gaussian(gaussian *g, const tsr_side_gaussian *from)
 {
     const double(*c)[3] = from->cov;
     double *l = g->l, *w = g->w;
@@ -349,9 +350,9 @@ tsr_side_density *tsr_side_density_new(const tsr_side_mixture *mixture)
     for (int i = 0; i < mixture->n; i++) {
         if (mixture->part[i].weight <= 0.0)
             continue;
-        prepare(&density->part[density->n], &mixture->part[i]);
+        prepare_gaussian(&density->part[density->n], &mixture->part[i]);
         sum += mixture->part[i].weight;
-        density->up_to[density->n++] = sum;
+        density->cumulative[density->n++] = sum;
     }
     return density;
 }
@@ -376,7 +377,7 @@ double tsr_side_density_log(const tsr_side_density *density,
 void tsr_side_density_draw(const tsr_side_density *density, gsl_rng *rng,
                            double side[3])
 {
-    const int i = draw_from(rng, density->n, density->up_to);
+    const int i = draw_component(rng, density->n, density->cumulative);
     const gaussian *g = &density->part[i];
     double z[3];
     for (int d = 0; d < 3; d++)

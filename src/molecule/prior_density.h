@@ -1,7 +1,7 @@
-/* Densities of the prior: mixtures of distributions of backbone torsions and of
- * side-chain centres, ready to be evaluated and drawn from.
+/* Densities of the prior: mixtures for backbone torsions and side-chain
+ * centres, with functions to evaluate and sample them.
  *
- * Torsions (phi, psi): bivariate von Mises distributions on the torus, in the
+ * Torsions (phi, psi): bivariate von Mises distributions on the torus in the
  * sine model (Singh, Hnizdo & Demchuk 2002; Mardia, Taylor & Subramaniam 2007):
  *
  *   f(phi, psi) = C exp(k1 cos(phi - mu) + k2 cos(psi - nu)
@@ -19,7 +19,7 @@
 /* ---- torsions ---- */
 
 typedef struct {
-    double weight;       /* of the mixture, the sum is 1 */
+    double weight;       /* weight in the mixture; weights sum to 1 */
     double phi, psi;     /* mu, nu, rad */
     double k_phi, k_psi; /* k1, k2 >= 0 */
     double lambda;       /* lambda^2 <= k1 k2: one maximum */
@@ -28,74 +28,76 @@ typedef struct {
 enum { TSR_MAX_VON_MISES = 24 };
 
 typedef struct {
-    long count; /* residues trained on */
+    long count; /* residues in the training set */
     int n;
     tsr_von_mises part[TSR_MAX_VON_MISES];
 } tsr_torsion_mixture;
 
 typedef struct tsr_torsion_density tsr_torsion_density;
 
-/* Prepared for evaluation; copies the mixture. One piece of memory, which the
- * caller frees; NULL: out of memory. */
+/* Prepares a mixture for evaluation, and copies it. A single block of memory;
+ * the caller frees it. NULL: out of memory. */
 tsr_torsion_density *
 tsr_torsion_density_new(const tsr_torsion_mixture *mixture);
 
-/* Log density, nat, per rad^2. The second form takes cosines and sines, each
- * pair of unit length; it is what a step calls (some 100 ns). */
+/* Log density, nat, per rad^2. The second form takes cosine and sine of each
+ * torsion (unit length); moves call it in every step (about 100 ns). */
 double tsr_torsion_density_log(const tsr_torsion_density *density,
                                double phi_rad, double psi_rad);
 double tsr_torsion_density_log_at(const tsr_torsion_density *density,
                                   const double phi_cos_sin[2],
                                   const double psi_cos_sin[2]);
 
-/* Log density of one torsion where the other does not exist (ends of chains):
- * the marginal, nat, per rad. */
+/* Log marginal density of one torsion, nat, per rad, for residues at chain ends
+ * that lack the other torsion. */
 double tsr_torsion_density_log_phi(const tsr_torsion_density *density,
                                    double phi_rad);
 double tsr_torsion_density_log_psi(const tsr_torsion_density *density,
                                    double psi_rad);
 
-/* An exact draw, rad, each in [-pi, pi). */
+/* Draws exactly from the density; rad, each in [-pi, pi). */
 void tsr_torsion_density_draw(const tsr_torsion_density *density, gsl_rng *rng,
                               double *phi_rad, double *psi_rad);
 
-/* A table by which a device draws: the torus in side x side cells of equal
- * size from (-pi, -pi) on, psi fastest. upto [side * side] out: a cell is drawn
- * by those of 2^32 numbers that lie below its own and not below the one before;
- * by as many as the density at its middle says, but for one in twenty, which
- * may draw any. */
+/* Computes a table for sampling on a device. The torus is divided into side x
+ * side equal cells, from (-pi, -pi) on, psi fastest. cumulative [side * side]
+ * out: cumulative probabilities times 2^32, so that a uniform 32-bit number u
+ * selects the first cell with u < cumulative. A cell has the density at its
+ * centre, mixed with 5 % of a uniform distribution. */
 void tsr_torsion_density_cells(const tsr_torsion_density *density, int side,
-                               uint32_t *upto);
+                               uint32_t *cumulative);
 
-/* One distribution: its normalisation, its moments and exact draws. */
+/* ---- a single von Mises distribution ---- */
 
-/* Returns log(1 / C) - k_phi - k_psi, which is small where 1 / C overflows.
- * moment [3] out, NULL allowed: the means of cos(phi - mu), cos(psi - nu) and
- * sin(phi - mu) sin(psi - nu), the derivatives of log(1 / C) by k_phi, k_psi
- * and lambda. Cost: some 9 sqrt(k) + 40 steps, k the larger of the two. */
+/* Returns log(1 / C) - k_phi - k_psi, which stays small where 1 / C overflows.
+ * moment [3] out (may be NULL): the means of cos(phi - mu), cos(psi - nu) and
+ * sin(phi - mu) sin(psi - nu), which are the derivatives of log(1 / C) by
+ * k_phi, k_psi and lambda. Cost: about 9 sqrt(k) + 40 terms, k the larger of
+ * the two. */
 double tsr_von_mises_moments(double k_phi, double k_psi, double lambda,
                              double moment[3]);
 
-/* The log density, weight included, is linear in these nine: 1, cos phi,
- * sin phi, cos psi, sin psi, and cos phi cos psi, cos phi sin psi,
- * sin phi cos psi, sin phi sin psi. term [9] out: their coefficients. */
+/* The log density, weight included, is a linear combination of nine terms: 1,
+ * cos phi, sin phi, cos psi, sin psi, cos phi cos psi, cos phi sin psi, sin phi
+ * cos psi, sin phi sin psi. term [9] out: the coefficients. */
 enum { TSR_VON_MISES_TERM = 9 };
 void tsr_von_mises_terms(const tsr_von_mises *part,
                          double term[TSR_VON_MISES_TERM]);
 
-/* log(I0(x)) - |x|. */
+/* Returns log(I0(x)) - |x|. */
 double tsr_von_mises_log_i0(double x);
 
-/* An exact draw of one angle from exp(kappa cos x), rad, in [-pi, pi]. */
+/* Draws an angle exactly from a density proportional to exp(kappa cos x); rad,
+ * in [-pi, pi]. */
 double tsr_von_mises_draw_angle(gsl_rng *rng, double kappa);
 
-/* The same angle in [-pi, pi). */
+/* Returns the same angle in [-pi, pi). */
 double tsr_von_mises_wrap(double angle_rad);
 
 /* ---- side-chain centres ---- */
 
 typedef struct {
-    double weight; /* of the mixture, the sum is 1 */
+    double weight; /* weight in the mixture; weights sum to 1 */
     double mean[3];
     double cov[3][3];
 } tsr_side_gaussian;
@@ -103,21 +105,21 @@ typedef struct {
 enum { TSR_MAX_SIDE_GAUSSIAN = 12 };
 
 typedef struct {
-    long count; /* side chains trained on */
-    int n;      /* 0: has no side chain */
+    long count; /* side chains in the training set */
+    int n;      /* 0: the residue has no side chain */
     tsr_side_gaussian part[TSR_MAX_SIDE_GAUSSIAN];
 } tsr_side_mixture;
 
 typedef struct tsr_side_density tsr_side_density;
 
-/* The same for these. */
+/* Prepares a mixture for evaluation, as tsr_torsion_density_new. */
 tsr_side_density *tsr_side_density_new(const tsr_side_mixture *mixture);
 
 /* Log density, nat, per Angstrom^3. */
 double tsr_side_density_log(const tsr_side_density *density,
                             const double side[3]);
 
-/* An exact draw. */
+/* Draws exactly from the density. */
 void tsr_side_density_draw(const tsr_side_density *density, gsl_rng *rng,
                            double side[3]);
 

@@ -1,7 +1,7 @@
-/* Which of the trained densities applies to a residue, and the file of them,
- * data/prior.dat: a table of molecule/table_file.h with a section for each of
- * torsions, side chains, bond angles and contacts. What is read is checked as
- * far as a density needs it, because the file may be the user's own. */
+/* Selects the trained density of a residue, and reads the file of densities,
+ * data/prior.dat. The file is a table (table_file.h) with sections for
+ * torsions, side chains, bond angles and contacts. All numbers are checked,
+ * because the table may be a user's own. */
 #include "molecule/prior_table.h"
 
 #include "molecule/table_file.h"
@@ -49,7 +49,7 @@ void tsr_prior_table_free(tsr_prior_table *table)
     free(table);
 }
 
-/* ---- its file ---- */
+/* ---- reading the file ---- */
 
 const char tsr_prior_table_format[] = "tessera prior 2";
 
@@ -57,23 +57,24 @@ const char tsr_prior_table_format[] = "tessera prior 2";
 static const int cov_row[6] = {0, 1, 2, 0, 0, 1};
 static const int cov_col[6] = {0, 1, 2, 1, 2, 2};
 
-/* A row that begins with its number. */
+/* Reads a row that begins with its number. */
 static tsr_status read_row(tsr_table_reader *r, int number, int n, double *v,
                            tsr_err *err)
 {
     TSR_TRY(tsr_table_next(r, err));
     if (r->type != TSR_LINE_ROW)
-        return tsr_table_bad(r, err, "row %d is missing", number);
+        return tsr_table_fail(r, err, "row %d is missing", number);
     char *text = r->text;
     double first;
     TSR_TRY(tsr_table_numbers(r, &text, 1, &first, 0, "row", err));
     if (first != (double)number)
-        return tsr_table_bad(r, err, "expected row %d, found %g", number,
-                             first);
+        return tsr_table_fail(r, err, "expected row %d, found %g", number,
+                              first);
     return tsr_table_numbers(r, &text, n, v, 1, "row", err);
 }
 
-/* "<key> <name> <count> <n>" of a mixture of at most `most` parts. */
+/* Reads "<key> <name> <count> <n>" of a mixture with at most `most`
+ * components. */
 static tsr_status read_mixture_key(tsr_table_reader *r, const char *key,
                                    const char *name, int most, long *count,
                                    int *n, tsr_err *err)
@@ -83,26 +84,26 @@ static tsr_status read_mixture_key(tsr_table_reader *r, const char *key,
     TSR_TRY(tsr_table_key(r, key, &text, err));
     size_t length = strlen(name);
     if (strncmp(text, name, length) != 0 || text[length] != ' ')
-        return tsr_table_bad(r, err, "expected '#: %s %s ...'", key, name);
+        return tsr_table_fail(r, err, "expected '#: %s %s ...'", key, name);
     text += length;
     TSR_TRY(tsr_table_numbers(r, &text, 2, v, 1, name, err));
     if (v[0] < 0.0 || v[0] != floor(v[0]) || v[0] > 1e15)
-        return tsr_table_bad(r, err, "%s: a count of %g", name, v[0]);
+        return tsr_table_fail(r, err, "%s: a count of %g", name, v[0]);
     if (v[1] < 0.0 || v[1] != floor(v[1]) || v[1] > most)
-        return tsr_table_bad(r, err, "%s: %g parts, expected 0 to %d", name,
-                             v[1], most);
+        return tsr_table_fail(r, err, "%s: %g parts, expected 0 to %d", name,
+                              v[1], most);
     *count = (long)v[0];
     *n = (int)v[1];
     return TSR_OK;
 }
 
-/* Weights are as printed; what rounding took from their sum comes back. */
+/* Weights are rounded in the file. Their sum must be 1 within that rounding. */
 static tsr_status check_weights(const tsr_table_reader *r, const char *name,
                                 double sum, tsr_err *err)
 {
     if (!(fabs(sum - 1.0) <= 1e-6))
-        return tsr_table_bad(
-            r, err, "%s: the sum of the weights is %.9g, not 1", name, sum);
+        return tsr_table_fail(r, err, "%s: the weights add up to %.9g, not 1",
+                              name, sum);
     return TSR_OK;
 }
 
@@ -115,17 +116,17 @@ static tsr_status read_torsion(tsr_table_reader *r, tsr_prior_table *table,
     TSR_TRY(read_mixture_key(r, "torsion", name, TSR_MAX_VON_MISES, &m->count,
                              &m->n, err));
     if (m->n < 1)
-        return tsr_table_bad(r, err, "%s: no component", name);
+        return tsr_table_fail(r, err, "%s: no component", name);
     for (int i = 0; i < m->n; i++) {
         TSR_TRY(read_row(r, i, 6, v, err));
         m->part[i] = (tsr_von_mises){v[0], v[1], v[2], v[3], v[4], v[5]};
         sum += v[0];
         if (v[0] < 0.0)
-            return tsr_table_bad(r, err, "%s: a weight below 0", name);
+            return tsr_table_fail(r, err, "%s: a weight below 0", name);
         if (v[3] < 0.0 || v[4] < 0.0 || v[3] > 1e6 || v[4] > 1e6)
-            return tsr_table_bad(r, err, "%s: k outside 0 to 1e6", name);
+            return tsr_table_fail(r, err, "%s: k outside 0 to 1e6", name);
         if (v[5] * v[5] > v[3] * v[4])
-            return tsr_table_bad(r, err, "%s: lambda^2 > k_phi k_psi", name);
+            return tsr_table_fail(r, err, "%s: lambda^2 > k_phi k_psi", name);
     }
     TSR_TRY(check_weights(r, name, sum, err));
     for (int i = 0; i < m->n; i++)
@@ -133,7 +134,7 @@ static tsr_status read_torsion(tsr_table_reader *r, tsr_prior_table *table,
     return TSR_OK;
 }
 
-/* Positive definite, by the leading minors. */
+/* Returns 1 if the matrix is positive definite, by its leading minors. */
 static int is_covariance(double c[3][3])
 {
     double m2 = c[0][0] * c[1][1] - c[0][1] * c[1][0];
@@ -157,10 +158,10 @@ static tsr_status read_gaussian(tsr_table_reader *r, int number,
         g->cov[cov_col[d]][cov_row[d]] = v[4 + d];
     }
     if (v[0] < 0.0)
-        return tsr_table_bad(r, err, "%s: a weight below 0", name);
+        return tsr_table_fail(r, err, "%s: a weight below 0", name);
     if (!is_covariance(g->cov))
-        return tsr_table_bad(r, err, "%s: the covariance is not positive",
-                             name);
+        return tsr_table_fail(r, err, "%s: the covariance is not positive",
+                              name);
     return TSR_OK;
 }
 
@@ -174,7 +175,7 @@ static tsr_status read_side(tsr_table_reader *r, tsr_prior_table *table, int a,
     TSR_TRY(read_mixture_key(r, "side", name, TSR_MAX_SIDE_GAUSSIAN, &m->count,
                              &m->n, err));
     if ((m->n > 0) != has)
-        return tsr_table_bad(r, err, "%s: %d Gaussians", name, m->n);
+        return tsr_table_fail(r, err, "%s: %d Gaussians", name, m->n);
     for (int i = 0; i < m->n; i++) {
         TSR_TRY(read_gaussian(r, i, name, &m->part[i], err));
         sum += m->part[i].weight;
@@ -193,12 +194,12 @@ static tsr_status read_angle(tsr_table_reader *r, tsr_prior_table *table, int a,
     TSR_TRY(read_row(r, a, 3, v, err));
     const char *name = tsr_amino_table[a].three;
     if (v[0] < 0.0 || v[0] != floor(v[0]) || v[0] > 1e15)
-        return tsr_table_bad(r, err, "%s: a count of %g", name, v[0]);
+        return tsr_table_fail(r, err, "%s: a count of %g", name, v[0]);
     if (v[1] <= 0.0 || v[1] >= 3.14159 || v[2] <= 0.0)
-        return tsr_table_bad(r, err,
-                             "%s: expected an angle between 0 and 3.14 rad "
-                             "and a deviation above 0",
-                             name);
+        return tsr_table_fail(r, err,
+                              "%s: expected an angle between 0 and 3.14 rad "
+                              "and a deviation above 0",
+                              name);
     table->angle[a] = (tsr_angle_gaussian){(long)v[0], v[1], v[2]};
     return TSR_OK;
 }
@@ -210,21 +211,21 @@ static tsr_status read_contacts(tsr_table_reader *r, tsr_prior_table *table,
     char *text;
     TSR_TRY(tsr_table_key(r, "contact", &text, err));
     if (strcmp(text, word) != 0)
-        return tsr_table_bad(r, err, "expected '#: contact %s'", word);
+        return tsr_table_fail(r, err, "expected '#: contact %s'", word);
     int n = tsr_body_n_type(model);
     for (int t = 0; t < n; t++) {
         double *row = table->contact[model][t];
         TSR_TRY(read_row(r, t, n, row, err));
         for (int u = 0; u < n; u++)
             if (row[u] <= 0.0)
-                return tsr_table_bad(r, err, "distance %g: expected above 0",
-                                     row[u]);
+                return tsr_table_fail(r, err, "distance %g: expected above 0",
+                                      row[u]);
         for (int u = 0; u < t; u++)
             if (row[u] != table->contact[model][u][t])
-                return tsr_table_bad(r, err,
-                                     "types %d and %d: the table is not "
-                                     "symmetric",
-                                     t, u);
+                return tsr_table_fail(r, err,
+                                      "types %d and %d: the table is not "
+                                      "symmetric",
+                                      t, u);
     }
     return TSR_OK;
 }
@@ -244,7 +245,7 @@ static tsr_status read_all(tsr_table_reader *r, tsr_prior_table *table,
     TSR_TRY(read_contacts(r, table, TSR_BODIES_ONE, err));
     TSR_TRY(tsr_table_next(r, err));
     if (r->type != TSR_LINE_END)
-        TSR_TRY(tsr_table_bad(r, err, "unexpected line after the last row"));
+        TSR_TRY(tsr_table_fail(r, err, "unexpected after the last row"));
     return TSR_OK;
 }
 

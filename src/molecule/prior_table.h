@@ -1,16 +1,14 @@
-/* The trained numbers of the prior (tools/train makes them: what of the
- * structures, tools/train/train.h; the fits, mixtures.c).
+/* Trained parameters of the prior. tools/train makes them: train.h describes
+ * the statistics of structures, mixtures.c the fits.
  *
- * (phi, psi): a mixture for each of six classes of residues (those of the
- * Top8000 set, Lovell et al. 2003, Williams et al. 2018). Side-chain centres
- * (mass-weighted, atoms beyond CB, in the frame of N-CA-C): a mixture of
- * Gaussians for each residue type. Bond angle N-CA-C: a Gaussian for each
- * residue type. Contact distances are the lower end of what neighbouring
- * bodies show in structures: for each pair of body types the 1 % quantile of
- * the distances below 10 A of pairs at least 3 residues apart (by position in
- * a chain; bodies of different chains always count); a pair seen fewer than
- * 500 times takes the mean over the two types' own quantiles, each over its
- * partners of all types. */
+ * (phi, psi): a mixture for each of six residue classes (those of the Top8000
+ * set, Lovell et al. 2003, Williams et al. 2018). Side-chain centres (weighted
+ * by mass, atoms beyond CB, in the frame of N-CA-C): a mixture of Gaussians for
+ * each residue type. Bond angle N-CA-C: a Gaussian for each residue type.
+ * Contact distances: for each pair of body types the 1 % quantile of all
+ * distances below 10 A between bodies at least 3 residues apart in the chain,
+ * or in different chains. For a pair of types seen fewer than 500 times, the
+ * mean of two quantiles, those of either type with partners of any type. */
 #ifndef TSR_MOLECULE_PRIOR_TABLE_H
 #define TSR_MOLECULE_PRIOR_TABLE_H
 
@@ -18,7 +16,7 @@
 #include "molecule/prior_density.h"
 #include "molecule/residue.h"
 
-/* A residue before proline is pre-Pro unless it is Gly or Pro itself. */
+/* A residue before proline is pre-Pro, unless it is Gly or Pro itself. */
 typedef enum {
     TSR_RAMA_GENERAL,
     TSR_RAMA_ILE_VAL,
@@ -31,13 +29,13 @@ typedef enum {
 
 extern const char *const tsr_rama_name[TSR_N_RAMA];
 
-/* next_is_pro: a peptide bond joins it to a proline. omega_rad: of the bond
- * before it (NaN, where there is none, counts as trans). */
+/* next_is_pro: a peptide bond joins the residue to a proline. omega_rad:
+ * torsion of the preceding peptide bond; NaN (no such bond) counts as trans. */
 tsr_rama_class tsr_rama_class_of(tsr_amino amino, int next_is_pro,
                                  double omega_rad);
 
 typedef struct {
-    long count;      /* residues trained on */
+    long count;      /* residues in the training set */
     double mean, sd; /* rad */
 } tsr_angle_gaussian;
 
@@ -45,16 +43,17 @@ typedef struct {
     tsr_torsion_mixture torsion[TSR_N_RAMA];
     tsr_side_mixture side[TSR_N_AMINO];
     tsr_angle_gaussian angle[TSR_N_AMINO]; /* N-CA-C */
-    /* Angstrom, by number of bodies a residue (TSR_BODIES_ONE, _TWO): */
+    /* Angstrom, by number of bodies per residue (TSR_BODIES_ONE, _TWO): */
     double contact[TSR_BODIES_TWO + 1][TSR_MAX_TYPE][TSR_MAX_TYPE];
-    char *source; /* how it was made */
+    char *source; /* describes how the table was made */
 } tsr_prior_table;
 
-/* Where a missing side chain is put: the mean of the heaviest Gaussian. */
+/* Default position of a missing side chain: the mean of the Gaussian with the
+ * largest weight. */
 void tsr_prior_table_side(const tsr_prior_table *table, tsr_amino amino,
                           double side[3]);
 
-extern const char tsr_prior_table_format[]; /* the first line of the file */
+extern const char tsr_prior_table_format[]; /* first line of the file */
 
 tsr_status tsr_prior_table_read(const char *path, tsr_prior_table **out,
                                 tsr_err *err);

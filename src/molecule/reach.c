@@ -1,11 +1,13 @@
-/* How far apart two bodies can come, whatever the free torsions are.
+/* Upper bound on the distance between two bodies, for any values of the free
+ * torsions.
  *
- * A free torsion turns about an axis through the CA of its residue, a hinge,
- * and so does a change of the angle there. So the distance between the CA of
- * two neighbouring hinges is fixed, and so is that from any body between them
- * to either. The distance of two bodies is at most the way along the hinges,
- * which, where a chain rides on another, goes over to it where the two are one
- * rigid unit. */
+ * A hinge is the CA of a flexible residue. A free torsion turns about an axis
+ * through a hinge, and the bond angle there changes about it too. The distance
+ * between two neighbouring hinges is therefore constant, and so is the distance
+ * from a body between them to either. The distance of two bodies is at most the
+ * length of the path along the hinges. Where a chain is attached to another,
+ * the path passes from one to the other within the rigid unit that they
+ * share. */
 #include "molecule/topology.h"
 
 #include "core/vec3.h"
@@ -20,8 +22,8 @@ typedef struct {
     int *hinge; /* [n_hinge] residues, ascending */
 } chain_view;
 
-/* Largest distance from `point` to a body of residues a..b. A free side chain
- * is taken at its present place. */
+/* Largest distance from `point` to a body of residues a..b, with side chains at
+ * their present positions. */
 static double farthest(const chain_view *v, int a, int b, const double point[3])
 {
     double worst = 0.0;
@@ -53,8 +55,8 @@ static const double *hinge_ca(const chain_view *v, int h)
     return v->c->backbone[v->hinge[h]][TSR_CA];
 }
 
-/* Stretch s of residues lies between hinges s-1 and s, both included. */
-static void stretch(const chain_view *v, int s, int *a, int *b)
+/* Segment s is the residues between hinges s-1 and s, both included. */
+static void segment(const chain_view *v, int s, int *a, int *b)
 {
     *a = s == 0 ? v->first : v->hinge[s - 1];
     *b = s == v->n_hinge ? v->last : v->hinge[s];
@@ -63,10 +65,11 @@ static void stretch(const chain_view *v, int s, int *a, int *b)
 static double chain_extent(const chain_view *v)
 {
     double worst = 0.0;
-    double open = 0.0; /* farthest body so far, measured to the last hinge */
+    double open = 0.0; /* upper bound on the distance from an earlier body to
+                          the latest hinge */
     for (int s = 0; s <= v->n_hinge; s++) {
         int a, b;
-        stretch(v, s, &a, &b);
+        segment(v, s, &a, &b);
         double own = inner_diameter(v, a, b);
         worst = own > worst ? own : worst;
         if (s > 0) {
@@ -84,9 +87,9 @@ static double chain_extent(const chain_view *v)
     return worst;
 }
 
-/* A hinge whose CA nothing moves: the one next to a fixed residue, or else
- * where the turning side changes. */
-static int still_hinge(const chain_view *v)
+/* A hinge whose CA no torsion moves: next to a fixed residue, or else where the
+ * moving side changes from N to C. */
+static int unmoved_hinge(const chain_view *v)
 {
     int middle = 0;
     for (int i = v->first; i <= v->last; i++) {
@@ -104,8 +107,8 @@ static int still_hinge(const chain_view *v)
     return middle;
 }
 
-/* The stretch that has a residue; a hinge ends the one before it. */
-static int stretch_of(const chain_view *v, int residue)
+/* The segment of a residue; a hinge belongs to the segment that it ends. */
+static int segment_of(const chain_view *v, int residue)
 {
     int s = 0;
     while (s < v->n_hinge && v->hinge[s] < residue)
@@ -113,11 +116,12 @@ static int stretch_of(const chain_view *v, int residue)
     return s;
 }
 
-/* How far a body of the chain can be from a point that goes with stretch s. */
+/* Largest distance of any body of the chain from a point that moves rigidly
+ * with segment s. */
 static double reach_from(const chain_view *v, int s, const double point[3])
 {
     int a, b;
-    stretch(v, s, &a, &b);
+    segment(v, s, &a, &b);
     double worst = farthest(v, a, b, point);
     for (int side = -1; side <= 1; side += 2) {
         double way = 0.0;
@@ -126,20 +130,20 @@ static double reach_from(const chain_view *v, int s, const double point[3])
              h += side) {
             way += tsr_vec3_distance(from, hinge_ca(v, h));
             from = hinge_ca(v, h);
-            stretch(v, side < 0 ? h : h + 1, &a, &b);
+            segment(v, side < 0 ? h : h + 1, &a, &b);
             worst = fmax(worst, way + farthest(v, a, b, from));
         }
     }
     return worst;
 }
 
-/* How far a point that goes with stretch s can be from the chain's still
- * point, at the end of stretch `middle`. */
-static double way_to(const chain_view *v, int middle, int s,
-                     const double still[3], const double point[3])
+/* Largest distance between a point that moves with segment s and the chain's
+ * unmoved point, which ends segment `middle`. */
+static double path_length(const chain_view *v, int middle, int s,
+                          const double unmoved[3], const double point[3])
 {
     if (s == middle || s == middle + 1)
-        return tsr_vec3_distance(still, point);
+        return tsr_vec3_distance(unmoved, point);
     const int side = s < middle ? -1 : 1, end = side < 0 ? s : s - 1;
     double way = tsr_vec3_distance(hinge_ca(v, end), point);
     for (int h = middle; h != end; h += side)
@@ -147,26 +151,29 @@ static double way_to(const chain_view *v, int middle, int s,
     return way;
 }
 
-/* Free side chains swing and bodies of a hinge shift with O: a margin for both,
- * Angstrom, on either end. It holds nearly all of a side chain's Gaussian,
- * which has no end; P(X) = 0 for the rest (posterior/setup.h). */
+/* Margin at either end for motions of free side chains, and for bodies of a
+ * hinge, which move with O; Angstrom. The Gaussian density of a side chain has
+ * infinite support. The margin covers nearly all of it, and P(X) = 0 for the
+ * rest (posterior/setup.h). */
 static const double side_margin = 3.0;
 
-/* Of each chain. */
+/* Extent of one chain. */
 typedef struct {
     chain_view view;
-    double fixed[3]; /* a point that no move moves, or, of a chain that rides,
-                        none but its host's; */
-    int middle;      /* the stretch that it ends, */
-    double radius;   /* and how far from it the chain can be */
-    int order;       /* a host's is less than that of what rides on it */
-    int host;        /* the chain on which it rides; -1: none */
-    double way;      /* how far its still point can be from the host's */
-    double beside;   /* and any body of the host */
+    double fixed[3]; /* a point that no torsion of this chain moves; in an
+                        attached chain only torsions of the host move it */
+    int middle;      /* the segment that this point ends */
+    double radius;   /* largest distance of a body from this point */
+    int order;       /* increases from hosts to attached chains */
+    int host;        /* chain of its host; -1: not attached */
+    double to_host;  /* largest distance between its unmoved point and that of
+                      the  host chain */
+    double to_host_body; /* largest distance between its unmoved point and a
+                      body of the host chain */
 } chain_reach;
 
-static void look_at_chains(const tsr_topology *t, const tsr_conformation *first,
-                           int *hinge, chain_reach *chain)
+static void set_chains(const tsr_topology *t, const tsr_conformation *first,
+                       int *hinge, chain_reach *chain)
 {
     for (int k = 0; k < t->n_chain; k++) {
         const int i = t->chain_start[k];
@@ -176,34 +183,35 @@ static void look_at_chains(const tsr_topology *t, const tsr_conformation *first,
                 v.hinge[v.n_hinge++] = r;
         chain_reach *c = &chain[k];
         *c = (chain_reach){.view = v, .order = -1, .host = -1};
-        c->middle = v.n_hinge == 0 ? 0 : still_hinge(&v);
+        c->middle = v.n_hinge == 0 ? 0 : unmoved_hinge(&v);
         tsr_vec3_copy(c->fixed, v.n_hinge == 0 ? first->backbone[i][TSR_CA]
                                                : hinge_ca(&v, c->middle));
         c->radius = reach_from(&v, c->middle, c->fixed);
     }
-    for (int k = 0; k < t->n_ride; k++) {
-        chain_reach *c = &chain[t->ride[k].chain];
+    for (int k = 0; k < t->n_attached; k++) {
+        chain_reach *c = &chain[t->attached[k].chain];
         c->order = k;
-        c->host = t->residue[t->ride[k].host].in_chain;
+        c->host = t->residue[t->attached[k].host].in_chain;
         const chain_reach *host = &chain[c->host];
-        const int s = stretch_of(&host->view, t->ride[k].host);
-        c->way = way_to(&host->view, host->middle, s, host->fixed, c->fixed);
-        c->beside = reach_from(&host->view, s, c->fixed);
+        const int s = segment_of(&host->view, t->attached[k].host);
+        c->to_host =
+            path_length(&host->view, host->middle, s, host->fixed, c->fixed);
+        c->to_host_body = reach_from(&host->view, s, c->fixed);
     }
 }
 
-/* How far two chains can be from each other, the way over those that they ride
- * on. */
-static double far_apart(const chain_reach *chain, int x, int y)
+/* Upper bound on the distance between bodies of two chains, along the path over
+ * their hosts. */
+static double chain_distance(const chain_reach *chain, int x, int y)
 {
     double way = chain[x].radius + chain[y].radius;
     if (chain[x].host == y)
-        return chain[x].radius + chain[x].beside;
+        return chain[x].radius + chain[x].to_host_body;
     if (chain[y].host == x)
-        return chain[y].radius + chain[y].beside;
+        return chain[y].radius + chain[y].to_host_body;
     while (x != y && (chain[x].host >= 0 || chain[y].host >= 0)) {
         int *later = chain[x].order > chain[y].order ? &x : &y;
-        way += chain[*later].way;
+        way += chain[*later].to_host;
         *later = chain[*later].host;
     }
     return way + tsr_vec3_distance(chain[x].fixed, chain[y].fixed);
@@ -217,12 +225,12 @@ double tsr_topology_reach(const tsr_topology *t, const tsr_conformation *first)
     chain_reach *chain = tsr_pool_new(&pool, (size_t)n, sizeof *chain);
     double worst = (double)NAN;
     if (!pool.failed) {
-        look_at_chains(t, first, hinge, chain);
+        set_chains(t, first, hinge, chain);
         worst = 0.0;
         for (int x = 0; x < n; x++) {
             worst = fmax(worst, chain_extent(&chain[x].view));
             for (int y = 0; y < x; y++)
-                worst = fmax(worst, far_apart(chain, x, y));
+                worst = fmax(worst, chain_distance(chain, x, y));
         }
         worst += 2.0 * side_margin;
         for (int c = 0; c < n; c++)

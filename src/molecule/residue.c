@@ -1,7 +1,6 @@
-/* The twenty amino acids: their atoms, what files call these, which body each
- * belongs to, and what bodies are called and weigh. All else that knows an
- * amino acid asks here, so that a table trained on bodies and a run that
- * samples them agree. */
+/* Tables of the twenty amino acids: their atoms, aliases of names, bodies, and
+ * masses. The training program and the sampler both use these functions, so
+ * that their bodies agree. */
 #include "molecule/residue.h"
 
 #include "molecule/structure.h"
@@ -11,8 +10,8 @@
 
 /* Hydrogens as bound at pH 7 within a chain: N carries one (PRO none), Lys and
  * Arg are protonated, Asp and Glu are not, Cys is a free thiol, and neutral His
- * has its proton on NE2 (the commoner tautomer; which of the two it is moves
- * no body and no sum). Names: the PDB's chemical component dictionary. */
+ * has its proton on NE2, the more common tautomer. The tautomer changes neither
+ * bodies nor sums. Names: the PDB's chemical component dictionary. */
 #define ATOM(name, z, n_hydrogen) \
     {                             \
         name, z, n_hydrogen       \
@@ -206,7 +205,7 @@ const char *tsr_amino_atom_name(tsr_amino amino, const char *atom)
         {-1, "OT2", "OXT"},    {-1, "O1", "O"},        {-1, "O2", "OXT"},
         {-1, "OC1", "O"},      {-1, "OC2", "OXT"},     {-1, "OT", "OXT"},
     };
-    /* SC is what tessera itself writes: the centre of a side chain. */
+    /* SC is tessera's pseudo atom for the centre of a side chain. */
     if (strcmp(atom, "SC") == 0 ||
         tsr_body_of_atom(TSR_BODIES_ONE, amino, atom) == 0)
         return atom;

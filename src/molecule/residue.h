@@ -1,15 +1,16 @@
-/* The 20 amino acids, their names in files, and their bodies.
+/* The 20 amino acids: names in files, atoms, and the bodies that represent
+ * them.
  *
- * Bodies are centres of non-hydrogen atoms, weighted by mass (docs/design.md,
- * section 2): two-body: backbone (N, CA, C, O, CB) and side chain (atoms beyond
- * CB, OXT is not among them); GLY and ALA are one body. one-body: the whole
- * residue. */
+ * A body is a centre of non-hydrogen atoms, weighted by mass (docs/design.md,
+ * section 2). In the two-body model a residue has a backbone body (N, CA, C, O,
+ * CB) and a side-chain body (atoms beyond CB without OXT); GLY and ALA have one
+ * body. In the one-body model a body is the whole residue. */
 #ifndef TSR_MOLECULE_RESIDUE_H
 #define TSR_MOLECULE_RESIDUE_H
 
 enum { TSR_N_AMINO = 20, TSR_MAX_TYPE = 21, TSR_MAX_RESIDUE_ATOM = 14 };
 
-/* Alphabetical by three-letter code. */
+/* In alphabetical order of the three-letter codes. */
 typedef enum {
     TSR_ALA,
     TSR_ARG,
@@ -36,59 +37,65 @@ typedef enum {
 typedef struct {
     const char *name; /* "CG1" */
     int z;            /* atomic number */
-    int n_hydrogen;   /* bound, at pH 7 (implicit hydrogens) */
+    int n_hydrogen;   /* bound hydrogens at pH 7 */
 } tsr_amino_atom;
 
 typedef struct {
-    const char *three;                         /* "ARG" */
-    char one;                                  /* 'R' */
-    int n_atom;                                /* non-hydrogen, without OXT */
+    const char *three; /* "ARG" */
+    char one;          /* 'R' */
+    int n_atom;        /* non-hydrogen atoms, without OXT */
     tsr_amino_atom atom[TSR_MAX_RESIDUE_ATOM]; /* N, CA, C, O, CB first */
 } tsr_amino_info;
 
 extern const tsr_amino_info tsr_amino_table[TSR_N_AMINO];
 
-/* By three-letter code ("ARG") or one letter; -1 where there is none. */
+/* Finds an amino acid by its three-letter code, "ARG", or by its letter; -1:
+ * unknown. */
 int tsr_amino_by_three(const char *three);
 int tsr_amino_by_one(char one);
 
-/* HID, HSE, CYX and the like, as AMBER, CHARMM and GROMACS write them: the one
- * of the 20; -1 for others. Some of these names are other molecules in the PDB:
- * it is that one only where the residue has the atom *needs. */
+/* The amino acid of a residue name for a protonation state (HID, HSE, CYX and
+ * others), as AMBER, CHARMM and GROMACS write it; -1: not such a name. Some of
+ * these names denote other molecules in the PDB. The result holds only if the
+ * residue has the atom *needs. */
 int tsr_amino_by_protonation(const char *residue, const char **needs);
 
-/* The table's name of an atom, or OXT: itself where the residue has it, another
- * for "SE" of MET (selenomethionine) or "OT1"; NULL where it has none. */
+/* The name of an atom in tsr_amino_table, or OXT. An alias such as "SE" of MET
+ * (selenomethionine) or "OT1" returns the standard name. NULL: the residue has
+ * no such atom. */
 const char *tsr_amino_atom_name(tsr_amino amino, const char *atom);
 
 /* Atomic number of an atom that tsr_amino_atom_name returned. */
 int tsr_amino_atomic_number(const char *atom);
 
-/* 1 where a name is a hydrogen's: no other atom of the 20 begins with H or D,
- * digits apart. */
+/* Returns 1 for the name of a hydrogen: apart from leading digits it begins
+ * with H or D, as the name of no other atom in the 20 does. */
 int tsr_is_hydrogen_name(const char *atom);
 
 typedef enum { TSR_BODIES_ONE = 1, TSR_BODIES_TWO = 2 } tsr_body_model;
 
-/* 20 or 21. Two-body order: 0 backbone, 1 + amino for the side chain, or for
- * the whole residue of ALA and GLY. One-body: amino. */
+/* Number of body types, 20 or 21. Two-body model: type 0 is the backbone, 1 +
+ * amino the side chain, or the whole residue for ALA and GLY. One-body model:
+ * the type is the amino acid. */
 int tsr_body_n_type(tsr_body_model model);
 
-/* 1 or 2 bodies; type [2] out. */
+/* Body types of a residue, type [2] out. Returns the number of bodies, 1 or
+ * 2. */
 int tsr_body_types(tsr_body_model model, tsr_amino amino, int type[2]);
 
-/* "backbone", "ARG side chain", "ALA". */
+/* Name of a type: "backbone", "ARG side chain", "ALA". */
 const char *tsr_body_type_name(tsr_body_model model, int type);
 
-/* Number of the body (0 or 1) that an atom of the residue belongs to. OXT
- * belongs with the backbone (or the whole residue). -1: not in the table. */
+/* Index of the body (0 or 1) of its residue that contains an atom; OXT counts
+ * with the backbone, or with the whole residue. -1: the atom is not in the
+ * table. */
 int tsr_body_of_atom(tsr_body_model model, tsr_amino amino, const char *atom);
 
-/* 1 where the residue has a side-chain centre of its own: all but ALA, GLY. */
+/* Returns 1 if the residue has a separate side-chain centre (not ALA, GLY). */
 int tsr_amino_has_side_chain(tsr_amino amino);
 
-/* Mass in Da of the non-hydrogen atoms that tsr_body_model puts into body b;
- * of the side chain beyond CB; hydrogens not counted. */
+/* Mass in Da, without hydrogens: of a body type; of the side chain beyond
+ * CB. */
 double tsr_body_mass(tsr_body_model model, int type);
 double tsr_amino_side_chain_mass(tsr_amino amino);
 

@@ -1,12 +1,13 @@
-/* Walks along the chains from one rigid part to the next, and measures how they
- * lie from the drawn backbone alone. */
+/* Finds consecutive rigid parts along the chains, and measures their relative
+ * pose from the backbone coordinates. */
 #include "molecule/rigid_pose.h"
 
 #include "core/vec3.h"
 
-/* A rigid part has at least so many residues, a tail so many flexible ones: the
- * CA of the first does not move against the part, that of the second hardly. */
-enum { LEAST_PART = 4, LEAST_TAIL = 3 };
+/* Least number of residues of a rigid part and of a tail. The CA of a tail's
+ * first residue is fixed relative to the part, and that of the second residue
+ * hardly moves. */
+enum { MIN_PART = 4, MIN_TAIL = 3 };
 
 const tsr_pose_variable tsr_pose_variables[TSR_N_POSE_VALUE] = {
     {"distance", "Angstrom", "distance of their centres", 0},
@@ -25,8 +26,8 @@ const tsr_pose_variable tsr_tail_variables[TSR_N_TAIL_VALUE] = {
     {"y", NULL, "direction of the end, y", 0},
     {"z", NULL, "direction of the end, z", 0}};
 
-/* The next rigid part of the list, from residue i on: its first residue, and
- * *last; n_residue where there is none. */
+/* Returns the first residue of the next rigid part from residue i on, and sets
+ * *last; n_residue: no further part. */
 static int next_part(const tsr_topology *t, int i, int *last)
 {
     for (; i < t->n_residue; i = *last + 1) {
@@ -36,7 +37,7 @@ static int next_part(const tsr_topology *t, int i, int *last)
             continue;
         while (*last < r->chain_last && t->residue[*last + 1].unit == r->unit)
             ++*last;
-        if (*last - i + 1 >= LEAST_PART)
+        if (*last - i + 1 >= MIN_PART)
             break;
     }
     return i;
@@ -72,7 +73,7 @@ int tsr_tail_find(const tsr_topology *t, int k, tsr_tail *tail)
             int step = side == 0 ? -1 : 1, j = i;
             while (j != ends[side] && t->residue[j + step].unit < 0)
                 j += step;
-            if (j == ends[side] && (j - i) * step >= LEAST_TAIL && k-- == 0) {
+            if (j == ends[side] && (j - i) * step >= MIN_TAIL && k-- == 0) {
                 *tail = (tsr_tail){i, j};
                 return 1;
             }
@@ -81,7 +82,7 @@ int tsr_tail_find(const tsr_topology *t, int k, tsr_tail *tail)
     return 0;
 }
 
-int tsr_tails_alone(const tsr_topology *t)
+int tsr_only_tails_flexible(const tsr_topology *t)
 {
     tsr_pose pose;
     const tsr_residue *r = t->residue;
@@ -93,7 +94,7 @@ int tsr_tails_alone(const tsr_topology *t)
         while (foot > head && r[foot].unit < 0)
             foot--;
         if (head > last)
-            return 0; /* all of the chain is flexible */
+            return 0; /* the whole chain is flexible */
         n_tail += (head > i) + (foot < last);
         for (; head <= foot; head++)
             if (r[head].unit < 0)

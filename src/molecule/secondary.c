@@ -1,6 +1,8 @@
-/* A hydrogen bond is where four partial charges, of C=O and of N-H, attract
- * each other by more than 0.5 kcal/mol. Patterns of bonds make turns and
- * bridges; turns in a row make a helix, bridges in a row a ladder of two
+/* Assigns secondary structure by the method of DSSP (Kabsch & Sander 1983).
+ *
+ * A hydrogen bond exists where the partial charges of C=O and N-H attract each
+ * other by more than 0.5 kcal/mol. Patterns of bonds define turns and bridges.
+ * Consecutive turns form a helix, and consecutive bridges form a ladder of two
  * strands. */
 #include "molecule/secondary.h"
 
@@ -10,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whose C=O the N-H of a residue is bonded to: the two best; -1: none. */
+/* The two strongest acceptors (C=O) of a residue's N-H; -1: none. */
 typedef struct {
     int acceptor[2];
     double energy[2];
@@ -19,13 +21,14 @@ typedef struct {
 typedef struct {
     int n;
     const tsr_backbone *residue;
-    int *follows; /* [n] is bonded to the residue before */
+    int *follows; /* [n] 1: bonded to the preceding residue */
     bonds *bond;  /* [n] */
 } chain;
 
-static const double nearest_ca = 9.0;   /* no bond between CA further apart */
+static const double nearest_ca =
+    9.0; /* residues with CA farther apart have no bond, Angstrom */
 static const double weakest = -0.5;     /* kcal/mol */
-static const double lowest = -9.9;      /* where atoms nearly coincide */
+static const double lowest = -9.9;      /* energy if atoms nearly coincide */
 static const double longest_bond = 2.0; /* C to N of a peptide, Angstrom */
 
 int tsr_backbone_follows(const tsr_backbone *residue)
@@ -34,8 +37,8 @@ int tsr_backbone_follows(const tsr_backbone *residue)
            tsr_vec3_distance(residue[-1].c, residue->n) < longest_bond;
 }
 
-/* Electrostatic energy of C=O ... H-N, kcal/mol (their equation 1). H is 1
- * Angstrom from N, opposite the C=O of the residue before. */
+/* Electrostatic energy of C=O ... H-N, kcal/mol (equation 1 of the paper). H is
+ * 1 Angstrom from N, opposite to the C=O of the preceding residue. */
 static double bond_energy(const tsr_backbone *donor,
                           const tsr_backbone *acceptor)
 {
@@ -54,7 +57,7 @@ static double bond_energy(const tsr_backbone *donor,
     return scale * (1.0 / on + 1.0 / ch - 1.0 / oh - 1.0 / cn);
 }
 
-static void keep_bond(bonds *bond, int acceptor, double energy)
+static void insert_bond(bonds *bond, int acceptor, double energy)
 {
     int place = energy < bond->energy[0] ? 0 : 1;
     if (energy >= bond->energy[1])
@@ -79,18 +82,18 @@ static void find_bonds(const chain *s)
             if (acceptor->has_all && a != d && a != d - 1 &&
                 tsr_vec3_distance2(donor->ca, acceptor->ca) <
                     nearest_ca * nearest_ca)
-                keep_bond(&s->bond[d], a, bond_energy(donor, acceptor));
+                insert_bond(&s->bond[d], a, bond_energy(donor, acceptor));
         }
     }
 }
 
-/* Is the C=O of a bonded to the N-H of d? */
+/* Returns 1 if the C=O of a is bonded to the N-H of d. */
 static int is_bonded(const chain *s, int a, int d)
 {
     return s->bond[d].acceptor[0] == a || s->bond[d].acceptor[1] == a;
 }
 
-/* Are the residues first .. last there, without a break? */
+/* Returns 1 if residues first..last exist without a break. */
 static int is_whole(const chain *s, int first, int last)
 {
     if (first < 0 || last >= s->n)
@@ -106,8 +109,9 @@ static int is_turn(const chain *s, int i, int length)
     return is_whole(s, i, i + length) && is_bonded(s, i, i + length);
 }
 
-/* Two turns in a row begin a helix; the residues they enclose belong to it. An
- * alpha helix goes before a strand, the others after it. */
+/* Two consecutive turns begin a helix, which contains the residues between
+ * them. An alpha helix has priority over strands, and strands over other
+ * helices. */
 static void mark_helices(const chain *s, int length, char *kind)
 {
     for (int i = 1; i + length < s->n; i++) {
@@ -119,8 +123,8 @@ static void mark_helices(const chain *s, int length, char *kind)
     }
 }
 
-/* Their patterns of a bridge between i and j: 1 for strands in parallel, -1
- * where they run against each other, 0 for none. */
+/* Bridge between i and j by the patterns of the paper: 1: parallel, -1:
+ * antiparallel, 0: none. */
 static int is_bridge(const chain *s, int i, int j)
 {
     if (abs(i - j) < 3 || !is_whole(s, i - 1, i + 1) ||
@@ -140,9 +144,9 @@ static void mark_run(int a, int b, char *kind)
     memset(kind + (a < b ? a : b), TSR_STRAND, (size_t)abs(a - b) + 1);
 }
 
-/* From the bridge of i and j to a next one of its kind, which makes them a
- * ladder: right behind it, or across a bulge, one residue more on one strand
- * and up to four on the other. */
+/* Marks the ladder from the bridge (i, j) to the next bridge of the same type:
+ * adjacent, or beyond a bulge of at most one residue on one strand and up to
+ * four on the other. */
 static void mark_ladder(const chain *s, int i, int j, char *kind)
 {
     const int way = is_bridge(s, i, j);
@@ -158,7 +162,7 @@ static void mark_ladder(const chain *s, int i, int j, char *kind)
         }
 }
 
-/* Each bridge of i has a bond of the N-H of i or i + 1 with j or j - 1. */
+/* In each bridge of i, the N-H of i or i + 1 is bonded to j or j - 1. */
 static void mark_strands(const chain *s, char *kind)
 {
     for (int i = 1; i + 1 < s->n; i++)

@@ -9,18 +9,18 @@ enum { TSR_COIL = 'C', TSR_HELIX = 'H', TSR_STRAND = 'E' };
 
 typedef struct {
     double n[3], ca[3], c[3], o[3]; /* Angstrom */
-    int has_all;                    /* 1: all four are there */
-    int is_proline;                 /* 1: its N has no hydrogen to give */
+    int has_all;                    /* 1: all four atoms are present */
+    int is_proline;                 /* 1: its N has no hydrogen */
 } tsr_backbone;
 
-/* Is `residue` joined by a peptide bond to the one before it in its array? Not
- * for the first of an array. */
+/* Returns 1 if a peptide bond joins `residue` to the preceding element of its
+ * array. Do not call it for the first element. */
 int tsr_backbone_follows(const tsr_backbone *residue);
 
-/* One letter a residue, kind [n] out: TSR_HELIX in an alpha, 3-10 or pi helix
- * (their H, G, I), TSR_STRAND in a ladder of at least two bridges (E), TSR_COIL
- * elsewhere, also in what is not complete. Cost: O(n^2). Errors: TSR_E_NOMEM.
- */
+/* Assigns one letter per residue, kind [n] out: TSR_HELIX in an alpha, 3-10 or
+ * pi helix (H, G, I of DSSP), TSR_STRAND in a ladder of at least two bridges
+ * (E), TSR_COIL elsewhere and in incomplete residues. Cost: O(n^2). Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_secondary_find(int n, const tsr_backbone *residue, char *kind,
                               tsr_err *err);
 

@@ -1,11 +1,11 @@
-/* Atomic structures from PDB and mmCIF files, gzipped or not, and conformations
- * as such files.
+/* Reads atomic structures from PDB and mmCIF files, compressed or not, and
+ * writes conformations as such files.
  *
- * Three readings of the same files, all through gemmi
- * (molecule/structure_read.cc, the only C++ of the room): tsr_structure is what
- * a model is made of, the protein in terms of the 20 amino acids; tsr_atoms is
- * every atom, for all-atom profiles; tsr_model_atoms is a model.pdb of tessera
- * itself, record by record, and what a writer is given. */
+ * The same file can be read in three ways, all through gemmi
+ * (molecule/structure_read.cc, the only C++ file here). tsr_structure holds the
+ * protein in terms of the 20 amino acids, from which a model is made. tsr_atoms
+ * holds every atom, for all-atom profiles. tsr_model_atoms holds the records of
+ * a model.pdb that tessera wrote, and is also the input of the writers. */
 #ifndef TSR_MOLECULE_STRUCTURE_H
 #define TSR_MOLECULE_STRUCTURE_H
 
@@ -17,37 +17,37 @@
 
 /* ---- the protein ----
  *
- * Only protein is kept: the first model, the first alternate location, no
- * hydrogens, no waters, no ligands; modified residues that gemmi maps to a
- * parent (MSE and others) and the force-field names of protonation states (HID,
- * HSE, CYX) appear under the parent's name and with its atoms only (MSE: SE is
- * SD, a sulphur). Every atom therefore is one of the parent's or OXT. What was
- * left out is counted, so that the caller can say so. */
+ * Only protein is kept: the first model and the first alternate location,
+ * without hydrogens, waters and ligands. Modified residues that gemmi maps to a
+ * parent (such as MSE) and residues with a force field's name for a protonation
+ * state (HID, HSE, CYX) get the parent's name and only the parent's atoms; SE
+ * of MSE becomes SD, a sulphur. Every atom is therefore an atom of the parent,
+ * or OXT. All omissions are counted, so that the caller can report them. */
 
 typedef struct {
     char name[8];      /* "CA" */
     int z;             /* atomic number */
     double xyz[3];     /* Angstrom */
-    char file_name[8]; /* as in the file: "SE" of MSE */
+    char file_name[8]; /* name in the file: "SE" in MSE */
 } tsr_atom;
 
 typedef struct {
-    char name[8];      /* parent name, one of the 20: "MET" */
-    char file_name[8]; /* as in the file: "MSE" */
-    char chain[8];     /* author chain id; a free letter where it is blank */
+    char name[8];      /* name of the parent, one of the 20: "MET" */
+    char file_name[8]; /* name in the file: "MSE" */
+    char chain[8];     /* author chain id; a free letter if it is blank */
     int number;        /* author residue number */
-    char insertion;    /* ' ' where there is none */
+    char insertion;    /* ' ': none */
     int first_atom;    /* index into atom[] */
     int n_atom;
     int is_cut; /* 1: the file has heavy atoms that the parent lacks */
-    double b;   /* the B column of its CA: a B factor, or what a prediction
-                   puts there */
+    double
+        b; /* B column of CA: a B factor, or the confidence of a prediction */
 } tsr_residue_record;
 
-/* What the file says was in the sample (SEQRES, _entity_poly_seq). */
+/* Sequence of the sample according to the file (SEQRES, _entity_poly_seq). */
 typedef struct {
     char chain[8];
-    char *letters; /* one a residue, X for what is no amino acid */
+    char *letters; /* one per residue, X for other than amino acids */
 } tsr_declared;
 
 typedef struct {
@@ -57,63 +57,66 @@ typedef struct {
     tsr_residue_record *residue; /* [n_residue], in file order, by chain */
     tsr_atom *atom;              /* [n_atom], non-hydrogen */
     int n_declared;
-    tsr_declared *declared; /* [n_declared], chains of which it says it */
-    int is_prediction;      /* 1: the file says so (_ma_qa_metric, ALPHAFOLD) */
-    /* left out */
+    tsr_declared *declared; /* [n_declared] chains with a declared sequence */
+    int is_prediction; /* 1: the file is marked as a prediction (_ma_qa_metric,
+                          ALPHAFOLD) */
+    /* omitted */
     int n_water, n_ligand, n_nucleotide; /* residues */
     int n_hydrogen, n_altloc_atom;       /* atoms of the protein */
-    int n_extra_atom;    /* atoms that the parent lacks, or that come twice; */
-    int n_modified_atom; /* of them those of modified residues */
-    int n_model;         /* models after the first */
-    int n_bare;          /* residues without N, CA or C */
-    char bare[320];      /* a sentence that names them */
-    int n_mapped;        /* kept: residues renamed to their parent */
-    char copies[128];    /* kept: "B C D", chains made of what had the id of
-                            another with the same residues; or "" */
+    int n_extra_atom;     /* atoms that the parent lacks, or duplicates */
+    int n_modified_atom;  /* those of modified residues among them */
+    int n_model;          /* models after the first */
+    int n_incomplete;     /* residues without N, CA or C */
+    char incomplete[320]; /* a sentence that names these residues */
+    int n_renamed;        /* kept: residues renamed to their parent */
+    char copies[128]; /* kept: "B C D", new ids of chains that repeated the id
+                         and the residues of another chain; or "" */
 } tsr_structure;
 
-/* Reads a file; the content decides what it is, not the name. Errors, each
- * naming the file and where it can chain, residue and remedy: TSR_E_NOINPUT
- * (missing, unreadable), TSR_E_DATA (not a structure, no protein, an unknown
- * residue within a protein chain, two residues of one chain id and number,
- * coordinates that can be of no molecule). Residues that lack atoms are read as
- * they are. */
+/* Reads a file of any name. Its content determines the format. Residues with
+ * missing atoms are kept. Errors, each with the file and, if possible, chain,
+ * residue and remedy: TSR_E_NOINPUT (missing, unreadable), TSR_E_DATA (not a
+ * structure, no protein, an unknown residue within a protein chain, two
+ * residues with the same chain id and number, coordinates that no molecule can
+ * have). */
 tsr_status tsr_structure_read(const char *path, tsr_structure **out,
                               tsr_err *err);
-/* The same of a file that a model is made of. It may hold nucleotides alone:
- * n_residue is then 0. Residues without N, CA or C are left out, and refused
- * (TSR_E_DATA) where they are more than a tenth. */
+/* Reads a file from which a model is made. The file may contain nucleotides
+ * alone; n_residue is then 0. Residues without N, CA or C are left out. Errors:
+ * as above, and TSR_E_DATA if more than a tenth of the residues is left out. */
 tsr_status tsr_structure_read_any(const char *path, tsr_structure **out,
                                   tsr_err *err);
 void tsr_structure_free(tsr_structure *structure);
 
-/* "A:262" or "A:262B", for messages. Returns the length, as snprintf. */
+/* Writes "A:262" or "A:262B", for messages. Returns the length, as snprintf. */
 int tsr_residue_label(const tsr_residue_record *residue, char *text,
                       unsigned long size);
 
-/* The atom of that name in a residue, or NULL. */
+/* Finds an atom of a residue by name. NULL: the residue lacks it. */
 const tsr_atom *tsr_residue_atom(const tsr_structure *structure,
                                  const tsr_residue_record *residue,
                                  const char *name);
 
-/* The first letter or digit that no chain has, of `taken` ones; '\0': there is
- * none. */
+/* Returns the first letter or digit that is not in `taken`, the ids in use;
+ * '\0': no letter or digit is free. */
 char tsr_free_letter(const char *taken);
 
-/* ---- every atom, whatever molecule it belongs to ----
+/* ---- every atom of the file ----
  *
- * Proteins, nucleic acids, glycans, ligands, ions and residues that no table
- * knows, hydrogens included; waters are left out. The first model and of every
- * atom one alternate location, that of the largest occupancy in its residue (of
- * equals the first). Of what is there the whole is taken: a chain's atoms are
- * somewhere in solution, whatever part of them a crystal shows. */
+ * Proteins, nucleic acids, glycans, ligands, ions and residues in no table are
+ * read, hydrogens included, but not waters. Only the first model is read. An
+ * atom with several alternate locations has the location with the largest
+ * occupancy in its residue, or the first of equals. Every atom counts fully,
+ * whatever its occupancy, because it is somewhere in solution even if a crystal
+ * does not show it. */
 
 typedef enum {
-    TSR_MOLECULE_PROTEIN,    /* the 20 and residues derived from them */
-    TSR_MOLECULE_NUCLEOTIDE, /* RNA, DNA, and what is bonded as these */
-    TSR_MOLECULE_SUGAR,      /* pyranoses and furanoses of its table */
-    TSR_MOLECULE_ION,        /* one atom alone */
-    TSR_MOLECULE_BUFFER, /* what crystals are grown from: glycerol, sulphate */
+    TSR_MOLECULE_PROTEIN, /* the 20 amino acids, and residues derived from them
+                           */
+    TSR_MOLECULE_NUCLEOTIDE, /* RNA, DNA, and residues bonded in the same way */
+    TSR_MOLECULE_SUGAR,      /* pyranoses and furanoses in gemmi's table */
+    TSR_MOLECULE_ION,        /* a single atom */
+    TSR_MOLECULE_BUFFER,     /* from crystallisation: glycerol, sulphate, ... */
     TSR_MOLECULE_OTHER
 } tsr_molecule_kind;
 
@@ -121,18 +124,18 @@ typedef struct {
     char name[8]; /* upper case; ' for * in nucleotides: "C1'" */
     int z;        /* atomic number */
     int residue;  /* index into residue[] */
-    int in_file;  /* its place among all atoms of the model, from 0 */
+    int in_file;  /* index among all atoms of the model in the file */
     double xyz[3];
 } tsr_file_atom;
 
 typedef struct {
-    char name[8];   /* as in the file: "MSE" */
-    char parent[4]; /* "MET"; of a nucleotide its letter "A"; "" where none */
-    char chain[8];  /* author chain id; a free letter where it is blank */
+    char name[8];   /* name in the file: "MSE" */
+    char parent[4]; /* "MET"; for a nucleotide its letter, "A"; "" if unknown */
+    char chain[8];  /* author chain id; a free letter if it is blank */
     int number;
     char insertion;
     tsr_molecule_kind kind;
-    int is_tabulated; /* gemmi's table of residues knows the name */
+    int is_tabulated; /* 1: the name is in gemmi's table of residues */
     int first_atom, n_atom;
 } tsr_file_residue;
 
@@ -140,45 +143,45 @@ typedef struct {
     tsr_pool pool;
     char *path;
     int n_atom, n_residue;
-    int n_in_file;                      /* atoms, those left out included */
-    tsr_file_atom *atom;                /* [n_atom] by residue */
-    tsr_file_residue *residue;          /* [n_residue] those that have atoms */
-    int n_hydrogen;                     /* among the atoms */
-    int n_kind[TSR_MOLECULE_OTHER + 1]; /* residues */
-    /* left out */
+    int n_in_file;             /* atoms in the file, omitted ones included */
+    tsr_file_atom *atom;       /* [n_atom] ordered by residue */
+    tsr_file_residue *residue; /* [n_residue] residues that have atoms */
+    int n_hydrogen;            /* among the atoms */
+    int n_kind[TSR_MOLECULE_OTHER + 1]; /* residues of each kind */
+    /* omitted */
     int n_water;                     /* residues */
     int n_altloc_atom, n_no_element; /* atoms */
-    int n_partial;                   /* not left out: atoms of ligands and ions
-                                        whose occupancy is below 1 */
-    int n_model;                     /* models after the first */
+    int n_partial; /* not omitted: atoms of ligands and ions with an occupancy
+                      below 1 */
+    int n_model;   /* models after the first */
 } tsr_atoms;
 
-/* Errors, naming the file: TSR_E_NOINPUT, TSR_E_DATA (not a structure, nothing
- * but water, coordinates that can be of no molecule, centres of side chains
- * that tessera itself wrote). */
+/* Reads a file. Errors, with the name of the file: TSR_E_NOINPUT, TSR_E_DATA
+ * (not a structure, only water, coordinates that no molecule can have,
+ * side-chain centres written by tessera). */
 tsr_status tsr_atoms_read(const char *path, tsr_atoms **out, tsr_err *err);
 void tsr_atoms_free(tsr_atoms *atoms);
 
-/* Are atoms i and k bonded, by their distance? Those of metals never are. */
+/* Returns 1 if atoms i and k are bonded, judged by their distance and covalent
+ * radii. Metals have no bonds. */
 int tsr_atoms_are_bonded(const tsr_atoms *atoms, int i, int k);
 
-/* All models of a file, which must be of the same atoms: those of the first,
- * and the coordinates of all, xyz [*n_model][n_atom][3], which is theirs.
- * Errors: as above, naming the model; TSR_E_DATA (a model of other
- * atoms). */
+/* Reads all models of a file, which must have the same atoms. out: atoms of the
+ * first model. xyz [*n_model][n_atom][3] out, Angstrom, in the pool of *out.
+ * Errors: as above, with the number of the model; TSR_E_DATA (a model with
+ * other atoms). */
 tsr_status tsr_atoms_read_models(const char *path, tsr_atoms **out,
                                  int *n_model, double (**xyz)[3], tsr_err *err);
 
 /* ---- the atoms of a run's model.pdb ----
  *
- * In its order: what the frames of its trajectories are coordinates of. All
- * records are kept, also SC, the centre of a side chain, which is no atom of a
- * residue. What is no amino acid, a guest, comes last and does not count as a
- * residue; but where there is no amino acid nucleotides do, and C3' stands for
- * CA. */
+ * The atoms in the order of a run's trajectory frames. All records are kept,
+ * including the pseudo atom SC, the centre of a side chain. Atoms of guests,
+ * which are not amino acids, come last and have no residue index. If the model
+ * has no amino acids, nucleotides are the residues, and C3' stands for CA. */
 
-/* What stands in a model that tessera writes and is no amino acid: HETATM in
- * files, nucleotides ATOM. */
+/* Kind of an atom in a model that tessera wrote. Ligands are HETATM in files,
+ * nucleotides are ATOM. */
 typedef enum {
     TSR_GUEST_NONE,
     TSR_GUEST_LIGAND,
@@ -189,105 +192,106 @@ typedef struct {
     char name[5];     /* "CA", "SC" */
     char residue[4];  /* "GLY" */
     char element[3];  /* "C" */
-    char chain;       /* '\0': no letter stands for chain_id */
-    char chain_id[8]; /* for mmCIF, where it is longer; "": chain */
-    int number;       /* of the residue */
+    char chain;       /* '\0': no single letter stands for chain_id */
+    char chain_id[8]; /* the full id, which mmCIF can hold; "": same as chain */
+    int number;       /* number of its residue */
     char insertion;   /* ' ': none */
-    int at;           /* residue, counted from 0 over the file; -1: none */
-    tsr_guest_kind is_guest;
+    int at;           /* index of its residue; -1: a guest */
+    tsr_guest_kind guest_kind;
 } tsr_model_atom;
 
 typedef struct {
     tsr_pool pool;
     int n_atom, n_residue;
-    int n_chain;          /* of a model of a topology */
+    int n_chain;          /* set only in a model of a topology */
     int is_nucleic;       /* 1: the residues are nucleotides */
     tsr_model_atom *atom; /* [n_atom] */
-    double *xyz;          /* [n_atom][3] of the start, Angstrom */
-    int *ca;              /* [n_residue] atom number of its CA; -1: none */
+    double *xyz;          /* [n_atom][3] starting coordinates, Angstrom */
+    int *ca;              /* [n_residue] index of its CA; -1: none */
 } tsr_model_atoms;
 
-/* Errors: TSR_E_NOINPUT, TSR_E_DATA (no ATOM record, one that cannot be read,
- * with the line; a residue without CA), TSR_E_NOMEM. */
+/* Reads a model.pdb. Errors: TSR_E_NOINPUT, TSR_E_DATA (no ATOM record, an
+ * unreadable record, with its line, a residue without CA), TSR_E_NOMEM. */
 tsr_status tsr_model_atoms_read(const char *path, tsr_model_atoms **out,
                                 tsr_err *err);
 void tsr_model_atoms_free(tsr_model_atoms *atoms);
 
-/* Between the two and their file: n_atom zeroed atoms (NULL: out of memory),
- * and, when these are filled, which residues they make. */
+/* For code that makes the atoms itself: new allocates n_atom zeroed atoms
+ * (NULL: out of memory). After the caller has set the atoms, count sets the
+ * residues. */
 tsr_model_atoms *tsr_model_atoms_new(int n_atom);
 void tsr_model_atoms_count(tsr_model_atoms *atoms);
 
-/* Gives each chain whose id has more than one character a free single one, as
- * PDB needs it, and tells the log. Errors: TSR_E_DATA (no letter or digit is
+/* Gives each chain whose id has several characters a free single letter, as the
+ * PDB format requires, and logs it. Errors: TSR_E_DATA (no letter or digit is
  * left). */
 tsr_status tsr_model_atoms_letter_chains(tsr_model_atoms *atoms, tsr_log *log,
                                          tsr_err *err);
 
-/* ---- writing: model after model into a stream, or a file of one ---- */
+/* ---- writing: several models into a stream, or one into a file ---- */
 
 typedef enum { TSR_MODEL_PDB, TSR_MODEL_CIF, TSR_MODEL_XYZ } tsr_model_format;
 
 typedef struct {
     tsr_model_format format;
-    const char *name; /* of the entry: letters, digits, - and _ */
+    const char *name; /* name of the entry: letters, digits, - and _ */
     const tsr_model_atoms *atoms;
-    const double *b; /* [n_atom] last column of PDB; NULL: 0 */
+    const double *b; /* [n_atom] B column of PDB; NULL: 0 */
 } tsr_model_spec;
 
-/* What comes before the first model; `remark`: lines, may be NULL (REMARK 999
- * in PDB). */
+/* Writes the header before the first model. remark: lines of text (REMARK 999
+ * in PDB), may be NULL. */
 void tsr_model_begin(const tsr_model_spec *spec, const char *remark, FILE *out);
 
-/* One model: number from 1, or 0 of one that is alone in its file, where PDB
- * has no record MODEL; label one line, xyz [n_atom][3] Angstrom. Errors:
- * TSR_E_DATA (a coordinate that is not finite; of PDB more than 99,999 atoms
- * and chain ends, and a chain, number or coordinate that has no room in its
- * columns). */
+/* Writes one model. number: from 1, or 0 for a single model, which has no MODEL
+ * record in PDB. label: one line. xyz [n_atom][3], Angstrom. Errors: TSR_E_DATA
+ * (a coordinate that is not finite; in PDB more than 99,999 atoms and chain
+ * ends, or a chain, number or coordinate too wide for its columns). */
 tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
                            const char *label, const double (*xyz)[3], FILE *out,
                            tsr_err *err);
 
 void tsr_model_end(const tsr_model_spec *spec, FILE *out);
 
-/* A file of one model, written beside and renamed. Errors: those of
- * tsr_model_write, TSR_E_IO. */
+/* Writes a file with one model, and replaces an existing file as a whole.
+ * Errors: those of tsr_model_write, TSR_E_IO. */
 tsr_status tsr_model_file(const tsr_model_spec *spec, const char *path,
                           const char *remark, const double (*xyz)[3],
                           tsr_err *err);
 
-/* The atoms where they are, as a PDB file; path NULL: looks alone whether PDB
- * can hold them. Errors: as there. */
+/* Writes the atoms at their starting coordinates as a PDB file. path NULL: only
+ * checks that PDB can hold them. Errors: as above. */
 tsr_status tsr_model_atoms_write(const tsr_model_atoms *atoms, const char *path,
                                  const char *remark, tsr_err *err);
 
 /* ---- elements ---- */
 
-/* X-ray amplitude of a neutral atom at q (1/Angstrom), in electrons:
+/* X-ray scattering amplitude of a neutral atom at q (1/Angstrom), in electrons:
  * International Tables for Crystallography C (1992), table 6.1.1.4, through
- * gemmi's it92. z: atomic number. Returns NaN for an element it lacks. */
+ * gemmi's it92. z: atomic number. NaN for an element without a value. */
 double tsr_atom_form_factor(int z, double q_inv_ang);
 
-/* What electrons scatter from: f(s) = sum_k a_k exp(-b_k s^2), in Angstrom,
- * with s = q / 4 pi; International Tables C (2011), table 4.3.2.2, through
- * gemmi. Returns 0 for an element it lacks. */
+/* Electron scattering amplitude f(s) = sum_k a_k exp(-b_k s^2), in Angstrom,
+ * with s = q / 4 pi: International Tables C (2011), table 4.3.2.2, through
+ * gemmi. Returns 0 for an element without values. */
 int tsr_atom_electron_gaussians(int z, double a[5], double b[5]);
 
-/* Bound coherent scattering length of an element in natural composition, fm:
- * Sears 1992, Neutron News 3(3), 26, through gemmi's neutron92. NaN for what it
- * lacks and for strong absorbers, whose lengths are complex and change with the
- * wavelength: B, Cd, In, Sm, Eu, Gd, Dy. */
+/* Bound coherent neutron scattering length of an element in natural
+ * composition, fm: Sears 1992, Neutron News 3(3), 26, through gemmi's
+ * neutron92. NaN for an element without a value, and for the strong absorbers
+ * B, Cd, In, Sm, Eu, Gd and Dy, whose lengths are complex and depend on the
+ * wavelength. */
 double tsr_atom_neutron_length(int z);
-#define TSR_DEUTERIUM_LENGTH 6.671 /* fm, ibid. */
+#define TSR_DEUTERIUM_LENGTH 6.671 /* fm, Sears 1992 */
 
-/* Mass in Da (standard atomic weights, IUPAC), covalent and van der Waals
- * radius in Angstrom (gemmi's element table); NaN for an unknown element. */
+/* Mass in Da (standard atomic weights, IUPAC); covalent and van der Waals radii
+ * in Angstrom (gemmi's element table). NaN for an unknown element. */
 double tsr_atom_mass(int z);
 double tsr_atom_covalent_radius(int z);
 double tsr_atom_vdw_radius(int z);
 int tsr_atom_is_metal(int z);
 
-/* "C", "SE"; "" for an unknown element. */
+/* Symbol in upper case: "C", "SE"; "" for an unknown element. */
 const char *tsr_atom_symbol(int z);
 
 #endif

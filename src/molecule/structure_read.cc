@@ -1,6 +1,7 @@
-/* Structures through gemmi (Wojdyr 2022, JOSS 7:4200): its parsers, the residue
- * table, the scattering factors. What is protein and what is left out is
- * decided here. No exception leaves read_file. */
+/* Reads structures through gemmi (Wojdyr 2022, JOSS 7:4200), which provides the
+ * parsers, the table of residues and the scattering factors. This file decides
+ * which atoms are protein and which are omitted. No exception leaves
+ * read_file. */
 extern "C" {
 #include "molecule/structure.h"
 
@@ -37,7 +38,7 @@ extern "C" {
 namespace
 {
 
-/* A refusal on its way to the caller's tsr_err, with TSR_E_DATA. */
+/* An error in the file. read_file turns it into TSR_E_DATA. */
 struct Refusal {
     std::string text;
 };
@@ -72,7 +73,8 @@ bool has_atom(const gemmi::Residue &residue, const char *name)
     return false;
 }
 
-/* A bond of a chain, between atoms of these names. */
+/* Returns true if atoms of these names in two residues are within bonding
+ * distance. */
 bool is_bonded(const gemmi::Residue &one, const char *from,
                const gemmi::Residue &next, const char *to)
 {
@@ -90,8 +92,8 @@ bool is_hydrogen(const gemmi::Atom &atom)
     return atom.is_hydrogen() || tsr_is_hydrogen_name(upper(atom.name).c_str());
 }
 
-/* The alternate location of a residue whose atoms have the largest occupancy in
- * the mean, of equals the first; '\0' where it has none. */
+/* The alternate location with the largest mean occupancy in a residue, or the
+ * first of equals; '\0' if the residue has none. */
 char main_altloc(const gemmi::Residue &residue)
 {
     std::vector<char> letters;
@@ -133,9 +135,9 @@ std::string name_of(const std::string &chain, const gemmi::Residue &residue)
     return residue.name + " " + chain + ":" + residue.seqid.str();
 }
 
-/* One of the 20 that a residue is, or is a modification or a protonation state
- * of; -1: none. gemmi's table gives the parent of a modified residue as its
- * one-letter code in lower case. */
+/* The amino acid that a residue is, or of which it is a modification or a
+ * protonation state; -1: none. gemmi's table gives the parent of a modified
+ * residue as a one-letter code in lower case. */
 int find_amino(const gemmi::Residue &residue)
 {
     std::string name = upper(residue.name);
@@ -147,7 +149,8 @@ int find_amino(const gemmi::Residue &residue)
     return amino >= 0 && !info.found() && has_atom(residue, needs) ? amino : -1;
 }
 
-/* RNA, DNA, and what is bonded to these as one of them, which parse flags. */
+/* RNA, DNA, and residues bonded like them, which flag_nucleotides has
+ * marked. */
 const char nucleotide_flag = 'n';
 
 bool is_nucleotide(const gemmi::Residue &residue)
@@ -158,7 +161,7 @@ bool is_nucleotide(const gemmi::Residue &residue)
 
 /* ---- nucleotides ---- */
 
-/* Old files have * in the place of a prime. */
+/* Old files use * instead of a prime. */
 bool has_sugar_atom(const gemmi::Residue &residue, std::string name)
 {
     if (has_atom(residue, name.c_str()))
@@ -167,15 +170,15 @@ bool has_sugar_atom(const gemmi::Residue &residue, std::string name)
     return has_atom(residue, name.c_str());
 }
 
-/* The bond O3'-P between one and the next. */
+/* Returns true if a bond O3'-P joins two residues. */
 bool are_joined(const gemmi::Residue &one, const gemmi::Residue &next)
 {
     return is_bonded(one, "O3'", next, "P") || is_bonded(one, "O3*", next, "P");
 }
 
-/* Modified nucleotides that gemmi's table lacks, and those of programs that
- * name the ends of strands apart (RA5), are known by their sugar and by a bond
- * to another nucleotide, which a ligand of that kind does not have. */
+/* Marks modified nucleotides that gemmi's table lacks, and terminal nucleotides
+ * that some programs name differently (RA5). They have the atoms of the sugar
+ * and a bond to another nucleotide; a ligand has no such bond. */
 void flag_nucleotides(gemmi::Chain &chain)
 {
     for (size_t i = 0; i < chain.residues.size(); i++) {
@@ -193,9 +196,10 @@ void flag_nucleotides(gemmi::Chain &chain)
 
 /* ---- PDB text ---- */
 
-const size_t record = 81; /* of kept text: 80 columns and a newline */
+const size_t record =
+    81; /* length of a kept record: 80 columns and a newline */
 
-/* Record name in columns 1 to 6, blanks after it. */
+/* Record name in columns 1 to 6, padded with blanks. */
 bool is_record(const char *line, size_t size, const char *name)
 {
     size_t n = std::strlen(name);
@@ -207,7 +211,7 @@ bool is_record(const char *line, size_t size, const char *name)
     return true;
 }
 
-/* Six-figure serial numbers reach into the columns of the record's name. */
+/* Serial numbers of six digits extend into the columns of the record name. */
 bool is_atom(const char *line, size_t size)
 {
     return size > 4 && ((strncasecmp(line, "ATOM", 4) == 0 &&
@@ -215,8 +219,8 @@ bool is_atom(const char *line, size_t size)
                         (size > 6 && strncasecmp(line, "HETATM", 6) == 0));
 }
 
-/* A field of fixed width that holds one number and blanks, as gemmi reads it.
- */
+/* Returns true if a field of fixed width holds one number and blanks, by
+ * gemmi's rules. */
 bool is_number(const char *field, size_t width)
 {
     double number;
@@ -226,8 +230,8 @@ bool is_number(const char *field, size_t width)
            std::all_of(read.ptr, end, [](char c) { return c == ' '; });
 }
 
-/* What would be read as a wrong number is refused: gemmi takes a coordinate
- * that is no number for 0. */
+/* Refuses atoms that gemmi would read incorrectly: it reads an invalid
+ * coordinate as 0. */
 void check_atom(const char *path, const char *line, size_t size, long number)
 {
     static const char *const water[] = {"HOH", "WAT", "DOD",
@@ -241,8 +245,8 @@ void check_atom(const char *path, const char *line, size_t size, long number)
             refuse("'%s', line %ld: the %c coordinate '%.8s' is not a number; "
                    "columns 31 to 54 must hold x, y, z",
                    path, number, "xyz"[k], line + 30 + 8 * k);
-    /* A letter begins a hybrid-36 number. Water often has none that is right,
-     * and does not matter. */
+    /* A letter begins a hybrid-36 number. The number of a water is often wrong,
+     * and is not used. */
     if (is_number(line + 22, 4) || std::isalpha(line[22]))
         return;
     for (const char *name : water)
@@ -253,7 +257,7 @@ void check_atom(const char *path, const char *line, size_t size, long number)
            path, number, line + 22);
 }
 
-/* The models of a PDB text, one after the other. */
+/* Iterates over the models of a PDB text. */
 struct PdbText {
     const char *path;
     const std::string &text;
@@ -263,11 +267,12 @@ struct PdbText {
     bool next_model(std::string *kept);
 };
 
-/* The ATOM, HETATM and TER records of the next model (NULL: they are passed
- * over), without the columns where old files have an id code and line numbers:
- * so nothing else in a file can make the reading fail. false: there is none.
- * Atoms after END are read too: where files were put together, they are other
- * chains, or repeat residues and are refused for that. */
+/* Appends the ATOM, HETATM and TER records of the next model to kept (NULL:
+ * skips the model). Columns where old files have an id code and line numbers
+ * are left blank, so that no other part of the file can make the parser fail.
+ * Returns false at the end of the text. Atoms after END are read too: in
+ * concatenated files they are further chains, or duplicates, which are refused
+ * later. */
 bool PdbText::next_model(std::string *kept)
 {
     bool in_model = false;
@@ -282,7 +287,7 @@ bool PdbText::next_model(std::string *kept)
             if (kept == nullptr)
                 continue;
             check_atom(path, from, size, line);
-            /* columns 1 to 66, and 77 to 78 where they hold an element */
+            /* columns 1 to 66, and 77 to 78 if they hold an element */
             std::string columns(from, std::min(size, size_t(66)));
             columns.resize(record - 1, ' ');
             for (size_t k = 76; k < 78 && k < size; k++)
@@ -303,23 +308,24 @@ bool PdbText::next_model(std::string *kept)
 
 /* ---- copies of a molecule under one chain id ----
  *
- * Biological assemblies and older programs have them: each after the first gets
- * an id of its own. Along a chain id a copy begins where the number of a
- * residue comes again. So that nothing is taken for a copy that is none, all
- * residues that it shares with the copy before have the same names, it has ten
- * residues or more, and no more than half of them lie where those of the copy
- * before do (models without MODEL records). Ligands and ions that stand behind
- * a chain follow in the order of their occurrence. */
+ * Biological assemblies and files of older programs contain several molecules
+ * with the same chain id. Each copy after the first gets an id of its own. A
+ * copy begins where a residue number of the chain is repeated. To avoid false
+ * copies, residues with the same number must have the same name, a copy must
+ * have at least ten residues, and at most half of them may lie where those of
+ * the preceding copy do (such as models without MODEL records). Ligands and
+ * ions after a chain are assigned to the copies in the order of their
+ * occurrence. */
 
-const int least = 10; /* residues of a copy */
-const double near_ang = 3.0;
+const int min_residues = 10; /* residues of a copy */
+const double same_place_ang = 3.0;
 
 /* Consecutive atoms of one residue. */
 struct Run {
     char *line;
     int n;
     bool is_polymer;
-    double x[3]; /* of CA or C1' */
+    double x[3]; /* position of CA or C1' */
     int copy;
     std::string key() const { return std::string(line + 22, 5); }
     std::string name() const { return std::string(line + 17, 3); }
@@ -338,25 +344,25 @@ bool is_same_run(const Run &run, const char *line)
            std::memcmp(run.line + 17, line + 17, 10) == 0;
 }
 
-/* A second ion of one number is an ion of its own. */
+/* A second ion with the same number is a separate ion. */
 bool is_repeated_ion(const Run &run, const char *line)
 {
     return run.n == 1 && !run.is_polymer && line[16] == run.line[16] &&
            atom_of(run.line) == atom_of(line);
 }
 
-void note_place(Run &run, const char *line)
+void set_position(Run &run, const char *line)
 {
     std::string atom = atom_of(line);
-    bool is_place = atom == " CA " || atom == " C1'" || atom == " C1*";
-    if (!is_place || std::strncmp(line, "ATOM", 4) != 0)
+    bool has_position = atom == " CA " || atom == " C1'" || atom == " C1*";
+    if (!has_position || std::strncmp(line, "ATOM", 4) != 0)
         return;
     run.is_polymer = true;
     for (int k = 0; k < 3; k++)
         run.x[k] = std::atof(std::string(line + 30 + 8 * k, 8).c_str());
 }
 
-/* Runs by chain id. */
+/* Runs of each chain id. */
 std::map<char, std::vector<Run>> find_runs(std::string &text)
 {
     std::map<char, std::vector<Run>> runs;
@@ -370,7 +376,7 @@ std::map<char, std::vector<Run>> find_runs(std::string &text)
             is_repeated_ion(of.back(), line))
             of.push_back(Run{line, 0, false, {0.0, 0.0, 0.0}, 0});
         of.back().n++;
-        note_place(of.back(), line);
+        set_position(of.back(), line);
         line += record;
     }
     return runs;
@@ -378,7 +384,7 @@ std::map<char, std::vector<Run>> find_runs(std::string &text)
 
 bool is_copy(const Copy &first, const Copy &other)
 {
-    int n_near = 0, n_same = 0;
+    int n_coincident = 0, n_same = 0;
     for (const auto &one : other) {
         auto twin = first.find(one.first);
         if (twin == first.end())
@@ -387,16 +393,17 @@ bool is_copy(const Copy &first, const Copy &other)
             return false;
         const double *a = twin->second->x, *b = one.second->x;
         n_same++;
-        n_near += std::hypot(std::hypot(a[0] - b[0], a[1] - b[1]),
-                             a[2] - b[2]) < near_ang;
+        n_coincident += std::hypot(std::hypot(a[0] - b[0], a[1] - b[1]),
+                                   a[2] - b[2]) < same_place_ang;
     }
-    return int(other.size()) >= least && 2 * n_same > int(other.size()) &&
-           2 * n_near <= n_same;
+    return int(other.size()) >= min_residues &&
+           2 * n_same > int(other.size()) && 2 * n_coincident <= n_same;
 }
 
-/* HETATM records: within a chain, as selenomethionine, of the same copy as what
- * is on both sides; the rest by how often it was there before. */
-void place_others(std::vector<Run> &runs, int n_copy)
+/* Assigns HETATM residues to copies. Within a chain (selenomethionine) a
+ * residue belongs to the copy on both sides of it. Otherwise the k-th
+ * occurrence belongs to copy k. */
+void assign_hetatms(std::vector<Run> &runs, int n_copy)
 {
     std::map<std::string, int> seen;
     int before = -1;
@@ -415,15 +422,14 @@ void place_others(std::vector<Run> &runs, int n_copy)
     }
 }
 
-/* Numbers the copies of one chain id; returns how many, 1 where they are none.
- */
+/* Numbers the copies of one chain id. Returns their number; 1: no copies. */
 int number_copies(std::vector<Run> &runs)
 {
     std::vector<Copy> copies(1);
     for (Run &run : runs) {
         if (!run.is_polymer)
             continue;
-        /* an alternate residue of the same place follows it */
+        /* the next residue is an alternate with the same number */
         auto twin = copies.back().find(run.key());
         if (twin != copies.back().end() && run.line[16] != ' ')
             continue;
@@ -435,15 +441,15 @@ int number_copies(std::vector<Run> &runs)
     for (size_t k = 1; k < copies.size(); k++)
         if (!is_copy(copies[k - 1], copies[k]))
             return 1;
-    place_others(runs, int(copies.size()));
+    assign_hetatms(runs, int(copies.size()));
     return int(copies.size());
 }
 
-/* Gives copies ids of their own. Returns these, "B C D". */
+/* Gives each copy its own chain id. Returns the new ids, "B C D". */
 std::string split_copies(std::string &text)
 {
     std::map<char, std::vector<Run>> all = find_runs(text);
-    std::string told, taken;
+    std::string new_ids, taken;
     for (const auto &one : all)
         taken += one.first;
     for (auto &one : all) {
@@ -452,7 +458,7 @@ std::string split_copies(std::string &text)
         while (int(ids.size()) < n) {
             char id = tsr_free_letter(taken.c_str());
             if (id == '\0')
-                return told;
+                return new_ids;
             ids += id;
             taken += id;
         }
@@ -460,9 +466,9 @@ std::string split_copies(std::string &text)
             for (int k = 0; n > 1 && k < run.n; k++)
                 run.line[size_t(k) * record + 21] = ids[size_t(run.copy)];
         for (int k = 1; k < n; k++)
-            told += std::string(told.empty() ? "" : " ") + ids[size_t(k)];
+            new_ids += std::string(new_ids.empty() ? "" : " ") + ids[size_t(k)];
     }
-    return told;
+    return new_ids;
 }
 
 /* ---- mmCIF ---- */
@@ -475,8 +481,8 @@ bool is_kept_category(const std::string &tag)
            category == "_struct_asym";
 }
 
-/* gemmi finds no atoms where one of these columns is missing. Models often lack
- * them, so they get what the dictionary has as default or a twin column. */
+/* Adds columns that gemmi requires. Models often lack them. The values are
+ * those of an equivalent column or the default of the dictionary. */
 void complete_atom_site(const char *path, gemmi::cif::Loop &loop)
 {
     static const struct {
@@ -504,7 +510,7 @@ void complete_atom_site(const char *path, gemmi::cif::Loop &loop)
         loop.values = std::move(values);
         loop.tags.push_back(c.tag);
     }
-    /* Numbers that no int holds; gemmi does not check. */
+    /* Refuses integers that do not fit an int, which gemmi does not check. */
     static const char *const integer[] = {
         "_atom_site.id", "_atom_site.auth_seq_id", "_atom_site.label_seq_id",
         "_atom_site.pdbx_formal_charge", "_atom_site.pdbx_tls_group_id"};
@@ -522,8 +528,8 @@ void complete_atom_site(const char *path, gemmi::cif::Loop &loop)
     }
 }
 
-/* gemmi's document with only the categories that say what the atoms are, so
- * that nothing in the others can make the reading fail. */
+/* Parses mmCIF and keeps only categories that describe atoms, so that no other
+ * category can make the conversion fail. */
 gemmi::cif::Document parse_cif(const char *path, const std::string &text)
 {
     gemmi::cif::Document doc =
@@ -547,7 +553,8 @@ gemmi::cif::Document parse_cif(const char *path, const std::string &text)
     return doc;
 }
 
-/* Does the text begin with a CIF data block, after blanks and comments? */
+/* Returns true if the text begins with a CIF data block, after blanks and
+ * comments. */
 bool is_cif(const std::string &text)
 {
     size_t at = 0;
@@ -563,8 +570,8 @@ bool is_cif(const std::string &text)
            gemmi::istarts_with(text.substr(at, 5), "data_");
 }
 
-/* Names and numbers are ASCII; what else a file holds is in comments and
- * titles, and gemmi shifts characters as if none were negative. */
+/* Replaces other characters than ASCII. They occur in comments and titles only,
+ * and gemmi does not handle negative char values. */
 std::string ascii(const char *data, size_t size)
 {
     std::string text(data, size);
@@ -585,13 +592,13 @@ double median(std::vector<double> values)
 
 struct Parsed {
     gemmi::Structure structure; /* the first model is [0] */
-    int n_model;                /* of the file */
-    std::string copies;         /* ids that copies got */
+    int n_model;                /* models in the file */
+    std::string copies;         /* new chain ids of copies */
 };
 
-/* What gemmi has read, which has to have atoms. A blank chain id, which a
- * configuration could not name, is now the first letter that is free. */
-gemmi::Structure complete(const char *path, gemmi::Structure structure)
+/* Checks that gemmi found atoms, names chains with a blank id (a configuration
+ * could not refer to them) by the first free letter, and marks nucleotides. */
+gemmi::Structure check_structure(const char *path, gemmi::Structure structure)
 {
     if (structure.models.empty())
         refuse("'%s' is not a structure: it has no atoms; give a PDB or mmCIF "
@@ -610,17 +617,17 @@ gemmi::Structure complete(const char *path, gemmi::Structure structure)
     return structure;
 }
 
-/* Of records as next_model keeps them; is_own: as tessera wrote them, so that
- * no chain holds copies. */
+/* Parses records kept by next_model. is_own: written by tessera, so that no
+ * chain contains copies. */
 gemmi::Structure parse_pdb(const char *path, std::string kept, bool is_own,
                            std::string &copies)
 {
     copies = is_own ? "" : split_copies(kept);
-    return complete(
+    return check_structure(
         path, gemmi::read_pdb_from_memory(kept.data(), kept.size(), path));
 }
 
-/* PDB or mmCIF, as the text says. */
+/* Reads PDB or mmCIF, depending on the text. */
 Parsed parse(const char *path, const std::string &text, bool is_own = false)
 {
     Parsed out;
@@ -630,7 +637,7 @@ Parsed parse(const char *path, const std::string &text, bool is_own = false)
                path);
     if (is_cif(text)) {
         out.structure =
-            complete(path, gemmi::make_structure(parse_cif(path, text)));
+            check_structure(path, gemmi::make_structure(parse_cif(path, text)));
         out.n_model = int(out.structure.models.size());
         return out;
     }
@@ -647,11 +654,11 @@ Parsed parse(const char *path, const std::string &text, bool is_own = false)
     return out;
 }
 
-/* Refuses what cannot be a molecule, whatever the command: atoms that are far
- * away or nowhere, residues of which no frame can be made, copies in one place,
- * nm. Waters are not looked at. What is larger would take hours; and whose
- * residues follow each other at less than an Angstrom, 3.8 in nm, is not in
- * Angstrom. */
+/* Refuses coordinates that no molecule can have, for every command: atoms far
+ * from the others or not finite, residues whose atoms coincide, copies at the
+ * same position, coordinates in nm. Waters are not checked. A larger extent
+ * would take hours to compute. Consecutive residues are 3.8 Angstrom apart; a
+ * median below 1 shows that the unit is nm. */
 void check_model(const char *path, const gemmi::Model &model)
 {
     const double most_ang = 1800.0, least_ang = 1.0, same_ang = 0.01;
@@ -709,7 +716,7 @@ void check_model(const char *path, const gemmi::Model &model)
                path, median(step));
 }
 
-/* Other people's messages on one line. */
+/* Replaces line breaks in messages of other libraries. */
 std::string one_line(std::string text)
 {
     for (char &c : text)
@@ -718,7 +725,7 @@ std::string one_line(std::string text)
     return text;
 }
 
-/* ---- what callers get ---- */
+/* ---- results in C structs ---- */
 
 struct Free {
     void operator()(tsr_structure *s) const { tsr_structure_free(s); }
@@ -735,7 +742,7 @@ template <typename T> Own<T> make()
     return out;
 }
 
-/* Memory of the pool of `owner`, with room for one element more. */
+/* Copies a vector into the pool, with space for one more element. */
 template <typename T> T *copy_out(tsr_pool *pool, const std::vector<T> &from)
 {
     T *to = static_cast<T *>(tsr_pool_new(pool, from.size() + 1, sizeof(T)));
@@ -751,7 +758,7 @@ template <size_t N> void copy_text(char (&to)[N], const std::string &from)
     std::snprintf(to, N, "%s", from.c_str());
 }
 
-/* Of a record of either kind: where in the file it is. */
+/* Sets chain, number and insertion code of a record of either type. */
 template <typename Record>
 void name_record(Record &record, const std::string &chain,
                  const gemmi::Residue &residue)
@@ -761,7 +768,7 @@ void name_record(Record &record, const std::string &chain,
     record.insertion = residue.seqid.has_icode() ? residue.seqid.icode : ' ';
 }
 
-/* ---- what is protein ---- */
+/* ---- the protein ---- */
 
 typedef std::vector<const gemmi::Residue *> Chain;
 
@@ -777,17 +784,18 @@ bool is_amino_acid(const gemmi::Residue &residue)
            find_amino(residue) >= 0 || has_backbone(residue);
 }
 
-/* Numbers that follow each other, with room for a chromophore that was made
- * of three residues. */
+/* Returns true if two numbers are consecutive, or differ by 2 as at a
+ * chromophore made of three residues. */
 bool is_numbered_next(const gemmi::Residue &a, const gemmi::Residue &b)
 {
     return a.seqid.num.has_value() && b.seqid.num.has_value() &&
            std::labs(long(*a.seqid.num) - long(*b.seqid.num)) <= 2;
 }
 
-/* Amino acids also come as ligands: HETATM records that the file does not call
- * part of a polymer and that no peptide bond holds. Where it says nothing about
- * polymers (no TER, no entities), the numbers tell as well. */
+/* Amino acids can also be ligands: HETATM records that are not part of a
+ * polymer according to the file, and have no peptide bond. If the file has no
+ * information on polymers (no TER, no entities), consecutive numbers also count
+ * as a bond. */
 bool is_in_chain(const Chain &chain, size_t i)
 {
     const gemmi::Residue &residue = *chain[i];
@@ -795,7 +803,7 @@ bool is_in_chain(const Chain &chain, size_t i)
         residue.het_flag != 'H')
         return true;
     bool is_unsaid = residue.entity_type == gemmi::EntityType::Unknown;
-    for (size_t k : {i - 1, i + 1}) /* i - 1 wraps where there is none */
+    for (size_t k : {i - 1, i + 1}) /* i - 1 wraps around at 0 */
         if (k < chain.size() && is_amino_acid(*chain[k]) &&
             (is_bonded(*chain[k], "C", residue, "N") ||
              is_bonded(residue, "C", *chain[k], "N") ||
@@ -807,12 +815,13 @@ bool is_in_chain(const Chain &chain, size_t i)
 
 struct Protein {
     const char *path;
-    bool is_model; /* what has no backbone is left out, nucleotides will do */
+    bool is_model; /* residues without a backbone are left out, and nucleotides
+                      alone are accepted */
     Own<tsr_structure> out = make<tsr_structure>();
     std::vector<tsr_residue_record> residues = {};
     std::vector<tsr_atom> atoms = {};
     std::vector<tsr_declared> declared = {};
-    std::string bare = {};
+    std::string incomplete = {};
 
     void declare(const std::string &chain, const std::string &letters);
     void add_chain(const std::string &name, const Chain &chain);
@@ -869,7 +878,7 @@ void Protein::add_residue(const std::string &chain,
                        "give each molecule its own chain id, and put models "
                        "between MODEL and ENDMDL",
                        path, chain.c_str(), label.c_str(), name);
-            out->n_extra_atom++; /* the same line twice */
+            out->n_extra_atom++; /* a duplicated record */
         } else {
             out->n_altloc_atom++;
             if (atom.altloc == main_alt && kept->altloc != '\0')
@@ -878,8 +887,8 @@ void Protein::add_residue(const std::string &chain,
     }
     for (const char *name : {"N", "CA", "C"})
         if (is_model && chosen.count(name) == 0) {
-            if (out->n_bare++ < 6)
-                bare += " " + label + " (no " + name + ")";
+            if (out->n_incomplete++ < 6)
+                incomplete += " " + label + " (no " + name + ")";
             return;
         }
     if (is_model) {
@@ -891,7 +900,7 @@ void Protein::add_residue(const std::string &chain,
                    "apart: build it (MODELLER, PDBFixer) or take it out",
                    path, label.c_str());
     }
-    out->n_mapped += is_mapped;
+    out->n_renamed += is_mapped;
     out->n_chain += residues.empty() || chain != residues.back().chain;
     if (const gemmi::Atom *ca = residue.find_atom("CA", '*'))
         record.b = double(ca->b_iso);
@@ -936,7 +945,7 @@ void Protein::add_chain(const std::string &name, const Chain &chain)
         auto key = std::make_pair(*residue.seqid.num, residue.seqid.icode);
         auto &before = seen[key];
         if (before != nullptr) {
-            /* Two residue types at one place, as alternates: the first. */
+            /* Alternates of different residue types: the first is kept. */
             int n_alternate = 0;
             for (const gemmi::Atom &atom : residue.atoms) {
                 if (atom.altloc == '\0')
@@ -965,12 +974,12 @@ void Protein::declare(const std::string &chain, const std::string &letters)
 
 Own<tsr_structure> Protein::finish()
 {
-    std::snprintf(out->bare, sizeof out->bare,
+    std::snprintf(out->incomplete, sizeof out->incomplete,
                   "residues without a whole backbone:%s%s; complete it "
                   "(MODELLER, PDBFixer)",
-                  bare.c_str(), out->n_bare > 6 ? " ..." : "");
-    if (9 * size_t(out->n_bare) > residues.size())
-        refuse("'%s': %s", path, out->bare);
+                  incomplete.c_str(), out->n_incomplete > 6 ? " ..." : "");
+    if (9 * size_t(out->n_incomplete) > residues.size())
+        refuse("'%s': %s", path, out->incomplete);
     if (residues.empty() && !(is_model && out->n_nucleotide > 0))
         refuse("'%s' holds no protein (%d nucleotides, %d ligands, %d waters); "
                "give a structure with amino acids",
@@ -987,7 +996,7 @@ Own<tsr_structure> Protein::finish()
     return std::move(out);
 }
 
-/* ---- what the file says of the sample and of itself ---- */
+/* ---- declared sequence, prediction ---- */
 
 char letter_of(const std::string &residue)
 {
@@ -1033,10 +1042,10 @@ void read_entities(const gemmi::Structure &structure, Protein &protein)
         }
 }
 
-/* Programs that predict say so in the title, or in a category for models. A
- * structure that was measured may tell of a prediction, too, as the model that
- * it was solved with. */
-bool says_prediction(const std::string &text)
+/* Prediction programs identify themselves in the title or in a category for
+ * models. An experimental structure may also mention a prediction, as the model
+ * used to solve it. */
+bool is_marked_prediction(const std::string &text)
 {
     bool is_measured = text.find("\nEXPDTA    ") != std::string::npos ||
                        text.find("_exptl.method") != std::string::npos ||
@@ -1052,8 +1061,8 @@ Own<tsr_structure> read_protein(const char *path, const std::string &text,
                                 bool is_model)
 {
     const Parsed file = parse(path, text);
-    /* A chain's ligands and waters often follow apart: parts of one name are
-     * one chain. */
+    /* Ligands and waters of a chain are often stored separately: parts with the
+     * same name are one chain. */
     const gemmi::Model &model = file.structure.models[0];
     check_model(path, model);
     std::vector<std::string> names;
@@ -1066,7 +1075,7 @@ Own<tsr_structure> read_protein(const char *path, const std::string &text,
     }
     Protein protein{path, is_model};
     protein.out->n_model = file.n_model - 1;
-    protein.out->is_prediction = says_prediction(text);
+    protein.out->is_prediction = is_marked_prediction(text);
     copy_text(protein.out->copies, file.copies);
     read_seqres(text, protein);
     if (protein.declared.empty())
@@ -1078,7 +1087,7 @@ Own<tsr_structure> read_protein(const char *path, const std::string &text,
 
 /* ---- all atoms ---- */
 
-/* 119 in gemmi's list is deuterium. */
+/* element 119 of gemmi is deuterium */
 int atomic_number(const gemmi::Atom &atom)
 {
     return is_hydrogen(atom) && atom.element.ordinal() != 2
@@ -1095,11 +1104,11 @@ std::string atom_name(const gemmi::Atom &atom, tsr_molecule_kind kind)
     return name;
 }
 
-typedef std::unordered_map<const gemmi::Atom *, int> Places;
+typedef std::unordered_map<const gemmi::Atom *, int> AtomOrder;
 
-/* The place of each atom among all of a model: by serial number, since gemmi
- * brings parts of a chain together; where numbers repeat, as it has them. */
-Places places_of(const gemmi::Model &model)
+/* Index of each atom in the file, by serial number, because gemmi merges parts
+ * of a chain. If serial numbers repeat, gemmi's order is used. */
+AtomOrder atom_order(const gemmi::Model &model)
 {
     std::vector<const gemmi::Atom *> atoms;
     for (const gemmi::Chain &chain : model.chains)
@@ -1114,15 +1123,15 @@ Places places_of(const gemmi::Model &model)
                   [](const gemmi::Atom *a, const gemmi::Atom *b) {
                       return a->serial < b->serial;
                   });
-    Places places;
+    AtomOrder order;
     for (size_t i = 0; i < atoms.size(); i++)
-        places[atoms[i]] = int(i);
-    return places;
+        order[atoms[i]] = int(i);
+    return order;
 }
 
 struct AllAtoms {
     const char *path;
-    Places places;
+    AtomOrder order;
     Own<tsr_atoms> out = make<tsr_atoms>();
     std::vector<tsr_file_residue> residues = {};
     std::vector<tsr_file_atom> atoms = {};
@@ -1133,7 +1142,7 @@ struct AllAtoms {
     Own<tsr_atoms> finish();
 };
 
-/* One atom, or several of one name where molecules share a chain id. */
+/* A single atom, or several atoms of one name, where ions share a number. */
 bool is_ion(const gemmi::Residue &residue)
 {
     for (const gemmi::Atom &atom : residue.atoms)
@@ -1142,8 +1151,8 @@ bool is_ion(const gemmi::Residue &residue)
     return true;
 }
 
-tsr_file_residue describe(const std::string &chain,
-                          const gemmi::Residue &residue)
+tsr_file_residue make_record(const std::string &chain,
+                             const gemmi::Residue &residue)
 {
     tsr_file_residue record{};
     gemmi::ResidueInfo info =
@@ -1187,7 +1196,7 @@ void AllAtoms::add_atom(const gemmi::Residue &residue, const gemmi::Atom &atom,
     }
     copy_text(to.name, atom_name(atom, record.kind));
     to.residue = int(residues.size());
-    to.in_file = places.at(&atom);
+    to.in_file = order.at(&atom);
     to.xyz[0] = atom.pos.x, to.xyz[1] = atom.pos.y, to.xyz[2] = atom.pos.z;
     out->n_hydrogen += to.z == 1;
     out->n_partial += record.kind != TSR_MOLECULE_PROTEIN &&
@@ -1197,13 +1206,13 @@ void AllAtoms::add_atom(const gemmi::Residue &residue, const gemmi::Atom &atom,
     record.n_atom++;
 }
 
-/* Of atoms of one name that differ in their alternate location the one with the
- * residue's main location, else the first. Two atoms of one name and location
- * are two atoms: molecules may share a chain id. */
+/* Selects one location of each atom: the main alternate location of the
+ * residue, or else the first. Two atoms with the same name and location are
+ * both kept, because molecules may share a chain id. */
 void AllAtoms::add_residue(const std::string &chain,
                            const gemmi::Residue &residue)
 {
-    tsr_file_residue record = describe(chain, residue);
+    tsr_file_residue record = make_record(chain, residue);
     record.first_atom = int(atoms.size());
     char best = main_altloc(residue);
     std::set<std::string> has_main;
@@ -1232,7 +1241,7 @@ void AllAtoms::add_residue(const std::string &chain,
     residues.push_back(record);
 }
 
-/* Two residue types at one place, as alternates: the first is taken. */
+/* Alternates of different residue types: the first is kept. */
 bool is_alternate(const gemmi::Residue &before, const gemmi::Residue &residue)
 {
     if (before.seqid != residue.seqid || before.name == residue.name)
@@ -1262,9 +1271,9 @@ Own<tsr_atoms> read_model(const char *path, const gemmi::Model &model,
                           int n_model)
 {
     check_model(path, model);
-    AllAtoms all{path, places_of(model)};
+    AllAtoms all{path, atom_order(model)};
     all.out->n_model = n_model - 1;
-    all.out->n_in_file = int(all.places.size());
+    all.out->n_in_file = int(all.order.size());
     for (const gemmi::Chain &chain : model.chains) {
         const gemmi::Residue *before = nullptr;
         for (const gemmi::Residue &residue : chain.residues) {
@@ -1300,7 +1309,7 @@ struct Models {
     void add(Own<tsr_atoms> model);
 };
 
-bool is_same(const tsr_atoms &a, const tsr_atoms &b)
+bool have_same_atoms(const tsr_atoms &a, const tsr_atoms &b)
 {
     if (a.n_atom != b.n_atom || a.n_residue != b.n_residue)
         return false;
@@ -1318,14 +1327,15 @@ void Models::add(Own<tsr_atoms> model)
         xyz.insert(xyz.end(), model->atom[i].xyz, model->atom[i].xyz + 3);
     if (first == nullptr)
         first = std::move(model);
-    else if (!is_same(*first, *model))
+    else if (!have_same_atoms(*first, *model))
         refuse("'%s': model %d has other atoms than the first (%d, not %d); "
                "give models of one molecule, or a file each",
                path, n, model->n_atom, first->n_atom);
 }
 
-/* One model of a PDB text at a time, so that each is checked like a file and
- * many take no more memory than one; mmCIF says the model with every atom. */
+/* Models of a PDB text are parsed one at a time, so that each is checked like a
+ * file, and many models take no more memory than one. In mmCIF each atom record
+ * names its model, so all are parsed together. */
 Models read_models(const char *path, const std::string &text)
 {
     Models all{path};
@@ -1344,9 +1354,9 @@ Models read_models(const char *path, const std::string &text)
 
 /* ---- model.pdb ---- */
 
-tsr_model_atom describe_own(const gemmi::Chain &chain,
-                            const gemmi::Residue &residue,
-                            const gemmi::Atom &atom)
+tsr_model_atom model_atom_of(const gemmi::Chain &chain,
+                             const gemmi::Residue &residue,
+                             const gemmi::Atom &atom)
 {
     tsr_model_atom out{};
     copy_text(out.name, atom.name);
@@ -1355,27 +1365,27 @@ tsr_model_atom describe_own(const gemmi::Chain &chain,
     out.chain = chain.name[0];
     out.number = residue.seqid.num.has_value() ? *residue.seqid.num : 0;
     out.insertion = residue.seqid.icode;
-    /* amino acids stand under the names of the 20 */
-    out.is_guest = residue.het_flag == 'H' ? TSR_GUEST_LIGAND
-                   : tsr_amino_by_three(residue.name.c_str()) < 0
-                       ? TSR_GUEST_NUCLEOTIDE
-                       : TSR_GUEST_NONE;
+    /* amino acids have the names of the 20 */
+    out.guest_kind = residue.het_flag == 'H' ? TSR_GUEST_LIGAND
+                     : tsr_amino_by_three(residue.name.c_str()) < 0
+                         ? TSR_GUEST_NUCLEOTIDE
+                         : TSR_GUEST_NONE;
     return out;
 }
 
-Own<tsr_model_atoms> read_own(const char *path, const std::string &text)
+Own<tsr_model_atoms> read_model_atoms(const char *path, const std::string &text)
 {
     const Parsed file = parse(path, text, true);
     const gemmi::Model &model = file.structure.models[0];
-    const Places places = places_of(model);
-    Own<tsr_model_atoms> m(tsr_model_atoms_new(int(places.size())));
+    const AtomOrder order = atom_order(model);
+    Own<tsr_model_atoms> m(tsr_model_atoms_new(int(order.size())));
     if (m == nullptr)
         throw std::bad_alloc();
     for (const gemmi::Chain &chain : model.chains)
         for (const gemmi::Residue &residue : chain.residues)
             for (const gemmi::Atom &atom : residue.atoms) {
-                const int i = places.at(&atom);
-                m->atom[i] = describe_own(chain, residue, atom);
+                const int i = order.at(&atom);
+                m->atom[i] = model_atom_of(chain, residue, atom);
                 for (int d = 0; d < 3; d++)
                     m->xyz[3 * i + d] = atom.pos.at(d);
             }
@@ -1387,8 +1397,8 @@ Own<tsr_model_atoms> read_own(const char *path, const std::string &text)
     return m;
 }
 
-/* Reads a file, gzipped or not: *out is what `read` makes of its text in ASCII;
- * what that throws becomes a status and a message. */
+/* Reads a file, compressed or not, and converts its text with `read`.
+ * Exceptions become a status and a message. */
 template <typename T, typename Read>
 tsr_status read_file(const char *path, T **out, tsr_err *err, Read read)
 {
@@ -1461,7 +1471,7 @@ extern "C" tsr_status tsr_model_atoms_read(const char *path,
                                            tsr_model_atoms **out, tsr_err *err)
 {
     return read_file(path, out, err, [=](const std::string &text) {
-        return read_own(path, text);
+        return read_model_atoms(path, text);
     });
 }
 
@@ -1528,7 +1538,7 @@ extern "C" double tsr_atom_mass(int z)
 
 extern "C" int tsr_atoms_are_bonded(const tsr_atoms *atoms, int i, int k)
 {
-    const double slack = 0.4; /* over the covalent radii, Angstrom */
+    const double slack = 0.4; /* over the sum of covalent radii, Angstrom */
     const tsr_file_atom &a = atoms->atom[i], &b = atoms->atom[k];
     const double d = std::hypot(a.xyz[0] - b.xyz[0], a.xyz[1] - b.xyz[1],
                                 a.xyz[2] - b.xyz[2]);

@@ -1,7 +1,6 @@
-/* Structures but for their parser (molecule/structure_read.cc): labels and
- * look-up, and models as PDB, mmCIF or XYZ, atom by atom from the same list.
- * PDB has no room for many chains, atoms or large coordinates: that is checked
- * before it is written. */
+/* Functions of structure.h other than parsing: labels, look-up of atoms, and
+ * writers of PDB, mmCIF and XYZ. The PDB format limits the number of chains and
+ * atoms and the size of coordinates, which is checked before writing. */
 #include "molecule/structure.h"
 
 #include "files/file.h"
@@ -87,10 +86,10 @@ static int is_same_residue(const tsr_model_atom *a, const tsr_model_atom *b)
 {
     return a->chain == b->chain && strcmp(a->chain_id, b->chain_id) == 0 &&
            a->number == b->number && a->insertion == b->insertion &&
-           a->is_guest == b->is_guest;
+           a->guest_kind == b->guest_kind;
 }
 
-/* Atoms first..end-1 of one residue, which counts where it has to. */
+/* Registers atoms first..end-1 as a residue, unless they are a guest. */
 static void count_residue(tsr_model_atoms *m, int first, int end)
 {
     const char *name = m->is_nucleic ? "C3'" : "CA";
@@ -98,7 +97,7 @@ static void count_residue(tsr_model_atoms *m, int first, int end)
     for (int i = first; i < end; i++)
         if (strcmp(m->atom[i].name, name) == 0)
             centre = i;
-    if (m->atom[first].is_guest !=
+    if (m->atom[first].guest_kind !=
             (m->is_nucleic ? TSR_GUEST_NUCLEOTIDE : TSR_GUEST_NONE) ||
         (m->is_nucleic && centre < 0))
         return;
@@ -163,7 +162,7 @@ static void print_remark(const char *remark, const char *prefix, FILE *out)
 {
     for (const char *p = remark; p != NULL && *p != '\0';) {
         size_t n = strcspn(p, "\n");
-        n = n > MAX_REMARK ? MAX_REMARK : n; /* the rest in the next line */
+        n = n > MAX_REMARK ? MAX_REMARK : n; /* continues in the next line */
         fputs(prefix, out);
         for (size_t i = 0; i < n; i++)
             fputc(isprint((unsigned char)p[i]) ? p[i] : ' ', out);
@@ -201,24 +200,24 @@ void tsr_model_begin(const tsr_model_spec *spec, const char *remark, FILE *out)
     }
 }
 
-/* Domains that move by more than 6 Angstrom have a B above 999.99, which is
- * what its six columns hold at most: mmCIF has the whole number. */
+/* B exceeds the six columns of the PDB format (999.99) for domains that move by
+ * more than 6 Angstrom; mmCIF holds the full number. */
 static void pdb_atom(const tsr_model_atom *a, int serial, const double *x,
                      double b, FILE *out)
 {
-    /* columns 13 to 16: the element's symbol right-justified in two of them */
+    /* the element's symbol is right-justified in columns 13 and 14 */
     const int is_wide = strlen(a->name) > 3 || strlen(a->element) > 1;
     char name[8];
     snprintf(name, sizeof name, is_wide ? "%-4.4s" : " %-3.3s", a->name);
     fprintf(out,
             "%s%5d %s %3.3s %c%4d%c   %8.3f%8.3f%8.3f%6.2f%6.2f"
             "          %2s\n",
-            a->is_guest == TSR_GUEST_LIGAND ? "HETATM" : "ATOM  ", serial, name,
-            a->residue, a->chain, a->number, a->insertion, x[0], x[1], x[2],
-            1.0, fmin(b, 999.99), a->element);
+            a->guest_kind == TSR_GUEST_LIGAND ? "HETATM" : "ATOM  ", serial,
+            name, a->residue, a->chain, a->number, a->insertion, x[0], x[1],
+            x[2], 1.0, fmin(b, 999.99), a->element);
 }
 
-/* Quoted where the word has a meaning of its own in CIF. */
+/* Quotes text that has a special meaning in CIF. */
 static const char *cif_word(const char *text, char out[16])
 {
     const int is_bare = text[0] != '\0' &&
@@ -248,20 +247,21 @@ static void cif_atom(const tsr_model_atom *a, int serial, const double *x,
     fprintf(out,
             "%s %d %s %s . %s %s 1 %s %c %.3f %.3f %.3f 1.00 %.2f %d %s %s "
             "%s %d\n",
-            a->is_guest == TSR_GUEST_LIGAND ? "HETATM" : "ATOM", serial,
+            a->guest_kind == TSR_GUEST_LIGAND ? "HETATM" : "ATOM", serial,
             element, name, a->residue, chain, place, insertion, x[0], x[1],
             x[2], b, a->number, a->residue, chain, name, model);
 }
 
-/* Can the format hold it? Errors: TSR_E_DATA. */
-static tsr_status check(const tsr_model_spec *spec, const double (*xyz)[3],
-                        tsr_err *err)
+/* Checks that the format can hold the model. Errors: TSR_E_DATA. */
+static tsr_status check_limits(const tsr_model_spec *spec,
+                               const double (*xyz)[3], tsr_err *err)
 {
     const int is_pdb = spec->format == TSR_MODEL_PDB;
     const double low = is_pdb ? -999.9995 : -1e9;
     const double high = is_pdb ? 9999.9995 : 1e9;
     const int n = spec->atoms->n_atom;
-    if (is_pdb && n > MAX_SERIAL - MAX_CHAINS) /* TER has a number, too */
+    if (is_pdb &&
+        n > MAX_SERIAL - MAX_CHAINS) /* TER records are numbered, too */
         return tsr_fail(err, TSR_E_DATA,
                         "%d atoms are too many for PDB; write mmCIF (NAME.cif)",
                         n);
@@ -296,9 +296,9 @@ tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
                            tsr_err *err)
 {
     const tsr_model_atoms *m = spec->atoms;
-    TSR_TRY(check(spec, xyz, err));
+    TSR_TRY(check_limits(spec, xyz, err));
     if (spec->format == TSR_MODEL_PDB && number > 0)
-        /* above 9999 it grows to the left, where readers look for it, too */
+        /* numbers above 9999 extend to the left, which readers accept */
         fprintf(out, "REMARK 999 %.69s\nMODEL %8d\n", label, number);
     else if (spec->format == TSR_MODEL_XYZ)
         fprintf(out, "%d\n%s\n", m->n_atom, label);
@@ -315,9 +315,10 @@ tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
                     xyz[i][1], xyz[i][2]);
         else
             pdb_atom(a, serial, xyz[i], b, out);
-        if (spec->format == TSR_MODEL_PDB && a->is_guest != TSR_GUEST_LIGAND &&
+        if (spec->format == TSR_MODEL_PDB &&
+            a->guest_kind != TSR_GUEST_LIGAND &&
             (i + 1 == m->n_atom || m->atom[i + 1].chain != a->chain ||
-             m->atom[i + 1].is_guest != a->is_guest))
+             m->atom[i + 1].guest_kind != a->guest_kind))
             fprintf(out, "TER   %5d      %3.3s %c%4d%c\n", ++serial, a->residue,
                     a->chain, a->number, a->insertion);
     }
@@ -339,7 +340,7 @@ tsr_status tsr_model_file(const tsr_model_spec *spec, const char *path,
                           tsr_err *err)
 {
     tsr_file_writer to;
-    tsr_status status = check(spec, xyz, err);
+    tsr_status status = check_limits(spec, xyz, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "cannot write '%s'", path);
     TSR_TRY(tsr_file_begin(&to, path, err));
@@ -354,6 +355,6 @@ tsr_status tsr_model_atoms_write(const tsr_model_atoms *atoms, const char *path,
 {
     const tsr_model_spec spec = {.format = TSR_MODEL_PDB, .atoms = atoms};
     const double(*xyz)[3] = (const double(*)[3])atoms->xyz;
-    return path == NULL ? check(&spec, xyz, err)
+    return path == NULL ? check_limits(&spec, xyz, err)
                         : tsr_model_file(&spec, path, remark, xyz, err);
 }

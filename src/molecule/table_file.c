@@ -1,4 +1,4 @@
-/* Reading the text files of data/, a line at a time: messages name the line. */
+/* Reads the text files of data/ line by line. Messages name the line. */
 #define TSR_TABLE_FILE_ITSELF
 #include "molecule/table_file.h"
 
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-tsr_status tsr_table_bad(const tsr_table_reader *reader, tsr_err *err,
-                         const char *format, ...)
+tsr_status tsr_table_fail(const tsr_table_reader *reader, tsr_err *err,
+                          const char *format, ...)
 {
     char text[512];
     va_list args;
@@ -22,7 +22,7 @@ tsr_status tsr_table_bad(const tsr_table_reader *reader, tsr_err *err,
                     text);
 }
 
-/* One line, stripped. 0: there is none. */
+/* Reads one line without trailing blanks. Returns 0 at the end. */
 static int read_line(tsr_table_reader *reader)
 {
     if (*reader->rest == '\0')
@@ -42,7 +42,7 @@ static int is_key(const char *text)
     return strncmp(text, "#: ", 3) == 0;
 }
 
-static tsr_status keep_source(tsr_table_reader *reader, tsr_err *err)
+static tsr_status append_source(tsr_table_reader *reader, tsr_err *err)
 {
     const char *text = reader->text + (reader->text[1] == ' ' ? 2 : 1);
     size_t have = reader->source != NULL ? strlen(reader->source) : 0;
@@ -56,7 +56,7 @@ static tsr_status keep_source(tsr_table_reader *reader, tsr_err *err)
 
 tsr_status tsr_table_next(tsr_table_reader *reader, tsr_err *err)
 {
-    /* The source ends with the first line that is not a comment. */
+    /* The description ends with the first line that is not a comment. */
     int in_source = reader->line == 1;
     reader->type = TSR_LINE_END;
     while (read_line(reader)) {
@@ -67,7 +67,7 @@ tsr_status tsr_table_next(tsr_table_reader *reader, tsr_err *err)
         }
         if (reader->text[0] == '#') {
             if (in_source)
-                TSR_TRY(keep_source(reader, err));
+                TSR_TRY(append_source(reader, err));
         } else if (reader->text[strspn(reader->text, " \t")] != '\0') {
             reader->type = TSR_LINE_ROW;
             return TSR_OK;
@@ -83,7 +83,7 @@ tsr_status tsr_table_key(tsr_table_reader *reader, const char *word,
     size_t n = strlen(word);
     if (reader->type != TSR_LINE_KEY || strncmp(reader->text, word, n) != 0 ||
         (reader->text[n] != ' ' && reader->text[n] != '\0'))
-        return tsr_table_bad(reader, err, "expected '#: %s ...'", word);
+        return tsr_table_fail(reader, err, "expected '#: %s ...'", word);
     *text = reader->text + n + (reader->text[n] == ' ');
     return TSR_OK;
 }
@@ -99,10 +99,10 @@ tsr_status tsr_table_open(tsr_table_reader *reader, const char *path,
         strcmp(reader->text + 3, format) == 0)
         return TSR_OK;
     reader->line = 1;
-    (void)tsr_table_bad(reader, err,
-                        "not a table of tessera: expected '#: %s'; "
-                        "'tessera train' makes one",
-                        format);
+    (void)tsr_table_fail(reader, err,
+                         "not a table of tessera: expected '#: %s'; "
+                         "'tessera train' makes one",
+                         format);
     tsr_table_close(reader);
     return TSR_E_DATA;
 }
@@ -115,18 +115,18 @@ tsr_status tsr_table_numbers(const tsr_table_reader *reader, char **text, int n,
         char *end;
         number[i] = strtod(*text, &end);
         if (end == *text)
-            return tsr_table_bad(
+            return tsr_table_fail(
                 reader, err, "%s: expected %d numbers, found %d", what, n, i);
         if (!isfinite(number[i]) ||
             (*end != '\0' && strchr(" \t", *end) == NULL))
-            return tsr_table_bad(reader, err,
-                                 "%s: '%.40s' is not a finite number", what,
-                                 *text + strspn(*text, " \t"));
+            return tsr_table_fail(reader, err,
+                                  "%s: '%.40s' is not a finite number", what,
+                                  *text + strspn(*text, " \t"));
         *text = end;
     }
     if (last && (*text)[strspn(*text, " \t")] != '\0')
-        return tsr_table_bad(reader, err, "%s: '%.40s' follows", what,
-                             *text + strspn(*text, " \t"));
+        return tsr_table_fail(reader, err, "%s: '%.40s' follows", what,
+                              *text + strspn(*text, " \t"));
     return TSR_OK;
 }
 

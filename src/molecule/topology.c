@@ -1,6 +1,6 @@
-/* The molecule from a file or from a sequence: residues, what links them,
- * bodies, frames. A sequence has no file, so it is built extended, and moved to
- * where a PDB file has room for its coordinates. */
+/* Makes a topology and its first conformation from a structure or a sequence:
+ * residues, bonds, bodies, frames. A sequence is built as an extended chain,
+ * and moved so that its coordinates fit the columns of a PDB file. */
 #include "molecule/topology.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* A C-N distance beyond this is no peptide bond, Angstrom. */
+/* Longest C-N distance of a peptide bond, Angstrom. */
 static const double longest_peptide = 2.0;
 
 void tsr_topology_free(tsr_topology *t)
@@ -47,7 +47,7 @@ static void make_bodies(tsr_topology *t)
         int type[2];
         r->first_body = t->n_body;
         if (r->link != TSR_LINK_NONE)
-            continue; /* its bodies are those of guests */
+            continue; /* its bodies are guests, added later */
         r->n_body = tsr_body_types(t->body_model, r->amino, type);
         for (int b = 0; b < r->n_body; b++) {
             double mass = tsr_body_mass(t->body_model, type[b]);
@@ -71,35 +71,38 @@ static void set_chains(tsr_topology *t)
         r[i].chain_last = t->chain_start[r[i].in_chain + 1] - 1;
 }
 
-/* Bodies of residues less than three places apart are not in each other's way:
- * of nucleotides the next ones, whose bases may stack. */
-static void set_places(tsr_topology *t)
+/* Excluded volume omits pairs of bodies less than three positions apart. In a
+ * strand this means the adjacent nucleotides, whose bases may stack. */
+static void set_sequence_indices(tsr_topology *t)
 {
     for (int i = 0; i < t->n_residue; i++) {
         tsr_residue *r = &t->residue[i];
         const tsr_residue *before = i > r->chain_first ? r - 1 : NULL;
         const int is_same = before != NULL && r->link != TSR_LINK_NONE &&
                             before->nucleotide == r->nucleotide;
-        r->place = r->link == TSR_LINK_NONE ? i
-                   : before == NULL         ? 0
-                                            : before->place + 2 * !is_same;
+        r->sequence_index = r->link == TSR_LINK_NONE ? i
+                            : before == NULL
+                                ? 0
+                                : before->sequence_index + 2 * !is_same;
     }
 }
 
-/* What follows from the residues alone, and a conformation for them. */
-static tsr_status settle(tsr_topology *t, tsr_conformation **c, tsr_err *err)
+/* Sets all that depends on the residues alone, and allocates a conformation. */
+static tsr_status set_derived(tsr_topology *t, tsr_conformation **c,
+                              tsr_err *err)
 {
     set_chains(t);
-    set_places(t);
+    set_sequence_indices(t);
     make_bodies(t);
     *c = tsr_conformation_new(t);
     return tsr_allocated(*c, err);
 }
 
-/* What the caller gets where all went well. */
-static tsr_status finish(tsr_status status, tsr_topology *t,
-                         tsr_conformation *c, tsr_topology **out,
-                         tsr_conformation **first)
+/* Hands topology and conformation to the caller, or frees them after an
+ * error. */
+static tsr_status hand_over(tsr_status status, tsr_topology *t,
+                            tsr_conformation *c, tsr_topology **out,
+                            tsr_conformation **first)
 {
     if (status != TSR_OK) {
         tsr_conformation_free(c);
@@ -117,7 +120,7 @@ typedef struct {
     char first_side[32], first_break[32];
 } repairs;
 
-/* O may be missing: NaN. */
+/* A missing O is NaN. */
 static void read_backbone(const tsr_structure *s,
                           const tsr_residue_record *record, double x[4][3])
 {
@@ -131,8 +134,8 @@ static void read_backbone(const tsr_structure *s,
     }
 }
 
-/* The centre of the atoms beyond CB, or 0 where some are missing. An atom SC is
- * the centre itself: that is how tessera writes it. */
+/* Centre of the atoms beyond CB. Returns 0 if atoms are missing. In files that
+ * tessera wrote, an atom SC is the centre itself. */
 static int side_centre(const tsr_structure *s, const tsr_residue_record *record,
                        tsr_amino amino, double centre[3])
 {
@@ -183,7 +186,7 @@ static void read_side(const tsr_structure *s, const tsr_residue_record *record,
         tsr_residue_label(record, made->first_side, sizeof made->first_side);
 }
 
-/* O lies opposite to the next N, in the plane of the peptide. */
+/* Places O in the plane of the peptide, opposite to the next N. */
 static void place_o(double x[4][3], double psi_rad)
 {
     tsr_place_atom(x[TSR_O], x[TSR_N], x[TSR_CA], x[TSR_C], TSR_BOND_C_O,
@@ -214,8 +217,8 @@ static void link_residues(const tsr_structure *s, tsr_topology *t,
     }
 }
 
-/* Residue i becomes a link. */
-static void take_link(const tsr_nucleic_link *link, int i, tsr_topology *t)
+/* Sets residue i to a link. */
+static void set_link(const tsr_nucleic_link *link, int i, tsr_topology *t)
 {
     tsr_residue *r = &t->residue[i];
     r->amino = TSR_GLY;
@@ -229,14 +232,14 @@ static void take_link(const tsr_nucleic_link *link, int i, tsr_topology *t)
     r->rama = TSR_N_RAMA + link->class;
 }
 
-static void place_link(const tsr_nucleic_link *link, int i, tsr_topology *t,
-                       tsr_conformation *c)
+static void set_link_coordinates(const tsr_nucleic_link *link, int i,
+                                 tsr_topology *t, tsr_conformation *c)
 {
     double(*x)[3] = c->backbone[i], frame[3][3];
     tsr_base *base = &t->base[i];
     for (int a = 0; a < 4; a++)
         tsr_vec3_copy(x[a], link->xyz[a < 3 ? a : TSR_C]);
-    base->is_there = link->has_base;
+    base->exists = link->has_base;
     if (!link->has_base)
         return;
     tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
@@ -245,10 +248,12 @@ static void place_link(const tsr_nucleic_link *link, int i, tsr_topology *t,
     base->chi = c->side[i][0] = link->chi;
 }
 
-static void report(const tsr_structure *s, const repairs *made, tsr_log *log)
+static void log_repairs(const tsr_structure *s, const repairs *made,
+                        tsr_log *log)
 {
-    if (s->n_bare > 0)
-        tsr_warn(log, "'%s': left out of the chains: %s", s->path, s->bare);
+    if (s->n_incomplete > 0)
+        tsr_warn(log, "'%s': left out of the chains: %s", s->path,
+                 s->incomplete);
     if (made->n_side_mean > 0)
         tsr_warn(log,
                  "'%s': %d incomplete side chain%s placed at the mean of the "
@@ -265,9 +270,9 @@ static void report(const tsr_structure *s, const repairs *made, tsr_log *log)
                  s->path, made->n_break, made->first_break);
 }
 
-static tsr_status take_residues(const tsr_structure *s,
-                                const tsr_nucleic *nucleic, tsr_topology *t,
-                                tsr_err *err)
+static tsr_status set_residues(const tsr_structure *s,
+                               const tsr_nucleic *nucleic, tsr_topology *t,
+                               tsr_err *err)
 {
     for (int i = 0; i < s->n_residue; i++) {
         const tsr_residue_record *record = &s->residue[i];
@@ -282,16 +287,16 @@ static tsr_status take_residues(const tsr_structure *s,
         r->insertion = record->insertion;
     }
     for (int k = 0; k < t->n_link; k++)
-        take_link(&nucleic->link[k], s->n_residue + k, t);
+        set_link(&nucleic->link[k], s->n_residue + k, t);
     return TSR_OK;
 }
 
-static void place_residues(const tsr_structure *s, const tsr_nucleic *nucleic,
-                           const tsr_prior_table *prior, tsr_topology *t,
-                           tsr_conformation *c, repairs *made)
+static void set_coordinates(const tsr_structure *s, const tsr_nucleic *nucleic,
+                            const tsr_prior_table *prior, tsr_topology *t,
+                            tsr_conformation *c, repairs *made)
 {
     for (int k = 0; k < t->n_link; k++)
-        place_link(&nucleic->link[k], s->n_residue + k, t, c);
+        set_link_coordinates(&nucleic->link[k], s->n_residue + k, t, c);
     for (int i = 0; i < s->n_residue; i++) {
         const tsr_residue_record *record = &s->residue[i];
         read_backbone(s, record, c->backbone[i]);
@@ -318,21 +323,21 @@ tsr_status tsr_topology_from_structure(const tsr_structure *s,
     repairs made = {0};
     tsr_status status =
         topology_new(s->n_residue + n_link, n_link, body_model, &t, err);
-    TSR_THEN(status, take_residues(s, nucleic, t, err));
-    TSR_THEN(status, settle(t, &c, err));
+    TSR_THEN(status, set_residues(s, nucleic, t, err));
+    TSR_THEN(status, set_derived(t, &c, err));
     if (status == TSR_OK)
-        place_residues(s, nucleic, prior, t, c, &made);
+        set_coordinates(s, nucleic, prior, t, c, &made);
     TSR_THEN(status, tsr_freedom_set(t, c, &flexibility, log, err));
     if (status == TSR_OK)
-        report(s, &made, log);
-    return finish(status, t, c, out, first);
+        log_repairs(s, &made, log);
+    return hand_over(status, t, c, out, first);
 }
 
 /* ---- from a sequence ---- */
 
-/* A PDB file has room for -999.999 to 9999.999: what goes far below is moved
- * up. */
-static void lift(const tsr_topology *t, tsr_conformation *c)
+/* Shifts the molecule to larger coordinates if some are far below 0: a PDB file
+ * can hold -999.999 to 9999.999. */
+static void shift_up(const tsr_topology *t, tsr_conformation *c)
 {
     double least[3] = {0.0, 0.0, 0.0};
     tsr_motion up = {{{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}, {0.0, 0.0, 1.0}},
@@ -354,7 +359,7 @@ static void build_extended(tsr_topology *t, const tsr_prior_table *prior,
     x[TSR_CA][0] = TSR_BOND_N_CA;
     x[TSR_C][0] = TSR_BOND_N_CA - TSR_BOND_CA_C * cos(TSR_ANGLE_N_CA_C);
     x[TSR_C][1] = TSR_BOND_CA_C * sin(TSR_ANGLE_N_CA_C);
-    /* CB is the same in every ideal frame. */
+    /* CB is the same in the frame of every ideal residue. */
     tsr_place_cb(cb, x[TSR_N], x[TSR_CA], x[TSR_C]);
     tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
     tsr_frame_to_local(local, frame, x[TSR_CA], cb);
@@ -377,11 +382,11 @@ static void build_extended(tsr_topology *t, const tsr_prior_table *prior,
             tsr_prior_table_side(prior, r->amino, c->side[i]);
     }
     tsr_conformation_place_bodies(t, c, 0, t->n_residue);
-    lift(t, c);
+    shift_up(t, c);
 }
 
-static tsr_status take_letters(const char *sequence, tsr_topology *t,
-                               tsr_err *err)
+static tsr_status set_letters(const char *sequence, tsr_topology *t,
+                              tsr_err *err)
 {
     for (int i = 0; i < t->n_residue; i++) {
         tsr_residue *r = &t->residue[i];
@@ -416,15 +421,15 @@ tsr_status tsr_topology_from_sequence(const char *sequence,
                        "structure.sequence: %zu residues; expected 3 to 100000",
                        n)
             : topology_new((int)n, 0, body_model, &t, err);
-    TSR_THEN(status, take_letters(sequence, t, err));
-    TSR_THEN(status, settle(t, &c, err));
+    TSR_THEN(status, set_letters(sequence, t, err));
+    TSR_THEN(status, set_derived(t, &c, err));
     if (status == TSR_OK)
         build_extended(t, prior, c);
     TSR_THEN(status, tsr_freedom_set(t, c, &flexibility, NULL, err));
-    return finish(status, t, c, out, first);
+    return hand_over(status, t, c, out, first);
 }
 
-/* ---- what it is ---- */
+/* ---- properties ---- */
 
 int tsr_topology_n_monomer(const tsr_topology *t)
 {

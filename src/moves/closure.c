@@ -1,5 +1,6 @@
-/* The equations of a ring closure, arc by arc: the roots of a polynomial in one
- * angle give all closures, and Newton's steps polish them. */
+/* Solves the closure problem: the roots of a polynomial of degree 16 in one
+ * angle give starting points for all solutions, which Newton's method refines.
+ * Source: Coutsias et al. 2004; derivation below. */
 #include "moves/closure.h"
 
 #include "core/vec3.h"
@@ -8,35 +9,32 @@
 #include <math.h>
 #include <string.h>
 
-/* With y_i = (1, cos tau_i, sin tau_i): y_2 a y_0 = y_0 b y_1 = y_1 c y_2 = 0
- */
+/* y_2 a y_0 = 0, y_0 b y_1 = 0, y_1 c y_2 = 0, where y_i = (1, cos tau_i, sin
+ * tau_i). */
 typedef struct {
     double a[3][3], b[3][3], c[3][3];
 } equations;
 
-/* Factors of the resultant as forms in x = cos(tau_2 / 2), y = sin(tau_2 / 2),
- * coefficients k of binom(n, k) x^(n - k) y^k:
- * R = l^2 - da dc w^2. */
+/* Factors of the resultant R = l^2 - da dc w^2 as forms in x = cos(tau_2 / 2)
+ * and y = sin(tau_2 / 2): coefficient k belongs to binom(n, k) x^(n - k)
+ * y^k. */
 typedef struct {
     double l[9], w[5], da[5], dc[5];
 } resultant_forms;
 
-/* lo <= p cos tau - q sin tau <= hi */
+/* The condition lo <= p cos tau - q sin tau <= hi. */
 typedef struct {
     double p, q, lo, hi;
 } bounds;
 
-/* From and to are half angles, at most 63 degrees apart. */
+/* An arc of half angles, at most 63 degrees long. */
 typedef struct {
-    tsr_circle from, to;
+    tsr_cos_sin from, to;
 } arc_span;
 
 enum { TSR_MAX_ARC = 32 };
 
-/* ---- roots ----
- *
- * Roots by subdivision: an interval is halved (de Casteljau) until Descartes'
- * rule says that it has one root or none. */
+/* ---- roots ---- */
 
 enum { N = TSR_ROOT_DEGREE, MAX_SPLIT = 256, DEPTH = 22 };
 
@@ -52,7 +50,7 @@ static int sign_changes(const double b[N + 1])
     return n;
 }
 
-/* de Casteljau at the middle: b becomes the right half. */
+/* Subdivides at the middle (de Casteljau): b becomes the right half. */
 static void split(double b[N + 1], double left[N + 1])
 {
     left[0] = b[0];
@@ -63,8 +61,8 @@ static void split(double b[N + 1], double left[N + 1])
     }
 }
 
-/* Where the control polygon crosses zero, in [0, 1]. */
-static double crossing(const double b[N + 1])
+/* The point in [0, 1] where the control polygon crosses zero. */
+static double polygon_crossing(const double b[N + 1])
 {
     int k = 0;
     while (k < N - 1 && (b[k] < 0.0) == (b[k + 1] < 0.0))
@@ -80,8 +78,9 @@ static int is_noise(const double b[N + 1], double noise)
     return 1;
 }
 
-/* Depth first, left to right. The number of splits is bounded: where all is
- * rounding (a continuum of solutions) there is nothing to isolate. */
+/* Depth first, from left to right. The number of subdivisions is bounded,
+ * because a polynomial that is zero up to rounding (a continuum of solutions)
+ * would be subdivided without end. */
 int tsr_root_isolate(const double b[N + 1], double noise,
                      tsr_root root[TSR_MAX_ROOT])
 {
@@ -106,7 +105,7 @@ int tsr_root_isolate(const double b[N + 1], double noise,
             tsr_root *r = &root[n_root++];
             r->from = from, r->to = from + width;
             r->single = n == 1;
-            r->near = from + width * (n == 1 ? crossing(c) : 0.5);
+            r->guess = from + width * (n == 1 ? polygon_crossing(c) : 0.5);
             if (n == 1)
                 memcpy(r->b, c, sizeof r->b);
             top--;
@@ -123,7 +122,7 @@ int tsr_root_isolate(const double b[N + 1], double noise,
     return n_root;
 }
 
-static double value(const double b[N + 1], double t)
+static double evaluate(const double b[N + 1], double t)
 {
     double u = 1.0 - t, power = 1.0, sum = b[0];
     for (int k = 1; k <= N; k++) {
@@ -133,8 +132,8 @@ static double value(const double b[N + 1], double t)
     return sum;
 }
 
-/* Secants within the bracket, the end that stays weighted down (Illinois;
- * Dowell & Jarratt 1971). */
+/* Regula falsi in the Illinois variant (Dowell & Jarratt 1971): the value at an
+ * end that stays twice in a row is halved. */
 double tsr_root_refine(const tsr_root *root)
 {
     double low = 0.0, high = 1.0, f_low = root->b[0], f_high = root->b[N];
@@ -143,7 +142,7 @@ double tsr_root_refine(const tsr_root *root)
         double t = (f_low * high - f_high * low) / (f_low - f_high);
         if (!(t > low && t < high))
             t = 0.5 * (low + high);
-        double f = value(root->b, t);
+        double f = evaluate(root->b, t);
         if (f == 0.0) {
             low = high = t;
         } else if ((f < 0.0) == (f_low < 0.0)) {
@@ -163,8 +162,8 @@ double tsr_root_refine(const tsr_root *root)
 
 /* ---- the resultant ----
  *
- * The resultant of two biquadratic equations, worked out in Bernstein form, in
- * which products are sums of products with binomial weights. */
+ * The resultant of two biquadratic equations, computed in Bernstein form. A
+ * product of two forms is a sum of products with binomial weights. */
 
 static const double binomial4[5] = {1.0, 4.0, 6.0, 4.0, 1.0};
 static const double binomial8[9] = {1.0,  8.0,  28.0, 56.0, 70.0,
@@ -174,19 +173,19 @@ static const double binomial16[17] = {
     11440.0, 8008.0, 4368.0, 1820.0, 560.0,  120.0,  16.0,   1.0};
 
 /* At a given tau_2 let k = a^T y_2 and m = c y_2. Then k.y_0 = 0 and m.y_1 = 0
- * are lines, y_0 and y_1 lie on the unit tsr_circle y J y = 0, J = diag(-1, 1,
- * 1), and eliminating them leaves
+ * are lines, y_0 and y_1 lie on the unit circle y J y = 0 with J = diag(-1, 1,
+ * 1), and eliminating y_0 and y_1 gives
  *
  *     R(tau_2) = L^2 - D_a D_c W^2 = 0,
  *     L = tr(S(k) b S(m) b^T),  S(v) = [v]^T J [v],  W = 2 m adj(b) k,
- *     D_a = k_1^2 + k_2^2 - k_0^2,  D_c alike with m:
+ *     D_a = k_1^2 + k_2^2 - k_0^2,  D_c the same of m.
  *
- * y_0 is the meet [k] b y_1 of two lines and must lie on the circle, a conic G
- * in y_1; R is the resultant of G and J on the line m, that is the discriminant
- * of m adj(G + lambda J) m in lambda. With x = cos(tau_2 / 2) and y = sin(tau_2
- * / 2) it is a form of degree 16. */
+ * Derivation: y_0 is the intersection [k] b y_1 of two lines and must lie on
+ * the circle, which is a conic G in y_1. R is the resultant of G and J on the
+ * line m, that is the discriminant of m adj(G + lambda J) m in lambda. In x =
+ * cos(tau_2 / 2) and y = sin(tau_2 / 2), R is a form of degree 16. */
 
-/* ---- forms; here coefficients of x^(n - k) y^k ---- */
+/* ---- products of forms, here with coefficients of x^(n - k) y^k ---- */
 
 static void add_product22(double out[5], double f, const double a[3],
                           const double b[3])
@@ -221,7 +220,7 @@ static void linear(double out[3], double v0, double v1, double v2)
     out[0] = v0 + v1, out[1] = 2.0 * v2, out[2] = v0 - v1;
 }
 
-/* S(v): 00, 11, 22, 01, 02, 12; and v_1^2 + v_2^2 - v_0^2. */
+/* s: elements 00, 11, 22, 01, 02, 12 of S(v). d: v_1^2 + v_2^2 - v_0^2. */
 static void line_conic(double s[6][5], double d[5], double v[3][3])
 {
     double v00[5] = {0}, v11[5] = {0}, v22[5] = {0};
@@ -295,12 +294,12 @@ static void set_forms(const equations *p, resultant_forms *f)
     }
 }
 
-/* ---- on an arc ---- */
+/* ---- restriction of the forms to an arc ---- */
 
-/* Polar form (Ramshaw 1989): coefficient j takes n - j times u and j times v.
- */
-static void restrict_form(int n, const double form[], tsr_circle u,
-                          tsr_circle v, double out[])
+/* Polar form (Ramshaw 1989): coefficient j of the result evaluates the polar
+ * form at n - j times u and j times v. */
+static void restrict_form(int n, const double form[], tsr_cos_sin u,
+                          tsr_cos_sin v, double out[])
 {
     double at_u[9], at_v[9];
     memcpy(at_u, form, (size_t)(n + 1) * sizeof *form);
@@ -318,10 +317,10 @@ static void restrict_form(int n, const double form[], tsr_circle u,
     }
 }
 
-/* R at (1 - t) u + t v in Bernstein form in t; u, v: (x, y) at the ends of the
- * arc. Returns what is rounding in the coefficients. */
-static double resultant_on(const resultant_forms *f, tsr_circle u, tsr_circle v,
-                           double b[TSR_ROOT_DEGREE + 1])
+/* R at (1 - t) u + t v, in Bernstein form in t. u, v: (x, y) at the ends of the
+ * arc. Returns the size of the rounding errors in the coefficients b. */
+static double resultant_on(const resultant_forms *f, tsr_cos_sin u,
+                           tsr_cos_sin v, double b[TSR_ROOT_DEGREE + 1])
 {
     double l[9], w[5], da[5], dc[5], ww[9] = {0}, dd[9] = {0};
     double plus[TSR_ROOT_DEGREE + 1] = {0}, minus[TSR_ROOT_DEGREE + 1] = {0};
@@ -351,12 +350,13 @@ static double resultant_on(const resultant_forms *f, tsr_circle u, tsr_circle v,
 
 /* ---- arcs ----
  *
- * Arcs of an angle within which both of two inequalities hold, from the ends of
- * each put in order around the circle. */
+ * Arcs of tau_2 on which both of two inequalities hold. */
 
-/* A direction that turns about an axis (`along` it and `aside`, a unit vector)
- * keeps the angle of that cosine with another one, whose own cosine with the
- * axis is offset + p cos tau - q sin tau. Returns 0 where no tau does. */
+/* The condition that a direction u, turning about an axis, can make an angle of
+ * the given cosine with a second direction. along, aside: components of the
+ * unit vector u along the axis and across it. The cosine between the second
+ * direction and the axis is offset + p cos tau - q sin tau. Returns 0 where no
+ * tau meets the condition. */
 static int set_bounds(bounds *b, double along, double aside, double cosine,
                       double offset, double p, double q)
 {
@@ -368,14 +368,14 @@ static int set_bounds(bounds *b, double along, double aside, double cosine,
     return b->lo <= amplitude && b->hi >= -amplitude;
 }
 
-static int is_within(const bounds *b, tsr_circle t)
+static int is_within(const bounds *b, tsr_cos_sin t)
 {
     double h = b->p * t.c - b->q * t.s;
     return h >= b->lo && h <= b->hi;
 }
 
-/* Where a bound is met; adds up to 4. */
-static int add_ends(const bounds *b, tsr_circle end[8], int n)
+/* Appends the angles at which a bound holds with equality, up to 4. */
+static int add_ends(const bounds *b, tsr_cos_sin end[8], int n)
 {
     double amplitude = sqrt(b->p * b->p + b->q * b->q);
     const double h[2] = {b->lo, b->hi};
@@ -384,53 +384,53 @@ static int add_ends(const bounds *b, tsr_circle end[8], int n)
             continue;
         double c = h[i] / amplitude, s = sqrt(1.0 - c * c);
         double cp = b->p / amplitude, sp = b->q / amplitude;
-        end[n++] = (tsr_circle){c * cp + s * sp, s * cp - c * sp};
-        end[n++] = (tsr_circle){c * cp - s * sp, -s * cp - c * sp};
+        end[n++] = (tsr_cos_sin){c * cp + s * sp, s * cp - c * sp};
+        end[n++] = (tsr_cos_sin){c * cp - s * sp, -s * cp - c * sp};
     }
     return n;
 }
 
-/* Ascends with the angle in (-pi, pi]. */
-static double order(tsr_circle t)
+/* A number that increases with the angle in (-pi, pi]. */
+static double angle_rank(tsr_cos_sin t)
 {
     return t.s >= 0.0 ? 1.0 - t.c : t.c - 1.0;
 }
 
-static void sort_ends(tsr_circle end[8], int n)
+static void sort_ends(tsr_cos_sin end[8], int n)
 {
     for (int i = 1; i < n; i++) {
-        tsr_circle t = end[i];
+        tsr_cos_sin t = end[i];
         int j = i;
-        for (; j > 0 && order(end[j - 1]) > order(t); j--)
+        for (; j > 0 && angle_rank(end[j - 1]) > angle_rank(t); j--)
             end[j] = end[j - 1];
         end[j] = t;
     }
 }
 
-static tsr_circle half_of(tsr_circle t)
+static tsr_cos_sin half_angle(tsr_cos_sin t)
 {
     if (t.c > 0.0) {
         double c = sqrt(0.5 * (1.0 + t.c));
-        return (tsr_circle){c, 0.5 * t.s / c};
+        return (tsr_cos_sin){c, 0.5 * t.s / c};
     }
     double s = sqrt(0.5 * (1.0 - t.c));
-    return t.s < 0.0 ? (tsr_circle){-0.5 * t.s / s, -s}
-                     : (tsr_circle){0.5 * t.s / s, s};
+    return t.s < 0.0 ? (tsr_cos_sin){-0.5 * t.s / s, -s}
+                     : (tsr_cos_sin){0.5 * t.s / s, s};
 }
 
-static tsr_circle twice(tsr_circle t)
+static tsr_cos_sin double_angle(tsr_cos_sin t)
 {
-    return (tsr_circle){t.c * t.c - t.s * t.s, 2.0 * t.c * t.s};
+    return (tsr_cos_sin){t.c * t.c - t.s * t.s, 2.0 * t.c * t.s};
 }
 
-static tsr_circle unit_circle(double c, double s)
+static tsr_cos_sin unit_circle(double c, double s)
 {
     double f = 1.0 / sqrt(c * c + s * s);
-    return (tsr_circle){c * f, s * f};
+    return (tsr_cos_sin){c * f, s * f};
 }
 
-/* The middle of an arc shorter than pi. */
-static tsr_circle middle(tsr_circle u, tsr_circle v)
+/* The middle of an arc that is shorter than pi. */
+static tsr_cos_sin arc_middle(tsr_cos_sin u, tsr_cos_sin v)
 {
     double c = u.c + v.c, s = u.s + v.s;
     if (c * c + s * s > 1.0)
@@ -438,14 +438,14 @@ static tsr_circle middle(tsr_circle u, tsr_circle v)
     return unit_circle(v.s - u.s, u.c - v.c);
 }
 
-/* Splits an arc until it is short; adds a margin at its ends, where a root may
- * lie to rounding. */
-static int add_arcs(tsr_circle u, tsr_circle v, arc_span arc[TSR_MAX_ARC],
+/* Splits an arc into short arcs and extends each by a margin, because rounding
+ * may move a root just outside. */
+static int add_arcs(tsr_cos_sin u, tsr_cos_sin v, arc_span arc[TSR_MAX_ARC],
                     int n)
 {
     const double margin = 1e-4;
     if (u.c * v.c + u.s * v.s < 0.45) {
-        tsr_circle w = middle(u, v);
+        tsr_cos_sin w = arc_middle(u, v);
         return add_arcs(w, v, arc, add_arcs(u, w, arc, n));
     }
     if (n == TSR_MAX_ARC)
@@ -455,22 +455,23 @@ static int add_arcs(tsr_circle u, tsr_circle v, arc_span arc[TSR_MAX_ARC],
     return n + 1;
 }
 
-/* The arcs within both bounds, a little longer; they may overlap. */
+/* The arcs on which both conditions hold, slightly extended. Arcs may
+ * overlap. */
 static int find_arcs(const bounds limit[2], arc_span arc[TSR_MAX_ARC])
 {
-    tsr_circle end[8];
+    tsr_cos_sin end[8];
     int n_arc = 0, n = add_ends(&limit[1], end, add_ends(&limit[0], end, 0));
-    if (n == 0) { /* all or nothing */
-        end[0] = (tsr_circle){1.0, 0.0}, end[1] = (tsr_circle){-1.0, 0.0};
+    if (n == 0) { /* the conditions hold everywhere or nowhere */
+        end[0] = (tsr_cos_sin){1.0, 0.0}, end[1] = (tsr_cos_sin){-1.0, 0.0};
         n = 2;
     }
     sort_ends(end, n);
     for (int i = 0; i < n; i++) {
-        tsr_circle u = half_of(end[i]);
-        tsr_circle v = half_of(end[(i + 1) % n]);
+        tsr_cos_sin u = half_angle(end[i]);
+        tsr_cos_sin v = half_angle(end[(i + 1) % n]);
         if (u.c * v.s - u.s * v.c < 0.0)
             v.c = -v.c, v.s = -v.s;
-        tsr_circle at = twice(middle(u, v));
+        tsr_cos_sin at = double_angle(arc_middle(u, v));
         if (is_within(&limit[0], at) && is_within(&limit[1], at))
             n_arc = add_arcs(u, v, arc, n_arc);
     }
@@ -479,36 +480,40 @@ static int find_arcs(const bounds limit[2], arc_span arc[TSR_MAX_ARC])
 
 /* ---- the equations ----
  *
- * The three CA form a triangle of known sides. Each of its edges carries a
- * rigid piece: edge 0 piece 1, edge 1 piece 2, edge 2 what lies outside, from
- * pivot c round to pivot a. Piece i turns about its edge by tau_i, measured
- * from the plane of the triangle; at each vertex the angle N-CA-C is given,
- * which makes one equation, bilinear in y_i = (1, cos tau_i, sin tau_i) and
- * y_(i+1):
+ * The three CA form a triangle with known sides. Each side carries a rigid
+ * piece: side 0 piece 1, side 1 piece 2, and side 2 the outer piece, from pivot
+ * c through the rest of the chain to pivot a. Piece i turns about its side by
+ * tau_i, measured from the plane of the triangle. At each vertex the angle
+ * N-CA-C is given, which is one equation, bilinear in y_i = (1, cos tau_i, sin
+ * tau_i) and y_(i+1):
  *
  *     y_0 B y_1 = 0  (vertex b),  y_1 C y_2 = 0  (c),  y_2 A y_0 = 0  (a).
  *
- * These are Coutsias et al. 2004, eq. 12. tau_0 and tau_1 are eliminated
- * (the resultant, above). tau_2 can only lie where cones of directions meet at
- * a and at c; that leaves a few arcs (above), and on each the resultant is
- * written in Bernstein form from factors that are restricted to it: no value of
- * tau_2 is singular and rounding is small against what the polynomial is
- * nearby. A root is only a start for Newton's method on the three equations. */
+ * These are Coutsias et al. 2004, eq. 12. The resultant above eliminates tau_0
+ * and tau_1. Solutions for tau_2 exist only on a few arcs, where cones of
+ * directions intersect at a and at c. On each arc the resultant is computed in
+ * Bernstein form from its factors restricted to that arc. So no value of tau_2
+ * is singular, and rounding errors are small compared with the polynomial on
+ * that arc. A root is only a starting point for Newton's method on the three
+ * equations. */
 
 typedef struct {
-    double origin[3], e[3], x[3], y[3]; /* frame: along the edge, across it */
+    double origin[3], e[3], x[3],
+        y[3]; /* e along the side, x and y across it */
     double length;
-    double first[3], last[3]; /* unit vectors to the atoms next to the start
-                                 and the end, seen from these, in the frame */
+    double first[3], last[3]; /* unit vectors from the start and the end to
+                                 their neighbour atoms, in the frame e, x, y */
 } piece;
 
 typedef struct {
     piece piece[3];
-    double edge[3][2]; /* unit vectors in the plane of the triangle */
-    equations at;
+    double edge[3][2]; /* unit vectors along the sides, in the plane of the
+                          triangle */
+    equations eq;
 } problem;
 
-static double across(double out[3], const double v[3], const double e[3])
+static double perpendicular_part(double out[3], const double v[3],
+                                 const double e[3])
 {
     double along = tsr_vec3_dot(v, e);
     for (int d = 0; d < 3; d++)
@@ -531,13 +536,14 @@ static int set_piece(piece *p, const double start[3], const double first[3],
         return 0;
     for (int d = 0; d < 3; d++)
         p->e[d] /= p->length, u[d] /= nu, w[d] /= nw;
-    double ru = across(xu, u, p->e), rw = across(xw, w, p->e);
+    double ru = perpendicular_part(xu, u, p->e),
+           rw = perpendicular_part(xw, w, p->e);
     double r = ru >= rw ? ru : rw;
     if (!(r > 1e-9))
         return 0;
     for (int d = 0; d < 3; d++)
         p->x[d] = (ru >= rw ? xu[d] : xw[d]) / r;
-    across(p->x, p->x, p->e);
+    perpendicular_part(p->x, p->x, p->e);
     tsr_vec3_normalize(p->x);
     tsr_vec3_cross(p->y, p->e, p->x);
     p->first[0] = tsr_vec3_dot(u, p->e), p->first[1] = tsr_vec3_dot(u, p->x);
@@ -547,7 +553,8 @@ static int set_piece(piece *p, const double start[3], const double first[3],
     return 1;
 }
 
-/* Edges a-b, b-c, c-a of a triangle with a at the origin, c on +x, b above. */
+/* Sides a-b, b-c, c-a of a triangle with a at the origin, c on +x and b
+ * above. */
 static int set_triangle(problem *p)
 {
     double l1 = p->piece[0].length, l2 = p->piece[1].length;
@@ -567,8 +574,9 @@ static int set_triangle(problem *p)
     return 1;
 }
 
-/* The angle at the vertex where edge i ends and edge j starts. p_i, p_j are
- * the edges turned by 90 degrees: p_i.p_j = e_i.e_j, p_i.e_j = -e_i.p_j. */
+/* Equation of the angle at the vertex where side i ends and side j starts. p_i
+ * and p_j are the sides turned by 90 degrees: p_i.p_j = e_i.e_j, p_i.e_j =
+ * -e_i.p_j. */
 static void set_equation(const problem *p, int i, int j, double cosine,
                          double out[3][3])
 {
@@ -590,27 +598,28 @@ static void set_equation(const problem *p, int i, int j, double cosine,
 /* ---- from a root to a solution ---- */
 
 typedef struct {
-    tsr_circle tau[3];
-} answer;
+    tsr_cos_sin tau[3];
+} angles;
 
 typedef struct {
     int n;
-    answer answer[TSR_MAX_CLOSURE];
-} answers;
+    angles angles[TSR_MAX_CLOSURE];
+} solution_list;
 
-/* The unit vectors (c, s) with v_0 + v_1 c + v_2 s = 0, or the nearest one. */
-static void meet(const double v[3], tsr_circle out[2])
+/* The two unit vectors (c, s) with v_0 + v_1 c + v_2 s = 0, or the nearest
+ * ones. */
+static void solve_angle(const double v[3], tsr_cos_sin out[2])
 {
     double r2 = v[1] * v[1] + v[2] * v[2];
     double root = sqrt(fmax(0.0, r2 - v[0] * v[0]));
     for (int i = 0; i < 2; i++, root = -root)
         out[i] = r2 > 0.0 ? unit_circle(-v[0] * v[1] - v[2] * root,
                                         -v[0] * v[2] + v[1] * root)
-                          : (tsr_circle){1.0, 0.0};
+                          : (tsr_cos_sin){1.0, 0.0};
 }
 
-/* f = y e z, with its derivatives by the angles of y and z. */
-static double bilinear(const double e[3][3], tsr_circle y, tsr_circle z,
+/* Returns f = y e z and its derivatives by the angles of y and z. */
+static double bilinear(const double e[3][3], tsr_cos_sin y, tsr_cos_sin z,
                        double *dy, double *dz)
 {
     double r0 = e[0][0] + e[0][1] * z.c + e[0][2] * z.s;
@@ -624,10 +633,10 @@ static double bilinear(const double e[3][3], tsr_circle y, tsr_circle z,
     return r0 + r1 * y.c + r2 * y.s;
 }
 
-/* Newton's method on the three angles; 1 where it has converged. */
-static int polish(const equations *e, answer *x)
+/* Newton's method on the three angles; returns 1 where it converged. */
+static int newton(const equations *e, angles *x)
 {
-    tsr_circle *t = x->tau;
+    tsr_cos_sin *t = x->tau;
     for (int i = 0; i < 24; i++) {
         double a0, a2, b0, b1, c1, c2;
         double fa = -bilinear(e->a, t[2], t[0], &a2, &a0);
@@ -646,60 +655,62 @@ static int polish(const equations *e, answer *x)
             double step = cut * d[j];
             t[j] = unit_circle(t[j].c - step * t[j].s, t[j].s + step * t[j].c);
         }
-        /* the step leaves an error of its square */
+        /* Newton's error after this step is about the square of the step. */
         if (largest < 1e-9)
             return fabs(fa) + fabs(fb) + fabs(fc) < 1e-8;
     }
     return 0;
 }
 
-static void add_answer(answers *found, const answer *x)
+static void add_solution(solution_list *found, const angles *x)
 {
     for (int i = 0; i < found->n; i++) {
         double d = 0.0;
         for (int j = 0; j < 3; j++)
-            d += fabs(found->answer[i].tau[j].c - x->tau[j].c) +
-                 fabs(found->answer[i].tau[j].s - x->tau[j].s);
+            d += fabs(found->angles[i].tau[j].c - x->tau[j].c) +
+                 fabs(found->angles[i].tau[j].s - x->tau[j].s);
         if (d < 1e-8)
             return;
     }
     if (found->n < TSR_MAX_CLOSURE)
-        found->answer[found->n++] = *x;
+        found->angles[found->n++] = *x;
 }
 
-/* Starts Newton's method from tau_2 at (1 - t) u + t v with each of the four
- * values of tau_0 and tau_1, the best first; takes the first answer (or all)
- * whose own t lies within [from, to]. */
-static int start_from(const problem *p, tsr_circle u, tsr_circle v, double at,
-                      double from, double to, int all, answers *found)
+/* Starts Newton's method at tau_2 of (1 - at) u + at v. Four combinations of
+ * tau_0 and tau_1 are tried, the one with the smallest residual first. Adds the
+ * first solution, or with `all` every solution, whose own position on the arc
+ * lies within [from, to]. Returns the number of solutions added. */
+static int newton_from(const problem *p, tsr_cos_sin u, tsr_cos_sin v,
+                       double at, double from, double to, int all,
+                       solution_list *found)
 {
-    const double(*a)[3] = p->at.a, (*c)[3] = p->at.c;
-    tsr_circle h =
+    const double(*a)[3] = p->eq.a, (*c)[3] = p->eq.c;
+    tsr_cos_sin h =
         unit_circle((1.0 - at) * u.c + at * v.c, (1.0 - at) * u.s + at * v.s);
-    tsr_circle t2 = twice(h), t0[2], t1[2];
+    tsr_cos_sin t2 = double_angle(h), t0[2], t1[2];
     double k[3], m[3], residual[4], dy, dz;
     for (int i = 0; i < 3; i++) {
         k[i] = a[0][i] + a[1][i] * t2.c + a[2][i] * t2.s;
         m[i] = c[i][0] + c[i][1] * t2.c + c[i][2] * t2.s;
     }
-    meet(k, t0), meet(m, t1);
+    solve_angle(k, t0), solve_angle(m, t1);
     for (int i = 0; i < 4; i++)
-        residual[i] = fabs(bilinear(p->at.b, t0[i & 1], t1[i >> 1], &dy, &dz));
+        residual[i] = fabs(bilinear(p->eq.b, t0[i & 1], t1[i >> 1], &dy, &dz));
     int n = 0;
     for (int i = 0; i < 4; i++) {
         int best = 0;
         for (int j = 1; j < 4; j++)
             best = residual[j] < residual[best] ? j : best;
         residual[best] = DBL_MAX;
-        answer x = {{t0[best & 1], t1[best >> 1], t2}};
-        if (!polish(&p->at, &x))
+        angles x = {{t0[best & 1], t1[best >> 1], t2}};
+        if (!newton(&p->eq, &x))
             continue;
-        h = half_of(x.tau[2]);
+        h = half_angle(x.tau[2]);
         double s = h.c * v.s - h.s * v.c, t = u.c * h.s - u.s * h.c;
         t /= s + t;
         if (!(t >= from && t <= to))
             continue;
-        add_answer(found, &x);
+        add_solution(found, &x);
         n++;
         if (!all)
             break;
@@ -708,7 +719,7 @@ static int start_from(const problem *p, tsr_circle u, tsr_circle v, double at,
 }
 
 static void solve_arc(const problem *p, const resultant_forms *forms,
-                      tsr_circle u, tsr_circle v, answers *found)
+                      tsr_cos_sin u, tsr_cos_sin v, solution_list *found)
 {
     double b[TSR_ROOT_DEGREE + 1];
     tsr_root root[TSR_MAX_ROOT];
@@ -719,19 +730,20 @@ static void solve_arc(const problem *p, const resultant_forms *forms,
         double from = r->from - 1e-9, to = r->to + 1e-9;
         if (!r->single) {
             from -= 1e-3, to += 1e-3;
-            start_from(p, u, v, r->from, from, to, 1, found);
-            start_from(p, u, v, r->near, from, to, 1, found);
-            start_from(p, u, v, r->to, from, to, 1, found);
-        } else if (!start_from(p, u, v, r->near, from, to, 0, found)) {
-            start_from(p, u, v, tsr_root_refine(r), from - 1e-6, to + 1e-6, 0,
-                       found);
+            newton_from(p, u, v, r->from, from, to, 1, found);
+            newton_from(p, u, v, r->guess, from, to, 1, found);
+            newton_from(p, u, v, r->to, from, to, 1, found);
+        } else if (!newton_from(p, u, v, r->guess, from, to, 0, found)) {
+            newton_from(p, u, v, tsr_root_refine(r), from - 1e-6, to + 1e-6, 0,
+                        found);
         }
     }
 }
 
-/* ---- in space ---- */
+/* ---- positions in space ---- */
 
-/* Takes the frame of a piece to (e, x, y) with its origin to `to`. */
+/* Sets the motion that takes the frame of a piece to (e, x, y) and its origin
+ * to `to`. */
 static void set_motion(tsr_motion *motion, const piece *p, const double e[3],
                        const double x[3], const double y[3], const double to[3])
 {
@@ -743,17 +755,18 @@ static void set_motion(tsr_motion *motion, const piece *p, const double e[3],
         motion->shift[i] = to[i] - tsr_vec3_dot(motion->rotation[i], p->origin);
 }
 
-/* The outer piece stays; it tells how the triangle stands. */
-static void place(const problem *p, const answer *x, const double ca_a[3],
-                  tsr_closure_solution *out)
+/* Motions of pieces 1 and 2. The outer piece stays, and determines the
+ * orientation of the triangle. */
+static void set_solution(const problem *p, const angles *x,
+                         const double ca_a[3], tsr_closure_solution *out)
 {
     const piece *outer = &p->piece[2];
-    tsr_circle t = x->tau[2];
-    double z[3], axis[2][3]; /* z and the axes of the plane, in space */
+    tsr_cos_sin t = x->tau[2];
+    double z[3], axis[2][3]; /* normal of the triangle; axes in its plane */
     for (int d = 0; d < 3; d++) {
         double across_e = t.c * outer->x[d] - t.s * outer->y[d];
         z[d] = t.s * outer->x[d] + t.c * outer->y[d];
-        axis[0][d] = -outer->e[d]; /* edge 2 is -x, across it -y */
+        axis[0][d] = -outer->e[d]; /* side 2 is -x, its perpendicular -y */
         axis[1][d] = -across_e;
     }
     double origin[3];
@@ -781,7 +794,7 @@ int tsr_closure_solve(const tsr_closure *closure,
     const tsr_closure *q = closure;
     problem p;
     bounds limit[2];
-    answers found = {0};
+    solution_list found = {0};
     double cosine[3];
     if (!set_piece(&p.piece[0], q->piece1[0], q->piece1[1], q->piece1[2],
                    q->piece1[3]) ||
@@ -795,12 +808,12 @@ int tsr_closure_solve(const tsr_closure *closure,
         if (!(fabs(cosine[i]) <= 1.0))
             return 0;
     }
-    set_equation(&p, 2, 0, cosine[0], p.at.a);
-    set_equation(&p, 0, 1, cosine[1], p.at.b);
-    set_equation(&p, 1, 2, cosine[2], p.at.c);
+    set_equation(&p, 2, 0, cosine[0], p.eq.a);
+    set_equation(&p, 0, 1, cosine[1], p.eq.b);
+    set_equation(&p, 1, 2, cosine[2], p.eq.c);
 
-    /* at a: N of the outer piece and the axis of piece 1; at c: C of the outer
-     * piece and the axis of piece 2 */
+    /* At a: N of the outer piece and the axis of piece 1. At c: C of the outer
+     * piece and the axis of piece 2. */
     const double(*e)[2] = (const double(*)[2])p.edge;
     const double *n = p.piece[2].last, *c = p.piece[2].first;
     const double *u = p.piece[0].first, *v = p.piece[1].last;
@@ -816,11 +829,11 @@ int tsr_closure_solve(const tsr_closure *closure,
     arc_span arc[TSR_MAX_ARC];
     resultant_forms forms;
     int n_arc = find_arcs(limit, arc);
-    set_forms(&p.at, &forms);
+    set_forms(&p.eq, &forms);
     for (int i = 0; i < n_arc; i++)
         solve_arc(&p, &forms, arc[i].from, arc[i].to, &found);
     for (int i = 0; i < found.n; i++)
-        place(&p, &found.answer[i], q->ca_a, &solution[i]);
+        set_solution(&p, &found.angles[i], q->ca_a, &solution[i]);
     return found.n;
 }
 
@@ -832,7 +845,8 @@ double tsr_closure_log_det(double axis[6][2][3])
     for (int k = 0; k < 6; k++)
         for (int d = 0; d < 3; d++)
             centre[d] += (axis[k][0][d] + axis[k][1][d]) / 12.0;
-    for (int k = 0; k < 6; k++) { /* rows here */
+    for (int k = 0; k < 6;
+         k++) { /* rows are stored where the matrix has columns */
         double r[3];
         tsr_vec3_sub(m[k], axis[k][1], axis[k][0]);
         tsr_vec3_normalize(m[k]);
@@ -863,15 +877,12 @@ double tsr_closure_log_det(double axis[6][2][3])
     return log(fabs(det));
 }
 
-/* ---- a choice among closures ----
- *
- * Closures of three pivots weighed by the prior and by how near they are, and
- * one of them chosen; the way back finds the same list. */
+/* ---- choosing one of the closures ---- */
 
-/* A closure with D below this, Angstrom^3, is left out. */
+/* Closures with log D below this are left out (D in Angstrom^3). */
 static const double log_least_det = -5.0;
-/* Atoms of the closure that a conformation has come back within this,
- * Angstrom. */
+/* Atoms of a closure agree with those of a conformation within this
+ * distance. */
 static const double rounding_ang = 1e-6;
 
 int tsr_can_pivot(const tsr_residue *residue)
@@ -880,13 +891,13 @@ int tsr_can_pivot(const tsr_residue *residue)
            residue->has_psi && residue->link == TSR_LINK_NONE;
 }
 
-static tsr_circle torsion_circle(const double a[3], const double b[3],
-                                 const double c[3], const double d[3])
+static tsr_cos_sin torsion_circle(const double a[3], const double b[3],
+                                  const double c[3], const double d[3])
 {
     double x, y;
     tsr_vec3_torsion_xy(a, b, c, d, &x, &y);
     double f = 1.0 / sqrt(x * x + y * y);
-    return (tsr_circle){f * x, f * y};
+    return (tsr_cos_sin){f * x, f * y};
 }
 
 static void moved_atom(double out[3], const tsr_motion *m, const double x[3])
@@ -895,10 +906,12 @@ static void moved_atom(double out[3], const tsr_motion *m, const double x[3])
     tsr_motion_apply(m, out);
 }
 
-/* Torsions, prior and weight; 0 where it is all but singular. */
-static int weigh(const tsr_prior *prior, const tsr_pivots *w,
-                 const tsr_conformation *pieces, const tsr_conformation *before,
-                 const tsr_conformation *after, tsr_closed *k)
+/* Sets torsions, prior density and weight. Returns 0 for a nearly singular
+ * closure. */
+static int set_weight(const tsr_prior *prior, const tsr_pivots *w,
+                      const tsr_conformation *pieces,
+                      const tsr_conformation *before,
+                      const tsr_conformation *after, tsr_closed *k)
 {
     double(*a)[3] = before->backbone[w->a], (*c)[3] = after->backbone[w->c];
     double(*x)[3] = k->x, next[3], before_b[3], after_b[3], before_c[3];
@@ -917,7 +930,7 @@ static int weigh(const tsr_prior *prior, const tsr_pivots *w,
     double log_det = tsr_closure_log_det(axis);
     if (!(log_det > log_least_det))
         return 0;
-    tsr_circle *t = k->torsion;
+    tsr_cos_sin *t = k->torsion;
     t[0] = torsion_circle(before->backbone[w->a - 1][TSR_C], a[TSR_N],
                           a[TSR_CA], x[0]);
     t[1] = torsion_circle(a[TSR_N], a[TSR_CA], x[0], next);
@@ -968,12 +981,13 @@ void tsr_closures_find(const tsr_prior *prior, const tsr_pivots *pivots,
         for (int e = 0; e < 5; e++)
             moved_atom(k->x[e], e < 3 ? &k->motion.piece1 : &k->motion.piece2,
                        from[e < 3 ? e + 1 : e + 2]);
-        closures->n += weigh(prior, w, pieces, before, after, k);
+        closures->n += set_weight(prior, w, pieces, before, after, k);
     }
 }
 
-int tsr_closures_own(const tsr_closures *closures, const tsr_pivots *pivots,
-                     const tsr_conformation *conformation)
+int tsr_closures_find_current(const tsr_closures *closures,
+                              const tsr_pivots *pivots,
+                              const tsr_conformation *conformation)
 {
     const double *x[5] = {conformation->backbone[pivots->a][TSR_C],
                           conformation->backbone[pivots->b][TSR_N],
@@ -999,11 +1013,11 @@ double tsr_closures_log_z(const tsr_closures *closures, const tsr_closed *from,
     double stiff = 1.0 / (width_rad * width_rad);
     double top = (double)-INFINITY, sum = 0.0;
     for (int i = 0; i < closures->n; i++) {
-        double near = -6.0;
+        double log_k = -6.0;
         for (int t = 0; t < 6; t++)
-            near += closures->at[i].torsion[t].c * from->torsion[t].c +
-                    closures->at[i].torsion[t].s * from->torsion[t].s;
-        log_p[i] = closures->at[i].log_weight + stiff * near;
+            log_k += closures->at[i].torsion[t].c * from->torsion[t].c +
+                     closures->at[i].torsion[t].s * from->torsion[t].s;
+        log_p[i] = closures->at[i].log_weight + stiff * log_k;
         top = fmax(top, log_p[i]);
     }
     for (int i = 0; i < closures->n; i++)
@@ -1025,7 +1039,7 @@ int tsr_closures_choose(const tsr_closures *closures,
     return k;
 }
 
-void tsr_closed_place(const tsr_closed *closed, const tsr_pivots *pivots,
+void tsr_closed_apply(const tsr_closed *closed, const tsr_pivots *pivots,
                       const tsr_conformation *pieces, tsr_conformation *out)
 {
     const tsr_motion *one = &closed->motion.piece1,
@@ -1033,7 +1047,8 @@ void tsr_closed_place(const tsr_closed *closed, const tsr_pivots *pivots,
     for (int i = pivots->a; i <= pivots->c; i++)
         for (int e = 0; e < 4; e++) {
             const double *x = pieces->backbone[i][e];
-            int n_side = e == TSR_N || e == TSR_CA; /* what is before C */
+            int n_side =
+                e == TSR_N || e == TSR_CA; /* 1: before C in the chain */
             if ((i == pivots->a && n_side) || (i == pivots->c && e != TSR_N))
                 continue;
             int first = i < pivots->b || (i == pivots->b && n_side);

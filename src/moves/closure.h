@@ -1,10 +1,12 @@
-/* Ring closure: three pivot residues with fixed bond geometry.
+/* Ring closure: closes a chain at three pivot residues without changing its
+ * bond lengths and angles.
  *
- * A chain comes in at pivot a and goes out at pivot c; b lies between. What
- * stands between two pivots is rigid. Six torsions (phi and psi of a, b and c)
- * bring the pieces into place; there are up to 16 ways (Coutsias, Seok,
- * Jacobson & Dill 2004; Wedemeyer & Scheraga 1999). The pivots need not be
- * neighbours. */
+ * The chain before pivot a and the chain after pivot c have given positions.
+ * Pivot b lies between a and c. The piece between a and b is rigid, and so is
+ * the piece between b and c. Six torsions (phi and psi of a, b and c) bring
+ * both pieces into place. There are up to 16 solutions (Coutsias, Seok,
+ * Jacobson & Dill 2004; Wedemeyer & Scheraga 1999). Pivots need not be
+ * neighbours in the sequence. */
 #ifndef TSR_MOVES_CLOSURE_H
 #define TSR_MOVES_CLOSURE_H
 
@@ -13,72 +15,70 @@
 
 enum { TSR_MAX_CLOSURE = 16 };
 
-/* All in Angstrom and rad. */
+/* A closure problem. Lengths in Angstrom, angles in rad. */
 typedef struct {
-    double n_a[3], ca_a[3]; /* where the chain comes in */
-    double ca_c[3], c_c[3]; /* where it goes out */
-    double piece1[4][3];    /* CA_a, C_a, N_b, CA_b, in any one frame */
-    double piece2[4][3];    /* CA_b, C_b, N_c, CA_c, in any one frame */
-    double angle[3];        /* N-CA-C at a, b, c */
+    double n_a[3], ca_a[3]; /* given positions at pivot a */
+    double ca_c[3], c_c[3]; /* given positions at pivot c */
+    double piece1[4][3];    /* CA_a, C_a, N_b, CA_b, in any frame */
+    double piece2[4][3];    /* CA_b, C_b, N_c, CA_c, in any frame */
+    double angle[3];        /* bond angles N-CA-C at a, b, c */
 } tsr_closure;
 
-/* The motions that take piece 1 and piece 2 from the frame they were given in
- * to their place. */
+/* One solution: the motions that take piece 1 and piece 2 from their given
+ * frames into place. */
 typedef struct {
     tsr_motion piece1, piece2;
 } tsr_closure_solution;
 
-/* All solutions, as far as they are more than rounding apart; returns how many
- * (0: it cannot be closed). What it finds depends on the problem alone, not on
- * any solution that is known. Every solution meets distances and angles to
- * 1e-9. Cost: some microseconds. */
+/* Finds all solutions that differ by more than rounding, and returns their
+ * number; 0: the chain cannot be closed. The result depends on the problem
+ * alone: no known solution is used as a start. Every solution meets the given
+ * distances and angles to 1e-9. Cost: some microseconds. */
 int tsr_closure_solve(const tsr_closure *closure,
                       tsr_closure_solution solution[TSR_MAX_CLOSURE]);
 
-/* log |det d(frame) / d(torsions)| of six torsions: axis k goes from
- * axis[k][0] to axis[k][1] (Angstrom), the frame is that of what comes after
- * them all. A density over the torsions of a chain whose end is held is the
- * density of all torsions divided by this determinant (Dodd, Boone &
- * Theodorou 1993). */
+/* Returns log |det d(frame) / d(torsions)|, where the frame is that of the
+ * chain after the last of six torsion axes. Axis k goes from axis[k][0] to
+ * axis[k][1], Angstrom. If the end of a chain is fixed, the density over its
+ * remaining torsions is the density over all torsions divided by this
+ * determinant (Dodd, Boone & Theodorou 1993). */
 double tsr_closure_log_det(double axis[6][2][3]);
 
-/* ---- a choice among closures ----
+/* ---- choosing one of the closures, reversibly ----
  *
- * The ways to close a chain at three pivots, and a choice among them that a
- * move can undo.
- *
- * Let a move bring the chain before pivot a and the chain after pivot c to
- * where they shall be, by something symmetric in the measure of that frame or
- * of the torsions before a. The six torsions s of the pivots follow; among the
- * closures j one is chosen with
+ * A move first changes the chain before pivot a or after pivot c, by a proposal
+ * that is symmetric in the coordinates of that part. The six pivot torsions s
+ * must then change so that the chain is closed. Of all closures j of the new
+ * geometry the move chooses s' with the probability
  *
  *     P(j | s) = W(j) K(s, j) / Z,   W = f_a f_b f_c / D,
  *     K(s, j) = exp(sum over the six of (cos(j - s) - 1) / width^2),
  *
- * f the prior's densities of (phi, psi) at the pivots, D = |det d(frame) / ds|.
- * The density over what was held is p / D, and the way back chooses s among the
- * closures from where the move began. So D and K fall out, and a closure adds
- * to the move's log ratio
+ * where f are the prior's densities of (phi, psi) at the pivots and D = |det
+ * d(frame) / ds|. In the coordinates of the part that was changed, the target
+ * density is p / D. The reverse move chooses s among the closures of the old
+ * geometry. K is symmetric and D cancels, so a closure contributes to the
+ * move's log ratio
  *
- *     log Z(there) - log Z(back) + log f_abc(s) - log f_abc(s'). */
+ *     log Z(new) - log Z(old) + log f_abc(s) - log f_abc(s'). */
 
 typedef struct {
     int a, b, c; /* residues, ascending */
 } tsr_pivots;
 
-/* Flexible, with phi and psi, and not proline. */
+/* Returns 1 for a flexible amino acid with phi and psi, except proline. */
 int tsr_can_pivot(const tsr_residue *residue);
 
 typedef struct {
-    double c, s; /* of a torsion */
-} tsr_circle;
+    double c, s; /* cosine and sine of an angle */
+} tsr_cos_sin;
 
-/* One closure: its motions, the atoms it places (C_a, N_b, CA_b, C_b, N_c). */
+/* One closure. */
 typedef struct {
     tsr_closure_solution motion;
-    double x[5][3];
-    tsr_circle torsion[6];
-    double log_f, log_weight;
+    double x[5][3];           /* C_a, N_b, CA_b, C_b, N_c; Angstrom */
+    tsr_cos_sin torsion[6];   /* phi and psi of a, b, c */
+    double log_f, log_weight; /* log f_abc, log W */
 } tsr_closed;
 
 typedef struct {
@@ -86,59 +86,67 @@ typedef struct {
     tsr_closed at[TSR_MAX_CLOSURE];
 } tsr_closures;
 
-/* All closures of the pieces as they are in `pieces`, where N and CA of a (and
- * what is before) stand as in `before`, CA and C of c (and what follows) as in
- * `after`. Closures that are all but singular are left out. */
+/* Finds all closures. The geometry of both pieces is taken from `pieces`, N and
+ * CA of pivot a (and the chain before) from `before`, CA and C of pivot c (and
+ * the chain after) from `after`. Nearly singular closures (small D) are left
+ * out. */
 void tsr_closures_find(const tsr_prior *prior, const tsr_pivots *pivots,
                        const tsr_conformation *pieces,
                        const tsr_conformation *before,
                        const tsr_conformation *after, tsr_closures *closures);
 
-/* The closure that the conformation has, to rounding; -1: none. */
-int tsr_closures_own(const tsr_closures *closures, const tsr_pivots *pivots,
-                     const tsr_conformation *conformation);
+/* Returns the index of the closure that agrees with the conformation to
+ * rounding; -1: no closure does. */
+int tsr_closures_find_current(const tsr_closures *closures,
+                              const tsr_pivots *pivots,
+                              const tsr_conformation *conformation);
 
-/* log (W K) of each closure, seen from one; returns log Z. */
+/* log_p: log (W K) of each closure, with K relative to the closure `from`.
+ * Returns log Z. */
 double tsr_closures_log_z(const tsr_closures *closures, const tsr_closed *from,
                           double width_rad, double log_p[TSR_MAX_CLOSURE]);
 
+/* Draws the index of a closure; log_p and log_z from tsr_closures_log_z. */
 int tsr_closures_choose(const tsr_closures *closures,
                         const double log_p[TSR_MAX_CLOSURE], double log_z,
                         gsl_rng *rng);
 
-/* Puts the pieces of `pieces` to their place; not the bodies. */
-void tsr_closed_place(const tsr_closed *closed, const tsr_pivots *pivots,
+/* Applies a closure to the backbone atoms between a and c. Bodies do not move;
+ * see tsr_conformation_place_bodies. */
+void tsr_closed_apply(const tsr_closed *closed, const tsr_pivots *pivots,
                       const tsr_conformation *pieces, tsr_conformation *out);
 
-/* ---- roots, for tests ----
+/* ---- roots of a polynomial (public for tests) ----
  *
  * Real roots of a polynomial of degree 16 given in Bernstein form on [0, 1].
  *
- * Descartes' rule of signs on the coefficients, with subdivision: an interval
- * whose coefficients do not change sign has no root, one that has a single
- * change has exactly one (Lane & Riesenfeld 1981; Eigenwillig 2008). */
+ * The interval is subdivided until Descartes' rule of signs decides: no sign
+ * change between coefficients means no root, a single change exactly one root
+ * (Lane & Riesenfeld 1981; Eigenwillig 2008). */
 
 enum {
     TSR_ROOT_DEGREE = 16,
-    TSR_MAX_ROOT = 32 /* with those that may be double or none */
+    TSR_MAX_ROOT = 32 /* includes intervals that may have no root */
 };
 
-/* An interval with a root. single: exactly one, with the coefficients of the
- * polynomial on it for tsr_root_refine; otherwise the interval is too short to
- * tell whether it holds none, one or more, and `near` is its middle. */
+/* An interval that may contain a root. single = 1: it contains exactly one, and
+ * b are the coefficients of the polynomial on this interval, for
+ * tsr_root_refine. single = 0: subdivision stopped, the interval may contain no
+ * root, one or several, and `guess` is its middle. */
 typedef struct {
     double from, to;
-    double near; /* a guess, from <= near <= to */
+    double guess; /* estimate of the root, from <= guess <= to */
     int single;
     double b[TSR_ROOT_DEGREE + 1];
 } tsr_root;
 
-/* Coefficients b[k] of binom(16, k) (1 - t)^(16 - k) t^k. Below `noise` a
- * coefficient says nothing. Returns how many intervals were found. */
+/* Isolates the roots of a polynomial with coefficients b[k] of binom(16, k) (1
+ * - t)^(16 - k) t^k. Coefficients below `noise` in size may be rounding.
+ * Returns the number of intervals. */
 int tsr_root_isolate(const double b[TSR_ROOT_DEGREE + 1], double noise,
                      tsr_root root[TSR_MAX_ROOT]);
 
-/* The root of a `single` interval to rounding. */
+/* Returns the root of a `single` interval to rounding. */
 double tsr_root_refine(const tsr_root *root);
 
 #endif

@@ -1,23 +1,23 @@
-/* Collective: turns all free torsions at once, and molecules that move as a
- * whole with them, by a step that the data hold as tight in all directions.
+/* Collective: turns all free torsions at once, and moves mobile chains as a
+ * whole, by a step that costs about the same log likelihood in every direction.
  *
- * A density map holds every part of a molecule to tenths of an Angstrom. The
- * turn of one torsion, which swings all that lies beyond it, then is a
- * hundredth of a radian, and it takes thousands of them in concert to move a
- * domain. Let K be the second derivatives of -log L by the places of the
- * bodies, and J what small turns, and a turn and shift of the whole, make of
- * these places. The step in these coordinates is
+ * A density map determines every position to tenths of an Angstrom. A turn of
+ * one torsion displaces everything beyond it and can then be only a hundredth
+ * of a radian. Thousands of such turns would have to cooperate to move a
+ * domain. Let K be the matrix of second derivatives of -log L by the positions
+ * of the bodies, and J the Jacobian of these positions by the torsions and by
+ * rotation and shift of mobile chains. The step in these coordinates is
  *
  *     d ~ N(0, s^2 (J' K J + D)^-1),
  *
- * D a diagonal, the widths of what the data leave open. The matrix is made anew
- * in warm-up, ever more seldom, where the chain then is; s is learnt from
- * acceptance. After warm-up both stay: the way back is -d, as likely, in
- * torsions, position and orientation, which are the coordinates of the prior.
- * So the ratio is 1. A chain turns, first, about one atom that no torsion
- * carries.
- * Source: Girolami & Calderhead 2011 (the metric, here of one place for all);
- * Roberts, Gelman & Gilks 1997 (the length of a step). */
+ * where D is diagonal and bounds the widths in directions that the data do not
+ * determine. Warm-up computes the matrix anew at the current conformation, at
+ * growing intervals, and learns s from the acceptance rate. After warm-up both
+ * are constant, so the reverse step -d is as likely, in the coordinates of the
+ * prior, and the log ratio is 0. A mobile chain rotates about the CA of a
+ * residue that no torsion moves. Source: Girolami & Calderhead 2011 (the
+ * metric, here constant); Roberts, Gelman & Gilks 1997 (the length of a
+ * step). */
 #include "core/vec3.h"
 #include "moves/move.h"
 
@@ -26,9 +26,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps fall with the number of coordinates, and their cost does not: beyond so
- * many, local moves come further. */
-enum { POSE = 6, MOST_COORDINATES = 200 };
+/* Steps become shorter as coordinates are added, while the cost of a step is
+ * the same. With more than MAX_COORDINATES, local moves are more efficient. */
+enum { POSE = 6, MAX_COORDINATES = 200 };
 
 typedef struct {
     double weight, step, width, target;
@@ -50,13 +50,13 @@ static const tsr_field fields[] = {
     TSR_FIELD_TARGET(collective_options, "0.25"),
     {0}};
 
-/* Torsions at..at+n-1 of the topology are those of a chain, of which the first
- * n_left turn the N side. */
+/* Coordinates of a chain: torsions at..at+n-1 of the topology, of which the
+ * first n_left turn the N side. */
 typedef struct {
     int at, n, n_left;
     int first, last, core; /* residues; the CA of `core` stays */
-    int pose;              /* its place among the coordinates; -1: none */
-    int n_span;            /* what moves */
+    int pose;   /* index of its first pose coordinate; -1: not mobile */
+    int n_span; /* spans of a proposal */
     tsr_span span[2];
 } chain_part;
 
@@ -67,9 +67,9 @@ typedef struct {
     chain_part *chain;
     long n_learnt, next;
     double log_step;
-    double *precision; /* [n][n] lower triangle of J' K J + D, */
-    double *factor;    /* [n][n] its lower factor */
-    double *step;      /* [n] */
+    double *precision; /* [n][n] lower triangle of J' K J + D */
+    double *factor;    /* [n][n] its lower Cholesky factor */
+    double *step;      /* [n] the latest step */
     double (*change)[2];
 } collective_state;
 
@@ -93,7 +93,8 @@ static chain_part read_chain(const tsr_topology *t, int first, int at)
     return c;
 }
 
-/* phi of the N side leaves its residue where it is. */
+/* Spans that the torsions of a chain move. phi of the N side leaves its own
+ * residue in place. */
 static void set_spans(const tsr_topology *t, chain_part *c)
 {
     const tsr_torsion *turn = &t->torsion[c->at];
@@ -111,7 +112,8 @@ static void set_spans(const tsr_topology *t, chain_part *c)
         c->span[c->n_span++] = (tsr_span){from, c->last + 1 - from, 0};
 }
 
-/* out NULL: only counted. */
+/* Lists the chains and returns the number of coordinates. out NULL: counts
+ * only. */
 static int list_chains(const tsr_topology *t, chain_part *out, int *n_span)
 {
     int n = 0, at = 0, number = 0;
@@ -138,15 +140,16 @@ static int collective_targets(const void *options, const tsr_topology *topology)
     int n_span;
     (void)options;
     const int n = list_chains(topology, NULL, &n_span);
-    return n <= MOST_COORDINATES && n_span + topology->n_ride <= TSR_MAX_SPAN
+    return n <= MAX_COORDINATES && n_span + topology->n_attached <= TSR_MAX_SPAN
                ? n
                : 0;
 }
 
-/* Adds D to the precision. Turns d that leave all in place to first order still
- * shift it by some d^2 / 2 times as far as one of them alone would: the widest
- * are those for which this costs as much as the step itself. */
-static void add_open(const collective_state *s)
+/* Adds D to the precision matrix. A combination of turns d that leaves all
+ * bodies in place to first order still displaces them to second order, by about
+ * d^2 / 2 times the displacement per radian of a single turn. D limits d so
+ * that this second-order displacement costs about one nat. */
+static void add_diagonal(const collective_state *s)
 {
     const int n = s->n;
     const double length = s->options.step / sqrt((double)n);
@@ -200,14 +203,14 @@ static void *collective_new(tsr_pool *pool, const void *options,
         return NULL;
     list_chains(topology, s->chain, &n_span);
     s->log_step = log(s->options.step / sqrt((double)s->n));
-    add_open(s);
+    add_diagonal(s);
     set_factor(s);
     return s;
 }
 
 /* ---- the move ---- */
 
-/* d = s L'^-1 z, L L' the precision. */
+/* Draws d = s L'^-1 z, where L L' is the precision matrix. */
 static void draw_step(const collective_state *s, gsl_rng *rng)
 {
     const int n = s->n;
@@ -221,9 +224,10 @@ static void draw_step(const collective_state *s, gsl_rng *rng)
     }
 }
 
-/* Torsions from..to-1 of a chain, all of one side. */
-static void turn(const collective_state *s, const chain_part *c, int from,
-                 int to, const double *by, int c_side, tsr_conformation *out)
+/* Turns torsions from..to-1 of a chain, which all turn the same side. */
+static void turn_torsions(const collective_state *s, const chain_part *c,
+                          int from, int to, const double *by, int c_side,
+                          tsr_conformation *out)
 {
     const tsr_torsion *t = &s->topology->torsion[c->at];
     if (from == to)
@@ -262,8 +266,8 @@ static void collective_propose(void *state, const tsr_conformation *current,
     proposal->n_span = 0;
     for (int k = 0; k < s->n_chain; k++) {
         const chain_part *c = &s->chain[k];
-        turn(s, c, 0, c->n_left, s->step + at, 0, proposed);
-        turn(s, c, c->n_left, c->n, s->step + at, 1, proposed);
+        turn_torsions(s, c, 0, c->n_left, s->step + at, 0, proposed);
+        turn_torsions(s, c, c->n_left, c->n, s->step + at, 1, proposed);
         if (c->pose >= 0)
             move_whole(s, c, proposed);
         for (int i = 0; i < c->n_span; i++)
@@ -276,9 +280,10 @@ static void collective_propose(void *state, const tsr_conformation *current,
 
 /* ---- learning ---- */
 
-/* What bodies do where torsion k is turned, into column k of v. */
-static void set_turn(const collective_state *s, const chain_part *c, int k,
-                     int column, const tsr_conformation *x, double *v)
+/* Column of the Jacobian: derivative of body positions by torsion k. */
+static void set_torsion_column(const collective_state *s, const chain_part *c,
+                               int k, int column, const tsr_conformation *x,
+                               double *v)
 {
     const tsr_topology *t = s->topology;
     const tsr_torsion *turned = &t->torsion[c->at + k];
@@ -299,8 +304,8 @@ static void set_turn(const collective_state *s, const chain_part *c, int k,
     }
 }
 
-static void set_whole(const collective_state *s, const chain_part *c,
-                      const tsr_conformation *x, double *v)
+static void set_pose_columns(const collective_state *s, const chain_part *c,
+                             const tsr_conformation *x, double *v)
 {
     const tsr_topology *t = s->topology;
     const double *centre = x->backbone[c->core][TSR_CA];
@@ -323,16 +328,17 @@ static void set_jacobian(const collective_state *s, const tsr_conformation *x,
     for (int k = 0; k < s->n_chain; k++) {
         const chain_part *c = &s->chain[k];
         for (int i = 0; i < c->n; i++)
-            set_turn(s, c, i, at + i, x, v);
+            set_torsion_column(s, c, i, at + i, x, v);
         if (c->pose >= 0)
-            set_whole(s, c, x, v);
+            set_pose_columns(s, c, x, v);
         at += c->n + (c->pose >= 0 ? POSE : 0);
     }
 }
 
-/* Now and then, ever more seldom, since what is learnt should settle. */
+/* Updates the precision matrix at growing intervals, so that the proposal
+ * converges during warm-up. */
 static void collective_learn(void *state, const tsr_conformation *current,
-                             const tsr_hessian *stiffness)
+                             const tsr_hessian *hessian)
 {
     collective_state *s = state;
     const int n = s->n, rows = 3 * s->topology->n_body;
@@ -343,7 +349,7 @@ static void collective_learn(void *state, const tsr_conformation *current,
     double *y = calloc((size_t)(rows * n), sizeof *y);
     if (v != NULL && y != NULL) {
         set_jacobian(s, current, v);
-        stiffness->apply(stiffness->context, n, v, y);
+        hessian->apply(hessian->context, n, v, y);
         memset(s->precision, 0, (size_t)(n * n) * sizeof *s->precision);
         for (int r = 0; r < rows; r++)
             for (int i = 0; i < n; i++) {
@@ -351,7 +357,7 @@ static void collective_learn(void *state, const tsr_conformation *current,
                 for (int j = 0; j <= i && at != 0.0; j++)
                     s->precision[i * n + j] += at * y[r * n + j];
             }
-        add_open(s);
+        add_diagonal(s);
         set_factor(s);
     }
     free(v);
@@ -363,8 +369,8 @@ static void collective_adapt(void *state, const tsr_proposal *proposal,
 {
     collective_state *s = state;
     (void)proposal;
-    s->log_step +=
-        tsr_move_learn(s->n_learnt++, accept_probability, s->options.target);
+    s->log_step += tsr_move_robbins_monro(s->n_learnt++, accept_probability,
+                                          s->options.target);
 }
 
 static void collective_archive(void *state, tsr_archive *archive)

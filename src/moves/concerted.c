@@ -1,39 +1,39 @@
-/* Concerted rotation: a stretch of chain changes, both its ends stay.
+/* Concerted rotation: changes a stretch of a chain while both its ends stay.
  *
- * The torsions d of some residues before three pivots turn (pre-rotation), then
- * the six torsions of the pivots close the chain again (closure.h). Bond
- * lengths and angles stay as they are.
+ * The torsions t of some residues before three pivots turn (pre-rotation). The
+ * six torsions s of the pivots then close the chain again (closure.h). Bond
+ * lengths and angles do not change.
  *
- * Density. Let p(t, s) be the prior's density over the torsions t of the
- * pre-rotation and the six s. Where the end is held, (t, s) -> (t, frame of the
- * end) has the Jacobian D(t, s) = |det d(frame) / ds|, so that the density in
- * t, for each of the closures s, is p(t, s) / D(t, s). The move x = (t, s) ->
- * x' = (t', s') draws in these coordinates:
+ * Density. Let p(t, s) be the prior's density. With the end of the stretch
+ * fixed, the change of variables from (t, s) to (t, frame of the end) has the
+ * Jacobian D(t, s) = |det d(frame) / ds|. The density in t, for each closure s,
+ * is therefore p(t, s) / D(t, s). The move x = (t, s) -> x' = (t', s') draws
  *
  *     d = t' - t ~ N(0, C(x)),  C^-1 = (I + kappa S(x)) / sigma^2,
- *     s' among the closures S(t') with  P(s' | x, t') = W(s') K(s, s') / Z(x,
+ *     s' among the closures S(t') with P(s' | x, t') = W(s') K(s, s') / Z(x,
  * t'), W = f_a f_b f_c / D,  Z(x, t') = sum over j in S(t') of W(j) K(s, j),
- *     K(s, j) = exp(sum over the six of (cos(j - s) - 1) / width^2),
+ *     K(s, j) = exp(sum over the six of (cos(j - s) - 1) / width^2).
  *
- * with f the prior's densities of (phi, psi) at the pivots and S_ij = sum over
- * the atoms e = N, CA, C of pivot a of (dr_e / dt_i).(dr_e / dt_j): steps that
- * carry the end of the pre-rotation far are rare. The way back draws -d and, of
- * S(t), s; K is symmetric. The acceptance needs p(x') / D(x') over p(x) / D(x)
- * times q(x | x') / q(x' | x), of which the sampler applies p. The rest is
+ * f are the prior's densities of (phi, psi) at the pivots. S_ij = sum over the
+ * atoms e = N, CA, C of pivot a of (dr_e / dt_i).(dr_e / dt_j), so that turns
+ * which displace the end of the pre-rotation far are rare. The reverse move
+ * draws -d, and s among S(t). The acceptance ratio is p(x') / D(x') over p(x) /
+ * D(x) times q(x | x') / q(x' | x), where the sampler computes p. K is
+ * symmetric and D cancels, which leaves
  *
  *     log_ratio = log N(-d; 0, C(x')) - log N(d; 0, C(x))
  *               + log P(s | x', t) - log P(s' | x, t') + log D(x) - log D(x')
  *               = log N(-d; 0, C(x')) - log N(d; 0, C(x))
  *               + log Z(x, t') - log Z(x', t)
- *               + log f_abc(s) - log f_abc(s'):
+ *               + log f_abc(s) - log f_abc(s').
  *
- * K and D fall out. S(t) is what the solver finds from the pieces and the ends
- * alone; where s is not in it to rounding, the move proposes nothing. Closures
- * that are all but singular are left out of it, at both ends of the move.
+ * S(t) is computed from the pieces and the ends alone. If s is not found in
+ * S(t) to rounding, the move proposes nothing. Nearly singular closures are
+ * left out of S(t) and S(t').
  *
- * Drift: a move measures the bond angles it keeps, closes to rounding (Newton)
- * and builds each rotation anew from unit vectors, so that its error is a few
- * 1e-16 in length and angle; errors of many moves add up like a random walk.
+ * Rounding: each move measures the bond angles, solves the closure to rounding
+ * and builds each rotation anew from unit vectors. The error of one move is a
+ * few 1e-16 in length and angle. The error of n moves grows as sqrt(n).
  *
  * Source: Dodd, Boone & Theodorou 1993; Ulmschneider & Jorgensen 2003; Bottaro
  * et al. 2012. */
@@ -49,15 +49,12 @@
 
 #define PI 3.14159265358979323846
 
-/* ---- windows ----
- *
- * All stretches of a chain that have the pivots and the free torsions which a
- * concerted rotation needs. */
+/* ---- windows ---- */
 
 enum { LONGEST_GAP = 2 };
 
-/* A rigid unit between two pivots moves with the piece, so all of it must be
- * there. */
+/* A rigid unit between two pivots moves with the piece, so the whole unit must
+ * lie there. */
 static int has_whole_unit(const tsr_topology *t, int first, int last, int unit)
 {
     for (int i = 0; i < t->n_residue; i++)
@@ -66,7 +63,7 @@ static int has_whole_unit(const tsr_topology *t, int first, int last, int unit)
     return 1;
 }
 
-/* The pivot after `from`, or -1. */
+/* Returns the next possible pivot after `from`, or -1. */
 static int next_pivot(const tsr_topology *t, int from)
 {
     int last = t->residue[from].chain_last, to = from + 1;
@@ -123,13 +120,10 @@ int tsr_window_list(const tsr_topology *topology, int n_pre, tsr_window *window)
     return n;
 }
 
-/* ---- the pre-rotation ----
- *
- * Turns of a pre-rotation, drawn from a normal distribution that holds the end
- * of the stretch: by the Cholesky factor of its inverse covariance. */
+/* ---- the pre-rotation ---- */
 
-/* N(0, C), C^-1 = (I + kappa S) / width^2 = F F^T, F lower triangular; S_ij =
- * sum over the atoms e = N, CA, C of pivot a of (dr_e / dt_i).(dr_e / dt_j). */
+/* Density N(0, C) of the turns, C^-1 = (I + kappa S) / width^2 = F F^T with F
+ * lower triangular; S as above. */
 typedef struct {
     int n;
     double f[TSR_MAX_TURN][TSR_MAX_TURN];
@@ -138,7 +132,7 @@ typedef struct {
 
 #define PI 3.14159265358979323846
 
-/* width_rad; kappa in 1/Angstrom^2. */
+/* width in rad, kappa in 1/Angstrom^2. */
 static void turns_set(turns_density *p, const tsr_window *w,
                       const tsr_conformation *c, double width, double kappa)
 {
@@ -171,7 +165,8 @@ static void turns_set(turns_density *p, const tsr_window *w,
     }
 }
 
-/* log N(d; 0, C) = log N(-d; 0, C) but for a constant of n. */
+/* log N(d; 0, C) without the constant that depends on n alone. The density of
+ * -d is the same. */
 static double turns_log(const turns_density *p, const double d[TSR_MAX_TURN])
 {
     double sum = 0.0;
@@ -184,8 +179,8 @@ static double turns_log(const turns_density *p, const double d[TSR_MAX_TURN])
     return p->log_det - 0.5 * sum;
 }
 
-/* Returns 0 where an angle is beyond pi: not what the way back would measure.
- */
+/* Returns 0 where an angle exceeds pi, since the reverse move would measure
+ * another angle. */
 static int turns_draw(const turns_density *p, gsl_rng *rng,
                       double d[TSR_MAX_TURN])
 {
@@ -201,9 +196,9 @@ static int turns_draw(const turns_density *p, gsl_rng *rng,
     return within;
 }
 
-/* Turns the torsions of `current` by d into `out`: atoms of the window up to N
- * and CA of pivot a. All is about the axes of `current`: what follows axis i
- * takes the turns i, i-1, ..., 0 one after the other. */
+/* Turns the torsions of `current` by d and writes the atoms of the window, up
+ * to N and CA of pivot a, to `out`. All axes are those of `current`: atoms
+ * beyond axis i are turned about axes i, i-1, ..., 0 in this order. */
 static void turns_apply(const tsr_window *w, const tsr_conformation *current,
                         const double d[TSR_MAX_TURN], tsr_conformation *out)
 {
@@ -313,18 +308,18 @@ static void set_turns(const concerted_state *s, int window,
               s->options.stiffness);
 }
 
-static double find_both(const concerted_state *s, const tsr_window *w,
-                        const tsr_conformation *current,
-                        const tsr_conformation *turned, tsr_closures *here,
-                        tsr_closures *there, double log_p[TSR_MAX_CLOSURE],
-                        int *own)
+static double find_closures(const concerted_state *s, const tsr_window *w,
+                            const tsr_conformation *current,
+                            const tsr_conformation *turned, tsr_closures *here,
+                            tsr_closures *there, double log_p[TSR_MAX_CLOSURE],
+                            int *own)
 {
     *own = -1;
     tsr_closures_find(s->prior, &w->pivots, current, turned, current, there);
     if (there->n == 0)
         return 0.0;
     tsr_closures_find(s->prior, &w->pivots, current, current, current, here);
-    *own = tsr_closures_own(here, &w->pivots, current);
+    *own = tsr_closures_find_current(here, &w->pivots, current);
     return *own < 0 ? 0.0
                     : tsr_closures_log_z(there, &here->at[*own],
                                          s->options.width, log_p);
@@ -349,14 +344,14 @@ static void concerted_propose(void *state, const tsr_conformation *current,
     if (!turns_draw(&there, rng, d))
         return;
     turns_apply(w, current, d, proposed);
-    log_z = find_both(s, w, current, proposed, &here, &found, log_p, &own);
+    log_z = find_closures(s, w, current, proposed, &here, &found, log_p, &own);
     if (own < 0) {
         tsr_conformation_copy(s->topology, proposed, current, w->first,
                               w->pivots.a - w->first + 1);
         return;
     }
     int k = tsr_closures_choose(&found, log_p, log_z, rng);
-    tsr_closed_place(&found.at[k], &w->pivots, current, proposed);
+    tsr_closed_apply(&found.at[k], &w->pivots, current, proposed);
     tsr_conformation_place_bodies(s->topology, proposed, w->first,
                                   w->pivots.c - w->first + 1);
     set_turns(s, number, proposed, &back);
@@ -390,8 +385,8 @@ static double concerted_log_ratio(const void *state,
                 tsr_conformation_torsion(s->topology, current, r, kind),
             2.0 * PI);
     }
-    log_z = find_both(s, w, current, proposed, &here, &found, log_p, &old);
-    int new = tsr_closures_own(&found, &w->pivots, proposed);
+    log_z = find_closures(s, w, current, proposed, &here, &found, log_p, &old);
+    int new = tsr_closures_find_current(&found, &w->pivots, proposed);
     if (old < 0 || new < 0)
         return (double)-INFINITY;
     set_turns(s, proposal->target, current, &there);
@@ -406,7 +401,7 @@ static void concerted_adapt(void *state, const tsr_proposal *proposal,
 {
     concerted_state *s = state;
     tsr_step *own = &s->learnt[proposal->target];
-    tsr_step_learn(&s->step, own, accept_probability, s->options.target, PI);
+    tsr_step_adapt(&s->step, own, accept_probability, s->options.target, PI);
 }
 
 static void concerted_archive(void *state, tsr_archive *archive)

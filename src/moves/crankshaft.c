@@ -1,16 +1,16 @@
-/* Crankshaft: turns what lies between two CA about the axis through them.
+/* Crankshaft: turns the chain between two CA about the axis through them.
  *
- * Between residues i and j (both flexible) C and O of i, all of i+1..j-1 and N
- * of j turn; all else stays. Bond lengths stay, and all angles but N-CA-C of i
- * and j. The move is a rotation of atoms, which keeps the volume of Cartesian
- * space. That volume is the product of b^2 sin(angle) over the internal
- * coordinates, so in the prior's coordinates (torsions and tau = N-CA-C) the
- * map has the Jacobian
+ * Between flexible residues i and j, the move turns C and O of i, all atoms of
+ * i+1..j-1 and N of j. All other atoms stay. Bond lengths and all bond angles
+ * but N-CA-C of i and j are unchanged. A rotation of atoms preserves volume in
+ * Cartesian space, and that volume element is the product of b^2 sin(angle)
+ * over the internal coordinates. In the prior's coordinates (torsions and tau =
+ * N-CA-C) the rotation therefore has the Jacobian
  *
  *     |d new / d old| = sin tau_i sin tau_j / (sin tau'_i sin tau'_j),
  *
- * which is the Hastings correction of an otherwise symmetric turn.
- * Source: Betancourt 2005 (J. Chem. Phys. 123, 174905); Smith & Kortemme 2008
+ * which is the Hastings correction; the turn itself is symmetric. Source:
+ * Betancourt 2005 (J. Chem. Phys. 123, 174905); Smith & Kortemme 2008
  * (backrub). */
 #include "moves/move.h"
 
@@ -43,7 +43,7 @@ static const tsr_field fields[] = {
 
 typedef struct {
     int i, j;      /* residues */
-    tsr_step step; /* on top of the common one */
+    tsr_step step; /* added to the common step */
 } window;
 
 typedef struct {
@@ -54,8 +54,8 @@ typedef struct {
     tsr_step step;
 } crankshaft_state;
 
-/* N and O of a residue at a break hold what is beyond it in its place, so its
- * angle stays. */
+/* At a chain break, N and O of a residue determine the position of the part
+ * beyond the break, so the angle N-CA-C must not change. */
 static int is_at_break(const tsr_topology *t, int i)
 {
     const tsr_residue *r = &t->residue[i];
@@ -63,8 +63,8 @@ static int is_at_break(const tsr_topology *t, int i)
            (i < r->chain_last && !r->has_psi);
 }
 
-/* Every pair (i, j); returns how many there are. Nothing between is fixed, and
- * neither end is at a break. */
+/* Lists every pair (i, j) and returns their number. No residue between i and j
+ * is fixed, and neither i nor j is next to a chain break. */
 static int list_windows(const tsr_topology *t, long longest, window *out)
 {
     int n = 0;
@@ -76,7 +76,7 @@ static int list_windows(const tsr_topology *t, long longest, window *out)
         long apart = 0;
         for (int j = i + 1; j <= r->chain_last; j++) {
             const tsr_residue *z = &t->residue[j];
-            /* of a rigid part only the first counts */
+            /* a rigid part counts as one residue */
             apart += z->flexible || t->residue[j - 1].flexible;
             if (apart > longest || z->is_fixed)
                 break;
@@ -132,7 +132,8 @@ static double crankshaft_log_ratio(const void *state,
            log_sin_tau(proposed, w->i) - log_sin_tau(proposed, w->j);
 }
 
-/* Where there is no psi, O keeps its torsion to N, which is no coordinate. */
+/* Turns N of residue j. A residue without psi keeps the torsion N-CA-C-O, which
+ * is not a coordinate of the prior, so its O is placed again. */
 static void turn_n(const tsr_topology *t, double x[4][3], int j,
                    const tsr_motion *motion)
 {
@@ -181,7 +182,7 @@ static void crankshaft_adapt(void *state, const tsr_proposal *proposal,
 {
     crankshaft_state *s = state;
     tsr_step *own = &s->window[proposal->target].step;
-    tsr_step_learn(&s->step, own, accept_probability, s->options.target, PI);
+    tsr_step_adapt(&s->step, own, accept_probability, s->options.target, PI);
 }
 
 static void crankshaft_archive(void *state, tsr_archive *archive)

@@ -1,4 +1,5 @@
-/* The list of moves, made from TSR_MOVES, and what several moves learn by. */
+/* The list of all moves, made from TSR_MOVES, and the adaptation of step sizes
+ * that several moves share. */
 #include "moves/move.h"
 
 #include <math.h>
@@ -7,27 +8,27 @@
 const tsr_move_type *const tsr_move_registry[] = {TSR_MOVES(X) NULL};
 #undef X
 
-double tsr_move_learn(long n, double accept_probability, double target)
+double tsr_move_robbins_monro(long n, double accept_probability, double target)
 {
     return 2.0 * pow((double)(n + 1), -0.6) * (accept_probability - target);
 }
 
-/* ---- step ----
- *
- * Widths of steps: learnt by Robbins-Monro steps of their logarithms, a common
- * one and each target's own. */
+/* ---- step sizes ---- */
 
-double tsr_step_width(const tsr_step *common, const tsr_step *own, double most)
+double tsr_step_width(const tsr_step *common, const tsr_step *own,
+                      double max_width)
 {
-    return fmin(exp(common->log_step + own->log_step), most);
+    return fmin(exp(common->log_step + own->log_step), max_width);
 }
 
-void tsr_step_learn(tsr_step *common, tsr_step *own, double accept_probability,
-                    double target, double most)
+void tsr_step_adapt(tsr_step *common, tsr_step *own, double accept_probability,
+                    double target, double max_width)
 {
-    common->log_step += tsr_move_learn(common->n++, accept_probability, target);
-    own->log_step += tsr_move_learn(own->n++, accept_probability, target);
-    double beyond = common->log_step + own->log_step - log(most);
+    common->log_step +=
+        tsr_move_robbins_monro(common->n++, accept_probability, target);
+    own->log_step +=
+        tsr_move_robbins_monro(own->n++, accept_probability, target);
+    double beyond = common->log_step + own->log_step - log(max_width);
     if (beyond > 0.0)
         own->log_step -= beyond;
 }

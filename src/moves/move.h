@@ -1,8 +1,10 @@
-/* Moves: one file each, one const struct each, one line in TSR_MOVES below.
- * docs/extend.md has a whole example.
+/* The interface of a Monte Carlo move. A move is one file with one const struct
+ * of type tsr_move_type and one line in TSR_MOVES below. docs/extend.md shows a
+ * complete example.
  *
- * A move changes a copy of the current conformation and says what it changed.
- * It knows the model and a random stream, nothing of likelihood or device. */
+ * A move changes a copy of the current conformation and reports which residues
+ * changed. Most moves know only the topology, the prior and a random stream. A
+ * move with a launch also receives the chain's parameters and profile. */
 #ifndef TSR_MOVES_MOVE_H
 #define TSR_MOVES_MOVE_H
 
@@ -15,71 +17,79 @@
 
 #include <stdint.h>
 
-/* How stiffly the data hold the bodies of a structure where they are: K, the
- * second derivatives of -log L by their places, positive. y += K v for n
- * displacements of all of them at once, v and y [n_body][3][n]. */
+/* Product of a vector with K, the matrix of second derivatives of -log L by the
+ * positions of the bodies, made positive semidefinite. apply computes y += K v
+ * for n displacements at once; v and y [n_body][3][n], v in Angstrom. */
 typedef struct {
     const void *context;
     void (*apply)(const void *context, int n, const double *v, double *y);
 } tsr_hessian;
 
-/* Where a chain is, for moves that go by more than its structure. */
+/* State of a chain, for moves whose proposals depend on more than the
+ * structure. */
 typedef struct {
     const tsr_topology *topology;
-    double beta;         /* power of the likelihood */
-    const double *theta; /* the chain's parameters */
-    int contrast;        /* place of c1 and c2 among them; -1: there are none */
-    const double *profile; /* what the likelihood's terms see */
-    const double *others;  /* [n_pair][n_q] weighted sum of the other states'
-                              partial profiles; NULL: there are none */
-    double weight;         /* of the state that moves */
-    const tsr_conformation *current; /* of that state */
+    double beta;         /* inverse temperature: power of the likelihood */
+    const double *theta; /* all parameters of the chain */
+    int contrast; /* index of c1 in theta, c2 follows; -1: no such parameters */
+    const double
+        *profile; /* current mean profile, as the likelihood's terms get it */
+    const double *others; /* [n_pair][n_q] partial profiles of the other states,
+                             summed with their weights; NULL: a single state */
+    double weight;        /* of the state that the move changes */
+    const tsr_conformation *current; /* conformation of that state */
 } tsr_move_context;
 
-/* A parameter that moves along with the structure. */
+/* A parameter whose value the move proposes together with a structure. */
 typedef struct {
-    int at; /* in theta; -1: none does */
-    double to;
-} tsr_move_along;
+    int index;    /* in theta; -1: the move proposes no parameter */
+    double value; /* the proposed value */
+} tsr_coupled_parameter;
 
 typedef struct tsr_move_type tsr_move_type;
 
-/* What a move has whose proposals are made for many chains at once, by a device
- * say: all chains make them at the same steps of the run, one launch of jobs
- * for the chains of a thread. A launcher (of an engine's share,
- * sampler/chain.h) makes rooms, of which each thread has one. */
+/* The extra interface of a move that proposes for many chains in one launch, on
+ * a device for example. All chains make such a proposal at the same steps of
+ * the run. A launcher belongs to one engine (sampler/chain.h) and makes one
+ * workspace for each thread. A workspace runs one job for each chain of its
+ * thread. */
 typedef struct {
-    const tsr_move_type *keeper; /* the move whose state has what is learnt */
-    int turns_much; /* a proposal is many turns of torsions: moves that do
-                       nothing else are made seldom beside it */
-    int is_between; /* due in the middle of its period, and then before a move
-                       that is due as well */
+    const tsr_move_type
+        *state_owner; /* the move whose state holds what this move learns */
+    int turns_many_torsions; /* 1: a proposal turns many torsions, so that moves
+                                which only turn torsions get a smaller weight */
+    int is_mid_period; /* 1: launched in the middle of its period; where another
+                          launch is due at the same step, this one is made
+                          instead */
 
-    /* A proposal takes as long as so many other steps. */
+    /* Cost of one proposal, in ordinary steps of a chain. */
     double (*cost)(const void *launcher, const tsr_topology *topology);
 
-    /* Room in a new state of the keeper. 0: out of memory. */
-    int (*open)(tsr_pool *pool, void *state, const void *launcher);
+    /* Allocates the launcher's part of a new state of state_owner. Returns 0
+     * when out of memory. */
+    int (*extend_state)(tsr_pool *pool, void *state, const void *launcher);
 
     void (*launcher_free)(void *launcher);
-    tsr_status (*workspace_new)(void *launcher, int most_jobs, void **workspace,
+    tsr_status (*workspace_new)(void *launcher, int max_jobs, void **workspace,
                                 tsr_err *err);
     void (*workspace_free)(void *workspace);
 
-    /* One chain's job; key: for its random numbers. */
+    /* Writes the input of one chain's job. key: of its random numbers. */
     tsr_status (*job)(void *workspace, int job, const void *state,
                       const tsr_move_context *context, const uint32_t key[2],
                       tsr_err *err);
     tsr_status (*run)(void *workspace, int n_job, tsr_err *err);
 
-    /* The end of a job as `propose` of other moves gives it, and the parameter
-     * that moved along, which is -1 on entry. */
+    /* Reads the end of a job: fills `proposed` and `proposal` as `propose` of
+     * other moves does, and *along if a parameter was proposed (index -1 on
+     * entry). */
     tsr_status (*result)(const void *workspace, int job,
                          const tsr_move_context *context,
                          tsr_conformation *proposed, tsr_proposal *proposal,
-                         tsr_move_along *along, tsr_err *err);
+                         tsr_coupled_parameter *along, tsr_err *err);
 
-    /* Warm-up only, once a result was decided: place is where the chain is. */
+    /* Called during warm-up after a result was accepted or rejected. context:
+     * the chain's state after that decision. */
     void (*learn)(const void *workspace, int job, void *state,
                   const tsr_move_context *context, int accepted);
 } tsr_move_launch;
@@ -87,64 +97,68 @@ typedef struct {
 struct tsr_move_type {
     const char *name;
     const char *doc;     /* one line */
-    const char *source;  /* where it was published */
+    const char *source;  /* publication */
     size_t options_size; /* the options begin with `double weight` */
     const tsr_field *fields;
-    int only_turns; /* torsions */
+    int only_torsions; /* 1: a proposal changes nothing but torsions */
 
-    /* NULL: the move makes its own proposals, one at a time. Of the functions
-     * below others have those of a state, if they keep one, and no more. */
+    /* NULL: the move makes its own proposals, one at a time. Otherwise, of the
+     * functions below only state_new and archive are used. */
     const tsr_move_launch *launch;
 
-    /* A chain's own state, in memory of the pool; NULL: there was none. Borrows
-     * all. */
+    /* Allocates a chain's state in the pool; borrows all arguments. Returns
+     * NULL when out of memory. */
     void *(*state_new)(tsr_pool *pool, const void *options,
                        const tsr_topology *topology, const tsr_prior *prior);
 
-    /* How many things it could move here; 0 leaves it out of the run. */
+    /* Number of torsions, windows or other targets that the move could change
+     * in this molecule; with 0 the run does not use the move. */
     int (*n_target)(const void *options, const tsr_topology *topology);
 
-    /* Draws a proposal into `proposed`, which equals `current` on entry; fills
-     * all of it. Where nothing could be proposed, n_span is 0 and `proposed`
-     * as it was. Chains that ride on what moved (molecule/topology.h) are taken
-     * along by the caller. */
+    /* Draws a proposal. `proposed` equals `current` on entry and may be written
+     * anywhere. Fills all of *proposal. Where no proposal is possible, sets
+     * n_span to 0 and leaves `proposed` unchanged. The caller moves attached
+     * chains (tsr_proposal_move_attached). */
     void (*propose)(void *state, const tsr_conformation *current,
                     tsr_conformation *proposed, gsl_rng *rng,
                     tsr_proposal *proposal);
 
-    /* proposal->log_ratio once more, from the two conformations alone (the
-     * order of the draws is not used): with the two exchanged it gives the
-     * negative. For tests; `proposal` is one that `propose` filled. NULL: the
-     * move is symmetric, and log_ratio always 0. */
+    /* For tests: computes proposal->log_ratio again from the two conformations,
+     * without the random numbers that led from one to the other. Exchanging the
+     * conformations changes the sign. NULL: the move is symmetric, and
+     * log_ratio is always 0. */
     double (*log_ratio)(const void *state, const tsr_conformation *current,
                         const tsr_conformation *proposed,
                         const tsr_proposal *proposal);
 
-    /* Warm-up only: learns from the acceptance probability of the proposal
-     * that it drew last. */
+    /* Warm-up only: adapts step sizes to the acceptance probability of the
+     * latest proposal. */
     void (*adapt)(void *state, const tsr_proposal *proposal,
                   double accept_probability);
 
-    /* Warm-up only, after each of its proposals was decided: learns from the
-     * stiffness of the structure as it now is. NULL: it has no use for it.
-     * Moves that have are left out where no data say it. */
+    /* Warm-up only, after each decision on one of its proposals: adapts to the
+     * Hessian at the current structure. NULL: the move does not use the
+     * Hessian. Where no data term provides a Hessian, a run leaves out moves
+     * with this function. */
     void (*learn)(void *state, const tsr_conformation *current,
-                  const tsr_hessian *stiffness);
+                  const tsr_hessian *hessian);
 
-    /* Saves or restores what was learnt; nothing else outlives a proposal. Its
-     * real numbers are such that chains at one temperature may take the mean of
-     * theirs: logarithms of widths, covariances. state NULL, of moves with a
-     * launch alone: the chain has none now. */
+    /* Saves or restores what the move has learnt; no other part of its state
+     * outlives a proposal. The real numbers must be quantities that can be
+     * averaged over chains at one temperature, such as logarithms of widths or
+     * covariances. state NULL, only for moves with a launch: the chain has no
+     * state at present. */
     void (*archive)(void *state, tsr_archive *archive);
 };
 
-/* Every move's options begin with its weight. options NULL: it is not used. */
+/* Weight of a move among all moves: the first member of every move's options.
+ * options NULL: the run does not use the move. */
 static inline double tsr_move_weight(const void *options)
 {
     return options != NULL ? *(const double *)options : 0.0;
 }
 
-/* All moves, by the names of their structs: X(pivot) is tsr_move_pivot. */
+/* All moves. X(pivot) stands for the struct tsr_move_pivot. */
 #define TSR_MOVES(X) \
     X(pivot)         \
     X(crankshaft)    \
@@ -165,14 +179,15 @@ TSR_MOVES(X)
 enum { TSR_MOVES(X) TSR_N_MOVE };
 #undef X
 
-/* The same as a list, which ends with NULL. */
+/* All moves as an array that ends with NULL. */
 extern const tsr_move_type *const tsr_move_registry[];
 
-/* Robbins-Monro step towards a wanted acceptance (Andrieu & Thoms 2008): the
- * gain falls as n^-0.6. Returns what to add to a log step size. */
-double tsr_move_learn(long n, double accept_probability, double target);
+/* Robbins-Monro update of a log step size towards a target acceptance
+ * probability (Andrieu & Thoms 2008). n: number of earlier updates; the gain
+ * falls as n^-0.6. Returns the increment of the log step size. */
+double tsr_move_robbins_monro(long n, double accept_probability, double target);
 
-/* A field `target` of a move's options, a double. */
+/* A field `target` of a move's options, of type double. */
 #define TSR_FIELD_TARGET(options, value)                                      \
     {                                                                         \
         .name = "target", .type = TSR_FIELD_DOUBLE,                           \
@@ -180,21 +195,23 @@ double tsr_move_learn(long n, double accept_probability, double target);
         .max = 0.99, .doc = "acceptance rate that warm-up aims at"            \
     }
 
-/* Step sizes that warm-up learns: a common one, and each target's own on top.
- */
+/* Step size that warm-up learns. The log width of a step is the sum of a common
+ * value and of one for each target. */
 typedef struct {
-    long n; /* proposals learnt from */
+    long n; /* number of updates */
     double log_step;
 } tsr_step;
 
-/* The width of a step: both together, at most `most`. */
-double tsr_step_width(const tsr_step *common, const tsr_step *own, double most);
+/* exp(common + own), at most max_width. */
+double tsr_step_width(const tsr_step *common, const tsr_step *own,
+                      double max_width);
 
-/* Both learn from an acceptance probability (tsr_move_learn). */
-void tsr_step_learn(tsr_step *common, tsr_step *own, double accept_probability,
-                    double target, double most);
+/* Updates both by an acceptance probability (tsr_move_robbins_monro). Their sum
+ * stays below log(max_width). */
+void tsr_step_adapt(tsr_step *common, tsr_step *own, double accept_probability,
+                    double target, double max_width);
 
-/* Saves or restores n of them. */
+/* Saves or restores n step sizes. */
 void tsr_step_archive(tsr_step *step, size_t n, tsr_archive *archive);
 
 #endif

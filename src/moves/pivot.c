@@ -1,11 +1,12 @@
-/* Pivot: turns one free torsion, or draws both of a residue from the prior; the
- * shorter side of the chain moves (the one without fixed residues).
+/* Pivot: turns one free torsion, or draws both torsions of a residue from the
+ * prior. The shorter side of the chain moves, or the side without fixed
+ * residues.
  *
- * Step: normal of a width learnt for each torsion, or, now and then, uniform on
- * the circle. Both are symmetric and the measure is that of the torsion, so the
- * Hastings correction is zero. Draw: (phi, psi) from their density f in the
- * prior, so q(old | new) / q(new | old) = f(old) / f(new).
- * Source: Lal 1969; Madras & Sokal 1988. */
+ * A turn is normal with a width learnt for each torsion, or sometimes uniform
+ * on the circle. Both are symmetric in the torsion, which is the prior's
+ * coordinate, so log_ratio is 0. A draw takes (phi, psi) from their prior
+ * density f, so q(old | new) / q(new | old) = f(old) / f(new). Source: Lal
+ * 1969; Madras & Sokal 1988. */
 #include "moves/move.h"
 
 #include <gsl/gsl_randist.h>
@@ -40,12 +41,14 @@ typedef struct {
     const tsr_prior *prior;
     pivot_options options;
     tsr_step step;     /* common to all torsions */
-    tsr_step *torsion; /* [n_torsion] */
-    int any;           /* the last turn was by any angle */
+    tsr_step *torsion; /* [n_torsion] added to the common step */
+    int any;           /* 1: the last turn was uniform on the circle */
 } pivot_state;
 
-/* Torsions that carry more start with shorter steps. */
-static double carried(const tsr_topology *t, const tsr_torsion *torsion)
+/* Number of residues that a torsion moves. The more there are, the shorter the
+ * first steps. */
+static double n_moved_residues(const tsr_topology *t,
+                               const tsr_torsion *torsion)
 {
     const tsr_residue *r = &t->residue[torsion->residue];
     return torsion->c_side ? r->chain_last - torsion->residue
@@ -67,7 +70,8 @@ static void *pivot_new(tsr_pool *pool, const void *options,
         return NULL;
     for (int k = 0; k < topology->n_torsion; k++)
         s->torsion[k].log_step =
-            -0.5 * log1p(carried(topology, &topology->torsion[k]) / 20.0);
+            -0.5 *
+            log1p(n_moved_residues(topology, &topology->torsion[k]) / 20.0);
     return s;
 }
 
@@ -77,7 +81,8 @@ static int pivot_targets(const void *options, const tsr_topology *topology)
     return topology->n_torsion;
 }
 
-/* first_changed: the torsion nearest to the side that stays, of residue i. */
+/* Sets the spans of a proposal. first_changed: the changed torsion of residue i
+ * nearest to the part that stays. */
 static void pivot_spans(const tsr_topology *t, int i, int c_side,
                         tsr_torsion_kind first_changed, tsr_torsion_kind kind,
                         tsr_proposal *p)
@@ -87,7 +92,7 @@ static void pivot_spans(const tsr_topology *t, int i, int c_side,
     int inner = first_changed != kind || kind == TSR_PSI;
     p->n_span = 0;
     if (c_side) {
-        int start = inner ? i + 1 : i; /* phi turns all of the residue's */
+        int start = inner ? i + 1 : i; /* phi moves all atoms of the residue */
         if (inner)
             p->span[p->n_span++] = own;
         if (start <= last)
@@ -139,8 +144,8 @@ static void draw_propose(pivot_state *s, int k, const tsr_conformation *current,
                           tsr_prior_torsion_log_of(s->prior, proposed, i);
 }
 
-/* target: the torsion k where it was turned, -1 - k where its residue's were
- * drawn. */
+/* proposal->target: k where torsion k was turned, -1 - k where both torsions of
+ * its residue were drawn. */
 static void pivot_propose(void *state, const tsr_conformation *current,
                           tsr_conformation *proposed, gsl_rng *rng,
                           tsr_proposal *proposal)
@@ -161,7 +166,7 @@ static double pivot_log_ratio(const void *state,
 {
     const pivot_state *s = state;
     if (proposal->target >= 0)
-        return 0.0; /* the density of a turn by -angle is that of +angle */
+        return 0.0; /* a turn by -angle is as likely as one by +angle */
     int i = s->topology->torsion[-1 - proposal->target].residue;
     return tsr_prior_torsion_log_of(s->prior, current, i) -
            tsr_prior_torsion_log_of(s->prior, proposed, i);
@@ -174,7 +179,7 @@ static void pivot_adapt(void *state, const tsr_proposal *proposal,
     if (proposal->target < 0 || s->any)
         return;
     tsr_step *own = &s->torsion[proposal->target];
-    tsr_step_learn(&s->step, own, accept_probability, s->options.target, PI);
+    tsr_step_adapt(&s->step, own, accept_probability, s->options.target, PI);
 }
 
 static void pivot_archive(void *state, tsr_archive *archive)
@@ -191,7 +196,7 @@ const tsr_move_type tsr_move_pivot = {
     .source = "Lal 1969; Madras & Sokal 1988",
     .options_size = sizeof(pivot_options),
     .fields = fields,
-    .only_turns = 1,
+    .only_torsions = 1,
     .state_new = pivot_new,
     .n_target = pivot_targets,
     .propose = pivot_propose,

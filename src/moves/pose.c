@@ -1,39 +1,41 @@
-/* Pose: turns all torsions of a linker at once, so that the part beyond it
- * steps by what the data allow.
+/* Pose: turns all torsions of a linker at once, so that the rigid part beyond
+ * the linker makes a step that the data allow.
  *
- * A curve holds the distance of two domains and leaves much of their
- * orientation open. A pivot breaks the distance, a closed linker hardly moves:
- * here the turns d of the n torsions are drawn together, large where the pose
- * stays good and small where it does not.
+ * A SAXS curve determines the distance between two domains, but hardly their
+ * orientation. A pivot changes the distance too much, and closing the linker
+ * again allows only small changes. This move draws the turns d of all n
+ * torsions together: large in directions that keep the likelihood, small in
+ * others.
  *
- * Let xi = J d be the step (rotation vector, shift of the centre c) that small
- * turns give the far part as seen from the near one; column i of J is
- * (u_i, u_i x (c - o_i)), u_i the axis of torsion i through o_i, in a frame
- * with x along the line of the centres. The turns are
+ * Let xi = J d be the change of pose (rotation vector, shift of the centre c)
+ * that small turns give the far part relative to the near part. Column i of J
+ * is (u_i, u_i x (c - o_i)), where u_i is the axis of torsion i through o_i, in
+ * a frame with x along the line between the centres. The turns are
  *
  *     d ~ N(0, C(x)),  C^-1 = 1 / w^2 + J' S^-1 J,
  *
- * S [6][6] the steps that were found good in warm-up, w the width of a turn
- * that moves no pose. Such a d is drawn by conditioning (Rue & Held 2005, 2.3):
- * with d0 ~ N(0, w^2), e ~ N(0, S) and M = S + w^2 J J',
+ * with S [6][6] the covariance of pose changes, learnt in warm-up, and w the
+ * width of turns that do not change the pose. d is drawn by conditioning (Rue &
+ * Held 2005, 2.3): with d0 ~ N(0, w^2), e ~ N(0, S) and M = S + w^2 J J',
  *
  *     d = d0 - w^2 J' M^-1 (J d0 + e),   |C^-1| = w^-2n |M| / |S|.
  *
- * The way back draws -d at x', where J and M are others. The density is over
- * torsions, those of the prior; angles, side chains and what lies beyond keep
- * theirs. So
+ * The reverse move draws -d at x', where J and M differ. The density is over
+ * torsions, which are coordinates of the prior; other coordinates do not
+ * change. So
  *
  *     log_ratio = (log |M(x')| - log |M(x)|) / 2
  *               - (xi' S^-1 xi' - xi S^-1 xi) / 2,   xi' = J(x') d,
  *
- * where w and |S| fall out. A turn of half a circle or more is not proposed:
- * it would have two ways back.
+ * where w and |S| cancel. A turn by pi or more is not proposed, because its
+ * reverse would not be unique.
  *
  * Warm-up learns S from acceptance alone (Vihola 2012, robust adaptive
- * Metropolis): with S = L L', u = L^-1 xi, the direction of a step grows where
- * it was accepted more often than the target and shrinks where less. So does w:
- * where the pose must be kept well, turns have to be so small that J describes
- * them, or nothing is accepted however small S is. */
+ * Metropolis). With S = L L' and u = L^-1 xi, the variance in the direction of
+ * a step increases if the step was accepted more often than the target, and
+ * decreases otherwise. w adapts in the same way: if the data determine the pose
+ * closely, turns must be so small that the linear approximation J holds, or no
+ * step is accepted however small S is. */
 #include "core/vec3.h"
 #include "moves/move.h"
 
@@ -43,7 +45,7 @@
 
 #define PI 3.14159265358979323846
 
-enum { LEAST_TORSION = 4 };
+enum { MIN_TORSIONS = 4 };
 
 typedef struct {
     double weight, width, turn, shift, target;
@@ -69,8 +71,8 @@ static const tsr_field fields[] = {
 
 typedef double six[6];
 
-/* Torsions at..at+n-1 of the topology; parts: first and last residue of what is
- * rigid before and after. */
+/* Torsions at..at+n-1 of the topology turn the linker. first and last are
+ * residues of the rigid parts before [0] and after [1] the linker. */
 typedef struct {
     int at, n, c_side;
     int first[2], last[2];
@@ -79,7 +81,7 @@ typedef struct {
 typedef struct {
     long n;
     double width; /* w */
-    six s[6];     /* the covariance S, */
+    six s[6];     /* the covariance S */
     six l[6];     /* its lower Cholesky factor */
 } learnt;
 
@@ -89,16 +91,16 @@ typedef struct {
     int n_linker;
     linker *linker; /* [n_linker] */
     learnt *learnt; /* [n_linker] */
-    double *turn;   /* [most torsions of a linker] */
-    six *jacobian;  /* its columns */
+    double *turn;   /* [largest number of torsions of a linker] */
+    six *jacobian;  /* its columns, one for each torsion */
     double (*change)[2];
-    six step; /* xi of the last proposal */
+    six step; /* xi of the latest proposal */
 } pose_state;
 
 /* ---- small matrices ---- */
 
-/* Lower factor of a positive matrix. */
-static void factor(six a[6], six l[6])
+/* Lower Cholesky factor of a positive definite matrix. */
+static void cholesky(six a[6], six l[6])
 {
     for (int i = 0; i < 6; i++)
         for (int j = 0; j <= i; j++) {
@@ -139,7 +141,8 @@ static void solve_upper(six l[6], six x)
 
 /* ---- targets ---- */
 
-/* Free torsions from `at` on that turn one linker; 0 where they end a chain. */
+/* Reads the linker that begins with torsion `at`. Returns 0 if the linker is an
+ * end of a chain or has too few torsions. */
 static int read_linker(const tsr_topology *t, int at, linker *out)
 {
     int first = t->torsion[at].residue, last;
@@ -166,7 +169,7 @@ static int read_linker(const tsr_topology *t, int at, linker *out)
         end++;
     out->first[0] = begin, out->last[0] = first - 1;
     out->first[1] = last + 1, out->last[1] = end;
-    return out->n >= LEAST_TORSION;
+    return out->n >= MIN_TORSIONS;
 }
 
 static int list_linkers(const tsr_topology *t, linker *out)
@@ -212,7 +215,7 @@ static void *pose_new(tsr_pool *pool, const void *options,
         for (int i = 0; i < 6; i++)
             s->learnt[k].s[i][i] =
                 pow(i < 3 ? s->options.turn : s->options.shift, 2.0);
-        factor(s->learnt[k].s, s->learnt[k].l);
+        cholesky(s->learnt[k].s, s->learnt[k].l);
     }
     return s;
 }
@@ -228,9 +231,9 @@ static void centre_of(const tsr_conformation *c, int first, int last,
             centre[d] += c->backbone[i][TSR_CA][d] / (last - first + 1);
 }
 
-/* Columns x, y, z: x from the near centre to the far one, z across it and the
- * bond CA-C of the last residue of the near part, which is fixed to the part.
- */
+/* Columns of the frame: x points from the near centre to the far centre, z is
+ * perpendicular to x and to the bond CA-C of the near part's last residue,
+ * which is rigid with the near part. */
 static void line_frame(const linker *k, const tsr_conformation *c,
                        double far[3], double frame[3][3])
 {
@@ -271,7 +274,7 @@ static void set_jacobian(const pose_state *s, const linker *k,
     }
 }
 
-/* Factor of M = S + w^2 J J'. */
+/* Cholesky factor of M = S + w^2 J J'. */
 static void factor_m(const pose_state *s, const linker *k, const learnt *own,
                      six m[6])
 {
@@ -282,7 +285,7 @@ static void factor_m(const pose_state *s, const linker *k, const learnt *own,
         for (int i = 0; i < 6; i++)
             for (int j = 0; j <= i; j++)
                 a[i][j] += w2 * s->jacobian[t][i] * s->jacobian[t][j];
-    factor(a, m);
+    cholesky(a, m);
 }
 
 static void step_of(const pose_state *s, const linker *k, const double *turn,
@@ -294,8 +297,8 @@ static void step_of(const pose_state *s, const linker *k, const double *turn,
             xi[i] += s->jacobian[t][i] * turn[t];
 }
 
-/* log of the density of the turns at a conformation, but for what the way back
- * has too. xi (may be NULL): the step they make there. */
+/* Log density of the turns at a conformation, without factors that cancel in
+ * the ratio. xi (may be NULL): the change of pose there. */
 static double log_density(const pose_state *s, int target,
                           const tsr_conformation *c, const double *turn,
                           double *xi)
@@ -315,7 +318,7 @@ static double log_density(const pose_state *s, int target,
     return sum;
 }
 
-/* Draws the turns; 0 where one is half a circle or more. */
+/* Draws the turns; returns 0 if one of them is pi or more. */
 static int draw_turns(pose_state *s, const linker *k, const learnt *own,
                       const tsr_conformation *current, gsl_rng *rng)
 {
@@ -405,8 +408,9 @@ static double pose_log_ratio(const void *state, const tsr_conformation *current,
            log_density(s, proposal->target, current, s->turn, NULL);
 }
 
-/* Holds a standard deviation within bounds; correlations stay. */
-static void hold(learnt *own, int i, double least, double most)
+/* Keeps standard deviation i between least and most; correlations do not
+ * change. */
+static void clamp_sd(learnt *own, int i, double least, double most)
 {
     double sd = sqrt(own->s[i][i]);
     double by = (sd < least ? least : sd > most ? most : sd) / sd;
@@ -423,7 +427,7 @@ static void pose_adapt(void *state, const tsr_proposal *proposal,
     learnt *own = &s->learnt[proposal->target];
     double log_width =
         log(own->width) +
-        tsr_move_learn(own->n++, accept_probability, s->options.target);
+        tsr_move_robbins_monro(own->n++, accept_probability, s->options.target);
     double gain = fmin(1.0, 6.0 * pow((double)own->n, -0.6));
     double size = 0.0;
     six u;
@@ -436,10 +440,10 @@ static void pose_adapt(void *state, const tsr_proposal *proposal,
         for (int j = 0; j < 6; j++)
             own->s[i][j] += gain * s->step[i] * s->step[j];
     for (int i = 0; i < 3; i++) {
-        hold(own, i, 0.003, 1.0);
-        hold(own, 3 + i, 0.03, 20.0);
+        clamp_sd(own, i, 0.003, 1.0);
+        clamp_sd(own, 3 + i, 0.03, 20.0);
     }
-    factor(own->s, own->l);
+    cholesky(own->s, own->l);
     own->width = fmin(exp(log_width), s->options.width);
 }
 
@@ -450,7 +454,7 @@ static void pose_archive(void *state, tsr_archive *archive)
         tsr_archive_long(archive, &s->learnt[k].n, 1);
         tsr_archive_real(archive, &s->learnt[k].width, 1);
         tsr_archive_real(archive, s->learnt[k].s[0], 36);
-        factor(s->learnt[k].s, s->learnt[k].l);
+        cholesky(s->learnt[k].s, s->learnt[k].l);
     }
 }
 

@@ -1,10 +1,10 @@
-/* Regrow: draws all torsions of a stretch of flexible residues from the prior;
- * one side of the chain moves.
+/* Regrow: draws all torsions of a stretch of flexible residues from the prior.
+ * One side of the chain moves.
  *
- * The stretch and its length are chosen without regard to the conformation, and
- * the torsions are drawn from their densities f, so that
- * q(old | new) / q(new | old) = product of f(old) / f(new).
- * Source: Rosenbluth & Rosenbluth 1955, without their weights. */
+ * The stretch and its length do not depend on the conformation, and the
+ * torsions are drawn from their prior densities f, so that q(old | new) / q(new
+ * | old) = product of f(old) / f(new). Source: Rosenbluth & Rosenbluth 1955,
+ * without their weights. */
 #include "moves/move.h"
 
 #include <math.h>
@@ -27,7 +27,8 @@ static const tsr_field fields[] = {
     {0}};
 
 typedef struct {
-    int first, room; /* residue, and how many follow it with the same side */
+    int first, max_length; /* first residue; length of the longest stretch from
+                              there */
     int c_side;
 } start;
 
@@ -39,7 +40,8 @@ typedef struct {
     start *start;
 } regrow_state;
 
-/* Residues that stretches of at least two begin at; returns how many. */
+/* Lists the residues where a stretch of at least two residues can begin, and
+ * returns their number. All torsions of a stretch turn the same side. */
 static int list_starts(const tsr_topology *t, start *out)
 {
     int n = 0;
@@ -85,7 +87,7 @@ static void *regrow_new(tsr_pool *pool, const void *options,
     return s;
 }
 
-/* The first span is the stretch, or the second where the N side moves. */
+/* The span of the stretch: the first, or the second where the N side moves. */
 static const tsr_span *stretch_of(const tsr_proposal *proposal)
 {
     int k = 0;
@@ -130,8 +132,11 @@ static void regrow_propose(void *state, const tsr_conformation *current,
     const tsr_topology *t = s->topology;
     int k = (int)gsl_rng_uniform_int(rng, (unsigned long)s->n_start);
     const start *at = &s->start[k];
-    long room = at->room < s->options.residues ? at->room : s->options.residues;
-    int count = 2 + (int)gsl_rng_uniform_int(rng, (unsigned long)(room - 1));
+    long max_length = at->max_length < s->options.residues
+                          ? at->max_length
+                          : s->options.residues;
+    int count =
+        2 + (int)gsl_rng_uniform_int(rng, (unsigned long)(max_length - 1));
     double change[MAX_STRETCH][2];
     for (int n = 0; n < count; n++) {
         int i = at->first + n;
@@ -160,7 +165,7 @@ static void regrow_adapt(void *state, const tsr_proposal *proposal,
 
 static void regrow_archive(void *state, tsr_archive *archive)
 {
-    (void)state, (void)archive; /* it learns nothing */
+    (void)state, (void)archive; /* no state */
 }
 
 const tsr_move_type tsr_move_regrow = {
@@ -169,7 +174,7 @@ const tsr_move_type tsr_move_regrow = {
     .source = "Rosenbluth & Rosenbluth 1955, without weights",
     .options_size = sizeof(regrow_options),
     .fields = fields,
-    .only_turns = 1,
+    .only_torsions = 1,
     .state_new = regrow_new,
     .n_target = regrow_targets,
     .propose = regrow_propose,

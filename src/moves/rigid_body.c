@@ -1,13 +1,13 @@
-/* Rigid body: shifts and turns a rigid part, or a chain of a complex.
+/* Rigid body: shifts and rotates a rigid part, or a whole chain of a complex.
  *
- * The shift is Gaussian, the turn is by a Gaussian rotation vector about the
- * centre of the part's CA: undone by the opposite ones, which are as likely, in
- * the measure of position and orientation. A chain that moves as a whole
- * (structure.mobile) needs no more. A part inside a chain pulls at its linkers:
- * on one side, or on both, the linker is closed again at three of its residues
- * (closure.h, which has the ratio); what lies beyond the other side is
- * carried along. The pivots are chosen without regard to the conformation.
- * Source: for the closure Dodd, Boone & Theodorou 1993. */
+ * The shift is Gaussian, and so is the rotation vector, about the centre of the
+ * part's CA. The proposal is symmetric in position and orientation. For a chain
+ * that moves as a whole (structure.mobile) this is the complete move. A part
+ * inside a chain is bound to its linkers: on one side or on both, the linker is
+ * closed again at three of its residues (closure.h has the log ratio). If only
+ * one side is closed, the chain beyond the other side moves with the part. The
+ * pivots are chosen independently of the conformation. Source: Dodd, Boone &
+ * Theodorou 1993 (closure). */
 #include "core/vec3.h"
 #include "moves/closure.h"
 #include "moves/move.h"
@@ -15,7 +15,7 @@
 #include <gsl/gsl_randist.h>
 #include <math.h>
 
-enum { MOST_PIVOTS = 12, MOST_GAP = 3 };
+enum { MAX_PIVOTS = 12, MAX_GAP = 3 };
 
 typedef struct {
     double weight, shift, turn, width, target;
@@ -38,15 +38,16 @@ static const tsr_field fields[] = {
     TSR_FIELD_TARGET(rigid_options, "0.3"),
     {0}};
 
-/* Residues first..last are the part; what moves rigidly lies between the
- * pivots, or reaches to the end of the chain where there are none (a = -1). */
+/* A target: residues first..last are the part. All residues between the left
+ * and the right pivots move rigidly. Without pivots on a side (a = -1), all
+ * residues up to that end of the chain move. */
 typedef struct {
     int first, last, part;
     tsr_pivots left, right;
 } body_target;
 
-/* What may be moved in one way, a part with its left side, its right or both:
- * its n targets differ in their pivots. */
+/* A part with closure on the left side, on the right or on both. Its n targets
+ * differ in their pivots. */
 typedef struct {
     int at, n;
     long n_learnt;
@@ -65,7 +66,7 @@ typedef struct {
 /* ---- targets ---- */
 
 typedef struct {
-    body_target *out; /* NULL: only counted */
+    body_target *out; /* NULL: targets are only counted */
     part_state *part;
     int n, n_part;
 } collector;
@@ -77,8 +78,8 @@ static void begin_part(collector *c)
     c->n_part++;
 }
 
-static void collect(collector *c, int first, int last, tsr_pivots left,
-                    tsr_pivots right)
+static void add_target(collector *c, int first, int last, tsr_pivots left,
+                       tsr_pivots right)
 {
     if (c->out != NULL) {
         c->out[c->n] = (body_target){first, last, c->n_part - 1, left, right};
@@ -87,14 +88,14 @@ static void collect(collector *c, int first, int last, tsr_pivots left,
     c->n++;
 }
 
-/* The pivots that a linker has near the part, ascending; step -1: before
- * residue `at`, 1: after it. */
-static int near_pivots(const tsr_topology *t, int at, int step,
-                       int pivot[MOST_PIVOTS])
+/* Lists the residues of a linker that can be pivots, nearest to the part first,
+ * returned in ascending order. step -1: before residue `at`, 1: after it. */
+static int list_pivots(const tsr_topology *t, int at, int step,
+                       int pivot[MAX_PIVOTS])
 {
     int n = 0, first = t->residue[at].chain_first;
     for (int i = at + step; i >= first && i <= t->residue[at].chain_last &&
-                            t->residue[i].flexible && n < MOST_PIVOTS;
+                            t->residue[i].flexible && n < MAX_PIVOTS;
          i += step)
         if (tsr_can_pivot(&t->residue[i]))
             pivot[n++] = i;
@@ -105,11 +106,11 @@ static int near_pivots(const tsr_topology *t, int at, int step,
     return n;
 }
 
-/* Triples of equal gaps; returns how many. */
+/* Lists the triples with equal gaps and returns their number. */
 static int triples(int n, const int *pivot, tsr_pivots *out)
 {
     int count = 0;
-    for (int gap = 1; gap <= MOST_GAP; gap++)
+    for (int gap = 1; gap <= MAX_GAP; gap++)
         for (int i = 0; i + 2 * gap < n; i++)
             out[count++] =
                 (tsr_pivots){pivot[i], pivot[i + gap], pivot[i + 2 * gap]};
@@ -126,30 +127,30 @@ static int has_fixed(const tsr_topology *t, int first, int last)
 
 static void list_part(const tsr_topology *t, int first, int last, collector *c)
 {
-    enum { MOST = MOST_PIVOTS * MOST_GAP };
+    enum { MAX_TRIPLES = MAX_PIVOTS * MAX_GAP };
     const tsr_pivots none = {-1, -1, -1};
-    int pivot[MOST_PIVOTS];
-    tsr_pivots left[MOST], right[MOST];
-    int n_left = triples(near_pivots(t, first, -1, pivot), pivot, left);
-    int n_right = triples(near_pivots(t, last, 1, pivot), pivot, right);
+    int pivot[MAX_PIVOTS];
+    tsr_pivots left[MAX_TRIPLES], right[MAX_TRIPLES];
+    int n_left = triples(list_pivots(t, first, -1, pivot), pivot, left);
+    int n_right = triples(list_pivots(t, last, 1, pivot), pivot, right);
     const tsr_residue *r = &t->residue[first];
     if (has_fixed(t, first, last))
         return;
     if (n_left > 0 && !has_fixed(t, last, r->chain_last)) {
         begin_part(c);
         for (int i = 0; i < n_left; i++)
-            collect(c, first, last, left[i], none);
+            add_target(c, first, last, left[i], none);
     }
     if (n_right > 0 && !has_fixed(t, r->chain_first, first)) {
         begin_part(c);
         for (int i = 0; i < n_right; i++)
-            collect(c, first, last, none, right[i]);
+            add_target(c, first, last, none, right[i]);
     }
     if (n_left > 0 && n_right > 0) {
         begin_part(c);
         for (int i = 0; i < n_left; i++)
             for (int j = 0; j < n_right; j++)
-                collect(c, first, last, left[i], right[j]);
+                add_target(c, first, last, left[i], right[j]);
     }
 }
 
@@ -163,7 +164,7 @@ static int list_targets(const tsr_topology *t, collector *c)
         chain += starts;
         if (starts && t->mobile[chain]) {
             begin_part(c);
-            collect(c, i, r->chain_last, none, none);
+            add_target(c, i, r->chain_last, none, none);
         }
         if (r->unit < 0 || (!starts && t->residue[i - 1].unit == r->unit))
             continue;
@@ -227,7 +228,8 @@ static tsr_motion draw_motion(const rigid_state *s, const body_target *b,
     return motion;
 }
 
-/* The residues that move with the part, and all that changes. */
+/* first..last: residues that move with the part. from..to: all residues that
+ * change. */
 static void extent_of(const tsr_topology *t, const body_target *b, int *first,
                       int *last, int *from, int *to)
 {
@@ -238,9 +240,10 @@ static void extent_of(const tsr_topology *t, const body_target *b, int *first,
     *to = b->right.a < 0 ? *last : b->right.c;
 }
 
-/* What is rigid, and the ends of the pivots that go with it. */
-static void carry(const tsr_topology *t, const body_target *b,
-                  const tsr_motion *motion, tsr_conformation *out)
+/* Moves the rigid residues, and the atoms of the adjacent pivots that are rigid
+ * with them. */
+static void move_rigid_part(const tsr_topology *t, const body_target *b,
+                            const tsr_motion *motion, tsr_conformation *out)
 {
     int first, last, from, to;
     extent_of(t, b, &first, &last, &from, &to);
@@ -253,8 +256,8 @@ static void carry(const tsr_topology *t, const body_target *b,
             tsr_motion_apply(motion, out->backbone[b->right.a][e]);
 }
 
-/* Both sides of one closure. old, new: the closures the conformations have;
- * -1 where they are not among those found. */
+/* The closures of one linker for both conformations. old: index of the current
+ * conformation's closure; -1: not found. */
 typedef struct {
     tsr_closures here, there;
     double log_p[TSR_MAX_CLOSURE], log_z;
@@ -272,13 +275,13 @@ static void find_choice(const rigid_state *s, const tsr_pivots *p, int is_left,
     if (c->there.n == 0)
         return;
     tsr_closures_find(s->prior, p, current, current, current, &c->here);
-    c->old = tsr_closures_own(&c->here, p, current);
+    c->old = tsr_closures_find_current(&c->here, p, current);
     if (c->old >= 0)
         c->log_z = tsr_closures_log_z(&c->there, &c->here.at[c->old],
                                       s->options.width, c->log_p);
 }
 
-/* What a closure adds to the log ratio. */
+/* The contribution of a closure to the log ratio. */
 static double choice_log_ratio(const rigid_state *s, const choice *c, int new)
 {
     double log_p[TSR_MAX_CLOSURE];
@@ -300,8 +303,9 @@ static void set_spans(const rigid_state *s, const body_target *b,
         p->span[p->n_span++] = (tsr_span){last + 1, to - last, 0};
 }
 
-/* A part first: those with linkers have many choices of pivots, and a molecule
- * as a whole, which has one, would hardly ever have its turn. */
+/* Draws a part first and then one of its targets. Parts with linkers have many
+ * targets, and a whole chain, which has a single one, would otherwise be drawn
+ * rarely. */
 static int draw_target(const rigid_state *s, gsl_rng *rng)
 {
     const part_state *p =
@@ -321,7 +325,7 @@ static void rigid_propose(void *state, const tsr_conformation *current,
     int found = 1;
     proposal->target = k;
     proposal->log_ratio = 0.0;
-    carry(t, b, &motion, proposed);
+    move_rigid_part(t, b, &motion, proposed);
     for (int side = 0; side < 2 && found; side++) {
         const tsr_pivots *p = side == 0 ? &b->left : &b->right;
         choice c;
@@ -333,7 +337,7 @@ static void rigid_propose(void *state, const tsr_conformation *current,
             break;
         int new = tsr_closures_choose(&c.there, c.log_p, c.log_z, rng);
         proposal->log_ratio += choice_log_ratio(s, &c, new);
-        tsr_closed_place(&c.there.at[new], p, current, proposed);
+        tsr_closed_apply(&c.there.at[new], p, current, proposed);
         tsr_conformation_place_bodies(t, proposed, p->a, p->c - p->a + 1);
     }
     set_spans(s, b, proposal);
@@ -361,7 +365,7 @@ static double rigid_log_ratio(const void *state,
         if (p->a < 0)
             continue;
         find_choice(s, p, side == 0, current, proposed, &c);
-        int new = tsr_closures_own(&c.there, p, proposed);
+        int new = tsr_closures_find_current(&c.there, p, proposed);
         if (c.old < 0 || new < 0)
             return -(double)INFINITY;
         sum += choice_log_ratio(s, &c, new);
@@ -374,8 +378,8 @@ static void rigid_adapt(void *state, const tsr_proposal *proposal,
 {
     rigid_state *s = state;
     part_state *own = &s->part[s->target[proposal->target].part];
-    own->log_step +=
-        tsr_move_learn(own->n_learnt++, accept_probability, s->options.target);
+    own->log_step += tsr_move_robbins_monro(own->n_learnt++, accept_probability,
+                                            s->options.target);
     own->log_step = fmin(own->log_step, log(1.0 / s->options.turn));
 }
 

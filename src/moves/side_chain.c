@@ -1,9 +1,9 @@
-/* Side chain: moves the side-chain centre of one residue in its own frame.
+/* Side chain: moves the side-chain centre of one residue in the frame of its
+ * backbone, or the torsion chi of a nucleotide.
  *
- * Draw: from its density g in the prior, so that q(old | new) / q(new | old) =
- * g(old) / g(new). Step: a Gaussian of a width learnt for each residue type,
- * which is symmetric. Of a nucleotide it is chi that is drawn
- * or turned. */
+ * A proposal is either a draw from the prior's density g, with q(old | new) /
+ * q(new | old) = g(old) / g(new), or a symmetric Gaussian step, whose width is
+ * learnt for each residue type. */
 #include "moves/move.h"
 
 #include <gsl/gsl_randist.h>
@@ -30,7 +30,7 @@ typedef struct {
     const tsr_topology *topology;
     const tsr_prior *prior;
     side_options options;
-    long n[TSR_N_AMINO + 1]; /* the last is of bases */
+    long n[TSR_N_AMINO + 1]; /* the last element is for chi of nucleotides */
     double log_step[TSR_N_AMINO + 1];
 } side_state;
 
@@ -54,7 +54,7 @@ static int side_targets(const void *options, const tsr_topology *topology)
     return topology->n_side;
 }
 
-/* Whose width of steps a residue has. */
+/* Index of the step width of residue i. */
 static int kind_of(const tsr_topology *t, int i)
 {
     const tsr_residue *r = &t->residue[i];
@@ -69,7 +69,7 @@ static double draw_log_ratio(const side_state *s, int i,
            tsr_prior_side_log(s->prior, i, proposed->side[i]);
 }
 
-/* target: the residue i where it made a step, -1 - i where it was drawn. */
+/* proposal->target: i for a step of residue i, -1 - i for a draw. */
 static void side_propose(void *state, const tsr_conformation *current,
                          tsr_conformation *proposed, gsl_rng *rng,
                          tsr_proposal *proposal)
@@ -113,8 +113,8 @@ static void side_adapt(void *state, const tsr_proposal *proposal,
     if (proposal->target < 0)
         return;
     const int kind = kind_of(s->topology, proposal->target);
-    s->log_step[kind] +=
-        tsr_move_learn(s->n[kind]++, accept_probability, s->options.target);
+    s->log_step[kind] += tsr_move_robbins_monro(
+        s->n[kind]++, accept_probability, s->options.target);
     s->log_step[kind] = fmin(s->log_step[kind], log(10.0));
 }
 

@@ -219,7 +219,7 @@ static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
 static void add_guests(tsr_all_atoms *all, const tsr_model_atoms *model)
 {
     for (int i = 0; i < model->n_atom; i++) {
-        if (!model->atom[i].is_guest)
+        if (!model->atom[i].guest_kind)
             continue;
         const int at = all->list.n_atom++;
         all->list.atom[at] = model->atom[i];
@@ -784,11 +784,11 @@ tsr_status tsr_atom_curves_expose(tsr_atom_curves *curves,
         dry[b] = type[b] >= table->n_trained && table->exposed[type[b]] == 0.0;
     }
     if (status == TSR_OK)
-        tsr_form_factor_expose(table, t->n_body, type, xyz, exposure);
+        tsr_form_factor_exposures(table, t->n_body, type, xyz, exposure);
     if (curves != NULL)
         TSR_THEN(status, expose_atoms(curves, conformation, exposure, err));
-    TSR_THEN(status, tsr_exposure_carry(&table->exposure, t->n_body, xyz, dry,
-                                        exposure, err));
+    TSR_THEN(status, tsr_exposure_displace(&table->exposure, t->n_body, xyz,
+                                           dry, exposure, err));
     tsr_pool_clear(&scratch);
     return status;
 }
@@ -833,7 +833,7 @@ typedef struct {
     int *kind;              /* [n_all] type of a particle */
     int *sample;            /* [n_kind - 1] index in the atom model of one
                                particle of a type */
-    double (*inside)[3];    /* storage of base.inside */
+    double (*inside)[3];    /* storage of base.unit_particles */
     int *inside_kind, *inside_unit;
 } atom_particles;
 
@@ -1094,8 +1094,8 @@ static tsr_status list_particles(atom_particles *p, tsr_err *err)
         for (int k = n_amino; k < m->n && n_of > 0; k++) {
             const int of = m->owner[k], i = of >= n_amino ? atom[of] : -1;
             if (i >= 0 && g->host[i] == r)
-                p->attached[n_attached++] =
-                    (attached){attach_to_host(p, r, g->turns[i], m->xyz[k]), k};
+                p->attached[n_attached++] = (attached){
+                    attach_to_host(p, r, g->with_base[i], m->xyz[k]), k};
         }
         for (int k = p->first_attached[r]; k < n_attached; k++)
             p->number[n++] = p->attached[k].number;
@@ -1166,9 +1166,10 @@ static tsr_status reserve_particles(atom_particles *p, tsr_err *err)
     tsr_pool_array(&p->pool, p->inside, n_all);
     tsr_pool_array(&p->pool, p->inside_kind, n_all);
     tsr_pool_array(&p->pool, p->inside_unit, n_all);
-    b->inside = (tsr_engine_inside){.xyz = (const double(*)[3])p->inside,
-                                    .type = p->inside_kind,
-                                    .unit = p->inside_unit};
+    b->unit_particles =
+        (tsr_unit_particles){.xyz = (const double(*)[3])p->inside,
+                             .type = p->inside_kind,
+                             .unit = p->inside_unit};
     return tsr_pool_check(&p->pool, err);
 }
 
@@ -1200,10 +1201,10 @@ static void fill_particles(atom_particles *p, const int *count,
         b->first[r] = b->n;
         b->margin_ang = fmax(b->margin_ang,
                              largest_offset(p, r, n, (const double(*)[3])xyz));
-        for (int k = 0; k < n && unit >= 0; k++, b->inside.n++) {
-            tsr_vec3_copy(p->inside[b->inside.n], xyz[k]);
-            p->inside_kind[b->inside.n] = kind[k];
-            p->inside_unit[b->inside.n] = unit;
+        for (int k = 0; k < n && unit >= 0; k++, b->unit_particles.n++) {
+            tsr_vec3_copy(p->inside[b->unit_particles.n], xyz[k]);
+            p->inside_kind[b->unit_particles.n] = kind[k];
+            p->inside_unit[b->unit_particles.n] = unit;
         }
         for (int k = 0; k < n && unit < 0; k++, b->n++) {
             tsr_vec3_copy(b->start[b->n], xyz[k]);

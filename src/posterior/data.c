@@ -63,9 +63,9 @@ static tsr_status dock_start(const tsr_topology *t, int n, tsr_term **term,
     double from[3];
     *is_placed = 0;
     for (int d = 0; d < n && !*is_placed; d++)
-        if (term[d]->type->place != NULL)
-            TSR_TRY(
-                term[d]->type->place(term[d], start, &motion, is_placed, err));
+        if (term[d]->type->find_pose != NULL)
+            TSR_TRY(term[d]->type->find_pose(term[d], start, &motion, is_placed,
+                                             err));
     if (!*is_placed)
         return TSR_OK;
     const double *to = start->backbone[0][TSR_CA];
@@ -171,7 +171,7 @@ static int find_probes(int n_term, tsr_term **term, tsr_data *data)
         if (neutron == NULL)
             continue;
         while (p < data->n_probe &&
-               !tsr_neutron_is_alike(&data->sample[p], neutron))
+               !tsr_neutron_is_same_sample(&data->sample[p], neutron))
             p++;
         if (p == data->n_probe)
             data->sample[data->n_probe++] = *neutron;
@@ -272,7 +272,7 @@ static tsr_status make_likelihood(const tsr_data *data, const tsr_molecule *m,
     for (int d = 0; d < n; d++) {
         tsr_term *own = (*out)->term[d];
         if ((own->type->needs & TSR_NEEDS_PROFILE) == 0)
-            TSR_TRY(tsr_term_expect(own, &prediction, err));
+            TSR_TRY(tsr_term_predict_start(own, &prediction, err));
     }
     return TSR_OK;
 }

@@ -357,8 +357,9 @@ static tsr_status divide_chains(tsr_log *log, tsr_setup *s, tsr_err *err)
     const int n = v->n;
     int are_alike = 1, *part;
     for (int e = 1; e < n; e++)
-        are_alike &= tsr_device_is_alike(tsr_device_get_info(v->device[0]),
-                                         tsr_device_get_info(v->device[e]));
+        are_alike &=
+            tsr_device_is_same_model(tsr_device_get_info(v->device[0]),
+                                     tsr_device_get_info(v->device[e]));
     tsr_pool_array(&v->pool, part, n);
     TSR_TRY(tsr_pool_check(&v->pool, err));
     if (!are_alike) {
@@ -494,9 +495,9 @@ static tsr_status make_particles(tsr_setup *s, tsr_likelihood *likelihood,
                                    &s->atoms.particles, err));
     TSR_TRY(tsr_likelihood_use_particles(likelihood, s->atoms.particles, err));
     tsr_info(log,
-             "all-atom draws: %d atoms and water beads, %d of them in rigid "
-             "parts; the water beads move with their atoms",
-             s->atoms.particles->n_all, s->atoms.particles->inside.n);
+             "draws are of all atoms: %d atoms and beads of water, %d of them "
+             "in rigid parts; the water rides along",
+             s->atoms.particles->n_all, s->atoms.particles->unit_particles.n);
     return TSR_OK;
 }
 
@@ -637,11 +638,11 @@ static tsr_status resolve_sampler(tsr_config *config, int n_chain, tsr_setup *s,
     const tsr_sampler_problem problem = {
         .has_data = l != NULL,
         .is_gpu = gpu,
-        .uses_surrogate = tsr_surrogate_walks(&run),
+        .uses_surrogate = tsr_surrogate_is_possible(&run),
         .n_thread = s->n_thread,
         .n_state = tsr_target_n_state(&s->target),
         .capacity = gpu ? system_capacity(s) : 0.0,
-        .least_beta = l != NULL ? tsr_likelihood_least_beta(l) : 0.0,
+        .min_beta = l != NULL ? tsr_likelihood_min_beta(l) : 0.0,
         .is_placed = tsr_config_is_placed(config)};
     const tsr_status status =
         tsr_sampler_resolve_auto(&config->sampler, &problem, err);
@@ -675,7 +676,7 @@ static tsr_status set_surrogate(tsr_log *log, tsr_setup *s, tsr_err *err)
     TSR_TRY(tsr_pool_check(&v->pool, err));
     for (int e = 0; e < v->n; e++)
         launcher[e] = v->group[e].launcher;
-    return tsr_surrogate_open(&run, log, launcher, &v->surrogate, err);
+    return tsr_surrogate_launchers_new(&run, log, launcher, &v->surrogate, err);
 }
 
 /* From open devices to the rigid fit of the start. */

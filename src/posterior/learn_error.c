@@ -269,7 +269,8 @@ static void add_all_atom_error(const comparison *x, double *square,
 {
     const tsr_profile_error *e = &x->better->view[x->of.view].error;
     const size_t n_q = (size_t)x->l->grid.n_q;
-    const double by = x->of.n > 3 ? 1.0 / tsr_examples_widened(x->of.n) : 1.0;
+    const double by =
+        x->of.n > 3 ? 1.0 / tsr_examples_variance_factor(x->of.n) : 1.0;
     for (size_t c = 0; c < (size_t)e->n; c++)
         for (size_t k = 0; k < n_q; k++) {
             const double own = e->curve[c * n_q + k] / e->reference[k];
@@ -313,7 +314,7 @@ static tsr_status learn_remaining_error(const tsr_config *config, comparison *x,
     if (n > 0 && may_set_error(x))
         TSR_TRY(tsr_likelihood_set_model_error(x->l, x->of.view, &error, err));
     for (size_t k = 0; k < n_q && x->of.n > 3; k++)
-        square[k] *= tsr_examples_widened(x->of.n);
+        square[k] *= tsr_examples_variance_factor(x->of.n);
     describe(x, n, before, square, words);
     return TSR_OK;
 }
@@ -387,8 +388,8 @@ static void warn_without_integral(const tsr_likelihood *l, tsr_log *log)
 {
     for (int d = 0; d < l->n_term; d++) {
         const tsr_term *term = l->term[d];
-        if (term->type->doubt != NULL && l->view[term->view].error.n > 0 &&
-            term->n_error == 0)
+        if (term->type->set_model_error != NULL &&
+            l->view[term->view].error.n > 0 && term->n_error == 0)
             tsr_warn(log,
                      "'%s': its noise model has no integral in closed form: "
                      "the remaining model error counts as noise there",

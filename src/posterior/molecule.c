@@ -301,13 +301,14 @@ static tsr_status set_flexible_ranges(tsr_structure_config *c,
         return TSR_OK;
     tsr_parts *parts = NULL;
     int *rigid = calloc((size_t)s->n_residue + 1, sizeof *rigid);
-    const tsr_parts_wish wish = {.rigid = rigid,
-                                 .fixed = &c->fixed,
-                                 .no_loops = c->mobile.n > 0,
-                                 .no_strands = c->ligands != 0};
+    const tsr_parts_choices wish = {.rigid = rigid,
+                                    .fixed = &c->fixed,
+                                    .no_loops = c->mobile.n > 0,
+                                    .no_strands = c->ligands != 0};
     tsr_status status = tsr_allocated(rigid, err);
     TSR_THEN(status, mark_fixed(c, s, rigid, err));
-    TSR_THEN(status, tsr_parts_with(s, NULL, wish, log, &parts, NULL, err));
+    TSR_THEN(status,
+             tsr_parts_find_with_pae(s, NULL, wish, log, &parts, NULL, err));
     TSR_THEN(status, use_found_parts(c, parts, log, err));
     if (c->flexible.n == 0)
         TSR_THEN(status, mark_all_rigid(c, file, err));
@@ -521,10 +522,10 @@ tsr_status tsr_molecule_warn(const tsr_molecule *molecule, tsr_log *log,
         return TSR_OK;
     tsr_status status = tsr_structure_read_any(file, &structure, err);
     if (status == TSR_OK && structure->n_residue > 0)
-        status =
-            tsr_parts_with(structure, NULL, (tsr_parts_wish){.no_strands = 1},
-                           NULL, &parts, NULL, err);
-    for (int k = 0; parts != NULL && k < parts->n_grave; k++)
+        status = tsr_parts_find_with_pae(structure, NULL,
+                                         (tsr_parts_choices){.no_strands = 1},
+                                         NULL, &parts, NULL, err);
+    for (int k = 0; parts != NULL && k < parts->n_warning; k++)
         tsr_warn(log, "%s: %s", file, parts->note[k]);
     if (parts != NULL)
         warn_ranges_within_parts(molecule->topology, parts, log);
@@ -632,7 +633,7 @@ static tsr_status add_guests(structure_file *file, const tsr_strings *bound,
     const tsr_structure *structure = file->structure;
     const tsr_form_factor_table **table[] = {&m->form_factors, &m->components};
     int n_beside =
-        structure->n_ligand + structure->n_nucleotide + structure->n_bare;
+        structure->n_ligand + structure->n_nucleotide + structure->n_incomplete;
     for (int r = 0; r < structure->n_residue; r++)
         n_beside += structure->residue[r].is_cut;
     if (n_beside == 0 && bound->n == 0)
@@ -652,8 +653,8 @@ static tsr_status add_guests(structure_file *file, const tsr_strings *bound,
         if (*table[k] == NULL)
             continue;
         status =
-            tsr_form_factor_of_guests(*table[k], m->topology->guests, atoms,
-                                      m->density, &m->of_guests[k], err);
+            tsr_form_factor_add_guests(*table[k], m->topology->guests, atoms,
+                                       m->density, &m->of_guests[k], err);
         *table[k] = m->of_guests[k];
     }
     return status;
@@ -693,16 +694,16 @@ static void log_left_out(const tsr_structure *s, int has_guests, tsr_log *log)
                  "%s: copies of a molecule under one chain id; the copies "
                  "after the first are now chains %s, %d chains in total",
                  s->path, s->copies, s->n_chain);
-    if (s->n_mapped > 0)
-        tsr_info(log, "%s: %d residues read as their parent amino acid",
-                 s->path, s->n_mapped);
+    if (s->n_renamed > 0)
+        tsr_info(log, "%s: %d residues read as the amino acid they come from",
+                 s->path, s->n_renamed);
 }
 
 int tsr_config_is_placed(const tsr_config *config)
 {
     const tsr_term_options *entry = config->data.item;
     for (int d = 0; d < config->data.n; d++)
-        if ((tsr_term_registry[entry[d].kind]->needs & TSR_NEEDS_PLACE) != 0)
+        if ((tsr_term_registry[entry[d].kind]->needs & TSR_NEEDS_POSE) != 0)
             return 1;
     return 0;
 }

@@ -335,7 +335,7 @@ static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_molecule *molecule,
     TSR_TRY(tsr_pool_check(scratch, err));
     for (int i = 0; i < t->n_body; i++)
         type[i] = t->body[i].type;
-    TSR_TRY(tsr_form_factor_at(table, n_q, dq, factor, excess, err));
+    TSR_TRY(tsr_form_factor_resample(table, n_q, dq, factor, excess, err));
     if (n_comp > 1) {
         tsr_atom_curves *atoms = NULL;
         tsr_status status = tsr_atom_curves_try(molecule, m->log, &atoms, err);

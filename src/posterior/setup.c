@@ -139,7 +139,7 @@ void tsr_setup_clear(tsr_setup *setup)
 static tsr_status check_temperatures(const tsr_sampler_options *o,
                                      const tsr_likelihood *l, tsr_err *err)
 {
-    const double least = l == NULL ? 0.0 : tsr_likelihood_least_beta(l);
+    const double least = l == NULL ? 0.0 : tsr_likelihood_min_beta(l);
     if (tsr_sampler_n_temp(o, l != NULL) < 2 ||
         1.0 / tsr_sampler_t_max(o) > least)
         return TSR_OK;

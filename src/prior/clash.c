@@ -1,7 +1,7 @@
-/* Excluded volume, kept up to date move by move. A body's contacts stand in a
- * linked list; a proposal looks only for what the moved bodies meet now and
- * drops what they met before. Terms are whole numbers, so that the sum does not
- * depend on the order of moves. */
+/* Excluded volume, updated move by move. The contacts of each body are a linked
+ * list. A proposal searches only for new contacts of the moved bodies, and
+ * reads their current contacts from the lists. Terms are integers, so that the
+ * sum does not depend on the order of moves. */
 #include "prior/clash.h"
 
 #include "core/clones.h"
@@ -9,14 +9,12 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- which bodies are near ----
- *
- * Blocks, shelves and the search over them, sixteen lanes at a time. */
+/* ---- neighbour search ---- */
 
 typedef int64_t eight_bits __attribute__((vector_size(64), aligned(64)));
 
-/* One bit a lane; both halves are gathered at once. */
-TSR_INLINE unsigned gather(const eight_bits *low, const eight_bits *high)
+/* Returns one bit for each of sixteen lanes. */
+TSR_INLINE unsigned lane_bits(const eight_bits *low, const eight_bits *high)
 {
     const eight_bits one = {1, 2, 4, 8, 16, 32, 64, 128};
     eight_bits both = (*low & one) | (*high & (one << 8));
@@ -26,8 +24,9 @@ TSR_INLINE unsigned gather(const eight_bits *low, const eight_bits *high)
     return (unsigned)bits;
 }
 
-/* Lanes closer to x than the square root of r2. */
-TSR_INLINE unsigned within(const tsr_lanes at[3], const double x[3], double r2)
+/* Lanes whose distance from x is below sqrt(r2). */
+TSR_INLINE unsigned lanes_within(const tsr_lanes at[3], const double x[3],
+                                 double r2)
 {
     eight_bits is[2];
     for (int h = 0; h < 2; h++) {
@@ -35,12 +34,12 @@ TSR_INLINE unsigned within(const tsr_lanes at[3], const double x[3], double r2)
         tsr_eight w = at[2].half[h] - x[2];
         is[h] = u * u + v * v + w * w < r2;
     }
-    return gather(&is[0], &is[1]);
+    return lane_bits(&is[0], &is[1]);
 }
 
-/* Spheres that come within reach of x. */
-TSR_INLINE unsigned touching(const tsr_block_group *s, const double x[3],
-                             double reach)
+/* Spheres with a point closer to x than `reach`. */
+TSR_INLINE unsigned spheres_within(const tsr_block_group *s, const double x[3],
+                                   double reach)
 {
     eight_bits is[2];
     for (int h = 0; h < 2; h++) {
@@ -48,7 +47,7 @@ TSR_INLINE unsigned touching(const tsr_block_group *s, const double x[3],
         tsr_eight w = s->x[2].half[h] - x[2], r = s->radius.half[h] + reach;
         is[h] = u * u + v * v + w * w < r * r;
     }
-    return gather(&is[0], &is[1]);
+    return lane_bits(&is[0], &is[1]);
 }
 
 TSR_INLINE int lowest(unsigned bits)
@@ -81,18 +80,19 @@ TSR_CLONES void tsr_body_block_set(tsr_body_block *block,
     block->radius = sqrt(most);
 }
 
-/* Lanes of one that are near any of the other, body by body. */
-TSR_INLINE int near_pairs(const tsr_body_block *own,
+/* Lists pairs of a body in `own` and a body in `other`, limited to `lanes` of
+ * `other`. The block with fewer candidates is the outer loop. */
+TSR_INLINE int list_pairs(const tsr_body_block *own,
                           const tsr_body_block *other, unsigned lanes,
                           double reach, tsr_body_pair *pair)
 {
     int n = 0;
     double r = own->radius + reach, r2 = reach * reach;
-    unsigned b = within(other->x, own->centre, r * r) & lanes;
+    unsigned b = lanes_within(other->x, own->centre, r * r) & lanes;
     if (b == 0)
         return 0;
     r = other->radius + reach;
-    unsigned a = within(own->x, other->centre, r * r);
+    unsigned a = lanes_within(own->x, other->centre, r * r);
     int turned = __builtin_popcount(b) < __builtin_popcount(a);
     const tsr_lanes *from = turned ? other->x : own->x;
     const tsr_lanes *to = turned ? own->x : other->x;
@@ -100,9 +100,9 @@ TSR_INLINE int near_pairs(const tsr_body_block *own,
     for (; few != 0; few &= few - 1) {
         int i = lowest(few);
         const double x[3] = {from[0].at[i], from[1].at[i], from[2].at[i]};
-        unsigned near = within(to, x, r2) & many;
-        for (; near != 0; near &= near - 1) {
-            int j = lowest(near);
+        unsigned neighbours = lanes_within(to, x, r2) & many;
+        for (; neighbours != 0; neighbours &= neighbours - 1) {
+            int j = lowest(neighbours);
             pair[n++] = turned ? (tsr_body_pair){j, other->first + i}
                                : (tsr_body_pair){i, other->first + j};
         }
@@ -112,20 +112,20 @@ TSR_INLINE int near_pairs(const tsr_body_block *own,
 
 TSR_CLONES int tsr_sphere_tree_pairs(const tsr_sphere_tree *tree,
                                      const tsr_body_block *own,
-                                     const uint16_t *still, double reach,
+                                     const uint16_t *unmoved, double reach,
                                      tsr_body_pair *pair)
 {
     int n = 0;
     double r = own->radius + reach;
-    for (int t = 0; t * TSR_LANES < tree->n_shelf; t++) {
-        unsigned shelves = touching(&tree->top[t], own->centre, r);
-        for (; shelves != 0; shelves &= shelves - 1) {
-            int s = t * TSR_LANES + lowest(shelves);
-            unsigned balls = touching(&tree->shelf[s], own->centre, r);
-            for (; balls != 0; balls &= balls - 1) {
-                int k = s * TSR_LANES + lowest(balls);
-                if (still[k] != 0)
-                    n += near_pairs(own, &tree->block[k], still[k], reach,
+    for (int t = 0; t * TSR_LANES < tree->n_group; t++) {
+        unsigned groups = spheres_within(&tree->top[t], own->centre, r);
+        for (; groups != 0; groups &= groups - 1) {
+            int s = t * TSR_LANES + lowest(groups);
+            unsigned blocks = spheres_within(&tree->group[s], own->centre, r);
+            for (; blocks != 0; blocks &= blocks - 1) {
+                int k = s * TSR_LANES + lowest(blocks);
+                if (unmoved[k] != 0)
+                    n += list_pairs(own, &tree->block[k], unmoved[k], reach,
                                     pair + n);
             }
         }
@@ -142,7 +142,7 @@ TSR_CLONES int tsr_body_block_pairs(const tsr_body_block *own,
         double u = own->centre[d] - other->centre[d];
         d2 += u * u;
     }
-    return d2 < r * r ? near_pairs(own, other, 0xffff, reach, pair) : 0;
+    return d2 < r * r ? list_pairs(own, other, 0xffff, reach, pair) : 0;
 }
 
 /* ---- the tree ---- */
@@ -154,7 +154,7 @@ void *tsr_lanes_new(tsr_pool *pool, int n, size_t size)
     return at != NULL ? at + (side - (uintptr_t)at % side) : NULL;
 }
 
-static void clear(tsr_block_group *s)
+static void clear_group(tsr_block_group *s)
 {
     for (int k = 0; k < TSR_LANES; k++) {
         for (int d = 0; d < 3; d++)
@@ -170,10 +170,10 @@ tsr_sphere_tree *tsr_sphere_tree_new(tsr_pool *pool, int n,
     if (t == NULL)
         return NULL;
     t->n_block = (n + TSR_LANES - 1) / TSR_LANES;
-    t->n_shelf = (t->n_block + TSR_LANES - 1) / TSR_LANES;
-    int n_top = (t->n_shelf + TSR_LANES - 1) / TSR_LANES;
+    t->n_group = (t->n_block + TSR_LANES - 1) / TSR_LANES;
+    int n_top = (t->n_group + TSR_LANES - 1) / TSR_LANES;
     t->block = tsr_lanes_new(pool, t->n_block, sizeof *t->block);
-    t->shelf = tsr_lanes_new(pool, t->n_shelf, sizeof *t->shelf);
+    t->group = tsr_lanes_new(pool, t->n_group, sizeof *t->group);
     t->top = tsr_lanes_new(pool, n_top, sizeof *t->top);
     if (pool->failed)
         return NULL;
@@ -181,15 +181,15 @@ tsr_sphere_tree *tsr_sphere_tree_new(tsr_pool *pool, int n,
         int first = k * TSR_LANES, end = first + TSR_LANES;
         tsr_body_block_set(&t->block[k], xyz, first, end < n ? end : n);
     }
-    for (int k = 0; k < t->n_shelf; k++)
-        clear(&t->shelf[k]);
+    for (int k = 0; k < t->n_group; k++)
+        clear_group(&t->group[k]);
     for (int k = 0; k < n_top; k++)
-        clear(&t->top[k]);
+        clear_group(&t->top[k]);
     tsr_sphere_tree_update(t, 0, t->n_block - 1);
     return t;
 }
 
-/* Around the n spheres of a shelf, as a sphere in `to`. */
+/* Sets lane `lane` of `to` to a sphere around the n spheres of a group. */
 static void enclose(const tsr_block_group *s, int n, tsr_block_group *to,
                     int lane)
 {
@@ -213,14 +213,14 @@ static void enclose(const tsr_block_group *s, int n, tsr_block_group *to,
 void tsr_sphere_tree_update(tsr_sphere_tree *t, int first, int last)
 {
     for (int k = first; k <= last; k++) {
-        tsr_block_group *s = &t->shelf[k / TSR_LANES];
+        tsr_block_group *s = &t->group[k / TSR_LANES];
         for (int d = 0; d < 3; d++)
             s->x[d].at[k % TSR_LANES] = t->block[k].centre[d];
         s->radius.at[k % TSR_LANES] = t->block[k].radius;
     }
     for (int s = first / TSR_LANES; s <= last / TSR_LANES; s++) {
         int n = t->n_block - s * TSR_LANES;
-        enclose(&t->shelf[s], n < TSR_LANES ? n : TSR_LANES,
+        enclose(&t->group[s], n < TSR_LANES ? n : TSR_LANES,
                 &t->top[s / TSR_LANES], s % TSR_LANES);
     }
 }
@@ -228,12 +228,12 @@ void tsr_sphere_tree_update(tsr_sphere_tree *t, int first, int last)
 /* ---- contacts ---- */
 
 enum {
-    LARGE = 64, /* a rigid span of as many is searched last */
-    NODES = 16, /* places for contacts, a body */
-    KEPT = 4    /* impossible pairs remembered */
+    LARGE = 64, /* bodies of a rigid span that is searched last */
+    NODES = 16, /* list nodes per body */
+    RECENT = 4  /* remembered forbidden pairs */
 };
 
-/* A contact stands in the lists of both its bodies. */
+/* Node of a contact. A contact is in the lists of both its bodies. */
 typedef struct {
     int other, next;
     int64_t term;
@@ -244,33 +244,36 @@ typedef struct {
     int64_t term;
 } contact;
 
-/* Bodies first..end-1 of a span, which share a block of the tree. */
+/* Bodies first..end-1 of a span, within one block of the tree. */
 typedef struct {
-    tsr_body_block at; /* as proposed */
+    tsr_body_block at; /* proposed positions */
     int first, end, group;
 } moved_block;
 
 struct tsr_clash_state {
     const tsr_clash *clash;
     int n;
-    tsr_sphere_tree *tree;   /* where the bodies are now */
-    uint16_t *every, *still; /* [n_block] bits of all, of unmoved bodies */
-    moved_block *moved;      /* [n_block + TSR spans] of the proposal */
+    tsr_sphere_tree *tree; /* current positions */
+    uint16_t *all,
+        *unmoved; /* [n_block] one bit a body: all bodies; unmoved bodies */
+    moved_block *moved; /* blocks of the proposal, [n_block + 2 TSR_MAX_SPAN] */
     int n_moved;
     tsr_body_pair *pair; /* [16 n] */
-    /* the pairs that forbade the last proposals, which may do so again */
-    int kept[KEPT][2], next_kept;
-    /* contacts; given up for good (listed 0) where there are too many */
-    int listed;
-    int *list;  /* [n] first node, -1: none */
-    node *node; /* [NODES n] */
+    /* pairs that made recent proposals forbidden and may do so again */
+    int recent[RECENT][2], next_recent;
+    /* contact lists; abandoned for the rest of the run if there are too many
+     * contacts (has_lists 0) */
+    int has_lists;
+    int *first_node; /* [n] first node of each body; -1: no contact */
+    node *node;      /* [NODES n] */
     int n_free, *free_node;
-    contact *found; /* [NODES n] of the proposal */
+    contact *found; /* [NODES n] contacts found for the proposal */
     int n_found;
-    int *mark; /* [n] 0: unmoved, -1: moved and in no group, else the group */
+    int *mark; /* [n] 0: body did not move; -1: moved without a group; otherwise
+                  its group */
 };
 
-/* ---- what is found ---- */
+/* ---- pairs of a proposal ---- */
 
 typedef struct {
     tsr_clash_state *s;
@@ -278,19 +281,19 @@ typedef struct {
     int forbidden;
 } search;
 
-static void keep_pair(tsr_clash_state *s, int a, int b)
+static void remember_pair(tsr_clash_state *s, int a, int b)
 {
-    s->kept[s->next_kept][0] = a;
-    s->kept[s->next_kept][1] = b;
-    s->next_kept = (s->next_kept + 1) % KEPT;
+    s->recent[s->next_recent][0] = a;
+    s->recent[s->next_recent][1] = b;
+    s->next_recent = (s->next_recent + 1) % RECENT;
 }
 
-/* Most proposals that are impossible are so for a pair that was seen lately. */
+/* Most forbidden proposals are forbidden because of a recently seen pair. */
 static int is_forbidden_again(const tsr_clash_state *s,
                               const double (*proposed)[3])
 {
-    for (int k = 0; k < KEPT; k++) {
-        int a = s->kept[k][0], b = s->kept[k][1];
+    for (int k = 0; k < RECENT; k++) {
+        int a = s->recent[k][0], b = s->recent[k][1];
         if (a != b && tsr_clash_pair(s->clash, a, proposed[a], b,
                                      proposed[b]) == TSR_CLASH_FORBIDDEN)
             return 1;
@@ -298,15 +301,16 @@ static int is_forbidden_again(const tsr_clash_state *s,
     return 0;
 }
 
-/* Returns 0 where the pair is impossible. */
-static int meet(search *f, int a, const double x[3], int b, const double y[3])
+/* Adds the term of a pair. Returns 0 if the pair is forbidden. */
+static int add_pair(search *f, int a, const double x[3], int b,
+                    const double y[3])
 {
     int64_t term = tsr_clash_pair(f->s->clash, a, x, b, y);
     if (term == 0)
         return 1;
     if (term == TSR_CLASH_FORBIDDEN) {
         f->forbidden = 1;
-        keep_pair(f->s, a, b);
+        remember_pair(f->s, a, b);
         return 0;
     }
     tsr_clash_state *s = f->s;
@@ -317,38 +321,38 @@ static int meet(search *f, int a, const double x[3], int b, const double y[3])
     return 1;
 }
 
-/* ---- the search ---- */
+/* ---- the search of a proposal ---- */
 
-/* A block that moved against all that did not. */
-static int meet_unmoved(search *f, const double (*proposed)[3],
-                        const moved_block *m)
+/* Pairs of a moved block and unmoved bodies. */
+static int search_unmoved(search *f, const double (*proposed)[3],
+                          const moved_block *m)
 {
     tsr_clash_state *s = f->s;
-    int n = tsr_sphere_tree_pairs(s->tree, &m->at, s->still, s->clash->cutoff,
+    int n = tsr_sphere_tree_pairs(s->tree, &m->at, s->unmoved, s->clash->cutoff,
                                   s->pair);
     for (int k = 0; k < n; k++) {
         int a = m->at.first + s->pair[k].a, b = s->pair[k].b;
-        if (!meet(f, a, proposed[a], b, proposed[b]))
+        if (!add_pair(f, a, proposed[a], b, proposed[b]))
             return 0;
     }
     return 1;
 }
 
-/* Two blocks that moved, or one with itself. */
-static int meet_moved(search *f, const double (*proposed)[3],
-                      const moved_block *p, const moved_block *q)
+/* Pairs of two moved blocks, or of one block with itself. */
+static int search_moved(search *f, const double (*proposed)[3],
+                        const moved_block *p, const moved_block *q)
 {
     tsr_clash_state *s = f->s;
     int n = tsr_body_block_pairs(&p->at, &q->at, s->clash->cutoff, s->pair);
     for (int k = 0; k < n; k++) {
         int a = p->at.first + s->pair[k].a, b = s->pair[k].b;
-        if ((p != q || b < a) && !meet(f, a, proposed[a], b, proposed[b]))
+        if ((p != q || b < a) && !add_pair(f, a, proposed[a], b, proposed[b]))
             return 0;
     }
     return 1;
 }
 
-static void cut_span(tsr_clash_state *s, const tsr_body_span *span)
+static void split_span(tsr_clash_state *s, const tsr_body_span *span)
 {
     for (int first = span->first; first < span->end;) {
         int end = (first / TSR_LANES + 1) * TSR_LANES;
@@ -359,99 +363,99 @@ static void cut_span(tsr_clash_state *s, const tsr_body_span *span)
     }
 }
 
-/* Blocks from..to-1 of a span; from the hinge outwards: a clash is likelier
- * near it. */
-static void span_unmoved(search *f, const double (*proposed)[3],
-                         const tsr_body_span *span, int from, int to)
+/* Searches blocks from..to-1 of a span against unmoved bodies, starting near
+ * the hinge, where a clash is most likely. */
+static void search_span(search *f, const double (*proposed)[3],
+                        const tsr_body_span *span, int from, int to)
 {
     tsr_clash_state *s = f->s;
     int down = span->first == 0 || span->end < s->n;
     for (int k = from; k < to && !f->forbidden; k++) {
         moved_block *m = &s->moved[down ? to - 1 - (k - from) : k];
         tsr_body_block_set(&m->at, proposed, m->first, m->end);
-        meet_unmoved(f, proposed, m);
+        search_unmoved(f, proposed, m);
     }
 }
 
-static void find_all(search *f, const double (*proposed)[3], int n_span,
-                     const tsr_body_span *span)
+static void search_proposal(search *f, const double (*proposed)[3], int n_span,
+                            const tsr_body_span *span)
 {
     tsr_clash_state *s = f->s;
     int from[TSR_MAX_SPAN + 1] = {0};
     s->n_moved = 0;
     for (int k = 0; k < n_span; k++) {
-        cut_span(s, &span[k]);
+        split_span(s, &span[k]);
         from[k + 1] = s->n_moved;
     }
-    /* what moved little first: it is cheap and clashes soonest */
+    /* small spans first: they are cheap, and clash most often */
     for (int large = 0; large < 2; large++)
         for (int k = 0; k < n_span && !f->forbidden; k++)
             if ((span[k].group > 0 && span[k].end - span[k].first >= LARGE) ==
                 large)
-                span_unmoved(f, proposed, &span[k], from[k], from[k + 1]);
+                search_span(f, proposed, &span[k], from[k], from[k + 1]);
     for (int k = 0; k < s->n_moved; k++)
         for (int l = 0; l <= k && !f->forbidden; l++) {
             const moved_block *p = &s->moved[k], *q = &s->moved[l];
             if (p->group == 0 || p->group != q->group)
-                meet_moved(f, proposed, p, q);
+                search_moved(f, proposed, p, q);
         }
 }
 
-/* ---- contacts ---- */
+/* ---- contact lists ---- */
 
-static void give_up(tsr_clash_state *s)
+static void abandon_lists(tsr_clash_state *s)
 {
-    s->listed = 0;
+    s->has_lists = 0;
 }
 
 static void add_node(tsr_clash_state *s, int b, int other, int64_t term)
 {
     int k = s->free_node[--s->n_free];
-    s->node[k] = (node){other, s->list[b], term};
-    s->list[b] = k;
+    s->node[k] = (node){other, s->first_node[b], term};
+    s->first_node[b] = k;
 }
 
 static void add_contact(tsr_clash_state *s, const contact *c)
 {
     if (s->n_free < 2) {
-        give_up(s);
+        abandon_lists(s);
         return;
     }
     add_node(s, c->a, c->b, c->term);
     add_node(s, c->b, c->a, c->term);
 }
 
-static void take_found(tsr_clash_state *s)
+static void list_found(tsr_clash_state *s)
 {
     if (s->n_found > NODES * s->n)
-        give_up(s);
-    for (int k = 0; k < s->n_found && s->listed; k++)
+        abandon_lists(s);
+    for (int k = 0; k < s->n_found && s->has_lists; k++)
         add_contact(s, &s->found[k]);
 }
 
-static void drop_node(tsr_clash_state *s, int b, int other)
+static void remove_node(tsr_clash_state *s, int b, int other)
 {
-    int *at = &s->list[b];
+    int *at = &s->first_node[b];
     while (s->node[*at].other != other)
         at = &s->node[*at].next;
     s->free_node[s->n_free++] = *at;
     *at = s->node[*at].next;
 }
 
-/* Did the distance of body b, which moved, to c change? */
+/* Returns 1 if the distance between moved body b and body c changed. */
 static int is_changed(const tsr_clash_state *s, int b, int c)
 {
     return s->mark[b] != s->mark[c] || s->mark[b] < 0;
 }
 
-static int64_t old_sum(tsr_clash_state *s, const double (*current)[3],
-                       int n_span, const tsr_body_span *span)
+static int64_t current_sum(tsr_clash_state *s, const double (*current)[3],
+                           int n_span, const tsr_body_span *span)
 {
     int64_t sum = 0;
-    if (s->listed) {
+    if (s->has_lists) {
         for (int k = 0; k < n_span; k++)
             for (int b = span[k].first; b < span[k].end; b++)
-                for (int i = s->list[b]; i >= 0; i = s->node[i].next) {
+                for (int i = s->first_node[b]; i >= 0; i = s->node[i].next) {
                     int c = s->node[i].other;
                     if (s->mark[c] == 0 || (c < b && is_changed(s, b, c)))
                         sum += s->node[i].term;
@@ -464,14 +468,14 @@ static int64_t old_sum(tsr_clash_state *s, const double (*current)[3],
             int end = (b / TSR_LANES + 1) * TSR_LANES;
             end = end < span[k].end ? end : span[k].end;
             const tsr_body_block *own = &s->tree->block[b / TSR_LANES];
-            int n = tsr_sphere_tree_pairs(s->tree, own, s->every,
+            int n = tsr_sphere_tree_pairs(s->tree, own, s->all,
                                           s->clash->cutoff, s->pair);
             for (int i = 0; i < n; i++) {
                 int one = own->first + s->pair[i].a, other = s->pair[i].b;
                 if (one >= b && one < end &&
                     (s->mark[other] == 0 ||
                      (other < one && is_changed(s, one, other))))
-                    meet(&f, one, current[one], other, current[other]);
+                    add_pair(&f, one, current[one], other, current[other]);
             }
             b = end;
         }
@@ -488,37 +492,37 @@ static void set_marks(tsr_clash_state *s, int n_span, const tsr_body_span *span,
     }
 }
 
-static void set_still(tsr_clash_state *s, int n_span, const tsr_body_span *span,
-                      int clear)
+static void set_unmoved(tsr_clash_state *s, int n_span,
+                        const tsr_body_span *span, int clear)
 {
     for (int k = 0; k < n_span; k++)
         for (int b = span[k].first; b < span[k].end;) {
             int u = b / TSR_LANES, end = (u + 1) * TSR_LANES;
             end = end < span[k].end ? end : span[k].end;
             unsigned bits = ((1u << (end - b)) - 1) << b % TSR_LANES;
-            s->still[u] =
-                (uint16_t)(clear ? s->still[u] | bits : s->still[u] & ~bits);
+            s->unmoved[u] = (uint16_t)(clear ? s->unmoved[u] | bits
+                                             : s->unmoved[u] & ~bits);
             b = end;
         }
 }
 
 /* ---- the interface ---- */
 
-/* All pairs; their sum. */
-static int64_t first_contacts(tsr_clash_state *s, const double (*body)[3])
+/* Finds and lists all contacts; returns the sum of their terms. */
+static int64_t find_contacts(tsr_clash_state *s, const double (*body)[3])
 {
     search f = {s, 0, 0};
     for (int u = 0; u < s->tree->n_block; u++) {
         const tsr_body_block *own = &s->tree->block[u];
-        int n = tsr_sphere_tree_pairs(s->tree, own, s->every, s->clash->cutoff,
+        int n = tsr_sphere_tree_pairs(s->tree, own, s->all, s->clash->cutoff,
                                       s->pair);
         s->n_found = 0;
         for (int k = 0; k < n; k++) {
             int a = own->first + s->pair[k].a, b = s->pair[k].b;
             if (b < a)
-                meet(&f, a, body[a], b, body[b]);
+                add_pair(&f, a, body[a], b, body[b]);
         }
-        take_found(s);
+        list_found(s);
     }
     return f.sum;
 }
@@ -533,27 +537,27 @@ tsr_clash_state *tsr_clash_state_new(tsr_pool *pool, const tsr_clash *clash,
         return NULL;
     s->clash = clash;
     s->n = n;
-    s->listed = 1;
+    s->has_lists = 1;
     s->tree = tsr_sphere_tree_new(pool, n, body);
     s->moved =
         tsr_lanes_new(pool, n_block + 2 * TSR_MAX_SPAN, sizeof *s->moved);
-    tsr_pool_array(pool, s->every, n_block);
-    tsr_pool_array(pool, s->still, n_block);
+    tsr_pool_array(pool, s->all, n_block);
+    tsr_pool_array(pool, s->unmoved, n_block);
     tsr_pool_array(pool, s->pair, TSR_LANES * (size_t)n);
-    tsr_pool_array(pool, s->list, n);
+    tsr_pool_array(pool, s->first_node, n);
     tsr_pool_array(pool, s->node, NODES * (size_t)n);
     tsr_pool_array(pool, s->free_node, NODES * (size_t)n);
     tsr_pool_array(pool, s->found, NODES * (size_t)n);
     tsr_pool_array(pool, s->mark, n);
     if (pool->failed)
         return NULL;
-    memset(s->every, 0xff, (size_t)n_block * sizeof *s->every);
-    memset(s->still, 0xff, (size_t)n_block * sizeof *s->still);
+    memset(s->all, 0xff, (size_t)n_block * sizeof *s->all);
+    memset(s->unmoved, 0xff, (size_t)n_block * sizeof *s->unmoved);
     for (int k = 0; k < NODES * s->n; k++)
         s->free_node[s->n_free++] = k;
     for (int b = 0; b < s->n; b++)
-        s->list[b] = -1;
-    *total = first_contacts(s, body);
+        s->first_node[b] = -1;
+    *total = find_contacts(s, body);
     return s;
 }
 
@@ -565,25 +569,25 @@ int64_t tsr_clash_propose(tsr_clash_state *s, const double (*current)[3],
     if (is_forbidden_again(s, proposed))
         return TSR_CLASH_FORBIDDEN;
     s->n_found = 0;
-    set_still(s, n_span, span, 0);
-    find_all(&f, proposed, n_span, span);
-    set_still(s, n_span, span, 1);
+    set_unmoved(s, n_span, span, 0);
+    search_proposal(&f, proposed, n_span, span);
+    set_unmoved(s, n_span, span, 1);
     if (f.forbidden)
         return TSR_CLASH_FORBIDDEN;
     set_marks(s, n_span, span, 0);
-    int64_t old = old_sum(s, current, n_span, span);
+    int64_t old = current_sum(s, current, n_span, span);
     set_marks(s, n_span, span, 1);
     return f.sum - old;
 }
 
-/* The pairs whose distance changed: the old ones go, the found ones come. */
-static void renew_contacts(tsr_clash_state *s, int n_span,
-                           const tsr_body_span *span)
+/* Replaces the contacts whose distance changed by those found. */
+static void update_contacts(tsr_clash_state *s, int n_span,
+                            const tsr_body_span *span)
 {
     set_marks(s, n_span, span, 0);
     for (int k = 0; k < n_span; k++)
         for (int b = span[k].first; b < span[k].end; b++)
-            for (int *at = &s->list[b]; *at >= 0;) {
+            for (int *at = &s->first_node[b]; *at >= 0;) {
                 int i = *at, other = s->node[i].other;
                 if (!is_changed(s, b, other)) {
                     at = &s->node[i].next;
@@ -591,17 +595,17 @@ static void renew_contacts(tsr_clash_state *s, int n_span,
                 }
                 *at = s->node[i].next;
                 s->free_node[s->n_free++] = i;
-                drop_node(s, other, b);
+                remove_node(s, other, b);
             }
     set_marks(s, n_span, span, 1);
-    take_found(s);
+    list_found(s);
 }
 
 void tsr_clash_accept(tsr_clash_state *s, const double (*proposed)[3],
                       int n_span, const tsr_body_span *span)
 {
-    if (s->listed)
-        renew_contacts(s, n_span, span);
+    if (s->has_lists)
+        update_contacts(s, n_span, span);
     for (int k = 0; k < s->n_moved; k++) {
         const moved_block *m = &s->moved[k];
         int u = m->first / TSR_LANES, end = (u + 1) * TSR_LANES;

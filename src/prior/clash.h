@@ -1,11 +1,11 @@
-/* Excluded volume between bodies, incrementally.
+/* Excluded volume between bodies, updated move by move.
  *
- * Three structures keep a step's cost at the bodies that it moves: cells of the
- * contact distance for a few bodies, bounding spheres of runs of bodies for
- * parts that move rigidly, and a list of the pairs that are in contact, so that
- * the old energy of what moved needs no search. Energies are integers
- * (tsr_fix): their sum does not depend on the order, nor on which structure
- * found a pair. */
+ * Two data structures make the cost of a step proportional to the number of
+ * moved bodies. A tree of bounding spheres finds the bodies within the contact
+ * distance of moved bodies. A list of all pairs in contact gives, without a
+ * search, the energy that the moved bodies had before the step. Energies are
+ * integers (tsr_to_fixed), so their sum does not depend on the order of the
+ * terms. */
 #ifndef TSR_PRIOR_CLASH_H
 #define TSR_PRIOR_CLASH_H
 
@@ -16,15 +16,15 @@
 #include <math.h>
 #include <stdint.h>
 
-/* ---- which bodies are near ----
+/* ---- neighbour search ----
  *
- * Which bodies come near which, sixteen at a time.
- *
- * Runs of sixteen bodies stand in blocks with a sphere around each, sixteen
- * spheres in a shelf with a sphere around them: a block asks shelf, sphere and
- * body, and what is far falls out early. Coordinates stand lane by lane, so
- * that one instruction looks at two to eight bodies. The distances are those of
- * tsr_vec3_distance2, to the bit, on every processor. */
+ * Finds bodies within a distance, sixteen at a time. Sixteen consecutive bodies
+ * are a block with a bounding sphere, and sixteen blocks are a group with a
+ * bounding sphere. A search tests groups, then blocks, then bodies. The
+ * coordinates of sixteen elements are stored contiguously, in one array per
+ * dimension (the lanes of a vector), so that one instruction compares two to
+ * eight of them. Distances agree with tsr_vec3_distance2 to the bit on every
+ * processor. */
 
 enum { TSR_LANES = 16 };
 
@@ -35,71 +35,76 @@ typedef union {
     double at[TSR_LANES];
 } tsr_lanes;
 
-/* Bodies first..first+15, Angstrom; lanes without one are infinitely far. */
+/* Bodies first..first+15, Angstrom. A lane without a body is at infinity. */
 typedef struct {
     tsr_lanes x[3];
-    double centre[3], radius; /* all lie within */
+    double centre[3], radius; /* a sphere that contains all bodies */
     int first;
 } tsr_body_block;
 
+/* 16 spheres: centres and radii, Angstrom. */
 typedef struct {
     tsr_lanes x[3], radius;
 } tsr_block_group;
 
 typedef struct {
-    int n_block, n_shelf;
+    int n_block, n_group;
     tsr_body_block *block;  /* [n_block] block k begins with body 16 k */
-    tsr_block_group *shelf; /* [n_shelf] the spheres of 16 blocks */
-    tsr_block_group *top;   /* [(n_shelf + 15) / 16] those of 16 shelves */
+    tsr_block_group *group; /* [n_group] the bounding spheres of 16 blocks */
+    tsr_block_group
+        *top; /* [(n_group + 15) / 16] the bounding spheres of 16 groups */
 } tsr_sphere_tree;
 
-/* a: lane of the block that asks; b: body. */
+/* A pair of neighbours: lane of the first body in its block, index of the
+ * second body. */
 typedef struct {
     int a, b;
 } tsr_body_pair;
 
-/* A block of bodies first..end-1 of xyz, which share one block of the tree;
- * they keep their lanes. */
+/* Sets a block to bodies first..end-1 of xyz, which must lie in one block of
+ * the tree and keep their lanes. */
 void tsr_body_block_set(tsr_body_block *block, const double (*xyz)[3],
                         int first, int end);
 
-/* Pairs of `own` and the bodies of the tree whose bit in still[block] is set,
- * at a distance below `reach`; a few may be missing that are within rounding of
- * it. pair has room for 16 of each body. Returns how many. */
+/* Finds pairs of a body in `own` and a body of the tree at a distance below
+ * `reach`, Angstrom. Bodies of the tree count if their bit in unmoved[block] is
+ * set. Pairs within rounding of `reach` may be missing. pair: at least 16
+ * elements for each body. Returns the number of pairs. */
 int tsr_sphere_tree_pairs(const tsr_sphere_tree *tree,
-                          const tsr_body_block *own, const uint16_t *still,
+                          const tsr_body_block *own, const uint16_t *unmoved,
                           double reach, tsr_body_pair *pair);
 
-/* The same of two blocks; pair: room for 256. */
+/* The same for two blocks. pair: at least 256 elements. */
 int tsr_body_block_pairs(const tsr_body_block *own, const tsr_body_block *other,
                          double reach, tsr_body_pair *pair);
 
-/* n elements with lanes, which stand where instructions want them. NULL: out of
+/* Allocates n zeroed elements, aligned for vector instructions. NULL: out of
  * memory, as tsr_pool_new. */
 void *tsr_lanes_new(tsr_pool *pool, int n, size_t size);
 
-/* Of n bodies. NULL: out of memory. */
+/* A tree over n bodies xyz, Angstrom. NULL: out of memory. */
 tsr_sphere_tree *tsr_sphere_tree_new(tsr_pool *pool, int n,
                                      const double (*xyz)[3]);
 
-/* Blocks first..last have changed: so do the spheres around them. */
+/* Recomputes the bounding spheres after blocks first..last have changed. */
 void tsr_sphere_tree_update(tsr_sphere_tree *tree, int first, int last);
 
 /* ---- excluded volume ---- */
 
-/* Log densities are integers in units of 2^-32 nat: sums of them are exact. */
+/* Log densities are sums of integers in units of 2^-32 nat. Such sums are
+ * exact. */
 #define TSR_FIXED_SCALE 0x1p32
 
-/* Held within 2^20 nat, far beyond any use; two thousand at that bound still
- * add up, and any number of terms of the size that samples have. */
-static inline int64_t tsr_fix(double nat)
+/* Clips to +-2^20 nat, far beyond any useful value. Two thousand terms of that
+ * size do not overflow a sum. */
+static inline int64_t tsr_to_fixed(double nat)
 {
     double bound = 0x1p20;
     nat = nat > bound ? bound : nat < -bound ? -bound : nat;
     return (int64_t)llrint(nat * TSR_FIXED_SCALE);
 }
 
-static inline double tsr_unfix(int64_t fixed)
+static inline double tsr_from_fixed(int64_t fixed)
 {
     return (double)fixed / TSR_FIXED_SCALE;
 }
@@ -107,15 +112,16 @@ static inline double tsr_unfix(int64_t fixed)
 typedef struct {
     const tsr_topology *topology;
     double contact[TSR_MAX_TYPE][TSR_MAX_TYPE]; /* Angstrom */
-    double cutoff; /* the largest; 0: no excluded volume */
+    double cutoff; /* the largest contact distance; 0: no excluded volume */
     double inverse_softness;
-    double limit; /* nat: a pair that costs more is impossible */
+    double limit; /* nat: a pair with a higher energy is forbidden */
 } tsr_clash;
 
-/* What a forbidden pair or conformation gives. */
+/* The result for a forbidden pair or conformation. */
 #define TSR_CLASH_FORBIDDEN INT64_MIN
 
-/* -E of bodies a and b at x and y; 0 for pairs that do not count. */
+/* Returns -E of bodies a and b at positions x and y, as a fixed-point number; 0
+ * for pairs that do not count. */
 static inline int64_t tsr_clash_pair(const tsr_clash *clash, int a,
                                      const double x[3], int b,
                                      const double y[3])
@@ -125,37 +131,38 @@ static inline int64_t tsr_clash_pair(const tsr_clash *clash, int a,
         return 0;
     const tsr_body *p = &clash->topology->body[a];
     const tsr_body *q = &clash->topology->body[b];
-    double d = clash->contact[p->like][q->like];
+    double d = clash->contact[p->contact_type][q->contact_type];
     if (r2 >= d * d)
         return 0;
     const tsr_residue *i = &clash->topology->residue[p->residue];
     const tsr_residue *j = &clash->topology->residue[q->residue];
-    int apart = i->place - j->place;
+    int apart = i->sequence_index - j->sequence_index;
     if ((i->chain_first == j->chain_first && apart < 3 && apart > -3) ||
         (i->unit >= 0 && i->unit == j->unit))
         return 0;
     double z = (d - sqrt(r2)) * clash->inverse_softness, nat = 0.5 * z * z;
-    return nat > clash->limit ? TSR_CLASH_FORBIDDEN : tsr_fix(-nat);
+    return nat > clash->limit ? TSR_CLASH_FORBIDDEN : tsr_to_fixed(-nat);
 }
 
-/* Bodies first..end-1 moved; group as in tsr_span. */
+/* Bodies first..end-1, which moved; group as in tsr_span. */
 typedef struct {
     int first, end, group;
 } tsr_body_span;
 
 typedef struct tsr_clash_state tsr_clash_state;
 
-/* From the bodies of a conformation that has no forbidden pair; *total is the
- * sum over all pairs. NULL: out of memory. */
+/* Makes the contact lists of a conformation that has no forbidden pair. total
+ * out: sum of -E over all pairs. NULL: out of memory. */
 tsr_clash_state *tsr_clash_state_new(tsr_pool *pool, const tsr_clash *clash,
                                      const double (*body)[3], int64_t *total);
 
-/* New sum less old, or TSR_CLASH_FORBIDDEN. Spans ascend. */
+/* Returns the sum of -E over the proposed conformation minus the sum over the
+ * current one, or TSR_CLASH_FORBIDDEN. Spans are in ascending order. */
 int64_t tsr_clash_propose(tsr_clash_state *state, const double (*current)[3],
                           const double (*proposed)[3], int n_span,
                           const tsr_body_span *span);
 
-/* Makes the proposal just evaluated (and not forbidden) the state. */
+/* Accepts the latest proposal, which must not be forbidden. */
 void tsr_clash_accept(tsr_clash_state *state, const double (*proposed)[3],
                       int n_span, const tsr_body_span *span);
 

@@ -1,23 +1,25 @@
-/* Densities of the torsions of nucleotides in single strands.
+/* Prior densities for the torsions of nucleotides in single strands.
  *
- * No library of unpaired nucleotides in solution is at hand, so what is known
- * of the conformers of folded and bound ones is put together:
+ * No library of unpaired nucleotides in solution is available. The densities
+ * therefore combine what is known about conformers of folded and bound nucleic
+ * acids:
  *
  *     w_h  the helix: A-RNA; B-DNA with its variant BII; A-DNA where the
  *          sugar is C3'-endo. Means and deviations: Schneider, Neidle &
  *          Berman 1997, Biopolymers 42, 113 (International Tables F, table
  *          23.3.2.1)
- *     w_r  the 46 conformers of RNA's backbone, each with equal weight, since
- *          outside the helix none prevails: Richardson et al. 2008, RNA 14,
- * 465, with a third of the half-widths that their program Suitename gives
- *          clusters. DNA has the same rotamers (Svozil et al. 2008, Nucleic
- *          Acids Res. 36, 3690; Cerny et al. 2020, ibid. 48, 6367)
- *     w_u  uniform: what is none of these
+ *     w_r  the 46 conformers of RNA's backbone, with equal weights because
+ *          none dominates outside the helix: Richardson et al. 2008, RNA 14,
+ *          465. The standard deviation is a third of the half-width of a
+ *          cluster in their program Suitename. DNA has the same rotamers
+ *          (Svozil et al. 2008, Nucleic Acids Res. 36, 3690; Cerny et al.
+ *          2020, ibid. 48, 6367)
+ *     w_u  uniform, for all other conformations
  *
- * w_h = 0.37 is the share of the class AA00 among steps of RNA in crystals
- * (DNATCO 3.1), w_u = 0.05 and the weights of bases that are syn are choices.
- * Conformers whose pairs of torsions have the same staggered positions are one
- * part of a mixture, with the mean and deviation of them all. */
+ * w_h = 0.37 is the share of class AA00 among steps of RNA in crystals (DNATCO
+ * 3.1). w_u = 0.05 and the weight of syn bases are choices. Conformers whose
+ * pairs of torsions are in the same staggered positions are merged into one
+ * component of the mixture, with their common mean and deviation. */
 #include "prior/prior.h"
 
 #include <math.h>
@@ -26,9 +28,9 @@ enum { EPSILON, ZETA, ALPHA, BETA, GAMMA, N_ANGLE };
 enum { C3_ENDO = 3, C2_ENDO = 2 };
 
 static const double degree = 3.14159265358979323846 / 180.0;
-static const double of_helix = 0.37, of_rotamers = 0.58, of_nothing = 0.05;
+static const double of_helix = 0.37, of_rotamers = 0.58, of_uniform = 0.05;
 
-/* Pucker of the sugar before; degrees. */
+/* Pucker of the preceding sugar; torsions in degrees, in the order above. */
 static const struct {
     int pucker;
     double angle[N_ANGLE];
@@ -82,7 +84,8 @@ static const struct {
 };
 enum { N_ROTAMER = sizeof rotamer / sizeof *rotamer };
 
-/* Of one rotamer: a third of the half-width of its cluster, degrees. */
+/* Standard deviation of one rotamer: a third of the half-width of its cluster,
+ * degrees. */
 static const double width[N_ANGLE] = {20.0, 18.3, 16.7, 23.3, 11.7};
 
 typedef struct {
@@ -102,9 +105,9 @@ static double concentration(double sd_degree)
     return 1.0 / (sd * sd);
 }
 
-/* phi or psi < 0: uniform. */
-static void add(tsr_torsion_mixture *m, double weight, int phi, int psi,
-                const double *mean, const double *sd)
+/* Adds a component. phi or psi < 0: uniform in that torsion. */
+static void add_component(tsr_torsion_mixture *m, double weight, int phi,
+                          int psi, const double *mean, const double *sd)
 {
     tsr_von_mises *part = &m->part[m->n++];
     *part = (tsr_von_mises){.weight = weight};
@@ -123,8 +126,9 @@ static int third(double angle_degree)
     return (int)(angle_degree / 120.0);
 }
 
-/* Rotamers with phi and psi in thirds p and s of the circle; of one torsion,
- * psi alone, all of a pucker are taken together. */
+/* Adds the rotamers, grouped by the thirds of the circle that phi and psi lie
+ * in. With a single torsion (phi < 0) all rotamers of a pucker are one
+ * group. */
 static void add_rotamers(tsr_torsion_mixture *m, double weight, int phi,
                          int psi, int pucker)
 {
@@ -152,7 +156,7 @@ static void add_rotamers(tsr_torsion_mixture *m, double weight, int phi,
                          width[k] * width[k]);
         }
         if (n > 0)
-            add(m, weight * n / n_pucker, phi, psi, mean, sd);
+            add_component(m, weight * n / n_pucker, phi, psi, mean, sd);
     }
 }
 
@@ -161,9 +165,9 @@ static void add_helix(tsr_torsion_mixture *m, int phi, int psi, int is_b,
 {
     const conformer *form = is_b ? &b_form : &a_form;
     const double of_two = is_b ? 0.2 * weight : 0.0;
-    add(m, weight - of_two, phi, psi, form->mean, form->sd);
+    add_component(m, weight - of_two, phi, psi, form->mean, form->sd);
     if (is_b)
-        add(m, of_two, phi, psi, b_two.mean, b_two.sd);
+        add_component(m, of_two, phi, psi, b_two.mean, b_two.sd);
 }
 
 static void add_bases(tsr_torsion_mixture *m, int is_dna)
@@ -171,9 +175,9 @@ static void add_bases(tsr_torsion_mixture *m, int is_dna)
     static const double mean[] = {199.0, 249.0, 63.0},
                         sd[] = {15.0, 16.0, 15.0};
     const double own = 0.65, other = 0.2, syn = 0.1;
-    add(m, is_dna ? other : own, 0, -1, mean, sd);
-    add(m, is_dna ? own : other, 1, -1, mean, sd);
-    add(m, syn, 2, -1, mean, sd);
+    add_component(m, is_dna ? other : own, 0, -1, mean, sd);
+    add_component(m, is_dna ? own : other, 1, -1, mean, sd);
+    add_component(m, syn, 2, -1, mean, sd);
 }
 
 void tsr_nucleotide_mixture(tsr_nucleic_class class,
@@ -185,12 +189,12 @@ void tsr_nucleotide_mixture(tsr_nucleic_class class,
     static const int psi[] = {ALPHA, GAMMA, EPSILON, EPSILON};
     static const int pucker[] = {0, 0, C3_ENDO, C2_ENDO};
     *mixture = (tsr_torsion_mixture){.n = 0};
-    add(mixture, of_nothing, -1, -1, NULL, NULL);
+    add_component(mixture, of_uniform, -1, -1, NULL, NULL);
     if (pair == TSR_NUCLEIC_CHI) {
         add_bases(mixture, is_dna);
         return;
     }
-    /* RNA with a C2'-endo sugar is in no helix */
+    /* A C2'-endo sugar does not occur in an RNA helix. */
     const int is_helix = is_dna || pair != TSR_NUCLEIC_C2_ENDO;
     if (is_helix)
         add_helix(mixture, phi[pair], psi[pair],

@@ -1,6 +1,6 @@
-/* The prior of a molecule: its options, its densities made ready from the
- * table, the terms that moves ask for one by one, and their sum over a chain's
- * present conformation, kept up to date. */
+/* The prior of a molecule: options, densities prepared from the trained table,
+ * single factors for moves, and the running log density of a chain's current
+ * conformation. */
 #include "prior/prior.h"
 
 #include "core/clock.h"
@@ -34,7 +34,7 @@ const tsr_field tsr_restraint_fields[] = {
               .doc = "excess over the range that costs half a nat"),
     {0}};
 
-/* Is the residue before it of the same nucleotide? */
+/* Returns 1 if the link before link i is in the same nucleotide. */
 static int is_same_nucleotide(const tsr_topology *t, int i)
 {
     return i > t->residue[i].chain_first &&
@@ -42,10 +42,10 @@ static int is_same_nucleotide(const tsr_topology *t, int i)
            t->residue[i - 1].nucleotide == t->residue[i].nucleotide;
 }
 
-/* The one residue that the text names; of a nucleotide its first link, whose CA
- * is P. */
-static tsr_status find_one(const tsr_topology *t, const char *text, int *mark,
-                           int *residue, tsr_err *err)
+/* Finds the single residue that the text names. For a nucleotide this is its
+ * first link, whose CA is P. */
+static tsr_status find_residue(const tsr_topology *t, const char *text,
+                               int *mark, int *residue, tsr_err *err)
 {
     int n = 0;
     for (int i = 0; i < t->n_residue; i++)
@@ -80,8 +80,8 @@ tsr_status tsr_restraint_make(const tsr_topology *t,
                                  1.0 / options->width};
     tsr_status status = TSR_OK;
     for (int k = 0; k < 2 && status == TSR_OK; k++) {
-        status = find_one(t, options->between.item[k], mark,
-                          &restraint->residue[k], err);
+        status = find_residue(t, options->between.item[k], mark,
+                              &restraint->residue[k], err);
         if (status != TSR_OK)
             tsr_wrap(err, status, "between");
     }
@@ -99,8 +99,8 @@ tsr_status tsr_restraint_make(const tsr_topology *t,
     return TSR_OK;
 }
 
-static void anchor(const tsr_topology *t, const tsr_conformation *c, int at,
-                   int i, double x[3])
+static void restraint_point(const tsr_topology *t, const tsr_conformation *c,
+                            int at, int i, double x[3])
 {
     double(*backbone)[3] = c->backbone[i];
     if (at == AT_CA || t->residue[i].amino == TSR_GLY) {
@@ -120,7 +120,7 @@ double tsr_restraint_distance(const tsr_topology *t,
 {
     double x[2][3];
     for (int k = 0; k < 2; k++)
-        anchor(t, c, restraint->at, restraint->residue[k], x[k]);
+        restraint_point(t, c, restraint->at, restraint->residue[k], x[k]);
     return tsr_vec3_distance(x[0], x[1]);
 }
 
@@ -279,7 +279,7 @@ double tsr_prior_angle_log(const tsr_prior *prior, int residue, double tau_rad)
     return -0.5 * (z * z + log_2pi) - log(g->sd);
 }
 
-/* Of chi, whose density is that of phi. */
+/* The density of chi is stored as the density of phi. */
 static const tsr_torsion_density *chi_density(const tsr_prior *prior,
                                               const tsr_residue *r)
 {
@@ -342,34 +342,35 @@ double tsr_prior_torsion_log_of(const tsr_prior *prior,
 
 enum { TORSION, ANGLE, SIDE, N_OWN };
 
-/* A term of one flexible residue: torsions, angle, side chain. */
-static int64_t term_of(const tsr_prior *prior, const tsr_conformation *c, int i,
-                       int kind)
+/* One term of a flexible residue: torsions, angle N-CA-C or side chain. */
+static int64_t residue_term(const tsr_prior *prior, const tsr_conformation *c,
+                            int i, int kind)
 {
     const tsr_residue *r = &prior->topology->residue[i];
     double(*x)[3] = c->backbone[i];
     const int is_link = r->link != TSR_LINK_NONE;
     if (kind == TORSION)
-        return tsr_fix(tsr_prior_torsion_log_of(prior, c, i));
-    if (kind == ANGLE) /* of a link it is held */
+        return tsr_to_fixed(tsr_prior_torsion_log_of(prior, c, i));
+    if (kind == ANGLE) /* constant in a link */
         return is_link ? 0
-                       : tsr_fix(tsr_prior_angle_log(
+                       : tsr_to_fixed(tsr_prior_angle_log(
                              prior, i,
                              tsr_vec3_angle(x[TSR_N], x[TSR_CA], x[TSR_C])));
-    const int is_there = is_link ? prior->topology->base[i].is_there
+    const int has_side = is_link ? prior->topology->base[i].exists
                                  : tsr_amino_has_side_chain(r->amino);
-    return is_there ? tsr_fix(tsr_prior_side_log(prior, i, c->side[i])) : 0;
+    return has_side ? tsr_to_fixed(tsr_prior_side_log(prior, i, c->side[i]))
+                    : 0;
 }
 
 static int64_t restraint_term(const tsr_prior *prior, const tsr_conformation *c,
                               int k)
 {
     const tsr_restraint *r = &prior->restraint[k];
-    return tsr_fix(
+    return tsr_to_fixed(
         tsr_restraint_log(r, tsr_restraint_distance(prior->topology, r, c)));
 }
 
-/* ---- the reference ---- */
+/* ---- reference ---- */
 
 double tsr_prior_log_reference(const tsr_prior *prior,
                                const tsr_conformation *c)
@@ -382,7 +383,7 @@ double tsr_prior_log_reference(const tsr_prior *prior,
         return -(double)INFINITY;
     for (int i = 0; i < t->n_residue; i++)
         for (int k = 0; k < N_OWN && t->residue[i].flexible; k++)
-            sum += term_of(prior, c, i, k);
+            sum += residue_term(prior, c, i, k);
     for (int k = 0; k < prior->n_restraint; k++)
         sum += restraint_term(prior, c, k);
     for (int a = 0; a < t->n_body; a++)
@@ -393,7 +394,7 @@ double tsr_prior_log_reference(const tsr_prior *prior,
                 return -(double)INFINITY;
             sum += term;
         }
-    return tsr_unfix(sum);
+    return tsr_from_fixed(sum);
 }
 
 /* "A:12 LEU (side chain)" */
@@ -426,7 +427,8 @@ int tsr_prior_clashes(const tsr_prior *prior,
         for (int b = 0; b < a; b++) {
             if (tsr_clash_pair(c, a, x[a], b, x[b]) != TSR_CLASH_FORBIDDEN)
                 continue;
-            double d = c->contact[t->body[a].like][t->body[b].like];
+            double d =
+                c->contact[t->body[a].contact_type][t->body[b].contact_type];
             double r = tsr_vec3_distance(x[a], x[b]);
             double z = (d - r) * c->inverse_softness, nat = 0.5 * z * z;
             n++;
@@ -444,7 +446,7 @@ int tsr_prior_clashes(const tsr_prior *prior,
     return n;
 }
 
-/* ---- of a chain's present conformation ---- */
+/* ---- running log density ---- */
 
 typedef struct {
     int residue;
@@ -457,18 +459,21 @@ struct tsr_prior_state {
     int64_t total, pending;
     tsr_clash_state *clash; /* NULL: no excluded volume */
     int64_t (*term)[N_OWN]; /* [n_residue] */
-    residue_terms *changed; /* [n_residue] by the proposal */
+    residue_terms *changed; /* [n_residue] terms of the proposal */
     int n_changed;
-    uint64_t *seen, stamp; /* [n_residue] in which proposal */
-    int64_t *restraint;    /* [n_restraint] */
+    uint64_t *seen,
+        stamp; /* [n_residue] the latest proposal that changed the residue */
+    int64_t *restraint; /* [n_restraint] */
     int64_t *new_restraint;
-    double centre[3], radius, new_radius; /* all bodies lie within */
-    int is_tight; /* the ball is of the present conformation */
+    double centre[3], radius, new_radius; /* sphere around all bodies */
+    int sphere_is_current; /* 1: the sphere was computed from the current
+                              conformation, and not enlarged since */
     long n_proposed;
     double clash_seconds;
 };
 
-/* Excluded volume is timed at every so many proposals, and counts for them. */
+/* One of TIMED_EVERY proposals is timed, and its time counts for all of
+ * them. */
 enum { TIMED_EVERY = 64 };
 
 void tsr_prior_state_free(tsr_prior_state *state)
@@ -478,7 +483,7 @@ void tsr_prior_state_free(tsr_prior_state *state)
     free(state);
 }
 
-static void find_ball(tsr_prior_state *s, const tsr_conformation *c)
+static void set_bounding_sphere(tsr_prior_state *s, const tsr_conformation *c)
 {
     int n = s->prior->topology->n_body;
     double most = 0.0;
@@ -490,7 +495,7 @@ static void find_ball(tsr_prior_state *s, const tsr_conformation *c)
     for (int b = 0; b < n; b++)
         most = fmax(most, tsr_vec3_distance2(c->body[b], s->centre));
     s->radius = sqrt(most);
-    s->is_tight = 1;
+    s->sphere_is_current = 1;
 }
 
 tsr_prior_state *tsr_prior_state_new(const tsr_prior *prior,
@@ -517,7 +522,7 @@ tsr_prior_state *tsr_prior_state_new(const tsr_prior *prior,
         if (!t->residue[i].flexible)
             continue;
         for (int k = 0; k < N_OWN; k++) {
-            s->term[i][k] = term_of(prior, c, i, k);
+            s->term[i][k] = residue_term(prior, c, i, k);
             s->total += s->term[i][k];
         }
     }
@@ -525,13 +530,13 @@ tsr_prior_state *tsr_prior_state_new(const tsr_prior *prior,
         s->restraint[k] = restraint_term(prior, c, k);
         s->total += s->restraint[k];
     }
-    find_ball(s, c);
+    set_bounding_sphere(s, c);
     return s;
 }
 
 double tsr_prior_state_log(const tsr_prior_state *state)
 {
-    return tsr_unfix(state->total);
+    return tsr_from_fixed(state->total);
 }
 
 void tsr_prior_state_terms(const tsr_prior_state *s, double term[TSR_N_TERM])
@@ -547,14 +552,15 @@ void tsr_prior_state_terms(const tsr_prior_state *s, double term[TSR_N_TERM])
         if (k != TSR_TERM_CLASH)
             sum[TSR_TERM_CLASH] -= sum[k];
     for (int k = 0; k < TSR_N_TERM; k++)
-        term[k] = tsr_unfix(sum[k]);
+        term[k] = tsr_from_fixed(sum[k]);
 }
 
 /* ---- a proposal ---- */
 
-/* A residue whose torsions may have changed; `inner`: also what is within. */
-static void touch(tsr_prior_state *s, const tsr_conformation *proposed, int i,
-                  int inner)
+/* Recomputes the terms of residue i: the torsions, and with `inner` also the
+ * angle and the side chain. */
+static void update_residue(tsr_prior_state *s, const tsr_conformation *proposed,
+                           int i, int inner)
 {
     const tsr_topology *t = s->prior->topology;
     if (i < 0 || i >= t->n_residue || !t->residue[i].flexible ||
@@ -565,28 +571,28 @@ static void touch(tsr_prior_state *s, const tsr_conformation *proposed, int i,
     r->residue = i;
     memcpy(r->term, s->term[i], sizeof r->term);
     for (int k = 0; k < (inner ? N_OWN : ANGLE); k++) {
-        r->term[k] = term_of(s->prior, proposed, i, k);
+        r->term[k] = residue_term(s->prior, proposed, i, k);
         s->pending += r->term[k] - s->term[i][k];
     }
 }
 
-/* Inside a rigid span nothing changes but at its ends. */
-static void touch_spans(tsr_prior_state *s, const tsr_conformation *proposed,
-                        const tsr_proposal *p)
+/* Inside a rigid span only torsions at its ends change. */
+static void update_spans(tsr_prior_state *s, const tsr_conformation *proposed,
+                         const tsr_proposal *p)
 {
     s->n_changed = 0;
     s->stamp++;
     for (int k = 0; k < p->n_span; k++) {
         const tsr_span *span = &p->span[k];
         for (int i = 0; span->group == 0 && i < span->count; i++)
-            touch(s, proposed, span->first + i, 1);
+            update_residue(s, proposed, span->first + i, 1);
     }
     for (int k = 0; k < p->n_span; k++) {
         int first = p->span[k].first, end = first + p->span[k].count;
-        touch(s, proposed, first - 1, 0);
-        touch(s, proposed, first, 0);
-        touch(s, proposed, end - 1, 0);
-        touch(s, proposed, end, 0);
+        update_residue(s, proposed, first - 1, 0);
+        update_residue(s, proposed, first, 0);
+        update_residue(s, proposed, end - 1, 0);
+        update_residue(s, proposed, end, 0);
     }
 }
 
@@ -602,9 +608,9 @@ static int is_moved(const tsr_proposal *p, int residue, int *group)
     return 0;
 }
 
-static void touch_restraints(tsr_prior_state *s,
-                             const tsr_conformation *proposed,
-                             const tsr_proposal *p)
+static void update_restraints(tsr_prior_state *s,
+                              const tsr_conformation *proposed,
+                              const tsr_proposal *p)
 {
     for (int k = 0; k < s->prior->n_restraint; k++) {
         const int *residue = s->prior->restraint[k].residue;
@@ -618,9 +624,11 @@ static void touch_restraints(tsr_prior_state *s,
     }
 }
 
-/* Two bodies farther apart than d_limit? Exact. A distance that changed has a
- * moved body at one end: no more than the way to the centre and out to the rim.
- * O(moved bodies) but for what moves near the rim of a wide molecule. */
+/* Returns 1 if two bodies are farther apart than d_limit. The result is exact.
+ * A distance that changed has a moved body at one end, and is at most that
+ * body's distance from the centre plus the radius of the bounding sphere. Cost:
+ * O(moved bodies), except where a body moves near the surface of a large
+ * molecule. */
 static int is_too_wide(tsr_prior_state *s, const tsr_conformation *current,
                        const tsr_conformation *proposed, int n_span,
                        const tsr_body_span *span)
@@ -638,9 +646,9 @@ static int is_too_wide(tsr_prior_state *s, const tsr_conformation *current,
         s->new_radius = fmax(s->radius, sqrt(most));
         if (sqrt(most) + s->new_radius < limit * (1.0 - 1e-12))
             return 0;
-        if (s->is_tight)
+        if (s->sphere_is_current)
             break;
-        find_ball(s, current);
+        set_bounding_sphere(s, current);
     }
     return tsr_is_distance_beyond(s->prior->topology->n_body,
                                   (const double(*)[3])proposed->body, limit);
@@ -685,9 +693,9 @@ double tsr_prior_propose(tsr_prior_state *s, const tsr_conformation *current,
     }
     if (is_too_wide(s, current, proposed, n, span))
         return -(double)INFINITY;
-    touch_spans(s, proposed, proposal);
-    touch_restraints(s, proposed, proposal);
-    return tsr_unfix(s->pending);
+    update_spans(s, proposed, proposal);
+    update_restraints(s, proposed, proposal);
+    return tsr_from_fixed(s->pending);
 }
 
 void tsr_prior_accept(tsr_prior_state *s, const tsr_conformation *proposed,
@@ -703,7 +711,7 @@ void tsr_prior_accept(tsr_prior_state *s, const tsr_conformation *proposed,
     for (int k = 0; k < s->prior->n_restraint; k++)
         s->restraint[k] = s->new_restraint[k];
     if (s->prior->d_limit_ang > 0.0)
-        s->radius = s->new_radius, s->is_tight = 0;
+        s->radius = s->new_radius, s->sphere_is_current = 0;
     if (s->clash != NULL)
         tsr_clash_accept(s->clash, (const double(*)[3])proposed->body, n, span);
 }

@@ -7,23 +7,24 @@
  *              - sum over restraints          R(d)            (unnormalised)
  *
  *     E_tu(r) = ((d_tu - r) / w)^2 / 2 for r < d_tu, else 0;
- *               infinite where that is more than `clash_limit`
+ *               infinite if that exceeds `clash_limit`
  *     R(d)    = ((d - upper) / w)^2 / 2 above upper, ((lower - d) / w)^2 / 2
  *               below lower, 0 between
  *
- * and P(X) = 0 where two bodies are farther apart than d_limit. It is a density
- * in these coordinates: torsions phi, psi and bond angles tau = N-CA-C (rad),
- * side-chain centres s in the frame of N-CA-C (Angstrom); for chains that move
- * as a whole, position (Angstrom) and orientation (uniform). Bond lengths,
- * other angles and omega are those of the first conformation.
+ * and P(X) = 0 if two bodies are farther apart than d_limit. P(X) is a density
+ * in the torsions phi, psi and the bond angles tau = N-CA-C (rad), the
+ * side-chain centres s in the frame of N-CA-C (Angstrom) and, for chains that
+ * move as a whole, their position (Angstrom) and orientation (uniform). Bond
+ * lengths, other angles and omega are those of the first conformation.
  *
- * f: mixtures of prior_table.h; where phi or psi does not exist (ends of
- * chains, breaks) the marginal of the other. g: mixtures. Pairs of bodies count
- * when at least 3 residues apart or in different chains, and never inside one
- * rigid unit (topology.h), which no move changes.
+ * f and g are mixtures (prior_table.h). A residue at a chain end or break lacks
+ * phi or psi, and then has the marginal density of the other torsion. A pair of
+ * bodies counts if they are at least 3 residues apart or in different chains.
+ * Pairs inside one rigid unit (topology.h) never count, since no move changes
+ * them.
  *
- * The sum is kept in units of 2^-32 nat as an integer: sums are then exact,
- * whatever their order. A term is held within 2^20 nat. */
+ * Each term is clipped to +-2^20 nat and rounded to an integer in units of
+ * 2^-32 nat, so that sums are exact, whatever their order. */
 #ifndef TSR_PRIOR_PRIOR_H
 #define TSR_PRIOR_PRIOR_H
 
@@ -37,7 +38,7 @@
 
 /* ---- restraints ----
  *
- * What a user knows of a distance between two residues, such as from
+ * Distances between two residues that are known from other experiments, such as
  * cross-links or FRET: R(d), flat between lower and upper, harmonic outside. */
 
 typedef struct {
@@ -55,14 +56,14 @@ typedef struct {
     double lower, upper, inverse_width;
 } tsr_restraint;
 
-/* Finds the residues. Errors: TSR_E_CONFIG (not two residues, unknown ones, or
- * a pair whose distance cannot change). */
+/* Resolves the names of the residues. Errors: TSR_E_CONFIG (not two residues,
+ * unknown residues, or residues whose distance cannot change). */
 tsr_status tsr_restraint_make(const tsr_topology *topology,
                               const tsr_restraint_options *options,
                               tsr_restraint *restraint, tsr_err *err);
 
-/* The distance, Angstrom: between CA, or between side-chain centres (CB of
- * alanine, CA of glycine). */
+/* The distance between the two CA, or between the side-chain centres (CB for
+ * alanine, CA for glycine), Angstrom. */
 double tsr_restraint_distance(const tsr_topology *topology,
                               const tsr_restraint *restraint,
                               const tsr_conformation *conformation);
@@ -73,85 +74,86 @@ double tsr_restraint_log(const tsr_restraint *restraint, double distance_ang);
 /* ---- the prior ---- */
 
 typedef struct {
-    int clash;           /* index: soft, none */
-    double softness;     /* w, Angstrom */
-    double clash_limit;  /* nat, for one pair */
-    int relax;           /* 1: a start with P(X) = 0 is relaxed, not refused */
+    int clash;          /* index: soft, none */
+    double softness;    /* w, Angstrom */
+    double clash_limit; /* nat, for one pair */
+    int relax; /* 1: relax a start with P(X) = 0 instead of refusing it */
     tsr_list restraints; /* of tsr_restraint_options */
 } tsr_prior_options;
 
 enum { TSR_CLASH_SOFT, TSR_CLASH_NONE };
 extern const tsr_field tsr_prior_fields[];
 
-/* Members are private to the room. */
+/* Members are private to src/prior. */
 typedef struct {
     tsr_pool pool;
     const tsr_topology *topology;
     tsr_torsion_density *torsion[TSR_N_RAMA + TSR_N_NUCLEIC_CLASS];
-    tsr_side_density *side[TSR_N_AMINO]; /* NULL where there is none */
+    tsr_side_density *side[TSR_N_AMINO]; /* NULL: no side chain */
     tsr_angle_gaussian angle[TSR_N_AMINO];
     tsr_clash clash;
-    double d_limit_ang; /* 0: none */
+    double d_limit_ang; /* 0: no limit */
     int n_restraint;
     tsr_restraint *restraint; /* [n_restraint] */
 } tsr_prior;
 
 typedef struct tsr_prior_state tsr_prior_state;
 
-/* Shared by all chains; borrows topology and table. d_limit_ang: P(X) = 0
- * beyond; 0: no limit. Errors: TSR_E_NOMEM, TSR_E_CONFIG (a restraint that
- * names no residue). */
+/* Shared by all chains; borrows topology and table. d_limit_ang: P(X) = 0 if
+ * two bodies are farther apart; 0: no limit. Errors: TSR_E_NOMEM, TSR_E_CONFIG
+ * (a restraint that names no residue). */
 tsr_status tsr_prior_new(const tsr_topology *topology,
                          const tsr_prior_table *table,
                          const tsr_prior_options *options, double d_limit_ang,
                          tsr_prior **out, tsr_err *err);
 void tsr_prior_free(tsr_prior *prior);
 
-/* ---- its factors, for moves that draw from them ---- */
+/* ---- factors of the prior, for moves that draw from them ---- */
 
-/* Log density of the torsions of a flexible residue, nat; a pair {cos, sin}
- * each. The one that does not exist there (topology.h, has_phi and has_psi) is
- * not looked at; with neither it is 0. */
+/* Log density of the torsions of a flexible residue, nat. A torsion is given as
+ * {cos, sin}. A torsion that the residue does not have (topology.h, has_phi and
+ * has_psi) is ignored. Without phi and psi the result is 0. */
 double tsr_prior_torsion_log(const tsr_prior *prior, int residue,
                              const double phi_cos_sin[2],
                              const double psi_cos_sin[2]);
-/* The same of a conformation. */
+/* The same, with torsions measured in a conformation. */
 double tsr_prior_torsion_log_of(const tsr_prior *prior,
                                 const tsr_conformation *conformation,
                                 int residue);
+/* Draws both torsions of a residue from their density, rad. */
 void tsr_prior_torsion_draw(const tsr_prior *prior, int residue, gsl_rng *rng,
                             double *phi_rad, double *psi_rad);
 
-/* Of a bond angle N-CA-C, nat per rad. */
+/* Log density of a bond angle N-CA-C, nat per rad. */
 double tsr_prior_angle_log(const tsr_prior *prior, int residue, double tau_rad);
 
-/* Of the side-chain centre of a residue, nat per Angstrom^3; of chi of a sugar
- * link, side[0], nat per rad. Only where there is one. */
+/* Log density of a side-chain centre, nat per Angstrom^3, or of chi = side[0]
+ * of a sugar link, nat per rad. Only for residues with a side chain or base. */
 double tsr_prior_side_log(const tsr_prior *prior, int residue,
                           const double side[3]);
 void tsr_prior_side_draw(const tsr_prior *prior, int residue, gsl_rng *rng,
                          double side[3]);
 
-/* ---- the whole ---- */
+/* ---- the complete prior ---- */
 
-/* The whole log density, pair by pair over all bodies: the reference. -inf
- * where it is 0. */
+/* Log density summed over all pairs of bodies without any list, as a reference
+ * for tests; -inf where the density is 0. */
 double tsr_prior_log_reference(const tsr_prior *prior,
                                const tsr_conformation *conformation);
 
-/* How many pairs of bodies are impossible; worst [160]: the worst of them, in
- * words. */
+/* Returns the number of forbidden pairs. worst [160]: describes the worst
+ * pair. */
 int tsr_prior_clashes(const tsr_prior *prior,
                       const tsr_conformation *conformation, char worst[160]);
 
-/* A chain's running value with its cell list, of a conformation with
- * P(X) > 0. NULL: out of memory. */
+/* The running log density of a chain, with its contact lists. The conformation
+ * must have P(X) > 0. NULL: out of memory. */
 tsr_prior_state *tsr_prior_state_new(const tsr_prior *prior,
                                      const tsr_conformation *conformation);
 void tsr_prior_state_free(tsr_prior_state *state);
 double tsr_prior_state_log(const tsr_prior_state *state);
 
-/* Its terms, which add up to it, nat. */
+/* Terms of the log density, nat. They add up to tsr_prior_state_log. */
 enum {
     TSR_TERM_TORSION,
     TSR_TERM_ANGLE,
@@ -163,23 +165,23 @@ enum {
 void tsr_prior_state_terms(const tsr_prior_state *state,
                            double term[TSR_N_TERM]);
 
-/* Time that the excluded volume of proposals took so far, s: a sample of them
- * is timed. */
+/* Estimated time spent on the excluded volume of all proposals so far, seconds.
+ * One proposal in 64 is timed. */
 double tsr_prior_state_clash_seconds(const tsr_prior_state *state);
 
-/* log P(proposed) - log P(current), nat; -inf where P(proposed) = 0. Cost:
- * O(moved bodies). */
+/* Returns log P(proposed) - log P(current), nat; -inf where P(proposed) = 0.
+ * Cost: O(moved bodies). */
 double tsr_prior_propose(tsr_prior_state *state,
                          const tsr_conformation *current,
                          const tsr_conformation *proposed,
                          const tsr_proposal *proposal);
 
-/* Makes the proposal just evaluated the state. */
+/* Accepts the latest proposal. */
 void tsr_prior_accept(tsr_prior_state *state, const tsr_conformation *proposed,
                       const tsr_proposal *proposal);
 
-/* phi and psi of a class of nucleotides (molecule/guest.h); where it has one
- * torsion alone the other is uniform. */
+/* Density of (phi, psi) for a class of nucleotide links (molecule/guest.h). If
+ * only one of them is a torsion, the other is uniform. */
 void tsr_nucleotide_mixture(tsr_nucleic_class class,
                             tsr_torsion_mixture *mixture);
 

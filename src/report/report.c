@@ -321,7 +321,7 @@ const char *tsr_report_data_name(const tsr_report *report,
 {
     const tsr_report_options *o = report->options;
     for (int i = 0, n = 0; i < o->n_data; i++)
-        if (tsr_term_is_alike(tsr_term_registry[o->data[i].kind], type) &&
+        if (tsr_term_is_same_family(tsr_term_registry[o->data[i].kind], type) &&
             n++ == ordinal)
             return o->data[i].name;
     return NULL;

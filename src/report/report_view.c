@@ -85,9 +85,9 @@ static int list_points(const tsr_model_atoms *model, int *point)
     memcpy(point, model->ca, (size_t)n * sizeof *point);
     for (int i = 0; i < model->n_atom; i++) {
         const tsr_model_atom *a = &model->atom[i];
-        if (a->is_guest == TSR_GUEST_LIGAND
+        if (a->guest_kind == TSR_GUEST_LIGAND
                 ? strcmp(a->element, "H") != 0
-                : a->is_guest != TSR_GUEST_NONE && !model->is_nucleic &&
+                : a->guest_kind != TSR_GUEST_NONE && !model->is_nucleic &&
                       strcmp(a->name, "P") == 0)
             point[n++] = i;
     }
@@ -105,9 +105,9 @@ static int is_cut(const tsr_model_atoms *model, const int *point, int i)
     const tsr_model_atom *b = &model->atom[point[i]];
     const double *x = &model->xyz[3 * point[i - 1]];
     const double *y = &model->xyz[3 * point[i]];
-    return a->chain != b->chain || a->is_guest != b->is_guest ||
+    return a->chain != b->chain || a->guest_kind != b->guest_kind ||
            hypot(hypot(y[0] - x[0], y[1] - x[1]), y[2] - x[2]) >
-               longest[b->is_guest];
+               longest[b->guest_kind];
 }
 
 /* xyz [n]: of the points. */
@@ -191,15 +191,15 @@ static void put_chains(tsr_json *j, const tsr_model_atoms *model, int n,
     tsr_json_array(j, "chains");
     for (int i = 0, last; i < n; i = last + 1) {
         const tsr_model_atom *a = &model->atom[point[i]];
-        const int is_strand = a->is_guest == TSR_GUEST_NUCLEOTIDE ||
-                              (!a->is_guest && model->is_nucleic);
+        const int is_strand = a->guest_kind == TSR_GUEST_NUCLEOTIDE ||
+                              (!a->guest_kind && model->is_nucleic);
         char name[48];
         for (last = i; last + 1 < n; last++) {
             const tsr_model_atom *b = &model->atom[point[last + 1]];
-            if (b->chain != a->chain || b->is_guest != a->is_guest)
+            if (b->chain != a->chain || b->guest_kind != a->guest_kind)
                 break;
         }
-        if (a->is_guest == TSR_GUEST_LIGAND)
+        if (a->guest_kind == TSR_GUEST_LIGAND)
             snprintf(name, sizeof name, "ligands of chain %c, %s", a->chain,
                      a->residue);
         else
@@ -212,9 +212,9 @@ static void put_chains(tsr_json *j, const tsr_model_atoms *model, int n,
         tsr_json_integer(j, "first", i);
         tsr_json_integer(j, "last", last);
         tsr_json_text(j, "kind",
-                      a->is_guest == TSR_GUEST_LIGAND ? "ligand"
-                      : is_strand                     ? "strand"
-                                                      : "protein");
+                      a->guest_kind == TSR_GUEST_LIGAND ? "ligand"
+                      : is_strand                       ? "strand"
+                                                        : "protein");
         tsr_json_close(j);
     }
     tsr_json_close(j);

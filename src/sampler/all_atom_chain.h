@@ -1,4 +1,5 @@
-/* Draws from an expensive likelihood, at the price of a few evaluations of it.
+/* Draws from an expensive likelihood, at the cost of one evaluation for each
+ * draw.
  *
  * The chains of the ladder sample with a coarse model, the bodies, whose
  * scattering curve is cheap. The draws should come from the all-atom model,
@@ -14,7 +15,7 @@
  * parameters are common to both models and cancel. The exchange leaves the
  * joint density P(X0) L_a(X0) P(X1) L_c(X1)^beta invariant however bad the
  * coarse model is. A bad coarse model only makes exchanges rare. Each draw
- * costs one all-atom curve per state.
+ * costs one all-atom curve for each state.
  *
  * Sources: replica exchange between models: Lyman, Ytreberg & Zuckerman 2006,
  * Phys. Rev. Lett. 96, 028105; k coarse steps before one exact test: Christen &
@@ -24,6 +25,7 @@
 
 #include "sampler/chain.h"
 
+/* The all-atom model that draws come from. */
 struct tsr_all_atom_model {
     tsr_target target; /* the ladder's target with the all-atom likelihood and
                           without an engine; its member all_atom points to this
@@ -69,13 +71,17 @@ const tsr_chain *tsr_all_atom_chain_as_chain(const tsr_all_atom_chain *upper);
 void tsr_all_atom_chain_log_ratio(const tsr_all_atom_chain *upper,
                                   double *gain);
 
-/* Examples of the coarse model's error, from which it is learnt. At most
- * TSR_ALL_ATOM_EXAMPLES are kept, spread evenly over the exchanges tried since
- * learning was switched on. An example holds the partial profiles of both
- * models [n_pair][n_q] (means over the states; those of the coarse model
- * without S_ab), and c1 and c2. Examples are kept while `learns` is set.
- * Calling set_learning forgets the examples, and the state as well: a coarse
- * model that has learnt another error gives X0 another log L_c. */
+/* Examples of the coarse model's error, from which the error is learnt.
+ *
+ * At most TSR_ALL_ATOM_EXAMPLES are kept, spread evenly over the exchanges
+ * tried since learning was switched on. An example holds the partial profiles
+ * of both models [n_pair][n_q], and c1 and c2. The profiles are means over the
+ * states; that of the coarse model lacks the self terms S_ab
+ * (likelihood/likelihood.h). Examples are kept while `learns` is set.
+ *
+ * Calling set_learning deletes the examples. It also resets the chain's state,
+ * because log L_c of X0 changes when the coarse model has learnt another
+ * error. */
 enum { TSR_ALL_ATOM_EXAMPLES = 64 };
 typedef struct {
     const double *all_atom, *coarse, *contrast; /* contrast [TSR_N_CONTRAST] */

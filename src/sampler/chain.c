@@ -47,18 +47,18 @@ int tsr_target_has_global_moves(const tsr_target *target)
     int found = 0;
     for (int m = 0; m < TSR_N_MOVE && target->n_engine > 0; m++)
         found |= target->engines->launcher[m] != NULL &&
-                 tsr_move_registry[m]->launch->turns_much;
+                 tsr_move_registry[m]->launch->turns_many_torsions;
     return found;
 }
 
 /* The move whose state holds what this move learns. */
-static int keeper_of(int move)
+static int state_owner_of(int move)
 {
     const tsr_move_launch *launch = tsr_move_registry[move]->launch;
     int m = 0;
     if (launch == NULL)
         return move;
-    while (tsr_move_registry[m] != launch->keeper)
+    while (tsr_move_registry[m] != launch->state_owner)
         m++;
     return m;
 }
@@ -71,27 +71,28 @@ static tsr_status set_launch_move(tsr_chain *c, int m, double total,
     const tsr_move_launch *launch = tsr_move_registry[m]->launch;
     const void *launcher = t->n_engine > 0 ? t->engines->launcher[m] : NULL;
     const double weight = tsr_move_weight(t->move_options[m]);
-    const int keeper = keeper_of(m);
+    const int state_owner = state_owner_of(m);
     /* A launch turns torsions a hundred times as often as other moves, so moves
      * that only turn torsions are made less often. Most other proposals then
      * move side chains and angles. */
     const double beside = 0.2;
     if (t->likelihood == NULL || launcher == NULL || !(weight > 0.0) ||
-        t->move_options[keeper] == NULL)
+        t->move_options[state_owner] == NULL)
         return TSR_OK;
     c->period[m] =
         lround(1.0 + total * launch->cost(launcher, t->topology) / weight);
-    for (int k = 0; k < TSR_N_MOVE && launch->turns_much; k++)
-        if (tsr_move_registry[k]->only_turns)
+    for (int k = 0; k < TSR_N_MOVE && launch->turns_many_torsions; k++)
+        if (tsr_move_registry[k]->only_torsions)
             weight_of[k] *= beside;
-    if (c->move[keeper] != NULL)
+    if (c->move[state_owner] != NULL)
         return TSR_OK;
     const size_t n = (size_t)tsr_likelihood_n_profile(t->likelihood);
     tsr_pool_array(&c->pool, c->others, n + 1);
-    c->move[keeper] = launch->keeper->state_new(
-        &c->pool, t->move_options[keeper], t->topology, t->prior);
-    return c->others != NULL && c->move[keeper] != NULL &&
-                   launch->open(&c->pool, c->move[keeper], launcher)
+    c->move[state_owner] = launch->state_owner->state_new(
+        &c->pool, t->move_options[state_owner], t->topology, t->prior);
+    return c->others != NULL && c->move[state_owner] != NULL &&
+                   launch->extend_state(&c->pool, c->move[state_owner],
+                                        launcher)
                ? TSR_OK
                : tsr_no_memory(err);
 }
@@ -128,7 +129,7 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
     return TSR_OK;
 }
 
-/* If two launches are due, the one with is_between wins. */
+/* If two launches are due, the one with is_mid_period wins. */
 int tsr_chain_launch_at(const tsr_chain *chain, long step)
 {
     int due = -1;
@@ -136,8 +137,8 @@ int tsr_chain_launch_at(const tsr_chain *chain, long step)
         const long period = chain->period[m];
         const tsr_move_launch *launch = tsr_move_registry[m]->launch;
         if (period > 0 &&
-            step % period == (launch->is_between ? period / 2 : 0) &&
-            (due < 0 || launch->is_between))
+            step % period == (launch->is_mid_period ? period / 2 : 0) &&
+            (due < 0 || launch->is_mid_period))
             due = m;
     }
     return due;
@@ -466,7 +467,7 @@ static tsr_status compare_profiles(const tsr_engine *engine, const double *had,
                                    const char *right_from, tsr_err *err)
 {
     double allowed = 0.0;
-    int at = tsr_engine_differs(engine, had, right, &allowed);
+    int at = tsr_engine_worst_difference(engine, had, right, &allowed);
     if (at < 0)
         return TSR_OK;
     char component[48] = "";
@@ -655,7 +656,7 @@ tsr_status tsr_chain_launch_begin(tsr_chain *chain, int move, void *workspace,
     tsr_move_context context = move_context_of(c);
     context.others = c->n_state > 1 ? c->others : NULL;
     return tsr_move_registry[move]->launch->job(
-        workspace, job, c->move[keeper_of(move)], &context, key, err);
+        workspace, job, c->move[state_owner_of(move)], &context, key, err);
 }
 
 static int evaluate_prior(tsr_chain *chain, tsr_body_proposal *request);
@@ -670,7 +671,7 @@ tsr_status tsr_chain_launch_end(tsr_chain *chain, int move,
     c->move_number = move;
     c->workspace = workspace;
     c->job = job;
-    c->along.at = -1;
+    c->along.index = -1;
     TSR_TRY(tsr_move_registry[move]->launch->result(
         workspace, job, &context, c->state[c->moved_state].proposed,
         &c->proposal, &c->along, err));
@@ -697,7 +698,7 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *request)
     tsr_chain *c = chain;
     const tsr_target *t = c->target;
     c->proposal.n_span = 0;
-    c->along.at = -1;
+    c->along.index = -1;
     c->log_prior_change = -(double)INFINITY;
     if (t->is_frozen)
         return 0;
@@ -710,8 +711,8 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *request)
     tsr_move_registry[c->move_number]->propose(c->move[c->move_number],
                                                state->current, state->proposed,
                                                c->rng, &c->proposal);
-    tsr_proposal_carry(c->target->topology, state->current, state->proposed,
-                       &c->proposal);
+    tsr_proposal_move_attached(c->target->topology, state->current,
+                               state->proposed, &c->proposal);
     return evaluate_prior(c, request);
 }
 
@@ -767,7 +768,7 @@ static void finish_proposal(tsr_chain *c, int accept)
  * the structure. */
 static double prior_of_along(const tsr_chain *c)
 {
-    const int at = c->along.at;
+    const int at = c->along.index;
     const tsr_parameter *p = c->parameters->table;
     return at < 0 ? 0.0
                   : tsr_parameter_log_prior(&p[at], c->trial.theta[at]) -
@@ -783,8 +784,8 @@ static tsr_status evaluate_proposal(tsr_chain *c, const double *partial,
                    sizeof(double);
     memcpy(c->trial.theta, c->now.theta,
            (size_t)c->parameters->n * sizeof(double));
-    if (c->along.at >= 0)
-        c->trial.theta[c->along.at] = c->along.to;
+    if (c->along.index >= 0)
+        c->trial.theta[c->along.index] = c->along.value;
     if (c->n_state > 1)
         mean_profile(c, c->moved_state, partial, &c->trial);
     else if (bytes > 0)
@@ -819,7 +820,7 @@ static void adapt_move(tsr_chain *c, double alpha, int accepted)
     if (type->launch != NULL) {
         const tsr_move_context context = move_context_of(c);
         type->launch->learn(c->workspace, c->job,
-                            c->move[keeper_of(c->move_number)], &context,
+                            c->move[state_owner_of(c->move_number)], &context,
                             accepted);
         return;
     }
@@ -897,7 +898,8 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
     tsr_archive_real(archive, c->now.theta, (size_t)c->parameters->n);
     for (int m = 0; m < TSR_N_MOVE; m++) {
         const tsr_move_type *type = tsr_move_registry[m];
-        if (c->move[m] != NULL || (type->launch != NULL && keeper_of(m) == m))
+        if (c->move[m] != NULL ||
+            (type->launch != NULL && state_owner_of(m) == m))
             type->archive(c->move[m], archive);
     }
     tsr_parameters_archive(c->parameters, archive);

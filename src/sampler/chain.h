@@ -67,11 +67,13 @@ typedef struct {
     const tsr_all_atom_model *all_atom;
 } tsr_target;
 
+/* Number of states; at least 1. */
 static inline int tsr_target_n_state(const tsr_target *target)
 {
     return target->n_state > 0 ? target->n_state : 1;
 }
 
+/* Number of temperatures; at least 1. */
 static inline int tsr_target_n_temp(const tsr_target *target)
 {
     return target->n_temp > 0 ? target->n_temp : 1;
@@ -144,7 +146,7 @@ typedef struct tsr_chain {
     double log_prior_change;
     const void *workspace; /* of a launch: holds the result of `job` */
     int job;
-    tsr_move_along along;
+    tsr_coupled_parameter along;
     double *others; /* [n_pair][n_q] scratch: weighted profiles of the other
                        states; NULL: no move has a launch */
     tsr_proposal proposal;
@@ -244,6 +246,7 @@ tsr_status tsr_chain_audit(tsr_chain *chain, const tsr_engine *engine,
                            const double *partial,
                            const tsr_debye_progress *progress, tsr_err *err);
 
+/* Log likelihood of the present state, nat. */
 double tsr_chain_log_lik(const tsr_chain *chain);
 
 /* The values that a stored draw consists of. */
@@ -265,12 +268,14 @@ typedef struct {
                        replicates */
 } tsr_chain_view;
 
+/* Fills the view of the present state, which the next step invalidates. */
 void tsr_chain_view_get(const tsr_chain *chain, tsr_chain_view *view);
 
 /* Resets the counters of proposals since the last draw, after a draw of the
  * chain was stored. Call it for all replicas. */
 void tsr_chain_draw_done(tsr_chain *chain);
 
+/* Counters since the last reset, valid as long as the chain. */
 const tsr_chain_counts *tsr_chain_counts_get(const tsr_chain *chain);
 void tsr_chain_counts_reset(tsr_chain *chain);
 

@@ -22,6 +22,7 @@ enum { TSR_MAX_TEMPERATURES = 64 };
 tsr_ladder *tsr_ladder_new(int n, double t_max, uint64_t seed, int number);
 void tsr_ladder_free(tsr_ladder *ladder);
 
+/* Number of temperatures. */
 int tsr_ladder_size(const tsr_ladder *ladder);
 
 /* The replica at temperature k, and 1 / T of temperature k. */
@@ -41,7 +42,7 @@ void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik,
                      void *context);
 
 /* In warm-up: sets the temperatures of n ladders of equal size to their
- * geometric means, so that chains which learnt from few rounds profit from the
+ * geometric means. So ladders that learnt from few rounds profit from the
  * others, and draws of all chains can be pooled. */
 void tsr_ladder_average(tsr_ladder *const *ladder, int n);
 

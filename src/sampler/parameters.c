@@ -251,9 +251,10 @@ void tsr_parameters_learn(tsr_parameters *parameters, int block, double alpha)
     tsr_parameter_learnt *l = &parameters->learnt;
     const tsr_step_kind kind = parameters->block[block].kind;
     if (kind != TSR_STEP_CONDITIONAL)
-        l->log_step[block] = fmin(
-            l->log_step[block] + tsr_move_learn(l->n, alpha, best_acceptance),
-            largest_log_step(kind));
+        l->log_step[block] =
+            fmin(l->log_step[block] +
+                     tsr_move_robbins_monro(l->n, alpha, best_acceptance),
+                 largest_log_step(kind));
 }
 
 void tsr_parameters_learn_axes(tsr_parameters *parameters, const double *theta)

@@ -15,6 +15,7 @@
 #include "core/random.h"
 #include "likelihood/likelihood.h"
 
+/* Parameters that are proposed together. */
 typedef struct {
     tsr_step_kind kind;
     tsr_scope scope; /* what a step on the block changes */
@@ -40,6 +41,8 @@ typedef struct {
     tsr_parameter_counts counts;
 } tsr_parameter_learnt;
 
+/* A chain's table of parameters, its blocks, and what the steps have
+ * adapted. */
 typedef struct {
     int n;
     tsr_parameter *table; /* [n] */

@@ -369,7 +369,7 @@ tsr_status tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record,
     p.n = s->n_chain * s->n_temp;
     if (t->likelihood == NULL || t->n_group == 0 ||
         p.n < TSR_POPULATION_LEAST || s->population.n_level > 0 ||
-        tsr_likelihood_least_beta(t->likelihood) > 0.0)
+        tsr_likelihood_min_beta(t->likelihood) > 0.0)
         return TSR_OK;
     p.per_group = t->chains_each * s->n_temp;
     tsr_status status = pass_init(&p, err);

@@ -2,7 +2,7 @@
  * allows it.
  *
  * The chain's own moves do so, under the same prior but with no limit on the
- * overlap of a pair: overlaps then cost much energy but are possible, and the
+ * overlap of a pair. Overlaps then cost much energy but are possible, and the
  * chain diffuses out of them. So only those parts move that the run itself can
  * move. */
 #include "sampler/relax.h"

@@ -838,8 +838,7 @@ int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal)
     if (s->target->likelihood == NULL)
         return 0;
     double t_max = s->n_temp > 1 ? s->target->t_max : 1.0;
-    double least =
-        2.0 * t_max * tsr_likelihood_least_beta(s->target->likelihood);
+    double least = 2.0 * t_max * tsr_likelihood_min_beta(s->target->likelihood);
     if (s->n_anneal < 1 || s->first_beta_factor >= least)
         return 0;
     s->first_beta_factor = fmin(least, 1.0);

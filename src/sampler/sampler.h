@@ -21,6 +21,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* The section `sampler` of the configuration. */
 typedef struct {
     tsr_number_or_word chains; /* auto, or a number */
     long warmup;
@@ -67,20 +68,22 @@ typedef struct {
     int has_data, is_gpu, n_thread, n_state;
     int uses_surrogate; /* 1: chains have walks by a surrogate on the device */
     double capacity;    /* systems that fit into the devices' memory */
-    double least_beta;  /* smallest power of the likelihood with a proper
-                           posterior; 1 / t_max must be larger */
+    double min_beta;    /* smallest power of the likelihood with a proper
+                             posterior; 1 / t_max must be larger */
     int is_placed; /* 1: data fix the position of the molecule, and the start
                       has that position */
 } tsr_sampler_problem;
 
 /* Replaces each auto by a number.
- * On a CPU every system takes its own time: few chains, and a ladder up to T =
- * 20. On a GPU a system is cheap if a launch has many: a ladder up to the
- * prior, and enough chains that each half of a thread submits 64 systems at a
- * time, as far as memory allows. With walks by a surrogate, one launch holds
- * the walks of all threads, and 256 replicas suffice. A run whose number
- * of draws is auto ends when the chains have converged, or at a limit that
- * bounds the size of the files.
+ *
+ * On a CPU every system takes its own time, so there are few chains, and the
+ * ladder ends at T = 20. On a GPU a system is cheap if a launch has many, so
+ * the ladder reaches the prior. The number of chains is such that each half of
+ * a thread submits 64 systems at a time, if memory allows. With walks by a
+ * surrogate, one launch holds the walks of all threads, and 256 replicas
+ * suffice. A run whose number of draws is auto ends when the chains have
+ * converged, or at a limit that bounds the size of the files.
+ *
  * Chains start from the prior wherever a population can bring them from there,
  * since chains from one structure agree before they have left its mode. Where
  * the molecule's position is fixed and the ladder does not reach the prior,
@@ -90,6 +93,7 @@ tsr_status tsr_sampler_resolve_auto(tsr_sampler_options *options,
                                     const tsr_sampler_problem *problem,
                                     tsr_err *err);
 
+/* Fields of tsr_sampler_options. */
 extern const tsr_field tsr_sampler_fields[];
 
 typedef struct tsr_sampler tsr_sampler;
@@ -156,6 +160,7 @@ int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal);
  * TSR_E_NOMEM. */
 tsr_status tsr_sampler_average_warmup(tsr_sampler *sampler, tsr_err *err);
 
+/* Number of worker threads. */
 int tsr_sampler_n_thread(const tsr_sampler *sampler);
 
 /* The replica of a chain that is at temperature 1. */
@@ -169,14 +174,19 @@ const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain);
  * reset, mean over chains; NaN: the model has no all-atom chains. */
 double tsr_sampler_all_atom_acceptance(const tsr_sampler *sampler);
 
-/* Where the workers' time went since the sampler was made, s, summed over
- * workers: proposals with the prior (clash: its part in excluded volume,
- * estimated from a sample), walks by a surrogate, submitting proposals to the
- * device, waiting for the device, likelihood and acceptance, storing draws,
- * refreshing, checking the engine, all-atom curves. */
+/* Seconds spent by the workers since the sampler was made, summed over
+ * workers. */
 typedef struct {
-    double propose, clash, walk, submit, wait, decide, store, refresh, audit,
-        all_atom;
+    double propose;  /* proposals, prior included */
+    double clash;    /* excluded volume, a part of propose, from a sample */
+    double walk;     /* walks by a surrogate */
+    double submit;   /* handing proposals to the device */
+    double wait;     /* waiting for the device */
+    double decide;   /* likelihood, acceptance, steps of parameters */
+    double store;    /* storing draws */
+    double refresh;  /* recomputing chains */
+    double audit;    /* checks of the engine in double precision */
+    double all_atom; /* all-atom curves and exchanges */
 } tsr_sampler_times;
 
 tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler);
@@ -221,21 +231,23 @@ typedef struct {
     double barrier; /* communication barrier from the prior to the posterior */
 } tsr_population;
 
-/* Makes the pass, before warm-up. It needs data, chains that start in groups
- * from draws of the prior, and at least TSR_POPULATION_LEAST replicas;
- * otherwise, on a second call, and after a restore of a run that made it, the
- * function does nothing. A level has at most most_each steps. After `seconds`
- * (0: no limit) the levels become fewer and shorter, so that an interactive
- * user gets draws; their bits then depend on the clock. The log marginal
- * likelihoods go into the target's group_log_z. record: scratch for one draw.
- * tick: as for tsr_sampler_advance. After a stop the chains are unusable.
- * Errors: those of tsr_sampler_advance and tsr_sampler_refresh, TSR_E_NOMEM. */
+/* Makes the pass, before warm-up. The pass needs data, chains that start in
+ * groups from draws of the prior, and at least TSR_POPULATION_LEAST replicas.
+ * Without these, on a second call, or after a restore of a run that made the
+ * pass, the function does nothing.
+ * A level has at most most_each steps. After `seconds` (0: no limit) the levels
+ * become fewer and shorter, so that an interactive user gets draws; their bits
+ * then depend on the clock. The log marginal likelihoods go into the target's
+ * group_log_z. record: scratch for one draw. tick: as for tsr_sampler_advance.
+ * After a stop the chains are unusable. Errors: those of tsr_sampler_advance
+ * and tsr_sampler_refresh, TSR_E_NOMEM. */
 tsr_status tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record,
                                 long most_each, double seconds,
                                 void (*tick)(void *context,
                                              const tsr_progress *progress),
                                 void *context, tsr_err *err);
 
+/* Summary of the pass that was made. */
 tsr_population tsr_sampler_population(const tsr_sampler *sampler);
 
 /* ---- internals, for src/sampler and tests alone ---- */
@@ -261,6 +273,7 @@ typedef struct {
     int audit_after; /* steps until the check */
 } tsr_half;
 
+/* A thread and its two halves. */
 typedef struct {
     tsr_sampler *sampler;
     pthread_t thread;
@@ -278,6 +291,7 @@ typedef struct {
     tsr_sampler_times times;
 } tsr_worker;
 
+/* Chains, workers, and the call that they carry out. */
 struct tsr_sampler {
     tsr_pool pool;
     const tsr_target *target;

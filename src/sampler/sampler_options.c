@@ -150,7 +150,7 @@ tsr_status tsr_sampler_resolve_auto(tsr_sampler_options *options,
     const int n_system = tsr_sampler_n_temp(options, p->has_data) * p->n_state;
     const int is_long = is_tall && (options->evidence ||
                                     options->temperatures.number >= MANY_RUNGS);
-    double most = p->least_beta > 0.0 ? 0.5 / p->least_beta : HUGE_VAL;
+    double most = p->min_beta > 0.0 ? 0.5 / p->min_beta : HUGE_VAL;
     set_if_auto(&options->t_max, fmin(is_long ? t_max_many : t_max_few, most));
     double n = FEW_CHAINS;
     if (p->is_gpu && p->has_data) {
@@ -166,7 +166,7 @@ tsr_status tsr_sampler_resolve_auto(tsr_sampler_options *options,
         n -= fmod(n, MOST_GROUPS);
     set_if_auto(&options->chains, fmax(n, FEW_CHAINS));
     const int is_population =
-        p->least_beta == 0.0 && !p->is_placed &&
+        p->min_beta == 0.0 && !p->is_placed &&
         options->chains.number * n_system >= TSR_POPULATION_LEAST * p->n_state;
     if (options->start == TSR_START_AUTO)
         options->start = p->has_data && (options->t_max.number >= t_max_many ||

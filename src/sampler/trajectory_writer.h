@@ -8,6 +8,7 @@
 #include "sampler/chain.h"
 #include "store/draw_log.h"
 
+/* Which coordinates are stored, and how often. */
 typedef struct {
     int atoms, bodies; /* 1: these coordinates are stored */
     long every;        /* stride: frames are of draws 0, every, 2 every, ... */

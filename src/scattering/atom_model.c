@@ -1,6 +1,6 @@
-/* Puts an atom's numbers together: form factor, displaced volume, hydrogens,
- * and the bead of hydration over the part of its sphere that water reaches
- * (surface.c); and form factors of bodies from their own atoms. */
+/* The all-atom model: for each atom its hydrogens, form factor, displaced
+ * volume and the hydration on the exposed part of its sphere (surface.c). Also
+ * form factors of bodies from their own atoms. */
 #include "scattering/atom_model.h"
 
 #include "core/parallel.h"
@@ -15,14 +15,20 @@
 
 /* ---- hydrogens ----
  *
- * Hydrogens are seldom in a file, and scatter all the same. Bonds are found
- * from distances, then each residue goes by its table or by the valence rule of
- * the header. */
+ * Files rarely contain hydrogens, but hydrogens scatter. Bonds follow from
+ * distances. Each residue then gets its hydrogens from a table or from the
+ * valence rule (atom_model.h). */
 
-enum { MAX_BOND = 8, MAX_NEAR = 64, PART = 1024 }; /* atoms of a part */
-static const double bond_slack = 0.4; /* Angstrom over the covalent radii */
+enum {
+    MAX_BOND = 8,
+    MAX_NEAR = 64,
+    PART = 1024
+};                                    /* PART: atoms in one part of
+                                         parallel work */
+static const double bond_slack = 0.4; /* Angstrom, beyond the covalent radii */
 
-/* An atom's bonds to others than hydrogens and metals, and to hydrogens. */
+/* The bonds of an atom to other heavy atoms, without metals, and its number of
+ * bonded hydrogens. */
 typedef struct {
     int n, n_hydrogen;
     int to[MAX_BOND];
@@ -32,21 +38,22 @@ typedef struct {
 static void find_bonds(const tsr_atoms *atoms, const tsr_cell_list *cells,
                        int i, double reach, bonds *out)
 {
-    int near[MAX_NEAR];
+    int neighbour[MAX_NEAR];
     const tsr_file_atom *a = &atoms->atom[i];
-    int n = tsr_cell_list_within(cells, a->xyz, reach, MAX_NEAR, near);
+    int n = tsr_cell_list_within(cells, a->xyz, reach, MAX_NEAR, neighbour);
     *out = (bonds){0};
     for (int k = 0; k < n && k < MAX_NEAR; k++) {
-        const tsr_file_atom *b = &atoms->atom[near[k]];
+        const tsr_file_atom *b = &atoms->atom[neighbour[k]];
         const double d = tsr_vec3_distance(a->xyz, b->xyz);
         const double most = tsr_atom_covalent_radius(a->z) +
                             tsr_atom_covalent_radius(b->z) + bond_slack;
-        if (near[k] == i || tsr_atom_is_metal(b->z) || !(d > 0.5 && d < most))
+        if (neighbour[k] == i || tsr_atom_is_metal(b->z) ||
+            !(d > 0.5 && d < most))
             continue;
         if (b->z == 1) {
             out->n_hydrogen++;
         } else if (out->n < MAX_BOND) {
-            out->to[out->n] = near[k];
+            out->to[out->n] = neighbour[k];
             out->length[out->n++] = d;
         }
     }
@@ -70,8 +77,8 @@ static void bond_part(void *context, int part, int thread)
 
 /* ---- the valence rule ---- */
 
-/* A single bond of carbon, Angstrom (Allen et al. 1987, J. Chem. Soc. Perkin
- * Trans. 2, S1, rounded). */
+/* Length of a single bond from carbon, Angstrom (Allen et al. 1987, J. Chem.
+ * Soc. Perkin Trans. 2, S1, rounded). */
 static double single_bond(int z)
 {
     switch (z) {
@@ -88,7 +95,7 @@ static double single_bond(int z)
     }
 }
 
-/* How much the shortest bond falls short of a single one. */
+/* Difference between the length of a single bond and the shortest bond. */
 static double shortening(const tsr_atoms *atoms, const bonds *b)
 {
     double most = 0.0;
@@ -107,42 +114,48 @@ static double angle_sum(const tsr_atoms *atoms, int i, const bonds *b)
     return sum * 57.29577951308232;
 }
 
-static int of_carbon(const tsr_atoms *atoms, int i, const bonds *b)
+static int carbon_hydrogens(const tsr_atoms *atoms, int i, const bonds *b)
 {
-    double lacks = shortening(atoms, b);
+    double missing_length = shortening(atoms, b);
     if (b->n >= 4)
         return 0;
-    if (b->n == 3) /* 360 degrees where it is planar, 328 in a tetrahedron */
+    if (b->n == 3) /* sum of angles: 360 degrees if planar, 328 in a
+                      tetrahedron */
         return angle_sum(atoms, i, b) > 347.0 ? 0 : 1;
     if (b->n == 2)
-        return angle_sum(atoms, i, b) > 160.0 ? 0 : lacks > 0.08 ? 1 : 2;
+        return angle_sum(atoms, i, b) > 160.0 ? 0
+               : missing_length > 0.08        ? 1
+                                              : 2;
     if (b->n == 1)
-        return lacks > 0.28 ? 1 : lacks > 0.14 ? 2 : 3;
+        return missing_length > 0.28 ? 1 : missing_length > 0.14 ? 2 : 3;
     return 4;
 }
 
-static int of_nitrogen(const tsr_atoms *atoms, const bonds *b)
+static int nitrogen_hydrogens(const tsr_atoms *atoms, const bonds *b)
 {
-    double lacks = b->n > 0 ? shortening(atoms, b) : 0.0;
+    double missing_length = b->n > 0 ? shortening(atoms, b) : 0.0;
     if (b->n >= 3)
         return 0;
-    if (b->n == 2) /* to carbon: 1.34 in pyridine, longer beside an N-H */
+    if (b->n == 2) /* bond to carbon: 1.34 in pyridine, longer next to an N-H */
         return fmax(b->length[0], b->length[1]) < 1.36 ? 0 : 1;
     if (b->n == 1) {
         int is_to_carbon = atoms->atom[b->to[0]].z == 6;
-        return !is_to_carbon ? 0 : lacks > 0.25 ? 0 : lacks > 0.07 ? 2 : 3;
+        return !is_to_carbon           ? 0
+               : missing_length > 0.25 ? 0
+               : missing_length > 0.07 ? 2
+                                       : 3;
     }
     return 4;
 }
 
-static int by_valence(const tsr_atoms *atoms, int i, const bonds *b)
+static int valence_hydrogens(const tsr_atoms *atoms, int i, const bonds *b)
 {
     int is_one_carbon = b->n == 1 && atoms->atom[b->to[0]].z == 6;
     switch (atoms->atom[i].z) {
     case 6:
-        return of_carbon(atoms, i, b);
+        return carbon_hydrogens(atoms, i, b);
     case 7:
-        return of_nitrogen(atoms, b);
+        return nitrogen_hydrogens(atoms, b);
     case 8:
         return is_one_carbon && b->length[0] > 1.33;
     case 16:
@@ -154,9 +167,10 @@ static int by_valence(const tsr_atoms *atoms, int i, const bonds *b)
 
 /* ---- tables ---- */
 
-/* -1: the table has no such atom. */
-static int of_amino_acid(const tsr_atoms *atoms, const tsr_file_residue *r,
-                         int i, const bonds *b)
+/* Hydrogens of an atom of an amino acid; -1 if the table lacks the atom. */
+static int amino_acid_hydrogens(const tsr_atoms *atoms,
+                                const tsr_file_residue *r, int i,
+                                const bonds *b)
 {
     int amino = tsr_amino_by_three(r->parent);
     const char *name =
@@ -176,7 +190,7 @@ static int of_amino_acid(const tsr_atoms *atoms, const tsr_file_residue *r,
     return -1;
 }
 
-/* "letters atom" and hydrogens; a sugar's atoms belong to every base. */
+/* Base (NULL: any, for atoms of the sugar), atom name, number of hydrogens. */
 static const struct {
     const char *base, *atom;
     int n;
@@ -193,8 +207,9 @@ static const char nucleotide_atoms[] =
     "O2 "
     "N3 C4 N4 O4 C5 C5M C7 C6 N6 O6 N7 C8 N9 ";
 
-static int of_nucleotide(const tsr_atoms *atoms, const tsr_file_residue *r,
-                         int i, const bonds *b)
+static int nucleotide_hydrogens(const tsr_atoms *atoms,
+                                const tsr_file_residue *r, int i,
+                                const bonds *b)
 {
     const char *name = atoms->atom[i].name;
     char word[12];
@@ -204,7 +219,7 @@ static int of_nucleotide(const tsr_atoms *atoms, const tsr_file_residue *r,
     word[n + 1] = ' ', word[n + 2] = '\0';
     if (strstr(nucleotide_atoms, word) == NULL)
         return -1;
-    /* A chain's ends carry a hydroxyl each. */
+    /* The ends of a chain carry one hydroxyl each. */
     if (strcmp(name, "O3'") == 0 || strcmp(name, "O5'") == 0)
         return b->n == 1;
     if (strcmp(name, "C2'") == 0) {
@@ -222,61 +237,63 @@ static int of_nucleotide(const tsr_atoms *atoms, const tsr_file_residue *r,
     return 0;
 }
 
-static int by_table(const tsr_atoms *atoms, const tsr_file_residue *r, int i,
-                    const bonds *b)
+static int table_hydrogens(const tsr_atoms *atoms, const tsr_file_residue *r,
+                           int i, const bonds *b)
 {
     if (r->parent[0] == '\0')
         return -1;
     if (r->kind == TSR_MOLECULE_PROTEIN)
-        return of_amino_acid(atoms, r, i, b);
+        return amino_acid_hydrogens(atoms, r, i, b);
     if (r->kind == TSR_MOLECULE_NUCLEOTIDE)
-        return of_nucleotide(atoms, r, i, b);
+        return nucleotide_hydrogens(atoms, r, i, b);
     return -1;
 }
 
 /* ---- residues ---- */
 
 typedef struct {
-    int carbon, other; /* with hydrogens in the file */
-    int is_in_table;   /* every atom */
-} residue_look;
+    int carbon, other; /* atoms that have hydrogens in the file */
+    int is_in_table;   /* 1: the table has every atom */
+} residue_hydrogens;
 
-static residue_look look_at(const tsr_atoms *atoms, const tsr_file_residue *r,
-                            const bonds *all)
+static residue_hydrogens inspect_residue(const tsr_atoms *atoms,
+                                         const tsr_file_residue *r,
+                                         const bonds *all)
 {
-    residue_look look = {.is_in_table = 1};
+    residue_hydrogens found = {.is_in_table = 1};
     for (int i = r->first_atom; i < r->first_atom + r->n_atom; i++) {
         int z = atoms->atom[i].z;
         if (z == 1)
             continue;
-        look.carbon += z == 6 && all[i].n_hydrogen > 0;
-        look.other += z != 6 && all[i].n_hydrogen > 0;
-        look.is_in_table &= by_table(atoms, r, i, &all[i]) >= 0;
+        found.carbon += z == 6 && all[i].n_hydrogen > 0;
+        found.other += z != 6 && all[i].n_hydrogen > 0;
+        found.is_in_table &= table_hydrogens(atoms, r, i, &all[i]) >= 0;
     }
-    return look;
+    return found;
 }
 
-static void assign(const tsr_atoms *atoms, const tsr_file_residue *r,
-                   const bonds *all, int *n_hydrogen, tsr_hydrogen_count *count)
+static void assign_residue(const tsr_atoms *atoms, const tsr_file_residue *r,
+                           const bonds *all, int *n_hydrogen,
+                           tsr_hydrogen_count *count)
 {
-    residue_look look = look_at(atoms, r, all);
-    int is_own = !look.is_in_table && look.carbon > 0;
-    int is_polar = !look.is_in_table && !is_own && look.other > 0;
+    residue_hydrogens found = inspect_residue(atoms, r, all);
+    int is_own = !found.is_in_table && found.carbon > 0;
+    int is_polar = !found.is_in_table && !is_own && found.other > 0;
     count->n_explicit += is_own;
-    count->n_table += look.is_in_table;
-    count->n_valence += !look.is_in_table && !is_own;
+    count->n_table += found.is_in_table;
+    count->n_valence += !found.is_in_table && !is_own;
     count->n_polar += is_polar;
     for (int i = r->first_atom; i < r->first_atom + r->n_atom; i++) {
         int z = atoms->atom[i].z;
         n_hydrogen[i] = 0;
         if (z == 1 || r->kind == TSR_MOLECULE_ION)
             continue;
-        if (look.is_in_table)
-            n_hydrogen[i] = by_table(atoms, r, i, &all[i]);
+        if (found.is_in_table)
+            n_hydrogen[i] = table_hydrogens(atoms, r, i, &all[i]);
         else if (is_own || (is_polar && z != 6))
             n_hydrogen[i] = all[i].n_hydrogen;
         else
-            n_hydrogen[i] = by_valence(atoms, i, &all[i]);
+            n_hydrogen[i] = valence_hydrogens(atoms, i, &all[i]);
         count->n_atom += n_hydrogen[i];
     }
 }
@@ -301,7 +318,7 @@ tsr_status tsr_hydrogens_assign(const tsr_atoms *atoms, int *n_hydrogen,
         tsr_parallel_run((atoms->n_atom + PART - 1) / PART,
                          tsr_parallel_processors(), bond_part, &search);
         for (int r = 0; r < atoms->n_residue; r++)
-            assign(atoms, &atoms->residue[r], all, n_hydrogen, count);
+            assign_residue(atoms, &atoms->residue[r], all, n_hydrogen, count);
     }
     tsr_pool_clear(&pool);
     return status;
@@ -316,12 +333,12 @@ enum { MAX_HYDROGEN = 8, MAX_Z = 98 };
 static const double atom_probe_ang = 1.8; /* as FoXS */
 static const double foxs_decay_ang2 = 0.115;
 
-/* The layer. On all curves at hand probes of 2.2 to 3.1 Angstrom do well, and
- * the farther ones the better, but not for all (docs/forward-model.md): 2.8 is
- * the diameter of a water molecule. */
+/* The layer. On all test curves probes of 2.2 to 3.1 Angstrom give good fits.
+ * Larger probes are better for most curves, but not for all
+ * (docs/forward-model.md). 2.8 is the diameter of a water molecule. */
 static const double layer_probe_ang = 2.8;
 static const double layer_thickness_ang = 3.0;
-static const double layer_contrast = 0.01; /* e/A^3 where c2 = 1 */
+static const double layer_contrast = 0.01; /* e/A^3 for c2 = 1 */
 static const double layer_spread_ang2 = 0.9;
 static const double b_factor_ang2 = 12.0;
 static const double voronoi_share = 0.4;
@@ -342,9 +359,10 @@ double tsr_displaced_volume(int z)
                : 4.0 / 3.0 * PI * pow(tsr_atom_vdw_radius(z), 3.0);
 }
 
-/* Mean Voronoi volumes of an atom with its hydrogens in proteins, A^3, by how
- * many it has: Tsai et al. 1999, J. Mol. Biol. 290, 253, small and large, and
- * planar and tetrahedral ones, averaged. 0: none there. */
+/* Mean Voronoi volumes of an atom with its hydrogens in proteins, A^3, indexed
+ * by the number of hydrogens. Tsai et al. 1999, J. Mol. Biol. 290, 253,
+ * averaged over small and large, and over planar and tetrahedral atoms. 0: does
+ * not occur. */
 static double voronoi_volume(int z, int n_hydrogen)
 {
     static const double carbon[] = {9.2, 17.0, 23.7, 36.7};
@@ -359,10 +377,10 @@ static double voronoi_volume(int z, int n_hydrogen)
     return of != NULL && n_hydrogen < 4 ? of[n_hydrogen] : 0.0;
 }
 
-/* Fraser's volumes are small where atoms are polar and large where they are
- * not, Voronoi's are the space that each has. Gaussians of either fit some
- * molecules better and some worse; those of a volume between the two fit all
- * (docs/forward-model.md). */
+/* Fraser's volumes are small for polar atoms and large for apolar ones. Voronoi
+ * volumes are the space that each atom occupies. Gaussians of either volume fit
+ * some molecules better and others worse. An intermediate volume fits all of
+ * them (docs/forward-model.md). */
 static double volume_of(tsr_solvent_model solvent, int z, int n_hydrogen)
 {
     double fraser =
@@ -388,8 +406,8 @@ void tsr_atom_model_free(tsr_atom_model *model)
 
 /* ---- atoms ---- */
 
-/* Numbers the kinds of atoms that occur; atom [n_atom] are their places in the
- * file. */
+/* Numbers the kinds of atoms that occur. atom [n_atom]: indices of the model's
+ * atoms in the file. */
 static void find_types(const tsr_atoms *atoms, const int *atom,
                        const int *n_hydrogen, tsr_atom_model *m)
 {
@@ -410,7 +428,7 @@ static void find_types(const tsr_atoms *atoms, const int *atom,
         m->type[i] = number[atoms->atom[atom[i]].z][n_hydrogen[atom[i]]];
 }
 
-static void add_up(tsr_atom_model *m)
+static void sum_masses(tsr_atom_model *m)
 {
     double centre[3] = {0.0, 0.0, 0.0}, moment = 0.0;
     for (int pass = 0; pass < 2; pass++)
@@ -437,8 +455,8 @@ static void add_up(tsr_atom_model *m)
 
 /* ---- hydration ---- */
 
-/* Beads of parts of the spheres: see the header. A cap that is the fraction f
- * has its centroid 1 - f from the centre. */
+/* Adds the beads of the layer (atom_model.h). The centroid of a cap that is the
+ * fraction f of a unit sphere has the distance 1 - f from the centre. */
 static void add_beads(tsr_atom_model *m, const double *radius,
                       const double *fraction, const double (*vector)[3])
 {
@@ -446,9 +464,9 @@ static void add_beads(tsr_atom_model *m, const double *radius,
         double r = radius[i] + layer_probe_ang;
         if (fraction[i] <= 0.0)
             continue;
-        const double by = r / (fraction[i] * fmax(1.0 - fraction[i], 0.5));
+        const double scale = r / (fraction[i] * fmax(1.0 - fraction[i], 0.5));
         for (int c = 0; c < 3; c++)
-            m->xyz[m->n][c] = m->xyz[i][c] + by * vector[i][c];
+            m->xyz[m->n][c] = m->xyz[i][c] + scale * vector[i][c];
         m->surface[m->n] = 4.0 * PI * r * r * fraction[i];
         m->owner[m->n] = i;
         m->type[m->n++] = m->n_type;
@@ -490,8 +508,8 @@ double tsr_solvent_contrast(tsr_solvent_model solvent)
 
 /* ---- the model ---- */
 
-static tsr_status fill(const tsr_atoms *atoms, const int *n_hydrogen, int *atom,
-                       tsr_atom_model *m, tsr_err *err)
+static tsr_status build_model(const tsr_atoms *atoms, const int *n_hydrogen,
+                              int *atom, tsr_atom_model *m, tsr_err *err)
 {
     for (int i = 0; i < atoms->n_atom; i++)
         if (atoms->atom[i].z != 1) {
@@ -506,7 +524,7 @@ static tsr_status fill(const tsr_atoms *atoms, const int *n_hydrogen, int *atom,
             "'%s' contains only hydrogens; give the atoms that carry them",
             atoms->path);
     find_types(atoms, atom, n_hydrogen, m);
-    add_up(m);
+    sum_masses(m);
     return hydrate(m, err);
 }
 
@@ -519,7 +537,7 @@ tsr_status tsr_atom_model_new(const tsr_atoms *atoms, tsr_solvent_model solvent,
     tsr_atom_model *m = tsr_pool_new(&pool, 1, sizeof *m);
     int *work = tsr_pool_new(&scratch, 2 * n, sizeof *work);
     *out = NULL;
-    if (m != NULL) { /* room for as many beads as atoms */
+    if (m != NULL) { /* space for as many beads as atoms */
         tsr_pool_array(&pool, m->xyz, 2 * n);
         tsr_pool_array(&pool, m->type, 2 * n);
         tsr_pool_array(&pool, m->surface, 2 * n);
@@ -533,7 +551,7 @@ tsr_status tsr_atom_model_new(const tsr_atoms *atoms, tsr_solvent_model solvent,
     if (m == NULL || work == NULL || pool.failed)
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu atoms", n);
     TSR_THEN(status, tsr_hydrogens_assign(atoms, work, &m->hydrogens, err));
-    TSR_THEN(status, fill(atoms, work, work + n, m, err));
+    TSR_THEN(status, build_model(atoms, work, work + n, m, err));
     tsr_pool_clear(&scratch);
     if (status == TSR_OK)
         *out = m;
@@ -549,25 +567,26 @@ static double sinc(double x)
     return x < 1e-8 ? 1.0 : sin(x) / x;
 }
 
-static double displaced(double density, double volume, double q)
+static double displaced_amplitude(double density, double volume, double q)
 {
     return density * volume * exp(-q * q * cbrt(volume * volume) / (4.0 * PI));
 }
 
-/* One water molecule in water. */
-static double water(double q)
+/* Excess amplitude of a water molecule over the bulk water that it
+ * displaces. */
+static double water_excess(double q)
 {
     return tsr_atom_form_factor(8, q) + 2.0 * tsr_atom_form_factor(1, q) -
-           displaced(TSR_WATER_DENSITY,
-                     tsr_displaced_volume(8) + 2.0 * tsr_displaced_volume(1),
-                     q);
+           displaced_amplitude(
+               TSR_WATER_DENSITY,
+               tsr_displaced_volume(8) + 2.0 * tsr_displaced_volume(1), q);
 }
 
-/* b_X + n_H (...) sinc(q d), fm. Unlike X-rays' hydrogens, of which little is
- * to be seen, those of neutrons scatter as much as their carriers: each is
- * spread over the sphere on which it is. Bonds to hydrogen, Angstrom, as
- * neutrons see them: Allen et al. 1987, J. Chem. Soc. Perkin Trans. 2, S1,
- * rounded. */
+/* b_X + n_H (...) sinc(q d), fm. For neutrons a hydrogen scatters as strongly
+ * as its carrier, so each hydrogen is averaged over a sphere with the radius of
+ * its bond. For X-rays hydrogens are weak and are placed on the carrier. Bond
+ * lengths to hydrogen, Angstrom, from neutron diffraction: Allen et al. 1987,
+ * J. Chem. Soc. Perkin Trans. 2, S1, rounded. */
 static double neutron_amplitude(const tsr_atom_kind *kind, double q)
 {
     const int z = kind->z;
@@ -575,29 +594,29 @@ static double neutron_amplitude(const tsr_atom_kind *kind, double q)
     return kind->length + kind->hydrogen * sinc(q * bond);
 }
 
-static void of_kind(const tsr_atom_model *m, const tsr_atom_kind *kind,
-                    double q, double out[TSR_ATOM_COMP])
+static void kind_amplitudes(const tsr_atom_model *m, const tsr_atom_kind *kind,
+                            double q, double out[TSR_ATOM_COMP])
 {
-    double at = m->solvent == TSR_SOLVENT_FOXS ? 0.0 : q, by = 1.0;
+    double at = m->solvent == TSR_SOLVENT_FOXS ? 0.0 : q, scale = 1.0;
     if (m->solvent == TSR_SOLVENT_FOXS)
-        by = exp(-foxs_decay_ang2 * q * q);
+        scale = exp(-foxs_decay_ang2 * q * q);
     out[0] = out[1] = out[2] = 0.0;
     if (kind->z == 0) {
         out[2] = layer_contrast * layer_thickness_ang *
                  exp(-layer_spread_ang2 * q * q);
-        if (m->is_neutron) /* denser by the same part of the solvent */
+        if (m->is_neutron) /* the same relative excess over the solvent */
             out[2] *= m->density / TSR_WATER_DENSITY;
         return;
     }
     out[0] = m->is_neutron
                  ? neutron_amplitude(kind, q)
-                 : by * (tsr_atom_form_factor(kind->z, at) +
-                         kind->n_hydrogen * tsr_atom_form_factor(1, at));
-    out[1] = by * displaced(m->density, kind->volume, at);
+                 : scale * (tsr_atom_form_factor(kind->z, at) +
+                            kind->n_hydrogen * tsr_atom_form_factor(1, at));
+    out[1] = scale * displaced_amplitude(m->density, kind->volume, at);
     if (m->solvent == TSR_SOLVENT_LAYER)
         out[0] *= exp(-b_factor_ang2 * q * q / (16.0 * PI * PI));
     else
-        out[2] = by * water(at);
+        out[2] = scale * water_excess(at);
 }
 
 void tsr_atom_model_factors(const tsr_atom_model *model, int n_q,
@@ -607,7 +626,7 @@ void tsr_atom_model_factors(const tsr_atom_model *model, int n_q,
     for (int t = 0; t < model->n_type; t++)
         for (int k = 0; k < n_q; k++) {
             double f[TSR_ATOM_COMP];
-            of_kind(model, &model->kind[t], k * dq_inv_ang, f);
+            kind_amplitudes(model, &model->kind[t], k * dq_inv_ang, f);
             for (size_t c = 0; c < TSR_ATOM_COMP; c++)
                 out[c * comp + (size_t)t * row + (size_t)k] = f[c];
         }
@@ -630,15 +649,16 @@ tsr_debye_spec tsr_atom_model_spec(const tsr_atom_model *model, int n_q,
 
 /* ---- form factors of bodies from their own atoms ----
  *
- * Sums of sinc over the atoms of a body, which are few; types of guests follow
- * those of the trained table. */
+ * Sums of sinc over the few atoms of a body. The types of guests follow the
+ * trained types in the table. */
 
 typedef struct {
     const tsr_guests *guests;
     const tsr_atom_model *model;
     double *factor;             /* [TSR_ATOM_COMP][model->n_type][n_q] */
-    int *of;                    /* [file's atoms] atom of the model, or -1 */
-    tsr_form_factor_table *out; /* of one component or three */
+    int *model_atom;            /* [atoms of the file] atom of the model, or
+                                   -1 */
+    tsr_form_factor_table *out; /* table with one component or three */
 } job;
 
 void tsr_cluster_make(int n, tsr_pool *pool, tsr_cluster *cluster)
@@ -649,8 +669,8 @@ void tsr_cluster_make(int n, tsr_pool *pool, tsr_cluster *cluster)
     tsr_pool_array(pool, cluster->r_kl, (size_t)n * (size_t)n);
 }
 
-void tsr_cluster_measure(const tsr_atom_model *model, const double centre[3],
-                         tsr_cluster *c)
+void tsr_cluster_distances(const tsr_atom_model *model, const double centre[3],
+                           tsr_cluster *c)
 {
     for (int k = 0; k < c->n; k++) {
         const double *x = model->xyz[c->atom[k]];
@@ -661,7 +681,7 @@ void tsr_cluster_measure(const tsr_atom_model *model, const double centre[3],
     }
 }
 
-/* What atom i of the model has in component a at q_k. */
+/* Amplitude of atom i of the model in component a at q_k. */
 static double factor_of(const tsr_atom_model *m, const double *factor, int n_q,
                         int a, int i, int k)
 {
@@ -679,10 +699,10 @@ void tsr_cluster_factor(const tsr_cluster *c, const tsr_atom_model *model,
     for (int p = 0; p < TSR_N_COMP_PAIR; p++)
         e[p] = 0.0;
     for (int m = 0; m < c->n; m++) {
-        double own[TSR_N_COMP], by = sinc(q * c->r[m]);
+        double own[TSR_N_COMP], scale = sinc(q * c->r[m]);
         for (int a = 0; a < TSR_N_COMP; a++) {
             own[a] = factor_of(model, factor, n_q, a, c->atom[m], k);
-            f[a] += own[a] * by;
+            f[a] += own[a] * scale;
         }
         for (int l = 0; l < c->n; l++) {
             double s = sinc(q * c->r_kl[m * c->n + l]);
@@ -698,29 +718,30 @@ void tsr_cluster_factor(const tsr_cluster *c, const tsr_atom_model *model,
             e[tsr_component_pair(a, b)] -= f[a] * f[b];
 }
 
-/* Hydration stands in the table for an exposure of 1. */
-static void put(const job *j, int type, int k, double exposed, double *f,
-                double *e)
+/* Writes one row of the table. The table holds hydration for an exposure of
+ * 1. */
+static void write_row(const job *j, int type, int k, double exposed, double *f,
+                      double *e)
 {
     const tsr_form_factor_table *t = j->out;
     const size_t row = (size_t)(type * t->n_q + k);
     const size_t block = (size_t)(t->n_type * t->n_q);
-    double by[TSR_N_COMP] = {1.0, 1.0, exposed > 0.0 ? 1.0 / exposed : 0.0};
+    double scale[TSR_N_COMP] = {1.0, 1.0, exposed > 0.0 ? 1.0 / exposed : 0.0};
     if (t->n_comp == 1) {
         t->amplitude[row] = f[TSR_SOLUTE] - f[TSR_DISPLACED];
         t->excess[row] = e[0] - 2.0 * e[1] + e[3];
         return;
     }
     for (int a = 0; a < TSR_N_COMP; a++) {
-        t->amplitude[(size_t)a * block + row] = by[a] * f[a];
+        t->amplitude[(size_t)a * block + row] = scale[a] * f[a];
         for (int b = a; b < TSR_N_COMP; b++) {
             int p = tsr_component_pair(a, b);
-            t->excess[(size_t)p * block + row] = by[a] * by[b] * e[p];
+            t->excess[(size_t)p * block + row] = scale[a] * scale[b] * e[p];
         }
     }
 }
 
-static void fill_type(const job *j, int body, tsr_cluster *c)
+static void compute_guest_type(const job *j, int body, tsr_cluster *c)
 {
     const tsr_guests *g = j->guests;
     tsr_form_factor_table *t = j->out;
@@ -730,8 +751,8 @@ static void fill_type(const job *j, int body, tsr_cluster *c)
     c->n = 0;
     for (int i = 0; i < g->atoms->n_atom; i++)
         if (g->body[i] == body)
-            c->atom[c->n++] = j->of[g->file_atom[i]];
-    tsr_cluster_measure(j->model, g->part[body].xyz, c);
+            c->atom[c->n++] = j->model_atom[g->file_atom[i]];
+    tsr_cluster_distances(j->model, g->part[body].xyz, c);
     for (int k = 0; k < c->n; k++) {
         const tsr_atom_kind *kind = &j->model->kind[j->model->type[c->atom[k]]];
         exposed += j->model->surface[c->atom[k]];
@@ -746,14 +767,14 @@ static void fill_type(const job *j, int body, tsr_cluster *c)
     for (int k = 0; k < t->n_q; k++) {
         tsr_cluster_factor(c, j->model, j->factor, t->n_q, t->dq_inv_ang, k, f,
                            e);
-        put(j, type, k, exposed, f, e);
+        write_row(j, type, k, exposed, f, e);
     }
 }
 
-tsr_status tsr_form_factor_of_guests(const tsr_form_factor_table *table,
-                                     const tsr_guests *guests,
-                                     const tsr_atoms *atoms, double density,
-                                     tsr_form_factor_table **out, tsr_err *err)
+tsr_status tsr_form_factor_add_guests(const tsr_form_factor_table *table,
+                                      const tsr_guests *guests,
+                                      const tsr_atoms *atoms, double density,
+                                      tsr_form_factor_table **out, tsr_err *err)
 {
     tsr_atom_model *model = NULL;
     tsr_cluster c;
@@ -762,23 +783,24 @@ tsr_status tsr_form_factor_of_guests(const tsr_form_factor_table *table,
     TSR_TRY(tsr_atom_model_new(atoms, TSR_SOLVENT_ATOMS, density, &model, err));
     job j = {.guests = guests,
              .model = model,
-             .out = tsr_form_factor_grow(table, guests->n_body)};
+             .out = tsr_form_factor_extend(table, guests->n_body)};
     for (int b = 0; b < guests->n_body; b++)
         most = guests->part[b].n_atom > most ? guests->part[b].n_atom : most;
     tsr_cluster_make(most, &pool, &c);
-    tsr_pool_array(&pool, j.of, atoms->n_atom);
+    tsr_pool_array(&pool, j.model_atom, atoms->n_atom);
     tsr_pool_array(&pool, j.factor, TSR_ATOM_COMP * model->n_type * table->n_q);
     tsr_status status = TSR_OK;
     if (j.out == NULL || pool.failed) {
         tsr_form_factor_free(j.out);
         status = tsr_fail(err, TSR_E_NOMEM, "no memory for form factors");
     } else {
-        /* the model has the file's atoms in their order, but no hydrogens */
+        /* the model has the file's atoms in the same order, without
+         * hydrogens */
         for (int i = 0; i < atoms->n_atom; i++)
-            j.of[i] = atoms->atom[i].z == 1 ? -1 : n++;
+            j.model_atom[i] = atoms->atom[i].z == 1 ? -1 : n++;
         tsr_atom_model_factors(model, table->n_q, table->dq_inv_ang, j.factor);
         for (int b = 0; b < guests->n_body; b++)
-            fill_type(&j, b, &c);
+            compute_guest_type(&j, b, &c);
         *out = j.out;
     }
     tsr_atom_model_free(model);
@@ -786,9 +808,10 @@ tsr_status tsr_form_factor_of_guests(const tsr_form_factor_table *table,
     return status;
 }
 
-/* ---- what a file held, what its model assumes and what it lacks ---- */
+/* ---- log of the file's contents, the assumptions and the missing parts
+ * ---- */
 
-static void tell_kinds(const tsr_atoms *atoms, tsr_log *log)
+static void log_kinds(const tsr_atoms *atoms, tsr_log *log)
 {
     const int *n = atoms->n_kind;
     if (n[TSR_MOLECULE_PROTEIN] < atoms->n_residue)
@@ -827,13 +850,13 @@ static int count_missing(const tsr_atoms *atoms, const tsr_file_residue *r)
     const tsr_amino_info *info = &tsr_amino_table[amino];
     int n = 0;
     for (int k = 0; k < info->n_atom; k++) {
-        int is_there = 0;
+        int is_found = 0;
         for (int i = r->first_atom; i < r->first_atom + r->n_atom; i++) {
             const char *name =
                 tsr_amino_atom_name((tsr_amino)amino, atoms->atom[i].name);
-            is_there |= name != NULL && strcmp(name, info->atom[k].name) == 0;
+            is_found |= name != NULL && strcmp(name, info->atom[k].name) == 0;
         }
-        n += !is_there;
+        n += !is_found;
     }
     return n;
 }
@@ -847,8 +870,8 @@ find_atom(const tsr_atoms *atoms, const tsr_file_residue *r, const char *name)
     return NULL;
 }
 
-/* Residues between two that follow each other in the file and are not bonded,
- * by their numbers. */
+/* Number of missing residues, by residue number, between two residues that are
+ * adjacent in the file but not bonded. */
 static int count_gap(const tsr_atoms *atoms, const tsr_file_residue *before,
                      const tsr_file_residue *r)
 {
@@ -861,7 +884,7 @@ static int count_gap(const tsr_atoms *atoms, const tsr_file_residue *before,
     return r->number - before->number - 1;
 }
 
-static void tell_missing(const tsr_atoms *atoms, tsr_log *log)
+static void log_missing(const tsr_atoms *atoms, tsr_log *log)
 {
     const tsr_file_residue *first = NULL, *first_gap = NULL, *before = NULL;
     int n_residue = 0, n_atom = 0, n_gap = 0;
@@ -898,8 +921,8 @@ void tsr_atom_model_log(const tsr_atoms *atoms, const tsr_atom_model *model,
                         tsr_log *log)
 {
     const tsr_hydrogen_count *h = &model->hydrogens;
-    tell_kinds(atoms, log);
-    tell_missing(atoms, log);
+    log_kinds(atoms, log);
+    log_missing(atoms, log);
     if (atoms->n_water + atoms->n_altloc_atom + atoms->n_model > 0)
         tsr_info(log,
                  "'%s': left out: %d waters, %d atoms of alternate locations, "

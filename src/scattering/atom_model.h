@@ -1,18 +1,19 @@
-/* A molecule as scatterers: every atom with the hydrogens it carries, the water
- * it displaces, and the hydration layer (docs/forward-model.md).
+/* An all-atom model of scattering: every atom with its hydrogens, the solvent
+ * that it displaces, and the hydration layer (docs/forward-model.md).
  *
  *     I(q) = sum_ab C_a C_b I_ab(q),   C = (1, -G(q), c2)
  *     component 0  (f_X + n f_H) exp(-B q^2 / 16 pi^2), International Tables
  *               1  rho V exp(-q^2 V^(2/3) / 4 pi)
- *               2  the layer
+ *               2  the hydration layer
  *
- * The layer is made of beads outside the surface, one for each atom that a
- * probe of 2.8 Angstrom can touch. With the sphere of the atom's volume V
- * widened by the probe, the part of it that lies in no other such sphere is the
- * bead's weight (Angstrom squared), and the bead sits where a cap of that area
- * has its middle: on the sphere, in the direction of the part's centroid. A
- * bead of area A holds c2 A times 3 Angstrom times 0.01 e/A^3, spread out as
- * exp(-0.9 q^2), which is a cap of that size, 3 Angstrom thick. */
+ * The layer consists of beads outside the surface, one for each atom that a
+ * probe of 2.8 Angstrom can touch. Around each atom there is a sphere, with the
+ * radius of the atom's volume V plus the probe. The weight of the bead is the
+ * area of the part of this sphere that lies in no other such sphere (Angstrom
+ * squared). The bead lies in the direction of the centroid of this part, at the
+ * radius where a spherical cap of the same area has its centroid. A bead of
+ * area A holds c2 A times 3 Angstrom times 0.01 e/A^3, with the form factor
+ * exp(-0.9 q^2) of a cap of this size and 3 Angstrom thickness. */
 #ifndef TSR_SCATTERING_ATOM_MODEL_H
 #define TSR_SCATTERING_ATOM_MODEL_H
 
@@ -26,27 +27,33 @@
 
 /* ---- hydrogens ----
  *
- * How many hydrogens each atom of a structure carries (united atoms). */
+ * The number of hydrogens that each atom of a structure carries (united
+ * atoms). */
 
-/* Residues by how their hydrogens were found. */
+/* Number of residues by the source of their hydrogens. */
 typedef struct {
-    int n_explicit; /* counted in the file */
-    int n_polar;    /* those of N, O and S counted, those of C by valence */
-    int n_table;    /* amino acids and nucleotides, by the atom's name */
+    int n_explicit; /* hydrogens of the file */
+    int n_polar;    /* N, O and S from the file, C by valence */
+    int n_table;    /* by atom names: amino acids, nucleotides */
     int n_valence;  /* by the valence rule */
-    int n_atom;     /* hydrogens in all */
+    int n_atom;     /* hydrogens in total */
 } tsr_hydrogen_count;
 
-/* n_hydrogen [n_atom] out; 0 for hydrogens. Amino acids at pH 7 and standard
- * nucleotides go by the names of their atoms, whether or not the file has their
- * hydrogens, so that both give one curve (a half of a disulfide has none; so
- * has the first N of a chain no extra ones). A residue with an atom that its
- * table lacks, and every other, has as many as are bonded in the file where a
- * carbon has one there; else, for N, O and S where one of them has, and for
- * carbons always, as many as follow from bond lengths and angles:
+/* n_hydrogen [n_atom] out: hydrogens that each atom carries, 0 for the
+ * hydrogens of the file themselves.
+ *
+ * Amino acids at pH 7 and standard nucleotides follow a table of atom names,
+ * whether or not the file has their hydrogens, so both kinds of files give the
+ * same curve. (A half-cystine has no hydrogen on S, and the first N of a chain
+ * gets no extra hydrogens.) For any other residue, and for one with an atom
+ * that its table lacks: if a carbon has a hydrogen in the file, the bonds of
+ * the file are counted. Otherwise hydrogens of N, O and S are counted if any of
+ * these atoms has one in the file. All remaining numbers follow from bond
+ * lengths and angles:
  *   C  planar or with a short bond: 3 - bonds, else 4 - bonds
- *   N  one bond: 3, or 2 where it is short; two: 1, or 0 where both are short
- *   O  one bond to carbon and that long: 1;  S the same;  others none.
+ *   N  one bond: 3, or 2 if it is short; two: 1, or 0 if both are short
+ *   O  one bond to carbon with the length of a single bond: 1;  S the same;
+ *      any other: 0.
  * Metals have no bonds. Errors: TSR_E_NOMEM. */
 tsr_status tsr_hydrogens_assign(const tsr_atoms *atoms, int *n_hydrogen,
                                 tsr_hydrogen_count *count, tsr_err *err);
@@ -56,109 +63,115 @@ tsr_status tsr_hydrogens_assign(const tsr_atoms *atoms, int *n_hydrogen,
 enum { TSR_ATOM_COMP = 3, TSR_ATOM_HYDRATION = 2 };
 
 typedef enum {
-    TSR_SOLVENT_LAYER, /* as above */
+    TSR_SOLVENT_LAYER, /* the layer of beads described above */
     TSR_SOLVENT_ATOMS, /* hydration at the atoms: component 2 is s (f_O + 2 f_H
-                          - rho0 g of the volume of H2O), s the part of the
-                          atom's sphere that a probe of 1.8 A can touch; B = 0.
-                          What the tables of bodies are trained on. */
-    TSR_SOLVENT_FOXS   /* the same at q = 0, all times exp(-0.115 q^2):
-                          Schneidman-Duhovny et al. 2010, 2013 */
+                          - rho0 g of the volume of H2O), where s is the exposed
+                          fraction of the atom's sphere for a probe of 1.8 A; B
+                          = 0. The tables of bodies are trained on this model */
+    TSR_SOLVENT_FOXS   /* as TSR_SOLVENT_ATOMS, but with all amplitudes at q = 0
+                          times exp(-0.115 q^2): Schneidman-Duhovny et al. 2010,
+                          2013 */
 } tsr_solvent_model;
 
 typedef struct {
-    int z, n_hydrogen; /* z 0: a bead of the layer */
-    double volume;     /* Angstrom cubed, of the atom with its hydrogens */
-    double length, hydrogen; /* for neutrons, fm: of the atom, and of all its
-                                hydrogens, */
-    double growth;           /* and by how much that grows from H2O to D2O */
+    int z, n_hydrogen;       /* z 0: a bead of the layer */
+    double volume;           /* of the atom with its hydrogens, Angstrom^3 */
+    double length, hydrogen; /* neutron scattering lengths, fm: of the atom, and
+                                of all its hydrogens */
+    double growth;           /* increase of `hydrogen` from H2O to D2O */
 } tsr_atom_kind;
 
 typedef struct {
-    tsr_pool pool; /* of all, and of itself */
+    tsr_pool pool; /* owns the model and its arrays */
     tsr_solvent_model solvent;
-    int is_neutron; /* scattering/neutron.h: all amplitudes are in fm, */
-    double d2o;     /* and of that share of D2O in the solvent */
-    double density; /* of the solvent, e/A^3 */
-    int n, n_atom;  /* atoms but hydrogens, then beads; the former alone */
+    int is_neutron; /* 1: amplitudes in fm (scattering/neutron.h) */
+    double d2o;     /* fraction of D2O in the solvent; neutrons only */
+    double density; /* electron density of the solvent, e/A^3; for neutrons its
+                       scattering length density, fm/A^3 */
+    int n, n_atom;  /* n: atoms other than hydrogen, then beads; n_atom: the
+                       atoms only */
     int n_type;
     double (*xyz)[3];    /* [n] Angstrom */
     int *type;           /* [n] */
-    double *surface;     /* [n] the weight in component 2 */
-    int *owner;          /* [n] of a bead the atom that it belongs to, of an
-                            atom itself */
-    tsr_atom_kind *kind; /* [n_type] in the order of z, then n_hydrogen; the
-                            bead last */
+    double *surface;     /* [n] weight in component 2 */
+    int *owner;          /* [n] the atom that a bead belongs to; atoms:
+                            itself */
+    tsr_atom_kind *kind; /* [n_type] sorted by z, then n_hydrogen; the bead
+                            comes last */
     tsr_hydrogen_count hydrogens;
-    double radius_ang;       /* r_m, mean radius of the atoms' spheres */
-    double power_radius_ang; /* the radius that G takes (scattering/contrast.h):
-                                r_m, or less for FoXS, whose G has another
+    double radius_ang;       /* r_m, mean radius of spheres of the atoms'
+                                volumes */
+    double power_radius_ang; /* radius for G (scattering/contrast.h): r_m, or a
+                                smaller radius for FoXS, whose G has a different
                                 exponent */
-    double volume;           /* Angstrom cubed, all atoms' */
-    double mass;             /* Da, with hydrogens */
-    double rg_ang;           /* by mass */
+    double volume;           /* sum over all atoms, Angstrom cubed */
+    double mass;             /* including hydrogens, Da */
+    double rg_ang;           /* mass-weighted radius of gyration */
 } tsr_atom_model;
 
-/* density: of the solvent, e/A^3. Errors: TSR_E_DATA (nothing but hydrogens),
- * TSR_E_NOMEM. */
+/* Creates the model. density: electron density of the solvent, e/A^3. Errors:
+ * TSR_E_DATA (the file holds only hydrogens), TSR_E_NOMEM. */
 tsr_status tsr_atom_model_new(const tsr_atoms *atoms, tsr_solvent_model solvent,
                               double density, tsr_atom_model **out,
                               tsr_err *err);
 void tsr_atom_model_free(tsr_atom_model *model);
 
-/* The amplitudes on q_k = k dq: out [3][n_type][n_q], electrons or fm. */
+/* Amplitudes on q_k = k dq: out [3][n_type][n_q], electrons or fm. */
 void tsr_atom_model_factors(const tsr_atom_model *model, int n_q,
                             double dq_inv_ang, double *out);
 
-/* The model for a Debye sum with these amplitudes; points into both. */
+/* The spec of a Debye sum over the model with these amplitudes. It points into
+ * both. */
 tsr_debye_spec tsr_atom_model_spec(const tsr_atom_model *model, int n_q,
                                    double dq_inv_ang, const double *factor);
 
-/* Contrast of the hydration layer for c2 = 1, e/A^3: of 3 Angstrom on the
- * surface that the model has, or, at the atoms, of what an exposed atom of mean
- * radius carries over a layer of 3 Angstrom. */
+/* Contrast of the hydration layer for c2 = 1, e/A^3. For TSR_SOLVENT_LAYER, the
+ * contrast of the beads. For hydration at the atoms, the excess electrons of an
+ * exposed atom of mean radius, divided by the volume of a 3 Angstrom layer on
+ * it. */
 double tsr_solvent_contrast(tsr_solvent_model solvent);
 
-/* Says what the file held beside protein, what was left out and what was
- * assumed of hydrogens and volumes; warns of atoms that amino acids lack and of
- * residues that chains lack by their numbers. */
+/* Reports what the file holds besides protein, which parts were left out, and
+ * the assumptions about hydrogens and volumes. Warns about missing atoms of
+ * amino acids and about gaps in the residue numbers. */
 void tsr_atom_model_log(const tsr_atoms *atoms, const tsr_atom_model *model,
                         tsr_log *log);
 
-/* Volume that an atom displaces, Angstrom cubed: H, C, N, O, S of Fraser,
+/* Displaced volume of an atom, Angstrom cubed: H, C, N, O, S from Fraser,
  * MacRae & Suzuki 1978; P and some metals as in CRYSOL (Svergun et al. 1995);
- * other metals 9.0, as in FoXS; other elements a sphere of the van der Waals
- * radius. */
+ * other metals 9.0, as in FoXS; other elements the sphere of their van der
+ * Waals radius. */
 double tsr_displaced_volume(int z);
 
 /* ---- form factors of bodies from their own atoms ----
  *
- * Form factors of what is no amino acid, from its own atoms (molecule/guest.h).
- *
- * As those of the trained types begin, for one occurrence: with r_k the
- * distance of atom k from the body's centre,
+ * Form factors for bodies that are not amino acids (molecule/guest.h), computed
+ * from the atoms of this one body. With r_k the distance of atom k from the
+ * body's centre,
  *
  *     F^a(q)  = sum_k f_k^a(q) sinc(q r_k)
  *     E^ab(q) = sum_k sum_l f_k^a f_l^b sinc(q r_kl) - F^a F^b
  *
- * so that the body's own intensity is that of its atoms. Volumes, hydrogens and
- * what an exposed atom carries of water are those of all-atom profiles with
- * hydration at the atoms (TSR_SOLVENT_ATOMS), which the tables were trained on;
- * the exposure is that of the atoms in the file. */
+ * so the intensity of an isolated body equals that of its atoms. These are the
+ * definitions of the trained types, without the average over occurrences.
+ * Volumes, hydrogens and the water of exposed atoms follow TSR_SOLVENT_ATOMS,
+ * the model that the tables were trained on. The exposure is that of the atoms
+ * in the file. */
 
-/* Atoms of a model about a centre. */
+/* The atoms of one body and their distances. */
 typedef struct {
     int n;
-    int *atom;    /* [n] of the model */
-    double *r;    /* [n] from the centre, Angstrom */
-    double *r_kl; /* [n][n] */
+    int *atom;    /* [n] indices in the model */
+    double *r;    /* [n] distances from the centre, Angstrom */
+    double *r_kl; /* [n][n] distances between atoms, Angstrom */
 } tsr_cluster;
 
-/* Room for n atoms, of the pool. */
+/* Allocates a cluster of n atoms in the pool. */
 void tsr_cluster_make(int n, tsr_pool *pool, tsr_cluster *cluster);
 
-/* Distances, once `n` and `atom` are there. */
-void tsr_cluster_measure(const tsr_atom_model *model, const double centre[3],
-                         tsr_cluster *cluster);
+/* Computes r and r_kl from n and atom. */
+void tsr_cluster_distances(const tsr_atom_model *model, const double centre[3],
+                           tsr_cluster *cluster);
 
 /* F^a [3] and E^ab [6] of three components at q_k = k dq, from amplitudes
  * `factor` [TSR_ATOM_COMP][model->n_type][n_q]. */
@@ -166,13 +179,13 @@ void tsr_cluster_factor(const tsr_cluster *cluster, const tsr_atom_model *model,
                         const double *factor, int n_q, double dq_inv_ang, int k,
                         double *f, double *e);
 
-/* A table with a type for each body of the guests behind those of `table`,
- * which may have one component or three. atoms: all of the file. density: of
- * the solvent, e/A^3. Caller frees *out, which an error leaves as it was.
- * Errors: TSR_E_NOMEM. */
-tsr_status tsr_form_factor_of_guests(const tsr_form_factor_table *table,
-                                     const tsr_guests *guests,
-                                     const tsr_atoms *atoms, double density,
-                                     tsr_form_factor_table **out, tsr_err *err);
+/* Extends a table (of one or three components) by one type for each body of the
+ * guests. atoms: all atoms of the file. density: of the solvent, e/A^3. The
+ * caller frees *out; an error leaves it unchanged. Errors: TSR_E_NOMEM. */
+tsr_status tsr_form_factor_add_guests(const tsr_form_factor_table *table,
+                                      const tsr_guests *guests,
+                                      const tsr_atoms *atoms, double density,
+                                      tsr_form_factor_table **out,
+                                      tsr_err *err);
 
 #endif

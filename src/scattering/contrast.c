@@ -1,10 +1,10 @@
-/* c1 and c2: how they change a profile's components, which of these are needed
- * apart, and their entries in the parameter table with their options in the
- * configuration.
+/* c1 and c2: their effect on the components of a profile, the folding of
+ * components that need not stay separate, their options and their rows in the
+ * parameter table.
  *
- * Each is fixed, or has a normal prior that is cut to a range and normalised
- * there. Where both are inferred, the data often leave a narrow ridge, so they
- * ask for steps along the principal axes of their covariance. */
+ * Each is fixed or has a truncated normal prior. If both are inferred, the
+ * posterior is often a narrow ridge, so they ask for steps along the principal
+ * axes of their covariance (TSR_STEP_AXES). */
 #include "scattering/contrast.h"
 
 #include <gsl/gsl_cdf.h>
@@ -25,8 +25,8 @@ double tsr_component_power(double radius_ang, double q_inv_ang)
     return area * q_inv_ang * q_inv_ang / (4.0 * pi);
 }
 
-/* G by c1 and the power that depends on r_m and q. */
-static double scale_of(double c1, double power)
+/* G from c1 and the power that depends on r_m and q. */
+static double displaced_scale(double c1, double power)
 {
     double square = c1 * c1;
     return square * c1 * exp(-(square - 1.0) * power);
@@ -34,27 +34,27 @@ static double scale_of(double c1, double power)
 
 double tsr_component_scale(double c1, double radius_ang, double q_inv_ang)
 {
-    return scale_of(c1, tsr_component_power(radius_ang, q_inv_ang));
+    return displaced_scale(c1, tsr_component_power(radius_ang, q_inv_ang));
 }
 
 double tsr_component_intensity(const double *partial, size_t stride, double g,
                                double c2)
 {
-    const double *p = partial; /* 00 01 02 11 12 22 */
+    const double *p = partial; /* order 00 01 02 11 12 22 */
     return p[0] - 2.0 * g * p[stride] + 2.0 * c2 * p[2 * stride] +
            g * g * p[3 * stride] - 2.0 * g * c2 * p[4 * stride] +
            c2 * c2 * p[5 * stride];
 }
 
-/* ---- as few of them as the inferred parameters need ----
+/* ---- folding ----
  *
- * What is fixed of c1 and c2 is multiplied into the form factors, and what
- * then has the same factor is added up. Amplitudes add, so form factors are
- * summed; the constant S is quadratic in them, so a pair of different
- * components that fall into one counts twice. */
+ * The coefficient of a fixed parameter is multiplied into the form factors, and
+ * components with equal coefficients are added. Form factors are amplitudes, so
+ * they add. S is quadratic in the amplitudes, so a pair of different components
+ * that fall into the same one counts twice. */
 
-/* Which component each of the three becomes part of. Returns K. */
-static int place(const tsr_parameter *prior, int *into)
+/* Assigns each of the three components to one of the K. Returns K. */
+static int assign_components(const tsr_parameter *prior, int *into)
 {
     int n = 1;
     into[TSR_SOLUTE] = 0;
@@ -63,28 +63,29 @@ static int place(const tsr_parameter *prior, int *into)
     return n;
 }
 
-/* By what each is multiplied as it is folded. */
-static void fixed_part(const tsr_parameter *prior, double power, double *by)
+/* Factor by which each component is multiplied before it is added. */
+static void folding_factors(const tsr_parameter *prior, double power,
+                            double *scale)
 {
-    by[TSR_SOLUTE] = by[TSR_DISPLACED] = by[TSR_HYDRATION] = 1.0;
+    scale[TSR_SOLUTE] = scale[TSR_DISPLACED] = scale[TSR_HYDRATION] = 1.0;
     if (!prior[TSR_C1].infer)
-        by[TSR_DISPLACED] = -scale_of(prior[TSR_C1].start, power);
+        scale[TSR_DISPLACED] = -displaced_scale(prior[TSR_C1].start, power);
     if (!prior[TSR_C2].infer)
-        by[TSR_HYDRATION] = prior[TSR_C2].start;
+        scale[TSR_HYDRATION] = prior[TSR_C2].start;
 }
 
-static void fold_self(int n_comp, const int *into, const double *by,
+static void fold_self(int n_comp, const int *into, const double *scale,
                       double *self, size_t stride)
 {
     double sum[TSR_N_COMP_PAIR] = {0.0};
     for (int a = 0; a < TSR_N_COMP; a++)
         for (int b = a; b < TSR_N_COMP; b++) {
             double s = self[(size_t)tsr_component_pair(a, b) * stride];
-            double both = a != b && into[a] == into[b] ? 2.0 : 1.0;
+            double multiplicity = a != b && into[a] == into[b] ? 2.0 : 1.0;
             const int low = into[a] < into[b] ? into[a] : into[b];
             const int high = into[a] < into[b] ? into[b] : into[a];
             sum[low * (2 * n_comp - low - 1) / 2 + high] +=
-                both * by[a] * by[b] * s;
+                multiplicity * scale[a] * scale[b] * s;
         }
     for (int p = 0; p < n_comp * (n_comp + 1) / 2; p++)
         self[(size_t)p * stride] = sum[p];
@@ -93,17 +94,18 @@ static void fold_self(int n_comp, const int *into, const double *by,
 int tsr_factors_fold(const tsr_parameter *prior, double radius_ang, int n_type,
                      int n_q, double dq_inv_ang, double *factor)
 {
-    int into[TSR_N_COMP], n = place(prior, into);
+    int into[TSR_N_COMP], n = assign_components(prior, into);
     const size_t row = (size_t)n_q, comp = (size_t)n_type * row;
     for (size_t k = 0; k < row; k++) {
-        double by[TSR_N_COMP];
-        fixed_part(prior,
-                   tsr_component_power(radius_ang, (double)k * dq_inv_ang), by);
+        double scale[TSR_N_COMP];
+        folding_factors(prior,
+                        tsr_component_power(radius_ang, (double)k * dq_inv_ang),
+                        scale);
         for (size_t t = 0; t < (size_t)n_type; t++) {
             double sum[TSR_N_COMP] = {0.0};
             double *f = factor + t * row + k;
             for (int a = 0; a < TSR_N_COMP; a++)
-                sum[into[a]] += by[a] * f[(size_t)a * comp];
+                sum[into[a]] += scale[a] * f[(size_t)a * comp];
             for (int a = 0; a < n; a++)
                 f[(size_t)a * comp] = sum[a];
         }
@@ -114,11 +116,12 @@ int tsr_factors_fold(const tsr_parameter *prior, double radius_ang, int n_type,
 int tsr_partials_fold(const tsr_parameter *prior, double radius_ang, int n_q,
                       double dq_inv_ang, double *partial)
 {
-    int into[TSR_N_COMP], n = place(prior, into);
+    int into[TSR_N_COMP], n = assign_components(prior, into);
     for (int k = 0; k < n_q; k++) {
-        double by[TSR_N_COMP];
-        fixed_part(prior, tsr_component_power(radius_ang, k * dq_inv_ang), by);
-        fold_self(n, into, by, partial + k, (size_t)n_q);
+        double scale[TSR_N_COMP];
+        folding_factors(prior, tsr_component_power(radius_ang, k * dq_inv_ang),
+                        scale);
+        fold_self(n, into, scale, partial + k, (size_t)n_q);
     }
     return n;
 }
@@ -129,7 +132,7 @@ int tsr_coarse_coefficients(const tsr_parameter *prior, const double *value,
     int n = 1;
     c[0] = 1.0;
     if (prior[TSR_C1].infer)
-        c[n++] = -scale_of(value[TSR_C1], power);
+        c[n++] = -displaced_scale(value[TSR_C1], power);
     if (prior[TSR_C2].infer)
         c[n++] = value[TSR_C2];
     return n;
@@ -179,8 +182,9 @@ const tsr_field tsr_contrast_fields[] = {
               .doc = "range of c2; the prior is zero outside"),
     {0}};
 
-static tsr_status make(tsr_number_or_word value, double mean, double width,
-                       const double range[2], tsr_parameter *out, tsr_err *err)
+static tsr_status make_prior(tsr_number_or_word value, double mean,
+                             double width, const double range[2],
+                             tsr_parameter *out, tsr_err *err)
 {
     out->infer = value.word == TSR_CONTRAST_INFER;
     out->start = value.number;
@@ -200,10 +204,10 @@ static tsr_status make(tsr_number_or_word value, double mean, double width,
                         "contrast.%s_mean: %g is outside of %s_range [%g, %g], "
                         "where the prior is zero",
                         out->name, mean, out->name, range[0], range[1]);
-    double inside = gsl_cdf_ugaussian_P((range[1] - mean) / width) -
-                    gsl_cdf_ugaussian_P((range[0] - mean) / width);
+    double probability = gsl_cdf_ugaussian_P((range[1] - mean) / width) -
+                         gsl_cdf_ugaussian_P((range[0] - mean) / width);
     out->start = mean;
-    out->log_norm = -0.5 * log(2.0 * pi) - log(width) - log(inside);
+    out->log_norm = -0.5 * log(2.0 * pi) - log(width) - log(probability);
     out->step = TSR_STEP_AXES;
     return TSR_OK;
 }
@@ -214,12 +218,11 @@ tsr_status tsr_contrast_priors(const tsr_contrast_options *o,
     parameter[TSR_C1] = (tsr_parameter){
         .name = "c1", .doc = "excluded volume c1; scale of its radius"};
     parameter[TSR_C2] = (tsr_parameter){
-        .name = "c2",
-        .doc = "hydration c2; contrast of water around each exposed atom"};
-    TSR_TRY(make(o->c1, o->c1_mean, o->c1_width, o->c1_range,
-                 &parameter[TSR_C1], err));
-    return make(o->c2, o->c2_mean, o->c2_width, o->c2_range, &parameter[TSR_C2],
-                err);
+        .name = "c2", .doc = "hydration c2; waters' contrast per exposed atom"};
+    TSR_TRY(make_prior(o->c1, o->c1_mean, o->c1_width, o->c1_range,
+                       &parameter[TSR_C1], err));
+    return make_prior(o->c2, o->c2_mean, o->c2_width, o->c2_range,
+                      &parameter[TSR_C2], err);
 }
 
 int tsr_contrast_is_plain(const tsr_parameter *p)

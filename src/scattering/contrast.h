@@ -1,12 +1,13 @@
-/* c1 and c2: the excluded-volume scale and the hydration of a run, and how they
- * make a profile of partial profiles.
+/* The contrast parameters c1 (scale of the excluded volume) and c2 (hydration),
+ * and the profile as a function of them.
  *
  *     I(q) = sum_a sum_b C_a C_b I_ab(q),   C = (1, -G(q; c1), c2)
  *
- * They belong to the molecule in its buffer, so that all states and data sets
- * of a run share them. Each is fixed to a number or inferred; its prior
- * P(c1, c2) is then a normal density cut to a range and normalised there.
- * c1 = 1, c2 = 0 is the molecule in vacuum less the solvent it displaces. */
+ * c1 and c2 belong to the molecule in its buffer, so all states and data sets
+ * of a run share them. Each is fixed to a number or inferred. The prior of an
+ * inferred one is a normal density truncated to a range and normalised there.
+ * c1 = 1, c2 = 0 is the molecule in vacuum minus the solvent that it
+ * displaces. */
 #ifndef TSR_SCATTERING_CONTRAST_H
 #define TSR_SCATTERING_CONTRAST_H
 
@@ -20,24 +21,26 @@ enum {
     TSR_DISPLACED,
     TSR_HYDRATION,
     TSR_N_COMP,
-    TSR_N_COMP_PAIR = 6 /* 00 01 02 11 12 22, as engines order them */
+    TSR_N_COMP_PAIR = 6 /* 00 01 02 11 12 22, in the engines' order */
 };
 
-/* Number of the pair a <= b of three components. */
+/* Index of the pair a <= b of three components. */
 int tsr_component_pair(int a, int b);
 
-/* G(q) = c1^3 exp(-(c1^2 - 1) (4 pi r_m^3 / 3)^(2/3) q^2 / 4 pi): what scaling
- * every displaced radius by c1 does to the mean atom's Gaussian, which becomes
- * that of the volume c1^3 V. Svergun et al. 1995, eq. 13, and
- * Schneidman-Duhovny et al. 2013 print (4 pi / 3)^(3/2), with which G would not
- * go with the atoms' own exponent; FoXS's program leaves the factor out. */
+/* G(q) = c1^3 exp(-(c1^2 - 1) (4 pi r_m^3 / 3)^(2/3) q^2 / 4 pi).
+ *
+ * If every radius of the displaced solvent is multiplied by c1, the Gaussian of
+ * an atom with the mean radius r_m is multiplied by G and becomes that of the
+ * volume c1^3 V. Svergun et al. 1995, eq. 13, and Schneidman-Duhovny et al.
+ * 2013 print (4 pi / 3)^(3/2), which does not match the exponent of the atoms'
+ * own Gaussians. The program FoXS omits the factor. */
 double tsr_component_scale(double c1, double radius_ang, double q_inv_ang);
 
-/* (4 pi r_m^3 / 3)^(2/3) q^2 / 4 pi in it. */
+/* The term (4 pi r_m^3 / 3)^(2/3) q^2 / 4 pi in G. */
 double tsr_component_power(double radius_ang, double q_inv_ang);
 
-/* sum_ab C_a C_b partial_ab at one q: partial [TSR_N_COMP_PAIR] at steps of
- * `stride`, S_ab included. */
+/* sum_ab C_a C_b partial_ab at one q. partial: TSR_N_COMP_PAIR values, `stride`
+ * apart, including S_ab; g: G at this q. */
 double tsr_component_intensity(const double *partial, size_t stride, double g,
                                double c2);
 
@@ -45,55 +48,58 @@ double tsr_component_intensity(const double *partial, size_t stride, double g,
 
 enum { TSR_C1, TSR_C2, TSR_N_CONTRAST };
 
-/* The words in place of a number. Reading a configuration decides auto. */
+/* The words that may stand in place of a number. AUTO is replaced when a
+ * configuration is read. */
 enum { TSR_CONTRAST_INFER, TSR_CONTRAST_AUTO };
 
 typedef struct {
     tsr_number_or_word c1; /* infer, or a number */
     double c1_mean, c1_width;
     double c1_range[2];
-    tsr_number_or_word c2; /* the same, or auto: if none decided it, 0 */
+    tsr_number_or_word c2; /* infer, auto (0 if not replaced), or a number */
     double c2_mean, c2_width;
     double c2_range[2];
 } tsr_contrast_options;
 
 extern const tsr_field tsr_contrast_fields[];
 
-/* parameter [TSR_N_CONTRAST] out, c1 and c2 as the table of a run has them.
- * Errors: TSR_E_CONFIG, beginning with the key (a range without width, or one
- * that the mean is not in). */
+/* The parameters c1 and c2 for the table of a run: parameter [TSR_N_CONTRAST]
+ * out. Errors: TSR_E_CONFIG, with a message that begins with the key (an empty
+ * range, or a mean outside the range). */
 tsr_status tsr_contrast_priors(const tsr_contrast_options *options,
                                tsr_parameter *parameter, tsr_err *err);
 
-/* 1 where the curve is that of tables with one component: c1 1 and c2 0, both
+/* 1 if the curve is that of a table with one component: c1 = 1 and c2 = 0, both
  * fixed. */
 int tsr_contrast_is_plain(const tsr_parameter *parameter);
 
-/* ---- as few components as the inferred of c1 and c2 need apart ----
+/* ---- folding: fewer components for fixed parameters ----
  *
- * With C = (1, -G(c1), c2), what does not change is one component: of the three
- * K = 1 + (c1 is inferred) + (c2 is inferred) are left, in the order rest,
- * displaced solvent, hydration. An engine's work grows with the pairs,
- * K (K + 1) / 2. These functions fold what `prior` [TSR_N_CONTRAST] fixes, at
- * its values, into the rest, on q_k = k dq, with radius_ang, r_m of G, and
- * return K. */
+ * The work of an engine is proportional to the number of pairs, K (K + 1) / 2.
+ * With C = (1, -G(c1), c2), all components with a constant coefficient can be
+ * added into one. This leaves K = 1 + (c1 is inferred) + (c2 is inferred)
+ * components, in the order: sum of the constant ones, displaced solvent,
+ * hydration. The functions below fold the parameters that `prior`
+ * [TSR_N_CONTRAST] fixes, at their values, on q_k = k dq. radius_ang is r_m of
+ * G. They return K. */
 
-/* Of form factors [TSR_N_COMP][n_type][n_q] the first K are what is left. */
+/* Folds form factors [TSR_N_COMP][n_type][n_q] in place; the first K components
+ * remain. */
 int tsr_factors_fold(const tsr_parameter *prior, double radius_ang, int n_type,
                      int n_q, double dq_inv_ang, double *factor);
 
-/* Of six partial profiles [TSR_N_COMP_PAIR][n_q], or S_ab, the first
- * K (K + 1) / 2. */
+/* Folds partial profiles [TSR_N_COMP_PAIR][n_q], or S_ab, in place; the first K
+ * (K + 1) / 2 remain. */
 int tsr_partials_fold(const tsr_parameter *prior, double radius_ang, int n_q,
                       double dq_inv_ang, double *partial);
 
-/* C of the K components at one q: c [3] out; power: tsr_component_power there.
- * value [TSR_N_CONTRAST]: c1, c2. Returns K. */
+/* Coefficients of the K components at one q: c [3] out. power:
+ * tsr_component_power at this q. value [TSR_N_CONTRAST]: c1, c2. Returns K. */
 int tsr_coarse_coefficients(const tsr_parameter *prior, const double *value,
                             double power, double *c);
 
-/* sum_ab C_a C_b partial_ab over a, b < n_comp; partial at steps of `stride`.
- */
+/* sum_ab C_a C_b partial_ab over a, b < n_comp; partial values are `stride`
+ * apart. */
 double tsr_coarse_sum(int n_comp, const double *c, const double *partial,
                       size_t stride);
 

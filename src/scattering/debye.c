@@ -1,9 +1,9 @@
-/* The Debye sum over many particles in double precision on the host: what the
- * device's sum for all-atom models is compared with, and what is used where
- * there is no device.
+/* The Debye sum of many particles in double precision on the host: the
+ * reference for the device's sum (gpu/debye_sum.h), and its replacement on a
+ * computer without a device.
  *
- * sin(q r) on a uniform grid follows from a recurrence, so that a pair costs
- * one sine and one cosine, not one for each q. */
+ * On a uniform grid sin(q r) follows from a recurrence, so a pair costs one
+ * sine and one cosine in total instead of one for each q. */
 #include "scattering/debye.h"
 
 #include <math.h>
@@ -43,22 +43,23 @@ static double weight_of(const tsr_debye_spec *s, int comp, int i)
     return s->weight != NULL && comp == s->weighted ? s->weight[i] : 1.0;
 }
 
-/* sinc(q_k r) for all k, by sin((k + 1) x) = 2 cos x sin kx - sin (k - 1) x:
- * in double precision its error stays below 1e-12 for some hundred steps. */
+/* sinc(q_k r) for all k, by sin((k + 1) x) = 2 cos x sin kx - sin (k - 1) x. In
+ * double precision the error stays below 1e-12 for several hundred steps. */
 static void sinc_row(double r, double dq, int n_q, double *out)
 {
     double x = dq * r, two_cos = 2.0 * cos(x);
-    double before = 0.0, here = sin(x);
+    double previous = 0.0, current = sin(x);
     out[0] = 1.0;
     for (int k = 1; k < n_q; k++) {
-        out[k] = x < 1e-6 ? 1.0 : here / (k * x);
-        double next = two_cos * here - before;
-        before = here;
-        here = next;
+        out[k] = x < 1e-6 ? 1.0 : current / (k * x);
+        double next = two_cos * current - previous;
+        previous = current;
+        current = next;
     }
 }
 
-/* Adds F_i^a A^b + F_i^b A^a for each pair a < b, F_i^a A^a for a = b. */
+/* Adds the product of particle i and the field to every pair (a, b): F_i^a A^a
+ * for a = b, and the mean of F_i^a A^b and F_i^b A^a for a < b. */
 static void add_row(const tsr_debye_spec *s, int i, const double *field,
                     double *profile)
 {
@@ -87,7 +88,7 @@ tsr_status tsr_debye_reference(const tsr_debye_spec *s,
     size_t n_q = (size_t)s->n_q, n_comp = (size_t)s->n_comp;
     double *row = calloc(n_q * (n_comp + 1), sizeof *row);
     TSR_TRY(tsr_allocated(row, err));
-    double *field = row + n_q; /* [n_comp][n_q] what the others make at i */
+    double *field = row + n_q; /* [n_comp][n_q] field of j <= i at i */
     memset(profile, 0, (size_t)tsr_debye_n_pair(s) * n_q * sizeof *profile);
     for (int i = 0; i < s->n && status == TSR_OK; i++) {
         memset(field, 0, n_comp * n_q * sizeof *field);
@@ -96,10 +97,10 @@ tsr_status tsr_debye_reference(const tsr_debye_spec *s,
                    y = s->xyz[i][1] - s->xyz[j][1],
                    z = s->xyz[i][2] - s->xyz[j][2];
             sinc_row(sqrt(x * x + y * y + z * z), s->dq_inv_ang, s->n_q, row);
-            double twice = i == j ? 1.0 : 2.0;
+            double multiplicity = i == j ? 1.0 : 2.0;
             for (int c = 0; c < s->n_comp; c++) {
                 const double *f = tsr_debye_factor(s, c, s->type[j]);
-                double w = twice * weight_of(s, c, j);
+                double w = multiplicity * weight_of(s, c, j);
                 double *to = field + (size_t)c * n_q;
                 for (size_t k = 0; k < n_q; k++)
                     to[k] += w * f[k] * row[k];

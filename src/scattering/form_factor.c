@@ -1,8 +1,8 @@
-/* The table of form factors, and the algebra of c1 and c2.
+/* The table of form factors, its files, and exposures.
  *
- * A table keeps the excess E = P - F^2 rather than the mean self-intensity P:
- * E begins as q^4 under terms of some hundred, and S(q) must not be made of
- * their rounding when the table is interpolated. */
+ * A table stores the excess E = P - F^2 instead of the mean self-intensity P.
+ * At small q, E grows as q^4 while P and F^2 are in the hundreds. The
+ * difference of interpolated P and F^2 would be dominated by rounding. */
 #include "scattering/form_factor.h"
 
 #include "core/text.h"
@@ -21,23 +21,23 @@ static const double pi = 3.14159265358979323846;
 
 /* ---- exposures ----
  *
- * How much of a body water can reach, guessed from the number of its neighbours
- * within a soft sphere: a logistic curve for each type, fitted to exposures
- * from all atoms. */
+ * The exposed part of a body, estimated from its number of neighbours within a
+ * soft sphere by a logistic function for each type. The functions were fitted
+ * to the exposures of all atoms. */
 
-/* The switch's distances for a body model: over the training structures they
- * explain within 1 % of the most variance of exposures that distances of 2 to 5
- * and 9 to 13 Angstrom do. And L, of 0.25 to 0.6, which leaves the least error
- * at c1 = 1, c2 = 1; it is flat within 0.05. */
+/* Switching distances of the body models, chosen among near = 2 to 5 and far =
+ * 9 to 13 Angstrom. Over the training structures, they explain the variance of
+ * the exposures to within 1 % of the best pair. L minimises the error at c1 =
+ * 1, c2 = 1 over 0.25 to 0.6; the minimum is flat within 0.05. */
 static const tsr_exposure_model one_body = {.near_ang = 3.3,
                                             .far_ang = 11.1,
-                                            .carry = 0.5},
+                                            .displacement = 0.5},
                                 two_bodies = {.near_ang = 4.0,
                                               .far_ang = 10.0,
-                                              .carry = 0.33};
+                                              .displacement = 0.33};
 
-/* u of two bodies at the square of their distance. */
-static double share_of(const tsr_exposure_model *model, double d2)
+/* The neighbour function u for the square of a distance. */
+static double neighbour_weight(const tsr_exposure_model *model, double d2)
 {
     double near = model->near_ang, far = model->far_ang;
     if (d2 >= far * far)
@@ -52,9 +52,10 @@ void tsr_exposure_count(const tsr_exposure_model *model, int n,
     memset(count, 0, (size_t)n * sizeof *count);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < i; j++) {
-            double share = share_of(model, tsr_vec3_distance2(xyz[i], xyz[j]));
-            count[i] += share;
-            count[j] += share;
+            double u =
+                neighbour_weight(model, tsr_vec3_distance2(xyz[i], xyz[j]));
+            count[i] += u;
+            count[j] += u;
         }
 }
 
@@ -65,14 +66,17 @@ double tsr_exposure_at(const tsr_exposure_type *type, double count)
     return type->largest / (1.0 + exp((count - type->middle) / type->width));
 }
 
-/* The bodies around each body, once to count and once to give. */
-static void give(const tsr_exposure_model *model, int n, const double (*xyz)[3],
-                 const int *dry, double *count, double *part, double *exposure)
+/* Two passes over all pairs: the first counts neighbours, the second moves the
+ * exposure to them. */
+static void displace_exposure(const tsr_exposure_model *model, int n,
+                              const double (*xyz)[3], const int *dry,
+                              double *count, double *part, double *exposure)
 {
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < n; i++)
             for (int j = 0; j < i; j++) {
-                double u = share_of(model, tsr_vec3_distance2(xyz[i], xyz[j]));
+                double u =
+                    neighbour_weight(model, tsr_vec3_distance2(xyz[i], xyz[j]));
                 if (u == 0.0 || (dry != NULL && (dry[i] || dry[j])))
                     continue;
                 count[i] += pass == 0 ? u : 0.0;
@@ -81,20 +85,21 @@ static void give(const tsr_exposure_model *model, int n, const double (*xyz)[3],
                 exposure[j] += u * (part[j] - part[i]);
             }
         for (int i = 0; i < n && pass == 0; i++)
-            part[i] =
-                count[i] > 0.0 ? model->carry * exposure[i] / count[i] : 0.0;
+            part[i] = count[i] > 0.0
+                          ? model->displacement * exposure[i] / count[i]
+                          : 0.0;
     }
 }
 
-tsr_status tsr_exposure_carry(const tsr_exposure_model *model, int n,
-                              const double (*xyz)[3], const int *dry,
-                              double *exposure, tsr_err *err)
+tsr_status tsr_exposure_displace(const tsr_exposure_model *model, int n,
+                                 const double (*xyz)[3], const int *dry,
+                                 double *exposure, tsr_err *err)
 {
     double *count = calloc(2 * (size_t)n + 1, sizeof *count);
     if (count == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory for %d bodies", n);
-    if (model->carry != 0.0)
-        give(model, n, xyz, dry, count, count + n, exposure);
+    if (model->displacement != 0.0)
+        displace_exposure(model, n, xyz, dry, count, count + n, exposure);
     free(count);
     return TSR_OK;
 }
@@ -137,7 +142,7 @@ tsr_form_factor_table *tsr_form_factor_new(tsr_body_model model, int n_comp,
     return table_new(model, 0, n_comp, n_q, dq_inv_ang);
 }
 
-/* Rows of n_from types become those of more. */
+/* Copies rows of n_from types into an array with n_to types. */
 static void copy_rows(int n_block, int n_from, int n_to, int n_q,
                       const double *from, double *to)
 {
@@ -147,8 +152,8 @@ static void copy_rows(int n_block, int n_from, int n_to, int n_q,
                (size_t)n_from * row * sizeof *to);
 }
 
-tsr_form_factor_table *tsr_form_factor_grow(const tsr_form_factor_table *from,
-                                            int n_more)
+tsr_form_factor_table *tsr_form_factor_extend(const tsr_form_factor_table *from,
+                                              int n_more)
 {
     size_t n = (size_t)from->n_type;
     tsr_form_factor_table *to = table_new(from->model, n_more, from->n_comp,
@@ -178,26 +183,28 @@ void tsr_form_factor_free(tsr_form_factor_table *table)
     tsr_pool_clear(&pool);
 }
 
-/* Curves of the table between its points: natural cubic splines through the
- * table mirrored at q = 0, for all of them are even in q. out [n_curve][n_q] at
- * k dq from y [n_curve][table->n_q]. */
+/* Interpolates curves of the table: natural cubic splines through the table
+ * mirrored at q = 0, because all curves are even in q. y [n_curve][table->n_q]
+ * in, out [n_curve][n_q] at k dq. */
 static tsr_status interpolate(const tsr_form_factor_table *table, int n_curve,
                               const double *y, int n_q, double dq_inv_ang,
                               double *out, tsr_err *err)
 {
     const double last = (table->n_q - 1) * table->dq_inv_ang;
-    const double asked = (n_q - 1) * dq_inv_ang;
-    /* The influence of a knot falls by 3.7 with each step: 12 are plenty. */
+    const double requested = (n_q - 1) * dq_inv_ang;
+    /* The influence of a knot falls by a factor of 3.7 with each step, so 12
+     * mirrored knots suffice. */
     const int n_mirror = table->n_q - 1 < 12 ? table->n_q - 1 : 12;
     const int n_knot = n_mirror + table->n_q;
     if (n_q < 1 || !(dq_inv_ang > 0.0))
         return tsr_fail(err, TSR_E_RANGE, "a q grid of %d points, step %g", n_q,
                         dq_inv_ang);
-    if (!(asked <= last * (1.0 + 1e-9)))
+    if (!(requested <= last * (1.0 + 1e-9)))
         return tsr_fail(err, TSR_E_RANGE,
-                        "q up to %g 1/Angstrom is needed, but form factors end "
-                        "at %g; narrow q_range (or a slit of resolution)",
-                        asked, last);
+                        "q up to %g 1/Angstrom is asked of form factors that "
+                        "end at %g; narrow q_range (or a "
+                        "slit of resolution)",
+                        requested, last);
     tsr_pool pool = {0};
     double *knot, *value;
     gsl_spline *spline = gsl_spline_alloc(gsl_interp_cspline, (size_t)n_knot);
@@ -211,7 +218,7 @@ static tsr_status interpolate(const tsr_form_factor_table *table, int n_curve,
             value[i] = y[abs(i - n_mirror)];
         }
         gsl_spline_init(spline, knot, value, (size_t)n_knot);
-        for (int k = 0; k < n_q; k++) /* rounding at the end */
+        for (int k = 0; k < n_q; k++) /* rounding: q may exceed the end */
             *out++ = gsl_spline_eval(spline, fmin(k * dq_inv_ang, last), NULL);
     }
     gsl_spline_free(spline);
@@ -219,9 +226,9 @@ static tsr_status interpolate(const tsr_form_factor_table *table, int n_curve,
     return status;
 }
 
-tsr_status tsr_form_factor_at(const tsr_form_factor_table *table, int n_q,
-                              double dq_inv_ang, double *amplitude,
-                              double *excess, tsr_err *err)
+tsr_status tsr_form_factor_resample(const tsr_form_factor_table *table, int n_q,
+                                    double dq_inv_ang, double *amplitude,
+                                    double *excess, tsr_err *err)
 {
     tsr_status s = TSR_OK;
     if (amplitude != NULL)
@@ -233,9 +240,9 @@ tsr_status tsr_form_factor_at(const tsr_form_factor_table *table, int n_q,
     return s;
 }
 
-void tsr_form_factor_expose(const tsr_form_factor_table *table, int n_body,
-                            const int *type, const double (*xyz)[3],
-                            double *exposure)
+void tsr_form_factor_exposures(const tsr_form_factor_table *table, int n_body,
+                               const int *type, const double (*xyz)[3],
+                               double *exposure)
 {
     tsr_exposure_count(&table->exposure, n_body, xyz, exposure);
     for (int i = 0; i < n_body; i++)
@@ -248,21 +255,20 @@ void tsr_form_factor_expose(const tsr_form_factor_table *table, int n_body,
 tsr_status tsr_form_factor_set_density(tsr_form_factor_table *table,
                                        double density, tsr_err *err)
 {
-    double by = density / TSR_WATER_DENSITY;
+    double scale = density / TSR_WATER_DENSITY;
     int n = table->n_type * table->n_q;
-    if (table->n_comp == 1 && by != 1.0)
-        return tsr_fail(
-            err, TSR_E_USAGE,
-            "a solvent of %g e/A^3: this table of form factors has one "
-            "component that includes water; give a table of three",
-            density);
-    for (int i = 0; i < n && by != 1.0; i++) {
-        table->amplitude[TSR_DISPLACED * n + i] *= by;
+    if (table->n_comp == 1 && scale != 1.0)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "a solvent of %g e/A^3: this table of form factors has "
+                        "one component, with water in it; give one of three",
+                        density);
+    for (int i = 0; i < n && scale != 1.0; i++) {
+        table->amplitude[TSR_DISPLACED * n + i] *= scale;
         for (int a = 0; a < TSR_N_COMP; a++)
             for (int b = a; b < TSR_N_COMP; b++)
                 table->excess[tsr_component_pair(a, b) * n + i] *=
-                    (a == TSR_DISPLACED ? by : 1.0) *
-                    (b == TSR_DISPLACED ? by : 1.0);
+                    (a == TSR_DISPLACED ? scale : 1.0) *
+                    (b == TSR_DISPLACED ? scale : 1.0);
     }
     return TSR_OK;
 }
@@ -297,12 +303,12 @@ double tsr_component_radius(const tsr_form_factor_table *table, int n,
 
 /* ---- files ----
  *
- * The files of form factors: ours, of one component or of three, and those that
- * others published.
+ * Three kinds of files: our own with one component, our own with three, and
+ * published ones.
  *
- * Ours are tables of molecule/table_file.h. Both kinds have the same build, but
- * one component has F and P, as the field prints them, with nine digits, and
- * three have F and E; the heading of a type says what else is known of it. */
+ * Our own files are tables of molecule/table_file.h. One component is stored as
+ * F and P, the usual quantities, with nine digits, and three components as F
+ * and E. The heading of a type holds its other properties. */
 
 enum { MAX_VALUE = TSR_N_COMP + TSR_N_COMP_PAIR };
 
@@ -341,13 +347,13 @@ static tsr_status read_head(tsr_table_reader *r, int n_comp,
     TSR_TRY(tsr_table_key(r, "bodies", &text, err));
     const int is_two = strcmp(text, "two") == 0;
     if (!is_two && strcmp(text, "one") != 0)
-        return tsr_table_bad(r, err, "bodies '%s': expected one or two", text);
+        return tsr_table_fail(r, err, "bodies '%s': expected one or two", text);
     TSR_TRY(read_numbers(r, "grid", 2, grid, err));
     if (grid[0] < 3.0 || grid[0] > 100000.0 || grid[0] != floor(grid[0]) ||
         grid[1] <= 0.0)
-        return tsr_table_bad(r, err,
-                             "grid: expected 3 to 100000 points and a step "
-                             "above 0");
+        return tsr_table_fail(r, err,
+                              "grid: expected 3 to 100000 points and a step "
+                              "above 0");
     *out = tsr_form_factor_new(is_two ? TSR_BODIES_TWO : TSR_BODIES_ONE, n_comp,
                                (int)grid[0], grid[1]);
     if (*out == NULL)
@@ -356,11 +362,11 @@ static tsr_status read_head(tsr_table_reader *r, int n_comp,
         return TSR_OK;
     TSR_TRY(read_numbers(r, "neighbours", 2, reach, err));
     if (reach[0] < 0.0 || reach[1] <= reach[0])
-        return tsr_table_bad(r, err,
-                             "neighbours: expected two distances, ascending");
+        return tsr_table_fail(r, err,
+                              "neighbours: expected two distances, ascending");
     (*out)->exposure.near_ang = reach[0];
     (*out)->exposure.far_ang = reach[1];
-    return read_numbers(r, "carry", 1, &(*out)->exposure.carry, err);
+    return read_numbers(r, "carry", 1, &(*out)->exposure.displacement, err);
 }
 
 static tsr_status read_type(tsr_table_reader *r, tsr_form_factor_table *table,
@@ -374,17 +380,17 @@ static tsr_status read_type(tsr_table_reader *r, tsr_form_factor_table *table,
     TSR_TRY(tsr_table_numbers(r, &text, one ? 3 : 6, v, 0, "type", err));
     text += strspn(text, " \t");
     if (v[0] != (double)t || strcmp(text, name) != 0)
-        return tsr_table_bad(r, err, "expected type %d, '%s'", t, name);
+        return tsr_table_fail(r, err, "expected type %d, '%s'", t, name);
     if (one && (v[1] < 0.0 || v[1] != floor(v[1]) || v[1] > 1e15 || v[2] < 0.0))
-        return tsr_table_bad(r, err,
-                             "type %d: expected a count and a square radius, "
-                             "neither negative",
-                             t);
+        return tsr_table_fail(r, err,
+                              "type %d: expected a count and a square radius, "
+                              "neither negative",
+                              t);
     if (!one && (v[1] <= 0.0 || v[2] <= 0.0 || v[3] < 0.0 || v[5] <= 0.0))
-        return tsr_table_bad(r, err,
-                             "type %d: expected atoms, a radius and a width "
-                             "above 0, an exposure not below",
-                             t);
+        return tsr_table_fail(r, err,
+                              "type %d: expected atoms, a radius and a width "
+                              "above 0, an exposure not below",
+                              t);
     if (one) {
         table->count[t] = (long)v[1];
         table->rg2[t] = v[2];
@@ -403,15 +409,15 @@ static tsr_status read_row(tsr_table_reader *r, tsr_form_factor_table *table,
     double v[2 + MAX_VALUE], q = k * table->dq_inv_ang;
     TSR_TRY(tsr_table_next(r, err));
     if (r->type != TSR_LINE_ROW)
-        return tsr_table_bad(r, err, "the row of type %d, point %d is missing",
-                             t, k);
+        return tsr_table_fail(r, err, "the row of type %d, point %d is missing",
+                              t, k);
     char *text = r->text;
     TSR_TRY(tsr_table_numbers(r, &text, n, v, 1, "row", err));
-    /* q is printed with 6 digits; the grid's step is the exact one. */
+    /* q has 6 digits in the file; the grid's step is exact */
     if (v[0] != (double)t || fabs(v[1] - q) > 1e-5 * (q + 1e-3))
-        return tsr_table_bad(r, err, "expected type %d at q = %g", t, q);
+        return tsr_table_fail(r, err, "expected type %d at q = %g", t, q);
     if (table->n_comp == 1 && v[3] < 0.0)
-        return tsr_table_bad(r, err, "P = %g is negative", v[3]);
+        return tsr_table_fail(r, err, "P = %g is negative", v[3]);
     set_row(table, t, k, v + 2);
     return TSR_OK;
 }
@@ -427,7 +433,7 @@ static tsr_status read_body(tsr_table_reader *r, tsr_form_factor_table *table,
     TSR_TRY(tsr_table_next(r, err));
     return r->type == TSR_LINE_END
                ? TSR_OK
-               : tsr_table_bad(r, err, "more rows than the grid has points");
+               : tsr_table_fail(r, err, "more rows than the grid has points");
 }
 
 static tsr_status read_own(const char *path, int n_comp,
@@ -451,7 +457,7 @@ static tsr_status read_own(const char *path, int n_comp,
 
 /* ---- published tables ---- */
 
-/* Lists in brackets, as rows of one length. */
+/* Bracketed lists, read as rows of equal length. */
 typedef struct {
     int n_row, n_column;
     double *value; /* [n_row][n_column] */
@@ -462,7 +468,8 @@ static tsr_status parse(const char *path, const char *text, tsr_pool *pool,
 {
     int line = 1, depth = 0, n = 0, row_start = 0;
     *m = (matrix){0};
-    tsr_pool_array(pool, m->value, strlen(text)); /* a number has a character */
+    tsr_pool_array(pool, m->value, strlen(text)); /* every number has at least
+                                                     one character */
     TSR_TRY(tsr_pool_check(pool, err));
     for (const char *c = text; *c != '\0';) {
         if (*c == ']' && n > row_start) {
@@ -508,7 +515,8 @@ static tsr_status read_matrix(const char *path, tsr_pool *pool, matrix *m,
     return status;
 }
 
-/* The step of the q vector beside `path`, which has n_q values. */
+/* Reads the grid step from the q vector file that belongs to `path`, with n_q
+ * values. */
 static tsr_status read_step(const char *path, int n_q, tsr_pool *pool,
                             double *dq, tsr_err *err)
 {
@@ -565,7 +573,7 @@ static tsr_status read_published(const char *path, tsr_pool *pool,
     return s;
 }
 
-/* ---- which of them ---- */
+/* ---- file type ---- */
 
 tsr_status tsr_form_factor_read(const char *path, tsr_form_factor_table **out,
                                 tsr_err *err)
@@ -592,20 +600,22 @@ tsr_status tsr_form_factor_read(const char *path, tsr_form_factor_table **out,
                     err);
 }
 
-/* ---- bodies as an engine sees them ----
- * Hydration is an exposure times an amplitude of
- * the type, and an engine knows types alone: bodies of one type and one
- * exposure are one type of the engine, so that no engine needs to know of
- * exposures. */
+/* ---- bodies in the form that an engine needs ----
+ *
+ * The hydration amplitude of a body is its exposure times the amplitude of its
+ * type, but an engine only has types. Bodies with the same type and exposure
+ * therefore form one type of the engine. */
 
-/* Numbers the pairs (type, exposure) that occur: out->type; body [n] out is the
- * first body of each, with room for n and n_table more. Returns how many. */
+/* Numbers the distinct pairs (type, exposure): out->type. body out: the first
+ * body of each pair, with n and n_table additional elements as scratch. Returns
+ * the number of pairs. */
 static int number_types(int n, const int *type, int n_table,
                         const double *exposure, tsr_coarse_spec *out, int *body)
 {
     int n_type = 0;
     int *next = body + n;
-    int *last = next + n; /* of each type the newest, others by `next` */
+    int *last = next + n; /* newest engine type of each type; `next` links to
+                             older ones */
     for (int t = 0; t < n_table; t++)
         last[t] = -1;
     for (int i = 0; i < n; i++) {
@@ -623,22 +633,23 @@ static int number_types(int n, const int *type, int n_table,
     return n_type;
 }
 
-/* form_factor of the engine's types from that of the table's,
+/* Form factors of the engine's types from those of the table,
  * [TSR_N_COMP][n_table][n_q]. */
-static void fill_factors(const tsr_form_factor_table *table, const int *type,
-                         const int *body, const double *exposure,
-                         const double *amplitude, tsr_coarse_spec *out)
+static void set_engine_factors(const tsr_form_factor_table *table,
+                               const int *type, const int *body,
+                               const double *exposure, const double *amplitude,
+                               tsr_coarse_spec *out)
 {
     size_t n_q = (size_t)out->spec.n_q, n_type = (size_t)out->spec.n_type;
     for (size_t c = 0; c < TSR_N_COMP; c++)
         for (size_t e = 0; e < n_type; e++) {
             size_t t = (size_t)type[body[e]];
-            double by = c == TSR_HYDRATION ? exposure[body[e]] : 1.0;
+            double scale = c == TSR_HYDRATION ? exposure[body[e]] : 1.0;
             const double *from =
                 amplitude + (c * (size_t)table->n_type + t) * n_q;
             double *to = out->form_factor + (c * n_type + e) * n_q;
             for (size_t k = 0; k < n_q; k++)
-                to[k] = by * from[k];
+                to[k] = scale * from[k];
         }
 }
 
@@ -652,12 +663,12 @@ void tsr_coarse_add_self(const tsr_form_factor_table *table, int n_body,
             size_t pair = (size_t)tsr_component_pair(a, b);
             double *to = partial + pair * row;
             for (int i = 0; i < n_body; i++) {
-                double by = (a == TSR_HYDRATION ? exposure[i] : 1.0) *
-                            (b == TSR_HYDRATION ? exposure[i] : 1.0);
+                double scale = (a == TSR_HYDRATION ? exposure[i] : 1.0) *
+                               (b == TSR_HYDRATION ? exposure[i] : 1.0);
                 const double *from =
                     excess + (pair * n_type + (size_t)type[i]) * row;
                 for (size_t k = 0; k < row; k++)
-                    to[k] += by * from[k];
+                    to[k] += scale * from[k];
             }
         }
 }
@@ -695,8 +706,8 @@ tsr_status tsr_coarse_spec_of(const tsr_form_factor_table *table, int n_body,
     tsr_status s = TSR_OK;
     if (pool->failed || scratch.failed)
         s = tsr_fail(err, TSR_E_NOMEM, "no memory for %d bodies", n_body);
-    TSR_THEN(
-        s, tsr_form_factor_at(table, n_q, dq_inv_ang, amplitude, excess, err));
+    TSR_THEN(s, tsr_form_factor_resample(table, n_q, dq_inv_ang, amplitude,
+                                         excess, err));
     if (s == TSR_OK) {
         const int n_type =
             number_types(n_body, type, table->n_type, exposure, out, body);
@@ -706,7 +717,7 @@ tsr_status tsr_coarse_spec_of(const tsr_form_factor_table *table, int n_body,
         s = tsr_pool_check(pool, err);
     }
     if (s == TSR_OK) {
-        fill_factors(table, type, body, exposure, amplitude, out);
+        set_engine_factors(table, type, body, exposure, amplitude, out);
         tsr_coarse_add_self(table, n_body, type, exposure, n_q, excess,
                             out->self);
     }

@@ -1,17 +1,21 @@
-/* Three passes over the grid, each in parts that any thread takes:
+/* Three passes over the grid. Each pass is divided into parts that threads
+ * process independently:
  *
- * (1) planes: particles are spread on the planes of constant z that they touch,
- *     mode by mode, and the planes transformed along x and y;
- * (2) columns: of all modes transformed along z, added up to the amplitudes
- *     A_a(k) of the components with their form factors, whose products, real
- *     and even, are transformed back along z at once; they take the place of
- *     the modes;
- * (3) planes: the products transformed back along y and x, and their values
- *     added up by distance. They are even: planes of z >= 0 do for all.
+ * (1) planes: spreads the particles onto the planes of constant z that they
+ * touch,
+ *     for every mode, and transforms the planes along x and y;
+ * (2) columns: transforms all modes along z, combines them with the form
+ * factors
+ *     into the amplitudes A_a(k) of the components, and multiplies the
+ * amplitudes. The products are real and even. They are transformed back along z
+ * and overwrite the modes; (3) planes: transforms the products back along y and
+ * x, and sums their values by distance. The products are even, so planes with z
+ * >= 0 suffice.
  *
- * What is zero is neither stored nor transformed: half of each axis before, and
- * beyond k_cut after it. Sums that cross parts are made in the parts' order.
- * FFTW: Frigo & Johnson 2005, Proc. IEEE 93, 216. */
+ * Zeros are neither stored nor transformed: half of each axis before the
+ * transforms, and everything beyond k_cut after them. Sums over several parts
+ * are added in the order of the parts, so the result does not depend on the
+ * threads. FFTW: Frigo & Johnson 2005, Proc. IEEE 93, 216. */
 #include "scattering/grid_sum.h"
 
 #include "core/clones.h"
@@ -35,45 +39,44 @@
 enum {
     N_NODE = 48,
     N_FINE = 4096,
-    MAX_SAMPLE = 48, /* of q, for the decomposition */
-    BLOCK = 8,       /* columns at a time */
-    N_BLOCK = 16,    /* of planes and of distances, with sums of their own */
+    MAX_SAMPLE = 48, /* values of q in the decomposition */
+    BLOCK = 8,       /* columns that are processed together */
+    N_BLOCK = 16,    /* blocks of planes and of distances, summed separately */
     MAX_MODE = 64,
     TYPICAL_MODE = 7
 };
 
-const double tsr_grid_q_most = 1.6;
+const double tsr_grid_q_max = 1.6;
 
 typedef double eight __attribute__((vector_size(64), aligned(8), may_alias));
 
 /* ---- modes ----
  *
- * Form factors of many types as sums of few products of a number of the type
- * and a curve, so that a sum over all particles has to be made only for each of
- * these modes, not for each type:
+ * Form factors of many types as sums of a few products of a number (of the
+ * type) and a curve. Only a few modes then have to be summed over all
+ * particles, instead of one term for each type:
  *
  *     F_t^a(q) = sum_m v_tm u_m^a(q)
  *
- * The v_tm are the singular vectors of the table of all types; components whose
- * particles have no weight share them.
- *
- * Modes by singular value decomposition (GSL, one-sided Jacobi). Each column, a
- * component at one q, is divided by its largest value first, since amplitudes
- * of displaced solvent fall by orders of magnitude and are to be as exact at
- * the end as at the beginning. Curves at all q then follow by projection: the
- * v_tm are orthonormal. */
+ * The v_tm are singular vectors of the table of all types. All components
+ * without particle weights share them. The decomposition is GSL's one-sided
+ * Jacobi method. Amplitudes of displaced solvent fall by orders of magnitude
+ * with q and must keep their relative accuracy. So each column, one component
+ * at one q, is first divided by its largest value. The curves u at all q follow
+ * by projection, because the v_tm are orthonormal. */
 
-/* Group 0: components without weights. Group 1: the one with. */
+/* Group 0: modes of the components without weights. Group 1: modes of the
+ * weighted component. */
 typedef struct {
     int n_type, n_comp, n_q;
-    int n_group[2]; /* modes of each */
-    int n;          /* of both */
-    int weighted;   /* the component of group 1; -1: none */
+    int n_group[2]; /* modes in each group */
+    int n;          /* modes in both groups */
+    int weighted;   /* component of group 1; -1: none */
     double *value;  /* [n_type][n] v */
     double *curve;  /* [n_comp][n][n_q] u; 0 for modes of the other group */
 } factor_modes;
 
-/* The first of the modes that a component has, and the end of them. */
+/* First mode of a component, and the end of its modes. */
 static int modes_first(const factor_modes *m, int comp)
 {
     return comp == m->weighted ? m->n_group[0] : 0;
@@ -92,10 +95,11 @@ static double largest(const tsr_debye_spec *s, int comp, int k)
     return most;
 }
 
-/* Rows: the components of the group at a sample of q, then zeros, since the
- * decomposition wants at least as many rows as columns, which are types. */
-static void fill(const tsr_debye_spec *s, int group, int n_sample,
-                 gsl_matrix *a)
+/* Fills one row for each component of the group at each sampled q. The
+ * remaining rows are zero, because the decomposition needs at least as many
+ * rows as columns (types). */
+static void fill_samples(const tsr_debye_spec *s, int group, int n_sample,
+                         gsl_matrix *a)
 {
     size_t row = 0;
     gsl_matrix_set_zero(a);
@@ -113,8 +117,8 @@ static void fill(const tsr_debye_spec *s, int group, int n_sample,
 
 static gsl_matrix matrix_of(tsr_pool *pool, size_t rows, size_t columns)
 {
-    double *room = tsr_pool_new(pool, rows * columns, sizeof *room);
-    return gsl_matrix_view_array(room, rows, columns).matrix;
+    double *storage = tsr_pool_new(pool, rows * columns, sizeof *storage);
+    return gsl_matrix_view_array(storage, rows, columns).matrix;
 }
 
 static gsl_vector vector_of(tsr_pool *pool, size_t n)
@@ -123,8 +127,9 @@ static gsl_vector vector_of(tsr_pool *pool, size_t n)
         .vector;
 }
 
-/* Vectors v of one group [n_type][n_type]; *n: how many count. A row's error is
- * at most the root of the sum of the squares left out. */
+/* Vectors v of one group [n_type][n_type]; *n out: number of modes to keep. The
+ * error of a row is at most the root of the sum of the squared singular values
+ * that are dropped. */
 static tsr_status decompose(const tsr_debye_spec *s, int group, double error,
                             tsr_pool *pool, gsl_matrix *v, int *n, tsr_err *err)
 {
@@ -133,14 +138,14 @@ static tsr_status decompose(const tsr_debye_spec *s, int group, double error,
     const size_t rows = (size_t)(s->n_comp * n_sample);
     gsl_matrix a = matrix_of(pool, rows > n_type ? rows : n_type, n_type);
     gsl_vector size = vector_of(pool, n_type);
-    double left = 0.0;
+    double remainder = 0.0;
     *v = matrix_of(pool, n_type, n_type);
     TSR_TRY(tsr_pool_check(pool, err));
-    fill(s, group, n_sample, &a);
+    fill_samples(s, group, n_sample, &a);
     gsl_linalg_SV_decomp_jacobi(&a, v, &size);
     for (*n = s->n_type; *n > 0; --*n) {
-        left += pow(gsl_vector_get(&size, (size_t)*n - 1), 2.0);
-        if (left > error * error)
+        remainder += pow(gsl_vector_get(&size, (size_t)*n - 1), 2.0);
+        if (remainder > error * error)
             break;
     }
     return TSR_OK;
@@ -161,8 +166,8 @@ static void project(const tsr_debye_spec *s, factor_modes *out)
         }
 }
 
-/* What is left out is at most `error` of the largest |F_t^a(q)| at each a and
- * q. */
+/* Finds the modes. For each a and q, the neglected part is at most `error`
+ * times the largest |F_t^a(q)|. */
 static tsr_status make_modes(const tsr_debye_spec *spec, double error,
                              tsr_pool *pool, factor_modes *out, tsr_err *err)
 {
@@ -190,51 +195,49 @@ static tsr_status make_modes(const tsr_debye_spec *spec, double error,
     return TSR_OK;
 }
 
-/* ---- how a molecule goes onto a grid ----
+/* ---- geometry of the grid ----
  *
- * The box, the kernel that spreads particles, the window that ends the
- * spectrum.
+ * The box, the spreading kernel, and the window in k.
  *
- * The box lies along the molecule's principal axes where that makes it smaller;
- * its longest side is z. Padding doubles each side, so that differences of
- * positions do not meet their periodic images, and leaves a margin for the
- * window's own width.
+ * The box is aligned with the molecule's principal axes if this makes it
+ * smaller, and its longest side becomes z. Padding doubles each side, so that
+ * differences of positions do not overlap with periodic images, and adds a
+ * margin for the width of the window.
  *
- * The kernel is exp(beta (sqrt(1 - (2x/w)^2) - 1)), whose error is that of the
- * prolate function or nearly so: exp(-pi w sqrt(1 - 1/s)), s the oversampling
+ * The kernel is exp(beta (sqrt(1 - (2x/w)^2) - 1)). Its error is close to that
+ * of the optimal prolate function, exp(-pi w sqrt(1 - 1/s)) for oversampling s
  * (Barnett, Magland & af Klinteberg 2019, SIAM J. Sci. Comput. 41, C479). The
- * window is the Kaiser-Bessel function of |k| / k_cut: isotropic, so that it
- * comes off the curve as one factor, and short in space, so that the margin is
- * small. */
+ * window is a Kaiser-Bessel function of |k| / k_cut. It is isotropic, so the
+ * curve can be divided by it, and short in space, so the margin is small. */
 
-/* Points a side of what a particle is spread on, and terms of the kernel
- * between two of them. */
+/* Points along each axis that a particle is spread on, and polynomial terms of
+ * the kernel between two points. */
 enum { WIDTH = 8, TERM = 14 };
 
 typedef struct {
-    double axis[3][3];          /* rows: the box's axes, x, y and z */
-    double low[3], h_ang;       /* least coordinates along them; spacing */
+    double axis[3][3];          /* rows: directions x, y and z of the box */
+    double low[3], h_ang;       /* smallest coordinates; grid spacing */
     int n[3];                   /* points of the box */
-    int n_filled[3];            /* points that particles are spread on */
-    double k_cut;               /* 1/Angstrom: the spectrum ends there */
-    double beta;                /* of the kernel */
-    double kernel[TERM][WIDTH]; /* each piece's Chebyshev
-                                                     polynomials */
-    double *kernel_inv[3]; /* [n] 1 over the kernel's transform, by index */
-    double *k[3];          /* [n] 1/Angstrom, of either sign */
-    int n_all_atom;        /* curves at |k| = i k_cut / (n_all_atom - 1) */
-    double *curve;         /* [n_comp][n_mode][n_all_atom], with the root of the
-                              window */
+    int n_filled[3];            /* points that can receive particles */
+    double k_cut;               /* end of the spectrum, 1/Angstrom */
+    double beta;                /* shape parameter of the kernel */
+    double kernel[TERM][WIDTH]; /* Chebyshev coefficients of each piece */
+    double *kernel_inv[3];      /* [n] 1 / transform of the kernel, by index */
+    double *k[3];  /* [n] wave number, 1/Angstrom, of either sign */
+    int n_fine;    /* samples of a curve, k_cut / (n_fine - 1) apart */
+    double *curve; /* [n_comp][n_mode][n_fine] curves times the square
+                      root of the window */
 } grid_plan;
 
-/* Between two points of a curve, 1/Angstrom: straight lines are within 1e-6 of
- * Gaussians that fall by 1e3 to q = 2. */
-static const double all_atom_step = 2e-4;
+/* Sampling interval of the curves, 1/Angstrom. Linear interpolation is then
+ * accurate to 1e-6 for Gaussians that fall by 1e3 to q = 2. */
+static const double fine_step = 2e-4;
 
-/* How far the form factors themselves reach, both of a pair: Angstrom. */
+/* Range in space of the form factors of a pair of particles, Angstrom. */
 static const double own_size = 20.0;
 
-/* pi / (h q_top); beta of the window; the box's margin in window / k_cut. */
+/* oversampling: pi / (h q_top); window: beta of the window; wanted_margin:
+ * margin of the box in units of window / k_cut. */
 static const double oversampling = 1.6, window = 16.0, wanted_margin = 3.0;
 
 /* ---- the box ---- */
@@ -272,7 +275,7 @@ static void principal_axes(const tsr_debye_spec *s, double axis[3][3])
     gsl_matrix_view v = gsl_matrix_view_array(vector, 3, 3);
     gsl_eigen_symmv_workspace *work = gsl_eigen_symmv_alloc(3);
     if (work == NULL)
-        return; /* the axes as they are do as well */
+        return; /* the original axes also work */
     gsl_eigen_symmv(&t.matrix, &e.vector, &v.matrix, work);
     gsl_eigen_symmv_free(work);
     for (int a = 0; a < 3; a++)
@@ -280,7 +283,7 @@ static void principal_axes(const tsr_debye_spec *s, double axis[3][3])
             axis[a][c] = vector[3 * c + a];
 }
 
-/* Puts the longest side last. */
+/* Moves the longest side to z. */
 static void sort_axes(grid_plan *p, double size[3])
 {
     int longest = 2;
@@ -295,20 +298,20 @@ static void sort_axes(grid_plan *p, double size[3])
     p->low[2] = l, size[2] = d;
 }
 
-/* Even, and without prime factors above 7. */
+/* The next even number without prime factors above 7. */
 static int good_size(int least)
 {
     for (int n = least + least % 2;; n += 2) {
-        int left = n;
+        int remainder = n;
         for (int f = 2; f <= 7; f++)
-            while (left % f == 0)
-                left /= f;
-        if (left == 1)
+            while (remainder % f == 0)
+                remainder /= f;
+        if (remainder == 1)
             return n;
     }
 }
 
-/* Box alone, without tables: what the cost follows from. */
+/* Sets up the box without the tables, which is enough to predict the cost. */
 static void make_box(const tsr_debye_spec *spec, grid_plan *out)
 {
     double own[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, low[3], size[3];
@@ -346,23 +349,24 @@ static double kernel(const grid_plan *p, double x)
     return inside > 0.0 ? exp(p->beta * (sqrt(inside) - 1.0)) : 0.0;
 }
 
-static double place(const grid_plan *plan, int axis, const double xyz[3])
+static double grid_position(const grid_plan *plan, int axis,
+                            const double xyz[3])
 {
     return (tsr_vec3_dot(plan->axis[axis], xyz) - plan->low[axis]) /
                plan->h_ang +
            0.5 * WIDTH;
 }
 
-/* The first point that a particle is spread on along an axis, which is the next
- * from WIDTH / 2 before. */
+/* First grid point that receives part of a particle along one axis: the first
+ * point not more than WIDTH / 2 before the particle. */
 static int first_point(const grid_plan *plan, int axis, const double xyz[3])
 {
-    return (int)ceil(place(plan, axis, xyz) - 0.5 * WIDTH);
+    return (int)ceil(grid_position(plan, axis, xyz) - 0.5 * WIDTH);
 }
 
-/* One piece of the kernel from a point of the grid to the next, over all of
- * which a particle's place goes: the square root at both ends is worth 1e-8. */
-static void fill_kernel(grid_plan *p)
+/* Chebyshev coefficients of the kernel on the intervals between grid points.
+ * The square root at both ends of the kernel limits the accuracy to 1e-8. */
+static void set_kernel(grid_plan *p)
 {
     for (int i = 0; i < WIDTH; i++)
         for (int j = 0; j < TERM; j++) {
@@ -376,33 +380,36 @@ static void fill_kernel(grid_plan *p)
         }
 }
 
-/* The kernel at x, x + 1, ... by Clenshaw's sums, `place` of the way from the
- * first point to the next. */
-TSR_CLONES static void weights_of(const grid_plan *p, double place, double *out)
+/* The kernel at x, x + 1, ... by Clenshaw summation; the particle is the
+ * given fraction of the way from the first point to the next. */
+TSR_CLONES static void weights_of(const grid_plan *p, double fraction,
+                                  double *out)
 {
-    const double x = 2.0 * place - 1.0;
-    eight here = {0.0}, before = {0.0};
+    const double x = 2.0 * fraction - 1.0;
+    eight current = {0.0}, previous = {0.0};
     for (int j = TERM - 1; j > 0; j--) {
-        eight next = *(const eight *)p->kernel[j] + 2.0 * x * here - before;
-        before = here;
-        here = next;
+        eight next =
+            *(const eight *)p->kernel[j] + 2.0 * x * current - previous;
+        previous = current;
+        current = next;
     }
-    *(eight *)out = *(const eight *)p->kernel[0] + x * here - before;
+    *(eight *)out = *(const eight *)p->kernel[0] + x * current - previous;
 }
 
-/* First points and weights along each axis. */
-static void place_particle(const grid_plan *plan, const double xyz[3],
-                           int first[3], double weight[3][WIDTH])
+/* First points and weights along the three axes. */
+static void particle_weights(const grid_plan *plan, const double xyz[3],
+                             int first[3], double weight[3][WIDTH])
 {
     for (int c = 0; c < 3; c++) {
-        double at = place(plan, c, xyz), base = ceil(at - 0.5 * WIDTH);
+        double at = grid_position(plan, c, xyz), base = ceil(at - 0.5 * WIDTH);
         first[c] = (int)base;
         weights_of(plan, base - at + 0.5 * WIDTH, weight[c]);
     }
 }
 
-/* Its transform, which is even, by Gauss and Legendre's rule. */
-static void fill_axes(grid_plan *p, const gsl_integration_glfixed_table *rule)
+/* Transform of the kernel, an even function, by Gauss-Legendre quadrature. */
+static void set_kernel_transform(grid_plan *p,
+                                 const gsl_integration_glfixed_table *rule)
 {
     double x[N_NODE], w[N_NODE];
     for (size_t j = 0; j < N_NODE; j++) {
@@ -422,7 +429,7 @@ static void fill_axes(grid_plan *p, const gsl_integration_glfixed_table *rule)
 
 /* ---- the curves ---- */
 
-/* The share of the spectrum's power that the window leaves at q. */
+/* The factor by which the window reduces the spectrum's power at q. */
 static double window_at(const grid_plan *plan, double q_inv_ang)
 {
     double x = q_inv_ang / plan->k_cut, beta = window;
@@ -431,39 +438,43 @@ static double window_at(const grid_plan *plan, double q_inv_ang)
            exp(root - beta);
 }
 
-/* A curve is continued beyond its end by Gaussians that fit it, which have a
- * short range in space; a spline adds what they leave, some 1e-5, so that at
- * each q of the profile the curve is what it is. Whether it is right between
- * them and beyond does not matter, as I at q follows from |k| = q alone; that
- * it is smooth does, since a kink would reach far in space. */
-static const double gauss_width[] = {0.0, 0.25, 0.5, 1.0, 1.5, 2.0,
-                                     3.0, 4.0,  6.0, 8.0, 12.0}; /* A^2 */
-static const double taper = 0.2; /* of the end, of what is left beyond it */
+/* Curves are needed up to k_cut, beyond the last q of the profile. They are
+ * continued by a fit of Gaussians, which have a short range in space, and a
+ * spline through the remainder of about 1e-5, so the curve is exact at every q
+ * of the profile. I(q) depends only on |k| = q, so the values between the q and
+ * beyond them need not be correct. But the curve must be smooth, because a kink
+ * would extend far in space. */
+static const double gauss_width[] = {
+    0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0}; /* widths, A^2 */
+/* Beyond the end, the last remainder decays over this fraction of the end's
+ * q. */
+static const double taper = 0.2;
 enum { N_GAUSS = sizeof gauss_width / sizeof gauss_width[0], N_LEFT = 8 };
 
 typedef struct {
     int n_q, n_gauss, n_knot;
     double dq;
-    gsl_matrix u, v; /* of the Gaussians at the q, decomposed */
+    gsl_matrix u, v; /* SVD of the Gaussians at the profile's q */
     gsl_vector size, at, amount;
-    double *x, *y; /* [n_knot] from -N_LEFT dq on, since curves are even */
+    double *x, *y; /* [n_knot] from -N_LEFT dq on, because curves are even */
     gsl_spline *spline;
-    gsl_interp_accel *near;
-} continued;
+    gsl_interp_accel *accel;
+} continuation;
 
 static double gauss(int i, double q)
 {
     return exp(-gauss_width[i] * q * q);
 }
 
-static tsr_status continued_make(int n_q, double dq, double k_cut,
-                                 tsr_pool *pool, continued *c, tsr_err *err)
+static tsr_status continuation_make(int n_q, double dq, double k_cut,
+                                    tsr_pool *pool, continuation *c,
+                                    tsr_err *err)
 {
     int n_right = (int)ceil(k_cut / dq) + 3;
-    *c = (continued){.n_q = n_q,
-                     .n_gauss = n_q < N_GAUSS ? n_q : N_GAUSS,
-                     .n_knot = N_LEFT + (n_right > n_q ? n_right : n_q),
-                     .dq = dq};
+    *c = (continuation){.n_q = n_q,
+                        .n_gauss = n_q < N_GAUSS ? n_q : N_GAUSS,
+                        .n_knot = N_LEFT + (n_right > n_q ? n_right : n_q),
+                        .dq = dq};
     size_t n = (size_t)c->n_knot, m = (size_t)c->n_gauss;
     tsr_pool_array(pool, c->x, n);
     tsr_pool_array(pool, c->y, n);
@@ -473,8 +484,8 @@ static tsr_status continued_make(int n_q, double dq, double k_cut,
     c->amount = vector_of(pool, m);
     c->at = vector_of(pool, (size_t)n_q);
     c->spline = gsl_spline_alloc(gsl_interp_cspline, n);
-    c->near = gsl_interp_accel_alloc();
-    if (pool->failed || c->spline == NULL || c->near == NULL)
+    c->accel = gsl_interp_accel_alloc();
+    if (pool->failed || c->spline == NULL || c->accel == NULL)
         return tsr_no_memory(err);
     for (size_t k = 0; k < (size_t)n_q; k++)
         for (size_t i = 0; i < m; i++)
@@ -482,12 +493,12 @@ static tsr_status continued_make(int n_q, double dq, double k_cut,
     gsl_linalg_SV_decomp_jacobi(&c->u, &c->v, &c->size);
     for (size_t i = 0; i < m; i++)
         if (gsl_vector_get(&c->size, i) < 1e-7 * gsl_vector_get(&c->size, 0))
-            gsl_vector_set(&c->size, i, 0.0); /* left out of the solution */
+            gsl_vector_set(&c->size, i, 0.0); /* 0: ignored by the solver */
     return TSR_OK;
 }
 
-/* gaussians [n_gauss]: their values at some q. */
-static double add_up(const continued *c, const double *gaussians)
+/* Sum of the fitted Gaussians; gaussians [n_gauss]: their values at one q. */
+static double sum_gaussians(const continuation *c, const double *gaussians)
 {
     double sum = 0.0;
     for (int i = 0; i < c->n_gauss; i++)
@@ -495,26 +506,27 @@ static double add_up(const continued *c, const double *gaussians)
     return sum;
 }
 
-static double fitted(const continued *c, double q)
+static double gaussian_fit(const continuation *c, double q)
 {
     double gaussians[N_GAUSS];
     for (int i = 0; i < N_GAUSS; i++)
         gaussians[i] = gauss(i, q);
-    return add_up(c, gaussians);
+    return sum_gaussians(c, gaussians);
 }
 
-static void continued_set(continued *c, const double *f)
+static void continuation_set(continuation *c, const double *f)
 {
     double q_top = (c->n_q - 1) * c->dq;
     for (int k = 0; k < c->n_q; k++)
         gsl_vector_set(&c->at, (size_t)k, f[k]);
     gsl_linalg_SV_solve(&c->u, &c->v, &c->size, &c->at, &c->amount);
-    double last = f[c->n_q - 1] - fitted(c, q_top);
+    double last = f[c->n_q - 1] - gaussian_fit(c, q_top);
     for (int i = 0; i < c->n_knot; i++) {
         int k = abs(i - N_LEFT);
         double q = k * c->dq, over = (q - q_top) / (taper * q_top);
         c->x[i] = (i - N_LEFT) * c->dq;
-        c->y[i] = k < c->n_q ? f[k] - fitted(c, q) : last * exp(-over * over);
+        c->y[i] =
+            k < c->n_q ? f[k] - gaussian_fit(c, q) : last * exp(-over * over);
     }
     gsl_spline_init(c->spline, c->x, c->y, (size_t)c->n_knot);
 }
@@ -523,13 +535,13 @@ static tsr_status make_curves(const tsr_debye_spec *spec,
                               const factor_modes *modes, tsr_pool *pool,
                               grid_plan *p, tsr_err *err)
 {
-    continued c;
+    continuation c;
     double *root, *basis;
-    const int n = p->n_all_atom;
+    const int n = p->n_fine;
     tsr_pool_array(pool, root, n);
     tsr_pool_array(pool, basis, n * N_GAUSS);
     tsr_status status =
-        continued_make(spec->n_q, spec->dq_inv_ang, p->k_cut, pool, &c, err);
+        continuation_make(spec->n_q, spec->dq_inv_ang, p->k_cut, pool, &c, err);
     for (int i = 0; i < n && status == TSR_OK; i++) {
         double k = p->k_cut * i / (n - 1);
         root[i] = sqrt(window_at(p, k));
@@ -542,15 +554,15 @@ static tsr_status make_curves(const tsr_debye_spec *spec,
         double *to = p->curve + (size_t)row * (size_t)n;
         if (m < modes_first(modes, comp) || m >= modes_end(modes, comp))
             continue;
-        continued_set(&c, modes->curve + (size_t)row * (size_t)spec->n_q);
+        continuation_set(&c, modes->curve + (size_t)row * (size_t)spec->n_q);
         for (int i = 0; i < n; i++) {
             double k = p->k_cut * i / (n - 1);
-            to[i] = root[i] * (add_up(&c, basis + (size_t)i * N_GAUSS) +
-                               gsl_spline_eval(c.spline, k, c.near));
+            to[i] = root[i] * (sum_gaussians(&c, basis + (size_t)i * N_GAUSS) +
+                               gsl_spline_eval(c.spline, k, c.accel));
         }
     }
     gsl_spline_free(c.spline);
-    gsl_interp_accel_free(c.near);
+    gsl_interp_accel_free(c.accel);
     return status;
 }
 
@@ -562,9 +574,9 @@ static tsr_status make_plan(const tsr_debye_spec *spec,
 {
     make_box(spec, p);
     p->beta = 0.976 * PI * WIDTH * (1.0 - 0.5 / oversampling);
-    p->n_all_atom = (int)fmax(N_FINE, ceil(p->k_cut / all_atom_step));
+    p->n_fine = (int)fmax(N_FINE, ceil(p->k_cut / fine_step));
     tsr_pool_array(pool, p->curve,
-                   (size_t)(modes->n_comp * modes->n) * (size_t)p->n_all_atom);
+                   (size_t)(modes->n_comp * modes->n) * (size_t)p->n_fine);
     for (int c = 0; c < 3; c++) {
         tsr_pool_array(pool, p->kernel_inv[c], p->n[c]);
         tsr_pool_array(pool, p->k[c], p->n[c]);
@@ -573,8 +585,8 @@ static tsr_status make_plan(const tsr_debye_spec *spec,
     gsl_integration_glfixed_table *rule =
         gsl_integration_glfixed_table_alloc(N_NODE);
     TSR_TRY(tsr_allocated(rule, err));
-    fill_kernel(p);
-    fill_axes(p, rule);
+    set_kernel(p);
+    set_kernel_transform(p, rule);
     gsl_integration_glfixed_table_free(rule);
     return make_curves(spec, modes, pool, p, err);
 }
@@ -584,23 +596,23 @@ static tsr_status make_plan(const tsr_debye_spec *spec,
 typedef struct {
     fftw_complex *column, *amplitude; /* [n_z][BLOCK], [n_comp][n_z][BLOCK] */
     double *product;                  /* [n_z][BLOCK] */
-    int *at;                          /* [n_z][BLOCK] in the fine curves */
-    double *part;                     /* [n_z][BLOCK] between two points */
-    double *weight;                   /* [n_z][BLOCK] what spreading did to the
-                                         square, inverse; 0 beyond k_cut */
+    int *at;                          /* [n_z][BLOCK] index into the curves */
+    double *part;                     /* [n_z][BLOCK] between two samples */
+    double *weight;                   /* [n_z][BLOCK] inverse of the squared
+                                         kernel transform; 0 beyond k_cut */
 } scratch;
 
 typedef struct {
     const tsr_debye_spec *spec;
-    tsr_pool pool; /* of all but FFTW's */
+    tsr_pool pool; /* owns everything but FFTW's arrays */
     factor_modes modes;
     grid_plan plan;
     int n_thread, n_pair, n_half, n_part;
-    int n_column;       /* of kx, below the Nyquist one */
-    size_t row, plane;  /* complex numbers */
-    fftw_complex *grid; /* planes [mode][z], then [pair][z] */
-    int *order;         /* [n] particles by their first z, then y */
-    int *first;         /* [n_filled z + 1] where each z begins in order */
+    int n_column;       /* columns in kx below the Nyquist one */
+    size_t row, plane;  /* lengths in complex numbers */
+    fftw_complex *grid; /* planes [mode][z], later [pair][z] */
+    int *order;         /* [n] particles sorted by first z */
+    int *first;         /* [n_filled z + 1] start of each z in `order` */
     fftw_plan rows, lines, depth, depth_back, lines_back, rows_back;
     scratch *scratch; /* [n_thread] */
     int n_shell;
@@ -614,9 +626,9 @@ static fftw_complex *plane_of(const work *w, int which, int n_z, int z)
     return w->grid + ((size_t)which * (size_t)n_z + (size_t)z) * w->plane;
 }
 
-/* ---- making it ---- */
+/* ---- setup ---- */
 
-/* FFTW's planner is not for several threads at once. */
+/* FFTW's planner is not thread-safe. */
 static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
 
 static int plan_transforms(work *w)
@@ -647,7 +659,7 @@ static int plan_transforms(work *w)
 static int make_scratch(work *w)
 {
     size_t n = (size_t)w->plan.n[2] * BLOCK;
-    int is_there = 1;
+    int is_ok = 1;
     tsr_pool_array(&w->pool, w->scratch, w->n_thread);
     for (int t = 0; w->scratch != NULL && t < w->n_thread; t++) {
         scratch *s = &w->scratch[t];
@@ -657,10 +669,10 @@ static int make_scratch(work *w)
         tsr_pool_array(&w->pool, s->at, n);
         tsr_pool_array(&w->pool, s->part, n);
         tsr_pool_array(&w->pool, s->weight, n);
-        is_there &=
+        is_ok &=
             s->column != NULL && s->amplitude != NULL && s->product != NULL;
     }
-    return is_there;
+    return is_ok;
 }
 
 static void set_sizes(work *w)
@@ -680,9 +692,9 @@ static void set_sizes(work *w)
 
 static size_t n_plane(const work *w)
 {
-    size_t before = (size_t)w->modes.n * (size_t)w->plan.n_filled[2];
+    size_t previous = (size_t)w->modes.n * (size_t)w->plan.n_filled[2];
     size_t after = (size_t)w->n_pair * (size_t)w->n_half;
-    return before > after ? before : after;
+    return previous > after ? previous : after;
 }
 
 static tsr_status reserve(work *w, tsr_err *err)
@@ -740,9 +752,9 @@ void tsr_grid_size_of(const tsr_debye_spec *spec, tsr_grid_size *out)
             spec->weight != NULL && spec->weight[i] > 0.0 ? 1.0 : w.modes.n;
 }
 
-/* ---- (1) particles ---- */
+/* ---- (1) planes: spreading ---- */
 
-/* By counting: those of the same z stay in the order of the input. */
+/* Counting sort by z. Particles with equal z keep the order of the input. */
 static tsr_status sort_particles(work *w, tsr_err *err)
 {
     const tsr_debye_spec *s = w->spec;
@@ -763,9 +775,9 @@ static tsr_status sort_particles(work *w, tsr_err *err)
     return TSR_OK;
 }
 
-/* The modes that a particle has a part in, and how much: returns how many. */
-static int parts_of(const work *w, int i, int mode[MAX_MODE],
-                    double amount[MAX_MODE])
+/* The modes of a particle and their amounts. Returns the number of modes. */
+static int particle_modes(const work *w, int i, int mode[MAX_MODE],
+                          double amount[MAX_MODE])
 {
     const factor_modes *m = &w->modes;
     const double *value = m->value + (size_t)w->spec->type[i] * (size_t)m->n;
@@ -799,10 +811,10 @@ static void spread_particle(const work *w, int i, int low, int high)
     double weight[3][WIDTH], amount[MAX_MODE] = {0.0}, own[MAX_MODE];
     double *to[MAX_MODE];
     size_t row = 2 * w->row;
-    int n = parts_of(w, i, mode, amount);
+    int n = particle_modes(w, i, mode, amount);
     if (n == 0)
         return;
-    place_particle(&w->plan, w->spec->xyz[i], first, weight);
+    particle_weights(&w->plan, w->spec->xyz[i], first, weight);
     for (int z = 0; z < WIDTH; z++) {
         if (first[2] + z < low || first[2] + z >= high)
             continue;
@@ -840,34 +852,33 @@ static void spread_part(void *context, int part, int thread)
 /* ---- (2) columns ---- */
 
 typedef struct {
-    int y, x, n; /* columns x to x + n - 1 */
+    int y, x, n; /* columns x to x + n - 1 in plane y */
 } columns;
 
-/* Of BLOCK columns: kx^2 + ky^2, and the kernel's inverse along x. */
+/* kx^2 + ky^2 and the inverse kernel transform along x, for BLOCK columns. */
 typedef struct {
     double k2[BLOCK], inverse[BLOCK];
 } across;
 
-/* Where |k| lies in the fine curves, in their last piece beyond k_cut. Returns
- * whether any is not beyond. */
+/* Finds the position of |k| in the sampled curves; beyond k_cut it is the last
+ * interval. Returns 0 if all |k| are beyond k_cut. */
 TSR_CLONES static int locate(const grid_plan *p, const across *c,
                              double inverse_y, int *restrict at,
                              double *restrict part, double *restrict weight)
 {
-    const double scale = (p->n_all_atom - 1) / p->k_cut,
-                 cut2 = p->k_cut * p->k_cut;
-    const int last = p->n_all_atom - 2;
+    const double scale = (p->n_fine - 1) / p->k_cut, cut2 = p->k_cut * p->k_cut;
+    const int last = p->n_fine - 2;
     double any = 0.0;
     for (int z = 0; z < p->n[2]; z++, at += BLOCK, part += BLOCK) {
         const double kz = p->k[2][z],
                      inverse_yz = inverse_y * p->kernel_inv[2][z];
         for (int b = 0; b < BLOCK; b++) {
-            double k2 = c->k2[b] + kz * kz, all_atom = sqrt(k2) * scale;
-            double by = inverse_yz * c->inverse[b];
-            int i = all_atom < last ? (int)all_atom : last;
+            double k2 = c->k2[b] + kz * kz, position = sqrt(k2) * scale;
+            double inverse = inverse_yz * c->inverse[b];
+            int i = position < last ? (int)position : last;
             at[b] = i;
-            part[b] = all_atom - i;
-            weight[z * BLOCK + b] = k2 < cut2 ? by * by : 0.0;
+            part[b] = position - i;
+            weight[z * BLOCK + b] = k2 < cut2 ? inverse * inverse : 0.0;
         }
         for (int b = 0; b < BLOCK; b++)
             any += weight[z * BLOCK + b];
@@ -888,7 +899,7 @@ static int locate_columns(const work *w, const columns *c, scratch *s)
     return locate(p, &own, p->kernel_inv[1][c->y], s->at, s->part, s->weight);
 }
 
-static void load(const work *w, int mode, const columns *c, scratch *s)
+static void load_columns(const work *w, int mode, const columns *c, scratch *s)
 {
     int n_z = w->plan.n_filled[2];
     memset(s->column, 0, (size_t)w->plan.n[2] * BLOCK * sizeof *s->column);
@@ -898,7 +909,7 @@ static void load(const work *w, int mode, const columns *c, scratch *s)
                (size_t)c->n * sizeof *s->column);
 }
 
-/* Adds a mode, by its curve in a component, to the amplitude of that. */
+/* Adds one mode times its curve to the amplitude of a component. */
 TSR_CLONES static void add_mode(size_t n, const double *restrict curve,
                                 const int *restrict at,
                                 const double *restrict part,
@@ -907,13 +918,13 @@ TSR_CLONES static void add_mode(size_t n, const double *restrict curve,
 {
     for (size_t i = 0; i < n; i++) {
         const double low = curve[at[i]], high = curve[at[i] + 1];
-        const double by = low + part[i] * (high - low);
-        amplitude[2 * i] += by * mode[2 * i];
-        amplitude[2 * i + 1] += by * mode[2 * i + 1];
+        const double value = low + part[i] * (high - low);
+        amplitude[2 * i] += value * mode[2 * i];
+        amplitude[2 * i + 1] += value * mode[2 * i + 1];
     }
 }
 
-/* The product of two components, less what spreading did to it. */
+/* The product of two amplitudes, divided by the squared kernel transform. */
 TSR_CLONES static void multiply(size_t n, const double *restrict weight,
                                 const double *a, const double *b,
                                 double *restrict product)
@@ -923,26 +934,27 @@ TSR_CLONES static void multiply(size_t n, const double *restrict weight,
             weight[i] * (a[2 * i] * b[2 * i] + a[2 * i + 1] * b[2 * i + 1]);
 }
 
-static void store(const work *w, int pair, const columns *c, const scratch *s)
+static void store_columns(const work *w, int pair, const columns *c,
+                          const scratch *s)
 {
     for (int z = 0; z < w->n_half; z++)
         memcpy(plane_of(w, pair, w->n_half, z) + (size_t)c->y * w->row + c->x,
                s->column + (size_t)z * BLOCK, (size_t)c->n * sizeof *s->column);
 }
 
-static void do_columns(const work *w, const columns *c, scratch *s)
+static void process_columns(const work *w, const columns *c, scratch *s)
 {
     int is_in = locate_columns(w, c, s), n_comp = w->spec->n_comp, pair = 0;
     size_t n = (size_t)w->plan.n[2] * BLOCK;
     memset(s->amplitude, 0, (size_t)n_comp * n * sizeof *s->amplitude);
     for (int m = 0; m < w->modes.n && is_in; m++) {
-        load(w, m, c, s);
+        load_columns(w, m, c, s);
         fftw_execute_dft(w->depth, s->column, s->column);
         for (int a = 0; a < n_comp; a++)
             if (m >= modes_first(&w->modes, a) && m < modes_end(&w->modes, a))
                 add_mode(n,
                          w->plan.curve + (size_t)(a * w->modes.n + m) *
-                                             (size_t)w->plan.n_all_atom,
+                                             (size_t)w->plan.n_fine,
                          s->at, s->part, (const double *)s->column,
                          (double *)(s->amplitude + (size_t)a * n));
     }
@@ -956,7 +968,7 @@ static void do_columns(const work *w, const columns *c, scratch *s)
                          s->product);
                 fftw_execute_dft_r2c(w->depth_back, s->product, s->column);
             }
-            store(w, pair, c, s);
+            store_columns(w, pair, c, s);
         }
 }
 
@@ -964,13 +976,13 @@ static void column_part(void *context, int part, int thread)
 {
     const work *w = context;
     for (int x = 0; x < (int)w->row; x += BLOCK) {
-        int left = (int)w->row - x;
-        columns c = {part, x, left < BLOCK ? left : BLOCK};
-        do_columns(w, &c, &w->scratch[thread]);
+        int remainder = (int)w->row - x;
+        columns c = {part, x, remainder < BLOCK ? remainder : BLOCK};
+        process_columns(w, &c, &w->scratch[thread]);
     }
 }
 
-/* ---- (3) distances ---- */
+/* ---- (3) planes: sums by distance ---- */
 
 static void add_plane(const work *w, const double *g, int z, double *shell)
 {
@@ -1008,17 +1020,17 @@ static void plane_part(void *context, int part, int thread)
 
 /* ---- the profile ---- */
 
-/* sinc(q_k r) by the recurrence of sines, as debye.c. */
+/* Adds value times sinc(q_k r), with the recurrence of debye.c. */
 static void add_shell(double r, double dq, int n_q, int n_pair,
                       const double *value, double *row, double *profile)
 {
-    double x = dq * r, two_cos = 2.0 * cos(x), before = 0.0, here = sin(x);
+    double x = dq * r, two_cos = 2.0 * cos(x), previous = 0.0, current = sin(x);
     row[0] = 1.0;
     for (int k = 1; k < n_q; k++) {
-        row[k] = x > 0.0 ? here / (k * x) : 1.0;
-        double next = two_cos * here - before;
-        before = here;
-        here = next;
+        row[k] = x > 0.0 ? current / (k * x) : 1.0;
+        double next = two_cos * current - previous;
+        previous = current;
+        current = next;
     }
     for (int p = 0; p < n_pair; p++)
         for (int k = 0; k < n_q; k++)
@@ -1048,7 +1060,7 @@ static void shell_part(void *context, int part, int thread)
     }
 }
 
-static void finish(const work *w, double *profile)
+static void normalise_profile(const work *w, double *profile)
 {
     size_t n_q = (size_t)w->spec->n_q, n = (size_t)w->n_pair * n_q;
     const int *box = w->plan.n;
@@ -1062,8 +1074,8 @@ static void finish(const work *w, double *profile)
     }
 }
 
-static tsr_status run(work *w, const tsr_debye_progress *progress,
-                      double *profile, tsr_err *err)
+static tsr_status sum_on_grid(work *w, const tsr_debye_progress *progress,
+                              double *profile, tsr_err *err)
 {
     TSR_TRY(sort_particles(w, err));
     tsr_parallel_run(w->n_part, w->n_thread, spread_part, w);
@@ -1072,19 +1084,20 @@ static tsr_status run(work *w, const tsr_debye_progress *progress,
     TSR_TRY(tsr_debye_report(progress, 0.8, err));
     tsr_parallel_run(N_BLOCK, w->n_thread, plane_part, w);
     tsr_parallel_run(N_BLOCK, w->n_thread, shell_part, w);
-    finish(w, profile);
+    normalise_profile(w, profile);
     return tsr_debye_report(progress, 1.0, err);
 }
 
-static tsr_status check(const tsr_debye_spec *spec, tsr_err *err)
+static tsr_status check_spec(const tsr_debye_spec *spec, tsr_err *err)
 {
     double q_top = (spec->n_q - 1) * spec->dq_inv_ang;
     TSR_TRY(tsr_debye_check(spec, err));
-    if (q_top > tsr_grid_q_most)
-        return tsr_fail(err, TSR_E_RANGE,
-                        "a grid is exact up to q = %g 1/A, but the profile "
-                        "extends to %g: use --method direct or quadrature",
-                        tsr_grid_q_most, q_top);
+    if (q_top > tsr_grid_q_max)
+        return tsr_fail(
+            err, TSR_E_RANGE,
+            "a grid is exact up to q = %g 1/A, and the profile goes "
+            "to %g: --method direct or quadrature",
+            tsr_grid_q_max, q_top);
     return TSR_OK;
 }
 
@@ -1094,7 +1107,7 @@ tsr_status tsr_grid_sum(const tsr_debye_spec *spec, int n_thread,
 {
     static const double mode_error = 1e-6;
     work w = {.spec = spec, .n_thread = n_thread};
-    TSR_TRY(check(spec, err));
+    TSR_TRY(check_spec(spec, err));
     tsr_status status = make_modes(spec, mode_error, &w.pool, &w.modes, err);
     if (status == TSR_OK && w.modes.n > MAX_MODE)
         status = tsr_fail(err, TSR_E_INTERNAL, "%d modes of form factors",
@@ -1104,7 +1117,7 @@ tsr_status tsr_grid_sum(const tsr_debye_spec *spec, int n_thread,
         set_sizes(&w);
         status = reserve(&w, err);
     }
-    TSR_THEN(status, run(&w, progress, profile, err));
+    TSR_THEN(status, sum_on_grid(&w, progress, profile, err));
     work_clear(&w);
     return status;
 }

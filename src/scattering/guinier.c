@@ -1,6 +1,6 @@
-/* A weighted straight line through ln I over q squared. Which points belong to
- * it depends on the Rg that it gives (q Rg below 1.3), so line and points are
- * found in turns until they agree. */
+/* A weighted straight line through ln I against q squared. The points that obey
+ * Guinier's law depend on Rg (q Rg below 1.3), so line and points are found
+ * alternately until both stay the same. */
 #include "scattering/guinier.h"
 
 #include <gsl/gsl_fit.h>
@@ -8,18 +8,19 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double most_q_rg = 1.3;
-enum { LEAST = 5, ROUNDS = 20 };
+static const double max_q_rg = 1.3;
+enum { MIN_POINTS = 5, MAX_ROUND = 20 };
 
-/* Points as a line sees them: q^2, ln I, and the weight of ln I. */
+/* Points for the line: q^2, ln I, and the weight of ln I. */
 typedef struct {
     int n;
     double *x, *y, *weight;
 } points;
 
-/* A measured point and the value that is fitted there. */
-static void add(points *p, double q, double measured, double sigma,
-                double value)
+/* Adds a point with the weight of the measured value and the ordinate of
+ * `value`. */
+static void add_point(points *p, double q, double measured, double sigma,
+                      double value)
 {
     if (!(measured > sigma) || !(value > 0.0))
         return;
@@ -28,8 +29,8 @@ static void add(points *p, double q, double measured, double sigma,
     p->weight[p->n++] = measured * measured / (sigma * sigma);
 }
 
-/* 0 where the line does not fall. */
-static int fit(const points *p, double *rg, double *error, double *i0)
+/* Returns 0 if the line does not fall. */
+static int fit_line(const points *p, double *rg, double *error, double *i0)
 {
     double at_0, slope, c00, c01, c11, chi2;
     gsl_fit_wlinear(p->x, 1, p->weight, 1, p->y, 1, (size_t)p->n, &at_0, &slope,
@@ -44,9 +45,9 @@ static int fit(const points *p, double *rg, double *error, double *i0)
 
 static int points_make(int n, points *p)
 {
-    double *room = malloc(3 * ((size_t)n + 1) * sizeof *room);
-    *p = (points){0, room, room + n, room + 2 * (size_t)n};
-    return room != NULL;
+    double *storage = malloc(3 * ((size_t)n + 1) * sizeof *storage);
+    *p = (points){0, storage, storage + n, storage + 2 * (size_t)n};
+    return storage != NULL;
 }
 
 tsr_status tsr_guinier_fit(int n, const double *q, const double *intensity,
@@ -59,14 +60,15 @@ tsr_status tsr_guinier_fit(int n, const double *q, const double *intensity,
     *out = (tsr_guinier){.rg = nan, .error = nan, .i0 = nan, .q = {nan, nan}};
     if (!points_make(n, &p))
         return tsr_no_memory(err);
-    for (int round = 0; round < ROUNDS && isfinite(rg) && rg > 0.0; round++) {
+    for (int round = 0; round < MAX_ROUND && isfinite(rg) && rg > 0.0;
+         round++) {
         double next, error, i0;
         int k = 0;
         p.n = 0;
-        for (; k < n && q[k] * rg < most_q_rg; k++)
-            add(&p, q[k], intensity[k] - background, sigma[k],
-                intensity[k] - background);
-        if (p.n < LEAST || !fit(&p, &next, &error, &i0))
+        for (; k < n && q[k] * rg < max_q_rg; k++)
+            add_point(&p, q[k], intensity[k] - background, sigma[k],
+                      intensity[k] - background);
+        if (p.n < MIN_POINTS || !fit_line(&p, &next, &error, &i0))
             break;
         *out = (tsr_guinier){p.n, 0, k - 1, next, error, i0, {q[0], q[k - 1]}};
         if (fabs(next - rg) < 1e-4 * rg)
@@ -84,11 +86,12 @@ double tsr_guinier_rg(const tsr_guinier *range, const double *q,
     points p;
     double rg = (double)NAN, error, i0;
     const int first = range->first;
-    if (range->n < LEAST || !points_make(range->last + 1 - first, &p))
+    if (range->n < MIN_POINTS || !points_make(range->last + 1 - first, &p))
         return rg;
     for (int k = first; k <= range->last; k++)
-        add(&p, q[k], intensity[k] - background, sigma[k], curve[k - first]);
-    if (p.n < LEAST || !fit(&p, &rg, &error, &i0))
+        add_point(&p, q[k], intensity[k] - background, sigma[k],
+                  curve[k - first]);
+    if (p.n < MIN_POINTS || !fit_line(&p, &rg, &error, &i0))
         rg = (double)NAN;
     free(p.x);
     return rg;
@@ -97,11 +100,11 @@ double tsr_guinier_rg(const tsr_guinier *range, const double *q,
 int tsr_guinier_conflict(const tsr_guinier *a, const tsr_guinier *b,
                          double *sigma)
 {
-    const double sure = 3.0, choice = 0.02;
-    const double apart = fabs(a->rg - b->rg);
-    *sigma = apart / hypot(a->error, b->error);
-    return a->n > 0 && b->n > 0 && *sigma > sure &&
-           apart > choice * fmax(a->rg, b->rg);
+    const double min_sigma = 3.0, choice = 0.02;
+    const double difference = fabs(a->rg - b->rg);
+    *sigma = difference / hypot(a->error, b->error);
+    return a->n > 0 && b->n > 0 && *sigma > min_sigma &&
+           difference > choice * fmax(a->rg, b->rg);
 }
 
 double tsr_guinier_mass(const tsr_guinier *range, int n, const double *q,

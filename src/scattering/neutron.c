@@ -1,8 +1,8 @@
 /* Scattering lengths of united atoms in mixtures of H2O and D2O.
  *
- * Lengths: Sears 1992, Neutron News 3(3), 26. Which hydrogens exchange: Jacrot
+ * Lengths: Sears 1992, Neutron News 3(3), 26. Exchange of hydrogens: Jacrot
  * 1976, Rep. Prog. Phys. 39, 911; Svergun et al. 1998, PNAS 95, 2267, whose
- * program takes 0.9 of the amides for exchanged. */
+ * program assumes that 0.9 of the amides exchange. */
 #include "scattering/neutron.h"
 
 #include "molecule/structure.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Molecules in a cubic Angstrom at 20 C: 0.9982 g/ml of 18.015, 1.1050 of
- * 20.028. */
+/* Molecules per cubic Angstrom at 20 C, from 0.9982 g/ml at 18.015 g/mol and
+ * 1.1050 g/ml at 20.028 g/mol. */
 static const double water_per_ang3 = 0.033368, heavy_per_ang3 = 0.033225;
 
 double tsr_neutron_solvent(double d2o)
@@ -26,7 +26,7 @@ double tsr_neutron_solvent(double d2o)
 
 const char *const tsr_neutron_d2o_words[] = {"none", NULL};
 
-int tsr_neutron_deuterate(tsr_neutron *neutron, const char *text)
+int tsr_neutron_add_deuterated(tsr_neutron *neutron, const char *text)
 {
     const char *equals = strchr(text, '=');
     const size_t length =
@@ -59,7 +59,7 @@ tsr_status tsr_neutron_make(const tsr_neutron_options *options,
     if (options->d2o.word < 0)
         out->d2o = options->d2o.number;
     for (int k = 0; k < chain->n; k++)
-        if (!tsr_neutron_deuterate(out, chain->item[k]))
+        if (!tsr_neutron_add_deuterated(out, chain->item[k]))
             return tsr_fail(err, TSR_E_CONFIG,
                             "deuterated: '%s': expected a chain, or CHAIN=X, "
                             "X from 0 to 1, each chain once, %d at most",
@@ -67,8 +67,8 @@ tsr_status tsr_neutron_make(const tsr_neutron_options *options,
     return TSR_OK;
 }
 
-/* Of the hydrogens of that chain that do not exchange. */
-static double grown_of(const tsr_neutron *n, const char *chain)
+/* Deuterated fraction of the hydrogens in this chain that do not exchange. */
+static double grown_fraction(const tsr_neutron *n, const char *chain)
 {
     for (int k = 0; k < n->n_deuterated; k++)
         if (strcmp(n->deuterated[k].chain, chain) == 0)
@@ -76,27 +76,27 @@ static double grown_of(const tsr_neutron *n, const char *chain)
     return 0.0;
 }
 
-/* A chain of which none is deuterated counts, too: the file must have it. */
-int tsr_neutron_is_alike(const tsr_neutron *a, const tsr_neutron *b)
+/* A chain with fraction 0 counts too, because the file must contain it. */
+int tsr_neutron_is_same_sample(const tsr_neutron *a, const tsr_neutron *b)
 {
-    int alike =
+    int is_same =
         a->exchange == b->exchange && a->n_deuterated == b->n_deuterated;
-    for (int k = 0; k < a->n_deuterated && alike; k++) {
-        alike = 0;
+    for (int k = 0; k < a->n_deuterated && is_same; k++) {
+        is_same = 0;
         for (int m = 0; m < b->n_deuterated; m++)
-            alike |=
+            is_same |=
                 strcmp(a->deuterated[k].chain, b->deuterated[m].chain) == 0 &&
                 a->deuterated[k].fraction == b->deuterated[m].fraction;
     }
-    return alike;
+    return is_same;
 }
 
 /* ---- one atom ---- */
 
-/* What part of its hydrogens is deuterium: `share` of that of the solvent, and
- * `grown` whatever the solvent. */
+/* Deuterated fraction of an atom's hydrogens: `exchanged` times that of the
+ * solvent, plus `grown`, which does not depend on the solvent. */
 typedef struct {
-    double share, grown;
+    double exchanged, grown;
 } deuterium;
 
 static deuterium deuterium_of(const tsr_neutron *n, const tsr_file_residue *r,
@@ -106,10 +106,10 @@ static deuterium deuterium_of(const tsr_neutron *n, const tsr_file_residue *r,
     if (a->z == 7 || a->z == 8 || a->z == 16) {
         const int is_amide =
             r->kind == TSR_MOLECULE_PROTEIN && strcmp(a->name, "N") == 0;
-        d.share = is_amide ? n->exchange : 1.0;
+        d.exchanged = is_amide ? n->exchange : 1.0;
         return d;
     }
-    d.grown = grown_of(n, r->chain);
+    d.grown = grown_fraction(n, r->chain);
     return d;
 }
 
@@ -117,11 +117,11 @@ static tsr_status check_chains(const tsr_neutron *n, const tsr_atoms *atoms,
                                tsr_err *err)
 {
     for (int k = 0; k < n->n_deuterated; k++) {
-        int is_there = 0;
+        int is_found = 0;
         for (int r = 0; r < atoms->n_residue; r++)
-            is_there |=
+            is_found |=
                 strcmp(n->deuterated[k].chain, atoms->residue[r].chain) == 0;
-        if (!is_there)
+        if (!is_found)
             return tsr_fail(err, TSR_E_DATA,
                             "'%s' has no chain %s that could be deuterated; "
                             "the first chain is %s",
@@ -146,8 +146,8 @@ static tsr_status check_element(const tsr_atoms *atoms, const tsr_file_atom *a,
 
 /* ---- the model ---- */
 
-/* The number of the kind `of` with that length of its hydrogens, and growth of
- * it, among the n that there are; a new one where there is none. */
+/* Index of the kind with the element and number of hydrogens of `of`, and with
+ * these scattering lengths. Appends a new kind if there is none. */
 static int find_kind(tsr_atom_kind *kind, int *n, const tsr_atom_kind *of,
                      double hydrogen, double growth)
 {
@@ -162,17 +162,16 @@ static int find_kind(tsr_atom_kind *kind, int *n, const tsr_atom_kind *of,
     return (*n)++;
 }
 
-/* Sums over the atoms: lengths where the solvent is H2O, and by how much they
- * grow to D2O. */
+/* Sums over the atoms: scattering length in H2O, and its increase to D2O. */
 typedef struct {
     double length, growth;
 } totals;
 
-static totals assign(const tsr_neutron *n, const tsr_atoms *atoms,
-                     tsr_atom_model *m, tsr_atom_kind *kind, int *n_kind)
+static totals assign_kinds(const tsr_neutron *n, const tsr_atoms *atoms,
+                           tsr_atom_model *m, tsr_atom_kind *kind, int *n_kind)
 {
     const double h = tsr_atom_neutron_length(1), d = TSR_DEUTERIUM_LENGTH;
-    const double heavier = 1.0062; /* Da, deuterium than hydrogen */
+    const double heavier = 1.0062; /* mass of deuterium minus hydrogen, Da */
     totals sum = {0.0, 0.0};
     for (int k = 0, i = 0; k < atoms->n_atom; k++) {
         const tsr_file_atom *a = &atoms->atom[k];
@@ -182,8 +181,8 @@ static totals assign(const tsr_neutron *n, const tsr_atoms *atoms,
         const deuterium f = deuterium_of(n, &atoms->residue[a->residue], a);
         const double number = of->n_hydrogen;
         const double in_water = number * (h + f.grown * (d - h));
-        const double growth = number * f.share * (d - h);
-        m->mass += heavier * number * (f.grown + n->d2o * f.share);
+        const double growth = number * f.exchanged * (d - h);
+        m->mass += heavier * number * (f.grown + n->d2o * f.exchanged);
         sum.length += tsr_atom_neutron_length(a->z) + in_water;
         sum.growth += growth;
         m->type[i++] =
@@ -205,7 +204,7 @@ tsr_status tsr_neutron_apply(const tsr_neutron *neutron, const tsr_atoms *atoms,
     tsr_atom_kind *kind;
     tsr_pool_array(&m->pool, kind, m->n_atom + 1);
     TSR_TRY(tsr_pool_check(&m->pool, err));
-    const totals sum = assign(neutron, atoms, m, kind, &n_kind);
+    const totals sum = assign_kinds(neutron, atoms, m, kind, &n_kind);
     for (int i = m->n_atom; i < m->n; i++) /* beads */
         m->type[i] = n_kind;
     kind[n_kind++] = (tsr_atom_kind){0};
@@ -227,20 +226,20 @@ tsr_status tsr_neutron_apply(const tsr_neutron *neutron, const tsr_atoms *atoms,
 
 /* ---- one sample in several solvents ---- */
 
-/* The amplitudes of a model in a solvent of that share of D2O. kind
- * [model->n_type]: room. */
+/* Amplitudes of a model in a solvent with this D2O fraction. kind
+ * [model->n_type]: scratch. */
 static void factors_at(const tsr_atom_model *model, double d2o,
                        tsr_atom_kind *kind, int n_q, double dq_inv_ang,
                        double *out)
 {
-    tsr_atom_model there = *model;
-    there.kind = kind;
-    there.density = tsr_neutron_solvent(d2o);
+    tsr_atom_model copy = *model;
+    copy.kind = kind;
+    copy.density = tsr_neutron_solvent(d2o);
     for (int t = 0; t < model->n_type; t++) {
         kind[t] = model->kind[t];
         kind[t].hydrogen += (d2o - model->d2o) * kind[t].growth;
     }
-    tsr_atom_model_factors(&there, n_q, dq_inv_ang, out);
+    tsr_atom_model_factors(&copy, n_q, dq_inv_ang, out);
 }
 
 tsr_status tsr_neutron_factors(const tsr_atom_model *model, double origin,
@@ -258,7 +257,8 @@ tsr_status tsr_neutron_factors(const tsr_atom_model *model, double origin,
         return tsr_no_memory(err);
     }
     factors_at(model, 0.0, kind, n_q, dq_inv_ang, light);
-    factors_at(model, 1.0, kind, n_q, dq_inv_ang, out); /* the layer stays */
+    factors_at(model, 1.0, kind, n_q, dq_inv_ang, out); /* the layer in D2O
+                                                           stays */
     for (size_t i = 0; i < n; i++) {
         const double in_light = light[i] - light[n + i];
         const double growth = out[i] - out[n + i] - in_light;
@@ -269,9 +269,11 @@ tsr_status tsr_neutron_factors(const tsr_atom_model *model, double origin,
     return TSR_OK;
 }
 
-/* Which parts of the three each of the K components is. */
-static int mixture(const tsr_neutron_basis *basis, const tsr_parameter *prior,
-                   double part[TSR_N_COMP][TSR_N_COMP])
+/* Composition of each of the K components from the three of the basis: part
+ * [K][3]. */
+static int fold_matrix(const tsr_neutron_basis *basis,
+                       const tsr_parameter *prior,
+                       double part[TSR_N_COMP][TSR_N_COMP])
 {
     const double heavy = tsr_neutron_solvent(1.0);
     const double c2 = prior[TSR_C2].infer ? 0.0 : prior[TSR_C2].start;
@@ -288,9 +290,9 @@ static int mixture(const tsr_neutron_basis *basis, const tsr_parameter *prior,
     return n;
 }
 
-/* Six numbers at steps of `stride`. */
-static void mix_pairs(int n, double part[TSR_N_COMP][TSR_N_COMP], double *pair,
-                      size_t stride)
+/* Folds six values, `stride` apart, in place. */
+static void fold_pairs(int n, double part[TSR_N_COMP][TSR_N_COMP], double *pair,
+                       size_t stride)
 {
     double sum[TSR_N_COMP_PAIR] = {0.0};
     int at = 0;
@@ -310,9 +312,9 @@ int tsr_neutron_fold(const tsr_neutron_basis *basis, const tsr_parameter *prior,
                      int n_q, double *partial)
 {
     double part[TSR_N_COMP][TSR_N_COMP];
-    const int n = mixture(basis, prior, part);
+    const int n = fold_matrix(basis, prior, part);
     for (int k = 0; k < n_q; k++)
-        mix_pairs(n, part, partial + k, (size_t)n_q);
+        fold_pairs(n, part, partial + k, (size_t)n_q);
     return n;
 }
 
@@ -321,7 +323,7 @@ int tsr_neutron_fold_factors(const tsr_neutron_basis *basis,
                              double *factor)
 {
     double part[TSR_N_COMP][TSR_N_COMP];
-    const int n_comp = mixture(basis, prior, part);
+    const int n_comp = fold_matrix(basis, prior, part);
     for (size_t i = 0; i < n; i++) {
         double out[TSR_N_COMP] = {0.0};
         for (int k = 0; k < n_comp; k++)
@@ -350,7 +352,7 @@ int tsr_neutron_coefficients(const tsr_neutron_basis *basis,
 /* ---- bodies ---- */
 
 struct tsr_neutron_bodies {
-    tsr_pool pool; /* of the clusters, and of itself */
+    tsr_pool pool; /* owns the clusters and this struct */
     tsr_atom_model *model;
     tsr_neutron_basis basis;
     int n;
@@ -372,9 +374,9 @@ tsr_neutron_bodies_basis(const tsr_neutron_bodies *bodies)
     return &bodies->basis;
 }
 
-/* Atoms, and the beads of atoms, go where `body` says. */
-static tsr_status share_out(tsr_neutron_bodies *bodies, const int *body,
-                            const double (*centre)[3], tsr_err *err)
+/* Assigns atoms, and the beads of atoms, to the bodies in `body`. */
+static tsr_status assign_atoms(tsr_neutron_bodies *bodies, const int *body,
+                               const double (*centre)[3], tsr_err *err)
 {
     const tsr_atom_model *m = bodies->model;
     tsr_pool *pool = &bodies->pool;
@@ -391,7 +393,7 @@ static tsr_status share_out(tsr_neutron_bodies *bodies, const int *body,
         c->atom[c->n++] = i;
     }
     for (int b = 0; b < bodies->n; b++)
-        tsr_cluster_measure(m, centre[b], &bodies->cluster[b]);
+        tsr_cluster_distances(m, centre[b], &bodies->cluster[b]);
     return TSR_OK;
 }
 
@@ -410,7 +412,7 @@ tsr_status tsr_neutron_bodies_new(tsr_atom_model *model, int n_body,
     b->model = model;
     b->basis = basis;
     b->n = n_body;
-    tsr_status status = share_out(b, body, centre, err);
+    tsr_status status = assign_atoms(b, body, centre, err);
     if (status != TSR_OK) {
         tsr_neutron_bodies_free(b);
         *out = NULL;
@@ -418,17 +420,17 @@ tsr_status tsr_neutron_bodies_new(tsr_atom_model *model, int n_body,
     return status;
 }
 
-/* Body b at q_k. */
-static void fill_body(const tsr_neutron_bodies *bodies, int b,
-                      const double *factor, int n_comp,
-                      double part[TSR_N_COMP][TSR_N_COMP], int k,
-                      tsr_coarse_spec *out)
+/* Form factors and S_ab of body b at q_k. */
+static void compute_body(const tsr_neutron_bodies *bodies, int b,
+                         const double *factor, int n_comp,
+                         double part[TSR_N_COMP][TSR_N_COMP], int k,
+                         tsr_coarse_spec *out)
 {
     const size_t n_q = (size_t)out->spec.n_q, n = (size_t)bodies->n;
     double f[TSR_N_COMP], e[TSR_N_COMP_PAIR];
     tsr_cluster_factor(&bodies->cluster[b], bodies->model, factor,
                        out->spec.n_q, out->spec.dq_inv_ang, k, f, e);
-    mix_pairs(n_comp, part, e, 1);
+    fold_pairs(n_comp, part, e, 1);
     for (int a = 0; a < n_comp; a++) {
         double sum = 0.0;
         for (int r = 0; r < TSR_N_COMP; r++)
@@ -447,7 +449,7 @@ tsr_status tsr_neutron_bodies_spec(const tsr_neutron_bodies *bodies,
     const tsr_neutron_bodies *b = bodies;
     const size_t row = (size_t)n_q, n = (size_t)b->n;
     double part[TSR_N_COMP][TSR_N_COMP], *factor;
-    const int n_comp = mixture(&b->basis, prior, part);
+    const int n_comp = fold_matrix(&b->basis, prior, part);
     *out = (tsr_coarse_spec){.radius_ang = b->model->power_radius_ang};
     tsr_pool_array(pool, out->type, n);
     tsr_pool_array(pool, out->form_factor, TSR_N_COMP * n * row);
@@ -462,7 +464,7 @@ tsr_status tsr_neutron_bodies_spec(const tsr_neutron_bodies *bodies,
     for (int i = 0; i < b->n; i++) {
         out->type[i] = i;
         for (int k = 0; k < n_q; k++)
-            fill_body(b, i, factor, n_comp, part, k, out);
+            compute_body(b, i, factor, n_comp, part, k, out);
     }
     tsr_pool_free(pool, factor);
     return TSR_OK;

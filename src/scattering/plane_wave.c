@@ -1,12 +1,13 @@
-/* The rule is a product: Gauss and Legendre's in z, even spacing around it; it
- * is exact for spherical harmonics up to a degree p. |A|^2 holds plane waves of
- * q r up to q D, whose harmonics vanish a little beyond the degree q D: 1.1 q D
- * and eight more are enough. The lower half of the sphere repeats the upper.
+/* Directions come from a product rule: Gauss-Legendre nodes in z and equal
+ * spacing around z, exact for spherical harmonics up to a degree p. |A|^2
+ * contains plane waves with q r up to q D, whose harmonics vanish soon beyond
+ * the degree q D. The degree p = 1.1 q D + 8 suffices. The lower half of the
+ * sphere repeats the upper.
  *
- * exp(i q_k n r) over the uniform grid of q follows from two sines and cosines
- * by a recurrence, in bands of q: each has the directions that its last q asks
- * for. A unit of work is a band and a block of directions, side by side in
- * vector instructions. */
+ * On the uniform grid of q, exp(i q_k n r) follows from two sines and cosines
+ * by a recurrence. The q are divided into bands, each with the directions that
+ * its last q needs. A unit of work is one band and one block of directions,
+ * side by side in vector instructions. */
 #include "scattering/plane_wave.h"
 
 #include "core/clones.h"
@@ -38,7 +39,7 @@ static int degree(double q, double d)
     return (int)ceil(1.1 * q * d) + 8;
 }
 
-/* Of the upper half: nodes of z, and points around it. */
+/* Nodes in z of the upper half sphere, and points around z. */
 static void rule_size(double q, double d, int *n_z, int *n_phi)
 {
     int p = degree(q, d);
@@ -74,7 +75,7 @@ double tsr_plane_wave_terms(int n_q, double dq_inv_ang, double d_ang)
     return sum;
 }
 
-/* LANES of them; those that pad have no weight. */
+/* LANES directions; padding has weight 0. */
 typedef struct {
     double x[LANES], y[LANES], z[LANES], weight[LANES];
 } block;
@@ -82,11 +83,11 @@ typedef struct {
 typedef struct {
     int band;
     block block;
-    double part[MAX_PAIR][BAND]; /* of the profile */
+    double part[MAX_PAIR][BAND]; /* contribution to the profile */
 } unit;
 
-/* The particles of a type, by number or by weight; one of amplitude 0 makes
- * their number even. */
+/* The particles of one type, with amplitude 1 or with their weights. Padded to
+ * an even number by a particle of amplitude 0. */
 typedef struct {
     int type, is_weighted, first, n;
 } group;
@@ -94,7 +95,7 @@ typedef struct {
 typedef struct {
     const tsr_debye_spec *spec;
     tsr_pool pool;
-    double *xyz[3], *amplitude; /* of particles, group by group */
+    double *xyz[3], *amplitude; /* of the particles, sorted by group */
     group *group;
     int n_group;
     int n_unit;
@@ -158,9 +159,9 @@ static tsr_status add_band(work *w, int band, double d, tsr_err *err)
 
 /* ---- amplitudes ---- */
 
-/* Sines and cosines of eight numbers: by their Taylor series at a quarter of
- * what is left of them without whole turns, and twice the doubled angle. To
- * 1e-15 for some thousand turns. */
+/* Sines and cosines of eight angles, to 1e-15 for several thousand turns:
+ * removes whole turns, evaluates Taylor series at a quarter of the angle, and
+ * doubles the angle twice. */
 TSR_INLINE void sine_cosine(const eight *angle, eight *sine, eight *cosine)
 {
     const double turn = 6.283185307179586, rest = 2.4492935982947064e-16;
@@ -190,13 +191,13 @@ typedef struct {
     eight re[BAND], im[BAND];
 } waves;
 
-/* A wave over q: this q's value and the last one's, times an amplitude. */
+/* A wave at the current and the previous q, times an amplitude. */
 typedef struct {
     eight s, c, s_before, c_before, twice;
 } wave;
 
-TSR_INLINE void start(const eight *path, double q, double dq, double amplitude,
-                      wave *w)
+TSR_INLINE void start_wave(const eight *path, double q, double dq,
+                           double amplitude, wave *w)
 {
     eight step = *path * dq, phase = *path * q, s, c, s1, c1;
     sine_cosine(&step, &s1, &c1);
@@ -215,8 +216,8 @@ TSR_INLINE void advance(wave *w)
     w->s = s, w->c = c;
 }
 
-/* Adds the waves of n particles, which is even: by two, so that one's
- * arithmetic does not wait for itself. */
+/* Adds the waves of n particles, n even. Two particles at a time hide the
+ * latency of the arithmetic. */
 TSR_CLONES static void add_waves(int n, const double *x, const double *y,
                                  const double *z, const double *amplitude,
                                  const block *b, double q, double dq,
@@ -228,8 +229,8 @@ TSR_CLONES static void add_waves(int n, const double *x, const double *y,
         eight p0 = nx * x[i] + ny * y[i] + nz * z[i];
         eight p1 = nx * x[i + 1] + ny * y[i + 1] + nz * z[i + 1];
         wave w0, w1;
-        start(&p0, q, dq, amplitude[i], &w0);
-        start(&p1, q, dq, amplitude[i + 1], &w1);
+        start_wave(&p0, q, dq, amplitude[i], &w0);
+        start_wave(&p1, q, dq, amplitude[i + 1], &w1);
         for (int k = 0; k < BAND; k++) {
             sum->re[k] += w0.c + w1.c;
             sum->im[k] += w0.s + w1.s;
@@ -239,7 +240,7 @@ TSR_CLONES static void add_waves(int n, const double *x, const double *y,
     }
 }
 
-/* The waves of a group times its form factors, to the amplitudes. */
+/* Adds the waves of a group times its form factors to the amplitudes. */
 static void add_group(const work *w, const group *g, const block *b, int low,
                       int n, waves *sum)
 {
@@ -261,7 +262,7 @@ static void add_group(const work *w, const group *g, const block *b, int low,
     }
 }
 
-/* Amplitudes of a block of directions: sum [n_comp]. */
+/* Amplitudes of a block of directions: sum [n_comp] out. */
 static void add_groups(const work *w, const block *b, int low, int n,
                        waves *sum)
 {
@@ -270,7 +271,7 @@ static void add_groups(const work *w, const block *b, int low, int n,
         add_group(w, &w->group[g], b, low, n, sum);
 }
 
-static void unit_part(void *context, int part, int thread)
+static void sum_unit(void *context, int part, int thread)
 {
     const work *w = context;
     const tsr_debye_spec *s = w->spec;
@@ -299,9 +300,9 @@ static int has_factor(const tsr_debye_spec *s, int type, int weighted)
     return 0;
 }
 
-/* One more particle, about the centre: phases are small there. */
-static int put(work *w, int at, const double *xyz, const double *centre,
-               double amplitude)
+/* Appends a particle relative to the centre, where phases are small. */
+static int add_particle(work *w, int at, const double *xyz,
+                        const double *centre, double amplitude)
 {
     if (amplitude == 0.0)
         return at;
@@ -311,7 +312,7 @@ static int put(work *w, int at, const double *xyz, const double *centre,
     return at + 1;
 }
 
-/* Particles in the order of their types: order [n], from start [n_type + 1]. */
+/* Sorts particles by type: order [n] out, start [n_type + 1] out. */
 static void sort_types(const tsr_debye_spec *s, int *start, int *order)
 {
     for (int i = 0; i < s->n; i++)
@@ -325,8 +326,8 @@ static void sort_types(const tsr_debye_spec *s, int *start, int *order)
     start[0] = 0;
 }
 
-static void fill_groups(work *w, const double *centre, const int *start,
-                        const int *order)
+static void set_groups(work *w, const double *centre, const int *start,
+                       const int *order)
 {
     const tsr_debye_spec *s = w->spec;
     int at = 0;
@@ -337,8 +338,8 @@ static void fill_groups(work *w, const double *centre, const int *start,
                 continue;
             for (int k = start[t]; k < start[t + 1]; k++) {
                 const int i = order[k];
-                at = put(w, at, s->xyz[i], centre,
-                         weighted ? s->weight[i] : 1.0);
+                at = add_particle(w, at, s->xyz[i], centre,
+                                  weighted ? s->weight[i] : 1.0);
             }
             at += (at - g.first) % 2;
             g.n = at - g.first;
@@ -347,7 +348,7 @@ static void fill_groups(work *w, const double *centre, const int *start,
         }
 }
 
-/* origin: where phases are 0. */
+/* Phases are relative to `origin`. */
 static tsr_status make_groups(work *w, const double origin[3], tsr_err *err)
 {
     const tsr_debye_spec *s = w->spec;
@@ -360,7 +361,7 @@ static tsr_status make_groups(work *w, const double origin[3], tsr_err *err)
     tsr_pool_array(&w->pool, start, s->n_type + 1 + s->n);
     TSR_TRY(tsr_pool_check(&w->pool, err));
     sort_types(s, start, start + s->n_type + 1);
-    fill_groups(w, origin, start, start + s->n_type + 1);
+    set_groups(w, origin, start, start + s->n_type + 1);
     return TSR_OK;
 }
 
@@ -380,7 +381,7 @@ tsr_status tsr_plane_wave_sum(const tsr_debye_spec *spec, double d_ang,
     for (int b = 0; b < n_band(spec->n_q) && status == TSR_OK; b++)
         status = add_band(&w, b, d_ang, err);
     if (status == TSR_OK) {
-        tsr_parallel_run(w.n_unit, n_thread, unit_part, &w);
+        tsr_parallel_run(w.n_unit, n_thread, sum_unit, &w);
         memset(profile, 0, (size_t)n_pair * n_q * sizeof *profile);
         for (int u = 0; u < w.n_unit; u++) {
             int low = w.unit[u].band * BAND;
@@ -398,15 +399,15 @@ tsr_status tsr_plane_wave_sum(const tsr_debye_spec *spec, double d_ang,
 
 /* ---- tables of amplitudes ----
  *
- * Sums over the group's particles on half of a sphere, and two Fourier
- * transforms. */
+ * Amplitudes on half of the sphere, by direct sums over the particles, and two
+ * Fourier transforms. */
 
 enum {
     WIDTH = TSR_AMPLITUDE_WIDTH,
     TERMS = TSR_AMPLITUDE_TERMS,
     TABLE_BAND = TSR_AMPLITUDE_BAND,
-    BEFORE = WIDTH / 2 - 1, /* rows and columns before the first, */
-    AROUND = WIDTH,         /* and in all that are there twice */
+    BEFORE = WIDTH / 2 - 1, /* additional rows and columns before the first, */
+    AROUND = WIDTH,         /* and in total */
     N_NODE = 40
 };
 
@@ -425,15 +426,15 @@ void tsr_amplitude_kernel(float c[TSR_AMPLITUDE_TERMS][TSR_AMPLITUDE_WIDTH])
             double sum = 0.0;
             for (int k = 0; k < TERMS; k++) {
                 const double angle = PI * (k + 0.5) / TERMS;
-                const double place = 0.5 * (1.0 + cos(angle));
-                sum += kernel(place + BEFORE - j) * cos(i * angle);
+                const double fraction = 0.5 * (1.0 + cos(angle));
+                sum += kernel(fraction + BEFORE - j) * cos(i * angle);
             }
             c[i][j] = (float)((i == 0 ? 1.0 : 2.0) * sum / TERMS);
         }
 }
 
-/* 1 over the kernel's transform at the frequencies 0 to n / 2 of a circle of
- * 2 n points. */
+/* 1 / transform of the kernel at frequencies 0 to n / 2, for a circle of 2 n
+ * points. */
 static int kernel_inverse(int n, double *out)
 {
     gsl_integration_glfixed_table *rule =
@@ -453,9 +454,10 @@ static int kernel_inverse(int n, double *out)
     return 1;
 }
 
-/* Points around a circle that the harmonics need: more than twice their degree,
- * a multiple of 4 so that half of the sphere tells the other. */
-static int circle(double q, double reach)
+/* Number of samples around a circle: more than twice the degree of the
+ * harmonics, and a multiple of 4 so that half of the sphere determines the
+ * other half. */
+static int circle_samples(double q, double reach)
 {
     const double x = q * reach;
     const int degree = (int)ceil(x + 4.0 * cbrt(x) + 6.0);
@@ -474,27 +476,27 @@ static size_t columns_of(int n_circle)
 
 double tsr_amplitude_table_size(double q_inv_ang, double reach_ang, int n_comp)
 {
-    const int n = 2 * circle(q_inv_ang, reach_ang);
+    const int n = 2 * circle_samples(q_inv_ang, reach_ang);
     return (double)rows_of(n) * (double)columns_of(n) * TABLE_BAND * 2.0 *
            n_comp;
 }
 
 typedef struct {
-    work sums;         /* over the particles */
-    int low, n_k, n;   /* n: points of the coarse circle */
-    int n_job, n_room; /* transforms, and threads that have room for one */
-    size_t each;       /* numbers of a direction */
+    work sums;         /* sums over the particles */
+    int low, n_k, n;   /* n: samples of a circle before the refinement */
+    int n_job, n_grid; /* transforms; threads that have a grid each */
+    size_t each;       /* numbers for each direction */
     double *half;      /* [n / 4 + 1][n][n_k][n_comp][2] */
     double *inverse;   /* [n / 2 + 1] */
     tsr_amplitude_table *table;
-    fftw_complex *grid; /* [n_room][2][2 n][2 n] */
+    fftw_complex *grid; /* [n_grid][2][2 n][2 n] */
     fftw_plan forth, back;
-} maker;
+} table_maker;
 
-/* One row of theta of the upper half. */
+/* Amplitudes along one row of theta on the upper half sphere. */
 static void sum_row(void *context, int row, int thread)
 {
-    const maker *m = context;
+    const table_maker *m = context;
     const double theta = 2.0 * PI * row / m->n;
     double *out = m->half + (size_t)row * (size_t)m->n * m->each;
     (void)thread;
@@ -518,9 +520,10 @@ static void sum_row(void *context, int row, int thread)
     }
 }
 
-/* Where row i, column j of the torus has its numbers; *sign of their imaginary
- * parts: A(-n) is A(n)'s conjugate. */
-static const double *torus(const maker *m, int i, int j, double *sign)
+/* The values at row i and column j of the torus; *sign out: sign of their
+ * imaginary parts, because A(-n) is the conjugate of A(n). */
+static const double *torus_values(const table_maker *m, int i, int j,
+                                  double *sign)
 {
     const int n = m->n;
     *sign = 1.0;
@@ -541,40 +544,38 @@ static size_t fold(int f, int n)
     return (size_t)(f < 0 ? f + n : f);
 }
 
-/* One q and component: its Fourier series on the torus, and from it the values
- * that kernels are summed with. */
+/* One q and component: Fourier series on the torus, division by the kernel's
+ * transform, and values on the refined grid. */
 static void transform(void *context, int part, int thread)
 {
-    const maker *m = context;
+    const table_maker *m = context;
     const int n = m->n, wide = 2 * n, n_comp = m->sums.spec->n_comp;
     const size_t size = (size_t)wide * (size_t)wide;
-    fftw_complex *all_atom = m->grid + (size_t)thread * 2 * size,
-                 *g = all_atom + size;
+    fftw_complex *fine = m->grid + (size_t)thread * 2 * size, *g = fine + size;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
             double sign;
-            const double *at = torus(m, i, j, &sign) + 2 * part;
+            const double *at = torus_values(m, i, j, &sign) + 2 * part;
             g[i * n + j][0] = at[0];
             g[i * n + j][1] = sign * at[1];
         }
     fftw_execute_dft(m->forth, g, g);
-    memset(all_atom, 0, size * sizeof *all_atom);
+    memset(fine, 0, size * sizeof *fine);
     for (int a = -n / 2 + 1; a < n / 2; a++)
         for (int b = -n / 2 + 1; b < n / 2; b++) {
             const double *from = g[fold(a, n) * (size_t)n + fold(b, n)];
-            double *to = all_atom[fold(a, wide) * (size_t)wide + fold(b, wide)];
+            double *to = fine[fold(a, wide) * (size_t)wide + fold(b, wide)];
             const double by =
                 m->inverse[abs(a)] * m->inverse[abs(b)] / ((double)n * n);
             to[0] = by * from[0];
             to[1] = by * from[1];
         }
-    fftw_execute_dft(m->back, all_atom, all_atom);
+    fftw_execute_dft(m->back, fine, fine);
     const tsr_amplitude_table *t = m->table;
     for (int r = 0; r < t->rows; r++)
         for (int c = 0; c < t->columns; c++) {
-            const double *from =
-                all_atom[fold(r - BEFORE, wide) * (size_t)wide +
-                         fold((c - BEFORE + wide) % wide, wide)];
+            const double *from = fine[fold(r - BEFORE, wide) * (size_t)wide +
+                                      fold((c - BEFORE + wide) % wide, wide)];
             float *to = t->value +
                         ((size_t)r * (size_t)t->columns + (size_t)c) *
                             (size_t)(2 * TABLE_BAND * n_comp) +
@@ -584,8 +585,8 @@ static void transform(void *context, int part, int thread)
         }
 }
 
-/* All that the maker needs is there. */
-static tsr_status make(maker *m, int n_thread, tsr_err *err)
+/* Computes all samples, then the table. */
+static tsr_status make_table(table_maker *m, int n_thread, tsr_err *err)
 {
     const int wide = 2 * m->n, n = m->n;
     fftw_complex *g = m->grid;
@@ -594,7 +595,7 @@ static tsr_status make(maker *m, int n_thread, tsr_err *err)
     m->back = fftw_plan_dft_2d(wide, wide, g, g, FFTW_BACKWARD, FFTW_ESTIMATE);
     if (m->forth == NULL || m->back == NULL)
         return tsr_no_memory(err);
-    tsr_parallel_run(m->n_job, m->n_room, transform, m);
+    tsr_parallel_run(m->n_job, m->n_grid, transform, m);
     return TSR_OK;
 }
 
@@ -608,15 +609,15 @@ tsr_status tsr_amplitude_table_make(const tsr_debye_spec *spec, int low,
     TSR_TRY(tsr_debye_check(spec, err));
     for (int i = 0; i < spec->n; i++)
         reach2 = fmax(reach2, tsr_vec3_dot(spec->xyz[i], spec->xyz[i]));
-    const int n = circle((end - 1) * spec->dq_inv_ang, sqrt(reach2));
+    const int n = circle_samples((end - 1) * spec->dq_inv_ang, sqrt(reach2));
     const size_t wide = 2 * (size_t)n;
-    maker m = {.sums = {.spec = spec},
-               .low = low,
-               .n_k = end - low,
-               .n = n,
-               .each = 2 * (size_t)((end - low) * spec->n_comp),
-               .n_job = (end - low) * spec->n_comp,
-               .table = out};
+    table_maker m = {.sums = {.spec = spec},
+                     .low = low,
+                     .n_k = end - low,
+                     .n = n,
+                     .each = 2 * (size_t)((end - low) * spec->n_comp),
+                     .n_job = (end - low) * spec->n_comp,
+                     .table = out};
     tsr_pool *scratch = &m.sums.pool;
     *out = (tsr_amplitude_table){.n_comp = spec->n_comp,
                                  .n_circle = (int)wide,
@@ -628,12 +629,12 @@ tsr_status tsr_amplitude_table_make(const tsr_debye_spec *spec, int low,
     TSR_TRY(tsr_pool_check(pool, err));
     tsr_pool_array(scratch, m.inverse, n);
     tsr_pool_array(scratch, m.half, ((size_t)n / 4 + 1) * (size_t)n * m.each);
-    m.n_room = n_thread < m.n_job ? n_thread : m.n_job;
-    m.grid = fftw_alloc_complex((size_t)m.n_room * 2 * wide * wide);
+    m.n_grid = n_thread < m.n_job ? n_thread : m.n_job;
+    m.grid = fftw_alloc_complex((size_t)m.n_grid * 2 * wide * wide);
     tsr_status status = make_groups(&m.sums, origin, err);
     if (status == TSR_OK && (m.grid == NULL || !kernel_inverse(n, m.inverse)))
         status = tsr_no_memory(err);
-    TSR_THEN(status, make(&m, n_thread, err));
+    TSR_THEN(status, make_table(&m, n_thread, err));
     if (m.forth != NULL)
         fftw_destroy_plan(m.forth);
     if (m.back != NULL)

@@ -1,8 +1,8 @@
-/* The best fit of one structure's curve to data, for `tessera profile`: one
- * answer with its chi-square, where a run gives a posterior.
+/* The best fit of one structure's curve to data, for `tessera profile`: a
+ * single answer with chi-square, in contrast to the posterior of a run.
  *
- * Chi-square may have several minima in c1 and c2, so a grid of both is tried
- * before Levenberg-Marquardt goes on from the best of its points. */
+ * Chi-square may have several minima in c1 and c2. A grid search over both
+ * comes first, and Levenberg-Marquardt continues from its best point. */
 #include "scattering/profile_fit.h"
 
 #include <gsl/gsl_errno.h>
@@ -14,9 +14,9 @@
 
 /* ---- partial profiles at the q of data ----
  *
- * The operator carries them there once; a curve for any c1 and c2 is then a sum
- * of a few curves. Rg of a curve is that of the line through its smallest q
- * (Guinier). */
+ * The operator is applied once to the partial profiles. The curve for any c1
+ * and c2 is then a sum of a few curves. Rg follows from a line through the
+ * smallest q (Guinier). */
 
 static size_t pairs(int n_comp)
 {
@@ -37,7 +37,7 @@ void tsr_partial_curves_clear(tsr_partial_curves *curves)
     *curves = (tsr_partial_curves){0};
 }
 
-/* Room for partial profiles at n q. */
+/* Allocates partial profiles at n q. */
 static tsr_status curves_new(const tsr_partials *p, int n,
                              tsr_partial_curves *out, tsr_err *err)
 {
@@ -65,16 +65,17 @@ tsr_status tsr_partial_curves_make(const tsr_partials *p, int n,
     }
     memcpy(out->q, q_inv_ang, (size_t)n * sizeof *out->q);
     for (size_t i = 0; i < pairs(p->n_comp); i++)
-        tsr_q_carry(matrix, n, n_q, p->pair + i * (size_t)n_q,
-                    out->pair + i * (size_t)n);
+        tsr_q_operator_apply(matrix, n, n_q, p->pair + i * (size_t)n_q,
+                             out->pair + i * (size_t)n);
     if (p->self != NULL)
-        tsr_q_carry(matrix, n, n_q, p->self, out->self);
+        tsr_q_operator_apply(matrix, n, n_q, p->self, out->self);
     free(matrix);
     return TSR_OK;
 }
 
-tsr_status tsr_partial_curves_of(const tsr_partials *p, const tsr_saxs *saxs,
-                                 tsr_partial_curves *out, tsr_err *err)
+tsr_status tsr_partial_curves_of_data(const tsr_partials *p,
+                                      const tsr_saxs *saxs,
+                                      tsr_partial_curves *out, tsr_err *err)
 {
     const size_t n_q = (size_t)p->grid.n_q;
     if (tsr_resolution_is_ideal(&saxs->resolution))
@@ -99,7 +100,7 @@ tsr_status tsr_partial_curves_of(const tsr_partials *p, const tsr_saxs *saxs,
     return TSR_OK;
 }
 
-/* At the q of the curves themselves, n of them. */
+/* The curve at the n values of q of `curves` before smearing. */
 static void combine(const tsr_partial_curves *curves, size_t n, double c1,
                     double c2, double *intensity)
 {
@@ -121,12 +122,12 @@ void tsr_contrast_intensity(const tsr_partial_curves *c, double c1, double c2,
         return;
     }
     combine(c, (size_t)c->n_grid, c1, c2, c->grid);
-    tsr_q_carry(c->matrix, c->n, c->n_grid, c->grid, intensity);
+    tsr_q_operator_apply(c->matrix, c->n, c->n_grid, c->grid, intensity);
 }
 
-/* Straight line through (x, y); returns 0 where it does not fall. */
-static int line(int n, const double *x, const double *y, double *slope,
-                double *start)
+/* Straight line through (x, y). Returns 0 if it does not fall. */
+static int fit_line(int n, const double *x, const double *y, double *slope,
+                    double *start)
 {
     double sx = 0.0, sy = 0.0, sxx = 0.0, sxy = 0.0;
     for (int k = 0; k < n; k++) {
@@ -156,10 +157,10 @@ tsr_status tsr_contrast_guinier(const tsr_partials *partials, double c1,
         tsr_partial_curves_clear(&curves);
         for (int k = 0; k < N; k++) {
             x[k] = q[k] * q[k];
-            y[k] = log(intensity[k]); /* NaN where it is negative */
+            y[k] = log(intensity[k]); /* NaN if negative */
         }
         *i0 = intensity[0];
-        if (!line(N, x, y, &slope, &start))
+        if (!fit_line(N, x, y, &slope, &start))
             return TSR_OK;
         rg = sqrt(-3.0 * slope);
     }
@@ -169,9 +170,9 @@ tsr_status tsr_contrast_guinier(const tsr_partials *partials, double c1,
 
 /* ---- the CorMap test ----
  *
- * The longest run of residuals of one sign, and how probable
- * a run as long is by chance alone. It asks for no errors, so it also tells a
- * misfit where sigma is wrong. */
+ * The longest run of residuals of one sign, and the probability of such a run
+ * by chance. The test does not use sigma, so it detects a misfit even if sigma
+ * is wrong. */
 
 int tsr_cormap_longest_run(int n, const double *residual)
 {
@@ -185,11 +186,11 @@ int tsr_cormap_longest_run(int n, const double *residual)
     return longest;
 }
 
-/* n tosses have a run of `run` where the n - 1 comparisons of neighbours hold
- * L = run - 1 times "same" in a row. For the probability p[m] that m
- * comparisons do: p[m] = p[m - 1] + 2^-(L + 1) (1 - p[m - L - 1]), since the
- * first such row that ends at m follows a "different" (p[L] = 2^-L: it begins
- * the series). */
+/* n tosses contain a run of `run` if L = run - 1 of the n - 1 comparisons of
+ * neighbours are "same" in a row. Let p[m] be the probability of this within m
+ * comparisons. Then p[m] = p[m - 1] + 2^-(L + 1) (1 - p[m - L - 1]): the first
+ * such row that ends at m follows a "different". The start is p[L] = 2^-L, at
+ * the beginning of the series. */
 double tsr_cormap_p(int n, int run)
 {
     int m = n - 1, l = run - 1;
@@ -223,14 +224,14 @@ const tsr_profile_fit_options tsr_profile_fit_defaults = {.c1 = {0.95, 1.05},
                                                           .c2 = {0.0, 4.0}};
 
 enum { GRID_C1 = 11, GRID_C2 = 25, MAX_STEP = 100 };
-static const double at_bound = 1e-3; /* of the distance between the bounds */
+static const double at_bound = 1e-3; /* fraction of the bounds' interval */
 
 typedef struct {
     double scale, background;
 } linear;
 
 typedef struct {
-    int n_data, n; /* n: points of all data */
+    int n_data, n; /* n: points of all data together */
     const tsr_profile_fit_curve *data;
     tsr_profile_predict predict;
     void *context;
@@ -240,8 +241,8 @@ typedef struct {
     linear *solved; /* [n_data] */
 } problem;
 
-/* The scale and background that fit best to the model; returns chi2, infinite
- * where the scale is not positive. */
+/* Best scale and background for a model. Returns chi2, infinite if the scale is
+ * not positive. */
 static double solve_linear(const tsr_profile_fit_curve *d, const double *model,
                            linear *out)
 {
@@ -281,7 +282,7 @@ static double chi2_at(problem *p, const double c[2])
 
 /* ---- c1 and c2 ---- */
 
-static void from_free(const problem *p, const gsl_vector *u, double c[2])
+static void bounded_values(const problem *p, const gsl_vector *u, double c[2])
 {
     size_t at = 0;
     for (int i = 0; i < 2; i++) {
@@ -297,7 +298,7 @@ static int residuals(const gsl_vector *u, void *context, gsl_vector *f)
 {
     problem *p = context;
     double c[2];
-    from_free(p, u, c);
+    bounded_values(p, u, c);
     chi2_at(p, c);
     size_t at = 0;
     for (int i = 0; i < p->n_data; i++) {
@@ -312,9 +313,9 @@ static int residuals(const gsl_vector *u, void *context, gsl_vector *f)
     return GSL_SUCCESS;
 }
 
-/* The best of a grid of the middles of cells: never at a bound, where the sine
- * has no slope. */
-static double search(problem *p, double best[2])
+/* The best point of a grid of cell centres. Bounds are excluded, because the
+ * sine has no slope there. */
+static double search_grid(problem *p, double best[2])
 {
     double lowest = (double)INFINITY;
     int n0 = p->free[0] ? GRID_C1 : 1, n1 = p->free[1] ? GRID_C2 : 1;
@@ -359,11 +360,11 @@ static tsr_status refine(problem *p, double best[2], double *lowest,
                            asin((2.0 * best[i] - b[0] - b[1]) / (b[1] - b[0])));
     }
     gsl_multifit_nlinear_init(u, &fdf, work);
-    /* Not to converge is no error: the best point so far is what counts. */
+    /* Without convergence the best point so far is used. */
     gsl_multifit_nlinear_driver(MAX_STEP, 1e-8, 1e-10, 0.0, NULL, NULL, &info,
                                 work);
     double c[2];
-    from_free(p, gsl_multifit_nlinear_position(work), c);
+    bounded_values(p, gsl_multifit_nlinear_position(work), c);
     double chi2 = chi2_at(p, c);
     if (chi2 <= *lowest) {
         *lowest = chi2;
@@ -374,20 +375,20 @@ static tsr_status refine(problem *p, double best[2], double *lowest,
     return TSR_OK;
 }
 
-/* Where it lies, and whether the bound itself is as good. */
-static int where(const problem *p, int which, double c)
+/* -1 near the lower bound, 1 near the upper bound, 0 otherwise. */
+static int bound_side(const problem *p, int which, double c)
 {
     const double *b = p->bound[which];
-    double near = at_bound * (b[1] - b[0]);
+    double tolerance = at_bound * (b[1] - b[0]);
     if (!p->free[which])
         return 0;
-    return c < b[0] + near ? -1 : c > b[1] - near ? 1 : 0;
+    return c < b[0] + tolerance ? -1 : c > b[1] - tolerance ? 1 : 0;
 }
 
-/* The fit of one of the data; its part of the model is scratch afterwards. */
-static void describe(const problem *p, const double c[2],
-                     const tsr_profile_fit_curve *d, const linear *l,
-                     double *model)
+/* The fit of one data set. Overwrites its part of the model. */
+static void set_fit(const problem *p, const double c[2],
+                    const tsr_profile_fit_curve *d, const linear *l,
+                    double *model)
 {
     const int n = d->n;
     const int n_parameter = 1 + p->n_free + (d->fit_background != 0);
@@ -404,8 +405,8 @@ static void describe(const problem *p, const double c[2],
                              .background = l->background,
                              .c1 = c[0],
                              .c2 = c[1],
-                             .c1_at = where(p, 0, c[0]),
-                             .c2_at = where(p, 1, c[1]),
+                             .c1_at = bound_side(p, 0, c[0]),
+                             .c2_at = bound_side(p, 1, c[1]),
                              .chi2 = chi2 / n};
     fit->reduced_chi2 =
         n > n_parameter ? chi2 / (n - n_parameter) : (double)NAN;
@@ -416,7 +417,7 @@ static void describe(const problem *p, const double c[2],
 static tsr_status fit_all(problem *p, tsr_err *err)
 {
     double best[2] = {p->bound[0][0], p->bound[1][0]}, *model = p->model;
-    double chi2 = search(p, best);
+    double chi2 = search_grid(p, best);
     if (isfinite(chi2) && p->n_free > 0 && p->n > p->n_free)
         TSR_TRY(refine(p, best, &chi2, err));
     if (!isfinite(chi2_at(p, best)))
@@ -424,7 +425,7 @@ static tsr_status fit_all(problem *p, tsr_err *err)
                         "no positive scale fits the curve to the data; are the "
                         "data of this molecule, and is the buffer subtracted?");
     for (int i = 0; i < p->n_data; model += p->data[i++].n)
-        describe(p, best, &p->data[i], &p->solved[i], model);
+        set_fit(p, best, &p->data[i], &p->solved[i], model);
     return TSR_OK;
 }
 
@@ -478,7 +479,8 @@ tsr_status tsr_profile_fit_make(const tsr_partial_curves *curves,
                                  predict_one, &own, err);
 }
 
-void tsr_profile_fit_judge(tsr_profile_fit *fit, const tsr_saxs_noise *noise)
+void tsr_profile_fit_set_noise(tsr_profile_fit *fit,
+                               const tsr_saxs_noise *noise)
 {
     fit->noise = noise->level;
     if (noise->is_shared)

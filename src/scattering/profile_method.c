@@ -1,7 +1,8 @@
-/* Time is linear in what each method does: in pairs times q; in particles
- * spread times modes, and points of the grid times transforms; in particles
- * times directions and q. The constants are seconds of one thread of a Xeon at
- * 2.5 GHz with AVX-512; other hosts scale all of them by one trial. */
+/* Predicted run times, linear in the work of each method. Direct sum: pairs
+ * times q. Grid: particles times modes, plus points of the grid times
+ * transforms. Quadrature: particles times directions and q. The constants are
+ * in seconds of one thread of a Xeon at 2.5 GHz with AVX-512. On other
+ * computers one trial scales them all. */
 #include "scattering/profile_method.h"
 
 #include "core/clock.h"
@@ -26,7 +27,7 @@ const char *tsr_profile_method_name(tsr_profile_method method)
 
 enum { TRIAL_N = 64, TRIAL_Q = 16, TRIALS = 3 };
 
-/* Points on a helix of 30 Angstrom. */
+/* Times a quadrature of points on a helix of 30 Angstrom. */
 static tsr_status trial(double *seconds, tsr_err *err)
 {
     double xyz[TRIAL_N][3], factor[TRIAL_Q], profile[TRIAL_Q];
@@ -73,7 +74,7 @@ tsr_status tsr_method_speed_measure(tsr_method_speed *out, tsr_err *err)
     return TSR_OK;
 }
 
-/* ---- the model ---- */
+/* ---- predicted times ---- */
 
 static double grid_seconds(const tsr_debye_spec *spec,
                            const tsr_method_speed *speed)
@@ -93,7 +94,7 @@ double tsr_method_seconds(tsr_profile_method method, const tsr_debye_spec *spec,
 {
     double n = spec->n;
     if (method == TSR_METHOD_FFT &&
-        (spec->n_q - 1) * spec->dq_inv_ang > tsr_grid_q_most)
+        (spec->n_q - 1) * spec->dq_inv_ang > tsr_grid_q_max)
         return (double)INFINITY;
     if (method == TSR_METHOD_FFT)
         return grid_seconds(spec, speed);

@@ -1,12 +1,12 @@
-/* The ways to a Debye profile of many particles, and how long each takes here:
- * what `tessera profile` chooses by. */
+/* The methods for a Debye profile of many particles, and a prediction of their
+ * run times on this computer, by which `tessera profile` chooses. */
 #ifndef TSR_SCATTERING_PROFILE_METHOD_H
 #define TSR_SCATTERING_PROFILE_METHOD_H
 
 #include "scattering/debye.h"
 
 typedef enum {
-    TSR_METHOD_DIRECT,     /* pairs: gpu/debye_sum.h, or the reference */
+    TSR_METHOD_DIRECT,     /* pair by pair: gpu/debye_sum.h, or the reference */
     TSR_METHOD_FFT,        /* scattering/grid_sum.h */
     TSR_METHOD_QUADRATURE, /* scattering/plane_wave.h */
     TSR_N_METHOD,
@@ -18,24 +18,26 @@ const char *tsr_profile_method_name(tsr_profile_method method);
 
 typedef struct {
     int n_thread;
-    double host;         /* time of one thread relative to where the constants
-                            were measured */
-    double pair_s;       /* of a direct sum, for each pair and q */
-    double start_s;      /* before its first sum */
-    double memory_bytes; /* that a method may take; 0: not known */
+    double host;         /* time of one thread relative to the computer on which
+                            the constants were measured */
+    double pair_s;       /* direct sum: time of one pair at one q */
+    double start_s;      /* direct sum: time before the sum starts */
+    double memory_bytes; /* memory that a method may use; 0: unknown */
 } tsr_method_speed;
 
-/* Threads, memory, and what a trial of less than a millisecond takes. What is
- * of a device stays 0. Errors: those of the trial. */
+/* Measures the host: number of threads, memory, and speed from a trial of less
+ * than a millisecond. The members for the direct sum stay 0. Errors: those of
+ * the trial. */
 tsr_status tsr_method_speed_measure(tsr_method_speed *out, tsr_err *err);
 
-/* Seconds, by constants measured once (docs/forward-model.md); infinite where
- * memory does not do, or a grid would not be exact. d_ang: the largest
- * distance. */
+/* Predicted time in seconds, from constants measured once
+ * (docs/forward-model.md). Infinite if memory is too small, or if a grid would
+ * not be exact. d_ang: largest distance between two particles. */
 double tsr_method_seconds(tsr_profile_method method, const tsr_debye_spec *spec,
                           double d_ang, const tsr_method_speed *speed);
 
-/* The host's two methods. Errors: TSR_E_INTERNAL (direct), theirs. */
+/* Runs one of the two methods of the host. Errors: TSR_E_INTERNAL for
+ * TSR_METHOD_DIRECT, and those of the methods. */
 tsr_status tsr_method_run(tsr_profile_method method, const tsr_debye_spec *spec,
                           double d_ang, int n_thread,
                           const tsr_debye_progress *progress, double *profile,

@@ -1,11 +1,11 @@
-/* The grid of q on which the engine works, and the matrix that carries a
- * profile from there to the q of the data.
+/* The uniform q grid of the engine, and the matrix that maps a profile on it to
+ * the q of the data.
  *
- * The matrix is found by least squares: for each q of the data, the weights of
- * the grid's values that meet sinc(q r) best for all distances r that the
- * molecule can have. So it is right for any profile, which is a sum of these. A
- * smeared point is a sum of sinc(q r) over several q, met in the same way.
- */
+ * The matrix is a least-squares fit: for each q of the data it has the weights
+ * of the grid values that best reproduce sinc(q r) for all distances r in the
+ * molecule. Any profile is a sum of such functions, so the same weights hold
+ * for it. A smeared point is a sum of sinc(q r) over several q, fitted in the
+ * same way. */
 #include "scattering/q_grid.h"
 
 #include <gsl/gsl_blas.h>
@@ -18,31 +18,35 @@
 
 #define PI 3.14159265358979323846
 
-/* Bodies have a size: F(q) spreads each distance by up to this, Angstrom. */
+/* Size of a body, Angstrom: F(q) broadens each distance by up to this
+ * length. */
 static const double body_size = 12.0;
-/* Points for each that the theorem asks for, and points beyond q_max. Every
- * step of a chain costs what its points cost; with fewer the weights grow and
- * with them the errors (bench/RESULTS.md). The engine sums points in fours
- * behind q = 0, so that a four is filled. */
+/* oversampling: the grid has this many times the points that the sampling
+ * theorem needs. beyond: points beyond q_max. The cost of every step is
+ * proportional to the number of points. With fewer points the weights grow, and
+ * the errors with them (bench/RESULTS.md). at_once: the engine processes the
+ * points after q = 0 in fours, so their number is a multiple of 4. */
 static const double oversampling = 1.18;
 static const int beyond = 4, at_once = 4;
-/* A peptide has so few points up to q_max that the fit fails; a band wider than
- * the molecule only adds some. */
+/* Smallest band, Angstrom. For a peptide the grid up to q_max would have too
+ * few points for the fit; a band wider than the molecule only adds points. */
 static const double band_least = 80.0; /* Angstrom */
-/* Relative to the mean diagonal; keeps the weights small (the root of their sum
- * of squares stays below 4, so that errors of the profile are not blown up). */
+/* Regularisation relative to the mean diagonal element. It keeps the weights
+ * small (root of the sum of squares below 4), so that they do not amplify
+ * errors of the profile. */
 static const double ridge = 1e-12;
-/* A molecule has few distances near the largest: they count less in the fit. */
-static const double least_count = 0.2;
+/* A molecule has few distances near the largest one, so these have less weight
+ * in the fit. */
+static const double min_count = 0.2;
 
 /* ---- the instrument ----
  *
- * A point's mean is taken in three steps, each a quadrature rule: along q over
- * the normal distribution, along q over the slit's width, and across q over
- * its length, where u turns q into sqrt(q^2 + u^2). */
+ * The mean at a data point is a product of three quadrature rules: along q over
+ * the normal distribution, along q over the width of the slit, and across q
+ * over its length, where u changes q to sqrt(q^2 + u^2). */
 
-/* One rule: nodes, and weights that add up to 1. Memory that is refused is
- * noticed by the pool. */
+/* A quadrature rule with weights that sum to 1. A failed allocation is recorded
+ * in the pool. */
 typedef struct {
     tsr_pool *pool;
     int n;
@@ -51,11 +55,13 @@ typedef struct {
 
 static void add_node(rule *r, double x, double w)
 {
-    if ((r->n & (r->n - 1)) == 0) { /* full: 1, 2, 4, 8, ... */
-        const size_t room = 2 * (size_t)r->n + 1;
-        double *more_x = tsr_pool_resize(r->pool, r->x, room, sizeof *more_x);
+    if ((r->n & (r->n - 1)) == 0) { /* full at 1, 2, 4, 8, ... */
+        const size_t capacity = 2 * (size_t)r->n + 1;
+        double *more_x =
+            tsr_pool_resize(r->pool, r->x, capacity, sizeof *more_x);
         r->x = more_x != NULL ? more_x : r->x;
-        double *more_w = tsr_pool_resize(r->pool, r->w, room, sizeof *more_w);
+        double *more_w =
+            tsr_pool_resize(r->pool, r->w, capacity, sizeof *more_w);
         r->w = more_w != NULL ? more_w : r->w;
         if (more_x == NULL || more_w == NULL)
             return;
@@ -73,10 +79,10 @@ static void normalise(rule *r)
         r->w[i] /= sum;
 }
 
-/* Gauss and Legendre's nodes over [a, b], each with its weight times that of a
- * straight line from wa to wb, times the normal density about `centre` where
- * sigma is above 0. `least` nodes, and two for each half wave that a curve of
- * the largest distance d can have in between. */
+/* Appends Gauss-Legendre nodes over [a, b]. The weights are multiplied by a
+ * linear function that runs from line[0] to line[1], and for sigma > 0 by a
+ * normal density about `centre`. There are `least` nodes, plus about two for
+ * each wavelength, 2 pi / d, of a curve with largest distance d. */
 static void add_interval(rule *r, double a, double b, const double line[2],
                          double centre, double sigma, double d, int least)
 {
@@ -96,8 +102,8 @@ static void add_interval(rule *r, double a, double b, const double line[2],
 
 static const double even[2] = {1.0, 1.0};
 
-/* Along q, before the slit: the normal distribution about q. */
-static void along(double q, double sigma, double d, rule *r)
+/* Sets r to the normal distribution about q. */
+static void q_rule(double q, double sigma, double d, rule *r)
 {
     const double far = TSR_RESOLUTION_REACH * sigma;
     r->n = 0;
@@ -109,8 +115,8 @@ static void along(double q, double sigma, double d, rule *r)
     normalise(r);
 }
 
-/* The slit's width: by how much q differs. */
-static void across_width(double width, double d, rule *r)
+/* Sets r to the shifts of q over the width of the slit. */
+static void width_rule(double width, double d, rule *r)
 {
     if (width > 0.0)
         add_interval(r, -width, width, even, 0.0, 0.0, d, 8);
@@ -119,8 +125,9 @@ static void across_width(double width, double d, rule *r)
     normalise(r);
 }
 
-/* The slit's length or the beam's profile: the component u beside q. */
-static void across_length(const tsr_resolution *s, double d, rule *r)
+/* Sets r to the component u perpendicular to q, over the length of the slit or
+ * the beam profile. */
+static void length_rule(const tsr_resolution *s, double d, rule *r)
 {
     if (s->n_beam == 0 && s->slit_length > 0.0)
         add_interval(r, 0.0, s->slit_length, even, 0.0, 0.0, d, 16);
@@ -133,7 +140,7 @@ static void across_length(const tsr_resolution *s, double d, rule *r)
     normalise(r);
 }
 
-/* The nodes of one point: every step's nodes with every other's. */
+/* Appends the product of the three rules for one data point. */
 static void add_point(rule *all, const rule *a, const rule *width,
                       const rule *length)
 {
@@ -153,12 +160,12 @@ tsr_status tsr_smearing_make(const tsr_resolution *r, int n,
 {
     rule all = {.pool = pool}, own = all, width = all, length = all;
     *out = (tsr_smearing){.n = n};
-    across_width(r->slit_width, d_max_ang, &width);
-    across_length(r, d_max_ang, &length);
+    width_rule(r->slit_width, d_max_ang, &width);
+    length_rule(r, d_max_ang, &length);
     tsr_pool_array(pool, out->first, n + 1);
     for (int k = 0; k < n && !pool->failed; k++) {
-        along(q_inv_ang[k], r->sigma != NULL ? r->sigma[k] : 0.0, d_max_ang,
-              &own);
+        q_rule(q_inv_ang[k], r->sigma != NULL ? r->sigma[k] : 0.0, d_max_ang,
+               &own);
         add_point(&all, &own, &width, &length);
         out->first[k + 1] = all.n;
     }
@@ -186,7 +193,7 @@ static double sinc(double x)
     return x < 1e-8 ? 1.0 : sin(x) / x;
 }
 
-/* The wave of an ideal point. */
+/* sinc(q r) on all r for a point that is not smeared. */
 static void set_wave(double q, const tsr_q_grid *grid, gsl_vector *b)
 {
     for (size_t i = 0; i < b->size; i++) {
@@ -195,9 +202,9 @@ static void set_wave(double q, const tsr_q_grid *grid, gsl_vector *b)
     }
 }
 
-/* Adds weight sinc(q r) at r = i dr to b. One angle is turned on and on, since
- * the sines of all would take most of the time of a smeared curve; every 32
- * turns it is computed afresh, so that rounding does not grow. */
+/* Adds weight sinc(q r) at r = i dr to b. The angle is rotated step by step,
+ * because separate sines would dominate the time of a smeared curve. Every 32
+ * steps it is computed anew, so that rounding errors do not grow. */
 static void add_wave(double q, double weight, double dr, gsl_vector *b)
 {
     const double turn = q * dr, c = cos(turn), s = sin(turn);
@@ -228,14 +235,14 @@ static tsr_status check_nodes(const tsr_smearing *to, double q_top,
     return TSR_OK;
 }
 
-/* The least-squares fit of each row of `to`, a sum of sinc(q r) over its nodes:
- * out [to->n][n_q]. */
-static tsr_status solve(const tsr_q_grid *grid, const tsr_smearing *to,
-                        tsr_pool *pool, double *out, tsr_err *err)
+/* Least-squares weights for each row of `to`, a sum of sinc(q r) over its
+ * nodes: out [to->n][n_q]. */
+static tsr_status solve_weights(const tsr_q_grid *grid, const tsr_smearing *to,
+                                tsr_pool *pool, double *out, tsr_err *err)
 {
     size_t m = (size_t)grid->n_q;
     double q_top = (grid->n_q - 1) * grid->dq_inv_ang;
-    /* Four points a wavelength of the fastest oscillation. */
+    /* four points for each wavelength of the fastest oscillation */
     size_t n_r = (size_t)(4.0 * grid->band_ang * q_top / PI) + 64;
     double dr = grid->band_ang / (double)(n_r - 1), trace = 0.0;
     const size_t one = sizeof(double);
@@ -251,7 +258,7 @@ static tsr_status solve(const tsr_q_grid *grid, const tsr_smearing *to,
     TSR_TRY(check_nodes(to, q_top, err));
     for (size_t i = 0; i < n_r; i++) {
         double part = (double)i / (double)(n_r - 1);
-        double r = grid->band_ang * part, count = 1.0 - part + least_count;
+        double r = grid->band_ang * part, count = 1.0 - part + min_count;
         gsl_vector_set(&counts, i, count);
         for (size_t j = 0; j < m; j++)
             gsl_matrix_set(&a, i, j,
@@ -299,7 +306,7 @@ tsr_status tsr_q_operator_smeared(const tsr_q_grid *grid,
     tsr_status status = tsr_allocated(out, err);
     TSR_THEN(status, tsr_smearing_make(resolution, n, q_inv_ang, grid->band_ang,
                                        &pool, &to, err));
-    TSR_THEN(status, solve(grid, &to, &pool, out, err));
+    TSR_THEN(status, solve_weights(grid, &to, &pool, out, err));
     tsr_pool_clear(&pool);
     if (status != TSR_OK) {
         free(out);
@@ -309,8 +316,8 @@ tsr_status tsr_q_operator_smeared(const tsr_q_grid *grid,
     return status;
 }
 
-void tsr_q_carry(const double *matrix, int n, int n_q, const double *from,
-                 double *to)
+void tsr_q_operator_apply(const double *matrix, int n, int n_q,
+                          const double *from, double *to)
 {
     for (int k = 0; k < n; k++) {
         const double *row = matrix + (size_t)k * (size_t)n_q;

@@ -9,7 +9,7 @@
 
 static const char *const dq_words[] = {"none", "column", "auto", NULL};
 
-/* All of them, with the default of dq. */
+/* All fields, with a given default of dq. */
 #define FIELDS(WORD)                                                           \
     {                                                                          \
         TSR_FIELD(NUMBER_OR_WORD, "dq", tsr_resolution_options, dq,            \
@@ -88,8 +88,8 @@ static tsr_status read_beam(const char *path, tsr_pool *pool, tsr_resolution *r,
 
 /* ---- sigma of q ---- */
 
-/* Negative numbers there are what slit-smeared curves of ultra-small angles
- * have: the length of the slit. */
+/* Slit-smeared curves at ultra-small angles have negative numbers in this
+ * column: minus the length of the slit. */
 static tsr_status check_column(int n, const double *q, const double *dq,
                                tsr_err *err)
 {
@@ -146,7 +146,7 @@ tsr_status tsr_resolution_make(const tsr_resolution_options *options, int n,
     return find_sigma(o, n, q_inv_ang, dq, pool, out, err);
 }
 
-int tsr_resolution_is_asked(const tsr_resolution_options *options)
+int tsr_resolution_is_requested(const tsr_resolution_options *options)
 {
     const tsr_resolution_options *o = options;
     return o->dq.word > TSR_DQ_NONE || (o->dq.word < 0 && o->dq.number > 0.0) ||

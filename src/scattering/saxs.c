@@ -1,6 +1,5 @@
 /* From a table of numbers (saxs_table.c) to a curve: checks of q, I and sigma,
- * which unit q has, a model of sigma where there is none, and Guinier's Rg for
- * a first look. */
+ * the unit of q, a model of sigma if the file has none, and Guinier's Rg. */
 #include "scattering/saxs.h"
 
 #include "files/file.h"
@@ -18,16 +17,17 @@ const char *tsr_q_unit_name(tsr_q_unit unit)
     return unit == TSR_Q_INV_NM ? "1/nm" : "1/Angstrom";
 }
 
-/* What cannot be measured so is left out, whichever way a program writes it. */
+/* Values that cannot be measurements are dropped, however the file writes
+ * them. */
 static int is_usable(const double value[3])
 {
     return isfinite(value[1]) && isfinite(value[2]) && value[2] > 0.0;
 }
 
-/* q must be finite, at least 0 and in order: checked for every row of the
- * table, before any is left out, so that line numbers mean something. Sums of
- * squares of I / sigma, and of what fits them, must stay far from overflow; no
- * detector counts in such units. */
+/* Requires q to be finite, at least 0 and sorted. This applies to every row of
+ * the table, also to rows that are dropped later. Limits I and sigma so that
+ * the sums of squares in a fit do not overflow; no detector reports such
+ * numbers. */
 static tsr_status check_rows(const char *path, const tsr_saxs_table *table,
                              tsr_err *err)
 {
@@ -59,14 +59,14 @@ static tsr_status check_rows(const char *path, const tsr_saxs_table *table,
     return TSR_OK;
 }
 
-/* Fills unit_in_file and unit_reason; returns the factor to 1/Angstrom. */
+/* Sets unit_in_file and unit_reason. Returns the factor to 1/Angstrom. */
 static double decide_unit(tsr_saxs *saxs, const tsr_saxs_table *table,
-                          tsr_q_unit asked, tsr_log *log)
+                          tsr_q_unit requested, tsr_log *log)
 {
     double q_max = table->row[table->n - 1].value[0];
     tsr_q_unit by_rule = q_max > 1 ? TSR_Q_INV_NM : TSR_Q_INV_ANG;
-    if (asked != TSR_Q_AUTO) {
-        saxs->unit_in_file = asked;
+    if (requested != TSR_Q_AUTO) {
+        saxs->unit_in_file = requested;
         snprintf(saxs->unit_reason, sizeof saxs->unit_reason, "config");
     } else if (table->unit != TSR_Q_AUTO) {
         saxs->unit_in_file = table->unit;
@@ -87,7 +87,7 @@ static double decide_unit(tsr_saxs *saxs, const tsr_saxs_table *table,
     return saxs->unit_in_file == TSR_Q_INV_NM ? 0.1 : 1.0;
 }
 
-/* Two columns: sigma = 0.03 |I| + 0.003 max I. */
+/* For two columns: sigma = 0.03 |I| + 0.003 max I. */
 static tsr_status model_sigma(tsr_saxs_table *table, const char *path,
                               tsr_log *log, tsr_err *err)
 {
@@ -109,8 +109,8 @@ static tsr_status model_sigma(tsr_saxs_table *table, const char *path,
     return TSR_OK;
 }
 
-/* Adds a line to those that are named, of which it is the n-th. */
-static void name_line(char lines[LINES], int n, long line)
+/* Appends the n-th line number to a list for a message. */
+static void append_line_number(char lines[LINES], int n, long line)
 {
     const int most = 5;
     const size_t used = strlen(lines);
@@ -120,9 +120,9 @@ static void name_line(char lines[LINES], int n, long line)
         snprintf(lines + used, LINES - used, ", ...");
 }
 
-/* Copies the rows that stay, counts the others and names their lines: those
- * without a usable sigma, and repeated q. */
-static void keep_rows(tsr_saxs *saxs, const tsr_saxs_table *table,
+/* Copies the usable rows. Counts rows without a usable sigma and rows with
+ * repeated q, and lists their line numbers. */
+static void copy_rows(tsr_saxs *saxs, const tsr_saxs_table *table,
                       double factor, const double *q_range,
                       char lines[2][LINES])
 {
@@ -130,13 +130,14 @@ static void keep_rows(tsr_saxs *saxs, const tsr_saxs_table *table,
     for (int i = 0; i < table->n; i++) {
         const double *value = table->row[i].value;
         if (!is_usable(value)) {
-            name_line(lines[0], ++saxs->n_dropped_sigma, table->row[i].line);
+            append_line_number(lines[0], ++saxs->n_dropped_sigma,
+                               table->row[i].line);
             continue;
         }
         double q = value[0] * factor;
         if (q == last) {
-            name_line(lines[1], ++saxs->n_dropped_duplicate,
-                      table->row[i].line);
+            append_line_number(lines[1], ++saxs->n_dropped_duplicate,
+                               table->row[i].line);
             continue;
         }
         last = q;
@@ -154,8 +155,9 @@ static void keep_rows(tsr_saxs *saxs, const tsr_saxs_table *table,
     }
 }
 
-/* Guinier's law from the first points on; a start too noisy to give points and
- * Rg that agree is doubled. */
+/* Guinier fit from the first points on. If the start is too noisy for a
+ * consistent fit, the number of points in the first estimate of Rg is
+ * doubled. */
 static tsr_status fit_guinier(tsr_saxs *saxs, tsr_err *err)
 {
     tsr_guinier g;
@@ -172,7 +174,8 @@ static tsr_status fit_guinier(tsr_saxs *saxs, tsr_err *err)
     return TSR_OK;
 }
 
-/* Units and columns that no curve of a molecule has. */
+/* Checks for units and columns that are impossible for a curve of a
+ * molecule. */
 static tsr_status check_curve(const tsr_saxs *saxs, tsr_log *log, tsr_err *err)
 {
     const int n = saxs->n, part = n / 4 > MIN_ROWS ? n / 4 : MIN_ROWS;
@@ -193,8 +196,9 @@ static tsr_status check_curve(const tsr_saxs *saxs, tsr_log *log, tsr_err *err)
         error_first += k < part ? saxs->sigma[k] : 0.0;
         error_last += k >= n - part ? saxs->sigma[k] : 0.0;
     }
-    /* Exchanged, what is taken for errors falls with q as a curve does. Near a
-     * match point I is buried, too, but not so. */
+    /* If I and sigma are swapped, the values taken for sigma fall with q like a
+     * curve. Near a match point I is also below its errors, but these do not
+     * fall. */
     if (n_buried > 0.7 * part && error_first > 2.0 * error_last)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': sigma is more than three times I at %d of the "
@@ -211,12 +215,13 @@ static tsr_status check_curve(const tsr_saxs *saxs, tsr_log *log, tsr_err *err)
     return TSR_OK;
 }
 
-/* The noise by neighbours. A model of sigma is not blamed. */
+/* Logs the noise estimated from neighbours; as a warning only if sigma was
+ * measured. */
 static tsr_status report_noise(const tsr_saxs *saxs, tsr_log *log, tsr_err *err)
 {
     tsr_words w;
     tsr_words_begin(&w);
-    const int is_odd = tsr_saxs_noise_say(&saxs->noise, (double)NAN, &w);
+    const int is_odd = tsr_saxs_noise_describe(&saxs->noise, (double)NAN, &w);
     char *text = tsr_words_end(&w);
     if (text != NULL && text[0] != '\0')
         tsr_log_write(log,
@@ -227,8 +232,8 @@ static tsr_status report_noise(const tsr_saxs *saxs, tsr_log *log, tsr_err *err)
     return tsr_allocated(text, err);
 }
 
-static void report(const tsr_saxs *saxs, const tsr_saxs_table *table,
-                   const double *q_range, char lines[2][LINES], tsr_log *log)
+static void log_curve(const tsr_saxs *saxs, const tsr_saxs_table *table,
+                      const double *q_range, char lines[2][LINES], tsr_log *log)
 {
     const char *path = saxs->path;
     tsr_info(log, "%s: %d points, q = %.5g to %.5g 1/Angstrom", path, saxs->n,
@@ -263,9 +268,10 @@ static void report(const tsr_saxs *saxs, const tsr_saxs_table *table,
         tsr_info(log, "%s: no Guinier range found", path);
 }
 
-/* From the table to the curve. */
-static tsr_status fill(tsr_saxs *saxs, tsr_saxs_table *table, tsr_q_unit unit,
-                       const double *q_range, tsr_log *log, tsr_err *err)
+/* Makes the curve from the table. */
+static tsr_status make_curve(tsr_saxs *saxs, tsr_saxs_table *table,
+                             tsr_q_unit unit, const double *q_range,
+                             tsr_log *log, tsr_err *err)
 {
     const char *path = saxs->path;
     char lines[2][LINES] = {"", ""};
@@ -282,7 +288,7 @@ static tsr_status fill(tsr_saxs *saxs, tsr_saxs_table *table, tsr_q_unit unit,
     }
     TSR_TRY(check_rows(path, table, err));
     double factor = decide_unit(saxs, table, unit, log);
-    keep_rows(saxs, table, factor, q_range, lines);
+    copy_rows(saxs, table, factor, q_range, lines);
     if (saxs->n_dropped_sigma == table->n)
         return tsr_fail(
             err, TSR_E_DATA,
@@ -305,7 +311,7 @@ static tsr_status fill(tsr_saxs *saxs, tsr_saxs_table *table, tsr_q_unit unit,
     TSR_TRY(fit_guinier(saxs, err));
     saxs->noise =
         tsr_saxs_noise_make(saxs->n, saxs->q, saxs->intensity, saxs->sigma);
-    report(saxs, table, q_range, lines, log);
+    log_curve(saxs, table, q_range, lines, log);
     return report_noise(saxs, log, err);
 }
 
@@ -323,7 +329,7 @@ tsr_status tsr_saxs_read(const char *path, tsr_q_unit unit,
     tsr_saxs_table table;
     saxs->path = tsr_pool_text(&saxs->pool, path);
     tsr_status status = tsr_saxs_table_read(path, &scratch, &table, err);
-    TSR_THEN(status, fill(saxs, &table, unit, q_range, log, err));
+    TSR_THEN(status, make_curve(saxs, &table, unit, q_range, log, err));
     tsr_pool_clear(&scratch);
     if (status == TSR_OK)
         *out = saxs;
@@ -339,9 +345,9 @@ void tsr_saxs_free(tsr_saxs *saxs)
     free(saxs);
 }
 
-tsr_status tsr_saxs_resolve(tsr_saxs *saxs,
-                            const tsr_resolution_options *options, tsr_log *log,
-                            tsr_err *err)
+tsr_status tsr_saxs_set_resolution(tsr_saxs *saxs,
+                                   const tsr_resolution_options *options,
+                                   tsr_log *log, tsr_err *err)
 {
     char text[200];
     tsr_status status =

@@ -1,8 +1,8 @@
-/* SAXS curves: text tables of q, I(q), sigma(q).
+/* Measured scattering curves: text tables of q, I(q), sigma(q).
  *
- * Comments and headers may stand before, between or after the rows; a row is a
- * line of 2 or more numbers, of which the first three count; the table is the
- * longest run of rows of one width. */
+ * Comments and headers may appear before, between and after the rows. A row is
+ * a line of 2 or more numbers, of which the first three are used. The table is
+ * the longest run of rows of equal width. */
 #ifndef TSR_SCATTERING_SAXS_H
 #define TSR_SCATTERING_SAXS_H
 
@@ -17,77 +17,82 @@
 /* "1/nm" or "1/Angstrom". */
 const char *tsr_q_unit_name(tsr_q_unit unit);
 
-/* The noise of a curve in units of sigma, by the distance of each point from a
- * smooth line through its neighbours (saxs_noise.c): 1 on average for
- * independent noise of sigma, near 0 for a smoothed curve. NaN: fewer than some
- * 44 points, or a curve that is not smooth from point to point. */
+/* The noise of a curve in units of sigma, from the distance of each point to a
+ * smooth line through its neighbours (saxs_noise.c). Independent noise of sigma
+ * gives 1, a smoothed curve gives near 0. NaN: fewer than about 44 points, or a
+ * curve that is not smooth on the scale of its points. */
 typedef struct {
-    int n;               /* points */
-    double next, second; /* among all points, and among every second one */
-    double level;        /* the noise in all: the larger where is_shared */
-    int is_shared;       /* neighbours share noise (smoothed, finer than the
-                            resolution): CorMap does not apply */
+    int n;               /* number of points */
+    double next, second; /* from all points, from every second point */
+    double level;        /* noise of the curve: `next`, or the larger of the two
+                            if is_shared */
+    int is_shared;       /* 1: neighbours share noise (smoothed, or sampled
+                            finer than the resolution), so CorMap does not
+                            apply */
 } tsr_saxs_noise;
 
 tsr_saxs_noise tsr_saxs_noise_make(int n, const double *q,
                                    const double *intensity,
                                    const double *sigma);
 
-/* Sentences on the noise, each behind a blank, and on which part of a model's
- * residuals is misfit: residual is their size in sigma (NaN: no model). Nothing
- * where the noise is not known. Returns whether sigma is far from the noise. */
-int tsr_saxs_noise_say(const tsr_saxs_noise *noise, double residual,
-                       tsr_words *words);
+/* Writes sentences about the noise, each after a blank, and about the misfit of
+ * a model whose residuals have size `residual` in units of sigma (NaN: no
+ * model). Writes nothing if the noise is unknown. Returns 1 if sigma differs
+ * much from the noise. */
+int tsr_saxs_noise_describe(const tsr_saxs_noise *noise, double residual,
+                            tsr_words *words);
 
 typedef struct {
     tsr_pool pool;
     char *path;
     int n;
-    double *q;         /* [n] 1/Angstrom, strictly ascending, > 0 or 0 first */
+    double *q;         /* [n] 1/Angstrom, strictly ascending, all > 0 except
+                          possibly the first */
     double *intensity; /* [n] as in the file */
     double *sigma;     /* [n] > 0 */
-    double *dq;        /* [n] the fourth column, 1/Angstrom; NULL: none. What it
-                          means, tsr_saxs_resolve decides */
-    tsr_resolution resolution; /* of the instrument; ideal as read */
+    double *dq;        /* [n] fourth column, 1/Angstrom; NULL: none.
+                          tsr_saxs_set_resolution decides its meaning */
+    tsr_resolution resolution; /* of the instrument; ideal after reading */
     tsr_q_unit unit_in_file;
     char unit_reason[80];  /* "header says 1/nm", "q_max > 1", "config" */
-    int sigma_is_modelled; /* two columns: sigma stated, not measured */
+    int sigma_is_modelled; /* 1: no sigma column; sigma comes from a model */
     tsr_saxs_noise noise;
-    int n_dropped_sigma; /* rows with sigma <= 0, or I or sigma not finite */
+    int n_dropped_sigma; /* rows dropped because sigma <= 0, or I or sigma is
+                            not finite */
     int n_dropped_duplicate;
     int n_negative;    /* rows with I <= 0, kept */
     int n_outside;     /* rows outside q_range */
-    double rg_guinier; /* Angstrom; NaN where no Guinier range was found */
+    double rg_guinier; /* Angstrom; NaN if no Guinier range was found */
     double i0_guinier;
     int n_guinier; /* points in the fit */
 } tsr_saxs;
 
-/* Reads a curve. unit: TSR_Q_AUTO goes by the header, else by the rule
- * q_max > 1 means 1/nm. q_range [2] in 1/Angstrom keeps rows inside it; NULL
- * keeps all. Two columns: sigma = 0.03 I(q) + 0.003 max I, stated in the log.
- * Refused, naming file and line: no table, q that is NaN or unsorted, fewer
- * than 5 rows left, I or sigma of more than 50 digits, sigma above I at low q
- * (swapped columns), q that no instrument measures (TSR_E_DATA), missing
- * file (TSR_E_NOINPUT). Rows with sigma <= 0, with I or sigma that is no finite
- * number and repeated q are dropped and counted; I <= 0 is kept and counted.
- * What was decided is written to `log` (NULL: silent). */
+/* Reads a curve.
+ * unit     TSR_Q_AUTO: from the header, else 1/nm if q_max > 1
+ * q_range  [2] 1/Angstrom, keeps the rows inside; NULL: keeps all rows
+ * log      receives all decisions; NULL: silent
+ * With two columns sigma = 0.03 I(q) + 0.003 max I. Rows are dropped and
+ * counted if sigma <= 0, if I or sigma is not finite, or if q repeats. Rows
+ * with I <= 0 are kept and counted. Errors, with file and line: TSR_E_NOINPUT
+ * (missing file), TSR_E_DATA (no table; q that is NaN or not sorted; fewer than
+ * 5 rows left; I or sigma of more than 50 digits; sigma above I at low q, which
+ * suggests swapped columns; q outside any instrument's range). */
 tsr_status tsr_saxs_read(const char *path, tsr_q_unit unit,
                          const double *q_range, tsr_log *log, tsr_saxs **out,
                          tsr_err *err);
 void tsr_saxs_free(tsr_saxs *saxs);
 
-/* Settles by which resolution a model's curve is smeared before it is compared
- * with this one, and says so. Errors: those of tsr_resolution_make. */
-tsr_status tsr_saxs_resolve(tsr_saxs *saxs,
-                            const tsr_resolution_options *options, tsr_log *log,
-                            tsr_err *err);
+/* Determines the resolution that smears a model's curve before the comparison
+ * with these data, and logs it. Errors: those of tsr_resolution_make. */
+tsr_status tsr_saxs_set_resolution(tsr_saxs *saxs,
+                                   const tsr_resolution_options *options,
+                                   tsr_log *log, tsr_err *err);
 
-/* Up to which q a model's curve has to be known for it. */
+/* Largest q at which a model's curve is needed. */
 double tsr_saxs_q_max(const tsr_saxs *saxs);
 
-/* Writes q, I, sigma, and dq where it is not NULL, as text with `comment` (may
- * be NULL, several lines) before it; writes beside and renames. Errors:
- * TSR_E_IO. */
+/* Writes q, I, sigma and, unless NULL, dq as text, after `comment` (several
+ * lines, or NULL). Writes a temporary file and renames it. Errors: TSR_E_IO. */
 tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
                           const double *intensity, const double *sigma,
                           const double *dq, const char *comment, tsr_err *err);

@@ -1,4 +1,4 @@
-/* The noise of a curve by its own points, without a model: the distance of each
+/* The noise of a curve, estimated without a model: the distance of each point
  * from a smooth line through its neighbours. */
 #include "scattering/saxs.h"
 
@@ -8,21 +8,24 @@
 
 enum { WIDTH = 5, MIN_WINDOWS = 40 };
 
-/* d = sum of w_j I_j over five points, with the weights w of a divided
- * difference of fourth order, is 0 for any cubic, and else in proportion to the
- * distance of a point from the cubic through two neighbours on either side. For
- * independent noise its variance is the sum of (w_j sigma_j)^2, so that
- * t = d / its root is standard normal and |t| is below 1 in 68.27 % of windows.
- * Returns the |t| that 68.27 % are below: 1 on average, however far off a
- * quarter of the windows is. Windows hold every step-th point. NaN: too few.
+/* d = sum of w_j I_j over five points, where w are the weights of a divided
+ * difference of fourth order, vanishes for any cubic. In general d is
+ * proportional to the distance of a point from the cubic through two neighbours
+ * on either side. For independent noise its variance is the sum of (w_j
+ * sigma_j)^2, so t = d / root of the variance is standard normal, and |t| is
+ * below 1 in 68.27 % of windows. The function returns the 68.27 % quantile of
+ * |t|. It is 1 on average, and outliers in a quarter of the windows hardly
+ * change it. A window holds every step-th point. Returns NaN for too few
+ * points.
  *
- * The t of consecutive windows correlate by -0.8 for noise, and mostly change
- * their sign. *is_signal: they do not, since the curve itself is no cubic over
- * a window. t [n] is scratch. */
-static double scatter(int n, const double *q, const double *intensity,
-                      const double *sigma, int step, double *t, int *is_signal)
+ * For noise, t of consecutive windows correlate by -0.8 and mostly change sign.
+ * *is_signal out: 1 if they do not, because the curve itself is no cubic over a
+ * window. t [n]: scratch. */
+static double window_noise(int n, const double *q, const double *intensity,
+                           const double *sigma, int step, double *t,
+                           int *is_signal)
 {
-    const double held = 0.6827, noise_changes = 0.65;
+    const double quantile = 0.6827, noise_changes = 0.65;
     const int m = n - (WIDTH - 1) * step;
     int n_change = 0;
     if (m < MIN_WINDOWS)
@@ -44,7 +47,7 @@ static double scatter(int n, const double *q, const double *intensity,
     for (int k = 0; k < m; k++)
         t[k] = fabs(t[k]);
     gsl_sort(t, 1, (size_t)m);
-    return t[(int)(held * m)];
+    return t[(int)(quantile * m)];
 }
 
 tsr_saxs_noise tsr_saxs_noise_make(int n, const double *q,
@@ -53,10 +56,10 @@ tsr_saxs_noise tsr_saxs_noise_make(int n, const double *q,
     int is_signal[2] = {0, 0};
     double *t = malloc(((size_t)n + 1) * sizeof *t);
     tsr_saxs_noise z = {.n = t != NULL ? n : 0};
-    z.next = scatter(z.n, q, intensity, sigma, 1, t, &is_signal[0]);
-    z.second = scatter(z.n, q, intensity, sigma, 2, t, &is_signal[1]);
+    z.next = window_noise(z.n, q, intensity, sigma, 1, t, &is_signal[0]);
+    z.second = window_noise(z.n, q, intensity, sigma, 2, t, &is_signal[1]);
     free(t);
-    if (is_signal[0] && z.next > 1.0) /* a smaller one is a bound from above */
+    if (is_signal[0] && z.next > 1.0) /* a smaller one is an upper bound */
         z.next = (double)NAN;
     if (is_signal[1] || isnan(z.second))
         z.second = z.next;
@@ -65,8 +68,8 @@ tsr_saxs_noise tsr_saxs_noise_make(int n, const double *q,
     return z;
 }
 
-int tsr_saxs_noise_say(const tsr_saxs_noise *noise, double residual,
-                       tsr_words *w)
+int tsr_saxs_noise_describe(const tsr_saxs_noise *noise, double residual,
+                            tsr_words *w)
 {
     const tsr_saxs_noise *z = noise;
     const int is_low = z->next < 0.5;

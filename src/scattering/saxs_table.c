@@ -1,6 +1,6 @@
-/* Finds the table of numbers in a text that may have headers, comments and
- * footers anywhere: the longest run of rows of one width. Also reads the unit
- * of q out of what the headers say. */
+/* Finds the table of numbers in a text with headers, comments and footers
+ * anywhere: the longest run of rows of equal width. Also finds the unit of q in
+ * the headers. */
 #include "scattering/saxs_table.h"
 
 #include "files/file.h"
@@ -21,8 +21,8 @@ typedef struct {
 
 static const char separators[] = " \t\r\v\f,;\"\x1a";
 
-/* Whether commas in this line are decimal points: each stands between two
- * digits, there is no point, and something else separates the numbers. */
+/* 1 if the commas of a line are decimal commas: each lies between two digits,
+ * the line has no point, and another character separates the numbers. */
 static int has_decimal_comma(const char *line, size_t size)
 {
     int n_comma = 0, separated = 0, in_number = 0;
@@ -43,13 +43,13 @@ static int has_decimal_comma(const char *line, size_t size)
             in_number = 1;
         }
     }
-    /* The first token may start the line or follow blanks. */
+    /* the first token may start the line or follow a separator */
     if (size > 0 && strchr(separators, line[0]) != NULL)
         separated--;
     return n_comma > 0 && separated > 0;
 }
 
-/* One token as a number, whole or not at all. Fortran's 1.0D-02 is one. */
+/* Converts a whole token to a number; accepts Fortran's 1.0D-02. */
 static int parse_number(const char *token, size_t size, int decimal_comma,
                         double *value)
 {
@@ -107,13 +107,14 @@ static line_kind read_line(const char *line, size_t size, tsr_saxs_row *row)
     row->width = n_leading;
     if (n_leading >= 3 || (n_leading == 2 && n_token == 2))
         return LINE_ROW;
-    /* "0.1 2.3 N/A" or "0.1 **** 0.2", but not "3 frames averaged". */
+    /* "0.1 2.3 N/A" or "0.1 **** 0.2" are broken rows; "3 frames averaged" is
+     * text */
     return n_number >= 2 ? LINE_BROKEN : LINE_TEXT;
 }
 
 static void add_row(tsr_pool *pool, row_list *list, const tsr_saxs_row *row)
 {
-    if ((list->n & (list->n - 1)) == 0) { /* full: 1, 2, 4, 8, ... */
+    if ((list->n & (list->n - 1)) == 0) { /* full at 1, 2, 4, 8, ... */
         tsr_saxs_row *more = tsr_pool_resize(
             pool, list->row, 2 * (size_t)list->n + 1, sizeof *more);
         if (more == NULL)
@@ -123,7 +124,7 @@ static void add_row(tsr_pool *pool, row_list *list, const tsr_saxs_row *row)
     list->row[list->n++] = *row;
 }
 
-/* Where the line ends: at \n, \r\n (then at its \n) or a lone \r. */
+/* End of a line: at \n, at the \n of \r\n, or at a lone \r. */
 static const char *line_end(const char *p, const char *end)
 {
     while (p < end && *p != '\n' && *p != '\r')
@@ -131,7 +132,7 @@ static const char *line_end(const char *p, const char *end)
     return p + 1 < end && p[0] == '\r' && p[1] == '\n' ? p + 1 : p;
 }
 
-/* broken: lines that begin as rows and hold something else. */
+/* broken: lines that begin like a row but contain other text. */
 static void list_lines(const char *text, const char *end, tsr_pool *pool,
                        row_list *list, row_list *broken)
 {
@@ -153,9 +154,10 @@ static int columns(const tsr_saxs_row *row)
 
 enum { MIN_TABLE = 5, MOST_BESIDE = 4 };
 
-/* A few rows at the end that leap away in q are a footer's numbers, which must
- * not decide the unit: after other text by ten of the widest steps so far,
- * without it by ten times the whole range. Returns where the table ends. */
+/* Returns the end of the table without a footer. A footer is a few last rows
+ * with a large step in q, whose numbers must not affect the unit. After other
+ * text, a step of ten times the widest previous step counts as large. Directly
+ * after the table, it must be ten times the whole range. */
 static int cut_footer(const tsr_saxs_row *row, int from, int to)
 {
     double widest = 0.0;
@@ -172,9 +174,9 @@ static int cut_footer(const tsr_saxs_row *row, int from, int to)
     return to;
 }
 
-/* Rows [*from, *to): the longest run of one width, and the rows beside it that
- * have the columns we read and continue q (a flag that some rows lack does not
- * cut a table). */
+/* Finds the rows [*from, *to): the longest run of equal width, extended by
+ * adjacent rows that have the needed columns and continue q. A flag that is
+ * missing in some rows thus does not split a table. */
 static void find_run(const row_list *list, int *from, int *to)
 {
     const tsr_saxs_row *row = list->row;
@@ -194,13 +196,13 @@ static void find_run(const row_list *list, int *from, int *to)
     while (*from > 0 && columns(&row[*from - 1]) == need &&
            row[*from - 1].value[0] < row[*from].value[0])
         --*from;
-    /* Numbers of a header are beyond the q of the rows. */
+    /* rows of numbers in a header have a q above that of the table */
     for (int i = 0; i < MOST_BESIDE && *from + MIN_TABLE < *to; i++)
         *from += row[*from].value[0] > row[(*from + *to) / 2].value[0];
     *to = cut_footer(row, *from, *to);
 }
 
-/* A row with too few columns must not cut the table unnoticed. */
+/* Refuses a row with too few columns that would silently split the table. */
 static tsr_status check_cut(const char *path, const row_list *list, int from,
                             int to, tsr_err *err)
 {
@@ -223,7 +225,7 @@ static tsr_status check_cut(const char *path, const row_list *list, int from,
                     path, row[cut].line, row[cut].width, row[from].width);
 }
 
-/* Does column 1 count the rows, and column 2 ascend as q does? */
+/* 1 if column 1 numbers the rows and column 2 ascends like q. */
 static int has_index(const tsr_saxs_table *table)
 {
     const tsr_saxs_row *row = table->row;
@@ -246,8 +248,8 @@ static void drop_index(tsr_saxs_table *table)
     table->has_sigma = columns(&table->row[0]) == 3;
 }
 
-/* The header nearest to the table decides; what follows it only where no header
- * says anything. */
+/* The last header line above the table decides. Lines below it count only if no
+ * header states a unit. */
 static tsr_q_unit find_unit(const char *text, const char *end, long first)
 {
     tsr_q_unit strict = TSR_Q_AUTO, loose = TSR_Q_AUTO, after = TSR_Q_AUTO;
@@ -269,8 +271,8 @@ static tsr_q_unit find_unit(const char *text, const char *end, long first)
     return strict != TSR_Q_AUTO ? strict : loose != TSR_Q_AUTO ? loose : after;
 }
 
-/* Lines that begin as rows must not stand in the table, nor be more than its
- * rows. */
+/* Refuses broken rows within the table, and a file with more broken rows than
+ * rows in the table. */
 static tsr_status check_broken(const char *path, const row_list *broken,
                                long first, long last, int n, tsr_err *err)
 {
@@ -300,7 +302,7 @@ static tsr_status find_table(const char *path, const char *text, size_t size,
                         "'%s' is not a text file; give a table of q, I, sigma",
                         path);
     if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-        text += 3; /* byte order mark */
+        text += 3; /* skips a byte order mark */
     list_lines(text, end, pool, &list, &broken);
     if (pool->failed)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
@@ -342,13 +344,13 @@ tsr_status tsr_saxs_table_read(const char *path, tsr_pool *pool,
 
 /* ---- the unit of q in header lines ----
  *
- * As people write it: 1/nm, nm^-1, nm-1, 1/A, A^-1, 1/Angstrom, in brackets,
+ * Common notations: 1/nm, nm^-1, nm-1, 1/A, A^-1, 1/Angstrom, in brackets, in
  * LaTeX or with superscripts. */
 
 enum { LINE = 512 };
 
-/* Lower case, the signs for Angstrom spelled out (UTF-8 in its two forms and
- * Latin-1), superscripts as ^-1, and without the marks of LaTeX. */
+/* Converts to lower case, replaces signs for Angstrom (two forms in UTF-8, and
+ * Latin-1) and superscripts by ASCII, and removes LaTeX markup. */
 static void simplify(const char *line, size_t size, char out[LINE])
 {
     static const struct {
@@ -381,7 +383,7 @@ static void simplify(const char *line, size_t size, char out[LINE])
     out[n] = '\0';
 }
 
-/* Does an extended regular expression match a part of the text? *at and *end:
+/* 1 if an extended regular expression matches a part of the text. *at and *end:
  * its second group. */
 static int matches(const char *text, const char *pattern, size_t *at,
                    size_t *end)
@@ -390,35 +392,35 @@ static int matches(const char *text, const char *pattern, size_t *at,
     regmatch_t part[3];
     if (regcomp(&regex, pattern, REG_EXTENDED) != 0)
         return 0;
-    const int is_there = regexec(&regex, text, 3, part, 0) == 0;
+    const int is_found = regexec(&regex, text, 3, part, 0) == 0;
     regfree(&regex);
-    if (is_there && at != NULL) {
+    if (is_found && at != NULL) {
         *at = (size_t)part[2].rm_so;
         *end = (size_t)part[2].rm_eo;
     }
-    return is_there;
+    return is_found;
 }
 
-static int has(const char *text, const char *pattern)
+static int contains(const char *text, const char *pattern)
 {
     return matches(text, pattern, NULL, NULL);
 }
 
-/* Is the unit between `before` and `after` one of q? */
+/* 1 if the unit between `before` and `after` is a unit of q. */
 static int is_inverse(const char *before, const char *after, int is_short,
                       int *is_loose)
 {
-    const int is_in_brackets = has(before, "[[(]$");
+    const int is_in_brackets = contains(before, "[[(]$");
     /* ATSAS calls q s */
-    const int names_q = has(before, "(^|[^a-z0-9])[qs]([^a-z0-9]|$)");
+    const int names_q = contains(before, "(^|[^a-z0-9])[qs]([^a-z0-9]|$)");
     *is_loose = 0;
-    if (has(before, "(inverse|(^|[^a-z0-9.])1 */) *$"))
+    if (contains(before, "(inverse|(^|[^a-z0-9.])1 */) *$"))
         return 1;
-    /* "A-1" is also what people call samples. */
-    if (has(after, "^[ ^]*-1([^a-z0-9.]|$)") &&
-        (has(after, "^ *\\^") || !is_short || is_in_brackets || names_q))
+    /* "A-1" may also be the name of a sample */
+    if (contains(after, "^[ ^]*-1([^a-z0-9.]|$)") &&
+        (contains(after, "^ *\\^") || !is_short || is_in_brackets || names_q))
         return 1;
-    *is_loose = names_q && (is_in_brackets || has(before, "[:=] *$"));
+    *is_loose = names_q && (is_in_brackets || contains(before, "[:=] *$"));
     return *is_loose;
 }
 

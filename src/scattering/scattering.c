@@ -1,13 +1,12 @@
-/* From a molecule and a table of form factors to what an engine is asked for,
- * and to direct sums in double precision that engines and grid are compared
- * with. */
+/* From a molecule and its form factors to the spec of an engine, and direct
+ * sums in double precision to check engine and grid. */
 #include "scattering/scattering.h"
 
 #include "core/vec3.h"
 
 #include <math.h>
 
-/* One component: the engine's types are those of the table. */
+/* One component: the engine has the types of the table. */
 static tsr_status plain_spec(const tsr_form_factor_table *table, int n,
                              int *type, int n_q, double dq_inv_ang,
                              tsr_pool *pool, tsr_coarse_spec *out, tsr_err *err)
@@ -20,8 +19,8 @@ static tsr_status plain_spec(const tsr_form_factor_table *table, int n,
     tsr_pool_array(pool, excess, n_table);
     if (pool->failed)
         return tsr_fail(err, TSR_E_NOMEM, "no memory for %d bodies", n);
-    TSR_TRY(tsr_form_factor_at(table, n_q, dq_inv_ang, out->form_factor, excess,
-                               err));
+    TSR_TRY(tsr_form_factor_resample(table, n_q, dq_inv_ang, out->form_factor,
+                                     excess, err));
     for (int b = 0; b < n; b++)
         for (size_t k = 0; k < row; k++)
             out->self[k] += excess[(size_t)type[b] * row + k];
@@ -60,7 +59,7 @@ tsr_status tsr_scattering_direct(const tsr_scattering *scattering,
                                  double q_inv_ang, double *partial,
                                  double *radius_ang, tsr_err *err)
 {
-    /* The tables on a grid of 0 and q. */
+    /* evaluates the tables on a grid of two points, 0 and q */
     const tsr_scattering *s = scattering;
     int at = q_inv_ang > 0.0;
     double dq = at                     ? q_inv_ang

@@ -1,12 +1,13 @@
-/* The part of each atom's sphere that no other sphere covers, exactly: the same
- * whichever way the molecule is turned, as points on the spheres are not.
+/* The exposed part of each atom's sphere, computed exactly, so that it does not
+ * depend on the orientation of the molecule. A sum over sample points on the
+ * spheres would depend on it.
  *
- * Most spheres of a large molecule are buried, and most caps of those that are
- * not bound nothing of what is left. Patches that make up the sphere tell both
- * without any circle: a cap that reaches far enough beyond a patch's middle
- * covers all of the patch; what is left lies in patches that no cap covers, and
- * caps that do not reach one of these bound nothing. This leaves out of the
- * exact sums over arcs what does not change them. */
+ * Most spheres of a large molecule are buried, and most caps on the others do
+ * not bound the exposed part. Both can be decided without circles, by a
+ * division of the sphere into patches. A cap that extends far enough beyond the
+ * centre of a patch covers the whole patch. The exposed part lies in patches
+ * that no cap covers. Caps that reach none of these patches do not bound it.
+ * Only the remaining caps enter the exact sums over arcs. */
 #include "scattering/surface.h"
 
 #include "core/clones.h"
@@ -21,13 +22,13 @@ static const double pi = 3.14159265358979323846;
 
 /* ---- caps ----
  *
- * Seen from the centre of its sphere, every neighbour covers a cap, n a > h
- * with the axis a towards it. What is left is bounded by arcs of the caps'
- * circles. Its solid angle is the sum over the arcs of what lies between an arc
- * and a point that is the same for all, and its vector area, the integral of n
- * over it, is half the integral of n x dn along the arcs (Stokes). Neither asks
- * for the corners or for the number of pieces: an arc that rounding loses has
- * no length, and costs nothing. The idea of arcs: Richmond 1984, J. Mol. Biol.
+ * Seen from the centre of its sphere, every neighbour covers a cap n . a > h
+ * whose axis a points to the neighbour. The exposed part is bounded by arcs of
+ * the caps' circles. Its solid angle is the sum over the arcs of the area
+ * between the arc and a common point. Its vector area, the integral of n, is
+ * half the integral of n x dn along the arcs (Stokes). Neither sum needs the
+ * corners or the number of connected pieces, so an arc of zero length that
+ * rounding loses does no harm. The method of arcs: Richmond 1984, J. Mol. Biol.
  * 178, 63. */
 
 #define ALL 8.0
@@ -35,21 +36,21 @@ static const double pi = 3.14159265358979323846;
 
 enum { LANES = 8 };
 
-/* Of a circle, in pseudo-angles. */
+/* An interval on a circle, in pseudo-angles. */
 typedef struct {
     double from, to;
 } interval;
 
-/* A circle's plane: axis, u and v are right-handed; n(t) = h axis + s e(t),
- * e = u cos t + v sin t. */
+/* A circle with a right-handed frame axis, u, v: n(t) = h axis + s e(t), e = u
+ * cos t + v sin t. */
 typedef struct {
     const tsr_cap *c;
     double u[3], v[3];
 } circle;
 
-/* Caps, each property in a row of its own, n rounded up to LANES with caps that
- * cover nothing; and what they cover of the circle that is looked at, in
- * pseudo-angles. */
+/* The caps as separate arrays, padded to a multiple of LANES with caps that
+ * cover nothing, and the interval of the current circle that each cap covers,
+ * in pseudo-angles. */
 typedef struct {
     int n;
     double *x, *y, *z, *h;
@@ -57,14 +58,14 @@ typedef struct {
 } caps_row;
 
 struct tsr_cap_workspace {
-    interval *covered; /* [n + 2] of one circle */
+    interval *covered; /* [n + 2] covered intervals of one circle */
     caps_row row;
-    /* Sums over arcs, in the caps' own sense of rotation. */
+    /* Sums over arcs, in the direction of rotation of the caps. */
     double angle, vector[3];
     int n_arc;
 };
 
-/* ---- room ---- */
+/* ---- memory ---- */
 
 tsr_cap_workspace *tsr_cap_workspace_new(int n, tsr_pool *pool)
 {
@@ -83,7 +84,7 @@ tsr_cap_workspace *tsr_cap_workspace_new(int n, tsr_pool *pool)
     return s;
 }
 
-static void fill_row(int n, const tsr_cap *caps, tsr_cap_workspace *s)
+static void fill_caps(int n, const tsr_cap *caps, tsr_cap_workspace *s)
 {
     caps_row *r = &s->row;
     r->n = (n + LANES - 1) / LANES * LANES;
@@ -113,8 +114,8 @@ static circle plane_of(const tsr_cap *c)
     return p;
 }
 
-/* Adds one to a list in order, of intervals that do not touch. */
-static int merge(interval *list, int n, double from, double to)
+/* Adds an interval to a sorted list of disjoint intervals. */
+static int merge_interval(interval *list, int n, double from, double to)
 {
     int first = 0, last;
     while (first < n && list[first].to < from)
@@ -128,14 +129,13 @@ static int merge(interval *list, int n, double from, double to)
     return n + 1 - (last - first);
 }
 
-/* What stands for the angle of a direction: it grows with it from 0 to 4, a
- * quarter turn is 1, and it takes a division where the angle takes an arc
- * tangent. Most intervals are covered in the end, and nobody asks for theirs.
- */
+/* A monotonic substitute for the angle of a direction, from 0 to 4, where a
+ * quarter turn is 1. It costs a division instead of an arc tangent. Angles are
+ * needed only for the few intervals that remain uncovered. */
 TSR_INLINE double pseudo_angle(double x, double y)
 {
-    double share = y / (fabs(x) + fabs(y));
-    double turned = x >= 0.0 ? share : 2.0 - share;
+    double ratio = y / (fabs(x) + fabs(y));
+    double turned = x >= 0.0 ? ratio : 2.0 - ratio;
     return turned >= 0.0 ? turned : 4.0 + turned;
 }
 
@@ -151,18 +151,21 @@ static double angle_of(double pseudo)
 
 static int add_interval(interval *list, int n, double from, double to)
 {
-    return to <= 4.0 ? merge(list, n, from, to)
-                     : merge(list, merge(list, n, 0.0, to - 4.0), from, 4.0);
+    return to <= 4.0
+               ? merge_interval(list, n, from, to)
+               : merge_interval(list, merge_interval(list, n, 0.0, to - 4.0),
+                                from, 4.0);
 }
 
-/* What each cap covers of a circle: an interval about its direction (a, b) as
- * seen there, its beginning and its length; ALL, and less than 0 where nothing
- * is covered. One that rounding turns around is nothing, or all. */
-TSR_CLONES static void cover(int n, const double *restrict x,
-                             const double *restrict y, const double *restrict z,
-                             const double *restrict h, const double *frame,
-                             double own_h, double own_s, double *restrict from,
-                             double *restrict length)
+/* The interval of a circle that each cap covers, around its direction (a, b) in
+ * the circle's frame: start and length. The length is ALL if the whole circle
+ * is covered, and negative if nothing is. An interval that rounding inverts
+ * becomes empty or whole. */
+TSR_CLONES static void
+covered_intervals(int n, const double *restrict x, const double *restrict y,
+                  const double *restrict z, const double *restrict h,
+                  const double *frame, double own_h, double own_s,
+                  double *restrict from, double *restrict length)
 {
     double ax = frame[0], ay = frame[1], az = frame[2], ux = frame[3],
            uy = frame[4], uz = frame[5], vx = frame[6], vy = frame[7],
@@ -185,9 +188,10 @@ TSR_CLONES static void cover(int n, const double *restrict x,
     }
 }
 
-/* How far at most an interval goes on from `at`. */
-TSR_CLONES static double farthest(int n, double at, const double *restrict from,
-                                  const double *restrict length)
+/* Largest distance from `at` to the end of an interval that contains `at`. */
+TSR_CLONES static double farthest_end(int n, double at,
+                                      const double *restrict from,
+                                      const double *restrict length)
 {
     double most[LANES] = {0.0}, result = 0.0;
     for (int k = 0; k < n; k += LANES)
@@ -201,8 +205,8 @@ TSR_CLONES static double farthest(int n, double at, const double *restrict from,
     return result;
 }
 
-/* Whether the caps but j cover all of its circle: from 0 on, each time by the
- * interval that goes farthest. */
+/* 1 if the caps other than j cover the whole circle of cap j. Starts at 0 and
+ * repeatedly jumps to the end of the interval that extends farthest. */
 static int is_covered(const circle *p, int j, tsr_cap_workspace *s)
 {
     caps_row *r = &s->row;
@@ -210,11 +214,11 @@ static int is_covered(const circle *p, int j, tsr_cap_workspace *s)
     memcpy(frame, p->c->axis, 3 * sizeof *frame);
     memcpy(frame + 3, p->u, 3 * sizeof *frame);
     memcpy(frame + 6, p->v, 3 * sizeof *frame);
-    cover(r->n, r->x, r->y, r->z, r->h, frame, p->c->h, p->c->s, r->from,
-          r->length);
+    covered_intervals(r->n, r->x, r->y, r->z, r->h, frame, p->c->h, p->c->s,
+                      r->from, r->length);
     r->length[j] = NONE;
     while (done < 4.0) {
-        double step = farthest(r->n, at, r->from, r->length);
+        double step = farthest_end(r->n, at, r->from, r->length);
         if (step <= 0.0)
             return 0;
         done += step;
@@ -226,7 +230,7 @@ static int is_covered(const circle *p, int j, tsr_cap_workspace *s)
 
 /* ---- arcs ---- */
 
-/* Solid angle of the triangle a, b, c, signed (Van Oosterom & Strackee 1983,
+/* Signed solid angle of the triangle a, b, c (Van Oosterom & Strackee 1983,
  * IEEE Trans. Biomed. Eng. 30, 125). */
 static double triangle(const double a[3], const double b[3], const double c[3])
 {
@@ -244,8 +248,8 @@ static void point_on(const circle *p, double t, double out[3])
         out[c] = p->c->h * p->c->axis[c] + x * p->u[c] + y * p->v[c];
 }
 
-/* An arc of at most a quarter turn: its triangle with the common point, and the
- * sector of the cap less the triangle with the cap's axis. */
+/* An arc of at most a quarter turn: its triangle with the common point, plus
+ * the sector of the cap minus the triangle with the cap's axis. */
 static double short_arc(const circle *p, double from, double to)
 {
     static const double common[3] = {0.2672612419124244, -0.5345224838248488,
@@ -272,8 +276,9 @@ static void add_arc(const circle *p, double from, double to,
     s->n_arc++;
 }
 
-/* The arcs of circle j that no other cap covers. */
-static void follow(int j, int n, const tsr_cap *caps, tsr_cap_workspace *s)
+/* Adds the arcs of circle j that no other cap covers. */
+static void add_circle_arcs(int j, int n, const tsr_cap *caps,
+                            tsr_cap_workspace *s)
 {
     circle p = plane_of(&caps[j]);
     const caps_row *r = &s->row;
@@ -296,10 +301,11 @@ static void follow(int j, int n, const tsr_cap *caps, tsr_cap_workspace *s)
 
 /* ---- one sphere ---- */
 
-/* The sums are those of what the caps cover, up to whole spheres: where next to
- * nothing or next to all is covered, the caps' own areas tell which. */
-static void finish(int n, const tsr_cap *caps, const tsr_cap_workspace *s,
-                   double *fraction, double *vector)
+/* The sums give the covered part up to a whole sphere. If almost nothing or
+ * almost everything is covered, the total area of the caps decides between the
+ * two. */
+static void close_sums(int n, const tsr_cap *caps, const tsr_cap_workspace *s,
+                       double *fraction, double *vector)
 {
     double covered = s->angle / (4.0 * pi), most = 0.0;
     covered -= floor(covered);
@@ -314,55 +320,54 @@ static void finish(int n, const tsr_cap *caps, const tsr_cap_workspace *s,
         vector[c] = -s->vector[c] / (4.0 * pi);
 }
 
-void tsr_cap_union_rest(int n, const tsr_cap *caps,
-                        tsr_cap_workspace *workspace, double *fraction,
-                        double vector[3])
+void tsr_cap_union_complement(int n, const tsr_cap *caps,
+                              tsr_cap_workspace *workspace, double *fraction,
+                              double vector[3])
 {
     *fraction = n == 0;
     vector[0] = vector[1] = vector[2] = 0.0;
     workspace->angle = 0.0;
     workspace->vector[0] = workspace->vector[1] = workspace->vector[2] = 0.0;
     workspace->n_arc = 0;
-    fill_row(n, caps, workspace);
+    fill_caps(n, caps, workspace);
     for (int j = 0; j < n; j++)
         if (caps[j].is_bound)
-            follow(j, n, caps, workspace);
+            add_circle_arcs(j, n, caps, workspace);
     if (workspace->n_arc > 0)
-        finish(n, caps, workspace, fraction, vector);
+        close_sums(n, caps, workspace, fraction, vector);
 }
 
 /* ---- spheres ---- */
 
 static const double first_share = 0.6; /* of the largest reach */
-static const double slack = 1e-5;      /* of angles in single precision */
+static const double slack = 1e-5;      /* for angles in single precision */
 
-/* Bands of patches and how many those are, in whole vectors; spheres a part of
- * the work. */
+/* Number of bands, number of patches rounded up to whole vectors, vector
+ * length, and spheres in one part of parallel work. */
 enum { N_BAND = 12, N_PATCH = 192, WIDE = 16, PART = 256 };
 
-/* Parts of the unit sphere, each within an angle of its middle that is the same
- * for all. */
+/* Patches that cover the unit sphere. All points of a patch are within one
+ * common angle of its centre. */
 typedef struct {
-    double cosine, sine; /* of that angle */
+    double cosine, sine; /* of this angle */
     float x[N_PATCH + WIDE], y[N_PATCH + WIDE], z[N_PATCH + WIDE];
 } patches;
 
-/* Neighbours of a sphere, each property in a row of its own, and what they
- * cover: before, x, y, z are the place and h is the radius; then the axis and
- * cosine of a cap, and in single precision the least cosine of the angle
- * between its axis and the middle of a patch that it covers, or that it
- * reaches. */
+/* The neighbours of a sphere as separate arrays. First x, y, z are the position
+ * and h is the radius, then the axis and the cosine of a cap. covers: the cap
+ * covers a patch if the cosine between cap axis and patch centre is at least
+ * this. reaches: likewise for caps that intersect a patch. */
 typedef struct {
     double *x, *y, *z, *h;
     float *covers, *reaches;
 } neighbours;
 
 typedef struct {
-    int *near;          /* [n] */
+    int *neighbour;     /* [n] */
     int *is_kept;       /* [n] */
     tsr_cap *caps;      /* [n] */
     neighbours row;     /* [n] */
-    int owner[N_PATCH]; /* the first cap that covers a patch, from 1; 0: none */
+    int owner[N_PATCH]; /* first cap that covers a patch, from 1; 0: no cap */
     tsr_cap_workspace *workspace;
 } scratch;
 
@@ -379,8 +384,8 @@ typedef struct {
 
 /* ---- patches ---- */
 
-/* Cells of longitude in bands of latitude. The farthest points of a cell are
- * its corners. */
+/* Cells of longitude in bands of latitude. The points of a cell farthest from
+ * its centre are its corners. */
 static void make_patches(patches *p)
 {
     const double step = pi / N_BAND;
@@ -407,8 +412,8 @@ static void make_patches(patches *p)
     p->sine = sin(reach + slack);
 }
 
-/* Which of caps `from` to n - 1 is the first that covers each patch of those
- * without an owner. Returns whether all have one. */
+/* For patches without an owner, finds the first of the caps `from` to n - 1
+ * that covers each. Returns 1 if all patches have an owner. */
 TSR_CLONES static int find_owners(const patches *restrict p, int from, int n,
                                   const neighbours *r, int *restrict owner)
 {
@@ -430,7 +435,7 @@ TSR_CLONES static int find_owners(const patches *restrict p, int from, int n,
     return n_open == 0;
 }
 
-/* Middles of the patches without owner; returns how many vectors. */
+/* Centres of the patches without owner. Returns their number in vectors. */
 static int open_patches(const patches *p, const int *owner, patches *open)
 {
     int n = 0;
@@ -446,7 +451,7 @@ static int open_patches(const patches *p, const int *owner, patches *open)
     return (n + WIDE - 1) / WIDE;
 }
 
-/* Whether each cap reaches one of the patches. */
+/* Sets is_kept for caps that reach at least one of the patches. */
 TSR_CLONES static void find_reaching(const patches *restrict open, int n_wide,
                                      int from, int n, const neighbours *r,
                                      int *restrict is_kept)
@@ -465,16 +470,17 @@ TSR_CLONES static void find_reaching(const patches *restrict open, int n_wide,
 
 /* ---- the caps of one sphere ---- */
 
-/* Spheres about i, those beyond `inner` of its centre, behind the first n rows;
- * returns how many rows then are. -1 where one at the same place holds all of
- * it: of two that are the same the first holds the other. */
+/* Appends the neighbours of sphere i beyond the distance `inner`, after the
+ * first n rows. Returns the new number of rows, or -1 if a sphere with the same
+ * centre contains sphere i. Of two identical spheres the first contains the
+ * second. */
 static int add_neighbours(const surface *f, int i, double inner, double reach,
                           int n, scratch *s)
 {
     const double *at = f->xyz[i];
-    int found = tsr_cell_list_within(f->cells, at, reach, f->n, s->near);
+    int found = tsr_cell_list_within(f->cells, at, reach, f->n, s->neighbour);
     for (int k = 0; k < found; k++) {
-        int j = s->near[k];
+        int j = s->neighbour[k];
         double d2 = tsr_vec3_distance2(f->xyz[j], at);
         if (d2 <= inner * inner && inner > 0.0)
             continue;
@@ -492,8 +498,8 @@ static int add_neighbours(const surface *f, int i, double inner, double reach,
     return n;
 }
 
-/* Turns rows from places into caps. One that covers nothing reaches nothing.
- * Returns whether one covers all. */
+/* Converts rows from positions to caps. A cap that covers nothing reaches
+ * nothing. Returns 1 if a cap covers the whole sphere. */
 TSR_CLONES static int make_caps(double own, double cosine, double sine, int n,
                                 double *restrict x, double *restrict y,
                                 double *restrict z, double *restrict h,
@@ -522,8 +528,9 @@ static int is_within(const tsr_cap *a, const tsr_cap *larger)
            a->h * larger->h + a->s * larger->s;
 }
 
-/* Into a list in order, the largest first, of which none is within another. */
-static int insert(const tsr_cap *c, tsr_cap *list, int n)
+/* Inserts a cap into a list sorted by size, largest first, in which no cap is
+ * within another. */
+static int insert_cap(const tsr_cap *c, tsr_cap *list, int n)
 {
     int at = n;
     for (; at > 0 && list[at - 1].h > c->h; at--)
@@ -540,10 +547,10 @@ static int insert(const tsr_cap *c, tsr_cap *list, int n)
     return n_left;
 }
 
-/* The caps that matter: those that reach an open patch, which may bound what is
- * left, and the owners of the others, so that a circle is not taken for free
- * where it goes through these. */
-static int choose_caps(const patches *p, int n, scratch *s)
+/* The caps that matter: those that reach an open patch, which may bound the
+ * exposed part, and the owners of the other patches. Without the owners, a
+ * circle would count as uncovered where it crosses their patches. */
+static int select_caps(const patches *p, int n, scratch *s)
 {
     patches open;
     int n_wide = open_patches(p, s->owner, &open), n_cap = 0;
@@ -558,15 +565,15 @@ static int choose_caps(const patches *p, int n, scratch *s)
                            .s = sqrt(1.0 - r->h[k] * r->h[k]),
                            .is_bound = s->is_kept[k] & 1};
         if (s->is_kept[k] != 0 && c.s > 0.0)
-            n_cap = insert(&c, s->caps, n_cap);
+            n_cap = insert_cap(&c, s->caps, n_cap);
     }
     return n_cap;
 }
 
 /* ---- all spheres ---- */
 
-static tsr_status check(int n, const double *radius, double probe,
-                        double *largest, tsr_err *err)
+static tsr_status check_radii(int n, const double *radius, double probe,
+                              double *largest, tsr_err *err)
 {
     *largest = 0.0;
     for (int i = 0; i < n; i++) {
@@ -579,8 +586,8 @@ static tsr_status check(int n, const double *radius, double probe,
     return TSR_OK;
 }
 
-/* Leaves out, of caps `from` to n - 1, those that reach no open patch. */
-static int drop_idle(const surface *f, int from, int n, scratch *s)
+/* Removes those of the caps `from` to n - 1 that reach no open patch. */
+static int drop_unreaching(const surface *f, int from, int n, scratch *s)
 {
     patches open;
     neighbours *r = &s->row;
@@ -595,8 +602,8 @@ static int drop_idle(const surface *f, int from, int n, scratch *s)
     return n_left;
 }
 
-/* Whether all of sphere i is hidden; else s->caps has what hides a part of it.
- * The near spheres, which are looked at first, bury most. */
+/* 1 if sphere i is completely buried; otherwise s->caps holds the caps on it.
+ * Close neighbours come first, because they suffice to bury most spheres. */
 static int is_hidden(const surface *f, int i, scratch *s, int *n_cap)
 {
     const neighbours *r = &s->row;
@@ -613,12 +620,12 @@ static int is_hidden(const surface *f, int i, scratch *s, int *n_cap)
                       r->covers + from, r->reaches + from))
             return 1;
         if (pass > 0)
-            n = drop_idle(f, from, n, s);
+            n = drop_unreaching(f, from, n, s);
         if (find_owners(&f->patches, from, n, r, s->owner))
             return 1;
         inner = reach;
     }
-    *n_cap = choose_caps(&f->patches, n, s);
+    *n_cap = select_caps(&f->patches, n, s);
     return 0;
 }
 
@@ -631,8 +638,8 @@ static void expose_part(void *context, int part, int thread)
         int n_cap;
         f->fraction[i] = 0.0;
         if (!is_hidden(f, i, s, &n_cap))
-            tsr_cap_union_rest(n_cap, s->caps, s->workspace, &f->fraction[i],
-                               vector);
+            tsr_cap_union_complement(n_cap, s->caps, s->workspace,
+                                     &f->fraction[i], vector);
         if (f->vector != NULL)
             tsr_vec3_copy(f->vector[i], vector);
     }
@@ -641,7 +648,7 @@ static void expose_part(void *context, int part, int thread)
 static void scratch_make(size_t n, tsr_pool *pool, scratch *s)
 {
     neighbours *r = &s->row;
-    tsr_pool_array(pool, s->near, n);
+    tsr_pool_array(pool, s->neighbour, n);
     tsr_pool_array(pool, s->is_kept, n);
     tsr_pool_array(pool, s->caps, n);
     tsr_pool_array(pool, r->x, 4 * n);
@@ -659,7 +666,7 @@ tsr_status tsr_surface_exposed(int n, const double (*xyz)[3],
                                tsr_err *err)
 {
     double largest;
-    TSR_TRY(check(n, radius_ang, probe_ang, &largest, err));
+    TSR_TRY(check_radii(n, radius_ang, probe_ang, &largest, err));
     int n_part = (n + PART - 1) / PART, n_thread = tsr_parallel_processors();
     n_thread = n_thread > n_part ? n_part : n_thread;
     double reach = 2.0 * (largest + probe_ang);

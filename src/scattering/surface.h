@@ -1,18 +1,19 @@
-/* How much of each sphere of a molecule a probe can touch, exactly. */
+/* The exposed part of each sphere of a molecule to a probe, computed
+ * exactly. */
 #ifndef TSR_SCATTERING_SURFACE_H
 #define TSR_SCATTERING_SURFACE_H
 
 #include "core/pool.h"
 
-/* xyz      [n][3]  in   Angstrom
+/* Exposed fraction of every sphere.
+ * xyz      [n][3]  in   Angstrom
  * radius   [n]     in   Angstrom
- * fraction [n]     out  of the sphere at radius + probe, the part that lies
- *                       within no other sphere of radius + probe
- * vector   [n][3]  out  the integral of the unit vector n over that part, over
- *                       4 pi; NULL: not wanted
- * Rotation changes them by rounding alone, 1e-12. Cost: a few microseconds a
- * pair of exposed neighbours.
- * Errors: TSR_E_NOMEM, TSR_E_INTERNAL (a probe or radius below 0). */
+ * fraction [n]     out  of the sphere with radius + probe, the part that lies
+ * in no other such sphere vector   [n][3]  out  integral of the unit vector n
+ * over that part, divided by 4 pi; may be NULL A rotation of the molecule
+ * changes the results only by rounding, 1e-12. Cost: a few microseconds for a
+ * pair of exposed neighbours. Errors: TSR_E_NOMEM, TSR_E_INTERNAL (a negative
+ * probe or radius). */
 tsr_status tsr_surface_exposed(int n, const double (*xyz)[3],
                                const double *radius_ang, double probe_ang,
                                double *fraction, double (*vector)[3],
@@ -20,23 +21,23 @@ tsr_status tsr_surface_exposed(int n, const double (*xyz)[3],
 
 /* ---- one sphere ---- */
 
-/* The unit vectors n with n axis > h. */
+/* The cap of unit vectors n with n . axis > h. */
 typedef struct {
     double axis[3];
     double h, s;  /* cosine and sine of the half angle */
-    int is_bound; /* whether its circle may bound the part; 0 where the caller
-                     knows that other caps cover all of it */
+    int is_bound; /* 1: the cap's circle may bound the uncovered part; 0: the
+                     caller knows that other caps cover the whole circle */
 } tsr_cap;
 
-/* What the sums need, for up to n caps. NULL: out of memory. */
+/* Working memory for up to n caps. Returns NULL when out of memory. */
 typedef struct tsr_cap_workspace tsr_cap_workspace;
 tsr_cap_workspace *tsr_cap_workspace_new(int n, tsr_pool *pool);
 
-/* The part of the unit sphere that no cap covers. caps [n], no two the same, h
- * within (-1, 1). fraction: of the sphere, the part that they leave; vector:
- * the integral of n over that part, over 4 pi. */
-void tsr_cap_union_rest(int n, const tsr_cap *caps,
-                        tsr_cap_workspace *workspace, double *fraction,
-                        double vector[3]);
+/* The part of the unit sphere that no cap covers. caps [n]: all different, h
+ * within (-1, 1). fraction out: the uncovered fraction of the sphere. vector
+ * out: the integral of n over the uncovered part, divided by 4 pi. */
+void tsr_cap_union_complement(int n, const tsr_cap *caps,
+                              tsr_cap_workspace *workspace, double *fraction,
+                              double vector[3]);
 
 #endif

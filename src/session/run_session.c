@@ -112,9 +112,9 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
         const tsr_engine *e = setup->devices.group[d].engine;
         if (e->system_bytes > 0.0)
             fprintf(out,
-                    "memory: %.0f bytes per system, %d systems of at most %.0f "
-                    "on the device, %.1f MiB in total\n",
-                    e->system_bytes, e->n_system, e->most_systems,
+                    "memory: %.0f bytes a system, %d systems of %.0f that the "
+                    "device has room for, %.1f MiB in total\n",
+                    e->system_bytes, e->n_system, e->max_systems,
                     (e->n_system * e->system_bytes + e->shared_bytes) /
                         1048576.0);
     }
@@ -1126,7 +1126,7 @@ static void log_population(const tsr_session *s, double seconds)
             tsr_warn(s->log,
                      "sampler.evidence: no log evidence can be computed, as "
                      "the chains do not start from the prior (%s)",
-                     tsr_likelihood_least_beta(t->likelihood) > 0.0
+                     tsr_likelihood_min_beta(t->likelihood) > 0.0
                          ? "scale and background are sampled, under flat priors"
                      : t->n_start > 0
                          ? "structure.starts says where chains start"

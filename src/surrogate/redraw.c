@@ -1,6 +1,6 @@
-/* Redraws (surrogate.h): stretches and their halves, where beads are, overlaps,
- * curves, and the choice. The loops that are to become vector instructions are
- * all in this file (Makefile). */
+/* Redraws (surrogate.h): stretches and their halves, positions of beads,
+ * overlaps, curves, and the choice of a candidate. All loops that the compiler
+ * must vectorise are in this file (see the Makefile). */
 #include "surrogate/surrogate.h"
 
 #include "core/clones.h"
@@ -14,22 +14,22 @@
 #define PI 3.14159265358979323846F
 
 enum {
-    WIDE = 16,   /* lanes of a vector */
-    HALF = 10,   /* residues of half a stretch, at most */
-    POOL = 256,  /* draws of each half */
-    FIRST = 256, /* candidates whose overlaps are looked at */
-    SECOND = 64, /* of these, those whose curves are */
-    NODES = 8    /* of c2 */
+    WIDE = 16,     /* lanes of a vector */
+    HALF = 10,     /* residues of half a stretch, at most */
+    POOL = 256,    /* draws of each half */
+    N_FIRST = 256, /* candidates whose overlaps are computed */
+    N_SECOND = 64, /* candidates whose curves are computed */
+    NODES = 8      /* grid points of c2 */
 };
 
 typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
 
-/* x goes to turn x + shift, Angstrom. */
+/* A motion: x becomes turn x + shift, Angstrom. */
 typedef struct {
     float turn[3][3], shift[3];
 } motion;
 
-static void apply(const motion *m, const float *x, float *to)
+static void apply_motion(const motion *m, const float *x, float *to)
 {
     const float a = x[0], b = x[1], c = x[2];
     for (int i = 0; i < 3; i++)
@@ -37,8 +37,8 @@ static void apply(const motion *m, const float *x, float *to)
                 m->shift[i];
 }
 
-/* The way back. */
-static void undo(const motion *m, const float *x, float *to)
+/* The inverse motion. */
+static void apply_inverse(const motion *m, const float *x, float *to)
 {
     const float a = x[0] - m->shift[0], b = x[1] - m->shift[1],
                 c = x[2] - m->shift[2];
@@ -46,86 +46,93 @@ static void undo(const motion *m, const float *x, float *to)
         to[i] = m->turn[0][i] * a + m->turn[1][i] * b + m->turn[2][i] * c;
 }
 
-/* Of a distance. */
-static float square(const float *a, const float *b)
+/* Squared distance. */
+static float squared_distance(const float *a, const float *b)
 {
     const float x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
     return x * x + y * y + z * z;
 }
 
-/* Residues that follow each other, both torsions of which walk: torsions
- * first..first+2*n_residue-1 of the spec. by: 1, what comes after moves, -1,
- * what comes before, up to the chain's last point, or from its first one, at
- * `end`. */
+/* Consecutive residues with both torsions free: torsions
+ * first..first+2*n_residue-1 of the spec. direction: 1: the C side moves, -1:
+ * the N side. end: the end of the chain's points on the moving side (its begin
+ * for -1). */
 typedef struct {
-    int first, n_residue, by, end, is_tail;
+    int first, n_residue, direction, end, is_tail;
 } stretch;
 
-/* One draw of half a stretch. The first half begins where nothing moves, the
- * second as if the first had not moved. */
+/* One draw of half a stretch. The first half begins at the fixed points. The
+ * second half is drawn as if the first half were in its present shape. */
 typedef struct {
-    motion end;          /* of what lies beyond */
-    float log_density;   /* of torsions, */
-    float log_weight;    /* and that over how often they are drawn */
-    float energy;        /* nat, of its own overlaps; INFINITY: impossible */
-    float middle[3];     /* of what stays, or of what moves as one, as seen
-                            from between the halves */
-    float turn[HALF][2]; /* of phi, psi from the present ones */
+    motion end;        /* motion of the points beyond the half */
+    float log_density; /* log density of its torsions */
+    float log_weight;  /* the same minus the log probability of drawing them */
+    float energy;      /* nat, overlaps within the half; INFINITY: forbidden */
+    float middle[3];   /* centre of the fixed points (first half) or far points
+                          (second half), in the frame between the halves */
+    float turn[HALF][2]; /* changes of phi and psi */
 } half;
 
-/* Beads are arranged: those that stay, those that are loose, those that move as
- * one, each padded to whole vectors with beads that do not scatter. */
+/* Workspace of a thread. Beads are arranged in three blocks: fixed beads, loose
+ * beads of the stretch, and far beads beyond it, which move as one. Each block
+ * is padded to whole vectors with beads that do not scatter. */
 typedef struct {
     tsr_surrogate_walker base;
     tsr_pool memory;
     gsl_rng *rng;
-    int n_pad, row_pad; /* room for an arrangement, for a row of the data */
+    int n_pad, row_pad; /* padded number of beads; padded length of a row of the
+                           data */
     int n_density;
-    float *density; /* [n_density][9][2 WIDE] terms of torsion densities */
+    float
+        *density; /* [n_density][9][2 WIDE] coefficients of torsion densities */
 
-    /* a job */
+    /* the current job */
     const float *job;
     const float (*point)[4]; /* [n_point] */
     const float *angle;      /* [n_slot][2] */
     float c2;
     float *rows; /* [n_curve][n_q][row_pad] */
 
-    /* a stretch of those that there are */
+    /* the stretch to be redrawn */
     int n_stretch;
     stretch *stretch;
     const stretch *own;
     int n_residue, n_half[2];
-    int torsion[2 * HALF][2]; /* outwards from what stays */
-    int *what;                /* [n_bead] 0 stays, 1 is loose, 2 moves as one */
-    int *segment;    /* [n_point] turns that carry it, 0 to 2 n_residue */
-    float *share;    /* [n_bead] of it, beyond the middle of the stretch */
-    half *pool[2];   /* [POOL], the present one first */
-    float *loose[2]; /* [POOL][n_bead][4] where the share of loose beads
-                        that lies in a half is, times it */
+    int torsion[2 * HALF][2]; /* outwards from the fixed points */
+    int *role;                /* [n_bead] 0 fixed, 1 loose, 2 far */
+    int *segment;        /* [n_point] torsions that move it, 0 to 2 n_residue */
+    float *outer_weight; /* [n_bead] weight of its points in the second half and
+                            beyond */
+    half *pool[2];       /* [POOL] draws; the present shape first */
+    float *loose[2]; /* [POOL][n_bead][4] position of loose beads: weighted sum
+                        over their points in the half */
 
-    /* an arrangement */
-    int n_stay, n_loose, n_far, at_loose, at_far, n_all;
-    int *bead; /* [n_pad] its number; -1: padding */
-    float *x[3], *radius, *mask, *still_x[3]; /* [n_pad] */
-    float *form[2]; /* [n_q][n_pad] form factors without and by c2 */
+    /* the arrangement of beads */
+    int n_fixed, n_loose, n_far, first_loose, first_far, n_all;
+    int *bead; /* [n_pad] index of the bead; -1: padding */
+    float *x[3], *radius, *mask,
+        *present_x[3]; /* [n_pad] current position, radius, mask of pairs,
+                        present position */
+    float *form[2]; /* [n_q][n_pad] form factors, constant and linear in c2 */
 
-    /* curves, by powers of c2 */
+    /* curves, as polynomials in c2 */
     float *lane_sum[3], *row_sum[2]; /* [n_q][WIDE] */
-    float *rest[3];                  /* [n_q] of what stays as it is */
-    float *curve[3];                 /* [n_q] */
-    float *profile, *product;        /* [n_q], [row_pad] scratch */
+    float *constant[3];       /* [n_q] pairs whose distance is constant */
+    float *curve[3];          /* [n_q] */
+    float *profile, *product; /* [n_q], [row_pad] scratch */
 
     /* candidates */
     int n_pair;
-    uint32_t *pair; /* [POOL POOL + 1] draws of both halves, 16 bits each */
-    float *guess;
-    double *upto;
+    uint32_t *pair; /* [POOL POOL + 1] indices of both draws, 16 bits each */
+    float *log_weight;
+    double *cumulative;
     int *count;
-    float *energy; /* [FIRST + 1] */
+    float *energy; /* [N_FIRST + 1] */
     int n_node;
     float node[NODES];
     float *ratio;   /* [NODES][n_q] */
-    double *weight; /* [SECOND + 1][NODES] log, of curves and of c2 */
+    double *weight; /* [N_SECOND + 1][NODES] log likelihood times beta plus log
+                       prior of c2 */
 } redraw_workspace;
 
 typedef uint32_t bits __attribute__((vector_size(64), aligned(4), may_alias));
@@ -140,16 +147,16 @@ static int padded(int n)
     return (n + WIDE - 1) / WIDE * WIDE;
 }
 
-/* ---- which stretches there are ---- */
+/* ---- stretches ---- */
 
 enum {
     CELLS = TSR_SURROGATE_CELLS,
     N_CELL = CELLS * CELLS,
     TERMS = 9,
     ATOMS = 6, /* points of a flexible residue */
-    /* Residues that are drawn together: of a tail up to so many, of a linker
-     * all there are, or, where halves have no room for them, any number from
-     * LEAST on. */
+    /* Number of residues redrawn at once: at most LONGEST_TAIL of a tail; all
+     * of a linker or, if halves cannot hold them, a random number between LEAST
+     * and LONGEST. */
     LONGEST_TAIL = 12,
     LONGEST = 2 * HALF,
     LEAST = 6
@@ -157,7 +164,7 @@ enum {
 
 _Static_assert((int)LONGEST_TAIL <= (int)LONGEST, "halves hold a tail");
 
-/* Torsions t and t + 1 are phi and psi of one residue. */
+/* Returns 1 if torsions t and t + 1 are phi and psi of one residue. */
 static int is_residue(const tsr_surrogate_spec *p, int t)
 {
     return t + 1 < p->n_torsion && p->turn[t][0] == p->turn[t + 1][0];
@@ -182,8 +189,9 @@ static int end_of(const tsr_surrogate_spec *p, int t)
     return side_of(p, t) > 0 ? p->torsion[t][3] : p->torsion[t][2];
 }
 
-/* Whether both torsions of the residue at t move what `first` does. */
-static int goes_with(const tsr_surrogate_spec *p, int first, int t)
+/* Returns 1 if both torsions of the residue at t move the same side and chain
+ * as torsion `first`, outside of linkers. */
+static int moves_same_side(const tsr_surrogate_spec *p, int first, int t)
 {
     return is_residue(p, t) && !of_linker(p, t) &&
            side_of(p, t) == side_of(p, first) &&
@@ -202,27 +210,28 @@ static int list_linkers(const tsr_surrogate_spec *p, stretch *out)
         if (is_whole && out != NULL)
             out[n] = (stretch){.first = own[0],
                                .n_residue = own[1] / 2,
-                               .by = own[2] > 0 ? 1 : -1,
+                               .direction = own[2] > 0 ? 1 : -1,
                                .end = own[3]};
         n += is_whole;
     }
     return n;
 }
 
-/* Into out (NULL: they are only counted). */
+/* Lists the stretches (out NULL: counts only). Returns their number. */
 static int list_stretches(const tsr_surrogate_spec *p, stretch *out)
 {
     int n = list_linkers(p, out), t = 0;
     while (t < p->n_torsion) {
         int m = 0;
-        while (goes_with(p, t, t + 2 * m) &&
-               (m == 0 ||
-                p->edge[t + 2 * m][0] - p->edge[t + 2 * m - 2][0] == ATOMS))
+        while (moves_same_side(p, t, t + 2 * m) &&
+               (m == 0 || p->point_bounds[t + 2 * m][0] -
+                                  p->point_bounds[t + 2 * m - 2][0] ==
+                              ATOMS))
             m++;
         if (m > 0 && out != NULL)
             out[n] = (stretch){.first = t,
                                .n_residue = m,
-                               .by = side_of(p, t),
+                               .direction = side_of(p, t),
                                .end = end_of(p, t),
                                .is_tail = 1};
         n += m > 0;
@@ -233,10 +242,11 @@ static int list_stretches(const tsr_surrogate_spec *p, stretch *out)
 
 /* ---- a stretch ----
  *
- * Torsions are numbered outwards from what stays. Turning all of them by d is
- * the motion R_1 R_2 ... R_n, each about the axis as it lies now: the outermost
- * first. Points between torsions k and k + 1, segment k, make R_1 ... R_k. Both
- * torsions of a residue are drawn from cells of its density, as walks do. */
+ * Torsions are numbered outwards from the fixed points. Turning all of them by
+ * d is the motion R_1 R_2 ... R_n, each about its present axis, the outermost
+ * first. Points between torsions k and k + 1, segment k, move by R_1 ... R_k.
+ * Both torsions of a residue are drawn from the cells of its density, as in
+ * walks. */
 
 static void set_segments(redraw_workspace *s)
 {
@@ -247,8 +257,10 @@ static void set_segments(redraw_workspace *s)
     for (int r = 0; r < s->n_residue; r++)
         for (int k = 0; k < 2; k++) {
             const int t = s->torsion[r][k];
-            const int from = own->by > 0 ? p->edge[t][1] : own->end,
-                      to = own->by > 0 ? own->end : p->edge[t][0];
+            const int from =
+                          own->direction > 0 ? p->point_bounds[t][1] : own->end,
+                      to =
+                          own->direction > 0 ? own->end : p->point_bounds[t][0];
             for (int i = from; i < to; i++)
                 s->segment[i] = 2 * r + k + 1;
         }
@@ -260,20 +272,21 @@ static void set_beads(const redraw_workspace *s)
     const int last = 2 * s->n_residue;
     for (int b = 0; b < p->n_bead; b++) {
         const int32_t *own = p->bead[b];
-        int least = last, most = 0;
-        s->share[b] = 0.0F;
+        int lowest = last, largest = 0;
+        s->outer_weight[b] = 0.0F;
         for (int k = own[0]; k < own[0] + own[1]; k++) {
             const int of = s->segment[p->part[k]];
-            least = of < least ? of : least;
-            most = of > most ? of : most;
-            s->share[b] += of > 2 * s->n_half[0] ? p->share[k] : 0.0F;
+            lowest = of < lowest ? of : lowest;
+            largest = of > largest ? of : largest;
+            s->outer_weight[b] +=
+                of > 2 * s->n_half[0] ? p->part_weight[k] : 0.0F;
         }
-        s->what[b] = most == 0 ? 0 : least == last ? 2 : 1;
+        s->role[b] = largest == 0 ? 0 : lowest == last ? 2 : 1;
     }
 }
 
-/* Takes up to 2 HALF residues of a linker, fewer of a tail: torsions, segments,
- * and what each bead does. */
+/* Selects the residues to be redrawn, and sets torsions, segments and the class
+ * of each bead. */
 static void choose_part(redraw_workspace *s, const stretch *of)
 {
     const int all = of->n_residue;
@@ -286,37 +299,39 @@ static void choose_part(redraw_workspace *s, const stretch *of)
     const int skip = (int)gsl_rng_uniform_int(
         s->rng, (unsigned long)(all - s->n_residue + 1));
     const int first =
-        of->first + (of->by > 0 ? 2 * skip : 2 * (all - skip) - 1);
+        of->first + (of->direction > 0 ? 2 * skip : 2 * (all - skip) - 1);
     s->n_half[0] = (s->n_residue + 1) / 2;
     s->n_half[1] = s->n_residue - s->n_half[0];
     for (int r = 0; r < s->n_residue; r++)
         for (int k = 0; k < 2; k++)
-            s->torsion[r][k] = first + (2 * r + k) * of->by;
+            s->torsion[r][k] = first + (2 * r + k) * of->direction;
     set_segments(s);
     set_beads(s);
 }
 
 /* ---- torsions ---- */
 
-/* Terms of densities, as vectors take them: [n_density][9][2 WIDE]. */
+/* Coefficients of torsion densities in the order of vectors: [n_density][9][2
+ * WIDE]. */
 static void set_densities(const tsr_surrogate_spec *spec, float *out)
 {
     for (int d = 0; d < spec->n_density; d++, out += TERMS * 2 * WIDE)
         for (int k = 0; k < TERMS * 2 * WIDE; k++) {
             const int term = k / (2 * WIDE), part = k % (2 * WIDE);
             out[k] = part < spec->n_term[d] ? spec->term[d][part][term]
-                     : term == 0            ? -80.0F /* as good as none */
+                     : term == 0            ? -80.0F /* negligible */
                                             : 0.0F;
         }
 }
 
-/* exp of what is below 80, to 1e-7 of it; e^-80 where it is less. */
+/* Computes exp for arguments below 80, with a relative error of 1e-7. Arguments
+ * below -80 count as -80. */
 TSR_INLINE void exponentiate(lanes *x)
 {
-    const lanes least = *x - *x - 80.0F;
-    const bits is_less = (bits)(*x < least);
+    const lanes lowest = *x - *x - 80.0F;
+    const bits is_less = (bits)(*x < lowest);
     const bits held =
-        (*(const bits *)x & ~is_less) | (*(const bits *)&least & is_less);
+        (*(const bits *)x & ~is_less) | (*(const bits *)&lowest & is_less);
     const lanes v = *(const lanes *)&held;
     const lanes two = v * 1.44269504F + 12582912.0F, n = two - 12582912.0F;
     const lanes y = (v - n * 0.693359375F) + n * 2.12194440e-4F;
@@ -332,17 +347,18 @@ TSR_INLINE void exponentiate(lanes *x)
     *x = e * *(const lanes *)&scale;
 }
 
-/* The parts' sum, from the waves of both angles. */
+/* Sum of the components. wave: cos and sin of phi, cos and sin of psi. */
 TSR_CLONES
 static float density_at(const float *term, const float wave[4])
 {
     const float c = wave[0], s = wave[1], e = wave[2], f = wave[3];
-    const float by[TERMS] = {1.0F, c, s, e, f, c * e, c * f, s * e, s * f};
+    const float direction[TERMS] = {1.0F,  c,     s,     e,    f,
+                                    c * e, c * f, s * e, s * f};
     lanes sum = {0.0F};
     for (int set = 0; set < 2; set++) {
         lanes x = {0.0F};
         for (int k = 0; k < TERMS; k++)
-            x += by[k] * *(const lanes *)(term + (2 * k + set) * WIDE);
+            x += direction[k] * *(const lanes *)(term + (2 * k + set) * WIDE);
         exponentiate(&x);
         sum += x;
     }
@@ -361,13 +377,14 @@ static float log_density(const redraw_workspace *s, int density,
         density_at(s->density + (ptrdiff_t)density * TERMS * 2 * WIDE, wave));
 }
 
-static void draw_angles(const uint32_t *upto, gsl_rng *rng, float angle[2])
+static void draw_angles(const uint32_t *cumulative, gsl_rng *rng,
+                        float angle[2])
 {
     const uint32_t number = (uint32_t)gsl_rng_get(rng);
     int low = 0, high = N_CELL - 1;
     while (low < high) {
         const int middle = (low + high) / 2;
-        if (number < upto[middle])
+        if (number < cumulative[middle])
             high = middle;
         else
             low = middle + 1;
@@ -379,8 +396,8 @@ static void draw_angles(const uint32_t *upto, gsl_rng *rng, float angle[2])
     }
 }
 
-/* log of how often the cell of two angles is drawn, and a constant. */
-static float log_chance(const uint32_t *upto, const float angle[2])
+/* Log probability of drawing the cell of two angles, up to a constant. */
+static float log_proposal(const uint32_t *cumulative, const float angle[2])
 {
     int at[2];
     for (int i = 0; i < 2; i++) {
@@ -388,18 +405,18 @@ static float log_chance(const uint32_t *upto, const float angle[2])
         at[i] = at[i] < 0 ? 0 : at[i] >= CELLS ? CELLS - 1 : at[i];
     }
     const int k = at[0] * CELLS + at[1];
-    return logf((float)(upto[k] - (k > 0 ? upto[k - 1] : 0)));
+    return logf((float)(cumulative[k] - (k > 0 ? cumulative[k - 1] : 0)));
 }
 
-/* ---- a half ---- */
+/* ---- half a stretch ---- */
 
 static float wrapped(float angle)
 {
     return angle - 2.0F * PI * rintf(angle / (2.0F * PI));
 }
 
-/* First b, then a. */
-static motion after(const motion *a, const motion *b)
+/* The motion b followed by a. */
+static motion compose(const motion *a, const motion *b)
 {
     motion m;
     for (int i = 0; i < 3; i++)
@@ -407,11 +424,12 @@ static motion after(const motion *a, const motion *b)
             m.turn[i][j] = a->turn[i][0] * b->turn[0][j] +
                            a->turn[i][1] * b->turn[1][j] +
                            a->turn[i][2] * b->turn[2][j];
-    apply(a, b->shift, m.shift);
+    apply_motion(a, b->shift, m.shift);
     return m;
 }
 
-static motion about(const float *from, const float *to, float angle_rad)
+static motion rotation_about(const float *from, const float *to,
+                             float angle_rad)
 {
     float u[3], n = 0.0F, still[3];
     for (int d = 0; d < 3; d++)
@@ -427,39 +445,39 @@ static motion about(const float *from, const float *to, float angle_rad)
                  {u[2] * u[0] * v - u[1] * s, u[2] * u[1] * v + u[0] * s,
                   c + u[2] * u[2] * v}},
                 {0.0F, 0.0F, 0.0F}};
-    apply(&m, from, still);
+    apply_motion(&m, from, still);
     for (int d = 0; d < 3; d++)
         m.shift[d] = from[d] - still[d];
     return m;
 }
 
-/* Motions of a half's segments, upto [2 n_half + 1], the first of which is that
- * of nothing. */
+/* Motions of the segments of a half, cumulative [2 n_half + 1]; the first is
+ * the identity. */
 static void move_segments(const redraw_workspace *s, int which, const half *own,
-                          motion *upto)
+                          motion *cumulative)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const int first = which == 0 ? 0 : s->n_half[0];
-    upto[0] =
+    cumulative[0] =
         (motion){{{1.0F, 0.0F, 0.0F}, {0.0F, 1.0F, 0.0F}, {0.0F, 0.0F, 1.0F}},
                  {0.0F, 0.0F, 0.0F}};
     for (int r = 0; r < s->n_half[which]; r++)
         for (int k = 0; k < 2; k++) {
             const int t = s->torsion[first + r][k];
-            const motion m =
-                about(s->point[p->torsion[t][0]], s->point[p->torsion[t][1]],
-                      (float)s->own->by * own->turn[r][p->turn[t][1]]);
-            upto[2 * r + k + 1] = after(&upto[2 * r + k], &m);
+            const motion m = rotation_about(
+                s->point[p->torsion[t][0]], s->point[p->torsion[t][1]],
+                (float)s->own->direction * own->turn[r][p->turn[t][1]]);
+            cumulative[2 * r + k + 1] = compose(&cumulative[2 * r + k], &m);
         }
 }
 
 static void move_loose(redraw_workspace *s, int which, int number,
-                       const motion *upto)
+                       const motion *cumulative)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const int split = 2 * s->n_half[0];
     for (int k = 0; k < s->n_loose; k++) {
-        const int32_t *bead = p->bead[s->bead[s->at_loose + k]];
+        const int32_t *bead = p->bead[s->bead[s->first_loose + k]];
         float *to = s->loose[which] + 4 * ((ptrdiff_t)number * p->n_bead + k);
         to[0] = to[1] = to[2] = 0.0F;
         for (int m = bead[0]; m < bead[0] + bead[1]; m++) {
@@ -467,20 +485,20 @@ static void move_loose(redraw_workspace *s, int which, int number,
             float x[3];
             if ((of > split) != (which == 1))
                 continue;
-            apply(&upto[of - (which == 1 ? split : 0)], s->point[p->part[m]],
-                  x);
+            apply_motion(&cumulative[of - (which == 1 ? split : 0)],
+                         s->point[p->part[m]], x);
             for (int d = 0; d < 3; d++)
-                to[d] += p->share[m] * x[d];
+                to[d] += p->part_weight[m] * x[d];
         }
     }
 }
 
-/* Draw `number` of a half; 0 is the present shape. */
+/* Draws shape `number` of a half; 0 is the present shape. */
 static void draw_half(redraw_workspace *s, int which, int number)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     half *own = &s->pool[which][number];
-    motion upto[2 * HALF + 1];
+    motion cumulative[2 * HALF + 1];
     const int first = which == 0 ? 0 : s->n_half[0];
     own->log_density = own->log_weight = 0.0F;
     for (int r = 0; r < s->n_half[which]; r++) {
@@ -492,18 +510,18 @@ static void draw_half(redraw_workspace *s, int which, int number)
             draw_angles(cell, s->rng, angle);
         const float log_p = log_density(s, p->density[slot], angle);
         own->log_density += log_p;
-        own->log_weight += log_p - log_chance(cell, angle);
+        own->log_weight += log_p - log_proposal(cell, angle);
         for (int k = 0; k < 2; k++)
             own->turn[r][k] = number > 0 ? wrapped(angle[k] - had[k]) : 0.0F;
     }
-    move_segments(s, which, own, upto);
-    own->end = upto[2 * s->n_half[which]];
-    move_loose(s, which, number, upto);
+    move_segments(s, which, own, cumulative);
+    own->end = cumulative[2 * s->n_half[which]];
+    move_loose(s, which, number, cumulative);
 }
 
-/* ---- where beads are ---- */
+/* ---- positions of beads ---- */
 
-static void put_bead(redraw_workspace *s, int k)
+static void set_bead_position(redraw_workspace *s, int k)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const int b = s->bead[k];
@@ -511,15 +529,16 @@ static void put_bead(redraw_workspace *s, int k)
     for (int m = 0; b >= 0 && m < p->bead[b][1]; m++) {
         const int part = p->bead[b][0] + m;
         for (int d = 0; d < 3; d++)
-            x[d] += p->share[part] * s->point[p->part[part]][d];
+            x[d] += p->part_weight[part] * s->point[p->part[part]][d];
     }
     for (int d = 0; d < 3; d++)
-        s->x[d][k] = s->still_x[d][k] = x[d];
+        s->x[d][k] = s->present_x[d][k] = x[d];
     s->mask[k] = 1.0F;
-    s->radius[k] = b >= 0 ? p->radius[b] : -p->cutoff; /* near nothing */
+    s->radius[k] =
+        b >= 0 ? p->radius[b] : -p->cutoff; /* padding is close to no bead */
 }
 
-static void put_forms(redraw_workspace *s)
+static void set_form_factors(redraw_workspace *s)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const float *amount = s->job + s->base.layout.amount,
@@ -534,50 +553,51 @@ static void put_forms(redraw_workspace *s)
             }
 }
 
-static void arrange(redraw_workspace *s)
+static void arrange_beads(redraw_workspace *s)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     int n[3] = {0};
     for (int b = 0; b < p->n_bead; b++)
-        n[s->what[b]]++;
-    s->n_stay = n[0], s->n_loose = n[1], s->n_far = n[2];
-    s->at_loose = padded(n[0]);
-    s->at_far = s->at_loose + padded(n[1]);
-    s->n_all = s->at_far + padded(n[2]);
-    int at[3] = {0, s->at_loose, s->at_far};
+        n[s->role[b]]++;
+    s->n_fixed = n[0], s->n_loose = n[1], s->n_far = n[2];
+    s->first_loose = padded(n[0]);
+    s->first_far = s->first_loose + padded(n[1]);
+    s->n_all = s->first_far + padded(n[2]);
+    int at[3] = {0, s->first_loose, s->first_far};
     for (int k = 0; k < s->n_all; k++)
         s->bead[k] = -1;
     for (int b = 0; b < p->n_bead; b++)
-        s->bead[at[s->what[b]]++] = b;
+        s->bead[at[s->role[b]]++] = b;
     for (int k = 0; k < s->n_all; k++)
-        put_bead(s, k);
-    put_forms(s);
+        set_bead_position(s, k);
+    set_form_factors(s);
 }
 
-/* Beads where draws a and b take them; and those of one half alone, the second
- * as seen from what moves as one. */
-static void context(redraw_workspace *s, int a, int b)
+/* Positions of all beads for draws a and b of the halves. far: the contribution
+ * of the second half, in the frame where the first half has its present
+ * shape. */
+static void place_candidate(redraw_workspace *s, int a, int b)
 {
     const ptrdiff_t n_bead = spec_of(s)->n_bead;
     const motion *m = &s->pool[0][a].end;
-    const motion both = after(m, &s->pool[1][b].end);
+    const motion both = compose(m, &s->pool[1][b].end);
     for (int k = 0; k < s->n_loose; k++) {
         const float *near = s->loose[0] + 4 * (a * n_bead + k),
                     *far = s->loose[1] + 4 * (b * n_bead + k);
-        const float by = s->share[s->bead[s->at_loose + k]];
+        const float direction = s->outer_weight[s->bead[s->first_loose + k]];
         for (int d = 0; d < 3; d++)
-            s->x[d][s->at_loose + k] =
+            s->x[d][s->first_loose + k] =
                 near[d] + m->turn[d][0] * far[0] + m->turn[d][1] * far[1] +
-                m->turn[d][2] * far[2] + by * m->shift[d];
+                m->turn[d][2] * far[2] + direction * m->shift[d];
     }
     for (int d = 0; d < 3; d++)
-        for (int k = s->at_far; k < s->n_all; k++)
-            s->x[d][k] = both.turn[d][0] * s->still_x[0][k] +
-                         both.turn[d][1] * s->still_x[1][k] +
-                         both.turn[d][2] * s->still_x[2][k] + both.shift[d];
+        for (int k = s->first_far; k < s->n_all; k++)
+            s->x[d][k] = both.turn[d][0] * s->present_x[0][k] +
+                         both.turn[d][1] * s->present_x[1][k] +
+                         both.turn[d][2] * s->present_x[2][k] + both.shift[d];
 }
 
-static void place_half(redraw_workspace *s, int which, int number)
+static void place_loose(redraw_workspace *s, int which, int number)
 {
     const half *own = &s->pool[which][number];
     const float *loose =
@@ -586,28 +606,28 @@ static void place_half(redraw_workspace *s, int which, int number)
         float x[3];
         memcpy(x, loose + 4 * (ptrdiff_t)k, sizeof x);
         if (which == 1)
-            undo(&own->end, x, x);
+            apply_inverse(&own->end, x, x);
         for (int d = 0; d < 3; d++)
-            s->x[d][s->at_loose + k] = x[d];
+            s->x[d][s->first_loose + k] = x[d];
     }
 }
 
 /* ---- overlaps ----
  *
- * Beads are compared by vectors first, their bodies only where the beads are
- * near. */
+ * Beads are compared by vectors first, and their bodies only if the beads are
+ * close. */
 
-#define SIGNS 0x8000000080000000U /* of two numbers */
+#define SIGNS 0x8000000080000000U /* sign bits of two floats */
 
-/* Energies are integers, so that no order of sums matters. */
+/* Energies are integers, so that the order of sums does not matter. */
 static const float unit_per_nat = 65536.0F;
 enum { IMPOSSIBLE = -1 };
 
-/* Of two bodies. */
+/* Energy of two bodies. */
 static int overlap(const tsr_surrogate_spec *p, int a, int b, float r2)
 {
     const int32_t *u = p->body[a], *v = p->body[b];
-    const float d = p->contact[u[0] * p->n_like + v[0]];
+    const float d = p->contact[u[0] * p->n_contact_type + v[0]];
     if (r2 >= d * d || (u[2] == v[2] && abs(u[1] - v[1]) < 3) ||
         (u[3] >= 0 && u[3] == v[3]))
         return 0;
@@ -615,26 +635,27 @@ static int overlap(const tsr_surrogate_spec *p, int a, int b, float r2)
     return nat > p->limit ? IMPOSSIBLE : (int)lrintf(nat * unit_per_nat);
 }
 
-/* The bodies of beads k and m of the arrangement, those of k where `moved`
- * takes them (NULL: where they are). */
-static long touch(const redraw_workspace *s, int k, int m, const motion *moved)
+/* Energy of the bodies of beads k and m in the arrangement. moved: motion of
+ * the bodies of k (NULL: present position). */
+static long pair_energy(const redraw_workspace *s, int k, int m,
+                        const motion *moved)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const int32_t *a = p->bead[s->bead[k]], *b = p->bead[s->bead[m]];
     const float at_k[3] = {s->x[0][k], s->x[1][k], s->x[2][k]},
                 at_m[3] = {s->x[0][m], s->x[1][m], s->x[2][m]};
-    const float close = p->cutoff + s->radius[m];
+    const float reach = p->cutoff + s->radius[m];
     long sum = 0;
     for (int i = 0; i < a[3]; i++) {
         float x[3];
         memcpy(x, a[3] > 1 ? s->point[p->part[a[0] + i]] : at_k, sizeof x);
         if (a[3] > 1 && moved != NULL)
-            apply(moved, x, x);
-        if (square(x, at_m) >= close * close)
+            apply_motion(moved, x, x);
+        if (squared_distance(x, at_m) >= reach * reach)
             continue;
         for (int j = 0; j < b[3]; j++) {
-            const float r2 =
-                square(x, b[3] > 1 ? s->point[p->part[b[0] + j]] : at_m);
+            const float r2 = squared_distance(
+                x, b[3] > 1 ? s->point[p->part[b[0] + j]] : at_m);
             const int e = r2 < p->cutoff * p->cutoff
                               ? overlap(p, a[2] + i, b[2] + j, r2)
                               : 0;
@@ -646,40 +667,41 @@ static long touch(const redraw_workspace *s, int k, int m, const motion *moved)
     return sum;
 }
 
-/* Which of WIDE beads from `at` on are near bead k: two a word, each by the
- * sign of how far they are beyond, as compilers spoil comparisons of vectors.
- * Returns whether any is. */
-TSR_INLINE int find_near(const redraw_workspace *s, int k, int at, float close,
-                         uint64_t near[WIDE / 2])
+/* Finds the beads among WIDE from `at` on that are close to bead k. Each
+ * element of `neighbours` holds two floats, whose sign bit is set for a close
+ * bead; compilers translate vector comparisons poorly. Returns 1 if there are
+ * any. */
+TSR_INLINE int find_neighbours(const redraw_workspace *s, int k, int at,
+                               float reach, uint64_t neighbours[WIDE / 2])
 {
     const lanes x = *(const lanes *)(s->x[0] + at) - s->x[0][k],
                 y = *(const lanes *)(s->x[1] + at) - s->x[1][k],
                 z = *(const lanes *)(s->x[2] + at) - s->x[2][k],
-                d = *(const lanes *)(s->radius + at) + close;
+                d = *(const lanes *)(s->radius + at) + reach;
     const lanes beyond = x * x + y * y + z * z - d * d;
     uint64_t any = 0;
-    memcpy(near, &beyond, sizeof beyond);
+    memcpy(neighbours, &beyond, sizeof beyond);
     for (int l = 0; l < WIDE / 2; l++)
-        any |= near[l];
+        any |= neighbours[l];
     return (any & SIGNS) != 0;
 }
 
-/* Adds pairs of bead k with from..to-1; `moved` takes the bodies of k, or those
- * of the others. 0: impossible. */
+/* Adds the energy of bead k with beads from..to-1. moved: motion of the bodies
+ * of k or, with moves_others, of the other beads. Returns 0 if forbidden. */
 TSR_CLONES
-static int touch_row(const redraw_workspace *s, int k, int from, int to,
-                     const motion *moved, int moves_others, long *sum)
+static int add_row_energy(const redraw_workspace *s, int k, int from, int to,
+                          const motion *moved, int moves_others, long *sum)
 {
-    const float close = spec_of(s)->cutoff + s->radius[k];
-    uint64_t near[WIDE / 2];
+    const float reach = spec_of(s)->cutoff + s->radius[k];
+    uint64_t neighbours[WIDE / 2];
     for (int at = from; at < to; at += WIDE) {
-        if (!find_near(s, k, at, close, near))
+        if (!find_neighbours(s, k, at, reach, neighbours))
             continue;
         for (int l = 0; l < WIDE && at + l < to; l++) {
-            if ((near[l / 2] >> (32 * (l % 2) + 31) & 1) == 0)
+            if ((neighbours[l / 2] >> (32 * (l % 2) + 31) & 1) == 0)
                 continue;
-            const long e = moves_others ? touch(s, at + l, k, moved)
-                                        : touch(s, k, at + l, moved);
+            const long e = moves_others ? pair_energy(s, at + l, k, moved)
+                                        : pair_energy(s, k, at + l, moved);
             if (e == IMPOSSIBLE)
                 return 0;
             *sum += e;
@@ -688,41 +710,41 @@ static int touch_row(const redraw_workspace *s, int k, int from, int to,
     return 1;
 }
 
-/* Overlaps, nat, of distances that a redraw changes, where beads are placed and
- * `both` takes what moves as one; of one half alone, with that where it is.
- * INFINITY: impossible. */
-static float energy_of(const redraw_workspace *s, const motion *both)
+/* Energy, nat, of all pairs whose distance a redraw changes, at the current
+ * positions. both: motion of the far beads. INFINITY: forbidden. */
+static float candidate_energy(const redraw_workspace *s, const motion *both)
 {
-    const int loose_end = s->at_loose + s->n_loose,
-              far_end = s->at_far + s->n_far;
+    const int loose_end = s->first_loose + s->n_loose,
+              far_end = s->first_far + s->n_far;
     long sum = 0;
-    for (int k = s->at_loose; k < loose_end; k++)
-        if (!touch_row(s, k, 0, s->n_stay, NULL, 0, &sum) ||
-            !touch_row(s, k, s->at_loose, k, NULL, 0, &sum) ||
-            !touch_row(s, k, s->at_far, far_end, both, 1, &sum))
+    for (int k = s->first_loose; k < loose_end; k++)
+        if (!add_row_energy(s, k, 0, s->n_fixed, NULL, 0, &sum) ||
+            !add_row_energy(s, k, s->first_loose, k, NULL, 0, &sum) ||
+            !add_row_energy(s, k, s->first_far, far_end, both, 1, &sum))
             return INFINITY;
-    for (int k = s->at_far; k < far_end; k++)
-        if (!touch_row(s, k, 0, s->n_stay, both, 0, &sum))
+    for (int k = s->first_far; k < far_end; k++)
+        if (!add_row_energy(s, k, 0, s->n_fixed, both, 0, &sum))
             return INFINITY;
     return (float)sum / unit_per_nat;
 }
 
-/* Beads that lie in both halves count in neither. */
+/* Energy within one half, with the fixed or far beads at its end. Beads with
+ * points in both halves are left out. */
 static float half_energy(const redraw_workspace *s, int which)
 {
-    const int from = which == 0 ? 0 : s->at_far,
-              to = from + (which == 0 ? s->n_stay : s->n_far);
+    const int from = which == 0 ? 0 : s->first_far,
+              to = from + (which == 0 ? s->n_fixed : s->n_far);
     const float whole_share = which == 0 ? 0.0F : 1.0F;
     long sum = 0;
-    for (int k = s->at_loose; k < s->at_loose + s->n_loose; k++) {
-        if (fabsf(s->share[s->bead[k]] - whole_share) > 1e-5F)
+    for (int k = s->first_loose; k < s->first_loose + s->n_loose; k++) {
+        if (fabsf(s->outer_weight[s->bead[k]] - whole_share) > 1e-5F)
             continue;
-        if (!touch_row(s, k, from, to, NULL, 0, &sum))
+        if (!add_row_energy(s, k, from, to, NULL, 0, &sum))
             return INFINITY;
-        for (int m = s->at_loose; m < k; m++) {
-            if (fabsf(s->share[s->bead[m]] - whole_share) > 1e-5F)
+        for (int m = s->first_loose; m < k; m++) {
+            if (fabsf(s->outer_weight[s->bead[m]] - whole_share) > 1e-5F)
                 continue;
-            const long e = touch(s, k, m, NULL);
+            const long e = pair_energy(s, k, m, NULL);
             if (e == IMPOSSIBLE)
                 return INFINITY;
             sum += e;
@@ -733,12 +755,12 @@ static float half_energy(const redraw_workspace *s, int which)
 
 /* ---- curves ----
  *
- * A bead's form factor is F + c2 H, so that the curve of a candidate at any c2
- * follows from three sums over pairs: F F, F H and H H times sin(q r) / (q r).
- * On the uniform grid of q, sin(q r) follows by a recurrence; a row is one
- * bead with vectors of others. */
+ * The form factor of a bead is F + c2 H. The curve of a candidate at any c2
+ * follows from three sums over pairs, F F, F H and H H, each times sin(q r) /
+ * (q r). On the uniform grid of q, sin(q r) is computed by a recurrence. A row
+ * is one bead with vectors of other beads. */
 
-/* 1 / sqrt, by Newton's method from the number's own exponent. */
+/* 1 / sqrt by Newton's method, starting from the exponent bits. */
 TSR_INLINE void inverse_root(const lanes *v, lanes *out)
 {
     const bits first = 0x5f3759dfU - (*(const bits *)v >> 1);
@@ -748,8 +770,9 @@ TSR_INLINE void inverse_root(const lanes *v, lanes *out)
     *out = y;
 }
 
-/* Of WIDE pairs, bead k with those from `at` on: sin(a) / (q1 r) times their
- * mask and 2 cos(a), a = q1 r below .9 pi, by half the angle. */
+/* For bead k and WIDE beads from `at` on: is = sin(a) / (q1 r) times the mask,
+ * twice = 2 cos(a), with a = q1 r below 0.9 pi, computed from half the
+ * angle. */
 TSR_INLINE void start_pairs(const redraw_workspace *s, int k, int at, float dq,
                             lanes *is, lanes *twice)
 {
@@ -776,8 +799,8 @@ TSR_INLINE void start_pairs(const redraw_workspace *s, int k, int at, float dq,
     *twice = 2.0F - 4.0F * sine * sine;
 }
 
-/* Two vectors of pairs at a time, so that one recurrence need not wait for the
- * other. */
+/* Two vectors of pairs at a time, so that the latency of one recurrence is
+ * hidden behind the other. */
 TSR_INLINE void add_pairs(const redraw_workspace *s, int n_q, int k, int at,
                           int n, float dq, int has_water)
 {
@@ -812,7 +835,7 @@ TSR_INLINE void add_pairs(const redraw_workspace *s, int n_q, int k, int at,
     }
 }
 
-/* Adds bead k's pairs with from..to-1, whole vectors of them. */
+/* Adds the pairs of bead k with from..to-1, in whole vectors. */
 TSR_INLINE void add_row(const redraw_workspace *s, int n_q, int k, int from,
                         int to, float dq, int has_water)
 {
@@ -844,23 +867,22 @@ TSR_CLONES
 static void add_one_row(const redraw_workspace *s, int n_q, int k, int from,
                         int to, float dq, int has_water)
 {
-    if (has_water) /* known where the loops are made */
+    if (has_water) /* constant in the inner loops */
         add_row(s, n_q, k, from, to, dq, 1);
     else
         add_row(s, n_q, k, from, to, dq, 0);
 }
 
-/* Beads that stay with all that does not, and loose ones with what moves as
- * one. */
+/* Fixed beads with all that move, and loose beads with far beads. */
 TSR_INLINE void add_others(const redraw_workspace *s, int n_q, float dq,
                            int has_water)
 {
-    for (int k = s->at_far; k < s->at_far + s->n_far; k++)
-        add_row(s, n_q, k, 0, s->at_loose, dq, has_water);
-    for (int k = s->at_loose; k < s->at_loose + s->n_loose; k++) {
-        add_row(s, n_q, k, 0, s->at_loose, dq, has_water);
+    for (int k = s->first_far; k < s->first_far + s->n_far; k++)
+        add_row(s, n_q, k, 0, s->first_loose, dq, has_water);
+    for (int k = s->first_loose; k < s->first_loose + s->n_loose; k++) {
+        add_row(s, n_q, k, 0, s->first_loose, dq, has_water);
         if (s->n_far > 0)
-            add_row(s, n_q, k, s->at_far, s->n_all, dq, has_water);
+            add_row(s, n_q, k, s->first_far, s->n_all, dq, has_water);
     }
 }
 
@@ -879,8 +901,8 @@ static int unit_of(const tsr_surrogate_spec *p, int bead)
     return p->body[p->bead[bead][2]][3];
 }
 
-/* Pairs of beads within from..to-1, each once, but for those of one rigid unit,
- * which the rest of the job has. */
+/* Adds the pairs of beads within from..to-1, each once. Pairs of one rigid unit
+ * are left out, because they are in the constant part of the job. */
 static void add_within(redraw_workspace *s, int from, int to)
 {
     const tsr_surrogate_spec *p = spec_of(s);
@@ -905,7 +927,7 @@ static void clear_sums(const redraw_workspace *s)
                (size_t)spec_of(s)->n_q * WIDE * sizeof(float));
 }
 
-static void take_sums(const redraw_workspace *s, float *const out[3])
+static void reduce_sums(const redraw_workspace *s, float *const out[3])
 {
     for (int k = 0; k < 3; k++)
         for (int q = 0; q < spec_of(s)->n_q; q++) {
@@ -916,46 +938,47 @@ static void take_sums(const redraw_workspace *s, float *const out[3])
         }
 }
 
-/* Pairs whose distance a redraw keeps, into rest. */
-static void sum_rest(redraw_workspace *s)
+/* Sums the pairs whose distance a redraw does not change, into s->constant. */
+static void sum_constant(redraw_workspace *s)
 {
     clear_sums(s);
-    add_within(s, 0, s->n_stay);
-    add_within(s, s->at_far, s->at_far + s->n_far);
-    take_sums(s, s->rest);
+    add_within(s, 0, s->n_fixed);
+    add_within(s, s->first_far, s->first_far + s->n_far);
+    reduce_sums(s, s->constant);
 }
 
-/* Partial curves of all pairs, with beads where they are placed. */
+/* Sums the pairs at the current positions into s->curve, for the three powers
+ * of c2. */
 static void sum_curves(redraw_workspace *s)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     clear_sums(s);
     add_between(s, p->n_q, p->dq_inv_ang, p->has_c2);
-    add_within(s, s->at_loose, s->at_loose + s->n_loose);
-    take_sums(s, s->curve);
+    add_within(s, s->first_loose, s->first_loose + s->n_loose);
+    reduce_sums(s, s->curve);
     for (int k = 0; k < 3; k++)
         for (int q = 0; q < p->n_q; q++)
-            s->curve[k][q] += s->rest[k][q];
+            s->curve[k][q] += s->constant[k][q];
 }
 
-/* ---- what the data say ---- */
+/* ---- likelihood of curves ---- */
 
 static float by_powers(const float *a, int n_q, int q, float c2)
 {
     return a[q] + c2 * (a[n_q + q] + c2 * a[2 * n_q + q]);
 }
 
-/* What `top` over `bottom` is at c2: ratio [n_q]. */
+/* ratio [n_q] out: numerator / denominator of the job at c2. */
 static void ratio_at(const redraw_workspace *s, float c2, float *ratio)
 {
     const tsr_surrogate_layout *l = &s->base.layout;
     const int n_q = spec_of(s)->n_q;
     for (int q = 0; q < n_q; q++)
-        ratio[q] = by_powers(s->job + l->top, n_q, q, c2) /
-                   by_powers(s->job + l->bottom, n_q, q, c2);
+        ratio[q] = by_powers(s->job + l->numerator, n_q, q, c2) /
+                   by_powers(s->job + l->denominator, n_q, q, c2);
 }
 
-/* out [row_pad] = the profile times rows [n_q][row_pad]. */
+/* out [row_pad] = profile [n_q] times rows [n_q][row_pad]. */
 TSR_CLONES
 static void multiply(const float *rows, int n_q, int row_pad,
                      const float *profile, float *out)
@@ -968,8 +991,8 @@ static void multiply(const float *rows, int n_q, int row_pad,
     }
 }
 
-/* Of the curves that were summed: the bare profile at c2 into bare [n_q] (NULL:
- * not wanted), and log L. */
+/* Log likelihood of the summed curves at c2. bare [n_q] (may be NULL): the
+ * profile without numerator and denominator. */
 static double log_lik_at(redraw_workspace *s, float c2, const float *ratio,
                          float *bare)
 {
@@ -977,7 +1000,7 @@ static double log_lik_at(redraw_workspace *s, float c2, const float *ratio,
     const tsr_surrogate_layout *l = &s->base.layout;
     double sum = 0.0;
     for (int q = 0; q < p->n_q; q++) {
-        const float own = by_powers(s->job + l->rest, p->n_q, q, c2) +
+        const float own = by_powers(s->job + l->constant, p->n_q, q, c2) +
                           s->curve[0][q] +
                           c2 * (s->curve[1][q] + c2 * s->curve[2][q]);
         s->profile[q] = own * ratio[q];
@@ -1007,12 +1030,13 @@ static double log_lik_at(redraw_workspace *s, float c2, const float *ratio,
 /* ---- candidates ---- */
 
 enum {
-    SHELLS = 4,      /* widths of shells, */
-    GRIDS = 3,       /* and spacings of c2 */
-    LINKER_SHARE = 3 /* linkers are drawn so many times as often as tails */
+    SHELLS = 4,      /* number of widths of shells */
+    GRIDS = 3,       /* number of spacings of c2 */
+    LINKER_SHARE = 3 /* ratio of the probabilities of a linker and of a tail */
 };
 
-/* The narrowest shell, Angstrom; the others are twice as wide each. */
+/* Width of the narrowest shell, Angstrom. Each other shell is twice as wide as
+ * the one before. */
 static const float shell_linker_ang = 0.25F, shell_tail_ang = 4.0F;
 
 static int is_finite(double x)
@@ -1020,8 +1044,8 @@ static int is_finite(double x)
     return x - x == 0.0;
 }
 
-/* The middle of the bodies of beads from..to-1. */
-static void middle_of(const redraw_workspace *s, int from, int to, float x[3])
+/* Centre of the bodies of beads from..to-1. */
+static void find_middle(const redraw_workspace *s, int from, int to, float x[3])
 {
     const tsr_surrogate_spec *p = spec_of(s);
     float n = 0.0F;
@@ -1030,7 +1054,7 @@ static void middle_of(const redraw_workspace *s, int from, int to, float x[3])
         n += (float)p->bead[s->bead[k]][3];
     for (int k = from; k < to; k++)
         for (int d = 0; d < 3; d++)
-            x[d] += (float)p->bead[s->bead[k]][3] / n * s->still_x[d][k];
+            x[d] += (float)p->bead[s->bead[k]][3] / n * s->present_x[d][k];
 }
 
 static int n_draw(const redraw_workspace *s, int which)
@@ -1038,106 +1062,113 @@ static int n_draw(const redraw_workspace *s, int which)
     return s->n_half[which] > 0 ? POOL : 1;
 }
 
-/* near, far: the middles of what stays and of what moves as one (where nothing
- * does, the last point of the chain), whose distance shells are of. */
-static void fill_pools(redraw_workspace *s, float near[3], float far[3])
+/* Draws the pools of both halves. near, far [3] out: centres of the fixed and
+ * of the far beads (without far beads the last point of the chain). Shells are
+ * ranges of their distance. */
+static void draw_pools(redraw_workspace *s, float near[3], float far[3])
 {
-    middle_of(s, 0, s->n_stay, near);
+    find_middle(s, 0, s->n_fixed, near);
     if (s->n_far > 0)
-        middle_of(s, s->at_far, s->at_far + s->n_far, far);
+        find_middle(s, s->first_far, s->first_far + s->n_far, far);
     else
-        memcpy(far, s->point[s->own->end - (s->own->by > 0)], 3 * sizeof *far);
+        memcpy(far, s->point[s->own->end - (s->own->direction > 0)],
+               3 * sizeof *far);
     for (int w = 0; w < 2; w++)
         for (int k = 0; k < n_draw(s, w); k++) {
             half *own = &s->pool[w][k];
             draw_half(s, w, k);
             if (w == 0)
-                undo(&own->end, near, own->middle);
+                apply_inverse(&own->end, near, own->middle);
             else
-                apply(&own->end, far, own->middle);
-            place_half(s, w, k);
+                apply_motion(&own->end, far, own->middle);
+            place_loose(s, w, k);
             own->energy = half_energy(s, w);
         }
 }
 
-/* Pairs of draws at distances from low to high; the present one comes first. */
+/* Lists the pairs of draws with distances from low to high. The present pair
+ * comes first. */
 static void find_pairs(redraw_workspace *s, float low, float high)
 {
-    const float least = low > 0.0F ? low * low : 0.0F, most = high * high;
+    const float lowest = low > 0.0F ? low * low : 0.0F, largest = high * high;
     s->pair[0] = 0;
     s->n_pair = 1;
     for (int a = 0; a < n_draw(s, 0); a++) {
         const half *u = &s->pool[0][a];
         for (int b = 0; b < n_draw(s, 1) && u->energy < INFINITY; b++) {
             const half *v = &s->pool[1][b];
-            const float r2 = square(u->middle, v->middle);
-            if (r2 >= least && r2 < most && v->energy < INFINITY && a + b > 0)
+            const float r2 = squared_distance(u->middle, v->middle);
+            if (r2 >= lowest && r2 < largest && v->energy < INFINITY &&
+                a + b > 0)
                 s->pair[s->n_pair++] = (uint32_t)a << 16 | (uint32_t)b;
         }
     }
 }
 
-static const half *half_of(const redraw_workspace *s, int which, int k)
+static const half *draw_of(const redraw_workspace *s, int which, int k)
 {
     const uint32_t pair = s->pair[k];
     return &s->pool[which][which == 0 ? pair >> 16 : pair & 0xffff];
 }
 
-/* ---- drawing some of a set ---- */
+/* ---- resampling ---- */
 
-/* From the n of s->pair with log weights s->guess, each there s->count times,
- * n_drawn are drawn independently, into s->count; the first is there once more.
- * Uniform numbers in order are sums of exponential ones. */
-static void draw_some(redraw_workspace *s, int n, int n_drawn)
+/* Draws n_drawn of n candidates independently, by weights exp(log_weight) and
+ * with their multiplicity s->count, and adds the present candidate 0 once. The
+ * new multiplicities are in s->count. Sorted uniform numbers are generated as
+ * normalised sums of exponential ones. */
+static void resample(redraw_workspace *s, int n, int n_drawn)
 {
-    double most = -HUGE_VAL, sum = 0.0, step[FIRST + 1], total = 0.0;
+    double largest = -HUGE_VAL, sum = 0.0, step[N_FIRST + 1], total = 0.0;
     for (int k = 0; k < n; k++)
-        most = fmax(most, (double)s->guess[k]);
+        largest = fmax(largest, (double)s->log_weight[k]);
     for (int k = 0; k < n; k++)
-        s->upto[k] = sum += s->count[k] * exp((double)s->guess[k] - most);
+        s->cumulative[k] = sum +=
+            s->count[k] * exp((double)s->log_weight[k] - largest);
     for (int i = 0; i <= n_drawn; i++)
         total += step[i] = -log1p(-gsl_rng_uniform(s->rng));
     memset(s->count, 0, (size_t)n * sizeof *s->count);
     double at = 0.0;
     for (int i = 0, k = 0; i < n_drawn; i++) {
         at += step[i];
-        while (k < n - 1 && s->upto[k] <= at / total * sum)
+        while (k < n - 1 && s->cumulative[k] <= at / total * sum)
             k++;
         s->count[k]++;
     }
     s->count[0]++;
 }
 
-/* Candidate k becomes the n-th that is left. */
-static void keep(redraw_workspace *s, int k, int n)
+/* Moves candidate k to index n of those that remain. */
+static void move_candidate(redraw_workspace *s, int k, int n)
 {
     s->pair[n] = s->pair[k];
     s->count[n] = s->count[k];
 }
 
-/* By torsions and the halves' own overlaps; of those drawn the overlaps of the
- * whole. Returns how many candidates are left. */
-static int draw_first(redraw_workspace *s)
+/* First stage: draws by torsions and the overlaps within halves, then computes
+ * all overlaps. Returns the number of remaining candidates. */
+static int first_stage(redraw_workspace *s)
 {
     int n = 0;
     for (int k = 0; k < s->n_pair; k++) {
-        const half *u = half_of(s, 0, k), *v = half_of(s, 1, k);
-        s->guess[k] = u->log_weight - u->energy + v->log_weight - v->energy;
+        const half *u = draw_of(s, 0, k), *v = draw_of(s, 1, k);
+        s->log_weight[k] =
+            u->log_weight - u->energy + v->log_weight - v->energy;
         s->count[k] = 1;
     }
-    draw_some(s, s->n_pair, FIRST);
+    resample(s, s->n_pair, N_FIRST);
     for (int k = 0; k < s->n_pair; k++) {
         if (s->count[k] == 0)
             continue;
-        const half *u = half_of(s, 0, k), *v = half_of(s, 1, k);
-        const motion both = after(&u->end, &v->end);
-        context(s, (int)(s->pair[k] >> 16), (int)(s->pair[k] & 0xffff));
-        const float energy = energy_of(s, &both);
+        const half *u = draw_of(s, 0, k), *v = draw_of(s, 1, k);
+        const motion both = compose(&u->end, &v->end);
+        place_candidate(s, (int)(s->pair[k] >> 16), (int)(s->pair[k] & 0xffff));
+        const float energy = candidate_energy(s, &both);
         if (!(energy < INFINITY))
             continue;
-        keep(s, k, n);
+        move_candidate(s, k, n);
         s->energy[n] = energy;
-        s->guess[n++] = u->energy + v->energy - energy;
+        s->log_weight[n++] = u->energy + v->energy - energy;
     }
     return n;
 }
@@ -1151,7 +1182,8 @@ static double prior_of_c2(const redraw_workspace *s, float c2)
     return c2 >= head[4] && c2 <= head[5] ? -0.5 * z * z : -HUGE_VAL;
 }
 
-/* A grid of c2 that holds the present value, at any of its places. */
+/* Sets a grid of c2 that contains the present value at a random index, which is
+ * returned. */
 static int set_nodes(redraw_workspace *s)
 {
     const tsr_surrogate_spec *p = spec_of(s);
@@ -1169,19 +1201,20 @@ static int set_nodes(redraw_workspace *s)
     return own;
 }
 
-/* By the other overlaps; of those drawn, likelihoods at all nodes of c2. */
-static int draw_second(redraw_workspace *s, int n_first)
+/* Second stage: draws by the other overlaps, then computes likelihoods at all
+ * grid points of c2. Returns the number of remaining candidates. */
+static int second_stage(redraw_workspace *s, int n_first)
 {
     const int n_q = spec_of(s)->n_q;
     const double beta = (double)s->job[s->base.layout.head];
     int n = 0;
-    draw_some(s, n_first, SECOND);
+    resample(s, n_first, N_SECOND);
     for (int k = 0; k < n_first; k++) {
         if (s->count[k] == 0)
             continue;
-        context(s, (int)(s->pair[k] >> 16), (int)(s->pair[k] & 0xffff));
+        place_candidate(s, (int)(s->pair[k] >> 16), (int)(s->pair[k] & 0xffff));
         sum_curves(s);
-        keep(s, k, n);
+        move_candidate(s, k, n);
         s->energy[n] = s->energy[k];
         for (int i = 0; i < s->n_node; i++) {
             const double prior = prior_of_c2(s, s->node[i]);
@@ -1196,46 +1229,47 @@ static int draw_second(redraw_workspace *s, int n_first)
     return n;
 }
 
-/* Candidate and node, as one number. */
-static int choose(redraw_workspace *s, int n)
+/* Draws a candidate k and a grid point of c2, returned as k * n_node + node. */
+static int choose_candidate(redraw_workspace *s, int n)
 {
     const int all = n * s->n_node;
-    double most = -HUGE_VAL, sum = 0.0;
+    double largest = -HUGE_VAL, sum = 0.0;
     for (int k = 0; k < all; k++)
-        most = fmax(most, s->weight[k]);
+        largest = fmax(largest, s->weight[k]);
     for (int k = 0; k < all; k++) {
         const int count = s->count[k / s->n_node];
-        const double by = count * exp(s->weight[k] - most);
-        s->upto[k] = sum += by >= 0.0 ? by : 0.0;
+        const double direction = count * exp(s->weight[k] - largest);
+        s->cumulative[k] = sum += direction >= 0.0 ? direction : 0.0;
     }
     const double at = sum * gsl_rng_uniform(s->rng);
     int k = 0;
-    while (k < all - 1 && s->upto[k] <= at)
+    while (k < all - 1 && s->cumulative[k] <= at)
         k++;
     return k;
 }
 
 /* ---- a job ---- */
 
-/* Returns log g, but for what a redraw leaves; bare [n_q] out. */
-static double tell_place(redraw_workspace *s, int k, int node, float *bare)
+/* Returns log g of a candidate without factors that a redraw does not change.
+ * bare [n_q] out. */
+static double candidate_log_g(redraw_workspace *s, int k, int node, float *bare)
 {
-    const half *u = half_of(s, 0, k), *v = half_of(s, 1, k);
-    context(s, (int)(s->pair[k] >> 16), (int)(s->pair[k] & 0xffff));
+    const half *u = draw_of(s, 0, k), *v = draw_of(s, 1, k);
+    place_candidate(s, (int)(s->pair[k] >> 16), (int)(s->pair[k] & 0xffff));
     sum_curves(s);
     log_lik_at(s, s->node[node], s->ratio + node * spec_of(s)->n_q, bare);
     return (double)u->log_density + (double)v->log_density -
            (double)s->energy[k] + s->weight[k * s->n_node + node];
 }
 
-static void tell_turns(const redraw_workspace *s, int k, float *turned)
+static void write_turns(const redraw_workspace *s, int k, float *turned)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     for (int w = 0; w < 2; w++)
         for (int r = 0; r < s->n_half[w]; r++)
             for (int i = 0; i < 2; i++) {
                 const int t = s->torsion[r + (w == 1 ? s->n_half[0] : 0)][i];
-                turned[t] = half_of(s, w, k)->turn[r][p->turn[t][1]];
+                turned[t] = draw_of(s, w, k)->turn[r][p->turn[t][1]];
             }
 }
 
@@ -1243,32 +1277,33 @@ static void redraw(redraw_workspace *s, float *result)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     float near[3], far[3], *bare = result + TSR_SURROGATE_HEAD;
-    arrange(s);
-    if (s->n_stay == 0 || s->n_loose == 0)
+    arrange_beads(s);
+    if (s->n_fixed == 0 || s->n_loose == 0)
         return;
-    sum_rest(s);
-    fill_pools(s, near, far);
-    const float wide = (s->own->is_tail ? shell_tail_ang : shell_linker_ang) *
-                       (float)(1 << gsl_rng_uniform_int(s->rng, SHELLS));
-    const float low =
-        sqrtf(square(near, far)) - wide * (float)gsl_rng_uniform(s->rng);
-    find_pairs(s, low, low + wide);
-    const int n_first = draw_first(s);
-    if (n_first == 0 || s->pair[0] != 0) /* g is 0 where it is */
+    sum_constant(s);
+    draw_pools(s, near, far);
+    const float width = (s->own->is_tail ? shell_tail_ang : shell_linker_ang) *
+                        (float)(1 << gsl_rng_uniform_int(s->rng, SHELLS));
+    const float low = sqrtf(squared_distance(near, far)) -
+                      width * (float)gsl_rng_uniform(s->rng);
+    find_pairs(s, low, low + width);
+    const int n_first = first_stage(s);
+    if (n_first == 0 || s->pair[0] != 0) /* g is 0 at the present shape */
         return;
-    const int own = set_nodes(s), n = draw_second(s, n_first);
+    const int own = set_nodes(s), n = second_stage(s, n_first);
     if (!is_finite(s->weight[own]))
         return;
-    const int chosen = choose(s, n), k = chosen / s->n_node;
-    const double before = tell_place(s, 0, own, bare);
-    const double after = tell_place(s, k, chosen % s->n_node, bare + p->n_q);
-    result[1] = (float)(after - before);
+    const int chosen = choose_candidate(s, n), k = chosen / s->n_node;
+    const double before = candidate_log_g(s, 0, own, bare);
+    const double compose =
+        candidate_log_g(s, k, chosen % s->n_node, bare + p->n_q);
+    result[1] = (float)(compose - before);
     if (p->has_c2)
         result[2] = s->node[chosen % s->n_node];
-    tell_turns(s, k, bare + 2 * (ptrdiff_t)p->n_q);
+    write_turns(s, k, bare + 2 * (ptrdiff_t)p->n_q);
 }
 
-static void open_job(redraw_workspace *s, int i)
+static void read_job(redraw_workspace *s, int i)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const tsr_surrogate_layout *l = &s->base.layout;
@@ -1295,13 +1330,13 @@ static const stretch *choose_stretch(const redraw_workspace *s)
     return &s->stretch[k];
 }
 
-static tsr_status do_job(redraw_workspace *s, int i, tsr_err *err)
+static tsr_status run_job(redraw_workspace *s, int i, tsr_err *err)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const size_t size = (size_t)tsr_surrogate_result_size(p);
     const uint32_t *key = s->base.call.key[i];
     float *result = s->base.call.result + (size_t)i * size;
-    open_job(s, i);
+    read_job(s, i);
     memset(result, 0, size * sizeof *result);
     for (int q = 0; q < 2 * p->n_q; q++)
         result[TSR_SURROGATE_HEAD + q] = NAN;
@@ -1314,10 +1349,10 @@ static tsr_status do_job(redraw_workspace *s, int i, tsr_err *err)
     return TSR_OK;
 }
 
-static tsr_status room_walk(tsr_surrogate_walker *walker, tsr_err *err)
+static tsr_status run_jobs(tsr_surrogate_walker *walker, tsr_err *err)
 {
     for (int i = 0; i < walker->call.n_job; i++)
-        TSR_TRY(do_job((redraw_workspace *)walker, i, err));
+        TSR_TRY(run_job((redraw_workspace *)walker, i, err));
     return TSR_OK;
 }
 
@@ -1341,7 +1376,7 @@ static void make_call(redraw_workspace *s, size_t n)
     tsr_pool_array(&s->memory, c->count, n * (size_t)tsr_surrogate_n_count(p));
 }
 
-static void reserve(redraw_workspace *s)
+static void allocate(redraw_workspace *s)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const size_t q = (size_t)p->n_q, n_bead = (size_t)p->n_bead,
@@ -1351,26 +1386,26 @@ static void reserve(redraw_workspace *s)
     tsr_pool_array(m, s->density, (size_t)p->n_density * TERMS * 2 * WIDE);
     tsr_pool_array(m, s->rows, (size_t)p->n_curve * q * row);
     tsr_pool_array(m, s->stretch, s->n_stretch);
-    tsr_pool_array(m, s->what, n_bead);
+    tsr_pool_array(m, s->role, n_bead);
     tsr_pool_array(m, s->segment, p->n_point);
-    tsr_pool_array(m, s->share, n_bead);
+    tsr_pool_array(m, s->outer_weight, n_bead);
     tsr_pool_array(m, s->bead, n);
     tsr_pool_array(m, s->radius, n);
     tsr_pool_array(m, s->mask, n);
     tsr_pool_array(m, s->profile, q);
     tsr_pool_array(m, s->product, row);
     tsr_pool_array(m, s->pair, pairs);
-    tsr_pool_array(m, s->guess, pairs);
-    tsr_pool_array(m, s->upto, pairs);
+    tsr_pool_array(m, s->log_weight, pairs);
+    tsr_pool_array(m, s->cumulative, pairs);
     tsr_pool_array(m, s->count, pairs);
-    tsr_pool_array(m, s->energy, FIRST + 1);
+    tsr_pool_array(m, s->energy, N_FIRST + 1);
     tsr_pool_array(m, s->ratio, NODES * q);
-    tsr_pool_array(m, s->weight, (SECOND + 1) * NODES);
+    tsr_pool_array(m, s->weight, (N_SECOND + 1) * NODES);
     for (int k = 0; k < 3; k++) {
         tsr_pool_array(m, s->x[k], n);
-        tsr_pool_array(m, s->still_x[k], n);
+        tsr_pool_array(m, s->present_x[k], n);
         tsr_pool_array(m, s->lane_sum[k], q * WIDE);
-        tsr_pool_array(m, s->rest[k], q);
+        tsr_pool_array(m, s->constant[k], q);
         tsr_pool_array(m, s->curve[k], q);
     }
     for (int k = 0; k < 2; k++) {
@@ -1381,7 +1416,7 @@ static void reserve(redraw_workspace *s)
     }
 }
 
-static tsr_status workspace_new(tsr_surrogate_engine *engine, int most_jobs,
+static tsr_status workspace_new(tsr_surrogate_engine *engine, int max_jobs,
                                 tsr_surrogate_walker **out, tsr_err *err)
 {
     const tsr_surrogate_spec *p = engine->spec;
@@ -1392,8 +1427,8 @@ static tsr_status workspace_new(tsr_surrogate_engine *engine, int most_jobs,
     s->n_pad = padded(p->n_bead) + 3 * WIDE;
     s->row_pad = padded(s->base.layout.n_row);
     s->n_stretch = list_stretches(p, NULL);
-    make_call(s, (size_t)most_jobs);
-    reserve(s);
+    make_call(s, (size_t)max_jobs);
+    allocate(s);
     const tsr_status status = tsr_pool_check(&s->memory, err);
     if (status != TSR_OK) {
         workspace_free(&s->base);
@@ -1422,7 +1457,7 @@ tsr_surrogate_engine *tsr_redraw_engine_new(const tsr_surrogate_spec *spec)
         *e = (tsr_surrogate_engine){.spec = spec,
                                     .free = engine_free,
                                     .walker_new = workspace_new,
-                                    .walk = room_walk,
+                                    .walk = run_jobs,
                                     .walker_free = workspace_free};
     return e;
 }

@@ -1,6 +1,5 @@
-/* The surrogate of a run's posterior: a molecule as points, beads and torsions,
- * what its curves say of a profile, and the place of a chain as the numbers of
- * a job. */
+/* Makes the surrogate of a run: the molecule as points, beads and torsions, the
+ * quadratic forms of the measured curves, and the jobs of chains. */
 #include "surrogate/surrogate.h"
 
 #include "core/pool.h"
@@ -21,23 +20,23 @@ enum {
     POWERS = TSR_SURROGATE_POWERS
 };
 
-/* ---- jobs, and those that walk ---- */
+/* ---- jobs and engines ---- */
 
 tsr_surrogate_layout tsr_surrogate_layout_of(const tsr_surrogate_spec *spec)
 {
     const int q = spec->n_q;
-    tsr_surrogate_layout l = {.head = 0, .unit = 8};
+    tsr_surrogate_layout l = {.head = 0, .count_unit = 8};
     l.n_row = q + 1;
     l.curve_size = q * l.n_row + l.n_row + 1;
-    l.angle = l.unit + TSR_SURROGATE_PRODUCTS;
+    l.angle = l.count_unit + TSR_SURROGATE_PRODUCTS;
     l.width = l.angle + 2 * spec->n_slot;
     l.factor = l.width + spec->n_torsion + 1 + spec->n_linker;
     l.amount = l.factor + spec->n_linker * TSR_SURROGATE_FACTOR;
     l.shape = l.amount + 4 * spec->n_bead;
-    l.rest = l.shape + TSR_SURROGATE_SHAPES * q;
-    l.top = l.rest + TSR_SURROGATE_POWERS * q;
-    l.bottom = l.top + TSR_SURROGATE_POWERS * q;
-    l.curve = l.bottom + TSR_SURROGATE_POWERS * q;
+    l.constant = l.shape + TSR_SURROGATE_SHAPES * q;
+    l.numerator = l.constant + TSR_SURROGATE_POWERS * q;
+    l.denominator = l.numerator + TSR_SURROGATE_POWERS * q;
+    l.curve = l.denominator + TSR_SURROGATE_POWERS * q;
     l.size = l.curve + spec->n_curve * l.curve_size;
     return l;
 }
@@ -48,12 +47,12 @@ void tsr_surrogate_engine_free(void *engine)
         ((tsr_surrogate_engine *)engine)->free(engine);
 }
 
-tsr_status tsr_surrogate_walker_new(void *engine, int most_jobs, void **walker,
+tsr_status tsr_surrogate_walker_new(void *engine, int max_jobs, void **walker,
                                     tsr_err *err)
 {
     tsr_surrogate_walker *w = NULL;
-    const tsr_status status = ((tsr_surrogate_engine *)engine)
-                                  ->walker_new(engine, most_jobs, &w, err);
+    const tsr_status status =
+        ((tsr_surrogate_engine *)engine)->walker_new(engine, max_jobs, &w, err);
     *walker = w;
     return status;
 }
@@ -64,30 +63,26 @@ void tsr_surrogate_walker_free(void *walker)
         ((tsr_surrogate_walker *)walker)->engine->walker_free(walker);
 }
 
-/* ---- which beads there are ---- */
+/* ---- beads ---- */
 
-/* Points of a flexible residue, in the order in which torsions take them. */
+/* Points of a flexible residue, in the order in which torsions move them. */
 enum { POINT_N, POINT_CB, POINT_SC, POINT_CA, POINT_C, POINT_O, N_POINT };
 
-/* A rigid protein gets some so many beads, of at most four residues each; of a
- * large one, whose pairs of beads are what a walk's time goes into, of more. In
- * the ligase (552 rigid residues, errors of .35 %) walks by beads of two
- * residues are accepted as often as those by beads of four, and take 1.5 times
- * as long. */
-enum {
-    RIGID_BEADS = 60,
-    USUAL_RESIDUES = 4,
-    MOST_RESIDUES = 8,
-    MOST_BEADS = 200
-};
+/* Number of residues in a bead. A rigid protein has about RIGID_BEADS beads of
+ * at most four residues. In a large protein, where pairs of beads take most of
+ * a walk's time, beads have more residues. In the ligase (552 rigid residues,
+ * errors of 0.35 %) walks by beads of two residues are accepted as often as
+ * walks by beads of four, and take 1.5 times as long. */
+enum { RIGID_BEADS = 60, SMALL_BEAD = 4, MAX_RESIDUES = 8, MAX_BEADS = 200 };
 
-/* How much of each bead's own weight pulls it back to what it was. */
-static const double pull = 1e-4;
+/* Strength of the regularisation of amounts, relative to a bead's own diagonal
+ * element. */
+static const double ridge = 1e-4;
 
-/* Of the unit's curve, what each q counts for at least: the squares of what its
- * beads scatter, and of what its bodies do, without interference, times this
- * (a bead's amplitude may vanish where its bodies' do not). */
-static const double least_curve = 0.01;
+/* A fraction of the scattering without interference, of beads and of bodies,
+ * that is added to a unit's curve in the weights of q. The weights then stay
+ * finite where the amplitude of the beads vanishes. */
+static const double min_curve = 0.01;
 
 static int can_join(const tsr_topology *t, int a, int b)
 {
@@ -96,7 +91,7 @@ static int can_join(const tsr_topology *t, int a, int b)
            i->chain_first == j->chain_first;
 }
 
-static int least(int a, int b)
+static int smaller(int a, int b)
 {
     return a < b ? a : b;
 }
@@ -106,12 +101,12 @@ static int residues_of_bead(const tsr_topology *t)
     int n_rigid = 0;
     for (int i = 0; i < t->n_residue; i++)
         n_rigid += t->residue[i].unit >= 0;
-    const int usual = least(1 + n_rigid / RIGID_BEADS, USUAL_RESIDUES);
-    const int large = least(n_rigid / MOST_BEADS, MOST_RESIDUES);
+    const int usual = smaller(1 + n_rigid / RIGID_BEADS, SMALL_BEAD);
+    const int large = smaller(n_rigid / MAX_BEADS, MAX_RESIDUES);
     return large > usual ? large : usual;
 }
 
-/* Into out (NULL: they are only counted). Returns how many. */
+/* Lists the beads (out NULL: counts only). Returns their number. */
 static int list_beads(const tsr_topology *t, tsr_bead *out)
 {
     const int most = residues_of_bead(t);
@@ -133,8 +128,10 @@ static int list_beads(const tsr_topology *t, tsr_bead *out)
     return n;
 }
 
-/* Of these points, how much of each body 0 or 1 of the residue is. */
-static void find_shares(const tsr_residue *r, int b, double share[N_POINT])
+/* Weights of the points in the centre of body b, 0 or 1, of a flexible
+ * residue. */
+static void body_point_weights(const tsr_residue *r, int b,
+                               double weight[N_POINT])
 {
     const double n = tsr_atom_mass(7), c = tsr_atom_mass(6),
                  o = tsr_atom_mass(8);
@@ -142,18 +139,18 @@ static void find_shares(const tsr_residue *r, int b, double share[N_POINT])
                             ? tsr_amino_side_chain_mass(r->amino)
                             : 0.0;
     double sum = 0.0;
-    memset(share, 0, N_POINT * sizeof *share);
+    memset(weight, 0, N_POINT * sizeof *weight);
     if (b == 0) {
-        share[POINT_N] = n, share[POINT_CA] = share[POINT_C] = c;
-        share[POINT_O] = o;
-        share[POINT_CB] = r->amino != TSR_GLY ? c : 0.0;
+        weight[POINT_N] = n, weight[POINT_CA] = weight[POINT_C] = c;
+        weight[POINT_O] = o;
+        weight[POINT_CB] = r->amino != TSR_GLY ? c : 0.0;
     }
     if (b == 1 || r->n_body == 1)
-        share[POINT_SC] = b == 1 ? 1.0 : side;
+        weight[POINT_SC] = b == 1 ? 1.0 : side;
     for (int k = 0; k < N_POINT; k++)
-        sum += share[k];
+        sum += weight[k];
     for (int k = 0; k < N_POINT; k++)
-        share[k] /= sum;
+        weight[k] /= sum;
 }
 
 void tsr_bead_centre(const tsr_bead *bead, const double (*body)[3], double x[3])
@@ -166,24 +163,24 @@ void tsr_bead_centre(const tsr_bead *bead, const double (*body)[3], double x[3])
 
 /* ---- particles ---- */
 
-/* Particles of a unit of the topology; 0 where the likelihood is of bodies, or
- * the unit is too small. */
+/* Number of particles in a rigid unit; 0 if the likelihood is computed from
+ * bodies, or the unit is too small. */
 static int n_particle(const tsr_likelihood *likelihood, int unit)
 {
     const tsr_particles *own = likelihood->particles;
     int n = 0;
-    for (int i = 0; own != NULL && unit >= 0 && i < own->inside.n; i++)
-        n += own->inside.unit[i] == unit;
+    for (int i = 0; own != NULL && unit >= 0 && i < own->unit_particles.n; i++)
+        n += own->unit_particles.unit[i] == unit;
     return n;
 }
 
-/* Adds the partial profiles of a unit's particles to partial [n_pair][n_q], of
- * the first probe. */
+/* Adds the partial profiles of a unit's particles, for the first probe, to
+ * partial [n_pair][n_q]. */
 static tsr_status add_particles(const tsr_likelihood *l, int unit,
                                 double *partial, tsr_err *err)
 {
     const tsr_probe *p = l->probe;
-    const tsr_engine_inside *in = &l->particles->inside;
+    const tsr_unit_particles *in = &l->particles->unit_particles;
     const size_t n_profile = (size_t)p->n_pair * (size_t)l->grid.n_q;
     tsr_pool pool = {0};
     double(*xyz)[3], *own;
@@ -215,7 +212,7 @@ static tsr_status add_particles(const tsr_likelihood *l, int unit,
     return status;
 }
 
-/* ---- amounts ---- */
+/* ---- amounts of a rigid unit ---- */
 
 void tsr_sinc_series(int n_q, double x, double *out)
 {
@@ -246,7 +243,7 @@ static void series_at(const fit *f, const double x[3], const double y[3])
                     f->sinc);
 }
 
-/* What bead b scatters at q, of the amounts as they are. */
+/* Amplitude of bead b at q with its present amounts. */
 static double bead_at(const fit *f, int b, int q)
 {
     double sum = 0.0;
@@ -255,14 +252,14 @@ static double bead_at(const fit *f, int b, int q)
     return sum;
 }
 
-/* Errors of the unit's amplitude count relative to it, and less where data are
- * less precise. */
-static void weigh(fit *f)
+/* Weights of q: errors count relative to the unit's own curve, and less at
+ * large q, where data are less precise. */
+static void set_weights(fit *f)
 {
     const tsr_unit_beads *u = f->unit;
     for (int a = 0; a < u->n_bead; a++)
         for (int b = a; b < u->n_bead; b++) {
-            const double times = a == b ? 1.0 + least_curve : 2.0;
+            const double times = a == b ? 1.0 + min_curve : 2.0;
             series_at(f, u->centre[a], u->centre[b]);
             for (int q = 0; q < u->n_q; q++)
                 f->curve[q] +=
@@ -271,15 +268,15 @@ static void weigh(fit *f)
     for (int i = 0; i < u->n_body; i++)
         for (int q = 0; q < u->n_q; q++)
             f->curve[q] +=
-                least_curve * pow(u->factor[(ptrdiff_t)i * u->n_q + q], 2.0);
+                min_curve * pow(u->factor[(ptrdiff_t)i * u->n_q + q], 2.0);
     for (int q = 0; q < u->n_q; q++) {
         const double x = q * u->dq_inv_ang / u->width_inv_ang;
         f->weight[q] = f->curve[q] > 0.0 ? exp(-x * x) / f->curve[q] : 0.0;
     }
 }
 
-/* The sums over q that two beads have in common. */
-static void put_pair(fit *f, int a, int b)
+/* Elements of the normal equations for two beads. */
+static void set_gram(fit *f, int a, int b)
 {
     const tsr_unit_beads *u = f->unit;
     const int n_bead = u->n_bead, n = SHAPES * n_bead;
@@ -295,8 +292,8 @@ static void put_pair(fit *f, int a, int b)
         }
 }
 
-/* The unit's amplitude, seen from bead a. */
-static void put_side(fit *f, int a)
+/* Right side for bead a: its products with the unit's bodies. */
+static void set_right_side(fit *f, int a)
 {
     const tsr_unit_beads *u = f->unit;
     for (int i = 0; i < u->n_body; i++) {
@@ -309,7 +306,7 @@ static void put_side(fit *f, int a)
     }
 }
 
-/* side: what is to be added to the amounts. */
+/* Solves for the change of the amounts, into side. */
 static int solve(fit *f)
 {
     const size_t n = (size_t)(SHAPES * f->unit->n_bead);
@@ -320,7 +317,7 @@ static int solve(fit *f)
     }
     for (size_t i = 0; i < n; i++) {
         double *own = f->gram + i * (n + 1);
-        *own = *own > 0.0 ? *own * (1.0 + pull) : 1.0;
+        *own = *own > 0.0 ? *own * (1.0 + ridge) : 1.0;
     }
     gsl_matrix_view gram = gsl_matrix_view_array(f->gram, n, n);
     gsl_vector_view side = gsl_vector_view_array(f->side, n);
@@ -340,11 +337,11 @@ int tsr_unit_fit(const tsr_unit_beads *unit)
              .curve = workspace + 2 * n_q,
              .gram = workspace + 3 * n_q,
              .side = workspace + 3 * n_q + n * n};
-    weigh(&f);
+    set_weights(&f);
     for (int a = 0; a < unit->n_bead; a++) {
         for (int b = a; b < unit->n_bead; b++)
-            put_pair(&f, a, b);
-        put_side(&f, a);
+            set_gram(&f, a, b);
+        set_right_side(&f, a);
     }
     if (solve(&f))
         for (size_t i = 0; i < n; i++)
@@ -353,15 +350,16 @@ int tsr_unit_fit(const tsr_unit_beads *unit)
     return 1;
 }
 
-/* ---- beads ----
+/* ---- shapes ----
  *
- * The form factors of beads, and of their water, are met by two shapes of q,
- * the same for all: the protein's sum, and what explains most of the rest,
- * weighted towards small q. Pairs inside a rigid unit keep their distances, so
- * that their curve is known once and exactly, body by body; so is every bead's
- * own. */
+ * The form factors of beads and of their water are approximated by two shapes
+ * of q, common to all beads. The first is the sum over the protein. The second
+ * explains most of the residuals, weighted towards small q. Pairs inside a
+ * rigid unit keep their distances, so that their contribution is computed once
+ * and exactly, body by body. The same holds for each bead's own
+ * contribution. */
 
-/* Where form factors are to be met best, 1/A. */
+/* Width of that weight, 1/Angstrom. */
 static const double shape_width = 0.1;
 
 typedef struct {
@@ -369,26 +367,28 @@ typedef struct {
     int n_bead, has_water;
     tsr_bead *bead;   /* [n_bead] */
     double *factor;   /* [n_bead][n_comp][n_q] */
-    double *constant; /* [n_pair][n_q] of pairs whose distance stays */
-    double *amount;   /* [SHAPES][n_row] where c1 is fixed; NULL: it is not */
-    double *shape;    /* [SHAPES][n_q] likewise */
-    double *more; /* [SHAPES][n_row] by which rigid units scatter as they do,
-                     where c1 starts */
+    double *constant; /* [n_pair][n_q] pairs whose distance is constant */
+    double
+        *amount;   /* [SHAPES][n_row] if c1 is constant; NULL: c1 is inferred */
+    double *shape; /* [SHAPES][n_q] likewise */
+    double *correction; /* [SHAPES][n_row] correction of amounts by
+                     tsr_unit_fit, at the starting value of c1 */
 } bead_set;
 
-/* What one job is made with. */
+/* Data of one job while it is written. */
 typedef struct {
-    tsr_pool pool; /* of what follows */
+    tsr_pool pool; /* holds the arrays below */
     const bead_set *beads;
     double contrast[TSR_N_CONTRAST];
-    double (*coefficient)[TSR_N_COMP]; /* [n_q] of the components there */
-    int n_row;      /* beads, and once more for their water */
-    double *all;    /* [n_row][n_q] what of form factors is left to meet */
+    double (
+        *coefficient)[TSR_N_COMP]; /* [n_q] coefficients of the components */
+    int n_row;      /* beads, and a second time for their water */
+    double *all;    /* [n_row][n_q] residuals of form factors */
     double *amount; /* [SHAPES][n_row] */
     double *shape;  /* [SHAPES][n_q] */
-    double *fixed;  /* [n_pair][n_q] partial profiles of what stays */
+    double *fixed;  /* [n_pair][n_q] partial profiles that are constant */
     double *work;   /* [n_q] */
-} making;
+} job_builder;
 
 static double dot(int n, const double *a, const double *b)
 {
@@ -398,9 +398,9 @@ static double dot(int n, const double *a, const double *b)
     return sum;
 }
 
-/* ---- what does not change ---- */
+/* ---- the constant part ---- */
 
-/* Of bodies also where the likelihood is of particles. */
+/* Number of types of bodies, also if the likelihood uses particles. */
 static int n_body_type(const tsr_probe *p)
 {
     return p->body_type != NULL ? p->n_body_type : p->n_type;
@@ -415,8 +415,9 @@ static const double *factor_of(const tsr_likelihood *l, int k, int body)
                (size_t)l->grid.n_q;
 }
 
-/* A bead's form factors: of its bodies about their centre. */
-static void make_factors(bead_set *g, const double (*body)[3], double *work)
+/* Form factors of beads, from their bodies about their centre. */
+static void compute_bead_factors(bead_set *g, const double (*body)[3],
+                                 double *work)
 {
     const tsr_likelihood *l = g->likelihood;
     const int n_q = l->grid.n_q;
@@ -437,7 +438,7 @@ static void make_factors(bead_set *g, const double (*body)[3], double *work)
         }
 }
 
-/* A pair of bodies (or one) in the constant part. */
+/* Adds a pair of bodies (u = v: a body itself) to the constant part. */
 static void add_constant(bead_set *g, int u, int v, const double *s)
 {
     const tsr_likelihood *l = g->likelihood;
@@ -459,16 +460,16 @@ static int last_unit(const bead_set *g)
     return last;
 }
 
-static int stays(const bead_set *g, int a, int b)
+static int is_constant(const bead_set *g, int a, int b)
 {
     return a == b ||
            (g->bead[a].unit >= 0 && g->bead[a].unit == g->bead[b].unit);
 }
 
-/* Of units that have particles all pairs of these, of others those of their
- * bodies. */
-static tsr_status make_constant(bead_set *g, const double (*body)[3], double *s,
-                                tsr_err *err)
+/* Sums the constant pairs: all particles of a unit, or its bodies if it has no
+ * particles. */
+static tsr_status compute_constant(bead_set *g, const double (*body)[3],
+                                   double *s, tsr_err *err)
 {
     const tsr_likelihood *l = g->likelihood;
     const tsr_q_grid *grid = &l->grid;
@@ -481,7 +482,7 @@ static tsr_status make_constant(bead_set *g, const double (*body)[3], double *s,
             continue;
         for (int b = a; b < g->n_bead; b++) {
             const tsr_bead *w = &g->bead[b];
-            if (!stays(g, a, b))
+            if (!is_constant(g, a, b))
                 continue;
             for (int u = p->first; u < p->first + p->count; u++)
                 for (int v = a == b ? u : w->first; v < w->first + w->count;
@@ -497,20 +498,20 @@ static tsr_status make_constant(bead_set *g, const double (*body)[3], double *s,
     return TSR_OK;
 }
 
-static int knows_water(const tsr_likelihood *l)
+static int infers_water(const tsr_likelihood *l)
 {
     const tsr_parameter *p = &l->contrast[TSR_C2];
     return l->probe->n_comp > 1 && p->infer && !p->is_log &&
            p->shape == TSR_PRIOR_CUT_NORMAL;
 }
 
-/* ---- shapes ---- */
+/* ---- fitting shapes ---- */
 
-/* Form factors of the protein at c1, or of its water: of components that are
- * `stride` numbers apart. Without c2 inferred the water is part of the protein.
- */
-static void put_factors(const making *s, const double *component, size_t stride,
-                        int is_water, double *out)
+/* Form factor of the protein at c1, or of its water, from components that are
+ * `stride` elements apart. If c2 is not inferred, the water is part of the
+ * protein. */
+static void compute_factor(const job_builder *s, const double *component,
+                           size_t stride, int is_water, double *out)
 {
     const tsr_likelihood *l = s->beads->likelihood;
     const size_t n_q = (size_t)l->grid.n_q;
@@ -522,9 +523,9 @@ static void put_factors(const making *s, const double *component, size_t stride,
     }
 }
 
-/* Rows of `all`: the protein's, then the water's. The first shape is the
- * protein's sum. */
-static void set_factors(making *s)
+/* Rows of `all`: the protein's, then the water's. The first shape is the sum
+ * over the protein. */
+static void compute_factors(job_builder *s)
 {
     const bead_set *g = s->beads;
     const size_t n_q = (size_t)g->likelihood->grid.n_q;
@@ -533,16 +534,16 @@ static void set_factors(making *s)
     for (size_t b = 0; b < n; b++) {
         const double *own = g->factor + b * each;
         double *row = s->all + b * n_q;
-        put_factors(s, own, n_q, 0, row);
+        compute_factor(s, own, n_q, 0, row);
         for (size_t q = 0; q < n_q; q++)
             s->shape[q] += row[q];
         if (g->has_water)
-            put_factors(s, own, n_q, 1, s->all + (n + b) * n_q);
+            compute_factor(s, own, n_q, 1, s->all + (n + b) * n_q);
     }
 }
 
-/* Every row's amount of a shape, by least squares. */
-static void take_amounts(making *s, int m)
+/* Amount of shape m in each row, by least squares. */
+static void fit_amounts(job_builder *s, int m)
 {
     const size_t n_q = (size_t)s->beads->likelihood->grid.n_q;
     const double dq = s->beads->likelihood->grid.dq_inv_ang;
@@ -559,7 +560,7 @@ static void take_amounts(making *s, int m)
                        : 0.0;
 }
 
-static void take_off(making *s, int m)
+static void subtract_shape(job_builder *s, int m)
 {
     const size_t n_q = (size_t)s->beads->likelihood->grid.n_q;
     for (int b = 0; b < s->n_row; b++)
@@ -568,9 +569,9 @@ static void take_off(making *s, int m)
                 s->amount[m * s->n_row + b] * s->shape[(size_t)m * n_q + q];
 }
 
-/* The shape that leaves the least to be explained: power iterations, from one
- * that grows with q. */
-static void find_shape(making *s, int m)
+/* The shape that minimises the residuals, by power iteration from a shape that
+ * increases with q. */
+static void find_next_shape(job_builder *s, int m)
 {
     enum { ITERATIONS = 6 };
     const size_t n_q = (size_t)s->beads->likelihood->grid.n_q;
@@ -578,7 +579,7 @@ static void find_shape(making *s, int m)
     for (size_t q = 0; q < n_q; q++)
         shape[q] = (double)(q + 1);
     for (int k = 0; k < ITERATIONS; k++) {
-        take_amounts(s, m);
+        fit_amounts(s, m);
         const double *amount = s->amount + m * s->n_row;
         const double norm = dot(s->n_row, amount, amount);
         if (!(norm > 0.0))
@@ -590,24 +591,24 @@ static void find_shape(making *s, int m)
     }
 }
 
-static void set_shapes(making *s)
+static void set_shapes(job_builder *s)
 {
-    set_factors(s);
+    compute_factors(s);
     for (int m = 0; m < SHAPES; m++) {
         if (m > 0)
-            find_shape(s, m);
-        take_amounts(s, m);
-        take_off(s, m);
+            find_next_shape(s, m);
+        fit_amounts(s, m);
+        subtract_shape(s, m);
     }
 }
 
-/* Clear its pool, also after an error. */
-static tsr_status start_making(making *s, const bead_set *g,
-                               const double *contrast, tsr_err *err)
+/* The caller clears s->pool, also after an error. */
+static tsr_status start_builder(job_builder *s, const bead_set *g,
+                                const double *contrast, tsr_err *err)
 {
     const tsr_likelihood *l = g->likelihood;
     const size_t n_q = (size_t)l->grid.n_q;
-    *s = (making){.beads = g, .n_row = g->n_bead * (1 + g->has_water)};
+    *s = (job_builder){.beads = g, .n_row = g->n_bead * (1 + g->has_water)};
     const size_t n = (size_t)s->n_row;
     tsr_pool_array(&s->pool, s->all, n * n_q);
     tsr_pool_array(&s->pool, s->shape, SHAPES * n_q);
@@ -628,20 +629,19 @@ static tsr_status start_making(making *s, const bead_set *g,
 
 /* ---- rigid units ---- */
 
-/* The beads of a unit, and what scatters in it: its particles, or its bodies.
- */
+/* The beads of a unit, and its scatterers: particles or bodies. */
 typedef struct {
     int n_bead, n_body;
     int *bead;                     /* [n_bead] */
     double (*centre)[3], (*at)[3]; /* [n_bead], [n_body] */
-    const double **component;      /* [n_body] form factors, those of the next
-                                      component so far behind: */
+    const double **component; /* [n_body] form factors; the next component is
+                                 `stride` elements behind */
     size_t stride;
     double *factor, *amount; /* [n_body][n_q], [SHAPES][n_bead] */
 } unit_view;
 
-static void find_unit(const bead_set *g, int unit, const double (*body)[3],
-                      unit_view *v)
+static void set_unit_view(const bead_set *g, int unit, const double (*body)[3],
+                          unit_view *v)
 {
     const tsr_likelihood *l = g->likelihood;
     const tsr_probe *p = l->probe;
@@ -660,7 +660,8 @@ static void find_unit(const bead_set *g, int unit, const double (*body)[3],
             memcpy(v->at[v->n_body++], body[at], sizeof *v->at);
         }
     }
-    const tsr_engine_inside *in = has_particles ? &l->particles->inside : NULL;
+    const tsr_unit_particles *in =
+        has_particles ? &l->particles->unit_particles : NULL;
     for (int i = 0; in != NULL && i < in->n; i++) {
         if (in->unit[i] != unit)
             continue;
@@ -669,16 +670,16 @@ static void find_unit(const bead_set *g, int unit, const double (*body)[3],
     }
 }
 
-/* Of the protein's amounts, or of its water's. */
-static int fit_unit(making *s, const unit_view *v, int is_water)
+/* Fits the amounts of the protein, or of its water. */
+static int fit_unit(job_builder *s, const unit_view *v, int is_water)
 {
     const bead_set *g = s->beads;
     const tsr_q_grid *grid = &g->likelihood->grid;
     const int first = is_water ? g->n_bead : 0;
     const size_t n_q = (size_t)grid->n_q;
     for (int i = 0; i < v->n_body; i++)
-        put_factors(s, v->component[i], v->stride, is_water,
-                    v->factor + (size_t)i * n_q);
+        compute_factor(s, v->component[i], v->stride, is_water,
+                       v->factor + (size_t)i * n_q);
     for (int m = 0; m < SHAPES; m++)
         for (int b = 0; b < v->n_bead; b++)
             v->amount[m * v->n_bead + b] =
@@ -701,14 +702,15 @@ static int fit_unit(making *s, const unit_view *v, int is_water)
     return 1;
 }
 
-/* After set_shapes. */
-static tsr_status fit_units(making *s, int n_body, const double (*body)[3],
+/* Requires set_shapes. */
+static tsr_status fit_units(job_builder *s, int n_body, const double (*body)[3],
                             tsr_err *err)
 {
     const bead_set *g = s->beads;
     const tsr_particles *own = g->likelihood->particles;
     const size_t n = (size_t)g->n_bead, n_q = (size_t)g->likelihood->grid.n_q,
-                 m = (size_t)(n_body + (own != NULL ? own->inside.n : 0));
+                 m = (size_t)(n_body +
+                              (own != NULL ? own->unit_particles.n : 0));
     unit_view v = {0};
     tsr_pool_array(&s->pool, v.bead, n);
     tsr_pool_array(&s->pool, v.centre, n);
@@ -718,7 +720,7 @@ static tsr_status fit_units(making *s, int n_body, const double (*body)[3],
     tsr_pool_array(&s->pool, v.amount, SHAPES * n);
     TSR_TRY(tsr_pool_check(&s->pool, err));
     for (int unit = 0, last = last_unit(g); unit <= last; unit++) {
-        find_unit(g, unit, body, &v);
+        set_unit_view(g, unit, body, &v);
         for (int water = 0; water <= g->has_water && v.n_bead > 1; water++)
             if (!fit_unit(s, &v, water))
                 return tsr_no_memory(err);
@@ -726,14 +728,15 @@ static tsr_status fit_units(making *s, int n_body, const double (*body)[3],
     return TSR_OK;
 }
 
-/* Shapes depend on c1 alone. Where it is inferred, what makes units exact at
- * its start is nearly right elsewhere. */
-static tsr_status keep_shapes(making *s, bead_set *g, tsr_pool *pool,
-                              int n_body, const double (*body)[3], tsr_err *err)
+/* Shapes depend on c1 alone. If c1 is inferred, the correction of rigid units
+ * at its starting value is used for all values. */
+static tsr_status store_shapes(job_builder *s, bead_set *g, tsr_pool *pool,
+                               int n_body, const double (*body)[3],
+                               tsr_err *err)
 {
     const size_t n = SHAPES * (size_t)s->n_row,
                  n_shape = SHAPES * (size_t)g->likelihood->grid.n_q;
-    tsr_pool_array(pool, g->more, n);
+    tsr_pool_array(pool, g->correction, n);
     if (!g->likelihood->contrast[TSR_C1].infer) {
         tsr_pool_array(pool, g->amount, n);
         tsr_pool_array(pool, g->shape, n_shape);
@@ -741,10 +744,10 @@ static tsr_status keep_shapes(making *s, bead_set *g, tsr_pool *pool,
     TSR_TRY(tsr_pool_check(pool, err));
     set_shapes(s);
     for (size_t k = 0; k < n; k++)
-        g->more[k] = -s->amount[k];
+        g->correction[k] = -s->amount[k];
     TSR_TRY(fit_units(s, n_body, body, err));
     for (size_t k = 0; k < n; k++)
-        g->more[k] += s->amount[k];
+        g->correction[k] += s->amount[k];
     if (g->amount != NULL) {
         memcpy(g->amount, s->amount, n * sizeof *g->amount);
         memcpy(g->shape, s->shape, n_shape * sizeof *g->shape);
@@ -752,15 +755,15 @@ static tsr_status keep_shapes(making *s, bead_set *g, tsr_pool *pool,
     return TSR_OK;
 }
 
-static tsr_status make_beads(bead_set *g, tsr_pool *pool,
-                             const tsr_topology *topology,
-                             const tsr_likelihood *l, const double (*body)[3],
-                             tsr_err *err)
+static tsr_status set_beads(bead_set *g, tsr_pool *pool,
+                            const tsr_topology *topology,
+                            const tsr_likelihood *l, const double (*body)[3],
+                            tsr_err *err)
 {
     const size_t n_q = (size_t)l->grid.n_q;
-    making s;
+    job_builder s;
     g->likelihood = l;
-    g->has_water = knows_water(l);
+    g->has_water = infers_water(l);
     g->n_bead = list_beads(topology, NULL);
     tsr_pool_array(pool, g->bead, g->n_bead);
     tsr_pool_array(pool, g->constant, (size_t)l->n_pair * n_q);
@@ -768,33 +771,35 @@ static tsr_status make_beads(bead_set *g, tsr_pool *pool,
                    (size_t)(g->n_bead * l->probe->n_comp) * n_q);
     TSR_TRY(tsr_pool_check(pool, err));
     list_beads(topology, g->bead);
-    tsr_status status = start_making(&s, g, NULL, err);
+    tsr_status status = start_builder(&s, g, NULL, err);
     if (status == TSR_OK)
-        make_factors(g, body, s.work);
-    TSR_THEN(status, make_constant(g, body, s.work, err));
-    TSR_THEN(status, keep_shapes(&s, g, pool, topology->n_body, body, err));
+        compute_bead_factors(g, body, s.work);
+    TSR_THEN(status, compute_constant(g, body, s.work, err));
+    TSR_THEN(status, store_shapes(&s, g, pool, topology->n_body, body, err));
     tsr_pool_clear(&s.pool);
     return status;
 }
 
-/* NULL: c1 and c2 are where they start. */
+/* Parameters c1 and c2 of the chain; NULL: they have their starting values. */
 static const double *contrast_of(const tsr_move_context *context)
 {
     return context->contrast < 0 ? NULL : context->theta + context->contrast;
 }
 
-/* ---- the beads of a job ---- */
+/* ---- the beads in a job ---- */
 
-/* A curve of partial profiles by the powers of c2, where that is inferred. */
-static void put_powers(making *s, const double *partial, const double *power,
-                       const double *more, float *out)
+/* Writes a curve as a polynomial in c2, or as a constant if c2 is not inferred.
+ * The curve is multiplied by 1 + correction (may be NULL). */
+static void write_powers(job_builder *s, const double *partial,
+                         const double *power, const double *correction,
+                         float *out)
 {
     const tsr_likelihood *l = s->beads->likelihood;
     const int n_q = l->grid.n_q;
     double at[TSR_N_CONTRAST], f[POWERS];
     memcpy(at, s->contrast, sizeof at);
     for (int q = 0; q < n_q; q++) {
-        const double by = more != NULL ? 1.0 + more[q] : 1.0;
+        const double by = correction != NULL ? 1.0 + correction[q] : 1.0;
         for (int k = 0; k < POWERS; k++) {
             if (s->beads->has_water)
                 at[TSR_C2] = k - 1.0;
@@ -808,9 +813,9 @@ static void put_powers(making *s, const double *partial, const double *power,
     }
 }
 
-static void put_rest(making *s, const tsr_move_context *context,
-                     const double *ratio, const tsr_surrogate_layout *at,
-                     float *job)
+static void write_constant(job_builder *s, const tsr_move_context *context,
+                           const double *ratio, const tsr_surrogate_layout *at,
+                           float *job)
 {
     const tsr_likelihood *l = s->beads->likelihood;
     const tsr_view *v = l->view;
@@ -819,26 +824,28 @@ static void put_rest(making *s, const tsr_move_context *context,
     for (size_t k = 0; k < n; k++)
         s->fixed[k] = context->weight * s->beads->constant[k] + l->self[k] +
                       (context->others != NULL ? context->others[k] : 0.0);
-    put_powers(s, s->fixed, l->probe->power, NULL, job + at->rest);
+    write_powers(s, s->fixed, l->probe->power, NULL, job + at->constant);
     if (v->atoms != NULL) {
-        put_powers(s, v->atoms, v->atom_power, ratio, job + at->top);
-        put_powers(s, v->bodies, l->probe->power, NULL, job + at->bottom);
+        write_powers(s, v->atoms, v->atom_power, ratio, job + at->numerator);
+        write_powers(s, v->bodies, l->probe->power, NULL,
+                     job + at->denominator);
         return;
     }
     for (int k = 0; k < POWERS * n_q; k++) {
-        job[at->top + k] = k < n_q ? (float)(1.0 + ratio[k]) : 0.0F;
-        job[at->bottom + k] = k < n_q ? 1.0F : 0.0F;
+        job[at->numerator + k] = k < n_q ? (float)(1.0 + ratio[k]) : 0.0F;
+        job[at->denominator + k] = k < n_q ? 1.0F : 0.0F;
     }
 }
 
-/* Counts are integers: of product 00 all of them together stay below 2^30, and
- * one pair's below 2^22; the others have 16 bits for what falls on one knot, an
- * eighth of all at most: their rounding is what makes the surrogate differ from
- * double precision, by some 0.01 nat in small molecules. Where the bits do not
- * do the surrogate is worse, nothing else. The units are the same wherever c2
- * is: a walk back from the end has to round as the walk there did. */
-static void put_shapes(making *s, double weight, const tsr_surrogate_layout *at,
-                       float *job)
+/* Units of the counts, which are integers. All counts of product 00 together
+ * stay below 2^30, and those of one pair below 2^22. The other products have 16
+ * bits for each knot, which receives at most an eighth of all counts. Rounding
+ * of these makes the surrogate differ from double precision by about 0.01 nat
+ * in small molecules. Too few bits would only make the surrogate less accurate.
+ * The units do not depend on the current c2, because the reverse walk must
+ * round in the same way. */
+static void write_shapes(job_builder *s, double weight,
+                         const tsr_surrogate_layout *at, float *job)
 {
     static const int pair[PRODUCTS][2] = {{0, 0}, {0, 1}, {1, 1}};
     static const double headroom[PRODUCTS] = {0x1p30, 0x1p18, 0x1p18};
@@ -863,35 +870,35 @@ static void put_shapes(making *s, double weight, const tsr_surrogate_layout *at,
         double unit = most > 0.0 ? headroom[k] / most : 0.0;
         if (k == 0 && largest > 0.0)
             unit = fmin(unit, 0x1p22 / (largest * largest));
-        job[at->unit + k] = (float)unit;
+        job[at->count_unit + k] = (float)unit;
     }
-    for (int k = 0; k < SHAPES * n_q; k++) /* a pair counts twice */
+    for (int k = 0; k < SHAPES * n_q; k++) /* each pair counts twice */
         job[at->shape + k] = (float)(sqrt(2.0 * weight) * s->shape[k]);
 }
 
-/* The parts of a job from unit and amount to bottom. */
-static tsr_status fill_beads(const bead_set *beads,
-                             const tsr_move_context *context,
-                             const double *ratio,
-                             const tsr_surrogate_layout *layout, float *job,
-                             tsr_err *err)
+/* Writes count_unit, and amount to denominator, of a job. */
+static tsr_status write_beads(const bead_set *beads,
+                              const tsr_move_context *context,
+                              const double *ratio,
+                              const tsr_surrogate_layout *layout, float *job,
+                              tsr_err *err)
 {
     const size_t n_q = (size_t)beads->likelihood->grid.n_q;
-    making s;
+    job_builder s;
     const tsr_status status =
-        start_making(&s, beads, contrast_of(context), err);
+        start_builder(&s, beads, contrast_of(context), err);
     if (status == TSR_OK && beads->amount == NULL) {
         set_shapes(&s);
         for (int k = 0; k < SHAPES * s.n_row; k++)
-            s.amount[k] += beads->more[k];
+            s.amount[k] += beads->correction[k];
     } else if (status == TSR_OK) {
         memcpy(s.amount, beads->amount,
                SHAPES * (size_t)s.n_row * sizeof *s.amount);
         memcpy(s.shape, beads->shape, SHAPES * n_q * sizeof *s.shape);
     }
     if (status == TSR_OK) {
-        put_rest(&s, context, ratio, layout, job);
-        put_shapes(&s, context->weight, layout, job);
+        write_constant(&s, context, ratio, layout, job);
+        write_shapes(&s, context->weight, layout, job);
     }
     tsr_pool_clear(&s.pool);
     return status;
@@ -899,34 +906,36 @@ static tsr_status fill_beads(const bead_set *beads,
 
 /* ---- curves ----
  *
- * With the grid's operator M, weights W = 1 / sigma^2 and the model's own error
- * E (as columns), that of a curve d is
+ * With the operator M from the grid to the data, weights W = 1 / sigma^2 and
+ * the model's own error E (as columns), the log likelihood of a curve d is
  *
  *     -1/2 (d - c M I - b)' (s^2 W^-1 + E E')^-1 (d - c M I - b).
  *
- * Multiplied out, N = M' (...)^-1 M and what goes with d and with 1; N = L L'
- * by Cholesky makes rows L' and the data's side L^-1 M' (...)^-1 d, so that
- * single precision is enough for differences of the two. A free background is
- * projected out. */
+ * It is expanded into N = M' (...)^-1 M and the products with d and with 1.
+ * Cholesky's N = L L' gives rows L' and the target L^-1 M' (...)^-1 d, so that
+ * single precision suffices for differences between the two. A free background
+ * is projected out. */
 
-/* ln s is rounded to multiples of this, so that few factors are made; so many
- * times from 0 up and down. Differences of log L are then off by one per cent
- * of themselves at most, and the same both ways, since walks leave s. */
+/* ln s is rounded to multiples of spread_step, at most MAX_SPREADS of them on
+ * either side of 0, so that few factors are computed. Differences of log L are
+ * then wrong by at most one per cent. The error is the same for a walk and its
+ * reverse, since walks do not change s. */
 static const double spread_step = 0.01;
-enum { MOST_SPREADS = 400 };
+enum { MAX_SPREADS = 400 };
 
-/* A curve: products of the grid's operator M with the data, all weighted by
- * 1 / sigma^2. */
+/* A curve: products of the operator M with the data, weighted by 1 /
+ * sigma^2. */
 typedef struct {
     int term, n_error;
     const tsr_linear *linear;
-    int has_spread; /* s is a parameter, the term's first */
+    int has_spread; /* 1: s is a parameter, the first of the term */
     double *normal; /* [n_q][n_q] M' W M */
-    double *vector; /* [2 + n_error][n_q] M' W of data, of 1, of errors */
-    double *gram;   /* [2 + n_error][2 + n_error] of those with another */
-    _Atomic(float *) ready[2 * MOST_SPREADS + 1];
-    /* [n_q + 1][n_q + 1] and the scale, by the number of ln s: the curve as a
-     * job has it; NULL: not asked for yet */
+    double *vector; /* [2 + n_error][n_q] M' W times data, ones, errors */
+    double
+        *gram; /* [2 + n_error][2 + n_error] W products of data, ones, errors */
+    _Atomic(float *) cache[2 * MAX_SPREADS + 1];
+    /* rows [n_q][n_q + 1], target [n_q + 1] and scale, as in a job, for each
+     * rounded ln s; NULL: not computed yet */
 } curve;
 
 typedef struct {
@@ -936,23 +945,25 @@ typedef struct {
     curve *curve; /* [n_curve] */
 } curve_set;
 
-/* A curve's forms in the room that is filled: normal [n_q][n_q], then what goes
- * with the data and with 1 [2][n_q], then the three products of these. */
+/* Elements of the quadratic form of a curve: normal [n_q][n_q], the products
+ * with data and ones [2][n_q], and three products of data and ones. */
 static size_t form_size(const curve_set *g)
 {
     const size_t n_q = (size_t)g->likelihood->grid.n_q;
     return n_q * n_q + 2 * n_q + 3;
 }
 
-/* Row k of the data's side: 0 the data, 1 ones, then the model's errors. */
-static double side_of(const tsr_saxs_term *t, double scale, int row, int k)
+/* Element k of a vector: row 0 the data, 1 ones, then the model's errors. */
+static double right_side_of(const tsr_saxs_term *t, double scale, int row,
+                            int k)
 {
     return row == 0   ? t->saxs->intensity[k]
            : row == 1 ? 1.0
                       : scale * t->error[(size_t)((row - 1) * t->saxs->n + k)];
 }
 
-/* The best scale of the reference, in which its errors are known. */
+/* Best scale of the reference curve, relative to which the model's errors are
+ * given. */
 static double reference_scale(const tsr_saxs_term *t)
 {
     double up = 0.0, down = 0.0;
@@ -964,7 +975,7 @@ static double reference_scale(const tsr_saxs_term *t)
     return down > 0.0 ? up / down : 0.0;
 }
 
-static void make_curve(curve_set *g, int d)
+static void add_curve(curve_set *g, int d)
 {
     const tsr_saxs_term *t = (const void *)g->likelihood->term[d];
     const size_t n_q = (size_t)g->likelihood->grid.n_q;
@@ -986,27 +997,27 @@ static void make_curve(curve_set *g, int d)
             for (size_t j = 0; j < n_q; j++)
                 c->normal[i * n_q + j] += w * m[i] * m[j];
         for (int a = 0; a < n_row; a++) {
-            const double v = w * side_of(t, scale, a, k);
+            const double v = w * right_side_of(t, scale, a, k);
             for (size_t i = 0; i < n_q; i++)
                 c->vector[(size_t)a * n_q + i] += v * m[i];
             for (int b = 0; b < n_row; b++)
-                c->gram[a * n_row + b] += v * side_of(t, scale, b, k);
+                c->gram[a * n_row + b] += v * right_side_of(t, scale, b, k);
         }
     }
 }
 
-static void data_free(curve_set *data)
+static void curves_free(curve_set *data)
 {
     if (data == NULL)
         return;
     for (int d = 0; d < data->n_curve; d++)
-        for (int k = 0; k < 2 * MOST_SPREADS + 1; k++)
-            free(atomic_load(&data->curve[d].ready[k]));
+        for (int k = 0; k < 2 * MAX_SPREADS + 1; k++)
+            free(atomic_load(&data->curve[d].cache[k]));
     tsr_pool_clear(&data->pool);
     free(data);
 }
 
-/* Cholesky factor of s^2 + gram of the errors, in place. */
+/* Cholesky factor, in place. */
 static void factor(int n, double *a)
 {
     for (int i = 0; i < n; i++)
@@ -1018,9 +1029,12 @@ static void factor(int n, double *a)
         }
 }
 
-/* A curve's forms at s, the model's own error E integrated out (Woodbury):
+/* The quadratic form at s, with the model's own error E integrated out
+ * (Woodbury):
+ *
  *     (s^2 W^-1 + E E')^-1 = (W - W E (s^2 + E' W E)^-1 E' W) / s^2.
- * low [n][n_q] is scratch, for L^-1 E' W M. */
+ *
+ * low [n][n_q]: scratch for L^-1 E' W M. */
 static void set_curve(const curve *c, size_t n_q, double spread, double *normal,
                       double *low)
 {
@@ -1028,7 +1042,7 @@ static void set_curve(const curve *c, size_t n_q, double spread, double *normal,
     const double s2 = spread * spread;
     double *vector = normal + n_q * n_q, *gram = vector + 2 * n_q;
     double a[TSR_MODEL_ERRORS * TSR_MODEL_ERRORS];
-    double side[TSR_MODEL_ERRORS][2]; /* solved with data and 1 */
+    double side[TSR_MODEL_ERRORS][2]; /* solved with data and ones */
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
             a[i * n + j] =
@@ -1066,8 +1080,8 @@ static void set_curve(const curve *c, size_t n_q, double spread, double *normal,
         vector[k] /= s2;
 }
 
-/* Cholesky factor of the normal matrix, in place below the diagonal, with what
- * it lacks of rank made up by a little more on the diagonal. */
+/* Cholesky factor of the normal matrix, in place. A small multiple of the
+ * identity makes up for missing rank. */
 static void factor_normal(int n, double *a)
 {
     double trace = 0.0;
@@ -1089,16 +1103,16 @@ static void solve_lower(int n, const double *low, const double *v, double *x)
     }
 }
 
-/* v less its share along the unit vector `along`. */
+/* Subtracts from v its component along the unit vector `along`. */
 static void project(int n, const double *along, double *v)
 {
-    const double share = dot(n, along, v);
+    const double weight = dot(n, along, v);
     for (int i = 0; i < n; i++)
-        v[i] -= share * along[i];
+        v[i] -= weight * along[i];
 }
 
-/* What the data's side has beyond the rows' span stands behind them, so that
- * products with 1 are whole. target, one [n_q + 1]. */
+/* target, one [n_q + 1] out. The last element is the component outside of the
+ * rows' span, so that products with ones are complete. */
 static void make_sides(int n_q, const double *low, const double *form,
                        double *target, double *one)
 {
@@ -1110,9 +1124,8 @@ static void make_sides(int n_q, const double *low, const double *form,
         one[n_q] > 0.0 ? (gram[1] - dot(n_q, target, one)) / one[n_q] : 0.0;
 }
 
-/* What rows are multiplied by so that squares of them keep within single
- * precision, whatever the unit of the data; any will do where the scale is
- * free. */
+/* Factor that keeps squares of the rows within single precision, whatever the
+ * unit of the data. Only used with a free scale. */
 static double row_unit(const tsr_linear *l, int n_q, const double *low)
 {
     double largest = 0.0;
@@ -1122,9 +1135,9 @@ static double row_unit(const tsr_linear *l, int n_q, const double *low)
     return l->infer_scale && largest > 0.0 ? 1.0 / largest : 1.0;
 }
 
-/* form: normal [n_q][n_q] and what follows it; work [3][n_q + 1]. */
-static void put_curve(const tsr_linear *l, int n_q, double *form, double *work,
-                      float *out)
+/* form: normal and the products behind it. work [3][n_q + 1]. */
+static void write_curve(const tsr_linear *l, int n_q, double *form,
+                        double *work, float *out)
 {
     const int n_row = n_q + 1;
     double *target = work, *one = work + n_row, *row = work + 2 * (size_t)n_row;
@@ -1155,14 +1168,14 @@ static void put_curve(const tsr_linear *l, int n_q, double *form, double *work,
     out[n_row] = l->infer_scale ? 0.0F : (float)l->scale;
 }
 
-/* Rows, target and scale of a curve in a job. */
+/* Elements of rows, target and scale of a curve in a job. */
 static size_t curve_size(size_t n_q)
 {
     return (n_q + 1) * (n_q + 1) + 1;
 }
 
-static tsr_status fill_curve(const curve_set *data, const curve *c,
-                             double spread, float *out, tsr_err *err)
+static tsr_status compute_curve(const curve_set *data, const curve *c,
+                                double spread, float *out, tsr_err *err)
 {
     const size_t n_q = (size_t)data->likelihood->grid.n_q;
     double *form =
@@ -1171,29 +1184,29 @@ static tsr_status fill_curve(const curve_set *data, const curve *c,
     TSR_TRY(tsr_allocated(form, err));
     double *low = form + form_size(data);
     set_curve(c, n_q, spread, form, low);
-    put_curve(c->linear, (int)n_q, form, low + (TSR_MODEL_ERRORS + 1) * n_q,
-              out);
+    write_curve(c->linear, (int)n_q, form, low + (TSR_MODEL_ERRORS + 1) * n_q,
+                out);
     free(form);
     return TSR_OK;
 }
 
-/* The curve at the number of ln s, made by whoever asks first: the same bits,
- * should two threads make it at once. */
+/* Returns the curve at rounded ln s, k. The first thread that needs the curve
+ * computes it. Two threads at once compute the same bits. */
 static tsr_status find_curve(const curve_set *data, curve *c, int k,
                              const float **out, tsr_err *err)
 {
     const size_t size = curve_size((size_t)data->likelihood->grid.n_q);
-    _Atomic(float *) *ready = &c->ready[MOST_SPREADS + k];
-    float *before = atomic_load(ready);
+    _Atomic(float *) *cache = &c->cache[MAX_SPREADS + k];
+    float *before = atomic_load(cache);
     *out = before;
     if (before != NULL)
         return TSR_OK;
     float *made = calloc(size, sizeof *made);
     TSR_TRY(tsr_allocated(made, err));
     const tsr_status status =
-        fill_curve(data, c, exp(spread_step * k), made, err);
+        compute_curve(data, c, exp(spread_step * k), made, err);
     if (status != TSR_OK ||
-        !atomic_compare_exchange_strong(ready, &before, made)) {
+        !atomic_compare_exchange_strong(cache, &before, made)) {
         free(made);
         made = before;
     }
@@ -1201,27 +1214,27 @@ static tsr_status find_curve(const curve_set *data, curve *c, int k,
     return status;
 }
 
-static tsr_status fill_curves(const curve_set *data, const double *theta,
-                              float *out, tsr_err *err)
+static tsr_status write_curves(const curve_set *data, const double *theta,
+                               float *out, tsr_err *err)
 {
     const size_t size = curve_size((size_t)data->likelihood->grid.n_q);
     for (int d = 0; d < data->n_curve; d++, out += size) {
         curve *c = &data->curve[d];
         const tsr_term *t = data->likelihood->term[c->term];
         const double log_s = c->has_spread ? theta[t->first] : 0.0;
-        const double most = MOST_SPREADS * spread_step;
-        const float *ready;
+        const double most = MAX_SPREADS * spread_step;
+        const float *cache;
         TSR_TRY(find_curve(
             data, c, (int)lround(fmin(fmax(log_s, -most), most) / spread_step),
-            &ready, err));
-        memcpy(out, ready, size * sizeof *out);
+            &cache, err));
+        memcpy(out, cache, size * sizeof *out);
     }
     return TSR_OK;
 }
 
-/* Of all curves of the likelihood, which is borrowed. */
-static tsr_status data_new(const tsr_likelihood *likelihood, curve_set **out,
-                           tsr_err *err)
+/* Quadratic forms of all curves of the likelihood, which is borrowed. */
+static tsr_status curves_new(const tsr_likelihood *likelihood, curve_set **out,
+                             tsr_err *err)
 {
     curve_set *g = calloc(1, sizeof *g);
     *out = NULL;
@@ -1230,25 +1243,25 @@ static tsr_status data_new(const tsr_likelihood *likelihood, curve_set **out,
     tsr_pool_array(&g->pool, g->curve, likelihood->n_term);
     for (int d = 0; d < likelihood->n_term && !g->pool.failed; d++)
         if (likelihood->term[d]->type == &tsr_term_saxs)
-            make_curve(g, d);
+            add_curve(g, d);
     *out = g;
     return tsr_pool_check(&g->pool, err);
 }
 
-/* ---- distances ---- */
+/* ---- knots of distances ---- */
 
 static double sinc(double x)
 {
     return fabs(x) < 1e-6 ? 1.0 : sin(x) / x;
 }
 
-/* The knots that distances are shared by, and their curves. Sharing a distance
- * between two knots widens it by a triangle, whose transform, sinc(q h / 2)^2,
- * is taken out. */
+/* Sets the knots and the sinc at each. Dividing a distance between two knots
+ * convolves it with a triangle, whose transform sinc(q h / 2)^2 is divided
+ * out. */
 static void set_knots(const tsr_q_grid *grid, tsr_surrogate_spec *p,
                       tsr_pool *pool)
 {
-    const double longest_ang = 0.5, part = 0.2; /* of 1 / q_max */
+    const double longest_ang = 0.5, part = 0.2; /* fraction of 1 / q_max */
     const double apart =
         fmin(longest_ang, part / (grid->dq_inv_ang * (grid->n_q - 1)));
     p->n_q = grid->n_q;
@@ -1264,10 +1277,10 @@ static void set_knots(const tsr_q_grid *grid, tsr_surrogate_spec *p,
         }
 }
 
-/* ---- the molecule ---- */
+/* ---- the surrogate ---- */
 
-/* Torsions first..end-1 of a walk, which turn one side of residues that follow
- * each other. */
+/* Torsions first..end-1 of the spec, which turn the same side of consecutive
+ * residues. */
 typedef struct {
     int first, end;
 } run;
@@ -1278,26 +1291,26 @@ struct tsr_surrogate {
     const tsr_likelihood *likelihood;
     tsr_surrogate_spec spec;
     int *first_point; /* [n_residue + 1] */
-    int *torsion;     /* [spec.n_torsion] of the topology's */
-    int *slot;        /* [spec.n_slot] residues */
+    int *torsion;     /* [spec.n_torsion] index in the topology */
+    int *slot;        /* [spec.n_slot] residue */
     int n_run;
     run *run; /* [n_run] */
     bead_set beads;
     curve_set *data;
 };
 
-/* ---- may there be one ---- */
+/* ---- where a surrogate is possible ---- */
 
 int tsr_surrogate_applies(const tsr_topology *t, const tsr_likelihood *l)
 {
     int n_curve = 0;
     if (l == NULL || l->n_probe != 1 || l->n_view != 1 || l->probe->is_neutron)
         return 0;
-    if (t->n_ride > 0) /* what rides would stay behind */
+    if (t->n_attached > 0) /* attached chains would not move */
         return 0;
     for (int d = 0; d < l->n_term; d++) {
         const tsr_saxs_term *own = (const void *)l->term[d];
-        if ((l->term[d]->type->needs & TSR_NEEDS_PLACE) != 0)
+        if ((l->term[d]->type->needs & TSR_NEEDS_POSE) != 0)
             return 0;
         if (l->term[d]->type != &tsr_term_saxs)
             continue;
@@ -1311,13 +1324,14 @@ int tsr_surrogate_applies(const tsr_topology *t, const tsr_likelihood *l)
     return n_curve > 0 && t->n_torsion > 0;
 }
 
-/* Both torsions exist and are free: the density of the pair is known. */
+/* Returns 1 if both torsions exist and are free, so that their joint density is
+ * known. */
 static int has_slot(const tsr_residue *r)
 {
     return r->flexible && r->has_phi && r->has_psi;
 }
 
-/* ---- the molecule ---- */
+/* ---- the spec ---- */
 
 static void set_points(tsr_surrogate *s)
 {
@@ -1343,8 +1357,8 @@ static void set_slots(tsr_surrogate *s, int *slot_of)
     }
 }
 
-/* The other torsion of the peptide plane on the moving side, if both turn that
- * side; k: of the topology's. */
+/* The other torsion of the peptide plane on the moving side, if both torsions
+ * turn that side; -1: none. k: index in the topology. */
 static int partner_of(const tsr_topology *t, int k)
 {
     const tsr_torsion *own = &t->torsion[k];
@@ -1365,7 +1379,9 @@ static void set_torsions(tsr_surrogate *s, const int *slot_of)
 {
     const tsr_topology *t = s->topology;
     tsr_surrogate_spec *p = &s->spec;
-    int *context = s->torsion + t->n_torsion; /* of the topology's, here */
+    int *context =
+        s->torsion +
+        t->n_torsion; /* [topology.n_torsion] index in the spec; -1: none */
     for (int k = 0; k < t->n_torsion; k++) {
         context[k] = slot_of[t->torsion[k].residue] >= 0 ? p->n_torsion : -1;
         if (context[k] >= 0)
@@ -1380,10 +1396,11 @@ static void set_torsions(tsr_surrogate *s, const int *slot_of)
         int32_t *where = p->torsion[j], *turn = p->turn[j];
         where[0] = at + (is_phi ? POINT_N : POINT_CA);
         where[1] = at + (is_phi ? POINT_CA : POINT_C);
-        p->edge[j][0] = at + (is_phi ? POINT_N : POINT_CA);
-        p->edge[j][1] = at + (is_phi ? POINT_N : POINT_O);
-        where[2] = own->c_side ? p->edge[j][1] : first[r->chain_first];
-        where[3] = own->c_side ? first[r->chain_last + 1] : p->edge[j][0];
+        p->point_bounds[j][0] = at + (is_phi ? POINT_N : POINT_CA);
+        p->point_bounds[j][1] = at + (is_phi ? POINT_N : POINT_O);
+        where[2] = own->c_side ? p->point_bounds[j][1] : first[r->chain_first];
+        where[3] =
+            own->c_side ? first[r->chain_last + 1] : p->point_bounds[j][0];
         turn[0] = slot_of[own->residue];
         turn[1] = is_phi ? 0 : 1;
         turn[2] = partner < 0 ? -1 : context[partner];
@@ -1412,14 +1429,14 @@ static void set_runs(tsr_surrogate *s)
     }
 }
 
-/* Of a rigid unit: the body nearest to its middle, and the one farthest from
- * it, as points. */
-static void middle_of(const tsr_surrogate *s, int unit, const double (*body)[3],
-                      int32_t *middle, int32_t *edge)
+/* Points of a rigid unit: the body nearest to its centre, and the body farthest
+ * from it. */
+static void find_middle(const tsr_surrogate *s, int unit,
+                        const double (*body)[3], int32_t *middle, int32_t *edge)
 {
     const tsr_topology *t = s->topology;
     double centre[3] = {0.0, 0.0, 0.0}, n = 0.0;
-    double least = (double)INFINITY, most = -1.0;
+    double nearest = (double)INFINITY, farthest = -1.0;
     for (int pass = 0; pass < 2; pass++)
         for (int b = 0; b < t->n_body; b++) {
             const tsr_residue *r = &t->residue[t->body[b].residue];
@@ -1434,15 +1451,15 @@ static void middle_of(const tsr_surrogate *s, int unit, const double (*body)[3],
             const double far = tsr_vec3_distance(body[b], centre);
             const int point =
                 s->first_point[t->body[b].residue] + b - r->first_body;
-            if (far < least)
-                least = far, *middle = point;
-            if (far > most)
-                most = far, *edge = point;
+            if (far < nearest)
+                nearest = far, *middle = point;
+            if (far > farthest)
+                farthest = far, *edge = point;
         }
 }
 
-/* Torsions j.. of residues that follow each other: how many. */
-static int stretch_at(const tsr_surrogate *s, int j)
+/* Number of torsions from j on that belong to consecutive residues. */
+static int count_consecutive(const tsr_surrogate *s, int j)
 {
     const tsr_topology *t = s->topology;
     int n = 1;
@@ -1456,15 +1473,16 @@ static int stretch_at(const tsr_surrogate *s, int j)
     return n;
 }
 
-/* The rigid unit of residue i; -1: none, or of another chain than `of`. */
+/* Rigid unit of residue i; -1: flexible, or another chain than `of`. */
 static int unit_at(const tsr_topology *t, const tsr_residue *of, int i)
 {
     return i < of->chain_first || i > of->chain_last ? -1 : t->residue[i].unit;
 }
 
-/* Where torsions of one linker turn both of its sides, what the surrogate moves
- * is the other way round for some, which other chains would see. */
-static int is_torn(const tsr_surrogate *s, int j, int n)
+/* Returns 1 if torsions of one linker turn different sides and there are other
+ * chains. The surrogate would turn all to one side, which changes distances to
+ * the other chains. */
+static int turns_both_sides(const tsr_surrogate *s, int j, int n)
 {
     const tsr_topology *t = s->topology;
     int n_after = 0;
@@ -1474,13 +1492,13 @@ static int is_torn(const tsr_surrogate *s, int j, int n)
            t->residue[0].chain_last < t->n_residue - 1;
 }
 
-/* Stretches between two rigid units. */
+/* Lists the linkers between two rigid units. */
 static void set_linkers(tsr_surrogate *s, const double (*body)[3])
 {
     const tsr_topology *t = s->topology;
     tsr_surrogate_spec *p = &s->spec;
     for (int j = 0, n; j < p->n_torsion; j += n) {
-        n = stretch_at(s, j);
+        n = count_consecutive(s, j);
         const int first = t->torsion[s->torsion[j]].residue;
         const int last = t->torsion[s->torsion[j + n - 1]].residue;
         const tsr_residue *r = &t->residue[first];
@@ -1489,13 +1507,13 @@ static void set_linkers(tsr_surrogate *s, const double (*body)[3])
                   after = unit_at(t, r, last + 1);
         int32_t *linker = p->linker[p->n_linker], unused;
         if (n < 2 || before < 0 || after < 0 || before == after ||
-            is_torn(s, j, n))
+            turns_both_sides(s, j, n))
             continue;
         linker[0] = j, linker[1] = n;
         linker[2] = c_side ? 1 : -1;
         linker[3] = s->first_point[c_side ? r->chain_last + 1 : r->chain_first];
-        middle_of(s, c_side ? after : before, body, &linker[4], &unused);
-        middle_of(s, c_side ? before : after, body, &linker[5], &linker[6]);
+        find_middle(s, c_side ? after : before, body, &linker[4], &unused);
+        find_middle(s, c_side ? before : after, body, &linker[5], &linker[6]);
         p->n_linker++;
     }
 }
@@ -1522,9 +1540,9 @@ static void set_clash(tsr_surrogate *s, const tsr_prior *prior)
 {
     const tsr_topology *t = s->topology;
     const tsr_clash *c = &prior->clash;
-    const double most_nat = 30000.0; /* as integers of 1 / 65536 nat */
+    const double most_nat = 30000.0; /* in units of 1 / 65536 nat */
     tsr_surrogate_spec *p = &s->spec;
-    p->n_body = t->n_body, p->n_like = TSR_MAX_TYPE;
+    p->n_body = t->n_body, p->n_contact_type = TSR_MAX_TYPE;
     p->cutoff = (float)c->cutoff;
     p->inverse_softness = (float)c->inverse_softness;
     p->limit = (float)fmin(c->limit, most_nat);
@@ -1534,19 +1552,19 @@ static void set_clash(tsr_surrogate *s, const tsr_prior *prior)
                 c->cutoff > 0.0 ? (float)c->contact[a][b] : 0.0F;
     for (int b = 0; b < t->n_body; b++) {
         const tsr_residue *r = &t->residue[t->body[b].residue];
-        p->body[b][0] = t->body[b].like;
+        p->body[b][0] = t->body[b].contact_type;
         p->body[b][1] = t->body[b].residue;
         p->body[b][2] = r->chain_first;
         p->body[b][3] = r->unit;
     }
 }
 
-/* ---- making it ---- */
+/* ---- making a surrogate ---- */
 
-static void add_part(tsr_surrogate_spec *p, int point, double share)
+static void add_part(tsr_surrogate_spec *p, int point, double weight)
 {
     p->part[p->n_part] = point;
-    p->share[p->n_part++] = (float)share;
+    p->part_weight[p->n_part++] = (float)weight;
 }
 
 static void set_bead(tsr_surrogate *s, int b, const double (*body)[3])
@@ -1556,13 +1574,13 @@ static void set_bead(tsr_surrogate *s, int b, const double (*body)[3])
     const tsr_bead *own = &s->beads.bead[b];
     const int residue = t->body[own->first].residue;
     const tsr_residue *r = &t->residue[residue];
-    double x[3], share[N_POINT], far = 0.0;
+    double x[3], weight[N_POINT], far = 0.0;
     p->bead[b][0] = p->n_part;
     if (own->unit < 0) {
-        find_shares(r, own->first - r->first_body, share);
+        body_point_weights(r, own->first - r->first_body, weight);
         for (int k = 0; k < N_POINT; k++)
-            if (share[k] > 0.0)
-                add_part(p, s->first_point[residue] + k, share[k]);
+            if (weight[k] > 0.0)
+                add_part(p, s->first_point[residue] + k, weight[k]);
     } else {
         for (int i = own->first; i < own->first + own->count; i++) {
             const int of = t->body[i].residue;
@@ -1572,8 +1590,8 @@ static void set_bead(tsr_surrogate *s, int b, const double (*body)[3])
     }
     p->bead[b][1] = p->n_part - p->bead[b][0];
     p->bead[b][2] = own->first, p->bead[b][3] = own->count;
-    p->reach[b][0] = p->part[p->bead[b][0]];
-    p->reach[b][1] = p->part[p->n_part - 1] + 1;
+    p->point_range[b][0] = p->part[p->bead[b][0]];
+    p->point_range[b][1] = p->part[p->n_part - 1] + 1;
     tsr_bead_centre(own, body, x);
     for (int i = own->first; i < own->first + own->count; i++)
         far = fmax(far, tsr_vec3_distance(x, body[i]));
@@ -1587,14 +1605,14 @@ static void make_pairs(tsr_surrogate *s)
                    (size_t)p->n_bead * (size_t)p->n_bead / 2 + 1);
     for (int a = 0; a < p->n_bead && p->pair != NULL; a++)
         for (int b = a + 1; b < p->n_bead; b++) {
-            if (stays(&s->beads, a, b))
+            if (is_constant(&s->beads, a, b))
                 continue;
             p->pair[p->n_pair][0] = (uint16_t)a;
             p->pair[p->n_pair++][1] = (uint16_t)b;
         }
 }
 
-static tsr_status reserve(tsr_surrogate *s, int **slot_of, tsr_err *err)
+static tsr_status allocate(tsr_surrogate *s, int **slot_of, tsr_err *err)
 {
     const tsr_topology *t = s->topology;
     const size_t n = (size_t)t->n_residue + 1, m = (size_t)t->n_torsion + 1,
@@ -1607,15 +1625,15 @@ static tsr_status reserve(tsr_surrogate *s, int **slot_of, tsr_err *err)
     tsr_pool_array(pool, s->slot, n);
     tsr_pool_array(pool, s->run, m);
     tsr_pool_array(pool, p->bead, beads);
-    tsr_pool_array(pool, p->reach, beads);
+    tsr_pool_array(pool, p->point_range, beads);
     tsr_pool_array(pool, p->radius, beads);
     tsr_pool_array(pool, p->part, bodies * N_POINT);
-    tsr_pool_array(pool, p->share, bodies * N_POINT);
+    tsr_pool_array(pool, p->part_weight, bodies * N_POINT);
     tsr_pool_array(pool, p->body, bodies);
     tsr_pool_array(pool, p->contact, TSR_MAX_TYPE * TSR_MAX_TYPE);
     tsr_pool_array(pool, p->torsion, m);
     tsr_pool_array(pool, p->turn, m);
-    tsr_pool_array(pool, p->edge, m);
+    tsr_pool_array(pool, p->point_bounds, m);
     tsr_pool_array(pool, p->linker, m);
     tsr_pool_array(pool, p->density, n);
     tsr_pool_array(pool, p->term, TSR_N_RAMA);
@@ -1624,16 +1642,16 @@ static tsr_status reserve(tsr_surrogate *s, int **slot_of, tsr_err *err)
     return tsr_pool_check(pool, err);
 }
 
-static tsr_status describe(tsr_surrogate *s, const tsr_prior *prior,
+static tsr_status set_spec(tsr_surrogate *s, const tsr_prior *prior,
                            const tsr_prior_table *table,
                            const double (*body)[3], tsr_err *err)
 {
     tsr_surrogate_spec *p = &s->spec;
     int *slot_of;
     TSR_TRY(
-        make_beads(&s->beads, &s->pool, s->topology, s->likelihood, body, err));
-    TSR_TRY(data_new(s->likelihood, &s->data, err));
-    TSR_TRY(reserve(s, &slot_of, err));
+        set_beads(&s->beads, &s->pool, s->topology, s->likelihood, body, err));
+    TSR_TRY(curves_new(s->likelihood, &s->data, err));
+    TSR_TRY(allocate(s, &slot_of, err));
     set_points(s);
     set_slots(s, slot_of);
     set_torsions(s, slot_of);
@@ -1666,7 +1684,7 @@ tsr_status tsr_surrogate_new(const tsr_topology *topology,
     s->topology = topology;
     s->likelihood = likelihood;
     const tsr_status status =
-        describe(s, prior, table, (const double(*)[3])first->body, err);
+        set_spec(s, prior, table, (const double(*)[3])first->body, err);
     if (status == TSR_OK && s->spec.n_torsion > 0 && s->spec.n_pair > 0)
         *out = s;
     else
@@ -1678,7 +1696,7 @@ void tsr_surrogate_free(tsr_surrogate *surrogate)
 {
     if (surrogate == NULL)
         return;
-    data_free(surrogate->data);
+    curves_free(surrogate->data);
     tsr_pool_clear(&surrogate->pool);
     free(surrogate);
 }
@@ -1686,12 +1704,12 @@ void tsr_surrogate_free(tsr_surrogate *surrogate)
 tsr_status tsr_surrogate_update(tsr_surrogate *surrogate, tsr_err *err)
 {
     curve_set *data, *other = surrogate->data;
-    const tsr_status status = data_new(surrogate->likelihood, &data, err);
+    const tsr_status status = curves_new(surrogate->likelihood, &data, err);
     if (status == TSR_OK)
         surrogate->data = data;
     else
         other = data;
-    data_free(other);
+    curves_free(other);
     return status;
 }
 
@@ -1702,17 +1720,17 @@ const tsr_surrogate_spec *tsr_surrogate_spec_of(const tsr_surrogate *surrogate)
 
 /* ---- a job ---- */
 
-static void put(const double x[3], const double centre[3], float *to)
+static void write_point(const double x[3], const double centre[3], float *to)
 {
     for (int d = 0; d < 3; d++)
         to[d] = (float)(x[d] - centre[d]);
     to[3] = 0.0F;
 }
 
-/* About the molecule's middle, wherever in space that is: single precision
- * has the more digits the nearer a point is to the origin. */
-static void put_points(const tsr_surrogate *s, const tsr_conformation *c,
-                       float (*point)[4])
+/* Writes the points relative to the molecule's centre, because the precision of
+ * a float is best near the origin. */
+static void write_points(const tsr_surrogate *s, const tsr_conformation *c,
+                         float (*point)[4])
 {
     const tsr_topology *t = s->topology;
     double centre[3] = {0.0, 0.0, 0.0};
@@ -1725,24 +1743,25 @@ static void put_points(const tsr_surrogate *s, const tsr_conformation *c,
         double(*x)[3] = c->backbone[i];
         double frame[3][3], side[3], cb[3];
         for (int b = 0; r->unit >= 0 && b < r->n_body; b++)
-            put(c->body[r->first_body + b], centre, to[b]);
+            write_point(c->body[r->first_body + b], centre, to[b]);
         if (r->unit >= 0)
             continue;
         tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
         tsr_frame_to_global(side, frame, x[TSR_CA], c->side[i]);
         tsr_frame_to_global(cb, frame, x[TSR_CA], r->cb);
-        put(x[TSR_N], centre, to[POINT_N]);
-        put(r->amino == TSR_GLY ? x[TSR_CA] : cb, centre, to[POINT_CB]);
-        put(tsr_amino_has_side_chain(r->amino) ? side : x[TSR_CA], centre,
-            to[POINT_SC]);
-        put(x[TSR_CA], centre, to[POINT_CA]);
-        put(x[TSR_C], centre, to[POINT_C]);
-        put(x[TSR_O], centre, to[POINT_O]);
+        write_point(x[TSR_N], centre, to[POINT_N]);
+        write_point(r->amino == TSR_GLY ? x[TSR_CA] : cb, centre, to[POINT_CB]);
+        write_point(tsr_amino_has_side_chain(r->amino) ? side : x[TSR_CA],
+                    centre, to[POINT_SC]);
+        write_point(x[TSR_CA], centre, to[POINT_CA]);
+        write_point(x[TSR_C], centre, to[POINT_C]);
+        write_point(x[TSR_O], centre, to[POINT_O]);
     }
 }
 
-static void put_head(const tsr_surrogate *s, const tsr_surrogate_state *learnt,
-                     const tsr_move_context *at, float *head)
+static void write_head(const tsr_surrogate *s,
+                       const tsr_surrogate_state *learnt,
+                       const tsr_move_context *at, float *head)
 {
     const tsr_parameter *p = &s->likelihood->contrast[TSR_C2];
     head[0] = (float)at->beta;
@@ -1754,16 +1773,16 @@ static void put_head(const tsr_surrogate *s, const tsr_surrogate_state *learnt,
     head[4] = (float)p->low, head[5] = (float)p->high;
 }
 
-tsr_status tsr_surrogate_fill(const tsr_surrogate *s,
-                              const tsr_surrogate_layout *layout,
-                              const tsr_surrogate_state *learnt,
-                              const tsr_move_context *context, float *job,
-                              float (*point)[4], tsr_err *err)
+tsr_status tsr_surrogate_write_job(const tsr_surrogate *s,
+                                   const tsr_surrogate_layout *layout,
+                                   const tsr_surrogate_state *learnt,
+                                   const tsr_move_context *context, float *job,
+                                   float (*point)[4], tsr_err *err)
 {
     const tsr_surrogate_spec *p = &s->spec;
     const tsr_topology *t = s->topology;
-    put_points(s, context->current, point);
-    put_head(s, learnt, context, job + layout->head);
+    write_points(s, context->current, point);
+    write_head(s, learnt, context, job + layout->head);
     for (int k = 0; k < p->n_slot; k++)
         for (int kind = 0; kind < 2; kind++)
             job[layout->angle + 2 * k + kind] = (float)tsr_conformation_torsion(
@@ -1772,12 +1791,13 @@ tsr_status tsr_surrogate_fill(const tsr_surrogate *s,
         job[layout->width + k] = (float)exp(learnt->log_width[k]);
     for (int k = 0; k < p->n_linker * TSR_SURROGATE_FACTOR; k++)
         job[layout->factor + k] = (float)learnt->factor[0][k];
-    TSR_TRY(fill_beads(&s->beads, context, learnt->ratio, layout, job, err));
-    return fill_curves(s->data, context->theta, job + layout->curve, err);
+    TSR_TRY(write_beads(&s->beads, context, learnt->ratio, layout, job, err));
+    return write_curves(s->data, context->theta, job + layout->curve, err);
 }
 
-tsr_status tsr_surrogate_turn(const tsr_surrogate *s, const float *change_rad,
-                              tsr_conformation *to, tsr_err *err)
+tsr_status tsr_surrogate_apply_turns(const tsr_surrogate *s,
+                                     const float *change_rad,
+                                     tsr_conformation *to, tsr_err *err)
 {
     const tsr_topology *t = s->topology;
     double(*change)[2] = calloc((size_t)t->n_residue, sizeof *change);
@@ -1799,9 +1819,9 @@ tsr_status tsr_surrogate_turn(const tsr_surrogate *s, const float *change_rad,
     return TSR_OK;
 }
 
-void tsr_surrogate_learn(const tsr_surrogate *surrogate,
-                         const tsr_move_context *context, const float *walked,
-                         long n, double *ratio)
+void tsr_surrogate_update_ratio(const tsr_surrogate *surrogate,
+                                const tsr_move_context *context,
+                                const float *walked, long n, double *ratio)
 {
     const tsr_likelihood *l = surrogate->likelihood;
     const double *contrast = contrast_of(context);
@@ -1814,7 +1834,9 @@ void tsr_surrogate_learn(const tsr_surrogate *surrogate,
                                  ? tsr_likelihood_ratio(l, 0, start, (size_t)q)
                                  : 1.0;
         const double seen = context->profile[q] / ((double)walked[q] * atoms);
-        if (seen > 0.0 && isfinite(seen)) /* else beads are of no use there */
+        if (seen > 0.0 &&
+            isfinite(
+                seen)) /* otherwise the curve of beads is unusable at this q */
             ratio[q] += gain * (seen - 1.0 - ratio[q]);
     }
 }

@@ -1,32 +1,34 @@
-/* Walks and redraws by a surrogate: many Metropolis steps of many molecules in
- * one launch of a device, or a stretch of a chain drawn anew on the host, by a
- * cheap stand-in for the posterior.
+/* A cheap surrogate of the posterior, and two moves that use it: walks of many
+ * Metropolis steps for many chains in one launch on a device, and redraws of a
+ * stretch of a chain on the host.
  *
- * What a molecule is, is common to all walks (tsr_surrogate_spec); where one
- * starts and by what it goes is a job, two runs of numbers. A walk of n steps
- * keeps its target, written g here, exactly as any Metropolis chain does: each
- * step is one of a fixed mix of proposals. Whoever asked decides about its end
- * by the posterior p itself, with the probability
+ * All walks share the description of the molecule (tsr_surrogate_spec). A job
+ * holds the starting point and the parameters of one walk, as an array of
+ * numbers and an array of points. A walk is an ordinary Metropolis chain of n
+ * steps with a fixed mixture of proposals, and leaves the surrogate density g
+ * invariant. The sampler accepts the end Y of a walk from X by the posterior p
+ * itself, with the probability
  *
  *     min(1, p(Y) g(X) / (p(X) g(Y))),
  *
- * and has then drawn from p, whatever g is (surrogate transition: Liu 2001,
- * Monte Carlo Strategies in Scientific Computing, 9.4.3; Christen & Fox 2005).
+ * and so samples p, whatever g is (surrogate transition: Liu 2001, Monte Carlo
+ * Strategies in Scientific Computing, 9.4.3; Christen & Fox 2005).
  *
  * g is a product of torsion densities, excluded volume between bodies, and
- * exp(beta L): the normal likelihood of curves, scale and background at their
- * best. Curves are summed from counted distances between beads. A bead is one
- * body where the chain is flexible, and several residues of a rigid unit
- * elsewhere; its form factor is a sum of two shapes of q, the same for all,
- * each in an amount of its own that grows with c2.
+ * exp(beta L). L is a normal log likelihood of curves, with scale and
+ * background at their best values. Curves are computed from histograms of
+ * distances between beads. A bead is one body in flexible residues, and several
+ * residues in a rigid unit. The form factor of a bead is a sum of two shapes,
+ * which are functions of q common to all beads. Each shape is multiplied by an
+ * amount that is linear in c2.
  *
- * The surrogate of a run stands for the curves of X-rays alone, whose errors
- * are taken to be normal with the measured sigma, s and the model's own
- * error; scale and background, where they are free, are at their best. What
- * beads get wrong on average, the ratio of the engine's curve to theirs, is
- * learnt in warm-up; in lar, of two domains, the surrogate is then within a nat
- * of the likelihood. Side chains, bond angles, other data and other parameters
- * stay while a molecule walks. */
+ * The surrogate of a run covers only X-ray curves. Their errors are taken as
+ * normal, with the measured sigma times s and the model's own error. Where
+ * scale and background are free, they take their best values. Warm-up learns
+ * the mean error of the bead model, as the ratio of the engine's curve to that
+ * of beads. In the two-domain benchmark `lar` the surrogate is then within a
+ * nat of the likelihood. Side chains, bond angles and other parameters do not
+ * change in a walk, and other data are not used. */
 #ifndef TSR_SURROGATE_SURROGATE_H
 #define TSR_SURROGATE_SURROGATE_H
 
@@ -40,86 +42,101 @@
 
 /* ---- a molecule, and a job ---- */
 
-/* Products of two shapes: 00, 01, 11. */
+/* The products of two shapes are 0 0, 0 1 and 1 1. */
 enum {
     TSR_SURROGATE_SHAPES = 2,
     TSR_SURROGATE_PRODUCTS = 3,
     TSR_SURROGATE_POWERS = 3, /* of c2: 1, c2, c2^2 */
-    TSR_SURROGATE_PARTS = 24, /* of a torsion density at most */
-    TSR_SURROGATE_CELLS = 36, /* of phi, and of psi, from -pi on */
-    TSR_SURROGATE_FREE = 7,   /* torsions of a linker that cannot close */
-    TSR_SURROGATE_FACTOR = 36 /* numbers of a lower factor, 8 x 8 at most */
+    TSR_SURROGATE_PARTS = 24, /* most components of a torsion density */
+    TSR_SURROGATE_CELLS = 36, /* cells of phi, and of psi, from -pi on */
+    TSR_SURROGATE_FREE =
+        7, /* most torsions of a linker that cannot be closed */
+    TSR_SURROGATE_FACTOR = 36 /* elements of a lower factor, at most 8 x 8 */
 };
 
-/* Points are what moves: bodies of rigid residues, and of flexible ones N, CB,
- * the side chain's centre, CA, C, O in this order, so that any torsion turns a
- * run of points. A point, a bead or a body is named by its number. */
+/* The molecule of walks. Points are all that moves: the bodies of rigid
+ * residues, and N, CB, the side-chain centre, CA, C, O of flexible residues. In
+ * this order every torsion moves a contiguous range of points. Points, beads
+ * and bodies are referred to by index. */
 typedef struct {
-    int n_point, n_bead, n_part, n_body, n_pair, n_torsion, n_slot, n_like;
+    int n_point, n_bead, n_part, n_body, n_pair, n_torsion, n_slot,
+        n_contact_type;
     int n_knot, n_q, n_curve, has_c2, n_linker;
-    int32_t (*bead)[4];  /* [n_bead] first part, parts, first body, bodies */
-    int32_t (*reach)[2]; /* [n_bead] its points lie in first..end-1 */
-    float *radius;       /* [n_bead] Angstrom, of its bodies' centres */
-    int32_t *part;       /* [n_part] points; of a bead of several bodies part k
-                            is its k-th body */
-    float *share;        /* [n_part] weights: a bead is where these say */
-    int32_t (*body)[4];  /* [n_body] contact type, residue, chain, unit or -1 */
-    float *contact;      /* [n_like][n_like] Angstrom */
+    int32_t (*bead)[4]; /* [n_bead] first part, number of parts, first body,
+                           number of bodies */
+    int32_t (*point_range)[2]; /* [n_bead] range first..end-1 of its points */
+    float *
+        radius; /* [n_bead] sphere around the centres of its bodies, Angstrom */
+    int32_t *part; /* [n_part] point of each part; in a bead of several bodies
+                      part k is body k */
+    float *part_weight; /* [n_part] the centre of a bead is the weighted mean of
+                           its parts */
+    int32_t (
+        *body)[4]; /* [n_body] contact type, residue, chain, rigid unit or -1 */
+    float *contact; /* [n_contact_type][n_contact_type] Angstrom */
     float cutoff, inverse_softness, limit; /* Angstrom, 1 / Angstrom, nat */
-    uint16_t (*pair)[2];   /* [n_pair] beads whose distance may change */
-    int32_t (*torsion)[4]; /* [n_torsion] axis from, to; points that turn */
-    int32_t (*turn)[4];    /* [n_torsion] slot, 0 phi or 1 psi, the torsion
-                              next to it inside what it turns (-1: none), sign
-                              of the angle */
-    int32_t (*edge)[2];    /* [n_torsion] the points before it end, those after
-                              it begin here */
-    int32_t (*linker)[8];  /* [n_linker] first torsion, torsions; 1: what comes
-                              after moves, -1: what comes before; the end, or
-                              first, of the points of the chain; points: middle
-                              of the part that moves, middle of the part that
-                              stays, and another one of it */
-    int32_t *density;      /* [n_slot] which of the densities */
+    uint16_t (*pair)[2]; /* [n_pair] pairs of beads whose distance can change */
+    int32_t (*torsion)[4]; /* [n_torsion] points of the axis, from and to; range
+                              of points that turn */
+    int32_t (*turn)[4]; /* [n_torsion] slot; 0 phi or 1 psi; the other torsion
+                           of the peptide plane on the moving side (-1: none);
+                           sign of the angle */
+    int32_t (*point_bounds)[2]; /* [n_torsion] end of the points before the
+                                   torsion, begin of the points after it */
+    int32_t (
+        *linker)[8]; /* [n_linker] 0: first torsion; 1: number of torsions; 2: 1
+                        if the C side moves, -1 if the N side moves; 3: end of
+                        the moving points (N side: begin); 4: point in the
+                        middle of the moving part; 5: point in the middle of the
+                        other part; 6: another point of the other part */
+    int32_t *density; /* [n_slot] index of its torsion density */
     int n_density;
-    float (*term)[TSR_SURROGATE_PARTS][12]; /* [n_density] log of each part by
-                                the nine products of cos and sin; 0 beyond */
-    int32_t *n_term;                        /* [n_density] parts */
+    float (
+        *term)[TSR_SURROGATE_PARTS]
+              [12];  /* [n_density] log density of each component: coefficients
+                        of the nine products of cos and sin; 0 beyond */
+    int32_t *n_term; /* [n_density] number of components */
     uint32_t (*cell)[TSR_SURROGATE_CELLS * TSR_SURROGATE_CELLS];
-    /* [n_density] by which torsions are drawn (tsr_torsion_density_cells) */
-    float dq_inv_ang;    /* curves are at q = 0, dq, 2 dq, ... */
-    float knots_per_ang; /* distances are shared by two knots */
-    float *sinc;         /* [n_knot][n_q] of a knot's distance */
+    /* [n_density] table from which torsions are drawn
+     * (tsr_torsion_density_cells) */
+    float dq_inv_ang; /* curves are at q = 0, dq, 2 dq, ... */
+    float
+        knots_per_ang; /* a distance is divided between the two nearest knots */
+    float *sinc;       /* [n_knot][n_q] sinc at a knot's distance */
 } tsr_surrogate_spec;
 
-/* Where the numbers of a job stand. */
+/* Offsets of the quantities in a job. */
 typedef struct {
-    int head;   /* [8] beta, c2, its prior's mean, width, low and high; how
-                   many steps */
-    int unit;   /* [PRODUCTS] of counts, which are integers: so many to 1 */
-    int angle;  /* [n_slot][2] phi, psi, rad */
-    int width;  /* [n_torsion + 1 + n_linker] of turns, rad; of steps of c2;
-                   of turns of linkers that close */
+    int head; /* [8] beta; c2 and mean, width, low and high of its prior; number
+                 of steps */
+    int count_unit; /* [PRODUCTS] integer count that represents a product of
+                       amounts equal to 1 */
+    int angle;      /* [n_slot][2] phi, psi, rad */
+    int width;  /* [n_torsion + 1 + n_linker] step widths: of torsions, rad; of
+                   c2; of torsions of closed linkers, rad */
     int factor; /* [n_linker][FACTOR] lower factor of the covariance of the
-                   steps that the part beyond makes (a rotation vector, rad,
-                   and a shift in units of 10 Angstrom), or, where there are
-                   at most FREE torsions, of their turns */
-    int amount; /* [n_bead][4] of the two shapes, and times c2 */
-    int shape;  /* [SHAPES][n_q] whose amounts these are; two beads scatter
-                   the product of theirs */
-    int rest;   /* [POWERS][n_q] what does not change */
-    int top;    /* [POWERS][n_q] by which the profile is multiplied, */
-    int bottom; /* [POWERS][n_q] and divided */
-    int curve;  /* [n_curve]: rows [n_q][n_q + 1], target [n_q + 1], scale (0:
-                   the best) */
+                   moving part's steps (a rotation vector, rad, and a shift in
+                   units of 10 Angstrom), or, with at most FREE torsions, of the
+                   turns of the linker */
+    int amount; /* [n_bead][4] amounts of both shapes, then their derivatives by
+                   c2 */
+    int shape;  /* [SHAPES][n_q] the shapes */
+    int constant;  /* [POWERS][n_q] part of the profile that does not change */
+    int numerator; /* [POWERS][n_q] factor of the profile */
+    int denominator; /* [POWERS][n_q] divisor of the profile */
+    int curve; /* [n_curve] rows [n_q][n_q + 1], target [n_q + 1], scale (0: the
+                  best) */
     int size;
     int n_row, curve_size;
 } tsr_surrogate_layout;
 
 tsr_surrogate_layout tsr_surrogate_layout_of(const tsr_surrogate_spec *spec);
 
-/* A result: log g at the start and at the end, c2 there; the profiles of start
- * and end without `top` and `bottom` [2][n_q]; what every torsion was turned by
- * [n_torsion], rad; what factors learn from [n_linker][FACTOR]: sums of
- * (a - 0.25) u u' / |u|^2 over steps F u accepted with probability a. */
+/* A result consists of log g at the start and at the end; c2 at the end; the
+ * profiles at start and end without numerator and denominator [2][n_q]; the
+ * total turn of each torsion [n_torsion], rad; and the data from which factors
+ * are learnt [n_linker][FACTOR]: sums of (a - 0.25) u u' / |u|^2 over steps F u
+ * accepted with probability a. */
 enum { TSR_SURROGATE_HEAD = 3 };
 
 static inline int tsr_surrogate_result_size(const tsr_surrogate_spec *spec)
@@ -135,137 +152,142 @@ static inline int tsr_surrogate_linker_rows(const tsr_surrogate_spec *spec,
     return n > TSR_SURROGATE_FREE ? 6 : n;
 }
 
-/* Kinds of steps that are counted: torsions, c2, and of every linker those that
- * leave the part beyond and those that move it. */
+/* Number of kinds of steps that are counted: each torsion, c2, and for each
+ * linker the steps that leave the moving part in place and those that move
+ * it. */
 static inline int tsr_surrogate_n_count(const tsr_surrogate_spec *spec)
 {
     return spec->n_torsion + 1 + 2 * spec->n_linker;
 }
 
-/* What chains ask for at once. */
+/* Jobs of one launch. */
 typedef struct {
     int n_job;
-    float *job;         /* [n_job][layout.size] */
-    float (*point)[4];  /* [n_job][n_point] Angstrom */
-    uint32_t (*key)[2]; /* [n_job] of their random numbers */
-    float *result;      /* [n_job][tsr_surrogate_result_size] out */
-    int32_t (
-        *count)[2]; /* [n_job][tsr_surrogate_n_count] steps, accepted; out */
+    float *job;          /* [n_job][layout.size] */
+    float (*point)[4];   /* [n_job][n_point] Angstrom */
+    uint32_t (*key)[2];  /* [n_job] keys of random numbers */
+    float *result;       /* [n_job][tsr_surrogate_result_size] out */
+    int32_t (*count)[2]; /* [n_job][tsr_surrogate_n_count] steps made, steps
+                            accepted; out */
 } tsr_surrogate_call;
 
 typedef struct tsr_surrogate tsr_surrogate;
 typedef struct tsr_surrogate_walker tsr_surrogate_walker;
 typedef struct tsr_surrogate_engine tsr_surrogate_engine;
 
-/* A device that walks. Threads may make walkers of it and use each on its own.
- */
+/* A device or host that runs jobs. Each thread makes its own walker. */
 struct tsr_surrogate_engine {
     const tsr_surrogate_spec *spec; /* borrowed */
     void (*free)(tsr_surrogate_engine *engine);
-    tsr_status (*walker_new)(tsr_surrogate_engine *engine, int most_jobs,
+    tsr_status (*walker_new)(tsr_surrogate_engine *engine, int max_jobs,
                              tsr_surrogate_walker **out, tsr_err *err);
     tsr_status (*walk)(tsr_surrogate_walker *walker, tsr_err *err);
     void (*walker_free)(tsr_surrogate_walker *walker);
 
-    /* set by whoever made it */
-    const tsr_surrogate *surrogate; /* borrowed; what chains go by, of which
-                                       this is the spec */
-    double walk_cost; /* walks are made so many times as seldom as their weight
-                         says; 0 counts as 1 */
+    /* set by the owner */
+    const tsr_surrogate *surrogate; /* borrowed; writes the jobs */
+    double relative_cost; /* factor by which walks are less frequent than their
+                             weight says; 0 counts as 1 */
 };
 
-/* Its room is for most_jobs; whoever uses it fills `call` and reads it. */
+/* Holds max_jobs jobs. The caller fills `call` and reads the results. */
 struct tsr_surrogate_walker {
     tsr_surrogate_engine *engine;
     tsr_surrogate_layout layout;
     tsr_surrogate_call call;
 };
 
-/* As tsr_move_launch has them, of an engine and a walker; NULL: none. */
+/* Functions of tsr_move_launch. The pointers are a tsr_surrogate_engine and a
+ * tsr_surrogate_walker; NULL is allowed. */
 void tsr_surrogate_engine_free(void *engine);
-tsr_status tsr_surrogate_walker_new(void *engine, int most_jobs, void **walker,
+tsr_status tsr_surrogate_walker_new(void *engine, int max_jobs, void **walker,
                                     tsr_err *err);
 void tsr_surrogate_walker_free(void *walker);
 
-/* ---- those that walk ---- */
+/* ---- engines ---- */
 
-/* By a kernel on an OpenCL device (kernels/surrogate.cl), which is built for
- * the molecule. Device and spec are borrowed. Errors: TSR_E_DEVICE (*out NULL),
- * also where a work-group's memory is too small for the molecule; TSR_E_NOMEM.
- */
+/* Makes an engine that runs walks by a kernel on an OpenCL device
+ * (kernels/surrogate.cl), compiled for this molecule. Borrows device and spec.
+ * Errors: TSR_E_DEVICE (*out NULL; also if a work-group has too little memory
+ * for the molecule), TSR_E_NOMEM. */
 tsr_status tsr_surrogate_device_new(const tsr_device *device,
                                     const tsr_surrogate_spec *spec,
                                     tsr_surrogate_engine **out, tsr_err *err);
 
-/* Stretches drawn anew, on the host: linkers and tails take another of many
- * thousands of shapes at once.
+/* Redraws: a linker or a tail is replaced by one of many thousands of candidate
+ * shapes, on the host.
  *
- * A curve holds the distance of two domains to a few tenths of an Angstrom, so
- * that of some 10^5 draws of a linker from the prior one will do. So many are
- * had by halves: with n draws of each half of a stretch, n^2 shapes of the
- * whole are candidates, and which of them have the right distance costs a
- * nanosecond each to say. Half k of the present shape is one of the draws, so
- * that the candidates are the same seen from any of them, and choosing one as g
- * says keeps g (Neal, Beal & Roweis 2003, embedded hidden Markov models;
- * Tjelmeland 2004). Let C be the candidates in a shell of distances that holds
- * the present one at a place drawn at random. g is a product of what is ever
- * dearer to say: torsions and each half's own overlaps, w0; the other overlaps,
- * w1; the curve, w2, summed over values of c2 that lie on a grid through the
- * present one. Of a set that holds the present member x, n draws by weights w
- * and x itself are another such set, in which what is left of g decides
- * (iterated sampling importance resampling: Andrieu, Lee & Vihola 2018). So 256
- * are drawn by w0, of these 64 by w1, and the end by w2.
+ * A curve determines the distance of two domains to a few tenths of an
+ * Angstrom. Of about 10^5 draws of a linker from the prior, one fits. So many
+ * candidates are combined from halves: n draws of each half of a stretch give
+ * n^2 shapes, and testing the distance of each takes a nanosecond. The present
+ * shape of each half is among the draws of that half. The set of candidates is
+ * therefore the same whichever candidate is the present shape, and a choice
+ * with probabilities proportional to g leaves g invariant (Neal, Beal & Roweis
+ * 2003, embedded hidden Markov models; Tjelmeland 2004).
  *
- * A job is that of a walk, of which only its place counts. A result has 0 and
- * the change of log g for log g at the start and at the end, and their bare
- * profiles (NaN where nothing could be drawn). */
+ * Candidates are limited to a shell of distances, which contains the present
+ * distance at a uniformly random position. g is a product of factors of
+ * increasing cost: w0, torsions and the overlaps within each half; w1, the
+ * other overlaps; w2, the curve, summed over values of c2 on a grid through the
+ * present value. n draws from a set, with weights w, and the present shape
+ * together form a smaller set. Choosing from the smaller set by the remaining
+ * factors of g also leaves g invariant (iterated sampling importance
+ * resampling: Andrieu, Lee & Vihola 2018). 256 candidates are drawn by w0, 64
+ * of these by w1, and the final one by w2.
+ *
+ * A redraw uses the job of a walk, except step widths and factors. In its
+ * result log g is 0 at the start and the change of log g at the end. The
+ * profiles are those without numerator and denominator, or NaN if no redraw was
+ * possible. */
 
-/* How many stretches there are to draw; 0: none, and there is no engine. */
+/* Number of stretches that can be redrawn; 0: there is no engine. */
 int tsr_redraw_n_stretch(const tsr_surrogate_spec *spec);
 
-/* Borrows the spec. NULL: out of memory. */
+/* Makes an engine that runs redraws. Borrows the spec. NULL: out of memory. */
 tsr_surrogate_engine *tsr_redraw_engine_new(const tsr_surrogate_spec *spec);
 
-/* ---- the move that walks ---- */
+/* ---- the move `surrogate` ---- */
 
-/* Where walks are made. */
+/* Devices that make walks. */
 enum { TSR_SURROGATE_ON_AUTO, TSR_SURROGATE_ON_GPU, TSR_SURROGATE_ON_ALL };
 
 typedef struct {
     double weight;
     int on;
-    long steps; /* at most */
+    long steps; /* largest number of steps in a walk */
     double target;
 } tsr_surrogate_options;
 
-/* What a state of tsr_move_surrogate has learnt. */
+/* What a chain's state of tsr_move_surrogate has learnt. */
 typedef struct {
     tsr_surrogate_options options;
     int n_width, n_ratio, n_linker;
-    double log_steps;  /* of a walk */
-    long n_learnt;     /* walks that these and the ratio were learnt from */
-    long n_redrawn;    /* redraws that the ratio was, too */
-    long *n_seen;      /* [n_width] walks that each width was learnt from */
-    double *log_width; /* [n_width] of the torsions that walk, of c2, of linkers
-                          that close */
+    double log_steps;  /* log of the number of steps in a walk */
+    long n_learnt;     /* walks from which log_steps and ratio were learnt */
+    long n_redrawn;    /* redraws from which ratio was learnt */
+    long *n_seen;      /* [n_width] walks from which each width was learnt */
+    double *log_width; /* [n_width] of torsions, of c2, of closed linkers */
     int *size;         /* [n_linker] rows of each factor */
-    long *n_step;      /* [n_linker] walks that each was learnt from */
-    double (*factor)[TSR_SURROGATE_FACTOR]; /* [n_linker] of steps of linkers:
-                          lower, of their covariance */
-    double *ratio; /* [n_ratio] the engine's curve over that of beads, - 1 */
+    long *n_step;      /* [n_linker] walks from which each factor was learnt */
+    double (*factor)[TSR_SURROGATE_FACTOR]; /* [n_linker] lower factor of the
+                                               covariance of a linker's steps */
+    double *ratio; /* [n_ratio] the engine's curve divided by that of beads,
+                      minus 1 */
 } tsr_surrogate_state;
 
 /* ---- the surrogate of a run's posterior ---- */
 
-/* 0: there is nothing to go by: no curve of X-rays, other probes beside them,
- * errors that are not about normal, data that hold the molecule in space,
- * chains that ride on others, no torsion to turn. likelihood NULL: none. */
+/* Returns 0 if no surrogate can be made: no X-ray curve, other probes as well,
+ * errors that are not nearly normal, data that depend on the position in space,
+ * attached chains, or no torsion to turn. likelihood NULL: no likelihood. */
 int tsr_surrogate_applies(const tsr_topology *topology,
                           const tsr_likelihood *likelihood);
 
-/* Shared by all chains of all threads; borrows all but `first`, whose rigid
- * units say how their beads lie. The likelihood's terms know the model's error
- * already. *out NULL: there is nothing to go by. Errors: TSR_E_NOMEM. */
+/* Makes the surrogate that all chains of all threads share. Borrows all
+ * arguments but `first`, which gives the coordinates of rigid units. The
+ * model's error must already be set in the likelihood's terms. *out NULL: no
+ * surrogate can be made. Errors: TSR_E_NOMEM. */
 tsr_status tsr_surrogate_new(const tsr_topology *topology,
                              const tsr_prior *prior,
                              const tsr_prior_table *table,
@@ -274,35 +296,35 @@ tsr_status tsr_surrogate_new(const tsr_topology *topology,
                              tsr_err *err);
 void tsr_surrogate_free(tsr_surrogate *surrogate);
 
-/* The likelihood's terms have learnt of another error; between two walks.
- * Errors: TSR_E_NOMEM. */
+/* Must be called, between walks, after the model's error in the likelihood's
+ * terms has changed. Errors: TSR_E_NOMEM. */
 tsr_status tsr_surrogate_update(tsr_surrogate *surrogate, tsr_err *err);
 
 const tsr_surrogate_spec *tsr_surrogate_spec_of(const tsr_surrogate *surrogate);
 
-/* What a chain asks where it is, by what it has learnt: job [layout.size],
- * point [n_point] out. Errors: TSR_E_NOMEM. */
-tsr_status tsr_surrogate_fill(const tsr_surrogate *surrogate,
-                              const tsr_surrogate_layout *layout,
-                              const tsr_surrogate_state *learnt,
-                              const tsr_move_context *context, float *job,
-                              float (*point)[4], tsr_err *err);
+/* Writes the job of a chain at its current state: job [layout.size], point
+ * [n_point] out. Errors: TSR_E_NOMEM. */
+tsr_status tsr_surrogate_write_job(const tsr_surrogate *surrogate,
+                                   const tsr_surrogate_layout *layout,
+                                   const tsr_surrogate_state *learnt,
+                                   const tsr_move_context *context, float *job,
+                                   float (*point)[4], tsr_err *err);
 
-/* Turns the conformation by change_rad [n_torsion], as a walk has. Errors:
- * TSR_E_NOMEM. */
-tsr_status tsr_surrogate_turn(const tsr_surrogate *surrogate,
-                              const float *change_rad, tsr_conformation *to,
-                              tsr_err *err);
+/* Turns the torsions of a conformation by change_rad [n_torsion] of a result.
+ * Errors: TSR_E_NOMEM. */
+tsr_status tsr_surrogate_apply_turns(const tsr_surrogate *surrogate,
+                                     const float *change_rad,
+                                     tsr_conformation *to, tsr_err *err);
 
-/* Warm-up: learns the ratio from the engine's curve where a chain is and that
- * of a walk there [n_q]; n: how many times before. */
-void tsr_surrogate_learn(const tsr_surrogate *surrogate,
-                         const tsr_move_context *context, const float *walked,
-                         long n, double *ratio);
+/* Warm-up: updates ratio [n_q] by the engine's curve at the chain's state and
+ * the walk's profile there, walked [n_q]. n: number of earlier updates. */
+void tsr_surrogate_update_ratio(const tsr_surrogate *surrogate,
+                                const tsr_move_context *context,
+                                const float *walked, long n, double *ratio);
 
 /* ---- both moves in a run ---- */
 
-/* Everything is borrowed. */
+/* All pointers are borrowed. */
 typedef struct {
     const tsr_topology *topology;
     const tsr_prior *prior;
@@ -315,35 +337,36 @@ typedef struct {
     tsr_device *const *device; /* [n_device] NULL: the reference engine */
 } tsr_surrogate_run;
 
-/* Whether chains will walk: on all devices or on none, since chains on them
- * have the same moves. */
-int tsr_surrogate_walks(const tsr_surrogate_run *run);
+/* Returns 1 if chains make walks. Either all devices make walks or none does,
+ * so that chains on different devices have the same moves. */
+int tsr_surrogate_is_possible(const tsr_surrogate_run *run);
 
-/* Launchers of both moves, where they are made, for each device: launcher
- * [n_device][TSR_N_MOVE] out, to be freed before *out. *out NULL: neither is
- * made. Errors: TSR_E_NOMEM. */
-tsr_status tsr_surrogate_open(const tsr_surrogate_run *run, tsr_log *log,
-                              void **const *launcher, tsr_surrogate **out,
-                              tsr_err *err);
+/* Makes the launchers of both moves for each device: launcher
+ * [n_device][TSR_N_MOVE] out, NULL where a move is not made; the caller frees
+ * them before *out. *out NULL: neither move is made. Errors: TSR_E_NOMEM. */
+tsr_status tsr_surrogate_launchers_new(const tsr_surrogate_run *run,
+                                       tsr_log *log, void **const *launcher,
+                                       tsr_surrogate **out, tsr_err *err);
 
-/* ---- beads, which tests look at ----
+/* ---- beads (public for tests) ----
  *
- * A bead of a unit stands for a few residues, and its own form factor is round.
- * What that loses, the beads of a unit can give back together: with amounts a
- * of the shapes s(q) they have the amplitude
+ * A bead of a rigid unit stands for a few residues, and its own form factor is
+ * spherical. The beads of a unit together can recover what this loses. With
+ * amounts a of the shapes s(q) their amplitude is
  *
- *     B(q) = sum over beads b and shapes m of a_mb s_m(q) exp(i q x_b),
+ *     B(q) = sum over beads b and shapes m of a_mb s_m(q) exp(i q x_b).
  *
- * and a is chosen such that the mean of |B - A|^2 over all directions, A the
- * amplitude of the unit's bodies, or of its particles, is least in a weighted
- * sum over q. The mean of exp(i q (x - y)) is sinc(q |x - y|), so that all sums
- * are known, and a solves linear equations. Beads are nearer to each other than
- * the curve can tell, so a is held near what it was (ridge regression). What
- * other units and flexible residues see of the unit, products of its amplitude
- * with theirs, is as good as B. */
+ * The amounts minimise the orientational mean of |B - A|^2, summed over q with
+ * weights, where A is the amplitude of the unit's bodies or particles. The mean
+ * of exp(i q (x - y)) is sinc(q |x - y|), so that the amounts solve linear
+ * equations with known coefficients. Beads are closer to each other than the
+ * resolution of the curve, so the amounts are regularised towards their initial
+ * values (ridge regression). The scattering between the unit and all other
+ * beads is a product with the unit's amplitude, and is therefore as accurate as
+ * B. */
 
-/* Bodies first..first+count-1, which move as one; of a flexible residue one
- * body, unit -1. */
+/* Bodies first..first+count-1, which move rigidly together. In a flexible
+ * residue a bead is one body, with unit -1. */
 typedef struct {
     int first, count, unit;
 } tsr_bead;
@@ -353,7 +376,7 @@ void tsr_bead_centre(const tsr_bead *bead, const double (*body)[3],
 
 typedef struct {
     int n_bead, n_body, n_q;
-    double dq_inv_ang, width_inv_ang; /* of the weight, a normal in q */
+    double dq_inv_ang, width_inv_ang; /* width of the Gaussian weight in q */
     const double (*centre)[3];        /* [n_bead] Angstrom */
     const double (*body)[3];          /* [n_body] Angstrom */
     const double *factor;             /* [n_body][n_q] form factors */
@@ -361,10 +384,11 @@ typedef struct {
     double *amount;                   /* [SHAPES][n_bead] in and out */
 } tsr_unit_beads;
 
-/* 0: out of memory. Amounts stay where the equations have no solution. */
+/* Fits the amounts. Returns 0 when out of memory. Amounts do not change if the
+ * equations have no solution. */
 int tsr_unit_fit(const tsr_unit_beads *unit);
 
-/* sinc(j x), j = 0 to n_q - 1, by the recurrence of sin(j x). */
+/* out [n_q]: sinc(j x) for j = 0 to n_q - 1, by the recurrence of sin(j x). */
 void tsr_sinc_series(int n_q, double x, double *out);
 
 #endif

@@ -1,28 +1,24 @@
-/* The two moves that go by the surrogate.
+/* The two moves that use the surrogate.
  *
- * Surrogate: a walk of many steps by a cheap stand-in for the posterior, made
- * by the device, and one decision by the posterior itself.
+ * Surrogate: a walk of many steps by the surrogate density g on the device, and
+ * one decision by the posterior. surrogate.h has the acceptance ratio and why
+ * it is exact. A step of a walk costs a hundredth of a step of the sampler on a
+ * GPU, and a fifth on a processor in a molecule of 200 residues. For curves of
+ * usual precision the surrogate is within about a nat of the posterior, so that
+ * half of the walks are accepted, however long they are. Where it is less
+ * accurate, warm-up makes the walks shorter. A walk turns torsions, with step
+ * widths learnt here in warm-up, and changes c2. All chains of a launch walk at
+ * the same steps of the run, at intervals set by the weight. A walk leaves g
+ * invariant, so the correction for its start X and end Y is g(X) / g(Y). The
+ * acceptance ratio is the posterior's ratio times that, priors of torsions,
+ * excluded volume and c2 included.
  *
- * surrogate/surrogate.h has the ratio and why it is exact. On a GPU a step of a
- * walk costs a hundredth of one that the engine decides, on a processor a
- * fifth in a molecule of 200 residues, and the stand-in is within a nat or so
- * of the posterior where curves are of the usual precision, so that half of the
- * walks are accepted however long they are. Where it is worse, walks are
- * shorter: warm-up learns how long. The steps turn torsions (the widths of
- * which warm-up learns here) and move c2. All chains of a launch walk at the
- * same steps, one of so many as the weight says.
- *
- * The walk keeps g, the surrogate's density. So the correction of its end Y for
- * the start X is g(X) / g(Y), and what decides is the posterior's ratio times
- * that, priors of torsions, excluded volume and c2 included.
- *
- * Redraw: a linker or a tail takes another of many thousands of shapes that are
- * drawn at once, by a stand-in for the posterior, and the posterior decides.
- * Where other moves turn a linker a little at a time, this one makes another of
- * it: of some 10^5 draws from the prior one will do where a curve holds two
- * domains at a distance, and so many halves of a linker are joined in a
- * millisecond. What the stand-in learns it shares with walks, and jobs and
- * results are the same. */
+ * Redraw: a linker or a tail is replaced by one of many thousands of candidate
+ * shapes, chosen by the surrogate, and the posterior decides. Other moves turn
+ * a linker a little at a time. About 10^5 draws from the prior contain a shape
+ * that keeps the distance between two domains within the precision of a curve,
+ * and a millisecond suffices to combine that many from halves. Redraws share
+ * the learnt state, jobs and results with walks. */
 
 #include "surrogate/surrogate.h"
 
@@ -30,8 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Walks that teach the ratio alone. */
-enum { UNTAUGHT = 20 };
+/* The first walks are used to learn the ratio only, not the number of steps. */
+enum { N_RATIO_ONLY = 20 };
 
 static const char *const on_words[] = {"auto", "gpu", "all", NULL};
 
@@ -63,9 +59,9 @@ static void *surrogate_new(tsr_pool *pool, const void *options,
     return s;
 }
 
-static int open_state(tsr_pool *pool, void *state, const void *launcher)
+static int extend_state(tsr_pool *pool, void *state, const void *launcher)
 {
-    const double turn_rad = 0.1; /* or of c2 */
+    const double turn_rad = 0.1; /* also for c2 */
     const double step = 0.03;    /* rad, or in units of 10 Angstrom */
     const tsr_surrogate_spec *spec =
         ((const tsr_surrogate_engine *)launcher)->spec;
@@ -91,9 +87,10 @@ static int open_state(tsr_pool *pool, void *state, const void *launcher)
     return 1;
 }
 
-/* F becomes a factor of F (1 + gain A) F', A the mean of what steps say: a
- * direction u = F^-1 step grows where steps along it were accepted more often
- * than asked for, and shrinks where less (Vihola 2012). */
+/* Robust adaptive Metropolis (Vihola 2012). F becomes a factor of F (1 + gain
+ * A) F', where A is the mean of the data that steps contributed. The variance
+ * in a direction u = F^-1 step increases if steps along it were accepted more
+ * often than the target, and decreases otherwise. */
 static void learn_factor(double *factor, int size, const float *seen,
                          int n_step, long n_learnt)
 {
@@ -127,8 +124,8 @@ static void learn_factor(double *factor, int size, const float *seen,
             factor[i * (i + 1) / 2 + j] = f[i][j];
 }
 
-/* Every width by the share of its steps that was accepted, the length by
- * whether the whole was. */
+/* Adapts each width to the fraction of its steps that were accepted, and the
+ * number of steps to the acceptance of the whole walk. */
 static void learn_steps(tsr_surrogate_state *s, const int32_t (*all)[2],
                         const float *seen, int accepted)
 {
@@ -146,19 +143,22 @@ static void learn_steps(tsr_surrogate_state *s, const int32_t (*all)[2],
         if (count[0] == 0)
             continue;
         const double share = (double)count[1] / count[0];
-        const double x = s->log_width[i] +
-                         tsr_move_learn(s->n_seen[i]++, share, step_target);
+        const double x =
+            s->log_width[i] +
+            tsr_move_robbins_monro(s->n_seen[i]++, share, step_target);
         s->log_width[i] = fmin(fmax(x, narrowest), widest);
     }
-    if (s->n_learnt++ < UNTAUGHT)
+    if (s->n_learnt++ < N_RATIO_ONLY)
         return;
     const double steps =
-        s->log_steps + tsr_move_learn(s->n_learnt, accepted, s->options.target);
+        s->log_steps +
+        tsr_move_robbins_monro(s->n_learnt, accepted, s->options.target);
     s->log_steps = fmin(fmax(steps, 0.0), log((double)s->options.steps));
 }
 
-/* A run may go on on a device that does not walk, and come back. */
-static void archive_none(tsr_archive *archive)
+/* Writes an empty state, or skips a stored one. A run may continue on a device
+ * without walks, and return to one with walks. */
+static void archive_nothing(tsr_archive *archive)
 {
     int size[3] = {0, 0, 0};
     long integer;
@@ -179,12 +179,12 @@ static void surrogate_archive(void *state, tsr_archive *archive)
 {
     tsr_surrogate_state *s = state;
     if (s == NULL) {
-        archive_none(archive);
+        archive_nothing(archive);
         return;
     }
     int size[3] = {s->n_width, s->n_ratio, s->n_linker};
     tsr_archive_int(archive, size, 3);
-    if (size[0] == 0) /* saved where nothing walked */
+    if (size[0] == 0) /* saved by a run without walks */
         return;
     if (size[0] != s->n_width || size[1] != s->n_ratio ||
         size[2] != s->n_linker) {
@@ -205,14 +205,14 @@ static void surrogate_archive(void *state, tsr_archive *archive)
 
 /* ---- jobs and results ---- */
 
-static tsr_status put_job(void *workspace, int job, const void *state,
-                          const tsr_move_context *context,
-                          const uint32_t key[2], tsr_err *err)
+static tsr_status write_job(void *workspace, int job, const void *state,
+                            const tsr_move_context *context,
+                            const uint32_t key[2], tsr_err *err)
 {
     const tsr_surrogate_walker *w = workspace;
     const tsr_surrogate_call *c = &w->call;
     memcpy(c->key[job], key, sizeof c->key[job]);
-    return tsr_surrogate_fill(
+    return tsr_surrogate_write_job(
         w->engine->surrogate, &w->layout, state, context,
         c->job + (ptrdiff_t)job * w->layout.size,
         c->point + (ptrdiff_t)job * w->engine->spec->n_point, err);
@@ -225,24 +225,26 @@ static tsr_status run(void *workspace, int n_job, tsr_err *err)
     return w->engine->walk(w, err);
 }
 
-/* The numbers of a job's result. */
-static const float *numbers_of(const void *workspace, int job)
+/* The result of a job. */
+static const float *result_of(const void *workspace, int job)
 {
     const tsr_surrogate_walker *w = workspace;
     return w->call.result +
            (ptrdiff_t)job * tsr_surrogate_result_size(w->engine->spec);
 }
 
-static int differs(const tsr_conformation *a, const tsr_conformation *b, int i)
+static int has_moved(const tsr_conformation *a, const tsr_conformation *b,
+                     int i)
 {
     const double *x = &a->backbone[i][0][0], *y = &b->backbone[i][0][0];
     int is_other = 0;
-    for (int k = 0; k < 12; k++) /* without branches: by vectors */
+    for (int k = 0; k < 12; k++) /* without branches, for vector instructions */
         is_other |= x[k] != y[k];
     return is_other;
 }
 
-/* The number of a rigid unit among those seen, from 1 on. */
+/* Number of a rigid unit among those seen, from 1; 0: flexible, or too many
+ * units. */
 static int group_of(int unit, int *seen, int *n_seen)
 {
     for (int k = 0; k < *n_seen; k++)
@@ -254,15 +256,15 @@ static int group_of(int unit, int *seen, int *n_seen)
     return *n_seen;
 }
 
-/* What moved from a to b: rigid units as groups, the rest loose. More spans
- * than there is room for become one, of which nothing is said. */
+/* Spans that differ between a and b; rigid units are groups. If there are too
+ * many spans, the last one covers all further residues, without a group. */
 static void find_spans(const tsr_topology *t, const tsr_conformation *a,
                        const tsr_conformation *b, tsr_proposal *p)
 {
     int seen[TSR_MAX_SPAN], n_seen = 0;
     p->n_span = 0;
     for (int i = 0; i < t->n_residue; i++) {
-        if (!differs(a, b, i))
+        if (!has_moved(a, b, i))
             continue;
         const int group = group_of(t->residue[i].unit, seen, &n_seen);
         tsr_span *last = &p->span[p->n_span > 0 ? p->n_span - 1 : 0];
@@ -276,49 +278,50 @@ static void find_spans(const tsr_topology *t, const tsr_conformation *a,
     }
 }
 
-/* Where g is 0 or not a number no step leads, so that what starts there stays,
- * as a proposal of nothing. c2 moves by what it walked, so that a walk of none
- * leaves every digit of it. */
-static tsr_status take_result(const void *workspace, int job,
+/* From a start where g is 0 or not finite no walk is possible; the result is
+ * then an empty proposal. c2 changes by a difference, so that a walk that
+ * leaves c2 keeps all its digits. */
+static tsr_status read_result(const void *workspace, int job,
                               const tsr_move_context *context,
                               tsr_conformation *proposed,
-                              tsr_proposal *proposal, tsr_move_along *along,
-                              tsr_err *err)
+                              tsr_proposal *proposal,
+                              tsr_coupled_parameter *along, tsr_err *err)
 {
     const tsr_surrogate_walker *w = workspace;
     const tsr_surrogate_spec *spec = w->engine->spec;
-    const float *result = numbers_of(workspace, job);
+    const float *result = result_of(workspace, job);
     const float *change = result + TSR_SURROGATE_HEAD + 2 * spec->n_q;
     proposal->target = 0;
     proposal->n_span = 0;
     proposal->log_ratio = 0.0;
     if (spec->has_c2) {
-        along->at = context->contrast + TSR_C2;
-        const double from = context->theta[along->at];
-        along->to = from + ((double)result[2] - (double)(float)from);
+        along->index = context->contrast + TSR_C2;
+        const double from = context->theta[along->index];
+        along->value = from + ((double)result[2] - (double)(float)from);
     }
     if (!isfinite(result[0]) || !isfinite(result[1]))
         return TSR_OK;
-    TSR_TRY(tsr_surrogate_turn(w->engine->surrogate, change, proposed, err));
+    TSR_TRY(
+        tsr_surrogate_apply_turns(w->engine->surrogate, change, proposed, err));
     find_spans(context->topology, context->current, proposed, proposal);
     proposal->log_ratio = (double)result[0] - (double)result[1];
     return TSR_OK;
 }
 
-/* Warm-up: what the curve of beads where the chain is now lacks of the
- * engine's. n: how many times before. */
+/* Warm-up: updates the ratio of the engine's curve to that of beads at the
+ * chain's state. n: number of earlier updates. */
 static void learn_ratio(const void *workspace, int job,
                         tsr_surrogate_state *state,
                         const tsr_move_context *context, int accepted, long n)
 {
     const tsr_surrogate_walker *w = workspace;
-    tsr_surrogate_learn(w->engine->surrogate, context,
-                        numbers_of(workspace, job) + TSR_SURROGATE_HEAD +
-                            (accepted ? w->engine->spec->n_q : 0),
-                        n, state->ratio);
+    tsr_surrogate_update_ratio(w->engine->surrogate, context,
+                               result_of(workspace, job) + TSR_SURROGATE_HEAD +
+                                   (accepted ? w->engine->spec->n_q : 0),
+                               n, state->ratio);
 }
 
-/* From what the device counted. */
+/* Learns from the counts of a walk. */
 static void surrogate_learn(const void *workspace, int job, void *state,
                             const tsr_move_context *context, int accepted)
 {
@@ -330,28 +333,29 @@ static void surrogate_learn(const void *workspace, int job, void *state,
         learnt,
         (const int32_t(*)[2])(w->call.count +
                               (ptrdiff_t)job * tsr_surrogate_n_count(spec)),
-        numbers_of(workspace, job) + TSR_SURROGATE_HEAD + 2 * spec->n_q +
+        result_of(workspace, job) + TSR_SURROGATE_HEAD + 2 * spec->n_q +
             spec->n_torsion,
         accepted);
     learn_ratio(workspace, job, learnt, context, accepted, n);
 }
 
-static double walk_cost(const void *launcher, const tsr_topology *topology)
+static double relative_cost(const void *launcher, const tsr_topology *topology)
 {
     (void)topology;
-    return fmax(((const tsr_surrogate_engine *)launcher)->walk_cost, 1.0);
+    return fmax(((const tsr_surrogate_engine *)launcher)->relative_cost, 1.0);
 }
 
-/* Launchers and rooms are tsr_surrogate_engine and tsr_surrogate_walker. */
-#define LAUNCH                                                               \
-    .keeper = &tsr_move_surrogate, .open = open_state,                       \
-    .launcher_free = tsr_surrogate_engine_free,                              \
-    .workspace_new = tsr_surrogate_walker_new,                               \
-    .workspace_free = tsr_surrogate_walker_free, .job = put_job, .run = run, \
-    .result = take_result
+/* Launchers are tsr_surrogate_engine, workspaces tsr_surrogate_walker. */
+#define LAUNCH                                                                 \
+    .state_owner = &tsr_move_surrogate, .extend_state = extend_state,          \
+    .launcher_free = tsr_surrogate_engine_free,                                \
+    .workspace_new = tsr_surrogate_walker_new,                                 \
+    .workspace_free = tsr_surrogate_walker_free, .job = write_job, .run = run, \
+    .result = read_result
 
-static const tsr_move_launch walks = {
-    LAUNCH, .turns_much = 1, .cost = walk_cost, .learn = surrogate_learn};
+static const tsr_move_launch walks = {LAUNCH, .turns_many_torsions = 1,
+                                      .cost = relative_cost,
+                                      .learn = surrogate_learn};
 
 const tsr_move_type tsr_move_surrogate = {
     .name = "surrogate",
@@ -378,8 +382,8 @@ static const tsr_field redraw_fields[] = {
                      "finds conformations sooner"),
     {0}};
 
-/* A redraw takes as long as so many other steps, whose cost grows with the
- * square of the number of bodies; in lar, of 382, it was 26 on two cores. */
+/* Cost in ordinary steps, whose own cost grows with the square of the number of
+ * bodies. In `lar` (382 bodies) the measured cost was 26 on two cores. */
 static double redraw_cost(const void *launcher, const tsr_topology *topology)
 {
     const double n = (double)topology->n_body, most = 200.0, least = 10.0;
@@ -391,15 +395,17 @@ static void redraw_learn(const void *workspace, int job, void *state,
                          const tsr_move_context *context, int accepted)
 {
     tsr_surrogate_state *learnt = state;
-    const float drawn = numbers_of(workspace, job)[TSR_SURROGATE_HEAD];
+    const float drawn = result_of(workspace, job)[TSR_SURROGATE_HEAD];
     const long n = learnt->n_learnt + learnt->n_redrawn;
-    learnt->n_redrawn += isfinite(drawn) ? 1 : 0; /* NaN: nothing to draw */
+    learnt->n_redrawn +=
+        isfinite(drawn) ? 1 : 0; /* NaN: no redraw was possible */
     learn_ratio(workspace, job, learnt, context, accepted, n);
 }
 
-/* Redraws are rarer than walks: where both are due it is they that are made. */
+/* Redraws are less frequent than walks, and replace a walk due at the same
+ * step. */
 static const tsr_move_launch redraws = {
-    LAUNCH, .is_between = 1, .cost = redraw_cost, .learn = redraw_learn};
+    LAUNCH, .is_mid_period = 1, .cost = redraw_cost, .learn = redraw_learn};
 
 const tsr_move_type tsr_move_redraw = {
     .name = "redraw",
@@ -427,13 +433,13 @@ static int has_gpu(const tsr_surrogate_run *run)
     return has;
 }
 
-/* On a processor a walk takes as long as twenty to forty other steps. In a
- * small molecule it gains no more than they do, in others one is worth its time
- * where a GPU makes three. */
+/* A walk on a processor takes as long as twenty to forty ordinary steps. In a
+ * small molecule it gains no more than these steps. In larger molecules walks
+ * are worthwhile at a third of the frequency used on a GPU. */
 enum { LEAST_BODIES_CPU = 450, WALK_COST_CPU = 3 };
 
-/* Whether there is anything to go by, and a device everywhere. */
-static int applies(const tsr_surrogate_run *run)
+/* Returns 1 if a surrogate is possible, and every engine has a device. */
+static int is_applicable(const tsr_surrogate_run *run)
 {
     int all = run->n_device > 0 && !run->is_frozen &&
               tsr_surrogate_applies(run->topology, run->likelihood);
@@ -442,10 +448,10 @@ static int applies(const tsr_surrogate_run *run)
     return all;
 }
 
-int tsr_surrogate_walks(const tsr_surrogate_run *run)
+int tsr_surrogate_is_possible(const tsr_surrogate_run *run)
 {
     const tsr_surrogate_options *o = run->move_options[TSR_MOVE_surrogate];
-    int all = applies(run) && o != NULL && o->weight > 0.0;
+    int all = is_applicable(run) && o != NULL && o->weight > 0.0;
     const int any = all && (o->on == TSR_SURROGATE_ON_ALL ||
                             (o->on == TSR_SURROGATE_ON_AUTO &&
                              run->topology->n_body >= LEAST_BODIES_CPU));
@@ -454,7 +460,8 @@ int tsr_surrogate_walks(const tsr_surrogate_run *run)
     return all;
 }
 
-/* For every device a kernel that walks by the surrogate; else none has. */
+/* Makes an engine for walks on every device, or on none if one of them
+ * fails. */
 static tsr_status make_walks(const tsr_surrogate_run *run, tsr_log *log,
                              void **const *launcher,
                              const tsr_surrogate *surrogate, tsr_err *err)
@@ -467,7 +474,7 @@ static tsr_status make_walks(const tsr_surrogate_run *run, tsr_log *log,
         status = tsr_surrogate_device_new(run->device[e], spec, &made, &why);
         if (made != NULL) {
             made->surrogate = surrogate;
-            made->walk_cost = has_gpu(run) ? 1.0 : WALK_COST_CPU;
+            made->relative_cost = has_gpu(run) ? 1.0 : WALK_COST_CPU;
         }
         launcher[e][TSR_MOVE_surrogate] = made;
     }
@@ -487,7 +494,7 @@ static tsr_status make_walks(const tsr_surrogate_run *run, tsr_log *log,
     return TSR_OK;
 }
 
-/* Tails alone other moves turn as well in less time. */
+/* Made only if there are linkers: other moves sample tails in less time. */
 static tsr_status make_redraws(const tsr_surrogate_run *run, tsr_log *log,
                                void **const *launcher,
                                const tsr_surrogate *surrogate, tsr_err *err)
@@ -507,13 +514,13 @@ static tsr_status make_redraws(const tsr_surrogate_run *run, tsr_log *log,
     return TSR_OK;
 }
 
-tsr_status tsr_surrogate_open(const tsr_surrogate_run *run, tsr_log *log,
-                              void **const *launcher, tsr_surrogate **out,
-                              tsr_err *err)
+tsr_status tsr_surrogate_launchers_new(const tsr_surrogate_run *run,
+                                       tsr_log *log, void **const *launcher,
+                                       tsr_surrogate **out, tsr_err *err)
 {
-    const int walk = tsr_surrogate_walks(run);
+    const int walk = tsr_surrogate_is_possible(run);
     const int redraw =
-        applies(run) &&
+        is_applicable(run) &&
         tsr_move_weight(run->move_options[TSR_MOVE_redraw]) > 0.0;
     *out = NULL;
     if (!walk && !redraw)
@@ -525,8 +532,8 @@ tsr_status tsr_surrogate_open(const tsr_surrogate_run *run, tsr_log *log,
     if (walk)
         TSR_TRY(make_walks(run, log, launcher, *out, err));
     const int has_walks = launcher[0][TSR_MOVE_surrogate] != NULL;
-    /* Beside a GPU that walks they take hosts' time from what walks find
-     * sooner. */
+    /* Beside walks on a GPU, redraws would only take time of the host: walks
+     * find new shapes sooner. */
     if (redraw && !(has_walks && has_gpu(run)))
         TSR_TRY(make_redraws(run, log, launcher, *out, err));
     if (!has_walks && launcher[0][TSR_MOVE_redraw] == NULL) {

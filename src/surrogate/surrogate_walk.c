@@ -1,5 +1,5 @@
-/* Walks on a device: programs, buffers, and how the walks of several threads
- * become one launch. */
+/* Walks on a device: program, buffers, and a queue that combines the walks of
+ * several threads into one launch. */
 #include "surrogate/surrogate.h"
 
 #include "core/clock.h"
@@ -12,8 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Of a work-group. With 512 a launch of a hundred walks took 10 % less than
- * with 256 in lar, 21 % less in the ligase, on an H200. */
+/* Work-items of a work-group. On an H200 a launch of a hundred walks took 10 %
+ * less time with 512 than with 256 in `lar`, and 21 % less in the ligase. */
 enum { LANES = 512, LANES_CPU = 1 };
 
 static size_t lanes_of(const tsr_device_info *device)
@@ -24,42 +24,43 @@ static size_t lanes_of(const tsr_device_info *device)
     return device->type == TSR_DEVICE_CPU ? LANES_CPU : n;
 }
 
-/* Of jobs, in the order of the kernel's arguments, which are after those that
- * are the same for all walks. */
+/* Buffers of jobs, in the order of the kernel's last arguments. */
 enum { JOB, KEY, POINT, NEXT_POINT, RESULT, COUNT, N_BUFFER };
 
 typedef struct walker walker;
 
-/* Kernels of several queues do not run beside each other everywhere (not on
- * NVIDIA's H200), a launch of a hundred walks takes hardly longer than one of
- * ten, and some hundred fill a device. So what threads ask for while one launch
- * runs goes into the next, all together. Whoever comes to a device that rests
- * waits until half of all threads are there, then takes all that wait: while
- * they walk, the others do what chains do between walks. Nobody waits longer
- * than the last launch took, for other threads may have ended. */
+/* Some devices (NVIDIA's H200) do not run kernels of different queues at the
+ * same time. A launch of a hundred walks takes hardly longer than a launch of
+ * ten, and some hundred walks fill a device. Jobs that arrive during a launch
+ * therefore wait and form the next launch together. A thread that finds the
+ * device idle waits until half of all threads have arrived, and then launches
+ * all waiting jobs. The other threads continue with ordinary steps meanwhile.
+ * No thread waits longer than the latest launch took, because other threads may
+ * have ended. */
 typedef struct {
     tsr_surrogate_engine base;
-    tsr_cl cl, grown; /* what lasts; the buffers, which are made anew */
+    tsr_cl cl, job_buffers; /* permanent objects; buffers, which are replaced by
+                         larger ones */
     tsr_surrogate_layout layout;
-    size_t lanes, each[N_BUFFER]; /* bytes a job */
+    size_t lanes, each[N_BUFFER]; /* bytes per job */
     tsr_program program;
     cl_command_queue queue;
     cl_kernel kernel;
     cl_mem buffer[N_BUFFER];
-    cl_uint n_fixed; /* arguments that are the same for all walks */
-    int workspace;   /* jobs that the buffers hold */
+    cl_uint n_common; /* number of arguments common to all walks */
+    int workspace;    /* number of jobs that fit the buffers */
 
     pthread_mutex_t lock;
     pthread_cond_t done;
     int is_busy, n_walker, n_waiting;
-    double last_s; /* that a launch took */
-    walker *waiting;
+    double last_s; /* duration of the latest launch */
+    walker *queue_head;
 } walk_engine;
 
 struct walker {
     tsr_surrogate_walker base;
     walk_engine *engine;
-    walker *next; /* in line */
+    walker *next; /* in the queue */
     tsr_cl cl;    /* pinned memory: jobs, keys, points, results, counts */
     int is_done;
     tsr_status status;
@@ -68,28 +69,28 @@ struct walker {
 
 /* ---- a launch ---- */
 
-static tsr_status reserve(walk_engine *e, int n, tsr_err *err)
+static tsr_status grow_buffers(walk_engine *e, int n, tsr_err *err)
 {
     cl_int code = CL_SUCCESS;
     if (n <= e->workspace)
         return TSR_OK;
     e->workspace = 0;
-    tsr_cl_clear(&e->grown);
+    tsr_cl_clear(&e->job_buffers);
     for (cl_uint i = 0; i < N_BUFFER; i++) {
-        e->buffer[i] = tsr_cl_buffer(&e->grown, CL_MEM_READ_WRITE,
+        e->buffer[i] = tsr_cl_buffer(&e->job_buffers, CL_MEM_READ_WRITE,
                                      (size_t)n * e->each[i], NULL);
-        code |= clSetKernelArg(e->kernel, e->n_fixed + i, sizeof e->buffer[i],
+        code |= clSetKernelArg(e->kernel, e->n_common + i, sizeof e->buffer[i],
                                &e->buffer[i]);
     }
-    TSR_TRY(tsr_cl_check(&e->grown, err));
-    TSR_TRY(tsr_cl_did(err, e->cl.device, "clSetKernelArg", code));
+    TSR_TRY(tsr_cl_check(&e->job_buffers, err));
+    TSR_TRY(tsr_cl_status(err, e->cl.device, "clSetKernelArg", code));
     e->workspace = n;
     return TSR_OK;
 }
 
-/* The jobs of a walker, to or from their place in the buffers. */
-static cl_int carry(walk_engine *e, const tsr_surrogate_call *c, int at,
-                    int is_back)
+/* Enqueues copies of a walker's jobs to the buffers, or of its results back. */
+static cl_int copy_jobs(walk_engine *e, const tsr_surrogate_call *c, int at,
+                        int is_back)
 {
     const int way[2][3] = {{JOB, KEY, POINT}, {RESULT, COUNT, -1}};
     void *const host[N_BUFFER] = {[JOB] = c->job,
@@ -111,35 +112,35 @@ static cl_int carry(walk_engine *e, const tsr_surrogate_call *c, int at,
     return code;
 }
 
-static tsr_status carry_all(walk_engine *e, const walker *first, int is_back,
-                            tsr_err *err)
+static tsr_status copy_all_jobs(walk_engine *e, const walker *first,
+                                int is_back, tsr_err *err)
 {
     cl_int code = CL_SUCCESS;
     int at = 0;
     for (const walker *w = first; w != NULL && code == CL_SUCCESS;
          w = w->next) {
-        code = carry(e, &w->base.call, at, is_back);
+        code = copy_jobs(e, &w->base.call, at, is_back);
         at += w->base.call.n_job;
     }
-    return tsr_cl_did(err, e->cl.device,
-                      is_back ? "clEnqueueReadBuffer" : "clEnqueueWriteBuffer",
-                      code);
+    return tsr_cl_status(
+        err, e->cl.device,
+        is_back ? "clEnqueueReadBuffer" : "clEnqueueWriteBuffer", code);
 }
 
 static tsr_status enqueue(walk_engine *e, const walker *first, int n,
                           tsr_err *err)
 {
     const size_t global = (size_t)n * e->lanes;
-    TSR_TRY(carry_all(e, first, 0, err));
+    TSR_TRY(copy_all_jobs(e, first, 0, err));
     TSR_TRY(
-        tsr_cl_did(err, e->cl.device, "clEnqueueNDRangeKernel",
+        tsr_cl_status(err, e->cl.device, "clEnqueueNDRangeKernel",
                    clEnqueueNDRangeKernel(e->queue, e->kernel, 1, NULL, &global,
                                           &e->lanes, 0, NULL, NULL)));
-    return carry_all(e, first, 1, err);
+    return copy_all_jobs(e, first, 1, err);
 }
 
-/* All walkers of a line. When it returns the device no longer touches what is
- * theirs, an error or not. */
+/* Runs the jobs of all walkers in a queue. On return the device no longer uses
+ * their memory, even after an error. */
 static tsr_status launch(walk_engine *e, const walker *first, tsr_err *err)
 {
     int n = 0;
@@ -147,28 +148,29 @@ static tsr_status launch(walk_engine *e, const walker *first, tsr_err *err)
         n += w->base.call.n_job;
     if (n == 0)
         return TSR_OK;
-    TSR_TRY(reserve(e, n, err));
+    TSR_TRY(grow_buffers(e, n, err));
     tsr_status status = enqueue(e, first, n, err);
     const cl_int code = clFinish(e->queue);
-    TSR_THEN(status, tsr_cl_did(err, e->cl.device, "clFinish", code));
+    TSR_THEN(status, tsr_cl_status(err, e->cl.device, "clFinish", code));
     return status;
 }
 
-/* Called with the lock, which is given up meanwhile. */
-static void serve(walk_engine *e)
+/* Takes all waiting walkers and runs them. Called with the lock, which is
+ * released during the launch. */
+static void launch_waiting(walk_engine *e)
 {
     tsr_err err = {0};
-    walker *line = e->waiting;
-    e->waiting = NULL;
+    walker *first = e->queue_head;
+    e->queue_head = NULL;
     e->n_waiting = 0;
     e->is_busy = 1;
     pthread_mutex_unlock(&e->lock);
     const double began = tsr_clock_s();
-    const tsr_status status = launch(e, line, &err);
+    const tsr_status status = launch(e, first, &err);
     pthread_mutex_lock(&e->lock);
     e->is_busy = 0;
     e->last_s = tsr_clock_s() - began;
-    for (walker *w = line; w != NULL; w = w->next) {
+    for (walker *w = first; w != NULL; w = w->next) {
         w->is_done = 1;
         w->status = status;
         w->err = err;
@@ -176,8 +178,8 @@ static void serve(walk_engine *e)
     pthread_cond_broadcast(&e->done);
 }
 
-/* Until something happens, or `seconds`. */
-static void wait_at_most(walk_engine *e, double seconds)
+/* Waits for a signal, for at most `seconds`. */
+static void wait_for_signal(walk_engine *e, double seconds)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -192,19 +194,19 @@ static tsr_status walk(tsr_surrogate_walker *base, tsr_err *err)
     walker *w = (walker *)base;
     walk_engine *e = w->engine;
     pthread_mutex_lock(&e->lock);
-    const double came = tsr_clock_s();
+    const double arrived = tsr_clock_s();
     w->is_done = 0;
-    w->next = e->waiting;
-    e->waiting = w;
+    w->next = e->queue_head;
+    e->queue_head = w;
     e->n_waiting++;
     while (!w->is_done) {
-        const double left = came + e->last_s - tsr_clock_s();
+        const double left = arrived + e->last_s - tsr_clock_s();
         if (e->is_busy)
             pthread_cond_wait(&e->done, &e->lock);
         else if (2 * e->n_waiting < e->n_walker && left > 0.0)
-            wait_at_most(e, left);
+            wait_for_signal(e, left);
         else
-            serve(e);
+            launch_waiting(e);
     }
     pthread_mutex_unlock(&e->lock);
     if (w->status != TSR_OK && err != NULL)
@@ -225,16 +227,17 @@ static void walker_free(tsr_surrogate_walker *base)
     free(w);
 }
 
-/* No kernel sees it. */
+/* Allocates host memory for the jobs. NEXT_POINT exists on the device only. */
 static tsr_status make_call(walker *w, size_t n_job, tsr_err *err)
 {
     const walk_engine *e = w->engine;
-    const size_t line = 64;
-    size_t at[N_BUFFER], bytes = line;
+    const size_t cache_line = 64;
+    size_t at[N_BUFFER], bytes = cache_line;
     for (int i = 0; i < N_BUFFER; i++) {
         at[i] = bytes;
         if (i != NEXT_POINT)
-            bytes += (n_job * e->each[i] + line - 1) / line * line;
+            bytes +=
+                (n_job * e->each[i] + cache_line - 1) / cache_line * cache_line;
     }
     char *workspace = tsr_cl_pinned(&w->cl, e->queue, bytes, NULL);
     TSR_TRY(tsr_cl_check(&w->cl, err));
@@ -249,7 +252,7 @@ static tsr_status make_call(walker *w, size_t n_job, tsr_err *err)
     return TSR_OK;
 }
 
-static tsr_status walker_new(tsr_surrogate_engine *base, int most_jobs,
+static tsr_status walker_new(tsr_surrogate_engine *base, int max_jobs,
                              tsr_surrogate_walker **out, tsr_err *err)
 {
     walk_engine *e = (walk_engine *)base;
@@ -262,7 +265,7 @@ static tsr_status walker_new(tsr_surrogate_engine *base, int most_jobs,
     pthread_mutex_unlock(&e->lock);
     w->engine = e;
     w->base = (tsr_surrogate_walker){.engine = base, .layout = e->layout};
-    const tsr_status status = make_call(w, (size_t)most_jobs, err);
+    const tsr_status status = make_call(w, (size_t)max_jobs, err);
     if (status != TSR_OK) {
         walker_free(&w->base);
         return status;
@@ -271,12 +274,12 @@ static tsr_status walker_new(tsr_surrogate_engine *base, int most_jobs,
     return TSR_OK;
 }
 
-/* ---- what walkers share ---- */
+/* ---- the engine ---- */
 
 static void engine_free(tsr_surrogate_engine *base)
 {
     walk_engine *e = (walk_engine *)base;
-    tsr_cl_clear(&e->grown);
+    tsr_cl_clear(&e->job_buffers);
     tsr_cl_clear(&e->cl);
     pthread_mutex_destroy(&e->lock);
     pthread_cond_destroy(&e->done);
@@ -295,20 +298,22 @@ static tsr_status build(walk_engine *e, tsr_err *err)
     snprintf(
         options, sizeof options,
         "-cl-std=CL1.2 %s-D LANES=%d -D WIDE=%d -D N_POINT=%d "
-        "-D N_BEAD=%d -D N_PAIR=%d -D N_TORSION=%d -D N_SLOT=%d -D N_LIKE=%d "
+        "-D N_BEAD=%d -D N_PAIR=%d -D N_TORSION=%d -D N_SLOT=%d -D "
+        "N_CONTACT_TYPE=%d "
         "-D N_KNOT=%d -D N_Q=%d -D N_CURVE=%d -D HAS_C2=%d -D N_LINKER=%d "
-        "-D JOB_SIZE=%d -D AT_UNIT=%d -D AT_ANGLE=%d -D AT_WIDTH=%d "
+        "-D JOB_SIZE=%d -D AT_COUNT_UNIT=%d -D AT_ANGLE=%d -D AT_WIDTH=%d "
         "-D AT_FACTOR=%d "
-        "-D AT_AMOUNT=%d -D AT_SHAPE=%d -D AT_REST=%d -D AT_TOP=%d "
-        "-D AT_BOTTOM=%d -D AT_CURVE=%d -D CURVE_SIZE=%d",
+        "-D AT_AMOUNT=%d -D AT_SHAPE=%d -D AT_CONSTANT=%d -D AT_NUMERATOR=%d "
+        "-D AT_DENOMINATOR=%d -D AT_CURVE=%d -D CURVE_SIZE=%d",
         e->lanes == LANES_CPU ? "-cl-mad-enable " : "", (int)e->lanes,
         wide >= 16  ? 16
         : wide >= 8 ? 8
                     : 4,
-        s->n_point, s->n_bead, s->n_pair, s->n_torsion, s->n_slot, s->n_like,
-        s->n_knot, s->n_q, s->n_curve, s->has_c2, s->n_linker, l->size, l->unit,
-        l->angle, l->width, l->factor, l->amount, l->shape, l->rest, l->top,
-        l->bottom, l->curve, l->curve_size);
+        s->n_point, s->n_bead, s->n_pair, s->n_torsion, s->n_slot,
+        s->n_contact_type, s->n_knot, s->n_q, s->n_curve, s->has_c2,
+        s->n_linker, l->size, l->count_unit, l->angle, l->width, l->factor,
+        l->amount, l->shape, l->constant, l->numerator, l->denominator,
+        l->curve, l->curve_size);
     TSR_TRY(
         tsr_program_build(e->cl.device, 3, source, options, &e->program, err));
     e->queue = tsr_cl_queue(&e->cl, 0);
@@ -316,26 +321,28 @@ static tsr_status build(walk_engine *e, tsr_err *err)
     return tsr_cl_check(&e->cl, err);
 }
 
-/* What is the same for all walks, in the order of the kernel's arguments. */
-static tsr_status make_fixed(walk_engine *e, tsr_err *err)
+/* Creates the buffers common to all walks, in the order of the kernel's
+ * arguments. */
+static tsr_status set_common_arguments(walk_engine *e, tsr_err *err)
 {
     const tsr_surrogate_spec *s = e->base.spec;
-    const size_t n_like = (size_t)s->n_like, n_bead = (size_t)s->n_bead;
+    const size_t n_contact_type = (size_t)s->n_contact_type,
+                 n_bead = (size_t)s->n_bead;
     const struct {
         size_t size;
         void *from; /* read only */
     } table[] = {
         {n_bead * sizeof *s->bead, s->bead},
-        {n_bead * sizeof *s->reach, s->reach},
+        {n_bead * sizeof *s->point_range, s->point_range},
         {n_bead * sizeof *s->radius, s->radius},
         {(size_t)s->n_part * sizeof *s->part, s->part},
-        {(size_t)s->n_part * sizeof *s->share, s->share},
+        {(size_t)s->n_part * sizeof *s->part_weight, s->part_weight},
         {(size_t)s->n_body * sizeof *s->body, s->body},
-        {n_like * n_like * sizeof *s->contact, s->contact},
+        {n_contact_type * n_contact_type * sizeof *s->contact, s->contact},
         {(size_t)s->n_pair * sizeof *s->pair, s->pair},
         {(size_t)s->n_torsion * sizeof *s->torsion, s->torsion},
         {(size_t)s->n_torsion * sizeof *s->turn, s->turn},
-        {(size_t)s->n_torsion * sizeof *s->edge, s->edge},
+        {(size_t)s->n_torsion * sizeof *s->point_bounds, s->point_bounds},
         {(size_t)(s->n_linker + 1) * sizeof *s->linker, s->linker},
         {(size_t)s->n_slot * sizeof *s->density, s->density},
         {(size_t)s->n_density * sizeof *s->term, s->term},
@@ -348,16 +355,17 @@ static tsr_status make_fixed(walk_engine *e, tsr_err *err)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const cl_mem buffer = tsr_cl_buffer(&e->cl, CL_MEM_READ_ONLY,
                                             table[i].size, table[i].from);
-        code |= clSetKernelArg(e->kernel, e->n_fixed++, sizeof buffer, &buffer);
+        code |=
+            clSetKernelArg(e->kernel, e->n_common++, sizeof buffer, &buffer);
     }
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
-        code |=
-            clSetKernelArg(e->kernel, e->n_fixed++, sizeof *number, &number[i]);
+        code |= clSetKernelArg(e->kernel, e->n_common++, sizeof *number,
+                               &number[i]);
     TSR_TRY(tsr_cl_check(&e->cl, err));
-    return tsr_cl_did(err, e->cl.device, "clSetKernelArg", code);
+    return tsr_cl_status(err, e->cl.device, "clSetKernelArg", code);
 }
 
-/* What a work-group keeps, in bytes: the arrays of the kernel. */
+/* Estimated local memory of a work-group, bytes: the arrays of the kernel. */
 static size_t local_bytes(const tsr_surrogate_spec *s, size_t lanes)
 {
     const size_t q = (size_t)s->n_q, slices = lanes / q > 0 ? lanes / q : 1;
@@ -383,9 +391,9 @@ tsr_status tsr_surrogate_device_new(const tsr_device *device,
                                      .walker_new = walker_new,
                                      .walk = walk,
                                      .walker_free = walker_free};
-    e->cl.device = e->grown.device = device;
+    e->cl.device = e->job_buffers.device = device;
     pthread_mutex_init(&e->lock, NULL);
-    pthread_condattr_t clock; /* one that nobody sets */
+    pthread_condattr_t clock; /* a clock that cannot be set */
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&e->done, &clock);
@@ -409,7 +417,7 @@ tsr_status tsr_surrogate_device_new(const tsr_device *device,
                           (double)device->info.local_bytes / 1024.0,
                           (double)bytes / 1024.0);
     TSR_THEN(status, build(e, err));
-    TSR_THEN(status, make_fixed(e, err));
+    TSR_THEN(status, set_common_arguments(e, err));
     if (status != TSR_OK) {
         engine_free(&e->base);
         return status;

@@ -106,7 +106,8 @@ static void oracle_bodies(const tsr_structure *s,
     oracle_points p = {.n_kind = table->n_type};
     double excess[TSR_MAX_TYPE * ORACLE_N_Q];
     double amplitude[TSR_MAX_TYPE * ORACLE_N_Q];
-    tsr_form_factor_at(table, ORACLE_N_Q, ORACLE_DQ, amplitude, excess, NULL);
+    tsr_form_factor_resample(table, ORACLE_N_Q, ORACLE_DQ, amplitude, excess,
+                             NULL);
     memcpy(p.amplitude, amplitude,
            (size_t)table->n_type * ORACLE_N_Q * sizeof(double));
     p.kind = malloc(2 * (size_t)s->n_residue * sizeof *p.kind);

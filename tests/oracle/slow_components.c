@@ -236,8 +236,8 @@ static void exposures(void **state)
             double *guess = e + most_bodies, sum = 0.0, guessed = 0.0;
             assert_int_equal(tsr_target_exposure(s, share, NULL), TSR_OK);
             int n = bodies_of(s, models[m], share, type, xyz, e);
-            tsr_form_factor_expose(table, n, type, (const double(*)[3])xyz,
-                                   guess);
+            tsr_form_factor_exposures(table, n, type, (const double(*)[3])xyz,
+                                      guess);
             for (int b = 0; b < n; b++) {
                 sum += e[b];
                 guessed += guess[b];

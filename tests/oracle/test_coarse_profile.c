@@ -165,9 +165,9 @@ static double *exposures(const molecule *m, const tsr_form_factor_table *t,
         }
     }
     for (int i = 0; i < m->n_body; i++) {
-        e[i] += (1.0 + x->carry) * own[i];
+        e[i] += (1.0 + x->displacement) * own[i];
         for (int j = 0; j < m->n_body; j++)
-            e[j] -= x->carry * own[i] * near_by(m, x, i, j) / n[i];
+            e[j] -= x->displacement * own[i] * near_by(m, x, i, j) / n[i];
     }
     return e;
 }
@@ -220,7 +220,8 @@ static void against_plain_sums(int which)
     double *excess = malloc(N_PAIR * n * sizeof *excess);
     double binned[N_PAIR * N_Q], bodies[N_PAIR * N_Q], radius, sum = 0.0;
     assert_int_equal(
-        tsr_form_factor_at(table, N_Q, dq, amplitude, excess, NULL), TSR_OK);
+        tsr_form_factor_resample(table, N_Q, dq, amplitude, excess, NULL),
+        TSR_OK);
     assert_int_equal(tsr_target_fill(&grid, m.structure, target, NULL), TSR_OK);
     tsr_target_partials(&grid, target, amplitude, excess, binned);
     assert_int_equal(coarse_partials(table, m.n_body, m.type,

@@ -128,8 +128,8 @@ static void published_values(void **state)
     assert_true(fabs(one->amplitude[TSR_VAL * 51 + 50] - 13.38191366) < 1e-12);
     assert_non_null(strstr(two->source, "two_body_model.dat"));
     double excess[TSR_MAX_TYPE * 51];
-    assert_int_equal(tsr_form_factor_at(two, 51, 0.015, NULL, excess, NULL),
-                     TSR_OK);
+    assert_int_equal(
+        tsr_form_factor_resample(two, 51, 0.015, NULL, excess, NULL), TSR_OK);
     for (int i = 0; i < TSR_MAX_TYPE * 51; i++)
         assert_true(excess[i] == 0.0);
     tsr_form_factor_free(two);

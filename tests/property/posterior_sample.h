@@ -116,8 +116,9 @@ static inline void posterior_contrast(posterior_sample *s,
     s->exposure = calloc((size_t)s->t->n_body, sizeof *s->exposure);
     for (int b = 0; b < s->t->n_body; b++)
         type[b] = s->t->body[b].type;
-    tsr_form_factor_expose(s->components, s->t->n_body, type,
-                           (const double(*)[3])s->extended->body, s->exposure);
+    tsr_form_factor_exposures(s->components, s->t->n_body, type,
+                              (const double(*)[3])s->extended->body,
+                              s->exposure);
     s->scattering = (tsr_scattering){.component = s->components,
                                      .exposure = s->exposure,
                                      .contrast = s->contrast};

@@ -145,7 +145,8 @@ static void against_reference(void **state)
                      &err);
                 compare(variants[v].name, &p, got, exact, variants[v].limit);
                 assert_int_equal(
-                    tsr_engine_differs(engine, got, exact, &allowed), -1);
+                    tsr_engine_worst_difference(engine, got, exact, &allowed),
+                    -1);
             }
             tsr_batch_free(batch);
             tsr_batch_free(truth);

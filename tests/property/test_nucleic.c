@@ -210,8 +210,8 @@ static void curve_of(const fixture *f, const tsr_conformation *c, int n_q,
         tsr_form_factor_new(TSR_BODIES_TWO, 1, n_q, dq);
     tsr_form_factor_table *table = NULL;
     assert_non_null(empty);
-    OK(tsr_form_factor_of_guests(empty, f->t->guests, f->atoms,
-                                 TSR_WATER_DENSITY, &table, &err));
+    OK(tsr_form_factor_add_guests(empty, f->t->guests, f->atoms,
+                                  TSR_WATER_DENSITY, &table, &err));
     for (int k = 0; k < n_q; k++) {
         intensity[k] = 0.0;
         for (int a = 0; a < f->t->n_body; a++)
@@ -257,7 +257,7 @@ static void read_again(void **state)
     }
     assert_true(most > 0.05);
     for (int i = 0; i < f.t->n_residue; i++)
-        if (f.t->base[i].is_there)
+        if (f.t->base[i].exists)
             assert_true(fabs(tsr_von_mises_wrap(c->side[i][0] -
                                                 g.c->side[i][0])) < 5e-3);
     tsr_model_atoms_free(model);
@@ -296,7 +296,7 @@ static void links_of_a_strand(void **state)
     for (int i = 0; i < 15; i++) {
         assert_int_equal(t->residue[i].rama,
                          TSR_N_RAMA + TSR_N_NUCLEIC + class[i % 3]);
-        assert_int_equal(t->residue[i].place, 2 * (i / 3));
+        assert_int_equal(t->residue[i].sequence_index, 2 * (i / 3));
     }
     /* each turns as its name says, and nothing else does */
     static const int of_link[3][2] = {

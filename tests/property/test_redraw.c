@@ -59,7 +59,8 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
         posterior_must(c.walker->engine->walk(c.walker, &err), &err);
         posterior_must(
-            tsr_surrogate_turn(w.surrogate, bare + 2 * p->n_q, to, &err), &err);
+            tsr_surrogate_apply_turns(w.surrogate, bare + 2 * p->n_q, to, &err),
+            &err);
         const double c2 = with_water ? (double)c.walker->call.job[1] : 0.0,
                      c2_to = with_water ? (double)result[2] : 0.0;
         const double change = reference(&w, &c, to, c2_to, beta) -

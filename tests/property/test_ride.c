@@ -61,7 +61,7 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
         if (move[m] == NULL)
             continue;
         tsr_move_registry[moves[m]]->propose(move[m], now, to, rng, &p);
-        tsr_proposal_carry(f->t, now, to, &p);
+        tsr_proposal_move_attached(f->t, now, to, &p);
         check_spans(f->t, now, to, &p);
         const double change = p.n_span == 0 ? -(double)INFINITY
                                             : tsr_prior_propose(s, now, to, &p);
@@ -185,14 +185,14 @@ static void chains_ride(void **state)
     const tsr_topology *t = f.t;
     /* A 0 to 23, B 24 to 29, S from 30, three links a nucleotide */
     assert_int_equal(t->n_residue, 30 + 24);
-    assert_int_equal(t->n_ride, 2);
-    assert_int_equal(t->ride[0].chain, 2);
-    assert_true(t->ride[0].host >= 14 && t->ride[0].host < 24);
-    assert_int_equal(t->ride[1].chain, 1);
-    assert_true(t->ride[1].host >= 30 + 15);
+    assert_int_equal(t->n_attached, 2);
+    assert_int_equal(t->attached[0].chain, 2);
+    assert_true(t->attached[0].host >= 14 && t->attached[0].host < 24);
+    assert_int_equal(t->attached[1].chain, 1);
+    assert_true(t->attached[1].host >= 30 + 15);
     assert_true(t->residue[0].is_fixed && !t->residue[20].is_fixed);
-    assert_int_equal(t->residue[30].unit, t->residue[t->ride[0].host].unit);
-    assert_int_equal(t->residue[24].unit, t->residue[t->ride[1].host].unit);
+    assert_int_equal(t->residue[30].unit, t->residue[t->attached[0].host].unit);
+    assert_int_equal(t->residue[24].unit, t->residue[t->attached[1].host].unit);
     assert_true(t->residue[30].unit != t->residue[0].unit &&
                 t->residue[24].unit != t->residue[30].unit);
     tsr_conformation *now = tsr_conformation_new(t);

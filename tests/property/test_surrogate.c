@@ -28,7 +28,7 @@ static void device_agrees(int with_water, int n_state)
             c.chain->state[c.chain->moved_state].current;
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
         posterior_must(c.walker->engine->walk(c.walker, &err), &err);
-        posterior_must(tsr_surrogate_turn(
+        posterior_must(tsr_surrogate_apply_turns(
                            w.surrogate,
                            result + TSR_SURROGATE_HEAD + 2 * p->n_q, to, &err),
                        &err);
@@ -87,7 +87,7 @@ static void way_back_has_the_same_density(void **state)
         posterior_must(c.walker->engine->walk(c.walker, &err), &err);
         const double there = (double)result[1], c2 = (double)result[2];
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
-        posterior_must(tsr_surrogate_turn(
+        posterior_must(tsr_surrogate_apply_turns(
                            w.surrogate,
                            result + TSR_SURROGATE_HEAD + 2 * p->n_q, to, &err),
                        &err);
@@ -100,9 +100,9 @@ static void way_back_has_the_same_density(void **state)
                                       .contrast = at,
                                       .weight = 1.0,
                                       .current = to};
-        posterior_must(tsr_surrogate_fill(w.surrogate, &c.walker->layout,
-                                          &one_step, &end, c.walker->call.job,
-                                          c.walker->call.point, &err),
+        posterior_must(tsr_surrogate_write_job(
+                           w.surrogate, &c.walker->layout, &one_step, &end,
+                           c.walker->call.job, c.walker->call.point, &err),
                        &err);
         posterior_must(c.walker->engine->walk(c.walker, &err), &err);
         if (!(fabs((double)result[0] - there) < 1e-3))

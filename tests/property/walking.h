@@ -185,7 +185,7 @@ static inline void sum_beads(const tsr_surrogate_spec *p,
 {
     const float *shape = job + at->shape;
     for (int q = 0; q < p->n_q; q++)
-        profile[q] = by_powers(job + at->rest, p->n_q, q, c2);
+        profile[q] = by_powers(job + at->constant, p->n_q, q, c2);
     for (int k = 0; k < p->n_pair; k++) {
         double x[2][3], amount[2][2];
         for (int i = 0; i < 2; i++) {
@@ -223,8 +223,8 @@ static inline double weigh(const tsr_surrogate_spec *p,
             double m = 0.0;
             for (int q = 0; q < p->n_q; q++)
                 m += (double)rows[q * at->n_row + i] * profile[q] *
-                     by_powers(job + at->top, p->n_q, q, c2) /
-                     by_powers(job + at->bottom, p->n_q, q, c2);
+                     by_powers(job + at->numerator, p->n_q, q, c2) /
+                     by_powers(job + at->denominator, p->n_q, q, c2);
             mm += m * m, tm += m * (double)target[i];
             tt += (double)target[i] * (double)target[i];
         }

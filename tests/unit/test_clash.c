@@ -366,10 +366,12 @@ static void pairs_that_count(void **state)
     double edge = d - 0.5 * sqrt(20.0);
     const double near[3] = {edge + 1e-9, 0, 0}, nearer[3] = {edge - 1e-9, 0, 0};
     const double far[3] = {d, 0.0, 0.0};
-    assert_true(fabs(tsr_unfix(tsr_clash_pair(&f.clash, 0, here, 3, there)) +
-                     0.5 * 4.0 * (d - 3.0) * (d - 3.0)) < 1e-9);
-    assert_true(fabs(tsr_unfix(tsr_clash_pair(&f.clash, 0, here, 3, near)) +
-                     10.0) < 1e-6);
+    assert_true(
+        fabs(tsr_from_fixed(tsr_clash_pair(&f.clash, 0, here, 3, there)) +
+             0.5 * 4.0 * (d - 3.0) * (d - 3.0)) < 1e-9);
+    assert_true(
+        fabs(tsr_from_fixed(tsr_clash_pair(&f.clash, 0, here, 3, near)) +
+             10.0) < 1e-6);
     assert_true(tsr_clash_pair(&f.clash, 0, here, 3, nearer) ==
                 TSR_CLASH_FORBIDDEN);
     assert_true(tsr_clash_pair(&f.clash, 0, here, 3, far) == 0);

@@ -42,13 +42,14 @@ static void neighbours(void **state)
 static void exposure_outside(void **state)
 {
     (void)state;
-    tsr_exposure_model m = {.near_ang = 4.0, .far_ang = 10.0, .carry = 0.4};
+    tsr_exposure_model m = {
+        .near_ang = 4.0, .far_ang = 10.0, .displacement = 0.4};
     double xyz[5][3] = {
         {-3, 0, 0}, {0, 0, 0}, {3, 0, 0}, {90, 0, 0}, {0, 1, 0}};
     double e[5] = {2.0, 0.0, 2.0, 1.5, 7.0}, sum = 0.0, square = 0.0;
     const int dry[5] = {0, 0, 0, 0, 1};
     assert_int_equal(
-        tsr_exposure_carry(&m, 5, (const double(*)[3])xyz, dry, e, NULL),
+        tsr_exposure_displace(&m, 5, (const double(*)[3])xyz, dry, e, NULL),
         TSR_OK);
     assert_true(e[3] == 1.5 && e[4] == 7.0);
     for (int i = 0; i < 3; i++) {
@@ -59,10 +60,10 @@ static void exposure_outside(void **state)
     double u = 0.5 * (1.0 + cos(pi / 3.0)); /* of the ends for each other */
     assert_true(fabs(e[1] + 2.0 * 0.4 * 2.0 / (1.0 + u)) < 1e-12);
     assert_true(fabs(square - 9.0 * (4.0 - e[1])) < 1e-12);
-    m.carry = 0.0;
+    m.displacement = 0.0;
     e[0] = 2.0;
     assert_int_equal(
-        tsr_exposure_carry(&m, 1, (const double(*)[3])xyz, NULL, e, NULL),
+        tsr_exposure_displace(&m, 1, (const double(*)[3])xyz, NULL, e, NULL),
         TSR_OK);
     assert_true(e[0] == 2.0);
 }
@@ -150,7 +151,8 @@ static void folding(void **state)
     tsr_form_factor_table *f;
     assert_int_equal(tsr_form_factor_fold(t, &f, NULL), TSR_OK);
     double e[TSR_MAX_TYPE * 21];
-    assert_int_equal(tsr_form_factor_at(f, 21, 0.05, NULL, e, NULL), TSR_OK);
+    assert_int_equal(tsr_form_factor_resample(f, 21, 0.05, NULL, e, NULL),
+                     TSR_OK);
     size_t n = 441;
     for (size_t i = 0; i < n; i++) {
         assert_true(fabs(f->amplitude[i] -
@@ -196,7 +198,7 @@ static void round_trip(void **state)
     assert_string_equal(u->source, t->source);
     assert_true(u->exposure.near_ang == t->exposure.near_ang);
     assert_true(u->exposure.far_ang == t->exposure.far_ang);
-    assert_true(u->exposure.carry == t->exposure.carry);
+    assert_true(u->exposure.displacement == t->exposure.displacement);
     for (int i = 0; i < TSR_N_COMP * 441; i++)
         assert_true(fabs(u->amplitude[i] - t->amplitude[i]) < 1e-7 * 40.0);
     for (int i = 0; i < TSR_N_COMP_PAIR * 441; i++)
@@ -212,12 +214,13 @@ static void round_trip(void **state)
 
     double *a = malloc(TSR_N_COMP * 441 * sizeof *a);
     double *e = malloc(TSR_N_COMP_PAIR * 441 * sizeof *e);
-    assert_int_equal(tsr_form_factor_at(t, 11, 0.1, a, e, NULL), TSR_OK);
+    assert_int_equal(tsr_form_factor_resample(t, 11, 0.1, a, e, NULL), TSR_OK);
     for (int i = 0; i < TSR_N_COMP_PAIR * 21; i++)
         assert_true(fabs(e[i * 11 + 7] - t->excess[i * 21 + 14]) < 1e-12);
     for (int i = 0; i < TSR_N_COMP * 21; i++)
         assert_true(fabs(a[i * 11 + 7] - t->amplitude[i * 21 + 14]) < 1e-12);
-    assert_int_equal(tsr_form_factor_at(t, 12, 0.1, a, e, NULL), TSR_E_RANGE);
+    assert_int_equal(tsr_form_factor_resample(t, 12, 0.1, a, e, NULL),
+                     TSR_E_RANGE);
     free(a);
     free(e);
     tsr_form_factor_free(t);

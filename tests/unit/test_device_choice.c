@@ -114,9 +114,9 @@ static void no_gpu_is_said(void **state)
 static void alike(void **state)
 {
     (void)state;
-    assert_true(tsr_device_is_alike(&list[2], &list[3]));
-    assert_false(tsr_device_is_alike(&list[2], &list[1])); /* name */
-    assert_false(tsr_device_is_alike(&list[3], &list[4])); /* driver */
+    assert_true(tsr_device_is_same_model(&list[2], &list[3]));
+    assert_false(tsr_device_is_same_model(&list[2], &list[1])); /* name */
+    assert_false(tsr_device_is_same_model(&list[3], &list[4])); /* driver */
 }
 
 int main(void)

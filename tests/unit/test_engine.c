@@ -164,14 +164,15 @@ static void rounding(void **state)
         right[k] = k - 20.0; /* some are 0 or negative */
         profile[k] = right[k] + 0.99 * (bound[k] + 1e-5 * fabs(right[k]));
     }
-    assert_int_equal(tsr_engine_differs(e.engine, profile, right, &allowed),
-                     -1);
+    assert_int_equal(
+        tsr_engine_worst_difference(e.engine, profile, right, &allowed), -1);
     profile[7] = right[7] - 1.01 * (bound[7] + 1e-5 * fabs(right[7]));
-    assert_int_equal(tsr_engine_differs(e.engine, profile, right, &allowed), 7);
+    assert_int_equal(
+        tsr_engine_worst_difference(e.engine, profile, right, &allowed), 7);
     assert_true(fabs(allowed - bound[7] - 13e-5) < 1e-12);
     profile[20] = (double)NAN;
-    assert_int_equal(tsr_engine_differs(e.engine, profile, right, &allowed),
-                     20);
+    assert_int_equal(
+        tsr_engine_worst_difference(e.engine, profile, right, &allowed), 20);
     stop(&e);
 }
 
@@ -288,13 +289,15 @@ static void largest_distance(void **state)
 }
 
 /* How many tiles are dirty. */
-static int count_dirty(const tsr_tile_dirt *dirt, const tsr_tile_shape *shape)
+static int count_dirty(const tsr_dirty_tiles *dirty,
+                       const tsr_tile_shape *shape)
 {
     int n = 0;
     for (int row = 0; row < shape->n_block; row++)
         for (int column = 0; column <= row; column++)
-            n += (int)(tsr_tile_dirt_bits(dirt, shape, row, 0) >> column & 1U);
-    assert_int_equal(n == 0, tsr_tile_dirt_is_none(dirt, shape));
+            n += (int)(tsr_dirty_tiles_bits(dirty, shape, row, 0) >> column &
+                       1U);
+    assert_int_equal(n == 0, tsr_dirty_tiles_is_empty(dirty, shape));
     return n;
 }
 
@@ -304,39 +307,39 @@ static void dirty_rule(void **state)
     (void)state;
     tsr_tile_shape shape = tsr_tile_shape_make(45, 32, 1, 10, 64);
     tsr_pool pool = {0};
-    tsr_tile_dirt dirt;
+    tsr_dirty_tiles dirty;
     uint32_t select[5] = {0};
     assert_int_equal(shape.n_tile, 15);
-    tsr_tile_dirt_make(&dirt, &shape, &pool);
+    tsr_dirty_tiles_make(&dirty, &shape, &pool);
     assert_int_equal(tsr_pool_check(&pool, NULL), TSR_OK);
     tsr_body_range one = {12, 1, 0, NULL};
-    tsr_tile_dirt_mark(&dirt, &shape, 1, &one);
-    assert_int_equal(count_dirty(&dirt, &shape), 5);
+    tsr_dirty_tiles_mark(&dirty, &shape, 1, &one);
+    assert_int_equal(count_dirty(&dirty, &shape), 5);
     tsr_body_range rigid = {20, 25, 1, NULL}; /* blocks 2, 3 and padded 4 */
-    tsr_tile_dirt_mark(&dirt, &shape, 1, &rigid);
-    assert_int_equal(count_dirty(&dirt, &shape), 6);
+    tsr_dirty_tiles_mark(&dirty, &shape, 1, &rigid);
+    assert_int_equal(count_dirty(&dirty, &shape), 6);
     tsr_body_range two[2] = {{0, 10, 1, NULL}, {30, 10, 1, NULL}};
-    tsr_tile_dirt_mark(&dirt, &shape, 2, two); /* clean: 00, 30, 33 */
-    assert_int_equal(count_dirty(&dirt, &shape), 6);
-    assert_int_equal(dirt.n_group, 1);
-    tsr_tile_dirt_flip(&dirt, &shape, select);
+    tsr_dirty_tiles_mark(&dirty, &shape, 2, two); /* clean: 00, 30, 33 */
+    assert_int_equal(count_dirty(&dirty, &shape), 6);
+    assert_int_equal(dirty.n_group, 1);
+    tsr_dirty_tiles_flip(&dirty, &shape, select);
     static const uint32_t flipped[5] = {0x16, 0x09, 0x09, 0x16, 0x09};
     assert_memory_equal(select, flipped, sizeof flipped);
-    tsr_tile_dirt_flip(&dirt, &shape, select);
+    tsr_dirty_tiles_flip(&dirty, &shape, select);
     assert_int_equal(select[0] | select[1] | select[2] | select[3] | select[4],
                      0);
     two[1].group = 2; /* 00 and 33 clean, 30 not */
-    tsr_tile_dirt_mark(&dirt, &shape, 2, two);
-    assert_int_equal(count_dirty(&dirt, &shape), 7);
+    tsr_dirty_tiles_mark(&dirty, &shape, 2, two);
+    assert_int_equal(count_dirty(&dirty, &shape), 7);
     two[1] = (tsr_body_range){30, 9, 1, NULL}; /* body 39 stayed: 30, 33 too */
-    tsr_tile_dirt_mark(&dirt, &shape, 2, two);
-    assert_int_equal(count_dirty(&dirt, &shape), 8);
+    tsr_dirty_tiles_mark(&dirty, &shape, 2, two);
+    assert_int_equal(count_dirty(&dirty, &shape), 8);
     two[1] = (tsr_body_range){10, 35, 1, NULL}; /* all as one */
-    tsr_tile_dirt_mark(&dirt, &shape, 2, two);
-    assert_int_equal(count_dirty(&dirt, &shape), 0);
+    tsr_dirty_tiles_mark(&dirty, &shape, 2, two);
+    assert_int_equal(count_dirty(&dirty, &shape), 0);
     two[1].group = 2;
-    tsr_tile_dirt_mark(&dirt, &shape, 2, two);
-    assert_int_equal(count_dirty(&dirt, &shape), 4);
+    tsr_dirty_tiles_mark(&dirty, &shape, 2, two);
+    assert_int_equal(count_dirty(&dirty, &shape), 4);
     tsr_pool_clear(&pool);
 }
 

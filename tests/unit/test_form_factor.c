@@ -445,7 +445,7 @@ static void at_grid(void **state)
     enum { N = 334 };
     double *a = calloc(20 * N, sizeof *a), *e = calloc(20 * N, sizeof *e);
     double dq = 1.0 / (N - 1);
-    assert_int_equal(tsr_form_factor_at(t, N, dq, a, e, NULL), TSR_OK);
+    assert_int_equal(tsr_form_factor_resample(t, N, dq, a, e, NULL), TSR_OK);
     for (int i = 0; i < 20 * N; i++) {
         double q = dq * (i % N), f = (1 + i / N) * exp(-2.0 * q * q);
         /* h^4 / 384 F''''; at the last few knots F'' h^2 of the natural end */
@@ -454,17 +454,21 @@ static void at_grid(void **state)
         assert_true(fabs(e[i] - 5.0 * pow(q, 4)) < (q < 0.9 ? 2e-7 : 1e-3));
     }
     /* On the knots, the table itself. */
-    assert_int_equal(tsr_form_factor_at(t, 51, 0.02, a, NULL, NULL), TSR_OK);
+    assert_int_equal(tsr_form_factor_resample(t, 51, 0.02, a, NULL, NULL),
+                     TSR_OK);
     for (int i = 0; i < 20 * 51; i++)
         assert_true(fabs(a[i] - t->amplitude[i / 51 * 101 + 2 * (i % 51)]) <
                     1e-12);
-    assert_int_equal(tsr_form_factor_at(t, 51, 0.02, NULL, e, NULL), TSR_OK);
+    assert_int_equal(tsr_form_factor_resample(t, 51, 0.02, NULL, e, NULL),
+                     TSR_OK);
 
     tsr_err err;
-    assert_int_equal(tsr_form_factor_at(t, 52, 0.02, a, e, &err), TSR_E_RANGE);
+    assert_int_equal(tsr_form_factor_resample(t, 52, 0.02, a, e, &err),
+                     TSR_E_RANGE);
     assert_non_null(strstr(err.message, "1.02"));
-    assert_int_equal(tsr_form_factor_at(t, 0, 0.02, a, e, NULL), TSR_E_RANGE);
-    assert_int_equal(tsr_form_factor_at(t, 9, (double)NAN, a, e, NULL),
+    assert_int_equal(tsr_form_factor_resample(t, 0, 0.02, a, e, NULL),
+                     TSR_E_RANGE);
+    assert_int_equal(tsr_form_factor_resample(t, 9, (double)NAN, a, e, NULL),
                      TSR_E_RANGE);
     free(a);
     free(e);

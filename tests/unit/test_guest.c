@@ -177,8 +177,8 @@ static tsr_form_factor_table *factors(const fixture *f, int n_comp)
         tsr_form_factor_new(TSR_BODIES_TWO, n_comp, N_Q, dq);
     tsr_form_factor_table *table = NULL;
     assert_non_null(empty);
-    OK(tsr_form_factor_of_guests(empty, f->t->guests, f->atoms,
-                                 TSR_WATER_DENSITY, &table, &err));
+    OK(tsr_form_factor_add_guests(empty, f->t->guests, f->atoms,
+                                  TSR_WATER_DENSITY, &table, &err));
     tsr_form_factor_free(empty);
     return table;
 }
@@ -561,8 +561,8 @@ static void model_file(void **state)
         const tsr_file_atom *from = &f.t->guests->atoms->atom[i - first];
         assert_string_equal(a->name, from->name);
         assert_string_equal(a->element, tsr_atom_symbol(from->z));
-        assert_int_equal(a->is_guest, a->chain == 'D' ? TSR_GUEST_NUCLEOTIDE
-                                                      : TSR_GUEST_LIGAND);
+        assert_int_equal(a->guest_kind, a->chain == 'D' ? TSR_GUEST_NUCLEOTIDE
+                                                        : TSR_GUEST_LIGAND);
         assert_true(tsr_vec3_distance(&m->xyz[3 * i], from->xyz) < 1e-6);
     }
     tsr_model_atoms_free(m);

@@ -442,16 +442,16 @@ static void a_model_is_chosen_by_name(void **state)
     tsr_noise_options o = noise_of("student");
     noise_set(&o, "nu", "7");
     noise_set(&o, "scale", "2");
-    assert_int_equal(tsr_noise_choose(&o, "student", &err), TSR_OK);
+    assert_int_equal(tsr_noise_select(&o, "student", &err), TSR_OK);
     tsr_noise_student.parameters(&o, parameter);
     assert_false(parameter[1].infer);
     assert_true(fabs(tsr_parameter_value(&parameter[1], parameter[1].start) -
                      7.0) < 1e-12);
-    assert_int_equal(tsr_noise_choose(&o, "measured", &err), TSR_OK);
+    assert_int_equal(tsr_noise_select(&o, "measured", &err), TSR_OK);
     assert_int_equal(o.model, MEASURED);
     tsr_noise_measured.parameters(&o, parameter);
     assert_true(parameter[0].infer);
-    assert_int_equal(tsr_noise_choose(&o, "poisson", &err), TSR_E_CONFIG);
+    assert_int_equal(tsr_noise_select(&o, "poisson", &err), TSR_E_CONFIG);
     assert_string_equal(err.message,
                         "value 'poisson' is not known: expected one of "
                         "measured, relative, student");

@@ -55,8 +55,8 @@ static void formats(void **state)
     for (int k = 0; k < 4; k++) {
         OK(tsr_pae_read(&pool, put("pae.json", text[k]), &pae, &err));
         assert_int_equal(pae->n, 2);
-        assert_true(tsr_pae_between(pae, 0, 1) == 6.0);
-        assert_true(tsr_pae_between(pae, 1, 1) == 0.0);
+        assert_true(tsr_pae_mean(pae, 0, 1) == 6.0);
+        assert_true(tsr_pae_mean(pae, 1, 1) == 0.0);
         assert_int_equal(pae->plddt != NULL, k == 2);
         assert_int_equal(pae->chain != NULL, k == 3);
         tsr_pool_clear(&pool);
@@ -152,9 +152,9 @@ static void beside(void **state)
     for (size_t k = 0; k < sizeof pair / sizeof *pair; k++) {
         char model[128];
         snprintf(model, sizeof model, "%s/%s", folder, pair[k][0]);
-        assert_null(tsr_pae_beside(model));
+        assert_null(tsr_pae_find_file(model));
         const char *path = put(pair[k][1], "{}");
-        char *found = tsr_pae_beside(model);
+        char *found = tsr_pae_find_file(model);
         assert_non_null(found);
         assert_string_equal(found, path);
         free(found);

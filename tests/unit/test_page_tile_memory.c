@@ -25,7 +25,7 @@ static void limit(void **state)
     const double room = tsr_engine_capacity(&spec, device, TSR_ENGINE_TILES);
     must(tsr_engine_page_tile_new(&spec, device, NULL, &engine, &err), &err);
     const double each = engine->system_bytes, shared = engine->shared_bytes;
-    assert_true(engine->most_systems == room);
+    assert_true(engine->max_systems == room);
     tsr_engine_free(engine);
     /* a second component makes three pairs: tiles take thrice as much */
     double two[2 * N_Q];
@@ -44,7 +44,7 @@ static void limit(void **state)
     must(tsr_engine_page_tile_new(&spec, device, &options, &engine, &err),
          &err);
     assert_true(engine->system_bytes == each);
-    assert_true(engine->most_systems == (double)N_SYSTEM);
+    assert_true(engine->max_systems == (double)N_SYSTEM);
     tsr_engine_free(engine);
     options.memory_limit--;
     assert_int_equal(

@@ -15,7 +15,7 @@
 
 static const char demo[] = "configs/demo/two_domain.pdb"; /* linker 51 to 64 */
 enum { DEMO = 114 };
-static const tsr_parts_wish no_wish = {.rigid = NULL};
+static const tsr_parts_choices no_wish = {.rigid = NULL};
 static tsr_err err;
 
 static tsr_structure *read_demo(void)
@@ -207,7 +207,7 @@ static void wished(void **state)
     int rigid[DEMO] = {0};
     for (int i = 54; i < 57; i++)
         rigid[i] = 1;
-    const tsr_parts_wish wish = {.rigid = rigid};
+    const tsr_parts_choices wish = {.rigid = rigid};
     OK(tsr_parts_find(s, NULL, wish, &p, &err));
     assert_int_equal(p->flexible.n, 2);
     assert_string_equal(p->flexible.item[0], "A:51-54");
@@ -352,7 +352,7 @@ static void copies(void **state)
     tsr_parts *p;
     OK(tsr_structure_read(path, &s, &err));
     OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
-    assert_int_equal(p->n_grave, 1);
+    assert_int_equal(p->n_warning, 1);
     assert_true(has_note(p, "chain A holds one sequence several times"));
     tsr_parts_free(p);
     tsr_structure_free(s);

@@ -73,7 +73,7 @@ static void tails_alone(void **state)
         const tsr_strings flexible = {known[i].n, item};
         sample_prior_table(&f.table);
         sample_chain(sequence, &flexible, &f.table, &f.t, &f.c);
-        assert_int_equal(tsr_tails_alone(f.t), known[i].alone);
+        assert_int_equal(tsr_only_tails_flexible(f.t), known[i].alone);
         close_fixture(&f);
     }
 }

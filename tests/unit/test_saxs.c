@@ -588,7 +588,7 @@ static void noise_in_words(void **state)
         tsr_words w;
         tsr_words_begin(&w);
         assert_int_equal(
-            tsr_saxs_noise_say(&cases[i].noise, cases[i].residual, &w),
+            tsr_saxs_noise_describe(&cases[i].noise, cases[i].residual, &w),
             cases[i].is_odd);
         char *text = tsr_words_end(&w);
         assert_has(text, cases[i].said);

@@ -219,7 +219,7 @@ static tsr_status resolve(tsr_saxs *saxs, const char *dq, tsr_err *err)
     if (dq != NULL)
         assert_int_equal(tsr_field_parse(tsr_resolution_fields, &o, dq, err),
                          TSR_OK);
-    tsr_status status = tsr_saxs_resolve(saxs, &o, NULL, err);
+    tsr_status status = tsr_saxs_set_resolution(saxs, &o, NULL, err);
     tsr_fields_clear(tsr_resolution_fields, &o);
     return status;
 }

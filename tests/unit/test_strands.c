@@ -38,7 +38,8 @@ static tsr_parts *find(const double *protein, double apart)
         strand_write(file, 'T', 8, 0, other);
     fclose(file);
     OK(tsr_structure_read_any(path, &s, &err));
-    OK(tsr_parts_find(s, NULL, (tsr_parts_wish){.no_loops = 0}, &parts, &err));
+    OK(tsr_parts_find(s, NULL, (tsr_parts_choices){.no_loops = 0}, &parts,
+                      &err));
     assert_int_equal(parts->n_strand, parts->flexible.n);
     tsr_structure_free(s);
     return parts;

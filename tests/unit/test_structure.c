@@ -106,7 +106,7 @@ static void left_out_and_counted(void **state)
     assert_int_equal(s->n_water, 2);
     assert_int_equal(s->n_nucleotide, 2);
     assert_int_equal(s->n_model, 1);
-    assert_int_equal(s->n_mapped, 3);
+    assert_int_equal(s->n_renamed, 3);
     static const char *const name[] = {"ALA", "MET", "SER", "HIS"};
     static const char *const file_name[] = {"ALA", "MSE", "SEP", "HIE"};
     for (int i = 0; i < 4; i++) {
@@ -302,7 +302,7 @@ static void mmcif(void **state)
     assert_int_equal(s->n_ligand, 1);
     assert_int_equal(s->n_water, 1);
     assert_int_equal(s->n_altloc_atom, 1);
-    assert_int_equal(s->n_mapped, 1);
+    assert_int_equal(s->n_renamed, 1);
     char label[32];
     tsr_residue_label(&s->residue[1], label, sizeof label);
     assert_string_equal(label, "AAA:101B");
@@ -408,9 +408,10 @@ static void bare_residues(void **state)
         for (int i = 0; n < 3 && i < s->n_residue; i++)
             assert_non_null(tsr_residue_atom(s, &s->residue[i], "CA"));
         assert_int_equal(n < 3 ? s->n_residue : 17, 20 - n);
-        assert_int_equal(n < 3 ? s->n_bare : 3, n);
+        assert_int_equal(n < 3 ? s->n_incomplete : 3, n);
         if (n == 2)
-            assert_has(s->bare, ": GLY A:9 (no CA) GLY A:15 (no N); complete");
+            assert_has(s->incomplete,
+                       ": GLY A:9 (no CA) GLY A:15 (no N); complete");
         tsr_structure_free(s);
         s = read_ok(path); /* as the file has them */
         assert_int_equal(s->n_residue, 20);

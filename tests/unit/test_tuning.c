@@ -34,7 +34,8 @@ static void expect(tsr_device_type type, const char *name, int n_body,
     tsr_err err;
     int got;
     assert_int_equal(
-        tsr_tuning_find_in(table, "t", &info, n_body, &o, &got, &err), TSR_OK);
+        tsr_tuning_find_in_table(table, "t", &info, n_body, &o, &got, &err),
+        TSR_OK);
     assert_int_equal(got, found);
     assert_int_equal(o.tile, tile);
     assert_int_equal(o.parts, parts);
@@ -60,8 +61,9 @@ static void what_is_asked_stays(void **state)
     tsr_device_info info = device(TSR_DEVICE_GPU, "GeForce RTX");
     tsr_page_tile_options o = {.tile = 16, .split = 3};
     int found;
-    assert_int_equal(tsr_tuning_find_in(table, "t", &info, 0, &o, &found, NULL),
-                     TSR_OK);
+    assert_int_equal(
+        tsr_tuning_find_in_table(table, "t", &info, 0, &o, &found, NULL),
+        TSR_OK);
     assert_int_equal(o.tile, 16);
     assert_int_equal(o.split, 3);
     assert_int_equal(o.parts, 2);
@@ -86,9 +88,9 @@ static void errors(void **state)
         int found;
         char text[64];
         snprintf(text, sizeof text, "# one\n%s", bad[i]);
-        assert_int_equal(
-            tsr_tuning_find_in(text, "my.dat", &info, 0, &o, &found, &err),
-            TSR_E_DATA);
+        assert_int_equal(tsr_tuning_find_in_table(text, "my.dat", &info, 0, &o,
+                                                  &found, &err),
+                         TSR_E_DATA);
         assert_non_null(strstr(err.message, "my.dat, line 2"));
     }
 }

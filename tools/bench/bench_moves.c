@@ -224,7 +224,7 @@ static tsr_status measure(bench_case *b, int move, int is_quick, row *out,
     for (int i = 0; i < n_look && status == TSR_OK; i++) {
         tsr_proposal p;
         type->propose(state, b->first, other, rng, &p);
-        tsr_proposal_carry(b->topology, b->first, other, &p);
+        tsr_proposal_move_attached(b->topology, b->first, other, &p);
         none += p.n_span == 0;
         dirty += p.n_span > 0 ? dirty_tiles(b->topology, &p) : 0.0;
         for (int k = 0; k < p.n_span; k++)

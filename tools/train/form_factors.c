@@ -557,9 +557,9 @@ tsr_status tsr_target_fill(const tsr_target_grid *grid,
     target[l.radius] = p.mean_radius;
     TSR_THEN(s, fill_atoms(grid, &p, &pool, target + l.atoms, err));
     if (grid->n_comp > 1)
-        TSR_THEN(s, tsr_exposure_carry(grid->exposure, p.body.n,
-                                       (const double(*)[3])p.body.xyz, NULL,
-                                       p.body.weight, err));
+        TSR_THEN(s, tsr_exposure_displace(grid->exposure, p.body.n,
+                                          (const double(*)[3])p.body.xyz, NULL,
+                                          p.body.weight, err));
     TSR_THEN(s, sum_points(grid, &p.body, many, sum, err));
     TSR_THEN(s, check_intensity(grid, structure->path, target + l.atoms, err));
     tsr_pool_clear(&pool);
@@ -1518,9 +1518,10 @@ tsr_status tsr_form_factor_evaluate(int n_path, const char *const *path, int n,
     tsr_pool_array(&pool, all.part, (size_t)n_path * row);
     tsr_status s = tsr_pool_check(&pool, err);
     for (int i = 0; i < n && s == TSR_OK; i++)
-        s = tsr_form_factor_at(evaluation[i].table, N_Q, TSR_ERROR_DQ,
-                               p.amplitude + i * TSR_N_COMP * TABLE,
-                               p.excess + i * TSR_N_COMP_PAIR * TABLE, err);
+        s = tsr_form_factor_resample(evaluation[i].table, N_Q, TSR_ERROR_DQ,
+                                     p.amplitude + i * TSR_N_COMP * TABLE,
+                                     p.excess + i * TSR_N_COMP_PAIR * TABLE,
+                                     err);
     TSR_THEN(s,
              tsr_structure_fold(&fold, n_path, path, n_thread, &all, log, err));
     for (int i = 0; i < n && s == TSR_OK; i++)

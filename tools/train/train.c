@@ -464,7 +464,7 @@ static void write_types(const tsr_form_factor_table *table, FILE *file)
                 "# type, atoms and their mean radius (Angstrom), exposure: A, "
                 "n0, w of\n# A / (1 + exp((neighbours - n0) / w)), name\n",
                 table->exposure.near_ang, table->exposure.far_ang,
-                table->exposure.carry);
+                table->exposure.displacement);
     for (int t = 0; t < table->n_type; t++) {
         const tsr_exposure_type *e = &table->exposure.type[t];
         fprintf(file, "#: type %2d ", t);
