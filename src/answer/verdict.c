@@ -860,12 +860,12 @@ static void write_noise(const tsr_verdict_curve *c, tsr_words *w)
     char text[64];
     const double residual = isfinite(s->mean) ? s->mean : sqrt(c->chi2);
     if (isfinite(s->mean))
-        tsr_words_add(w, " The residuals are %s times the stated errors%s.",
-                      tsr_verdict_interval(s, text),
-                      isnan(c->noise.next)
-                          ? "; neighbouring points do not tell noise from "
-                            "misfit here"
-                          : "");
+        tsr_words_add(
+            w, " The residuals are %s times the stated errors%s.",
+            tsr_verdict_interval(s, text),
+            isnan(c->noise.next)
+                ? "; here neighbouring points do not separate noise from misfit"
+                : "");
     (void)tsr_saxs_noise_describe(&c->noise, residual, w);
 }
 

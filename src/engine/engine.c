@@ -52,7 +52,8 @@ tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err)
     for (int i = 0; i < spec->n_body && spec->unit != NULL; i++)
         if (spec->unit[i] < -1 || spec->unit[i] >= spec->n_body)
             return tsr_fail(err, TSR_E_INTERNAL,
-                            "engine: body %d is of unit %d", i, spec->unit[i]);
+                            "engine: body %d belongs to unknown unit %d", i,
+                            spec->unit[i]);
     const tsr_unit_particles *in = spec->unit_particles;
     for (int i = 0; in != NULL && i < in->n; i++)
         if (spec->unit == NULL || in->unit[i] < 0 ||
@@ -150,9 +151,9 @@ tsr_status tsr_engine_open(const tsr_engine_type *type,
     *out = NULL;
     TSR_TRY(tsr_engine_spec_check(spec, err));
     if (spec->unit_particles != NULL && !type->has_unit_particles)
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "engine: particles within rigid units are for plane "
-                        "waves alone");
+        return tsr_fail(
+            err, TSR_E_INTERNAL,
+            "engine: particles within rigid units need plane waves");
     const int n_comp = tsr_engine_n_comp(spec);
     return open_engine(type,
                        (tsr_engine){.n_body = spec->n_body,

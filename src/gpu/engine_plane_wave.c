@@ -306,8 +306,8 @@ static tsr_status find_units(wave_engine *e, const tsr_engine_spec *spec,
                 : -1;
         if (number < 0 && spec->unit_particles != NULL)
             return tsr_fail(err, TSR_E_INTERNAL,
-                            "engine: rigid unit %d has particles, and no "
-                            "bodies that tell where they are",
+                            "engine: rigid unit %d has particles, but no "
+                            "bodies that define its position",
                             spec_unit);
         for (int j = i; j < n_body; j++)
             e->unit[j] = spec->unit[j] == spec_unit ? number : e->unit[j];
@@ -517,11 +517,11 @@ static tsr_status check_run(const wave_engine *e, int system, int first,
             x[c] = at[c] + tsr_vec3_dot(rotation[c], d);
         if (!(tsr_vec3_distance2(x, proposed_xyz[i]) <
               rigid_tolerance_ang * rigid_tolerance_ang))
-            return tsr_fail(err, TSR_E_INTERNAL,
-                            "engine: a rigid unit of system %d has another "
-                            "shape than the one its amplitudes are of (body "
-                            "%d)",
-                            system, i);
+            return tsr_fail(
+                err, TSR_E_INTERNAL,
+                "engine: a rigid unit of system %d has changed its shape since "
+                "its amplitudes were computed (body %d)",
+                system, i);
     }
     return TSR_OK;
 }

@@ -287,11 +287,12 @@ extern const tsr_noise_type *const tsr_noise_registry[];
 tsr_field_kind tsr_noise_kind(int number);
 
 /* A field with this name for tsr_noise_options at OFFSET. */
-#define TSR_NOISE_FIELD(NAME, OFFSET)                                      \
-    {                                                                      \
-        .name = (NAME), .type = TSR_FIELD_GROUP, .offset = (OFFSET),       \
-        .selector = "model", .kind = tsr_noise_kind,                       \
-        .size = sizeof(tsr_noise_options), .doc = "the errors of the data" \
+#define TSR_NOISE_FIELD(NAME, OFFSET)                                \
+    {                                                                \
+        .name = (NAME), .type = TSR_FIELD_GROUP, .offset = (OFFSET), \
+        .selector = "model", .kind = tsr_noise_kind,                 \
+        .size = sizeof(tsr_noise_options),                           \
+        .doc = "model of the errors of the data"                     \
     }
 
 /* Switches the options to the defaults of the model `name`, unless they already

@@ -520,13 +520,12 @@ static void set_error_curves(tsr_saxs_term *t, int n, double *at_data)
     t->error = at_data;
     t->term.n_error = n;
     for (int k = 0; k <= n; k++)
-        tsr_term_add_note(
-            &t->term, tsr_saxs_error_name(k),
-            k == 0 ? "the curve that the model's own errors belong to, "
-                     "electrons squared, of neutrons fm^2"
-                   : "a standard deviation of the model's own error, electrons "
-                     "squared, of neutrons fm^2",
-            at_data + (size_t)k * (size_t)t->saxs->n);
+        tsr_term_add_note(&t->term, tsr_saxs_error_name(k),
+                          k == 0 ? "curve of the model error, electrons "
+                                   "squared, of neutrons fm^2"
+                                 : "one standard deviation of the model error, "
+                                   "electrons squared, of neutrons fm^2",
+                          at_data + (size_t)k * (size_t)t->saxs->n);
     /* a change of s now changes the relative weights of the points */
     for (int i = 0; i < t->n_noise; i++)
         t->term.parameter[i].scope = TSR_CHANGES_FIT;

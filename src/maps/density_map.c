@@ -775,8 +775,7 @@ tsr_status tsr_map_check_overlap(const tsr_map_grid *grid, const char *model,
     char share[80] = "";
     if (n_inside > 0)
         snprintf(share, sizeof share,
-                 " sufficiently (%d of %d atoms are outside)",
-                 n - n_inside, n);
+                 " sufficiently (%d of %d atoms are outside)", n - n_inside, n);
     if (n_inside == 0 || n_inside < least * n)
         return tsr_fail(
             err, TSR_E_DATA,

@@ -433,8 +433,8 @@ static void warn_of_lost_contact(const search *s, int x, int unit_residue,
                 r[i].unit == r[unit_residue].unit || !are_in_contact(s, i, j))
                 continue;
             tsr_warn(log,
-                     "chain %s is held by its part at %s:%d; that at %s:%d "
-                     "touches %s:%d, and lets go of it when it moves",
+                     "chain %s is attached by its part at %s:%d; its part at "
+                     "%s:%d touches %s:%d, and separates from it when it moves",
                      r[i].chain, r[unit_residue].chain, r[unit_residue].number,
                      r[i].chain, r[i].number, r[j].chain, r[j].number);
             return;
@@ -525,9 +525,9 @@ static tsr_status set_attached(tsr_topology *t, const tsr_conformation *c,
     tsr_pool_clear(&pool);
     if (status == TSR_OK && t->n_attached > TSR_MAX_ATTACHED)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "%d chains ride on parts of others that move, at most "
-                        "%d can; name some with those parts in "
-                        "structure.fixed",
+                        "%d chains are attached to moving parts of other "
+                        "chains, but at most %d can be; name some of them, "
+                        "with these parts, in structure.fixed",
                         t->n_attached, TSR_MAX_ATTACHED);
     return status;
 }

@@ -912,7 +912,7 @@ static void note_missing_run(const parts_graph *g, tsr_parts *parts, int before,
          before < 0 || after < 0 ? "without coordinates"
                                  : "have no coordinates",
          n > MAX_SHOWN ? MAX_SHOWN : n, letters, n > MAX_SHOWN ? "..." : "",
-         has_tag(letters, n) ? ", a histidine tag among them" : "");
+         has_tag(letters, n) ? ", including a histidine tag" : "");
 }
 
 /* Aligns the unbroken runs of a chain with the declared sequence. */

@@ -495,8 +495,8 @@ static tsr_status make_particles(tsr_setup *s, tsr_likelihood *likelihood,
                                    &s->atoms.particles, err));
     TSR_TRY(tsr_likelihood_use_particles(likelihood, s->atoms.particles, err));
     tsr_info(log,
-             "draws are of all atoms: %d atoms and beads of water, %d of them "
-             "in rigid parts; the water rides along",
+             "all-atom draws: %d atoms and water beads, %d of them in rigid "
+             "parts; the water beads move with their atoms",
              s->atoms.particles->n_all, s->atoms.particles->unit_particles.n);
     return TSR_OK;
 }

@@ -695,7 +695,7 @@ static void log_left_out(const tsr_structure *s, int has_guests, tsr_log *log)
                  "after the first are now chains %s, %d chains in total",
                  s->path, s->copies, s->n_chain);
     if (s->n_renamed > 0)
-        tsr_info(log, "%s: %d residues read as the amino acid they come from",
+        tsr_info(log, "%s: %d residues read as their parent amino acid",
                  s->path, s->n_renamed);
 }
 

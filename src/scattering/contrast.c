@@ -218,7 +218,8 @@ tsr_status tsr_contrast_priors(const tsr_contrast_options *o,
     parameter[TSR_C1] = (tsr_parameter){
         .name = "c1", .doc = "excluded volume c1; scale of its radius"};
     parameter[TSR_C2] = (tsr_parameter){
-        .name = "c2", .doc = "hydration c2; waters' contrast per exposed atom"};
+        .name = "c2",
+        .doc = "hydration c2; contrast of water around each exposed atom"};
     TSR_TRY(make_prior(o->c1, o->c1_mean, o->c1_width, o->c1_range,
                        &parameter[TSR_C1], err));
     return make_prior(o->c2, o->c2_mean, o->c2_width, o->c2_range,

@@ -112,8 +112,8 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
         const tsr_engine *e = setup->devices.group[d].engine;
         if (e->system_bytes > 0.0)
             fprintf(out,
-                    "memory: %.0f bytes a system, %d systems of %.0f that the "
-                    "device has room for, %.1f MiB in total\n",
+                    "memory: %.0f bytes per system, %d systems of at most %.0f "
+                    "on the device, %.1f MiB in total\n",
                     e->system_bytes, e->n_system, e->max_systems,
                     (e->n_system * e->system_bytes + e->shared_bytes) /
                         1048576.0);
