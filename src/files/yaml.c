@@ -775,7 +775,7 @@ static tsr_status set_path(yaml_reader *r, yaml_node_t *root, char *names,
                 return read_struct(r, root, field, object, path);
             memcpy(key, path, sizeof key);
         } else {
-            return REFUSE(r, NULL, key, "the key has no keys below it");
+            return REFUSE(r, NULL, key, "it has no subkeys");
         }
         group = field;
     }

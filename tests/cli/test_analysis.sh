@@ -37,7 +37,7 @@ r = json.load(open('out.txt'))
 chi2 = [p['chi2'] for p in r['l_curve']]
 assert len(chi2) > 9 and chi2 == sorted(chi2, reverse=True), chi2
 assert r['theta'] in [p['theta'] for p in r['l_curve']]"
-expect "reweight to a q range" 1 "rest on .* of 24 draws.*run with that" \
+expect "reweight to a q range" 1 "concentrate on .* of 24 draws.*run with these data" \
     "$program" reweight run --q-range 0.15,0.2
 "$program" run run.yaml --quiet --output single --set sampler.draws=1 \
     >single.txt 2>single.err
@@ -50,9 +50,9 @@ expect "a q range without points" 65 "5 are needed" \
 expect "noise that is none" 64 "'poisson' is not known: expected one of measured" \
     "$program" reweight run --noise poisson
 awk '/^[ 0-9]/ {print $1 + 0.1, $2, $3}' good.dat >far.dat
-expect "data beyond the run's q" 65 "outside the run's q.*--q-range" \
+expect "data beyond the run's q" 65 "outside the q range.*--q-range" \
     "$program" reweight run --data far.dat
-expect "reweight the prior alone" 65 "keeps no curves" \
+expect "reweight the prior alone" 65 "without curves" \
     "$program" reweight prior
 
 # ---- summary ----
@@ -63,14 +63,14 @@ expect "summary with the prior" 0 "" "$program" summary run --prior prior
 check "the prior's columns" grep -q "prior_mean.*learned" out.txt
 expect "JSON with the prior" 0 "" "$program" summary run --prior prior --json
 check "holds the prior" grep -q '"prior": {"mean"' out.txt
-expect "a prior that saw data" 65 "has seen data.*--prior-only" \
+expect "a prior that saw data" 65 "used data.*--prior-only" \
     "$program" summary run --prior run
 expect "a prior that is not there" 66 "prior.*cannot open 'none'" \
     "$program" summary run --prior none
 
 # ---- diagnose ----
 expect "diagnose says no" 1 "" "$program" diagnose run
-check "names the rarest exchange" grep -q "rarest exchange" out.txt
+check "names the rarest exchange" grep -q "smallest exchange rate" out.txt
 check "says why" grep -q "NO .*enough independent draws" out.txt
 grep "^    tessera resume run --draws [0-9]*   (about" out.txt >advice.txt
 check "and what to do, once" test "$(wc -l <advice.txt)" -eq 1

@@ -23,7 +23,7 @@ output: {directory: out, trajectory_every: 1}
 simulate: {points: 60, q_range: [0.01, 0.25], error: 0.03, c2: 0}
 END
 expect "simulate" 0 "" "$program" simulate run.yaml --output curve.dat
-expect "run" 0 "bodies propose draws of all atoms" "$program" run run.yaml
+expect "run" 0 "bodies propose all-atom draws" "$program" run run.yaml
 check "the bodies learn from the chains" \
     test "$(grep -c 'near the posterior' out/run.log)" -eq 2
 check "how often they gave a draw is told" grep -q 'the bodies. chains gave' \
@@ -99,7 +99,7 @@ sed 's/^data:.*/data: [{file: curve.dat, noise: {model: measured, scale: 1}, bac
 expect "neutrons" 0 "" "$program" simulate beside.yaml --output sans.dat --set \
     simulate.radiation=neutron --set simulate.d2o=0.42 \
     --set "simulate.deuterated=[A=0.75]"
-expect "a run of all three" 0 "bodies propose draws of all atoms" "$program" run beside.yaml \
+expect "a run of all three" 0 "bodies propose all-atom draws" "$program" run beside.yaml \
     --output beside
 expect "a draw of it" 0 "" "$program" export beside --draws 2/17 --atoms all \
     --raw -o draw.pdb
@@ -132,7 +132,7 @@ sed '/ CB \| CG /d' model.pdb >cut.pdb
 expect "incomplete residues" 65 "bodies: atoms.*residues lack atoms" "$program" \
     run run.yaml --output none --set structure.file=cut.pdb
 
-expect "several structures" 78 "structure.starts: the water of one" \
+expect "several structures" 78 "structure.starts: with structure.bodies" \
     "$program" check run.yaml --set structure.states=2 \
     --set 'structure.starts=[{file: model.pdb}]'
 expect "another layer" 78 "'own' is not known: expected one of rides" "$program" check run.yaml \
@@ -153,21 +153,21 @@ sed 's/warmup: 200/warmup: 40/; s/use: [a-z]*, //; s/evidence: true, //' \
 sed 's/^data:.*/data: [{kind: sans, file: sans.dat, d2o: 0.42, deuterated: [A=0.75]}]/' \
     bare.yaml >bare_sans.yaml
 for way in "--device reference" "--set device.use=reference"; do
-    expect "$way: the plan" 0 "the water rides along" bare run bare.yaml \
+    expect "$way: the plan" 0 "the water beads move with their atoms" bare run bare.yaml \
         --output none --dry-run $way
     expect "$way: not bodies that know nothing" 78 \
-        "device.use: on the reference bodies.*model_error is none" bare run \
+        "device.use: reference .*model_error is none" bare run \
         bare.yaml --output none --set model_error.learn=none $way
 done
 expect "a device that is not there" 74 "or use --device reference" bare run \
     bare.yaml --output bare
-expect "the reference instead" 0 "one curve of all atoms a draw decides" bare \
+expect "the reference instead" 0 "accepted by its all-atom curve" bare \
     run bare.yaml --output bare --device reference
 expect "in parts" 0 "" bare run bare.yaml --output bare_part --device reference \
     --set sampler.draws=7 --threads 1
 expect "the rest" 0 "resumed" bare resume bare_part --draws 20 --device reference
 check "the same draws" "$python" look.py same bare/trace.h5 bare_part/trace.h5
-expect "neutrons" 0 "the water rides along" bare run bare_sans.yaml --output \
+expect "neutrons" 0 "the water beads move with their atoms" bare run bare_sans.yaml --output \
     bare_sans --device reference
 expect "a run on a device" 0 "" "$program" run bare.yaml --output bare_cpu \
     --device cpu --set sampler.draws=7
@@ -175,10 +175,10 @@ expect "goes on without" 0 "resumed" bare resume bare_cpu --draws 20 \
     --device reference
 for way in auto waves; do # bodies propose draws; chains move all atoms
     by="--set device.engine=$way"
-    expect "$way: a run" 0 "draws are of all atoms: .* the water rides along" \
+    expect "$way: a run" 0 "all-atom draws: .* the water beads move" \
         "$program" run rides.yaml --output $way $by
     check "$way: what the water lacks is known" \
-        grep -q 'whose water rides along are off' $way/run.log
+        grep -q 'with the starting water layer deviate' $way/run.log
     expect "$way: the same in parts" 0 "" "$program" run rides.yaml --output \
         part_$way --set sampler.draws=7 --threads 1 $by
     expect "$way: the rest" 0 "resumed" "$program" resume part_$way --draws 20 \
@@ -186,7 +186,7 @@ for way in auto waves; do # bodies propose draws; chains move all atoms
     check "$way: the same draws" "$python" look.py same $way/trace.h5 \
         part_$way/trace.h5
     # two states, whose other one a surrogate has to know
-    expect "$way: two states" 0 "redraws by a surrogate" "$program" run rides.yaml \
+    expect "$way: two states" 0 "surrogate redraws" "$program" run rides.yaml \
         --output states_$way --set structure.states=2 --set sampler.draws=4 $by
 done
 expect "bodies of which nothing is known do not" 0 "" "$program" run rides.yaml \
@@ -200,7 +200,7 @@ expect "a point at q = 0" 0 "" "$program" run rides.yaml --output zero \
 error_of() { # pattern: the last first number behind an arrow
     grep "$1" auto/run.log | sed 's/^[^>]*-> \([0-9.e-]*\) %.*/\1/' | tail -1
 }
-atoms_lack=$(error_of 'whose water rides along are off')
+atoms_lack=$(error_of 'with the starting water layer deviate')
 bodies_lack=$(error_of 'near the posterior')
 check "bodies lack what atoms do ($bodies_lack, $atoms_lack)" awk \
     "BEGIN {exit !($bodies_lack >= $atoms_lack && $atoms_lack > 0)}"

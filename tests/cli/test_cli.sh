@@ -78,7 +78,7 @@ expect "simulate replaces its own" 0 "" \
 cp good.yaml model.yaml
 cp model.pdb before.pdb
 expect "simulate with the input's name" 64 \
-    "model.pdb' would take the place of the input.*--output" \
+    "model.pdb' would replace the input.*--output" \
     "$program" simulate model.yaml
 check "leaves the input" cmp -s model.pdb before.pdb
 check "and writes nothing" test ! -e model.dat
@@ -88,7 +88,7 @@ expect "simulate onto a measured curve" 64 "not from tessera simulate.*--output"
     "$program" simulate good.yaml --output measured/good.dat
 check "leaves the curve" test "$(cat measured/good.dat)" = "0.01 1 0.1"
 echo "HEADER" >measured/mine.pdb
-expect "simulate onto a structure" 64 "mine.pdb' is there and not" \
+expect "simulate onto a structure" 64 "mine.pdb' exists and is not" \
     "$program" simulate good.yaml --output measured/mine.dat
 expect "simulate into one file" 64 "name the curve .dat" \
     "$program" simulate good.yaml --output measured/new.pdb
@@ -119,7 +119,7 @@ on_device expect "run on a device" 0 "engine: page-tile" \
 check "run ends with a table" grep -q "posterior" out.txt
 check "the table tells of convergence" grep -qE "R-hat +(inf|[0-9.]+) \\(" out.txt
 check "six draws have not converged" \
-    grep -q "not converged .*to go on: tessera resume [^ ]* --draws [0-9]* " err.txt
+    grep -q "not converged .*to continue: tessera resume [^ ]* --draws [0-9]* " err.txt
 expect "a run without warm-up" 0 "not converged.*resume cold --draws" \
     "$program" run good.yaml --output cold --set sampler.warmup=0
 check "nor does the log hide it" grep -q "warning: not converged" out/run.log
@@ -127,7 +127,7 @@ check "kernel options are for --verbose" sh -c '! grep -q -- -DTILE err.txt'
 for file in config.yaml model.pdb run.log trace.h5; do
     check "run writes $file" test -s out/$file
 done
-expect "a folder that holds a run" 78 "out.*holds a run.*--output" \
+expect "a folder that holds a run" 78 "out.*already contains a run.*--output" \
     "$program" run good.yaml
 expect "the run's own config runs again" 0 "" \
     "$program" run out/config.yaml --output again
@@ -184,7 +184,7 @@ on_device expect "and on a device" 0 "" "$program" run good.yaml --dry-run \
     --device auto --output new --set structure.states=3 \
     --set sampler.temperatures=5
 on_device check "and so does the memory" grep -q \
-    "^memory: .* bytes a system, 30 systems of " out.txt
+    "^memory: .* bytes per system, 30 systems of " out.txt
 expect "the plan without data" 0 "" "$program" run good.yaml --prior-only \
     --dry-run --output new
 check "has no systems" sh -c '! grep -q "^systems" out.txt'
@@ -203,7 +203,7 @@ if [ "$(two "pthread pthread" devices --no-test | grep -c compute)" -eq 2 ]; the
     done
     check "alike devices share equally" sh -c \
         'grep -q "engine: chain 0: " err.txt && grep -q "chain 1: " err.txt'
-    check "and are not warned of" sh -c '! grep -q "not alike" err.txt'
+    check "and are not warned of" sh -c '! grep -q "devices differ" err.txt'
     check "nor do they change a number" cmp -s alike-0.json alike-0,1.json
     check "which is one" grep -q rhat alike-0.json
     expect "the plan has the division" 0 "2 threads instead of 1" \
@@ -211,10 +211,10 @@ if [ "$(two "pthread pthread" devices --no-test | grep -c compute)" -eq 2 ]; the
         --device all --threads 1 --set sampler.chains=5
     check "a line a device" grep -q "^engine: chains 0 to 2: " out.txt
     check "with all chains" grep -q "^engine: chains 3 to 4: " out.txt
-    expect "more devices than chains" 0 "left out: there are fewer chains" \
+    expect "more devices than chains" 0 "not used: there are fewer chains" \
         two "pthread pthread" run good.yaml --output new --dry-run \
         --device all --set sampler.chains=1
-    expect "devices that are not alike" 0 "warning: .*not alike.*measured" \
+    expect "devices that are not alike" 0 "warning: .*devices differ.*measured" \
         two "pthread basic" run good.yaml --device 0,1 --output unlike
     check "are measured" grep -qE "engine: chain 1 \([0-9.e+]+ profiles/s\)" \
         err.txt
@@ -379,7 +379,7 @@ printf 'structure:\n  sequence: MKB\n' >bad.yaml
 expect "an unknown letter" 78 "bad.yaml:2:13: structure.sequence: .*'B'" \
     "$program" check bad.yaml
 printf 'structure: {sequence: MKT}\nmoves: {pivot: 0, crankshaft: 0, side_chain: 0, regrow: 0, pose: 0}\n' >bad.yaml
-expect "no moves" 78 "bad.yaml:2:8: moves: none" \
+expect "no moves" 78 "bad.yaml:2:8: moves: no move" \
     "$program" run bad.yaml --output new
 sed '/^device/d; s/^output/device: {use: "reference,0"}\n&/' good.yaml |
     sed 's/directory: out/directory: new/' >bad.yaml
@@ -474,7 +474,7 @@ on_device expect "reference in a list" 78 "reference.*alone" \
 expect "an output below a file" 74 "model.pdb" \
     "$program" run good.yaml --output model.pdb/run
 check "nothing is left behind by what was refused" test ! -e new
-expect "an input in the run's folder" 78 "holds a file 'model.pdb'.*--output" \
+expect "an input in the run's folder" 78 "contains a file 'model.pdb'.*--output" \
     "$program" run good.yaml --output .
 check "stays as it was" cmp -s model.pdb before.pdb
 check "and is alone" test ! -e config.yaml
@@ -500,7 +500,7 @@ for i in 1 2 3 4; do
 done
 wait
 check "of runs into one folder one wins" \
-    test "$(cat race.? | grep -c 'holds a run already')" -eq 3
+    test "$(cat race.? | grep -c 'already contains a run')" -eq 3
 
 # ---- interrupted ----
 # begin NAME COMMAND...: a long run into stopped-NAME, $pid, with draws on the

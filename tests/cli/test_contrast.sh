@@ -55,7 +55,7 @@ set_contrast "components for other bodies" 78 "table for one bodies" "c2: infer"
     --set "structure.form_factors=$data/components_one_body.dat"
 set_contrast "one body" 0 "" "c2: infer" --set structure.bodies=one
 awk '/^#/ {print; next} {print $1 * 4, $2, $3}' good.dat >wide.dat
-set_contrast "q beyond the tables" 65 "form factors that end at 1; narrow q_range" "c2: infer" \
+set_contrast "q beyond the tables" 65 "form factors end at 1; narrow q_range" "c2: infer" \
     --set data.0.file=wide.dat --set "data.0.q_range=[0, 2]" \
     --set data.0.q_unit=1/A
 expect "a denser buffer" 0 "" "$program" simulate good.yaml \
@@ -123,7 +123,7 @@ expect "summary" 0 "" "$program" summary bound
 check "says so, too" sh -c \
     'tr -s " \n" " " <out.txt | grep -q "c2, which piles up at the upper end"'
 expect "and not where there is room" 0 "" "$program" summary out
-check "says nothing" sh -c '! grep -q "piles up" out.txt err.txt'
+check "says nothing" sh -c '! grep -q "accumulates" out.txt err.txt'
 
 # ---- where the parts of the curve all but cancel ----
 cat >peptide.yaml <<END

@@ -126,7 +126,7 @@ expect "many chains" 0 "chains start from 4 draws of the prior, in groups" \
 expect "one thread, stopped and gone on with" 0 "" many part 12
 expect "to the end" 0 "resumed" "$program" resume part --draws 20 --threads 1
 same "the same draws: many chains" part groups
-check "they came from the prior" grep -q "groups of chains came from the prior in" \
+check "they came from the prior" grep -q "groups of chains were tempered from the prior in" \
     groups/run.log
 expect "their status" 0 "" "$program" status groups --json
 check "half of the warm-up is left behind populations" "$python" -c '
@@ -164,7 +164,7 @@ expect "its summary" 0 "" "$program" summary one
 check "has it of the populations" \
     grep -qE -- "-[0-9.]+ \+- [0-9.]+ nat \(by populations from the prior\)" out.txt
 expect "few temperatures, and where chains start left open" 0 \
-    "groups of chains came from the prior in" "$program" run good.yaml \
+    "groups of chains were tempered from the prior in" "$program" run good.yaml \
     --output short --set data.0.sd=0.2 --set sampler.chains=16 --set sampler.temperatures=4 \
     --set sampler.warmup=200 --set sampler.draws=20
 expect "their evidence" 0 "" "$program" summary short --json
@@ -183,6 +183,6 @@ expect "evidence under flat priors" 0 "no log evidence can be computed" \
     --set data.0.noise.model=student --set sampler.draws=2 \
     --set sampler.warmup=4 --set sampler.chains=2 --set sampler.temperatures=2
 expect "a ladder that ends below the prior" 0 "" "$program" summary two
-check "has none" grep -q "log evidence: not known (" out.txt
+check "has none" grep -q "log evidence: unknown (" out.txt
 compared
 exit $bad

@@ -51,10 +51,10 @@ expect "weights of reweight" 0 "" "$program" reweight run --maxent \
 expect "make an ensemble" 0 "10 models" "$program" export run \
     --weights maxent.csv --draws even:5
 for draws in all best arrangements 3 even:5,best; do
-    expect "weights and $draws" 64 "goes with conformations and --draws even" \
+    expect "weights and $draws" 64 "needs conformations and --draws even" \
         "$program" export run --weights weights.csv --draws $draws
 done
-expect "weights for a table" 64 "goes with conformations" \
+expect "weights for a table" 64 "needs conformations" \
     "$program" export run --weights weights.csv --format csv
 expect "weights that are none" 65 "begins with '# tessera.*not with chain,draw" \
     "$program" export run --weights good.dat
@@ -160,7 +160,7 @@ expect "conformations without a trace" 0 \
     "only conformations can be written.*trace.h5" "$program" export hurt \
     --draws even:4 --output hurt.pdb
 check "are all there" test "$(grep -c ^MODEL hurt.pdb)" -eq 8
-expect "the best needs one" 65 "no trace with lp" "$program" export hurt \
+expect "the best needs one" 65 "no column lp" "$program" export hurt \
     --draws best
 
 # ---- longer chain ids of mmCIF ----

@@ -72,7 +72,7 @@ over() {
     shift 2
     mkdir -p "$(dirname "$file")"
     echo precious >"$file"
-    expect "$name over another file" 64 "$file' is there and not from.*--force" \
+    expect "$name over another file" 64 "$file' exists and is not from.*--force" \
         "$program" "$@"
     check "it stays" test "$(cat "$file")" = precious
     expect "with --force" 0 "" "$program" "$@" --force
@@ -87,24 +87,24 @@ over "export, mmCIF" a.cif export whole -o a.cif
 over "export, XYZ" a.xyz export whole -o a.xyz
 over "export, CSV" a.csv export whole -o a.csv
 cp model.pdb b.pdb
-expect "export over a structure" 64 "b.pdb' is there" \
+expect "export over a structure" 64 "b.pdb' exists" \
     "$program" export whole -o b.pdb
-expect "export over the trace" 64 "place of the input" \
+expect "export over the trace" 64 "replace the input" \
     "$program" export whole -o whole/trace.h5 --format csv --force
 over "a curve" p.dat profile model.pdb --bodies two --device reference -o p.dat
 over "a fit" p.fit profile model.pdb --data good.dat --bodies two --device reference -o p.fit
 over "its picture" p.svg profile model.pdb --data good.dat --bodies two --device reference \
     -o p.fit
 sed '1s/, by tessera//' p.fit >foxs.fit
-expect "a fit of FoXS" 64 "foxs.fit' is there" \
+expect "a fit of FoXS" 64 "foxs.fit' exists" \
     "$program" profile model.pdb --data good.dat --bodies two --device reference -o foxs.fit
 over "a simulated curve" s.dat simulate good.yaml -o s.dat
 over "its structure" s.pdb simulate good.yaml -o s.dat
 over "weights" w.csv reweight whole --maxent --output w.csv
 echo precious >t.dat
-expect "a table over another file" 64 "t.dat' is there and not from.*--force" \
+expect "a table over another file" 64 "t.dat' exists and is not from.*--force" \
     "$program" train priors "$demo" -o t.dat
-expect "an evaluation over another file" 64 "t.dat' is there" \
+expect "an evaluation over another file" 64 "t.dat' exists" \
     "$program" train form-factors --evaluate "$demo" -o t.dat
 over "a report" whole/report.html report whole
 over "a figure of it" whole/report/fit.svg report whole
@@ -136,7 +136,7 @@ while [ $k -lt $((last_anew + 12)) ]; do
         "$program" status killed >out.txt 2>err.txt || n_bad=$((n_bad + 1))
         "$program" resume killed >out.txt 2>err.txt
         status=$? n_resume=$((n_resume + 1))
-        grep -q "begun anew" err.txt && last_anew=$k
+        grep -q "restarted from the beginning" err.txt && last_anew=$k
     else
         "$program" run good.yaml --output killed >out.txt 2>err.txt
         status=$? n_run=$((n_run + 1))

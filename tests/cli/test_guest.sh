@@ -81,6 +81,6 @@ expect "told where to ride" 0 "DT D:1 and 1 more residue: rigid with A:28" \
     "$program" check complex.yaml --set 'structure.attach=["D = A:28"]'
 expect "left out" 0 "warning: .*left out: ligands 1, nucleotides 2" \
     "$program" check complex.yaml --set structure.ligands=none
-expect "nobody there" 78 "structure.attach.0: 'E' names no nucleotide" \
+expect "nobody there" 78 "structure.attach.0: 'E' matches no nucleotide" \
     "$program" check complex.yaml --set 'structure.attach=["E = A:28"]'
 exit $bad

@@ -71,9 +71,9 @@ grep -v "^ATOM.* SC " model.pdb >atoms.pdb
 } >zero.dx
 expect "a map of the model" 0 "" "$program" map simulate atoms.pdb --like zero.dx \
     -r 5 -o m.mrc --device reference
-expect "its resolution" 64 "map needs the map's resolution" \
+expect "its resolution" 64 "map needs the resolution of the map" \
     "$program" init model.pdb --map m.mrc
-expect "a resolution of nothing" 64 "resolution goes with --map" \
+expect "a resolution of nothing" 64 "resolution needs --map" \
     "$program" init model.pdb -r 5
 expect "a map that is none" 65 "model.pdb" \
     "$program" init model.pdb --map model.pdb -r 5
@@ -113,7 +113,7 @@ errors 2 >sure.json
 expect "errors that are given" 0 "sure.json" \
     "$program" init model.pdb --pae sure.json
 has "one part" '^  frozen: true' out.txt
-expect "errors of the whole of what was cut" 0 "errors are of 114 residues.*has 50" \
+expect "errors of the whole of what was cut" 0 "errors have 114 residues.*has 50" \
     "$program" init one.pdb --pae sure.json
 expect "without flexible, too" 0 "predicted aligned errors.*A:51-64" \
     "$program" check truth.yaml --set structure.flexible=[]
@@ -122,9 +122,9 @@ expect "errors of another model, given" 65 "errors of 2 residues, 'one.pdb' has 
     "$program" init one.pdb --pae small.json --picture no.svg
 check "nothing was written" test ! -e no.svg
 sed 's/\]\]}\]//' model.json >broken.json
-expect "beside it, cut off" 0 "warning: not used: 'z.json' is no JSON" \
+expect "beside it, cut off" 0 "warning: not used: 'z.json' is not a JSON file" \
     sh -c "cp broken.json z.json; cp model.pdb z.pdb; '$program' init z.pdb"
-expect "errors that are none" 65 "'model.pdb' is no JSON" \
+expect "errors that are none" 65 "'model.pdb' is not a JSON file" \
     "$program" init model.pdb --pae model.pdb
 printf '\223NUMPY 1' >"it's; touch x.npy"
 expect "errors of NumPy" 65 "python3 -c .*' > pae.json" \
@@ -180,7 +180,7 @@ expect "all" 0 "226 free torsions" "$program" check bare.yaml \
 expect "a fixed domain" 0 "free torsions" "$program" check bare.yaml \
     --set 'structure.fixed=["A:1-55"]'
 has "is not flexible" '^    - "A:56-64"' out.txt
-expect "nothing is flexible" 0 "by contacts and .* nothing is flexible" \
+expect "nothing is flexible" 0 "by contacts and .* no residue is flexible" \
     "$program" check one.yaml --set structure.frozen=false
 has "so nothing moves" '^  frozen: true' out.txt
 echo "structure: {sequence: GASFPLGKEW}" >chain.yaml

@@ -96,9 +96,9 @@ expect "a mask of another grid" 65 "is not on the grid" map cc model.pdb \
 expect "a mask around the model" 0 "voxels are inside" map mask model.pdb \
     --map own.mrc --mask model --mask-distance 4 -o around.mrc
 inside=$(sed -n 's/.*: \([0-9]*\) of .*inside/\1/p' err.txt)
-expect "as a file" 0 "$inside of [0-9]+ voxels are within the mask" \
+expect "as a file" 0 "$inside of [0-9]+ voxels are inside the mask" \
     map cc model.pdb --map own.mrc -r 6 --mask around.mrc
-expect "and by its word" 0 "$inside of [0-9]+ voxels are within the mask" \
+expect "and by its word" 0 "$inside of [0-9]+ voxels are inside the mask" \
     map cc model.pdb --map own.mrc -r 6 --mask model --mask-distance 4
 expect "around what is dense" 0 "voxels are inside" map mask --map own.mrc \
     --mask threshold:0.5 --mask-distance 0 --mask-edge 0 -o dense.mrc
@@ -110,7 +110,7 @@ expect "a threshold that is none" 64 "threshold:0.02" map cc model.pdb \
     --map own.mrc -r 6 --mask threshold:dense
 expect "a mask without its model" 64 "there is no model here" map mask \
     --map own.mrc --mask model -o other.mrc
-expect "a mask over its map" 64 "take the place of the input" map mask \
+expect "a mask over its map" 64 "replace the input" map mask \
     --map own.mrc --mask threshold:0.5 -o own.mrc
 
 # ---- what is wrong ----
@@ -168,15 +168,15 @@ spoilt() { # WHAT MESSAGE
         --map spoilt.mrc --resolution 6
     expect "$1: a run" 65 "spoilt.mrc'.*$2" "$program" check spoilt.yaml
 }
-spoilt 0 "all voxels of the map have one value \(values 0 to 0"
-spoilt 1 "all voxels of the map have one value"
+spoilt 0 "all voxels of the map have the same value \(values 0 to 0"
+spoilt 1 "all voxels of the map have the same value"
 spoilt nan "no voxel of the map is a finite number"
 spoilt inf "no voxel of the map is a finite number"
-spoilt huge "numbers beyond 1e20 are no densities \(values -3e\+38"
-spoilt "one huge" "numbers beyond 1e20 are no densities"
-spoilt "voxels 78" "voxels of 78 x 78 x 78 Angstrom .*is the unit Angstrom \(of MRC CELLA"
-spoilt "voxels 14060" "voxels of 1.406e\+04 x .*is the unit Angstrom \(of MRC CELLA"
-spoilt "voxels 1e-30" "voxels of 1e-30 x .*is the unit Angstrom \(of MRC CELLA"
+spoilt huge "values beyond 1e20 are not densities \(values -3e\+38"
+spoilt "one huge" "values beyond 1e20 are not densities"
+spoilt "voxels 78" "voxels of 78 x 78 x 78 Angstrom .*is the unit wrong \(MRC CELLA"
+spoilt "voxels 14060" "voxels of 1.406e\+04 x .*is the unit wrong \(MRC CELLA"
+spoilt "voxels 1e-30" "voxels of 1e-30 x .*is the unit wrong \(MRC CELLA"
 spoilt "origin nan 0 0" "voxels .* from \(nan, 0, 0\) on: .*ORIGIN, words 50"
 spoilt "angle 0" "CELLB \(words 14 to 16\): alpha is 0 degrees"
 spoilt "18 GiB" "ends within its voxels, after 1024 bytes"
@@ -194,7 +194,7 @@ expect "a map of one value as a grid" 0 "wrote" map simulate model.pdb \
 sed 's/^\(ATOM.\{26\}\).\{8\}/\1 900.000/' model.pdb >far.pdb
 expect "no overlap" 65 "does not overlap with the map: its atoms are from" \
     map cc far.pdb --map own.mrc -r 6
-expect "over the input" 64 "would take the place of the input" \
+expect "over the input" 64 "would replace the input" \
     map simulate model.pdb --like own.mrc -r 6 -o own.mrc
 echo mine >mine.mrc
 expect "over another's file" 64 "not from tessera map" \
@@ -330,7 +330,7 @@ expect "again" 0 "" map timeline three.pdb --map own.mrc -r 6 --by chain \
 expect "named rows" 0 "" map timeline three.pdb --map own.mrc -r 6 \
     -o line --select first=A:1-50 --select rest=A:65-114
 check "have their names" grep -q '^"rest",1,' line.csv
-expect "a range that is not there" 64 "names no residue" map timeline \
+expect "a range that is not there" 64 "contains no residue" map timeline \
     three.pdb --map own.mrc -r 6 -o line --select x=A:900-910
 expect "parts that are not known" 64 "expected one of residue, structure, chain" \
     map timeline three.pdb --map own.mrc -r 6 -o line --by atom
@@ -410,9 +410,9 @@ refused() { # KIND PATTERN
         -r 6
 }
 refused fixed "7 atoms are fixed"
-refused speeds "holds velocities"
+refused speeds "contains velocities"
 refused fewer "they must be the same"
-refused order "or they are in another order"
+refused order "or are in another order"
 refused nan "frame 1, atom 4: a coordinate is not a finite number"
 refused damaged "is damaged"
 # The same as H5MD, in nm as other programs write it.
@@ -451,7 +451,7 @@ expect "a trajectory: cut" 0 "ends within a frame" map cc wet.pdb -t cut.dcd \
 check "the rest is there" grep -q "frame 3" out.txt
 expect "no trajectory" 65 "not a DCD trajectory" map cc wet.pdb -t wet.pdb \
     --map own.mrc -r 6
-expect "a trajectory of two models" 64 "goes with one model" map cc wet.pdb \
+expect "a trajectory of two models" 64 "needs exactly one model" map cc wet.pdb \
     wet.pdb -t big.dcd --map own.mrc -r 6
 expect "a trajectory where it is docked" 64 "belongs to 'map" map dock wet.pdb \
     -t big.dcd --map own.mrc -r 6
@@ -465,10 +465,10 @@ output: {directory: drawn, trajectory_every: 3}
 device: {use: reference}
 END
 expect "a run" 0 "" "$program" run run.yaml
-expect "its draws" 0 "lacks what it lacks" map timeline drawn --map own.mrc \
+expect "its draws" 0 "lacks the missing atoms" map timeline drawn --map own.mrc \
     -r 6 -o drawn.csv --select first=A:1-50 --select rest=A:65-114
 check "are numbered" grep -q '^"first",2,[0-9],[0-9]*,-*0' drawn.csv
-expect "a trajectory beside a run" 64 "has trajectories of its own" map cc drawn \
+expect "a trajectory beside a run" 64 "with its own trajectories" map cc drawn \
     -t big.dcd --map own.mrc -r 6
 expect "and their correlations" 0 "" map cc drawn --map own.mrc -r 6
 check "have a line each" grep -qE "^drawn, chain [0-9], draw [0-9]+ +0" out.txt
@@ -557,7 +557,7 @@ expect "a mask around the start" 0 "cut to the mask's box" "$program" check \
     fit.yaml --set data.0.file=mean.mrc --set data.0.mask=model --set \
     data.0.mask_distance=6
 check "stays a word" grep -q '^ *mask: model$' out.txt
-expect "which knows its place" 78 "not in its place before it is docked" \
+expect "which knows its place" 78 "is not docked yet" \
     "$program" check fit.yaml --set data.0.mask=model --set data.0.dock=true
 expect "a mask by threshold" 0 "the noise whitened" "$program" check fit.yaml \
     --set data.0.file=mean.mrc --set data.0.mask=threshold:$dense --set \
@@ -581,17 +581,17 @@ check "says the same" grep -q "without a mask .* $(awk "BEGIN {
 check "and the run's log" grep -q "half-maps agree .FSC 0.143. to $(awk "BEGIN {
     printf \"%.2f\", 1 / $plain}")" whitened/run.log
 check "its picture" grep -q "phases at random" fsc.svg
-expect "of one map" 64 "takes two maps" map_fsc half1.mrc
+expect "of one map" 64 "needs two maps" map_fsc half1.mrc
 expect "of another grid" 65 "not on the grid of" map_fsc half1.mrc tiles.mrc
-expect "with a map too many" 64 "name them without --map" map_fsc half1.mrc \
+expect "with a map too many" 64 "given without --map" map_fsc half1.mrc \
     half2.mrc --map own.mrc
 
 sed 's/bodies.pdb/away.pdb/' fit.yaml >turned.yaml
 turn <bodies.pdb >away.pdb
-expect "docked first" 0 "the start is docked" "$program" run turned.yaml \
+expect "docked first" 0 "the starting structure is docked" "$program" run turned.yaml \
     --set data.0.dock=true --set sampler.draws=10 --output docked
 check "in a map of the right hand" sh -c '! grep -q mirror err.txt'
-expect "one of the wrong hand" 0 "mirror image of the start fits better" \
+expect "one of the wrong hand" 0 "mirror image of the starting structure fits better" \
     "$program" run turned.yaml --set data.0.dock=true --set sampler.draws=10 \
     --set sampler.warmup=10 --set data.0.file=mirror.mrc --output mirrored
 expect "its summary" 0 "" "$program" summary docked
@@ -641,12 +641,12 @@ for c in cells:
     if float(c["x"]) == -0.5:
         assert c["y2"] == start[float(c["y"]) + 0.5], c
 END
-check "and the start" grep -q "^<tr><td>near an atom</td><td>0\.[0-9]*</td>" \
+check "and the start" grep -q "^<tr><td>near atoms</td><td>0\.[0-9]*</td>" \
     both/report.html
 expect "with half-maps" 0 "" "$program" report whitened
 check "their correlation" grep -q "half-maps, corrected for the mask" \
     whitened/report.html
-check "and what noise leaves" grep -q "would leave a correlation of 0\.[0-9]*" \
+check "and what noise leaves" grep -q "of the correct structure to 0\.[0-9]*" \
     whitened/report.html
 rm whitened/input/half2.mrc
 expect "a map that is gone" 0 "the map itself is not shown: .*half2.mrc" \

@@ -20,18 +20,18 @@ expect "good" 0 "" "$program" check good.yaml
 # ---- ranges ----
 with bad.yaml 's/A:51-64/A:51-640/'
 expect "a range that leaves the chain" 78 \
-    "bad.yaml:1:41: structure.flexible.0: .*'A:51-640': the chain goes from 1 to 114 only" \
+    "bad.yaml:1:41: structure.flexible.0: .*'A:51-640': the chain has residues 1 to 114 only" \
     "$program" run bad.yaml
 with bad.yaml 's/A:51-64/A:500-600/'
 expect "a range outside the chain" 78 \
-    "bad.yaml:1:41: structure.flexible.0: .*'A:500-600': names no residue; the chain goes from 1 to 114" \
+    "bad.yaml:1:41: structure.flexible.0: .*'A:500-600': contains no residue; the chain has residues 1 to 114" \
     "$program" run bad.yaml
 with bad.yaml 's/\["A:51-64"\]/&, fixed: ["A:1-9", "A:60-70"]/'
 expect "fixed and flexible" 78 \
     "bad.yaml:1:70: structure.fixed.1: .*'A:60-70': A:60 [A-Z]+ is in structure.flexible too; take" \
     "$program" run bad.yaml
 with bad.yaml 's/flexible: .*/rigid: ["A"]}/'
-expect "nothing may move" 78 "bad.yaml:1:12: structure: nothing may move: .*structure.rigid" \
+expect "nothing may move" 78 "bad.yaml:1:12: structure: nothing can move: .*structure.rigid" \
     "$program" run bad.yaml
 with bad.yaml 's/\["A:51-64"\]/&, mobile: ["B"]/'
 expect "a mobile chain that is not there" 78 \
@@ -42,7 +42,7 @@ awk '/^ATOM/ {printf "%sB%s%8.3f%s\n", substr($0, 1, 21), substr($0, 23, 8),
     cat model.pdb - | grep "^ATOM" >pair.pdb
 with pair.yaml 's/model.pdb/pair.pdb/; s/\["A:51-64"\]/&, mobile: ["B"]/'
 expect "a mobile chain has no farthest place" 0 \
-    "zero beyond d_max [0-9]+ A \(without it parts could move apart" \
+    "zero for distances above d_max [0-9]+ A \(without it parts could drift apart" \
     "$program" check pair.yaml
 with bad.yaml 's/\["A:51-64"\]/&, mobile: ["A"]/'
 expect "every chain is mobile" 78 "bad.yaml:1:61: structure.mobile: every chain" \
@@ -229,7 +229,7 @@ check "is part of the config" grep -q 'between: \["A:2", "A:100"\]\|A:100' \
     restrained/config.yaml
 with bad.yaml 's/"A:2", "A:100"/"A:2", "A:200"/'
 expect "a residue that is not there" 78 \
-    "bad.yaml:7:7: prior.restraints.0: between: .*'A:200': names no residue; the chain goes from 1 to 114" \
+    "bad.yaml:7:7: prior.restraints.0: between: .*'A:200': contains no residue; the chain has residues 1 to 114" \
     "$program" run bad.yaml
 with bad.yaml 's/"A:2", "A:100"/"A:2"/'
 expect "one residue" 78 \

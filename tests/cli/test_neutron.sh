@@ -69,7 +69,7 @@ structure: {sequence: GAGAGAGAGA}
 data: [{kind: sans, file: data.dat}]
 YAML
 expect "a sequence" 78 "sans needs the atoms" "$program" check sequence.yaml
-expect "a simulated one" 78 ": simulate.radiation: neutrons need" "$program" simulate sequence.yaml \
+expect "a simulated one" 78 ": simulate.radiation: neutron needs" "$program" simulate sequence.yaml \
     --set simulate.radiation=neutron
 complex=$shared/structures/5zng.pdb.gz
 if [ ! -r "$complex" ]; then
@@ -111,16 +111,16 @@ expect "half a chain" 78 "data.1: deuterated.*CHAIN=X" \
     "$program" check run.yaml --set "data.1.deuterated=[A=x]"
 
 # ---- what is doubtful is said ----
-expect "no D2O is said" 0 "data.1.d2o: not given: the solvent is taken for H2O" \
+expect "no D2O is said" 0 "data.1.d2o is not given: the solvent is taken as H2O" \
     "$program" check run.yaml --set "data.1.d2o=none"
-expect "q in the wrong unit" 0 "sans.dat.*Rg of .* does not suit .*check q_unit" \
+expect "q in the wrong unit" 0 "sans.dat.*Rg of .* is unusual for .*check q_unit" \
     "$program" check run.yaml --set "data.1.q_unit=1/nm"
 expect "next to no contrast" 0 \
-    "42 % D2O there is little contrast.*held within 0.5 and 2" \
+    "42 % D2O have little contrast.*limited to 0.5 to 2" \
     "$program" run run.yaml --dry-run --set "data.1.deuterated=[]" \
     --set model_error.conformations=3
 check "where there is some nothing is held" \
-    sh -c '! grep -q "20 % D2O there is little contrast" err.txt'
+    sh -c '! grep -q "20 % D2O have little contrast" err.txt'
 check "nor are units doubted" sh -c '! grep -q "check q_unit" err.txt'
 
 # ---- from a model and curves ----
@@ -174,7 +174,7 @@ with open("verdict.txt", "w") as out:
     print(" ".join(run["verdict"]), file=out)
 PY
 check "curves of X-rays and neutrons do not contradict each other" \
-    sh -c '! grep -q "cannot be of one structure" verdict.txt'
+    sh -c '! grep -q "cannot come from one structure" verdict.txt'
 expect "half of it" 0 "" "$program" run run.yaml -o half \
     --set sampler.draws=6
 expect "and the rest" 0 "" "$program" resume half --draws 12

@@ -56,7 +56,7 @@ noise "I < 0 and relative" 65 "1 of 60 points have I <= 0.*q_range" \
     "model: relative" --set data.0.file=negative.dat
 noise "I < 0 and student" 0 "" "model: student" --set data.0.file=negative.dat
 
-noise "student too hot" 78 "sampler.t_max: at a temperature of 80.*less than 60" \
+noise "student too hot" 78 "sampler.t_max: at temperature 80.*below 60" \
     "model: student" --set sampler.t_max=80
 noise "student, hot, by more degrees of freedom" 0 "" "model: student, nu: 30" \
     --set sampler.t_max=80
@@ -76,7 +76,7 @@ run "relative, c and b sampled" "model: relative" --set data.0.nuisance=sample
 run student "model: student" --threads 1
 grep -v "steps/s" out.txt >first.txt
 expect "annealing under student begins no lower than it may" 0 \
-    "warm-up begins with more of the likelihood" "$program" run good.yaml \
+    "warm-up begins at a higher power of the likelihood" "$program" run good.yaml \
     --set "data.0.noise={model: student}" --set structure.file=other.pdb \
     --output cold
 run "student again" "model: student" --threads 2

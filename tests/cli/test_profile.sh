@@ -123,7 +123,7 @@ odd() { # NAME STATUS PATTERN AWK
 }
 odd "I and sigma swapped" 65 "sigma is more than three times I at 29 of the 29" \
     '{print $1, $3, $2}'
-odd "a logarithm" 0 "warning: odd.dat: I is some .*itself where it is a logar" \
+odd "a logarithm" 0 "warning: odd.dat: I is some .*itself if the file has its logar" \
     '{print $1, log($2 * 1e8), 0.1}'
 odd "sigma in another unit" 0 "times too small.* .in another unit than I" \
     '{srand(n++); print $1, $2 * (1 + 0.02 * rand()), $3 * 1e-4}'
@@ -190,7 +190,7 @@ json "goes below 0" "abs(s[0]['c2'] + 1) < 0.02"
 expect "no contrast of the wrong sign" 0 "c2 at its lower bound" profile \
     atoms.pdb --data thin.dat --json
 json "by default" "s[0]['c2'] >= 0"
-expect "bodies have that of their table" 64 "solvent-model is of atoms" \
+expect "bodies have that of their table" 64 "solvent-model is for atoms" \
     profile atoms.pdb --bodies two --solvent-model foxs
 expect "an unknown solvent" 64 "layer, atoms, foxs" \
     profile atoms.pdb --solvent-model wet
@@ -213,7 +213,7 @@ awk '/^ATOM/ && substr($0, 13, 4) == " N  " {print
         substr($0, 47, 8) + 0.5, substr($0, 55, 12)
     next} {print}' bare.pdb >polar.pdb
 profile bare.pdb --data data.dat --json >without.json 2>err.txt
-expect "hydrogens in the file" 0 "are not atoms of their own" \
+expect "hydrogens in the file" 0 "are merged with the atoms" \
     profile polar.pdb --data data.dat --json
 check "change nothing" "$python" -c "
 import json
@@ -332,16 +332,16 @@ expect "beyond the tables of bodies" 70 "narrow q_range|--q-max" \
 [ -n "$without" ] || expect "a device that is not there" 74 "quantum" \
     on_device atoms.pdb --device quantum
 for option in "--partials" "--n-q 5"; do
-    expect "$option with data" 64 "goes without --data" \
+    expect "$option with data" 64 "is not possible with --data" \
         profile atoms.pdb --data data.dat $option
 done
 for option in "--background fit" "--q-unit 1/nm"; do
-    expect "$option without data" 64 "goes with --data" \
+    expect "$option without data" 64 "needs --data" \
         profile atoms.pdb $option
 done
 mkdir inputs && cp atoms.pdb inputs/model.svg && cp data.dat inputs/model.dat
 for output in inputs/model.svg inputs/model inputs/model.dat; do
-    expect "the output $output over an input" 64 "place of the input" \
+    expect "the output $output over an input" 64 "replace the input" \
         profile inputs/model.svg --data inputs/model.dat --output $output
 done
 expect "a measured curve in the folder" 64 "not from tessera profile" \
@@ -416,9 +416,9 @@ expect "the mean curve" 0 "" profile both.pdb --ensemble --c1 1.02 --c2 2 \
 check "is the mean of the curves" sh -c "paste out.txt atoms.txt far_atoms.txt |
     awk '!/^#/ {m = 2 * \$2 / (\$4 + \$6) - 1
         if (m * m > 1e-9) bad = 1; n++} END {exit bad || n != 121}'"
-expect "one model is no ensemble" 64 "holds one model" profile atoms.pdb \
+expect "one model is no ensemble" 64 "has one model" profile atoms.pdb \
     --ensemble
-expect "weights need an ensemble" 64 "goes with --ensemble" profile atoms.pdb \
+expect "weights need an ensemble" 64 "needs --ensemble" profile atoms.pdb \
     --data mixture.dat --weights squares
 
 exit $bad

@@ -28,7 +28,7 @@ quiet() { "$program" "$@" --quiet >out.txt; }
 check "a report without conformations" quiet report prior
 check "says how to have some" grep -q "output.trajectory_every" \
     prior/report.html
-check "knows that it saw no data" grep -q "This run saw no data" \
+check "knows that it saw no data" grep -q "This run used no data" \
     prior/report.html
 check "and says so in its figures" sh -c \
     '! grep -q ">posterior<" prior/report/posterior-rg.svg'
@@ -120,7 +120,7 @@ for series in "prior", "posterior":
 rows = list(csv.DictReader(open(sys.argv[1] + "/fit.csv")))
 def curve(series):
     return [float(r["y"]) for r in rows if r["series"] == series]
-start, mean = curve("start, as it is"), curve("curve, mean")
+start, mean = curve("starting structure"), curve("curve, mean")
 assert len(start) == len(mean) == 60
 # the data are of another conformation: the start is close to them, not there
 off = [abs(a / b - 1) for a, b in zip(start, mean)]
@@ -178,11 +178,11 @@ for name, asks in (("rg", "Rg"), ("d_max", "D<sub>max</sub>")):
     assert all(abs(a - b) <= 0.51 * s[name]["sd"] for a, b in zip(said, want)), \
         (said, want)
 curves = s["verdict"]["curves"]
-assert len(box["Fits as it moves?"]) == 2, box
-for text, c in zip(box["Fits as it moves?"], curves):
+assert len(box["Does the ensemble fit?"]) == 2, box
+for text, c in zip(box["Does the ensemble fit?"], curves):
     assert text.startswith("yes " if c["fits"] else "no "), (text, c)
     assert "CorMap p %.2g" % c["cormap_p"] in text, (text, c)
-assert "Fits as given, rigid?" not in box, box # whether it does solve says
+assert "Does the given structure fit, kept rigid?" not in box, box # whether it does solve says
 assert box["States"] == ["1"], box
 assert 'id="fit"' in screen and 'id="figure-fit"' in screen, screen[:500]
 assert 'id="molecule"' in screen and "state no" in screen
@@ -194,7 +194,7 @@ for link in re.findall('href="([^"#]+)" download', page):
 assert 'href="report/arrangement-1.cif"' in screen
 # a run of a solve: what the folder above says of all atoms and all runs
 box = rows(first("solved/1/report.html")[0])
-assert box["Fits as given, rigid?"] == [
+assert box["Does the given structure fit, kept rigid?"] == [
     "yes a&b.dat: reduced \u03c7\u00b2 1.23, CorMap p 0.25"], box
 one, two = box["States"]
 assert one == "1 (shown): log evidence 100.0 \u00b1 0.3; probability 0.12", one
@@ -221,7 +221,7 @@ check "states that the data do not tell apart are undecided" \
     grep -q "1.5 against 1: <b class=.open.>undecided</b>" solved/1/report.html
 echo "no JSON" >solved/verdict.json
 check "a verdict that is none" quiet report solved/1
-check "is passed over" grep -q "Fits as it moves?" solved/1/report.html
+check "is passed over" grep -q "Does the ensemble fit?" solved/1/report.html
 check "variables have names for readers" grep -q \
     "<td>direction of A:65-[0-9]* seen from A:1-50, z <code>pose_1_from_z</code>" \
     run/report.html
@@ -235,15 +235,15 @@ cat svg.txt
 check "two arrangements are found" grep -q "less than 15 &Aring; apart" \
     run/report.html
 for number in 1 2; do
-    check "the middle of arrangement $number" test -s \
+    check "the centre of arrangement $number" test -s \
         run/report/arrangement-$number.cif
 done
 check "and no third" test ! -e run/report/arrangement-3.cif
 check "shares are the trajectories'" grep -qE "<td>1</td><td>(6|7)[0-9]\.[0-9]&nbsp;%" \
     run/report.html
-check "the molecule shows them" grep -q "middle of arrangement 2 (" run/report.html
+check "the molecule shows them" grep -q "centre of arrangement 2 (" run/report.html
 "$program" diagnose run >out.txt 2>err.txt
-check "diagnose sees them" grep -q "2 arrangements of the domains, which overlap" \
+check "diagnose sees them" grep -q "2 arrangements of the domains, with an overlap" \
     out.txt
 check "an ensemble for other programs" \
     "$program" export run --draws even:10 --output draws.pdb --quiet

@@ -146,9 +146,9 @@ kill -USR1 $pid
 kill -TERM $pid
 ended
 check "stopped before the first step: exit status 75" test $? -eq 75
-begun=$(sed -n 's/.*interrupted with \([0-9]*\) of 8192 replicas.*/\1/p' err.txt)
+begun=$(sed -n 's/.*interrupted after \([0-9]*\) of 8192 replicas.*/\1/p' err.txt)
 check "with few replicas begun" test "${begun:-8192}" -lt 4096
-check "says that there is nothing to go on with" grep -q "start it again" err.txt
+check "says that there is nothing to go on with" grep -q "start the run again" err.txt
 check "and leaves nothing" test ! -e early
 
 begin killed --set $often
@@ -190,11 +190,11 @@ copy
 cp hurt/config.yaml kept.yaml
 sed -i 's/trajectory_every: .*/trajectory_every: 7/' hurt/config.yaml
 expect "another stride of the trajectories" 65 \
-    "config.yaml is not the one.*trajectory_every: 7" \
+    "config.yaml differs from that.*trajectory_every: 7" \
     "$program" resume hurt --draws 110
 cp kept.yaml hurt/config.yaml
 sed -i 's/^seed: 1/seed: 2/' hurt/config.yaml
-expect "another seed" 65 "config.yaml is not the one.*seed: 2" \
+expect "another seed" 65 "config.yaml differs from that.*seed: 2" \
     "$program" resume hurt --draws 110
 copy
 sed -i 's/^\(ATOM.* CA .*\) 0.00$/\1 0.00/; s/  1.000  1.00/  1.001  1.00/' \
@@ -209,7 +209,7 @@ copy
 expect "another run with its own seed" 0 "" "$program" run good.yaml \
     --output other --set seed=2 --set sampler.draws=100
 cp other/trace.h5 hurt
-expect "its trace" 65 "trace.h5.*config.yaml is not the one.*seed: 1" \
+expect "its trace" 65 "trace.h5.*config.yaml differs from that.*seed: 1" \
     "$program" resume hurt --draws 110
 copy
 truncate -s 3000 hurt/checkpoint.h5
@@ -237,11 +237,11 @@ expect "with room again" 0 "resumed" "$program" resume tight
 expect "as long from the start" 0 "" "$program" run good.yaml --output roomy \
     --set sampler.draws=160
 same "without room: the same draws" tight roomy
-expect "until, asked later" 0 "converged as asked after 1[0-9][0-9] " \
+expect "until, asked later" 0 "converged by the criterion after 1[0-9][0-9] " \
     "$program" resume roomy --draws 500 --until "rhat<90,ess>1"
 # ---- until converged, or no time is left ----
 sed '/^sampler/d; /^data/d; s/51-64/57-60/' good.yaml >free.yaml
-expect "without a number of draws" 0 "converged as asked after" \
+expect "without a number of draws" 0 "converged by the criterion after" \
     "$program" run free.yaml --output free --set sampler.warmup=300
 check "the run says what it goes on to" \
     grep -q "until: .*rhat<1.01,ess>400" free/config.yaml
@@ -255,7 +255,7 @@ n=$("$program" status hasty --json | "$python" -c '
 import json, sys; print(json.load(sys.stdin)["draws"]["done"] + 20)')
 expect "and goes on when it is told to" 1 "not converged as asked" \
     "$program" resume hasty --draws $n
-check "to the end" sh -c '"$0" status hasty | grep -q "sampling *$1 draws a chain ($1 at most)"' \
+check "to the end" sh -c '"$0" status hasty | grep -q "sampling *$1 draws per chain ($1 at most)"' \
     "$program" "$n"
 begin bounded --set $often --set sampler.draws=auto --set sampler.time_limit=3000
 kill -TERM $pid
@@ -443,7 +443,7 @@ expect "the device is lost" 74 "resume lost" \
 unset LD_PRELOAD TSR_LOST_AT
 expect "the device is back" 0 "resumed" "$program" resume lost
 same "a lost device: the same draws" lost device
-expect "on another device" 0 "not to the bit" \
+expect "on another device" 0 "not bit-identical" \
     "$program" resume lost --device reference --draws 61
 
 # ---- devices that sum wrongly ----
@@ -479,7 +479,7 @@ expect "not a run" 74 \
     "chain 1, replica 1: wrong sums: .*without TSR_KERNEL_DIR, or .*resume some" \
     "$program" run good.yaml --output some --device cpu
 check "the log names the folder" \
-    grep -q "kernels are those in '$work/spoilt' (TSR_KERNEL_DIR)" some/run.log
+    grep -q "kernels are read from '$work/spoilt' (TSR_KERNEL_DIR)" some/run.log
 check "the trace says so" grep -q "from TSR_KERNEL_DIR" some/trace.h5
 
 # Updates so wrong that all are rejected: no accepted profile shows it.

@@ -85,7 +85,7 @@ check "so all weights are one" "$python" -c "
 import csv
 w = [float(r['weight']) for r in csv.DictReader(open('weights.csv'))]
 assert max(w) - min(w) < 1e-6 * max(w), w"
-expect "reweight to other data" 0 "taken to be of the same instrument" \
+expect "reweight to other data" 0 "assumed to be from the same instrument" \
     "$program" reweight out --data good.dat --output again.csv
 expect "a run with a beam" 0 "" "$program" run good.yaml --output beam \
     --set "data.0.resolution={beam_profile: beam.txt}" --set sampler.draws=2

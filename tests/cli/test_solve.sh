@@ -23,8 +23,8 @@ for file in solve.yaml solve.svg rigid.fit rigid.svg 1/trace.h5 2/trace.h5; do
 done
 has "the rigid fit comes first" '^The model as it is, rigid, fits exp.dat' out.txt
 has "what moves" '^What can move: A:51-64' out.txt
-has "what is not converged" '^Not converged, so this may change: 1 state \(' out.txt
-has "so few draws decide nothing" '^Undecided whether the data ask for 2 states or 1' out.txt
+has "what is not converged" '^Not converged, so the results may change: 1 state \(' out.txt
+has "so few draws decide nothing" '^It is undecided whether the data require 2 states or 1' out.txt
 has "states are not conformations" 'States are not' out.txt
 check "one statement on the rigid model" \
     test "$(grep -cE 'rigid.*(fits|does not fit)' out.txt)" -eq 1
@@ -127,7 +127,7 @@ expect "goes on, until its time is over" 0 "1 state: stopped/1 goes on" \
     "$program" solve model.pdb exp.dat -o stopped --states 1
 has "from its checkpoint" "resumed from the checkpoint" stopped/1/run.log
 has "with a verdict" '^Whether the data ask for more than one state was not' out.txt
-has "its time was over" "the time limit is over" stopped/1/run.log
+has "its time was over" "the time limit is reached" stopped/1/run.log
 # A second number of states that is stopped: the first one's verdict is told.
 background "$program" solve model.pdb exp.dat -o stopped --states 2 \
     --time-limit 1000 $few --set sampler.draws=1000000 \
@@ -139,7 +139,7 @@ wait_until has_second
 kill -INT $pid
 ended
 check "interrupted in the second" test $? -eq 75
-has "the first is told" '^The run of 1 state, stopped/1:' out.txt
+has "the first is told" '^Run of 1 state, stopped/1:' out.txt
 has "as is what is open" 'more than one state is not known yet' out.txt
 check "and kept" "$python" -c 'import json
 s = json.load(open("stopped/verdict.json"))
@@ -157,7 +157,7 @@ expect "nothing flexible" 0 "going on with edited/solve.yaml" \
     "$program" solve model.pdb exp.dat -o edited
 has "ends with the rigid fit" "so there is nothing to" out.txt
 check "which fits, so that nothing need be tried" \
-    sh -c '! grep -q "may be tried" out.txt'
+    sh -c '! grep -q "Possible next steps" out.txt'
 check "and without a run" test ! -e edited/1
 check "its report has the fit and the molecule" test -s edited/report/fit.svg
 cat >rigid.py <<'END'
@@ -194,7 +194,7 @@ awk '!/^#/ {print $1, $2 * (1 + 3 * $1), $3}' exp.dat >worse.dat
 expect "nothing flexible, and no fit" 0 "" \
     "$program" solve model.pdb worse.dat -o worse
 check "says what may be tried" \
-    sh -c 'tr "\n" " " <out.txt | grep -q "What may be tried: residues"'
+    sh -c 'tr "\n" " " <out.txt | grep -q "Possible next steps: name residues"'
 check "and no more than that" sh -c '! grep -q "is the answer" out.txt'
 
 # ---- tails alone, of a model that fits ----
@@ -211,7 +211,7 @@ assert s["finished"] is True and s["runs"] == [], s
 open("more.txt", "w").write(s["more"].split(" ", 1)[1])'
 has "is printed" "^    tessera $(cat more.txt)$" out.txt
 expect "and can be typed" 0 "1 state: tails/1" "$program" $(cat more.txt)
-has "then they are" "^The run of 1 state, tails/1:" out.txt
+has "then they are" "^Run of 1 state, tails/1:" out.txt
 expect "and again without --sample" 0 "tails/1 is finished" \
     "$program" solve model.pdb exp.dat -o tails --states 1
 sed 's/exp.dat/worse.dat/' tails/solve.yaml >worse/solve.yaml
@@ -264,7 +264,7 @@ echo "my own words" >own/verdict.txt
 expect "a verdict of somebody else" 64 "verdict.txt.*not from tessera solve" \
     "$program" solve model.pdb exp.dat -o own
 check "is kept" grep -q "my own words" own/verdict.txt
-expect "the folder of a run" 78 "holds a run already" \
+expect "the folder of a run" 78 "already contains a run" \
     "$program" solve model.pdb exp.dat -o runs/model/1
 expect "no states" 64 "states" "$program" solve model.pdb exp.dat --states 0
 expect "no number of seconds" 64 "time-limit" \

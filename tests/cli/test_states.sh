@@ -33,7 +33,7 @@ output: {directory: still}
 contrast: {c2: 0}
 END
 expect "weights of structures that stay" 0 "" "$program" run still.yaml
-check "which is no cause for a warning" sh -c '! grep -q "nothing was accepted" err.txt'
+check "which is no cause for a warning" sh -c '! grep -q "no proposal was accepted" err.txt'
 "$program" summary still --json >still.json
 expect "and has converged, though nothing moves" 0 "" "$program" \
     diagnose still
@@ -85,7 +85,7 @@ was, now = (found["variables"]["scale"][k]["sd"] for k in ("run", "now"))
 assert now > 1.05 * was, (was, now)
 END
 check "is the same" "$python" same.py
-expect "the lower half, far wider" 1 "(spread of .* grows|the weights rest on).*run with that" \
+expect "the lower half, far wider" 1 "(spread of .* grows|the weights concentrate on).*run with these data" \
     "$program" reweight still --q-range 0.008,0.1
 
 expect "one state that stays" 0 "" "$program" run still.yaml --output alone \
@@ -111,7 +111,7 @@ expect "two states, drawn" 0 "" "$program" run moving.yaml --output drawn \
     --set "structure.flexible=[A:56-59]" --set sampler.warmup=40 \
     --set sampler.draws=60 --set sampler.thin=30
 expect "their report" 0 "" "$program" report drawn
-check "says what weighs" grep -q "goes by the weights of its states" \
+check "says what weighs" grep -q "is weighted by the weights of the states" \
     drawn/report.html
 check "has a line of mobility for each" sh -c "
     grep -q '>state 1<' drawn/report/mobility.svg &&
@@ -145,7 +145,7 @@ states "more files than states" 78 "structure.starts: 2 files for 1 state" \
 states "nothing moves, and yet" 78 "structure.frozen.*leave.*flexible" \
     --set structure.frozen=true
 sed '/ A  64 /d' two.pdb >short.pdb
-states "another molecule" 65 "short.pdb.*residues, structure.file has" \
+states "another molecule" 65 "short.pdb.*residues, but structure.file has" \
     --set structure.starts.1.file=short.pdb
 sed 's/\(ATOM.\{13\}\)... A   9/\1TRP A   9/' two.pdb >mutant.pdb
 states "another residue" 65 "mutant.pdb.*is TRP where structure.file has" \

@@ -27,7 +27,7 @@ output: {directory: whole, trajectory_every: 2}
 simulate: {points: 40, q_range: [0.01, 0.3], steps: 300, error: 0.03}
 END
 expect "simulate" 0 "" "$program" simulate strand.yaml --output curve.dat
-expect "a strand alone" 0 "8 nucleotides are links of their strands" \
+expect "a strand alone" 0 "8 nucleotides belong to flexible strands" \
     "$program" run strand.yaml
 for bodies in atoms two; do
     "$program" profile strand.pdb --bodies $bodies --device reference --json
@@ -77,7 +77,7 @@ if [ -e "$source/.venv/done" ]; then
 fi
 expect "superposed" 0 "" "$program" export whole --output mean.pdb
 check "by atoms of the sugar" grep -q "posterior, superposed by C3'" mean.pdb
-expect "a curve of bodies" 0 "8 nucleotides are links" "$program" profile \
+expect "a curve of bodies" 0 "8 nucleotides belong to flexible strands" "$program" profile \
     strand.pdb --bodies two
 expect "a report" 0 "" "$program" report whole
 
@@ -90,7 +90,7 @@ expect "init" 0 "wrote found.yaml; next" "$program" init strand.pdb curve.dat \
     --output found.yaml
 check "says what is single-stranded" grep -q '"S:1-8" # single-stranded' found.yaml
 check "and by what" grep -q '^#   bases that pair' found.yaml
-expect "nothing moves" 0 "the structures stay as they are" "$program" run strand.yaml --output still \
+expect "nothing moves" 0 "the structures do not move" "$program" run strand.yaml --output still \
     --set 'structure.flexible=[]' --set structure.frozen=true
 
 # beside it an ion
@@ -114,7 +114,7 @@ awk '($3 == "N6" && / S   4/) || ($3 == "OP1" && / S   8/) {
 expect "ligands on a strand" 0 "LIG L:4: rigid with S:4" "$program" run \
     strand.yaml --output head --set structure.file=head.pdb \
     --set 'structure.flexible=["S:1-8"]' --set prior.relax=true
-check "all are nucleotides" grep -q "8 nucleotides are links" err.txt
+check "all are nucleotides" grep -q "8 nucleotides belong to flexible strands" err.txt
 expect "their atoms" 0 "24 models of 165 atoms" "$program" export head \
     --draws all --raw --atoms all --output all.pdb
 holds "the strand keeps its head" less 0.004 1 "O3'" 2 P
@@ -143,11 +143,11 @@ pair 3 >paired.pdb
 expect "all pair" 0 "by bases that pair nothing is flexible" "$program" check \
     strand.yaml --set structure.file=paired.pdb --set structure.flexible=[]
 check "nothing turns" grep -q " 0 free torsions" err.txt
-expect "but as a whole" 0 "16 nucleotides are links.* strands" "$program" check \
+expect "but as a whole" 0 "16 nucleotides belong to flexible strands" "$program" check \
     strand.yaml --set structure.file=paired.pdb --set structure.flexible=[] \
     --set 'structure.mobile=["T"]' --set prior.clash=none
 check "all of it" grep -q " 0 free torsions" err.txt
-expect "held at one part alone" 0 "chain T is held by its part at T:.*lets go" \
+expect "held at one part alone" 0 "chain T is attached by its part at T:.*separates" \
     "$program" check strand.yaml --set structure.file=two.pdb \
     --set 'structure.flexible=["S:4-5", "T:4-5"]' --set prior.clash=none
 
@@ -164,14 +164,14 @@ check "its letter" grep -q "^ATOM.* P  *A A   8" blank_all.pdb
 grep -v " C5'   A S   5" strand.pdb >cut.pdb
 expect "a hole" 65 "nucleotide S:5 \(A\) has no atom C5'" "$program" check \
     strand.yaml --set structure.file=cut.pdb
-expect "no such nucleotide" 78 "the chain goes from 1 to 8" "$program" check \
+expect "no such nucleotide" 78 "the chain has residues 1 to 8" "$program" check \
     strand.yaml --set 'structure.flexible=["S:4-9"]'
-expect "left out" 78 "structure.ligands: none leaves nothing of '.*strand.pdb'" \
+expect "left out" 78 "structure.ligands: none removes everything from '.*strand.pdb'" \
     "$program" check strand.yaml --set structure.ligands=none
-expect "no such chain" 78 "flexible.0: 'Q:1-3' names no chain.*; chains: S, T" \
+expect "no such chain" 78 "flexible.0: 'Q:1-3' is not a chain.*; chains: S, T" \
     "$program" check strand.yaml --set structure.file=two.pdb \
     --set 'structure.flexible=["Q:1-3"]'
-expect "no chain, of two" 78 "'4-6' names no chain of '.*two.pdb'; chains: S, T" \
+expect "no chain, of two" 78 "'4-6' is not a chain of '.*two.pdb'; chains: S, T" \
     "$program" check strand.yaml --set structure.file=two.pdb \
     --set 'structure.flexible=["4-6"]'
 sed '70s/^\(.\{30\}\).\{8\}/\1     nan/' strand.pdb >nan.pdb
@@ -196,7 +196,7 @@ expect "its atoms" 0 "10 models of 2047 atoms" "$program" export dna \
     --draws all --raw --atoms all --output all.pdb
 expect "all of the protein" 0 "chain B: its nucleotides do not turn; flexible" \
     "$program" check dna.yaml --set structure.flexible=all
-expect "a rigid range of the strand" 0 "8 nucleotides are links" "$program" \
+expect "a rigid range of the strand" 0 "8 nucleotides belong to flexible strands" "$program" \
     check dna.yaml --set structure.flexible=[] \
     --set 'structure.rigid=["A:183-297", "A:304-420", "B:11-14"]'
 expect "but not of it" 0 "B: its nucleotides do not turn; structure.rigid" \
@@ -206,7 +206,7 @@ sed 's/^device.*/data: [{file: dna.dat}]/; s/dna,/dna_data,/' dna.yaml >dna_data
 expect "a curve of it" 0 "" "$program" simulate dna_data.yaml --output dna.dat \
     --set device.use=cpu
 short="--device cpu --set sampler.warmup=2 --set sampler.draws=1"
-expect "bound as a guest it goes by a surrogate" 0 "redraws by a surrogate" \
+expect "bound as a guest it goes by a surrogate" 0 "surrogate redraws" \
     "$program" run dna_data.yaml -v $short --output bound \
     --set 'structure.flexible=["A:298-303"]'
 expect "but not where a chain rides" 0 "chain B rides" "$program" run \

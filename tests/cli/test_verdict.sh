@@ -19,16 +19,16 @@ END
 
 # ---- one run ----
 expect "the plan" 0 "" "$program" run run.yaml --output a --dry-run
-has "says how long it takes" "^time: about a minute \(.* s a draw of all" out.txt
+has "says how long it takes" "^time: about a minute \(.* s per draw of all" out.txt
 expect "a run" 0 "to go on: tessera resume a --draws" \
     "$program" run run.yaml --output a
 cp out.txt run.txt
 has "begins with the verdict" "^Not converged yet" run.txt
 tr -s ' \n' ' ' <run.txt >line.txt
 has "the rigid model, by the same bodies, as a number" \
-    "By the same bodies the structure as it was given, kept rigid, has chi2" line.txt
+    "With the same bodies, the starting structure kept rigid has chi2" line.txt
 check "whether it fits all atoms say" \
-    sh -c '! grep -qE "given, kept rigid, [^.]*(fits|does not fit)" line.txt'
+    sh -c '! grep -qE "kept rigid [^.]*(fits|does not fit)" line.txt'
 has "what moves" "^What moves: parts A:41-54 and A:61-74, centres" run.txt
 expect "summary" 0 "" "$program" summary a
 cp out.txt summary.txt
@@ -106,9 +106,9 @@ expect "a folder with a blank" 0 "resume 'a b' --draws" \
     "$program" run run.yaml --output "a b" --set sampler.draws=4
 
 # ---- until ----
-expect "on until converged" 0 "converged as asked" \
+expect "on until converged" 0 "converged by the criterion" \
     "$program" resume "a b" --until "rhat<90,ess>2"
-expect "until, which is not reached: exit status 1" 1 "not converged as asked" \
+expect "until, which is not reached: exit status 1" 1 "not converged by the criterion" \
     "$program" run run.yaml --output never --until "ess>100000" \
     --set sampler.draws=12
 expect "as JSON, too" 1 "" "$program" resume never --draws 16 --json
@@ -130,7 +130,7 @@ sed 's/, flexible.*/, frozen: true}/' run.yaml >still.yaml
 "$program" run still.yaml --output still --quiet >still.txt 2>&1
 expect "compare" 0 "" "$program" compare a still other --output c.svg
 has "data of two structures" \
-    "^The data of runs 1 and 3 cannot be of one" out.txt
+    "^The data of runs 1 and 3 cannot come from one" out.txt
 check "a picture" grep -q "Rg" c.svg
 expect "compare --json" 0 "" "$program" compare a still other --json
 cat >compare.py <<END
@@ -166,7 +166,7 @@ sed 's/{file: exp.dat}/&, {file: other.dat}/' run.yaml >two.yaml
 check "data of two structures in one run" "$python" -c 'import json
 v = json.load(open("two.json"))["verdict"]
 assert [x["curves"] for x in v["conflicts"]] == [[0, 1]], v["conflicts"]
-assert any("other.dat cannot be of one structure" in x for x in v["sentences"])
+assert any("other.dat cannot come from one structure" in x for x in v["sentences"])
 rigid = [x for x in v["sentences"] if x.count("kept rigid") == 1]
 assert len(rigid) == 2 and "other.dat" in rigid[1], v["sentences"]
 assert len(v["curves"]) == 2 and v["loo"]["points"] == 80, v["curves"]'

@@ -15,7 +15,7 @@ output: {directory: run}
 device: {use: cpu}
 END
 expect "data" 0 "" "$program" simulate good.yaml --output truth.dat
-expect "a run with walks" 0 "walks by a surrogate: [0-9]* torsions, [0-9]* beads" \
+expect "a run with walks" 0 "surrogate walks: [0-9]* torsions, [0-9]* beads" \
     "$program" run good.yaml --output whole -v --threads 2
 check "some are accepted" grep -Eq "surrogate +[0-9]+ proposed, [1-9]" err.txt
 check "and redraws" grep -Eq "redraw +[0-9]+ proposed, [1-9]" err.txt
@@ -29,16 +29,16 @@ expect "the rest" 0 "resumed" "$program" resume part --draws 8 --threads 1
 same "stopped and gone on with" part whole
 expect "on where nothing walks" 0 "resumed" "$program" resume other --draws 5 \
     --device reference
-check "walks are over" sh -c '! grep -q "walks by" err.txt'
-expect "and back" 0 "walks by a surrogate" "$program" resume other --draws 8 \
+check "walks are over" sh -c '! grep -q "surrogate walks" err.txt'
+expect "and back" 0 "surrogate walks" "$program" resume other --draws 8 \
     --device cpu
 expect "off" 0 "" "$program" run good.yaml --output off -v \
     --set moves.surrogate=0 --set moves.redraw=0
-check "nothing is drawn anew" sh -c '! grep -q "redraws by\|^redraw" err.txt'
-check "nothing walks" sh -c '! grep -q "walks by\|^surrogate" err.txt'
+check "nothing is drawn anew" sh -c '! grep -q "surrogate redraws\|^redraw" err.txt'
+check "nothing walks" sh -c '! grep -q "surrogate walks\|^surrogate" err.txt'
 expect "by default not on processors where it is small" 0 "" "$program" run good.yaml \
     --output default -v --set moves.surrogate.devices=auto
-check "nothing walks there" sh -c '! grep -q "walks by\|^surrogate" err.txt'
+check "nothing walks there" sh -c '! grep -q "surrogate walks\|^surrogate" err.txt'
 
 # ---- curves by plane waves ----
 expect "plane waves" 0 "engine: plane waves, [0-9]+ directions, 1 rigid unit;" \

@@ -196,8 +196,8 @@ static void test_errors(void **state)
         char expected[300];
         outcome o = program(rows[i].word);
         snprintf(expected, sizeof expected,
-                 "tessera show: %s\n'tessera show --help' shows how it is "
-                 "used.\n",
+                 "tessera show: %s\n'tessera show --help' shows its "
+                 "usage.\n",
                  rows[i].message);
         assert_string_equal(o.message, expected);
         assert_string_equal(o.out, "");
@@ -231,7 +231,7 @@ static void test_program(void **state)
          64,
          "",
          "tessera show: unknown option '--ouput'; did you mean '--output'?\n"
-         "'tessera show --help' shows how it is used.\n"},
+         "'tessera show --help' shows its usage.\n"},
         {{"shwo"},
          TSR_OK,
          64,
@@ -293,9 +293,8 @@ static const char command_help[] =
     "  chains  8         chains side by side\n"
     "  step    0.1  rad  of a move\n"
     "\n"
-    "'tessera show --help KEY' shows what is in a section, as contrast, "
-    "data.saxs\n"
-    "or moves.pivot; '--help all' all keys.\n";
+    "'tessera show --help KEY' lists a section, as contrast, data.saxs or\n"
+    "moves.pivot; '--help all' lists all keys.\n";
 
 static void test_help(void **state)
 {

@@ -234,7 +234,7 @@ static void what_is_refused(void **state)
     put_float(&f, 11, 78.0f * NC);
     refused(&f, "voxels of 78 x 2 x 4 Angstrom");
     put_float(&f, 11, 1e-30f);
-    refused(&f, "0.1 to 50 can be; is the unit Angstrom");
+    refused(&f, "expected 0.1 to 50 Angstrom; is the unit wrong");
     f = good();
     put_int(&f, 4, 4);
     refused(&f, "MODE (word 4) is 4");
@@ -307,18 +307,19 @@ static void what_cannot_be_compared(void **state)
         double resolution;
         const char *says;
     } cases[] = {
-        {0.0f, 0.0f, 0.0, "all voxels of the map have one value (values 0 to"},
-        {7.0f, 7.0f, 5.0, "all voxels of the map have one value"},
-        {1.0f, NAN, 0.0, "all voxels of the map have one value"},
+        {0.0f, 0.0f, 0.0,
+         "all voxels of the map have the same value (values 0 to"},
+        {7.0f, 7.0f, 5.0, "all voxels of the map have the same value"},
+        {1.0f, NAN, 0.0, "all voxels of the map have the same value"},
         {NAN, NAN, 5.0, "no voxel of the map is a finite number"},
         {INFINITY, INFINITY, 0.0, "no voxel of the map is a finite number"},
-        {3e38f, 3e38f, 0.0, "numbers beyond 1e20 are no densities"},
-        {-3e38f, 1.0f, 5.0, "numbers beyond 1e20 are no densities"},
+        {3e38f, 3e38f, 0.0, "values beyond 1e20 are not densities"},
+        {-3e38f, 1.0f, 5.0, "values beyond 1e20 are not densities"},
         {1.0f, 0.0f, 3.5,
          "wider than the resolution (values 0 to 1, voxels "
          "of 4 Angstrom)"},
         {1.0f, 0.0f, 4.0, NULL},
-        {NAN, 0.0f, 0.0, "one value"},
+        {NAN, 0.0f, 0.0, "the same value"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         file f = good();
@@ -417,7 +418,7 @@ static void opendx(void **state)
     assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
                                   NULL, &of_maps, &map, &err),
                      TSR_E_DATA);
-    assert_has(err.message, "is it a density map?");
+    assert_has(err.message, "is the file a density map?");
 }
 
 /* Damaged files: refused or read, never a crash. */

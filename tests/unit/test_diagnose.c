@@ -148,7 +148,8 @@ static void test_good(void **state)
     assert_int_equal(d->n_curve, 1);
     assert_int_equal(d->curve[0]->n, N_Q);
     assert_near(d->curve[0]->q[3], 0.08, 0.0);
-    assert_has(check_of(d, "exchange")->found, "160 round trips in all, 40.0");
+    assert_has(check_of(d, "exchange")->found,
+               "160 round trips in total, 40.0");
     tsr_diagnosis_free(d);
 }
 

@@ -305,7 +305,7 @@ static void test_refused(void **state)
     tsr_draw_log_remove(log);
     append(log, TSR_DRAWN_KEPT, 0, 6, 1);
     assert_int_equal(update(0, -1), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "not of the same run"));
+    assert_non_null(strstr(err.message, "belongs to another run"));
     tsr_draw_log_remove(log);
     check(0, 0);
 

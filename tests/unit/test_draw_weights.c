@@ -45,8 +45,8 @@ static void test_bad_tables(void **state)
                {"0,-1,1\n", "line 2"},
                {"0,0,1x\n", "line 2"},
                {"\n", "line 2"},
-               {"0,0,0\n1,0,0\n", "have the sum 0"},
-               {"", "have the sum 0"},
+               {"0,0,0\n1,0,0\n", "the sum of the weights is 0"},
+               {"", "the sum of the weights is 0"},
                {"0,0,1\n0,0,1\n", "chain 0, draw 0 twice"},
                {"99999,2000000000,1\n", "1 draws of 100000 x"}};
     tsr_draw_weights w;

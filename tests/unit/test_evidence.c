@@ -103,7 +103,8 @@ static void no_prior(void **state)
     fill(rng, beta, log_lik);
     tsr_evidence_estimate(N_GROUP, N_DRAW, N_TEMP, beta, log_lik, &e);
     assert_true(isnan(e.log));
-    assert_non_null(strstr(tsr_evidence_format(&e, text), "is not the prior"));
+    assert_non_null(
+        strstr(tsr_evidence_format(&e, text), "does not sample the prior"));
     /* where evidence is asked for already, that alone is no help */
     assert_non_null(strstr(text, "a higher sampler.t_max"));
     assert_non_null(strstr(text, "reach it)"));

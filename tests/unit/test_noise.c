@@ -426,10 +426,10 @@ static void bad_input(void **state)
     refused(&set, "data.0.nuisance: scale and background have no integral");
     set.nuisance = TSR_NUISANCE_AUTO;
     p.saxs.n = 4;
-    refused(&set, "'x.dat': 4 points cannot tell of 4 parameters");
+    refused(&set, "'x.dat': 4 points cannot determine 4 parameters");
     set.noise = noise_of("measured");
     p.saxs.n = 3;
-    refused(&set, "3 points cannot tell of 3 parameters");
+    refused(&set, "3 points cannot determine 3 parameters");
 }
 
 /* Another model comes with its own usual options; the same one keeps what it

@@ -113,8 +113,8 @@ static void refused(void **state)
         {"", "between: names 0 residues; expected two, as [\"A:17\", "},
         {"A:2", "between: names 1 residue; expected two"},
         {"A:2 A:5 B:3", "between: names 3 residues; expected two"},
-        {"A:2 A:99", "between: residue range 'A:99': names no residue; the "
-                     "chain goes from 1 to 10"},
+        {"A:2 A:99", "between: residue range 'A:99': contains no residue; the "
+                     "chain has residues 1 to 10"},
         {"C:2 A:5", "between: residue range 'C:2': there is no chain 'C'; "
                     "chains: A"},
         {"2 A:5", "between: residue range '2': the structure has several"},

@@ -344,7 +344,7 @@ static void test_spheres(void **state)
     const tsr_reweight_options o = {&stored, set_of(NULL), set_of(&far.saxs), 1,
                                     3};
     assert_int_equal(tsr_reweight_make(&o, &made, &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "outside the run's q"));
+    assert_non_null(strstr(err.message, "outside the q range of the run"));
     tsr_reweight_options wrong = o;
     wrong.after = set_of(&part);
     wrong.before.noise = noise_of("student"); /* not that of the trace */

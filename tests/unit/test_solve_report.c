@@ -84,24 +84,25 @@ static void asks_for(void **state)
     const struct {
         double gain, error, ess;
         const char *words, *more, *json, *probability;
-    } known[] = {
-        {5.0, 1.0, 400.0, "The data ask for at least 2 states",
-         "tessera resume x/2 ", "\"states\": 2, \"undecided\": false",
-         "\"probability\": 0.993"},
-        {-5.0, 1.0, 400.0, "The data ask for no more than 1 state",
-         "tessera resume x/1 ", "\"states\": 1, \"undecided\": false",
-         "\"probability\": 0.993"},
-        /* above, but by less than 1 nat */
-        {0.6, 0.1, 400.0, "The data ask for no more than 1 state",
-         "tessera resume x/1 ", "\"states\": 1, \"undecided\": false",
-         "\"probability\": 0.354"},
-        /* within two errors; ess 10, whatever the difference */
-        {2.5, 2.4, 400.0, "Undecided whether the data ask for 2 states or 1",
-         "tessera resume x/2 ", "\"states\": 1, \"undecided\": true",
-         "\"probability\": null"},
-        {50.0, 1.0, 10.0, "Undecided whether the data ask for 2 states or 1",
-         "tessera resume x/2 ", "\"states\": 1, \"undecided\": true",
-         "\"probability\": null"}};
+    } known[] = {{5.0, 1.0, 400.0, "The data ask for at least 2 states",
+                  "tessera resume x/2 ", "\"states\": 2, \"undecided\": false",
+                  "\"probability\": 0.993"},
+                 {-5.0, 1.0, 400.0, "The data ask for no more than 1 state",
+                  "tessera resume x/1 ", "\"states\": 1, \"undecided\": false",
+                  "\"probability\": 0.993"},
+                 /* above, but by less than 1 nat */
+                 {0.6, 0.1, 400.0, "The data ask for no more than 1 state",
+                  "tessera resume x/1 ", "\"states\": 1, \"undecided\": false",
+                  "\"probability\": 0.354"},
+                 /* within two errors; ess 10, whatever the difference */
+                 {2.5, 2.4, 400.0,
+                  "It is undecided whether the data require 2 states or 1",
+                  "tessera resume x/2 ", "\"states\": 1, \"undecided\": true",
+                  "\"probability\": null"},
+                 {50.0, 1.0, 10.0,
+                  "It is undecided whether the data require 2 states or 1",
+                  "tessera resume x/2 ", "\"states\": 1, \"undecided\": true",
+                  "\"probability\": null"}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         fixture f;
         make(&f, known[i].gain, known[i].error, known[i].ess);
@@ -130,7 +131,7 @@ static void other_data(void **state)
     f.solve.says = tsr_evidence_gain(&f.runs, 0, 1, &gain, &error);
     f.solve.chosen = 0;
     char *text = printed(&f.solve, tsr_solve_print_runs);
-    has(text, "How many states the data ask for is not known");
+    has(text, "The number of states that the data require is unknown");
     free(text);
 }
 
@@ -176,7 +177,7 @@ static void rigid_alone(void **state)
         has(text, fits ? "rigid, fits c.dat" : "rigid, does not fit c.dat");
         has(text, "of all atoms, over 2 points of q 0.010 to 0.200");
         has(text, "20.0 Angstrom in the data and 15.0 in the model's curve");
-        assert_int_equal(strstr(text, "What may be tried") == NULL, fits);
+        assert_int_equal(strstr(text, "Possible next steps") == NULL, fits);
         assert_null(strstr(text, "is the answer"));
         free(text);
     }

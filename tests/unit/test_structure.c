@@ -465,7 +465,7 @@ static void pdb_columns(void **state)
     m->xyz[0] = 0;
     m->atom[0].number = 10000;
     assert_int_equal(tsr_model_atoms_write(m, NULL, NULL, &err), TSR_E_DATA);
-    assert_has(err.message, "the number is not from -999 to 9999");
+    assert_has(err.message, "the residue number is not from -999 to 9999");
     m->atom[0].number = 1;
     m->atom[0].chain = '\0';
     strcpy(m->atom[0].chain_id, "AA");

@@ -238,7 +238,7 @@ static void test_few(void **state)
     char *table = printed(s, tsr_summary_print);
     char *json = printed(s, print_json);
     assert_has(table, " few");
-    assert_has(json, "\"note\": \"fewer than 4 draws a chain\"");
+    assert_has(json, "\"note\": \"fewer than 4 draws per chain\"");
     free(table);
     free(json);
     tsr_summary_free(s);

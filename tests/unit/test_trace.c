@@ -347,7 +347,7 @@ static void test_declarations(void **state)
     expect_refused((tsr_trace_variable[]){{.group = g, .name = "a/b", .n = 1}},
                    1, "no netCDF name");
     expect_refused((tsr_trace_variable[]){{.group = g, .name = "a", .n = 2}}, 1,
-                   "without a dimension");
+                   "the variable has no dimension");
     expect_refused((tsr_trace_variable[]){{.group = g, .name = "a", .n = 1},
                                           {.group = g, .name = "a", .n = 1}},
                    2, "taken");

@@ -302,7 +302,7 @@ static void test_refused(void **state)
     OK(tsr_draw_log_new(folder, &log, &err));
     log_frames(log, 0, 2);
     assert_int_equal(update(-1, &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "not of the same run"));
+    assert_non_null(strstr(err.message, "belongs to another run"));
     tsr_draw_log_free(log);
     assert_int_equal(truncate(path, 4000), 0);
     assert_int_equal(update(0, &err), TSR_E_DATA);

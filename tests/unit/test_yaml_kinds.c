@@ -98,7 +98,7 @@ static void test_kinds_messages(void **state)
         {"one: {radis: 2}\n", NULL,
          ":1:7: key 'one.radis': unknown key; did you mean 'radius'?"},
         {"one: {shape: box, shape: ball}\n", NULL,
-         ":1:19: key 'one.shape': repeated key: it stands in line 1 already"},
+         ":1:19: key 'one.shape': repeated key: the first is in line 1"},
         {"one: {shape: [box]}\n", NULL,
          ":1:14: key 'one.shape': expected one word, the shape, such as ball"},
         {"one: {shape: }\n", NULL,
