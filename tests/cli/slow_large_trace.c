@@ -1,7 +1,7 @@
 /* A trace of a million draws is summarised and diagnosed in 2 GiB of address
  * space, by the program itself. */
 #include "store/trace.h"
-#include "tests/unit/io_files.h"
+#include "tests/io_files.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
@@ -19,7 +19,6 @@ static void write_trace(const char *path)
     double *value = malloc(N_CHAIN * BLOCK * N_Q * sizeof *value);
     gsl_rng *random = gsl_rng_alloc(gsl_rng_taus);
     tsr_trace *trace;
-    tsr_err err;
     assert_non_null(value);
     for (int k = 0; k < N_Q; k++)
         q[k] = 0.002 * (k + 1);

@@ -219,8 +219,8 @@ tiny_q.dat   65 65 65 65 65 65 65 65 65 - - | q
 million.dat  0  -  -  0  -  -  -  -  -  0  - |
 fifo         66  -  - 66  - 66  - 66  - 66  - |
 [maps]
-constant.mrc,zeros.mrc,nan.mrc,inf.mrc,huge.mrc 65 65 - - -  one value||65 - - - - - | the same value|| one value|NaN|finite|beyond 1e20
-some_huge.mrc,voxel_78.mrc,voxel_14060.mrc - - - - -  one value||65 - - - - - | the same value||
+constant.mrc,zeros.mrc,nan.mrc,inf.mrc,huge.mrc 65 65 - - -  one value|| one value||65 - - - - - | the same value|| the same value|| one value|NaN|finite|beyond 1e20
+some_huge.mrc,voxel_78.mrc,voxel_14060.mrc - - - - -  one value|| one value||65 - - - - - | the same value|| the same value||
 origin_1500.mrc 65 65 - 65 65 65 - 65 65 - 65 | -1500|overlap|on one grid|on the grid|does not fit into PDB
 origin_nan.mrc 65 | ORIGIN|origin
 origin_1e30.mrc,sampling.mrc 65 65 - 65 65 65 - 65 65 - 65 |

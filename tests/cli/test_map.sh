@@ -641,12 +641,12 @@ for c in cells:
     if float(c["x"]) == -0.5:
         assert c["y2"] == start[float(c["y"]) + 0.5], c
 END
-check "and the start" grep -q "^<tr><td>near atoms</td><td>0\.[0-9]*</td>" \
+check "and the start" grep -q "^<tr><td>around the model</td><td>0\.[0-9]*</td>" \
     both/report.html
 expect "with half-maps" 0 "" "$program" report whitened
 check "their correlation" grep -q "half-maps, corrected for the mask" \
     whitened/report.html
-check "and what noise leaves" grep -q "of the correct structure to 0\.[0-9]*" \
+check "and what noise leaves" grep -q "would have a correlation (as sampled) of 0\.[0-9]*" \
     whitened/report.html
 rm whitened/input/half2.mrc
 expect "a map that is gone" 0 "the map itself is not shown: .*half2.mrc" \

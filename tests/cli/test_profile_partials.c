@@ -19,7 +19,6 @@ static const double q_max = 0.5;
 static double *expected(const char *path, tsr_profile_bodies bodies,
                         const tsr_partials *p, double *radius_ang)
 {
-    tsr_err err;
     sample x;
     char text[500];
     snprintf(text, sizeof text,
@@ -34,12 +33,11 @@ static double *expected(const char *path, tsr_profile_bodies bodies,
     for (int b = 0; b < t->n_body; b++)
         type[b] = t->body[b].type;
     assert_true((x.s.data.atoms != NULL) == (strcmp(path, crystal) == 0));
-    must(coarse_partials(x.s.molecule.components, t->n_body, type,
-                         (const double(*)[3])x.s.molecule.first->body,
-                         x.s.data.atoms != NULL ? x.s.data.exposure : NULL,
-                         p->grid.n_q, p->grid.dq_inv_ang, NULL, NULL, partial,
-                         radius_ang, &err),
-         &err);
+    OK(coarse_partials(x.s.molecule.components, t->n_body, type,
+                       (const double(*)[3])x.s.molecule.first->body,
+                       x.s.data.atoms != NULL ? x.s.data.exposure : NULL,
+                       p->grid.n_q, p->grid.dq_inv_ang, NULL, NULL, partial,
+                       radius_ang, &err));
     free(type);
     close_sample(&x);
     return partial;
@@ -51,7 +49,6 @@ static void against_engine(const char *path, tsr_profile_bodies bodies,
                            const char *device, tsr_profile_method method,
                            double tolerance)
 {
-    tsr_err err;
     tsr_profile_maker *maker;
     tsr_profile_structure s;
     double radius;
@@ -60,8 +57,8 @@ static void against_engine(const char *path, tsr_profile_bodies bodies,
                                    .device = device,
                                    .method = method,
                                    .q_max_inv_ang = q_max};
-    must(tsr_profile_maker_new(&spec, NULL, &maker, &err), &err);
-    must(tsr_profile_compute(maker, path, &s, &err), &err);
+    OK(tsr_profile_maker_new(&spec, NULL, &maker, &err));
+    OK(tsr_profile_compute(maker, path, &s, &err));
     const tsr_partials *p = &s.partials;
     assert_int_equal(p->n_comp, TSR_N_COMP);
     double *want = expected(path, bodies, p, &radius), worst = 0.0;
@@ -101,7 +98,6 @@ static void on_the_device(void **state)
 {
     (void)state;
     tsr_device *device;
-    tsr_err err;
     if (tsr_device_open("auto", &device, &err) != TSR_OK) {
         print_message("skipped: %s\n", err.message);
         skip();
@@ -135,7 +131,6 @@ static void a_table_of_one_component(void **state)
     tsr_profile_structure s;
     tsr_partial_curves curves;
     tsr_profile_maker *maker;
-    tsr_err err;
     for (int k = 0; k < N; k++)
         q[k] = q_max * k / (N - 1);
     for (int i = 0; i < 2; i++) {
@@ -144,10 +139,10 @@ static void a_table_of_one_component(void **state)
                                        .device = "reference",
                                        .q_max_inv_ang = q_max,
                                        .form_factors = name[i]};
-        must(tsr_profile_maker_new(&spec, NULL, &maker, &err), &err);
-        must(tsr_profile_compute(maker, demo, &s, &err), &err);
+        OK(tsr_profile_maker_new(&spec, NULL, &maker, &err));
+        OK(tsr_profile_compute(maker, demo, &s, &err));
         assert_int_equal(s.partials.n_comp, i == 0 ? 3 : 1);
-        must(tsr_partial_curves_make(&s.partials, N, q, &curves, &err), &err);
+        OK(tsr_partial_curves_make(&s.partials, N, q, &curves, &err));
         tsr_contrast_intensity(&curves, 1.0, 0.0, intensity[i]);
         tsr_partial_curves_clear(&curves);
         tsr_profile_structure_clear(&s);

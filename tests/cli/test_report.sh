@@ -28,7 +28,7 @@ quiet() { "$program" "$@" --quiet >out.txt; }
 check "a report without conformations" quiet report prior
 check "says how to have some" grep -q "output.trajectory_every" \
     prior/report.html
-check "knows that it saw no data" grep -q "This run used no data" \
+check "knows that it saw no data" grep -q "Run without data" \
     prior/report.html
 check "and says so in its figures" sh -c \
     '! grep -q ">posterior<" prior/report/posterior-rg.svg'
@@ -41,7 +41,7 @@ check "the start can be had" grep -q '<a href="model.pdb" download>' \
     --set output.trajectory_every=1 >single.txt 2>&1
 check "a report of one draw" quiet report single
 check "says what it is too few for" sh -c "grep -q 'One conformation is too few' \
-    single/report.html && grep -q 'Too few draws for a dist' single/report.html"
+    single/report.html && grep -q 'Too few draws for dist' single/report.html"
 check "shows it as a point" grep -q "<circle" single/report/trace.svg
 check "and draws no empty figures" test ! -e single/report/mobility.svg -a \
     ! -e single/report/posterior-rg.svg
@@ -120,7 +120,7 @@ for series in "prior", "posterior":
 rows = list(csv.DictReader(open(sys.argv[1] + "/fit.csv")))
 def curve(series):
     return [float(r["y"]) for r in rows if r["series"] == series]
-start, mean = curve("starting structure"), curve("curve, mean")
+start, mean = curve("starting structure"), curve("mean curve")
 assert len(start) == len(mean) == 60
 # the data are of another conformation: the start is close to them, not there
 off = [abs(a / b - 1) for a, b in zip(start, mean)]
@@ -178,11 +178,11 @@ for name, asks in (("rg", "Rg"), ("d_max", "D<sub>max</sub>")):
     assert all(abs(a - b) <= 0.51 * s[name]["sd"] for a, b in zip(said, want)), \
         (said, want)
 curves = s["verdict"]["curves"]
-assert len(box["Does the ensemble fit?"]) == 2, box
-for text, c in zip(box["Does the ensemble fit?"], curves):
+assert len(box["Flexible model fits?"]) == 2, box
+for text, c in zip(box["Flexible model fits?"], curves):
     assert text.startswith("yes " if c["fits"] else "no "), (text, c)
     assert "CorMap p %.2g" % c["cormap_p"] in text, (text, c)
-assert "Does the given structure fit, kept rigid?" not in box, box # whether it does solve says
+assert "Rigid model fits?" not in box, box # whether it does solve says
 assert box["States"] == ["1"], box
 assert 'id="fit"' in screen and 'id="figure-fit"' in screen, screen[:500]
 assert 'id="molecule"' in screen and "state no" in screen
@@ -194,7 +194,7 @@ for link in re.findall('href="([^"#]+)" download', page):
 assert 'href="report/arrangement-1.cif"' in screen
 # a run of a solve: what the folder above says of all atoms and all runs
 box = rows(first("solved/1/report.html")[0])
-assert box["Does the given structure fit, kept rigid?"] == [
+assert box["Rigid model fits?"] == [
     "yes a&b.dat: reduced \u03c7\u00b2 1.23, CorMap p 0.25"], box
 one, two = box["States"]
 assert one == "1 (shown): log evidence 100.0 \u00b1 0.3; probability 0.12", one
@@ -221,7 +221,7 @@ check "states that the data do not tell apart are undecided" \
     grep -q "1.5 against 1: <b class=.open.>undecided</b>" solved/1/report.html
 echo "no JSON" >solved/verdict.json
 check "a verdict that is none" quiet report solved/1
-check "is passed over" grep -q "Does the ensemble fit?" solved/1/report.html
+check "is passed over" grep -q "Flexible model fits?" solved/1/report.html
 check "variables have names for readers" grep -q \
     "<td>direction of A:65-[0-9]* seen from A:1-50, z <code>pose_1_from_z</code>" \
     run/report.html

@@ -169,13 +169,13 @@ box = {a: html.unescape(re.sub("<[^>]*>", "", b)) for a, b in
 rigid = json.load(open("out.txt"))["rigid"][0]
 want = "%s exp.dat: reduced \u03c7\u00b2 %.3g, CorMap p %.2g" % (
     "yes" if rigid["fits"] else "no", rigid["reduced_chi2"], rigid["cormap_p"])
-assert box["Fits as given, rigid?"] == want, (box, want)
+assert box["Rigid model fits?"] == want, (box, want)
 assert 10 < float(box["Rg"].split("\xa0")[0]) < 40, box
 assert "nothing to sample" in page
 assert 'href="rigid.fit"' in page and "tesseraMolecule={" in page
 rows = list(csv.DictReader(open("edited/report/fit.csv")))
 fit = [line.split() for line in open("edited/rigid.fit") if line[0] != "#"]
-model = [r for r in rows if r["series"] == "model, rigid"]
+model = [r for r in rows if r["series"] == "rigid model"]
 assert len(model) == len(fit) == 40
 for a, b in zip(model, fit):
     assert abs(float(a["x"]) - float(b[0])) < 1e-6

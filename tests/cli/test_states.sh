@@ -111,7 +111,7 @@ expect "two states, drawn" 0 "" "$program" run moving.yaml --output drawn \
     --set "structure.flexible=[A:56-59]" --set sampler.warmup=40 \
     --set sampler.draws=60 --set sampler.thin=30
 expect "their report" 0 "" "$program" report drawn
-check "says what weighs" grep -q "is weighted by the weights of the states" \
+check "says what weighs" grep -q "weighted by the populations of the states" \
     drawn/report.html
 check "has a line of mobility for each" sh -c "
     grep -q '>state 1<' drawn/report/mobility.svg &&

@@ -94,9 +94,9 @@ static void held_out(void **state)
         tsr_error_summary summary[N];
         for (int i = 0; i < f->n_test; i++) {
             assert_true(
-                tsr_structure_listed(table->source, "held out", f->test[i]));
-            assert_false(
-                tsr_structure_listed(table->source, "structures", f->test[i]));
+                tsr_structure_is_listed(table->source, "held out", f->test[i]));
+            assert_false(tsr_structure_is_listed(table->source, "structures",
+                                                 f->test[i]));
         }
         for (int r = 0; r < N; r++)
             row[r] = (tsr_evaluation){table, 1, setting[r][0], setting[r][1]};
@@ -279,12 +279,13 @@ static void remade(void **state)
     snprintf(path, sizeof path, "/tmp/tessera-remade-%ld.dat", (long)getpid());
     for (int m = 0; m < 2; m++) {
         tsr_form_factor_table *made, *own = read_table(m);
-        const tsr_form_factor_order order = {models[m],
-                                             TSR_N_COMP,
-                                             TSR_TRAIN_HOLD_OUT,
-                                             0,
-                                             "tessera train components " FOLDER,
-                                             path};
+        const tsr_form_factor_training order = {
+            models[m],
+            TSR_N_COMP,
+            TSR_TRAIN_HOLD_OUT,
+            0,
+            "tessera train components " FOLDER,
+            path};
         assert_int_equal(tsr_train_form_factors(1, folder, &order, NULL, NULL),
                          TSR_OK);
         assert_int_equal(tsr_form_factor_read(path, &made, NULL), TSR_OK);

@@ -200,8 +200,7 @@ static void body_sum(const molecule *m, const tsr_form_factor_table *t,
 static tsr_form_factor_table *shipped(int m)
 {
     tsr_form_factor_table *table;
-    tsr_err err;
-    must(tsr_form_factor_read(table_path[m], &table, &err), &err);
+    OK(tsr_form_factor_read(table_path[m], &table, &err));
     return table;
 }
 
@@ -222,7 +221,8 @@ static void against_plain_sums(int which)
     assert_int_equal(
         tsr_form_factor_resample(table, N_Q, dq, amplitude, excess, NULL),
         TSR_OK);
-    assert_int_equal(tsr_target_fill(&grid, m.structure, target, NULL), TSR_OK);
+    assert_int_equal(tsr_target_compute(&grid, m.structure, target, NULL),
+                     TSR_OK);
     tsr_target_partials(&grid, target, amplitude, excess, binned);
     assert_int_equal(coarse_partials(table, m.n_body, m.type,
                                      (const double(*)[3])m.body, NULL, N_Q, dq,
@@ -289,18 +289,15 @@ static void on_the_device(void **state)
     if (device == NULL)
         skip();
     tsr_form_factor_table *table = shipped(1);
-    tsr_err err;
     molecule m;
     molecule_new(&m, small, TSR_BODIES_TWO);
     static double exact[N_PAIR * N_Q], got[N_PAIR * N_Q];
     double radius;
     const double(*xyz)[3] = (const double(*)[3])m.body;
-    must(coarse_partials(table, m.n_body, m.type, xyz, NULL, N_Q, dq, NULL,
-                         NULL, exact, &radius, &err),
-         &err);
-    must(coarse_partials(table, m.n_body, m.type, xyz, NULL, N_Q, dq, make,
-                         device, got, &radius, &err),
-         &err);
+    OK(coarse_partials(table, m.n_body, m.type, xyz, NULL, N_Q, dq, NULL, NULL,
+                       exact, &radius, &err));
+    OK(coarse_partials(table, m.n_body, m.type, xyz, NULL, N_Q, dq, make,
+                       device, got, &radius, &err));
     for (int p = 0; p < N_PAIR; p++)
         for (int k = 0; k < N_Q; k++)
             assert_true(fabs(got[p * N_Q + k] - exact[p * N_Q + k]) <
@@ -383,17 +380,16 @@ static void training(void **state)
         FOLDER "/1hvr.pdb.gz", FOLDER "/1hwu.pdb.gz", FOLDER "/1i8n.pdb.gz",
         FOLDER "/1ubq.pdb.gz", FOLDER "/1vfy.pdb.gz", FOLDER "/1x0n.pdb.gz",
         FOLDER "/2pvb.pdb.gz", FOLDER "/2va0.pdb.gz", FOLDER "/3ny7.pdb.gz"};
-    tsr_err err;
     tsr_form_factor_table *contrast =
         tsr_form_factor_new(TSR_BODIES_ONE, 1, TRAIN_N_Q, dq);
     tsr_form_factor_table *t =
         tsr_form_factor_new(TSR_BODIES_ONE, TSR_N_COMP, TRAIN_N_Q, dq);
     tsr_form_factor_table *again =
         tsr_form_factor_new(TSR_BODIES_ONE, TSR_N_COMP, TRAIN_N_Q, dq);
-    must(tsr_form_factor_train(contrast, N, path, 0, NULL, &err), &err);
-    must(tsr_form_factor_refine(contrast, N, path, 0, NULL, &err), &err);
-    must(tsr_form_factor_train(t, N, path, 2, NULL, &err), &err);
-    must(tsr_form_factor_train(again, N, path, 1, NULL, &err), &err);
+    OK(tsr_form_factor_train(contrast, N, path, 0, NULL, &err));
+    OK(tsr_form_factor_refine(contrast, N, path, 0, NULL, &err));
+    OK(tsr_form_factor_train(t, N, path, 2, NULL, &err));
+    OK(tsr_form_factor_train(again, N, path, 1, NULL, &err));
     size_t n = (size_t)t->n_type * TRAIN_N_Q;
     assert_memory_equal(t->amplitude, again->amplitude,
                         TSR_N_COMP * n * sizeof(double));
@@ -418,15 +414,14 @@ static void training(void **state)
     assert_true(fabs(volume / expect - 1.0) < 1e-10);
     assert_true(fabs(wet / expect_wet - 1.0) < 1e-10);
 
-    must(tsr_form_factor_refine(t, N, path, 0, NULL, &err), &err);
+    OK(tsr_form_factor_refine(t, N, path, 0, NULL, &err));
     const tsr_evaluation row[2][N_ROW] = {
         {{again, 1, 0.95, 0.0}, {again, 1, 1.0, 1.0}, {again, 1, 1.0, 3.0}},
         {{t, 1, 0.95, 0.0}, {t, 1, 1.0, 1.0}, {t, 1, 1.0, 3.0}}};
     tsr_error_summary summary[2][N_ROW];
     for (int i = 0; i < 2; i++)
-        must(tsr_form_factor_evaluate(N, path, N_ROW, row[i], 0, NULL,
-                                      summary[i], &err),
-             &err);
+        OK(tsr_form_factor_evaluate(N, path, N_ROW, row[i], 0, NULL, summary[i],
+                                    &err));
     for (int r = 0; r < N_ROW; r++)
         assert_true(summary[1][r].band[2] < summary[0][r].band[2]);
     assert_true(summary[1][2].band[2] < 0.85 * summary[0][2].band[2]);

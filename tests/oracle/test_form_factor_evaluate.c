@@ -91,10 +91,10 @@ static void shipped_are_accurate(void **state)
         tsr_error_summary summary;
         assert_int_equal(tsr_form_factor_read(path[m], &table, NULL), TSR_OK);
         for (int i = 0; i < N_TEST; i++) {
-            assert_true(
-                tsr_structure_listed(table->source, "held out", test_path[i]));
-            assert_false(tsr_structure_listed(table->source, "structures",
-                                              test_path[i]));
+            assert_true(tsr_structure_is_listed(table->source, "held out",
+                                                test_path[i]));
+            assert_false(tsr_structure_is_listed(table->source, "structures",
+                                                 test_path[i]));
         }
         const tsr_evaluation row = {table, 1, 1.0, 0.0};
         assert_int_equal(tsr_form_factor_evaluate(N_TEST, test_path, 1, &row, 0,

@@ -55,10 +55,8 @@ static void evaluate(tsr_engine *engine, const published_case *c,
                      double *profile)
 {
     tsr_batch *batch;
-    tsr_err err;
-    must(tsr_batch_new(engine, 1, &batch, &err), &err);
-    must(tsr_batch_set(batch, 0, (const double(*)[3])c->xyz, profile, &err),
-         &err);
+    OK(tsr_batch_new(engine, 1, &batch, &err));
+    OK(tsr_batch_set(batch, 0, (const double(*)[3])c->xyz, profile, &err));
     tsr_batch_free(batch);
     tsr_engine_free(engine);
     assert_true(fabs(profile[0] / 170968481.388 - 1.0) < 1e-11);
@@ -68,7 +66,6 @@ static int setup(void **state)
 {
     FILE *in = fopen(FOLDER "pos_matrix.txt", "r");
     tsr_engine *engine;
-    tsr_err err;
     if (in == NULL)
         return 0;
     fclose(in);
@@ -97,7 +94,7 @@ static int setup(void **state)
                                 .n_system = 1,
                                 .type = c->type,
                                 .form_factor = c->form_factor};
-    must(tsr_engine_reference_new(&c->spec, &engine, &err), &err);
+    OK(tsr_engine_reference_new(&c->spec, &engine, &err));
     evaluate(engine, c, c->exact);
     *state = c;
     return 0;
@@ -140,11 +137,10 @@ static void device_engines(void **state)
     }
     for (int v = 0; v < N_VARIANT; v++) {
         tsr_engine *engine;
-        tsr_err err;
         double profile[N_Q];
         if (!is_wanted(device, v, 0))
             continue;
-        must(make_variant(&c->spec, device, &variants[v], &engine, &err), &err);
+        OK(make_variant(&c->spec, device, &variants[v], &engine));
         evaluate(engine, c, profile);
         double error = worst_error(profile, c->exact, N_Q);
         printf("    %-55s %.1e\n", variants[v].name, error);
@@ -183,11 +179,10 @@ static void short_range(void **state)
     printf("    D %.1f A, %d q\n", d, n_q);
     for (int v = 0; v < N_VARIANT; v++) {
         tsr_engine *engine;
-        tsr_err err;
         double at[N_Q];
         if (!is_wanted(device, v, 1))
             continue;
-        must(make_variant(&spec, device, &variants[v], &engine, &err), &err);
+        OK(make_variant(&spec, device, &variants[v], &engine));
         evaluate(engine, c, profile);
         for (int k = 0; k < N_Q; k++)
             at[k] = profile[k * part];

@@ -201,7 +201,7 @@ def check_summary(idata, summary):
             theirs |= {"mean": turn["mean"], "sd": turn["sd"]}
         if x.min() == x.max():
             assert ours["sd"] == 0.0
-            assert ours.pop("note") == "does not vary"
+            assert ours.pop("note") == "constant"
             del theirs["sd"]
             theirs |= dict.fromkeys(["mcse", "ess_bulk", "ess_tail", "rhat"],
                                     math.nan)
