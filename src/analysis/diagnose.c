@@ -379,8 +379,8 @@ static int check_single_chains(const char *name, int may_rest, int n_chain,
                           name, c, rest, n_draw);
         else
             tsr_words_add(found,
-                          "chain %d has a constant %s, different from %s of "
-                          "the other chains",
+                          "chain %d has its own level of %s, %s that of the "
+                          "other chains",
                           c, name, gap < 0.0 ? "below" : "above");
     }
     return n_bad;

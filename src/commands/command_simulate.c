@@ -95,7 +95,7 @@ static tsr_status read_neutrons(work *w, tsr_err *err)
     const int has_d2o = s->neutron.d2o.word < 0 && s->neutron.d2o.number > 0.0;
     if (!s->radiation && (has_d2o || s->neutron.deuterated.n > 0))
         status = tsr_fail(err, TSR_E_CONFIG,
-                          "simulate.%s: the key has no effect with "
+                          "simulate.%s: it has no effect with "
                           "simulate.radiation: xray; it belongs to neutron",
                           has_d2o ? "d2o" : "deuterated");
     else if (s->radiation && config->structure.file == NULL)

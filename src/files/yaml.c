@@ -275,7 +275,7 @@ static tsr_status refuse_unknown(yaml_reader *r, const tsr_field *field,
         memcpy(&number, object, sizeof number);
         return tsr_fail(
             r->err, TSR_E_CONFIG,
-            "the key has no effect with %s: %s; it belongs to %s: %s",
+            "it has no effect with %s: %s; it belongs to %s: %s",
             field->selector, field->kind(number).name, field->selector,
             field->kind(other).name);
     }

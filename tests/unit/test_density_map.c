@@ -274,7 +274,7 @@ TEST(places_that_cannot_be)
     file f = good();
     tsr_map *map;
     put_float(&f, 51, NAN);
-    refused(&f, "from (10, nan, 30) on: the origin is wrong (of MRC ORIGIN");
+    refused(&f, "voxel at (10, nan, 30): the origin is wrong (MRC ORIGIN");
     OK(try_read(&f, TSR_MAP_ORIGIN_NSTART, &map));
     assert_near(map->grid.origin[1], 0.0, 1e-9);
     put_float(&f, 51, 1e30f);

@@ -161,7 +161,7 @@ TEST(test_shifted_chain)
     assert_int_equal(check_of(d, "halves")->answer, TSR_CHECK_UNKNOWN);
     assert_near(check_of(d, "halves")->value, 0.5, 0.05);
     assert_has(check_of(d, "stuck")->found,
-               "chain 1 has its own rg, above those of the others");
+               "chain 1 has its own level of rg, above that of the other");
 }
 
 /* The halves differ, and each is sure of itself. */
@@ -261,7 +261,7 @@ TEST(test_arrangements)
     expect_no(d, "");
     a.overlap[0] = a.overlap[1] = (double)NAN;
     d = diagnose(&r, 6);
-    assert_has(check_of(d, "arrangements")->found, "one chain");
+    assert_has(check_of(d, "arrangements")->found, "a single chain");
     the_arrangements = NULL;
 }
 

@@ -92,7 +92,7 @@ TEST(no_prior)
         strstr(tsr_evidence_format(&e, text), "does not sample the prior"));
     /* where evidence is asked for already, that alone is no help */
     assert_has(text, "a higher sampler.t_max");
-    assert_has(text, "reach it)");
+    assert_has(text, "or a higher sampler.t_max)");
 }
 
 /* Likelihoods so far apart that doubles between them are too: the search for

@@ -286,8 +286,8 @@ TEST(refused)
         {{.sequence = "AKGSTVKL", .break_before = 5, .ranges = {"A:1 A:3-6"}},
          "structure.flexible.1: residue range 'A:3-6': chain A of "
          "'molecule.pdb' is broken between A:4 SER and A:5 THR (no peptide "
-         "bond); model the missing residues (MODELLER), or name the parts "
-         "before and after as two ranges"},
+         "bond); model the missing residues (MODELLER), or name the two "
+         "parts as separate ranges"},
         {{.sequence = "AKGSTVKL/AKGS", .ranges = {"A:2-6"}, .break_before = 3},
          "is broken between A:2 LYS and A:3 GLY"},
         {{.sequence = "AKGS/K", .ranges = {"A:2 B"}},
@@ -299,8 +299,7 @@ TEST(refused)
          "to 4 only"},
         {{.sequence = "AKGS", .ranges = {"A:7-9"}},
          "structure.flexible.0: residue range 'A:7-9': contains no residue; "
-         "the "
-         "chain has residues 1 to 4"},
+         "the chain has residues 1 to 4"},
         {{.sequence = "AKGS", .ranges = {"C:1-2"}},
          "structure.flexible.0: residue range 'C:1-2': there is no chain 'C'; "
          "chains: A"},
@@ -325,8 +324,8 @@ TEST(refused)
         {{.sequence = "AKGS", .ranges = {"A:2", NULL, NULL, "A"}},
          "structure.mobile: every chain is named"},
         {{.sequence = "AKGS", .ranges = {"A:2-3", NULL, "A:1 A:3-4"}},
-         "structure.fixed.1: residue range 'A:3-4': A:3 GLY is in "
-         "structure.flexible too; take it out of one of them"},
+         "structure.fixed.1: residue range 'A:3-4': A:3 GLY is also "
+         "in structure.flexible; remove it from one of the two"},
         {{.sequence = "AKGS", .ranges = {"A:2", NULL, "A:9"}},
          "structure.fixed.0: residue range 'A:9': contains no residue"},
         {{.sequence = "AKGS/AK", .ranges = {"A:2", NULL, "B:1", "B"}},

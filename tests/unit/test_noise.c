@@ -426,7 +426,7 @@ TEST(a_model_is_chosen_by_name)
     assert_true(parameter[0].infer);
     assert_int_equal(tsr_noise_select(&o, "poisson", &err), TSR_E_CONFIG);
     assert_string_equal(err.message,
-                        "value 'poisson' is not known: expected one of "
+                        "value 'poisson' is unknown: expected one of "
                         "measured, relative, student");
     assert_int_equal(o.model, MEASURED);
 }

@@ -439,7 +439,7 @@ TEST(what_does_not_match)
     refused(f,
             "file: map.mrc, resolution: 5, half_map_1: small.mrc, "
             "half_map_2: small.mrc",
-            TSR_E_DATA, "are the same");
+            TSR_E_DATA, "are identical");
     refused(f,
             "file: map.mrc, resolution: 5, half_map_1: map.mrc, "
             "half_map_2: map.mrc",

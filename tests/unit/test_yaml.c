@@ -176,7 +176,7 @@ TEST(test_messages)
         {"name: a\nseed: 1\nname: b\n",
          ":3:1: key 'name': repeated key: the first is in line 1"},
         {"sampler: 4\n",
-         ":1:10: key 'sampler': value '4' is a single one: expected mapping "
+         ":1:10: key 'sampler': value '4' is a single value: expected mapping "
          "with keys among chains, draws, temperatures, target, window, n_bin"},
         {"sampler: [chains]\n",
          ":1:10: key 'sampler': value is a list of 1: expected mapping with "
@@ -226,7 +226,7 @@ TEST(test_messages)
         {"name: *nowhere\n", ":1:7: not YAML: found undefined alias"},
         {"name: !include x\n", ":1:7: key 'name': tag '!include' is not "
                                "supported: write the value itself"},
-        {"? [a]\n: b\n", ":1:3: a list where a key belongs"},
+        {"? [a]\n: b\n", ":1:3: a list where a key is expected"},
         {"name: \"a\\0b\"\n", ":1:7: key 'name': a NUL character in 'a'"},
         {"sampler: {window: [\"1\\0x\", 2]}\n",
          ":1:20: key 'sampler.window': a NUL character in '1'"},
@@ -369,7 +369,7 @@ TEST(test_set_messages)
                  TSR_E_CONFIG},
                 {"seed.x=3", ": key 'seed': it has no subkeys", TSR_E_CONFIG},
                 {"data.file=3",
-                 ": key 'data': a list: name an element by its number, "
+                 ": key 'data': this is a list: name an element by its number, "
                  "as in 'data.0'",
                  TSR_E_CONFIG},
                 {"data.3.file=3",

@@ -83,7 +83,7 @@ TEST(test_kinds_messages)
         const char *text, *set, *message;
     } rows[] = {
         {"one: {shape: bal}\n", NULL,
-         ":1:14: key 'one.shape': value 'bal' is not known: expected one of "
+         ":1:14: key 'one.shape': value 'bal' is unknown: expected one of "
          "ball, box, crate"},
         {"one:\n  name: a\n  size: [1, 2]\n", NULL,
          ":3:3: key 'one.size': it has no effect with shape: ball; it belongs "
