@@ -440,9 +440,9 @@ TEST(not_rigid)
     const tsr_body_range bent = {0, N_UNIT, 0, (const double(*)[3])moved};
     const tsr_body_proposal loose = {0, 1, &bent};
     FAILS(tsr_batch_submit(batch, 1, &loose, &err), TSR_E_INTERNAL,
-          "another shape");
+          "changed its shape");
     FAILS(tsr_batch_set(batch, 0, (const double(*)[3])moved, NULL, &err),
-          TSR_E_INTERNAL, "another shape");
+          TSR_E_INTERNAL, "changed its shape");
     OK(tsr_batch_profile(batch, 0, after, &err));
     assert_memory_equal(before, after, sizeof before);
     p.spec.rigid = NULL;

@@ -295,8 +295,7 @@ TEST(refused)
          "is a single residue, B:1 LYS, and has no torsions; leave it out"},
         {{.sequence = "AKGS", .ranges = {"A:3-9"}},
          "structure.flexible.0: residue range 'A:3-9': the chain has residues "
-         "1 "
-         "to 4 only"},
+         "1 to 4 only"},
         {{.sequence = "AKGS", .ranges = {"A:7-9"}},
          "structure.flexible.0: residue range 'A:7-9': contains no residue; "
          "the chain has residues 1 to 4"},
@@ -329,8 +328,10 @@ TEST(refused)
         {{.sequence = "AKGS", .ranges = {"A:2", NULL, "A:9"}},
          "structure.fixed.0: residue range 'A:9': contains no residue"},
         {{.sequence = "AKGS/AK", .ranges = {"A:2", NULL, "B:1", "B"}},
-         "structure.fixed.0: residue range 'B:1': B:1 ALA is of chain B, which "
-         "moves as a whole (structure.mobile); take it out of one of them"},
+         "structure.fixed.0: residue range 'B:1': B:1 ALA belongs to chain B, "
+         "which moves as a rigid body (structure.mobile); remove it from one "
+         "of "
+         "the two"},
         {{.sequence = "AKGS", .ranges = {NULL, "A"}},
          "structure: nothing can move: no residue is flexible"},
         {{.sequence = "AKGS", .ranges = {NULL, "A:1-2", "A:3-4"}},

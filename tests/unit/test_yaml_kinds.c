@@ -100,7 +100,7 @@ TEST(test_kinds_messages)
         {"one: {shape: }\n", NULL,
          ":1:14: key 'one.shape': expected one word, the shape, such as ball"},
         {shapes, "one.shape=bal",
-         "--set one.shape=bal: key 'one.shape': value 'bal' is not known: "
+         "--set one.shape=bal: key 'one.shape': value 'bal' is unknown: "
          "expected one of ball, box, crate"},
         {shapes, "one.radius=2",
          "--set one.radius=2: key 'one.radius': it has no effect with shape: "
