@@ -113,7 +113,7 @@ mask = $T map mask --map FILE --mask threshold:0.1 -o new.mrc
 inside = $T map cc ../model.pdb --map ../own.mrc -r 8 --mask FILE --device reference
 own.mrc,some_nan.mrc 0 |
 voxel_0.mrc,voxel_-2.mrc,voxel_nan.mrc,voxel_3e+38.mrc 65 | CELLA .words 11 to 13
-axes.mrc,mode.mrc,side.mrc,extended.mrc,cut.mrc,cut_own.mrc.gz,head.mrc 65 | MAPC|MODE .word 4. is 99|make no sense|ends within its|incomplete gzip
+axes.mrc,mode.mrc,side.mrc,extended.mrc,cut.mrc,cut_own.mrc.gz,head.mrc 65 | MAPC|MODE .word 4. is 99|are invalid in|ends within its|incomplete gzip
 claims.mrc   65 | ends within its voxels, after 1024 bytes[^G]*$
 fewer.dx,counts.dx,step.dx,line 65 | OpenDX: (the array ends|counts of|delta: a step|no 'object)
 noise,model.pdb,good.dat,empty 65 | is the file a density map|not a density map|is empty
@@ -220,13 +220,13 @@ tiny_q.dat   65 65 65 65 65 65 65 65 65 - - | q
 million.dat  0  -  -  0  -  -  -  -  -  0  - |
 fifo         66 66  - 66  - 66  - 66  - 66  - | is a named pipe
 [maps]
-zeros.mrc    65 65 65  - 65 65  - 65 65  -  - | mrc'.*all voxels of the map have one value .values 0 to 0
-constant.mrc 65 65 65  - 65 65  - 65 65  -  - | mrc'.*all voxels of the map have one value
+zeros.mrc    65 65 65  - 65 65  - 65 65  -  - | mrc'.*all voxels of the map have the same value .values 0 to 0
+constant.mrc 65 65 65  - 65 65  - 65 65  -  - | mrc'.*all voxels of the map have the same value
 nan.mrc,inf.mrc 65 65 65 - 65 65 - 65 65  -  - | mrc'.*no voxel of the map is a finite number
-huge.mrc     65 65 65  - 65 65  - 65 65  -  - | mrc'.*numbers beyond 1e20 are no densities .values -3e.38
-some_huge.mrc 65 - 65  - 65 65  - 65 65  -  - | mrc'.*numbers beyond 1e20 are no densities
+huge.mrc     65 65 65  - 65 65  - 65 65  -  - | mrc'.*values beyond 1e20 are not densities .values -3e.38
+some_huge.mrc 65 - 65  - 65 65  - 65 65  -  - | mrc'.*values beyond 1e20 are not densities
 voxel_78.mrc,voxel_14060.mrc,voxel_1e-30.mrc 65 - 65 - 65 65 - 65 65 - - | mrc'.*voxels of (78|1.406e.04|1e-30) x .*is the unit Angstrom .of MRC CELLA
-origin_1500.mrc 65 65 - 65 65 65 - 65 65 - 65 | -1500|overlap|on one grid|on the grid|has no room in PDB
+origin_1500.mrc 65 65 - 65 65 65 - 65 65 - 65 | -1500|overlap|on one grid|on the grid|does not fit into PDB
 origin_nan.mrc 65 | from .nan, .*ORIGIN, words 50|origin
 origin_1e30.mrc,sampling.mrc 65 65 - 65 65 65 - 65 65 - 65 |
 angle_0.mrc  65 | CELLB .words 14 to 16.: alpha is 0 degrees
