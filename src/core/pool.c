@@ -20,7 +20,8 @@ static item *item_of(void *memory)
     return (item *)((char *)memory - offsetof(item, memory));
 }
 
-/* Points the neighbours, or the pool, to the item's current address. */
+/* Makes the neighbours, or the pool, point to the item at its current
+ * address. */
 static void *link_item(tsr_pool *pool, item *i)
 {
     if (i->before != NULL)
