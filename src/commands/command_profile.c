@@ -872,16 +872,16 @@ static tsr_status name_files(const char *output, const char *structure,
                     n = i;
                     break;
                 }
-        *name = tsr_pool_print(pool, "%s%s%.*s%s", output,
-                               output[strlen(output) - 1] == '/' ? "" : "/",
-                               (int)n, from, with);
+        *name = tsr_pool_format(pool, "%s%s%.*s%s", output,
+                                output[strlen(output) - 1] == '/' ? "" : "/",
+                                (int)n, from, with);
     } else {
-        *name = tsr_pool_print(pool, "%s%s", output,
-                               *ending(output) == '\0' ? with : "");
+        *name = tsr_pool_format(pool, "%s%s", output,
+                                *ending(output) == '\0' ? with : "");
     }
     TSR_TRY(tsr_pool_check(pool, err));
     *picture =
-        tsr_pool_print(pool, "%.*s.svg", (int)(ending(*name) - *name), *name);
+        tsr_pool_format(pool, "%.*s.svg", (int)(ending(*name) - *name), *name);
     return tsr_pool_check(pool, err);
 }
 

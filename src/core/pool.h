@@ -49,7 +49,7 @@ void *tsr_pool_resize(tsr_pool *pool, void *array, size_t n, size_t size);
 char *tsr_pool_text(tsr_pool *pool, const char *text);
 
 /* Formatted text, as from sprintf. */
-char *tsr_pool_print(tsr_pool *pool, const char *format, ...) TSR_PRINTF(2, 3);
+char *tsr_pool_format(tsr_pool *pool, const char *format, ...) TSR_PRINTF(2, 3);
 
 /* Frees one allocation of the pool. NULL is fine. */
 void tsr_pool_free(tsr_pool *pool, void *memory);

@@ -429,8 +429,8 @@ static tsr_status log_engines(tsr_log *log, tsr_devices *v, tsr_err *err)
                  whole);
         if (end != NULL)
             tsr_debug(log, "engine%s", end);
-        v->text = tsr_pool_print(&v->pool, "%s%s%s%s", e > 0 ? v->text : "",
-                                 e > 0 ? "\n" : "", chains, whole);
+        v->text = tsr_pool_format(&v->pool, "%s%s%s%s", e > 0 ? v->text : "",
+                                  e > 0 ? "\n" : "", chains, whole);
         TSR_TRY(tsr_pool_check(&v->pool, err));
         first += v->group[e].n_chain;
     }

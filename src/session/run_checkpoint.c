@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-long tsr_session_warmup(const tsr_config *config)
+long tsr_run_warmup_requested(const tsr_config *config)
 {
     const tsr_sampler_options *o = &config->sampler;
     return (o->warmup + tsr_sampler_thin(o) - 1) / tsr_sampler_thin(o);
@@ -85,12 +85,13 @@ long tsr_run_draw_steps(const tsr_config *config,
            (long)(identity->n_chain * identity->n_temp);
 }
 
-long tsr_run_warmup(const tsr_config *config, const tsr_run_progress *progress)
+long tsr_run_warmup_expected(const tsr_config *config,
+                             const tsr_run_progress *progress)
 {
     return progress->draws > 0 ? progress->warmup
            : progress->expected > 0
                ? progress->expected - tsr_sampler_draws(&config->sampler)
-               : tsr_session_warmup(config);
+               : tsr_run_warmup_requested(config);
 }
 
 double tsr_run_remaining(const tsr_config *config,
@@ -98,7 +99,7 @@ double tsr_run_remaining(const tsr_config *config,
                          const tsr_run_progress *progress, char text[48])
 {
     const tsr_sampler_options *o = &config->sampler;
-    const long warmup = tsr_run_warmup(config, progress),
+    const long warmup = tsr_run_warmup_expected(config, progress),
                most = warmup + tsr_sampler_draws(o),
                all = progress->expected > 0 ? progress->expected : most;
     const double each = progress->seconds / (double)progress->steps *

@@ -34,7 +34,8 @@ long tsr_run_draw_steps(const tsr_config *config,
 
 /* Total warm-up draws. After a populations phase this is less than the
  * configuration requests. */
-long tsr_run_warmup(const tsr_config *config, const tsr_run_progress *progress);
+long tsr_run_warmup_expected(const tsr_config *config,
+                             const tsr_run_progress *progress);
 
 /* Estimated seconds until the run ends, at its average speed so far. A run ends
  * after its last draw, at the predicted convergence, or at sampler.time_limit
@@ -86,6 +87,6 @@ tsr_status tsr_run_trace_match(const char *path, const char *text,
                                tsr_err *err);
 
 /* Warm-up draws that the configuration requests. */
-long tsr_session_warmup(const tsr_config *config);
+long tsr_run_warmup_requested(const tsr_config *config);
 
 #endif

@@ -38,8 +38,8 @@ static sizes estimate_sizes(const tsr_config *config, const tsr_setup *setup)
         draw += 3.0 * sizeof(float) * l->term[d]->n_point;
     sizes s = {0.7 + draw * (double)tsr_sampler_draws(o) * setup->n_chain / mib,
                0.0};
-    s.trace += scalars * sizeof(double) * (double)tsr_session_warmup(config) *
-               setup->n_chain / mib;
+    s.trace += scalars * sizeof(double) *
+               (double)tsr_run_warmup_requested(config) * setup->n_chain / mib;
     if (writer.atoms || writer.bodies)
         s.trajectories =
             tsr_trajectory_writer_disk_bytes(&setup->target, setup->n_chain,
@@ -616,7 +616,7 @@ static int is_progress_valid(const tsr_session *s)
 {
     const tsr_run_progress *p = &s->progress;
     const double draws = (double)p->warmup + (double)p->draws;
-    return p->warmup >= 0 && p->warmup <= tsr_session_warmup(s->config) &&
+    return p->warmup >= 0 && p->warmup <= tsr_run_warmup_requested(s->config) &&
            p->draws >= 0 && p->next_check > 0 &&
            draws * (double)tsr_run_draw_steps(s->config, &s->identity) +
                    (double)population_steps(s) ==
@@ -1001,7 +1001,7 @@ static tsr_status answer_request(tsr_session *s, tsr_err *err)
  * chains. */
 static long warmup_draws(const tsr_session *s)
 {
-    const long n = tsr_session_warmup(s->config);
+    const long n = tsr_run_warmup_requested(s->config);
     const long part = tsr_target_has_global_moves(&s->setup->target) ? 8 : 2;
     return tsr_sampler_population(s->sampler).n_level > 0
                ? (n + part - 1) / part
@@ -1226,7 +1226,7 @@ tsr_status tsr_session_estimate(tsr_session *session, double seconds,
     double before = tsr_clock_s();
     TSR_TRY(tsr_session_prepare(s, err));
     (void)tsr_sampler_plan_warmup(
-        s->sampler, tsr_session_warmup(s->config) * tsr_sampler_thin(o),
+        s->sampler, tsr_run_warmup_requested(s->config) * tsr_sampler_thin(o),
         o->anneal);
     TSR_TRY(tsr_sampler_refresh(s->sampler, err));
     *start = tsr_clock_s() - before;

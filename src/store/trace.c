@@ -795,7 +795,7 @@ static char *current_name(tsr_pool *pool, char *stored)
         const size_t n = strlen(renamed[k][0]);
         if (strncmp(stored, renamed[k][0], n) == 0 &&
             (stored[n] == '\0' || stored[n] == '_'))
-            return tsr_pool_print(pool, "%s%s", renamed[k][1], stored + n);
+            return tsr_pool_format(pool, "%s%s", renamed[k][1], stored + n);
     }
     return stored;
 }
