@@ -1,6 +1,6 @@
 /* A run's checkpoint. One table of fields describes its content for writing and
- * for reading. A checkpoint belongs to a run if the configuration agrees,
- * except for keys that may change between sessions, and if checksums of the
+ * for reading. A checkpoint belongs to a run if the configurations agree,
+ * except for keys that may change between sessions, and if the checksums of the
  * input agree. */
 #include "session/run_checkpoint.h"
 
@@ -23,7 +23,7 @@ long tsr_run_warmup_requested(const tsr_config *config)
 
 /* ---- identity ---- */
 
-static int64_t as_number(uint64_t checksum)
+static int64_t as_int64(uint64_t checksum)
 {
     int64_t number;
     memcpy(&number, &checksum, sizeof number);
@@ -68,9 +68,9 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
     }
     double log_prior = tsr_prior_log_reference(m->prior, m->first);
     tables = add_doubles(tables, &log_prior, 1);
-    return (tsr_run_identity){as_number(structure),
-                              as_number(data),
-                              as_number(tables),
+    return (tsr_run_identity){as_int64(structure),
+                              as_int64(data),
+                              as_int64(tables),
                               setup->n_chain,
                               tsr_target_n_temp(&setup->target),
                               tsr_target_n_state(&setup->target)};
@@ -217,7 +217,7 @@ tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
 
 /* ---- comparison of configurations ---- */
 
-/* Keys that may differ between sessions. The choice of trajectory frames may
+/* May the key differ between sessions? The choice of trajectory frames may
  * not. */
 static int is_changeable(const char *section, const char *key)
 {
@@ -236,8 +236,8 @@ static int is_changeable(const char *section, const char *key)
     return 0;
 }
 
-/* Reads a configuration line by line, without comments and without changeable
- * keys. */
+/* Reader of a configuration, line by line, without comments and without
+ * changeable keys. */
 typedef struct {
     const char *at;
     char section[64], key[64];
@@ -256,7 +256,7 @@ static void store_key(reader *r, size_t indent)
         r->key[0] = '\0';
 }
 
-/* Returns 0 at the end. */
+/* Moves to the next line that must agree. Returns 0 at the end. */
 static int next_line(reader *r)
 {
     while (*r->at != '\0') {
@@ -293,6 +293,7 @@ static int is_same_value(const reader *a, const reader *b)
     return n_a == n_b && memcmp(value_a, value_b, n_a) == 0;
 }
 
+/* Compares the configurations of a file `what` and of the present run. */
 static tsr_status match_text(const char *what, const char *then,
                              const char *now, tsr_err *err)
 {
