@@ -1,8 +1,8 @@
 /* All atoms of a drawn conformation. Each atom of the input has a placement:
- * the local frame it is fixed to, and its coordinates in that frame. Frames are
- * the drawn backbone, the frame of N-CA-C, and the frame of the side chain,
- * which is turned about CA-CB until the side-chain centre is nearest to the
- * drawn centre. */
+ * the local frame to which it is fixed, and its coordinates in that frame.
+ * Frames are the drawn backbone, the frame of N-CA-C, and the frame of the side
+ * chain, which is turned about CA-CB until the side-chain centre is nearest to
+ * the drawn centre. */
 #include "posterior/all_atoms.h"
 
 #include "core/vec3.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The frame an atom is fixed to. */
+/* The frame to which an atom is fixed. */
 typedef enum {
     FROM_MODEL, /* drawn position: N, CA, C, O */
     FROM_FRAME, /* fixed to N, CA, C: CB */
@@ -128,9 +128,9 @@ static void use_file_names(tsr_model_atom *to, const tsr_residue_record *in,
         snprintf(to->element, sizeof to->element, "SE");
 }
 
-/* Frame of a side chain: origin CA, in the plane of N, CA and C, with its first
- * axis towards C. The angle N-CA-C is drawn. For proline, whose ring is bound
- * to N, the first axis points to N, which keeps the ring closed. */
+/* Frame of a side chain: origin CA, first axis towards C, second axis in the
+ * plane of N, CA and C. The angle N-CA-C is drawn. For proline, whose ring is
+ * bound to N, the first axis points to N, which keeps the ring closed. */
 static void side_frame(double frame[3][3], const placed_residue *r,
                        const double *n, const double *ca, const double *c)
 {

@@ -265,8 +265,9 @@ static void log_environment(tsr_log *log)
                  tuning);
 }
 
-/* Opens the configured devices, and finds the rigid unit of each body, provided
- * that all states start from the same structure. */
+/* Opens the configured devices, and finds the rigid unit of each body, unless
+ * structure.starts is given: the units must have the same shape in all
+ * states. */
 static tsr_status open_configured(const tsr_config *config, tsr_log *log,
                                   tsr_setup *s, tsr_err *err)
 {
@@ -530,8 +531,8 @@ static tsr_status use_particles(const tsr_config *config, tsr_log *log,
                             : tsr_wrap(err, status, "structure.bodies: atoms");
 }
 
-/* Makes likelihood, engine and profiler of the all-atom curves, and learns their
- * model error. partial [n_pair][n_q]: workspace. */
+/* Makes likelihood, engine and profiler of the all-atom curves, and learns
+ * their model error. partial [n_pair][n_q]: workspace. */
 static tsr_status make_all_atom_target(const tsr_config *config, tsr_log *log,
                                        tsr_setup *s, double *partial,
                                        tsr_err *err)

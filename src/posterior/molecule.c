@@ -244,8 +244,8 @@ static void format_ranges(const tsr_strings *list, size_t size, char *text)
                                  used + 48 < size ? list->item[k] : "...");
 }
 
-/* For a molecule without flexible ranges: nothing moves, or whole chains move,
- * as structure.fixed and structure.mobile imply. */
+/* For a molecule without flexible ranges: makes each chain rigid as a whole if
+ * structure.fixed or structure.mobile is given, else freezes the molecule. */
 static tsr_status mark_all_rigid(tsr_structure_config *c, structure_file *file,
                                  tsr_err *err)
 {

@@ -154,8 +154,8 @@ static tsr_status show_progress(void *context, double done, tsr_err *err)
     return TSR_OK;
 }
 
-/* Rounds a diameter up to a power of 1.1, so that structures of similar size
- * share a q grid and a compiled program. */
+/* Rounds a diameter up to 20 Angstrom times a power of 1.1, so that structures
+ * of similar size share a q grid and a compiled program. */
 static double round_up_diameter(double d_max)
 {
     return 20.0 * pow(1.1, ceil(log(fmax(d_max, 20.0) / 20.0) / log(1.1)));

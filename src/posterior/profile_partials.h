@@ -69,10 +69,10 @@ tsr_status tsr_profile_maker_new(const tsr_profile_spec *spec, tsr_log *log,
 void tsr_profile_maker_free(tsr_profile_maker *maker);
 
 /* Reads a structure and computes its partial profiles. The log receives the
- * content of the file, the assumptions made, and the progress. Models of bodies
- * refuse nucleotides, sugars, ligands and unknown residues, with a list of them
- * (TSR_E_DATA). The caller clears *out, also after an error. Errors: those of
- * reading, TSR_E_DEVICE. */
+ * content of the file, the assumptions made, and the progress. In models of
+ * bodies, nucleotides, sugars, ligands, ions and unknown residues have bodies
+ * made from their own atoms (molecule/guest.h). The caller clears *out, also
+ * after an error. Errors: those of reading, TSR_E_DEVICE. */
 tsr_status tsr_profile_compute(tsr_profile_maker *maker, const char *path,
                                tsr_profile_structure *out, tsr_err *err);
 

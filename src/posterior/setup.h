@@ -50,8 +50,8 @@ typedef struct {
     double *speed;           /* [n]  profiles a second; 0: not measured */
     tsr_engine_choice choice;
     int *unit;  /* [n_body] rigid unit of a body; -1: the body belongs to no
-                   rigid unit. NULL: states start from several structures, or the
-                   reference engine */
+                   rigid unit. NULL: structure.starts is given, or the engine is
+                   the reference */
     char *text; /* description, one line for each engine; NULL: no engine */
     tsr_surrogate *surrogate; /* NULL: no surrogate moves */
 } tsr_devices;

@@ -197,7 +197,7 @@ static tsr_status inspect_run(tsr_past_run *run, const char *path, tsr_log *log,
         run->progress = at.progress;
     }
     tsr_run_checkpoint_clear(&at);
-    /* such a run may end before all draws */
+    /* with these options, a run may end before all draws */
     run->is_finished =
         run->progress.is_finished && (o->until != NULL || o->time_limit > 0.0);
     if (run->asked > run->n_draw && !run->is_finished) {

@@ -41,9 +41,10 @@ long tsr_run_warmup_expected(const tsr_config *config,
 /* Estimated seconds until the run ends, at its average speed so far. The run
  * ends at whichever comes first: its last draw, the predicted convergence, or
  * sampler.time_limit. The time limit cannot end it during warm-up. The result
- * is not finite before the first step. text: the result in the form "0:41:07";
- * "at most 0:41:07" if --until is set and convergence is not expected before
- * the last draw; "unknown" if the result is not finite. */
+ * is not finite if it is unknown: before the first step, without
+ * sampler.time_limit. text: the result in the form "0:41:07"; "at most 0:41:07"
+ * if --until is set and convergence is not expected before the last draw;
+ * "unknown" if the result is not finite. */
 double tsr_run_remaining(const tsr_config *config,
                          const tsr_run_identity *identity,
                          const tsr_run_progress *progress, char text[48]);

@@ -585,9 +585,9 @@ static tsr_status update_files(tsr_session *s, const long *keep, tsr_err *err)
     return status;
 }
 
-/* Cuts trace and trajectories to the draws of the checkpoint, and adds those of
- * the draw log. For a checkpoint without draws, trace and trajectories are
- * recreated, because they may be missing. */
+/* Brings trace and trajectories to the draws of the checkpoint: adds draws from
+ * the log, and removes later draws. For a checkpoint without draws, trace and
+ * trajectories are recreated, because they may be missing. */
 static tsr_status reopen_files(tsr_session *s, tsr_err *err)
 {
     const long keep[TSR_DRAWN_N_KIND] = {[TSR_DRAWN_WARMUP] =
@@ -806,10 +806,10 @@ void tsr_session_clear(tsr_session *session)
  *
  * Warm-up draws, then kept draws, in blocks, with checkpoints at epochs. */
 
-/* Draws between two epochs. All chains are recomputed and saved at the start of
- * each epoch (run_session.h). An epoch has about as many steps as the molecule
- * has bodies, 200 to 2000: enough that recomputing takes some 2 % of the time,
- * and few enough that a kill loses little. */
+/* Number of draws in an epoch. All chains are recomputed and saved at the start
+ * of each epoch (run_session.h). An epoch has about as many steps as the
+ * molecule has bodies, 200 to 2000: enough that recomputing takes some 2 % of
+ * the time, and few enough that a kill loses little. */
 static long epoch_length(const tsr_config *config, const tsr_setup *setup)
 {
     long n_body = setup->molecule.topology->n_body;
@@ -1054,8 +1054,8 @@ static long draws_until_learning(const tsr_session *s, long done, long total,
     return n;
 }
 
-/* Draws one phase in blocks of about two seconds. The size of the blocks does
- * not affect the draws. */
+/* Draws one phase in blocks of one to four seconds, or shorter ones if memory
+ * limits them. The size of the blocks does not affect the draws. */
 static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
 {
     const long *done = warm ? &s->progress.warmup : &s->progress.draws;
