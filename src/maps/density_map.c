@@ -84,15 +84,15 @@ int tsr_map_box_row(tsr_map_box *b)
 }
 
 tsr_status tsr_map_check_grid(const char *what, const tsr_map *map,
-                              const tsr_map *of, tsr_err *err)
+                              const tsr_map *other, tsr_err *err)
 {
-    const int *a = map->grid.n, *b = of->grid.n;
-    if (tsr_map_same_grid(&map->grid, &of->grid))
+    const int *a = map->grid.n, *b = other->grid.n;
+    if (tsr_map_same_grid(&map->grid, &other->grid))
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
                     "%s '%s' (%d x %d x %d voxels) is not on the grid of '%s' "
                     "(%d x %d x %d): voxels, steps and origin must be the same",
-                    what, map->path, a[0], a[1], a[2], of->path, b[0], b[1],
+                    what, map->path, a[0], a[1], a[2], other->path, b[0], b[1],
                     b[2]);
 }
 

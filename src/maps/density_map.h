@@ -69,10 +69,11 @@ static inline int tsr_map_box_next(tsr_map_box *b)
     return 1;
 }
 
-/* Checks that a map is on the grid of the map `of`. what: name of the map in
+/* Checks that a map is on the grid of the map
+ * `other`. what: name of the map in
  * the message, such as "mask". Errors: TSR_E_DATA. */
 tsr_status tsr_map_check_grid(const char *what, const tsr_map *map,
-                              const tsr_map *of, tsr_err *err);
+                              const tsr_map *other, tsr_err *err);
 
 /* Position of the first voxel. MRC2014 has two fields for it: ORIGIN, in
  * Angstrom, and NXSTART to NZSTART, in voxels. Microscopy programs write the

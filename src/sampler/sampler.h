@@ -201,7 +201,6 @@ typedef struct {
     double clash; /* excluded volume, a part of propose; estimated from a sample
                      of the evaluations */
     double walk;  /* launches: walks by a surrogate, redraws */
-    double XX;    /* walks by a surrogate */
     double submit;   /* handing proposals to the device */
     double wait;     /* waiting for the device */
     double decide;   /* likelihood, acceptance, steps of parameters */
