@@ -197,10 +197,9 @@ double tsr_sampler_all_atom_acceptance(const tsr_sampler *sampler);
 /* Seconds spent by the workers since the sampler was made, summed over
  * workers. */
 typedef struct {
-    double propose; /* proposals, prior included */
-    double clash; /* excluded volume, a part of propose; estimated from a sample
-                     of the evaluations */
-    double walk;  /* launches: walks by a surrogate, redraws */
+    double propose;  /* proposals, prior included */
+    double clash;    /* excluded volume, a part of propose; estimate */
+    double walk;     /* launches: walks by a surrogate, redraws */
     double submit;   /* handing proposals to the device */
     double wait;     /* waiting for the device */
     double decide;   /* likelihood, acceptance, steps of parameters */
