@@ -428,7 +428,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
 
         /* Beads of several bodies. At the start there may be more pairs than
          * the list can hold. */
-        /* Without is_anew, energies are changes. */
+        /* Unless all pairs were evaluated (is_anew), energy is only the
+         * change. */
         const int is_anew = is_all & !is_c2;
         const int n_neighbour_next =
             n_neighbour_change + (is_anew ? 0 : n_neighbour_now);

@@ -241,11 +241,13 @@ void add_overlaps(__local const vector_workspace *r, contacts *c,
 }
 
 /* For row k and vector v: the beads that are paired with the row, those close
- * enough for overlaps, and the start of the recurrence s(j + 1) = (2 - 4
- * sin^2(dq r / 2)) s(j) - s(j - 1): its factor, is = sin(dq r) / r, was = 0.
- * Distances beyond the band, dq r > 0.86 pi, are replaced by its end. The
- * polynomials for sin and cos of dq r / 2 are those of chain_start in
- * page_tile.cl. */
+ * enough for overlaps, and the start of the recurrence
+ *
+ *     s(j + 1) = (2 - 4 sin^2(dq r / 2)) s(j) - s(j - 1),
+ *
+ * that is its factor, is = sin(dq r) / r, and was = 0. Distances beyond the
+ * band, dq r > 0.86 pi, are replaced by its end. The polynomials for sin and
+ * cos of dq r / 2 are those of chain_start in page_tile.cl. */
 #define START_ROW(k)                                                           \
     VECTOR mask##k, is##k, was##k = 0.0f, factor##k;                           \
     {                                                                          \
@@ -294,9 +296,9 @@ void add_overlaps(__local const vector_workspace *r, contacts *c,
     next##2 = factor2 * now##2 - next##2;                                      \
     next##3 = factor3 * now##3 - next##3
 
-/* Adds to r->sum the products of rows with their pairs: the series sin(j dq r)
- * / r for j > 0, and 1 for j = 0. Present positions (side 0) are subtracted. c
- * NULL: overlaps are not computed. */
+/* Adds to r->sum the products of rows with their pairs: the series
+ * sin(j dq r) / r for j > 0, and 1 for j = 0. Present positions (side 0) are
+ * subtracted. c NULL: overlaps are not computed. */
 void add_rows(__local vector_workspace *r, contacts *c, const row_group *g,
               int side, float dq, float cutoff)
 {
@@ -349,10 +351,11 @@ float lanes_sum(VECTOR v)
     return (v4.x + v4.z) + (v4.y + v4.w);
 }
 
-/* Computes the pairs' curve at the proposed positions from the present one,
- * had. c NULL: overlaps are not computed. order holds fixed beads at its front
- * and far beads at its back; the class with fewer beads provides the rows.
- * n_fixed < 0: all pairs are summed, without had. */
+/* Computes the pairs' curve at the proposed positions, to, from that at the
+ * present positions, before. c NULL: overlaps are not computed. order contains
+ * the fixed beads at its front and the far beads at its back; the class with
+ * fewer beads provides the rows. n_fixed < 0: all pairs are summed, and before
+ * is not used. */
 void sum_pairs(__local vector_workspace *r, contacts *c, int n_fixed, int n_far,
                int n_loose, __local const ushort *order,
                __local const ushort *loose, float dq, float cutoff,

@@ -4,17 +4,7 @@
 
 #include "engine/engine.h"
 #include "gpu/engine_device.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 static inline double uniform(uint64_t *state)
 {
@@ -82,7 +72,7 @@ static const engine_variant variants[] = {
     {"plane waves", {0}, 1e-5, 10}, /* they have no options */
     {"plane waves, as a GPU's", {0}, 1e-5, 50},
 };
-enum { N_VARIANT = sizeof variants / sizeof variants[0] };
+enum { N_VARIANT = COUNT_OF(variants) };
 
 static inline int is_wave(const engine_variant *v)
 {
@@ -102,15 +92,8 @@ static inline double worst_error(const double *profile, const double *exact,
     return worst;
 }
 
-static inline void must(tsr_status status, const tsr_err *err)
-{
-    if (status != TSR_OK)
-        fail_msg("%s", err->message);
-}
-
 static inline tsr_device *open_device(void)
 {
-    tsr_err err;
     tsr_device *device;
     const char *choice = getenv("TESSERA_TEST_DEVICE");
     if (tsr_device_open(choice != NULL ? choice : "auto", &device, &err) !=
@@ -128,13 +111,12 @@ static inline int has_variant(const tsr_device *device, const engine_variant *v)
 
 static inline tsr_status make_variant(const tsr_engine_spec *spec,
                                       const tsr_device *device,
-                                      const engine_variant *v, tsr_engine **out,
-                                      tsr_err *err)
+                                      const engine_variant *v, tsr_engine **out)
 {
     return is_wave(v)
                ? tsr_engine_plane_wave_new(
-                     spec, device, v == &variants[N_VARIANT - 1], out, err)
-               : tsr_engine_page_tile_new(spec, device, &v->options, out, err);
+                     spec, device, v == &variants[N_VARIANT - 1], out, &err)
+               : tsr_engine_page_tile_new(spec, device, &v->options, out, &err);
 }
 
 #endif

@@ -135,14 +135,12 @@ static void check_against_reference(const composition *c, const walker *w,
     tsr_engine_spec spec = c->spec;
     tsr_engine *engine;
     tsr_batch *batch;
-    tsr_err err;
     double exact[N_Q];
     spec.n_system = 1;
     spec.d_bound_ang = 0.0;
-    must(tsr_engine_reference_new(&spec, &engine, &err), &err);
-    must(tsr_batch_new(engine, 1, &batch, &err), &err);
-    must(tsr_batch_set(batch, 0, (const double(*)[3])w->xyz, exact, &err),
-         &err);
+    OK(tsr_engine_reference_new(&spec, &engine, &err));
+    OK(tsr_batch_new(engine, 1, &batch, &err));
+    OK(tsr_batch_set(batch, 0, (const double(*)[3])w->xyz, exact, &err));
     double error = worst_error(profile, exact, N_Q);
     if (!(error <= limit))
         fail_msg("%s: relative error %.2e of I(q), %.0e allowed", name, error,
@@ -153,11 +151,9 @@ static void check_against_reference(const composition *c, const walker *w,
 
 static void begin(const composition *c, walker *w, tsr_batch *batch, int system)
 {
-    tsr_err err;
     w->random = 1000 + (uint64_t)system;
     memcpy(w->xyz, c->start, sizeof w->xyz);
-    must(tsr_batch_set(batch, system, (const double(*)[3])w->xyz, NULL, &err),
-         &err);
+    OK(tsr_batch_set(batch, system, (const double(*)[3])w->xyz, NULL, &err));
 }
 
 /* One submit of the systems whose bit is in `mask`. */
@@ -166,14 +162,13 @@ static void step(tsr_batch *batch, walker *walkers, unsigned mask)
     tsr_body_proposal proposal[N_SYSTEM];
     double profile[N_SYSTEM * N_Q];
     int n = 0;
-    tsr_err err;
     for (int s = 0; s < N_SYSTEM; s++)
         if (mask >> s & 1) {
             propose(&walkers[s], s);
             proposal[n++] = walkers[s].proposal;
         }
-    must(tsr_batch_submit(batch, n, proposal, &err), &err);
-    must(tsr_batch_wait(batch, profile, &err), &err);
+    OK(tsr_batch_submit(batch, n, proposal, &err));
+    OK(tsr_batch_wait(batch, profile, &err));
     for (int s = 0; s < N_SYSTEM; s++)
         if (mask >> s & 1) {
             if (uniform(&walkers[s].random) < 0.5) {

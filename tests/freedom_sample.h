@@ -104,15 +104,12 @@ static inline tsr_structure *sample_structure(const tsr_prior_table *table,
     tsr_conformation *c;
     sample_chain(joined, NULL, table, &t, &c);
     if (m->cis > 0) {
-        internal_geometry *g = calloc((size_t)n, sizeof *g);
+        internal_geometry *g = array((size_t)n, sizeof *g);
         measure_geometry(t, c, g);
         g[m->cis - 1].omega = 0.0;
         build_geometry(t, g, c);
-        free(g);
     }
     tsr_structure *s = sample_read(t, c);
-    tsr_conformation_free(c);
-    tsr_topology_free(t);
     s->n_chain = name - 'A' + 1;
     if (m->mirrored > 0)
         sample_mirror(s, m->mirrored - 1);
@@ -131,7 +128,7 @@ static inline tsr_structure *sample_structure(const tsr_prior_table *table,
 static inline tsr_status sample_topology(const tsr_prior_table *table,
                                          const sample_molecule *m,
                                          tsr_topology **t, tsr_conformation **c,
-                                         tsr_log *log, tsr_err *err)
+                                         tsr_log *log)
 {
     sample_ranges r;
     sample_split(m->ranges, &r);
@@ -142,7 +139,8 @@ static inline tsr_status sample_topology(const tsr_prior_table *table,
                                    .file = "molecule.pdb"};
     tsr_structure *s = sample_structure(table, m);
     tsr_status status = tsr_topology_from_structure(
-        s, TSR_BODIES_TWO, flexibility, table, log, t, c, err);
+        s, TSR_BODIES_TWO, flexibility, table, log, t, c, &err);
+    own_molecule(*t, *c);
     tsr_structure_free(s);
     return status;
 }

@@ -4,17 +4,22 @@
 
 #include "molecule/topology.h"
 #include "prior/prior.h"
+#include "tests/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+OWNED(tsr_conformation)
+OWNED(tsr_topology)
+OWNED(tsr_prior)
 
-#include <cmocka.h>
+static inline void own_molecule(tsr_topology *t, tsr_conformation *c)
+{
+    own_tsr_topology(t);
+    own_tsr_conformation(c);
+}
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+static inline tsr_conformation *new_conformation(const tsr_topology *t)
+{
+    return own_tsr_conformation(tsr_conformation_new(t));
+}
 
 /* Helix, strand, left-handed and uniform; each class a little different. */
 static inline void sample_torsions(tsr_prior_table *table)
@@ -75,11 +80,10 @@ static inline void sample_chain(const char *sequence,
                                 tsr_topology **topology,
                                 tsr_conformation **first)
 {
-    tsr_err err = {0};
     tsr_flexibility all = {.flexible = flexible};
-    if (tsr_topology_from_sequence(sequence, TSR_BODIES_TWO, all, table,
-                                   topology, first, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_topology_from_sequence(sequence, TSR_BODIES_TWO, all, table,
+                                  topology, first, &err));
+    own_molecule(*topology, *first);
 }
 
 #endif

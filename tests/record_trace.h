@@ -4,22 +4,7 @@
 
 #include "sampler/record.h"
 #include "store/trace.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
-
-static inline void record_must(tsr_status status, const tsr_err *err)
-{
-    if (status != TSR_OK)
-        fail_msg("%s", err->message);
-}
+#include "tests/check.h"
 
 /* Makes the trace; tsr_record_write then goes to the log. */
 static inline tsr_draw_log *record_begin(const char *path, int n_chain,
@@ -30,15 +15,12 @@ static inline tsr_draw_log *record_begin(const char *path, int n_chain,
     const int n = tsr_record_variables(record, &variable);
     tsr_draw_log *log;
     tsr_trace *trace;
-    tsr_err err;
     snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path),
              path);
-    record_must(
-        tsr_trace_create(path, n_chain, n, variable, 0, NULL, &trace, &err),
-        &err);
-    record_must(tsr_record_write_data(record, trace, &err), &err);
-    record_must(tsr_trace_close(trace, &err), &err);
-    record_must(tsr_draw_log_new(folder, &log, &err), &err);
+    OK(tsr_trace_create(path, n_chain, n, variable, 0, NULL, &trace, &err));
+    OK(tsr_record_write_data(record, trace, &err));
+    OK(tsr_trace_close(trace, &err));
+    OK(tsr_draw_log_new(folder, &log, &err));
     return log;
 }
 
@@ -46,9 +28,8 @@ static inline tsr_draw_log *record_begin(const char *path, int n_chain,
 static inline void record_end(const char *path, tsr_draw_log *log)
 {
     tsr_draw_records records;
-    tsr_err err;
-    record_must(tsr_draw_records_open(path, &records, &err), &err);
-    record_must(tsr_trace_update(path, &records, NULL, &err), &err);
+    OK(tsr_draw_records_open(path, &records, &err));
+    OK(tsr_trace_update(path, &records, NULL, &err));
     tsr_draw_records_close(&records);
     tsr_draw_log_remove(log);
     tsr_draw_log_free(log);

@@ -4,16 +4,7 @@
 
 #include "likelihood/likelihood.h"
 #include "likelihood/term_saxs.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
+#include "tests/check.h"
 
 enum { SAXS_MAX_SET = 8 };
 
@@ -21,7 +12,7 @@ enum { SAXS_MAX_SET = 8 };
 static inline tsr_noise_options noise_of(const char *model)
 {
     const tsr_field noise[] = {TSR_NOISE_FIELD("noise", 0), {0}};
-    tsr_err err = {0};
+    err = (tsr_err){0};
     tsr_noise_options o;
     if (tsr_fields_init(noise, &o, &err) != TSR_OK ||
         tsr_noise_select(&o, model, &err) != TSR_OK)
@@ -33,13 +24,12 @@ static inline tsr_noise_options noise_of(const char *model)
 static inline void noise_set(tsr_noise_options *o, const char *key,
                              const char *value)
 {
-    tsr_err err = {0};
     const tsr_field *field =
         tsr_field_find(tsr_noise_registry[o->model]->fields, key);
     if (field == NULL)
         fail_msg("%s has no %s", tsr_noise_registry[o->model]->name, key);
-    else if (tsr_field_parse(field, o, value, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    else
+        OK(tsr_field_parse(field, o, value, &err));
 }
 
 static inline void noise_put(tsr_noise_options *o, const char *key,
@@ -89,11 +79,9 @@ static inline double saxs_evaluate(const tsr_likelihood *l,
                                    const double *partial, double beta,
                                    gsl_rng *rng, tsr_point *point)
 {
-    tsr_err err = {0};
     const tsr_prediction nothing = {.n_state = 0};
-    if (tsr_likelihood_evaluate(l, partial, NULL, nothing, beta, rng, NULL,
-                                point, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_likelihood_evaluate(l, partial, NULL, nothing, beta, rng, NULL,
+                               point, &err));
     return point->log_lik;
 }
 

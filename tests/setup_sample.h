@@ -3,17 +3,8 @@
 #define TESTS_SETUP_SAMPLE_H
 
 #include "posterior/setup.h"
+#include "tests/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 typedef struct {
@@ -21,17 +12,10 @@ typedef struct {
     tsr_setup s;
 } sample;
 
-static inline void must(tsr_status status, const tsr_err *err)
-{
-    if (status != TSR_OK)
-        fail_msg("%s", err->message);
-}
-
 /* Without engines; paths are relative to the current folder. */
 static inline void read_sample(sample *x, int with_data, int n_set,
                                const char *const *set, const char *text)
 {
-    tsr_err err = {0};
     char path[] = "sample_XXXXXX";
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -41,16 +25,15 @@ static inline void read_sample(sample *x, int with_data, int n_set,
     const tsr_status status =
         tsr_config_read(path, n_set, set, &x->config, &err);
     unlink(path);
-    must(status, &err);
-    must(tsr_setup_read(&x->config, with_data, NULL, &x->s, &err), &err);
+    OK(status);
+    OK(tsr_setup_read(&x->config, with_data, NULL, &x->s, &err));
 }
 
 static inline void start_sample(sample *x, int n_set, const char *const *set,
                                 const char *text)
 {
-    tsr_err err = {0};
     read_sample(x, 1, n_set, set, text);
-    must(tsr_setup_engine(&x->config, 0, NULL, &x->s, &err), &err);
+    OK(tsr_setup_engine(&x->config, 0, NULL, &x->s, &err));
 }
 
 static inline void close_sample(sample *x)

@@ -10,12 +10,12 @@
 #include "molecule/topology.h"
 #include "moves/move.h"
 #include "sampler/chain.h"
-#include "tests/unit/folder.h"
+#include "tests/io_files.h"
 
 #include <gsl/gsl_sort.h>
 
-static char folder[64];
-static tsr_err err;
+OWNED(tsr_structure)
+OWNED(tsr_atoms)
 
 typedef struct {
     char path[128], *range[2];
@@ -35,18 +35,23 @@ static inline void read_file(fixture *f, const tsr_strings *flexible, int clash)
     sample_prior_table(&f->table);
     OK(tsr_structure_read_any(f->path, &f->structure, &err));
     OK(tsr_atoms_read(f->path, &f->atoms, &err));
+    own_tsr_structure(f->structure);
+    own_tsr_atoms(f->atoms);
     OK(tsr_nucleic_find(f->structure, f->atoms, flexible, &f->nucleic, &err));
     assert_non_null(f->nucleic);
+    own(f->nucleic, free);
     const tsr_flexibility flexibility = {.flexible = flexible,
                                          .nucleic = f->nucleic};
     OK(tsr_topology_from_structure(f->structure, TSR_BODIES_TWO, flexibility,
                                    &f->table, NULL, &f->t, &f->c, &err));
+    own_molecule(f->t, f->c);
     OK(tsr_guests_attach(f->structure, f->atoms, NULL, NULL, f->t, f->c, &err));
     const tsr_prior_options options = {
         .clash = clash,
         .softness = 0.5,
         .clash_limit = f->structure->n_residue > 0 ? 1e5 : 4.0};
     OK(tsr_prior_new(f->t, &f->table, &options, 0.0, &f->prior, &err));
+    own_tsr_prior(f->prior);
     for (int m = 0; m < TSR_N_MOVE; m++) {
         OK(tsr_fields_init(tsr_move_registry[m]->fields, f->option[m], &err));
         f->options[m] = f->option[m];
@@ -60,22 +65,12 @@ static inline void open_strand(fixture *f, int n, int is_dna, char *range,
     const double origin[3] = {0.0, 0.0, 0.0};
     const tsr_strings flexible = {.n = range != NULL, .item = f->range};
     *f = (fixture){.range = {range}};
-    snprintf(f->path, sizeof f->path, "%s/strand.pdb", folder);
+    strcpy(f->path, io_path("strand.pdb"));
     FILE *file = fopen(f->path, "w");
     assert_non_null(file);
     strand_write(file, 'S', n, is_dna, origin);
     fclose(file);
     read_file(f, &flexible, clash);
-}
-
-static inline void close_strand(fixture *f)
-{
-    tsr_prior_free(f->prior);
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
-    free(f->nucleic);
-    tsr_atoms_free(f->atoms);
-    tsr_structure_free(f->structure);
 }
 
 /* What rides goes along with what the C side of residue i did since `was`. */
@@ -93,7 +88,7 @@ static inline void carry(const fixture *f, int i, const tsr_conformation *was,
 static inline void draw(const fixture *f, gsl_rng *rng, tsr_conformation *c)
 {
     const tsr_topology *t = f->t;
-    tsr_conformation *was = tsr_conformation_new(t);
+    tsr_conformation *was = new_conformation(t);
     tsr_conformation_copy(t, c, f->c, 0, t->n_residue);
     for (int i = 0; i < t->n_residue; i++) {
         const tsr_residue *r = &t->residue[i];
@@ -112,7 +107,6 @@ static inline void draw(const fixture *f, gsl_rng *rng, tsr_conformation *c)
         tsr_conformation_place_bodies(t, c, i, 1);
         carry(f, i, was, c);
     }
-    tsr_conformation_free(was);
 }
 
 /* Pivot, side_chain and regrow with these weights, and no others; `draws`: the

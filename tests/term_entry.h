@@ -2,7 +2,7 @@
 #ifndef TSR_TESTS_TERM_ENTRY_H
 #define TSR_TESTS_TERM_ENTRY_H
 
-#include "tests/unit/io_files.h"
+#include "tests/io_files.h"
 
 #include "files/yaml.h"
 #include "likelihood/term.h"
@@ -10,7 +10,7 @@
 /* entry: what follows the kind, as "mean: 42, sd: 3". */
 static inline tsr_status read_term(const tsr_topology *topology,
                                    const char *kind, const char *entry,
-                                   tsr_term **out, tsr_err *err)
+                                   tsr_term **out)
 {
     static const tsr_field fields[] = {
         {.name = "data",
@@ -23,14 +23,14 @@ static inline tsr_status read_term(const tsr_topology *topology,
     tsr_list data;
     int n = snprintf(text, sizeof text, "data: [{kind: %s, %s}]", kind, entry);
     const char *path = io_write("run.yaml", text, (size_t)n);
-    assert_int_equal(tsr_fields_init(fields, &data, NULL), TSR_OK);
+    OK(tsr_fields_init(fields, &data, &err));
     *out = NULL;
     tsr_status status =
-        tsr_yaml_read_marked(path, fields, &data, 0, NULL, NULL, err);
+        tsr_yaml_read_marked(path, fields, &data, 0, NULL, NULL, &err);
     if (status == TSR_OK) {
         const tsr_term_source source = {
             .options = data.item, .number = 0, .topology = topology};
-        status = tsr_term_read(&source, out, err);
+        status = tsr_term_read(&source, out, &err);
     }
     tsr_fields_clear(fields, &data);
     return status;

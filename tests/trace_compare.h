@@ -3,27 +3,16 @@
 #define TESTS_TRACE_COMPARE_H
 
 #include "store/trace.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "tests/check.h"
 
 /* Every number of the two traces is the same to the bit. Returns how many were
  * compared. */
 static inline long trace_compare(const char *const path[2])
 {
     tsr_trace_reader *reader[2];
-    tsr_err err = {0};
     long compared = 0;
     for (int k = 0; k < 2; k++)
-        if (tsr_trace_open(path[k], &reader[k], &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(tsr_trace_open(path[k], &reader[k], &err));
     for (int group = 0; group < TSR_TRACE_N_GROUP; group++) {
         const char *const *name;
         int n = tsr_trace_variables(reader[0], (tsr_trace_group)group, &name);
@@ -31,10 +20,9 @@ static inline long trace_compare(const char *const path[2])
             int shape[2][3];
             double *value[2];
             for (int k = 0; k < 2; k++)
-                if (tsr_trace_get(reader[k], (tsr_trace_group)group, name[v],
-                                  &shape[k][0], &shape[k][1], &shape[k][2],
-                                  &value[k], &err) != TSR_OK)
-                    fail_msg("%s", err.message);
+                OK(tsr_trace_get(reader[k], (tsr_trace_group)group, name[v],
+                                 &shape[k][0], &shape[k][1], &shape[k][2],
+                                 &value[k], &err));
             assert_memory_equal(shape[0], shape[1], sizeof shape[0]);
             size_t size =
                 (size_t)shape[0][0] * (size_t)shape[0][1] * (size_t)shape[0][2];

@@ -425,7 +425,7 @@ static tsr_status make(work *w, const char *directory, const char *output,
     TSR_TRY(tsr_verdict_of_run(&w->run, &w->summary, &w->verdict, err));
     w->methods = methods_text(&w->run);
     w->advice = tsr_advice_text(&w->verdict->advice);
-    w->solved = tsr_report_solved(w->run.directory);
+    w->solved = tsr_report_solve_verdict(w->run.directory);
     tell_draws(&w->run, w->remark);
     *o = (tsr_report_options){
         .name = "tessera report",

@@ -418,9 +418,8 @@ static void find_best_contact(search *s, int x, int y, contact *best)
     }
 }
 
-/* A chain is attached at one of its rigid parts. Warns if another part
- * are_in_contact a placed chain, because that contact is lost when the part
- * moves. */
+/* A chain is attached at one of its rigid parts. Warns if another part touches
+ * a placed chain, because that contact is lost when the part moves. */
 static void warn_of_lost_contact(const search *s, int x, int unit_residue,
                                  tsr_log *log)
 {

@@ -380,7 +380,8 @@ static void sum_relations(const parts_graph *g, int first, int last,
             }
 }
 
-/* Sets c for a piece. Its arrays are long enough for a whole structure. */
+/* Computes the quantities across all cuts of a piece. The arrays of c are long
+ * enough for a whole structure. */
 static void find_crossing(const parts_graph *g, int first, int last,
                           crossing *c)
 {
@@ -1114,8 +1115,8 @@ static void note_chains(const parts_graph *g, const parts_pieces *p,
     }
 }
 
-/* Finds a second copy of residues first.. in the same chain, which indicates
- * several molecules under one chain id. */
+/* Finds a second copy of residues first..last in the same chain, which
+ * indicates several molecules under one chain id. */
 static int find_copy(const parts_graph *g, int first, int last, int *copy)
 {
     const tsr_structure *s = g->structure;

@@ -15,9 +15,10 @@
  * growing intervals, and learns s from the acceptance rate. After warm-up both
  * are constant, so the reverse step -d is as likely, in the coordinates of the
  * prior, and the log ratio is 0. A mobile chain rotates about the CA of a
- * residue that no torsion moves. Source: Girolami & Calderhead 2011 (the
- * metric, here constant); Roberts, Gelman & Gilks 1997 (the length of a
- * step). */
+ * residue that no torsion moves.
+ *
+ * Source: Girolami & Calderhead 2011 (the metric, here constant); Roberts,
+ * Gelman & Gilks 1997 (the length of a step). */
 #include "core/vec3.h"
 #include "moves/move.h"
 

@@ -9,8 +9,9 @@
  *
  *     |d new / d old| = sin tau_i sin tau_j / (sin tau'_i sin tau'_j),
  *
- * which is the Hastings correction; the turn itself is symmetric. Source:
- * Betancourt 2005 (J. Chem. Phys. 123, 174905); Smith & Kortemme 2008
+ * which is the Hastings correction; the turn itself is symmetric.
+ *
+ * Source: Betancourt 2005 (J. Chem. Phys. 123, 174905); Smith & Kortemme 2008
  * (backrub). */
 #include "moves/move.h"
 

@@ -94,6 +94,7 @@ typedef struct {
                   const tsr_move_context *context, int accepted);
 } tsr_move_launch;
 
+/* A move: its options and its functions. */
 struct tsr_move_type {
     const char *name;
     const char *doc;     /* one line */

@@ -5,8 +5,9 @@
  * A turn is normal with a width learnt for each torsion, or sometimes uniform
  * on the circle. Both are symmetric in the torsion, which is the prior's
  * coordinate, so log_ratio is 0. A draw takes (phi, psi) from their prior
- * density f, so q(old | new) / q(new | old) = f(old) / f(new). Source: Lal
- * 1969; Madras & Sokal 1988. */
+ * density f, so q(old | new) / q(new | old) = f(old) / f(new).
+ *
+ * Source: Lal 1969; Madras & Sokal 1988. */
 #include "moves/move.h"
 
 #include <gsl/gsl_randist.h>

@@ -2,9 +2,11 @@
  * One side of the chain moves.
  *
  * The stretch and its length do not depend on the conformation, and the
- * torsions are drawn from their prior densities f, so that q(old | new) / q(new
- * | old) = product of f(old) / f(new). Source: Rosenbluth & Rosenbluth 1955,
- * without their weights. */
+ * torsions are drawn from their prior densities f, so that
+ *
+ *     q(old | new) / q(new | old) = product of f(old) / f(new).
+ *
+ * Source: Rosenbluth & Rosenbluth 1955, without their weights. */
 #include "moves/move.h"
 
 #include <math.h>

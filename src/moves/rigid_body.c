@@ -6,8 +6,9 @@
  * inside a chain is bound to its linkers: on one side or on both, the linker is
  * closed again at three of its residues (closure.h has the log ratio). If only
  * one side is closed, the chain beyond the other side moves with the part. The
- * pivots are chosen independently of the conformation. Source: Dodd, Boone &
- * Theodorou 1993 (closure). */
+ * pivots are chosen independently of the conformation.
+ *
+ * Source: Dodd, Boone & Theodorou 1993 (closure). */
 #include "core/vec3.h"
 #include "moves/closure.h"
 #include "moves/move.h"

@@ -1,9 +1,9 @@
 /* Side chain: moves the side-chain centre of one residue in the frame of its
  * backbone, or the torsion chi of a nucleotide.
  *
- * A proposal is either a draw from the prior's density g, with q(old | new) /
- * q(new | old) = g(old) / g(new), or a symmetric Gaussian step, whose width is
- * learnt for each residue type. */
+ * A proposal is either a draw from the prior's density g, with the ratio
+ * q(old | new) / q(new | old) = g(old) / g(new), or a symmetric Gaussian step,
+ * whose width is learnt for each residue type. */
 #include "moves/move.h"
 
 #include <gsl/gsl_randist.h>

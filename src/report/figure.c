@@ -1,5 +1,6 @@
-/* A figure is collected panel by panel, layer by layer, from the places that
- * have the numbers; ranges and ticks are found when all of it is there. */
+/* Builds a figure panel by panel and layer by layer, and draws it as SVG.
+ * Ranges and ticks are determined in tsr_figure_finish, after the last layer.
+ */
 #include "report/figure.h"
 
 #include "core/text.h"
@@ -13,8 +14,8 @@
 
 /* ---- shapes ----
  *
- * SVG is text, so a picture is collected in memory and written at once, whole
- * or not at all. Two decimals of a pixel are more than a printer can show. */
+ * SVG is text: a picture is collected in memory and written at once, so that a
+ * file is never incomplete. Coordinates have two decimals of a pixel. */
 
 struct tsr_svg {
     tsr_words words;
@@ -59,8 +60,9 @@ void tsr_svg_line(tsr_svg *svg, double x0, double y0, double x1, double y1,
             x0, y0, x1, y1, colour, width);
 }
 
-/* The line, pen down from finite point to finite point. */
-static void trace_line(FILE *out, int n, const double *x, const double *y)
+/* Path commands: M (move) to the first point of each stretch of finite points,
+ * L (line) to the others. */
+static void write_path(FILE *out, int n, const double *x, const double *y)
 {
     int is_down = 0;
     for (int k = 0; k < n; k++) {
@@ -79,7 +81,7 @@ void tsr_svg_stroke(tsr_svg *svg, int n, const double *x, const double *y,
                     const char *dash)
 {
     fputs("<path d=\"", svg->words.out);
-    trace_line(svg->words.out, n, x, y);
+    write_path(svg->words.out, n, x, y);
     fprintf(svg->words.out,
             "\" fill=\"none\" stroke=\"%s\" stroke-width=\"%.2f\" "
             "stroke-linejoin=\"round\"",
@@ -91,8 +93,8 @@ void tsr_svg_stroke(tsr_svg *svg, int n, const double *x, const double *y,
     fputs("/>\n", svg->words.out);
 }
 
-/* The area between two lines, y and y2; where either is not finite there is
- * none. */
+/* The area between two lines, y and y2, interrupted where either is not finite.
+ */
 static void draw_area(tsr_svg *svg, int n, const double *x, const double *y,
                       const double *y2, const char *colour, double opacity)
 {
@@ -146,8 +148,8 @@ void tsr_svg_text(tsr_svg *svg, double x, double y, double size,
     fputs("</text>\n", svg->words.out);
 }
 
-/* The text from <svg> on, which the caller frees; nothing can be drawn after
- * it. Errors: TSR_E_NOMEM. */
+/* Ends the picture and returns its text from <svg> on, which the caller frees.
+ * Nothing can be drawn after this call. Errors: TSR_E_NOMEM. */
 static tsr_status finish_svg(tsr_svg *svg, char **text, tsr_err *err)
 {
     fputs("</svg>\n", svg->words.out);
@@ -198,7 +200,7 @@ tsr_panel *tsr_figure_panel(tsr_figure *figure, const char *y_title, int is_log,
     return panel;
 }
 
-/* Returns how many there are: 0 where memory is out. */
+/* Returns the number of names copied: n, or 0 when out of memory. */
 static int copy_names(tsr_figure *figure, int n, const char *const *name,
                       char ***out)
 {
@@ -238,7 +240,7 @@ tsr_layer *tsr_figure_layer(tsr_figure *figure, tsr_layer_kind kind,
                             const double *x, const double *y, const double *y2)
 {
     if (figure->n_panel == 0)
-        return &figure->spare_layer; /* its panel found no memory */
+        return &figure->spare_layer; /* no memory for its panel */
     tsr_panel *panel = &figure->panel[figure->n_panel - 1];
     tsr_layer *layer = tsr_pool_resize(
         &figure->pool, panel->layer, (size_t)panel->n_layer + 1, sizeof *layer);
@@ -289,8 +291,9 @@ static void widen(range *r, double x, int is_log)
     r->high = fmax(r->high, x);
 }
 
-/* Something to draw on, also where there is nothing, or one number. */
-static void settle(range *r, int is_log)
+/* Makes the range at least finite and not empty, also for no number or a single
+ * one. */
+static void ensure_width(range *r, int is_log)
 {
     if (!(r->low <= r->high))
         *r = (range){is_log ? 0.1 : 0.0, 1.0};
@@ -305,15 +308,15 @@ static void settle(range *r, int is_log)
         *r = (range){0.0, 1.0};
 }
 
-static void add_air(range *r, int is_log)
+static void add_margin(range *r, int is_log)
 {
     const double share = 0.05;
     if (is_log) {
         const double factor = pow(r->high / r->low, share);
         *r = (range){r->low / factor, r->high * factor};
     } else {
-        const double air = share * (r->high - r->low);
-        *r = (range){r->low - air, r->high + air};
+        const double margin = share * (r->high - r->low);
+        *r = (range){r->low - margin, r->high + margin};
     }
 }
 
@@ -337,12 +340,12 @@ static void finish_panel(tsr_panel *panel, range *x)
             }
         }
     }
-    settle(&y, panel->is_log);
+    ensure_width(&y, panel->is_log);
     if (!has_cells)
-        add_air(&y, panel->is_log);
+        add_margin(&y, panel->is_log);
     if (panel->y0 == panel->y1)
         panel->y0 = y.low, panel->y1 = y.high;
-    settle(&z, 0);
+    ensure_width(&z, 0);
     if (panel->z0 == panel->z1)
         panel->z0 = z.low, panel->z1 = z.high;
 }
@@ -352,14 +355,15 @@ tsr_status tsr_figure_finish(tsr_figure *figure, tsr_err *err)
     range x = {HUGE_VAL, -HUGE_VAL};
     for (int p = 0; p < figure->n_panel; p++)
         finish_panel(&figure->panel[p], &x);
-    settle(&x, 0);
+    ensure_width(&x, 0);
     if (figure->x0 == figure->x1)
         figure->x0 = x.low, figure->x1 = x.high;
     return tsr_pool_check(&figure->pool, err);
 }
 
-/* Ticks of an axis: *first and *step such that some `n` of them lie in the
- * range; 1, 2 or 5 times a power of ten. Returns how many. */
+/* Ticks of an axis: *first and *step, such that about `n` ticks lie in the
+ * range. The step is 1, 2 or 5 times a power of ten. Returns the number of
+ * ticks. */
 static int ticks(double low, double high, int n, double *first, double *step)
 {
     const double raw = (high - low) / n;
@@ -373,7 +377,8 @@ static int ticks(double low, double high, int n, double *first, double *step)
     return (int)floor((high - *first) / *step + 1e-9) + 1;
 }
 
-/* The number at a tick, with the digits that tell it from its neighbours. */
+/* The label of a tick, with the digits that distinguish it from its neighbours.
+ */
 static void tick_text(double value, double step, char text[32])
 {
     const int least = 5, most = 12;
@@ -386,8 +391,8 @@ static void tick_text(double value, double step, char text[32])
              fabs(value) < 1e-9 * step ? 0.0 : value);
 }
 
-/* The colour of z in [0, 1], as "#rrggbb": dark blue over green to yellow
- * (viridis: van der Walt & Smith 2015). */
+/* The colour of z in [0, 1], as "#rrggbb", from dark blue over green to yellow:
+ * nine points of viridis (van der Walt & Smith 2015), interpolated linearly. */
 static void colour_of(double z, char text[8])
 {
     static const unsigned char anchor[][3] = {
@@ -405,12 +410,15 @@ static void colour_of(double z, char text[8])
              (unsigned)rgb[1] & 255u, (unsigned)rgb[2] & 255u);
 }
 
-/* Intensities span decades and their errors grow towards large q, so a fit is
- * judged in two panels: on a logarithmic axis, whether the curve has the data's
- * shape, and in residuals by sigma, whether what is left is noise. */
+/* ---- the figure of a fit ----
+ *
+ * Intensities span decades and their errors grow towards large q, so a fit is
+ * judged in two panels. The logarithmic one shows whether the curve has the
+ * shape of the data. Residuals divided by sigma show whether the differences
+ * are noise. */
 
-/* The ends of a logarithmic panel: the curve's, and the data's but for points
- * that noise has taken far below it. */
+/* The range of the logarithmic panel: that of the curves and the data. A point
+ * below its own sigma does not extend the range downwards. */
 static void set_range(const tsr_fit_figure *fit, tsr_panel *panel)
 {
     double low = HUGE_VAL, high = 0.0;
@@ -424,9 +432,9 @@ static void set_range(const tsr_fit_figure *fit, tsr_panel *panel)
             low = fmin(low, fit->intensity[k]);
     }
     if (low < high) {
-        const double air = pow(high / low, 0.05);
-        panel->y0 = low / air;
-        panel->y1 = high * air;
+        const double margin = pow(high / low, 0.05);
+        panel->y0 = low / margin;
+        panel->y1 = high * margin;
     }
 }
 
@@ -477,14 +485,14 @@ void tsr_fit_figure_add(tsr_figure *f, const tsr_fit_figure *fit, int height)
                      NULL);
 }
 
-/* A figure's numbers for other programs: a table (CSV) beside the picture. */
+/* ---- the numbers as CSV ---- */
 
 static const char *const kind_name[] = {
     [TSR_LAYER_BAND] = "band",     [TSR_LAYER_ERRORS] = "errors",
     [TSR_LAYER_LINE] = "line",     [TSR_LAYER_DASHES] = "dashes",
     [TSR_LAYER_POINTS] = "points", [TSR_LAYER_CELLS] = "cells"};
 
-/* Quoted where RFC 4180 asks for it. */
+/* Quoted where RFC 4180 requires quotes. */
 static void put_text(FILE *out, const char *text)
 {
     if (strpbrk(text, ",\"\r\n") == NULL) {
@@ -535,38 +543,39 @@ tsr_status tsr_figure_write_csv(const tsr_figure *figure, const char *path,
 
 /* ---- a figure as SVG ----
  *
- * The picture of a figure, for papers and for the page: axes, panels and legend
- * are placed here. What lies outside a panel's range is clipped. Classes and
- * data tell report.js, which zooms and widens the picture in a page, what is
- * what: "ticks" are made anew, "wide" is as wide as the panel, "beside" is to
- * the right of it, a "layer" is stretched along x. */
+ * Places axes, panels, legend and layers. What lies outside a panel's range is
+ * clipped. Classes and data attributes mark the parts for report.js, which
+ * zooms and widens the picture in a page: it makes "ticks" anew, sets the width
+ * of "wide" to that of the panel, shifts "beside" (right of the panel), and
+ * stretches a "layer" along x. data-place holds the position in pixels.
+ */
 
 enum {
     RIGHT = 24,
     TOP = 44,
     BOTTOM = 52,
-    GAP = 16,   /* between panels */
-    SCALE = 70, /* width of the colour scale of cells */
+    GAP = 16,   /* vertical, between panels */
+    SCALE = 70, /* width of the colour scale */
     LEGEND_ROW = 20,
-    STEPS = 64 /* of the colour scale */
+    STEPS = 64 /* colours of the colour scale */
 };
 static const char grid_colour[] = "#e4e4e4", frame_colour[] = "#444";
 
-/* A panel on the page. */
+/* A panel, and its upper edge in the picture, in pixels. */
 typedef struct {
     const tsr_figure *figure;
     const tsr_panel *panel;
     double top;
-} place;
+} placed_panel;
 
-static double at_x(const place *p, double x)
+static double x_pixel(const placed_panel *p, double x)
 {
     const tsr_figure *f = p->figure;
     return f->left + (x - f->x0) / (f->x1 - f->x0) * f->width;
 }
 
-/* NaN for what has no logarithm. */
-static double at_y(const place *p, double y)
+/* NaN for y <= 0 in a logarithmic panel. */
+static double y_pixel(const placed_panel *p, double y)
 {
     const tsr_panel *a = p->panel;
     const double part =
@@ -576,7 +585,8 @@ static double at_y(const place *p, double y)
     return p->top + (1.0 - part) * a->height;
 }
 
-/* A group of shapes, until the end; format: its attributes. */
+/* Opens a group of shapes, up to end_group. format: the attributes of the
+ * group. */
 static void begin_group(tsr_svg *svg, const char *format, ...) TSR_PRINTF(2, 3);
 static void begin_group(tsr_svg *svg, const char *format, ...)
 {
@@ -595,21 +605,21 @@ static void end_group(tsr_svg *svg)
 
 /* ---- axes ---- */
 
-static void x_axis(tsr_svg *svg, const place *p, int is_last)
+static void x_axis(tsr_svg *svg, const placed_panel *p, int is_last)
 {
     double first, step;
     const tsr_figure *f = p->figure;
     const double bottom = p->top + p->panel->height;
     int n = ticks(f->x0, f->x1, f->width / 90, &first, &step);
     for (int i = 0; is_last && i < f->n_x_name; i++)
-        tsr_svg_text(svg, at_x(p, i + 0.5), bottom + 18.0, 13.0, TSR_SVG_MIDDLE,
-                     0, f->x_name[i]);
+        tsr_svg_text(svg, x_pixel(p, i + 0.5), bottom + 18.0, 13.0,
+                     TSR_SVG_MIDDLE, 0, f->x_name[i]);
     if (f->n_x_name > 0)
         return;
     begin_group(svg, "class=\"ticks\"");
     for (int i = 0; i < n; i++) {
         char text[32];
-        const double v = first + i * step, x = at_x(p, v);
+        const double v = first + i * step, x = x_pixel(p, v);
         if (f->is_count && v != floor(v))
             continue;
         tick_text(v, step, text);
@@ -620,10 +630,10 @@ static void x_axis(tsr_svg *svg, const place *p, int is_last)
     end_group(svg);
 }
 
-static void y_tick(tsr_svg *svg, const place *p, double v, double step)
+static void y_tick(tsr_svg *svg, const placed_panel *p, double v, double step)
 {
     char text[32];
-    const double y = at_y(p, v);
+    const double y = y_pixel(p, v);
     tick_text(v, step, text);
     const double left = p->figure->left;
     fprintf(svg->words.out,
@@ -633,23 +643,23 @@ static void y_tick(tsr_svg *svg, const place *p, double v, double step)
     tsr_svg_text(svg, left - 8.0, y + 4.5, 13.0, TSR_SVG_END, 0, text);
 }
 
-static void y_axis(tsr_svg *svg, const place *p)
+static void y_axis(tsr_svg *svg, const placed_panel *p)
 {
     const tsr_panel *a = p->panel;
     const double row = (double)a->height / (a->n_y_name + 1);
     const int every = a->n_y_name > 60 ? (a->n_y_name + 39) / 40 : 1;
     for (int i = a->n_y_name - 1; i >= 0; i -= every)
-        tsr_svg_text(svg, p->figure->left - 6.0, at_y(p, i + 0.5) + 4.0,
+        tsr_svg_text(svg, p->figure->left - 6.0, y_pixel(p, i + 0.5) + 4.0,
                      fmin(12.0, fmax(9.0, row)), TSR_SVG_END, 0, a->y_name[i]);
     if (a->n_y_name > 0)
         return;
     if (a->is_log) {
-        const int is_all_atom = log10(a->y1 / a->y0) < 2.3;
+        const int has_2_and_5 = log10(a->y1 / a->y0) < 2.3;
         for (int d = (int)floor(log10(a->y0)); d <= log10(a->y1); d++)
             for (int i = 1; i <= 9; i++) {
                 const double v = i * pow(10.0, d);
                 if (v >= a->y0 && v <= a->y1 &&
-                    (i == 1 || (is_all_atom && (i == 2 || i == 5))))
+                    (i == 1 || (has_2_and_5 && (i == 2 || i == 5))))
                     y_tick(svg, p, v, v);
             }
         return;
@@ -666,7 +676,7 @@ static void y_axis(tsr_svg *svg, const place *p)
     }
 }
 
-static void frame(tsr_svg *svg, const place *p)
+static void draw_frame(tsr_svg *svg, const placed_panel *p)
 {
     fprintf(svg->words.out,
             "<rect class=\"wide\" x=\"%d\" y=\"%.2f\" width=\"%d\" "
@@ -677,14 +687,15 @@ static void frame(tsr_svg *svg, const place *p)
 
 /* ---- layers ---- */
 
-static void cells(tsr_svg *svg, const place *p, const tsr_layer *layer)
+static void draw_cells(tsr_svg *svg, const placed_panel *p,
+                       const tsr_layer *layer)
 {
     const tsr_panel *a = p->panel;
     const double width = layer->dx / (p->figure->x1 - p->figure->x0);
     for (int i = 0; layer->y2 != NULL && i < layer->n; i++) {
         char colour[8];
-        const double x = at_x(p, layer->x[i]);
-        const double y = at_y(p, layer->y[i] + layer->dy);
+        const double x = x_pixel(p, layer->x[i]);
+        const double y = y_pixel(p, layer->y[i] + layer->dy);
         if (!isfinite(layer->y2[i]))
             continue;
         colour_of((layer->y2[i] - a->z0) / (a->z1 - a->z0), colour);
@@ -692,20 +703,21 @@ static void cells(tsr_svg *svg, const place *p, const tsr_layer *layer)
         fprintf(svg->words.out,
                 "<path d=\"M%.1f %.1fh%.2fv%.2fh%.2f\" fill=\"%s\" "
                 "data-z=\"%.4g\"/>",
-                x, y, w, at_y(p, layer->y[i]) - y + 0.5, -w, colour,
+                x, y, w, y_pixel(p, layer->y[i]) - y + 0.5, -w, colour,
                 layer->y2[i]);
     }
 }
 
-static void draw(tsr_svg *svg, const place *p, const tsr_layer *layer,
-                 double *x, double *y, double *y2)
+static void draw_layer(tsr_svg *svg, const placed_panel *p,
+                       const tsr_layer *layer, double *x, double *y, double *y2)
 {
     const double low = p->top + p->panel->height;
     for (int i = 0; i < layer->n; i++) {
-        x[i] = at_x(p, layer->x[i]);
-        y[i] = at_y(p, layer->y[i]);
-        y2[i] = layer->y2 != NULL ? at_y(p, layer->y2[i]) : 0.0;
-        /* a lower end without a logarithm is below the panel */
+        x[i] = x_pixel(p, layer->x[i]);
+        y[i] = y_pixel(p, layer->y[i]);
+        y2[i] = layer->y2 != NULL ? y_pixel(p, layer->y2[i]) : 0.0;
+        /* an end that is not positive: draw down to the lower edge of the
+         * panel */
         if (layer->kind == TSR_LAYER_ERRORS || layer->kind == TSR_LAYER_BAND) {
             y[i] = isnan(y[i]) && !isnan(y2[i]) ? low : y[i];
             y2[i] = isnan(y2[i]) && !isnan(y[i]) ? low : y2[i];
@@ -742,7 +754,7 @@ static void draw(tsr_svg *svg, const place *p, const tsr_layer *layer,
                 draw_circle(svg, x[i], y[i], 1.9, layer->colour);
         break;
     case TSR_LAYER_CELLS:
-        cells(svg, p, layer);
+        draw_cells(svg, p, layer);
         break;
     }
     end_group(svg);
@@ -771,8 +783,8 @@ static void legend_mark(tsr_svg *svg, const tsr_layer *l, double x, double y)
     }
 }
 
-/* Labels of the first panel in rows above it; returns how many rows. With svg
- * NULL nothing is drawn. */
+/* Draws the legend, the labels of the first panel, in rows from `top`. Returns
+ * the number of rows. With svg NULL it only counts them. */
 static int legend(tsr_svg *svg, const tsr_figure *f, double top)
 {
     const tsr_panel *a = &f->panel[0];
@@ -800,7 +812,7 @@ static int legend(tsr_svg *svg, const tsr_figure *f, double top)
     return n > 0 ? row + 1 : 0;
 }
 
-static void colour_scale(tsr_svg *svg, const place *p)
+static void colour_scale(tsr_svg *svg, const placed_panel *p)
 {
     const tsr_panel *a = p->panel;
     const double left = p->figure->left + p->figure->width + 14.0;
@@ -827,9 +839,9 @@ static void colour_scale(tsr_svg *svg, const place *p)
     end_group(svg);
 }
 
-/* ---- the page ---- */
+/* ---- the picture ---- */
 
-static int longest(const tsr_figure *f)
+static int most_points(const tsr_figure *f)
 {
     int n = 5;
     for (int p = 0; p < f->n_panel; p++)
@@ -840,10 +852,10 @@ static int longest(const tsr_figure *f)
 }
 
 static void draw_panel(tsr_svg *svg, const tsr_figure *f, int k, double top,
-                       double *scratch, int room)
+                       double *scratch, int n_scratch)
 {
     const tsr_panel *a = &f->panel[k];
-    const place p = {f, a, top};
+    const placed_panel p = {f, a, top};
     begin_group(svg, "class=\"panel\" data-place=\"%.2f %d %.9g %.9g %d\"", top,
                 a->height, a->y0, a->y1, a->is_log);
     x_axis(svg, &p, k + 1 == f->n_panel);
@@ -854,10 +866,10 @@ static void draw_panel(tsr_svg *svg, const tsr_figure *f, int k, double top,
             f->name, k, f->left, top, f->width, a->height);
     begin_group(svg, "clip-path=\"url(#clip-%.60s-%d)\"", f->name, k);
     for (int l = 0; l < a->n_layer; l++)
-        draw(svg, &p, &a->layer[l], scratch, scratch + room,
-             scratch + 2 * room);
+        draw_layer(svg, &p, &a->layer[l], scratch, scratch + n_scratch,
+                   scratch + 2 * n_scratch);
     end_group(svg);
-    frame(svg, &p);
+    draw_frame(svg, &p);
     if (a->z_title != NULL)
         colour_scale(svg, &p);
     tsr_svg_text(svg, 16.0, top + 0.5 * a->height, 14.0, TSR_SVG_MIDDLE, 1,
@@ -865,18 +877,18 @@ static void draw_panel(tsr_svg *svg, const tsr_figure *f, int k, double top,
     end_group(svg);
 }
 
-/* As large as `size` where the page is wide enough; a letter is some 0.6 of its
- * height wide. */
-static void heading(tsr_svg *svg, const tsr_figure *f, double y, double size,
-                    const char *text)
+/* Text of font size `size`, or smaller where it would not fit. A character is
+ * about 0.6 times its height wide. */
+static void draw_heading(tsr_svg *svg, const tsr_figure *f, double y,
+                         double size, const char *text)
 {
-    const double room = (f->width + RIGHT) / (0.6 * tsr_text_width(text));
-    tsr_svg_text(svg, f->left, y, fmin(size, room), TSR_SVG_START, 0, text);
+    const double most = (f->width + RIGHT) / (0.6 * tsr_text_width(text));
+    tsr_svg_text(svg, f->left, y, fmin(size, most), TSR_SVG_START, 0, text);
 }
 
-static tsr_status make(const tsr_figure *f, tsr_svg **out, tsr_err *err)
+static tsr_status draw_figure(const tsr_figure *f, tsr_svg **out, tsr_err *err)
 {
-    const int room = longest(f);
+    const int n_scratch = most_points(f);
     const double head = TOP + (f->subtitle != NULL ? LEGEND_ROW : 0);
     double top = head + legend(NULL, f, head) * LEGEND_ROW;
     double height = top + BOTTOM - GAP;
@@ -887,7 +899,7 @@ static tsr_status make(const tsr_figure *f, tsr_svg **out, tsr_err *err)
             extra = SCALE;
     }
     tsr_svg *svg = tsr_svg_new(f->left + f->width + RIGHT + extra, (int)height);
-    double *scratch = calloc(3 * (size_t)room, sizeof *scratch);
+    double *scratch = calloc(3 * (size_t)n_scratch, sizeof *scratch);
     if (svg == NULL || scratch == NULL) {
         tsr_svg_free(svg);
         free(scratch);
@@ -896,13 +908,13 @@ static tsr_status make(const tsr_figure *f, tsr_svg **out, tsr_err *err)
     }
     begin_group(svg, "class=\"figure\" data-place=\"%d %d %.9g %.9g\"", f->left,
                 f->width, f->x0, f->x1);
-    heading(svg, f, 24.0, 16.0, f->title);
+    draw_heading(svg, f, 24.0, 16.0, f->title);
     if (f->subtitle != NULL)
-        heading(svg, f, 46.0, 13.0, f->subtitle);
+        draw_heading(svg, f, 46.0, 13.0, f->subtitle);
     legend(svg, f, head);
     begin_group(svg, "class=\"below\"");
     for (int k = 0; k < f->n_panel; k++) {
-        draw_panel(svg, f, k, top, scratch, room);
+        draw_panel(svg, f, k, top, scratch, n_scratch);
         top += f->panel[k].height + GAP;
     }
     tsr_svg_text(svg, f->left + 0.5 * f->width, top - GAP + 40.0, 14.0,
@@ -919,7 +931,7 @@ tsr_status tsr_figure_svg_text(const tsr_figure *figure, char **text,
 {
     tsr_svg *svg = NULL;
     *text = NULL;
-    tsr_status status = make(figure, &svg, err);
+    tsr_status status = draw_figure(figure, &svg, err);
     TSR_THEN(status, finish_svg(svg, text, err));
     tsr_svg_free(svg);
     return status;

@@ -1,7 +1,7 @@
-/* The page is made section by section, in the order in which a reader asks. The
- * first screen: what is the answer, does the curve fit, what does the molecule
- * look like. Below it: what are the numbers and how sure are they, which parts
- * move, how did the chains fare. */
+/* Writes the report section by section, in the order in which a reader asks.
+ * The first screen has the answer, the fit of the curve and the molecule. Below
+ * follow the numbers with their uncertainties, the parts that move, and the
+ * convergence of the chains. */
 #include "report/report.h"
 
 #include "core/json.h"
@@ -14,9 +14,9 @@
 
 /* ---- the box ----
  *
- * The box at the head of the page: does the model fit, how large is it, how
- * many states do the data ask for, has the run converged; folded, the same in
- * sentences. What `solve` found of all its runs stands in the folder above. */
+ * The table at the head of the page: fit, size, number of states, convergence,
+ * and, unfolded, the verdict in sentences. Results of all runs of a solve come
+ * from verdict.json in the folder above the run. */
 
 const char *tsr_report_interval(const tsr_convergence *value, char text[64])
 {
@@ -27,11 +27,12 @@ const char *tsr_report_interval(const tsr_convergence *value, char text[64])
     return text;
 }
 
-/* ---- what solve found ---- */
+/* ---- the verdict of solve ---- */
 
-/* The member `key` of entry k of a list. */
-static int find(const char *json, const char *list, int k, const char *key,
-                tsr_json_reader *r)
+/* Finds the member `key` of entry k of a list. Returns 0 where it is missing.
+ */
+static int find_member(const char *json, const char *list, int k,
+                       const char *key, tsr_json_reader *r)
 {
     char path[64];
     if (json == NULL)
@@ -41,61 +42,65 @@ static int find(const char *json, const char *list, int k, const char *key,
     return tsr_json_find(r, path);
 }
 
-static double number(const char *json, const char *list, int k, const char *key)
+static double read_number(const char *json, const char *list, int k,
+                          const char *key)
 {
     tsr_json_reader r;
     double value;
-    return find(json, list, k, key, &r) && tsr_json_read_number(&r, &value)
+    return find_member(json, list, k, key, &r) &&
+                   tsr_json_read_number(&r, &value)
                ? value
                : (double)NAN;
 }
 
-/* 0: there is no such text. */
-static int text_of(const char *json, const char *list, int k, const char *key,
-                   size_t size, char *text)
+/* Returns 0 where the text is missing. */
+static int read_text(const char *json, const char *list, int k, const char *key,
+                     size_t size, char *text)
 {
     tsr_json_reader r;
-    return find(json, list, k, key, &r) && tsr_json_read_text(&r, size, text);
+    return find_member(json, list, k, key, &r) &&
+           tsr_json_read_text(&r, size, text);
 }
 
-char *tsr_report_solved(const char *directory)
+char *tsr_report_solve_verdict(const char *directory)
 {
     char *path = directory != NULL
                      ? tsr_text_format("%s/../verdict.json", directory)
                      : NULL;
     char *json = NULL, run[512];
     size_t size;
-    int is_one = 0;
+    int is_listed = 0;
     if (path != NULL && tsr_file_read(path, &json, &size, NULL) != TSR_OK)
         json = NULL;
     for (int k = 0;
-         !is_one && text_of(json, "runs", k, "directory", sizeof run, run);
+         !is_listed && read_text(json, "runs", k, "directory", sizeof run, run);
          k++) {
         char *here =
             tsr_text_format("%s/../%s", directory, tsr_text_file_name(run));
-        is_one = here != NULL && tsr_file_is_same(here, directory);
+        is_listed = here != NULL && tsr_file_is_same(here, directory);
         free(here);
     }
     free(path);
-    if (is_one)
+    if (is_listed)
         return json;
     free(json);
     return NULL;
 }
 
-/* ---- the lines ---- */
+/* ---- rows of the box ---- */
 
-static void ask(const tsr_report *r, const char *question)
+static void begin_row(const tsr_report *r, const char *question)
 {
     fprintf(tsr_page_html(r->page), "<tr><th>%s</th><td>", question);
 }
 
-static void put_fit(const tsr_report *r, const char *question, int fits,
-                    const char *curve, const char *name, double chi2, double p)
+static void write_fit(const tsr_report *r, const char *question, int fits,
+                      const char *curve, const char *name, double chi2,
+                      double p)
 {
     FILE *out = tsr_page_html(r->page);
     char cormap[48];
-    ask(r, question);
+    begin_row(r, question);
     fprintf(out, "<b class=\"%s\">%s</b> ", fits ? "yes" : "no",
             fits ? "yes" : "no");
     tsr_page_text(r->page, tsr_text_file_name(curve));
@@ -103,40 +108,40 @@ static void put_fit(const tsr_report *r, const char *question, int fits,
             tsr_cormap_text(", CorMap p ", p, cormap));
 }
 
-/* The model as it is, as solve found it of all atoms, and the draws. */
-static void put_fits(const tsr_report *r)
+/* Fits of the rigid starting structure, all atoms, from solve, and of the
+ * draws. */
+static void write_fits(const tsr_report *r)
 {
     const tsr_verdict *v = r->options->verdict;
     const char *json = r->options->solved;
     char curve[512];
-    for (int k = 0; text_of(json, "rigid", k, "curve", sizeof curve, curve);
+    for (int k = 0; read_text(json, "rigid", k, "curve", sizeof curve, curve);
          k++) {
         tsr_json_reader truth;
-        (void)find(json, "rigid", k, "fits", &truth);
-        put_fit(r, k == 0 ? "Fits as given, rigid?" : "",
-                tsr_json_peek(&truth) == 't', curve, "reduced &chi;&sup2;",
-                number(json, "rigid", k, "reduced_chi2"),
-                number(json, "rigid", k, "cormap_p"));
+        (void)find_member(json, "rigid", k, "fits", &truth);
+        write_fit(r, k == 0 ? "Rigid model fits?" : "",
+                  tsr_json_peek(&truth) == 't', curve, "reduced &chi;&sup2;",
+                  read_number(json, "rigid", k, "reduced_chi2"),
+                  read_number(json, "rigid", k, "cormap_p"));
     }
     for (int k = 0; v != NULL && k < v->n_curve; k++) {
         const tsr_verdict_curve *c = &v->curve[k];
         if (isfinite(c->chi2))
-            put_fit(r, k == 0 ? "Fits as it moves?" : "",
-                    tsr_verdict_fits(c->chi2, c->cormap_p, c->noise.level),
-                    c->name, "&chi;&sup2;/N", c->chi2, c->cormap_p);
+            write_fit(r, k == 0 ? "Flexible model fits?" : "",
+                      tsr_verdict_fits(c->chi2, c->cormap_p, c->noise.level),
+                      c->name, "&chi;&sup2;/N", c->chi2, c->cormap_p);
     }
 }
 
-/* Distances, and maps by their correlation: what was measured, and the draws.
- */
-static void put_measured(const tsr_report *r)
+/* Distances, and correlations with maps: the draws, and the measured value. */
+static void write_measured(const tsr_report *r)
 {
     const tsr_verdict *v = r->options->verdict;
     enum { MOST = 6 };
     char text[64];
     for (int k = 0; v != NULL && k < v->n_measured && k < MOST; k++) {
         const tsr_verdict_measured *m = &v->measured[k];
-        ask(r, k == 0 || m->type != m[-1].type ? m->type->title : "");
+        begin_row(r, k == 0 || m->type != m[-1].type ? m->type->title : "");
         tsr_page_text(r->page, m->name);
         fprintf(tsr_page_html(r->page), ": <b>%s</b>",
                 tsr_report_interval(&m->draws, text));
@@ -147,51 +152,55 @@ static void put_measured(const tsr_report *r)
     }
 }
 
-static void put_size(const tsr_report *r, const char *question,
-                     const tsr_convergence *value)
+static void write_size(const tsr_report *r, const char *question,
+                       const tsr_convergence *value)
 {
     char text[64];
     if (!isfinite(value->mean))
         return;
-    ask(r, question);
+    begin_row(r, question);
     fprintf(tsr_page_html(r->page), "<b>%s&nbsp;&Aring;</b>%s</td></tr>\n",
             tsr_report_interval(value, text),
             isfinite(value->q5) ? " 90&nbsp;% interval" : "");
 }
 
-/* Each number of states that solve tried, by their evidence alone. */
-static void put_states(const tsr_report *r)
+/* Each number of states that solve tried, with its log evidence, the gain over
+ * one state less, and its probability. Without a solve: the number of states of
+ * this run. */
+static void write_states(const tsr_report *r)
 {
     const char *json = r->options->solved;
     const tsr_verdict *v = r->options->verdict;
     FILE *out = tsr_page_html(r->page);
     char text[TSR_EVIDENCE_TEXT];
-    double least = (double)INFINITY; /* effective draws of the run before */
+    double least =
+        (double)INFINITY; /* effective draws of the run with one state less */
     int n = 0;
-    for (; isfinite(number(json, "runs", n, "states")); n++) {
-        const double gain = number(json, "runs", n, "gain");
-        const double probability = number(json, "runs", n, "probability");
-        const int states = (int)number(json, "runs", n, "states");
-        ask(r, n == 0 ? "States" : "");
+    for (; isfinite(read_number(json, "runs", n, "states")); n++) {
+        const double gain = read_number(json, "runs", n, "gain");
+        const double probability = read_number(json, "runs", n, "probability");
+        const int states = (int)read_number(json, "runs", n, "states");
+        begin_row(r, n == 0 ? "States" : "");
         fprintf(out, "<b>%d%s:</b> log evidence %.1f &plusmn; %.1f", states,
                 v != NULL && states == v->n_state ? " (shown)" : "",
-                number(json, "runs", n, "evidence.log"),
-                number(json, "runs", n, "evidence.error"));
+                read_number(json, "runs", n, "evidence.log"),
+                read_number(json, "runs", n, "evidence.error"));
         if (isfinite(gain))
             fprintf(out, ", %+.1f &plusmn; %.1f against %d", gain,
-                    number(json, "runs", n, "gain_error"), states - 1);
+                    read_number(json, "runs", n, "gain_error"), states - 1);
         if (isfinite(probability))
             fprintf(out, "; probability %.2g", probability);
-        else if (tsr_gain_judge(gain, number(json, "runs", n, "gain_error"),
-                                fmin(number(json, "runs", n, "ess"), least)) ==
-                 TSR_GAIN_UNDECIDED)
+        else if (tsr_gain_judge(gain,
+                                read_number(json, "runs", n, "gain_error"),
+                                fmin(read_number(json, "runs", n, "ess"),
+                                     least)) == TSR_GAIN_UNDECIDED)
             fputs(": <b class=\"open\">undecided</b>", out);
-        least = number(json, "runs", n, "ess");
+        least = read_number(json, "runs", n, "ess");
         fputs("</td></tr>\n", out);
     }
     if (n > 0 || v == NULL)
         return;
-    ask(r, "States");
+    begin_row(r, "States");
     fprintf(out, "<b>%d</b>", v->n_state);
     if (v->evidence.n_temp > 1 && isfinite(v->evidence.log))
         fprintf(out, " log evidence %s",
@@ -199,7 +208,7 @@ static void put_states(const tsr_report *r)
     fputs("</td></tr>\n", out);
 }
 
-static void put_populations(const tsr_report *r)
+static void write_populations(const tsr_report *r)
 {
     const tsr_verdict *v = r->options->verdict;
     for (int k = 1; v != NULL && k <= v->n_state; k++) {
@@ -209,7 +218,7 @@ static void put_populations(const tsr_report *r)
             tsr_summary_find(r->diagnosis->summary, name);
         if (item == NULL)
             continue;
-        ask(r, k == 1 ? "Populations" : "");
+        begin_row(r, k == 1 ? "Populations" : "");
         fprintf(tsr_page_html(r->page),
                 "state %d: <b>%.0f [%.0f, %.0f]&nbsp;%%</b></td></tr>\n", k,
                 100.0 * item->value.mean, 100.0 * item->value.q5,
@@ -217,9 +226,9 @@ static void put_populations(const tsr_report *r)
     }
 }
 
-/* Files that lie beside the page; of further arrangements the table has them.
- */
-static void put_links(const tsr_report *r)
+/* Links to files beside the page. Arrangements after the fourth have links in
+ * their table only. */
+static void write_links(const tsr_report *r)
 {
     enum { MOST = 4 };
     const tsr_report_options *o = r->options;
@@ -240,56 +249,57 @@ static void put_links(const tsr_report *r)
     fputs("</p>\n", out);
 }
 
-/* Those of all runs of a solve, then those of this one. */
-static tsr_status put_sentences(const tsr_report *r, tsr_err *err)
+/* The sentences of the solve's verdict, then those of this run's. */
+static tsr_status write_sentences(const tsr_report *r, tsr_err *err)
 {
-    char text[4096], *rest, *said = NULL;
+    char text[4096], *rest, *own = NULL;
     tsr_words words;
     FILE *out = tsr_page_html(r->page);
-    fputs("<details><summary>The verdict in words</summary>\n", out);
+    fputs("<details><summary>Verdict in words</summary>\n", out);
     for (int k = 0;
-         text_of(r->options->solved, "verdict", k, "", sizeof text, text); k++)
+         read_text(r->options->solved, "verdict", k, "", sizeof text, text);
+         k++)
         tsr_page_paragraph(r->page, "answer", "", text);
     if (r->options->verdict != NULL) {
         tsr_verdict_write(r->options->verdict, &words);
-        said = tsr_words_end(&words);
-        TSR_TRY(tsr_allocated(said, err));
+        own = tsr_words_end(&words);
+        TSR_TRY(tsr_allocated(own, err));
     }
-    for (char *line = said != NULL ? strtok_r(said, "\n", &rest) : NULL;
+    for (char *line = own != NULL ? strtok_r(own, "\n", &rest) : NULL;
          line != NULL; line = strtok_r(NULL, "\n", &rest))
         tsr_page_paragraph(r->page, "answer", "", line);
     fputs("</details>\n", out);
-    free(said);
+    free(own);
     return TSR_OK;
 }
 
-/* The box at the head, with whether the run has converged. */
-static tsr_status put_box(tsr_report *report, tsr_err *err)
+/* The first column of the page: the box, convergence, links, verdict. */
+static tsr_status write_box(tsr_report *report, tsr_err *err)
 {
     tsr_report *r = report;
     const tsr_report_options *o = r->options;
     tsr_page_column(r->page);
     if (o->is_prior)
-        tsr_page_words(r->page, "<b>This run saw no data:</b> everything here "
-                                "is the prior.");
+        tsr_page_words(r->page, "<b>Run without data:</b> all results are "
+                                "those of the prior.");
     fputs("<table class=\"box\">\n", tsr_page_html(r->page));
-    put_fits(r);
-    put_measured(r);
-    put_size(r, "Rg", &r->rg);
-    put_size(r, "D<sub>max</sub>", &r->d_max);
-    put_states(r);
-    put_populations(r);
+    write_fits(r);
+    write_measured(r);
+    write_size(r, "Rg", &r->rg);
+    write_size(r, "D<sub>max</sub>", &r->d_max);
+    write_states(r);
+    write_populations(r);
     fputs("</table>\n", tsr_page_html(r->page));
     tsr_page_paragraph(r->page, "open", "", o->remark);
     if (r->trace != NULL)
         tsr_report_convergence(r);
-    put_links(r);
-    return put_sentences(r, err);
+    write_links(r);
+    return write_sentences(r, err);
 }
 
 const char *tsr_report_chain_colour(int c)
 {
-    /* Okabe & Ito 2008, for all kinds of colour vision; then two more */
+    /* Okabe & Ito 2008, distinguishable with colour blindness; then two more */
     static const char *const colour[] = {
         "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9",
         "#d55e00", "#000000", "#f0e442", "#7f7f7f", "#8c564b"};
@@ -327,7 +337,7 @@ const char *tsr_report_data_name(const tsr_report *report,
     return NULL;
 }
 
-static void methods(tsr_report *r)
+static void write_methods(tsr_report *r)
 {
     if (r->trace == NULL)
         return;
@@ -339,16 +349,16 @@ static void methods(tsr_report *r)
     tsr_page_paragraph(r->page, "", "", r->options->methods);
     tsr_page_words(
         r->page,
-        "Every figure is in the folder <code>report</code> as SVG, and its "
-        "numbers beside it as CSV%s.",
+        "The folder <code>report</code> has every figure as SVG and its "
+        "numbers as CSV%s.",
         r->options->frames != NULL
-            ? "; <code>conformations.csv</code> has the distances and turns of "
-              "the domains of each conformation"
+            ? "; <code>conformations.csv</code> has the domain distances and "
+              "rotations of each conformation"
             : "");
-    tsr_page_paragraph(r->page, "", "The trace was begun at ", created);
+    tsr_page_paragraph(r->page, "", "Run started: ", created);
     tsr_page_paragraph(r->page, "", "Engine: ", engine);
     if (config != NULL) {
-        fputs("<details><summary>The configuration, as resolved</summary>"
+        fputs("<details><summary>Resolved configuration</summary>"
               "<pre>",
               out);
         tsr_page_text(r->page, config);
@@ -359,7 +369,7 @@ static void methods(tsr_report *r)
     free(created);
 }
 
-/* ---- all of it ---- */
+/* ---- the report ---- */
 
 int tsr_report_state(const tsr_report *report, int i)
 {
@@ -369,7 +379,8 @@ int tsr_report_state(const tsr_report *report, int i)
     return state > 0 ? state : 1;
 }
 
-/* What all sections of the structure have in common. */
+/* Finds the number of states and the rigid domains, which all sections of the
+ * structure need. */
 static tsr_status find_domains(tsr_report *r, tsr_err *err)
 {
     const tsr_shape *s = r->options->shape;
@@ -388,14 +399,15 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
     static const struct {
         const char *name;
         tsr_status (*make)(tsr_report *, tsr_err *);
-    } section[] = {{"fit", tsr_report_fit},
-                   {"view", tsr_report_view}, /* without a run all */
-                   {"measurements", tsr_report_terms},
-                   {"numbers", tsr_report_numbers},
-                   {"distributions", tsr_report_posterior},
-                   {"structure", tsr_report_structure},
-                   {"chains", tsr_report_chains}};
-    const int n = trace == NULL ? 2 : (int)(sizeof section / sizeof *section);
+    } sections[] = {
+        {"fit", tsr_report_fit},
+        {"view", tsr_report_view}, /* without a run the last section */
+        {"measurements", tsr_report_terms},
+        {"numbers", tsr_report_numbers},
+        {"distributions", tsr_report_posterior},
+        {"structure", tsr_report_structure},
+        {"chains", tsr_report_chains}};
+    const int n = trace == NULL ? 2 : (int)(sizeof sections / sizeof *sections);
     tsr_report r = {.trace = trace, .options = options, .folder = folder};
     const tsr_verdict *v = options->verdict;
     const tsr_report_rigid_fit *rigid = options->rigid;
@@ -423,17 +435,17 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
         r.page = tsr_page_new(options->name, folder);
         status = tsr_allocated(r.page, err);
     }
-    TSR_THEN(status, put_box(&r, err));
+    TSR_THEN(status, write_box(&r, err));
     for (int i = 0; i < n && status == TSR_OK; i++) {
         char text[80];
-        snprintf(text, sizeof text, "report: %s (%d of %d)", section[i].name,
+        snprintf(text, sizeof text, "report: %s (%d of %d)", sections[i].name,
                  i + 1, n);
         tsr_log_progress(log, text);
-        status = section[i].make(&r, err);
+        status = sections[i].make(&r, err);
     }
     tsr_log_progress(log, "");
     if (status == TSR_OK) {
-        methods(&r);
+        write_methods(&r);
         status = tsr_page_write(r.page, path, err);
     }
     tsr_page_free(r.page);

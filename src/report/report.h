@@ -1,5 +1,5 @@
-/* The report of a run: report.html, one file that works offline, and its
- * figures as SVG. */
+/* The report of a run: report.html, one file that a browser shows without a
+ * network, and the figures as SVG and CSV files. */
 #ifndef TSR_REPORT_REPORT_H
 #define TSR_REPORT_REPORT_H
 
@@ -17,233 +17,258 @@
 
 #include <stdio.h>
 
-/* An entry of `data:`. */
+/* An entry of `data:` in the configuration. */
 typedef struct {
     int kind;      /* index into tsr_term_registry */
-    char name[96]; /* its file, or what it is between; "": it has neither */
+    char name[96]; /* file name, or the two residues of a distance; "": the
+                      entry has neither */
 } tsr_report_data;
 
-/* Where there was no run: a curve, and the structure's fit to it. */
+/* A measured curve and the fit of the rigid starting structure to it, for a
+ * report without a run. */
 typedef struct {
     const tsr_saxs *saxs;
-    const double *curve; /* at its points: scale I + background */
+    const double *curve; /* [saxs->n] scale I + background */
     const tsr_profile_fit *fit;
-    double rg_guinier, rg, d_max; /* Angstrom, of the structure */
+    /* Angstrom; rg_guinier: of the model curve, the others: of the structure */
+    double rg_guinier, rg, d_max;
 } tsr_report_rigid_fit;
 
-/* The prior density of a parameter, which needs no run. */
+/* The prior density of a parameter, tabulated from the configuration. Unlike
+ * the prior of the structure it needs no run without data. */
 enum { TSR_REPORT_DENSITY = 120 };
 typedef struct {
-    char name[64]; /* as in the trace */
+    char name[64]; /* variable of the trace */
     double x[TSR_REPORT_DENSITY], y[TSR_REPORT_DENSITY];
 } tsr_report_prior;
 
-/* What a density map and the draws look like beside each other. */
+/* A density map compared with the draws. */
 typedef struct {
     const tsr_term_type *type;
-    int ordinal; /* among the entries of its kind, from 0 */
+    int ordinal; /* number of the entry among those of its kind, from 0 */
     const tsr_atoms *atoms;
     tsr_map_view view;
 } tsr_report_map;
 
 typedef struct {
-    const tsr_verdict *verdict; /* NULL: there was no run, but */
+    const tsr_verdict *verdict; /* NULL: no run; `rigid` is shown */
     int n_rigid;
     const tsr_report_rigid_fit *rigid; /* [n_rigid] */
-    const char *solved;                /* as of tsr_report_solved */
-    double mass;                       /* Da, of the model; NaN: not known */
-    const char *file; /* beside the page: model or fit; NULL: none */
-    const tsr_model_atoms *atoms; /* the start; NULL: no view of it */
-    const char *name;             /* of the run, the title */
-    const char *methods;          /* a paragraph for a paper; NULL: none */
-    const char *remark;           /* "not finished ..."; NULL: none */
-    int n_data;                   /* 0: names are not known */
-    const tsr_report_data *data;  /* [n_data] the entries of `data:` */
-    int n_map;                    /* maps that could be looked at */
-    const tsr_report_map *map;    /* [n_map] */
-    int is_prior;                 /* 1: the run saw no data */
+    const char *solved; /* from tsr_report_solve_verdict; NULL: none */
+    double mass;        /* mass of the model, Da; NaN: not known */
+    const char *file; /* file beside the page that the page links to, the model
+                         or the fit; NULL: none */
+    const tsr_model_atoms
+        *atoms; /* the starting structure; NULL: the page has no 3D view */
+    const char *name;    /* name of the run, title of the page */
+    const char *methods; /* a methods paragraph for a paper; NULL: none */
+    const char *remark;  /* "not finished ..."; NULL: none */
+    int n_data;          /* 0: the entries are not known */
+    const tsr_report_data *data; /* [n_data] */
+    int n_map;                   /* maps that were compared with the draws */
+    const tsr_report_map *map;   /* [n_map] */
+    int is_prior;                /* 1: a run of the prior, without data */
     int n_density;
     const tsr_report_prior *density; /* [n_density] */
-    tsr_trace_reader *prior;         /* a run of the prior alone; NULL: none */
-    tsr_frames *frames;              /* its conformations; NULL: none */
-    const tsr_shape *shape;          /* of these */
-    const char *no_frames; /* why there are none; NULL: nothing to say */
+    tsr_trace_reader *prior;         /* a run with --prior-only; NULL: none */
+    tsr_frames *frames;              /* conformations of the run; NULL: none */
+    const tsr_shape
+        *shape; /* shape statistics of `frames`; NULL where frames is */
+    const char *no_frames; /* why `frames` is NULL, shown to the reader; NULL:
+                              no reason is shown */
     tsr_diagnose_options diagnose;
 } tsr_report_options;
 
-/* What `solve` said, verdict.json, where `directory` is one of its runs; caller
- * frees; NULL: it is none. */
-char *tsr_report_solved(const char *directory);
+/* The verdict of `tessera solve` (verdict.json of the folder above) as JSON
+ * text, where `directory` is one of the runs that the verdict lists. Caller
+ * frees. NULL: the directory belongs to no solve. */
+char *tsr_report_solve_verdict(const char *directory);
 
-/* Writes `path` (HTML) and the SVG files into `folder`, which is there. trace
- * NULL: there was no run. Figures for which the trace has nothing are left out.
- * Progress goes to `log`. Errors: TSR_E_IO, TSR_E_NOMEM, those of tsr_diagnose.
- */
+/* Writes the page to `path` (HTML), and SVG and CSV files of all figures into
+ * `folder`, which must exist. trace NULL: no run. A figure is left out where
+ * the trace lacks its variables. Progress goes to `log`. Errors: TSR_E_IO,
+ * TSR_E_NOMEM, those of tsr_diagnose. */
 tsr_status tsr_report_write(tsr_trace_reader *trace,
                             const tsr_report_options *options, const char *path,
                             const char *folder, tsr_log *log, tsr_err *err);
 
-/* ---- shell correlations, here and in tessera map fsc ---- */
+/* ---- Fourier shell correlations, also for tessera map fsc ---- */
 
-/* A panel for s up to `end`, with lines at 0.5 and 0.143; and a curve in it. */
+/* Adds a panel for s from 0 to `end` (1/Angstrom) and correlations from `low`
+ * to 1, with dashed lines at 0.5 and 0.143. */
 void tsr_fsc_panel(tsr_figure *figure, double end, double low, int height);
+
+/* Adds a curve to the last panel; nothing where fsc is empty. */
 void tsr_fsc_curve(tsr_figure *figure, tsr_layer_kind kind, const char *label,
                    const char *colour, const tsr_fsc *fsc);
 
-/* ---- its page ----
+/* ---- the HTML page ----
  *
- * Headings, words, tables and figures, one HTML file that needs nothing else.
- */
+ * Headings, paragraphs, tables and figures, collected in memory and written as
+ * one HTML file that refers to no other file. */
 
-/* report.js and so on, embedded at build by kernels/embed.c. */
+/* report.js, report_view.js and report.css, embedded at build time by
+ * kernels/embed.c. */
 extern const char tsr_report_js[], tsr_report_view_js[], tsr_report_css[];
 
 typedef struct tsr_page tsr_page;
 
-/* folder: where the figures also go, as NAME.svg and, in numbers, NAME.csv; it
- * is there. NULL when out of memory. */
+/* folder: existing folder for NAME.svg, the picture of figure NAME, and
+ * NAME.csv, its numbers. NULL when out of memory. */
 tsr_page *tsr_page_new(const char *title, const char *folder);
 void tsr_page_free(tsr_page *page);
 
-/* The first screen: columns beside each other where the window is wide enough,
- * above all else. A page begins with a column; what follows goes into it, or
- * below the first screen where is_first is 0. */
+/* The first screen is the uppermost part of the page. Its columns stand side by
+ * side in a wide window, below each other in a narrow one. tsr_page_column
+ * begins a column, with which every page must begin.
+ * tsr_page_use_first_screen(page, 0) sends what follows below the first screen,
+ * (page, 1) back to the last column. */
 void tsr_page_column(tsr_page *page);
-void tsr_page_to_first(tsr_page *page, int is_first);
+void tsr_page_use_first_screen(tsr_page *page, int is_first);
 
-/* A heading with its entry in the list at the top. */
+/* Adds a heading, and a link to it in the list at the top of the page. */
 void tsr_page_section(tsr_page *page, const char *id, const char *heading);
 
-/* A paragraph. `format` is HTML and ours; what comes from a file goes through
- * tsr_page_text. */
+/* Adds a paragraph. `format` and its arguments are trusted HTML. Text from a
+ * file must go through tsr_page_text or tsr_page_escape. */
 void tsr_page_words(tsr_page *page, const char *format, ...) TSR_PRINTF(2, 3);
 
-/* HTML as it is; the stream takes more of it. */
+/* The stream of the page's body, to which trusted HTML can be written. */
 FILE *tsr_page_html(tsr_page *page);
 
-/* The script of the page, which runs once all of it is there. */
+/* The stream of the page's script, which the browser runs after it has loaded
+ * the whole page. */
 FILE *tsr_page_script(tsr_page *page);
 
-/* Text with what means something in HTML escaped. */
+/* Adds text, with &, < and > escaped. */
 void tsr_page_text(tsr_page *page, const char *text);
 
-/* A paragraph: `lead` is HTML and ours, the text is escaped. class_of: of the
- * style, "" for none. Nothing where the text is NULL. */
+/* Adds a paragraph: `lead` (trusted HTML), then `text`, escaped. class_of: CSS
+ * class, "" for none. Adds nothing where the text is NULL. */
 void tsr_page_paragraph(tsr_page *page, const char *class_of, const char *lead,
                         const char *text);
 
-/* A table: its head, rows, its end. Cells are separated by tabs, and HTML: what
- * comes from a file goes through tsr_page_safe. */
+/* Adds a table: the head, rows, the end. Cells are separated by tabs and are
+ * trusted HTML. Text from a file must go through tsr_page_escape. */
 void tsr_page_table(tsr_page *page, const char *class_of, const char *head);
 void tsr_page_row(tsr_page *page, const char *format, ...) TSR_PRINTF(2, 3);
 void tsr_page_table_end(tsr_page *page);
 
-/* For rows: a text with what means something in HTML escaped; a number, or a
- * dash where it is not finite. */
-const char *tsr_page_safe(tsr_page *page, const char *text);
+/* For the arguments of a row: a text with &, < and > escaped; a number, or a
+ * dash where `value` is not finite. The page owns the result. */
+const char *tsr_page_escape(tsr_page *page, const char *text);
 const char *tsr_page_number(tsr_page *page, int decimals, double value);
 
-/* Writes the figure as SVG and puts it into the page; takes it, also when it
- * fails. Errors: TSR_E_IO, TSR_E_NOMEM. */
+/* Finishes the figure, writes its SVG and CSV files, and adds it to the page.
+ * Takes ownership of the figure, also when it fails. Errors: TSR_E_IO,
+ * TSR_E_NOMEM. */
 tsr_status tsr_page_figure(tsr_page *page, tsr_figure figure, tsr_err *err);
 
-/* Figures up to tsr_page_columns_end stand beside each other where the window
- * is wide enough. */
+/* Figures between the two calls stand side by side where the window is wide
+ * enough. */
 void tsr_page_columns(tsr_page *page);
 void tsr_page_columns_end(tsr_page *page);
 
-/* Of the figures up to tsr_page_choice_end one shows at a time, which is chosen
- * from a list of their titles; the range of x goes with the choice. Without
- * scripts all of them show. words: before the list. */
+/* Of the figures between the two calls the browser shows one, which the reader
+ * chooses from a list of titles. The next figure keeps the zoomed range of x.
+ * All of them show in a browser without scripts. words: label of the list. */
 void tsr_page_choice(tsr_page *page, const char *id, const char *words);
 void tsr_page_choice_end(tsr_page *page);
 
-/* Writes the file: beside, then renamed. Errors: TSR_E_IO, TSR_E_NOMEM. */
+/* Writes the page to a temporary file and renames it to `path`. Errors:
+ * TSR_E_IO, TSR_E_NOMEM. */
 tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err);
 
-/* ---- its sections, for src/report and tests ---- */
+/* ---- sections of the report, for src/report and tests ---- */
 
 typedef struct {
-    tsr_pool pool; /* of arrays of its sections */
+    tsr_pool pool; /* owns the arrays of all sections */
     tsr_trace_reader *trace;
     const tsr_report_options *options;
-    tsr_diagnosis *diagnosis; /* its summary has the prior's columns */
+    tsr_diagnosis
+        *diagnosis; /* its summary includes statistics of the prior's run */
     tsr_page *page;
-    const char *folder;        /* of the figures */
-    tsr_domains *domains;      /* of the conformations; NULL: none */
-    int n_state;               /* of the conformations */
-    tsr_convergence rg, d_max; /* as tsr_report_interval shows them */
-    /* Residues on axes: with the file's numbers where it has one chain without
-     * a gap, else counted from 1. */
+    const char *folder;   /* for the figures */
+    tsr_domains *domains; /* rigid domains; NULL: no conformations */
+    int n_state;          /* states of the ensemble, at least 1 where there are
+                             conformations */
+    tsr_convergence rg, d_max; /* shown by tsr_report_interval */
+    /* Axes of residues begin at this number and have this title. Numbers are
+     * those of the structure file if it has one chain without gaps, else
+     * residues are counted from 1. */
     int first_residue;
     char residue_title[48];
 } tsr_report;
 
-#define TSR_COLOUR_PRIOR "#8a8a8a" /* beside those of figure.h */
+#define TSR_COLOUR_PRIOR "#8a8a8a" /* see also the colours in figure.h */
 
-enum { TSR_MOST_CHAINS = 10 }; /* that are drawn one by one */
+enum { TSR_MOST_CHAINS = 10 }; /* chains drawn as separate lines */
 
-/* The state of conformation i of those that were looked at, from 1. */
+/* The state, from 1, of the i-th conformation of the shape statistics. */
 int tsr_report_state(const tsr_report *report, int i);
 
-/* The colour of chain or state c, from 0. */
+/* Colour of chain or state c, counted from 0. */
 const char *tsr_report_chain_colour(int c);
 
-/* A variable of posterior or sample_stats with one number a draw, *value
- * [*n_chain][*n_draw]; NULL where there is none, it cannot be read, or a number
- * is not finite. Errors: TSR_E_NOMEM. */
+/* Reads a variable of the groups posterior or sample_stats that has one number
+ * a draw: *value [*n_chain][*n_draw], owned by the report. *value is NULL where
+ * the trace has no such variable, it cannot be read, or a number is not finite.
+ * Errors: TSR_E_NOMEM. */
 tsr_status tsr_report_scalar(tsr_report *report, tsr_trace_reader *trace,
                              const char *name, int *n_chain, int *n_draw,
                              double **value, tsr_err *err);
 
-/* The name of a measurement, the ordinal-th of its kind (from 0); NULL: not
+/* The name of the ordinal-th entry (from 0) of this kind in `data:`. NULL: not
  * known. */
 const char *tsr_report_data_name(const tsr_report *report,
                                  const tsr_term_type *type, int ordinal);
 
-/* A histogram as the outline of its bars; x, y [TSR_OUTLINE]. Density: the area
- * is 1. Bins span the draws but for the outermost 0.1 % on either side, which
- * are counted in the last bins. There are as many as `ess` independent draws
- * (NaN: n) can fill: the rule of Freedman & Diaconis (1981). value [n] is
- * sorted. Returns how many points; 0 where all are the same. */
+/* The outline of a normalised histogram (area 1). value [n] in, sorted on
+ * return; x, y [TSR_OUTLINE] out. Bins span the middle 99.8 % of the draws, and
+ * the draws beyond are counted in the outermost bins. The bin width follows
+ * Freedman & Diaconis (1981), with `ess` independent draws in place of n (NaN:
+ * n). Returns the number of points, 0 where all values are equal. */
 enum { TSR_OUTLINE = 82 };
 int tsr_report_outline(size_t n, double ess, double *value, double *x,
                        double *y);
 
-/* "28.4 [28.1, 28.8]", mean and middle 90 % of the draws; of one structure (q5
- * NaN) a number; "-": not known. text [64], returned. */
+/* "28.4 [28.1, 28.8]": mean and central 90 % interval of the draws. Where q5 is
+ * NaN (one structure), the mean alone; a dash where that is not known. text
+ * [64] out, returned. */
 const char *tsr_report_interval(const tsr_convergence *value, char text[64]);
-/* The molecule that turns. */
+/* The 3D view of the molecule. */
 tsr_status tsr_report_view(tsr_report *report, tsr_err *err);
-/* Numbers: the table, and what the prior became. */
+/* The table of all numbers, with the prior beside the posterior. */
 tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err);
-/* Fit, residuals, Guinier and Kratky plots of every data set. */
+/* Fit, residuals, Guinier and Kratky plots of each curve. */
 tsr_status tsr_report_fit(tsr_report *report, tsr_err *err);
-/* What was measured beside curves: a section for each kind of term. */
+/* Measurements other than curves: a section for each kind of term. */
 tsr_status tsr_report_terms(tsr_report *report, tsr_err *err);
-/* Maps beside the draws, in the section of their kind. */
+/* Density maps compared with the draws, in the section of their kind. */
 tsr_status tsr_report_maps(tsr_report *report, const tsr_term_type *type,
                            tsr_err *err);
-/* Distributions of the scalars, the prior beside them. */
+/* Marginal distributions of scalar variables, with their priors. */
 tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err);
-/* Distances, mobility, arrangements, timeline of the conformations. */
+/* Distances, mobility, domain arrangements and timelines of the conformations.
+ */
 tsr_status tsr_report_structure(tsr_report *report, tsr_err *err);
 
-/* Draws across, residues and domains up, below their traces. */
+/* Heat maps of residue and of domain against draw, below traces. */
 tsr_status tsr_report_timeline(tsr_report *report, const tsr_domains *domains,
                                tsr_err *err);
 
-/* Into the last panel: columns across and the rows of the shape up, value
- * [n_x][n_row]. */
+/* Adds cells to the last panel: column i at x0 + i dx, rows those of the shape
+ * statistics. value [n_x][n_row]. */
 void tsr_report_add_rows(tsr_report *report, tsr_figure *f, int n_x, double x0,
                          double dx, const double *value);
 
-/* Air at both ends of the first panel's x. */
+/* Widens the range of x to 4 % beyond the data of the first panel on either
+ * side. */
 void tsr_report_add_margin(tsr_figure *f);
-/* Whether the run has converged, in a line that opens to the questions that
- * were asked. */
+/* A line that states whether the run has converged, and unfolds to the list of
+ * convergence checks. */
 void tsr_report_convergence(tsr_report *report);
-/* Traces. */
+/* Traces and rank plots of the chains. */
 tsr_status tsr_report_chains(tsr_report *report, tsr_err *err);
 
 #endif

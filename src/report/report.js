@@ -1,12 +1,12 @@
-/* What the page of a report does in a browser: its figures, as
- * src/report/figure.c draws them, become as wide as the window lets them and
- * take the colours of the page, dark or light. Drag along x to zoom, double
- * click to go back, point at a mark for its numbers; with keys, + and - zoom,
- * arrows move, 0 goes back. Nothing is fetched. */
+/* The interactive part of a report in a browser. Figures, as
+ * src/report/figure.c draws them, get the width of the window and the colours
+ * of the page, dark or light. Dragging along x zooms, a double click resets,
+ * and pointing at a mark shows its numbers. With the keyboard + and - zoom,
+ * arrows move, 0 resets. Nothing is loaded from a network. */
 'use strict';
 var tesseraFigures = {};
 
-/* '#0072b2' as three numbers, and back. */
+/* '#0072b2' as three numbers, and the reverse. */
 function channels(colour) {
     return [1, 3, 5].map(function (i) {
         return parseInt(colour.slice(i, i + 2), 16);
@@ -19,8 +19,8 @@ function colourOf(rgb) {
     }).join('');
 }
 
-/* On a dark page dark lines of a figure are light, and what is pale on white is
- * as pale on black. */
+/* The colour of a mark on the page. On a dark page dark lines become light, and
+ * pale ones, nearly white before, become nearly black. */
 function colourOnPage(colour, isDark) {
     var rgb = channels(colour);
     var light = (2 * rgb[0] + 5 * rgb[1] + rgb[2]) / 8;
@@ -31,7 +31,7 @@ function colourOnPage(colour, isDark) {
     }));
 }
 
-/* ---- what is pointed at: variable and value, beside the mouse ---- */
+/* ---- the numbers of a mark, beside the mouse pointer ---- */
 
 function tesseraTip(rows, event) {
     var tip = document.getElementById('tip');
@@ -61,7 +61,7 @@ function tesseraTip(rows, event) {
 
 /* ---- a figure ---- */
 
-function placeOf(element) {
+function positionOf(element) {
     return element.getAttribute('data-place').split(' ').map(Number);
 }
 
@@ -75,24 +75,25 @@ function make(name, attributes, within) {
         'http://www.w3.org/2000/svg', name), attributes));
 }
 
-/* What is known of a figure, where it is drawn, and the range of x that is
- * shown. */
+/* Reads a figure: its parts, positions in pixels as drawn, the full range of x
+ * (`x`) and the range shown (`range`). The title becomes a caption. */
 function readFigure(figure) {
     var svg = figure.querySelector('svg'), all = svg.querySelector('.figure');
-    var place = placeOf(all), below = svg.querySelector('.below');
+    var position = positionOf(all), below = svg.querySelector('.below');
     var size = svg.viewBox.baseVal, caption = document.createElement(
         'figcaption');
     caption.textContent = all.querySelector('text').textContent;
     figure.prepend(caption);
     all.querySelector('text').remove();
     return {
-        figure: figure, svg: svg, below: below, left: place[0], full: place[1],
-        width: place[1], height: size.height, beside: size.width - place[1],
-        x: place.slice(2), now: place.slice(2),
+        figure: figure, svg: svg, below: below, left: position[0],
+        full: position[1], width: position[1], height: size.height,
+        beside: size.width - position[1],
+        x: position.slice(2), range: position.slice(2),
         xTitle: below.lastElementChild,
         entries: Array.from(svg.querySelectorAll('.entry')),
         panels: Array.from(svg.querySelectorAll('.panel'), function (g) {
-            var p = placeOf(g);
+            var p = positionOf(g);
             return {g: g, top: p[0], height: p[1], y: [p[2], p[3]],
                     isLog: p[4], title: g.lastElementChild.textContent,
                     layers: Array.from(g.querySelectorAll('.layer'))};
@@ -100,7 +101,7 @@ function readFigure(figure) {
         brush: make('rect', {'class': 'brush', width: 0}, svg)};
 }
 
-/* Some n numbers in a range, 1, 2 or 5 times a power of ten apart. */
+/* About n numbers in a range, their step 1, 2 or 5 times a power of ten. */
 function ticks(low, high, n) {
     var raw = (high - low) / Math.max(n, 1), all = [];
     var power = Math.pow(10, Math.floor(Math.log10(raw))), lead = raw / power;
@@ -111,30 +112,32 @@ function ticks(low, high, n) {
     return all;
 }
 
-/* Rows of the legend; returns by how much they are higher than as drawn. */
-function layLegend(f) {
+/* Arranges the entries of the legend in rows; returns by how many pixels the
+ * legend is higher than as drawn. */
+function layOutLegend(f) {
     var x = f.left, y = null, first = 0, last = 0;
     f.entries.forEach(function (entry) {
-        var place = placeOf(entry);
-        first = y === null ? place[1] : first;
-        last = place[1];
+        var position = positionOf(entry);
+        first = y === null ? position[1] : first;
+        last = position[1];
         if (y === null) y = first;
-        else if (x + place[2] > f.left + f.width + 24) {
+        else if (x + position[2] > f.left + f.width + 24) {
             x = f.left;
             y += 20;
         }
-        set(entry, {transform: 'translate(' + (x - place[0]) + ' ' +
-            (y - place[1]) + ')'});
-        x += place[2];
+        set(entry, {transform: 'translate(' + (x - position[0]) + ' ' +
+            (y - position[1]) + ')'});
+        x += position[2];
     });
     return y === null ? 0 : y - last;
 }
 
-function layTicks(f, panel, isLast) {
+function layOutTicks(f, panel, isLast) {
     var g = panel.g.querySelector('.ticks'), low = panel.top + panel.height;
     g.textContent = '';
-    ticks(f.now[0], f.now[1], Math.floor(f.width / 90)).forEach(function (v) {
-        var x = f.left + f.width * (v - f.now[0]) / (f.now[1] - f.now[0]);
+    var first = f.range[0], size = f.range[1] - f.range[0];
+    ticks(first, f.range[1], Math.floor(f.width / 90)).forEach(function (v) {
+        var x = f.left + f.width * (v - first) / size;
         make('line', {x1: x, x2: x, y1: panel.top, y2: low}, g);
         if (isLast)
             make('text', {x: x, y: low + 18, 'text-anchor': 'middle'}, g)
@@ -142,16 +145,16 @@ function layTicks(f, panel, isLast) {
     });
 }
 
-/* The figure as it fits, with the range of x as it is now: no wider than what
- * holds it, or, folded, what holds that. */
-function lay(f) {
+/* Lays out a figure for the range of x shown, at most as wide as its container,
+ * or, where that is folded, the next container that is visible. */
+function layOut(f) {
     var box = f.figure.parentNode;
     while (!box.clientWidth) box = box.parentNode;
     f.width = Math.max(150, Math.min(f.full, box.clientWidth - f.beside));
-    f.scale = (f.x[1] - f.x[0]) / (f.now[1] - f.now[0]) * f.width / f.full;
+    f.scale = (f.x[1] - f.x[0]) / (f.range[1] - f.range[0]) * f.width / f.full;
     f.shift = f.left * (1 - f.scale) +
-        (f.x[0] - f.now[0]) / (f.now[1] - f.now[0]) * f.width;
-    f.down = layLegend(f);
+        (f.x[0] - f.range[0]) / (f.range[1] - f.range[0]) * f.width;
+    f.down = layOutLegend(f);
     set(f.below, {transform: 'translate(0 ' + f.down + ')'});
     set(f.svg, {width: f.width + f.beside, height: f.height - 30 + f.down,
                 viewBox: [0, 30, f.width + f.beside,
@@ -165,7 +168,7 @@ function lay(f) {
         set(g, {transform: 'translate(' + (f.width - f.full) + ' 0)'});
     });
     f.panels.forEach(function (panel, p) {
-        layTicks(f, panel, p + 1 === f.panels.length);
+        layOutTicks(f, panel, p + 1 === f.panels.length);
         panel.layers.forEach(function (layer) {
             if (layer.matches('.points'))
                 layer.querySelectorAll('circle').forEach(function (c, i) {
@@ -178,13 +181,13 @@ function lay(f) {
     });
 }
 
-/* The range from a to b, within all there is. */
+/* Shows the range from a to b, within the full range. */
 function zoom(f, a, b) {
-    f.now = [Math.max(f.x[0], a), Math.min(f.x[1], b)];
-    lay(f);
+    f.range = [Math.max(f.x[0], a), Math.min(f.x[1], b)];
+    layOut(f);
 }
 
-/* Figures take the colours of the page, but for the scale of values. */
+/* Gives a figure the colours of the page, except the colour scale of cells. */
 function colourFigure(f, isDark) {
     f.svg.querySelectorAll('.entry *, .layer:not(.cells) *').forEach(
         function (mark) {
@@ -200,7 +203,7 @@ function colourFigure(f, isDark) {
 
 /* ---- pointing ---- */
 
-/* Where the marks of a layer are, in pixels, as they were drawn. */
+/* Positions of the marks of a layer, in pixels, as drawn. */
 function marksOf(layer) {
     if (layer.marks) return layer.marks;
     layer.marks = [];
@@ -216,14 +219,14 @@ function marksOf(layer) {
     return layer.marks;
 }
 
-/* The mouse in the picture's pixels. */
+/* Position of the mouse in the picture, in pixels as drawn. */
 function mouseAt(f, event) {
     var box = f.svg.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top + 30 - f.down];
 }
 
-/* The numbers of a mark that was drawn at a place. */
-function tell(f, panel, layer, at, z) {
+/* The numbers of a mark that was drawn at a position. */
+function numbersOf(f, panel, layer, at, z) {
     var rows = {}, up = 1 - (at[1] - panel.top) / panel.height;
     var low = panel.y[0], high = panel.y[1];
     var y = panel.isLog ? low * Math.pow(high / low, up)
@@ -232,21 +235,22 @@ function tell(f, panel, layer, at, z) {
     if (layer.dataset.label) rows[''] = layer.dataset.label;
     rows[f.xTitle.textContent] = text(f.x[0] + (at[0] - f.left) / f.full *
         (f.x[1] - f.x[0]));
-    rows[panel.title + (panel.title === f.xTitle.textContent ? ' (up)' : '')] =
+    rows[panel.title + (panel.title === f.xTitle.textContent ? ' (y)' : '')] =
         text(y);
     if (z) rows.value = z;
     return rows;
 }
 
-/* The mark that is nearest to the mouse, or the cell under it. */
-function pointAtFigure(f, event) {
+/* Shows the numbers of the mark nearest to the mouse, or of the cell under it.
+ */
+function showNumbersAt(f, event) {
     var at = mouseAt(f, event), best = 49, rows = null;
     f.panels.forEach(function (panel) {
         if (at[1] < panel.top || at[1] > panel.top + panel.height) return;
         panel.layers.forEach(function (layer) {
             if (layer.matches('.cells') && layer.contains(event.target)) {
                 var d = event.target.getAttribute('d').match(/[0-9.]+/g);
-                rows = tell(f, panel, layer, [+d[0], +d[1] + +d[3]],
+                rows = numbersOf(f, panel, layer, [+d[0], +d[1] + +d[3]],
                             event.target.dataset.z);
             }
             if (!layer.matches('.line, .dashes, .points')) return;
@@ -255,7 +259,7 @@ function pointAtFigure(f, event) {
                     Math.pow(mark[1] - at[1], 2);
                 if (d >= best) return;
                 best = d;
-                rows = tell(f, panel, layer, mark);
+                rows = numbersOf(f, panel, layer, mark);
             });
         });
     });
@@ -267,7 +271,9 @@ function listenToMouse(f) {
     function inside(event) {
         return Math.min(Math.max(mouseAt(f, event)[0] - f.left, 0), f.width);
     }
-    function value(x) { return f.now[0] + x / f.width * (f.now[1] - f.now[0]); }
+    function value(x) {
+        return f.range[0] + x / f.width * (f.range[1] - f.range[0]);
+    }
     f.svg.addEventListener('mousedown', function (event) {
         from = to = inside(event);
         event.preventDefault();
@@ -291,31 +297,32 @@ function listenToMouse(f) {
         zoom(f, f.x[0], f.x[1]);
     });
     f.svg.addEventListener('mousemove', function (event) {
-        if (from === null) pointAtFigure(f, event);
+        if (from === null) showNumbersAt(f, event);
     });
     f.svg.addEventListener('mouseleave', function () { tesseraTip(null); });
 }
 
-/* The same zoom for who has no mouse. */
+/* Zooming with the keyboard. */
 function listenToKeys(f) {
     set(f.figure, {tabindex: 0, role: 'group', 'aria-label':
         f.figure.querySelector('figcaption').textContent +
-        ': + and - zoom, arrows move, 0 goes back'});
+        ': + and - zoom, arrows move, 0 resets'});
     f.figure.addEventListener('keydown', function (event) {
         var change = {'+': [0.2, -0.2], '=': [0.2, -0.2], '-': [-0.3, 0.3],
                       ArrowLeft: [-0.15, -0.15], ArrowRight: [0.15, 0.15],
                       '0': [-1e9, 1e9]}[event.key];
-        var size = f.now[1] - f.now[0];
+        var size = f.range[1] - f.range[0];
         if (!change || event.ctrlKey || event.metaKey) return;
         event.preventDefault();
-        zoom(f, f.now[0] + change[0] * size, f.now[1] + change[1] * size);
+        zoom(f, f.range[0] + change[0] * size, f.range[1] + change[1] * size);
     });
 }
 
 /* ---- the page ---- */
 
-/* One figure of several, with the range of x of the one before. */
-function offerChoice(box) {
+/* A list that chooses one of several figures. The chosen one gets the range of
+ * x of the one before. */
+function setUpChoice(box) {
     var figures = box.querySelectorAll('figure'), now = 0;
     var list = box.querySelector('select');
     list.parentNode.hidden = false;
@@ -325,7 +332,7 @@ function offerChoice(box) {
         figure.hidden = i > 0;
     });
     list.addEventListener('change', function () {
-        var before = tesseraFigures[figures[now].id.slice(7)].now;
+        var before = tesseraFigures[figures[now].id.slice(7)].range;
         figures[now].hidden = true;
         now = +list.value;
         figures[now].hidden = false;
@@ -333,8 +340,9 @@ function offerChoice(box) {
     });
 }
 
-/* Figures are laid anew where the window became wider or narrower, and coloured
- * where the page became dark or light. */
+/* Sets up all figures and the 3D view. Figures are laid out again when the
+ * width of the window changes, and coloured again when the page becomes dark or
+ * light. */
 function showReport() {
     var dark = matchMedia('(prefers-color-scheme: dark)'), wait = null;
     var width = document.body.clientWidth, all = [];
@@ -348,16 +356,16 @@ function showReport() {
             listenToMouse(f);
             listenToKeys(f);
         });
-    all.forEach(lay);
+    all.forEach(layOut);
     colour();
-    document.querySelectorAll('.choice').forEach(offerChoice);
+    document.querySelectorAll('.choice').forEach(setUpChoice);
     dark.addEventListener('change', colour);
     window.addEventListener('resize', function () {
         clearTimeout(wait);
         wait = setTimeout(function () {
             if (document.body.clientWidth === width) return;
             width = document.body.clientWidth;
-            all.forEach(lay);
+            all.forEach(layOut);
         }, 200);
     });
     if (tesseraMolecule)

@@ -1,6 +1,6 @@
-/* The fit of every data set: the curves of the draws over the data, residuals,
- * and where the points allow it Guinier's and Kratky's plots, by which people
- * who measure SAXS judge size and compactness at a glance. */
+/* The fit of every data set: model curves over the data, residuals, a table as
+ * in SAXS data banks, and, where the low-q points allow, Guinier and
+ * dimensionless Kratky plots, which show size and compactness. */
 #include "report/report.h"
 
 #include "core/text.h"
@@ -11,31 +11,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One data set, and the curves of the posterior at its points; without a run
- * that of the structure. */
+/* One data set, and the model curves at its points: those of the posterior, or
+ * without a run that of the starting structure. */
 typedef struct {
-    int number;                   /* 1, 2, ... */
-    int n;                        /* of->n, or, of very many draws, some */
+    int number; /* 1, 2, ... */
+    int n; /* number of points shown: all (of.n), or a subset where there are
+              very many draws */
     double *q;                    /* [n] 1/Angstrom */
     double *intensity, *sigma;    /* [n] */
-    double *mean, *low, *high;    /* [n] expected curve: mean, 5 and 95 % */
-    double *seen_low, *seen_high; /* [n] of replicates of the data */
-    double *start;                /* [n] of the structure as it was given */
+    double *mean, *low, *high;    /* [n] model curve: mean, 5 and 95 % */
+    double *seen_low, *seen_high; /* [n] replicated data: 5 and 95 % */
+    double *start;                /* [n] curve of the starting structure */
     double *scratch, *scratch2, *scratch3; /* [n] */
-    double background;    /* the posterior's mean, or as it was fitted, or 0 */
-    char suffix[16];      /* "", "_2" */
-    tsr_verdict_curve of; /* rigid.n_point 0: no curve of the start */
+    double
+        background;  /* mean of the posterior, or the fitted background, or 0 */
+    char suffix[16]; /* "", "_2" */
+    tsr_verdict_curve
+        of; /* rigid.n_point 0: no curve of the starting structure */
 } data_set;
 
-/* How many data sets there are. */
-static int n_set(const tsr_report *r)
+/* The number of data sets. */
+static int count_sets(const tsr_report *r)
 {
     return r->trace != NULL ? r->diagnosis->n_curve : r->options->n_rigid;
 }
 
-/* Copies of a vector without draws into `to` [n]; 0 where it is not there. */
-static int get_vector(tsr_trace_reader *trace, tsr_trace_group group,
-                      const char *name, const char *suffix, int n, double *to)
+/* Copies a vector without draws into `to` [n]. Returns 0 where the trace lacks
+ * it. */
+static int read_vector(tsr_trace_reader *trace, tsr_trace_group group,
+                       const char *name, const char *suffix, int n, double *to)
 {
     char full[64];
     int n_chain, n_draw, n_there;
@@ -59,7 +63,7 @@ static double mean_of(const tsr_report *r, const char *name, const char *suffix)
     return item != NULL && isfinite(item->value.mean) ? item->value.mean : 0.0;
 }
 
-/* Where a curve has been summarised at all points of the data. */
+/* The summary of the model curve of a data set over the draws; NULL: none. */
 static const tsr_curve_summary *curve_of(const tsr_report *r,
                                          const char *suffix)
 {
@@ -71,8 +75,8 @@ static const tsr_curve_summary *curve_of(const tsr_report *r,
     return NULL;
 }
 
-static void take(const tsr_curve_summary *from, double *mean, double *low,
-                 double *high)
+static void copy_summary(const tsr_curve_summary *from, double *mean,
+                         double *low, double *high)
 {
     for (int k = 0; k < from->n; k++) {
         if (mean != NULL)
@@ -82,8 +86,9 @@ static void take(const tsr_curve_summary *from, double *mean, double *low,
     }
 }
 
-/* The data and the structure's fit as they are. */
-static tsr_status take_rigid(const tsr_report *r, data_set *d, tsr_err *err)
+/* The data set of a report without a run: data, and fit of the starting
+ * structure. */
+static tsr_status read_rigid(const tsr_report *r, data_set *d, tsr_err *err)
 {
     const tsr_report_rigid_fit *from = &r->options->rigid[d->number - 1];
     const size_t size = (size_t)d->n * sizeof *d->q;
@@ -102,10 +107,11 @@ static tsr_status take_rigid(const tsr_report *r, data_set *d, tsr_err *err)
                            from->rg, &d->of.guinier, err);
 }
 
-/* Reads data set `number`; *is_there 0 where the trace has none, or not all of
- * it. Of very many draws the curves are at some points only, and so is all. */
-static tsr_status get_data(tsr_report *r, int number, data_set *d,
-                           int *is_there, tsr_err *err)
+/* Reads data set `number`. *is_there 0: the trace lacks the data set or a part
+ * of it. Where curves are summarised at a subset of the points, the data are
+ * reduced to this subset. */
+static tsr_status read_data(tsr_report *r, int number, data_set *d,
+                            int *is_there, tsr_err *err)
 {
     enum { N_ARRAY = 12 };
     const tsr_verdict *v = r->options->verdict;
@@ -134,27 +140,28 @@ static tsr_status get_data(tsr_report *r, int number, data_set *d,
     TSR_TRY(tsr_pool_check(&r->pool, err));
     *is_there = 1;
     if (curve == NULL)
-        return take_rigid(r, d, err);
-    *is_there = get_vector(r->trace, TSR_TRACE_OBSERVED_DATA, "intensity",
-                           d->suffix, d->of.n, d->intensity) &&
-                get_vector(r->trace, TSR_TRACE_CONSTANT_DATA, "sigma",
-                           d->suffix, d->of.n, d->sigma);
-    if (!get_vector(r->trace, TSR_TRACE_CONSTANT_DATA, "rigid", d->suffix,
-                    d->of.n, d->start))
+        return read_rigid(r, d, err);
+    *is_there = read_vector(r->trace, TSR_TRACE_OBSERVED_DATA, "intensity",
+                            d->suffix, d->of.n, d->intensity) &&
+                read_vector(r->trace, TSR_TRACE_CONSTANT_DATA, "sigma",
+                            d->suffix, d->of.n, d->sigma);
+    if (!read_vector(r->trace, TSR_TRACE_CONSTANT_DATA, "rigid", d->suffix,
+                     d->of.n, d->start))
         d->of.rigid.n_point = 0;
-    for (int k = 0; k < d->n; k++) { /* at[k] >= k */
+    for (int k = 0; k < d->n; k++) { /* in place, since at[k] >= k */
         d->q[k] = curve->q[k];
         d->intensity[k] = d->intensity[curve->at[k]];
         d->sigma[k] = d->sigma[curve->at[k]];
         d->start[k] = d->start[curve->at[k]];
     }
-    take(curve, d->mean, d->low, d->high);
+    copy_summary(curve, d->mean, d->low, d->high);
     d->background = mean_of(r, "background", d->suffix);
     return TSR_OK;
 }
 
-/* The band of replicates; where the trace has none it stays empty. */
-static tsr_status get_replicates(tsr_report *r, data_set *d, tsr_err *err)
+/* Reads the band of replicated data. It stays NaN where the trace lacks
+ * replicates. */
+static tsr_status read_replicates(tsr_report *r, data_set *d, tsr_err *err)
 {
     char name[64];
     tsr_curve_summary *seen = NULL;
@@ -169,7 +176,7 @@ static tsr_status get_replicates(tsr_report *r, data_set *d, tsr_err *err)
     tsr_status status = tsr_curve_summary_make(
         r->trace, name, (double)n_chain * n_draw * d->n, &seen, &local);
     if (status == TSR_OK && seen->n == d->n)
-        take(seen, NULL, d->seen_low, d->seen_high);
+        copy_summary(seen, NULL, d->seen_low, d->seen_high);
     tsr_curve_summary_free(seen);
     return status == TSR_E_NOMEM ? tsr_fail(err, status, "%s", local.message)
                                  : TSR_OK;
@@ -182,7 +189,7 @@ static tsr_figure fit_figure(const tsr_report *r, data_set *d)
     char name[32], title[128] = "Data and fit";
     const int is_run = r->trace != NULL;
     snprintf(name, sizeof name, "fit%s", d->suffix);
-    if (n_set(r) > 1)
+    if (count_sets(r) > 1)
         snprintf(title, sizeof title, "%d: %s", d->number, d->of.name);
     tsr_figure f = tsr_figure_new(name, title, "q (1/\xc3\x85)", 700);
     const tsr_fit_figure fit = {
@@ -191,11 +198,11 @@ static tsr_figure fit_figure(const tsr_report *r, data_set *d)
         .intensity = d->intensity,
         .sigma = d->sigma,
         .model = d->mean,
-        .model_label = is_run ? "curve, mean" : "model, rigid",
+        .model_label = is_run ? "mean curve" : "rigid model",
         .residual_title =
             is_run ? "(I \xe2\x88\x92 mean) / \xcf\x83" : "residual / \xcf\x83",
         .start = d->of.rigid.n_point > 0 ? d->start : NULL,
-        .start_label = "start, as it is",
+        .start_label = "starting structure",
         .low = is_run ? d->low : NULL,
         .high = is_run ? d->high : NULL,
         .seen_low = is_run ? d->seen_low : NULL,
@@ -206,7 +213,8 @@ static tsr_figure fit_figure(const tsr_report *r, data_set *d)
 
 /* ---- Guinier and Kratky ---- */
 
-/* ln(I - b) over q^2, somewhat beyond the range of Guinier's law. */
+/* Guinier plot: ln(I - b) against q^2, somewhat beyond the range of Guinier's
+ * law. */
 static tsr_figure guinier_figure(data_set *d)
 {
     char name[32];
@@ -236,8 +244,8 @@ static tsr_figure guinier_figure(data_set *d)
     return f;
 }
 
-/* (q Rg)^2 I / I(0) over q Rg (Durand et al. 2010, J. Struct. Biol. 169, 45).
- */
+/* Dimensionless Kratky plot: (q Rg)^2 I / I(0) against q Rg (Durand et al.
+ * 2010, J. Struct. Biol. 169, 45). */
 static tsr_figure kratky_figure(data_set *d)
 {
     char name[32];
@@ -271,12 +279,12 @@ static tsr_figure kratky_figure(data_set *d)
     return f;
 }
 
-static tsr_status plots(tsr_report *r, data_set *d, tsr_err *err)
+static tsr_status add_plots(tsr_report *r, data_set *d, tsr_err *err)
 {
     if (!isfinite(d->of.guinier.rg)) {
         tsr_page_words(r->page,
-                       "Guinier and Kratky plots are left out: fewer than 5 "
-                       "points lie where Guinier's law holds.");
+                       "No Guinier and Kratky plots: fewer than 5 points lie "
+                       "within the range of Guinier's law.");
         return TSR_OK;
     }
     tsr_status status = tsr_page_figure(r->page, guinier_figure(d), err);
@@ -284,10 +292,10 @@ static tsr_status plots(tsr_report *r, data_set *d, tsr_err *err)
     return status;
 }
 
-/* ---- numbers, as data banks of SAXS show them ---- */
+/* ---- the table of a data set, as in SAXS data banks ---- */
 
-/* Of the data, of the model, and where there was a run of the start. */
-static void rows(tsr_report *r, data_set *d)
+/* Columns: data, model and, after a run, the starting structure. */
+static void add_rows(tsr_report *r, data_set *d)
 {
     static const char *const bound[] = {" (lower bound)", "", " (upper bound)"};
     const tsr_verdict_curve *c = &d->of;
@@ -336,17 +344,17 @@ static void rows(tsr_report *r, data_set *d)
                     d->intensity[k] <= d->seen_high[k];
     }
     if (n_band > 0)
-        tsr_page_row(page, "points in the band of 90&nbsp;%%\t\t%.0f&nbsp;%%",
+        tsr_page_row(page, "points within the 90&nbsp;%% band\t\t%.0f&nbsp;%%",
                      100.0 * n_inside / n_band);
     if (isfinite(c->noise.next))
-        tsr_page_row(page, "noise by neighbours (&sigma;)\t%.2f",
+        tsr_page_row(page, "noise from neighbouring points (&sigma;)\t%.2f",
                      c->noise.next);
     if (isfinite(c->noise_scale.mean))
-        tsr_page_row(page, "residuals over stated errors\t\t%s",
+        tsr_page_row(page, "error scale (residuals / &sigma;)\t\t%s",
                      tsr_report_interval(&c->noise_scale, text));
 }
 
-static void numbers(tsr_report *r, data_set *d)
+static void add_numbers(tsr_report *r, data_set *d)
 {
     FILE *out = tsr_page_html(r->page);
     char *error = r->trace != NULL
@@ -354,55 +362,57 @@ static void numbers(tsr_report *r, data_set *d)
                       : NULL;
     fputs("<div>", out);
     tsr_page_table(r->page, "data",
-                   r->trace != NULL ? "\tdata\tmodel\tas given,<br>same bodies"
+                   r->trace != NULL ? "\tdata\tmodel\tstarting<br>structure"
                                     : "\tdata\tmodel");
-    rows(r, d);
+    add_rows(r, d);
     tsr_page_table_end(r->page);
-    fputs("<details><summary>What these are</summary>\n", out);
+    fputs("<details><summary>About these numbers</summary>\n", out);
     tsr_page_words(
         r->page,
-        "P(r) is the model's, of its own mass: the data are not transformed. "
-        "Guinier's law (q&nbsp;Rg up to 1.3) and the plots are of the data "
-        "less the background, and see the water. Mass of the data: by the "
-        "volume of correlation, for proteins, to some 20&nbsp;%% (Rambo &amp; "
-        "Tainer 2013); of the model: of its atoms. In brackets: the middle "
+        "P(r) is computed from the mass distribution of the model; the data "
+        "are not transformed. The Guinier fit (q&nbsp;Rg up to 1.3) and the "
+        "plots use the data less the background and include the hydration "
+        "layer. Mass of the data: from the volume of correlation, for "
+        "proteins, accurate to about 20&nbsp;%% (Rambo &amp; Tainer 2013); of "
+        "the model: sum of its atoms. Starting structure: the rigid "
+        "input, computed with the same forward model. In brackets: central "
         "90&nbsp;%% of the draws.");
-    tsr_page_words(r->page, "Kratky plot: a compact molecule peaks at "
-                            "q&nbsp;Rg&nbsp;= &radic;3 with 1.1, a chain "
-                            "without fold rises to a plateau, domains on a "
-                            "flexible linker lie between.");
+    tsr_page_words(r->page, "Kratky plot: a globular particle has a maximum of "
+                            "1.1 at q&nbsp;Rg&nbsp;= &radic;3, an unfolded "
+                            "chain rises to a plateau, and domains connected "
+                            "by a flexible linker lie in between.");
     if (error != NULL && strcmp(error, "none") != 0)
-        tsr_page_paragraph(r->page, "", "The model's own error: ", error);
+        tsr_page_paragraph(r->page, "", "Model error: ", error);
     fputs("</details></div>\n", out);
     free(error);
 }
 
-/* The figure into the first screen, all else below it. */
-static tsr_status show(tsr_report *r, data_set *d, tsr_err *err)
+/* Adds the fit to the first screen, and the table and plots below it. */
+static tsr_status add_data_set(tsr_report *r, data_set *d, tsr_err *err)
 {
     tsr_status status = TSR_OK;
     if (r->trace != NULL)
-        status = get_replicates(r, d, err);
-    tsr_page_to_first(r->page, 1);
+        status = read_replicates(r, d, err);
+    tsr_page_use_first_screen(r->page, 1);
     TSR_THEN(status, tsr_page_figure(r->page, fit_figure(r, d), err));
-    tsr_page_to_first(r->page, 0);
+    tsr_page_use_first_screen(r->page, 0);
     if (status != TSR_OK)
         return status;
-    if (n_set(r) > 1) {
+    if (count_sets(r) > 1) {
         fprintf(tsr_page_html(r->page), "<h3>Data set %d: ", d->number);
         tsr_page_text(r->page, d->of.name);
         fputs("</h3>\n", tsr_page_html(r->page));
     }
     tsr_page_columns(r->page);
-    numbers(r, d);
-    status = plots(r, d, err);
+    add_numbers(r, d);
+    status = add_plots(r, d, err);
     tsr_page_columns_end(r->page);
     return status;
 }
 
 tsr_status tsr_report_fit(tsr_report *report, tsr_err *err)
 {
-    const int n = n_set(report);
+    const int n = count_sets(report);
     tsr_status status = TSR_OK;
     if (n == 0)
         return TSR_OK;
@@ -410,31 +420,32 @@ tsr_status tsr_report_fit(tsr_report *report, tsr_err *err)
     tsr_page_section(report->page, "fit", "Fit");
     if (n > 1)
         tsr_page_choice(report->page, "fits", "Data set");
-    tsr_page_to_first(report->page, 0);
+    tsr_page_use_first_screen(report->page, 0);
     tsr_page_section(report->page, "data", "Data");
     for (int i = 0; i < n && status == TSR_OK; i++) {
         data_set d;
         int is_there;
-        status = get_data(report, i + 1, &d, &is_there, err);
+        status = read_data(report, i + 1, &d, &is_there, err);
         if (status == TSR_OK && is_there)
-            status = show(report, &d, err);
+            status = add_data_set(report, &d, err);
     }
-    tsr_page_to_first(report->page, 1);
+    tsr_page_use_first_screen(report->page, 1);
     if (n > 1)
         tsr_page_choice_end(report->page);
-    fputs("<details><summary>What is drawn</summary>\n",
+    fputs("<details><summary>About this figure</summary>\n",
           tsr_page_html(report->page));
     tsr_page_words(
         report->page,
         report->trace != NULL
-            ? "Points: the measured curve with its errors. Line and narrow "
-              "band: mean and middle 90&nbsp;%% of the draws' curves. Wide "
-              "band: where 90&nbsp;%% of new measurements would fall. Dashed: "
-              "the structure as it was given, by the same model, at its best. "
-              "Drag along q to zoom, double click to return."
-            : "Points: the measured curve with its errors. Line: the structure "
-              "as it was given. Drag along q to zoom, double click to return.");
+            ? "Points: measured curve with errors. Line and narrow band: mean "
+              "and central 90&nbsp;%% of the curves of the draws. Wide band: "
+              "interval for 90&nbsp;%% of new measurements. Dashed: best fit "
+              "of the rigid starting structure with the same forward model. "
+              "Drag along q to zoom, double-click to reset."
+            : "Points: measured curve with errors. Line: fit of the rigid "
+              "starting structure. Drag along q to zoom, double-click to "
+              "reset.");
     fputs("</details>\n", tsr_page_html(report->page));
-    tsr_page_to_first(report->page, 0);
+    tsr_page_use_first_screen(report->page, 0);
     return status;
 }

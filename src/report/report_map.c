@@ -1,16 +1,16 @@
-/* A density map beside the draws: where the model's density lies in it, how
- * well each residue agrees, up to which detail. The numbers are those of
- * maps/map_view.h. */
+/* A density map compared with the draws: slices through the map and the model
+ * density, the correlation by residue, and the Fourier shell correlation. The
+ * numbers are computed by maps/map_view.h. */
 #include "report/report.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the start: over the map, and over a page. */
+/* Colours of the starting structure, on the map and on a white background. */
 static const char pale[] = "#c4c4c4", start_colour[] = "#8a8a8a";
 
-/* "map-1-x" */
+/* A figure with the file name "map-1-x", say. */
 static tsr_figure new_figure(const tsr_report_map *m, const char *what,
                              const char *title, const char *x_title, int width)
 {
@@ -23,17 +23,17 @@ static tsr_figure new_figure(const tsr_report_map *m, const char *what,
 
 typedef struct {
     tsr_pool *pool;
-    int n, room;
-    double *x, *y; /* two points and a gap for each piece */
+    int n, n_reserved;
+    double *x, *y; /* two points and a NaN for each line segment */
 } outline;
 
 static void add_point(outline *o, double x, double y)
 {
-    if (o->n == o->room) {
-        const int room = 2 * o->room + 256;
-        o->x = tsr_pool_resize(o->pool, o->x, (size_t)room, sizeof *o->x);
-        o->y = tsr_pool_resize(o->pool, o->y, (size_t)room, sizeof *o->y);
-        o->room = room;
+    if (o->n == o->n_reserved) {
+        const int n_reserved = 2 * o->n_reserved + 256;
+        o->x = tsr_pool_resize(o->pool, o->x, (size_t)n_reserved, sizeof *o->x);
+        o->y = tsr_pool_resize(o->pool, o->y, (size_t)n_reserved, sizeof *o->y);
+        o->n_reserved = n_reserved;
     }
     if (o->pool->failed)
         return;
@@ -41,21 +41,23 @@ static void add_point(outline *o, double x, double y)
     o->y[o->n++] = y;
 }
 
-/* Where a side of a square of pixels crosses the level: corners a and b. */
-static int crossing(const double corner[4], int a, int b, double level,
-                    double place[2])
+/* The point where the side from corner a to corner b of a square of pixels
+ * crosses the level, in units of the pixel. Returns 0 where the side does not
+ * cross. */
+static int find_crossing(const double corner[4], int a, int b, double level,
+                         double point[2])
 {
     static const int at[4][2] = {{0, 0}, {1, 0}, {1, 1}, {0, 1}};
     if ((corner[a] < level) == (corner[b] < level))
         return 0;
     const double t = (level - corner[a]) / (corner[b] - corner[a]);
     for (int c = 0; c < 2; c++)
-        place[c] = at[a][c] + t * (at[b][c] - at[a][c]);
+        point[c] = at[a][c] + t * (at[b][c] - at[a][c]);
     return 1;
 }
 
-/* Marching squares: in each square of four pixels the level's line goes in a
- * straight piece from side to side, or in two. */
+/* The contour line at `level` by marching squares: one or two straight segments
+ * in each square of four pixels. */
 static outline find_outline(const tsr_map_slice *s, const float *value,
                             double level, tsr_pool *pool)
 {
@@ -67,11 +69,11 @@ static outline find_outline(const tsr_map_slice *s, const float *value,
                                       (double)v[s->n[0] + 1],
                                       (double)v[s->n[0]]};
             for (int side = 0, n = 0; side < 4; side++) {
-                double place[2];
-                if (!crossing(corner, side, (side + 1) % 4, level, place))
+                double point[2];
+                if (!find_crossing(corner, side, (side + 1) % 4, level, point))
                     continue;
-                add_point(&o, s->first[0] + s->step * (x + 0.5 + place[0]),
-                          s->first[1] + s->step * (y + 0.5 + place[1]));
+                add_point(&o, s->first[0] + s->step * (x + 0.5 + point[0]),
+                          s->first[1] + s->step * (y + 0.5 + point[1]));
                 if (++n % 2 == 0)
                     add_point(&o, (double)NAN, (double)NAN);
             }
@@ -79,7 +81,7 @@ static outline find_outline(const tsr_map_slice *s, const float *value,
     return o;
 }
 
-/* A full line: its pieces are shorter than dashes. */
+/* A solid line, because the segments are shorter than dashes. */
 static void add_outline(tsr_figure *f, const tsr_map_slice *s,
                         const char *label, const char *colour,
                         const float *value, double level)
@@ -96,7 +98,7 @@ static tsr_status slice_figure(tsr_report *r, const tsr_report_map *m, int k,
     const int width = 190;
     char title[64], across[16], up[16];
     if (s->n[0] < 2 || s->n[1] < 2)
-        return TSR_OK; /* the model lies outside of the map */
+        return TSR_OK; /* the model lies outside the map */
     snprintf(title, sizeof title, "%s = %.1f \xc3\x85", axis[s->axis],
              s->at_ang);
     snprintf(across, sizeof across, "%s (\xc3\x85)", axis[s->axis == 0]);
@@ -122,7 +124,7 @@ static tsr_status slice_figure(tsr_report *r, const tsr_report_map *m, int k,
 
 /* ---- by residue ---- */
 
-/* Residues are numbered as in the file where it has one chain, else counted. */
+/* The residue number of the file if it has one chain, else counted from 1. */
 static double residue_number(const tsr_report_map *m, int i)
 {
     const tsr_file_residue *first = &m->atoms->residue[0];
@@ -136,11 +138,12 @@ static tsr_status residue_figure(tsr_report *r, const tsr_report_map *m,
 {
     const tsr_map_view *v = &m->view;
     const size_t n = (size_t)v->n_residue;
-    const int is_one =
+    const int has_one_chain =
         strcmp(m->atoms->residue[0].chain, m->atoms->residue[n - 1].chain) == 0;
     tsr_figure f = new_figure(
         m, "residues", "Correlation by residue",
-        is_one ? "residue" : "residue, counted from 1 over all chains", 700);
+        has_one_chain ? "residue" : "residue, numbered from 1 over all chains",
+        700);
     double *x, *low, *high, *middle, *start;
     tsr_pool_array(&f.pool, x, n);
     tsr_pool_array(&f.pool, low, n);
@@ -165,8 +168,9 @@ static tsr_status residue_figure(tsr_report *r, const tsr_report_map *m,
     return tsr_page_figure(r->page, f, err);
 }
 
-/* The same draw by draw, in the order of the chains, with the start before the
- * first: residues go up, as in the timelines of what moved. */
+/* Correlation by residue and draw, in the order of the chains, with the
+ * starting structure before the first draw. Draws are thinned to MOST_CELLS
+ * cells. */
 static tsr_status timeline_figure(tsr_report *r, const tsr_report_map *m,
                                   tsr_err *err)
 {
@@ -201,7 +205,7 @@ static tsr_status timeline_figure(tsr_report *r, const tsr_report_map *m,
     return tsr_page_figure(r->page, f, err);
 }
 
-/* ---- by frequency ---- */
+/* ---- Fourier shell correlation ---- */
 
 void tsr_fsc_panel(tsr_figure *f, double end, double low, int height)
 {
@@ -244,7 +248,8 @@ static tsr_status fsc_figure(tsr_report *r, const tsr_report_map *m,
 
 /* ---- numbers ---- */
 
-static void put_row(tsr_page *page, const char *name, const tsr_map_spread *s)
+static void add_spread(tsr_page *page, const char *name,
+                       const tsr_map_spread *s)
 {
     tsr_page_row(
         page, "%s\t%s\t%s\t%s\t%s", name, tsr_page_number(page, 4, s->start),
@@ -252,7 +257,7 @@ static void put_row(tsr_page *page, const char *name, const tsr_map_spread *s)
         tsr_page_number(page, 4, s->q95));
 }
 
-static void put_fall(tsr_page *page, const char *name, const tsr_fsc *fsc)
+static void add_resolution(tsr_page *page, const char *name, const tsr_fsc *fsc)
 {
     if (fsc->n > 0)
         tsr_page_row(
@@ -261,8 +266,9 @@ static void put_fall(tsr_page *page, const char *name, const tsr_fsc *fsc)
             fsc->low_is_at_limit ? "&lt; " : "", 1.0 / fsc->low_inv_ang);
 }
 
-/* A number of the map without draws; NaN: the trace has none. */
-static double constant(tsr_report *r, const tsr_report_map *m, const char *what)
+/* A constant of the map's term in the trace; NaN: the trace has none. */
+static double read_constant(tsr_report *r, const tsr_report_map *m,
+                            const char *what)
 {
     char name[64];
     int n_chain, n_draw, n = 0;
@@ -276,9 +282,11 @@ static double constant(tsr_report *r, const tsr_report_map *m, const char *what)
     return first;
 }
 
-/* The correlation that the likelihood knows: of bodies, with its weights. */
-static tsr_status sampled(tsr_report *r, const tsr_report_map *m,
-                          tsr_map_spread *out, tsr_err *err)
+/* The correlation as the likelihood computes it: of coarse-grained bodies, with
+ * the weights of the voxels. */
+static tsr_status read_sampled_correlation(tsr_report *r,
+                                           const tsr_report_map *m,
+                                           tsr_map_spread *out, tsr_err *err)
 {
     char name[64];
     tsr_curve_summary *c = NULL;
@@ -288,41 +296,46 @@ static tsr_status sampled(tsr_report *r, const tsr_report_map *m,
     if (status != TSR_OK)
         return status;
     const tsr_convergence *v = &c->point[0];
-    *out = (tsr_map_spread){constant(r, m, "rigid"), v->median, v->q5, v->q95};
+    *out = (tsr_map_spread){read_constant(r, m, "rigid"), v->median, v->q5,
+                            v->q95};
     tsr_curve_summary_free(c);
     return TSR_OK;
 }
 
-static tsr_status tables(tsr_report *r, const tsr_report_map *m, tsr_err *err)
+static tsr_status add_tables(tsr_report *r, const tsr_report_map *m,
+                             tsr_err *err)
 {
     tsr_page *page = r->page;
     const tsr_map_view *v = &m->view;
-    const double limit = constant(r, m, "limit");
+    const double limit = read_constant(r, m, "limit");
     tsr_map_spread bodies;
-    TSR_TRY(sampled(r, m, &bodies, err));
-    tsr_page_table(page, "tight",
-                   "correlation\tstart\tdraws, median\t5&nbsp;%\t95&nbsp;%");
-    put_row(page, "all of the map", &v->box);
-    put_row(page, "near an atom", &v->mask);
-    put_row(page, "of bodies, as sampled", &bodies);
+    TSR_TRY(read_sampled_correlation(r, m, &bodies, err));
+    tsr_page_table(
+        page, "tight",
+        "correlation\tstarting structure\tdraws, median\t5&nbsp;%\t95&nbsp;%");
+    add_spread(page, "whole map", &v->box);
+    add_spread(page, "around the model", &v->mask);
+    add_spread(page, "coarse-grained, as sampled", &bodies);
     tsr_page_table_end(page);
     if (isfinite(limit))
         tsr_page_words(page,
-                       "The map's noise would leave a correlation of %.3f, as "
-                       "sampled, of a structure that is right.",
+                       "With the noise of this map, the correct structure "
+                       "would have a correlation (as sampled) of %.3f.",
                        limit);
-    tsr_page_table(page, "tight",
-                   "1/s, &Aring;, where the FSC falls below\t0.5\t0.143");
-    put_fall(page, "map and start", &v->start);
-    put_fall(page, "map and draws", &v->mean);
-    put_fall(page, "half-maps", &v->halves.plain);
-    put_fall(page, "half-maps, masked", &v->halves.masked);
-    put_fall(page, "half-maps, corrected for the mask", &v->halves.corrected);
+    tsr_page_table(
+        page, "tight",
+        "resolution (&Aring;) where the FSC falls below\t0.5\t0.143");
+    add_resolution(page, "map and start", &v->start);
+    add_resolution(page, "map and draws", &v->mean);
+    add_resolution(page, "half-maps", &v->halves.plain);
+    add_resolution(page, "half-maps, masked", &v->halves.masked);
+    add_resolution(page, "half-maps, corrected for the mask",
+                   &v->halves.corrected);
     tsr_page_table_end(page);
     return TSR_OK;
 }
 
-static void heading(tsr_report *r, const tsr_report_map *m)
+static void add_heading(tsr_report *r, const tsr_report_map *m)
 {
     const char *name = tsr_report_data_name(r, m->type, m->ordinal);
     fprintf(tsr_page_html(r->page), "<h3>Map %d: ", m->ordinal + 1);
@@ -330,33 +343,34 @@ static void heading(tsr_report *r, const tsr_report_map *m)
     fputs("</h3>\n", tsr_page_html(r->page));
 }
 
-static tsr_status show(tsr_report *r, const tsr_report_map *m, tsr_err *err)
+static tsr_status add_map(tsr_report *r, const tsr_report_map *m, tsr_err *err)
 {
     const tsr_map_view *v = &m->view;
     tsr_status status = TSR_OK;
     if (r->options->n_map > 1)
-        heading(r, m);
+        add_heading(r, m);
     tsr_page_words(r->page,
-                   "All atoms of %d draw%s and of the start, side chains as in "
+                   "Model densities are of all atoms of %d draw%s and of the "
+                   "starting structure, with the side-chain conformations of "
                    "the input, blurred to %g&nbsp;&Aring; with &sigma;/R&nbsp;"
-                   "%.3f (the draws' mean). Slices go through the middle of "
-                   "the model; colour is the map, lines enclose as much of the "
-                   "model's density as the molecule takes up.",
+                   "%.3f (mean of the draws). Slices pass through the centre "
+                   "of the model. Colour: map; lines: contours of the model "
+                   "density that enclose the volume of the molecule.",
                    v->n_draw, v->n_draw == 1 ? "" : "s", v->resolution_ang,
                    v->sigma_over_r);
     tsr_page_columns(r->page);
     for (int k = 0; k < 3 && status == TSR_OK; k++)
         status = slice_figure(r, m, k, err);
     tsr_page_columns_end(r->page);
-    TSR_THEN(status, tables(r, m, err));
+    TSR_THEN(status, add_tables(r, m, err));
     if (status == TSR_OK && v->n_residue > 1)
         status = residue_figure(r, m, err);
     tsr_page_words(
         r->page,
-        "Over the voxels within %g&nbsp;&Aring; of a residue, where "
-        "the density is that of the whole model. A residue that is "
-        "low where its neighbours are high is in the wrong place, or "
-        "the map does not show it.",
+        "Correlation of the map with the density of the whole model, over the "
+        "voxels within %g&nbsp;&Aring; of a residue. A residue with a lower "
+        "correlation than its neighbours is misplaced or not resolved in the "
+        "map.",
         v->mask_ang);
     if (status == TSR_OK && v->n_residue > 1)
         status = timeline_figure(r, m, err);
@@ -364,12 +378,12 @@ static tsr_status show(tsr_report *r, const tsr_report_map *m, tsr_err *err)
         status = fsc_figure(r, m, err);
     tsr_page_words(
         r->page,
-        "Up to which detail map and model agree: the mean density "
-        "of the draws, which is smoother than any of them where they "
+        "Resolution to which map and model agree, for the mean density of the "
+        "draws, which is smoother than that of a single draw where draws "
         "differ.%s",
         v->halves.plain.n > 0
-            ? " Half-maps agree as far as there is data; a model "
-              "that agrees farther fits noise."
+            ? " The half-maps agree to the resolution of the data; a model "
+              "that agrees with the map beyond it fits noise."
             : "");
     return status;
 }
@@ -380,6 +394,6 @@ tsr_status tsr_report_maps(tsr_report *report, const tsr_term_type *type,
     const tsr_report_map *map = report->options->map;
     for (int k = 0; k < report->options->n_map; k++)
         if (map[k].type == type)
-            TSR_TRY(show(report, &map[k], err));
+            TSR_TRY(add_map(report, &map[k], err));
     return TSR_OK;
 }

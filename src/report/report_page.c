@@ -1,7 +1,8 @@
-/* The page is collected in three streams (the list of sections, the body, the
- * script with the figures) and joined at the end into one file that fetches
- * nothing: it can be mailed, and opened in ten years. Its own policy forbids
- * the browser to fetch anything, whatever text it holds. */
+/* Collects the page in four streams (first screen, list of sections, body,
+ * script) and joins them into one HTML file that refers to no other file, so it
+ * can be sent by mail and opened offline. Its content security policy forbids
+ * the browser to load anything, whatever text from input files the page
+ * contains. */
 #include "report/report.h"
 
 #include "core/text.h"
@@ -16,11 +17,11 @@
 enum { FIRST, LIST, BODY, SCRIPT, N_STREAM };
 
 struct tsr_page {
-    tsr_pool pool; /* of what it holds, and of itself */
+    tsr_pool pool; /* owns all below, and the page */
     char *title, *folder;
     int n_column;
     tsr_words words[N_STREAM];
-    FILE *out; /* the first or the body's: which HTML goes to */
+    FILE *out; /* stream of FIRST or BODY that HTML is written to */
 };
 
 tsr_page *tsr_page_new(const char *title, const char *folder)
@@ -68,14 +69,14 @@ FILE *tsr_page_script(tsr_page *page)
     return page->words[SCRIPT].out;
 }
 
-void tsr_page_to_first(tsr_page *page, int is_first)
+void tsr_page_use_first_screen(tsr_page *page, int is_first)
 {
     page->out = page->words[is_first ? FIRST : BODY].out;
 }
 
 void tsr_page_column(tsr_page *page)
 {
-    tsr_page_to_first(page, 1);
+    tsr_page_use_first_screen(page, 1);
     fputs(page->n_column++ > 0 ? "</section>\n<section>" : "<section>",
           page->words[FIRST].out);
 }
@@ -117,7 +118,7 @@ void tsr_page_paragraph(tsr_page *page, const char *class_of, const char *lead,
 
 /* ---- tables ---- */
 
-static void put_cells(FILE *out, const char *kind, const char *text)
+static void write_cells(FILE *out, const char *kind, const char *text)
 {
     fputs("<tr>", out);
     for (size_t n; text != NULL; text = text[n] == '\t' ? text + n + 1 : NULL) {
@@ -130,7 +131,7 @@ static void put_cells(FILE *out, const char *kind, const char *text)
 void tsr_page_table(tsr_page *page, const char *class_of, const char *head)
 {
     open_tag(page->out, "table", class_of);
-    put_cells(page->out, "th", head);
+    write_cells(page->out, "th", head);
 }
 
 void tsr_page_row(tsr_page *page, const char *format, ...)
@@ -139,7 +140,7 @@ void tsr_page_row(tsr_page *page, const char *format, ...)
     va_start(list, format);
     char *text = tsr_text_format_list(format, list);
     va_end(list);
-    put_cells(page->out, "td", text);
+    write_cells(page->out, "td", text);
     page->pool.failed |= text == NULL;
     free(text);
 }
@@ -149,7 +150,7 @@ void tsr_page_table_end(tsr_page *page)
     fputs("</table>\n", page->out);
 }
 
-const char *tsr_page_safe(tsr_page *page, const char *text)
+const char *tsr_page_escape(tsr_page *page, const char *text)
 {
     tsr_words words;
     char *safe = NULL, *own;
@@ -194,7 +195,7 @@ void tsr_page_choice_end(tsr_page *page)
     fputs("</div>\n", page->out);
 }
 
-static tsr_status put_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
+static tsr_status write_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
 {
     char path[4096], *text;
     TSR_TRY(tsr_figure_finish(figure, err));
@@ -211,12 +212,11 @@ static tsr_status put_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
 
 tsr_status tsr_page_figure(tsr_page *page, tsr_figure figure, tsr_err *err)
 {
-    tsr_status status = put_figure(page, &figure, err);
+    tsr_status status = write_figure(page, &figure, err);
     tsr_figure_clear(&figure);
     return status;
 }
 
-/* The policy forbids the page to fetch anything, whatever it holds. */
 tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err)
 {
     char *text[N_STREAM];

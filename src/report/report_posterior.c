@@ -1,6 +1,6 @@
-/* The table of all numbers, and a histogram of each variable, with the prior's
- * beside it where a run without data is at hand: only the difference between
- * the two is what the data taught. */
+/* The table of all numbers, and a histogram of each variable beside its prior,
+ * since the difference between the two is the information in the data. Then the
+ * convergence of the chains, and measurements other than curves. */
 #include "analysis/summary.h"
 #include "likelihood/term.h"
 #include "report/report.h"
@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is asked for, and what is only in the way ---- */
+/* ---- main variables and nuisance parameters ---- */
 
-/* Of the structure, its fit and its states; the others, scale, background,
- * noise, contrast, directions of poses, are nuisance parameters. */
+/* 1 for variables of the structure, its fit and its states. The others (scale,
+ * background, noise, contrast, directions of poses) are nuisance parameters. */
 static int is_main(const tsr_summary_item *item)
 {
     static const char *const begins[] = {"rg", "d_max", "chi2", "weight"};
@@ -25,7 +25,8 @@ static int is_main(const tsr_summary_item *item)
     return strstr(item->name, "_distance") != NULL;
 }
 
-/* What a variable is called for readers; text [size] out, returned. */
+/* The descriptive name of a variable, its long_name in the trace up to a
+ * semicolon, else its name; text [size] out, returned. */
 static const char *readable_name(const tsr_report *report,
                                  const tsr_summary_item *item, size_t size,
                                  char *text)
@@ -48,10 +49,10 @@ static const char *cell(tsr_report *r, double x, int decimals,
 {
     char text[TSR_SUMMARY_CELL];
     tsr_summary_number(text, x, decimals);
-    return isfinite(x) ? tsr_page_safe(r->page, text) : missing;
+    return isfinite(x) ? tsr_page_escape(r->page, text) : missing;
 }
 
-static void row(tsr_report *r, const tsr_summary_item *item, int has_prior)
+static void add_row(tsr_report *r, const tsr_summary_item *item, int has_prior)
 {
     static const char *const missing[] = {[TSR_FLAW_NONE] = "&ndash;",
                                           [TSR_FLAW_FEW_DRAWS] =
@@ -79,17 +80,17 @@ static void row(tsr_report *r, const tsr_summary_item *item, int has_prior)
                  cell(r, prior->sd, n_prior, none), learned);
     tsr_page_row(
         page, "%s <code>%s</code>\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s%s",
-        tsr_page_safe(page, readable_name(r, item, sizeof title, title)),
-        tsr_page_safe(page, item->name),
-        tsr_page_safe(page, item->unit != NULL ? item->unit : ""),
+        tsr_page_escape(page, readable_name(r, item, sizeof title, title)),
+        tsr_page_escape(page, item->name),
+        tsr_page_escape(page, item->unit != NULL ? item->unit : ""),
         cell(r, v->mean, n, why), cell(r, v->sd, n, why),
         cell(r, v->median, n, why), cell(r, v->q5, n, why),
         cell(r, v->q95, n, why), cell(r, v->mcse, n, why),
         cell(r, v->ess_bulk, 0, why), cell(r, v->ess_tail, 0, why), rhat, more);
 }
 
-/* Of the main variables or of the others. */
-static void table(tsr_report *r, int of_main)
+/* The table of the main variables (of_main 1) or of the others. */
+static void add_table(tsr_report *r, int of_main)
 {
     const tsr_summary *s = r->diagnosis->summary;
     tsr_page_table(
@@ -102,7 +103,7 @@ static void table(tsr_report *r, int of_main)
               "the mean\tESS bulk\tESS tail\tR-hat");
     for (int i = 0; i < s->n; i++)
         if (is_main(&s->item[i]) == of_main)
-            row(r, &s->item[i], s->has_prior);
+            add_row(r, &s->item[i], s->has_prior);
     tsr_page_table_end(r->page);
 }
 
@@ -113,20 +114,21 @@ tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
     tsr_page_section(report->page, "numbers", "Numbers");
     tsr_page_words(
         report->page,
-        "%d chain%s of %d draw%s. 5&nbsp;%% and 95&nbsp;%%: the middle "
-        "90&nbsp;%% of the draws, where the value lies with probability 0.9. "
-        "Error of the mean: of the sampling alone. ESS: how many independent "
-        "draws the chains are worth; R-hat: 1 where the chains agree.%s",
+        "%d chain%s of %d draw%s. 5&nbsp;%% and 95&nbsp;%%: quantiles of the "
+        "draws; the value lies between them with probability 0.9. Error of "
+        "the mean: Monte Carlo standard error. ESS: effective number of "
+        "independent draws. R-hat: 1 if the chains agree.%s",
         report->diagnosis->n_chain, report->diagnosis->n_chain == 1 ? "" : "s",
         report->diagnosis->n_draw, report->diagnosis->n_draw == 1 ? "" : "s",
-        s->has_prior ? " <i>Learned</i>: the part of the prior's variance that "
-                       "the data removed."
+        s->has_prior ? " <i>Learned</i>: reduction of the prior variance by "
+                       "the data."
                      : "");
-    table(report, 1);
+    add_table(report, 1);
     if (n_group > 0 && n_group < report->diagnosis->n_chain)
         tsr_page_words(report->page,
-                       "R-hat compares %d groups of chains; those of a group "
-                       "started from one draw of the prior (nested R-hat).",
+                       "R-hat compares %d groups of chains; the chains of a "
+                       "group started from the same draw of the prior (nested "
+                       "R-hat).",
                        n_group);
     for (int i = 0; i < s->n; i++)
         tsr_page_paragraph(report->page, "no", "", s->item[i].flaw_text);
@@ -221,7 +223,8 @@ static const tsr_report_prior *density_of(const tsr_report *r, const char *name)
     return NULL;
 }
 
-/* That of the run of the prior, else as it was configured. */
+/* Adds the configured prior density where it is known, else the histogram of a
+ * run of the prior. */
 static tsr_status add_prior(tsr_report *r, const tsr_summary_item *item,
                             tsr_figure *f, int *is_there, tsr_err *err)
 {
@@ -243,12 +246,14 @@ static tsr_status add_prior(tsr_report *r, const tsr_summary_item *item,
     return TSR_OK;
 }
 
-/* Prior and posterior are each drawn as high as the other: by area the prior of
- * what the data determine well would be a line at the foot. Where the
- * posterior is far narrower the picture is of its surroundings. */
-static void set_side_by_side(tsr_figure *f)
+/* Scales prior and posterior to the same height: with equal areas a broad prior
+ * would be a line at the bottom beside a narrow posterior. Where the prior is
+ * more than 8 times as wide, x is limited to the neighbourhood of the
+ * posterior. */
+static void scale_to_height(tsr_figure *f)
 {
-    const double most = 8.0; /* times as wide */
+    const double most =
+        8.0; /* widest prior shown in full, over the posterior's width */
     double low[2] = {HUGE_VAL, HUGE_VAL}, high[2] = {-HUGE_VAL, -HUGE_VAL};
     for (int l = 0; l < f->panel[0].n_layer; l++) {
         tsr_layer *a = &f->panel[0].layer[l];
@@ -269,7 +274,7 @@ static void set_side_by_side(tsr_figure *f)
     }
 }
 
-/* What a file of a figure may be called. */
+/* A file name for the figure: unusual characters become '-'. */
 static void name_figure(const tsr_summary_item *item, char name[96])
 {
     snprintf(name, 96, "posterior-%.60s", item->name);
@@ -278,7 +283,7 @@ static void name_figure(const tsr_summary_item *item, char name[96])
             *c = '-';
 }
 
-/* One scalar of the posterior; left out where it does not vary. */
+/* The figure of one scalar; left out where the scalar does not vary. */
 static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
                              int *n_shown, tsr_err *err)
 {
@@ -292,9 +297,10 @@ static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
              strcmp(unit, "Angstrom") == 0 ? "\xc3\x85" : unit,
              *unit != '\0' ? ")" : "");
     const int is_big = is_main(item);
-    const int asks = item->has_prior || density_of(r, item->name) != NULL;
+    const int may_have_prior =
+        item->has_prior || density_of(r, item->name) != NULL;
     tsr_figure f = tsr_figure_new(name, title, axis, is_big ? 340 : 200);
-    tsr_figure_panel(&f, asks ? "density / highest" : "density", 0,
+    tsr_figure_panel(&f, may_have_prior ? "relative density" : "density", 0,
                      is_big ? 200 : 100);
     tsr_status status = add_prior(r, item, &f, &has_prior, err);
     TSR_THEN(status, add_outline(r, &f, r->trace, item,
@@ -304,7 +310,7 @@ static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
         (*n_shown)++;
         tsr_report_add_margin(&f);
         if (has_prior)
-            set_side_by_side(&f);
+            scale_to_height(&f);
         return tsr_page_figure(r->page, f, err);
     }
     tsr_figure_clear(&f);
@@ -313,8 +319,10 @@ static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
 
 enum { MOST_FIGURES = 30 };
 
-/* Histograms of the main variables or of the others; *n counts both. */
-static tsr_status histograms(tsr_report *r, int of_main, int *n, tsr_err *err)
+/* Histograms of the main variables or of the others. *n counts figures over
+ * both calls, up to MOST_FIGURES. */
+static tsr_status add_histograms(tsr_report *r, int of_main, int *n,
+                                 tsr_err *err)
 {
     const tsr_summary *s = r->diagnosis->summary;
     tsr_status status = TSR_OK;
@@ -328,15 +336,15 @@ static tsr_status histograms(tsr_report *r, int of_main, int *n, tsr_err *err)
     return status;
 }
 
-/* What no reader asks for first: small, and closed until it is wanted. */
-static tsr_status nuisance(tsr_report *r, int *n, tsr_err *err)
+/* Nuisance parameters: table and small figures, folded. */
+static tsr_status add_nuisance(tsr_report *r, int *n, tsr_err *err)
 {
     FILE *out = tsr_page_html(r->page);
     fputs("<details id=\"nuisance\"><summary>Nuisance parameters: scale, "
           "background, noise, contrast, poses, log density</summary>\n",
           out);
-    table(r, 0);
-    tsr_status status = histograms(r, 0, n, err);
+    add_table(r, 0);
+    tsr_status status = add_histograms(r, 0, n, err);
     fputs("</details>\n", out);
     return status;
 }
@@ -348,39 +356,39 @@ tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err)
     tsr_page_section(report->page, "posterior", "Distributions");
     if (s->has_prior || report->options->n_density > 0)
         tsr_page_words(report->page,
-                       "Grey and dashed: the prior, without the data; drawn as "
-                       "high as the posterior, and near it where it is more "
-                       "than eight times as wide.");
-    tsr_status status = histograms(report, 1, &n_shown, err);
-    TSR_THEN(status, nuisance(report, &n_shown, err));
+                       "Grey, dashed: prior; solid: posterior. Both are scaled "
+                       "to the same height. A prior more than eight times as "
+                       "wide as the posterior is shown only around it.");
+    tsr_status status = add_histograms(report, 1, &n_shown, err);
+    TSR_THEN(status, add_nuisance(report, &n_shown, err));
     if (n_shown == 0)
-        tsr_page_words(report->page, "Too few draws for a distribution.");
+        tsr_page_words(report->page, "Too few draws for distributions.");
     if (n_shown == MOST_FIGURES)
-        tsr_page_words(report->page, "The first %d variables are drawn.",
+        tsr_page_words(report->page, "Only the first %d variables are shown.",
                        (int)MOST_FIGURES);
     if (!s->has_prior && !report->options->is_prior)
         tsr_page_words(report->page,
                        "<code>tessera run CONFIG --prior-only --output PRIOR"
                        "</code> and <code>tessera report DIR --prior PRIOR"
-                       "</code> put the structure's prior beside these.");
+                       "</code> add the prior of the structure to these "
+                       "figures.");
     return status;
 }
 
 /* ---- chains ----
  *
- * Whether the run has converged: the questions that were asked of its chains,
- * and their pictures. Traces show drift and chains that are caught; ranks show
- * chains that prefer some values, which traces of many draws hide. */
+ * Traces show drift and chains trapped in one mode. Rank plots show chains that
+ * prefer some values, which traces of many draws hide. */
 
 enum { MOST_POINTS = 400, N_RANK_BIN = 20 };
 
-/* The variables of which chains are compared in pictures. */
+/* Variables whose chains are compared in figures. */
 static const char *const compared[] = {"lp", "chi2", "rg", "d_max"};
 enum { N_COMPARED = sizeof compared / sizeof *compared };
 
 /* ---- traces ---- */
 
-/* One line a chain, of every so many draws. */
+/* Adds a panel with a line for each chain, thinned to MOST_POINTS draws. */
 static tsr_status add_trace_panel(tsr_report *r, tsr_figure *f,
                                   const char *name, int *is_there, tsr_err *err)
 {
@@ -416,7 +424,7 @@ static tsr_status add_trace_panel(tsr_report *r, tsr_figure *f,
     return TSR_OK;
 }
 
-static tsr_status traces(tsr_report *r, tsr_err *err)
+static tsr_status add_traces(tsr_report *r, tsr_err *err)
 {
     int n_there = 0;
     tsr_status status = TSR_OK;
@@ -432,9 +440,9 @@ static tsr_status traces(tsr_report *r, tsr_err *err)
     }
     tsr_page_words(
         r->page,
-        "Traces: each chain, draw by draw%s. Chains that have converged look "
-        "like noise around one level, the same for all; a chain that drifts, "
-        "stays or keeps a level of its own has not.%s",
+        "Traces: each chain, draw by draw%s. Converged chains fluctuate around "
+        "the same level; a chain that drifts, stalls or stays at a level of "
+        "its own has not converged.%s",
         r->diagnosis->n_draw > MOST_POINTS ? ", thinned to 400 draws" : "",
         r->diagnosis->n_chain > TSR_MOST_CHAINS
             ? " The first 10 chains are drawn."
@@ -444,9 +452,10 @@ static tsr_status traces(tsr_report *r, tsr_err *err)
 
 /* ---- ranks ---- */
 
-/* A chain's share of each twentieth of all draws in their order, over an even
- * share; and a band of two standard errors of an even share, for as many
- * independent draws as a chain is worth. */
+/* Adds a rank plot: all draws are ranked, and each twentieth of the ranks has a
+ * chain's share over the share expected by chance (1). The band is 1 +- two
+ * standard errors of that share, for the effective number of draws of a chain.
+ */
 static tsr_status add_rank_panel(tsr_report *r, tsr_figure *f, const char *name,
                                  int *n_there, tsr_err *err)
 {
@@ -469,8 +478,8 @@ static tsr_status add_rank_panel(tsr_report *r, tsr_figure *f, const char *name,
             count[order[i] / (size_t)n_draw][i * N_RANK_BIN / n] +=
                 (double)N_RANK_BIN / n_draw;
     (*n_there)++;
-    const double worth = fmax(1.0, item->value.ess_bulk / n_chain);
-    const double error = 2.0 * sqrt((N_RANK_BIN - 1) / worth);
+    const double effective = fmax(1.0, item->value.ess_bulk / n_chain);
+    const double error = 2.0 * sqrt((N_RANK_BIN - 1) / effective);
     const double end[2] = {0.0, 1.0}, low[2] = {1.0 - error, 1.0 - error};
     const double high[2] = {1.0 + error, 1.0 + error};
     tsr_figure_panel(f, name, 0, 110);
@@ -493,7 +502,7 @@ static tsr_status add_rank_panel(tsr_report *r, tsr_figure *f, const char *name,
     return TSR_OK;
 }
 
-static tsr_status ranks(tsr_report *r, tsr_err *err)
+static tsr_status add_ranks(tsr_report *r, tsr_err *err)
 {
     int n_there = 0;
     tsr_status status = TSR_OK;
@@ -506,17 +515,18 @@ static tsr_status ranks(tsr_report *r, tsr_err *err)
         return status;
     }
     tsr_page_words(r->page,
-                   "Rank plots: each chain's share of every twentieth of all "
-                   "draws, in order. Chains that sample one distribution stay "
-                   "around 1, mostly within the grey band of chance (Vehtari "
-                   "et al. 2021).");
+                   "Rank plots: share of each chain among the ranked draws, in "
+                   "twenty bins. Chains that sample the same distribution stay "
+                   "around 1, mostly within the grey band expected by chance "
+                   "(Vehtari et al. 2021).");
     return tsr_page_figure(r->page, f, err);
 }
 
-/* ---- the answer in a line ---- */
+/* ---- convergence checks ---- */
 
-/* Text in which variables get their names for readers. */
-static void put_readable(const tsr_report *r, const char *text)
+/* Writes a text in which names of variables are replaced by descriptive ones.
+ */
+static void write_readable(const tsr_report *r, const char *text)
 {
     static const char name[] = "abcdefghijklmnopqrstuvwxyz_0123456789";
     while (*text != '\0') {
@@ -533,15 +543,15 @@ static void put_readable(const tsr_report *r, const char *text)
     }
 }
 
-static void diagnosis_list(tsr_report *r)
+static void write_checks(tsr_report *r)
 {
     static const char *const shown[] = {"yes", "no", "not known",
                                         "does not apply"};
     static const char *const class_of[] = {"yes", "no", "open", ""};
     const tsr_diagnosis *d = r->diagnosis;
     FILE *out = tsr_page_html(r->page);
-    fputs("<table><tr><th>question</th><th>answer</th><th class=\"words\">"
-          "found</th></tr>\n",
+    fputs("<table><tr><th>check</th><th>passed</th><th class=\"words\">"
+          "result</th></tr>\n",
           out);
     for (int i = 0; i < d->n; i++) {
         const tsr_check *c = &d->check[i];
@@ -549,14 +559,14 @@ static void diagnosis_list(tsr_report *r)
                 "<tr><td>%s</td><td class=\"%s\">%s</td><td "
                 "class=\"words\">",
                 c->asks, class_of[c->answer], shown[c->answer]);
-        put_readable(r, c->found);
+        write_readable(r, c->found);
         fputs("</td></tr>\n", out);
     }
     fputs("</table>\n", out);
 }
 
-/* Each remedy once: several questions may share one. */
-static void remedies(tsr_report *r)
+/* Each remedy once, since several checks may share one. */
+static void write_remedies(tsr_report *r)
 {
     const tsr_diagnosis *d = r->diagnosis;
     for (int i = 0; i < d->n; i++) {
@@ -569,7 +579,7 @@ static void remedies(tsr_report *r)
     }
     if (d->advice == NULL)
         return;
-    fputs("<p>To go on: <code>", tsr_page_html(r->page));
+    fputs("<p>To continue: <code>", tsr_page_html(r->page));
     tsr_page_text(r->page, d->advice);
     fputs("</code></p>\n", tsr_page_html(r->page));
 }
@@ -580,62 +590,58 @@ void tsr_report_convergence(tsr_report *report)
     FILE *out = tsr_page_html(report->page);
     fprintf(out, "<details class=\"state %s\"><summary><b>%s</b> ",
             d->is_converged ? "yes" : "no",
-            d->is_converged ? "Converged," : "Not shown to have converged:");
-    const char *found = "as far as the questions below can tell.";
+            d->is_converged ? "Converged" : "Convergence not established:");
+    const char *found = "according to the checks below.";
     for (int i = 0; i < d->n && !d->is_converged; i++)
         if (d->check[i].answer == TSR_CHECK_NO ||
             d->check[i].answer == TSR_CHECK_UNKNOWN) {
             found = d->check[i].found;
             break;
         }
-    put_readable(report, found);
+    write_readable(report, found);
     fputs("</summary>\n", out);
-    diagnosis_list(report);
-    remedies(report);
-    fputs("<p><a href=\"#chains\">Traces and ranks</a> of the chains are "
-          "below.</p></details>\n",
+    write_checks(report);
+    write_remedies(report);
+    fputs("<p>See also the <a href=\"#chains\">traces and rank plots</a> of "
+          "the chains.</p></details>\n",
           out);
 }
 
 tsr_status tsr_report_chains(tsr_report *report, tsr_err *err)
 {
     tsr_page_section(report->page, "chains", "Convergence");
-    fputs("<details><summary>Traces, rank plots</summary>\n",
+    fputs("<details><summary>Traces and rank plots</summary>\n",
           tsr_page_html(report->page));
-    tsr_status status = traces(report, err);
-    TSR_THEN(status, ranks(report, err));
+    tsr_status status = add_traces(report, err);
+    TSR_THEN(status, add_ranks(report, err));
     fputs("</details>\n", tsr_page_html(report->page));
     return status;
 }
 
-/* ---- what was measured beside curves ----
+/* ---- measurements other than curves ----
  *
- * What was measured beside curves: a section for each kind of likelihood term
- * that the trace has data of.
- *
- * All comes from the trace, where every kind stores alike: the measured values
- * and their standard deviations, what each draw expects, and replicates of the
- * data. So a new kind of term is shown without a line here. Where a measurement
- * is a single number, the draws' values are drawn as a density beside it, which
- * tells at a glance whether the structures meet it; where it has several points
- * they are drawn over its axis. Scattering curves have their own section
- * (report_fit.c); kinds that say that they are density maps are shown by
- * report_map.c. */
+ * A section for each kind of likelihood term of which the trace has data. Every
+ * kind stores the same variables in the trace: measured values, their standard
+ * deviations, the value that each draw predicts, and replicates of the data. A
+ * new kind of term therefore needs no code here. A measurement of one number is
+ * shown as a density of the draws beside the measured value, one of several
+ * points as a curve. Scattering curves have their own section (report_fit.c),
+ * and so have density maps (report_map.c). */
 
 enum { NAME = 64 };
 
-/* A measurement of a kind, and what the draws say of it. */
+/* A measurement, and the draws' predictions of it. */
 typedef struct {
     const tsr_term_type *type;
-    int ordinal; /* among those of its kind, from 0 */
+    int ordinal; /* number among those of its kind, from 0 */
     int n_point;
     double *observed, *sigma; /* [n_point] */
-    char mean_name[NAME];     /* posterior_predictive's variable */
-    tsr_curve_summary *mean;  /* what is expected */
-    tsr_curve_summary *seen;  /* replicates of the data */
+    char mean_name[NAME];     /* variable of posterior_predictive */
+    tsr_curve_summary *mean;  /* prediction without noise */
+    tsr_curve_summary *seen;  /* replicates of the data, with noise */
 } measurement;
 
-static void clear(measurement *m)
+static void measurement_clear(measurement *m)
 {
     free(m->observed);
     free(m->sigma);
@@ -643,20 +649,21 @@ static void clear(measurement *m)
     tsr_curve_summary_free(m->seen);
 }
 
-static void name_of(const measurement *m, const char *what, char name[NAME])
+static void set_variable_name(const measurement *m, const char *what,
+                              char name[NAME])
 {
     tsr_term_variable(m->type, m->ordinal, what, NAME, name);
 }
 
-static tsr_status get_data(const tsr_report *r, measurement *m, tsr_err *err)
+static tsr_status read_data(const tsr_report *r, measurement *m, tsr_err *err)
 {
     char name[NAME];
     int one, n_sigma = 0;
-    name_of(m, m->type->observable, name);
+    set_variable_name(m, m->type->observable, name);
     tsr_status status =
         tsr_trace_get(r->trace, TSR_TRACE_OBSERVED_DATA, name, &one, &one,
                       &m->n_point, &m->observed, err);
-    name_of(m, "sigma", name);
+    set_variable_name(m, "sigma", name);
     TSR_THEN(status, tsr_trace_get(r->trace, TSR_TRACE_CONSTANT_DATA, name,
                                    &one, &one, &n_sigma, &m->sigma, err));
     if (status == TSR_OK && n_sigma != m->n_point)
@@ -665,16 +672,17 @@ static tsr_status get_data(const tsr_report *r, measurement *m, tsr_err *err)
     return status;
 }
 
-/* Reads a measurement; *is_there 0 where the trace has none of that ordinal, or
- * no draws of it. */
-static tsr_status take(const tsr_report *r, measurement *m, int *is_there,
-                       tsr_err *err)
+/* Reads a measurement. *is_there 0: the trace has none of that ordinal, or no
+ * draws of it. */
+static tsr_status read_measurement(const tsr_report *r, measurement *m,
+                                   int *is_there, tsr_err *err)
 {
-    const double most = 2e7; /* numbers that are sorted: some seconds */
+    const double most =
+        2e7; /* largest count of numbers to sort, which takes seconds */
     char name[NAME], plain[NAME];
     snprintf(plain, sizeof plain, "%s_mean", m->type->observable);
-    name_of(m, plain, m->mean_name);
-    name_of(m, m->type->observable, name);
+    set_variable_name(m, plain, m->mean_name);
+    set_variable_name(m, m->type->observable, name);
     *is_there =
         tsr_trace_has(r->trace, TSR_TRACE_OBSERVED_DATA, name) &&
         tsr_trace_has(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, m->mean_name) &&
@@ -682,7 +690,7 @@ static tsr_status take(const tsr_report *r, measurement *m, int *is_there,
         tsr_trace_n_draw(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE) > 0;
     if (!*is_there)
         return TSR_OK;
-    TSR_TRY(get_data(r, m, err));
+    TSR_TRY(read_data(r, m, err));
     TSR_TRY(
         tsr_curve_summary_make(r->trace, m->mean_name, most, &m->mean, err));
     return tsr_curve_summary_make(r->trace, name, most, &m->seen, err);
@@ -690,8 +698,9 @@ static tsr_status take(const tsr_report *r, measurement *m, int *is_there,
 
 /* ---- one number: a row of the table, and a density ---- */
 
-/* "2: A:17, A:203", as far as it is known. */
-static void label(const tsr_report *r, const measurement *m, char text[NAME])
+/* "2: A:17, A:203": number and, where known, name. */
+static void set_label(const tsr_report *r, const measurement *m,
+                      char text[NAME])
 {
     const char *known = tsr_report_data_name(r, m->type, m->ordinal);
     snprintf(text, NAME, "%d%s%.40s", m->ordinal + 1,
@@ -712,25 +721,25 @@ static void table_row(tsr_report *r, const measurement *m)
                              seen->q5,
                              seen->q95};
     char name[NAME], cells[512] = "";
-    label(r, m, name);
+    set_label(r, m, name);
     for (size_t i = 0, n = 0; i < sizeof number / sizeof *number; i++)
         n += (size_t)(isfinite(number[i])
                           ? snprintf(cells + n, sizeof cells - n, "\t%.4g",
                                      number[i])
                           : snprintf(cells + n, sizeof cells - n, "\t&ndash;"));
-    tsr_page_row(r->page, "%s\t%s%s", tsr_page_safe(r->page, name),
+    tsr_page_row(r->page, "%s\t%s%s", tsr_page_escape(r->page, name),
                  m->type->observable_unit != NULL ? m->type->observable_unit
                                                   : "",
                  cells);
 }
 
-/* "distance-2", the file of the figure. */
+/* A figure with the file name "distance-2", say. */
 static tsr_figure new_figure(const tsr_report *r, const measurement *m,
                              const char *x_title, int width)
 {
     char name[NAME], title[2 * NAME], text[NAME];
     snprintf(name, sizeof name, "%.40s-%d", m->type->name, m->ordinal + 1);
-    label(r, m, text);
+    set_label(r, m, text);
     snprintf(title, sizeof title, "%.50s %s", m->type->observable, text);
     return tsr_figure_new(name, title, x_title, width);
 }
@@ -741,7 +750,8 @@ static void with_unit(const char *what, const char *unit, char text[NAME])
              unit != NULL ? unit : "", unit != NULL ? ")" : "");
 }
 
-/* The draws' density, over the measured mean and its standard deviation. */
+/* The density of the draws' predictions, with the measured mean and its
+ * standard deviation. */
 static tsr_status density_figure(tsr_report *r, const measurement *m,
                                  tsr_err *err)
 {
@@ -756,7 +766,7 @@ static tsr_status density_figure(tsr_report *r, const measurement *m,
     for (int i = 0; i < n; i++)
         top = fmax(top, y[i]);
     if (n == 0)
-        return TSR_OK; /* it does not vary: the table says all */
+        return TSR_OK; /* constant: the table is enough */
     with_unit(m->type->observable, m->type->observable_unit, title);
     tsr_figure f = new_figure(r, m, title, 340);
     const double at = m->observed[0], sd = m->sigma[0];
@@ -776,8 +786,8 @@ static tsr_status density_figure(tsr_report *r, const measurement *m,
 
 /* ---- several points: a figure over their axis ---- */
 
-/* The measured points with their errors, and the draws' mean and middle 90 %.
- * Of very many points some are drawn. */
+/* The measured points with their errors, and mean and central 90 % of the
+ * draws' predictions; thinned where there are very many points. */
 static tsr_status axis_figure(tsr_report *r, const measurement *m, tsr_err *err)
 {
     const tsr_curve_summary *c = m->mean;
@@ -815,21 +825,21 @@ static tsr_status axis_figure(tsr_report *r, const measurement *m, tsr_err *err)
 /* ---- a kind ---- */
 
 /* A table of the numbers, and a figure of each measurement. */
-static tsr_status show(tsr_report *r, int n, const measurement *list,
-                       tsr_err *err)
+static tsr_status add_measurements(tsr_report *r, int n,
+                                   const measurement *list, tsr_err *err)
 {
     const int is_number = list->n_point == 1;
     tsr_status status = TSR_OK;
     if (is_number) {
         tsr_page_words(
             r->page,
-            "What was measured, with its standard deviation, and what the "
-            "draws expect. <i>Off by</i> is how far their mean lies from the "
-            "measured one, in these standard deviations. Of new measurements "
-            "90&nbsp;%% would fall into <i>new data</i>.");
+            "Measured values with their standard deviations, and the values "
+            "predicted by the draws. <i>Deviation</i>: predicted mean less "
+            "measured value, in units of the measured sd. <i>New data</i>: "
+            "interval that would contain 90&nbsp;%% of new measurements.");
         tsr_page_table(r->page, "tight",
                        "\tunit\tmeasured\tsd\tdraws, mean\tsd\t5&nbsp;%\t"
-                       "95&nbsp;%\toff by\tnew data, 5&nbsp;%\t95&nbsp;%");
+                       "95&nbsp;%\tdeviation\tnew data, 5&nbsp;%\t95&nbsp;%");
         for (int k = 0; k < n; k++)
             if (list[k].n_point == 1)
                 table_row(r, &list[k]);
@@ -844,8 +854,8 @@ static tsr_status show(tsr_report *r, int n, const measurement *list,
     return status;
 }
 
-static tsr_status section(tsr_report *r, const tsr_term_type *type,
-                          tsr_err *err)
+static tsr_status add_section(tsr_report *r, const tsr_term_type *type,
+                              tsr_err *err)
 {
     measurement *list = NULL;
     tsr_status status = TSR_OK;
@@ -854,16 +864,16 @@ static tsr_status section(tsr_report *r, const tsr_term_type *type,
         list = tsr_pool_resize(&r->pool, list, (size_t)n + 1, sizeof *list);
         TSR_TRY(tsr_pool_check(&r->pool, err));
         list[n] = (measurement){.type = type, .ordinal = n};
-        status = take(r, &list[n], &is_there, err);
+        status = read_measurement(r, &list[n], &is_there, err);
     }
     if (status == TSR_OK && n > 0) {
         tsr_page_section(r->page, type->name, type->title);
         status = type->is_map && r->options->n_map > 0
                      ? tsr_report_maps(r, type, err)
-                     : show(r, n, list, err);
+                     : add_measurements(r, n, list, err);
     }
     for (int k = 0; k < n; k++)
-        clear(&list[k]);
+        measurement_clear(&list[k]);
     return status;
 }
 
@@ -871,6 +881,6 @@ tsr_status tsr_report_terms(tsr_report *report, tsr_err *err)
 {
     for (int k = 0; tsr_term_registry[k] != NULL; k++)
         if (!tsr_term_registry[k]->is_curve)
-            TSR_TRY(section(report, tsr_term_registry[k], err));
+            TSR_TRY(add_section(report, tsr_term_registry[k], err));
     return TSR_OK;
 }

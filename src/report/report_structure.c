@@ -1,6 +1,6 @@
-/* What the conformations look like: P(r), mobility, distances between
- * residues, and the arrangements of the domains, with the draw in the middle of
- * each as a file. */
+/* Statistics of the conformations: P(r), mobility, distances between residues,
+ * motion of the domains, and their arrangements, with the central draw of each
+ * as a file. */
 #include "analysis/export.h"
 #include "analysis/shape.h"
 #include "files/file.h"
@@ -14,15 +14,15 @@
 
 /* ---- domains ----
  *
- * Domains and how they lie to each other: histograms, and every
- * conformation's numbers for other programs. */
+ * Histograms of the distances and rotations between domains, and a CSV file of
+ * the numbers of every conformation. */
 
 static const double degree = 57.29577951308232;
 
-/* The numbers of the conformations of one state; to [d->n] out, returns how
- * many. factor: to the unit that is shown. */
-static int of_state(const tsr_report *r, int n, const double *value,
-                    double factor, int state, double *to)
+/* Selects the values [n] that belong to one state, times `factor`, a change of
+ * unit. to [n] out; returns their number. */
+static int select_state(const tsr_report *r, int n, const double *value,
+                        double factor, int state, double *to)
 {
     int count = 0;
     for (int i = 0; i < n; i++)
@@ -31,9 +31,8 @@ static int of_state(const tsr_report *r, int n, const double *value,
     return count;
 }
 
-/* A histogram of each state, with mean and middle 90 %, and the start as an
- * upright line. value [n];
- * scratch [n]. */
+/* A histogram for each state, with mean and central 90 % in the label, and the
+ * starting structure as a vertical line. value [n]; scratch [n]. */
 static tsr_figure histogram(const tsr_report *r, const char *name,
                             const char *title, const char *x_title, int n,
                             const double *value, double factor, double start,
@@ -50,7 +49,8 @@ static tsr_figure histogram(const tsr_report *r, const char *name,
         const char *colour =
             one ? TSR_COLOUR_MODEL : tsr_report_chain_colour(k - 1);
         char label[64] = "";
-        const size_t count = (size_t)of_state(r, n, value, factor, k, scratch);
+        const size_t count =
+            (size_t)select_state(r, n, value, factor, k, scratch);
         const int n_point =
             count > 0 ? tsr_report_outline(count, ess, scratch, x, y) : 0;
         for (int i = 0; i < n_point; i++)
@@ -74,8 +74,8 @@ static tsr_figure histogram(const tsr_report *r, const char *name,
     return f;
 }
 
-static tsr_status pair(tsr_report *r, const tsr_domains *d,
-                       const tsr_domain_pair *p, tsr_err *err)
+static tsr_status add_domain_pair(tsr_report *r, const tsr_domains *d,
+                                  const tsr_domain_pair *p, tsr_err *err)
 {
     char name[64], title[64];
     double *scratch;
@@ -91,19 +91,19 @@ static tsr_status pair(tsr_report *r, const tsr_domains *d,
                   p->distance, 1.0, p->start_ang, scratch),
         err);
     snprintf(name, sizeof name, "domains-%d-%d-turn", p->a + 1, p->b + 1);
-    snprintf(title, sizeof title, "Domains %d and %d: turn", p->a + 1,
+    snprintf(title, sizeof title, "Domains %d and %d: rotation", p->a + 1,
              p->b + 1);
     TSR_THEN(status,
              tsr_page_figure(r->page,
                              histogram(r, name, title,
-                                       "turned since the start (degrees)", d->n,
-                                       p->turn, degree, 0.0, scratch),
+                                       "rotation since the start (degrees)",
+                                       d->n, p->turn, degree, 0.0, scratch),
                              err));
     tsr_page_columns_end(r->page);
     return status;
 }
 
-/* Distances and turns between the parts that keep their shape. */
+/* Distances and rotations between domains. */
 static tsr_status domains_section(tsr_report *report, const tsr_domains *d,
                                   tsr_err *err)
 {
@@ -111,11 +111,11 @@ static tsr_status domains_section(tsr_report *report, const tsr_domains *d,
     tsr_page *page = report->page;
     if (d->n_pair > 0) {
         tsr_page_words(page,
-                       "Domains: parts of %d residues or more that keep their "
-                       "shape in all draws. Distances are between the centres "
-                       "of their C&alpha; atoms; the turn is the angle by "
-                       "which the second has rotated against the first since "
-                       "the start, about whatever axis.",
+                       "Domains: parts of %d residues or more that are rigid "
+                       "in all draws. Distances are between the centres of "
+                       "their C&alpha; atoms. Rotation: angle of the second "
+                       "domain relative to the first, compared with the "
+                       "starting structure, about any axis.",
                        (int)TSR_LEAST_DOMAIN);
         fputs("<p>", tsr_page_html(page));
         for (int k = 0; k < d->n_domain; k++) {
@@ -128,11 +128,11 @@ static tsr_status domains_section(tsr_report *report, const tsr_domains *d,
         fputs("</p>\n", tsr_page_html(page));
     }
     for (int k = 0; k < d->n_pair; k++)
-        TSR_TRY(pair(report, d, &d->pair[k], err));
+        TSR_TRY(add_domain_pair(report, d, &d->pair[k], err));
     return TSR_OK;
 }
 
-/* ---- the conformations, a line each ---- */
+/* ---- numbers of the conformations as CSV ---- */
 
 static void print_rows(const tsr_report *r, const tsr_domains *domains,
                        FILE *out)
@@ -157,8 +157,8 @@ static void print_rows(const tsr_report *r, const tsr_domains *domains,
     }
 }
 
-/* Chain, draw, state, distances and turns of every conformation, in
- * conformations.csv beside the figures. Errors: TSR_E_IO. */
+/* Writes conformations.csv beside the figures: chain, draw, state, and domain
+ * distances and rotations of every conformation. Errors: TSR_E_IO. */
 static tsr_status write_conformations(tsr_report *report,
                                       const tsr_domains *domains, tsr_err *err)
 {
@@ -171,7 +171,7 @@ static tsr_status write_conformations(tsr_report *report,
     return tsr_file_end(&to, status, err);
 }
 
-/* ---- lines ---- */
+/* ---- P(r) and mobility ---- */
 
 static tsr_figure pair_figure(const tsr_shape *s)
 {
@@ -190,9 +190,10 @@ static tsr_figure pair_figure(const tsr_shape *s)
     return f;
 }
 
-/* Of one state: the draws of that state about their own mean. */
-static tsr_status mobility_of(tsr_report *r, int state, double *rmsf,
-                              tsr_err *err)
+/* Root mean square fluctuation of each residue over the draws of one state,
+ * about their mean shape: rmsf [n_residue] out, Angstrom. */
+static tsr_status compute_rmsf(tsr_report *r, int state, double *rmsf,
+                               tsr_err *err)
 {
     const tsr_shape *s = r->options->shape;
     const size_t n_residue = (size_t)s->n_residue;
@@ -214,12 +215,12 @@ static tsr_status mobility_of(tsr_report *r, int state, double *rmsf,
     return TSR_OK;
 }
 
-/* A line for each state. */
-static tsr_status mobility(tsr_report *r, tsr_err *err)
+/* The mobility of the residues, a line for each state. */
+static tsr_status add_mobility(tsr_report *r, tsr_err *err)
 {
     const tsr_shape *s = r->options->shape;
     tsr_status status = TSR_OK;
-    tsr_figure f = tsr_figure_new("mobility", "Mobility of the residues",
+    tsr_figure f = tsr_figure_new("mobility", "Mobility of residues",
                                   r->residue_title, 560);
     double *x, *of_state;
     tsr_pool_array(&f.pool, x, s->n_residue);
@@ -233,7 +234,7 @@ static tsr_status mobility(tsr_report *r, tsr_err *err)
         double *rmsf = r->n_state > 1 ? of_state : s->rmsf;
         snprintf(label, sizeof label, "state %d", k);
         if (r->n_state > 1)
-            status = mobility_of(r, k, rmsf, err);
+            status = compute_rmsf(r, k, rmsf, err);
         tsr_figure_layer(&f, TSR_LAYER_LINE, r->n_state > 1 ? label : NULL,
                          r->n_state > 1 ? tsr_report_chain_colour(k - 1)
                                         : TSR_COLOUR_DATA,
@@ -245,9 +246,10 @@ static tsr_status mobility(tsr_report *r, tsr_err *err)
     return status;
 }
 
-/* ---- maps ---- */
+/* ---- distances ---- */
 
-/* Edges of the rows: halfway between neighbours, residues counted from 0. */
+/* The lower edge of row i, in residues counted from 0: halfway between the
+ * residues of neighbouring rows. */
 static double edge(int n, const int *at, int i)
 {
     if (i <= 0)
@@ -257,8 +259,8 @@ static double edge(int n, const int *at, int i)
     return 0.5 * (at[i - 1] + at[i]);
 }
 
-/* Cells of columns across and rows up; value [n_x][n_y]. Unequal steps between
- * rows differ by one residue; the mean step is drawn. */
+/* Steps between rows differ by at most one residue, so cells are drawn with the
+ * mean step. */
 void tsr_report_add_rows(tsr_report *report, tsr_figure *f, int n_x, double x0,
                          double dx, const double *value)
 {
@@ -286,9 +288,9 @@ static tsr_figure map_figure(tsr_report *report, const char *name,
 
 /* ---- arrangements ---- */
 
-/* The draw in the middle of one, as mmCIF beside the figures. */
-static tsr_status write_middle(tsr_report *r, const tsr_arrangement *item,
-                               const char *path, tsr_err *err)
+/* Writes the central draw of an arrangement as mmCIF. */
+static tsr_status write_central_draw(tsr_report *r, const tsr_arrangement *item,
+                                     const char *path, tsr_err *err)
 {
     int n_model;
     const tsr_draw_choice choice = {.n = 0};
@@ -304,38 +306,38 @@ static tsr_status write_middle(tsr_report *r, const tsr_arrangement *item,
     return tsr_file_end(&to, status, err);
 }
 
-static tsr_status arrangements(tsr_report *r, tsr_err *err)
+static tsr_status add_arrangements(tsr_report *r, tsr_err *err)
 {
     enum { MOST = 32 * TSR_MOST_ARRANGEMENTS };
     const tsr_arrangements *a = r->options->diagnose.arrangements;
     const int n = a != NULL ? a->n : 0;
     char path[4096];
-    for (int i = n; i < MOST; i++) { /* of a report before this one */
+    for (int i = n; i < MOST; i++) { /* remove files of an earlier report */
         snprintf(path, sizeof path, "%s/arrangement-%d.cif", r->folder, i + 1);
         remove(path);
     }
     if (a == NULL)
-        tsr_page_words(r->page, "Arrangements of the domains: one, since no "
-                                "two domains move against each other.");
+        tsr_page_words(r->page, "Domain arrangements: one, because no two "
+                                "domains move relative to each other.");
     else
         tsr_page_words(
             r->page,
-            "Arrangements of the domains: draws superposed on domain %d, of "
-            "which those are one that are less than %g &Aring; apart on "
-            "average. <i>Spread</i> is the root mean square distance from the "
-            "draw in the middle. The last columns are the shares of two halves "
-            "of the chains, which should agree.",
+            "Domain arrangements: draws are superposed on domain %d and "
+            "clustered; draws of a cluster are less than %g &Aring; apart on "
+            "average. <i>Spread</i>: root mean square distance from the "
+            "central draw. The last columns are the shares in two halves of "
+            "the chains, which should agree.",
             a->fixed + 1, a->threshold_ang);
     if (n == 0)
         return TSR_OK;
     tsr_page_table(r->page, "",
-                   "arrangement\tshare\tspread (&Aring;)\tdraw in the middle\t"
+                   "arrangement\tshare\tspread (&Aring;)\tcentral draw\t"
                    "file\tfirst half\tsecond half");
     for (int i = 0; i < n; i++) {
         const tsr_arrangement *item = &a->item[i];
         char state[32] = "";
         snprintf(path, sizeof path, "%s/arrangement-%d.cif", r->folder, i + 1);
-        TSR_TRY(write_middle(r, item, path, err));
+        TSR_TRY(write_central_draw(r, item, path, err));
         if (item->state > 0)
             snprintf(state, sizeof state, ", state %d", item->state);
         tsr_page_row(r->page,
@@ -353,8 +355,8 @@ static tsr_status arrangements(tsr_report *r, tsr_err *err)
     return TSR_OK;
 }
 
-/* The numbers on axes, and in words what they mean where they are not the
- * file's. */
+/* Chooses the residue numbers of axes. Where they are not those of the file, a
+ * paragraph states which file numbers they correspond to. */
 static void number_residues(tsr_report *report)
 {
     const tsr_model_atoms *m = tsr_frames_atoms(report->options->frames);
@@ -376,7 +378,7 @@ static void number_residues(tsr_report *report)
             return;
         }
         if (n_run == 0)
-            fputs("<p>Residues are counted from 1 over all chains: ", out);
+            fputs("<p>Residues are numbered from 1 over all chains: ", out);
         if (n_run < most) {
             char text[96];
             const char tail[2][2] = {{from->insertion, '\0'},
@@ -393,7 +395,7 @@ static void number_residues(tsr_report *report)
     fputs(n_run > most ? "; and so on.</p>\n" : ".</p>\n", out);
     report->first_residue = 1;
     snprintf(report->residue_title, sizeof report->residue_title,
-             "residue, counted from 1 over all chains");
+             "residue, numbered from 1 over all chains");
 }
 
 tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
@@ -409,47 +411,47 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
     }
     tsr_page_section(page, "structure", "Structure");
     tsr_page_words(page,
-                   "Of %d stored conformation%s, %d %s looked at, by their "
+                   "Of %d stored conformation%s, %d %s analysed by their "
                    "C&alpha; atoms.",
                    s->n_frame, s->n_frame == 1 ? "" : "s", s->n,
                    s->n == 1 ? "was" : "were");
     if (report->n_state > 1)
         tsr_page_words(page,
-                       "Each draw is an ensemble of %d states: P(r) goes "
-                       "by the weights of its states; arrangements, "
-                       "mobility and domains are shown state by state; the "
-                       "maps of distances and the timeline are of all states "
-                       "together, each conformation alike.",
+                       "Each draw is an ensemble of %d states. P(r) is "
+                       "weighted by the populations of the states. "
+                       "Arrangements, mobility and domains are shown for each "
+                       "state. Distance maps and timelines give every "
+                       "conformation the same weight.",
                        report->n_state);
     number_residues(report);
     if (s->n < 2)
-        tsr_page_words(page, "One conformation is too few for mobility, the "
-                             "deviation of distances, and domains.");
-    tsr_status status = arrangements(report, err);
+        tsr_page_words(page, "One conformation is too few for mobility, "
+                             "standard deviations of distances, and domains.");
+    tsr_status status = add_arrangements(report, err);
     tsr_page_columns(page);
     TSR_THEN(status, tsr_page_figure(page, pair_figure(s), err));
     if (status == TSR_OK && s->n > 1)
-        status = mobility(report, err);
+        status = add_mobility(report, err);
     TSR_THEN(status, tsr_page_figure(page,
                                      map_figure(report, "distance-mean",
-                                                "Distances, mean",
+                                                "Mean distances",
                                                 "mean (\xc3\x85)", s->distance),
                                      err));
     if (status == TSR_OK && s->n > 1)
         status = tsr_page_figure(page,
                                  map_figure(report, "distance-sd",
-                                            "Distances, standard deviation",
+                                            "Standard deviation of distances",
                                             "sd (\xc3\x85)", s->distance_sd),
                                  err);
     tsr_page_columns_end(page);
     tsr_page_words(
         page, "P(r): distances between all pairs of C&alpha; atoms.%s",
         s->n > 1
-            ? " Mobility: how far each residue is from its mean place when all "
-              "conformations are laid over each other; where domains move "
-              "against each other, all of them seem mobile. Standard "
-              "deviation: dark blocks keep their shape, bright ones between "
-              "them are parts that move against each other."
+            ? " Mobility: root mean square distance of each residue from its "
+              "mean position after superposition of all conformations; where "
+              "domains move relative to each other, all of them appear mobile. "
+              "Standard deviation: dark blocks are rigid, bright blocks "
+              "between them are parts that move relative to each other."
             : "");
     TSR_THEN(status, domains_section(report, report->domains, err));
     TSR_THEN(status, write_conformations(report, report->domains, err));

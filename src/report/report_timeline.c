@@ -1,13 +1,14 @@
-/* Time runs to the right, residues go up, colour is what changed: one look
- * shows which part moved when, and whether chains sit in different places.
- * Below the residues are means over domains. */
+/* Timelines of the conformations: draws along x, residues along y, and the
+ * change as colour. They show which part moved when, and whether chains sample
+ * different conformations. A second panel has the means over domains. */
 #include "report/report.h"
 
 #include <math.h>
 
 /* ---- traces ---- */
 
-/* `value` of the columns, a line for each stretch of one chain and state. */
+/* Adds a panel with `value` [n_column], a line for each stretch of one chain
+ * and state. */
 static void add_trace(const tsr_report *r, tsr_figure *f, const char *title,
                       double dx, const double *value)
 {
@@ -37,9 +38,10 @@ static void add_trace(const tsr_report *r, tsr_figure *f, const char *title,
     }
 }
 
-/* The columns' draws of a variable; NULL where the trace has none. */
-static tsr_status get_columns(tsr_report *r, const char *name, double **out,
-                              tsr_err *err)
+/* The values of a variable at the draws of the columns: *out [n_column]. NULL
+ * where the trace lacks the variable. */
+static tsr_status read_columns(tsr_report *r, const char *name, double **out,
+                               tsr_err *err)
 {
     const tsr_shape *s = r->options->shape;
     const tsr_drawn_frame *frame;
@@ -65,7 +67,7 @@ static tsr_status get_columns(tsr_report *r, const char *name, double **out,
 
 /* ---- rows ---- */
 
-/* Means over the rows of each domain. */
+/* Adds cells with the means over the rows of each domain. */
 static void add_domains(const tsr_report *r, tsr_figure *f, double dx,
                         const tsr_domains *d, const double *value)
 {
@@ -97,10 +99,10 @@ typedef struct {
     const double *value; /* [n_column][n_row] */
 } quantity;
 
-/* Two traces, and below them the residues, then the domains, in one scale. */
-static tsr_figure timeline(tsr_report *r, const quantity *q,
-                           const tsr_domains *d, const char *trace_title,
-                           const double *trace)
+/* Two traces, then residues and domains with the same colour scale. */
+static tsr_figure make_timeline(tsr_report *r, const quantity *q,
+                                const tsr_domains *d, const char *trace_title,
+                                const double *trace)
 {
     const tsr_shape *s = r->options->shape;
     const double dx = (double)s->n_frame / s->n_column;
@@ -133,34 +135,34 @@ tsr_status tsr_report_timeline(tsr_report *report, const tsr_domains *domains,
 {
     const tsr_shape *s = report->options->shape;
     const quantity shown[] = {
-        {"timeline-change", "Timeline: change from start", "moved (\xc3\x85)",
-         s->change},
-        {"timeline-contacts", "Timeline: contacts", "neighbours", s->contacts},
-        {"timeline-mobility", "Timeline: local mobility", "changed (\xc3\x85)",
+        {"timeline-change", "Timeline: displacement from start",
+         "displacement (\xc3\x85)", s->change},
+        {"timeline-contacts", "Timeline: contacts", "contacts", s->contacts},
+        {"timeline-mobility", "Timeline: local mobility", "change (\xc3\x85)",
          s->mobility}};
     const char *title = "\xcf\x87\xc2\xb2";
     double *trace;
-    tsr_status status = get_columns(report, "chi2", &trace, err);
+    tsr_status status = read_columns(report, "chi2", &trace, err);
     if (status == TSR_OK && trace == NULL) {
         title = "lp (nat)";
-        status = get_columns(report, "lp", &trace, err);
+        status = read_columns(report, "lp", &trace, err);
     }
-    tsr_page_choice(report->page, "timeline", "Along the draws:");
+    tsr_page_choice(report->page, "timeline", "Timeline:");
     for (size_t i = 0; i < sizeof shown / sizeof *shown && status == TSR_OK;
          i++)
         status = tsr_page_figure(
-            report->page, timeline(report, &shown[i], domains, title, trace),
-            err);
+            report->page,
+            make_timeline(report, &shown[i], domains, title, trace), err);
     tsr_page_choice_end(report->page);
     tsr_page_words(
         report->page,
-        "Each column is a conformation, each row a residue: how far it is from "
-        "the start (laid over it); how many residues are within 10&nbsp;&Aring;"
-        "; or how much its distances to six residues on either side have "
-        "changed since the column before.%s Stripes that differ from chain to "
-        "chain mean that chains sit in different places. Drag to zoom; the "
-        "traces above follow.",
-        domains->n_domain > 1 ? " Below, the mean over each domain's rows."
+        "Columns are conformations, rows are residues. Displacement: distance "
+        "from the starting structure after superposition. Contacts: residues "
+        "within 10&nbsp;&Aring;. Local mobility: change of the distances to "
+        "six residues on either side since the previous column.%s Patterns "
+        "that differ between chains show that chains sample different "
+        "conformations. Drag to zoom; the traces above follow.",
+        domains->n_domain > 1 ? " The lowest panel has the means over domains."
                               : "");
     return status;
 }

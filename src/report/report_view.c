@@ -1,7 +1,8 @@
-/* The molecule that turns: C-alpha traces of draws that stand for all of them,
- * as data for report_view.js. Coordinates are in tenths of an Angstrom. Beside
- * each conformation stand the rigid motions that lay it over the start, by all
- * residues and by each domain, so that the page only has to apply one. */
+/* Writes the data of the 3D view as JSON for report_view.js: C-alpha traces of
+ * representative draws, in tenths of an Angstrom. Each conformation comes with
+ * the rigid motions that superpose it on the starting structure, over all
+ * residues and over each domain, so that the page only has to apply a motion.
+ */
 #include "report/report.h"
 
 #include "analysis/shape.h"
@@ -12,26 +13,27 @@
 
 enum { MOST_DRAWS = 24, LEAST_DRAWS = 4, MOST_POINTS = 20000 };
 
-/* Conformations of the same chain and draw: the states of one ensemble. */
+/* A draw: its conformations are the states of one ensemble. */
 typedef struct {
     int chain;
     long draw;
-    int middle; /* the arrangement whose middle it is, from 1; 0: of none */
+    int arrangement; /* arrangement of which this is the central draw, from 1;
+                        0: of no arrangement */
 } shown_draw;
 
-static int add_draw(int n, shown_draw *list, const tsr_drawn_frame *f,
-                    int middle)
+static int append_draw(int n, shown_draw *list, const tsr_drawn_frame *f,
+                       int arrangement)
 {
     for (int i = 0; i < n; i++)
         if (list[i].chain == f->chain && list[i].draw == f->draw)
             return n;
-    list[n] = (shown_draw){f->chain, f->draw, middle};
+    list[n] = (shown_draw){f->chain, f->draw, arrangement};
     return n + 1;
 }
 
-/* The middles of the first arrangements, then draws at even steps, as many as a
- * page can well hold. list [TSR_MOST_ARRANGEMENTS + MOST_DRAWS] out; returns
- * how many. */
+/* The central draws of the arrangements, then draws at regular intervals, so
+ * that the page holds at most about MOST_POINTS points. list
+ * [TSR_MOST_ARRANGEMENTS + MOST_DRAWS] out; returns the number of draws. */
 static int choose_draws(const tsr_report *r, shown_draw *list)
 {
     const tsr_shape *s = r->options->shape;
@@ -40,16 +42,18 @@ static int choose_draws(const tsr_report *r, shown_draw *list)
     int n = 0;
     tsr_frames_list(r->options->frames, &frame);
     for (int i = 0; a != NULL && i < a->n && i < TSR_MOST_ARRANGEMENTS; i++)
-        n = add_draw(n, list, &frame[a->item[i].frame], i + 1);
+        n = append_draw(n, list, &frame[a->item[i].frame], i + 1);
     int most = MOST_POINTS / s->n_residue / r->n_state;
     most = most > MOST_DRAWS    ? MOST_DRAWS
            : most < LEAST_DRAWS ? LEAST_DRAWS
                                 : most;
-    const int n_first = s->n / r->n_state; /* of the first state, at least */
+    const int n_first =
+        s->n /
+        r->n_state; /* number of conformations of state 1, approximately */
     for (int i = 0, k = 0, seen = 0; i < s->n && k < most; i++)
         if (tsr_report_state(r, i) == 1 &&
             seen++ >= (int)((long)k * n_first / most)) {
-            n = add_draw(n, list, &frame[s->at[i]], 0);
+            n = append_draw(n, list, &frame[s->at[i]], 0);
             k++;
         }
     return n;
@@ -57,10 +61,12 @@ static int choose_draws(const tsr_report *r, shown_draw *list)
 
 /* ---- JSON ---- */
 
-/* How a conformation comes to lie over the start by the residues at [n]: nine
- * numbers that turn it and three that shift it, Angstrom. at NULL: by all. */
-static tsr_status put_motion(tsr_json *j, const tsr_model_atoms *model, int n,
-                             const int *at, const double (*ca)[3], tsr_err *err)
+/* Writes the motion that superposes a conformation on the starting structure
+ * over the residues at [n] (NULL: all): a rotation, nine numbers, and a shift,
+ * three numbers in Angstrom. */
+static tsr_status write_motion(tsr_json *j, const tsr_model_atoms *model, int n,
+                               const int *at, const double (*ca)[3],
+                               tsr_err *err)
 {
     double(*start)[3], row[12];
     tsr_motion motion;
@@ -76,9 +82,9 @@ static tsr_status put_motion(tsr_json *j, const tsr_model_atoms *model, int n,
     return TSR_OK;
 }
 
-/* What is drawn: the CA of the residues, then of what is no amino acid the
- * phosphorus of nucleotides and the atoms of all else. Returns how many; point
- * [n_atom] out. */
+/* The atoms that are drawn: CA of the residues, then phosphorus of nucleotides,
+ * and all atoms but hydrogens of ligands. point [n_atom] out, indices of atoms;
+ * returns their number. */
 static int list_points(const tsr_model_atoms *model, int *point)
 {
     int n = model->n_residue;
@@ -94,10 +100,10 @@ static int list_points(const tsr_model_atoms *model, int *point)
     return n;
 }
 
-/* Is point i not joined to the one before? */
+/* 1 where no line joins point i to the previous point. */
 static int is_cut(const tsr_model_atoms *model, const int *point, int i)
 {
-    /* Angstrom: along a chain from CA to CA, bonds, from P to P */
+    /* longest line, Angstrom: CA to CA, bond of a ligand, P to P */
     static const double longest[] = {[TSR_GUEST_NONE] = 4.5,
                                      [TSR_GUEST_LIGAND] = 2.0,
                                      [TSR_GUEST_NUCLEOTIDE] = 8.5};
@@ -110,9 +116,10 @@ static int is_cut(const tsr_model_atoms *model, const int *point, int i)
                longest[b->guest_kind];
 }
 
-/* xyz [n]: of the points. */
-static tsr_status put_conformation(tsr_json *j, const tsr_report *r, int state,
-                                   int n, const double (*xyz)[3], tsr_err *err)
+/* Writes a conformation; xyz [n]: coordinates of the points, Angstrom. */
+static tsr_status write_conformation(tsr_json *j, const tsr_report *r,
+                                     int state, int n, const double (*xyz)[3],
+                                     tsr_err *err)
 {
     const tsr_model_atoms *model = r->options->atoms;
     const tsr_domains *d = r->domains;
@@ -123,18 +130,19 @@ static tsr_status put_conformation(tsr_json *j, const tsr_report *r, int state,
         for (int k = 0; k < 3; k++)
             tsr_json_integer(j, NULL, lround(10.0 * xyz[i][k]));
     tsr_json_close(j);
-    tsr_json_array(j, "over");
-    tsr_status status = put_motion(j, model, model->n_residue, NULL, xyz, err);
+    tsr_json_array(j, "motions");
+    tsr_status status =
+        write_motion(j, model, model->n_residue, NULL, xyz, err);
     for (int k = 0; d != NULL && k < d->n_domain && status == TSR_OK; k++)
-        status = put_motion(j, model, d->domain[k].n_residue,
-                            d->domain[k].residue, xyz, err);
+        status = write_motion(j, model, d->domain[k].n_residue,
+                              d->domain[k].residue, xyz, err);
     tsr_json_close(j);
     tsr_json_close(j);
     return status;
 }
 
-static tsr_status put_start(tsr_json *j, const tsr_report *r, int n,
-                            const int *point, double (*ca)[3], tsr_err *err)
+static tsr_status write_start(tsr_json *j, const tsr_report *r, int n,
+                              const int *point, double (*ca)[3], tsr_err *err)
 {
     const tsr_model_atoms *model = r->options->atoms;
     for (int i = 0; i < n; i++)
@@ -144,15 +152,15 @@ static tsr_status put_start(tsr_json *j, const tsr_report *r, int n,
     tsr_json_text(j, "name", "start");
     tsr_json_array(j, "conformations");
     tsr_status status =
-        put_conformation(j, r, 0, n, (const double(*)[3])ca, err);
+        write_conformation(j, r, 0, n, (const double(*)[3])ca, err);
     tsr_json_close(j);
     tsr_json_close(j);
     return status;
 }
 
-static tsr_status put_draw(tsr_json *j, const tsr_report *r,
-                           const shown_draw *draw, int n, const int *point,
-                           double (*ca)[3], tsr_err *err)
+static tsr_status write_draw(tsr_json *j, const tsr_report *r,
+                             const shown_draw *draw, int n, const int *point,
+                             double (*ca)[3], tsr_err *err)
 {
     const tsr_arrangements *found = r->options->diagnose.arrangements;
     const tsr_drawn_frame *frame;
@@ -161,10 +169,10 @@ static tsr_status put_draw(tsr_json *j, const tsr_report *r,
     char name[96];
     int length = snprintf(name, sizeof name, "chain %d, draw %ld", draw->chain,
                           draw->draw);
-    if (draw->middle > 0)
+    if (draw->arrangement > 0)
         snprintf(name + length, sizeof name - (size_t)length,
-                 ": middle of arrangement %d (%.0f %%)", draw->middle,
-                 100.0 * found->item[draw->middle - 1].share);
+                 ": centre of arrangement %d (%.0f %%)", draw->arrangement,
+                 100.0 * found->item[draw->arrangement - 1].share);
     tsr_json_object(j, NULL);
     tsr_json_text(j, "name", name);
     tsr_json_array(j, "conformations");
@@ -176,17 +184,18 @@ static tsr_status put_draw(tsr_json *j, const tsr_report *r,
         for (int a = 0; a < n && status == TSR_OK; a++)
             for (int k = 0; k < 3; k++)
                 ca[a][k] = (double)xyz[3 * point[a] + k];
-        TSR_THEN(status, put_conformation(j, r, frame[i].state, n,
-                                          (const double(*)[3])ca, err));
+        TSR_THEN(status, write_conformation(j, r, frame[i].state, n,
+                                            (const double(*)[3])ca, err));
     }
     tsr_json_close(j);
     tsr_json_close(j);
     return status;
 }
 
-/* Stretches of one chain and one kind, as they are called. */
-static void put_chains(tsr_json *j, const tsr_model_atoms *model, int n,
-                       const int *point)
+/* Writes the chains: ranges of points of one chain and kind, with their names.
+ */
+static void write_chains(tsr_json *j, const tsr_model_atoms *model, int n,
+                         const int *point)
 {
     tsr_json_array(j, "chains");
     for (int i = 0, last; i < n; i = last + 1) {
@@ -220,9 +229,9 @@ static void put_chains(tsr_json *j, const tsr_model_atoms *model, int n,
     tsr_json_close(j);
 }
 
-/* What a residue is called, where the trace is cut, chains and domains. */
-static void put_residues(tsr_json *j, const tsr_report *r, int n,
-                         const int *point)
+/* Writes names of residues, breaks of the trace, chains and domains. */
+static void write_residues(tsr_json *j, const tsr_report *r, int n,
+                           const int *point)
 {
     const tsr_model_atoms *model = r->options->atoms;
     const tsr_domains *d = r->domains;
@@ -241,7 +250,7 @@ static void put_residues(tsr_json *j, const tsr_report *r, int n,
         if (is_cut(model, point, i))
             tsr_json_integer(j, NULL, i);
     tsr_json_close(j);
-    put_chains(j, model, n, point);
+    write_chains(j, model, n, point);
     tsr_json_array(j, "domains");
     for (int k = 0; d != NULL && k < d->n_domain; k++) {
         tsr_domain_name(model, &d->domain[k], sizeof text, text);
@@ -256,8 +265,8 @@ static void put_residues(tsr_json *j, const tsr_report *r, int n,
     tsr_json_close(j);
 }
 
-static tsr_status put_molecule(tsr_report *r, int n, const shown_draw *list,
-                               FILE *out, tsr_err *err)
+static tsr_status write_molecule(tsr_report *r, int n, const shown_draw *list,
+                                 FILE *out, tsr_err *err)
 {
     const tsr_model_atoms *model = r->options->atoms;
     tsr_json j = {.out = out, .digits = 6, .is_script = 1};
@@ -268,11 +277,11 @@ static tsr_status put_molecule(tsr_report *r, int n, const shown_draw *list,
     TSR_TRY(tsr_pool_check(&r->pool, err));
     const int n_point = list_points(model, point);
     tsr_json_object(&j, NULL);
-    put_residues(&j, r, n_point, point);
+    write_residues(&j, r, n_point, point);
     tsr_json_array(&j, "draws");
-    tsr_status status = put_start(&j, r, n_point, point, xyz, err);
+    tsr_status status = write_start(&j, r, n_point, point, xyz, err);
     for (int i = 0; i < n && status == TSR_OK; i++)
-        status = put_draw(&j, r, &list[i], n_point, point, xyz, err);
+        status = write_draw(&j, r, &list[i], n_point, point, xyz, err);
     tsr_json_close(&j);
     tsr_json_close(&j);
     return status;
@@ -287,25 +296,26 @@ tsr_status tsr_report_view(tsr_report *report, tsr_err *err)
     const int n = report->domains != NULL ? choose_draws(report, list) : 0;
     tsr_page_column(page);
     tsr_page_section(page, "view", "The molecule");
-    fputs("<figure id=\"molecule\"></figure>\n<noscript><p>The view that turns "
-          "needs a browser with scripts.</p></noscript>\n",
+    fputs("<figure id=\"molecule\"></figure>\n<noscript><p>The 3D view needs a "
+          "browser with JavaScript.</p></noscript>\n",
           tsr_page_html(page));
-    fputs("<details><summary>What is drawn</summary>\n", tsr_page_html(page));
+    fputs("<details><summary>About this view</summary>\n", tsr_page_html(page));
     tsr_page_words(
         page,
-        "C&alpha; atoms, of nucleic acids phosphorus, of ligands all atoms: %d "
-        "draw%s and the start, one in full, the others as thin lines. Drag to "
-        "turn, or use the arrow keys; + and &minus; (or two fingers, or the "
-        "wheel after a click) come nearer, 0 goes back. Laid over one domain, "
-        "the spread of the others shows how freely they move against it. Model "
-        "files hold backbones and centres of side chains; <code>tessera "
-        "export</code> writes all atoms.",
+        "C&alpha; trace, phosphorus atoms of nucleic acids and all atoms of "
+        "ligands, for %d draw%s and the starting structure: one as a tube, the "
+        "others as thin lines. Drag or use the arrow keys to rotate; zoom with "
+        "+ and &minus;, two fingers, or the wheel after a click; 0 resets the "
+        "view. After superposition on one domain, the spread of the other "
+        "domains shows how freely they move relative to it. Model files "
+        "contain backbones and side-chain centres; <code>tessera export</code> "
+        "writes all atoms.",
         n, n == 1 ? "" : "s");
     fputs("</details>\n", tsr_page_html(page));
-    tsr_page_to_first(page, 0);
+    tsr_page_use_first_screen(page, 0);
     FILE *out = tsr_page_script(page);
     fputs("tesseraMolecule=", out);
-    tsr_status status = put_molecule(report, n, list, out, err);
+    tsr_status status = write_molecule(report, n, list, out, err);
     fputs(";\n", out);
     return status;
 }

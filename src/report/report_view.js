@@ -1,10 +1,11 @@
-/* The molecule that turns: C-alpha traces on a canvas, without any library.
+/* The 3D view: C-alpha traces on a canvas, without a library.
  *
- * tesseraMolecule (src/report/report_view.c writes it) has the names of the
- * residues, chains, domains, and draws with their conformations, one a state.
- * Each conformation has the motions that lay it over the start: the first by
- * all residues, the others by a domain each. One draw is a tube with a halo,
- * far parts fade into the page; the other draws are thin lines behind it. */
+ * tesseraMolecule (written by src/report/report_view.c) has the names of
+ * residues, chains and domains, and draws with their conformations, one for
+ * each state. Each conformation has the motions that superpose it on the
+ * starting structure: first over all residues, then over each domain. The
+ * selected draw is a tube with a halo that fades into the page with depth; the
+ * other draws are thin lines behind it. */
 'use strict';
 var tesseraMolecule = null;
 
@@ -32,8 +33,9 @@ function apply(m, v) {
     });
 }
 
-/* Turns the longest axis of the points to the right and the shortest towards
- * the eye. The largest eigenvector of a matrix is where its powers lead. */
+/* The rotation that turns the longest principal axis of the points to the right
+ * and the shortest towards the viewer. Eigenvectors come from power iteration.
+ */
 function principalView(points) {
     var c = [0, 0, 0, 0, 0, 0, 0, 0, 0], sum = 0;
     for (var i = 0; i < points.length; i += 3)
@@ -59,13 +61,13 @@ function principalView(points) {
 
 /* ---- colours ---- */
 
-/* Okabe & Ito 2008, but for black and yellow: they stand on white and on
- * black. */
+/* Okabe & Ito 2008 without black and yellow, which would not be visible on both
+ * a dark and a light page. */
 var moleculeColours = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9',
                        '#d55e00'];
 var linkerColour = '#8a8a8a';
 
-/* `share` of a colour, the rest of another. */
+/* A mixture of two colours, with `share` of the first. */
 function mixed(colour, other, share) {
     var b = channels(other);
     return colourOf(channels(colour).map(function (x, i) {
@@ -90,65 +92,67 @@ function showMolecule(figure, data) {
             nState = Math.max(nState, c.state);
         });
     });
-    var look = {draw: Math.min(1, data.draws.length - 1), over: 0, state: 0,
+    var view = {draw: Math.min(1, data.draws.length - 1), over: 0, state: 0,
                 colour: nState > 1 ? 'state' : nDomain ? 'domain'
                     : chains.length > 1 ? 'chain' : 'sequence', others: true,
                 turning: false, zoom: 1, turn: null};
     var canvas = document.createElement('canvas');
-    var context = canvas.getContext('2d'), frame = null, seen = [];
+    var context = canvas.getContext('2d'), frame = null, selected = [];
 
-    /* A conformation laid over the start by a domain, [3 n] Angstrom. */
-    function placed(c, over) {
-        c.placed = c.placed || [];
-        if (!c.placed[over]) {
-            var m = c.over[over], at = new Float32Array(3 * n);
+    /* Coordinates of a conformation superposed on the starting structure, over
+     * all residues (`over` 0) or over domain `over`: [3 n] Angstrom. */
+    function superposed(c, over) {
+        c.superposed = c.superposed || [];
+        if (!c.superposed[over]) {
+            var m = c.motions[over], at = new Float32Array(3 * n);
             for (var i = 0; i < n; i++)
                 for (var k = 0; k < 3; k++)
                     at[3 * i + k] = 0.1 * (m[3 * k] * c.xyz[3 * i] +
                         m[3 * k + 1] * c.xyz[3 * i + 1] +
                         m[3 * k + 2] * c.xyz[3 * i + 2]) + m[9 + k];
-            c.placed[over] = at;
+            c.superposed[over] = at;
         }
-        return c.placed[over];
+        return c.superposed[over];
     }
 
-    /* The conformations of a draw that are to be seen. */
-    function shown(draw) {
+    /* The conformations of a draw that are visible with the selected state. */
+    function visible(draw) {
         return draw.conformations.filter(function (c) {
-            return !look.state || !c.state || c.state === look.state;
+            return !view.state || !c.state || c.state === view.state;
         });
     }
 
-    /* Their common middle, and how far the farthest residue is from it. */
+    /* The centre of all visible conformations, and the largest distance of a
+     * residue from it. */
     function extent() {
-        var middle = [0, 0, 0], count = 0, radius = 1, all = [];
+        var centre = [0, 0, 0], count = 0, radius = 1, all = [];
         data.draws.forEach(function (draw) {
-            shown(draw).forEach(function (c) {
-                all.push(placed(c, look.over));
+            visible(draw).forEach(function (c) {
+                all.push(superposed(c, view.over));
             });
         });
         all.forEach(function (at) {
-            for (var i = 0; i < 3 * n; i++) middle[i % 3] += at[i];
+            for (var i = 0; i < 3 * n; i++) centre[i % 3] += at[i];
             count += n;
         });
-        middle = middle.map(function (x) { return x / (count || 1); });
+        centre = centre.map(function (x) { return x / (count || 1); });
         all.forEach(function (at) {
             for (var i = 0; i < 3 * n; i += 3)
-                radius = Math.max(radius, Math.hypot(at[i] - middle[0],
-                    at[i + 1] - middle[1], at[i + 2] - middle[2]));
+                radius = Math.max(radius, Math.hypot(at[i] - centre[0],
+                    at[i + 1] - centre[1], at[i + 2] - centre[2]));
         });
-        return {middle: middle, radius: radius};
+        return {centre: centre, radius: radius};
     }
 
     function colourAt(c, i) {
-        if (look.colour === 'state')
+        if (view.colour === 'state')
             return c.state ? colourNo(c.state - 1) : linkerColour;
-        if (look.colour === 'sequence') {
+        if (view.colour === 'sequence') {
             var part = n > 1 ? i / (n - 1) : 0;
             return part < 0.5 ? mixed('#56b4e9', '#0072b2', 2 * part)
                 : mixed('#d55e00', '#56b4e9', 2 * part - 1);
         }
-        if (look.colour === 'chain') return colourNo(chainOf[i]);
+        if (view.colour === 'chain') return colourNo(chainOf[i]);
         if (domainOf[i] !== undefined) return colourNo(domainOf[i]);
         return chains[chainOf[i]].kind === 'protein'
             ? linkerColour : colourNo(nDomain + chainOf[i]);
@@ -156,19 +160,21 @@ function showMolecule(figure, data) {
 
     function colourNo(k) { return moleculeColours[k % 6]; }
 
-    /* Pixels an Angstrom: as large as the box holds at the first view. */
-    function fitting(box) {
-        return 0.93 * Math.min((box.width / 2 - 18) / look.wide,
-                               (box.height / 2 - 14) / look.high);
+    /* Pixels per Angstrom with which the molecule fills the box at the first
+     * view. */
+    function baseScale(box) {
+        return 0.93 * Math.min((box.width / 2 - 18) / view.wide,
+                               (box.height / 2 - 14) / view.high);
     }
 
-    /* x, y in pixels, z towards the eye in units of the radius; [3 n]. */
+    /* Projects a conformation: x, y in pixels, z towards the viewer in units of
+     * the radius; [3 n]. */
     function project(c, e, box) {
-        var at = placed(c, look.over), out = new Float32Array(3 * n);
-        var m = look.turn, scale = look.zoom * fitting(box);
+        var at = superposed(c, view.over), out = new Float32Array(3 * n);
+        var m = view.turn, scale = view.zoom * baseScale(box);
         for (var i = 0; i < n; i++) {
-            var x = at[3 * i] - e.middle[0], y = at[3 * i + 1] - e.middle[1];
-            var z = at[3 * i + 2] - e.middle[2];
+            var x = at[3 * i] - e.centre[0], y = at[3 * i + 1] - e.centre[1];
+            var z = at[3 * i + 2] - e.centre[2];
             var depth = (m[6] * x + m[7] * y + m[8] * z) / e.radius;
             var size = scale * 4 / (4 - depth);
             out[3 * i] = box.width / 2 +
@@ -195,8 +201,9 @@ function showMolecule(figure, data) {
         });
     }
 
-    /* Pieces of a smooth curve through the residues (Catmull & Rom 1974). */
-    function pieces(c, at, list) {
+    /* Appends to `list` the segments of a smooth curve through the residues
+     * (Catmull & Rom 1974). */
+    function addSegments(c, at, list) {
         var steps = n > 1500 ? 1 : 3;
         function point(i, t) {
             var a = Math.max(i - 1, 0), d = Math.min(i + 2, n - 1);
@@ -255,27 +262,30 @@ function showMolecule(figure, data) {
         canvas.width = Math.round(scale * box.width);
         canvas.height = Math.round(scale * box.height);
         context.setTransform(scale, 0, 0, scale, 0, 0);
-        var page = hexOf('--page', '#ffffff'), ink = hexOf('--ink', '#222222');
+        var page = pageColour('--page', '#ffffff');
+        var ink = pageColour('--ink', '#222222');
         var e = extent(), list = [];
         context.lineWidth = 1;
         context.globalAlpha = 0.28;
         context.lineCap = 'butt';
         data.draws.forEach(function (draw, d) {
-            if (look.others && d !== look.draw)
-                shown(draw).forEach(function (c) {
+            if (view.others && d !== view.draw)
+                visible(draw).forEach(function (c) {
                     thinLines(c, project(c, e, box));
                 });
         });
         context.globalAlpha = 1;
-        seen = shown(data.draws[look.draw]).map(function (c) {
+        selected = visible(data.draws[view.draw]).map(function (c) {
             return {conformation: c, at: project(c, e, box)};
         });
-        seen.forEach(function (s) { pieces(s.conformation, s.at, list); });
-        tube(list, Math.min(Math.max(1.8 * look.zoom * fitting(box), 2.2), 11),
-             page);
+        selected.forEach(function (s) {
+            addSegments(s.conformation, s.at, list);
+        });
+        tube(list, Math.min(Math.max(1.8 * view.zoom * baseScale(box), 2.2),
+                            11), page);
         context.fillStyle = ink;
         context.font = '600 13px Helvetica, Arial, sans-serif';
-        seen.forEach(function (s) { chains.forEach(function (chain) {
+        selected.forEach(function (s) { chains.forEach(function (chain) {
             if (chain.kind === 'ligand') return;
             var ends = chain.kind === 'strand' ? ["5'", "3'"] : ['N', 'C'];
             [chain.first, chain.last].forEach(function (i, k) {
@@ -287,53 +297,53 @@ function showMolecule(figure, data) {
         }); });
     }
 
-    function hexOf(name, otherwise) {
+    function pageColour(name, otherwise) {
         var text = getComputedStyle(document.documentElement)
             .getPropertyValue(name).trim();
         return /^#[0-9a-f]{6}$/i.test(text) ? text : otherwise;
     }
 
-    function repaint() {
+    function requestPaint() {
         if (frame === null) frame = requestAnimationFrame(paint);
     }
 
     function turnBy(axis, angle) {
-        look.turn = product(rotation(axis, angle), look.turn);
-        repaint();
+        view.turn = product(rotation(axis, angle), view.turn);
+        requestPaint();
     }
 
     function zoomBy(factor) {
-        look.zoom = Math.min(Math.max(look.zoom * factor, 0.4), 12);
-        repaint();
+        view.zoom = Math.min(Math.max(view.zoom * factor, 0.4), 12);
+        requestPaint();
     }
 
     function reset() {
-        var first = shown(data.draws[look.draw])[0] ||
-            data.draws[look.draw].conformations[0];
-        var e = extent(), at = placed(first, look.over);
-        look.turn = principalView(at.map(function (x, i) {
-            return x - e.middle[i % 3];
+        var first = visible(data.draws[view.draw])[0] ||
+            data.draws[view.draw].conformations[0];
+        var e = extent(), at = superposed(first, view.over);
+        view.turn = principalView(at.map(function (x, i) {
+            return x - e.centre[i % 3];
         }));
-        look.zoom = look.wide = look.high = 1;
+        view.zoom = view.wide = view.high = 1;
         data.draws.forEach(function (draw) {
-            shown(draw).forEach(function (c) {
-                var at = placed(c, look.over);
+            visible(draw).forEach(function (c) {
+                var at = superposed(c, view.over);
                 for (var i = 0; i < 3 * n; i += 3) {
-                    var p = apply(look.turn, [0, 1, 2].map(function (k) {
-                        return at[i + k] - e.middle[k];
+                    var p = apply(view.turn, [0, 1, 2].map(function (k) {
+                        return at[i + k] - e.centre[k];
                     }));
-                    look.wide = Math.max(look.wide, Math.abs(p[0]));
-                    look.high = Math.max(look.high, Math.abs(p[1]));
+                    view.wide = Math.max(view.wide, Math.abs(p[0]));
+                    view.high = Math.max(view.high, Math.abs(p[1]));
                 }
             });
         });
-        repaint();
+        requestPaint();
     }
 
-    function keepTurning() {
-        if (!look.turning) return;
+    function animate() {
+        if (!view.turning) return;
         turnBy(1, 0.01);
-        requestAnimationFrame(keepTurning);
+        requestAnimationFrame(animate);
     }
 
     /* ---- controls ---- */
@@ -342,17 +352,17 @@ function showMolecule(figure, data) {
         return 'domain ' + (d + 1) + ' (' + data.domains[d].name + ')';
     }
 
-    function legendOf() {
+    function updateLegend() {
         var entries = [];
-        if (look.colour === 'state') {
+        if (view.colour === 'state') {
             for (var s = 1; s <= nState; s++)
                 entries.push([colourNo(s - 1), 'state ' + s]);
             entries.push([linkerColour, 'start']);
-        } else if (look.colour === 'sequence') {
-            entries = [['#0072b2', 'N terminus'], ['#56b4e9', 'middle'],
+        } else if (view.colour === 'sequence') {
+            entries = [['#0072b2', 'N terminus'], ['#56b4e9', 'centre'],
                        ['#d55e00', 'C terminus']];
         } else {
-            if (look.colour === 'domain') {
+            if (view.colour === 'domain') {
                 data.domains.forEach(function (_, d) {
                     entries.push([colourNo(d), domainName(d)]);
                 });
@@ -360,7 +370,7 @@ function showMolecule(figure, data) {
                                                     : 'all residues']);
             }
             chains.forEach(function (chain, k) {
-                if (look.colour === 'chain' || chain.kind !== 'protein')
+                if (view.colour === 'chain' || chain.kind !== 'protein')
                     entries.push([colourAt(null, chain.first), chain.name]);
             });
         }
@@ -378,14 +388,14 @@ function showMolecule(figure, data) {
         var label = document.createElement('label');
         var list = document.createElement('select');
         options.forEach(function (o) { list.add(new Option(o[1], o[0])); });
-        list.value = look[key];
+        list.value = view[key];
         list.name = key;
         list.addEventListener('change', function () {
-            look[key] = typeof look[key] === 'number' ? +list.value
+            view[key] = typeof view[key] === 'number' ? +list.value
                                                       : list.value;
-            legendOf();
+            updateLegend();
             if (after) after();
-            repaint();
+            requestPaint();
         });
         label.append(words + ' ', list);
         return label;
@@ -404,37 +414,37 @@ function showMolecule(figure, data) {
     controls.className = 'controls';
     legend.className = 'legend';
     if (nDomain)
-        controls.append(select('laid over', [[0, 'all residues']].concat(
+        controls.append(select('superposed on', [[0, 'all residues']].concat(
             data.domains.map(function (_, d) {
                 return [d + 1, domainName(d)];
             })), 'over', reset));
     if (data.draws.length > 1)
-        controls.append(select('in full', data.draws.map(function (draw, d) {
+        controls.append(select('draw', data.draws.map(function (draw, d) {
             return [d, draw.name];
         }), 'draw'));
     if (nState > 1) {
-        var states = [[0, 'all, by colour']];
+        var states = [[0, 'all']];
         for (var s = 1; s <= nState; s++) states.push([s, 'state ' + s]);
         controls.append(select('states', states, 'state'));
     }
-    controls.append(select('colours', [['domain', 'domains'],
-        ['sequence', 'N to C'], ['chain', 'chains']].concat(
-        nState > 1 ? [['state', 'states']] : []),
+    controls.append(select('colour by', [['domain', 'domain'],
+        ['sequence', 'position'], ['chain', 'chain']].concat(
+        nState > 1 ? [['state', 'state']] : []),
         'colour'));
     var box = document.createElement('label');
     var tick = document.createElement('input');
     tick.type = 'checkbox';
     tick.checked = true;
     tick.addEventListener('change', function () {
-        look.others = tick.checked;
-        repaint();
+        view.others = tick.checked;
+        requestPaint();
     });
     box.append(tick, ' other draws');
     if (data.draws.length > 1) controls.append(box);
-    controls.append(button('turn', function (b) {
-        look.turning = !look.turning;
-        b.textContent = look.turning ? 'stop' : 'turn';
-        keepTurning();
+    controls.append(button('rotate', function (b) {
+        view.turning = !view.turning;
+        b.textContent = view.turning ? 'stop' : 'rotate';
+        animate();
     }), button('reset', reset));
 
     /* ---- mouse, fingers, keys ---- */
@@ -454,7 +464,7 @@ function showMolecule(figure, data) {
     canvas.addEventListener('pointermove', function (event) {
         var was = down[event.pointerId];
         if (!was) {
-            pointAt(event);
+            showResidueAt(event);
             return;
         }
         var now = [event.offsetX, event.offsetY];
@@ -495,10 +505,11 @@ function showMolecule(figure, data) {
         acts[event.key]();
     });
 
-    /* The residue under the mouse, and how far it is from the start's. */
-    function pointAt(event) {
+    /* Shows the residue under the mouse, and its displacement from the starting
+     * structure. */
+    function showResidueAt(event) {
         var best = 12 * 12, hit = null;
-        seen.forEach(function (s) {
+        selected.forEach(function (s) {
             for (var i = 0; i < n; i++) {
                 var dx = s.at[3 * i] - event.offsetX;
                 var dy = s.at[3 * i + 1] - event.offsetY;
@@ -513,13 +524,13 @@ function showMolecule(figure, data) {
             tesseraTip(null);
             return;
         }
-        var at = placed(hit.c, look.over);
-        var start = placed(data.draws[0].conformations[0], look.over);
+        var at = superposed(hit.c, view.over);
+        var start = superposed(data.draws[0].conformations[0], view.over);
         var moved = Math.hypot.apply(null, [0, 1, 2].map(function (k) {
             return at[3 * hit.i + k] - start[3 * hit.i + k];
         }));
         var rows = {residue: data.residues[hit.i],
-                    'from the start': moved.toFixed(1) + ' \u00c5'};
+                    displacement: moved.toFixed(1) + ' \u00c5'};
         if (domainOf[hit.i] !== undefined)
             rows.domain = '' + (domainOf[hit.i] + 1);
         if (hit.c.state) rows.state = '' + hit.c.state;
@@ -529,19 +540,19 @@ function showMolecule(figure, data) {
     canvas.tabIndex = 0;
     canvas.setAttribute('role', 'img');
     canvas.setAttribute('aria-label', 'Traces of ' + (data.draws.length - 1) +
-        ' draws of ' + n + ' residues. Arrow keys turn them, plus and minus ' +
-        'zoom, 0 goes back.');
+        ' draws of ' + n + ' residues. Arrow keys rotate, plus and minus ' +
+        'zoom, 0 resets the view.');
     figure.append(controls, canvas, legend);
-    legendOf();
+    updateLegend();
     reset();
     paint();
     new ResizeObserver(function () {
         if (Math.round(figure.clientWidth) !== Math.round(
-            canvas.width / (window.devicePixelRatio || 1))) repaint();
+            canvas.width / (window.devicePixelRatio || 1))) requestPaint();
     }).observe(figure);
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change',
-                                                                repaint);
-    data.look = look;
-    data.placed = placed;
+                                                                requestPaint);
+    data.view = view;
+    data.superposed = superposed;
     data.canvas = canvas;
 }

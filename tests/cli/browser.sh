@@ -21,16 +21,16 @@ setTimeout(function () {
         cancelable: true, view: window, clientX: x,
         clientY: y || box.top + 150, button: 0}));
   }
-  var all = fit.now.slice();
+  var all = fit.range.slice();
   say('marks', fit.svg.querySelectorAll('path, circle').length > 60);
   mouse('mousedown', box.left + 250);
   mouse('mousemove', box.left + 300);
   mouse('mousemove', box.left + 400);
   mouse('mouseup', box.left + 400);
-  say('zoomed', fit.now[0] > all[0] && fit.now[1] < all[1] &&
-    fit.now[0] < fit.now[1]);
+  say('zoomed', fit.range[0] > all[0] && fit.range[1] < all[1] &&
+    fit.range[0] < fit.range[1]);
   mouse('dblclick', box.left + 300);
-  say('back', fit.now[0] === all[0] && fit.now[1] === all[1]);
+  say('back', fit.range[0] === all[0] && fit.range[1] === all[1]);
   var point = fit.svg.querySelector('.points circle').getBoundingClientRect();
   mouse('mousepoint', point.left + 2, point.top + 2);
   say('point', /^measuredq .*[0-9]I\(q\) [0-9.]+$/.test(
@@ -45,12 +45,12 @@ setTimeout(function () {
   say('chosen', list.options.length === 3 &&
     tesseraFigures['timeline-mobility'].figure.offsetHeight > 100 &&
     first.figure.offsetHeight === 0 &&
-    tesseraFigures['timeline-mobility'].now[1] === 9);
+    tesseraFigures['timeline-mobility'].range[1] === 9);
   say('narrow', document.documentElement.scrollWidth <= innerWidth &&
     first.width < first.full);
   document.getElementById('figure-fit').dispatchEvent(
     new KeyboardEvent('keydown', {key: '+'}));
-  say('keys', fit.now[0] > all[0] && fit.now[1] < all[1]);
+  say('keys', fit.range[0] > all[0] && fit.range[1] < all[1]);
   var m = tesseraMolecule, picture = m.canvas.toDataURL();
   m.canvas.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowLeft'}));
   say('molecule', m.draws.length > 3 && laidOver(1) < 0.2 &&
@@ -65,7 +65,7 @@ setTimeout(function () {
       if (!document.getElementById('tip').hidden)
         told = document.getElementById('tip').textContent;
     }
-  say('tip', /^residue A:[0-9]+ [A-Z]{3}from the start [0-9.]+ /.test(told));
+  say('tip', /^residue A:[0-9]+ [A-Z]{3}displacement [0-9.]+ /.test(told));
   requestAnimationFrame(function () {
     say('turned', m.canvas.toDataURL() !== picture);
     document.body.setAttribute('data-user', said.join(' '));
@@ -77,12 +77,12 @@ setTimeout(function () {
  * over all residues (0) or one domain. */
 function laidOver(over) {
   var m = tesseraMolecule, worst = 0;
-  var start = m.placed(m.draws[0].conformations[0], over);
+  var start = m.superposed(m.draws[0].conformations[0], over);
   m.draws.forEach(function (draw) {
     draw.conformations.forEach(function (c) {
       m.domains[0].residues.forEach(function (i) {
         for (var k = 0; k < 3; k++)
-          worst = Math.max(worst, Math.abs(m.placed(c, over)[3 * i + k] -
+          worst = Math.max(worst, Math.abs(m.superposed(c, over)[3 * i + k] -
             start[3 * i + k]));
       });
     });

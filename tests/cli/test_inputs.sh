@@ -113,7 +113,8 @@ mask = $T map mask --map FILE --mask threshold:0.1 -o new.mrc
 inside = $T map cc ../model.pdb --map ../own.mrc -r 8 --mask FILE --device reference
 own.mrc,some_nan.mrc 0 |
 voxel_0.mrc,voxel_-2.mrc,voxel_nan.mrc,voxel_3e+38.mrc 65 | CELLA .words 11 to 13
-axes.mrc,mode.mrc,side.mrc,extended.mrc,cut.mrc,cut_own.mrc.gz,head.mrc,claims.mrc 65 | MAPC|MODE .word 4. is 99|make no sense|ends within its|incomplete gzip
+axes.mrc,mode.mrc,side.mrc,extended.mrc,cut.mrc,cut_own.mrc.gz,head.mrc 65 | MAPC|MODE .word 4. is 99|make no sense|ends within its|incomplete gzip
+claims.mrc   65 | ends within its voxels, after 1024 bytes[^G]*$
 fewer.dx,counts.dx,step.dx,line 65 | OpenDX: (the array ends|counts of|delta: a step|no 'object)
 noise,model.pdb,good.dat,empty 65 | is it a density map|not a density map|is empty
 run,nowhere,loop 66 | cannot (open|read)|is a directory
@@ -211,24 +212,28 @@ e300.cif,million.cif 65 | A:45|too far
 ligand_far.pdb 65 65 65 - 65 65 65 65 65 65 - 65 | L:900|9999
 tenth.pdb    65 | are in nm
 doubled.pdb  65 | two copies
-fifo         66  -  - 66  -  -  -  - 66  -  -  - |
+fifo         66 66  - 66  - 66  -  -  - 66  -  - | is a named pipe
 [curves]
 columns.dat  65 65 65 65 65 65 65 65 65  -  - | q, I, sigma in this order
 percent.dat  65 65 65 65 65 65 65 65 65 - - | 3%
 tiny_q.dat   65 65 65 65 65 65 65 65 65 - - | q
 million.dat  0  -  -  0  -  -  -  -  -  0  - |
-fifo         66  -  - 66  - 66  - 66  - 66  - |
+fifo         66 66  - 66  - 66  - 66  - 66  - | is a named pipe
 [maps]
-constant.mrc,zeros.mrc,nan.mrc,inf.mrc,huge.mrc 65 65 - - - 65 - - - - - | one value|NaN|finite|beyond 1e20
-some_huge.mrc,voxel_78.mrc,voxel_14060.mrc - - - - - 65 - - - - - |
+zeros.mrc    65 65 65  - 65 65  - 65 65  -  - | mrc'.*all voxels of the map have one value .values 0 to 0
+constant.mrc 65 65 65  - 65 65  - 65 65  -  - | mrc'.*all voxels of the map have one value
+nan.mrc,inf.mrc 65 65 65 - 65 65 - 65 65  -  - | mrc'.*no voxel of the map is a finite number
+huge.mrc     65 65 65  - 65 65  - 65 65  -  - | mrc'.*numbers beyond 1e20 are no densities .values -3e.38
+some_huge.mrc 65 - 65  - 65 65  - 65 65  -  - | mrc'.*numbers beyond 1e20 are no densities
+voxel_78.mrc,voxel_14060.mrc,voxel_1e-30.mrc 65 - 65 - 65 65 - 65 65 - - | mrc'.*voxels of (78|1.406e.04|1e-30) x .*is the unit Angstrom .of MRC CELLA
 origin_1500.mrc 65 65 - 65 65 65 - 65 65 - 65 | -1500|overlap|on one grid|on the grid|has no room in PDB
-origin_nan.mrc 65 | ORIGIN|origin
+origin_nan.mrc 65 | from .nan, .*ORIGIN, words 50|origin
 origin_1e30.mrc,sampling.mrc 65 65 - 65 65 65 - 65 65 - 65 |
-angle_0.mrc  65 | words 14 to 16
-fifo         66  -  -  - 66  -  -  - 66  -  - |
+angle_0.mrc  65 | CELLB .words 14 to 16.: alpha is 0 degrees
+fifo         66  -  -  - 66  -  -  - 66  -  - | is a named pipe
 [configurations]
 entries.yaml 0 - - - - - | twice
-fifo         66 66  -  -  -  - |
+fifo         66 66  -  -  -  - | is a named pipe
 [runs]
 trace_link   74 0  0  1  0  0  0  0  0  0 | trace.h5.*symbolic link
 0 | | ! $T status ../forged_future | grep -e '-[0-9]* s ago'

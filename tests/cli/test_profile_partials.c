@@ -2,13 +2,11 @@
  * weights - against coarse_partials on the reference engine, whose types
  * are as many as the exposures. What that one gives is held to plain sums in
  * tests/oracle/test_coarse_profile.c. */
-#include "posterior/profile_partials.h"
-
 #include "gpu/device.h"
+#include "posterior/profile_partials.h"
 #include "tests/coarse_partials.h"
 #include "tests/setup_sample.h"
-
-#include <math.h>
+#include "tests/test.h"
 
 static const char demo[] = "configs/demo/two_domain.pdb";
 static const char crystal[] = "../shared/data/saxs/lysozyme_2epe/model.pdb";
@@ -19,11 +17,10 @@ static const double q_max = 0.5;
 static double *expected(const char *path, tsr_profile_bodies bodies,
                         const tsr_partials *p, double *radius_ang)
 {
-    tsr_err err;
     sample x;
     char text[500];
     snprintf(text, sizeof text,
-             "structure: {file: %s, bodies: %s, still: true}\n"
+             "structure: {file: %s, bodies: %s, frozen: true}\n"
              "contrast: {c1: infer, c2: infer}\n",
              path, bodies == TSR_PROFILE_TWO ? "two" : "one");
     read_sample(&x, 0, 0, NULL, text);
@@ -34,12 +31,11 @@ static double *expected(const char *path, tsr_profile_bodies bodies,
     for (int b = 0; b < t->n_body; b++)
         type[b] = t->body[b].type;
     assert_true((x.s.data.atoms != NULL) == (strcmp(path, crystal) == 0));
-    must(coarse_partials(x.s.molecule.components, t->n_body, type,
-                         (const double(*)[3])x.s.molecule.first->body,
-                         x.s.data.atoms != NULL ? x.s.data.exposure : NULL,
-                         p->grid.n_q, p->grid.dq_inv_ang, NULL, NULL, partial,
-                         radius_ang, &err),
-         &err);
+    OK(coarse_partials(x.s.molecule.components, t->n_body, type,
+                       (const double(*)[3])x.s.molecule.first->body,
+                       x.s.data.atoms != NULL ? x.s.data.exposure : NULL,
+                       p->grid.n_q, p->grid.dq_inv_ang, NULL, NULL, partial,
+                       radius_ang, &err));
     free(type);
     close_sample(&x);
     return partial;
@@ -51,7 +47,6 @@ static void against_engine(const char *path, tsr_profile_bodies bodies,
                            const char *device, tsr_profile_method method,
                            double tolerance)
 {
-    tsr_err err;
     tsr_profile_maker *maker;
     tsr_profile_structure s;
     double radius;
@@ -60,8 +55,8 @@ static void against_engine(const char *path, tsr_profile_bodies bodies,
                                    .device = device,
                                    .method = method,
                                    .q_max_inv_ang = q_max};
-    must(tsr_profile_maker_new(&spec, NULL, &maker, &err), &err);
-    must(tsr_profile_compute(maker, path, &s, &err), &err);
+    OK(tsr_profile_maker_new(&spec, NULL, &maker, &err));
+    OK(tsr_profile_compute(maker, path, &s, &err));
     const tsr_partials *p = &s.partials;
     assert_int_equal(p->n_comp, TSR_N_COMP);
     double *want = expected(path, bodies, p, &radius), worst = 0.0;
@@ -83,25 +78,21 @@ static void against_engine(const char *path, tsr_profile_bodies bodies,
     tsr_profile_maker_free(maker);
 }
 
-static void on_the_reference(void **state)
+TEST(on_the_reference)
 {
-    (void)state;
     against_engine(demo, TSR_PROFILE_TWO, "reference", TSR_METHOD_DIRECT, 1e-9);
     against_engine(demo, TSR_PROFILE_ONE, "reference", TSR_METHOD_DIRECT, 1e-9);
 }
 
-static void by_plane_waves(void **state)
+TEST(by_plane_waves)
 {
-    (void)state;
     against_engine(demo, TSR_PROFILE_TWO, "auto", TSR_METHOD_QUADRATURE, 1e-6);
     against_engine(demo, TSR_PROFILE_ONE, "auto", TSR_METHOD_QUADRATURE, 1e-6);
 }
 
-static void on_the_device(void **state)
+TEST(on_the_device)
 {
-    (void)state;
     tsr_device *device;
-    tsr_err err;
     if (tsr_device_open("auto", &device, &err) != TSR_OK) {
         print_message("skipped: %s\n", err.message);
         skip();
@@ -111,9 +102,8 @@ static void on_the_device(void **state)
     against_engine(demo, TSR_PROFILE_ONE, "auto", TSR_METHOD_DIRECT, 1e-5);
 }
 
-static void of_a_crystal(void **state)
+TEST(of_a_crystal)
 {
-    (void)state;
     if (access(crystal, R_OK) != 0) {
         print_message("skipped: no %s\n", crystal);
         skip();
@@ -126,16 +116,14 @@ static void of_a_crystal(void **state)
 
 /* A table of one component by name: its S beside the pairs, nothing to fit. At
  * c1 = 1 without hydration the shipped tables of both kinds are one curve. */
-static void a_table_of_one_component(void **state)
+TEST(a_table_of_one_component)
 {
-    (void)state;
     static const char *const name[2] = {NULL, "data/form_factors_two_body.dat"};
     enum { N = 26 };
     double q[N], intensity[2][N];
     tsr_profile_structure s;
     tsr_partial_curves curves;
     tsr_profile_maker *maker;
-    tsr_err err;
     for (int k = 0; k < N; k++)
         q[k] = q_max * k / (N - 1);
     for (int i = 0; i < 2; i++) {
@@ -144,10 +132,10 @@ static void a_table_of_one_component(void **state)
                                        .device = "reference",
                                        .q_max_inv_ang = q_max,
                                        .form_factors = name[i]};
-        must(tsr_profile_maker_new(&spec, NULL, &maker, &err), &err);
-        must(tsr_profile_compute(maker, demo, &s, &err), &err);
+        OK(tsr_profile_maker_new(&spec, NULL, &maker, &err));
+        OK(tsr_profile_compute(maker, demo, &s, &err));
         assert_int_equal(s.partials.n_comp, i == 0 ? 3 : 1);
-        must(tsr_partial_curves_make(&s.partials, N, q, &curves, &err), &err);
+        OK(tsr_partial_curves_make(&s.partials, N, q, &curves, &err));
         tsr_contrast_intensity(&curves, 1.0, 0.0, intensity[i]);
         tsr_partial_curves_clear(&curves);
         tsr_profile_structure_clear(&s);
@@ -156,13 +144,4 @@ static void a_table_of_one_component(void **state)
     for (int k = 0; k < N;
          k++) /* eight digits in the files, then differences */
         assert_true(fabs(intensity[0][k] / intensity[1][k] - 1.0) < 1e-5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_the_reference), cmocka_unit_test(by_plane_waves),
-        cmocka_unit_test(on_the_device), cmocka_unit_test(of_a_crystal),
-        cmocka_unit_test(a_table_of_one_component)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

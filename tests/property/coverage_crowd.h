@@ -18,10 +18,8 @@ static double at_c2(const study *x, const tsr_likelihood *l, double c2,
     const double contrast[TSR_N_CONTRAST] = {x->s.tables.contrast[TSR_C1].start,
                                              c2};
     const tsr_prediction none = {.n_state = 0};
-    tsr_err err = {0};
-    must(tsr_likelihood_evaluate(l, partial, contrast, none, 1.0, NULL, NULL,
-                                 point, &err),
-         &err);
+    OK(tsr_likelihood_evaluate(l, partial, contrast, none, 1.0, NULL, NULL,
+                               point, &err));
     return point->log_lik;
 }
 
@@ -141,15 +139,13 @@ static void crowd_close(crowd *c)
 static void begin_at(crowd *c, int k, const tsr_conformation *first)
 {
     const int stream = c->error * c->x->n_truth + c->truth;
-    tsr_err err = {0};
     c->target[k] = c->x->s.target;
     c->target[k].likelihood = &c->likelihood;
     c->target[k].first = first;
     c->target[k].n_group = 0;
     c->target[k].seed += 1000003u * (uint64_t)(stream + 1);
-    must(tsr_chain_new(&c->target[k], c->first_system + k, &c->chain[k], &err),
-         &err);
-    must(tsr_chain_start(c->chain[k], c->batch, &err), &err);
+    OK(tsr_chain_new(&c->target[k], c->first_system + k, &c->chain[k], &err));
+    OK(tsr_chain_start(c->chain[k], c->batch, &err));
 }
 
 /* Each takes the place that it was drawn for; those that were drawn keep
@@ -157,7 +153,6 @@ static void begin_at(crowd *c, int k, const tsr_conformation *first)
 static void take_places(crowd *c, const int *from)
 {
     int *count = calloc((size_t)c->n, sizeof *count), next = 0;
-    tsr_err err = {0};
     for (int k = 0; k < c->n; k++)
         count[from[k]]++;
     for (int k = 0; k < c->n; k++) {
@@ -167,7 +162,7 @@ static void take_places(crowd *c, const int *from)
             next++;
         count[next]--;
         tsr_chain_copy(c->chain[k], c->chain[next]);
-        must(tsr_chain_refresh(c->chain[k], c->batch, &err), &err);
+        OK(tsr_chain_refresh(c->chain[k], c->batch, &err));
         c->ancestor[k] = c->ancestor[next];
     }
     free(count);
@@ -177,21 +172,19 @@ static void take_places(crowd *c, const int *from)
 static void step_all(crowd *c, int is_warm)
 {
     int n_ask = 0;
-    tsr_err err = {0};
     for (int i = 0; i < c->n; i++)
         c->place[i] =
             tsr_chain_propose(c->chain[i], &c->ask[n_ask]) != 0 ? n_ask++ : -1;
     if (n_ask > 0) {
-        must(tsr_batch_submit(c->batch, n_ask, c->ask, &err), &err);
-        must(tsr_batch_wait(c->batch, c->profile, &err), &err);
+        OK(tsr_batch_submit(c->batch, n_ask, c->ask, &err));
+        OK(tsr_batch_wait(c->batch, c->profile, &err));
     }
     for (int i = 0; i < c->n; i++) {
         const int at = c->place[i];
         int accepted;
         const double *answer =
             at < 0 ? NULL : c->profile + (size_t)(at * c->x->n_profile);
-        must(tsr_chain_decide(c->chain[i], answer, is_warm, &accepted, &err),
-             &err);
+        OK(tsr_chain_decide(c->chain[i], answer, is_warm, &accepted, &err));
         if (at >= 0 && accepted)
             tsr_batch_accept(c->batch, tsr_chain_system(c->chain[i]));
         else if (at >= 0)
@@ -361,12 +354,11 @@ static void follow(crowd *c, const crowd *before)
     double *room = calloc(3 * n, sizeof *room), best = 0.0, power = 1.0;
     double *log_lik = room, *old = room + n, *log_weight = old + n;
     int *from = calloc(n, sizeof *from);
-    tsr_err err = {0};
     for (int k = 0; k < c->n; k++) {
         old[k] = tsr_chain_log_lik(before->chain[k]);
         begin_at(c, k, before->target[k].first);
         tsr_chain_copy(c->chain[k], before->chain[k]);
-        must(tsr_chain_refresh(c->chain[k], c->batch, &err), &err);
+        OK(tsr_chain_refresh(c->chain[k], c->batch, &err));
         log_lik[k] = tsr_chain_log_lik(c->chain[k]);
         c->ancestor[k] = before->ancestor[k];
     }
@@ -472,10 +464,8 @@ static void *infer(void *context)
     study *x = context;
     const int i = take_next(x, x->n_thread);
     tsr_batch *batch;
-    tsr_err err = {0};
-    must(tsr_batch_new(x->s.devices.group[0].engine,
-                       x->n_particle > 0 ? x->n_particle : 1, &batch, &err),
-         &err);
+    OK(tsr_batch_new(x->s.devices.group[0].engine,
+                     x->n_particle > 0 ? x->n_particle : 1, &batch, &err));
     for (int t; (t = next_truth(x)) >= 0;) {
         crowd c[N_ERROR];
         for (int e = 0; e < N_ERROR; e++) {

@@ -58,14 +58,6 @@ typedef struct {
     pthread_mutex_t lock;
 } study;
 
-static void must(tsr_status status, const tsr_err *err)
-{
-    if (status != TSR_OK) {
-        fprintf(stderr, "%s\n", err->message);
-        exit(1);
-    }
-}
-
 /* ---- conformations ---- */
 
 typedef struct {
@@ -78,12 +70,11 @@ typedef struct {
 static const tsr_conformation *walk_prior(tsr_chain *chain, long n, int is_warm)
 {
     tsr_chain_view view;
-    tsr_err err = {0};
     for (long k = 0; k < n; k++) {
         tsr_body_proposal ask;
         int accepted;
         tsr_chain_propose(chain, &ask);
-        must(tsr_chain_decide(chain, NULL, is_warm, &accepted, &err), &err);
+        OK(tsr_chain_decide(chain, NULL, is_warm, &accepted, &err));
     }
     tsr_chain_view_get(chain, &view);
     return view.conformation;
@@ -95,8 +86,7 @@ static tsr_chain *prior_chain(study *x, int stream)
     const tsr_topology *t = x->s.molecule.topology;
     const long burn = 1000 + 30 * (t->n_torsion + t->n_side);
     tsr_chain *chain;
-    tsr_err err = {0};
-    must(tsr_chain_new(&x->prior, stream, &chain, &err), &err);
+    OK(tsr_chain_new(&x->prior, stream, &chain, &err));
     walk_prior(chain, burn / 2, 1);
     walk_prior(chain, burn / 2, 0);
     return chain;
@@ -190,11 +180,9 @@ static void own_curve(const study *x, const tsr_conformation *c, int truth,
     const double contrast[TSR_N_CONTRAST] = {x->s.tables.contrast[TSR_C1].start,
                                              c2};
     const size_t n_q = (size_t)l->grid.n_q;
-    gsl_rng *rng = tsr_rng_new(79, (uint64_t)truth);
-    tsr_err err = {0};
-    must(tsr_likelihood_direct(l, x->s.molecule.topology->n_body, c, NULL,
-                               partial, &err),
-         &err);
+    gsl_rng *rng = rng_new(79, (uint64_t)truth);
+    OK(tsr_likelihood_direct(l, x->s.molecule.topology->n_body, c, NULL,
+                             partial, &err));
     tsr_likelihood_profile(l, 0, partial, contrast, curve);
     for (int e = 0; e < error->n; e++) {
         const double a = gsl_ran_gaussian(rng, 1.0);
@@ -205,7 +193,6 @@ static void own_curve(const study *x, const tsr_conformation *c, int truth,
     }
     for (size_t k = 0; k < n_q && error->n > 0; k++)
         curve[k] *= 1.0 + partial[k];
-    gsl_rng_free(rng);
 }
 
 static void *compute_truths(void *context)
@@ -214,11 +201,9 @@ static void *compute_truths(void *context)
     const tsr_likelihood *l = x->s.data.likelihood;
     const size_t n_q = (size_t)l->grid.n_q;
     tsr_atom_curves *curves;
-    tsr_err err = {0};
-    double *six = calloc(TSR_N_COMP_PAIR * n_q, sizeof *six), radius;
-    must(tsr_atom_curves_new(&x->s.molecule, &l->grid, NULL, NULL, &curves,
-                             &err),
-         &err);
+    double *six = array(TSR_N_COMP_PAIR * n_q, sizeof *six), radius;
+    OK(tsr_atom_curves_new(&x->s.molecule, &l->grid, NULL, NULL, &curves,
+                           &err));
     for (int t; (t = take_next(x, x->n_truth)) >= 0;) {
         const tsr_conformation *c = x->truth[t];
         const double c2 =
@@ -227,14 +212,12 @@ static void *compute_truths(void *context)
             own_curve(x, c, t, c2, six, x->atoms + (size_t)t * n_q);
             continue;
         }
-        must(tsr_atom_curves_partial(curves, c, NULL, 0.0, six, &radius, &err),
-             &err);
+        OK(tsr_atom_curves_partial(curves, c, NULL, 0.0, six, &radius, &err));
         for (size_t k = 0; k < n_q; k++)
             x->atoms[(size_t)t * n_q + k] =
                 tsr_component_intensity(six + k, n_q, 1.0, c2);
     }
     tsr_atom_curves_free(curves);
-    free(six);
     return NULL;
 }
 
@@ -257,7 +240,7 @@ static void make_data(const study *x, int t, double error, tsr_saxs *saxs)
     const int n = x->saxs.n, n_q = x->s.data.likelihood->grid.n_q;
     const double *truth = x->atoms + (size_t)t * (size_t)n_q;
     double at_01 = 0.0, at_02 = 0.0;
-    gsl_rng *rng = tsr_rng_new(77, (uint64_t)t);
+    gsl_rng *rng = rng_new(77, (uint64_t)t);
     for (int k = 0; k < n; k++) {
         double sum = 0.0;
         for (int j = 0; j < n_q; j++)
@@ -273,7 +256,6 @@ static void make_data(const study *x, int t, double error, tsr_saxs *saxs)
             sqrt((saxs->intensity[k] + offset) / (scale * saxs->q[k]));
         saxs->intensity[k] += gsl_ran_gaussian(rng, saxs->sigma[k]);
     }
-    gsl_rng_free(rng);
 }
 
 /* A likelihood of these data alone; all else is the run's. */
@@ -286,15 +268,12 @@ static tsr_likelihood likelihood_of(const study *x, const tsr_saxs *saxs,
                               .noise = noise_of("measured"),
                               .background = {0, 0.0},
                               .intensity_scale = {0, 0.0}};
-    tsr_err err = {0};
     double *matrix = malloc(n * sizeof *matrix);
     memcpy(matrix, x->matrix, n * sizeof *matrix);
-    must(tsr_saxs_term_new(&set, 0, term, &err), &err);
-    must(
-        tsr_saxs_term_prepare((tsr_saxs_term *)*term, l.grid.n_q, matrix, &err),
-        &err);
+    OK(tsr_saxs_term_new(&set, 0, term, &err));
+    OK(tsr_saxs_term_prepare((tsr_saxs_term *)*term, l.grid.n_q, matrix, &err));
     if (l.view->error.n > 0)
-        must(tsr_saxs_set_model_error(*term, &l.view->error, &err), &err);
+        OK(tsr_saxs_set_model_error(*term, &l.view->error, &err));
     l.term = term;
     l.n_term = 1;
     l.n_parameter = (*term)->n_parameter;
@@ -335,18 +314,15 @@ static void put_place(const study *x, const tsr_conformation *c,
 
 static void supplier_open(study *x, int i, supplier *u)
 {
-    tsr_err err = {0};
     *u = (supplier){.x = x, .first_system = i * BATCH};
     u->place = calloc(BATCH * (size_t)n_place(x), sizeof *u->place);
     put_place(x, x->s.molecule.first, u->place);
     u->profile = calloc(BATCH * (size_t)x->n_profile, sizeof *u->profile);
     u->chain = prior_chain(x, 0x7c000000 + i);
-    must(tsr_batch_new(x->s.devices.group[0].engine, BATCH, &u->batch, &err),
-         &err);
+    OK(tsr_batch_new(x->s.devices.group[0].engine, BATCH, &u->batch, &err));
     for (int k = 0; k < BATCH; k++)
-        must(tsr_batch_set(u->batch, u->first_system + k,
-                           (const double(*)[3])u->place, NULL, &err),
-             &err);
+        OK(tsr_batch_set(u->batch, u->first_system + k,
+                         (const double(*)[3])u->place, NULL, &err));
 }
 
 static void supplier_close(supplier *u)
@@ -364,7 +340,6 @@ static void supply(supplier *u, int n)
     const int n_own = n_place(x);
     tsr_body_range range[BATCH];
     tsr_body_proposal ask[BATCH];
-    tsr_err err = {0};
     for (int k = 0; k < n; k++) {
         double(*place)[3] = u->place + (size_t)k * (size_t)n_own;
         const tsr_conformation *c = walk_prior(u->chain, x->thin, 0);
@@ -383,8 +358,8 @@ static void supply(supplier *u, int n)
         range[k] = (tsr_body_range){0, n_own, 0, (const double(*)[3])place};
         ask[k] = (tsr_body_proposal){u->first_system + k, 1, &range[k]};
     }
-    must(tsr_batch_submit(u->batch, n, ask, &err), &err);
-    must(tsr_batch_wait(u->batch, u->profile, &err), &err);
+    OK(tsr_batch_submit(u->batch, n, ask, &err));
+    OK(tsr_batch_wait(u->batch, u->profile, &err));
     for (int k = 0; k < n; k++)
         tsr_batch_reject(u->batch, u->first_system + k);
     for (size_t k = 0; k < (size_t)n * (size_t)x->n_profile; k++)

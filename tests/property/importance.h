@@ -41,9 +41,8 @@ static inline void weigh_one(const posterior_sample *s, prior_sampler *prior,
                              tsr_conformation *c, double value[N_BY])
 {
     int n = tsr_target_n_state(&s->target), n_q = s->likelihood->grid.n_q;
-    tsr_err err = {0};
     double weight[TSR_MAX_STATES], square = 0.0;
-    double *one = calloc((size_t)n_q, sizeof *one);
+    double *one = array((size_t)n_q, sizeof *one);
     double *mean = point->partial;
     memset(mean, 0, (size_t)n_q * sizeof *mean);
     for (int k = 0; k < n; k++)
@@ -53,9 +52,7 @@ static inline void weigh_one(const posterior_sample *s, prior_sampler *prior,
     value[BY_RG_1] = 1e9;
     for (int k = 0; k < n; k++) {
         sample_prior(prior, rng, c);
-        posterior_must(
-            tsr_batch_set(batch, 0, (const double(*)[3])c->body, one, &err),
-            &err);
+        OK(tsr_batch_set(batch, 0, (const double(*)[3])c->body, one, &err));
         for (int q = 0; q < n_q; q++)
             mean[q] += weight[k] * one[q];
         double rg = tsr_conformation_rg(s->t, c, NULL);
@@ -65,25 +62,23 @@ static inline void weigh_one(const posterior_sample *s, prior_sampler *prior,
     }
     value[BY_RG] = sqrt(square);
     value[BY_LOG_LIK] = saxs_evaluate(s->likelihood, mean, 1.0, rng, point);
-    free(one);
 }
 
 /* At the power beta of the likelihood. The noise scale must be fixed. */
 static inline expectation importance(const posterior_sample *s, double beta,
                                      int n, uint64_t seed)
 {
-    tsr_err err = {0};
     expectation e = {.n_effective = 0.0};
     double(*value)[N_BY] = calloc((size_t)n, sizeof *value);
-    double *w = calloc((size_t)n, sizeof *w);
+    double *w = array((size_t)n, sizeof *w);
     double top = -1e300, sum = 0.0, sum2 = 0.0;
     prior_sampler prior = prior_of(s);
-    gsl_rng *rng = tsr_rng_new(seed, 0);
-    tsr_conformation *c = tsr_conformation_new(s->t);
+    gsl_rng *rng = rng_new(seed, 0);
+    tsr_conformation *c = new_conformation(s->t);
     tsr_point point;
     tsr_batch *batch;
     saxs_point(s->likelihood, &point);
-    posterior_must(tsr_batch_new(s->share.engine, 1, &batch, &err), &err);
+    OK(tsr_batch_new(s->share.engine, 1, &batch, &err));
     for (int i = 0; i < n; i++) {
         weigh_one(s, &prior, &point, batch, rng, c, value[i]);
         top = fmax(top, value[i][BY_LOG_LIK]);
@@ -104,10 +99,7 @@ static inline expectation importance(const posterior_sample *s, double beta,
     e.n_effective = sum * sum / sum2;
     tsr_batch_free(batch);
     tsr_point_clear(&point);
-    tsr_conformation_free(c);
-    gsl_rng_free(rng);
     free(value);
-    free(w);
     return e;
 }
 
@@ -158,14 +150,13 @@ static inline expectation sampled(posterior_run run, int n_chain, int n_block,
 static inline expectation tempered(const posterior_sample *s, double beta,
                                    int n_block, int block, int thin)
 {
-    tsr_err err = {0};
     tsr_batch *batch;
     tsr_chain *chain;
     double(*sum)[N_BY] = calloc((size_t)n_block, sizeof *sum);
-    double *profile = calloc((size_t)s->likelihood->grid.n_q, sizeof *profile);
-    posterior_must(tsr_batch_new(s->share.engine, 1, &batch, &err), &err);
-    posterior_must(tsr_chain_new(&s->target, 0, &chain, &err), &err);
-    posterior_must(tsr_chain_start(chain, batch, &err), &err);
+    double *profile = array((size_t)s->likelihood->grid.n_q, sizeof *profile);
+    OK(tsr_batch_new(s->share.engine, 1, &batch, &err));
+    OK(tsr_chain_new(&s->target, 0, &chain, &err));
+    OK(tsr_chain_start(chain, batch, &err));
     tsr_chain_set_beta(chain, beta);
     for (int b = -1; b < n_block; b++)
         for (int i = 0; i < block; i++) {
@@ -177,7 +168,6 @@ static inline expectation tempered(const posterior_sample *s, double beta,
     expectation e = of_blocks(n_block, sum);
     tsr_chain_free(chain);
     tsr_batch_free(batch);
-    free(profile);
     free(sum);
     return e;
 }
@@ -218,11 +208,11 @@ static inline void compare_with_importance(posterior_sample *s, double beta,
     int n = tsr_target_n_state(&s->target);
     tsr_conformation *truth[TSR_MAX_STATES];
     double weight[TSR_MAX_STATES];
-    gsl_rng *rng = tsr_rng_new(data_seed, 1);
+    gsl_rng *rng = rng_new(data_seed, 1);
     prior_sampler prior = prior_of(s);
     expectation drawn;
     for (int k = 0; k < n; k++) {
-        truth[k] = tsr_conformation_new(s->t);
+        truth[k] = new_conformation(s->t);
         sample_prior(&prior, rng, truth[k]);
     }
     draw_weights(rng, n, weight);
@@ -240,9 +230,6 @@ static inline void compare_with_importance(posterior_sample *s, double beta,
     }
     compare(s, &weighted, &drawn);
     posterior_stop(s);
-    for (int k = 0; k < n; k++)
-        tsr_conformation_free(truth[k]);
-    gsl_rng_free(rng);
 }
 
 #endif

@@ -67,7 +67,7 @@ static const test_case cases[] = {
      TSR_CLASH_NONE,
      0.0,
      1}};
-enum { N_CASE = sizeof cases / sizeof *cases };
+enum { N_CASE = COUNT_OF(cases) };
 
 typedef struct {
     tsr_prior_table table;
@@ -102,7 +102,7 @@ static void make_complex(fixture *f, const char *sequence,
     snprintf(path, sizeof path, "%s/complex.pdb", folder);
     FILE *file = fopen(path, "w");
     int serial = 0, n_chain = 0;
-    tsr_err err = {0};
+    err = (tsr_err){0};
     for (const char *at = sequence; *at != '\0'; n_chain++) {
         char one[64] = "";
         size_t n = strcspn(at, "/");
@@ -123,8 +123,6 @@ static void make_complex(fixture *f, const char *sequence,
             }
         }
         fprintf(file, "TER\n");
-        tsr_conformation_free(c);
-        tsr_topology_free(t);
     }
     fprintf(file, "END\n");
     fclose(file);
@@ -141,7 +139,6 @@ static void make_complex(fixture *f, const char *sequence,
 
 static void open_case(fixture *f, const test_case *k)
 {
-    tsr_err err = {0};
     memset(f, 0, sizeof *f);
     sample_prior_table(&f->table);
     for (int a = 0; a < TSR_N_AMINO; a++) /* so that measures matter */
@@ -164,15 +161,15 @@ static void open_case(fixture *f, const test_case *k)
     tsr_flexibility flexibility = {.flexible = &flexible, .mobile = &mobile};
     if (strchr(k->sequence, '/') != NULL)
         make_complex(f, k->sequence, flexibility);
-    else if (tsr_topology_from_sequence(k->sequence, TSR_BODIES_TWO,
-                                        flexibility, &f->table, &f->t, &f->c,
-                                        &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    else
+        OK(tsr_topology_from_sequence(k->sequence, TSR_BODIES_TWO, flexibility,
+                                      &f->table, &f->t, &f->c, &err));
+    own_molecule(f->t, f->c);
     f->options_prior = (tsr_prior_options){
         .clash = k->clash, .softness = 0.5, .clash_limit = 4.0};
     if (k->between[0] != NULL) {
         for (int b = 0; b < 2; b++) {
-            f->between[b] = calloc(16, 1);
+            f->between[b] = array(16, 1);
             snprintf(f->between[b], 16, "%s", k->between[b]);
         }
         f->restraint = (tsr_restraint_options){.between = {2, f->between},
@@ -181,9 +178,9 @@ static void open_case(fixture *f, const test_case *k)
                                                .width = 4.0};
         f->options_prior.restraints = (tsr_list){1, &f->restraint};
     }
-    if (tsr_prior_new(f->t, &f->table, &f->options_prior, k->d_limit_ang,
-                      &f->prior, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_prior_new(f->t, &f->table, &f->options_prior, k->d_limit_ang,
+                     &f->prior, &err));
+    own_tsr_prior(f->prior);
     f->sampler = (prior_sampler){.t = f->t,
                                  .table = &f->table,
                                  .prior = f->prior,
@@ -192,21 +189,11 @@ static void open_case(fixture *f, const test_case *k)
     for (int m = 0; m < TSR_N_MOVE; m++) {
         const tsr_move_type *type = tsr_move_registry[m];
         assert_true(type->options_size <= sizeof f->option[m]);
-        if (tsr_fields_init(type->fields, f->option[m], &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(tsr_fields_init(type->fields, f->option[m], &err));
         const double weight = 1.0; /* of those too that are off by default */
         memcpy(f->option[m], &weight, sizeof weight);
         f->options[m] = f->option[m];
     }
-}
-
-static void close_fixture(fixture *f)
-{
-    tsr_prior_free(f->prior);
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
-    free(f->between[0]);
-    free(f->between[1]);
 }
 
 static tsr_target target_of(const fixture *f, const tsr_conformation *first,
@@ -222,9 +209,7 @@ static tsr_target target_of(const fixture *f, const tsr_conformation *first,
 static tsr_chain *chain_of(const tsr_target *target, int number)
 {
     tsr_chain *chain;
-    tsr_err err = {0};
-    if (tsr_chain_new(target, number, &chain, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_chain_new(target, number, &chain, &err));
     return chain;
 }
 
@@ -232,10 +217,8 @@ static void step(tsr_chain *chain, int warm)
 {
     tsr_body_proposal ask;
     int accepted;
-    tsr_err err = {0};
     assert_int_equal(tsr_chain_propose(chain, &ask), 0);
-    if (tsr_chain_decide(chain, NULL, warm, &accepted, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_chain_decide(chain, NULL, warm, &accepted, &err));
 }
 
 /* ---- the prior in is the prior out ---- */
@@ -327,7 +310,7 @@ static oracle oracle_new(fixture *f, int n)
     assert_true(o.n_value <= MAX_VALUE);
     o.value = calloc((size_t)n * (size_t)o.n_value, sizeof *o.value);
     gsl_rng *rng = tsr_rng_new(40, 0);
-    tsr_conformation *c = tsr_conformation_new(f->t);
+    tsr_conformation *c = new_conformation(f->t);
     for (int i = 0; i < n; i++) {
         sample_prior(&f->sampler, rng, c);
         measure(f, c, one);
@@ -336,7 +319,6 @@ static oracle oracle_new(fixture *f, int n)
     }
     for (int v = 0; v < o.n_value; v++)
         gsl_sort(&o.value[v * n], 1, (size_t)n);
-    tsr_conformation_free(c);
     gsl_rng_free(rng);
     return o;
 }
@@ -395,7 +377,7 @@ static inline void check_subset(fixture *f, const char *name, const oracle *o,
     if (n_target == 0)
         return;
     gsl_rng *rng = tsr_rng_new(41 + set, 0);
-    tsr_conformation *start = tsr_conformation_new(f->t);
+    tsr_conformation *start = new_conformation(f->t);
     tsr_target target = target_of(f, start, 1000 + set);
     target.move_options = options;
     double *after = calloc((size_t)n * MAX_VALUE, sizeof *after);
@@ -412,7 +394,6 @@ static inline void check_subset(fixture *f, const char *name, const oracle *o,
         fail_msg("%s, moves %x: %ld of %ld accepted, too few to tell anything",
                  name, set, accepted, (long)n * steps);
     free(after);
-    tsr_conformation_free(start);
     gsl_rng_free(rng);
 }
 

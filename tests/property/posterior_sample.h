@@ -37,12 +37,6 @@ typedef struct {
     tsr_target target;
 } posterior_sample;
 
-static inline void posterior_must(tsr_status status, const tsr_err *err)
-{
-    if (status != TSR_OK)
-        fail_msg("%s", err->message);
-}
-
 /* F falls like a Gaussian, about as large as real ones. */
 static inline tsr_form_factor_table *posterior_factors(void)
 {
@@ -75,12 +69,10 @@ static inline void posterior_open(posterior_sample *s, const char *sequence,
                                   const tsr_strings *flexible,
                                   tsr_prior_options prior)
 {
-    tsr_err err = {0};
     memset(s, 0, sizeof *s);
     sample_prior_table(&s->table);
     sample_chain(sequence, flexible, &s->table, &s->t, &s->extended);
-    posterior_must(tsr_prior_new(s->t, &s->table, &prior, 0.0, &s->prior, &err),
-                   &err);
+    OK(tsr_prior_new(s->t, &s->table, &prior, 0.0, &s->prior, &err));
     s->factors = posterior_factors();
     s->scattering = (tsr_scattering){.plain = s->factors};
     for (int k = 0; k < POSTERIOR_POINTS; k++)
@@ -90,9 +82,7 @@ static inline void posterior_open(posterior_sample *s, const char *sequence,
                          .intensity = s->intensity,
                          .sigma = s->sigma};
     for (int m = 0; m < TSR_N_MOVE; m++) {
-        posterior_must(
-            tsr_fields_init(tsr_move_registry[m]->fields, s->option[m], &err),
-            &err);
+        OK(tsr_fields_init(tsr_move_registry[m]->fields, s->option[m], &err));
         s->options[m] = s->option[m];
     }
     posterior_set(s, 0, "uniform", 0.5); /* of pivot */
@@ -107,12 +97,10 @@ static inline void posterior_open(posterior_sample *s, const char *sequence,
 static inline void posterior_contrast(posterior_sample *s,
                                       const tsr_contrast_options *options)
 {
-    tsr_err err = {0};
-    int *type = calloc((size_t)s->t->n_body, sizeof *type);
-    posterior_must(tsr_contrast_priors(options, s->contrast, &err), &err);
-    posterior_must(tsr_form_factor_read("data/components_two_body.dat",
-                                        &s->components, &err),
-                   &err);
+    int *type = array((size_t)s->t->n_body, sizeof *type);
+    OK(tsr_contrast_priors(options, s->contrast, &err));
+    OK(tsr_form_factor_read("data/components_two_body.dat", &s->components,
+                            &err));
     s->exposure = calloc((size_t)s->t->n_body, sizeof *s->exposure);
     for (int b = 0; b < s->t->n_body; b++)
         type[b] = s->t->body[b].type;
@@ -123,15 +111,13 @@ static inline void posterior_contrast(posterior_sample *s,
                                      .exposure = s->exposure,
                                      .contrast = s->contrast};
     s->target.contrast = s->contrast;
-    free(type);
 }
 
 /* Both inferred. */
 static inline tsr_contrast_options posterior_infer_contrast(void)
 {
-    tsr_err err = {0};
     tsr_contrast_options o;
-    posterior_must(tsr_fields_init(tsr_contrast_fields, &o, &err), &err);
+    OK(tsr_fields_init(tsr_contrast_fields, &o, &err));
     o.c1.word = o.c2.word = 0;
     return o;
 }
@@ -145,15 +131,12 @@ static inline double posterior_data_at(posterior_sample *s, int n_state,
                                        double scale, double background,
                                        double log_s, gsl_rng *rng)
 {
-    tsr_err err = {0};
     double i0 = 0.0, one;
     for (int k = -1; k < POSTERIOR_POINTS; k++) {
         double mean = 0.0, q = k < 0 ? 0.0 : s->q[k];
         for (int a = 0; a < n_state; a++) {
-            posterior_must(tsr_scattering_intensity(&s->scattering, s->t,
-                                                    state[a], contrast, q, &one,
-                                                    &err),
-                           &err);
+            OK(tsr_scattering_intensity(&s->scattering, s->t, state[a],
+                                        contrast, q, &one, &err));
             mean += weight[a] * one;
         }
         if (k < 0) {
@@ -180,11 +163,8 @@ static inline double posterior_data(posterior_sample *s, int n_state,
 /* Of the processor, or what TESSERA_TEST_DEVICE names. */
 static inline void posterior_open_device(posterior_sample *s)
 {
-    tsr_err err;
     const char *choice = getenv("TESSERA_TEST_DEVICE");
-    posterior_must(
-        tsr_device_open(choice != NULL ? choice : "cpu", &s->device, &err),
-        &err);
+    OK(tsr_device_open(choice != NULL ? choice : "cpu", &s->device, &err));
 }
 
 /* Makes the likelihood (noise scale inferred where width > 0) and an engine
@@ -193,7 +173,6 @@ static inline void posterior_start_with(posterior_sample *s, double width,
                                         int n_chain, int on_device,
                                         int nuisance)
 {
-    tsr_err err = {0};
     tsr_data_set set = {.saxs = &s->saxs,
                         .noise = noise_of("measured"),
                         .background = {TSR_BACKGROUND_INFER, 0.0},
@@ -202,10 +181,9 @@ static inline void posterior_start_with(posterior_sample *s, double width,
         noise_put(&set.noise, "scale_width", width);
     else
         noise_set(&set.noise, "scale", "1");
-    posterior_must(saxs_likelihood(s->t, &s->scattering,
-                                   tsr_topology_reach(s->t, s->extended), 1,
-                                   &set, &s->likelihood, &err),
-                   &err);
+    OK(saxs_likelihood(s->t, &s->scattering,
+                       tsr_topology_reach(s->t, s->extended), 1, &set,
+                       &s->likelihood, &err));
     tsr_engine_spec spec = {.n_body = s->t->n_body,
                             .n_type = s->likelihood->probe->n_type,
                             .n_comp = s->likelihood->probe->n_comp,
@@ -218,12 +196,10 @@ static inline void posterior_start_with(posterior_sample *s, double width,
                             .form_factor = s->likelihood->probe->amplitude};
     if (on_device) {
         posterior_open_device(s);
-        posterior_must(tsr_engine_page_tile_new(&spec, s->device, NULL,
-                                                &s->share.engine, &err),
-                       &err);
+        OK(tsr_engine_page_tile_new(&spec, s->device, NULL, &s->share.engine,
+                                    &err));
     } else {
-        posterior_must(tsr_engine_reference_new(&spec, &s->share.engine, &err),
-                       &err);
+        OK(tsr_engine_reference_new(&spec, &s->share.engine, &err));
     }
     s->share.n_chain = n_chain;
     s->target.likelihood = s->likelihood;
@@ -253,8 +229,6 @@ static inline void posterior_close(posterior_sample *s)
     tsr_form_factor_free(s->factors);
     tsr_form_factor_free(s->components);
     free(s->exposure);
-    tsr_conformation_free(s->extended);
-    tsr_topology_free(s->t);
 }
 
 /* c1 and c2 of a chain; zeros where it has none. */
@@ -316,13 +290,10 @@ static inline posterior_run posterior_run_new(const posterior_sample *s,
                                               int n_chain, int n_thread,
                                               int capacity)
 {
-    tsr_err err = {0};
     posterior_run run;
-    posterior_must(
-        tsr_record_new(&s->target, n_chain, capacity, &run.record, &err), &err);
-    posterior_must(tsr_sampler_new(&s->target, n_chain, n_thread, NULL,
-                                   &run.sampler, &err),
-                   &err);
+    OK(tsr_record_new(&s->target, n_chain, capacity, &run.record, &err));
+    OK(tsr_sampler_new(&s->target, n_chain, n_thread, NULL, &run.sampler,
+                       &err));
     return run;
 }
 
@@ -335,11 +306,9 @@ static inline void posterior_run_free(posterior_run run)
 static inline void posterior_advance(posterior_run run, int n_draw, long thin,
                                      int warm)
 {
-    tsr_err err = {0};
     int n_done;
-    posterior_must(tsr_sampler_advance(run.sampler, run.record, n_draw, thin,
-                                       warm, NULL, NULL, &n_done, &err),
-                   &err);
+    OK(tsr_sampler_advance(run.sampler, run.record, n_draw, thin, warm, NULL,
+                           NULL, &n_done, &err));
     assert_int_equal(n_done, n_draw);
 }
 

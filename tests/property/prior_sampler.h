@@ -102,7 +102,7 @@ static inline void sample_once(const prior_sampler *s, gsl_rng *rng,
                                tsr_conformation *c)
 {
     const tsr_topology *t = s->t;
-    internal_geometry *g = calloc((size_t)t->n_residue, sizeof *g);
+    internal_geometry *g = array((size_t)t->n_residue, sizeof *g);
     tsr_conformation_copy(t, c, s->first, 0, t->n_residue);
     measure_geometry(t, c, g);
     int chain = -1;
@@ -128,7 +128,6 @@ static inline void sample_once(const prior_sampler *s, gsl_rng *rng,
             tsr_prior_side_draw(s->prior, i, rng, c->side[i]);
     }
     build_geometry(t, g, c);
-    free(g);
     chain = -1;
     for (int i = 0; i < t->n_residue; i++) {
         chain += t->residue[i].chain_first == i;

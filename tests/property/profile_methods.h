@@ -84,10 +84,10 @@ static inline void molecule_make(molecule *m, shape kind, int n, double d,
     double dq = PI / (2.0 * fmax(d + 12.0, 60.0));
     int n_q = (int)ceil(q_top / dq) + 1;
     uint64_t state = seed;
-    m->xyz = calloc((size_t)n, sizeof *m->xyz);
-    m->weight = calloc((size_t)n, sizeof *m->weight);
-    m->type = calloc((size_t)n, sizeof *m->type);
-    m->factor = calloc((size_t)(N_COMP * N_TYPE * n_q), sizeof *m->factor);
+    m->xyz = array((size_t)n, sizeof *m->xyz);
+    m->weight = array((size_t)n, sizeof *m->weight);
+    m->type = array((size_t)n, sizeof *m->type);
+    m->factor = array((size_t)(N_COMP * N_TYPE * n_q), sizeof *m->factor);
     for (int i = 0; i < n; i++) {
         place(kind, i, n, d, &state, m->xyz[i]);
         m->type[i] = i % 5 == 4 ? BEAD : (int)(uniform(&state) * BEAD);
@@ -105,14 +105,6 @@ static inline void molecule_make(molecule *m, shape kind, int n, double d,
                                .weighted = 2,
                                .form_factor = m->factor};
     m->d = tsr_largest_distance(n, m->spec.xyz);
-}
-
-static inline void molecule_clear(molecule *m)
-{
-    free(m->xyz);
-    free(m->weight);
-    free(m->type);
-    free(m->factor);
 }
 
 /* ---- Debye's formula at every `every`-th q, on all processors ---- */
@@ -234,14 +226,12 @@ static inline void methods_meet(const molecule *m, const char *what, int every,
 {
     double(*right)[MAX_SAMPLE] = calloc(N_PAIR, sizeof *right);
     double *profile = calloc((size_t)(N_PAIR * m->spec.n_q), sizeof *profile);
-    tsr_err err;
     int n = exact(m, every, right);
     for (int k = TSR_METHOD_FFT; k < TSR_N_METHOD; k++) {
         tsr_profile_method method = (tsr_profile_method)k;
         if (method == TSR_METHOD_QUADRATURE && m->spec.n > 2000 && m->d > 300.0)
             continue; /* minutes */
-        must(tsr_method_run(method, &m->spec, m->d, 2, NULL, profile, &err),
-             &err);
+        OK(tsr_method_run(method, &m->spec, m->d, 2, NULL, profile, &err));
         errors e = compare(m, every, n, right, profile);
         print_message(
             "%s, %d particles, q D %.0f, %s: %.1e of partials, %.1e "

@@ -7,14 +7,13 @@
 #include "tests/parameter_draw.h"
 #include "tests/property/prior_sampler.h"
 #include "tests/saxs_likelihood.h"
+#include "tests/test.h"
 
 #include "moves/move.h"
 #include "sampler/chain.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 enum { N_POINT = 24, N_REPEAT = 300, N_DRAW = 24, THIN = 400, WARMUP = 1000 };
 enum { N_BIN = 5, N_QUANTITY = 8 };
@@ -40,12 +39,6 @@ typedef struct {
     const void *options[TSR_N_MOVE];
 } fixture;
 
-static void must(tsr_status status, const tsr_err *err)
-{
-    if (status != TSR_OK)
-        fail_msg("%s", err->message);
-}
-
 static tsr_form_factor_table *make_factors(void)
 {
     tsr_form_factor_table *f =
@@ -62,7 +55,6 @@ static tsr_form_factor_table *make_factors(void)
 
 static void open_fixture(fixture *f, const char *noise)
 {
-    tsr_err err = {0};
     const tsr_prior_options prior = {
         .clash = TSR_CLASH_SOFT, .softness = 0.8, .clash_limit = 10.0};
     memset(f, 0, sizeof *f);
@@ -70,9 +62,9 @@ static void open_fixture(fixture *f, const char *noise)
     noise_put(&f->noise, "scale_width", scale_width);
     sample_prior_table(&f->table);
     sample_chain("GASFPLG", NULL, &f->table, &f->t, &f->extended);
-    f->truth = tsr_conformation_new(f->t);
-    f->start = tsr_conformation_new(f->t);
-    must(tsr_prior_new(f->t, &f->table, &prior, 0.0, &f->prior, &err), &err);
+    f->truth = new_conformation(f->t);
+    f->start = new_conformation(f->t);
+    OK(tsr_prior_new(f->t, &f->table, &prior, 0.0, &f->prior, &err));
     f->sampler = (prior_sampler){
         .t = f->t, .table = &f->table, .prior = f->prior, .first = f->extended};
     f->factors = make_factors();
@@ -81,8 +73,7 @@ static void open_fixture(fixture *f, const char *noise)
     f->saxs = (tsr_saxs){
         .n = N_POINT, .q = f->q, .intensity = f->intensity, .sigma = f->sigma};
     for (int m = 0; m < TSR_N_MOVE; m++) {
-        must(tsr_fields_init(tsr_move_registry[m]->fields, f->option[m], &err),
-             &err);
+        OK(tsr_fields_init(tsr_move_registry[m]->fields, f->option[m], &err));
         f->options[m] = f->option[m];
     }
     /* Torsions have several modes here; turns by any angle change between
@@ -98,10 +89,6 @@ static void close_fixture(fixture *f)
 {
     tsr_prior_free(f->prior);
     tsr_form_factor_free(f->factors);
-    tsr_conformation_free(f->extended);
-    tsr_conformation_free(f->truth);
-    tsr_conformation_free(f->start);
-    tsr_topology_free(f->t);
 }
 
 static void measure(const fixture *f, const tsr_conformation *c,
@@ -121,22 +108,19 @@ static void measure(const fixture *f, const tsr_conformation *c,
  * so that any value will do. */
 static void make_data(fixture *f, gsl_rng *rng, double truth[N_QUANTITY])
 {
-    tsr_err err = {0};
     const tsr_noise_type *noise = tsr_noise_registry[f->noise.model];
     tsr_parameter parameter[TSR_NOISE_PARAMETERS];
     double i0, theta[TSR_NOISE_PARAMETERS] = {0.0};
     double scale = gsl_ran_flat(rng, 0.5, 3.0), background;
-    must(tsr_scattering_intensity(&(tsr_scattering){.plain = f->factors}, f->t,
-                                  f->truth, NULL, 0.0, &i0, &err),
-         &err);
+    OK(tsr_scattering_intensity(&(tsr_scattering){.plain = f->factors}, f->t,
+                                f->truth, NULL, 0.0, &i0, &err));
     background = gsl_ran_flat(rng, -0.2, 0.2) * i0;
     noise->parameters(&f->noise, parameter);
     parameters_draw(noise->n_parameter, parameter, rng, theta);
     for (int k = 0; k < N_POINT; k++) {
-        must(tsr_scattering_intensity(&(tsr_scattering){.plain = f->factors},
-                                      f->t, f->truth, NULL, f->q[k],
-                                      &f->intensity[k], &err),
-             &err);
+        OK(tsr_scattering_intensity(&(tsr_scattering){.plain = f->factors},
+                                    f->t, f->truth, NULL, f->q[k],
+                                    &f->intensity[k], &err));
         f->sigma[k] = (0.01 + 0.02 * f->q[k]) * i0;
         double error = noise == &tsr_noise_student
                            ? gsl_ran_tdist(rng, 1.0 + exp(theta[1]))
@@ -149,7 +133,6 @@ static void make_data(fixture *f, gsl_rng *rng, double truth[N_QUANTITY])
 
 static tsr_engine *make_engine(const fixture *f, const tsr_likelihood *l)
 {
-    tsr_err err = {0};
     tsr_engine *engine;
     int type[64];
     for (int b = 0; b < f->t->n_body; b++)
@@ -161,19 +144,18 @@ static tsr_engine *make_engine(const fixture *f, const tsr_likelihood *l)
                             .n_system = 1,
                             .type = type,
                             .form_factor = l->probe->amplitude};
-    must(tsr_engine_reference_new(&spec, &engine, &err), &err);
+    OK(tsr_engine_reference_new(&spec, &engine, &err));
     return engine;
 }
 
 /* One repetition: how many draws of the posterior lie below the truth. */
 static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
 {
-    tsr_err err = {0};
     tsr_likelihood *l;
     tsr_batch *batch;
     tsr_chain *chain;
     double truth[N_QUANTITY], value[N_QUANTITY];
-    gsl_rng *rng = tsr_rng_new(2024, number);
+    gsl_rng *rng = rng_new(2024, number);
     sample_prior(&f->sampler, rng, f->truth);
     sample_prior(&f->sampler, rng, f->start);
     make_data(f, rng, truth);
@@ -181,10 +163,8 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
                         .noise = f->noise,
                         .background = {TSR_BACKGROUND_INFER, 0.0}};
     const tsr_scattering scattering = {.plain = f->factors};
-    must(saxs_likelihood(f->t, &scattering,
-                         tsr_topology_reach(f->t, f->extended), 1, &set, &l,
-                         &err),
-         &err);
+    OK(saxs_likelihood(f->t, &scattering, tsr_topology_reach(f->t, f->extended),
+                       1, &set, &l, &err));
     tsr_engine *engine = make_engine(f, l);
     tsr_target target = {.topology = f->t,
                          .first = f->start,
@@ -192,10 +172,10 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
                          .likelihood = l,
                          .move_options = f->options,
                          .seed = 9000 + number};
-    double *profile = calloc((size_t)l->grid.n_q, sizeof *profile);
-    must(tsr_batch_new(engine, 1, &batch, &err), &err);
-    must(tsr_chain_new(&target, 0, &chain, &err), &err);
-    must(tsr_chain_start(chain, batch, &err), &err);
+    double *profile = array((size_t)l->grid.n_q, sizeof *profile);
+    OK(tsr_batch_new(engine, 1, &batch, &err));
+    OK(tsr_chain_new(&target, 0, &chain, &err));
+    OK(tsr_chain_start(chain, batch, &err));
     for (int i = 0; i < WARMUP; i++)
         chain_step(chain, batch, profile, 1);
     for (int i = 0; i < N_DRAW; i++) {
@@ -213,8 +193,6 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
     tsr_batch_free(batch);
     tsr_engine_free(engine);
     tsr_likelihood_free(l);
-    free(profile);
-    gsl_rng_free(rng);
 }
 
 /* Ranks 0..N_DRAW are N_BIN bins of equal size. Chi-squared for any shape, and
@@ -253,21 +231,12 @@ static void ranks_are_even(const char *noise)
         fail_msg("%d quantities are not calibrated", failed);
 }
 
-static void measured(void **state)
+TEST(measured)
 {
-    (void)state;
     ranks_are_even("measured");
 }
 
-static void student(void **state)
+TEST(student)
 {
-    (void)state;
     ranks_are_even("student");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(measured),
-                                       cmocka_unit_test(student)};
-    return cmocka_run_group_tests_name("calibration", tests, NULL, NULL);
 }

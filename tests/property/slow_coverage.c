@@ -26,7 +26,9 @@
  * effective draws of the prior, the shares below the truth. C2: a number, or
  * prior. After SECONDS no truth is begun. Without arguments: a few, with
  * bounds. */
+#define OWN_MAIN
 #include "tests/property/coverage_crowd.h"
+#include "tests/test.h"
 
 #include <unistd.h>
 
@@ -48,7 +50,7 @@ static void report(const study *x, const char *label,
                    double (*coverage)[N_OBSERVABLE])
 {
     const int n = x->next_truth;
-    gsl_rng *rng = tsr_rng_new(7, 0);
+    gsl_rng *rng = rng_new(7, 0);
     if (n == 0) {
         fprintf(stderr, "%s: the time was up before any truth\n", label);
         exit(1);
@@ -89,7 +91,6 @@ static void report(const study *x, const char *label,
                "%d, %d with 10, 20, 40, 80\n",
                n, draws, count[0], count[1], count[2], count[3]);
     }
-    gsl_rng_free(rng);
     fflush(stdout);
 }
 
@@ -127,23 +128,20 @@ static void open_study(study *x, const char *name, const char *learn,
         use,
         file,
         "structure.flexible=[\"A:97-103\", \"A:193-203\"]"};
-    tsr_err err = {0};
     x->is_own = strcmp(learn, "own") == 0;
     snprintf(word, sizeof word, "model_error=%s", x->is_own ? "all" : learn);
     snprintf(use, sizeof use, "device.use=%s", device);
     if (is_three)
         cut_three(part);
     snprintf(file, sizeof file, "structure.file=%s", part);
-    must(tsr_config_read(is_three ? "configs/lar.yaml" : name, is_three ? 7 : 5,
-                         set, &x->config, &err),
-         &err);
+    OK(tsr_config_read(is_three ? "configs/lar.yaml" : name, is_three ? 7 : 5,
+                       set, &x->config, &err));
     tsr_log *log = tsr_log_new(stdout, TSR_LOG_INFO);
-    must(tsr_setup_read(&x->config, 1, NULL, &x->s, &err), &err);
-    must(tsr_setup_engine(&x->config,
-                          (x->n_particle > BATCH ? x->n_particle : BATCH) *
-                              x->s.n_thread,
-                          log, &x->s, &err),
-         &err);
+    OK(tsr_setup_read(&x->config, 1, NULL, &x->s, &err));
+    OK(tsr_setup_engine(&x->config,
+                        (x->n_particle > BATCH ? x->n_particle : BATCH) *
+                            x->s.n_thread,
+                        log, &x->s, &err));
     tsr_log_free(log);
     const tsr_saxs_term *term = saxs_term(x->s.data.likelihood, 0);
     x->saxs = *term->saxs;
@@ -205,11 +203,10 @@ static void run_study(study *x, const char *name, const char *learn,
     tsr_config_clear(&x->config);
 }
 
-static void intervals_hold_the_truth(void **state)
+TEST(intervals_hold_the_truth)
 {
     double coverage[N_ERROR][N_OBSERVABLE];
     study x = {.n_truth = 30, .n_draw = 40000, .c2 = 1.0, .limit_s = HUGE_VAL};
-    (void)state;
     if (access("../shared/data/saxs/lar_fn3_1_2", R_OK) != 0) {
         print_message("../shared/data/saxs is absent\n");
         skip();
@@ -225,11 +222,9 @@ static void intervals_hold_the_truth(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(intervals_hold_the_truth)};
     double coverage[N_ERROR][N_OBSERVABLE];
     if (argc < 8)
-        return cmocka_run_group_tests_name("coverage", tests, NULL, NULL);
+        return run_test_list();
     study x = {.n_truth = atoi(argv[3]),
                .n_draw = atol(argv[4]),
                .n_particle = atoi(argv[5]),

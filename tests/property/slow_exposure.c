@@ -3,55 +3,35 @@
  * exposures against that with each conformation's own. docs/statistics.md has
  * the numbers. */
 #include "posterior/setup.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { N_Q = 61, N_CHAIN = 4, N_DRAW = 4, N_BAND = 3 };
 static const double dq = 0.005;
 static const double band[N_BAND + 1] = {0.01, 0.1, 0.2, 0.301};
 
-static void must(tsr_status status, const tsr_err *err)
-{
-    if (status != TSR_OK)
-        fail_msg("%s", err->message);
-}
-
 /* In double precision, S_ab included. */
 static void partials(const tsr_setup *s, const tsr_conformation *c,
                      const double *exposure, double *partial)
 {
-    tsr_err err = {0};
     tsr_coarse_spec spec;
     tsr_pool pool = {0};
     tsr_engine *engine;
     tsr_batch *batch;
-    int *type = calloc((size_t)s->molecule.topology->n_body, sizeof *type);
+    int *type = array((size_t)s->molecule.topology->n_body, sizeof *type);
     for (int b = 0; b < s->molecule.topology->n_body; b++)
         type[b] = s->molecule.topology->body[b].type;
-    must(tsr_coarse_spec_of(s->molecule.components,
-                            s->molecule.topology->n_body, type, exposure, N_Q,
-                            dq, &pool, &spec, &err),
-         &err);
-    must(tsr_engine_reference_new(&spec.spec, &engine, &err), &err);
-    must(tsr_batch_new(engine, 1, &batch, &err), &err);
-    must(tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err),
-         &err);
+    OK(tsr_coarse_spec_of(s->molecule.components, s->molecule.topology->n_body,
+                          type, exposure, N_Q, dq, &pool, &spec, &err));
+    OK(tsr_engine_reference_new(&spec.spec, &engine, &err));
+    OK(tsr_batch_new(engine, 1, &batch, &err));
+    OK(tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err));
     for (int i = 0; i < TSR_N_COMP_PAIR * N_Q; i++)
         partial[i] += spec.self[i];
     tsr_batch_free(batch);
     tsr_engine_free(engine);
     tsr_pool_clear(&pool);
-    free(type);
 }
 
 /* rms relative difference in each band of q, %, scales matched below 0.1; c1 =
@@ -78,16 +58,14 @@ static void compare(const double *own, const double *frozen, double c2_own,
     }
 }
 
-static void freezing_costs_little(void **state)
+TEST(freezing_costs_little)
 {
-    (void)state;
     static const char config_path[] = "configs/ligase.yaml";
     const char *const set[] = {"contrast.c2=infer", "sampler.temperatures=1"};
     static double own[TSR_N_COMP_PAIR * N_Q], frozen[TSR_N_COMP_PAIR * N_Q];
     double cost[2][N_BAND] = {{0.0}}, dry[2][N_BAND] = {{0.0}};
     tsr_config config;
     tsr_setup s;
-    tsr_err err = {0};
     tsr_sampler *sampler;
     tsr_record *record;
     int done;
@@ -95,29 +73,25 @@ static void freezing_costs_little(void **state)
         print_message("../shared/data/saxs is absent\n");
         skip();
     }
-    must(tsr_config_read(config_path, 2, set, &config, &err), &err);
-    must(tsr_setup_read(&config, 1, NULL, &s, &err), &err);
-    must(tsr_setup_engine(&config, N_CHAIN, NULL, &s, &err), &err);
-    must(tsr_record_new(&s.target, N_CHAIN, 1, &record, &err), &err);
-    must(tsr_sampler_new(&s.target, N_CHAIN, s.n_thread, NULL, &sampler, &err),
-         &err);
+    OK(tsr_config_read(config_path, 2, set, &config, &err));
+    OK(tsr_setup_read(&config, 1, NULL, &s, &err));
+    OK(tsr_setup_engine(&config, N_CHAIN, NULL, &s, &err));
+    OK(tsr_record_new(&s.target, N_CHAIN, 1, &record, &err));
+    OK(tsr_sampler_new(&s.target, N_CHAIN, s.n_thread, NULL, &sampler, &err));
     tsr_sampler_plan_warmup(sampler, 6000, 0.5);
-    must(tsr_sampler_advance(sampler, record, 1, 6000, 1, NULL, NULL, &done,
-                             &err),
-         &err);
+    OK(tsr_sampler_advance(sampler, record, 1, 6000, 1, NULL, NULL, &done,
+                           &err));
     double *exposure =
-        calloc((size_t)s.molecule.topology->n_body, sizeof *exposure);
+        array((size_t)s.molecule.topology->n_body, sizeof *exposure);
     for (int d = 0; d < N_DRAW; d++) {
-        must(tsr_sampler_advance(sampler, record, 1, 2000, 0, NULL, NULL, &done,
-                                 &err),
-             &err);
+        OK(tsr_sampler_advance(sampler, record, 1, 2000, 0, NULL, NULL, &done,
+                               &err));
         for (int c = 0; c < N_CHAIN; c++) {
             tsr_chain_view view;
             tsr_chain_view_get(tsr_sampler_chain(sampler, c), &view);
             const tsr_conformation *x = view.state[d % view.n_state];
-            must(tsr_atom_curves_expose(s.data.atoms, &s.molecule, x, exposure,
-                                        &err),
-                 &err);
+            OK(tsr_atom_curves_expose(s.data.atoms, &s.molecule, x, exposure,
+                                      &err));
             partials(&s, x, exposure, own);
             partials(&s, x, s.data.exposure, frozen);
             for (int i = 0; i < 2; i++) {
@@ -135,15 +109,8 @@ static void freezing_costs_little(void **state)
             assert_true(cost[i][b] < 1.0 * (i + 1) &&
                         cost[i][b] < 0.2 * dry[i][b]);
     }
-    free(exposure);
     tsr_sampler_free(sampler);
     tsr_record_free(record);
     tsr_setup_clear(&s);
     tsr_config_clear(&config);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(freezing_costs_little)};
-    return cmocka_run_group_tests_name("exposure", tests, NULL, NULL);
 }

@@ -1,10 +1,10 @@
 /* The grid FFT and the plane waves against Debye's formula for large molecules:
  * 100,000 particles, q D to 500. */
 #include "profile_methods.h"
+#include "tests/test.h"
 
-static void large_molecules(void **state)
+TEST(large_molecules)
 {
-    (void)state;
     static const struct {
         shape kind;
         int n;
@@ -21,12 +21,5 @@ static void large_molecules(void **state)
                       21 + (uint64_t)i);
         methods_meet(&m, shape_name[samples[i].kind], samples[i].every, 1e-5,
                      1e-5);
-        molecule_clear(&m);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(large_molecules)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
  * The molecule: two rigid domains on a flexible linker. */
 #include "tests/parameter_draw.h"
 #include "tests/property/importance.h"
+#include "tests/test.h"
 
 enum { N_REPEAT = 200, N_DRAW = 99, WARMUP = 2000, N_BIN = 10 };
 enum { RG, SCALE, NOISE, DISTANCE, C1, C2, WEIGHT, RG_2, N_QUANTITY };
@@ -83,16 +84,15 @@ static int draw_scale(const posterior_sample *s, const tsr_chain_view *view,
 static void repetition(posterior_sample *s, posterior_sample *coarse,
                        uint64_t number, long thin, int rank[N_QUANTITY])
 {
-    tsr_err err = {0};
     tsr_batch *batch = NULL;
     tsr_all_atom_model model;
     posterior_sample *own = coarse != NULL ? coarse : s;
     int n = tsr_target_n_state(&s->target);
     double truth_value[N_QUANTITY], value[N_QUANTITY], i0, scale;
     int below[N_QUANTITY] = {0}, n_inside = 0;
-    gsl_rng *rng = tsr_rng_new(2025 + (uint64_t)n, number);
-    tsr_conformation *truth[2] = {tsr_conformation_new(s->t),
-                                  tsr_conformation_new(s->t)};
+    gsl_rng *rng = rng_new(2025 + (uint64_t)n, number);
+    tsr_conformation *truth[2] = {new_conformation(s->t),
+                                  new_conformation(s->t)};
     /* a coarse model is of use only where it is off by little */
     draw_truth(s, n, coarse != NULL ? 0.05 : 0.01, rng, truth, truth_value,
                &i0);
@@ -101,7 +101,7 @@ static void repetition(posterior_sample *s, posterior_sample *coarse,
     if (coarse != NULL) {
         posterior_share_data(coarse, s);
         posterior_start(coarse, noise_width, 1, 0);
-        posterior_must(tsr_batch_new(s->share.engine, 1, &batch, &err), &err);
+        OK(tsr_batch_new(s->share.engine, 1, &batch, &err));
         posterior_put_above(coarse, s, batch, &model);
     }
     posterior_run run = posterior_run_new(own, 1, 1, 1);
@@ -136,9 +136,6 @@ static void repetition(posterior_sample *s, posterior_sample *coarse,
         coarse->target.all_atom = NULL;
     }
     posterior_stop(s);
-    tsr_conformation_free(truth[0]);
-    tsr_conformation_free(truth[1]);
-    gsl_rng_free(rng);
 }
 
 /* Chi-squared for any shape, the mean rank for a shift. */
@@ -220,39 +217,24 @@ static void calibrate(int n_state, int contrast, int is_all_atom, long thin,
         fail_msg("%d quantities are not calibrated", failed);
 }
 
-static void one_structure_is_calibrated(void **state)
+TEST(one_structure_is_calibrated)
 {
-    (void)state;
     calibrate(1, 0, 0, 40, 0);
 }
 
-static void an_ensemble_is_calibrated(void **state)
+TEST(an_ensemble_is_calibrated)
 {
-    (void)state;
     calibrate(2, 0, 0, 80, 2000);
 }
 
-static void contrast_is_calibrated(void **state)
+TEST(contrast_is_calibrated)
 {
-    (void)state;
     calibrate(1, 1, 0, 40, 0);
     calibrate(2, 1, 0, 80, 0);
 }
 
-static void a_finer_model_is_calibrated(void **state)
+TEST(a_finer_model_is_calibrated)
 {
-    (void)state;
     calibrate(1, 0, 1, 20, 0);
     calibrate(2, 0, 1, 40, 2000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_structure_is_calibrated),
-        cmocka_unit_test(an_ensemble_is_calibrated),
-        cmocka_unit_test(contrast_is_calibrated),
-        cmocka_unit_test(a_finer_model_is_calibrated)};
-    return cmocka_run_group_tests_name("tempering, calibrated", tests, NULL,
-                                       NULL);
 }

@@ -1,10 +1,9 @@
 /* Chain breaks: the parts keep their relation across them, whatever moves. */
 #include "tests/freedom_sample.h"
+#include "tests/test.h"
 
 #include "moves/move.h"
 #include "sampler/chain.h"
-
-#include <stdio.h>
 
 static const sample_molecule cases[] = {
     {.sequence = "GAKPIVTSLFGNDEAKGSTVKL", .break_before = 9},
@@ -14,7 +13,7 @@ static const sample_molecule cases[] = {
     {.sequence = "GAKPIVTSLFGNDEAKGSTVKL/AKGST",
      .break_before = 9,
      .ranges = {NULL, "A:4-6", NULL, "B"}}};
-enum { N_CASE = sizeof cases / sizeof *cases };
+enum { N_CASE = COUNT_OF(cases) };
 
 /* Distances between N, CA, C before and after the break. */
 static void relation(const tsr_conformation *c, int after, double d[9])
@@ -32,9 +31,9 @@ static void propose_many(const tsr_move_type *type, const void *option,
 {
     tsr_pool pool = {0};
     void *move = type->state_new(&pool, option, t, prior);
-    gsl_rng *rng = tsr_rng_new(5, 0);
-    tsr_conformation *now = tsr_conformation_new(t);
-    tsr_conformation *to = tsr_conformation_new(t);
+    gsl_rng *rng = rng_new(5, 0);
+    tsr_conformation *now = new_conformation(t);
+    tsr_conformation *to = new_conformation(t);
     tsr_proposal proposal;
     tsr_conformation_copy(t, now, from, 0, t->n_residue);
     for (int i = 0; i < 100; i++) {
@@ -47,26 +46,22 @@ static void propose_many(const tsr_move_type *type, const void *option,
                                       from->backbone[t->n_residue - 1][0]) >
                 1.0);
     relation(now, after, is);
-    tsr_conformation_free(now);
-    tsr_conformation_free(to);
-    gsl_rng_free(rng);
     tsr_pool_clear(&pool);
 }
 
 /* Each move by itself. */
-static void parts_keep_their_relation(void **state)
+TEST(parts_keep_their_relation)
 {
-    (void)state;
     for (int k = 0; k < N_CASE; k++) {
         tsr_prior_table table;
         tsr_topology *t;
         tsr_conformation *c;
         tsr_prior *prior;
-        tsr_err err = {0};
+        err = (tsr_err){0};
         sample_prior_table(&table);
         const tsr_prior_options none = {
             .clash = TSR_CLASH_NONE, .softness = 0.5, .clash_limit = 10.0};
-        if (sample_topology(&table, &cases[k], &t, &c, NULL, &err) != TSR_OK ||
+        if (sample_topology(&table, &cases[k], &t, &c, NULL) != TSR_OK ||
             tsr_prior_new(t, &table, &none, 0.0, &prior, &err) != TSR_OK)
             fail_msg("%s", err.message);
         int after = cases[k].break_before - 1;
@@ -78,8 +73,7 @@ static void parts_keep_their_relation(void **state)
             const void *only[TSR_N_MOVE] = {NULL};
             const tsr_move_type *type = tsr_move_registry[m];
             assert_true(type->options_size <= sizeof option);
-            assert_int_equal(tsr_fields_init(type->fields, option, &err),
-                             TSR_OK);
+            OK(tsr_fields_init(type->fields, option, &err));
             memcpy(option, &(const double){1.0}, sizeof(double)); /* weight */
             only[m] = option;
             if (type->launch != NULL || type->n_target(option, t) == 0)
@@ -87,7 +81,7 @@ static void parts_keep_their_relation(void **state)
             if (type->learn != NULL) {
                 propose_many(type, option, t, prior, c, after, is);
                 for (int d = 0; d < 9; d++)
-                    assert_true(fabs(is[d] - was[d]) < 1e-6);
+                    assert_near(is[d], was[d], 1e-6);
                 continue;
             }
             const tsr_target target = {.topology = t,
@@ -99,11 +93,10 @@ static void parts_keep_their_relation(void **state)
             tsr_chain_view view;
             tsr_body_proposal ask;
             int accepted, n = 0;
-            assert_int_equal(tsr_chain_new(&target, 0, &chain, &err), TSR_OK);
+            OK(tsr_chain_new(&target, 0, &chain, &err));
             for (int i = 0; i < 3000; i++) {
                 tsr_chain_propose(chain, &ask);
-                assert_int_equal(
-                    tsr_chain_decide(chain, NULL, 0, &accepted, &err), TSR_OK);
+                OK(tsr_chain_decide(chain, NULL, 0, &accepted, &err));
                 n += accepted;
             }
             tsr_chain_view_get(chain, &view);
@@ -115,14 +108,5 @@ static void parts_keep_their_relation(void **state)
             tsr_chain_free(chain);
         }
         tsr_prior_free(prior);
-        tsr_conformation_free(c);
-        tsr_topology_free(t);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_keep_their_relation)};
-    return cmocka_run_group_tests_name("breaks", tests, NULL, NULL);
 }

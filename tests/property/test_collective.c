@@ -1,6 +1,7 @@
 /* The collective move: with a metric that it has learnt, the prior in is the
  * prior out, and a step the other way leads back. */
 #include "tests/property/moves_support.h"
+#include "tests/test.h"
 
 /* Springs to places in space and between bodies, as data might hold them. */
 static void springs(const void *context, int n, const double *v, double *y)
@@ -19,20 +20,19 @@ static void springs(const void *context, int n, const double *v, double *y)
 /* The collective move with a metric that it has learnt: exact draws of the
  * prior stay exact draws. A chain without data has no such move, so that steps
  * are made here. */
-static void collective_keeps_the_prior(void **state)
+TEST(collective_keeps_the_prior)
 {
     enum { N = 125, STEPS = 60 };
     const tsr_move_type *type = &tsr_move_collective;
-    (void)state;
     for (int k = 0; k < N_CASE; k++) {
         fixture f;
         open_case(&f, &cases[k]);
         const int n = f.t->n_residue;
         const tsr_hessian stiffness = {f.t, springs};
         oracle o = oracle_new(&f, 8 * N);
-        double *after = calloc((size_t)N * MAX_VALUE, sizeof *after);
-        gsl_rng *rng = tsr_rng_new(22, (uint64_t)k);
-        tsr_conformation *to = tsr_conformation_new(f.t);
+        double *after = array((size_t)N * MAX_VALUE, sizeof *after);
+        gsl_rng *rng = rng_new(22, (uint64_t)k);
+        tsr_conformation *to = new_conformation(f.t);
         tsr_pool pool = {0};
         void *move = type->state_new(&pool, f.options[TSR_MOVE_collective], f.t,
                                      f.prior);
@@ -71,11 +71,7 @@ static void collective_keeps_the_prior(void **state)
         if (accepted < 3L * N)
             fail_msg("%s: %ld accepted", cases[k].name, accepted);
         tsr_pool_clear(&pool);
-        tsr_conformation_free(to);
-        gsl_rng_free(rng);
-        free(after);
         free(o.value);
-        close_fixture(&f);
     }
 }
 
@@ -104,17 +100,16 @@ static const gsl_rng_type mirror = {"mirror",          0xffffffffUL, 0,
  * conformation comes back, in place. It would not if the whole turned about an
  * atom that torsions carry. A test of the prior alone does not see this, since
  * the prior of place is flat. */
-static void opposite_step_leads_back(void **state)
+TEST(opposite_step_leads_back)
 {
     const tsr_move_type *type = &tsr_move_collective;
-    (void)state;
     for (int k = 0; k < N_CASE; k++) {
         fixture f;
         open_case(&f, &cases[k]);
         const int n = f.t->n_residue;
         const tsr_hessian stiffness = {f.t, springs};
-        tsr_conformation *to = tsr_conformation_new(f.t);
-        tsr_conformation *back = tsr_conformation_new(f.t);
+        tsr_conformation *to = new_conformation(f.t);
+        tsr_conformation *back = new_conformation(f.t);
         gsl_rng *away = gsl_rng_alloc(&mirror);
         tsr_pool pool = {0};
         void *move = type->state_new(&pool, f.options[TSR_MOVE_collective], f.t,
@@ -123,8 +118,8 @@ static void opposite_step_leads_back(void **state)
         double far = 0.0, off = 0.0;
         for (int i = 0; i < 20; i++) {
             tsr_proposal p;
-            gsl_rng *there = tsr_rng_new(23, (uint64_t)i);
-            gsl_rng *again = tsr_rng_new(23, (uint64_t)i);
+            gsl_rng *there = rng_new(23, (uint64_t)i);
+            gsl_rng *again = rng_new(23, (uint64_t)i);
             memcpy(away->state, &again, sizeof again);
             tsr_conformation_copy(f.t, to, f.c, 0, n);
             type->propose(move, f.c, to, there, &p);
@@ -137,24 +132,11 @@ static void opposite_step_leads_back(void **state)
                 off = fmax(off,
                            tsr_vec3_distance(from, back->backbone[r][TSR_CA]));
             }
-            gsl_rng_free(there);
-            gsl_rng_free(again);
         }
         if (!(far > 1.0 && off < 1e-6))
             fail_msg("%s: %g Angstrom away and back to %g", cases[k].name, far,
                      off);
         tsr_pool_clear(&pool);
         gsl_rng_free(away);
-        tsr_conformation_free(to);
-        tsr_conformation_free(back);
-        close_fixture(&f);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(collective_keeps_the_prior),
-        cmocka_unit_test(opposite_step_leads_back)};
-    return cmocka_run_group_tests_name("collective", tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "sampler/sampler.h"
 #include "tests/parameter_draw.h"
 #include "tests/property/posterior_sample.h"
+#include "tests/test.h"
 
 enum { N_SET = 2, N_STATE = 2, N_TEMP = 3, N_CHAIN = 2, SHORT = 15 };
 enum { STUDENT_SET, RELATIVE_SET };
@@ -32,12 +33,11 @@ static void open_combined(combined *m, const char *sequence, int is_frozen,
     const tsr_contrast_options infer = posterior_infer_contrast();
     const double weight[N_STATE] = {0.4, 0.6};
     posterior_sample *s = &m->s;
-    tsr_err err = {0};
-    gsl_rng *rng = tsr_rng_new(31, 0);
+    gsl_rng *rng = rng_new(31, 0);
     posterior_open(s, sequence, NULL, prior);
     posterior_contrast(s, &infer);
     for (int k = 0; k < N_STATE; k++) {
-        m->start[k] = tsr_conformation_new(s->t);
+        m->start[k] = new_conformation(s->t);
         tsr_conformation_copy(s->t, m->start[k], s->extended, 0,
                               s->t->n_residue);
     }
@@ -58,10 +58,9 @@ static void open_combined(combined *m, const char *sequence, int is_frozen,
                           .background = {-1, 0.1 * m->i0}}};
     noise_set(&set[STUDENT_SET].noise, "scale_width", "0.3");
     noise_set(&set[RELATIVE_SET].noise, "beta", "infer");
-    posterior_must(saxs_likelihood(s->t, &s->scattering,
-                                   tsr_topology_reach(s->t, s->extended), N_SET,
-                                   set, &s->likelihood, &err),
-                   &err);
+    OK(saxs_likelihood(s->t, &s->scattering,
+                       tsr_topology_reach(s->t, s->extended), N_SET, set,
+                       &s->likelihood, &err));
     const tsr_likelihood *l = s->likelihood;
     const tsr_engine_spec spec = {.n_body = s->t->n_body,
                                   .n_type = l->probe->n_type,
@@ -71,8 +70,7 @@ static void open_combined(combined *m, const char *sequence, int is_frozen,
                                   .n_system = N_CHAIN * N_TEMP * N_STATE,
                                   .type = l->probe->type,
                                   .form_factor = l->probe->amplitude};
-    posterior_must(tsr_engine_reference_new(&spec, &s->share.engine, &err),
-                   &err);
+    OK(tsr_engine_reference_new(&spec, &s->share.engine, &err));
     s->share.n_chain = N_CHAIN;
     s->target.n_engine = 1, s->target.engines = &s->share;
     s->target.likelihood = s->likelihood;
@@ -80,13 +78,10 @@ static void open_combined(combined *m, const char *sequence, int is_frozen,
     s->target.n_start = N_STATE, s->target.start = m->start;
     s->target.n_temp = N_TEMP, s->target.t_max = 8.0;
     s->target.swap_every = 2, s->target.is_frozen = is_frozen;
-    gsl_rng_free(rng);
 }
 
 static void close_combined(combined *m)
 {
-    for (int k = 0; k < N_STATE; k++)
-        tsr_conformation_free(m->start[k]);
     posterior_close(&m->s);
 }
 
@@ -173,20 +168,17 @@ static double by_weights(const combined *m, int n, double *mean, double *error)
     const tsr_likelihood *l = m->s.likelihood;
     size_t size = (size_t)l->n_pair * (size_t)l->grid.n_q;
     double(*value)[N_VALUE] = calloc((size_t)n, sizeof *value);
-    double *w = calloc((size_t)n, sizeof *w), *mixed = calloc(size, 8);
+    double *w = array((size_t)n, sizeof *w), *mixed = array(size, 8);
     double *partial[N_STATE], top = -1e300, sum = 0.0, sum2 = 0.0;
-    gsl_rng *rng = tsr_rng_new(77, 0);
+    gsl_rng *rng = rng_new(77, 0);
     tsr_pool pool = {0};
     tsr_parameters *p = tsr_parameters_new(&pool, l, m->s.contrast, N_STATE, 1);
-    tsr_err err = {0};
     tsr_batch *batch;
-    posterior_must(tsr_batch_new(m->s.share.engine, 1, &batch, &err), &err);
+    OK(tsr_batch_new(m->s.share.engine, 1, &batch, &err));
     for (int k = 0; k < N_STATE; k++) {
         partial[k] = calloc(size, sizeof(double));
-        posterior_must(tsr_batch_set(batch, 0,
-                                     (const double(*)[3])m->start[k]->body,
-                                     partial[k], &err),
-                       &err);
+        OK(tsr_batch_set(batch, 0, (const double(*)[3])m->start[k]->body,
+                         partial[k], &err));
     }
     for (int i = 0; i < n; i++) {
         w[i] = weigh(m, p, partial, rng, mixed, value[i]);
@@ -209,10 +201,7 @@ static double by_weights(const combined *m, int n, double *mean, double *error)
         free(partial[k]);
     tsr_batch_free(batch);
     tsr_pool_clear(&pool);
-    gsl_rng_free(rng);
     free(value);
-    free(mixed);
-    free(w);
     return sum * sum / sum2;
 }
 
@@ -241,9 +230,8 @@ static void look(const combined *m, const tsr_chain *chain,
     value[LOG_C_2] = log(theta[n - 2]);
 }
 
-static void posterior_is_right(void **state)
+TEST(posterior_is_right)
 {
-    (void)state;
     enum { N_BLOCK = 60, BLOCK = 50 * LENGTH, THIN = 10 };
     enum { N_WEIGHTED = 45000 * LENGTH };
     static double block[N_BLOCK * N_CHAIN][N_VALUE];
@@ -280,17 +268,15 @@ static void posterior_is_right(void **state)
     close_combined(&m);
 }
 
-static void replicas_are_as_if_afresh(void **state)
+TEST(replicas_are_as_if_afresh)
 {
-    (void)state;
     combined m;
-    tsr_err err = {0};
     tsr_batch *batch;
     open_combined(&m, "MKTAYIAKQRPG", 0, 0.05);
     posterior_run run = posterior_run_new(&m.s, N_CHAIN, 2, 1);
-    posterior_must(tsr_batch_new(m.s.share.engine, 1, &batch, &err), &err);
+    OK(tsr_batch_new(m.s.share.engine, 1, &batch, &err));
     size_t bytes = (size_t)m.s.likelihood->grid.n_q * sizeof(double);
-    double *profile = calloc(1, bytes);
+    double *profile = array(1, bytes);
     for (int round = 0; round < 8; round++) {
         posterior_advance(run, 1, 101, round < 4);
         for (int r = 0; r < N_CHAIN * N_TEMP; r++) {
@@ -298,29 +284,20 @@ static void replicas_are_as_if_afresh(void **state)
             tsr_chain_view was, is;
             tsr_chain_view_get(chain, &was);
             memcpy(profile, was.point->profile, bytes);
-            posterior_must(tsr_chain_refresh(chain, batch, &err), &err);
+            OK(tsr_chain_refresh(chain, batch, &err));
             tsr_chain_view_get(chain, &is);
-            assert_true(fabs(is.log_prior - was.log_prior) < 1e-7);
-            assert_true(fabs(is.log_lik - was.log_lik) < 1e-7);
-            assert_true(fabs(is.lp - was.lp) < 1e-7);
+            assert_near(is.log_prior, was.log_prior, 1e-7);
+            assert_near(is.log_lik, was.log_lik, 1e-7);
+            assert_near(is.lp, was.lp, 1e-7);
             for (int q = 0; q < m.s.likelihood->grid.n_q; q++)
-                assert_true(fabs(profile[q] - is.point->profile[q]) <
+                assert_near(profile[q], is.point->profile[q],
                             1e-9 * fabs(is.point->profile[0]));
         }
     }
     for (int c = 0; c < N_CHAIN; c++)
         assert_true(tsr_ladder_rate(tsr_sampler_ladder(run.sampler, c), 0) >
                     0.01);
-    free(profile);
     tsr_batch_free(batch);
     posterior_run_free(run);
     close_combined(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(posterior_is_right),
-        cmocka_unit_test(replicas_are_as_if_afresh)};
-    return cmocka_run_group_tests_name("combined", tests, NULL, NULL);
 }

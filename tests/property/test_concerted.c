@@ -2,6 +2,7 @@
  * cancels and is the Jacobian of the map, and what is held stays to the bit. */
 #include "tests/geometry.h"
 #include "tests/model_sample.h"
+#include "tests/test.h"
 
 #include "core/vec3.h"
 #include "molecule/topology.h"
@@ -30,21 +31,19 @@ static const tsr_move_type *const move = &tsr_move_concerted;
 
 static void set_option(fixture *f, const char *name, const char *text)
 {
-    tsr_err err = {0};
     const tsr_field *field = tsr_field_find(move->fields, name);
-    if (tsr_field_parse(field, f->options, text, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_field_parse(field, f->options, text, &err));
 }
 
 static void open_fixture(fixture *f, const char *sequence, uint64_t seed,
                          const char *residues, const char *step)
 {
-    tsr_err err = {0};
+    err = (tsr_err){0};
     tsr_prior_options options = {.clash = TSR_CLASH_NONE, .softness = 0.5};
     memset(f, 0, sizeof *f);
     sample_prior_table(&f->table);
     sample_chain(sequence, NULL, &f->table, &f->t, &f->c);
-    f->other = tsr_conformation_new(f->t);
+    f->other = new_conformation(f->t);
     f->internal = calloc((size_t)f->t->n_residue, sizeof *f->internal);
     if (tsr_prior_new(f->t, &f->table, &options, 0.0, &f->prior, &err) !=
             TSR_OK ||
@@ -64,9 +63,6 @@ static void close_fixture(fixture *f)
     gsl_rng_free(f->rng);
     free(f->internal);
     tsr_prior_free(f->prior);
-    tsr_conformation_free(f->other);
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
 }
 
 /* An exact draw of all torsions; bond angles somewhat off their means. */
@@ -196,9 +192,8 @@ static double largest_change(fixture *f, int n_chain, int n_step,
     return largest;
 }
 
-static void prior_out(void **state)
+TEST(prior_out)
 {
-    (void)state;
     const struct {
         const char *sequence, *residues, *step, *stiffness, *width;
     } runs[] = {{"AGKAW", "1", "1", "1", "1"},
@@ -225,9 +220,8 @@ static void prior_out(void **state)
 
 /* ---- one proposal ---- */
 
-static void log_ratios(void **state)
+TEST(log_ratios)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, "MKTAYIAKQRPGISFVKSHF", 8, "4", "0.3");
     int n = f.t->n_residue, n_made = 0, n_loose = 0;
@@ -257,9 +251,8 @@ static void log_ratios(void **state)
     close_fixture(&f);
 }
 
-static void held_ends_stay(void **state)
+TEST(held_ends_stay)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, "MKTAYIAKQRPGISFVKSHF", 9, "4", "0.3");
     int n = f.t->n_residue, n_none = 0;
@@ -303,13 +296,12 @@ static void held_ends_stay(void **state)
     close_fixture(&f);
 }
 
-static void geometry_keeps(void **state)
+TEST(geometry_keeps)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, "MKTAYIAKQRPGISFV", 10, "4", "0.3");
     int n = f.t->n_residue;
-    internal_geometry *was = f.internal, *is = calloc((size_t)n, sizeof *is);
+    internal_geometry *was = f.internal, *is = array((size_t)n, sizeof *is);
     double a, worst = 0.0;
     int n_step = 50000 * LENGTH, accepted = 0;
     draw_chain(&f);
@@ -338,7 +330,6 @@ static void geometry_keeps(void **state)
                   worst);
     assert_true(accepted > n_step / 100);
     assert_true(worst < 1e-8);
-    free(is);
     close_fixture(&f);
 }
 
@@ -382,9 +373,8 @@ static double log_normal(const tsr_window *w, const tsr_conformation *c,
 }
 
 /* Stiffness enters the correction by the density of the turns alone. */
-static void density_of_turns(void **state)
+TEST(density_of_turns)
 {
-    (void)state;
     fixture f;
     tsr_window w[32];
     open_fixture(&f, "MKTAYIAPQRVG", 12, "4", "0.3");
@@ -413,7 +403,7 @@ static void density_of_turns(void **state)
         double turns = log_normal(at, f.other, d, 0.3, 1.0) -
                        log_normal(at, f.c, d, 0.3, 1.0);
         double less = move->log_ratio(loose, f.c, f.other, &p);
-        assert_true(fabs(p.log_ratio - less - turns) < 1e-6);
+        assert_near(p.log_ratio - less, turns, 1e-6);
         largest = fmax(largest, fabs(turns));
     }
     assert_true(largest > 0.5);
@@ -422,9 +412,8 @@ static void density_of_turns(void **state)
 
 /* ---- windows ---- */
 
-static void windows(void **state)
+TEST(windows)
 {
-    (void)state;
     fixture f;
     tsr_window w[32];
     open_fixture(&f, "AAAAPAAA", 11, "4", "0.3");
@@ -443,13 +432,4 @@ static void windows(void **state)
     f.t->residue[3].has_phi = f.t->residue[2].has_psi = 0;
     assert_int_equal(tsr_window_list(f.t, 4, w), 0);
     close_fixture(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows),          cmocka_unit_test(log_ratios),
-        cmocka_unit_test(density_of_turns), cmocka_unit_test(held_ends_stay),
-        cmocka_unit_test(geometry_keeps),   cmocka_unit_test(prior_out)};
-    return cmocka_run_group_tests_name("concerted", tests, NULL, NULL);
 }

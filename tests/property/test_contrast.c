@@ -6,6 +6,7 @@
 #include "tests/parameter_draw.h"
 #include "tests/property/posterior_sample.h"
 #include "tests/property/prior_sampler.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_cdf.h>
 
@@ -48,13 +49,11 @@ static double prior_cdf(const tsr_parameter *p, double x)
 
 /* ---- without data ---- */
 
-static void prior_in_prior_out(void **state)
+TEST(prior_in_prior_out)
 {
-    (void)state;
     enum { N = 4000, THIN = 30 };
     static double u[TSR_N_CONTRAST][N];
     posterior_sample s;
-    tsr_err err = {0};
     tsr_contrast_options o = posterior_infer_contrast();
     o.c1_mean = 1.03; /* cut on one side */
     posterior_open(&s, "GASFG", NULL, no_clash);
@@ -62,13 +61,12 @@ static void prior_in_prior_out(void **state)
     tsr_chain *chain;
     tsr_body_proposal ask;
     int accepted;
-    posterior_must(tsr_chain_new(&s.target, 0, &chain, &err), &err);
+    OK(tsr_chain_new(&s.target, 0, &chain, &err));
     for (int i = -100; i < N; i++) {
         tsr_chain_view view;
         for (int j = 0; j < THIN; j++) {
             assert_int_equal(tsr_chain_propose(chain, &ask), 0);
-            posterior_must(
-                tsr_chain_decide(chain, NULL, i < 0, &accepted, &err), &err);
+            OK(tsr_chain_decide(chain, NULL, i < 0, &accepted, &err));
         }
         tsr_chain_view_get(chain, &view);
         const double *value = posterior_contrast_of(&view);
@@ -78,7 +76,7 @@ static void prior_in_prior_out(void **state)
             if (i >= 0)
                 u[k][i] = prior_cdf(&s.contrast[k], value[k]);
         }
-        assert_true(fabs(view.lp - log_prior) < 1e-9);
+        assert_near(view.lp, log_prior, 1e-9);
     }
     for (int k = 0; k < TSR_N_CONTRAST; k++) {
         double p = ks_even(N, u[k]);
@@ -106,7 +104,7 @@ static void make_conditional(const posterior_sample *s, const tsr_chain *chain,
     static double log_p[N_GRID][N_GRID];
     const tsr_saxs_term *term = saxs_term(s->likelihood, 0);
     double theta[TSR_TERM_PARAMETERS], top = -(double)INFINITY, sum = 0.0;
-    double *profile = calloc((size_t)s->likelihood->grid.n_q, sizeof *profile);
+    double *profile = array((size_t)s->likelihood->grid.n_q, sizeof *profile);
     memset(c, 0, sizeof *c);
     tsr_term_start(&term->term, theta);
     for (int k = 0; k < TSR_N_CONTRAST; k++) {
@@ -136,7 +134,6 @@ static void make_conditional(const posterior_sample *s, const tsr_chain *chain,
     for (int k = 0; k < TSR_N_CONTRAST; k++)
         for (int i = 0; i < N_GRID; i++)
             c->cdf[k][i + 1] = c->cdf[k][i] + c->cdf[k][i + 1] / sum;
-    free(profile);
 }
 
 static double conditional_cdf(const conditional *c, int k, double x)
@@ -153,11 +150,10 @@ static void conditional_at(int n_state, double beta, int sample)
     enum { N = 800 * LENGTH, THIN = 120 };
     static double u[TSR_N_CONTRAST][N];
     posterior_sample s;
-    tsr_err err = {0};
     tsr_batch *batch;
     tsr_chain *chain;
     conditional exact;
-    gsl_rng *rng = tsr_rng_new(31, (uint64_t)n_state);
+    gsl_rng *rng = rng_new(31, (uint64_t)n_state);
     const double at[] = {1.02, 1.8}, one = 1.0;
     const tsr_contrast_options o = posterior_infer_contrast();
     posterior_open(&s, "GASFPLGKEWRTVAGSDK", NULL, no_clash);
@@ -167,18 +163,18 @@ static void conditional_at(int n_state, double beta, int sample)
                       &one, at, 0.004, 1.5, 0.02, 0.0, rng);
     posterior_start_with(&s, 0.0, 1, 0,
                          sample ? TSR_NUISANCE_SAMPLE : TSR_NUISANCE_INTEGRATE);
-    posterior_must(tsr_batch_new(s.share.engine, 1, &batch, &err), &err);
-    posterior_must(tsr_chain_new(&s.target, 0, &chain, &err), &err);
+    OK(tsr_batch_new(s.share.engine, 1, &batch, &err));
+    OK(tsr_chain_new(&s.target, 0, &chain, &err));
     for (int k = 1; k < n_state; k++) /* states that differ */
         for (int i = 0; i < s.t->n_torsion; i++)
             tsr_conformation_turn(s.t, chain->state[k].current,
                                   &s.t->torsion[i], gsl_ran_gaussian(rng, 0.3));
     tsr_chain_set_beta(chain, beta);
-    posterior_must(tsr_chain_start(chain, batch, &err), &err);
+    OK(tsr_chain_start(chain, batch, &err));
     make_conditional(&s, chain, beta, &exact);
     for (int i = -200; i < N; i++) {
         for (int j = 0; j < THIN; j++) {
-            posterior_must(tsr_chain_step_parameters(chain, i < 0, &err), &err);
+            OK(tsr_chain_step_parameters(chain, i < 0, &err));
         }
         for (int k = 0; k < TSR_N_CONTRAST && i >= 0; k++)
             u[k][i] = conditional_cdf(
@@ -194,12 +190,10 @@ static void conditional_at(int n_state, double beta, int sample)
     tsr_chain_free(chain);
     tsr_batch_free(batch);
     posterior_close(&s);
-    gsl_rng_free(rng);
 }
 
-static void conditional_is_exact(void **state)
+TEST(conditional_is_exact)
 {
-    (void)state;
     conditional_at(1, 1.0, 0);
     conditional_at(1, 0.2, 0);
     conditional_at(2, 1.0, 0);
@@ -210,14 +204,13 @@ static void conditional_is_exact(void **state)
 
 /* The profile is that of the states, pair by pair, at c1 and c2; with either,
  * both or none of them inferred. */
-static void state_stays_right(void **state)
+TEST(state_stays_right)
 {
-    (void)state;
     const double half[] = {0.5, 0.5};
     for (int which = 0; which < 4; which++) {
         posterior_sample s;
         tsr_contrast_options o = posterior_infer_contrast();
-        gsl_rng *rng = tsr_rng_new(3, 0);
+        gsl_rng *rng = rng_new(3, 0);
         if (which & 1)
             o.c1 = (tsr_number_or_word){-1, 1.03};
         if (which & 2)
@@ -235,27 +228,23 @@ static void state_stays_right(void **state)
         posterior_run run = posterior_run_new(&s, 1, 1, 1);
         for (int i = 0; i < 12; i++) {
             tsr_chain_view view;
-            tsr_err err = {0};
             posterior_advance(run, 1, 60 * LENGTH, i < 6);
             tsr_chain_view_get(tsr_sampler_chain(run.sampler, 0), &view);
             const double *value = posterior_contrast_of(&view);
             for (int k = 0; k < s.likelihood->grid.n_q; k += 4) {
                 double mean = 0.0, one;
                 for (int a = 0; a < 2; a++) {
-                    posterior_must(tsr_scattering_intensity(
-                                       &s.scattering, s.t, view.state[a], value,
-                                       k * s.likelihood->grid.dq_inv_ang, &one,
-                                       &err),
-                                   &err);
+                    OK(tsr_scattering_intensity(
+                        &s.scattering, s.t, view.state[a], value,
+                        k * s.likelihood->grid.dq_inv_ang, &one, &err));
                     mean += view.state_weight[a] * one;
                 }
-                assert_true(fabs(view.point->profile[k] - mean) <
+                assert_near(view.point->profile[k], mean,
                             1e-9 * view.point->profile[0]);
             }
         }
         posterior_run_free(run);
         posterior_close(&s);
-        gsl_rng_free(rng);
     }
 }
 
@@ -272,21 +261,20 @@ static double by_weights(const posterior_sample *s, int n, double beta,
     const int n_state = tsr_target_n_state(&s->target);
     const int n_profile = tsr_likelihood_n_profile(l);
     double(*value)[N_BY] = calloc((size_t)n, sizeof *value);
-    double *w = calloc((size_t)n, sizeof *w);
-    double *one = calloc((size_t)n_profile, sizeof *one);
+    double *w = array((size_t)n, sizeof *w);
+    double *one = array((size_t)n_profile, sizeof *one);
     double top = -1e300, sum = 0.0, square = 0.0;
-    gsl_rng *rng = tsr_rng_new(77, (uint64_t)n_state);
+    gsl_rng *rng = rng_new(77, (uint64_t)n_state);
     prior_sampler prior = {
         .t = s->t, .table = &s->table, .prior = s->prior, .first = s->extended};
-    tsr_conformation *c = tsr_conformation_new(s->t);
-    tsr_err err = {0};
+    tsr_conformation *c = new_conformation(s->t);
     tsr_batch *batch;
     tsr_point point;
     tsr_pool pool = {0};
     tsr_parameters *p = tsr_parameters_new(&pool, l, s->contrast, n_state,
                                            s->target.infer_weights);
     assert_true(tsr_point_make(l, p->n, &point));
-    posterior_must(tsr_batch_new(s->share.engine, 1, &batch, &err), &err);
+    OK(tsr_batch_new(s->share.engine, 1, &batch, &err));
     for (int i = 0; i < n; i++) {
         const double *weight = point.theta + p->weight;
         double rg2 = 0.0, least = 1e9;
@@ -294,9 +282,7 @@ static double by_weights(const posterior_sample *s, int n, double beta,
         memset(point.partial, 0, (size_t)n_profile * sizeof *point.partial);
         for (int k = 0; k < n_state; k++) {
             sample_prior(&prior, rng, c);
-            posterior_must(
-                tsr_batch_set(batch, 0, (const double(*)[3])c->body, one, &err),
-                &err);
+            OK(tsr_batch_set(batch, 0, (const double(*)[3])c->body, one, &err));
             for (int q = 0; q < n_profile; q++)
                 point.partial[q] += weight[k] * one[q];
             const double rg = tsr_conformation_rg(s->t, c, NULL);
@@ -306,10 +292,8 @@ static double by_weights(const posterior_sample *s, int n, double beta,
         }
         const tsr_prediction prediction = {NULL, n_state, NULL, weight};
         const double *contrast = tsr_parameters_contrast(p, point.theta);
-        posterior_must(tsr_likelihood_evaluate(l, point.partial, contrast,
-                                               prediction, beta, NULL, NULL,
-                                               &point, &err),
-                       &err);
+        OK(tsr_likelihood_evaluate(l, point.partial, contrast, prediction, beta,
+                                   NULL, NULL, &point, &err));
         value[i][BY_RG] = sqrt(rg2);
         value[i][BY_C1] = contrast[0], value[i][BY_C2] = contrast[1];
         value[i][BY_LOG_S] = point.theta[0];
@@ -331,10 +315,6 @@ static double by_weights(const posterior_sample *s, int n, double beta,
     tsr_point_clear(&point);
     tsr_pool_clear(&pool);
     tsr_batch_free(batch);
-    tsr_conformation_free(c);
-    gsl_rng_free(rng);
-    free(one);
-    free(w);
     free(value);
     return sum * sum / square;
 }
@@ -361,7 +341,7 @@ static void structures_move(int n_state, int infer_c1, double beta)
     const double at[] = {1.01, 2.0}, one = 1.0;
     posterior_sample s;
     tsr_contrast_options o = posterior_infer_contrast();
-    gsl_rng *rng = tsr_rng_new(8, 0);
+    gsl_rng *rng = rng_new(8, 0);
     if (!infer_c1)
         o.c1 = (tsr_number_or_word){-1, 1.01};
     posterior_open(&s, "GASFPLGK", NULL, no_clash);
@@ -400,17 +380,15 @@ static void structures_move(int n_state, int infer_c1, double beta)
             const double total = hypot(error[v], sqrt(square / (n - 1.0)));
             print_message("    %-8s %9.4f, weighted %9.4f, error %.4f\n",
                           by_name[v], sum, mean[v], total);
-            assert_true(fabs(sum - mean[v]) < 4.5 * total + 1e-12);
+            assert_near(sum, mean[v], 4.5 * total + 1e-12);
         }
     }
     posterior_run_free(run);
     posterior_close(&s);
-    gsl_rng_free(rng);
 }
 
-static void structures_move_with_it(void **state)
+TEST(structures_move_with_it)
 {
-    (void)state;
     structures_move(1, 1, 0.3);
     structures_move(2, 0, 0.3);
 }
@@ -419,21 +397,20 @@ static void structures_move_with_it(void **state)
  * inferred beside them, for the structure that the data are of. The structure
  * stays: beside c1 and c2 it would mix too slowly for the width of one chain to
  * be that of the posterior. */
-static void truth_is_found(void **state)
+TEST(truth_is_found)
 {
-    (void)state;
     enum { N = 400 * LENGTH };
     const double at[] = {1.015, 2.4}, one = 1.0;
     double mean[2] = {0.0}, square[2] = {0.0};
     posterior_sample s;
-    gsl_rng *rng = tsr_rng_new(12, 0);
+    gsl_rng *rng = rng_new(12, 0);
     tsr_contrast_options o = posterior_infer_contrast();
     char linker[] = "A:9-11", *range[] = {linker};
     const tsr_strings flexible = {1, range};
     posterior_open(&s, "GASFPLGKEWRTVAGSDKLE", &flexible, no_clash);
     posterior_contrast(&s, &o);
     s.target.n_temp = 2, s.target.t_max = 5.0, s.target.swap_every = 5;
-    tsr_conformation *truth = tsr_conformation_new(s.t);
+    tsr_conformation *truth = new_conformation(s.t);
     prior_sampler prior = {
         .t = s.t, .table = &s.table, .prior = s.prior, .first = s.extended};
     sample_prior(&prior, rng, truth);
@@ -456,53 +433,36 @@ static void truth_is_found(void **state)
         double sd = sqrt(square[k] - mean[k] * mean[k]);
         print_message("  %s %.4f, found %.4f +- %.4f\n", s.contrast[k].name,
                       at[k], mean[k], sd);
-        assert_true(fabs(mean[k] - at[k]) < 3.0 * sd);
+        assert_near(mean[k], at[k], 3.0 * sd);
     }
     assert_true(sqrt(square[1] - mean[1] * mean[1]) <
                 0.5 * s.contrast[1].width);
     posterior_run_free(run);
-    tsr_conformation_free(truth);
     posterior_close(&s);
-    gsl_rng_free(rng);
 }
 
 /* Of the steps that ask no engine: a fit that is broken is an error, not a
  * chain that stays for ever. */
-static void nan_is_an_error(void **state)
+TEST(nan_is_an_error)
 {
-    (void)state;
     const double one = 1.0;
     posterior_sample s;
-    tsr_err err = {0};
     tsr_batch *batch;
     tsr_chain *chain;
-    gsl_rng *rng = tsr_rng_new(13, 0);
+    gsl_rng *rng = rng_new(13, 0);
     posterior_open(&s, "GASFG", NULL, no_clash);
     posterior_data(&s, 1, (const tsr_conformation *const[]){s.extended}, &one,
                    0.01, 1.0, 0.0, 0.0, rng);
     s.saxs.path = (char[]){"made up"};
     posterior_start_with(&s, 0.0, 1, 0, TSR_NUISANCE_SAMPLE);
-    posterior_must(tsr_batch_new(s.share.engine, 1, &batch, &err), &err);
-    posterior_must(tsr_chain_new(&s.target, 0, &chain, &err), &err);
-    posterior_must(tsr_chain_start(chain, batch, &err), &err);
+    OK(tsr_batch_new(s.share.engine, 1, &batch, &err));
+    OK(tsr_chain_new(&s.target, 0, &chain, &err));
+    OK(tsr_chain_start(chain, batch, &err));
     ((tsr_fit *)chain->now.fit[0])->scale = (double)NAN;
-    assert_int_equal(tsr_chain_step_parameters(chain, 0, &err), TSR_E_NUMERIC);
-    assert_non_null(strstr(err.message, "scale and background: the acceptance "
-                                        "is not a number"));
+    FAILS(tsr_chain_step_parameters(chain, 0, &err), TSR_E_NUMERIC,
+          "scale and background: the acceptance "
+          "is not a number");
     tsr_chain_free(chain);
     tsr_batch_free(batch);
     posterior_close(&s);
-    gsl_rng_free(rng);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prior_in_prior_out),
-        cmocka_unit_test(conditional_is_exact),
-        cmocka_unit_test(state_stays_right),
-        cmocka_unit_test(structures_move_with_it),
-        cmocka_unit_test(truth_is_found),
-        cmocka_unit_test(nan_is_an_error)};
-    return cmocka_run_group_tests_name("contrast", tests, NULL, NULL);
 }

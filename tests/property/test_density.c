@@ -3,17 +3,7 @@
 #include "maps/density.h"
 #include "maps/fourier.h"
 #include "maps/map_sum.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static tsr_pool of_maps;
 
@@ -66,7 +56,7 @@ static tsr_map *noise(void)
                                .origin = {-16.0, -20.0, -28.0}};
     tsr_map *map;
     uint64_t state = 5;
-    assert_int_equal(tsr_map_new(&grid, &of_maps, &map, NULL), TSR_OK);
+    OK(tsr_map_new(&grid, &of_maps, &map, &err));
     for (size_t k = 0; k < tsr_map_n_voxel(&grid); k++)
         map->value[k] =
             k % 97 == 0 ? NAN : (float)(uniform(&state) + uniform(&state));
@@ -76,7 +66,6 @@ static tsr_map *noise(void)
 static int setup(void **state)
 {
     sample *s = calloc(1, sizeof *s);
-    tsr_err err;
     place(s);
     s->map = noise();
     if (tsr_density_reference_new(s->map, &s->reference, &err) != TSR_OK)
@@ -101,15 +90,11 @@ static int teardown(void **state)
 static void blur(const sample *s, tsr_blur kind, double resolution)
 {
     tsr_blur_table table;
-    tsr_err err;
-    assert_int_equal(tsr_blur_make(kind, resolution,
-                                   tsr_blur_default_width(kind), N_ATOM,
-                                   s->elements, &table, &err),
-                     TSR_OK);
-    assert_int_equal(s->reference->set_blur(s->reference, &table, &err),
-                     TSR_OK);
+    OK(tsr_blur_make(kind, resolution, tsr_blur_default_width(kind), N_ATOM,
+                     s->elements, &table, &err));
+    OK(s->reference->set_blur(s->reference, &table, &err));
     if (s->fast != NULL)
-        assert_int_equal(s->fast->set_blur(s->fast, &table, &err), TSR_OK);
+        OK(s->fast->set_blur(s->fast, &table, &err));
 }
 
 static tsr_density_sums run(tsr_density_engine *engine, double (*xyz)[3],
@@ -120,9 +105,7 @@ static tsr_density_sums run(tsr_density_engine *engine, double (*xyz)[3],
     const tsr_density_batch batch = {
         .n_system = 1, .first = first, .xyz = (const double(*)[3])xyz, .z = z};
     tsr_density_sums out;
-    tsr_err err = {.message = ""};
-    if (engine->run(engine, &batch, options, &out, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(engine->run(engine, &batch, options, &out, &err));
     return out;
 }
 
@@ -135,18 +118,18 @@ static void near_sums(const tsr_map_sums *a, const tsr_map_sums *b)
         if (!(fabs(got[k] - want[k]) <= 1e-6 * fabs(want[k])))
             fail_msg("sum %d is %.12g, not %.12g", k, got[k], want[k]);
     if (a->n > 0.0 && !isnan(tsr_map_cc(b)))
-        assert_true(fabs(tsr_map_cc(a) - tsr_map_cc(b)) < 1e-6);
+        assert_near(tsr_map_cc(a), tsr_map_cc(b), 1e-6);
 }
 
 /* ---- the reference ---- */
 
 /* One atom: the Gaussian of its height and width, at every voxel. */
-static void reference_is_the_formula(void **state)
+TEST(reference_is_the_formula)
 {
     sample *s = *state;
     double x[1][3] = {{1.25, -3.5, 4.0}};
     const unsigned char z[1] = {8};
-    float *density = calloc(tsr_map_n_voxel(&s->map->grid), sizeof *density);
+    float *density = array(tsr_map_n_voxel(&s->map->grid), sizeof *density);
     const tsr_density_options o = {.density = density};
     blur(s, TSR_BLUR_GAUSSIAN, 8.0); /* sigma 1.8 */
     run(s->reference, x, z, 1, &o);
@@ -161,59 +144,54 @@ static void reference_is_the_formula(void **state)
                 for (int c = 0; c < 3; c++)
                     want = fabs(d[c]) > 9.0 ? 0.0 : want;
                 double got = (double)density[(k * n[1] + j) * n[0] + i];
-                assert_true(fabs(got - want) < 1e-6);
+                assert_near(got, want, 1e-6);
             }
-    free(density);
 }
 
 /* The five Gaussians, summed over space, are f(0) times 4 pi / 8 pi^2 * ...: in
  * the convention of `electron` the integral of an atom is f(0). */
-static void electron_form_factor_has_its_integral(void **state)
+TEST(electron_form_factor_has_its_integral)
 {
-    (void)state;
     const unsigned char z[1] = {6};
     tsr_blur_table table;
-    assert_int_equal(
-        tsr_blur_make(TSR_BLUR_ELECTRON, 3.0, 0.225, 1, z, &table, NULL),
-        TSR_OK);
+    OK(tsr_blur_make(TSR_BLUR_ELECTRON, 3.0, 0.225, 1, z, &table, &err));
     double sum = 0.0;
     for (int k = 0; k < table.n; k++)
         sum += table.gaussian[k].amplitude *
                pow(2.0 * 3.14159265358979 * table.gaussian[k].sigma_ang *
                        table.gaussian[k].sigma_ang,
                    1.5);
-    assert_true(fabs(sum - 2.509) < 0.002); /* carbon, International Tables */
+    assert_near(sum, 2.509, 0.002); /* carbon, International Tables */
 }
 
 /* A map that is the model's own density has correlation 1, however scaled; with
  * the sign turned, -1; the line gives the scale back; FSC is 1 throughout. */
-static void a_map_with_itself_is_one(void **state)
+TEST(a_map_with_itself_is_one)
 {
     sample *s = *state;
     tsr_map *own;
     tsr_density_engine *engine;
     tsr_pool pool = {0};
     tsr_fsc fsc;
-    tsr_err err;
     double slope, offset;
     blur(s, TSR_BLUR_GAUSSIAN, 8.0);
-    assert_int_equal(tsr_map_new(&s->map->grid, &of_maps, &own, &err), TSR_OK);
+    OK(tsr_map_new(&s->map->grid, &of_maps, &own, &err));
     const size_t n = tsr_map_n_voxel(&own->grid);
     tsr_density_options o = {.density = own->value, .mask_ang = 3.0};
     run(s->reference, s->xyz, s->z, N_ATOM, &o);
-    float *density = calloc(n, sizeof *density);
+    float *density = array(n, sizeof *density);
     memcpy(density, own->value, n * sizeof *density);
     for (size_t k = 0; k < n; k++)
         own->value[k] = k % 1009 == 3 ? NAN : 0.25f * own->value[k] + 3.0f;
-    assert_int_equal(tsr_density_reference_new(own, &engine, &err), TSR_OK);
+    OK(tsr_density_reference_new(own, &engine, &err));
     engine->set_blur(engine, &s->reference->blur, &err);
     o.density = NULL;
     tsr_density_sums sums = run(engine, s->xyz, s->z, N_ATOM, &o);
-    assert_true(fabs(tsr_map_cc(&sums.box) - 1.0) < 1e-6);
-    assert_true(fabs(tsr_map_cc(&sums.mask) - 1.0) < 1e-6);
+    assert_near(tsr_map_cc(&sums.box), 1.0, 1e-6);
+    assert_near(tsr_map_cc(&sums.mask), 1.0, 1e-6);
     tsr_map_line(&sums.box, &slope, &offset);
     assert_true(fabs(slope - 0.25) < 1e-6 && fabs(offset - 3.0) < 1e-5);
-    assert_int_equal(tsr_fsc_make(own, density, &pool, &fsc, &err), TSR_OK);
+    OK(tsr_fsc_make(own, density, &pool, &fsc, &err));
     assert_true(fsc.n == 13); /* the longest edge, 52, times Nyquist's, 1/4 */
     /* unknown voxels are at the mean in both, which is not the same number */
     for (int k = 0; k < fsc.n / 2; k++)
@@ -224,11 +202,10 @@ static void a_map_with_itself_is_one(void **state)
     sums = run(engine, s->xyz, s->z, N_ATOM, &o);
     assert_true(fabs(tsr_map_cc(&sums.box) + 1.0) < 1e-6);
     tsr_density_free(engine);
-    free(density);
 }
 
 /* Unknown voxels count nowhere: the same as a map where they hold anything. */
-static void unknown_voxels_are_left_out(void **state)
+TEST(unknown_voxels_are_left_out)
 {
     sample *s = *state;
     const tsr_density_options o = {.mask_ang = 3.0};
@@ -282,7 +259,7 @@ static void compare(sample *s, tsr_blur kind, double resolution)
         if (tb[k].n > 0.0) {
             reached++;
             assert_true(ta[k].n == tb[k].n);
-            assert_true(fabs(ta[k].es - tb[k].es) <= 1e-6 * want.box.es);
+            assert_near(ta[k].es, tb[k].es, 1e-6 * want.box.es);
         } else {
             assert_true(ta[k].s == 0.0);
         }
@@ -290,7 +267,7 @@ static void compare(sample *s, tsr_blur kind, double resolution)
     free(a), free(b), free(ta), free(tb);
 }
 
-static void device_meets_the_reference(void **state)
+TEST(device_meets_the_reference)
 {
     sample *s = *state;
     if (no_device(s))
@@ -303,15 +280,14 @@ static void device_meets_the_reference(void **state)
 }
 
 /* The self-test before use passes here, and not on a kernel that is wrong. */
-static void self_test(void **state)
+TEST(self_test)
 {
     sample *s = *state;
     double error = 1.0;
-    tsr_err err = {.message = ""};
+    err = (tsr_err){0};
     if (no_device(s))
         skip();
-    if (tsr_map_sum_test(s->device, &error, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_map_sum_test(s->device, &error, &err));
     assert_true(error < 2e-6);
     char folder[] = "/tmp/tsr-kernel-XXXXXX", command[256];
     assert_non_null(mkdtemp(folder));
@@ -325,7 +301,7 @@ static void self_test(void **state)
     unsetenv("TSR_KERNEL_DIR");
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0); /* NOLINT */
-    assert_non_null(strstr(err.message, "fails the self-test of density maps"));
+    assert_has(err.message, "fails the self-test of density maps");
 }
 
 static void same_bits(const tsr_density_sums *a, const tsr_density_sums *b)
@@ -334,14 +310,13 @@ static void same_bits(const tsr_density_sums *a, const tsr_density_sums *b)
 }
 
 /* The order of atoms, and what else is in the batch, change no bit. */
-static void order_and_batch_change_no_bit(void **state)
+TEST(order_and_batch_change_no_bit)
 {
     sample *s = *state;
     double xyz[3 * N_ATOM][3], threshold[3] = {1.0, 1.0, 1.0};
     unsigned char z[3 * N_ATOM];
     int first[4] = {0, N_ATOM, 2 * N_ATOM, 3 * N_ATOM};
     tsr_density_sums out[3];
-    tsr_err err;
     if (no_device(s))
         skip();
     blur(s, TSR_BLUR_GAUSSIAN, 6.0);
@@ -356,7 +331,7 @@ static void order_and_batch_change_no_bit(void **state)
     const tsr_density_batch batch = {
         .n_system = 3, .first = first, .xyz = (const double(*)[3])xyz, .z = z};
     const tsr_density_options o = {.mask_ang = 3.0, .threshold = threshold};
-    assert_int_equal(s->fast->run(s->fast, &batch, &o, out, &err), TSR_OK);
+    OK(s->fast->run(s->fast, &batch, &o, out, &err));
     const tsr_density_sums alone = run(s->fast, s->xyz, s->z, N_ATOM, &o);
     for (int k = 0; k < 3; k++)
         same_bits(&out[k], &alone);
@@ -366,7 +341,7 @@ static void order_and_batch_change_no_bit(void **state)
  * pieces begin within a system, and each has the bits that it has alone. As one
  * system, whose lists are made by other kernels, their sums add up: those of S,
  * which are integers, exactly. */
-static void pieces_change_no_bit(void **state)
+TEST(pieces_change_no_bit)
 {
     enum { N_COPY = 100, N = N_COPY * N_ATOM };
     sample *s = *state;
@@ -388,17 +363,17 @@ static void pieces_change_no_bit(void **state)
                                      .z = z};
     const tsr_density_options o = {0};
     const tsr_density_sums alone = run(s->fast, s->xyz, s->z, N_ATOM, &o);
-    assert_int_equal(s->fast->run(s->fast, &batch, &o, out, NULL), TSR_OK);
+    OK(s->fast->run(s->fast, &batch, &o, out, &err));
     for (int k = 0; k < N_COPY; k++)
         same_bits(&out[k], &alone);
     const tsr_map_sums whole = run(s->fast, xyz, z, N, &o).box;
     assert_true(whole.s == N_COPY * alone.box.s);
-    assert_true(fabs(whole.es / (N_COPY * alone.box.es) - 1.0) < 1e-9);
+    assert_near(whole.es / (N_COPY * alone.box.es), 1.0, 1e-9);
     free(xyz), free(z);
 }
 
 /* All atoms and the map shifted by whole voxels, across the tiles' edges. */
-static void whole_voxels_change_no_bit(void **state)
+TEST(whole_voxels_change_no_bit)
 {
     sample *s = *state;
     if (no_device(s))
@@ -428,7 +403,7 @@ static void whole_voxels_change_no_bit(void **state)
 }
 
 /* Systems that lie apart, beyond the map, or are empty, in one call. */
-static void batches_hold_anything(void **state)
+TEST(batches_hold_anything)
 {
     sample *s = *state;
     double xyz[40][3];
@@ -447,26 +422,24 @@ static void batches_hold_anything(void **state)
     }
     const tsr_density_batch batch = {
         .n_system = 4, .first = first, .xyz = (const double(*)[3])xyz, .z = z};
-    assert_int_equal(s->fast->run(s->fast, &batch, &o, fast, NULL), TSR_OK);
-    assert_int_equal(s->reference->run(s->reference, &batch, &o, slow, NULL),
-                     TSR_OK);
+    OK(s->fast->run(s->fast, &batch, &o, fast, &err));
+    OK(s->reference->run(s->reference, &batch, &o, slow, &err));
     for (int k = 0; k < 4; k++) {
         near_sums(&fast[k].box, &slow[k].box);
         near_sums(&fast[k].mask, &slow[k].mask);
     }
     assert_true(isnan(tsr_map_cc(&fast[1].box)));
     assert_true(fast[3].box.s == 0.0);
-    float *density = calloc(tsr_map_n_voxel(&s->map->grid), sizeof *density);
+    float *density = array(tsr_map_n_voxel(&s->map->grid), sizeof *density);
     density[5] = 1.0f;
     const tsr_density_options wanted = {.density = density};
     const tsr_density_sums far =
         run(s->fast, xyz + 30, z + 30, 10, &wanted); /* alone */
     assert_true(far.box.s == 0.0 && far.box.n == slow[3].box.n);
     assert_true(density[5] == 0.0f);
-    free(density);
 }
 
-static void coordinates_are_finite(void **state)
+TEST(coordinates_are_finite)
 {
     sample *s = *state;
     double x[1][3] = {{0.0, NAN, 0.0}};
@@ -483,20 +456,4 @@ static void coordinates_are_finite(void **state)
                          TSR_E_NUMERIC);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reference_is_the_formula),
-        cmocka_unit_test(electron_form_factor_has_its_integral),
-        cmocka_unit_test(a_map_with_itself_is_one),
-        cmocka_unit_test(unknown_voxels_are_left_out),
-        cmocka_unit_test(device_meets_the_reference),
-        cmocka_unit_test(self_test),
-        cmocka_unit_test(order_and_batch_change_no_bit),
-        cmocka_unit_test(pieces_change_no_bit),
-        cmocka_unit_test(whole_voxels_change_no_bit),
-        cmocka_unit_test(batches_hold_anything),
-        cmocka_unit_test(coordinates_are_finite),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+static test_fixture around_all = {setup, teardown};

@@ -5,6 +5,7 @@
 #include "tests/parameter_draw.h"
 #include "tests/property/importance.h"
 #include "tests/record_trace.h"
+#include "tests/test.h"
 
 #include "analysis/evidence.h"
 #include "sampler/chain.h"
@@ -29,29 +30,25 @@ static void start_distance(posterior_sample *s, const char *mean,
                             .kind = tsr_term_kind,
                             .element_size = sizeof(tsr_term_options)};
     tsr_list data = {0, NULL};
-    tsr_err err = {0};
     void *entry;
     char last[16];
     tsr_term *term;
     snprintf(last, sizeof last, "A:%d", s->t->n_residue);
     const tsr_field *fields = tsr_term_distance.fields;
     const char *const value[][2] = {{"at", "ca"}, {"mean", mean}, {"sd", sd}};
-    posterior_must(tsr_field_append(&list, &data, &entry, &err), &err);
-    posterior_must(tsr_field_set_kind(&list, entry, "distance", &err), &err);
-    for (size_t i = 0; i < sizeof value / sizeof *value; i++)
-        posterior_must(tsr_field_parse(tsr_field_find(fields, value[i][0]),
-                                       entry, value[i][1], &err),
-                       &err);
+    OK(tsr_field_append(&list, &data, &entry, &err));
+    OK(tsr_field_set_kind(&list, entry, "distance", &err));
+    for (size_t i = 0; i < COUNT_OF(value); i++)
+        OK(tsr_field_parse(tsr_field_find(fields, value[i][0]), entry,
+                           value[i][1], &err));
     tsr_strings *between =
         (void *)((char *)entry + tsr_field_find(fields, "between")->offset);
-    posterior_must(tsr_strings_append(between, "A:1", &err), &err);
-    posterior_must(tsr_strings_append(between, last, &err), &err);
+    OK(tsr_strings_append(between, "A:1", &err));
+    OK(tsr_strings_append(between, last, &err));
     const tsr_term_source source = {
         .options = entry, .number = 0, .topology = s->t};
-    posterior_must(tsr_term_read(&source, &term, &err), &err);
-    posterior_must(
-        tsr_likelihood_new(s->t, 0, NULL, 0.0, 1, &term, &s->likelihood, &err),
-        &err);
+    OK(tsr_term_read(&source, &term, &err));
+    OK(tsr_likelihood_new(s->t, 0, NULL, 0.0, 1, &term, &s->likelihood, &err));
     assert_int_equal(tsr_likelihood_n_profile(s->likelihood), 0);
     s->target.likelihood = s->likelihood;
     const tsr_field whole[] = {list, {0}};
@@ -90,15 +87,14 @@ static double by_weights(const posterior_sample *s, int n_draw,
 {
     const int n = tsr_target_n_state(&s->target);
     double(*value)[N_SEEN] = calloc((size_t)n_draw, sizeof *value);
-    double *w = calloc((size_t)n_draw, sizeof *w);
+    double *w = array((size_t)n_draw, sizeof *w);
     double top = -1e300, sum = 0.0, sum2 = 0.0;
     prior_sampler prior = prior_of(s);
-    gsl_rng *rng = tsr_rng_new(91, 0);
-    tsr_err err = {0};
+    gsl_rng *rng = rng_new(91, 0);
     tsr_conformation *state[TSR_MAX_STATES] = {NULL};
     const tsr_conformation *both[TSR_MAX_STATES];
     for (int k = 0; k < TSR_MAX_STATES; k++)
-        both[k] = state[k] = k < n ? tsr_conformation_new(s->t) : NULL;
+        both[k] = state[k] = k < n ? new_conformation(s->t) : NULL;
     tsr_pool pool = {0};
     tsr_parameters *p = tsr_parameters_new(&pool, s->likelihood, NULL, n,
                                            s->target.infer_weights);
@@ -110,10 +106,8 @@ static double by_weights(const posterior_sample *s, int n_draw,
         for (int k = 0; k < n; k++)
             sample_prior(&prior, rng, state[k]);
         const tsr_prediction prediction = {NULL, n, both, weight};
-        posterior_must(tsr_likelihood_evaluate(s->likelihood, NULL, NULL,
-                                               prediction, 1.0, rng, NULL,
-                                               &point, &err),
-                       &err);
+        OK(tsr_likelihood_evaluate(s->likelihood, NULL, NULL, prediction, 1.0,
+                                   rng, NULL, &point, &err));
         see(s, n, both, weight, point.theta[0], value[i]);
         w[i] = value[i][LIKELIHOOD] = point.log_lik;
         top = fmax(top, w[i]);
@@ -137,11 +131,7 @@ static double by_weights(const posterior_sample *s, int n_draw,
     }
     tsr_point_clear(&point);
     tsr_pool_clear(&pool);
-    for (int k = 0; k < n; k++)
-        tsr_conformation_free(state[k]);
-    gsl_rng_free(rng);
     free(value);
-    free(w);
     return sum * sum / sum2;
 }
 
@@ -204,35 +194,31 @@ static void compare_both(int n_state, int n_temp)
                       seen_name[v], mean[1][v], error[1][v], mean[0][v],
                       error[0][v], plain[v]);
         farthest = fmax(farthest, fabs(plain[v] - mean[0][v]) / total);
-        assert_true(fabs(mean[0][v] - mean[1][v]) < 4.5 * total);
+        assert_near(mean[0][v], mean[1][v], 4.5 * total);
     }
     assert_true(farthest > 8.0); /* the data matter */
     posterior_close(&s);
 }
 
-static void one_structure(void **state)
+TEST(one_structure)
 {
-    (void)state;
     compare_both(1, 1);
 }
 
-static void an_ensemble_at_temperatures(void **state)
+TEST(an_ensemble_at_temperatures)
 {
-    (void)state;
     compare_both(2, 3);
 }
 
 /* The marginal likelihood, from a ladder that reaches the prior, by way of a
  * trace: the mean likelihood of exact draws of the prior. */
-static void evidence_of_an_ensemble(void **state)
+TEST(evidence_of_an_ensemble)
 {
-    (void)state;
     enum { N_CHAIN = 4, N_DRAW = 600, THIN = 20 };
     const double *log_z = ensemble_log_z;
     char path[] = "/tmp/tessera-evidence-XXXXXX";
     tsr_trace_reader *reader;
     tsr_evidence e;
-    tsr_err err = {0};
     posterior_sample s;
     posterior_open(&s, "GAFSLGAG", NULL, soft);
     s.target.n_state = 2, s.target.infer_weights = 1;
@@ -244,26 +230,26 @@ static void evidence_of_an_ensemble(void **state)
     snprintf(file, sizeof file, "%s/trace.h5", path);
     tsr_draw_log *log = record_begin(file, N_CHAIN, run.record);
     posterior_warm_up(run, 3000);
-    posterior_must(tsr_sampler_average_warmup(run.sampler, &err), &err);
+    OK(tsr_sampler_average_warmup(run.sampler, &err));
     posterior_advance(run, N_DRAW, THIN, 0);
-    posterior_must(tsr_record_write(run.record, log, 0, 0, N_DRAW, &err), &err);
+    OK(tsr_record_write(run.record, log, 0, 0, N_DRAW, &err));
     record_end(file, log);
-    posterior_must(tsr_trace_open(file, &reader, &err), &err);
-    posterior_must(tsr_evidence_make(reader, &e, &err), &err);
+    OK(tsr_trace_open(file, &reader, &err));
+    OK(tsr_evidence_make(reader, &e, &err));
     tsr_trace_reader_free(reader);
     unlink(file);
     rmdir(path);
     print_message("  log Z %.3f +- %.3f, weighted %.3f +- %.3f; barrier %.2f\n",
                   e.log, e.error, log_z[0], log_z[1], e.barrier);
     assert_string_equal(e.why_not, "");
-    assert_true(fabs(e.log - log_z[0]) < 4.5 * hypot(e.error, log_z[1]));
+    assert_near(e.log, log_z[0], 4.5 * hypot(e.error, log_z[1]));
     assert_true(e.error < 0.1 && log_z[1] > 0.0 && log_z[1] < 0.1);
     double refused = 0.0; /* the trace keeps single precision */
     for (int c = 0; c < N_CHAIN; c++)
         for (int k = 0; k + 1 < s.target.n_temp; k++)
             refused +=
                 1.0 - tsr_ladder_rate(tsr_sampler_ladder(run.sampler, c), k);
-    assert_true(fabs(e.barrier - refused / N_CHAIN) < 1e-5);
+    assert_near(e.barrier, refused / N_CHAIN, 1e-5);
     posterior_run_free(run);
     posterior_close(&s);
 }
@@ -290,17 +276,14 @@ static void open_groups(posterior_sample *s, tsr_conformation **start,
 
 static void populate(posterior_run run, long most_each)
 {
-    tsr_err err = {0};
-    posterior_must(tsr_sampler_populate(run.sampler, run.record, most_each, 0.0,
-                                        NULL, NULL, &err),
-                   &err);
+    OK(tsr_sampler_populate(run.sampler, run.record, most_each, 0.0, NULL, NULL,
+                            &err));
 }
 
 /* The means of the chains are those of weighted draws of the prior, the
  * evidence is that of exact draws. */
-static void populations_are_of_the_posterior(void **state)
+TEST(populations_are_of_the_posterior)
 {
-    (void)state;
     double mean[2][N_SEEN] = {{0.0}}, error[2][N_SEEN], plain[N_SEEN];
     double group[N_GROUP][N_SEEN] = {{0.0}}, log_z[N_GROUP], exact[2], sd;
     tsr_conformation *start[2 * N_GROUP];
@@ -332,7 +315,7 @@ static void populations_are_of_the_posterior(void **state)
                       "%.4f\n",
                       seen_name[v], mean[1][v], error[1][v], mean[0][v],
                       error[0][v], plain[v]);
-        assert_true(fabs(mean[0][v] - mean[1][v]) < 5.0 * total);
+        assert_near(mean[0][v], mean[1][v], 5.0 * total);
     }
     assert_true(fabs(plain[DISTANCE] - mean[1][DISTANCE]) >
                 8.0 * hypot(error[0][DISTANCE], error[1][DISTANCE]));
@@ -342,7 +325,7 @@ static void populations_are_of_the_posterior(void **state)
                   tsr_sampler_population(run.sampler).n_level);
     assert_true(tsr_sampler_population(run.sampler).n_level > 2);
     assert_true(sd > 0.0 && sd < 0.3);
-    assert_true(fabs(made - exact[0]) < 4.5 * hypot(sd, exact[1]));
+    assert_near(made, exact[0], 4.5 * hypot(sd, exact[1]));
     posterior_run_free(run);
     posterior_close(&s);
 }
@@ -356,9 +339,8 @@ static tsr_chain *at_temperature(posterior_run run, int chain, int k)
 
 /* With temperatures: they rise from 1 to the prior, equally often exchanged;
  * threads make no difference, and what was done is not done again. */
-static void populations_found_ladders(void **state)
+TEST(populations_found_ladders)
 {
-    (void)state;
     enum { N_CHAIN = 16, N_TEMP = 5 };
     double log_z[2][N_GROUP], rate[N_TEMP] = {0.0};
     tsr_conformation *start[2 * N_GROUP];
@@ -391,7 +373,7 @@ static void populations_found_ladders(void **state)
     print_message("  exchanged %.2f %.2f %.2f %.2f\n", rate[0], rate[1],
                   rate[2], rate[3]);
     for (int k = 1; k + 1 < N_TEMP; k++)
-        assert_true(fabs(rate[k] - rate[0]) < 0.15);
+        assert_near(rate[k], rate[0], 0.15);
     const tsr_population before = tsr_sampler_population(run[0].sampler);
     populate(run[0], 100);
     assert_true(tsr_sampler_population(run[0].sampler).n_step == before.n_step);
@@ -417,12 +399,10 @@ static size_t learnt(posterior_run run, int c, int k, double *value)
 
 /* Steps that chains have learnt apart become the means of them, temperature by
  * temperature, and a second time nothing changes, to the bit. */
-static void steps_are_shared(void **state)
+TEST(steps_are_shared)
 {
-    (void)state;
     enum { N_CHAIN = 3 };
     double before[N_CHAIN][100], after[100], again[100];
-    tsr_err err = {0};
     posterior_sample s;
     posterior_open(&s, "GAFSLGAG", NULL, soft);
     s.target.n_temp = 3, s.target.t_max = 50.0, s.target.swap_every = 3;
@@ -433,13 +413,13 @@ static void steps_are_shared(void **state)
     for (int c = 0; c < N_CHAIN; c++)
         n = learnt(run, c, 1, before[c]);
     assert_true(memcmp(before[0], before[1], n * sizeof **before) != 0);
-    posterior_must(tsr_sampler_average_warmup(run.sampler, &err), &err);
+    OK(tsr_sampler_average_warmup(run.sampler, &err));
     for (int c = 0; c < N_CHAIN; c++) {
         assert_int_equal(learnt(run, c, 1, after), n);
         for (size_t i = 0; i < n; i++) {
             const double mean =
                 (before[0][i] + before[1][i] + before[2][i]) / 3.0;
-            assert_true(fabs(after[i] - mean) < 1e-12);
+            assert_near(after[i], mean, 1e-12);
         }
     }
     const double beta = tsr_ladder_beta(tsr_sampler_ladder(run.sampler, 0), 1);
@@ -447,22 +427,10 @@ static void steps_are_shared(void **state)
         assert_true(tsr_ladder_beta(tsr_sampler_ladder(run.sampler, c), 1) ==
                     beta);
     for (int i = 0; i < 50; i++) /* more than one call's luck */
-        posterior_must(tsr_sampler_average_warmup(run.sampler, &err), &err);
+        OK(tsr_sampler_average_warmup(run.sampler, &err));
     assert_true(tsr_ladder_beta(tsr_sampler_ladder(run.sampler, 0), 1) == beta);
     learnt(run, 0, 1, again);
     assert_memory_equal(after, again, n * sizeof *after);
     posterior_run_free(run);
     posterior_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_structure),
-        cmocka_unit_test(an_ensemble_at_temperatures),
-        cmocka_unit_test(evidence_of_an_ensemble),
-        cmocka_unit_test(steps_are_shared),
-        cmocka_unit_test(populations_are_of_the_posterior),
-        cmocka_unit_test(populations_found_ladders)};
-    return cmocka_run_group_tests_name("distance", tests, NULL, NULL);
 }

@@ -7,7 +7,11 @@
  * every kind of fault: killed before the operation, killed in the middle of it,
  * the power cut (some of what was not synced lost, in several ways), and errors
  * that pass or stay. Then the file is judged, and gone on with to the end. */
-#include "durable_scenario.h"
+#define OWN_MAIN
+#include "store/checkpoint.h"
+#include "store/trajectory.h"
+#include "tests/draws.h"
+#include "tests/test.h"
 
 /* 1: every operation of long scenarios too; slow_durable.c says so. */
 #ifndef DURABLE_ALL
@@ -18,6 +22,331 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- what is written under faults, and how what is left is judged ---- */
+
+enum { NOTHING = -1, MOST_COMMITS = 7 };
+
+typedef struct {
+    const char *name, *file;
+    int begins_full; /* the file is there, from a run of `write` of `before` */
+    int n_commit;
+    int size[MOST_COMMITS]; /* [n_commit + 1] after so many were reported */
+    /* 0, or 3 where a call returned an error */
+    int (*write)(const char *path, void (*report)(void));
+    /* What is there, or NOTHING; fails the test where it is neither. */
+    int (*judge)(const char *path);
+    /* From `size` to the end, as resume would. */
+    void (*finish)(const char *path, int size);
+} scenario;
+
+/* ---- a trace ---- */
+
+enum { TRACE_CHAINS = 2, TRACE_VARIABLES = 4, TRACE_OBSERVED = 3 };
+
+static const tsr_trace_variable variables[TRACE_VARIABLES] = {
+    {.group = TSR_TRACE_POSTERIOR, .name = "rg", .unit = "Angstrom", .n = 1},
+    {.group = TSR_TRACE_SAMPLE_STATS, .name = "lp", .n = 1},
+    {.group = TSR_TRACE_POSTERIOR_PREDICTIVE,
+     .name = "intensity",
+     .dim = "q",
+     .n = 20,
+     .single = 1},
+    {.group = TSR_TRACE_OBSERVED_DATA, .name = "n_point", .n = 1}};
+
+static const int draws[MOST_COMMITS] = {0, 40, 41, 1700, 2400, 2400};
+
+static tsr_status append(tsr_draw_log *log, int from, int to)
+{
+    return draws_log(log, TSR_DRAWN_KEPT, variables, 0, TRACE_OBSERVED - 1,
+                     TRACE_CHAINS, from, to, 0);
+}
+
+static tsr_draw_log *new_log(const char *path)
+{
+    char directory[256];
+    tsr_draw_log *log = NULL;
+    snprintf(directory, sizeof directory, "%.*s",
+             (int)(strrchr(path, '/') - path), path);
+    (void)tsr_draw_log_new(directory, &log, NULL);
+    return log;
+}
+
+typedef tsr_status updater(const char *path, const tsr_draw_records *log,
+                           const long keep[TSR_DRAWN_N_KIND], tsr_err *err);
+
+/* What the log has goes into the file; draws < 0: all of it. */
+static tsr_status put(const char *path, updater *update, tsr_draw_log *log,
+                      long draws)
+{
+    const long keep[TSR_DRAWN_N_KIND] = {
+        [TSR_DRAWN_KEPT] = draws, [TSR_DRAWN_FRAMES] = draws};
+    tsr_draw_records records;
+    tsr_status status = tsr_draw_records_open(path, &records, NULL);
+    TSR_THEN(status, update(path, &records, draws < 0 ? NULL : keep, NULL));
+    tsr_draw_records_close(&records);
+    if (status == TSR_OK)
+        tsr_draw_log_remove(log);
+    return status;
+}
+
+/* Commits number `first` and on, the file being written after some of them;
+ * then the end. */
+static int go_on(const char *path, int first, const int *size,
+                 tsr_status (*append)(tsr_draw_log *, int, int),
+                 updater *update, void (*report)(void))
+{
+    tsr_draw_log *log = new_log(path);
+    tsr_status status = log == NULL ? TSR_E_NOMEM : TSR_OK;
+    for (int i = first; i < 5 && status == TSR_OK; i++) {
+        status = append(log, size[i - 1], size[i]);
+        TSR_THEN(status, tsr_draw_log_sync(log, NULL));
+        if (status == TSR_OK)
+            report();
+        if (status == TSR_OK && i == 3)
+            status = put(path, update, log, -1);
+    }
+    TSR_THEN(status, put(path, update, log, -1));
+    tsr_draw_log_free(log);
+    if (status != TSR_OK)
+        return 3;
+    report();
+    return 0;
+}
+
+static int write_trace(const char *path, void (*report)(void))
+{
+    const double n_point = 51;
+    tsr_trace *trace;
+    tsr_status status = tsr_trace_create(path, TRACE_CHAINS, TRACE_VARIABLES,
+                                         variables, 0, NULL, &trace, &err);
+    if (status == TSR_OK) {
+        if (tsr_trace_put(trace, TRACE_OBSERVED, &n_point, &err) != TSR_OK) {
+            tsr_trace_discard(trace);
+            return 3;
+        }
+        status = tsr_trace_close(trace, &err);
+    }
+    if (status != TSR_OK)
+        return strstr(err.message, path) == NULL ? 5 : 3;
+    report();
+    return go_on(path, 1, draws, append, tsr_trace_update, report);
+}
+
+static int write_reopened(const char *path, void (*report)(void))
+{
+    tsr_draw_log *log = new_log(path);
+    const tsr_status status = put(path, tsr_trace_update, log, draws[2]);
+    tsr_draw_log_free(log);
+    if (status != TSR_OK)
+        return 3;
+    report();
+    return go_on(path, 3, draws, append, tsr_trace_update, report);
+}
+
+static int judge_trace(const char *path)
+{
+    tsr_trace_reader *reader;
+    tsr_status status = tsr_trace_open(path, &reader, &err);
+    if (status == TSR_E_NOINPUT || status == TSR_E_DATA)
+        return NOTHING;
+    OK(status);
+    const int size = tsr_trace_n_draw(reader, TSR_TRACE_POSTERIOR);
+    draws_check(reader, TRACE_OBSERVED, variables, TRACE_CHAINS, 0, size);
+    tsr_trace_reader_free(reader);
+    return size;
+}
+
+/* From `size` on to the end, as resume does. */
+static void end(const char *path, int size, int end,
+                tsr_status (*append)(tsr_draw_log *, int, int), updater *update)
+{
+    tsr_draw_log *log = new_log(path);
+    assert_non_null(log);
+    assert_int_equal(put(path, update, log, size), TSR_OK);
+    if (end > size)
+        assert_int_equal(append(log, size, end), TSR_OK);
+    assert_int_equal(put(path, update, log, -1), TSR_OK);
+    tsr_draw_log_free(log);
+}
+
+static void finish_trace(const char *path, int size)
+{
+    end(path, size, draws[4], append, tsr_trace_update);
+    assert_int_equal(judge_trace(path), draws[4]);
+}
+
+/* ---- a trajectory ---- */
+
+enum { FRAME_ATOMS = 300 };
+
+static const tsr_trajectory_observable observable[] = {{"rg", "nm"}};
+static const tsr_trajectory_spec spec = {.n_atom = FRAME_ATOMS,
+                                         .n_observable = 1,
+                                         .observable = observable,
+                                         .stride = 1};
+static const int frames[MOST_COMMITS] = {0, 1, 40, 41, 75, 75};
+
+static tsr_status append_frames(tsr_draw_log *log, int from, int to)
+{
+    const size_t n = (size_t)(to - from), n_xyz = n * 3 * FRAME_ATOMS;
+    float *value = array((n_xyz + 2 * n) * sizeof *value + 1, 1);
+    if (value == NULL)
+        return TSR_E_NOMEM;
+    for (size_t i = 0; i < n_xyz; i++)
+        value[i] = (float)draw_value(8, 0, from + (int)i / (3 * FRAME_ATOMS),
+                                     (int)i % (3 * FRAME_ATOMS));
+    for (int f = from; f < to; f++) {
+        const double rg = draw_value(9, 0, f, 0);
+        memcpy(value + n_xyz + 2 * (f - from), &rg, sizeof rg);
+    }
+    const tsr_status status =
+        draws_record(log, TSR_DRAWN_FRAMES, from, to,
+                     (n_xyz + 2 * n) * sizeof *value, value);
+    return status;
+}
+
+static int write_frames(const char *path, void (*report)(void))
+{
+    tsr_trajectory *t;
+    if (tsr_trajectory_create(path, &spec, &t, NULL) != TSR_OK ||
+        tsr_trajectory_close(t, NULL) != TSR_OK)
+        return 3;
+    report();
+    return go_on(path, 1, frames, append_frames, tsr_trajectory_update, report);
+}
+
+static int judge_frames(const char *path)
+{
+    static float xyz[3 * FRAME_ATOMS];
+    tsr_trajectory_reader *reader;
+    tsr_status status = tsr_trajectory_open(path, &reader, &err);
+    if (status == TSR_E_NOINPUT || status == TSR_E_DATA)
+        return NOTHING;
+    OK(status);
+    const int n = tsr_trajectory_info_get(reader)->n_frame;
+    for (int f = 0; f < n; f++) {
+        int64_t step;
+        double rg;
+        OK(tsr_trajectory_read(reader, f, 1, &step, xyz, NULL, &err));
+        OK(tsr_trajectory_read_observable(reader, "rg", f, 1, &rg, &err));
+        assert_int_equal(step, f);
+        assert_true(rg == draw_value(9, 0, f, 0));
+        for (int i = 0; i < 3 * FRAME_ATOMS; i++)
+            if (xyz[i] != (float)draw_value(8, 0, f, i))
+                fail_msg("frame %d of %d is wrong at %d", f, n, i);
+    }
+    tsr_trajectory_reader_free(reader);
+    return n;
+}
+
+static void finish_frames(const char *path, int size)
+{
+    end(path, size, frames[4], append_frames, tsr_trajectory_update);
+    assert_int_equal(judge_frames(path), frames[4]);
+}
+
+/* ---- checkpoints ---- */
+
+enum { NUMBERS = 3000 };
+
+typedef struct {
+    int number;
+    double value[NUMBERS];
+} state;
+
+static const tsr_checkpoint_field fields[] = {
+    {"a/number", TSR_CHECKPOINT_INT, offsetof(state, number), 1, 0},
+    {"a/value", TSR_CHECKPOINT_DOUBLE, offsetof(state, value), NUMBERS, 0},
+    {0}};
+
+static tsr_status write_checkpoint(const char *path, int number)
+{
+    static state state;
+    tsr_checkpoint_writer *writer;
+
+    state.number = number;
+    for (int i = 0; i < NUMBERS; i++)
+        state.value[i] = draw_value(7, 0, number, i);
+    tsr_status status = tsr_checkpoint_new(path, "hash", &writer, NULL);
+    TSR_THEN(status, tsr_checkpoint_put(writer, fields, &state, NULL));
+    return tsr_checkpoint_end(writer, status, NULL);
+}
+
+static int write_checkpoints(const char *path, void (*report)(void))
+{
+    for (int i = 1; i <= 3; i++) {
+        if (write_checkpoint(path, i) != TSR_OK)
+            return 3;
+        report();
+    }
+    return 0;
+}
+
+static int judge_checkpoint(const char *path)
+{
+    static state state;
+    char directory[256], message[TSR_ERR_SIZE];
+    tsr_checkpoint *checkpoint;
+
+    snprintf(directory, sizeof directory, "%.*s",
+             (int)(strrchr(path, '/') - path), path);
+    tsr_status status =
+        tsr_checkpoint_open_newest(directory, &checkpoint, message, &err);
+    if (status == TSR_E_NOINPUT)
+        return NOTHING;
+    OK(status);
+    OK(tsr_checkpoint_get(checkpoint, fields, &state, &err));
+    for (int i = 0; i < NUMBERS; i++)
+        assert_true(state.value[i] == draw_value(7, 0, state.number, i));
+    tsr_checkpoint_free(checkpoint);
+    /* one that was complete is never out of its place */
+    if (message[0] != '\0' && state.number > 1)
+        fail_msg("%s", message);
+    return state.number;
+}
+
+static void finish_checkpoint(const char *path, int size)
+{
+    assert_int_equal(write_checkpoint(path, size + 1), TSR_OK);
+    assert_int_equal(judge_checkpoint(path), size + 1);
+}
+
+static const scenario scenarios[] = {{"trace",
+                                      "trace.h5",
+                                      0,
+                                      6,
+                                      {NOTHING, 0, 40, 41, 1700, 2400, 2400},
+                                      write_trace,
+                                      judge_trace,
+                                      finish_trace},
+                                     {"reopened",
+                                      "trace.h5",
+                                      1,
+                                      4,
+                                      {2400, 41, 1700, 2400, 2400},
+                                      write_reopened,
+                                      judge_trace,
+                                      finish_trace},
+                                     {"trajectory",
+                                      "trajectory-000.h5",
+                                      0,
+                                      6,
+                                      {NOTHING, 0, 1, 40, 41, 75, 75},
+                                      write_frames,
+                                      judge_frames,
+                                      finish_frames},
+                                     {"checkpoint",
+                                      "checkpoint.h5",
+                                      0,
+                                      3,
+                                      {NOTHING, 1, 2, 3},
+                                      write_checkpoints,
+                                      judge_checkpoint,
+                                      finish_checkpoint}};
+
+/* ---- faults ---- */
 
 static char folder[64], kept[64], program[4096], library[4096];
 static int n_kept, n_run;
@@ -63,7 +392,7 @@ static int child(char **argument)
 {
     const int i = atoi(argument[0]);
     report_to = atoi(argument[2]);
-    return durable_scenarios[i].write(argument[1], report);
+    return scenarios[i].write(argument[1], report);
 }
 
 /* Runs a scenario with a fault; returns how many commits it reported. *status:
@@ -115,7 +444,7 @@ static long count_of(void)
 }
 
 /* The state that a scenario begins with. */
-static void begin(const durable_scenario *s, const char *path)
+static void begin(const scenario *s, const char *path)
 {
     char full[128];
     remove_below(folder);
@@ -125,8 +454,8 @@ static void begin(const durable_scenario *s, const char *path)
     }
 }
 
-static void check_after(const durable_scenario *s, const char *path,
-                        int reported, const char *how)
+static void check_after(const scenario *s, const char *path, int reported,
+                        const char *how)
 {
     const int size = s->judge(path);
     const int next = reported < s->n_commit ? reported + 1 : reported;
@@ -152,7 +481,7 @@ static void run_scenario(int i)
         int seeds;
     } faults[] = {{"kill", 1},   {"tear", 1},    {"cut", 4}, {"EIO", 1},
                   {"EDQUOT", 1}, {"ENOSPC+", 1}, {"EIO+", 1}};
-    const durable_scenario *s = &durable_scenarios[i];
+    const scenario *s = &scenarios[i];
     char path[128], how[128];
     int status;
 
@@ -167,7 +496,7 @@ static void run_scenario(int i)
     const long step = DURABLE_ALL ? 1 : n / 4;
     print_message("%s: %ld operations, every %ld. under faults\n", s->name, n,
                   step);
-    for (size_t f = 0; f < sizeof faults / sizeof faults[0]; f++)
+    for (size_t f = 0; f < COUNT_OF(faults); f++)
         for (long at = 1 + (long)f % step; at <= n; at += step)
             for (int seed = 0; seed < faults[f].seeds; seed++) {
                 const char *what = faults[f].what;
@@ -189,34 +518,29 @@ static void run_scenario(int i)
 
 /* ---- tests ---- */
 
-static void test_trace(void **state)
+TEST(test_trace)
 {
-    (void)state;
     run_scenario(0);
 }
 
-static void test_reopened(void **state)
+TEST(test_reopened)
 {
-    (void)state;
     run_scenario(1);
 }
 
-static void test_trajectory(void **state)
+TEST(test_trajectory)
 {
-    (void)state;
     run_scenario(2);
 }
 
-static void test_checkpoint(void **state)
+TEST(test_checkpoint)
 {
-    (void)state;
     run_scenario(3);
 }
 
 /* Every file that was judged good, read whole by h5py. */
-static void test_h5py(void **state)
+TEST(test_h5py)
 {
-    (void)state;
     static const char script[] =
         "import glob, h5py, sys\n"
         "n = 0\n"
@@ -245,12 +569,10 @@ static void test_h5py(void **state)
     assert_int_equal(status, 0);
 }
 
-static int enter_all(void **state)
+FIXTURE(enter_all)
 {
     static const char end[] = "/support/fault.so";
     char full[128];
-    (void)state;
-
     /* build/tests/property/test_durable: the library is beside */
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     if (n <= 0)
@@ -271,13 +593,12 @@ static int enter_all(void **state)
         return -1;
     snprintf(full, sizeof full, "%s/full.h5", kept);
     report_to = open("/dev/null", O_WRONLY);
-    return durable_write_trace(full, report);
+    return write_trace(full, report);
 }
 
-static int leave_all(void **state)
+FIXTURE(leave_all)
 {
     char count[96];
-    (void)state;
     print_message("%d runs, %d files judged\n", n_run, n_kept);
     remove_below(folder);
     remove_below(kept);
@@ -286,14 +607,11 @@ static int leave_all(void **state)
     return rmdir(folder) != 0 || rmdir(kept) != 0;
 }
 
+static test_fixture around_all = {enter_all, leave_all};
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_trace),      cmocka_unit_test(test_reopened),
-        cmocka_unit_test(test_trajectory), cmocka_unit_test(test_checkpoint),
-        cmocka_unit_test(test_h5py),
-    };
     if (argc == 4)
         return child(argv + 1);
-    return cmocka_run_group_tests(tests, enter_all, leave_all);
+    return run_test_list();
 }

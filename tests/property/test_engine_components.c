@@ -2,6 +2,7 @@
  * reference after random moves, and the sum with coefficients against an engine
  * of one component with the sum of the amplitudes. */
 #include "../engine_support.h"
+#include "tests/test.h"
 
 enum { N_BODY = 150, N_Q = 24, N_TYPE = 4, N_SYSTEM = 2, N_STEP = 30 };
 
@@ -48,7 +49,6 @@ static void make_problem(problem *p, int n_comp)
 /* Moves runs of bodies at random, accepts half of them; xyz follows. */
 static void random_moves(problem *p, tsr_batch *batch, double *profile)
 {
-    tsr_err err;
     uint64_t random = 17;
     for (int step = 0; step < N_STEP; step++) {
         int s = step % N_SYSTEM, count = 1 + (int)(20 * uniform(&random));
@@ -59,8 +59,8 @@ static void random_moves(problem *p, tsr_batch *batch, double *profile)
                 moved[i][d] = p->xyz[s][first + i][d] + uniform(&random) - 0.5;
         tsr_body_range range = {first, count, 0, (const double(*)[3])moved};
         tsr_body_proposal proposal = {s, 1, &range};
-        must(tsr_batch_submit(batch, 1, &proposal, &err), &err);
-        must(tsr_batch_wait(batch, profile, &err), &err);
+        OK(tsr_batch_submit(batch, 1, &proposal, &err));
+        OK(tsr_batch_wait(batch, profile, &err));
         if (uniform(&random) < 0.5) {
             tsr_batch_reject(batch, s);
             continue;
@@ -110,10 +110,8 @@ static int is_wanted(int n_comp, int v)
     return COMPONENTS_ALL || variant[n_comp] >> v & 1u;
 }
 
-static void against_reference(void **state)
+TEST(against_reference)
 {
-    (void)state;
-    tsr_err err;
     tsr_device *device = open_device();
     if (device == NULL)
         skip();
@@ -126,23 +124,20 @@ static void against_reference(void **state)
             if (!has_variant(device, &variants[v]) || !is_wanted(n_comp, v))
                 continue;
             make_problem(&p, n_comp);
-            must(make_variant(&p.spec, device, &variants[v], &engine, &err),
-                 &err);
-            must(tsr_engine_reference_new(&p.spec, &reference, &err), &err);
+            OK(make_variant(&p.spec, device, &variants[v], &engine));
+            OK(tsr_engine_reference_new(&p.spec, &reference, &err));
             assert_int_equal(engine->n_pair, n_comp * (n_comp + 1) / 2);
             assert_int_equal(reference->n_pair, engine->n_pair);
-            must(tsr_batch_new(engine, N_SYSTEM, &batch, &err), &err);
-            must(tsr_batch_new(reference, 1, &truth, &err), &err);
+            OK(tsr_batch_new(engine, N_SYSTEM, &batch, &err));
+            OK(tsr_batch_new(reference, 1, &truth, &err));
             for (int s = 0; s < N_SYSTEM; s++)
-                must(tsr_batch_set(batch, s, (const double(*)[3])p.xyz[s], NULL,
-                                   &err),
-                     &err);
+                OK(tsr_batch_set(batch, s, (const double(*)[3])p.xyz[s], NULL,
+                                 &err));
             random_moves(&p, batch, got);
             for (int s = 0; s < N_SYSTEM; s++) {
-                must(tsr_batch_profile(batch, s, got, &err), &err);
-                must(tsr_batch_set(truth, s, (const double(*)[3])p.xyz[s],
-                                   exact, &err),
-                     &err);
+                OK(tsr_batch_profile(batch, s, got, &err));
+                OK(tsr_batch_set(truth, s, (const double(*)[3])p.xyz[s], exact,
+                                 &err));
                 compare(variants[v].name, &p, got, exact, variants[v].limit);
                 assert_int_equal(
                     tsr_engine_worst_difference(engine, got, exact, &allowed),
@@ -157,12 +152,10 @@ static void against_reference(void **state)
 }
 
 /* sum_ab C_a C_b I_ab = I of the amplitudes sum_a C_a F^a. */
-static void coefficients(void **state)
+TEST(coefficients)
 {
-    (void)state;
     static problem p, one;
     static const double c[3] = {1.0, 0.8, -0.3};
-    tsr_err err;
     double partial[6 * N_Q], whole[N_Q];
     tsr_engine *many, *single;
     tsr_batch *a, *b;
@@ -173,13 +166,12 @@ static void coefficients(void **state)
         for (int comp = 0; comp < 3; comp++)
             one.factor[t] += c[comp] * p.factor[comp * N_TYPE * N_Q + t];
     }
-    must(tsr_engine_reference_new(&p.spec, &many, &err), &err);
-    must(tsr_engine_reference_new(&one.spec, &single, &err), &err);
-    must(tsr_batch_new(many, 1, &a, &err), &err);
-    must(tsr_batch_new(single, 1, &b, &err), &err);
-    must(tsr_batch_set(a, 0, (const double(*)[3])p.xyz[0], partial, &err),
-         &err);
-    must(tsr_batch_set(b, 0, (const double(*)[3])p.xyz[0], whole, &err), &err);
+    OK(tsr_engine_reference_new(&p.spec, &many, &err));
+    OK(tsr_engine_reference_new(&one.spec, &single, &err));
+    OK(tsr_batch_new(many, 1, &a, &err));
+    OK(tsr_batch_new(single, 1, &b, &err));
+    OK(tsr_batch_set(a, 0, (const double(*)[3])p.xyz[0], partial, &err));
+    OK(tsr_batch_set(b, 0, (const double(*)[3])p.xyz[0], whole, &err));
     for (int k = 0; k < N_Q; k++) {
         double sum = 0.0, size = 0.0;
         int pair = 0;
@@ -190,7 +182,7 @@ static void coefficients(void **state)
                 sum += term;
                 size += fabs(term);
             }
-        assert_true(fabs(sum - whole[k]) < 1e-12 * size);
+        assert_near(sum, whole[k], 1e-12 * size);
     }
     tsr_batch_free(a);
     tsr_batch_free(b);
@@ -198,23 +190,12 @@ static void coefficients(void **state)
     tsr_engine_free(single);
 }
 
-static void refused(void **state)
+TEST(refused)
 {
-    (void)state;
     static problem p;
-    tsr_err err;
     tsr_engine *engine;
     make_problem(&p, 1);
     p.spec.n_comp = 4;
-    assert_int_equal(tsr_engine_reference_new(&p.spec, &engine, &err),
-                     TSR_E_INTERNAL);
-    assert_non_null(strstr(err.message, "components"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(against_reference),
-                                       cmocka_unit_test(coefficients),
-                                       cmocka_unit_test(refused)};
-    return cmocka_run_group_tests_name("engine components", tests, NULL, NULL);
+    FAILS(tsr_engine_reference_new(&p.spec, &engine, &err), TSR_E_INTERNAL,
+          "components");
 }

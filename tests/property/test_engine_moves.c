@@ -1,7 +1,9 @@
 /* Laws of every engine on the device at hand: after any number of accepted and
  * rejected moves the profile is that of the coordinates; rejecting leaves the
  * same bits; so do other batches and other threads. */
+#define OWN_MAIN
 #include "../engine_walker.h"
+#include "tests/test.h"
 
 #include <pthread.h>
 
@@ -31,28 +33,24 @@ typedef void law(const composition *c, const engine_variant *v,
 static void for_each_variant(void **state, law *check)
 {
     const bench *b = *state;
-    walker *w = calloc(N_SYSTEM, sizeof *w);
-    assert_non_null(w);
+    walker *w = array(N_SYSTEM, sizeof *w);
     for (int v = 0; v < N_VARIANT; v++) {
         tsr_batch *batch;
-        tsr_err err;
         if (b->engine[v] == NULL)
             continue;
-        must(tsr_batch_new(b->engine[v], N_SYSTEM, &batch, &err), &err);
+        OK(tsr_batch_new(b->engine[v], N_SYSTEM, &batch, &err));
         for (int s = 0; s < N_SYSTEM; s++)
             begin(&b->c, &w[s], batch, s);
         check(&b->c, &variants[v], b->device, batch, w);
         tsr_batch_free(batch);
     }
-    free(w);
 }
 
 static void evaluate(tsr_batch *batch, const tsr_body_proposal *proposal, int n,
                      double *profile)
 {
-    tsr_err err;
-    must(tsr_batch_submit(batch, n, proposal, &err), &err);
-    must(tsr_batch_wait(batch, profile, &err), &err);
+    OK(tsr_batch_submit(batch, n, proposal, &err));
+    OK(tsr_batch_wait(batch, profile, &err));
 }
 
 /* What a run asks of a running profile, and it would see a change of 1 %. */
@@ -80,16 +78,16 @@ static void reject_and_batches(const composition *c, const engine_variant *v,
         propose(&w[s], s);
         proposal[s] = w[s].proposal;
     }
-    assert_int_equal(tsr_batch_profile(batch, 3, before, NULL), TSR_OK);
+    OK(tsr_batch_profile(batch, 3, before, &err));
     evaluate(batch, &proposal[3], 1, alone);
     tsr_batch_reject(batch, 3);
-    assert_int_equal(tsr_batch_profile(batch, 3, after, NULL), TSR_OK);
+    OK(tsr_batch_profile(batch, 3, after, &err));
     assert_memory_equal(before, after, sizeof before);
     evaluate(batch, proposal, N_SYSTEM, all);
     assert_memory_equal(all + 3 * N_Q, alone, sizeof alone);
     for (int s = 0; s < N_SYSTEM; s++)
         tsr_batch_accept(batch, s);
-    assert_int_equal(tsr_batch_profile(batch, 3, after, NULL), TSR_OK);
+    OK(tsr_batch_profile(batch, 3, after, &err));
     assert_memory_equal(after, alone, sizeof alone);
 }
 
@@ -197,13 +195,12 @@ static void nothing_moves(const composition *c, const engine_variant *v,
                           const tsr_device *device, tsr_batch *batch, walker *w)
 {
     double before[2 * N_Q], after[2 * N_Q];
-    tsr_err err;
     (void)c, (void)v, (void)device;
     propose(&w[0], 0);
     evaluate(batch, &w[0].proposal, 1, before);
     tsr_batch_accept(batch, 0);
-    must(tsr_batch_profile(batch, 0, before, &err), &err);
-    must(tsr_batch_profile(batch, 1, before + N_Q, &err), &err);
+    OK(tsr_batch_profile(batch, 0, before, &err));
+    OK(tsr_batch_profile(batch, 1, before + N_Q, &err));
     for (int i = 0; i < 2; i++) {
         tsr_body_proposal none[2] = {{0, 0, i == 0 ? NULL : w[0].range},
                                      {1, 0, i == 0 ? w[1].range : NULL}};
@@ -217,7 +214,7 @@ static void nothing_moves(const composition *c, const engine_variant *v,
         assert_memory_equal(before, after, N_Q * sizeof *before);
         tsr_batch_accept(batch, 0);
         tsr_batch_reject(batch, 1);
-        must(tsr_batch_profile(batch, 0, after, &err), &err);
+        OK(tsr_batch_profile(batch, 0, after, &err));
         assert_memory_equal(before, after, N_Q * sizeof *before);
     }
 }
@@ -227,7 +224,7 @@ static void rigid_and_permuted(const composition *c, const engine_variant *v,
                                walker *w)
 {
     double before[N_Q], after[N_Q];
-    assert_int_equal(tsr_batch_profile(batch, 0, before, NULL), TSR_OK);
+    OK(tsr_batch_profile(batch, 0, before, &err));
     tsr_motion motion = turn(w);
     motion.shift[1] += 300.0;
     memcpy(w->moved, w->xyz, sizeof w->xyz);
@@ -236,9 +233,7 @@ static void rigid_and_permuted(const composition *c, const engine_variant *v,
     evaluate(batch, &w->proposal, 1, after);
     assert_memory_equal(before, after, sizeof before);
     tsr_batch_accept(batch, 0);
-    assert_int_equal(
-        tsr_batch_set(batch, 0, (const double(*)[3])w->moved, after, NULL),
-        TSR_OK);
+    OK(tsr_batch_set(batch, 0, (const double(*)[3])w->moved, after, &err));
     assert_true(worst_error(after, before, N_Q) <= v->limit);
 
     composition mixed = *c;
@@ -254,12 +249,10 @@ static void rigid_and_permuted(const composition *c, const engine_variant *v,
     mixed.spec.type = mixed.type;
     tsr_engine *other;
     tsr_batch *other_batch;
-    tsr_err err;
-    must(make_variant(&mixed.spec, device, v, &other, &err), &err);
-    must(tsr_batch_new(other, 1, &other_batch, &err), &err);
-    must(tsr_batch_set(other_batch, 0, (const double(*)[3])mixed.start, after,
-                       &err),
-         &err);
+    OK(make_variant(&mixed.spec, device, v, &other));
+    OK(tsr_batch_new(other, 1, &other_batch, &err));
+    OK(tsr_batch_set(other_batch, 0, (const double(*)[3])mixed.start, after,
+                     &err));
     assert_true(worst_error(after, before, N_Q) <= v->limit);
     tsr_batch_free(other_batch);
     tsr_engine_free(other);
@@ -273,14 +266,12 @@ static void errors_leave_the_state(const composition *c,
     double before[N_Q], after[N_Q], bad[1][3] = {{0.0, (double)NAN, 0.0}};
     tsr_body_proposal proposal[2];
     tsr_body_range range = {17, 1, 0, (const double(*)[3])bad};
-    tsr_err err;
     (void)c, (void)v, (void)device;
-    assert_int_equal(tsr_batch_profile(batch, 0, before, NULL), TSR_OK);
+    OK(tsr_batch_profile(batch, 0, before, &err));
     propose(w, 0);
     proposal[0] = w->proposal;
     proposal[1] = (tsr_body_proposal){1, 1, &range};
-    assert_int_equal(tsr_batch_submit(batch, 2, proposal, &err), TSR_E_NUMERIC);
-    assert_non_null(strstr(err.message, "body 17"));
+    FAILS(tsr_batch_submit(batch, 2, proposal, &err), TSR_E_NUMERIC, "body 17");
     bad[0][1] = 3.0 * radius_ang;
     assert_int_equal(tsr_batch_submit(batch, 2, proposal, &err), TSR_E_RANGE);
     bad[0][1] = 0.0;
@@ -300,7 +291,7 @@ static void errors_leave_the_state(const composition *c,
     assert_int_equal(
         tsr_batch_set(batch, 0, (const double(*)[3])w->moved, NULL, &err),
         TSR_E_RANGE);
-    assert_int_equal(tsr_batch_profile(batch, 0, after, NULL), TSR_OK);
+    OK(tsr_batch_profile(batch, 0, after, &err));
     assert_memory_equal(before, after, sizeof before);
     /* and it still computes from that state */
     tsr_body_range all = {0, N_BODY, 0, (const double(*)[3])w->xyz};
@@ -329,7 +320,6 @@ static void refused_exactly(const composition *c, const engine_variant *v,
     (void)device;
     for (int i = 0; i < n; i++) {
         double profile[N_Q], d;
-        tsr_err err;
         propose(w, 0);
         const tsr_body_range *last = &w->range[w->proposal.n_range - 1];
         double shift[3], size = 1.2 * radius_ang * uniform(&w->random);
@@ -350,7 +340,7 @@ static void refused_exactly(const composition *c, const engine_variant *v,
         if (status != TSR_OK)
             continue;
         n_taken++;
-        must(tsr_batch_wait(batch, profile, &err), &err);
+        OK(tsr_batch_wait(batch, profile, &err));
         if (i % 3 == 0) {
             tsr_batch_reject(batch, 0);
             continue;
@@ -361,42 +351,42 @@ static void refused_exactly(const composition *c, const engine_variant *v,
     assert_true(n_refused > n / 10 && n_taken > n / 10);
 }
 
-static void range_test(void **state)
+TEST(range_test)
 {
     for_each_variant(state, refused_exactly);
 }
 
-static void reject_test(void **state)
+TEST(reject_test)
 {
     for_each_variant(state, reject_and_batches);
 }
 
-static void steps_test(void **state)
+TEST(steps_test)
 {
     for_each_variant(state, steps_or_all_at_once);
 }
 
-static void differences_test(void **state)
+TEST(differences_test)
 {
     for_each_variant(state, differences_end);
 }
 
-static void groups_test(void **state)
+TEST(groups_test)
 {
     for_each_variant(state, groups_keep_counts);
 }
 
-static void nothing_test(void **state)
+TEST(nothing_test)
 {
     for_each_variant(state, nothing_moves);
 }
 
-static void rigid_test(void **state)
+TEST(rigid_test)
 {
     for_each_variant(state, rigid_and_permuted);
 }
 
-static void errors_test(void **state)
+TEST(errors_test)
 {
     for_each_variant(state, errors_leave_the_state);
 }
@@ -412,7 +402,6 @@ static void *thread_main(void *argument)
 {
     thread_work *work = argument;
     tsr_batch *batch;
-    tsr_err err;
     if (tsr_batch_new(work->engine, N_SYSTEM, &batch, &err) != TSR_OK)
         return work;
     for (int i = 0; i < work->steps; i++)
@@ -433,7 +422,7 @@ static void threads(const composition *c, const engine_variant *v,
     for (int i = 0; i < steps; i++)
         step(batch, w, 255u);
     for (int s = 0; s < N_SYSTEM; s++) {
-        assert_int_equal(tsr_batch_profile(batch, s, serial[s], NULL), TSR_OK);
+        OK(tsr_batch_profile(batch, s, serial[s], &err));
         begin(c, &w[s], batch, s);
     }
     for (int t = 0; t < N_THREAD; t++) {
@@ -447,7 +436,7 @@ static void threads(const composition *c, const engine_variant *v,
         assert_null(failed);
     }
     for (int s = 0; s < N_SYSTEM; s++) {
-        assert_int_equal(tsr_batch_profile(batch, s, parallel, NULL), TSR_OK);
+        OK(tsr_batch_profile(batch, s, parallel, &err));
         assert_memory_equal(parallel, serial[s], sizeof parallel);
     }
 }
@@ -458,7 +447,6 @@ static void long_run(const composition *c, const engine_variant *v,
 {
     double profile[N_Q];
     uint64_t random = 5;
-    tsr_err err;
     (void)device;
     for (int done = 0; done < moves_of(v);) {
         unsigned mask = 1u + (unsigned)below(&random, 255);
@@ -467,36 +455,34 @@ static void long_run(const composition *c, const engine_variant *v,
             done++;
     }
     for (int s = 0; s < N_SYSTEM; s++) {
-        must(tsr_batch_profile(batch, s, profile, &err), &err);
+        OK(tsr_batch_profile(batch, s, profile, &err));
         check_against_reference(c, &w[s], profile, v->limit, v->name);
     }
 }
 
-static void long_test(void **state)
+TEST(long_test)
 {
     for_each_variant(state, long_run);
 }
 
-static void threads_test(void **state)
+TEST(threads_test)
 {
     for_each_variant(state, threads);
 }
 
 /* Of the variants one of each kind: its kernels are others than those of the
  * tests below, and compilers take their time. */
-static void self_test(void **state)
+TEST(self_test)
 {
     const int every = LENGTH == 1 ? 4 : 1;
     const tsr_device *device = ((const bench *)*state)->device;
     for (int v = 0; v < N_VARIANT; v += every) {
         tsr_self_test result;
-        tsr_err err;
         if (!has_variant(device, &variants[v]) || is_wave(&variants[v]))
             continue;
         int n_comp = v == 0 ? 0 : 1; /* all; compilers take their time */
-        must(tsr_engine_self_test(device, &variants[v].options, 0, n_comp,
-                                  &result, &err),
-             &err);
+        OK(tsr_engine_self_test(device, &variants[v].options, 0, n_comp,
+                                &result, &err));
         assert_int_equal(result.n_check, v == 0 ? 114 : 38);
         printf("    %-55s %.1e\n", variants[v].name, result.max_rel_error);
     }
@@ -512,13 +498,12 @@ static void no_device(void **state)
 static int setup(void **state)
 {
     static bench b;
-    tsr_err err;
     b.device = open_device();
     compose(&b.c);
     for (int v = 0; b.device != NULL && v < N_VARIANT; v++)
         if (has_variant(b.device, &variants[v]) &&
-            make_variant(&b.c.spec, b.device, &variants[v], &b.engine[v],
-                         &err) != TSR_OK) {
+            make_variant(&b.c.spec, b.device, &variants[v], &b.engine[v]) !=
+                TSR_OK) {
             print_error("%s\n", err.message);
             return -1;
         }
@@ -535,19 +520,13 @@ static int teardown(void **state)
     return 0;
 }
 
+static test_fixture around_all = {setup, teardown};
+
 int main(void)
 {
-    struct CMUnitTest tests[] = {
-        cmocka_unit_test(self_test),    cmocka_unit_test(reject_test),
-        cmocka_unit_test(steps_test),   cmocka_unit_test(differences_test),
-        cmocka_unit_test(groups_test),  cmocka_unit_test(nothing_test),
-        cmocka_unit_test(rigid_test),   cmocka_unit_test(errors_test),
-        cmocka_unit_test(threads_test), cmocka_unit_test(range_test),
-        cmocka_unit_test(long_test),
-    };
     tsr_device *device = open_device();
-    for (size_t i = 0; device == NULL && i < sizeof tests / sizeof *tests; i++)
-        tests[i].test_func = no_device;
+    for (size_t i = 0; device == NULL && i < MAX_TEST; i++)
+        test_list[i].test_func = no_device;
     tsr_device_free(device);
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return run_test_list();
 }

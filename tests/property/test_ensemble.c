@@ -2,6 +2,7 @@
  * data states and weights are those of the prior, with data those of the
  * posterior. */
 #include "tests/property/importance.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_statistics_double.h>
 
@@ -22,16 +23,13 @@ static void check_sums(const posterior_sample *s, tsr_batch *fresh,
                        const tsr_chain_view *view, double *one, double *mean)
 {
     int n_q = s->likelihood->grid.n_q;
-    tsr_err err = {0};
     double sum = 0.0, log_prior = 0.0, square = 0.0, d_max = 0.0;
     memcpy(mean, s->likelihood->self, (size_t)n_q * sizeof *mean);
     for (int k = 0; k < view->n_state; k++) {
         const tsr_conformation *c = view->state[k];
         double w = view->state_weight[k],
                rg = tsr_conformation_rg(s->t, c, NULL);
-        posterior_must(
-            tsr_batch_set(fresh, 0, (const double(*)[3])c->body, one, &err),
-            &err);
+        OK(tsr_batch_set(fresh, 0, (const double(*)[3])c->body, one, &err));
         for (int q = 0; q < n_q; q++)
             mean[q] += w * one[q];
         assert_true(w > 0.0 && w <= 1.0);
@@ -42,9 +40,9 @@ static void check_sums(const posterior_sample *s, tsr_batch *fresh,
         d_max = fmax(d_max, tsr_largest_distance(s->t->n_body,
                                                  (const double(*)[3])c->body));
     }
-    assert_true(fabs(sum - 1.0) < 1e-12);
-    assert_true(fabs(view->log_prior - log_prior) < 1e-8);
-    assert_true(fabs(view->rg_ang - sqrt(square)) < 1e-12 * view->rg_ang);
+    assert_near(sum, 1.0, 1e-12);
+    assert_near(view->log_prior, log_prior, 1e-8);
+    assert_near(view->rg_ang, sqrt(square), 1e-12 * view->rg_ang);
     assert_true(view->d_max_ang == d_max);
     for (int q = 0; q < n_q; q++)
         if (fabs(view->point->profile[q] - mean[q]) > 1e-10 * mean[0])
@@ -66,14 +64,12 @@ static double fresh_log_lik(const posterior_sample *s, double *mean,
     return log_lik;
 }
 
-static void sums_stay_right(void **state)
+TEST(sums_stay_right)
 {
-    (void)state;
     for (int n = 2; n <= 3; n++) {
         posterior_sample s;
-        tsr_err err = {0};
         const double third[3] = {0.5, 0.3, 0.2};
-        gsl_rng *rng = tsr_rng_new(8, 0);
+        gsl_rng *rng = rng_new(8, 0);
         tsr_batch *fresh;
         posterior_open(&s, "GASFPLGKEW", NULL, soft);
         s.target.n_state = n, s.target.infer_weights = 1;
@@ -82,15 +78,14 @@ static void sums_stay_right(void **state)
                        third, 0.02, 1.0, 0.0, 0.0, rng);
         posterior_start(&s, 0.0, 2, 0);
         size_t n_q = (size_t)s.likelihood->grid.n_q;
-        double *one = calloc(2 * n_q, sizeof *one), *mean = one + n_q;
+        double *one = array(2 * n_q, sizeof *one), *mean = one + n_q;
         posterior_run run = posterior_run_new(&s, 2, 2, 1);
         posterior_sample other; /* an engine for direct profiles */
         posterior_open(&other, "GASFPLGKEW", NULL, soft);
         memcpy(other.intensity, s.intensity, sizeof s.intensity);
         memcpy(other.sigma, s.sigma, sizeof s.sigma);
         posterior_start(&other, 0.0, 1, 0);
-        posterior_must(tsr_batch_new(other.share.engine, 1, &fresh, &err),
-                       &err);
+        OK(tsr_batch_new(other.share.engine, 1, &fresh, &err));
         for (int warm = 1; warm >= 0; warm--)
             for (int i = 0; i < 10; i++) {
                 posterior_advance(run, 1, 80 * LENGTH, warm);
@@ -100,16 +95,14 @@ static void sums_stay_right(void **state)
                                        &view);
                     assert_int_equal(view.n_state, n);
                     check_sums(&other, fresh, &view, one, mean);
-                    assert_true(fabs(fresh_log_lik(&other, mean, rng) -
-                                     view.log_lik) < 1e-6);
+                    assert_near(fresh_log_lik(&other, mean, rng), view.log_lik,
+                                1e-6);
                 }
             }
         tsr_batch_free(fresh);
         posterior_run_free(run);
         posterior_close(&other);
         posterior_close(&s);
-        gsl_rng_free(rng);
-        free(one);
     }
 }
 
@@ -161,21 +154,19 @@ static double ks_two(double *x, int n, double *y, int m)
  * radii in that order are order statistics of independent draws. Of 1000 draws
  * at a limit of p = 1e-3: a distribution function that is off by 0.06 (weights)
  * or 0.09 (radii, of two samples) somewhere fails. */
-static void prior_is_flat_and_independent(void **state)
+TEST(prior_is_flat_and_independent)
 {
-    (void)state;
     enum { N = 1000 * LENGTH, THIN = 120 };
     for (int n = 2; n <= 3; n++) {
         posterior_sample s;
-        tsr_err err = {0};
         double *weight[3], *rg[3], *exact[3];
         tsr_chain *chain;
         posterior_open(&s, "GAFSLG", NULL, soft);
         s.target.n_state = n, s.target.infer_weights = 1, s.target.seed = 17;
         prior_sampler prior = prior_of(&s);
-        gsl_rng *rng = tsr_rng_new(18, 0);
-        tsr_conformation *c = tsr_conformation_new(s.t);
-        posterior_must(tsr_chain_new(&s.target, 0, &chain, &err), &err);
+        gsl_rng *rng = rng_new(18, 0);
+        tsr_conformation *c = new_conformation(s.t);
+        OK(tsr_chain_new(&s.target, 0, &chain, &err));
         for (int k = 0; k < n; k++) {
             weight[k] = calloc(N, sizeof(double));
             rg[k] = calloc(N, sizeof(double));
@@ -188,9 +179,7 @@ static void prior_is_flat_and_independent(void **state)
                 tsr_body_proposal ask;
                 int accepted;
                 assert_int_equal(tsr_chain_propose(chain, &ask), 0);
-                posterior_must(
-                    tsr_chain_decide(chain, NULL, i < 0, &accepted, &err),
-                    &err);
+                OK(tsr_chain_decide(chain, NULL, i < 0, &accepted, &err));
             }
             tsr_chain_view_get(chain, &view);
             for (int k = 0; k < n; k++) {
@@ -208,7 +197,7 @@ static void prior_is_flat_and_independent(void **state)
         assert_true(fabs(with) < 4.5 / sqrt(N));
         double expected = gsl_stats_correlation(exact[0], 1, exact[1], 1, N);
         double between = gsl_stats_correlation(rg[0], 1, rg[1], 1, N);
-        assert_true(fabs(between - expected) < 6.5 / sqrt(N));
+        assert_near(between, expected, 6.5 / sqrt(N));
         for (int k = 0; k < n; k++) {
             double p = ks_beta(weight[k], N, 1.0, n - 1.0);
             double p_rg = ks_two(rg[k], N, exact[k], N);
@@ -222,17 +211,14 @@ static void prior_is_flat_and_independent(void **state)
             free(exact[k]);
         }
         tsr_chain_free(chain);
-        tsr_conformation_free(c);
-        gsl_rng_free(rng);
         posterior_close(&s);
     }
 }
 
 /* ---- with data ---- */
 
-static void posterior_is_right(void **state)
+TEST(posterior_is_right)
 {
-    (void)state;
     posterior_sample s;
     posterior_open(&s, "GAFSLG", NULL, no_clash);
     s.target.n_state = 2, s.target.infer_weights = 1;
@@ -243,9 +229,8 @@ static void posterior_is_right(void **state)
 
 /* A chain that is hot stays so: the power of the likelihood is in every step,
  * those of the weights, too. Without exchanges nothing could hide an error. */
-static void hot_chain_is_right(void **state)
+TEST(hot_chain_is_right)
 {
-    (void)state;
     posterior_sample s;
     posterior_open(&s, "GAFSLG", NULL, no_clash);
     s.target.n_state = 2, s.target.infer_weights = 1;
@@ -256,11 +241,10 @@ static void hot_chain_is_right(void **state)
 
 static int has_variable(const posterior_sample *s, const char *name)
 {
-    tsr_err err = {0};
     tsr_record *record;
     const tsr_trace_variable *variable;
     int found = 0;
-    posterior_must(tsr_record_new(&s->target, 1, 1, &record, &err), &err);
+    OK(tsr_record_new(&s->target, 1, 1, &record, &err));
     int n = tsr_record_variables(record, &variable);
     for (int v = 0; v < n; v++)
         found += strcmp(variable[v].name, name) == 0;
@@ -269,12 +253,11 @@ static int has_variable(const posterior_sample *s, const char *name)
 }
 
 /* Weights that are not inferred stay equal, and are not stored. */
-static void equal_weights_stay_equal(void **state)
+TEST(equal_weights_stay_equal)
 {
-    (void)state;
     posterior_sample s;
     const double one = 1.0;
-    gsl_rng *rng = tsr_rng_new(9, 0);
+    gsl_rng *rng = rng_new(9, 0);
     posterior_open(&s, "GAFSLG", NULL, no_clash);
     s.target.n_state = 3;
     assert_int_equal(has_variable(&s, "weight_1"), 0);
@@ -298,16 +281,4 @@ static void equal_weights_stay_equal(void **state)
     }
     posterior_run_free(run);
     posterior_close(&s);
-    gsl_rng_free(rng);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_stay_right),
-        cmocka_unit_test(prior_is_flat_and_independent),
-        cmocka_unit_test(posterior_is_right),
-        cmocka_unit_test(hot_chain_is_right),
-        cmocka_unit_test(equal_weights_stay_equal)};
-    return cmocka_run_group_tests_name("ensemble", tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "molecule/structure.h"
 #include "tests/model_sample.h"
 #include "tests/term_entry.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_linalg.h>
@@ -71,23 +72,21 @@ static void make_ball(fixture *f)
 static void make_molecule(fixture *f)
 {
     tsr_structure *structure;
-    tsr_err err = {0};
     if (tsr_structure_read(PROTEIN, &structure, &err) != TSR_OK) {
         make_ball(f);
         return;
     }
-    if (tsr_topology_from_structure(
-            structure, TSR_BODIES_TWO, (tsr_flexibility){.is_frozen = 1},
-            &f->table, NULL, &f->t, &f->c, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_topology_from_structure(structure, TSR_BODIES_TWO,
+                                   (tsr_flexibility){.is_frozen = 1}, &f->table,
+                                   NULL, &f->t, &f->c, &err));
+    own_molecule(f->t, f->c);
     tsr_structure_free(structure);
 }
 
 static void see_molecule(fixture *f)
 {
     const int n = f->t->n_body;
-    f->true_place = calloc((size_t)(n > 0 ? n : 1), sizeof *f->true_place);
-    assert_non_null(f->true_place);
+    f->true_place = array((size_t)(n > 0 ? n : 1), sizeof *f->true_place);
     for (int i = 0; i < n; i++)
         for (int c = 0; c < 3; c++) {
             f->true_place[i][c] = f->c->body[i][c];
@@ -112,7 +111,7 @@ static void make_map(fixture *f)
         g.origin[c] = low - 14.0;
         g.n[c] = 2 * (int)ceil(0.5 * (high - low + 28.0) / spacing);
     }
-    assert_int_equal(tsr_map_new(&g, &of_maps, &f->clean, NULL), TSR_OK);
+    OK(tsr_map_new(&g, &of_maps, &f->clean, &err));
     for (size_t k = 0; k < tsr_map_n_voxel(&g); k++) {
         const size_t nx = (size_t)g.n[0], ny = (size_t)g.n[1];
         const size_t at[3] = {k % nx, k / nx % ny, k / (nx * ny)};
@@ -135,23 +134,13 @@ static int open_fixture(void **state)
 {
     static fixture f;
     void *unused;
-    f.rng = tsr_rng_new(7, 0);
+    f.rng = rng_new(7, 0);
     sample_prior_table(&f.table);
     make_molecule(&f);
     see_molecule(&f);
     make_map(&f);
     *state = &f;
     return io_setup(&unused);
-}
-
-static int close_fixture(void **state)
-{
-    fixture *f = *state;
-    gsl_rng_free(f->rng);
-    free(f->true_place);
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
-    return io_teardown(state);
 }
 
 /* ---- noise ---- */
@@ -179,7 +168,7 @@ static void make_noise(const fixture *f, double level, float *value)
     tsr_fourier w;
     for (size_t k = 0; k < n; k++)
         value[k] = (float)gsl_ran_gaussian(f->rng, 1.0);
-    assert_int_equal(tsr_fourier_make(g, value, 0.0, &w, NULL), TSR_OK);
+    OK(tsr_fourier_make(g, value, 0.0, &w, &err));
     size_t at = 0;
     double total = 0.0;
     for (int z = 0; z < g->n[2]; z++)
@@ -192,7 +181,7 @@ static void make_noise(const fixture *f, double level, float *value)
                 for (int c = 0; c < 2; c++)
                     w.f[at][c] *= (float)sqrt(spectrum(s));
             }
-    assert_int_equal(tsr_fourier_back(&w, value, NULL), TSR_OK);
+    OK(tsr_fourier_back(&w, value, &err));
     tsr_fourier_clear(&w);
     for (size_t k = 0; k < n; k++)
         value[k] *= (float)(level / sqrt(total / (double)n));
@@ -206,8 +195,7 @@ static void write_maps(const fixture *f)
     const double level = spread_of(clean->value, n) / sqrt(0.3);
     tsr_map *map[3];
     for (int k = 0; k < 3; k++)
-        assert_int_equal(tsr_map_new(&clean->grid, &of_maps, &map[k], NULL),
-                         TSR_OK);
+        OK(tsr_map_new(&clean->grid, &of_maps, &map[k], &err));
     for (int h = 0; h < 2; h++) {
         make_noise(f, level * sqrt(2.0), map[h]->value);
         for (size_t k = 0; k < n; k++) {
@@ -252,9 +240,7 @@ static double log_lik(const question *q, const double p[SIX])
         for (int c = 0; c < 3; c++)
             f->c->body[i][c] = f->centre[c] + x[c] + p[3 + c];
     }
-    assert_int_equal(
-        q->term->type->fit(q->term, NULL, &prediction, &theta, q->fit, NULL),
-        TSR_OK);
+    OK(q->term->type->fit(q->term, NULL, &prediction, &theta, q->fit, &err));
     return q->term->type->log_lik(q->term, q->fit, &theta);
 }
 
@@ -350,11 +336,9 @@ static double coverage(fixture *f, const char *keys)
              "file: map.mrc, resolution: 5, sigma_over_r: 0.3%s", keys);
     for (int k = 0; k < N_MAP; k++) {
         tsr_term *term;
-        tsr_err err = {0};
         double below[SIX];
         write_maps(f);
-        if (read_term(f->t, "map", entry, &term, &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(read_term(f->t, "map", entry, &term));
         const question q = {f, term, tsr_term_fit_new(term, &term->pool)};
         below_truth(&q, below);
         for (int i = 0; i < SIX; i++)
@@ -377,7 +361,7 @@ static double sampling(void)
 }
 
 /* What noise is said to leave of a structure that is right it does leave. */
-static void limit_is_met(void **state)
+TEST(limit_is_met)
 {
     static const char *const keys[] = {
         ", half_map_1: one.mrc, half_map_2: two.mrc", ", mask: mask.mrc"};
@@ -395,7 +379,7 @@ static void limit_is_met(void **state)
                  "file: map.mrc, resolution: 5, sigma_over_r: 0.3%s", keys[k]);
         for (int i = 0; i < 10; i++) {
             write_maps(f);
-            assert_int_equal(read_term(f->t, "map", entry, &term, NULL), 0);
+            assert_int_equal(read_term(f->t, "map", entry, &term), 0);
             assert_int_equal(term->n_note, 1);
             assert_string_equal(term->note[0].name, "limit");
             const double *limit = term->note[0].value;
@@ -411,37 +395,29 @@ static void limit_is_met(void **state)
     }
 }
 
-static void by_half_maps(void **state)
+TEST(by_half_maps)
 {
     const double share =
         coverage(*state, ", half_map_1: one.mrc, half_map_2: two.mrc");
     assert_true(share >= low - sampling() && share <= high + sampling());
 }
 
-static void by_solvent(void **state)
+TEST(by_solvent)
 {
     const double share = coverage(*state, ", mask: mask.mrc");
     assert_true(share >= low - sampling());
 }
 
 /* A rule of thumb: of a protein it held the truth in 0.85. */
-static void not_whitened(void **state)
+TEST(not_whitened)
 {
     assert_true(coverage(*state, "") >= low - 0.05 - sampling());
 }
 
-static void as_if_independent(void **state)
+TEST(as_if_independent)
 {
     assert_true(coverage(*state, ", independent_voxels: 1e9") <
                 low - sampling());
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limit_is_met),      cmocka_unit_test(by_half_maps),
-        cmocka_unit_test(by_solvent),        cmocka_unit_test(not_whitened),
-        cmocka_unit_test(as_if_independent),
-    };
-    return cmocka_run_group_tests(tests, open_fixture, close_fixture);
-}
+static test_fixture around_all = {open_fixture, io_teardown};

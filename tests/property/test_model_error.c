@@ -1,5 +1,6 @@
 /* What bodies lack of atoms, learnt before a run: lysozyme with a loose end. */
 #include "posterior/all_atoms.h"
+#include "tests/test.h"
 
 #include "molecule/structure.h"
 #include "sampler/chain.h"
@@ -8,9 +9,6 @@
 #include "tests/saxs_likelihood.h"
 #include "tests/setup_sample.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define FOLDER "../shared/data/saxs/lysozyme_6lyz/"
@@ -47,15 +45,12 @@ static void bodies_profile(const sample *x, const tsr_conformation *c,
 {
     const tsr_likelihood *l = x->s.data.likelihood;
     tsr_batch *batch;
-    tsr_err err = {0};
     double *partial =
-        calloc((size_t)tsr_likelihood_n_profile(l), sizeof *partial);
-    must(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err), &err);
-    must(tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err),
-         &err);
+        array((size_t)tsr_likelihood_n_profile(l), sizeof *partial);
+    OK(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err));
+    OK(tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err));
     tsr_likelihood_profile(l, 0, partial, contrast, profile);
     tsr_batch_free(batch);
-    free(partial);
 }
 
 /* I(q) of the file's atoms, read as `tessera profile` reads them. */
@@ -64,14 +59,12 @@ static void file_profile(const tsr_q_grid *grid, const double *contrast,
 {
     tsr_atoms *atoms;
     tsr_atom_model *model;
-    tsr_err err = {0};
     const size_t n_q = (size_t)grid->n_q;
-    must(tsr_atoms_read(FOLDER "model.pdb", &atoms, &err), &err);
-    must(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &model,
-                            &err),
-         &err);
-    double *factor = calloc(3 * (size_t)model->n_type * n_q, sizeof *factor);
-    double *partial = calloc(TSR_N_COMP_PAIR * n_q, sizeof *partial);
+    OK(tsr_atoms_read(FOLDER "model.pdb", &atoms, &err));
+    OK(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &model,
+                          &err));
+    double *factor = array(3 * (size_t)model->n_type * n_q, sizeof *factor);
+    double *partial = array(TSR_N_COMP_PAIR * n_q, sizeof *partial);
     tsr_atom_model_factors(model, grid->n_q, grid->dq_inv_ang, factor);
     const tsr_debye_spec spec = {.n = model->n,
                                  .n_type = model->n_type,
@@ -83,22 +76,20 @@ static void file_profile(const tsr_q_grid *grid, const double *contrast,
                                  .weight = model->surface,
                                  .weighted = 2,
                                  .form_factor = factor};
-    must(tsr_debye_reference(&spec, NULL, partial, &err), &err);
+    OK(tsr_debye_reference(&spec, NULL, partial, &err));
     for (size_t k = 0; k < n_q; k++)
         profile[k] = tsr_component_intensity(
             partial + k, n_q,
             tsr_component_scale(contrast[TSR_C1], model->power_radius_ang,
                                 (double)k * grid->dq_inv_ang),
             contrast[TSR_C2]);
-    free(factor);
-    free(partial);
     tsr_atom_model_free(model);
     tsr_atoms_free(atoms);
 }
 
 /* Where nothing moves bodies scatter like atoms, at any c1 and c2, on the grid
  * and at the q of the data. */
-static void what_stays_is_exact(void **state)
+TEST(what_stays_is_exact)
 {
     static const double contrast[][TSR_N_CONTRAST] = {
         {1.0, 0.0}, {1.0, 1.0}, {0.97, 2.5}, {1.04, 0.3}};
@@ -106,7 +97,6 @@ static void what_stays_is_exact(void **state)
     const double close = 5e-4;
     double own[256], atoms[256], curve[2][1024];
     sample x;
-    (void)state;
     if (is_absent())
         skip();
     open_sample(&x, "still: true", "seed=1");
@@ -114,22 +104,22 @@ static void what_stays_is_exact(void **state)
     const tsr_saxs_term *term = saxs_term(l, 0);
     assert_true(l->grid.n_q <= 256 && term->saxs->n <= 1024);
     assert_int_equal(l->view->error.n, 0); /* one conformation has no spread */
-    for (size_t v = 0; v < sizeof contrast / sizeof *contrast; v++) {
+    for (size_t v = 0; v < COUNT_OF(contrast); v++) {
         bodies_profile(&x, x.s.molecule.first, contrast[v], own);
         file_profile(&l->grid, contrast[v], atoms);
         for (int k = 0; k < l->grid.n_q; k++)
-            assert_true(fabs(own[k] / atoms[k] - 1.0) < close);
+            assert_near(own[k] / atoms[k], 1.0, close);
         tsr_saxs_curve(term, own, 1.0, 0.0, curve[0]);
         tsr_saxs_curve(term, atoms, 1.0, 0.0, curve[1]);
         for (int k = 0; k < term->saxs->n; k++)
-            assert_true(fabs(curve[0][k] / curve[1][k] - 1.0) < close);
+            assert_near(curve[0][k] / curve[1][k], 1.0, close);
     }
     close_sample(&x);
 }
 
 /* Conformations that it was not learnt from: nearer to their atoms than without
  * it, by as much as the standard deviations say. */
-static void others_are_nearer(void **state)
+TEST(others_are_nearer)
 {
     enum { N = 6 };
     const double contrast[TSR_N_CONTRAST] = {1.0, 1.0};
@@ -138,8 +128,6 @@ static void others_are_nearer(void **state)
     sample x, raw;
     tsr_atom_curves *curves;
     tsr_chain *chain;
-    tsr_err err = {0};
-    (void)state;
     if (is_absent())
         skip();
     open_sample(&x, loose, "seed=1");
@@ -150,10 +138,8 @@ static void others_are_nearer(void **state)
     tsr_target prior = x.s.target;
     prior.likelihood = NULL;
     prior.n_engine = 0;
-    must(tsr_chain_new(&prior, 9, &chain, &err), &err);
-    must(
-        tsr_atom_curves_new(&x.s.molecule, &l->grid, NULL, NULL, &curves, &err),
-        &err);
+    OK(tsr_chain_new(&prior, 9, &chain, &err));
+    OK(tsr_atom_curves_new(&x.s.molecule, &l->grid, NULL, NULL, &curves, &err));
     for (int i = 0; i < N; i++) {
         tsr_chain_view view;
         double mean[2] = {0.0};
@@ -162,14 +148,13 @@ static void others_are_nearer(void **state)
             tsr_body_proposal ask;
             int accepted;
             tsr_chain_propose(chain, &ask);
-            must(tsr_chain_decide(chain, NULL, 0, &accepted, &err), &err);
+            OK(tsr_chain_decide(chain, NULL, 0, &accepted, &err));
         }
         tsr_chain_view_get(chain, &view);
         bodies_profile(&x, view.conformation, contrast, own);
         bodies_profile(&raw, view.conformation, contrast, plain);
-        must(tsr_atom_curves_partial(curves, view.conformation, NULL, 0.0, six,
-                                     &radius, &err),
-             &err);
+        OK(tsr_atom_curves_partial(curves, view.conformation, NULL, 0.0, six,
+                                   &radius, &err));
         for (size_t k = 1; k < n_q - 2; k++) {
             const double atoms =
                 tsr_component_intensity(six + k, n_q, 1.0, 1.0);
@@ -202,10 +187,9 @@ static void others_are_nearer(void **state)
 }
 
 /* A run that goes on learns it again: to the bit. */
-static void learning_again_gives_the_same_bits(void **state)
+TEST(learning_again_gives_the_same_bits)
 {
     sample a, b;
-    (void)state;
     if (is_absent())
         skip();
     open_sample(&a, loose, "model_error.conformations=6");
@@ -225,23 +209,20 @@ static void learning_again_gives_the_same_bits(void **state)
 
 /* Examples by which atoms would scatter less than nothing: a lesson of them
  * changes nothing. */
-static void impossible_lesson_is_refused(void **state)
+TEST(impossible_lesson_is_refused)
 {
     enum { N = 8 };
     sample x;
-    tsr_err err = {0};
     tsr_all_atom_example list[N];
-    (void)state;
     if (is_absent())
         skip();
     open_sample(&x, loose, atoms_key);
     const tsr_likelihood *l = x.s.data.likelihood;
     const size_t n = (size_t)tsr_likelihood_n_profile(l);
     const size_t n_error = ((size_t)l->view->error.n + 1) * (size_t)l->grid.n_q;
-    double *bodies = malloc((3 * n + n_error) * sizeof *bodies);
+    double *bodies = array((3 * n + n_error) * sizeof *bodies, 1);
     double *atoms = bodies + n, *ratio = atoms + n, *error = ratio + n;
     const double contrast[TSR_N_CONTRAST] = {1.0, 1.0};
-    assert_non_null(bodies);
     memcpy(ratio, l->view->atoms, n * sizeof *ratio);
     memcpy(error, l->view->error_curve, n_error * sizeof *error);
     for (size_t k = 0; k < n; k++) {
@@ -253,24 +234,11 @@ static void impossible_lesson_is_refused(void **state)
     for (int is_possible = 0; is_possible < 2; is_possible++) {
         for (size_t k = 0; k < n; k++)
             atoms[k] = (is_possible ? 1.1 : -1.0) * ratio[k];
-        must(
-            tsr_setup_relearn_model_error(&x.config, N, list, NULL, &x.s, &err),
-            &err);
+        OK(tsr_setup_relearn_model_error(&x.config, N, list, NULL, &x.s, &err));
         assert_true((memcmp(l->view->atoms, ratio, n * sizeof *ratio) == 0) ==
                     !is_possible);
         assert_true((memcmp(l->view->error_curve, error,
                             n_error * sizeof *error) == 0) == !is_possible);
     }
-    free(bodies);
     close_sample(&x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_stays_is_exact),
-        cmocka_unit_test(others_are_nearer),
-        cmocka_unit_test(learning_again_gives_the_same_bits),
-        cmocka_unit_test(impossible_lesson_is_refused)};
-    return cmocka_run_group_tests_name("model_error", tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * prior out, for every move, against draws made without a Markov chain. */
 #include "tests/geometry.h"
 #include "tests/property/moves_support.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_linalg.h>
@@ -14,9 +15,8 @@
 
 /* The running value is an exact integer sum; units of 2^-32 may come from
  * pairs in a rigid group whose distance changed in its last bits. */
-static void running_prior(void **state)
+TEST(running_prior)
 {
-    (void)state;
     for (int k = 0; k < N_CASE; k++) {
         fixture f;
         open_case(&f, &cases[k]);
@@ -34,7 +34,6 @@ static void running_prior(void **state)
                          i, view.log_prior, whole);
         }
         tsr_chain_free(chain);
-        close_fixture(&f);
     }
 }
 
@@ -49,17 +48,16 @@ static double log_ratio(const tsr_move_type *type, const void *move,
 /* To 1e-10; closures that are nearly singular (D down to exp(-5) Angstrom^3)
  * lose a digit, a few in 20,000. Largest |log ratio| seen, per move: a test of
  * nothing must not pass. */
-static void log_ratios_cancel(void **state)
+TEST(log_ratios_cancel)
 {
-    (void)state;
     double largest[TSR_N_MOVE] = {0};
     long made[TSR_N_MOVE] = {0};
     for (int k = 0; k < N_CASE; k++) {
         fixture f;
         open_case(&f, &cases[k]);
-        gsl_rng *rng = tsr_rng_new(8, (uint64_t)k);
+        gsl_rng *rng = rng_new(8, (uint64_t)k);
         int n = f.t->n_residue;
-        tsr_conformation *other = tsr_conformation_new(f.t);
+        tsr_conformation *other = new_conformation(f.t);
         for (int m = 0; m < TSR_N_MOVE; m++) {
             const tsr_move_type *type = tsr_move_registry[m];
             if (type->launch != NULL || type->n_target(f.options[m], f.t) == 0)
@@ -92,9 +90,6 @@ static void log_ratios_cancel(void **state)
             }
             tsr_pool_clear(&pool);
         }
-        tsr_conformation_free(other);
-        gsl_rng_free(rng);
-        close_fixture(&f);
     }
     for (int m = 0; m < OWN_MOVES; m++)
         if (made[m] < 200 ||
@@ -105,16 +100,15 @@ static void log_ratios_cancel(void **state)
 
 /* What a proposal says it moved is all that moved, to the bit; rigid groups
  * are rigid, fixed residues stay. */
-static void spans_tell_the_truth(void **state)
+TEST(spans_tell_the_truth)
 {
-    (void)state;
     for (int k = 0; k < N_CASE; k++) {
         fixture f;
         open_case(&f, &cases[k]);
-        gsl_rng *rng = tsr_rng_new(9, (uint64_t)k);
+        gsl_rng *rng = rng_new(9, (uint64_t)k);
         int n = f.t->n_residue;
-        tsr_conformation *other = tsr_conformation_new(f.t);
-        int *group = calloc((size_t)n, sizeof *group);
+        tsr_conformation *other = new_conformation(f.t);
+        int *group = array((size_t)n, sizeof *group);
         for (int m = 0; m < TSR_N_MOVE; m++) {
             const tsr_move_type *type = tsr_move_registry[m];
             if (type->launch != NULL || type->n_target(f.options[m], f.t) == 0)
@@ -165,27 +159,22 @@ static void spans_tell_the_truth(void **state)
             }
             tsr_pool_clear(&pool);
         }
-        free(group);
-        tsr_conformation_free(other);
-        gsl_rng_free(rng);
-        close_fixture(&f);
     }
 }
 
 /* An error that grows no faster than the number of steps stays below 1e-6 in a
  * million of them. */
-static void geometry_keeps(void **state)
+TEST(geometry_keeps)
 {
     enum { N_STEP = 50000 * LENGTH };
     const double most = 1e-6 * N_STEP / 1e6;
-    (void)state;
     fixture f;
     open_case(&f, &cases[0]);
     tsr_target target = target_of(&f, f.c, 12);
     tsr_chain *chain = chain_of(&target, 0);
     int n = f.t->n_residue;
-    internal_geometry *was = calloc((size_t)n, sizeof *was);
-    internal_geometry *g = calloc((size_t)n, sizeof *g);
+    internal_geometry *was = array((size_t)n, sizeof *was);
+    internal_geometry *g = array((size_t)n, sizeof *g);
     measure_geometry(f.t, f.c, was);
     for (int i = 0; i < N_STEP; i++)
         step(chain, i < 10000);
@@ -193,10 +182,10 @@ static void geometry_keeps(void **state)
     tsr_chain_view_get(chain, &view);
     measure_geometry(f.t, view.conformation, g);
     for (int i = 0; i < n; i++) {
-        assert_true(fabs(g[i].n_ca - was[i].n_ca) < most);
-        assert_true(fabs(g[i].ca_c - was[i].ca_c) < most);
-        assert_true(fabs(g[i].c_o - was[i].c_o) < most);
-        assert_true(fabs(g[i].ca_c_o - was[i].ca_c_o) < most);
+        assert_near(g[i].n_ca, was[i].n_ca, most);
+        assert_near(g[i].ca_c, was[i].ca_c, most);
+        assert_near(g[i].c_o, was[i].c_o, most);
+        assert_near(g[i].ca_c_o, was[i].ca_c_o, most);
         assert_true(i == 0 || fabs(g[i].c_n - was[i].c_n) < most);
         assert_true(i == 0 || fabs(g[i].ca_c_n - was[i].ca_c_n) < most);
         assert_true(i == 0 || fabs(g[i].c_n_ca - was[i].c_n_ca) < most);
@@ -205,10 +194,7 @@ static void geometry_keeps(void **state)
             assert_true(fabs(sin(g[i].o_torsion - g[i].psi -
                                  (was[i].o_torsion - was[i].psi))) < most);
     }
-    free(g);
-    free(was);
     tsr_chain_free(chain);
-    close_fixture(&f);
 }
 
 /* The six coordinates that a crankshaft between i and j changes. */
@@ -225,9 +211,8 @@ static void six(const fixture *f, const tsr_conformation *c, int i, int j,
 }
 
 /* The crankshaft's correction is the determinant of its map, measured. */
-static void crankshaft_jacobian(void **state)
+TEST(crankshaft_jacobian)
 {
-    (void)state;
     const double h = 1e-5;
     fixture f;
     open_case(&f, &cases[0]);
@@ -237,10 +222,10 @@ static void crankshaft_jacobian(void **state)
         kind++;
     tsr_pool pool = {0};
     void *move = type->state_new(&pool, f.options[kind], f.t, f.prior);
-    tsr_conformation *from = tsr_conformation_new(f.t);
-    tsr_conformation *to = tsr_conformation_new(f.t);
-    internal_geometry *g = calloc((size_t)n, sizeof *g);
-    gsl_rng *rng = tsr_rng_new(17, 0), *same = tsr_rng_new(17, 0);
+    tsr_conformation *from = new_conformation(f.t);
+    tsr_conformation *to = new_conformation(f.t);
+    internal_geometry *g = array((size_t)n, sizeof *g);
+    gsl_rng *rng = rng_new(17, 0), *same = rng_new(17, 0);
     for (int trial = 0; trial < 60; trial++) {
         tsr_proposal p;
         sample_prior(&f.sampler, rng, f.c);
@@ -289,13 +274,7 @@ static void crankshaft_jacobian(void **state)
         gsl_matrix_free(m);
     }
     assert_true(n_checked > 20);
-    gsl_rng_free(rng);
-    gsl_rng_free(same);
-    free(g);
-    tsr_conformation_free(from);
-    tsr_conformation_free(to);
     tsr_pool_clear(&pool);
-    close_fixture(&f);
 }
 
 /* ---- the pose move ---- */
@@ -378,7 +357,7 @@ static gsl_matrix *precision(const fixture *f, const tsr_conformation *c,
     const double h = 1e-5;
     gsl_matrix *p = gsl_matrix_calloc(N_TURN, N_TURN);
     gsl_matrix *j = gsl_matrix_calloc(6, N_TURN);
-    tsr_conformation *moved = tsr_conformation_new(f->t);
+    tsr_conformation *moved = new_conformation(f->t);
     pose_seen at, end[2];
     see(c, &at);
     for (int k = 0; k < N_TURN; k++) {
@@ -399,7 +378,6 @@ static gsl_matrix *precision(const fixture *f, const tsr_conformation *c,
     gsl_blas_dgemm(CblasTrans, CblasNoTrans, 1.0, j, j, 1.0, p);
     gsl_linalg_cholesky_decomp1(p);
     gsl_matrix_free(j);
-    tsr_conformation_free(moved);
     return p;
 }
 
@@ -420,10 +398,9 @@ static double whiten(const gsl_matrix *l, const double d[N_TURN],
 /* The turns that the pose move draws have the covariance that moves/pose.c
  * states, with a Jacobian that is measured, and the ratio is that of the two
  * densities. */
-static void pose_density(void **state)
+TEST(pose_density)
 {
     enum { N = 4000 };
-    (void)state;
     fixture f;
     open_case(&f, &cases[6]);
     const tsr_move_type *type = &tsr_move_pose;
@@ -434,8 +411,8 @@ static void pose_density(void **state)
     memcpy(f.option[kind], option, sizeof option);
     tsr_pool pool = {0};
     void *move = type->state_new(&pool, f.options[kind], f.t, f.prior);
-    tsr_conformation *to = tsr_conformation_new(f.t);
-    gsl_rng *rng = tsr_rng_new(19, 0);
+    tsr_conformation *to = new_conformation(f.t);
+    gsl_rng *rng = rng_new(19, 0);
     double sum[N_TURN][N_TURN] = {{0}}, d[N_TURN], z[N_TURN], largest = 0.0;
     assert_int_equal(f.t->n_torsion, N_TURN);
     sample_prior(&f.sampler, rng, f.c);
@@ -467,23 +444,19 @@ static void pose_density(void **state)
     }
     for (int i = 0; i < N_TURN; i++)
         for (int k = 0; k < N_TURN; k++) /* five standard errors */
-            assert_true(fabs(sum[i][k] - (i == k)) <
+            assert_near(sum[i][k], (i == k),
                         5.0 * sqrt((i == k ? 2.0 : 1.0) / N));
     assert_true(largest > 1.0); /* it matters */
     gsl_matrix_free(here);
-    gsl_rng_free(rng);
-    tsr_conformation_free(to);
     tsr_pool_clear(&pool);
-    close_fixture(&f);
 }
 
 /* A distance that must be kept to 0.01 Angstrom: warm-up finds steps that are
  * accepted as often as wanted. With S alone to learn, turns too large for their
  * Jacobian were never accepted, whatever S. */
-static void pose_learns(void **state)
+TEST(pose_learns)
 {
     enum { N = 6000 };
-    (void)state;
     fixture f;
     open_case(&f, &cases[6]);
     const tsr_move_type *type = &tsr_move_pose;
@@ -492,8 +465,8 @@ static void pose_learns(void **state)
         kind++;
     tsr_pool pool = {0};
     void *move = type->state_new(&pool, f.options[kind], f.t, f.prior);
-    tsr_conformation *to = tsr_conformation_new(f.t);
-    gsl_rng *rng = tsr_rng_new(20, 0);
+    tsr_conformation *to = new_conformation(f.t);
+    gsl_rng *rng = rng_new(20, 0);
     double mean = 0.0;
     sample_prior(&f.sampler, rng, f.c);
     for (int i = 0; i < N; i++) {
@@ -512,29 +485,25 @@ static void pose_learns(void **state)
     }
     if (!(mean > 0.15 && mean < 0.4))
         fail_msg("accepted %.3f, 0.25 are wanted", mean);
-    gsl_rng_free(rng);
-    tsr_conformation_free(to);
     tsr_pool_clear(&pool);
-    close_fixture(&f);
 }
 
 /* A chain as a whole is moved as often as a part of it, which has many choices
  * of pivots. */
-static void parts_take_turns(void **state)
+TEST(parts_take_turns)
 {
     enum { N = 4000 };
     static const test_case tail = {
         "tail",       "AAAA/AAAAKGSTVKLG", "B:5-12", "B",
         {NULL, NULL}, TSR_CLASH_NONE,      45.0,     0};
-    (void)state;
     fixture f;
     open_case(&f, &tail);
     const tsr_move_type *type = &tsr_move_rigid_body;
     tsr_pool pool = {0};
     void *move =
         type->state_new(&pool, f.options[TSR_MOVE_rigid_body], f.t, f.prior);
-    tsr_conformation *to = tsr_conformation_new(f.t);
-    gsl_rng *rng = tsr_rng_new(21, 0);
+    tsr_conformation *to = new_conformation(f.t);
+    gsl_rng *rng = rng_new(21, 0);
     int whole = 0, b = f.t->residue[0].chain_last + 1;
     for (int i = 0; i < N; i++) {
         tsr_proposal p = {.n_span = 0};
@@ -545,18 +514,14 @@ static void parts_take_turns(void **state)
     }
     if (fabs((double)whole / N - 0.5) > 0.04)
         fail_msg("the chain was moved in %d of %d proposals", whole, N);
-    gsl_rng_free(rng);
-    tsr_conformation_free(to);
     tsr_pool_clear(&pool);
-    close_fixture(&f);
 }
 
 /* Each move alone, and a set of them that is drawn. */
-static void moves_keep_the_prior(void **state)
+TEST(moves_keep_the_prior)
 {
     enum { N = 125 * LENGTH };
-    (void)state;
-    gsl_rng *rng = tsr_rng_new(31, 0);
+    gsl_rng *rng = rng_new(31, 0);
     const unsigned n_set = 1u << OWN_MOVES;
     for (int k = 0; k < N_CASE; k++) {
         fixture f;
@@ -572,21 +537,5 @@ static void moves_keep_the_prior(void **state)
         if (k == 0)
             check_subset(&f, cases[k].name, &o, n_set - 1, N, steps);
         free(o.value);
-        close_fixture(&f);
     }
-    gsl_rng_free(rng);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(running_prior),
-                                       cmocka_unit_test(log_ratios_cancel),
-                                       cmocka_unit_test(spans_tell_the_truth),
-                                       cmocka_unit_test(geometry_keeps),
-                                       cmocka_unit_test(crankshaft_jacobian),
-                                       cmocka_unit_test(pose_density),
-                                       cmocka_unit_test(pose_learns),
-                                       cmocka_unit_test(parts_take_turns),
-                                       cmocka_unit_test(moves_keep_the_prior)};
-    return cmocka_run_group_tests_name("moves", tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Laws of strands of nucleotides that move: what turns and what does not, the
  * prior of their torsions, and what is said of them in files. */
 #include "tests/strand_fixture.h"
+#include "tests/test.h"
 
 #include "prior/prior.h"
 #include "scattering/atom_model.h"
@@ -56,8 +57,8 @@ static void keep_prior(int is_dna, const double weight[3], double draws)
     open_strand(&f, 3, is_dna, NULL, TSR_CLASH_NONE);
     const tsr_guests *g = f.t->guests;
     set_moves(&f, weight, draws);
-    gsl_rng *rng = tsr_rng_new(11, 0);
-    tsr_conformation *c = tsr_conformation_new(f.t);
+    gsl_rng *rng = rng_new(11, 0);
+    tsr_conformation *c = new_conformation(f.t);
     double(*xyz)[3] = calloc((size_t)tsr_topology_n_atom(f.t), sizeof *xyz);
     long n_accepted = 0;
     for (int i = 0; i < N; i++)
@@ -76,7 +77,7 @@ static void keep_prior(int is_dna, const double weight[3], double draws)
     assert_true(n_accepted > N * STEPS / 4);
     for (int k = 0; k < N_VALUE; k++) {
         if (k == DELTA) {
-            assert_true(fabs(value[1][k][0] - value[0][k][N - 1]) < 1e-9);
+            assert_near(value[1][k][0], value[0][k][N - 1], 1e-9);
             continue;
         }
         const double p = ks_p(N, value[0][k], value[1][k]);
@@ -84,14 +85,10 @@ static void keep_prior(int is_dna, const double weight[3], double draws)
             fail_msg("torsion %d of %s: p %.1e", k, is_dna ? "DNA" : "RNA", p);
     }
     free(xyz);
-    gsl_rng_free(rng);
-    tsr_conformation_free(c);
-    close_strand(&f);
 }
 
-static void prior_in_is_prior_out(void **state)
+TEST(prior_in_is_prior_out)
 {
-    (void)state;
     keep_prior(0, (const double[3]){1.0, 0.0, 0.0}, 0.0);
     keep_prior(1, (const double[3]){1.0, 0.0, 0.0}, 1.0);
     keep_prior(1, (const double[3]){0.0, 1.0, 0.0}, 0.0);
@@ -100,9 +97,8 @@ static void prior_in_is_prior_out(void **state)
 
 /* The density of each torsion, by steps over the circle, is what is drawn, of
  * RNA near the helix of its paper. */
-static void densities(void **state)
+TEST(densities)
 {
-    (void)state;
     for (int k = 0; k < TSR_N_NUCLEIC_CLASS; k++) {
         tsr_torsion_mixture mixture;
         double weight = 0.0, sum = 0.0;
@@ -111,14 +107,14 @@ static void densities(void **state)
         assert_true(mixture.n <= TSR_MAX_VON_MISES);
         for (int i = 0; i < mixture.n; i++)
             weight += mixture.part[i].weight;
-        assert_true(fabs(weight - 1.0) < 1e-12);
+        assert_near(weight, 1.0, 1e-12);
         tsr_torsion_density *density = tsr_torsion_density_new(&mixture);
         const double h = 2.0 * 3.14159265358979323846 / GRID;
         for (int i = 0; i < GRID; i++)
             for (int j = 0; j < GRID; j++)
                 sum +=
                     h * h * exp(tsr_torsion_density_log(density, i * h, j * h));
-        assert_true(fabs(sum - 1.0) < 1e-9);
+        assert_near(sum, 1.0, 1e-9);
         free(density);
     }
     tsr_torsion_mixture mixture;
@@ -135,9 +131,8 @@ static void densities(void **state)
 
 /* Bonds and angles are those of the file, flexible or not, after many moves;
  * what of the strand is rigid stays so. */
-static void geometry_keeps(void **state)
+TEST(geometry_keeps)
 {
-    (void)state;
     fixture f;
     open_strand(&f, 8, 1, "S:4-8", TSR_CLASH_NONE);
     const tsr_guests *g = f.t->guests;
@@ -196,7 +191,6 @@ static void geometry_keeps(void **state)
     }
     tsr_chain_free(chain);
     free(xyz);
-    close_strand(&f);
 }
 
 /* ---- curves ---- */
@@ -231,19 +225,18 @@ static void curve_of(const fixture *f, const tsr_conformation *c, int n_q,
 
 /* A strand that moved, written with its atoms and read as a file of its own,
  * scatters as it did. */
-static void read_again(void **state)
+TEST(read_again)
 {
-    (void)state;
     enum { N_Q = 21 };
     fixture f, g = {.range = {NULL}};
     double moved[N_Q], first[N_Q], again[N_Q], most = 0.0;
     open_strand(&f, 8, 0, NULL, TSR_CLASH_NONE);
-    gsl_rng *rng = tsr_rng_new(4, 0);
-    tsr_conformation *c = tsr_conformation_new(f.t);
+    gsl_rng *rng = rng_new(4, 0);
+    tsr_conformation *c = new_conformation(f.t);
     draw(&f, rng, c);
     tsr_model_atoms *model = tsr_topology_model(f.t, c);
     assert_non_null(model);
-    snprintf(g.path, sizeof g.path, "%s/moved.pdb", folder);
+    strcpy(g.path, io_path("moved.pdb"));
     OK(tsr_model_atoms_write(model, g.path, NULL, &err));
     const tsr_strings all = {.n = 0};
     read_file(&g, &all, TSR_CLASH_NONE);
@@ -252,7 +245,7 @@ static void read_again(void **state)
     curve_of(&f, c, N_Q, moved);
     curve_of(&g, g.c, N_Q, again);
     for (int k = 0; k < N_Q; k++) {
-        assert_true(fabs(again[k] / moved[k] - 1.0) < 2e-3);
+        assert_near(again[k] / moved[k], 1.0, 2e-3);
         most = fmax(most, fabs(first[k] / moved[k] - 1.0));
     }
     assert_true(most > 0.05);
@@ -261,17 +254,12 @@ static void read_again(void **state)
             assert_true(fabs(tsr_von_mises_wrap(c->side[i][0] -
                                                 g.c->side[i][0])) < 5e-3);
     tsr_model_atoms_free(model);
-    tsr_conformation_free(c);
-    gsl_rng_free(rng);
-    close_strand(&f);
-    close_strand(&g);
 }
 
 /* ---- what links are made of ---- */
 
-static void links_of_a_strand(void **state)
+TEST(links_of_a_strand)
 {
-    (void)state;
     fixture f;
     open_strand(&f, 5, 1, "S:3-4", TSR_CLASH_NONE);
     const tsr_topology *t = f.t;
@@ -329,14 +317,12 @@ static void links_of_a_strand(void **state)
                                 chi - 0.4)) < 1e-9);
     assert_true(fabs(tsr_von_mises_wrap(f.c->side[8][0] - chi - 0.4)) < 1e-9);
     free(xyz);
-    close_strand(&f);
 }
 
 /* What has no prime goes with what it hangs on: a methoxyethyl group on O2', a
  * phosphate that closes a ring, H5T of older files. */
-static void parts_of_modified(void **state)
+TEST(parts_of_modified)
 {
-    (void)state;
     const struct {
         const char *name;
         int z, part;
@@ -356,7 +342,7 @@ static void parts_of_modified(void **state)
               {"S2P", 16, TSR_PART_PHOSPHATE, {9.0, 9.0, 10.9}},
               {"P", 15, TSR_PART_PHOSPHATE, {9.0, 9.0, 9.0}},
               {"C7", 6, TSR_PART_BASE, {30.0, 0.0, 0.0}}};
-    enum { N = sizeof is / sizeof *is };
+    enum { N = COUNT_OF(is) };
     tsr_file_atom atom[N] = {0};
     tsr_file_residue residue = {.n_atom = N};
     const tsr_atoms atoms = {
@@ -372,27 +358,4 @@ static void parts_of_modified(void **state)
         assert_int_equal(part[i], is[i].part);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    return folder_make(folder, "nucleic");
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(links_of_a_strand),
-        cmocka_unit_test(densities),
-        cmocka_unit_test(geometry_keeps),
-        cmocka_unit_test(read_again),
-        cmocka_unit_test(prior_in_is_prior_out),
-        cmocka_unit_test(parts_of_modified),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+static test_fixture around_all = {io_setup, io_teardown};

@@ -6,12 +6,10 @@
 #include "sampler/chain.h"
 #include "tests/parameter_draw.h"
 #include "tests/saxs_likelihood.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { N_POINT = 30, MAX_DATA = 2, MAX_Q = 64, MAX_BIN = 5 };
 static const double d_bound = 120.0, i0 = 1e4;
@@ -27,12 +25,6 @@ typedef struct {
     tsr_likelihood *likelihood;
 } problem;
 
-static void must(tsr_status status, const tsr_err *err)
-{
-    if (status != TSR_OK)
-        fail_msg("%s", err->message);
-}
-
 enum { MEASURED, RELATIVE, STUDENT };
 
 /* All its parameters inferred, with priors narrower than by default. */
@@ -45,7 +37,7 @@ static tsr_noise_options narrow_noise(int model)
                                           {"beta_width", "0.2"}};
     const tsr_noise_type *type = tsr_noise_registry[model];
     tsr_noise_options o = noise_of(type->name);
-    for (size_t i = 0; i < sizeof with / sizeof *with; i++)
+    for (size_t i = 0; i < COUNT_OF(with); i++)
         if (tsr_field_find(type->fields, with[i][0]) != NULL)
             noise_set(&o, with[i][0], with[i][1]);
     return o;
@@ -80,12 +72,10 @@ static void close_problem(problem *p)
 
 static void make_likelihood(problem *p)
 {
-    tsr_err err = {0};
     tsr_likelihood_free(p->likelihood);
     const tsr_scattering scattering = {.plain = p->table};
-    must(saxs_likelihood(&p->topology, &scattering, d_bound, p->n_data, p->set,
-                         &p->likelihood, &err),
-         &err);
+    OK(saxs_likelihood(&p->topology, &scattering, d_bound, p->n_data, p->set,
+                       &p->likelihood, &err));
     assert_true(p->likelihood->grid.n_q <= MAX_Q);
 }
 
@@ -118,10 +108,9 @@ static double measure_point(const problem *p, int d, int k, double mean,
 static void make_data(problem *p, double r, const double *c, const double *b,
                       double (*value)[TSR_NOISE_PARAMETERS], gsl_rng *rng)
 {
-    tsr_err err = {0};
     double profile[MAX_Q], *matrix;
     tsr_q_grid grid = tsr_q_grid_make(d_bound, p->q[N_POINT - 1]);
-    must(tsr_q_operator_new(&grid, N_POINT, p->q, &matrix, &err), &err);
+    OK(tsr_q_operator_new(&grid, N_POINT, p->q, &matrix, &err));
     family(&grid, r, profile);
     for (int d = 0; d < p->n_data; d++)
         for (int k = 0; k < N_POINT; k++) {
@@ -183,7 +172,6 @@ static double log_prior_r(double r)
 
 static void step_chain(chain *c, int warm)
 {
-    tsr_err err = {0};
     tsr_chain *k = &c->chain;
     const tsr_likelihood *l = c->p->likelihood;
     double r = c->r * exp(gsl_ran_gaussian(k->rng, c->step));
@@ -200,7 +188,7 @@ static void step_chain(chain *c, int warm)
         c->r = r;
         c->n_accepted++;
     }
-    must(tsr_chain_step_parameters(k, warm, &err), &err);
+    OK(tsr_chain_step_parameters(k, warm, &err));
 }
 
 /* R, then per data set c, b, theta. */
@@ -270,9 +258,8 @@ static void compare(const char *what, const double *a, const double *ea,
 
 /* Data so noisy that R is open over much of its prior: the width of c's and b's
  * conditional, and what the cut at c = 0 takes away, change with it. */
-static void sampled_is_integrated(void **state)
+TEST(sampled_is_integrated)
 {
-    (void)state;
     static const tsr_number_or_word background[] = {{0, 0.0}, {-1, 200.0}};
     static const tsr_number_or_word scale[] = {{0, 0.0}, {-1, 1.3}};
     double c = 1.3, b = 200.0;
@@ -282,7 +269,7 @@ static void sampled_is_integrated(void **state)
             problem p;
             double mean[2][N_MEAN], error[2][N_MEAN];
             const double centre[N_QUANTITY] = {21.0, 1.3, 200.0};
-            gsl_rng *rng = tsr_rng_new(8, (uint64_t)model);
+            gsl_rng *rng = rng_new(8, (uint64_t)model);
             open_problem(&p, 1, &model);
             p.set[0].background = background[k == 1];
             p.set[0].intensity_scale = scale[k == 2];
@@ -302,15 +289,13 @@ static void sampled_is_integrated(void **state)
             compare("sampled, integrated", mean[0], error[0], mean[1], error[1],
                     2 + 2 * PER_DATA);
             close_problem(&p);
-            gsl_rng_free(rng);
         }
 }
 
 /* With c and b sampled and s fixed, the likelihood to the power beta is that of
  * s / sqrt(beta). */
-static void tempered_is_wider(void **state)
+TEST(tempered_is_wider)
 {
-    (void)state;
     const int model = MEASURED;
     const double beta[] = {1.0, 0.3}, s[] = {8.0 / sqrt(0.3), 8.0};
     const double centre[N_QUANTITY] = {21.0, 1.3, 200.0};
@@ -318,7 +303,7 @@ static void tempered_is_wider(void **state)
     double value[1][TSR_NOISE_PARAMETERS] = {{8.0}};
     for (int way = 0; way < 2; way++) {
         problem p;
-        gsl_rng *rng = tsr_rng_new(15, 0);
+        gsl_rng *rng = rng_new(15, 0);
         open_problem(&p, 1, &model);
         p.set[0].nuisance = TSR_NUISANCE_SAMPLE;
         noise_put(&p.set[0].noise, "scale", s[way]);
@@ -326,7 +311,6 @@ static void tempered_is_wider(void **state)
         run_chain(&p, 80 + (uint64_t)way, beta[way], 60000, centre, mean[way],
                   error[way]);
         close_problem(&p);
-        gsl_rng_free(rng);
     }
     /* all but s itself */
     compare("tempered", mean[0], error[0], mean[1], error[1], 6);
@@ -342,7 +326,7 @@ static void student_at(double beta)
     double c = 1.3, b = 200.0, value[1][TSR_NOISE_PARAMETERS] = {{1.0, 3.0}};
     double mean[N_MEAN], error[N_MEAN], sum[N_BY] = {0}, total = 0.0;
     const double centre[N_QUANTITY] = {21.0, 1.3, 200.0};
-    gsl_rng *rng = tsr_rng_new(9, 0);
+    gsl_rng *rng = rng_new(9, 0);
     open_problem(&p, 1, &model);
     noise_set(&p.set[0].noise, "scale", "10");
     noise_set(&p.set[0].noise, "nu", "3");
@@ -354,7 +338,7 @@ static void student_at(double beta)
     tsr_point point;
     saxs_point(p.likelihood, &point);
     const tsr_term *term = p.likelihood->term[0];
-    double *w = calloc(N, sizeof *w), (*x)[N_BY] = calloc(N, sizeof *x);
+    double *w = array(N, sizeof *w), (*x)[N_BY] = calloc(N, sizeof *x);
     double top = -(double)INFINITY;
     for (int i = 0; i < N; i++) {
         x[i][0] = exp(log_r_mean + gsl_ran_gaussian(rng, log_r_width));
@@ -380,36 +364,30 @@ static void student_at(double beta)
         compare("student", &mean[v], &error[v], &want, &(double){sqrt(square)},
                 1);
     }
-    free(w);
     free(x);
     tsr_point_clear(&point);
     close_problem(&p);
-    gsl_rng_free(rng);
 }
 
-static void student_is_right(void **state)
+TEST(student_is_right)
 {
-    (void)state;
     student_at(1.0);
 }
 
-static void student_tempered(void **state)
+TEST(student_tempered)
 {
-    (void)state;
     student_at(0.4);
 }
 
 /* After any number of steps the state is what the profile and theta say. */
-static void state_is_consistent(void **state)
+TEST(state_is_consistent)
 {
-    (void)state;
     const int models[][2] = {{STUDENT, RELATIVE}, {MEASURED, STUDENT}};
     double c[] = {1.3, 2.0}, b[] = {900.0, 1500.0};
     for (int m = 0; m < 2; m++) {
         problem p;
         chain run;
-        tsr_err err = {0};
-        gsl_rng *rng = tsr_rng_new(11, 0);
+        gsl_rng *rng = rng_new(11, 0);
         double value[2][TSR_NOISE_PARAMETERS] = {{1.0, 4.0}, {0.15, 0.3}};
         double profile[MAX_Q], sum = 0.0;
         open_problem(&p, 2, models[m]);
@@ -426,7 +404,7 @@ static void state_is_consistent(void **state)
                 const double *theta = run.chain.now.theta + term->term.first;
                 tsr_pool pool = {0};
                 tsr_fit *fit = tsr_term_fit_new(&term->term, &pool);
-                must(tsr_saxs_fit(term, profile, theta, fit, &err), &err);
+                OK(tsr_saxs_fit(term, profile, theta, fit, &err));
                 assert_true(fit->scale == had->scale);
                 assert_true(fit->background == had->background);
                 assert_true(fit->model_norm == had->model_norm);
@@ -439,20 +417,18 @@ static void state_is_consistent(void **state)
         }
         close_chain(&run);
         close_problem(&p);
-        gsl_rng_free(rng);
     }
 }
 
 /* A new structure brings new c and b; that must not cost many acceptances. */
-static void proposals_are_good(void **state)
+TEST(proposals_are_good)
 {
-    (void)state;
     const int models[] = {MEASURED, STUDENT};
     double c = 1.3, b = 200.0, share[2];
     for (int m = 0; m < 2; m++) {
         problem p;
         chain run;
-        gsl_rng *rng = tsr_rng_new(10, 0);
+        gsl_rng *rng = rng_new(10, 0);
         double value[1][TSR_NOISE_PARAMETERS] = {{1.0, 4.0}};
         open_problem(&p, 1, &models[m]);
         make_data(&p, 21.0, &c, &b, value, rng);
@@ -463,7 +439,6 @@ static void proposals_are_good(void **state)
         share[m] = (double)run.n_accepted / (double)run.n_step;
         close_chain(&run);
         close_problem(&p);
-        gsl_rng_free(rng);
     }
     assert_true(share[0] > 0.999);
     if (share[1] < 0.85)
@@ -521,7 +496,7 @@ static void calibrate(const char *what, int n_data, const int *model,
         double r, c[MAX_DATA], b[MAX_DATA], truth[N_QUANTITY];
         double value[MAX_DATA][TSR_NOISE_PARAMETERS] = {{0}};
         int rank[N_QUANTITY] = {0};
-        gsl_rng *rng = tsr_rng_new(70, (uint64_t)repeat);
+        gsl_rng *rng = rng_new(70, (uint64_t)repeat);
         open_problem(&p, n_data, model);
         for (int d = 0; d < n_data; d++)
             p.set[d].nuisance = nuisance;
@@ -544,7 +519,6 @@ static void calibrate(const char *what, int n_data, const int *model,
             count[v][rank[v] * N_BIN / (N_DRAW + 1)]++;
         close_chain(&run);
         close_problem(&p);
-        gsl_rng_free(rng);
     }
     for (int v = 0; v < n; v++) {
         double chi2 = 0.0, each = (double)N_REPEAT / N_BIN;
@@ -564,24 +538,11 @@ static void calibrate(const char *what, int n_data, const int *model,
         fail_msg("%s: %d quantities are not calibrated", what, bad);
 }
 
-static void ranks_are_even(void **state)
+TEST(ranks_are_even)
 {
-    (void)state;
     const int measured[] = {MEASURED, RELATIVE}, student[] = {STUDENT};
     const int relative[] = {RELATIVE};
     calibrate("relative, sampled", 1, relative, TSR_NUISANCE_SAMPLE);
     calibrate("student", 1, student, TSR_NUISANCE_AUTO);
     calibrate("measured and relative", 2, measured, TSR_NUISANCE_AUTO);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sampled_is_integrated),
-                                       cmocka_unit_test(tempered_is_wider),
-                                       cmocka_unit_test(student_is_right),
-                                       cmocka_unit_test(student_tempered),
-                                       cmocka_unit_test(state_is_consistent),
-                                       cmocka_unit_test(proposals_are_good),
-                                       cmocka_unit_test(ranks_are_even)};
-    return cmocka_run_group_tests_name("parameters", tests, NULL, NULL);
 }

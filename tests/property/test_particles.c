@@ -7,9 +7,8 @@
 #include "tests/chain_step.h"
 #include "tests/saxs_likelihood.h"
 #include "tests/setup_sample.h"
+#include "tests/test.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define SAXS "../shared/data/saxs/"
@@ -48,7 +47,6 @@ static void write_data(void)
 static void open_sample(sample *x, const char *what, const char *model)
 {
     const char *const set[] = {"device.use=cpu", "device.engine=waves"};
-    tsr_err err = {0};
     char text[1000];
     if (access(model, R_OK) != 0) {
         print_message("%s is absent\n", model);
@@ -65,7 +63,7 @@ static void open_sample(sample *x, const char *what, const char *model)
     of_prior = x->s.target;
     of_prior.likelihood = NULL;
     of_prior.n_engine = 0;
-    must(tsr_chain_new(&of_prior, 7, &prior, &err), &err);
+    OK(tsr_chain_new(&of_prior, 7, &prior, &err));
 }
 
 /* The next one of the prior. */
@@ -81,10 +79,8 @@ static const tsr_conformation *next(void)
 static tsr_atom_curves *open_atoms(const sample *x)
 {
     tsr_atom_curves *curves;
-    tsr_err err = {0};
-    must(tsr_atom_curves_new(&x->s.molecule, &x->s.data.likelihood->grid, NULL,
-                             NULL, &curves, &err),
-         &err);
+    OK(tsr_atom_curves_new(&x->s.molecule, &x->s.data.likelihood->grid, NULL,
+                           NULL, &curves, &err));
     return curves;
 }
 
@@ -124,9 +120,9 @@ static int check_residue(const sample *x, int r, const tsr_atoms *atoms,
         const int bends = strlen(atoms->atom[owner].name) == 1 &&
                           atoms->atom[owner].name[0] != 'O';
         for (int k = 0; k < 2; k++)
-            assert_true(
-                fabs(tsr_vec3_distance(start->xyz[bead], start->xyz[stays[k]]) -
-                     tsr_vec3_distance(xyz[n], now[stays[k]])) <
+            assert_near(
+                tsr_vec3_distance(start->xyz[bead], start->xyz[stays[k]]),
+                tsr_vec3_distance(xyz[n], now[stays[k]]),
                 (k == 0 && bends ? 0.7 : 1e-6));
     }
     assert_int_equal(n, x->s.atoms.particles->first[r + 1] -
@@ -142,19 +138,16 @@ static void check_places(sample *x)
     tsr_atom_curves *curves = open_atoms(x);
     const tsr_atoms *atoms = tsr_atom_curves_atoms(curves);
     tsr_atom_model *start, *now;
-    tsr_err err = {0};
     double(*xyz)[3] = calloc((size_t)p->n, sizeof *xyz);
     int n_checked = 0;
-    must(tsr_atom_curves_place(curves, x->s.molecule.first, TSR_SOLVENT_LAYER,
-                               &start, &err),
-         &err);
+    OK(tsr_atom_curves_place(curves, x->s.molecule.first, TSR_SOLVENT_LAYER,
+                             &start, &err));
     p->type->place(p, x->s.molecule.first, 0, x->s.molecule.topology->n_residue,
                    xyz);
     assert_memory_equal(xyz, p->start, (size_t)p->n * sizeof *xyz);
     for (int i = 0; i < 4; i++) {
         const tsr_conformation *c = next();
-        must(tsr_atom_curves_place(curves, c, TSR_SOLVENT_LAYER, &now, &err),
-             &err);
+        OK(tsr_atom_curves_place(curves, c, TSR_SOLVENT_LAYER, &now, &err));
         for (int r = 0; r < n_amino; r++) {
             if (p->first[r + 1] > p->first[r] && p->unit[p->first[r]] >= 0)
                 continue;
@@ -190,7 +183,7 @@ static void check_profile(const tsr_likelihood *l, const double *got,
             at = first;
             for (int a = 0; a < n_comp; a++)
                 for (int b = a; b < n_comp; b++, at++)
-                    assert_true(fabs(got[at * n_q + k] - right[at * n_q + k]) <=
+                    assert_near(got[at * n_q + k], right[at * n_q + k],
                                 most * sqrt(own[a] * own[b]));
         }
     }
@@ -202,33 +195,29 @@ static void check_profiles(sample *x)
     const tsr_particles *p = l->particles;
     const size_t n = (size_t)tsr_likelihood_n_profile(l);
     const int n_body = x->s.molecule.topology->n_body;
-    double *got = calloc(2 * n + TSR_N_COMP_PAIR * (size_t)l->grid.n_q,
-                         sizeof *got),
+    double *got = array(2 * n + TSR_N_COMP_PAIR * (size_t)l->grid.n_q,
+                        sizeof *got),
            *right = got + n, *six = right + n, radius;
     double(*xyz)[3] = calloc((size_t)p->n, sizeof *xyz);
     tsr_atom_curves *curves = open_atoms(x);
     tsr_batch *batch;
-    tsr_err err = {0};
-    must(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err), &err);
+    OK(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err));
     /* in the first conformation the water is its own */
-    must(tsr_likelihood_direct(l, n_body, x->s.molecule.first, NULL, got, &err),
-         &err);
-    must(tsr_data_sum_atoms(&x->s.data, l, curves, x->s.molecule.first, six,
-                            right, &radius, &err),
-         &err);
-    assert_true(fabs(radius - p->radius_ang) < 1e-9);
+    OK(tsr_likelihood_direct(l, n_body, x->s.molecule.first, NULL, got, &err));
+    OK(tsr_data_sum_atoms(&x->s.data, l, curves, x->s.molecule.first, six,
+                          right, &radius, &err));
+    assert_near(radius, p->radius_ang, 1e-9);
     check_profile(l, got, right, 1e-5);
     for (int i = 0; i < 4; i++) {
         const tsr_conformation *c = next();
         p->type->place(p, c, 0, x->s.molecule.topology->n_residue, xyz);
-        must(tsr_batch_set(batch, 0, (const double(*)[3])xyz, got, &err), &err);
-        must(tsr_likelihood_direct(l, n_body, c, NULL, right, &err), &err);
+        OK(tsr_batch_set(batch, 0, (const double(*)[3])xyz, got, &err));
+        OK(tsr_likelihood_direct(l, n_body, c, NULL, right, &err));
         check_profile(l, got, right, 2e-5);
     }
     tsr_batch_free(batch);
     tsr_atom_curves_free(curves);
     free(xyz);
-    free(got);
 }
 
 /* Moves of a chain, without data, lead to the profile of where it is. */
@@ -236,28 +225,25 @@ static void check_moves(sample *x)
 {
     const tsr_likelihood *l = x->s.data.likelihood;
     const size_t n = (size_t)tsr_likelihood_n_profile(l);
-    double *got = calloc(2 * n, sizeof *got), *right = got + n;
+    double *got = array(2 * n, sizeof *got), *right = got + n;
     tsr_target target = x->s.target;
     tsr_chain *chain;
     tsr_chain_view view;
     tsr_batch *batch;
-    tsr_err err = {0};
-    must(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err), &err);
-    must(tsr_chain_new(&target, 0, &chain, &err), &err);
-    must(tsr_chain_start(chain, batch, &err), &err);
+    OK(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err));
+    OK(tsr_chain_new(&target, 0, &chain, &err));
+    OK(tsr_chain_start(chain, batch, &err));
     tsr_chain_set_beta(chain, 0.0);
     for (int i = 0; i < 300; i++)
         chain_step(chain, batch, got, 0);
     tsr_chain_view_get(chain, &view);
-    must(tsr_batch_profile(batch, tsr_chain_system(chain), got, &err), &err);
-    must(tsr_likelihood_direct(l, x->s.molecule.topology->n_body,
-                               view.conformation, NULL, right, &err),
-         &err);
+    OK(tsr_batch_profile(batch, tsr_chain_system(chain), got, &err));
+    OK(tsr_likelihood_direct(l, x->s.molecule.topology->n_body,
+                             view.conformation, NULL, right, &err));
     check_profile(l, got, right, 3e-5);
-    must(tsr_chain_refresh(chain, batch, &err), &err);
+    OK(tsr_chain_refresh(chain, batch, &err));
     tsr_chain_free(chain);
     tsr_batch_free(batch);
-    free(got);
 }
 
 static void check_all(const char *what, const char *model)
@@ -271,21 +257,12 @@ static void check_all(const char *what, const char *model)
     close_sample(&x);
 }
 
-static void of_amino_acids(void **state)
+TEST(of_amino_acids)
 {
-    (void)state;
     check_all(lysozyme, SAXS "lysozyme_6lyz/model.pdb");
 }
 
-static void of_strands(void **state)
+TEST(of_strands)
 {
-    (void)state;
     check_all(strand, SAXS "rpa_multifoxs_synthetic/model_1jmc.pdb");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(of_amino_acids),
-                                       cmocka_unit_test(of_strands)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * engine with rigid units has, after any moves of units and loose bodies, the
  * profile of the coordinates; and it refuses units that are not rigid. */
 #include "../engine_support.h"
+#include "tests/test.h"
 
 #include "core/vec3.h"
 #include "gpu/engine_device.h"
@@ -76,12 +77,10 @@ typedef struct {
 static opened open_waves(const problem *p)
 {
     opened o = {.device = open_device()};
-    tsr_err err;
     if (o.device == NULL)
         skip();
-    must(tsr_engine_plane_wave_new(&p->spec, o.device, 0, &o.engine, &err),
-         &err);
-    must(tsr_batch_new(o.engine, N_SYSTEM, &o.batch, &err), &err);
+    OK(tsr_engine_plane_wave_new(&p->spec, o.device, 0, &o.engine, &err));
+    OK(tsr_batch_new(o.engine, N_SYSTEM, &o.batch, &err));
     return o;
 }
 
@@ -159,15 +158,12 @@ static double norm(const double *a)
     return hypot(a[0], a[1]);
 }
 
-static void table_reads(void **state)
+TEST(table_reads)
 {
-    (void)state;
     static problem p;
-    double *exact = calloc(N_BODY * 8 * N_COMP * 2, sizeof *exact);
+    double *exact = array(N_BODY * 8 * N_COMP * 2, sizeof *exact);
     double(*n)[3] = calloc(N_BODY, sizeof *n);
     uint64_t random = 3;
-    tsr_err err;
-    assert_non_null(exact);
     assert_non_null(n);
     make_problem(&p);
     const tsr_debye_spec spec = {.n = N_UNIT,
@@ -190,7 +186,7 @@ static void table_reads(void **state)
         double got[TSR_AMPLITUDE_BAND * N_COMP * 2], square[8 * N_COMP] = {0.0};
         tsr_amplitude_table t;
         tsr_pool pool = {0};
-        must(tsr_amplitude_table_make(&spec, low, 2, &pool, &t, &err), &err);
+        OK(tsr_amplitude_table_make(&spec, low, 2, &pool, &t, &err));
         for (int i = 0; i < N_BODY; i++)
             for (int j = 0; j < n_k * N_COMP; j++) {
                 double *at = exact + 2 * (i * n_k * N_COMP + j);
@@ -216,7 +212,6 @@ static void table_reads(void **state)
             (double)t.rows * t.columns * 16 * N_COMP);
         tsr_pool_clear(&pool);
     }
-    free(exact);
     free(n);
 }
 
@@ -282,11 +277,10 @@ static void check(const problem *p, const double (*xyz)[3], const double *got,
     tsr_engine_spec spec = p->spec;
     tsr_engine *reference;
     tsr_batch *batch;
-    tsr_err err;
     spec.n_system = 1;
-    must(tsr_engine_reference_new(&spec, &reference, &err), &err);
-    must(tsr_batch_new(reference, 1, &batch, &err), &err);
-    must(tsr_batch_set(batch, 0, xyz, exact, &err), &err);
+    OK(tsr_engine_reference_new(&spec, &reference, &err));
+    OK(tsr_batch_new(reference, 1, &batch, &err));
+    OK(tsr_batch_set(batch, 0, xyz, exact, &err));
     for (int pair = 0; pair < 3; pair++)
         for (int k = 0; k < N_Q; k++) {
             const double size =
@@ -303,27 +297,24 @@ static void check(const problem *p, const double (*xyz)[3], const double *got,
     tsr_engine_free(reference);
 }
 
-static void units_move(void **state)
+TEST(units_move)
 {
-    (void)state;
     static problem p;
     static positions x;
     double profile[N_SYSTEM * 3 * N_Q];
     uint64_t random = 5;
     int n_taken = 0, n_far = 0, n_set = 0, levels[TSR_PLANE_WAVE_LEVELS] = {0};
-    tsr_err err;
     make_problem(&p);
     opened o = open_waves(&p);
     tsr_engine *engine = o.engine;
     tsr_batch *batch = o.batch;
-    assert_non_null(strstr(engine->description, "2 rigid units"));
+    assert_has(engine->description, "2 rigid units");
     for (int s = 0; s < N_SYSTEM; s++) {
         memcpy(x.now[s], p.xyz, sizeof p.xyz);
         for (int b = 0; b < N_BODY; b++) /* each begins somewhere else */
             x.now[s][b][0] += 700.3 * s;
-        must(tsr_batch_set(batch, s, (const double(*)[3])x.now[s], profile,
-                           &err),
-             &err);
+        OK(tsr_batch_set(batch, s, (const double(*)[3])x.now[s], profile,
+                         &err));
         check(&p, (const double(*)[3])x.now[s], profile, engine);
     }
     for (int step = 0; step < N_STEP; step++) {
@@ -342,7 +333,7 @@ static void units_move(void **state)
         n_far += status != TSR_OK;
         if (status != TSR_OK)
             continue;
-        must(tsr_batch_wait(batch, profile, &err), &err);
+        OK(tsr_batch_wait(batch, profile, &err));
         for (int s = 0; s < N_SYSTEM; s++)
             levels[tsr_plane_wave_level(engine, s)]++;
         for (int s = 0; s < N_SYSTEM; s++)
@@ -361,14 +352,13 @@ static void units_move(void **state)
         n_set += levels[l] > 0;
     assert_true(n_set > 2);
     for (int s = 0; s < N_SYSTEM; s++) {
-        must(tsr_batch_profile(batch, s, profile, &err), &err);
+        OK(tsr_batch_profile(batch, s, profile, &err));
         check(&p, (const double(*)[3])x.now[s], profile, engine);
     }
     /* bits are those of the coordinates, whatever went before */
     for (int s = 0; s < N_SYSTEM; s++)
-        must(tsr_batch_set(batch, s, (const double(*)[3])x.now[0],
-                           profile + s * 3 * N_Q, &err),
-             &err);
+        OK(tsr_batch_set(batch, s, (const double(*)[3])x.now[0],
+                         profile + s * 3 * N_Q, &err));
     assert_memory_equal(profile, profile + 3 * N_Q, 3 * N_Q * sizeof *profile);
     close_waves(&o);
 }
@@ -380,7 +370,6 @@ static void push(tsr_batch *batch, const double (*xyz)[3], int first, int count,
 {
     double moved[N_BODY][3], profile[3 * N_Q];
     int n_refused = 0, n_taken = 0;
-    tsr_err err;
     for (double by = 0.0; by < 30.0; by += 0.5) {
         memcpy(moved, xyz, sizeof moved);
         for (int i = first; i < first + count; i++)
@@ -394,7 +383,7 @@ static void push(tsr_batch *batch, const double (*xyz)[3], int first, int count,
         n_refused += status != TSR_OK;
         if (status != TSR_OK)
             continue;
-        must(tsr_batch_wait(batch, profile, &err), &err);
+        OK(tsr_batch_wait(batch, profile, &err));
         tsr_batch_reject(batch, 0);
         n_taken++;
     }
@@ -408,12 +397,10 @@ static void put(double x[3], double a, double b)
 
 /* Where the sphere about a unit, or what is far from the centre of all, decides
  * that the exact check is needed. */
-static void too_far(void **state)
+TEST(too_far)
 {
-    (void)state;
     static problem p;
     double profile[3 * N_Q];
-    tsr_err err;
     for (int which = 0; which < 2; which++) {
         make_problem(&p);
         for (int i = 0; i < N_BODY && which == 1; i++)
@@ -425,7 +412,7 @@ static void too_far(void **state)
         }
         const double(*xyz)[3] = (const double(*)[3])p.xyz;
         opened o = open_waves(&p);
-        must(tsr_batch_set(o.batch, 0, xyz, profile, &err), &err);
+        OK(tsr_batch_set(o.batch, 0, xyz, profile, &err));
         if (which == 0)
             push(o.batch, xyz, 0, N_UNIT, -1.0);
         else
@@ -434,34 +421,29 @@ static void too_far(void **state)
     }
 }
 
-static void not_rigid(void **state)
+TEST(not_rigid)
 {
-    (void)state;
     static problem p;
     double before[3 * N_Q], after[3 * N_Q], moved[N_BODY][3];
-    tsr_err err;
     make_problem(&p);
     opened o = open_waves(&p);
     tsr_batch *batch = o.batch;
     tsr_engine *none;
-    must(tsr_batch_set(batch, 0, (const double(*)[3])p.xyz, before, &err),
-         &err);
+    OK(tsr_batch_set(batch, 0, (const double(*)[3])p.xyz, before, &err));
     memcpy(moved, p.xyz, sizeof moved);
     const tsr_body_range part = {N_UNIT - 10, 15, 1,
                                  (const double(*)[3])(moved + N_UNIT - 10)};
     const tsr_body_proposal ask = {0, 1, &part};
-    assert_int_equal(tsr_batch_submit(batch, 1, &ask, &err), TSR_E_INTERNAL);
-    assert_non_null(strstr(err.message, "10 of the 165 bodies"));
+    FAILS(tsr_batch_submit(batch, 1, &ask, &err), TSR_E_INTERNAL,
+          "10 of the 165 bodies");
     moved[33][1] += 0.01;
     const tsr_body_range bent = {0, N_UNIT, 0, (const double(*)[3])moved};
     const tsr_body_proposal loose = {0, 1, &bent};
-    assert_int_equal(tsr_batch_submit(batch, 1, &loose, &err), TSR_E_INTERNAL);
-    assert_non_null(strstr(err.message, "another shape"));
-    assert_int_equal(
-        tsr_batch_set(batch, 0, (const double(*)[3])moved, NULL, &err),
-        TSR_E_INTERNAL);
-    assert_non_null(strstr(err.message, "another shape"));
-    must(tsr_batch_profile(batch, 0, after, &err), &err);
+    FAILS(tsr_batch_submit(batch, 1, &loose, &err), TSR_E_INTERNAL,
+          "another shape");
+    FAILS(tsr_batch_set(batch, 0, (const double(*)[3])moved, NULL, &err),
+          TSR_E_INTERNAL, "another shape");
+    OK(tsr_batch_profile(batch, 0, after, &err));
     assert_memory_equal(before, after, sizeof before);
     p.spec.rigid = NULL;
     assert_int_equal(
@@ -474,28 +456,23 @@ static void not_rigid(void **state)
         TSR_E_INTERNAL);
     p.unit[7] = 3;
     p.spec.n_system = 1000000;
-    assert_int_equal(
-        tsr_engine_plane_wave_new(&p.spec, o.device, 0, &none, &err),
-        TSR_E_DEVICE);
-    assert_non_null(strstr(err.message, "there is room for"));
+    FAILS(tsr_engine_plane_wave_new(&p.spec, o.device, 0, &none, &err),
+          TSR_E_DEVICE, "there is room for");
     assert_true(tsr_engine_capacity(&p.spec, o.device, TSR_ENGINE_PLANE_WAVES) <
                 1e6);
     close_waves(&o);
 }
 
 /* Known answers, by both kinds of kernel. */
-static void self_test(void **state)
+TEST(self_test)
 {
-    (void)state;
     tsr_device *device = open_device();
     if (device == NULL)
         skip();
     for (int as_gpu = 0; as_gpu < 2; as_gpu++) {
         tsr_self_test result;
-        tsr_err err;
-        must(tsr_plane_wave_self_test(device, as_gpu, as_gpu ? 2 : 0, &result,
-                                      &err),
-             &err);
+        OK(tsr_plane_wave_self_test(device, as_gpu, as_gpu ? 2 : 0, &result,
+                                    &err));
         assert_int_equal(result.n_check, as_gpu ? 38 : 114);
         assert_true(result.max_rel_error > 0.0);
     }
@@ -504,14 +481,12 @@ static void self_test(void **state)
 
 /* Tiles for small molecules, plane waves for large ones of few rigid parts;
  * what was asked for in any case. */
-static void choices(void **state)
+TEST(choices)
 {
-    (void)state;
     static const tsr_device_info cpu = {.type = TSR_DEVICE_CPU},
                                  gpu = {.type = TSR_DEVICE_GPU};
     enum { MANY = 10000 };
-    int *unit = calloc(MANY, sizeof *unit);
-    assert_non_null(unit);
+    int *unit = array(MANY, sizeof *unit);
     tsr_engine_spec spec = {.n_body = MANY,
                             .n_q = 25,
                             .dq_inv_ang = 0.0145,
@@ -532,14 +507,4 @@ static void choices(void **state)
         assert_int_equal(tsr_engine_choose(&spec, info, TSR_ENGINE_PLANE_WAVES),
                          TSR_ENGINE_PLANE_WAVES);
     }
-    free(unit);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_reads), cmocka_unit_test(units_move),
-        cmocka_unit_test(too_far),     cmocka_unit_test(not_rigid),
-        cmocka_unit_test(self_test),   cmocka_unit_test(choices)};
-    return cmocka_run_group_tests_name("plane waves", tests, NULL, NULL);
 }

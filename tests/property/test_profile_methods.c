@@ -1,6 +1,7 @@
 /* The grid FFT and the plane waves give the profile of Debye's formula, for any
  * shape and size; and the same bits whatever the number of threads. */
 #include "profile_methods.h"
+#include "tests/test.h"
 
 typedef struct {
     shape kind;
@@ -18,96 +19,75 @@ static const sample samples[] = {
     {COIL, 500, 300.0, 8},   {LATTICE, 1000, 30.0, 2}, {SHELL, 3000, 120.0, 12},
     {BALL, 10000, 90.0, 12},
 };
-enum { N_SAMPLE = sizeof samples / sizeof samples[0] };
+enum { N_SAMPLE = COUNT_OF(samples) };
 
-static void methods_are_debye(void **state)
+TEST(methods_are_debye)
 {
-    (void)state;
     for (int i = 0; i < N_SAMPLE; i++) {
         const sample *s = &samples[i];
         molecule m;
         molecule_make(&m, s->kind, s->n, s->d, 0.5, 7 + (uint64_t)i);
         methods_meet(&m, shape_name[s->kind], s->every, 1e-5, 1e-5);
-        molecule_clear(&m);
     }
 }
 
-static void other_ends_of_q(void **state)
+TEST(other_ends_of_q)
 {
-    (void)state;
     static const double q_top[] = {0.1, 0.25, 1.0, 1.5};
     for (int i = 0; i < 4; i++) {
         molecule m;
         molecule_make(&m, BALL, 400, 45.0, q_top[i], 3);
         methods_meet(&m, "ball, another q", i < 3 ? 1 : 3, 1e-5, 1e-5);
-        molecule_clear(&m);
     }
 }
 
 /* Amplitudes of 1e-99 at q = 10 are none that a grid could get right. */
-static void a_grid_knows_its_end(void **state)
+TEST(a_grid_knows_its_end)
 {
-    (void)state;
     molecule m;
-    tsr_err err;
     const tsr_method_speed speed = {.n_thread = 2, .host = 1.0};
     molecule_make(&m, BALL, 1, 10.0, 10.0, 3);
-    double *got = calloc((size_t)(N_PAIR * m.spec.n_q), sizeof *got);
-    assert_int_equal(tsr_grid_sum(&m.spec, 1, NULL, got, &err), TSR_E_RANGE);
-    assert_non_null(strstr(err.message, "10"));
+    double *got = array((size_t)(N_PAIR * m.spec.n_q), sizeof *got);
+    FAILS(tsr_grid_sum(&m.spec, 1, NULL, got, &err), TSR_E_RANGE, "10");
     assert_true(
         isinf(tsr_method_seconds(TSR_METHOD_FFT, &m.spec, m.d, &speed)));
-    free(got);
-    molecule_clear(&m);
 }
 
 /* Without weights all components share modes; one component has one row. */
-static void fewer_components(void **state)
+TEST(fewer_components)
 {
-    (void)state;
     molecule m;
-    tsr_err err;
     molecule_make(&m, BALL, 300, 40.0, 0.5, 5);
     size_t n = (size_t)(N_PAIR * m.spec.n_q);
-    double *right = calloc(n, sizeof *right), *got = calloc(n, sizeof *got);
+    double *right = array(n, sizeof *right), *got = array(n, sizeof *got);
     m.spec.weight = NULL;
     for (m.spec.n_comp = 1; m.spec.n_comp <= 3; m.spec.n_comp++)
         for (int k = TSR_METHOD_FFT; k < TSR_N_METHOD; k++) {
             int n_pair = tsr_debye_n_pair(&m.spec);
-            must(tsr_debye_reference(&m.spec, NULL, right, &err), &err);
-            must(tsr_method_run((tsr_profile_method)k, &m.spec, m.d, 1, NULL,
-                                got, &err),
-                 &err);
+            OK(tsr_debye_reference(&m.spec, NULL, right, &err));
+            OK(tsr_method_run((tsr_profile_method)k, &m.spec, m.d, 1, NULL, got,
+                              &err));
             assert_true(worst_error(got, right, n_pair * m.spec.n_q) < 1e-5);
         }
-    free(right);
-    free(got);
-    molecule_clear(&m);
 }
 
-static void threads_change_nothing(void **state)
+TEST(threads_change_nothing)
 {
-    (void)state;
     molecule m;
-    tsr_err err;
     molecule_make(&m, COIL, 700, 90.0, 0.5, 11);
     size_t n = (size_t)(N_PAIR * m.spec.n_q);
-    double *one = calloc(n, sizeof *one), *more = calloc(n, sizeof *more);
+    double *one = array(n, sizeof *one), *more = array(n, sizeof *more);
     for (int k = TSR_METHOD_FFT; k < TSR_N_METHOD; k++) {
         tsr_profile_method method = (tsr_profile_method)k;
-        must(tsr_method_run(method, &m.spec, m.d, 1, NULL, one, &err), &err);
-        must(tsr_method_run(method, &m.spec, m.d, 5, NULL, more, &err), &err);
+        OK(tsr_method_run(method, &m.spec, m.d, 1, NULL, one, &err));
+        OK(tsr_method_run(method, &m.spec, m.d, 5, NULL, more, &err));
         assert_memory_equal(one, more, n * sizeof *one);
     }
-    free(one);
-    free(more);
-    molecule_clear(&m);
 }
 
 /* The method that is taken follows the size. */
-static void costs_order_the_methods(void **state)
+TEST(costs_order_the_methods)
 {
-    (void)state;
     const tsr_method_speed speed = {
         .n_thread = 2, .host = 1.0, .pair_s = 6e-11, .start_s = 0.35};
     static const struct {
@@ -129,19 +109,5 @@ static void costs_order_the_methods(void **state)
             best = seconds[k] < seconds[best] ? k : best;
         }
         assert_int_equal(best, want[i].best);
-        molecule_clear(&m);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(methods_are_debye),
-        cmocka_unit_test(other_ends_of_q),
-        cmocka_unit_test(a_grid_knows_its_end),
-        cmocka_unit_test(fewer_components),
-        cmocka_unit_test(threads_change_nothing),
-        cmocka_unit_test(costs_order_the_methods),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
  * chains whose torsions move by redraws, hydration and all, is that of weighted
  * draws of the prior. */
 #include "tests/property/walking.h"
+#include "tests/test.h"
 
 /* A tail, a linker, and a tail at the other end. */
 static const tsr_strings all_kinds = {
@@ -40,13 +41,12 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
 {
     enum { TIMES = 24 };
     const double beta = 0.6;
-    tsr_err err = {0};
     walking w;
     open_redrawing(&w, sequence, flexible, with_water, 0.05, n_state);
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
     walking_chain c = start_chain(&w, beta);
-    tsr_conformation *to = tsr_conformation_new(w.s.t);
-    double *profile = calloc((size_t)p->n_q, sizeof *profile), farthest = 0.0;
+    tsr_conformation *to = new_conformation(w.s.t);
+    double *profile = array((size_t)p->n_q, sizeof *profile), farthest = 0.0;
     int n_moved = 0;
     for (int i = 0; i < TIMES; i++) {
         for (int k = 0; k < 7; k++)
@@ -57,10 +57,8 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
         const tsr_conformation *from =
             c.chain->state[c.chain->moved_state].current;
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
-        posterior_must(c.walker->engine->walk(c.walker, &err), &err);
-        posterior_must(
-            tsr_surrogate_apply_turns(w.surrogate, bare + 2 * p->n_q, to, &err),
-            &err);
+        OK(c.walker->engine->walk(c.walker, &err));
+        OK(tsr_surrogate_apply_turns(w.surrogate, bare + 2 * p->n_q, to, &err));
         const double c2 = with_water ? (double)c.walker->call.job[1] : 0.0,
                      c2_to = with_water ? (double)result[2] : 0.0;
         const double change = reference(&w, &c, to, c2_to, beta) -
@@ -82,15 +80,12 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
     }
     assert_true(n_moved > TIMES / 2);
     assert_true(farthest > 0.5);
-    free(profile);
-    tsr_conformation_free(to);
     stop_chain(c);
     close_walking(&w);
 }
 
-static void ends_agree_with_double_precision(void **state)
+TEST(ends_agree_with_double_precision)
 {
-    (void)state;
     ends_agree(two_parts, &all_kinds, 1, 1);
     ends_agree(two_parts, &all_kinds, 0, 2);
     ends_agree("GASFPLGKAVTDEG", NULL, 1, 1);
@@ -100,9 +95,8 @@ static void ends_agree_with_double_precision(void **state)
 
 /* ---- jobs ---- */
 
-static void jobs_do_not_matter_to_each_other(void **state)
+TEST(jobs_do_not_matter_to_each_other)
 {
-    (void)state;
     walking w;
     open_redrawing(&w, two_parts, &all_kinds, 1, 0.05, 1);
     assert_true(compare_launches(&w) > 0); /* some leave all as it is */
@@ -111,9 +105,8 @@ static void jobs_do_not_matter_to_each_other(void **state)
 
 /* ---- what chains find ---- */
 
-static void posterior_is_exact(void **state)
+TEST(posterior_is_exact)
 {
-    (void)state;
     for (int cold = 0; cold < 2; cold++) {
         walking w;
         open_redrawing(&w, "GASFPLGK", NULL, 1, 0.04, 1);
@@ -122,28 +115,17 @@ static void posterior_is_exact(void **state)
     }
 }
 
-static void stretches_keep_the_posterior(void **state)
+TEST(stretches_keep_the_posterior)
 {
     const tsr_strings linker = {1, (char *[]){"A:9-16"}},
                       tail = {1, (char *[]){"A:1-12"}};
     const tsr_strings *const kind[] = {&linker, &tail, &long_linker,
                                        &longest_linker};
-    (void)state;
-    for (size_t k = 0; k < sizeof kind / sizeof *kind; k++) {
+    for (size_t k = 0; k < COUNT_OF(kind); k++) {
         walking w;
         open_redrawing(&w, two_parts, kind[k], 1, 0.04, 1);
         /* draws of long linkers seldom fit a curve */
         compare(&w, k < 2 ? 0.5 : 0.1, 20000, k < 2 ? 800 : 400);
         close_walking(&w);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ends_agree_with_double_precision),
-        cmocka_unit_test(jobs_do_not_matter_to_each_other),
-        cmocka_unit_test(posterior_is_exact),
-        cmocka_unit_test(stretches_keep_the_posterior)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * to draw, to the bit: in warm-up and after, with other threads, with
  * temperatures, states, inferred noise and learnt steps. */
 #include "tests/property/posterior_sample.h"
+#include "tests/test.h"
 
 enum { N_CHAIN = 3, N_WARM = 12, N_DRAW = 12, EVERY = 4 };
 enum { N_LOOK = (N_WARM + N_DRAW) * N_CHAIN };
@@ -27,9 +28,9 @@ static void open_sample(posterior_sample *s, int on_device, kind what)
     const tsr_prior_options prior = {
         .clash = TSR_CLASH_SOFT, .softness = 0.5, .clash_limit = 10.0};
     const double half[2] = {0.5, 0.5};
-    gsl_rng *rng = tsr_rng_new(6, 0);
+    gsl_rng *rng = rng_new(6, 0);
     posterior_open(s, "MKTAYIAKQRPGI", NULL, prior);
-    tsr_conformation *turned = tsr_conformation_new(s->t);
+    tsr_conformation *turned = new_conformation(s->t);
     tsr_conformation_copy(s->t, turned, s->extended, 0, s->t->n_residue);
     for (int k = 0; k < s->t->n_torsion; k++)
         tsr_conformation_turn(s->t, turned, &s->t->torsion[k],
@@ -46,8 +47,6 @@ static void open_sample(posterior_sample *s, int on_device, kind what)
                        half, 0.002, 2.0, 0.0, 0.0, rng);
         posterior_start(s, 0.5, N_CHAIN, on_device);
     }
-    tsr_conformation_free(turned);
-    gsl_rng_free(rng);
 }
 
 static void look_at(const posterior_run *run, int draw, look *seen)
@@ -68,17 +67,16 @@ static void look_at(const posterior_run *run, int draw, look *seen)
  * lengths vary; the refreshes come at fixed draws. */
 static void draw_on(posterior_run run, int from, const sight *mine)
 {
-    tsr_err err = {0};
     for (int i = from; i < N_WARM + N_DRAW; i++) {
         int warm = i < N_WARM, in_phase = warm ? i : i - N_WARM;
         if (i == N_WARM)
             tsr_sampler_counts_reset(run.sampler);
         if (in_phase % EVERY == 0) {
-            posterior_must(tsr_sampler_refresh(run.sampler, &err), &err);
+            OK(tsr_sampler_refresh(run.sampler, &err));
             if (mine->saved != NULL && i == mine->at) {
                 tsr_archive_begin(mine->saved);
                 tsr_sampler_archive(run.sampler, mine->saved);
-                assert_int_equal(tsr_archive_end(mine->saved, NULL), TSR_OK);
+                OK(tsr_archive_end(mine->saved, &err));
             }
         }
         posterior_advance(run, 1, mine->thin, warm);
@@ -91,7 +89,6 @@ static void compare_from(int at, long thin, int on_device, kind what)
     static look seen[2][N_LOOK];
     posterior_sample s;
     tsr_archive saved = {0};
-    tsr_err err = {0};
     for (int again = 0; again < 2; again++) {
         const sight here = {again ? NULL : &saved, at, thin, seen[again]};
         open_sample(&s, on_device, what);
@@ -100,7 +97,7 @@ static void compare_from(int at, long thin, int on_device, kind what)
         if (again) {
             tsr_archive_rewind(&saved);
             tsr_sampler_archive(run.sampler, &saved);
-            posterior_must(tsr_archive_end(&saved, &err), &err);
+            OK(tsr_archive_end(&saved, &err));
         }
         draw_on(run, again ? at : 0, &here);
         posterior_run_free(run);
@@ -116,16 +113,15 @@ static void compare_from(int at, long thin, int on_device, kind what)
     tsr_archive_clear(&saved);
 }
 
-static void restored_is_the_same(void **state)
+TEST(restored_is_the_same)
 {
-    (void)state;
     static const int at[] = {0, EVERY, N_WARM, N_WARM + EVERY};
     tsr_device *device = NULL;
     int has_device = tsr_device_open("cpu", &device, NULL) == TSR_OK;
     tsr_device_free(device);
     if (!has_device)
         print_message("no OpenCL device: the reference engine alone\n");
-    for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
+    for (size_t k = 0; k < COUNT_OF(at); k++) {
         compare_from(at[k], 7, 0, DATA);
         compare_from(at[k], 7, 0, PRIOR);
         if (has_device)
@@ -138,12 +134,10 @@ static void restored_is_the_same(void **state)
 }
 
 /* What was saved of another set-up is refused, not misread. */
-static void others_are_refused(void **state)
+TEST(others_are_refused)
 {
-    (void)state;
     posterior_sample s;
     tsr_archive saved = {0};
-    tsr_err err = {0};
     open_sample(&s, 0, DATA);
     posterior_run run = posterior_run_new(&s, N_CHAIN, 1, 1);
     tsr_archive_begin(&saved);
@@ -151,8 +145,7 @@ static void others_are_refused(void **state)
     saved.n_real--;
     tsr_archive_rewind(&saved);
     tsr_sampler_archive(run.sampler, &saved);
-    assert_int_equal(tsr_archive_end(&saved, &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "too short"));
+    FAILS(tsr_archive_end(&saved, &err), TSR_E_DATA, "too short");
     saved.n_real++;
     saved.integer[saved.n_integer - 1]++; /* a counter: harmless */
     saved.n_integer--;
@@ -166,18 +159,8 @@ static void others_are_refused(void **state)
     saved.n_integer++;
     tsr_archive_rewind(&saved);
     tsr_sampler_archive(run.sampler, &saved);
-    assert_int_equal(tsr_archive_end(&saved, &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "too long"));
+    FAILS(tsr_archive_end(&saved, &err), TSR_E_DATA, "too long");
     posterior_run_free(run);
     posterior_close(&s);
     tsr_archive_clear(&saved);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(restored_is_the_same),
-        cmocka_unit_test(others_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * they say moved, how rigidly, and by how much the prior changed. */
 #include "core/pool.h"
 #include "tests/strand_fixture.h"
+#include "tests/test.h"
 
 #include "tests/unit/chain_pdb.h"
 
@@ -24,9 +25,8 @@ static void check_spans(const tsr_topology *t, const tsr_conformation *now,
             assert_memory_equal(now->body[a], to->body[a], sizeof to->body[a]);
         for (int b = 0; b < a && group[a] > 0; b++)
             if (group[a] == group[b])
-                assert_true(fabs(tsr_vec3_distance(now->body[a], now->body[b]) -
-                                 tsr_vec3_distance(to->body[a], to->body[b])) <
-                            1e-9);
+                assert_near(tsr_vec3_distance(now->body[a], now->body[b]),
+                            tsr_vec3_distance(to->body[a], to->body[b]), 1e-9);
     }
     for (int q = 1; q < p->n_span; q++)
         assert_true(p->span[q].first >=
@@ -39,9 +39,9 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
 {
     static const int moves[] = {TSR_MOVE_pivot, TSR_MOVE_side_chain,
                                 TSR_MOVE_crankshaft, TSR_MOVE_regrow};
-    enum { N_KIND = sizeof moves / sizeof *moves };
-    gsl_rng *rng = tsr_rng_new(2, 0);
-    tsr_conformation *to = tsr_conformation_new(f->t);
+    enum { N_KIND = COUNT_OF(moves) };
+    gsl_rng *rng = rng_new(2, 0);
+    tsr_conformation *to = new_conformation(f->t);
     tsr_prior_state *s = tsr_prior_state_new(f->prior, now);
     tsr_pool pool = {0};
     void *move[N_KIND];
@@ -70,7 +70,7 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
         if (p.n_span > 0 && isinf(change))
             assert_true(isinf(whole));
         else if (p.n_span > 0)
-            assert_true(fabs(change - whole) < 1e-6);
+            assert_near(change, whole, 1e-6);
         n_soft += !isinf(change);
         if (!isinf(change) && gsl_rng_uniform(rng) < exp(change)) {
             tsr_prior_accept(s, to, &p);
@@ -80,22 +80,19 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
         }
     }
     assert_true(n_soft > n / 5);
-    assert_true(fabs(tsr_prior_state_log(s) -
-                     tsr_prior_log_reference(f->prior, now)) < 1e-6);
+    assert_near(tsr_prior_state_log(s), tsr_prior_log_reference(f->prior, now),
+                1e-6);
     tsr_pool_clear(&pool);
     tsr_prior_state_free(s);
-    tsr_conformation_free(to);
-    gsl_rng_free(rng);
 }
 
-static void proposals_tell_the_truth(void **state)
+TEST(proposals_tell_the_truth)
 {
-    (void)state;
     fixture f;
     open_strand(&f, 9, 0, NULL, TSR_CLASH_SOFT);
-    gsl_rng *rng = tsr_rng_new(2, 0);
-    tsr_conformation *now = tsr_conformation_new(f.t);
-    tsr_conformation *good = tsr_conformation_new(f.t);
+    gsl_rng *rng = rng_new(2, 0);
+    tsr_conformation *now = new_conformation(f.t);
+    tsr_conformation *good = new_conformation(f.t);
     int n_forbidden = 0;
     for (int k = 0; k < 300; k++) {
         char worst[160];
@@ -109,10 +106,6 @@ static void proposals_tell_the_truth(void **state)
     }
     assert_true(n_forbidden > 10 && n_forbidden < 300);
     propose_many(&f, good, 4000);
-    tsr_conformation_free(now);
-    tsr_conformation_free(good);
-    gsl_rng_free(rng);
-    close_strand(&f);
 }
 
 /* ---- a complex ---- */
@@ -131,7 +124,7 @@ static void write_complex(const char *path)
                                      .psi = 2.4,
                                      .angle = 1.94,
                                      .omega = 3.1};
-    snprintf(plain, sizeof plain, "%s/plain.pdb", folder);
+    strcpy(plain, io_path("plain.pdb"));
     FILE *file = fopen(plain, "w");
     assert_non_null(file);
     write_chain(file, 24, residue);
@@ -174,12 +167,11 @@ static double apart(const tsr_conformation *c, int i, int j)
     return tsr_vec3_distance(c->backbone[i][TSR_CA], c->backbone[j][TSR_CA]);
 }
 
-static void chains_ride(void **state)
+TEST(chains_ride)
 {
-    (void)state;
     fixture f = {.range = {"A:11-14", "S:4-5"}};
     const tsr_strings flexible = {.n = 2, .item = f.range};
-    snprintf(f.path, sizeof f.path, "%s/complex.pdb", folder);
+    strcpy(f.path, io_path("complex.pdb"));
     write_complex(f.path);
     read_file(&f, &flexible, TSR_CLASH_SOFT);
     const tsr_topology *t = f.t;
@@ -195,25 +187,23 @@ static void chains_ride(void **state)
     assert_int_equal(t->residue[24].unit, t->residue[t->attached[1].host].unit);
     assert_true(t->residue[30].unit != t->residue[0].unit &&
                 t->residue[24].unit != t->residue[30].unit);
-    tsr_conformation *now = tsr_conformation_new(t);
+    tsr_conformation *now = new_conformation(t);
     tsr_conformation_copy(t, now, f.c, 0, t->n_residue);
     propose_many(&f, now, 4000);
     assert_memory_equal(now->backbone[0], f.c->backbone[0],
                         sizeof now->backbone[0]);
-    assert_true(fabs(apart(now, 20, 30) - apart(f.c, 20, 30)) < 1e-6);
-    assert_true(fabs(apart(now, 24, 50) - apart(f.c, 24, 50)) < 1e-6);
-    assert_true(fabs(apart(now, 24, 29) - apart(f.c, 24, 29)) < 1e-6);
+    assert_near(apart(now, 20, 30), apart(f.c, 20, 30), 1e-6);
+    assert_near(apart(now, 24, 50), apart(f.c, 24, 50), 1e-6);
+    assert_near(apart(now, 24, 29), apart(f.c, 24, 29), 1e-6);
     assert_true(fabs(apart(now, 0, 30) - apart(f.c, 0, 30)) > 0.1);
     assert_true(fabs(apart(now, 30, 24) - apart(f.c, 30, 24)) > 0.1);
-    tsr_conformation_free(now);
-    close_strand(&f);
 }
 
 static void open_complex(fixture *f)
 {
     *f = (fixture){.range = {"A:11-14", "S:4-5"}};
     const tsr_strings flexible = {.n = 2, .item = f->range};
-    snprintf(f->path, sizeof f->path, "%s/complex.pdb", folder);
+    strcpy(f->path, io_path("complex.pdb"));
     write_complex(f->path);
     read_file(f, &flexible, TSR_CLASH_NONE);
     set_moves(f, (const double[3]){1.0, 0.0, 0.3}, 0.2);
@@ -226,15 +216,14 @@ static double widest(const tsr_topology *t, const tsr_conformation *c)
 
 /* No moves take two bodies beyond the reach, and those of which only what
  * widens is kept come near it. */
-static void reach_of_complex(void **state)
+TEST(reach_of_complex)
 {
-    (void)state;
     enum { ROUND = 3000, STEPS = 2 };
     fixture f;
     open_complex(&f);
     const double bound = tsr_topology_reach(f.t, f.c);
     double most = widest(f.t, f.c);
-    tsr_conformation *c = tsr_conformation_new(f.t);
+    tsr_conformation *c = new_conformation(f.t);
     for (int k = 0; k < ROUND; k++) {
         tsr_conformation_copy(f.t, c, f.c, 0, f.t->n_residue);
         walk(&f, k, STEPS, c);
@@ -246,21 +235,18 @@ static void reach_of_complex(void **state)
     }
     if (!(most <= bound && most > 0.75 * bound))
         fail_msg("%.1f of %.1f A", most, bound);
-    tsr_conformation_free(c);
-    close_strand(&f);
 }
 
 /* Replicates of exact draws of the complex keep torsions, and how the ends lie,
  * whichever of its chains a step turns. */
-static void complex_keeps_prior(void **state)
+TEST(complex_keeps_prior)
 {
-    (void)state;
     enum { N = 1500, STEPS = 30, MOST = 40 };
     static double value[2][MOST][N];
     fixture f;
     open_complex(&f);
-    gsl_rng *rng = tsr_rng_new(21, 0);
-    tsr_conformation *c = tsr_conformation_new(f.t);
+    gsl_rng *rng = rng_new(21, 0);
+    tsr_conformation *c = new_conformation(f.t);
     long n_accepted = 0;
     int n_value = 0;
     for (int i = 0; i < N; i++)
@@ -286,30 +272,6 @@ static void complex_keeps_prior(void **state)
         if (p < 1e-4)
             fail_msg("value %d of %d: p %.1e", k, n_value, p);
     }
-    gsl_rng_free(rng);
-    tsr_conformation_free(c);
-    close_strand(&f);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    return folder_make(folder, "ride");
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(proposals_tell_the_truth),
-        cmocka_unit_test(chains_ride),
-        cmocka_unit_test(reach_of_complex),
-        cmocka_unit_test(complex_keeps_prior),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+static test_fixture around_all = {io_setup, io_teardown};

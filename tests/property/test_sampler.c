@@ -4,6 +4,7 @@
 #include "tests/property/prior_sampler.h"
 #include "tests/record_trace.h"
 #include "tests/saxs_likelihood.h"
+#include "tests/test.h"
 #include "tests/trace_compare.h"
 
 #include "core/vec3.h"
@@ -11,8 +12,6 @@
 #include "sampler/sampler.h"
 
 #include <gsl/gsl_randist.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 /* How many times as long as in `make check`; slow_sampler.c says more. */
@@ -38,12 +37,6 @@ typedef struct {
     tsr_device *device[MAX_SHARE];
 } fixture;
 
-static void must(tsr_status status, const tsr_err *err)
-{
-    if (status != TSR_OK)
-        fail_msg("%s", err->message);
-}
-
 /* Form factors of about the right size: F falls like a Gaussian. */
 static tsr_form_factor_table *make_factors(void)
 {
@@ -63,27 +56,24 @@ static tsr_form_factor_table *make_factors(void)
 static void open_fixture(fixture *f, const char *sequence, double error,
                          const char *scale)
 {
-    tsr_err err = {0};
     memset(f, 0, sizeof *f);
     const tsr_prior_options prior = {.clash = TSR_CLASH_NONE, .softness = 0.5};
     sample_prior_table(&f->table);
     sample_chain(sequence, NULL, &f->table, &f->t, &f->c);
-    must(tsr_prior_new(f->t, &f->table, &prior, 0.0, &f->prior, &err), &err);
+    OK(tsr_prior_new(f->t, &f->table, &prior, 0.0, &f->prior, &err));
     f->factors = make_factors();
-    gsl_rng *rng = tsr_rng_new(77, 0);
+    gsl_rng *rng = rng_new(77, 0);
     for (int k = 0; k < f->t->n_torsion; k++)
         tsr_conformation_turn(f->t, f->c, &f->t->torsion[k],
                               gsl_ran_gaussian(rng, 0.7));
     for (int k = 0; k < N_POINT; k++) {
         f->q[k] = 0.01 + 0.4 * k / (N_POINT - 1);
-        must(tsr_scattering_intensity(&(tsr_scattering){.plain = f->factors},
-                                      f->t, f->c, NULL, f->q[k],
-                                      &f->intensity[k], &err),
-             &err);
+        OK(tsr_scattering_intensity(&(tsr_scattering){.plain = f->factors},
+                                    f->t, f->c, NULL, f->q[k], &f->intensity[k],
+                                    &err));
         f->sigma[k] = error * f->intensity[0];
         f->intensity[k] += gsl_ran_gaussian(rng, f->sigma[k]);
     }
-    gsl_rng_free(rng);
     f->saxs = (tsr_saxs){.path = NULL,
                          .n = N_POINT,
                          .q = f->q,
@@ -94,12 +84,10 @@ static void open_fixture(fixture *f, const char *sequence, double error,
                         .noise = noise_of("measured"),
                         .background = {TSR_BACKGROUND_INFER, 0.0}};
     noise_set(&set.noise, "scale", scale);
-    must(saxs_likelihood(f->t, &scattering, tsr_topology_reach(f->t, f->c), 1,
-                         &set, &f->likelihood, &err),
-         &err);
+    OK(saxs_likelihood(f->t, &scattering, tsr_topology_reach(f->t, f->c), 1,
+                       &set, &f->likelihood, &err));
     for (int m = 0; m < TSR_N_MOVE; m++) {
-        must(tsr_fields_init(tsr_move_registry[m]->fields, f->option[m], &err),
-             &err);
+        OK(tsr_fields_init(tsr_move_registry[m]->fields, f->option[m], &err));
         f->options[m] = f->option[m];
     }
     f->target = (tsr_target){.topology = f->t,
@@ -120,8 +108,6 @@ static void close_fixture(fixture *f)
     tsr_likelihood_free(f->likelihood);
     tsr_prior_free(f->prior);
     tsr_form_factor_free(f->factors);
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
 }
 
 static tsr_engine_spec spec_of(const fixture *f, int n_system, int *type)
@@ -153,29 +139,26 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
                        double plain[N_BY])
 {
     enum { N = 5000 * LENGTH };
-    tsr_err err = {0};
     int type[64];
-    double *w = calloc(N, sizeof *w), (*value)[N_BY] = calloc(N, sizeof *value);
-    double *profile = calloc((size_t)f->likelihood->grid.n_q, sizeof *profile);
+    double *w = array(N, sizeof *w), (*value)[N_BY] = calloc(N, sizeof *value);
+    double *profile = array((size_t)f->likelihood->grid.n_q, sizeof *profile);
     prior_sampler prior = {
         .t = f->t, .table = &f->table, .prior = f->prior, .first = f->c};
     tsr_engine_spec spec = spec_of(f, 1, type);
     tsr_engine *engine;
     tsr_batch *batch;
     tsr_point point;
-    gsl_rng *rng = tsr_rng_new(99, 0);
-    tsr_conformation *c = tsr_conformation_new(f->t);
+    gsl_rng *rng = rng_new(99, 0);
+    tsr_conformation *c = new_conformation(f->t);
     saxs_point(f->likelihood, &point);
-    must(tsr_engine_reference_new(&spec, &engine, &err), &err);
-    must(tsr_batch_new(engine, 1, &batch, &err), &err);
+    OK(tsr_engine_reference_new(&spec, &engine, &err));
+    OK(tsr_batch_new(engine, 1, &batch, &err));
     double top = -1e300, sum_w = 0.0, sum_w2 = 0.0;
     for (int k = 0; k < N_BY; k++)
         plain[k] = mean[k] = error[k] = 0.0;
     for (int i = 0; i < N; i++) {
         sample_prior(&prior, rng, c);
-        must(
-            tsr_batch_set(batch, 0, (const double(*)[3])c->body, profile, &err),
-            &err);
+        OK(tsr_batch_set(batch, 0, (const double(*)[3])c->body, profile, &err));
         w[i] = saxs_evaluate(f->likelihood, profile, 1.0, NULL, &point);
         value[i][BY_RG] = radius(f, c);
         value[i][BY_LOG_LIK] = w[i];
@@ -196,36 +179,30 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
         error[k] = sqrt(square) / sum_w;
     }
     assert_true(sum_w * sum_w / sum_w2 > 100.0); /* effective draws */
-    tsr_conformation_free(c);
-    gsl_rng_free(rng);
     tsr_batch_free(batch);
     tsr_engine_free(engine);
     tsr_point_clear(&point);
-    free(profile);
     free(value);
-    free(w);
 }
 
-static void posterior_is_right(void **state)
+TEST(posterior_is_right)
 {
-    (void)state;
     enum { N = 3200 * LENGTH, BLOCK = 80 * LENGTH };
     fixture f;
-    tsr_err err = {0};
     int type[64];
     double expected[N_BY], error[N_BY], plain[N_BY];
     double mean[N_BY] = {0}, square[N_BY] = {0};
     open_fixture(&f, "GAFGSLG", 0.02, "1");
     importance(&f, expected, error, plain);
     tsr_engine_spec spec = spec_of(&f, 1, type);
-    must(tsr_engine_reference_new(&spec, &f.share[0].engine, &err), &err);
+    OK(tsr_engine_reference_new(&spec, &f.share[0].engine, &err));
     tsr_batch *batch;
     tsr_chain *chain;
     tsr_chain_view view;
-    must(tsr_batch_new(f.share[0].engine, 1, &batch, &err), &err);
-    must(tsr_chain_new(&f.target, 0, &chain, &err), &err);
-    must(tsr_chain_start(chain, batch, &err), &err);
-    double *profile = calloc((size_t)f.likelihood->grid.n_q, sizeof *profile);
+    OK(tsr_batch_new(f.share[0].engine, 1, &batch, &err));
+    OK(tsr_chain_new(&f.target, 0, &chain, &err));
+    OK(tsr_chain_start(chain, batch, &err));
+    double *profile = array((size_t)f.likelihood->grid.n_q, sizeof *profile);
     for (int block = -4; block < N / BLOCK; block++) {
         double sum[N_BY] = {0};
         for (int i = 0; i < BLOCK * THIN; i++) {
@@ -251,7 +228,6 @@ static void posterior_is_right(void **state)
                      "%.4f",
                      by_name[k], mean[k], own, expected[k], error[k]);
     }
-    free(profile);
     tsr_chain_free(chain);
     tsr_batch_free(batch);
     close_fixture(&f);
@@ -261,7 +237,6 @@ enum { N_CHAIN = 7, N_DRAW = 12 };
 
 static void skip_without_cpu(void)
 {
-    tsr_err err;
     tsr_device *device;
     if (tsr_device_open("cpu", &device, &err) != TSR_OK) {
         print_message("skipped: %s\n", err.message);
@@ -273,14 +248,12 @@ static void skip_without_cpu(void)
 /* Each engine has a context of its own on the same device. */
 static void open_engines(fixture *f, int n_share, const int *n_chain)
 {
-    tsr_err err = {0};
     int type[256];
     for (int e = 0; e < n_share; e++) {
         tsr_engine_spec spec = spec_of(f, n_chain[e], type);
-        must(tsr_device_open("cpu", &f->device[e], &err), &err);
-        must(tsr_engine_page_tile_new(&spec, f->device[e], NULL,
-                                      &f->share[e].engine, &err),
-             &err);
+        OK(tsr_device_open("cpu", &f->device[e], &err));
+        OK(tsr_engine_page_tile_new(&spec, f->device[e], NULL,
+                                    &f->share[e].engine, &err));
         f->share[e].n_chain = n_chain[e];
     }
     f->target.n_engine = n_share;
@@ -296,27 +269,23 @@ typedef struct {
 static void sample_into(const split *by)
 {
     fixture f;
-    tsr_err err = {0};
     int n_done;
     tsr_sampler *sampler;
     tsr_record *record;
     char long_chain[] = "MKTAYIAKQRPGISFVKSHFWRQLEERLGNDCEMKTAYIAKQRPGISFVKSHF";
     open_fixture(&f, long_chain, 0.01, "infer");
     open_engines(&f, by->n_share, by->n_chain);
-    must(tsr_record_new(&f.target, N_CHAIN, 5, &record, &err), &err);
-    must(
-        tsr_sampler_new(&f.target, N_CHAIN, by->n_thread, NULL, &sampler, &err),
-        &err);
+    OK(tsr_record_new(&f.target, N_CHAIN, 5, &record, &err));
+    OK(tsr_sampler_new(&f.target, N_CHAIN, by->n_thread, NULL, &sampler, &err));
     assert_int_equal(tsr_sampler_n_thread(sampler), by->n_worker);
     unlink(by->path);
     tsr_draw_log *log = record_begin(by->path, N_CHAIN, record);
     for (int phase = 1; phase >= 0; phase--)
         for (int i = 0; i < N_DRAW; i += 4) {
-            must(tsr_sampler_advance(sampler, record, 4, THIN, phase, NULL,
-                                     NULL, &n_done, &err),
-                 &err);
+            OK(tsr_sampler_advance(sampler, record, 4, THIN, phase, NULL, NULL,
+                                   &n_done, &err));
             assert_int_equal(n_done, 4);
-            must(tsr_record_write(record, log, phase, i, n_done, &err), &err);
+            OK(tsr_record_write(record, log, phase, i, n_done, &err));
         }
     record_end(by->path, log);
     tsr_sampler_free(sampler);
@@ -326,14 +295,13 @@ static void sample_into(const split *by)
 
 /* Threads change nothing, nor do engines: two or three of them, with equal
  * shares or not, and with fewer threads than engines. */
-static void division_changes_nothing(void **state)
+TEST(division_changes_nothing)
 {
-    (void)state;
     static split by[] = {{.n_thread = 1, .n_worker = 1, 1, {N_CHAIN}},
                          {.n_thread = 4, .n_worker = 4, 1, {N_CHAIN}},
                          {.n_thread = 5, .n_worker = 5, 2, {2, 5}},
                          {.n_thread = 1, .n_worker = 3, 3, {3, 1, 3}}};
-    enum { N = sizeof by / sizeof *by };
+    enum { N = COUNT_OF(by) };
     char folder[] = "/tmp/tsr-sampler-XXXXXX";
     skip_without_cpu();
     assert_non_null(mkdtemp(folder));
@@ -352,11 +320,9 @@ static void division_changes_nothing(void **state)
 }
 
 /* Shares that leave chains out, or that an engine has no room for. */
-static void wrong_shares_are_refused(void **state)
+TEST(wrong_shares_are_refused)
 {
-    (void)state;
     fixture f;
-    tsr_err err = {0};
     tsr_sampler *sampler;
     skip_without_cpu();
     open_fixture(&f, "GAFGSLG", 0.02, "1");
@@ -372,13 +338,4 @@ static void wrong_shares_are_refused(void **state)
     assert_int_equal(tsr_sampler_new(&f.target, 1, 2, NULL, &sampler, &err),
                      TSR_E_INTERNAL);
     close_fixture(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(posterior_is_right),
-        cmocka_unit_test(division_changes_nothing),
-        cmocka_unit_test(wrong_shares_are_refused)};
-    return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);
 }

@@ -1,14 +1,13 @@
 /* Curves of neutrons in a run: 5ZNG, two chains, one grown with deuterium, in
  * several shares of D2O, beside a curve of X-rays. */
 #include "posterior/all_atoms.h"
+#include "tests/test.h"
 
 #include "core/vec3.h"
 #include "sampler/chain.h"
 #include "tests/saxs_likelihood.h"
 #include "tests/setup_sample.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define MODEL "../shared/data/structures/5zng.pdb.gz"
@@ -64,10 +63,8 @@ static void open_sample(sample *x, const char *data, int n_set,
 static tsr_atom_curves *curves_of(const sample *x)
 {
     tsr_atom_curves *curves;
-    tsr_err err = {0};
-    must(tsr_atom_curves_new(&x->s.molecule, &x->s.data.likelihood->grid, NULL,
-                             NULL, &curves, &err),
-         &err);
+    OK(tsr_atom_curves_new(&x->s.molecule, &x->s.data.likelihood->grid, NULL,
+                           NULL, &curves, &err));
     return curves;
 }
 
@@ -81,18 +78,16 @@ static const double *profile_of(const tsr_likelihood *l,
 
 static void walk(tsr_chain *chain, tsr_batch *batch, int n, int warm)
 {
-    tsr_err err = {0};
     for (int i = 0; i < n; i++) {
         tsr_body_proposal ask;
         int accepted, asked = tsr_chain_propose(chain, &ask);
         double partial[4096];
         if (asked) {
-            must(tsr_batch_submit(batch, 1, &ask, &err), &err);
-            must(tsr_batch_wait(batch, partial, &err), &err);
+            OK(tsr_batch_submit(batch, 1, &ask, &err));
+            OK(tsr_batch_wait(batch, partial, &err));
         }
-        must(tsr_chain_decide(chain, asked ? partial : NULL, warm, &accepted,
-                              &err),
-             &err);
+        OK(tsr_chain_decide(chain, asked ? partial : NULL, warm, &accepted,
+                            &err));
         if (asked && accepted)
             tsr_batch_accept(batch, tsr_chain_system(chain));
         else if (asked)
@@ -110,7 +105,6 @@ static void check_walk(const char *device, double close)
     tsr_batch *batch;
     tsr_chain *chain;
     tsr_chain_view view;
-    tsr_err err = {0};
     write_data(0.03);
     open_sample(&x, series, 3, set);
     const tsr_likelihood *l = x.s.data.likelihood;
@@ -119,9 +113,9 @@ static void check_walk(const char *device, double close)
     assert_int_equal(l->n_pair, 3 + 6 + 3);
     assert_true(tsr_likelihood_n_profile(l) <= 4096);
     tsr_atom_curves *curves = curves_of(&x);
-    must(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err), &err);
-    must(tsr_chain_new(&x.s.target, 0, &chain, &err), &err);
-    must(tsr_chain_start(chain, batch, &err), &err);
+    OK(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err));
+    OK(tsr_chain_new(&x.s.target, 0, &chain, &err));
+    OK(tsr_chain_start(chain, batch, &err));
     walk(chain, batch, 150, 1);
     tsr_chain_view_get(chain, &view);
     const double before = view.log_lik;
@@ -139,45 +133,40 @@ static void check_walk(const char *device, double close)
         if (d == 2)
             continue;
         if (d != XRAY) {
-            must(tsr_atom_curves_bodies(curves, x.s.molecule.first,
-                                        l->term[d]->neutron, 1, &d2o_of[d],
-                                        &match, &bodies, &err),
-                 &err);
+            OK(tsr_atom_curves_bodies(curves, x.s.molecule.first,
+                                      l->term[d]->neutron, 1, &d2o_of[d],
+                                      &match, &bodies, &err));
             s.neutron = bodies;
         }
         const double *profile = profile_of(l, &view, d);
         for (int k = 0; k < l->grid.n_q; k += 3) {
             double exact;
-            must(
-                tsr_scattering_intensity(
-                    &s, x.s.molecule.topology, view.conformation,
-                    tsr_parameters_contrast(view.parameters, view.point->theta),
-                    k * l->grid.dq_inv_ang, &exact, &err),
-                &err);
-            assert_true(fabs(profile[k] - exact) < close * fabs(exact));
+            OK(tsr_scattering_intensity(
+                &s, x.s.molecule.topology, view.conformation,
+                tsr_parameters_contrast(view.parameters, view.point->theta),
+                k * l->grid.dq_inv_ang, &exact, &err));
+            assert_near(profile[k], exact, close * fabs(exact));
         }
         tsr_neutron_bodies_free(bodies);
     }
-    must(tsr_chain_refresh(chain, batch, &err), &err);
+    OK(tsr_chain_refresh(chain, batch, &err));
     tsr_chain_view_get(chain, &view);
-    assert_true(fabs(view.log_lik - before) < 20.0 * close * fabs(before));
+    assert_near(view.log_lik, before, 20.0 * close * fabs(before));
     tsr_chain_free(chain);
     tsr_batch_free(batch);
     tsr_atom_curves_free(curves);
     close_sample(&x);
 }
 
-static void reference_sees_each_sample(void **state)
+TEST(reference_sees_each_sample)
 {
-    (void)state;
     if (is_absent())
         skip();
     check_walk("device.use=reference", 1e-9);
 }
 
-static void device_sees_each_sample(void **state)
+TEST(device_sees_each_sample)
 {
-    (void)state;
     if (is_absent())
         skip();
     check_walk("device.use=cpu", 5e-5);
@@ -201,16 +190,14 @@ static double bodies_of_file(const tsr_topology *t, const tsr_conformation *c,
 {
     tsr_atoms *atoms;
     tsr_atom_model *m;
-    tsr_err err = {0};
     double match, self = 0.0;
-    must(tsr_atoms_read(MODEL, &atoms, &err), &err);
-    must(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m,
-                            &err),
-         &err);
-    must(tsr_neutron_apply(neutron, atoms, m, NULL, &match, &err), &err);
-    double *at_two = calloc(3 * 2 * (size_t)m->n_type, sizeof *at_two);
-    double *factor = calloc(3 * (size_t)m->n_type, sizeof *factor);
-    int *body = calloc((size_t)m->n, sizeof *body);
+    OK(tsr_atoms_read(MODEL, &atoms, &err));
+    OK(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m,
+                          &err));
+    OK(tsr_neutron_apply(neutron, atoms, m, NULL, &match, &err));
+    double *at_two = array(3 * 2 * (size_t)m->n_type, sizeof *at_two);
+    double *factor = array(3 * (size_t)m->n_type, sizeof *factor);
+    int *body = array((size_t)m->n, sizeof *body);
     tsr_atom_model_factors(m, 2, q, at_two);
     for (int i = 0; i < 3 * m->n_type; i++)
         factor[i] = at_two[2 * i + 1];
@@ -242,9 +229,6 @@ static double bodies_of_file(const tsr_topology *t, const tsr_conformation *c,
     }
     for (int b = 0; b < t->n_body; b++)
         self -= f[b] * f[b];
-    free(at_two);
-    free(factor);
-    free(body);
     tsr_atom_model_free(m);
     tsr_atoms_free(atoms);
     return self;
@@ -252,16 +236,14 @@ static double bodies_of_file(const tsr_topology *t, const tsr_conformation *c,
 
 /* Each term's curve of the start from form factors that are made here, of the
  * atoms in the file, in the term's own solvent: no components. */
-static void bodies_are_their_atoms(void **state)
+TEST(bodies_are_their_atoms)
 {
     const char *const set[] = {"device.use=reference", "model_error=none",
                                "contrast.c2=1.3"};
     const double value[TSR_N_CONTRAST] = {1.0, 1.3};
     sample x;
     tsr_batch *batch;
-    tsr_err err = {0};
     double partial[4096], profile[512], f[512];
-    (void)state;
     if (is_absent())
         skip();
     write_data(0.03);
@@ -270,10 +252,9 @@ static void bodies_are_their_atoms(void **state)
     const tsr_topology *t = x.s.molecule.topology;
     assert_true(t->n_body <= 512 && l->grid.n_q <= 512);
     assert_int_equal(l->n_pair, 1 + 3 + 1); /* c2 is fixed */
-    must(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err), &err);
-    must(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
-                       partial, &err),
-         &err);
+    OK(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err));
+    OK(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
+                     partial, &err));
     for (int d = 0; d < SERIES; d++) {
         const tsr_term *term = l->term[d];
         if (term->neutron == NULL)
@@ -291,7 +272,7 @@ static void bodies_are_their_atoms(void **state)
                     sum += f[a] * f[b] * (y > 1e-8 ? sin(y) / y : 1.0);
                 }
             /* OXT is put opposite O, not where the file has it */
-            assert_true(fabs(profile[k] - sum) < 2e-3 * fabs(sum));
+            assert_near(profile[k], sum, 2e-3 * fabs(sum));
         }
     }
     tsr_batch_free(batch);
@@ -302,7 +283,7 @@ static void bodies_are_their_atoms(void **state)
 
 /* At the share of D2O that the atoms' lengths and volumes say I(0) vanishes,
  * without a layer. */
-static void match_point_has_no_forward_scattering(void **state)
+TEST(match_point_has_no_forward_scattering)
 {
     char at_match[256];
     const char *const set[] = {"device.use=reference", "model_error=none",
@@ -312,17 +293,14 @@ static void match_point_has_no_forward_scattering(void **state)
     tsr_neutron_bodies *bodies;
     sample x;
     tsr_batch *batch;
-    tsr_err err = {0};
     double partial[4096], profile[2][512], match;
-    (void)state;
     if (is_absent())
         skip();
     write_data(0.03);
     open_sample(&x, "data: [{kind: sans, file: sans.tmp.dat}]\n", 3, set);
     tsr_atom_curves *curves = curves_of(&x);
-    must(tsr_atom_curves_bodies(curves, x.s.molecule.first, &neutron, 1, &water,
-                                &match, &bodies, &err),
-         &err);
+    OK(tsr_atom_curves_bodies(curves, x.s.molecule.first, &neutron, 1, &water,
+                              &match, &bodies, &err));
     tsr_neutron_bodies_free(bodies);
     tsr_atom_curves_free(curves);
     close_sample(&x);
@@ -334,10 +312,9 @@ static void match_point_has_no_forward_scattering(void **state)
              match);
     write_data(0.03);
     open_sample(&x, at_match, 3, set);
-    must(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err), &err);
-    must(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
-                       partial, &err),
-         &err);
+    OK(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err));
+    OK(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
+                     partial, &err));
     for (int v = 0; v < 2; v++)
         tsr_likelihood_profile(x.s.data.likelihood, v, partial, value,
                                profile[v]);
@@ -349,26 +326,23 @@ static void match_point_has_no_forward_scattering(void **state)
 }
 
 /* Where nothing moves bodies scatter neutrons like atoms, in every solvent. */
-static void what_stays_is_exact(void **state)
+TEST(what_stays_is_exact)
 {
     const char *const set[] = {"device.use=reference", "structure.frozen=true",
                                "structure.flexible=[]", "structure.mobile=[]"};
     const double value[TSR_N_CONTRAST] = {1.0, 0.8};
     sample x;
     tsr_batch *batch;
-    tsr_err err = {0};
     double partial[4096], profile[512], six[TSR_N_COMP_PAIR * 512];
-    (void)state;
     if (is_absent())
         skip();
     write_data(0.03);
     open_sample(&x, series, 4, set);
     const tsr_likelihood *l = x.s.data.likelihood;
     tsr_atom_curves *curves = curves_of(&x);
-    must(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err), &err);
-    must(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
-                       partial, &err),
-         &err);
+    OK(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err));
+    OK(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
+                     partial, &err));
     for (int d = 0; d < SERIES; d++) {
         const tsr_term *term = l->term[d];
         if (term->neutron == NULL)
@@ -376,14 +350,13 @@ static void what_stays_is_exact(void **state)
         const double rho =
             tsr_neutron_solvent(term->neutron->d2o) / tsr_neutron_solvent(1.0);
         const double c[3] = {1.0, 0.0, value[TSR_C2] * rho};
-        must(tsr_atom_curves_partial(curves, x.s.molecule.first, term->neutron,
-                                     term->neutron->d2o, six, NULL, &err),
-             &err);
+        OK(tsr_atom_curves_partial(curves, x.s.molecule.first, term->neutron,
+                                   term->neutron->d2o, six, NULL, &err));
         tsr_likelihood_profile(l, term->view, partial, value, profile);
         for (int k = 0; k < l->grid.n_q; k++) {
             const double exact =
                 tsr_coarse_sum(3, c, six + k, (size_t)l->grid.n_q);
-            assert_true(fabs(profile[k] - exact) < 1e-9 * six[0]);
+            assert_near(profile[k], exact, 1e-9 * six[0]);
         }
     }
     tsr_atom_curves_free(curves);
@@ -417,16 +390,14 @@ static void follow(const sample *x, int with_data, double (*value)[N_LAW])
     tsr_target target = x->s.target;
     tsr_batch *batch = NULL;
     tsr_chain *chain;
-    tsr_err err = {0};
     if (with_data) {
-        must(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err),
-             &err);
+        OK(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err));
     } else {
         target.likelihood = NULL;
         target.n_engine = 0;
     }
-    must(tsr_chain_new(&target, with_data ? 0 : 9, &chain, &err), &err);
-    must(tsr_chain_start(chain, batch, &err), &err);
+    OK(tsr_chain_new(&target, with_data ? 0 : 9, &chain, &err));
+    OK(tsr_chain_start(chain, batch, &err));
     walk(chain, batch, LAW_STEPS / 10, 1);
     for (int i = 0; i < N_LAW; i++) {
         tsr_chain_view view;
@@ -443,12 +414,11 @@ static void follow(const sample *x, int with_data, double (*value)[N_LAW])
 
 /* Data that say nothing leave the prior: of the structure, and of c2. Scale and
  * background are fixed, since their flat priors weigh curves by their size. */
-static void no_information_leaves_the_prior(void **state)
+TEST(no_information_leaves_the_prior)
 {
     static double with[3][N_LAW], without[3][N_LAW];
     const char *const set[] = {"device.use=cpu", "model_error=none"};
     sample x;
-    (void)state;
     if (is_absent())
         skip();
     write_data(1e6);
@@ -466,19 +436,7 @@ static void no_information_leaves_the_prior(void **state)
         print_message("  %.4f +- %.4f, prior %.4f +- %.4f\n", mean[0], error[0],
                       mean[1], error[1]);
         assert_true(error[0] > 0.0 && error[0] < 0.05 * fabs(mean[0]));
-        assert_true(fabs(mean[0] - mean[1]) < 4.5 * hypot(error[0], error[1]));
+        assert_near(mean[0], mean[1], 4.5 * hypot(error[0], error[1]));
     }
     close_sample(&x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reference_sees_each_sample),
-        cmocka_unit_test(device_sees_each_sample),
-        cmocka_unit_test(bodies_are_their_atoms),
-        cmocka_unit_test(match_point_has_no_forward_scattering),
-        cmocka_unit_test(what_stays_is_exact),
-        cmocka_unit_test(no_information_leaves_the_prior)};
-    return cmocka_run_group_tests_name("sans", tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
  * likelihood once it has learnt, and the posterior of chains that walk,
  * hydration, linkers and all, is that of weighted draws of the prior. */
 #include "tests/property/walking.h"
+#include "tests/test.h"
 
 /* Where distances are counted by knots the integers of the smaller products of
  * shapes round log g by 0.01 nat (0.03 at most in some thousand walks). */
@@ -11,12 +12,11 @@ static void device_agrees(int with_water, int n_state)
 {
     enum { TIMES = 12 };
     const double beta = 0.6;
-    tsr_err err = {0};
     walking w;
     open_walking(&w, two_parts, &loose, with_water, 0.02, n_state);
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
     walking_chain c = start_chain(&w, beta);
-    tsr_conformation *to = tsr_conformation_new(w.s.t);
+    tsr_conformation *to = new_conformation(w.s.t);
     double farthest = 0.0;
     int n_moved = 0;
     for (int i = 0; i < TIMES; i++) {
@@ -27,11 +27,9 @@ static void device_agrees(int with_water, int n_state)
         const tsr_conformation *from =
             c.chain->state[c.chain->moved_state].current;
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
-        posterior_must(c.walker->engine->walk(c.walker, &err), &err);
-        posterior_must(tsr_surrogate_apply_turns(
-                           w.surrogate,
-                           result + TSR_SURROGATE_HEAD + 2 * p->n_q, to, &err),
-                       &err);
+        OK(c.walker->engine->walk(c.walker, &err));
+        OK(tsr_surrogate_apply_turns(
+            w.surrogate, result + TSR_SURROGATE_HEAD + 2 * p->n_q, to, &err));
         const double c2 = c.walker->call.job[1];
         const double had[2] = {
             reference(&w, &c, from, c2, beta),
@@ -47,14 +45,12 @@ static void device_agrees(int with_water, int n_state)
     }
     assert_true(n_moved > TIMES / 2);
     assert_true(farthest > 0.5);
-    tsr_conformation_free(to);
     stop_chain(c);
     close_walking(&w);
 }
 
-static void device_agrees_with_double_precision(void **state)
+TEST(device_agrees_with_double_precision)
 {
-    (void)state;
     device_agrees(1, 1);
     device_agrees(0, 2);
 }
@@ -63,18 +59,16 @@ static void device_agrees_with_double_precision(void **state)
  * begin with, also where c2 has moved, and far from the origin. Counts are
  * integers, so a bead that lies 1e-6 Angstrom elsewhere may change one of them:
  * some 1e-4 nat. */
-static void way_back_has_the_same_density(void **state)
+TEST(way_back_has_the_same_density)
 {
     enum { TIMES = 12 };
-    (void)state;
     const tsr_motion away = {.rotation = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
                              .shift = {1000.0, -600.0, 800.0}};
-    tsr_err err = {0};
     walking w;
     open_walking(&w, two_parts, &loose, 1, 0.02, 1);
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
     walking_chain c = start_chain(&w, 1.0);
-    tsr_conformation *to = tsr_conformation_new(w.s.t);
+    tsr_conformation *to = new_conformation(w.s.t);
     tsr_conformation *from = c.chain->state[0].current;
     const tsr_surrogate_state *learnt = c.chain->move[TSR_MOVE_surrogate];
     const int at = c.chain->parameters->contrast;
@@ -84,13 +78,11 @@ static void way_back_has_the_same_density(void **state)
         const float *result = c.walker->call.result;
         theta[at + TSR_C2] = 3.0 + 0.1 * i;
         begin_walks(&c);
-        posterior_must(c.walker->engine->walk(c.walker, &err), &err);
+        OK(c.walker->engine->walk(c.walker, &err));
         const double there = (double)result[1], c2 = (double)result[2];
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
-        posterior_must(tsr_surrogate_apply_turns(
-                           w.surrogate,
-                           result + TSR_SURROGATE_HEAD + 2 * p->n_q, to, &err),
-                       &err);
+        OK(tsr_surrogate_apply_turns(
+            w.surrogate, result + TSR_SURROGATE_HEAD + 2 * p->n_q, to, &err));
         theta[at + TSR_C2] = c2;
         tsr_surrogate_state one_step = *learnt;
         one_step.log_steps = 0.0;
@@ -100,27 +92,24 @@ static void way_back_has_the_same_density(void **state)
                                       .contrast = at,
                                       .weight = 1.0,
                                       .current = to};
-        posterior_must(tsr_surrogate_write_job(
-                           w.surrogate, &c.walker->layout, &one_step, &end,
-                           c.walker->call.job, c.walker->call.point, &err),
-                       &err);
-        posterior_must(c.walker->engine->walk(c.walker, &err), &err);
+        OK(tsr_surrogate_write_job(w.surrogate, &c.walker->layout, &one_step,
+                                   &end, c.walker->call.job,
+                                   c.walker->call.point, &err));
+        OK(c.walker->engine->walk(c.walker, &err));
         if (!(fabs((double)result[0] - there) < 1e-3))
             fail_msg("log g %.5f at the end of a walk, %.5f where one begins",
                      there, (double)result[0]);
         farthest = fmax(farthest, fabs(c2 - 3.0 - 0.1 * i));
     }
     assert_true(farthest > 0.01);
-    tsr_conformation_free(to);
     stop_chain(c);
     close_walking(&w);
 }
 
 /* ---- launches ---- */
 
-static void launches_do_not_matter(void **state)
+TEST(launches_do_not_matter)
 {
-    (void)state;
     walking w;
     open_walking(&w, two_parts, &loose, 1, 0.02, 1);
     assert_int_equal(compare_launches(&w), N_LAUNCHED - 1);
@@ -129,9 +118,8 @@ static void launches_do_not_matter(void **state)
 
 /* ---- what chains find ---- */
 
-static void posterior_is_exact(void **state)
+TEST(posterior_is_exact)
 {
-    (void)state;
     for (int cold = 0; cold < 2; cold++) {
         walking w;
         open_walking(&w, "GASFPLGK", NULL, 1, 0.04, 1);
@@ -141,9 +129,8 @@ static void posterior_is_exact(void **state)
 }
 
 /* Linkers that close, and (three residues) that are too short for it. */
-static void linkers_keep_the_posterior(void **state)
+TEST(linkers_keep_the_posterior)
 {
-    (void)state;
     for (int is_short = 0; is_short < 2; is_short++) {
         const tsr_strings middle = {
             1, (char *[]){is_short ? "A:12-14" : "A:11-15"}};
@@ -156,15 +143,4 @@ static void linkers_keep_the_posterior(void **state)
         compare(&w, 0.5, 20000, 600);
         close_walking(&w);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_agrees_with_double_precision),
-        cmocka_unit_test(way_back_has_the_same_density),
-        cmocka_unit_test(launches_do_not_matter),
-        cmocka_unit_test(posterior_is_exact),
-        cmocka_unit_test(linkers_keep_the_posterior)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

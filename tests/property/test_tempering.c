@@ -4,6 +4,7 @@
 #include "sampler/sampler.h"
 #include "tests/property/importance.h"
 #include "tests/record_trace.h"
+#include "tests/test.h"
 #include "tests/trace_compare.h"
 
 #include <unistd.h>
@@ -16,9 +17,8 @@
 static const tsr_prior_options no_clash = {.clash = TSR_CLASH_NONE,
                                            .softness = 0.5};
 
-static void posterior_is_right(void **state)
+TEST(posterior_is_right)
 {
-    (void)state;
     posterior_sample s;
     posterior_open(&s, "GAFGSLG", NULL, no_clash);
     s.target.n_temp = 4, s.target.t_max = 12.0, s.target.swap_every = 3;
@@ -30,20 +30,18 @@ static void posterior_is_right(void **state)
 
 /* Data of the finer model; places above the ladders hold its posterior, and
  * temperature 1 that of the coarse one as if nothing were above it. */
-static void both_posteriors_are_right(void **state)
+TEST(both_posteriors_are_right)
 {
-    (void)state;
     enum { N = 4, BLOCK = 60 * LENGTH, N_BLOCK = 10, STEPS = 10 };
     posterior_sample coarse, all_atom;
-    tsr_err err = {0};
     tsr_batch *batch;
     double(*sum)[N_BY] = calloc(2 * N * N_BLOCK, sizeof *sum);
     double rate = 0.0;
-    gsl_rng *rng = tsr_rng_new(41, 1);
+    gsl_rng *rng = rng_new(41, 1);
     posterior_open(&coarse, "GAFGSLG", NULL, no_clash);
     posterior_open(&all_atom, "GAFGSLG", NULL, no_clash);
     posterior_sharpen(coarse.factors);
-    tsr_conformation *truth = tsr_conformation_new(all_atom.t);
+    tsr_conformation *truth = new_conformation(all_atom.t);
     prior_sampler prior = prior_of(&all_atom);
     sample_prior(&prior, rng, truth);
     const tsr_conformation *const one[] = {truth};
@@ -54,7 +52,7 @@ static void both_posteriors_are_right(void **state)
     coarse.target.swap_every = 3;
     posterior_start(&coarse, 0.0, N, 0);
     posterior_start(&all_atom, 0.0, 1, 0);
-    posterior_must(tsr_batch_new(all_atom.share.engine, 1, &batch, &err), &err);
+    OK(tsr_batch_new(all_atom.share.engine, 1, &batch, &err));
     tsr_all_atom_model model;
     posterior_put_above(&coarse, &all_atom, batch, &model);
     posterior_run run = posterior_run_new(&coarse, N, 1, 1);
@@ -84,8 +82,6 @@ static void both_posteriors_are_right(void **state)
         8.0 * hypot(upper_weighted.error[BY_RG], lower_weighted.error[BY_RG]));
     posterior_run_free(run);
     tsr_batch_free(batch);
-    tsr_conformation_free(truth);
-    gsl_rng_free(rng);
     free(sum);
     posterior_close(&all_atom);
     posterior_close(&coarse);
@@ -100,8 +96,7 @@ typedef struct {
 
 static void open_pair(pair_of_models *m, int n_chain, int n_state)
 {
-    tsr_err err = {0};
-    gsl_rng *rng = tsr_rng_new(43, 1);
+    gsl_rng *rng = rng_new(43, 1);
     posterior_open(&m->coarse, "GAFGSLG", NULL, no_clash);
     posterior_open(&m->all_atom, "GAFGSLG", NULL, no_clash);
     posterior_sharpen(m->coarse.factors);
@@ -115,10 +110,8 @@ static void open_pair(pair_of_models *m, int n_chain, int n_state)
     m->coarse.target.swap_every = 3;
     posterior_start(&m->coarse, 0.0, n_chain, 0);
     posterior_start(&m->all_atom, 0.0, 1, 0);
-    posterior_must(tsr_batch_new(m->all_atom.share.engine, 1, &m->batch, &err),
-                   &err);
+    OK(tsr_batch_new(m->all_atom.share.engine, 1, &m->batch, &err));
     posterior_put_above(&m->coarse, &m->all_atom, m->batch, &m->model);
-    gsl_rng_free(rng);
 }
 
 static void close_pair(pair_of_models *m)
@@ -131,22 +124,19 @@ static void close_pair(pair_of_models *m)
 /* The coarse model becomes another one, as by a lesson in warm-up: from then on
  * log L_c of what is held is by that one. So little another that some places
  * would keep what they hold. */
-static void lesson_reaches_what_is_held(void **state)
+TEST(lesson_reaches_what_is_held)
 {
-    (void)state;
     enum { N = 8 };
-    tsr_err err = {0};
     pair_of_models m;
     open_pair(&m, N, 1);
     posterior_run run = posterior_run_new(&m.coarse, N, 1, 1);
     posterior_warm_up(run, 600);
     const size_t n = (size_t)tsr_likelihood_n_profile(m.coarse.likelihood);
-    double *atoms = calloc(2 * n, sizeof *atoms), *bodies = atoms + n;
+    double *atoms = array(2 * n, sizeof *atoms), *bodies = atoms + n;
     for (size_t k = 0; k < n; k++)
         atoms[k] = exp(-0.002 * (double)k), bodies[k] = 1.0;
-    posterior_must(tsr_likelihood_correct(m.coarse.likelihood, 0, atoms, bodies,
-                                          1.0, &err),
-                   &err);
+    OK(tsr_likelihood_correct(m.coarse.likelihood, 0, atoms, bodies, 1.0,
+                              &err));
     atoms[1] = -1.0; /* what is refused leaves the correction before */
     assert_int_equal(tsr_likelihood_correct(m.coarse.likelihood, 0, atoms,
                                             bodies, 2.0, &err),
@@ -157,19 +147,19 @@ static void lesson_reaches_what_is_held(void **state)
     for (int c = 0; c < N; c++)
         tsr_all_atom_chain_set_learning(
             tsr_sampler_all_atom_chain(run.sampler, c), 0);
-    posterior_must(tsr_sampler_refresh(run.sampler, &err), &err);
+    OK(tsr_sampler_refresh(run.sampler, &err));
     posterior_advance(run, 1, 10, 1);
     tsr_chain *own;
     tsr_batch *batch;
-    posterior_must(tsr_chain_new(&m.coarse.target, 0, &own, &err), &err);
-    posterior_must(tsr_batch_new(m.coarse.share.engine, 1, &batch, &err), &err);
+    OK(tsr_chain_new(&m.coarse.target, 0, &own, &err));
+    OK(tsr_batch_new(m.coarse.share.engine, 1, &batch, &err));
     for (int c = 0; c < N; c++) {
         const tsr_all_atom_chain *all_atom =
             tsr_sampler_all_atom_chain(run.sampler, c);
         double gain[2];
         tsr_all_atom_chain_log_ratio(all_atom, gain);
         tsr_chain_copy(own, tsr_all_atom_chain_as_chain(all_atom));
-        posterior_must(tsr_chain_refresh(own, batch, &err), &err);
+        OK(tsr_chain_refresh(own, batch, &err));
         assert_true(
             fabs(gain[0] -
                  tsr_chain_log_lik(tsr_all_atom_chain_as_chain(all_atom)) +
@@ -177,15 +167,13 @@ static void lesson_reaches_what_is_held(void **state)
     }
     tsr_batch_free(batch);
     tsr_chain_free(own);
-    free(atoms);
     posterior_run_free(run);
     close_pair(&m);
 }
 
 /* What is kept of an ensemble is what met the data, the mean of its states. */
-static void example_is_of_all_states(void **state)
+TEST(example_is_of_all_states)
 {
-    (void)state;
     pair_of_models m;
     open_pair(&m, 1, 2);
     posterior_run run = posterior_run_new(&m.coarse, 1, 1, 1);
@@ -201,7 +189,7 @@ static void example_is_of_all_states(void **state)
     for (int k = 0; k < n; k++) {
         const double mean = weight[0] * own->state[0].profile[k] +
                             weight[1] * own->state[1].profile[k];
-        assert_true(fabs(e.coarse[k] / mean - 1.0) < 1e-9);
+        assert_near(e.coarse[k] / mean, 1.0, 1e-9);
         assert_true(fabs(own->state[0].profile[k] / mean - 1.0) > 1e-9 ||
                     k == 0);
     }
@@ -227,9 +215,8 @@ static double cut_log_lik(const tsr_term *term, const void *fit,
 
 /* A finer model that rules states out: they are offered, also as the first, and
  * not drawn. */
-static void likelihood_of_0_is_refused(void **state)
+TEST(likelihood_of_0_is_refused)
 {
-    (void)state;
     enum { N = 4, N_LOOK = 200 };
     int n_cut = 0;
     pair_of_models m;
@@ -273,11 +260,9 @@ static void likelihood_of_0_is_refused(void **state)
 
 /* Populations are of the coarse model alone: an exchange with a place that is
  * not at its posterior would change their law. */
-static void populations_know_no_finer_model(void **state)
+TEST(populations_know_no_finer_model)
 {
-    (void)state;
     enum { N = 16 };
-    tsr_err err = {0};
     pair_of_models m;
     open_pair(&m, N, 1);
     tsr_conformation *start[] = {m.coarse.extended};
@@ -287,9 +272,8 @@ static void populations_know_no_finer_model(void **state)
     m.coarse.target.group_log_z = log_z;
     m.model.target.n_group = 0;
     posterior_run run = posterior_run_new(&m.coarse, N, 1, 1);
-    posterior_must(tsr_sampler_populate(run.sampler, run.record, 40, 0.0, NULL,
-                                        NULL, &err),
-                   &err);
+    OK(tsr_sampler_populate(run.sampler, run.record, 40, 0.0, NULL, NULL,
+                            &err));
     assert_true(tsr_sampler_population(run.sampler).n_level > 0);
     assert_true(isfinite(log_z[0]));
     assert_true(isnan(tsr_sampler_all_atom_acceptance(run.sampler)));
@@ -314,13 +298,13 @@ static void open_tempered(posterior_sample *s, int n_chain, int on_device,
                           int contrast)
 {
     const double half[2] = {0.5, 0.5};
-    gsl_rng *rng = tsr_rng_new(6, 0);
+    gsl_rng *rng = rng_new(6, 0);
     posterior_open(s, "MKTAYIAKQRPGI", NULL, no_clash);
     if (contrast) {
         const tsr_contrast_options both = posterior_infer_contrast();
         posterior_contrast(s, &both);
     }
-    tsr_conformation *turned = tsr_conformation_new(s->t);
+    tsr_conformation *turned = new_conformation(s->t);
     tsr_conformation_copy(s->t, turned, s->extended, 0, s->t->n_residue);
     for (int k = 0; k < s->t->n_torsion; k++)
         tsr_conformation_turn(s->t, turned, &s->t->torsion[k],
@@ -330,14 +314,11 @@ static void open_tempered(posterior_sample *s, int n_chain, int on_device,
     posterior_data(s, 2, (const tsr_conformation *const[]){s->extended, turned},
                    half, 0.002, 2.0, 0.0, 0.0, rng);
     posterior_start(s, 0.5, n_chain, on_device);
-    tsr_conformation_free(turned);
-    gsl_rng_free(rng);
 }
 
 static void sample_into(const split *by, int on_device, int contrast)
 {
     posterior_sample s;
-    tsr_err err = {0};
     long swapped = 0;
     open_tempered(&s, N_CHAIN, on_device, contrast);
     posterior_run run = posterior_run_new(&s, N_CHAIN, by->n_thread, N_DRAW);
@@ -349,9 +330,7 @@ static void sample_into(const split *by, int on_device, int contrast)
         for (int done = 0; done < total;) {
             int step = total - done < by->block ? total - done : by->block;
             posterior_advance(run, step, THIN, warm);
-            posterior_must(
-                tsr_record_write(run.record, log, warm, done, step, &err),
-                &err);
+            OK(tsr_record_write(run.record, log, warm, done, step, &err));
             done += step;
         }
     }
@@ -364,14 +343,13 @@ static void sample_into(const split *by, int on_device, int contrast)
 }
 
 /* Three temperatures, two states, annealing in warm-up. */
-static void division_changes_nothing(void **state)
+TEST(division_changes_nothing)
 {
-    (void)state;
     static split by[] = {{.n_thread = 1, .block = N_DRAW},
                          {.n_thread = 3, .block = 7},
                          {.n_thread = 5, .block = 5},
                          {.n_thread = 1, .block = 1}};
-    enum { N = sizeof by / sizeof *by };
+    enum { N = COUNT_OF(by) };
     char folder[] = "/tmp/tsr-tempering-XXXXXX";
     tsr_device *device = NULL;
     assert_non_null(mkdtemp(folder));
@@ -396,9 +374,8 @@ static void division_changes_nothing(void **state)
 }
 
 /* A chain alone draws what it draws among others. */
-static void chains_are_independent(void **state)
+TEST(chains_are_independent)
 {
-    (void)state;
     posterior_sample s[2];
     posterior_run run[2];
     for (int k = 0; k < 2; k++) {
@@ -432,9 +409,8 @@ static void chains_are_independent(void **state)
 
 /* The likelihood is turned on from 1 / chi2 to 1; after warm-up what is stored
  * is at temperature 1, and the ladder stays as it is. */
-static void temperatures_are_held_after_warm_up(void **state)
+TEST(temperatures_are_held_after_warm_up)
 {
-    (void)state;
     enum { WARM = 400 };
     posterior_sample s;
     double beta[3];
@@ -469,19 +445,4 @@ static void temperatures_are_held_after_warm_up(void **state)
     }
     posterior_run_free(run);
     posterior_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(posterior_is_right),
-        cmocka_unit_test(both_posteriors_are_right),
-        cmocka_unit_test(lesson_reaches_what_is_held),
-        cmocka_unit_test(example_is_of_all_states),
-        cmocka_unit_test(likelihood_of_0_is_refused),
-        cmocka_unit_test(populations_know_no_finer_model),
-        cmocka_unit_test(division_changes_nothing),
-        cmocka_unit_test(chains_are_independent),
-        cmocka_unit_test(temperatures_are_held_after_warm_up)};
-    return cmocka_run_group_tests_name("tempering", tests, NULL, NULL);
 }

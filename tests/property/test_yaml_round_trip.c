@@ -1,18 +1,12 @@
 /* What tsr_yaml_write writes, tsr_yaml_read_marked reads back to the same
  * object, whatever the values. */
 #include "../config_table.h"
+#include "tests/test.h"
 
 #include "core/text.h"
 #include "files/yaml.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static uint64_t random_bits(uint64_t *state) /* splitmix64, Steele 2014 */
 {
@@ -90,8 +84,7 @@ static char *random_text(uint64_t *state, const char *start)
     snprintf(text, sizeof text, "%s", start);
     int n = below(state, 5);
     for (int i = 0; i < n; i++)
-        strcat(text,
-               pieces[below(state, (int)(sizeof pieces / sizeof *pieces))]);
+        strcat(text, pieces[below(state, (int)COUNT_OF(pieces))]);
     return strdup(text);
 }
 
@@ -183,7 +176,7 @@ static void randomize_field(uint64_t *state, const tsr_field *f, void *object)
         tsr_fields_clear(only, object);
         for (int n = below(state, 4); n > 0; n--) {
             char *text = random_text(state, "");
-            assert_int_equal(tsr_strings_append(p, text, NULL), TSR_OK);
+            OK(tsr_strings_append(p, text, &err));
             free(text);
         }
         break;
@@ -194,8 +187,7 @@ static void randomize_field(uint64_t *state, const tsr_field *f, void *object)
     case TSR_FIELD_LIST:
         for (int n = below(state, 4); n > 0; n--) {
             void *element;
-            assert_int_equal(tsr_field_append(f, object, &element, NULL),
-                             TSR_OK);
+            OK(tsr_field_append(f, object, &element, &err));
             randomize(state, f->fields, element);
         }
         break;
@@ -282,9 +274,8 @@ static void check_columns(const char *text)
     }
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     char path[] = "/tmp/tessera-yaml-XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -292,9 +283,8 @@ static void test_round_trip(void **state)
     uint64_t stream = 1;
     for (int i = 0; i < 2000; i++) {
         config before, after;
-        tsr_err err;
-        assert_int_equal(tsr_fields_init(config_fields, &before, NULL), TSR_OK);
-        assert_int_equal(tsr_fields_init(config_fields, &after, NULL), TSR_OK);
+        OK(tsr_fields_init(config_fields, &before, &err));
+        OK(tsr_fields_init(config_fields, &after, &err));
         randomize(&stream, config_fields, &before);
         char *text = NULL;
         size_t size = 0;
@@ -318,10 +308,4 @@ static void test_round_trip(void **state)
         tsr_fields_clear(config_fields, &after);
     }
     unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

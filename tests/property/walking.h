@@ -34,8 +34,7 @@ static inline void open_kind(walking *w, int kind, const char *sequence,
                              double e, int n_state)
 {
     const double weight[] = {0.6, 0.4}, one = 1.0, at[] = {1.0, 1.8};
-    tsr_err err = {0};
-    gsl_rng *rng = tsr_rng_new(12, 0);
+    gsl_rng *rng = rng_new(12, 0);
     posterior_sample *s = &w->s;
     w->kind = kind;
     posterior_open(s, sequence, flexible, soft);
@@ -63,21 +62,18 @@ static inline void open_kind(walking *w, int kind, const char *sequence,
                       with_water ? at : NULL, e, 1.5, 0.0, 0.0, rng);
     posterior_start(s, 0.0, 1, 0);
     posterior_open_device(s);
-    posterior_must(tsr_surrogate_new(s->t, s->prior, &s->table, s->likelihood,
-                                     s->extended, &w->surrogate, &err),
-                   &err);
+    OK(tsr_surrogate_new(s->t, s->prior, &s->table, s->likelihood, s->extended,
+                         &w->surrogate, &err));
     assert_non_null(w->surrogate);
     const tsr_surrogate_spec *spec = tsr_surrogate_spec_of(w->surrogate);
     tsr_surrogate_engine *launcher = NULL;
     if (kind == TSR_MOVE_redraw)
         launcher = tsr_redraw_engine_new(spec);
     else
-        posterior_must(
-            tsr_surrogate_device_new(s->device, spec, &launcher, &err), &err);
+        OK(tsr_surrogate_device_new(s->device, spec, &launcher, &err));
     assert_non_null(launcher);
     launcher->surrogate = w->surrogate;
     s->share.launcher[kind] = launcher;
-    gsl_rng_free(rng);
 }
 
 static inline void open_walking(walking *w, const char *sequence,
@@ -106,17 +102,16 @@ typedef struct {
 
 static inline walking_chain start_chain(const walking *w, double beta)
 {
-    tsr_err err = {0};
     const posterior_sample *s = &w->s;
     walking_chain c = {.kind = w->kind};
     c.profile = calloc((size_t)tsr_likelihood_n_profile(s->likelihood),
                        sizeof *c.profile);
-    posterior_must(tsr_batch_new(s->share.engine, 1, &c.batch, &err), &err);
-    posterior_must(tsr_chain_new(&s->target, 0, &c.chain, &err), &err);
-    posterior_must(tsr_chain_start(c.chain, c.batch, &err), &err);
+    OK(tsr_batch_new(s->share.engine, 1, &c.batch, &err));
+    OK(tsr_chain_new(&s->target, 0, &c.chain, &err));
+    OK(tsr_chain_start(c.chain, c.batch, &err));
     tsr_chain_set_beta(c.chain, beta);
     tsr_surrogate_engine *own = s->share.launcher[w->kind];
-    posterior_must(own->walker_new(own, 1, &c.walker, &err), &err);
+    OK(own->walker_new(own, 1, &c.walker, &err));
     return c;
 }
 
@@ -130,16 +125,13 @@ static inline void stop_chain(walking_chain c)
 
 static inline void begin_walks(const walking_chain *c)
 {
-    tsr_err err = {0};
-    posterior_must(
-        tsr_chain_launch_begin(c->chain, c->kind, c->walker, 0, &err), &err);
+    OK(tsr_chain_launch_begin(c->chain, c->kind, c->walker, 0, &err));
     c->walker->call.n_job = 1;
 }
 
 /* As a worker does it. */
 static inline void walking_step(walking_chain *c, int warm)
 {
-    tsr_err err = {0};
     tsr_body_proposal ask;
     int accepted, needed;
     if (tsr_chain_launch_at(c->chain, c->step++) < 0) {
@@ -147,17 +139,15 @@ static inline void walking_step(walking_chain *c, int warm)
         return;
     }
     begin_walks(c);
-    posterior_must(c->walker->engine->walk(c->walker, &err), &err);
-    posterior_must(tsr_chain_launch_end(c->chain, c->kind, c->walker, 0, &ask,
-                                        &needed, &err),
-                   &err);
+    OK(c->walker->engine->walk(c->walker, &err));
+    OK(tsr_chain_launch_end(c->chain, c->kind, c->walker, 0, &ask, &needed,
+                            &err));
     if (needed) {
-        posterior_must(tsr_batch_submit(c->batch, 1, &ask, &err), &err);
-        posterior_must(tsr_batch_wait(c->batch, c->profile, &err), &err);
+        OK(tsr_batch_submit(c->batch, 1, &ask, &err));
+        OK(tsr_batch_wait(c->batch, c->profile, &err));
     }
-    posterior_must(tsr_chain_decide(c->chain, needed ? c->profile : NULL, warm,
-                                    &accepted, &err),
-                   &err);
+    OK(tsr_chain_decide(c->chain, needed ? c->profile : NULL, warm, &accepted,
+                        &err));
     if (needed && accepted)
         tsr_batch_accept(c->batch, tsr_chain_system(c->chain));
     else if (needed)
@@ -270,13 +260,12 @@ static inline double reference(const walking *w, const walking_chain *c,
     const tsr_surrogate_layout *at = &c->walker->layout;
     const float *job = c->walker->call.job;
     const posterior_sample *s = &w->s;
-    double *profile = calloc((size_t)p->n_q, sizeof *profile);
+    double *profile = array((size_t)p->n_q, sizeof *profile);
     double sum = torsion_density(s, x) + overlaps(s, x);
     sum_beads(p, at, job, x, s->likelihood->grid.dq_inv_ang, c2, profile);
     sum += beta * weigh(p, at, job, profile, c2);
     if (p->has_c2)
         sum -= 0.5 * pow((c2 - (double)job[2]) / (double)job[3], 2.0);
-    free(profile);
     return sum;
 }
 
@@ -285,14 +274,13 @@ static inline double reference(const walking *w, const walking_chain *c,
 enum { N_LAUNCHED = 5 };
 static inline int compare_launches(const walking *w)
 {
-    tsr_err err = {0};
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w->surrogate);
     const size_t size = (size_t)tsr_surrogate_result_size(p);
     walking_chain c = start_chain(w, 1.0);
     tsr_surrogate_engine *own = c.walker->engine;
     tsr_surrogate_walker *many;
     int n_other = 0;
-    posterior_must(own->walker_new(own, N_LAUNCHED, &many, &err), &err);
+    OK(own->walker_new(own, N_LAUNCHED, &many, &err));
     begin_walks(&c);
     const size_t job = (size_t)c.walker->layout.size;
     many->call.n_job = N_LAUNCHED;
@@ -303,10 +291,10 @@ static inline int compare_launches(const walking *w)
                (size_t)p->n_point * sizeof *many->call.point);
         many->call.key[i][0] = (uint32_t)i, many->call.key[i][1] = 7;
     }
-    posterior_must(own->walk(many, &err), &err);
+    OK(own->walk(many, &err));
     for (size_t i = 0; i < N_LAUNCHED; i++) {
         c.walker->call.key[0][0] = (uint32_t)i, c.walker->call.key[0][1] = 7;
-        posterior_must(own->walk(c.walker, &err), &err);
+        OK(own->walk(c.walker, &err));
         assert_memory_equal(c.walker->call.result, many->call.result + i * size,
                             size * sizeof(float));
         n_other += memcmp(many->call.result, many->call.result + i * size,
@@ -326,29 +314,24 @@ static inline void draw_weighted(const posterior_sample *s, double beta, int n,
 {
     const tsr_prediction nothing = {.n_state = 0};
     const tsr_parameter *p = &s->contrast[TSR_C2];
-    tsr_err err = {0};
-    double *partial = calloc((size_t)tsr_likelihood_n_profile(s->likelihood),
-                             sizeof *partial);
+    double *partial =
+        array((size_t)tsr_likelihood_n_profile(s->likelihood), sizeof *partial);
     prior_sampler prior = {
         .t = s->t, .table = &s->table, .prior = s->prior, .first = s->extended};
-    gsl_rng *rng = tsr_rng_new(8, 1);
-    tsr_conformation *c = tsr_conformation_new(s->t);
+    gsl_rng *rng = rng_new(8, 1);
+    tsr_conformation *c = new_conformation(s->t);
     tsr_batch *batch;
     tsr_point point;
     saxs_point(s->likelihood, &point);
-    posterior_must(tsr_batch_new(s->share.engine, 1, &batch, &err), &err);
+    OK(tsr_batch_new(s->share.engine, 1, &batch, &err));
     for (int i = 0; i < n; i++) {
         double contrast[TSR_N_CONTRAST] = {s->contrast[TSR_C1].start, -1.0};
         while (contrast[TSR_C2] < p->low || contrast[TSR_C2] > p->high)
             contrast[TSR_C2] = p->mean + gsl_ran_gaussian(rng, p->width);
         sample_prior(&prior, rng, c);
-        posterior_must(
-            tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err),
-            &err);
-        posterior_must(tsr_likelihood_evaluate(s->likelihood, partial, contrast,
-                                               nothing, beta, rng, NULL, &point,
-                                               &err),
-                       &err);
+        OK(tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err));
+        OK(tsr_likelihood_evaluate(s->likelihood, partial, contrast, nothing,
+                                   beta, rng, NULL, &point, &err));
         value[i][BY_C2] = contrast[TSR_C2];
         value[i][BY_RG] = tsr_conformation_rg(s->t, c, NULL);
         value[i][BY_LOG_LIK] = point.log_lik;
@@ -358,16 +341,13 @@ static inline void draw_weighted(const posterior_sample *s, double beta, int n,
     }
     tsr_batch_free(batch);
     tsr_point_clear(&point);
-    tsr_conformation_free(c);
-    gsl_rng_free(rng);
-    free(partial);
 }
 
 static inline void by_weights(const posterior_sample *s, double beta, int n,
                               double mean[N_BY], double error[N_BY])
 {
     double(*value)[N_BY] = calloc((size_t)n, sizeof *value);
-    double *w = calloc((size_t)n, sizeof *w), top = -1e300, sum = 0, sum2 = 0;
+    double *w = array((size_t)n, sizeof *w), top = -1e300, sum = 0, sum2 = 0;
     draw_weighted(s, beta, n, value, w);
     for (int i = 0; i < n; i++)
         top = fmax(top, w[i]);
@@ -387,7 +367,6 @@ static inline void by_weights(const posterior_sample *s, double beta, int n,
                   sum * sum / sum2);
     assert_true(sum * sum / sum2 > 300.0);
     free(value);
-    free(w);
 }
 
 /* Means of N_BLOCK blocks of a chain. */

@@ -30,7 +30,7 @@ typedef struct {
 static inline void make_problem(problem *p, int n, double scale,
                                 double background, uint64_t seed)
 {
-    gsl_rng *rng = tsr_rng_new(seed, 0);
+    gsl_rng *rng = rng_new(seed, 0);
     memset(p, 0, sizeof *p);
     for (int j = 0; j < N_Q; j++)
         p->profile[j] = 10.0 + 3.0 * j + gsl_ran_gaussian(rng, 1.0);
@@ -46,7 +46,6 @@ static inline void make_problem(problem *p, int n, double scale,
     }
     p->saxs = (tsr_saxs){
         .n = n, .q = p->q, .intensity = p->intensity, .sigma = p->sigma};
-    gsl_rng_free(rng);
 }
 
 static const tsr_number_or_word infer = {0, 0.0};
@@ -54,6 +53,7 @@ static const tsr_number_or_word infer = {0, 0.0};
 static inline void open_model(problem *p, int model, tsr_number_or_word scale,
                               tsr_number_or_word background)
 {
+    p->pool = (tsr_pool){0};
     p->type = tsr_noise_registry[model];
     p->options = noise_of(p->type->name);
     if (model == RELATIVE) {
@@ -66,13 +66,9 @@ static inline void open_model(problem *p, int model, tsr_number_or_word scale,
                                  .matrix = p->matrix,
                                  .n_q = N_Q,
                                  .linear = &p->linear};
-    assert_int_equal(tsr_noise_new(&spec, &p->pool, &p->state, NULL), TSR_OK);
+    OK(tsr_noise_new(&spec, &p->pool, &p->state, &err));
+    own_copy(&p->pool, release_pool);
     p->fit.model = p->scratch, p->fit.weight = p->scratch + MAX_N;
-}
-
-static inline void close_model(problem *p)
-{
-    tsr_pool_clear(&p->pool);
 }
 
 /* `relative` needs I > 0. */

@@ -5,9 +5,9 @@
 #include "analysis/frames.h"
 #include "core/random.h"
 #include "core/vec3.h"
-#include "io_files.h"
 #include "store/trajectory.h"
 #include "tests/frame.h"
+#include "tests/io_files.h"
 
 /* model.pdb of one glycine's CA after another. */
 static inline void run_model(int n, const double (*x)[3])
@@ -31,13 +31,12 @@ run_frames(int n_chain, int n_state, int n_atom, int n_frame, int stride,
            const void *context)
 {
     tsr_frames *frames;
-    tsr_err err;
     for (int f = 0; f < n_chain * n_state; f++) {
         const int c = f / n_state, s = f % n_state;
         char name[40];
         double x[128][3];
         assert_true(n_atom <= 128);
-        gsl_rng *rng = tsr_rng_new(11, (uint64_t)f);
+        gsl_rng *rng = rng_new(11, (uint64_t)f);
         const tsr_trajectory_spec spec = {.n_atom = n_atom,
                                           .chain = c,
                                           .state = n_state > 1 ? s + 1 : 0,
@@ -46,18 +45,14 @@ run_frames(int n_chain, int n_state, int n_atom, int n_frame, int stride,
         snprintf(name, sizeof name,
                  n_state > 1 ? "trajectory-%03d-%d.h5" : "trajectory-%03d.h5",
                  c, s + 1);
-        if (tsr_trajectory_create(io_path(name), &spec, &t, &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(tsr_trajectory_create(io_path(name), &spec, &t, &err));
         for (int k = 0; k < n_frame; k++) {
             place(context, c, s, k, rng, x);
-            assert_int_equal(frame_append(t, stride * k, n_atom, x[0], &err),
-                             TSR_OK);
+            OK(frame_append(t, stride * k, n_atom, x[0], &err));
         }
-        assert_int_equal(tsr_trajectory_close(t, &err), TSR_OK);
-        gsl_rng_free(rng);
+        OK(tsr_trajectory_close(t, &err));
     }
-    if (tsr_frames_open(io_dir, NULL, &frames, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_frames_open(io_dir, NULL, &frames, &err));
     return frames;
 }
 

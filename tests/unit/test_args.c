@@ -1,13 +1,7 @@
 /* commands/program: the words of a command line, the struct that they fill,
  * help, messages and exit status. */
 #include "commands/command.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 typedef struct {
     char *output;
@@ -118,9 +112,8 @@ static outcome program(const char *const *words)
 
 /* ---- the words ---- */
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     static const struct {
         const char *word[MAX_WORDS];
         const char *out; /* arguments, options, the words again */
@@ -145,7 +138,7 @@ static void test_words(void **state)
         {{"show", "-"}, "-\nruns/new 2 0.5 [0, 0] 0\ntessera show -\n"}};
     is_wordy = 1;
     last_status = TSR_OK;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         outcome o = program(rows[i].word);
         assert_string_equal(o.message, "");
         assert_string_equal(o.out, rows[i].out);
@@ -155,9 +148,8 @@ static void test_words(void **state)
     is_wordy = 0;
 }
 
-static void test_errors(void **state)
+TEST(test_errors)
 {
-    (void)state;
     static const struct {
         const char *word[5];
         const char *message;
@@ -192,7 +184,7 @@ static void test_errors(void **state)
         {{"show", "c", "-t", "null"},
          "option '--threads': value 'null' is not an integer: expected integer "
          "in [1, 64]"}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char expected[300];
         outcome o = program(rows[i].word);
         snprintf(expected, sizeof expected,
@@ -209,9 +201,8 @@ static void test_errors(void **state)
 
 /* ---- the program around them ---- */
 
-static void test_program(void **state)
+TEST(test_program)
 {
-    (void)state;
     static const struct {
         const char *word[4];
         tsr_status status; /* of the command */
@@ -255,7 +246,7 @@ static void test_program(void **state)
          "tessera: unknown option '--bogus'; 'tessera --help' lists the "
          "commands\n"},
         {{"--version"}, TSR_OK, 0, "tessera " TSR_VERSION "\n", ""}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         last_status = rows[i].status;
         outcome o = program(rows[i].word);
         assert_string_equal(o.out, rows[i].out);
@@ -297,12 +288,11 @@ static const char command_help[] =
     "data.saxs\n"
     "or moves.pivot; '--help all' all keys.\n";
 
-static void test_help(void **state)
+TEST(test_help)
 {
-    (void)state;
     static const char *const asks[][MAX_WORDS] = {
         {"show", "--help"}, {"help", "show"}, {"show", "-h", "--bogus"}};
-    for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(asks); i++) {
         outcome o = program(asks[i]);
         assert_int_equal(o.exit_status, 0);
         assert_string_equal(o.out, command_help);
@@ -312,7 +302,7 @@ static void test_help(void **state)
     }
     static const char *const of_key[][MAX_WORDS] = {{"show", "--help", "step"},
                                                     {"help", "show", "step"}};
-    for (size_t i = 0; i < sizeof of_key / sizeof of_key[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(of_key); i++) {
         outcome o = program(of_key[i]);
         assert_string_equal(o.out,
                             "step  0.1  rad  of a move; number in [0, 3]\n");
@@ -322,7 +312,7 @@ static void test_help(void **state)
     }
     outcome all = program((const char *[]){"show", "--help", "all", NULL});
     assert_memory_equal(all.out, command_help, 500);
-    assert_non_null(strstr(all.out, "chains side by side; integer in [1, 4"));
+    assert_has(all.out, "chains side by side; integer in [1, 4");
     free(all.out);
     free(all.message);
     outcome none = program((const char *[]){"show", "--help", "setp", NULL});
@@ -338,8 +328,8 @@ static void test_help(void **state)
     for (size_t i = 0; i < 4; i++) {
         outcome o = program(general[i]);
         const char *text = i == 3 ? o.message : o.out;
-        assert_non_null(strstr(text, "Usage: tessera COMMAND"));
-        assert_non_null(strstr(text, "  show  print the arguments\n"));
+        assert_has(text, "Usage: tessera COMMAND");
+        assert_has(text, "  show  print the arguments\n");
         assert_string_equal(i == 3 ? o.out : o.message, "");
         assert_int_equal(o.exit_status, i == 3 ? 64 : 0);
         free(o.out);
@@ -347,9 +337,8 @@ static void test_help(void **state)
     }
 }
 
-static void test_full_disk(void **state)
+TEST(test_full_disk)
 {
-    (void)state;
     static const char *const argv[] = {"tessera", "show", "a"};
     FILE *full = fopen("/dev/full", "w");
     if (full == NULL) {
@@ -366,14 +355,4 @@ static void test_full_disk(void **state)
     assert_string_equal(text, "tessera: cannot write to standard output: No "
                               "space left on device\n");
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),     cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_program),   cmocka_unit_test(test_help),
-        cmocka_unit_test(test_full_disk),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,7 @@
 #include "analysis/arrangements.h"
 #include "analysis/shape.h"
 #include "run_frames.h"
-
-#include <math.h>
+#include "tests/test.h"
 
 /* ---- groups by average linkage ---- */
 
@@ -18,11 +17,10 @@ static int groups_of(int n, const double *x, double threshold, int *group)
 
 /* 0, 4 and 8 on a line: 8 is 6 from the first two on average, 4 from the nearer
  * and 8 from the farther of them. */
-static void test_linkage(void **state)
+TEST(test_linkage)
 {
     const double line[] = {0.0, 8.0, 4.0}, two[] = {50.0, 0.0, 1.0, 51.0, 2.5};
     int group[6];
-    (void)state;
     assert_int_equal(groups_of(3, line, 3.9, group), 3);
     assert_int_equal(groups_of(3, line, 5.9, group), 2);
     assert_int_equal(groups_of(3, line, 6.1, group), 1);
@@ -53,12 +51,11 @@ static double compare(double (*a)[3], double (*b)[3], int is_mirror)
                            (const double(*)[3])b, is_mirror);
 }
 
-static void test_discrepancy(void **state)
+TEST(test_discrepancy)
 {
     double a[N_BEAD][3], b[N_BEAD][3], c[N_BEAD][3];
     const double from[3] = {7.0, -3.0, 2.0}, to[3] = {8.0, 2.0, -1.0};
     tsr_motion motion;
-    (void)state;
     screw(0.12, a);
     screw(0.12, b);
     screw(-0.12, c);
@@ -151,19 +148,16 @@ static tsr_frames *make_frames(int apart)
     return run_frames(N_CHAIN, 1, N_RESIDUE, N_DRAW, 1, put_draw, &apart);
 }
 
-static void test_arrangements(void **state)
+TEST(test_arrangements)
 {
     double chi2[N_CHAIN][N_DRAW];
     tsr_frames *frames = make_frames(0);
     tsr_arrangements *a;
-    tsr_err err;
-    (void)state;
     for (int c = 0; c < N_CHAIN; c++)
         for (int k = 0; k < N_DRAW; k++)
             chi2[c][k] = 1.0 + kind_of(k);
-    if (tsr_arrangements_make(frames, -1, 10.0, N_CHAIN, N_DRAW, chi2[0], &a,
-                              &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_arrangements_make(frames, -1, 10.0, N_CHAIN, N_DRAW, chi2[0], &a,
+                             &err));
     assert_non_null(a);
     assert_int_equal(a->domains->n_domain, N_ROD);
     assert_int_equal(a->fixed, 0); /* the largest */
@@ -196,8 +190,7 @@ static void test_arrangements(void **state)
     tsr_arrangements_free(a);
 
     /* with a wide threshold there is one, and a domain that is not there */
-    assert_int_equal(
-        tsr_arrangements_make(frames, 1, 1000.0, 0, 0, NULL, &a, &err), TSR_OK);
+    OK(tsr_arrangements_make(frames, 1, 1000.0, 0, 0, NULL, &a, &err));
     assert_int_equal(a->n_group[0], 1);
     assert_int_equal(a->fixed, 1);
     assert_near(a->displacement[1], 0.0, 1e-3);
@@ -211,14 +204,11 @@ static void test_arrangements(void **state)
 }
 
 /* Halves of the chains that have nothing in common. */
-static void test_halves(void **state)
+TEST(test_halves)
 {
     tsr_frames *frames = make_frames(1);
     tsr_arrangements *a;
-    tsr_err err;
-    (void)state;
-    assert_int_equal(
-        tsr_arrangements_make(frames, -1, 10.0, 0, 0, NULL, &a, &err), TSR_OK);
+    OK(tsr_arrangements_make(frames, -1, 10.0, 0, 0, NULL, &a, &err));
     assert_int_equal(a->n_group[0], 2);
     assert_near(a->overlap[0], 0.0, 1e-12);
     const int first = a->item[0].half[0] < 0.5;
@@ -229,12 +219,4 @@ static void test_halves(void **state)
     tsr_frames_free(frames);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_linkage), cmocka_unit_test(test_discrepancy),
-        cmocka_unit_test_setup_teardown(test_halves, io_setup, io_teardown),
-        cmocka_unit_test_setup_teardown(test_arrangements, io_setup,
-                                        io_teardown)};
-    return cmocka_run_group_tests_name("arrangements", tests, NULL, NULL);
-}
+static test_fixture around_each = {io_setup, io_teardown};

@@ -1,6 +1,7 @@
 /* io/atoms, scattering/hydrogen, scattering/atom_model: which atoms of a
  * file scatter, with which hydrogens, volumes and surface. */
-#include "io_files.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 #include "core/vec3.h"
 #include "molecule/points.h"
@@ -8,16 +9,13 @@
 #include "scattering/atom_model.h"
 #include "scattering/form_factor.h"
 
-#include <math.h>
-
-static tsr_err err;
+OWNED(tsr_atoms)
 
 static tsr_atoms *read_ok(const char *path)
 {
     tsr_atoms *atoms = NULL;
-    if (tsr_atoms_read(path, &atoms, &err) != TSR_OK)
-        fail_msg("%s", err.message);
-    return atoms;
+    OK(tsr_atoms_read(path, &atoms, &err));
+    return own_tsr_atoms(atoms);
 }
 
 static void line(char *text, const char *record, const char *name, char alt,
@@ -39,9 +37,8 @@ static tsr_status new_model(const tsr_atoms *atoms, tsr_solvent_model solvent,
 
 /* ---- what is read ---- */
 
-static void all_kinds_are_read(void **state)
+TEST(all_kinds_are_read)
 {
-    (void)state;
     char text[4096] = "";
     line(text, "ATOM", " CA ", ' ', "GLY", 1, 0, 0, 0, "C");
     line(text, "HETATM", "SE  ", ' ', "MSE", 2, 5, 0, 0, "SE");
@@ -67,12 +64,10 @@ static void all_kinds_are_read(void **state)
     assert_string_equal(a->atom[2].name, "C1'");
     assert_string_equal(a->residue[2].parent, "A");
     assert_int_equal(a->residue[6].is_tabulated, 0);
-    tsr_atoms_free(a);
 }
 
-static void one_alternate_location(void **state)
+TEST(one_alternate_location)
 {
-    (void)state;
     char text[4096] = "";
     line(text, "ATOM", " CA ", ' ', "SER", 1, 0, 0, 0, "C");
     line(text, "ATOM", " CB ", 'B', "SER", 1, 1.5, 0, 0, "C");
@@ -85,14 +80,12 @@ static void one_alternate_location(void **state)
     assert_near(a->atom[1].xyz[0], 1.5, 1e-9);
     assert_int_equal(a->n_altloc_atom, 2);
     assert_string_equal(a->residue[1].name, "VAL");
-    tsr_atoms_free(a);
 }
 
 /* The larger part, whatever comes first; ligands that are there in part are
  * told. */
-static void occupancies_choose(void **state)
+TEST(occupancies_choose)
 {
-    (void)state;
     char text[4096] = "";
     line(text, "ATOM", " CA ", ' ', "SER", 1, 0, 0, 0, "C");
     line(text, "ATOM", " CB ", 'A', "SER", 1, 1.5, 0, 0, "C");
@@ -105,35 +98,29 @@ static void occupancies_choose(void **state)
     assert_int_equal(a->n_atom, 3);
     assert_near(a->atom[1].xyz[0], 1.6, 1e-9);
     assert_int_equal(a->n_partial, 1);
-    tsr_atoms_free(a);
 }
 
-static void molecules_may_share_a_chain(void **state)
+TEST(molecules_may_share_a_chain)
 {
-    (void)state;
     char text[4096] = "";
     line(text, "ATOM", " CA ", ' ', "GLY", 1, 0, 0, 0, "C");
     line(text, "ATOM", " CA ", ' ', "ALA", 2, 4, 0, 0, "C");
     line(text, "ATOM", " CA ", ' ', "GLY", 1, 40, 0, 0, "C");
     tsr_atoms *a = read_ok(io_text("twice.pdb", text));
     assert_int_equal(a->n_atom, 3);
-    tsr_atoms_free(a);
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     char water[256] = "", centre[512] = "", nan[256] = "";
     tsr_atoms *a = NULL;
     line(water, "HETATM", " O  ", ' ', "HOH", 1, 0, 0, 0, "O");
-    assert_int_equal(tsr_atoms_read(io_text("w.pdb", water), &a, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "1 waters");
+    FAILS(tsr_atoms_read(io_text("w.pdb", water), &a, &err), TSR_E_DATA,
+          "1 waters");
     line(centre, "ATOM", " CA ", ' ', "LEU", 1, 0, 0, 0, "C");
     line(centre, "ATOM", " SC ", ' ', "LEU", 1, 2, 0, 0, "C");
-    assert_int_equal(tsr_atoms_read(io_text("c.pdb", centre), &a, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "--bodies one");
+    FAILS(tsr_atoms_read(io_text("c.pdb", centre), &a, &err), TSR_E_DATA,
+          "--bodies one");
     line(nan, "ATOM", " CA ", ' ', "LEU", 1, (double)NAN, 0, 0, "C");
     assert_int_not_equal(tsr_atoms_read(io_text("n.pdb", nan), &a, &err),
                          TSR_OK);
@@ -155,15 +142,13 @@ static const char cif[] =
     "HETATM 3 N NA . HEM B 2 7 0 0 1 20 A\n"
     "HETATM 4 O O . HOH C 3 9 0 0 1 20 A\n";
 
-static void mmcif_is_read_too(void **state)
+TEST(mmcif_is_read_too)
 {
-    (void)state;
     tsr_atoms *a = read_ok(io_text("small.cif", cif));
     assert_int_equal(a->n_atom, 3);
     assert_int_equal(a->n_water, 1);
     assert_int_equal(a->n_kind[TSR_MOLECULE_OTHER], 1);
     assert_int_equal(a->atom[1].z, 26);
-    tsr_atoms_free(a);
 }
 
 /* Whatever is in a file, it is read or refused with a message; what is read can
@@ -172,7 +157,7 @@ static void damage(const char *text, const char *name)
 {
     uint32_t seed = 1;
     size_t size = strlen(text);
-    char *copy = malloc(size + 1);
+    char *copy = array(size + 1, 1);
     for (int round = 0; round < io_rounds(150); round++) {
         size_t n = io_damage(copy, text, size, &seed);
         tsr_atoms *a = NULL;
@@ -189,12 +174,10 @@ static void damage(const char *text, const char *name)
         tsr_atom_model_free(m);
         tsr_atoms_free(a);
     }
-    free(copy);
 }
 
-static void damaged_files_do_no_harm(void **state)
+TEST(damaged_files_do_no_harm)
 {
-    (void)state;
     char text[4096] = "";
     line(text, "ATOM", " CA ", 'A', "SER", 1, 0, 0, 0, "C");
     line(text, "ATOM", " CB ", 'B', "SER", 1, 1.5, 0, 0, "C");
@@ -211,7 +194,7 @@ static void damaged_files_do_no_harm(void **state)
 static int *hydrogens(const tsr_atoms *a, tsr_hydrogen_count *count)
 {
     int *n = calloc((size_t)a->n_atom, sizeof *n);
-    assert_int_equal(tsr_hydrogens_assign(a, n, count, &err), TSR_OK);
+    OK(tsr_hydrogens_assign(a, n, count, &err));
     return n;
 }
 
@@ -221,7 +204,7 @@ static int *hydrogens(const tsr_atoms *a, tsr_hydrogen_count *count)
 static int disagree(const char *path, int *n_atom)
 {
     size_t size;
-    char *text = io_read(path, &size), *plain = calloc(size + 1, 1);
+    char *text = io_read(path, &size), *plain = array(size + 1, 1);
     for (char *p = text; *p != '\0';) {
         size_t n = strcspn(p, "\n");
         n += p[n] == '\n';
@@ -242,18 +225,14 @@ static int disagree(const char *path, int *n_atom)
     for (int i = 0; i < known->n_atom; i++)
         n += by_name[i] != by_valence[i];
     *n_atom = known->n_atom;
-    tsr_atoms_free(known);
-    tsr_atoms_free(unknown);
     free(by_name);
     free(by_valence);
     free(text);
-    free(plain);
     return n;
 }
 
-static void valence_finds_what_tables_say(void **state)
+TEST(valence_finds_what_tables_say)
 {
-    (void)state;
     int n_atom;
     if (!io_have_shared())
         skip();
@@ -267,16 +246,15 @@ static void valence_finds_what_tables_say(void **state)
 }
 
 /* The same molecule with its hydrogens in the file and without: one model. */
-static void hydrogens_in_the_file_change_nothing(void **state)
+TEST(hydrogens_in_the_file_change_nothing)
 {
-    (void)state;
     const char *path = SHARED "reference_profiles/plumed_rt-saxs/template.pdb";
     tsr_hydrogen_count count;
     tsr_atom_model *one, *other;
     size_t size;
     if (!io_have_shared())
         skip();
-    char *text = io_read(path, &size), *plain = calloc(size + 1, 1);
+    char *text = io_read(path, &size), *plain = array(size + 1, 1);
     for (char *p = text; *p != '\0';) {
         size_t n = strcspn(p, "\n");
         n += p[n] == '\n';
@@ -299,15 +277,11 @@ static void hydrogens_in_the_file_change_nothing(void **state)
     }
     tsr_atom_model_free(one);
     tsr_atom_model_free(other);
-    tsr_atoms_free(full);
-    tsr_atoms_free(bare);
     free(text);
-    free(plain);
 }
 
-static void polar_hydrogens_and_disulfides(void **state)
+TEST(polar_hydrogens_and_disulfides)
 {
-    (void)state;
     char text[4096] = "";
     tsr_hydrogen_count count;
     line(text, "ATOM", " CB ", ' ', "QQ9", 1, 0, 0, 0, "C");
@@ -326,15 +300,13 @@ static void polar_hydrogens_and_disulfides(void **state)
     assert_int_equal(n[5], 1); /* a thiol */
     assert_int_equal(count.n_polar, 1);
     free(n);
-    tsr_atoms_free(a);
 }
 
 /* ---- cells ---- */
 
 /* Every point that is near is found, none that is not. */
-static void cells_find_neighbours(void **state)
+TEST(cells_find_neighbours)
 {
-    (void)state;
     enum { N = 400 };
     double xyz[N][3];
     uint32_t seed = 5;
@@ -343,9 +315,7 @@ static void cells_find_neighbours(void **state)
             xyz[i][c] = (io_random(&seed) % 10000) * (i < N - 1 ? 3e-3 : 1.0);
     tsr_cell_list *cells;
     tsr_pool pool = {0};
-    assert_int_equal(
-        tsr_cell_list_new(&pool, N, (const double(*)[3])xyz, 5.0, &cells, &err),
-        TSR_OK);
+    OK(tsr_cell_list_new(&pool, N, (const double(*)[3])xyz, 5.0, &cells, &err));
     for (int i = 0; i < N; i++) {
         int index[N], want = 0;
         int n = tsr_cell_list_within(cells, xyz[i], 4.5, N, index);
@@ -365,9 +335,8 @@ static void cells_find_neighbours(void **state)
 
 /* A point that is none is refused; all in one place, or as far apart as can be,
  * are found. */
-static void cells_of_odd_points(void **state)
+TEST(cells_of_odd_points)
 {
-    (void)state;
     enum { N = 50 };
     static const double bad[] = {(double)NAN, (double)INFINITY,
                                  -(double)INFINITY, 1e300, -1.7e308};
@@ -375,7 +344,7 @@ static void cells_of_odd_points(void **state)
     int index[N];
     tsr_cell_list *cells;
     tsr_pool pool = {0};
-    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+    for (size_t k = 0; k < COUNT_OF(bad); k++) {
         memset(xyz, 0, sizeof xyz);
         xyz[7][k % 3] = bad[k];
         assert_int_equal(tsr_cell_list_new(&pool, N, (const double(*)[3])xyz,
@@ -389,9 +358,8 @@ static void cells_of_odd_points(void **state)
     memset(xyz, 0, sizeof xyz);
     for (int far = 0; far < 2; far++) {
         xyz[0][0] = far * 9e99, xyz[1][1] = -far * 9e99;
-        assert_int_equal(tsr_cell_list_new(&pool, N, (const double(*)[3])xyz,
-                                           5.0, &cells, &err),
-                         TSR_OK);
+        OK(tsr_cell_list_new(&pool, N, (const double(*)[3])xyz, 5.0, &cells,
+                             &err));
         assert_int_equal(tsr_cell_list_within(cells, xyz[2], 5.0, N, index),
                          N - 2 * far);
         assert_int_equal(tsr_cell_list_within(cells, xyz[0], 5.0, N, index),
@@ -410,9 +378,8 @@ static tsr_atoms *two_atoms(void)
     return read_ok(io_text("two.pdb", text));
 }
 
-static void amplitudes(void **state)
+TEST(amplitudes)
 {
-    (void)state;
     tsr_atoms *a = two_atoms();
     tsr_atom_model *m;
     double f[3][2][2]; /* component, type, q = 0 and 0.3 */
@@ -438,16 +405,14 @@ static void amplitudes(void **state)
                 0.5 * (cbrt(0.75 * v / pi) + cbrt(0.75 * 9.13 / pi)), 1e-9);
     assert_near(m->rg_ang, 9.0 * sqrt(15.035 * 15.999) / 31.034, 1e-3);
     tsr_atom_model_free(m);
-    tsr_atoms_free(a);
     /* No element without a volume. */
     for (int z = 1; z <= 98; z++)
         assert_true(tsr_displaced_volume(z) > 0.0);
 }
 
 /* Models of a file: as often as they are there, of the same atoms. */
-static void all_models(void **state)
+TEST(all_models)
 {
-    (void)state;
     static const char one[] =
         "ATOM      1  N   GLY A   1      %6.3f   2.000   3.000\n"
         "ATOM      2  CA  GLY A   1      %6.3f   2.000   3.000\n"
@@ -464,9 +429,7 @@ static void all_models(void **state)
                                2.0 + k);
         snprintf(text + at, sizeof text - at, "ENDMDL\n");
     }
-    assert_int_equal(
-        tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err),
-        TSR_OK);
+    OK(tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err));
     assert_int_equal(n, 3);
     assert_int_equal(a->n_atom, 2);
     for (int k = 0; k < 3; k++) {
@@ -477,15 +440,11 @@ static void all_models(void **state)
     char *third = strstr(text, "MODEL        3");
     memmove(third, third + 15, strlen(third + 15) + 1);
     third[13] = 'C', third[14] = 'B'; /* another atom */
-    assert_int_equal(
-        tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err),
-        TSR_E_DATA);
-    assert_has(err.message, "model 3 has other atoms than the first");
+    FAILS(tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err),
+          TSR_E_DATA, "model 3 has other atoms than the first");
     assert_null(a);
     text[17 + 15 + 2 * 55] = '\0'; /* one model alone, without its end */
-    assert_int_equal(
-        tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err),
-        TSR_OK);
+    OK(tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err));
     assert_int_equal(n, 1);
     tsr_atoms_free(a);
 }
@@ -493,15 +452,13 @@ static void all_models(void **state)
 /* At q = 0 the model displaces the solvent's density times its volume, and a
  * layer of 3 A holds 0.01 e/A^3 over the spheres' areas; two atoms far apart
  * have nothing between them, so that their beads are at their centres. */
-static void layer_of_two_atoms(void **state)
+TEST(layer_of_two_atoms)
 {
-    (void)state;
     tsr_atoms *a = two_atoms();
     tsr_atom_model *m;
     double f[3][3][2], sum[3] = {0.0, 0.0, 0.0}, area = 0.0;
     a->atom[1].xyz[0] = 40.0;
-    assert_int_equal(tsr_atom_model_new(a, TSR_SOLVENT_LAYER, 0.4, &m, &err),
-                     TSR_OK);
+    OK(tsr_atom_model_new(a, TSR_SOLVENT_LAYER, 0.4, &m, &err));
     assert_int_equal(m->n_atom, 2);
     assert_int_equal(m->n, 4);
     assert_int_equal(m->n_type, 3);
@@ -525,13 +482,11 @@ static void layer_of_two_atoms(void **state)
     assert_near(f[0][1][1] / tsr_atom_form_factor(8, 0.3),
                 exp(-12.0 * 0.09 / (16.0 * 9.8696044)), 1e-8);
     tsr_atom_model_free(m);
-    tsr_atoms_free(a);
 }
 
 /* The other side of a wall: the bead is outside, on the widened sphere. */
-static void beads_are_outside(void **state)
+TEST(beads_are_outside)
 {
-    (void)state;
     char text[32768] = "";
     for (int i = 0; i < 7; i++)
         for (int k = 0; k < 7; k++)
@@ -552,7 +507,6 @@ static void beads_are_outside(void **state)
     assert_true(m->n > m->n_atom);
     assert_int_equal(n_outside, m->n - m->n_atom);
     tsr_atom_model_free(m);
-    tsr_atoms_free(a);
 }
 
 /* What a coordinate's eight columns may hold. */
@@ -567,40 +521,18 @@ static tsr_status field(const char *x)
     return status;
 }
 
-static void numbers_of_pdb_fields(void **state)
+TEST(numbers_of_pdb_fields)
 {
-    (void)state;
     static const char *const good[] = {"   1.000", "1.000   ", "  -1.000",
                                        "     +.5", "      5.", "12345678",
                                        " 1.5e+01", "   -0   "};
     static const char *const bad[] = {"        ", "       .", "       -",
                                       "   1.0.0", "   1 000", "  --1.00",
                                       "   1.0a ", "    0x1F", " 1.000-2"};
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(good); i++)
         assert_int_equal(field(good[i]), TSR_OK);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
         assert_int_equal(field(bad[i]), TSR_E_DATA);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_of_pdb_fields),
-        cmocka_unit_test(all_models),
-        cmocka_unit_test(all_kinds_are_read),
-        cmocka_unit_test(one_alternate_location),
-        cmocka_unit_test(occupancies_choose),
-        cmocka_unit_test(molecules_may_share_a_chain),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(mmcif_is_read_too),
-        cmocka_unit_test(damaged_files_do_no_harm),
-        cmocka_unit_test(valence_finds_what_tables_say),
-        cmocka_unit_test(hydrogens_in_the_file_change_nothing),
-        cmocka_unit_test(polar_hydrogens_and_disulfides),
-        cmocka_unit_test(cells_find_neighbours),
-        cmocka_unit_test(cells_of_odd_points),
-        cmocka_unit_test(amplitudes),
-        cmocka_unit_test(layer_of_two_atoms),
-        cmocka_unit_test(beads_are_outside)};
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

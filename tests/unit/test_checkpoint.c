@@ -1,42 +1,25 @@
 /* Checkpoints: written, read back, damaged in every way, replaced. */
 #include "store/checkpoint.h"
+#include "tests/test.h"
 
-#include "folder.h"
 #include "store/hdf5_object.h"
 #include "store/hdf5_store.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/io_files.h"
 
 #include <fcntl.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-static char folder[64], path[128], previous[128];
+static char path[128], previous[128];
 
 static int enter(void **state)
 {
-    (void)state;
-    if (folder_make(folder, "checkpoint") != 0)
+    if (io_setup(state) != 0)
         return -1;
-    snprintf(path, sizeof path, "%s/checkpoint.h5", folder);
-    snprintf(previous, sizeof previous, "%s/checkpoint.h5.previous", folder);
+    strcpy(path, io_path("checkpoint.h5"));
+    strcpy(previous, io_path("checkpoint.h5.previous"));
     return 0;
-}
-
-static int leave(void **state)
-{
-    (void)state;
-    return folder_remove(folder);
 }
 
 static const tsr_checkpoint_field number_fields[] = {
@@ -45,7 +28,6 @@ static const tsr_checkpoint_field number_fields[] = {
 static void write_number(const char *file, int64_t number)
 {
     tsr_checkpoint_writer *writer;
-    tsr_err err;
     OK(tsr_checkpoint_new(file, "cafe", &writer, &err));
     OK(tsr_checkpoint_end(
         writer, tsr_checkpoint_put(writer, number_fields, &number, &err),
@@ -55,7 +37,6 @@ static void write_number(const char *file, int64_t number)
 static int64_t number_in(const tsr_checkpoint *checkpoint)
 {
     int64_t number;
-    tsr_err err;
     OK(tsr_checkpoint_get(checkpoint, number_fields, &number, &err));
     return number;
 }
@@ -102,7 +83,6 @@ static thing write_thing(void)
         .many = many,
         .n_many = 2};
     tsr_checkpoint_writer *writer;
-    tsr_err err;
 
     OK(tsr_checkpoint_new(path, "0123abcd", &writer, &err));
     OK(tsr_checkpoint_put(writer, thing_fields, &one, &err));
@@ -110,13 +90,11 @@ static thing write_thing(void)
     return one;
 }
 
-static void test_read_back(void **state)
+TEST(test_read_back)
 {
-    (void)state;
     const thing one = write_thing();
     thing other = {0};
     tsr_checkpoint *checkpoint;
-    tsr_err err;
 
     assert_int_not_equal(access(previous, F_OK), 0);
     OK(tsr_checkpoint_open(path, &checkpoint, &err));
@@ -143,9 +121,8 @@ static void test_read_back(void **state)
 }
 
 /* What the file lacks, or has in another shape, is named. */
-static void test_other_shape(void **state)
+TEST(test_other_shape)
 {
-    (void)state;
     static const struct {
         const char *name;
         tsr_checkpoint_type type;
@@ -159,20 +136,18 @@ static void test_other_shape(void **state)
                  {"chain", TSR_CHECKPOINT_TEXT, 0},
                  {"x/y/z", TSR_CHECKPOINT_TEXT, 0}};
     tsr_checkpoint *checkpoint;
-    tsr_err err;
 
     (void)write_thing();
     OK(tsr_checkpoint_open(path, &checkpoint, &err));
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         thing other = {0};
         const tsr_checkpoint_field field[] = {{wrong[i].name, wrong[i].type, 0,
                                                wrong[i].count,
                                                offsetof(thing, n_many)},
                                               {0}};
-        assert_int_equal(tsr_checkpoint_get(checkpoint, field, &other, &err),
-                         TSR_E_DATA);
-        assert_non_null(strstr(err.message, path));
-        assert_non_null(strstr(err.message, wrong[i].name));
+        FAILS(tsr_checkpoint_get(checkpoint, field, &other, &err), TSR_E_DATA,
+              path);
+        assert_has(err.message, wrong[i].name);
         assert_null(other.config);
     }
     tsr_checkpoint_free(checkpoint);
@@ -184,7 +159,6 @@ static char *slurp(const char *file, size_t *size)
     assert_int_equal(stat(file, &info), 0);
     *size = (size_t)info.st_size;
     char *content = malloc(*size);
-    assert_non_null(content);
     int fd = open(file, O_RDONLY);
     assert_int_equal(read(fd, content, *size), (ssize_t)*size);
     close(fd);
@@ -202,20 +176,17 @@ static void spill(const char *file, const char *content, size_t size)
 static void expect_damaged(const char *what, size_t at)
 {
     tsr_checkpoint *checkpoint;
-    tsr_err err;
     if (tsr_checkpoint_open(path, &checkpoint, &err) != TSR_E_DATA)
         fail_msg("%s at byte %zu went unseen", what, at);
     assert_null(checkpoint);
-    assert_non_null(strstr(err.message, "damaged"));
+    assert_has(err.message, "damaged");
 }
 
 /* Every byte changed, every length cut, bytes added. */
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     size_t size;
     tsr_checkpoint *checkpoint;
-    tsr_err err;
 
     write_number(path, 7);
     char *good = slurp(path, &size);
@@ -240,7 +211,7 @@ static void test_damage(void **state)
     expect_damaged("a byte more", size);
     free(good);
 
-    assert_int_equal(tsr_checkpoint_open(folder, &checkpoint, &err),
+    assert_int_equal(tsr_checkpoint_open(io_dir, &checkpoint, &err),
                      TSR_E_DATA);
     assert_int_equal(tsr_checkpoint_open("/dev/null/x", &checkpoint, &err),
                      TSR_E_NOINPUT);
@@ -250,7 +221,6 @@ static void test_damage(void **state)
 static void write_file(const char *format, int version)
 {
     tsr_hdf5_output output;
-    tsr_err err;
 
     OK(tsr_hdf5_output_start(path, NULL, &output, &err));
     OK(tsr_hdf5_texts(output.file, &err, "format", format, "tessera_version",
@@ -263,15 +233,11 @@ static void write_file(const char *format, int version)
 static void expect_refused(const char *why)
 {
     tsr_checkpoint *checkpoint;
-    tsr_err err;
-    assert_int_equal(tsr_checkpoint_open(path, &checkpoint, &err), TSR_E_DATA);
-    if (strstr(err.message, why) == NULL)
-        fail_msg("'%s' does not say '%s'", err.message, why);
+    FAILS(tsr_checkpoint_open(path, &checkpoint, &err), TSR_E_DATA, why);
 }
 
-static void test_foreign(void **state)
+TEST(test_foreign)
 {
-    (void)state;
     struct stat info;
     write_file("tessera checkpoint", TSR_CHECKPOINT_FORMAT + 1);
     expect_refused("format 5 of tessera 99.1.0");
@@ -292,27 +258,22 @@ static void expect_newest(int64_t number, const char *message)
 {
     char text[TSR_ERR_SIZE];
     tsr_checkpoint *checkpoint;
-    tsr_err err;
-    OK(tsr_checkpoint_open_newest(folder, &checkpoint, text, &err));
+    OK(tsr_checkpoint_open_newest(io_dir, &checkpoint, text, &err));
     assert_int_equal(number_in(checkpoint), number);
     if (message[0] == '\0')
         assert_string_equal(text, "");
-    else if (strstr(text, message) == NULL)
-        fail_msg("'%s' does not say '%s'", text, message);
+    else
+        assert_has(text, message);
     tsr_checkpoint_free(checkpoint);
 }
 
-static void test_newest(void **state)
+TEST(test_newest)
 {
-    (void)state;
     char text[TSR_ERR_SIZE];
     tsr_checkpoint *checkpoint;
-    tsr_err err;
 
-    assert_int_equal(
-        tsr_checkpoint_open_newest(folder, &checkpoint, text, &err),
-        TSR_E_NOINPUT);
-    assert_non_null(strstr(err.message, folder));
+    FAILS(tsr_checkpoint_open_newest(io_dir, &checkpoint, text, &err),
+          TSR_E_NOINPUT, io_dir);
     write_number(path, 1);
     expect_newest(1, "");
     write_number(path, 2);
@@ -326,7 +287,7 @@ static void test_newest(void **state)
     expect_newest(4, "");
     assert_int_equal(unlink(path), 0);
     assert_int_equal(
-        tsr_checkpoint_open_newest(folder, &checkpoint, text, &err),
+        tsr_checkpoint_open_newest(io_dir, &checkpoint, text, &err),
         TSR_E_DATA);
     assert_null(checkpoint);
     write_number(path, 5);
@@ -335,43 +296,35 @@ static void test_newest(void **state)
     expect_newest(5, "No such file");
     spill(path, "bad", 3);
     spill(previous, "bad", 3);
-    assert_int_equal(
-        tsr_checkpoint_open_newest(folder, &checkpoint, text, &err),
-        TSR_E_DATA);
-    assert_non_null(strstr(err.message, "checkpoint.h5'"));
-    assert_non_null(strstr(err.message, "checkpoint.h5.previous'"));
+    FAILS(tsr_checkpoint_open_newest(io_dir, &checkpoint, text, &err),
+          TSR_E_DATA, "checkpoint.h5'");
+    assert_has(err.message, "checkpoint.h5.previous'");
 }
 
-static void test_unwritable(void **state)
+TEST(test_unwritable)
 {
-    (void)state;
     tsr_checkpoint_writer *writer;
-    tsr_err err;
 
-    assert_int_equal(
-        tsr_checkpoint_new("/proc/checkpoint.h5", "", &writer, &err), TSR_E_IO);
-    assert_non_null(strstr(err.message, "/proc/checkpoint.h5"));
+    FAILS(tsr_checkpoint_new("/proc/checkpoint.h5", "", &writer, &err),
+          TSR_E_IO, "/proc/checkpoint.h5");
     write_number(path, 1);
     OK(tsr_checkpoint_new(path, "", &writer, &err));
     assert_int_equal(tsr_checkpoint_end(writer, TSR_E_NOMEM, &err),
                      TSR_E_NOMEM);
     expect_newest(1, "");
     OK(tsr_checkpoint_new(path, "", &writer, &err));
-    assert_int_equal(folder_remove(folder), 0); /* somebody removed the run */
-    assert_int_equal(tsr_checkpoint_end(writer, TSR_OK, &err), TSR_E_IO);
-    assert_non_null(strstr(err.message, "No such file"));
-    assert_int_equal(mkdir(folder, 0777), 0);
+    assert_int_equal(io_teardown(NULL), 0); /* somebody removed the run */
+    FAILS(tsr_checkpoint_end(writer, TSR_OK, &err), TSR_E_IO, "No such file");
+    assert_int_equal(mkdir(io_dir, 0777), 0);
 }
 
 /* 512 chains with arrays of their own, and large arrays. The limits are loose
  * for a machine that is shared. */
-static void test_speed(void **state)
+TEST(test_speed)
 {
-    (void)state;
     enum { N_CHAIN = 512, N_LARGE = 4 << 20 };
     struct timespec begin, end;
     tsr_checkpoint_writer *writer;
-    tsr_err err;
     thing large = {.many = calloc(N_LARGE, sizeof(double)), .n_many = N_LARGE};
 
     assert_non_null(large.many);
@@ -399,16 +352,4 @@ static void test_speed(void **state)
     tsr_checkpoint_free(checkpoint);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_read_back, enter, leave),
-        cmocka_unit_test_setup_teardown(test_other_shape, enter, leave),
-        cmocka_unit_test_setup_teardown(test_damage, enter, leave),
-        cmocka_unit_test_setup_teardown(test_foreign, enter, leave),
-        cmocka_unit_test_setup_teardown(test_newest, enter, leave),
-        cmocka_unit_test_setup_teardown(test_unwritable, enter, leave),
-        cmocka_unit_test_setup_teardown(test_speed, enter, leave),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {enter, io_teardown};

@@ -4,6 +4,7 @@
  * angles, so that distances in them stay to the bit and sums must agree to the
  * last unit. */
 #include "tests/freedom_sample.h"
+#include "tests/test.h"
 
 #include "core/random.h"
 #include "molecule/points.h"
@@ -63,7 +64,7 @@ static const clash_case cases[] = {
      26.0,
      500,
      1}};
-enum { N_CASE = sizeof cases / sizeof *cases };
+enum { N_CASE = COUNT_OF(cases) };
 
 typedef struct {
     tsr_prior_table table;
@@ -124,11 +125,8 @@ static void scatter(fixture *f, double box_ang, int walk)
 
 static void open_fixture(fixture *f, const clash_case *k)
 {
-    tsr_err err = {0};
     sample_prior_table(&f->table);
-    if (sample_topology(&f->table, &k->m, &f->t, &f->first, NULL, &err) !=
-        TSR_OK)
-        fail_msg("%s", err.message);
+    OK(sample_topology(&f->table, &k->m, &f->t, &f->first, NULL));
     f->n = f->t->n_body;
     f->clash = (tsr_clash){.topology = f->t,
                            .inverse_softness = 1.0 / k->softness,
@@ -138,19 +136,10 @@ static void open_fixture(fixture *f, const clash_case *k)
             f->clash.contact[t][u] = k->contact + 0.02 * ((t + u) % 7);
             f->clash.cutoff = fmax(f->clash.cutoff, f->clash.contact[t][u]);
         }
-    f->x = calloc((size_t)f->n, sizeof *f->x);
-    f->y = calloc((size_t)f->n, sizeof *f->y);
-    f->rng = tsr_rng_new(17, 0);
+    f->x = array((size_t)f->n, sizeof *f->x);
+    f->y = array((size_t)f->n, sizeof *f->y);
+    f->rng = rng_new(17, 0);
     scatter(f, k->box_ang, k->limit < 100.0 && !k->closer);
-}
-
-static void close_fixture(fixture *f)
-{
-    gsl_rng_free(f->rng);
-    free(f->x);
-    free(f->y);
-    tsr_conformation_free(f->first);
-    tsr_topology_free(f->t);
 }
 
 static int below(const fixture *f, int n)
@@ -277,13 +266,11 @@ static void check_case(const clash_case *k, tally *sum)
             tsr_vec3_copy(accept ? f.x[b] : f.y[b], accept ? f.y[b] : f.x[b]);
     }
     tsr_pool_clear(&pool);
-    close_fixture(&f);
 }
 
 /* A test of nothing must not pass either. */
-static void random_proposals(void **state)
+TEST(random_proposals)
 {
-    (void)state;
     for (int k = 0; k < N_CASE; k++) {
         tally t = {0};
         check_case(&cases[k], &t);
@@ -304,9 +291,8 @@ static void random_proposals(void **state)
 }
 
 /* One proposal finds more contacts than there is room for. */
-static void a_proposal_beyond_the_lists(void **state)
+TEST(a_proposal_beyond_the_lists)
 {
-    (void)state;
     clash_case k = cases[3];
     k.contact = 12.0, k.softness = 5.0, k.box_ang = 120.0;
     fixture f;
@@ -333,13 +319,11 @@ static void a_proposal_beyond_the_lists(void **state)
     tsr_clash_accept(s, x, 1, &all);
     assert_true(tsr_clash_propose(s, x, y, 1, &all) == new - old);
     tsr_pool_clear(&pool);
-    close_fixture(&f);
 }
 
 /* Three apart in a chain, any in two chains, never in one unit. */
-static void pairs_that_count(void **state)
+TEST(pairs_that_count)
 {
-    (void)state;
     fixture f;
     clash_case k = cases[0];
     k.m = (sample_molecule){.sequence = "AAAAAAA/AAAA/AAA",
@@ -353,7 +337,7 @@ static void pairs_that_count(void **state)
                  {3, 6, 1},  {0, 4, 1},   {4, 6, 0},   {6, 7, 1},  {6, 8, 1},
                  {6, 9, 1},  {4, 10, 1},  {0, 9, 0},   {2, 10, 0}, {7, 9, 0},
                  {7, 10, 1}, {10, 11, 1}, {11, 13, 0}, {4, 13, 1}};
-    for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++)
+    for (size_t p = 0; p < COUNT_OF(pairs); p++)
         for (int swap = 0; swap < 2; swap++) {
             int a = swap ? pairs[p].b : pairs[p].a;
             int b = swap ? pairs[p].a : pairs[p].b;
@@ -375,7 +359,6 @@ static void pairs_that_count(void **state)
     assert_true(tsr_clash_pair(&f.clash, 0, here, 3, nearer) ==
                 TSR_CLASH_FORBIDDEN);
     assert_true(tsr_clash_pair(&f.clash, 0, here, 3, far) == 0);
-    close_fixture(&f);
 }
 
 /* ---- d_limit ---- */
@@ -394,23 +377,21 @@ static tsr_motion random_motion(gsl_rng *rng, const double centre[3])
 }
 
 /* The limit is set near the largest distance of each proposal. */
-static void distance_limit(void **state)
+TEST(distance_limit)
 {
-    (void)state;
     tsr_prior_table table;
     tsr_topology *t;
     tsr_conformation *x, *y;
     tsr_prior *prior;
-    tsr_err err = {0};
     tsr_prior_options options = {
         .clash = TSR_CLASH_NONE, .softness = 0.5, .clash_limit = 10.0};
     sample_prior_table(&table);
     sample_chain("MKTAYIAKQRPGISFVKSHFWRQLEERLGNDCE", NULL, &table, &t, &x);
-    assert_int_equal(tsr_prior_new(t, &table, &options, 1e4, &prior, &err),
-                     TSR_OK);
-    y = tsr_conformation_new(t);
+    OK(tsr_prior_new(t, &table, &options, 1e4, &prior, &err));
+    own_tsr_prior(prior);
+    y = new_conformation(t);
     tsr_conformation_copy(t, y, x, 0, t->n_residue);
-    gsl_rng *rng = tsr_rng_new(29, 0);
+    gsl_rng *rng = rng_new(29, 0);
     tsr_prior_state *s = tsr_prior_state_new(prior, x);
     const double(*body)[3] = (const double(*)[3])y->body;
     int beyond = 0, within = 0, equal = 0;
@@ -446,18 +427,4 @@ static void distance_limit(void **state)
     }
     assert_true(beyond > 1000 && within > 1000 && equal > 100);
     tsr_prior_state_free(s);
-    tsr_prior_free(prior);
-    tsr_conformation_free(x);
-    tsr_conformation_free(y);
-    tsr_topology_free(t);
-    gsl_rng_free(rng);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_proposals),
-        cmocka_unit_test(a_proposal_beyond_the_lists),
-        cmocka_unit_test(pairs_that_count), cmocka_unit_test(distance_limit)};
-    return cmocka_run_group_tests_name("clash", tests, NULL, NULL);
 }

@@ -1,19 +1,13 @@
 /* Ring closure: the chain's own conformation and all others are found, as a
  * scan finds them, and the Jacobian is that of finite differences. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "core/random.h"
 #include "moves/closure.h"
+#include "tests/test.h"
 #include "tests/unit/closure_problem.h"
 
 #include <float.h>
 #include <gsl/gsl_linalg.h>
-#include <stdlib.h>
 
 /* 0: neighbours, ideal; 1: up to three residues apart, bent; 2: any atoms */
 static double make_problem(gsl_rng *rng, int kind, tsr_closure *q, placed *own)
@@ -45,10 +39,9 @@ static double nearest(const placed *to, int n, const placed p[])
     return least;
 }
 
-static void own_is_found(void **state)
+TEST(own_is_found)
 {
-    (void)state;
-    gsl_rng *rng = tsr_rng_new(31, 0);
+    gsl_rng *rng = rng_new(31, 0);
     for (int kind = 0; kind < 4; kind++)
         for (int i = 0; i < 10000; i++) {
             tsr_closure q;
@@ -58,7 +51,6 @@ static void own_is_found(void **state)
             if (!(nearest(&own, n, p) < 1e-7 * size))
                 fail_msg("kind %d, problem %d: not among %d", kind, i, n);
         }
-    gsl_rng_free(rng);
 }
 
 static void assert_same_pair(const double a[3], const double b[3],
@@ -69,10 +61,9 @@ static void assert_same_pair(const double a[3], const double b[3],
     assert_true(fabs(change) < 1e-9 * size);
 }
 
-static void geometry_is_kept(void **state)
+TEST(geometry_is_kept)
 {
-    (void)state;
-    gsl_rng *rng = tsr_rng_new(32, 0);
+    gsl_rng *rng = rng_new(32, 0);
     for (int i = 0; i < 8000; i++) {
         tsr_closure q;
         placed own, p[TSR_MAX_CLOSURE];
@@ -93,7 +84,7 @@ static void geometry_is_kept(void **state)
                                tsr_vec3_angle(x[1], x[2], x[3]),
                                tsr_vec3_angle(x[4], q.ca_c, q.c_c)};
             for (int a = 0; a < 3; a++)
-                assert_true(fabs(angle[a] - q.angle[a]) < 1e-9);
+                assert_near(angle[a], q.angle[a], 1e-9);
             assert_same_pair(one[0], one[3], q.piece1[0], q.piece1[3], size);
             /* hands too: a mirror image keeps distances */
             double turn = tsr_vec3_torsion(one[0], one[1], one[2], one[3]);
@@ -105,7 +96,6 @@ static void geometry_is_kept(void **state)
             for (int l = 0; l < k; l++)
                 assert_true(apart(&p[k], &p[l]) > 1e-9 * size);
     }
-    gsl_rng_free(rng);
 }
 
 /* The scan sees a pair of solutions only where its steps are fine enough, so
@@ -140,10 +130,9 @@ static int compare_with_scan(const tsr_closure *q, double size)
     return close;
 }
 
-static void same_as_scan(void **state)
+TEST(same_as_scan)
 {
-    (void)state;
-    gsl_rng *rng = tsr_rng_new(33, 0);
+    gsl_rng *rng = rng_new(33, 0);
     int n_close = 0, n_many = 0;
     for (int i = 0; i < 350; i++) {
         tsr_closure q;
@@ -157,7 +146,6 @@ static void same_as_scan(void **state)
     }
     assert_true(n_many > 75);
     assert_true(n_close <= 1);
-    gsl_rng_free(rng);
 }
 
 static void bend(const tsr_closure *q, const double by[3], double f,
@@ -170,10 +158,9 @@ static void bend(const tsr_closure *q, const double by[3], double f,
 
 /* Draws the outgoing end away until solutions vanish, two at a time; close to
  * there the two are nearly one. */
-static void nearly_double(void **state)
+TEST(nearly_double)
 {
-    (void)state;
-    gsl_rng *rng = tsr_rng_new(34, 0);
+    gsl_rng *rng = rng_new(34, 0);
     int n_pair = 0, n_close = 0;
     for (int i = 0; i < 150; i++) {
         tsr_closure q, at;
@@ -205,13 +192,11 @@ static void nearly_double(void **state)
     print_message("%d of %d differ\n", n_close, 2 * n_pair);
     assert_true(n_pair > 50);
     assert_true(n_close <= n_pair / 20);
-    gsl_rng_free(rng);
 }
 
-static void moves_with_the_input(void **state)
+TEST(moves_with_the_input)
 {
-    (void)state;
-    gsl_rng *rng = tsr_rng_new(35, 0);
+    gsl_rng *rng = rng_new(35, 0);
     for (int i = 0; i < 3000; i++) {
         tsr_closure q;
         tsr_motion m, m1, m2;
@@ -234,7 +219,6 @@ static void moves_with_the_input(void **state)
             assert_true(nearest(&p[k], n, moved) < 1e-6);
         }
     }
-    gsl_rng_free(rng);
 }
 
 /* d(frame) / d(torsion): displacement of a point and turn of the frame that
@@ -273,10 +257,9 @@ static double numeric_log_det(double axis[6][2][3], const double point[3])
     return gsl_linalg_LU_lndet(&view.matrix);
 }
 
-static void jacobian(void **state)
+TEST(jacobian)
 {
-    (void)state;
-    gsl_rng *rng = tsr_rng_new(36, 0);
+    gsl_rng *rng = rng_new(36, 0);
     for (int i = 0; i < 500; i++) {
         double axis[6][2][3], point[3], *x = &axis[0][0][0];
         for (int k = 0; k < 36; k++)
@@ -284,7 +267,7 @@ static void jacobian(void **state)
         for (int d = 0; d < 3; d++)
             point[d] = flat(rng, -9.0, 9.0);
         double exact = tsr_closure_log_det(axis);
-        assert_true(fabs(exact - numeric_log_det(axis, point)) < 1e-5);
+        assert_near(exact, numeric_log_det(axis, point), 1e-5);
     }
     double axis[6][2][3] = {{{0}}}; /* all meet in one point */
     for (int k = 0; k < 6; k++)
@@ -292,7 +275,6 @@ static void jacobian(void **state)
     assert_true(isinf(tsr_closure_log_det(axis)));
     memcpy(axis[1], axis[0], sizeof axis[1]);
     assert_true(isinf(tsr_closure_log_det(axis)));
-    gsl_rng_free(rng);
 }
 
 static void assert_sound(const tsr_closure *q)
@@ -308,10 +290,9 @@ static void assert_sound(const tsr_closure *q)
         }
 }
 
-static void bad_input(void **state)
+TEST(bad_input)
 {
-    (void)state;
-    gsl_rng *rng = tsr_rng_new(37, 0);
+    gsl_rng *rng = rng_new(37, 0);
     for (int i = 0; i < 2000; i++) {
         tsr_closure q;
         tsr_closure_solution s[TSR_MAX_CLOSURE];
@@ -350,13 +331,11 @@ static void bad_input(void **state)
         q.angle[0] = flat(rng, 0.0, PI) * (i % 5 > 0);
         assert_sound(&q);
     }
-    gsl_rng_free(rng);
 }
 
 /* A polynomial that vanishes, and one with known roots. */
-static void roots(void **state)
+TEST(roots)
 {
-    (void)state;
     tsr_root root[TSR_MAX_ROOT];
     double b[TSR_ROOT_DEGREE + 1] = {0};
     assert_int_equal(tsr_root_isolate(b, 1e-15, root), 0);
@@ -364,8 +343,8 @@ static void roots(void **state)
         b[k] = (double)k / TSR_ROOT_DEGREE - 0.3;
     assert_int_equal(tsr_root_isolate(b, 1e-15, root), 1);
     assert_true(root[0].single);
-    assert_true(fabs(tsr_root_refine(&root[0]) - 0.3) < 1e-12);
-    gsl_rng *rng = tsr_rng_new(38, 0);
+    assert_near(tsr_root_refine(&root[0]), 0.3, 1e-12);
+    gsl_rng *rng = rng_new(38, 0);
     for (int i = 0; i < 1000; i++) { /* 1e-16 noise: it comes to an end */
         for (int k = 0; k <= TSR_ROOT_DEGREE; k++)
             b[k] = flat(rng, -1e-16, 1e-16);
@@ -374,18 +353,4 @@ static void roots(void **state)
         n = tsr_root_isolate(b, 0.0, root);
         assert_in_range(n, 0, TSR_ROOT_DEGREE);
     }
-    gsl_rng_free(rng);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(roots),
-                                       cmocka_unit_test(own_is_found),
-                                       cmocka_unit_test(geometry_is_kept),
-                                       cmocka_unit_test(same_as_scan),
-                                       cmocka_unit_test(nearly_double),
-                                       cmocka_unit_test(moves_with_the_input),
-                                       cmocka_unit_test(jacobian),
-                                       cmocka_unit_test(bad_input)};
-    return cmocka_run_group_tests_name("closure", tests, NULL, NULL);
 }

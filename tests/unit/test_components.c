@@ -2,29 +2,25 @@
 #include "core/vec3.h"
 #include "scattering/form_factor.h"
 #include "table_text.h"
+#include "tests/test.h"
 #include "train/train.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+OWNED_AS(tsr_form_factor, tsr_form_factor_table)
 
 static const double pi = 3.14159265358979323846;
 
-static void neighbours(void **state)
+TEST(neighbours)
 {
-    (void)state;
     tsr_exposure_model m = {.near_ang = 4.0, .far_ang = 10.0};
     double xyz[4][3] = {{0, 0, 0}, {3, 0, 0}, {0, 7, 0}, {0, 0, -9.999}};
     double count[4], e[4];
     tsr_exposure_count(&m, 4, (const double(*)[3])xyz, count);
     double u58 = 0.5 * (1.0 + cos(pi * (sqrt(58.0) - 4.0) / 6.0));
-    assert_true(fabs(count[0] - 1.5) < 1e-6); /* 1 + half-way + nothing */
-    assert_true(fabs(count[1] - (1.0 + u58)) < 1e-12);
-    assert_true(fabs(count[2] - (0.5 + u58)) < 1e-12);
+    assert_near(count[0], 1.5, 1e-6); /* 1 + half-way + nothing */
+    assert_near(count[1], (1.0 + u58), 1e-12);
+    assert_near(count[2], (0.5 + u58), 1e-12);
     assert_true(count[3] > 0.0 && count[3] < 1e-6);
 
     m.type[0] = (tsr_exposure_type){0.0, 1.0, 1.0};
@@ -32,25 +28,22 @@ static void neighbours(void **state)
     for (int i = 0; i < 4; i++)
         e[i] = tsr_exposure_at(&m.type[i == 1 || i == 2], count[i]);
     assert_true(e[0] == 0.0 && e[3] == 0.0);
-    assert_true(fabs(e[1] - 1.0) < 1e-12); /* the middle: half */
-    assert_true(fabs(e[2] - 2.0 / (1.0 + exp(-0.5 / 0.3))) < 1e-12);
+    assert_near(e[1], 1.0, 1e-12); /* the middle: half */
+    assert_near(e[2], 2.0 / (1.0 + exp(-0.5 / 0.3)), 1e-12);
 }
 
 /* Hydration of the ends of a row of three goes outside: the sum stays, the
  * middle pays. A
  * body without neighbours keeps what it has, so does one that is dry. */
-static void exposure_outside(void **state)
+TEST(exposure_outside)
 {
-    (void)state;
     tsr_exposure_model m = {
         .near_ang = 4.0, .far_ang = 10.0, .displacement = 0.4};
     double xyz[5][3] = {
         {-3, 0, 0}, {0, 0, 0}, {3, 0, 0}, {90, 0, 0}, {0, 1, 0}};
     double e[5] = {2.0, 0.0, 2.0, 1.5, 7.0}, sum = 0.0, square = 0.0;
     const int dry[5] = {0, 0, 0, 0, 1};
-    assert_int_equal(
-        tsr_exposure_displace(&m, 5, (const double(*)[3])xyz, dry, e, NULL),
-        TSR_OK);
+    OK(tsr_exposure_displace(&m, 5, (const double(*)[3])xyz, dry, e, &err));
     assert_true(e[3] == 1.5 && e[4] == 7.0);
     for (int i = 0; i < 3; i++) {
         sum += e[i];
@@ -59,19 +52,16 @@ static void exposure_outside(void **state)
     assert_true(fabs(sum - 4.0) < 1e-12 && e[1] < 0.0);
     double u = 0.5 * (1.0 + cos(pi / 3.0)); /* of the ends for each other */
     assert_true(fabs(e[1] + 2.0 * 0.4 * 2.0 / (1.0 + u)) < 1e-12);
-    assert_true(fabs(square - 9.0 * (4.0 - e[1])) < 1e-12);
+    assert_near(square, 9.0 * (4.0 - e[1]), 1e-12);
     m.displacement = 0.0;
     e[0] = 2.0;
-    assert_int_equal(
-        tsr_exposure_displace(&m, 1, (const double(*)[3])xyz, NULL, e, NULL),
-        TSR_OK);
+    OK(tsr_exposure_displace(&m, 1, (const double(*)[3])xyz, NULL, e, &err));
     assert_true(e[0] == 2.0);
 }
 
 /* The fit finds the curve that made the sums. */
-static void exposure_fit(void **state)
+TEST(exposure_fit)
 {
-    (void)state;
     const tsr_exposure_type made = {1.3, 7.5, 2.1};
     double bins[2 * TSR_EXPOSURE_N_BIN] = {0};
     for (int i = 0; i < 300; i++) {
@@ -81,21 +71,20 @@ static void exposure_fit(void **state)
         bin[1] += many * e;
     }
     tsr_exposure_type found;
-    assert_int_equal(tsr_exposure_fit(bins, &found, NULL), TSR_OK);
-    assert_true(fabs(found.largest - made.largest) < 1e-4);
-    assert_true(fabs(found.middle - made.middle) < 1e-3);
-    assert_true(fabs(found.width - made.width) < 1e-3);
+    OK(tsr_exposure_fit(bins, &found, &err));
+    assert_near(found.largest, made.largest, 1e-4);
+    assert_near(found.middle, made.middle, 1e-3);
+    assert_near(found.width, made.width, 1e-3);
     assert_true(tsr_exposure_bin(bins, 1e9) ==
                 bins + 2 * (TSR_EXPOSURE_N_BIN - 1));
     double none[2 * TSR_EXPOSURE_N_BIN] = {3.0};
-    assert_int_equal(tsr_exposure_fit(none, &found, NULL), TSR_OK);
+    OK(tsr_exposure_fit(none, &found, &err));
     assert_true(tsr_exposure_at(&found, 0.0) == 0.0);
 }
 
 /* G turns the Gaussian of a sphere of radius r into that of radius c1 r. */
-static void scale(void **state)
+TEST(scale)
 {
-    (void)state;
     double r = 1.62, v = 4.0 / 3.0 * pi * r * r * r;
     for (double c1 = 0.9; c1 < 1.11; c1 += 0.05)
         for (double q = 0.0; q < 1.0; q += 0.2) {
@@ -103,13 +92,12 @@ static void scale(void **state)
             double before = v * exp(-q * q * cbrt(v * v) / (4.0 * pi));
             double after = w * exp(-q * q * cbrt(w * w) / (4.0 * pi));
             double g = tsr_component_scale(c1, r, q);
-            assert_true(fabs(g * before / after - 1.0) < 1e-12);
+            assert_near(g * before / after, 1.0, 1e-12);
         }
 }
 
-static void algebra(void **state)
+TEST(algebra)
 {
-    (void)state;
     const double amplitude[3] = {31.0, 24.5, 2.2}; /* one point: a square */
     double partial[TSR_N_COMP_PAIR * 2];
     for (int a = 0; a < 3; a++)
@@ -117,8 +105,7 @@ static void algebra(void **state)
             partial[2 * tsr_component_pair(a, b)] = amplitude[a] * amplitude[b];
     double g = 1.07, c2 = -1.5;
     double sum = amplitude[0] - g * amplitude[1] + c2 * amplitude[2];
-    assert_true(fabs(tsr_component_intensity(partial, 2, g, c2) - sum * sum) <
-                1e-10);
+    assert_near(tsr_component_intensity(partial, 2, g, c2), sum * sum, 1e-10);
     static const int pair[6][2] = {{0, 0}, {0, 1}, {0, 2},
                                    {1, 1}, {1, 2}, {2, 2}};
     for (int i = 0; i < 6; i++)
@@ -141,40 +128,37 @@ static tsr_form_factor_table *example(void)
         t->exposure.type[i] = (tsr_exposure_type){0.5 + i, 7.0 + i, 2.0 + i};
     }
     t->source = strdup("structures: 2\n  a b");
-    return t;
+    return own_tsr_form_factor(t);
 }
 
-static void folding(void **state)
+TEST(folding)
 {
-    (void)state;
     tsr_form_factor_table *t = example();
     tsr_form_factor_table *f;
-    assert_int_equal(tsr_form_factor_fold(t, &f, NULL), TSR_OK);
+    OK(tsr_form_factor_fold(t, &f, &err));
     double e[TSR_MAX_TYPE * 21];
-    assert_int_equal(tsr_form_factor_resample(f, 21, 0.05, NULL, e, NULL),
-                     TSR_OK);
+    OK(tsr_form_factor_resample(f, 21, 0.05, NULL, e, &err));
     size_t n = 441;
     for (size_t i = 0; i < n; i++) {
-        assert_true(fabs(f->amplitude[i] -
-                         (t->amplitude[i] - t->amplitude[n + i])) < 1e-12);
+        assert_near(f->amplitude[i], (t->amplitude[i] - t->amplitude[n + i]),
+                    1e-12);
         double x = t->excess[i] - 2.0 * t->excess[n + i] + t->excess[3 * n + i];
-        assert_true(fabs(e[i] - x) < 1e-10);
+        assert_near(e[i], x, 1e-10);
     }
     for (size_t i = 0; i < n; i++) /* unfolding makes the solute anew */
         t->amplitude[i] = t->excess[i] = 0.0;
     tsr_form_factor_unfold(f, t);
     tsr_form_factor_table *again;
-    assert_int_equal(tsr_form_factor_fold(t, &again, NULL), TSR_OK);
+    OK(tsr_form_factor_fold(t, &again, &err));
     for (size_t i = 0; i < n; i++) {
-        assert_true(fabs(again->amplitude[i] - f->amplitude[i]) < 1e-12);
-        assert_true(fabs(again->excess[i] - f->excess[i]) < 1e-10);
+        assert_near(again->amplitude[i], f->amplitude[i], 1e-12);
+        assert_near(again->excess[i], f->excess[i], 1e-10);
     }
     tsr_form_factor_free(again);
     int type[3] = {0, 2, 2};
     double r = (1.5 + 2.0 * 3.0 * 1.52) / 7.0;
-    assert_true(fabs(tsr_component_radius(t, 3, type) - r) < 1e-12);
+    assert_near(tsr_component_radius(t, 3, type), r, 1e-12);
     tsr_form_factor_free(f);
-    tsr_form_factor_free(t);
     tsr_form_factor_free(NULL);
 }
 
@@ -183,14 +167,13 @@ static void file_name(char name[64])
     snprintf(name, 64, "/tmp/tessera-components-%ld.dat", (long)getpid());
 }
 
-static void round_trip(void **state)
+TEST(round_trip)
 {
-    (void)state;
     char name[64];
     file_name(name);
     tsr_form_factor_table *t = example(), *u;
-    assert_int_equal(tsr_form_factor_write(t, name, NULL), TSR_OK);
-    assert_int_equal(tsr_form_factor_read(name, &u, NULL), TSR_OK);
+    OK(tsr_form_factor_write(t, name, &err));
+    OK(tsr_form_factor_read(name, &u, &err));
     assert_int_equal(u->model, t->model);
     assert_int_equal(u->n_comp, TSR_N_COMP);
     assert_int_equal(u->n_q, 21);
@@ -200,36 +183,32 @@ static void round_trip(void **state)
     assert_true(u->exposure.far_ang == t->exposure.far_ang);
     assert_true(u->exposure.displacement == t->exposure.displacement);
     for (int i = 0; i < TSR_N_COMP * 441; i++)
-        assert_true(fabs(u->amplitude[i] - t->amplitude[i]) < 1e-7 * 40.0);
+        assert_near(u->amplitude[i], t->amplitude[i], 1e-7 * 40.0);
     for (int i = 0; i < TSR_N_COMP_PAIR * 441; i++)
-        assert_true(fabs(u->excess[i] - t->excess[i]) < 1e-5 * 6.0);
+        assert_near(u->excess[i], t->excess[i], 1e-5 * 6.0);
     for (int i = 0; i < 21; i++) {
-        assert_true(fabs(u->atoms[i] - t->atoms[i]) < 1e-4);
-        assert_true(fabs(u->radius[i] - t->radius[i]) < 1e-5);
+        assert_near(u->atoms[i], t->atoms[i], 1e-4);
+        assert_near(u->radius[i], t->radius[i], 1e-5);
         assert_true(u->exposure.type[i].largest == 0.5 + i);
         assert_true(u->exposure.type[i].middle == 7.0 + i);
         assert_true(u->exposure.type[i].width == 2.0 + i);
     }
     tsr_form_factor_free(u);
 
-    double *a = malloc(TSR_N_COMP * 441 * sizeof *a);
-    double *e = malloc(TSR_N_COMP_PAIR * 441 * sizeof *e);
-    assert_int_equal(tsr_form_factor_resample(t, 11, 0.1, a, e, NULL), TSR_OK);
+    double *a = array(TSR_N_COMP * 441 * sizeof *a, 1);
+    double *e = array(TSR_N_COMP_PAIR * 441 * sizeof *e, 1);
+    OK(tsr_form_factor_resample(t, 11, 0.1, a, e, &err));
     for (int i = 0; i < TSR_N_COMP_PAIR * 21; i++)
-        assert_true(fabs(e[i * 11 + 7] - t->excess[i * 21 + 14]) < 1e-12);
+        assert_near(e[i * 11 + 7], t->excess[i * 21 + 14], 1e-12);
     for (int i = 0; i < TSR_N_COMP * 21; i++)
-        assert_true(fabs(a[i * 11 + 7] - t->amplitude[i * 21 + 14]) < 1e-12);
+        assert_near(a[i * 11 + 7], t->amplitude[i * 21 + 14], 1e-12);
     assert_int_equal(tsr_form_factor_resample(t, 12, 0.1, a, e, NULL),
                      TSR_E_RANGE);
-    free(a);
-    free(e);
-    tsr_form_factor_free(t);
     remove(name);
 }
 
-static void bad_files(void **state)
+TEST(bad_files)
 {
-    (void)state;
     static const struct {
         const char *after, *old, *new, *message;
     } spoil[] = {{"", "components 2", "components 7", "tessera components 2"},
@@ -249,33 +228,21 @@ static void bad_files(void **state)
     char name[64], place[128];
     file_name(name);
     tsr_form_factor_table *t = example();
-    assert_int_equal(tsr_form_factor_write(t, name, NULL), TSR_OK);
-    tsr_form_factor_free(t);
+    OK(tsr_form_factor_write(t, name, &err));
     char *text = text_of(name);
-    for (size_t i = 0; i < sizeof spoil / sizeof spoil[0]; i++) {
-        tsr_err err = {0};
+    for (size_t i = 0; i < COUNT_OF(spoil); i++) {
+        err = (tsr_err){0};
         int line = write_spoilt(name, text, spoil[i].after, spoil[i].old,
                                 spoil[i].new);
         if (line == 0)
             fail_msg("no '%s'", spoil[i].old);
         assert_int_equal(tsr_form_factor_read(name, &t, &err), TSR_E_DATA);
         assert_null(t);
-        if (strstr(err.message, spoil[i].message) == NULL)
-            fail_msg("'%s' lacks '%s'", err.message, spoil[i].message);
+        assert_has(err.message, spoil[i].message);
         snprintf(place, sizeof place, "%s:", name);
         assert_int_equal(strncmp(err.message, place, strlen(place)), 0);
     }
     free(text);
     remove(name);
     assert_int_equal(tsr_form_factor_read(name, &t, NULL), TSR_E_NOINPUT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(neighbours),   cmocka_unit_test(exposure_outside),
-        cmocka_unit_test(exposure_fit), cmocka_unit_test(scale),
-        cmocka_unit_test(algebra),      cmocka_unit_test(folding),
-        cmocka_unit_test(round_trip),   cmocka_unit_test(bad_files)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

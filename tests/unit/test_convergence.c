@@ -1,31 +1,14 @@
 /* Convergence diagnostics where the answer is known. */
 #include "analysis/convergence.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
 
-#include <math.h>
-#include <stdlib.h>
-
-static void assert_near(double value, double expected, double tolerance)
-{
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%.10g is not %.10g within %g", value, expected, tolerance);
-}
-
 static tsr_convergence of(int n_chain, int n_draw, const double *value)
 {
     tsr_convergence out;
-    tsr_err err;
-    if (tsr_convergence_make(0, n_chain, n_draw, value, &out, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_convergence_make(0, n_chain, n_draw, value, &out, &err));
     return out;
 }
 
@@ -38,7 +21,6 @@ static double *ar1(double phi, double shift, unsigned long seed)
     double *value = malloc(N * sizeof *value);
 
     assert_non_null(random);
-    assert_non_null(value);
     gsl_rng_set(random, seed);
     for (int c = 0; c < CHAINS; c++) {
         double x = gsl_ran_gaussian(random, 1.0);
@@ -51,9 +33,8 @@ static double *ar1(double phi, double shift, unsigned long seed)
     return value;
 }
 
-static void test_moments(void **state)
+TEST(test_moments)
 {
-    (void)state;
     const double value[10] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 4};
     const tsr_convergence c = of(2, 5, value);
 
@@ -67,9 +48,8 @@ static void test_moments(void **state)
 
 /* Independent draws: ESS is n, with an error of a few per cent (the estimate's
  * own noise); R-hat is 1. */
-static void test_independent(void **state)
+TEST(test_independent)
 {
-    (void)state;
     double *value = ar1(0.0, 0.0, 1);
     const tsr_convergence c = of(CHAINS, DRAWS, value);
 
@@ -88,9 +68,8 @@ static void test_independent(void **state)
 /* AR(1): ESS of the mean is n (1 - phi) / (1 + phi). Rank normalisation leaves
  * a normal chain nearly as it is. The estimate's own error is some 6 per cent
  * here. A negative phi gives more than n. */
-static void test_ar1(void **state)
+TEST(test_ar1)
 {
-    (void)state;
     const double phi[] = {0.9, 0.5, -0.3};
 
     for (int i = 0; i < 3; i++) {
@@ -106,9 +85,8 @@ static void test_ar1(void **state)
 
 /* Two groups of chains apart, and one chain wider than the rest: the first
  * shows in the bulk, the second only in the folded ranks. */
-static void test_apart(void **state)
+TEST(test_apart)
 {
-    (void)state;
     double *value = ar1(0.0, 3.0, 3);
     tsr_convergence c = of(CHAINS, DRAWS, value);
     assert_true(c.rhat > 1.8);
@@ -133,9 +111,8 @@ static void test_apart(void **state)
 
 /* Ranks do not change under a monotone map; R-hat and the ESSs are theirs. The
  * folded part is not, so R-hat is compared where the bulk rules. */
-static void test_monotone_map(void **state)
+TEST(test_monotone_map)
 {
-    (void)state;
     double *value = ar1(0.7, 0.5, 11);
     const tsr_convergence before = of(CHAINS, DRAWS, value);
     for (int i = 0; i < N; i++)
@@ -148,9 +125,8 @@ static void test_monotone_map(void **state)
 }
 
 /* Draws that repeat: a quantile between two equal draws is that draw. */
-static void test_ties(void **state)
+TEST(test_ties)
 {
-    (void)state;
     enum { TIES = 100 };
     double value[TIES];
 
@@ -171,9 +147,8 @@ static void assert_no_diagnostics(tsr_convergence c)
     assert_true(isnan(c.rhat));
 }
 
-static void test_nothing_to_say(void **state)
+TEST(test_nothing_to_say)
 {
-    (void)state;
     double *value = ar1(0.5, 0.0, 2);
 
     /* Too few draws. */
@@ -210,7 +185,6 @@ static void test_nothing_to_say(void **state)
     assert_true(isinf(c.rhat) && c.rhat > 0.0);
     free(value);
 
-    tsr_err err;
     assert_int_equal(tsr_convergence_make(0, 0, 5, NULL, &c, &err),
                      TSR_E_INTERNAL);
 }
@@ -220,25 +194,20 @@ static void test_nothing_to_say(void **state)
  * not; where one group lies elsewhere, groups do, too. Normal scores of a known
  * mixture are not in closed form, so the expected value is that of
  * untransformed values, which are normal: the scores are nearly they. */
-static void test_groups(void **state)
+TEST(test_groups)
 {
-    (void)state;
     enum { N_GROUP = 8, EACH = 40, MANY = N_GROUP * EACH, SHORT = 20 };
     gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
-    double *value = malloc(MANY * SHORT * sizeof *value), sum = 0.0;
+    double *value = array(MANY * SHORT * sizeof *value, 1), sum = 0.0;
     tsr_convergence c;
-    tsr_err err;
     assert_non_null(random);
-    assert_non_null(value);
     for (int repeat = 0; repeat < 20; repeat++) {
         for (int i = 0; i < MANY; i++) {
             const double own = gsl_ran_gaussian(random, 2.0);
             for (int d = 0; d < SHORT; d++)
                 value[i * SHORT + d] = own + gsl_ran_gaussian(random, 1.0);
         }
-        assert_int_equal(
-            tsr_convergence_make(N_GROUP, MANY, SHORT, value, &c, &err),
-            TSR_OK);
+        OK(tsr_convergence_make(N_GROUP, MANY, SHORT, value, &c, &err));
         const double single = of(MANY, SHORT, value).rhat;
         assert_true(c.rhat_chains == single);
         assert_true(single > 2.0);
@@ -250,28 +219,10 @@ static void test_groups(void **state)
     assert_true(sum > expected - 0.002 && sum < expected + 0.006);
     for (int i = 0; i < EACH * SHORT; i++)
         value[i] += 2.0;
-    assert_int_equal(
-        tsr_convergence_make(N_GROUP, MANY, SHORT, value, &c, &err), TSR_OK);
+    OK(tsr_convergence_make(N_GROUP, MANY, SHORT, value, &c, &err));
     assert_true(c.rhat > expected + 0.02);
     /* groups that do not come out even are none */
-    assert_int_equal(tsr_convergence_make(7, MANY, SHORT, value, &c, &err),
-                     TSR_OK);
+    OK(tsr_convergence_make(7, MANY, SHORT, value, &c, &err));
     assert_true(isnan(c.rhat_chains) && c.rhat == of(MANY, SHORT, value).rhat);
     gsl_rng_free(random);
-    free(value);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_independent),
-        cmocka_unit_test(test_ar1),
-        cmocka_unit_test(test_apart),
-        cmocka_unit_test(test_monotone_map),
-        cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_nothing_to_say),
-        cmocka_unit_test(test_groups),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

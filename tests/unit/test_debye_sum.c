@@ -1,6 +1,7 @@
 /* One-off Debye sums: the reference against the formula, every way of the
  * device's sum against the reference. */
 #include "../engine_support.h"
+#include "tests/test.h"
 
 #include "gpu/debye_sum.h"
 #include "scattering/debye.h"
@@ -50,16 +51,14 @@ static void make(sample *s, int n_comp, int has_weight)
                                .form_factor = s->factor};
 }
 
-static void reference_is_debye(void **state)
+TEST(reference_is_debye)
 {
-    (void)state;
     sample *s = calloc(1, sizeof *s);
     double profile[MAX_PAIR * N_Q];
-    tsr_err err;
     make(s, 3, 1);
     s->spec.n = 40;
     memcpy(s->xyz[3], s->xyz[5], sizeof s->xyz[3]); /* one place for two */
-    must(tsr_debye_reference(&s->spec, NULL, profile, &err), &err);
+    OK(tsr_debye_reference(&s->spec, NULL, profile, &err));
     int pair = 0;
     for (int a = 0; a < 3; a++)
         for (int b = a; b < 3; b++, pair++)
@@ -80,8 +79,7 @@ static void reference_is_debye(void **state)
                         sum += fi * fj * (x > 0.0 ? sin(x) / x : 1.0);
                         scale += fabs(fi * fj);
                     }
-                assert_true(fabs(profile[pair * N_Q + k] - sum) <
-                            1e-12 * scale);
+                assert_near(profile[pair * N_Q + k], sum, 1e-12 * scale);
             }
     free(s);
 }
@@ -107,33 +105,30 @@ static const way ways[] = {
      41.0,
      1e-5},
 };
-enum { N_WAY = sizeof ways / sizeof ways[0] };
+enum { N_WAY = COUNT_OF(ways) };
 
 static void compute(const tsr_device *device, const tsr_debye_spec *spec,
                     const way *w, const tsr_debye_progress *progress,
                     double *profile)
 {
-    tsr_err err;
     tsr_debye_sum *sum;
-    must(tsr_debye_sum_new(device, spec->n_q, spec->dq_inv_ang,
-                           spec->weight != NULL, w->d_bound, &w->options, &sum,
-                           &err),
-         &err);
+    OK(tsr_debye_sum_new(device, spec->n_q, spec->dq_inv_ang,
+                         spec->weight != NULL, w->d_bound, &w->options, &sum,
+                         &err));
     double error = 0.0;
-    must(tsr_debye_sum_test(sum, &error, &err), &err);
+    OK(tsr_debye_sum_test(sum, &error, &err));
     assert_true(error > 0.0);
-    must(tsr_debye_sum_run(sum, spec, progress, profile, &err), &err);
+    OK(tsr_debye_sum_run(sum, spec, progress, profile, &err));
     tsr_debye_sum_free(sum);
 }
 
-static void device_meets_reference(void **state)
+TEST(device_meets_reference)
 {
     tsr_device *device = *state;
     if (device == NULL)
         skip();
     sample *s = calloc(1, sizeof *s);
     double exact[MAX_PAIR * N_Q], profile[MAX_PAIR * N_Q];
-    tsr_err err;
     for (int n_comp = 1; n_comp <= 3; n_comp += 2)
         for (int w = 0; w < N_WAY; w++) {
             const tsr_debye_sum_options *o = &ways[w].options;
@@ -142,7 +137,7 @@ static void device_meets_reference(void **state)
                 continue;
             make(s, n_comp, n_comp == 3);
             int n = tsr_debye_n_pair(&s->spec) * N_Q;
-            must(tsr_debye_reference(&s->spec, NULL, exact, &err), &err);
+            OK(tsr_debye_reference(&s->spec, NULL, exact, &err));
             compute(device, &s->spec, &ways[w], NULL, profile);
             double worst = worst_error(profile, exact, n);
             if (worst > ways[w].limit)
@@ -154,7 +149,7 @@ static void device_meets_reference(void **state)
 
 /* The order of particles and the launches change nothing but rounding, and the
  * launches not even that. */
-static void launches_change_nothing(void **state)
+TEST(launches_change_nothing)
 {
     tsr_device *device = *state;
     if (device == NULL)
@@ -185,21 +180,19 @@ static tsr_status tell(void *context, double done, tsr_err *err)
     return TSR_OK;
 }
 
-static void progress_tells_and_stops(void **state)
+TEST(progress_tells_and_stops)
 {
     tsr_device *device = *state;
     if (device == NULL)
         skip();
     sample *s = calloc(1, sizeof *s);
     double profile[MAX_PAIR * N_Q];
-    tsr_err err;
     told t = {0};
     tsr_debye_progress progress = {tell, &t};
     tsr_debye_sum_options options = {.units_a_launch = 5};
     tsr_debye_sum *sum;
     make(s, 3, 1);
-    must(tsr_debye_sum_new(device, N_Q, DQ, 1, 41.0, &options, &sum, &err),
-         &err);
+    OK(tsr_debye_sum_new(device, N_Q, DQ, 1, 41.0, &options, &sum, &err));
     assert_int_equal(tsr_debye_sum_run(sum, &s->spec, &progress, profile, &err),
                      TSR_E_INTERRUPTED);
     assert_int_equal(t.n, 3);
@@ -218,11 +211,10 @@ static void progress_tells_and_stops(void **state)
 }
 
 /* A kernel that computes wrongly is found out. */
-static void self_test_finds_a_wrong_kernel(void **state)
+TEST(self_test_finds_a_wrong_kernel)
 {
     tsr_device *device = *state;
     tsr_debye_sum *sum;
-    tsr_err err;
     char dir[] = "/tmp/tsr-kernel-XXXXXX", command[256];
     if (device == NULL)
         skip();
@@ -233,7 +225,7 @@ static void self_test_finds_a_wrong_kernel(void **state)
              dir, dir);
     assert_int_equal(system(command), 0);
     setenv("TSR_KERNEL_DIR", dir, 1);
-    must(tsr_debye_sum_new(device, N_Q, DQ, 1, 41.0, NULL, &sum, &err), &err);
+    OK(tsr_debye_sum_new(device, N_Q, DQ, 1, 41.0, NULL, &sum, &err));
     int is_simd = strstr(tsr_debye_sum_describe(sum), "SIMD") != NULL;
     tsr_status status = tsr_debye_sum_test(sum, NULL, &err);
     unsetenv("TSR_KERNEL_DIR");
@@ -255,13 +247,4 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reference_is_debye),
-        cmocka_unit_test(device_meets_reference),
-        cmocka_unit_test(launches_change_nothing),
-        cmocka_unit_test(progress_tells_and_stops),
-        cmocka_unit_test(self_test_finds_a_wrong_kernel)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+static test_fixture around_all = {set_up, tear_down};

@@ -1,10 +1,10 @@
 /* Density maps from files: what MRC2014 allows, what real files do, and what is
  * refused. */
 #include "maps/density_map.h"
+#include "tests/test.h"
 
-#include "io_files.h"
+#include "tests/io_files.h"
 
-#include <math.h>
 #include <unistd.h>
 
 static tsr_pool of_maps;
@@ -51,27 +51,24 @@ static file good(void)
     return f;
 }
 
-static tsr_status try_read(const file *f, tsr_map_origin origin, tsr_map **map,
-                           tsr_err *err)
+static tsr_status try_read(const file *f, tsr_map_origin origin, tsr_map **map)
 {
     const char *path = io_write("map.mrc", f->byte, f->size);
-    return tsr_map_read(path, origin, NULL, &of_maps, map, err);
+    return tsr_map_read(path, origin, NULL, &of_maps, map, &err);
 }
 
 static tsr_map *read_map(const file *f)
 {
     tsr_map *map;
-    tsr_err err = {.message = ""};
-    if (try_read(f, TSR_MAP_ORIGIN_AUTO, &map, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(try_read(f, TSR_MAP_ORIGIN_AUTO, &map));
     return map;
 }
 
 static void refused(const file *f, const char *says)
 {
     tsr_map *map;
-    tsr_err err = {.message = ""};
-    assert_int_equal(try_read(f, TSR_MAP_ORIGIN_AUTO, &map, &err), TSR_E_DATA);
+    err = (tsr_err){0};
+    assert_int_equal(try_read(f, TSR_MAP_ORIGIN_AUTO, &map), TSR_E_DATA);
     assert_null(map);
     assert_has(err.message, says);
 }
@@ -87,17 +84,15 @@ static void is_good(const tsr_map *map)
         assert_true(map->value[k] == (float)k);
 }
 
-static void plain(void **state)
+TEST(plain)
 {
-    (void)state;
     const file f = good();
     tsr_map *map = read_map(&f);
     is_good(map);
 }
 
-static void other_byte_order(void **state)
+TEST(other_byte_order)
 {
-    (void)state;
     for (int stamp = 0; stamp < 3; stamp++) { /* right, 0, wrong */
         file f = good();
         for (size_t k = 0; k < f.size; k += 4)
@@ -116,9 +111,8 @@ static void other_byte_order(void **state)
 
 /* The stamp 0, no "MAP ", NaN as statistics, no intervals, garbage in the
  * unused words, an extended header. */
-static void odd_headers(void **state)
+TEST(odd_headers)
 {
-    (void)state;
     file f = good();
     memset(f.byte + 208, 0, 8);
     for (int w = 20; w <= 22; w++)
@@ -137,9 +131,8 @@ static void odd_headers(void **state)
     is_good(map);
 }
 
-static void modes(void **state)
+TEST(modes)
 {
-    (void)state;
     static const uint16_t half[] = {0x0000, 0x3c00, 0xc000, 0x7bff,
                                     0x0001, 0x7c00, 0x7e00};
     static const float is[] = {0.0f, 1.0f, -2.0f, 65504.0f, 0x1p-24f};
@@ -171,9 +164,8 @@ static void modes(void **state)
 }
 
 /* Sections along x, columns along y, rows along z. */
-static void axes_in_any_order(void **state)
+TEST(axes_in_any_order)
 {
-    (void)state;
     file f = good();
     const int axis[3] = {2, 3, 1}, start[3] = {7, -8, 9};
     const int n[3] = {NS, NC, NR}; /* along x, y, z */
@@ -199,28 +191,26 @@ static void axes_in_any_order(void **state)
                             (float)((s * NR + r) * NC + c));
 }
 
-static void two_origins(void **state)
+TEST(two_origins)
 {
-    (void)state;
     file f = good();
     tsr_map *map;
     for (int c = 0; c < 3; c++)
         put_int(&f, 5 + c, 3);
-    assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_AUTO, &map, NULL), TSR_OK);
+    OK(try_read(&f, TSR_MAP_ORIGIN_AUTO, &map));
     assert_near(map->grid.origin[2], 30.0, 1e-5);
-    assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_NSTART, &map, NULL), TSR_OK);
+    OK(try_read(&f, TSR_MAP_ORIGIN_NSTART, &map));
     assert_near(map->grid.origin[2], 12.0, 1e-5);
     for (int c = 0; c < 3; c++)
         put_float(&f, 50 + c, 0.0f);
-    assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_AUTO, &map, NULL), TSR_OK);
+    OK(try_read(&f, TSR_MAP_ORIGIN_AUTO, &map));
     assert_near(map->grid.origin[1], 6.0, 1e-5);
-    assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_FIELD, &map, NULL), TSR_OK);
+    OK(try_read(&f, TSR_MAP_ORIGIN_FIELD, &map));
     assert_near(map->grid.origin[1], 0.0, 1e-5);
 }
 
-static void what_is_refused(void **state)
+TEST(what_is_refused)
 {
-    (void)state;
     file f = good();
     put_float(&f, 15, 120.0f);
     refused(&f, "CELLB (words 14 to 16): beta is 120 degrees");
@@ -264,13 +254,11 @@ static void what_is_refused(void **state)
         put_int(&f, 1 + c, 16000);
     refused(&f, "ends within its voxels, after 1264 bytes");
     tsr_map *map;
-    tsr_err err;
     const char *path = io_write("map.mrc", f.byte, f.size);
     if (truncate(path, HEADER + 4 * (off_t)16000 * 16000 * 16000) == 0) {
-        assert_int_equal(
+        FAILS(
             tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map, &err),
-            TSR_E_NOMEM);
-        assert_has(err.message, "16000 x 16000 x 16000 voxels, 15258.8 GiB");
+            TSR_E_NOMEM, "16000 x 16000 x 16000 voxels, 15258.8 GiB");
     }
     assert_int_equal(tsr_map_read(io_path("none.mrc"), TSR_MAP_ORIGIN_AUTO,
                                   NULL, &of_maps, &map, &err),
@@ -281,14 +269,13 @@ static void what_is_refused(void **state)
 }
 
 /* A place that is no number is not taken for 0. */
-static void places_that_cannot_be(void **state)
+TEST(places_that_cannot_be)
 {
-    (void)state;
     file f = good();
     tsr_map *map;
     put_float(&f, 51, NAN);
     refused(&f, "from (10, nan, 30) on: the origin is wrong (of MRC ORIGIN");
-    assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_NSTART, &map, NULL), TSR_OK);
+    OK(try_read(&f, TSR_MAP_ORIGIN_NSTART, &map));
     assert_near(map->grid.origin[1], 0.0, 1e-9);
     put_float(&f, 51, 1e30f);
     refused(&f, "the origin is wrong");
@@ -299,9 +286,8 @@ static void places_that_cannot_be(void **state)
 }
 
 /* Such files can be masks, or grids for other maps. */
-static void what_cannot_be_compared(void **state)
+TEST(what_cannot_be_compared)
 {
-    (void)state;
     static const struct {
         float first, others;
         double resolution;
@@ -320,13 +306,13 @@ static void what_cannot_be_compared(void **state)
         {1.0f, 0.0f, 4.0, NULL},
         {NAN, 0.0f, 0.0, "one value"},
     };
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         file f = good();
         for (int i = 0; i < N; i++)
             memcpy(f.byte + HEADER + 4 * i,
                    i == 0 ? &cases[k].first : &cases[k].others, 4);
         tsr_map *map = read_map(&f);
-        tsr_err err = {.message = ""};
+        err = (tsr_err){0};
         const tsr_status status =
             tsr_map_check(map, cases[k].resolution, NULL, &err);
         assert_int_equal(status, cases[k].says == NULL ? TSR_OK : TSR_E_DATA);
@@ -335,31 +321,27 @@ static void what_cannot_be_compared(void **state)
     }
 }
 
-static void written_and_read(void **state)
+TEST(written_and_read)
 {
-    (void)state;
     const file f = good();
     tsr_map *map = read_map(&f), *back;
     map->value[7] = NAN;
     const char *path = io_path("out.mrc");
-    assert_int_equal(tsr_map_write(map, path, "a test", NULL), TSR_OK);
+    OK(tsr_map_write(map, path, "a test", &err));
     size_t size;
     char *bytes = io_read(path, &size);
     assert_int_equal(size, HEADER + 4 * N);
     assert_memory_equal(bytes + 208, "MAP DA\0\0", 8);
     assert_memory_equal(bytes + 224, TSR_MAP_MARK "a test  ", 17);
     free(bytes);
-    assert_int_equal(
-        tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &back, NULL),
-        TSR_OK);
+    OK(tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &back, &err));
     assert_true(isnan(back->value[7]));
     back->value[7] = 7.0f;
     is_good(back);
 }
 
-static void opendx(void **state)
+TEST(opendx)
 {
-    (void)state;
     static const char head[] = "# a comment\n"
                                "object 1 class gridpositions counts 2 3 2\n"
                                "origin 1 2 -3.5\n"
@@ -371,59 +353,49 @@ static void opendx(void **state)
                                "attribute \"dep\" string \"positions\"\n";
     char text[1024];
     tsr_map *map;
-    tsr_err err;
     snprintf(text, sizeof text, "%s%s%s", head, array, data);
     const char *path = io_text("map.dx", text);
-    assert_int_equal(
-        tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map, &err),
-        TSR_OK);
+    OK(tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map, &err));
     assert_near(map->grid.step[2], 2.5, 1e-12);
     assert_near(map->grid.origin[2], -3.5, 1e-12);
     assert_true(map->value[(1 * 3 + 2) * 2 + 0] == 5.0f); /* x 0, y 2, z 1 */
     assert_true(isnan(map->value[(1 * 3 + 0) * 2 + 1]));
     snprintf(text, sizeof text, "%s%s%s", head, array, "0 1 2\n");
-    assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &of_maps, &map, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "the array ends before");
+    FAILS(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
+                       &of_maps, &map, &err),
+          TSR_E_DATA, "the array ends before");
     snprintf(text, sizeof text, "%s%s", head, data);
-    assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &of_maps, &map, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "items of the array");
+    FAILS(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
+                       &of_maps, &map, &err),
+          TSR_E_DATA, "items of the array");
     /* memory is not asked for what the text cannot hold */
     snprintf(text, sizeof text,
              "object 1 class gridpositions counts 32767 32767 32767\n"
              "origin 0 0 0\ndelta 1 0 0\ndelta 0 1 0\ndelta 0 0 1\n"
              "object 3 class array type double rank 0 items 35181150961663 "
              "data follows\n1 2 3\n");
-    assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &of_maps, &map, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "the array ends before");
+    FAILS(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
+                       &of_maps, &map, &err),
+          TSR_E_DATA, "the array ends before");
     snprintf(text, sizeof text, "%s%s%s", head, array,
              "0 1e300 2 3 4 5 6 7 8 9 10 -1e39\n");
-    assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &of_maps, &map, &err),
-                     TSR_OK);
+    OK(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
+                    &of_maps, &map, &err));
     assert_true(isnan(map->value[6]) && isnan(map->value[11]));
     char *delta = strstr(text, "1.5 0 0");
     memcpy(delta, "1e5", 3);
-    assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &of_maps, &map, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "voxels of 1e+05 x 2 x 2.5 Angstrom");
+    FAILS(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
+                       &of_maps, &map, &err),
+          TSR_E_DATA, "voxels of 1e+05 x 2 x 2.5 Angstrom");
     snprintf(text, sizeof text, "ATOM      1  N   MET A   1\n");
-    assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &of_maps, &map, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "is it a density map?");
+    FAILS(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
+                       &of_maps, &map, &err),
+          TSR_E_DATA, "is it a density map?");
 }
 
 /* Damaged files: refused or read, never a crash. */
-static void damage(void **state)
+TEST(damage)
 {
-    (void)state;
     const file f = good();
     char out[sizeof f.byte];
     uint32_t seed = 3;
@@ -437,7 +409,6 @@ static void damage(void **state)
             size = f.size;
         }
         tsr_map *map;
-        tsr_err err;
         const char *path = io_write("bad.mrc", out, size);
         tsr_status status =
             tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map, &err);
@@ -445,42 +416,19 @@ static void damage(void **state)
     }
 }
 
-static void real_files(void **state)
+TEST(real_files)
 {
-    (void)state;
     if (!io_have_shared())
         skip();
     tsr_map *map;
-    assert_int_equal(tsr_map_read(SHARED "maps/1f7dA00_8.mrc.gz",
-                                  TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map,
-                                  NULL),
-                     TSR_OK);
+    OK(tsr_map_read(SHARED "maps/1f7dA00_8.mrc.gz", TSR_MAP_ORIGIN_AUTO, NULL,
+                    &of_maps, &map, &err));
     assert_int_equal(map->grid.n[1], 78);
     assert_near(map->grid.step[0], 1.5, 1e-6);
     assert_near(map->grid.origin[0], -46.737, 1e-4);
-    assert_int_equal(tsr_map_read(SHARED "maps/Ubi-4.5.mrc.gz",
-                                  TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map,
-                                  NULL),
-                     TSR_OK);
+    OK(tsr_map_read(SHARED "maps/Ubi-4.5.mrc.gz", TSR_MAP_ORIGIN_AUTO, NULL,
+                    &of_maps, &map, &err));
     assert_near(map->grid.step[0], 1.2156, 1e-6);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain),
-        cmocka_unit_test(other_byte_order),
-        cmocka_unit_test(odd_headers),
-        cmocka_unit_test(modes),
-        cmocka_unit_test(axes_in_any_order),
-        cmocka_unit_test(two_origins),
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(places_that_cannot_be),
-        cmocka_unit_test(what_cannot_be_compared),
-        cmocka_unit_test(written_and_read),
-        cmocka_unit_test(opendx),
-        cmocka_unit_test(damage),
-        cmocka_unit_test(real_files),
-    };
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

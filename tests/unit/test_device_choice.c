@@ -1,14 +1,6 @@
 /* Which devices a user means, in a list made up for it. */
 #include "gpu/device.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
+#include "tests/test.h"
 
 enum { N = 5 };
 
@@ -35,9 +27,8 @@ static const tsr_device_info list[N] = {
      .driver = "8",
      .compute_units = 132}};
 
-static void lists_that_are_right(void **state)
+TEST(lists_that_are_right)
 {
-    (void)state;
     static const struct {
         const char *choice;
         int n, chosen[N];
@@ -53,9 +44,9 @@ static void lists_that_are_right(void **state)
                  {"all-gpu", 4, {1, 2, 3, 4}},
                  {"cpu,all-gpu", 5, {0, 1, 2, 3, 4}},
                  {"all", 5, {0, 1, 2, 3, 4}}};
-    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+    for (size_t k = 0; k < COUNT_OF(known); k++) {
         int chosen[N], n;
-        tsr_err err = {0};
+        err = (tsr_err){0};
         if (tsr_device_choose_many(known[k].choice, N, list, chosen, &n,
                                    &err) != TSR_OK)
             fail_msg("%s: %s", known[k].choice, err.message);
@@ -67,9 +58,8 @@ static void lists_that_are_right(void **state)
     }
 }
 
-static void lists_that_are_wrong(void **state)
+TEST(lists_that_are_wrong)
 {
-    (void)state;
     static const struct {
         const char *choice;
         tsr_status status;
@@ -88,9 +78,9 @@ static void lists_that_are_wrong(void **state)
         {"all,all", TSR_E_CONFIG, "twice"},
         {"0,reference", TSR_E_CONFIG, "alone"},
     };
-    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+    for (size_t k = 0; k < COUNT_OF(known); k++) {
         int chosen[N], n;
-        tsr_err err = {0};
+        err = (tsr_err){0};
         tsr_status status =
             tsr_device_choose_many(known[k].choice, N, list, chosen, &n, &err);
         if (status != known[k].status ||
@@ -100,30 +90,16 @@ static void lists_that_are_wrong(void **state)
     }
 }
 
-static void no_gpu_is_said(void **state)
+TEST(no_gpu_is_said)
 {
-    (void)state;
     int chosen[1], n;
-    tsr_err err = {0};
-    assert_int_equal(
-        tsr_device_choose_many("all-gpu", 1, list, chosen, &n, &err),
-        TSR_E_DEVICE);
-    assert_non_null(strstr(err.message, "'all-gpu'"));
+    FAILS(tsr_device_choose_many("all-gpu", 1, list, chosen, &n, &err),
+          TSR_E_DEVICE, "'all-gpu'");
 }
 
-static void alike(void **state)
+TEST(alike)
 {
-    (void)state;
     assert_true(tsr_device_is_same_model(&list[2], &list[3]));
     assert_false(tsr_device_is_same_model(&list[2], &list[1])); /* name */
     assert_false(tsr_device_is_same_model(&list[3], &list[4])); /* driver */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lists_that_are_right),
-                                       cmocka_unit_test(lists_that_are_wrong),
-                                       cmocka_unit_test(no_gpu_is_said),
-                                       cmocka_unit_test(alike)};
-    return cmocka_run_group_tests_name("device choice", tests, NULL, NULL);
 }

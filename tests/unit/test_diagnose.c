@@ -1,11 +1,12 @@
 /* The questions of `tessera diagnose`, on traces whose answers are known. */
 #include "analysis/diagnose.h"
-#include "io_files.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
 
-#include <math.h>
+OWNED(tsr_diagnosis)
 
 enum { N_CHAIN = 4, N_DRAW = 800, N_Q = 6 };
 enum { RG, D_MAX, LP, TRIPS, CURVE, N_VARIABLE };
@@ -27,7 +28,6 @@ static double *fill(const recipe *r, int v, gsl_rng *random)
     const int n = v == CURVE ? N_Q : 1;
     double *value =
         malloc((size_t)(r->n_chain * r->n_draw * n) * sizeof *value);
-    assert_non_null(value);
     for (int c = 0; c < r->n_chain; c++)
         for (int k = 0; k < n; k++) {
             double x = gsl_ran_gaussian(random, 1.0), rest = 0.0;
@@ -91,24 +91,21 @@ static tsr_diagnosis *diagnose(const recipe *r, int n_temp)
     tsr_trace *trace;
     tsr_trace_reader *reader;
     tsr_diagnosis *made;
-    tsr_err err;
     unlink(path);
-    if (tsr_trace_create(path, r->n_chain, N_VARIABLE, variable, 0, NULL,
-                         &trace, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_trace_create(path, r->n_chain, N_VARIABLE, variable, 0, NULL, &trace,
+                        &err));
     for (int v = 0; v < N_VARIABLE; v++) {
         double *value = fill(r, v, random);
-        assert_int_equal(tsr_trace_append(trace, v, r->n_draw, value, &err),
-                         TSR_OK);
+        OK(tsr_trace_append(trace, v, r->n_draw, value, &err));
         free(value);
     }
-    assert_int_equal(tsr_trace_close(trace, &err), TSR_OK);
+    OK(tsr_trace_close(trace, &err));
     gsl_rng_free(random);
     if (tsr_trace_open(path, &reader, &err) != TSR_OK ||
         tsr_diagnose(reader, &options, &made, &err) != TSR_OK)
         fail_msg("%s", err.message);
     tsr_trace_reader_free(reader);
-    return made;
+    return own_tsr_diagnosis(made);
 }
 
 static const tsr_check *check_of(const tsr_diagnosis *d, const char *name)
@@ -134,9 +131,8 @@ static void expect_no(const tsr_diagnosis *d, const char *names)
     assert_int_equal(d->is_converged, said[0] == '\0');
 }
 
-static void test_good(void **state)
+TEST(test_good)
 {
-    (void)state;
     const recipe r = {N_CHAIN, N_DRAW, .phi = 0.3, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&r, 6);
     for (int i = 0; i < d->n; i++)
@@ -149,17 +145,14 @@ static void test_good(void **state)
     assert_int_equal(d->curve[0]->n, N_Q);
     assert_near(d->curve[0]->q[3], 0.08, 0.0);
     assert_has(check_of(d, "exchange")->found, "160 round trips in all, 40.0");
-    tsr_diagnosis_free(d);
 }
 
-static void test_shifted_chain(void **state)
+TEST(test_shifted_chain)
 {
-    (void)state;
     const recipe little = {N_CHAIN, N_DRAW, .shift = 0.8, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&little, 6);
     expect_no(d, "rhat ess ");
     assert_has(check_of(d, "rhat")->found, "1 of 2 variables, largest for rg");
-    tsr_diagnosis_free(d);
     const recipe far = {N_CHAIN, N_DRAW, .shift = 12.0, .n_trips = 40};
     d = diagnose(&far, 6);
     expect_no(d, "rhat ess stuck ");
@@ -168,88 +161,72 @@ static void test_shifted_chain(void **state)
     assert_near(check_of(d, "halves")->value, 0.5, 0.05);
     assert_has(check_of(d, "stuck")->found,
                "chain 1 has its own rg, above those of the others");
-    tsr_diagnosis_free(d);
 }
 
 /* The halves differ, and each is sure of itself. */
-static void test_two_modes(void **state)
+TEST(test_two_modes)
 {
-    (void)state;
     const recipe r = {2, N_DRAW, .shift = 3.0, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&r, 6);
     assert_int_equal(check_of(d, "halves")->answer, TSR_CHECK_NO);
     assert_has(check_of(d, "halves")->found, "rg D = 0.8");
-    tsr_diagnosis_free(d);
 }
 
-static void test_resting_chain(void **state)
+TEST(test_resting_chain)
 {
-    (void)state;
     const recipe r = {N_CHAIN, N_DRAW, .rest_from = 300, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&r, 6);
     assert_int_equal(check_of(d, "stuck")->answer, TSR_CHECK_NO);
     assert_has(check_of(d, "stuck")->found,
                "rg of chain 2 does not change for 501 of 800 draws");
-    tsr_diagnosis_free(d);
 }
 
 /* Where nothing was to move, only what did count. */
-static void test_still(void **state)
+TEST(test_still)
 {
-    (void)state;
     const recipe r = {N_CHAIN, N_DRAW, .is_frozen = 1, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&r, 6);
     expect_no(d, "stuck ");
-    tsr_diagnosis_free(d);
     is_frozen = 1;
     d = diagnose(&r, 6);
     expect_no(d, "");
-    tsr_diagnosis_free(d);
     is_frozen = 0;
 }
 
-static void test_slow(void **state)
+TEST(test_slow)
 {
-    (void)state;
     const recipe r = {N_CHAIN, N_DRAW, .phi = 0.9, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&r, 6);
     assert_int_equal(check_of(d, "ess")->answer, TSR_CHECK_NO);
     assert_has(check_of(d, "ess")->remedy, "sampler.draws=");
     assert_false(d->is_converged);
-    tsr_diagnosis_free(d);
 }
 
-static void test_curve(void **state)
+TEST(test_curve)
 {
-    (void)state;
     const recipe r = {N_CHAIN, N_DRAW, .curve_off = 1.0, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&r, 6);
     expect_no(d, "profile ");
     assert_has(check_of(d, "profile")->found,
                "at q = 0.32; above 1.01 at 1 of 6");
-    tsr_diagnosis_free(d);
 }
 
-static void test_exchange(void **state)
+TEST(test_exchange)
 {
-    (void)state;
     const recipe none = {N_CHAIN, N_DRAW, .n_trips = -1};
     tsr_diagnosis *d = diagnose(&none, 6);
     expect_no(d, "exchange ");
     assert_has(check_of(d, "exchange")->found, "1 of 4 chains");
-    tsr_diagnosis_free(d);
     const recipe zero = {N_CHAIN, N_DRAW, .n_trips = 0};
     d = diagnose(&zero, 1);
     expect_no(d, "");
     assert_int_equal(check_of(d, "exchange")->answer, TSR_CHECK_NOT_ASKED);
-    tsr_diagnosis_free(d);
 }
 
 /* Arrangements: halves that hold others count, where there are enough draws to
  * be sure. */
-static void test_arrangements(void **state)
+TEST(test_arrangements)
 {
-    (void)state;
     recipe r = {N_CHAIN, N_DRAW, .n_trips = 40};
     /* the second state's halves differ */
     tsr_arrangement item[3] = {{.state = 1, .half = {1.0, 1.0}},
@@ -267,11 +244,9 @@ static void test_arrangements(void **state)
     assert_has(check_of(d, "arrangements")->found, "state 2: 2 arrangements");
     assert_has(check_of(d, "arrangements")->found,
                "0.90 and 0.20, 0.10 and 0.80");
-    tsr_diagnosis_free(d);
     a.n_seen[1] = 10; /* many draws, but of few a conformation was kept */
     d = diagnose(&r, 6);
     assert_int_equal(check_of(d, "arrangements")->answer, TSR_CHECK_UNKNOWN);
-    tsr_diagnosis_free(d);
     r.n_draw = 8; /* a handful, so that it may be chance */
     a.n_seen[1] = 32;
     a.overlap[1] = 0.75;
@@ -279,26 +254,21 @@ static void test_arrangements(void **state)
     item[2].half[0] = 0.3, item[2].half[1] = 0.55;
     d = diagnose(&r, 6);
     assert_int_equal(check_of(d, "arrangements")->answer, TSR_CHECK_UNKNOWN);
-    tsr_diagnosis_free(d);
     r.n_draw = N_DRAW;
     item[1].half[1] = 0.65, item[2].half[1] = 0.35, a.overlap[1] = 0.95;
     d = diagnose(&r, 6);
     expect_no(d, "");
-    tsr_diagnosis_free(d);
     a.overlap[0] = a.overlap[1] = (double)NAN;
     d = diagnose(&r, 6);
     assert_has(check_of(d, "arrangements")->found, "one chain");
-    tsr_diagnosis_free(d);
     the_arrangements = NULL;
 }
 
-static void test_little(void **state)
+TEST(test_little)
 {
-    (void)state;
     const recipe one = {1, N_DRAW, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&one, 6);
     expect_no(d, "chains ");
-    tsr_diagnosis_free(d);
     const recipe few = {N_CHAIN, 3, .n_trips = 40};
     d = diagnose(&few, 6);
     assert_int_equal(check_of(d, "ess")->answer, TSR_CHECK_UNKNOWN);
@@ -306,18 +276,15 @@ static void test_little(void **state)
     assert_int_equal(check_of(d, "rhat")->answer, TSR_CHECK_UNKNOWN);
     assert_int_equal(check_of(d, "stuck")->answer, TSR_CHECK_UNKNOWN);
     assert_int_equal(check_of(d, "profile")->answer, TSR_CHECK_UNKNOWN);
-    tsr_diagnosis_free(d);
     const recipe bad = {N_CHAIN, N_DRAW, .n_nan = 1, .n_trips = 40};
     d = diagnose(&bad, 6);
     expect_no(d, "finite ");
-    tsr_diagnosis_free(d);
 }
 
 /* ---- comparisons ---- */
 
-static void test_rest_and_gap(void **state)
+TEST(test_rest_and_gap)
 {
-    (void)state;
     const double value[2][6] = {{1, 1, 2, 2, 2, 3}, {7, 8, 9, 9, 8, 7}};
     assert_int_equal(tsr_longest_constant_run(6, value[0]), 3);
     assert_int_equal(tsr_longest_constant_run(6, value[1]), 2);
@@ -329,34 +296,30 @@ static void test_rest_and_gap(void **state)
 }
 
 /* The first half has the smaller numbers; of one chain, the first draws. */
-static void test_halves(void **state)
+TEST(test_halves)
 {
-    (void)state;
     tsr_half_compare half;
     double value[60];
     for (int i = 0; i < 60; i++)
         value[i] = i + 0.25 * (i * 7 % 5);
     for (int n_chain = 1; n_chain <= 3; n_chain += 2) {
-        assert_int_equal(
-            tsr_half_compare_make(n_chain, 60 / n_chain, value, &half, NULL),
-            TSR_OK);
+        OK(tsr_half_compare_make(n_chain, 60 / n_chain, value, &half, &err));
         assert_near(half.distance, 1.0, 1e-15);
         assert_true(half.p < 0.2);
     }
     /* chains that stand still: two draws against two */
     for (int i = 0; i < 40; i++)
         value[i] = i < 20 ? 1.0 : 2.0;
-    assert_int_equal(tsr_half_compare_make(4, 10, value, &half, NULL), TSR_OK);
+    OK(tsr_half_compare_make(4, 10, value, &half, &err));
     assert_near(half.distance, 1.0, 1e-15);
     assert_true(half.p > 0.05 && half.p < 0.2);
-    assert_int_equal(tsr_half_compare_make(1, 1, value, &half, NULL), TSR_OK);
+    OK(tsr_half_compare_make(1, 1, value, &half, &err));
     assert_true(isnan(half.distance));
 }
 
 /* Of equal halves, p is below 0.05 and 0.5 as often as it should. */
-static void test_halves_calibrated(void **state)
+TEST(test_halves_calibrated)
 {
-    (void)state;
     enum { N_TIME = 2000, N = 4 * 100 };
     gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
     double value[N];
@@ -365,8 +328,7 @@ static void test_halves_calibrated(void **state)
         tsr_half_compare half;
         for (int i = 0; i < N; i++)
             value[i] = gsl_ran_gaussian(random, 1.0);
-        assert_int_equal(tsr_half_compare_make(4, 100, value, &half, NULL),
-                         TSR_OK);
+        OK(tsr_half_compare_make(4, 100, value, &half, &err));
         n_rare += half.p < 0.05;
         n_half += half.p < 0.5;
     }
@@ -376,24 +338,4 @@ static void test_halves_calibrated(void **state)
     assert_near((double)n_half / N_TIME, 0.5, 0.05);
 }
 
-int main(void)
-{
-#define IN_FOLDER(test) \
-    cmocka_unit_test_setup_teardown(test, io_setup, io_teardown)
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_good),
-        IN_FOLDER(test_shifted_chain),
-        IN_FOLDER(test_two_modes),
-        IN_FOLDER(test_resting_chain),
-        IN_FOLDER(test_still),
-        IN_FOLDER(test_slow),
-        IN_FOLDER(test_curve),
-        IN_FOLDER(test_exchange),
-        IN_FOLDER(test_arrangements),
-        IN_FOLDER(test_little),
-        cmocka_unit_test(test_rest_and_gap),
-        cmocka_unit_test(test_halves),
-        cmocka_unit_test(test_halves_calibrated),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {io_setup, io_teardown};

@@ -2,17 +2,9 @@
 #include "analysis/shape.h"
 #include "core/random.h"
 #include "core/vec3.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* helix 0..29, loose 30..39, helix 40..74, then 10 residues that are rigid but
  * too few */
@@ -37,7 +29,7 @@ static int is_near(double a, double b, double tolerance)
     return fabs(a - b) <= tolerance;
 }
 
-static void test_two_domains(void **state)
+TEST(test_two_domains)
 {
     static double start[N_RES][3];
     static float ca[N_DRAW][N_RES][3];
@@ -45,8 +37,7 @@ static void test_two_domains(void **state)
                  aside[2][3] = {{50.0, 0.0, 0.0}, {50.0, 1.0, 0.0}};
     double middle[2][3] = {{0.0}}, want[N_DRAW];
     tsr_domains *d;
-    gsl_rng *rng = tsr_rng_new(2, 0);
-    (void)state;
+    gsl_rng *rng = rng_new(2, 0);
     for (int r = 0; r < N_RES; r++)
         helix(r, start[r]);
     for (int r = 0; r < N_RES; r++)
@@ -82,9 +73,8 @@ static void test_two_domains(void **state)
                                                   : 0.0));
         }
     }
-    assert_int_equal(tsr_domains_from_ca(N_DRAW, N_RES, &ca[0][0][0],
-                                         (const double(*)[3])start, &d, NULL),
-                     TSR_OK);
+    OK(tsr_domains_from_ca(N_DRAW, N_RES, &ca[0][0][0],
+                           (const double(*)[3])start, &d, &err));
     assert_int_equal(d->n_domain, 2);
     assert_int_equal(d->domain[0].n_residue, LOOSE);
     assert_int_equal(d->domain[0].residue[LOOSE - 1], LOOSE - 1);
@@ -102,23 +92,20 @@ static void test_two_domains(void **state)
     /* nothing has moved: one part, no pair */
     for (int i = 1; i < N_DRAW; i++)
         memcpy(ca[i], ca[0], sizeof ca[0]);
-    assert_int_equal(tsr_domains_from_ca(N_DRAW, N_RES, &ca[0][0][0],
-                                         (const double(*)[3])start, &d, NULL),
-                     TSR_OK);
+    OK(tsr_domains_from_ca(N_DRAW, N_RES, &ca[0][0][0],
+                           (const double(*)[3])start, &d, &err));
     assert_int_equal(d->n_domain, 1);
     assert_int_equal(d->n_pair, 0);
     tsr_domains_free(d);
-    gsl_rng_free(rng);
 }
 
 /* The second half has moved in one draw of many. */
-static void test_seldom(void **state)
+TEST(test_seldom)
 {
     enum { MANY = 1001, HALF = 30, BOTH = 2 * HALF };
     static float ca[MANY][BOTH][3];
     double start[BOTH][3];
     tsr_domains *d;
-    (void)state;
     for (int r = 0; r < BOTH; r++)
         helix(r, start[r]);
     for (int i = 0; i < MANY; i++)
@@ -126,16 +113,8 @@ static void test_seldom(void **state)
             for (int k = 0; k < 3; k++)
                 ca[i][r][k] =
                     (float)(start[r][k] + (i == 501 && r >= HALF ? 7.0 : 0.0));
-    assert_int_equal(tsr_domains_from_ca(MANY, BOTH, &ca[0][0][0],
-                                         (const double(*)[3])start, &d, NULL),
-                     TSR_OK);
+    OK(tsr_domains_from_ca(MANY, BOTH, &ca[0][0][0], (const double(*)[3])start,
+                           &d, &err));
     assert_int_equal(d->n_domain, 2);
     tsr_domains_free(d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_two_domains),
-                                       cmocka_unit_test(test_seldom)};
-    return cmocka_run_group_tests_name("domains", tests, NULL, NULL);
 }

@@ -1,27 +1,21 @@
 /* Weights of draws: their table, and ensembles in proportion to them. */
 #include "analysis/export.h"
-#include "io_files.h"
-
-#include <math.h>
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 static const char head[] = "chain,draw,weight,log_weight\n";
 
-static tsr_status read_text(const char *text, tsr_draw_weights *out,
-                            tsr_err *err)
+static tsr_status read_text(const char *text, tsr_draw_weights *out)
 {
     char all[512];
     snprintf(all, sizeof all, "%s%s", head, text);
-    return tsr_draw_weights_read(io_text("weights.csv", all), out, err);
+    return tsr_draw_weights_read(io_text("weights.csv", all), out, &err);
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
-    (void)state;
     tsr_draw_weights w;
-    tsr_err err;
-    if (read_text("0,0,1,0\n1,2,2.5e-1,-1.4\r\n1,0,0,\n0,5,0.75\n", &w, &err) !=
-        TSR_OK)
-        fail_msg("%s", err.message);
+    OK(read_text("0,0,1,0\n1,2,2.5e-1,-1.4\r\n1,0,0,\n0,5,0.75\n", &w));
     assert_int_equal(w.n_chain, 2);
     assert_int_equal(w.n_draw, 6);
     assert_true(tsr_draw_weights_at(&w, 0, 0) == 0.5);
@@ -34,9 +28,8 @@ static void test_table(void **state)
     tsr_draw_weights_clear(&w);
 }
 
-static void test_bad_tables(void **state)
+TEST(test_bad_tables)
 {
-    (void)state;
     static const struct {
         const char *text, *says;
     } bad[] = {{"0,0,-1\n", "line 2: expected chain"},
@@ -50,24 +43,20 @@ static void test_bad_tables(void **state)
                {"0,0,1\n0,0,1\n", "chain 0, draw 0 twice"},
                {"99999,2000000000,1\n", "1 draws of 100000 x"}};
     tsr_draw_weights w;
-    tsr_err err;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_int_equal(read_text(bad[i].text, &w, &err), TSR_E_DATA);
-        assert_has(err.message, bad[i].says);
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        FAILS(read_text(bad[i].text, &w), TSR_E_DATA, bad[i].says);
         assert_null(w.weight);
     }
-    assert_int_equal(tsr_draw_weights_read(
-                         io_text("other.csv", "q,I,sigma\n1,2,3\n"), &w, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "begins with 'q,I,sigma'");
+    FAILS(tsr_draw_weights_read(io_text("other.csv", "q,I,sigma\n1,2,3\n"), &w,
+                                &err),
+          TSR_E_DATA, "begins with 'q,I,sigma'");
     assert_int_equal(tsr_draw_weights_read("/no/such/file", &w, &err),
                      TSR_E_NOINPUT);
 }
 
 /* Each comes as often as its share of the count, up to less than one. */
-static void test_in_proportion(void **state)
+TEST(test_in_proportion)
 {
-    (void)state;
     enum { N = 200, COUNT = 137 };
     double weight[N], sum = 0.0;
     int pick[COUNT], times[N] = {0};
@@ -81,14 +70,13 @@ static void test_in_proportion(void **state)
         times[pick[k]]++;
     }
     for (int i = 0; i < N; i++) {
-        assert_true(fabs(times[i] - COUNT * weight[i] / sum) < 1.0);
+        assert_near(times[i], COUNT * weight[i] / sum, 1.0);
         assert_true(weight[i] > 0.0 || times[i] == 0);
     }
 }
 
-static void test_pick_ends(void **state)
+TEST(test_pick_ends)
 {
-    (void)state;
     const double one[4] = {0.0, 3.0, 0.0, 0.0}, none[2] = {0.0, 0.0};
     const double even[4] = {1.0, 1.0, 1.0, 1.0};
     int pick[8];
@@ -102,13 +90,4 @@ static void test_pick_ends(void **state)
     assert_false(tsr_weighted_pick(2, none, 1, pick));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_bad_tables),
-        cmocka_unit_test(test_in_proportion),
-        cmocka_unit_test(test_pick_ends),
-    };
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

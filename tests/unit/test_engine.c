@@ -1,6 +1,7 @@
 /* The reference engine against closed forms, and what all engines refuse. */
 #include "../engine_support.h"
 #include "gpu/engine_device.h"
+#include "tests/test.h"
 
 enum { N_Q = 40 };
 static const double dq = 0.02;
@@ -18,9 +19,8 @@ typedef struct {
 static open_engine start(const tsr_engine_spec *spec)
 {
     open_engine e;
-    tsr_err err;
-    assert_int_equal(tsr_engine_reference_new(spec, &e.engine, &err), TSR_OK);
-    assert_int_equal(tsr_batch_new(e.engine, 2, &e.batch, &err), TSR_OK);
+    OK(tsr_engine_reference_new(spec, &e.engine, &err));
+    OK(tsr_batch_new(e.engine, 2, &e.batch, &err));
     return e;
 }
 
@@ -42,9 +42,8 @@ static tsr_engine_spec spec_of(int n_body, const int *type, int n_type,
                              .form_factor = form_factor};
 }
 
-static void two_bodies(void **state)
+TEST(two_bodies)
 {
-    (void)state;
     int type[2] = {0, 1};
     double ff[2 * N_Q], xyz[2][3] = {{1, 2, 3}, {1, 6, 6}}, profile[N_Q];
     for (int k = 0; k < N_Q; k++) {
@@ -53,21 +52,18 @@ static void two_bodies(void **state)
     }
     tsr_engine_spec spec = spec_of(2, type, 2, ff);
     open_engine e = start(&spec);
-    assert_int_equal(
-        tsr_batch_set(e.batch, 0, (const double(*)[3])xyz, profile, NULL),
-        TSR_OK);
+    OK(tsr_batch_set(e.batch, 0, (const double(*)[3])xyz, profile, &err));
     for (int k = 0; k < N_Q; k++) {
         double f = ff[k], g = ff[N_Q + k];
         double exact = f * f + g * g + 2 * f * g * sinc(k * dq * 5.0);
-        assert_true(fabs(profile[k] - exact) < 1e-13 * (f * f + g * g));
+        assert_near(profile[k], exact, 1e-13 * (f * f + g * g));
     }
     stop(&e);
 }
 
 /* n equal bodies on a line at spacing a: sum_m 2 (n - m) sinc(q a m) + n. */
-static void line_and_coincident(void **state)
+TEST(line_and_coincident)
 {
-    (void)state;
     enum { N = 50 };
     int type[N] = {0};
     double ff[N_Q], xyz[N][3] = {{0}}, profile[N_Q];
@@ -77,27 +73,22 @@ static void line_and_coincident(void **state)
     open_engine e = start(&spec);
     for (int i = 0; i < N; i++)
         xyz[i][2] = 3.8 * i - 20.0;
-    assert_int_equal(
-        tsr_batch_set(e.batch, 0, (const double(*)[3])xyz, profile, NULL),
-        TSR_OK);
+    OK(tsr_batch_set(e.batch, 0, (const double(*)[3])xyz, profile, &err));
     for (int k = 0; k < N_Q; k++) {
         double sum = N;
         for (int m = 1; m < N; m++)
             sum += 2.0 * (N - m) * sinc(k * dq * 3.8 * m);
-        assert_true(fabs(profile[k] / (2.25 * sum) - 1.0) < 1e-12);
+        assert_near(profile[k] / (2.25 * sum), 1.0, 1e-12);
     }
     memset(xyz, 0, sizeof xyz);
-    assert_int_equal(
-        tsr_batch_set(e.batch, 1, (const double(*)[3])xyz, profile, NULL),
-        TSR_OK);
+    OK(tsr_batch_set(e.batch, 1, (const double(*)[3])xyz, profile, &err));
     for (int k = 0; k < N_Q; k++)
-        assert_true(fabs(profile[k] / (2.25 * N * N) - 1.0) < 1e-13);
+        assert_near(profile[k] / (2.25 * N * N), 1.0, 1e-13);
     stop(&e);
 }
 
-static void update_equals_set(void **state)
+TEST(update_equals_set)
 {
-    (void)state;
     enum { N = 70 };
     int type[N];
     double ff[2 * N_Q], xyz[N][3], before[N_Q], after[N_Q], fresh[N_Q];
@@ -111,38 +102,33 @@ static void update_equals_set(void **state)
         ff[k] = 1.0 + uniform(&random);
     tsr_engine_spec spec = spec_of(N, type, 2, ff);
     open_engine e = start(&spec);
-    assert_int_equal(
-        tsr_batch_set(e.batch, 0, (const double(*)[3])xyz, before, NULL),
-        TSR_OK);
+    OK(tsr_batch_set(e.batch, 0, (const double(*)[3])xyz, before, &err));
     double sum = 0.0;
     for (int i = 0; i < N; i++)
         sum += ff[type[i] * N_Q];
-    assert_true(fabs(before[0] / (sum * sum) - 1.0) < 1e-13);
+    assert_near(before[0] / (sum * sum), 1.0, 1e-13);
     double moved[5][3];
     for (int i = 0; i < 15; i++)
         moved[i / 3][i % 3] = 40.0 * uniform(&random);
     tsr_body_range range = {14, 5, 0, (const double(*)[3])moved};
     tsr_body_proposal proposal = {0, 1, &range};
-    assert_int_equal(tsr_batch_submit(e.batch, 1, &proposal, NULL), TSR_OK);
-    assert_int_equal(tsr_batch_wait(e.batch, after, NULL), TSR_OK);
+    OK(tsr_batch_submit(e.batch, 1, &proposal, &err));
+    OK(tsr_batch_wait(e.batch, after, &err));
     tsr_batch_reject(e.batch, 0);
-    assert_int_equal(tsr_batch_profile(e.batch, 0, fresh, NULL), TSR_OK);
+    OK(tsr_batch_profile(e.batch, 0, fresh, &err));
     assert_memory_equal(fresh, before, sizeof before);
-    assert_int_equal(tsr_batch_submit(e.batch, 1, &proposal, NULL), TSR_OK);
-    assert_int_equal(tsr_batch_wait(e.batch, after, NULL), TSR_OK);
+    OK(tsr_batch_submit(e.batch, 1, &proposal, &err));
+    OK(tsr_batch_wait(e.batch, after, &err));
     tsr_batch_accept(e.batch, 0);
     memcpy(xyz + 14, moved, sizeof moved);
-    assert_int_equal(
-        tsr_batch_set(e.batch, 1, (const double(*)[3])xyz, fresh, NULL),
-        TSR_OK);
+    OK(tsr_batch_set(e.batch, 1, (const double(*)[3])xyz, fresh, &err));
     assert_memory_equal(after, fresh, sizeof fresh);
     stop(&e);
 }
 
 /* What rounding explains, and what it does not. */
-static void rounding(void **state)
+TEST(rounding)
 {
-    (void)state;
     int type[3] = {0, 1, 0};
     double ff[2 * N_Q], bound[N_Q], profile[N_Q], right[N_Q], allowed;
     const double unit = 0x1p-24, places = 8.0 * 32.0 * sqrt(2.0 * 129.0);
@@ -154,9 +140,8 @@ static void rounding(void **state)
     tsr_engine_rounding(&spec, unit, 32, 129, bound);
     for (int k = 0; k < N_Q; k++) {
         double size = 2.0 * ff[k] + 2.0, square = 2.0 * ff[k] * ff[k] + 4.0;
-        assert_true(
-            fabs(bound[k] / unit / (8.0 * size * size + places * square) -
-                 1.0) < 1e-12);
+        assert_near(bound[k] / unit / (8.0 * size * size + places * square),
+                    1.0, 1e-12);
     }
     open_engine e = start(&spec);
     memcpy(e.engine->rounding, bound, sizeof bound);
@@ -169,7 +154,7 @@ static void rounding(void **state)
     profile[7] = right[7] - 1.01 * (bound[7] + 1e-5 * fabs(right[7]));
     assert_int_equal(
         tsr_engine_worst_difference(e.engine, profile, right, &allowed), 7);
-    assert_true(fabs(allowed - bound[7] - 13e-5) < 1e-12);
+    assert_near(allowed - bound[7], 13e-5, 1e-12);
     profile[20] = (double)NAN;
     assert_int_equal(
         tsr_engine_worst_difference(e.engine, profile, right, &allowed), 20);
@@ -178,14 +163,12 @@ static void rounding(void **state)
 
 /* Joined engines answer as each alone, accept and reject together, and after a
  * failure of one all are where they were. */
-static void joined(void **state)
+TEST(joined)
 {
-    (void)state;
     enum { N = 40, ROW = (1 + 3) * N_Q };
     int type[N];
     double ff[4 * N_Q], xyz[N][3], own[2][3 * N_Q], both[2 * ROW], was[ROW];
     uint64_t random = 3;
-    tsr_err err;
     for (int i = 0; i < N; i++) {
         type[i] = i % 2;
         for (int c = 0; c < 3; c++)
@@ -201,37 +184,33 @@ static void joined(void **state)
     tsr_engine *part[2], *engine;
     tsr_batch *batch;
     for (int i = 0; i < 2; i++)
-        assert_int_equal(tsr_engine_reference_new(&spec[i], &part[i], &err),
-                         TSR_OK);
-    assert_int_equal(tsr_engine_join(2, part, &engine, &err), TSR_OK);
+        OK(tsr_engine_reference_new(&spec[i], &part[i], &err));
+    OK(tsr_engine_join(2, part, &engine, &err));
     assert_int_equal(engine->n_pair, 4);
-    assert_int_equal(tsr_batch_new(engine, 2, &batch, &err), TSR_OK);
+    OK(tsr_batch_new(engine, 2, &batch, &err));
     for (int s = 0; s < 2; s++)
-        assert_int_equal(
-            tsr_batch_set(batch, s, (const double(*)[3])xyz, was, &err),
-            TSR_OK);
+        OK(tsr_batch_set(batch, s, (const double(*)[3])xyz, was, &err));
     double moved[2][3] = {{1, 2, 3}, {5, 5, 5}}, far[1][3] = {{90, 0, 0}};
     const tsr_body_range near = {7, 2, 0, (const double(*)[3])moved};
     const tsr_body_range beyond = {7, 1, 0, (const double(*)[3])far};
     const tsr_body_proposal ask[2] = {{1, 1, &near}, {0, 1, &near}};
     const tsr_body_proposal bad = {0, 1, &beyond};
     assert_int_equal(tsr_batch_submit(batch, 1, &bad, &err), TSR_E_RANGE);
-    assert_int_equal(tsr_batch_submit(batch, 2, ask, &err), TSR_OK);
-    assert_int_equal(tsr_batch_wait(batch, both, &err), TSR_OK);
+    OK(tsr_batch_submit(batch, 2, ask, &err));
+    OK(tsr_batch_wait(batch, both, &err));
     tsr_batch_accept(batch, 1);
     tsr_batch_reject(batch, 0);
     memcpy(xyz + 7, moved, sizeof moved);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(tsr_batch_set(alone[i].batch, 0,
-                                       (const double(*)[3])xyz, own[i], &err),
-                         TSR_OK);
+        OK(tsr_batch_set(alone[i].batch, 0, (const double(*)[3])xyz, own[i],
+                         &err));
     for (int p = 0; p < 2; p++) {
         assert_memory_equal(both + p * ROW, own[0], N_Q * sizeof(double));
         assert_memory_equal(both + p * ROW + N_Q, own[1], sizeof own[1]);
     }
-    assert_int_equal(tsr_batch_profile(batch, 1, both + ROW, &err), TSR_OK);
+    OK(tsr_batch_profile(batch, 1, both + ROW, &err));
     assert_memory_equal(both + ROW, both, ROW * sizeof(double));
-    assert_int_equal(tsr_batch_profile(batch, 0, both, &err), TSR_OK);
+    OK(tsr_batch_profile(batch, 0, both, &err));
     assert_memory_equal(both, was, sizeof was);
     for (int k = 0; k < 3 * N_Q; k++)
         assert_true(engine->rounding[N_Q + k] == part[1]->rounding[k]);
@@ -241,17 +220,14 @@ static void joined(void **state)
     stop(&alone[1]);
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     int type[2] = {0, 3};
     double ff[N_Q] = {1.0};
-    tsr_err err;
     tsr_engine *engine;
     tsr_engine_spec spec = spec_of(2, type, 1, ff);
-    assert_int_equal(tsr_engine_reference_new(&spec, &engine, &err),
-                     TSR_E_INTERNAL);
-    assert_non_null(strstr(err.message, "body 1 has type 3"));
+    FAILS(tsr_engine_reference_new(&spec, &engine, &err), TSR_E_INTERNAL,
+          "body 1 has type 3");
     type[1] = 0;
     ff[5] = (double)NAN;
     assert_int_equal(tsr_engine_spec_check(&spec, &err), TSR_E_INTERNAL);
@@ -263,9 +239,8 @@ static void refusals(void **state)
     assert_int_equal(tsr_engine_spec_check(&spec, &err), TSR_E_INTERNAL);
 }
 
-static void largest_distance(void **state)
+TEST(largest_distance)
 {
-    (void)state;
     enum { N = 400 };
     static double xyz[N][3];
     uint64_t random = 7;
@@ -282,8 +257,8 @@ static void largest_distance(void **state)
                     d2 += (xyz[i][c] - xyz[j][c]) * (xyz[i][c] - xyz[j][c]);
                 best = d2 > best ? d2 : best;
             }
-        assert_true(fabs(tsr_largest_distance(N, (const double(*)[3])xyz) -
-                         sqrt(best)) < 1e-12 * sqrt(best));
+        assert_near(tsr_largest_distance(N, (const double(*)[3])xyz),
+                    sqrt(best), 1e-12 * sqrt(best));
     }
     assert_true(tsr_largest_distance(1, (const double(*)[3])xyz) < 1e-300);
 }
@@ -302,16 +277,15 @@ static int count_dirty(const tsr_dirty_tiles *dirty,
 }
 
 /* Dirty tiles: bodies 0..9 and 30..39 in blocks of 10, 45 bodies. */
-static void dirty_rule(void **state)
+TEST(dirty_rule)
 {
-    (void)state;
     tsr_tile_shape shape = tsr_tile_shape_make(45, 32, 1, 10, 64);
     tsr_pool pool = {0};
     tsr_dirty_tiles dirty;
     uint32_t select[5] = {0};
     assert_int_equal(shape.n_tile, 15);
     tsr_dirty_tiles_make(&dirty, &shape, &pool);
-    assert_int_equal(tsr_pool_check(&pool, NULL), TSR_OK);
+    OK(tsr_pool_check(&pool, &err));
     tsr_body_range one = {12, 1, 0, NULL};
     tsr_dirty_tiles_mark(&dirty, &shape, 1, &one);
     assert_int_equal(count_dirty(&dirty, &shape), 5);
@@ -341,19 +315,4 @@ static void dirty_rule(void **state)
     tsr_dirty_tiles_mark(&dirty, &shape, 2, two);
     assert_int_equal(count_dirty(&dirty, &shape), 4);
     tsr_pool_clear(&pool);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_bodies),
-        cmocka_unit_test(line_and_coincident),
-        cmocka_unit_test(update_equals_set),
-        cmocka_unit_test(joined),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(rounding),
-        cmocka_unit_test(largest_distance),
-        cmocka_unit_test(dirty_rule),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,19 +3,10 @@
 #include "analysis/evidence.h"
 #include "analysis/loo.h"
 #include "core/random.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { N_TEMP = 9, N_GROUP = 6, N_DRAW = 150 };
@@ -56,9 +47,8 @@ static void check_answer(double t_max)
 {
     enum { REPEATS = 40 };
     double beta[N_TEMP], sum = 0.0, square = 0.0, told = 0.0;
-    double *log_lik = calloc(N_GROUP * N_DRAW * N_TEMP, sizeof *log_lik);
-    gsl_rng *rng = tsr_rng_new(5, 0);
-    assert_non_null(log_lik);
+    double *log_lik = array(N_GROUP * N_DRAW * N_TEMP, sizeof *log_lik);
+    gsl_rng *rng = rng_new(5, 0);
     set_ladder(beta, t_max);
     for (int r = 0; r < REPEATS; r++) {
         tsr_evidence e = {0};
@@ -76,46 +66,38 @@ static void check_answer(double t_max)
     assert_true(sd < 0.2);
     assert_true(sd < 1.5 * sqrt(told / REPEATS));
     assert_true(sd > 0.6 * sqrt(told / REPEATS));
-    gsl_rng_free(rng);
-    free(log_lik);
 }
 
 /* At T = 1e6 beta log L is some -7e-4, at T = 1200 -0.5 with a deviation of
  * 0.3: there the step from the hottest temperature to the prior counts. */
-static void known_answer(void **state)
+TEST(known_answer)
 {
-    (void)state;
     check_answer(1e6);
     check_answer(1200.0);
 }
 
 /* A ladder that ends before the prior gives no number. */
-static void no_prior(void **state)
+TEST(no_prior)
 {
-    (void)state;
     double beta[N_TEMP];
-    double *log_lik = calloc(N_GROUP * N_DRAW * N_TEMP, sizeof *log_lik);
-    gsl_rng *rng = tsr_rng_new(5, 1);
+    double *log_lik = array(N_GROUP * N_DRAW * N_TEMP, sizeof *log_lik);
+    gsl_rng *rng = rng_new(5, 1);
     tsr_evidence e = {0};
     char text[TSR_EVIDENCE_TEXT];
-    assert_non_null(log_lik);
     set_ladder(beta, 20.0);
     fill(rng, beta, log_lik);
     tsr_evidence_estimate(N_GROUP, N_DRAW, N_TEMP, beta, log_lik, &e);
     assert_true(isnan(e.log));
     assert_non_null(strstr(tsr_evidence_format(&e, text), "is not the prior"));
     /* where evidence is asked for already, that alone is no help */
-    assert_non_null(strstr(text, "a higher sampler.t_max"));
-    assert_non_null(strstr(text, "reach it)"));
-    gsl_rng_free(rng);
-    free(log_lik);
+    assert_has(text, "a higher sampler.t_max");
+    assert_has(text, "reach it)");
 }
 
 /* Likelihoods so far apart that doubles between them are too: the search for
  * the ratio ends all the same. */
-static void ends_at_any_size(void **state)
+TEST(ends_at_any_size)
 {
-    (void)state;
     enum { N = 20 };
     const double beta[] = {1.0, 1e-14};
     double log_lik[2 * N][2];
@@ -134,12 +116,6 @@ static void ends_at_any_size(void **state)
 
 enum { N_POINT = 12, N_THETA = 2000 };
 static const double noise = 0.5;
-
-static void assert_near(double a, double b, double tolerance)
-{
-    if (!(fabs(a - b) <= tolerance))
-        fail_msg("%.17g and %.17g, %g allowed", a, b, tolerance);
-}
 
 /* Points about an unknown mean under a flat prior, one of them far away, and
  * draws of the mean's posterior, the middles of equal parts of it. */
@@ -171,13 +147,11 @@ static double without(const double *y, int k)
                                     noise * sqrt(1.0 + 1.0 / (N_POINT - 1))));
 }
 
-static void test_loo(void **state)
+TEST(test_loo)
 {
     double y[N_POINT], difference, error;
-    double *log_lik = calloc(N_THETA * N_POINT, sizeof *log_lik);
+    double *log_lik = array(N_THETA * N_POINT, sizeof *log_lik);
     tsr_loo loo, other;
-    (void)state;
-    assert_non_null(log_lik);
     measure_points(0.0, y, log_lik);
     assert_int_equal(tsr_loo_compute(N_THETA, N_POINT, log_lik, &loo, NULL), 0);
     for (int k = 0; k < N_POINT; k++)
@@ -202,13 +176,4 @@ static void test_loo(void **state)
     assert_true(isnan(difference) && isnan(error));
     tsr_loo_clear(&loo);
     tsr_loo_clear(&other);
-    free(log_lik);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_answer), cmocka_unit_test(no_prior),
-        cmocka_unit_test(ends_at_any_size), cmocka_unit_test(test_loo)};
-    return cmocka_run_group_tests_name("evidence", tests, NULL, NULL);
 }

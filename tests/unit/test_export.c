@@ -2,8 +2,7 @@
 #include "analysis/export.h"
 #include "analysis/shape.h"
 #include "run_frames.h"
-
-#include <math.h>
+#include "tests/test.h"
 
 enum { N_CHAIN = 2, N_FRAME = 6 };
 
@@ -101,10 +100,8 @@ static void put_draw(const void *context, int chain, int state, int draw,
 
 static void make(fixture *f)
 {
-    tsr_err err;
     const char *input = io_text("input.pdb", input_text);
-    if (tsr_structure_read(input, &f->input, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_structure_read(input, &f->input, &err));
     assert_int_equal(f->input->n_atom, 15);
     write_model(io_path("model.pdb"), f->input, f->model);
     f->frames = run_frames(N_CHAIN, 1, N_MODEL_ATOM, N_FRAME, 10, put_draw, f);
@@ -116,20 +113,19 @@ static void clear(fixture *f)
     tsr_frames_free(f->frames);
 }
 
-static void test_frames(void **state)
+TEST(test_frames)
 {
-    (void)state;
     fixture f;
     const tsr_drawn_frame *frame;
     const float *xyz;
     make(&f);
     assert_int_equal(tsr_frames_list(f.frames, &frame), N_CHAIN * N_FRAME);
     const int order[] = {0, 11, 3, 7, 6, 5};
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+    for (size_t i = 0; i < COUNT_OF(order); i++) {
         const int at = order[i];
         assert_int_equal(frame[at].chain, at / N_FRAME);
         assert_int_equal(frame[at].draw, 10 * (at % N_FRAME));
-        assert_int_equal(tsr_frames_read(f.frames, at, &xyz, NULL), TSR_OK);
+        OK(tsr_frames_read(f.frames, at, &xyz, &err));
         for (int k = 0; k < N_MODEL_ATOM; k++) {
             double x[3] = {f.model[k][0], f.model[k][1], f.model[k][2]};
             turn(x, 0.3 * (at % N_FRAME) + at / N_FRAME);
@@ -141,11 +137,9 @@ static void test_frames(void **state)
 }
 
 /* A damaged file is left out, and said. */
-static void test_damaged_frames(void **state)
+TEST(test_damaged_frames)
 {
-    (void)state;
     fixture f;
-    tsr_err err;
     const tsr_drawn_frame *frame;
     tsr_frames *frames;
     char *told = NULL;
@@ -154,7 +148,7 @@ static void test_damaged_frames(void **state)
     tsr_log *log = tsr_log_new(stream, TSR_LOG_INFO);
     make(&f);
     io_text("trajectory-002.h5", "no HDF5");
-    assert_int_equal(tsr_frames_open(io_dir, log, &frames, &err), TSR_OK);
+    OK(tsr_frames_open(io_dir, log, &frames, &err));
     tsr_log_free(log);
     fclose(stream);
     assert_has(told, "1 trajectory is left out: ");
@@ -164,24 +158,20 @@ static void test_damaged_frames(void **state)
     tsr_frames_free(frames);
     io_text("model.pdb", "ATOM      1  CA  ALA A   1       0.000   0.000   "
                          "0.000  1.00  0.00           C\n");
-    assert_int_equal(tsr_frames_open(io_dir, NULL, &frames, &err), TSR_E_DATA);
-    assert_has(err.message, "has 11 atoms");
+    FAILS(tsr_frames_open(io_dir, NULL, &frames, &err), TSR_E_DATA,
+          "has 11 atoms");
     assert_null(frames);
     clear(&f);
 }
 
 /* The drawn conformation is the input's, turned: so are all its atoms. */
-static void test_all_atoms(void **state)
+TEST(test_all_atoms)
 {
-    (void)state;
     fixture f;
     tsr_all_atoms *all;
-    tsr_err err;
     double xyz[15][3], drawn[N_MODEL_ATOM][3];
     make(&f);
-    if (tsr_all_atoms_new(tsr_frames_atoms(f.frames), f.input, &all, &err) !=
-        TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_all_atoms_new(tsr_frames_atoms(f.frames), f.input, &all, &err));
     const tsr_model_atoms *list = tsr_all_atoms_list(all);
     assert_int_equal(list->n_atom, 15);
     memcpy(drawn, f.model, sizeof drawn);
@@ -220,9 +210,8 @@ static void test_all_atoms(void **state)
 }
 
 /* The ring of a proline stays closed where the angle at CA was drawn. */
-static void test_proline(void **state)
+TEST(test_proline)
 {
-    (void)state;
     static const char text[] =
         "ATOM      1  N   PRO A 102       4.691  -0.753   8.894  1.00"
         "  0.00           N\n"
@@ -241,7 +230,6 @@ static void test_proline(void **state)
     enum { N, CA, C, O, CB, CG, CD, N_ATOM };
     static const int ring[][2] = {
         {N, CA}, {CA, CB}, {CB, CG}, {CG, CD}, {CD, N}};
-    tsr_err err;
     tsr_structure *input;
     tsr_model_atoms *model;
     tsr_all_atoms *all;
@@ -263,7 +251,7 @@ static void test_proline(void **state)
     tsr_motion_about(&open, drawn[CA], other, 0.105);
     tsr_motion_apply(&open, drawn[C]);
     tsr_all_atoms_place(all, (const double(*)[3])drawn, xyz);
-    for (size_t k = 0; k < sizeof ring / sizeof *ring; k++) {
+    for (size_t k = 0; k < COUNT_OF(ring); k++) {
         const int a = ring[k][0], b = ring[k][1];
         assert_near(tsr_vec3_distance(xyz[a], xyz[b]),
                     tsr_vec3_distance(input->atom[a].xyz, input->atom[b].xyz),
@@ -276,16 +264,12 @@ static void test_proline(void **state)
 
 /* Exported models open again, with the names and the order of the input, and
  * superposed: the draws are one conformation, turned. */
-static void test_models(void **state)
+TEST(test_models)
 {
-    (void)state;
     fixture f;
-    tsr_err err;
     tsr_all_atoms *all;
     make(&f);
-    assert_int_equal(
-        tsr_all_atoms_new(tsr_frames_atoms(f.frames), f.input, &all, &err),
-        TSR_OK);
+    OK(tsr_all_atoms_new(tsr_frames_atoms(f.frames), f.input, &all, &err));
     static const char *const name[] = {"out.pdb", "out.cif"};
     for (int format = TSR_MODEL_PDB; format <= TSR_MODEL_CIF; format++) {
         const tsr_export_options options = {.format = (tsr_model_format)format,
@@ -296,15 +280,11 @@ static void test_models(void **state)
         tsr_structure *back;
         int n_model;
         FILE *out = fopen(io_path(name[format]), "w");
-        assert_int_equal(tsr_draw_choice_parse("1/0:20,0/50", &choice, &err),
-                         TSR_OK);
-        if (tsr_export_models(f.frames, &choice, &options, out, &n_model,
-                              &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(tsr_draw_choice_parse("1/0:20,0/50", &choice, &err));
+        OK(tsr_export_models(f.frames, &choice, &options, out, &n_model, &err));
         fclose(out);
         assert_int_equal(n_model, 4);
-        if (tsr_structure_read(io_path(name[format]), &back, &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(tsr_structure_read(io_path(name[format]), &back, &err));
         assert_int_equal(back->n_model, 3); /* after the first */
         assert_int_equal(back->n_atom, 15);
         assert_string_equal(back->residue[0].file_name, "LYN");
@@ -329,9 +309,8 @@ static void test_models(void **state)
     clear(&f);
 }
 
-static void test_superpose(void **state)
+TEST(test_superpose)
 {
-    (void)state;
     double a[5][3] = {{0, 0, 0}, {1, 0, 0}, {0, 2, 0}, {0, 0, 3}, {1, 1, 1}};
     double b[5][3];
     tsr_motion to, back;
@@ -363,9 +342,8 @@ static void test_superpose(void **state)
     assert_true(rmsd > 0.1);
 }
 
-static void test_choice(void **state)
+TEST(test_choice)
 {
-    (void)state;
     enum { N = 20 };
     static const struct {
         const char *text;
@@ -389,38 +367,25 @@ static void test_choice(void **state)
     double lp[N];
     char is_chosen[N];
     tsr_draw_choice choice;
-    tsr_err err;
     for (int i = 0; i < N; i++) {
         chain[i] = i / 10;
         draw[i] = i % 10;
         lp[i] = i == 7 ? 1.0 : i == 0 ? (double)NAN : -i;
     }
-    for (size_t g = 0; g < sizeof good / sizeof *good; g++) {
+    for (size_t g = 0; g < COUNT_OF(good); g++) {
         char said[N + 1] = "";
-        if (tsr_draw_choice_parse(good[g].text, &choice, &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(tsr_draw_choice_parse(good[g].text, &choice, &err));
         tsr_draw_choice_apply(&choice, N, chain, draw, lp, is_chosen);
         for (int i = 0; i < N; i++)
             said[i] = is_chosen[i] ? '1' : '0';
         assert_string_equal(said, good[g].chosen);
         tsr_draw_choice_clear(&choice);
     }
-    for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
+    for (size_t w = 0; w < COUNT_OF(wrong); w++) {
         if (tsr_draw_choice_parse(wrong[w], &choice, &err) != TSR_E_USAGE)
             fail_msg("'%s' is taken", wrong[w]);
         tsr_draw_choice_clear(&choice);
     }
 }
 
-int main(void)
-{
-#define IN_FOLDER(test) \
-    cmocka_unit_test_setup_teardown(test, io_setup, io_teardown)
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_frames),        IN_FOLDER(test_damaged_frames),
-        IN_FOLDER(test_all_atoms),     IN_FOLDER(test_proline),
-        IN_FOLDER(test_models),        cmocka_unit_test(test_superpose),
-        cmocka_unit_test(test_choice),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {io_setup, io_teardown};

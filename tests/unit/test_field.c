@@ -1,15 +1,8 @@
 #include "../config_table.h"
+#include "tests/test.h"
 
 #include "core/field.h"
 #include "core/text.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static uint64_t random_bits(uint64_t *state) /* splitmix64, Steele 2014 */
 {
@@ -19,9 +12,8 @@ static uint64_t random_bits(uint64_t *state) /* splitmix64, Steele 2014 */
     return z ^ (z >> 31);
 }
 
-static void test_double_text(void **state)
+TEST(test_double_text)
 {
-    (void)state;
     static const tsr_field field = {
         .name = "x", .type = TSR_FIELD_DOUBLE, .initial = "0"};
     static const struct {
@@ -45,7 +37,7 @@ static void test_double_text(void **state)
                 {1.7976931348623157e308, "1.7976931348623157e308"},
                 {4.9406564584124654e-324, "5e-324"}};
     char text[64];
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         int n = tsr_field_format(&field, &rows[i].x, text, sizeof text);
         assert_string_equal(text, rows[i].text);
         assert_int_equal(n, (int)strlen(rows[i].text));
@@ -58,9 +50,8 @@ static void test_double_text(void **state)
 }
 
 /* Any finite bits come back, and with a digit less they would not. */
-static void test_double_bits(void **state)
+TEST(test_double_bits)
 {
-    (void)state;
     static const tsr_field field = {
         .name = "x", .type = TSR_FIELD_DOUBLE, .initial = "0"};
     uint64_t stream = 7;
@@ -75,7 +66,7 @@ static void test_double_bits(void **state)
             continue;
         char text[64], less[64];
         tsr_field_format(&field, &x, text, sizeof text);
-        assert_int_equal(tsr_field_parse(&field, &y, text, NULL), TSR_OK);
+        OK(tsr_field_parse(&field, &y, text, &err));
         assert_memory_equal(&x, &y, sizeof x);
         int digits = 0, leading = 1;
         for (const char *s = text; *s != '\0' && *s != 'e'; s++) {
@@ -100,7 +91,7 @@ static void check_rows(const tsr_field *field, const parse_row *rows, size_t n,
                        const char *expected)
 {
     for (size_t i = 0; i < n; i++) {
-        tsr_err err = {.status = TSR_OK};
+        err = (tsr_err){0};
         double raw[4] = {7.0, 7.0, 7.0, 7.0}, before[4];
         char message[200];
         memcpy(before, raw, sizeof raw);
@@ -119,11 +110,10 @@ static void check_rows(const tsr_field *field, const parse_row *rows, size_t n,
     }
 }
 #define CHECK_ROWS(field, rows, expected) \
-    check_rows(field, rows, sizeof rows / sizeof *rows, expected)
+    check_rows(field, rows, COUNT_OF(rows), expected)
 
-static void test_parse_numbers(void **state)
+TEST(test_parse_numbers)
 {
-    (void)state;
     static const tsr_field integer = {.name = "i",
                                       .type = TSR_FIELD_INT,
                                       .initial = "1",
@@ -176,17 +166,15 @@ static void test_parse_numbers(void **state)
     CHECK_ROWS(&open, opens, "number, at least 0");
 }
 
-static void test_parse_others(void **state)
+TEST(test_parse_others)
 {
-    (void)state;
     static const tsr_field bool_field = {
         .name = "b", .type = TSR_FIELD_BOOL, .initial = "no"};
     static const char *const words[] = {"false", "true", "no",
                                         "yes",   "off",  "On"};
     for (int i = 0; i < 6; i++) {
         int value = -1;
-        assert_int_equal(tsr_field_parse(&bool_field, &value, words[i], NULL),
-                         TSR_OK);
+        OK(tsr_field_parse(&bool_field, &value, words[i], &err));
         assert_int_equal(value, i % 2);
     }
     static const parse_row bools[] = {{"1", "is neither true nor false"},
@@ -210,9 +198,9 @@ static void test_parse_others(void **state)
                                     .max = 5.0,
                                     .words = infer};
     tsr_number_or_word n;
-    assert_int_equal(tsr_field_parse(&mixed, &n, "none", NULL), TSR_OK);
+    OK(tsr_field_parse(&mixed, &n, "none", &err));
     assert_int_equal(n.word, 1);
-    assert_int_equal(tsr_field_parse(&mixed, &n, "2.5", NULL), TSR_OK);
+    OK(tsr_field_parse(&mixed, &n, "2.5", &err));
     assert_int_equal(n.word, -1);
     assert_true(n.number == 2.5);
     static const parse_row mixeds[] = {
@@ -226,7 +214,7 @@ static void test_parse_others(void **state)
                                    .max = 10.0,
                                    .unit = "1/A"};
     double p[2];
-    assert_int_equal(tsr_field_parse(&pair, p, "[0.01,0.3]", NULL), TSR_OK);
+    OK(tsr_field_parse(&pair, p, "[0.01,0.3]", &err));
     assert_true(p[0] == 0.01 && p[1] == 0.3);
     static const parse_row pairs[] = {{"[ 0 , 10 ]", NULL},
                                       {"[1, 1]", "is not ascending"},
@@ -241,9 +229,8 @@ static void test_parse_others(void **state)
     CHECK_ROWS(&pair, pairs, "ascending pair [low, high] within [0, 10] (1/A)");
 }
 
-static void test_unset(void **state)
+TEST(test_unset)
 {
-    (void)state;
     static const tsr_field pair = {
         .name = "p", .type = TSR_FIELD_PAIR, .max = 10.0};
     static const tsr_field count = {
@@ -252,11 +239,11 @@ static void test_unset(void **state)
     double p[2] = {1.0, 2.0};
     long n = 5;
     char *s = NULL, shown[20];
-    assert_int_equal(tsr_field_parse(&text, &s, "abc", NULL), TSR_OK);
+    OK(tsr_field_parse(&text, &s, "abc", &err));
     assert_string_equal(s, "abc");
-    assert_int_equal(tsr_field_parse(&pair, p, "null", NULL), TSR_OK);
-    assert_int_equal(tsr_field_parse(&count, &n, "null", NULL), TSR_OK);
-    assert_int_equal(tsr_field_parse(&text, &s, "null", NULL), TSR_OK);
+    OK(tsr_field_parse(&pair, p, "null", &err));
+    OK(tsr_field_parse(&count, &n, "null", &err));
+    OK(tsr_field_parse(&text, &s, "null", &err));
     assert_true(p[0] == 0.0 && p[1] == 0.0 && n == 0 && s == NULL);
     tsr_field_format(&pair, p, shown, sizeof shown);
     assert_string_equal(shown, "null");
@@ -266,13 +253,11 @@ static void test_unset(void **state)
     assert_string_equal(shown, "null");
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
-    (void)state;
     config c;
     memset(&c, 0xa5, sizeof c); /* raw memory */
-    tsr_err err;
-    assert_int_equal(tsr_fields_init(config_fields, &c, &err), TSR_OK);
+    OK(tsr_fields_init(config_fields, &c, &err));
     assert_string_equal(c.name, "run");
     assert_int_equal(c.seed, 1);
     assert_null(c.structure.file);
@@ -286,7 +271,7 @@ static void test_defaults(void **state)
     void *element;
     const tsr_field *data = tsr_field_find(config_fields, "data");
     for (int i = 0; i < 3; i++)
-        assert_int_equal(tsr_field_append(data, &c, &element, &err), TSR_OK);
+        OK(tsr_field_append(data, &c, &element, &err));
     assert_int_equal(c.data.n, 3);
     assert_true(((config_data *)element)->noise.alpha_inv_ang == 0.15);
     tsr_fields_clear(config_fields, &c);
@@ -295,9 +280,8 @@ static void test_defaults(void **state)
     tsr_fields_clear(config_fields, &c); /* twice is fine */
 }
 
-static void test_bad_default(void **state)
+TEST(test_bad_default)
 {
-    (void)state;
     static const tsr_field fields[] = {
         {.name = "s", .type = TSR_FIELD_STRING, .initial = "kept"},
         {.name = "n",
@@ -311,7 +295,6 @@ static void test_bad_default(void **state)
         char *s;
         long n;
     } object;
-    tsr_err err;
     assert_int_equal(tsr_fields_init(fields, &object, &err), TSR_E_INTERNAL);
     assert_null(object.s);
     assert_string_equal(err.message,
@@ -319,9 +302,8 @@ static void test_bad_default(void **state)
                         "expected integer in [1, 5]");
 }
 
-static void test_nearest(void **state)
+TEST(test_nearest)
 {
-    (void)state;
     static const tsr_field fields[] = {
         {.name = "chains"},       {.name = "warmup"}, {.name = "draws"},
         {.name = "temperatures"}, {.name = "q_unit"}, {.name = NULL}};
@@ -342,7 +324,7 @@ static void test_nearest(void **state)
                 {"CHAINS", NULL},
                 {"chaxyz", NULL},
                 {"chains_and_many_more", NULL}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const char *name = tsr_field_nearest(fields, rows[i].typed);
         if (rows[i].nearest == NULL)
             assert_null(name);
@@ -353,9 +335,8 @@ static void test_nearest(void **state)
     }
 }
 
-static void test_help(void **state)
+TEST(test_help)
 {
-    (void)state;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -369,11 +350,11 @@ static void test_help(void **state)
         "  structure                            the molecule\n"
         "    file              -                PDB or mmCIF\n";
     assert_memory_equal(text, begin, sizeof begin - 1);
-    assert_non_null(strstr(
-        text, "      step            0.1         rad  standard deviation of "
-              "the rotation;\n"
-              "                                       number in [1e-6, "
-              "3.15]\n"));
+    assert_has(text,
+               "      step            0.1         rad  standard deviation of "
+               "the rotation;\n"
+               "                                       number in [1e-6, "
+               "3.15]\n");
     assert_null(strstr(text, " \n"));
     for (char *line = text, *end; *line != '\0'; line = end + 1) {
         end = strchr(line, '\n');
@@ -385,9 +366,8 @@ static void test_help(void **state)
 
 /* A key by its whole name or the end of it, of a kind or of a group; without
  * one the table's own rows. The whole name comes before an end. */
-static void test_help_topic(void **state)
+TEST(test_help_topic)
 {
-    (void)state;
     static const struct {
         const char *topic, *begins; /* NULL: there is no such key */
     } rows[] = {{"structure.file", "structure.file  -  PDB or mmCIF\n"},
@@ -400,8 +380,7 @@ static void test_help_topic(void **state)
                 {"file.", NULL},
                 {"ile", NULL},
                 {"", NULL}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        tsr_err err = {.status = TSR_OK};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char *text = NULL;
         size_t size = 0;
         FILE *out = open_memstream(&text, &size);
@@ -419,21 +398,18 @@ static void test_help_topic(void **state)
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    assert_int_equal(tsr_fields_help(kinds_fields, "many.crate", 0, out, NULL),
-                     TSR_OK);
-    assert_int_equal(tsr_fields_help(kinds_fields, "many.radius", 0, out, NULL),
-                     TSR_OK);
+    OK(tsr_fields_help(kinds_fields, "many.crate", 0, out, &err));
+    OK(tsr_fields_help(kinds_fields, "many.radius", 0, out, &err));
     fclose(out);
     assert_memory_equal(text, "many.crate ", 11);
     assert_null(strstr(text, "ball (default)"));
-    assert_non_null(strstr(text, "\nmany.radius  1  m  of the ball; number"));
+    assert_has(text, "\nmany.radius  1  m  of the ball; number");
     free(text);
 }
 
 /* A name, default and unit beyond their columns break the line. */
-static void test_help_long(void **state)
+TEST(test_help_long)
 {
-    (void)state;
     static const tsr_field fields[] = {
         {.name = "a", .type = TSR_FIELD_STRING, .initial = "b", .doc = "c"},
         {.name = "a_name_that_is_much_too_long_for_it",
@@ -455,9 +431,8 @@ static void test_help_long(void **state)
     free(text);
 }
 
-static void test_excerpt(void **state)
+TEST(test_excerpt)
 {
-    (void)state;
     char out[TSR_EXCERPT_SIZE], big[400];
     assert_string_equal(tsr_text_excerpt("a\tb\xff\xc3\xa5\n", out),
                         "a?b?\xc3\xa5?");
@@ -470,33 +445,31 @@ static void test_excerpt(void **state)
 
 /* ---- structs that have kinds ---- */
 
-static void test_kinds_choose(void **state)
+TEST(test_kinds_choose)
 {
-    (void)state;
     kinds k;
     void *element;
-    tsr_err err;
     const tsr_field *one = &kinds_fields[0], *many = &kinds_fields[1];
     memset(&k, 0xa5, sizeof k); /* raw memory */
-    assert_int_equal(tsr_fields_init(kinds_fields, &k, &err), TSR_OK);
+    OK(tsr_fields_init(kinds_fields, &k, &err));
     assert_int_equal(k.one.ball.shape, 0);
     assert_string_equal(k.one.ball.name, "round");
     k.one.ball.radius = 3.0;
-    assert_int_equal(tsr_field_set_kind(one, &k.one, "ball", &err), TSR_OK);
+    OK(tsr_field_set_kind(one, &k.one, "ball", &err));
     assert_true(k.one.ball.radius == 3.0); /* the kind that it was */
 
     /* what both have stays, the rest is as by default, both ways */
-    assert_int_equal(tsr_field_set_kind(one, &k.one, "box", &err), TSR_OK);
+    OK(tsr_field_set_kind(one, &k.one, "box", &err));
     assert_int_equal(k.one.box.shape, 1);
     assert_string_equal(k.one.box.name, "round");
     assert_true(k.one.box.size[0] == 1.0 && k.one.box.size[1] == 2.0);
     assert_int_equal(k.one.box.lines.n, 0);
     assert_ptr_equal(tsr_field_members(one, &k.one), kinds_box_fields);
     k.one.box.size[0] = 0.5;
-    assert_int_equal(tsr_field_set_kind(one, &k.one, "crate", &err), TSR_OK);
+    OK(tsr_field_set_kind(one, &k.one, "crate", &err));
     assert_int_equal(k.one.box.shape, 2); /* all of it in common */
     assert_true(k.one.box.size[0] == 0.5);
-    assert_int_equal(tsr_field_set_kind(one, &k.one, "ball", &err), TSR_OK);
+    OK(tsr_field_set_kind(one, &k.one, "ball", &err));
     assert_int_equal(k.one.ball.shape, 0);
     assert_string_equal(k.one.ball.name, "round");
     assert_true(k.one.ball.radius == 1.0);
@@ -507,9 +480,9 @@ static void test_kinds_choose(void **state)
                                      "of ball, box, crate");
     assert_int_equal(k.one.ball.shape, 0);
 
-    assert_int_equal(tsr_field_append(many, &k, &element, &err), TSR_OK);
-    assert_int_equal(tsr_field_set_kind(many, element, "box", &err), TSR_OK);
-    assert_int_equal(tsr_field_append(many, &k, &element, &err), TSR_OK);
+    OK(tsr_field_append(many, &k, &element, &err));
+    OK(tsr_field_set_kind(many, element, "box", &err));
+    OK(tsr_field_append(many, &k, &element, &err));
     const kinds_shape *shape = k.many.item;
     assert_int_equal(shape[0].box.shape, 1);
     assert_int_equal(shape[1].ball.shape, 0);
@@ -519,9 +492,8 @@ static void test_kinds_choose(void **state)
     assert_null(k.one.ball.name);
 }
 
-static void test_kinds_text(void **state)
+TEST(test_kinds_text)
 {
-    (void)state;
     char *text = NULL, expected[300];
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -548,25 +520,4 @@ static void test_kinds_text(void **state)
                         "mapping with keys among shape, name, radius (shape "
                         "ball); shape, size, lines, name (shape box); shape, "
                         "size, lines, name (shape crate)");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_double_text),
-        cmocka_unit_test(test_double_bits),
-        cmocka_unit_test(test_parse_numbers),
-        cmocka_unit_test(test_parse_others),
-        cmocka_unit_test(test_unset),
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_bad_default),
-        cmocka_unit_test(test_nearest),
-        cmocka_unit_test(test_help),
-        cmocka_unit_test(test_help_topic),
-        cmocka_unit_test(test_help_long),
-        cmocka_unit_test(test_excerpt),
-        cmocka_unit_test(test_kinds_choose),
-        cmocka_unit_test(test_kinds_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

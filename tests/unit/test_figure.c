@@ -1,15 +1,14 @@
 /* Figures: ranges, ticks, and what awkward numbers and names become. */
-#include "io_files.h"
 #include "report/report.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_cdf.h>
-#include <math.h>
 
 /* What a figure of these numbers becomes; caller frees. */
 static void draw(int is_log, int n, const double *x, const double *y,
                  const char *label, char **svg, tsr_panel *panel)
 {
-    tsr_err err;
     tsr_figure f = tsr_figure_new("figure", "A <title> & \"more\"", "x", 400);
     tsr_figure_panel(&f, "y's \"name\"", is_log, 200);
     tsr_figure_layer(&f, TSR_LAYER_LINE, label, "#123456", n, x, y, NULL);
@@ -23,9 +22,8 @@ static void draw(int is_log, int n, const double *x, const double *y,
     tsr_figure_clear(&f);
 }
 
-static void test_awkward_numbers(void **state)
+TEST(test_awkward_numbers)
 {
-    (void)state;
     const double nan = (double)NAN, inf = (double)INFINITY;
     const double x[6] = {0.0, 1.0, 2.0, 3.0, 4.0, 5.0};
     const double y[][6] = {{1.0, nan, 3.0, inf, -2.0, 4.0},
@@ -33,7 +31,7 @@ static void test_awkward_numbers(void **state)
                            {-1.0, -2.0, 0.0, -3.0, -1.0, 0.0},
                            {2.0, 2.0, 2.0, 2.0, 2.0, 2.0},
                            {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}};
-    for (size_t i = 0; i < sizeof y / sizeof *y; i++)
+    for (size_t i = 0; i < COUNT_OF(y); i++)
         for (int is_log = 0; is_log < 2; is_log++)
             for (int n = 0; n <= 6; n += 3) {
                 char *svg;
@@ -48,9 +46,8 @@ static void test_awkward_numbers(void **state)
             }
 }
 
-static void test_range(void **state)
+TEST(test_range)
 {
-    (void)state;
     const double x[3] = {1.0, 2.0, 3.0}, y[3] = {1.0, -5.0, 100.0};
     char *svg;
     tsr_panel panel;
@@ -64,7 +61,7 @@ static void test_range(void **state)
     free(svg);
     /* one point of a line can be seen */
     draw(0, 1, x, y, NULL, &svg, &panel);
-    assert_non_null(strstr(svg, "r=\"2.40\""));
+    assert_has(svg, "r=\"2.40\"");
     free(svg);
     draw(1, 3, x, y, NULL, &svg, &panel);
     assert_near(panel.y0, 1.0 / pow(100.0, 0.05), 1e-12);
@@ -74,15 +71,13 @@ static void test_range(void **state)
 
 /* Ticks that differ are written differently, and not longer than needed; the
  * ends of the scale are viridis'. */
-static void test_ticks_and_colours(void **state)
+TEST(test_ticks_and_colours)
 {
-    (void)state;
     const double ranges[][3] = {
         {28.97602, 28.97607, 28.97612}, {0.0, 5e6, 1e7}, {-500.0, -250.0, 0.0}};
     static const char *const text[] = {">28.97604<", ">4e+06<", ">-200<"};
     char *svg;
     tsr_panel panel;
-    tsr_err err;
     for (int i = 0; i < 3; i++) {
         draw(0, 3, ranges[i], ranges[i], NULL, &svg, &panel);
         assert_has(svg, text[i]);
@@ -92,8 +87,8 @@ static void test_ticks_and_colours(void **state)
     tsr_figure f = tsr_figure_new("figure", "title", "x", 400);
     tsr_figure_panel(&f, "y", 0, 200);
     tsr_figure_cells(&f, 3, 1, 0.0, 1.0, 0.0, 1.0, z);
-    assert_int_equal(tsr_figure_finish(&f, &err), TSR_OK);
-    assert_int_equal(tsr_figure_svg_text(&f, &svg, &err), TSR_OK);
+    OK(tsr_figure_finish(&f, &err));
+    OK(tsr_figure_svg_text(&f, &svg, &err));
     assert_has(svg, "fill=\"#440154\"");
     assert_has(svg, "fill=\"#fde725\"");
     tsr_figure_clear(&f);
@@ -101,9 +96,8 @@ static void test_ticks_and_colours(void **state)
 }
 
 /* Names cannot break out of the text that they stand in. */
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     const double x[2] = {0.0, 1.0};
     char *svg;
     tsr_panel panel;
@@ -113,20 +107,18 @@ static void test_names(void **state)
     free(svg);
 }
 
-static void test_csv(void **state)
+TEST(test_csv)
 {
-    (void)state;
     const double x[2] = {0.0, 1.0 / 3.0}, y[2] = {(double)NAN, 2e-7};
     const double z[2] = {5.0, 6.0};
     size_t size;
-    tsr_err err;
     const char *path = io_path("figure.csv");
     tsr_figure f = tsr_figure_new("figure", "title", "x", 400);
     tsr_figure_panel(&f, "I(q), \"a.u.\"", 0, 200);
     tsr_figure_layer(&f, TSR_LAYER_POINTS, NULL, "#123456", 2, x, y, NULL);
     tsr_figure_panel(&f, "below", 0, 200);
     tsr_figure_layer(&f, TSR_LAYER_CELLS, "two, three", "#123456", 2, x, x, z);
-    assert_int_equal(tsr_figure_write_csv(&f, path, &err), TSR_OK);
+    OK(tsr_figure_write_csv(&f, path, &err));
     char *text = io_read(path, &size);
     assert_string_equal(text,
                         "panel,series,mark,x,y,y2\n"
@@ -144,9 +136,8 @@ static void test_csv(void **state)
 /* As many bars as so many independent draws can fill: the rule of Freedman and
  * Diaconis, 2 IQR / n^(1/3) wide, which is 0.7 sd for 56 draws of a normal
  * density. */
-static void test_outline(void **state)
+TEST(test_outline)
 {
-    (void)state;
     enum { N = 5000, FEW = 56 };
     static double value[N], x[TSR_OUTLINE], y[TSR_OUTLINE];
     const struct {
@@ -154,7 +145,7 @@ static void test_outline(void **state)
         double ess;
         int least, most; /* bars */
     } want[] = {{FEW, (double)NAN, 6, 8}, {N, FEW, 8, 11}, {N, N, 38, 40}};
-    for (size_t w = 0; w < sizeof want / sizeof *want; w++) {
+    for (size_t w = 0; w < COUNT_OF(want); w++) {
         const int n = want[w].n;
         double area = 0.0;
         for (int i = 0; i < n; i++)
@@ -171,15 +162,4 @@ static void test_outline(void **state)
     assert_int_equal(tsr_report_outline(FEW, FEW, value, x, y), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ticks_and_colours),
-        cmocka_unit_test(test_awkward_numbers),
-        cmocka_unit_test(test_range),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_outline),
-    };
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

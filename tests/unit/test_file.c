@@ -1,16 +1,8 @@
 /* Files that are written whole or not at all: names that somebody else put in
  * the way, and what may be written over. */
 #include "files/file.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,14 +20,13 @@ static void assert_content(const char *name, const char *text)
 {
     char *data;
     size_t size;
-    assert_int_equal(tsr_file_read(name, &data, &size, NULL), TSR_OK);
+    OK(tsr_file_read(name, &data, &size, &err));
     assert_string_equal(data, text);
     free(data);
 }
 
-static int enter(void **state)
+FIXTURE(enter)
 {
-    (void)state;
     strcpy(folder, "/tmp/tessera-file-XXXXXX");
     if (mkdtemp(folder) == NULL)
         return -1;
@@ -46,9 +37,8 @@ static int enter(void **state)
     return 0;
 }
 
-static int leave(void **state)
+FIXTURE(leave)
 {
-    (void)state;
     unlink(path);
     unlink(beside);
     unlink(victim);
@@ -67,105 +57,83 @@ static void assert_link_is_not_followed(void)
     assert_int_not_equal(lstat(beside, &info), 0);
 }
 
-static void test_replace_and_links(void **state)
+TEST(test_replace_and_links)
 {
-    (void)state;
     assert_int_equal(symlink(victim, beside), 0);
-    assert_int_equal(tsr_file_replace(path, "new", 3, NULL), TSR_OK);
+    OK(tsr_file_replace(path, "new", 3, &err));
     assert_link_is_not_followed();
 }
 
-static void test_create_and_links(void **state)
+TEST(test_create_and_links)
 {
-    (void)state;
     int is_taken;
     assert_int_equal(symlink(victim, beside), 0);
-    assert_int_equal(tsr_file_create(path, "new", 3, &is_taken, NULL), TSR_OK);
+    OK(tsr_file_create(path, "new", 3, &is_taken, &err));
     assert_link_is_not_followed();
 }
 
-static void test_writer_and_links(void **state)
+TEST(test_writer_and_links)
 {
-    (void)state;
     tsr_file_writer w;
     assert_int_equal(symlink(victim, beside), 0);
-    assert_int_equal(tsr_file_begin(&w, path, NULL), TSR_OK);
+    OK(tsr_file_begin(&w, path, &err));
     fputs("new", w.out);
-    assert_int_equal(tsr_file_end(&w, TSR_OK, NULL), TSR_OK);
+    OK(tsr_file_end(&w, TSR_OK, &err));
     assert_link_is_not_followed();
 }
 
-static void test_writer_fails(void **state)
+TEST(test_writer_fails)
 {
-    (void)state;
     struct stat info;
     tsr_file_writer w;
     put(path, "old");
-    assert_int_equal(tsr_file_begin(&w, path, NULL), TSR_OK);
+    OK(tsr_file_begin(&w, path, &err));
     fputs("new", w.out);
     assert_int_equal(tsr_file_end(&w, TSR_E_DATA, NULL), TSR_E_DATA);
     assert_content(path, "old");
     assert_int_not_equal(stat(beside, &info), 0);
 }
 
-static void test_writer_writes_devices_in_place(void **state)
+TEST(test_writer_writes_devices_in_place)
 {
-    (void)state;
     struct stat info;
     tsr_file_writer w;
-    assert_int_equal(tsr_file_begin(&w, "/dev/null", NULL), TSR_OK);
+    OK(tsr_file_begin(&w, "/dev/null", &err));
     assert_null(w.beside);
-    assert_int_equal(tsr_file_end(&w, TSR_OK, NULL), TSR_OK);
+    OK(tsr_file_end(&w, TSR_OK, &err));
     assert_int_equal(stat("/dev/null", &info), 0);
     assert_false(S_ISREG(info.st_mode));
 }
 
 /* What had the name of a file that is being written is no reason to fail. */
-static void test_stale_file_beside(void **state)
+TEST(test_stale_file_beside)
 {
-    (void)state;
     put(beside, "left by a process that was killed");
-    assert_int_equal(tsr_file_replace(path, "new", 3, NULL), TSR_OK);
+    OK(tsr_file_replace(path, "new", 3, &err));
     assert_link_is_not_followed();
 }
 
-static tsr_status check_target(const tsr_file_target *target, const char *name,
-                               tsr_err *err)
+static tsr_status check_target(const tsr_file_target *target, const char *name)
 {
-    return tsr_file_check_target(target, name, "# tessera ", " test:", err);
+    return tsr_file_check_target(target, name, "# tessera ", " test:", &err);
 }
 
-static void test_target(void **state)
+TEST(test_target)
 {
-    (void)state;
     const char *const input[] = {NULL, victim};
-    tsr_err err;
     tsr_file_target target = {.maker = "test", .n_input = 2, .input = input};
-    assert_int_equal(check_target(&target, path, &err), TSR_OK);
+    OK(check_target(&target, path));
     put(path, "");
-    assert_int_equal(check_target(&target, path, &err), TSR_OK);
+    OK(check_target(&target, path));
     put(path, "# tessera 1 test: x\n1 2\n");
-    assert_int_equal(check_target(&target, path, &err), TSR_OK);
+    OK(check_target(&target, path));
     put(path, "# tessera 1 other: x\n1 2\n");
-    assert_int_equal(check_target(&target, path, &err), TSR_E_USAGE);
-    assert_non_null(strstr(err.message, path));
-    assert_non_null(strstr(err.message, "--force"));
+    FAILS(check_target(&target, path), TSR_E_USAGE, path);
+    assert_has(err.message, "--force");
     target.is_forced = 1;
-    assert_int_equal(check_target(&target, path, &err), TSR_OK);
-    assert_int_equal(check_target(&target, victim, &err), TSR_E_USAGE);
+    OK(check_target(&target, path));
+    assert_int_equal(check_target(&target, victim), TSR_E_USAGE);
     assert_null(strstr(err.message, "--force"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_replace_and_links, enter, leave),
-        cmocka_unit_test_setup_teardown(test_create_and_links, enter, leave),
-        cmocka_unit_test_setup_teardown(test_writer_and_links, enter, leave),
-        cmocka_unit_test_setup_teardown(test_writer_fails, enter, leave),
-        cmocka_unit_test_setup_teardown(test_writer_writes_devices_in_place,
-                                        enter, leave),
-        cmocka_unit_test_setup_teardown(test_stale_file_beside, enter, leave),
-        cmocka_unit_test_setup_teardown(test_target, enter, leave)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {enter, leave};

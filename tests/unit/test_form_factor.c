@@ -1,17 +1,14 @@
 #include "scattering/form_factor.h"
+#include "tests/test.h"
 #include "train/train.h"
 
 #include "core/vec3.h"
 #include "molecule/structure.h"
 #include "table_text.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+OWNED_AS(tsr_form_factor, tsr_form_factor_table)
 
 typedef struct {
     char folder[64], pdb[2][96], table[96];
@@ -76,12 +73,11 @@ static tsr_form_factor_table *train(const files *f, int n, tsr_body_model model)
 {
     const char *path[2] = {f->pdb[0], f->pdb[1]};
     tsr_form_factor_table *table = tsr_form_factor_new(model, 1, 101, 0.01);
-    tsr_err err;
     tsr_status s = tsr_form_factor_train(table, n, path, 2, NULL, &err);
     if (s != TSR_OK)
         print_message("%s\n", err.message);
     assert_int_equal(s, TSR_OK);
-    return table;
+    return own_tsr_form_factor(table);
 }
 
 /* The mean self-intensity P of a table of one component. */
@@ -92,9 +88,8 @@ static double self_of(const tsr_form_factor_table *t, int i)
 
 /* Electrons less water, from the numbers of atoms. The tables' sum of f(0) is
  * within 0.12 % of Z. */
-static void contrast_at_zero(void **state)
+TEST(contrast_at_zero)
 {
-    (void)state;
     static const double volume[17] = {
         [1] = 5.15, [6] = 16.44, [7] = 2.49, [8] = 9.13, [16] = 19.86};
     static const int z[4] = {6, 7, 8, 16};
@@ -102,18 +97,18 @@ static void contrast_at_zero(void **state)
         for (int h = 0; h < 4; h++) {
             double expect = z[i] + h - 0.334 * (volume[z[i]] + h * 5.15);
             double a = tsr_atom_contrast_amplitude(z[i], h, 0.0);
-            assert_true(fabs(a - expect) < 0.0015 * (z[i] + h));
+            assert_near(a, expect, 0.0015 * (z[i] + h));
         }
     assert_true(isnan(tsr_atom_contrast_amplitude(34, 0, 0.1)));
     /* The solvent's Gaussian: oxygen at q = 0.5. */
     double g =
         0.334 * 9.13 * exp(-0.25 * pow(9.13, 2.0 / 3.0) / (4.0 * acos(-1.0)));
     double f = tsr_atom_form_factor(8, 0.5);
-    assert_true(fabs(tsr_atom_contrast_amplitude(8, 0, 0.5) - (f - g)) < 1e-12);
+    assert_near(tsr_atom_contrast_amplitude(8, 0, 0.5), (f - g), 1e-12);
 }
 
 /* At q = 0 the amplitude is the sum over the body's atoms, in any place. */
-static void amplitude_at_zero(void **state)
+TEST(amplitude_at_zero)
 {
     const files *f = *state;
     static const tsr_body_model model[2] = {TSR_BODIES_ONE, TSR_BODIES_TWO};
@@ -134,22 +129,21 @@ static void amplitude_at_zero(void **state)
         }
         for (int i = 0; i < t->n_type; i++) {
             assert_int_equal(t->count[i], 2 * (long)n[i]);
-            assert_true(fabs(t->amplitude[i * 101] - sum[i] / n[i]) < 1e-11);
+            assert_near(t->amplitude[i * 101], sum[i] / n[i], 1e-11);
             for (int k = 0; k < 101; k++) /* Cauchy-Schwarz */
                 assert_true(self_of(t, i * 101 + k) + 1e-9 >=
                             pow(t->amplitude[i * 101 + k], 2));
         }
-        tsr_form_factor_free(t);
     }
 }
 
 /* A body of one atom is that atom; of two, the closed form. */
-static void small_bodies(void **state)
+TEST(small_bodies)
 {
     const files *f = *state;
     tsr_form_factor_table *t = train(f, 1, TSR_BODIES_TWO);
     tsr_structure *s;
-    assert_int_equal(tsr_structure_read(f->pdb[0], &s, NULL), TSR_OK);
+    OK(tsr_structure_read(f->pdb[0], &s, &err));
     const tsr_atom *cg = tsr_residue_atom(s, &s->residue[TSR_PRO], "CG");
     const tsr_atom *cd = tsr_residue_atom(s, &s->residue[TSR_PRO], "CD");
     double r2 = 0.0;
@@ -164,20 +158,18 @@ static void small_bodies(void **state)
         const double *pro = t->amplitude + (1 + TSR_PRO) * 101;
         double half = k > 0 ? sin(0.5 * q * r) / (0.5 * q * r) : 1.0;
         double full = k > 0 ? sin(q * r) / (q * r) : 1.0;
-        assert_true(fabs(ser[k] - oh) < 1e-12);
-        assert_true(fabs(self_of(t, (1 + TSR_SER) * 101 + k) - oh * oh) <
-                    1e-11);
-        assert_true(fabs(pro[k] - 2.0 * ch2 * half) < 1e-11);
-        assert_true(fabs(self_of(t, (1 + TSR_PRO) * 101 + k) -
-                         2.0 * ch2 * ch2 * (1.0 + full)) < 1e-11);
+        assert_near(ser[k], oh, 1e-12);
+        assert_near(self_of(t, (1 + TSR_SER) * 101 + k), oh * oh, 1e-11);
+        assert_near(pro[k], 2.0 * ch2 * half, 1e-11);
+        assert_near(self_of(t, (1 + TSR_PRO) * 101 + k),
+                    2.0 * ch2 * ch2 * (1.0 + full), 1e-11);
     }
     assert_true(t->rg2[1 + TSR_SER] == 0.0);
-    assert_true(fabs(t->rg2[1 + TSR_PRO] - 0.25 * r2) < 1e-12);
+    assert_near(t->rg2[1 + TSR_PRO], 0.25 * r2, 1e-12);
     tsr_structure_free(s);
-    tsr_form_factor_free(t);
 }
 
-static void threads_change_nothing(void **state)
+TEST(threads_change_nothing)
 {
     const files *f = *state;
     enum { N = 70 }; /* more than two blocks */
@@ -187,9 +179,7 @@ static void threads_change_nothing(void **state)
     tsr_form_factor_table *t[2];
     for (int i = 0; i < 2; i++) {
         t[i] = tsr_form_factor_new(TSR_BODIES_TWO, 1, 11, 0.1);
-        assert_int_equal(
-            tsr_form_factor_train(t[i], N, path, i == 0 ? 1 : 7, NULL, NULL),
-            TSR_OK);
+        OK(tsr_form_factor_train(t[i], N, path, i == 0 ? 1 : 7, NULL, &err));
     }
     size_t size = TSR_MAX_TYPE * 11 * sizeof(double);
     assert_memory_equal(t[0]->amplitude, t[1]->amplitude, size);
@@ -200,45 +190,41 @@ static void threads_change_nothing(void **state)
         tsr_form_factor_free(t[i]);
 }
 
-static void incomplete_residues(void **state)
+TEST(incomplete_residues)
 {
     const files *f = *state;
-    tsr_form_factor_table *t = tsr_form_factor_new(TSR_BODIES_ONE, 1, 11, 0.1);
-    tsr_err err;
+    tsr_form_factor_table *t =
+        own_tsr_form_factor(tsr_form_factor_new(TSR_BODIES_ONE, 1, 11, 0.1));
     const char *path[2] = {f->pdb[0], f->table};
     write_pdb(f->table, 3, "CG", -1); /* 13 have a CG */
-    assert_int_equal(tsr_form_factor_train(t, 2, path, 1, NULL, &err), TSR_OK);
+    OK(tsr_form_factor_train(t, 2, path, 1, NULL, &err));
     assert_int_equal(t->count[TSR_ALA], 2);
     assert_int_equal(t->count[TSR_ILE], 2);
     assert_int_equal(t->count[TSR_ARG], 1);
     assert_int_equal(t->count[TSR_TRP], 1);
-    assert_non_null(strstr(t->source, "13 left out"));
-    tsr_form_factor_free(t);
+    assert_has(t->source, "13 left out");
 
     write_pdb(f->table, 3, NULL, TSR_TRP);
-    t = tsr_form_factor_new(TSR_BODIES_TWO, 1, 11, 0.1);
-    assert_int_equal(tsr_form_factor_train(t, 1, path + 1, 1, NULL, &err),
-                     TSR_E_DATA);
-    assert_non_null(strstr(err.message, "TRP side chain"));
+    t = own_tsr_form_factor(tsr_form_factor_new(TSR_BODIES_TWO, 1, 11, 0.1));
+    FAILS(tsr_form_factor_train(t, 1, path + 1, 1, NULL, &err), TSR_E_DATA,
+          "TRP side chain");
 
     path[1] = "/nonexistent/x.pdb";
-    assert_int_equal(tsr_form_factor_train(t, 2, path, 2, NULL, &err),
-                     TSR_E_NOINPUT);
-    assert_non_null(strstr(err.message, path[1]));
-    tsr_form_factor_free(t);
+    FAILS(tsr_form_factor_train(t, 2, path, 2, NULL, &err), TSR_E_NOINPUT,
+          path[1]);
 }
 
 /* Pair sums through bins against every pair with its own sine. */
-static void targets(void **state)
+TEST(targets)
 {
     const files *f = *state;
     tsr_structure *s;
-    assert_int_equal(tsr_structure_read(f->pdb[0], &s, NULL), TSR_OK);
+    OK(tsr_structure_read(f->pdb[0], &s, &err));
     const tsr_target_grid grid = {TSR_BODIES_TWO, 1,   TSR_MAX_TYPE, 101,
                                   0.01,           NULL};
     const tsr_target_layout l = tsr_target_layout_of(&grid);
-    double *target = malloc(l.length * sizeof *target);
-    assert_int_equal(tsr_target_fill(&grid, s, target, NULL), TSR_OK);
+    double *target = array(l.length * sizeof *target, 1);
+    OK(tsr_target_compute(&grid, s, target, &err));
     for (int k = 0; k < 101; k += 4) {
         double q = 0.01 * k, expect = 0.0, scale = 0.0;
         for (int r = 0; r < TSR_N_AMINO; r++)
@@ -266,7 +252,7 @@ static void targets(void **state)
             }
         double got = target[l.atoms + (size_t)k];
         /* the bins' (0.05 q)^2 / 24 of what is summed */
-        assert_true(fabs(got - expect) < 1.1e-4 * scale);
+        assert_near(got, expect, 1.1e-4 * scale);
     }
     /* One pair of bodies: serine's hydroxyl and cysteine's thiol. */
     double r =
@@ -278,10 +264,9 @@ static void targets(void **state)
                 target + l.sum[0] +
                     tsr_target_pair_at(&grid, 1 + TSR_CYS, 1 + TSR_SER));
     for (int k = 1; k < 101; k++)
-        assert_true(fabs(pair[k] - sin(0.01 * k * r) / (0.01 * k * r)) < 1e-4);
-    assert_true(fabs(pair[0] - 1.0) < 1e-12);
-    assert_true(target[l.many[0] + (size_t)0] == 18.0);
-    free(target);
+        assert_near(pair[k], sin(0.01 * k * r) / (0.01 * k * r), 1e-4);
+    assert_near(pair[0], 1.0, 1e-12);
+    assert_true(target[l.moment[0] + (size_t)0] == 18.0);
     tsr_structure_free(s);
 }
 
@@ -291,16 +276,17 @@ static double misfit(const files *f, const tsr_form_factor_table *t)
     double sum = 0.0;
     const tsr_target_grid grid = tsr_target_grid_of(t, t->n_q, t->dq_inv_ang);
     const tsr_target_layout l = tsr_target_layout_of(&grid);
-    double *target = malloc(l.length * sizeof *target);
+    double *target = array(l.length * sizeof *target, 1);
     for (int m = 0; m < 2; m++) {
         tsr_structure *s;
-        assert_int_equal(tsr_structure_read(f->pdb[m], &s, NULL), TSR_OK);
-        assert_int_equal(tsr_target_fill(&grid, s, target, NULL), TSR_OK);
+        OK(tsr_structure_read(f->pdb[m], &s, &err));
+        OK(tsr_target_compute(&grid, s, target, &err));
         tsr_structure_free(s);
         for (int k = 0; k < t->n_q; k++) {
             double i = 0.0;
             for (int a = 0; a < t->n_type; a++) {
-                i += target[l.many[0] + (size_t)a] * self_of(t, a * t->n_q + k);
+                i += target[l.moment[0] + (size_t)a] *
+                     self_of(t, a * t->n_q + k);
                 for (int b = 0; b <= a; b++)
                     i += 2.0 * t->amplitude[a * t->n_q + k] *
                          t->amplitude[b * t->n_q + k] *
@@ -310,11 +296,10 @@ static double misfit(const files *f, const tsr_form_factor_table *t)
             sum += pow(i / target[l.atoms + (size_t)k] - 1.0, 2);
         }
     }
-    free(target);
     return sum;
 }
 
-static void refinement(void **state)
+TEST(refinement)
 {
     const files *f = *state;
     const char *path[2] = {f->pdb[0], f->pdb[1]};
@@ -322,9 +307,7 @@ static void refinement(void **state)
     tsr_form_factor_table *t[2];
     for (int i = 0; i < 2; i++) {
         t[i] = train(f, 2, TSR_BODIES_TWO);
-        assert_int_equal(
-            tsr_form_factor_refine(t[i], 2, path, 1 + 2 * i, NULL, NULL),
-            TSR_OK);
+        OK(tsr_form_factor_refine(t[i], 2, path, 1 + 2 * i, NULL, &err));
     }
     size_t size = TSR_MAX_TYPE * 101 * sizeof(double);
     assert_memory_equal(t[0]->amplitude, t[1]->amplitude, size);
@@ -336,25 +319,21 @@ static void refinement(void **state)
     for (int i = 0; i < TSR_MAX_TYPE; i++) {
         double f0 = start->amplitude[i * 101]; /* q = 0 stays */
         assert_true(t[0]->amplitude[i * 101] == f0);
-        assert_true(fabs(self_of(t[0], i * 101) - self_of(start, i * 101)) <
-                    1e-9);
+        assert_near(self_of(t[0], i * 101), self_of(start, i * 101), 1e-9);
     }
     assert_int_equal(strncmp(t[0]->source, "refined", 7), 0);
     const char *missing[1] = {"/nonexistent/x.pdb"};
     assert_int_equal(tsr_form_factor_refine(t[0], 1, missing, 1, NULL, NULL),
                      TSR_E_NOINPUT);
-    for (int i = 0; i < 2; i++)
-        tsr_form_factor_free(t[i]);
-    tsr_form_factor_free(start);
 }
 
-static void round_trip(void **state)
+TEST(round_trip)
 {
     const files *f = *state;
     tsr_form_factor_table *t = train(f, 2, TSR_BODIES_TWO), *u = NULL;
-    assert_non_null(strstr(t->source, "structures: 2\n  a b"));
-    assert_int_equal(tsr_form_factor_write(t, f->table, NULL), TSR_OK);
-    assert_int_equal(tsr_form_factor_read(f->table, &u, NULL), TSR_OK);
+    assert_has(t->source, "structures: 2\n  a b");
+    OK(tsr_form_factor_write(t, f->table, &err));
+    OK(tsr_form_factor_read(f->table, &u, &err));
     assert_int_equal(u->model, t->model);
     assert_int_equal(u->n_type, 21);
     assert_int_equal(u->n_q, 101);
@@ -362,21 +341,19 @@ static void round_trip(void **state)
     assert_string_equal(u->source, t->source);
     for (int i = 0; i < 21 * 101; i++) { /* nine digits */
         double a = t->amplitude[i], p = self_of(t, i);
-        assert_true(fabs(u->amplitude[i] - a) <= 5e-9 * fabs(a));
-        assert_true(fabs(self_of(u, i) - p) <= 5e-9 * fabs(p));
+        assert_near(u->amplitude[i], a, 5e-9 * fabs(a));
+        assert_near(self_of(u, i), p, 5e-9 * fabs(p));
     }
     for (int i = 0; i < 21; i++) {
         assert_int_equal(u->count[i], t->count[i]);
-        assert_true(fabs(u->rg2[i] - t->rg2[i]) <= 5e-9 * t->rg2[i]);
+        assert_near(u->rg2[i], t->rg2[i], 5e-9 * t->rg2[i]);
     }
     tsr_form_factor_free(u);
-    tsr_err err;
     assert_int_equal(tsr_form_factor_write(t, "/dev/null/t.dat", &err),
                      TSR_E_IO);
-    tsr_form_factor_free(t);
 }
 
-static void bad_files(void **state)
+TEST(bad_files)
 {
     const files *f = *state;
     static const struct {
@@ -398,17 +375,16 @@ static void bad_files(void **state)
         {"# TYR side chain\n", "0.01 ", "0.01 4 -4 #", "follows"},
         {"# TYR side chain\n", "0.5 ", "0.5 1 -1\n#", "negative"}};
     tsr_form_factor_table *t = train(f, 1, TSR_BODIES_TWO);
-    assert_int_equal(tsr_form_factor_write(t, f->table, NULL), TSR_OK);
-    tsr_form_factor_free(t);
+    OK(tsr_form_factor_write(t, f->table, &err));
     char *text = text_of(f->table), place[128];
-    for (size_t i = 0; i < sizeof spoil / sizeof spoil[0]; i++) {
-        tsr_err err = {0};
+    for (size_t i = 0; i < COUNT_OF(spoil); i++) {
+        err = (tsr_err){0};
         int line = write_spoilt(f->table, text, spoil[i].after, spoil[i].old,
                                 spoil[i].new);
         assert_int_not_equal(line, 0);
         assert_int_equal(tsr_form_factor_read(f->table, &t, &err), TSR_E_DATA);
         assert_null(t);
-        assert_non_null(strstr(err.message, spoil[i].message));
+        assert_has(err.message, spoil[i].message);
         snprintf(place, sizeof place, "%s:%d: ", f->table, line);
         /* A line turned into a comment is missed on the next. */
         if (strncmp(spoil[i].new, "# 19", 4) != 0 && spoil[i].old[0] != '\n' &&
@@ -432,61 +408,39 @@ static void bad_files(void **state)
 }
 
 /* F = 8 exp(-2 q^2) and P - F^2 = 5 q^4, interpolated to a finer grid. */
-static void at_grid(void **state)
+TEST(at_grid)
 {
-    (void)state;
     tsr_form_factor_table *t =
-        tsr_form_factor_new(TSR_BODIES_ONE, 1, 101, 0.01);
+        own_tsr_form_factor(tsr_form_factor_new(TSR_BODIES_ONE, 1, 101, 0.01));
     for (int i = 0; i < t->n_type * 101; i++) {
         double q = 0.01 * (i % 101);
         t->amplitude[i] = (1 + i / 101) * exp(-2.0 * q * q);
         t->excess[i] = 5.0 * pow(q, 4);
     }
     enum { N = 334 };
-    double *a = calloc(20 * N, sizeof *a), *e = calloc(20 * N, sizeof *e);
+    double *a = array(20 * N, sizeof *a), *e = array(20 * N, sizeof *e);
     double dq = 1.0 / (N - 1);
-    assert_int_equal(tsr_form_factor_resample(t, N, dq, a, e, NULL), TSR_OK);
+    OK(tsr_form_factor_resample(t, N, dq, a, e, &err));
     for (int i = 0; i < 20 * N; i++) {
         double q = dq * (i % N), f = (1 + i / N) * exp(-2.0 * q * q);
         /* h^4 / 384 F''''; at the last few knots F'' h^2 of the natural end */
         double bound = q < 0.9 ? 2e-8 : 2e-5;
-        assert_true(fabs(a[i] - f) < bound * (1 + i / N));
-        assert_true(fabs(e[i] - 5.0 * pow(q, 4)) < (q < 0.9 ? 2e-7 : 1e-3));
+        assert_near(a[i], f, bound * (1 + i / N));
+        assert_near(e[i], 5.0 * pow(q, 4), (q < 0.9 ? 2e-7 : 1e-3));
     }
     /* On the knots, the table itself. */
-    assert_int_equal(tsr_form_factor_resample(t, 51, 0.02, a, NULL, NULL),
-                     TSR_OK);
+    OK(tsr_form_factor_resample(t, 51, 0.02, a, NULL, &err));
     for (int i = 0; i < 20 * 51; i++)
-        assert_true(fabs(a[i] - t->amplitude[i / 51 * 101 + 2 * (i % 51)]) <
-                    1e-12);
-    assert_int_equal(tsr_form_factor_resample(t, 51, 0.02, NULL, e, NULL),
-                     TSR_OK);
+        assert_near(a[i], t->amplitude[i / 51 * 101 + 2 * (i % 51)], 1e-12);
+    OK(tsr_form_factor_resample(t, 51, 0.02, NULL, e, &err));
 
-    tsr_err err;
-    assert_int_equal(tsr_form_factor_resample(t, 52, 0.02, a, e, &err),
-                     TSR_E_RANGE);
-    assert_non_null(strstr(err.message, "1.02"));
+    FAILS(tsr_form_factor_resample(t, 52, 0.02, a, e, &err), TSR_E_RANGE,
+          "1.02");
     assert_int_equal(tsr_form_factor_resample(t, 0, 0.02, a, e, NULL),
                      TSR_E_RANGE);
     assert_int_equal(tsr_form_factor_resample(t, 9, (double)NAN, a, e, NULL),
                      TSR_E_RANGE);
-    free(a);
-    free(e);
-    tsr_form_factor_free(t);
     tsr_form_factor_free(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(contrast_at_zero),
-                                       cmocka_unit_test(amplitude_at_zero),
-                                       cmocka_unit_test(small_bodies),
-                                       cmocka_unit_test(threads_change_nothing),
-                                       cmocka_unit_test(incomplete_residues),
-                                       cmocka_unit_test(targets),
-                                       cmocka_unit_test(refinement),
-                                       cmocka_unit_test(round_trip),
-                                       cmocka_unit_test(bad_files),
-                                       cmocka_unit_test(at_grid)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+static test_fixture around_all = {set_up, tear_down};

@@ -1,17 +1,9 @@
 /* Published tables that are not as they should be, names in headings, and how
  * errors are summarised. */
+#include "tests/test.h"
 #include "train/train.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 typedef struct {
     char folder[64], table[96], q[96];
@@ -60,21 +52,20 @@ static void write_files(const files *f, int n_row, int n_column, const char *q)
 static void refused(const files *f, tsr_status status, const char *message)
 {
     tsr_form_factor_table *table;
-    tsr_err err = {0};
+    err = (tsr_err){0};
     assert_int_equal(tsr_form_factor_read(f->table, &table, &err), status);
     assert_null(table);
-    if (strstr(err.message, message) == NULL)
-        fail_msg("'%s' lacks '%s'", err.message, message);
+    assert_has(err.message, message);
 }
 
-static void lists(void **state)
+TEST(lists)
 {
     const files *f = *state;
     tsr_form_factor_table *table;
     write_files(f, 3, 20, "[0, 0.2,\n 0.4]");
-    assert_int_equal(tsr_form_factor_read(f->table, &table, NULL), TSR_OK);
+    OK(tsr_form_factor_read(f->table, &table, &err));
     assert_int_equal(table->model, TSR_BODIES_ONE);
-    assert_true(fabs(table->dq_inv_ang - 0.2) < 1e-15);
+    assert_near(table->dq_inv_ang, 0.2, 1e-15);
     assert_true(table->amplitude[TSR_ARG * 3 + 2] ==
                 42.0); /* row 2, column 1 */
     assert_true(table->excess[TSR_ARG * 3 + 2] == 0.0);
@@ -101,27 +92,25 @@ static void lists(void **state)
     refused(f, TSR_E_DATA, "model.dat:3: a row of 1");
 }
 
-static void names(void **state)
+TEST(names)
 {
-    (void)state;
     const char *path[] = {"x/1abc.pdb.gz", "2xyz.cif", "bm5_1ab.ent"};
     char *text = tsr_structure_names("structures", 3, path);
     assert_string_equal(text, "structures: 3\n  1abc 2xyz bm5_1ab");
     free(text);
     const char *source = "command: 9zzz\nstructures: 2\n  1abc 2xyz\n  3def\n"
                          "held out: 1\n  4ghi";
-    assert_true(tsr_structure_listed(source, "structures", "/a/1abc.pdb"));
-    assert_true(tsr_structure_listed(source, "structures", "3def.cif.gz"));
-    assert_true(tsr_structure_listed(source, "held out", "4ghi.ent"));
-    assert_false(tsr_structure_listed(source, "structures", "4ghi.ent"));
-    assert_false(tsr_structure_listed(source, "structures", "1ab.pdb"));
-    assert_false(tsr_structure_listed(source, "structures", "9zzz.pdb"));
-    assert_false(tsr_structure_listed(NULL, "structures", "1abc.pdb"));
+    assert_true(tsr_structure_is_listed(source, "structures", "/a/1abc.pdb"));
+    assert_true(tsr_structure_is_listed(source, "structures", "3def.cif.gz"));
+    assert_true(tsr_structure_is_listed(source, "held out", "4ghi.ent"));
+    assert_false(tsr_structure_is_listed(source, "structures", "4ghi.ent"));
+    assert_false(tsr_structure_is_listed(source, "structures", "1ab.pdb"));
+    assert_false(tsr_structure_is_listed(source, "structures", "9zzz.pdb"));
+    assert_false(tsr_structure_is_listed(NULL, "structures", "1abc.pdb"));
 }
 
-static void split(void **state)
+TEST(split)
 {
-    (void)state;
     char name[14][2];
     char *path[14];
     const char *train[14], *test[14];
@@ -143,9 +132,8 @@ static void split(void **state)
 }
 
 /* Scale below 0.1, bands, medians. */
-static void summary(void **state)
+TEST(summary)
 {
-    (void)state;
     double atoms[TSR_ERROR_N_Q], model[TSR_ERROR_N_Q];
     double error[2][TSR_ERROR_N_Q + 3];
     for (int k = 0; k < TSR_ERROR_N_Q; k++) {
@@ -157,25 +145,18 @@ static void summary(void **state)
     for (int k = 0; k < TSR_ERROR_N_Q; k++)
         error[1][k] = 3.0 * error[0][k];
     tsr_error_summary s;
-    assert_int_equal(
-        tsr_error_summarise(2, error[0], TSR_ERROR_N_Q + 3, &s, NULL), TSR_OK);
+    OK(tsr_error_summarise(2, error[0], TSR_ERROR_N_Q + 3, &s, &err));
     static const double expect[TSR_ERROR_N_BAND] = {0.0, 0.2, 0.4, 0.6};
     for (int b = 0; b < TSR_ERROR_N_BAND; b++)
-        assert_true(fabs(s.band[b] - expect[b]) < 1e-12);
-    assert_true(fabs(s.curve[34] - 0.4) < 1e-12);
-    assert_true(fabs(s.curve[50] - 0.6) < 1e-12);
+        assert_near(s.band[b], expect[b], 1e-12);
+    assert_near(s.curve[34], 0.4, 1e-12);
+    assert_near(s.curve[50], 0.6, 1e-12);
     /* The scale is the one that makes the error least, not the mean ratio. */
     for (int k = 0; k < 10; k++)
         model[k] = k < 5 ? atoms[k] : 3.0 * atoms[k];
     tsr_error_relative(model, atoms, error[0]);
-    assert_true(fabs(error[0][0] - (0.4 - 1.0)) < 1e-12);
-    assert_true(fabs(error[0][9] - (1.2 - 1.0)) < 1e-12);
+    assert_near(error[0][0], (0.4 - 1.0), 1e-12);
+    assert_near(error[0][9], (1.2 - 1.0), 1e-12);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists), cmocka_unit_test(names),
-        cmocka_unit_test(split), cmocka_unit_test(summary)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+static test_fixture around_all = {set_up, tear_down};

@@ -1,7 +1,6 @@
 /* What may move, and what is refused. */
 #include "tests/freedom_sample.h"
-
-#include <stdio.h>
+#include "tests/test.h"
 
 typedef struct {
     tsr_prior_table table;
@@ -12,22 +11,14 @@ typedef struct {
 
 static void open_fixture(fixture *f, const sample_molecule *m)
 {
-    tsr_err err = {0};
     size_t size;
     sample_prior_table(&f->table);
     FILE *stream = open_memstream(&f->said, &size);
     tsr_log *log = tsr_log_new(stream, TSR_LOG_INFO);
-    if (sample_topology(&f->table, m, &f->t, &f->c, log, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(sample_topology(&f->table, m, &f->t, &f->c, log));
     tsr_log_free(log);
     fclose(stream);
-}
-
-static void close_fixture(fixture *f)
-{
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
-    free(f->said);
+    own(f->said, free);
 }
 
 /* One character a residue, chains separated by '/'. */
@@ -139,10 +130,9 @@ static const struct {
     {{.sequence = "AKGS/K"}, "ffff/x", "----/0", "10"},
 };
 
-static void what_may_move(void **state)
+TEST(what_may_move)
 {
-    (void)state;
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    for (size_t k = 0; k < COUNT_OF(kinds); k++) {
         fixture f;
         char text[64];
         open_fixture(&f, &kinds[k].m);
@@ -161,32 +151,26 @@ static void what_may_move(void **state)
             assert_int_equal(f.t->side[n_side++], i);
         }
         assert_int_equal(n_side, f.t->n_side);
-        close_fixture(&f);
     }
 }
 
-static void nothing_may(void **state)
+TEST(nothing_may)
 {
-    (void)state;
     tsr_prior_table table;
     sample_prior_table(&table);
     tsr_topology *t;
     tsr_conformation *c;
-    tsr_err err = {0};
     tsr_flexibility still = {.is_frozen = 1};
-    assert_int_equal(tsr_topology_from_sequence("AKGS", TSR_BODIES_TWO, still,
-                                                &table, &t, &c, &err),
-                     TSR_OK);
+    OK(tsr_topology_from_sequence("AKGS", TSR_BODIES_TWO, still, &table, &t, &c,
+                                  &err));
+    own_molecule(t, c);
     expect_flags(t, "still", "rrrr", freedom_of);
     expect_flags(t, "still", "1111", unit_of);
     assert_int_equal(t->n_torsion + t->n_side, 0);
-    tsr_conformation_free(c);
-    tsr_topology_free(t);
 }
 
-static void complexes_are_told_of(void **state)
+TEST(complexes_are_told_of)
 {
-    (void)state;
     static const struct {
         sample_molecule m;
         const char *has, *lacks;
@@ -208,14 +192,13 @@ static void complexes_are_told_of(void **state)
          "chain B: no part of it is rigid, so it moves",
          "chain A"},
         {{.sequence = "AKGSTVKL", .ranges = {"A:4"}}, "", "chain"}};
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         fixture f;
         open_fixture(&f, &cases[k].m);
         if (strstr(f.said, cases[k].has) == NULL)
             fail_msg("%zu: %s", k, f.said);
         if (cases[k].lacks != NULL && strstr(f.said, cases[k].lacks) != NULL)
             fail_msg("%zu: %s", k, f.said);
-        close_fixture(&f);
     }
 }
 
@@ -244,10 +227,9 @@ static const struct {
     {{.sequence = "AAAAAA", .break_before = 4},
      "1s< 2i< 2s< 3i< 4s> 5i> 5s> 6i>"}};
 
-static void turning_sides(void **state)
+TEST(turning_sides)
 {
-    (void)state;
-    for (size_t k = 0; k < sizeof turns / sizeof *turns; k++) {
+    for (size_t k = 0; k < COUNT_OF(turns); k++) {
         fixture f;
         char is[256] = "";
         int n = 0;
@@ -261,25 +243,21 @@ static void turning_sides(void **state)
         }
         if (strcmp(is, turns[k].torsions) != 0)
             fail_msg("molecule %zu: %s, expected %s", k, is, turns[k].torsions);
-        close_fixture(&f);
     }
 }
 
 /* It may still bend: its residues are flexible, their side chains free. */
-static void loop_between_fixed_parts(void **state)
+TEST(loop_between_fixed_parts)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, &turns[5].m);
     expect_flags(f.t, "loop", "xxxfffxx", freedom_of);
     assert_int_equal(f.t->n_torsion, 0);
     assert_int_equal(f.t->n_side, 2);
-    close_fixture(&f);
 }
 
-static void rama_classes(void **state)
+TEST(rama_classes)
 {
-    (void)state;
     static const struct {
         sample_molecule m;
         const char *classes, *torsions;
@@ -290,19 +268,17 @@ static void rama_classes(void **state)
         {{.sequence = "AIPA", .break_before = 3}, "gvtg", "sisi"},
         {{.sequence = "AIA/PIP", .ranges = {NULL, "A"}}, "gvg/tpt", "sbi/sbi"},
         {{.sequence = "AAAAA", .break_before = 5}, "ggggg", "sbbi-"}};
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         fixture f;
         open_fixture(&f, &cases[k].m);
         expect_flags(f.t, cases[k].m.sequence, cases[k].classes, class_of);
         expect_flags(f.t, cases[k].m.sequence, cases[k].torsions, torsions_of);
-        close_fixture(&f);
     }
 }
 
 /* Each message names place, chain, residue and remedy. */
-static void refused(void **state)
+TEST(refused)
 {
-    (void)state;
     static const struct {
         sample_molecule m;
         const char *message;
@@ -358,14 +334,13 @@ static void refused(void **state)
          "structure: nothing may move: no residue is flexible"},
         {{.sequence = "AKGS", .ranges = {NULL, "A:1-2", "A:3-4"}},
          "structure: nothing may move"}};
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         tsr_prior_table table;
         tsr_topology *t;
         tsr_conformation *c;
-        tsr_err err = {0};
+        err = (tsr_err){0};
         sample_prior_table(&table);
-        tsr_status status =
-            sample_topology(&table, &cases[k].m, &t, &c, NULL, &err);
+        tsr_status status = sample_topology(&table, &cases[k].m, &t, &c, NULL);
         if (status != TSR_E_CONFIG ||
             strstr(err.message, cases[k].message) == NULL)
             fail_msg("%zu: status %d, %s", k, (int)status, err.message);
@@ -375,26 +350,23 @@ static void refused(void **state)
 }
 
 /* A D residue where nothing moves, and GLY, which has none, do not matter. */
-static void d_residues_that_stay(void **state)
+TEST(d_residues_that_stay)
 {
-    (void)state;
     static const sample_molecule cases[] = {
         {.sequence = "AKGSTVKL", .mirrored = 5, .ranges = {"A:1-4 A:6-8"}},
         {.sequence = "AKGSTVKL", .mirrored = 5, .ranges = {NULL, "A:5"}},
         {.sequence = "AKGSTVKL", .mirrored = 5, .ranges = {NULL, NULL, "A:5"}},
         {.sequence = "AKGSTVKL", .mirrored = 3}};
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         fixture f;
         open_fixture(&f, &cases[k]);
-        close_fixture(&f);
     }
 }
 
 /* Where the place in space matters, a chain alone moves as a whole, rigid all
  * over or not, unless a part of it is fixed; its own size stays bounded. */
-static void place_matters(void **state)
+TEST(place_matters)
 {
-    (void)state;
     char *all[] = {"A"}, *some[] = {"A:3-5"}, *end[] = {"A:1-2"};
     const tsr_strings rigid = {1, all}, flexible = {1, some}, fixed = {1, end};
     const struct {
@@ -406,31 +378,13 @@ static void place_matters(void **state)
                  {{.flexible = &flexible, .fixed = &fixed, .is_placed = 1}, 0}};
     tsr_prior_table table;
     sample_prior_table(&table);
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         tsr_topology *t;
         tsr_conformation *c;
-        tsr_err err = {0};
-        if (tsr_topology_from_sequence("AKGSTVKL", TSR_BODIES_TWO, cases[k].of,
-                                       &table, &t, &c, &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(tsr_topology_from_sequence("AKGSTVKL", TSR_BODIES_TWO, cases[k].of,
+                                      &table, &t, &c, &err));
+        own_molecule(t, c);
         assert_int_equal(t->mobile[0], cases[k].mobile);
         assert_true(isfinite(tsr_topology_reach(t, c)));
-        tsr_conformation_free(c);
-        tsr_topology_free(t);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_may_move),
-        cmocka_unit_test(nothing_may),
-        cmocka_unit_test(complexes_are_told_of),
-        cmocka_unit_test(turning_sides),
-        cmocka_unit_test(loop_between_fixed_parts),
-        cmocka_unit_test(rama_classes),
-        cmocka_unit_test(refused),
-        cmocka_unit_test(d_residues_that_stay),
-        cmocka_unit_test(place_matters)};
-    return cmocka_run_group_tests_name("freedom", tests, NULL, NULL);
 }

@@ -1,24 +1,22 @@
 /* What is no amino acid: its bodies, its form factors, and on whom it rides. */
 #include "tests/model_sample.h"
+#include "tests/test.h"
 #include "train/train.h"
 
 #include "core/random.h"
 #include "molecule/guest.h"
 #include "molecule/structure.h"
 #include "scattering/atom_model.h"
+#include "tests/io_files.h"
 #include "tests/unit/chain_pdb.h"
-#include "tests/unit/folder.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+OWNED_AS(tsr_form_factor, tsr_form_factor_table)
+OWNED(tsr_structure)
+OWNED(tsr_atoms)
 
 enum { N_RESIDUE = 24, N_Q = 61 };
 #define HOST(g, r) ((g)->host[(g)->atoms->residue[r].first_atom])
 static const double dq = 0.01;
-static char folder[64];
-static tsr_err err;
-
 typedef struct {
     char path[128];
     tsr_prior_table table;
@@ -81,7 +79,7 @@ static void put_nucleotide(FILE *file, const char *residue, int number,
         {" C5'", "C", {0.1, 2.2, 1.8}},  {" C4'", "C", {0.2, 2.3, 3.3}},
         {" C1'", "C", {0.3, 3.6, 4.0}},  {" N9 ", "N", {1.4, 4.4, 4.5}},
         {" C8 ", "C", {2.7, 4.0, 4.6}},  {" N7 ", "N", {3.5, 4.9, 5.0}}};
-    for (size_t k = 0; k < sizeof atom / sizeof *atom; k++) {
+    for (size_t k = 0; k < COUNT_OF(atom); k++) {
         double x[3];
         for (int d = 0; d < 3; d++)
             x[d] = at[d] + atom[k].x[d];
@@ -114,7 +112,7 @@ static void write_file(const char *path, int turn, int with_guests)
                                      .psi = 2.4,
                                      .angle = 1.94,
                                      .omega = 3.1};
-    snprintf(plain, sizeof plain, "%s/plain.pdb", folder);
+    strcpy(plain, io_path("plain.pdb"));
     FILE *file = fopen(plain, "w");
     assert_non_null(file);
     write_chain(file, N_RESIDUE, residue);
@@ -149,25 +147,20 @@ static void open_fixture(fixture *f, int turn, int with_guests,
     const tsr_strings flexible = {.n = 1, .item = range};
     *f = (fixture){.structure = NULL};
     sample_prior_table(&f->table);
-    snprintf(f->path, sizeof f->path, "%s/%d.pdb", folder, turn);
+    snprintf(f->path, sizeof f->path, "%s/%d.pdb", io_dir, turn);
     write_file(f->path, turn, with_guests);
     OK(tsr_structure_read(f->path, &f->structure, &err));
     OK(tsr_atoms_read(f->path, &f->atoms, &err));
+    own_tsr_structure(f->structure);
+    own_tsr_atoms(f->atoms);
     OK(tsr_topology_from_structure(f->structure, TSR_BODIES_TWO,
                                    (tsr_flexibility){.flexible = &flexible},
                                    &f->table, NULL, &f->t, &f->c, &err));
+    own_molecule(f->t, f->c);
     const tsr_status status = tsr_guests_attach(f->structure, f->atoms, bound,
                                                 NULL, f->t, f->c, &err);
     if (bound == NULL)
         assert_int_equal(status, TSR_OK);
-}
-
-static void close_fixture(fixture *f)
-{
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
-    tsr_atoms_free(f->atoms);
-    tsr_structure_free(f->structure);
 }
 
 /* The tables that a run has are read from files; zeroes do here. */
@@ -180,7 +173,7 @@ static tsr_form_factor_table *factors(const fixture *f, int n_comp)
     OK(tsr_form_factor_add_guests(empty, f->t->guests, f->atoms,
                                   TSR_WATER_DENSITY, &table, &err));
     tsr_form_factor_free(empty);
-    return table;
+    return own_tsr_form_factor(table);
 }
 
 static double amplitude(const tsr_form_factor_table *t, int comp, int type,
@@ -201,20 +194,17 @@ static double sinc(double x)
 
 /* ---- bodies ---- */
 
-static void no_guests(void **state)
+TEST(no_guests)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, 0, 0, NULL);
     assert_null(f.t->guests);
     assert_int_equal(f.t->n_body, N_RESIDUE);
     assert_int_equal(tsr_topology_n_atom(f.t), 12 * 4 + 12 * 5);
-    close_fixture(&f);
 }
 
-static void cut_into_bodies(void **state)
+TEST(cut_into_bodies)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, 0, 1, NULL);
     const tsr_guests *g = f.t->guests;
@@ -231,14 +221,12 @@ static void cut_into_bodies(void **state)
         const tsr_guest_body *body = &g->part[g->body[i]];
         assert_true(tsr_vec3_distance(g->atoms->atom[i].xyz, body->xyz) < 4.0);
     }
-    close_fixture(&f);
 }
 
 /* The cluster, which is one body and has no hydrogens, against a sum over its
  * atoms that shares no code with it. */
-static void intensity_of_atoms(void **state)
+TEST(intensity_of_atoms)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, 0, 1, NULL);
     tsr_form_factor_table *t = factors(&f, 3);
@@ -266,22 +254,19 @@ static void intensity_of_atoms(void **state)
             const double f_c = amplitude(t, c, type, k);
             const double own =
                 f_c * f_c + excess(t, tsr_component_pair(c, c), type, k);
-            assert_true(fabs(own / direct[c] - 1.0) < 1e-12);
+            assert_near(own / direct[c], 1.0, 1e-12);
         }
     }
-    tsr_form_factor_free(t);
-    close_fixture(&f);
 }
 
 /* All electrons, those of implicit hydrogens too, and all displaced volume. */
-static void electrons_at_zero(void **state)
+TEST(electrons_at_zero)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, 0, 1, NULL);
     tsr_form_factor_table *t = factors(&f, 3), *one = factors(&f, 1);
     const tsr_guests *g = f.t->guests;
-    int *n_hydrogen = calloc((size_t)f.atoms->n_atom, sizeof *n_hydrogen),
+    int *n_hydrogen = array((size_t)f.atoms->n_atom, sizeof *n_hydrogen),
         n_h = 0;
     tsr_hydrogen_count count;
     OK(tsr_hydrogens_assign(f.atoms, n_hydrogen, &count, &err));
@@ -304,21 +289,16 @@ static void electrons_at_zero(void **state)
                              amplitude(t, 0, type, q) +
                              amplitude(t, 1, type, q)) < 1e-12);
         if (t->exposed[type] > 0.0)
-            assert_true(fabs(amplitude(t, TSR_HYDRATION, type, 0) -
-                             tsr_component_water(0.0)) < 1e-12);
+            assert_near(amplitude(t, TSR_HYDRATION, type, 0),
+                        tsr_component_water(0.0), 1e-12);
     }
     assert_true(fabs(solute) < 1e-10 && fabs(displaced) < 1e-10);
-    free(n_hydrogen);
-    tsr_form_factor_free(t);
-    tsr_form_factor_free(one);
-    close_fixture(&f);
 }
 
 /* A rod in several bodies scatters as its atoms do, nearly: bodies have no
  * direction. */
-static void rod_of_bodies(void **state)
+TEST(rod_of_bodies)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, 0, 1, NULL);
     tsr_form_factor_table *t = factors(&f, 3);
@@ -341,43 +321,34 @@ static void rod_of_bodies(void **state)
                 atoms += z * z *
                          sinc(q * tsr_vec3_distance(g->atoms->atom[i].xyz,
                                                     g->atoms->atom[j].xyz));
-        assert_true(fabs(bodies / atoms - 1.0) < 1e-12 + 0.00005 * k * k);
+        assert_near(bodies / atoms, 1.0, 1e-12 + 0.00005 * k * k);
     }
-    tsr_form_factor_free(t);
-    close_fixture(&f);
 }
 
-static void turned(void **state)
+TEST(turned)
 {
-    (void)state;
     fixture f, g;
     open_fixture(&f, 0, 1, NULL);
     open_fixture(&g, 1, 1, NULL);
     tsr_form_factor_table *a = factors(&f, 3), *b = factors(&g, 3);
     assert_int_equal(a->n_type, b->n_type);
     for (int type = a->n_trained; type < a->n_type; type++) {
-        assert_true(fabs(a->exposed[type] - b->exposed[type]) < 1e-8);
+        assert_near(a->exposed[type], b->exposed[type], 1e-8);
         for (int k = 0; k < N_Q; k++)
             for (int p = 0; p < TSR_N_COMP_PAIR; p++) {
                 const double e = excess(a, p, type, k);
-                assert_true(fabs(e - excess(b, p, type, k)) <
-                            1e-8 * (1.0 + fabs(e)));
+                assert_near(e, excess(b, p, type, k), 1e-8 * (1.0 + fabs(e)));
                 if (p < TSR_N_COMP)
-                    assert_true(fabs(amplitude(a, p, type, k) -
-                                     amplitude(b, p, type, k)) < 1e-9);
+                    assert_near(amplitude(a, p, type, k),
+                                amplitude(b, p, type, k), 1e-9);
             }
     }
-    tsr_form_factor_free(a);
-    tsr_form_factor_free(b);
-    close_fixture(&f);
-    close_fixture(&g);
 }
 
 /* ---- hosts ---- */
 
-static void ride_where_they_touch(void **state)
+TEST(ride_where_they_touch)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, 0, 1, NULL);
     const tsr_guests *g = f.t->guests;
@@ -388,12 +359,10 @@ static void ride_where_they_touch(void **state)
     assert_int_equal(HOST(g, 2), HOST(g, 3)); /* nucleotides that touch */
     for (int k = 1; k < g->n_body; k++)
         assert_true(g->part[k].host >= g->part[k - 1].host);
-    close_fixture(&f);
 }
 
-static void ride_where_told(void **state)
+TEST(ride_where_told)
 {
-    (void)state;
     fixture f;
     char *item[] = {"D:2 = A:3"};
     tsr_strings bound = {.n = 1, .item = item};
@@ -401,7 +370,6 @@ static void ride_where_told(void **state)
     assert_non_null(f.t->guests);
     assert_int_equal(HOST(f.t->guests, 2), 2);
     assert_int_equal(HOST(f.t->guests, 3), 2);
-    close_fixture(&f);
     const struct {
         char *text;
         const char *says;
@@ -409,27 +377,24 @@ static void ride_where_told(void **state)
                {"E = A:3", "names no nucleotide"},
                {"D:x = A:3", "names no nucleotide"},
                {"D = A:99", "structure.attach.0"}};
-    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+    for (size_t k = 0; k < COUNT_OF(bad); k++) {
         err = (tsr_err){.status = TSR_OK};
         item[0] = bad[k].text;
         open_fixture(&f, 0, 1, &bound);
         assert_int_equal(err.status, TSR_E_CONFIG);
-        assert_non_null(strstr(err.message, bad[k].says));
+        assert_has(err.message, bad[k].says);
         assert_null(f.t->guests);
-        close_fixture(&f);
     }
     err = (tsr_err){.status = TSR_OK};
 }
 
 /* Residue 8, called phosphoserine: what serine lacks is a body on it. */
-static void extra_atoms(void **state)
+TEST(extra_atoms)
 {
-    (void)state;
     fixture f;
     char line[128], path[128];
     open_fixture(&f, 0, 0, NULL);
-    close_fixture(&f);
-    snprintf(path, sizeof path, "%s/sep.pdb", folder);
+    strcpy(path, io_path("sep.pdb"));
     FILE *from = fopen(f.path, "r"), *to = fopen(path, "w");
     assert_true(from != NULL && to != NULL);
     while (fgets(line, sizeof line, from) != NULL) {
@@ -448,10 +413,13 @@ static void extra_atoms(void **state)
     sample_prior_table(&f.table);
     OK(tsr_structure_read(path, &f.structure, &err));
     OK(tsr_atoms_read(path, &f.atoms, &err));
+    own_tsr_structure(f.structure);
+    own_tsr_atoms(f.atoms);
     assert_string_equal(f.structure->residue[7].name, "SER");
     OK(tsr_topology_from_structure(f.structure, TSR_BODIES_TWO,
                                    (tsr_flexibility){.is_frozen = 1}, &f.table,
                                    NULL, &f.t, &f.c, &err));
+    own_molecule(f.t, f.c);
     OK(tsr_guests_attach(f.structure, f.atoms, NULL, NULL, f.t, f.c, &err));
     /* serine has a side chain, alanine none */
     assert_int_equal(f.t->n_body, N_RESIDUE + 2);
@@ -459,23 +427,21 @@ static void extra_atoms(void **state)
         f.t, f.t->residue[7].first_body + f.t->residue[7].n_body - 1);
     assert_int_equal(body->host, 7);
     assert_int_equal(body->n_atom, 1);
-    assert_true(fabs(body->mass - tsr_atom_mass(15)) < 1e-9);
-    close_fixture(&f);
+    assert_near(body->mass, tsr_atom_mass(15), 1e-9);
 }
 
 /* ---- motion ---- */
 
 /* Distances to the host's domain stay, those to the other do not; what moved
  * with the chain is where its frame says. */
-static void move_with_the_host(void **state)
+TEST(move_with_the_host)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, 0, 1, NULL);
     const tsr_guests *g = f.t->guests;
     const int n_atom = tsr_topology_n_atom(f.t), n = g->atoms->n_atom;
     double(*xyz)[3] = calloc((size_t)n_atom, sizeof *xyz);
-    gsl_rng *rng = tsr_rng_new(3, 0);
+    gsl_rng *rng = rng_new(3, 0);
     for (int i = 0; i < 200; i++)
         tsr_conformation_turn(f.t, f.c,
                               &f.t->torsion[gsl_rng_uniform_int(
@@ -494,26 +460,22 @@ static void move_with_the_host(void **state)
             const double after = tsr_vec3_distance(xyz[n_atom - n + i],
                                                    f.c->backbone[r][TSR_CA]);
             if (is_late ? r >= 14 : r < 10)
-                assert_true(fabs(after - before) < 1e-6);
+                assert_near(after, before, 1e-6);
             most = fmax(most, fabs(after - before));
         }
     }
     assert_true(most > 5.0);
-    tsr_conformation *again = tsr_conformation_new(f.t);
+    tsr_conformation *again = new_conformation(f.t);
     tsr_conformation_copy(f.t, again, f.c, 0, N_RESIDUE);
     tsr_conformation_place_bodies(f.t, again, 0, N_RESIDUE);
     for (int b = 0; b < f.t->n_body; b++)
         assert_true(tsr_vec3_distance(again->body[b], f.c->body[b]) < 1e-7);
-    tsr_conformation_free(again);
-    gsl_rng_free(rng);
     free(xyz);
-    close_fixture(&f);
 }
 
 /* Nucleotides told to ride on the other domain are in this one's way. */
-static void clash_with_others(void **state)
+TEST(clash_with_others)
 {
-    (void)state;
     fixture f;
     char *item[] = {"D = A:3"};
     const tsr_strings bound = {.n = 1, .item = item};
@@ -532,22 +494,20 @@ static void clash_with_others(void **state)
         assert_int_equal(isinf(tsr_prior_log_reference(prior, f.c)) != 0,
                          is_bound);
         tsr_prior_free(prior);
-        close_fixture(&f);
     }
-    assert_non_null(strstr(worst, "D:1 DA"));
+    assert_has(worst, "D:1 DA");
 }
 
 /* ---- files ---- */
 
-static void model_file(void **state)
+TEST(model_file)
 {
-    (void)state;
     fixture f;
     char path[128];
     tsr_model_atoms *m = NULL;
     open_fixture(&f, 0, 1, NULL);
     tsr_model_atoms *s = tsr_topology_model(f.t, f.c);
-    snprintf(path, sizeof path, "%s/model.pdb", folder);
+    strcpy(path, io_path("model.pdb"));
     OK(tsr_model_atoms_write(s, path, NULL, &err));
     OK(tsr_model_atoms_read(path, &m, &err));
     assert_int_equal(m->n_residue, N_RESIDUE);
@@ -567,34 +527,6 @@ static void model_file(void **state)
     }
     tsr_model_atoms_free(m);
     tsr_model_atoms_free(s);
-    close_fixture(&f);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    return folder_make(folder, "guest");
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_guests),
-                                       cmocka_unit_test(cut_into_bodies),
-                                       cmocka_unit_test(intensity_of_atoms),
-                                       cmocka_unit_test(electrons_at_zero),
-                                       cmocka_unit_test(rod_of_bodies),
-                                       cmocka_unit_test(turned),
-                                       cmocka_unit_test(ride_where_they_touch),
-                                       cmocka_unit_test(ride_where_told),
-                                       cmocka_unit_test(extra_atoms),
-                                       cmocka_unit_test(move_with_the_host),
-                                       cmocka_unit_test(clash_with_others),
-                                       cmocka_unit_test(model_file)};
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+static test_fixture around_all = {io_setup, io_teardown};

@@ -1,16 +1,9 @@
 /* core/json: commas and keys, numbers that come back, strings that stay
  * whole. */
 #include <float.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "core/json.h"
+#include "tests/test.h"
 
 typedef struct {
     tsr_json json;
@@ -32,9 +25,8 @@ static void expect(written *w, const char *expected)
     free(w->text);
 }
 
-static void nesting(void **state)
+TEST(nesting)
 {
-    (void)state;
     const double two[2] = {0.25, (double)NAN};
     written w;
     begin(&w);
@@ -60,13 +52,12 @@ static void nesting(void **state)
 static const double pi = 3.141592653589793;
 
 /* Reading gives back the same double, or as many digits as were asked for. */
-static void numbers(void **state)
+TEST(numbers)
 {
-    (void)state;
     const double value[] = {0.0,     -0.1,        1.0 / 3.0, 6.02214076e23,
                             DBL_MIN, DBL_MAX,     5e-324,    0.1 + 0.2,
                             1e22,    -123456.789, pi};
-    enum { N = sizeof value / sizeof *value };
+    enum { N = COUNT_OF(value) };
     written w;
     begin(&w);
     tsr_json_numbers(&w.json, NULL, N, value);
@@ -74,7 +65,7 @@ static void numbers(void **state)
     char *at = w.text;
     for (int i = 0; i < N; i++)
         assert_true(strtod(at + 1, &at) == value[i]);
-    assert_non_null(strstr(w.text, "[0, -0.1, 0.333"));
+    assert_has(w.text, "[0, -0.1, 0.333");
     fclose(w.json.out);
     free(w.text);
     begin(&w);
@@ -97,9 +88,8 @@ static void check_text(const char *text, int is_script, const char *expected)
 
 /* RFC 8259: quotes, backslashes and control characters are escaped, the rest is
  * UTF-8. */
-static void strings(void **state)
+TEST(strings)
 {
-    (void)state;
     check_text("", 0, "\"\"");
     check_text("a \"b\" \\c", 0, "\"a \\\"b\\\" \\\\c\"");
     check_text("1\t2\n\x1f", 0, "\"1\\u00092\\u000a\\u001f\"");
@@ -111,9 +101,8 @@ static void strings(void **state)
 }
 
 /* In a page a string can neither end the script nor hide its end. */
-static void script(void **state)
+TEST(script)
 {
-    (void)state;
     written w;
     check_text("</script><!--", 1, "\"\\u003c/script>\\u003c!--\"");
     begin(&w);
@@ -129,9 +118,8 @@ static void script(void **state)
 
 /* What is nested too deep is null and said; what comes behind it is there. */
 /* A place deep in an object, and what is not there. */
-static void finding(void **state)
+TEST(finding)
 {
-    (void)state;
     static const char text[] =
         "{\"a\": {\"runs\": 7}, \"runs\": [{\"x\": 1}, {\"y\": [2, \"b\"], "
         "\"x\": {\"log\": -3.5, \"none\": null}}], \"run\": 9}";
@@ -144,7 +132,7 @@ static void finding(void **state)
                 {"runs.2.x", (double)NAN}, {"runs.1.x.none", (double)NAN},
                 {"x", (double)NAN},        {"run.0", (double)NAN},
                 {"runs.0.y", (double)NAN}, {"runs.0.x.log", (double)NAN}};
-    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+    for (size_t i = 0; i < COUNT_OF(want); i++) {
         tsr_json_reader r = {text, text + strlen(text), 0, 0};
         double value = 0.0;
         const int is_there =
@@ -155,9 +143,8 @@ static void finding(void **state)
     }
 }
 
-static void too_deep(void **state)
+TEST(too_deep)
 {
-    (void)state;
     enum { DEEP = TSR_JSON_DEPTH + 2 };
     written w;
     char expected[4 * DEEP] = "";
@@ -200,9 +187,8 @@ static void put_table(tsr_table *t)
     }
 }
 
-static void tables(void **state)
+TEST(tables)
 {
-    (void)state;
     written w;
     begin(&w);
     put_table(&(tsr_table){.out = w.json.out});
@@ -220,23 +206,12 @@ static void tables(void **state)
                "1099511627776}]\n");
 }
 
-static void members(void **state)
+TEST(members)
 {
-    (void)state;
     written w;
     begin(&w);
     tsr_json_members(&w.json, "{ a %g b %d c[ %ld { d %i } ] e{ f %s } g %d }",
                      0.5, 3, 4L, 1, "x", 7);
     expect(&w, "{\"a\": 0.5, \"b\": 3,\n \"c\": [4,\n  {\"d\": true}],\n "
                "\"e\": {\"f\": \"x\"}, \"g\": 7}\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members), cmocka_unit_test(tables),
-        cmocka_unit_test(nesting), cmocka_unit_test(numbers),
-        cmocka_unit_test(strings), cmocka_unit_test(script),
-        cmocka_unit_test(finding), cmocka_unit_test(too_deep)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

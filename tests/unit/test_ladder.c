@@ -2,20 +2,12 @@
  * power 1 / T narrows it, so that every temperature can be drawn from exactly
  * and every exchange has a probability in closed form. */
 #include "sampler/ladder.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+
+OWNED(tsr_ladder)
 
 /* Prior normal(0, 1), log likelihood -A / 2 (x - CENTRE)^2: at 1 / T = beta
  * normal with precision 1 + beta A and mean beta A CENTRE / (1 + beta A). */
@@ -88,9 +80,8 @@ static double ks(double *x, int n, double beta)
 
 /* What one round does to exact draws leaves exact draws: the swap rule alone,
  * without any dynamics that could hide an error. */
-static void exchange_keeps_every_marginal(void **state)
+TEST(exchange_keeps_every_marginal)
 {
-    (void)state;
     enum { N = 20000, MOST = 6 };
     double *kept[MOST];
     for (int k = 0; k < MOST; k++)
@@ -98,8 +89,8 @@ static void exchange_keeps_every_marginal(void **state)
     for (int n = 2; n <= MOST; n++)
         for (int annealed = 0; annealed < 2; annealed++) {
             double heat = annealed ? 0.3 : 1.0;
-            gsl_rng *rng = tsr_rng_new(11, (uint64_t)n);
-            tsr_ladder *l = tsr_ladder_new(n, 40.0, 3, n);
+            gsl_rng *rng = rng_new(11, (uint64_t)n);
+            tsr_ladder *l = own_tsr_ladder(tsr_ladder_new(n, 40.0, 3, n));
             long n_exchange = 0;
             for (int i = 0; i < N; i++) {
                 double x[MOST];
@@ -115,8 +106,6 @@ static void exchange_keeps_every_marginal(void **state)
                     fail_msg("%d temperatures, heat %g: at number %d p = %.2g",
                              n, heat, k, p);
             }
-            tsr_ladder_free(l);
-            gsl_rng_free(rng);
         }
     for (int k = 0; k < MOST; k++)
         free(kept[k]);
@@ -124,13 +113,12 @@ static void exchange_keeps_every_marginal(void **state)
 
 /* The same in time: short random walks between exchanges, temperatures that
  * learned and were then held. */
-static void chains_with_exchange_keep_every_marginal(void **state)
+TEST(chains_with_exchange_keep_every_marginal)
 {
-    (void)state;
     enum { N_TEMP = 4, WARM = 2000, N = 120000, THIN = 30 };
     double x[N_TEMP] = {0}, *kept[N_TEMP];
-    gsl_rng *rng = tsr_rng_new(12, 0);
-    tsr_ladder *l = tsr_ladder_new(N_TEMP, 30.0, 4, 0);
+    gsl_rng *rng = rng_new(12, 0);
+    tsr_ladder *l = own_tsr_ladder(tsr_ladder_new(N_TEMP, 30.0, 4, 0));
     for (int k = 0; k < N_TEMP; k++)
         kept[k] = calloc(N / THIN, sizeof *kept[k]);
     for (int i = -WARM; i < N; i++) {
@@ -153,21 +141,18 @@ static void chains_with_exchange_keep_every_marginal(void **state)
             fail_msg("at temperature %d p = %.2g", k, p);
         free(kept[k]);
     }
-    tsr_ladder_free(l);
-    gsl_rng_free(rng);
 }
 
 /* min(1, exp((1/T_a - 1/T_b) (L_b - L_a))): what is reported, to rounding, and
  * how often it happens. Even pairs, then odd ones. */
-static void probability_is_exact(void **state)
+TEST(probability_is_exact)
 {
-    (void)state;
     enum { N_TEMP = 5, N = 40000 };
     const double log_lik[N_TEMP] = {-3.0, -3.4, -2.9, -6.0, -5.5};
-    tsr_ladder *l = tsr_ladder_new(N_TEMP, 16.0, 5, 0);
+    tsr_ladder *l = own_tsr_ladder(tsr_ladder_new(N_TEMP, 16.0, 5, 0));
     double expected[N_TEMP] = {0}, happened[N_TEMP] = {0};
     for (int k = 0; k < N_TEMP; k++)
-        assert_true(fabs(tsr_ladder_beta(l, k) - pow(2.0, -k)) < 1e-15);
+        assert_near(tsr_ladder_beta(l, k), pow(2.0, -k), 1e-15);
     for (int i = 0; i < N; i++) {
         exchanges done = {0};
         int at[N_TEMP];
@@ -192,24 +177,22 @@ static void probability_is_exact(void **state)
     for (int k = 0; k + 1 < N_TEMP; k++) {
         double offered = N / 2.0, p = expected[k] / offered;
         double sd = sqrt(offered * p * (1.0 - p)) + 1e-9;
-        assert_true(fabs(tsr_ladder_rate(l, k) - p) < 1e-12);
-        assert_true(fabs(happened[k] - expected[k]) < 4.5 * sd);
+        assert_near(tsr_ladder_rate(l, k), p, 1e-12);
+        assert_near(happened[k], expected[k], 4.5 * sd);
     }
     assert_true(isnan(tsr_ladder_rate(l, N_TEMP - 1)));
-    tsr_ladder_free(l);
 }
 
 /* Learning evens what a geometric ladder leaves uneven; the ends stay to the
  * bit, and so does all once it is over. */
-static void learning_evens_rates(void **state)
+TEST(learning_evens_rates)
 {
-    (void)state;
     enum { N_TEMP = 6, WARM = 20000, N = 20000 };
     const double t_max = 300.0 / 7.0;
-    gsl_rng *rng = tsr_rng_new(13, 0);
+    gsl_rng *rng = rng_new(13, 0);
     double lowest[2], highest[2], x[N_TEMP], beta[N_TEMP];
     for (int learn = 0; learn < 2; learn++) {
-        tsr_ladder *l = tsr_ladder_new(N_TEMP, t_max, 6, 0);
+        tsr_ladder *l = own_tsr_ladder(tsr_ladder_new(N_TEMP, t_max, 6, 0));
         for (int i = 0; i < WARM && learn; i++) {
             draw_all(l, 1.0, rng, x);
             swap(l, x, 1.0, 1);
@@ -233,23 +216,20 @@ static void learning_evens_rates(void **state)
                 highest[learn] = fmax(highest[learn], tsr_ladder_rate(l, k));
             }
         }
-        tsr_ladder_free(l);
     }
     if (highest[1] - lowest[1] > 0.025 ||
         highest[0] - lowest[0] < 3.0 * (highest[1] - lowest[1]))
         fail_msg("rates %.3f to %.3f geometric, %.3f to %.3f learned",
                  lowest[0], highest[0], lowest[1], highest[1]);
-    gsl_rng_free(rng);
 }
 
 /* All exchanges happen: each replica goes up one pair a round and down again,
  * so the round trips are known. Counted again from the places. */
-static void round_trips_are_counted(void **state)
+TEST(round_trips_are_counted)
 {
-    (void)state;
     const double even[TSR_MAX_TEMPERATURES] = {0};
     for (int n = 2; n <= 7; n++) {
-        tsr_ladder *l = tsr_ladder_new(n, 9.0, 7, n);
+        tsr_ladder *l = own_tsr_ladder(tsr_ladder_new(n, 9.0, 7, n));
         for (int part = 0; part < 2; part++) {
             enum { N = 1000 };
             int been[TSR_MAX_TEMPERATURES] = {0}; /* 1 cold, 2 then hot */
@@ -272,7 +252,6 @@ static void round_trips_are_counted(void **state)
             tsr_ladder_reset(l);
             assert_int_equal(tsr_ladder_round_trips(l), 0);
         }
-        tsr_ladder_free(l);
     }
 }
 
@@ -282,11 +261,10 @@ static void must_not(void *context, int colder, int hotter)
     fail_msg("replicas %d and %d are exchanged", colder, hotter);
 }
 
-static void one_temperature_does_nothing(void **state)
+TEST(one_temperature_does_nothing)
 {
-    (void)state;
     const double log_lik = -1.0;
-    tsr_ladder *l = tsr_ladder_new(1, 50.0, 8, 0);
+    tsr_ladder *l = own_tsr_ladder(tsr_ladder_new(1, 50.0, 8, 0));
     for (int i = 0; i < 20; i++)
         tsr_ladder_swap(l, &log_lik, 0.5, 1, must_not, NULL);
     assert_int_equal(tsr_ladder_size(l), 1);
@@ -294,20 +272,19 @@ static void one_temperature_does_nothing(void **state)
     assert_true(tsr_ladder_beta(l, 0) == 1.0);
     assert_true(isnan(tsr_ladder_rate(l, 0)));
     assert_int_equal(tsr_ladder_round_trips(l), 0);
-    tsr_ladder_free(l);
 }
 
 /* The same seed and number, the same exchanges; another of either, others. */
-static void stream_is_the_ladders_own(void **state)
+TEST(stream_is_the_ladders_own)
 {
-    (void)state;
     enum { N_TEMP = 4, N = 200, N_LADDER = 4 };
     const uint64_t seed[N_LADDER] = {21, 21, 21, 22};
     const int number[N_LADDER] = {3, 3, 4, 3};
     int trail[N_LADDER][N][N_TEMP];
     for (int j = 0; j < N_LADDER; j++) {
-        gsl_rng *rng = tsr_rng_new(14, 0);
-        tsr_ladder *l = tsr_ladder_new(N_TEMP, 20.0, seed[j], number[j]);
+        gsl_rng *rng = rng_new(14, 0);
+        tsr_ladder *l =
+            own_tsr_ladder(tsr_ladder_new(N_TEMP, 20.0, seed[j], number[j]));
         for (int i = 0; i < N; i++) {
             double x[N_TEMP];
             for (int r = 0; r < N_TEMP; r++)
@@ -316,23 +293,8 @@ static void stream_is_the_ladders_own(void **state)
             for (int k = 0; k < N_TEMP; k++)
                 trail[j][i][k] = tsr_ladder_replica(l, k);
         }
-        tsr_ladder_free(l);
-        gsl_rng_free(rng);
     }
     assert_memory_equal(trail[0], trail[1], sizeof trail[0]);
     assert_memory_not_equal(trail[0], trail[2], sizeof trail[0]);
     assert_memory_not_equal(trail[0], trail[3], sizeof trail[0]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exchange_keeps_every_marginal),
-        cmocka_unit_test(chains_with_exchange_keep_every_marginal),
-        cmocka_unit_test(probability_is_exact),
-        cmocka_unit_test(learning_evens_rates),
-        cmocka_unit_test(round_trips_are_counted),
-        cmocka_unit_test(one_temperature_does_nothing),
-        cmocka_unit_test(stream_is_the_ladders_own)};
-    return cmocka_run_group_tests_name("ladder", tests, NULL, NULL);
 }

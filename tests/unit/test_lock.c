@@ -1,26 +1,16 @@
 /* The lock on a run's directory, between processes and within one. */
 #include "files/lock.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static char folder[64], file[96];
 
-static int enter(void **state)
+FIXTURE(enter)
 {
-    (void)state;
     strcpy(folder, "/tmp/tessera-lock-XXXXXX");
     if (mkdtemp(folder) == NULL)
         return -1;
@@ -28,33 +18,30 @@ static int enter(void **state)
     return 0;
 }
 
-static int leave(void **state)
+FIXTURE(leave)
 {
-    (void)state;
     unlink(file);
     return rmdir(folder);
 }
 
-static void test_two(void **state)
+TEST(test_two)
 {
-    (void)state;
     tsr_lock *lock, *second;
     tsr_lock_holder holder;
     char pid[32];
-    tsr_err err;
 
-    assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+    OK(tsr_lock_query(folder, &holder, &err));
     assert_false(holder.is_held);
     assert_int_equal(holder.pid, 0);
-    assert_int_equal(tsr_lock_acquire(folder, &lock, &err), TSR_OK);
+    OK(tsr_lock_acquire(folder, &lock, &err));
     assert_int_equal(tsr_lock_acquire(folder, &second, &err), TSR_E_CONFIG);
     assert_null(second);
     snprintf(pid, sizeof pid, "process %ld", (long)getpid());
-    assert_non_null(strstr(err.message, pid));
-    assert_non_null(strstr(err.message, folder));
+    assert_has(err.message, pid);
+    assert_has(err.message, folder);
 
     /* What closing another descriptor of the file does to F_SETLK. */
-    assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+    OK(tsr_lock_query(folder, &holder, &err));
     assert_true(holder.is_held);
     assert_int_equal(holder.pid, getpid());
     assert_int_equal(strlen(holder.since), 25);
@@ -66,20 +53,18 @@ static void test_two(void **state)
 
     tsr_lock_free(lock);
     tsr_lock_free(NULL);
-    assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+    OK(tsr_lock_query(folder, &holder, &err));
     assert_false(holder.is_held);
     assert_int_equal(holder.pid, getpid()); /* who was there last */
-    assert_int_equal(tsr_lock_acquire(folder, &lock, &err), TSR_OK);
+    OK(tsr_lock_acquire(folder, &lock, &err));
     tsr_lock_free(lock);
 }
 
 /* A process that holds the lock and waits; killed, the lock is free. */
-static void test_killed(void **state)
+TEST(test_killed)
 {
-    (void)state;
     tsr_lock *lock;
     tsr_lock_holder holder;
-    tsr_err err;
     int ready[2];
     char byte = 0;
 
@@ -95,25 +80,23 @@ static void test_killed(void **state)
     assert_int_equal(read(ready[0], &byte, 1), 1);
     assert_int_equal(byte, '1');
     assert_int_equal(tsr_lock_acquire(folder, &lock, &err), TSR_E_CONFIG);
-    assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+    OK(tsr_lock_query(folder, &holder, &err));
     assert_true(holder.is_held);
     assert_int_equal(holder.pid, child);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+    OK(tsr_lock_query(folder, &holder, &err));
     assert_false(holder.is_held);
-    assert_int_equal(tsr_lock_acquire(folder, &lock, &err), TSR_OK);
+    OK(tsr_lock_acquire(folder, &lock, &err));
     tsr_lock_free(lock);
     close(ready[0]);
     close(ready[1]);
 }
 
-static void test_odd_files(void **state)
+TEST(test_odd_files)
 {
-    (void)state;
     tsr_lock *lock;
     tsr_lock_holder holder;
-    tsr_err err;
 
     assert_int_equal(tsr_lock_acquire("/dev/null", &lock, &err), TSR_E_IO);
     assert_int_equal(tsr_lock_acquire("/proc", &lock, &err), TSR_E_IO);
@@ -121,28 +104,20 @@ static void test_odd_files(void **state)
     assert_int_equal(tsr_lock_query("/dev/null", &holder, &err), TSR_E_NOINPUT);
     const char *const texts[] = {"", "pid", "pid 12\nhost", "\n\n\n",
                                  "pid x\nsince\n"};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         FILE *out = fopen(file, "w");
         assert_non_null(out);
         fputs(texts[i], out);
         fclose(out);
-        assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+        OK(tsr_lock_query(folder, &holder, &err));
         assert_false(holder.is_held);
         assert_int_equal(holder.pid, i == 2 ? 12 : 0);
         assert_string_equal(holder.host, "");
     }
-    assert_int_equal(tsr_lock_acquire(folder, &lock, &err), TSR_OK);
-    assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+    OK(tsr_lock_acquire(folder, &lock, &err));
+    OK(tsr_lock_query(folder, &holder, &err));
     assert_int_equal(holder.pid, getpid());
     tsr_lock_free(lock);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_two, enter, leave),
-        cmocka_unit_test_setup_teardown(test_killed, enter, leave),
-        cmocka_unit_test_setup_teardown(test_odd_files, enter, leave),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {enter, leave};

@@ -1,7 +1,8 @@
 /* core/log: levels, the file, the progress line, and threads. */
 #define _XOPEN_SOURCE 700 /* posix_openpt */
 
-#include "io_files.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 #include "core/log.h"
 
@@ -18,9 +19,8 @@ static char *logged(FILE *stream)
     return text;
 }
 
-static void levels(void **state)
+TEST(levels)
 {
-    (void)state;
     FILE *stream = tmpfile();
     tsr_log *log = tsr_log_new(stream, TSR_LOG_WARNING);
     tsr_log_write(log, TSR_LOG_ERROR, "e%d", 1);
@@ -34,18 +34,17 @@ static void levels(void **state)
     tsr_info(NULL, "nothing");
     tsr_log_progress(NULL, "nothing");
     assert_int_equal(tsr_log_is_terminal(NULL), 0);
-    assert_int_equal(tsr_log_open(NULL, "nowhere", NULL), TSR_OK);
+    OK(tsr_log_open(NULL, "nowhere", &err));
     tsr_log_free(NULL);
 }
 
 /* Brief: remarks are for the file, warnings and progress for both. */
-static void brief(void **state)
+TEST(brief)
 {
-    (void)state;
     for (int level = TSR_LOG_INFO; level <= TSR_LOG_DEBUG; level++) {
         FILE *stream = tmpfile();
         tsr_log *log = tsr_log_new(stream, (tsr_log_level)level);
-        assert_int_equal(tsr_log_open(log, io_path("brief.log"), NULL), TSR_OK);
+        OK(tsr_log_open(log, io_path("brief.log"), &err));
         tsr_log_set_brief(log, 1);
         tsr_info(log, "engine");
         tsr_warn(log, "w");
@@ -66,9 +65,8 @@ static void brief(void **state)
     tsr_log_set_brief(NULL, 1);
 }
 
-static void plain_progress(void **state)
+TEST(plain_progress)
 {
-    (void)state;
     FILE *stream = tmpfile();
     tsr_log *log = tsr_log_new(stream, TSR_LOG_INFO);
     assert_int_equal(tsr_log_is_terminal(log), 0);
@@ -81,9 +79,8 @@ static void plain_progress(void **state)
     fclose(stream);
 }
 
-static void terminal_progress(void **state)
+TEST(terminal_progress)
 {
-    (void)state;
     int master = posix_openpt(O_RDWR | O_NOCTTY);
     if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0) {
         print_message("skipped: no pseudo-terminal here\n");
@@ -126,21 +123,19 @@ static void terminal_progress(void **state)
     close(master);
 }
 
-static void file_has_time_and_level(void **state)
+TEST(file_has_time_and_level)
 {
-    (void)state;
-    tsr_err err;
     const char *path = io_text("run.log", "before\n");
     tsr_log *log = tsr_log_new(NULL, TSR_LOG_ERROR);
-    assert_int_equal(tsr_log_open(log, path, &err), TSR_OK);
+    OK(tsr_log_open(log, path, &err));
     tsr_info(log, "started");
     tsr_log_write(log, TSR_LOG_DEBUG, "not this");
     tsr_log_progress(log, "nor this");
     static char big[5000];
     memset(big, 'x', sizeof big - 1);
     tsr_warn(log, "%s", big);
-    assert_int_equal(tsr_log_open(log, io_path("no/such/dir"), &err), TSR_E_IO);
-    assert_has(err.message, "no/such/dir");
+    FAILS(tsr_log_open(log, io_path("no/such/dir"), &err), TSR_E_IO,
+          "no/such/dir");
     tsr_info(log, "still here");
     tsr_log_free(log);
 
@@ -161,10 +156,8 @@ static void file_has_time_and_level(void **state)
     free(text);
 }
 
-static void held_lines_come_first(void **state)
+TEST(held_lines_come_first)
 {
-    (void)state;
-    tsr_err err;
     const char *path = io_path("held.log");
     tsr_log *log = tsr_log_new(NULL, TSR_LOG_ERROR);
     tsr_info(log, "too early");
@@ -173,7 +166,7 @@ static void held_lines_come_first(void **state)
     tsr_log_write(log, TSR_LOG_DEBUG, "not this");
     assert_int_equal(tsr_log_open(log, io_path("no/such/dir"), &err), TSR_E_IO);
     tsr_warn(log, "still early");
-    assert_int_equal(tsr_log_open(log, path, &err), TSR_OK);
+    OK(tsr_log_open(log, path, &err));
     tsr_info(log, "late");
     tsr_log_free(log);
     size_t size;
@@ -192,17 +185,16 @@ static void held_lines_come_first(void **state)
     tsr_log_buffer(NULL);
 }
 
-static void closed_log_opens_another(void **state)
+TEST(closed_log_opens_another)
 {
-    (void)state;
     tsr_log *log = tsr_log_new(NULL, TSR_LOG_ERROR);
-    assert_int_equal(tsr_log_open(log, io_path("one.log"), NULL), TSR_OK);
+    OK(tsr_log_open(log, io_path("one.log"), &err));
     tsr_info(log, "of one");
     tsr_log_close(log);
     tsr_info(log, "of none");
     tsr_log_buffer(log);
     tsr_info(log, "of two");
-    assert_int_equal(tsr_log_open(log, io_path("two.log"), NULL), TSR_OK);
+    OK(tsr_log_open(log, io_path("two.log"), &err));
     tsr_log_buffer(log); /* there is a file: nothing to hold */
     tsr_log_close(log);
     tsr_log_buffer(log);
@@ -231,12 +223,11 @@ static void *chatter(void *log)
     return NULL;
 }
 
-static void threads_do_not_mix_lines(void **state)
+TEST(threads_do_not_mix_lines)
 {
-    (void)state;
     FILE *stream = tmpfile();
     tsr_log *log = tsr_log_new(stream, TSR_LOG_INFO);
-    assert_int_equal(tsr_log_open(log, io_path("threads.log"), NULL), TSR_OK);
+    OK(tsr_log_open(log, io_path("threads.log"), &err));
     pthread_t thread[N_THREAD];
     for (int i = 0; i < N_THREAD; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, chatter, log), 0);
@@ -262,17 +253,4 @@ static void threads_do_not_mix_lines(void **state)
     fclose(stream);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(levels),
-        cmocka_unit_test(brief),
-        cmocka_unit_test(plain_progress),
-        cmocka_unit_test(terminal_progress),
-        cmocka_unit_test(file_has_time_and_level),
-        cmocka_unit_test(held_lines_come_first),
-        cmocka_unit_test(closed_log_opens_another),
-        cmocka_unit_test(threads_do_not_mix_lines),
-    };
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

@@ -3,12 +3,10 @@
 #include "maps/density.h"
 #include "maps/fourier.h"
 #include "maps/map_source.h"
-#include "tests/unit/io_files.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static tsr_pool of_maps;
 
@@ -20,7 +18,7 @@ static tsr_map *new_map(void)
                             .step = {2.0, 2.0, 2.0},
                             .origin = {-5.0, 3.0, 0.0}};
     tsr_map *map;
-    assert_int_equal(tsr_map_new(&g, &of_maps, &map, NULL), TSR_OK);
+    OK(tsr_map_new(&g, &of_maps, &map, &err));
     return map;
 }
 
@@ -33,10 +31,9 @@ static size_t n_voxel(const tsr_map *map)
 static void add_noise(tsr_map *map, uint64_t stream, double sd, double from,
                       double to)
 {
-    gsl_rng *rng = tsr_rng_new(5, stream);
-    float *value = malloc(n_voxel(map) * sizeof *value);
+    gsl_rng *rng = rng_new(5, stream);
+    float *value = array(n_voxel(map) * sizeof *value, 1);
     tsr_fourier f;
-    assert_non_null(value);
     for (size_t k = 0; k < n_voxel(map); k++)
         value[k] = (float)gsl_ran_gaussian(rng, sd);
     assert_int_equal(tsr_fourier_make(&map->grid, value, 0.0, &f, NULL), 0);
@@ -50,12 +47,10 @@ static void add_noise(tsr_map *map, uint64_t stream, double sd, double from,
                 if (s < from || s >= to)
                     f.f[at][0] = f.f[at][1] = 0.0f;
             }
-    assert_int_equal(tsr_fourier_back(&f, value, NULL), TSR_OK);
+    OK(tsr_fourier_back(&f, value, &err));
     tsr_fourier_clear(&f);
     for (size_t k = 0; k < n_voxel(map); k++)
         map->value[k] += value[k];
-    free(value);
-    gsl_rng_free(rng);
 }
 
 /* Mean of a curve over s >= from. */
@@ -71,12 +66,11 @@ static double mean_beyond(const tsr_fsc *fsc, double from)
     return sum / n;
 }
 
-static void signal_and_noise(void **state)
+TEST(signal_and_noise)
 {
     tsr_map *half[2] = {new_map(), new_map()};
     tsr_pool pool = {0};
     tsr_fsc_halves h;
-    (void)state;
     /* signal of variance 1 and noise of 0.25 up to 0.1 / Angstrom, there the
        FSC is 1 / 1.25; beyond it noise alone */
     for (uint64_t k = 0; k < 2; k++) {
@@ -89,18 +83,18 @@ static void signal_and_noise(void **state)
     for (int k = 3; k < h.plain.n; k++) {
         const double s = h.plain.s_inv_ang[k];
         if (fabs(s - 0.1) > 0.02)
-            assert_true(fabs(h.plain.fsc[k] - (s < 0.1 ? 0.8 : 0.0)) < 0.12);
+            assert_near(h.plain.fsc[k], (s < 0.1 ? 0.8 : 0.0), 0.12);
     }
     /* both levels between the shells on either side of the step, linear */
     const double width = h.plain.s_inv_ang[0];
-    assert_true(fabs(h.plain.half_inv_ang - 0.1) < width);
+    assert_near(h.plain.half_inv_ang, 0.1, width);
     assert_true(h.plain.low_inv_ang > h.plain.half_inv_ang);
     for (int k = 1; k < h.plain.n; k++)
         if (h.plain.fsc[k - 1] >= 0.5 && h.plain.fsc[k] < 0.5) {
             const double a = h.plain.fsc[k - 1], b = h.plain.fsc[k];
             const double at =
                 h.plain.s_inv_ang[k - 1] + width * (a - 0.5) / (a - b);
-            assert_true(fabs(h.plain.half_inv_ang - at) < 1e-12);
+            assert_near(h.plain.half_inv_ang, at, 1e-12);
             break;
         }
     tsr_pool_clear(&pool);
@@ -108,15 +102,13 @@ static void signal_and_noise(void **state)
 
 /* Both maps have one strong signal at low frequencies, none beyond 1/20
  * Angstrom. A tight mask with a sharp edge carries it far beyond. */
-static void mask_makes_correlation(void **state)
+TEST(mask_makes_correlation)
 {
     tsr_map *half[2] = {new_map(), new_map()};
-    float *mask = calloc(n_voxel(half[0]), sizeof *mask);
+    float *mask = array(n_voxel(half[0]), sizeof *mask);
     tsr_pool pool = {0};
     tsr_fsc_halves h;
     const double middle[1][3] = {{34.0, 42.0, 39.0}};
-    (void)state;
-    assert_non_null(mask);
     tsr_mask_around(&half[0]->grid, 1, middle, 14.0, 0.0, mask);
     for (uint64_t k = 0; k < 2; k++) {
         add_noise(half[k], 9, 30.0, 0.0, 0.05);
@@ -129,55 +121,45 @@ static void mask_makes_correlation(void **state)
     assert_true(mean_beyond(&h.masked, 0.1) > 0.3);
     assert_true(fabs(mean_beyond(&h.corrected, 0.1)) < 0.1);
     /* where phases are their own, nothing is corrected */
-    assert_true(fabs(h.corrected.fsc[1] - h.masked.fsc[1]) < 1e-12);
+    assert_near(h.corrected.fsc[1], h.masked.fsc[1], 1e-12);
     tsr_pool_clear(&pool);
-    free(mask);
 }
 
 /* A map with itself: phases at random are others in each of the two, and a mask
  * of ones changes nothing else. */
-static void phases_are_random(void **state)
+TEST(phases_are_random)
 {
     tsr_map *map = new_map();
-    float *mask = malloc(n_voxel(map) * sizeof *mask);
+    float *mask = array(n_voxel(map) * sizeof *mask, 1);
     tsr_map *other = new_map();
     tsr_pool pool = {0};
     tsr_fsc_halves h;
-    (void)state;
-    assert_non_null(mask);
     for (size_t k = 0; k < n_voxel(map); k++)
         mask[k] = 1.0f;
     add_noise(map, 3, 1.0, 0.0, 9.9);
     memcpy(other->value, map->value, n_voxel(map) * sizeof *mask);
     add_noise(other, 4, 1.0, 0.1, 9.9); /* FSC 0.7 beyond 1/10 Angstrom */
-    assert_int_equal(tsr_fsc_halves_make(map, other, mask, &pool, &h, NULL),
-                     TSR_OK);
-    assert_true(fabs(mean_beyond(&h.masked, 0.12) - sqrt(0.5)) < 0.03);
+    OK(tsr_fsc_halves_make(map, other, mask, &pool, &h, &err));
+    assert_near(mean_beyond(&h.masked, 0.12), sqrt(0.5), 0.03);
     assert_true(fabs(mean_beyond(&h.random, 0.12)) < 0.03);
     for (int k = 0; h.plain.s_inv_ang[k] < 0.08; k++) {
-        assert_true(fabs(h.masked.fsc[k] - h.plain.fsc[k]) < 1e-5);
-        assert_true(fabs(h.random.fsc[k] - h.plain.fsc[k]) < 1e-5);
+        assert_near(h.masked.fsc[k], h.plain.fsc[k], 1e-5);
+        assert_near(h.random.fsc[k], h.plain.fsc[k], 1e-5);
     }
     tsr_pool_clear(&pool);
-    free(mask);
 }
 
-static void other_grids_are_refused(void **state)
+TEST(other_grids_are_refused)
 {
     tsr_map *map = new_map(), *other = new_map();
-    float *mask = calloc(n_voxel(map), sizeof *mask);
+    float *mask = array(n_voxel(map), sizeof *mask);
     tsr_pool pool = {0};
     tsr_fsc_halves h;
-    tsr_err err = {.message = ""};
-    (void)state;
-    assert_int_equal(tsr_fsc_halves_make(map, other, mask, &pool, &h, &err),
-                     TSR_E_DATA);
-    assert_non_null(strstr(err.message, "leaves no voxel"));
+    FAILS(tsr_fsc_halves_make(map, other, mask, &pool, &h, &err), TSR_E_DATA,
+          "leaves no voxel");
     other->grid.origin[1] += 1.0;
-    assert_int_equal(tsr_fsc_halves_make(map, other, NULL, &pool, &h, &err),
-                     TSR_E_DATA);
-    assert_non_null(strstr(err.message, "not on the grid of"));
-    free(mask);
+    FAILS(tsr_fsc_halves_make(map, other, NULL, &pool, &h, &err), TSR_E_DATA,
+          "not on the grid of");
 }
 
 /* ---- masks ---- */
@@ -204,31 +186,26 @@ static double edge_of(double distance, double radius, double edge)
     return x <= 0.0 ? 1.0 : x >= 1.0 ? 0.0 : 0.5 + 0.5 * cos(pi * x);
 }
 
-static void around_places(void **state)
+TEST(around_places)
 {
     const double xyz[3][3] = {
         {20.0, 30.0, 40.0}, {27.0, 31.0, 44.0}, {-15.0, 3.0, 0.0}};
     tsr_map *map = new_map();
-    float *value = malloc(n_voxel(map) * sizeof *value);
-    (void)state;
+    float *value = array(n_voxel(map) * sizeof *value, 1);
     tsr_mask_around(&map->grid, 3, xyz, 9.0, 5.0, value);
     for (size_t k = 0; k < n_voxel(map); k++)
-        assert_true(fabs((double)value[k] -
-                         edge_of(nearest(&map->grid, k, 3, xyz), 9.0, 5.0)) <
-                    1e-5);
-    free(value);
+        assert_near((double)value[k],
+                    edge_of(nearest(&map->grid, k, 3, xyz), 9.0, 5.0), 1e-5);
 }
 
 /* As around all voxels that are dense, of which inner ones are passed over. */
-static void around_what_is_dense(void **state)
+TEST(around_what_is_dense)
 {
     tsr_map *map = new_map();
     double(*xyz)[3] = calloc(n_voxel(map), sizeof *xyz);
-    float *value = malloc(n_voxel(map) * sizeof *value);
-    float *want = malloc(n_voxel(map) * sizeof *want);
-    tsr_err err = {.message = ""};
+    float *value = array(n_voxel(map) * sizeof *value, 1);
+    float *want = array(n_voxel(map) * sizeof *want, 1);
     int n = 0;
-    (void)state;
     for (int z = 10; z < 20; z++)
         for (int y = 0; y < 6; y++)
             for (int x = 30; x < SIDE; x++) {
@@ -239,43 +216,25 @@ static void around_what_is_dense(void **state)
             }
     map->value[0] = NAN;
     tsr_mask_around(&map->grid, n, (const double(*)[3])xyz, 4.0, 3.0, want);
-    assert_int_equal(tsr_mask_above(map, 2.0, 4.0, 3.0, value, &err), TSR_OK);
+    OK(tsr_mask_above(map, 2.0, 4.0, 3.0, value, &err));
     for (size_t k = 0; k < n_voxel(map); k++)
         assert_true(fabs((double)(value[k] - want[k])) < 1e-5);
     assert_int_equal(tsr_mask_above(map, 2.1, 4.0, 3.0, value, &err),
                      TSR_E_DATA);
     free(xyz);
-    free(value);
-    free(want);
 }
 
-static void what_users_write(void **state)
+TEST(what_users_write)
 {
     tsr_mask kind;
     double x;
-    tsr_err err = {.message = ""};
-    (void)state;
-    assert_int_equal(tsr_mask_parse("model", &kind, &x, &err), TSR_OK);
+    OK(tsr_mask_parse("model", &kind, &x, &err));
     assert_int_equal(kind, TSR_MASK_MODEL);
-    assert_int_equal(tsr_mask_parse("model.mrc", &kind, &x, &err), TSR_OK);
+    OK(tsr_mask_parse("model.mrc", &kind, &x, &err));
     assert_int_equal(kind, TSR_MASK_FILE);
     assert_int_equal(tsr_mask_parse("threshold:0.02", &kind, &x, &err), 0);
     assert_int_equal(kind, TSR_MASK_THRESHOLD);
-    assert_true(fabs(x - 0.02) < 1e-15);
+    assert_near(x, 0.02, 1e-15);
     assert_int_equal(tsr_mask_parse("threshold:high", &kind, &x, &err),
                      TSR_E_USAGE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signal_and_noise),
-        cmocka_unit_test(mask_makes_correlation),
-        cmocka_unit_test(phases_are_random),
-        cmocka_unit_test(other_grids_are_refused),
-        cmocka_unit_test(around_places),
-        cmocka_unit_test(around_what_is_dense),
-        cmocka_unit_test(what_users_write),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

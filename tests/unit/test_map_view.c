@@ -2,9 +2,8 @@
 #include "files/yaml.h"
 #include "maps/density.h"
 #include "maps/map_view.h"
-#include "tests/unit/io_files.h"
-
-#include <math.h>
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 static tsr_pool of_maps;
 
@@ -54,13 +53,12 @@ static void write_map(const fixture *f, double share, const char *name)
     tsr_density_engine *engine;
     tsr_blur_table blur;
     tsr_density_sums sums;
-    assert_int_equal(tsr_map_new(&g, &of_maps, &map, NULL), TSR_OK);
-    assert_int_equal(tsr_map_new(&g, &of_maps, &one, NULL), TSR_OK);
-    assert_int_equal(tsr_density_reference_new(map, &engine, NULL), TSR_OK);
-    assert_int_equal(tsr_blur_make(TSR_BLUR_GAUSSIAN, resolution, sigma_over_r,
-                                   N_ATOM, f->z, &blur, NULL),
-                     TSR_OK);
-    assert_int_equal(engine->set_blur(engine, &blur, NULL), TSR_OK);
+    OK(tsr_map_new(&g, &of_maps, &map, &err));
+    OK(tsr_map_new(&g, &of_maps, &one, &err));
+    OK(tsr_density_reference_new(map, &engine, &err));
+    OK(tsr_blur_make(TSR_BLUR_GAUSSIAN, resolution, sigma_over_r, N_ATOM, f->z,
+                     &blur, &err));
+    OK(engine->set_blur(engine, &blur, &err));
     for (int k = 0; k < 2; k++) {
         const tsr_density_batch batch = {1, first, f->place[k], f->z};
         const tsr_density_options o = {.density = one->value};
@@ -69,7 +67,7 @@ static void write_map(const fixture *f, double share, const char *name)
             map->value[v] +=
                 (float)((k == 0 ? 1.0 - share : share) * (double)one->value[v]);
     }
-    assert_int_equal(tsr_map_write(map, io_path(name), "", NULL), TSR_OK);
+    OK(tsr_map_write(map, io_path(name), "", &err));
     tsr_density_free(engine);
 }
 
@@ -92,11 +90,11 @@ static void view(fixture *f, const char *entry, int n, int *draw,
                                    .weight = weight};
     char text[300];
     tsr_list data;
-    tsr_err err = {.message = ""};
+    err = (tsr_err){0};
     const int length = snprintf(
         text, sizeof text, "data: [{kind: map, resolution: 5, %s}]", entry);
     const char *path = io_write("view.yaml", text, (size_t)length);
-    assert_int_equal(tsr_fields_init(fields, &data, NULL), TSR_OK);
+    OK(tsr_fields_init(fields, &data, &err));
     if (tsr_yaml_read_marked(path, fields, &data, 0, NULL, NULL, &err) !=
             TSR_OK ||
         tsr_map_view_make(data.item, &models, sigma_over_r, out, &err) !=
@@ -106,7 +104,7 @@ static void view(fixture *f, const char *entry, int n, int *draw,
 }
 
 /* One draw in its place: all is 1 but of the start, which was away. */
-static void a_draw_in_place(void **state)
+TEST(a_draw_in_place)
 {
     fixture *f = *state;
     int draw[1] = {0};
@@ -127,7 +125,7 @@ static void a_draw_in_place(void **state)
 }
 
 /* States count by their weights; two draws have a median and an interval. */
-static void states_and_draws(void **state)
+TEST(states_and_draws)
 {
     fixture *f = *state;
     int draw[4] = {0, 0, 1, 1}, other[2] = {0, 1};
@@ -148,7 +146,7 @@ static void states_and_draws(void **state)
 
 /* Pixels are the map's voxels, and as many are above the level as the molecule
  * takes up. */
-static void slices(void **state)
+TEST(slices)
 {
     fixture *f = *state;
     int draw[1] = {0};
@@ -158,9 +156,8 @@ static void slices(void **state)
     int n_above = 0;
     write_map(f, 0.0, "map.mrc");
     view(f, "file: map.mrc", 1, draw, one, &v);
-    assert_int_equal(tsr_map_read(io_path("map.mrc"), TSR_MAP_ORIGIN_AUTO, NULL,
-                                  &of_maps, &map, NULL),
-                     TSR_OK);
+    OK(tsr_map_read(io_path("map.mrc"), TSR_MAP_ORIGIN_AUTO, NULL, &of_maps,
+                    &map, &err));
     const tsr_map_grid *g = &map->grid;
     for (int axis = 0; axis < 3; axis++) {
         const tsr_map_slice *s = &v.slice[axis];
@@ -177,9 +174,8 @@ static void slices(void **state)
                         (size_t)g->n[0] +
                     (size_t)at[0];
                 const double value = (double)s->map[y * s->n[0] + x];
-                assert_true(fabs(value - (double)map->value[k]) < 1e-6);
-                assert_true(fabs((double)s->model[y * s->n[0] + x] - value) <
-                            1e-4);
+                assert_near(value, (double)map->value[k], 1e-6);
+                assert_near((double)s->model[y * s->n[0] + x], value, 1e-4);
             }
     }
     for (size_t k = 0; k < tsr_map_n_voxel(g); k++)
@@ -188,7 +184,7 @@ static void slices(void **state)
     tsr_map_view_clear(&v);
 }
 
-static void half_maps(void **state)
+TEST(half_maps)
 {
     fixture *f = *state;
     int draw[1] = {0};
@@ -215,13 +211,4 @@ static int open_fixture(void **state)
     return io_setup(&unused);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_draw_in_place),
-        cmocka_unit_test(states_and_draws),
-        cmocka_unit_test(slices),
-        cmocka_unit_test(half_maps),
-    };
-    return cmocka_run_group_tests(tests, open_fixture, io_teardown);
-}
+static test_fixture around_all = {open_fixture, io_teardown};

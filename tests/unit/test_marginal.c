@@ -2,13 +2,12 @@
  * have no closed form, against a sum over a grid of both; and one whose errors
  * are far from those stated, against a sum over its scale. */
 #include "likelihood/term_saxs.h"
+#include "tests/test.h"
 
 #include "core/random.h"
 #include "tests/saxs_likelihood.h"
 
 #include <gsl/gsl_randist.h>
-#include <math.h>
-#include <stdlib.h>
 
 enum { N = 40 };
 static double q[N], intensity[N], sigma[N];
@@ -24,7 +23,7 @@ static double sphere(double at, double r_ang)
 static void measure(tsr_saxs *saxs, double factor)
 {
     static char name[] = "spheres";
-    gsl_rng *rng = tsr_rng_new(7, 0);
+    gsl_rng *rng = rng_new(7, 0);
     for (int k = 0; k < N; k++) {
         q[k] = 0.01 + 0.24 * k / (N - 1);
         const double i = 1e-4 * sphere(q[k], 25.0) + 2.0;
@@ -32,7 +31,6 @@ static void measure(tsr_saxs *saxs, double factor)
         intensity[k] = i + gsl_ran_gaussian(rng, factor * sigma[k]) +
                        (k % 13 == 5 ? 6.0 * sigma[k] : 0.0);
     }
-    gsl_rng_free(rng);
     *saxs = (tsr_saxs){
         .path = name, .n = N, .q = q, .intensity = intensity, .sigma = sigma};
 }
@@ -42,12 +40,11 @@ static tsr_saxs_term *term_of(const tsr_data_set *set)
 {
     tsr_term *term;
     double *same = calloc((size_t)N * N, sizeof *same);
-    assert_non_null(same);
     for (int k = 0; k < N; k++)
         same[k * N + k] = 1.0;
-    assert_int_equal(tsr_saxs_term_new(set, 0, &term, NULL), TSR_OK);
+    OK(tsr_saxs_term_new(set, 0, &term, &err));
     tsr_saxs_term *t = (tsr_saxs_term *)term;
-    assert_int_equal(tsr_saxs_term_prepare(t, N, same, NULL), TSR_OK);
+    OK(tsr_saxs_term_prepare(t, N, same, &err));
     return t;
 }
 
@@ -74,14 +71,13 @@ static double by_grid(const tsr_saxs_term *term, tsr_fit *fit,
     return top + log(sum * h * h * sd_c * sd_b);
 }
 
-static void test_student(void **state)
+TEST(test_student)
 {
     tsr_saxs saxs;
     tsr_data_set set = {.saxs = &saxs};
     double model[N], weight[N], profile[N], theta[TSR_TERM_PARAMETERS];
     double low = HUGE_VAL, high = -HUGE_VAL;
     tsr_fit fit = {.model = model, .weight = weight};
-    (void)state;
     measure(&saxs, 1.0);
     set.noise = noise_of("student");
     noise_set(&set.noise, "scale", "1");
@@ -103,7 +99,7 @@ static void test_student(void **state)
     tsr_term_free(&term->term);
 }
 
-static void test_poor_fit(void **state)
+TEST(test_poor_fit)
 {
     enum { STEPS = 4000 };
     const double first = -2.0, last = 8.0, h = (last - first) / STEPS;
@@ -112,7 +108,6 @@ static void test_poor_fit(void **state)
     double profile[N], value[STEPS], top = -HUGE_VAL, sum = 0.0;
     double theta[TSR_NOISE_PARAMETERS] = {0.0};
     tsr_fit fit = {.scale = 0.0};
-    (void)state;
     measure(&saxs, 100.0);
     for (int k = 0; k < N; k++)
         profile[k] = sphere(q[k], 25.0);
@@ -130,11 +125,4 @@ static void test_poor_fit(void **state)
     if (!(fabs(got - top - log(sum)) < 1e-3))
         fail_msg("%g, not %g", got, top + log(sum));
     tsr_term_free(&term->term);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_student),
-                                       cmocka_unit_test(test_poor_fit)};
-    return cmocka_run_group_tests_name("marginal", tests, NULL, NULL);
 }

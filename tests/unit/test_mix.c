@@ -1,11 +1,11 @@
 /* How often each move is made. */
 #include "tests/model_sample.h"
+#include "tests/test.h"
 
 #include "sampler/chain.h"
 
-static void shares(void **state)
+TEST(shares)
 {
-    (void)state;
     const double weight[TSR_N_MOVE] = {1.0, 0.0, 3.0, 0.0, 4.0};
     tsr_mix mix;
     tsr_mix_set(&mix, weight);
@@ -18,9 +18,8 @@ static void shares(void **state)
 }
 
 /* The share of the 50 distances between 10 bodies that a proposal changes. */
-static void changes(void **state)
+TEST(changes)
 {
-    (void)state;
     tsr_prior_table table;
     tsr_topology *t;
     tsr_conformation *c;
@@ -30,15 +29,6 @@ static void changes(void **state)
     tsr_proposal half = {.n_span = 1, .span = {{5, 5, 1}}};
     tsr_proposal all = {.n_span = 1, .span = {{0, 10, 1}}};
     assert_true(fabs(tsr_mix_changed(t, &all)) < 1e-12);
-    assert_true(fabs(tsr_mix_changed(t, &half) - 25.0 / 50) < 1e-12);
-    assert_true(fabs(tsr_mix_changed(t, &one) - 9.5 / 50) < 1e-12);
-    tsr_conformation_free(c);
-    tsr_topology_free(t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(shares),
-                                       cmocka_unit_test(changes)};
-    return cmocka_run_group_tests_name("mix", tests, NULL, NULL);
+    assert_near(tsr_mix_changed(t, &half), 25.0 / 50, 1e-12);
+    assert_near(tsr_mix_changed(t, &one), 9.5 / 50, 1e-12);
 }

@@ -2,18 +2,10 @@
  * what the truth says, but for the fit's own freedom; threads change nothing.
  */
 #include "core/random.h"
+#include "tests/test.h"
 #include "train/train.h"
 
 #include "molecule/prior_density.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 1800, N_FILE = 60 };
 
@@ -35,10 +27,9 @@ static const tsr_side_mixture sides = {
 static int file_of[2 * N];
 static double torsion[2 * N][2], side[2 * N][3]; /* half to test on */
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
-    gsl_rng *rng = tsr_rng_new(4, 0);
+    gsl_rng *rng = rng_new(4, 0);
     tsr_torsion_density *t = tsr_torsion_density_new(&torsions);
     tsr_side_density *s = tsr_side_density_new(&sides);
     for (int i = 0; i < 2 * N; i++) {
@@ -48,7 +39,6 @@ static int set_up(void **state)
     }
     free(t);
     free(s);
-    gsl_rng_free(rng);
     return 0;
 }
 
@@ -59,8 +49,8 @@ static double loss(const tsr_mixture_type *type, const void *truth,
     static double a[N], b[N];
     double sum = 0.0;
     x += N * type->dim;
-    assert_int_equal(type->evaluate(truth, N, x, a, NULL), TSR_OK);
-    assert_int_equal(type->evaluate(mixture, N, x, b, NULL), TSR_OK);
+    OK(type->evaluate(truth, N, x, a, &err));
+    OK(type->evaluate(mixture, N, x, b, &err));
     for (int i = 0; i < N; i++)
         sum += (a[i] - b[i]) / N;
     return sum;
@@ -79,7 +69,7 @@ static void train(tsr_torsion_mixture *t, tsr_side_mixture *s, int n_thread)
         {"sides", &side_type, &of[1], s, 0, 0, {0}}};
     memset(t, 0, sizeof *t);
     memset(s, 0, sizeof *s);
-    assert_int_equal(tsr_mixture_train(2, task, n_thread, NULL, NULL), TSR_OK);
+    OK(tsr_mixture_train(2, task, n_thread, NULL, &err));
     assert_int_equal(task[0].n_held_out, N / 6);
     assert_int_equal(task[0].n_part, t->n);
     assert_int_equal(task[1].n_part, s->n);
@@ -87,28 +77,26 @@ static void train(tsr_torsion_mixture *t, tsr_side_mixture *s, int n_thread)
     assert_true(task[1].held_out[1] < task[1].held_out[s->n] - 0.3);
 }
 
-static void trained(void **state)
+TEST(trained)
 {
-    (void)state;
     static tsr_torsion_mixture t, t2;
     static tsr_side_mixture s, s2;
     train(&t, &s, 1);
     /* the uniform part is the last; sides: a broad one comes with them */
     assert_int_equal(t.n, 4);
     assert_true(t.part[3].k_phi == 0.0 && t.part[3].k_psi == 0.0);
-    assert_true(fabs(t.part[3].weight - 0.03) < 0.01);
-    assert_true(fabs(t.part[0].phi - -1.1) < 0.02);
-    assert_true(fabs(t.part[0].psi - -0.7) < 0.02);
-    assert_true(fabs(t.part[0].k_phi / 60.0 - 1.0) < 0.15);
-    assert_true(fabs(t.part[0].lambda / -30.0 - 1.0) < 0.2);
+    assert_near(t.part[3].weight, 0.03, 0.01);
+    assert_near(t.part[0].phi, -1.1, 0.02);
+    assert_near(t.part[0].psi, -0.7, 0.02);
+    assert_near(t.part[0].k_phi / 60.0, 1.0, 0.15);
+    assert_near(t.part[0].lambda / -30.0, 1.0, 0.2);
     assert_true(s.n >= 4 && s.n <= 6); /* as the few held out have it */
     assert_true(s.part[s.n - 1].weight >= TSR_BROAD_WEIGHT);
     tsr_side_mixture four;
-    assert_int_equal(tsr_mixture_side.fit(N, side[0], 4, 2, &four, NULL),
-                     TSR_OK);
-    assert_true(fabs(four.part[0].weight - 0.5) < 0.03);
-    assert_true(fabs(four.part[0].mean[0] - -2.0) < 0.05);
-    assert_true(fabs(four.part[0].cov[0][1] - 0.05) < 0.015);
+    OK(tsr_mixture_side.fit(N, side[0], 4, 2, &four, &err));
+    assert_near(four.part[0].weight, 0.5, 0.03);
+    assert_near(four.part[0].mean[0], -2.0, 0.05);
+    assert_near(four.part[0].cov[0][1], 0.05, 0.015);
     assert_int_equal(t.count, N);
     /* 17 and 27 free numbers: half of them over N are lost, 0.005 and 0.008;
      * the broad one, which the truth lacks, takes its weight */
@@ -122,9 +110,8 @@ static void trained(void **state)
 }
 
 /* Observations that are all but the same: no collapse, no NaN. */
-static void degenerate(void **state)
+TEST(degenerate)
 {
-    (void)state;
     enum { M = 60 };
     double x[M][2], y[M][3], value[M];
     for (int i = 0; i < M; i++) {
@@ -134,9 +121,8 @@ static void degenerate(void **state)
     for (int n = 2; n <= 5; n++) {
         tsr_torsion_mixture t = {0};
         tsr_side_mixture s = {0};
-        assert_int_equal(tsr_mixture_torsion.fit(M, x[0], n, 2, &t, NULL),
-                         TSR_OK);
-        assert_int_equal(tsr_mixture_side.fit(M, y[0], n, 2, &s, NULL), TSR_OK);
+        OK(tsr_mixture_torsion.fit(M, x[0], n, 2, &t, &err));
+        OK(tsr_mixture_side.fit(M, y[0], n, 2, &s, &err));
         double sum = 0.0;
         for (int k = 0; k < n; k++) {
             const tsr_von_mises *p = &t.part[k];
@@ -144,35 +130,26 @@ static void degenerate(void **state)
                         p->lambda * p->lambda <= p->k_phi * p->k_psi);
             sum += p->weight;
         }
-        assert_true(fabs(sum - 1.0) < 1e-12);
+        assert_near(sum, 1.0, 1e-12);
         assert_true(t.part[n - 1].weight >= TSR_UNIFORM_WEIGHT);
-        assert_int_equal(tsr_mixture_torsion.evaluate(&t, M, x[0], value, NULL),
-                         TSR_OK);
+        OK(tsr_mixture_torsion.evaluate(&t, M, x[0], value, &err));
         assert_true(isfinite(value[0]) && value[0] > 2.0);
-        assert_int_equal(tsr_mixture_side.evaluate(&s, M, y[0], value, NULL),
-                         TSR_OK);
+        OK(tsr_mixture_side.evaluate(&s, M, y[0], value, &err));
         /* half of them, 0.05 A wide: log(0.5 / (0.05 sqrt(2 pi))^3) */
         assert_true(isfinite(value[0]) && value[0] < 5.54);
     }
 }
 
 /* Too few to choose: the least number of parts. */
-static void few(void **state)
+TEST(few)
 {
-    (void)state;
     tsr_torsion_mixture t = {0};
     const tsr_sample of = {.n = 50, .x = torsion[0], .file = file_of};
     tsr_mixture_task task = {"few", &tsr_mixture_torsion, &of, &t, 0, 0, {0}};
-    assert_int_equal(tsr_mixture_train(1, &task, 2, NULL, NULL), TSR_OK);
+    OK(tsr_mixture_train(1, &task, 2, NULL, &err));
     assert_int_equal(task.n_part, 2);
     assert_int_equal(t.n, 2);
     assert_true(isnan(task.held_out[2]));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(trained),
-                                       cmocka_unit_test(degenerate),
-                                       cmocka_unit_test(few)};
-    return cmocka_run_group_tests(tests, set_up, NULL);
-}
+static test_fixture around_all = {set_up, NULL};

@@ -2,16 +2,9 @@
 #include "core/random.h"
 #include "core/vec3.h"
 #include "prior/clash.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_rng.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST = 5000 };
 
@@ -63,8 +56,8 @@ static int look(gsl_rng *rng, int n)
 {
     double(*x)[3] = calloc((size_t)n, sizeof *x);
     double(*y)[3] = calloc((size_t)n, sizeof *y);
-    tsr_body_pair *pair = calloc(16 * (size_t)n + 256, sizeof *pair);
-    char *is_pair = calloc(TSR_LANES * (size_t)n, 1);
+    tsr_body_pair *pair = array(16 * (size_t)n + 256, sizeof *pair);
+    char *is_pair = array(TSR_LANES * (size_t)n, 1);
     uint16_t still[MOST / TSR_LANES + 1];
     const double reach = 6.5;
     int seen = 0;
@@ -113,25 +106,15 @@ static int look(gsl_rng *rng, int n)
     tsr_pool_clear(&pool);
     free(x);
     free(y);
-    free(pair);
-    free(is_pair);
     return seen;
 }
 
-static void all_that_is_near(void **state)
+TEST(all_that_is_near)
 {
-    (void)state;
     const int size[] = {1, 15, 16, 17, 255, 257, 1000, MOST};
-    gsl_rng *rng = tsr_rng_new(7, 1);
+    gsl_rng *rng = rng_new(7, 1);
     int seen = 0;
-    for (size_t i = 0; i < sizeof size / sizeof *size; i++)
+    for (size_t i = 0; i < COUNT_OF(size); i++)
         seen += look(rng, size[i]);
     assert_true(seen > 1000);
-    gsl_rng_free(rng);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_that_is_near)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

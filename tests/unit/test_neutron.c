@@ -1,20 +1,19 @@
 /* Neutrons: lengths and match points against published ones, and what is linear
  * in the share of D2O. */
 #include "scattering/neutron.h"
+#include "tests/test.h"
 
 #include "molecule/structure.h"
 #include "scattering/form_factor.h"
 
-#include "io_files.h"
-
-#include <math.h>
+#include "tests/io_files.h"
 
 static tsr_atoms *atoms;
 static double match;
 
 static tsr_atom_model *model_of(const char *path, const tsr_neutron *n)
 {
-    tsr_err err = {0};
+    err = (tsr_err){0};
     tsr_atom_model *m = NULL;
     if (tsr_atoms_read(path, &atoms, &err) != TSR_OK ||
         tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m,
@@ -33,12 +32,11 @@ static void release(tsr_atom_model *m)
 /* Sums at q = 0 of a component over all particles, fm. */
 static double sum_of(const tsr_atom_model *m, int comp)
 {
-    double *f = calloc((size_t)(3 * m->n_type) * 2, sizeof *f), sum = 0.0;
+    double *f = array((size_t)(3 * m->n_type) * 2, sizeof *f), sum = 0.0;
     tsr_atom_model_factors(m, 2, 0.1, f);
     for (int i = 0; i < m->n; i++)
         sum += f[(comp * m->n_type + m->type[i]) * 2] *
                (comp == 2 ? m->surface[i] : 1.0);
-    free(f);
     return sum;
 }
 
@@ -64,7 +62,7 @@ static void jacrot_sums(double *h2o, double *d2o, double *volume)
 {
     *h2o = *d2o = *volume = 0.0;
     for (int r = 0; r < atoms->n_residue; r++)
-        for (size_t k = 0; k < sizeof jacrot / sizeof *jacrot; k++)
+        for (size_t k = 0; k < COUNT_OF(jacrot); k++)
             if (strcmp(jacrot[k].name, atoms->residue[r].parent) == 0) {
                 *h2o += 10.0 * jacrot[k].h2o;
                 *d2o += 10.0 * jacrot[k].d2o;
@@ -72,9 +70,8 @@ static void jacrot_sums(double *h2o, double *d2o, double *volume)
             }
 }
 
-static void lysozyme(void **state)
+TEST(lysozyme)
 {
-    (void)state;
     const char *path = SHARED "saxs/lysozyme_6lyz/model.pdb";
     const double h = tsr_neutron_solvent(0.0), d = tsr_neutron_solvent(1.0);
     tsr_neutron n = {.exchange = 1.0};
@@ -96,9 +93,8 @@ static void lysozyme(void **state)
 
 /* Match points of proteins lie at 40 to 43 % D2O, of lysozyme above, since it
  * has many polar residues: 45 % with Jacrot's table. */
-static void proteins_match_at_42_percent(void **state)
+TEST(proteins_match_at_42_percent)
 {
-    (void)state;
     static const char *const path[] = {
         SHARED "saxs/mpro_sasdjg5/model.pdb",
         SHARED "saxs/carbonic_anhydrase/model.pdb",
@@ -106,7 +102,7 @@ static void proteins_match_at_42_percent(void **state)
         SHARED "saxs/nup133_3kfo/model.pdb"};
     if (!io_have_shared())
         skip();
-    for (size_t k = 0; k < sizeof path / sizeof *path; k++) {
+    for (size_t k = 0; k < COUNT_OF(path); k++) {
         const tsr_neutron n = {.exchange = 0.9};
         tsr_atom_model *m = model_of(path[k], &n);
         assert_near(match, 0.415, 0.015);
@@ -117,9 +113,8 @@ static void proteins_match_at_42_percent(void **state)
 /* The lines of chains A and B of a complex are DNA; with the phosphates'
  * charges and without counter-ions it matches a little below the 63 to 65 % of
  * the salt. */
-static void dna_matches_above_60_percent(void **state)
+TEST(dna_matches_above_60_percent)
 {
-    (void)state;
     char line[128];
     const tsr_neutron n = {.exchange = 0.9};
     if (!io_have_shared())
@@ -143,9 +138,8 @@ static void dna_matches_above_60_percent(void **state)
 
 /* sqrt I(0) is the sum of amplitudes, and linear in the share of D2O, layer
  * and labile hydrogens included; it vanishes at the match point. */
-static void linear_in_d2o(void **state)
+TEST(linear_in_d2o)
 {
-    (void)state;
     static const double share[] = {0.0, 0.3, 1.0};
     double bare[3], with[3];
     if (!io_have_shared())
@@ -182,9 +176,8 @@ static const char glycine[] = "ATOM      1  N   GLY A   1       0.000   0.000  "
                               "ATOM      4  O   GLY A   1       1.250   2.390  "
                               " 0.000  1.00  0.00           O\n";
 
-static void lengths_of_one_residue(void **state)
+TEST(lengths_of_one_residue)
 {
-    (void)state;
     const char *path = io_text("gly.pdb", glycine);
     const double plain = 9.36 + 2 * 6.646 + 5.803 - 3 * 3.739;
     const double step = 6.671 + 3.739;
@@ -202,13 +195,12 @@ static void lengths_of_one_residue(void **state)
 }
 
 /* The two hydrogens of CA are 1.09 A from it, in any direction. */
-static void hydrogens_are_off_their_carriers(void **state)
+TEST(hydrogens_are_off_their_carriers)
 {
-    (void)state;
     enum { N_Q = 5 };
     const tsr_neutron n = {.exchange = 0.9};
     tsr_atom_model *m = model_of(io_text("gly.pdb", glycine), &n);
-    double *f = calloc((size_t)(3 * m->n_type * N_Q), sizeof *f);
+    double *f = array((size_t)(3 * m->n_type * N_Q), sizeof *f);
     tsr_atom_model_factors(m, N_Q, 0.1, f);
     const double *ca = f + m->type[1] * N_Q; /* the atoms of the file */
     for (int k = 1; k < N_Q; k++) {
@@ -218,22 +210,18 @@ static void hydrogens_are_off_their_carriers(void **state)
                         exp(-12.0 * q * q / (16.0 * 9.8696044)),
                     1e-6);
     }
-    free(f);
     release(m);
 }
 
 /* 1e-6/A^2: -0.559 and 6.36 (Jacrot 1976: -0.56 and 6.38 at 4 C). */
-static void solvents(void **state)
+TEST(solvents)
 {
-    (void)state;
     assert_near(10.0 * tsr_neutron_solvent(0.0), -0.559, 0.002);
     assert_near(10.0 * tsr_neutron_solvent(1.0), 6.36, 0.01);
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
-    tsr_err err = {0};
     tsr_atom_model *m = NULL;
     tsr_neutron n = {
         .exchange = 0.9, .n_deuterated = 1, .deuterated = {{"B", 0.5}}};
@@ -243,30 +231,15 @@ static void refusals(void **state)
              "0.00          GD\n",
              glycine);
     const char *path = io_text("gd.pdb", text);
-    assert_int_equal(tsr_atoms_read(path, &atoms, &err), TSR_OK);
-    assert_int_equal(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER,
-                                        TSR_WATER_DENSITY, &m, &err),
-                     TSR_OK);
-    assert_int_equal(tsr_neutron_apply(&n, atoms, m, NULL, &match, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "no chain B");
+    OK(tsr_atoms_read(path, &atoms, &err));
+    OK(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m,
+                          &err));
+    FAILS(tsr_neutron_apply(&n, atoms, m, NULL, &match, &err), TSR_E_DATA,
+          "no chain B");
     n.n_deuterated = 0;
-    assert_int_equal(tsr_neutron_apply(&n, atoms, m, NULL, &match, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "GD A:2");
+    FAILS(tsr_neutron_apply(&n, atoms, m, NULL, &match, &err), TSR_E_DATA,
+          "GD A:2");
     release(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lysozyme),
-        cmocka_unit_test(proteins_match_at_42_percent),
-        cmocka_unit_test(dna_matches_above_60_percent),
-        cmocka_unit_test(linear_in_d2o),
-        cmocka_unit_test(lengths_of_one_residue),
-        cmocka_unit_test(hydrogens_are_off_their_carriers),
-        cmocka_unit_test(solvents),
-        cmocka_unit_test(refusals)};
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

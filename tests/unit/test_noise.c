@@ -1,4 +1,5 @@
 /* Noise models against brute-force integrals. */
+#include "tests/test.h"
 #include "tests/unit/noise_problem.h"
 
 #include <gsl/gsl_cdf.h>
@@ -60,9 +61,8 @@ static double integral(const problem *p, const double *theta, double wide)
     return top + log(sum);
 }
 
-static void against_quadrature(void **state)
+TEST(against_quadrature)
 {
-    (void)state;
     static const struct {
         int n;
         double scale, background;
@@ -77,7 +77,7 @@ static void against_quadrature(void **state)
                  {30, 2.0, 1.5, {-1, 2.01}, {0, 0.0}},
                  {7, 2.0, 1.5, {-1, 2.01}, {-1, 1.4}}};
     for (int model = MEASURED; model <= RELATIVE; model++)
-        for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        for (size_t k = 0; k < COUNT_OF(cases); k++)
             for (double x = -0.7; x < 1.0; x += 0.8) {
                 problem p;
                 double theta[] = {x, 0.3 * x};
@@ -92,15 +92,13 @@ static void against_quadrature(void **state)
                 if (fabs(got - want) > 2e-5)
                     fail_msg("%s, case %zu: %.8f, quadrature %.8f",
                              p.type->name, k, got, want);
-                close_model(&p);
             }
 }
 
 /* At any c and b: the likelihood is the sum over the points; and with normal
  * errors likelihood = integral * conditional. */
-static void parts_agree(void **state)
+TEST(parts_agree)
 {
-    (void)state;
     static const tsr_number_or_word c_of[] = {{0, 0.0}, {-1, 1.9}};
     static const tsr_number_or_word b_of[] = {{0, 0.0}, {-1, 4.0}};
     for (int model = 0; model < N_MODEL; model++)
@@ -138,15 +136,13 @@ static void parts_agree(void **state)
             assert_true(p.type->log_lik(p.state, &p.fit, theta, 0.0, 1.0) ==
                             -(double)INFINITY ||
                         (way & 1));
-            close_model(&p);
         }
 }
 
 /* With many points the rows are rotated into a triangle; the fit must be that
  * of the points themselves. */
-static void rotation_changes_nothing(void **state)
+TEST(rotation_changes_nothing)
 {
-    (void)state;
     problem p;
     const double theta[] = {0.0, 0.0};
     make_problem(&p, 40, 3.0, -2.0, 4);
@@ -158,29 +154,26 @@ static void rotation_changes_nothing(void **state)
             pow((p.intensity[k] - p.fit.scale * p.model[k] - p.fit.background) /
                     p.sigma[k],
                 2.0);
-    assert_true(fabs(chi2 - p.fit.chi2) < 1e-9 * chi2);
+    assert_near(chi2, p.fit.chi2, 1e-9 * chi2);
     /* a minimum: any other c and b are worse */
     double best = log_density(&p, p.fit.scale, p.fit.background, theta);
     for (int i = 0; i < 4; i++)
         assert_true(log_density(&p, p.fit.scale + (i & 1 ? 1e-3 : -1e-3),
                                 p.fit.background + (i & 2 ? 1e-3 : -1e-3),
                                 theta) < best);
-    close_model(&p);
     /* chi2 is by sigma_exp, whatever the model */
     for (int model = RELATIVE; model < N_MODEL; model++) {
         problem other;
         make_problem(&other, 40, 3.0, -2.0, 4);
         open_model(&other, model, infer, infer);
         other.type->fit(other.state, other.profile, theta, &other.fit);
-        assert_true(fabs(chi2 - other.fit.chi2) < 1e-9 * chi2);
-        close_model(&other);
+        assert_near(chi2, other.fit.chi2, 1e-9 * chi2);
     }
 }
 
 /* The t's mode is found despite outliers: no other c and b are better. */
-static void student_finds_its_mode(void **state)
+TEST(student_finds_its_mode)
 {
-    (void)state;
     problem p;
     const double theta[] = {0.1, log(3.0)};
     make_problem(&p, 40, 3.0, -2.0, 4);
@@ -196,15 +189,13 @@ static void student_finds_its_mode(void **state)
         if (i != 4)
             assert_true(log_density(&p, c, b, theta) < best);
     }
-    assert_true(fabs(p.fit.scale - 3.0) < 0.15);
-    close_model(&p);
+    assert_near(p.fit.scale, 3.0, 0.15);
 }
 
 /* Weighted draws of the proposal give the integral over c and b, and the
  * weights are even: the proposal is near the conditional and covers it. */
-static void student_proposal_covers(void **state)
+TEST(student_proposal_covers)
 {
-    (void)state;
     enum { N = 20000 };
     static const double scale[] = {2.0, 0.02, -0.1};
     for (int k = 0; k < 3; k++) {
@@ -215,7 +206,7 @@ static void student_proposal_covers(void **state)
         open_model(&p, STUDENT, infer, infer);
         p.type->fit(p.state, p.profile, theta, &p.fit);
         double want = integral(&p, theta, 14.0), sum = 0.0, square = 0.0;
-        gsl_rng *rng = tsr_rng_new(3, (uint64_t)k);
+        gsl_rng *rng = rng_new(3, (uint64_t)k);
         tsr_linear_shape shape = p.type->conditional(p.state, theta);
         for (int i = 0; i < N; i++) {
             double c, b;
@@ -231,15 +222,12 @@ static void student_proposal_covers(void **state)
             even < (scale[k] > 1.0 ? 0.9 : 0.4))
             fail_msg("scale %g: integral off by %g +- %g, even %.2f", scale[k],
                      sum - 1.0, error, even);
-        gsl_rng_free(rng);
-        close_model(&p);
     }
 }
 
 /* Many degrees of freedom are the normal model. */
-static void student_becomes_measured(void **state)
+TEST(student_becomes_measured)
 {
-    (void)state;
     problem a, b;
     const double theta[] = {0.1, log(1e8)};
     make_problem(&a, 30, 2.0, 5.0, 21);
@@ -248,19 +236,16 @@ static void student_becomes_measured(void **state)
     open_model(&b, STUDENT, infer, infer);
     a.type->fit(a.state, a.profile, theta, &a.fit);
     b.type->fit(b.state, b.profile, theta, &b.fit);
-    assert_true(fabs(a.fit.scale - b.fit.scale) < 1e-6);
-    assert_true(fabs(a.fit.background - b.fit.background) < 1e-5);
-    assert_true(fabs(a.type->log_lik(a.state, &a.fit, theta, 2.0, 5.0) -
-                     b.type->log_lik(b.state, &b.fit, theta, 2.0, 5.0)) < 1e-4);
-    close_model(&a);
-    close_model(&b);
+    assert_near(a.fit.scale, b.fit.scale, 1e-6);
+    assert_near(a.fit.background, b.fit.background, 1e-5);
+    assert_near(a.type->log_lik(a.state, &a.fit, theta, 2.0, 5.0),
+                b.type->log_lik(b.state, &b.fit, theta, 2.0, 5.0), 1e-4);
 }
 
 /* Draws of c against its density, and of b given c, by Kolmogorov and Smirnov:
  * normal and t, far from the cut at 0, near it and beyond. */
-static void draws_follow_their_density(void **state)
+TEST(draws_follow_their_density)
 {
-    (void)state;
     enum { N = 4000, M = 4000 };
     static const double scale[] = {5.0, 1.0, -1.0, -4.0};
     const tsr_linear linear = {1, 1, 0.0, 0.0};
@@ -271,8 +256,8 @@ static void draws_follow_their_density(void **state)
                              .model_norm = 0.49,
                              .model_mean = 3.0,
                              .one_norm = 4.0};
-        double *c = calloc(N, sizeof *c), *u = calloc(N, sizeof *u);
-        gsl_rng *rng = tsr_rng_new(12, (uint64_t)k);
+        double *c = array(N, sizeof *c), *u = array(N, sizeof *u);
+        gsl_rng *rng = rng_new(12, (uint64_t)k);
         for (int i = 0; i < N; i++) {
             double b;
             tsr_linear_draw(&linear, &fit, shape, rng, &c[i], &b);
@@ -305,21 +290,17 @@ static void draws_follow_their_density(void **state)
             even > 1.95 / sqrt(N))
             fail_msg("case %d: the density sums to %.5f; off by %.3f, %.3f", k,
                      cdf, worst, even);
-        free(c);
-        free(u);
-        gsl_rng_free(rng);
     }
 }
 
 /* Data that run against the model leave the far tail of c. There it is
  * exponential with mean sd^2 / |c|; a draw must end, above 0. */
-static void draws_far_out(void **state)
+TEST(draws_far_out)
 {
-    (void)state;
     enum { N = 4000 };
     static const double scale[] = {-30.0, -3e3, -3e8};
     const tsr_linear linear = {1, 1, 0.0, 0.0};
-    gsl_rng *rng = tsr_rng_new(6, 0);
+    gsl_rng *rng = rng_new(6, 0);
     for (int k = 0; k < 3; k++) {
         tsr_fit fit = {.scale = scale[k], .model_norm = 1.0, .one_norm = 1.0};
         double sum = 0.0;
@@ -334,19 +315,17 @@ static void draws_far_out(void **state)
         if (fabs(sum - 1.0) > 2.0 / 900.0 + 5.0 / sqrt(N))
             fail_msg("scale %g: mean %g", scale[k], sum);
     }
-    gsl_rng_free(rng);
 }
 
 /* Replicates of a point against the density of the point. */
-static void replicates(void **state)
+TEST(replicates)
 {
-    (void)state;
     enum { N = 4000, K = 5 };
     for (int model = 0; model < N_MODEL; model++) {
         problem p;
         const double theta[] = {0.2, log(2.0)};
         double r[N], cdf = 0.0, worst = 0.0, dr = 0.02;
-        gsl_rng *rng = tsr_rng_new(14, (uint64_t)model);
+        gsl_rng *rng = rng_new(14, (uint64_t)model);
         make_problem(&p, 20, 2.0, 5.0, 3);
         lift(&p);
         open_model(&p, model, infer, infer);
@@ -365,15 +344,12 @@ static void replicates(void **state)
         if (fabs(cdf - 1.0) > 1e-3 || worst > 1.95 / sqrt(N))
             fail_msg("%s: the density sums to %.5f; off by %.3f", p.type->name,
                      cdf, worst);
-        gsl_rng_free(rng);
-        close_model(&p);
     }
 }
 
 /* Priors are densities of theta. */
-static void priors_are_normalised(void **state)
+TEST(priors_are_normalised)
 {
-    (void)state;
     problem p;
     for (int model = 0; model < N_MODEL; model++) {
         tsr_parameter parameter[TSR_NOISE_PARAMETERS];
@@ -389,7 +365,6 @@ static void priors_are_normalised(void **state)
             if (!parameter[i].infer || fabs(sum - 1.0) > 1e-5)
                 fail_msg("%s, parameter %d: %.7f", p.type->name, i, sum);
         }
-        close_model(&p);
     }
 }
 
@@ -397,7 +372,7 @@ static void priors_are_normalised(void **state)
 
 static void refused(const tsr_data_set *set, const char *why)
 {
-    tsr_err err = {0};
+    err = (tsr_err){0};
     tsr_likelihood *l;
     const tsr_topology nothing = {0};
     tsr_form_factor_table *table =
@@ -411,9 +386,8 @@ static void refused(const tsr_data_set *set, const char *why)
     tsr_form_factor_free(table);
 }
 
-static void bad_input(void **state)
+TEST(bad_input)
 {
-    (void)state;
     problem p;
     make_problem(&p, 6, 2.0, 50.0, 3);
     char path[] = "x.dat";
@@ -434,20 +408,19 @@ static void bad_input(void **state)
 
 /* Another model comes with its own usual options; the same one keeps what it
  * has. */
-static void a_model_is_chosen_by_name(void **state)
+TEST(a_model_is_chosen_by_name)
 {
-    (void)state;
-    tsr_err err = {0};
+    err = (tsr_err){0};
     tsr_parameter parameter[TSR_NOISE_PARAMETERS];
     tsr_noise_options o = noise_of("student");
     noise_set(&o, "nu", "7");
     noise_set(&o, "scale", "2");
-    assert_int_equal(tsr_noise_select(&o, "student", &err), TSR_OK);
+    OK(tsr_noise_select(&o, "student", &err));
     tsr_noise_student.parameters(&o, parameter);
     assert_false(parameter[1].infer);
-    assert_true(fabs(tsr_parameter_value(&parameter[1], parameter[1].start) -
-                     7.0) < 1e-12);
-    assert_int_equal(tsr_noise_select(&o, "measured", &err), TSR_OK);
+    assert_near(tsr_parameter_value(&parameter[1], parameter[1].start), 7.0,
+                1e-12);
+    OK(tsr_noise_select(&o, "measured", &err));
     assert_int_equal(o.model, MEASURED);
     tsr_noise_measured.parameters(&o, parameter);
     assert_true(parameter[0].infer);
@@ -456,22 +429,4 @@ static void a_model_is_chosen_by_name(void **state)
                         "value 'poisson' is not known: expected one of "
                         "measured, relative, student");
     assert_int_equal(o.model, MEASURED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(against_quadrature),
-        cmocka_unit_test(parts_agree),
-        cmocka_unit_test(rotation_changes_nothing),
-        cmocka_unit_test(student_finds_its_mode),
-        cmocka_unit_test(student_proposal_covers),
-        cmocka_unit_test(student_becomes_measured),
-        cmocka_unit_test(draws_follow_their_density),
-        cmocka_unit_test(draws_far_out),
-        cmocka_unit_test(replicates),
-        cmocka_unit_test(priors_are_normalised),
-        cmocka_unit_test(bad_input),
-        cmocka_unit_test(a_model_is_chosen_by_name)};
-    return cmocka_run_group_tests_name("noise", tests, NULL, NULL);
 }

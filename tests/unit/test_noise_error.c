@@ -1,5 +1,6 @@
 /* Noise models with the forward model's own error integrated out, against the
  * multivariate normal density with the whole covariance. */
+#include "tests/test.h"
 #include "tests/unit/noise_problem.h"
 
 #include <gsl/gsl_blas.h>
@@ -12,7 +13,7 @@ enum { N_ERROR_CURVE = 3 };
 static void make_errors(const problem *p, double size, double *grid,
                         double (*at_data)[MAX_N])
 {
-    gsl_rng *rng = tsr_rng_new(5, 0);
+    gsl_rng *rng = rng_new(5, 0);
     for (int e = 0; e < N_ERROR_CURVE; e++) {
         for (int j = 0; j < N_Q; j++)
             grid[e * N_Q + j] = gsl_ran_gaussian(rng, size);
@@ -22,7 +23,6 @@ static void make_errors(const problem *p, double size, double *grid,
                 at_data[e][k] += p->matrix[k * N_Q + j] * grid[e * N_Q + j];
         }
     }
-    gsl_rng_free(rng);
 }
 
 static double dense_product(const gsl_matrix *inverse, int n, const double *x,
@@ -97,7 +97,6 @@ static void open_doubtful(problem *p, int model, tsr_number_or_word scale,
                           tsr_number_or_word background, const double *error)
 {
     open_model(p, model, scale, background);
-    close_model(p);
     const tsr_noise_spec spec = {.options = &p->options,
                                  .saxs = &p->saxs,
                                  .matrix = p->matrix,
@@ -105,19 +104,18 @@ static void open_doubtful(problem *p, int model, tsr_number_or_word scale,
                                  .linear = &p->linear,
                                  .n_error = N_ERROR_CURVE,
                                  .error = error};
-    assert_int_equal(tsr_noise_new(&spec, &p->pool, &p->state, NULL), TSR_OK);
+    OK(tsr_noise_new(&spec, &p->pool, &p->state, &err));
 }
 
 /* The integral over the model's own error is that of the dense covariance: with
  * fewer points than the grid has and with more, small errors and large, c and b
  * free or not; and another theta may come by `refit` as well as by `fit`. */
-static void model_error_is_a_covariance(void **state)
+TEST(model_error_is_a_covariance)
 {
     static const tsr_number_or_word fixed[2] = {{-1, 2.0}, {-1, 40.0}};
     static problem p;
     static double at_data[N_ERROR_CURVE][MAX_N];
     double grid[N_ERROR_CURVE * N_Q];
-    (void)state;
     for (int i = 0; i < 2 * 2 * 4 * 2; i++) {
         const int model = i % 2 == 0 ? MEASURED : RELATIVE;
         const int n = i / 2 % 2 == 0 ? 7 : 30, which = i / 4 % 4;
@@ -138,11 +136,10 @@ static void model_error_is_a_covariance(void **state)
         const double at =
             p.type->log_lik(p.state, &p.fit, theta[0], 1.03 * c, b - 0.5);
         assert_true(whole == again && c == p.fit.scale);
-        assert_true(fabs(whole - dense_log(&p, theta[0], curve, 1, 2.0, 40.0)) <
-                    1e-7);
+        assert_near(whole, dense_log(&p, theta[0], curve, 1, 2.0, 40.0), 1e-7);
         if (which == 0)
-            assert_true(fabs(at - dense_log(&p, theta[0], curve, 0, 1.03 * c,
-                                            b - 0.5)) < 1e-7);
+            assert_near(
+                at, dense_log(&p, theta[0], curve, 0, 1.03 * c, b - 0.5), 1e-7);
         /* c and b are the best there are */
         assert_true(dense_log(&p, theta[0], curve, 0, c, b) + 1e-9 >
                         dense_log(&p, theta[0], curve, 0, c,
@@ -150,13 +147,5 @@ static void model_error_is_a_covariance(void **state)
                     dense_log(&p, theta[0], curve, 0, c, b) + 1e-9 >
                         dense_log(&p, theta[0], curve, 0,
                                   which & 1 ? c : c * 1.0001, b));
-        close_model(&p);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(model_error_is_a_covariance)};
-    return cmocka_run_group_tests_name("noise_error", tests, NULL, NULL);
 }

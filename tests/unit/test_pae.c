@@ -1,22 +1,14 @@
 /* Files of predicted aligned errors: the forms that programs write, what is
  * refused, which file belongs to a model and which row to a residue. */
 #include "molecule/parts.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/io_files.h"
 
-#include "folder.h"
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static const char demo[] = "configs/demo/two_domain.pdb"; /* linker 51 to 64 */
 enum { DEMO = 114 };
-static tsr_err err;
 
 static tsr_structure *read_demo(void)
 {
@@ -26,12 +18,10 @@ static tsr_structure *read_demo(void)
     return s;
 }
 
-static char folder[64];
-
 static const char *put(const char *name, const char *text)
 {
     static char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%s", io_dir, name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs(text, file);
@@ -39,9 +29,8 @@ static const char *put(const char *name, const char *text)
     return path;
 }
 
-static void formats(void **state)
+TEST(formats)
 {
-    (void)state;
     static const char *const text[] = {
         "[{\"predicted_aligned_error\": [[0, 5], [7.0, 0]], \"max\": 31.75}]",
         "[{\"residue1\": [1, 1, 2, 2], \"residue2\": [1, 2, 1, 2],"
@@ -64,9 +53,8 @@ static void formats(void **state)
     unlink(put("pae.json", ""));
 }
 
-static void refused(void **state)
+TEST(refused)
 {
-    (void)state;
     static const char *const text[] = {
         "q I sigma",       "{\"plddt\": [1]}",          "{\"pae\": [[0, 1], [1",
         "{\"pae\": [[0]",  "{\"pae\": [[0, 1, 2]]}",    "{\"pae\": [[0], [1]]}",
@@ -74,10 +62,9 @@ static void refused(void **state)
         "{\"pae\": \"x\"}"};
     tsr_pae *pae;
     tsr_pool pool = {0};
-    for (size_t k = 0; k < sizeof text / sizeof *text; k++) {
+    for (size_t k = 0; k < COUNT_OF(text); k++) {
         const char *path = put("pae.json", text[k]);
-        assert_int_equal(tsr_pae_read(&pool, path, &pae, &err), TSR_E_DATA);
-        assert_non_null(strstr(err.message, path));
+        FAILS(tsr_pae_read(&pool, path, &pae, &err), TSR_E_DATA, path);
         assert_null(pae);
         unlink(path);
         tsr_pool_clear(&pool);
@@ -87,9 +74,8 @@ static void refused(void **state)
 }
 
 /* Files of other kinds: what to do is said. */
-static void other_files(void **state)
+TEST(other_files)
 {
-    (void)state;
     static const struct {
         const char *name, *text, *says;
     } file[] = {{"a.npz", "PK\3\4 ...", "['pae']; print(json.dumps"},
@@ -102,10 +88,9 @@ static void other_files(void **state)
                  "a summary has none"}};
     tsr_pae *pae;
     tsr_pool pool = {0};
-    for (size_t k = 0; k < sizeof file / sizeof *file; k++) {
+    for (size_t k = 0; k < COUNT_OF(file); k++) {
         const char *path = put(file[k].name, file[k].text);
-        assert_int_equal(tsr_pae_read(&pool, path, &pae, &err), TSR_E_DATA);
-        assert_non_null(strstr(err.message, file[k].says));
+        FAILS(tsr_pae_read(&pool, path, &pae, &err), TSR_E_DATA, file[k].says);
         unlink(path);
         tsr_pool_clear(&pool);
     }
@@ -114,15 +99,14 @@ static void other_files(void **state)
 /* Tokens of AlphaFold 3: a ligand's atoms come before or after the residues.
  * Where they name another chain than the model does, there is no order to go
  * by. */
-static void tokens_have_names(void **state)
+TEST(tokens_have_names)
 {
-    (void)state;
     enum { LIGAND = 12, N = DEMO + LIGAND };
     tsr_structure *s = read_demo();
     char chain[N][8];
     int number[N], row[DEMO];
     tsr_pae pae = {.n = N, .chain = chain, .number = number};
-    pae.path = folder;
+    pae.path = io_dir;
     for (int t = 0; t < N; t++) {
         snprintf(chain[t], sizeof chain[t], t < LIGAND ? "L" : "A");
         number[t] = t < LIGAND ? 1 : t - LIGAND + 1;
@@ -132,15 +116,13 @@ static void tokens_have_names(void **state)
         assert_int_equal(row[i], i + LIGAND);
     for (int t = LIGAND; t < N; t++)
         chain[t][0] = 'B';
-    assert_int_equal(tsr_pae_rows(&pae, s, row, &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "residue A:1"));
+    FAILS(tsr_pae_rows(&pae, s, row, &err), TSR_E_DATA, "residue A:1");
     tsr_structure_free(s);
 }
 
 /* Names that programs give model and errors. */
-static void beside(void **state)
+TEST(beside)
 {
-    (void)state;
     static const char *const pair[][2] = {
         {"AF-P1-F1-model_v4.pdb", "AF-P1-F1-predicted_aligned_error_v4.json"},
         {"x_unrelaxed_rank_001_m.pdb", "x_scores_rank_001_m.json"},
@@ -149,9 +131,9 @@ static void beside(void **state)
         {"b_model.cif", "b_confidences.json.gz"},
         {"model.cif", "confidences.json"},
         {"model.pdb", "model.json"}};
-    for (size_t k = 0; k < sizeof pair / sizeof *pair; k++) {
+    for (size_t k = 0; k < COUNT_OF(pair); k++) {
         char model[128];
-        snprintf(model, sizeof model, "%s/%s", folder, pair[k][0]);
+        snprintf(model, sizeof model, "%s/%s", io_dir, pair[k][0]);
         assert_null(tsr_pae_find_file(model));
         const char *path = put(pair[k][1], "{}");
         char *found = tsr_pae_find_file(model);
@@ -163,15 +145,14 @@ static void beside(void **state)
 }
 
 /* Rows by chain and number; in order; by number where residues were cut off. */
-static void rows(void **state)
+TEST(rows)
 {
-    (void)state;
     tsr_structure *s = read_demo();
     static float error[DEMO * DEMO];
     static char chain[DEMO][8];
     static int number[DEMO];
     int row[DEMO];
-    tsr_pae pae = {.path = folder, .n = DEMO, .error = error};
+    tsr_pae pae = {.path = io_dir, .n = DEMO, .error = error};
     OK(tsr_pae_rows(&pae, s, row, &err));
     assert_int_equal(row[113], 113);
     s->n_residue = 60;
@@ -194,23 +175,4 @@ static void rows(void **state)
     tsr_structure_free(s);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    return folder_make(folder, "pae");
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(formats),     cmocka_unit_test(refused),
-        cmocka_unit_test(other_files), cmocka_unit_test(tokens_have_names),
-        cmocka_unit_test(beside),      cmocka_unit_test(rows)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+static test_fixture around_all = {io_setup, io_teardown};

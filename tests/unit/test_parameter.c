@@ -3,25 +3,14 @@
 #include "sampler/parameters.h"
 #include "scattering/scattering.h"
 #include "tests/parameter_draw.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <gsl/gsl_cdf.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static tsr_contrast_options defaults(void)
 {
-    tsr_err err = {0};
     tsr_contrast_options o;
-    if (tsr_fields_init(tsr_contrast_fields, &o, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_fields_init(tsr_contrast_fields, &o, &err));
     return o;
 }
 
@@ -39,7 +28,7 @@ static int ascending(const void *a, const void *b)
 static void check_prior(const tsr_parameter *p, double low, double high)
 {
     static double draw[N_DRAW];
-    gsl_rng *rng = tsr_rng_new(5, 0);
+    gsl_rng *rng = rng_new(5, 0);
     const double step = (high - low) / N_CELL;
     double sum = 0.0, worst = 0.0;
     int below = 0;
@@ -54,7 +43,6 @@ static void check_prior(const tsr_parameter *p, double low, double high)
     }
     if (!(fabs(sum - 1.0) < 1e-5) || !(worst < 1.95 / sqrt(N_DRAW)))
         fail_msg("%s: sums to %.7f, draws off by %.4f", p->name, sum, worst);
-    gsl_rng_free(rng);
 }
 
 /* That of the value, too, adds up to 1, and has the mean of the draws. */
@@ -75,7 +63,7 @@ static void check_density(const tsr_parameter *p, int n_share, double mean)
 
 static const tsr_number_or_word infer = {0, 0.0};
 
-static void test_density_of_values(void **state)
+TEST(test_density_of_values)
 {
     const tsr_parameter weight = {
         .name = "weight", .infer = 1, .shape = TSR_PRIOR_SIMPLEX};
@@ -96,7 +84,6 @@ static void test_density_of_values(void **state)
                          .mean = 2.0,
                          .width = 1.5};
     double x[2], y[2];
-    (void)state;
     const double share = gsl_cdf_ugaussian_P(2.0 / 1.5) * 2.0 - 1.0;
     cut.log_norm = -log(1.5 * sqrt(2.0 * acos(-1.0)) * share);
     check_density(&weight, 2, 0.5);
@@ -110,9 +97,8 @@ static void test_density_of_values(void **state)
     assert_false(tsr_parameter_density(&cut, 0, 2, x, y));
 }
 
-static void priors_are_densities_and_drawn(void **state)
+TEST(priors_are_densities_and_drawn)
 {
-    (void)state;
     const tsr_parameter log_normal = tsr_parameter_log_normal(
         "log-normal", NULL, "", infer, 0.3, 0.5, TSR_CHANGES_FIT);
     check_prior(&log_normal, log(0.3) - 4.0, log(0.3) + 4.0);
@@ -131,17 +117,16 @@ static void priors_are_densities_and_drawn(void **state)
     check_prior(&cut, -25.0, log(400.0));
 }
 
-static void prior_of_contrast(void **state)
+TEST(prior_of_contrast)
 {
-    (void)state;
     tsr_contrast_options o = defaults();
     tsr_parameter p[TSR_N_CONTRAST];
-    assert_int_equal(tsr_contrast_priors(&o, p, NULL), TSR_OK);
+    OK(tsr_contrast_priors(&o, p, &err));
     assert_true(tsr_contrast_is_plain(p));
     assert_true(tsr_parameter_log_prior(&p[TSR_C2], 77.0) == 0.0);
     o.c1.word = o.c2.word = 0;
     o.c2_mean = 3.5; /* most of it is cut off */
-    assert_int_equal(tsr_contrast_priors(&o, p, NULL), TSR_OK);
+    OK(tsr_contrast_priors(&o, p, &err));
     assert_false(tsr_contrast_is_plain(p));
     for (int k = 0; k < TSR_N_CONTRAST; k++) {
         check_prior(&p[k], p[k].low, p[k].high);
@@ -154,12 +139,11 @@ static void prior_of_contrast(void **state)
 /* Weights are drawn together, whatever stands before them in the table; each of
  * n is Beta(1, n - 1). The density is that of the n - 1 that are free: over
  * them it integrates to 1, their simplex having the volume 1 / (n - 1)!. */
-static void weights_are_flat_on_the_simplex(void **state)
+TEST(weights_are_flat_on_the_simplex)
 {
-    (void)state;
     enum { N_STATE = 4, N = 20000 };
     static double draw[N];
-    gsl_rng *rng = tsr_rng_new(6, 0);
+    gsl_rng *rng = rng_new(6, 0);
     tsr_pool pool = {0};
     tsr_parameters *p = tsr_parameters_new(&pool, NULL, NULL, N_STATE, 1);
     double theta[N_STATE], density = 0.0, worst = 0.0;
@@ -170,7 +154,7 @@ static void weights_are_flat_on_the_simplex(void **state)
         parameters_draw(p->n, p->table, rng, theta);
         for (int k = 0; k < N_STATE; k++)
             sum += theta[k];
-        assert_true(fabs(sum - 1.0) < 1e-12);
+        assert_near(sum, 1.0, 1e-12);
         draw[i] = theta[i % N_STATE];
     }
     qsort(draw, N, sizeof *draw, ascending);
@@ -179,19 +163,17 @@ static void weights_are_flat_on_the_simplex(void **state)
                                  (i + 0.5) / N));
     assert_true(worst < 1.95 / sqrt(N));
     density = exp(tsr_parameters_log_prior(p, theta));
-    assert_true(fabs(density / 6.0 - 1.0) < 1e-12); /* 3! */
+    assert_near(density / 6.0, 1.0, 1e-12); /* 3! */
     theta[2] = 0.0;
     assert_true(isinf(tsr_parameters_log_prior(p, theta)));
     tsr_pool_clear(&pool);
-    gsl_rng_free(rng);
 }
 
 /* What is fixed, or has a flat prior, stays where it starts; values and thetas
  * belong together. */
-static void fixed_ones_stay(void **state)
+TEST(fixed_ones_stay)
 {
-    (void)state;
-    gsl_rng *rng = tsr_rng_new(7, 0);
+    gsl_rng *rng = rng_new(7, 0);
     const tsr_number_or_word number = {-1, 2.5};
     const tsr_parameter table[] = {tsr_parameter_log_normal("fixed", NULL, "",
                                                             number, 0.3, 0.5,
@@ -200,32 +182,29 @@ static void fixed_ones_stay(void **state)
                                    {.infer = 1, .is_log = 1, .low = 1.0}};
     double theta[2];
     parameters_draw(2, table, rng, theta);
-    assert_true(fabs(tsr_parameter_value(&table[0], theta[0]) - 2.5) < 1e-15);
+    assert_near(tsr_parameter_value(&table[0], theta[0]), 2.5, 1e-15);
     assert_true(theta[1] == 7.0);
     for (int i = 0; i < 2; i++)
         assert_true(tsr_parameter_log_prior(&table[i], 3.0) == 0.0);
     assert_true(table[0].step == TSR_STEP_NONE);
-    assert_true(fabs(tsr_parameter_value(&table[2], log(4.0)) - 5.0) < 1e-12);
-    assert_true(fabs(tsr_parameter_theta(&table[2], 5.0) - log(4.0)) < 1e-12);
-    gsl_rng_free(rng);
+    assert_near(tsr_parameter_value(&table[2], log(4.0)), 5.0, 1e-12);
+    assert_near(tsr_parameter_theta(&table[2], 5.0), log(4.0), 1e-12);
 }
 
-static void senseless_priors_are_refused(void **state)
+TEST(senseless_priors_are_refused)
 {
-    (void)state;
     tsr_parameter p[TSR_N_CONTRAST];
-    tsr_err err;
     tsr_contrast_options o = defaults();
     o.c1_range[0] = o.c1_range[1] = 1.0;
-    assert_int_equal(tsr_contrast_priors(&o, p, &err), TSR_OK); /* not used */
+    OK(tsr_contrast_priors(&o, p, &err)); /* not used */
     o.c1.word = 0;
-    assert_int_equal(tsr_contrast_priors(&o, p, &err), TSR_E_CONFIG);
-    assert_non_null(strstr(err.message, "contrast.c1_range: [1, 1] leaves"));
+    FAILS(tsr_contrast_priors(&o, p, &err), TSR_E_CONFIG,
+          "contrast.c1_range: [1, 1] leaves");
     o = defaults();
     o.c2.word = 0;
     o.c2_mean = 4.5;
-    assert_int_equal(tsr_contrast_priors(&o, p, &err), TSR_E_CONFIG);
-    assert_non_null(strstr(err.message, "contrast.c2_mean: 4.5 is not in"));
+    FAILS(tsr_contrast_priors(&o, p, &err), TSR_E_CONFIG,
+          "contrast.c2_mean: 4.5 is not in");
 }
 
 /* Three bodies, some of them of one type. */
@@ -239,10 +218,9 @@ static void partials_of(const tsr_coarse_spec *spec, double *partial)
 {
     tsr_engine *engine;
     tsr_batch *batch;
-    assert_int_equal(tsr_engine_reference_new(&spec->spec, &engine, NULL),
-                     TSR_OK);
-    assert_int_equal(tsr_batch_new(engine, 1, &batch, NULL), TSR_OK);
-    assert_int_equal(tsr_batch_set(batch, 0, xyz, partial, NULL), TSR_OK);
+    OK(tsr_engine_reference_new(&spec->spec, &engine, &err));
+    OK(tsr_batch_new(engine, 1, &batch, &err));
+    OK(tsr_batch_set(batch, 0, xyz, partial, &err));
     int n_comp = spec->spec.n_comp;
     for (int i = 0; i < n_comp * (n_comp + 1) / 2 * N_Q; i++)
         partial[i] += spec->self[i];
@@ -251,30 +229,25 @@ static void partials_of(const tsr_coarse_spec *spec, double *partial)
 }
 
 /* Whichever is inferred: the curve is that of three components. */
-static void folding_changes_nothing(void **state)
+TEST(folding_changes_nothing)
 {
-    (void)state;
     const int type[N_BODY] = {3, 7, 3, 12};
     const double at[TSR_N_CONTRAST] = {1.03, -1.3};
     double three[TSR_N_COMP_PAIR * N_Q], partial[TSR_N_COMP_PAIR * N_Q];
     tsr_form_factor_table *table;
     tsr_coarse_spec spec;
     tsr_pool pool = {0};
-    assert_int_equal(
-        tsr_form_factor_read("data/components_two_body.dat", &table, NULL),
-        TSR_OK);
-    assert_int_equal(tsr_coarse_spec_of(table, N_BODY, type, exposure, N_Q, dq,
-                                        &pool, &spec, NULL),
-                     TSR_OK);
+    OK(tsr_form_factor_read("data/components_two_body.dat", &table, &err));
+    OK(tsr_coarse_spec_of(table, N_BODY, type, exposure, N_Q, dq, &pool, &spec,
+                          &err));
     double radius = spec.radius_ang;
     partials_of(&spec, three);
     for (int which = 0; which < 4; which++) {
         tsr_parameter prior[TSR_N_CONTRAST] = {
             {.infer = which & 1, .start = at[0]},
             {.infer = which >> 1, .start = at[1]}};
-        assert_int_equal(tsr_coarse_spec_of(table, N_BODY, type, exposure, N_Q,
-                                            dq, &pool, &spec, NULL),
-                         TSR_OK);
+        OK(tsr_coarse_spec_of(table, N_BODY, type, exposure, N_Q, dq, &pool,
+                              &spec, &err));
         spec.spec.n_comp = tsr_factors_fold(prior, radius, spec.spec.n_type,
                                             N_Q, dq, spec.form_factor);
         assert_int_equal(tsr_partials_fold(prior, radius, N_Q, dq, spec.self),
@@ -289,22 +262,9 @@ static void folding_changes_nothing(void **state)
                 prior, at, tsr_component_power(radius, k * dq), c);
             double got = tsr_coarse_sum(n, c, partial + k, N_Q);
             assert_int_equal(n, spec.spec.n_comp);
-            assert_true(fabs(got - want) < 1e-9 * three[0]);
+            assert_near(got, want, 1e-9 * three[0]);
         }
     }
     tsr_pool_clear(&pool);
     tsr_form_factor_free(table);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_density_of_values),
-        cmocka_unit_test(priors_are_densities_and_drawn),
-        cmocka_unit_test(prior_of_contrast),
-        cmocka_unit_test(weights_are_flat_on_the_simplex),
-        cmocka_unit_test(fixed_ones_stay),
-        cmocka_unit_test(senseless_priors_are_refused),
-        cmocka_unit_test(folding_changes_nothing)};
-    return cmocka_run_group_tests_name("parameter", tests, NULL, NULL);
 }

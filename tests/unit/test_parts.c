@@ -2,35 +2,31 @@
  * and the numbers; what predictions change; published cases. */
 #include "molecule/parts.h"
 #include "molecule/topology.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/io_files.h"
 
-#include "folder.h"
+OWNED(tsr_structure)
 
-#include <cmocka.h>
-#include <math.h>
-#include <string.h>
+OWNED(tsr_parts)
 
 static const char demo[] = "configs/demo/two_domain.pdb"; /* linker 51 to 64 */
 enum { DEMO = 114 };
 static const tsr_parts_choices no_wish = {.rigid = NULL};
-static tsr_err err;
 
 static tsr_structure *read_demo(void)
 {
     tsr_structure *s;
     OK(tsr_structure_read(demo, &s, &err));
     assert_int_equal(s->n_residue, DEMO);
-    return s;
+    return own_tsr_structure(s);
 }
 
 /* The ranges, as a configuration would read them, are what was found. */
 static void check_ranges(const tsr_structure *s, const tsr_parts *p)
 {
-    tsr_residue *r = calloc((size_t)s->n_residue, sizeof *r);
-    int *mark = calloc((size_t)s->n_residue, sizeof *mark);
+    tsr_residue *r = array((size_t)s->n_residue, sizeof *r);
+    int *mark = array((size_t)s->n_residue, sizeof *mark);
     for (int i = 0; i < s->n_residue; i++) {
         memcpy(r[i].chain, s->residue[i].chain, sizeof r[i].chain);
         r[i].number = s->residue[i].number;
@@ -42,8 +38,6 @@ static void check_ranges(const tsr_structure *s, const tsr_parts *p)
         OK(tsr_range_mark(p->flexible.item[k], s->n_residue, r, mark, &err));
     for (int i = 0; i < s->n_residue; i++)
         assert_int_equal(mark[i], p->part[i] < 0);
-    free(mark);
-    free(r);
 }
 
 /* Finds the parts and compares: flexible and fixed as "A:1-2 A:5". */
@@ -61,12 +55,11 @@ static tsr_parts *find(const tsr_structure *s, const tsr_pae *pae,
     assert_string_equal(text[0], flexible);
     assert_string_equal(text[1], fixed);
     check_ranges(s, p);
-    return p;
+    return own_tsr_parts(p);
 }
 
-static void planted(void **state)
+TEST(planted)
 {
-    (void)state;
     tsr_structure *s = read_demo();
     tsr_parts *p = find(s, NULL, "A:51-64", "");
     assert_int_equal(p->evidence, TSR_EVIDENCE_CONTACTS);
@@ -74,23 +67,18 @@ static void planted(void **state)
     assert_int_equal(p->n_range, 1);
     assert_int_equal(p->range[0].role, TSR_RANGE_LINKER);
     assert_memory_equal(p->kind + 4, "HHHHHHH", 7);
-    tsr_parts_free(p);
 
     s->n_residue = 50; /* one domain alone */
     p = find(s, NULL, "", "");
     assert_int_equal(p->n_part, 1);
-    tsr_parts_free(p);
     s->n_residue = 62; /* and with most of the linker: a tail */
     p = find(s, NULL, "A:51-62", "");
     assert_int_equal(p->range[0].role, TSR_RANGE_TAIL);
-    tsr_parts_free(p);
-    tsr_structure_free(s);
 }
 
 /* Frames and names mean nothing. */
-static void laws(void **state)
+TEST(laws)
 {
-    (void)state;
     tsr_structure *s = read_demo();
     const double c = cos(0.7), t = sin(0.7);
     for (int k = 0; k < s->n_atom; k++) {
@@ -101,18 +89,18 @@ static void laws(void **state)
         x[0] = c * y - t * x[1];
         x[1] = t * y + c * x[1];
     }
-    tsr_parts_free(find(s, NULL, "A:51-64", ""));
+    find(s, NULL, "A:51-64", "");
     for (int i = 0; i < DEMO; i++) {
         strcpy(s->residue[i].chain, "BC");
         s->residue[i].number = i - 20;
     }
-    tsr_parts_free(find(s, NULL, "BC:30-43", ""));
+    find(s, NULL, "BC:30-43", "");
     /* Insertions: residues 50 and 51 are both number 50, so both are rigid. */
     for (int i = 0; i < DEMO; i++)
         s->residue[i].number = i + 1;
     s->residue[50].number = 50;
     s->residue[50].insertion = 'A';
-    tsr_parts_free(find(s, NULL, "BC:52-64", ""));
+    find(s, NULL, "BC:52-64", "");
     /* Numbers that begin anew: a range would name residues of both domains. */
     for (int i = 57; i < DEMO; i++)
         s->residue[i].number = i + 400 - 57;
@@ -121,13 +109,11 @@ static void laws(void **state)
     OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
     assert_true(p->flexible.n > 1);
     tsr_parts_free(p);
-    tsr_structure_free(s);
 }
 
 /* Chains: what touches another keeps its place, what hangs from it is free. */
-static void chains(void **state)
+TEST(chains)
 {
-    (void)state;
     tsr_structure *s = read_demo();
     for (int i = 57; i < DEMO; i++)
         strcpy(s->residue[i].chain, "B");
@@ -135,13 +121,11 @@ static void chains(void **state)
     assert_int_equal(p->range[0].role, TSR_RANGE_TAIL);
     assert_int_equal(p->range[1].role, TSR_RANGE_TAIL);
     assert_true(p->n_note > 0); /* they do not touch */
-    tsr_parts_free(p);
     for (int i = 0; i < DEMO; i++)
         strcpy(s->residue[i].chain, i == 5 ? "B" : "A");
     OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
     assert_true(p->part[5] >= 0); /* a single residue has no torsions */
     tsr_parts_free(p);
-    tsr_structure_free(s);
 }
 
 /* Residues first..last once more as chain B, moved along x by `by`. */
@@ -184,24 +168,21 @@ static double nearest(const tsr_structure *s, double by)
 
 /* The domain that another chain touches keeps its place; the other one swings.
  */
-static void interface(void **state)
+TEST(interface)
 {
-    (void)state;
     tsr_structure *s = read_demo();
     double by = -60.0;
     while (nearest(s, by + 0.25) > 5.0)
         by += 0.25;
     add_copy(s, 0, 49, by);
-    tsr_parts_free(find(s, NULL, "A:51-64", "A:1-50"));
+    find(s, NULL, "A:51-64", "A:1-50");
     for (int k = 0; k < s->n_atom; k++) /* far away it holds nothing */
         s->atom[k].xyz[0] -= k >= s->residue[DEMO].first_atom ? 100.0 : 0.0;
-    tsr_parts_free(find(s, NULL, "A:51-64", ""));
-    tsr_structure_free(s);
+    find(s, NULL, "A:51-64", "");
 }
 
-static void wished(void **state)
+TEST(wished)
 {
-    (void)state;
     tsr_structure *s = read_demo();
     tsr_parts *p;
     int rigid[DEMO] = {0};
@@ -213,7 +194,6 @@ static void wished(void **state)
     assert_string_equal(p->flexible.item[0], "A:51-54");
     assert_string_equal(p->flexible.item[1], "A:58-64");
     tsr_parts_free(p);
-    tsr_structure_free(s);
 }
 
 /* ---- predictions ---- */
@@ -227,63 +207,52 @@ static void make_errors(tsr_pae *pae, float *error, float between)
             error[i * DEMO + j] = (i < 57) == (j < 57) ? 1.0F : between;
 }
 
-static void predicted(void **state)
+TEST(predicted)
 {
-    (void)state;
     static float error[DEMO * DEMO];
     tsr_structure *s = read_demo();
     tsr_pae pae;
     make_errors(&pae, error, 20.0F);
     tsr_parts *p = find(s, &pae, "A:51-64", "");
     assert_int_equal(p->evidence, TSR_EVIDENCE_PAE);
-    tsr_parts_free(p);
     /* No contacts, yet the prediction is sure of how the two lie. */
     make_errors(&pae, error, 2.0F);
-    tsr_parts_free(find(s, &pae, "", ""));
+    find(s, &pae, "", "");
     /* And not of what joins them: a loop, between parts that stay. */
     for (int i = 0; i < DEMO; i++)
         s->residue[i].b = i >= 50 && i < 64 ? 35.0 : 92.0;
     p = find(s, &pae, "A:51-64", "A:1-50 A:65-114");
     assert_int_equal(p->range[0].role, TSR_RANGE_LOOP);
-    tsr_parts_free(p);
     pae.n = DEMO - 1;
     assert_int_equal(tsr_parts_find(s, &pae, no_wish, &p, &err), TSR_E_DATA);
-    tsr_structure_free(s);
 }
 
 /* pLDDT is known by where it is high; B factors are low there. */
-static void confidence(void **state)
+TEST(confidence)
 {
-    (void)state;
     tsr_structure *s = read_demo();
     for (int i = 0; i < DEMO; i++)
         s->residue[i].b = i < 12 || (i >= 50 && i < 64) ? 40.0 : 90.0;
     tsr_parts *p = find(s, NULL, "A:1-11 A:51-64", "");
     assert_int_equal(p->evidence, TSR_EVIDENCE_PLDDT);
-    tsr_parts_free(p);
     for (int i = 0; i < DEMO; i++)
         s->residue[i].b = 100.0 - s->residue[i].b;
     p = find(s, NULL, "A:51-64", "");
     assert_int_equal(p->evidence, TSR_EVIDENCE_CONTACTS);
-    tsr_parts_free(p);
     for (int i = 0; i < DEMO; i++) /* a prediction that is sure of nothing */
         s->residue[i].b = 30.0;
     s->residue[0].b = 51.0;
     s->is_prediction = 1;
     p = find(s, NULL, "A:1-114", "");
     assert_int_equal(p->range[0].role, TSR_RANGE_CHAIN);
-    tsr_parts_free(p);
-    tsr_structure_free(s);
 }
 
 /* ---- what the file lacks ---- */
 
-static char folder[64];
-
 static const char *put(const char *name, const char *text)
 {
     static char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%s", io_dir, name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs(text, file);
@@ -299,9 +268,8 @@ static int has_note(const tsr_parts *p, const char *text)
     return 0;
 }
 
-static void missing(void **state)
+TEST(missing)
 {
-    (void)state;
     char line[200] = "SEQRES   1 A   12  MET HIS HIS HIS HIS HIS HIS\n";
     tsr_structure *s = read_demo();
     const char *path = put("tagged.pdb", line);
@@ -317,7 +285,6 @@ static void missing(void **state)
             fputs(line, file);
     fclose(from);
     fclose(file);
-    tsr_structure_free(s);
     OK(tsr_structure_read(path, &s, &err));
     assert_int_equal(s->n_declared, 1);
     tsr_parts *p = find(s, NULL, "A:51-55 A:59-64", "");
@@ -326,15 +293,13 @@ static void missing(void **state)
     assert_true(has_note(p, "2 residues after A:114 without coordinates (GS)"));
     assert_true(has_note(p, "3 residues between A:55 and A:59"));
     assert_true(has_note(p, "linker is missing"));
-    tsr_parts_free(p);
     tsr_structure_free(s);
     unlink(path);
 }
 
 /* Two molecules under one chain id. */
-static void copies(void **state)
+TEST(copies)
 {
-    (void)state;
     char line[200], *path = strdup(put("twice.pdb", ""));
     FILE *file = fopen(path, "w");
     for (int copy = 0; copy < 2; copy++) {
@@ -369,15 +334,14 @@ static tsr_structure *read_shared(const char *name)
     snprintf(path, sizeof path, "../shared/data/%s", name);
     if (access(path, R_OK) == 0)
         OK(tsr_structure_read(path, &s, &err));
-    return s;
+    return own_tsr_structure(s);
 }
 
 /* Linkers, each end within so many residues of what others gave
  * (docs/domains.md); a collagenase between its last helix and the bond of CYS
  * 278; ubiquitin's tail. */
-static void known_linkers(void **state)
+TEST(known_linkers)
 {
-    (void)state;
     static const struct {
         const char *file;
         int n, within, range[4][2];
@@ -391,7 +355,7 @@ static void known_linkers(void **state)
         {"saxs/nup133_3kfo/model.pdb", 2, 2, {{944, 947}, {1158, 1165}}},
         {"structures/1fbl.pdb.gz", 1, 3, {{261, 277}}},
         {"maps/1UBI.pdb", 1, 1, {{73, 76}}}};
-    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+    for (size_t k = 0; k < COUNT_OF(known); k++) {
         tsr_structure *s = read_shared(known[k].file);
         tsr_parts *p;
         if (s == NULL)
@@ -407,16 +371,14 @@ static void known_linkers(void **state)
             assert_true(abs(b) <= known[k].within);
         }
         tsr_parts_free(p);
-        tsr_structure_free(s);
     }
 }
 
 /* Ubiquitin, letter by letter as DSSP has it: a helix, two 3-10 helices (38 to
  * 40, 57 to 59), and ladders. Its bridge of 22 with 55 is alone and no ladder.
  */
-static void secondary(void **state)
+TEST(secondary)
 {
-    (void)state;
     tsr_structure *s = read_shared("structures/1ubq.pdb.gz");
     tsr_parts *p;
     if (s == NULL)
@@ -427,13 +389,11 @@ static void secondary(void **state)
                         "ECCCCCCCHHHCCCCCCEEEEEECCCCC",
                         76);
     tsr_parts_free(p);
-    tsr_structure_free(s);
 }
 
 /* Compact proteins and complexes have no linkers, whatever their size. */
-static void compact(void **state)
+TEST(compact)
 {
-    (void)state;
     static const char *const file[] = {
         "saxs/lysozyme_2epe/model.pdb",  "saxs/bsa/model.pdb",
         "saxs/mpro_sasdjg5/model.pdb",   "saxs/carbonic_anhydrase/model.pdb",
@@ -445,7 +405,7 @@ static void compact(void **state)
         "structures/19hc.pdb.gz",        "structures/1lpb.pdb.gz",
         "structures/1vfy.pdb.gz",        "structures/1gp2.pdb.gz",
         "structures/1rla.pdb.gz",        "maps/adk_4ake-target.pdb"};
-    for (size_t k = 0; k < sizeof file / sizeof *file; k++) {
+    for (size_t k = 0; k < COUNT_OF(file); k++) {
         tsr_structure *s = read_shared(file[k]);
         tsr_parts *p;
         if (s == NULL)
@@ -456,30 +416,7 @@ static void compact(void **state)
             assert_true(p->range[r].last - p->range[r].first < 15);
         }
         tsr_parts_free(p);
-        tsr_structure_free(s);
     }
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    return folder_make(folder, "parts");
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(planted),    cmocka_unit_test(laws),
-        cmocka_unit_test(chains),     cmocka_unit_test(wished),
-        cmocka_unit_test(interface),  cmocka_unit_test(predicted),
-        cmocka_unit_test(confidence), cmocka_unit_test(missing),
-        cmocka_unit_test(copies),     cmocka_unit_test(known_linkers),
-        cmocka_unit_test(secondary),  cmocka_unit_test(compact)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+static test_fixture around_all = {io_setup, io_teardown};

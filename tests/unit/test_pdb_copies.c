@@ -1,9 +1,8 @@
 /* Copies of a molecule under one chain id become chains of their own. */
-#include "io_files.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 #include "molecule/structure.h"
-
-static tsr_err err;
 
 typedef enum { COPIES, MODELS, OTHER_NAMES, N_KIND } file_kind;
 
@@ -45,13 +44,12 @@ static void write_file(const char *path, file_kind kind)
     fclose(file);
 }
 
-static void become_chains(void **state)
+TEST(become_chains)
 {
-    (void)state;
     const char *path = io_text("copies.pdb", "");
     tsr_structure *s = NULL;
     write_file(path, COPIES);
-    assert_int_equal(tsr_structure_read(path, &s, &err), TSR_OK);
+    OK(tsr_structure_read(path, &s, &err));
     assert_int_equal(s->n_chain, 3);
     assert_string_equal(s->copies, "B C");
     assert_int_equal(s->n_residue, 35);
@@ -62,21 +60,15 @@ static void become_chains(void **state)
     tsr_structure_free(s);
 }
 
-static void or_are_none(void **state)
+TEST(or_are_none)
 {
-    (void)state;
     const char *path = io_text("none.pdb", "");
     for (file_kind kind = MODELS; kind < N_KIND; kind++) {
         tsr_structure *s = NULL;
         write_file(path, kind);
-        assert_int_equal(tsr_structure_read(path, &s, &err), TSR_E_DATA);
-        assert_has(err.message, "give each molecule its own chain id");
+        FAILS(tsr_structure_read(path, &s, &err), TSR_E_DATA,
+              "give each molecule its own chain id");
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(become_chains),
-                                       cmocka_unit_test(or_are_none)};
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

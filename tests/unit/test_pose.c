@@ -1,5 +1,6 @@
 /* Poses and tails: which there are, and what their numbers see. */
 #include "tests/model_sample.h"
+#include "tests/test.h"
 
 #include "core/vec3.h"
 #include "molecule/rigid_pose.h"
@@ -24,15 +25,8 @@ static void open_fixture(fixture *f)
     sample_chain(sequence, &flexible, &f->table, &f->t, &f->c);
 }
 
-static void close_fixture(fixture *f)
+TEST(finds)
 {
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
-}
-
-static void finds(void **state)
-{
-    (void)state;
     fixture f;
     open_fixture(&f);
     tsr_pose pose;
@@ -50,13 +44,11 @@ static void finds(void **state)
     assert_int_equal(tail.joint, 26);
     assert_int_equal(tail.end, 29);
     assert_false(tsr_tail_find(f.t, 2, &tail));
-    close_fixture(&f);
 }
 
 /* Tails alone: nothing between two rigid parts, and something that is rigid. */
-static void tails_alone(void **state)
+TEST(tails_alone)
 {
-    (void)state;
     static const struct {
         const char *range[2];
         int n, alone;
@@ -65,7 +57,7 @@ static void tails_alone(void **state)
                  {{"A:1-4", "A:10-17"}, 2, 0},
                  {{"A:12-13"}, 1, 0},
                  {{"A:1-30"}, 1, 0}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
         fixture f;
         char text[2][16], *item[2] = {text[0], text[1]};
         for (int k = 0; k < known[i].n; k++)
@@ -74,7 +66,6 @@ static void tails_alone(void **state)
         sample_prior_table(&f.table);
         sample_chain(sequence, &flexible, &f.table, &f.t, &f.c);
         assert_int_equal(tsr_only_tails_flexible(f.t), known[i].alone);
-        close_fixture(&f);
     }
 }
 
@@ -91,9 +82,8 @@ static void all_values(const fixture *f, double value[16])
 }
 
 /* Moving all of it changes nothing; directions are unit vectors. */
-static void sees_no_rigid_motion(void **state)
+TEST(sees_no_rigid_motion)
 {
-    (void)state;
     fixture f;
     double before[16], after[16];
     const double from[3] = {1.0, -2.0, 3.0}, to[3] = {4.0, 5.0, -7.0};
@@ -105,19 +95,17 @@ static void sees_no_rigid_motion(void **state)
     tsr_conformation_move(f.t, f.c, 0, f.t->n_residue - 1, &motion);
     all_values(&f, after);
     for (int i = 0; i < 16; i++)
-        assert_true(fabs(after[i] - before[i]) < 1e-11);
+        assert_near(after[i], before[i], 1e-11);
     for (int k = 0; k < 4; k++) {
         const int at[4] = {1, 4, 9, 13};
-        assert_true(fabs(tsr_vec3_norm(after + at[k]) - 1.0) < 1e-12);
+        assert_near(tsr_vec3_norm(after + at[k]), 1.0, 1e-12);
     }
-    close_fixture(&f);
 }
 
 /* Six motions of the second part: each is seen by the numbers that it should
  * be, and a turn about the line of the centres by the twist alone. */
-static void sees_six(void **state)
+TEST(sees_six)
 {
-    (void)state;
     fixture f;
     tsr_pose pose;
     double before[8], after[8], centre[2][3] = {{0}}, other[3];
@@ -128,14 +116,14 @@ static void sees_six(void **state)
         for (int i = pose.first[p]; i <= pose.last[p]; i++)
             for (int d = 0; d < 3; d++)
                 centre[p][d] += f.c->backbone[i][TSR_CA][d] / 5.0;
-    tsr_conformation *moved = tsr_conformation_new(f.t);
+    tsr_conformation *moved = new_conformation(f.t);
     tsr_motion motion;
     tsr_conformation_copy(f.t, moved, f.c, 0, f.t->n_residue);
     tsr_motion_about(&motion, centre[0], centre[1], 0.3);
     tsr_conformation_move(f.t, moved, pose.first[1], pose.last[1], &motion);
     tsr_pose_measure(moved, &pose, after);
     for (int i = 0; i < 7; i++)
-        assert_true(fabs(after[i] - before[i]) < 1e-11);
+        assert_near(after[i], before[i], 1e-11);
     assert_true(fabs(remainder(after[7] - before[7] - 0.3, 2.0 * PI)) < 1e-10);
     /* along the line: the distance alone */
     tsr_conformation_copy(f.t, moved, f.c, 0, f.t->n_residue);
@@ -144,9 +132,9 @@ static void sees_six(void **state)
         motion.shift[d] = 0.5 * (centre[1][d] - centre[0][d]);
     tsr_conformation_move(f.t, moved, pose.first[1], pose.last[1], &motion);
     tsr_pose_measure(moved, &pose, after);
-    assert_true(fabs(after[0] - 1.5 * before[0]) < 1e-10);
+    assert_near(after[0], 1.5 * before[0], 1e-10);
     for (int i = 1; i < 8; i++)
-        assert_true(fabs(after[i] - before[i]) < 1e-11);
+        assert_near(after[i], before[i], 1e-11);
     /* turned about its own centre: the second direction, not the first */
     for (int axis = 0; axis < 2; axis++) {
         double change = 0.0, line[3], across[3] = {axis == 0, axis == 1, 0.3};
@@ -159,19 +147,9 @@ static void sees_six(void **state)
         tsr_conformation_move(f.t, moved, pose.first[1], pose.last[1], &motion);
         tsr_pose_measure(moved, &pose, after);
         for (int i = 0; i < 4; i++)
-            assert_true(fabs(after[i] - before[i]) < 1e-11);
+            assert_near(after[i], before[i], 1e-11);
         for (int i = 4; i < 7; i++)
             change += pow(after[i] - before[i], 2.0);
-        assert_true(fabs(sqrt(change) - 2.0 * sin(0.1)) < 1e-10);
+        assert_near(sqrt(change), 2.0 * sin(0.1), 1e-10);
     }
-    tsr_conformation_free(moved);
-    close_fixture(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds), cmocka_unit_test(tails_alone),
-        cmocka_unit_test(sees_no_rigid_motion), cmocka_unit_test(sees_six)};
-    return cmocka_run_group_tests_name("pose", tests, NULL, NULL);
 }

@@ -1,27 +1,20 @@
 /* What is read from structures: a chain of known torsions comes back class by
  * class, without what is strained, mirrored, at an end or beside a break. */
+#include "tests/test.h"
 #include "train/train.h"
 
 #include "core/random.h"
 
 #include <gsl/gsl_math.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "chain_pdb.h"
-
-#include <cmocka.h>
 
 enum { N = 60 };
 
 static void make_chain(chain_residue r[N])
 {
-    gsl_rng *rng = tsr_rng_new(9, 0);
+    gsl_rng *rng = rng_new(9, 0);
     memset(r, 0, N * sizeof *r);
     for (int i = 0; i < N; i++) {
         r[i].amino = i % 5 == 4 ? TSR_PRO : (i * 7) % TSR_N_AMINO;
@@ -32,7 +25,6 @@ static void make_chain(chain_residue r[N])
         for (int d = 0; d < 3; d++)
             r[i].side[d] = -1.0 - gsl_rng_uniform(rng);
     }
-    gsl_rng_free(rng);
     r[12].breaks = 1;
     r[20].is_mirrored = r[20].amino != TSR_GLY;
     r[31].omega = 2.4; /* twisted: 30 and 31 */
@@ -57,15 +49,13 @@ static void visit_file(tsr_prior_sample *sample, const chain_residue *r)
 {
     char path[] = "/tmp/tessera-sample-XXXXXX";
     tsr_structure *structure = NULL;
-    tsr_err err = {0};
     int fd = mkstemp(path);
     assert_int_not_equal(fd, -1);
     FILE *file = fdopen(fd, "w");
     write_chain(file, N, r);
     fclose(file);
-    if (tsr_structure_read(path, &structure, &err) != TSR_OK)
-        fail_msg("%s", err.message);
-    assert_int_equal(tsr_prior_sample_visit(sample, structure, &err), TSR_OK);
+    OK(tsr_structure_read(path, &structure, &err));
+    OK(tsr_prior_sample_visit(sample, structure, &err));
     tsr_structure_free(structure);
     remove(path);
 }
@@ -84,8 +74,7 @@ static void check(const tsr_prior_sample *sample, const chain_residue r[N],
                 assert_true(side_at[a] < s->n);
                 assert_int_equal(s->file[side_at[a]], c);
                 for (int d = 0; d < 3; d++)
-                    assert_true(fabs(s->x[3 * side_at[a] + d] - r[i].side[d]) <
-                                0.01);
+                    assert_near(s->x[3 * side_at[a] + d], r[i].side[d], 0.01);
                 side_at[a]++;
             }
             if (is_left_out(i))
@@ -98,7 +87,7 @@ static void check(const tsr_prior_sample *sample, const chain_residue r[N],
             assert_true(fabs(remainder(x[1] - r[i].psi, 2 * M_PI)) < 0.005);
             const tsr_sample *g = &sample->angle[a];
             assert_true(angle_at[a] < g->n);
-            assert_true(fabs(g->x[angle_at[a]++] - r[i].angle) < 0.002);
+            assert_near(g->x[angle_at[a]++], r[i].angle, 0.002);
         }
     for (int c = 0; c < TSR_N_RAMA; c++)
         assert_int_equal(sample->torsion[c].n, at[c]);
@@ -111,9 +100,8 @@ static void check(const tsr_prior_sample *sample, const chain_residue r[N],
     assert_int_equal(sample->n_file, copies);
 }
 
-static void residues(void **state)
+TEST(residues)
 {
-    (void)state;
     chain_residue r[N];
     make_chain(r);
     assert_int_not_equal(r[20].amino, TSR_GLY);
@@ -127,9 +115,8 @@ static void residues(void **state)
     tsr_pool_clear(&all.pool);
 }
 
-static void classes(void **state)
+TEST(classes)
 {
-    (void)state;
     assert_int_equal(tsr_rama_class_of(TSR_ALA, 0, M_PI), TSR_RAMA_GENERAL);
     assert_int_equal(tsr_rama_class_of(TSR_ALA, 1, M_PI), TSR_RAMA_PRE_PRO);
     assert_int_equal(tsr_rama_class_of(TSR_VAL, 0, 0.0), TSR_RAMA_ILE_VAL);
@@ -143,25 +130,16 @@ static void classes(void **state)
 }
 
 /* Angles far from all others do not count. */
-static void angles(void **state)
+TEST(angles)
 {
-    (void)state;
     double x[1003];
     tsr_sample sample = {.dim = 1, .n = 1003, .x = x};
     tsr_angle_gaussian g;
     for (int i = 0; i < 1000; i++)
         x[i] = 1.94 + 0.05 * sin(2.4 * i); /* sd 0.05 / sqrt(2) */
     x[1000] = 0.5, x[1001] = 2.6, x[1002] = 3.0;
-    assert_int_equal(tsr_angle_gaussian_of(&sample, &g, NULL), TSR_OK);
+    OK(tsr_angle_gaussian_of(&sample, &g, &err));
     assert_int_equal(g.count, 1000);
-    assert_true(fabs(g.mean - 1.94) < 1e-3);
-    assert_true(fabs(g.sd - 0.05 / sqrt(2.0)) < 1e-3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(residues),
-                                       cmocka_unit_test(classes),
-                                       cmocka_unit_test(angles)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_near(g.mean, 1.94, 1e-3);
+    assert_near(g.sd, 0.05 / sqrt(2.0), 1e-3);
 }

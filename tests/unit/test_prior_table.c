@@ -1,19 +1,14 @@
 /* Structures written by the test, in which distances, torsions, angles and
  * side-chain centres are known, through training, writing and reading. */
 #include "molecule/prior_table.h"
+#include "tests/test.h"
 #include "train/train.h"
 
 #include "chain_pdb.h"
 #include "core/random.h"
 #include "table_text.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* Of twelve files every sixth is held out, and large. How many parts a mixture
  * has is tried on the others, in which so little is that few numbers are tried.
@@ -74,7 +69,7 @@ static int pick_amino(gsl_rng *rng, int is_long, int i)
 static void write_random_chain(FILE *file, int n, unsigned long stream)
 {
     static chain_residue r[MOST_LINK];
-    gsl_rng *rng = tsr_rng_new(7, stream);
+    gsl_rng *rng = rng_new(7, stream);
     for (int i = 0; i < n; i++) {
         int helix = gsl_rng_uniform(rng) < 0.6, near = i / 20 % 2;
         int amino = pick_amino(rng, n == large.n_link, i);
@@ -90,7 +85,6 @@ static void write_random_chain(FILE *file, int n, unsigned long stream)
             r[i].side[d] = (near ? -1.0 : -2.0) +
                            0.2 * (gsl_rng_uniform(rng) - 0.5) * (d + 1);
     }
-    gsl_rng_free(rng);
     write_chain(file, n, r);
 }
 
@@ -129,7 +123,6 @@ static int set_up(void **state)
         write_contacts(file, size);
         fclose(file);
     }
-    tsr_err err;
     if (tsr_prior_table_train(N_FILE, path, 2, NULL, &f->trained, &err) !=
         TSR_OK) {
         print_message("%s\n", err.message);
@@ -154,7 +147,7 @@ static int tear_down(void **state)
 }
 
 /* What was put into the chains comes out of the mixtures. */
-static void mixtures(void **state)
+TEST(mixtures)
 {
     const files *f = *state;
     const tsr_prior_table *t = f->trained;
@@ -179,8 +172,8 @@ static void mixtures(void **state)
     assert_int_equal(count, ALL_LINK / 3);
     for (int a = 0; a < TSR_N_AMINO; a++) {
         /* of some thirty residues: four standard errors */
-        assert_true(fabs(t->angle[a].mean - 1.945) < 0.0105);
-        assert_true(fabs(t->angle[a].sd - 0.05 / sqrt(12.0)) < 0.004);
+        assert_near(t->angle[a].mean, 1.945, 0.0105);
+        assert_near(t->angle[a].sd, 0.05 / sqrt(12.0), 0.004);
         double side[3];
         tsr_prior_table_side(t, (tsr_amino)a, side);
         if (!tsr_amino_has_side_chain((tsr_amino)a)) {
@@ -200,27 +193,24 @@ static void mixtures(void **state)
 }
 
 /* Structures too few: what is missing is named. */
-static void too_few(void **state)
+TEST(too_few)
 {
     const files *f = *state;
     tsr_prior_table *t = NULL;
     /* thrice the same chain: enough residues, which touch nothing */
     const char *path[] = {f->table, f->table, f->table};
-    tsr_err err;
     FILE *file = fopen(f->table, "w");
     write_random_chain(file, large.n_link, 0);
     fclose(file);
-    assert_int_equal(tsr_prior_table_train(1, path, 1, NULL, &t, &err),
-                     TSR_E_DATA);
-    assert_non_null(strstr(err.message, "are needed"));
-    assert_int_equal(tsr_prior_table_train(3, path, 1, NULL, &t, &err),
-                     TSR_E_DATA);
-    assert_non_null(strstr(err.message, "contacts"));
+    FAILS(tsr_prior_table_train(1, path, 1, NULL, &t, &err), TSR_E_DATA,
+          "are needed");
+    FAILS(tsr_prior_table_train(3, path, 1, NULL, &t, &err), TSR_E_DATA,
+          "contacts");
     assert_null(t);
 }
 
 /* Body centres lie within 0.5 of one another along x, hence the tolerances. */
-static void contacts(void **state)
+TEST(contacts)
 {
     const files *f = *state;
     const tsr_prior_table *t = f->trained;
@@ -232,19 +222,18 @@ static void contacts(void **state)
             if (abs(a - b) == 3 || abs(a - b) == 17)
                 assert_true(d < 8.3);
         }
-    assert_true(fabs(t->contact[TSR_BODIES_TWO][1 + TSR_GLY][1 + TSR_GLY] -
-                     9.0) < 0.02);
-    assert_true(fabs(t->contact[TSR_BODIES_ONE][TSR_TRP][TSR_TRP] - 9.0) <
+    assert_near(t->contact[TSR_BODIES_TWO][1 + TSR_GLY][1 + TSR_GLY], 9.0,
                 0.02);
+    assert_near(t->contact[TSR_BODIES_ONE][TSR_TRP][TSR_TRP], 9.0, 0.02);
     /* Types 5, 6 and 7 apart never meet: the mean of two types' own, which
      * shows as a sum that does not depend on who is paired with whom. */
     double together =
         t->contact[TSR_BODIES_ONE][0][6] + t->contact[TSR_BODIES_ONE][1][7];
     double crossed =
         t->contact[TSR_BODIES_ONE][0][7] + t->contact[TSR_BODIES_ONE][1][6];
-    assert_true(fabs(together - crossed) < 1e-12);
+    assert_near(together, crossed, 1e-12);
     assert_true(together < 2 * 7.7); /* the lowest hundredth: 3 apart */
-    assert_non_null(strstr(t->source, "structures: 12"));
+    assert_has(t->source, "structures: 12");
 }
 
 /* Nine figures are written. */
@@ -253,13 +242,13 @@ static int same(double a, double b)
     return fabs(a - b) <= 1e-8 * fabs(a);
 }
 
-static void round_trip(void **state)
+TEST(round_trip)
 {
     const files *f = *state;
     const tsr_prior_table *t = f->trained;
     tsr_prior_table *u = NULL;
-    assert_int_equal(tsr_prior_table_write(t, f->table, NULL), TSR_OK);
-    assert_int_equal(tsr_prior_table_read(f->table, &u, NULL), TSR_OK);
+    OK(tsr_prior_table_write(t, f->table, &err));
+    OK(tsr_prior_table_read(f->table, &u, &err));
     assert_string_equal(u->source, t->source);
     for (int c = 0; c < TSR_N_RAMA; c++) {
         const tsr_torsion_mixture *a = &t->torsion[c], *b = &u->torsion[c];
@@ -273,7 +262,7 @@ static void round_trip(void **state)
                         same(p->k_psi, q->k_psi) && same(p->lambda, q->lambda));
             sum += q->weight;
         }
-        assert_true(fabs(sum - 1.0) < 1e-15);
+        assert_near(sum, 1.0, 1e-15);
     }
     for (int a = 0; a < TSR_N_AMINO; a++) {
         const tsr_side_mixture *m = &t->side[a], *v = &u->side[a];
@@ -292,19 +281,19 @@ static void round_trip(void **state)
         assert_true(same(t->angle[a].mean, u->angle[a].mean) &&
                     same(t->angle[a].sd, u->angle[a].sd));
         for (int b = 0; b < TSR_N_AMINO; b++)
-            assert_true(fabs(u->contact[TSR_BODIES_ONE][a][b] -
-                             t->contact[TSR_BODIES_ONE][a][b]) < 1e-8);
+            assert_near(u->contact[TSR_BODIES_ONE][a][b],
+                        t->contact[TSR_BODIES_ONE][a][b], 1e-8);
     }
     for (int a = 0; a < TSR_MAX_TYPE; a++)
         for (int b = 0; b < TSR_MAX_TYPE; b++)
-            assert_true(fabs(u->contact[TSR_BODIES_TWO][a][b] -
-                             t->contact[TSR_BODIES_TWO][a][b]) < 1e-8);
+            assert_near(u->contact[TSR_BODIES_TWO][a][b],
+                        t->contact[TSR_BODIES_TWO][a][b], 1e-8);
     tsr_prior_table_free(u);
     tsr_prior_table_free(NULL);
     assert_int_equal(tsr_prior_table_write(t, "/dev/null/t", NULL), TSR_E_IO);
 }
 
-static void bad_files(void **state)
+TEST(bad_files)
 {
     const files *f = *state;
     static const struct {
@@ -338,11 +327,11 @@ static void bad_files(void **state)
     known.torsion[0].n = 2;
     known.torsion[0].part[0] = (tsr_von_mises){0.9, -1, 1, 10, 5, 2};
     known.torsion[0].part[1] = (tsr_von_mises){.weight = 0.1};
-    assert_int_equal(tsr_prior_table_write(&known, f->table, NULL), TSR_OK);
+    OK(tsr_prior_table_write(&known, f->table, &err));
     char *text = text_of(f->table), place[128];
     tsr_prior_table *t = NULL;
-    for (size_t i = 0; i < sizeof spoil / sizeof spoil[0]; i++) {
-        tsr_err err = {0};
+    for (size_t i = 0; i < COUNT_OF(spoil); i++) {
+        err = (tsr_err){0};
         int line = write_spoilt(f->table, text, spoil[i].after, spoil[i].old,
                                 spoil[i].new);
         assert_int_not_equal(line, 0);
@@ -358,11 +347,4 @@ static void bad_files(void **state)
                      TSR_E_NOINPUT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mixtures), cmocka_unit_test(too_few),
-        cmocka_unit_test(contacts), cmocka_unit_test(round_trip),
-        cmocka_unit_test(bad_files)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+static test_fixture around_all = {set_up, tear_down};

@@ -2,20 +2,9 @@
  * of residuals, fits with bounds. */
 #include "scattering/debye.h"
 #include "scattering/profile_fit.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 enum { N_ATOM = 200, N_DATA = 150 };
-static tsr_err err;
 
 static double uniform(uint64_t *state)
 {
@@ -53,7 +42,7 @@ static tsr_partials *make_ball(void)
     p->grid = tsr_q_grid_make(40.0, 0.4);
     size_t n_q = (size_t)p->grid.n_q;
     p->pair = calloc(6 * n_q, sizeof *p->pair);
-    double *factor = calloc(3 * n_q, sizeof *factor);
+    double *factor = array(3 * n_q, sizeof *factor);
     for (size_t k = 0; k < n_q; k++) {
         double q = (double)k * p->grid.dq_inv_ang;
         factor[k] = 7.0 * exp(-q * q);
@@ -70,8 +59,7 @@ static tsr_partials *make_ball(void)
                            .weight = weight,
                            .weighted = 2,
                            .form_factor = factor};
-    assert_int_equal(tsr_debye_reference(&spec, NULL, p->pair, &err), TSR_OK);
-    free(factor);
+    OK(tsr_debye_reference(&spec, NULL, p->pair, &err));
     return p;
 }
 
@@ -94,8 +82,7 @@ static tsr_partial_curves at_data(const tsr_partials *p)
     tsr_partial_curves curves;
     for (int k = 0; k < N_DATA; k++)
         q[k] = 0.01 + 0.39 * k / (N_DATA - 1);
-    assert_int_equal(tsr_partial_curves_make(p, N_DATA, q, &curves, &err),
-                     TSR_OK);
+    OK(tsr_partial_curves_make(p, N_DATA, q, &curves, &err));
     return curves;
 }
 
@@ -103,13 +90,12 @@ static tsr_partial_curves at_data(const tsr_partials *p)
 
 /* I = |A_vacuum - G A_solvent + c2 A_hydration|^2, whatever the order in which
  * the partial profiles are kept: at q = 0 from the sums of amplitudes. */
-static void contrast_at_zero(void **state)
+TEST(contrast_at_zero)
 {
     const tsr_partials *p = *state;
     tsr_partial_curves curves;
     double zero = 0.0, intensity;
-    assert_int_equal(tsr_partial_curves_make(p, 1, &zero, &curves, &err),
-                     TSR_OK);
+    OK(tsr_partial_curves_make(p, 1, &zero, &curves, &err));
     double v = sqrt(curves.pair[0]), s = sqrt(curves.pair[3]),
            h = sqrt(curves.pair[5]);
     tsr_contrast_intensity(&curves, 1.03, -1.5, &intensity);
@@ -132,7 +118,7 @@ static void contrast_at_zero(void **state)
     near(intensity / (after * after), 1.0, 1e-12);
 }
 
-static void guinier_of_the_curve(void **state)
+TEST(guinier_of_the_curve)
 {
     const tsr_partials *p = *state;
     double rg, i0;
@@ -144,12 +130,10 @@ static void guinier_of_the_curve(void **state)
         double x = 20.0 * k * two.grid.dq_inv_ang;
         two.pair[k] = 2.0 + 2.0 * (k == 0 ? 1.0 : sin(x) / x);
     }
-    assert_int_equal(tsr_contrast_guinier(&two, 1.0, 0.0, 14.0, &rg, &i0, &err),
-                     TSR_OK);
+    OK(tsr_contrast_guinier(&two, 1.0, 0.0, 14.0, &rg, &i0, &err));
     near(rg, 10.0, 0.5);
     near(i0, 4.0, 1e-4);
-    assert_int_equal(tsr_contrast_guinier(p, 1.0, 0.0, 15.5, &rg, &i0, &err),
-                     TSR_OK);
+    OK(tsr_contrast_guinier(p, 1.0, 0.0, 15.5, &rg, &i0, &err));
     near(rg, 15.5, 1.5); /* a ball of radius 20 */
     tsr_partials_clear(&two);
 }
@@ -157,9 +141,8 @@ static void guinier_of_the_curve(void **state)
 /* ---- runs ---- */
 
 /* All series of 14 tosses. */
-static void runs_by_counting(void **state)
+TEST(runs_by_counting)
 {
-    (void)state;
     enum { N = 14 };
     int count[N + 2] = {0};
     for (unsigned s = 0; s < 1u << N; s++) {
@@ -194,7 +177,7 @@ static void make_data(const tsr_partial_curves *curves, double c1, double c2,
     }
 }
 
-static void fit_finds_what_was_put_in(void **state)
+TEST(fit_finds_what_was_put_in)
 {
     tsr_partial_curves curves = at_data(*state);
     data_set d;
@@ -203,9 +186,8 @@ static void fit_finds_what_was_put_in(void **state)
     o.fit_background = 1;
     double scale = 1e-6;
     make_data(&curves, 1.021, 1.7, scale, 0.003, &d);
-    assert_int_equal(tsr_profile_fit_make(&curves, d.intensity, d.sigma, &o,
-                                          &fit, d.curve, &err),
-                     TSR_OK);
+    OK(tsr_profile_fit_make(&curves, d.intensity, d.sigma, &o, &fit, d.curve,
+                            &err));
     near(fit.c1, 1.021, 1e-5);
     near(fit.c2, 1.7, 1e-3);
     near(fit.scale / scale, 1.0, 1e-4);
@@ -227,7 +209,7 @@ static void predict_both(void *context, double c1, double c2, double *model)
     tsr_contrast_intensity(context, c1, c2, model + N_DATA);
 }
 
-static void curves_share_contrast(void **state)
+TEST(curves_share_contrast)
 {
     const double c1[] = {0.95, 1.05}, c2[] = {0.0, 4.0};
     tsr_partial_curves curves = at_data(*state);
@@ -244,9 +226,7 @@ static void curves_share_contrast(void **state)
                                           .background = 0.001,
                                           .fit = &fit[i],
                                           .curve = d[i].curve};
-    assert_int_equal(
-        tsr_profile_fit_joint(2, both, c1, c2, predict_both, &curves, &err),
-        TSR_OK);
+    OK(tsr_profile_fit_joint(2, both, c1, c2, predict_both, &curves, &err));
     for (int i = 0; i < 2; i++) {
         near(fit[i].c1, 0.98, 1e-5);
         near(fit[i].c2, 2.3, 1e-3);
@@ -262,16 +242,14 @@ static void curves_share_contrast(void **state)
 
 /* Beyond a bound the fit stays at it and says so; the other parameter is where
  * it is best there: no value of it is better. */
-static void bounds_are_marked(void **state)
+TEST(bounds_are_marked)
 {
     tsr_partial_curves curves = at_data(*state);
     data_set d;
     tsr_profile_fit fit, other;
     make_data(&curves, 1.0, 6.0, 1e-6, 0.0, &d);
-    assert_int_equal(tsr_profile_fit_make(&curves, d.intensity, d.sigma,
-                                          &tsr_profile_fit_defaults, &fit,
-                                          d.curve, &err),
-                     TSR_OK);
+    OK(tsr_profile_fit_make(&curves, d.intensity, d.sigma,
+                            &tsr_profile_fit_defaults, &fit, d.curve, &err));
     assert_int_equal(fit.c2_at, 1);
     near(fit.c2, 4.0, 6e-3);
     assert_int_equal(fit.c1_at, 0);
@@ -279,23 +257,20 @@ static void bounds_are_marked(void **state)
         tsr_profile_fit_options o = tsr_profile_fit_defaults;
         o.c2[0] = o.c2[1] = 4.0;
         o.c1[0] = o.c1[1] = 1.0 + 0.0024 * step;
-        assert_int_equal(tsr_profile_fit_make(&curves, d.intensity, d.sigma, &o,
-                                              &other, d.curve, &err),
-                         TSR_OK);
+        OK(tsr_profile_fit_make(&curves, d.intensity, d.sigma, &o, &other,
+                                d.curve, &err));
         assert_true(other.chi2 >= fit.chi2 * (1.0 - 1e-4));
         assert_int_equal(other.c1_at, 0); /* fixed is not at a bound */
         assert_int_equal(other.n_parameter, 1);
     }
     make_data(&curves, 0.9, 0.0, 1e-6, 0.0, &d);
-    assert_int_equal(tsr_profile_fit_make(&curves, d.intensity, d.sigma,
-                                          &tsr_profile_fit_defaults, &fit,
-                                          d.curve, &err),
-                     TSR_OK);
+    OK(tsr_profile_fit_make(&curves, d.intensity, d.sigma,
+                            &tsr_profile_fit_defaults, &fit, d.curve, &err));
     assert_int_equal(fit.c1_at, -1);
     tsr_partial_curves_clear(&curves);
 }
 
-static void nothing_fits_the_opposite(void **state)
+TEST(nothing_fits_the_opposite)
 {
     tsr_partial_curves curves = at_data(*state);
     data_set d;
@@ -309,7 +284,7 @@ static void nothing_fits_the_opposite(void **state)
 }
 
 /* One component: a scale, and S(q) counts. */
-static void one_component(void **state)
+TEST(one_component)
 {
     const tsr_partials *three = *state;
     size_t n_q = (size_t)three->grid.n_q;
@@ -327,10 +302,8 @@ static void one_component(void **state)
         d.intensity[k] = 2.0 * whole.pair[k];
         d.sigma[k] = 0.01 * d.intensity[k];
     }
-    assert_int_equal(tsr_profile_fit_make(&curves, d.intensity, d.sigma,
-                                          &tsr_profile_fit_defaults, &fit,
-                                          d.curve, &err),
-                     TSR_OK);
+    OK(tsr_profile_fit_make(&curves, d.intensity, d.sigma,
+                            &tsr_profile_fit_defaults, &fit, d.curve, &err));
     near(fit.scale, 2.0, 1e-5);
     near(fit.chi2, 0.0, 1e-5);
     assert_int_equal(fit.n_parameter, 1);
@@ -339,16 +312,4 @@ static void one_component(void **state)
     tsr_partials_clear(&one);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contrast_at_zero),
-        cmocka_unit_test(guinier_of_the_curve),
-        cmocka_unit_test(runs_by_counting),
-        cmocka_unit_test(fit_finds_what_was_put_in),
-        cmocka_unit_test(curves_share_contrast),
-        cmocka_unit_test(bounds_are_marked),
-        cmocka_unit_test(nothing_fits_the_opposite),
-        cmocka_unit_test(one_component)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+static test_fixture around_all = {set_up, tear_down};

@@ -1,16 +1,7 @@
 /* The operator from the uniform grid to a data set's q. */
 #include "core/random.h"
 #include "scattering/q_grid.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdlib.h>
+#include "tests/test.h"
 
 static double sinc(double x)
 {
@@ -23,8 +14,7 @@ static double sinc(double x)
 static double worst_error(double d, double flat, double q_max, uint64_t seed)
 {
     enum { N = 250, M = 60 };
-    tsr_err err = {0};
-    gsl_rng *rng = tsr_rng_new(seed, 0);
+    gsl_rng *rng = rng_new(seed, 0);
     double(*x)[3] = calloc(N, sizeof *x), q[M], *matrix;
     for (int i = 0; i < N;) {
         double u[3], norm = 0.0;
@@ -40,9 +30,8 @@ static double worst_error(double d, double flat, double q_max, uint64_t seed)
         q[k] = q_max * (k + gsl_rng_uniform(rng)) / M;
     tsr_q_grid grid = tsr_q_grid_make(d, q_max);
     assert_true(grid.dq_inv_ang <= 3.14159265358979324 / (1.18 * d));
-    if (tsr_q_operator_new(&grid, M, q, &matrix, &err) != TSR_OK)
-        fail_msg("%s", err.message);
-    double *on_grid = calloc((size_t)grid.n_q, sizeof *on_grid);
+    OK(tsr_q_operator_new(&grid, M, q, &matrix, &err));
+    double *on_grid = array((size_t)grid.n_q, sizeof *on_grid);
     double exact[M] = {0}, worst = 0.0;
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++) {
@@ -61,15 +50,12 @@ static double worst_error(double d, double flat, double q_max, uint64_t seed)
         worst = fmax(worst, fabs(sum / exact[k] - 1.0));
     }
     free(matrix);
-    free(on_grid);
     free(x);
-    gsl_rng_free(rng);
     return worst;
 }
 
-static void operator_error(void **state)
+TEST(operator_error)
 {
-    (void)state;
     static const struct {
         double d, flat, q_max;
     } cases[] = {{60, 1.0, 0.5},
@@ -83,17 +69,15 @@ static void operator_error(void **state)
                  {7.7, 0.5, 0.5},
                  {12, 0.5, 0.05},
                  {25, 0.5, 1.0}};
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         double e = worst_error(cases[k].d, cases[k].flat, cases[k].q_max, k);
         if (!(e < 1e-4))
             fail_msg("D %g, q_max %g: error %g", cases[k].d, cases[k].q_max, e);
     }
 }
 
-static void beyond_the_grid(void **state)
+TEST(beyond_the_grid)
 {
-    (void)state;
-    tsr_err err = {0};
     double q[1] = {0.9}, *matrix;
     tsr_q_grid grid = tsr_q_grid_make(100.0, 0.3);
     assert_int_equal(tsr_q_operator_new(&grid, 1, q, &matrix, &err),
@@ -102,11 +86,4 @@ static void beyond_the_grid(void **state)
     q[0] = (double)NAN;
     assert_int_equal(tsr_q_operator_new(&grid, 1, q, &matrix, &err),
                      TSR_E_RANGE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(operator_error),
-                                       cmocka_unit_test(beyond_the_grid)};
-    return cmocka_run_group_tests_name("q_grid", tests, NULL, NULL);
 }

@@ -1,35 +1,26 @@
 #include "core/random.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 /* Known answers of Random123's own test vectors (Salmon et al. 2011):
  * philox4x32-10 with counter 0, key 0, and with all bits set. */
-static void known_answers(void **state)
+TEST(known_answers)
 {
-    (void)state;
     static const uint32_t zero[4] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c,
                                      0x9b00dbd8};
     static const uint32_t ones[4] = {0x408f276d, 0x41c83b0e, 0xa20bc7c6,
                                      0x6d5451fd};
-    gsl_rng *rng = tsr_rng_new(0, 0);
+    gsl_rng *rng = rng_new(0, 0);
     for (int i = 0; i < 4; i++)
         assert_int_equal(gsl_rng_get(rng), zero[i]);
     const uint64_t word[4] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
     tsr_rng_restore(rng, word);
     for (int i = 0; i < 4; i++)
         assert_int_equal(gsl_rng_get(rng), ones[i]);
-    gsl_rng_free(rng);
 }
 
-static void saved_streams_go_on(void **state)
+TEST(saved_streams_go_on)
 {
-    (void)state;
-    gsl_rng *a = tsr_rng_new(7, 3), *b = tsr_rng_new(1, 1);
+    gsl_rng *a = rng_new(7, 3), *b = rng_new(1, 1);
     for (int skip = 0; skip < 9; skip++) {
         uint64_t word[TSR_RNG_WORDS];
         gsl_rng_get(a);
@@ -40,13 +31,10 @@ static void saved_streams_go_on(void **state)
             assert_int_equal(gsl_rng_get(c), gsl_rng_get(b));
         gsl_rng_free(c);
     }
-    gsl_rng_free(a);
-    gsl_rng_free(b);
 }
 
-static void streams_differ(void **state)
+TEST(streams_differ)
 {
-    (void)state;
     gsl_rng *rng[4] = {tsr_rng_new(1, 0), tsr_rng_new(1, 1), tsr_rng_new(2, 0),
                        tsr_rng_new(1, UINT64_C(1) << 40)};
     unsigned long first[4];
@@ -60,11 +48,10 @@ static void streams_differ(void **state)
 }
 
 /* Mean 1/2, variance 1/12 within 5 standard errors; all 53 bits used. */
-static void uniform(void **state)
+TEST(uniform)
 {
-    (void)state;
     enum { N = 200000 };
-    gsl_rng *rng = tsr_rng_new(42, 0);
+    gsl_rng *rng = rng_new(42, 0);
     double sum = 0.0, square = 0.0, low = 1.0;
     int all_atom = 0;
     for (int i = 0; i < N; i++) {
@@ -80,13 +67,4 @@ static void uniform(void **state)
     assert_true(square / N < 0.0833333 + 5 * 0.0745 / 447.2);
     assert_true(low < 1e-4);
     assert_true(all_atom > N - N / 1000);
-    gsl_rng_free(rng);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_answers), cmocka_unit_test(saved_streams_go_on),
-        cmocka_unit_test(streams_differ), cmocka_unit_test(uniform)};
-    return cmocka_run_group_tests_name("random", tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* The table of amino acids against chemical formulas, and the bodies. */
 #include "molecule/residue.h"
+#include "tests/test.h"
 
 #include "molecule/structure.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* Formulas of the residues within a chain (the amino acid less H2O), charged
  * ones as at pH 7; from textbooks, not from the table. */
@@ -30,9 +22,8 @@ static const struct {
     {"THR", 'T', 4, 7, 1, 2, 0},  {"TRP", 'W', 11, 10, 2, 1, 0},
     {"TYR", 'Y', 9, 9, 1, 2, 0},  {"VAL", 'V', 5, 9, 1, 1, 0}};
 
-static void formulas(void **state)
+TEST(formulas)
 {
-    (void)state;
     for (int a = 0; a < TSR_N_AMINO; a++) {
         const tsr_amino_info *info = &tsr_amino_table[a];
         int of_z[17] = {0}, hydrogen = 0;
@@ -64,9 +55,8 @@ static void formulas(void **state)
     }
 }
 
-static void names(void **state)
+TEST(names)
 {
-    (void)state;
     for (int a = 0; a < TSR_N_AMINO; a++) {
         assert_int_equal(tsr_amino_by_three(formula[a].three), a);
         assert_int_equal(tsr_amino_by_one(formula[a].one), a);
@@ -80,9 +70,8 @@ static void names(void **state)
     assert_int_equal(TSR_HIS, tsr_amino_by_three("HIS"));
 }
 
-static void body_types(void **state)
+TEST(body_types)
 {
-    (void)state;
     int seen[TSR_MAX_TYPE] = {0};
     assert_int_equal(tsr_body_n_type(TSR_BODIES_ONE), 20);
     assert_int_equal(tsr_body_n_type(TSR_BODIES_TWO), 21);
@@ -109,9 +98,8 @@ static void body_types(void **state)
     assert_string_equal(tsr_body_type_name(TSR_BODIES_TWO, 0), "backbone");
 }
 
-static void body_of_atom(void **state)
+TEST(body_of_atom)
 {
-    (void)state;
     static const struct {
         tsr_amino amino;
         const char *atom;
@@ -121,7 +109,7 @@ static void body_of_atom(void **state)
         {TSR_ARG, "OXT", 0, 0}, {TSR_ARG, "CA", 0, 0},   {TSR_ALA, "CB", 0, 0},
         {TSR_GLY, "O", 0, 0},   {TSR_GLY, "CB", -1, -1}, {TSR_PRO, "CD", 0, 1},
         {TSR_SER, "OG", 0, 1},  {TSR_SER, "SG", -1, -1}, {TSR_CYS, "", -1, -1}};
-    for (size_t i = 0; i < sizeof expect / sizeof expect[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(expect); i++) {
         assert_int_equal(
             tsr_body_of_atom(TSR_BODIES_ONE, expect[i].amino, expect[i].atom),
             expect[i].one);
@@ -131,30 +119,19 @@ static void body_of_atom(void **state)
     }
 }
 
-static void masses(void **state)
+TEST(masses)
 {
-    (void)state;
     double c = 12.0107, n = 14.0067, o = 15.9994, s = 32.065;
     for (int a = 0; a < TSR_N_AMINO; a++) {
         double whole = formula[a].c * c + formula[a].n * n + formula[a].o * o +
                        formula[a].s * s;
         double backbone = a == TSR_GLY ? 2 * c + n + o : 3 * c + n + o;
         double side = tsr_amino_side_chain_mass((tsr_amino)a);
-        assert_true(fabs(tsr_body_mass(TSR_BODIES_ONE, a) - whole) < 1e-9);
-        assert_true(fabs(side - (whole - backbone)) < 1e-9);
+        assert_near(tsr_body_mass(TSR_BODIES_ONE, a), whole, 1e-9);
+        assert_near(side, (whole - backbone), 1e-9);
         double body = tsr_body_mass(TSR_BODIES_TWO, 1 + a);
         int is_whole = a == TSR_ALA || a == TSR_GLY;
-        assert_true(fabs(body - (is_whole ? whole : side)) < 1e-9);
+        assert_near(body, (is_whole ? whole : side), 1e-9);
     }
-    assert_true(fabs(tsr_body_mass(TSR_BODIES_TWO, 0) - (3 * c + n + o)) <
-                1e-9);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(formulas), cmocka_unit_test(names),
-        cmocka_unit_test(body_types), cmocka_unit_test(body_of_atom),
-        cmocka_unit_test(masses)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_near(tsr_body_mass(TSR_BODIES_TWO, 0), (3 * c + n + o), 1e-9);
 }

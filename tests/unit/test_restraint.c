@@ -1,12 +1,12 @@
 /* Distances that a user knows. */
 #include "tests/freedom_sample.h"
+#include "tests/test.h"
 
 #include "core/random.h"
 #include "posterior/config.h"
 #include "prior/prior.h"
 
 #include <gsl/gsl_randist.h>
-#include <stdio.h>
 #include <unistd.h>
 
 enum { AT_CA, AT_SIDE_CHAIN };
@@ -19,29 +19,19 @@ typedef struct {
 
 static void open_fixture(fixture *f, const sample_molecule *m)
 {
-    tsr_err err = {0};
     sample_prior_table(&f->table);
-    if (sample_topology(&f->table, m, &f->t, &f->c, NULL, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(sample_topology(&f->table, m, &f->t, &f->c, NULL));
 }
 
-static void close_fixture(fixture *f)
+TEST(flat_bottom)
 {
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
-}
-
-static void flat_bottom(void **state)
-{
-    (void)state;
     const tsr_restraint r = {
         .lower = 10.0, .upper = 30.0, .inverse_width = 0.5};
     static const double value[][2] = {
         {10.0, 0.0},  {20.0, 0.0},      {30.0, 0.0}, {32.0, -0.5},
         {34.0, -2.0}, {130.0, -1250.0}, {8.0, -0.5}, {0.0, -12.5}};
-    for (size_t k = 0; k < sizeof value / sizeof *value; k++)
-        assert_true(fabs(tsr_restraint_log(&r, value[k][0]) - value[k][1]) <
-                    1e-12);
+    for (size_t k = 0; k < COUNT_OF(value); k++)
+        assert_near(tsr_restraint_log(&r, value[k][0]), value[k][1], 1e-12);
     /* no flat part: harmonic */
     const tsr_restraint h = {.lower = 5.0, .upper = 5.0, .inverse_width = 1.0};
     for (double d = 0.0; d < 10.0; d += 0.5)
@@ -50,9 +40,8 @@ static void flat_bottom(void **state)
 }
 
 /* GLY: CA; ALA: CB; others: the centre. */
-static void where_it_is_measured(void **state)
+TEST(where_it_is_measured)
 {
-    (void)state;
     const sample_molecule m = {.sequence = "GAKLGAW"};
     fixture f;
     open_fixture(&f, &m);
@@ -67,15 +56,14 @@ static void where_it_is_measured(void **state)
                     s, &s->residue[i], at == AT_CA ? "CA" : atom[i]);
                 const tsr_atom *b = tsr_residue_atom(
                     s, &s->residue[j], at == AT_CA ? "CA" : atom[j]);
-                assert_true(fabs(tsr_restraint_distance(f.t, &r, f.c) -
-                                 tsr_vec3_distance(a->xyz, b->xyz)) < 1e-9);
+                assert_near(tsr_restraint_distance(f.t, &r, f.c),
+                            tsr_vec3_distance(a->xyz, b->xyz), 1e-9);
             }
     tsr_structure_free(s);
-    close_fixture(&f);
 }
 
 static tsr_status make(const fixture *f, const char *between,
-                       tsr_restraint *restraint, tsr_err *err)
+                       tsr_restraint *restraint)
 {
     const char *const ranges[4] = {between, NULL, NULL, NULL};
     sample_ranges text;
@@ -84,29 +72,25 @@ static tsr_status make(const fixture *f, const char *between,
                                            .at = AT_SIDE_CHAIN,
                                            .distance = {3.0, 9.0},
                                            .width = 4.0};
-    return tsr_restraint_make(f->t, &options, restraint, err);
+    return tsr_restraint_make(f->t, &options, restraint, &err);
 }
 
-static void found_residues(void **state)
+TEST(found_residues)
 {
-    (void)state;
     fixture f;
-    tsr_err err = {0};
     tsr_restraint r;
     open_fixture(&f, &(sample_molecule){.sequence = "GAKL/GAW"});
-    assert_int_equal(make(&f, "A:2 B:3", &r, &err), TSR_OK);
+    OK(make(&f, "A:2 B:3", &r));
     assert_int_equal(r.residue[0], 1);
     assert_int_equal(r.residue[1], 6);
     assert_int_equal(r.at, AT_SIDE_CHAIN);
     assert_true(r.lower == 3.0 && r.upper == 9.0 && r.inverse_width == 0.25);
-    assert_int_equal(make(&f, "B:1-1 A:4", &r, &err), TSR_OK);
+    OK(make(&f, "B:1-1 A:4", &r));
     assert_int_equal(r.residue[0], 4);
-    close_fixture(&f);
 }
 
-static void refused(void **state)
+TEST(refused)
 {
-    (void)state;
     static const struct {
         const char *between, *message;
     } cases[] = {
@@ -129,21 +113,20 @@ static void refused(void **state)
     fixture f;
     open_fixture(&f, &(sample_molecule){.sequence = "GAKLGAWKLA/GAWKLAGA",
                                         .ranges = {"A:5-7 B:2-3"}});
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        tsr_err err = {0};
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
+        err = (tsr_err){0};
         tsr_restraint r;
-        tsr_status status = make(&f, cases[k].between, &r, &err);
+        tsr_status status = make(&f, cases[k].between, &r);
         if (status != TSR_E_CONFIG || strncmp(err.message, cases[k].message,
                                               strlen(cases[k].message)) != 0)
             fail_msg("%s: status %d, %s", cases[k].between, (int)status,
                      err.message);
     }
-    close_fixture(&f);
 }
 
 /* ---- in a configuration ---- */
 
-static tsr_status read_text(const char *text, tsr_config *config, tsr_err *err)
+static tsr_status read_text(const char *text, tsr_config *config)
 {
     char path[] = "/tmp/tsr-restraint-XXXXXX";
     int fd = mkstemp(path);
@@ -152,24 +135,21 @@ static tsr_status read_text(const char *text, tsr_config *config, tsr_err *err)
     fputs("structure: {sequence: MKTAYIAKQRPGISFVKSHFWRQLEERLGNDCE}\n", file);
     fputs(text, file);
     fclose(file);
-    tsr_status status = tsr_config_read(path, 0, NULL, config, err);
+    tsr_status status = tsr_config_read(path, 0, NULL, config, &err);
     unlink(path);
     return status;
 }
 
-static void in_a_config(void **state)
+TEST(in_a_config)
 {
-    (void)state;
     tsr_config config;
-    tsr_err err = {0};
-    if (read_text("prior:\n"
-                  "  restraints:\n"
-                  "    - {between: [\"A:2\", \"A:24\"], distance: [10, 30]}\n"
-                  "    - between: [\"3\", \"9\"]\n"
-                  "      at: side_chain\n"
-                  "      width: 0.5\n",
-                  &config, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(read_text("prior:\n"
+                 "  restraints:\n"
+                 "    - {between: [\"A:2\", \"A:24\"], distance: [10, 30]}\n"
+                 "    - between: [\"3\", \"9\"]\n"
+                 "      at: side_chain\n"
+                 "      width: 0.5\n",
+                 &config));
     assert_int_equal(config.prior.restraints.n, 2);
     const tsr_restraint_options *r = config.prior.restraints.item;
     assert_int_equal(r[0].between.n, 2);
@@ -183,9 +163,8 @@ static void in_a_config(void **state)
     tsr_config_clear(&config);
 }
 
-static void refused_in_a_config(void **state)
+TEST(refused_in_a_config)
 {
-    (void)state;
     static const struct {
         const char *text, *message;
     } cases[] = {
@@ -202,10 +181,10 @@ static void refused_in_a_config(void **state)
         {"prior: {restraints: [{between: [\"A:2\", \"A:24\"], distance: [-1, "
          "10]}]}\n",
          "prior.restraints.0.distance"}};
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         tsr_config config;
-        tsr_err err = {0};
-        tsr_status status = read_text(cases[k].text, &config, &err);
+        err = (tsr_err){0};
+        tsr_status status = read_text(cases[k].text, &config);
         if (status != TSR_E_CONFIG ||
             strstr(err.message, cases[k].message) == NULL)
             fail_msg("%zu: status %d, %s", k, (int)status, err.message);
@@ -217,15 +196,13 @@ static void refused_in_a_config(void **state)
 
 /* Random spans in random groups, accepted or not: the running value is the
  * reference's. */
-static void running_value(void **state)
+TEST(running_value)
 {
-    (void)state;
     enum { N = 6 };
     static const char *const between[N][2] = {{"A:1", "A:33"},  {"A:5", "A:6"},
                                               {"A:12", "A:20"}, {"A:2", "A:31"},
                                               {"A:16", "A:18"}, {"A:1", "A:2"}};
     fixture f;
-    tsr_err err = {0};
     tsr_prior *prior, *without;
     char text[N][2][8];
     char *item[N][2];
@@ -244,13 +221,11 @@ static void running_value(void **state)
     }
     tsr_prior_options o = {
         .clash = TSR_CLASH_NONE, .softness = 0.5, .clash_limit = 10.0};
-    assert_int_equal(tsr_prior_new(f.t, &f.table, &o, 0.0, &without, &err),
-                     TSR_OK);
+    OK(tsr_prior_new(f.t, &f.table, &o, 0.0, &without, &err));
     o.restraints = (tsr_list){N, options};
-    if (tsr_prior_new(f.t, &f.table, &o, 0.0, &prior, &err) != TSR_OK)
-        fail_msg("%s", err.message);
-    gsl_rng *rng = tsr_rng_new(3, 0);
-    tsr_conformation *y = tsr_conformation_new(f.t);
+    OK(tsr_prior_new(f.t, &f.table, &o, 0.0, &prior, &err));
+    gsl_rng *rng = rng_new(3, 0);
+    tsr_conformation *y = new_conformation(f.t);
     tsr_conformation_copy(f.t, y, f.c, 0, f.t->n_residue);
     tsr_prior_state *s = tsr_prior_state_new(prior, f.c);
     double now = tsr_prior_log_reference(prior, f.c);
@@ -293,7 +268,7 @@ static void running_value(void **state)
         if (accept) {
             tsr_prior_accept(s, y, &p);
             now = then;
-            assert_true(fabs(tsr_prior_state_log(s) - now) < 1e-6);
+            assert_near(tsr_prior_state_log(s), now, 1e-6);
         }
         for (int k = 0; k < p.n_span; k++)
             tsr_conformation_copy(f.t, accept ? f.c : y, accept ? y : f.c,
@@ -303,17 +278,13 @@ static void running_value(void **state)
     tsr_prior_state_free(s);
     tsr_prior_free(prior);
     tsr_prior_free(without);
-    tsr_conformation_free(y);
-    gsl_rng_free(rng);
-    close_fixture(&f);
 }
 
 /* The reference adds them up. */
-static void part_of_the_prior(void **state)
+TEST(part_of_the_prior)
 {
-    (void)state;
     fixture f;
-    tsr_err err = {0};
+    err = (tsr_err){0};
     char text[2][8] = {"A:1", "A:9"};
     char *item[2] = {text[0], text[1]};
     open_fixture(&f, &(sample_molecule){.sequence = "GAKLGAWKLA"});
@@ -328,8 +299,7 @@ static void part_of_the_prior(void **state)
                                .clash_limit = 10.0,
                                .restraints = {k, &r}};
         tsr_prior *prior;
-        assert_int_equal(tsr_prior_new(f.t, &f.table, &o, 0.0, &prior, &err),
-                         TSR_OK);
+        OK(tsr_prior_new(f.t, &f.table, &o, 0.0, &prior, &err));
         value[k] = tsr_prior_log_reference(prior, f.c);
         tsr_prior_state *s = tsr_prior_state_new(prior, f.c);
         assert_true(tsr_prior_state_log(s) == value[k]);
@@ -345,20 +315,6 @@ static void part_of_the_prior(void **state)
     assert_int_equal(tsr_prior_new(f.t, &f.table, &o, 0.0, &prior, &err),
                      TSR_E_CONFIG);
     assert_null(prior);
-    assert_non_null(strstr(
-        err.message, "prior.restraints.0: between: residue range 'A:11'"));
-    close_fixture(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(flat_bottom),
-                                       cmocka_unit_test(where_it_is_measured),
-                                       cmocka_unit_test(found_residues),
-                                       cmocka_unit_test(refused),
-                                       cmocka_unit_test(in_a_config),
-                                       cmocka_unit_test(refused_in_a_config),
-                                       cmocka_unit_test(running_value),
-                                       cmocka_unit_test(part_of_the_prior)};
-    return cmocka_run_group_tests_name("restraint", tests, NULL, NULL);
+    assert_has(err.message,
+               "prior.restraints.0: between: residue range 'A:11'");
 }

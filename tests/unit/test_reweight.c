@@ -5,13 +5,12 @@
 #include "analysis/maxent.h"
 #include "analysis/reweight.h"
 #include "core/random.h"
-#include "io_files.h"
+#include "tests/io_files.h"
 #include "tests/saxs_likelihood.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
-
-#include <math.h>
 
 #define PI 3.14159265358979323846
 #define assert_close(a, b, tolerance) \
@@ -31,7 +30,7 @@ static const double width = 0.5; /* of log s */
 
 /* az.psislw(x) for x = -power log(1 - u), u the middles of n
  * equal parts in a fixed disorder. */
-static void test_psis(void **state)
+TEST(test_psis)
 {
     static const struct {
         double power, k, ess, largest;
@@ -40,13 +39,12 @@ static void test_psis(void **state)
                 {0.45 * 4.0, 1.5424187143572967, 2.347187410130731,
                  -0.4491638436216264}};
     enum { SIZE = 400 };
-    (void)state;
-    for (size_t c = 0; c < sizeof want / sizeof *want; c++) {
+    for (size_t c = 0; c < COUNT_OF(want); c++) {
         double x[SIZE], top = -HUGE_VAL, sum = 0.0;
         tsr_psis psis;
         for (int i = 0; i < SIZE; i++)
             x[i] = -want[c].power * log1p(-((i * 7919) % SIZE + 0.5) / SIZE);
-        assert_int_equal(tsr_psis_smooth(SIZE, x, &psis, NULL), TSR_OK);
+        OK(tsr_psis_smooth(SIZE, x, &psis, &err));
         for (int i = 0; i < SIZE; i++) {
             top = fmax(top, x[i]);
             sum += exp(x[i]);
@@ -61,47 +59,43 @@ static void test_psis(void **state)
     tsr_psis psis;
     assert_int_equal(tsr_psis_smooth(3, none, &psis, NULL), TSR_E_NUMERIC);
     assert_int_equal(tsr_psis_smooth(3, bad, &psis, NULL), TSR_E_NUMERIC);
-    assert_int_equal(tsr_psis_smooth(3, same, &psis, NULL), TSR_OK);
+    OK(tsr_psis_smooth(3, same, &psis, &err));
     assert_close(psis.ess, 3.0, 1e-12);
     assert_true(psis.pareto_k < 0.0);
 }
 
 /* Each draw five times over is a fifth of the draws. */
-static void test_worth(void **state)
+TEST(test_worth)
 {
     enum { N_EACH = 5, N_OF = 2000, N_ALL = 2 * N_EACH * N_OF };
     static double x[N_ALL];
-    gsl_rng *rng = tsr_rng_new(8, 0);
+    gsl_rng *rng = rng_new(8, 0);
     tsr_psis psis;
     double worth;
-    (void)state;
     for (int i = 0; i < N_ALL; i++)
         x[i] = i % N_EACH == 0 ? gsl_ran_gaussian(rng, 0.5) : x[i - 1];
-    assert_int_equal(tsr_psis_smooth(N_ALL, x, &psis, NULL), TSR_OK);
-    assert_int_equal(tsr_psis_independent_draws(2, N_ALL / 2, x, &worth, NULL),
-                     TSR_OK);
+    OK(tsr_psis_smooth(N_ALL, x, &psis, &err));
+    OK(tsr_psis_independent_draws(2, N_ALL / 2, x, &worth, &err));
     assert_close(worth, psis.ess / N_EACH, 0.1 * psis.ess / N_EACH);
     /* few: one a chain */
-    assert_int_equal(tsr_psis_smooth(6, x, &psis, NULL), TSR_OK);
-    assert_int_equal(tsr_psis_independent_draws(2, 3, x, &worth, NULL), TSR_OK);
+    OK(tsr_psis_smooth(6, x, &psis, &err));
+    OK(tsr_psis_independent_draws(2, 3, x, &worth, &err));
     assert_close(worth, psis.ess / 3.0, 1e-12);
-    gsl_rng_free(rng);
 }
 
-static void test_weighted(void **state)
+TEST(test_weighted)
 {
     const double value[4] = {3.0, 1.0, (double)NAN, 2.0};
     const double weight[4] = {log(0.25), log(0.5), -HUGE_VAL, log(0.25)};
     tsr_weighted w;
-    (void)state;
-    assert_int_equal(tsr_weighted_make(4, value, weight, &w, NULL), TSR_OK);
+    OK(tsr_weighted_make(4, value, weight, &w, &err));
     assert_close(w.mean, 1.75, 1e-12);
     assert_close(w.sd, sqrt(0.6875), 1e-12);
     /* middles of the shares: 1 at 0.25, 2 at 0.625, 3 at 0.875 */
     assert_close(w.median, 1.0 + 0.25 / 0.375, 1e-12);
     assert_close(w.q5, 1.0, 1e-12);
     assert_close(w.q95, 3.0, 1e-12);
-    assert_int_equal(tsr_weighted_make(4, value, NULL, &w, NULL), TSR_OK);
+    OK(tsr_weighted_make(4, value, NULL, &w, &err));
     assert_true(isnan(w.mean));
 }
 
@@ -238,7 +232,7 @@ static tsr_trace_reader *make_trace(points *p, double widen)
     const char *path = io_path("trace.h5");
     tsr_trace *trace = NULL;
     tsr_trace_reader *reader = NULL;
-    gsl_rng *rng = tsr_rng_new(5, 0);
+    gsl_rng *rng = rng_new(5, 0);
     posterior(&p->saxs, share, &mean, &sd);
     for (int i = 0; i < N; i++) {
         double u = gsl_rng_uniform(rng);
@@ -257,18 +251,14 @@ static tsr_trace_reader *make_trace(points *p, double widen)
             curve[i][k] = value[V_C][i] * sphere(p->q[k], r) + value[V_B][i];
     }
     remove(path);
-    assert_int_equal(
-        tsr_trace_create(path, N_CHAIN, N_V, v, 0, NULL, &trace, NULL), TSR_OK);
+    OK(tsr_trace_create(path, N_CHAIN, N_V, v, 0, NULL, &trace, &err));
     for (int k = 0; k < V_DATA; k++)
-        assert_int_equal(
-            tsr_trace_append(trace, k, N_DRAW,
-                             k == V_CURVE ? &curve[0][0] : value[k], NULL),
-            TSR_OK);
-    assert_int_equal(tsr_trace_put(trace, V_DATA, p->intensity, NULL), TSR_OK);
-    assert_int_equal(tsr_trace_put(trace, V_SIGMA, p->sigma, NULL), TSR_OK);
-    assert_int_equal(tsr_trace_close(trace, NULL), TSR_OK);
-    assert_int_equal(tsr_trace_open(path, &reader, NULL), TSR_OK);
-    gsl_rng_free(rng);
+        OK(tsr_trace_append(trace, k, N_DRAW,
+                            k == V_CURVE ? &curve[0][0] : value[k], &err));
+    OK(tsr_trace_put(trace, V_DATA, p->intensity, &err));
+    OK(tsr_trace_put(trace, V_SIGMA, p->sigma, &err));
+    OK(tsr_trace_close(trace, &err));
+    OK(tsr_trace_open(path, &reader, &err));
     return reader;
 }
 
@@ -292,15 +282,13 @@ static void check_against(const tsr_stored_curve *stored, const tsr_saxs *to,
     static double share[N_R];
     double mean, sd;
     tsr_reweight *made = NULL;
-    tsr_err err = {.status = TSR_OK};
     tsr_psis psis;
     tsr_weighted now, s;
     const tsr_reweight_options o = {stored, set_of(NULL), set_of(to), 1, 3};
-    if (tsr_reweight_make(&o, &made, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_reweight_make(&o, &made, &err));
     assert_true(made->recovered < 0.01);
     posterior(to, share, &mean, &sd);
-    assert_int_equal(tsr_psis_smooth(N, made->log_weight, &psis, NULL), TSR_OK);
+    OK(tsr_psis_smooth(N, made->log_weight, &psis, &err));
     tsr_weighted_make(N, radius, made->log_weight, &now, NULL);
     tsr_weighted_make(N, made->noise[0], made->log_weight, &s, NULL);
     if (!(psis.ess > least_share * N))
@@ -315,18 +303,15 @@ static void check_against(const tsr_stored_curve *stored, const tsr_saxs *to,
     tsr_reweight_free(made);
 }
 
-static void test_spheres(void **state)
+TEST(test_spheres)
 {
     points p, other, far;
     double ess;
     tsr_stored_curve stored;
-    gsl_rng *rng = tsr_rng_new(11, 0);
-    (void)state;
+    gsl_rng *rng = rng_new(11, 0);
     measure(&p, N_Q, 0.01, 0.25, 25.0, rng);
     tsr_trace_reader *reader = make_trace(&p, 1.0);
-    assert_int_equal(
-        tsr_stored_curve_open(reader, 0, "spheres", &both, &stored, NULL),
-        TSR_OK);
+    OK(tsr_stored_curve_open(reader, 0, "spheres", &both, &stored, &err));
     check_against(&stored, &stored.saxs, 0.999999, &ess); /* nothing changed */
     tsr_saxs part = stored.saxs;
     part.n = N_Q - N_Q / 10; /* without the smallest q */
@@ -340,38 +325,31 @@ static void test_spheres(void **state)
 
     measure(&far, 40, 0.02, 0.3, 25.0, rng); /* beyond the run's q */
     tsr_reweight *made;
-    tsr_err err;
     const tsr_reweight_options o = {&stored, set_of(NULL), set_of(&far.saxs), 1,
                                     3};
-    assert_int_equal(tsr_reweight_make(&o, &made, &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "outside the run's q"));
+    FAILS(tsr_reweight_make(&o, &made, &err), TSR_E_DATA,
+          "outside the run's q");
     tsr_reweight_options wrong = o;
     wrong.after = set_of(&part);
     wrong.before.noise = noise_of("student"); /* not that of the trace */
     assert_int_equal(tsr_reweight_make(&wrong, &made, &err), TSR_E_DATA);
-    gsl_rng_free(rng);
     free_stored(&stored, reader);
 }
 
 /* At the minimum dF/dw_i is the same for every draw: c r_i + theta log w_i,
  * r_i the residuals by sigma^2 times the curve. */
-static void test_maxent(void **state)
+TEST(test_maxent)
 {
     points p, q;
     const double theta = 5.0;
     tsr_stored_curve stored;
     tsr_maxent *m = NULL;
-    tsr_err err = {.status = TSR_OK};
-    gsl_rng *rng = tsr_rng_new(12, 0);
-    (void)state;
+    gsl_rng *rng = rng_new(12, 0);
     measure(&p, N_Q, 0.01, 0.25, 25.0, rng);
     measure(&q, N_Q, 0.01, 0.25, 25.4, rng);
     tsr_trace_reader *reader = make_trace(&p, 4.0);
-    assert_int_equal(
-        tsr_stored_curve_open(reader, 0, "spheres", &both, &stored, NULL),
-        TSR_OK);
-    if (tsr_maxent_make(&stored, &q.saxs, &both, theta, &m, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_stored_curve_open(reader, 0, "spheres", &both, &stored, &err));
+    OK(tsr_maxent_make(&stored, &q.saxs, &both, theta, &m, &err));
     static double mean[N_Q], slope[N];
     for (int k = 0; k < N_Q; k++) {
         mean[k] = 0.0;
@@ -399,8 +377,7 @@ static void test_maxent(void **state)
     assert_true(now.mean > 25.1); /* towards the new data */
     tsr_maxent_free(m);
 
-    assert_int_equal(tsr_maxent_make(&stored, &q.saxs, &both, 0.0, &m, NULL),
-                     TSR_OK);
+    OK(tsr_maxent_make(&stored, &q.saxs, &both, 0.0, &m, &err));
     assert_int_equal(m->n_point, TSR_MAXENT_POINTS);
     for (int i = 1; i < m->n_point; i++) {
         assert_true(m->point[i].chi2 <= m->point[i - 1].chi2 + 1e-6);
@@ -413,9 +390,7 @@ static void test_maxent(void **state)
     assert_true(e->kl < 0.5 * last->kl);
     /* and the last theta alone is found, too, and is the same */
     tsr_maxent *alone;
-    assert_int_equal(
-        tsr_maxent_make(&stored, &q.saxs, &both, last->theta, &alone, NULL),
-        TSR_OK);
+    OK(tsr_maxent_make(&stored, &q.saxs, &both, last->theta, &alone, &err));
     assert_close(alone->point[0].kl, last->kl, 1e-3);
     assert_close(alone->point[0].chi2, last->chi2, 1e-6);
     assert_close(alone->point[0].scale, last->scale, 1e-5 * last->scale);
@@ -423,13 +398,11 @@ static void test_maxent(void **state)
     /* errors a hundredth: the curve begins where weights are equal, too */
     for (int k = 0; k < N_Q; k++)
         q.sigma[k] *= 0.01;
-    assert_int_equal(
-        tsr_maxent_make(&stored, &q.saxs, &both, 0.0, &alone, NULL), TSR_OK);
+    OK(tsr_maxent_make(&stored, &q.saxs, &both, 0.0, &alone, &err));
     assert_true(alone->point[0].kl < 0.01);
     assert_true(alone->chosen > 0);
     tsr_maxent_free(alone);
     tsr_maxent_free(m);
-    gsl_rng_free(rng);
     free_stored(&stored, reader);
 }
 
@@ -467,14 +440,13 @@ static void check_slopes(const tsr_saxs *d, int n, const double *curve,
         assert_true(most - least < 0.02); /* nat; what components leave out */
 }
 
-static void test_ensemble(void **state)
+TEST(test_ensemble)
 {
     enum { MODELS = 9 };
     points p;
     tsr_maxent_point few, even;
     double curve[MODELS * N_Q], weight[MODELS], sum = 0.0;
-    gsl_rng *rng = tsr_rng_new(13, 0);
-    (void)state;
+    gsl_rng *rng = rng_new(13, 0);
     measure(&p, N_Q, 0.01, 0.25, 25.0, rng);
     for (int i = 0; i < MODELS; i++)
         for (int k = 0; k < N_Q; k++)
@@ -482,9 +454,8 @@ static void test_ensemble(void **state)
     for (int k = 0; k < N_Q; k++) /* 0.3 of the third, 0.7 of the seventh */
         p.intensity[k] =
             2.0 + 1e-4 * (0.3 * curve[2 * N_Q + k] + 0.7 * curve[6 * N_Q + k]);
-    assert_int_equal(tsr_ensemble_least_squares(MODELS, curve, &p.saxs, &both,
-                                                weight, &few, NULL),
-                     TSR_OK);
+    OK(tsr_ensemble_least_squares(MODELS, curve, &p.saxs, &both, weight, &few,
+                                  &err));
     for (int i = 0; i < MODELS; i++)
         assert_close(weight[i], i == 2 ? 0.3 : i == 6 ? 0.7 : 0.0, 1e-6);
     assert_close(few.scale, 1e-4, 1e-9);
@@ -493,14 +464,11 @@ static void test_ensemble(void **state)
         p.intensity[k] += gsl_ran_gaussian(rng, p.sigma[k]);
     for (int b = 0; b < 2; b++) { /* background inferred, or known */
         const tsr_linear linear = {1, b == 0, 1.0, 2.0};
-        assert_int_equal(tsr_ensemble_least_squares(MODELS, curve, &p.saxs,
-                                                    &linear, weight, &few,
-                                                    NULL),
-                         TSR_OK);
+        OK(tsr_ensemble_least_squares(MODELS, curve, &p.saxs, &linear, weight,
+                                      &few, &err));
         check_slopes(&p.saxs, MODELS, curve, weight, &few);
-        assert_int_equal(tsr_ensemble_maxent(MODELS, curve, &p.saxs, &linear,
-                                             5.0, weight, &even, NULL),
-                         TSR_OK);
+        OK(tsr_ensemble_maxent(MODELS, curve, &p.saxs, &linear, 5.0, weight,
+                               &even, &err));
         check_slopes(&p.saxs, MODELS, curve, weight, &even);
         assert_true(even.chi2 >= few.chi2 - 1e-9 && even.kl < few.kl);
         sum = 0.0;
@@ -508,17 +476,6 @@ static void test_ensemble(void **state)
             sum += weight[i];
         assert_close(sum, 1.0, 1e-9);
     }
-    gsl_rng_free(rng);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_psis),
-        cmocka_unit_test(test_worth),
-        cmocka_unit_test(test_weighted),
-        cmocka_unit_test(test_ensemble),
-        cmocka_unit_test_setup_teardown(test_spheres, io_setup, io_teardown),
-        cmocka_unit_test_setup_teardown(test_maxent, io_setup, io_teardown)};
-    return cmocka_run_group_tests_name("reweight", tests, NULL, NULL);
-}
+static test_fixture around_each = {io_setup, io_teardown};

@@ -1,19 +1,17 @@
 /* io/saxs: the tables people have, what is refused, and the Guinier fit. */
-#include "io_files.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 #include "scattering/guinier.h"
 #include "scattering/saxs.h"
 
-#include <math.h>
-
-static tsr_err err;
+OWNED(tsr_saxs)
 
 static tsr_saxs *read_ok(const char *path)
 {
     tsr_saxs *saxs = NULL;
-    if (tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err) != TSR_OK)
-        fail_msg("%s", err.message);
-    return saxs;
+    OK(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err));
+    return own_tsr_saxs(saxs);
 }
 
 static tsr_saxs *text_ok(const char *text)
@@ -44,12 +42,10 @@ static void check_five(const char *text)
         assert_near(saxs->intensity[i], 9 - i, 1e-12);
         assert_near(saxs->sigma[i], 1, 1e-12);
     }
-    tsr_saxs_free(saxs);
 }
 
-static void shapes_of_a_table(void **state)
+TEST(shapes_of_a_table)
 {
-    (void)state;
     check_five(ROWS);
     check_five("205\n" ROWS);
     check_five("title\n 1.0 \n 205\n" ROWS "end 1 2\n");
@@ -77,24 +73,19 @@ static void shapes_of_a_table(void **state)
 }
 
 /* A gap in q is not a footer. */
-static void gaps_stay(void **state)
+TEST(gaps_stay)
 {
-    (void)state;
     tsr_saxs *saxs = text_ok(ROWS "# beam stop\n0.14 4 1\n");
     assert_int_equal(saxs->n, 6);
-    tsr_saxs_free(saxs);
     saxs = text_ok(ROWS "0.4 4 1\n0.41 4 1\n");
     assert_int_equal(saxs->n, 7);
-    tsr_saxs_free(saxs);
     saxs = text_ok(ROWS "# wide angles\n0.5 4 1\n0.6 4 1\n0.7 4 1\n"
                         "0.8 4 1\n0.9 4 1\n");
     assert_int_equal(saxs->n, 10);
-    tsr_saxs_free(saxs);
 }
 
-static void columns_and_sigma(void **state)
+TEST(columns_and_sigma)
 {
-    (void)state;
     tsr_saxs *saxs = text_ok("0 100\n0.1 50\n0.2 20\n0.3 10\n0.4 -5\n");
     assert_int_equal(saxs->sigma_is_modelled, 1);
     assert_near(saxs->sigma[0], 0.03 * 100 + 0.003 * 100, 1e-12);
@@ -102,12 +93,10 @@ static void columns_and_sigma(void **state)
     assert_near(saxs->sigma[4], 0.03 * 5 + 0.003 * 100, 1e-12);
     assert_int_equal(saxs->n_negative, 1);
     assert_near(saxs->q[0], 0, 0);
-    tsr_saxs_free(saxs);
 }
 
-static void dropped_and_counted(void **state)
+TEST(dropped_and_counted)
 {
-    (void)state;
     tsr_saxs *saxs = text_ok("0.005 1 0\n0.01 9 1\n0.02 8 1\n0.02 3 1\n"
                              "0.03 7 -1\n0.04 -6 1\n0.05 0 1\n0.06 1 1\n");
     assert_int_equal(saxs->n, 5);
@@ -116,12 +105,10 @@ static void dropped_and_counted(void **state)
     assert_int_equal(saxs->n_negative, 2);
     assert_near(saxs->intensity[1], 8, 0); /* the first of the two */
     assert_int_equal(saxs->sigma_is_modelled, 0);
-    tsr_saxs_free(saxs);
 
     const double range[2] = {0.02, 0.06};
     const char *path = io_text("range.dat", ROWS "0.06 4 1\n0.07 4 1\n");
-    assert_int_equal(tsr_saxs_read(path, TSR_Q_AUTO, range, NULL, &saxs, &err),
-                     TSR_OK);
+    OK(tsr_saxs_read(path, TSR_Q_AUTO, range, NULL, &saxs, &err));
     assert_int_equal(saxs->n, 5);
     assert_int_equal(saxs->n_outside, 2);
     assert_near(saxs->q[0], 0.02, 0);
@@ -131,29 +118,25 @@ static void dropped_and_counted(void **state)
 
 /* Programs write what they could not measure as NaN, as infinite, or with a
  * sigma below 0: all the same. */
-static void unmeasured(void **state)
+TEST(unmeasured)
 {
-    (void)state;
     static const char *const row[] = {"0.06 1 nan\n", "0.06 nan 1\n",
                                       "0.06 1 inf\n", "0.06 1 -1\n",
                                       "0.06 1 0\n"};
-    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+    for (size_t k = 0; k < COUNT_OF(row); k++) {
         char text[200];
         tsr_saxs *saxs;
         snprintf(text, sizeof text, "%s%s0.07 1 1\n", ROWS, row[k]);
         const char *path = io_text("nan.dat", text);
-        assert_int_equal(
-            tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err), TSR_OK);
+        saxs = read_ok(path);
         assert_int_equal(saxs->n, 6);
         assert_int_equal(saxs->n_dropped_sigma, 1);
-        tsr_saxs_free(saxs);
     }
 }
 
 /* A column before q that counts the rows. */
-static void with_index(void **state)
+TEST(with_index)
 {
-    (void)state;
     static const struct {
         const char *text;
         double q, intensity;
@@ -165,22 +148,19 @@ static void with_index(void **state)
         {"1 0.1 9\n2 0.2 8\n3 0.3 7\n4 0.4 6\n5 0.5 5\n", 0.1, 9, 1},
         /* q in 1/nm that happens to be whole: I does not ascend */
         {"1 9 1\n2 8 1\n3 7 1\n4 6 1\n5 5 1\n", 0.1, 9, 0}};
-    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+    for (size_t k = 0; k < COUNT_OF(known); k++) {
         tsr_saxs *saxs;
         const char *path = io_text("index.dat", known[k].text);
-        assert_int_equal(
-            tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err), TSR_OK);
+        saxs = read_ok(path);
         assert_int_equal(saxs->n, 5);
         assert_near(saxs->q[0], known[k].q, 1e-12);
         assert_near(saxs->intensity[0], known[k].intensity, 0);
         assert_int_equal(saxs->sigma_is_modelled, known[k].is_modelled);
-        tsr_saxs_free(saxs);
     }
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     refused("no numbers here\n205\n", TSR_E_DATA, "no table");
     refused("", TSR_E_DATA, "empty");
     refused("0.1 1 1\n0.2 1 1\n0.3 1 1\n0.4 1 1\n", TSR_E_DATA, "4 usable");
@@ -206,31 +186,26 @@ static void refusals(void **state)
 
     tsr_saxs *saxs = NULL;
     const char *path = io_write("zero.dat", "0.1 1 1\n\0\0\0", 11);
-    assert_int_equal(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "not a text file");
+    FAILS(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err), TSR_E_DATA,
+          "not a text file");
     path = io_path("missing.dat");
-    assert_int_equal(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err),
-                     TSR_E_NOINPUT);
-    assert_has(err.message, "missing.dat");
-    assert_int_equal(tsr_saxs_read(io_dir, TSR_Q_AUTO, NULL, NULL, &saxs, &err),
-                     TSR_E_NOINPUT);
-    assert_has(err.message, "is a directory");
+    FAILS(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err),
+          TSR_E_NOINPUT, "missing.dat");
+    FAILS(tsr_saxs_read(io_dir, TSR_Q_AUTO, NULL, NULL, &saxs, &err),
+          TSR_E_NOINPUT, "is a directory");
     const double wrong[2] = {0.3, 0.1}, far[2] = {10, 20};
     path = io_text("range.dat", ROWS);
     assert_int_equal(tsr_saxs_read(path, TSR_Q_AUTO, wrong, NULL, &saxs, &err),
                      TSR_E_CONFIG);
-    assert_int_equal(tsr_saxs_read(path, TSR_Q_AUTO, far, NULL, &saxs, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "5 outside q_range");
+    FAILS(tsr_saxs_read(path, TSR_Q_AUTO, far, NULL, &saxs, &err), TSR_E_DATA,
+          "5 outside q_range");
     assert_int_equal(tsr_saxs_read(path, TSR_Q_AUTO, far, NULL, &saxs, NULL),
                      TSR_E_DATA);
     assert_null(saxs);
 }
 
-static void header_units(void **state)
+TEST(header_units)
 {
-    (void)state;
     static const struct {
         const char *line;
         tsr_q_unit strict, loose;
@@ -255,7 +230,7 @@ static void header_units(void **state)
         {"1/A2 mutant", TSR_Q_AUTO, TSR_Q_AUTO},
         {"", TSR_Q_AUTO, TSR_Q_AUTO},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         int is_loose;
         const tsr_q_unit unit = tsr_saxs_header_unit(
             cases[i].line, strlen(cases[i].line), &is_loose);
@@ -265,36 +240,30 @@ static void header_units(void **state)
     }
 }
 
-static void unit_of_a_file(void **state)
+TEST(unit_of_a_file)
 {
-    (void)state;
     static const char rows[] = "0.1 9 1\n0.2 8 1\n0.3 7 1\n0.4 6 1\n0.5 5 1\n";
     char text[512];
     tsr_saxs *saxs = text_ok(rows);
     assert_int_equal(saxs->unit_in_file, TSR_Q_INV_ANG);
     assert_string_equal(saxs->unit_reason, "q_max <= 1");
-    tsr_saxs_free(saxs);
 
     snprintf(text, sizeof text, "# 1/A\n# q 1/nm\n%s# A^-1\n", rows);
     saxs = text_ok(text);
     assert_int_equal(saxs->unit_in_file, TSR_Q_INV_NM);
     assert_string_equal(saxs->unit_reason, "header says 1/nm");
     assert_near(saxs->q[0], 0.01, 1e-15);
-    tsr_saxs_free(saxs);
 
     snprintf(text, sizeof text, "%s1.5 1 1\n", rows);
     saxs = text_ok(text);
     assert_int_equal(saxs->unit_in_file, TSR_Q_INV_NM);
     assert_string_equal(saxs->unit_reason, "q_max > 1");
     assert_near(saxs->q[5], 0.15, 1e-15);
-    tsr_saxs_free(saxs);
 
     /* The config overrides, and what is odd is said. */
     FILE *stream = tmpfile();
     tsr_log *log = tsr_log_new(stream, TSR_LOG_INFO);
-    assert_int_equal(
-        tsr_saxs_read(io_path("ok.dat"), TSR_Q_INV_ANG, NULL, log, &saxs, &err),
-        TSR_OK);
+    OK(tsr_saxs_read(io_path("ok.dat"), TSR_Q_INV_ANG, NULL, log, &saxs, &err));
     assert_string_equal(saxs->unit_reason, "config");
     assert_near(saxs->q[5], 1.5, 1e-15);
     tsr_saxs_free(saxs);
@@ -308,9 +277,8 @@ static void unit_of_a_file(void **state)
     assert_has(got, "unusual");
 }
 
-static void written_and_read_back(void **state)
+TEST(written_and_read_back)
 {
-    (void)state;
     enum { N = 40 };
     double q[N], intensity[N], sigma[N];
     for (int i = 0; i < N; i++) {
@@ -319,9 +287,8 @@ static void written_and_read_back(void **state)
         sigma[i] = 1e3 / (i + 1.0);
     }
     const char *path = io_path("w.dat");
-    assert_int_equal(tsr_saxs_write(path, N, q, intensity, sigma, NULL,
-                                    "two lines\n0.5 1/nm 2 3", &err),
-                     TSR_OK);
+    OK(tsr_saxs_write(path, N, q, intensity, sigma, NULL,
+                      "two lines\n0.5 1/nm 2 3", &err));
     tsr_saxs *saxs = read_ok(path);
     assert_int_equal(saxs->n, N);
     assert_int_equal(saxs->unit_in_file, TSR_Q_INV_ANG);
@@ -331,17 +298,14 @@ static void written_and_read_back(void **state)
                     1e-9 * fabs(intensity[i]));
         assert_near(saxs->sigma[i], sigma[i], 1e-9 * sigma[i]);
     }
-    tsr_saxs_free(saxs);
-    assert_int_equal(tsr_saxs_write(io_path("no/w.dat"), N, q, intensity, sigma,
-                                    NULL, NULL, &err),
-                     TSR_E_IO);
-    assert_has(err.message, "no/w.dat");
+    FAILS(tsr_saxs_write(io_path("no/w.dat"), N, q, intensity, sigma, NULL,
+                         NULL, &err),
+          TSR_E_IO, "no/w.dat");
 }
 
 /* On I0 exp(-q^2 Rg^2 / 3) the fit is exact, whatever the weights. */
-static void guinier_of_a_gaussian(void **state)
+TEST(guinier_of_a_gaussian)
 {
-    (void)state;
     enum { N = 200 };
     static double q[N], intensity[N], sigma[N];
     for (int k = 0; k < 3; k++) {
@@ -360,7 +324,6 @@ static void guinier_of_a_gaussian(void **state)
         while (n < N && q[n] * rg < 1.3)
             n++;
         assert_in_range(saxs->n_guinier, n - 1, n + 1);
-        tsr_saxs_free(saxs);
     }
     /* The mass is (Vc^2 / Rg) / 0.1231 with Vc = 2 Rg^2 / 3, the integral of q
      * I being 3 I0 / (2 Rg^2); a constant background does no harm. */
@@ -369,8 +332,7 @@ static void guinier_of_a_gaussian(void **state)
         q[i] = 0.0015 * (i + 3);
         intensity[i] = 2 + 5 * exp(-q[i] * q[i] * 400 / 3);
     }
-    assert_int_equal(tsr_guinier_fit(N, q, intensity, sigma, 2, 20, &g, &err),
-                     TSR_OK);
+    OK(tsr_guinier_fit(N, q, intensity, sigma, 2, 20, &g, &err));
     assert_near(tsr_guinier_mass(&g, N, q, intensity, 2),
                 4.0 / 9 * 8000 / 0.1231, 200);
     assert_true(isnan(tsr_guinier_mass(&g, N / 2, q, intensity, 2)));
@@ -378,18 +340,15 @@ static void guinier_of_a_gaussian(void **state)
     tsr_saxs *saxs = text_ok("0.1 1 1\n0.2 2 1\n0.3 3 1\n0.4 4 1\n0.5 5 1\n");
     assert_true(isnan(saxs->rg_guinier) && isnan(saxs->i0_guinier));
     assert_int_equal(saxs->n_guinier, 0);
-    tsr_saxs_free(saxs);
     saxs = text_ok("0.2 9 1\n0.21 8 1\n0.22 7 1\n0.23 6 1\n0.24 5 1\n");
     assert_true(isnan(saxs->rg_guinier));
-    tsr_saxs_free(saxs);
 }
 
 /* N and the Guinier Rg as the README of each case gives them. The Rg is rounded
  * to 0.1 there and its window differs by a point at most: 1 %. The source of
  * lyzexp ends in the DOS mark, with which exp.dat lost its last row. */
-static void real_curves(void **state)
+TEST(real_curves)
 {
-    (void)state;
     static const struct {
         const char *name, *original;
         int n, n_original, n_negative;
@@ -420,7 +379,7 @@ static void real_curves(void **state)
     };
     if (!io_have_shared())
         skip();
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char path[256];
         snprintf(path, sizeof path, SHARED "saxs/%s/exp.dat", cases[i].name);
         tsr_saxs *clean = read_ok(path);
@@ -442,14 +401,11 @@ static void real_curves(void **state)
         }
         assert_near(raw->rg_guinier, cases[i].rg, 0.01 * cases[i].rg);
         assert_near(clean->rg_guinier, cases[i].rg, 0.01 * cases[i].rg);
-        tsr_saxs_free(clean);
-        tsr_saxs_free(raw);
     }
     tsr_saxs *two =
         read_ok(SHARED "saxs/rpa_multifoxs_synthetic/weighted_tutorial.dat");
     assert_int_equal(two->n, 501);
     assert_int_equal(two->sigma_is_modelled, 1);
-    tsr_saxs_free(two);
 }
 
 /* ---- the noise by neighbours ---- */
@@ -498,9 +454,8 @@ static const double white[1] = {1.0}, mean_of_5[5] = {0.2, 0.2, 0.2, 0.2, 0.2};
 
 /* Of 40 curves of 600 points the mean has an error of 0.01, one of 0.06; the
  * factor is exact, since noise and sigma enter as a ratio. */
-static void noise_of_white_curves(void **state)
+TEST(noise_of_white_curves)
 {
-    (void)state;
     double sum = 0.0;
     int n_shared = 0;
     noise_seed = 7;
@@ -519,9 +474,8 @@ static void noise_of_white_curves(void **state)
 }
 
 /* A cubic has no scatter, whatever the steps; sigma of each point counts. */
-static void noise_by_exact_weights(void **state)
+TEST(noise_by_exact_weights)
 {
-    (void)state;
     double q[NOISY], i[NOISY], sigma[NOISY], sum = 0.0;
     noise_seed = 11;
     for (int k = 0; k < NOISY; k++) {
@@ -543,9 +497,8 @@ static void noise_by_exact_weights(void **state)
 
 /* Smoothed, computed, or with points nearer than the resolution: neighbours
  * share noise. Too few points, and too few for their precision: not known. */
-static void noise_that_is_shared(void **state)
+TEST(noise_that_is_shared)
 {
-    (void)state;
     static const double none[1] = {0.0}, precise[1] = {1e-4};
     const double w = 1.0 / sqrt(6.0), resolution[3] = {w, 2 * w, w};
     noise_seed = 3;
@@ -564,9 +517,8 @@ static void noise_that_is_shared(void **state)
 }
 
 /* What is said, and that what exceeds the noise is misfit. */
-static void noise_in_words(void **state)
+TEST(noise_in_words)
 {
-    (void)state;
     static const struct {
         tsr_saxs_noise noise;
         double residual;
@@ -584,7 +536,7 @@ static void noise_in_words(void **state)
         {{400, 0.4, 0.4, 0.4, 0}, 0.5, 1, "sigma is too large", "smoothed"},
         {{30, NAN, NAN, NAN, 0}, 5.0, 0, "", "sigma"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         tsr_words w;
         tsr_words_begin(&w);
         assert_int_equal(
@@ -604,8 +556,7 @@ static void log_of(const char *path, char *text)
     tsr_saxs *saxs;
     FILE *stream = tmpfile();
     tsr_log *log = tsr_log_new(stream, TSR_LOG_WARNING);
-    if (tsr_saxs_read(path, TSR_Q_AUTO, NULL, log, &saxs, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_saxs_read(path, TSR_Q_AUTO, NULL, log, &saxs, &err));
     tsr_saxs_free(saxs);
     tsr_log_free(log);
     rewind(stream);
@@ -616,9 +567,8 @@ static void log_of(const char *path, char *text)
 /* Of all real curves, with the bounds of `next`; a warning only where sigma is
  * wrong (README there). Columns in another order, logarithms and sigma in
  * another unit are named. */
-static void noise_of_real_curves(void **state)
+TEST(noise_of_real_curves)
 {
-    (void)state;
     static const struct {
         const char *name;
         double low, high;
@@ -644,7 +594,7 @@ static void noise_of_real_curves(void **state)
     static char text[250 * MOST_NOISY];
     if (!io_have_shared())
         skip();
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char path[256], said[4096];
         snprintf(path, sizeof path, SHARED "saxs/%s", cases[i].name);
         tsr_saxs *saxs = read_ok(path);
@@ -681,14 +631,12 @@ static void noise_of_real_curves(void **state)
                 assert_has(said, what == 1 ? "where it is a logarithm"
                                            : "another unit than I");
         }
-        tsr_saxs_free(saxs);
     }
 }
 
 /* Each odd table is named with its line, and what to do. */
-static void columns_named(void **state)
+TEST(columns_named)
 {
-    (void)state;
     char said[4096];
     refused("0.1 nan 1\n0.2 nan 1\n0.3 nan 1\n0.4 nan 1\n0.5 nan 1\n",
             TSR_E_DATA, "line 1, I = nan, sigma = 1); give q, I, sigma as num");
@@ -714,9 +662,8 @@ static void columns_named(void **state)
 }
 
 /* Damaged files are refused or give a curve that keeps its promises. */
-static void damaged_files(void **state)
+TEST(damaged_files)
 {
-    (void)state;
     static const char sample[] =
         " a title  Conc = .10E+01  N2 = 30\r\n# q [1/nm], I, sigma\r\n30\r\n"
         "1.00967E-02  5.853E-02  1.598E-03 1\r\n"
@@ -748,28 +695,4 @@ static void damaged_files(void **state)
     assert_in_range(n_read, rounds / 20, rounds - rounds / 20);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes_of_a_table),
-        cmocka_unit_test(gaps_stay),
-        cmocka_unit_test(columns_and_sigma),
-        cmocka_unit_test(dropped_and_counted),
-        cmocka_unit_test(unmeasured),
-        cmocka_unit_test(with_index),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(header_units),
-        cmocka_unit_test(unit_of_a_file),
-        cmocka_unit_test(written_and_read_back),
-        cmocka_unit_test(guinier_of_a_gaussian),
-        cmocka_unit_test(real_curves),
-        cmocka_unit_test(noise_of_white_curves),
-        cmocka_unit_test(noise_by_exact_weights),
-        cmocka_unit_test(noise_that_is_shared),
-        cmocka_unit_test(noise_in_words),
-        cmocka_unit_test(noise_of_real_curves),
-        cmocka_unit_test(columns_named),
-        cmocka_unit_test(damaged_files),
-    };
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

@@ -4,13 +4,7 @@
 #include "core/vec3.h"
 #include "molecule/secondary.h"
 #include "molecule/topology.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-#include <string.h>
+#include "tests/test.h"
 
 enum { N = 16 };
 #define RAD(degrees) ((degrees)*3.14159265358979323846 / 180.0)
@@ -41,14 +35,13 @@ static void build(double phi, double psi, tsr_backbone r[N])
 static void check_kind(const tsr_backbone *r, const char *want)
 {
     char kind[N + 1] = "";
-    assert_int_equal(tsr_secondary_find(N, r, kind, NULL), TSR_OK);
+    OK(tsr_secondary_find(N, r, kind, &err));
     assert_string_equal(kind, want);
 }
 
 /* The first and the last residue of a run of turns are not of the helix. */
-static void helices(void **state)
+TEST(helices)
 {
-    (void)state;
     tsr_backbone r[N];
     build(-57, -47, r); /* alpha */
     check_kind(r, "CHHHHHHHHHHHHHHC");
@@ -61,9 +54,8 @@ static void helices(void **state)
 }
 
 /* No turn goes across a break or to a residue that has no N-H, or no atoms. */
-static void interrupted(void **state)
+TEST(interrupted)
 {
-    (void)state;
     tsr_backbone r[N];
     build(-57, -47, r);
     r[8].n[0] += 3.0; /* from the C before it */
@@ -78,13 +70,4 @@ static void interrupted(void **state)
     build(-57, -47, r);
     r[6].has_all = 0;
     check_kind(r, "CHHHHCCCHHHHHHHC");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(helices),
-        cmocka_unit_test(interrupted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,12 @@
 /* From a configuration to a target: what the prior's support is. */
 #include "tests/setup_sample.h"
+#include "tests/test.h"
 
 #include <limits.h>
-#include <string.h>
 
 /* What is auto: little on a CPU; on a GPU as much as fills it and fits. */
-static void settles(void **state)
+TEST(settles)
 {
-    (void)state;
     const tsr_number_or_word word = {0, 0.0};
     const struct {
         tsr_sampler_problem place;
@@ -27,14 +26,13 @@ static void settles(void **state)
         {{1, 1, 16, 2, 1, 1e6, 0.0, 0}, 16, 16, 1e6, TSR_START_PRIOR},
         {{1, 1, 16, 1, 1, 100.0, 0.0, 0}, 6, 16, 1e6, TSR_START_PRIOR},
         {{0, 1, 16, 1, 0, 0.0, 0.0, 0}, 4, 6, 20.0, TSR_START_FILE}};
-    for (size_t k = 0; k < sizeof expected / sizeof *expected; k++) {
+    for (size_t k = 0; k < COUNT_OF(expected); k++) {
         tsr_sampler_options o = {.chains = word,
                                  .temperatures = word,
                                  .t_max = word,
                                  .thin = word,
                                  .draws = {-1, 7.0}};
-        assert_int_equal(tsr_sampler_resolve_auto(&o, &expected[k].place, NULL),
-                         TSR_OK);
+        OK(tsr_sampler_resolve_auto(&o, &expected[k].place, &err));
         assert_true(o.chains.word < 0 && o.temperatures.word < 0);
         assert_true(o.chains.number == expected[k].chains);
         assert_true(tsr_sampler_thin(&o) == 10);
@@ -47,21 +45,18 @@ static void settles(void **state)
                              .temperatures = {-1, 5.0},
                              .t_max = word,
                              .draws = {-1, 7.0}};
-    assert_int_equal(tsr_sampler_resolve_auto(&o, &expected[3].place, NULL),
-                     TSR_OK);
+    OK(tsr_sampler_resolve_auto(&o, &expected[3].place, &err));
     assert_true(o.chains.number == 3.0 && o.temperatures.number == 5.0);
     assert_true(o.t_max.number == 20.0); /* too few to reach the prior */
     assert_null(o.until); /* nor is an end put to draws that are numbered */
     o.draws = word;
-    assert_int_equal(tsr_sampler_resolve_auto(&o, &expected[3].place, NULL),
-                     TSR_OK);
+    OK(tsr_sampler_resolve_auto(&o, &expected[3].place, &err));
     assert_true(o.draws.number == 66666.0); /* config.yaml shows it */
     assert_string_equal(o.until, tsr_sampler_until);
     free(o.until);
     o = (tsr_sampler_options){
         .chains = {-1, 500.0}, .draws = word, .until = strdup("ess>90")};
-    assert_int_equal(tsr_sampler_resolve_auto(&o, &expected[3].place, NULL),
-                     TSR_OK);
+    OK(tsr_sampler_resolve_auto(&o, &expected[3].place, &err));
     assert_int_equal(tsr_sampler_draws(&o), 2000);
     assert_string_equal(o.until, "ess>90");
     free(o.until);
@@ -70,15 +65,13 @@ static void settles(void **state)
                               .temperatures = {-1, 5.0},
                               .t_max = word,
                               .draws = {-1, 7.0}};
-    assert_int_equal(tsr_sampler_resolve_auto(&o, &expected[0].place, NULL),
-                     TSR_OK);
+    OK(tsr_sampler_resolve_auto(&o, &expected[0].place, &err));
     assert_int_equal(o.start, TSR_START_FILE);
 }
 
 /* P(X) is the same with the data and without, wherever those end. */
-static void bound_without_data(void **state)
+TEST(bound_without_data)
 {
-    (void)state;
     static const char folder[] = "../shared/data/saxs/lysozyme_6lyz";
     if (access(folder, R_OK) != 0) {
         print_message("%s is absent\n", folder);
@@ -98,12 +91,10 @@ static void bound_without_data(void **state)
 
 /* Beyond d_max the q grid does not hold, so P(X) is 0 there: moves that would
  * go beyond are rejected, and the run goes on. */
-static void never_beyond_the_bound(void **state)
+TEST(never_beyond_the_bound)
 {
-    (void)state;
     enum { STEPS = 300000 };
     sample f;
-    tsr_err err = {0};
     tsr_chain *chain;
     tsr_chain_view view;
     tsr_body_proposal ask;
@@ -111,11 +102,10 @@ static void never_beyond_the_bound(void **state)
     read_sample(&f, 0, 0, NULL,
                 "structure: {sequence: WGGPGGY, d_max: 23}\n"
                 "prior: {clash: none}\n");
-    assert_int_equal(tsr_chain_new(&f.s.target, 0, &chain, &err), TSR_OK);
+    OK(tsr_chain_new(&f.s.target, 0, &chain, &err));
     for (int i = 0; i < STEPS; i++) {
         tsr_chain_propose(chain, &ask);
-        assert_int_equal(tsr_chain_decide(chain, NULL, 0, &accepted, &err),
-                         TSR_OK);
+        OK(tsr_chain_decide(chain, NULL, 0, &accepted, &err));
         if (!accepted)
             continue;
         tsr_chain_view_get(chain, &view);
@@ -128,24 +118,13 @@ static void never_beyond_the_bound(void **state)
 }
 
 /* A chain that no engine serves, as that of simulate, may have any number. */
-static void largest_number(void **state)
+TEST(largest_number)
 {
-    (void)state;
     sample f;
-    tsr_err err = {0};
     tsr_chain *chain;
     read_sample(&f, 0, 0, NULL, "structure: {sequence: WGGPGGY, states: 2}\n");
-    assert_int_equal(tsr_chain_new(&f.s.target, INT_MAX, &chain, &err), TSR_OK);
+    OK(tsr_chain_new(&f.s.target, INT_MAX, &chain, &err));
     assert_in_range(tsr_chain_system(chain), 0, 1);
     tsr_chain_free(chain);
     close_sample(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(settles),
-                                       cmocka_unit_test(bound_without_data),
-                                       cmocka_unit_test(never_beyond_the_bound),
-                                       cmocka_unit_test(largest_number)};
-    return cmocka_run_group_tests_name("setup", tests, NULL, NULL);
 }

@@ -1,10 +1,11 @@
 /* What conformations have in common, where the answer is known. */
 #include "analysis/shape.h"
 #include "run_frames.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
 
-#include <math.h>
+OWNED(tsr_frames)
 
 enum { N_RESIDUE = 40, N_FRAME = 60, HALF = N_RESIDUE / 2 };
 
@@ -56,21 +57,18 @@ static tsr_frames *frames_of_states(int n_chain, int n_state,
 
 static tsr_frames *frames_of(int n_chain, const double *share)
 {
-    return frames_of_states(n_chain, 1, share);
+    return own_tsr_frames(frames_of_states(n_chain, 1, share));
 }
 
 static tsr_shape *shape_of(tsr_frames *frames)
 {
     tsr_shape *shape;
-    tsr_err err;
-    if (tsr_shape_make(frames, NULL, 2000, &shape, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_shape_make(frames, NULL, 2000, &shape, &err));
     return shape;
 }
 
-static void test_two_states(void **state)
+TEST(test_two_states)
 {
-    (void)state;
     const double share[] = {0.25, 0.35};
     double open[N_RESIDUE][3], turned[N_RESIDUE][3];
     tsr_frames *frames = frames_of(2, share);
@@ -100,13 +98,11 @@ static void test_two_states(void **state)
     }
     assert_near(area, 1.0, 1e-5);
     tsr_shape_free(s);
-    tsr_frames_free(frames);
 }
 
 /* Nothing but noise: a mobility of the noise, contacts counted. */
-static void test_one_state(void **state)
+TEST(test_one_state)
 {
-    (void)state;
     const double share[] = {0.0, 0.0};
     double x[N_RESIDUE][3];
     tsr_frames *frames = frames_of(2, share);
@@ -128,26 +124,22 @@ static void test_one_state(void **state)
             assert_true(s->change[c * s->n_row + a] < 3.0);
     }
     tsr_shape_free(s);
-    tsr_frames_free(frames);
 }
 
 /* An ensemble: P(r) by the weights of its states, draw by draw. */
-static void test_weighted(void **state)
+TEST(test_weighted)
 {
-    (void)state;
     const double share[2][2] = {{0.0, 1.0}, {0.0, 1.0}}, first[2] = {0.8, 0.6};
     const tsr_drawn_frame *frame;
     tsr_frames *frames = frames_of_states(2, 2, share[0]);
     const int n = tsr_frames_list(frames, &frame);
-    double *weight = malloc((size_t)n * sizeof *weight);
+    double *weight = array((size_t)n * sizeof *weight, 1);
     tsr_shape *s, *one[2];
-    tsr_err err;
     assert_int_equal(n, 4 * N_FRAME);
     for (int i = 0; i < n; i++)
         weight[i] = frame[i].state == 1 ? first[frame[i].chain]
                                         : 1.0 - first[frame[i].chain];
-    if (tsr_shape_make(frames, weight, 4 * N_FRAME - 6, &s, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_shape_make(frames, weight, 4 * N_FRAME - 6, &s, &err));
     /* fewer than all: draws are left out, and not states of them */
     assert_int_equal(s->n, 4 * N_FRAME - 6);
     for (int i = 0, k = 0; i < s->n; i++) {
@@ -164,9 +156,7 @@ static void test_weighted(void **state)
     for (int k = 0; k < 2; k++) {
         for (int i = 0; i < n; i++)
             weight[i] = frame[i].state == k + 1;
-        assert_int_equal(
-            tsr_shape_make(frames, weight, 4 * N_FRAME - 6, &one[k], &err),
-            TSR_OK);
+        OK(tsr_shape_make(frames, weight, 4 * N_FRAME - 6, &one[k], &err));
     }
     double most = 0.0;
     int at = 0;
@@ -187,32 +177,18 @@ static void test_weighted(void **state)
     tsr_shape_free(one[1]);
     tsr_shape_free(s);
     tsr_frames_free(frames);
-    free(weight);
 }
 
 /* One frame is enough for pictures. */
-static void test_one_frame(void **state)
+TEST(test_one_frame)
 {
-    (void)state;
     const double share[] = {0.0};
     tsr_frames *frames = frames_of(1, share);
     tsr_shape *s;
-    assert_int_equal(tsr_shape_make(frames, NULL, 1, &s, NULL), TSR_OK);
+    OK(tsr_shape_make(frames, NULL, 1, &s, &err));
     assert_int_equal(s->n, 1);
     assert_true(s->rmsf[3] < 1e-6 && s->distance_sd[5] == 0.0);
     tsr_shape_free(s);
-    tsr_frames_free(frames);
 }
 
-int main(void)
-{
-#define IN_FOLDER(test) \
-    cmocka_unit_test_setup_teardown(test, io_setup, io_teardown)
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_weighted),
-        IN_FOLDER(test_two_states),
-        IN_FOLDER(test_one_state),
-        IN_FOLDER(test_one_frame),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {io_setup, io_teardown};

@@ -1,14 +1,6 @@
 /* Dividing chains and threads among devices. */
 #include "sampler/sampler.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
+#include "tests/test.h"
 
 enum { MAX = 5 };
 
@@ -18,9 +10,8 @@ typedef struct {
     int part[MAX];
 } division;
 
-static void known_divisions(void **state)
+TEST(known_divisions)
 {
-    (void)state;
     static const division known[] = {
         {8, 1, {3.5}, {8}},
         {8, 2, {1.0, 1.0}, {4, 4}},
@@ -38,7 +29,7 @@ static void known_divisions(void **state)
         {4, 2, {0.0, 0.0}, {2, 2}},
         {4, 2, {(double)NAN, 1.0}, {1, 3}},
     };
-    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+    for (size_t k = 0; k < COUNT_OF(known); k++) {
         int part[MAX];
         tsr_apportion(known[k].total, known[k].n, known[k].weight, part);
         for (int i = 0; i < known[k].n; i++)
@@ -50,9 +41,8 @@ static void known_divisions(void **state)
 
 /* All is dealt, none is left without where there is enough, and where nobody
  * had to be helped to his one, each part is within 1 of its proportion. */
-static void laws(void **state)
+TEST(laws)
 {
-    (void)state;
     for (int a = 1; a < 40; a += 3)
         for (int b = 1; b < 40; b += 5)
             for (int total = 0; total < 60; total++) {
@@ -66,16 +56,14 @@ static void laws(void **state)
                 for (int i = 0; i < 3; i++) {
                     assert_true(part[i] >= (total >= 3));
                     if (!helped)
-                        assert_true(fabs(part[i] - total * weight[i] / sum) <
-                                    1.0);
+                        assert_near(part[i], total * weight[i] / sum, 1.0);
                 }
             }
 }
 
 /* Threads are divided in proportion to chains: never more than chains. */
-static void no_more_threads_than_chains(void **state)
+TEST(no_more_threads_than_chains)
 {
-    (void)state;
     for (int a = 1; a < 12; a++)
         for (int b = 1; b < 12; b++)
             for (int total = 2; total <= a + b; total++) {
@@ -83,12 +71,4 @@ static void no_more_threads_than_chains(void **state)
                 tsr_apportion(total, 2, (const double[]){a, b}, part);
                 assert_true(part[0] <= a && part[1] <= b);
             }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_divisions), cmocka_unit_test(laws),
-        cmocka_unit_test(no_more_threads_than_chains)};
-    return cmocka_run_group_tests_name("share", tests, NULL, NULL);
 }

@@ -2,15 +2,10 @@
  * their moments and chi^2. */
 #include "core/random.h"
 #include "molecule/prior_density.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_math.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static const tsr_side_mixture mixture = {
     .n = 3,
@@ -49,9 +44,8 @@ static double density_at(const double x[3])
     return f;
 }
 
-static void values(void **state)
+TEST(values)
 {
-    (void)state;
     tsr_side_density *d = tsr_side_density_new(&mixture);
     double total = 0.0, h = 0.125;
     for (double x = -7; x < 7; x += h)
@@ -62,10 +56,10 @@ static void values(void **state)
                 total += f * h * h * h;
                 if (x == floor(x) && y == floor(y) && z == floor(z)) {
                     double expected = density_at(at);
-                    assert_true(fabs(f - expected) <= 1e-12 * expected);
+                    assert_near(f, expected, 1e-12 * expected);
                 }
             }
-    assert_true(fabs(total - 1.0) < 1e-9);
+    assert_near(total, 1.0, 1e-9);
     /* where the density itself underflows */
     double far = tsr_side_density_log(d, (double[3]){1e6, -1e6, 1e6});
     assert_true(isfinite(far) && far < -1e11);
@@ -77,12 +71,11 @@ static void values(void **state)
 
 /* Mean and covariance of the whole, and the share of draws on either side of
  * three planes. */
-static void draws(void **state)
+TEST(draws)
 {
-    (void)state;
     enum { N = 400000 };
     tsr_side_density *d = tsr_side_density_new(&mixture);
-    gsl_rng *rng = tsr_rng_new(1, 0);
+    gsl_rng *rng = rng_new(1, 0);
     double mean[3] = {0}, square[3][3] = {{0}};
     double below[3] = {0};
     for (int k = 0; k < N; k++) {
@@ -103,24 +96,16 @@ static void draws(void **state)
             q += g->weight *
                  gsl_cdf_ugaussian_P((0.3 - g->mean[a]) / sqrt(g->cov[a][a]));
         }
-        assert_true(fabs(mean[a] - m) < 5.0 * sqrt(square[a][a] / N));
-        assert_true(fabs(below[a] - q) < 4.0 * sqrt(q * (1.0 - q) / N));
+        assert_near(mean[a], m, 5.0 * sqrt(square[a][a] / N));
+        assert_near(below[a], q, 4.0 * sqrt(q * (1.0 - q) / N));
         for (int b = 0; b < 3; b++) {
             double s = 0.0;
             for (int i = 0; i < mixture.n; i++) {
                 const tsr_side_gaussian *g = &mixture.part[i];
                 s += g->weight * (g->cov[a][b] + g->mean[a] * g->mean[b]);
             }
-            assert_true(fabs(square[a][b] - s) < 0.03);
+            assert_near(square[a][b], s, 0.03);
         }
     }
-    gsl_rng_free(rng);
     free(d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(values),
-                                       cmocka_unit_test(draws)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,13 @@
 /* The resolution of an instrument: the operator from the grid of q against
  * closed forms and plain sums in double precision. */
 #include "scattering/q_grid.h"
+#include "tests/test.h"
 
-#include "io_files.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdlib.h>
+#include "tests/io_files.h"
 
 #include "scattering/saxs.h"
+
+OWNED(tsr_saxs)
 
 #define PI 3.14159265358979323846
 
@@ -46,12 +39,10 @@ static void points(double *q)
 static void smear(const tsr_resolution *r, curve of, double size, double d,
                   double *out)
 {
-    tsr_err err = {0};
     double q[N], *matrix;
     points(q);
     const tsr_q_grid grid = tsr_q_grid_make(d, tsr_resolution_q_max(r, N, q));
-    if (tsr_q_operator_smeared(&grid, r, N, q, &matrix, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_q_operator_smeared(&grid, r, N, q, &matrix, &err));
     for (int k = 0; k < N; k++) {
         out[k] = 0.0;
         for (int j = 0; j < grid.n_q; j++)
@@ -68,9 +59,8 @@ static void assert_close(const double *had, int k, double wanted, double rel)
 
 /* A sphere has its minima at q R = 4.49 and 7.73: smearing fills them. The sum
  * has 20,000 points; sigma grows with q, as that of a velocity selector. */
-static void gaussian_of_a_sphere(void **state)
+TEST(gaussian_of_a_sphere)
 {
-    (void)state;
     enum { M = 20000 };
     const double radius = 40.0;
     double q[N], sigma[N], had[N];
@@ -95,9 +85,8 @@ static void gaussian_of_a_sphere(void **state)
 
 /* A Gaussian over a Gaussian is one: what a cut at 4 sigma leaves out is
  * 6e-5. */
-static void gaussian_of_guinier(void **state)
+TEST(gaussian_of_guinier)
 {
-    (void)state;
     const double rg = 15.0, a = rg * rg / 3.0, s = 0.006;
     double q[N], sigma[N], had[N];
     points(q);
@@ -112,9 +101,8 @@ static void gaussian_of_guinier(void **state)
 }
 
 /* The mean of exp(-a (q^2 + u^2)) over u from 0 to L. */
-static void slit_length_of_guinier(void **state)
+TEST(slit_length_of_guinier)
 {
-    (void)state;
     const double rg = 20.0, a = rg * rg / 3.0, length = 0.08;
     double q[N], had[N];
     points(q);
@@ -127,9 +115,8 @@ static void slit_length_of_guinier(void **state)
                      1e-4);
 }
 
-static void slit_width_of_guinier(void **state)
+TEST(slit_width_of_guinier)
 {
-    (void)state;
     const double rg = 20.0, s = rg / sqrt(3.0), width = 0.012;
     double q[N], had[N];
     points(q);
@@ -144,9 +131,8 @@ static void slit_width_of_guinier(void **state)
 
 /* A beam with a normal profile of standard deviation s: 1 / sqrt(1 + 2 a s^2).
  * Straight lines between 161 points are wider by h^2 / 6 in the variance. */
-static void beam_profile_of_guinier(void **state)
+TEST(beam_profile_of_guinier)
 {
-    (void)state;
     enum { M = 161 };
     const double rg = 20.0, a = rg * rg / 3.0, s = 0.02;
     double q[N], had[N], u[M], beam[M];
@@ -164,10 +150,8 @@ static void beam_profile_of_guinier(void **state)
 
 /* A constant stays what it is, whatever the instrument; an ideal instrument
  * changes nothing. */
-static void rows_add_up(void **state)
+TEST(rows_add_up)
 {
-    (void)state;
-    tsr_err err = {0};
     double q[N], sigma[N], u[3] = {-0.02, 0.0, 0.05}, beam[3] = {0, 2, 0};
     points(q);
     for (int k = 0; k < N; k++)
@@ -179,11 +163,10 @@ static void rows_add_up(void **state)
         {.n_beam = 3, .beam_u = u, .beam = beam},
         {.sigma = sigma, .slit_width = 0.01, .slit_length = 0.05},
         {.sigma = NULL}};
-    for (size_t i = 0; i < sizeof r / sizeof *r; i++) {
+    for (size_t i = 0; i < COUNT_OF(r); i++) {
         tsr_pool pool = {0};
         tsr_smearing s;
-        assert_int_equal(tsr_smearing_make(&r[i], N, q, 100.0, &pool, &s, &err),
-                         TSR_OK);
+        OK(tsr_smearing_make(&r[i], N, q, 100.0, &pool, &s, &err));
         for (int k = 0; k < N; k++) {
             double sum = 0.0;
             for (int j = s.first[k]; j < s.first[k + 1]; j++) {
@@ -204,22 +187,20 @@ static void rows_add_up(void **state)
 
 static tsr_saxs *read_curve(const char *text)
 {
-    tsr_err err = {0};
     tsr_saxs *saxs;
     const char *path = io_text("r.dat", text);
-    if (tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err) != TSR_OK)
-        fail_msg("%s", err.message);
-    return saxs;
+    OK(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err));
+    return own_tsr_saxs(saxs);
 }
 
-static tsr_status resolve(tsr_saxs *saxs, const char *dq, tsr_err *err)
+static tsr_status resolve(tsr_saxs *saxs, const char *dq)
 {
     tsr_resolution_options o = {.slit_length = 0.0};
-    assert_int_equal(tsr_fields_init(tsr_resolution_fields, &o, err), TSR_OK);
+    assert_int_equal(tsr_fields_init(tsr_resolution_fields, &o, &err), TSR_OK);
     if (dq != NULL)
-        assert_int_equal(tsr_field_parse(tsr_resolution_fields, &o, dq, err),
+        assert_int_equal(tsr_field_parse(tsr_resolution_fields, &o, dq, &err),
                          TSR_OK);
-    tsr_status status = tsr_saxs_set_resolution(saxs, &o, NULL, err);
+    tsr_status status = tsr_saxs_set_resolution(saxs, &o, NULL, &err);
     tsr_fields_clear(tsr_resolution_fields, &o);
     return status;
 }
@@ -229,50 +210,29 @@ static const char four[] = "# q (1/nm) I sigma dq\n"
                            "0.4 7 1 0.04\n0.5 6 1 0.05\n";
 
 /* The fourth column is used where it is asked for, in the unit of q. */
-static void fourth_column(void **state)
+TEST(fourth_column)
 {
-    (void)state;
-    tsr_err err = {0};
     tsr_saxs *saxs = read_curve(four);
-    assert_int_equal(resolve(saxs, NULL, &err), TSR_OK);
+    OK(resolve(saxs, NULL));
     assert_true(tsr_resolution_is_ideal(&saxs->resolution));
     assert_float_equal(tsr_saxs_q_max(saxs), 0.05, 1e-12);
-    assert_int_equal(resolve(saxs, "column", &err), TSR_OK);
+    OK(resolve(saxs, "column"));
     assert_float_equal(saxs->resolution.sigma[2], 0.003, 1e-12);
     assert_float_equal(tsr_saxs_q_max(saxs), 0.07, 1e-12);
-    assert_int_equal(resolve(saxs, "0.002", &err), TSR_OK);
+    OK(resolve(saxs, "0.002"));
     assert_float_equal(saxs->resolution.sigma[2], 0.002, 1e-12);
-    tsr_saxs_free(saxs);
 }
 
-static void no_fourth_column(void **state)
+TEST(no_fourth_column)
 {
-    (void)state;
-    tsr_err err = {0};
     tsr_saxs *saxs = read_curve("0.01 10 1\n0.02 9 1\n0.03 8 1\n0.04 7 1\n"
                                 "0.05 6 1\n");
-    assert_int_equal(resolve(saxs, "auto", &err), TSR_OK);
+    OK(resolve(saxs, "auto"));
     assert_true(tsr_resolution_is_ideal(&saxs->resolution));
-    assert_int_equal(resolve(saxs, "column", &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "no fourth column"));
-    tsr_saxs_free(saxs);
+    FAILS(resolve(saxs, "column"), TSR_E_DATA, "no fourth column");
     saxs = read_curve("0.01 10 1 -0.1\n0.02 9 1 -0.1\n0.03 8 1 -0.1\n"
                       "0.04 7 1 -0.1\n0.05 6 1 -0.1\n");
-    assert_int_equal(resolve(saxs, "column", &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "slit_length"));
-    tsr_saxs_free(saxs);
+    FAILS(resolve(saxs, "column"), TSR_E_DATA, "slit_length");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gaussian_of_a_sphere),
-        cmocka_unit_test(gaussian_of_guinier),
-        cmocka_unit_test(slit_length_of_guinier),
-        cmocka_unit_test(slit_width_of_guinier),
-        cmocka_unit_test(beam_profile_of_guinier),
-        cmocka_unit_test(rows_add_up),
-        cmocka_unit_test(fourth_column),
-        cmocka_unit_test(no_fourth_column)};
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

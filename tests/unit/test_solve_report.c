@@ -1,15 +1,8 @@
 /* commands/command_solve: how many states the data ask for, in words and in
  * JSON, by the difference of log evidence and the effective draws. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "commands/solve.h"
+#include "tests/test.h"
 
 /* Two runs, of one and two states, the second by `gain` above. */
 typedef struct {
@@ -65,7 +58,7 @@ static char *printed(const tsr_solve *s,
     size_t n;
     FILE *out = open_memstream(&text, &n);
     assert_non_null(out);
-    assert_int_equal(print(s, out, NULL), TSR_OK);
+    OK(print(s, out, &err));
     fclose(out);
     for (char *at = text; (at = strchr(at, '\n')) != NULL;)
         *at = ' ';
@@ -78,9 +71,8 @@ static void has(const char *text, const char *part)
         fail_msg("no '%s' in: %s", part, text);
 }
 
-static void asks_for(void **state)
+TEST(asks_for)
 {
-    (void)state;
     const struct {
         double gain, error, ess;
         const char *words, *more, *json, *probability;
@@ -102,7 +94,7 @@ static void asks_for(void **state)
         {50.0, 1.0, 10.0, "Undecided whether the data ask for 2 states or 1",
          "tessera resume x/2 ", "\"states\": 1, \"undecided\": true",
          "\"probability\": null"}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
         fixture f;
         make(&f, known[i].gain, known[i].error, known[i].ess);
         char *text = printed(&f.solve, tsr_solve_print_runs);
@@ -120,9 +112,8 @@ static void asks_for(void **state)
 }
 
 /* Runs of other data are not compared. */
-static void other_data(void **state)
+TEST(other_data)
 {
-    (void)state;
     fixture f;
     make(&f, 5.0, 1.0, 400.0);
     f.runs.run[1].data = 1;
@@ -135,9 +126,8 @@ static void other_data(void **state)
 }
 
 /* After an interruption the command that goes on is that of solve. */
-static void unfinished(void **state)
+TEST(unfinished)
 {
-    (void)state;
     fixture f;
     make(&f, 5.0, 1.0, 400.0);
     f.runs.n = 1;
@@ -154,9 +144,8 @@ static void unfinished(void **state)
 }
 
 /* What is rigid is the answer where it fits; else there is what to try. */
-static void rigid_alone(void **state)
+TEST(rigid_alone)
 {
-    (void)state;
     fixture f;
     double q[] = {0.01, 0.2};
     char path[] = "c.dat";
@@ -180,12 +169,4 @@ static void rigid_alone(void **state)
         assert_null(strstr(text, "is the answer"));
         free(text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(asks_for), cmocka_unit_test(other_data),
-        cmocka_unit_test(unfinished), cmocka_unit_test(rigid_alone)};
-    return cmocka_run_group_tests_name("solve_report", tests, NULL, NULL);
 }

@@ -1,18 +1,11 @@
 /* core/status: messages, their context, and exit statuses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "core/status.h"
+#include "tests/test.h"
 
-static void fail_records(void **state)
+TEST(fail_records)
 {
-    (void)state;
-    tsr_err err = {TSR_OK, ""};
+    err = (tsr_err){0};
     assert_int_equal(tsr_fail(&err, TSR_E_IO, "cannot open '%s'", "f"),
                      TSR_E_IO);
     assert_int_equal(err.status, TSR_E_IO);
@@ -21,10 +14,8 @@ static void fail_records(void **state)
                      TSR_E_DATA);
 }
 
-static void wrap_puts_context_first(void **state)
+TEST(wrap_puts_context_first)
 {
-    (void)state;
-    tsr_err err;
     tsr_fail(&err, TSR_E_DATA, "line %d", 7);
     assert_int_equal(tsr_wrap(&err, TSR_E_CONFIG, "data[%d]", 0), TSR_E_CONFIG);
     assert_int_equal(err.status, TSR_E_CONFIG);
@@ -32,10 +23,8 @@ static void wrap_puts_context_first(void **state)
     assert_int_equal(tsr_wrap(NULL, TSR_E_IO, "x"), TSR_E_IO);
 }
 
-static void long_messages_are_cut(void **state)
+TEST(long_messages_are_cut)
 {
-    (void)state;
-    tsr_err err;
     static char text[3 * TSR_ERR_SIZE];
     memset(text, 'a', sizeof text - 1);
     tsr_fail(&err, TSR_E_IO, "%s", text);
@@ -47,9 +36,8 @@ static void long_messages_are_cut(void **state)
     assert_int_equal(strlen(err.message), TSR_ERR_SIZE - 1);
 }
 
-static void exit_statuses(void **state)
+TEST(exit_statuses)
 {
-    (void)state;
     assert_int_equal(tsr_exit_status(TSR_OK), 0);
     assert_int_equal(tsr_exit_status(TSR_E_NO), 1);
     assert_int_equal(tsr_exit_status(TSR_E_USAGE), 64);
@@ -64,15 +52,4 @@ static void exit_statuses(void **state)
     for (int i = TSR_OK; i <= TSR_E_CONFIG; i++)
         assert_true(strlen(tsr_status_text((tsr_status)i)) > 0);
     assert_string_equal(tsr_status_text((tsr_status)999), "unknown status");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fail_records),
-        cmocka_unit_test(wrap_puts_context_first),
-        cmocka_unit_test(long_messages_are_cut),
-        cmocka_unit_test(exit_statuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

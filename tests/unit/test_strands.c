@@ -1,11 +1,11 @@
 /* Which nucleotides are found to be single-stranded. */
 #include "tests/strand_sample.h"
+#include "tests/test.h"
 
 #include "molecule/parts.h"
-#include "tests/unit/folder.h"
+#include "tests/io_files.h"
 
-static char folder[64];
-static tsr_err err;
+OWNED(tsr_parts)
 
 /* A protein of one alanine where `protein` is not NULL, strand S of 8, and,
  * `apart` Angstrom along z, its copy T, unless that is 0. */
@@ -21,7 +21,7 @@ static tsr_parts *find(const double *protein, double apart)
     char path[128];
     tsr_structure *s = NULL;
     tsr_parts *parts;
-    snprintf(path, sizeof path, "%s/file.pdb", folder);
+    strcpy(path, io_path("file.pdb"));
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     for (int k = 0; k < 5 && protein != NULL; k++) {
@@ -42,61 +42,35 @@ static tsr_parts *find(const double *protein, double apart)
                       &err));
     assert_int_equal(parts->n_strand, parts->flexible.n);
     tsr_structure_free(s);
-    return parts;
+    return own_tsr_parts(parts);
 }
 
-static void alone(void **state)
+TEST(alone)
 {
-    (void)state;
     tsr_parts *p = find(NULL, 0.0);
     assert_int_equal(p->n_strand, 1);
     assert_string_equal(p->flexible.item[0], "S:1-8");
-    tsr_parts_free(p);
     p = find(NULL, 80.0);
     assert_int_equal(p->n_strand, 2);
     assert_string_equal(p->flexible.item[1], "T:1-8");
-    tsr_parts_free(p);
 }
 
 /* N and O of all bases 3 Angstrom from those of the copy. */
-static void paired(void **state)
+TEST(paired)
 {
-    (void)state;
     tsr_parts *p = find(NULL, 3.0);
     assert_int_equal(p->n_strand, 0);
-    tsr_parts_free(p);
 }
 
-static void beside_a_protein(void **state)
+TEST(beside_a_protein)
 {
-    (void)state;
     const double far[3] = {200.0, 0.0, 0.0}, near[3] = {-3.0, -3.0, 0.0};
     tsr_parts *p = find(far, 0.0); /* it would drift */
     assert_int_equal(p->n_strand, 0);
-    tsr_parts_free(p);
     p = find(near, 0.0); /* beside the first nucleotides */
     assert_int_equal(p->n_strand, 1);
-    assert_non_null(strstr(p->flexible.item[0], "-8"));
+    assert_has(p->flexible.item[0], "-8");
     assert_null(strstr(p->flexible.item[0], "S:1-"));
-    tsr_parts_free(p);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    return folder_make(folder, "strands");
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return folder_remove(folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(alone),
-                                       cmocka_unit_test(paired),
-                                       cmocka_unit_test(beside_a_protein)};
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+static test_fixture around_all = {io_setup, io_teardown};

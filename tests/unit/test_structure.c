@@ -1,22 +1,21 @@
 /* io/structure: what is protein in PDB and mmCIF files, what is refused, and
  * PDB output. */
-#include "io_files.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 #include "molecule/structure.h"
 
 #include <dirent.h>
-#include <math.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
-static tsr_err err;
+OWNED(tsr_structure)
 
 static tsr_structure *read_ok(const char *path)
 {
     tsr_structure *structure = NULL;
-    if (tsr_structure_read(path, &structure, &err) != TSR_OK)
-        fail_msg("%s", err.message);
-    return structure;
+    OK(tsr_structure_read(path, &structure, &err));
+    return own_tsr_structure(structure);
 }
 
 static void refused_path(const char *path, tsr_status status, const char *part)
@@ -69,9 +68,8 @@ static void backbone(char *text, const char *record, const char *residue,
                            "O"));
 }
 
-static void left_out_and_counted(void **state)
+TEST(left_out_and_counted)
 {
-    (void)state;
     char text[8192] = "HEADER    TEST\nMODEL        1\n";
     backbone(text, "ATOM", "ALA", 'A', 1);
     strcat(text, atom_line("ATOM", " CB ", 'A', "ALA", 'A', 1, 1.6, "C"));
@@ -124,12 +122,10 @@ static void left_out_and_counted(void **state)
     atom = tsr_residue_atom(s, &s->residue[3], "CA");
     assert_int_equal(atom->z, 6);
     assert_near(atom->xyz[2], 2 * 6.5, 1e-9);
-    tsr_structure_free(s);
 }
 
-static void chains_and_numbers(void **state)
+TEST(chains_and_numbers)
 {
-    (void)state;
     char text[8192] = "";
     backbone(text, "ATOM", "GLY", ' ', -3);
     backbone(text, "ATOM", "GLY", 'A', 1);
@@ -156,7 +152,6 @@ static void chains_and_numbers(void **state)
     assert_non_null(tsr_residue_atom(s, &s->residue[2], "CD1"));
     assert_non_null(tsr_residue_atom(s, &s->residue[2], "OXT"));
     assert_int_equal(tsr_residue_label(&s->residue[0], label, 3), 4);
-    tsr_structure_free(s);
 
     /* A serine that is a threonine in a part of the molecules: the first. */
     text[0] = '\0';
@@ -167,12 +162,10 @@ static void chains_and_numbers(void **state)
     assert_int_equal(s->n_residue, 2);
     assert_string_equal(s->residue[1].name, "SER");
     assert_int_equal(s->n_altloc_atom, 1);
-    tsr_structure_free(s);
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     char text[8192] = "";
     backbone(text, "ATOM", "GLY", 'A', 1);
     size_t good = strlen(text);
@@ -198,7 +191,6 @@ static void refusals(void **state)
     tsr_structure *s = read_ok(io_text("same.pdb", text)); /* the same place */
     assert_int_equal(s->n_extra_atom, 1);
     assert_int_equal(s->n_atom, 4);
-    tsr_structure_free(s);
 
     text[good] = '\0';
     strcat(text, "ATOM      5  N   GLY A   2       1.000   2.000\n");
@@ -220,9 +212,8 @@ static void refusals(void **state)
     refused("data_x\n", "has no atoms");
 }
 
-static void not_structures(void **state)
+TEST(not_structures)
 {
-    (void)state;
     static const char png[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\0";
     refused_path(io_write("x.pdb", png, sizeof png), TSR_E_DATA, "binary file");
     refused_path(io_text("notes.cif", "Dear all,\nloop_\n"), TSR_E_DATA,
@@ -238,9 +229,8 @@ static void not_structures(void **state)
     }
 }
 
-static void gzipped(void **state)
+TEST(gzipped)
 {
-    (void)state;
     char text[8192] = "";
     for (int i = 1; i < 20; i++)
         backbone(text, "ATOM", "GLY", 'A', i);
@@ -250,12 +240,10 @@ static void gzipped(void **state)
     gzclose(file);
     tsr_structure *s = read_ok(path);
     assert_int_equal(s->n_residue, 19);
-    tsr_structure_free(s);
     size_t size;
     char *packed = io_read(path, &size);
     s = read_ok(io_write("no_suffix", packed, size)); /* by content */
     assert_int_equal(s->n_residue, 19);
-    tsr_structure_free(s);
     refused_path(io_write("cut.pdb.gz", packed, size / 2), TSR_E_DATA,
                  "incomplete gzip");
     packed[size / 2] ^= 0x55;
@@ -264,7 +252,6 @@ static void gzipped(void **state)
     /* A suffix that lies. */
     s = read_ok(io_text("plain.cif.gz", text));
     assert_int_equal(s->n_residue, 19);
-    tsr_structure_free(s);
 }
 
 static const char cif_full[] =
@@ -291,9 +278,8 @@ static const char cif_full[] =
     "HETATM 10 O O  . HOH C 3 . ? 9.000 9.000 3.000 1.00 10.0 401 AAA 1\n"
     "ATOM   11 N N  . GLY A 1 1 ? 1.500 2.000 3.000 1.00 10.0 101 AAA 2\n";
 
-static void mmcif(void **state)
+TEST(mmcif)
 {
-    (void)state;
     tsr_structure *s = read_ok(io_text("full.cif", cif_full));
     assert_int_equal(s->n_residue, 2);
     assert_int_equal(s->n_atom, 7);
@@ -308,7 +294,6 @@ static void mmcif(void **state)
     assert_string_equal(label, "AAA:101B");
     assert_near(tsr_residue_atom(s, &s->residue[1], "CA")->xyz[0], 5, 1e-12);
     assert_int_equal(tsr_residue_atom(s, &s->residue[1], "SD")->z, 16);
-    tsr_structure_free(s);
 
     /* As modelling programs write it: few columns, and a chain to refuse. */
     static const char few[] =
@@ -323,7 +308,6 @@ static void mmcif(void **state)
     assert_int_equal(s->n_atom, 2);
     assert_int_equal(s->residue[0].number, 7);
     assert_string_equal(s->residue[0].chain, "A");
-    tsr_structure_free(s);
 
     static const struct {
         const char *rows, *part;
@@ -340,24 +324,23 @@ static void mmcif(void **state)
         {"N N ALA A 7 1 2 3\n_entry.id x y", "bad.cif:12:"},
         {"N N ALA A 7 1 2 3\nN N GLY A 7 1 2 9", "residue 7 twice"},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
         snprintf(text, sizeof text, "%s%s", few, bad[i].rows);
         refused_path(io_text("bad.cif", text), TSR_E_DATA, bad[i].part);
     }
 }
 
 /* Coordinates of no molecule, of a file that is one without the change. */
-static void no_molecule(void **state)
+TEST(no_molecule)
 {
-    (void)state;
     char text[16384] = "", other[16384];
     for (int i = 1; i <= 24; i++)
         backbone(text, "ATOM", "GLY", 'A', i);
     size_t good = strlen(text);
-    tsr_structure_free(read_ok(io_text("good.pdb", text)));
+    read_ok(io_text("good.pdb", text));
     for (int i = 1; i <= 9; i++) /* nine in the places of others, and a tenth */
         backbone(text, "ATOM", "GLY", 'B', i);
-    tsr_structure_free(read_ok(io_text("nine.pdb", text)));
+    read_ok(io_text("nine.pdb", text));
     backbone(text, "ATOM", "GLY", 'B', 10);
     refused(text, "residues GLY A:1 and GLY B:1 are in one place, and 9 pairs");
     text[good] = '\0';
@@ -366,7 +349,7 @@ static void no_molecule(void **state)
     text[good] = '\0';
     for (int k = 0; k < 3; k++)
         strcat(text, atom_line("HETATM", "ZN  ", ' ', " ZN", 'B', k, 0, "ZN"));
-    tsr_structure_free(read_ok(io_text("ions.pdb", text)));
+    read_ok(io_text("ions.pdb", text));
     text[good] = '\0';
     for (int k = 0; k < 3; k++)
         strcat(text, atom_line("HETATM",
@@ -389,9 +372,8 @@ static void no_molecule(void **state)
 
 /* Of a model what has no N, CA or C is left out, and named; more than a tenth
  * are too many. */
-static void bare_residues(void **state)
+TEST(bare_residues)
 {
-    (void)state;
     static const char *const gone[] = {" CA  GLY A   9", " N   GLY A  15",
                                        " C   GLY A  20"};
     char text[16384] = "";
@@ -415,15 +397,13 @@ static void bare_residues(void **state)
         tsr_structure_free(s);
         s = read_ok(path); /* as the file has them */
         assert_int_equal(s->n_residue, 20);
-        tsr_structure_free(s);
         if (n < 3)
             memcpy(strstr(text, gone[n]), " CX ", 4);
     }
 }
 
-static void pdb_columns(void **state)
+TEST(pdb_columns)
 {
-    (void)state;
     static const char *const name[3][2] = {
         {"CA", "C"}, {"HH11", "H"}, {"SE", "SE"}};
     static const double xyz[9] = {-1.2344, 9999.999, -999.999, 0, 0.0004,
@@ -437,7 +417,7 @@ static void pdb_columns(void **state)
         strcpy(m->atom[i].element, name[i][1]);
     }
     const char *path = io_path("columns.pdb");
-    assert_int_equal(tsr_model_atoms_write(m, path, "one\ntwo", &err), TSR_OK);
+    OK(tsr_model_atoms_write(m, path, "one\ntwo", &err));
     size_t size;
     char *text = io_read(path, &size);
     assert_string_equal(
@@ -454,24 +434,23 @@ static void pdb_columns(void **state)
 
     tsr_model_atoms wrong = *m;
     wrong.n_atom = 99999;
-    assert_int_equal(tsr_model_atoms_write(&wrong, path, NULL, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "99999 atoms");
+    FAILS(tsr_model_atoms_write(&wrong, path, NULL, &err), TSR_E_DATA,
+          "99999 atoms");
     m->xyz[0] = 1e4;
-    assert_int_equal(tsr_model_atoms_write(m, path, NULL, &err), TSR_E_DATA);
-    assert_has(err.message, "atom CA of residue B:-12C is at (10000, ");
+    FAILS(tsr_model_atoms_write(m, path, NULL, &err), TSR_E_DATA,
+          "atom CA of residue B:-12C is at (10000, ");
     m->xyz[0] = (double)NAN;
     assert_int_equal(tsr_model_atoms_write(m, path, NULL, &err), TSR_E_DATA);
     m->xyz[0] = 0;
     m->atom[0].number = 10000;
-    assert_int_equal(tsr_model_atoms_write(m, NULL, NULL, &err), TSR_E_DATA);
-    assert_has(err.message, "the number is not from -999 to 9999");
+    FAILS(tsr_model_atoms_write(m, NULL, NULL, &err), TSR_E_DATA,
+          "the number is not from -999 to 9999");
     m->atom[0].number = 1;
     m->atom[0].chain = '\0';
     strcpy(m->atom[0].chain_id, "AA");
-    assert_int_equal(tsr_model_atoms_write(m, path, NULL, &err), TSR_E_DATA);
-    assert_has(err.message, "more than one character");
-    assert_int_equal(tsr_model_atoms_letter_chains(m, NULL, &err), TSR_OK);
+    FAILS(tsr_model_atoms_write(m, path, NULL, &err), TSR_E_DATA,
+          "more than one character");
+    OK(tsr_model_atoms_letter_chains(m, NULL, &err));
     assert_int_equal(m->atom[0].chain, 'A');
     assert_int_equal(tsr_model_atoms_write(m, io_path("no/x"), NULL, &err),
                      TSR_E_IO);
@@ -486,9 +465,8 @@ static void pdb_columns(void **state)
 /* Neutral atoms: f(0) is Z within the fit's own error of 0.1 % (the table's
  * coefficients are not normalised), and C at s = 0.5 1/Angstrom is 1.685 in the
  * table of numerical values (6.1.1.1); masses are IUPAC's. */
-static void atoms(void **state)
+TEST(atoms)
 {
-    (void)state;
     static const int z[] = {1, 6, 7, 8, 16, 34};
     static const double mass[] = {1.008, 12.011, 14.007, 15.999, 32.06, 78.96};
     for (int i = 0; i < 6; i++) {
@@ -510,9 +488,8 @@ static void atoms(void **state)
 
 /* Every structure of the training set against its index: residues, atoms and
  * chains. */
-static void training_set(void **state)
+TEST(training_set)
 {
-    (void)state;
     if (!io_have_shared())
         skip();
     FILE *index = fopen(SHARED "structures/INDEX.tsv", "r");
@@ -531,7 +508,6 @@ static void training_set(void **state)
         assert_int_equal(s->n_residue, n_residue);
         assert_int_equal(s->n_atom, n_atom);
         assert_int_equal(s->n_chain, strlen(chains));
-        tsr_structure_free(s);
         n++;
     }
     fclose(index);
@@ -539,9 +515,8 @@ static void training_set(void **state)
 }
 
 /* Counts from the README of each case. */
-static void saxs_models(void **state)
+TEST(saxs_models)
 {
-    (void)state;
     static const struct {
         const char *path;
         int n_residue, n_atom, n_chain;
@@ -565,7 +540,7 @@ static void saxs_models(void **state)
     };
     if (!io_have_shared())
         skip();
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char path[256];
         snprintf(path, sizeof path, SHARED "saxs/%s", cases[i].path);
         tsr_structure *s = read_ok(path);
@@ -573,25 +548,21 @@ static void saxs_models(void **state)
         assert_int_equal(s->n_chain, cases[i].n_chain);
         if (cases[i].n_atom > 0)
             assert_int_equal(s->n_atom, cases[i].n_atom);
-        tsr_structure_free(s);
     }
     tsr_structure *s =
         read_ok(SHARED "saxs/rpa_multifoxs_synthetic/model_1jmc.pdb");
     assert_int_equal(s->n_nucleotide, 8);
-    tsr_structure_free(s);
     s = read_ok(SHARED "saxs/glucose_isomerase/model.pdb"); /* one chain id */
     assert_int_equal(s->n_chain, 4);
     assert_int_equal(s->n_residue, 4 * 388);
     assert_string_equal(s->copies, "B C D");
-    tsr_structure_free(s);
     refused_path(SHARED "README.md", TSR_E_DATA, "is not a structure");
     refused_path(SHARED "saxs/bsa/exp.dat", TSR_E_DATA, "is not a structure");
 }
 
 /* Damaged files are refused or give a structure that keeps its promises. */
-static void damaged_files(void **state)
+TEST(damaged_files)
 {
-    (void)state;
     static char pdb[8192] = "MODEL 1\n", damaged[8192];
     for (int i = 1; i < 6; i++)
         backbone(pdb, i == 3 ? "HETATM" : "ATOM", i == 3 ? "MSE" : "GLY", 'A',
@@ -628,22 +599,4 @@ static void damaged_files(void **state)
     assert_in_range(n_read, rounds / 20, rounds - rounds / 20);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(left_out_and_counted),
-        cmocka_unit_test(chains_and_numbers),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(not_structures),
-        cmocka_unit_test(gzipped),
-        cmocka_unit_test(mmcif),
-        cmocka_unit_test(no_molecule),
-        cmocka_unit_test(bare_residues),
-        cmocka_unit_test(pdb_columns),
-        cmocka_unit_test(atoms),
-        cmocka_unit_test(training_set),
-        cmocka_unit_test(saxs_models),
-        cmocka_unit_test(damaged_files),
-    };
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

@@ -1,11 +1,13 @@
 /* Summaries of awkward traces: NaN, few draws, angles, damage, a prior. */
 #include "analysis/summary.h"
-#include "io_files.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 #include <hdf5.h>
-#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+OWNED(tsr_summary)
 
 enum { N_CHAIN = 3, N_DRAW = 600, N_STATE = 2 };
 enum { RG, PHI, WEIGHT, LP, N_VARIABLE };
@@ -57,37 +59,31 @@ static void make(const char *path, const recipe *r)
                     .n = N_STATE},
         [LP] = {.group = TSR_TRACE_SAMPLE_STATS, .name = "lp", .n = 1}};
     tsr_trace *trace;
-    tsr_err err;
-    if (tsr_trace_create(path, N_CHAIN, N_VARIABLE, variable, 0, NULL, &trace,
-                         &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_trace_create(path, N_CHAIN, N_VARIABLE, variable, 0, NULL, &trace,
+                        &err));
     for (int v = 0; v < N_VARIABLE; v++) {
         const int n = variable[v].n;
         double *value =
-            malloc((size_t)(N_CHAIN * r->n_draw * n + 1) * sizeof *value);
+            array((size_t)(N_CHAIN * r->n_draw * n + 1) * sizeof *value, 1);
         double *to = value;
-        assert_non_null(value);
         for (int c = 0; c < N_CHAIN; c++)
             for (int d = 0; d < r->n_draw; d++)
                 for (int k = 0; k < n; k++)
                     *to++ = value_of(r, v, c, d, k);
-        assert_int_equal(tsr_trace_append(trace, v, r->n_draw, value, &err),
-                         TSR_OK);
-        free(value);
+        OK(tsr_trace_append(trace, v, r->n_draw, value, &err));
     }
-    assert_int_equal(tsr_trace_close(trace, &err), TSR_OK);
+    OK(tsr_trace_close(trace, &err));
 }
 
 static tsr_summary *summarise(const char *path)
 {
     tsr_trace_reader *reader;
     tsr_summary *summary;
-    tsr_err err;
     if (tsr_trace_open(path, &reader, &err) != TSR_OK ||
         tsr_summary_make(reader, &summary, &err) != TSR_OK)
         fail_msg("%s", err.message);
     tsr_trace_reader_free(reader);
-    return summary;
+    return own_tsr_summary(summary);
 }
 
 /* What a printer says of it; caller frees. */
@@ -110,14 +106,13 @@ static char *printed(const tsr_summary *summary,
     size_t size;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    assert_int_equal(print(summary, out, NULL), TSR_OK);
+    OK(print(summary, out, &err));
     fclose(out);
     return text;
 }
 
-static void test_usual(void **state)
+TEST(test_usual)
 {
-    (void)state;
     const recipe r = {.n_draw = N_DRAW, .middle = 30.0, .width = 4.0};
     make(io_path("a.h5"), &r);
     tsr_summary *s = summarise(io_path("a.h5"));
@@ -133,12 +128,10 @@ static void test_usual(void **state)
     assert_near(rg->value.mean, 30.0, 0.15);
     assert_near(rg->value.sd, 4.0 / sqrt(12.0), 0.04);
     assert_null(tsr_summary_find(s, "weight"));
-    tsr_summary_free(s);
 }
 
-static void test_angle(void **state)
+TEST(test_angle)
 {
-    (void)state;
     const recipe r = {.n_draw = N_DRAW, .middle = 30.0, .width = 4.0};
     make(io_path("a.h5"), &r);
     tsr_summary *s = summarise(io_path("a.h5"));
@@ -152,13 +145,11 @@ static void test_angle(void **state)
     char *json = printed(s, print_json);
     assert_has(json, "\"circular\": true");
     free(json);
-    tsr_summary_free(s);
 }
 
 /* A turn of all angles turns the location alone. */
-static void test_turned(void **state)
+TEST(test_turned)
 {
-    (void)state;
     enum { N = 400 };
     double a[N], b[N];
     tsr_convergence first, second;
@@ -169,10 +160,8 @@ static void test_turned(void **state)
             b[i] = a[i] + 0.45 * whole;
             b[i] -= b[i] > 0.5 * whole ? whole : 0.0;
         }
-        assert_int_equal(tsr_circular_make(0, 4, N / 4, whole, a, &first, NULL),
-                         TSR_OK);
-        assert_int_equal(
-            tsr_circular_make(0, 4, N / 4, whole, b, &second, NULL), TSR_OK);
+        OK(tsr_circular_make(0, 4, N / 4, whole, a, &first, &err));
+        OK(tsr_circular_make(0, 4, N / 4, whole, b, &second, &err));
         assert_near(remainder(second.mean - first.mean, whole), 0.45 * whole,
                     1e-12 * whole);
         assert_near(second.median - second.mean, first.median - first.mean,
@@ -186,10 +175,8 @@ static void test_turned(void **state)
             a[i] = 0.4 * whole + 1e-9 * noise(i);
             b[i] = a[i] - 0.4 * whole;
         }
-        assert_int_equal(tsr_circular_make(0, 4, N / 4, whole, a, &first, NULL),
-                         TSR_OK);
-        assert_int_equal(tsr_convergence_make(0, 4, N / 4, b, &second, NULL),
-                         TSR_OK);
+        OK(tsr_circular_make(0, 4, N / 4, whole, a, &first, &err));
+        OK(tsr_convergence_make(0, 4, N / 4, b, &second, &err));
         assert_near(first.sd, second.sd, 0.01 * second.sd);
     }
     assert_true(tsr_circular_turn("degree") == 360.0);
@@ -197,9 +184,8 @@ static void test_turned(void **state)
     assert_true(tsr_circular_turn(NULL) == 0.0);
 }
 
-static void test_not_finite(void **state)
+TEST(test_not_finite)
 {
-    (void)state;
     const double bad[] = {(double)NAN, (double)INFINITY};
     for (int i = 0; i < 2; i++) {
         const recipe r = {.n_draw = 20,
@@ -222,13 +208,11 @@ static void test_not_finite(void **state)
         assert_has(json, "\"note\": \"6 of 60 draws");
         free(table);
         free(json);
-        tsr_summary_free(s);
     }
 }
 
-static void test_few(void **state)
+TEST(test_few)
 {
-    (void)state;
     const recipe r = {.n_draw = 3, .middle = 30.0, .width = 4.0};
     make(io_path("few.h5"), &r);
     tsr_summary *s = summarise(io_path("few.h5"));
@@ -241,13 +225,11 @@ static void test_few(void **state)
     assert_has(json, "\"note\": \"fewer than 4 draws a chain\"");
     free(table);
     free(json);
-    tsr_summary_free(s);
 }
 
 /* JSON has no infinity: what it is for is said. */
-static void test_frozen(void **state)
+TEST(test_frozen)
 {
-    (void)state;
     const recipe r = {
         .n_draw = N_DRAW, .middle = 30.0, .width = 1.0, .is_constant = 1};
     make(io_path("a.h5"), &r);
@@ -256,19 +238,16 @@ static void test_frozen(void **state)
     char *json = printed(s, print_json);
     assert_has(json, "\"rhat\": null, \"note\": \"rhat is infinite");
     free(json);
-    tsr_summary_free(s);
 }
 
-static void test_constant(void **state)
+TEST(test_constant)
 {
-    (void)state;
     const recipe r = {.n_draw = 20, .middle = 30.0, .is_constant = 1};
     make(io_path("same.h5"), &r);
     tsr_summary *s = summarise(io_path("same.h5"));
     const tsr_summary_item *rg = tsr_summary_find(s, "rg");
     assert_int_equal(rg->flaw, TSR_FLAW_CONSTANT);
     assert_true(rg->value.mean == 30.0 && rg->value.sd == 0.0);
-    tsr_summary_free(s);
 }
 
 /* As tessera 0.1 left its files: without a seal. */
@@ -303,17 +282,14 @@ static void damage(const char *path)
     assert_int_equal(fclose(raw), 0);
 }
 
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
-    (void)state;
     const recipe r = {.n_draw = N_DRAW, .middle = 30.0, .width = 4.0};
     const char *path = io_path("damaged.h5");
     make(path, &r);
     damage(path);
     tsr_trace_reader *reader;
-    tsr_err err;
-    assert_int_equal(tsr_trace_open(path, &reader, &err), TSR_E_DATA);
-    assert_has(err.message, "damaged.h5");
+    FAILS(tsr_trace_open(path, &reader, &err), TSR_E_DATA, "damaged.h5");
     cut_seal(path);
     tsr_summary *s = summarise(path);
     assert_int_equal(s->n, 4); /* the weights' entries are one item now */
@@ -325,21 +301,18 @@ static void test_damaged(void **state)
     char *table = printed(s, tsr_summary_print);
     assert_has(table, "damaged");
     free(table);
-    tsr_summary_free(s);
 }
 
-static void test_prior(void **state)
+TEST(test_prior)
 {
-    (void)state;
     const recipe posterior = {.n_draw = N_DRAW, .middle = 30.0, .width = 4.0};
     const recipe prior = {.n_draw = 200, .middle = 25.0, .width = 16.0};
     tsr_trace_reader *reader;
     make(io_path("a.h5"), &posterior);
     make(io_path("prior.h5"), &prior);
     tsr_summary *s = summarise(io_path("a.h5"));
-    assert_int_equal(tsr_trace_open(io_path("prior.h5"), &reader, NULL),
-                     TSR_OK);
-    assert_int_equal(tsr_summary_add_prior(s, reader, NULL), TSR_OK);
+    OK(tsr_trace_open(io_path("prior.h5"), &reader, &err));
+    OK(tsr_summary_add_prior(s, reader, &err));
     tsr_trace_reader_free(reader);
     assert_true(s->has_prior);
     const tsr_summary_item *rg = tsr_summary_find(s, "rg");
@@ -354,13 +327,11 @@ static void test_prior(void **state)
     assert_has(json, "\"prior\": {\"mean\": 2");
     free(table);
     free(json);
-    tsr_summary_free(s);
 }
 
 /* Of poses and tails distances and the slowest are shown, of each kind. */
-static void test_poses(void **state)
+TEST(test_poses)
 {
-    (void)state;
     static const struct {
         const char *name;
         double ess;
@@ -369,7 +340,7 @@ static void test_poses(void **state)
                {"pose_1_to_x", 5.0, 1},  {"pose_1_twist", 4.0, 0},
                {"pose_2_twist", 6.0, 1}, {"tail_1_x", 7.0, 0},
                {"tail_1_y", 7.5, 1}};
-    enum { N = sizeof all / sizeof *all };
+    enum { N = COUNT_OF(all) };
     tsr_summary_item item[N] = {{0}};
     tsr_summary s = {.n = N, .item = item};
     char name[N][24];
@@ -390,16 +361,4 @@ static void test_poses(void **state)
     free(json);
 }
 
-int main(void)
-{
-#define IN_FOLDER(test) \
-    cmocka_unit_test_setup_teardown(test, io_setup, io_teardown)
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_usual),         IN_FOLDER(test_angle),
-        cmocka_unit_test(test_turned), IN_FOLDER(test_not_finite),
-        IN_FOLDER(test_few),           IN_FOLDER(test_constant),
-        IN_FOLDER(test_frozen),        IN_FOLDER(test_damaged),
-        IN_FOLDER(test_prior),         cmocka_unit_test(test_poses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {io_setup, io_teardown};

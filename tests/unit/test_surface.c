@@ -1,7 +1,8 @@
 /* scattering/surface: what a probe can touch of each sphere, against closed
  * forms and counted points; and that a whole profile, layer and all, does not
  * depend on how the molecule is turned. */
-#include "io_files.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 #include "core/vec3.h"
 #include "molecule/structure.h"
@@ -10,21 +11,14 @@
 #include "scattering/form_factor.h"
 #include "scattering/surface.h"
 
-#include <math.h>
-
-static tsr_err err;
-
 static void expose(int n, const double (*xyz)[3], const double *radius,
                    double probe, double *fraction, double (*vector)[3])
 {
-    assert_int_equal(
-        tsr_surface_exposed(n, xyz, radius, probe, fraction, vector, &err),
-        TSR_OK);
+    OK(tsr_surface_exposed(n, xyz, radius, probe, fraction, vector, &err));
 }
 
-static void surface_of_spheres(void **state)
+TEST(surface_of_spheres)
 {
-    (void)state;
     /* two that overlap, one within another, and two that are the same */
     double xyz[6][3] = {{0, 0, 0},    {3, 0, 0},  {50, 0, 0},
                         {50, 0.1, 0}, {90, 0, 0}, {90, 0, 0}};
@@ -77,9 +71,8 @@ static void count_points(int i, int n, const double (*xyz)[3],
 }
 
 /* Spheres of like size, and of many sizes, some of which hold others. */
-static void surface_is_what_points_find(void **state)
+TEST(surface_is_what_points_find)
 {
-    (void)state;
     enum { N = 60 };
     double xyz[N][3], radius[N], fraction[N], vector[N][3], count[4];
     for (int mixed = 0; mixed < 2; mixed++) {
@@ -98,9 +91,8 @@ static void surface_is_what_points_find(void **state)
 
 /* A cubic lattice of equal spheres: circles meet in common points, where
  * rounding may or may not leave arcs of no length. By symmetry. */
-static void surface_of_a_lattice(void **state)
+TEST(surface_of_a_lattice)
 {
-    (void)state;
     double xyz[27][3], radius[27], fraction[27];
     for (int i = 0; i < 27; i++) {
         int row = i / 3 % 3, layer = i / 9;
@@ -131,29 +123,23 @@ static void profile_of(const tsr_atoms *a, double *pair)
 {
     enum { N_Q = 12 };
     tsr_atom_model *m;
-    assert_int_equal(
-        tsr_atom_model_new(a, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m, &err),
-        TSR_OK);
-    double *factor = calloc(3 * (size_t)m->n_type * N_Q, sizeof *factor);
+    OK(tsr_atom_model_new(a, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m, &err));
+    double *factor = array(3 * (size_t)m->n_type * N_Q, sizeof *factor);
     tsr_atom_model_factors(m, N_Q, 0.04, factor);
     const tsr_debye_spec spec = tsr_atom_model_spec(m, N_Q, 0.04, factor);
-    assert_int_equal(tsr_debye_reference(&spec, NULL, pair, &err), TSR_OK);
-    free(factor);
+    OK(tsr_debye_reference(&spec, NULL, pair, &err));
     tsr_atom_model_free(m);
 }
 
 /* I does not depend on how a molecule is turned; 1e-9 is what coordinates lose.
  */
-static void rotation_changes_nothing(void **state)
+TEST(rotation_changes_nothing)
 {
-    (void)state;
     double first[72], turned[72];
     if (!io_have_shared())
         skip();
     tsr_atoms *a;
-    assert_int_equal(
-        tsr_atoms_read(SHARED "saxs/lysozyme_2epe/model.pdb", &a, &err),
-        TSR_OK);
+    OK(tsr_atoms_read(SHARED "saxs/lysozyme_2epe/model.pdb", &a, &err));
     profile_of(a, first);
     for (int i = 0; i < a->n_atom; i++)
         turn(a->atom[i].xyz, 1.234);
@@ -163,12 +149,4 @@ static void rotation_changes_nothing(void **state)
     tsr_atoms_free(a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(surface_of_spheres),
-        cmocka_unit_test(surface_is_what_points_find),
-        cmocka_unit_test(surface_of_a_lattice),
-        cmocka_unit_test(rotation_changes_nothing)};
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

@@ -1,19 +1,10 @@
 /* Amounts of beads against amplitudes that are summed over directions. */
 #include "surrogate/surrogate.h"
+#include "tests/test.h"
 
 #include "core/vec3.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <gsl/gsl_rng.h>
-
-#include <math.h>
-#include <string.h>
 
 enum { BODIES = 120, EACH = 4, BEADS = BODIES / EACH, N_Q = 41, SHAPES = 2 };
 
@@ -102,10 +93,9 @@ static tsr_unit_beads unit_of(molecule *m)
                             .amount = m->amount[0]};
 }
 
-static void beads_scatter_as_their_unit(void **state)
+TEST(beads_scatter_as_their_unit)
 {
     static molecule m;
-    (void)state;
     for (unsigned long seed = 1; seed < 6; seed++) {
         static const int at[] = {7, 13, 20, 27};
         double before[4];
@@ -125,11 +115,10 @@ static void beads_scatter_as_their_unit(void **state)
 }
 
 /* Beads that are bodies whose form factors the shapes have need nothing. */
-static void what_is_exact_stays(void **state)
+TEST(what_is_exact_stays)
 {
     static molecule m;
     double had[SHAPES][BEADS];
-    (void)state;
     make(&m, 7);
     for (int b = 0; b < BEADS; b++) {
         memcpy(m.body[b], m.centre[b], sizeof m.body[b]);
@@ -144,30 +133,18 @@ static void what_is_exact_stays(void **state)
     assert_true(tsr_unit_fit(&unit));
     for (int k = 0; k < SHAPES; k++)
         for (int b = 0; b < BEADS; b++)
-            assert_true(fabs(m.amount[k][b] - had[k][b]) < 1e-6);
+            assert_near(m.amount[k][b], had[k][b], 1e-6);
 }
 
-static void series_is_sinc(void **state)
+TEST(series_is_sinc)
 {
     static const double x[] = {0.0, 1e-9, 1e-4, 0.3, 2.0, 3.14159265, 40.0};
-    (void)state;
-    for (size_t k = 0; k < sizeof x / sizeof *x; k++) {
+    for (size_t k = 0; k < COUNT_OF(x); k++) {
         double out[N_Q];
         tsr_sinc_series(N_Q, x[k], out);
         for (int j = 0; j < N_Q; j++)
-            assert_true(
-                fabs(out[j] -
-                     (j * x[k] < 1e-8 ? 1.0 : sin(j * x[k]) / (j * x[k]))) <
-                1e-9);
+            assert_near(out[j],
+                        (j * x[k] < 1e-8 ? 1.0 : sin(j * x[k]) / (j * x[k])),
+                        1e-9);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(series_is_sinc),
-        cmocka_unit_test(beads_scatter_as_their_unit),
-        cmocka_unit_test(what_is_exact_stays),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

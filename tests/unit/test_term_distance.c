@@ -2,9 +2,11 @@
  * what the scale does to them, ensembles, and what is refused. */
 #include "tests/model_sample.h"
 #include "tests/term_entry.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
-#include <math.h>
+
+OWNED(tsr_term)
 
 enum { FIRST, LAST = 7 };
 
@@ -19,28 +21,19 @@ static int open_fixture(void **state)
     static fixture f;
     sample_prior_table(&f.table);
     sample_chain("GASFPLGK", NULL, &f.table, &f.t, &f.c[0]);
-    f.c[1] = tsr_conformation_new(f.t);
+    f.c[1] = new_conformation(f.t);
     tsr_conformation_copy(f.t, f.c[1], f.c[0], 0, f.t->n_residue);
     *state = &f;
     return io_setup(state) == 0 ? 0 : -1;
 }
 
-static int close_fixture(void **state)
-{
-    fixture *f = *state;
-    tsr_conformation_free(f->c[0]);
-    tsr_conformation_free(f->c[1]);
-    tsr_topology_free(f->t);
-    return io_teardown(state);
-}
-
 static tsr_term *term_of(const fixture *f, const char *entry)
 {
     tsr_term *term;
-    tsr_err err = {0};
-    if (read_term(f->t, "distance", entry, &term, &err) != TSR_OK)
+    err = (tsr_err){0};
+    if (read_term(f->t, "distance", entry, &term) != TSR_OK)
         fail_msg("%s: %s", entry, err.message);
-    return term;
+    return own_tsr_term(term);
 }
 
 #define ENDS "between: [\"A:1\", \"A:8\"], at: ca, "
@@ -49,7 +42,6 @@ static tsr_term *term_of(const fixture *f, const char *entry)
 static double log_lik(fixture *f, const tsr_term *term, int n, const double *r,
                       const double *weight, double log_s, double *chi2)
 {
-    tsr_err err = {0};
     tsr_pool pool = {0};
     void *fit = tsr_term_fit_new(term, &pool);
     const tsr_prediction prediction = {
@@ -61,8 +53,7 @@ static double log_lik(fixture *f, const tsr_term *term, int n, const double *r,
         b[TSR_CA][1] += r[k];
     }
     assert_non_null(fit);
-    assert_int_equal(
-        term->type->fit(term, NULL, &prediction, &log_s, fit, &err), TSR_OK);
+    OK(term->type->fit(term, NULL, &prediction, &log_s, fit, &err));
     double sum = term->type->log_lik(term, fit, &log_s);
     if (chi2 != NULL)
         *chi2 = term->type->chi2(term, fit);
@@ -76,7 +67,7 @@ static double density(fixture *f, const tsr_term *term, double r, double log_s)
     return exp(log_lik(f, term, 1, &r, &one, log_s, NULL));
 }
 
-static void mean_and_sd(void **state)
+TEST(mean_and_sd)
 {
     fixture *f = *state;
     const double r = 23.0, one = 1.0;
@@ -85,18 +76,15 @@ static void mean_and_sd(void **state)
     const tsr_parameter *s = &term->parameter[0];
     for (double log_s = -0.5; log_s < 1.0; log_s += 0.7) {
         double want = log(gsl_ran_gaussian_pdf(3.0, 2.0 * exp(log_s)));
-        assert_true(fabs(log_lik(f, term, 1, &r, &one, log_s, &chi2) - want) <
-                    1e-12);
-        assert_true(fabs(chi2 - 2.25) < 1e-12); /* by sd, whatever s */
+        assert_near(log_lik(f, term, 1, &r, &one, log_s, &chi2), want, 1e-12);
+        assert_near(chi2, 2.25, 1e-12); /* by sd, whatever s */
     }
     assert_int_equal(term->n_parameter, 1);
     assert_true(s->infer && s->shape == TSR_PRIOR_NORMAL && s->mean == 0.0 &&
                 s->width == 0.3);
-    tsr_term_free(term);
     term = term_of(f, ENDS "mean: 20, sd: 2, scale: 1.5");
     assert_false(term->parameter[0].infer);
-    assert_true(fabs(term->parameter[0].start - log(1.5)) < 1e-15);
-    tsr_term_free(term);
+    assert_near(term->parameter[0].start, log(1.5), 1e-15);
 }
 
 /* Two peaks; 1e-3 of the top counts as a hundredth of it. */
@@ -125,7 +113,7 @@ static double integral(fixture *f, const tsr_term *term, double log_s)
     return sum;
 }
 
-static void table(void **state)
+TEST(table)
 {
     fixture *f = *state;
     write_rows("p.dat", 1.0);
@@ -141,35 +129,32 @@ static void table(void **state)
                        row_p[i + 1] * row_r[i + 1] * row_r[i + 1]);
     }
     const double mean = first / sum, sd = sqrt(square / sum - mean * mean);
-    assert_true(fabs(term->observed[0] - mean) < 1e-9);
-    assert_true(fabs(term->sigma[0] - sd) < 1e-9);
-    assert_true(fabs(integral(f, term, 0.0) - 1.0) < 1e-4);
-    assert_true(fabs(integral(f, term, log(1.4)) - 1.0) < 1e-4);
+    assert_near(term->observed[0], mean, 1e-9);
+    assert_near(term->sigma[0], sd, 1e-9);
+    assert_near(integral(f, term, 0.0), 1.0, 1e-4);
+    assert_near(integral(f, term, log(1.4)), 1.0, 1e-4);
     const double norm = density(f, term, row_r[2], 0.0) / row_p[2];
     for (int i = 0; i < N_ROW; i++) {
         double p = fmax(row_p[i], 0.02), had = density(f, term, row_r[i], 0.0);
-        assert_true(fabs(had / (norm * p) - 1.0) < 1e-9);
-        assert_true(fabs(density(f, nm, row_r[i], 0.0) / had - 1.0) < 1e-4);
+        assert_near(had / (norm * p), 1.0, 1e-9);
+        assert_near(density(f, nm, row_r[i], 0.0) / had, 1.0, 1e-4);
     }
     /* linear in the logarithm between rows, normal beyond them */
-    assert_true(fabs(density(f, term, 22.5, 0.0) / norm - 1.0) < 1e-9);
-    assert_true(
-        fabs(density(f, term, 20.0 - sd, 0.0) / (norm * 0.04 * exp(-0.5)) -
-             1.0) < 1e-9);
-    assert_true(fabs(density(f, term, 33.0 + 2.0 * sd, 0.0) /
-                         (norm * 0.02 * exp(-2.0)) -
-                     1.0) < 1e-9);
+    assert_near(density(f, term, 22.5, 0.0) / norm, 1.0, 1e-9);
+    assert_near(density(f, term, 20.0 - sd, 0.0) / (norm * 0.04 * exp(-0.5)),
+                1.0, 1e-9);
+    assert_near(density(f, term, 33.0 + 2.0 * sd, 0.0) /
+                    (norm * 0.02 * exp(-2.0)),
+                1.0, 1e-9);
     /* wider about its mean */
     for (double r = 15.0; r < 40.0; r += 3.7) {
         double wide = density(f, term, mean + 1.6 * (r - mean), log(1.6));
-        assert_true(fabs(1.6 * wide / density(f, term, r, 0.0) - 1.0) < 1e-9);
+        assert_near(1.6 * wide / density(f, term, r, 0.0), 1.0, 1e-9);
     }
-    tsr_term_free(term);
-    tsr_term_free(nm);
 }
 
 /* Of an ensemble each state's distance counts as its weight says. */
-static void ensembles(void **state)
+TEST(ensembles)
 {
     fixture *f = *state;
     const double r[] = {17.0, 24.0}, weight[] = {0.3, 0.7}, one = 1.0;
@@ -182,26 +167,25 @@ static void ensembles(void **state)
     void *fit = tsr_term_fit_new(term, &term->pool);
     term->type->fit(term, NULL, &prediction, &log_s, fit, NULL);
     term->type->predict(term, &prediction, fit, &log_s, &value);
-    assert_true(fabs(value - (0.3 * 17.0 + 0.7 * 24.0)) < 1e-9);
-    assert_true(fabs(chi2 - (0.3 * 2.25 + 0.7 * 4.0)) < 1e-9);
+    assert_near(value, (0.3 * 17.0 + 0.7 * 24.0), 1e-9);
+    assert_near(chi2, (0.3 * 2.25 + 0.7 * 4.0), 1e-9);
     double want = 0.3 * log_lik(f, term, 1, &r[0], &one, 0.2, NULL) +
                   0.7 * log_lik(f, term, 1, &r[1], &one, 0.2, NULL);
-    assert_true(fabs(both - want) < 1e-9);
-    tsr_term_free(term);
+    assert_near(both, want, 1e-9);
 }
 
 static void refused(const fixture *f, const char *entry, tsr_status want,
                     const char *why)
 {
     tsr_term *term;
-    tsr_err err = {0};
-    tsr_status status = read_term(f->t, "distance", entry, &term, &err);
+    err = (tsr_err){0};
+    tsr_status status = read_term(f->t, "distance", entry, &term);
     assert_null(term);
     if (status != want || strstr(err.message, why) == NULL)
         fail_msg("%s: '%s' does not say '%s'", entry, err.message, why);
 }
 
-static void bad_input(void **state)
+TEST(bad_input)
 {
     fixture *f = *state;
     char flexible_range[] = "A:5-6", *range[] = {flexible_range};
@@ -232,22 +216,13 @@ static void bad_input(void **state)
     refused(f, ENDS "file: nowhere.dat", TSR_E_NOINPUT, "nowhere.dat");
     refused(f, ENDS "q_unit: 1/nm", TSR_E_CONFIG,
             "it has no effect with kind: distance; it belongs to kind: saxs");
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+    for (size_t i = 0; i < COUNT_OF(tables); i++) {
         io_write("bad.dat", tables[i].rows, strlen(tables[i].rows));
         refused(f, ENDS "file: bad.dat", TSR_E_DATA, tables[i].why);
     }
     sample_chain("GASFPLGK", &flexible, &f->table, &stiff.t, &stiff.c[0]);
     refused(&stiff, "between: [\"A:1\", \"A:3\"], mean: 20, sd: 2",
             TSR_E_CONFIG, "are in one rigid part");
-    tsr_conformation_free(stiff.c[0]);
-    tsr_topology_free(stiff.t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mean_and_sd), cmocka_unit_test(table),
-        cmocka_unit_test(ensembles), cmocka_unit_test(bad_input)};
-    return cmocka_run_group_tests_name("distance term", tests, open_fixture,
-                                       close_fixture);
-}
+static test_fixture around_all = {open_fixture, io_teardown};

@@ -3,9 +3,11 @@
 #include "maps/density_map.h"
 #include "tests/model_sample.h"
 #include "tests/term_entry.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
-#include <math.h>
+
+OWNED(tsr_term)
 
 static tsr_pool of_maps;
 
@@ -32,7 +34,7 @@ static tsr_map *density(const fixture *f)
         g.n[c] = (int)(high - low + 2.0 * margin) + 1;
     }
     tsr_map *map;
-    assert_int_equal(tsr_map_new(&g, &of_maps, &map, NULL), TSR_OK);
+    OK(tsr_map_new(&g, &of_maps, &map, &err));
     size_t at = 0;
     for (int z = 0; z < g.n[2]; z++)
         for (int y = 0; y < g.n[1]; y++)
@@ -63,14 +65,6 @@ static int open_fixture(void **state)
     return io_setup(&unused);
 }
 
-static int close_fixture(void **state)
-{
-    fixture *f = *state;
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
-    return io_teardown(state);
-}
-
 static tsr_term *term_with(const fixture *f, const tsr_map *map,
                            const char *sigma_over_r)
 {
@@ -80,11 +74,9 @@ static tsr_term *term_with(const fixture *f, const tsr_map *map,
              "independent_voxels: 60",
              sigma_over_r);
     tsr_term *term;
-    tsr_err err = {0};
-    assert_int_equal(tsr_map_write(map, io_path("map.mrc"), "", NULL), TSR_OK);
-    if (read_term(f->t, "map", entry, &term, &err) != TSR_OK)
-        fail_msg("%s", err.message);
-    return term;
+    OK(tsr_map_write(map, io_path("map.mrc"), "", &err));
+    OK(read_term(f->t, "map", entry, &term));
+    return own_tsr_term(term);
 }
 
 static tsr_term *term_of(const fixture *f, const tsr_map *map)
@@ -102,8 +94,7 @@ static double log_lik_at(const fixture *f, const tsr_term *term, int n,
     tsr_pool pool = {0};
     void *fit = tsr_term_fit_new(term, &pool);
     assert_non_null(fit);
-    assert_int_equal(
-        term->type->fit(term, NULL, &prediction, &theta, fit, NULL), TSR_OK);
+    OK(term->type->fit(term, NULL, &prediction, &theta, fit, &err));
     const double value = term->type->log_lik(term, fit, &theta);
     if (cc != NULL)
         term->type->predict(term, &prediction, fit, &theta, cc);
@@ -121,8 +112,7 @@ static double log_lik(const fixture *f, const tsr_term *term, int n,
 static tsr_map *spoilt(const fixture *f)
 {
     tsr_map *map;
-    assert_int_equal(tsr_map_new(&f->model->grid, &of_maps, &map, NULL),
-                     TSR_OK);
+    OK(tsr_map_new(&f->model->grid, &of_maps, &map, &err));
     const int *n = map->grid.n;
     const size_t nx = (size_t)n[0], ny = (size_t)n[1];
     for (size_t k = 0; k < tsr_map_n_voxel(&map->grid); k++) {
@@ -183,7 +173,7 @@ static double integral(const moments *m, double n)
     return top + log(sum);
 }
 
-static void sums_and_integral(void **state)
+TEST(sums_and_integral)
 {
     fixture *f = *state;
     const double one = 1.0;
@@ -196,11 +186,10 @@ static void sums_and_integral(void **state)
     assert_true(want > 0.4 && want < 0.9);
     assert_near(cc, want, 3e-4);
     assert_near(got, integral(&m, 60.0), 0.03);
-    tsr_term_free(term);
 }
 
 /* The same structure several times is the structure once. */
-static void ensembles(void **state)
+TEST(ensembles)
 {
     fixture *f = *state;
     const double one = 1.0, three[3] = {0.2, 0.5, 0.3};
@@ -208,18 +197,17 @@ static void ensembles(void **state)
     tsr_term *term = term_of(f, map);
     assert_near(log_lik(f, term, 3, three, NULL),
                 log_lik(f, term, 1, &one, NULL), 1e-9);
-    tsr_term_free(term);
 }
 
 /* After a move of a few bodies of one of two states, an update of the fit
  * before it is the fit afresh, to the bit. */
-static void updates(void **state)
+TEST(updates)
 {
     fixture *f = *state;
     const double weight[2] = {0.3, 0.7}, theta = log(0.3);
     tsr_map *map = spoilt(f);
     tsr_term *term = term_of(f, map);
-    tsr_conformation *two = tsr_conformation_new(f->t);
+    tsr_conformation *two = new_conformation(f->t);
     tsr_conformation_copy(f->t, two, f->c, 0, f->t->n_residue);
     const tsr_conformation *states[2] = {f->c, two};
     const tsr_prediction prediction = {NULL, 2, states, weight};
@@ -239,13 +227,11 @@ static void updates(void **state)
         now = trial;
         trial = held;
     }
-    tsr_conformation_free(two);
-    tsr_term_free(term);
 }
 
 /* The width where it is inferred: the same likelihood as where it is fixed, the
  * largest at what the map was made with, and the same bits by either way. */
-static void width(void **state)
+TEST(width)
 {
     fixture *f = *state;
     const double one = 1.0, theta[2] = {log(0.3), log(0.4)};
@@ -255,8 +241,6 @@ static void width(void **state)
     assert_near(best, log_lik(f, fixed, 1, &one, NULL), 0.05);
     assert_int_equal(fixed->parameter[0].infer, 0);
     assert_int_equal(free_->parameter[0].infer, 1);
-    tsr_term_free(fixed);
-    tsr_term_free(free_);
     free_ = term_with(f, f->model, "infer");
     const double at = log_lik_at(f, free_, 1, &one, 0.3, NULL);
     assert_true(at > log_lik_at(f, free_, 1, &one, 0.27, NULL) + 5.0);
@@ -270,11 +254,10 @@ static void width(void **state)
     free_->type->fit(free_, NULL, &prediction, &theta[1], a, NULL);
     assert_true(free_->type->log_lik(free_, a, &theta[1]) ==
                 free_->type->log_lik(free_, b, &theta[1]));
-    tsr_term_free(free_);
 }
 
 /* Shifted by d along an axis, the likelihood falls, on both sides alike. */
-static void largest_in_place(void **state)
+TEST(largest_in_place)
 {
     fixture *f = *state;
     const double one = 1.0;
@@ -292,7 +275,6 @@ static void largest_in_place(void **state)
         assert_true(at[0] > at[1] + 5.0 && at[0] > at[2] + 5.0);
         assert_near(at[1], at[2], 0.5);
     }
-    tsr_term_free(term);
 }
 
 /* -log L of the bodies at x + h v, less that at x: column k of v
@@ -314,13 +296,13 @@ static double rise(const fixture *f, const tsr_term *term, int n, int k,
 /* What the term says of its second derivatives is what they are, in noise that
  * has nothing to do with the model: of a shift of all, of one that grows along
  * the chain, and of bodies that go their own ways. */
-static void stiffness(void **state)
+TEST(stiffness)
 {
     enum { N = 3 };
     fixture *f = *state;
     const double one = 1.0, theta = log(0.3), h = 0.03;
     const int rows = 3 * f->t->n_body;
-    gsl_rng *rng = tsr_rng_new(5, 0);
+    gsl_rng *rng = rng_new(5, 0);
     tsr_map *map = spoilt(f);
     for (size_t k = 0; k < tsr_map_n_voxel(&map->grid); k++)
         map->value[k] =
@@ -348,16 +330,14 @@ static void stiffness(void **state)
             fail_msg("%d: %g is told, %g seen", k, told, seen);
     }
     free(v), free(y);
-    gsl_rng_free(rng);
-    tsr_term_free(term);
 }
 
-/* The count of voxels that are independent_voxels: of noise all of the map's,
- * where the solvent is flat those about the molecule, whatever the box. */
-static void independent_voxels(void **state)
+/* The count of voxels that are independent: of noise all of the map's, where
+ * the solvent is flat those about the molecule, whatever the box. */
+TEST(independent_voxels)
 {
     fixture *f = *state;
-    gsl_rng *rng = tsr_rng_new(6, 0);
+    gsl_rng *rng = rng_new(6, 0);
     double count[2];
     tsr_map *map = spoilt(f);
     const size_t n = tsr_map_n_voxel(&map->grid);
@@ -365,13 +345,9 @@ static void independent_voxels(void **state)
         for (size_t k = 0; k < n; k++)
             map->value[k] = flat ? f->model->value[k]
                                  : (float)gsl_ran_gaussian_ziggurat(rng, 1.0);
-        assert_int_equal(tsr_map_write(map, io_path("map.mrc"), "", NULL),
-                         TSR_OK);
+        OK(tsr_map_write(map, io_path("map.mrc"), "", &err));
         tsr_term *term;
-        tsr_err err = {0};
-        if (read_term(f->t, "map", "file: map.mrc, resolution: 5", &term,
-                      &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(read_term(f->t, "map", "file: map.mrc, resolution: 5", &term));
         count[flat] = pow(term->sigma[0], -2.0); /* of one of n voxels */
         tsr_term_free(term);
     }
@@ -379,12 +355,11 @@ static void independent_voxels(void **state)
     assert_near(count[0], all, 0.03 * all);
     if (!(count[1] > 0.02 * all && count[1] < 0.3 * all))
         fail_msg("%g of %g", count[1], all);
-    gsl_rng_free(rng);
 }
 
 /* A map that is the model turned negative, or elsewhere, is finite and worse.
  */
-static void negative_and_far(void **state)
+TEST(negative_and_far)
 {
     fixture *f = *state;
     const double one = 1.0;
@@ -392,7 +367,6 @@ static void negative_and_far(void **state)
     tsr_map *map = spoilt(f);
     tsr_term *term = term_of(f, map);
     const double good = log_lik(f, term, 1, &one, NULL);
-    tsr_term_free(term);
     for (size_t k = 0; k < tsr_map_n_voxel(&map->grid); k++)
         map->value[k] = -map->value[k];
     term = term_of(f, map);
@@ -406,12 +380,11 @@ static void negative_and_far(void **state)
     assert_true(isfinite(far) && far < good && far > negative);
     for (int i = 0; i < f->t->n_body; i++)
         f->c->body[i][0] -= 1000.0;
-    tsr_term_free(term);
 }
 
 /* A map that is smaller than the blurred molecule has no likelihood, and no
  * number that is none. */
-static void box_too_small(void **state)
+TEST(box_too_small)
 {
     const fixture *f = *state;
     const double one = 1.0;
@@ -421,35 +394,41 @@ static void box_too_small(void **state)
         g.origin[c] += g.step[c] * (g.n[c] / 2 - 5);
         g.n[c] = 10;
     }
-    assert_int_equal(tsr_map_new(&g, &of_maps, &map, NULL), TSR_OK);
+    OK(tsr_map_new(&g, &of_maps, &map, &err));
     for (size_t k = 0; k < 1000; k++)
         map->value[k] = (float)(k % 7);
     tsr_term *term = term_with(f, map, "infer");
     assert_true(log_lik_at(f, term, 1, &one, 0.9, NULL) == -HUGE_VAL);
-    tsr_term_free(term);
 }
 
 static void refused(const fixture *f, const char *entry, tsr_status status,
                     const char *says)
 {
     tsr_term *term;
-    tsr_err err = {0};
-    assert_int_equal(read_term(f->t, "map", entry, &term, &err), status);
+    err = (tsr_err){0};
+    assert_int_equal(read_term(f->t, "map", entry, &term), status);
     assert_has(err.message, says);
 }
 
+static void write_flat(const fixture *f)
+{
+    tsr_map *flat;
+    OK(tsr_map_new(&f->model->grid, &of_maps, &flat, &err));
+    OK(tsr_map_write(flat, io_path("flat.mrc"), "", &err));
+}
+
 /* Half-maps, or a mask, of another size. */
-static void what_does_not_match(void **state)
+TEST(what_does_not_match)
 {
     fixture *f = *state;
     tsr_map *map = spoilt(f), *small;
     tsr_map_grid grid = map->grid;
     grid.n[1]--;
-    assert_int_equal(tsr_map_new(&grid, &of_maps, &small, NULL), TSR_OK);
+    write_flat(f);
+    OK(tsr_map_new(&grid, &of_maps, &small, &err));
     small->value[0] = 1.0f;
-    assert_int_equal(tsr_map_write(map, io_path("map.mrc"), "", NULL), TSR_OK);
-    assert_int_equal(tsr_map_write(small, io_path("small.mrc"), "", NULL),
-                     TSR_OK);
+    OK(tsr_map_write(map, io_path("map.mrc"), "", &err));
+    OK(tsr_map_write(small, io_path("small.mrc"), "", &err));
     refused(f, "file: map.mrc, resolution: 5, half_map_1: map.mrc",
             TSR_E_CONFIG, "data.0: half_map_1 and half_map_2 come together");
     refused(f,
@@ -476,42 +455,21 @@ static void what_does_not_match(void **state)
             "leaves 0 voxels inside");
 }
 
-static void what_is_refused(void **state)
+TEST(what_is_refused)
 {
     fixture *f = *state;
-    tsr_map *flat;
-    assert_int_equal(tsr_map_new(&f->model->grid, &of_maps, &flat, NULL),
-                     TSR_OK);
-    assert_int_equal(tsr_map_write(flat, io_path("flat.mrc"), "", NULL),
-                     TSR_OK);
+    write_flat(f);
     refused(f, "resolution: 5", TSR_E_CONFIG, "data.0: a map needs a file");
     refused(f, "file: flat.mrc", TSR_E_CONFIG,
             "data.0: a map needs its resolution");
     refused(f, "file: flat.mrc, resolution: 5", TSR_E_DATA,
             "all voxels of the map have one value");
     refused(f, "file: none.mrc, resolution: 5", TSR_E_NOINPUT, "cannot open");
-    assert_int_equal(tsr_map_write(f->model, io_path("map.mrc"), "", NULL),
-                     TSR_OK);
+    OK(tsr_map_write(f->model, io_path("map.mrc"), "", &err));
     refused(f, "file: map.mrc, resolution: 90", TSR_E_DATA,
             "independent voxels, too few");
     refused(f, "file: map.mrc, resolution: 0.5", TSR_E_DATA,
             "its voxels are wider than the resolution");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_and_integral),
-        cmocka_unit_test(ensembles),
-        cmocka_unit_test(updates),
-        cmocka_unit_test(width),
-        cmocka_unit_test(largest_in_place),
-        cmocka_unit_test(stiffness),
-        cmocka_unit_test(independent_voxels),
-        cmocka_unit_test(negative_and_far),
-        cmocka_unit_test(box_too_small),
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(what_does_not_match),
-    };
-    return cmocka_run_group_tests(tests, open_fixture, close_fixture);
-}
+static test_fixture around_all = {open_fixture, io_teardown};

@@ -1,18 +1,11 @@
 /* core/text: excerpts, words of a shell. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "core/text.h"
+#include "tests/test.h"
 
 /* What cannot be printed in one line of a message becomes '?'. */
-static void excerpt(void **state)
+TEST(excerpt)
 {
-    (void)state;
     char shown[TSR_EXCERPT_SIZE], text[500];
     assert_string_equal(tsr_text_excerpt("plain", shown), "plain");
     assert_string_equal(tsr_text_excerpt("a\nb\x1b[1m", shown), "a?b?[1m");
@@ -24,9 +17,8 @@ static void excerpt(void **state)
 }
 
 /* A shell gives every name back. */
-static void shell(void **state)
+TEST(shell)
 {
-    (void)state;
     static const struct {
         const char *name, *word;
     } file[] = {{"runs/a-1_b.yaml", "runs/a-1_b.yaml"},
@@ -38,7 +30,7 @@ static void shell(void **state)
                 {"a\nb", "'a'$'\\012''b'"},
                 {"", "''"}};
     char word[TSR_SHELL_SIZE], text[TSR_SHELL_SIZE + 1];
-    for (size_t k = 0; k < sizeof file / sizeof *file; k++)
+    for (size_t k = 0; k < COUNT_OF(file); k++)
         assert_string_equal(tsr_text_shell(file[k].name, word), file[k].word);
     memset(text, '\'', sizeof text);
     text[sizeof text - 1] = '\0';
@@ -48,25 +40,16 @@ static void shell(void **state)
                      TSR_SHELL_SIZE / 8 * 4 + 2);
 }
 
-static void paragraphs(void **state)
+TEST(paragraphs)
 {
-    (void)state;
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     tsr_words w;
     tsr_words_begin(&w);
     tsr_words_add(&w, "\none\n\ntwo of it\n");
-    assert_int_equal(tsr_words_print(&w, out, 2, "- ", NULL), TSR_OK);
+    OK(tsr_words_print(&w, out, 2, "- ", &err));
     fclose(out);
     assert_string_equal(text, "-   one\n-   two of it\n");
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(excerpt),
-                                       cmocka_unit_test(shell),
-                                       cmocka_unit_test(paragraphs)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,11 @@
 /* Chain geometry, ranges and what may move. */
 #include "tests/geometry.h"
 #include "tests/model_sample.h"
+#include "tests/test.h"
 
 #include "core/random.h"
 #include "core/vec3.h"
 #include "molecule/topology.h"
-
-#include <stdlib.h>
 
 #define PI 3.14159265358979323846
 static const char sequence[] = "MKTAYIAKQRPGISFVKSHFWRQLEERLGNDCE";
@@ -23,12 +22,6 @@ static void open_fixture(fixture *f, const tsr_strings *flexible)
     sample_chain(sequence, flexible, &f->table, &f->t, &f->c);
 }
 
-static void close_fixture(fixture *f)
-{
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
-}
-
 static void shuffle(const fixture *f, gsl_rng *rng, int n)
 {
     for (int i = 0; i < n; i++)
@@ -38,54 +31,49 @@ static void shuffle(const fixture *f, gsl_rng *rng, int n)
                               2.0 * PI * gsl_rng_uniform(rng));
 }
 
-static void ideal_geometry(void **state)
+TEST(ideal_geometry)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, NULL);
     int n = f.t->n_residue;
-    internal_geometry *g = calloc((size_t)n, sizeof *g);
+    internal_geometry *g = array((size_t)n, sizeof *g);
     measure_geometry(f.t, f.c, g);
     for (int i = 0; i < n; i++) {
-        assert_true(fabs(g[i].n_ca - TSR_BOND_N_CA) < 1e-12);
-        assert_true(fabs(g[i].ca_c - TSR_BOND_CA_C) < 1e-12);
-        assert_true(fabs(g[i].n_ca_c - TSR_ANGLE_N_CA_C) < 1e-12);
+        assert_near(g[i].n_ca, TSR_BOND_N_CA, 1e-12);
+        assert_near(g[i].ca_c, TSR_BOND_CA_C, 1e-12);
+        assert_near(g[i].n_ca_c, TSR_ANGLE_N_CA_C, 1e-12);
         if (i == 0)
             continue;
-        assert_true(fabs(g[i].c_n - TSR_BOND_C_N) < 1e-12);
-        assert_true(fabs(fabs(g[i].omega) - PI) < 1e-9);
+        assert_near(g[i].c_n, TSR_BOND_C_N, 1e-12);
+        assert_near(fabs(g[i].omega), PI, 1e-9);
         double ca = tsr_vec3_distance(f.c->backbone[i - 1][TSR_CA],
                                       f.c->backbone[i][TSR_CA]);
-        assert_true(fabs(ca - 3.80) < 0.03); /* trans peptide */
+        assert_near(ca, 3.80, 0.03); /* trans peptide */
     }
-    free(g);
-    close_fixture(&f);
 }
 
 /* L residues: N, C, CB seen from H are clockwise; the signed volume is known
  * from real structures to be 2.5 Angstrom^3 (2EPE) for (N-CA) x (C-CA) . CB. */
-static void cb_is_left_handed(void **state)
+TEST(cb_is_left_handed)
 {
-    (void)state;
     double n[3] = {1.458, 0, 0}, ca[3] = {0, 0, 0}, c[3], cb[3], v[3];
     c[0] = 1.525 * cos(1.9373), c[1] = 1.525 * sin(1.9373), c[2] = 0.0;
     tsr_place_cb(cb, n, ca, c);
     tsr_vec3_cross(v, n, c);
-    assert_true(fabs(tsr_vec3_dot(v, cb) - 2.5) < 0.2);
+    assert_near(tsr_vec3_dot(v, cb), 2.5, 0.2);
 }
 
 /* Measured after many turns, the internal coordinates rebuild the same atoms.
  */
-static void measure_and_build(void **state)
+TEST(measure_and_build)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, NULL);
-    gsl_rng *rng = tsr_rng_new(5, 0);
+    gsl_rng *rng = rng_new(5, 0);
     shuffle(&f, rng, 400);
     int n = f.t->n_residue;
-    internal_geometry *g = calloc((size_t)n, sizeof *g);
-    tsr_conformation *again = tsr_conformation_new(f.t);
+    internal_geometry *g = array((size_t)n, sizeof *g);
+    tsr_conformation *again = new_conformation(f.t);
     tsr_conformation_copy(f.t, again, f.c, 0, n);
     measure_geometry(f.t, f.c, g);
     build_geometry(f.t, g, again);
@@ -95,10 +83,6 @@ static void measure_and_build(void **state)
                                           again->backbone[i][a]) < 1e-8);
     for (int b = 0; b < f.t->n_body; b++)
         assert_true(tsr_vec3_distance(f.c->body[b], again->body[b]) < 1e-8);
-    tsr_conformation_free(again);
-    free(g);
-    gsl_rng_free(rng);
-    close_fixture(&f);
 }
 
 static double wrap(double angle)
@@ -108,15 +92,14 @@ static double wrap(double angle)
 
 /* A turn changes its torsion by the angle and no other, and only the shorter
  * side of the chain moves. */
-static void turns(void **state)
+TEST(turns)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, NULL);
-    gsl_rng *rng = tsr_rng_new(6, 0);
+    gsl_rng *rng = rng_new(6, 0);
     shuffle(&f, rng, 100);
     int n = f.t->n_residue;
-    tsr_conformation *old = tsr_conformation_new(f.t);
+    tsr_conformation *old = new_conformation(f.t);
     for (int k = 0; k < f.t->n_torsion; k++) {
         const tsr_torsion *t = &f.t->torsion[k];
         tsr_conformation_copy(f.t, old, f.c, 0, n);
@@ -143,16 +126,12 @@ static void turns(void **state)
         for (int b = 0; b < f.t->n_body; b++)
             assert_true(tsr_vec3_distance(old->body[b], f.c->body[b]) < 1e-9);
     }
-    tsr_conformation_free(old);
-    gsl_rng_free(rng);
-    close_fixture(&f);
 }
 
 /* No choice of torsions takes two bodies beyond the reach, and an almost
  * straight chain comes near it. */
-static void reach(void **state)
+TEST(reach)
 {
-    (void)state;
     char range[] = "A:8-14", second[] = "A:22-25";
     char *item[] = {range, second};
     tsr_strings some = {2, item};
@@ -160,7 +139,7 @@ static void reach(void **state)
     for (int k = 0; k < 2; k++) {
         fixture f;
         open_fixture(&f, choice[k]);
-        gsl_rng *rng = tsr_rng_new(11, 0);
+        gsl_rng *rng = rng_new(11, 0);
         double bound = tsr_topology_reach(f.t, f.c), most = 0.0;
         for (int round = 0; round < 300; round++) {
             for (int a = 0; a < f.t->n_body; a++)
@@ -171,14 +150,11 @@ static void reach(void **state)
         }
         assert_true(most <= bound);
         assert_true(most > 0.8 * bound);
-        gsl_rng_free(rng);
-        close_fixture(&f);
     }
 }
 
-static void flexible_ranges(void **state)
+TEST(flexible_ranges)
 {
-    (void)state;
     char range[] = "10-12";
     char *item[] = {range};
     tsr_strings some = {1, item};
@@ -187,16 +163,13 @@ static void flexible_ranges(void **state)
     /* R10, P11, G12: phi and psi of each */
     assert_int_equal(f.t->n_torsion, 6);
     assert_int_equal(f.t->n_side, 2);
-    close_fixture(&f);
     open_fixture(&f, NULL);
     /* all but phi of the first and psi of the last */
     assert_int_equal(f.t->n_torsion, 2 * (int)strlen(sequence) - 2);
-    close_fixture(&f);
 }
 
-static void range_texts(void **state)
+TEST(range_texts)
 {
-    (void)state;
     tsr_residue residue[6];
     memset(residue, 0, sizeof residue);
     static const int number[6] = {-6, -5, 8, 8, 1, 2};
@@ -225,9 +198,9 @@ static void range_texts(void **state)
                  {"A:1-2x", 0, "expected"},
                  {"", 0, "expected"},
                  {"A:99999999999", 0, "expected"}};
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         int mark[6] = {0}, n = 0;
-        tsr_err err = {0};
+        err = (tsr_err){0};
         tsr_status status =
             tsr_range_mark(cases[k].text, 6, residue, mark, &err);
         for (int i = 0; i < 6; i++)
@@ -244,9 +217,8 @@ static void range_texts(void **state)
 }
 
 /* Proline winds towards negative coordinates, where a PDB file has no room. */
-static void long_sequences(void **state)
+TEST(long_sequences)
 {
-    (void)state;
     enum { N = 2000 };
     char text[N + 1];
     memset(text, 'P', N);
@@ -263,34 +235,28 @@ static void long_sequences(void **state)
         assert_true(tsr_vec3_distance(c->body[b],
                                       c->backbone[t->body[b].residue][TSR_CA]) <
                     6.0);
-    tsr_conformation_free(c);
-    tsr_topology_free(t);
 }
 
-static void refused_sequences(void **state)
+TEST(refused_sequences)
 {
-    (void)state;
     tsr_prior_table table;
     sample_prior_table(&table);
     static const char *const bad[] = {"", "MK", "MKXTA", "MK TA", "MK1TA"};
-    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+    for (size_t k = 0; k < COUNT_OF(bad); k++) {
         tsr_topology *t;
         tsr_conformation *c;
-        tsr_err err = {0};
         tsr_flexibility all = {.flexible = NULL};
-        assert_int_equal(tsr_topology_from_sequence(bad[k], TSR_BODIES_TWO, all,
-                                                    &table, &t, &c, &err),
-                         TSR_E_CONFIG);
-        assert_non_null(strstr(err.message, "structure.sequence"));
+        FAILS(tsr_topology_from_sequence(bad[k], TSR_BODIES_TWO, all, &table,
+                                         &t, &c, &err),
+              TSR_E_CONFIG, "structure.sequence");
         assert_null(t);
         assert_null(c);
     }
 }
 
 /* Two points a distance apart: Rg is half of it, for equal masses. */
-static void radius_of_gyration(void **state)
+TEST(radius_of_gyration)
 {
-    (void)state;
     tsr_prior_table table;
     tsr_topology *t;
     tsr_conformation *c;
@@ -300,25 +266,8 @@ static void radius_of_gyration(void **state)
     double rg2[TSR_MAX_TYPE] = {0};
     for (int b = 0; b < 3; b++)
         tsr_vec3_copy(c->body[b], place[b]);
-    assert_true(fabs(tsr_conformation_rg(t, c, NULL) - sqrt(150.0)) < 1e-12);
+    assert_near(tsr_conformation_rg(t, c, NULL), sqrt(150.0), 1e-12);
     for (int k = 0; k < TSR_MAX_TYPE; k++)
         rg2[k] = 19.0;
-    assert_true(fabs(tsr_conformation_rg(t, c, rg2) - 13.0) < 1e-12);
-    tsr_conformation_free(c);
-    tsr_topology_free(t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ideal_geometry),
-                                       cmocka_unit_test(cb_is_left_handed),
-                                       cmocka_unit_test(measure_and_build),
-                                       cmocka_unit_test(turns),
-                                       cmocka_unit_test(reach),
-                                       cmocka_unit_test(flexible_ranges),
-                                       cmocka_unit_test(range_texts),
-                                       cmocka_unit_test(long_sequences),
-                                       cmocka_unit_test(refused_sequences),
-                                       cmocka_unit_test(radius_of_gyration)};
-    return cmocka_run_group_tests_name("topology", tests, NULL, NULL);
+    assert_near(tsr_conformation_rg(t, c, rg2), 13.0, 1e-12);
 }

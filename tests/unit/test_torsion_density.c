@@ -2,16 +2,10 @@
  * draws, chi^2 against the density. */
 #include "core/random.h"
 #include "molecule/prior_density.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_math.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 /* The uniform one, the smallest, skewed, wide against narrow, near the bound
  * where the maximum is flat, and very narrow ones. */
@@ -24,7 +18,7 @@ static const tsr_von_mises shape[] = {
     {1.0, -1.0, -0.7, 0.4, 0.4, 0.4},       {1.0, 1.0, 1.0, 1e4, 1e4, 9000.0},
     {1.0, 1.0, 1.0, 1e4, 5.0, -100.0},      {1.0, 1.0, 1.0, 1e4, 1e4, 1e4},
 };
-enum { N_SHAPE = sizeof shape / sizeof shape[0] };
+enum { N_SHAPE = COUNT_OF(shape) };
 
 static const tsr_torsion_mixture mixture = {
     .n = 5,
@@ -56,9 +50,8 @@ static double log_norm(double k_phi, double k_psi, double lambda)
 /* The series against the integral over psi of what is left when phi has been
  * integrated out, 2 pi exp(k2 cos y) I0(sqrt(k1^2 + lambda^2 sin^2 y)), scaled
  * by exp(-k1 - k2). The trapezoid rule on a period converges exponentially. */
-static void norm(void **state)
+TEST(norm)
 {
-    (void)state;
     enum { N = 20000 };
     for (size_t i = 0; i < N_SHAPE; i++) {
         const tsr_von_mises *p = &shape[i];
@@ -70,16 +63,14 @@ static void norm(void **state)
                        tsr_von_mises_log_i0(a));
         }
         double expected = log(4.0 * M_PI * M_PI * sum / N);
-        assert_true(
-            fabs(tsr_von_mises_moments(p->k_phi, p->k_psi, p->lambda, NULL) -
-                 expected) < 1e-10);
+        assert_near(tsr_von_mises_moments(p->k_phi, p->k_psi, p->lambda, NULL),
+                    expected, 1e-10);
     }
 }
 
 /* Moments are the derivatives of the norm. */
-static void moments(void **state)
+TEST(moments)
 {
-    (void)state;
     for (size_t i = 4; i < 9; i++) {
         const tsr_von_mises *p = &shape[i];
         const double k[3] = {p->k_phi, p->k_psi, p->lambda};
@@ -93,15 +84,14 @@ static void moments(void **state)
             double slope = (log_norm(up[0], up[1], up[2]) -
                             log_norm(down[0], down[1], down[2])) /
                            (2.0 * h);
-            assert_true(fabs(slope - m[d]) < 1e-6);
+            assert_near(slope, m[d], 1e-6);
         }
     }
 }
 
 /* Both integrals over a grid at once: 1, and each marginal. */
-static void integrals(void **state)
+TEST(integrals)
 {
-    (void)state;
     enum { N = 720 };
     for (size_t i = 0; i <= N_SHAPE; i++) {
         if (i < N_SHAPE && (shape[i].k_phi > 1e3 || shape[i].k_psi > 1e3))
@@ -109,7 +99,7 @@ static void integrals(void **state)
         tsr_torsion_density *d =
             i < N_SHAPE ? density_of_part(&shape[i]) : density_of(&mixture);
         double h = 2.0 * M_PI / N, total = 0.0;
-        double *by_psi = calloc(N, sizeof *by_psi);
+        double *by_psi = array(N, sizeof *by_psi);
         for (int a = 0; a < N; a++) {
             double phi = -M_PI + h * a, by_phi = 0.0;
             for (int b = 0; b < N; b++) {
@@ -118,24 +108,22 @@ static void integrals(void **state)
                 by_psi[b] += f * h;
             }
             double marginal = exp(tsr_torsion_density_log_phi(d, phi));
-            assert_true(fabs(by_phi - marginal) < 1e-10 * (1.0 + marginal));
+            assert_near(by_phi, marginal, 1e-10 * (1.0 + marginal));
             total += by_phi * h;
         }
-        assert_true(fabs(total - 1.0) < 1e-10);
+        assert_near(total, 1.0, 1e-10);
         for (int b = 0; b < N; b++) {
             double marginal =
                 exp(tsr_torsion_density_log_psi(d, -M_PI + h * b));
-            assert_true(fabs(by_psi[b] - marginal) < 1e-10 * (1.0 + marginal));
+            assert_near(by_psi[b], marginal, 1e-10 * (1.0 + marginal));
         }
-        free(by_psi);
         free(d);
     }
 }
 
 /* The narrow ones integrate to 1 over a grid of their own width. */
-static void narrow(void **state)
+TEST(narrow)
 {
-    (void)state;
     enum { N = 1200 };
     const tsr_von_mises *p = &shape[11];
     tsr_torsion_density *d = density_of_part(p);
@@ -144,16 +132,15 @@ static void narrow(void **state)
         for (int b = -N; b <= N; b++)
             total +=
                 exp(tsr_torsion_density_log(d, p->phi + a * h, p->psi + b * h));
-    assert_true(fabs(total * h * h - 1.0) < 1e-10);
+    assert_near(total * h * h, 1.0, 1e-10);
     free(d);
 }
 
 /* Cosines and sines, the angle, the angle a turn further, the formula. */
-static void forms(void **state)
+TEST(forms)
 {
-    (void)state;
     tsr_torsion_density *d = density_of(&mixture);
-    gsl_rng *rng = tsr_rng_new(3, 0);
+    gsl_rng *rng = rng_new(3, 0);
     for (int i = 0; i < 1000; i++) {
         double phi = M_PI * (2.0 * gsl_rng_uniform(rng) - 1.0);
         double psi = M_PI * (2.0 * gsl_rng_uniform(rng) - 1.0);
@@ -170,29 +157,27 @@ static void forms(void **state)
         double at =
             tsr_torsion_density_log_at(d, (double[2]){cos(phi), sin(phi)},
                                        (double[2]){cos(psi), sin(psi)});
-        assert_true(fabs(value - log(f)) < 1e-11);
-        assert_true(fabs(value - at) < 1e-12);
-        assert_true(fabs(value - tsr_torsion_density_log(d, phi + 2 * M_PI,
-                                                         psi - 2 * M_PI)) <
+        assert_near(value, log(f), 1e-11);
+        assert_near(value, at, 1e-12);
+        assert_near(value,
+                    tsr_torsion_density_log(d, phi + 2 * M_PI, psi - 2 * M_PI),
                     1e-10);
         assert_true(value > log(0.02 / (4.0 * M_PI * M_PI)));
     }
-    gsl_rng_free(rng);
     free(d);
 }
 
 /* Far from a narrow component, where its density underflows, the logarithm is
  * what it is. */
-static void far_away(void **state)
+TEST(far_away)
 {
-    (void)state;
     for (size_t i = 0; i < N_SHAPE; i++) {
         const tsr_von_mises *p = &shape[i];
         tsr_torsion_density *d = density_of_part(p);
         double peak = tsr_torsion_density_log(d, p->phi, p->psi);
         double far = tsr_torsion_density_log(d, p->phi + M_PI, p->psi + M_PI);
         double fall = 2.0 * (p->k_phi + p->k_psi);
-        assert_true(fabs(peak - far - fall) < 1e-12 * (1.0 + fall));
+        assert_near(peak - far, fall, 1e-12 * (1.0 + fall));
         assert_true(isfinite(tsr_torsion_density_log_phi(d, p->phi + M_PI)));
         assert_true(isfinite(tsr_torsion_density_log_psi(d, p->psi + M_PI)));
         assert_true(isnan(tsr_torsion_density_log(d, (double)NAN, 0.0)));
@@ -222,7 +207,7 @@ static void check_draws(const tsr_torsion_density *d, double phi, double psi,
         expected[i] = N_DRAW * sum * h * h;
         seen[i] = 0;
     }
-    gsl_rng *rng = tsr_rng_new(11, stream);
+    gsl_rng *rng = rng_new(11, stream);
     for (int k = 0; k < N_DRAW; k++) {
         double x, y;
         tsr_torsion_density_draw(d, rng, &x, &y);
@@ -232,7 +217,6 @@ static void check_draws(const tsr_torsion_density *d, double phi, double psi,
         if (a >= 0.0 && a < SIDE && b >= 0.0 && b < SIDE)
             seen[(int)a * SIDE + (int)b]++;
     }
-    gsl_rng_free(rng);
     double chi2 = 0.0, rest = N_DRAW;
     long rest_seen = N_DRAW;
     int freedom = 0;
@@ -254,9 +238,8 @@ static void check_draws(const tsr_torsion_density *d, double phi, double psi,
         fail_msg("chi^2 %g of %d, stream %lu", chi2, freedom, stream);
 }
 
-static void draws(void **state)
+TEST(draws)
 {
-    (void)state;
     for (size_t i = 0; i < N_SHAPE; i++) {
         const tsr_von_mises *p = &shape[i];
         double least = fmin(p->k_phi, p->k_psi);
@@ -276,12 +259,11 @@ static void draws(void **state)
 }
 
 /* Angles alone, by their mean cosines I1 / I0 and I2 / I0. */
-static void angles(void **state)
+TEST(angles)
 {
-    (void)state;
     static const double kappa[] = {0.0, 1e-6, 0.3, 0.5, 3.0, 50.0, 1e4};
-    gsl_rng *rng = tsr_rng_new(5, 0);
-    for (size_t i = 0; i < sizeof kappa / sizeof kappa[0]; i++) {
+    gsl_rng *rng = rng_new(5, 0);
+    for (size_t i = 0; i < COUNT_OF(kappa); i++) {
         enum { N = 200000 };
         double c1 = 0.0, c2 = 0.0, s1 = 0.0, square = 0.0, m[3];
         tsr_von_mises_moments(kappa[i], 0.0, 0.0, m);
@@ -292,25 +274,23 @@ static void angles(void **state)
             square += cos(x) * cos(x) / N;
         }
         double error = sqrt((square - c1 * c1) / N);
-        assert_true(fabs(c1 - m[0]) < 4.0 * error);
-        assert_true(fabs(c2 - expected) < 4.0 * sqrt(0.5 / N));
+        assert_near(c1, m[0], 4.0 * error);
+        assert_near(c2, expected, 4.0 * sqrt(0.5 / N));
         assert_true(fabs(s1) < 4.0 * sqrt((1.0 - square) / N));
     }
-    gsl_rng_free(rng);
     assert_true(tsr_von_mises_wrap(M_PI) == -M_PI);
-    assert_true(fabs(tsr_von_mises_wrap(7.0) - (7.0 - 2.0 * M_PI)) < 1e-15);
+    assert_near(tsr_von_mises_wrap(7.0), (7.0 - 2.0 * M_PI), 1e-15);
 }
 
 /* Blocks of cells are drawn as often as the integral over them says, and no
  * cell never. */
-static void cells(void **state)
+TEST(cells)
 {
     enum { SIDE = 36, BLOCK = 6, FINE = 5, N = SIDE * SIDE };
     const double width = 2.0 * M_PI / SIDE, unit = 0x1p32;
     static uint32_t upto[N];
     double share[BLOCK * BLOCK] = {0.0}, wanted[BLOCK * BLOCK] = {0.0};
     tsr_torsion_density *d = density_of(&mixture);
-    (void)state;
     tsr_torsion_density_cells(d, SIDE, upto);
     assert_true(upto[N - 1] == UINT32_MAX);
     for (int k = 0; k < N; k++) {
@@ -332,15 +312,4 @@ static void cells(void **state)
             fail_msg("block %d is drawn with %.4f, not %.4f", k, share[k],
                      wanted[k]);
     free(d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(norm),      cmocka_unit_test(moments),
-        cmocka_unit_test(integrals), cmocka_unit_test(narrow),
-        cmocka_unit_test(forms),     cmocka_unit_test(far_away),
-        cmocka_unit_test(draws),     cmocka_unit_test(angles),
-        cmocka_unit_test(cells)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,9 @@
 /* Trajectories written, read back, brought up to date from a log. */
-#include "folder.h"
 #include "store/trajectory.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 #include <hdf5.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,22 +20,15 @@ static const tsr_trajectory_spec spec = {.n_atom = N_ATOM,
                                          .state = 1,
                                          .stride = STRIDE};
 
-static char folder[64], path[128], other[128];
+static char path[128], other[128];
 
 static int enter(void **state)
 {
-    (void)state;
-    if (folder_make(folder, "trajectory") != 0)
+    if (io_setup(state) != 0)
         return -1;
-    snprintf(path, sizeof path, "%s/trajectory-000.h5", folder);
-    snprintf(other, sizeof other, "%s/trajectory-001.h5", folder);
+    strcpy(path, io_path("trajectory-000.h5"));
+    strcpy(other, io_path("trajectory-001.h5"));
     return 0;
-}
-
-static int leave(void **state)
-{
-    (void)state;
-    return folder_remove(folder);
 }
 
 static double noise(int frame, int i)
@@ -74,11 +57,9 @@ static float *frames(const tsr_trajectory_spec *s, int from, int to,
     const size_t n = (size_t)(to - from);
     const size_t all = 3 * (size_t)(s->n_atom + s->n_body);
     float *value = malloc((n * all + 2 * n * N_OBSERVABLE + 1) * sizeof *value);
-    double *xyz = malloc(all * sizeof *xyz);
+    double *xyz = array(all * sizeof *xyz, 1);
     float *atom = value;
 
-    assert_non_null(value);
-    assert_non_null(xyz);
     float *body = value + n * 3 * (size_t)s->n_atom;
     for (int f = from; f < to; f++) {
         observable[N_OBSERVABLE * (f - from)] = -f / 3.0;
@@ -90,7 +71,6 @@ static float *frames(const tsr_trajectory_spec *s, int from, int to,
         for (int i = 0; i < 3 * s->n_body; i++)
             *body++ = (float)xyz[i];
     }
-    free(xyz);
     return value;
 }
 
@@ -98,20 +78,15 @@ static void append(tsr_trajectory *t, const tsr_trajectory_spec *s, int from,
                    int to)
 {
     const int n = to - from;
-    double *observable = calloc(N_OBSERVABLE * (size_t)n, sizeof *observable);
-    int64_t *step = calloc((size_t)n, sizeof *step);
-    tsr_err err;
+    double *observable = array(N_OBSERVABLE * (size_t)n, sizeof *observable);
+    int64_t *step = array((size_t)n, sizeof *step);
 
-    assert_non_null(observable);
-    assert_non_null(step);
     float *value = frames(s, from, to, observable);
     for (int f = 0; f < n; f++)
         step[f] = (int64_t)(from + f) * STRIDE;
     OK(tsr_trajectory_append(t, n, step, value, value + n * 3 * s->n_atom,
                              observable, &err));
     free(value);
-    free(step);
-    free(observable);
 }
 
 /* Frames from..to as a record of the log, of two chains with two states each:
@@ -127,26 +102,20 @@ static void log_frames(tsr_draw_log *log, int from, int to)
                                  .n_chain = 2,
                                  .n_state = 2,
                                  .size = size};
-    double *observable = calloc(n * N_OBSERVABLE, sizeof *observable);
-    float *empty = calloc(size, 1);
-    tsr_err err;
+    double *observable = array(n * N_OBSERVABLE, sizeof *observable);
+    float *empty = array(size, 1);
 
-    assert_non_null(observable);
-    assert_non_null(empty);
     float *value = frames(&spec, from, to, observable);
     memcpy(value + n_xyz, observable, n * N_OBSERVABLE * sizeof *observable);
     OK(tsr_draw_log_begin(log, &one, &err));
     for (int part = 0; part < 4; part++) /* chain 1, state 1 is the third */
         OK(tsr_draw_log_part(log, part == 2 ? value : empty, &err));
     free(value);
-    free(empty);
-    free(observable);
 }
 
 static tsr_trajectory *create(const char *file)
 {
     tsr_trajectory *t;
-    tsr_err err;
     OK(tsr_trajectory_create(file, &spec, &t, &err));
     return t;
 }
@@ -189,7 +158,6 @@ static void check_frames(const char *file, int n)
     tsr_trajectory_reader *reader;
     int64_t step[2];
     double value[2];
-    tsr_err err;
 
     OK(tsr_trajectory_open(file, &reader, &err));
     assert_int_equal(tsr_trajectory_info_get(reader)->n_frame, n);
@@ -219,18 +187,14 @@ static void check_frames(const char *file, int n)
         TSR_E_RANGE);
     assert_int_equal(tsr_trajectory_read(reader, -1, 1, step, NULL, NULL, &err),
                      TSR_E_RANGE);
-    assert_int_equal(
-        tsr_trajectory_read_observable(reader, "none", 0, 0, value, &err),
-        TSR_E_DATA);
-    assert_non_null(strstr(err.message, "none"));
+    FAILS(tsr_trajectory_read_observable(reader, "none", 0, 0, value, &err),
+          TSR_E_DATA, "none");
     tsr_trajectory_reader_free(reader);
     check_times(file, n);
 }
 
-static void test_read_back(void **state)
+TEST(test_read_back)
 {
-    (void)state;
-    tsr_err err;
     tsr_trajectory *t = create(path);
 
     append(t, &spec, 0, 5);
@@ -248,17 +212,15 @@ static void test_read_back(void **state)
 }
 
 /* Taken up again and again, always a little before where it was. */
-static void test_resumed(void **state)
+TEST(test_resumed)
 {
-    (void)state;
     enum { FRAMES = 500 };
     unsigned random = 7;
     tsr_draw_log *log;
-    tsr_err err;
     int kept = 0;
 
     OK(tsr_trajectory_close(create(path), &err));
-    OK(tsr_draw_log_new(folder, &log, &err));
+    OK(tsr_draw_log_new(io_dir, &log, &err));
     while (kept < FRAMES) {
         random = random * 1103515245u + 12345u;
         const int more = 1 + (int)(random >> 16) % 120;
@@ -273,24 +235,20 @@ static void test_resumed(void **state)
         kept = last;
     }
     check_frames(path, FRAMES);
-    assert_int_equal(update(FRAMES + 1, &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "has 500 frames"));
+    FAILS(update(FRAMES + 1, &err), TSR_E_DATA, "has 500 frames");
     OK(update(0, &err));
     check_frames(path, 0);
     log_frames(log, 3, 5);
-    assert_int_equal(update(-1, &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, path));
+    FAILS(update(-1, &err), TSR_E_DATA, path);
     tsr_draw_log_remove(log);
     tsr_draw_log_free(log);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     tsr_trajectory_spec s = {.stride = 1};
     tsr_trajectory *t;
     tsr_draw_log *log;
-    tsr_err err;
 
     assert_int_equal(tsr_trajectory_create(other, &s, &t, &err),
                      TSR_E_INTERNAL);
@@ -299,27 +257,23 @@ static void test_refused(void **state)
     s.n_body++;
     OK(tsr_trajectory_create(path, &s, &t, &err));
     OK(tsr_trajectory_close(t, &err));
-    OK(tsr_draw_log_new(folder, &log, &err));
+    OK(tsr_draw_log_new(io_dir, &log, &err));
     log_frames(log, 0, 2);
-    assert_int_equal(update(-1, &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "not of the same run"));
+    FAILS(update(-1, &err), TSR_E_DATA, "not of the same run");
     tsr_draw_log_free(log);
     assert_int_equal(truncate(path, 4000), 0);
-    assert_int_equal(update(0, &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "HDF5"));
+    FAILS(update(0, &err), TSR_E_DATA, "HDF5");
 }
 
 /* Only bodies, no observables. */
-static void test_bodies_only(void **state)
+TEST(test_bodies_only)
 {
-    (void)state;
     const tsr_trajectory_spec s = {.n_body = 4, .stride = 1};
     const float xyz[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     tsr_trajectory_reader *reader;
     tsr_trajectory *t;
     int64_t step = 17;
     float read[12];
-    tsr_err err;
 
     OK(tsr_trajectory_create(path, &s, &t, &err));
     OK(tsr_trajectory_append(t, 1, &step, NULL, xyz, NULL, &err));
@@ -342,14 +296,12 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static void test_size(void **state)
+TEST(test_size)
 {
-    (void)state;
     enum { FRAMES = 500 };
     tsr_trajectory_spec s = spec;
     tsr_trajectory *t;
     struct stat info;
-    tsr_err err;
 
     s.n_atom = 1800;
     s.n_body = 700;
@@ -365,17 +317,7 @@ static void test_size(void **state)
     print_message("%d frames of 2500 positions: %.0f bytes, %.3f of the "
                   "expected, %.2f ms a frame\n",
                   FRAMES, size, size / expected, 1e3 * spent / FRAMES);
-    assert_true(fabs(size / expected - 1) < 0.1);
+    assert_near(size / expected, 1, 0.1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_read_back, enter, leave),
-        cmocka_unit_test_setup_teardown(test_resumed, enter, leave),
-        cmocka_unit_test_setup_teardown(test_refused, enter, leave),
-        cmocka_unit_test_setup_teardown(test_bodies_only, enter, leave),
-        cmocka_unit_test_setup_teardown(test_size, enter, leave),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {enter, io_teardown};

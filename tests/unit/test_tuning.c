@@ -1,16 +1,8 @@
 /* gpu/tuning: which line of the table a device gets. */
 #include "gpu/engine_device.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const char table[] = "# a comment\n"
                             "\n"
@@ -31,11 +23,8 @@ static void expect(tsr_device_type type, const char *name, int n_body,
 {
     tsr_device_info info = device(type, name);
     tsr_page_tile_options o = {0};
-    tsr_err err;
     int got;
-    assert_int_equal(
-        tsr_tuning_find_in_table(table, "t", &info, n_body, &o, &got, &err),
-        TSR_OK);
+    OK(tsr_tuning_find_in_table(table, "t", &info, n_body, &o, &got, &err));
     assert_int_equal(got, found);
     assert_int_equal(o.tile, tile);
     assert_int_equal(o.parts, parts);
@@ -43,9 +32,8 @@ static void expect(tsr_device_type type, const char *name, int n_body,
     assert_int_equal(o.difference, difference);
 }
 
-static void first_that_fits(void **state)
+TEST(first_that_fits)
 {
-    (void)state;
     expect(TSR_DEVICE_GPU, "NVIDIA GeForce RTX 4090", 0, 1, 64, 2, 4, 20);
     expect(TSR_DEVICE_GPU, "NVIDIA H200", 0, 1, 32, 1, 16, -1);
     expect(TSR_DEVICE_GPU, "NVIDIA H200", 300, 1, 16, 1, 16, 8);
@@ -55,24 +43,20 @@ static void first_that_fits(void **state)
     expect(TSR_DEVICE_OTHER, "NVIDIA H200", 0, 0, 0, 0, 0, 0);
 }
 
-static void what_is_asked_stays(void **state)
+TEST(what_is_asked_stays)
 {
-    (void)state;
     tsr_device_info info = device(TSR_DEVICE_GPU, "GeForce RTX");
     tsr_page_tile_options o = {.tile = 16, .split = 3};
     int found;
-    assert_int_equal(
-        tsr_tuning_find_in_table(table, "t", &info, 0, &o, &found, NULL),
-        TSR_OK);
+    OK(tsr_tuning_find_in_table(table, "t", &info, 0, &o, &found, &err));
     assert_int_equal(o.tile, 16);
     assert_int_equal(o.split, 3);
     assert_int_equal(o.parts, 2);
     assert_int_equal(o.difference, 0); /* it is for another tile */
 }
 
-static void errors(void **state)
+TEST(errors)
 {
-    (void)state;
     static const char *const bad[] = {
         "gpu 0 32 1 16 12\n",   "gpu 0 32 1 16\n",
         "gpu 0 x 1 16 12 *",    "0 32 1 16 12 *",
@@ -82,23 +66,20 @@ static void errors(void **state)
         "gpu 0 32 1 16 17 *",   "gpu 0 99999999999 1 16 12 *",
         "gpu 32 1 16 12 *",     "gpu -1 32 1 16 12 *"};
     tsr_device_info info = device(TSR_DEVICE_GPU, "NVIDIA H200");
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
         tsr_page_tile_options o = {0};
-        tsr_err err;
         int found;
         char text[64];
         snprintf(text, sizeof text, "# one\n%s", bad[i]);
-        assert_int_equal(tsr_tuning_find_in_table(text, "my.dat", &info, 0, &o,
-                                                  &found, &err),
-                         TSR_E_DATA);
-        assert_non_null(strstr(err.message, "my.dat, line 2"));
+        FAILS(tsr_tuning_find_in_table(text, "my.dat", &info, 0, &o, &found,
+                                       &err),
+              TSR_E_DATA, "my.dat, line 2");
     }
 }
 
 /* The table that ships; the user's before it; a line and back. */
-static void files(void **state)
+TEST(files)
 {
-    (void)state;
     tsr_device_info gpu = device(TSR_DEVICE_GPU, "a GPU of 2040");
     tsr_device_info cpu = device(TSR_DEVICE_CPU, "a CPU of 2040");
     tsr_page_tile_options o = {0},
@@ -108,12 +89,11 @@ static void files(void **state)
                                   .difference = 7},
                           got = {0};
     char path[] = "/tmp/tessera-tuning-XXXXXX", line[512];
-    tsr_err err;
     unsetenv("TESSERA_TUNING");
-    assert_int_equal(tsr_tuning_find(&gpu, 0, &o, &err), TSR_OK);
+    OK(tsr_tuning_find(&gpu, 0, &o, &err));
     assert_true(o.tile > 0 && o.split > 0 && o.parts > 0);
     o = (tsr_page_tile_options){0};
-    assert_int_equal(tsr_tuning_find(&cpu, 400, &o, &err), TSR_OK);
+    OK(tsr_tuning_find(&cpu, 400, &o, &err));
     assert_true(o.tile > 0);
 
     int fd = mkstemp(path);
@@ -122,24 +102,12 @@ static void files(void **state)
     assert_int_equal(write(fd, line, (size_t)n), n);
     close(fd);
     setenv("TESSERA_TUNING", path, 1);
-    assert_int_equal(tsr_tuning_find(&gpu, 1000, &got, &err), TSR_OK);
+    OK(tsr_tuning_find(&gpu, 1000, &got, &err));
     assert_memory_equal(&got, &mine, sizeof got);
     got = (tsr_page_tile_options){0}; /* not in it: from the shipped one */
-    assert_int_equal(tsr_tuning_find(&cpu, 400, &got, &err), TSR_OK);
+    OK(tsr_tuning_find(&cpu, 400, &got, &err));
     assert_memory_equal(&got, &o, sizeof got);
     unlink(path);
-    assert_int_equal(tsr_tuning_find(&gpu, 1000, &got, &err), TSR_E_NOINPUT);
-    assert_non_null(strstr(err.message, path));
+    FAILS(tsr_tuning_find(&gpu, 1000, &got, &err), TSR_E_NOINPUT, path);
     unsetenv("TESSERA_TUNING");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_that_fits),
-        cmocka_unit_test(what_is_asked_stays),
-        cmocka_unit_test(errors),
-        cmocka_unit_test(files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 #include "../config_table.h"
+#include "tests/test.h"
 
-#include "io_files.h"
+#include "tests/io_files.h"
 
 #include "files/yaml.h"
 
@@ -10,26 +11,24 @@
 /* Every test writes a file of this name; messages name it. */
 static const char name[] = "run.yaml";
 
-static tsr_status read_file(const char *path, config *c, tsr_err *err)
+static tsr_status read_file(const char *path, config *c)
 {
-    return tsr_yaml_read_marked(path, config_fields, c, 0, NULL, NULL, err);
+    return tsr_yaml_read_marked(path, config_fields, c, 0, NULL, NULL, &err);
 }
 
 /* Reads `text`, then `set` (NULL: none); the caller clears `c`. */
-static tsr_status read_text(const char *text, config *c, tsr_err *err,
-                            const char *set)
+static tsr_status read_text(const char *text, config *c, const char *set)
 {
     const char *path = io_text(name, text);
-    assert_int_equal(tsr_fields_init(config_fields, c, NULL), TSR_OK);
+    OK(tsr_fields_init(config_fields, c, &err));
     return tsr_yaml_read_marked(path, config_fields, c, set != NULL, &set, NULL,
-                                err);
+                                &err);
 }
 
 static config *read_well(const char *text, const char *set)
 {
     static config c;
-    tsr_err err;
-    tsr_status status = read_text(text, &c, &err, set);
+    tsr_status status = read_text(text, &c, set);
     if (status != TSR_OK)
         fail_msg("%s%s%s\nrefused: %s", text, set != NULL ? "\n--set " : "",
                  set != NULL ? set : "", err.message);
@@ -54,9 +53,8 @@ static const char example[] =
     "moves: {pivot: 3, crankshaft: {step: 0.5}}\n"
     "sampler: {chains: 4, temperatures: 12}\n";
 
-static void test_example(void **state)
+TEST(test_example)
 {
-    (void)state;
     char want[128];
     config *c = read_well(example, NULL);
     assert_string_equal(c->name, "ligase");
@@ -94,9 +92,8 @@ static void test_example(void **state)
 
 /* ".." goes where it says only from a real folder: not from a link, nor from
  * what is not there. */
-static void test_shortened_paths(void **state)
+TEST(test_shortened_paths)
 {
-    (void)state;
     static const char *const pairs[][2] = {
         {"./a.dat", "%s/a.dat"},
         {"././b/./a.dat", "%s/b/a.dat"},
@@ -109,7 +106,7 @@ static void test_shortened_paths(void **state)
         {"/tmp/../a.dat", "/tmp/../a.dat"}};
     char want[128], text[160];
     assert_int_equal(symlink("/usr", io_path("link")), 0);
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
         snprintf(text, sizeof text, "structure: {file: %s}", pairs[i][0]);
         config *c = read_well(text, NULL);
         const char *rest = strstr(pairs[i][1], "%s");
@@ -121,12 +118,11 @@ static void test_shortened_paths(void **state)
     assert_int_equal(unlink(io_path("link")), 0);
 }
 
-static void test_short_forms(void **state)
+TEST(test_short_forms)
 {
-    (void)state;
     static const char *const empty[] = {
         "", "\n", "# nothing\n", "---\n", "~", "---\n...\n", "\xef\xbb\xbf"};
-    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
+    for (size_t i = 0; i < COUNT_OF(empty); i++) {
         config *c = read_well(empty[i], NULL);
         assert_string_equal(c->name, "run");
         assert_int_equal(c->sampler.chains, 8);
@@ -162,9 +158,8 @@ typedef struct {
     const char *message; /* after the file's name */
 } refused;
 
-static void test_messages(void **state)
+TEST(test_messages)
 {
-    (void)state;
     static const refused rows[] = {
         {"seed: 1\nsampler:\n  chains: 0\n",
          ":3:11: key 'sampler.chains': value '0' is out of range: expected "
@@ -260,55 +255,51 @@ static void test_messages(void **state)
          ":1:1: not YAML: invalid leading UTF-8 octet; save the file as "
          "UTF-8"},
         {"name: \x01\n", ":1:7: not YAML: control characters are not allowed"}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         config c;
         char want[TSR_ERR_SIZE];
-        tsr_err err = {.status = TSR_OK};
+        err = (tsr_err){0};
         snprintf(want, sizeof want, "%s%s", io_path(name), rows[i].message);
-        assert_int_equal(read_text(rows[i].text, &c, &err, NULL), TSR_E_CONFIG);
+        assert_int_equal(read_text(rows[i].text, &c, NULL), TSR_E_CONFIG);
         assert_int_equal(err.status, TSR_E_CONFIG);
         assert_string_equal(err.message, want);
         tsr_fields_clear(config_fields, &c);
         /* and a caller who wants no text gets the same status */
-        assert_int_equal(read_text(rows[i].text, &c, NULL, NULL), TSR_E_CONFIG);
+        OK(tsr_fields_init(config_fields, &c, &err));
+        assert_int_equal(tsr_yaml_read_marked(io_path(name), config_fields, &c,
+                                              0, NULL, NULL, NULL),
+                         TSR_E_CONFIG);
         tsr_fields_clear(config_fields, &c);
     }
 }
 
-static void test_files(void **state)
+TEST(test_files)
 {
-    (void)state;
     config c;
-    tsr_err err;
-    assert_int_equal(tsr_fields_init(config_fields, &c, NULL), TSR_OK);
-    assert_int_equal(read_file("/nonexistent/x.yaml", &c, &err), TSR_E_NOINPUT);
+    OK(tsr_fields_init(config_fields, &c, &err));
+    assert_int_equal(read_file("/nonexistent/x.yaml", &c), TSR_E_NOINPUT);
     assert_string_equal(err.message, "cannot open '/nonexistent/x.yaml': No "
                                      "such file or directory");
-    assert_int_equal(read_file("/tmp", &c, &err), TSR_E_NOINPUT);
+    assert_int_equal(read_file("/tmp", &c), TSR_E_NOINPUT);
     assert_string_equal(err.message,
                         "'/tmp' is a directory; name a file in it");
     size_t n = (16u << 20) + 1;
-    char *big = malloc(n);
-    assert_non_null(big);
+    char *big = array(n, 1);
     memset(big, '#', n);
     const char *path = io_write(name, big, n);
-    free(big);
-    assert_int_equal(read_file(path, &c, &err), TSR_E_CONFIG);
-    assert_non_null(strstr(err.message, "has more than 16 MiB"));
+    FAILS(read_file(path, &c), TSR_E_CONFIG, "has more than 16 MiB");
     if (geteuid() == 0) {
         print_message("unreadable file not tried: root reads everything\n");
     } else {
         assert_int_equal(chmod(path, 0), 0);
-        assert_int_equal(read_file(path, &c, &err), TSR_E_NOINPUT);
-        assert_non_null(strstr(err.message, "Permission denied"));
+        FAILS(read_file(path, &c), TSR_E_NOINPUT, "Permission denied");
         assert_int_equal(chmod(path, 0600), 0);
     }
     tsr_fields_clear(config_fields, &c);
 }
 
-static void test_set(void **state)
+TEST(test_set)
 {
-    (void)state;
     char here[512], want[600];
     config *c = read_well(example, "sampler.chains=16");
     assert_int_equal(c->sampler.chains, 16);
@@ -349,9 +340,8 @@ static void test_set(void **state)
     tsr_fields_clear(config_fields, c);
 }
 
-static void test_set_messages(void **state)
+TEST(test_set_messages)
 {
-    (void)state;
     static const struct {
         const char *set, *message;
         tsr_status status;
@@ -395,13 +385,12 @@ static void test_set_messages(void **state)
          ": the value is not YAML: did not find expected ',' or "
          "']', while parsing a flow sequence; quote it",
          TSR_E_CONFIG}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         config c;
         char want[400];
-        tsr_err err = {.status = TSR_OK};
+        err = (tsr_err){0};
         snprintf(want, sizeof want, "--set %s%s", rows[i].set, rows[i].message);
-        assert_int_equal(read_text(example, &c, &err, rows[i].set),
-                         rows[i].status);
+        assert_int_equal(read_text(example, &c, rows[i].set), rows[i].status);
         assert_string_equal(err.message, want);
         tsr_fields_clear(config_fields, &c);
     }
@@ -409,21 +398,19 @@ static void test_set_messages(void **state)
 
 /* A path that is relative when it is written means the same file to a reader of
  * a config.yaml in another folder. */
-static void test_write_path(void **state)
+TEST(test_write_path)
 {
-    (void)state;
     char here[512], want[600];
     config before, after;
-    tsr_err err;
-    assert_int_equal(tsr_fields_init(config_fields, &before, NULL), TSR_OK);
-    assert_int_equal(tsr_fields_init(config_fields, &after, NULL), TSR_OK);
+    OK(tsr_fields_init(config_fields, &before, &err));
+    OK(tsr_fields_init(config_fields, &after, &err));
     before.structure.file = strdup("x.pdb");
     const char *path = io_path(name);
     FILE *out = fopen(path, "w");
     assert_non_null(out);
-    assert_int_equal(tsr_yaml_write(out, config_fields, &before, &err), TSR_OK);
+    OK(tsr_yaml_write(out, config_fields, &before, &err));
     fclose(out);
-    assert_int_equal(read_file(path, &after, &err), TSR_OK);
+    OK(read_file(path, &after));
     assert_non_null(getcwd(here, sizeof here));
     snprintf(want, sizeof want, "%s/x.pdb", here);
     assert_string_equal(after.structure.file, want);
@@ -454,9 +441,8 @@ static void test_write_path(void **state)
 
 /* An alias may stand for much; what it stands for is counted where it is used,
  * so that a small file cannot become a huge object. */
-static void test_aliases_counted(void **state)
+TEST(test_aliases_counted)
 {
-    (void)state;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -466,8 +452,7 @@ static void test_aliases_counted(void **state)
     fprintf(out, "]}\nstructure: {flexible: *r}\n");
     fclose(out);
     config c;
-    tsr_err err;
-    assert_int_equal(read_text(text, &c, &err, NULL), TSR_OK);
+    OK(read_text(text, &c, NULL));
     assert_int_equal(c.structure.flexible.n, 3000);
     tsr_fields_clear(config_fields, &c);
     free(text);
@@ -481,26 +466,24 @@ static void test_aliases_counted(void **state)
         fprintf(out, ",*d");
     fprintf(out, "]\n");
     fclose(out);
-    assert_int_equal(read_text(text, &c, &err, NULL), TSR_E_CONFIG);
-    assert_non_null(strstr(err.message, "more than 100000 values once aliases "
-                                        "are followed"));
+    FAILS(read_text(text, &c, NULL), TSR_E_CONFIG,
+          "more than 100000 values once aliases "
+          "are followed");
     tsr_fields_clear(config_fields, &c);
     free(text);
 }
 
 /* As many levels as no configuration has, and as many values as one may have,
  * take no time that a user notices. The limit is many times what they take. */
-static void test_depth_and_length(void **state)
+TEST(test_depth_and_length)
 {
-    (void)state;
     const int slow = getenv("ASAN_OPTIONS") != NULL; /* other builds see more */
     const int many = slow ? 2000 : 200000, length = slow ? 990 : 99000;
     static const char *const open[] = {"[", "{a: ", "- ", "? "};
     const clock_t most = 30 * CLOCKS_PER_SEC;
     config c;
     tsr_yaml_marks marks = {0};
-    tsr_err err;
-    for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
+    for (size_t i = 0; i < COUNT_OF(open); i++) {
         char *text = NULL;
         size_t size = 0;
         FILE *out = open_memstream(&text, &size);
@@ -508,9 +491,9 @@ static void test_depth_and_length(void **state)
             fputs(open[i], out);
         fclose(out);
         clock_t before = clock();
-        assert_int_equal(read_text(text, &c, &err, NULL), TSR_E_CONFIG);
+        assert_int_equal(read_text(text, &c, NULL), TSR_E_CONFIG);
         assert_true(clock() - before < most);
-        assert_non_null(strstr(err.message, "nested more than 64 deep"));
+        assert_has(err.message, "nested more than 64 deep");
         tsr_fields_clear(config_fields, &c);
         free(text);
     }
@@ -522,10 +505,8 @@ static void test_depth_and_length(void **state)
     fputs("]}\n", out);
     fclose(out);
     clock_t before = clock();
-    assert_int_equal(tsr_fields_init(config_fields, &c, NULL), TSR_OK);
-    assert_int_equal(
-        tsr_yaml_read_marked(path, config_fields, &c, 0, NULL, &marks, &err),
-        TSR_OK);
+    OK(tsr_fields_init(config_fields, &c, &err));
+    OK(tsr_yaml_read_marked(path, config_fields, &c, 0, NULL, &marks, &err));
     assert_true(clock() - before < most);
     assert_int_equal(c.structure.flexible.n, length);
     tsr_yaml_marks_clear(&marks);
@@ -537,25 +518,24 @@ static void test_depth_and_length(void **state)
 static void check_damaged(const char *text, size_t n)
 {
     config c;
-    tsr_err err = {.status = TSR_OK};
+    err = (tsr_err){0};
     const char *path = io_write(name, text, n);
-    assert_int_equal(tsr_fields_init(config_fields, &c, NULL), TSR_OK);
-    tsr_status status = read_file(path, &c, &err);
+    OK(tsr_fields_init(config_fields, &c, &err));
+    tsr_status status = read_file(path, &c);
     if (status != TSR_OK) {
         assert_int_equal(status, TSR_E_CONFIG);
         assert_memory_equal(err.message, path, strlen(path));
         assert_null(strchr(err.message, '\n'));
     } else {
         FILE *out = fopen("/dev/null", "w");
-        assert_int_equal(tsr_yaml_write(out, config_fields, &c, &err), TSR_OK);
+        OK(tsr_yaml_write(out, config_fields, &c, &err));
         fclose(out);
     }
     tsr_fields_clear(config_fields, &c);
 }
 
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
-    (void)state;
     size_t n = sizeof example - 1;
     char copy[sizeof example];
     const int most = io_rounds(3000);
@@ -583,18 +563,4 @@ static void test_damaged(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_example),
-                                       cmocka_unit_test(test_shortened_paths),
-                                       cmocka_unit_test(test_short_forms),
-                                       cmocka_unit_test(test_messages),
-                                       cmocka_unit_test(test_files),
-                                       cmocka_unit_test(test_set),
-                                       cmocka_unit_test(test_set_messages),
-                                       cmocka_unit_test(test_write_path),
-                                       cmocka_unit_test(test_aliases_counted),
-                                       cmocka_unit_test(test_depth_and_length),
-                                       cmocka_unit_test(test_damaged)};
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

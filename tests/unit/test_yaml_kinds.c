@@ -1,38 +1,36 @@
 /* YAML of structs that have kinds: the selector, its messages, --set. */
 #include "../config_table.h"
+#include "tests/test.h"
 
 #include "files/yaml.h"
-#include "io_files.h"
+#include "tests/io_files.h"
 
 static const char *path; /* of the file that was read last */
 
-static tsr_status read_kinds(const char *text, const char *set, kinds *k,
-                             tsr_err *err)
+static tsr_status read_kinds(const char *text, const char *set, kinds *k)
 {
     path = io_write("run.yaml", text, strlen(text));
-    assert_int_equal(tsr_fields_init(kinds_fields, k, NULL), TSR_OK);
+    OK(tsr_fields_init(kinds_fields, k, &err));
     return tsr_yaml_read_marked(path, kinds_fields, k, set != NULL, &set, NULL,
-                                err);
+                                &err);
 }
 
 static kinds *kinds_well(const char *text, const char *set)
 {
     static kinds k;
-    tsr_err err;
-    if (read_kinds(text, set, &k, &err) != TSR_OK)
+    if (read_kinds(text, set, &k) != TSR_OK)
         fail_msg("%s refused: %s", text, err.message);
     return &k;
 }
 
 /* The selector may stand anywhere in the mapping. */
-static void test_kinds(void **state)
+TEST(test_kinds)
 {
-    (void)state;
     static const char *const texts[] = {
         "one: {shape: box, size: [3, 4], name: a}",
         "one: {size: [3, 4], name: a, shape: box}",
         "one:\n  size: [3, 4]\n  shape: box\n  name: a\n"};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         kinds *k = kinds_well(texts[i], NULL);
         assert_int_equal(k->one.box.shape, 1);
         assert_true(k->one.box.size[0] == 3.0 && k->one.box.size[1] == 4.0);
@@ -55,9 +53,8 @@ static void test_kinds(void **state)
 static const char shapes[] = "one: {shape: box, name: a, size: [3, 4]}\n"
                              "many: [{radius: 2, name: b}]\n";
 
-static void test_kinds_set(void **state)
+TEST(test_kinds_set)
 {
-    (void)state;
     kinds *k = kinds_well(shapes, "one.shape=ball");
     assert_int_equal(k->one.ball.shape, 0);
     assert_string_equal(k->one.ball.name, "a"); /* both have it */
@@ -80,9 +77,8 @@ static void test_kinds_set(void **state)
     tsr_fields_clear(kinds_fields, k);
 }
 
-static void test_kinds_messages(void **state)
+TEST(test_kinds_messages)
 {
-    (void)state;
     static const struct {
         const char *text, *set, *message;
     } rows[] = {
@@ -109,13 +105,13 @@ static void test_kinds_messages(void **state)
         {shapes, "one.radius=2",
          "--set one.radius=2: key 'one.radius': it has no effect with shape: "
          "box; it belongs to shape: ball"}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         kinds k;
-        tsr_err err = {.status = TSR_OK};
+        err = (tsr_err){0};
         char want[TSR_ERR_SIZE];
         snprintf(want, sizeof want, "%s%s", rows[i].set != NULL ? "" : path,
                  rows[i].message);
-        assert_int_equal(read_kinds(rows[i].text, rows[i].set, &k, &err),
+        assert_int_equal(read_kinds(rows[i].text, rows[i].set, &k),
                          TSR_E_CONFIG);
         assert_string_equal(err.message, want);
         tsr_fields_clear(kinds_fields, &k);
@@ -123,27 +119,25 @@ static void test_kinds_messages(void **state)
 }
 
 /* What is written reads back as the same. */
-static void test_kinds_written(void **state)
+TEST(test_kinds_written)
 {
-    (void)state;
-    tsr_err err;
     char *first = NULL, *second = NULL;
     size_t n, n_second;
     kinds *k = kinds_well("one: {shape: crate, size: [3, 4]}\n"
                           "many: [{radius: 2}, {shape: box, lines: []}]\n",
                           NULL);
     FILE *out = open_memstream(&first, &n);
-    assert_int_equal(tsr_yaml_write(out, kinds_fields, k, &err), TSR_OK);
+    OK(tsr_yaml_write(out, kinds_fields, k, &err));
     fclose(out);
     tsr_fields_clear(kinds_fields, k);
-    assert_non_null(strstr(first, "shape: crate\n"));
-    assert_non_null(strstr(first, "- shape: box\n"));
+    assert_has(first, "shape: crate\n");
+    assert_has(first, "- shape: box\n");
     k = kinds_well(first, NULL);
     assert_int_equal(k->one.box.shape, 2);
     assert_true(k->one.box.size[1] == 4.0);
     assert_int_equal(((kinds_shape *)k->many.item)[1].box.lines.n, 0);
     out = open_memstream(&second, &n_second);
-    assert_int_equal(tsr_yaml_write(out, kinds_fields, k, &err), TSR_OK);
+    OK(tsr_yaml_write(out, kinds_fields, k, &err));
     fclose(out);
     tsr_fields_clear(kinds_fields, k);
     assert_string_equal(first, second);
@@ -151,11 +145,4 @@ static void test_kinds_written(void **state)
     free(second);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds),
-                                       cmocka_unit_test(test_kinds_set),
-                                       cmocka_unit_test(test_kinds_messages),
-                                       cmocka_unit_test(test_kinds_written)};
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

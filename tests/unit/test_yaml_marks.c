@@ -1,13 +1,13 @@
 /* Where each key of a configuration was given. */
 #include "../config_table.h"
+#include "tests/test.h"
 
-#include "io_files.h"
+#include "tests/io_files.h"
 
 #include "files/yaml.h"
 
-static void where_keys_were_given(void **state)
+TEST(where_keys_were_given)
 {
-    (void)state;
     static const char *const set[] = {"structure.flexible=[A:1-2]",
                                       "data.0.file=x"};
     const struct {
@@ -24,16 +24,13 @@ static void where_keys_were_given(void **state)
     };
     tsr_yaml_marks marks = {0};
     config c = {0};
-    tsr_err err = {0};
     static const char text[] =
         "seed: 3\nstructure:\n  file: a\n  flexible: [A:1-2, B:1]\n"
         "data: [{file: b}]\n";
     const char *path = io_text("run.yaml", text);
-    assert_int_equal(tsr_fields_init(config_fields, &c, &err), TSR_OK);
-    assert_int_equal(
-        tsr_yaml_read_marked(path, config_fields, &c, 2, set, &marks, &err),
-        TSR_OK);
-    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+    OK(tsr_fields_init(config_fields, &c, &err));
+    OK(tsr_yaml_read_marked(path, config_fields, &c, 2, set, &marks, &err));
+    for (size_t i = 0; i < COUNT_OF(want); i++) {
         const char *place = tsr_yaml_marks_find(&marks, want[i].key);
         if (place == NULL || strstr(place, want[i].place) == NULL)
             fail_msg("%s: at %s", want[i].key, place == NULL ? "-" : place);
@@ -44,10 +41,30 @@ static void where_keys_were_given(void **state)
     tsr_fields_clear(config_fields, &c);
 }
 
-int main(void)
+/* A key under its former name is read as the key, and marked; both names are
+ * the same key twice. */
+TEST(former_names)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(where_keys_were_given),
-    };
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
+    static const char *const set[] = {"title=second"};
+    config c = {0};
+    tsr_yaml_marks marks = {0};
+    const char *path = io_text("run.yaml", "title: first\n");
+    for (int n_set = 0; n_set < 2; n_set++) {
+        OK(tsr_fields_init(config_fields, &c, &err));
+        OK(tsr_yaml_read_marked(path, config_fields, &c, n_set, set, &marks,
+                                &err));
+        assert_string_equal(c.name, n_set ? "second" : "first");
+        assert_int_equal(marks.n, 1);
+        assert_string_equal(marks.item[0].key, "name");
+        assert_string_equal(marks.item[0].former, "title");
+        tsr_yaml_marks_clear(&marks);
+        tsr_fields_clear(config_fields, &c);
+    }
+    path = io_text("run.yaml", "title: first\nname: second\n");
+    OK(tsr_fields_init(config_fields, &c, &err));
+    FAILS(tsr_yaml_read_marked(path, config_fields, &c, 0, NULL, NULL, &err),
+          TSR_E_CONFIG, "repeated key");
+    tsr_fields_clear(config_fields, &c);
 }
+
+static test_fixture around_all = {io_setup, io_teardown};

@@ -1,8 +1,8 @@
-/* tessera bench --map: how fast models are compared with a density map here,
- * and how far from double precision. The sizes are those of Stone et al. 2014
- * (Faraday Discuss. 169:265): adenylate kinase, two chaperonins, a virus
- * capsid. The atoms are made up: as dense as protein, a ball, or the capsid's
- * shell. */
+/* tessera bench --map: speed and accuracy of the comparison of models with a
+ * density map. The sizes are those of Stone et al. 2014 (Faraday Discuss.
+ * 169:265): adenylate kinase, two chaperonins, a virus capsid. The atoms are
+ * artificial: a ball, or a shell for the capsid, with the density of protein.
+ */
 #include "bench/command_bench.h"
 
 #include "core/clock.h"
@@ -15,16 +15,16 @@
 #include <string.h>
 
 enum {
-    COMPONENT = 1600, /* atoms: some 200 residues */
+    COMPONENT = 1600, /* atoms, about 200 residues */
     MOST_BATCH = 2000,
-    EDGE = 10 /* of a cube of atoms */
+    EDGE = 10 /* lattice points along the edge of a cube */
 };
 
 static const struct {
     const char *name;
     int n_atom;
     double resolution_ang;
-    double inner; /* radius of the hollow, of the outer one */
+    double inner; /* inner radius over outer radius */
 } sizes[] = {{"kinase", 1600, 5.0, 0.0},
              {"chaperonin", 54000, 4.0, 0.0},
              {"chaperonin 2", 61000, 8.0, 0.5},
@@ -33,11 +33,11 @@ static const struct {
 typedef struct {
     const tsr_device *device;
     tsr_table *table;
-    double seconds; /* of a row */
+    double seconds; /* duration of a row */
     int is_quick;
 } bench;
 
-/* A molecule and a map of it. */
+/* A molecule and its map. */
 typedef struct {
     tsr_pool pool;
     int n;
@@ -45,7 +45,7 @@ typedef struct {
     unsigned char *z;
     tsr_blur_table blur;
     tsr_map *map;
-    tsr_systems whole; /* one system of all atoms */
+    tsr_systems whole; /* a single system with all atoms */
 } problem;
 
 static double uniform(uint64_t *state)
@@ -55,10 +55,10 @@ static double uniform(uint64_t *state)
     return (double)(*state >> 11) * 0x1p-53;
 }
 
-/* Atoms of a cube of the lattice that lie between the radii, until there are
- * enough. 17.5 cubic Angstrom an atom without hydrogens. */
-static void fill_cube(problem *p, int most, const double corner[3],
-                      double inner, double outer, uint64_t *state)
+/* Adds the atoms of one cube of the lattice that lie between the two radii, up
+ * to `most` atoms in all. 17.5 cubic Angstrom for each heavy atom. */
+static void add_cube(problem *p, int most, const double corner[3], double inner,
+                     double outer, uint64_t *state)
 {
     static const unsigned char element[] = {6, 6, 6, 6, 6, 7, 8, 8};
     const double step = cbrt(17.5);
@@ -76,7 +76,8 @@ static void fill_cube(problem *p, int most, const double corner[3],
     }
 }
 
-/* Cube by cube, so that atoms in a row lie together as those of a chain do. */
+/* Makes the atoms cube by cube, so that consecutive atoms are close in space,
+ * as in a chain. */
 static tsr_status make_atoms(problem *p, int which, tsr_err *err)
 {
     const int n = sizes[which].n_atom;
@@ -93,15 +94,15 @@ static tsr_status make_atoms(problem *p, int which, tsr_err *err)
         for (int y = -most; y < most; y++)
             for (int x = -most; x < most; x++) {
                 const double corner[3] = {side * x, side * y, side * z};
-                fill_cube(p, n, corner, inner, outer, &state);
+                add_cube(p, n, corner, inner, outer, &state);
             }
     p->whole.n = 1;
     p->whole.first[1] = p->n;
     return TSR_OK;
 }
 
-/* A grid of R / 3 around the atoms; the map is the model at a wider blur, and
- * noise. */
+/* Makes a map with a grid of R / 3 around the atoms: the density of the model
+ * with a wider blur, plus noise. */
 static tsr_status make_map(problem *p, const tsr_device *device, int which,
                            tsr_err *err)
 {
@@ -139,11 +140,11 @@ static tsr_status make_map(problem *p, const tsr_device *device, int which,
 /* ---- rows ---- */
 
 typedef struct {
-    const char *which; /* cold, resident, component, components */
+    const char *which; /* "cold", "resident", "component", "components" */
     int n_system;
-    double wall_ms;          /* of a call */
-    tsr_map_sum_times times; /* its parts */
-    double error;            /* of the correlation; NaN: not looked at */
+    double wall_ms;          /* of the fastest call */
+    tsr_map_sum_times times; /* times of its parts */
+    double error;            /* of the correlation; NaN: not computed */
 } row;
 
 static void print_head(const bench *b)
@@ -172,8 +173,8 @@ static void print_row(const bench *b, int which, const problem *p, const row *r)
                   (long)tsr_map_n_voxel(&p->map->grid),
                   sizes[which].resolution_ang, r->which, r->n_system,
                   r->wall_ms, 1e3 * r->n_system / r->wall_ms, r->error);
-    /* Parts overlap: atoms are sent while others are placed, and placing waits
-     * for the bus. */
+    /* Times overlap: some atoms are sent while others are placed, and placing
+     * waits for the bus. */
     tsr_table_put(t,
                   "build_ms|build %8.3f map_ms|map %8.3f place_ms|place %8.3f "
                   "send_ms|send %8.3f queue_ms|queue %8.3f "
@@ -184,7 +185,7 @@ static void print_row(const bench *b, int which, const problem *p, const row *r)
     tsr_table_end(t);
 }
 
-/* The fastest of the calls that fit the time, at least two. */
+/* Measures the fastest of the calls within b->seconds, at least two. */
 static tsr_status measure(const bench *b, tsr_density_engine *engine,
                           const tsr_systems *systems, row *r,
                           tsr_density_sums *sums, tsr_err *err)
@@ -206,7 +207,7 @@ static tsr_status measure(const bench *b, tsr_density_engine *engine,
     return TSR_OK;
 }
 
-/* How far the correlation is from the reference's. */
+/* The deviation of the correlation from that of the reference engine. */
 static tsr_status error_of(const problem *p, const tsr_density_sums *sums,
                            double *out, tsr_err *err)
 {
@@ -221,8 +222,8 @@ static tsr_status error_of(const problem *p, const tsr_density_sums *sums,
     return status;
 }
 
-/* The whole molecule: with the map brought to the device, and with the map
- * there. */
+/* Measures the whole molecule: "cold" includes creation of the engine and
+ * transfer of the map, "resident" does not. */
 static tsr_status bench_whole(bench *b, int which, const problem *p,
                               tsr_density_engine **engine, tsr_err *err)
 {
@@ -243,7 +244,8 @@ static tsr_status bench_whole(bench *b, int which, const problem *p,
     return TSR_OK;
 }
 
-/* Parts of 200 residues: one alone, and all parts of many frames at once. */
+/* Measures parts of 200 residues: one alone, and the parts of many frames in
+ * one batch. */
 static tsr_status bench_parts(bench *b, int which, problem *p,
                               tsr_density_engine *engine, tsr_err *err)
 {
@@ -256,7 +258,7 @@ static tsr_status bench_parts(bench *b, int which, problem *p,
     TSR_TRY(tsr_systems_make(&p->pool, n, (size_t)n * COMPONENT, &many, err));
     for (int k = 0; k < n; k++) {
         const int from = k % n_part * COMPONENT, frame = k / n_part;
-        const double shift = 0.01 * frame; /* so that no two are the same */
+        const double shift = 0.01 * frame; /* so that all frames differ */
         double(*x)[3] =
             tsr_systems_add(&many, COMPONENT, NULL,
                             (const double(*)[3])p->xyz + from, p->z + from);

@@ -1,6 +1,6 @@
-/* tessera bench --moves: the speed of the proposals on the host, without a
- * device. Steps of all moves first turn the extended chain into a coil, since a
- * move's cost depends on how crowded its surroundings are. */
+/* tessera bench --moves: the speed of proposals on the host, without a device.
+ * An extended chain is first turned into a coil by steps of all moves, because
+ * the cost of a move depends on how crowded its surroundings are. */
 #include "bench/command_bench.h"
 
 #include "core/clock.h"
@@ -16,7 +16,7 @@ enum { TILE = 32, N_RESIDUE = 1000 };
 
 typedef struct {
     const char *name, *doc;
-    const char *flexible[3]; /* NULL: all */
+    const char *flexible[3]; /* NULL: all residues */
 } molecule;
 
 static const molecule molecules[] = {
@@ -34,7 +34,7 @@ typedef struct {
     const void *options[TSR_N_MOVE];
 } bench_case;
 
-static void clear(bench_case *b)
+static void bench_case_clear(bench_case *b)
 {
     tsr_prior_free(b->prior);
     tsr_conformation_free(b->first);
@@ -42,8 +42,8 @@ static void clear(bench_case *b)
     tsr_prior_table_free(b->table);
 }
 
-/* Residues in the proportions of proteins (McCaldon & Argos 1988), in an order
- * that is always the same. */
+/* A random sequence, the same in every run, with the amino-acid frequencies of
+ * proteins (McCaldon & Argos 1988). */
 static void make_sequence(int n, char *text)
 {
     static const char pool[] = "AAAAAAAALLLLLLLLLGGGGGGGVVVVVVVEEEEEESSSSSSSKKK"
@@ -56,15 +56,17 @@ static void make_sequence(int n, char *text)
     gsl_rng_free(rng);
 }
 
-static tsr_status step(tsr_chain *chain, int warm, int *accepted, tsr_err *err)
+static tsr_status make_step(tsr_chain *chain, int warm, int *accepted,
+                            tsr_err *err)
 {
     tsr_body_proposal ask;
     tsr_chain_propose(chain, &ask);
     return tsr_chain_decide(chain, NULL, warm, accepted, err);
 }
 
-/* Steps of all moves from the extended chain give a coil. */
-static tsr_status coil(bench_case *b, long n_step, tsr_err *err)
+/* Turns the extended chain b->first into a coil by n_step steps of all moves.
+ */
+static tsr_status make_coil(bench_case *b, long n_step, tsr_err *err)
 {
     const tsr_target target = {.topology = b->topology,
                                .first = b->first,
@@ -76,7 +78,7 @@ static tsr_status coil(bench_case *b, long n_step, tsr_err *err)
     tsr_chain_view view;
     tsr_status status = tsr_chain_new(&target, 0, &chain, err);
     for (long i = 0; i < n_step && status == TSR_OK; i++)
-        status = step(chain, 1, &accepted, err);
+        status = make_step(chain, 1, &accepted, err);
     if (status == TSR_OK) {
         tsr_chain_view_get(chain, &view);
         tsr_conformation_copy(b->topology, b->first, view.conformation, 0,
@@ -108,7 +110,7 @@ static tsr_status open_case(bench_case *b, const molecule *m, int quick,
     TSR_THEN(status, tsr_prior_table_read(path, &b->table, err));
     free(path);
     for (int k = 0; k < TSR_N_MOVE && status == TSR_OK; k++) {
-        const double weight = 1.0; /* those too that are off by default */
+        const double weight = 1.0; /* include moves that are off by default */
         status =
             tsr_fields_init(tsr_move_registry[k]->fields, b->option[k], err);
         memcpy(b->option[k], &weight, sizeof weight);
@@ -119,10 +121,10 @@ static tsr_status open_case(bench_case *b, const molecule *m, int quick,
                  text, TSR_BODIES_TWO, (tsr_flexibility){.flexible = NULL},
                  b->table, &b->topology, &b->first, err));
     TSR_THEN(status, open_prior(b, err));
-    TSR_THEN(status, coil(b, quick ? 4000 : 200000, err));
+    TSR_THEN(status, make_coil(b, quick ? 4000 : 200000, err));
     if (status != TSR_OK || m->flexible[0] == NULL)
         return status;
-    /* the same coordinates, other freedom */
+    /* the same coordinates with fewer flexible residues */
     char own[3][16], *item[3];
     for (int k = 0; k < 3; k++) {
         snprintf(own[k], sizeof own[k], "%s", m->flexible[k]);
@@ -146,7 +148,7 @@ static tsr_status open_case(bench_case *b, const molecule *m, int quick,
     return status;
 }
 
-/* The part of the tiles that hold a distance that may have changed. */
+/* The share of tiles that hold a distance that the proposal may change. */
 static double dirty_tiles(const tsr_topology *t, const tsr_proposal *p)
 {
     int n_block = (t->n_body + TILE - 1) / TILE;
@@ -178,7 +180,7 @@ typedef struct {
 static tsr_status measure(bench_case *b, int move, int is_quick, row *out,
                           tsr_err *err)
 {
-    const int n_learn = is_quick ? 500 : 5000, n_look = is_quick ? 500 : 2000;
+    const int n_learn = is_quick ? 500 : 5000, n_sample = is_quick ? 500 : 2000;
     const double seconds = is_quick ? 0.02 : 2.0;
     const tsr_move_type *type = tsr_move_registry[move];
     const void *only[TSR_N_MOVE] = {NULL};
@@ -193,11 +195,11 @@ static tsr_status measure(bench_case *b, int move, int is_quick, row *out,
     long n = 0, n_accepted = 0;
     tsr_status status = tsr_chain_new(&target, 0, &chain, err);
     for (int i = 0; i < n_learn && status == TSR_OK; i++)
-        status = step(chain, 1, &accepted, err);
+        status = make_step(chain, 1, &accepted, err);
     double start = tsr_clock_s(), taken = 0.0;
     while (status == TSR_OK && taken < seconds) {
         for (int i = 0; i < 256 && status == TSR_OK; i++) {
-            status = step(chain, 0, &accepted, err);
+            status = make_step(chain, 0, &accepted, err);
             n_accepted += accepted;
         }
         n += 256;
@@ -210,7 +212,7 @@ static tsr_status measure(bench_case *b, int move, int is_quick, row *out,
     tsr_chain_free(chain);
     if (status != TSR_OK)
         return status;
-    /* what proposals look like, from the move itself */
+    /* properties of proposals, directly from the move */
     tsr_conformation *other = tsr_conformation_new(b->topology);
     tsr_pool pool = {0};
     void *state = type->state_new(&pool, only[move], b->topology, b->prior);
@@ -221,7 +223,7 @@ static tsr_status measure(bench_case *b, int move, int is_quick, row *out,
     double dirty = 0.0;
     if (status == TSR_OK)
         tsr_conformation_copy(b->topology, other, b->first, 0, N_RESIDUE);
-    for (int i = 0; i < n_look && status == TSR_OK; i++) {
+    for (int i = 0; i < n_sample && status == TSR_OK; i++) {
         tsr_proposal p;
         type->propose(state, b->first, other, rng, &p);
         tsr_proposal_move_attached(b->topology, b->first, other, &p);
@@ -231,15 +233,15 @@ static tsr_status measure(bench_case *b, int move, int is_quick, row *out,
             tsr_conformation_copy(b->topology, other, b->first, p.span[k].first,
                                   p.span[k].count);
     }
-    out->none = (double)none / n_look;
-    out->dirty = none < n_look ? dirty / (n_look - none) : 0.0;
+    out->none = (double)none / n_sample;
+    out->dirty = none < n_sample ? dirty / (n_sample - none) : 0.0;
     tsr_pool_clear(&pool);
     gsl_rng_free(rng);
     tsr_conformation_free(other);
     return status;
 }
 
-static void put_row(tsr_table *t, const char *of, const char *move,
+static void add_row(tsr_table *t, const char *of, const char *move,
                     const row *r)
 {
     tsr_table_row(t, NULL);
@@ -277,14 +279,15 @@ tsr_status tsr_bench_moves(tsr_table *table, int is_quick, tsr_log *log,
             const tsr_move_type *type = tsr_move_registry[k];
             if (type->launch != NULL ||
                 type->n_target(b.options[k], b.topology) == 0 ||
-                type->learn != NULL) /* from data, which are not here */
+                type->learn !=
+                    NULL) /* needs data, which this benchmark lacks */
                 continue;
             status = measure(&b, k, is_quick, &r, err);
             if (status != TSR_OK)
                 break;
-            put_row(table, molecules[m].name, type->name, &r);
+            add_row(table, molecules[m].name, type->name, &r);
         }
-        clear(&b);
+        bench_case_clear(&b);
         if (status != TSR_OK)
             return status;
     }

@@ -1,7 +1,7 @@
-/* Independent draws a second: what a sampler is for. Steps a second say little
- * of it, since a step may be small and a variable slow; so the least effective
- * sample size over all variables is counted, poses of domains and tails
- * included. */
+/* tessera bench --sampling: effective draws per second. Steps per second alone
+ * do not measure a sampler, because a step may be small and a variable slow.
+ * The smallest effective sample size over all variables is reported, poses of
+ * domains and tails included. */
 #include "bench/command_bench.h"
 
 #include "analysis/summary.h"
@@ -21,15 +21,16 @@
 typedef struct {
     const char *config;
     double seconds, steps_per_s;
-    long draws; /* a chain */
+    long draws; /* in each chain */
     int n_chain, n_variable, converged;
-    double bulk, tail, rhat; /* least, least, largest; NaN: no draws */
+    double bulk, tail,
+        rhat; /* smallest ESS, smallest ESS, largest; NaN: too few draws */
     char slowest[48], farthest[48];
 } row;
 
 /* ---- a run ---- */
 
-static tsr_status look(const char *trace, row *r, tsr_err *err)
+static tsr_status summarise_trace(const char *trace, row *r, tsr_err *err)
 {
     tsr_trace_reader *reader = NULL;
     tsr_summary *summary = NULL;
@@ -59,32 +60,32 @@ static tsr_status look(const char *trace, row *r, tsr_err *err)
     return status;
 }
 
-/* ---- its end ---- */
+/* ---- time limit ---- */
 
-static void end_time(int signal_number)
+static void request_stop(int signal_number)
 {
     int none = 0;
     atomic_compare_exchange_strong(&tsr_stop_requested, &none, signal_number);
 }
 
-/* Was it this that asked to stop? */
-static int is_over(void)
+/* 1 where the time limit requested the stop. */
+static int is_out_of_time(void)
 {
     return tsr_stop_requested == SIGALRM;
 }
 
-/* The program asks itself to stop after so many seconds, by SIGALRM; 0: not any
- * more, and a stop that this asked for is forgotten. */
+/* Requests a stop by SIGALRM after `seconds`. 0: cancels the request, and
+ * forgets a stop that it has caused. */
 static void stop_after(long seconds)
 {
     struct sigaction action;
     memset(&action, 0, sizeof action);
-    action.sa_handler = end_time;
+    action.sa_handler = request_stop;
     sigemptyset(&action.sa_mask);
     action.sa_flags = SA_RESTART;
     sigaction(SIGALRM, &action, NULL);
     alarm((unsigned)seconds);
-    if (seconds == 0 && is_over())
+    if (seconds == 0 && is_out_of_time())
         tsr_stop_requested = 0;
 }
 
@@ -96,10 +97,11 @@ static tsr_status sample(tsr_session *s, long seconds, row *r, tsr_err *err)
     TSR_THEN(status, tsr_session_prepare(s, err));
     TSR_THEN(status, tsr_session_begin(s, err));
     if (status == TSR_OK) {
-        tsr_interrupt_catch(0); /* devices put in their own */
+        tsr_interrupt_catch(
+            0); /* again, since device drivers install handlers of their own */
         stop_after(seconds);
         status = tsr_session_sample(s, err);
-        if (is_over() && status == TSR_E_INTERRUPTED)
+        if (is_out_of_time() && status == TSR_E_INTERRUPTED)
             status = TSR_OK;
     }
     r->seconds = tsr_clock_s() - began;
@@ -111,14 +113,15 @@ static tsr_status sample(tsr_session *s, long seconds, row *r, tsr_err *err)
     return status;
 }
 
-/* One configuration in a folder of its own. */
-static tsr_status run(const tsr_bench_sampling_options *o, const char *folder,
-                      tsr_log *log, row *r, tsr_err *err)
+/* Runs one configuration, with its output in `folder`. */
+static tsr_status run_config(const tsr_bench_sampling_options *o,
+                             const char *folder, tsr_log *log, row *r,
+                             tsr_err *err)
 {
     static const char *const own[] = {"sampler.draws=1000000",
                                       "output.trajectory=none"};
     enum { N_OWN = sizeof own / sizeof *own };
-    char place[512], device[300], until[64];
+    char directory[512], device[300], until[64];
     const char **set = calloc((size_t)o->n_set + N_OWN + 3, sizeof *set);
     tsr_config config;
     tsr_setup setup = {0};
@@ -129,15 +132,15 @@ static tsr_status run(const tsr_bench_sampling_options *o, const char *folder,
         set[n++] = own[k];
     for (int k = 0; k < o->n_set; k++)
         set[n++] = o->set[k];
-    snprintf(place, sizeof place, "output.directory=%s/run", folder);
+    snprintf(directory, sizeof directory, "output.directory=%s/run", folder);
     snprintf(device, sizeof device, "device.use=%s", o->device);
     snprintf(until, sizeof until, "sampler.until=%s", tsr_sampler_until);
-    set[n++] = place;
+    set[n++] = directory;
     set[n++] = until;
     set[n++] = device;
     tsr_status status = tsr_config_read(r->config, n, set, &config, err);
     TSR_THEN(status, sample(&session, o->seconds, r, err));
-    TSR_THEN(status, look(session.trace_path, r, err));
+    TSR_THEN(status, summarise_trace(session.trace_path, r, err));
     tsr_session_clear(&session);
     tsr_setup_clear(&setup);
     tsr_config_clear(&config);
@@ -167,9 +170,9 @@ static void print_row(const row *r, tsr_table *t)
     tsr_table_end(t);
 }
 
-/* ---- all of them ---- */
+/* ---- all configurations ---- */
 
-static void clean(const char *folder)
+static void remove_folder(const char *folder)
 {
     static const char *const inner[] = {"/run/input", "/run", ""};
     char path[300];
@@ -202,9 +205,9 @@ static tsr_status run_all(const tsr_bench_sampling_options *o, int n,
                  where != NULL ? where : "/tmp");
         if (mkdtemp(folder) == NULL)
             return tsr_fail(err, TSR_E_IO, "cannot make %s", folder);
-        tsr_status own = run(o, folder, log, &r, &why);
-        clean(folder);
-        if (tsr_stop_requested && !is_over())
+        tsr_status own = run_config(o, folder, log, &r, &why);
+        remove_folder(folder);
+        if (tsr_stop_requested && !is_out_of_time())
             status = tsr_fail(err, TSR_E_INTERRUPTED, "interrupted");
         else if (own != TSR_OK && n == 1)
             status = tsr_fail(err, own, "%s", why.message);

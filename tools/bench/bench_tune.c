@@ -1,6 +1,6 @@
-/* tessera bench --tune: settings of the engine are tried one after the other,
- * each from the best of those before, since all combinations would take hours.
- */
+/* tessera bench --tune: finds the fastest settings of the tile engine. Settings
+ * are varied one at a time, each from the best found before, since all
+ * combinations would take hours. */
 #include "bench/command_bench.h"
 
 #include "gpu/engine_device.h"
@@ -8,16 +8,17 @@
 #include <math.h>
 #include <stddef.h>
 
-/* Between these sizes lie those where both settings are as good: lar's 382
- * bodies and three domains' 528 want the one, the ligase's 1131 the other. */
+/* SMALL: settings are tuned for molecules below and above this number of
+ * bodies. Molecules of 382 and 528 bodies were fastest with the settings of the
+ * lower range, one of 1131 bodies with those of the upper. */
 enum { N_Q = 51, MAX_CHOICE = 6, SMALL = 800 };
 
 static const double slack = 1.5;
 
-/* What a sampler does: local moves most of the time, alone and in batches. */
+/* The workload of a sampler: mostly local moves, alone and in batches. */
 static const struct {
     tsr_bench_case which;
-    int batch; /* on a GPU; a CPU gains nothing from more than 8 */
+    int batch; /* on a GPU; a CPU does not gain from more than 8 */
 } workload[] = {
     {TSR_BENCH_FULL, 1},          {TSR_BENCH_CONTIGUOUS10, 1},
     {TSR_BENCH_ONE, 1},           {TSR_BENCH_FULL, 64},
@@ -32,11 +33,10 @@ typedef struct {
     tsr_log *log;
     int n_body, most_batch;
     double seconds;
-    double first; /* mean log time of the first settings */
+    double first; /* mean of the log times with the first settings */
 } tuner;
 
-/* The settings as they are in force, which the engine's options may leave open.
- */
+/* The settings in force: those of the tuning table, else the defaults. */
 static tsr_status settings_now(const tuner *t, tsr_page_tile_options *o,
                                tsr_err *err)
 {
@@ -49,7 +49,8 @@ static tsr_status settings_now(const tuner *t, tsr_page_tile_options *o,
     return status;
 }
 
-/* Mean of the logarithms of the wall times; HUGE_VAL: the device refuses. */
+/* The mean of the logarithms of the wall times; HUGE_VAL: the device refuses
+ * the settings. */
 static tsr_status score(tuner *t, const tsr_page_tile_options *o, double *mean,
                         tsr_err *err)
 {
@@ -105,8 +106,8 @@ static tsr_status try_settings(tuner *t, tsr_page_tile_options o,
     return TSR_OK;
 }
 
-/* Every value of the setting at an offset, with the best of the others so far.
- */
+/* Tries every value of one setting, given by its offset, with the best values
+ * of the others so far. value: ends with 0. */
 static tsr_status try_each(tuner *t, const int *value, size_t setting,
                            tsr_page_tile_options *best, double *best_mean,
                            tsr_err *err)
@@ -116,7 +117,7 @@ static tsr_status try_each(tuner *t, const int *value, size_t setting,
         tsr_page_tile_options o = from;
         int *at = (int *)(void *)((char *)&o + setting);
         if (*at == value[i])
-            continue; /* was tried */
+            continue; /* already tried */
         *at = value[i];
         TSR_TRY(try_settings(t, o, best, best_mean, err));
     }
@@ -125,8 +126,8 @@ static tsr_status try_each(tuner *t, const int *value, size_t setting,
 
 #define SETTING(name) offsetof(tsr_page_tile_options, name)
 
-/* Settings for one size of molecule, as a line for molecules of up to `most`
- * bodies. */
+/* Tunes the settings for one size of molecule, and writes the line of the
+ * tuning table for molecules of up to `most` bodies (0: any) into `line`. */
 static tsr_status tune(tuner *t, int is_quick, int most, char *line,
                        size_t size, tsr_err *err)
 {

@@ -1,6 +1,6 @@
-/* tessera bench: how fast and how exact the engine is on this device, from one
- * small molecule to batches of large ones, and from several host threads,
- * since a sampler shares one device among its workers. */
+/* The command tessera bench: speed and accuracy of the engine on a device, from
+ * one small molecule to batches of large ones, and with several host threads,
+ * since the workers of a sampler share a device. */
 #include "bench/command_bench.h"
 #include "commands/command.h"
 
@@ -64,35 +64,36 @@ static const char about[] =
 
 enum { N_Q = 51, THREAD_BODIES = 1888, MAX_THREADS = 16 };
 
-/* A sampler's q grid allows for more than the present size. */
+/* The q grid of a sampler allows for a molecule larger than the present one. */
 static const double slack = 1.5;
 
 typedef struct {
     const tsr_device *device;
     tsr_log *log;
-    tsr_table *table; /* of rows */
+    tsr_table *table; /* output */
     int quick;
-    int is_wave;    /* of plane waves, and so of rigid halves alone */
-    double seconds; /* a row */
-    double patience_us;
-    double bound; /* multiply-adds a second of the device; 0: not known */
+    int is_wave; /* plane-wave engine, which is measured for rigid halves only
+                  */
+    double seconds; /* duration of a row */
+    double longest_us;
+    double bound; /* multiply-adds per second of the device; 0: not known */
 } bench;
 
-/* Multiply-adds a second in single precision, from units, clock and what is
- * known of the kind of device; 0: not known. */
+/* Single-precision multiply-adds per second, from compute units, clock, and
+ * lanes of the kind of device; 0: not known. */
 static double multiply_adds(const tsr_device_info *info)
 {
-    double lanes = 0.0; /* a unit and clock */
+    double lanes = 0.0; /* per unit and clock cycle */
     if (info->type == TSR_DEVICE_GPU &&
         strstr(info->platform, "NVIDIA") != NULL)
-        lanes = 128.0; /* since Ampere; older ones have 64 to 192 */
+        lanes = 128.0; /* since Ampere; older GPUs have 64 to 192 */
     else if (info->type == TSR_DEVICE_CPU)
-        lanes = 2.0 * info->float_width; /* two ports */
+        lanes = 2.0 * info->float_width; /* two vector units */
     return lanes * info->compute_units * 1e6 * info->clock_mhz;
 }
 
-/* Two multiply-adds a pair and q are the least (docs/design.md, section 3); of
- * what the device could do in that time. Known for full profiles only. */
+/* Share of the device's peak rate, if a pair and q cost two multiply-adds, the
+ * minimum. NaN except for full profiles. */
 static double share_of_bound(const bench *b, int n_body,
                              const tsr_bench_row *row)
 {
@@ -121,18 +122,19 @@ static void print_row(bench *b, int n_body, const tsr_bench_row *row)
     tsr_table_end(t);
 }
 
-static int is_patient(const bench *b, int n_body, int n_batch,
-                      tsr_bench_case which, double wall_us)
+static int is_short_enough(const bench *b, int n_body, int n_batch,
+                           tsr_bench_case which, double wall_us)
 {
-    if (n_batch * wall_us <= b->patience_us)
+    if (n_batch * wall_us <= b->longest_us)
         return 1;
     tsr_info(b->log, "%d bodies, batch of %d, %s: left out, takes too long",
              n_body, n_batch, tsr_bench_case_name(which));
     return 0;
 }
 
-/* One pass over the cases with an engine of its own, since events on the queue
- * cost wall time. device_us NULL: fills rows; else their device times. */
+/* Measures all cases of one size and batch. device_us NULL: wall times, sets
+ * row; otherwise device times, with an engine of its own since profiling events
+ * cost wall time, and sets row[].device_us_per_profile. */
 static tsr_status bench_pass(bench *b, int n_body, int n_batch,
                              tsr_bench_row row[TSR_BENCH_N_CASE],
                              const double wall_us[TSR_BENCH_N_CASE],
@@ -145,9 +147,9 @@ static tsr_status bench_pass(bench *b, int n_body, int n_batch,
     tsr_status status =
         tsr_bench_problem_new(n_body, N_Q, n_batch, slack, &problem, err);
     if (b->is_wave)
-        TSR_THEN(status,
-                 tsr_engine_plane_wave_new(tsr_bench_problem_join(problem),
-                                           b->device, 0, &engine, err));
+        TSR_THEN(status, tsr_engine_plane_wave_new(
+                             tsr_bench_problem_make_rigid(problem), b->device,
+                             0, &engine, err));
     else
         TSR_THEN(status,
                  tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),
@@ -163,7 +165,7 @@ static tsr_status bench_pass(bench *b, int n_body, int n_batch,
         tsr_bench_row one;
         if (device_us != NULL
                 ? row[c].n_run == 0
-                : !is_patient(b, n_body, n_batch, o.which, wall_us[c]))
+                : !is_short_enough(b, n_body, n_batch, o.which, wall_us[c]))
             continue;
         status = tsr_bench_run(problem, engine, &o, &one, err);
         if (status != TSR_OK)
@@ -178,24 +180,24 @@ static tsr_status bench_pass(bench *b, int n_body, int n_batch,
     return status;
 }
 
-/* The cases of one size and batch; wall_us: of the batch before, per case, and
- * after it of this one. What would try our patience or does not fit is left
- * out. */
+/* Measures and prints the cases of one size and batch. wall_us: wall times of
+ * the previous, smaller batch in, of this batch out. Cases that would take too
+ * long or do not fit the device are skipped. */
 static tsr_status bench_batch(bench *b, int n_body, int n_batch,
                               double wall_us[TSR_BENCH_N_CASE], tsr_err *err)
 {
     tsr_bench_row row[TSR_BENCH_N_CASE] = {{0}};
     const int slowest = b->is_wave ? TSR_BENCH_RIGID_HALF : TSR_BENCH_FULL;
-    if (n_batch * wall_us[slowest] > 2.0 * b->patience_us) {
+    if (n_batch * wall_us[slowest] > 2.0 * b->longest_us) {
         tsr_info(b->log, "%d bodies, batch of %d: left out, takes too long",
                  n_body, n_batch);
         return TSR_OK;
     }
     tsr_status status = bench_pass(b, n_body, n_batch, row, wall_us, NULL, err);
-    if (!b->is_wave) /* which are not told for plane waves */
+    if (!b->is_wave) /* the plane-wave engine does not report them */
         TSR_THEN(status, bench_pass(b, n_body, n_batch, row, wall_us,
                                     tsr_page_tile_device_us, err));
-    if (status == TSR_E_DEVICE && n_batch > 1) { /* does not fit */
+    if (status == TSR_E_DEVICE && n_batch > 1) { /* does not fit the device */
         tsr_info(b->log, "%d bodies, batch of %d: left out: %s", n_body,
                  n_batch, err->message);
         return TSR_OK;
@@ -221,7 +223,7 @@ static void print_threads(bench *b, int n_body, tsr_bench_case which,
     tsr_table_end(t);
 }
 
-/* Host threads that share the device, as a sampler's do. */
+/* Measures 1, 2, 4, ... host threads that share a device. */
 static tsr_status bench_threads(bench *b, int n_body, tsr_bench_case which,
                                 const int *batches, int most, tsr_err *err)
 {
@@ -265,7 +267,7 @@ static tsr_status bench_all_threads(bench *b, tsr_err *err)
                              2 * MAX_THREADS * few[0], err);
     TSR_TRY(bench_threads(b, THREAD_BODIES, TSR_BENCH_CONTIGUOUS10, all,
                           2 * MAX_THREADS * 256, err));
-    /* 14 MiB a system */
+    /* 14 MiB for each system */
     return bench_threads(b, 8192, TSR_BENCH_ONE, middle, 2 * 4 * 64, err);
 }
 
@@ -299,7 +301,7 @@ static void print_head(const bench *b)
               out);
 }
 
-/* Of the engine. */
+/* Measures the engine. */
 static tsr_status bench_engine(bench *b, tsr_err *err)
 {
     static const int sizes[] = {64, 256, 1024, 1888, 4096, 8192, 0};
@@ -326,7 +328,7 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
                .quick = quick,
                .seconds = quick ? 0.01 : 0.2,
                .is_wave = o->engine,
-               .patience_us = quick ? 1e5 : 1e6};
+               .longest_us = quick ? 1e5 : 1e6};
     tsr_device *device = NULL;
     const tsr_bench_sampling_options sampling = {
         .n_config = args->n,

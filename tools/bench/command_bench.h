@@ -1,4 +1,4 @@
-/* The parts of `tessera bench` beside the engine's speed. */
+/* The parts of the command tessera bench. */
 #ifndef TSR_BENCH_COMMAND_BENCH_H
 #define TSR_BENCH_COMMAND_BENCH_H
 
@@ -10,58 +10,63 @@
 
 #include <stdio.h>
 
-/* What rows of all kinds have before them: {device, platform, driver, version,
- * rows: [. The command closes all that is open at the end. */
+/* Begins the JSON output of rows of any kind: {device, platform, driver,
+ * version, rows: [. The command closes what is open at the end. */
 void tsr_bench_begin_json(tsr_json *json, const tsr_device_info *info);
 
 /* tessera bench --sampling */
 
 typedef struct {
     int n_config;
-    const char *const *config; /* [n_config]; 0: those of configs/ here */
+    const char *const
+        *config; /* [n_config]; n_config 0: those of the folder configs/ */
     int n_set;
-    const char *const *set; /* [n_set] KEY=VALUE for all of them */
+    const char *const
+        *set; /* [n_set] KEY=VALUE, applied to every configuration */
     const char *device;
-    long seconds; /* at most, of each */
+    long seconds; /* longest run of a configuration */
 } tsr_bench_sampling_options;
 
-/* Runs each configuration, with its seed, until R-hat < 1.01 and ESS > 400 of
- * all variables or for so many seconds, in a temporary folder that is removed,
- * and prints how many independent draws a second that made. What cannot be run
- * is left out, with a warning. Errors: TSR_E_NOINPUT (nothing to run),
+/* Runs each configuration until R-hat < 1.01 and ESS > 400 for all variables,
+ * at most for `seconds`, in a temporary folder that is removed afterwards, and
+ * adds a row with the effective draws per second. A configuration that fails is
+ * skipped with a warning. Errors: TSR_E_NOINPUT (nothing to run),
  * TSR_E_INTERRUPTED, TSR_E_IO. */
 tsr_status tsr_bench_sampling(const tsr_bench_sampling_options *options,
                               tsr_table *table, tsr_log *log, tsr_err *err);
 
-/* Proposals a second of each move on one thread, excluded volume and the copy
- * of what moved included, the likelihood left out; acceptance under the prior;
- * and the part of the engine's tiles that a proposal makes dirty. */
+/* Measures each move on one thread, without a device and without data:
+ * proposals per second, excluded volume and copying of the moved coordinates
+ * included; acceptance under the prior; share of the engine's tiles that a
+ * proposal makes dirty. */
 tsr_status tsr_bench_moves(tsr_table *table, int is_quick, tsr_log *log,
                            tsr_err *err);
 
-/* Models of the sizes of a published benchmark compared with density maps: with
- * the map sent to the device and with it there, parts of them alone and in
- * batches, against double precision. */
+/* Measures the comparison of models with density maps, for the molecule sizes
+ * of a published benchmark: with and without transfer of the map to the device,
+ * and for parts of the molecules alone and in batches. Errors of the
+ * correlation are against double precision. */
 tsr_status tsr_bench_map(const tsr_device *device, tsr_table *table,
                          int is_quick, tsr_err *err);
 
-/* Tries settings of the page-tile engine on the device, one after the other
- * from what it has now, and prints each with its score: the geometric mean of
- * wall times over kinds of moves and batches, against the first one's. Last,
- * the best one as a line of the tuning table (gpu/engine_device.h). */
+/* Tunes the page-tile engine on the device: tries settings one after the other,
+ * starting from the present ones, and prints each with its score, the geometric
+ * mean of wall times over kinds of moves and batch sizes relative to the first
+ * settings. The last lines are rows of the tuning table (gpu/engine_device.h)
+ * with the best settings. */
 tsr_status tsr_bench_tune(const tsr_device *device, int is_quick, FILE *out,
                           tsr_log *log, tsr_err *err);
 
-/* ---- an engine's speed and accuracy ----
+/* ---- speed and accuracy of an engine ----
  *
- * On made-up systems (a random ball of bodies with 21 types), case by case. */
+ * For artificial systems: bodies of 21 types at random positions in a ball. */
 
 typedef enum {
-    TSR_BENCH_FULL,         /* every body on its own */
-    TSR_BENCH_RANDOM40,     /* 40 % of the bodies, at random */
-    TSR_BENCH_CONTIGUOUS10, /* ten neighbours along the chain */
+    TSR_BENCH_FULL,         /* every body moves independently */
+    TSR_BENCH_RANDOM40,     /* 40 % of the bodies, chosen at random */
+    TSR_BENCH_CONTIGUOUS10, /* ten consecutive bodies */
     TSR_BENCH_ONE,          /* one body */
-    TSR_BENCH_RIGID_HALF,   /* the second half turns as one rigid group */
+    TSR_BENCH_RIGID_HALF,   /* the second half rotates as one rigid group */
     TSR_BENCH_N_CASE
 } tsr_bench_case;
 
@@ -69,49 +74,52 @@ const char *tsr_bench_case_name(tsr_bench_case which); /* "full", ... */
 
 typedef struct tsr_bench_problem tsr_bench_problem;
 
-/* A ball of radius 40 Angstrom (n_body 1888; the radius goes with the cube
- * root), n_system of them, q to n_q - 1 steps of pi / (2 D), D the largest
- * distance that the engine must allow for: `slack` times the ball's diameter. A
- * sampler's is some 1.5; at 1 every move near the surface is in doubt. */
+/* n_system systems of n_body bodies in a ball. The radius is 40 Angstrom for
+ * 1888 bodies and proportional to the cube root of n_body. q has n_q points
+ * from 0 in steps of pi / (2 D), with D = slack times the diameter, the largest
+ * distance that the engine must allow for. Samplers use a slack of about 1.5.
+ * Errors: TSR_E_NOMEM. */
 tsr_status tsr_bench_problem_new(int n_body, int n_q, int n_system,
                                  double slack, tsr_bench_problem **out,
                                  tsr_err *err);
 void tsr_bench_problem_free(tsr_bench_problem *problem);
 const tsr_engine_spec *tsr_bench_problem_spec(const tsr_bench_problem *problem);
 
-/* The spec with two rigid units, the halves of TSR_BENCH_RIGID_HALF, which is
- * then the only case, in the same place in all systems. Before the first run.
- */
-const tsr_engine_spec *tsr_bench_problem_join(tsr_bench_problem *problem);
+/* Makes the two halves of all systems rigid units with the same coordinates, as
+ * engines for rigid units need, and returns the spec. TSR_BENCH_RIGID_HALF is
+ * then the only valid case. To be called before the first run. */
+const tsr_engine_spec *tsr_bench_problem_make_rigid(tsr_bench_problem *problem);
 
 typedef struct {
     tsr_bench_case which;
-    int batch; /* proposals a submit */
+    int batch; /* proposals in a submit */
     int n_run;
-    double wall_us_per_profile; /* the fastest of n_run submits */
+    double wall_us_per_profile; /* of the fastest of n_run submits */
     double median_us_per_profile;
-    double device_us_per_profile; /* of the fastest; NAN where not measured */
-    double max_rel_error;         /* of I(q), against double precision; NAN
-                                     where not asked */
+    double device_us_per_profile; /* of the fastest submit; NaN: not measured */
+    double max_rel_error;         /* of I(q), against double precision; NaN: not
+                                     requested */
 } tsr_bench_row;
 
 typedef struct {
     tsr_bench_case which;
     int n_batch;
-    double seconds; /* submits about so long, every second one accepted */
-    int is_exact;   /* 1: compares system 0 at the end; O(M^2 Q) */
-    /* time of the batch's last submit on its device; NULL: not known */
+    double seconds; /* approximate duration; every second submit is accepted */
+    int is_exact;   /* 1: system 0 is compared with the reference engine at the
+                       end, O(M^2 Q) */
+    /* device time of the last submit of a batch; NULL: not measured */
     double (*device_us)(const tsr_batch *batch);
 } tsr_bench_options;
 
-/* Times a case. A problem serves one engine. */
+/* Measures a case. A problem can be used with one engine only. */
 tsr_status tsr_bench_run(tsr_bench_problem *problem, tsr_engine *engine,
                          const tsr_bench_options *options, tsr_bench_row *row,
                          tsr_err *err);
 
-/* Profiles a second of n_thread host threads, each with systems of its own in
- * two batches of n_batch, one of which the device has while the thread proposes
- * the other: as a sampler does it. 2 n_thread n_batch systems take part. */
+/* Measures profiles per second of n_thread host threads that share an engine.
+ * Each thread has two batches of n_batch systems: as in a sampler, the device
+ * computes one batch while the thread proposes the other. The problem must have
+ * 2 n_thread n_batch systems. */
 tsr_status tsr_bench_threads(tsr_bench_problem *problem, tsr_engine *engine,
                              tsr_bench_case which, int n_thread, int n_batch,
                              double seconds, double *profiles_per_second,

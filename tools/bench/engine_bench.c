@@ -1,9 +1,7 @@
-/* Measuring an engine: made-up molecules, made-up moves of several kinds, and
- * the time and the error of what the engine makes of them.
- *
- * The bodies lie in a random ball with as many types as the shipped tables
- * have, from a generator of our own, so that every machine measures the same
- * problem. */
+/* Measures the time and error of an engine for artificial molecules and several
+ * kinds of moves. Bodies are at random in a ball, with about as many types as
+ * the shipped tables have, from a random generator of our own, so that every
+ * machine measures the same problem. */
 #include "bench/command_bench.h"
 
 #include "core/clock.h"
@@ -22,15 +20,16 @@ struct tsr_bench_problem {
     tsr_pool pool;
     tsr_engine_spec spec;
     double radius_ang;
-    uint64_t state;   /* of the random numbers, to make it */
-    uint64_t *random; /* [n_system] the same, to move it */
-    int n_set;        /* systems that the engine knows */
+    uint64_t state;   /* of the random generator, for construction */
+    uint64_t *random; /* [n_system] of the random generators, for proposals */
+    int n_set;        /* number of systems that the engine has */
     int *type;
     double *form_factor;
-    int *unit;                   /* [n_body] its half */
-    double (*rigid)[3];          /* [n_body] the first system's at the start */
-    double (*xyz)[3];            /* [n_system][n_body] as last accepted */
-    double (*moved)[3];          /* [n_system][n_body] as proposed, else xyz */
+    int *unit;          /* [n_body] 0 or 1, the half of a body */
+    double (*rigid)[3]; /* [n_body] initial coordinates of system 0 */
+    double (*xyz)[3];   /* [n_system][n_body] last accepted coordinates */
+    double (*moved)[3]; /* [n_system][n_body] proposed coordinates, equal to xyz
+                           between proposals */
     tsr_body_range *range;       /* [n_system][n_body] */
     tsr_body_proposal *proposal; /* [n_system] */
     double *profile;             /* [n_system][n_q] */
@@ -43,7 +42,8 @@ const char *tsr_bench_case_name(tsr_bench_case which)
     return which < TSR_BENCH_N_CASE ? name[which] : "?";
 }
 
-/* xorshift64*: good enough for places in a ball, the same everywhere. */
+/* xorshift64*: sufficient for positions in a ball, and the same on all
+ * machines. */
 static double uniform(uint64_t *state)
 {
     *state ^= *state >> 12;
@@ -52,7 +52,8 @@ static double uniform(uint64_t *state)
     return (double)((*state * UINT64_C(2685821657736338717)) >> 11) * 0x1p-53;
 }
 
-static void place(const tsr_bench_problem *p, uint64_t *state, double xyz[3])
+static void random_position(const tsr_bench_problem *p, uint64_t *state,
+                            double xyz[3])
 {
     double r2;
     do {
@@ -121,7 +122,7 @@ tsr_status tsr_bench_problem_new(int n_body, int n_q, int n_system,
                 (3.0 + t) * exp(-(0.5 + 0.1 * t) * q * q) - 2.0 * q;
         }
     for (size_t i = 0; i < all; i++)
-        place(p, &p->state, p->xyz[i]);
+        random_position(p, &p->state, p->xyz[i]);
     for (size_t i = 0; i < n; i++)
         p->unit[i] = i >= n / 2;
     memcpy(p->rigid, p->xyz, n * sizeof *p->rigid);
@@ -132,7 +133,7 @@ tsr_status tsr_bench_problem_new(int n_body, int n_q, int n_system,
     return TSR_OK;
 }
 
-const tsr_engine_spec *tsr_bench_problem_join(tsr_bench_problem *p)
+const tsr_engine_spec *tsr_bench_problem_make_rigid(tsr_bench_problem *p)
 {
     const size_t n = (size_t)p->spec.n_body;
     for (size_t s = 0; s < (size_t)p->spec.n_system; s++) {
@@ -177,7 +178,7 @@ static void propose(tsr_bench_problem *p, tsr_bench_case which, int system)
     if (which == TSR_BENCH_RANDOM40) {
         for (int i = 0; i < n_body; i++)
             if (uniform(random) < 0.4) {
-                place(p, random, moved[i]);
+                random_position(p, random, moved[i]);
                 range[proposal->n_range++] =
                     (tsr_body_range){i, 1, 0, (const double(*)[3])(moved + i)};
             }
@@ -188,14 +189,15 @@ static void propose(tsr_bench_problem *p, tsr_bench_case which, int system)
         first = (int)(uniform(random) * (n_body - count + 1));
     }
     for (int i = first; i < first + count; i++)
-        place(p, random, moved[i]);
+        random_position(p, random, moved[i]);
     range[0] =
         (tsr_body_range){first, count, 0, (const double(*)[3])(moved + first)};
     proposal->n_range = 1;
 }
 
-/* After it xyz and moved are the same again. */
-static void settle(tsr_bench_problem *p, tsr_batch *batch, int system,
+/* Accepts or rejects the proposal of a system; xyz and moved are equal
+ * afterwards. */
+static void decide(tsr_bench_problem *p, tsr_batch *batch, int system,
                    int accept)
 {
     size_t at = (size_t)system * (size_t)p->spec.n_body;
@@ -215,9 +217,10 @@ static void settle(tsr_bench_problem *p, tsr_batch *batch, int system,
         tsr_batch_reject(batch, system);
 }
 
-/* System 0 as accepted, against the reference engine. */
-static tsr_status compare(const tsr_bench_problem *p, tsr_batch *batch,
-                          double *max_rel_error, tsr_err *err)
+/* The largest relative deviation of the profile of system 0 from that of the
+ * reference engine. */
+static tsr_status measure_error(const tsr_bench_problem *p, tsr_batch *batch,
+                                double *max_rel_error, tsr_err *err)
 {
     tsr_engine_spec spec = p->spec;
     size_t n_q = (size_t)spec.n_q;
@@ -234,7 +237,7 @@ static tsr_status compare(const tsr_bench_problem *p, tsr_batch *batch,
     *max_rel_error = 0.0;
     for (size_t k = 0; k < n_q && !status; k++) {
         double error = fabs(profile[k] / exact[k] - 1.0);
-        if (!(error <= *max_rel_error)) /* also where it is no number */
+        if (!(error <= *max_rel_error)) /* also for NaN */
             *max_rel_error = error;
     }
     tsr_batch_free(own);
@@ -243,7 +246,8 @@ static tsr_status compare(const tsr_bench_problem *p, tsr_batch *batch,
     return status;
 }
 
-/* Sets the systems up to n that the engine does not know. */
+/* Sends the coordinates of the systems below n that the engine does not have
+ * yet. */
 static tsr_status set_systems(tsr_bench_problem *p, tsr_batch *batch, int n,
                               tsr_err *err)
 {
@@ -286,7 +290,7 @@ tsr_status tsr_bench_run(tsr_bench_problem *p, tsr_engine *engine,
             status = tsr_batch_wait(batch, p->profile, err);
         double t = 1e6 * tsr_clock_s() - start;
         for (int s = 0; s < o->n_batch && !status; s++)
-            settle(p, batch, s, run % 2);
+            decide(p, batch, s, run % 2);
         if (status || run < warm_up)
             continue;
         us[n++] = t;
@@ -298,7 +302,7 @@ tsr_status tsr_bench_run(tsr_bench_problem *p, tsr_engine *engine,
         }
     }
     if (!status && o->is_exact)
-        status = compare(p, batch, &row->max_rel_error, err);
+        status = measure_error(p, batch, &row->max_rel_error, err);
     if (!status) {
         gsl_sort(us, 1, (size_t)n);
         row->n_run = n;
@@ -315,7 +319,8 @@ typedef struct {
     tsr_bench_problem *problem;
     tsr_batch *batch[2];
     tsr_bench_case which;
-    int first, n_batch; /* systems first.. and first + n_batch.. */
+    int first, n_batch; /* systems from `first` in batch 0, from first + n_batch
+                           in batch 1 */
     double until_us;
     long n_profile;
     tsr_status status;
@@ -339,7 +344,7 @@ static tsr_status worker_wait(bench_worker *w, int half, long round)
         w->batch[half], p->profile + (size_t)first * (size_t)p->spec.n_q,
         &w->err);
     for (int s = first; s < first + w->n_batch && !status; s++)
-        settle(p, w->batch[half], s, round % 2 != 0);
+        decide(p, w->batch[half], s, round % 2 != 0);
     if (!status)
         w->n_profile += w->n_batch;
     return status;

@@ -1,6 +1,6 @@
-/* tessera train: remakes the tables in data/ (docs/forward-model.md,
- * docs/moves.md). Form factors, which have one component, and components, which
- * have three, are one job; with both body models it makes two tables. */
+/* The command tessera train: makes the tables of data/ (docs/forward-model.md,
+ * docs/moves.md), for one or both body models, or evaluates them. Form factors
+ * are tables of one component, components are tables of three. */
 #include "commands/command.h"
 #include "core/json.h"
 #include "core/pool.h"
@@ -26,19 +26,18 @@ typedef struct {
 
 /* ---- --evaluate ----
  *
- * tessera train form-factors --evaluate: how far the tables' profiles are from
- * those of all atoms, as text, JSON and CSV.
- *
- * Only structures that no table's heading lists as trained on are used, so that
- * all tables are judged on the same ones and none on its own. */
+ * Errors of profiles of bodies against all atoms, by table, as text, JSON and
+ * CSV. Only structures that no table was trained on, according to the headings,
+ * are used, so that all tables are judged on the same independent structures.
+ */
 
 enum { N_SHIPPED = 4 };
 static const char *const shipped[N_SHIPPED] = {
     "form_factors_two_body.dat", "form_factors_one_body.dat",
     "components_two_body.dat", "components_one_body.dat"};
 
-/* Excluded volume and hydration that tables of three components are tried with:
- * none, each alone, what fits to data find. */
+/* c1 and c2 at which tables of three components are evaluated: the reference,
+ * each changed alone, and values typical of fits to data. */
 enum { N_SETTING = 9 };
 static const double setting[N_SETTING][2] = {
     {1.0, 0.0},  {0.97, 0.0}, {1.03, 0.0}, {1.0, 1.0}, {1.0, 2.0},
@@ -48,18 +47,18 @@ typedef struct {
     tsr_pool pool;
     int n_table, n_row;
     struct {
-        char *name; /* as shown */
+        char *name; /* name in the output */
         tsr_form_factor_table *table;
-    } * file;                   /* [n_table] */
-    tsr_evaluation *row;        /* [n_row], tables of one component first */
-    const char **name;          /* [n_row] of the table, in `file` */
+    } * file;            /* [n_table] */
+    tsr_evaluation *row; /* [n_row] tables of one component first */
+    const char **name;   /* [n_row] name of the table, borrowed from `file` */
     tsr_error_summary *summary; /* [n_row] */
     tsr_path_list list;
     int n_test;
-    const char **test; /* [n_test], into the list */
+    const char **test; /* [n_test] borrowed from the list */
 } evaluation;
 
-static void clear(evaluation *e)
+static void evaluation_clear(evaluation *e)
 {
     for (int t = 0; t < e->n_table; t++)
         tsr_form_factor_free(e->file[t].table);
@@ -72,15 +71,15 @@ static int bodies_of(const tsr_form_factor_table *table)
     return table->model == TSR_BODIES_TWO ? BODIES_TWO : BODIES_ONE;
 }
 
-static int is_plain(const evaluation *e, int row)
+static int has_one_component(const evaluation *e, int row)
 {
     return e->row[row].table->n_comp == 1;
 }
 
-/* ---- what was found ---- */
+/* ---- output ---- */
 
-/* The errors of the bands (tsr_error_band), in text in per cent. */
-static void put_bands(tsr_table *t, const char *key, const double *error)
+/* The errors of the bands (tsr_error_band), in text as percentages. */
+static void add_bands(tsr_table *t, const char *key, const double *error)
 {
     if (t->json != NULL)
         tsr_json_numbers(t->json, key, TSR_ERROR_N_BAND, error);
@@ -92,21 +91,21 @@ static void put_bands(tsr_table *t, const char *key, const double *error)
                       100.0 * error[3]);
 }
 
-static void put_row(tsr_table *t, const evaluation *e, int r, int width)
+static void add_output_row(tsr_table *t, const evaluation *e, int r, int width)
 {
     const tsr_evaluation *row = &e->row[r];
     tsr_table_row(t, NULL);
     tsr_table_put(t, "table|table %-*s bodies|bodies %-6s components %d", width,
                   e->name[r], bodies_words[bodies_of(row->table)],
                   row->table->n_comp);
-    if (is_plain(e, r))
+    if (has_one_component(e, r))
         tsr_table_put(t, "self %i |S(q) %-9s", row->with_self,
                       row->with_self ? "yes" : "no");
     else
         tsr_table_put(t, "c1|c1 %4.2f c2|c2 %4g", row->c1, row->c2);
-    put_bands(t, "median_rms_relative_error", e->summary[r].band);
+    add_bands(t, "median_rms_relative_error", e->summary[r].band);
     tsr_table_put(t, "|95~%%: %5s", "");
-    put_bands(t, "high95_rms_relative_error", e->summary[r].high);
+    add_bands(t, "high95_rms_relative_error", e->summary[r].high);
     if (t->json != NULL)
         tsr_json_numbers(t->json, "median_relative_error_by_q", TSR_ERROR_N_Q,
                          e->summary[r].curve);
@@ -128,11 +127,11 @@ static void print_table(const evaluation *e, FILE *out)
             "below; scale matched below 0.1.\n",
             e->n_test, e->list.n);
     for (int r = 0; r < e->n_row; r++) {
-        if (r == 0 || is_plain(e, r) != is_plain(e, r - 1)) {
+        if (r == 0 || has_one_component(e, r) != has_one_component(e, r - 1)) {
             fputc('\n', out);
-            t.n_row = 0; /* another heading */
+            t.n_row = 0; /* other columns: print their headings */
         }
-        put_row(&t, e, r, width);
+        add_output_row(&t, e, r, width);
     }
 }
 
@@ -149,12 +148,12 @@ static void print_json(const evaluation *e, FILE *out)
     tsr_json_numbers(&j, "q_inv_ang", TSR_ERROR_N_Q, q);
     tsr_json_array(&j, "rows");
     for (int r = 0; r < e->n_row; r++)
-        put_row(&t, e, r, 0);
+        add_output_row(&t, e, r, 0);
     tsr_json_close(&j);
     tsr_json_close(&j);
 }
 
-/* q, then a column a row: the median of the absolute relative error. */
+/* Columns: q, then the median absolute relative error of each evaluation. */
 static tsr_status write_csv(const evaluation *e, const char *path, tsr_err *err)
 {
     tsr_file_writer to;
@@ -166,7 +165,7 @@ static tsr_status write_csv(const evaluation *e, const char *path, tsr_err *err)
     for (int r = 0; r < e->n_row; r++) {
         const tsr_evaluation *row = &e->row[r];
         fprintf(out, ",%s", e->name[r]);
-        if (!is_plain(e, r))
+        if (!has_one_component(e, r))
             fprintf(out, " c1=%g c2=%g", row->c1, row->c2);
         else if (row->with_self)
             fprintf(out, " S");
@@ -181,9 +180,9 @@ static tsr_status write_csv(const evaluation *e, const char *path, tsr_err *err)
     return tsr_file_end(&to, TSR_OK, err);
 }
 
-/* ---- tables and structures ---- */
+/* ---- evaluations ---- */
 
-/* Adds the table of a file where its bodies are those asked for. */
+/* Reads a table, and adds it if it has the body model asked for. */
 static tsr_status add_table(evaluation *e, const char *path, int bodies,
                             tsr_err *err)
 {
@@ -235,8 +234,8 @@ static int has_self(const tsr_form_factor_table *t)
     return 0;
 }
 
-/* A table of one component has a row with and, where it has any, one without
- * S(q). */
+/* Lists the evaluations: a table of one component with S(q), if it has any, and
+ * without; a table of three at all settings. */
 static void make_rows(evaluation *e)
 {
     for (int t = 0; t < e->n_table; t++)
@@ -258,8 +257,8 @@ static tsr_status choose_structures(evaluation *e, const tsr_args *args,
     for (int i = 0; i < e->list.n; i++) {
         int seen = 0;
         for (int t = 0; t < e->n_table && !seen; t++)
-            seen = tsr_structure_listed(e->file[t].table->source, "structures",
-                                        e->list.path[i]);
+            seen = tsr_structure_is_listed(e->file[t].table->source,
+                                           "structures", e->list.path[i]);
         if (!seen)
             e->test[e->n_test++] = e->list.path[i];
     }
@@ -271,10 +270,10 @@ static tsr_status choose_structures(evaluation *e, const tsr_args *args,
     return TSR_OK;
 }
 
-/* Reads the shipped tables and those of --table, evaluates them on the
- * structures of the folders that none of them was trained on, prints a table or
- * (--json) an object to `out`, and writes the file of --output where it is
- * given. Errors: those of reading; TSR_E_DATA where no structure is left. */
+/* Evaluates the shipped tables and those of --table on the structures of the
+ * folders that no table was trained on. Prints a table or, with --json, an
+ * object to `out`, and writes the CSV file of --output if given. Errors: those
+ * of reading; TSR_E_DATA where no structure is left. */
 static tsr_status evaluate_tables(const tsr_args *args, FILE *out, tsr_log *log,
                                   tsr_err *err)
 {
@@ -301,7 +300,7 @@ static tsr_status evaluate_tables(const tsr_args *args, FILE *out, tsr_log *log,
         print_json(&e, out);
     else if (s == TSR_OK)
         print_table(&e, out);
-    clear(&e);
+    evaluation_clear(&e);
     return s;
 }
 
@@ -329,8 +328,9 @@ static const tsr_field fields[] = {
               .doc = "threads that read structures; 0: one a processor"),
     {0}};
 
-/* "tessera train form-factors --bodies two DIR...", for the heading: what
- * decides the numbers, not where they go. Caller frees. */
+/* The command for the heading of a table, such as "tessera train form-factors
+ * --bodies two DIR...", without options that do not change the numbers. Caller
+ * frees. */
 static char *command_text(const tsr_args *args, const char *bodies)
 {
     const options *o = args->options;
@@ -347,13 +347,14 @@ static char *command_text(const tsr_args *args, const char *bodies)
     return tsr_words_end(&text);
 }
 
-static int is(const char *a, const char *b)
+static int is_same(const char *a, const char *b)
 {
     return strcmp(a, b) == 0;
 }
 
-/* Makes the tables of the models [n]; model 0: the priors. `bodies` is what the
- * command says of them. All files are looked at before the first is made. */
+/* Makes the tables of the body models [n]; model 0: the priors. `bodies`: value
+ * of --bodies in the heading, "": omitted. All output paths are checked before
+ * training begins. */
 static tsr_status train_tables(const tsr_args *args, int n,
                                const tsr_body_model *model, const char *bodies,
                                FILE *out, tsr_log *log, tsr_err *err)
@@ -361,7 +362,7 @@ static tsr_status train_tables(const tsr_args *args, int n,
     const options *o = args->options;
     const char *const *folder = args->argument + 1;
     const int n_folder = args->n - 1, n_thread = (int)o->threads;
-    const int components = is(args->argument[0], "components");
+    const int components = is_same(args->argument[0], "components");
     const int has_slash = o->output[strlen(o->output) - 1] == '/';
     const tsr_file_target target = {.maker = "train", .is_forced = o->force};
     tsr_pool pool = {0};
@@ -394,14 +395,14 @@ static tsr_status train_tables(const tsr_args *args, int n,
         TSR_THEN(s, tsr_file_check_target(&target, path[i], "#: tessera ", NULL,
                                           err));
     for (int i = 0; i < n && s == TSR_OK; i++) {
-        const tsr_form_factor_order order = {
+        const tsr_form_factor_training training = {
             model[i],         components ? TSR_N_COMP : 1,
             (int)o->hold_out, n_thread,
             command,          path[i]};
         s = model[i] == 0
                 ? tsr_train_priors(n_folder, folder, n_thread, command, path[i],
                                    log, err)
-                : tsr_train_form_factors(n_folder, folder, &order, log, err);
+                : tsr_train_form_factors(n_folder, folder, &training, log, err);
         if (s == TSR_OK)
             fprintf(out, "%s\n", path[i]);
     }
@@ -410,15 +411,15 @@ static tsr_status train_tables(const tsr_args *args, int n,
     return s;
 }
 
-static tsr_status train(const tsr_args *args, FILE *out, tsr_log *log,
-                        tsr_err *err)
+static tsr_status run_train(const tsr_args *args, FILE *out, tsr_log *log,
+                            tsr_err *err)
 {
     static const tsr_body_model both[] = {TSR_BODIES_TWO, TSR_BODIES_ONE};
     static const tsr_body_model priors[] = {(tsr_body_model)0};
     const options *o = args->options;
     if (o->output[0] == '\0')
         return tsr_fail(err, TSR_E_USAGE, "--output is empty");
-    int form_factors = is(args->argument[0], "form-factors");
+    int form_factors = is_same(args->argument[0], "form-factors");
     if (!o->evaluate && (o->table.n > 0 || o->json))
         return tsr_fail(err, TSR_E_USAGE,
                         "--table and --json are for --evaluate");
@@ -426,13 +427,14 @@ static tsr_status train(const tsr_args *args, FILE *out, tsr_log *log,
         return evaluate_tables(args, out, log, err);
     if (o->evaluate)
         return tsr_fail(err, TSR_E_USAGE, "--evaluate is for form-factors");
-    if (form_factors || is(args->argument[0], "components"))
-        /* Both are the default, which leaves the command as it was given. */
+    if (form_factors || is_same(args->argument[0], "components"))
+        /* "both" is the default and is omitted from the command in the heading.
+         */
         return o->bodies == BODIES_BOTH
                    ? train_tables(args, 2, both, "", out, log, err)
                    : train_tables(args, 1, &both[o->bodies == BODIES_ONE],
                                   bodies_words[o->bodies], out, log, err);
-    if (!is(args->argument[0], "priors"))
+    if (!is_same(args->argument[0], "priors"))
         return tsr_fail(err, TSR_E_USAGE,
                         "'%s': expected form-factors, components or priors",
                         args->argument[0]);
@@ -468,7 +470,7 @@ static const tsr_command command = {
              "shipped tables, and those of --table, are compared "
              "with all atoms on those structures in the folders "
              "that no table's heading lists as trained on.",
-    .run = train};
+    .run = run_train};
 
 int main(int argc, char **argv)
 {

@@ -1,5 +1,6 @@
-/* What a table of form factors is trained on: the amplitudes of atoms; the
- * curve of exposures by neighbours, fitted by least squares. */
+/* Trains tables of form factors: amplitudes of atoms, the curve of exposure
+ * against neighbours, targets (pair sums of one structure), averages over
+ * structures, their refinement, and the evaluation of tables. */
 #include "core/pool.h"
 #include "core/vec3.h"
 #include "molecule/structure.h"
@@ -42,8 +43,8 @@ static double displaced_volume(int z)
 
 double tsr_atom_displaced_amplitude(int z, int n_hydrogen, double q_inv_ang)
 {
-    /* An atom with its hydrogens displaces one volume, as the atomic groups
-     * of Svergun et al. 1995 (J. Appl. Cryst. 28, 768) do. */
+    /* An atom with its hydrogens displaces one volume, as the atomic groups of
+     * Svergun et al. 1995 (J. Appl. Cryst. 28, 768) do. */
     double v = displaced_volume(z) + n_hydrogen * displaced_volume(1);
     double g = v * exp(-q_inv_ang * q_inv_ang * cbrt(v * v) / (4.0 * pi));
     return TSR_WATER_DENSITY * g;
@@ -78,18 +79,19 @@ double *tsr_exposure_bin(double *bins, double count)
     return bins + 2 * (size_t)b;
 }
 
-static double middle_of(int bin)
+static double bin_centre(int bin)
 {
     return (bin + 0.5) * count_width;
 }
 
-/* Squares left with the best A, and that A. */
-static double squares(const double *bins, double middle, double width,
-                      double *largest)
+/* The sum of squared residuals with the best A, but for a constant; *largest:
+ * that A. */
+static double sum_of_squares(const double *bins, double middle, double width,
+                             double *largest)
 {
     double curve = 0.0, product = 0.0;
     for (int b = 0; b < TSR_EXPOSURE_N_BIN; b++) {
-        double h = 1.0 / (1.0 + exp((middle_of(b) - middle) / width));
+        double h = 1.0 / (1.0 + exp((bin_centre(b) - middle) / width));
         curve += bins[2 * b] * h * h;
         product += bins[2 * b + 1] * h;
     }
@@ -97,12 +99,12 @@ static double squares(const double *bins, double middle, double width,
     return -*largest * product;
 }
 
-/* Of n0 and log w. */
+/* The same as a function of n0 and log w, for GSL. */
 static double cost(const gsl_vector *x, void *bins)
 {
     double largest;
-    return squares(bins, gsl_vector_get(x, 0), exp(gsl_vector_get(x, 1)),
-                   &largest);
+    return sum_of_squares(bins, gsl_vector_get(x, 0), exp(gsl_vector_get(x, 1)),
+                          &largest);
 }
 
 static int minimise(double *bins, gsl_vector *x, gsl_vector *step,
@@ -128,7 +130,7 @@ tsr_status tsr_exposure_fit(const double *bins, tsr_exposure_type *type,
     memcpy(own, bins, sizeof own);
     for (int b = 0; b < TSR_EXPOSURE_N_BIN; b++) {
         n += own[2 * b];
-        sum += own[2 * b] * middle_of(b);
+        sum += own[2 * b] * bin_centre(b);
         exposed += own[2 * b + 1];
     }
     *type = (tsr_exposure_type){.width = 1.0};
@@ -155,7 +157,7 @@ tsr_status tsr_exposure_fit(const double *bins, tsr_exposure_type *type,
     const gsl_vector *best = gsl_multimin_fminimizer_x(solver);
     type->middle = gsl_vector_get(best, 0);
     type->width = exp(gsl_vector_get(best, 1));
-    squares(own, type->middle, type->width, &type->largest);
+    sum_of_squares(own, type->middle, type->width, &type->largest);
 done:
     if (solver != NULL)
         gsl_multimin_fminimizer_free(solver);
@@ -164,31 +166,29 @@ done:
     return s;
 }
 
-/* ---- what a table is trained on ----
+/* ---- targets ----
  *
- * Targets: sums over pairs of atoms and over pairs of bodies of one structure.
- *
- * A profile is a quadratic form in the amplitudes of kinds (elements with their
- * hydrogens, or body types), and its coefficients are sums of sinc(q r) over
- * pairs. Those of the bodies are kept, so that refinement tries any number of
- * tables without going through the pairs again; those of the atoms are used at
- * once, for the atoms' amplitudes are known. Both go through `combine`. */
+ * Sums over pairs of atoms and over pairs of bodies of one structure. A profile
+ * is a quadratic form in the amplitudes of kinds (elements with their
+ * hydrogens, or body types), with sums of sinc(q r) over pairs as coefficients.
+ * The sums of the bodies are stored, so that refinement can try any number of
+ * tables without summing over pairs again. Those of the atoms are combined with
+ * the known amplitudes at once. `combine` serves both. */
 
 enum { MAX_KIND = 24 };
-static const double probe = 1.8; /* Angstrom, as FoXS */
+static const double probe = 1.8; /* Angstrom, as in FoXS */
 
 /* ---- sums over pairs ----
  *
- * Sums of sinc(q r) over pairs of points of a few kinds: of them any amplitudes
- * of the kinds make a profile. By how many of a pair of components are
- * hydration:
+ * Sums of sinc(q r) over pairs of points, by kind. Three sums serve pairs of
+ * components with 0, 1 or 2 hydration indices:
  *
  *     0: sum over pairs of kinds t and s of sinc(q r)
  *     1: sum_{i in t} sum_{j in s, j != i} w_j sinc(q r_ij)
  *     2: as 0, of w_i w_j sinc(q r_ij)
  *
- * Distances go through bins of 0.05 Angstrom, shared between two neighbours,
- * which leaves errors of 1e-4 of a profile at q = 1/Angstrom. */
+ * Distances are binned at 0.05 Angstrom and shared between two neighbouring
+ * bins, with errors of 1e-4 of a profile at q = 1/Angstrom. */
 
 static const double bin_width = 0.05; /* Angstrom */
 
@@ -196,25 +196,25 @@ typedef struct {
     int n, n_kind;
     double (*xyz)[3]; /* [n] Angstrom */
     int *kind;        /* [n] */
-    double *weight;   /* [n] w, zeroes at first */
+    double *weight;   /* [n] w, initially 0 */
 } pair_points;
 
-static size_t pairs_of(int n)
+static size_t count_pairs(int n)
 {
     return tsr_pair_index(n, 0);
 }
 
-/* Curves of the sums of n kinds that have `wet` weights. */
-static size_t curves_of(int n, int wet)
+/* The number of curves of a sum over n kinds with n_hydration weights. */
+static size_t count_curves(int n, int n_hydration)
 {
-    return wet == 1 ? (size_t)(n * n) : pairs_of(n);
+    return n_hydration == 1 ? (size_t)(n * n) : count_pairs(n);
 }
 
-static void points_new(tsr_pool *pool, pair_points *points, int room)
+static void points_new(tsr_pool *pool, pair_points *points, int n_most)
 {
-    tsr_pool_array(pool, points->xyz, room);
-    tsr_pool_array(pool, points->kind, room);
-    tsr_pool_array(pool, points->weight, room);
+    tsr_pool_array(pool, points->xyz, n_most);
+    tsr_pool_array(pool, points->kind, n_most);
+    tsr_pool_array(pool, points->weight, n_most);
 }
 
 static double box_diagonal(const pair_points *p)
@@ -230,7 +230,7 @@ static double box_diagonal(const pair_points *p)
     return tsr_vec3_distance(low, high);
 }
 
-/* sum[curve][k] += over the bins, weight times sinc(q_k r_bin). */
+/* sum[curve][k] += sum over bins of weight times sinc(q_k r_bin). */
 static void sum_bins(const double *bin, size_t n_bin, size_t n_curve, int n_q,
                      const double *sinc, double *sum)
 {
@@ -246,14 +246,14 @@ static void sum_bins(const double *bin, size_t n_bin, size_t n_curve, int n_q,
         }
 }
 
-/* Shares `weight` between bins b and b + 1 of a row of bins. */
-static void into(double *row, size_t b, double share, double weight)
+/* Adds `weight` to bins b and b + 1 of a row, in shares 1 - share and share. */
+static void add_to_bins(double *row, size_t b, double share, double weight)
 {
     row[b] += weight * (1.0 - share);
     row[b + 1] += weight * share;
 }
 
-static void fill_bins(const pair_points *p, size_t n_bin, double *const bin[3])
+static void bin_pairs(const pair_points *p, size_t n_bin, double *const bin[3])
 {
     for (int i = 0; i < p->n; i++)
         for (int j = 0; j < i; j++) {
@@ -262,48 +262,48 @@ static void fill_bins(const pair_points *p, size_t n_bin, double *const bin[3])
             int ki = p->kind[i], kj = p->kind[j];
             size_t b = (size_t)at, pair = tsr_pair_index(ki, kj) * n_bin;
             double share = at - (double)b;
-            into(bin[0] + pair, b, share, 1.0);
+            add_to_bins(bin[0] + pair, b, share, 1.0);
             if (wj != 0.0)
-                into(bin[1] + (size_t)(ki * p->n_kind + kj) * n_bin, b, share,
-                     wj);
+                add_to_bins(bin[1] + (size_t)(ki * p->n_kind + kj) * n_bin, b,
+                            share, wj);
             if (wi != 0.0)
-                into(bin[1] + (size_t)(kj * p->n_kind + ki) * n_bin, b, share,
-                     wi);
+                add_to_bins(bin[1] + (size_t)(kj * p->n_kind + ki) * n_bin, b,
+                            share, wi);
             if (wi != 0.0 && wj != 0.0)
-                into(bin[2] + pair, b, share, wi * wj);
+                add_to_bins(bin[2] + pair, b, share, wi * wj);
         }
 }
 
-/* Adds the points to many [3][n_kind], sums of 1, weight, weight squared, and
- * their pairs to the curves sum [3][curves_of][n_q]; with one component, which
- * has no weights, the first of each alone. */
+/* Adds the points to moment [3][n_kind], the sums of 1, w, w^2, and their pairs
+ * to the curves sum [3][count_curves][n_q]. With one component, which has no
+ * weights, only the first of each. */
 static tsr_status sum_points(const tsr_target_grid *grid, const pair_points *p,
-                             double *const many[3], double *const sum[3],
+                             double *const moment[3], double *const sum[3],
                              tsr_err *err)
 {
-    const int n_wet = grid->n_comp == 1 ? 1 : 3;
+    const int n_sum = grid->n_comp == 1 ? 1 : 3;
     const size_t n_bin = (size_t)(box_diagonal(p) / bin_width) + 3;
     const size_t n_q = (size_t)grid->n_q;
     tsr_pool pool = {0};
     double *bin[3] = {NULL}, *sinc;
-    for (int w = 0; w < n_wet; w++)
-        tsr_pool_array(&pool, bin[w], n_bin * curves_of(p->n_kind, w));
+    for (int w = 0; w < n_sum; w++)
+        tsr_pool_array(&pool, bin[w], n_bin * count_curves(p->n_kind, w));
     tsr_pool_array(&pool, sinc, n_bin * n_q);
     tsr_status s = tsr_pool_check(&pool, err);
     if (s == TSR_OK)
-        fill_bins(p, n_bin, bin);
+        bin_pairs(p, n_bin, bin);
     for (size_t b = 0; b < n_bin && s == TSR_OK; b++)
         for (size_t k = 0; k < n_q; k++) {
             double x = (double)k * grid->dq_inv_ang * (double)b * bin_width;
             sinc[b * n_q + k] = x > 0.0 ? sin(x) / x : 1.0;
         }
-    for (int w = 0; w < n_wet && s == TSR_OK; w++) {
-        sum_bins(bin[w], n_bin, curves_of(p->n_kind, w), grid->n_q, sinc,
+    for (int w = 0; w < n_sum && s == TSR_OK; w++) {
+        sum_bins(bin[w], n_bin, count_curves(p->n_kind, w), grid->n_q, sinc,
                  sum[w]);
         for (int i = 0; i < p->n; i++)
-            many[w][p->kind[i]] += w == 0   ? 1.0
-                                   : w == 1 ? p->weight[i]
-                                            : p->weight[i] * p->weight[i];
+            moment[w][p->kind[i]] += w == 0   ? 1.0
+                                     : w == 1 ? p->weight[i]
+                                              : p->weight[i] * p->weight[i];
     }
     tsr_pool_clear(&pool);
     return s;
@@ -315,11 +315,11 @@ static tsr_status sum_points(const tsr_target_grid *grid, const pair_points *p,
  * bodies by type. */
 typedef struct {
     pair_points atom, body;
-    int z[MAX_KIND], n_hydrogen[MAX_KIND]; /* of the atoms' kinds */
+    int z[MAX_KIND], n_hydrogen[MAX_KIND]; /* of the kinds of atoms */
     double *radius;                        /* [atom.n] Angstrom */
     int *body_of;                          /* [atom.n] */
     double mean_radius;
-} placed;
+} molecule;
 
 tsr_target_grid tsr_target_grid_of(const tsr_form_factor_table *table, int n_q,
                                    double dq_inv_ang)
@@ -331,16 +331,16 @@ tsr_target_grid tsr_target_grid_of(const tsr_form_factor_table *table, int n_q,
 tsr_target_layout tsr_target_layout_of(const tsr_target_grid *grid)
 {
     const size_t n_q = (size_t)grid->n_q;
-    const int n_wet = grid->n_comp == 1 ? 1 : 3;
-    tsr_target_layout l = {.radius = pairs_of(grid->n_comp) * n_q};
+    const int n_sum = grid->n_comp == 1 ? 1 : 3;
+    tsr_target_layout l = {.radius = count_pairs(grid->n_comp) * n_q};
     l.length = l.radius + 1;
     for (int w = 0; w < 3; w++) {
-        l.many[w] = l.length;
+        l.moment[w] = l.length;
         l.length += (size_t)grid->n_type;
     }
     for (int w = 0; w < 3; w++) {
         l.sum[w] = l.length;
-        l.length += w < n_wet ? curves_of(grid->n_type, w) * n_q : 0;
+        l.length += w < n_sum ? count_curves(grid->n_type, w) * n_q : 0;
     }
     return l;
 }
@@ -350,7 +350,7 @@ size_t tsr_target_pair_at(const tsr_target_grid *grid, int t, int s)
     return tsr_pair_index(t, s) * (size_t)grid->n_q;
 }
 
-static int kind_of(placed *p, const tsr_amino_atom *atom)
+static int kind_of(molecule *p, const tsr_amino_atom *atom)
 {
     int k = 0;
     while (k < p->atom.n_kind &&
@@ -364,7 +364,7 @@ static int kind_of(placed *p, const tsr_amino_atom *atom)
     return k;
 }
 
-/* Reads the atoms of a residue: 1 where it has all of them. */
+/* Finds the atoms of a residue; returns 1 where none is missing. */
 static int is_complete(const tsr_structure *structure, int residue,
                        tsr_residue_atoms *atoms)
 {
@@ -373,11 +373,12 @@ static int is_complete(const tsr_structure *structure, int residue,
            atoms->n_missing == 0;
 }
 
-static tsr_status place(const tsr_structure *structure, tsr_body_model model,
-                        tsr_pool *pool, placed *p, tsr_err *err)
+static tsr_status collect_points(const tsr_structure *structure,
+                                 tsr_body_model model, tsr_pool *pool,
+                                 molecule *p, tsr_err *err)
 {
     pair_points *body = &p->body;
-    *p = (placed){.body.n_kind = tsr_body_n_type(model)};
+    *p = (molecule){.body.n_kind = tsr_body_n_type(model)};
     points_new(pool, &p->atom, structure->n_atom);
     points_new(pool, body, 2 * structure->n_residue);
     tsr_pool_array(pool, p->radius, structure->n_atom);
@@ -407,8 +408,9 @@ static tsr_status place(const tsr_structure *structure, tsr_body_model model,
     return TSR_OK;
 }
 
-/* Weights of atoms and bodies: their exposed shares. */
-static tsr_status expose(placed *p, tsr_err *err)
+/* Sets the weights: exposed share of each atom, and sum over the atoms of each
+ * body. */
+static tsr_status compute_exposures(molecule *p, tsr_err *err)
 {
     double sum = 0.0;
     TSR_TRY(tsr_surface_exposed(p->atom.n, (const double(*)[3])p->atom.xyz,
@@ -425,9 +427,9 @@ tsr_status tsr_target_exposure(const tsr_structure *structure, double *share,
                                tsr_err *err)
 {
     tsr_pool pool = {0};
-    placed p;
-    tsr_status s = place(structure, TSR_BODIES_ONE, &pool, &p, err);
-    TSR_THEN(s, expose(&p, err));
+    molecule p;
+    tsr_status s = collect_points(structure, TSR_BODIES_ONE, &pool, &p, err);
+    TSR_THEN(s, compute_exposures(&p, err));
     if (s == TSR_OK)
         memcpy(share, p.atom.weight, (size_t)p.atom.n * sizeof *share);
     tsr_pool_clear(&pool);
@@ -436,48 +438,52 @@ tsr_status tsr_target_exposure(const tsr_structure *structure, double *share,
 
 /* ---- profiles ---- */
 
-/* Amplitudes of the kinds of points and the sums over their pairs. */
+/* Amplitudes of the kinds of points, and the sums over their pairs. */
 typedef struct {
     int n_comp, n_kind, n_q;
-    const double *amplitude;        /* [n_comp][n_kind][n_q] */
-    const double *many[3], *sum[3]; /* sum_points */
+    const double *amplitude;          /* [n_comp][n_kind][n_q] */
+    const double *moment[3], *sum[3]; /* as sum_points computes them */
 } kinds;
 
-/* Adds what kind t, alone and with all kinds, has in the pair of components. */
+/* Adds to a partial profile the terms of kind t with itself and with the kinds
+ * up to t (all kinds, where one index is hydration), in the pair of components
+ * (a, b). */
 static void combine_kind(const kinds *c, int t, int a, int b, double *partial)
 {
-    int wet = (a == TSR_HYDRATION) + (b == TSR_HYDRATION), n_q = c->n_q;
+    int n_hydration = (a == TSR_HYDRATION) + (b == TSR_HYDRATION), n_q = c->n_q;
     const double *fa = c->amplitude + a * c->n_kind * n_q;
     const double *fb = c->amplitude + b * c->n_kind * n_q;
     const double *at = fa + t * n_q, *bt = fb + t * n_q;
     for (int k = 0; k < n_q; k++)
-        partial[k] += c->many[wet][t] * at[k] * bt[k];
-    for (int s = 0; s < c->n_kind && wet == 1; s++) {
+        partial[k] += c->moment[n_hydration][t] * at[k] * bt[k];
+    for (int s = 0; s < c->n_kind && n_hydration == 1; s++) {
         const double *bs = fb + s * n_q;
         const double *one = c->sum[1] + (t * c->n_kind + s) * n_q;
         for (int k = 0; k < n_q; k++)
             partial[k] += at[k] * bs[k] * one[k];
     }
-    for (int s = 0; s <= t && wet != 1; s++) {
+    for (int s = 0; s <= t && n_hydration != 1; s++) {
         const double *as = fa + s * n_q, *bs = fb + s * n_q;
-        const double *both = c->sum[wet] + tsr_pair_index(t, s) * (size_t)n_q;
+        const double *both =
+            c->sum[n_hydration] + tsr_pair_index(t, s) * (size_t)n_q;
         for (int k = 0; k < n_q; k++)
             partial[k] += (at[k] * bs[k] + bt[k] * as[k]) * both[k];
     }
 }
 
-/* Partial profiles of kinds, [pairs of components][n_q]. */
+/* Partial profiles of kinds: partial [pairs of components][n_q] out. */
 static void combine(const kinds *c, double *partial)
 {
-    memset(partial, 0, pairs_of(c->n_comp) * (size_t)c->n_q * sizeof *partial);
+    memset(partial, 0,
+           count_pairs(c->n_comp) * (size_t)c->n_q * sizeof *partial);
     for (int a = 0; a < c->n_comp; a++)
         for (int b = a; b < c->n_comp; b++, partial += c->n_q)
             for (int t = 0; t < c->n_kind; t++)
                 combine_kind(c, t, a, b, partial);
 }
 
-/* Contrast and, of three components, displaced solvent and hydration of an
- * atom, `stride` apart. */
+/* Amplitudes of an atom at one q, `stride` apart: contrast and, with three
+ * components, displaced solvent and hydration. */
 static void atom_amplitudes(int n_comp, const tsr_amino_atom *atom, double q,
                             size_t stride, double *to)
 {
@@ -488,16 +494,17 @@ static void atom_amplitudes(int n_comp, const tsr_amino_atom *atom, double q,
     to[2 * stride] = tsr_component_water(q);
 }
 
-static tsr_status fill_atoms(const tsr_target_grid *grid, const placed *p,
-                             tsr_pool *pool, double *partial, tsr_err *err)
+static tsr_status compute_atom_profiles(const tsr_target_grid *grid,
+                                        const molecule *p, tsr_pool *pool,
+                                        double *partial, tsr_err *err)
 {
     const int n_kind = p->atom.n_kind, n_comp = grid->n_comp;
     const size_t n_q = (size_t)grid->n_q, comp = (size_t)n_kind * n_q;
-    double *amplitude, *many[3], *sum[3];
+    double *amplitude, *moment[3], *sum[3];
     tsr_pool_array(pool, amplitude, (size_t)n_comp * comp);
     for (int w = 0; w < 3; w++) {
-        tsr_pool_array(pool, many[w], n_kind);
-        tsr_pool_array(pool, sum[w], curves_of(n_kind, w) * n_q);
+        tsr_pool_array(pool, moment[w], n_kind);
+        tsr_pool_array(pool, sum[w], count_curves(n_kind, w) * n_q);
     }
     TSR_TRY(tsr_pool_check(pool, err));
     for (int t = 0; t < n_kind; t++)
@@ -510,18 +517,18 @@ static tsr_status fill_atoms(const tsr_target_grid *grid, const placed *p,
             if (n_comp > 1)
                 to[TSR_SOLUTE * comp] += to[TSR_DISPLACED * comp];
         }
-    TSR_TRY(sum_points(grid, &p->atom, many, sum, err));
+    TSR_TRY(sum_points(grid, &p->atom, moment, sum, err));
     combine(&(kinds){n_comp,
                      n_kind,
                      grid->n_q,
                      amplitude,
-                     {many[0], many[1], many[2]},
+                     {moment[0], moment[1], moment[2]},
                      {sum[0], sum[1], sum[2]}},
             partial);
     return TSR_OK;
 }
 
-/* Relative errors of one component are of I(q) itself, which must be there. */
+/* Relative errors divide by I(q), which must be positive with one component. */
 static tsr_status check_intensity(const tsr_target_grid *grid, const char *path,
                                   const double *profile, tsr_err *err)
 {
@@ -534,33 +541,33 @@ static tsr_status check_intensity(const tsr_target_grid *grid, const char *path,
     return TSR_OK;
 }
 
-tsr_status tsr_target_fill(const tsr_target_grid *grid,
-                           const tsr_structure *structure, double *target,
-                           tsr_err *err)
+tsr_status tsr_target_compute(const tsr_target_grid *grid,
+                              const tsr_structure *structure, double *target,
+                              tsr_err *err)
 {
     const tsr_target_layout l = tsr_target_layout_of(grid);
-    double *many[3], *sum[3];
+    double *moment[3], *sum[3];
     tsr_pool pool = {0};
-    placed p;
+    molecule p;
     memset(target, 0, l.length * sizeof *target);
     for (int w = 0; w < 3; w++) {
-        many[w] = target + l.many[w];
+        moment[w] = target + l.moment[w];
         sum[w] = target + l.sum[w];
     }
-    tsr_status s = place(structure, grid->model, &pool, &p, err);
+    tsr_status s = collect_points(structure, grid->model, &pool, &p, err);
     if (s == TSR_OK && p.atom.n == 0)
         s = tsr_fail(err, TSR_E_DATA,
                      "'%s': no residue has all its atoms; leave it out",
                      structure->path);
     if (grid->n_comp > 1)
-        TSR_THEN(s, expose(&p, err));
+        TSR_THEN(s, compute_exposures(&p, err));
     target[l.radius] = p.mean_radius;
-    TSR_THEN(s, fill_atoms(grid, &p, &pool, target + l.atoms, err));
+    TSR_THEN(s, compute_atom_profiles(grid, &p, &pool, target + l.atoms, err));
     if (grid->n_comp > 1)
         TSR_THEN(s, tsr_exposure_displace(grid->exposure, p.body.n,
                                           (const double(*)[3])p.body.xyz, NULL,
                                           p.body.weight, err));
-    TSR_THEN(s, sum_points(grid, &p.body, many, sum, err));
+    TSR_THEN(s, sum_points(grid, &p.body, moment, sum, err));
     TSR_THEN(s, check_intensity(grid, structure->path, target + l.atoms, err));
     tsr_pool_clear(&pool);
     return s;
@@ -574,21 +581,21 @@ void tsr_target_partials(const tsr_target_grid *grid, const double *target,
     int n_q = grid->n_q;
     kinds c = {grid->n_comp, grid->n_type, n_q, amplitude, {NULL}, {NULL}};
     for (int w = 0; w < 3; w++) {
-        c.many[w] = target + l.many[w];
+        c.moment[w] = target + l.moment[w];
         c.sum[w] = target + l.sum[w];
     }
     combine(&c, partial);
     for (int a = 0; a < grid->n_comp && excess != NULL; a++)
         for (int b = a; b < grid->n_comp; b++, partial += n_q) {
-            int wet = (a == TSR_HYDRATION) + (b == TSR_HYDRATION);
+            int n_hydration = (a == TSR_HYDRATION) + (b == TSR_HYDRATION);
             for (int t = 0; t < grid->n_type; t++, excess += n_q)
                 for (int k = 0; k < n_q; k++)
-                    partial[k] += c.many[wet][t] * excess[k];
+                    partial[k] += c.moment[n_hydration][t] * excess[k];
         }
 }
 
-/* Intensity from partial profiles at one q, at steps of `stride`: with one
- * component what is there, with three that of G and c2. */
+/* The intensity at one q from partial profiles at steps of `stride`: with three
+ * components at G and c2. */
 static double intensity_of(const tsr_target_grid *grid, const double *partial,
                            size_t stride, double g, double c2)
 {
@@ -596,17 +603,17 @@ static double intensity_of(const tsr_target_grid *grid, const double *partial,
                              : tsr_component_intensity(partial, stride, g, c2);
 }
 
-/* Parts in the order of the files: what tsr_structure_fold adds to where every
- * structure's part is wanted, not their sum. */
+/* A list of the parts of a fold, in the order of the files, instead of their
+ * sum. */
 typedef struct {
-    int n;         /* parts so far */
-    size_t length; /* of a part */
+    int n;         /* number of parts */
+    size_t length; /* length of a part */
     double *part;  /* [n_path][length] */
-} kept_parts;
+} part_list;
 
-static void keep(const void *context, void *parts, const void *part)
+static void append_part(const void *context, void *parts, const void *part)
 {
-    kept_parts *all = parts;
+    part_list *all = parts;
     (void)context;
     memcpy(all->part + (size_t)all->n++ * all->length, part,
            all->length * sizeof(double));
@@ -614,17 +621,17 @@ static void keep(const void *context, void *parts, const void *part)
 
 /* ---- training ----
  *
- * Plain averages over the occurrences of a type (docs/forward-model.md): of the
- * amplitude of its atoms in each component, and of their products, which give
+ * Averages over the occurrences of a type (docs/forward-model.md) of the
+ * amplitudes of its atoms in each component, and of their products, which give
  * the excesses.
  *
- * Averaged with three components are contrast, displaced solvent and hydration,
- * with the contrast, solute less displaced solvent, in place of the solute: the
- * contrast is then the one of a table of one component trained on the same
- * structures, and the solute what folds to it. */
+ * With three components the averages are those of contrast, displaced solvent
+ * and hydration, where the contrast is solute less displaced solvent. The
+ * contrast is then equal to a table of one component trained on the same
+ * structures, and the solute is the sum of contrast and displaced solvent. */
 
-/* What every visit shares: the table that is to be filled and the amplitude of
- * every atom on its grid, [TSR_N_AMINO][TSR_MAX_RESIDUE_ATOM][n_comp][n_q]. */
+/* What all threads read: the table's grid, and the amplitudes of all atoms on
+ * it, [TSR_N_AMINO][TSR_MAX_RESIDUE_ATOM][n_comp][n_q]. */
 typedef struct {
     const tsr_form_factor_table *table;
     double *atom;
@@ -633,12 +640,12 @@ typedef struct {
 /* Sums over the bodies of one type. */
 typedef struct {
     double count, rg2, atoms, radius, exposed, exposed2;
-    double bins[2 * TSR_EXPOSURE_N_BIN]; /* number, exposure by neighbours */
+    double bins[2 * TSR_EXPOSURE_N_BIN]; /* tsr_exposure_bin */
     double amplitude[TSR_N_COMP][TSR_TRAIN_N_Q];
     double product[TSR_N_COMP_PAIR][TSR_TRAIN_N_Q];
 } type_sum;
 
-/* Numbers are all doubles, so that sums are added as one array; counts stay
+/* All members are doubles, so that sums can be added as one array; counts are
  * exact below 2^53. */
 typedef struct {
     double used, skipped; /* residues */
@@ -656,11 +663,11 @@ static double sinc(double x)
     return x < 1e-4 ? 1.0 - x * x / 6.0 : sin(x) / x;
 }
 
-/* Products of two atoms, or, where they are the same, of an atom with itself;
- * share [2] are those exposed. sinc [n_q] of their distance. */
-static void visit_pair(const training *tr, int amino, int i, int j,
-                       const double share[2], const double *sinc_r,
-                       type_sum *sum)
+/* Adds the products of atoms i and j of a residue, or of an atom with itself (i
+ * == j). share [2]: exposed shares of the two. sinc_r [n_q]: sinc(q r) of their
+ * distance. */
+static void add_pair(const training *tr, int amino, int i, int j,
+                     const double share[2], const double *sinc_r, type_sum *sum)
 {
     const tsr_form_factor_table *table = tr->table;
     for (int a = 0, pair = 0; a < table->n_comp; a++)
@@ -681,11 +688,11 @@ static void visit_pair(const training *tr, int amino, int i, int j,
         }
 }
 
-/* One body; share [TSR_MAX_RESIDUE_ATOM] by number in the table of amino
- * acids. */
-static void visit_body(const training *tr, const tsr_residue_atoms *atoms,
-                       int body, const double centre[3], const double *share,
-                       double neighbours, type_sum *sum)
+/* Adds one body of a residue; share [TSR_MAX_RESIDUE_ATOM]: exposed shares of
+ * the atoms, in the order of the table of amino acids. */
+static void add_body(const training *tr, const tsr_residue_atoms *atoms,
+                     int body, const double centre[3], const double *share,
+                     double neighbours, type_sum *sum)
 {
     const tsr_form_factor_table *table = tr->table;
     const tsr_amino_info *info = &tsr_amino_table[atoms->amino];
@@ -714,8 +721,8 @@ static void visit_body(const training *tr, const tsr_residue_atoms *atoms,
             double d = tsr_vec3_distance(atoms->xyz[ai], atoms->xyz[aj]);
             for (int k = 0; k < table->n_q; k++)
                 sinc_r[k] = sinc(k * table->dq_inv_ang * d);
-            visit_pair(tr, amino, ai, aj,
-                       (const double[2]){share[ai], share[aj]}, sinc_r, sum);
+            add_pair(tr, amino, ai, aj, (const double[2]){share[ai], share[aj]},
+                     sinc_r, sum);
         }
     }
     sum->count += 1.0;
@@ -728,22 +735,22 @@ static void visit_body(const training *tr, const tsr_residue_atoms *atoms,
     bin[1] += exposed;
 }
 
-static tsr_status visit(const tsr_structure *structure, const void *context,
-                        void *part, tsr_err *err)
+static tsr_status add_structure(const tsr_structure *structure,
+                                const void *context, void *part, tsr_err *err)
 {
     const training *tr = context;
     const tsr_form_factor_table *table = tr->table;
     training_sum *sum = part;
     tsr_pool pool = {0};
-    placed p;
+    molecule p;
     double *neighbours;
     int atom = 0, body = 0;
     tsr_pool_array(&pool, neighbours, 2 * structure->n_residue);
-    tsr_status s = place(structure, table->model, &pool, &p, err);
+    tsr_status s = collect_points(structure, table->model, &pool, &p, err);
     if (s == TSR_OK && table->n_comp > 1) {
         tsr_exposure_count(&table->exposure, p.body.n,
                            (const double(*)[3])p.body.xyz, neighbours);
-        s = expose(&p, err);
+        s = compute_exposures(&p, err);
     }
     for (int r = 0; r < structure->n_residue && s == TSR_OK; r++) {
         tsr_residue_atoms a;
@@ -755,15 +762,15 @@ static tsr_status visit(const tsr_structure *structure, const void *context,
         sum->used += 1.0;
         const int n = tsr_body_types(table->model, a.amino, type);
         for (int b = 0; b < n; b++, body++)
-            visit_body(tr, &a, b, p.body.xyz[body], p.atom.weight + atom,
-                       neighbours[body], &sum->type[type[b]]);
+            add_body(tr, &a, b, p.body.xyz[body], p.atom.weight + atom,
+                     neighbours[body], &sum->type[type[b]]);
         atom += tsr_amino_table[a.amino].n_atom;
     }
     tsr_pool_clear(&pool);
     return s;
 }
 
-static void add(const void *context, void *total, const void *part)
+static void add_sums(const void *context, void *total, const void *part)
 {
     double *to = total;
     const double *from = part;
@@ -772,7 +779,7 @@ static void add(const void *context, void *total, const void *part)
         to[i] += from[i];
 }
 
-static void fill_atom_table(const training *tr)
+static void tabulate_atoms(const training *tr)
 {
     const tsr_form_factor_table *table = tr->table;
     size_t n_q = (size_t)table->n_q, n = (size_t)table->n_comp * n_q;
@@ -785,9 +792,9 @@ static void fill_atom_table(const training *tr)
                                     k);
 }
 
-/* Amplitudes and excesses of one type from sums; hydration is that of one
- * exposed atom. */
-static void take_means(tsr_form_factor_table *table, int t, const type_sum *sum)
+/* Amplitudes and excesses of one type from its sums; hydration is that of one
+ * wholly exposed atom. */
+static void set_means(tsr_form_factor_table *table, int t, const type_sum *sum)
 {
     const double by[3] = {1.0 / sum->count,
                           sum->exposed > 0.0 ? 1.0 / sum->exposed : 0.0,
@@ -815,8 +822,8 @@ static void take_means(tsr_form_factor_table *table, int t, const type_sum *sum)
     }
 }
 
-static tsr_status take_type(tsr_form_factor_table *table, int t,
-                            const type_sum *sum, tsr_err *err)
+static tsr_status set_type(tsr_form_factor_table *table, int t,
+                           const type_sum *sum, tsr_err *err)
 {
     if (sum->count == 0.0)
         return tsr_fail(err, TSR_E_DATA,
@@ -829,7 +836,7 @@ static tsr_status take_type(tsr_form_factor_table *table, int t,
     table->rg2[t] = sum->rg2 / sum->count;
     table->atoms[t] = sum->atoms / sum->count;
     table->radius[t] = sum->radius / sum->atoms;
-    take_means(table, t, sum);
+    set_means(table, t, sum);
     return TSR_OK;
 }
 
@@ -839,8 +846,8 @@ tsr_status tsr_form_factor_train(tsr_form_factor_table *table, int n_path,
 {
     training tr = {.table = table};
     const tsr_structure_fold_type fold = {.part_size = sizeof(training_sum),
-                                          .visit = visit,
-                                          .add = add,
+                                          .visit = add_structure,
+                                          .add = add_sums,
                                           .context = &tr};
     tsr_pool pool = {0};
     training_sum *sum;
@@ -856,11 +863,11 @@ tsr_status tsr_form_factor_train(tsr_form_factor_table *table, int n_path,
                        table->n_q);
     tsr_status s = tsr_pool_check(&pool, err);
     if (s == TSR_OK) {
-        fill_atom_table(&tr);
+        tabulate_atoms(&tr);
         s = tsr_structure_fold(&fold, n_path, path, n_thread, sum, log, err);
     }
     for (int t = 0; t < table->n_type && s == TSR_OK; t++)
-        s = take_type(table, t, &sum->type[t], err);
+        s = set_type(table, t, &sum->type[t], err);
     if (s == TSR_OK) {
         tsr_info(log,
                  "%d structures: %.0f residues used, %.0f left out "
@@ -887,39 +894,38 @@ void tsr_form_factor_unfold(const tsr_form_factor_table *folded,
 
 /* ---- refinement ----
  *
- * From averages to the table that meets all atoms best (docs/forward-model.md):
- * Gauss-Newton on the relative errors of I(q) over the training structures.
- * What F and E may change by is smooth in q (cubic B-splines) and held near
- * zero (a ridge).
+ * Changes F and E so that profiles of bodies agree best with those of all atoms
+ * (docs/forward-model.md): Gauss-Newton on the relative errors of I(q) over the
+ * training structures. The changes are smooth in q (cubic B-splines) and small
+ * (a ridge penalty).
  *
- * The contrast c is refined first, as a table of one component, for it alone
- * decides I(q) at c1 = 1 and c2 = 0, where all uses of a table begin. It then
- * stays, and what displaced solvent d and hydration h may change by comes from
- * a few c1 and c2: with x = 1 - G,
+ * The contrast c is refined first, as a table of one component, because it
+ * alone determines I(q) at c1 = 1 and c2 = 0. It is then fixed, and the changes
+ * of displaced solvent d and hydration h are fitted at a few settings of c1 and
+ * c2: with x = 1 - G,
  *
  *     I = I_cc + 2 x I_cd + x^2 I_dd + 2 c2 (I_ch + x I_dh) + c2^2 I_hh. */
 
 /* ---- smooth curves ----
  *
- * Least squares for curves in q that are smooth and small: Gauss-Newton steps
- * for n_curve curves at once, each a sum of cubic B-splines in q (knots 0.1
- * 1/Angstrom apart), zero at q = 0 and held near zero by a ridge.
- *
- * One step: smooth_fit_add at every q but 0, smooth_fit_step. */
+ * Least squares for n_curve curves in q at once. Each is a sum of cubic
+ * B-splines (knots 0.1 1/Angstrom apart) that is zero at q = 0 and kept small
+ * by a ridge penalty. A Gauss-Newton step calls smooth_fit_add at every q but
+ * 0, then smooth_fit_step. */
 
 enum { MAX_CURVE = 84 };
 
-/* Distance of the knots, 1/Angstrom. Held-out structures chose it, broadly:
- * with knots 0.15 1/Angstrom apart the errors of the two-body table on them
- * rise by less than a fifth. */
+/* Distance of the knots, 1/Angstrom, chosen on held-out structures. The choice
+ * is not critical: with 0.15 the errors of the two-body table on them rise by
+ * less than a fifth. */
 static const double knot = 0.1;
 
 typedef struct {
-    int n_curve, n_q, n_basis, n_param;      /* n_param = n_basis n_curve */
-    double *basis;                           /* [n_basis][n_q] */
-    double *normal;                          /* [n_param][n_param] */
-    double *gradient, *change, *coefficient; /* [n_param]: of spline b, curve c:
-                                                b n_curve + c */
+    int n_curve, n_q, n_basis, n_param; /* n_param = n_basis n_curve */
+    double *basis;                      /* [n_basis][n_q] */
+    double *normal;                     /* [n_param][n_param] */
+    /* [n_param]; spline b of curve c is at b n_curve + c */
+    double *gradient, *change, *coefficient;
 } smooth_fit;
 
 /* The uniform cubic B-spline around 0, knots at the integers. */
@@ -933,15 +939,16 @@ static double b_spline(double x)
     return 2.0 / 3.0 - x * x * (1.0 - 0.5 * x);
 }
 
-/* What is fitted is exact at q = 0 and even in q: changes begin as q
- * squared. */
+/* Spline b at q. The factor, which begins as q^2, makes changes zero at q = 0
+ * and even in q. */
 static double basis_at(int b, double q)
 {
     double rise = q * q / (q * q + knot * knot);
     return rise * b_spline(q / knot - (b - 1));
 }
 
-/* Curves of zero on q_k = k dq, k < n_q, in the pool. */
+/* A fit with curves of zero on q_k = k dq, k < n_q; the pool owns its arrays.
+ */
 static void smooth_fit_new(tsr_pool *pool, smooth_fit *fit, int n_curve,
                            int n_q, double dq_inv_ang)
 {
@@ -960,7 +967,7 @@ static void smooth_fit_new(tsr_pool *pool, smooth_fit *fit, int n_curve,
             fit->basis[b * n_q + k] = basis_at(b, k * dq_inv_ang);
 }
 
-/* Value of a curve at any q up to the grid's last. */
+/* The value of a curve at any q up to the last of the grid. */
 static double smooth_fit_at(const smooth_fit *fit, int curve, double q)
 {
     double sum = 0.0;
@@ -969,8 +976,8 @@ static double smooth_fit_at(const smooth_fit *fit, int curve, double q)
     return sum;
 }
 
-/* Adds n_row equations at q_k: residual [n_row] and how it would fall with each
- * curve's value there, jacobian [n_row][n_curve]. */
+/* Adds n_row equations at q_k: residual [n_row], and jacobian [n_row][n_curve],
+ * the decrease of the residuals with the values of the curves at q_k. */
 static void smooth_fit_add(smooth_fit *fit, int k, int n_row,
                            const double *jacobian, const double *residual)
 {
@@ -1001,15 +1008,16 @@ static void smooth_fit_add(smooth_fit *fit, int k, int n_row,
     }
 }
 
-/* Solves with a ridge of `hold` a spline, and clears the equations; *largest is
- * the largest change. Errors: TSR_E_NUMERIC. */
-static tsr_status smooth_fit_step(smooth_fit *fit, double hold, double *largest,
-                                  tsr_err *err)
+/* Solves the equations with a ridge of `penalty` for each spline, changes the
+ * curves, and zeroes the equations. *largest: the largest change of a
+ * coefficient. Errors: TSR_E_NUMERIC. */
+static tsr_status smooth_fit_step(smooth_fit *fit, double penalty,
+                                  double *largest, tsr_err *err)
 {
     const size_t n = (size_t)fit->n_param;
     for (size_t i = 0; i < n; i++) {
-        fit->normal[i * n + i] += hold;
-        fit->gradient[i] -= hold * fit->coefficient[i];
+        fit->normal[i * n + i] += penalty;
+        fit->gradient[i] -= penalty * fit->coefficient[i];
     }
     gsl_matrix_view normal = gsl_matrix_view_array(fit->normal, n, n);
     gsl_vector_view gradient = gsl_vector_view_array(fit->gradient, n);
@@ -1032,67 +1040,72 @@ static tsr_status smooth_fit_step(smooth_fit *fit, double hold, double *largest,
     return TSR_OK;
 }
 
-/* Held-out structures chose it, broadly: with a third of it, or thrice it, the
+/* Ridge penalty for each structure, setting and grid point, chosen on held-out
+ * structures. The choice is not critical: with a third or three times of it the
  * errors of the two-body table on them rise by less than a fifth. */
-static const double ridge = 0.004; /* a structure, setting and grid point */
+static const double ridge = 0.004;
 enum { MAX_ITERATION = 12 };
 
-/* What changes, for each type, in blocks. One component: the amplitude, and P
- * rather than the excess, so that a change of F leaves the terms of a body with
- * itself alone. Three: amplitudes of the displaced solvent and of hydration,
- * excesses of both with the contrast. */
+/* The quantities refined for each type, in blocks. One component: the
+ * amplitude, and P instead of the excess, so that a change of F does not change
+ * the terms of a body with itself. Three components: the amplitudes of
+ * displaced solvent and hydration, and the excesses of both with the contrast.
+ */
 enum { CONTRAST, SELF, N_ONE };
 enum { DISPLACED, HYDRATION, EXCESS_CD, EXCESS_CH, N_THREE, MAX_BLOCK = 4 };
 
 typedef struct {
     const char *what;
     int n_block;
-    int stride; /* points of the table a point of the fit */
+    int stride; /* every stride-th point of the table is fitted */
     double converged;
     int n_setting;
-    double setting[6][2]; /* c1, c2 within what fits to data allow */
-} kind;
+    double setting[6][2]; /* c1, c2 in the range of fits to data */
+} refined_kind;
 
-static const kind one_component = {"form factors", N_ONE, 1,
-                                   1e-7,           1,     {{1.0, 0.0}}};
-/* Every other point of the table is enough for knots 0.1 apart. */
-static const kind three_components = {"components",
-                                      N_THREE,
-                                      2,
-                                      1e-6,
-                                      6,
-                                      {{0.95, 0.0},
-                                       {1.05, 0.0},
-                                       {1.0, 1.0},
-                                       {1.0, 3.0},
-                                       {0.97, 2.0},
-                                       {1.03, 1.0}}};
+static const refined_kind one_component = {"form factors", N_ONE, 1,
+                                           1e-7,           1,     {{1.0, 0.0}}};
+/* Every second point of the table is enough for knots 0.1 apart. */
+static const refined_kind three_components = {"components",
+                                              N_THREE,
+                                              2,
+                                              1e-6,
+                                              6,
+                                              {{0.95, 0.0},
+                                               {1.05, 0.0},
+                                               {1.0, 1.0},
+                                               {1.0, 3.0},
+                                               {0.97, 2.0},
+                                               {1.03, 1.0}}};
 
 typedef struct {
-    const kind *kind;
+    const refined_kind *kind;
     tsr_form_factor_table *table;
     tsr_target_grid grid;
     tsr_target_layout layout;
     int n_structure;
-    kept_parts target; /* [n_structure][layout.length] */
-    double *start;     /* [n_comp + n_pair][n_type][table n_q]: F, then E */
-    double *self;      /* [n_type][table n_q] e^2: P of the contrast */
-    double *jacobian;  /* [n_structure][n_setting][n_block n_type], at a q */
-    double *residual;  /* [n_structure][n_setting] */
-    double *total;     /* [2][n_type]: amplitudes, dry and per exposure */
+    part_list target; /* [n_structure][layout.length] */
+    double *start;    /* [n_comp + n_pair][n_type][n_q of the table] F, then E,
+                         before refinement */
+    double *self;     /* [n_type][n_q of the table] P of the contrast, electrons
+                         squared */
+    double *jacobian; /* [n_structure][n_setting][n_block n_type] at one q */
+    double *residual; /* [n_structure][n_setting] */
+    double *total;    /* [2][n_type] amplitude of a body at one setting and q:
+                         without hydration, and hydration per exposure */
     smooth_fit fit;
 } refinement;
 
-static size_t values(const tsr_form_factor_table *table)
+static size_t count_values(const tsr_form_factor_table *table)
 {
     return (size_t)table->n_type * (size_t)table->n_q;
 }
 
-/* P of the contrast. */
-static void fill_self(refinement *r)
+/* Computes P of the contrast. */
+static void compute_self(refinement *r)
 {
     const tsr_form_factor_table *table = r->table;
-    size_t n = values(table);
+    size_t n = count_values(table);
     for (size_t i = 0; i < n; i++) {
         const double *f = table->amplitude + i, *e = table->excess + i;
         double c = table->n_comp == 1 ? f[0] : f[0] - f[n];
@@ -1105,10 +1118,11 @@ static tsr_status refinement_new(tsr_pool *pool, refinement *r,
                                  tsr_form_factor_table *table, int n_path,
                                  tsr_err *err)
 {
-    const kind *of = table->n_comp == 1 ? &one_component : &three_components;
+    const refined_kind *of =
+        table->n_comp == 1 ? &one_component : &three_components;
     const int n_q = (table->n_q - 1) / of->stride + 1;
     const int n_row = n_path * of->n_setting, n_type = table->n_type;
-    const size_t n_value = values(table);
+    const size_t n_value = count_values(table);
     const size_t n_f = (size_t)table->n_comp * n_value;
     const size_t n_e = (size_t)table->n_pair * n_value;
     *r = (refinement){
@@ -1133,23 +1147,23 @@ static tsr_status refinement_new(tsr_pool *pool, refinement *r,
                         n_path, 8e-6 * (double)r->layout.length);
     memcpy(r->start, table->amplitude, n_f * sizeof(double));
     memcpy(r->start + n_f, table->excess, n_e * sizeof(double));
-    fill_self(r);
+    compute_self(r);
     return TSR_OK;
 }
 
-static tsr_status visit_refined(const tsr_structure *structure,
-                                const void *context, void *part, tsr_err *err)
+static tsr_status compute_target(const tsr_structure *structure,
+                                 const void *context, void *part, tsr_err *err)
 {
-    return tsr_target_fill(context, structure, part, err);
+    return tsr_target_compute(context, structure, part, err);
 }
 
-/* Changes come in units that make them alike for all types: P of its own, the
- * contrast's amplitude of the root of P, amplitudes of displaced solvent and of
- * hydration of their own, excesses of the root of P of the contrast with
- * either. */
-static void units(const refinement *r, size_t at, double unit[MAX_BLOCK])
+/* The units of the changes, which make them comparable for all types. P:
+ * itself. Amplitude of the contrast: the square root of P. Amplitudes of
+ * displaced solvent and hydration: themselves. Excesses: the square root of P
+ * times the amplitude of displaced solvent or hydration. */
+static void get_units(const refinement *r, size_t at, double unit[MAX_BLOCK])
 {
-    size_t n = values(r->table);
+    size_t n = count_values(r->table);
     double c = sqrt(fmax(r->self[at], 0.0));
     if (r->table->n_comp == 1) {
         unit[CONTRAST] = c;
@@ -1163,11 +1177,12 @@ static void units(const refinement *r, size_t at, double unit[MAX_BLOCK])
     unit[EXCESS_CH] = c * h;
 }
 
-/* One value of the table with its changes. P may not become negative, which the
- * ridge keeps far off; -1 where it does. */
-static int change(const refinement *r, size_t at, const double by[MAX_BLOCK])
+/* Applies the changes `by` at one type and q of the table. Returns -1 where P
+ * would become negative, which the ridge normally prevents. */
+static int apply_changes(const refinement *r, size_t at,
+                         const double by[MAX_BLOCK])
 {
-    size_t n = values(r->table);
+    size_t n = count_values(r->table);
     const double *f0 = r->start + at, *e0 = f0 + (size_t)r->table->n_comp * n;
     double *f = r->table->amplitude + at, *e = r->table->excess + at;
     if (r->table->n_comp == 1) {
@@ -1176,7 +1191,7 @@ static int change(const refinement *r, size_t at, const double by[MAX_BLOCK])
         e[0] = self - f[0] * f[0];
         return self >= 0.0 ? 0 : -1;
     }
-    f[TSR_SOLUTE * n] = f0[0] + by[DISPLACED]; /* the contrast stays */
+    f[TSR_SOLUTE * n] = f0[0] + by[DISPLACED]; /* contrast unchanged */
     f[TSR_DISPLACED * n] = f0[n] + by[DISPLACED];
     f[TSR_HYDRATION * n] = f0[2 * n] + by[HYDRATION];
     /* vv = cc + 2 cd + dd, vd = cd + dd, vh = ch + dh */
@@ -1186,19 +1201,19 @@ static int change(const refinement *r, size_t at, const double by[MAX_BLOCK])
     return 0;
 }
 
-/* The table at the present changes. */
-static tsr_status fill_table(const refinement *r, tsr_err *err)
+/* Sets the table to the values before refinement plus the present changes. */
+static tsr_status update_table(const refinement *r, tsr_err *err)
 {
     const tsr_form_factor_table *table = r->table;
     for (int t = 0; t < table->n_type; t++)
         for (int k = 0; k < table->n_q; k++) {
             size_t at = (size_t)(t * table->n_q + k);
             double by[MAX_BLOCK];
-            units(r, at, by);
+            get_units(r, at, by);
             for (int b = 0; b < r->kind->n_block; b++)
                 by[b] *= smooth_fit_at(&r->fit, b * table->n_type + t,
                                        k * table->dq_inv_ang);
-            if (change(r, at, by) != 0)
+            if (apply_changes(r, at, by) != 0)
                 return tsr_fail(err, TSR_E_NUMERIC,
                                 "the refinement of form factors left its "
                                 "range; give more structures, or do not "
@@ -1207,72 +1222,75 @@ static tsr_status fill_table(const refinement *r, tsr_err *err)
     return TSR_OK;
 }
 
-/* Sums over the other bodies that the derivatives by F_t need, of the total
- * amplitudes; [0] met by t itself, [1] by its hydration. */
-static void fields(const refinement *r, const double *target, int t, int k,
-                   double field[2])
+/* Sums over pairs of a body i of type t and any other body j of sinc(q r_ij)
+ * times the total amplitude of j, which derivatives by F_t need: field[0] as it
+ * is, field[1] with each term times the exposure of i. */
+static void compute_fields(const refinement *r, const double *target, int t,
+                           int k, double field[2])
 {
     const tsr_target_grid *g = &r->grid;
     const tsr_target_layout *l = &r->layout;
-    const double *dry = r->total, *wet = r->total + g->n_type;
+    const double *bare = r->total, *per_exposure = r->total + g->n_type;
     size_t at = (size_t)k;
     field[0] = field[1] = 0.0;
     for (int s = 0; s < g->n_type; s++) {
         double twice = s == t ? 2.0 : 1.0;
         size_t pair = tsr_target_pair_at(g, t, s) + at;
-        field[0] += twice * dry[s] * target[l->sum[0] + pair];
+        field[0] += twice * bare[s] * target[l->sum[0] + pair];
         if (g->n_comp == 1)
             continue;
         const size_t ts = (size_t)((t * g->n_type + s) * g->n_q) + at;
         const size_t st = (size_t)((s * g->n_type + t) * g->n_q) + at;
-        field[0] += wet[s] * target[l->sum[1] + ts];
-        field[1] += dry[s] * target[l->sum[1] + st] +
-                    twice * wet[s] * target[l->sum[2] + pair];
+        field[0] += per_exposure[s] * target[l->sum[1] + ts];
+        field[1] += bare[s] * target[l->sum[1] + st] +
+                    twice * per_exposure[s] * target[l->sum[2] + pair];
     }
 }
 
-/* What a body of type t adds to I with itself and all others, and what I
- * changes by with its blocks, in their units; x = 1 - G. */
+/* Returns the contribution of type t to I, by pairs of its bodies with all
+ * bodies and by their self terms. by [MAX_BLOCK] out: derivatives of I by the
+ * blocks of type t, in their units. x = 1 - G. */
 static double linearise_type(const refinement *r, const double *target, int t,
                              int k, double x, double c2, double by[MAX_BLOCK])
 {
     const tsr_form_factor_table *table = r->table;
     const tsr_target_layout *l = &r->layout;
-    size_t n = values(table);
+    size_t n = count_values(table);
     size_t at = (size_t)(t * table->n_q + k * r->kind->stride);
     const double *ex = table->excess + at;
-    double dry = r->total[t], wet = r->total[table->n_type + t];
-    double many = target[l->many[0] + (size_t)t], field[2], unit[MAX_BLOCK];
-    fields(r, target, t, k, field);
-    units(r, at, unit);
+    double bare = r->total[t], per_exposure = r->total[table->n_type + t];
+    double many = target[l->moment[0] + (size_t)t], field[2], unit[MAX_BLOCK];
+    compute_fields(r, target, t, k, field);
+    get_units(r, at, unit);
     if (table->n_comp == 1) {
         by[CONTRAST] = 2.0 * field[0] * unit[CONTRAST];
         by[SELF] = many * unit[SELF];
-        return dry * field[0] + many * (ex[0] + dry * dry);
+        return bare * field[0] + many * (ex[0] + bare * bare);
     }
-    double e = target[l->many[1] + (size_t)t];
-    double e2 = target[l->many[2] + (size_t)t];
+    double e = target[l->moment[1] + (size_t)t];
+    double e2 = target[l->moment[2] + (size_t)t];
     double cc = ex[0] - 2.0 * ex[n] + ex[3 * n];
     double cd = ex[n] - ex[3 * n], ch = ex[2 * n] - ex[4 * n];
-    double of_dry = field[0] + many * dry + e * wet;
-    double of_wet = field[1] + e * dry + e2 * wet;
-    by[DISPLACED] = 2.0 * x * unit[DISPLACED] * of_dry;
-    by[HYDRATION] = 2.0 * c2 * unit[HYDRATION] * of_wet;
+    double by_bare = field[0] + many * bare + e * per_exposure;
+    double by_exposed = field[1] + e * bare + e2 * per_exposure;
+    by[DISPLACED] = 2.0 * x * unit[DISPLACED] * by_bare;
+    by[HYDRATION] = 2.0 * c2 * unit[HYDRATION] * by_exposed;
     by[EXCESS_CD] = 2.0 * x * many * unit[EXCESS_CD];
     by[EXCESS_CH] = 2.0 * c2 * e * unit[EXCESS_CH];
-    return dry * of_dry + wet * of_wet +
+    return bare * by_bare + per_exposure * by_exposed +
            many * (cc + 2.0 * x * cd + x * x * ex[3 * n]) +
            2.0 * c2 * e * (ch + x * ex[4 * n]) + c2 * c2 * e2 * ex[5 * n];
 }
 
-/* Residual 1 - I / I_atoms of one structure m and setting s at q_k, and what it
- * changes by. I is that of one amplitude a body, c + x d + c2 e h. */
+/* The residual 1 - I / I_atoms and its derivatives for structure m, setting s
+ * and q_k. I is computed with one total amplitude for each body, c + x d + c2 e
+ * h. */
 static void linearise(refinement *r, int m, int s, int k)
 {
     const tsr_form_factor_table *table = r->table;
     const double *target = r->target.part + (size_t)m * r->layout.length;
     int n_type = table->n_type, n_block = r->kind->n_block;
-    size_t n = values(table);
+    size_t n = count_values(table);
     double c2 = r->kind->setting[s][1];
     double scale =
         tsr_component_scale(r->kind->setting[s][0], target[r->layout.radius],
@@ -1296,8 +1314,9 @@ static void linearise(refinement *r, int m, int s, int k)
     r->residual[row] = 1.0 - sum / atoms;
 }
 
-/* One Gauss-Newton step; *largest is its largest component. */
-static tsr_status step(refinement *r, double *largest, tsr_err *err)
+/* One Gauss-Newton step; *largest: its largest component. */
+static tsr_status gauss_newton_step(refinement *r, double *largest,
+                                    tsr_err *err)
 {
     int n_row = r->n_structure * r->kind->n_setting;
     for (int k = 1; k < r->grid.n_q; k++) {
@@ -1306,9 +1325,9 @@ static tsr_status step(refinement *r, double *largest, tsr_err *err)
                 linearise(r, m, s, k);
         smooth_fit_add(&r->fit, k, n_row, r->jacobian, r->residual);
     }
-    double hold = ridge * n_row * knot / r->grid.dq_inv_ang;
-    tsr_status s = smooth_fit_step(&r->fit, hold, largest, err);
-    return s == TSR_OK ? fill_table(r, err) : s;
+    double penalty = ridge * n_row * knot / r->grid.dq_inv_ang;
+    tsr_status s = smooth_fit_step(&r->fit, penalty, largest, err);
+    return s == TSR_OK ? update_table(r, err) : s;
 }
 
 static tsr_status iterate(refinement *r, tsr_log *log, tsr_err *err)
@@ -1318,7 +1337,7 @@ static tsr_status iterate(refinement *r, tsr_log *log, tsr_err *err)
     tsr_status s = TSR_OK;
     for (; i < MAX_ITERATION && largest > r->kind->converged && s == TSR_OK;
          i++)
-        s = step(r, &largest, err);
+        s = gauss_newton_step(r, &largest, err);
     if (s == TSR_OK && largest > r->kind->converged)
         return tsr_fail(err, TSR_E_NUMERIC,
                         "the refinement of %s did not converge in %d steps; "
@@ -1329,19 +1348,19 @@ static tsr_status iterate(refinement *r, tsr_log *log, tsr_err *err)
     return s;
 }
 
-/* The contrast of a table of one component, displaced solvent and hydration of
- * one of three. */
-static tsr_status refine(tsr_form_factor_table *table, int n_path,
-                         const char *const *path, int n_thread, tsr_log *log,
-                         tsr_err *err)
+/* Refines the contrast (one component), or displaced solvent and hydration
+ * (three components). */
+static tsr_status refine_table(tsr_form_factor_table *table, int n_path,
+                               const char *const *path, int n_thread,
+                               tsr_log *log, tsr_err *err)
 {
     tsr_pool pool = {0};
     refinement r;
     tsr_status s = refinement_new(&pool, &r, table, n_path, err);
     const tsr_structure_fold_type fold = {.part_size =
                                               r.layout.length * sizeof(double),
-                                          .visit = visit_refined,
-                                          .add = keep,
+                                          .visit = compute_target,
+                                          .add = append_part,
                                           .context = &r.grid};
     TSR_THEN(s, tsr_structure_fold(&fold, n_path, path, n_thread, &r.target,
                                    log, err));
@@ -1358,24 +1377,25 @@ tsr_status tsr_form_factor_refine(tsr_form_factor_table *table, int n_path,
     tsr_status s = TSR_OK;
     if (table->n_comp > 1) {
         s = tsr_form_factor_fold(table, &contrast, err);
-        TSR_THEN(s, refine(contrast, n_path, path, n_thread, log, err));
+        TSR_THEN(s, refine_table(contrast, n_path, path, n_thread, log, err));
         if (s == TSR_OK)
             tsr_form_factor_unfold(contrast, table);
         tsr_form_factor_free(contrast);
     }
-    TSR_THEN(s, refine(table, n_path, path, n_thread, log, err));
-    TSR_THEN(s, tsr_table_head(&table->source, err,
-                               "refined: on the relative error of I(q) "
-                               "against all atoms\n%s",
-                               table->source != NULL ? table->source : ""));
+    TSR_THEN(s, refine_table(table, n_path, path, n_thread, log, err));
+    TSR_THEN(s,
+             tsr_table_set_heading(&table->source, err,
+                                   "refined: on the relative error of I(q) "
+                                   "against all atoms\n%s",
+                                   table->source != NULL ? table->source : ""));
     return s;
 }
 
 /* ---- evaluation ----
  *
- * Errors of tables against all atoms. One target of a structure serves all
- * tables whose bodies and exposures are the same, so that a table's rows, which
- * differ in c1 and c2 or in S(q), cost no sums over pairs of their own. */
+ * Errors of tables against all atoms. A target of a structure serves all
+ * evaluations with the same bodies and exposure model, so that evaluations that
+ * differ in c1, c2 or S(q) need no further sums over pairs. */
 
 enum { N_Q = TSR_ERROR_N_Q };
 
@@ -1438,19 +1458,20 @@ tsr_status tsr_error_summarise(int n_structure, const double *error,
     return TSR_OK;
 }
 
-/* The rows and their tables on the grid of the errors. */
+/* The evaluations, and their tables on the grid of the errors. */
 typedef struct {
     int n;
     const tsr_evaluation *row; /* [n] */
     double *amplitude;         /* [n][TSR_N_COMP TABLE] */
     double *excess;            /* [n][TSR_N_COMP_PAIR TABLE] */
-} prepared;
+} evaluation_set;
 
 enum { TABLE = TSR_MAX_TYPE * N_Q };
 
-/* Errors [N_Q] of a row on a target of its table. */
-static void one_row(const prepared *p, int i, const tsr_target_grid *grid,
-                    const double *target, double *error)
+/* The errors of one evaluation on a target of its table: error [N_Q] out. */
+static void compute_error(const evaluation_set *p, int i,
+                          const tsr_target_grid *grid, const double *target,
+                          double *error)
 {
     const tsr_evaluation *row = &p->row[i];
     const tsr_target_layout l = tsr_target_layout_of(grid);
@@ -1468,33 +1489,35 @@ static void one_row(const prepared *p, int i, const tsr_target_grid *grid,
     tsr_error_relative(bodies, atoms, error);
 }
 
-/* 1 where a target for one table is one for the other. */
-static int same_target(const tsr_form_factor_table *a,
-                       const tsr_form_factor_table *b)
+/* 1 where both tables have the same targets. */
+static int has_same_target(const tsr_form_factor_table *a,
+                           const tsr_form_factor_table *b)
 {
     return a == b || (a->n_comp == 1 && b->n_comp == 1 && a->model == b->model);
 }
 
-/* part [n][N_Q]: errors of one structure. */
-static tsr_status visit_evaluated(const tsr_structure *structure,
-                                  const void *context, void *part, tsr_err *err)
+/* Errors of one structure: part [n][N_Q] out. */
+static tsr_status evaluate_structure(const tsr_structure *structure,
+                                     const void *context, void *part,
+                                     tsr_err *err)
 {
-    const prepared *p = context;
+    const evaluation_set *p = context;
     double *target = NULL;
     tsr_status s = TSR_OK;
     for (int i = 0; i < p->n && s == TSR_OK; i++) {
         const tsr_form_factor_table *table = p->row[i].table;
         const tsr_target_grid grid =
             tsr_target_grid_of(table, N_Q, TSR_ERROR_DQ);
-        if (i == 0 || !same_target(table, p->row[i - 1].table)) {
+        if (i == 0 || !has_same_target(table, p->row[i - 1].table)) {
             free(target);
             target =
                 malloc(tsr_target_layout_of(&grid).length * sizeof *target);
             s = tsr_allocated(target, err);
-            TSR_THEN(s, tsr_target_fill(&grid, structure, target, err));
+            TSR_THEN(s, tsr_target_compute(&grid, structure, target, err));
         }
         if (s == TSR_OK)
-            one_row(p, i, &grid, target, (double *)part + (size_t)i * N_Q);
+            compute_error(p, i, &grid, target,
+                          (double *)part + (size_t)i * N_Q);
     }
     free(target);
     return s;
@@ -1506,12 +1529,12 @@ tsr_status tsr_form_factor_evaluate(int n_path, const char *const *path, int n,
                                     tsr_error_summary *summary, tsr_err *err)
 {
     tsr_pool pool = {0};
-    prepared p = {.n = n, .row = evaluation};
+    evaluation_set p = {.n = n, .row = evaluation};
     const size_t row = (size_t)n * N_Q;
-    kept_parts all = {.length = row};
+    part_list all = {.length = row};
     const tsr_structure_fold_type fold = {.part_size = row * sizeof(double),
-                                          .visit = visit_evaluated,
-                                          .add = keep,
+                                          .visit = evaluate_structure,
+                                          .add = append_part,
                                           .context = &p};
     tsr_pool_array(&pool, p.amplitude, n * TSR_N_COMP * TABLE);
     tsr_pool_array(&pool, p.excess, n * TSR_N_COMP_PAIR * TABLE);

@@ -1,8 +1,7 @@
-/* Training mixtures: how a mixture of given size is fitted is the type's; here
- * is what all of them share, the choice of the size by structures held out, the
- * threads, and expectation-maximisation from several starts. Small mixtures
- * have many maxima of nearly the same height, so that one start is not enough,
- * and following all of them to the end would cost ten times as much. */
+/* Trains mixtures: chooses the number of parts on held-out structures, and fits
+ * by expectation-maximisation (EM) from several random starts. Small mixtures
+ * have many maxima of nearly the same likelihood, so one start is not enough;
+ * iterating all starts to convergence would take ten times as long. */
 #include "core/parallel.h"
 #include "core/pool.h"
 #include "core/random.h"
@@ -15,31 +14,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIAL = 1, FINAL = 5 }; /* effort */
+enum {
+    TRIAL = 1,
+    FINAL = 5
+}; /* effort of fits for the choice, and of the last fit */
 enum { LEAST_HELD_OUT = 10 };
-static const double slack = 0.002; /* nat */
+static const double slack =
+    0.002; /* largest loss of held-out log density, nat */
 
-/* The observations of a task: those trained on first, then those held out. */
+/* The observations of a task: first those for training, then those held out. */
 typedef struct {
     tsr_mixture_task *task;
     double *x;
     int *test_file; /* [n_test] */
     long n_train, n_test;
-    double *value[TSR_MIXTURE_MOST + 1]; /* [n_test], by number of parts; NULL:
-                                            too few observations */
-} split;
+    double *value[TSR_MIXTURE_MOST + 1]; /* [n_test] log densities by number of
+                                            parts; NULL: too few observations */
+} split_sample;
 
-/* One fit: a task, a number of parts, on part of the observations or all. */
+/* One fit with a number of parts: to the training observations, or (is_final)
+ * to all observations. */
 typedef struct {
-    split *of;
+    split_sample *of;
     int n_part, is_final;
     tsr_status status;
     tsr_err error;
-} job;
+} fit_job;
 
-static tsr_status do_job(const job *j, tsr_err *err)
+static tsr_status run_job(const fit_job *j, tsr_err *err)
 {
-    const split *of = j->of;
+    const split_sample *of = j->of;
     const tsr_mixture_task *task = of->task;
     if (j->is_final)
         return task->type->fit(task->sample->n, task->sample->x, j->n_part,
@@ -55,17 +59,17 @@ static tsr_status do_job(const job *j, tsr_err *err)
     return s;
 }
 
-static void work_on(void *context, int part, int thread)
+static void run_part(void *context, int part, int thread)
 {
-    job *j = (job *)context + part;
+    fit_job *j = (fit_job *)context + part;
     (void)thread;
-    j->status = do_job(j, &j->error);
+    j->status = run_job(j, &j->error);
 }
 
-static tsr_status do_jobs(int n, job *list, int n_thread, tsr_err *err)
+static tsr_status run_jobs(int n, fit_job *list, int n_thread, tsr_err *err)
 {
     tsr_parallel_run(n, n_thread > 0 ? n_thread : tsr_parallel_processors(),
-                     work_on, list);
+                     run_part, list);
     for (int i = 0; i < n; i++)
         if (list[i].status != TSR_OK)
             return tsr_fail(err, list[i].status, "%s", list[i].error.message);
@@ -77,11 +81,11 @@ static int is_held_out(int file)
     return file % TSR_MIXTURE_HOLD_OUT == TSR_MIXTURE_HOLD_OUT - 1;
 }
 
-static tsr_status split_make(split *s, tsr_mixture_task *task, tsr_pool *pool,
-                             tsr_err *err)
+static tsr_status split_make(split_sample *s, tsr_mixture_task *task,
+                             tsr_pool *pool, tsr_err *err)
 {
     size_t dim = (size_t)task->type->dim;
-    *s = (split){.task = task};
+    *s = (split_sample){.task = task};
     tsr_pool_array(pool, s->x, (size_t)task->sample->n * dim);
     tsr_pool_array(pool, s->test_file, task->sample->n);
     TSR_TRY(tsr_pool_check(pool, err));
@@ -107,10 +111,11 @@ static double mean_of(const double *x, long n)
     return sum / (double)n;
 }
 
-/* Standard error of the mean of a - b, which is `mean`: the residues of one
- * structure, which stand together, go together. */
-static double standard_error(const split *s, const double *a, const double *b,
-                             double mean)
+/* Standard error of the mean of a - b, whose mean is `mean`. Residues of one
+ * structure are consecutive and count as one cluster, since they are not
+ * independent. */
+static double standard_error(const split_sample *s, const double *a,
+                             const double *b, double mean)
 {
     double square = 0.0, sum = 0.0;
     for (long i = 0; i < s->n_test; i++) {
@@ -123,7 +128,7 @@ static double standard_error(const split *s, const double *a, const double *b,
     return sqrt(square) / (double)s->n_test;
 }
 
-static void choose(split *s, tsr_log *log)
+static void choose_n_part(split_sample *s, tsr_log *log)
 {
     tsr_mixture_task *task = s->task;
     int least = task->type->least, most = task->type->most, best = least;
@@ -159,10 +164,11 @@ static void choose(split *s, tsr_log *log)
              task->held_out[best]);
 }
 
-/* From the largest numbers of parts down, so that no thread ends with a long
- * one. A mixture of k parts wants some observations for each. Returns how many
- * jobs there are. */
-static int list_trials(job *list, int n_task, split *s, tsr_pool *pool)
+/* Lists the fits for the choice, the largest numbers of parts first, so that no
+ * thread ends with a long job. A mixture of k parts needs LEAST_PER_PART k
+ * observations. Returns the number of jobs. */
+static int list_trials(fit_job *list, int n_task, split_sample *s,
+                       tsr_pool *pool)
 {
     enum { LEAST_PER_PART = 10 };
     int n = 0;
@@ -174,7 +180,7 @@ static int list_trials(job *list, int n_task, split *s, tsr_pool *pool)
                 s[i].n_train < (long)k * LEAST_PER_PART)
                 continue;
             tsr_pool_array(pool, s[i].value[k], s[i].n_test);
-            list[n++] = (job){.of = &s[i], .n_part = k};
+            list[n++] = (fit_job){.of = &s[i], .n_part = k};
         }
     return n;
 }
@@ -183,8 +189,8 @@ tsr_status tsr_mixture_train(int n_task, tsr_mixture_task *task, int n_thread,
                              tsr_log *log, tsr_err *err)
 {
     tsr_pool pool = {0};
-    split *s;
-    job *list;
+    split_sample *s;
+    fit_job *list;
     int n = 0;
     tsr_pool_array(&pool, s, n_task);
     tsr_pool_array(&pool, list, n_task * TSR_MIXTURE_MOST);
@@ -195,34 +201,37 @@ tsr_status tsr_mixture_train(int n_task, tsr_mixture_task *task, int n_thread,
         n = list_trials(list, n_task, s, &pool);
         status = tsr_pool_check(&pool, err);
     }
-    TSR_THEN(status, do_jobs(n, list, n_thread, err));
+    TSR_THEN(status, run_jobs(n, list, n_thread, err));
     for (int i = 0; i < n_task && status == TSR_OK; i++) {
-        choose(&s[i], log);
-        list[i] = (job){.of = &s[i], .n_part = task[i].n_part, .is_final = 1};
+        choose_n_part(&s[i], log);
+        list[i] =
+            (fit_job){.of = &s[i], .n_part = task[i].n_part, .is_final = 1};
     }
-    TSR_THEN(status, do_jobs(n_task, list, n_thread, err));
+    TSR_THEN(status, run_jobs(n_task, list, n_thread, err));
     tsr_pool_clear(&pool);
     return status;
 }
 
 /* ---- expectation-maximisation ----
  *
- * From several starts (Dempster, Laird & Rubin 1977; short runs from many
- * starts, long ones from the best: Biernacki, Celeux & Govaert 2003), which
+ * Dempster, Laird & Rubin 1977. A few steps from each of many starts, then the
+ * best are iterated to convergence (Biernacki, Celeux & Govaert 2003). Starts
  * come from a fixed random stream. */
 
 enum { N_START = 12, N_SHORT = 12, N_LONG = 400, SEED = 20 };
-static const double converged = 1e-6; /* nat, an observation and a step */
+static const double converged =
+    1e-6; /* smallest gain of a step, nat per observation */
 
 typedef struct {
-    /* A random start into the mixture that `work` knows. */
+    /* Sets the mixture in `work` to a random start. */
     void (*start)(void *work, gsl_rng *rng);
-    /* One step; returns the mean log density of the observations under the
-     * mixture before it. */
+    /* One EM step; returns the mean log density of the observations under the
+     * mixture before the step. */
     double (*step)(void *work);
 } em_type;
 
-/* Steps until they gain too little; returns the last mean log density. */
+/* Steps until the gain is below `converged`; returns the last mean log density.
+ */
 static double run_long(const em_type *type, void *work)
 {
     double before = -HUGE_VAL;
@@ -235,8 +244,8 @@ static double run_long(const em_type *type, void *work)
     return before;
 }
 
-/* The number of the start that is highest and not yet followed. */
-static int best_left(double highest[N_START])
+/* Returns the start with the highest log density, and marks it as used. */
+static int pop_best_start(double highest[N_START])
 {
     int best = 0;
     for (int i = 1; i < N_START; i++)
@@ -246,8 +255,9 @@ static int best_left(double highest[N_START])
     return best;
 }
 
-/* mixture: what start and step change, `size` bytes, flat. The n_long best of
- * the starts are followed to their maxima, and the highest is kept. */
+/* EM from N_START starts, of which the n_long best are iterated to convergence;
+ * the best result is left in `mixture` (`size` bytes, the part of `work` that
+ * start and step change). */
 static tsr_status run_em(const em_type *type, void *work, void *mixture,
                          size_t size, int n_long, tsr_err *err)
 {
@@ -262,7 +272,7 @@ static tsr_status run_em(const em_type *type, void *work, void *mixture,
         memcpy(kept + (size_t)(i + 1) * size, mixture, size);
     }
     for (int i = 0; i < n_long && i < N_START && kept != NULL; i++) {
-        int from = best_left(value);
+        int from = pop_best_start(value);
         memcpy(mixture, kept + (size_t)(from + 1) * size, size);
         double now = run_long(type, work);
         if (i == 0 || now > highest) {
@@ -278,12 +288,13 @@ static tsr_status run_em(const em_type *type, void *work, void *mixture,
     return s;
 }
 
-/* Picks n of n_x observations, each farther from those before it than chance
- * would have it (k-means++, Arthur & Vassilvitskii 2007). pick [n] out;
- * nearest [n_x] scratch; distance2 of two observations of `work`. */
-static void spread_out(const void *work, long n_x,
-                       double (*distance2)(const void *work, long i, long j),
-                       gsl_rng *rng, double *nearest, int n, long *pick)
+/* Picks n of n_x observations far from each other: each with probability
+ * proportional to its squared distance from the nearest one picked before
+ * (k-means++, Arthur & Vassilvitskii 2007). pick [n] out; nearest [n_x]
+ * scratch; distance2: squared distance of two observations of `work`. */
+static void pick_spread(const void *work, long n_x,
+                        double (*distance2)(const void *work, long i, long j),
+                        gsl_rng *rng, double *nearest, int n, long *pick)
 {
     for (long i = 0; i < n_x; i++)
         nearest[i] = 1.0;
@@ -304,9 +315,9 @@ static void spread_out(const void *work, long n_x,
     }
 }
 
-/* Shares of n parts in an observation from their log densities, in place;
- * returns the log of the sum of the densities. */
-static double shares_of(int n, double *x)
+/* Responsibilities of n parts for an observation: x [n] log densities in,
+ * responsibilities out. Returns the log of the sum of the densities. */
+static double responsibilities(int n, double *x)
 {
     double largest = -HUGE_VAL, all = 0.0;
     for (int k = 0; k < n; k++)
@@ -320,11 +331,11 @@ static double shares_of(int n, double *x)
     return largest + log(all);
 }
 
-/* Weights of n parts whose last, broader than the others, has at least
- * `least`: the maximum of the likelihood under that bound. share [n]: the sums
- * of shares in n_x observations. weight [n] out. */
-static void weights_of(int n, long n_x, const double *share, double least,
-                       double *weight)
+/* Weights of n parts that maximise the likelihood if the last, broad part has a
+ * weight of at least `least`. share [n]: sums of responsibilities over n_x
+ * observations. weight [n] out. */
+static void bounded_weights(int n, long n_x, const double *share, double least,
+                            double *weight)
 {
     const int last = n - 1;
     double broad = fmax(share[last] / (double)n_x, least);
@@ -335,7 +346,8 @@ static void weights_of(int n, long n_x, const double *share, double least,
     weight[last] = broad;
 }
 
-/* Heavy parts first; a part begins with its weight. */
+/* Sorts parts by weight, largest first; weight is the first member of a part.
+ */
 static int by_weight(const void *a, const void *b)
 {
     const double p = *(const double *)a, q = *(const double *)b;
@@ -344,42 +356,41 @@ static int by_weight(const void *a, const void *b)
 
 /* ---- mixtures of torsions ----
  *
- * Mixtures of bivariate von Mises distributions fitted to torsions.
- *
- * The last part of every mixture is uniform and has a weight of at least
- * TSR_UNIFORM_WEIGHT: no torsions are forbidden, and the density is nowhere
- * less than that / 4 pi^2. k_phi and k_psi are at most TSR_MAX_KAPPA (2.6
- * degrees), |lambda| at most 0.98 sqrt(k_phi k_psi): no part collapses onto a
- * few residues, and each has one maximum. */
+ * The last part is uniform, with a weight of at least TSR_UNIFORM_WEIGHT, so
+ * that the density is nowhere less than that weight / 4 pi^2. k_phi and k_psi
+ * are at most TSR_MAX_KAPPA (2.6 degrees), and |lambda| at most 0.98 sqrt(k_phi
+ * k_psi): no part collapses onto a few residues, and each part has one maximum.
+ */
 
 enum { N_TERM = TSR_VON_MISES_TERM, N_PARAMETER = 5, N_NEWTON = 10 };
 static const double most_correlation = 0.98;
-static const double flat = 1e-4; /* gradient, where the search ends: 1e-8 nat */
+static const double flat = 1e-4; /* largest component of the gradient at the end
+                                    of the search: 1e-8 nat */
 static const double start_kappa = 20.0, start_uniform = 0.02;
 
 typedef struct {
     long n;
-    int n_part;            /* with the uniform one */
-    double (*at)[N_TERM];  /* [n] 1, cos phi, ... (torsion_density.h) */
+    int n_part;            /* parts, the uniform one included */
+    double (*at)[N_TERM];  /* [n] 1, cos phi, ... (molecule/prior_density.h) */
     double *nearest;       /* [n] scratch */
-    tsr_torsion_mixture m; /* as it is */
+    tsr_torsion_mixture m; /* the mixture */
 } torsion_fit;
 
-/* Unbounded parameters of a part: mu, nu, the logits of k / TSR_MAX_KAPPA, and
- * atanh of lambda / (most_correlation sqrt(k1 k2)). */
+/* A part by its unbounded parameters: phi, psi, the logits of k_phi and k_psi
+ * over TSR_MAX_KAPPA, atanh(lambda / (most_correlation sqrt(k_phi k_psi))). */
 typedef struct {
     double x[N_PARAMETER];
     tsr_von_mises part;
-    double norm, moment[3]; /* torsion_density.h */
-} point;
+    double norm, moment[3]; /* of molecule/prior_density.h */
+} part_point;
 
-static void set_angles(point *p)
+static void set_angles(part_point *p)
 {
     p->part.phi = p->x[0];
     p->part.psi = p->x[1];
 }
 
-static void set_shape(point *p)
+static void set_shape(part_point *p)
 {
     p->part.k_phi = TSR_MAX_KAPPA / (1.0 + exp(-p->x[2]));
     p->part.k_psi = TSR_MAX_KAPPA / (1.0 + exp(-p->x[3]));
@@ -395,22 +406,23 @@ static double logit_of(double kappa)
     return log(u / (1.0 - u));
 }
 
-static point point_of(const tsr_von_mises *part)
+static part_point point_of(const tsr_von_mises *part)
 {
     double root = sqrt(part->k_phi * part->k_psi);
     double r = root > 0.0 ? part->lambda / (most_correlation * root) : 0.0;
-    point p = {.x = {part->phi, part->psi, logit_of(part->k_phi),
-                     logit_of(part->k_psi),
-                     atanh(fmin(fmax(r, -0.999), 0.999))},
-               .part = *part};
+    part_point p = {.x = {part->phi, part->psi, logit_of(part->k_phi),
+                          logit_of(part->k_psi),
+                          atanh(fmin(fmax(r, -0.999), 0.999))},
+                    .part = *part};
     set_angles(&p);
     set_shape(&p);
     return p;
 }
 
-/* Less the log density of a part, in the mean over its residues: that of their
- * mean terms, mean [N_TERM]. gradient [N_PARAMETER] out. */
-static double value_of(const point *p, const double *mean, double *gradient)
+/* The negative log density of a part, averaged over its residues, from the
+ * means of their terms: mean [N_TERM]. gradient [N_PARAMETER] out. */
+static double negative_log_density(const part_point *p, const double *mean,
+                                   double *gradient)
 {
     const double *e = mean;
     double k1 = p->part.k_phi, k2 = p->part.k_psi, l = p->part.lambda;
@@ -418,7 +430,7 @@ static double value_of(const point *p, const double *mean, double *gradient)
     double cn = cos(p->part.psi), sn = sin(p->part.psi);
     double cos1 = cm * e[1] + sm * e[2], sin1 = cm * e[2] - sm * e[1];
     double cos2 = cn * e[3] + sn * e[4], sin2 = cn * e[4] - sn * e[3];
-    /* means of products of cosines and sines of the differences */
+    /* means of products of cosines and sines of the deviations from phi, psi */
     double cs = cm * (cn * e[6] - sn * e[5]) + sm * (cn * e[8] - sn * e[7]);
     double sc = cm * (cn * e[7] + sn * e[8]) - sm * (cn * e[5] + sn * e[6]);
     double ss = cm * (cn * e[8] - sn * e[7]) - sm * (cn * e[6] - sn * e[5]);
@@ -433,30 +445,30 @@ static double value_of(const point *p, const double *mean, double *gradient)
     return p->norm - k1 * (cos1 - 1.0) - k2 * (cos2 - 1.0) - l * ss;
 }
 
-/* By differences of the gradient. */
-static void hessian_at(const point *p, const double *mean,
+/* The Hessian by finite differences of the gradient. */
+static void hessian_at(const part_point *p, const double *mean,
                        const double gradient[N_PARAMETER],
                        double h[N_PARAMETER][N_PARAMETER])
 {
-    static const double little = 1e-5;
+    static const double delta = 1e-5;
     for (int i = 0; i < N_PARAMETER; i++) {
-        point q = *p;
-        q.x[i] += little;
+        part_point q = *p;
+        q.x[i] += delta;
         if (i < 2)
             set_angles(&q);
         else
             set_shape(&q);
-        value_of(&q, mean, h[i]);
+        negative_log_density(&q, mean, h[i]);
         for (int j = 0; j < N_PARAMETER; j++)
-            h[i][j] = (h[i][j] - gradient[j]) / little;
+            h[i][j] = (h[i][j] - gradient[j]) / delta;
     }
     for (int i = 0; i < N_PARAMETER; i++)
         for (int j = 0; j < i; j++)
             h[i][j] = h[j][i] = 0.5 * (h[i][j] + h[j][i]);
 }
 
-/* step = -(h + ridge)^-1 gradient, by Cholesky; 0 where that is not positive
- * definite. */
+/* step = -(h + ridge)^-1 gradient, by Cholesky decomposition. Returns 0 where h
+ * + ridge is not positive definite. */
 static int solve(double h[N_PARAMETER][N_PARAMETER], double ridge,
                  const double gradient[N_PARAMETER], double step[N_PARAMETER])
 {
@@ -484,12 +496,13 @@ static int solve(double h[N_PARAMETER][N_PARAMETER], double ridge,
     return 1;
 }
 
-/* One step of Newton's with a ridge that grows until the value falls
- * (Levenberg & Marquardt). Returns 0 where it no longer does. */
-static int improve(point *p, const double *mean, double *ridge)
+/* One Newton step, with a ridge that grows until the value falls (Levenberg &
+ * Marquardt). Returns 0 where the gradient vanishes or no step lowers the
+ * value. */
+static int newton_step(part_point *p, const double *mean, double *ridge)
 {
     double gradient[N_PARAMETER], h[N_PARAMETER][N_PARAMETER];
-    double before = value_of(p, mean, gradient), largest = 0.0;
+    double before = negative_log_density(p, mean, gradient), largest = 0.0;
     for (int i = 0; i < N_PARAMETER; i++)
         largest = fmax(largest, fabs(gradient[i]));
     if (largest < flat)
@@ -498,12 +511,12 @@ static int improve(point *p, const double *mean, double *ridge)
     for (int k = 0; k < 12; k++) {
         double step[N_PARAMETER], unused[N_PARAMETER];
         if (solve(h, *ridge, gradient, step)) {
-            point q = *p;
+            part_point q = *p;
             for (int i = 0; i < N_PARAMETER; i++)
                 q.x[i] += fmax(-1.0, fmin(1.0, step[i]));
             set_angles(&q);
             set_shape(&q);
-            if (value_of(&q, mean, unused) < before) {
+            if (negative_log_density(&q, mean, unused) < before) {
                 *p = q;
                 *ridge *= 0.1;
                 return 1;
@@ -514,18 +527,18 @@ static int improve(point *p, const double *mean, double *ridge)
     return 0;
 }
 
-static void maximise_part(tsr_von_mises *part, const double mean[N_TERM])
+static void fit_part(tsr_von_mises *part, const double mean[N_TERM])
 {
-    point p = point_of(part);
+    part_point p = point_of(part);
     double ridge = 0.0;
-    for (int i = 0; i < N_NEWTON && improve(&p, mean, &ridge); i++)
+    for (int i = 0; i < N_NEWTON && newton_step(&p, mean, &ridge); i++)
         ;
     p.part.phi = tsr_von_mises_wrap(p.part.phi);
     p.part.psi = tsr_von_mises_wrap(p.part.psi);
     *part = p.part;
 }
 
-static double step_torsion(void *work)
+static double torsion_step(void *work)
 {
     torsion_fit *fit = work;
     tsr_torsion_mixture *m = &fit->m;
@@ -542,22 +555,22 @@ static double step_torsion(void *work)
             for (int t = 0; t < N_TERM; t++)
                 x[k] += term[k][t] * at[t];
         }
-        total += shares_of(n, x);
+        total += responsibilities(n, x);
         for (int k = 0; k < n; k++)
             for (int t = 0; t < N_TERM && x[k] > 1e-12; t++)
                 sum[k][t] += x[k] * at[t];
     }
     for (int k = 0; k < n; k++)
         x[k] = sum[k][0];
-    weights_of(n, fit->n, x, TSR_UNIFORM_WEIGHT, weight);
+    bounded_weights(n, fit->n, x, TSR_UNIFORM_WEIGHT, weight);
     for (int k = 0; k < n; k++)
         m->part[k].weight = weight[k];
     for (int k = 0; k < n - 1; k++) {
         if (sum[k][0] < 1e-3)
-            continue; /* of no residue: nothing to learn from */
+            continue; /* no residue belongs to this part */
         for (int t = N_TERM - 1; t >= 0; t--)
             sum[k][t] /= sum[k][0];
-        maximise_part(&m->part[k], sum[k]);
+        fit_part(&m->part[k], sum[k]);
     }
     return total / (double)fit->n;
 }
@@ -573,13 +586,13 @@ static double distance2_torsion(const void *work, long i, long j)
     return d2;
 }
 
-static void start_torsion(void *work, gsl_rng *rng)
+static void torsion_start(void *work, gsl_rng *rng)
 {
     torsion_fit *fit = work;
     tsr_torsion_mixture *m = &fit->m;
     long pick[TSR_MAX_VON_MISES];
     int n = fit->n_part - 1;
-    spread_out(fit, fit->n, distance2_torsion, rng, fit->nearest, n, pick);
+    pick_spread(fit, fit->n, distance2_torsion, rng, fit->nearest, n, pick);
     *m = (tsr_torsion_mixture){.count = fit->n, .n = n + 1};
     for (int k = 0; k < n; k++) {
         const double *at = fit->at[pick[k]];
@@ -595,7 +608,7 @@ static void start_torsion(void *work, gsl_rng *rng)
 static tsr_status fit_torsions(long n, const double *x, int n_part, int effort,
                                void *mixture, tsr_err *err)
 {
-    static const em_type type = {start_torsion, step_torsion};
+    static const em_type type = {torsion_start, torsion_step};
     torsion_fit fit = {.n = n, .n_part = n_part};
     tsr_pool pool = {0};
     tsr_pool_array(&pool, fit.at, n);
@@ -609,7 +622,7 @@ static tsr_status fit_torsions(long n, const double *x, int n_part, int effort,
                sizeof fit.at[i]);
     }
     TSR_THEN(s, run_em(&type, &fit, &fit.m, sizeof fit.m, effort, err));
-    if (s == TSR_OK) { /* the uniform part stays last */
+    if (s == TSR_OK) { /* the uniform part remains the last */
         qsort(fit.m.part, (size_t)n_part - 1, sizeof fit.m.part[0], by_weight);
         *(tsr_torsion_mixture *)mixture = fit.m;
     }
@@ -638,12 +651,11 @@ const tsr_mixture_type tsr_mixture_torsion = {.dim = 2,
 
 /* ---- mixtures of side-chain centres ----
  *
- * Mixtures of Gaussians fitted to side-chain centres.
- *
- * No Gaussian is narrower than TSR_LEAST_SIDE_SD in any direction. Where there
- * are two or more, the last is broad: the mean of all, four times their
- * covariance, a weight of at least TSR_BROAD_WEIGHT. What is far from all that
- * was seen is then unlikely, and not by hundreds of nats. */
+ * No Gaussian has a standard deviation below TSR_LEAST_SIDE_SD in any
+ * direction. In mixtures of two or more the last Gaussian is broad: the mean of
+ * all observations, four times their covariance, a weight of at least
+ * TSR_BROAD_WEIGHT. An outlier is then unlikely, but not by hundreds of nats.
+ */
 
 static const double broad_scale = 4.0, start_broad = 0.02;
 
@@ -652,12 +664,12 @@ typedef struct {
     int n_part;
     const double *at;          /* [n][3] */
     double *nearest;           /* [n] scratch */
-    double mean[3], cov[3][3]; /* of all */
-    tsr_side_mixture m;        /* as it is */
+    double mean[3], cov[3][3]; /* of all observations */
+    tsr_side_mixture m;        /* the mixture */
 } side_fit;
 
-/* Raises what is below the least variance, along the axes of the covariance:
- * the maximum of the likelihood under that bound. */
+/* Raises variances below the bound, along the axes of the covariance, which
+ * maximises the likelihood under the bound. */
 static void bound_covariance(double cov[3][3])
 {
     static const double least = TSR_LEAST_SIDE_SD * TSR_LEAST_SIDE_SD;
@@ -675,7 +687,8 @@ static void bound_covariance(double cov[3][3])
         }
 }
 
-/* Weight, weighted sums of x about the mean of all, and of their products. */
+/* Weighted sums of 1, x and x x^T, x relative to the mean of all observations.
+ */
 typedef struct {
     double weight, x[3], xx[3][3];
 } moments;
@@ -699,7 +712,7 @@ static void covariance_of(const moments *m, double mean[3], double cov[3][3])
             cov[i][j] = cov[j][i] = m->xx[i][j] / m->weight - mean[i] * mean[j];
 }
 
-static void take_moments(const side_fit *fit, const moments *m,
+static void set_gaussian(const side_fit *fit, const moments *m,
                          tsr_side_gaussian *g)
 {
     covariance_of(m, g->mean, g->cov);
@@ -708,9 +721,10 @@ static void take_moments(const side_fit *fit, const moments *m,
     bound_covariance(g->cov);
 }
 
-/* The precision (inverse covariance) by cofactors, for the inner loop. */
+/* A Gaussian prepared for the inner loop: log of its norm, mean, and half the
+ * precision (inverse covariance, by cofactors). */
 typedef struct {
-    double log_scale, mean[3], p[6]; /* p: xx yy zz, twice xy xz yz; halved */
+    double log_scale, mean[3], p[6]; /* p: half of xx yy zz, and xy xz yz */
 } prepared;
 
 static prepared prepare(const side_fit *fit, const tsr_side_gaussian *g)
@@ -731,7 +745,7 @@ static prepared prepare(const side_fit *fit, const tsr_side_gaussian *g)
     return out;
 }
 
-static double log_of(const prepared *g, const double x[3])
+static double log_density(const prepared *g, const double x[3])
 {
     double d[3];
     tsr_vec3_sub(d, x, g->mean);
@@ -740,13 +754,13 @@ static double log_of(const prepared *g, const double x[3])
                            g->p[4] * d[0] * d[2] + g->p[5] * d[1] * d[2]);
 }
 
-/* Gaussians that are free: all, or all but the broad one. */
+/* The number of Gaussians with free parameters: all but the broad one. */
 static int n_free(const side_fit *fit)
 {
     return fit->n_part > 1 ? fit->n_part - 1 : 1;
 }
 
-static double step_side(void *work)
+static double side_step(void *work)
 {
     side_fit *fit = work;
     tsr_side_mixture *m = &fit->m;
@@ -759,8 +773,8 @@ static double step_side(void *work)
         double x[3];
         tsr_vec3_sub(x, fit->at + 3 * i, fit->mean);
         for (int k = 0; k < m->n; k++)
-            e[k] = log_of(&part[k], x);
-        total += shares_of(m->n, e);
+            e[k] = log_density(&part[k], x);
+        total += responsibilities(m->n, e);
         for (int k = 0; k < m->n; k++)
             if (e[k] > 1e-12)
                 add_moments(&sum[k], e[k], x);
@@ -768,12 +782,12 @@ static double step_side(void *work)
     for (int k = 0; k < m->n; k++)
         e[k] = sum[k].weight;
     if (m->n > 1)
-        weights_of(m->n, fit->n, e, TSR_BROAD_WEIGHT, weight);
+        bounded_weights(m->n, fit->n, e, TSR_BROAD_WEIGHT, weight);
     for (int k = 0; k < m->n && m->n > 1; k++)
         m->part[k].weight = weight[k];
     for (int k = 0; k < n_free(fit); k++)
         if (sum[k].weight > 1e-3)
-            take_moments(fit, &sum[k], &m->part[k]);
+            set_gaussian(fit, &sum[k], &m->part[k]);
     return total / (double)fit->n;
 }
 
@@ -783,16 +797,16 @@ static double distance2_side(const void *work, long i, long j)
     return tsr_vec3_distance2(fit->at + 3 * i, fit->at + 3 * j);
 }
 
-/* Each centre goes with the nearest of those picked. In one start of two all
- * Gaussians begin with the same broad covariance: neither finds the better
- * maximum always. */
-static void start_side(void *work, gsl_rng *rng)
+/* A start: each observation is assigned to the nearest of the picked ones. In
+ * half of the starts all Gaussians begin with the same broad covariance, since
+ * neither choice always finds the better maximum. */
+static void side_start(void *work, gsl_rng *rng)
 {
     side_fit *fit = work;
     int n = n_free(fit), is_broad = gsl_rng_uniform(rng) < 0.5;
     long pick[TSR_MAX_SIDE_GAUSSIAN];
     moments sum[TSR_MAX_SIDE_GAUSSIAN] = {{0}};
-    spread_out(fit, fit->n, distance2_side, rng, fit->nearest, n, pick);
+    pick_spread(fit, fit->n, distance2_side, rng, fit->nearest, n, pick);
     for (long i = 0; i < fit->n; i++) {
         double x[3], d2, least = HUGE_VAL;
         int at = 0;
@@ -806,10 +820,11 @@ static void start_side(void *work, gsl_rng *rng)
     for (int k = 0; k < n; k++) {
         tsr_side_gaussian *g = &fit->m.part[k];
         double share = fit->n_part > 1 ? 1.0 - start_broad : 1.0;
-        if (!(sum[k].weight > 0.0)) /* picked twice: as good as another */
+        if (!(sum[k].weight >
+              0.0)) /* picked twice: no observation is assigned */
             add_moments(&sum[k], 1.0, (double[3]){0.0, 0.0, 0.0});
         g->weight = share * sum[k].weight / (double)fit->n;
-        take_moments(fit, &sum[k], g);
+        set_gaussian(fit, &sum[k], g);
         for (int i = 0; i < 3 && is_broad; i++)
             for (int j = 0; j < 3; j++)
                 g->cov[i][j] = fit->cov[i][j] / pow(n, 2.0 / 3.0);
@@ -825,7 +840,7 @@ static void start_side(void *work, gsl_rng *rng)
     }
 }
 
-static void whole(side_fit *fit)
+static void set_total_moments(side_fit *fit)
 {
     moments all = {0};
     double sum[3] = {0};
@@ -847,11 +862,11 @@ static void whole(side_fit *fit)
 static tsr_status fit_sides(long n, const double *x, int n_part, int effort,
                             void *mixture, tsr_err *err)
 {
-    static const em_type type = {start_side, step_side};
+    static const em_type type = {side_start, side_step};
     side_fit fit = {.n = n, .n_part = n_part, .at = x};
     fit.nearest = malloc((size_t)n * sizeof *fit.nearest);
     TSR_TRY(tsr_allocated(fit.nearest, err));
-    whole(&fit);
+    set_total_moments(&fit);
     tsr_status s = run_em(&type, &fit, &fit.m, sizeof fit.m, effort, err);
     if (s == TSR_OK) {
         qsort(fit.m.part, (size_t)n_free(&fit), sizeof fit.m.part[0],

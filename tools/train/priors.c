@@ -1,6 +1,6 @@
-/* Goes through a structure residue by residue and keeps what the rules of the
- * header let pass; all structures together are then the sample that densities
- * are fitted to. */
+/* Trains the prior: collects samples of torsions, side chains, bond angles and
+ * contacts from structures, residue by residue, and fits densities to all of
+ * them. */
 #include "core/pool.h"
 #include "core/text.h"
 #include "core/vec3.h"
@@ -15,21 +15,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double longest_bond = 2.0;     /* C-N, Angstrom */
-static const double most_twist = M_PI / 6;  /* of a peptide bond */
+static const double longest_bond = 2.0;     /* longest C-N bond, Angstrom */
+static const double most_twist = M_PI / 6;  /* from planar, of a peptide bond */
 static const double least_angle = 1.658063; /* N-CA-C: 95 degrees */
 static const double most_angle = 2.216568;  /* 127 */
 static const double farthest = 4.0, mad_to_sd = 1.4826;
 
-enum { N, CA, C, O, CB }; /* of the table of amino acids */
+enum { N, CA, C, O, CB }; /* indices into the table of amino acids */
 
 static int reserve(tsr_pool *pool, tsr_sample *s, int dim, long more)
 {
-    if (s->n + more <= s->room)
+    if (s->n + more <= s->n_reserved)
         return 1;
-    const size_t room = (size_t)(s->n + more + s->room);
-    double *x = tsr_pool_resize(pool, s->x, room * (size_t)dim, sizeof *x);
-    int *file = tsr_pool_resize(pool, s->file, room, sizeof *file);
+    const size_t n_reserved = (size_t)(s->n + more + s->n_reserved);
+    double *x =
+        tsr_pool_resize(pool, s->x, n_reserved * (size_t)dim, sizeof *x);
+    int *file = tsr_pool_resize(pool, s->file, n_reserved, sizeof *file);
     if (x != NULL)
         s->x = x;
     if (file != NULL)
@@ -37,11 +38,12 @@ static int reserve(tsr_pool *pool, tsr_sample *s, int dim, long more)
     if (x == NULL || file == NULL)
         return 0;
     s->dim = dim;
-    s->room = (long)room;
+    s->n_reserved = (long)n_reserved;
     return 1;
 }
 
-static void put(tsr_prior_sample *all, tsr_sample *s, int dim, const double *x)
+static void append_observation(tsr_prior_sample *all, tsr_sample *s, int dim,
+                               const double *x)
 {
     if (!reserve(&all->pool, s, dim, 1))
         return;
@@ -49,7 +51,7 @@ static void put(tsr_prior_sample *all, tsr_sample *s, int dim, const double *x)
     s->file[s->n++] = all->n_file;
 }
 
-static void put_side_chain(const tsr_residue_atoms *atoms,
+static void add_side_chain(const tsr_residue_atoms *atoms,
                            tsr_prior_sample *sample)
 {
     double centre[3], local[3], frame[3][3];
@@ -59,19 +61,19 @@ static void put_side_chain(const tsr_residue_atoms *atoms,
         return;
     tsr_frame(frame, n, ca, c);
     tsr_frame_to_local(local, frame, ca, centre);
-    put(sample, &sample->side[atoms->amino], 3, local);
+    append_observation(sample, &sample->side[atoms->amino], 3, local);
 }
 
-/* A residue and its neighbours. */
+/* A residue of a structure; is_there 0: none, or not an amino acid. */
 typedef struct {
     const tsr_residue_record *record;
     tsr_residue_atoms atoms;
     int is_there;
-} place;
+} residue_entry;
 
-static place place_of(const tsr_structure *s, int r)
+static residue_entry entry_of(const tsr_structure *s, int r)
 {
-    place p = {0};
+    residue_entry p = {0};
     if (r >= 0 && r < s->n_residue) {
         p.record = &s->residue[r];
         p.is_there = tsr_residue_atoms_find(s, p.record, &p.atoms) == 0;
@@ -79,7 +81,7 @@ static place place_of(const tsr_structure *s, int r)
     return p;
 }
 
-static int is_joined(const place *a, const place *b)
+static int is_joined(const residue_entry *a, const residue_entry *b)
 {
     const double *c = a->atoms.xyz[C], *n = b->atoms.xyz[N];
     return a->is_there && b->is_there && c != NULL && n != NULL &&
@@ -88,7 +90,7 @@ static int is_joined(const place *a, const place *b)
            tsr_vec3_distance2(c, n) < longest_bond * longest_bond;
 }
 
-static double omega_of(const place *a, const place *b)
+static double omega_of(const residue_entry *a, const residue_entry *b)
 {
     return tsr_vec3_torsion(a->atoms.xyz[CA], a->atoms.xyz[C], b->atoms.xyz[N],
                             b->atoms.xyz[CA]);
@@ -111,8 +113,8 @@ static int is_mirrored(const tsr_residue_atoms *atoms)
     return cb[2] > 0.0;
 }
 
-static void put_torsions(const place *before, const place *at,
-                         const place *after, tsr_prior_sample *sample)
+static void add_torsions(const residue_entry *before, const residue_entry *at,
+                         const residue_entry *after, tsr_prior_sample *sample)
 {
     const double *const *x = at->atoms.xyz;
     if (!at->is_there || x[N] == NULL || x[CA] == NULL || x[C] == NULL ||
@@ -135,19 +137,19 @@ static void put_torsions(const place *before, const place *at,
     double torsion[2] = {
         tsr_vec3_torsion(before->atoms.xyz[C], x[N], x[CA], x[C]),
         tsr_vec3_torsion(x[N], x[CA], x[C], after->atoms.xyz[N])};
-    put(sample, &sample->torsion[class], 2, torsion);
-    put(sample, &sample->angle[amino], 1, &angle);
+    append_observation(sample, &sample->torsion[class], 2, torsion);
+    append_observation(sample, &sample->angle[amino], 1, &angle);
 }
 
 tsr_status tsr_prior_sample_visit(tsr_prior_sample *sample,
                                   const tsr_structure *structure, tsr_err *err)
 {
-    place before = {0}, at = place_of(structure, 0), after;
+    residue_entry before = {0}, at = entry_of(structure, 0), after;
     for (int r = 0; r < structure->n_residue; r++) {
-        after = place_of(structure, r + 1);
+        after = entry_of(structure, r + 1);
         if (at.is_there)
-            put_side_chain(&at.atoms, sample);
-        put_torsions(&before, &at, &after, sample);
+            add_side_chain(&at.atoms, sample);
+        add_torsions(&before, &at, &after, sample);
         before = at;
         at = after;
     }
@@ -155,8 +157,8 @@ tsr_status tsr_prior_sample_visit(tsr_prior_sample *sample,
     return tsr_pool_check(&sample->pool, err);
 }
 
-static void append(tsr_prior_sample *all, tsr_sample *to,
-                   const tsr_sample *from)
+static void append_sample(tsr_prior_sample *all, tsr_sample *to,
+                          const tsr_sample *from)
 {
     if (from->n == 0 || !reserve(&all->pool, to, from->dim, from->n))
         return;
@@ -169,10 +171,10 @@ static void append(tsr_prior_sample *all, tsr_sample *to,
 void tsr_prior_sample_add(tsr_prior_sample *to, const tsr_prior_sample *from)
 {
     for (int c = 0; c < TSR_N_RAMA; c++)
-        append(to, &to->torsion[c], &from->torsion[c]);
+        append_sample(to, &to->torsion[c], &from->torsion[c]);
     for (int a = 0; a < TSR_N_AMINO; a++) {
-        append(to, &to->side[a], &from->side[a]);
-        append(to, &to->angle[a], &from->angle[a]);
+        append_sample(to, &to->side[a], &from->side[a]);
+        append_sample(to, &to->angle[a], &from->angle[a]);
     }
     to->n_file += from->n_file;
     to->n_mirrored += from->n_mirrored;
@@ -201,38 +203,37 @@ tsr_status tsr_angle_gaussian_of(const tsr_sample *sample,
 
 /* ---- training ----
  *
- * Training the prior: one pass over the structures collects what it learns from
- * (above) and counts the contacts of bodies; the mixtures, the bond
- * angles and the contact distances are then fitted to all of it.
- *
- * Distances of contacts are binned: sums are of integers, so that the quantiles
- * do not depend on the order of the structures. */
+ * One fold over the structures collects the samples and counts the contacts of
+ * bodies. Mixtures, bond angles and contact distances are then fitted to the
+ * sums. Contact distances are counted in bins, and sums of integers do not
+ * depend on the order of the structures. */
 
 /* ---- contacts ---- */
 
 enum {
-    N_BIN = 500, /* of 0.02 Angstrom, below the reach */
+    N_BIN = 500, /* bins of 0.02 Angstrom, up to `reach` */
     N_PAIR = TSR_MAX_TYPE * (TSR_MAX_TYPE + 1) / 2,
-    MIN_APART = 3,  /* residues */
-    MIN_PAIRS = 500 /* for a quantile of their own */
+    MIN_APART = 3,  /* smallest separation of two residues of a chain */
+    MIN_PAIRS = 500 /* fewest contacts for a quantile of the pair */
 };
-static const double reach = 10.0; /* Angstrom */
+static const double reach = 10.0; /* largest distance counted, Angstrom */
 static const double quantile = 0.01;
 static const tsr_body_model models[2] = {TSR_BODIES_ONE, TSR_BODIES_TWO};
 
 typedef struct {
-    uint64_t bin[2][N_PAIR][N_BIN]; /* one-body, two-body */
+    uint64_t bin[2][N_PAIR][N_BIN]; /* of one-body and of two-body models */
 } contact_sum;
 
 typedef struct {
     double x[3];
     int type, chain, position;
-} placed_body;
+} body_position;
 
-/* The complete bodies of a structure. Chains are told apart by order, so that
- * two that share an id in a poor file are still one after the other. */
-static int place_bodies(const tsr_structure *s, tsr_body_model model,
-                        placed_body *body)
+/* Collects the complete bodies of a structure; returns their number. A chain
+ * ends where the chain id changes, so a file that uses an id twice has two
+ * chains. */
+static int collect_bodies(const tsr_structure *s, tsr_body_model model,
+                          body_position *body)
 {
     int n = 0, chain = 0, position = 0;
     for (int r = 0; r < s->n_residue; r++, position++) {
@@ -258,9 +259,9 @@ static int place_bodies(const tsr_structure *s, tsr_body_model model,
     return n;
 }
 
-/* All pairs: a few seconds for the whole training set. */
-static void visit_contacts(const placed_body *body, int n,
-                           uint64_t bin[N_PAIR][N_BIN])
+/* Counts the distances of all pairs of bodies, O(n^2). */
+static void bin_contacts(const body_position *body, int n,
+                         uint64_t bin[N_PAIR][N_BIN])
 {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < i; j++) {
@@ -276,15 +277,15 @@ static void visit_contacts(const placed_body *body, int n,
         }
 }
 
-static tsr_status visit_bodies(const tsr_structure *structure, contact_sum *sum,
-                               tsr_err *err)
+static tsr_status count_contacts(const tsr_structure *structure,
+                                 contact_sum *sum, tsr_err *err)
 {
-    placed_body *body =
+    body_position *body =
         malloc((2 * (size_t)structure->n_residue + 1) * sizeof *body);
     TSR_TRY(tsr_allocated(body, err));
     for (int m = 0; m < 2; m++)
-        visit_contacts(body, place_bodies(structure, models[m], body),
-                       sum->bin[m]);
+        bin_contacts(body, collect_bodies(structure, models[m], body),
+                     sum->bin[m]);
     free(body);
     return TSR_OK;
 }
@@ -297,7 +298,7 @@ static void add_contacts(contact_sum *to, const contact_sum *from)
                 to->bin[m][p][k] += from->bin[m][p][k];
 }
 
-static uint64_t total_of(const uint64_t bin[N_BIN])
+static uint64_t bin_total(const uint64_t bin[N_BIN])
 {
     uint64_t total = 0;
     for (int k = 0; k < N_BIN; k++)
@@ -305,10 +306,10 @@ static uint64_t total_of(const uint64_t bin[N_BIN])
     return total;
 }
 
-/* Linear within a bin. */
+/* The quantile of the distances of a histogram, interpolated within a bin. */
 static double quantile_of(const uint64_t bin[N_BIN])
 {
-    double target = quantile * (double)total_of(bin), below = 0.0;
+    double target = quantile * (double)bin_total(bin), below = 0.0;
     for (int k = 0; k < N_BIN; k++) {
         double here = (double)bin[k];
         if (here > 0.0 && below + here >= target)
@@ -318,11 +319,12 @@ static double quantile_of(const uint64_t bin[N_BIN])
     return reach;
 }
 
-/* Fills one table. Pairs of types seen too rarely, *n_rare of them, are filled
- * from their types. */
-static tsr_status take_contacts(const contact_sum *sum, int m,
-                                tsr_prior_table *table, int *n_rare,
-                                tsr_err *err)
+/* Sets the contact distances of one body model. A pair of types with fewer than
+ * MIN_PAIRS contacts gets the mean of the quantiles of both types; *n_rare
+ * counts such pairs. */
+static tsr_status set_contacts(const contact_sum *sum, int m,
+                               tsr_prior_table *table, int *n_rare,
+                               tsr_err *err)
 {
     int n = tsr_body_n_type(models[m]);
     double own[TSR_MAX_TYPE];
@@ -332,7 +334,7 @@ static tsr_status take_contacts(const contact_sum *sum, int m,
             for (int k = 0; k < N_BIN; k++)
                 all[k] += sum->bin[m][tsr_pair_index(t, u)][k];
         own[t] = quantile_of(all);
-        if (total_of(all) < MIN_PAIRS)
+        if (bin_total(all) < MIN_PAIRS)
             return tsr_fail(err, TSR_E_DATA,
                             "%s has fewer than %d contacts in the training "
                             "structures; give more of them",
@@ -342,7 +344,7 @@ static tsr_status take_contacts(const contact_sum *sum, int m,
     for (int t = 0; t < n; t++)
         for (int u = 0; u <= t; u++) {
             const uint64_t *bin = sum->bin[m][tsr_pair_index(t, u)];
-            const int is_rare = total_of(bin) < MIN_PAIRS;
+            const int is_rare = bin_total(bin) < MIN_PAIRS;
             *n_rare += is_rare;
             table->contact[models[m]][t][u] = table->contact[models[m]][u][t] =
                 is_rare ? 0.5 * (own[t] + own[u]) : quantile_of(bin);
@@ -350,22 +352,23 @@ static tsr_status take_contacts(const contact_sum *sum, int m,
     return TSR_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the table ---- */
 
 enum {
     N_TASK = TSR_N_RAMA + TSR_N_AMINO,
-    LEAST_RESIDUE = 30, /* of a class, of a type */
+    LEAST_RESIDUE = 30, /* fewest observations of a class or an amino acid */
 };
 
-/* What a structure gives, or all of them. */
+/* The sums over one structure or over all structures. */
 typedef struct {
     long used, skipped; /* residues, for the heading */
     tsr_prior_sample sample;
     contact_sum contact;
 } prior_sum;
 
-static tsr_status visit(const tsr_structure *structure, const void *context,
-                        void *part, tsr_err *err)
+static tsr_status collect_structure(const tsr_structure *structure,
+                                    const void *context, void *part,
+                                    tsr_err *err)
 {
     prior_sum *sum = part;
     (void)context;
@@ -379,10 +382,10 @@ static tsr_status visit(const tsr_structure *structure, const void *context,
             sum->used++;
     }
     TSR_TRY(tsr_prior_sample_visit(&sum->sample, structure, err));
-    return visit_bodies(structure, &sum->contact, err);
+    return count_contacts(structure, &sum->contact, err);
 }
 
-static void add(const void *context, void *total, const void *part)
+static void add_sums(const void *context, void *total, const void *part)
 {
     (void)context;
     prior_sum *to = total;
@@ -393,7 +396,7 @@ static void add(const void *context, void *total, const void *part)
     tsr_prior_sample_add(&to->sample, &from->sample);
 }
 
-static void clear(void *part)
+static void prior_sum_clear(void *part)
 {
     prior_sum *sum = part;
     tsr_pool_clear(&sum->sample.pool);
@@ -410,7 +413,8 @@ static tsr_status check_count(long n, const char *what, const char *name,
                           n, what, name, LEAST_RESIDUE);
 }
 
-/* Of all classes and types; task [N_TASK] and *n_task out. */
+/* Lists the mixtures to train, those of all classes and amino acids: task
+ * [N_TASK] and *n_task out. */
 static tsr_status list_tasks(const tsr_prior_sample *sample,
                              tsr_prior_table *table, tsr_mixture_task *task,
                              int *n_task, tsr_err *err)
@@ -440,8 +444,8 @@ static tsr_status list_tasks(const tsr_prior_sample *sample,
     return s;
 }
 
-static tsr_status take_angles(const tsr_prior_sample *sample,
-                              tsr_prior_table *table, tsr_err *err)
+static tsr_status set_angles(const tsr_prior_sample *sample,
+                             tsr_prior_table *table, tsr_err *err)
 {
     for (int a = 0; a < TSR_N_AMINO; a++) {
         tsr_status s =
@@ -457,10 +461,10 @@ static tsr_status take_angles(const tsr_prior_sample *sample,
     return TSR_OK;
 }
 
-/* One line a mixture: what it says of structures that it did not see, beside
- * the density with as few parts as can be and, of torsions, the uniform one. */
-static void write_tasks(tsr_words *out, const tsr_prior_sample *sample,
-                        int n_task, const tsr_mixture_task *task)
+/* Writes a line for each mixture: the log density of held-out residues,
+ * compared with the mixture of fewest parts. */
+static void describe_tasks(tsr_words *out, const tsr_prior_sample *sample,
+                           int n_task, const tsr_mixture_task *task)
 {
     tsr_words_add(
         out,
@@ -478,15 +482,15 @@ static void write_tasks(tsr_words *out, const tsr_prior_sample *sample,
                       task[i].held_out[task[i].type->least]);
 }
 
-static tsr_status take_source(const prior_sum *sum, int n_path,
-                              const char *const *path, const int n_rare[2],
-                              int n_task, const tsr_mixture_task *task,
-                              tsr_prior_table *table, tsr_err *err)
+static tsr_status set_source(const prior_sum *sum, int n_path,
+                             const char *const *path, const int n_rare[2],
+                             int n_task, const tsr_mixture_task *task,
+                             tsr_prior_table *table, tsr_err *err)
 {
     char *files = tsr_structure_source(n_path, path, sum->used, sum->skipped);
     tsr_words words;
     tsr_words_begin(&words);
-    write_tasks(&words, &sum->sample, n_task, task);
+    describe_tasks(&words, &sum->sample, n_task, task);
     tsr_words_add(&words,
                   "contact pairs seen less than %d times (filled from the "
                   "types): one-body %d of 210, two-body %d of 231\n%s",
@@ -497,18 +501,18 @@ static tsr_status take_source(const prior_sum *sum, int n_path,
     return s == TSR_OK ? tsr_allocated(table->source, err) : s;
 }
 
-static tsr_status take_all(const prior_sum *sum, int n_path,
-                           const char *const *path, int n_thread, tsr_log *log,
-                           tsr_prior_table *table, tsr_err *err)
+static tsr_status fit_table(const prior_sum *sum, int n_path,
+                            const char *const *path, int n_thread, tsr_log *log,
+                            tsr_prior_table *table, tsr_err *err)
 {
     int n_rare[2], n_task = 0;
     tsr_mixture_task task[N_TASK];
     TSR_TRY(list_tasks(&sum->sample, table, task, &n_task, err));
     for (int m = 0; m < 2; m++)
-        TSR_TRY(take_contacts(&sum->contact, m, table, &n_rare[m], err));
-    TSR_TRY(take_angles(&sum->sample, table, err));
+        TSR_TRY(set_contacts(&sum->contact, m, table, &n_rare[m], err));
+    TSR_TRY(set_angles(&sum->sample, table, err));
     TSR_TRY(tsr_mixture_train(n_task, task, n_thread, log, err));
-    return take_source(sum, n_path, path, n_rare, n_task, task, table, err);
+    return set_source(sum, n_path, path, n_rare, n_task, task, table, err);
 }
 
 tsr_status tsr_prior_table_train(int n_path, const char *const *path,
@@ -517,9 +521,9 @@ tsr_status tsr_prior_table_train(int n_path, const char *const *path,
 {
     *out = NULL;
     const tsr_structure_fold_type fold = {.part_size = sizeof(prior_sum),
-                                          .visit = visit,
-                                          .add = add,
-                                          .clear = clear};
+                                          .visit = collect_structure,
+                                          .add = add_sums,
+                                          .clear = prior_sum_clear};
     prior_sum *sum = calloc(1, sizeof *sum);
     tsr_prior_table *table = calloc(1, sizeof *table);
     tsr_status s = sum == NULL || table == NULL ? tsr_no_memory(err) : TSR_OK;
@@ -531,14 +535,14 @@ tsr_status tsr_prior_table_train(int n_path, const char *const *path,
                  "%d structures: %ld complete residues, %ld with atoms "
                  "missing (their complete bodies count)",
                  n_path, sum->used, sum->skipped);
-    TSR_THEN(s, take_all(sum, n_path, path, n_thread, log, table, err));
+    TSR_THEN(s, fit_table(sum, n_path, path, n_thread, log, table, err));
     if (s == TSR_OK) {
         *out = table;
         table = NULL;
     }
     tsr_prior_table_free(table);
     if (sum != NULL)
-        clear(sum);
+        prior_sum_clear(sum);
     free(sum);
     return s;
 }

@@ -1,6 +1,6 @@
-/* tessera train: which files, which of them are held out, and a table made,
- * given its heading and written. A heading has all that is needed to make the
- * table again and to know what it may be tested on. */
+/* tessera train: lists the structure files, holds some out, trains a table and
+ * writes it. The heading of a table has all that is needed to make the table
+ * again, and to choose structures on which it may be tested. */
 #include "train/train.h"
 #include "core/parallel.h"
 #include "core/pool.h"
@@ -16,10 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- residues ----
- *
- * Which atoms of a residue belong to which body, by the names in the table of
- * amino acids, and the mass-weighted centres. */
+/* ---- residues ---- */
 
 int tsr_residue_atoms_find(const tsr_structure *structure,
                            const tsr_residue_record *residue,
@@ -34,7 +31,8 @@ int tsr_residue_atoms_find(const tsr_structure *structure,
     for (int i = 0; i < info->n_atom; i++) {
         const tsr_atom *atom =
             tsr_residue_atom(structure, residue, info->atom[i].name);
-        /* The element must be the table's: SE in a renamed MSE is not. */
+        /* The element must be that of the table: Se of a renamed MSE is not S.
+         */
         if (atom != NULL && atom->z == info->atom[i].z)
             out->xyz[i] = atom->xyz;
         else
@@ -62,7 +60,8 @@ int tsr_body_centre(tsr_body_model model, const tsr_residue_atoms *atoms,
     int n = tsr_body_atoms(model, atoms->amino, body, index);
     if (n == 0 || atoms->xyz[index[0]] == NULL)
         return -1;
-    /* From the first atom, so that a body of one atom is exactly there. */
+    /* Relative to the first atom, so that a body of one atom has its centre
+     * exactly there. */
     const double *origin = atoms->xyz[index[0]];
     double sum[3] = {0.0, 0.0, 0.0}, total = 0.0;
     for (int k = 0; k < n; k++) {
@@ -86,7 +85,7 @@ int tsr_side_chain_centre(const tsr_residue_atoms *atoms, double centre[3])
     return tsr_body_centre(TSR_BODIES_TWO, atoms, 1, centre);
 }
 
-/* ---- which files ---- */
+/* ---- lists of files ---- */
 
 static int ends_with(const char *name, size_t length, const char *ending)
 {
@@ -106,7 +105,8 @@ static int is_structure(const struct dirent *entry)
            ends_with(name, n, ".cif");
 }
 
-static void append(tsr_path_list *list, const char *folder, const char *name)
+static void append_path(tsr_path_list *list, const char *folder,
+                        const char *name)
 {
     const size_t length = strlen(folder);
     const int has_slash = length == 0 || folder[length - 1] == '/';
@@ -128,7 +128,7 @@ static tsr_status collect_folder(tsr_path_list *list, const char *folder,
         return tsr_fail(err, TSR_E_NOINPUT, "cannot open folder '%s': %s",
                         folder, strerror(errno));
     for (int i = 0; i < n; i++) {
-        append(list, folder, entry[i]->d_name);
+        append_path(list, folder, entry[i]->d_name);
         free(entry[i]);
     }
     free(entry);
@@ -139,33 +139,33 @@ static tsr_status collect_folder(tsr_path_list *list, const char *folder,
                             folder);
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
     const char *p = *(char *const *)a, *q = *(char *const *)b;
-    int order = strcmp(tsr_text_file_name(p), tsr_text_file_name(q));
-    return order != 0 ? order : strcmp(p, q);
+    int training = strcmp(tsr_text_file_name(p), tsr_text_file_name(q));
+    return training != 0 ? training : strcmp(p, q);
 }
 
-tsr_status tsr_path_list_collect(tsr_path_list *list, int n_place,
-                                 const char *const *place, tsr_err *err)
+tsr_status tsr_path_list_collect(tsr_path_list *list, int n_input,
+                                 const char *const *input, tsr_err *err)
 {
     *list = (tsr_path_list){0};
     tsr_status s = TSR_OK;
-    for (int i = 0; i < n_place && s == TSR_OK; i++) {
+    for (int i = 0; i < n_input && s == TSR_OK; i++) {
         struct stat info;
-        if (stat(place[i], &info) != 0)
-            s = tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", place[i],
+        if (stat(input[i], &info) != 0)
+            s = tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", input[i],
                          strerror(errno));
         else if (S_ISDIR(info.st_mode))
-            s = collect_folder(list, place[i], err);
+            s = collect_folder(list, input[i], err);
         else
-            append(list, "", place[i]);
+            append_path(list, "", input[i]);
     }
     TSR_THEN(s, tsr_pool_check(&list->pool, err));
     if (s != TSR_OK)
         tsr_pool_clear(&list->pool);
     else if (list->n > 1)
-        qsort(list->path, (size_t)list->n, sizeof *list->path, by_name);
+        qsort(list->path, (size_t)list->n, sizeof *list->path, compare_names);
     return s;
 }
 
@@ -180,33 +180,34 @@ void tsr_path_list_split(const tsr_path_list *list, int every, int *n_train,
             train[(*n_train)++] = list->path[i];
 }
 
-/* Puts a title and the command before the source, and the names of what was
- * held out after it. */
-static tsr_status put_heading(char **source, const char *title,
-                              const char *command, int n_test,
-                              const char *const *test, tsr_err *err)
+/* Adds the title and the command before the heading, and the names of held-out
+ * files after it. */
+static tsr_status complete_heading(char **source, const char *title,
+                                   const char *command, int n_test,
+                                   const char *const *test, tsr_err *err)
 {
     char *names = tsr_structure_names("held out", n_test, test);
     tsr_status s = tsr_allocated(names, err);
-    TSR_THEN(s, tsr_table_head(source, err, "%s\ncommand: %s\n%s%s%s", title,
-                               command, *source, n_test > 0 ? "\n" : "",
-                               n_test > 0 ? names : ""));
+    TSR_THEN(s, tsr_table_set_heading(
+                    source, err, "%s\ncommand: %s\n%s%s%s", title, command,
+                    *source, n_test > 0 ? "\n" : "", n_test > 0 ? names : ""));
     free(names);
     return s;
 }
 
-/* What is trained on, and what is held out. */
+/* The files for training and those held out. */
 typedef struct {
     tsr_path_list list;
-    const char **train, **test; /* into the list */
+    const char **train,
+        **test; /* [n_train], [n_test], borrowed from the list */
     int n_train, n_test;
 } split;
 
-static tsr_status split_make(split *s, int n_place, const char *const *place,
+static tsr_status split_make(split *s, int n_input, const char *const *input,
                              int every, tsr_err *err)
 {
     *s = (split){0};
-    TSR_TRY(tsr_path_list_collect(&s->list, n_place, place, err));
+    TSR_TRY(tsr_path_list_collect(&s->list, n_input, input, err));
     tsr_pool_array(&s->list.pool, s->train, s->list.n);
     tsr_pool_array(&s->list.pool, s->test, s->list.n);
     TSR_TRY(tsr_pool_check(&s->list.pool, err));
@@ -215,66 +216,69 @@ static tsr_status split_make(split *s, int n_place, const char *const *place,
     return TSR_OK;
 }
 
-tsr_status tsr_train_form_factors(int n_place, const char *const *place,
-                                  const tsr_form_factor_order *order,
+tsr_status tsr_train_form_factors(int n_input, const char *const *input,
+                                  const tsr_form_factor_training *training,
                                   tsr_log *log, tsr_err *err)
 {
     split files;
     tsr_form_factor_table *table = NULL;
-    tsr_status s = split_make(&files, n_place, place, order->hold_out, err);
+    tsr_status s = split_make(&files, n_input, input, training->hold_out, err);
     if (s == TSR_OK) {
-        table = tsr_form_factor_new(order->model, order->n_comp, TSR_TRAIN_N_Q,
-                                    TSR_TRAIN_DQ);
+        table = tsr_form_factor_new(training->model, training->n_comp,
+                                    TSR_TRAIN_N_Q, TSR_TRAIN_DQ);
         s = tsr_allocated(table, err);
     }
     TSR_THEN(s, tsr_form_factor_train(table, files.n_train, files.train,
-                                      order->n_thread, log, err));
+                                      training->n_thread, log, err));
     TSR_THEN(s, tsr_form_factor_refine(table, files.n_train, files.train,
-                                       order->n_thread, log, err));
-    TSR_THEN(s, put_heading(&table->source,
-                            order->n_comp == 1
+                                       training->n_thread, log, err));
+    TSR_THEN(
+        s, complete_heading(&table->source,
+                            training->n_comp == 1
                                 ? "Form factors of bodies: F the mean "
                                   "amplitude, P the mean self intensity;\nsee "
                                   "README.md beside this file."
                                 : "Form factors of bodies in three components: "
                                   "solute, displaced solvent,\nhydration; see "
                                   "README.md beside this file.",
-                            order->command, files.n_test, files.test, err));
-    TSR_THEN(s, tsr_form_factor_write(table, order->output, err));
+                            training->command, files.n_test, files.test, err));
+    TSR_THEN(s, tsr_form_factor_write(table, training->output, err));
     tsr_form_factor_free(table);
     tsr_pool_clear(&files.list.pool);
     return s;
 }
 
-tsr_status tsr_train_priors(int n_place, const char *const *place, int n_thread,
+tsr_status tsr_train_priors(int n_input, const char *const *input, int n_thread,
                             const char *command, const char *output,
                             tsr_log *log, tsr_err *err)
 {
     tsr_path_list list;
     tsr_prior_table *table = NULL;
-    TSR_TRY(tsr_path_list_collect(&list, n_place, place, err));
+    TSR_TRY(tsr_path_list_collect(&list, n_input, input, err));
     tsr_status s = tsr_prior_table_train(list.n, (const char *const *)list.path,
                                          n_thread, log, &table, err);
-    TSR_THEN(s, put_heading(&table->source,
-                            "Backbone torsions, side-chain centres, bond "
-                            "angles N-CA-C and contact\ndistances of bodies; "
-                            "see README.md beside this file.",
-                            command, 0, NULL, err));
+    TSR_THEN(s,
+             complete_heading(&table->source,
+                              "Backbone torsions, side-chain centres, bond "
+                              "angles N-CA-C and contact\ndistances of bodies; "
+                              "see README.md beside this file.",
+                              command, 0, NULL, err));
     TSR_THEN(s, tsr_prior_table_write(table, output, err));
     tsr_prior_table_free(table);
     tsr_pool_clear(&list.pool);
     return s;
 }
 
-/* ---- passes over structure files ----
+/* ---- folds over structure files ----
  *
- * Files are taken by threads as they come free, but added in their order, in
- * blocks: rounding, and so every table, is then the same whatever the number of
- * threads, and memory is that of a block. */
+ * Threads process files in any order, in blocks of BLOCK files, and the parts
+ * of a block are added in the order of the files. So rounding, and with it
+ * every table, does not depend on the number of threads, and memory is that of
+ * a block. */
 
-enum { BLOCK = 32 }; /* parts alive at once: bounds the memory */
+enum { BLOCK = 32 }; /* files in a block */
 
-/* A block of files that the threads share. */
+/* A block of files, processed by the threads. */
 typedef struct {
     const tsr_structure_fold_type *type;
     const char *const *path;
@@ -283,7 +287,7 @@ typedef struct {
     tsr_err *error;     /* [BLOCK] */
 } fold_block;
 
-static void visit_file(void *context, int i, int thread)
+static void compute_part(void *context, int i, int thread)
 {
     const fold_block *b = context;
     tsr_structure *structure = NULL;
@@ -312,7 +316,7 @@ tsr_status tsr_structure_fold(const tsr_structure_fold_type *type, int n_path,
         b.path = path + first;
         memset(b.part, 0, BLOCK * type->part_size);
         tsr_parallel_run(n, n_thread > 0 ? n_thread : tsr_parallel_processors(),
-                         visit_file, &b);
+                         compute_part, &b);
         for (int i = 0; i < n; i++) {
             char *part = b.part + (size_t)i * type->part_size;
             if (s == TSR_OK && b.status[i] != TSR_OK)
@@ -332,7 +336,7 @@ tsr_status tsr_structure_fold(const tsr_structure_fold_type *type, int n_path,
     return s;
 }
 
-/* "1abc" of "dir/1abc.pdb.gz": up to the first known ending. */
+/* Length of a base name without endings: of "1abc" in "1abc.pdb.gz". */
 static size_t stem_length(const char *base)
 {
     static const char *const ending[] = {".gz", ".pdb", ".ent", ".cif"};
@@ -381,8 +385,8 @@ char *tsr_structure_source(int n_path, const char *const *path, long n_used,
     return text;
 }
 
-int tsr_structure_listed(const char *source, const char *title,
-                         const char *path)
+int tsr_structure_is_listed(const char *source, const char *title,
+                            const char *path)
 {
     const char *base = tsr_text_file_name(path);
     size_t n = stem_length(base), m = strlen(title);
@@ -403,10 +407,9 @@ int tsr_structure_listed(const char *source, const char *title,
     return 0;
 }
 
-/* ---- the files of data/ ----
+/* ---- writing the files of data/ ----
  *
- * Writing the text files of data/ (molecule/table_file.h): a file is complete
- * or not there, because what is written lies beside until it is renamed. */
+ * Format: molecule/table_file.h. A temporary file is renamed when complete. */
 
 static void write_source(FILE *file, const char *source)
 {
@@ -417,10 +420,11 @@ static void write_source(FILE *file, const char *source)
     }
 }
 
-/* Begins the file with the format's line and the source; tsr_file_end completes
- * it. */
-static tsr_status create(tsr_file_writer *writer, const char *path,
-                         const char *format, const char *source, tsr_err *err)
+/* Begins a file with the line of its format and the heading; tsr_file_end
+ * completes it. */
+static tsr_status begin_table(tsr_file_writer *writer, const char *path,
+                              const char *format, const char *source,
+                              tsr_err *err)
 {
     tsr_status s = tsr_file_begin(writer, path, err);
     if (s != TSR_OK)
@@ -434,10 +438,10 @@ static tsr_status create(tsr_file_writer *writer, const char *path,
 
 enum { MAX_VALUE = TSR_N_COMP + TSR_N_COMP_PAIR };
 
-/* The values of one row: F of the components, then E of the pairs, but P where
- * there is one component. */
-static int row_of(const tsr_form_factor_table *table, int t, int k,
-                  double *value)
+/* The values of one row: F of the components, then E of the pairs. With one
+ * component F and P = E + F^2. Returns the number of values. */
+static int row_values(const tsr_form_factor_table *table, int t, int k,
+                      double *value)
 {
     int n = 0, row = t * table->n_q + k, block = table->n_type * table->n_q;
     for (int c = 0; c < table->n_comp; c++)
@@ -481,7 +485,7 @@ static void write_row(const tsr_form_factor_table *table, int t, int k,
                       FILE *file)
 {
     double v[MAX_VALUE], q = k * table->dq_inv_ang;
-    int n = row_of(table, t, k, v);
+    int n = row_values(table, t, k, v);
     if (table->n_comp == 1) {
         fprintf(file, "%2d %8.6g %16.9g %16.9g\n", t, q, v[0], v[1]);
         return;
@@ -497,8 +501,8 @@ tsr_status tsr_form_factor_write(const tsr_form_factor_table *table,
 {
     tsr_file_writer w;
     int one = table->n_comp == 1;
-    tsr_status s = create(&w, path, tsr_form_factor_format(table->n_comp),
-                          table->source, err);
+    tsr_status s = begin_table(&w, path, tsr_form_factor_format(table->n_comp),
+                               table->source, err);
     if (s != TSR_OK)
         return s;
     fprintf(w.out, "#: bodies %s\n",
@@ -520,7 +524,8 @@ tsr_status tsr_form_factor_write(const tsr_form_factor_table *table,
 
 /* ---- the prior ---- */
 
-/* The upper triangle of a covariance, in the order of the file. */
+/* Rows and columns of the upper triangle of a covariance, in the order of the
+ * file. */
 static const int cov_row[6] = {0, 1, 2, 0, 0, 1};
 static const int cov_col[6] = {0, 1, 2, 1, 2, 2};
 
@@ -546,7 +551,8 @@ static void write_torsions(FILE *file, const tsr_prior_table *table)
         const tsr_torsion_mixture *m = &table->torsion[c];
         fprintf(file, "#: torsion %s %ld %d\n", tsr_rama_name[c], m->count,
                 m->n);
-        if (c == 0) /* not before: comments ahead of a key are the source */
+        if (c == 0) /* after the first key: comments before a key belong to the
+                       heading */
             fprintf(file, "# class, residues, components; rows: component, "
                           "weight, phi, psi (rad), k_phi, k_psi, lambda\n");
         for (int i = 0; i < m->n; i++) {
@@ -593,7 +599,7 @@ tsr_status tsr_prior_table_write(const tsr_prior_table *table, const char *path,
                                  tsr_err *err)
 {
     tsr_file_writer w;
-    TSR_TRY(create(&w, path, tsr_prior_table_format, table->source, err));
+    TSR_TRY(begin_table(&w, path, tsr_prior_table_format, table->source, err));
     write_torsions(w.out, table);
     write_sides(w.out, table);
     write_angles(w.out, table);
@@ -602,7 +608,8 @@ tsr_status tsr_prior_table_write(const tsr_prior_table *table, const char *path,
     return tsr_file_end(&w, TSR_OK, err);
 }
 
-tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
+tsr_status tsr_table_set_heading(char **source, tsr_err *err,
+                                 const char *format, ...)
 {
     va_list args;
     va_start(args, format);

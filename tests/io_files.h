@@ -2,32 +2,22 @@
 #ifndef TSR_TESTS_IO_FILES_H
 #define TSR_TESTS_IO_FILES_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/check.h"
+
 #include <unistd.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 #define SHARED "../shared/data/"
 
 static char io_dir[64];
 
-static inline int io_setup(void **state)
+FIXTURE(io_setup)
 {
-    (void)state;
     snprintf(io_dir, sizeof io_dir, "/tmp/tsr-io-XXXXXX");
     return mkdtemp(io_dir) == NULL ? -1 : 0;
 }
 
-static inline int io_teardown(void **state)
+FIXTURE(io_teardown)
 {
-    (void)state;
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", io_dir);
     return system(command) == 0 ? 0 : -1;
@@ -69,7 +59,6 @@ static inline char *io_read(const char *path, size_t *size)
     assert_true(n >= 0);
     rewind(file);
     char *data = malloc((size_t)n + 1);
-    assert_non_null(data);
     *size = fread(data, 1, (size_t)n, file);
     data[*size] = '\0';
     fclose(file);
@@ -114,18 +103,5 @@ static inline int io_rounds(int usual)
     const char *more = getenv("TSR_FUZZ");
     return more != NULL ? atoi(more) : usual;
 }
-
-#define assert_near(a, b, tolerance)                                       \
-    do {                                                                   \
-        double got_ = (a), want_ = (b);                                    \
-        if (!(got_ - want_ <= (tolerance) && want_ - got_ <= (tolerance))) \
-            fail_msg("%s is %.10g, not %.10g", #a, got_, want_);           \
-    } while (0)
-
-#define assert_has(text, part)                               \
-    do {                                                     \
-        if (strstr((text), (part)) == NULL)                  \
-            fail_msg("'%s' is not in '%s'", (part), (text)); \
-    } while (0)
 
 #endif

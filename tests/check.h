@@ -1,0 +1,123 @@
+/* cmocka, and checks of a call's status and of numbers that name what failed.
+ */
+#ifndef TESTS_CHECK_H
+#define TESTS_CHECK_H
+
+#include "core/pool.h"
+#include "core/random.h"
+#include "core/status.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A function to run before or after tests, returning 0 if all is well. */
+#define FIXTURE(name) \
+    static inline int name(__attribute__((unused)) void **state)
+
+#define assert_near(a, b, tolerance)                                      \
+    do {                                                                  \
+        double got_ = (a), want_ = (b), within_ = (tolerance);            \
+        if (!(got_ - want_ <= within_ && want_ - got_ <= within_))        \
+            fail_msg("%s is %.10g, not %.10g within %g", #a, got_, want_, \
+                     within_);                                            \
+    } while (0)
+
+#define assert_has(text, part)                               \
+    do {                                                     \
+        if (strstr((text), (part)) == NULL)                  \
+            fail_msg("'%s' is not in '%s'", (part), (text)); \
+    } while (0)
+
+/* The error of the last call that failed: tests pass its address. A helper may
+ * have a parameter of the same name. */
+#pragma GCC diagnostic ignored "-Wshadow"
+static _Thread_local tsr_err err __attribute__((unused));
+
+/* OK: the call succeeds. FAILS: it returns the status, with `part` in the
+ * message of `err`. */
+#define OK(call)                         \
+    do {                                 \
+        if ((call) != TSR_OK)            \
+            fail_msg("%s", err.message); \
+    } while (0)
+
+#define FAILS(call, status, part)         \
+    do {                                  \
+        err = (tsr_err){0};               \
+        assert_int_equal((call), status); \
+        assert_has(err.message, part);    \
+    } while (0)
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- what a test makes is freed behind it, the newest first ---- */
+
+typedef struct {
+    void *object;
+    void (*release)(void *);
+} owned_object;
+static owned_object *owned __attribute__((unused));
+static size_t n_owned __attribute__((unused));
+
+static inline void *own(void *object, void (*release)(void *))
+{
+    if ((n_owned & (n_owned - 1)) == 0) /* a power of 2: full */
+        owned = realloc(owned, (2 * n_owned + 1) * sizeof *owned);
+    owned[n_owned++] = (owned_object){object, release};
+    return object;
+}
+
+/* Frees all but the oldest n. */
+static inline void release_owned(size_t n)
+{
+    while (n_owned > n) {
+        n_owned--;
+        owned[n_owned].release(owned[n_owned].object);
+    }
+}
+
+/* Of a struct that holds what it owns, a copy is enough to free that. */
+#define own_copy(object, release) \
+    own(memcpy(array(1, sizeof *(object)), (object), sizeof *(object)), release)
+
+/* own_NAME(object), for a type that NAME_free frees. */
+#define OWNED_AS(name, type)                        \
+    static inline void release_##name(void *object) \
+    {                                               \
+        name##_free(object);                        \
+    }                                               \
+    static inline type *own_##name(type *object)    \
+    {                                               \
+        return own(object, release_##name);         \
+    }
+#define OWNED(type) OWNED_AS(type, type)
+
+OWNED(gsl_rng)
+
+/* As tsr_rng_new and calloc. */
+static inline gsl_rng *rng_new(uint64_t seed, uint64_t stream)
+{
+    return own_gsl_rng(tsr_rng_new(seed, stream));
+}
+
+static inline void *array(size_t n, size_t size)
+{
+    void *zeros = calloc(n + 1, size);
+    assert_non_null(zeros);
+    return own(zeros, free);
+}
+
+static inline void release_pool(void *pool)
+{
+    tsr_pool_clear(pool);
+}
+
+#endif
