@@ -309,12 +309,9 @@ static double ess_below(arrays *a, double limit)
     return is_constant(a->work, n) ? (double)n : ess_of(a, a->work);
 }
 
-/* Sets a->work to the rank scores of
- *
- * x - median
- *
- * , where x are the halves. Below the median these distances fall with x, above
- * the median they rise, so merging the two sequences replaces a sort. */
+/* Sets a->work to the rank scores of |x - median|, where x are the halves.
+ * Below the median these distances fall with x, above the median they rise, so
+ * merging the two sequences replaces a sort. */
 static void fold(arrays *a)
 {
     const size_t n = a->n_half * a->length, *order = a->order;

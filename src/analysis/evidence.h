@@ -4,12 +4,12 @@
  * A ladder whose hottest replica samples the prior is a path from the prior (1
  * / T = 0) to the posterior (1 / T = 1). Between neighbouring temperatures the
  * ratio of the normalising constants is estimated from the draws at both
- * (stepping stones: Xie et al. 2011, Syst. Biol. 60, 150; each ratio by Bennett
- * 1976, J. Comput. Phys. 22, 245). log Z is the sum of the log ratios. Both
- * densities of a ratio have the same prior, so its unknown constants, such as
- * that of the excluded volume, cancel: log Z refers to the normalised prior.
- * log Z compares models of the same data, which differ in the number of states,
- * the flexible residues or the noise model.
+ * temperatures (stepping stones: Xie et al. 2011, Syst. Biol. 60, 150; each
+ * ratio by Bennett 1976, J. Comput. Phys. 22, 245). log Z is the sum of the log
+ * ratios. Both densities of a ratio have the same prior, so the unknown
+ * constants of the prior, such as that of the excluded volume, cancel: log Z
+ * refers to the normalised prior. log Z compares models of the same data, which
+ * differ in the number of states, the flexible residues or the noise model.
  *
  * Scale and background have flat priors. If scale and background are integrated
  * out, they add the same constant to log Z of all models of the same data. If

@@ -3,15 +3,11 @@
  * time.
  *
  * The posterior without a point is not sampled. Instead, weighting the stored
- * draws by 1 / p(y_k
- *
- * draw) removes point k from the posterior. The largest weights are smoothed,
- * and the weighted mean of p(y_k
- *
- * draw) is the density of point k given the other points (PSIS-LOO: Vehtari,
- * Gelman & Gabry 2017, Stat. Comput. 27, 1413). Unlike the log evidence, the
- * elpd hardly depends on the width of the priors, and it needs no ladder of
- * temperatures. */
+ * draws by 1 / p(y_k | draw) removes point k from the posterior. The largest
+ * weights are smoothed, and the weighted mean of p(y_k | draw) is the density
+ * of point k given the other points (PSIS-LOO: Vehtari, Gelman & Gabry 2017,
+ * Stat. Comput. 27, 1413). Unlike the log evidence, the elpd hardly depends on
+ * the width of the priors, and it needs no ladder of temperatures. */
 #ifndef TSR_ANALYSIS_LOO_H
 #define TSR_ANALYSIS_LOO_H
 
@@ -57,7 +53,7 @@ int tsr_loo_compare(const tsr_loo *a, const tsr_loo *b, double *difference,
  * "n_bad", "points"}; null where n is 0. */
 void tsr_loo_put(const tsr_loo *loo, const char *name, tsr_json *json);
 
-/* ---- psis ----
+/* ---- Pareto-smoothed importance sampling (PSIS) ----
  *
  * Importance weights whose tail is smoothed by a generalised Pareto
  * distribution: Vehtari, Simpson, Gelman, Yao & Gabry 2024 (JMLR 25, 72), with

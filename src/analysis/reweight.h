@@ -1,16 +1,11 @@
 /* Importance weights that turn stored draws into draws given other data:
  * another curve, noise model or range of q.
  *
- * A draw's structure X was sampled with a density proportional to P(X) P(D
- *
- * X). Its weight is P(D'
- *
- * X) / P(D
- *
- * X), with all nuisance parameters integrated out of both
- * (likelihood/term_saxs.h). Scale, background and noise parameters are then
- * drawn again given X and D'. The likelihoods of all other data sets of the run
- * stay the same and cancel. */
+ * A draw's structure X was sampled with a density proportional to P(X) P(D |
+ * X). Its weight is P(D' | X) / P(D | X), with all nuisance parameters
+ * integrated out of both (likelihood/term_saxs.h). Scale, background and noise
+ * parameters are then drawn again given X and D'. The likelihoods of all other
+ * data sets of the run stay the same and cancel. */
 #ifndef TSR_ANALYSIS_REWEIGHT_H
 #define TSR_ANALYSIS_REWEIGHT_H
 

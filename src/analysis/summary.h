@@ -118,11 +118,8 @@ const tsr_summary_item *tsr_summary_slowest(const tsr_summary *summary,
  * would change with the seed. */
 int tsr_summary_decimals(const tsr_convergence *value);
 
-/* Formats x with a number of decimals, or with 4 digits where
- *
- * x
- *
- * is at least 1e9 or below 1e-4. */
+/* Formats x with a number of decimals, or with 4 digits where |x| is at least
+ * 1e9 or below 1e-4. */
 enum { TSR_SUMMARY_CELL = 24 };
 void tsr_summary_number(char text[TSR_SUMMARY_CELL], double x, int decimals);
 

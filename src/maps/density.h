@@ -27,7 +27,8 @@ typedef enum { TSR_BLUR_GAUSSIAN, TSR_BLUR_RADIUS, TSR_BLUR_ELECTRON } tsr_blur;
  * 4e-6. */
 #define TSR_BLUR_REACH 5.0
 
-/* amplitude exp(-r^2 / 2 sigma_ang^2) at distance r from the atom. */
+/* A Gaussian: amplitude exp(-r^2 / 2 sigma_ang^2) at distance r from the
+ * atom. */
 typedef struct {
     double amplitude, sigma_ang;
     int is_atom; /* 1: the first Gaussian of its element; masks are made around
@@ -112,8 +113,8 @@ typedef struct {
                                 0 */
     /* Optional results, for a batch of one system only; NULL: not computed. */
     float *density;     /* [n_voxel] S */
-    tsr_map_sums *tile; /* [n_tile] sums over tiles of 8^3 voxels. A device
-                           leaves the tiles that no atom reaches 0 */
+    tsr_map_sums *tile; /* [n_tile] sums over tiles of 8^3 voxels. From a
+                           device, tiles that no atom reaches are 0 */
 } tsr_density_options;
 
 typedef struct tsr_density_engine tsr_density_engine;

@@ -25,8 +25,8 @@ typedef struct {
     double resolution_ang, sigma_ang; /* resolution of the map; width sigma of
                                          an atom in the map */
     int is_laplacian; /* 1: the search compares edges, by the Laplacian of both
-                         densities (Chacon & Wriggers 2002); refinement does
-                         not */
+                         densities (Chacon & Wriggers 2002); refinement still
+                         compares the densities */
 } tsr_dock_options;
 
 /* Finds the best poses of a model.

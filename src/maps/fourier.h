@@ -50,12 +50,8 @@ static inline double tsr_fourier_multiplicity(const tsr_map_grid *grid, int x)
     return x == 0 || 2 * x == grid->n[0] ? 1.0 : 2.0;
 }
 
-/* Shells of equal
- *
- * s
- *
- * . Shell k is centred at (k + 1) width_inv_ang; the last centre is not beyond
- * the lowest Nyquist frequency of the three axes. */
+/* Shells of equal |s|. Shell k is centred at (k + 1) width_inv_ang; the last
+ * centre is not beyond the lowest Nyquist frequency of the three axes. */
 typedef struct {
     int n;
     double width_inv_ang;
@@ -76,16 +72,9 @@ void tsr_fourier_compare(const tsr_fourier *f, const tsr_fourier *g,
 /* ---- Fourier shell correlation ---- */
 
 /* Fourier shell correlation of a map and a density on its grid, sum Re F G* /
- * sqrt(sum
- *
- * F
- *
- * ^2 sum
- *
- * G
- *
- * ^2) over shells of width 1 / (longest edge). In map and density, voxels that
- * are NaN in the map are set to the mean of all other voxels. */
+ * sqrt(sum |F|^2 sum |G|^2) over shells of width 1 / (longest edge). Voxels
+ * that are NaN in the map are set, in map and density, to the mean of all other
+ * voxels. */
 typedef struct {
     int n;
     double *s_inv_ang, *fsc; /* [n] s > 0 up to the Nyquist frequency */
@@ -96,7 +85,8 @@ typedef struct {
     int half_is_at_limit, low_is_at_limit;
 } tsr_fsc;
 
-/* Errors: TSR_E_NOMEM. */
+/* density [n_voxel] in. The pool owns the arrays of *out. Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_fsc_make(const tsr_map *map, const float *density,
                         tsr_pool *pool, tsr_fsc *out, tsr_err *err);
 

@@ -216,16 +216,8 @@ static tsr_status set_mask(job *j, tsr_map_start start, tsr_err *err)
  * The power spectrum of the noise, from half-maps or from the solvent, and a
  * filter that whitens the noise up to the resolution. */
 
-/* Power of the noise in shells of
- *
- * s
- *
- * :
- *
- * F
- *
- * ^2 divided by the number of voxels. For white noise this power is the
- * variance. */
+/* Power of the noise in shells of |s|: |F|^2 divided by the number of voxels.
+ * For white noise this power is the variance. */
 typedef struct {
     tsr_shells shells;
     int n_all;         /* shells up to the corners of the grid; `shells` ends at
@@ -399,21 +391,10 @@ static int is_nonnegative(const spectrum *noise, const tsr_map_filter *f)
 
 /* Effective number of frequencies. u = W power should be 1. If u is not 1, the
  * likelihood claims the variance 1 / H for a shift of the molecule, with H =
- * sum W
- *
- * dS
- *
- * ^2, but the actual variance is J / H^2, with J = sum W u
- *
- * dS
- *
- * ^2 (Godambe 1960). The number of frequencies is chosen so that the two
- * variances agree.
- *
- * dS
- *
- * ^2, the effect of a shift, is s^2 times the power of atoms blurred by the
- * usual width. */
+ * sum W |dS|^2, but the actual variance is J / H^2, with J = sum W u |dS|^2
+ * (Godambe 1960). The number of frequencies is chosen so that the two variances
+ * agree. |dS|^2, the effect of a shift, is s^2 times the power of atoms blurred
+ * by the usual width. */
 static double count_frequencies(const spectrum *noise, double resolution_ang,
                                 const tsr_map_filter *f)
 {
@@ -461,12 +442,9 @@ static double power_at(const spectrum *noise, double s2)
     return k < 0 || k >= noise->n_all ? 0.0 : noise->power[k];
 }
 
-/* Computes value [n_voxel] out in real space from one of three spectra:
- *
- * F
- *
- * ^2 of `value` on entry (which 0), the noise's power (which 1), the filter
- * (which 2). */
+/* Computes value [n_voxel] out in real space from one of three spectra: |F|^2
+ * of `value` on entry (which 0), the noise's power (which 1), the filter (which
+ * 2). */
 static tsr_status to_real_space(const spectrum *noise,
                                 const tsr_map_filter *filter,
                                 const tsr_map_grid *grid, int which,

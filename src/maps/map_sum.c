@@ -180,12 +180,9 @@ static tsr_status set_mask(map_sum *b, double mask_ang, tsr_err *err)
 
 /* ---- one system ---- */
 
-/* The nearest integer of
- *
- * x
- *
- * < 2^31. Adding 1.5 * 2^52 leaves this integer in the last bits of the sum.
- * Calling lrint would take as long as the rest of the loop. */
+/* The nearest integer of |x| < 2^31. Adding 1.5 * 2^52 leaves this integer in
+ * the last bits of the sum. Calling lrint would take as long as the rest of the
+ * loop. */
 static int32_t nearest(double x)
 {
     const double sum = x + 0x1.8p52;

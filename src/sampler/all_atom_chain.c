@@ -31,7 +31,7 @@ struct tsr_all_atom_chain {
     /* Examples; each has the profiles [2][n_profile] of all atoms and of the
      * coarse model, then c1 and c2. */
     int learns, n_example;
-    long every, n_seen; /* every: every how many offers one becomes an example;
+    long every, n_seen; /* every: stride of the offers that become examples;
                            n_seen: offers since learning was switched on */
     double *example;    /* [TSR_ALL_ATOM_EXAMPLES][n_number()] */
 };
@@ -110,7 +110,7 @@ static tsr_status evaluate_all_atoms(const tsr_all_atom_chain *u, tsr_chain *c,
 void tsr_all_atom_chain_set_learning(tsr_all_atom_chain *upper, int learns)
 {
     upper->learns = learns;
-    upper->has_state = 0; /* its log L_c is outdated */
+    upper->has_state = 0; /* log L_c of its state is outdated */
     upper->n_example = 0;
     upper->n_seen = 0;
     upper->every = 1;

@@ -253,8 +253,8 @@ static tsr_body_range scatterer_range(const tsr_chain *chain, int state,
 }
 
 /* to->partial: mean of the partial profiles over the states, with the weights
- * in to->theta. State moved_state enters with the profile `other` in place of
- * its stored one; moved_state -1: no state does. */
+ * in to->theta. State moved_state enters with the profile `other`, all other
+ * states with their stored profiles. moved_state -1: there is no `other`. */
 static void mean_profile(const tsr_chain *chain, int moved_state,
                          const double *other, tsr_point *to)
 {
@@ -725,7 +725,7 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *request)
 }
 
 /* Counts the proposal and computes its change of the log prior. If the engine
- * must evaluate the proposal, fills `request` and returns 1. */
+ * must evaluate the proposal, fills `request` and returns 1; else returns 0. */
 static int evaluate_prior(tsr_chain *chain, tsr_body_proposal *request)
 {
     tsr_chain *c = chain;

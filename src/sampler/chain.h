@@ -18,7 +18,7 @@
 /* An engine, its launchers, and the number of chains whose profiles it
  * computes. */
 typedef struct {
-    tsr_engine *engine;         /* NULL: only the prior is sampled */
+    tsr_engine *engine;         /* NULL: no term needs a profile */
     void *launcher[TSR_N_MOVE]; /* launchers of the moves with a launch
                                    (moves/move.h); NULL: the run does not use
                                    the move */
@@ -94,10 +94,10 @@ int tsr_target_has_global_moves(const tsr_target *target);
  * move is drawn.
  *
  * The shares are the configured weights and do not adapt. (Beside a launch that
- * turns many torsions, moves that only turn torsions have smaller weights.)
- * Shares learnt from how much each move changed the curve for its cost favoured
- * side chains over pivots, and the slowest variables, the orientations of
- * domains, then moved half as far. */
+ * turns many torsions, moves that only turn torsions have smaller weights.) In
+ * tests, shares adapted to the change of the curve by a move, divided by the
+ * cost of the move, favoured side chains over pivots. The slowest variables,
+ * the orientations of domains, then moved half as far. */
 typedef struct {
     double end[TSR_N_MOVE]; /* cumulative shares; the last is 1 */
 } tsr_mix;
@@ -158,7 +158,7 @@ typedef struct tsr_chain {
     double log_prior_change;
     const void *workspace; /* after a launch: holds the result of `job` */
     int job;
-    tsr_coupled_parameter coupled;
+    tsr_coupled_parameter coupled; /* proposed by a launch too */
     double *others; /* [n_pair][n_q] scratch: weighted profiles of the other
                        states; NULL: no move has a launch */
     tsr_proposal proposal;

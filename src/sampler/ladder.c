@@ -99,8 +99,8 @@ void tsr_ladder_set(tsr_ladder *ladder, const double *beta)
 
 /* Chooses temperatures between which exchanges are refused equally often. The
  * refused share, summed along the ladder, is a function of 1 / T (the
- * communication barrier). The new temperatures divide its total into equal
- * parts, by linear interpolation. */
+ * communication barrier). The new temperatures divide the total barrier into
+ * equal parts, by linear interpolation. */
 static void space_evenly(tsr_ladder *l)
 {
     const double least = 1e-3; /* keeps neighbouring temperatures apart */

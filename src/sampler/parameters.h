@@ -21,8 +21,8 @@ typedef struct {
     tsr_scope scope; /* first quantity to recompute after a step
                         (core/parameter.h) */
     int term;        /* number of the term with these parameters; -1: no term */
-    int first, n;    /* range in the table; scale with background: the first of
-                        both, and 1 */
+    int first, n;    /* range in the table; scale with background: `first` is
+                        the first of the two, n is 1 */
     int axis;        /* TSR_STEP_AXES: number of the principal axis, 0 or 1 */
     const char *name;
 } tsr_block;

@@ -44,7 +44,7 @@ static tsr_status worker_launch(tsr_worker *w, int move, tsr_err *err)
     return TSR_OK;
 }
 
-/* The results of the replicas' jobs become their proposals. */
+/* Turns the results of the jobs into proposals of the replicas. */
 static tsr_status half_launch_end(const tsr_worker *w, tsr_half *h, int move,
                                   tsr_err *err)
 {
@@ -824,7 +824,7 @@ tsr_status tsr_sampler_average_warmup(tsr_sampler *sampler, tsr_err *err)
     return status;
 }
 
-/* Temperature at which annealing starts at least if a term has a Hessian, as a
+/* Lowest temperature at which annealing may start if a term has a Hessian, as a
  * map has. The chi2 of a map is a share of its variance, below 1, and does not
  * measure how steep the likelihood is. Without annealing, chains freeze in the
  * hinge torsions that they start with, some 50 nat below other chains. At much

@@ -94,7 +94,7 @@ typedef struct {
  * files.
  *
  * With data, chains start from the prior if the ladder reaches the prior, or if
- * they are enough for a population (TSR_POPULATION_LEAST replicas), since
+ * there are enough replicas for a population (TSR_POPULATION_LEAST), since
  * chains from one structure agree before they have left its mode. A population
  * is not used where the data fix the molecule's position: a population as small
  * as a CPU allows would not find this position. Errors: TSR_E_NOMEM. */
@@ -109,13 +109,14 @@ typedef struct tsr_sampler tsr_sampler;
 
 /* Makes the chains, computes their first profiles, and starts the worker
  * threads: n_thread, but at most one for each chain and at least one for each
- * engine. They are divided among the engines in proportion to the chains. The
- * n_chain of the target's engines must add up to n_chain and be at least 1
- * each. target is borrowed. `stop` (NULL: never) is read at every step: once it
- * is not 0 the workers finish their step and stop. Errors: TSR_E_INTERRUPTED
- * where `stop` was set while the profiles were computed; TSR_E_INTERNAL where
- * the engines do not fit the chains or a thread cannot be started; TSR_E_NOMEM;
- * those of tsr_chain_new, tsr_chain_start and tsr_all_atom_chain_new. */
+ * engine. The threads are divided among the engines in proportion to the
+ * chains. The n_chain of the target's engines must add up to n_chain and be at
+ * least 1 each. target is borrowed. `stop` (NULL: never) is read at every step:
+ * once it is not 0 the workers finish their step and stop. Errors:
+ * TSR_E_INTERRUPTED where `stop` was set while the profiles were computed;
+ * TSR_E_INTERNAL where the engines do not fit the chains or a thread cannot be
+ * started; TSR_E_NOMEM; those of tsr_chain_new, tsr_chain_start and
+ * tsr_all_atom_chain_new. */
 tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
                            const atomic_int *stop, tsr_sampler **out,
                            tsr_err *err);
@@ -168,7 +169,7 @@ void tsr_sampler_set_trajectory_writer(tsr_sampler *sampler,
  * per point of the chain that fits worst, but at 1 at most, or at 1/5 if a term
  * has a Hessian, such as a map. Returns 1 where this start would make the
  * posterior at the highest temperature improper (tsr_likelihood_min_beta); the
- * factor then starts at twice the smallest possible. */
+ * factor then starts at twice the smallest value with a proper posterior. */
 int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal);
 
 /* In warm-up, between two steps: sets temperatures, and what the moves have
@@ -234,19 +235,20 @@ void tsr_apportion(int total, int n, const double *weight, int *part);
  * from the group's draw and make steps at beta = 0. The power of the
  * likelihood, beta, then rises from 0 to 1 in levels. At each level the
  * replicas of a group are resampled with weights L^(change of beta): replicas
- * that fit are copied, replicas that do not fit are dropped. Then all replicas
- * make steps until their log likelihoods have largely decorrelated from those
- * at the level's start, or for the largest number of steps of a level. So
- * chains do not stay in local modes. The product of the mean weights estimates
- * the marginal likelihood, once for each group and independently of replica
- * exchange. The communication barrier, the rate at which exchanges between
- * neighbouring temperatures are refused, integrated over beta, is estimated as
- * well. The ladder's temperatures divide the barrier evenly, and each
- * temperature begins with replicas of the nearest level.
+ * that fit the data well are copied, replicas that fit badly are dropped. Then
+ * all replicas make steps until their log likelihoods have largely decorrelated
+ * from those at the level's start, or for the largest number of steps of a
+ * level. So chains do not stay in local modes. The product of the mean weights
+ * estimates the marginal likelihood, once for each group and independently of
+ * replica exchange. The communication barrier, the rate at which exchanges
+ * between neighbouring temperatures are refused, integrated over beta, is
+ * estimated as well. The ladder's temperatures divide the barrier evenly, and
+ * each temperature begins with replicas of the nearest level.
  *
  * Sources: Del Moral, Doucet & Jasra 2006 (J. R. Stat. Soc. B 68, 411); levels
  * by effective sample size: Zhou, Johansen & Aston 2016 (J. Comput. Graph.
  * Stat. 25, 701); barrier: Syed et al. 2022 (J. R. Stat. Soc. B 84, 321). */
+
 /* Summary of a pass of populations from the prior to the posterior; all zero
  * where no pass was made. */
 typedef struct {
