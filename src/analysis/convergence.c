@@ -250,8 +250,8 @@ static void autocovariance(arrays *a, const double *halves)
         for (size_t i = 0; i < a->length; i++)
             a->fft[i] = x[i] - mean;
         gsl_fft_real_transform(a->fft, 1, n, a->forward, a->space);
-        /* Half-complex format: real part of 0, real and imaginary parts of 1,
-         * 2, ..., real part of n/2. */
+        /* Half-complex format: real part of frequency 0, real and imaginary
+         * parts of frequencies 1, 2, ..., real part of frequency n / 2. */
         a->power[0] += a->fft[0] * a->fft[0];
         a->power[n - 1] += a->fft[n - 1] * a->fft[n - 1];
         for (size_t i = 1; i + 1 < n; i += 2)
@@ -292,8 +292,9 @@ static double ess_of(arrays *a, const double *halves)
         last = fmin(last, even + odd);
         lag += 2;
     }
-    /* The last pair is not included. Its even term counts once if it or the
-     * pair is positive, which stabilises the estimate for antithetic chains. */
+    /* The last pair is not included. The even term of this pair counts once if
+     * the term or the pair is positive, which stabilises the estimate for
+     * antithetic chains. */
     const double tail = even > 0.0 || even + odd >= 0.0 ? even : 0.0;
     const double tau = -1.0 + 2.0 * pairs + tail;
     return total / fmax(tau, 1.0 / log10(total));

@@ -6,9 +6,9 @@
  * at a, and the mean of g(f - w) over the draws at b. The first mean falls with
  * f and the second rises, so bisection finds f.
  *
- * Of the hottest temperature and the prior, only the temperature has draws.
- * Their ratio is estimated from the mean of 1 / L^beta over these draws, which
- * is reliable while beta log L hardly varies. */
+ * The run has no draws of the prior. So the ratio of the hottest temperature to
+ * the prior is estimated from the mean of 1 / L^beta over the draws at this
+ * temperature, which is reliable while beta log L hardly varies. */
 #include "analysis/evidence.h"
 
 #include <math.h>
@@ -50,10 +50,10 @@ static double mean_logistic(const path *p, int k, double step, double f,
     return sum / (double)n;
 }
 
-/* log Z at temperature k minus log Z at the hotter k + 1. The draws at k have
- * the higher likelihood, so the result lies between the extremes of w. If some
- * of the hotter draws have log L = -inf, the result may be lower, at most by
- * the log of the number of draws. */
+/* log Z at temperature k minus log Z at the next, hotter temperature k + 1. The
+ * draws at k have the higher likelihood, so the result lies between the
+ * extremes of w. If some of the hotter draws have log L = -inf, the result may
+ * be lower, at most by the log of the number of draws. */
 static double log_ratio(const path *p, int k)
 {
     const double step = p->beta[k] - p->beta[k + 1];

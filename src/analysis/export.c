@@ -404,12 +404,12 @@ typedef struct {
     const int *at;          /* [n] numbers of the frames */
     double (*model_xyz)[3]; /* [model->n_atom] positions in the present frame,
                                Angstrom */
-    double (*xyz)[3];       /* [shown n_atom] */
+    double (*xyz)[3];       /* [shown->n_atom] positions of the atoms written */
     double (*ca)[3];        /* [n_residue] CA of the present frame */
     double (*start)[3];     /* [n_residue] CA of the start */
     double (*mean)[3];      /* [n_residue] mean CA */
     double *square;         /* [n_residue] mean square deviation */
-    double *b;              /* [shown n_atom] */
+    double *b;              /* [shown->n_atom] B factors */
 } job;
 
 static double at_draw(const double *value, int n_chain, int n_draw, int chain,

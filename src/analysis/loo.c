@@ -186,8 +186,9 @@ tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,
 
 /* ---- weighted quantiles ----
  *
- * GSL lacks them. Each sorted draw occupies an interval of length equal to its
- * weight; quantiles are linear between the middles of the intervals. */
+ * GSL has no quantiles of weighted draws. Each sorted draw occupies an interval
+ * of length equal to its weight; quantiles are linear between the middles of
+ * the intervals. */
 
 typedef struct {
     double value, weight;

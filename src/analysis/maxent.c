@@ -251,7 +251,7 @@ static tsr_status visit_scores(void *context, size_t at, const double *curve,
 /* Finds the principal components that have variance, in descending order. */
 static tsr_status find_axes(solver *d, tsr_err *err)
 {
-    const double left_out = 1e-12; /* share of the variance */
+    const double left_out = 1e-12; /* relative to the largest variance */
     const size_t n = (size_t)d->n_point;
     gsl_vector *value = gsl_vector_alloc(n);
     gsl_matrix *vector = gsl_matrix_alloc(n, n);
@@ -696,8 +696,8 @@ static void fit_active(problem *p)
                             &x.vector, &off.vector);
 }
 
-/* Among the models that have weight 0 and are not barred, the one with the
- * steepest descent of chi2; -1: none descends. */
+/* Number of the model with the steepest descent of chi2, among those that have
+ * weight 0 and are not barred; -1: no model lowers chi2. */
 static int steepest(const problem *p)
 {
     const double enough = 1e-9; /* relative to the length of the residuals */

@@ -1,6 +1,6 @@
 /* Comparison of runs. Log evidence and LOO are compared between runs of the
- * same data only, overlaps of parameters between all runs. All numbers in the
- * sentences are in the JSON output too. */
+ * same data only, overlaps of parameters between all runs. Every sentence
+ * follows from numbers in the JSON output. */
 #include "answer/comparison.h"
 
 #include "core/text.h"

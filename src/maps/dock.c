@@ -152,8 +152,8 @@ static void remove_pose(tsr_map_pose *list, int i, int *n)
     memmove(list + i, list + i + 1, (size_t)(*n - i) * sizeof *list);
 }
 
-/* Inserts a pose into the list, best first, unless a better pose is closer than
- * `least`. Closer poses with lower scores are removed. */
+/* Inserts a pose into the list, best first, unless a better pose lies closer to
+ * it than `least`. Closer poses with lower scores are removed. */
 static void insert_pose(const dock *d, const tsr_map_pose *pose, double least,
                         int most, tsr_map_pose *list, int *n)
 {

@@ -220,8 +220,9 @@ static tsr_status set_mask(job *j, tsr_map_start start, tsr_err *err)
  * For white noise this power is the variance. */
 typedef struct {
     tsr_shells shells;
-    int n_all;         /* shells up to the corners of the grid; `shells` ends at
-                          the Nyquist frequency of an axis */
+    int n_all;         /* number of shells up to the corners of the grid;
+                          `shells` ends at the lowest Nyquist frequency of the
+                          axes */
     double *n, *power; /* [n_all] number of frequencies and mean power of each
                           shell */
 } spectrum;
@@ -469,10 +470,10 @@ static tsr_status to_real_space(const spectrum *noise,
     return status;
 }
 
-/* Expected sum of N W N over the voxels, for noise N under the filter W that is
- * set to 0 outside the mask. This expectation is a sum over shifts of the
- * product of three functions: the mask's autocorrelation, the noise's
- * covariance, and the filter's kernel. The mask's edge carries noise to
+/* Computes the expected sum of N W N over the voxels, for noise N that is set
+ * to 0 outside the mask, under the filter W. This expectation is a sum over
+ * shifts of the product of three functions: the mask's autocorrelation, the
+ * noise's covariance, and the filter's kernel. The mask's edge carries noise to
  * frequencies without noise, whose weights may be large. */
 static tsr_status compute_noise(job *j, const spectrum *noise, tsr_err *err)
 {
@@ -545,7 +546,7 @@ static tsr_status find_filter(job *j, tsr_err *err)
     return compute_noise(j, &noise, err);
 }
 
-/* Crops the map to the box of the mask's inside plus a margin. */
+/* Crops the map to the box of the voxels inside the mask, plus a margin. */
 static tsr_status crop_to_mask(job *j, double margin_ang, tsr_pool *pool,
                                tsr_err *err)
 {
