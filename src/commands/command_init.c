@@ -97,7 +97,7 @@ static void describe(const work *w, span s, char name[64], char what[96])
 /* ---- the configuration: what was found ---- */
 
 /* Part 1 to 9, then a, b, ...; ~ what moves. */
-static char sign_of(int part)
+static char part_sign(int part)
 {
     static const char sign[] = "123456789abcdefghijklmnopqrstuvwxyz";
     return part < 0 ? '~' : sign[part % (int)(sizeof sign - 1)];
@@ -114,7 +114,7 @@ static void draw_chain(const work *w, const char *prefix, int first, int last,
         int at = i;
         for (int j = i; j < i + step && j <= last; j++)
             at = p->part[j] < 0 ? j : at;
-        fputc(sign_of(p->part[at]), out);
+        fputc(part_sign(p->part[at]), out);
     }
     fprintf(out, " %d\n%s%*s", r[last].number, prefix,
             (int)strlen(r[first].chain) + 7, "");
@@ -151,7 +151,7 @@ static void draw_text(const work *w, const char *prefix, FILE *out)
 /* ---- the configuration: YAML ---- */
 
 /* YAML reads a text as JSON writes it. */
-static void quote(FILE *out, const char *text)
+static void write_quoted(FILE *out, const char *text)
 {
     tsr_json_text(&(tsr_json){.out = out}, NULL, text);
 }
@@ -165,7 +165,7 @@ static tsr_status print_path(const work *w, const char *path, FILE *out,
     const char *output = w->job->output;
     const char *name = output == NULL ? NULL : tsr_text_file_name(output);
     if (name == output || path[0] == '/') {
-        quote(out, path);
+        write_quoted(out, path);
         return TSR_OK;
     }
     char *folder = NULL, *whole = NULL;
@@ -173,7 +173,7 @@ static tsr_status print_path(const work *w, const char *path, FILE *out,
     TSR_THEN(status, tsr_file_absolute(path, &whole, err));
     if (status == TSR_OK) {
         const size_t n = strlen(folder) - strlen(name);
-        quote(out, strncmp(whole, folder, n) == 0 ? whole + n : whole);
+        write_quoted(out, strncmp(whole, folder, n) == 0 ? whole + n : whole);
     }
     free(folder);
     free(whole);
@@ -218,7 +218,7 @@ static void print_flexible(const work *w, FILE *out)
     fputs("  flexible: # the rest moves as rigid parts\n", out);
     for (int k = 0; k < p->flexible.n; k++) {
         fputs("    - ", out);
-        quote(out, p->flexible.item[k]);
+        write_quoted(out, p->flexible.item[k]);
         for (int r = 0; r < p->n_range; r++) {
             char name[64], what[96];
             span s = stretch_at(w, p->range[r].first);
@@ -234,7 +234,7 @@ static void print_flexible(const work *w, FILE *out)
 
 /* All of the model bends into a map: where the map shows more than where parts
  * lie, and where there are no parts that could move. */
-static int is_bent(const work *w)
+static int can_bend(const work *w)
 {
     return w->curves->data->map != NULL &&
            (w->curves->data->resolution_ang <= bending_map ||
@@ -244,7 +244,7 @@ static int is_bent(const work *w)
 static void print_structure(const work *w, FILE *out)
 {
     const tsr_parts *p = w->parts;
-    if (is_bent(w)) {
+    if (can_bend(w)) {
         fputs("  flexible: all # bends into the map, also what was found rigid "
               "above\n",
               out);
@@ -263,7 +263,7 @@ static void print_structure(const work *w, FILE *out)
             out);
     for (int k = 0; k < p->fixed.n; k++) {
         fputs("    - ", out);
-        quote(out, p->fixed.item[k]);
+        write_quoted(out, p->fixed.item[k]);
         fputc('\n', out);
     }
     if (p->flexible.n > 0)
@@ -280,7 +280,7 @@ static void print_solvent(const tsr_curves *c, int k, FILE *out)
         fprintf(out, "    exchange: %g\n", c->data->exchange);
     for (int i = 0; i < c->data->deuterated.n; i++) {
         fputs(i == 0 ? "    deuterated: [" : ", ", out);
-        quote(out, c->data->deuterated.item[i]);
+        write_quoted(out, c->data->deuterated.item[i]);
     }
     if (c->data->deuterated.n > 0)
         fputs("]\n", out);
@@ -330,11 +330,11 @@ static tsr_status write_yaml(const work *w, FILE *out, tsr_err *err)
               "inferred\n",
               out);
     TSR_TRY(print_data(w, out, err));
-    if (w->parts->flexible.n > 0 || is_bent(w))
+    if (w->parts->flexible.n > 0 || can_bend(w))
         fputs("prior: {relax: true} # what overlaps in the model is moved "
               "apart first\n",
               out);
-    if (is_bent(w))
+    if (can_bend(w))
         fputs(
             "# A fit: a long warm-up brings the model into the map, draws show "
             "what came\n# of it. How sure it is takes many more draws "
@@ -381,7 +381,7 @@ typedef struct {
     double scale;    /* pixels a residue, the same for all chains */
 } row;
 
-static double x_of(const row *r, double residue)
+static double residue_x(const row *r, double residue)
 {
     return LEFT + (residue - r->first) * r->scale;
 }
@@ -394,7 +394,7 @@ static void draw_structure(const row *r)
         for (last = i; last < r->last && kind[last + 1] == kind[i];)
             last++;
         if (is_helix || kind[i] == 'E')
-            tsr_svg_rect(r->svg, x_of(r, i), r->y - (is_helix ? 26 : 24),
+            tsr_svg_rect(r->svg, residue_x(r, i), r->y - (is_helix ? 26 : 24),
                          (last - i + 1) * r->scale, is_helix ? 8 : 4,
                          is_helix ? "#b04a5a" : "#c9a227", 1.0);
     }
@@ -405,7 +405,7 @@ static void draw_stretches(const row *r)
     for (int i = r->first; i <= r->last;) {
         char text[64];
         span s = stretch_at(r->w, i);
-        double x0 = x_of(r, s.first), x1 = x_of(r, s.last + 1);
+        double x0 = residue_x(r, s.first), x1 = residue_x(r, s.last + 1);
         double half = s.part < 0 ? 2.5 : 12.0;
         tsr_svg_rect(r->svg, x0, r->y - half, x1 - x0, 2.0 * half,
                      colour_of(s.part), 1.0);
@@ -434,7 +434,7 @@ static void draw_confidence(const row *r)
     tsr_pool_array(&pool, x, n);
     tsr_pool_array(&pool, y, n);
     for (int k = 0; k < n && !pool.failed; k++) {
-        x[k] = x_of(r, r->first + k + 0.5);
+        x[k] = residue_x(r, r->first + k + 0.5);
         y[k] = r->y + 36.0 - 18.0 * r->w->parts->confidence[r->first + k];
     }
     if (!pool.failed)
@@ -454,9 +454,9 @@ static void draw_number(const row *r, double x, double y, int residue)
 static void draw_numbers(const row *r)
 {
     double y = r->y + (has_confidence(r) ? 38.0 : 18.0), taken = -100.0;
-    double end = x_of(r, r->last + 1);
+    double end = residue_x(r, r->last + 1);
     for (int i = r->first; i <= r->last; i = stretch_at(r->w, i).last + 1) {
-        double x = x_of(r, i);
+        double x = residue_x(r, i);
         if (x - taken > 24.0 && end - x > 24.0) {
             draw_number(r, x, y, i);
             taken = x;
@@ -722,7 +722,7 @@ static tsr_status write_output(const work *w, FILE *out, tsr_err *err)
     return TSR_OK;
 }
 
-static void tell(const work *w, tsr_log *log)
+static void report_parts(const work *w, tsr_log *log)
 {
     const tsr_parts *p = w->parts;
     char word[TSR_SHELL_SIZE];
@@ -752,7 +752,7 @@ static tsr_status make(work *w, FILE *out, tsr_log *log, tsr_err *err)
         w->picture = NULL; /* of a protein's parts alone */
     if (w->picture != NULL)
         TSR_TRY(write_picture(w, w->picture, err));
-    tell(w, log);
+    report_parts(w, log);
     return TSR_OK;
 }
 

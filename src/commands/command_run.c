@@ -26,7 +26,7 @@
 
 /* What one option says instead of a key of the file, at `text` in the config.
  */
-static tsr_status put_option(const char *option, const char *given,
+static tsr_status set_option(const char *option, const char *given,
                              const char *key, char **text, tsr_config *config,
                              tsr_err *err)
 {
@@ -40,14 +40,14 @@ static tsr_status put_option(const char *option, const char *given,
 }
 
 /* The configuration is then checked as with these keys. */
-static tsr_status put_options(const tsr_run_options *o, tsr_config *config,
+static tsr_status set_options(const tsr_run_options *o, tsr_config *config,
                               tsr_err *err)
 {
-    TSR_TRY(put_option("--output", o->output, "output.directory",
+    TSR_TRY(set_option("--output", o->output, "output.directory",
                        &config->output.directory, config, err));
-    TSR_TRY(put_option("--device", o->device, "device.use", &config->device.use,
+    TSR_TRY(set_option("--device", o->device, "device.use", &config->device.use,
                        config, err));
-    TSR_TRY(put_option("--until", o->until, "sampler.until",
+    TSR_TRY(set_option("--until", o->until, "sampler.until",
                        &config->sampler.until, config, err));
     if (o->threads > 0)
         config->device.threads = (tsr_number_or_word){-1, (double)o->threads};
@@ -96,7 +96,7 @@ tsr_status tsr_run_config(const char *path, const tsr_run_options *o, FILE *out,
         path, o->set.n, (const char *const *)o->set.item, &config, err);
     if (status == TSR_OK && o->output != NULL && o->output[0] == '\0')
         status = tsr_fail(err, TSR_E_USAGE, "--output is empty: name a folder");
-    TSR_THEN(status, put_options(o, &config, err));
+    TSR_THEN(status, set_options(o, &config, err));
     if (o->prior_only)
         tsr_config_drop_data(&config); /* its config.yaml says what was done */
     TSR_THEN(status, tsr_session_read(&session, err));
@@ -173,7 +173,7 @@ static tsr_status read_config(const tsr_run_options *o, const char *directory,
     }
     if (o->checkpoint_every.word < 0)
         config->output.checkpoint_every = o->checkpoint_every.number;
-    return status == TSR_OK ? put_options(o, config, err) : status;
+    return status == TSR_OK ? set_options(o, config, err) : status;
 }
 
 /* In the trace, which is ahead of the checkpoint; 0 where it cannot be read,
@@ -210,8 +210,8 @@ static tsr_status check_draws(const tsr_run_checkpoint *at,
 
 /* --until without --draws goes on until then: a hundred times the draws that
  * there are is no end that a user waits for, but files have one. */
-static void lift_end(const tsr_run_checkpoint *at, const tsr_run_options *o,
-                     tsr_config *config)
+static void extend_draws(const tsr_run_checkpoint *at, const tsr_run_options *o,
+                         tsr_config *config)
 {
     const double most = tsr_until_draws((double)at->progress.draws, 100.0);
     if (o->until != NULL && o->draws == 0 &&
@@ -221,8 +221,9 @@ static void lift_end(const tsr_run_checkpoint *at, const tsr_run_options *o,
 
 /* A run that had converged as asked goes on when it is told how long, and one
  * whose time was over gets more. */
-static void drop_until(const tsr_run_checkpoint *at, const tsr_run_options *o,
-                       tsr_config *config, tsr_log *log)
+static void drop_end_condition(const tsr_run_checkpoint *at,
+                               const tsr_run_options *o, tsr_config *config,
+                               tsr_log *log)
 {
     if (at->progress.is_finished)
         config->sampler.time_limit = 0.0;
@@ -236,8 +237,8 @@ static void drop_until(const tsr_run_checkpoint *at, const tsr_run_options *o,
 }
 
 /* A damaged checkpoint must not become the one before the next. */
-static tsr_status put_aside(const tsr_run_checkpoint *at, const char *directory,
-                            tsr_err *err)
+static tsr_status set_aside_checkpoint(const tsr_run_checkpoint *at,
+                                       const char *directory, tsr_err *err)
 {
     const tsr_path from = tsr_path_in(directory, "checkpoint.h5");
     const tsr_path to = tsr_path_in(directory, "checkpoint.h5.damaged");
@@ -265,13 +266,14 @@ static tsr_status read_checkpoint(const char *directory, tsr_run_checkpoint *at,
 }
 
 /* The state of the checkpoint. */
-static tsr_status take_up(tsr_session *s, tsr_run_checkpoint *at, tsr_err *err)
+static tsr_status restore_checkpoint(tsr_session *s, tsr_run_checkpoint *at,
+                                     tsr_err *err)
 {
     tsr_status status =
         tsr_run_checkpoint_match(at, s->config_text, &s->identity, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", s->directory);
-    TSR_TRY(put_aside(at, s->directory, err));
+    TSR_TRY(set_aside_checkpoint(at, s->directory, err));
     s->saved = at->saved;
     s->saved_progress = at->progress;
     at->saved = (tsr_archive){0};
@@ -293,8 +295,8 @@ static tsr_status take_up(tsr_session *s, tsr_run_checkpoint *at, tsr_err *err)
     return TSR_OK;
 }
 
-static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, int is_new,
-                        int is_json, FILE *out, tsr_err *err)
+static tsr_status continue_run(tsr_session *s, tsr_run_checkpoint *at,
+                               int is_new, int is_json, FILE *out, tsr_err *err)
 {
     tsr_status status =
         tsr_session_check_stop(s, tsr_session_prepare(s, err), err);
@@ -302,7 +304,8 @@ static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, int is_new,
         return status;
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", s->config->output.directory);
-    TSR_TRY(is_new ? tsr_session_begin_again(s, err) : take_up(s, at, err));
+    TSR_TRY(is_new ? tsr_session_begin_again(s, err)
+                   : restore_checkpoint(s, at, err));
     if (is_new)
         tsr_info(s->log,
                  "begun anew: the run was stopped before its first "
@@ -338,8 +341,8 @@ tsr_status tsr_resume_run(const char *directory, const tsr_run_options *o,
         status =
             check_draws(&at, &config, o->draws > 0 || o->until != NULL, err);
     if (status == TSR_OK) {
-        drop_until(&at, o, &config, log);
-        lift_end(&at, o, &config);
+        drop_end_condition(&at, o, &config, log);
+        extend_draws(&at, o, &config);
     }
     TSR_THEN(status,
              tsr_config_locate_error(
@@ -357,7 +360,7 @@ tsr_status tsr_resume_run(const char *directory, const tsr_run_options *o,
     tsr_interrupt_block(0);
     status = tsr_session_check_stop(&session, status, err);
     session.is_resumed = !is_new;
-    TSR_THEN(status, go_on(&session, &at, is_new, o->json, out, err));
+    TSR_THEN(status, continue_run(&session, &at, is_new, o->json, out, err));
     tsr_session_clear(&session);
     tsr_run_checkpoint_clear(&at);
     tsr_setup_clear(&setup);

@@ -52,7 +52,7 @@ typedef struct {
 } work;
 
 /* A chain on the prior alone leads away from the input structure. */
-static tsr_status walk(work *w, tsr_err *err)
+static tsr_status draw_from_prior(work *w, tsr_err *err)
 {
     const tsr_topology *t = w->setup.molecule.topology;
     const tsr_target target =
@@ -111,9 +111,9 @@ static tsr_status read_neutrons(work *w, tsr_err *err)
 
 /* I(q) of all atoms on the grid, double precision, in electrons squared, or
  * fm^2 of neutrons: intensity [grid->n_q] out. */
-static tsr_status of_atoms(const work *w, tsr_atom_curves *curves,
-                           const tsr_q_grid *grid, double *partial,
-                           double *intensity, tsr_err *err)
+static tsr_status compute_from_atoms(const work *w, tsr_atom_curves *curves,
+                                     const tsr_q_grid *grid, double *partial,
+                                     double *intensity, tsr_err *err)
 {
     const tsr_parameter *contrast = w->setup.tables.contrast;
     const int is_neutron = w->config.simulate.radiation;
@@ -137,9 +137,10 @@ static tsr_status of_atoms(const work *w, tsr_atom_curves *curves,
 
 /* The same of the bodies with S(q), of neutrons as the atoms make them, at n
  * values of q; q NULL: on the grid. */
-static tsr_status of_bodies(const work *w, tsr_atom_curves *curves,
-                            const tsr_q_grid *grid, int n, const double *q,
-                            double *intensity, tsr_err *err)
+static tsr_status compute_from_bodies(const work *w, tsr_atom_curves *curves,
+                                      const tsr_q_grid *grid, int n,
+                                      const double *q, double *intensity,
+                                      tsr_err *err)
 {
     tsr_scattering own = {.contrast = w->setup.tables.contrast};
     const tsr_scattering *scattering = w->setup.data.scattering;
@@ -178,9 +179,9 @@ static tsr_status open_atoms(const work *w, const tsr_q_grid *grid,
 }
 
 /* From the grid to n values of q, as the instrument smears them. */
-static tsr_status carry(const tsr_q_grid *grid, const tsr_resolution *r, int n,
-                        const double *q, const double *on_grid,
-                        double *intensity, tsr_err *err)
+static tsr_status interpolate(const tsr_q_grid *grid, const tsr_resolution *r,
+                              int n, const double *q, const double *on_grid,
+                              double *intensity, tsr_err *err)
 {
     const size_t n_q = (size_t)grid->n_q;
     double *matrix;
@@ -212,8 +213,8 @@ static void add_noise(const tsr_simulate_config *s, int n, const double *q,
 
 /* On the grid that it needs, and from there to the points, which are smeared,
  * and to 0, 0.1 and 0.2, which are not: intensity [n + 3]. */
-static tsr_status find_curve(work *w, const double *q, double *intensity,
-                             tsr_err *err)
+static tsr_status compute_curve(work *w, const double *q, double *intensity,
+                                tsr_err *err)
 {
     const tsr_resolution ideal = {.sigma = NULL};
     const int n = (int)w->config.simulate.points;
@@ -229,14 +230,16 @@ static tsr_status find_curve(work *w, const double *q, double *intensity,
     w->is_atoms = curves != NULL && tsr_config_why_no_atoms(&w->config) == NULL;
     if (!w->config.simulate.radiation && !w->is_atoms &&
         tsr_resolution_is_ideal(&w->resolution))
-        return of_bodies(w, curves, &grid, n + 3, q, intensity, err);
+        return compute_from_bodies(w, curves, &grid, n + 3, q, intensity, err);
     tsr_status status =
-        w->is_atoms ? of_atoms(w, curves, &grid, partial, on_grid, err)
-                    : of_bodies(w, curves, &grid, grid.n_q, NULL, on_grid, err);
+        w->is_atoms
+            ? compute_from_atoms(w, curves, &grid, partial, on_grid, err)
+            : compute_from_bodies(w, curves, &grid, grid.n_q, NULL, on_grid,
+                                  err);
     TSR_THEN(status,
-             carry(&grid, &w->resolution, n, q, on_grid, intensity, err));
+             interpolate(&grid, &w->resolution, n, q, on_grid, intensity, err));
     TSR_THEN(status,
-             carry(&grid, &ideal, 3, q + n, on_grid, intensity + n, err));
+             interpolate(&grid, &ideal, 3, q + n, on_grid, intensity + n, err));
     tsr_atom_curves_free(curves);
     return status;
 }
@@ -259,7 +262,7 @@ static tsr_status compute(work *w, tsr_err *err)
                                             &w->pool, &w->resolution, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "simulate.resolution");
-    status = find_curve(w, q, intensity, err);
+    status = compute_curve(w, q, intensity, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status,
                         status == TSR_E_RANGE ? "simulate.q_range"
@@ -310,9 +313,9 @@ static tsr_status name_files(work *w, tsr_err *err)
 }
 
 /* The curve, and then the structure, which waits under another name for it. */
-static tsr_status put_files(const work *w, const tsr_model_atoms *model,
-                            const char *waiting, const char *comment,
-                            tsr_err *err)
+static tsr_status write_both_files(const work *w, const tsr_model_atoms *model,
+                                   const char *waiting, const char *comment,
+                                   tsr_err *err)
 {
     const size_t n = (size_t)w->config.simulate.points;
     TSR_TRY(tsr_model_atoms_write(
@@ -360,7 +363,7 @@ static tsr_status write_files(work *w, FILE *out, tsr_err *err)
     tsr_status status =
         waiting == NULL || model == NULL ? tsr_no_memory(err) : TSR_OK;
     TSR_THEN(status, tsr_model_atoms_letter_chains(model, NULL, err));
-    TSR_THEN(status, put_files(w, model, waiting, comment, err));
+    TSR_THEN(status, write_both_files(w, model, waiting, comment, err));
     tsr_model_atoms_free(model);
     if (status == TSR_OK)
         fprintf(out, "curve      %s\nstructure  %s\nRg         %.3f Angstrom\n",
@@ -374,7 +377,7 @@ static tsr_status make(work *w, FILE *out, tsr_err *err)
     TSR_TRY(read_neutrons(w, err));
     TSR_TRY(set_contrast(&w->config, err));
     TSR_TRY(tsr_setup_read(&w->config, 0, w->log, &w->setup, err));
-    TSR_TRY(walk(w, err));
+    TSR_TRY(draw_from_prior(w, err));
     if (w->setup.molecule.components != NULL)
         TSR_TRY(tsr_atom_curves_expose(w->setup.data.atoms, &w->setup.molecule,
                                        w->truth, w->setup.data.exposure, err));

@@ -90,7 +90,7 @@ static int is_converged(const tsr_solve *s, int run)
  * the one of the last two that decides least; else the chosen one where it has
  * not converged, else the first that has not; else the chosen one, of which
  * there could be twice as many. */
-static int needy(const tsr_solve *s)
+static int run_to_extend(const tsr_solve *s)
 {
     if (s->says == TSR_GAIN_UNDECIDED) {
         const tsr_verdict *a = verdict_of(s, s->chosen);
@@ -114,7 +114,7 @@ static const char *states(int n, char text[32])
     return text;
 }
 
-static void say_rigid(const tsr_solve *s, tsr_words *w)
+static void write_rigid(const tsr_solve *s, tsr_words *w)
 {
     for (int k = 0; k < s->n_curve; k++) {
         const tsr_profile_result *r = &s->rigid[k];
@@ -145,7 +145,7 @@ static void say_rigid(const tsr_solve *s, tsr_words *w)
     tsr_words_add(w, "\n");
 }
 
-static void say_motion(const tsr_solve *s, tsr_words *w)
+static void write_motion(const tsr_solve *s, tsr_words *w)
 {
     tsr_words_add(w, s->is_frozen   ? "Nothing flexible was found in the "
                                       "model, so there is nothing to sample."
@@ -172,7 +172,7 @@ static void say_motion(const tsr_solve *s, tsr_words *w)
 }
 
 /* The last run and the one before it. */
-static void say_gain(const tsr_solve *s, tsr_words *w)
+static void write_gain(const tsr_solve *s, tsr_words *w)
 {
     const int last = s->runs->n - 1;
     double gain, error;
@@ -197,7 +197,7 @@ static void say_gain(const tsr_solve *s, tsr_words *w)
                       "would decide, first of all that of %s.",
                       verdict_of(s, last)->ess, last + 1,
                       verdict_of(s, last - 1)->ess, last, TSR_GAIN_ESS,
-                      states(needy(s) + 1, text));
+                      states(run_to_extend(s) + 1, text));
     else if (s->says == TSR_GAIN_CLEAR)
         tsr_words_add(w, ". More were not tried (--states %d).", last + 2);
     else
@@ -213,12 +213,12 @@ static void say_gain(const tsr_solve *s, tsr_words *w)
                       last + 1, last, gain, error);
 }
 
-static void say_states(const tsr_solve *s, tsr_words *w)
+static void write_states(const tsr_solve *s, tsr_words *w)
 {
     const int n = s->runs->n;
     const tsr_evidence *evidence = &verdict_of(s, n - 1)->evidence;
     if (n > 1 && s->says != TSR_GAIN_UNKNOWN)
-        say_gain(s, w);
+        write_gain(s, w);
     else if (n > 1 || evidence->n_temp < 2 || !isfinite(evidence->log))
         tsr_words_add(w,
                       "How many states the data ask for is not known: the log "
@@ -233,7 +233,7 @@ static void say_states(const tsr_solve *s, tsr_words *w)
                      "that the data leave open.\n");
 }
 
-static void say_convergence(const tsr_solve *s, tsr_words *w)
+static void write_convergence(const tsr_solve *s, tsr_words *w)
 {
     int n = 0;
     char text[32];
@@ -249,16 +249,16 @@ static void say_convergence(const tsr_solve *s, tsr_words *w)
 
 /* Of the model as it is, of the runs, or of both. */
 enum { OF_MODEL = 1, OF_RUNS = 2 };
-static void say(const tsr_solve *s, int of, tsr_words *w)
+static void write_verdict(const tsr_solve *s, int of, tsr_words *w)
 {
     tsr_words_begin(w);
     if (of & OF_MODEL) {
-        say_rigid(s, w);
-        say_motion(s, w);
+        write_rigid(s, w);
+        write_motion(s, w);
     }
     if ((of & OF_RUNS) && s->runs->n > 0) {
-        say_states(s, w);
-        say_convergence(s, w);
+        write_states(s, w);
+        write_convergence(s, w);
     }
 }
 
@@ -295,7 +295,7 @@ tsr_status tsr_solve_print_model(const tsr_solve *solve, FILE *out,
                                  tsr_err *err)
 {
     tsr_words words;
-    say(solve, OF_MODEL, &words);
+    write_verdict(solve, OF_MODEL, &words);
     TSR_TRY(tsr_words_print(&words, out, 0, "\n", err));
     if (solve->is_enough)
         fprintf(out, "\nTo sample them all the same:\n    %s\n", solve->again);
@@ -308,7 +308,7 @@ tsr_status tsr_solve_print_runs(const tsr_solve *solve, FILE *out, tsr_err *err)
     char number[32];
     if (s->runs->n > 0) {
         tsr_words words;
-        say(s, OF_RUNS, &words);
+        write_verdict(s, OF_RUNS, &words);
         TSR_TRY(tsr_words_print(&words, out, 0, "\n", err));
         print_table(s, out);
         fprintf(out, "\nThe run of %s, %s:\n", states(s->chosen + 1, number),
@@ -319,11 +319,12 @@ tsr_status tsr_solve_print_runs(const tsr_solve *solve, FILE *out, tsr_err *err)
     if (!s->is_finished) {
         fprintf(out, "\nNot finished. To go on:\n    %s\n", s->again);
     } else if (s->runs->n > 0) {
-        char *more = tsr_advice_text(&verdict_of(s, needy(s))->advice);
+        char *more = tsr_advice_text(&verdict_of(s, run_to_extend(s))->advice);
         TSR_TRY(tsr_allocated(more, err));
-        fprintf(
-            out, "\n%s\n    %s\nThe same solve command then judges anew.\n",
-            is_converged(s, needy(s)) ? "For more draws:" : "To go on:", more);
+        fprintf(out, "\n%s\n    %s\nThe same solve command then judges anew.\n",
+                is_converged(s, run_to_extend(s)) ? "For more draws:"
+                                                  : "To go on:",
+                more);
         free(more);
     }
     if (s->report != NULL)
@@ -340,7 +341,7 @@ tsr_status tsr_solve_print(const tsr_solve *solve, FILE *out, tsr_err *err)
 
 /* ---- the verdict as JSON ---- */
 
-static void put_rigid(const tsr_solve *s, tsr_json *j)
+static void write_json_rigid(const tsr_solve *s, tsr_json *j)
 {
     tsr_json_array(j, "rigid");
     for (int k = 0; k < s->n_curve; k++) {
@@ -369,7 +370,7 @@ static double probability(const tsr_solve *s, int k)
                                                                  : (double)NAN;
 }
 
-static void put_run(const tsr_solve *s, int k, tsr_json *j)
+static void write_json_run(const tsr_solve *s, int k, tsr_json *j)
 {
     const tsr_compared *r = &s->runs->run[k];
     const tsr_verdict *v = r->verdict;
@@ -398,7 +399,8 @@ static void put_run(const tsr_solve *s, int k, tsr_json *j)
 }
 
 /* What the runs say together. */
-static tsr_status put_answer(const tsr_solve *s, tsr_json *j, tsr_err *err)
+static tsr_status write_json_answer(const tsr_solve *s, tsr_json *j,
+                                    tsr_err *err)
 {
     const tsr_verdict *v = verdict_of(s, s->chosen);
     int converged = 1;
@@ -416,24 +418,24 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
     const tsr_solve *s = solve;
     tsr_json j = {.out = out};
     tsr_words words;
-    say(s, OF_MODEL | OF_RUNS, &words);
+    write_verdict(s, OF_MODEL | OF_RUNS, &words);
     tsr_json_object(&j, NULL);
     TSR_TRY(tsr_json_lines(&j, "verdict", &words, err));
     tsr_json_members(&j, "directory %s model %s", s->directory, s->model);
     tsr_json_text(&j, "bodies", s->bodies);
-    put_rigid(s, &j);
+    write_json_rigid(s, &j);
     tsr_json_array(&j, "flexible");
     for (int i = 0; i < s->flexible->n; i++)
         tsr_json_text(&j, NULL, s->flexible->item[i]);
     tsr_json_close(&j);
     tsr_json_array(&j, "runs");
     for (int k = 0; k < s->runs->n; k++)
-        put_run(s, k, &j);
+        write_json_run(s, k, &j);
     tsr_json_close(&j);
     tsr_json_boolean(&j, "finished", s->is_finished);
-    tsr_status status = s->runs->n > 0 ? put_answer(s, &j, err) : TSR_OK;
+    tsr_status status = s->runs->n > 0 ? write_json_answer(s, &j, err) : TSR_OK;
     if (s->runs->n > 0 && s->is_finished) {
-        const tsr_advice *more = &verdict_of(s, needy(s))->advice;
+        const tsr_advice *more = &verdict_of(s, run_to_extend(s))->advice;
         tsr_json_text(&j, "more", more->command);
         tsr_json_number(&j, "more_seconds", more->seconds);
     } else {
@@ -466,7 +468,7 @@ typedef struct {
     tsr_solve solve;
 } work;
 
-static void clear(work *w)
+static void work_clear(work *w)
 {
     for (int k = 0; k < w->solve.n_curve; k++) {
         tsr_profile_result_clear(&w->rigid[k]);
@@ -496,7 +498,7 @@ static int exists(const char *path)
 
 /* After a run or its report, whose remarks went to its log: what follows is of
  * another. */
-static tsr_status leave_run(work *w, tsr_status status)
+static tsr_status close_run_log(work *w, tsr_status status)
 {
     tsr_log_set_brief(w->log, 0);
     tsr_log_close(w->log);
@@ -595,7 +597,7 @@ static tsr_status make_config(work *w, tsr_err *err)
 /* ---- the rigid fit ---- */
 
 /* Several devices are for chains: a fit takes one. */
-static const char *one_device(const work *w)
+static const char *single_device(const work *w)
 {
     const char *device =
         w->o->device != NULL ? w->o->device : w->config.device.use;
@@ -621,7 +623,7 @@ static tsr_status compute(work *w, const tsr_neutron *neutron, double q_max,
                                        .solvent = TSR_SOLVENT_LAYER,
                                        .density = w->config.solvent.density,
                                        .neutron = neutron,
-                                       .device = one_device(w),
+                                       .device = single_device(w),
                                        .q_max_inv_ang = q_max};
         if (two && neutron != NULL)
             break;
@@ -696,7 +698,7 @@ static tsr_status fit_rigid(work *w, tsr_err *err)
 
 /* What may move, as a run takes it from the configuration. Tails alone that
  * curves do not ask for are sampled where that is wanted, or has begun. */
-static tsr_status find_motion(work *w, tsr_err *err)
+static tsr_status find_flexible(work *w, tsr_err *err)
 {
     tsr_setup setup = {0};
     tsr_solve *s = &w->solve;
@@ -723,7 +725,7 @@ static tsr_status find_motion(work *w, tsr_err *err)
 }
 
 /* The verdict so far, in the folder. */
-static tsr_status keep_verdict(work *w, tsr_err *err)
+static tsr_status save_verdict(work *w, tsr_err *err)
 {
     static tsr_status (*const print[])(const tsr_solve *, FILE *, tsr_err *) = {
         tsr_solve_print_json, tsr_solve_print};
@@ -778,7 +780,7 @@ static tsr_status begin_run(work *w, int n_state, tsr_err *err)
     o.set.item[o.set.n++] = states;
     o.set.item[o.set.n++] = evidence;
     tsr_log_set_brief(w->log, 1);
-    return leave_run(w, tsr_run_config(w->file, &o, w->none, w->log, err));
+    return close_run_log(w, tsr_run_config(w->file, &o, w->none, w->log, err));
 }
 
 static tsr_status resume_run(work *w, const char *directory, tsr_err *err)
@@ -786,12 +788,13 @@ static tsr_status resume_run(work *w, const char *directory, tsr_err *err)
     const tsr_run_options o = {.device = w->o->device,
                                .threads = w->o->threads};
     tsr_log_set_brief(w->log, 1);
-    return leave_run(w, tsr_resume_run(directory, &o, w->none, w->log, err));
+    return close_run_log(w,
+                         tsr_resume_run(directory, &o, w->none, w->log, err));
 }
 
 /* A run keeps the configuration that it began with, so runs that are compared
  * may have two where the file was changed in between. */
-static void tell_changed(const work *w, const char *directory)
+static void warn_if_changed(const work *w, const char *directory)
 {
     struct stat file, run;
     char *path = tsr_run_directory_file(directory, "config.yaml");
@@ -805,7 +808,7 @@ static void tell_changed(const work *w, const char *directory)
 }
 
 /* Runs that are finished stay as they are. */
-static tsr_status bring_to_end(work *w, int n_state, tsr_err *err)
+static tsr_status complete_run(work *w, int n_state, tsr_err *err)
 {
     const char *directory = w->run[n_state - 1], *s = n_state == 1 ? "" : "s";
     tsr_run_checkpoint at = {0};
@@ -813,7 +816,7 @@ static tsr_status bring_to_end(work *w, int n_state, tsr_err *err)
         tsr_info(w->log, "%d state%s: %s", n_state, s, directory);
         return begin_run(w, n_state, err);
     }
-    tell_changed(w, directory);
+    warn_if_changed(w, directory);
     const int is_finished =
         tsr_run_checkpoint_read(directory, 0, &at, NULL) == TSR_OK &&
         at.progress.is_finished;
@@ -832,7 +835,7 @@ static tsr_status run_states(work *w, tsr_err *err)
         w->run[k] =
             tsr_pool_print(&w->pool, "%s/%d", w->solve.directory, k + 1);
         TSR_TRY(tsr_pool_check(&w->pool, err));
-        tsr_status status = bring_to_end(w, k + 1, err);
+        tsr_status status = complete_run(w, k + 1, err);
         if (status == TSR_E_INTERRUPTED)
             return tsr_fail(err, status,
                             "interrupted in the run of %d state%s; the same "
@@ -845,7 +848,7 @@ static tsr_status run_states(work *w, tsr_err *err)
             s->says = tsr_evidence_gain(&w->runs, k - 1, k, &gain, &error);
         if (k == 0 || s->says == TSR_GAIN_CLEAR)
             s->chosen = k;
-        TSR_TRY(keep_verdict(w, err));
+        TSR_TRY(save_verdict(w, err));
         if (s->chosen < k || !isfinite(w->runs.run[k].verdict->evidence.log))
             break; /* nothing to compare the next one with */
     }
@@ -861,11 +864,11 @@ static tsr_status write_report(work *w, tsr_err *err)
         is_run ? w->run[w->solve.chosen] : w->solve.directory;
     w->solve.report = tsr_pool_print(&w->pool, "%s/report.html", directory);
     TSR_TRY(tsr_pool_check(&w->pool, err));
-    TSR_TRY(keep_verdict(w, err));
+    TSR_TRY(save_verdict(w, err));
     if (!is_run)
         return tsr_report_rigid(&w->solve, w->log, err);
     tsr_log_set_brief(w->log, 1);
-    return leave_run(
+    return close_run_log(
         w, tsr_report_run(directory, NULL, NULL, 0, w->none, w->log, err));
 }
 
@@ -877,9 +880,9 @@ static tsr_status solve_all(work *w, tsr_err *err)
     s->model = w->input[0];
     s->runs = &w->runs;
     TSR_TRY(fit_rigid(w, err));
-    TSR_TRY(find_motion(w, err));
+    TSR_TRY(find_flexible(w, err));
     s->is_finished = s->is_frozen || s->is_enough;
-    TSR_TRY(keep_verdict(w, err));
+    TSR_TRY(save_verdict(w, err));
     if (!is_json)
         TSR_TRY(tsr_solve_print_model(s, w->out, err));
     fflush(w->out); /* the runs take their time */
@@ -900,7 +903,7 @@ static tsr_status solve_all(work *w, tsr_err *err)
 }
 
 /* The model and all curves. */
-static tsr_status take_inputs(work *w, tsr_err *err)
+static tsr_status read_inputs(work *w, tsr_err *err)
 {
     TSR_TRY(tsr_curves_read(w->args, &w->o->data, &w->curves, err));
     if (w->curves.n == 0 && w->o->data.map == NULL)
@@ -921,12 +924,12 @@ static tsr_status solve(const tsr_args *args, FILE *out, tsr_log *log,
                         tsr_err *err)
 {
     work w = {.args = args, .o = args->options, .out = out, .log = log};
-    tsr_status status = take_inputs(&w, err);
+    tsr_status status = read_inputs(&w, err);
     w.none = fopen("/dev/null", "w");
     if (status == TSR_OK && w.none == NULL)
         status = tsr_fail(err, TSR_E_IO, "cannot open '/dev/null'");
     TSR_THEN(status, solve_all(&w, err));
-    clear(&w);
+    work_clear(&w);
     return status;
 }
 

@@ -28,8 +28,8 @@ static const tsr_field fields[] = {
     {0}};
 
 /* What the cells could not say. *is_damaged: something could not be read. */
-static void tell_flaws(const tsr_summary *summary, tsr_log *log,
-                       int *is_damaged)
+static void report_flaws(const tsr_summary *summary, tsr_log *log,
+                         int *is_damaged)
 {
     int n_few = 0;
     *is_damaged = 0;
@@ -93,7 +93,7 @@ static tsr_status summary(const tsr_args *args, FILE *out, tsr_log *log,
                  "--verbose, --json",
                  n_hidden);
     if (status == TSR_OK)
-        tell_flaws(made, log, &is_damaged);
+        report_flaws(made, log, &is_damaged);
     if (is_damaged)
         status = tsr_fail(err, TSR_E_DATA,
                           "'%s' is damaged: what could be read is above",
