@@ -574,8 +574,9 @@ static void overlap_hessian(const overlap_kernel *k, int n_part, int a, int b,
 }
 
 /* y += by * (1/2) d2(sum S W S) v, with second derivatives by the positions of
- * a state's bodies (term.h, hessian_product). Of these, only derivatives by one
- * body of a pair and then by the other count. */
+ * a state's bodies (term.h, hessian_product). Only products of first
+ * derivatives of S are included, for each pair of bodies and for each body with
+ * itself. */
 static void fit_hessian_product(const map_bodies *t, const map_fit *f,
                                 int state, double by, int n, const double *v,
                                 double *y)

@@ -166,7 +166,7 @@ static double barrier_rate(const pass *p)
     return sum / ((double)p->n * (p->n - 1.0));
 }
 
-/* Chooses a parent for each replica of the group [first, first + each), by
+/* Chooses a parent for each replica of the group [first, first + per_group), by
  * systematic resampling: points u, u + 1, ... on the line of all weights. The
  * number of children of a replica is its scaled weight, rounded up or down. The
  * first child takes the place of the replica itself, so that it is not
