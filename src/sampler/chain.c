@@ -775,7 +775,7 @@ static void finish_proposal(tsr_chain *c, int accept)
 
 /* Change of the log prior of the parameter that a launch proposes together with
  * the structure; 0 without such a parameter. */
-static double coupled_log_prior_change(const tsr_chain *c)
+static double coupled_log_prior(const tsr_chain *c)
 {
     const int at = c->coupled.index;
     const tsr_parameter *p = c->parameters->table;
@@ -860,8 +860,7 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
     double log_alpha = c->log_prior_change;
     if (log_alpha > -(double)INFINITY)
         log_alpha +=
-            c->proposal.log_ratio +
-            (is_possible ? coupled_log_prior_change(c) : 0.0) +
+            c->proposal.log_ratio + (is_possible ? coupled_log_prior(c) : 0.0) +
             (is_possible ? c->beta * (c->trial.log_lik - c->now.log_lik) : 0.0);
     if (is_possible)
         log_alpha += tsr_likelihood_log_ratio(l, &c->now, &c->trial, c->beta);
