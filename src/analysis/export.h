@@ -109,7 +109,8 @@ typedef struct {
  * superposed by CA, on their mean or by chosen residues on the start. The B
  * factor is 8 pi^2 / 3 times the mean square deviation of the residue's CA over
  * the models, Angstrom squared. *n_model: number of models. Errors: TSR_E_DATA
- * (no frame is chosen), those of tsr_frames_read and tsr_model_write. */
+ * (no frame is chosen), TSR_E_USAGE (no such state), TSR_E_NOMEM, those of
+ * tsr_frames_read and tsr_model_write. */
 tsr_status tsr_export_models(tsr_frames *frames, const tsr_draw_choice *choice,
                              const tsr_export_options *options, FILE *out,
                              int *n_model, tsr_err *err);

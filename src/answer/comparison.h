@@ -54,7 +54,8 @@ typedef tsr_gain tsr_gain_function(const tsr_comparison *comparison, int a,
                                    int b, double *gain, double *error);
 tsr_gain_function tsr_evidence_gain, tsr_loo_gain;
 
-/* Prints "  2.1 +- 0.4" as a table cell; blanks for NaN. */
+/* Prints a difference as a table cell, such as "2.1 +- 0.4"; blanks where gain
+ * is not finite. */
 void tsr_gain_print(FILE *out, int width, double gain, double error);
 
 /* Starts the text `words` and writes the sentences, one paragraph a line. */

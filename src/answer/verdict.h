@@ -144,8 +144,8 @@ tsr_status tsr_verdict_make(const tsr_past_run *run, const tsr_summary *summary,
 void tsr_verdict_free(tsr_verdict *verdict);
 
 /* The verdict with default arrangements, together with its summary, evidence
- * included. The caller frees both, also after an error. Errors: also those of
- * tsr_summary_make and tsr_summary_add_evidence. */
+ * included. The caller frees both, also after an error. Errors: those of
+ * tsr_verdict_make, tsr_summary_make and tsr_summary_add_evidence. */
 tsr_status tsr_verdict_of_run(const tsr_past_run *run, tsr_summary **summary,
                               tsr_verdict **verdict, tsr_err *err);
 

@@ -20,8 +20,8 @@ tsr_status tsr_map_sum_new(const tsr_device *device, const tsr_map *map,
                            tsr_density_engine **out, tsr_err *err);
 
 /* Compares a device with the reference engine on a small map. Errors:
- * TSR_E_DEVICE, with device and error, where they differ. *max_rel_error out,
- * may be NULL. */
+ * TSR_E_DEVICE, with device and error, where they differ; TSR_E_NOMEM; those of
+ * tsr_map_sum_new. *max_rel_error out, may be NULL. */
 tsr_status tsr_map_sum_test(const tsr_device *device, double *max_rel_error,
                             tsr_err *err);
 

@@ -196,11 +196,11 @@ int tsr_chain_system(const tsr_chain *chain);
  * tsr_chain_decide follows in either case. */
 int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *request);
 
-/* Replaces tsr_chain_propose for a move with a launch. begin adds the chain's
- * job to a thread's workspace. After the launch has run, end turns the job's
- * result into a proposal; *needed is what tsr_chain_propose would return. The
- * workspace must not change until tsr_chain_decide. Errors: those of the
- * launch's functions. */
+/* Replaces tsr_chain_propose for a move with a launch. tsr_chain_launch_begin
+ * adds the chain's job to a thread's workspace. After the launch has run,
+ * tsr_chain_launch_end turns the job's result into a proposal; *needed is what
+ * tsr_chain_propose would return. The workspace must not change until
+ * tsr_chain_decide. Errors: those of the launch's functions. */
 tsr_status tsr_chain_launch_begin(tsr_chain *chain, int move, void *workspace,
                                   int job, tsr_err *err);
 tsr_status tsr_chain_launch_end(tsr_chain *chain, int move,
@@ -260,7 +260,7 @@ tsr_status tsr_chain_refresh(tsr_chain *chain, tsr_batch *batch, tsr_err *err);
 
 /* Compares the engine's profile of the proposal under way with a sum in double
  * precision; no random number is used. Errors: TSR_E_DEVICE where the profile
- * is wrong, those of tsr_debye_reference. */
+ * is wrong, those of tsr_likelihood_direct. */
 tsr_status tsr_chain_audit(tsr_chain *chain, const tsr_engine *engine,
                            const double *partial,
                            const tsr_debye_progress *progress, tsr_err *err);
@@ -281,8 +281,9 @@ typedef struct {
     const tsr_conformation *conformation; /* of state[0] */
     double term[TSR_N_TERM];              /* summands of log_prior, nat */
     const tsr_chain_counts *since_draw;   /* proposals since the last draw */
-    double changed; /* mean share of distances changed by an evaluated proposal
-                       since the last draw; NaN: no proposal was evaluated */
+    double changed; /* share of distances that a proposal changed, mean over the
+                       evaluated proposals since the last draw; NaN: no proposal
+                       was evaluated */
     gsl_rng *rng;   /* the chain's random stream, for scale, background and
                        replicates */
 } tsr_chain_view;

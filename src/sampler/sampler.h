@@ -288,13 +288,14 @@ typedef struct {
     int *number;      /* [n_chain] number of the chain in the run */
     long *accepted;   /* [n_chain] accepted proposals at temperature 1 since the
                          last draw */
-    tsr_batch *batch; /* NULL without data */
+    tsr_batch *batch; /* NULL: no term needs a profile */
     int n_request;
     tsr_body_proposal *request; /* [n_replica] proposals for the engine,
                                    n_request of them filled */
     int *request_of; /* [n_replica] index in `request` of the replica's
                         proposal; -1: the engine is not needed */
-    double *profile; /* [n_replica][n_profile] */
+    double *profile; /* [n_replica][n_profile] the engine's results, in the
+                        order of `request` */
     int audited; /* index of the replica whose proposal is compared with a sum
                     in double precision next; -1: no replica */
     int audit_after; /* steps until this comparison */

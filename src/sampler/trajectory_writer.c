@@ -23,7 +23,8 @@ struct tsr_trajectory_writer {
     const tsr_target *target;
     tsr_trajectory_options options;
     int n_chain, n_state, n_atom, n_body; /* n_atom, n_body: 0: not stored */
-    int n_frame;                          /* capacity of the block */
+    int n_frame;                          /* capacity of the block, frames of
+                                             each file */
     long first;                           /* number in the run of the block's
                                              first draw */
     double (*atom)[3]; /* [n_frame][n_chain][n_state][n_atom] */
