@@ -7,7 +7,7 @@
  *   ess equal to the number of draws);
  * - fewer than 4 draws a chain: ess, mcse and rhat are NaN (as in both);
  * - one chain: rhat compares its two halves (as in posterior; ArviZ has NaN).
- * Such an rhat cannot detect a second mode, so check the number of chains, too;
+ *   Such an rhat cannot detect a second mode, so check the number of chains;
  * - a value that is not finite: everything is NaN;
  * - constant chains with different values: rhat is +inf (as in both);
  * - an odd number of draws: folding is around the median of the split chains,

@@ -32,9 +32,11 @@ typedef struct {
 /* Finds the best poses of a model.
  * xyz     [n]     in   atoms, Angstrom
  * weight  [n]     in
- * pose    [most]  out  best first; any two differ by an RMSD above the
- * resolution *n_pose         out Errors: TSR_E_NOMEM; TSR_E_NUMERIC (an overlap
- * is not finite); TSR_E_DATA (a model or a blurred map that is too large). */
+ * pose    [most]  out  best first; any two differ by more than the resolution
+ *                      (RMSD)
+ * *n_pose         out
+ * Errors: TSR_E_NOMEM; TSR_E_NUMERIC (an overlap is not finite); TSR_E_DATA (a
+ * model or a blurred map that is too large). */
 tsr_status tsr_dock(const tsr_map *map, int n, const double (*xyz)[3],
                     const double *weight, const tsr_dock_options *options,
                     int most, tsr_map_pose *pose, int *n_pose, tsr_err *err);

@@ -77,10 +77,11 @@ const double *tsr_parameters_contrast(const tsr_parameters *parameters,
 /* Proposes new values for one block.
  * trial->theta  [n]  in   equal to now->theta
  *                    out  with the proposal
- * *to, *from         out  terms of the log acceptance ratio, nat: the ratio
- * gains to - from, for prior, measure and proposal density beta in   power of
- * the likelihood Returns 0 where the prior density of the new values is 0, so
- * that the step must be rejected. */
+ * *to, *from         out  nat; the log acceptance ratio gains to - from, for
+ *                         prior, measure and proposal density
+ * beta               in   power of the likelihood
+ * Returns 0 where the prior density of the new values is 0, so that the step
+ * must be rejected. */
 int tsr_parameters_propose(const tsr_parameters *parameters, int block,
                            const tsr_likelihood *likelihood,
                            const tsr_point *now, tsr_point *trial, double beta,
