@@ -1,14 +1,14 @@
 # tessera: see README.md. `make help` lists the targets.
 #
-# The user owns CC CXX CFLAGS CXXFLAGS CPPFLAGS LDFLAGS LDLIBS PREFIX DESTDIR.
-# WERROR=1 turns warnings into errors; SAN=address,undefined or SAN=thread
-# builds with sanitizers in a folder of its own. V=1 shows whole commands.
+# The user may set CC CXX CFLAGS CXXFLAGS CPPFLAGS LDFLAGS LDLIBS PREFIX DESTDIR.
+# WERROR=1 turns warnings into errors. SAN=address,undefined or SAN=thread
+# builds with sanitizers in a separate folder. V=1 prints full commands.
 
 PREFIX   ?= /usr/local
 VERSION  := 0.1.0
 PYTHON   ?= python3
-# Under the sanitizers what -O2 adds takes longer than it saves; gemmi's parser
-# takes minutes to optimise at all.
+# With sanitizers, compiling with -O2 takes longer than the tests then save, and
+# gemmi's parser takes minutes to compile with any optimisation.
 CFLAGS   ?= $(if $(SAN),-O1 -g,-O2 -g)
 CXXFLAGS ?= $(if $(SAN),-O0 -g,-O2 -g)
 SAN      ?=
@@ -17,8 +17,8 @@ comma    := ,
 
 .DEFAULT_GOAL := all
 
-# A second make after packages came: its flags are read again. On all
-# processors, unless whoever called decided.
+# A second make, started after packages were installed, so that pkg-config's
+# flags are read again. It uses all processors unless -j was given.
 JOBS     := $(shell nproc 2>/dev/null || echo 1)
 SUBMAKE   = $(MAKE) --no-print-directory \
     $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
@@ -28,12 +28,12 @@ say       = @$(if $(V),:,printf '  %-5s %s\n' $(1) $@)
 
 PKGS     := gsl yaml-0.1 hdf5 OpenCL zlib fftw3f fftw3
 
-# What the build, the tests and a CPU as OpenCL device need on Debian, Ubuntu.
+# Debian and Ubuntu packages for the build, the tests and OpenCL on a CPU.
 DEB_PACKAGES := pkg-config g++ ocl-icd-opencl-dev opencl-headers \
     pocl-opencl-icd libgsl-dev libyaml-dev libhdf5-dev zlib1g-dev libfftw3-dev gemmi-dev tao-pegtl-dev \
     librandom123-dev libcmocka-dev
 DEB_CHECK    := python3 python3-venv hdf5-tools
-# opens the report in a test, which skips without it
+# shows the report in a test, which is skipped without a browser
 DEB_BROWSER  := chromium
 DEB_LINT     := clang clang-format clang-tidy
 
@@ -45,12 +45,12 @@ ifeq ($(WERROR),1)
 WARN += -Werror
 CXXWARN += -Werror
 endif
-# With them the compiler sees less of what cannot be: the plain build warns.
+# Sanitizers cause false warnings (-w); the normal build has warnings.
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -w)
 
-# A fault in what reads other people's files ends the program and does no more.
-# glibc's checks want optimisation; a sanitizer has better ones; the user may
-# have chosen a level of them.
+# Hardening: a memory error in the readers of untrusted files ends the program
+# instead of being exploitable. _FORTIFY_SOURCE needs optimisation, is not used
+# with sanitizers, which check more, and is not changed if the user has set it.
 HARDEN   := -fstack-protector-strong -fPIE
 HARDEN_LD := -pie -Wl,-z,relro,-z,now
 FORTIFY   = $(if $(SAN)$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(1)),,$(if \
@@ -62,7 +62,7 @@ TSR_CPPFLAGS := -Isrc -Itools -I. -I$(BUILD)/gen -D_POSIX_C_SOURCE=200809L \
     $(shell pkg-config --cflags $(PKGS) 2>/dev/null | sed 's/-I/-isystem /g')
 TSR_CFLAGS   = -std=c11 $(WARN) -ffp-contract=off -pthread $(HARDEN) \
     $(call FORTIFY,$(CFLAGS)) $(SANFLAGS)
-# gemmi shifts negative residue numbers to the left
+# -fwrapv: gemmi left-shifts negative residue numbers
 TSR_CXXFLAGS = -std=c++17 -fwrapv $(CXXWARN) -pthread $(HARDEN) \
     $(call FORTIFY,$(CXXFLAGS)) $(SANFLAGS)
 TSR_LDLIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lhdf5_hl \
@@ -75,7 +75,7 @@ LIB_O   := $(LIB_C:%.c=$(BUILD)/%.o) $(LIB_CC:%.cc=$(BUILD)/%.o) \
 LIB     := $(BUILD)/libtessera.a
 MAIN_O  := $(BUILD)/src/commands/main.o
 PROGRAM := $(BUILD)/tessera
-# programs of their own, which `tessera train` and `tessera bench` start
+# separate programs, started by `tessera train` and `tessera bench`
 TOOL_C  := $(wildcard tools/*/*.c)
 TOOL_O  := $(TOOL_C:%.c=$(BUILD)/%.o)
 TOOLS   := $(BUILD)/tessera-train $(BUILD)/tessera-bench
@@ -89,7 +89,8 @@ TEST_C  := $(wildcard tests/property/test_*.c tests/oracle/test_*.c \
 TESTS   := $(TEST_C:%.c=$(BUILD)/%)
 SLOW_C  := $(wildcard tests/*/slow_*.c)
 SLOW    := $(SLOW_C:%.c=$(BUILD)/%)
-# These begin first, so that all processors end at about the same time.
+# The longest tests start first, so that all processors finish at about the same
+# time.
 LONGEST := $(patsubst %,tests/cli/test_%.sh,inputs atoms) \
            $(BUILD)/tests/property/test_redraw \
            $(patsubst %,tests/cli/test_%.sh,map resume files cli profile distance \
@@ -123,8 +124,8 @@ $(BUILD)/%.o: %.cc
 	$(call say,CXX)
 	$(Q)$(CXX) $(TSR_CPPFLAGS) $(CPPFLAGS) $(TSR_CXXFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
-# Where loops are to become vector instructions (src/core/clones.h), nobody asks
-# for errno or for the processor's floating-point exceptions.
+# Files whose loops should be vectorised (src/core/clones.h). They need neither
+# errno of math functions nor floating-point exceptions.
 VECTOR_O := $(BUILD)/src/engine/engine_reference.o \
     $(BUILD)/src/surrogate/redraw.o \
     $(BUILD)/src/maps/term_map.o \
@@ -132,8 +133,8 @@ VECTOR_O := $(BUILD)/src/engine/engine_reference.o \
     surface.o grid_sum.o plane_wave.o)
 $(VECTOR_O): TSR_CFLAGS += -ftree-vectorize -fno-math-errno -fno-trapping-math
 
-# The one file that knows where data lie. It follows PREFIX: make, then make
-# install PREFIX=X.
+# The only file that contains the path of the data folder. It is recompiled when
+# PREFIX changes, as in: make, then make install PREFIX=X.
 $(BUILD)/src/posterior/molecule.o $(BUILD)/tidy/src/posterior/molecule.ok: TSR_CPPFLAGS += \
     -DTSR_DATA_SOURCE='"$(CURDIR)"' -DTSR_DATA_PREFIX='"$(PREFIX)"'
 $(BUILD)/src/posterior/molecule.o: $(BUILD)/gen/prefix
@@ -143,7 +144,7 @@ $(BUILD)/gen/prefix: force
 .PHONY: force
 force:
 
-# Kernels, and what makes the report a page, are embedded by a small program of our own.
+# Kernels, and the scripts and style of the report, become C strings.
 $(BUILD)/embed: kernels/embed.c
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -162,8 +163,8 @@ $(BUILD)/gen/%.o: $(BUILD)/gen/%.c
 	$(call say,CC)
 	$(Q)$(CC) $(TSR_CPPFLAGS) $(CPPFLAGS) -std=c11 $(HARDEN) $(CFLAGS) -c -o $@ $<
 
-# ---- what is missing ----
-# One list, asked of dpkg; nothing happens where all is there.
+# ---- packages ----
+# Installs the packages of a list that dpkg does not know as installed.
 define install_missing
 	@set -e; missing=; for p in $(1); do \
 	    dpkg-query -W -f='$${Status}\n' $$p 2>/dev/null | grep -q '^install ok' \
@@ -197,8 +198,8 @@ deps-lint: deps
 	$(call install_missing,$(DEB_LINT))
 
 # ---- tests ----
-# Preloaded, they make file operations fail, cut the power, lose the device; see
-# their heads.
+# Preloaded libraries that simulate failing file operations, a power cut and a
+# lost device; see the heads of their sources.
 PRELOAD := $(BUILD)/tests/support/fault.so $(BUILD)/tests/support/lost_device.so
 $(BUILD)/tests/support/%.so: tests/support/%.c tests/support/fault_undo.h
 	@mkdir -p $(@D)
@@ -206,7 +207,7 @@ $(BUILD)/tests/support/%.so: tests/support/%.c tests/support/fault_undo.h
 	$(Q)$(CC) -std=c11 $(WARN) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $< \
 	    -ldl -pthread
 
-# After `deps` a second make reads the compiler flags of what it installed.
+# Expanded late: `deps` may have installed cmocka.
 CMOCKA = $(shell pkg-config --libs cmocka 2>/dev/null || echo -lcmocka)
 
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TRAIN) $(LIB)
@@ -226,15 +227,14 @@ check-slow: deps-check ## the slow tests
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run.sh $(SLOW) \
 	    $(wildcard tests/*/slow_*.sh)
 
-# The units, and the commands as a user runs them, under the sanitizers: what
-# reads other people's files and what computes indices; the whole suite would
-# take an hour. There is no OpenCL: PoCL and its LLVM leak and take minutes, and
-# without them every leak is ours. Tests of a device skip, runs take the
-# reference; of the units two that only count, for a minute, are left out. A
-# report goes into a file and makes the exit status 99, which no
-# test expects: either is seen where a test looks away from the other. Only in
-# the child that tries a file without a seal (try_in_child) HDF5 itself may fail:
-# the child is there for that.
+# Sanitizer runs: unit tests, and the commands that read untrusted files; the
+# whole suite would take an hour. Two unit tests that only count, for a minute,
+# are left out. OpenCL is switched off: PoCL and its LLVM leak and take minutes,
+# and without them every leak is ours. Tests of a device are then skipped, and
+# runs use the reference engine. A sanitizer report is written to a file, and
+# makes the exit status 99, which no test expects: a test that overlooks one of
+# the two still fails. Only in the child process that tries a file without a
+# checksum (try_in_child) may HDF5 itself fail, which is why there is a child.
 SAN_SCRIPTS := $(patsubst %,tests/cli/test_%.sh,cli init profile \
                  export files inputs noise train contrast map)
 SAN_TESTS   := $(patsubst %.c,$(BUILD)/%,$(filter-out %_clash.c \
@@ -263,7 +263,7 @@ check-build: $(PROGRAM) $(TOOLS) $(TESTS) $(PRELOAD) $(BUILD)/tests/oracle/write
 check-slow-build: $(PROGRAM) $(TOOLS) $(SLOW) $(PRELOAD) \
     $(BUILD)/tests/oracle/write_trajectory
 
-# PyPI packages, for tests of the file formats only.
+# PyPI packages, used only by tests of the file formats.
 .venv/done: tests/requirements.txt
 	@$(PYTHON) -m venv .venv
 	@.venv/bin/pip --quiet --disable-pip-version-check install -r $<
@@ -281,10 +281,6 @@ bench: deps ## measure the engine here, into bench/RESULTS.md
 	@+$(SUBMAKE) $(PROGRAM) $(TOOLS)
 	$(PROGRAM) bench --json >$(BUILD)/bench.json
 	$(PYTHON) bench/results.py <$(BUILD)/bench.json
-
-$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/tools/bench/engine_bench.o $(LIB)
-	$(call say,LD)
-	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ $(TSR_LDLIBS) $(LDLIBS)
 
 $(BUILD)/configs/%: $(BUILD)/configs/%.o $(LIB)
 	$(call say,LD)
@@ -310,7 +306,7 @@ clean: ## remove build/
 
 # ---- style ----
 SOURCES := $(wildcard src/*/*.[ch] src/*/*.cc tools/*/*.[ch] kernels/*.c tests/*/*.[ch] \
-             tests/*.h bench/*.c configs/*/*.c docs/*/*.c)
+             tests/*.h configs/*/*.c docs/*/*.c)
 
 .PHONY: format lint lint-layers lint-format lint-tidy lint-kernels lint-clang cov
 format: ## clang-format all sources
@@ -325,15 +321,15 @@ lint-layers:
 lint-format:
 	@clang-format --dry-run -Werror $(SOURCES)
 
-# clang-tidy tells the warnings of clang for C (below); these are for C++.
+# Warnings of clang for C++; those for C come from clang-tidy (below).
 lint-clang:
 	@+$(SUBMAKE) CC=clang CXX=clang++ CFLAGS=-O0 CXXFLAGS=-O0 WERROR=1 \
 	    BUILD=build/clang $(LIB_CC:%.cc=build/clang/%.o)
 
-# A file that was clean is looked at again when it, a header or the list of
-# checks has changed. The analyzer follows the paths of a function until it has
-# seen so many nodes of them; with three times as many, its own choice, it takes
-# three times as long and finds no more here.
+# A file without findings is checked again when the file, a header or the list
+# of checks has changed. max-nodes limits the paths that the analyzer follows in
+# a function; its default, three times as many, takes three times as long and
+# finds nothing more here.
 TIDY := $(patsubst %.c,$(BUILD)/tidy/%.ok,$(LIB_C) $(TOOL_C) src/commands/main.c)
 lint-tidy: $(TIDY)
 $(BUILD)/tidy/%.ok: %.c .clang-tidy $(wildcard src/*/*.h tools/*/*.h)
@@ -359,6 +355,6 @@ help: ## this list
 -include $(LIB_O:.o=.d) $(MAIN_O:.o=.d) $(TOOL_O:.o=.d) $(TESTS:=.d) $(SLOW:=.d) \
     $(BUILD)/tests/oracle/write_trace.d $(BUILD)/tests/oracle/write_run.d \
     $(BUILD)/tests/oracle/write_strand.d \
-    $(BUILD)/tests/oracle/write_trajectory.d $(BUILD)/bench/bench_engine.d
+    $(BUILD)/tests/oracle/write_trajectory.d
 
 .SECONDARY:

@@ -1,24 +1,24 @@
-"""Curves of all atoms beside AUSAXS (Lytje & Pedersen, PyPI pyausaxs): time and
-accuracy from a thousand atoms to a million, on this machine. Markdown on
-standard output.
+"""Compares all-atom profiles with AUSAXS (Lytje & Pedersen, PyPI pyausaxs): time
+and accuracy for a thousand to a million atoms, on this machine. Prints Markdown.
 
     python3 -m venv VENV && VENV/bin/pip install pyausaxs==1.3.0
     python3 bench/ausaxs.py --python VENV/bin/python [--tessera build/tessera]
         [--data ../shared/data] [--most N] [--repeat N] [ATOMS...]
 
 Structures: lysozyme, glucose isomerase, a2m, and copies of a2m on a lattice of
-170 Angstrom, of which the last is cut. Both programs read a file, place a
-hydration layer and compute 51 q up to 0.5 with form factors and excluded
-volume: AUSAXS one curve, tessera six partial profiles. A process of its own for
-each; of --repeat processes (of AUSAXS only up to 50,000 atoms) the one that
-took the processor least. `wall` is what its clock says, and hangs on who else
-uses the machine; `CPU / 2` is the time of the processor over two, what two idle
-cores take where both work all the time. `sum`: CPU / 2 of the sum alone.
+170 Angstrom, the last copy truncated. Both programs read a file, place a
+hydration layer and compute 51 values of q up to 0.5 with form factors and
+excluded volume: AUSAXS one curve, tessera six partial profiles. Each run is a
+process. Of --repeat runs (AUSAXS: up to 50,000 atoms) the one with the least
+CPU time is shown. `wall`: elapsed time, which depends on other users of the
+machine; `CPU / 2`: half the CPU time, the elapsed time on two idle cores if both
+are always busy; `sum`: CPU / 2 of the sum alone.
 
-Accuracy: the largest relative deviation over q. Of AUSAXS, for the atoms of the
-file with weights 1 and without water (debye_raw), from its own exact sum
-(debye_exact) at 10 q; of tessera from `--device reference`, form factors and
-all (c2 = 1). Above --most atoms AUSAXS, which is quadratic, is not run.
+Accuracy: the largest relative deviation over q. AUSAXS: from its own exact sum
+(debye_exact) at 10 values of q, for the atoms of the file with weights 1 and
+without water (debye_raw). tessera: from `--device reference`, with form factors
+and hydration (c2 = 1). AUSAXS, which is quadratic, is not run above --most
+atoms.
 """
 import argparse
 import json
@@ -33,7 +33,7 @@ SOURCE = {1001: "lysozyme_2epe/model.pdb",
           12204: "glucose_isomerase/model_rechained.pdb"}
 LETTERS = ("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
            "0123456789")
-EXACT = 20000  # atoms up to which the quadratic sums are waited for
+EXACT = 20000  # most atoms for which quadratic sums are computed
 
 AUSAXS = """
 import sys, time, json, resource
@@ -62,7 +62,7 @@ print(json.dumps(out))
 
 
 def copies(source, n_want, path):
-    """Copies of a file's atoms on a cubic lattice, n_want atoms in all."""
+    """Writes copies of the atoms of a file on a cubic lattice, n_want atoms in all."""
     atoms = [x for x in open(source) if x.startswith(("ATOM", "HETATM"))]
     chains = sorted({x[21] for x in atoms})
     n_copy = -(-n_want // len(atoms))
@@ -84,7 +84,7 @@ def copies(source, n_want, path):
 
 
 def run(command):
-    """Standard output; seconds of the clock, of the processor; MB."""
+    """Runs a command. Returns its output, elapsed and CPU seconds, and MB."""
     started = time.time()
     p = subprocess.Popen(command, stdout=subprocess.PIPE,
                          stderr=subprocess.DEVNULL)
@@ -97,7 +97,7 @@ def run(command):
 
 
 def least(a, command, n):
-    """The run of several that took the processor least."""
+    """Of several runs the one with the least CPU time."""
     times = a.repeat if n <= 50000 or command[0] == a.tessera else 1
     return min((run(command) for _ in range(times)), key=lambda r: r[2])
 

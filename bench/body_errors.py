@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Errors of bodies against all atoms of the same structures, rms in percent by
-bands of q, for the tables of docs/forward-model.md.
+"""Errors of profiles of bodies against all atoms of the same structures: rms in
+percent, by bands of q, for the tables of docs/forward-model.md.
 
     python3 bench/body_errors.py FILE...
 
-c1 is 1, and c2, of the bodies, as the table says; that of a layer is such that
-as many electrons are in it. The scale takes the mean ratio of both to 1 below
-0.1."""
+c1 is 1. c2 of the bodies is given in the table; c2 of a layer is such that the
+layer has as many electrons. The scale makes the mean ratio of the profiles 1
+below q = 0.1."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ BANDS = [(0.0, 0.1), (0.1, 0.2), (0.2, 0.35), (0.35, 0.5)]
 
 
 def curve(path, *options):
-    """Intensities by q, 0 to 0.5 in steps of 0.005."""
+    """(q, I) for q from 0 to 0.5 in steps of 0.005."""
     command = [PROGRAM, "profile", path, "--c1", "1", "--device", "reference",
                "--q-max", "0.5", "--n-q", "101", *options]
     text = subprocess.run(command, check=True, capture_output=True,
@@ -39,7 +39,7 @@ def errors(bodies, atoms):
 
 
 def rise(path, *options):
-    """By what part a c2 of 1 makes the amplitude at q = 0 larger."""
+    """The relative increase of the amplitude at q = 0 by c2 = 1."""
     dry, wet = (curve(path, "--c2", c2, *options)[0][1] for c2 in "01")
     return (wet / dry) ** 0.5 - 1.0
 

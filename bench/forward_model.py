@@ -1,13 +1,12 @@
 """chi2/N of `tessera profile` for the curves in ../shared/data/saxs, by solvent
-model, with and without a background; the ratios to FoXS's formula with the same
-bounds (FoXS's own for c2) and their geometric mean. Markdown on standard output.
+model, with and without a background, and its ratio to that of FoXS's formula
+with the same bounds (those of FoXS for c2). Prints Markdown.
 
     python3 bench/forward_model.py [--tessera build/tessera] [--data
         ../shared/data] [--rotations N] [CASE...]
 
---rotations: instead, how far chi2/N of N random orientations of each structure
-spreads, in percent.
-
+--rotations: prints instead the spread of chi2/N over N random orientations of
+each structure, in percent.
 """
 import argparse
 import json
@@ -68,7 +67,7 @@ def compare(a):
 
 
 def rotation(generator):
-    """A random one, from a unit quaternion."""
+    """A random rotation matrix, from a unit quaternion."""
     w, x, y, z = (generator.gauss(0, 1) for _ in range(4))
     n = math.sqrt(w * w + x * x + y * y + z * z)
     w, x, y, z = w / n, x / n, y / n, z / n

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""What it costs that neutrons' hydrogens are not in places of their own.
+"""Error of neutron profiles computed without positions of hydrogens.
 
     python3 bench/neutron_hydrogens.py [FILE.pdb]        # needs numpy and scipy
 
-I(q) of atoms in vacuum less displaced solvent, all hydrogens of N, O and S
-exchanged, with the hydrogens where the file has them; and over that I with the
-hydrogens at their carriers, and spread over the sphere of their bond, as the
-program has them. Averages over 1200 directions, some two minutes.
+The reference is I(q) of atoms in vacuum less displaced solvent, with hydrogens at
+the positions of the file, those of N, O and S exchanged. Printed is I(q) over the
+reference with hydrogens at the positions of their carriers, and with hydrogens
+averaged over a sphere of the bond length, as in the program. Averages over 1200
+directions; about two minutes.
 """
 import sys
 
@@ -20,7 +21,7 @@ BOND = {"C": 1.09, "N": 1.01, "O": 0.97, "S": 1.34}
 
 
 def read(path):
-    """Elements and places of the first model."""
+    """Elements and coordinates of the first model."""
     element, xyz = [], []
     for line in open(path):
         if line.startswith("ENDMDL"):

@@ -3,8 +3,8 @@
 
     build/tessera bench --json | bench/results.py [--commit C] [--note TEXT]
 
-The tables of a device stand between two marks with its name. Text outside of the
-marks is written by hand and stays. A new device gets a section at the end.
+The tables of a device are between two marks with its name and are replaced. Text
+outside the marks is not changed. A new device gets a section at the end.
 """
 import argparse
 import datetime
@@ -22,7 +22,7 @@ def number(value, unit=1.0):
 
 
 def tables(result):
-    """A row for each size, a column for each case; then rates by threads."""
+    """A table of sizes (rows) and cases (columns), then rates by threads."""
     rows = result["rows"]
     slow = max((r["wall_us_per_profile"] or 0 for r in rows), default=0) > 2e4
     unit, name = (1e-3, "ms") if slow else (1.0, "us")

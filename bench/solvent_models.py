@@ -1,17 +1,18 @@
-"""What was compared for displaced solvent and hydration, in one table.
+"""Compares models of displaced solvent and hydration.
 
     python3 bench/solvent_models.py [--data ../shared/data] [CASE...]
 
-Fits of the curves in ../shared/data/saxs by models that differ in the volumes
-and the Gaussians of what atoms displace, or displace a volume on a grid, and in
-where the layer of hydration lies; c1 in [0.95, 1.05] and c2 as FoXS has them,
-with no contrast of the wrong sign but in FoXS's own. Printed: the geometric mean
-of chi2 over that of FoXS's formula, the worst ratio and its case, without and
-with a background; and what choosing the best model by all cases but one gives
-for that one. Needs numpy and scipy; a quarter of an hour of a core.
+Fits the curves in ../shared/data/saxs with models that differ in the displaced
+solvent (volumes and Gaussians of the atoms, or a volume on a grid) and in the
+position of the hydration layer. c1 is in [0.95, 1.05], c2 has the bounds of FoXS,
+but negative c2 is allowed in FoXS's own model only. Prints the geometric mean of
+chi2 over that of FoXS's formula, and the worst ratio with its case, without and
+with a background. Leave-one-out cross-validation: the ratio of each case with
+the model that is best for the other cases. Needs numpy and scipy; a quarter of
+an hour on one core.
 
-A curve is the mean over directions of |A(q n)|^2; the sums of exp(i q x) over
-the atoms of a kind, over beads and over grid points are made once, and every
+A curve is the mean over directions of |A(q n)|^2. The sums of exp(i q x) over the
+atoms of a kind, over beads and over grid points are computed once, and every
 model is a combination of them.
 """
 import argparse
@@ -74,7 +75,7 @@ def hydrogens(residue, atom):
 
 
 def read(path):
-    """Positions, elements and hydrogens of the amino acids' atoms."""
+    """Positions, elements and numbers of hydrogens of the atoms of amino acids."""
     at, element, n, seen = [], [], [], set()
     with open(path) as lines:
         for line in lines:
@@ -92,7 +93,7 @@ def read(path):
             n.append(hydrogens(residue, name))
     at = np.array(at)
     sulphur = [i for i, e in enumerate(element) if e == "S"]
-    for i in sulphur:  # halves of disulfides have none
+    for i in sulphur:  # no hydrogen in a disulfide
         d = np.linalg.norm(at[sulphur] - at[i], axis=1)
         n[i] = 0 if ((d > 0.1) & (d < 2.5)).any() else n[i]
     return at, np.array(element), np.array(n)
@@ -108,7 +109,7 @@ def spiral(n):
 
 
 def exposed(at, radius, probe, n=600):
-    """Share of each sphere and the mean unit vector over it."""
+    """Exposed share of each sphere, and the sum of unit vectors over it."""
     points, tree = spiral(n), cKDTree(at)
     share, vector = np.zeros(len(at)), np.zeros((len(at), 3))
     reach = radius + probe
@@ -133,7 +134,7 @@ def beads(at, radius, probe):
 
 def grid(at, radius, h=0.5, probe=1.4, thick=3.0):
     """The solvent-excluded volume and a layer around it, as weighted points
-    2 h apart; and how much of the volume is nearest to each atom."""
+    2 h apart, and the part of the volume that is nearest to each atom."""
     low = at.min(0) - radius.max() - 2 * probe - thick - 2
     size = (np.ceil((at.max(0) - low + 10) / h / 2) * 2).astype(int)
     axis = [low[c] + h * (np.arange(size[c]) + 0.5) for c in range(3)]
@@ -175,7 +176,7 @@ def directions(degree):
 
 
 def products(basis, q_max):
-    """<A_i A_j*> over directions on a grid of q: dq, [q][i][j]."""
+    """<A_i A_j*> averaged over directions, on a grid of q: dq, [q][i][j]."""
     at = np.concatenate([p for p, _ in basis])
     at -= at.mean(0)
     weight = np.concatenate([np.broadcast_to(w, len(p)) for p, w in basis])
@@ -201,7 +202,7 @@ def products(basis, q_max):
 
 
 def carry(dq, table, q):
-    """To any q by Lagrange's polynomials through eight points."""
+    """Lagrange interpolation of order eight to any q."""
     even = np.concatenate([table[4:0:-1], table])
     out = np.zeros((len(q),) + table.shape[1:])
     for k, x in enumerate(q / dq):
@@ -382,7 +383,7 @@ def show(cases):
         left, chosen = [], []
         for i in range(len(cases)):
             others = np.delete(ratio[background], i, 1)
-            # the best of those that are at most 6 % worse anywhere
+            # the best mean of models at most 6 % worse in any case
             score = [mean(r) + 9.0 * (r.max() > 1.06) for r in others]
             chosen.append(list(MODELS)[int(np.argmin(score))])
             left.append(ratio[background][int(np.argmin(score)), i])

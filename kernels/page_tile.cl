@@ -227,8 +227,8 @@ static inline __attribute__((always_inline)) void chain_start(
  *   {first, count, row of results, touched blocks | full blocks << 16}
  *   {system, unit of the block list, unit of the staged positions, kind}
  * The kinds are RUN_TILES and RUN_DIFFERENCES, each for `count` tiles of a list
- * from `first` on, and RUN_COPY, which copies `count` staged blocks from `first`
- * on to their position slots.
+ * from `first` on, and RUN_COPY, which copies `count` staged blocks from
+ * `first` on to their position slots.
  *
  * The block list has one word for each block: block | accepted slot << 16 |
  * rigid group << 17. Touched blocks come first: those with full sums, then

@@ -56,8 +56,8 @@ typedef struct {
     REAL4 shared[SHARED_REALS / 4];
 } tile_local;
 
-/* Page k of the pair (c, d) of components: sum over the rows, in their order, of
- * the row's form factor in c times its sum over the columns in d. */
+/* Page k of the pair (c, d) of components: sum over the rows, in their order,
+ * of the row's form factor in c times its sum over the columns in d. */
 ALWAYS_INLINE REAL sum_rows(data_shape shape, __local const REAL *shared,
                             __global const REAL *restrict fi, int c, int d,
                             int k)
@@ -70,8 +70,8 @@ ALWAYS_INLINE REAL sum_rows(data_shape shape, __local const REAL *shared,
     return value;
 }
 
-/* The same for the tile of one part in differences, where page k has index kh in
- * the current half. */
+/* The same for the tile of one part in differences, where page k has index kh
+ * in the current half. */
 ALWAYS_INLINE REAL sum_half_rows(data_shape shape, __local const REAL *sums,
                                  __global const REAL *restrict fi, int c,
                                  int d, int part, int kh, int k)

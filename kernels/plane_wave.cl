@@ -110,8 +110,8 @@ static inline void add_body(real nx, real ny, real nz, float low, float4 at,
 }
 #else
 /* Adds all entries with one set of components (from..to-1, PART_... `part`), so
- * that their sums stay in registers. factor: form factors of the band, from body
- * 0 on. */
+ * that their sums stay in registers. factor: form factors of the band, from
+ * body 0 on. */
 static inline void add_kind(__global const uint4 *entry, uint n,
                             __global const float *factor, real nx, real ny,
                             real nz, float low, uint part, int from, int to,
@@ -310,9 +310,9 @@ static inline void add_unit(real nx, real ny, real nz, float low,
 
 /* Sums the entries of every part for every block of directions. Work-groups:
  * (blocks of the largest set, parts).
- * input      from parts_at on the parts [4]: first entry, number of body entries
- *            or of units, row of `sum`, set of directions << 1 | 1 for units;
- *            then the entries
+ * input      from parts_at on the parts [4]: first entry, number of body
+ *            entries or of units, row of `sum`, set of directions << 1 | 1 for
+ *            units; then the entries
  * direction  [block][4][WIDTH] n in turns for each step of q and Angstrom, and
  *            the weight of n
  * band       [block] band of q

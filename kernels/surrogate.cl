@@ -345,8 +345,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
             next_log[k] = log_of_parts(component + k * PARTS);
 
         /* Pairs of beads: their contribution to the counts, and the list of
-         * pairs close enough for overlaps. The loop goes over all pairs, or over
-         * pairs of far with fixed beads and then of loose beads with all
+         * pairs close enough for overlaps. The loop goes over all pairs, or
+         * over pairs of far with fixed beads and then of loose beads with all
          * others. */
         const int n_two = n_far * n_fixed, n_one = n_loose * N_BEAD;
         const int is_all =

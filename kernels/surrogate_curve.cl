@@ -85,7 +85,7 @@ void add_overlap(contacts *c, int a, int b, int are_bodies, float r2, int sign)
 
 /* Rounds a number below 2^22 to an integer, from the bits of 1.5 2^23 + x,
  * because GPUs convert numbers at a quarter of the rate of additions. A larger
- * number gives a wrong integer, which only makes the surrogate less accurate. */
+ * number gives a wrong integer, which makes the surrogate less accurate. */
 int to_integer(float x)
 {
     return as_int(x + 12582912.0f) - 0x4B400000;
@@ -97,9 +97,9 @@ float by_powers(__global const float *a, int q, float c)
     return a[q] + c * (a[N_Q + q] + c * a[2 * N_Q + q]);
 }
 
-/* Profile before the factor numerator / denominator. sums: on a CPU the curve of
- * all pairs, on a GPU the sums over counts for the products of shapes 0 0, 0 1
- * and 1 1. */
+/* Profile before the factor numerator / denominator. sums: on a CPU the curve
+ * of all pairs, on a GPU the sums over counts for the products of shapes 0 0, 0
+ * 1 and 1 1. */
 float profile_at(__global const float *job, __local const SUM *sums, int q,
                  float c2)
 {
@@ -117,8 +117,8 @@ float profile_at(__global const float *job, __local const SUM *sums, int q,
     return sum;
 }
 
-/* Log likelihood of all curves. row [N_CURVE][N_ROW]: the profile times the rows
- * of each curve. */
+/* Log likelihood of all curves. row [N_CURVE][N_ROW]: the profile times the
+ * rows of each curve. */
 float log_lik_of(__global const float *curves, __local const float *row)
 {
     float sum = 0.0f;
@@ -246,11 +246,13 @@ void add_overlaps(__local const vector_workspace *r, contacts *c,
 }
 
 /* For row k and vector v: the beads that are paired with the row, those close
- * enough for overlaps, and the start of the recurrence s(j + 1) = (2 - 4
- * sin^2(dq r / 2)) s(j) - s(j - 1): its factor, is = sin(dq r) / r, was = 0.
- * Distances beyond the band, dq r > 0.86 pi, are replaced by its end. The
- * polynomials for sin and cos of dq r / 2 are those of chain_start in
- * page_tile.cl. */
+ * enough for overlaps, and the start of the recurrence
+ *
+ *     s(j + 1) = (2 - 4 sin^2(dq r / 2)) s(j) - s(j - 1),
+ *
+ * that is its factor, is = sin(dq r) / r, and was = 0. Distances beyond the
+ * band, dq r > 0.86 pi, are replaced by its end. The polynomials for sin and
+ * cos of dq r / 2 are those of chain_start in page_tile.cl. */
 #define START_ROW(k)                                                           \
     VECTOR mask##k, is##k, was##k = 0.0f, factor##k;                           \
     {                                                                          \
@@ -299,9 +301,9 @@ void add_overlaps(__local const vector_workspace *r, contacts *c,
     next##2 = factor2 * now##2 - next##2;                                      \
     next##3 = factor3 * now##3 - next##3
 
-/* Adds to r->sum the products of rows with their pairs: the series sin(j dq r)
- * / r for j > 0, and 1 for j = 0. Present positions (side 0) are subtracted. c
- * NULL: overlaps are not computed. */
+/* Adds to r->sum the products of rows with their pairs: the series
+ * sin(j dq r) / r for j > 0, and 1 for j = 0. Present positions (side 0) are
+ * subtracted. c NULL: overlaps are not computed. */
 void add_rows(__local vector_workspace *r, contacts *c, const row_group *g,
               int side, float dq, float cutoff)
 {
@@ -357,8 +359,8 @@ float lanes_sum(VECTOR v)
 /* Computes the curve of the pairs at the proposed positions, `to`, from that at
  * the present positions, `before`. c NULL: overlaps are not computed. order
  * lists fixed beads from its front and far beads from its back; the class with
- * fewer beads provides the rows. n_fixed < 0: all pairs are summed, and `before`
- * is not used. */
+ * fewer beads provides the rows. n_fixed < 0: all pairs are summed, and
+ * `before` is not used. */
 void sum_pairs(__local vector_workspace *r, contacts *c, int n_fixed, int n_far,
                int n_loose, __local const ushort *order,
                __local const ushort *loose, float dq, float cutoff,

@@ -20,9 +20,9 @@
  *                                     + log |J J'| / 2 - log |J* J*'| / 2
  *
  * plus the contribution of xi, whose axes depend on the linker's two parts. xi
- * = 0 moves the linker alone. A linker with fewer than MIN_CLOSED torsions turns
- * by d = F u, u ~ N(0, 1), with F learnt; the ratio of its proposal densities is
- * 1. */
+ * = 0 moves the linker alone. A linker with fewer than MIN_CLOSED torsions
+ * turns by d = F u, u ~ N(0, 1), with F learnt; the ratio of its proposal
+ * densities is 1. */
 
 #define PI 3.14159265358979f
 #define LEVER 10.0f
@@ -223,9 +223,9 @@ float4 apply_rows(__local const float4 *row, float4 p)
     return rotate_rows(row, p) + (float4)(row[0].w, row[1].w, row[2].w, 0.0f);
 }
 
-/* Computes the rotations by angle[side] about axis[side] and their products; the
- * columns of the Jacobian after these rotations, column[side + 1]; and, for side
- * 0, the axes after the rotations, axis[1]. */
+/* Computes the rotations by angle[side] about axis[side] and their products;
+ * the columns of the Jacobian after these rotations, column[side + 1]; and, for
+ * side 0, the axes after the rotations, axis[1]. */
 void apply_turns(__local linker_workspace *r, int side, int n, float4 centre,
                  int lid)
 {

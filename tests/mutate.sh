@@ -25,7 +25,7 @@ sed -n '/^# TABLE$/,/^# END$/s/^#|//p' "$0" | cat -n |
 #|src/sampler/parameters.c|s/\*to = log(share) + log1p(-share) - /*to = 0.0 - /|Jacobian of the weights of states
 #|src/sampler/population.c|s/step \* top + log(sum/step * top + 0.9 * log(sum/|evidence of the populations
 #|src/sampler/population.c|s/p->weight\[i\] \* p->per_group \/ sum;/1.0;/|resampling without weights
-#|src/sampler/all_atom_chain.c|s/- beta \* log_c -/- log_c -/|exchange with all atoms without the temperature
+#|src/sampler/all_atom_chain.c|s/- beta \* log_c -/- 0.9 * beta * log_c -/|exchange with the all-atom chain
 #|src/moves/pivot.c|s/= tsr_prior_torsion_log_of(s->prior, current, i)/= 0.9 * tsr_prior_torsion_log_of(s->prior, current, i)/|ratio of drawn torsions
 #|src/moves/regrow.c|s/i < span->first + span->count; i++)/i < span->first + span->count - 1; i++)/|ratio of a regrown stretch lacks a residue
 #|src/moves/side_chain.c|s/s->prior, i, current->side/s->prior, i, proposed->side/|ratio of a drawn side chain
@@ -44,7 +44,7 @@ sed -n '/^# TABLE$/,/^# END$/s/^#|//p' "$0" | cat -n |
 #|src/store/draw_log.c|s/head.checksum != checksum_of(head)/0/|checksums of records' heads not compared
 #|src/store/draw_log.c|s/if (fsync(log->fd) != 0 ||/if (0 ||/|log not brought to the disk
 #|src/store/hdf5_store.c|s/is_sealed \&\& sum != wanted/0/|seals not compared
-#|src/store/hdf5_store.c|s/fsync(fd) != 0 ? errno : keep_previous/0 ? errno : keep_previous/|HDF5 files not brought to the disk
+#|src/files/file.c|s/ \&\& fsync(fileno(w->out)) != 0/ \&\& 0/|a file renamed before it is on the disk
 #|src/store/hdf5_store.c|s/keep != NULL \&\& r->first + r->n > keep\[r->kind\]/0/|draws behind the checkpoint kept
 #|src/files/file.c|s/why = rename(w->beside, w->path) != 0/why = 0/|a file not replaced
 # END

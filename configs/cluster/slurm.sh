@@ -1,10 +1,11 @@
 #!/bin/bash
-# A run of tessera under Slurm that outlives its time limit: docs/cluster.md.
+# A run of tessera under Slurm that continues beyond the time limit of a job:
+# docs/cluster.md.
 #
 #   sbatch configs/cluster/slurm.sh CONFIG DIRECTORY [OPTION...]
 #   sbatch --array=1-8 configs/cluster/slurm.sh CONFIG DIRECTORY
 #
-# An array makes a run a task: DIRECTORY-TASK, with the seed TASK.
+# In an array each task is a run, in DIRECTORY-TASK with the seed TASK.
 #SBATCH --job-name=tessera
 #SBATCH --nodes=1 --ntasks=1 --cpus-per-task=16
 #SBATCH --gpus-per-node=1
@@ -21,8 +22,8 @@ if [ -n "${SLURM_ARRAY_TASK_ID:-}" ]; then
     set -- "$@" --set "seed=$SLURM_ARRAY_TASK_ID"
 fi
 
-# Two minutes before the limit, and when the node is wanted by others, the batch
-# shell gets SIGTERM; it is passed on, and tessera leaves a checkpoint.
+# Two minutes before the limit, and when the job is preempted, the batch shell gets
+# SIGTERM and sends it to tessera, which writes a checkpoint.
 pid='' stopped=0
 trap 'stopped=1; [ -z "$pid" ] || kill -TERM "$pid" 2>/dev/null' TERM
 
@@ -30,8 +31,8 @@ if [ -e "$directory/checkpoint.h5" ] ||
     [ -e "$directory/checkpoint.h5.previous" ]; then
     "$tessera" resume "$directory" --threads "$threads" &
 else
-    # what a node that died before the first checkpoint left is of no use; a
-    # folder with a config.yaml of yours is left alone
+    # A folder without a checkpoint, left by a node that failed early, is moved
+    # away; a folder with a config.yaml that tessera did not write is not.
     if head -n 1 "$directory/config.yaml" 2>/dev/null |
         grep -q '^# tessera .*: the configuration as resolved$'; then
         mv "$directory" "$directory.unused-$(date +%Y%m%dT%H%M%S)"
@@ -39,15 +40,15 @@ else
     "$tessera" run "$config" --output "$directory" --threads "$threads" "$@" &
 fi
 pid=$!
-[ "$stopped" -eq 0 ] || kill -TERM "$pid" 2>/dev/null # came before it was there
+[ "$stopped" -eq 0 ] || kill -TERM "$pid" 2>/dev/null # the signal came before the process
 wait "$pid"
 status=$?
-while kill -0 "$pid" 2>/dev/null; do # the trap ended the wait, not the run
+while kill -0 "$pid" 2>/dev/null; do # the trap interrupted `wait`; the run continues
     wait "$pid"
     status=$?
 done
 
-# 75: stopped in good order, to be gone on with; 143: before it listened
+# 75: stopped, can be resumed; 143: stopped before tessera handled the signal
 [ "$stopped" -eq 1 ] && [ "$status" -eq 143 ] && status=75
 if [ "$status" -eq 75 ] && [ -n "${SLURM_JOB_ID:-}" ]; then
     id=$SLURM_JOB_ID

@@ -1,5 +1,6 @@
 #!/bin/sh
-# make demo: a known truth, a noisy curve from it, and the posterior.
+# make demo: simulates a noisy curve from a known conformation, and samples the
+# posterior.
 set -e
 program=${PROGRAM:-build/tessera}
 config=configs/demo/demo.yaml

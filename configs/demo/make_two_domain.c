@@ -1,11 +1,11 @@
-/* Makes the demo's protein, configs/demo/two_domain.pdb: two bundles of three
- * helices on a flexible linker. Nothing in it is copied from a known structure:
- * helices are ideal, and a short annealing finds loop torsions that pack them
+/* Makes the protein of the demo, configs/demo/two_domain.pdb: two bundles of
+ * three helices on a flexible linker. It is not derived from a known structure:
+ * helices are ideal, and simulated annealing finds loop torsions that pack them
  * without clashes.
  *
  *     make build/configs/demo/make_two_domain
- *     build/configs/demo/make_two_domain data/prior.dat
- * configs/demo/two_domain.pdb
+ *     build/configs/demo/make_two_domain data/prior.dat \
+ *         configs/demo/two_domain.pdb
  */
 #include "core/random.h"
 #include "core/vec3.h"
@@ -20,7 +20,7 @@
 
 #define DEGREE (3.14159265358979323846 / 180.0)
 
-/* h: helix, l: loop (its torsions are searched), x: extended linker. */
+/* h: helix, l: loop, whose torsions are annealed. */
 static const char *const sequence[2] = {
     "SPEELLKKAEELIKRGNPEEALRLAREALELAGSDPELVKRAVELLERAA",
     "DPSEVARLLLEAIKNGDKELLKRALELARRSGNEEVIRLIEEVLKRLGLS"};
@@ -65,7 +65,7 @@ static void close_molecule(molecule *m)
     tsr_topology_free(m->t);
 }
 
-/* Clashes cost, and so does a wide bundle. */
+/* The energy of the annealing: clashes, and the radius of gyration. */
 static double energy(molecule *m)
 {
     build_geometry(m->t, m->internal, m->c);
@@ -138,14 +138,14 @@ int main(int argc, char **argv)
         m.internal[n + i] = geometry_ideal(-75 * DEGREE, 150 * DEGREE);
     fold_domain(sequence[1], table, 4, m.internal + n + k);
     printf("energy of the whole: %.1f\n", energy(&m));
-    tsr_structure *s = tsr_topology_structure(m.t, m.c);
+    tsr_model_atoms *s = tsr_topology_model(m.t, m.c);
     if (s == NULL ||
-        tsr_structure_write_pdb(s, argv[2],
-                                "made by configs/demo/make_two_domain.c; SC is "
-                                "the centre of a side chain",
-                                &err) != TSR_OK)
+        tsr_model_atoms_write(s, argv[2],
+                              "made by configs/demo/make_two_domain.c; SC is "
+                              "the centre of a side chain",
+                              &err) != TSR_OK)
         stop(&err);
-    tsr_structure_free(s);
+    tsr_model_atoms_free(s);
     close_molecule(&m);
     tsr_prior_table_free(table);
     return 0;

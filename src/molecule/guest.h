@@ -25,6 +25,7 @@
 
 #include "molecule/topology.h"
 
+/* A body of a guest. */
 typedef struct {
     int host;        /* residue */
     double local[3]; /* centre in the frame of the host's N-CA-C, Angstrom */
@@ -35,6 +36,7 @@ typedef struct {
     double mass;     /* mass of these atoms, Da */
 } tsr_guest_body;
 
+/* All guests of a topology. */
 struct tsr_guests {
     tsr_atoms *atoms; /* atoms of guests alone, hydrogens included, ordered by
                          residue */

@@ -24,6 +24,7 @@
  * and AlphaFold 2 ("pae") and AlphaFold 3 ("pae" with token_chain_ids and
  * token_res_ids) can be read. */
 
+/* The predicted aligned errors of one file. */
 typedef struct {
     char *path;
     int n;            /* residues, or tokens of AlphaFold 3 */
@@ -71,6 +72,7 @@ typedef struct {
     int is_fixed; /* 1: keeps its position relative to the other fixed parts */
 } tsr_rigid_part;
 
+/* The role of a flexible range. */
 typedef enum {
     TSR_RANGE_TAIL,   /* before the first or after the last part of a chain */
     TSR_RANGE_LINKER, /* between two parts that move relative to each other */
@@ -78,12 +80,14 @@ typedef enum {
     TSR_RANGE_CHAIN   /* a chain without a rigid part */
 } tsr_range_role;
 
+/* A flexible range, for the configuration. */
 typedef struct {
     int first, last; /* residues of one chain, without a break */
     tsr_range_role role;
     int before, after; /* index of the part before and after it; -1: none */
 } tsr_flexible_range;
 
+/* The result of the search. */
 typedef struct {
     tsr_pool pool;
     tsr_evidence evidence;
@@ -118,7 +122,7 @@ typedef struct {
  * excludes them. pae: NULL if there are no predicted errors. Errors: TSR_E_DATA
  * (pae does not fit the structure), TSR_E_NOMEM. */
 tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
-                          tsr_parts_choices wish, tsr_parts **out,
+                          tsr_parts_choices choices, tsr_parts **out,
                           tsr_err *err);
 void tsr_parts_free(tsr_parts *parts);
 
@@ -132,7 +136,7 @@ const char *tsr_evidence_text(tsr_evidence evidence);
  * NULL; the caller frees it. Errors: those of tsr_pae_read and
  * tsr_parts_find. */
 tsr_status tsr_parts_find_with_pae(const tsr_structure *structure,
-                                   const char *pae, tsr_parts_choices wish,
+                                   const char *pae, tsr_parts_choices choices,
                                    tsr_log *log, tsr_parts **out,
                                    char **used_pae, tsr_err *err);
 

@@ -140,9 +140,11 @@ double tsr_von_mises_draw_angle(gsl_rng *rng, double kappa)
     }
 }
 
-/* Draws y = psi - nu from its marginal density exp(k2 cos y) I0(a(y)), a^2 =
- * k1^2 + lambda^2 sin^2 y, by rejection. log I0(sqrt u) is concave in u, and
- * therefore lies below its tangent at k1^2:
+/* Draws y = psi - nu by rejection from its marginal density
+ *
+ *   exp(k2 cos y) I0(a(y)),  a^2 = k1^2 + lambda^2 sin^2 y.
+ *
+ * log I0(sqrt u) is concave in u, and therefore lies below its tangent at k1^2:
  *
  *   log I0(a) <= log I0(k1) + b sin^2 y,  b = lambda^2 A(k1) / 2 k1 <= k2 / 2
  *
@@ -242,8 +244,8 @@ double tsr_torsion_density_log(const tsr_torsion_density *density,
 }
 
 /* Marginal density of one torsion: 2 pi C exp(k cos x) I0(a), where k belongs
- * to this torsion, x is its distance from the component's mean, and a^2 =
- * other^2 + lambda^2 sin^2 x. */
+ * to this torsion, x is its distance from the component's mean, and
+ * a^2 = other^2 + lambda^2 sin^2 x. */
 static double log_marginal(const tsr_torsion_density *density, int is_phi,
                            double angle_rad)
 {

@@ -18,6 +18,7 @@
 
 /* ---- torsions ---- */
 
+/* One bivariate von Mises distribution in a mixture. */
 typedef struct {
     double weight;       /* weight in the mixture; weights sum to 1 */
     double phi, psi;     /* mu, nu, rad */
@@ -27,6 +28,7 @@ typedef struct {
 
 enum { TSR_MAX_VON_MISES = 24 };
 
+/* A mixture of them, as trained. */
 typedef struct {
     long count; /* residues in the training set */
     int n;
@@ -96,6 +98,7 @@ double tsr_von_mises_wrap(double angle_rad);
 
 /* ---- side-chain centres ---- */
 
+/* One Gaussian in a mixture. */
 typedef struct {
     double weight; /* weight in the mixture; weights sum to 1 */
     double mean[3];
@@ -104,6 +107,7 @@ typedef struct {
 
 enum { TSR_MAX_SIDE_GAUSSIAN = 12 };
 
+/* A mixture of them, as trained. */
 typedef struct {
     long count; /* side chains in the training set */
     int n;      /* 0: the residue has no side chain */

@@ -27,6 +27,7 @@ typedef enum {
     TSR_N_RAMA
 } tsr_rama_class;
 
+/* Names of the classes in the file. */
 extern const char *const tsr_rama_name[TSR_N_RAMA];
 
 /* next_is_pro: a peptide bond joins the residue to a proline. omega_rad:
@@ -34,11 +35,13 @@ extern const char *const tsr_rama_name[TSR_N_RAMA];
 tsr_rama_class tsr_rama_class_of(tsr_amino amino, int next_is_pro,
                                  double omega_rad);
 
+/* A Gaussian density of a bond angle. */
 typedef struct {
     long count;      /* residues in the training set */
     double mean, sd; /* rad */
 } tsr_angle_gaussian;
 
+/* All trained parameters. */
 typedef struct {
     tsr_torsion_mixture torsion[TSR_N_RAMA];
     tsr_side_mixture side[TSR_N_AMINO];
@@ -55,6 +58,8 @@ void tsr_prior_table_side(const tsr_prior_table *table, tsr_amino amino,
 
 extern const char tsr_prior_table_format[]; /* first line of the file */
 
+/* Reads a table. The caller frees it. Errors: TSR_E_NOINPUT, TSR_E_DATA (with
+ * the line), TSR_E_NOMEM. */
 tsr_status tsr_prior_table_read(const char *path, tsr_prior_table **out,
                                 tsr_err *err);
 void tsr_prior_table_free(tsr_prior_table *table);

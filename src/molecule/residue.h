@@ -34,12 +34,14 @@ typedef enum {
     TSR_VAL
 } tsr_amino;
 
+/* An atom of an amino acid. */
 typedef struct {
     const char *name; /* "CG1" */
     int z;            /* atomic number */
     int n_hydrogen;   /* bound hydrogens at pH 7 */
 } tsr_amino_atom;
 
+/* An amino acid. */
 typedef struct {
     const char *three; /* "ARG" */
     char one;          /* 'R' */
@@ -47,6 +49,7 @@ typedef struct {
     tsr_amino_atom atom[TSR_MAX_RESIDUE_ATOM]; /* N, CA, C, O, CB first */
 } tsr_amino_info;
 
+/* All amino acids, by tsr_amino. */
 extern const tsr_amino_info tsr_amino_table[TSR_N_AMINO];
 
 /* Finds an amino acid by its three-letter code, "ARG", or by its letter; -1:
@@ -72,11 +75,12 @@ int tsr_amino_atomic_number(const char *atom);
  * with H or D, as the name of no other atom in the 20 does. */
 int tsr_is_hydrogen_name(const char *atom);
 
+/* Number of bodies in a residue with a side chain. */
 typedef enum { TSR_BODIES_ONE = 1, TSR_BODIES_TWO = 2 } tsr_body_model;
 
-/* Number of body types, 20 or 21. Two-body model: type 0 is the backbone, 1 +
- * amino the side chain, or the whole residue for ALA and GLY. One-body model:
- * the type is the amino acid. */
+/* Number of body types, 20 or 21. Two-body model: type 0 is the backbone, and
+ * 1 + amino the side chain, or the whole residue for ALA and GLY. One-body
+ * model: the type is the amino acid. */
 int tsr_body_n_type(tsr_body_model model);
 
 /* Body types of a residue, type [2] out. Returns the number of bodies, 1 or

@@ -27,12 +27,15 @@
 
 enum { TSR_N_POSE_VALUE = 8, TSR_N_TAIL_VALUE = 4 };
 
+/* Description of one value, for the trace. */
 typedef struct {
     const char *name, *unit, *doc;
     int seen_from; /* 1, 2: doc describes an axis of the direction from this
                       part to the other; 0: not a direction */
 } tsr_pose_variable;
 
+/* The values of a pose and of a tail, in the order in which they are
+ * measured. */
 extern const tsr_pose_variable tsr_pose_variables[TSR_N_POSE_VALUE];
 extern const tsr_pose_variable tsr_tail_variables[TSR_N_TAIL_VALUE];
 
@@ -56,6 +59,7 @@ int tsr_tail_find(const tsr_topology *topology, int k, tsr_tail *tail);
  * their positions. */
 int tsr_only_tails_flexible(const tsr_topology *topology);
 
+/* Measures the values of a pose or a tail in a conformation. */
 void tsr_pose_measure(const tsr_conformation *conformation,
                       const tsr_pose *pose, double value[TSR_N_POSE_VALUE]);
 void tsr_tail_measure(const tsr_conformation *conformation,

@@ -7,6 +7,7 @@
 
 enum { TSR_COIL = 'C', TSR_HELIX = 'H', TSR_STRAND = 'E' };
 
+/* Backbone atoms of a residue. */
 typedef struct {
     double n[3], ca[3], c[3], o[3]; /* Angstrom */
     int has_all;                    /* 1: all four atoms are present */

@@ -24,6 +24,7 @@
  * of MSE becomes SD, a sulphur. Every atom is therefore an atom of the parent,
  * or OXT. All omissions are counted, so that the caller can report them. */
 
+/* An atom of the protein. */
 typedef struct {
     char name[8];      /* "CA" */
     int z;             /* atomic number */
@@ -31,6 +32,7 @@ typedef struct {
     char file_name[8]; /* name in the file: "SE" in MSE */
 } tsr_atom;
 
+/* A residue of the protein. */
 typedef struct {
     char name[8];      /* name of the parent, one of the 20: "MET" */
     char file_name[8]; /* name in the file: "MSE" */
@@ -50,6 +52,7 @@ typedef struct {
     char *letters; /* one per residue, X for other than amino acids */
 } tsr_declared;
 
+/* The protein of a file. */
 typedef struct {
     tsr_pool pool;
     char *path;
@@ -110,6 +113,7 @@ char tsr_free_letter(const char *taken);
  * whatever its occupancy, because it is somewhere in solution even if a crystal
  * does not show it. */
 
+/* The kind of a residue, by its name and bonds. */
 typedef enum {
     TSR_MOLECULE_PROTEIN, /* the 20 amino acids, and residues derived from them
                            */
@@ -120,6 +124,7 @@ typedef enum {
     TSR_MOLECULE_OTHER
 } tsr_molecule_kind;
 
+/* An atom of the file. */
 typedef struct {
     char name[8]; /* upper case; ' for * in nucleotides: "C1'" */
     int z;        /* atomic number */
@@ -128,6 +133,7 @@ typedef struct {
     double xyz[3];
 } tsr_file_atom;
 
+/* A residue of the file. */
 typedef struct {
     char name[8];   /* name in the file: "MSE" */
     char parent[4]; /* "MET"; for a nucleotide its letter, "A"; "" if unknown */
@@ -139,6 +145,7 @@ typedef struct {
     int first_atom, n_atom;
 } tsr_file_residue;
 
+/* All atoms of a file. */
 typedef struct {
     tsr_pool pool;
     char *path;
@@ -188,6 +195,7 @@ typedef enum {
     TSR_GUEST_NUCLEOTIDE
 } tsr_guest_kind;
 
+/* An atom of a model.pdb. */
 typedef struct {
     char name[5];     /* "CA", "SC" */
     char residue[4];  /* "GLY" */
@@ -200,6 +208,7 @@ typedef struct {
     tsr_guest_kind guest_kind;
 } tsr_model_atom;
 
+/* All atoms of a model.pdb. */
 typedef struct {
     tsr_pool pool;
     int n_atom, n_residue;
@@ -232,6 +241,7 @@ tsr_status tsr_model_atoms_letter_chains(tsr_model_atoms *atoms, tsr_log *log,
 
 typedef enum { TSR_MODEL_PDB, TSR_MODEL_CIF, TSR_MODEL_XYZ } tsr_model_format;
 
+/* How models are written, and which atoms they have. */
 typedef struct {
     tsr_model_format format;
     const char *name; /* name of the entry: letters, digits, - and _ */
@@ -251,6 +261,7 @@ tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
                            const char *label, const double (*xyz)[3], FILE *out,
                            tsr_err *err);
 
+/* Writes the end of the file. */
 void tsr_model_end(const tsr_model_spec *spec, FILE *out);
 
 /* Writes a file with one model, and replaces an existing file as a whole.

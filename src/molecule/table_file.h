@@ -12,8 +12,10 @@
 
 #include "core/status.h"
 
+/* What tsr_table_next found. */
 typedef enum { TSR_LINE_END, TSR_LINE_KEY, TSR_LINE_ROW } tsr_line_type;
 
+/* Reading position in a table. */
 typedef struct {
     char *data, *rest; /* the file's text, and the part not yet read */
     const char *path;  /* borrowed */

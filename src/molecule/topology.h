@@ -34,6 +34,7 @@ typedef enum {
     TSR_LINK_SUGAR
 } tsr_link;
 
+/* A residue, or a link of a nucleotide. */
 typedef struct {
     tsr_amino amino; /* TSR_GLY for a link */
     tsr_link link;
@@ -68,6 +69,7 @@ typedef struct {
     double from[3], to[3]; /* C1' and N of that bond, in the frame of N-CA-C */
 } tsr_base;
 
+/* A body: a scatterer of the coarse-grained model. */
 typedef struct {
     int type; /* form factor: molecule/residue.h; a guest's body has a type of
                  its own */
@@ -107,6 +109,7 @@ typedef struct {
  * residues and for all attached chains. */
 enum { TSR_MAX_ATTACHED = 4 };
 
+/* The constant part of a model. */
 typedef struct {
     tsr_pool pool;
     int n_residue, n_chain, n_body, n_torsion, n_side;
@@ -155,6 +158,7 @@ typedef struct {
     double c1[3], base[3], chi;
 } tsr_nucleic_link;
 
+/* All links of nucleotides with free torsions. */
 typedef struct {
     int n;
     tsr_nucleic_link link[]; /* [n] chain by chain, from 5' to 3' */
@@ -295,8 +299,8 @@ double tsr_conformation_torsion(const tsr_topology *topology,
                                 const tsr_conformation *conformation,
                                 int residue, tsr_torsion_kind kind);
 
-/* Moves residues first..last rigidly, bodies included. Does nothing if last <
- * first. */
+/* Moves residues first..last rigidly, bodies included. Does nothing if
+ * last < first. */
 void tsr_conformation_move(const tsr_topology *topology,
                            tsr_conformation *conformation, int first, int last,
                            const tsr_motion *motion);

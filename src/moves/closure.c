@@ -1,5 +1,6 @@
 /* Solves the closure problem: the roots of a polynomial of degree 16 in one
  * angle give starting points for all solutions, which Newton's method refines.
+ *
  * Source: Coutsias et al. 2004; derivation below. */
 #include "moves/closure.h"
 
@@ -9,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-/* y_2 a y_0 = 0, y_0 b y_1 = 0, y_1 c y_2 = 0, where y_i = (1, cos tau_i, sin
- * tau_i). */
+/* y_2 a y_0 = 0, y_0 b y_1 = 0, y_1 c y_2 = 0, where
+ * y_i = (1, cos tau_i, sin tau_i). */
 typedef struct {
     double a[3][3], b[3][3], c[3][3];
 } equations;
@@ -173,8 +174,8 @@ static const double binomial16[17] = {
     11440.0, 8008.0, 4368.0, 1820.0, 560.0,  120.0,  16.0,   1.0};
 
 /* At a given tau_2 let k = a^T y_2 and m = c y_2. Then k.y_0 = 0 and m.y_1 = 0
- * are lines, y_0 and y_1 lie on the unit circle y J y = 0 with J = diag(-1, 1,
- * 1), and eliminating y_0 and y_1 gives
+ * are lines, y_0 and y_1 lie on the unit circle y J y = 0 with
+ * J = diag(-1, 1, 1), and eliminating y_0 and y_1 gives
  *
  *     R(tau_2) = L^2 - D_a D_c W^2 = 0,
  *     L = tr(S(k) b S(m) b^T),  S(v) = [v]^T J [v],  W = 2 m adj(b) k,
@@ -182,8 +183,8 @@ static const double binomial16[17] = {
  *
  * Derivation: y_0 is the intersection [k] b y_1 of two lines and must lie on
  * the circle, which is a conic G in y_1. R is the resultant of G and J on the
- * line m, that is the discriminant of m adj(G + lambda J) m in lambda. In x =
- * cos(tau_2 / 2) and y = sin(tau_2 / 2), R is a form of degree 16. */
+ * line m, that is the discriminant of m adj(G + lambda J) m in lambda. In
+ * x = cos(tau_2 / 2) and y = sin(tau_2 / 2), R is a form of degree 16. */
 
 /* ---- products of forms, here with coefficients of x^(n - k) y^k ---- */
 
@@ -484,8 +485,8 @@ static int find_arcs(const bounds limit[2], arc_span arc[TSR_MAX_ARC])
  * piece: side 0 piece 1, side 1 piece 2, and side 2 the outer piece, from pivot
  * c through the rest of the chain to pivot a. Piece i turns about its side by
  * tau_i, measured from the plane of the triangle. At each vertex the angle
- * N-CA-C is given, which is one equation, bilinear in y_i = (1, cos tau_i, sin
- * tau_i) and y_(i+1):
+ * N-CA-C is given. This is one equation, bilinear in
+ * y_i = (1, cos tau_i, sin tau_i) and y_(i+1):
  *
  *     y_0 B y_1 = 0  (vertex b),  y_1 C y_2 = 0  (c),  y_2 A y_0 = 0  (a).
  *
@@ -575,8 +576,8 @@ static int set_triangle(problem *p)
 }
 
 /* Equation of the angle at the vertex where side i ends and side j starts. p_i
- * and p_j are the sides turned by 90 degrees: p_i.p_j = e_i.e_j, p_i.e_j =
- * -e_i.p_j. */
+ * and p_j are the sides turned by 90 degrees: p_i.p_j = e_i.e_j,
+ * p_i.e_j = -e_i.p_j. */
 static void set_equation(const problem *p, int i, int j, double cosine,
                          double out[3][3])
 {

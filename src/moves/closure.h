@@ -62,6 +62,7 @@ double tsr_closure_log_det(double axis[6][2][3]);
  *
  *     log Z(new) - log Z(old) + log f_abc(s) - log f_abc(s'). */
 
+/* The three pivots of a closure. */
 typedef struct {
     int a, b, c; /* residues, ascending */
 } tsr_pivots;
@@ -69,8 +70,9 @@ typedef struct {
 /* Returns 1 for a flexible amino acid with phi and psi, except proline. */
 int tsr_can_pivot(const tsr_residue *residue);
 
+/* An angle, by its cosine and sine. */
 typedef struct {
-    double c, s; /* cosine and sine of an angle */
+    double c, s;
 } tsr_cos_sin;
 
 /* One closure. */
@@ -81,6 +83,7 @@ typedef struct {
     double log_f, log_weight; /* log f_abc, log W */
 } tsr_closed;
 
+/* All closures of a problem. */
 typedef struct {
     int n;
     tsr_closed at[TSR_MAX_CLOSURE];
@@ -140,9 +143,9 @@ typedef struct {
     double b[TSR_ROOT_DEGREE + 1];
 } tsr_root;
 
-/* Isolates the roots of a polynomial with coefficients b[k] of binom(16, k) (1
- * - t)^(16 - k) t^k. Coefficients below `noise` in size may be rounding.
- * Returns the number of intervals. */
+/* Isolates the roots of a polynomial with coefficients b[k] of
+ * binom(16, k) (1 - t)^(16 - k) t^k. Coefficients below `noise` in size may be
+ * rounding. Returns the number of intervals. */
 int tsr_root_isolate(const double b[TSR_ROOT_DEGREE + 1], double noise,
                      tsr_root root[TSR_MAX_ROOT]);
 

@@ -94,6 +94,7 @@ typedef struct {
                   const tsr_move_context *context, int accepted);
 } tsr_move_launch;
 
+/* A move: its options and its functions. */
 struct tsr_move_type {
     const char *name;
     const char *doc;     /* one line */
@@ -192,7 +193,7 @@ double tsr_move_robbins_monro(long n, double accept_probability, double target);
     {                                                                         \
         .name = "target", .type = TSR_FIELD_DOUBLE,                           \
         .offset = offsetof(options, target), .initial = (value), .min = 0.01, \
-        .max = 0.99, .doc = "acceptance that warm-up aims at"                 \
+        .max = 0.99, .doc = "acceptance rate that warm-up aims at"            \
     }
 
 /* Step size that warm-up learns. The log width of a step is the sum of a common

@@ -30,6 +30,7 @@ enum { TSR_LANES = 16 };
 
 typedef double tsr_eight __attribute__((vector_size(64), aligned(64)));
 
+/* Sixteen numbers, as vectors or one by one. */
 typedef union {
     tsr_eight half[2];
     double at[TSR_LANES];
@@ -47,6 +48,7 @@ typedef struct {
     tsr_lanes x[3], radius;
 } tsr_block_group;
 
+/* Blocks and groups of all bodies. */
 typedef struct {
     int n_block, n_group;
     tsr_body_block *block;  /* [n_block] block k begins with body 16 k */
@@ -82,7 +84,7 @@ int tsr_body_block_pairs(const tsr_body_block *own, const tsr_body_block *other,
  * memory, as tsr_pool_new. */
 void *tsr_lanes_new(tsr_pool *pool, int n, size_t size);
 
-/* A tree over n bodies xyz, Angstrom. NULL: out of memory. */
+/* Makes a tree over n bodies xyz, Angstrom. NULL: out of memory. */
 tsr_sphere_tree *tsr_sphere_tree_new(tsr_pool *pool, int n,
                                      const double (*xyz)[3]);
 
@@ -109,6 +111,7 @@ static inline double tsr_from_fixed(int64_t fixed)
     return (double)fixed / TSR_FIXED_SCALE;
 }
 
+/* Parameters of the excluded volume. */
 typedef struct {
     const tsr_topology *topology;
     double contact[TSR_MAX_TYPE][TSR_MAX_TYPE]; /* Angstrom */

@@ -41,15 +41,17 @@
  * Distances between two residues that are known from other experiments, such as
  * cross-links or FRET: R(d), flat between lower and upper, harmonic outside. */
 
+/* A restraint in a configuration. */
 typedef struct {
     tsr_strings between; /* two residues, as "A:17" */
-    int at;              /* index: ca, side_chain */
+    int at;              /* 0: CA, 1: side-chain centres */
     double distance[2];  /* lower, upper; Angstrom */
     double width;        /* w, Angstrom */
 } tsr_restraint_options;
 
 extern const tsr_field tsr_restraint_fields[];
 
+/* A restraint on a topology. */
 typedef struct {
     int residue[2];
     int at;
@@ -73,8 +75,9 @@ double tsr_restraint_log(const tsr_restraint *restraint, double distance_ang);
 
 /* ---- the prior ---- */
 
+/* Options of the prior in a configuration. */
 typedef struct {
-    int clash;          /* index: soft, none */
+    int clash;          /* TSR_CLASH_SOFT or TSR_CLASH_NONE */
     double softness;    /* w, Angstrom */
     double clash_limit; /* nat, for one pair */
     int relax; /* 1: relax a start with P(X) = 0 instead of refusing it */
@@ -99,9 +102,9 @@ typedef struct {
 
 typedef struct tsr_prior_state tsr_prior_state;
 
-/* Shared by all chains; borrows topology and table. d_limit_ang: P(X) = 0 if
- * two bodies are farther apart; 0: no limit. Errors: TSR_E_NOMEM, TSR_E_CONFIG
- * (a restraint that names no residue). */
+/* Makes the prior that all chains share; borrows topology and table.
+ * d_limit_ang: P(X) = 0 if two bodies are farther apart; 0: no limit. Errors:
+ * TSR_E_NOMEM, TSR_E_CONFIG (a restraint that names no residue). */
 tsr_status tsr_prior_new(const tsr_topology *topology,
                          const tsr_prior_table *table,
                          const tsr_prior_options *options, double d_limit_ang,
@@ -146,8 +149,8 @@ double tsr_prior_log_reference(const tsr_prior *prior,
 int tsr_prior_clashes(const tsr_prior *prior,
                       const tsr_conformation *conformation, char worst[160]);
 
-/* The running log density of a chain, with its contact lists. The conformation
- * must have P(X) > 0. NULL: out of memory. */
+/* Makes the running log density of a chain, with its contact lists. The
+ * conformation must have P(X) > 0. NULL: out of memory. */
 tsr_prior_state *tsr_prior_state_new(const tsr_prior *prior,
                                      const tsr_conformation *conformation);
 void tsr_prior_state_free(tsr_prior_state *state);

@@ -923,8 +923,8 @@ static tsr_status write_beads(const bead_set *beads,
 static const double spread_step = 0.01;
 enum { MAX_SPREADS = 400 };
 
-/* A curve: products of the operator M with the data, weighted by 1 /
- * sigma^2. */
+/* A curve: products of the operator M with the data, weighted by
+ * 1 / sigma^2. */
 typedef struct {
     int term, n_error;
     const tsr_linear *linear;

@@ -139,12 +139,15 @@ tsr_surrogate_layout tsr_surrogate_layout_of(const tsr_surrogate_spec *spec);
  * accepted with probability a. */
 enum { TSR_SURROGATE_HEAD = 3 };
 
+/* Numbers in a result. */
 static inline int tsr_surrogate_result_size(const tsr_surrogate_spec *spec)
 {
     return TSR_SURROGATE_HEAD + 2 * spec->n_q + spec->n_torsion +
            spec->n_linker * TSR_SURROGATE_FACTOR;
 }
 
+/* Rows of a linker's factor: 6 for steps of the moving part, or the number of
+ * its torsions. */
 static inline int tsr_surrogate_linker_rows(const tsr_surrogate_spec *spec,
                                             int linker)
 {
@@ -252,6 +255,7 @@ tsr_surrogate_engine *tsr_redraw_engine_new(const tsr_surrogate_spec *spec);
 /* Devices that make walks. */
 enum { TSR_SURROGATE_ON_AUTO, TSR_SURROGATE_ON_GPU, TSR_SURROGATE_ON_ALL };
 
+/* Options of the move `surrogate`. */
 typedef struct {
     double weight;
     int on;
@@ -371,9 +375,11 @@ typedef struct {
     int first, count, unit;
 } tsr_bead;
 
+/* Centre of a bead, Angstrom: the mean of its bodies. */
 void tsr_bead_centre(const tsr_bead *bead, const double (*body)[3],
                      double x[3]);
 
+/* A rigid unit for tsr_unit_fit. */
 typedef struct {
     int n_bead, n_body, n_q;
     double dq_inv_ang, width_inv_ang; /* width of the Gaussian weight in q */

@@ -15,14 +15,13 @@ import numpy as np
 
 def data_sets(path):
     found = {}
-
-    def note(name, thing):
-        if isinstance(thing, h5py.Dataset):
-            found[name] = thing[()]
-
     with h5py.File(path, "r") as file:
-        file.visititems(note)
+        file.visititems(lambda name, thing: found.update({name: thing[()]})
+                        if isinstance(thing, h5py.Dataset) else None)
     return found
+
+
+of_first = functools.lru_cache(maxsize=8)(data_sets)  # it is often compared with many
 
 
 def same(a, b):
@@ -30,12 +29,6 @@ def same(a, b):
     if a.dtype.kind == "O":
         return a.shape == b.shape and (a == b).all()
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
-
-
-@functools.lru_cache(maxsize=8)
-def of_first(path):
-    """The same folder is often compared with many."""
-    return data_sets(path)
 
 
 def compare(one, other):

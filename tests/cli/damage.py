@@ -120,10 +120,10 @@ def mrc(name, voxels=MAP[1024:], **words):
 
 for name, value, n in (
         ("constant", 1.5, 12100), ("zeros", 0.0, 12100), ("nan", math.nan, 12100),
-        ("inf", math.inf, 12100), ("huge", 3e38, 12100), ("some_nan", math.nan, 99),
-        ("some_huge", 3e38, 9)):
+        ("inf", math.inf, 12100), ("some_nan", math.nan, 99), ("some_huge", 3e38, 9)):
     mrc(name, struct.pack("<f", value) * n + MAP[1024 + 4 * n:])
-for size in 78, 14060, 0, -2, 3e38, math.nan:
+mrc("huge", struct.pack("<2f", 3e38, -3e38) * 6050)
+for size in 78, 14060, 1e-30, 0, -2, 3e38, math.nan:
     mrc("voxel_%g" % size, **dict(zip(("f11", "f12", "f13"), (min(n * size, 3e38)
                                                               for n in SIDE))))
 mrc("origin_1500", f50=-1500.0, f51=-1500.0, f52=-1500.0)

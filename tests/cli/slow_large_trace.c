@@ -2,7 +2,7 @@
  * space, by the program itself. */
 #include "store/trace.h"
 #include "tests/io_files.h"
-
+#include "tests/test.h"
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
 
@@ -32,17 +32,15 @@ static void write_trace(const char *path)
                    .n = N_Q,
                    .coord = q,
                    .single = 1}};
-    if (tsr_trace_create(path, N_CHAIN, N_VARIABLE, variable, 0, NULL, &trace,
-                         &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_trace_create(path, N_CHAIN, N_VARIABLE, variable, 0, NULL, &trace,
+                        &err));
     for (int from = 0; from < N_DRAW; from += BLOCK)
         for (int v = 0; v < N_VARIABLE; v++) {
             for (int i = 0; i < N_CHAIN * BLOCK * variable[v].n; i++)
                 value[i] = 30.0 + gsl_ran_gaussian_ziggurat(random, 1.0);
-            assert_int_equal(tsr_trace_append(trace, v, BLOCK, value, &err),
-                             TSR_OK);
+            OK(tsr_trace_append(trace, v, BLOCK, value, &err));
         }
-    assert_int_equal(tsr_trace_close(trace, &err), TSR_OK);
+    OK(tsr_trace_close(trace, &err));
     gsl_rng_free(random);
     free(value);
 }
@@ -69,19 +67,12 @@ static void run(const char *command, const char *path)
     print_message("%s: %.0f s\n", command, difftime(time(NULL), started));
 }
 
-static void test_large(void **state)
+TEST(test_large)
 {
-    (void)state;
     const char *path = io_path("trace.h5");
     write_trace(path);
     run("summary", path);
     run("diagnose", path);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_large, io_setup, io_teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {io_setup, io_teardown};

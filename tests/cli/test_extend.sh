@@ -1,7 +1,6 @@
 #!/bin/sh
-# The examples in docs/examples work: copied into a copy of the tree, with the
-# lines that docs/extend.md names, built and run. The build is not optimised: it
-# takes a few seconds. Prints one line a test (tests/run.sh).
+# The examples in docs/examples work: put into a copy of the tree with the lines that
+# docs/extend.md names, built without optimisation, and run.
 . tests/cli/expect.sh
 if is_sanitized; then
     echo "skip extend: a sanitizer's build"
@@ -35,12 +34,9 @@ expect "it builds, without a warning" 0 "" make -s --no-print-directory \
     BUILD=build WERROR=1 CFLAGS="-O0 -g0" build/tessera
 cd ..
 [ -x tree/build/tessera ] || exit 1
-program=$work/tree/build/tessera
+ln -sf "$work/tree/build/tessera" .bin/tessera
 
 # ---- what it does ----
-expect "help" 0 "" "$program" run --help all
-check "has the term" grep -q "kind: gyration .* a measured" out.txt
-check "and the move" grep -q "^  *psi_turn .* turns one free psi" out.txt
 cat >new.yaml <<END
 structure: {file: "$demo/two_domain.pdb", flexible: ["A:51-64"]}
 data:
@@ -51,23 +47,18 @@ output: {directory: out}
 device: {use: reference}
 END
 sed 's/, mean: 26//' new.yaml >bad.yaml
-expect "the term refuses what it cannot have" 78 "bad.yaml:3:5: data.0: .*mean and sd" \
-    "$program" check bad.yaml
-expect "a run without data" 0 "psi_turn +[0-9]+ proposed, +[1-9]" \
-    "$program" run new.yaml --prior-only --output prior
-check "has no trace of the term" sh -c \
-    "! '$program' summary prior --json | grep -q gyration"
-expect "a run with both" 0 "psi_turn +[0-9]+ proposed, +[1-9]" \
-    "$program" run new.yaml
-expect "summary" 0 "" "$program" summary out --json
-check "the structures meet the radius, with bodies as points a little less" \
-    "$python" -c '
-import json
-d = json.load(open("out.txt"))
-assert 25.5 < d["rg"]["mean"] < 27.0, d["rg"]
-assert 0.0 < d["gyration_chi2"]["mean"] < 3.0, d["gyration_chi2"]
-'
-expect "report" 0 "" "$program" report out
-check "which shows the term" grep -q '<h2 id="gyration">Radius of gyration' \
-    out/report.html
+cases <<'END'
+help has the term, and the move | 0> kind: gyration .* a measured | tessera run --help all
+    the move | out ^  *psi_turn .* turns one free psi
+the term refuses what it cannot have | 78 bad.yaml:3:5: data.0: .*mean and sd | tessera check bad.yaml
+a run without data | 0 psi_turn +[0-9]+ proposed, +[1-9] | tessera run new.yaml --prior-only --output prior
+summary of it | 0 | tessera summary prior --json
+    has no trace of the term | no out gyration
+a run with both | 0 psi_turn +[0-9]+ proposed, +[1-9] | tessera run new.yaml
+summary | 0 | tessera summary out --json
+    the structures meet the radius, with bodies as points a little less | json 25.5 < d.rg.mean < 27.0 \
+        and 0.0 < d.gyration_chi2.mean < 3.0
+report | 0 | tessera report out
+    which shows the term | in out/report.html <h2 id="gyration">Radius of gyration
+END
 exit $bad

@@ -1,8 +1,7 @@
 #!/bin/sh
-# What the program may touch: other people's files, planted links, and what a
-# run leaves that was killed before its first checkpoint.
+# The program touches only files that it wrote itself: other people's files and planted
+# links stay, and a run killed before its first checkpoint goes on to the same draws.
 . tests/cli/expect.sh
-tests=$source/tests/cli
 
 short_model model.pdb
 cat >good.yaml <<END
@@ -14,104 +13,99 @@ device: {use: reference, threads: 2}
 simulate: {points: 20, q_range: [0.01, 0.15], steps: 20}
 contrast: {c2: 0}
 END
-expect "simulate" 0 "" "$program" simulate good.yaml --output good.dat
-expect "a run" 0 "" "$program" run good.yaml
+small() { (ulimit -f 8 && tessera "$@"); }
+cases <<'END'
+simulate | 0 | tessera simulate good.yaml --output good.dat
+a run | 0 | tessera run good.yaml
+END
 
 # ---- a refused run takes nothing away ----
-for file in config.yaml run.lock trace.h5 draws.log trajectory-000.h5 \
-    trajectory-000-2.h5 checkpoint.h5 \
-    checkpoint.h5.previous checkpoint.h5.tmp model.pdb run.log input; do
+for file in config.yaml run.lock trace.h5 draws.log trajectory-000.h5 trajectory-000-2.h5 \
+    checkpoint.h5 checkpoint.h5.previous checkpoint.h5.tmp model.pdb run.log input; do
     mkdir mine
     echo precious >"mine/$file"
-    expect "$file is in the way" 78 "mine.* holds .*$file" \
-        "$program" run good.yaml --output mine
-    check "it stays, alone" \
-        test "$(cat "mine/$file")$(ls mine)" = "precious$file"
+    cases <<'END'
+${file} is in the way | 78 mine.* contains .*${file} | tessera run good.yaml --output mine
+    it stays, alone | test "$(cat "mine/$file")$(ls mine)" = "precious$file"
+END
     rm -r mine
 done
-mkdir mine
+mkdir mine links
 echo precious >mine/notes
-small() { (ulimit -f 8 && "$program" "$@"); }
-expect "a run that cannot be written" 74 "" \
-    small run good.yaml --output mine --set name=longer
-check "takes back what it made, and no more" test "$(ls mine)" = notes
-
-# ---- links are not followed ----
-mkdir links
 echo precious >victim
 ln -s "$work/victim" links/run.log
-expect "a link with the name of the log" 78 "run.log" \
-    "$program" run good.yaml --output links
 cp -r whole linked
 rm linked/run.log
 ln -s "$work/victim" linked/run.log
 ln -s "$work/victim" linked/checkpoint.h5.tmp
-expect "in a run that goes on" 74 "run.log.*symbolic link" \
-    "$program" resume linked --draws 9
-rm linked/run.log
-expect "a link with the name of the next checkpoint" 0 "" \
-    "$program" resume linked --draws 9
-check "what they lead to stays" test "$(cat victim)" = precious
+cases <<'END'
+a run that cannot be written | 74 | small run good.yaml --output mine --set name=longer
+    takes back what it made, and no more | test "$(ls mine)" = notes
+
+# ---- links are not followed ----
+a link with the name of the log | 78 run.log | tessera run good.yaml --output links
+in a run that goes on | 74 run.log.*symbolic link | tessera resume linked --draws 9
+$ rm linked/run.log
+a link with the name of the next checkpoint | 0 | tessera resume linked --draws 9
+    what they lead to stays | test "$(cat victim)" = precious
+END
 for file in trace.h5 trajectory-001.h5; do
     rm -rf linked
     cp -r whole linked
     mv linked/$file victim.h5
     cp victim.h5 before.h5
     ln -s "$work/victim.h5" linked/$file
-    expect "a link in the place of $file" 74 "linked/$file'.*symbolic link" \
-        "$program" resume linked --draws 9
-    check "what it leads to stays" cmp -s victim.h5 before.h5
-    expect "and can be read" 0 "" "$program" export linked -o x.csv
+    cases <<'END'
+a link in the place of ${file} | 74 linked/${file}'.*symbolic link | tessera resume linked --draws 9
+    what it leads to stays | cmp -s victim.h5 before.h5
+and can be read | 0 | tessera export linked -o x.csv
+END
 done
 rm x.csv
 
 # ---- one rule for what may be written over ----
 # over NAME FILE COMMAND...: refused, then with --force, then over its own.
 over() {
-    name=$1 file=$2
+    what=$1 file=$2
     shift 2
     mkdir -p "$(dirname "$file")"
     echo precious >"$file"
-    expect "$name over another file" 64 "$file' is there and not from.*--force" \
-        "$program" "$@"
+    expect "$what over another file" 64 "$file' exists and is not from.*--force" tessera "$@"
     check "it stays" test "$(cat "$file")" = precious
-    expect "with --force" 0 "" "$program" "$@" --force
+    expect "with --force" 0 "" tessera "$@" --force
     check "it is replaced" test "$(head -c 8 "$file")" != precious
-    expect "over its own" 0 "" "$program" "$@"
-    expect "--help" 0 "" "$program" "$1" --help
-    check "names --force" grep -q -e "--force" out.txt
+    expect "over its own" 0 "" tessera "$@"
+    expect "--help names --force" "0>" "--force" tessera "$1" --help
 }
-over "export, PDB" a.pdb export whole -o a.pdb
-over "its script" a.pdb.pml export whole -o a.pdb
-over "export, mmCIF" a.cif export whole -o a.cif
-over "export, XYZ" a.xyz export whole -o a.xyz
-over "export, CSV" a.csv export whole -o a.csv
+profile="profile model.pdb --bodies two --device reference"
 cp model.pdb b.pdb
-expect "export over a structure" 64 "b.pdb' is there" \
-    "$program" export whole -o b.pdb
-expect "export over the trace" 64 "place of the input" \
-    "$program" export whole -o whole/trace.h5 --format csv --force
-over "a curve" p.dat profile model.pdb --bodies two --device reference -o p.dat
-over "a fit" p.fit profile model.pdb --data good.dat --bodies two --device reference -o p.fit
-over "its picture" p.svg profile model.pdb --data good.dat --bodies two --device reference \
-    -o p.fit
-sed '1s/, by tessera//' p.fit >foxs.fit
-expect "a fit of FoXS" 64 "foxs.fit' is there" \
-    "$program" profile model.pdb --data good.dat --bodies two --device reference -o foxs.fit
-over "a simulated curve" s.dat simulate good.yaml -o s.dat
-over "its structure" s.pdb simulate good.yaml -o s.dat
-over "weights" w.csv reweight whole --maxent --output w.csv
 echo precious >t.dat
-expect "a table over another file" 64 "t.dat' is there and not from.*--force" \
-    "$program" train priors "$demo" -o t.dat
-expect "an evaluation over another file" 64 "t.dat' is there" \
-    "$program" train form-factors --evaluate "$demo" -o t.dat
-over "a report" whole/report.html report whole
-over "a figure of it" whole/report/fit.svg report whole
-over "a table of it" whole/report/fit.csv report whole
-echo precious >whole/report/notes.txt
-expect "a report beside notes" 0 "" "$program" report whole
-check "which stay" test "$(cat whole/report/notes.txt)" = precious
+cases <<'END'
+$ over "export, PDB" a.pdb export whole -o a.pdb
+$ over "its script" a.pdb.pml export whole -o a.pdb
+$ over "export, mmCIF" a.cif export whole -o a.cif
+$ over "export, XYZ" a.xyz export whole -o a.xyz
+$ over "export, CSV" a.csv export whole -o a.csv
+export over a structure | 64 b.pdb' exists | tessera export whole -o b.pdb
+export over the trace | 64 replace the input | tessera export whole -o whole/trace.h5 --format csv --force
+$ over "a curve" p.dat $profile -o p.dat
+$ over "a fit" p.fit $profile --data good.dat -o p.fit
+$ over "its picture" p.svg $profile --data good.dat -o p.fit
+$ sed '1s/, by tessera//' p.fit >foxs.fit
+a fit of FoXS | 64 foxs.fit' exists | tessera $profile --data good.dat -o foxs.fit
+$ over "a simulated curve" s.dat simulate good.yaml -o s.dat
+$ over "its structure" s.pdb simulate good.yaml -o s.dat
+$ over "weights" w.csv reweight whole --maxent --output w.csv
+a table over another file | 64 t.dat' exists and is not from.*--force | tessera train priors "$demo" -o t.dat
+an evaluation over another file | 64 t.dat' exists | \
+        tessera train form-factors --evaluate "$demo" -o t.dat
+$ over "a report" whole/report.html report whole
+$ over "a figure of it" whole/report/fit.svg report whole
+$ over "a table of it" whole/report/fit.csv report whole
+$ echo precious >whole/report/notes.txt
+a report beside notes | 0 | tessera report whole
+    which stay | test "$(cat whole/report/notes.txt)" = precious
+END
 
 # ---- killed before the first checkpoint ----
 if is_sanitized; then
@@ -131,14 +125,14 @@ while [ $k -lt $((last_anew + 12)) ]; do
     rm -rf killed
     at $k && break
     if [ -e killed/config.yaml ]; then
-        "$program" run good.yaml --output killed >out.txt 2>err.txt
+        tessera run good.yaml --output killed >out.txt 2>err.txt
         [ $? -eq 78 ] && grep -q "tessera resume" err.txt || n_bad=$((n_bad + 1))
-        "$program" status killed >out.txt 2>err.txt || n_bad=$((n_bad + 1))
-        "$program" resume killed >out.txt 2>err.txt
+        tessera status killed >out.txt 2>err.txt || n_bad=$((n_bad + 1))
+        tessera resume killed >out.txt 2>err.txt
         status=$? n_resume=$((n_resume + 1))
-        grep -q "begun anew" err.txt && last_anew=$k
+        grep -q "restarted from the beginning" err.txt && last_anew=$k
     else
-        "$program" run good.yaml --output killed >out.txt 2>err.txt
+        tessera run good.yaml --output killed >out.txt 2>err.txt
         status=$? n_run=$((n_run + 1))
     fi
     if [ $status -ne 0 ] || ls killed | grep -q tmp; then

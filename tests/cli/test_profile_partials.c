@@ -2,13 +2,11 @@
  * weights - against coarse_partials on the reference engine, whose types
  * are as many as the exposures. What that one gives is held to plain sums in
  * tests/oracle/test_coarse_profile.c. */
-#include "posterior/profile_partials.h"
-
 #include "gpu/device.h"
+#include "posterior/profile_partials.h"
 #include "tests/coarse_partials.h"
 #include "tests/setup_sample.h"
-
-#include <math.h>
+#include "tests/test.h"
 
 static const char demo[] = "configs/demo/two_domain.pdb";
 static const char crystal[] = "../shared/data/saxs/lysozyme_2epe/model.pdb";
@@ -22,7 +20,7 @@ static double *expected(const char *path, tsr_profile_bodies bodies,
     sample x;
     char text[500];
     snprintf(text, sizeof text,
-             "structure: {file: %s, bodies: %s, still: true}\n"
+             "structure: {file: %s, bodies: %s, frozen: true}\n"
              "contrast: {c1: infer, c2: infer}\n",
              path, bodies == TSR_PROFILE_TWO ? "two" : "one");
     read_sample(&x, 0, 0, NULL, text);
@@ -80,23 +78,20 @@ static void against_engine(const char *path, tsr_profile_bodies bodies,
     tsr_profile_maker_free(maker);
 }
 
-static void on_the_reference(void **state)
+TEST(on_the_reference)
 {
-    (void)state;
     against_engine(demo, TSR_PROFILE_TWO, "reference", TSR_METHOD_DIRECT, 1e-9);
     against_engine(demo, TSR_PROFILE_ONE, "reference", TSR_METHOD_DIRECT, 1e-9);
 }
 
-static void by_plane_waves(void **state)
+TEST(by_plane_waves)
 {
-    (void)state;
     against_engine(demo, TSR_PROFILE_TWO, "auto", TSR_METHOD_QUADRATURE, 1e-6);
     against_engine(demo, TSR_PROFILE_ONE, "auto", TSR_METHOD_QUADRATURE, 1e-6);
 }
 
-static void on_the_device(void **state)
+TEST(on_the_device)
 {
-    (void)state;
     tsr_device *device;
     if (tsr_device_open("auto", &device, &err) != TSR_OK) {
         print_message("skipped: %s\n", err.message);
@@ -107,9 +102,8 @@ static void on_the_device(void **state)
     against_engine(demo, TSR_PROFILE_ONE, "auto", TSR_METHOD_DIRECT, 1e-5);
 }
 
-static void of_a_crystal(void **state)
+TEST(of_a_crystal)
 {
-    (void)state;
     if (access(crystal, R_OK) != 0) {
         print_message("skipped: no %s\n", crystal);
         skip();
@@ -122,9 +116,8 @@ static void of_a_crystal(void **state)
 
 /* A table of one component by name: its S beside the pairs, nothing to fit. At
  * c1 = 1 without hydration the shipped tables of both kinds are one curve. */
-static void a_table_of_one_component(void **state)
+TEST(a_table_of_one_component)
 {
-    (void)state;
     static const char *const name[2] = {NULL, "data/form_factors_two_body.dat"};
     enum { N = 26 };
     double q[N], intensity[2][N];
@@ -151,13 +144,4 @@ static void a_table_of_one_component(void **state)
     for (int k = 0; k < N;
          k++) /* eight digits in the files, then differences */
         assert_true(fabs(intensity[0][k] / intensity[1][k] - 1.0) < 1e-5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_the_reference), cmocka_unit_test(by_plane_waves),
-        cmocka_unit_test(on_the_device), cmocka_unit_test(of_a_crystal),
-        cmocka_unit_test(a_table_of_one_component)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,7 @@
 #!/bin/sh
-# tessera report: the page of a run as a browser without a network shows it.
-# Prints one line a test (tests/run.sh).
+# tessera report: the page of a run, as a browser without a network shows it, has the
+# figures, numbers and conformations of that run, and its first screen the answer.
 . tests/cli/expect.sh
-conformations=$build/tests/oracle/write_trajectory
 
 cp "$demo/two_domain.pdb" model.pdb
 cat >run.yaml <<END
@@ -15,128 +14,100 @@ output: {directory: run, trajectory: none}
 simulate: {points: 60, q_range: [0.01, 0.25], steps: 50}
 contrast: {c2: 0}
 END
-"$program" simulate run.yaml --output good.dat --quiet >sim.txt 2>sim.err &&
-    "$program" run run.yaml --quiet >run.txt 2>run.err &&
-    "$program" run run.yaml --quiet --prior-only --output prior \
-        >prior.txt 2>prior.err || {
-    echo "not ok runs to report on"
-    cat sim.err run.err prior.err
-    exit 1
-}
-
-quiet() { "$program" "$@" --quiet >out.txt; }
-check "a report without conformations" quiet report prior
-check "says how to have some" grep -q "output.trajectory_every" \
-    prior/report.html
-check "knows that it saw no data" grep -q "Run without data" \
-    prior/report.html
-check "and says so in its figures" sh -c \
-    '! grep -q ">posterior<" prior/report/posterior-rg.svg'
-check "and its methods" grep -q "<p>The prior of the structure, without any" \
-    prior/report.html
-check "the start can be had" grep -q '<a href="model.pdb" download>' \
-    prior/report.html
-"$program" run run.yaml --quiet --output single --set sampler.chains=1 \
-    --set sampler.draws=1 --set output.trajectory=all \
-    --set output.trajectory_every=1 >single.txt 2>&1
-check "a report of one draw" quiet report single
-check "says what it is too few for" sh -c "grep -q 'One conformation is too few' \
-    single/report.html && grep -q 'Too few draws for dist' single/report.html"
-check "shows it as a point" grep -q "<circle" single/report/trace.svg
-check "and draws no empty figures" test ! -e single/report/mobility.svg -a \
-    ! -e single/report/posterior-rg.svg
 # Measurements beside curves, which have no file to be called after.
 sed 's/^data: .*/data:\
   - {kind: distance, between: ["A:2", "A:100"], mean: 41, sd: 2}\
   - good.dat\
   - {kind: distance, between: ["A:9", "A:90"], mean: 37, sd: 3}\
   - {file: good.dat, q_range: [0.02, 0.15]}/' run.yaml >both.yaml
-check "a run with distances, too" quiet run both.yaml --output both
-check "its report" quiet report both
-check "has a section of them" grep -q '<h2 id="distance">Distances' \
-    both/report.html
-check "with a row of the first" grep -q "<td>1: A:2, A:100</td>\
-<td>Angstrom</td><td>41</td><td>2</td>" both/report.html
-check "and one of the second" grep -q "<td>2: A:9, A:90</td>" both/report.html
-check "and a figure" test -s both/report/distance-1.svg -a \
-    -s both/report/distance-2.svg
-check "the prior of a parameter is there without a run of it" sh -c "
-    grep -q ',prior,dashes' both/report/posterior-noise_scale.csv &&
-    grep -q ',prior,dashes' both/report/posterior-noise_scale_2.csv"
-check "curves keep their files' names" sh -c "
-    grep -q '<h3>Data set 1: good.dat</h3>' both/report.html &&
-    grep -q '<h3>Data set 2: .*good.*dat</h3>' both/report.html"
-check "conformations of two states" "$conformations" run 3 60
-check "report" quiet report run --prior prior
-for figure in fit fit_2 guinier kratky trace rank posterior-rg \
-    posterior-d_max pair-distances mobility distance-mean distance-sd timeline-change \
-    timeline-contacts timeline-mobility; do
+quiet() { tessera "$@" --quiet; }
+cases <<'END'
+a curve | 0 | quiet simulate run.yaml --output good.dat
+a run | 0 | quiet run run.yaml
+a run of the prior | 0 | quiet run run.yaml --prior-only --output prior
+END
+[ $bad -eq 0 ] || exit 1
+cases <<'END'
+a report without conformations | 0 | quiet report prior
+    says how to have some, and offers the start | in prior/report.html output.trajectory_every \
+        && in prior/report.html <a href="model.pdb" download>
+    knows that it saw no data | in prior/report.html Run without data
+    and says so in its figures, and its methods | no in prior/report/posterior-rg.svg >posterior< \
+        && in prior/report.html <p>The prior of the structure, without any
+a run of one draw | 0 | quiet run run.yaml --output single --set sampler.chains=1 --set sampler.draws=1 \
+        --set output.trajectory=all --set output.trajectory_every=1
+a report of one draw | 0 | quiet report single
+    says what it is too few for | in single/report.html One conformation is too few \
+        && in single/report.html Too few draws for dist
+    shows it as a point, and draws no empty figures | in single/report/trace.svg <circle \
+        && test ! -e single/report/mobility.svg -a ! -e single/report/posterior-rg.svg
+a run with distances, too | 0 | quiet run both.yaml --output both
+its report | 0 | quiet report both
+    has a section of them | in both/report.html <h2 id="distance">Distances
+    with a row of the first and one of the second | in both/report.html <td>1: A:2, A:100</td><td>Angstrom</td>\
+        <td>41</td><td>2</td> && in both/report.html <td>2: A:9, A:90</td>
+    and a figure of each | test -s both/report/distance-1.svg -a -s both/report/distance-2.svg
+    the prior of a parameter is there without a run of it | in both/report/posterior-noise_scale.csv ,prior,dashes \
+        && in both/report/posterior-noise_scale_2.csv ,prior,dashes
+    curves keep their files' names | in both/report.html <h3>Data set 1: good.dat</h3> \
+        && in both/report.html <h3>Data set 2: .*good.*dat</h3>
+conformations of two states | 0 | "$build/tests/oracle/write_trajectory" run 3 60
+report | 0 | quiet report run --prior prior
+    whether it converged is one line | test "$(grep -c '<details class="state' run/report.html)" -eq 1
+    nuisance parameters are apart | sed '/id="nuisance"/q' run/report.html >before.txt \
+        && in before.txt <td>radius of gyration <code>rg</code></td> && no in before.txt <code>noise_scale</code>
+END
+for figure in fit fit_2 guinier kratky trace rank posterior-rg posterior-d_max pair-distances \
+    mobility distance-mean distance-sd timeline-change timeline-contacts timeline-mobility; do
     check "figure $figure" test -s "run/report/$figure.svg"
 done
-"$python" - run/report/*.svg <<END >svg.txt 2>&1
-import sys
+cat >figures.py <<'END'
+"""figures.py WHAT: the figures of run/report, and the tables beside them."""
+import csv, glob, sys
 import xml.etree.ElementTree
-for path in sys.argv[1:]:
-    page = open(path).read()
-    top = xml.etree.ElementTree.fromstring(page)
-    assert top.tag == "{http://www.w3.org/2000/svg}svg", (path, top.tag)
-    for text in ("nan", "inf"):
-        assert text not in page.replace("infinity", ""), (path, text)
+folder = "run/report/"
+def rows(name):
+    return list(csv.DictReader(open(folder + name)))
+pictures = sorted(glob.glob(folder + "*.svg"))
+fit = rows("fit.csv")
+if sys.argv[1] == "pictures": # well-formed and finite
+    for path in pictures:
+        page = open(path).read()
+        top = xml.etree.ElementTree.fromstring(page)
+        assert top.tag == "{http://www.w3.org/2000/svg}svg", (path, top.tag)
+        assert not any(t in page.replace("infinity", "") for t in ("nan", "inf")), path
+elif sys.argv[1] == "tables":
+    assert len(pictures) > 20, pictures
+    for picture in pictures:
+        table = list(csv.DictReader(open(picture[:-4] + ".csv")))
+        assert table and all(len(r) == 6 and None not in r.values() for r in table)
+    data = [tuple(map(float, line.split()[:2])) for line in open("good.dat") if line[0] != "#"]
+    points = [(float(r["x"]), float(r["y"])) for r in fit
+              if r["series"] == "measured" and r["mark"] == "points"]
+    assert len(points) == len(data) == 60
+    for (a, b), (c, d) in zip(points, data):
+        assert abs(a - c) < 1e-6 * c and abs(b - d) < 1e-5 * abs(d), (a, b, c, d)
+    drawn = rows("conformations.csv")
+    assert len(drawn) == 180 and drawn[0]["state"] == "1", len(drawn)
+    assert {(r["chain"], r["draw"]) for r in drawn} == {
+        (str(c), str(d)) for c in range(3) for d in range(60)}
+    far = [float(r["distance_1_2_angstrom"]) for r in drawn]
+    assert max(far) - min(far) > 3, (min(far), max(far))
+    assert all(0 <= float(r["turn_1_2_degree"]) <= 180 for r in drawn)
+else:
+    for series in "prior", "posterior": # as high as each other
+        top = max(float(r["y"]) for r in rows("posterior-rg.csv") if r["series"] == series)
+        assert abs(top - 1) < 1e-6, (series, top)
+    start, mean = ([float(r["y"]) for r in fit if r["series"] == series]
+                   for series in ("starting structure", "mean curve"))
+    assert len(start) == len(mean) == 60
+    # the data are of another conformation: the start is close to them, not there
+    off = [abs(a / b - 1) for a, b in zip(start, mean)]
+    assert 1e-4 < max(off) < 1, max(off)
 END
-"$python" - run/report run/report.html <<END >csv.txt 2>&1
-import csv, glob, os, sys
-folder = sys.argv[1]
-pictures = sorted(glob.glob(folder + "/*.svg"))
-assert len(pictures) > 20, pictures
-for picture in pictures:
-    rows = list(csv.DictReader(open(picture[:-4] + ".csv")))
-    assert rows and all(len(r) == 6 and None not in r.values() for r in rows)
-data = [tuple(map(float, line.split()[:2])) for line in open("good.dat")
-        if line[0] != "#"]
-points = [(float(r["x"]), float(r["y"]))
-          for r in csv.DictReader(open(folder + "/fit.csv"))
-          if r["series"] == "measured" and r["mark"] == "points"]
-assert len(points) == len(data) == 60
-for (a, b), (c, d) in zip(points, data):
-    assert abs(a - c) < 1e-6 * c and abs(b - d) < 1e-5 * abs(d), (a, b, c, d)
-rows = list(csv.DictReader(open(folder + "/conformations.csv")))
-assert len(rows) == 180, len(rows)
-assert {(r["chain"], r["draw"]) for r in rows} == {
-    (str(c), str(d)) for c in range(3) for d in range(60)}
-assert rows[0]["state"] == "1"
-far = [float(r["distance_1_2_angstrom"]) for r in rows]
-assert max(far) - min(far) > 3, (min(far), max(far))
-assert all(0 <= float(r["turn_1_2_degree"]) <= 180 for r in rows)
-END
-check "their numbers are there, and those of the conformations" \
-    test ! -s csv.txt
-cat csv.txt
-"$python" - run/report <<'END' >prior.txt 2>&1
-import csv, sys
-rows = list(csv.DictReader(open(sys.argv[1] + "/posterior-rg.csv")))
-for series in "prior", "posterior":
-    top = max(float(r["y"]) for r in rows if r["series"] == series)
-    assert abs(top - 1) < 1e-6, (series, top)
-rows = list(csv.DictReader(open(sys.argv[1] + "/fit.csv")))
-def curve(series):
-    return [float(r["y"]) for r in rows if r["series"] == series]
-start, mean = curve("starting structure"), curve("mean curve")
-assert len(start) == len(mean) == 60
-# the data are of another conformation: the start is close to them, not there
-off = [abs(a / b - 1) for a, b in zip(start, mean)]
-assert 1e-4 < max(off) < 1, max(off)
-END
-check "the prior is as high as the posterior, the start's curve is there" \
-    test ! -s prior.txt
-cat prior.txt
-check "whether it converged is one line" sh -c \
-    'grep -c "<details class=\"state" run/report.html | grep -qx 1'
-check "nuisance parameters are apart" sh -c "sed '/id=\"nuisance\"/q' \
-    run/report.html | grep -q '<td>radius of gyration <code>rg</code></td>' &&
-    ! sed '/id=\"nuisance\"/q' run/report.html | grep -q '<code>noise_scale</code>'"
 
 # The first screen: a box with the answer, fit and molecule; no long paragraph.
-"$program" summary run --json >summary.json 2>err.txt
+tessera summary run --json >summary.json 2>err.txt
 mkdir solved
 cp -r run solved/1
 cat >solved/verdict.json <<'END'
@@ -147,12 +118,12 @@ cat >solved/verdict.json <<'END'
           {"states": 2, "directory": "solved/2", "evidence": {"log": 102.0, "error": 0.4},
            "gain": 2.0, "gain_error": 0.5, "probability": 0.88}]}
 END
-quiet report solved/1
 sed 's/"probability": 0.[0-9]*/"probability": null/; s/"gain_error": 0.5/"gain_error": 1.5/' \
     solved/verdict.json >unsure.json
 cp -r run alone
 cp solved/verdict.json verdict.json
-quiet report alone
+quiet report solved/1 >out.txt
+quiet report alone >out.txt
 cat >first.py <<'END'
 import html, json, re, sys
 def first(path):
@@ -212,107 +183,85 @@ rg = s["verdict"]["curves"][0]["rg_guinier_data"]
 assert abs(numbers(table["Rg, Guinier"])[0] - rg) < 0.006, (table, rg)
 assert len(cells) == 6 and 5 < numbers(table["mass"])[0] < 20, cells
 END
-"$python" first.py >first.txt 2>&1
-check "the first screen has the answer, fit and molecule" test ! -s first.txt
-cat first.txt
-cp unsure.json solved/verdict.json
-quiet report solved/1
-check "states that the data do not tell apart are undecided" \
-    grep -q "1.5 against 1: <b class=.open.>undecided</b>" solved/1/report.html
-echo "no JSON" >solved/verdict.json
-check "a verdict that is none" quiet report solved/1
-check "is passed over" grep -q "Flexible model fits?" solved/1/report.html
-check "variables have names for readers" grep -q \
-    "<td>direction of A:65-[0-9]* seen from A:1-50, z <code>pose_1_from_z</code>" \
-    run/report.html
-check "few draws have few bars" sh -c '
-    n=$(grep -c ",posterior,line," run/report/posterior-rg.csv)
-    [ "$n" -ge 14 ] && [ "$n" -le 30 ]'
-check "the chain has its name" grep -q \
-    '"chains": *\[ *{"name": *"chain A", *"first": *0' run/report.html
-check "pictures are well-formed and finite" test ! -s svg.txt
-cat svg.txt
-check "two arrangements are found" grep -q "less than 15 &Aring; apart" \
-    run/report.html
-for number in 1 2; do
-    check "the middle of arrangement $number" test -s \
-        run/report/arrangement-$number.cif
-done
-check "and no third" test ! -e run/report/arrangement-3.cif
-check "shares are the trajectories'" grep -qE "<td>1</td><td>(6|7)[0-9]\.[0-9]&nbsp;%" \
-    run/report.html
-check "the molecule shows them" grep -q "centre of arrangement 2 (" run/report.html
-"$program" diagnose run >out.txt 2>err.txt
-check "diagnose sees them" grep -q "2 arrangements of the domains, which overlap" \
-    out.txt
-check "an ensemble for other programs" \
-    "$program" export run --draws even:10 --output draws.pdb --quiet
-check "has its models" test "$(grep -c ^MODEL draws.pdb)" -eq 10
-check "the arrangements for other programs" sh -c \
-    "'$program' export run --draws arrangements --format cif >both.cif 2>err.txt"
-check "has a model of each" test \
-    "$(awk '/^ATOM/ {print $NF}' both.cif | sort -u | wc -l)" -eq 2
-check "and scripts that open it" grep -q 'load("draws.pdb"' draws.pdb.pml
-touch run/report/arrangement-7.cif
-check "a second report replaces the first" quiet report run --prior prior
-check "arrangements of the first go" test ! -e run/report/arrangement-7.cif
-check "names are escaped" grep -q "two &lt;domains&gt; &amp; a" run/report.html
-check "nothing is fetched" sh -c \
-    '! grep -qE "(src|href)=\"?(https?:)?//" run/report.html'
-check "the configuration is there" grep -q "q_range: \[0.02, 0.15\]" \
-    run/report.html
-check "methods name seed and chains" grep -q \
-    "3 chains, each with replicas at 2 temp" run/report.html
-check "and the noise" grep -q "The data were good.dat, with normal errors" \
-    run/report.html
-check "and the points that were used, not q_range" grep -q \
-    "32 points were used, q from 0.0222 to 0.1483 1/Angstrom" run/report.html
-check "residues have the file's numbers" grep -q "residue of chain A" \
-    run/report/mobility.svg
-check "data sets have their names" grep -q "<h3>Data set 2: .*good.*dat<" \
-    run/report.html
-check "the timeline has domains" grep -q ">domain<" \
-    run/report/timeline-change.svg
-check "and the chains' traces" test "$(grep -c ">chain [012]<" \
-    run/report/timeline-change.svg)" -eq 3
 mkdir elsewhere mine
-check "another place" quiet report run/trace.h5 --output elsewhere
-check "holds the page" test -s elsewhere/report.html
 echo "my notes" >mine/report.html
-"$program" report run --output mine --quiet >out.txt 2>err.txt
-check "a page of somebody else's is refused" test $? -eq 64
-check "and stays" grep -q "my notes" mine/report.html
-check "its figures are there without scripts" \
-    grep -q '<figure id="figure-fit"><svg' elsewhere/report.html
+cases <<'END'
+    their numbers are there, and those of the conformations | "$python" figures.py tables
+    the prior is as high as the posterior, the start's curve is there | "$python" figures.py prior
+    pictures are well-formed and finite | "$python" figures.py pictures
+    the first screen has the answer, fit and molecule | "$python" first.py
+$ cp unsure.json solved/verdict.json
+a report of a run of solve | 0 | quiet report solved/1
+    states that the data do not tell apart are undecided | in solved/1/report.html \
+        1.5 against 1: <b class=.open.>undecided</b>
+$ echo "no JSON" >solved/verdict.json
+a verdict that is none | 0 | quiet report solved/1
+    is passed over | in solved/1/report.html Flexible model fits\?
+    variables have names for readers | in run/report.html \
+        <td>direction of A:65-[0-9]* seen from A:1-50, z <code>pose_1_from_z</code>
+$ n=$(grep -c ",posterior,line," run/report/posterior-rg.csv)
+    few draws have few bars | test "$n" -ge 14 -a "$n" -le 30
+    the chain has its name | in run/report.html "chains": *\[ *\{"name": *"chain A", *"first": *0
+    two arrangements are found, and no third | in run/report.html less than 15 &Aring; apart \
+        && test ! -e run/report/arrangement-3.cif
+    the middle of each | test -s run/report/arrangement-1.cif -a -s run/report/arrangement-2.cif
+    shares are the trajectories' | in run/report.html <td>1</td><td>(6|7)[0-9]\.[0-9]&nbsp;%
+    the molecule shows them | in run/report.html centre of arrangement 2 \(
+diagnose sees them | 1> 2 arrangements of the domains, with an overlap | tessera diagnose run
+an ensemble for other programs | 0 | quiet export run --draws even:10 --output draws.pdb
+    has its models, and scripts that open it | test "$(grep -c ^MODEL draws.pdb)" -eq 10 \
+        && in draws.pdb.pml load\("draws.pdb"
+the arrangements for other programs | 0 | tessera export run --draws arrangements --format cif
+    have a model of each | test "$(awk '/^ATOM/ {print $NF}' out.txt | sort -u | wc -l)" -eq 2
+$ touch run/report/arrangement-7.cif
+a second report replaces the first | 0 | quiet report run --prior prior
+    arrangements of the first go | test ! -e run/report/arrangement-7.cif
+    names are escaped | in run/report.html two &lt;domains&gt; &amp; a
+    nothing is fetched | no in run/report.html (src|href)="?(https?:)?//
+    the configuration is there | in run/report.html q_range: \[0.02, 0.15\]
+    methods name seed and chains, and the noise | in run/report.html 3 chains, each with replicas at 2 temp \
+        && in run/report.html The data were good.dat, with normal errors
+    and the points that were used, not q_range | in run/report.html \
+        32 points were used, q from 0.0222 to 0.1483 1/Angstrom
+    residues have the file's numbers | in run/report/mobility.svg residue of chain A
+    data sets have their names | in run/report.html <h3>Data set 2: .*good.*dat<
+    the timeline has domains, and the chains' traces | in run/report/timeline-change.svg >domain< \
+        && test "$(grep -c ">chain [012]<" run/report/timeline-change.svg)" -eq 3
+another place | 0 | quiet report run/trace.h5 --output elsewhere
+    holds the page | test -s elsewhere/report.html
+    its figures are there without scripts | in elsewhere/report.html <figure id="figure-fit"><svg
+a page of somebody else's is refused | 64 | quiet report run --output mine
+    and stays | in mine/report.html my notes
+END
 
 # More conformations than the report looks at: the columns of the timeline are
-# then few of them, and the trace above each is that of its own draw.
+# then few of them, and the trace above each is that of its own draw. A run that
+# ends when it has converged was asked for no number of draws.
 cat >long.yaml <<END
 structure: {sequence: GSAGSA}
 sampler: {warmup: 50, draws: 4400, thin: 1, chains: 1}
 output: {trajectory_every: 1}
 END
-quiet run long.yaml --prior-only --device reference --threads 1 --output long
-check "a report of many conformations" quiet report long
-quiet export long --draws all --format csv --output long.csv
-check "the timeline's columns have the traces of their draws" awk -F, '
-    NR == FNR { if (FNR > 1) lp[$2] = $5; next }
-    $1 == "lp (nat)" {
-        n++
-        for (d = int($4) - 30; d <= $4 + 30; d++) {
-            off = lp[d] - $5
-            if (d in lp && off * off < 1e-8) { good++; break }
-        }
-    }
-    END { exit !(n > 100 && good == n) }' long.csv long/report/timeline-change.csv
-
-# A run that ends when it has converged was asked for no number of draws.
-quiet run long.yaml --prior-only --device reference --threads 1 --output soon \
-    --set sampler.until='rhat<9,ess>2'
-check "a report of a run until converged" quiet report soon
-check "it lacks nothing" sh -c '! grep -qE "of (the )?4400" soon/report.html'
-check "status tells the bound as one" sh -c '"$0" status soon |
-    grep -qE "^  sampling +[0-9]+ draws a chain \(4400 at most\), 1 chain$"' "$program"
+long="run long.yaml --prior-only --device reference --threads 1"
+cases <<'END'
+many conformations | 0 | quiet $long --output long
+a report of many conformations | 0 | quiet report long
+their table | 0 | quiet export long --draws all --format csv --output long.csv
+    the timeline's columns have the traces of their draws | awk -F, '
+>       NR == FNR { if (FNR > 1) lp[$2] = $5; next }
+>       $1 == "lp (nat)" {
+>           n++
+>           for (d = int($4) - 30; d <= $4 + 30; d++) {
+>               off = lp[d] - $5
+>               if (d in lp && off * off < 1e-8) { good++; break }
+>           }
+>       }
+>       END { exit !(n > 100 && good == n) }' long.csv long/report/timeline-change.csv
+a run until converged | 0 | quiet $long --output soon --set sampler.until='rhat<9,ess>2'
+a report of a run until converged | 0 | quiet report soon
+    it lacks nothing | no in soon/report.html of (the )?4400
+status tells the bound as one | 0> ^  sampling +[0-9]+ draws a chain \(4400 at most\), 1 chain$ | tessera status soon
+END
 
 . "$source/tests/cli/browser.sh"
 play run

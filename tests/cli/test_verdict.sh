@@ -1,10 +1,8 @@
 #!/bin/sh
-# The verdict: its numbers are those of the trace, computed here once more; the
-# line that goes on is one and the same everywhere, and can be typed; runs side
-# by side. Prints one line a test (tests/run.sh).
+# The verdict of a run: its numbers are those of the trace, computed here once more; its
+# command to go on is the same everywhere, and can be typed; runs are compared.
 . tests/cli/expect.sh
 needs_venv "the verdict"
-has() { check "$1" grep -qE -e "$2" "$3"; }
 short_model model.pdb
 cat >run.yaml <<END
 structure: {file: model.pdb, flexible: ["A:55-60"]}
@@ -15,28 +13,14 @@ device: {use: reference}
 output: {trajectory_every: 2}
 simulate: {points: 40, q_range: [0.02, 0.3], steps: 300}
 END
-"$program" simulate run.yaml --output exp.dat --quiet >sim.txt 2>&1
-
-# ---- one run ----
-expect "the plan" 0 "" "$program" run run.yaml --output a --dry-run
-has "says how long it takes" "^time: about a minute \(.* s a draw of all" out.txt
-expect "a run" 0 "to go on: tessera resume a --draws" \
-    "$program" run run.yaml --output a
-cp out.txt run.txt
-has "begins with the verdict" "^Not converged yet" run.txt
-tr -s ' \n' ' ' <run.txt >line.txt
-has "the rigid model, by the same bodies, as a number" \
-    "By the same bodies the structure as it was given, kept rigid, has chi2" line.txt
-check "whether it fits all atoms say" \
-    sh -c '! grep -qE "given, kept rigid, [^.]*(fits|does not fit)" line.txt'
-has "what moves" "^What moves: parts A:41-54 and A:61-74, centres" run.txt
-expect "summary" 0 "" "$program" summary a
-cp out.txt summary.txt
-expect "summary --json" 0 "" "$program" summary a --json
-cp out.txt a.json
-expect "the rigid fit of profile" 0 "" "$program" profile model.pdb \
-    --data exp.dat --bodies two --background fit --c1 1 --device reference --json
-cp out.txt rigid.json
+cat >large.yaml <<END
+structure: {file: $demo/two_domain.pdb, flexible: ["A:51-64"]}
+contrast: {c2: 0}
+simulate: {points: 40, q_range: [0.02, 0.3]}
+END
+sed 's/exp.dat/other.dat/' run.yaml >other.yaml
+sed 's/, flexible.*/, frozen: true}/' run.yaml >still.yaml
+sed 's/{file: exp.dat}/&, {file: other.dat}/' run.yaml >two.yaml
 cat >judge.py <<END
 import json, math
 import h5py, numpy as np
@@ -84,55 +68,9 @@ a = v["motion"]
 assert a[0]["variable"] == "pose_1_distance", a
 near(a[0]["distance"]["mean"], f["posterior/pose_1_distance"][()].mean(), 1e-9)
 # the advice, in words as in numbers
-command = v["advice"]["command"]
 assert v["advice"]["converged"] is False and v["advice"]["draws"] >= 120
-open("advice.txt", "w").write(command + "\n")
 assert len(v["sentences"]) >= 5, v["sentences"]
 END
-check "its numbers are those of the trace" "$python" judge.py
-
-# ---- one line of advice ----
-advice=$(cat advice.txt)
-has "run has it" "^    $advice   \(about" run.txt
-has "summary, too" "^    $advice   \(about" summary.txt
-expect "diagnose" 1 "" "$program" diagnose a
-has "diagnose, too" "^    $advice   \(about" out.txt
-expect "report" 0 "" "$program" report a --quiet
-has "report, too" "$advice   \(about" a/report.html
-has "the page begins with the answer" 'class="answer">Not converged' a/report.html
-typed=${advice#tessera } # with fewer draws, for the sake of time
-expect "it can be typed" 0 "resumed" "$program" ${typed% *} 64
-expect "a folder with a blank" 0 "resume 'a b' --draws" \
-    "$program" run run.yaml --output "a b" --set sampler.draws=4
-
-# ---- until ----
-expect "on until converged" 0 "converged as asked" \
-    "$program" resume "a b" --until "rhat<90,ess>2"
-expect "until, which is not reached: exit status 1" 1 "not converged as asked" \
-    "$program" run run.yaml --output never --until "ess>100000" \
-    --set sampler.draws=12
-expect "as JSON, too" 1 "" "$program" resume never --draws 16 --json
-check "which says so" "$python" -c 'import json
-v = json.load(open("out.txt"))
-assert v["converged"] is False, v
-assert v["verdict"]["advice"]["asked"] == "ess>100000", v["verdict"]["advice"]'
-
-# ---- runs side by side ----
-cat >large.yaml <<END
-structure: {file: $demo/two_domain.pdb, flexible: ["A:51-64"]}
-contrast: {c2: 0}
-simulate: {points: 40, q_range: [0.02, 0.3]}
-END
-"$program" simulate large.yaml --output other.dat --quiet >sim.txt 2>&1
-sed 's/exp.dat/other.dat/' run.yaml >other.yaml
-"$program" run other.yaml --output other --quiet >other.txt 2>&1
-sed 's/, flexible.*/, frozen: true}/' run.yaml >still.yaml
-"$program" run still.yaml --output still --quiet >still.txt 2>&1
-expect "compare" 0 "" "$program" compare a still other --output c.svg
-has "data of two structures" \
-    "^The data of runs 1 and 3 cannot be of one" out.txt
-check "a picture" grep -q "Rg" c.svg
-expect "compare --json" 0 "" "$program" compare a still other --json
 cat >compare.py <<END
 import json
 import numpy as np, h5py
@@ -160,21 +98,62 @@ got = [o["overlap"] for o in c["overlaps"]
        if o["runs"] == [0, 2] and o["variable"] == "rg"]
 assert abs(got[0] - want) < 0.02, (got, want)
 END
-sed 's/{file: exp.dat}/&, {file: other.dat}/' run.yaml >two.yaml
-"$program" run two.yaml --output two --json --set sampler.draws=4 >two.json \
-    2>err.txt
-check "data of two structures in one run" "$python" -c 'import json
-v = json.load(open("two.json"))["verdict"]
-assert [x["curves"] for x in v["conflicts"]] == [[0, 1]], v["conflicts"]
-assert any("other.dat cannot be of one structure" in x for x in v["sentences"])
-rigid = [x for x in v["sentences"] if x.count("kept rigid") == 1]
-assert len(rigid) == 2 and "other.dat" in rigid[1], v["sentences"]
-assert len(v["curves"]) == 2 and v["loo"]["points"] == 80, v["curves"]'
-"$program" summary a --json >a2.json 2>err.txt
-"$program" summary still --json >still.json 2>err.txt
-check "its numbers are those of the runs" "$python" compare.py
-expect "a picture over a file of somebody else" 64 "force" \
-    "$program" compare a still --output exp.dat
-expect "one run alone" 64 "DIR" "$program" compare a
-expect "no run" 66 "none" "$program" compare a none
+
+# ---- one run ----
+cases <<'END'
+a curve | 0 | tessera simulate run.yaml --output exp.dat --quiet
+a curve of another structure | 0 | tessera simulate large.yaml --output other.dat --quiet
+the plan says how long it takes | 0> ^time: about a minute \(.* s per draw of all | \
+        tessera run run.yaml --output a --dry-run
+a run | 0 to go on: tessera resume a --draws | tessera run run.yaml --output a
+    begins with the verdict, says what moves | out ^Not converged yet \
+        && out ^What moves: parts A:41-54 and A:61-74, centres
+    the rigid model, by the same bodies, as a number | \
+        text With the same bodies, the starting structure kept rigid has chi2
+    whether it fits all atoms say | no text kept rigid [^.]*(fits|does not fit)
+$ cp out.txt run.txt
+summary --json | 0 | tessera summary a --json
+$ cp out.txt a.json
+the rigid fit of profile | 0 | tessera profile model.pdb --data exp.dat --bodies two --background fit --c1 1 \
+        --device reference --json
+$ cp out.txt rigid.json
+    its numbers are those of the trace | "$python" judge.py
+
+# ---- one line of advice ----
+$ advice=$("$python" -c 'import json; print(json.load(open("a.json"))["verdict"]["advice"]["command"])')
+$ typed=${advice#tessera } # with fewer draws, for the sake of time
+    run has it | in run.txt ^    ${advice}   \(about
+summary, too | 0> ^    ${advice}   \(about | tessera summary a
+diagnose, too | 1> ^    ${advice}   \(about | tessera diagnose a
+report | 0 | tessera report a --quiet
+    report, too | in a/report.html ${advice}   \(about
+    the page begins with the answer | in a/report.html class="answer">Not converged
+it can be typed | 0 resumed | tessera ${typed% *} 64
+a folder with a blank | 0 resume 'a b' --draws | tessera run run.yaml --output "a b" --set sampler.draws=4
+
+# ---- until ----
+on until converged | 0 converged by the criterion | tessera resume "a b" --until "rhat<90,ess>2"
+until, which is not reached: exit status 1 | 1 not converged by the criterion | \
+        tessera run run.yaml --output never --until "ess>100000" --set sampler.draws=12
+as JSON, too | 1 | tessera resume never --draws 16 --json
+    which says so | json d.converged is False and d.verdict.advice.asked == 'ess>100000'
+
+# ---- runs side by side ----
+a run of other data | 0 | tessera run other.yaml --output other --quiet
+a run in which nothing moves | 0 | tessera run still.yaml --output still --quiet
+compare: data of two structures | 0> ^The data of runs 1 and 3 cannot come from one | \
+        tessera compare a still other --output c.svg
+    a picture | in c.svg Rg
+$ tessera summary a --json >a2.json 2>err.txt; tessera summary still --json >still.json 2>err.txt
+compare --json | 0 | tessera compare a still other --json
+    its numbers are those of the runs | "$python" compare.py
+data of two structures in one run | 0 | tessera run two.yaml --output two --json --set sampler.draws=4
+    contradict each other | json [x.curves for x in d.verdict.conflicts] == [[0, 1]] \
+        and any('other.dat cannot come from one structure' in x for x in d.verdict.sentences)
+    each has its rigid fit | json ['other.dat' in x for x in d.verdict.sentences if x.count('kept rigid') == 1][1:] \
+        == [True] and len(d.verdict.curves) == 2 and d.verdict.loo.points == 80
+a picture over a file of somebody else | 64 force | tessera compare a still --output exp.dat
+one run alone | 64 DIR | tessera compare a
+no run | 66 none | tessera compare a none
+END
 exit $bad

@@ -1,8 +1,6 @@
 #!/bin/sh
-# Runs whose chains walk by a surrogate on the device, and draw linkers anew by
-# it: the same draws whatever the threads, stopped and gone on with, by either
-# engine of the device, and a run that goes on where nothing walks and comes
-# back. Prints one line a test (tests/run.sh).
+# Runs whose chains walk by a surrogate on the device, and draw linkers anew by it: the
+# same draws for any number of threads, stopped and continued, by either engine.
 . tests/cli/expect.sh
 
 short_model model.pdb
@@ -14,44 +12,40 @@ moves: {surrogate: {devices: all, steps: 12}, redraw: 200}
 output: {directory: run}
 device: {use: cpu}
 END
-expect "data" 0 "" "$program" simulate good.yaml --output truth.dat
-expect "a run with walks" 0 "walks by a surrogate: [0-9]* torsions, [0-9]* beads" \
-    "$program" run good.yaml --output whole -v --threads 2
-check "some are accepted" grep -Eq "surrogate +[0-9]+ proposed, [1-9]" err.txt
-check "and redraws" grep -Eq "redraw +[0-9]+ proposed, [1-9]" err.txt
+run() { # DIR OPTION...
+    into=$1
+    shift
+    tessera run good.yaml --output "$into" "$@"
+}
+cases <<'END'
+data | 0 | tessera simulate good.yaml --output truth.dat
+a run with walks | 0 surrogate walks: [0-9]* torsions, [0-9]* beads | run whole -v --threads 2
+    some are accepted, and redraws | err surrogate +[0-9]+ proposed, [1-9] && err redraw +[0-9]+ proposed, [1-9]
+END
 needs_venv "draws of runs with walks"
-expect "one thread" 0 "" "$program" run good.yaml --output one --threads 1
-same "threads do not matter" one whole
-expect "a part" 0 "" "$program" run good.yaml --output part \
-    --set sampler.draws=3 --threads 2
-cp -r part other
-expect "the rest" 0 "resumed" "$program" resume part --draws 8 --threads 1
-same "stopped and gone on with" part whole
-expect "on where nothing walks" 0 "resumed" "$program" resume other --draws 5 \
-    --device reference
-check "walks are over" sh -c '! grep -q "walks by" err.txt'
-expect "and back" 0 "walks by a surrogate" "$program" resume other --draws 8 \
-    --device cpu
-expect "off" 0 "" "$program" run good.yaml --output off -v \
-    --set moves.surrogate=0 --set moves.redraw=0
-check "nothing is drawn anew" sh -c '! grep -q "redraws by\|^redraw" err.txt'
-check "nothing walks" sh -c '! grep -q "walks by\|^surrogate" err.txt'
-expect "by default not on processors where it is small" 0 "" "$program" run good.yaml \
-    --output default -v --set moves.surrogate.devices=auto
-check "nothing walks there" sh -c '! grep -q "walks by\|^surrogate" err.txt'
+cases <<'END'
+one thread | 0 | run one --threads 1
+$ same "threads do not matter" one whole
+a part | 0 | run part --set sampler.draws=3 --threads 2
+$ cp -r part other
+the rest | 0 resumed | tessera resume part --draws 8 --threads 1
+$ same "stopped and continued" part whole
+on where nothing walks | 0 resumed | tessera resume other --draws 5 --device reference
+    walks are over | no err walks by
+and back | 0 surrogate walks | tessera resume other --draws 8 --device cpu
+off | 0 | run off -v --set moves.surrogate=0 --set moves.redraw=0
+    nothing is drawn anew, nothing walks | no err redraws by|^redraw && no err walks by|^surrogate
+by default not on processors where it is small | 0 | run default -v --set moves.surrogate.devices=auto
+    nothing walks there | no err walks by|^surrogate
 
 # ---- curves by plane waves ----
-expect "plane waves" 0 "engine: plane waves, [0-9]+ directions, 1 rigid unit;" \
-    "$program" run good.yaml --output waves --threads 2 -v \
-    --set device.engine=waves
-check "walks are accepted by them" grep -Eq "surrogate +[0-9]+ proposed, [1-9]" err.txt
-expect "a part by them" 0 "" "$program" run good.yaml --output waves-part \
-    --set device.engine=waves --set sampler.draws=3 --threads 1
-expect "the rest by them" 0 "resumed" "$program" resume waves-part --draws 8 \
-    --threads 2
-same "by plane waves: the same draws" waves-part waves
-expect "another engine" 78 "'waves'|auto, tiles" "$program" check good.yaml \
-    --set device.engine=wave
-
+plane waves | 0 engine: plane waves, [0-9]+ directions, 1 rigid unit; | \
+        run waves --threads 2 -v --set device.engine=waves
+    walks are accepted by them | err surrogate +[0-9]+ proposed, [1-9]
+a part by them | 0 | run waves-part --set device.engine=waves --set sampler.draws=3 --threads 1
+the rest by them | 0 resumed | tessera resume waves-part --draws 8 --threads 2
+$ same "by plane waves: the same draws" waves-part waves
+another engine | 78 'waves'|auto, tiles | tessera check good.yaml --set device.engine=wave
+END
 compared
 exit $bad

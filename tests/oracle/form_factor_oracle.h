@@ -9,12 +9,12 @@
 
 #include "molecule/structure.h"
 #include "scattering/form_factor.h"
+#include "tests/check.h"
 #include "train/train.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
+#define FOLDER "../shared/data/structures"
 enum { ORACLE_N_Q = 51, ORACLE_N_BAND = 4, ORACLE_MAX_KIND = 32 };
 #define ORACLE_DQ 0.01
 static const double oracle_band[ORACLE_N_BAND + 1] = {0.0, 0.1, 0.2, 0.35,
@@ -64,16 +64,28 @@ static void oracle_debye(const oracle_points *p, double intensity[ORACLE_N_Q])
         }
 }
 
+/* Room for n points. */
+static oracle_points oracle_points_new(int n, int n_kind)
+{
+    oracle_points p = {.n_kind = n_kind};
+    p.kind = malloc((size_t)n * sizeof *p.kind);
+    p.xyz = malloc((size_t)n * sizeof *p.xyz);
+    return p;
+}
+
+static int oracle_has_atoms(const tsr_structure *s, int r, tsr_residue_atoms *a)
+{
+    return tsr_residue_atoms_find(s, &s->residue[r], a) == 0 &&
+           a->n_missing == 0;
+}
+
 static void oracle_atoms(const tsr_structure *s, double intensity[ORACLE_N_Q])
 {
-    oracle_points p = {0};
+    oracle_points p = oracle_points_new(s->n_atom, 0);
     int z[ORACLE_MAX_KIND], h[ORACLE_MAX_KIND];
-    p.kind = malloc((size_t)s->n_atom * sizeof *p.kind);
-    p.xyz = malloc((size_t)s->n_atom * sizeof *p.xyz);
+    tsr_residue_atoms atoms;
     for (int r = 0; r < s->n_residue; r++) {
-        tsr_residue_atoms atoms;
-        if (tsr_residue_atoms_find(s, &s->residue[r], &atoms) != 0 ||
-            atoms.n_missing > 0)
+        if (!oracle_has_atoms(s, r, &atoms))
             continue;
         const tsr_amino_info *info = &tsr_amino_table[atoms.amino];
         for (int i = 0; i < info->n_atom; i++) {
@@ -103,21 +115,15 @@ static void oracle_bodies(const tsr_structure *s,
                           const tsr_form_factor_table *table,
                           double plain[ORACLE_N_Q], double with_s[ORACLE_N_Q])
 {
-    oracle_points p = {.n_kind = table->n_type};
+    oracle_points p = oracle_points_new(2 * s->n_residue, table->n_type);
     double excess[TSR_MAX_TYPE * ORACLE_N_Q];
-    double amplitude[TSR_MAX_TYPE * ORACLE_N_Q];
-    tsr_form_factor_resample(table, ORACLE_N_Q, ORACLE_DQ, amplitude, excess,
-                             NULL);
-    memcpy(p.amplitude, amplitude,
-           (size_t)table->n_type * ORACLE_N_Q * sizeof(double));
-    p.kind = malloc(2 * (size_t)s->n_residue * sizeof *p.kind);
-    p.xyz = malloc(2 * (size_t)s->n_residue * sizeof *p.xyz);
+    tsr_residue_atoms atoms;
+    tsr_form_factor_resample(table, ORACLE_N_Q, ORACLE_DQ, p.amplitude[0],
+                             excess, NULL);
     for (int r = 0; r < s->n_residue; r++) {
-        tsr_residue_atoms atoms;
-        if (tsr_residue_atoms_find(s, &s->residue[r], &atoms) != 0 ||
-            atoms.n_missing > 0)
-            continue;
         int type[2];
+        if (!oracle_has_atoms(s, r, &atoms))
+            continue;
         int n = tsr_body_types(table->model, atoms.amino, type);
         for (int b = 0; b < n; b++) {
             tsr_body_centre(table->model, &atoms, b, p.xyz[p.n]);
@@ -157,6 +163,40 @@ static void oracle_errors(const double *atoms, const double *model,
         }
         error[b] = sqrt(sum / n);
     }
+}
+
+/* Errors of the two curves of a structure's bodies: 0 without S(q), 1 with. */
+static void oracle_compare(const char *path, const tsr_form_factor_table *table,
+                           double error[2][ORACLE_N_BAND])
+{
+    tsr_structure *s;
+    double atoms[ORACLE_N_Q], curve[2][ORACLE_N_Q];
+    OK(tsr_structure_read(path, &s, &err));
+    oracle_atoms(s, atoms);
+    oracle_bodies(s, table, curve[0], curve[1]);
+    for (int w = 0; w < 2; w++)
+        oracle_errors(atoms, curve[w], error[w]);
+    tsr_structure_free(s);
+}
+
+static void oracle_needs(const char *path)
+{
+    if (access(path, R_OK) != 0) {
+        print_message("skipped: no %s\n", path);
+        skip();
+    }
+}
+
+/* A table of one component on the oracle's q, trained. */
+static tsr_form_factor_table *oracle_trained(tsr_body_model model, int n_q,
+                                             int refine, int n,
+                                             const char *const *path)
+{
+    tsr_form_factor_table *t = tsr_form_factor_new(model, 1, n_q, ORACLE_DQ);
+    OK(tsr_form_factor_train(t, n, path, 0, NULL, &err));
+    if (refine)
+        OK(tsr_form_factor_refine(t, n, path, 0, NULL, &err));
+    return t;
 }
 
 #endif

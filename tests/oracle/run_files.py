@@ -59,13 +59,12 @@ def check_h5md(folder):
         assert sorted(f["particles"]) == ["atoms", "bodies"]
         for kind, n in (("atoms", N_ATOM), ("bodies", 40)):
             box = f[f"particles/{kind}/box"].attrs
-            assert box["dimension"] == 3
-            assert list(box["boundary"]) == ["none"] * 3
+            assert box["dimension"] == 3 and list(box["boundary"]) == ["none"] * 3
             position = f[f"particles/{kind}/position"]
             value = position["value"]
             assert value.shape == (N_FRAME, n, 3) and value.dtype == np.float32
-            assert value.maxshape == (None, n, 3)
-            assert value.shuffle and value.compression == "gzip"
+            assert value.maxshape == (None, n, 3) and value.shuffle
+            assert value.compression == "gzip"
             assert value.attrs["unit"] == "Angstrom"
             assert position["step"].dtype == np.int64
             assert position["step"] == f["observables/rg/step"]
@@ -83,18 +82,15 @@ def check_trace(folder):
         stats = arviz.from_netcdf(path, engine=engine).sample_stats
         assert list(stats.move.values) == MOVES, stats.move
         assert stats.accepted.dims == ("chain", "draw", "move")
-        assert (stats.accepted.sel(move="Ram\u00e9")
-                == [[2, 5], [8, 11]]).all()
+        assert (stats.accepted.sel(move="Ram\u00e9") == [[2, 5], [8, 11]]).all()
         assert list(stats.temperature.values) == [1, 1.5, 2.25]
-        with xarray.open_dataset(path, group="sample_stats",
-                                 engine=engine) as data:
+        with xarray.open_dataset(path, group="sample_stats", engine=engine) as data:
             assert float(data.accepted.sel(move="pivot")[1, 1]) == 9
     table = arviz.summary(arviz.from_netcdf(path).sample_stats, kind="stats")
     assert "accepted[crankshaft]" in table.index, table.index
     with netCDF4.Dataset(path) as nc:
         assert list(nc["sample_stats/move"][:]) == MOVES
-        assert nc["sample_stats/accepted"].dimensions == ("chain", "draw",
-                                                          "move")
+        assert nc["sample_stats/accepted"].dimensions == ("chain", "draw", "move")
     copy = folder / "trace-copy.h5"
     shutil.copy(path, copy)
     with netCDF4.Dataset(copy, "a") as nc:

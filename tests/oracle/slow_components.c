@@ -3,18 +3,9 @@
  * solvent-accessible surfaces; and that the documented command remakes them. */
 #include "core/vec3.h"
 #include "molecule/structure.h"
+#include "tests/test.h"
 #include "train/train.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define FOLDER "../shared/data/structures"
 static const char *const folder[1] = {FOLDER};
@@ -62,13 +53,13 @@ static void needs(const files *f)
 static tsr_form_factor_table *read_table(int m)
 {
     tsr_form_factor_table *table;
-    assert_int_equal(tsr_form_factor_read(shipped[m], &table, NULL), TSR_OK);
+    OK(tsr_form_factor_read(shipped[m], &table, &err));
     return table;
 }
 
 /* Bounds at c1 = 1 without hydration: what is asked for. Others: a quarter
  * above what was measured (docs/forward-model.md). */
-static void held_out(void **state)
+TEST(held_out)
 {
     const files *f = *state;
     needs(f);
@@ -100,9 +91,8 @@ static void held_out(void **state)
         }
         for (int r = 0; r < N; r++)
             row[r] = (tsr_evaluation){table, 1, setting[r][0], setting[r][1]};
-        assert_int_equal(tsr_form_factor_evaluate(f->n_test, f->test, N, row, 0,
-                                                  NULL, summary, NULL),
-                         TSR_OK);
+        OK(tsr_form_factor_evaluate(f->n_test, f->test, N, row, 0, NULL,
+                                    summary, &err));
         for (int r = 0; r < N; r++) {
             printf("%s c1 %.2f c2 %g:", shipped[m], row[r].c1, row[r].c2);
             for (int b = 0; b < TSR_ERROR_N_BAND; b++)
@@ -135,7 +125,7 @@ static int by_text(const void *a, const void *b)
 static void add_words(const char *path, words *w)
 {
     tsr_structure *s;
-    assert_int_equal(tsr_structure_read(path, &s, NULL), TSR_OK);
+    OK(tsr_structure_read(path, &s, &err));
     w->word = realloc(w->word, (size_t)(w->n + s->n_residue) * sizeof *w->word);
     for (int r = 0; r + WORD <= s->n_residue; r++) {
         int same = 1;
@@ -152,7 +142,7 @@ static void add_words(const char *path, words *w)
 }
 
 /* Of no held-out structure is a twentieth among those trained on. */
-static void held_out_are_others(void **state)
+TEST(held_out_are_others)
 {
     const files *f = *state;
     needs(f);
@@ -215,7 +205,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void exposures(void **state)
+TEST(exposures)
 {
     const files *f = *state;
     needs(f);
@@ -227,14 +217,14 @@ static void exposures(void **state)
         double *total = calloc((size_t)f->n_test, sizeof *total);
         for (int i = 0; i < f->n_test; i++) {
             tsr_structure *s;
-            assert_int_equal(tsr_structure_read(f->test[i], &s, NULL), TSR_OK);
+            OK(tsr_structure_read(f->test[i], &s, &err));
             size_t most_bodies = 2 * (size_t)s->n_residue;
             double *share = calloc((size_t)s->n_atom, sizeof *share);
             double(*xyz)[3] = calloc(most_bodies, sizeof *xyz);
             int *type = calloc(most_bodies, sizeof *type);
             double *e = calloc(2 * most_bodies, sizeof *e);
             double *guess = e + most_bodies, sum = 0.0, guessed = 0.0;
-            assert_int_equal(tsr_target_exposure(s, share, NULL), TSR_OK);
+            OK(tsr_target_exposure(s, share, &err));
             int n = bodies_of(s, models[m], share, type, xyz, e);
             tsr_form_factor_exposures(table, n, type, (const double(*)[3])xyz,
                                       guess);
@@ -271,7 +261,7 @@ static void exposures(void **state)
 /* ---- the command ---- */
 
 /* Another compiler or mathematics library may change last digits. */
-static void remade(void **state)
+TEST(remade)
 {
     const files *f = *state;
     needs(f);
@@ -286,9 +276,8 @@ static void remade(void **state)
             0,
             "tessera train components " FOLDER,
             path};
-        assert_int_equal(tsr_train_form_factors(1, folder, &order, NULL, NULL),
-                         TSR_OK);
-        assert_int_equal(tsr_form_factor_read(path, &made, NULL), TSR_OK);
+        OK(tsr_train_form_factors(1, folder, &order, NULL, &err));
+        OK(tsr_form_factor_read(path, &made, &err));
         remove(path);
         assert_string_equal(made->source, own->source);
         size_t n = (size_t)own->n_type * (size_t)own->n_q;
@@ -304,10 +293,4 @@ static void remade(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(held_out_are_others), cmocka_unit_test(held_out),
-        cmocka_unit_test(exposures), cmocka_unit_test(remade)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+static test_fixture around_all = {set_up, tear_down};

@@ -7,13 +7,12 @@
  * partial profile at q = 1/Angstrom. Single precision engines promise 1e-5; a
  * partial profile with hydration cancels more, hence of I(0). */
 #include "../engine_support.h"
-#include "train/train.h"
-
 #include "core/vec3.h"
 #include "molecule/structure.h"
 #include "scattering/form_factor.h"
 #include "tests/coarse_partials.h"
-
+#include "tests/test.h"
+#include "train/train.h"
 #include <unistd.h>
 
 #define FOLDER "../shared/data/structures"
@@ -64,17 +63,17 @@ typedef struct {
 
 static void molecule_new(molecule *m, const char *path, tsr_body_model model)
 {
-    assert_int_equal(tsr_structure_read(path, &m->structure, NULL), TSR_OK);
+    OK(tsr_structure_read(path, &m->structure, &err));
     const tsr_structure *s = m->structure;
     size_t n = (size_t)s->n_atom, n_res = 2 * (size_t)s->n_residue;
     m->n_atom = m->n_body = 0;
-    m->atom = calloc(n, sizeof *m->atom);
-    m->z = calloc(n, sizeof *m->z);
-    m->n_hydrogen = calloc(n, sizeof *m->n_hydrogen);
-    m->share = calloc(n, sizeof *m->share);
-    m->owner = calloc(n, sizeof *m->owner);
-    m->body = calloc(n_res, sizeof *m->body);
-    m->type = calloc(n_res, sizeof *m->type);
+    m->atom = array(n, sizeof *m->atom);
+    m->z = array(n, sizeof *m->z);
+    m->n_hydrogen = array(n, sizeof *m->n_hydrogen);
+    m->share = array(n, sizeof *m->share);
+    m->owner = array(n, sizeof *m->owner);
+    m->body = array(n_res, sizeof *m->body);
+    m->type = array(n_res, sizeof *m->type);
     for (int r = 0; r < s->n_residue; r++) {
         tsr_residue_atoms a;
         int type[2];
@@ -97,19 +96,7 @@ static void molecule_new(molecule *m, const char *path, tsr_body_model model)
             m->type[m->n_body++] = type[b];
         }
     }
-    assert_int_equal(tsr_target_exposure(s, m->share, NULL), TSR_OK);
-}
-
-static void molecule_clear(molecule *m)
-{
-    tsr_structure_free(m->structure);
-    free(m->atom);
-    free(m->body);
-    free(m->z);
-    free(m->n_hydrogen);
-    free(m->type);
-    free(m->share);
-    free(m->owner);
+    OK(tsr_target_exposure(s, m->share, &err));
 }
 
 /* Atoms: f, rho0 V exp(-q^2 V^(2/3) / 4 pi), share times the contrast of a
@@ -119,7 +106,7 @@ static void atom_sum(const molecule *m, double q, double partial[N_PAIR])
     static const double volume[17] = {
         [1] = 5.15, [6] = 16.44, [7] = 2.49, [8] = 9.13, [16] = 19.86};
     const double four_pi = 4.0 * acos(-1.0);
-    double(*f)[TSR_N_COMP] = calloc((size_t)m->n_atom, sizeof *f);
+    double(*f)[TSR_N_COMP] = array((size_t)m->n_atom, sizeof *f);
     double h = tsr_atom_form_factor(1, q), v = 9.13 + 2.0 * 5.15;
     double water = tsr_atom_form_factor(8, q) + 2.0 * h -
                    0.334 * v * exp(-q * q * pow(v, 2.0 / 3.0) / four_pi);
@@ -131,7 +118,6 @@ static void atom_sum(const molecule *m, double q, double partial[N_PAIR])
     }
     plain_sum(m->n_atom, (const double(*)[3])m->atom,
               (const double(*)[TSR_N_COMP])f, q, partial);
-    free(f);
 }
 
 /* How much body j counts as a neighbour of i. */
@@ -147,12 +133,12 @@ static double near_by(const molecule *m, const tsr_exposure_model *x, int i,
 }
 
 /* Exposures of the bodies carried outside, counted here: from their atoms, or
- * from neighbours. Caller frees. */
+ * from neighbours. */
 static double *exposures(const molecule *m, const tsr_form_factor_table *t,
                          int by_atoms)
 {
     const tsr_exposure_model *x = &t->exposure;
-    double *e = calloc(3 * (size_t)m->n_body, sizeof *e);
+    double *e = array(3 * (size_t)m->n_body, sizeof *e);
     double *n = e + m->n_body, *own = n + m->n_body;
     for (int i = 0; i < m->n_body; i++) {
         for (int j = 0; j < m->n_body; j++)
@@ -178,7 +164,7 @@ static void body_sum(const molecule *m, const tsr_form_factor_table *t,
 {
     size_t n_type = (size_t)t->n_type, row = (size_t)t->n_q;
     int at = k * (int)(dq / t->dq_inv_ang + 0.5);
-    double(*f)[TSR_N_COMP] = calloc((size_t)m->n_body, sizeof *f);
+    double(*f)[TSR_N_COMP] = array((size_t)m->n_body, sizeof *f);
     double self[N_PAIR] = {0};
     for (int i = 0; i < m->n_body; i++) {
         double e = exposure[i];
@@ -194,7 +180,6 @@ static void body_sum(const molecule *m, const tsr_form_factor_table *t,
               (const double(*)[TSR_N_COMP])f, k * dq, partial);
     for (int p = 0; p < N_PAIR; p++)
         partial[p] += self[p];
-    free(f);
 }
 
 static tsr_form_factor_table *shipped(int m)
@@ -214,19 +199,15 @@ static void against_plain_sums(int which)
     const tsr_target_grid grid = tsr_target_grid_of(table, N_Q, dq);
     const tsr_target_layout l = tsr_target_layout_of(&grid);
     size_t n = (size_t)table->n_type * N_Q;
-    double *target = malloc(l.length * sizeof *target);
-    double *amplitude = malloc(TSR_N_COMP * n * sizeof *amplitude);
-    double *excess = malloc(N_PAIR * n * sizeof *excess);
+    double *target = array(l.length, sizeof *target);
+    double *amplitude = array(TSR_N_COMP * n, sizeof *amplitude);
+    double *excess = array(N_PAIR * n, sizeof *excess);
     double binned[N_PAIR * N_Q], bodies[N_PAIR * N_Q], radius, sum = 0.0;
-    assert_int_equal(
-        tsr_form_factor_resample(table, N_Q, dq, amplitude, excess, NULL),
-        TSR_OK);
-    assert_int_equal(tsr_target_compute(&grid, m.structure, target, NULL), TSR_OK);
+    OK(tsr_form_factor_resample(table, N_Q, dq, amplitude, excess, &err));
+    OK(tsr_target_compute(&grid, m.structure, target, &err));
     tsr_target_partials(&grid, target, amplitude, excess, binned);
-    assert_int_equal(coarse_partials(table, m.n_body, m.type,
-                                     (const double(*)[3])m.body, NULL, N_Q, dq,
-                                     NULL, NULL, bodies, &radius, NULL),
-                     TSR_OK);
+    OK(coarse_partials(table, m.n_body, m.type, (const double(*)[3])m.body,
+                       NULL, N_Q, dq, NULL, NULL, bodies, &radius, &err));
     double *of_atoms = exposures(&m, table, 1);
     double *of_bodies = exposures(&m, table, 0);
     for (int k = 0; k < N_Q; k += 5) {
@@ -250,24 +231,17 @@ static void against_plain_sums(int which)
     assert_true(fabs(target[l.radius] - sum) < 1e-12);
     /* by the types' means: backbones differ in their hydrogens */
     assert_true(fabs(radius / sum - 1.0) < 2e-3);
-    free(of_atoms);
-    free(of_bodies);
-    free(target);
-    free(amplitude);
-    free(excess);
-    molecule_clear(&m);
+    tsr_structure_free(m.structure);
     tsr_form_factor_free(table);
 }
 
-static void two_body(void **state)
+TEST(two_body)
 {
-    (void)state;
     against_plain_sums(1);
 }
 
-static void one_body(void **state)
+TEST(one_body)
 {
-    (void)state;
     against_plain_sums(0);
 }
 
@@ -280,9 +254,8 @@ static tsr_status make(void *context, const tsr_engine_spec *spec,
 }
 
 /* The device's own variant; test_engine_components has them all. */
-static void on_the_device(void **state)
+TEST(on_the_device)
 {
-    (void)state;
     needs_structures();
     tsr_device *device = open_device();
     if (device == NULL)
@@ -302,7 +275,7 @@ static void on_the_device(void **state)
             assert_true(fabs(got[p * N_Q + k] - exact[p * N_Q + k]) <
                         1e-5 *
                             (fabs(exact[p * N_Q + k]) + 0.01 * exact[p * N_Q]));
-    molecule_clear(&m);
+    tsr_structure_free(m.structure);
     tsr_form_factor_free(table);
     tsr_device_free(device);
 }
@@ -310,16 +283,15 @@ static void on_the_device(void **state)
 /* ---- the shipped tables ---- */
 
 /* At c1 = 1 without hydration they are the form factors of one component. */
-static void folds_to_form_factors(void **state)
+TEST(folds_to_form_factors)
 {
-    (void)state;
     static const char *const plain[2] = {"data/form_factors_one_body.dat",
                                          "data/form_factors_two_body.dat"};
     for (int i = 0; i < 2; i++) {
         tsr_form_factor_table *table = shipped(i);
         tsr_form_factor_table *folded, *own;
-        assert_int_equal(tsr_form_factor_fold(table, &folded, NULL), TSR_OK);
-        assert_int_equal(tsr_form_factor_read(plain[i], &own, NULL), TSR_OK);
+        OK(tsr_form_factor_fold(table, &folded, &err));
+        OK(tsr_form_factor_read(plain[i], &own, &err));
         assert_int_equal(folded->model, own->model);
         assert_int_equal(folded->n_q, own->n_q);
         for (int j = 0; j < own->n_type * own->n_q; j++) { /* eight digits */
@@ -333,9 +305,8 @@ static void folds_to_form_factors(void **state)
 }
 
 /* Bounds: a third above what was measured. */
-static void shipped_are_accurate(void **state)
+TEST(shipped_are_accurate)
 {
-    (void)state;
     needs_structures();
     static const char *const path[3] = {small, FOLDER "/1beb.pdb.gz",
                                         FOLDER "/1het.pdb.gz"};
@@ -351,9 +322,7 @@ static void shipped_are_accurate(void **state)
         const tsr_evaluation row[3] = {
             {table, 1, 0.97, 0.0}, {table, 1, 1.0, 1.0}, {table, 1, 1.03, 2.0}};
         tsr_error_summary summary[3];
-        assert_int_equal(
-            tsr_form_factor_evaluate(3, path, 3, row, 0, NULL, summary, NULL),
-            TSR_OK);
+        OK(tsr_form_factor_evaluate(3, path, 3, row, 0, NULL, summary, &err));
         for (int r = 0; r < 3; r++)
             for (int b = 0; b < TSR_ERROR_N_BAND; b++) {
                 if (!(summary[r].band[b] < bound[i][r][b]))
@@ -369,9 +338,8 @@ static void shipped_are_accurate(void **state)
 
 /* Averages conserve the displaced volume and the exposed atoms of what they
  * were made of, and refining brings I(q; c1, c2) nearer to all atoms. */
-static void training(void **state)
+TEST(training)
 {
-    (void)state;
     needs_structures();
     enum { N = 12, N_ROW = 3, TRAIN_N_Q = 27 };
     static const char *const path[N] = {
@@ -407,8 +375,7 @@ static void training(void **state)
                 tsr_atom_displaced_amplitude(m.z[a], m.n_hydrogen[a], 0.0);
             expect_wet += m.share[a] * tsr_component_water(0.0);
         }
-        free(e);
-        molecule_clear(&m);
+        tsr_structure_free(m.structure);
     }
     assert_true(fabs(volume / expect - 1.0) < 1e-10);
     assert_true(fabs(wet / expect_wet - 1.0) < 1e-10);
@@ -434,15 +401,4 @@ static void training(void **state)
     tsr_form_factor_free(t);
     tsr_form_factor_free(again);
     tsr_form_factor_free(contrast);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(two_body),
-                                       cmocka_unit_test(one_body),
-                                       cmocka_unit_test(on_the_device),
-                                       cmocka_unit_test(folds_to_form_factors),
-                                       cmocka_unit_test(shipped_are_accurate),
-                                       cmocka_unit_test(training)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

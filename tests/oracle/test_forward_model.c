@@ -8,24 +8,12 @@
 #include "scattering/form_factor.h"
 #include "scattering/profile_fit.h"
 #include "scattering/saxs.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/test.h"
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define DATA "../shared/data/"
 #define REFERENCE DATA "reference_profiles/"
 enum { MAX_ROW = 1200, MAX_COLUMN = 32 };
-
-static tsr_err err;
 
 typedef struct {
     int n, width;
@@ -36,7 +24,7 @@ typedef struct {
 static table *read_table(const char *path, int width)
 {
     char line[1024];
-    table *t = calloc(1, sizeof *t);
+    table *t = array(1, sizeof *t);
     FILE *in = fopen(path, "r");
     assert_non_null(in);
     while (fgets(line, sizeof line, in) != NULL && t->n < MAX_ROW) {
@@ -97,11 +85,8 @@ static molecule read_molecule(const char *path, double q_max,
 {
     molecule m;
     tsr_atoms *atoms;
-    if (tsr_atoms_read(path, &atoms, &err) != TSR_OK)
-        fail_msg("%s", err.message);
-    assert_int_equal(
-        tsr_atom_model_new(atoms, solvent, TSR_WATER_DENSITY, &m.model, &err),
-        TSR_OK);
+    OK(tsr_atoms_read(path, &atoms, &err));
+    OK(tsr_atom_model_new(atoms, solvent, TSR_WATER_DENSITY, &m.model, &err));
     tsr_atoms_free(atoms);
     double d =
         tsr_largest_distance(m.model->n, (const double(*)[3])m.model->xyz);
@@ -111,10 +96,9 @@ static molecule read_molecule(const char *path, double q_max,
                                 .grid = grid,
                                 .radius_ang = m.model->power_radius_ang};
     m.partials.pair = calloc(6 * n_q, sizeof(double));
-    double *factor = calloc(3 * (size_t)m.model->n_type * n_q, sizeof *factor);
+    double *factor = array(3 * (size_t)m.model->n_type * n_q, sizeof *factor);
     tsr_atom_model_factors(m.model, grid.n_q, grid.dq_inv_ang, factor);
     compute(m.model, &grid, factor, m.partials.pair);
-    free(factor);
     return m;
 }
 
@@ -130,8 +114,7 @@ static tsr_partial_curves curves_at(const molecule *m, const table *t)
     tsr_partial_curves curves;
     for (int k = 0; k < t->n; k++)
         q[k] = t->row[k][0];
-    assert_int_equal(
-        tsr_partial_curves_make(&m->partials, t->n, q, &curves, &err), TSR_OK);
+    OK(tsr_partial_curves_make(&m->partials, t->n, q, &curves, &err));
     return curves;
 }
 
@@ -142,9 +125,8 @@ static tsr_partial_curves curves_at(const molecule *m, const table *t)
  * and its own atomic table: 0.7 % at q = 0.5. Its volume of 18303 A^3 is 0.2 %
  * more than ours; its atoms displace Gaussians of their groups' radii
  * (mean 1.6074), ours of V^(2/3): up to 2.4 % near the minimum at q = 0.27. */
-static void vacuum_and_excluded_volume_of_crysol(void **state)
+TEST(vacuum_and_excluded_volume_of_crysol)
 {
-    (void)state;
     if (!have_data())
         skip();
     table *t = read_table(REFERENCE "crysol_1hel/1HEL00.int", 5);
@@ -161,19 +143,17 @@ static void vacuum_and_excluded_volume_of_crysol(void **state)
     }
     tsr_partial_curves_clear(&c);
     molecule_clear(&m);
-    free(t);
 }
 
 /* Exact intensities at q of its own: a grid of two points. */
-static void grid_and_operator_keep_the_contrast(void **state)
+TEST(grid_and_operator_keep_the_contrast)
 {
-    (void)state;
     double q[] = {0.013, 0.1, 0.217, 0.31, 0.404, 0.5};
     if (!have_data())
         skip();
     molecule m = read_molecule(DATA "saxs/lysozyme_6lyz/model.pdb", 0.5,
                                TSR_SOLVENT_ATOMS);
-    double *factor = calloc(6 * (size_t)m.model->n_type, sizeof *factor);
+    double *factor = array(6 * (size_t)m.model->n_type, sizeof *factor);
     for (int i = 0; i < 6; i++) {
         tsr_partial_curves at, exact = {.n_comp = 3,
                                         .n = 1,
@@ -187,15 +167,13 @@ static void grid_and_operator_keep_the_contrast(void **state)
             one[p] = pair[2 * p + 1];
         exact.pair = one;
         exact.self = &self;
-        assert_int_equal(
-            tsr_partial_curves_make(&m.partials, 1, &q[i], &at, &err), TSR_OK);
+        OK(tsr_partial_curves_make(&m.partials, 1, &q[i], &at, &err));
         tsr_contrast_intensity(&at, 1.02, 1.5, &got);
         tsr_contrast_intensity(&exact, 1.02, 1.5, &want);
         if (fabs(got / want - 1.0) > 1e-4)
             fail_msg("q %g: %.8g, not %.8g", q[i], got, want);
         tsr_partial_curves_clear(&at);
     }
-    free(factor);
     molecule_clear(&m);
 }
 
@@ -204,16 +182,15 @@ static void grid_and_operator_keep_the_contrast(void **state)
  * (those of the disulfides among them): 10.1 electrons of 1821. With such
  * amplitudes its curve is met; with those of the International Tables and
  * Gaussians of volume V^(2/3) it lies below ours by up to 29 % near q = 0.4. */
-static void foxs_and_what_it_leaves_out(void **state)
+TEST(foxs_and_what_it_leaves_out)
 {
-    (void)state;
     if (!have_data())
         skip();
     table *t = read_table(REFERENCE "foxs_6lyz/6lyz.pdb.dat", 2);
     molecule m =
         read_molecule(REFERENCE "foxs_6lyz/6lyz.pdb", 0.5, TSR_SOLVENT_ATOMS);
     tsr_partial_curves full = curves_at(&m, t);
-    double *ours = calloc((size_t)t->n, sizeof *ours);
+    double *ours = array((size_t)t->n, sizeof *ours);
     tsr_contrast_intensity(&full, 1.0, 0.0, ours);
     assert_true(fabs(sqrt(ours[0]) - sqrt(t->row[0][1]) - 14 * 0.72) < 0.2);
     double most = 0.0;
@@ -229,21 +206,18 @@ static void foxs_and_what_it_leaves_out(void **state)
     for (int k = 0; k < t->n; k++)
         worst = fmax(worst, fabs(ours[k] / t->row[k][1] - 1.0));
     assert_true(worst < 0.025);
-    free(ours);
     tsr_partial_curves_clear(&full);
     tsr_partial_curves_clear(&flat);
     molecule_clear(&m);
     molecule_clear(&own);
-    free(t);
 }
 
 /* PLUMED's test of its SAXS module: protein with DNA, all hydrogens in the
  * file; the curve is that of Martini beads of Niebling et al. 2014, over that
  * at q = 0. The beads' amplitudes are averages: 1 % where q < 0.16, 8 % beyond.
  */
-static void beads_of_plumed(void **state)
+TEST(beads_of_plumed)
 {
-    (void)state;
     if (!have_data())
         skip();
     table *t = read_table(REFERENCE "plumed_rt-saxs/colvar.reference", 16);
@@ -256,8 +230,7 @@ static void beads_of_plumed(void **state)
                     0.29357,   0.319193,  0.344803,  0.370399};
     double ours[16];
     tsr_partial_curves curves;
-    assert_int_equal(tsr_partial_curves_make(&m.partials, 16, q, &curves, &err),
-                     TSR_OK);
+    OK(tsr_partial_curves_make(&m.partials, 16, q, &curves, &err));
     tsr_contrast_intensity(&curves, 1.0, 0.0, ours);
     for (int k = 1; k < 16; k++) {
         double ratio = ours[k] / ours[0] / t->row[0][k];
@@ -266,7 +239,6 @@ static void beads_of_plumed(void **state)
     }
     tsr_partial_curves_clear(&curves);
     molecule_clear(&m);
-    free(t);
 }
 
 /* ---- experiments ---- */
@@ -285,18 +257,13 @@ static double fit(const experiment *e, tsr_solvent_model solvent,
     tsr_partial_curves curves;
     tsr_profile_fit found;
     snprintf(path, sizeof path, DATA "saxs/%s", e->data);
-    assert_int_equal(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err),
-                     TSR_OK);
+    OK(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err));
     snprintf(path, sizeof path, DATA "saxs/%s", e->model);
     molecule m = read_molecule(path, saxs->q[saxs->n - 1], solvent);
-    double *curve = calloc((size_t)saxs->n, sizeof *curve);
-    assert_int_equal(
-        tsr_partial_curves_make(&m.partials, saxs->n, saxs->q, &curves, &err),
-        TSR_OK);
-    assert_int_equal(tsr_profile_fit_make(&curves, saxs->intensity, saxs->sigma,
-                                          options, &found, curve, &err),
-                     TSR_OK);
-    free(curve);
+    double *curve = array((size_t)saxs->n, sizeof *curve);
+    OK(tsr_partial_curves_make(&m.partials, saxs->n, saxs->q, &curves, &err));
+    OK(tsr_profile_fit_make(&curves, saxs->intensity, saxs->sigma, options,
+                            &found, curve, &err));
     tsr_partial_curves_clear(&curves);
     molecule_clear(&m);
     tsr_saxs_free(saxs);
@@ -315,9 +282,8 @@ static void fit_all(size_t n, const experiment *list, tsr_solvent_model solvent,
 }
 
 /* What was measured (bench/forward_model.py), 2 % more at most. */
-static void fits_to_experiments(void **state)
+TEST(fits_to_experiments)
 {
-    (void)state;
     static const experiment list[] = {
         {"lysozyme_2epe/exp.dat", "lysozyme_2epe/model.pdb", 1.148, 1, 0.02},
         {"lysozyme_raw/exp.dat", "lysozyme_raw/model.pdb", 1.203, 1, 0.02},
@@ -338,9 +304,8 @@ static void fits_to_experiments(void **state)
  * 0.2025 (6LYZ), its tutorial's 1.31 and 8.76 (nup133; the crystal structure
  * has alternate locations, of which it takes others), and chi 3.020 (LAIR-1).
  */
-static void foxs_fits_as_published(void **state)
+TEST(foxs_fits_as_published)
 {
-    (void)state;
     static const experiment list[] = {
         {"lysozyme_6lyz/exp.dat", "lysozyme_6lyz/model.pdb", 0.2025, 0.02,
          0.02},
@@ -353,16 +318,4 @@ static void foxs_fits_as_published(void **state)
         skip();
     options.c2[0] = -2.0;
     fit_all(sizeof list / sizeof list[0], list, TSR_SOLVENT_FOXS, &options);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vacuum_and_excluded_volume_of_crysol),
-        cmocka_unit_test(grid_and_operator_keep_the_contrast),
-        cmocka_unit_test(foxs_and_what_it_leaves_out),
-        cmocka_unit_test(beads_of_plumed),
-        cmocka_unit_test(fits_to_experiments),
-        cmocka_unit_test(foxs_fits_as_published)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

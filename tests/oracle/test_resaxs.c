@@ -7,6 +7,7 @@
  * I(q) at high q), which is within 2^-24 of I(0). The engines against the exact
  * sum: 1e-5 of I(q), their promise; against the published curve both. */
 #include "../engine_support.h"
+#include "tests/test.h"
 
 enum { N_BODY = 1888, N_TYPE = 21, N_Q = 51 };
 #define FOLDER "../shared/data/reference_profiles/resaxs_test1888/test1888."
@@ -69,11 +70,9 @@ static int setup(void **state)
     if (in == NULL)
         return 0;
     fclose(in);
-    published_case *c = calloc(1, sizeof *c);
-    double *body = calloc(4 * N_BODY, sizeof *body);
+    published_case *c = array(1, sizeof *c);
+    double *body = array(4 * N_BODY, sizeof *body);
     static double table[N_Q * N_TYPE], curve[2 * N_Q];
-    assert_non_null(c);
-    assert_non_null(body);
     read_numbers(FOLDER "pos_matrix.txt", body, 4 * N_BODY);
     read_numbers(FOLDER "ff_db.txt", table, N_Q * N_TYPE);
     read_numbers(FOLDER "Iq_vec.txt", curve, 2 * N_Q);
@@ -81,7 +80,6 @@ static int setup(void **state)
         memcpy(c->xyz[i], body + 4 * i, sizeof c->xyz[i]);
         c->type[i] = (int)body[4 * i + 3];
     }
-    free(body);
     for (int k = 0; k < N_Q; k++) {
         c->published[k] = curve[2 * k + 1];
         for (int t = 0; t < N_TYPE; t++)
@@ -100,12 +98,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    free(*state);
-    return 0;
-}
-
 /* Whether a profile agrees with the published one, to the latter's precision
  * and `limit` of I(q). */
 static void check_published(const published_case *c, const double *profile,
@@ -116,58 +108,67 @@ static void check_published(const published_case *c, const double *profile,
                     0x1p-24 * c->exact[0] + limit * c->exact[k]);
 }
 
-static void reference(void **state)
+static void needs(const published_case *c)
 {
-    const published_case *c = *state;
     if (c == NULL) {
         printf("skipped: no " FOLDER "pos_matrix.txt\n");
         skip();
     }
+}
+
+TEST(reference)
+{
+    const published_case *c = *state;
+    needs(c);
     check_published(c, c->exact, 0.0);
 }
 
-/* As given: no bound on the distances, dq r beyond pi / 2. */
-static void device_engines(void **state)
+/* Every variant that is wanted; every `part`-th q is one of the published. */
+static void on_the_device(const published_case *c, const tsr_engine_spec *spec,
+                          int part)
 {
-    const published_case *c = *state;
-    tsr_device *device = c != NULL ? open_device() : NULL;
+    tsr_device *device = open_device();
     if (device == NULL) {
-        printf("skipped: no device, or no " FOLDER "pos_matrix.txt\n");
+        printf("skipped: no device\n");
         skip();
     }
+    double *profile = array((size_t)spec->n_q, sizeof *profile);
     for (int v = 0; v < N_VARIANT; v++) {
         tsr_engine *engine;
-        double profile[N_Q];
-        if (!is_wanted(device, v, 0))
+        double at[N_Q];
+        if (!is_wanted(device, v, part > 1))
             continue;
-        OK(make_variant(&c->spec, device, &variants[v], &engine));
+        OK(make_variant(spec, device, &variants[v], &engine));
         evaluate(engine, c, profile);
-        double error = worst_error(profile, c->exact, N_Q);
+        for (int k = 0; k < N_Q; k++)
+            at[k] = profile[k * part];
+        double error = worst_error(at, c->exact, N_Q);
         printf("    %-55s %.1e\n", variants[v].name, error);
         assert_true(error <= variants[v].limit);
-        check_published(c, profile, variants[v].limit);
+        check_published(c, at, variants[v].limit);
     }
     tsr_device_free(device);
 }
 
-/* With a bound, as the sampler asks for it: the step is divided until it meets
- * the bound, and every so many-th q is one of the published. */
-static void short_range(void **state)
+/* As given: no bound on the distances, dq r beyond pi / 2. */
+TEST(device_engines)
 {
     const published_case *c = *state;
-    tsr_device *device = c != NULL ? open_device() : NULL;
-    if (device == NULL) {
-        printf("skipped: no device, or no " FOLDER "pos_matrix.txt\n");
-        skip();
-    }
+    needs(c);
+    on_the_device(c, &c->spec, 1);
+}
+
+/* With a bound, as the sampler asks for it: the step is divided until it meets
+ * the bound. */
+TEST(short_range)
+{
+    const published_case *c = *state;
+    needs(c);
     double d = tsr_largest_distance(N_BODY, (const double(*)[3])c->xyz);
     d *= 1.0 + 1e-6;
     int part = (int)ceil(0.015 * d * 2.0 / acos(-1.0));
     int n_q = (N_Q - 1) * part + 1;
-    double *table = calloc((size_t)(N_TYPE * n_q), sizeof *table);
-    double *profile = calloc((size_t)n_q, sizeof *profile);
-    assert_non_null(table);
-    assert_non_null(profile);
+    double *table = array((size_t)(N_TYPE * n_q), sizeof *table);
     for (int t = 0; t < N_TYPE; t++)
         for (int k = 0; k < n_q; k++)
             table[t * n_q + k] = c->form_factor[t * N_Q + k / part];
@@ -177,31 +178,7 @@ static void short_range(void **state)
     spec.d_bound_ang = d;
     spec.form_factor = table;
     printf("    D %.1f A, %d q\n", d, n_q);
-    for (int v = 0; v < N_VARIANT; v++) {
-        tsr_engine *engine;
-        double at[N_Q];
-        if (!is_wanted(device, v, 1))
-            continue;
-        OK(make_variant(&spec, device, &variants[v], &engine));
-        evaluate(engine, c, profile);
-        for (int k = 0; k < N_Q; k++)
-            at[k] = profile[k * part];
-        double error = worst_error(at, c->exact, N_Q);
-        printf("    %-55s %.1e\n", variants[v].name, error);
-        assert_true(error <= variants[v].limit);
-        check_published(c, at, variants[v].limit);
-    }
-    free(table);
-    free(profile);
-    tsr_device_free(device);
+    on_the_device(c, &spec, part);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reference),
-        cmocka_unit_test(device_engines),
-        cmocka_unit_test(short_range),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+static test_fixture around_all = {setup, NULL};

@@ -2,16 +2,8 @@
  * prior calls impossible, where all is flexible (so that all pairs count)? */
 #include "posterior/setup.h"
 #include "prior/prior.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/test.h"
 #include <glob.h>
-#include <stdlib.h>
 
 static const double limits[] = {2.0, 5.0, 7.5, 10.0, 15.0, 20.0};
 enum { N_LIMIT = sizeof limits / sizeof *limits };
@@ -24,7 +16,6 @@ typedef struct {
 static void look(const char *path, tsr_body_model model,
                  const tsr_prior_table *table, double usual, tally *sum)
 {
-    tsr_err err = {0};
     tsr_structure *s;
     tsr_topology *t = NULL;
     tsr_conformation *c = NULL;
@@ -44,11 +35,9 @@ static void look(const char *path, tsr_body_model model,
         tsr_prior *prior;
         tsr_prior_options options;
         char worst[160];
-        assert_int_equal(tsr_fields_init(tsr_prior_fields, &options, &err),
-                         TSR_OK);
+        OK(tsr_fields_init(tsr_prior_fields, &options, &err));
         options.clash_limit = limits[k];
-        assert_int_equal(tsr_prior_new(t, table, &options, 0.0, &prior, &err),
-                         TSR_OK);
+        OK(tsr_prior_new(t, table, &options, 0.0, &prior, &err));
         int n = tsr_prior_clashes(prior, c, worst);
         sum->n_pair[k] += n;
         sum->n_refused[k] += n > 0;
@@ -60,11 +49,9 @@ static void look(const char *path, tsr_body_model model,
     tsr_topology_free(t);
 }
 
-static void crystals_are_allowed(void **state)
+TEST(crystals_are_allowed)
 {
-    (void)state;
     glob_t found;
-    tsr_err err = {0};
     char *path = NULL;
     tsr_prior_table *table;
     tsr_prior_options usual;
@@ -72,9 +59,9 @@ static void crystals_are_allowed(void **state)
         print_message("no structures in ../shared/data\n");
         skip();
     }
-    assert_int_equal(tsr_data_file("prior.dat", &path, &err), TSR_OK);
-    assert_int_equal(tsr_prior_table_read(path, &table, &err), TSR_OK);
-    assert_int_equal(tsr_fields_init(tsr_prior_fields, &usual, &err), TSR_OK);
+    OK(tsr_data_file("prior.dat", &path, &err));
+    OK(tsr_prior_table_read(path, &table, &err));
+    OK(tsr_fields_init(tsr_prior_fields, &usual, &err));
     for (int model = TSR_BODIES_ONE; model <= TSR_BODIES_TWO; model++) {
         tally sum = {0};
         for (size_t i = 0; i < found.gl_pathc; i++)
@@ -98,10 +85,4 @@ static void crystals_are_allowed(void **state)
     tsr_prior_table_free(table);
     free(path);
     globfree(&found);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(crystals_are_allowed)};
-    return cmocka_run_group_tests_name("starts", tests, NULL, NULL);
 }

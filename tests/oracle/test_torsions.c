@@ -9,18 +9,9 @@
 #include "files/file.h"
 #include "molecule/prior_density.h"
 #include "molecule/prior_table.h"
-
+#include "tests/test.h"
 #include <gsl/gsl_math.h>
 #include <gsl/gsl_statistics_double.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define FOLDER "../shared/data/torsion/Top8000_ramachandran_pct_contour_grids/"
 
@@ -58,10 +49,8 @@ static void read_grid(const char *name, double rank[N_CELL])
 {
     char path[256], *data;
     size_t size;
-    tsr_err err;
     snprintf(path, sizeof path, "%s%s", FOLDER, name);
-    if (tsr_file_read(path, &data, &size, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_file_read(path, &data, &size, &err));
     int n = 0;
     for (char *line = strtok(data, "\n"); line != NULL;
          line = strtok(NULL, "\n")) {
@@ -84,9 +73,7 @@ static int set_up(void **state)
         return 0;
     fclose(there);
     fixture *f = calloc(1, sizeof *f);
-    tsr_err err;
-    if (tsr_prior_table_read("data/prior.dat", &f->table, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_prior_table_read("data/prior.dat", &f->table, &err));
     for (int c = 0; c < TSR_N_RAMA; c++) {
         read_grid(top[c].file, f->grid[c].rank);
         f->grid[c].density = tsr_torsion_density_new(&f->table->torsion[c]);
@@ -138,7 +125,7 @@ static double log_density(const fixture *f, int c, double phi, double psi)
  * 0.006, which leaves room for what a mixture smooths over (0.013 and 0.005
  * where it was measured, Gly) and four standard errors of 20000 draws; and four
  * standard errors of the residues' own number. */
-static void regions(void **state)
+TEST(regions)
 {
     const fixture *f = *state;
     need(f);
@@ -164,7 +151,7 @@ static void regions(void **state)
 
 /* Over the cells that are allowed: 0.89 to 0.94 where it was measured, and at
  * most 0.60 with a single component beside the uniform one. */
-static void ranks(void **state)
+TEST(ranks)
 {
     const fixture *f = *state;
     need(f);
@@ -208,7 +195,7 @@ static void highest(const fixture *f, int c, const window *w, int at[2][2])
 
 /* Within 10 degrees: maxima are flat, and those of cis-Pro come from 165
  * residues. */
-static void maxima(void **state)
+TEST(maxima)
 {
     const fixture *f = *state;
     need(f);
@@ -229,10 +216,4 @@ static void maxima(void **state)
         }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(regions),
-                                       cmocka_unit_test(ranks),
-                                       cmocka_unit_test(maxima)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+static test_fixture around_all = {set_up, tear_down};

@@ -26,15 +26,14 @@ import scipy.stats
 import xarray as xr
 
 TOLERANCE = 1e-8
-SHAPES = {"usual": (4, 1001), "many": (8, 250), "short": (2, 7),
-          "least": (3, 4), "two": (2, 600), "one": (1, 400)}
-SCALARS = ["ramp", "iid", "slow", "antithetic", "heavy", "shifted", "wide",
-           "counts", "constant"]
+SHAPES = {"usual": (4, 1001), "many": (8, 250), "short": (2, 7), "least": (3, 4),
+          "two": (2, 600), "one": (1, 400)}
+SCALARS = ["ramp", "iid", "slow", "antithetic", "heavy", "shifted", "wide", "counts", "constant"]
 ANGLES = ["angle"]
 N_Q = 40
 Q = 0.0078125 * np.arange(1, N_Q + 1)
-GROUPS = {"posterior", "sample_stats", "posterior_predictive",
-          "warmup_posterior", "observed_data", "constant_data"}
+GROUPS = {"posterior", "sample_stats", "posterior_predictive", "warmup_posterior",
+          "observed_data", "constant_data"}
 
 
 def ramp(n_chain, n_draw, n):
@@ -52,33 +51,26 @@ def check_contents(idata, n_chain, n_draw):
         coord = post[name]
         assert coord.dtype == np.int64 and coord.dims == (name,)
         assert np.array_equal(coord, np.arange(post.sizes[name])), name
-    assert post.iid.dims == ("chain", "draw")
-    assert post.iid.attrs == {"units": "Angstrom",
-                              "long_name": "a sample chain"}
-    assert post.weight.dims == ("chain", "draw", "state")
+    curve, warm = idata.posterior_predictive.intensity, idata.warmup_posterior
+    lp, observed = idata.sample_stats.lp, idata.observed_data.intensity
+    n_point = idata.constant_data.n_point
+    for data, dims, attrs in (
+            (post.iid, ("chain", "draw"), {"units": "Angstrom", "long_name": "a sample chain"}),
+            (post.weight, ("chain", "draw", "state"), None),
+            (lp, ("chain", "draw"), {"long_name": "log posterior density"}),
+            (curve, ("chain", "draw", "q"), None), (curve.q, ("q",), {"units": "1/Angstrom"}),
+            (observed, ("q",), None), (n_point, (), None)):
+        assert data.dims == dims and (attrs is None or data.attrs == attrs), data
     c, d = np.ogrid[:n_chain, :n_draw]
-    assert np.array_equal(post.ramp, 1e4 * c + d)
-    assert np.array_equal(post.weight, ramp(n_chain, n_draw, 2))
-    assert np.isfinite(post.heavy).all()
-    lp = idata.sample_stats.lp
-    assert lp.shape == (n_chain, n_draw)
-    assert lp.attrs == {"long_name": "log posterior density"}
-
-    curve = idata.posterior_predictive.intensity
-    assert curve.dims == ("chain", "draw", "q")
-    assert curve.dtype == np.float32
-    assert np.array_equal(curve, ramp(n_chain, n_draw, N_Q).astype("f4"))
-    assert np.array_equal(curve.q, Q) and curve.q.dtype == np.float64
-    assert curve.q.attrs == {"units": "1/Angstrom"}
-
-    warm = idata.warmup_posterior
+    for data, values in (
+            (post.ramp, 1e4 * c + d), (post.weight, ramp(n_chain, n_draw, 2)),
+            (curve, ramp(n_chain, n_draw, N_Q).astype("f4")), (curve.q, Q), (observed, Q),
+            (warm.iid, ramp(n_chain, 3, 1)[:, :, 0]), (n_point, N_Q)):
+        assert np.array_equal(data, values), data
+    assert np.isfinite(post.heavy).all() and lp.shape == (n_chain, n_draw)
+    assert curve.dtype == np.float32 and curve.q.dtype == np.float64
     assert dict(warm.sizes) == {"chain": n_chain, "draw": 3}
-    assert np.array_equal(warm.iid, ramp(n_chain, 3, 1)[:, :, 0])
-    assert idata.observed_data.intensity.dims == ("q",)
-    assert np.array_equal(idata.observed_data.intensity, Q)
     assert set(idata.constant_data.data_vars) == {"sigma", "n_point"}
-    assert idata.constant_data.n_point.dims == ()
-    assert float(idata.constant_data.n_point) == N_Q
 
     for name in GROUPS:
         attrs = idata[name].attrs
@@ -97,29 +89,24 @@ def check_layout(path, n_chain):
     """Dimension scales and storage, as HDF5 sees them."""
     seen = set()
     with h5py.File(path) as f:
-        for group in f.values():
-            for name, data in group.items():
-                if data.is_scale:
-                    assert data.attrs["NAME"].decode() == name
-                    ident = int(data.attrs["_Netcdf4Dimid"])
-                    assert ident not in seen
-                    seen.add(ident)
-                    continue
-                for axis in range(data.ndim):
-                    (scale,) = data.dims[axis].values()
-                    assert scale.parent == group
-                    assert scale.shape == (data.shape[axis],)
-                    where = [(f[r[0]].name, int(r[1]))
-                             for r in scale.attrs["REFERENCE_LIST"]]
-                    assert (data.name, axis) in where
-                if data.ndim >= 2:
-                    assert data.dims[0][0].name.endswith("/chain")
-                    assert data.dims[1][0].name.endswith("/draw")
-                    assert data.maxshape[:2] == (n_chain, None)
-                    assert data.dims[1][0].maxshape == (None,)
-                assert np.isnan(data.fillvalue)
-                assert np.isnan(data.attrs["_FillValue"])
-                assert data.attrs["_FillValue"].dtype == data.dtype
+        for name, data in ((n, d) for group in f.values() for n, d in group.items()):
+            if data.is_scale:
+                ident = int(data.attrs["_Netcdf4Dimid"])
+                assert data.attrs["NAME"].decode() == name and ident not in seen
+                seen.add(ident)
+                continue
+            for axis in range(data.ndim):
+                (scale,) = data.dims[axis].values()
+                assert scale.parent == data.parent and scale.shape == (data.shape[axis],)
+                where = [(f[r[0]].name, int(r[1])) for r in scale.attrs["REFERENCE_LIST"]]
+                assert (data.name, axis) in where
+            if data.ndim >= 2:
+                assert data.dims[0][0].name.endswith("/chain")
+                assert data.dims[1][0].name.endswith("/draw")
+                assert data.maxshape[:2] == (n_chain, None)
+                assert data.dims[1][0].maxshape == (None,)
+            fill = data.attrs["_FillValue"]
+            assert np.isnan(data.fillvalue) and np.isnan(fill) and fill.dtype == data.dtype
         curve = f["posterior_predictive/intensity"]
         assert curve.compression == "gzip" and curve.shuffle
         assert f["posterior/iid"].compression is None
@@ -141,12 +128,10 @@ def check_netcdf4(path):
         post.note = "appended"
     with netCDF4.Dataset(copy) as nc:
         values = nc["posterior/iid"][:]
-        assert values.shape[1] == n + 1
-        assert (values[:, n] == 1.5).all()
+        assert values.shape[1] == n + 1 and (values[:, n] == 1.5).all()
         assert nc["posterior"].note == "appended"
     for engine in ("netcdf4", "h5netcdf"):
-        with xr.open_dataset(path, group="posterior_predictive",
-                             engine=engine) as data:
+        with xr.open_dataset(path, group="posterior_predictive", engine=engine) as data:
             assert data.intensity.sel(q=Q[3]).shape[1] == n
     copy.unlink()
 
@@ -178,41 +163,29 @@ def split_rhat_of_one(x):
                diagnostics._rhat(diagnostics._z_scale(folded)))
 
 
-def circular(x):
-    mean = scipy.stats.circmean(x, high=np.pi, low=-np.pi)
-    sd = scipy.stats.circstd(x, high=np.pi, low=-np.pi)
-    return {"mean": mean, "sd": sd,
-            "line": mean + np.angle(np.exp(1j * (x - mean)))}
-
-
 def check_summary(idata, summary):
     worst = 0.0
     expected = dict(variables(idata))
     assert list(summary) == list(expected), list(summary)
     for name, x in expected.items():
-        ours = summary[name]
-        turn = circular(x) if name in ANGLES else {}
-        x = turn.get("line", x)
-        q5, median, q95 = np.quantile(x, [0.05, 0.5, 0.95])
-        theirs = {"mean": x.mean(), "sd": x.std(ddof=1), "median": median,
-                  "q5": q5, "q95": q95}
-        if turn:
+        ours, theirs = summary[name], {}
+        if name in ANGLES:
             assert ours.pop("circular") is True
-            theirs |= {"mean": turn["mean"], "sd": turn["sd"]}
+            mean, sd = (f(x, high=np.pi, low=-np.pi)
+                        for f in (scipy.stats.circmean, scipy.stats.circstd))
+            x = mean + np.angle(np.exp(1j * (x - mean)))
+            theirs = {"mean": mean, "sd": sd}
+        q5, median, q95 = np.quantile(x, [0.05, 0.5, 0.95])
+        theirs = {"mean": x.mean(), "sd": x.std(ddof=1), "median": median, "q5": q5,
+                  "q95": q95} | theirs
         if x.min() == x.max():
-            assert ours["sd"] == 0.0
-            assert ours.pop("note") == "does not vary"
+            assert ours["sd"] == 0.0 and ours.pop("note") == "does not vary"
             del theirs["sd"]
-            theirs |= dict.fromkeys(["mcse", "ess_bulk", "ess_tail", "rhat"],
-                                    math.nan)
+            theirs |= dict.fromkeys(["mcse", "ess_bulk", "ess_tail", "rhat"], math.nan)
         else:
-            theirs |= {
-                "mcse": float(az.mcse(x)),
-                "ess_bulk": float(az.ess(x, method="bulk")),
-                "ess_tail": float(az.ess(x, method="tail")),
-                "rhat": float(az.rhat(x)) if len(x) > 1
-                else split_rhat_of_one(x),
-            }
+            theirs |= {"mcse": az.mcse(x), "ess_bulk": az.ess(x, method="bulk"),
+                       "ess_tail": az.ess(x, method="tail"),
+                       "rhat": az.rhat(x) if len(x) > 1 else split_rhat_of_one(x)}
         assert set(ours) == set(theirs) | {"sd"}
         for key, value in theirs.items():
             worst = max(worst, same(ours[key], float(value), (name, key)))

@@ -7,11 +7,9 @@
 #include "store/checkpoint.h"
 #include "store/trace.h"
 #include "store/trajectory.h"
+#include "tests/oracle/writer.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { N_RESIDUE = 120, N_ATOM = 5 * N_RESIDUE, N_FRAME = 30, N_CHAIN = 2 };
 
@@ -26,13 +24,11 @@ static void conformation(int frame, double xyz[][3])
     }
 }
 
-static tsr_status write_model(const char *path, tsr_err *err)
+static void write_model(const char *path, tsr_err *err)
 {
     static const char *const names[] = {"N", "CA", "C", "O", "SC"};
-    static const char *const elements[] = {"N", "C", "C", "O", "C"};
     tsr_model_atoms *m = tsr_model_atoms_new(N_ATOM);
-    if (m == NULL)
-        return TSR_E_NOMEM;
+    must(m == NULL ? TSR_E_NOMEM : TSR_OK, err);
     conformation(0, (double(*)[3])m->xyz);
     for (int i = 0; i < N_ATOM; i++) {
         tsr_model_atom *a = &m->atom[i];
@@ -41,14 +37,13 @@ static tsr_status write_model(const char *path, tsr_err *err)
                               .number = 1 + i / 5,
                               .insertion = ' '};
         snprintf(a->name, sizeof a->name, "%s", names[i % 5]);
-        snprintf(a->element, sizeof a->element, "%s", elements[i % 5]);
+        snprintf(a->element, sizeof a->element, "%c", "NCCOC"[i % 5]);
     }
-    const tsr_status status = tsr_model_atoms_write(m, path, "a test", err);
+    must(tsr_model_atoms_write(m, path, "a test", err), err);
     tsr_model_atoms_free(m);
-    return status;
 }
 
-static tsr_status write_trajectory(const char *path, tsr_err *err)
+static void write_trajectory(const char *path, tsr_err *err)
 {
     static double xyz[N_ATOM][3];
     static float single[N_ATOM][3];
@@ -60,21 +55,21 @@ static tsr_status write_trajectory(const char *path, tsr_err *err)
                                       .observable = observable,
                                       .stride = 10};
     tsr_trajectory *t;
-    tsr_status status = tsr_trajectory_create(path, &spec, &t, err);
-
-    for (int f = 0; f < N_FRAME && status == TSR_OK; f++) {
+    must(tsr_trajectory_create(path, &spec, &t, err), err);
+    for (int f = 0; f < N_FRAME; f++) {
         const double value[] = {-f, 20 + f, 0.5};
         const int64_t step = 10 * f;
         conformation(f, xyz);
         for (int i = 0; i < 3 * N_ATOM; i++)
             single[i / 3][i % 3] = (float)xyz[i / 3][i % 3];
-        status = tsr_trajectory_append(t, 1, &step, single[0], single[0], value,
-                                       err);
+        must(tsr_trajectory_append(t, 1, &step, single[0], single[0], value,
+                                   err),
+             err);
     }
-    return status == TSR_OK ? tsr_trajectory_close(t, err) : status;
+    must(tsr_trajectory_close(t, err), err);
 }
 
-static tsr_status write_trace(const char *path, tsr_err *err)
+static void write_trace(const char *path, tsr_err *err)
 {
     const double temperature[] = {1, 1.5, 2.25};
     const tsr_trace_variable variable[] = {{.group = TSR_TRACE_POSTERIOR,
@@ -95,17 +90,15 @@ static tsr_status write_trace(const char *path, tsr_err *err)
                                          {{6, 7, 8}, {9, 10, 11}}};
     const double rg[N_CHAIN][2] = {{20, 21}, {22, 23}};
     tsr_trace *trace;
-    tsr_status status =
-        tsr_trace_create(path, N_CHAIN, 3, variable, 0, NULL, &trace, err);
-
-    if (status == TSR_OK)
-        status = tsr_trace_append(trace, 0, 2, &rg[0][0], err);
-    for (int v = 1; v < 3 && status == TSR_OK; v++)
-        status = tsr_trace_append(trace, v, 2, &value[0][0][0], err);
-    return status == TSR_OK ? tsr_trace_close(trace, err) : status;
+    must(tsr_trace_create(path, N_CHAIN, 3, variable, 0, NULL, &trace, err),
+         err);
+    must(tsr_trace_append(trace, 0, 2, &rg[0][0], err), err);
+    for (int v = 1; v < 3; v++)
+        must(tsr_trace_append(trace, v, 2, &value[0][0][0], err), err);
+    must(tsr_trace_close(trace, err), err);
 }
 
-static tsr_status write_checkpoint(const char *path, tsr_err *err)
+static void write_checkpoint(const char *path, tsr_err *err)
 {
     const struct {
         double value[2];
@@ -119,36 +112,21 @@ static tsr_status write_checkpoint(const char *path, tsr_err *err)
          sizeof chain.value + sizeof chain.counter, 0, 0},
         {0}};
     tsr_checkpoint_writer *writer;
-    tsr_status status = tsr_checkpoint_new(path, "00ff", &writer, err);
-
-    if (status == TSR_OK)
-        status = tsr_checkpoint_put(writer, fields, &chain, err);
-    return tsr_checkpoint_end(writer, status, err);
+    must(tsr_checkpoint_new(path, "00ff", &writer, err), err);
+    must(tsr_checkpoint_end(
+             writer, tsr_checkpoint_put(writer, fields, &chain, err), err),
+         err);
 }
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *file;
-        tsr_status (*write)(const char *path, tsr_err *err);
-    } files[] = {{"model.pdb", write_model},
-                 {"trajectory-000.h5", write_trajectory},
-                 {"trace.h5", write_trace},
-                 {"checkpoint.h5", write_checkpoint}};
-    char path[1000];
-    tsr_err err;
-
+    tsr_err err = {0};
     if (argc != 2)
         return 64;
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        snprintf(path, sizeof path, "%s/%s", argv[1], files[i].file);
-        remove(path);
-        const tsr_status status = files[i].write(path, &err);
-        if (status != TSR_OK) {
-            fprintf(stderr, "%s\n", err.message);
-            return tsr_exit_status(status);
-        }
-    }
+    write_model(new_file(argv[1], "model.pdb"), &err);
+    write_trajectory(new_file(argv[1], "trajectory-000.h5"), &err);
+    write_trace(new_file(argv[1], "trace.h5"), &err);
+    write_checkpoint(new_file(argv[1], "checkpoint.h5"), &err);
     raise(SIGKILL);
     return 1;
 }

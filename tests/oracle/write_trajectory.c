@@ -8,12 +8,9 @@
 #include "molecule/structure.h"
 #include "store/trajectory.h"
 #include "tests/frame.h"
+#include "tests/oracle/writer.h"
 
 #include <gsl/gsl_randist.h>
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 static void conformation(const tsr_model_atoms *m, gsl_rng *rng, double (*x)[3])
 {
@@ -37,47 +34,31 @@ static void conformation(const tsr_model_atoms *m, gsl_rng *rng, double (*x)[3])
     }
 }
 
-static tsr_status write_chain(const char *directory, const tsr_model_atoms *m,
-                              int chain, int n_frame, tsr_err *err)
-{
-    char path[1000];
-    tsr_trajectory *trajectory = NULL;
-    const tsr_trajectory_spec spec = {
-        .n_atom = m->n_atom, .chain = chain, .stride = 1};
-    gsl_rng *rng = tsr_rng_new(7, (uint64_t)chain);
-    double(*x)[3] = calloc((size_t)m->n_atom, sizeof *x);
-    snprintf(path, sizeof path, "%s/trajectory-%03d.h5", directory, chain);
-    tsr_status status =
-        rng != NULL && x != NULL
-            ? tsr_trajectory_create(path, &spec, &trajectory, err)
-            : tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    for (int f = 0; f < n_frame && status == TSR_OK; f++) {
-        conformation(m, rng, x);
-        status = frame_append(trajectory, f, m->n_atom, x[0], err);
-    }
-    tsr_status closed =
-        tsr_trajectory_close(trajectory, status == TSR_OK ? err : NULL);
-    gsl_rng_free(rng);
-    free(x);
-    return status != TSR_OK ? status : closed;
-}
-
 int main(int argc, char **argv)
 {
     char path[1000];
-    tsr_model_atoms *atoms = NULL;
+    tsr_model_atoms *m;
     tsr_err err;
-    if (argc != 4) {
-        fprintf(stderr, "usage: write_trajectory DIRECTORY N_CHAIN N_FRAME\n");
-        return tsr_exit_status(TSR_E_USAGE);
-    }
-    const int n_chain = atoi(argv[2]), n_frame = atoi(argv[3]);
+    if (argc != 4)
+        return 64;
     snprintf(path, sizeof path, "%s/model.pdb", argv[1]);
-    tsr_status status = tsr_model_atoms_read(path, &atoms, &err);
-    for (int c = 0; c < n_chain && status == TSR_OK; c++)
-        status = write_chain(argv[1], atoms, c, n_frame, &err);
-    tsr_model_atoms_free(atoms);
-    if (status != TSR_OK)
-        fprintf(stderr, "%s\n", err.message);
-    return tsr_exit_status(status);
+    must(tsr_model_atoms_read(path, &m, &err), &err);
+    double(*x)[3] = allocate((size_t)m->n_atom, sizeof *x);
+    for (int c = 0; c < atoi(argv[2]); c++) {
+        const tsr_trajectory_spec spec = {
+            .n_atom = m->n_atom, .chain = c, .stride = 1};
+        tsr_trajectory *trajectory;
+        gsl_rng *rng = tsr_rng_new(7, (uint64_t)c);
+        snprintf(path, sizeof path, "%s/trajectory-%03d.h5", argv[1], c);
+        must(tsr_trajectory_create(path, &spec, &trajectory, &err), &err);
+        for (int f = 0; f < atoi(argv[3]); f++) {
+            conformation(m, rng, x);
+            must(frame_append(trajectory, f, m->n_atom, x[0], &err), &err);
+        }
+        must(tsr_trajectory_close(trajectory, &err), &err);
+        gsl_rng_free(rng);
+    }
+    free(x);
+    tsr_model_atoms_free(m);
+    return 0;
 }

@@ -100,15 +100,9 @@ static void prepare(void)
     } codes[] = {
         {"ENOSPC", ENOSPC}, {"EIO", EIO}, {"EDQUOT", EDQUOT}, {"EROFS", EROFS}};
 
-    find(&real.write, "write");
-    find(&real.pwrite, "pwrite");
-    find(&real.fsync, "fsync");
-    find(&real.fdatasync, "fdatasync");
-    find(&real.ftruncate, "ftruncate");
-    find(&real.rename, "rename");
-    find(&real.link, "link");
-    find(&real.unlink, "unlink");
-    find(&real.open, "open");
+#define FIND(name) find(&real.name, #name)
+    FIND(write), FIND(pwrite), FIND(fsync), FIND(fdatasync), FIND(ftruncate);
+    FIND(rename), FIND(link), FIND(unlink), FIND(open);
     snprintf(plan.directory, sizeof plan.directory, "%s", env("TSR_FAULT_DIR"));
     plan.at = strtol(env("TSR_FAULT_AT"), NULL, 10);
     snprintf(plan.what, sizeof plan.what, "%s", env("TSR_FAULT_DO"));
@@ -239,17 +233,23 @@ static int refuse(int code)
 
 /* ---- what the process calls ---- */
 
+/* Begins an operation: one that is not ours is passed on, ours may be refused.
+ */
+#define BEGIN(is_ours, passed_on, needs_space) \
+    enter();                                   \
+    if (!(is_ours)) {                          \
+        pthread_mutex_unlock(&lock);           \
+        return passed_on;                      \
+    }                                          \
+    const int code = moment(needs_space);      \
+    if (code != 0)                             \
+    return refuse(code)
+
 static ssize_t put(int fd, const void *bytes, size_t n, off_t at, int is_here)
 {
-    enter();
-    if (!fd_is_below(fd)) {
-        pthread_mutex_unlock(&lock);
-        return is_here ? real.write(fd, bytes, n)
-                       : real.pwrite(fd, bytes, n, at);
-    }
-    const int code = moment(1);
-    if (code != 0)
-        return refuse(code);
+    BEGIN(fd_is_below(fd),
+          is_here ? real.write(fd, bytes, n) : real.pwrite(fd, bytes, n, at),
+          1);
     if (is_here) {
         at = lseek(fd, 0, SEEK_CUR);
         if ((fcntl(fd, F_GETFL) & O_APPEND) != 0)
@@ -279,46 +279,29 @@ ssize_t pwrite64(int fd, const void *bytes, size_t n, off_t at)
     return put(fd, bytes, n, at, 0);
 }
 
-static int sync_one(int fd, int (*call)(int))
+static int sync_one(int fd, int (**call)(int))
 {
-    const int code = moment(1);
-    if (code != 0)
-        return refuse(code);
+    BEGIN(fd_is_below(fd), (*call)(fd), 1);
     forget_bytes(fd);
     forget_names(fd);
-    return leave(call(fd));
+    return leave((*call)(fd));
 }
 
 int fsync(int fd)
 {
-    enter();
-    if (fd_is_below(fd))
-        return sync_one(fd, real.fsync);
-    pthread_mutex_unlock(&lock);
-    return real.fsync(fd);
+    return sync_one(fd, &real.fsync);
 }
 
 int fdatasync(int fd)
 {
-    enter();
-    if (fd_is_below(fd))
-        return sync_one(fd, real.fdatasync);
-    pthread_mutex_unlock(&lock);
-    return real.fdatasync(fd);
+    return sync_one(fd, &real.fdatasync);
 }
 
 int ftruncate(int fd, off_t size)
 {
     struct stat info;
-
-    enter();
-    if (!fd_is_below(fd) || fstat(fd, &info) != 0) {
-        pthread_mutex_unlock(&lock);
-        return real.ftruncate(fd, size);
-    }
-    const int code = moment(0);
-    if (code != 0)
-        return refuse(code);
+    BEGIN(fd_is_below(fd) && fstat(fd, &info) == 0, real.ftruncate(fd, size),
+          0);
     remember_bytes(fd, size < info.st_size ? size : info.st_size,
                    size < info.st_size ? (size_t)(info.st_size - size) : 0);
     return leave(real.ftruncate(fd, size));
@@ -332,15 +315,8 @@ int ftruncate64(int fd, off_t size)
 int rename(const char *from, const char *to)
 {
     char old[4096], new[4096], backup[4096] = "";
-
-    enter();
-    if (!name_is_below(from, old) || !name_is_below(to, new)) {
-        pthread_mutex_unlock(&lock);
-        return real.rename(from, to);
-    }
-    const int code = moment(1);
-    if (code != 0)
-        return refuse(code);
+    BEGIN(name_is_below(from, old) && name_is_below(to, new),
+          real.rename(from, to), 1);
     if (want_undo() && !backup_of(new, backup))
         backup[0] = '\0';
     const int result = real.rename(from, to);
@@ -352,15 +328,7 @@ int rename(const char *from, const char *to)
 int link(const char *from, const char *to)
 {
     char path[4096];
-
-    enter();
-    if (!name_is_below(to, path)) {
-        pthread_mutex_unlock(&lock);
-        return real.link(from, to);
-    }
-    const int code = moment(1);
-    if (code != 0)
-        return refuse(code);
+    BEGIN(name_is_below(to, path), real.link(from, to), 1);
     const int result = real.link(from, to);
     if (result == 0)
         remember_name(path, "", "", "");
@@ -370,15 +338,8 @@ int link(const char *from, const char *to)
 int unlink(const char *from)
 {
     char path[4096], backup[4096] = "";
-
-    enter();
-    if (!name_is_below(from, path) || access(path, F_OK) != 0) {
-        pthread_mutex_unlock(&lock);
-        return real.unlink(from);
-    }
-    const int code = moment(0);
-    if (code != 0)
-        return refuse(code);
+    BEGIN(name_is_below(from, path) && access(path, F_OK) == 0,
+          real.unlink(from), 0);
     if (want_undo() && !backup_of(path, backup))
         backup[0] = '\0';
     const int result = real.unlink(from);
@@ -387,10 +348,14 @@ int unlink(const char *from)
     return leave(result);
 }
 
-static int make_or_open(const char *at, int flags, unsigned mode)
+int open(const char *at, int flags, ...)
 {
     char path[4096];
-
+    va_list arguments;
+    va_start(arguments, flags);
+    const unsigned mode =
+        (flags & O_CREAT) != 0 ? va_arg(arguments, unsigned) : 0;
+    va_end(arguments);
     enter();
     if ((flags & O_CREAT) == 0 || !name_is_below(at, path)) {
         pthread_mutex_unlock(&lock);
@@ -418,28 +383,7 @@ static int make_or_open(const char *at, int flags, unsigned mode)
     return fd;
 }
 
-static unsigned mode_of(int flags, va_list arguments)
-{
-    return (flags & O_CREAT) != 0 ? va_arg(arguments, unsigned) : 0;
-}
-
-int open(const char *at, int flags, ...)
-{
-    va_list arguments;
-    va_start(arguments, flags);
-    const unsigned mode = mode_of(flags, arguments);
-    va_end(arguments);
-    return make_or_open(at, flags, mode);
-}
-
-int open64(const char *at, int flags, ...)
-{
-    va_list arguments;
-    va_start(arguments, flags);
-    const unsigned mode = mode_of(flags, arguments);
-    va_end(arguments);
-    return make_or_open(at, flags, mode);
-}
+int open64(const char *at, int flags, ...) __attribute__((alias("open")));
 
 time_t time(time_t *out)
 {
