@@ -719,7 +719,7 @@ static void predict_terms(const tsr_target *target, const tsr_chain_view *view,
         if (warm)
             continue;
         const tsr_prediction prediction =
-            tsr_likelihood_view_of(l, at, term, states);
+            tsr_likelihood_prediction(l, at, term, states);
         type->predict(term, &prediction, at->fit[d], theta, mean);
         for (int k = 0; k < term->n_point; k++) {
             replicate[k] =
