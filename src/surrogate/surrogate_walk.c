@@ -132,10 +132,10 @@ static tsr_status enqueue(walk_engine *e, const walker *first, int n,
 {
     const size_t global = (size_t)n * e->lanes;
     TSR_TRY(copy_all_jobs(e, first, 0, err));
-    TSR_TRY(
-        tsr_cl_status(err, e->cl.device, "clEnqueueNDRangeKernel",
-                   clEnqueueNDRangeKernel(e->queue, e->kernel, 1, NULL, &global,
-                                          &e->lanes, 0, NULL, NULL)));
+    TSR_TRY(tsr_cl_status(err, e->cl.device, "clEnqueueNDRangeKernel",
+                          clEnqueueNDRangeKernel(e->queue, e->kernel, 1, NULL,
+                                                 &global, &e->lanes, 0, NULL,
+                                                 NULL)));
     return copy_all_jobs(e, first, 1, err);
 }
 
