@@ -30,13 +30,12 @@ typedef struct {
 } options;
 
 static const tsr_field fields[] = {
-    TSR_FIELD(STRING, "output", options, output, .letter = 'o',
-              .argument = "DIR",
-              .doc = "where report.html goes; without it, into the run's "
-                     "folder"),
+    TSR_FIELD(
+        STRING, "output", options, output, .letter = 'o', .argument = "DIR",
+        .doc = "output folder of report.html; default: the folder of the run"),
     TSR_FIELD(STRING, "prior", options, prior, .argument = "DIR",
-              .doc = "a run made with --prior-only, shown beside the "
-                     "posterior"),
+              .doc =
+                  "run made with --prior-only, to be shown with the posterior"),
     TSR_OPTION_FORCE(options),
     {0}};
 
@@ -63,7 +62,7 @@ static void print_flexible(FILE *out, const tsr_structure_config *s)
 {
     const tsr_strings *list = s->flexible.n > 0 ? &s->flexible : &s->rigid;
     if (s->frozen) {
-        fputs("Nothing of the structure moved. ", out);
+        fputs("The structure did not move. ", out);
         return;
     }
     if (list->n == 0 || strcmp(list->item[0], "all") == 0) {
@@ -279,7 +278,7 @@ static tsr_status make_folder(const char *path, tsr_err *err)
         (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
         return TSR_OK;
     return tsr_fail(err, TSR_E_IO,
-                    "cannot make the folder '%s': %s; choose another place "
+                    "cannot make the folder '%s': %s; choose another folder "
                     "with --output DIR",
                     path, strerror(errno));
 }
@@ -372,8 +371,9 @@ static void describe_draws(const tsr_past_run *run, char remark[160])
         return;
     tsr_sampler_draws_text(&run->config.sampler, run->n_draw, draws);
     snprintf(remark, 160,
-             run->is_finished ? "The run's time was over after %s."
-                              : "The run is not finished: it has %s.",
+             run->is_finished
+                 ? "The time limit of the run was reached after %s."
+                 : "The run is not finished: it has %s.",
              draws);
 }
 
@@ -528,14 +528,13 @@ tsr_status tsr_report_rigid(const tsr_solve *solve, tsr_log *log, tsr_err *err)
 
 const tsr_command tsr_command_report = {
     .name = "report",
-    .doc = "figures and numbers of a run, as one page that works offline",
+    .doc = "write figures and numbers of a run as one page that works offline",
     .arguments = "DIR",
     .options = fields,
     .size = sizeof(options),
-    .about = "Writes report.html into the run's folder, and beside "
-             "it report/ with every figure as SVG and, in "
-             "numbers, CSV. Made again, it takes the place of the "
-             "one before; figures, tables and models there that are "
-             "somebody else's are in the way, unless with --force. The "
-             "page holds all it needs.",
+    .about =
+        "Writes report.html to the folder of the run, and next to it the "
+        "folder report/ with every figure as SVG and its numbers as CSV. A new "
+        "report replaces the previous one; files in report/ that are not from "
+        "tessera are only replaced with --force. The page is self-contained.",
     .run = report};

@@ -18,11 +18,12 @@
 
 #define OPTION_THREADS                                                   \
     TSR_FIELD(INT, "threads", tsr_run_options, threads, .argument = "N", \
-              .min = 1, .max = 4096, .doc = "instead of device.threads")
-#define OPTION_JSON                                                          \
-    TSR_FIELD(BOOL, "json", tsr_run_options, json,                           \
-              .doc = "the result as one JSON object, which says whether it " \
-                     "converged")
+              .min = 1, .max = 4096,                                     \
+              .doc = "number of host threads, instead of device.threads")
+#define OPTION_JSON                                                    \
+    TSR_FIELD(BOOL, "json", tsr_run_options, json,                     \
+              .doc = "print the result as one JSON object, including " \
+                     "convergence")
 
 /* What one option says instead of a key of the file, at `text` in the config.
  */
@@ -71,12 +72,12 @@ static tsr_status plan(tsr_session *session, FILE *out, tsr_err *err)
     TSR_TRY(tsr_session_estimate(session, enough, &start, &each, err));
     tsr_advice_time(start + (warmup + draws) * each, all);
     if (o->until == NULL)
-        fprintf(out, "time: %s (%.3g s a draw of all chains, as tried)\n", all,
-                each);
+        fprintf(out, "time: %s (%.3g s per draw of all chains, measured)\n",
+                all, each);
     else
         fprintf(out,
                 "time: until converged (%s), at most %s; warm-up and 1000 "
-                "draws a chain take %s\n",
+                "draws per chain need %s\n",
                 o->until, all,
                 tsr_advice_time(start + (warmup + 1000.0) * each, some));
     return TSR_OK;
@@ -126,23 +127,24 @@ static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
 static const tsr_field run_fields[] = {
     TSR_FIELD(STRING, "output", tsr_run_options, output, .letter = 'o',
               .argument = "DIR",
-              .doc = "where the run goes, instead of output.directory"),
+              .doc = "output folder, instead of output.directory"),
     TSR_FIELD(STRINGS, "set", tsr_run_options, set, .argument = "KEY=VALUE",
               .doc = "override a key, as sampler.draws=500 or "
                      "data.0.file=x.dat"),
     TSR_FIELD(STRING, "device", tsr_run_options, device, .argument = "DEVICE",
-              .doc = "instead of device.use: auto, gpu, cpu, reference, "
-                     "number, name, a list like 0,1, all-gpu, all"),
+              .doc = "device, instead of device.use: auto, gpu, cpu, "
+                     "reference, number, name, a list like 0,1, all-gpu, all"),
     TSR_FIELD(STRING, "until", tsr_run_options, until, .argument = "WHAT",
-              .doc = "stop once converged: rhat<1.01,ess>400 (sampler.draws "
-                     "at most)"),
+              .doc = "stop at convergence: rhat<1.01,ess>400 (after "
+                     "sampler.draws at most)"),
     OPTION_THREADS,
     TSR_FIELD(BOOL, "prior-only", tsr_run_options, prior_only,
-              .doc = "leave the data out: sample the prior"),
+              .doc = "sample the prior, without the data"),
     OPTION_JSON,
-    TSR_FIELD(BOOL, "dry-run", tsr_run_options, dry_run,
-              .doc = "check everything, print the plan and how long it takes, "
-                     "stop there"),
+    TSR_FIELD(
+        BOOL, "dry-run", tsr_run_options, dry_run,
+        .doc =
+            "check the configuration, print the plan and its time, and stop"),
     {0}};
 
 const tsr_command tsr_command_run = {
@@ -151,10 +153,10 @@ const tsr_command tsr_command_run = {
     .arguments = "CONFIG",
     .options = run_fields,
     .size = sizeof(tsr_run_options),
-    .about = "Ends with a verdict and a table. The exit status is 1 "
-             "where the run should go on until converged (--until, "
-             "or sampler.draws: auto) and has not within its draws "
-             "or its time; the line that goes on is printed.",
+    .about = "Prints a verdict and a table at the end. The exit status is 1 if "
+             "a convergence criterion was set (--until, or sampler.draws: "
+             "auto) and not reached within the draws or the time; the command "
+             "that continues the run is printed.",
     .keys = tsr_config_fields,
     .run = run};
 
@@ -199,12 +201,12 @@ static tsr_status check_draws(const tsr_run_checkpoint *at,
     long done = stored > at->progress.draws ? stored : at->progress.draws;
     if (draws < done)
         return tsr_fail(err, TSR_E_USAGE,
-                        "--draws %ld: the run has %ld already", draws, done);
+                        "--draws %ld: the run already has %ld", draws, done);
     if (at->progress.is_finished && !more_asked)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "the run in '%s' is finished; --draws N, with more "
-                        "than %ld, extends it",
-                        config->output.directory, done);
+        return tsr_fail(
+            err, TSR_E_USAGE,
+            "the run in '%s' is finished; --draws N, above %ld, extends it",
+            config->output.directory, done);
     return TSR_OK;
 }
 
@@ -230,7 +232,9 @@ static void drop_end_condition(const tsr_run_checkpoint *at,
     if (!at->progress.is_converged || o->draws == 0 || o->until != NULL ||
         config->sampler.until == NULL)
         return;
-    tsr_info(log, "without '%s', which the run has met: --draws says how long",
+    tsr_info(log,
+             "without '%s', as the run has reached that criterion: --draws "
+             "sets the number of draws",
              config->sampler.until);
     free(config->sampler.until);
     config->sampler.until = NULL;
@@ -259,9 +263,10 @@ static tsr_status read_checkpoint(const char *directory, tsr_run_checkpoint *at,
         return TSR_OK;
     tsr_status status = tsr_run_checkpoint_read(directory, 1, at, err);
     return status == TSR_E_NOINPUT
-               ? tsr_wrap(err, status,
-                          "the run cannot go on, and is not begun anew over "
-                          "the files that it has; begin one in another folder")
+               ? tsr_wrap(
+                     err, status,
+                     "the run cannot be continued, and a restart would "
+                     "overwrite its files; begin a new run in another folder")
                : status;
 }
 
@@ -288,10 +293,9 @@ static tsr_status restore_checkpoint(tsr_session *s, tsr_run_checkpoint *at,
     const char *engine = s->setup->devices.text;
     if (strcmp(at->engine == NULL ? "" : at->engine,
                engine == NULL ? "" : engine) != 0)
-        tsr_warn(s->log,
-                 "the device, its driver or the kernels are not those of the "
-                 "session before: from here on the draws are as good, but not "
-                 "to the bit those of a run without a stop");
+        tsr_warn(s->log, "the device, its driver or the kernels changed since "
+                         "the last session: further draws are valid, but not "
+                         "bit-identical to those of an uninterrupted run");
     return TSR_OK;
 }
 
@@ -308,8 +312,8 @@ static tsr_status continue_run(tsr_session *s, tsr_run_checkpoint *at,
                    : restore_checkpoint(s, at, err));
     if (is_new)
         tsr_info(s->log,
-                 "begun anew: the run was stopped before its first "
-                 "checkpoint; %d threads",
+                 "restarted from the beginning: the run was stopped before its "
+                 "first checkpoint; %d threads",
                  tsr_sampler_n_thread(s->sampler));
     status = tsr_session_sample(s, err);
     TSR_THEN(status, tsr_run_report(s, is_json, out, err));
@@ -377,18 +381,20 @@ static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
 static const tsr_field resume_fields[] = {
     TSR_FIELD(INT, "draws", tsr_run_options, draws, .argument = "N", .min = 1,
               .max = 1e9,
-              .doc = "so many draws a chain in all, instead of sampler.draws"),
-    TSR_FIELD(STRING, "until", tsr_run_options, until, .argument = "WHAT",
-              .doc = "go on until converged: rhat<1.01,ess>400 (--draws at "
-                     "most)"),
+              .doc = "draws per chain in total, instead of sampler.draws"),
+    TSR_FIELD(
+        STRING, "until", tsr_run_options, until, .argument = "WHAT",
+        .doc =
+            "continue until convergence: rhat<1.01,ess>400 (--draws at most)"),
     TSR_FIELD(STRING, "device", tsr_run_options, device, .argument = "DEVICE",
-              .doc = "instead of device.use; another kind of device rounds "
-                     "otherwise"),
+              .doc = "device, instead of device.use; another type of device "
+                     "rounds differently"),
     OPTION_THREADS,
-    TSR_FIELD(NUMBER_OR_WORD, "checkpoint-every", tsr_run_options,
-              checkpoint_every, .argument = "SECONDS", .max = 86400.0,
-              .words = (const char *const[]){"auto", NULL},
-              .doc = "instead of output.checkpoint_every"),
+    TSR_FIELD(
+        NUMBER_OR_WORD, "checkpoint-every", tsr_run_options, checkpoint_every,
+        .argument = "SECONDS", .max = 86400.0,
+        .words = (const char *const[]){"auto", NULL},
+        .doc = "interval of checkpoints, instead of output.checkpoint_every"),
     OPTION_JSON,
     {0}};
 
@@ -398,12 +404,11 @@ const tsr_command tsr_command_resume = {
     .arguments = "DIR",
     .options = resume_fields,
     .size = sizeof(tsr_run_options),
-    .about = "Goes on to the same draws as if the run had never stopped, "
-             "with any number of threads; --draws extends a run that is "
-             "finished, and so does --until, which goes on until the "
-             "chains have converged; the exit status is 1 where that was "
-             "not reached. A run that was stopped before its first "
-             "checkpoint is begun anew. DIR may have been moved, also to "
-             "another "
-             "machine: it holds copies of what the run reads.",
+    .about =
+        "Gives the same draws as an uninterrupted run, with any number of "
+        "threads. --draws extends a finished run, and so does --until, which "
+        "continues until the chains have converged; the exit status is 1 if "
+        "the criterion is not reached. A run that was stopped before its first "
+        "checkpoint starts from the beginning. DIR may have been moved, also "
+        "to another machine: it contains copies of all input files.",
     .run = resume};

@@ -26,8 +26,8 @@ typedef struct {
 static const tsr_field fields[] = {
     TSR_FIELD(STRING, "output", options, output, .letter = 'o',
               .argument = "FILE",
-              .doc = "the curve; the structure goes beside it as .pdb. "
-                     "Default: NAME.dat in the current folder"),
+              .doc = "output file of the curve; the structure is written next "
+                     "to it as .pdb. Default: NAME.dat in the current folder"),
     TSR_FIELD(STRINGS, "set", options, set, .argument = "KEY=VALUE",
               .doc = "override a key, as simulate.steps=1000 or seed=7"),
     TSR_OPTION_FORCE(options),
@@ -94,15 +94,14 @@ static tsr_status read_neutrons(work *w, tsr_err *err)
     tsr_status status = TSR_OK;
     const int has_d2o = s->neutron.d2o.word < 0 && s->neutron.d2o.number > 0.0;
     if (!s->radiation && (has_d2o || s->neutron.deuterated.n > 0))
-        status =
-            tsr_fail(err, TSR_E_CONFIG,
-                     "simulate.%s: it has no effect with simulate.radiation"
-                     ": xray; it belongs to neutron",
-                     has_d2o ? "d2o" : "deuterated");
-    else if (s->radiation && config->structure.file == NULL)
         status = tsr_fail(err, TSR_E_CONFIG,
-                          "simulate.radiation: neutrons need the atoms of a "
-                          "structure.file");
+                          "simulate.%s: it has no effect with "
+                          "simulate.radiation: xray; it belongs to neutron",
+                          has_d2o ? "d2o" : "deuterated");
+    else if (s->radiation && config->structure.file == NULL)
+        status = tsr_fail(
+            err, TSR_E_CONFIG,
+            "simulate.radiation: neutron needs the atoms of structure.file");
     else if (s->radiation &&
              tsr_neutron_make(&s->neutron, &w->neutron, err) != TSR_OK)
         status = tsr_wrap(err, TSR_E_CONFIG, "simulate");
@@ -174,7 +173,7 @@ static tsr_status open_atoms(const work *w, const tsr_q_grid *grid,
         return tsr_atom_curves_new(m, grid, NULL, NULL, curves, err);
     if (tsr_config_why_no_atoms(c) == NULL &&
         tsr_atom_curves_new(m, grid, NULL, NULL, curves, &why) != TSR_OK)
-        tsr_info(w->log, "the curve is that of the bodies: %s", why.message);
+        tsr_info(w->log, "the curve is computed from bodies: %s", why.message);
     return TSR_OK;
 }
 
@@ -303,8 +302,8 @@ static tsr_status name_files(work *w, tsr_err *err)
     TSR_TRY(tsr_pool_check(&w->pool, err));
     if (strcmp(w->path, w->pdb) == 0)
         return tsr_fail(err, TSR_E_USAGE,
-                        "--output %s: curve and structure would be one file; "
-                        "name the curve .dat",
+                        "--output %s: curve and structure would be the same "
+                        "file; name the curve .dat",
                         w->path);
     TSR_TRY(tsr_file_check_target(&target, w->path, "# tessera ",
                                   " simulate:", err));
@@ -407,13 +406,11 @@ const tsr_command tsr_command_simulate = {
     .arguments = "CONFIG",
     .options = fields,
     .size = sizeof(options),
-    .about = "The structure is that of the configuration, or where "
-             "sampling its prior leads from there in simulate.steps "
-             "steps. The curve is that of all atoms of the file there "
-             "(with model_error: none, or where the file has none, "
-             "of the bodies), in double precision, plus normal "
-             "errors. Of files that are "
-             "there already, simulate replaces only its own, unless "
-             "with --force; an input never.",
+    .about = "The structure is that of the configuration, or after "
+             "simulate.steps steps of sampling the prior from there. The curve "
+             "is computed from all atoms of the file (with model_error: none, "
+             "or for files without side chains, from the bodies), in double "
+             "precision, plus normal errors. Existing files are replaced only "
+             "if simulate wrote them, or with --force; input files never are.",
     .keys = tsr_config_fields,
     .run = simulate};

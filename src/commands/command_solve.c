@@ -35,27 +35,27 @@ typedef struct {
 
 static const tsr_field fields[] = {
     TSR_FIELD(STRING, "output", options, output, .letter = 'o',
-              .argument = "DIR",
-              .doc = "where everything goes, instead of runs/MODEL"),
+              .argument = "DIR", .doc = "output folder, instead of runs/MODEL"),
     TSR_FIELD(INT, "states", options, states, .argument = "N", .initial = "3",
-              .min = 1, .max = MOST_STATES,
-              .doc = "the most states that are tried"),
+              .min = 1, .max = MOST_STATES, .doc = "largest number of states"),
     TSR_FIELD(DOUBLE, "time-limit", options, time_limit, .argument = "S",
               .initial = "3600", .unit = "s", .max = 1e9,
-              .doc = "for each run; warm-up counts, but is never cut short; 0: "
-                     "none"),
+              .doc = "time limit of each run; warm-up counts, but is never cut "
+                     "short; 0: no limit"),
     TSR_FIELD(STRINGS, "set", options, set, .argument = "KEY=VALUE",
-              .doc = "override a key of the configuration in runs that begin"),
+              .doc = "override a key of the configuration in new runs"),
     TSR_FIELD(STRING, "device", options, device, .argument = "DEVICE",
-              .doc = "instead of device.use, as of run"),
+              .doc = "device, instead of device.use, as for run"),
     TSR_FIELD(INT, "threads", options, threads, .argument = "N", .min = 1,
-              .max = 4096, .doc = "instead of device.threads"),
+              .max = 4096,
+              .doc = "number of host threads, instead of device.threads"),
     TSR_OPTIONS_DATA(options),
-    TSR_FIELD(BOOL, "sample", options, sample,
-              .doc = "also where the model fits as it is and tails alone are "
-                     "flexible"),
+    TSR_FIELD(
+        BOOL, "sample", options, sample,
+        .doc =
+            "sample also if the rigid model fits and only tails are flexible"),
     TSR_FIELD(BOOL, "json", options, json,
-              .doc = "the verdict as one JSON object"),
+              .doc = "print the verdict as one JSON object"),
     {0}};
 
 /* ---- what was found ----
@@ -124,16 +124,16 @@ static void write_rigid(const tsr_solve *s, tsr_words *w)
         tsr_profile_bounds_text(f, at, sizeof at);
         tsr_words_add(
             w,
-            "%sThe model as it is, rigid, %s %s: reduced chi2 %.3g%s (%s), of "
-            "%s, over %d points of q %.3f to %.3f, with scale, "
-            "background, c1 %.3f and c2 %.2f at their best%s.",
+            "%sThe rigid model %s %s: reduced chi2 %.3g%s (%s), for %s, over "
+            "%d points of q %.3f to %.3f, with scale, background, c1 %.3f and "
+            "c2 %.2f at their best fit%s.",
             k > 0 ? " " : "", is_good(f) ? "fits" : "does not fit",
             tsr_text_file_name(saxs->path), f->reduced_chi2,
             tsr_cormap_text(", CorMap p ", f->cormap_p, cormap),
             tsr_verdict_fit_clause(f->reduced_chi2, f->cormap_p, f->noise),
             strcmp(s->bodies, "atoms") == 0
                 ? "all atoms"
-                : "two bodies a residue, as atoms are missing",
+                : "two bodies per residue, as atoms are missing",
             saxs->n, saxs->q[0], saxs->q[saxs->n - 1], f->c1, f->c2, at);
         (void)tsr_saxs_noise_describe(&saxs->noise, sqrt(f->reduced_chi2), w);
         if (isfinite(saxs->rg_guinier) && isfinite(r->rg_guinier))
@@ -147,26 +147,26 @@ static void write_rigid(const tsr_solve *s, tsr_words *w)
 
 static void write_motion(const tsr_solve *s, tsr_words *w)
 {
-    tsr_words_add(w, s->is_frozen   ? "Nothing flexible was found in the "
+    tsr_words_add(w, s->is_frozen   ? "No flexible residues were found in the "
                                       "model, so there is nothing to sample."
                      : s->is_enough ? "Only tails are flexible:"
-                                    : "What can move:");
+                                    : "Flexible residues:");
     for (int i = 0; i < s->flexible->n; i++)
         tsr_words_add(w, "%s %s", i > 0 ? "," : "", s->flexible->item[i]);
     if (s->is_enough)
-        tsr_words_add(w, ". The curve is explained without their motion, so "
+        tsr_words_add(w, ". The model fits the curve without their motion, so "
                          "they were not sampled.");
     else if (!s->is_frozen)
         tsr_words_add(w, "; the rest moves as rigid parts.");
     else if (!fits_all(s))
         tsr_words_add(
             w,
-            " What may be tried: residues that you know to be flexible (under "
+            " Possible next steps: name residues known to be flexible (under "
             "structure: of %s/solve.yaml, flexible: [\"A:10-20\"] instead of "
-            "frozen: true; then the same command); another model; another "
-            "oligomer, or what the model lacks (tags, missing residues, "
-            "sugars), above all where Rg differs; and the curve itself "
-            "(aggregates, concentration, the buffer that was subtracted).",
+            "frozen: true; then the same command); try another model or "
+            "oligomer, or add missing parts (tags, missing residues, sugars), "
+            "above all if Rg differs; and check the curve itself (aggregates, "
+            "concentration, buffer subtraction).",
             s->directory);
     tsr_words_add(w, "\n");
 }
@@ -179,10 +179,10 @@ static void write_gain(const tsr_solve *s, tsr_words *w)
     char text[32];
     (void)tsr_evidence_gain(s->runs, last - 1, last, &gain, &error);
     if (s->says == TSR_GAIN_UNDECIDED)
-        tsr_words_add(w, "Undecided whether the data ask for %s or %d: ",
+        tsr_words_add(w, "It is undecided whether the data require %s or %d: ",
                       states(last + 1, text), last);
     else
-        tsr_words_add(w, "The data ask for %s %s: ",
+        tsr_words_add(w, "The data require %s %s: ",
                       s->says == TSR_GAIN_CLEAR ? "at least" : "no more than",
                       states(s->chosen + 1, text));
     tsr_words_add(w, "the log evidence of %d is %.1f +- %.1f nat %s that of %d",
@@ -193,15 +193,17 @@ static void write_gain(const tsr_solve *s, tsr_words *w)
     if (s->says == TSR_GAIN_UNDECIDED)
         tsr_words_add(w,
                       "; the slowest variable has %.0f effective draws with %d "
-                      "and %.0f with %d, of %d that are needed. Longer runs "
-                      "would decide, first of all that of %s.",
+                      "and %.0f with %d, but %d are needed. Longer runs would "
+                      "decide, first of all that of %s.",
                       verdict_of(s, last)->ess, last + 1,
                       verdict_of(s, last - 1)->ess, last, TSR_GAIN_ESS,
                       states(run_to_extend(s) + 1, text));
     else if (s->says == TSR_GAIN_CLEAR)
-        tsr_words_add(w, ". More were not tried (--states %d).", last + 2);
+        tsr_words_add(w, ". Larger numbers were not tried (--states %d).",
+                      last + 2);
     else
-        tsr_words_add(w, "; a further state counts from 1 nat above.");
+        tsr_words_add(
+            w, "; a further state is justified by a gain of at least 1 nat.");
     if (isfinite((tsr_loo_gain(s->runs, last - 1, last, &gain, &error), gain)))
         tsr_words_add(w,
                       " Points left out of the fit are predicted %s by %d "
@@ -221,16 +223,16 @@ static void write_states(const tsr_solve *s, tsr_words *w)
         write_gain(s, w);
     else if (n > 1 || evidence->n_temp < 2 || !isfinite(evidence->log))
         tsr_words_add(w,
-                      "How many states the data ask for is not known: the log "
-                      "evidence of %d is missing%s%s.",
+                      "The number of states that the data require is unknown: "
+                      "the log evidence of %d is missing%s%s.",
                       n, evidence->why_not[0] ? ", " : "", evidence->why_not);
     else
-        tsr_words_add(w, "Whether the data ask for more than one state %s.",
+        tsr_words_add(w, "Whether the data require more than one state %s.",
                       s->is_finished ? "was not tried" : "is not known yet");
-    tsr_words_add(w, " States are not conformations: with n states the mean "
-                     "curve of n structures is compared with the data; the "
-                     "arrangements below are alternatives for each of them "
-                     "that the data leave open.\n");
+    tsr_words_add(
+        w, " States are not conformations: with n states the mean curve of n "
+           "structures is compared with the data; the arrangements below are "
+           "alternatives for each state that the data allow.\n");
 }
 
 static void write_convergence(const tsr_solve *s, tsr_words *w)
@@ -239,11 +241,10 @@ static void write_convergence(const tsr_solve *s, tsr_words *w)
     char text[32];
     for (int k = 0; k < s->runs->n; k++)
         if (!is_converged(s, k))
-            tsr_words_add(w, "%s%s (%s)",
-                          n++ > 0 ? ", "
-                                  : "Not converged, so this may "
-                                    "change: ",
-                          states(k + 1, text), verdict_of(s, k)->advice.worst);
+            tsr_words_add(
+                w, "%s%s (%s)",
+                n++ > 0 ? ", " : "Not converged, so the results may change: ",
+                states(k + 1, text), verdict_of(s, k)->advice.worst);
     tsr_words_add(w, n > 0 ? "." : "All runs have converged.");
 }
 
@@ -286,7 +287,7 @@ static void print_table(const tsr_solve *s, FILE *out)
                 v->n_curve > 0 ? v->curve[0].draws.mean : (double)NAN,
                 v->rg.mean, v->rg.q5, v->rg.q95);
     }
-    fputs("  (nat; LOO: expected log predictive density of points left out; "
+    fputs("  (nat; LOO: expected log predictive density of left-out points; "
           "chi2, Rg: mean,\n  and 90 % interval)\n",
           out);
 }
@@ -298,7 +299,7 @@ tsr_status tsr_solve_print_model(const tsr_solve *solve, FILE *out,
     write_verdict(solve, OF_MODEL, &words);
     TSR_TRY(tsr_words_print(&words, out, 0, "\n", err));
     if (solve->is_enough)
-        fprintf(out, "\nTo sample them all the same:\n    %s\n", solve->again);
+        fprintf(out, "\nTo sample them nevertheless:\n    %s\n", solve->again);
     return TSR_OK;
 }
 
@@ -311,20 +312,21 @@ tsr_status tsr_solve_print_runs(const tsr_solve *solve, FILE *out, tsr_err *err)
         write_verdict(s, OF_RUNS, &words);
         TSR_TRY(tsr_words_print(&words, out, 0, "\n", err));
         print_table(s, out);
-        fprintf(out, "\nThe run of %s, %s:\n", states(s->chosen + 1, number),
+        fprintf(out, "\nRun of %s, %s:\n", states(s->chosen + 1, number),
                 s->runs->run[s->chosen].directory);
         tsr_verdict_write(verdict_of(s, s->chosen), &words);
         TSR_TRY(tsr_words_print(&words, out, 2, "", err));
     }
     if (!s->is_finished) {
-        fprintf(out, "\nNot finished. To go on:\n    %s\n", s->again);
+        fprintf(out, "\nNot finished. To continue:\n    %s\n", s->again);
     } else if (s->runs->n > 0) {
         char *more = tsr_advice_text(&verdict_of(s, run_to_extend(s))->advice);
         TSR_TRY(tsr_allocated(more, err));
-        fprintf(out, "\n%s\n    %s\nThe same solve command then judges anew.\n",
-                is_converged(s, run_to_extend(s)) ? "For more draws:"
-                                                  : "To go on:",
-                more);
+        fprintf(
+            out,
+            "\n%s\n    %s\nThen repeat the solve command to update the "
+            "verdict.\n",
+            is_converged(s, run_to_extend(s)) ? "For more draws:" : "To go on:", more);
         free(more);
     }
     if (s->report != NULL)
@@ -560,11 +562,11 @@ static tsr_status check_inputs(const work *w, tsr_err *err)
         if (!tsr_curves_suit(
                 &w->curves, k,
                 tsr_saxs_neutron(find_data(&w->config, w->curves.path[k]))))
-            return tsr_fail(err, TSR_E_USAGE,
-                            "'%s' has '%s' in another solvent, of another kind "
-                            "or sample; change it there, or choose another "
-                            "folder with --output DIR",
-                            w->file, w->curves.path[k]);
+            return tsr_fail(
+                err, TSR_E_USAGE,
+                "'%s' has '%s' in another solvent, of another kind or sample; "
+                "change it there, or choose another folder with --output DIR",
+                w->file, w->curves.path[k]);
     return TSR_OK;
 }
 
@@ -586,7 +588,7 @@ static tsr_status make_config(work *w, tsr_err *err)
         TSR_TRY(write_config(w, err));
     } else {
         TSR_TRY(tsr_lock_acquire(w->solve.directory, &w->lock, err));
-        tsr_info(w->log, "going on with %s", w->file);
+        tsr_info(w->log, "continuing with %s", w->file);
     }
     TSR_TRY(tsr_config_read(w->file, w->o->set.n,
                             (const char *const *)w->o->set.item, &w->config,
@@ -801,8 +803,8 @@ static void warn_if_changed(const work *w, const char *directory)
     if (path != NULL && stat(w->file, &file) == 0 && stat(path, &run) == 0 &&
         file.st_mtime > run.st_mtime)
         tsr_warn(w->log,
-                 "%s was changed after the run in %s began, which keeps what "
-                 "it began with; take that folder away to begin it anew",
+                 "%s was changed after the run in %s began, which keeps its "
+                 "settings; move that folder to begin the run anew",
                  w->file, directory);
     free(path);
 }
@@ -838,8 +840,8 @@ static tsr_status run_states(work *w, tsr_err *err)
         tsr_status status = complete_run(w, k + 1, err);
         if (status == TSR_E_INTERRUPTED)
             return tsr_fail(err, status,
-                            "interrupted in the run of %d state%s; the same "
-                            "command goes on",
+                            "interrupted in the run of %d state%s; repeat the "
+                            "command to continue",
                             k + 1, k == 0 ? "" : "s");
         if (status != TSR_OK)
             return tsr_wrap(err, status, "'%s'", w->run[k]);
@@ -935,24 +937,22 @@ static tsr_status solve(const tsr_args *args, FILE *out, tsr_log *log,
 
 const tsr_command tsr_command_solve = {
     .name = "solve",
-    .doc = "from a model and curves to an answer: all steps in one",
+    .doc = "from a model and curves to an answer, in one command",
     .arguments = "MODEL [CURVE]...",
     .options = fields,
     .size = sizeof(options),
-    .about = "CURVEs are of X-rays; those of neutrons come by --sans, a "
-             "density map by --map. "
-             "Writes DIR/solve.yaml as init does, or takes the one that "
-             "is there; fits the model as it is to the curves, all atoms, "
-             "as profile does. Where it fits and tails alone are flexible "
-             "it stops there (--sample goes on). Else it samples with 1, "
-             "2, ... states in DIR/1, DIR/2, ..., each until converged or "
-             "out of time, as long as the log evidence grows by more than "
-             "two standard deviations and 1 nat. Ends with a verdict, the "
-             "table that it rests on, and the report of the run that the "
-             "data ask for; DIR/verdict.txt and verdict.json hold the "
-             "verdict, also while runs go on.\n\n"
-             "The same command goes on after Ctrl-C, a kill, or "
-             "'tessera resume' of one of the runs: what is finished is "
-             "not repeated. A run keeps the settings that it began with; "
-             "take its folder away to begin it anew.",
+    .about = "CURVEs are X-ray curves; give neutron curves with --sans, a "
+             "density map with --map. Writes DIR/solve.yaml as init does, or "
+             "uses an existing one; fits the rigid model to the curves, with "
+             "all atoms, as profile does. If the model fits and only tails are "
+             "flexible, solve stops there (--sample continues). Else it "
+             "samples with 1, 2, ... states in DIR/1, DIR/2, ..., each until "
+             "convergence or the time limit, as long as the log evidence grows "
+             "by more than two standard deviations and 1 nat. Ends with a "
+             "verdict, its table, and the report of the run with the number of "
+             "states that the data require; DIR/verdict.txt and verdict.json "
+             "contain the verdict, also while runs are going on.\n\nThe same "
+             "command continues after Ctrl-C, a kill, or 'tessera resume' of "
+             "one of the runs: finished runs are not repeated. A run keeps the "
+             "settings that it began with; move its folder to begin it anew.",
     .run = solve};

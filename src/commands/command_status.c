@@ -242,11 +242,11 @@ static tsr_status status_of(const tsr_args *args, FILE *out, tsr_log *log,
 
 const tsr_command tsr_command_status = {
     .name = "status",
-    .doc = "how far a run is, running or not",
+    .doc = "show the progress of a run",
     .arguments = "DIR",
     .options = fields,
     .size = sizeof(options),
-    .about = "The run may be going on, here or on another machine "
-             "that shares the folder; it is not disturbed. After a "
-             "kill, draws in draws.log are put into trace.h5.",
+    .about = "The run may be active, on this or another machine that shares "
+             "the folder; it is not disturbed. After a kill, draws in "
+             "draws.log are merged into trace.h5.",
     .run = status_of};

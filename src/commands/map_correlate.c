@@ -81,8 +81,8 @@ static tsr_status best_sigma(const tsr_map_job *job,
     *out = 0.5 * (low + high);
     if (*out < 0.09 || *out > 0.89)
         tsr_warn(job->log,
-                 "the best sigma/R is at the end of its range, %.3f: "
-                 "is the resolution right?",
+                 "the best sigma/R is at the end of its range, %.3f: is the "
+                 "resolution right?",
                  *out);
     return TSR_OK;
 }
@@ -135,9 +135,9 @@ static tsr_status check_hand(const tsr_map_job *job, const model *m, double cc,
         const double mirrored = tsr_map_cc(&sums[c].box);
         if (mirrored > cc + 0.1)
             tsr_warn(job->log,
-                     "%s: mirrored along %c in the middle of the box it has a "
-                     "correlation of %.3f, not %.3f: the map has the wrong "
-                     "hand, or its sections were read in the wrong order",
+                     "%s: mirrored along %c about the centre of the box it has "
+                     "a correlation of %.3f, not %.3f: the map has the wrong "
+                     "hand, or its sections were read in reverse order",
                      label, "xyz"[c], mirrored, cc);
     }
     return TSR_OK;
@@ -199,8 +199,8 @@ static tsr_status check_voxels(const tsr_map_job *job, const model *m,
     if (1.0 - best < 0.7 * (1.0 - cc))
         tsr_warn(job->log,
                  "%s: the map fits best with voxels of %.4g Angstrom instead "
-                 "of %.4g, with a correlation of %.3f instead of %.3f: is "
-                 "their size (CELLA over MX) right?",
+                 "of %.4g, with a correlation of %.3f instead of %.3f: is the "
+                 "voxel size (CELLA over MX) right?",
                  label, job->map->grid.step[0] / scale, job->map->grid.step[0],
                  best, cc);
     return TSR_OK;
@@ -312,12 +312,11 @@ static void print_table(const comparison *c)
             tsr_map_fall_text(r->fsc.low_inv_ang, r->fsc.low_is_at_limit, low));
     }
     fprintf(job->out,
-            "cc_box: all voxels; cc_mask: those within %g A of an atom%s\n",
+            "cc_box: all voxels; cc_mask: voxels within %g A of an atom%s\n",
             job->mask_ang,
-            job->has_threshold
-                ? "; cc_above: those where the model's density is above the "
-                  "threshold"
-                : "");
+            job->has_threshold ? "; cc_above: voxels where the model's density "
+                                 "is above the threshold"
+                               : "");
 }
 
 static void write_result(tsr_json *j, const tsr_map_job *job, const result *r)
@@ -381,7 +380,7 @@ static tsr_status write_difference(const comparison *c, const char *path,
     for (size_t k = 0; k < n; k++)
         map->value[k] = (float)((double)from->value[k] -
                                 slope * (double)c->density[k] - offset);
-    return tsr_map_write(map, path, "map less model", err);
+    return tsr_map_write(map, path, "map minus model", err);
 }
 
 static tsr_status write_spatial(const comparison *c, const tsr_map_sums *tile,
@@ -397,7 +396,7 @@ static tsr_status check_maps(const tsr_map_job *job, const char *difference,
 {
     if (job->n_model > 1 && (difference != NULL || spatial != NULL))
         return tsr_fail(err, TSR_E_USAGE,
-                        "--difference and --spatial are maps of one model");
+                        "--difference and --spatial need exactly one model");
     if (difference != NULL)
         TSR_TRY(tsr_map_job_target(job, difference, "", TSR_MAP_MARK, err));
     if (spatial != NULL)
@@ -420,10 +419,10 @@ tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err)
     for (int i = 0; i < job->n_model; i++)
         TSR_TRY(compare_all(&c, job->model[i], tile, err));
     if (c.n > 1 && (difference != NULL || spatial != NULL))
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--difference and --spatial are maps of one model; "
-                        "'%s' has %d",
-                        job->model[0], c.n);
+        return tsr_fail(
+            err, TSR_E_USAGE,
+            "--difference and --spatial need exactly one model; '%s' has %d",
+            job->model[0], c.n);
     if (difference != NULL)
         TSR_TRY(write_difference(&c, difference, err));
     if (spatial != NULL)
@@ -667,14 +666,14 @@ tsr_status tsr_map_timeline(tsr_map_job *job, tsr_err *err)
     timeline t = {.job = job};
     if (job->n_model != 1)
         return tsr_fail(err, TSR_E_USAGE,
-                        "'map timeline' takes one file of models, or one run");
+                        "'map timeline' needs one file of models, or one run");
     if (output == NULL)
         return tsr_fail(err, TSR_E_USAGE,
-                        "'map timeline' needs a name for its table and "
+                        "'map timeline' needs a file name for its table and "
                         "picture: --output");
     if (!(job->sigma_over_r > 0.0) || job->is_in_sd)
         return tsr_fail(err, TSR_E_USAGE,
-                        "'map timeline' takes a number for --sigma-over-r and "
+                        "'map timeline' needs a number for --sigma-over-r and "
                         "--threshold: one for all rows");
     replace_ending(output, ".csv", csv, sizeof csv);
     replace_ending(output, ".svg", svg, sizeof svg);

@@ -29,11 +29,11 @@ typedef struct {
 
 static const tsr_field common[] = {
     TSR_FIELD(BOOL, "help", common_options, help, .letter = 'h',
-              .doc = "show this text and stop"),
+              .doc = "show this text"),
     TSR_FIELD(BOOL, "verbose", common_options, verbose, .letter = 'v',
-              .doc = "say more"),
+              .doc = "print more messages"),
     TSR_FIELD(BOOL, "quiet", common_options, quiet, .letter = 'q',
-              .doc = "say only warnings and errors")};
+              .doc = "print only warnings and errors")};
 enum { N_COMMON = 3 };
 
 typedef struct {
@@ -357,8 +357,8 @@ static tsr_status help_on(const tsr_command *c, const tsr_args *args, FILE *out,
     TSR_TRY(tsr_fields_help(keys, topic, 2, out, err));
     if (topic == NULL)
         fprintf(out,
-                "\n'%s %s --help KEY' shows what is in a section, as "
-                "contrast, data.saxs\nor moves.pivot; '--help all' all keys.\n",
+                "\n'%s %s --help KEY' lists a section, as contrast, data.saxs "
+                "or\nmoves.pivot; '--help all' lists all keys.\n",
                 PROGRAM, c->name);
     return TSR_OK;
 }
@@ -385,7 +385,7 @@ static void help(const tsr_command *const *commands, FILE *out)
         fprintf(out, "  %-*s  ", width, commands[i]->name);
         tsr_text_wrap(out, width + 4, width + 4, "", commands[i]->doc);
     }
-    fprintf(out, "\n'%s COMMAND --help' shows the options of a command.\n",
+    fprintf(out, "\n'%s COMMAND --help' lists the options of a command.\n",
             PROGRAM);
 }
 
@@ -425,8 +425,7 @@ static int report_status(const char *name, tsr_status status,
     if (status != TSR_OK && *text != '\0')
         fprintf(message, "%s %s: %s\n", PROGRAM, name, text);
     if (status == TSR_E_USAGE)
-        fprintf(message, "'%s %s --help' shows how it is used.\n", PROGRAM,
-                name);
+        fprintf(message, "'%s %s --help' shows its usage.\n", PROGRAM, name);
     return tsr_exit_status(status);
 }
 
@@ -476,10 +475,10 @@ static int start_tool(const char *name, int argc, const char *const *argv,
         execv(path, word);
     }
     execvp(tool, word);
-    const tsr_status status =
-        tsr_fail(&err, TSR_E_NOINPUT,
-                 "the program '%s' is neither beside %s nor in PATH: %s", tool,
-                 PROGRAM, strerror(errno));
+    const tsr_status status = tsr_fail(
+        &err, TSR_E_NOINPUT,
+        "the program '%s' is neither in the folder of %s nor in PATH: %s", tool,
+        PROGRAM, strerror(errno));
     free(tool);
     free(word);
     return report_status(name, status, &err, message);

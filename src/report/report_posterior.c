@@ -97,8 +97,8 @@ static void add_table(tsr_report *r, int of_main)
         r->page, "tight",
         s->has_prior
             ? "variable\tunit\tmean\tsd\tmedian\t5&nbsp;%\t95&nbsp;%\terror of "
-              "the mean\tESS bulk\tESS tail\tR-hat\tprior mean\tprior sd\t"
-              "learned"
+              "the mean\tESS bulk\tESS tail\tR-hat\tprior mean\tprior "
+              "sd\tlearned"
             : "variable\tunit\tmean\tsd\tmedian\t5&nbsp;%\t95&nbsp;%\terror of "
               "the mean\tESS bulk\tESS tail\tR-hat");
     for (int i = 0; i < s->n; i++)
@@ -446,7 +446,7 @@ static tsr_status add_traces(tsr_report *r, tsr_err *err)
         "its own has not converged.%s",
         r->diagnosis->n_draw > MOST_POINTS ? ", thinned to 400 draws" : "",
         r->diagnosis->n_chain > TSR_MOST_CHAINS
-            ? " The first 10 chains are drawn."
+            ? " Only the first 10 chains are shown."
             : "");
     return tsr_page_figure(r->page, f, err);
 }

@@ -58,8 +58,8 @@ long tsr_sampler_thin(const tsr_sampler_options *options);
 /* Largest number of draws of a chain. */
 long tsr_sampler_draws(const tsr_sampler_options *options);
 
-/* The progress in words: "12 of 5000 draws a chain", or, if the run ends at
- * convergence, "12 draws a chain (50000 at most)". */
+/* The progress in words: "12 of 5000 draws per chain", or, if the run ends at
+ * convergence, "12 draws per chain (50000 at most)". */
 void tsr_sampler_draws_text(const tsr_sampler_options *options, long done,
                             char text[80]);
 

@@ -239,7 +239,7 @@ TEST(test_foreign)
     struct stat info;
     write_file("tessera checkpoint", TSR_CHECKPOINT_FORMAT + 1);
     expect_refused("format 5 of tessera 99.1.0");
-    expect_refused("resume with the one that");
+    expect_refused("resume with the version that");
     write_file("tessera checkpoint", 3);
     expect_refused("format 3 of tessera 99.1.0");
     /* the seal of that version was another */
@@ -247,7 +247,7 @@ TEST(test_foreign)
     assert_int_equal(truncate(path, info.st_size - 9), 0);
     expect_refused("format 3 of tessera 99.1.0");
     write_file("another", TSR_CHECKPOINT_FORMAT);
-    expect_refused("no tessera checkpoint");
+    expect_refused("not a tessera checkpoint");
     write_file("tessera checkpoint", TSR_CHECKPOINT_FORMAT);
     expect_refused("lacks");
 }

@@ -375,8 +375,8 @@ TEST(ride_where_told)
         char *text;
         const char *says;
     } bad[] = {{"D", "does not name a residue"},
-               {"E = A:3", "names no nucleotide"},
-               {"D:x = A:3", "names no nucleotide"},
+               {"E = A:3", "matches no nucleotide"},
+               {"D:x = A:3", "matches no nucleotide"},
                {"D = A:99", "structure.attach.0"}};
     for (size_t k = 0; k < COUNT_OF(bad); k++) {
         err = (tsr_err){.status = TSR_OK};

@@ -85,7 +85,7 @@ TEST(other_files)
                  "a'\\'';import os;'\\''.npy' > "},
                 {"a.pkl", "\x80\4\x95 ...", "a Python pickle"},
                 {"a_summary_confidences.json", "{\"ptm\": 0.7, \"iptm\": null}",
-                 "a summary has none"}};
+                 "a summary file lacks it"}};
     tsr_pae *pae;
     tsr_pool pool = {0};
     for (size_t k = 0; k < COUNT_OF(file); k++) {

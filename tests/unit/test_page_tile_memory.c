@@ -51,6 +51,6 @@ TEST(limit)
         TSR_E_DEVICE);
     assert_null(engine);
     assert_has(err.message, "8 systems of 100 bodies");
-    assert_has(err.message, "room for 7");
+    assert_has(err.message, "7 systems fit");
     tsr_device_free(device);
 }

@@ -204,7 +204,7 @@ TEST(senseless_priors_are_refused)
     o.c2.word = 0;
     o.c2_mean = 4.5;
     FAILS(tsr_contrast_priors(&o, p, &err), TSR_E_CONFIG,
-          "contrast.c2_mean: 4.5 is not in");
+          "contrast.c2_mean: 4.5 is outside of");
 }
 
 /* Three bodies, some of them of one type. */

@@ -310,7 +310,7 @@ TEST(test_declarations)
     expect_refused((tsr_trace_variable[]){{.group = g, .name = "a/b", .n = 1}},
                    1, "no netCDF name");
     expect_refused((tsr_trace_variable[]){{.group = g, .name = "a", .n = 2}}, 1,
-                   "without a dimension");
+                   "the variable has no dimension");
     expect_refused((tsr_trace_variable[]){{.group = g, .name = "a", .n = 1},
                                           {.group = g, .name = "a", .n = 1}},
                    2, "taken");
@@ -823,7 +823,7 @@ TEST(test_log_refused)
     FAILS(update(0, -1), TSR_E_DATA, "has 0 draws");
     tsr_draw_log_remove(log);
     log_draws(log, TSR_DRAWN_KEPT, 0, 6, 1);
-    FAILS(update(0, -1), TSR_E_DATA, "not of the same run");
+    FAILS(update(0, -1), TSR_E_DATA, "belongs to another run");
     tsr_draw_log_remove(log);
     check(0, 0);
 

@@ -254,7 +254,7 @@ TEST(test_refused)
     OK(tsr_trajectory_close(t, &err));
     OK(tsr_draw_log_new(io_dir, &log, &err));
     log_frames(log, 0, 2);
-    FAILS(update(-1, &err), TSR_E_DATA, "not of the same run");
+    FAILS(update(-1, &err), TSR_E_DATA, "belongs to another run");
     tsr_draw_log_free(log);
     assert_int_equal(truncate(path, 4000), 0);
     FAILS(update(0, &err), TSR_E_DATA, "HDF5");
