@@ -163,7 +163,7 @@ static void answer(question *q, tsr_answer answer, double value)
 }
 
 #define remedy(q, ...) \
-    ((q)->check->remedy = tsr_pool_print(&(q)->d->pool, __VA_ARGS__))
+    ((q)->check->remedy = tsr_pool_format(&(q)->d->pool, __VA_ARGS__))
 
 /* "; " before every entry of a list but the first. */
 static const char *separator(int *n_printed)

@@ -64,7 +64,7 @@ static tsr_status find_files(tsr_frames *f, const char *directory, tsr_err *err)
     for (int i = 0; i < n; i++) {
         if (f->path != NULL)
             f->path[f->n_file++] =
-                tsr_pool_print(&f->pool, "%s/%s", directory, entry[i]->d_name);
+                tsr_pool_format(&f->pool, "%s/%s", directory, entry[i]->d_name);
         free(entry[i]);
     }
     free(entry);
@@ -122,7 +122,7 @@ tsr_status tsr_frames_open(const char *directory, tsr_log *log,
     tsr_status status = find_files(f, directory, err);
     if (status == TSR_OK) {
         const char *model =
-            tsr_pool_print(&f->pool, "%s/%s", directory, "model.pdb");
+            tsr_pool_format(&f->pool, "%s/%s", directory, "model.pdb");
         status = tsr_pool_check(&f->pool, err);
         TSR_THEN(status, tsr_model_atoms_read(model, &f->atoms, err));
     }

@@ -94,7 +94,7 @@ static tsr_status new_item(tsr_summary *summary, const char *name,
         .prior = no_numbers,
         .contraction = (double)NAN,
         .name = n == 1 ? tsr_pool_text(pool, name)
-                       : tsr_pool_print(pool, "%s[%d]", name, k),
+                       : tsr_pool_format(pool, "%s[%d]", name, k),
         .unit = tsr_pool_text(pool, unit)};
     return tsr_pool_check(pool, err);
 }
@@ -128,7 +128,7 @@ static tsr_status summarise_item(tsr_summary *summary, tsr_summary_item *item,
         n_bad += isfinite(one[i]) ? 0 : 1;
     if (n_bad > 0) {
         item->flaw = TSR_FLAW_NOT_FINITE;
-        item->flaw_text = tsr_pool_print(
+        item->flaw_text = tsr_pool_format(
             &summary->pool,
             "%zu of %zu draws of %.80s are not finite: no statistics", n_bad,
             count, item->name);

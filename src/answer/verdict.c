@@ -643,7 +643,7 @@ static tsr_status find_arrangements(tsr_verdict *v, const tsr_past_run *run,
     if (status != TSR_OK || v->arrangements == NULL)
         return status;
     const char *model =
-        tsr_pool_print(&v->pool, "%s/model.pdb", run->directory);
+        tsr_pool_format(&v->pool, "%s/model.pdb", run->directory);
     TSR_TRY(tsr_allocated(model, err));
     status = tsr_model_atoms_read(model, &v->atoms, &why);
     return status == TSR_E_NOMEM ? tsr_fail(err, status, "%s", why.message)

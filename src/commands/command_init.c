@@ -591,7 +591,7 @@ static tsr_status add_sans(tsr_curves *c, const char *text, tsr_err *err)
                         text, equals == NULL ? text : "exp.dat");
     c->d2o[c->n] = share;
     c->path[c->n++] =
-        tsr_pool_print(&c->pool, "%.*s", (int)(equals - text), text);
+        tsr_pool_format(&c->pool, "%.*s", (int)(equals - text), text);
     return tsr_pool_check(&c->pool, err);
 }
 
@@ -660,11 +660,11 @@ static tsr_status name_picture(work *w, tsr_err *err)
     } else {
         const char *name = tsr_text_file_name(output);
         const char *dot = strrchr(name, '.');
-        w->picture = tsr_pool_print(&w->pool, "%.*s.svg",
-                                    (int)(dot == NULL || dot == name
-                                              ? strlen(output)
-                                              : (size_t)(dot - output)),
-                                    output);
+        w->picture = tsr_pool_format(&w->pool, "%.*s.svg",
+                                     (int)(dot == NULL || dot == name
+                                               ? strlen(output)
+                                               : (size_t)(dot - output)),
+                                     output);
     }
     return tsr_pool_check(&w->pool, err);
 }

@@ -876,15 +876,15 @@ static tsr_status name_files(const char *output, const char *structure,
                     n = i;
                     break;
                 }
-        *name = tsr_pool_print(pool, "%s%s%.*s%s", output,
-                               output[strlen(output) - 1] == '/' ? "" : "/",
-                               (int)n, from, with);
+        *name = tsr_pool_format(pool, "%s%s%.*s%s", output,
+                                output[strlen(output) - 1] == '/' ? "" : "/",
+                                (int)n, from, with);
     } else {
-        *name = tsr_pool_print(pool, "%s%s", output,
+        *name = tsr_pool_format(pool, "%s%s", output,
                                *file_ending(output) == '\0' ? with : "");
     }
     TSR_TRY(tsr_pool_check(pool, err));
-    *picture = tsr_pool_print(pool, "%.*s.svg",
+    *picture = tsr_pool_format(pool, "%.*s.svg",
                               (int)(file_ending(*name) - *name), *name);
     return tsr_pool_check(pool, err);
 }

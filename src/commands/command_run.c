@@ -65,7 +65,7 @@ static tsr_status plan(tsr_session *session, FILE *out, tsr_err *err)
     const double enough = 0.2; /* s */
     const tsr_sampler_options *o = &session->config->sampler;
     const double draws = (double)tsr_sampler_draws(o);
-    const double warmup = (double)tsr_session_warmup(session->config);
+    const double warmup = (double)tsr_run_warmup_requested(session->config);
     double start, each;
     char all[32], some[32];
     tsr_run_plan(session->config, session->setup, out);

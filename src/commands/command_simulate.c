@@ -292,10 +292,10 @@ static tsr_status name_files(work *w, tsr_err *err)
                                     .is_forced = w->o->force};
     w->path = w->o->output != NULL
                   ? tsr_pool_text(&w->pool, w->o->output)
-                  : tsr_pool_print(&w->pool, "%s.dat", w->config.name);
+                  : tsr_pool_format(&w->pool, "%s.dat", w->config.name);
     TSR_TRY(tsr_pool_check(&w->pool, err));
     const char *name = tsr_text_file_name(w->path), *dot = strrchr(name, '.');
-    w->pdb = tsr_pool_print(
+    w->pdb = tsr_pool_format(
         &w->pool, "%.*s.pdb",
         (int)(dot == NULL ? strlen(w->path) : (size_t)(dot - w->path)),
         w->path);
@@ -356,7 +356,7 @@ static tsr_status write_files(work *w, FILE *out, tsr_err *err)
              s->error, s->radiation ? 1.0 : c->contrast.c1.number,
              c->contrast.c2.number, neutrons, resolution);
     char *waiting =
-        tsr_pool_print(&w->pool, "%s.%ld.new", w->pdb, (long)getpid());
+        tsr_pool_format(&w->pool, "%s.%ld.new", w->pdb, (long)getpid());
     tsr_model_atoms *model =
         tsr_topology_model(w->setup.molecule.topology, w->truth);
     tsr_status status =

@@ -489,7 +489,7 @@ static void work_clear(work *w)
 /* A file in the folder; NULL, which the pool remembers: out of memory. */
 static char *file_in(work *w, const char *name)
 {
-    return tsr_pool_print(&w->pool, "%s/%s", w->solve.directory, name);
+    return tsr_pool_format(&w->pool, "%s/%s", w->solve.directory, name);
 }
 
 static int exists(const char *path)
@@ -579,8 +579,8 @@ static tsr_status make_config(work *w, tsr_err *err)
     /* the model's name without its endings */
     w->solve.directory = output != NULL
                              ? output
-                             : tsr_pool_print(&w->pool, "runs/%.*s",
-                                              (int)strcspn(name, "."), name);
+                             : tsr_pool_format(&w->pool, "runs/%.*s",
+                                               (int)strcspn(name, "."), name);
     TSR_TRY(tsr_pool_check(&w->pool, err));
     w->file = file_in(w, "solve.yaml");
     TSR_TRY(tsr_pool_check(&w->pool, err));
@@ -835,7 +835,7 @@ static tsr_status run_states(work *w, tsr_err *err)
     for (int k = 0; k < w->o->states; k++) {
         double gain, error;
         w->run[k] =
-            tsr_pool_print(&w->pool, "%s/%d", w->solve.directory, k + 1);
+            tsr_pool_format(&w->pool, "%s/%d", w->solve.directory, k + 1);
         TSR_TRY(tsr_pool_check(&w->pool, err));
         tsr_status status = complete_run(w, k + 1, err);
         if (status == TSR_E_INTERRUPTED)
@@ -864,7 +864,7 @@ static tsr_status write_report(work *w, tsr_err *err)
     const int is_run = w->runs.n > 0;
     const char *directory =
         is_run ? w->run[w->solve.chosen] : w->solve.directory;
-    w->solve.report = tsr_pool_print(&w->pool, "%s/report.html", directory);
+    w->solve.report = tsr_pool_format(&w->pool, "%s/report.html", directory);
     TSR_TRY(tsr_pool_check(&w->pool, err));
     TSR_TRY(save_verdict(w, err));
     if (!is_run)

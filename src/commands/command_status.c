@@ -157,7 +157,7 @@ static void print(const run_status *s, const char *directory, FILE *out)
         fprintf(out, " on %s, process %ld, since %s", s->holder.host,
                 s->holder.pid, s->holder.since);
     fprintf(out, "\n  %-11s %ld of %ld draws\n", "warm-up", s->now.warmup,
-            tsr_run_warmup(&s->config, &s->now));
+            tsr_run_warmup_expected(&s->config, &s->now));
     tsr_sampler_draws_text(&s->config.sampler, s->now.draws, draws);
     fprintf(out, "  %-11s %s", "sampling", draws);
     if (s->has_checkpoint)
@@ -203,7 +203,7 @@ static void print_json(const run_status *s, FILE *out)
         tsr_json_members(&j, "host %s pid %ld since %s", s->holder.host,
                          s->holder.pid, s->holder.since);
     write_part(&j, "warmup", s->now.warmup,
-               tsr_run_warmup(&s->config, &s->now));
+               tsr_run_warmup_expected(&s->config, &s->now));
     write_part(&j, "draws", s->now.draws,
                tsr_sampler_draws(&s->config.sampler));
     if (s->has_checkpoint) {

@@ -597,7 +597,7 @@ static tsr_status write_svg(const timeline *t, const char *path, tsr_err *err)
                                   : t->models.draw != NULL ? "frame"
                                                            : "model",
                                   640);
-    f.subtitle = tsr_pool_print(
+    f.subtitle = tsr_pool_format(
         &f.pool,
         "R %g \xc3\x85, atoms: %s, \xcf\x83/R %.3g; from the first to the "
         "last model %.0f %% of the rows rose",

@@ -74,7 +74,7 @@ char *tsr_args_command(const tsr_args *args, const char *begin, tsr_pool *pool)
         const int n = (int)strspn(word, "-");
         const char *rest =
             n == 0 || word[n] != '\0' ? tsr_text_shell(word + n, shown) : "";
-        text = tsr_pool_print(pool, "%s %.*s%s", text, n, word, rest);
+        text = tsr_pool_format(pool, "%s %.*s%s", text, n, word, rest);
     }
     return text;
 }

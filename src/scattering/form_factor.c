@@ -523,7 +523,7 @@ static tsr_status read_step(const char *path, int n_q, tsr_pool *pool,
     const char *slash = strrchr(path, '/');
     const char *dash = strrchr(slash != NULL ? slash : path, '-');
     const int stem = (int)(dash != NULL ? (size_t)(dash - path) : strlen(path));
-    const char *beside = tsr_pool_print(pool, "%.*s-q_vector.dat", stem, path);
+    const char *beside = tsr_pool_format(pool, "%.*s-q_vector.dat", stem, path);
     matrix q;
     TSR_TRY(tsr_allocated(beside, err));
     TSR_TRY(read_matrix(beside, pool, &q, err));

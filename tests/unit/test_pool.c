@@ -18,7 +18,7 @@ TEST(test_arrays)
     assert_non_null(first);
     assert_true(first[999] == 3.0);
     tsr_pool_free(&pool, second);
-    assert_string_equal(tsr_pool_print(&pool, "%s-%d", "a", 7), "a-7");
+    assert_string_equal(tsr_pool_format(&pool, "%s-%d", "a", 7), "a-7");
     assert_null(tsr_pool_text(&pool, NULL));
     tsr_pool_free(&pool, first);
     tsr_pool_clear(&pool);

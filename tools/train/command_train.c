@@ -385,9 +385,9 @@ static tsr_status train_tables(const tsr_args *args, int n,
             snprintf(name, sizeof name, "%s_%s_body.dat",
                      components ? "components" : "form_factors",
                      model[i] == TSR_BODIES_TWO ? "two" : "one");
-        path[i] = tsr_pool_print(&pool, "%s%s%s", o->output,
-                                 is_folder && !has_slash ? "/" : "",
-                                 is_folder ? name : "");
+        path[i] = tsr_pool_format(&pool, "%s%s%s", o->output,
+                                  is_folder && !has_slash ? "/" : "",
+                                  is_folder ? name : "");
     }
     char *command = command_text(args, bodies);
     tsr_status s = tsr_pool_check(&pool, err);
