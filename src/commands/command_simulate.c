@@ -33,7 +33,7 @@ static const tsr_field fields[] = {
     TSR_OPTION_FORCE(options),
     {0}};
 
-/* Streams apart from those of the chains of a run. */
+/* Random streams that differ from those of the chains of a run. */
 static const uint64_t noise_stream = 0xffffffff00000001u;
 static const int walk_stream = 0x7ffffff0;
 
@@ -44,14 +44,14 @@ typedef struct {
     tsr_setup setup;
     tsr_neutron neutron;
     tsr_conformation *truth;
-    tsr_pool pool;    /* of what follows */
+    tsr_pool pool;    /* owns the members below */
     char *path, *pdb; /* the files */
     double *column;   /* [3][points] q, I, sigma */
     tsr_resolution resolution;
-    int is_atoms; /* the curve's scatterers */
+    int is_atoms; /* scatterers of the curve */
 } work;
 
-/* A chain on the prior alone leads away from the input structure. */
+/* Moves the structure away from the input by a chain that samples the prior. */
 static tsr_status walk(work *w, tsr_err *err)
 {
     const tsr_topology *t = w->setup.molecule.topology;
@@ -72,7 +72,7 @@ static tsr_status walk(work *w, tsr_err *err)
     return status;
 }
 
-/* c1 and c2 of the curve, in place of what a run would do with them. */
+/* Replaces c1 and c2 by the values of the simulated curve. */
 static tsr_status set_contrast(tsr_config *config, tsr_err *err)
 {
     tsr_parameter prior[TSR_N_CONTRAST];
@@ -86,7 +86,7 @@ static tsr_status set_contrast(tsr_config *config, tsr_err *err)
     return tsr_config_locate_error(config, status, err);
 }
 
-/* What is said of neutrons has to be of them. */
+/* Refuses neutron keys without simulate.radiation: neutron. */
 static tsr_status read_neutrons(work *w, tsr_err *err)
 {
     const tsr_config *config = &w->config;
@@ -108,8 +108,8 @@ static tsr_status read_neutrons(work *w, tsr_err *err)
     return tsr_config_locate_error(config, status, err);
 }
 
-/* I(q) of all atoms on the grid, double precision, in electrons squared, or
- * fm^2 of neutrons: intensity [grid->n_q] out. */
+/* Computes I(q) of all atoms on the grid in double precision: intensity
+ * [grid->n_q] out, electrons squared, for neutrons fm^2. */
 static tsr_status of_atoms(const work *w, tsr_atom_curves *curves,
                            const tsr_q_grid *grid, double *partial,
                            double *intensity, tsr_err *err)
@@ -117,11 +117,11 @@ static tsr_status of_atoms(const work *w, tsr_atom_curves *curves,
     const tsr_parameter *contrast = w->setup.tables.contrast;
     const int is_neutron = w->config.simulate.radiation;
     const tsr_neutron_basis basis = {.origin = w->neutron.d2o};
-    double number; /* the mean radius; of neutrons the match point */
+    double number; /* mean radius; for neutrons the match point */
     TSR_TRY(tsr_atom_curves_partial(curves, w->truth,
                                     is_neutron ? &w->neutron : NULL,
                                     basis.origin, partial, &number, err));
-    if (is_neutron) /* c2 is fixed: one component is left */
+    if (is_neutron) /* c2 is fixed: one component remains */
         tsr_neutron_fold(&basis, contrast, grid->n_q, partial);
     for (int j = 0; j < grid->n_q; j++)
         intensity[j] =
@@ -134,8 +134,8 @@ static tsr_status of_atoms(const work *w, tsr_atom_curves *curves,
     return TSR_OK;
 }
 
-/* The same of the bodies with S(q), of neutrons as the atoms make them, at n
- * values of q; q NULL: on the grid. */
+/* Computes the same from bodies with S(q), for neutrons with the form factors
+ * of their atoms, at n values of q; q NULL: on the grid. */
 static tsr_status of_bodies(const work *w, tsr_atom_curves *curves,
                             const tsr_q_grid *grid, int n, const double *q,
                             double *intensity, tsr_err *err)
@@ -159,9 +159,9 @@ static tsr_status of_bodies(const work *w, tsr_atom_curves *curves,
     return status;
 }
 
-/* The atoms of the file, where the configuration wants them and there are any:
- * *curves stays NULL else. Neutrons need them in any case, and see bodies by
- * what these are made of. */
+/* Reads the atoms of the file, if the configuration uses them and they are
+ * complete; else *curves stays NULL. Neutrons always need the atoms, from which
+ * the form factors of bodies follow. */
 static tsr_status open_atoms(const work *w, const tsr_q_grid *grid,
                              tsr_atom_curves **curves, tsr_err *err)
 {
@@ -176,7 +176,7 @@ static tsr_status open_atoms(const work *w, const tsr_q_grid *grid,
     return TSR_OK;
 }
 
-/* From the grid to n values of q, as the instrument smears them. */
+/* Interpolates from the grid to n values of q, smeared by the instrument. */
 static tsr_status carry(const tsr_q_grid *grid, const tsr_resolution *r, int n,
                         const double *q, const double *on_grid,
                         double *intensity, tsr_err *err)
@@ -193,9 +193,9 @@ static tsr_status carry(const tsr_q_grid *grid, const tsr_resolution *r, int n,
     return TSR_OK;
 }
 
-/* sigma^2 = [I(q) + 2 c I(0.2) / (1 - c)] / (k q), c = 0.85: what detectors and
- * buffers give (Sedlak, Bruetzel & Lipfert 2017, eq. 10); k such that sigma / I
- * at q = 0.1 is `error`. */
+/* sigma^2 = [I(q) + 2 c I(0.2) / (1 - c)] / (k q), c = 0.85: noise of detector
+ * and buffer (Sedlak, Bruetzel & Lipfert 2017, eq. 10). k is such that sigma /
+ * I at q = 0.1 is `error`. */
 static void add_noise(const tsr_simulate_config *s, int n, const double *q,
                       double at_01, double at_02, gsl_rng *rng,
                       double *intensity, double *sigma)
@@ -209,8 +209,8 @@ static void add_noise(const tsr_simulate_config *s, int n, const double *q,
     }
 }
 
-/* On the grid that it needs, and from there to the points, which are smeared,
- * and to 0, 0.1 and 0.2, which are not: intensity [n + 3]. */
+/* Computes the curve on its grid, and interpolates: intensity [n + 3], smeared
+ * at the n points, then without smearing at 0, 0.1 and 0.2 1/Angstrom. */
 static tsr_status find_curve(work *w, const double *q, double *intensity,
                              tsr_err *err)
 {
@@ -278,7 +278,7 @@ static tsr_status compute(work *w, tsr_err *err)
 
 /* ---- files ---- */
 
-/* Nothing that was measured, and no input, may be lost to a simulation. */
+/* A simulation must not replace measured data or an input. */
 static tsr_status name_files(work *w, tsr_err *err)
 {
     const char *const input[] = {w->config.path, w->config.structure.file,
@@ -308,7 +308,7 @@ static tsr_status name_files(work *w, tsr_err *err)
                                  "REMARK 999 tessera simulate:", NULL, err);
 }
 
-/* The curve, and then the structure, which waits under another name for it. */
+/* Writes the curve. The structure already waits under a temporary name. */
 static tsr_status put_files(const work *w, const tsr_model_atoms *model,
                             const char *waiting, const char *comment,
                             tsr_err *err)
@@ -328,7 +328,7 @@ static tsr_status put_files(const work *w, const tsr_model_atoms *model,
     return status;
 }
 
-/* Both or none. */
+/* Writes both files or none. */
 static tsr_status write_files(work *w, FILE *out, tsr_err *err)
 {
     const tsr_config *c = &w->config;

@@ -28,7 +28,8 @@ static const tsr_field fields[] = {
             "arrangements: smallest average distance between two arrangements"),
     {0}};
 
-/* What the cells could not say. *is_damaged: something could not be read. */
+/* Logs the reasons for empty cells. *is_damaged: a part of the trace was
+ * unreadable. */
 static void tell_flaws(const tsr_summary *summary, tsr_log *log,
                        int *is_damaged)
 {
