@@ -91,7 +91,7 @@ static tsr_status print(const tsr_comparison *c, FILE *out, tsr_err *err)
 
 /* ---- picture ---- */
 
-/* The mean of a variable of run i, with its 5 % and 95 % quantiles. */
+/* A value of run i, with the ends of its interval. */
 static void add_bar(tsr_figure *f, int i, double low, double middle,
                     double high)
 {

@@ -166,8 +166,8 @@ static tsr_status get_all_atoms(int which, const tsr_past_run *run,
 }
 
 /* Selects the central draws of the arrangements, of one state or of all states.
- * Without --align, models are superposed on the domain that separates the
- * arrangements. */
+ * Without --align, models are superposed on the domain on which the
+ * arrangements were found. */
 static tsr_status pick_arrangements(double threshold, tsr_frames *frames,
                                     int *pick, int **align,
                                     tsr_export_options *o, tsr_log *log,

@@ -107,8 +107,8 @@ static char sign_of(int part)
     return part < 0 ? '~' : sign[part % (int)(sizeof sign - 1)];
 }
 
-static void draw_chain(const work *w, const char *prefix, int first, int last,
-                       FILE *out)
+static void print_chain(const work *w, const char *prefix, int first, int last,
+                        FILE *out)
 {
     const tsr_parts *p = w->parts;
     const tsr_residue_record *r = w->structure->residue;
@@ -128,7 +128,7 @@ static void draw_chain(const work *w, const char *prefix, int first, int last,
     fputc('\n', out);
 }
 
-static void draw_text(const work *w, const char *prefix, FILE *out)
+static void print_parts(const work *w, const char *prefix, FILE *out)
 {
     const int n = w->structure->n_residue;
     const tsr_parts *p = w->parts;
@@ -138,7 +138,7 @@ static void draw_text(const work *w, const char *prefix, FILE *out)
                 "strand.\n",
                 prefix);
     for (int i = 0; i < n; i = chain_last(w, i) + 1)
-        draw_chain(w, prefix, i, chain_last(w, i), out);
+        print_chain(w, prefix, i, chain_last(w, i), out);
     for (int i = 0; i < n;) {
         char name[64], what[96];
         span s = stretch_at(w, i);
@@ -203,7 +203,7 @@ static void print_head(const work *w, FILE *out)
     fprintf(out, "\n#\n# Rigid parts were found from\n#   %s%s%s\n#\n",
             tsr_evidence_text(p->evidence), w->pae != NULL ? "\n#   in " : "",
             w->pae != NULL ? tsr_text_shell(w->pae, word) : "");
-    draw_text(w, "# ", out);
+    print_parts(w, "# ", out);
     if (p->n_note > 0)
         fputs("#\n# Warnings:\n", out);
     for (int k = 0; k < p->n_note; k++) {
@@ -725,11 +725,11 @@ static tsr_status write_output(const work *w, FILE *out, tsr_err *err)
         return write_yaml(w, out, err);
     TSR_TRY(tsr_file_begin(&writer, w->job->output, err));
     TSR_TRY(tsr_file_end(&writer, write_yaml(w, writer.out, err), err));
-    draw_text(w, "", out);
+    print_parts(w, "", out);
     return TSR_OK;
 }
 
-static void tell(const work *w, tsr_log *log)
+static void log_result(const work *w, tsr_log *log)
 {
     const tsr_parts *p = w->parts;
     char word[TSR_SHELL_SIZE];
@@ -759,7 +759,7 @@ static tsr_status make(work *w, FILE *out, tsr_log *log, tsr_err *err)
         w->picture = NULL; /* from the parts of the protein only */
     if (w->picture != NULL)
         TSR_TRY(write_picture(w, w->picture, err));
-    tell(w, log);
+    log_result(w, log);
     return TSR_OK;
 }
 

@@ -32,7 +32,7 @@ typedef struct {
     int bodies, solvent, radiation, method, unit, ensemble, weights, partials;
     int force, json;
     double density, theta;
-    double d2o, exchange; /* for neutrons, as the next member */
+    double d2o, exchange; /* for neutrons, as is deuterated */
     tsr_strings deuterated;
     tsr_number_or_word background;
     double q_min, q_max; /* q_max 0: not given */

@@ -52,8 +52,8 @@ static const tsr_field fields[] = {
 typedef struct {
     char *name;
     int has_before;    /* 0: the run has no such variable */
-    int is_drawn_anew; /* scale, background, noise: derived from the weights,
-                          not from the draws */
+    int is_drawn_anew; /* scale, background, noise: drawn for the new data,
+                          not taken from the run */
     tsr_weighted before, after;
 } row;
 
@@ -68,7 +68,7 @@ typedef struct {
     tsr_saxs part;            /* or the points of the run */
     tsr_reweight *importance; /* either */
     tsr_maxent *entropy;
-    const double *log_weight; /* of it */
+    const double *log_weight; /* of importance or entropy */
     tsr_psis psis;
     double worth; /* number of independent draws; of importance weights */
     double interpolation;

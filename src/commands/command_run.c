@@ -222,10 +222,11 @@ static void lift_end(const tsr_run_checkpoint *at, const tsr_run_options *o,
         config->sampler.draws = (tsr_number_or_word){-1, most};
 }
 
-/* A run that has met its criterion continues only with --draws. A run that has
- * used its time gets another period of the same length. */
-static void drop_until(const tsr_run_checkpoint *at, const tsr_run_options *o,
-                       tsr_config *config, tsr_log *log)
+/* --draws without --until continues a run beyond the criterion that it has met.
+ * A finished run is continued without its time limit. */
+static void drop_criterion(const tsr_run_checkpoint *at,
+                           const tsr_run_options *o, tsr_config *config,
+                           tsr_log *log)
 {
     if (at->progress.is_finished)
         config->sampler.time_limit = 0.0;
@@ -241,8 +242,8 @@ static void drop_until(const tsr_run_checkpoint *at, const tsr_run_options *o,
 }
 
 /* A damaged checkpoint must not become the previous checkpoint. */
-static tsr_status put_aside(const tsr_run_checkpoint *at, const char *directory,
-                            tsr_err *err)
+static tsr_status rename_damaged(const tsr_run_checkpoint *at,
+                                 const char *directory, tsr_err *err)
 {
     const tsr_path from = tsr_path_in(directory, "checkpoint.h5");
     const tsr_path to = tsr_path_in(directory, "checkpoint.h5.damaged");
@@ -277,7 +278,7 @@ static tsr_status take_up(tsr_session *s, tsr_run_checkpoint *at, tsr_err *err)
         tsr_run_checkpoint_match(at, s->config_text, &s->identity, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", s->directory);
-    TSR_TRY(put_aside(at, s->directory, err));
+    TSR_TRY(rename_damaged(at, s->directory, err));
     s->saved = at->saved;
     s->saved_progress = at->progress;
     at->saved = (tsr_archive){0};
@@ -343,7 +344,7 @@ tsr_status tsr_resume_run(const char *directory, const tsr_run_options *o,
         status =
             check_draws(&at, &config, o->draws > 0 || o->until != NULL, err);
     if (status == TSR_OK) {
-        drop_until(&at, o, &config, log);
+        drop_criterion(&at, o, &config, log);
         lift_end(&at, o, &config);
     }
     TSR_THEN(status,

@@ -87,10 +87,10 @@ static int is_converged(const tsr_solve *s, int run)
 }
 
 /* Index of the run that most needs more draws. If the number of states is
- * undecided: the less certain of the last two runs. Else the chosen run if it
- * has not converged, else the first run that has not converged, else the chosen
- * run. */
-static int needy(const tsr_solve *s)
+ * undecided: of the last two runs the one with fewer effective draws, or, if
+ * both have enough, with the larger error. Else the chosen run if it has not
+ * converged, else the first run that has not converged, else the chosen run. */
+static int run_to_extend(const tsr_solve *s)
 {
     if (s->says == TSR_GAIN_UNDECIDED) {
         const tsr_verdict *a = verdict_of(s, s->chosen);
@@ -114,7 +114,7 @@ static const char *states(int n, char text[32])
     return text;
 }
 
-static void say_rigid(const tsr_solve *s, tsr_words *w)
+static void write_rigid(const tsr_solve *s, tsr_words *w)
 {
     for (int k = 0; k < s->n_curve; k++) {
         const tsr_profile_result *r = &s->rigid[k];
@@ -145,7 +145,7 @@ static void say_rigid(const tsr_solve *s, tsr_words *w)
     tsr_words_add(w, "\n");
 }
 
-static void say_motion(const tsr_solve *s, tsr_words *w)
+static void write_motion(const tsr_solve *s, tsr_words *w)
 {
     tsr_words_add(w, s->is_frozen   ? "No flexible residues were found in the "
                                       "model, so there is nothing to sample."
@@ -172,7 +172,7 @@ static void say_motion(const tsr_solve *s, tsr_words *w)
 }
 
 /* Compares the last two runs. */
-static void say_gain(const tsr_solve *s, tsr_words *w)
+static void write_gain(const tsr_solve *s, tsr_words *w)
 {
     const int last = s->runs->n - 1;
     double gain, error;
@@ -197,7 +197,7 @@ static void say_gain(const tsr_solve *s, tsr_words *w)
                       "decide, first of all that of %s.",
                       verdict_of(s, last)->ess, last + 1,
                       verdict_of(s, last - 1)->ess, last, TSR_GAIN_ESS,
-                      states(needy(s) + 1, text));
+                      states(run_to_extend(s) + 1, text));
     else if (s->says == TSR_GAIN_CLEAR)
         tsr_words_add(w, ". Larger numbers were not tried (--states %d).",
                       last + 2);
@@ -215,12 +215,12 @@ static void say_gain(const tsr_solve *s, tsr_words *w)
                       last + 1, last, gain, error);
 }
 
-static void say_states(const tsr_solve *s, tsr_words *w)
+static void write_states(const tsr_solve *s, tsr_words *w)
 {
     const int n = s->runs->n;
     const tsr_evidence *evidence = &verdict_of(s, n - 1)->evidence;
     if (n > 1 && s->says != TSR_GAIN_UNKNOWN)
-        say_gain(s, w);
+        write_gain(s, w);
     else if (n > 1 || evidence->n_temp < 2 || !isfinite(evidence->log))
         tsr_words_add(w,
                       "The number of states that the data require is unknown: "
@@ -235,7 +235,7 @@ static void say_states(const tsr_solve *s, tsr_words *w)
            "alternatives for each state that the data allow.\n");
 }
 
-static void say_convergence(const tsr_solve *s, tsr_words *w)
+static void write_convergence(const tsr_solve *s, tsr_words *w)
 {
     int n = 0;
     char text[32];
@@ -250,16 +250,16 @@ static void say_convergence(const tsr_solve *s, tsr_words *w)
 
 /* Parts of the verdict: the rigid model, the runs. */
 enum { OF_MODEL = 1, OF_RUNS = 2 };
-static void say(const tsr_solve *s, int of, tsr_words *w)
+static void write_sentences(const tsr_solve *s, int of, tsr_words *w)
 {
     tsr_words_begin(w);
     if (of & OF_MODEL) {
-        say_rigid(s, w);
-        say_motion(s, w);
+        write_rigid(s, w);
+        write_motion(s, w);
     }
     if ((of & OF_RUNS) && s->runs->n > 0) {
-        say_states(s, w);
-        say_convergence(s, w);
+        write_states(s, w);
+        write_convergence(s, w);
     }
 }
 
@@ -296,7 +296,7 @@ tsr_status tsr_solve_print_model(const tsr_solve *solve, FILE *out,
                                  tsr_err *err)
 {
     tsr_words words;
-    say(solve, OF_MODEL, &words);
+    write_sentences(solve, OF_MODEL, &words);
     TSR_TRY(tsr_words_print(&words, out, 0, "\n", err));
     if (solve->is_enough)
         fprintf(out, "\nTo sample them nevertheless:\n    %s\n", solve->again);
@@ -309,7 +309,7 @@ tsr_status tsr_solve_print_runs(const tsr_solve *solve, FILE *out, tsr_err *err)
     char number[32];
     if (s->runs->n > 0) {
         tsr_words words;
-        say(s, OF_RUNS, &words);
+        write_sentences(s, OF_RUNS, &words);
         TSR_TRY(tsr_words_print(&words, out, 0, "\n", err));
         print_table(s, out);
         fprintf(out, "\nRun of %s, %s:\n", states(s->chosen + 1, number),
@@ -320,13 +320,14 @@ tsr_status tsr_solve_print_runs(const tsr_solve *solve, FILE *out, tsr_err *err)
     if (!s->is_finished) {
         fprintf(out, "\nNot finished. To continue:\n    %s\n", s->again);
     } else if (s->runs->n > 0) {
-        char *more = tsr_advice_text(&verdict_of(s, needy(s))->advice);
+        char *more = tsr_advice_text(&verdict_of(s, run_to_extend(s))->advice);
         TSR_TRY(tsr_allocated(more, err));
-        fprintf(
-            out,
-            "\n%s\n    %s\nThen repeat the solve command to update the "
-            "verdict.\n",
-            is_converged(s, needy(s)) ? "For more draws:" : "To go on:", more);
+        fprintf(out,
+                "\n%s\n    %s\nThen repeat the solve command to update the "
+                "verdict.\n",
+                is_converged(s, run_to_extend(s)) ? "For more draws:"
+                                                  : "To go on:",
+                more);
         free(more);
     }
     if (s->report != NULL)
@@ -419,7 +420,7 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
     const tsr_solve *s = solve;
     tsr_json j = {.out = out};
     tsr_words words;
-    say(s, OF_MODEL | OF_RUNS, &words);
+    write_sentences(s, OF_MODEL | OF_RUNS, &words);
     tsr_json_object(&j, NULL);
     TSR_TRY(tsr_json_lines(&j, "verdict", &words, err));
     tsr_json_members(&j, "directory %s model %s", s->directory, s->model);
@@ -436,7 +437,7 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
     tsr_json_boolean(&j, "finished", s->is_finished);
     tsr_status status = s->runs->n > 0 ? put_answer(s, &j, err) : TSR_OK;
     if (s->runs->n > 0 && s->is_finished) {
-        const tsr_advice *more = &verdict_of(s, needy(s))->advice;
+        const tsr_advice *more = &verdict_of(s, run_to_extend(s))->advice;
         tsr_json_text(&j, "more", more->command);
         tsr_json_number(&j, "more_seconds", more->seconds);
     } else {

@@ -76,7 +76,7 @@ static tsr_status look_at_trace(const char *directory, run_status *s,
 
 /* Where the trace is ahead of the checkpoint, the speed of the checkpoint is
  * assumed for the steps since then. Implausible numbers are left alone. */
-static void catch_up(run_status *s)
+static void extrapolate_progress(run_status *s)
 {
     const tsr_run_progress *then = &s->at.progress;
     tsr_run_progress *now = &s->now;
@@ -89,7 +89,8 @@ static void catch_up(run_status *s)
     now->seconds *= (double)now->steps / (double)then->steps;
 }
 
-static tsr_status look(const char *directory, run_status *s, tsr_err *err)
+static tsr_status read_status(const char *directory, run_status *s,
+                              tsr_err *err)
 {
     tsr_err why = {0};
     s->accepted = s->chi2 = (double)NAN;
@@ -104,7 +105,7 @@ static tsr_status look(const char *directory, run_status *s, tsr_err *err)
         snprintf(s->why_not, sizeof s->why_not, "%s", why.message);
         s->now = s->at.progress;
         status = look_at_trace(directory, s, err);
-        catch_up(s);
+        extrapolate_progress(s);
         if (status == TSR_E_NOINPUT) /* stopped before the first checkpoint */
             status = TSR_OK;
     }
@@ -231,7 +232,7 @@ static tsr_status status_of(const tsr_args *args, FILE *out, tsr_log *log,
     const options *o = args->options;
     run_status s = {.accepted = (double)NAN, .chi2 = (double)NAN};
     (void)log;
-    tsr_status status = look(args->argument[0], &s, err);
+    tsr_status status = read_status(args->argument[0], &s, err);
     if (status == TSR_OK && o->json)
         print_json(&s, out);
     else if (status == TSR_OK)

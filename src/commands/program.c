@@ -98,7 +98,7 @@ static tsr_status unknown_option(const tsr_args *args, const char *word,
 
 /* Stores a value in the struct; NULL: a BOOL without a value. Texts are taken
  * literally, also "null". */
-static tsr_status give(line *l, int i, const char *value, tsr_err *err)
+static tsr_status set_option(line *l, int i, const char *value, tsr_err *err)
 {
     tsr_field field = l->args.field[i];
     char pair[128];
@@ -132,7 +132,8 @@ static int is_option(const tsr_args *args, const char *word)
 
 /* Sets an option to its value, which is in the same word or is the next word. A
  * next word that is a known option means that the value was forgotten. */
-static tsr_status take(line *l, int i, const char *value, int *at, tsr_err *err)
+static tsr_status read_value(line *l, int i, const char *value, int *at,
+                             tsr_err *err)
 {
     const tsr_field *f = &l->args.field[i];
     if (f->type != TSR_FIELD_BOOL && value == NULL) {
@@ -143,10 +144,10 @@ static tsr_status take(line *l, int i, const char *value, int *at, tsr_err *err)
                             f->name, f->argument);
         value = l->args.word[++*at];
     }
-    return give(l, i, value, err);
+    return set_option(l, i, value, err);
 }
 
-static tsr_status take_long(line *l, int *at, tsr_err *err)
+static tsr_status read_long_option(line *l, int *at, tsr_err *err)
 {
     const char *name = l->args.word[*at] + 2;
     const size_t n = strcspn(name, "=");
@@ -156,10 +157,10 @@ static tsr_status take_long(line *l, int *at, tsr_err *err)
     if (l->args.field[i].type == TSR_FIELD_BOOL && name[n] == '=')
         return tsr_fail(err, TSR_E_USAGE, "option '--%s' takes no value",
                         l->args.field[i].name);
-    return take(l, i, name[n] == '=' ? name + n + 1 : NULL, at, err);
+    return read_value(l, i, name[n] == '=' ? name + n + 1 : NULL, at, err);
 }
 
-static tsr_status take_letters(line *l, int *at, tsr_err *err)
+static tsr_status read_letter_options(line *l, int *at, tsr_err *err)
 {
     const char *word = l->args.word[*at];
     char shown[TSR_EXCERPT_SIZE];
@@ -172,9 +173,9 @@ static tsr_status take_letters(line *l, int *at, tsr_err *err)
                             *s > ' ' && *s < 0x7f ? *s : '?',
                             tsr_text_excerpt(word, shown));
         if (l->args.field[i].type != TSR_FIELD_BOOL)
-            return take(l, i, s[1] != '\0' ? s + 1 + (s[1] == '=') : NULL, at,
-                        err);
-        TSR_TRY(give(l, i, NULL, err));
+            return read_value(l, i, s[1] != '\0' ? s + 1 + (s[1] == '=') : NULL,
+                              at, err);
+        TSR_TRY(set_option(l, i, NULL, err));
     }
     return TSR_OK;
 }
@@ -213,9 +214,9 @@ static tsr_status read_words(const tsr_command *command, line *l, tsr_err *err)
         if (has_options && strcmp(word, "--") == 0)
             has_options = 0;
         else if (has_options && strncmp(word, "--", 2) == 0)
-            TSR_TRY(take_long(l, &at, err));
+            TSR_TRY(read_long_option(l, &at, err));
         else if (has_options && word[0] == '-' && word[1] != '\0')
-            TSR_TRY(take_letters(l, &at, err));
+            TSR_TRY(read_letter_options(l, &at, err));
         else
             args->argument[args->n++] = word;
         if (l->common->help) {
@@ -389,8 +390,8 @@ static void help(const tsr_command *const *commands, FILE *out)
             PROGRAM);
 }
 
-static const tsr_command *find(const tsr_command *const *commands,
-                               const char *name)
+static const tsr_command *find_command(const tsr_command *const *commands,
+                                       const char *name)
 {
     for (int i = 0; commands[i] != NULL; i++)
         if (strcmp(commands[i]->name, name) == 0)
@@ -398,8 +399,8 @@ static const tsr_command *find(const tsr_command *const *commands,
     return NULL;
 }
 
-static int unknown(const tsr_command *const *commands, const char *name,
-                   FILE *message)
+static int report_unknown(const tsr_command *const *commands, const char *name,
+                          FILE *message)
 {
     char shown[TSR_EXCERPT_SIZE];
     tsr_nearest nearest = {.typed = name};
@@ -416,8 +417,8 @@ static int unknown(const tsr_command *const *commands, const char *name,
     return tsr_exit_status(TSR_E_USAGE);
 }
 
-static int finish(const char *name, tsr_status status, const tsr_err *err,
-                  FILE *message)
+static int report_error(const char *name, tsr_status status, const tsr_err *err,
+                        FILE *message)
 {
     const char *text = err->message[0] != '\0' ? err->message
                        : status != TSR_E_NO    ? tsr_status_text(status)
@@ -446,7 +447,7 @@ static int run(const tsr_command *command, int argc, const char *const *argv,
         tsr_log_free(log);
     }
     clear_line(&l);
-    return finish(command->name, status, &err, message);
+    return report_error(command->name, status, &err, message);
 }
 
 /* ---- tools ---- */
@@ -462,7 +463,7 @@ static int start_tool(const char *name, int argc, const char *const *argv,
     if (tool == NULL || word == NULL) {
         free(tool);
         free(word);
-        return finish(name, tsr_no_memory(&err), &err, message);
+        return report_error(name, tsr_no_memory(&err), &err, message);
     }
     word[0] = tool;
     memcpy(word + 1, argv, (size_t)argc * sizeof *argv); /* read only */
@@ -481,7 +482,7 @@ static int start_tool(const char *name, int argc, const char *const *argv,
         PROGRAM, strerror(errno));
     free(tool);
     free(word);
-    return finish(name, status, &err, message);
+    return report_error(name, status, &err, message);
 }
 
 /* ---- the whole ---- */
@@ -524,9 +525,9 @@ int tsr_program(const tsr_command *const *commands, int argc,
     const char *const *words = asks ? help_words : argv + 2;
     const char *name = argv[asks ? 2 : 1];
     const int n = !asks ? argc - 2 : argc > 3 ? 2 : 1;
-    const tsr_command *command = find(commands, name);
+    const tsr_command *command = find_command(commands, name);
     if (command == NULL)
-        return unknown(commands, name, message);
+        return report_unknown(commands, name, message);
     const int exit_status = command->run == NULL
                                 ? start_tool(name, n, words, message)
                                 : run(command, n, words, out, message);
@@ -539,7 +540,7 @@ int tsr_program(const tsr_command *const *commands, int argc,
  * number of a closed stream, and messages would be written to a trace. The
  * access mode is the opposite of the usual one, so that use of the stream still
  * fails. */
-static int hold_streams(void)
+static int reopen_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) == -1 &&
@@ -550,7 +551,7 @@ static int hold_streams(void)
 
 static int set_up(void)
 {
-    if (!hold_streams())
+    if (!reopen_streams())
         return 0;
     /* A closed output pipe must not kill a run between two checkpoints: the
      * write fails instead, and check_output reports it. The same holds for a

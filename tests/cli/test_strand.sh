@@ -82,11 +82,11 @@ cases <<'END'
 superposed | 0 | tessera export whole --output mean.pdb
     by atoms of the sugar | in mean.pdb posterior, superposed by C3'
 a report | 0 | tessera report whole
-what is fixed is not flexible | 0 by bases that pair: S:4-8  | of strand.pdb "" --set 'structure.fixed=["S:1-3"]'
-what moves is found | 0 by bases that pair: S:1-8  | of strand.pdb ""
+what is fixed is not flexible | 0 flexible by base pairs: S:4-8  | of strand.pdb "" --set 'structure.fixed=["S:1-3"]'
+what moves is found | 0 flexible by base pairs: S:1-8  | of strand.pdb ""
 init | 0 wrote found.yaml; next | tessera init strand.pdb curve.dat --output found.yaml
     says what is single-stranded, and by what | in found.yaml "S:1-8" # single-stranded \
-        && in found.yaml ^#   bases that pair
+        && in found.yaml ^#   base pairs
 nothing moves | 0 the structures do not move | \
         tessera run strand.yaml --output still --set 'structure.flexible=[]' --set structure.frozen=true
 beside an ion | 0 | tessera run strand.yaml --output ion --set structure.file=ion.pdb --set sampler.draws=2
@@ -98,9 +98,9 @@ their atoms | 0 24 models of 165 atoms | tessera export head $atoms all.pdb
     the strand keeps its head, its angle, too | holds 0.004 1 "O3'" 2 P && holds 0.006 1 "O3'" 2 "O5'"
     a base keeps its ligand, which turns with it | holds 0.004 4 N6 4 C12 && turns 0.1 4 "O4'" 4 C11
     a phosphate keeps its own, also beside O5' | holds 0.006 8 P 8 C12 && holds 0.006 8 "O5'" 8 C11
-a gap | 0 by bases that pair: S:1-3 S:5-8  | of gap.pdb ""
+a gap | 0 flexible by base pairs: S:1-3 S:5-8  | of gap.pdb ""
 what pairs rides | 0 A T:1 and 7 more residues: rigid with S: | of two.pdb '"S:4-8"' --set prior.relax=true
-all pair | 0 by bases that pair nothing is flexible | of paired.pdb ""
+all pair | 0 by base pairs, no residue is flexible | of paired.pdb ""
     nothing turns | err  0 free torsions
 but as a whole | 0 16 nucleotides belong to flexible strands | \
         of paired.pdb "" --set 'structure.mobile=["T"]' --set prior.clash=none
