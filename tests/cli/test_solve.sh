@@ -18,7 +18,7 @@ solve="solve model.pdb exp.dat"
 cases <<'END'
 solve | 0 2 states: runs/model/2 | tessera $solve --states 2 $few
     the rigid fit comes first, then what moves | out ^The rigid model fits exp.dat \
-        && out ^What can move: A:51-64
+        && out ^Flexible residues: A:51-64
     what is not converged | out ^Not converged, so the results may change: 1 state \(
     so few draws decide nothing | out ^It is undecided whether the data require 2 states or 1
     states are not conformations | out States are not

@@ -113,7 +113,7 @@ its atoms | 0 2 models of 161 atoms | tessera export blank $atoms blank_all.pdb
     its letter | in blank_all.pdb ^ATOM.* P  *A A   8
 
 # ---- what cannot be ----
-a hole | 65 nucleotide S:5 \(A\) has no atom C5' | tessera check strand.yaml --set structure.file=cut.pdb
+a hole | 65 nucleotide S:5 \(A\) lacks atom C5' | tessera check strand.yaml --set structure.file=cut.pdb
 no such nucleotide | 78 the chain has residues 1 to 8 | of strand.pdb '"S:4-9"'
 left out | 78 structure.ligands: none removes everything from '.*strand.pdb' | \
         tessera check strand.yaml --set structure.ligands=none
@@ -140,18 +140,18 @@ sed '/ B  16/s/^\(.\{30\}\).\{8\}/\1     nan/' "$model" >nan.pdb
 short="--device cpu --set sampler.warmup=2 --set sampler.draws=1"
 rigid='"A:183-297", "A:304-420"'
 cases <<'END'
-it rides on its domain | 0 chain B rides with the rigid part of A:2 | tessera run dna.yaml
+it rides on its domain | 0 chain B moves with the rigid part of A:2 | tessera run dna.yaml
 its atoms | 0 10 models of 2047 atoms | tessera export dna $atoms all.pdb
 all of the protein | 0 chain B: its nucleotides do not turn; flexible | \
         tessera check dna.yaml --set structure.flexible=all
 a rigid range of the strand | 0 8 nucleotides belong to flexible strands | \
         tessera check dna.yaml --set structure.flexible=[] --set "structure.rigid=[$rigid, \"B:11-14\"]"
-but not of it | 0 B: its nucleotides do not turn; structure.rigid | \
+but not of it | 0 B: its nucleotides do not turn; naming | \
         tessera check dna.yaml --set structure.flexible=[] --set "structure.rigid=[$rigid]"
 a curve of it | 0 | tessera simulate dna_data.yaml --output dna.dat --set device.use=cpu
 bound as a guest it goes by a surrogate | 0 surrogate redraws | \
         tessera run dna_data.yaml -v $short --output bound --set 'structure.flexible=["A:298-303"]'
-but not where a chain rides | 0 chain B rides | tessera run dna_data.yaml -v $short --set structure.flexible=[] \
+but not where a chain rides | 0 chain B moves with | tessera run dna_data.yaml -v $short --set structure.flexible=[] \
         --set "structure.rigid=[$rigid, \"B:11-18\"]" --set 'structure.fixed=["A:183-297"]'
     which would stay behind | no err by a surrogate
 fixed, but rigid | 78 fixed.0: 'B:15-18': the nucleotides of chain B | \
