@@ -51,7 +51,7 @@ static void test(const tsr_device_info *info, outcome *o)
     tsr_device_free(device);
 }
 
-static void put_outcome(tsr_json *j, const outcome *o)
+static void write_outcome(tsr_json *j, const outcome *o)
 {
     if (!o->tested) {
         tsr_json_text(j, "self_test", NULL);
@@ -83,7 +83,7 @@ static void print_json(FILE *out, int n, const tsr_device_info *list,
                          d->index, d->name, tsr_device_type_name(d->type),
                          d->platform, d->driver, (int)d->compute_units,
                          (long)d->global_bytes, d->has_double, i == chosen);
-        put_outcome(&j, &outcomes[i]);
+        write_outcome(&j, &outcomes[i]);
         tsr_json_close(&j);
     }
     tsr_json_close(&j);

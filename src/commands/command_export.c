@@ -334,10 +334,10 @@ static tsr_status export_models(const options *asked, const tsr_past_run *run,
     return status;
 }
 
-/* Conformations are stored in files of their own. An unreadable trace
- * (`status`, `err`) therefore does not prevent writing them. */
-static tsr_status without_trace(tsr_past_run *run, tsr_status status,
-                                tsr_log *log, tsr_err *err)
+/* Conformations are in files of their own: a trace that cannot be read, which
+ * `status` and `err` tell of, does not keep them from being written. */
+static tsr_status allow_missing_trace(tsr_past_run *run, tsr_status status,
+                                      tsr_log *log, tsr_err *err)
 {
     tsr_frames *frames = NULL;
     tsr_err local;
@@ -408,7 +408,7 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
     TSR_THEN(status, read_weights(asked, &choice, format, &weights, err));
     TSR_THEN(status, tsr_past_run_open(args->argument[0], &run, log, err));
     if (status != TSR_OK && format != CSV)
-        status = without_trace(&run, status, log, err);
+        status = allow_missing_trace(&run, status, log, err);
     if (status == TSR_OK && path != NULL)
         status = check_targets(asked, &run, path, format, err);
     if (status == TSR_OK && path != NULL)

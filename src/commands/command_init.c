@@ -99,9 +99,8 @@ static void describe(const work *w, span s, char name[64], char what[96])
 
 /* ---- the configuration: what was found ---- */
 
-/* Sign of a part in the text: 1 to 9, then a, b, ...; ~ for flexible residues.
- */
-static char sign_of(int part)
+/* Part 1 to 9, then a, b, ...; ~ what moves. */
+static char part_sign(int part)
 {
     static const char sign[] = "123456789abcdefghijklmnopqrstuvwxyz";
     return part < 0 ? '~' : sign[part % (int)(sizeof sign - 1)];
@@ -119,7 +118,7 @@ static void print_chain(const work *w, const char *prefix, int first, int last,
         int at = i;
         for (int j = i; j < i + step && j <= last; j++)
             at = p->part[j] < 0 ? j : at;
-        fputc(sign_of(p->part[at]), out);
+        fputc(part_sign(p->part[at]), out);
     }
     fprintf(out, " %d\n%s%*s", r[last].number, prefix,
             (int)strlen(r[first].chain) + 7, "");
@@ -155,8 +154,8 @@ static void print_parts(const work *w, const char *prefix, FILE *out)
 
 /* ---- the configuration: YAML ---- */
 
-/* Quotes a text for YAML, which accepts JSON strings. */
-static void quote(FILE *out, const char *text)
+/* YAML reads a text as JSON writes it. */
+static void write_quoted(FILE *out, const char *text)
 {
     tsr_json_text(&(tsr_json){.out = out}, NULL, text);
 }
@@ -170,7 +169,7 @@ static tsr_status print_path(const work *w, const char *path, FILE *out,
     const char *output = w->job->output;
     const char *name = output == NULL ? NULL : tsr_text_file_name(output);
     if (name == output || path[0] == '/') {
-        quote(out, path);
+        write_quoted(out, path);
         return TSR_OK;
     }
     char *folder = NULL, *whole = NULL;
@@ -178,7 +177,7 @@ static tsr_status print_path(const work *w, const char *path, FILE *out,
     TSR_THEN(status, tsr_file_absolute(path, &whole, err));
     if (status == TSR_OK) {
         const size_t n = strlen(folder) - strlen(name);
-        quote(out, strncmp(whole, folder, n) == 0 ? whole + n : whole);
+        write_quoted(out, strncmp(whole, folder, n) == 0 ? whole + n : whole);
     }
     free(folder);
     free(whole);
@@ -224,7 +223,7 @@ static void print_flexible(const work *w, FILE *out)
           out);
     for (int k = 0; k < p->flexible.n; k++) {
         fputs("    - ", out);
-        quote(out, p->flexible.item[k]);
+        write_quoted(out, p->flexible.item[k]);
         for (int r = 0; r < p->n_range; r++) {
             char name[64], what[96];
             span s = stretch_at(w, p->range[r].first);
@@ -238,9 +237,9 @@ static void print_flexible(const work *w, FILE *out)
     }
 }
 
-/* Returns 1 where the whole model is flexible in a map: the map resolves more
- * than rigid parts, or the model has no parts that could move. */
-static int is_bent(const work *w)
+/* All of the model bends into a map: where the map shows more than where parts
+ * lie, and where there are no parts that could move. */
+static int can_bend(const work *w)
 {
     return w->curves->data->map != NULL &&
            (w->curves->data->resolution_ang <= bending_map ||
@@ -250,7 +249,7 @@ static int is_bent(const work *w)
 static void print_structure(const work *w, FILE *out)
 {
     const tsr_parts *p = w->parts;
-    if (is_bent(w)) {
+    if (can_bend(w)) {
         fputs("  flexible: all # the whole model, also the rigid parts above\n",
               out);
         return;
@@ -267,7 +266,7 @@ static void print_structure(const work *w, FILE *out)
               out);
     for (int k = 0; k < p->fixed.n; k++) {
         fputs("    - ", out);
-        quote(out, p->fixed.item[k]);
+        write_quoted(out, p->fixed.item[k]);
         fputc('\n', out);
     }
     if (p->flexible.n > 0)
@@ -285,7 +284,7 @@ static void print_solvent(const tsr_curves *c, int k, FILE *out)
         fprintf(out, "    exchange: %g\n", c->data->exchange);
     for (int i = 0; i < c->data->deuterated.n; i++) {
         fputs(i == 0 ? "    deuterated: [" : ", ", out);
-        quote(out, c->data->deuterated.item[i]);
+        write_quoted(out, c->data->deuterated.item[i]);
     }
     if (c->data->deuterated.n > 0)
         fputs("]\n", out);
@@ -336,11 +335,11 @@ static tsr_status write_yaml(const work *w, FILE *out, tsr_err *err)
               "inferred\n",
               out);
     TSR_TRY(print_data(w, out, err));
-    if (w->parts->flexible.n > 0 || is_bent(w))
+    if (w->parts->flexible.n > 0 || can_bend(w))
         fputs("prior: {relax: true} # first move overlapping residues of the "
               "model apart\n",
               out);
-    if (is_bent(w))
+    if (can_bend(w))
         fputs("# A fit: a long warm-up moves the model into the map, the draws "
               "show the\n# result. Its uncertainty needs many more draws "
               "(docs/density.md).\nsampler: {chains: 8, warmup: 300000, draws: "
@@ -385,7 +384,7 @@ typedef struct {
     double scale;    /* pixels per residue, the same for all chains */
 } row;
 
-static double x_of(const row *r, double residue)
+static double residue_x(const row *r, double residue)
 {
     return LEFT + (residue - r->first) * r->scale;
 }
@@ -398,7 +397,7 @@ static void draw_structure(const row *r)
         for (last = i; last < r->last && kind[last + 1] == kind[i];)
             last++;
         if (is_helix || kind[i] == 'E')
-            tsr_svg_rect(r->svg, x_of(r, i), r->y - (is_helix ? 26 : 24),
+            tsr_svg_rect(r->svg, residue_x(r, i), r->y - (is_helix ? 26 : 24),
                          (last - i + 1) * r->scale, is_helix ? 8 : 4,
                          is_helix ? "#b04a5a" : "#c9a227", 1.0);
     }
@@ -409,7 +408,7 @@ static void draw_stretches(const row *r)
     for (int i = r->first; i <= r->last;) {
         char text[64];
         span s = stretch_at(r->w, i);
-        double x0 = x_of(r, s.first), x1 = x_of(r, s.last + 1);
+        double x0 = residue_x(r, s.first), x1 = residue_x(r, s.last + 1);
         double half = s.part < 0 ? 2.5 : 12.0;
         tsr_svg_rect(r->svg, x0, r->y - half, x1 - x0, 2.0 * half,
                      colour_of(s.part), 1.0);
@@ -438,7 +437,7 @@ static void draw_confidence(const row *r)
     tsr_pool_array(&pool, x, n);
     tsr_pool_array(&pool, y, n);
     for (int k = 0; k < n && !pool.failed; k++) {
-        x[k] = x_of(r, r->first + k + 0.5);
+        x[k] = residue_x(r, r->first + k + 0.5);
         y[k] = r->y + 36.0 - 18.0 * r->w->parts->confidence[r->first + k];
     }
     if (!pool.failed)
@@ -459,9 +458,9 @@ static void draw_number(const row *r, double x, double y, int residue)
 static void draw_numbers(const row *r)
 {
     double y = r->y + (has_confidence(r) ? 38.0 : 18.0), taken = -100.0;
-    double end = x_of(r, r->last + 1);
+    double end = residue_x(r, r->last + 1);
     for (int i = r->first; i <= r->last; i = stretch_at(r->w, i).last + 1) {
-        double x = x_of(r, i);
+        double x = residue_x(r, i);
         if (x - taken > 24.0 && end - x > 24.0) {
             draw_number(r, x, y, i);
             taken = x;
@@ -599,7 +598,7 @@ static tsr_status add_sans(tsr_curves *c, const char *text, tsr_err *err)
                         text, equals == NULL ? text : "exp.dat");
     c->d2o[c->n] = share;
     c->path[c->n++] =
-        tsr_pool_print(&c->pool, "%.*s", (int)(equals - text), text);
+        tsr_pool_format(&c->pool, "%.*s", (int)(equals - text), text);
     return tsr_pool_check(&c->pool, err);
 }
 
@@ -668,11 +667,11 @@ static tsr_status name_picture(work *w, tsr_err *err)
     } else {
         const char *name = tsr_text_file_name(output);
         const char *dot = strrchr(name, '.');
-        w->picture = tsr_pool_print(&w->pool, "%.*s.svg",
-                                    (int)(dot == NULL || dot == name
-                                              ? strlen(output)
-                                              : (size_t)(dot - output)),
-                                    output);
+        w->picture = tsr_pool_format(&w->pool, "%.*s.svg",
+                                     (int)(dot == NULL || dot == name
+                                               ? strlen(output)
+                                               : (size_t)(dot - output)),
+                                     output);
     }
     return tsr_pool_check(&w->pool, err);
 }
@@ -729,7 +728,7 @@ static tsr_status write_output(const work *w, FILE *out, tsr_err *err)
     return TSR_OK;
 }
 
-static void log_result(const work *w, tsr_log *log)
+static void report_parts(const work *w, tsr_log *log)
 {
     const tsr_parts *p = w->parts;
     char word[TSR_SHELL_SIZE];
@@ -759,7 +758,7 @@ static tsr_status make(work *w, FILE *out, tsr_log *log, tsr_err *err)
         w->picture = NULL; /* from the parts of the protein only */
     if (w->picture != NULL)
         TSR_TRY(write_picture(w, w->picture, err));
-    log_result(w, log);
+    report_parts(w, log);
     return TSR_OK;
 }
 

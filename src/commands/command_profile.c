@@ -209,9 +209,9 @@ static tsr_status check_unused(const tsr_args *args, const options *o,
     return TSR_OK;
 }
 
-/* Parses "LOW:HIGH", or a single number, which fixes the parameter. */
-static tsr_status range(const char *option, const char *given, double low,
-                        double high, double out[2], tsr_err *err)
+/* "LOW:HIGH", or one number, which fixes. */
+static tsr_status parse_range(const char *option, const char *given, double low,
+                              double high, double out[2], tsr_err *err)
 {
     char *end = NULL;
     out[0] = out[1] = strtod(given, &end);
@@ -241,8 +241,8 @@ static tsr_status make_settings(const tsr_args *args, work *s, tsr_err *err)
     s->neutron.d2o = o->d2o;
     s->neutron.exchange = o->exchange;
     TSR_TRY(check_unused(args, o, err));
-    TSR_TRY(range("c1", o->c1, 0.5, 2.0, s->fit.c1, err));
-    TSR_TRY(range("c2", o->c2, -100.0, 100.0, s->fit.c2, err));
+    TSR_TRY(parse_range("c1", o->c1, 0.5, 2.0, s->fit.c1, err));
+    TSR_TRY(parse_range("c2", o->c2, -100.0, 100.0, s->fit.c2, err));
     TSR_TRY(tsr_deuterated_read(&o->deuterated, &s->neutron, err));
     /* Neutron data have their resolution in the fourth column. */
     if (o->radiation && tsr_args_given(args, "resolution") == 0)
@@ -396,7 +396,7 @@ typedef struct {
     tsr_maxent_point point[N_WEIGHTS];
 } ensemble;
 
-static tsr_status grow(ensemble *e, int more, tsr_err *err)
+static tsr_status reserve_models(ensemble *e, int more, tsr_err *err)
 {
     const size_t n = (size_t)e->n + (size_t)more;
     tsr_profile_result *model =
@@ -415,7 +415,7 @@ static tsr_status add_models(ensemble *e, tsr_profile_maker *maker,
     double(*xyz)[3] = NULL;
     int n = 0;
     TSR_TRY(tsr_atoms_read_models(path, &atoms, &n, &xyz, err));
-    tsr_status status = grow(e, n, err);
+    tsr_status status = reserve_models(e, n, err);
     for (int m = 0; m < n && status == TSR_OK; m++) {
         char *name =
             n > 1 ? tsr_text_format("%s:%d", path, m + 1) : strdup(path);
@@ -445,7 +445,7 @@ static tsr_status read_models(const work *w, int n_path,
             TSR_TRY(add_models(e, w->maker, path[i], err));
             continue;
         }
-        TSR_TRY(grow(e, 1, err));
+        TSR_TRY(reserve_models(e, 1, err));
         TSR_TRY(tsr_profile_compute(w->maker, path[i],
                                     &e->model[e->n++].structure, err));
     }
@@ -541,10 +541,10 @@ static tsr_status make_mean(const ensemble *e, const char *name,
 static const char *const names[] = {"equal weights", "least squares",
                                     "maximum entropy"};
 
-/* curve [n][n_point] out: intensity of every model at c1 and c2, electrons
- * squared. */
-static tsr_status curves_at(const ensemble *e, const tsr_saxs *saxs, double c1,
-                            double c2, double *curve, tsr_err *err)
+/* curve [n][n_point] out: I of every model at c1 and c2, electrons squared. */
+static tsr_status compute_curves(const ensemble *e, const tsr_saxs *saxs,
+                                 double c1, double c2, double *curve,
+                                 tsr_err *err)
 {
     for (int i = 0; i < e->n; i++) {
         tsr_partial_curves curves;
@@ -557,16 +557,16 @@ static tsr_status curves_at(const ensemble *e, const tsr_saxs *saxs, double c1,
     return TSR_OK;
 }
 
-static tsr_status weigh_by_squares(const work *w, ensemble *e,
-                                   const tsr_linear *linear, double *curve,
-                                   tsr_err *err)
+static tsr_status compute_least_squares_weights(const work *w, ensemble *e,
+                                                const tsr_linear *linear,
+                                                double *curve, tsr_err *err)
 {
     enum { MOST_TURNS = 20 };
     const double enough = 1e-5; /* of chi2 */
     tsr_profile_result *r = &e->mean[SQUARES];
     double c1 = e->mean[0].fit.c1, c2 = e->mean[0].fit.c2, before = HUGE_VAL;
     for (int turn = 0; turn < MOST_TURNS; turn++) {
-        TSR_TRY(curves_at(e, w->saxs, c1, c2, curve, err));
+        TSR_TRY(compute_curves(e, w->saxs, c1, c2, curve, err));
         TSR_TRY(tsr_ensemble_least_squares(e->n, curve, w->saxs, linear,
                                            e->weight[SQUARES],
                                            &e->point[SQUARES], err));
@@ -581,15 +581,15 @@ static tsr_status weigh_by_squares(const work *w, ensemble *e,
     return TSR_OK;
 }
 
-static tsr_status weigh_by_entropy(const work *w, ensemble *e,
-                                   const tsr_linear *linear, double *curve,
-                                   tsr_err *err)
+static tsr_status compute_entropy_weights(const work *w, ensemble *e,
+                                          const tsr_linear *linear,
+                                          double *curve, tsr_err *err)
 {
     const tsr_profile_fit *equal = &e->mean[0].fit;
     tsr_profile_fit_options there = w->fit;
     there.c1[0] = there.c1[1] = equal->c1;
     there.c2[0] = there.c2[1] = equal->c2;
-    TSR_TRY(curves_at(e, w->saxs, equal->c1, equal->c2, curve, err));
+    TSR_TRY(compute_curves(e, w->saxs, equal->c1, equal->c2, curve, err));
     TSR_TRY(tsr_ensemble_maxent(e->n, curve, w->saxs, linear, w->o->theta,
                                 e->weight[ENTROPY], &e->point[ENTROPY], err));
     TSR_TRY(make_mean(e, names[ENTROPY], e->weight[ENTROPY], &e->mean[ENTROPY],
@@ -597,8 +597,8 @@ static tsr_status weigh_by_entropy(const work *w, ensemble *e,
     return fit_data(&there, w->saxs, &e->mean[ENTROPY], err);
 }
 
-/* Computes the mean profiles and the weights. */
-static tsr_status weigh(const work *w, ensemble *e, tsr_err *err)
+/* Means and weights. */
+static tsr_status compute_weights(const work *w, ensemble *e, tsr_err *err)
 {
     const tsr_linear linear = {1, w->fit.fit_background, 1.0,
                                w->fit.background};
@@ -616,8 +616,8 @@ static tsr_status weigh(const work *w, ensemble *e, tsr_err *err)
     e->point[0] = (tsr_maxent_point){.effective = 1.0};
     if (w->saxs != NULL) {
         TSR_TRY(fit_data(&w->fit, w->saxs, &e->mean[0], err));
-        TSR_TRY(weigh_by_squares(w, e, &linear, curve, err));
-        TSR_TRY(weigh_by_entropy(w, e, &linear, curve, err));
+        TSR_TRY(compute_least_squares_weights(w, e, &linear, curve, err));
+        TSR_TRY(compute_entropy_weights(w, e, &linear, curve, err));
     }
     for (int k = 0; k < e->n_way; k++)
         TSR_TRY(tsr_profile_finish(&w->fit, w->saxs, &e->mean[k], err));
@@ -638,16 +638,16 @@ static const char *name_of(int n, const tsr_profile_result *result, int i)
     return name;
 }
 
-static const char *bound(int at)
+static const char *bound_name(int at)
 {
     return at < 0 ? "lower" : at > 0 ? "upper" : NULL;
 }
 
-/* Prints c1 and c2, and the same in physical units: r0, the mean radius of the
- * volume displaced by an atom, in A, and the excess density of the hydration
- * layer over the buffer, in e/A^3. A parameter at its bound is marked, since
- * the bound and not the data determines it. */
-static void put_contrast(tsr_table *t, const tsr_profile_result *r)
+/* c1 and c2, r0 and layer being these in units of their own: the mean radius of
+ * what an atom displaces, A, and by how much the layer is denser than the
+ * buffer, e/A^3. A parameter at its bound is marked, since what the fit says of
+ * it is then the bound alone. */
+static void add_contrast(tsr_table *t, const tsr_profile_result *r)
 {
     const tsr_profile_structure *s = &r->structure;
     const tsr_profile_fit *f = &r->fit;
@@ -663,14 +663,14 @@ static void put_contrast(tsr_table *t, const tsr_profile_result *r)
         tsr_table_put(t, "layer_contrast|layer %6.4f", c2 * s->layer_contrast);
     }
     if (t->json != NULL) {
-        tsr_json_text(t->json, "c1_at_bound", bound(f->c1_at));
-        tsr_json_text(t->json, "c2_at_bound", bound(f->c2_at));
+        tsr_json_text(t->json, "c1_at_bound", bound_name(f->c1_at));
+        tsr_json_text(t->json, "c2_at_bound", bound_name(f->c2_at));
     }
     tsr_table_put(t, "displaced_volume %g", pow(c1, 3.0) * s->volume);
 }
 
-/* Prints a row without its end of line. */
-static void put_result(tsr_table *t, const char *key,
+/* A row, which the caller ends. */
+static void add_result(tsr_table *t, const char *key,
                        const tsr_profile_result *r, const char *name, int width)
 {
     const tsr_profile_structure *s = &r->structure;
@@ -688,7 +688,7 @@ static void put_result(tsr_table *t, const char *key,
                       f->cormap_p, f->longest_run);
     else
         tsr_table_put(t, "n_bodies|bodies %8d", s->n_body);
-    put_contrast(t, r);
+    add_contrast(t, r);
     if (f->n_point > 0)
         tsr_table_put(t, "scale|scale %10.4g background|background %10.3g",
                       f->scale, f->background);
@@ -711,8 +711,8 @@ static void put_result(tsr_table *t, const char *key,
                   s->seconds);
 }
 
-static void put_results(const work *w, tsr_json *json, int n,
-                        const tsr_profile_result *result)
+static void print_results(const work *w, tsr_json *json, int n,
+                          const tsr_profile_result *result)
 {
     tsr_table t = {.out = w->out, .json = json};
     int width = 9;
@@ -721,7 +721,7 @@ static void put_results(const work *w, tsr_json *json, int n,
         width = own > width ? own : width;
     }
     for (int i = 0; i < n; i++) {
-        put_result(&t, NULL, &result[i], name_of(n, result, i), width);
+        add_result(&t, NULL, &result[i], name_of(n, result, i), width);
         tsr_table_end(&t);
     }
 }
@@ -739,7 +739,7 @@ static void print(const work *w, int n, const tsr_profile_result *result)
     else if (saxs != NULL)
         fprintf(w->out, "Guinier Rg %.2f A, I(0) %.4g\n", saxs->rg_guinier,
                 saxs->i0_guinier);
-    put_results(w, NULL, n, result);
+    print_results(w, NULL, n, result);
     for (int i = 0; i < n; i++)
         any_bound |= result[i].fit.c1_at != 0 || result[i].fit.c2_at != 0;
     if (saxs == NULL)
@@ -795,14 +795,14 @@ static void print_ensemble(const work *w, const ensemble *e)
           w->out);
 }
 
-static void put_ensemble(tsr_json *j, const ensemble *e)
+static void write_ensemble(tsr_json *j, const ensemble *e)
 {
     static const char *const key[N_WEIGHTS] = {"equal", "least_squares",
                                                "maximum_entropy"};
     tsr_table t = {.json = j};
     tsr_json_object(j, "ensemble");
     for (int k = 0; k < e->n_way && k < N_WEIGHTS; k++) {
-        put_result(&t, key[k], &e->mean[k], "", 0);
+        add_result(&t, key[k], &e->mean[k], "", 0);
         if (k == ENTROPY)
             tsr_json_number(j, "theta", e->point[k].theta);
         if (k > 0)
@@ -830,10 +830,10 @@ static void print_json(const work *w, int n, const tsr_profile_result *result,
                          saxs->n, saxs->rg_guinier, saxs->i0_guinier,
                          saxs->noise.next, saxs->noise.is_shared);
     tsr_json_array(&j, "structures");
-    put_results(w, &j, n, result);
+    print_results(w, &j, n, result);
     tsr_json_close(&j);
     if (e != NULL)
-        put_ensemble(&j, e);
+        write_ensemble(&j, e);
     tsr_json_close(&j);
 }
 
@@ -847,7 +847,7 @@ static void print_json(const work *w, int n, const tsr_profile_result *result,
  * picture. Files of one command have different names, so that none replaces
  * another. */
 
-static const char *ending(const char *path)
+static const char *file_ending(const char *path)
 {
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
     return dot == NULL || (slash != NULL && dot < slash) ? path + strlen(path)
@@ -871,23 +871,23 @@ static tsr_status name_files(const char *output, const char *structure,
     const char *with = is_fit ? ".fit" : ".dat";
     if (is_folder(output)) {
         const char *from = tsr_text_file_name(structure);
-        size_t n = (size_t)(ending(from) - from);
+        size_t n = (size_t)(file_ending(from) - from);
         if (strcmp(from + n, ".gz") == 0) /* x.pdb.gz */
             for (size_t i = n; i-- > 1;)
                 if (from[i] == '.') {
                     n = i;
                     break;
                 }
-        *name = tsr_pool_print(pool, "%s%s%.*s%s", output,
-                               output[strlen(output) - 1] == '/' ? "" : "/",
-                               (int)n, from, with);
+        *name = tsr_pool_format(pool, "%s%s%.*s%s", output,
+                                output[strlen(output) - 1] == '/' ? "" : "/",
+                                (int)n, from, with);
     } else {
-        *name = tsr_pool_print(pool, "%s%s", output,
-                               *ending(output) == '\0' ? with : "");
+        *name = tsr_pool_format(pool, "%s%s", output,
+                                *file_ending(output) == '\0' ? with : "");
     }
     TSR_TRY(tsr_pool_check(pool, err));
-    *picture =
-        tsr_pool_print(pool, "%.*s.svg", (int)(ending(*name) - *name), *name);
+    *picture = tsr_pool_format(pool, "%.*s.svg",
+                               (int)(file_ending(*name) - *name), *name);
     return tsr_pool_check(pool, err);
 }
 
@@ -1031,8 +1031,8 @@ static tsr_status write_fit(const tsr_saxs *s, const char *path,
     return tsr_file_end(&to, TSR_OK, err);
 }
 
-/* Last two components of a path, since many files are called model.pdb. */
-static const char *short_name(const char *path)
+/* The last two parts of a path: many files are called model.pdb. */
+static const char *shorten_path(const char *path)
 {
     int n_slash = 0;
     for (const char *p = path + strlen(path); p > path; p--)
@@ -1094,7 +1094,7 @@ static tsr_status write_picture(const tsr_saxs *saxs, const char *path,
                  " \xc2\xb7 c1 %.3f%s \xc2\xb7 c2 %.2f%s", fit->c1,
                  bound_mark(fit->c1_at), fit->c2, bound_mark(fit->c2_at));
     snprintf(title, sizeof title, "%.60s fitted to %.60s",
-             short_name(r->structure.path), short_name(saxs->path));
+             shorten_path(r->structure.path), shorten_path(saxs->path));
     snprintf(subtitle, sizeof subtitle,
              "\xcf\x87\xc2\xb2/N %.3g, reduced %.3g%s%s", fit->chi2,
              fit->reduced_chi2,
@@ -1176,23 +1176,23 @@ static tsr_status write_results(const work *w, int n,
 
 /* ---- the command ---- */
 
-/* Sorts by chi2, smallest first; without data keeps the given order. */
-static int by_chi2(const void *a, const void *b)
+/* Smallest chi2 first; without data the order given. */
+static int compare_chi2(const void *a, const void *b)
 {
     double x = ((const tsr_profile_result *)a)->fit.chi2;
     double y = ((const tsr_profile_result *)b)->fit.chi2;
     return (x > y) - (x < y);
 }
 
-static tsr_status each_alone(const work *w, int n, const char *const *path,
-                             tsr_err *err)
+static tsr_status run_single_fits(const work *w, int n, const char *const *path,
+                                  tsr_err *err)
 {
     tsr_profile_result *result = calloc((size_t)n, sizeof *result);
     tsr_status status = tsr_allocated(result, err);
     for (int i = 0; i < n && status == TSR_OK; i++)
         status = profile_one(w, path[i], &result[i], err);
     if (status == TSR_OK && w->saxs != NULL)
-        qsort(result, (size_t)n, sizeof *result, by_chi2);
+        qsort(result, (size_t)n, sizeof *result, compare_chi2);
     TSR_THEN(status, write_results(w, n, result, err));
     if (status == TSR_OK && w->o->json)
         print_json(w, n, result, NULL);
@@ -1205,12 +1205,12 @@ static tsr_status each_alone(const work *w, int n, const char *const *path,
     return status;
 }
 
-static tsr_status together(const work *w, int n, const char *const *path,
-                           tsr_err *err)
+static tsr_status run_ensemble(const work *w, int n, const char *const *path,
+                               tsr_err *err)
 {
     ensemble e = {.n = 0};
     tsr_status status = read_models(w, n, path, &e, err);
-    TSR_THEN(status, weigh(w, &e, err));
+    TSR_THEN(status, compute_weights(w, &e, err));
     TSR_THEN(status, write_results(w, 1, &e.mean[w->o->weights], err));
     if (status == TSR_OK && w->o->json)
         print_json(w, e.n, e.model, &e);
@@ -1236,8 +1236,8 @@ static tsr_status compute(work *w, const tsr_args *args, tsr_err *err)
                                    .q_max_inv_ang = w->q_max,
                                    .form_factors = o->form_factors};
     TSR_TRY(tsr_profile_maker_new(&spec, w->log, &w->maker, err));
-    TSR_TRY(o->ensemble ? together(w, args->n, args->argument, err)
-                        : each_alone(w, args->n, args->argument, err));
+    TSR_TRY(o->ensemble ? run_ensemble(w, args->n, args->argument, err)
+                        : run_single_fits(w, args->n, args->argument, err));
     tsr_debug(w->log, "engine: %s", tsr_profile_maker_describe(w->maker));
     return TSR_OK;
 }

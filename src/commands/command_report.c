@@ -187,9 +187,9 @@ static double sigma_of_draws(const tsr_past_run *run, const tsr_report_map *m,
     return sum;
 }
 
-/* Compares each map with the draws. If this fails, the log gives the reason and
- * the page omits the map. */
-static void look_at_maps(work *w)
+/* How each map looks beside the draws; where that cannot be had the log says
+ * why, and the page goes without. */
+static void compare_maps(work *w)
 {
     enum { MOST = 40 };
     const tsr_past_run *run = &w->run;
@@ -332,10 +332,9 @@ static tsr_status check_targets(const char *page, const char *folder,
     return status;
 }
 
-/* Errors: TSR_E_IO; TSR_E_USAGE (the folder holds a report that is not from
- * tessera). */
-static tsr_status find_place(work *w, const char *base, int is_forced,
-                             tsr_err *err)
+/* Errors: TSR_E_IO; TSR_E_USAGE (there is a report of somebody else's). */
+static tsr_status prepare_folder(work *w, const char *base, int is_forced,
+                                 tsr_err *err)
 {
     TSR_TRY(make_folder(base, err));
     w->page = tsr_run_directory_file(base, "report.html");
@@ -346,8 +345,8 @@ static tsr_status find_place(work *w, const char *base, int is_forced,
     return make_folder(w->folder, err);
 }
 
-/* Mass of the structure file, hydrogens included, in Da; NaN: no file. */
-static double mass_of(const tsr_past_run *run)
+/* Of the structure file with its hydrogens, Da; NaN: there is none. */
+static double compute_mass(const tsr_past_run *run)
 {
     const char *file = run->has_config ? run->config.structure.file : NULL;
     const double water = 0.334; /* e/A^3: does not affect the mass */
@@ -363,9 +362,8 @@ static double mass_of(const tsr_past_run *run)
     return mass;
 }
 
-/* Text on an unfinished run; empty where the run has all requested draws, or
- * has converged if it stops at convergence. */
-static void tell_draws(const tsr_past_run *run, char remark[160])
+/* Empty where the run has all it was asked for: to end when converged, too. */
+static void describe_draws(const tsr_past_run *run, char remark[160])
 {
     char draws[80];
     remark[0] = '\0';
@@ -402,26 +400,27 @@ static tsr_status read_config(work *w, tsr_err *err)
     if (!w->run.has_data)
         return TSR_OK;
     if (w->run.directory != NULL)
-        look_at_maps(w);
+        compare_maps(w);
     w->o.map = w->map;
     TSR_TRY(find_densities(w, err));
     w->o.density = w->density;
     return TSR_OK;
 }
 
-static tsr_status make(work *w, const char *directory, const char *output,
-                       const char *prior, int force, tsr_err *err)
+static tsr_status make_report(work *w, const char *directory,
+                              const char *output, const char *prior, int force,
+                              tsr_err *err)
 {
     tsr_report_options *o = &w->o;
     TSR_TRY(tsr_past_run_open(directory, &w->run, w->log, err));
     if (prior != NULL)
         TSR_TRY(tsr_past_run_open_prior(prior, &w->prior, w->log, err));
     const int is_beside = output == NULL && w->run.directory != NULL;
-    TSR_TRY(find_place(w,
-                       output != NULL ? output
-                       : is_beside    ? w->run.directory
-                                      : ".",
-                       force, err));
+    TSR_TRY(prepare_folder(w,
+                           output != NULL ? output
+                           : is_beside    ? w->run.directory
+                                          : ".",
+                           force, err));
     tsr_log_progress(w->log, "report: conformations");
     TSR_TRY(tsr_past_run_shape(&w->run, w->log, &w->frames, &w->shape, w->why,
                                err));
@@ -429,12 +428,12 @@ static tsr_status make(work *w, const char *directory, const char *output,
     w->methods = methods_text(&w->run);
     w->advice = tsr_advice_text(&w->verdict->advice);
     w->solved = tsr_report_solve_verdict(w->run.directory);
-    tell_draws(&w->run, w->remark);
+    describe_draws(&w->run, w->remark);
     *o = (tsr_report_options){
         .name = "tessera report",
         .verdict = w->verdict,
         .solved = w->solved,
-        .mass = mass_of(&w->run),
+        .mass = compute_mass(&w->run),
         .file = is_beside ? "model.pdb" : NULL,
         .atoms = w->shape != NULL ? tsr_frames_atoms(w->frames) : NULL,
         .frames = w->frames,
@@ -453,7 +452,7 @@ static tsr_status make(work *w, const char *directory, const char *output,
     return tsr_report_write(w->run.trace, o, w->page, w->folder, w->log, err);
 }
 
-static void clear(work *w)
+static void work_clear(work *w)
 {
     tsr_verdict_free(w->verdict);
     tsr_shape_free(w->shape);
@@ -477,10 +476,10 @@ tsr_status tsr_report_run(const char *directory, const char *output,
                           tsr_err *err)
 {
     work w = {.log = log};
-    tsr_status status = make(&w, directory, output, prior, force, err);
+    tsr_status status = make_report(&w, directory, output, prior, force, err);
     if (status == TSR_OK)
         fprintf(out, "%s\n", w.page);
-    clear(&w);
+    work_clear(&w);
     return status;
 }
 
@@ -520,11 +519,11 @@ tsr_status tsr_report_rigid(const tsr_solve *solve, tsr_log *log, tsr_err *err)
         w.o.file = "rigid.fit";
     }
     TSR_THEN(status, tsr_file_read(path, &w.solved, &size, err));
-    TSR_THEN(status, find_place(&w, solve->directory, 0, err));
+    TSR_THEN(status, prepare_folder(&w, solve->directory, 0, err));
     w.o.solved = w.solved;
     TSR_THEN(status, tsr_report_write(NULL, &w.o, w.page, w.folder, log, err));
     free(path);
-    clear(&w);
+    work_clear(&w);
     return status;
 }
 

@@ -123,8 +123,8 @@ static tsr_status parse(work *r, tsr_err *err)
     return TSR_OK;
 }
 
-/* Number of points of the run inside the range. */
-static tsr_status cut(work *r, tsr_err *err)
+/* The run's points inside the range. */
+static tsr_status select_points(work *r, tsr_err *err)
 {
     const tsr_saxs *run = &r->stored.saxs;
     enum { LEAST = 5 };
@@ -152,10 +152,10 @@ static tsr_status cut(work *r, tsr_err *err)
                     p->n, run->q[0], run->q[run->n - 1], LEAST);
 }
 
-static tsr_status find_points(work *r, tsr_err *err)
+static tsr_status read_points(work *r, tsr_err *err)
 {
     if (r->o->data == NULL)
-        return cut(r, err);
+        return select_points(r, err);
     if (r->is_smeared)
         tsr_warn(r->log,
                  "the curves of the run are smeared for its own data; '%s' is "
@@ -170,7 +170,7 @@ static tsr_status find_points(work *r, tsr_err *err)
 
 /* ---- rows ---- */
 
-static int is_name(const char *name, const char *of, int data)
+static int is_curve_name(const char *name, const char *of, int data)
 {
     char full[NAME];
     tsr_stored_curve_name(of, data, sizeof full, full);
@@ -182,7 +182,7 @@ static int belongs_to_data(const char *name, int data)
 {
     static const char *const own[] = {"scale", "background", "chi2", NULL};
     for (int i = 0; own[i] != NULL; i++)
-        if (is_name(name, own[i], data))
+        if (is_curve_name(name, own[i], data))
             return 1;
     char number[NAME];
     const char *last = strrchr(name, '_');
@@ -261,13 +261,13 @@ static tsr_status make_rows(work *r, tsr_err *err)
 
 /* ---- what is told ---- */
 
-/* chi2 of n points that noise alone exceeds by two standard deviations. */
-static double most_chi2(int n)
+/* Of n points, two standard deviations above what noise alone gives. */
+static double chi2_limit(int n)
 {
     return 1.0 + 2.0 * sqrt(2.0 / n);
 }
 
-static void put_point(tsr_table *t, const char *key, const char *mark,
+static void add_point(tsr_table *t, const char *key, const char *mark,
                       const char *theta, const tsr_maxent_point *p)
 {
     tsr_table_row(t, key);
@@ -279,22 +279,22 @@ static void put_point(tsr_table *t, const char *key, const char *mark,
     tsr_table_end(t);
 }
 
-/* Prints the L-curve, after the row of equal weights. */
-static void put_curve(tsr_table *t, const tsr_maxent *m)
+/* The L-curve, behind equal weights. */
+static void add_theta_curve(tsr_table *t, const tsr_maxent *m)
 {
     char theta[32];
-    put_point(t, "equal", "", "equal", &m->start);
+    add_point(t, "equal", "", "equal", &m->start);
     if (t->json != NULL)
         tsr_json_array(t->json, "l_curve");
     for (int i = 0; i < m->n_point; i++) {
         snprintf(theta, sizeof theta, "%.4g", m->point[i].theta);
-        put_point(t, NULL, i == m->chosen ? "->" : "", theta, &m->point[i]);
+        add_point(t, NULL, i == m->chosen ? "->" : "", theta, &m->point[i]);
     }
     if (t->json != NULL)
         tsr_json_close(t->json);
 }
 
-static void put_values(tsr_table *t, const char *key, const tsr_weighted *w)
+static void add_values(tsr_table *t, const char *key, const tsr_weighted *w)
 {
     if (t->json != NULL)
         tsr_json_object(t->json, key);
@@ -309,7 +309,7 @@ static void put_values(tsr_table *t, const char *key, const tsr_weighted *w)
         tsr_json_close(t->json);
 }
 
-static void put_rows(const work *r, tsr_table *t)
+static void add_rows(const work *r, tsr_table *t)
 {
     const tsr_weighted none = {.mean = (double)NAN, .sd = (double)NAN};
     for (int i = 0; i < r->n; i++) {
@@ -317,16 +317,16 @@ static void put_rows(const work *r, tsr_table *t)
         tsr_table_row(t, item->name);
         tsr_table_put(t, "| %-16s", item->name);
         if (item->has_before || t->json == NULL)
-            put_values(t, "run", item->has_before ? &item->before : &none);
+            add_values(t, "run", item->has_before ? &item->before : &none);
         tsr_table_put(t, "|| %1s", "|");
-        put_values(t, "now", &item->after);
+        add_values(t, "now", &item->after);
         tsr_table_end(t);
     }
 }
 
 static void print_curve(const tsr_maxent *m, int n_data, FILE *out)
 {
-    put_curve(&(tsr_table){.out = out}, m);
+    add_theta_curve(&(tsr_table){.out = out}, m);
     fprintf(out,
             "\ntheta = %.4g%s: chi2 %.4g a point (equal weights: %.4g), "
             "%.1f %% of the ensemble is used\n\n",
@@ -334,11 +334,11 @@ static void print_curve(const tsr_maxent *m, int n_data, FILE *out)
             m->n_point > 1 ? ", at the elbow of the L-curve" : "",
             m->point[m->chosen].chi2, m->start.chi2,
             100.0 * m->point[m->chosen].effective);
-    if (m->start.chi2 <= most_chi2(n_data))
+    if (m->start.chi2 <= chi2_limit(n_data))
         fprintf(out,
                 "equal weights fit: a chi2 of up to %.3g is within the noise "
                 "of %d points, and the gain by other weights is noise\n\n",
-                most_chi2(n_data), n_data);
+                chi2_limit(n_data), n_data);
 }
 
 static void print(const work *r, FILE *out)
@@ -367,7 +367,7 @@ static void print(const work *r, FILE *out)
     if (r->importance != NULL && isfinite(r->psis.pareto_k))
         fprintf(out, "; worth %.1f independent draws", r->worth);
     fputs("\n\n", out);
-    put_rows(r, &(tsr_table){.out = out});
+    add_rows(r, &(tsr_table){.out = out});
 }
 
 static void print_json(const work *r, FILE *out)
@@ -386,11 +386,11 @@ static void print_json(const work *r, FILE *out)
     if (m != NULL) {
         tsr_json_members(&j, "theta %g equal_weights_fit %i",
                          m->point[m->chosen].theta,
-                         m->start.chi2 <= most_chi2(r->after.saxs->n));
-        put_curve(&t, m);
+                         m->start.chi2 <= chi2_limit(r->after.saxs->n));
+        add_theta_curve(&t, m);
     }
     tsr_json_object(&j, "variables");
-    put_rows(r, &t);
+    add_rows(r, &t);
     tsr_json_close(&j);
     tsr_json_close(&j);
 }
@@ -417,8 +417,8 @@ static tsr_status write_csv(const work *r, const char *path, tsr_err *err)
 
 /* ---- the two kinds of weights ---- */
 
-/* Weights concentrated on few draws are not reliable: exit status 1. */
-static tsr_status refuse(const work *r, long n, tsr_err *err)
+/* Weights that rest on few draws say nothing: exit status 1. */
+static tsr_status check_weights(const work *r, long n, tsr_err *err)
 {
     const double least = 0.1, most_k = 0.7, least_worth = 10.0;
     const tsr_psis *psis = &r->psis;
@@ -452,11 +452,11 @@ static tsr_status refuse(const work *r, long n, tsr_err *err)
     return TSR_OK;
 }
 
-/* Weights cannot widen a posterior by much: the run has no draws beyond its
- * tails, which neither the effective number of draws nor Pareto's k detects in
- * time. For normal posteriors the estimated width is 3 % too small at this
- * ratio, and 11 % at twice the ratio (8000 draws). */
-static tsr_status refuse_wider(const work *r, tsr_err *err)
+/* Weights cannot widen a posterior by much: draws beyond the run's tails were
+ * not made, which neither the effective number nor k sees in time. Of normal
+ * posteriors the estimate is 3 % too narrow at this ratio, and 11 % at twice
+ * the width (8000 draws). */
+static tsr_status check_widths(const work *r, tsr_err *err)
 {
     const double most = 1.5, rounding = 1e-12;
     for (int i = 0; i < r->n; i++) {
@@ -477,7 +477,7 @@ static tsr_status refuse_wider(const work *r, tsr_err *err)
     return TSR_OK;
 }
 
-static tsr_status by_importance(work *r, tsr_err *err)
+static tsr_status reweight_by_importance(work *r, tsr_err *err)
 {
     const tsr_stored_curve *stored = &r->stored;
     const tsr_reweight_options o = {.stored = stored,
@@ -492,16 +492,16 @@ static tsr_status by_importance(work *r, tsr_err *err)
     TSR_TRY(tsr_psis_smooth(made->n, made->log_weight, &r->psis, err));
     TSR_TRY(tsr_psis_independent_draws(stored->n_chain, stored->n_draw,
                                        made->log_weight, &r->worth, err));
-    TSR_TRY(refuse(r, made->n, err));
+    TSR_TRY(check_weights(r, made->n, err));
     if (!isnan(made->recovered))
         tsr_debug(r->log,
                   "the stored curves reproduce the log likelihood to %.2g nat",
                   made->recovered);
     TSR_TRY(make_rows(r, err));
-    return refuse_wider(r, err);
+    return check_widths(r, err);
 }
 
-static tsr_status by_entropy(work *r, tsr_err *err)
+static tsr_status reweight_by_entropy(work *r, tsr_err *err)
 {
     const tsr_linear linear =
         tsr_linear_make(r->after.intensity_scale, r->after.background);
@@ -513,7 +513,7 @@ static tsr_status by_entropy(work *r, tsr_err *err)
     return make_rows(r, err);
 }
 
-static tsr_status make(work *r, const char *directory, tsr_err *err)
+static tsr_status run_reweight(work *r, const char *directory, tsr_err *err)
 {
     const options *o = r->o;
     TSR_TRY(tsr_past_run_open(directory, &r->run, r->log, err));
@@ -536,8 +536,9 @@ static tsr_status make(work *r, const char *directory, tsr_err *err)
                                   *tsr_config_data_file(&r->run.config, at),
                                   &linear, &r->stored, err));
     r->stored.log = r->log;
-    TSR_TRY(find_points(r, err));
-    TSR_TRY(o->maxent ? by_entropy(r, err) : by_importance(r, err));
+    TSR_TRY(read_points(r, err));
+    TSR_TRY(o->maxent ? reweight_by_entropy(r, err)
+                      : reweight_by_importance(r, err));
     return o->output != NULL ? write_csv(r, o->output, err) : TSR_OK;
 }
 
@@ -545,7 +546,7 @@ static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
 {
     work r = {.o = args->options, .log = log};
-    tsr_status status = make(&r, args->argument[0], err);
+    tsr_status status = run_reweight(&r, args->argument[0], err);
     if (status == TSR_OK && r.o->json)
         print_json(&r, out);
     else if (status == TSR_OK)

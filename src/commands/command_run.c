@@ -25,8 +25,9 @@
               .doc = "print the result as one JSON object, including " \
                      "convergence")
 
-/* Replaces one key of the configuration by the value of an option, `text`. */
-static tsr_status put_option(const char *option, const char *given,
+/* What one option says instead of a key of the file, at `text` in the config.
+ */
+static tsr_status set_option(const char *option, const char *given,
                              const char *key, char **text, tsr_config *config,
                              tsr_err *err)
 {
@@ -39,15 +40,15 @@ static tsr_status put_option(const char *option, const char *given,
     return tsr_yaml_marks_put(&config->marks, key, option, err);
 }
 
-/* The configuration is checked with these keys in place. */
-static tsr_status put_options(const tsr_run_options *o, tsr_config *config,
+/* The configuration is then checked as with these keys. */
+static tsr_status set_options(const tsr_run_options *o, tsr_config *config,
                               tsr_err *err)
 {
-    TSR_TRY(put_option("--output", o->output, "output.directory",
+    TSR_TRY(set_option("--output", o->output, "output.directory",
                        &config->output.directory, config, err));
-    TSR_TRY(put_option("--device", o->device, "device.use", &config->device.use,
+    TSR_TRY(set_option("--device", o->device, "device.use", &config->device.use,
                        config, err));
-    TSR_TRY(put_option("--until", o->until, "sampler.until",
+    TSR_TRY(set_option("--until", o->until, "sampler.until",
                        &config->sampler.until, config, err));
     if (o->threads > 0)
         config->device.threads = (tsr_number_or_word){-1, (double)o->threads};
@@ -64,7 +65,7 @@ static tsr_status plan(tsr_session *session, FILE *out, tsr_err *err)
     const double enough = 0.2; /* s */
     const tsr_sampler_options *o = &session->config->sampler;
     const double draws = (double)tsr_sampler_draws(o);
-    const double warmup = (double)tsr_session_warmup(session->config);
+    const double warmup = (double)tsr_run_warmup_requested(session->config);
     double start, each;
     char all[32], some[32];
     tsr_run_plan(session->config, session->setup, out);
@@ -96,7 +97,7 @@ tsr_status tsr_run_config(const char *path, const tsr_run_options *o, FILE *out,
         path, o->set.n, (const char *const *)o->set.item, &config, err);
     if (status == TSR_OK && o->output != NULL && o->output[0] == '\0')
         status = tsr_fail(err, TSR_E_USAGE, "--output is empty: name a folder");
-    TSR_THEN(status, put_options(o, &config, err));
+    TSR_THEN(status, set_options(o, &config, err));
     if (o->prior_only)
         tsr_config_drop_data(
             &config); /* its config.yaml records the effective settings */
@@ -175,7 +176,7 @@ static tsr_status read_config(const tsr_run_options *o, const char *directory,
     }
     if (o->checkpoint_every.word < 0)
         config->output.checkpoint_every = o->checkpoint_every.number;
-    return status == TSR_OK ? put_options(o, config, err) : status;
+    return status == TSR_OK ? set_options(o, config, err) : status;
 }
 
 /* Number of draws in the trace, which is ahead of the checkpoint. 0 where the
@@ -210,11 +211,10 @@ static tsr_status check_draws(const tsr_run_checkpoint *at,
     return TSR_OK;
 }
 
-/* --until without --draws continues until convergence. The number of draws
- * still needs a limit, for the size of files: a hundred times the present
- * draws. */
-static void lift_end(const tsr_run_checkpoint *at, const tsr_run_options *o,
-                     tsr_config *config)
+/* --until without --draws goes on until then: a hundred times the draws that
+ * there are is no end that a user waits for, but files have one. */
+static void extend_draws(const tsr_run_checkpoint *at, const tsr_run_options *o,
+                         tsr_config *config)
 {
     const double most = tsr_until_draws((double)at->progress.draws, 100.0);
     if (o->until != NULL && o->draws == 0 &&
@@ -222,11 +222,11 @@ static void lift_end(const tsr_run_checkpoint *at, const tsr_run_options *o,
         config->sampler.draws = (tsr_number_or_word){-1, most};
 }
 
-/* --draws without --until continues a run beyond the criterion that it has met.
- * A finished run is continued without its time limit. */
-static void drop_criterion(const tsr_run_checkpoint *at,
-                           const tsr_run_options *o, tsr_config *config,
-                           tsr_log *log)
+/* A run that had converged as asked goes on when it is told how long, and one
+ * whose time was over gets more. */
+static void drop_end_condition(const tsr_run_checkpoint *at,
+                               const tsr_run_options *o, tsr_config *config,
+                               tsr_log *log)
 {
     if (at->progress.is_finished)
         config->sampler.time_limit = 0.0;
@@ -241,9 +241,9 @@ static void drop_criterion(const tsr_run_checkpoint *at,
     config->sampler.until = NULL;
 }
 
-/* A damaged checkpoint must not become the previous checkpoint. */
-static tsr_status rename_damaged(const tsr_run_checkpoint *at,
-                                 const char *directory, tsr_err *err)
+/* A damaged checkpoint must not become the one before the next. */
+static tsr_status set_aside_checkpoint(const tsr_run_checkpoint *at,
+                                       const char *directory, tsr_err *err)
 {
     const tsr_path from = tsr_path_in(directory, "checkpoint.h5");
     const tsr_path to = tsr_path_in(directory, "checkpoint.h5.damaged");
@@ -271,14 +271,15 @@ static tsr_status read_checkpoint(const char *directory, tsr_run_checkpoint *at,
                : status;
 }
 
-/* Restores the state of the checkpoint. */
-static tsr_status take_up(tsr_session *s, tsr_run_checkpoint *at, tsr_err *err)
+/* The state of the checkpoint. */
+static tsr_status restore_checkpoint(tsr_session *s, tsr_run_checkpoint *at,
+                                     tsr_err *err)
 {
     tsr_status status =
         tsr_run_checkpoint_match(at, s->config_text, &s->identity, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", s->directory);
-    TSR_TRY(rename_damaged(at, s->directory, err));
+    TSR_TRY(set_aside_checkpoint(at, s->directory, err));
     s->saved = at->saved;
     s->saved_progress = at->progress;
     at->saved = (tsr_archive){0};
@@ -299,8 +300,8 @@ static tsr_status take_up(tsr_session *s, tsr_run_checkpoint *at, tsr_err *err)
     return TSR_OK;
 }
 
-static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, int is_new,
-                        int is_json, FILE *out, tsr_err *err)
+static tsr_status continue_run(tsr_session *s, tsr_run_checkpoint *at,
+                               int is_new, int is_json, FILE *out, tsr_err *err)
 {
     tsr_status status =
         tsr_session_check_stop(s, tsr_session_prepare(s, err), err);
@@ -308,7 +309,8 @@ static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, int is_new,
         return status;
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", s->config->output.directory);
-    TSR_TRY(is_new ? tsr_session_begin_again(s, err) : take_up(s, at, err));
+    TSR_TRY(is_new ? tsr_session_begin_again(s, err)
+                   : restore_checkpoint(s, at, err));
     if (is_new)
         tsr_info(s->log,
                  "restarted from the beginning: the run was stopped before its "
@@ -344,8 +346,8 @@ tsr_status tsr_resume_run(const char *directory, const tsr_run_options *o,
         status =
             check_draws(&at, &config, o->draws > 0 || o->until != NULL, err);
     if (status == TSR_OK) {
-        drop_criterion(&at, o, &config, log);
-        lift_end(&at, o, &config);
+        drop_end_condition(&at, o, &config, log);
+        extend_draws(&at, o, &config);
     }
     TSR_THEN(status,
              tsr_config_locate_error(
@@ -363,7 +365,7 @@ tsr_status tsr_resume_run(const char *directory, const tsr_run_options *o,
     tsr_interrupt_block(0);
     status = tsr_session_check_stop(&session, status, err);
     session.is_resumed = !is_new;
-    TSR_THEN(status, go_on(&session, &at, is_new, o->json, out, err));
+    TSR_THEN(status, continue_run(&session, &at, is_new, o->json, out, err));
     tsr_session_clear(&session);
     tsr_run_checkpoint_clear(&at);
     tsr_setup_clear(&setup);

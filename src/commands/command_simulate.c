@@ -51,8 +51,8 @@ typedef struct {
     int is_atoms; /* scatterers of the curve */
 } work;
 
-/* Moves the structure away from the input by a chain that samples the prior. */
-static tsr_status walk(work *w, tsr_err *err)
+/* A chain on the prior alone leads away from the input structure. */
+static tsr_status draw_from_prior(work *w, tsr_err *err)
 {
     const tsr_topology *t = w->setup.molecule.topology;
     const tsr_target target =
@@ -108,11 +108,11 @@ static tsr_status read_neutrons(work *w, tsr_err *err)
     return tsr_config_locate_error(config, status, err);
 }
 
-/* Computes I(q) of all atoms on the grid in double precision: intensity
- * [grid->n_q] out, electrons squared, for neutrons fm^2. */
-static tsr_status of_atoms(const work *w, tsr_atom_curves *curves,
-                           const tsr_q_grid *grid, double *partial,
-                           double *intensity, tsr_err *err)
+/* I(q) of all atoms on the grid, double precision, in electrons squared, or
+ * fm^2 of neutrons: intensity [grid->n_q] out. */
+static tsr_status compute_from_atoms(const work *w, tsr_atom_curves *curves,
+                                     const tsr_q_grid *grid, double *partial,
+                                     double *intensity, tsr_err *err)
 {
     const tsr_parameter *contrast = w->setup.tables.contrast;
     const int is_neutron = w->config.simulate.radiation;
@@ -134,11 +134,12 @@ static tsr_status of_atoms(const work *w, tsr_atom_curves *curves,
     return TSR_OK;
 }
 
-/* Computes the same from bodies with S(q), for neutrons with the form factors
- * of their atoms, at n values of q; q NULL: on the grid. */
-static tsr_status of_bodies(const work *w, tsr_atom_curves *curves,
-                            const tsr_q_grid *grid, int n, const double *q,
-                            double *intensity, tsr_err *err)
+/* The same of the bodies with S(q), of neutrons as the atoms make them, at n
+ * values of q; q NULL: on the grid. */
+static tsr_status compute_from_bodies(const work *w, tsr_atom_curves *curves,
+                                      const tsr_q_grid *grid, int n,
+                                      const double *q, double *intensity,
+                                      tsr_err *err)
 {
     tsr_scattering own = {.contrast = w->setup.tables.contrast};
     const tsr_scattering *scattering = w->setup.data.scattering;
@@ -176,10 +177,10 @@ static tsr_status open_atoms(const work *w, const tsr_q_grid *grid,
     return TSR_OK;
 }
 
-/* Interpolates from the grid to n values of q, smeared by the instrument. */
-static tsr_status carry(const tsr_q_grid *grid, const tsr_resolution *r, int n,
-                        const double *q, const double *on_grid,
-                        double *intensity, tsr_err *err)
+/* From the grid to n values of q, as the instrument smears them. */
+static tsr_status interpolate(const tsr_q_grid *grid, const tsr_resolution *r,
+                              int n, const double *q, const double *on_grid,
+                              double *intensity, tsr_err *err)
 {
     const size_t n_q = (size_t)grid->n_q;
     double *matrix;
@@ -209,10 +210,10 @@ static void add_noise(const tsr_simulate_config *s, int n, const double *q,
     }
 }
 
-/* Computes the curve on its grid, and interpolates: intensity [n + 3], smeared
- * at the n points, then without smearing at 0, 0.1 and 0.2 1/Angstrom. */
-static tsr_status find_curve(work *w, const double *q, double *intensity,
-                             tsr_err *err)
+/* On the grid that it needs, and from there to the points, which are smeared,
+ * and to 0, 0.1 and 0.2, which are not: intensity [n + 3]. */
+static tsr_status compute_curve(work *w, const double *q, double *intensity,
+                                tsr_err *err)
 {
     const tsr_resolution ideal = {.sigma = NULL};
     const int n = (int)w->config.simulate.points;
@@ -228,14 +229,16 @@ static tsr_status find_curve(work *w, const double *q, double *intensity,
     w->is_atoms = curves != NULL && tsr_config_why_no_atoms(&w->config) == NULL;
     if (!w->config.simulate.radiation && !w->is_atoms &&
         tsr_resolution_is_ideal(&w->resolution))
-        return of_bodies(w, curves, &grid, n + 3, q, intensity, err);
+        return compute_from_bodies(w, curves, &grid, n + 3, q, intensity, err);
     tsr_status status =
-        w->is_atoms ? of_atoms(w, curves, &grid, partial, on_grid, err)
-                    : of_bodies(w, curves, &grid, grid.n_q, NULL, on_grid, err);
+        w->is_atoms
+            ? compute_from_atoms(w, curves, &grid, partial, on_grid, err)
+            : compute_from_bodies(w, curves, &grid, grid.n_q, NULL, on_grid,
+                                  err);
     TSR_THEN(status,
-             carry(&grid, &w->resolution, n, q, on_grid, intensity, err));
+             interpolate(&grid, &w->resolution, n, q, on_grid, intensity, err));
     TSR_THEN(status,
-             carry(&grid, &ideal, 3, q + n, on_grid, intensity + n, err));
+             interpolate(&grid, &ideal, 3, q + n, on_grid, intensity + n, err));
     tsr_atom_curves_free(curves);
     return status;
 }
@@ -258,7 +261,7 @@ static tsr_status compute(work *w, tsr_err *err)
                                             &w->pool, &w->resolution, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "simulate.resolution");
-    status = find_curve(w, q, intensity, err);
+    status = compute_curve(w, q, intensity, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status,
                         status == TSR_E_RANGE ? "simulate.q_range"
@@ -289,10 +292,10 @@ static tsr_status name_files(work *w, tsr_err *err)
                                     .is_forced = w->o->force};
     w->path = w->o->output != NULL
                   ? tsr_pool_text(&w->pool, w->o->output)
-                  : tsr_pool_print(&w->pool, "%s.dat", w->config.name);
+                  : tsr_pool_format(&w->pool, "%s.dat", w->config.name);
     TSR_TRY(tsr_pool_check(&w->pool, err));
     const char *name = tsr_text_file_name(w->path), *dot = strrchr(name, '.');
-    w->pdb = tsr_pool_print(
+    w->pdb = tsr_pool_format(
         &w->pool, "%.*s.pdb",
         (int)(dot == NULL ? strlen(w->path) : (size_t)(dot - w->path)),
         w->path);
@@ -308,10 +311,10 @@ static tsr_status name_files(work *w, tsr_err *err)
                                  "REMARK 999 tessera simulate:", NULL, err);
 }
 
-/* Writes the curve. The structure already waits under a temporary name. */
-static tsr_status put_files(const work *w, const tsr_model_atoms *model,
-                            const char *waiting, const char *comment,
-                            tsr_err *err)
+/* The curve, and then the structure, which waits under another name for it. */
+static tsr_status write_both_files(const work *w, const tsr_model_atoms *model,
+                                   const char *waiting, const char *comment,
+                                   tsr_err *err)
 {
     const size_t n = (size_t)w->config.simulate.points;
     TSR_TRY(tsr_model_atoms_write(
@@ -353,13 +356,13 @@ static tsr_status write_files(work *w, FILE *out, tsr_err *err)
              s->error, s->radiation ? 1.0 : c->contrast.c1.number,
              c->contrast.c2.number, neutrons, resolution);
     char *waiting =
-        tsr_pool_print(&w->pool, "%s.%ld.new", w->pdb, (long)getpid());
+        tsr_pool_format(&w->pool, "%s.%ld.new", w->pdb, (long)getpid());
     tsr_model_atoms *model =
         tsr_topology_model(w->setup.molecule.topology, w->truth);
     tsr_status status =
         waiting == NULL || model == NULL ? tsr_no_memory(err) : TSR_OK;
     TSR_THEN(status, tsr_model_atoms_letter_chains(model, NULL, err));
-    TSR_THEN(status, put_files(w, model, waiting, comment, err));
+    TSR_THEN(status, write_both_files(w, model, waiting, comment, err));
     tsr_model_atoms_free(model);
     if (status == TSR_OK)
         fprintf(out, "curve      %s\nstructure  %s\nRg         %.3f Angstrom\n",
@@ -373,7 +376,7 @@ static tsr_status make(work *w, FILE *out, tsr_err *err)
     TSR_TRY(read_neutrons(w, err));
     TSR_TRY(set_contrast(&w->config, err));
     TSR_TRY(tsr_setup_read(&w->config, 0, w->log, &w->setup, err));
-    TSR_TRY(walk(w, err));
+    TSR_TRY(draw_from_prior(w, err));
     if (w->setup.molecule.components != NULL)
         TSR_TRY(tsr_atom_curves_expose(w->setup.data.atoms, &w->setup.molecule,
                                        w->truth, w->setup.data.exposure, err));

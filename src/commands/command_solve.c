@@ -86,10 +86,10 @@ static int is_converged(const tsr_solve *s, int run)
     return verdict_of(s, run)->advice.is_converged;
 }
 
-/* Index of the run that most needs more draws. If the number of states is
- * undecided: of the last two runs the one with fewer effective draws, or, if
- * both have enough, with the larger error. Else the chosen run if it has not
- * converged, else the first run that has not converged, else the chosen run. */
+/* The run that needs more draws most: where the number of states is undecided
+ * the one of the last two that decides least; else the chosen one where it has
+ * not converged, else the first that has not; else the chosen one, of which
+ * there could be twice as many. */
 static int run_to_extend(const tsr_solve *s)
 {
     if (s->says == TSR_GAIN_UNDECIDED) {
@@ -171,7 +171,7 @@ static void write_motion(const tsr_solve *s, tsr_words *w)
     tsr_words_add(w, "\n");
 }
 
-/* Compares the last two runs. */
+/* The last run and the one before it. */
 static void write_gain(const tsr_solve *s, tsr_words *w)
 {
     const int last = s->runs->n - 1;
@@ -250,7 +250,7 @@ static void write_convergence(const tsr_solve *s, tsr_words *w)
 
 /* Parts of the verdict: the rigid model, the runs. */
 enum { OF_MODEL = 1, OF_RUNS = 2 };
-static void write_sentences(const tsr_solve *s, int of, tsr_words *w)
+static void write_verdict(const tsr_solve *s, int of, tsr_words *w)
 {
     tsr_words_begin(w);
     if (of & OF_MODEL) {
@@ -296,7 +296,7 @@ tsr_status tsr_solve_print_model(const tsr_solve *solve, FILE *out,
                                  tsr_err *err)
 {
     tsr_words words;
-    write_sentences(solve, OF_MODEL, &words);
+    write_verdict(solve, OF_MODEL, &words);
     TSR_TRY(tsr_words_print(&words, out, 0, "\n", err));
     if (solve->is_enough)
         fprintf(out, "\nTo sample them nevertheless:\n    %s\n", solve->again);
@@ -309,7 +309,7 @@ tsr_status tsr_solve_print_runs(const tsr_solve *solve, FILE *out, tsr_err *err)
     char number[32];
     if (s->runs->n > 0) {
         tsr_words words;
-        write_sentences(s, OF_RUNS, &words);
+        write_verdict(s, OF_RUNS, &words);
         TSR_TRY(tsr_words_print(&words, out, 0, "\n", err));
         print_table(s, out);
         fprintf(out, "\nRun of %s, %s:\n", states(s->chosen + 1, number),
@@ -344,7 +344,7 @@ tsr_status tsr_solve_print(const tsr_solve *solve, FILE *out, tsr_err *err)
 
 /* ---- the verdict as JSON ---- */
 
-static void put_rigid(const tsr_solve *s, tsr_json *j)
+static void write_json_rigid(const tsr_solve *s, tsr_json *j)
 {
     tsr_json_array(j, "rigid");
     for (int k = 0; k < s->n_curve; k++) {
@@ -373,7 +373,7 @@ static double probability(const tsr_solve *s, int k)
                                                                  : (double)NAN;
 }
 
-static void put_run(const tsr_solve *s, int k, tsr_json *j)
+static void write_json_run(const tsr_solve *s, int k, tsr_json *j)
 {
     const tsr_compared *r = &s->runs->run[k];
     const tsr_verdict *v = r->verdict;
@@ -401,8 +401,9 @@ static void put_run(const tsr_solve *s, int k, tsr_json *j)
     tsr_json_close(j);
 }
 
-/* Compares all runs, and chooses one. */
-static tsr_status put_answer(const tsr_solve *s, tsr_json *j, tsr_err *err)
+/* What the runs say together. */
+static tsr_status write_json_answer(const tsr_solve *s, tsr_json *j,
+                                    tsr_err *err)
 {
     const tsr_verdict *v = verdict_of(s, s->chosen);
     int converged = 1;
@@ -420,22 +421,22 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
     const tsr_solve *s = solve;
     tsr_json j = {.out = out};
     tsr_words words;
-    write_sentences(s, OF_MODEL | OF_RUNS, &words);
+    write_verdict(s, OF_MODEL | OF_RUNS, &words);
     tsr_json_object(&j, NULL);
     TSR_TRY(tsr_json_lines(&j, "verdict", &words, err));
     tsr_json_members(&j, "directory %s model %s", s->directory, s->model);
     tsr_json_text(&j, "bodies", s->bodies);
-    put_rigid(s, &j);
+    write_json_rigid(s, &j);
     tsr_json_array(&j, "flexible");
     for (int i = 0; i < s->flexible->n; i++)
         tsr_json_text(&j, NULL, s->flexible->item[i]);
     tsr_json_close(&j);
     tsr_json_array(&j, "runs");
     for (int k = 0; k < s->runs->n; k++)
-        put_run(s, k, &j);
+        write_json_run(s, k, &j);
     tsr_json_close(&j);
     tsr_json_boolean(&j, "finished", s->is_finished);
-    tsr_status status = s->runs->n > 0 ? put_answer(s, &j, err) : TSR_OK;
+    tsr_status status = s->runs->n > 0 ? write_json_answer(s, &j, err) : TSR_OK;
     if (s->runs->n > 0 && s->is_finished) {
         const tsr_advice *more = &verdict_of(s, run_to_extend(s))->advice;
         tsr_json_text(&j, "more", more->command);
@@ -471,7 +472,7 @@ typedef struct {
     tsr_solve solve;
 } work;
 
-static void clear(work *w)
+static void work_clear(work *w)
 {
     for (int k = 0; k < w->solve.n_curve; k++) {
         tsr_profile_result_clear(&w->rigid[k]);
@@ -490,7 +491,7 @@ static void clear(work *w)
 /* Path of a file in the folder; NULL: out of memory, which the pool records. */
 static char *file_in(work *w, const char *name)
 {
-    return tsr_pool_print(&w->pool, "%s/%s", w->solve.directory, name);
+    return tsr_pool_format(&w->pool, "%s/%s", w->solve.directory, name);
 }
 
 static int exists(const char *path)
@@ -499,9 +500,9 @@ static int exists(const char *path)
     return stat(path, &info) == 0;
 }
 
-/* Begins a new report of warnings after a run or its report, whose own warnings
- * are in its log. */
-static tsr_status leave_run(work *w, tsr_status status)
+/* After a run or its report, whose remarks went to its log: what follows is of
+ * another. */
+static tsr_status close_run_log(work *w, tsr_status status)
 {
     tsr_log_set_brief(w->log, 0);
     tsr_log_close(w->log);
@@ -581,8 +582,8 @@ static tsr_status make_config(work *w, tsr_err *err)
     /* name of the model without its endings */
     w->solve.directory = output != NULL
                              ? output
-                             : tsr_pool_print(&w->pool, "runs/%.*s",
-                                              (int)strcspn(name, "."), name);
+                             : tsr_pool_format(&w->pool, "runs/%.*s",
+                                               (int)strcspn(name, "."), name);
     TSR_TRY(tsr_pool_check(&w->pool, err));
     w->file = file_in(w, "solve.yaml");
     TSR_TRY(tsr_pool_check(&w->pool, err));
@@ -600,8 +601,8 @@ static tsr_status make_config(work *w, tsr_err *err)
 
 /* ---- the rigid fit ---- */
 
-/* Several devices are for chains; the rigid fit uses one. */
-static const char *one_device(const work *w)
+/* Several devices are for chains: a fit takes one. */
+static const char *single_device(const work *w)
 {
     const char *device =
         w->o->device != NULL ? w->o->device : w->config.device.use;
@@ -628,7 +629,7 @@ static tsr_status compute(work *w, const tsr_neutron *neutron, double q_max,
                                        .solvent = TSR_SOLVENT_LAYER,
                                        .density = w->config.solvent.density,
                                        .neutron = neutron,
-                                       .device = one_device(w),
+                                       .device = single_device(w),
                                        .q_max_inv_ang = q_max};
         if (two && neutron != NULL)
             break;
@@ -701,10 +702,9 @@ static tsr_status fit_rigid(work *w, tsr_err *err)
     return status;
 }
 
-/* Finds the flexible parts of the configuration. Tails that the curves do not
- * require to move are sampled only with --sample, or if a run exists already.
- */
-static tsr_status find_motion(work *w, tsr_err *err)
+/* What may move, as a run takes it from the configuration. Tails alone that
+ * curves do not ask for are sampled where that is wanted, or has begun. */
+static tsr_status find_flexible(work *w, tsr_err *err)
 {
     tsr_setup setup = {0};
     tsr_solve *s = &w->solve;
@@ -730,8 +730,8 @@ static tsr_status find_motion(work *w, tsr_err *err)
     return status;
 }
 
-/* Writes the verdict so far to the folder. */
-static tsr_status keep_verdict(work *w, tsr_err *err)
+/* The verdict so far, in the folder. */
+static tsr_status save_verdict(work *w, tsr_err *err)
 {
     static tsr_status (*const print[])(const tsr_solve *, FILE *, tsr_err *) = {
         tsr_solve_print_json, tsr_solve_print};
@@ -786,7 +786,7 @@ static tsr_status begin_run(work *w, int n_state, tsr_err *err)
     o.set.item[o.set.n++] = states;
     o.set.item[o.set.n++] = evidence;
     tsr_log_set_brief(w->log, 1);
-    return leave_run(w, tsr_run_config(w->file, &o, w->none, w->log, err));
+    return close_run_log(w, tsr_run_config(w->file, &o, w->none, w->log, err));
 }
 
 static tsr_status resume_run(work *w, const char *directory, tsr_err *err)
@@ -794,12 +794,13 @@ static tsr_status resume_run(work *w, const char *directory, tsr_err *err)
     const tsr_run_options o = {.device = w->o->device,
                                .threads = w->o->threads};
     tsr_log_set_brief(w->log, 1);
-    return leave_run(w, tsr_resume_run(directory, &o, w->none, w->log, err));
+    return close_run_log(w,
+                         tsr_resume_run(directory, &o, w->none, w->log, err));
 }
 
-/* A run keeps its configuration. Runs with different configurations would be
- * compared if the file changed between them, so a change is reported. */
-static void tell_changed(const work *w, const char *directory)
+/* A run keeps the configuration that it began with, so runs that are compared
+ * may have two where the file was changed in between. */
+static void warn_if_changed(const work *w, const char *directory)
 {
     struct stat file, run;
     char *path = tsr_run_directory_file(directory, "config.yaml");
@@ -812,8 +813,8 @@ static void tell_changed(const work *w, const char *directory)
     free(path);
 }
 
-/* Finished runs are not repeated. */
-static tsr_status bring_to_end(work *w, int n_state, tsr_err *err)
+/* Runs that are finished stay as they are. */
+static tsr_status complete_run(work *w, int n_state, tsr_err *err)
 {
     const char *directory = w->run[n_state - 1], *s = n_state == 1 ? "" : "s";
     tsr_run_checkpoint at = {0};
@@ -821,7 +822,7 @@ static tsr_status bring_to_end(work *w, int n_state, tsr_err *err)
         tsr_info(w->log, "%d state%s: %s", n_state, s, directory);
         return begin_run(w, n_state, err);
     }
-    tell_changed(w, directory);
+    warn_if_changed(w, directory);
     const int is_finished =
         tsr_run_checkpoint_read(directory, 0, &at, NULL) == TSR_OK &&
         at.progress.is_finished;
@@ -838,9 +839,9 @@ static tsr_status run_states(work *w, tsr_err *err)
     for (int k = 0; k < w->o->states; k++) {
         double gain, error;
         w->run[k] =
-            tsr_pool_print(&w->pool, "%s/%d", w->solve.directory, k + 1);
+            tsr_pool_format(&w->pool, "%s/%d", w->solve.directory, k + 1);
         TSR_TRY(tsr_pool_check(&w->pool, err));
-        tsr_status status = bring_to_end(w, k + 1, err);
+        tsr_status status = complete_run(w, k + 1, err);
         if (status == TSR_E_INTERRUPTED)
             return tsr_fail(err, status,
                             "interrupted in the run of %d state%s; repeat the "
@@ -853,7 +854,7 @@ static tsr_status run_states(work *w, tsr_err *err)
             s->says = tsr_evidence_gain(&w->runs, k - 1, k, &gain, &error);
         if (k == 0 || s->says == TSR_GAIN_CLEAR)
             s->chosen = k;
-        TSR_TRY(keep_verdict(w, err));
+        TSR_TRY(save_verdict(w, err));
         if (s->chosen < k || !isfinite(w->runs.run[k].verdict->evidence.log))
             break; /* no evidence to compare with */
     }
@@ -867,13 +868,13 @@ static tsr_status write_report(work *w, tsr_err *err)
     const int is_run = w->runs.n > 0;
     const char *directory =
         is_run ? w->run[w->solve.chosen] : w->solve.directory;
-    w->solve.report = tsr_pool_print(&w->pool, "%s/report.html", directory);
+    w->solve.report = tsr_pool_format(&w->pool, "%s/report.html", directory);
     TSR_TRY(tsr_pool_check(&w->pool, err));
-    TSR_TRY(keep_verdict(w, err));
+    TSR_TRY(save_verdict(w, err));
     if (!is_run)
         return tsr_report_rigid(&w->solve, w->log, err);
     tsr_log_set_brief(w->log, 1);
-    return leave_run(
+    return close_run_log(
         w, tsr_report_run(directory, NULL, NULL, 0, w->none, w->log, err));
 }
 
@@ -885,9 +886,9 @@ static tsr_status solve_all(work *w, tsr_err *err)
     s->model = w->input[0];
     s->runs = &w->runs;
     TSR_TRY(fit_rigid(w, err));
-    TSR_TRY(find_motion(w, err));
+    TSR_TRY(find_flexible(w, err));
     s->is_finished = s->is_frozen || s->is_enough;
-    TSR_TRY(keep_verdict(w, err));
+    TSR_TRY(save_verdict(w, err));
     if (!is_json)
         TSR_TRY(tsr_solve_print_model(s, w->out, err));
     fflush(w->out); /* the runs dominate the time */
@@ -907,8 +908,8 @@ static tsr_status solve_all(work *w, tsr_err *err)
                                : TSR_OK;
 }
 
-/* Paths of the model and all curves. */
-static tsr_status take_inputs(work *w, tsr_err *err)
+/* The model and all curves. */
+static tsr_status read_inputs(work *w, tsr_err *err)
 {
     TSR_TRY(tsr_curves_read(w->args, &w->o->data, &w->curves, err));
     if (w->curves.n == 0 && w->o->data.map == NULL)
@@ -929,12 +930,12 @@ static tsr_status solve(const tsr_args *args, FILE *out, tsr_log *log,
                         tsr_err *err)
 {
     work w = {.args = args, .o = args->options, .out = out, .log = log};
-    tsr_status status = take_inputs(&w, err);
+    tsr_status status = read_inputs(&w, err);
     w.none = fopen("/dev/null", "w");
     if (status == TSR_OK && w.none == NULL)
         status = tsr_fail(err, TSR_E_IO, "cannot open '/dev/null'");
     TSR_THEN(status, solve_all(&w, err));
-    clear(&w);
+    work_clear(&w);
     return status;
 }
 

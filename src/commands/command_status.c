@@ -50,8 +50,8 @@ static double last_mean(tsr_trace_reader *reader, tsr_trace_group group,
     return n == 1 && n_draw > 0 ? sum / ((double)last * n_chain) : (double)NAN;
 }
 
-static tsr_status look_at_trace(const char *directory, run_status *s,
-                                tsr_err *err)
+static tsr_status read_trace_status(const char *directory, run_status *s,
+                                    tsr_err *err)
 {
     tsr_trace_reader *reader = NULL;
     char *path = tsr_run_directory_file(directory, "trace.h5");
@@ -74,8 +74,8 @@ static tsr_status look_at_trace(const char *directory, run_status *s,
     return status;
 }
 
-/* Where the trace is ahead of the checkpoint, the speed of the checkpoint is
- * assumed for the steps since then. Implausible numbers are left alone. */
+/* Where the trace is ahead of the checkpoint, the steps since then took as long
+ * as those before. Numbers that no run writes are left alone. */
 static void extrapolate_progress(run_status *s)
 {
     const tsr_run_progress *then = &s->at.progress;
@@ -104,9 +104,9 @@ static tsr_status read_status(const char *directory, run_status *s,
             tsr_run_checkpoint_read(directory, 0, &s->at, &why) == TSR_OK;
         snprintf(s->why_not, sizeof s->why_not, "%s", why.message);
         s->now = s->at.progress;
-        status = look_at_trace(directory, s, err);
+        status = read_trace_status(directory, s, err);
         extrapolate_progress(s);
-        if (status == TSR_E_NOINPUT) /* stopped before the first checkpoint */
+        if (status == TSR_E_NOINPUT) /* stopped before it was made */
             status = TSR_OK;
     }
     s->state = s->holder.is_held ? "running"
@@ -161,7 +161,7 @@ static void print(const run_status *s, const char *directory, FILE *out)
         fprintf(out, " on %s, process %ld, since %s", s->holder.host,
                 s->holder.pid, s->holder.since);
     fprintf(out, "\n  %-11s %ld of %ld draws\n", "warm-up", s->now.warmup,
-            tsr_run_warmup(&s->config, &s->now));
+            tsr_run_warmup_expected(&s->config, &s->now));
     tsr_sampler_draws_text(&s->config.sampler, s->now.draws, draws);
     fprintf(out, "  %-11s %s", "sampling", draws);
     if (s->has_checkpoint)
@@ -189,7 +189,7 @@ static void print(const run_status *s, const char *directory, FILE *out)
                 tsr_text_shell(directory, word));
 }
 
-static void put_part(tsr_json *j, const char *key, long done, long planned)
+static void write_part(tsr_json *j, const char *key, long done, long planned)
 {
     tsr_json_object(j, key);
     tsr_json_members(j, "done %ld planned %ld", done, planned);
@@ -206,8 +206,10 @@ static void print_json(const run_status *s, FILE *out)
     if (s->holder.is_held)
         tsr_json_members(&j, "host %s pid %ld since %s", s->holder.host,
                          s->holder.pid, s->holder.since);
-    put_part(&j, "warmup", s->now.warmup, tsr_run_warmup(&s->config, &s->now));
-    put_part(&j, "draws", s->now.draws, tsr_sampler_draws(&s->config.sampler));
+    write_part(&j, "warmup", s->now.warmup,
+               tsr_run_warmup_expected(&s->config, &s->now));
+    write_part(&j, "draws", s->now.draws,
+               tsr_sampler_draws(&s->config.sampler));
     if (s->has_checkpoint) {
         tsr_json_members(&j, "chains %ld", (long)at->identity.n_chain);
         tsr_json_object(&j, "checkpoint");

@@ -28,10 +28,9 @@ static const tsr_field fields[] = {
             "arrangements: smallest average distance between two arrangements"),
     {0}};
 
-/* Logs the reasons for empty cells. *is_damaged: a part of the trace was
- * unreadable. */
-static void tell_flaws(const tsr_summary *summary, tsr_log *log,
-                       int *is_damaged)
+/* What the cells could not say. *is_damaged: something could not be read. */
+static void report_flaws(const tsr_summary *summary, tsr_log *log,
+                         int *is_damaged)
 {
     int n_few = 0;
     *is_damaged = 0;
@@ -95,7 +94,7 @@ static tsr_status summary(const tsr_args *args, FILE *out, tsr_log *log,
                  "draws: --verbose, --json",
                  n_hidden);
     if (status == TSR_OK)
-        tell_flaws(made, log, &is_damaged);
+        report_flaws(made, log, &is_damaged);
     if (is_damaged)
         status = tsr_fail(err, TSR_E_DATA,
                           "'%s' is damaged: the readable part is above",

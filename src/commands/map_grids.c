@@ -132,7 +132,7 @@ static void print_curves(const tsr_map_job *job, const tsr_fsc_halves *h)
                 1.0 / h->random_from_inv_ang);
 }
 
-static void put_curves(const tsr_map_job *job, const tsr_fsc_halves *h)
+static void write_curves(const tsr_map_job *job, const tsr_fsc_halves *h)
 {
     tsr_json j = {.out = job->out, .digits = 8};
     curve list[N_CURVE];
@@ -198,7 +198,7 @@ tsr_status tsr_map_fsc(tsr_map_job *job, tsr_err *err)
     if (svg != NULL)
         TSR_TRY(draw_curves(&h, svg, err));
     if (job->words->json)
-        put_curves(job, &h);
+        write_curves(job, &h);
     else
         print_curves(job, &h);
     return TSR_OK;

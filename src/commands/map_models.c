@@ -45,9 +45,9 @@ void tsr_map_models_label(const tsr_map_models *models, int k, char *text,
 
 /* ---- a run ---- */
 
-/* Converts the atoms of a run to those of a structure file. */
-static tsr_status take_atoms(const tsr_model_atoms *list, const char *path,
-                             tsr_atoms **out, tsr_err *err)
+/* A run's atoms as those of a structure file. */
+static tsr_status convert_atoms(const tsr_model_atoms *list, const char *path,
+                                tsr_atoms **out, tsr_err *err)
 {
     tsr_atoms *a = calloc(1, sizeof *a);
     TSR_TRY(tsr_allocated(a, err));
@@ -169,15 +169,15 @@ static tsr_status order_frames(drawn *d, int n_draw, tsr_map_models *out,
     return TSR_OK;
 }
 
-static tsr_status take_frames(drawn *d, int most, tsr_map_models *out,
-                              tsr_err *err)
+static tsr_status convert_frames(drawn *d, int most, tsr_map_models *out,
+                                 tsr_err *err)
 {
     const tsr_model_atoms *list = tsr_all_atoms_list(d->all);
     const tsr_drawn_frame *frame;
     const size_t n_all = (size_t)tsr_frames_list(d->frames, &frame);
     const size_t room = n_all < (size_t)most ? n_all : (size_t)most;
     int n_draw;
-    TSR_TRY(take_atoms(list, out->path, &out->atoms, err));
+    TSR_TRY(convert_atoms(list, out->path, &out->atoms, err));
     tsr_pool *pool = &out->atoms->pool;
     tsr_pool_array(&d->pool, d->at, room);
     tsr_pool_array(&d->pool, d->draw, room);
@@ -205,7 +205,7 @@ static tsr_status read_run(const char *path, int most, tsr_log *log,
 {
     drawn d = {0};
     tsr_status status = open_run(&d, path, log, err);
-    TSR_THEN(status, take_frames(&d, most, out, err));
+    TSR_THEN(status, convert_frames(&d, most, out, err));
     tsr_pool_clear(&d.pool);
     tsr_all_atoms_free(d.all);
     tsr_structure_free(d.input);

@@ -75,7 +75,7 @@ char *tsr_args_command(const tsr_args *args, const char *begin, tsr_pool *pool)
         const int n = (int)strspn(word, "-");
         const char *rest =
             n == 0 || word[n] != '\0' ? tsr_text_shell(word + n, shown) : "";
-        text = tsr_pool_print(pool, "%s %.*s%s", text, n, word, rest);
+        text = tsr_pool_format(pool, "%s %.*s%s", text, n, word, rest);
     }
     return text;
 }
@@ -96,9 +96,9 @@ static tsr_status unknown_option(const tsr_args *args, const char *word,
                     "unknown option '--%s'; --help lists the options", shown);
 }
 
-/* Stores a value in the struct; NULL: a BOOL without a value. Texts are taken
- * literally, also "null". */
-static tsr_status set_option(line *l, int i, const char *value, tsr_err *err)
+/* Puts a value into the struct; NULL: of a BOOL. Texts are as they were typed,
+ * also "null". */
+static tsr_status set_value(line *l, int i, const char *value, tsr_err *err)
 {
     tsr_field field = l->args.field[i];
     char pair[128];
@@ -130,10 +130,11 @@ static int is_option(const tsr_args *args, const char *word)
                : word[2] == '\0' && index_of_letter(args, word[1]) >= 0;
 }
 
-/* Sets an option to its value, which is in the same word or is the next word. A
- * next word that is a known option means that the value was forgotten. */
-static tsr_status read_value(line *l, int i, const char *value, int *at,
-                             tsr_err *err)
+/* Gives an option its value, which stands behind it in its word, or is the next
+ * word. One that is an option itself is not meant as a value, which was
+ * forgotten. */
+static tsr_status read_option(line *l, int i, const char *value, int *at,
+                              tsr_err *err)
 {
     const tsr_field *f = &l->args.field[i];
     if (f->type != TSR_FIELD_BOOL && value == NULL) {
@@ -144,7 +145,7 @@ static tsr_status read_value(line *l, int i, const char *value, int *at,
                             f->name, f->argument);
         value = l->args.word[++*at];
     }
-    return set_option(l, i, value, err);
+    return set_value(l, i, value, err);
 }
 
 static tsr_status read_long_option(line *l, int *at, tsr_err *err)
@@ -157,10 +158,10 @@ static tsr_status read_long_option(line *l, int *at, tsr_err *err)
     if (l->args.field[i].type == TSR_FIELD_BOOL && name[n] == '=')
         return tsr_fail(err, TSR_E_USAGE, "option '--%s' takes no value",
                         l->args.field[i].name);
-    return read_value(l, i, name[n] == '=' ? name + n + 1 : NULL, at, err);
+    return read_option(l, i, name[n] == '=' ? name + n + 1 : NULL, at, err);
 }
 
-static tsr_status read_letter_options(line *l, int *at, tsr_err *err)
+static tsr_status read_short_options(line *l, int *at, tsr_err *err)
 {
     const char *word = l->args.word[*at];
     char shown[TSR_EXCERPT_SIZE];
@@ -173,9 +174,9 @@ static tsr_status read_letter_options(line *l, int *at, tsr_err *err)
                             *s > ' ' && *s < 0x7f ? *s : '?',
                             tsr_text_excerpt(word, shown));
         if (l->args.field[i].type != TSR_FIELD_BOOL)
-            return read_value(l, i, s[1] != '\0' ? s + 1 + (s[1] == '=') : NULL,
-                              at, err);
-        TSR_TRY(set_option(l, i, NULL, err));
+            return read_option(
+                l, i, s[1] != '\0' ? s + 1 + (s[1] == '=') : NULL, at, err);
+        TSR_TRY(set_value(l, i, NULL, err));
     }
     return TSR_OK;
 }
@@ -216,7 +217,7 @@ static tsr_status read_words(const tsr_command *command, line *l, tsr_err *err)
         else if (has_options && strncmp(word, "--", 2) == 0)
             TSR_TRY(read_long_option(l, &at, err));
         else if (has_options && word[0] == '-' && word[1] != '\0')
-            TSR_TRY(read_letter_options(l, &at, err));
+            TSR_TRY(read_short_options(l, &at, err));
         else
             args->argument[args->n++] = word;
         if (l->common->help) {
@@ -260,7 +261,7 @@ static tsr_status read_line(const tsr_command *command, int argc,
     return read_words(command, l, err);
 }
 
-static void clear_line(line *l)
+static void line_clear(line *l)
 {
     if (l->args.field != NULL)
         tsr_fields_clear(l->args.field, l->object);
@@ -399,8 +400,8 @@ static const tsr_command *find_command(const tsr_command *const *commands,
     return NULL;
 }
 
-static int report_unknown(const tsr_command *const *commands, const char *name,
-                          FILE *message)
+static int report_unknown_command(const tsr_command *const *commands,
+                                  const char *name, FILE *message)
 {
     char shown[TSR_EXCERPT_SIZE];
     tsr_nearest nearest = {.typed = name};
@@ -417,8 +418,8 @@ static int report_unknown(const tsr_command *const *commands, const char *name,
     return tsr_exit_status(TSR_E_USAGE);
 }
 
-static int report_error(const char *name, tsr_status status, const tsr_err *err,
-                        FILE *message)
+static int report_status(const char *name, tsr_status status,
+                         const tsr_err *err, FILE *message)
 {
     const char *text = err->message[0] != '\0' ? err->message
                        : status != TSR_E_NO    ? tsr_status_text(status)
@@ -446,8 +447,8 @@ static int run(const tsr_command *command, int argc, const char *const *argv,
         TSR_THEN(status, command->run(&l.args, out, log, &err));
         tsr_log_free(log);
     }
-    clear_line(&l);
-    return report_error(command->name, status, &err, message);
+    line_clear(&l);
+    return report_status(command->name, status, &err, message);
 }
 
 /* ---- tools ---- */
@@ -463,7 +464,7 @@ static int start_tool(const char *name, int argc, const char *const *argv,
     if (tool == NULL || word == NULL) {
         free(tool);
         free(word);
-        return report_error(name, tsr_no_memory(&err), &err, message);
+        return report_status(name, tsr_no_memory(&err), &err, message);
     }
     word[0] = tool;
     memcpy(word + 1, argv, (size_t)argc * sizeof *argv); /* read only */
@@ -482,7 +483,7 @@ static int start_tool(const char *name, int argc, const char *const *argv,
         PROGRAM, strerror(errno));
     free(tool);
     free(word);
-    return report_error(name, status, &err, message);
+    return report_status(name, status, &err, message);
 }
 
 /* ---- the whole ---- */
@@ -527,7 +528,7 @@ int tsr_program(const tsr_command *const *commands, int argc,
     const int n = !asks ? argc - 2 : argc > 3 ? 2 : 1;
     const tsr_command *command = find_command(commands, name);
     if (command == NULL)
-        return report_unknown(commands, name, message);
+        return report_unknown_command(commands, name, message);
     const int exit_status = command->run == NULL
                                 ? start_tool(name, n, words, message)
                                 : run(command, n, words, out, message);
@@ -536,11 +537,10 @@ int tsr_program(const tsr_command *const *commands, int argc,
 
 /* ---- the process ---- */
 
-/* Opens closed standard streams as /dev/null: a file opened later would get the
- * number of a closed stream, and messages would be written to a trace. The
- * access mode is the opposite of the usual one, so that use of the stream still
- * fails. */
-static int reopen_streams(void)
+/* A stream that was closed before the start would lend its number to the next
+ * file opened, and messages would end up in a trace. Opened the wrong way
+ * round, so that using it still fails. */
+static int open_standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) == -1 &&
@@ -551,7 +551,7 @@ static int reopen_streams(void)
 
 static int set_up(void)
 {
-    if (!reopen_streams())
+    if (!open_standard_streams())
         return 0;
     /* A closed output pipe must not kill a run between two checkpoints: the
      * write fails instead, and check_output reports it. The same holds for a

@@ -28,7 +28,7 @@ void tsr_archive_rewind(tsr_archive *archive)
     archive->at_real = archive->at_integer = 0;
 }
 
-/* Makes room for n more elements of `size` bytes; 0: out of memory. */
+/* Reserves memory for n more elements of `size` bytes; 0: out of memory. */
 static int reserve(void **array, size_t *capacity, size_t used, size_t n,
                    size_t size)
 {

@@ -65,8 +65,8 @@ tsr_status tsr_wrap(tsr_err *err, tsr_status status, const char *format, ...)
             return tried;                \
     } while (0)
 
-/* Makes `call` only if all earlier calls succeeded. For functions that free
- * something at the end.
+/* Makes `call` and stores its status, if `status` is TSR_OK; else does nothing.
+ * For functions that free something at the end.
  *
  *     tsr_status status = tsr_allocated(path, err);
  *     TSR_THEN(status, write_head(path, err));

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* A pipe that the shell makes for <(...), /dev/fd/63. */
+/* May the path be a pipe that a shell makes for <(...), such as /dev/fd/63? */
 static int is_shell_pipe(const char *path)
 {
     return strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
@@ -42,7 +42,7 @@ tsr_status tsr_file_check_input(const char *path, tsr_err *err)
     return TSR_OK;
 }
 
-/* Reads the stream into a growing buffer. zlib passes data that are not gzip
+/* Reads the stream into a growing buffer. zlib passes data that are not gzipped
  * through. */
 static tsr_status read_stream(gzFile stream, const char *path, size_t most,
                               char **data, size_t *size, tsr_err *err)
@@ -151,7 +151,7 @@ int tsr_file_write_at(int fd, const void *from, size_t n, size_t at)
     return 0;
 }
 
-/* Some file systems cannot sync a directory, which is not an error. */
+/* A file system that cannot sync a directory returns EINVAL or ENOTSUP. */
 int tsr_file_sync_directory(const char *path)
 {
     char *copy = strdup(path);
@@ -301,8 +301,8 @@ int tsr_file_is_same(const char *a, const char *b)
            x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Whether overwriting would lose a file of another program: a non-empty file
- * that does not begin as tessera's files do, or cannot be read. */
+/* Is there a file of another program at `path`: a non-empty regular file that
+ * does not begin as tessera's files do, or cannot be read? */
 static int file_is_foreign(const char *path, const char *begins,
                            const char *holds)
 {

@@ -45,8 +45,8 @@ static lock_result lock_file(int fd)
                                                 : NO_LOCK;
 }
 
-/* Whether lock_file would succeed. *pid out: process id of the holder, -1 if
- * unknown. */
+/* The result that lock_file would have, without locking. *pid out: process id
+ * of the holder, -1 if unknown. */
 static lock_result test_lock(int fd, long *pid)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -65,7 +65,8 @@ struct tsr_lock {
     int fd;
 };
 
-/* Reads lines "host H", "pid N", "since T". Missing values stay empty. */
+/* Reads lines "host H", "pid N", "since T". Values without a line keep their
+ * old contents. */
 static void read_holder(int fd, tsr_lock_holder *holder)
 {
     char text[512] = "";
@@ -116,8 +117,8 @@ static tsr_status refuse(const char *directory, int fd, tsr_err *err)
                     holder.pid, holder.host, directory, holder.since);
 }
 
-/* Whether `fd` is still the file `name`: a lock on a file that its owner has
- * removed is worthless. */
+/* Is `fd` still the file `name`? A lock on a file that has been removed does
+ * not keep other processes out. */
 static int is_in_place(int fd, const char *name)
 {
     struct stat ours, there;

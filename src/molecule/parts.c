@@ -848,7 +848,7 @@ static void add_note(tsr_parts *parts, char *text)
 }
 
 #define note(parts, ...) \
-    add_note((parts), tsr_pool_print(&(parts)->pool, __VA_ARGS__))
+    add_note((parts), tsr_pool_format(&(parts)->pool, __VA_ARGS__))
 
 static const char *name_of(const parts_graph *g, int i, char text[32])
 {
@@ -1310,14 +1310,14 @@ static void add_text(const parts_graph *g, int first, int last,
     const tsr_residue_record *r = g->structure->residue;
     if (last > first && is_exact(g, first, last)) {
         append(pool, list,
-               tsr_pool_print(pool, "%s:%d-%d", r[first].chain, r[first].number,
-                              r[last].number));
+               tsr_pool_format(pool, "%s:%d-%d", r[first].chain,
+                               r[first].number, r[last].number));
         return;
     }
     for (int i = first; i <= last; i++)
         if (i == first || r[i].number != r[i - 1].number)
             append(pool, list,
-                   tsr_pool_print(pool, "%s:%d", r[i].chain, r[i].number));
+                   tsr_pool_format(pool, "%s:%d", r[i].chain, r[i].number));
 }
 
 /* Number of separate rigid runs in a chain. */

@@ -15,8 +15,8 @@
 
 /* ---- terms ---- */
 
-/* Compares with the first entries only, because the number of pairs grows
- * quadratically. */
+/* Warns if entry d has the same file as an earlier entry. Only the first 1000
+ * entries are checked, because the number of pairs grows quadratically. */
 static void warn_same_file(const tsr_config *config, int d, tsr_log *log)
 {
     const int most = 1000;
@@ -32,8 +32,8 @@ static void warn_same_file(const tsr_config *config, int d, tsr_log *log)
     }
 }
 
-/* term [config->data.n] out; *n out: number of terms read, also after an
- * error. */
+/* Reads the entries of `data:` as terms. term [config->data.n] out; *n out:
+ * number of terms read, also after an error. */
 static tsr_status read_terms(const tsr_config *config, const tsr_molecule *m,
                              tsr_log *log, int *n, tsr_term **term,
                              tsr_err *err)
@@ -54,7 +54,8 @@ static tsr_status read_terms(const tsr_config *config, const tsr_molecule *m,
     return TSR_OK;
 }
 
-/* Docks a start with the first term that can determine its position. */
+/* Docks a start: moves it to the position that a term finds, the first term
+ * that can. *is_placed out: 0: no term has found a position. */
 static tsr_status dock_start(const tsr_topology *t, int n, tsr_term **term,
                              tsr_conformation *start, tsr_log *log,
                              int *is_placed, tsr_err *err)
@@ -211,7 +212,8 @@ static tsr_status set_neutron_scattering(int p, tsr_atom_curves *curves,
     return TSR_OK;
 }
 
-/* first: number of the first neutron probe. */
+/* Form factors of the bodies for all neutron probes, from probe number `first`
+ * on. */
 static tsr_status set_all_neutron_scattering(int first, int n_term,
                                              tsr_term **term, tsr_log *log,
                                              tsr_data *d, const tsr_molecule *m,
@@ -257,8 +259,9 @@ static tsr_status find_scattering(int n_term, tsr_term **term, tsr_log *log,
 
 /* ---- likelihood ---- */
 
-/* Predicts every non-curve term (distances, maps) from the starting structure,
- * and stores the prediction in the term. Owns the terms from here on. */
+/* Makes the likelihood, which owns the terms from here on, also after an error.
+ * Predicts every non-curve term (distances, maps) from the starting structure,
+ * and stores the prediction in the term. */
 static tsr_status make_likelihood(const tsr_data *data, const tsr_molecule *m,
                                   int n, tsr_term **term, tsr_likelihood **out,
                                   tsr_err *err)
@@ -339,11 +342,11 @@ void tsr_data_clear(tsr_data *data)
 
 /* ---- rigid fit ----
  *
- * Fit of the first conformation, unchanged, to the curves. Fitted are the other
- * unknowns of the run: c1 and c2 within their ranges (one value for all curves)
- * if they are inferred, and scale and background of each curve. The forward
- * model is that of the run, so that a better fit of the draws is due to motion
- * alone. */
+ * Fit of the first conformation, unchanged, to the curves. The fit determines
+ * the other unknowns of the run: c1 and c2 within their ranges (one value for
+ * all curves) if they are inferred, and scale and background of each curve. The
+ * forward model is that of the run, so that a better fit of the draws is due to
+ * motion alone. */
 
 /* Context of the rigid fit. */
 typedef struct {
@@ -407,8 +410,8 @@ tsr_status tsr_data_fit_rigid(tsr_data *data, const tsr_likelihood *likelihood,
     tsr_pool_array(&scratch, j.profile, l->n_view * l->grid.n_q);
     tsr_pool_array(&scratch, curve, l->n_term);
     tsr_pool_array(&data->pool, data->rigid, l->n_term);
-    const int is_there = !scratch.failed && !data->pool.failed;
-    const int n = is_there ? list_curves(data, l, curve) : -1;
+    const int has_memory = !scratch.failed && !data->pool.failed;
+    const int n = has_memory ? list_curves(data, l, curve) : -1;
     for (int k = 0; k < TSR_N_CONTRAST; k++) {
         const tsr_parameter *p = &l->contrast[k];
         bound[k][0] = p->infer ? p->low : p->start;

@@ -151,7 +151,7 @@ void tsr_tables_clear(tsr_tables *tables)
 typedef struct {
     tsr_structure *structure;
     tsr_atoms *atoms; /* NULL: not needed so far, or unreadable */
-    tsr_err why;      /* why they are unreadable */
+    tsr_err why;      /* why the atoms are unreadable */
 } structure_file;
 
 static const tsr_atoms *atoms_of(structure_file *file)
@@ -246,8 +246,8 @@ static void format_ranges(const tsr_strings *list, size_t size, char *text)
                                  used + 48 < size ? list->item[k] : "...");
 }
 
-/* For a molecule without flexible ranges: nothing moves, or whole chains move,
- * as structure.fixed and structure.mobile imply. */
+/* For a molecule without flexible ranges: makes each chain rigid as a whole if
+ * structure.fixed or structure.mobile is given, else freezes the molecule. */
 static tsr_status mark_all_rigid(tsr_structure_config *c, structure_file *file,
                                  tsr_err *err)
 {
@@ -273,7 +273,8 @@ static tsr_status use_found_parts(tsr_structure_config *c,
     char text[512];
     for (int k = 0; k < parts->flexible.n; k++)
         TSR_TRY(tsr_strings_append(&c->flexible, parts->flexible.item[k], err));
-    int is_free = c->fixed.n + c->mobile.n == 0; /* the user gave none */
+    int is_free =
+        c->fixed.n + c->mobile.n == 0; /* the user has given no ranges */
     for (int k = 0; k < parts->fixed.n && is_free; k++)
         TSR_TRY(tsr_strings_append(&c->fixed, parts->fixed.item[k], err));
     format_ranges(&c->flexible, sizeof text, text);
@@ -366,7 +367,7 @@ static tsr_status check_names(const chains *s, const char *key,
     return TSR_OK;
 }
 
-/* Tells a user who frees the protein that its nucleic acid stays rigid. */
+/* Logs, for a user who frees the protein, which nucleic acids stay rigid. */
 static void log_rigid_strands(const chains *s, const tsr_structure_config *c,
                               tsr_log *log)
 {
@@ -536,7 +537,7 @@ tsr_status tsr_molecule_warn(const tsr_molecule *molecule, tsr_log *log,
 
 /* ---- starts of the states ---- */
 
-/* Checks that both have the same residues and peptide bonds. */
+/* Checks that both topologies have the same residues and peptide bonds. */
 static tsr_status check_alike(const tsr_topology *own,
                               const tsr_topology *other, const char *path,
                               tsr_err *err)
@@ -662,8 +663,8 @@ static tsr_status add_guests(structure_file *file, const tsr_strings *bound,
 
 /* ---- reading ---- */
 
-/* Logs parts of the file that are not in the model. Waters and hydrogens never
- * are, and are not mentioned. */
+/* Logs parts of the file that are not in the model. Waters and hydrogens are
+ * never in the model, and are not mentioned. */
 static void log_left_out(const tsr_structure *s, int has_guests, tsr_log *log)
 {
     const int n_ligand = has_guests ? 0 : s->n_ligand;
@@ -741,8 +742,9 @@ static tsr_status read_file(tsr_config *config, tsr_log *log, tsr_molecule *m,
 
 /* ---- bound on distances ---- */
 
-/* Bound for a long flexible chain: a random coil is hardly ever wider than 6.5
- * Rg, plus the rigid domains. Used only where the full reach of the chain would
+/* Bound for a long flexible chain: the rigid domains, plus a random coil, which
+ * is hardly ever wider than 6.5 Rg, with Rg = 1.927 N^0.598 Angstrom (Kohn et
+ * al. 2004, PNAS 101, 12491). Used only where the full reach of the chain would
  * require a long q grid. */
 static double coil_bound(const tsr_molecule *m, double reach_ang)
 {
@@ -761,8 +763,9 @@ static double coil_bound(const tsr_molecule *m, double reach_ang)
     return fmax(reach_ang - contour + coil, 1.25 * m->d_max_first_ang);
 }
 
-/* The bound is part of P(X), so it must not depend on the data, and a run of
- * the prior has the same bound. Freely moving parts have infinite reach. */
+/* Chooses the bound on distances. It is part of P(X), so it must not depend on
+ * the data, and a run of the prior has the same bound. Freely moving parts have
+ * infinite reach. */
 static tsr_status choose_bound(const tsr_number_or_word *d_max, tsr_log *log,
                                tsr_molecule *m, tsr_err *err)
 {

@@ -38,7 +38,7 @@ struct tsr_profile_maker {
 /* ---- the maker ---- */
 
 /* Checks that a user's table matches the number of bodies per residue.
- * has_components 0: c1 and c2 cannot be fitted. */
+ * *has_components out: 0: c1 and c2 cannot be fitted. */
 static tsr_status check_table(const tsr_config *c, int *has_components,
                               tsr_err *err)
 {
@@ -132,12 +132,12 @@ typedef struct {
     tsr_log *log;
     const char *name;
     double started, shown;
-} bar;
+} progress_bar;
 
 static tsr_status show_progress(void *context, double done, tsr_err *err)
 {
     enum { WIDTH = 30 };
-    bar *b = context;
+    progress_bar *b = context;
     double now = tsr_clock_s();
     (void)err;
     if (now - b->shown < 0.2 || !tsr_log_is_terminal(b->log))
@@ -155,8 +155,8 @@ static tsr_status show_progress(void *context, double done, tsr_err *err)
     return TSR_OK;
 }
 
-/* Rounds a diameter up to a power of 1.1, so that structures of similar size
- * share a q grid and a compiled program. */
+/* Rounds a diameter up to 20 Angstrom times a power of 1.1, so that structures
+ * of similar size share a q grid and a compiled program. */
 static double round_up_diameter(double d_max)
 {
     return 20.0 * pow(1.1, ceil(log(fmax(d_max, 20.0) / 20.0) / log(1.1)));
@@ -166,9 +166,9 @@ static tsr_status sum_profile(tsr_profile_maker *m, const tsr_debye_spec *spec,
                               double d, double d_bound,
                               tsr_profile_structure *out, tsr_err *err)
 {
-    bar b = {.log = m->log,
-             .name = tsr_text_file_name(out->path),
-             .started = tsr_clock_s()};
+    progress_bar b = {.log = m->log,
+                      .name = tsr_text_file_name(out->path),
+                      .started = tsr_clock_s()};
     tsr_debye_progress progress = {show_progress, &b};
     tsr_profile_sum_result result = {.method = TSR_METHOD_DIRECT};
     tsr_status status =

@@ -1,5 +1,5 @@
-/* Opens the files of a run, and describes what is missing: folders that are not
- * runs, runs without draws, runs that are still being written. */
+/* Opens the files of a run. Messages describe a folder that is not a run, a run
+ * without draws, and a run that has not ended. */
 #include "session/past_run.h"
 
 #include "analysis/frames.h"
@@ -113,7 +113,7 @@ static tsr_status open_trace(tsr_past_run *run, tsr_err *err)
     return TSR_OK;
 }
 
-/* Chains and draws of a group, from its first variable. */
+/* Chains and draws of a group, from its first variable over chain and draw. */
 static void count_draws(tsr_trace_reader *trace, tsr_trace_group group,
                         int *n_chain, int *n_draw)
 {
@@ -129,7 +129,7 @@ static void count_draws(tsr_trace_reader *trace, tsr_trace_group group,
         }
 }
 
-/* Whether an unfinished run is still running, or how to resume it. */
+/* Describes whether an unfinished run is still running, or how to resume it. */
 static const char *describe_state(const tsr_past_run *run,
                                   char text[TSR_SHELL_SIZE + 80])
 {
@@ -152,7 +152,7 @@ static const char *describe_state(const tsr_past_run *run,
     return text;
 }
 
-/* Reads config.yaml. A missing file is not an error. */
+/* Reads config.yaml. A file that cannot be read causes only a warning. */
 static void read_config(tsr_past_run *run, tsr_log *log)
 {
     tsr_err err = {.status = TSR_OK};
@@ -175,7 +175,7 @@ static tsr_status inspect_run(tsr_past_run *run, const char *path, tsr_log *log,
     const tsr_sampler_options *o = &run->config.sampler;
     tsr_run_checkpoint at = {.text = NULL};
     int warm_chains = 0;
-    char stands[TSR_SHELL_SIZE + 80], draws[80];
+    char state[TSR_SHELL_SIZE + 80], draws[80];
     count_draws(run->trace, TSR_TRACE_POSTERIOR, &run->n_chain, &run->n_draw);
     count_draws(run->trace, TSR_TRACE_WARMUP_POSTERIOR, &warm_chains,
                 &run->n_warm);
@@ -191,21 +191,21 @@ static tsr_status inspect_run(tsr_past_run *run, const char *path, tsr_log *log,
         return tsr_fail(err, TSR_E_DATA,
                         "'%s' has no draw yet: %d draws of warm-up, which do "
                         "not belong to the posterior; %s",
-                        path, run->n_warm, describe_state(run, stands));
+                        path, run->n_warm, describe_state(run, state));
     if (run->directory != NULL &&
         tsr_run_checkpoint_read(run->directory, 0, &at, NULL) == TSR_OK) {
         run->has_checkpoint = 1;
         run->progress = at.progress;
     }
     tsr_run_checkpoint_clear(&at);
-    /* ended before all draws: converged, or at its time limit */
+    /* with these options, a run may end before all draws */
     run->is_finished =
         run->progress.is_finished && (o->until != NULL || o->time_limit > 0.0);
     if (run->asked > run->n_draw && !run->is_finished) {
         tsr_sampler_draws_text(&run->config.sampler, run->n_draw, draws);
         tsr_warn(log,
                  "the run is not finished: %s; %s; results are preliminary",
-                 draws, describe_state(run, stands));
+                 draws, describe_state(run, state));
     }
     return TSR_OK;
 }
@@ -266,8 +266,9 @@ static tsr_status open_frames(const tsr_past_run *run, tsr_log *log,
                : tsr_frames_open(run->directory, log, frames, why);
 }
 
-/* For conformations that cannot be read: warns and succeeds, except for lack of
- * memory or an unknown domain. */
+/* Turns a failure to read conformations into a warning and success, without a
+ * warning if the run has no conformations. Lack of memory and an unknown domain
+ * remain errors. */
 static tsr_status log_unreadable(tsr_status status, const tsr_err *why,
                                  tsr_log *log, tsr_err *err)
 {

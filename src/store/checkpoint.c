@@ -60,7 +60,7 @@ struct tsr_checkpoint_writer {
 
 static const char format_name[] = "tessera checkpoint";
 
-/* A text type of length n. */
+/* HDF5 type of a text of n bytes. The caller closes it. */
 static hid_t text_type(size_t n)
 {
     hid_t text = H5Tcopy(H5T_C_S1);
@@ -73,7 +73,8 @@ static hid_t text_type(size_t n)
     return text;
 }
 
-/* Type in memory; HDF5 converts from and to the type of the file. */
+/* Type in memory, for a text of n bytes. HDF5 converts from and to the type of
+ * the file. The caller closes it. */
 static hid_t memory_type(tsr_checkpoint_type type, size_t n)
 {
     switch (type) {
@@ -282,15 +283,15 @@ static tsr_status find_array(const tsr_checkpoint *checkpoint,
                                : H5I_INVALID_HID;
     const hssize_t length =
         space >= 0 ? H5Sget_simple_extent_npoints(space) : -1;
-    const int is_it =
+    const int has_type =
         length >= 0 && wanted >= 0 && H5Tequal(stored, wanted) > 0;
-    if (is_it)
+    if (has_type)
         *n = field->type == TSR_CHECKPOINT_TEXT ? H5Tget_size(stored)
                                                 : (size_t)length;
     tsr_hdf5_close(wanted);
     tsr_hdf5_close(space);
     tsr_hdf5_close(stored);
-    return is_it && (field->count == 0 || *n == field->count)
+    return has_type && (field->count == 0 || *n == field->count)
                ? TSR_OK
                : tsr_fail(err, TSR_E_DATA,
                           "'%s' lacks '%s', or has it in another shape",

@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A number per frame. */
+/* An observable: one number for each frame. */
 typedef struct {
     const char *name; /* "rg" */
     const char *unit; /* "Angstrom"; NULL: no unit */
@@ -52,7 +52,8 @@ typedef struct {
 typedef struct tsr_trajectory tsr_trajectory;
 
 /* Begins a file; tsr_trajectory_close puts it in place. Errors: TSR_E_IO,
- * TSR_E_INTERNAL (no particles, or more than 16 observables), TSR_E_NOMEM. */
+ * TSR_E_INTERNAL (no particles, more than 16 observables, or stride < 1),
+ * TSR_E_NOMEM. */
 tsr_status tsr_trajectory_create(const char *path,
                                  const tsr_trajectory_spec *spec,
                                  tsr_trajectory **out, tsr_err *err);
@@ -113,7 +114,8 @@ tsr_trajectory_info_get(const tsr_trajectory_reader *reader);
  * step  [n]             out
  * atom  [n][n_atom][3]  out  Angstrom
  * body  [n][n_body][3]  out  Angstrom
- * An argument may be NULL. Errors: TSR_E_RANGE (no such frames), TSR_E_DATA. */
+ * An array may be NULL, and is then not read. Errors: TSR_E_RANGE (no such
+ * frames), TSR_E_DATA. */
 tsr_status tsr_trajectory_read(const tsr_trajectory_reader *reader, int first,
                                int n, int64_t *step, float *atom, float *body,
                                tsr_err *err);

@@ -1,7 +1,7 @@
 #!/bin/sh
-# What the program does with files as they should not be, by tables of files,
-# commands and exit statuses; and with odd streams, folders and environments.
-# damage.py makes the files, table.py says how a table is written.
+# Every command refuses files that make no sense with one message and an exit status of its
+# kind, leaves no file behind, and bears odd streams, folders and environments. damage.py
+# makes the files, table.py says how a table is written.
 . tests/cli/expect.sh
 
 # Two domains and what links them, of residues whose side chains are whole.

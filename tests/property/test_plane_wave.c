@@ -1,6 +1,5 @@
-/* Plane waves: a rigid group's table says its amplitude in any direction; an
- * engine with rigid units has, after any moves of units and loose bodies, the
- * profile of the coordinates; and it refuses units that are not rigid. */
+/* The plane-wave engine has the profile of the coordinates after any moves of
+ * rigid units and loose bodies, and refuses units that are not rigid. */
 #include "../engine_support.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* commands/program: the words of a command line, the struct that they fill,
- * help, messages and exit status. */
+/* A command line fills the struct of its command, and help, error messages and
+ * exit statuses are the documented ones. */
 #include "commands/command.h"
 #include "tests/test.h"
 

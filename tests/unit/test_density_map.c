@@ -1,5 +1,5 @@
-/* Density maps from files: what MRC2014 allows, what real files do, and what is
- * refused. */
+/* Density maps are read from every form that MRC2014 allows and that real
+ * programs write; other files are refused with a reason. */
 #include "maps/density_map.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* Which devices a user means, in a list made up for it. */
+/* The text of device.use selects the intended devices from a fixed list. */
 #include "gpu/device.h"
 #include "tests/test.h"
 

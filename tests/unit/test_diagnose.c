@@ -1,4 +1,5 @@
-/* The questions of `tessera diagnose`, on traces whose answers are known. */
+/* Every check of `tessera diagnose` gives the known answer for traces made to
+ * pass or to fail it. */
 #include "analysis/diagnose.h"
 #include "tests/io_files.h"
 #include "tests/test.h"

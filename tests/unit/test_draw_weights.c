@@ -1,4 +1,5 @@
-/* Weights of draws: their table, and ensembles in proportion to them. */
+/* Tables of draw weights are read or refused, and resampling draws each
+ * structure in proportion to its weight. */
 #include "analysis/export.h"
 #include "tests/io_files.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
-/* The marginal likelihood of a model whose tempered posteriors are normal, so
- * that draws are exact and independent and the answer is known. */
+/* The estimated log evidence and its error are right for models whose tempered
+ * posteriors are normal, where the exact value is known. */
 #include "analysis/evidence.h"
 #include "analysis/loo.h"
 #include "core/random.h"

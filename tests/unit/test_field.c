@@ -1,3 +1,5 @@
+/* A field table converts and checks text by type and range, prints help, and
+ * names the nearest key. */
 #include "../config_table.h"
 #include "tests/test.h"
 

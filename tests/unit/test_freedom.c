@@ -1,4 +1,5 @@
-/* What may move, and what is refused. */
+/* Options for flexible, rigid, fixed and mobile parts give each residue the
+ * intended freedom; contradictory options are refused. */
 #include "tests/freedom_sample.h"
 #include "tests/test.h"
 

@@ -1,4 +1,5 @@
-/* What is no amino acid: its bodies, its form factors, and on whom it rides. */
+/* Ligands, sugars and ions become bodies with the form factors of their atoms,
+ * and move with the residue that they touch or are attached to. */
 #include "tests/model_sample.h"
 #include "tests/test.h"
 #include "train/train.h"

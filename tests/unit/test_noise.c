@@ -1,4 +1,4 @@
-/* Noise models against brute-force integrals. */
+/* The likelihoods of the noise models equal brute-force integrals. */
 #include "tests/test.h"
 #include "tests/unit/noise_problem.h"
 

@@ -1,5 +1,5 @@
-/* Files of predicted aligned errors: the forms that programs write, what is
- * refused, which file belongs to a model and which row to a residue. */
+/* Predicted aligned errors are read from the forms that programs write, matched
+ * to their model and its residues, or refused. */
 #include "molecule/parts.h"
 #include "tests/test.h"
 

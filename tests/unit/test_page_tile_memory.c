@@ -1,4 +1,5 @@
-/* What an engine takes on the device: told before, and refused with numbers. */
+/* An engine tells its device memory beforehand and refuses, with numbers, to
+ * exceed a limit. */
 #include "../engine_support.h"
 #include "tests/test.h"
 

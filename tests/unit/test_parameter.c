@@ -1,5 +1,5 @@
-/* Priors of parameters: they are densities, draws follow them; what is refused
- * of those of c1 and c2; components folded. */
+/* Priors of parameters are normalised densities, draws follow them, and
+ * impossible priors of c1 and c2 are refused. */
 #include "sampler/parameters.h"
 #include "scattering/scattering.h"
 #include "tests/parameter_draw.h"

@@ -1,5 +1,5 @@
-/* Rigid parts and linkers: found where they were planted, whatever the frame
- * and the numbers; what predictions change; published cases. */
+/* Rigid parts and linkers are found where they were planted, independent of
+ * frame and numbering, and as published for known proteins. */
 #include "molecule/parts.h"
 #include "molecule/topology.h"
 #include "tests/test.h"

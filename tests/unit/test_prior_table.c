@@ -1,5 +1,5 @@
-/* Structures written by the test, in which distances, torsions, angles and
- * side-chain centres are known, through training, writing and reading. */
+/* Training recovers the distances, torsions, angles and side-chain centres of
+ * structures that the test wrote, and the table is read back to the bit. */
 #include "molecule/prior_table.h"
 #include "tests/test.h"
 #include "train/train.h"

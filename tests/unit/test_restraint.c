@@ -1,4 +1,5 @@
-/* Distances that a user knows. */
+/* Distance restraints have the stated potential, find their residues, and are
+ * part of the prior. */
 #include "tests/freedom_sample.h"
 #include "tests/test.h"
 

@@ -1,6 +1,6 @@
-/* Reweighting: smoothed weights against ArviZ; a posterior of spheres, whose
- * weights to other data are judged by quadrature; maximum entropy against what
- * its minimum must satisfy. */
+/* Smoothed weights equal those of ArviZ, reweighted posteriors equal
+ * quadrature, and maximum-entropy weights satisfy the conditions of the
+ * minimum. */
 #include "analysis/loo.h"
 #include "analysis/maxent.h"
 #include "analysis/reweight.h"

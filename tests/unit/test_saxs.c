@@ -1,4 +1,5 @@
-/* io/saxs: the tables people have, what is refused, and the Guinier fit. */
+/* SAXS tables of every common form are read or refused with a line number;
+ * units, the Guinier fit and the noise estimate are right. */
 #include "tests/io_files.h"
 #include "tests/test.h"
 

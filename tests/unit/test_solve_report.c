@@ -1,6 +1,5 @@
-/* commands/command_solve: how many states the data ask for, in words and in
- * JSON, by the difference of log evidence and the effective draws. */
-
+/* `tessera solve` states how many states the data support, from the differences
+ * of log evidence and the effective draws. */
 #include "commands/solve.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* io/structure: what is protein in PDB and mmCIF files, what is refused, and
- * PDB output. */
+/* Protein is read from PDB and mmCIF files, everything else is counted or
+ * refused with a reason, and written PDB files are exact to the column. */
 #include "tests/io_files.h"
 #include "tests/test.h"
 

@@ -1,4 +1,5 @@
-/* Summaries of awkward traces: NaN, few draws, angles, damage, a prior. */
+/* Summaries are right for awkward traces: NaN, few draws, angles, damage, a
+ * prior alone. */
 #include "analysis/summary.h"
 #include "tests/io_files.h"
 #include "tests/test.h"

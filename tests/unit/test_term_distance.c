@@ -1,5 +1,5 @@
-/* The likelihood of a distance: densities from mean and sd or from a table,
- * what the scale does to them, ensembles, and what is refused. */
+/* The likelihood of a measured distance equals its definition for one structure
+ * and for ensembles; wrong entries are refused. */
 #include "tests/model_sample.h"
 #include "tests/term_entry.h"
 #include "tests/test.h"

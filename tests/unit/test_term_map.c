@@ -1,5 +1,5 @@
-/* The likelihood of a density map: its three sums against a grid, its integral
- * against numbers, where it is largest, and what is refused. */
+/* The likelihood of a density map equals sums over the grid and numerical
+ * integrals, and is largest at the true place. */
 #include "maps/density_map.h"
 #include "tests/model_sample.h"
 #include "tests/term_entry.h"

@@ -1,4 +1,5 @@
-/* Chain geometry, ranges and what may move. */
+/* Built chains have ideal geometry, measured and rebuilt coordinates agree, and
+ * ranges select the intended residues. */
 #include "tests/geometry.h"
 #include "tests/model_sample.h"
 #include "tests/test.h"

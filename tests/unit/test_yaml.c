@@ -1,3 +1,5 @@
+/* YAML configurations are read into a field table; every error names file,
+ * line, column, key and the allowed values. */
 #include "../config_table.h"
 #include "tests/test.h"
 

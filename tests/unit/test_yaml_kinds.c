@@ -1,4 +1,4 @@
-/* YAML of structs that have kinds: the selector, its messages, --set. */
+/* YAML of structs that have kinds: selector, messages, --set and output. */
 #include "../config_table.h"
 #include "tests/test.h"
 
