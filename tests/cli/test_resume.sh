@@ -116,7 +116,7 @@ stop QUIT
 typed="let'\\\\''s; quit"
 cases <<'END'
     SIGQUIT: exit status 75 | test $status -eq 75
-    says how to go on, as a shell takes it | err go on: tessera resume '${typed}'
+    says how to go on, as a shell takes it | err continue: tessera resume '${typed}'
 so does status, in the same words | 0> to go on    tessera resume '${typed}' | tessera status "let's; quit"
 a soft limit on processor time | 75 tessera resume limited | \
         sh -c 'ulimit -S -t 1 && exec tessera run good.yaml --output limited --set sampler.draws=1000000'
