@@ -216,9 +216,8 @@ static tsr_status ask_finite(question *q, tsr_err *err)
     if (n_bad == 0)
         tsr_words_add(&q->found, "all of them");
     else
-        remedy(q, "this should not happen: repeat the run with "
-                  "--device reference, and where it stays so, "
-                  "report it with config.yaml");
+        remedy(q, "this should not happen: repeat the run with --device "
+                  "reference; if it happens again, report it with config.yaml");
     answer(q, n_bad == 0 ? TSR_CHECK_YES : TSR_CHECK_NO, (double)NAN);
     return TSR_OK;
 }
@@ -234,8 +233,9 @@ static tsr_status ask_chains(question *q, tsr_err *err)
     tsr_words_add(&q->found, "%d chain%s of %d draws", n, n == 1 ? "" : "s",
                   q->d->n_draw);
     if (n < 2)
-        remedy(q, "one chain cannot show what it never found: run at least "
-                  "two, better four, with --set sampler.chains=4");
+        remedy(q,
+               "a single chain cannot reveal conformations that it missed: run "
+               "at least two chains, better four, with --set sampler.chains=4");
     return TSR_OK;
 }
 
@@ -258,7 +258,7 @@ static tsr_status ask_rhat(question *q, tsr_err *err)
     }
     if (worst == NULL)
         tsr_words_add(&q->found, "no variable has an R-hat: too few draws, or "
-                                 "nothing varies");
+                                 "all values are constant");
     else if (n_above == 0)
         tsr_words_add(&q->found,
                       "the largest R-hat of %d variables is %.4f "
@@ -286,13 +286,13 @@ static tsr_status ask_ess(question *q, tsr_err *err)
     (void)err;
     if (worst == NULL) {
         tsr_words_add(&q->found, "no variable has an effective sample size: "
-                                 "too few draws, or nothing varies");
+                                 "too few draws, or all values are constant");
         recommend_draws(q, 4.0);
         return TSR_OK;
     }
     answer(q, least >= limit ? TSR_CHECK_YES : TSR_CHECK_NO, least);
     tsr_words_add(
-        &q->found, "the least is %.0f of %.0f draws (%s), %.0f are asked for",
+        &q->found, "the smallest is %.0f of %.0f draws (%s), %.0f are required",
         least, (double)worst->n_chain * worst->n_draw, worst->name, limit);
     if (least < limit)
         recommend_draws(q, 1.2 * limit / least);
@@ -308,7 +308,7 @@ static tsr_status ask_profile(question *q, tsr_err *err)
     (void)err;
     if (q->d->n_curve == 0) {
         answer(q, TSR_CHECK_NOT_ASKED, (double)NAN);
-        tsr_words_add(&q->found, "the trace has no curve: no data");
+        tsr_words_add(&q->found, "the trace has no curve: the run had no data");
         return TSR_OK;
     }
     for (int i = 0; i < q->d->n_curve; i++) {
@@ -328,7 +328,7 @@ static tsr_status ask_profile(question *q, tsr_err *err)
         largest = fmax(largest, c->point[worst].rhat);
     }
     if (n_printed == 0)
-        tsr_words_add(&q->found, "too few draws to tell");
+        tsr_words_add(&q->found, "too few draws");
     else
         answer(q, largest <= limit ? TSR_CHECK_YES : TSR_CHECK_NO, largest);
     if (q->check->answer == TSR_CHECK_NO)
@@ -379,8 +379,9 @@ static int check_single_chains(const char *name, int may_rest, int n_chain,
                           name, c, rest, n_draw);
         else
             tsr_words_add(found,
-                          "chain %d has its own %s, %s those of the others", c,
-                          name, gap < 0.0 ? "below" : "above");
+                          "chain %d has its own level of %s, %s that of the "
+                          "other chains",
+                          c, name, gap < 0.0 ? "below" : "above");
     }
     return n_bad;
 }
@@ -412,21 +413,20 @@ static tsr_status ask_stuck(question *q, tsr_err *err)
         free(value);
     }
     if (n_seen == 0)
-        tsr_words_add(&q->found, "too few draws to tell (fewer than %d)",
-                      LEAST_DRAWS);
+        tsr_words_add(&q->found, "too few draws (fewer than %d)", LEAST_DRAWS);
     else if (n_bad == 0)
         tsr_words_add(&q->found,
-                      "none stands still, none is apart from the others");
+                      "no chain is stuck, no chain is apart from the others");
     else if (n_printed > MOST_NAMED)
         tsr_words_add(&q->found, "; and %d more", n_printed - MOST_NAMED);
     if (n_seen > 0)
         answer(q, n_bad == 0 ? TSR_CHECK_YES : TSR_CHECK_NO, (double)NAN);
     if (n_bad > 0)
-        remedy(q,
-               "give the chains more warm-up (sampler.warmup) or more "
-               "temperatures (sampler.temperatures, sampler.t_max); where one "
-               "stands still, look at the moves, prior.restraints and "
-               "structure.flexible");
+        remedy(
+            q,
+            "give the chains more warm-up (sampler.warmup) or more "
+            "temperatures (sampler.temperatures, sampler.t_max); for a stuck "
+            "chain, check the moves, prior.restraints and structure.flexible");
     return status;
 }
 
@@ -469,11 +469,12 @@ static tsr_status ask_halves(question *q, tsr_err *err)
         n_undecided += half.distance > small && !(half.p < rare);
     }
     if (n_seen == 0)
-        tsr_words_add(&q->found, "too few draws to tell");
+        tsr_words_add(&q->found, "too few draws");
     else
-        tsr_words_add(&q->found,
-                      "; they differ where D is above %g with p below %g",
-                      small, rare);
+        tsr_words_add(
+            &q->found,
+            "; the two halves differ where D is above %g with p below %g",
+            small, rare);
     /* A large distance with p above 0.05 has too few independent draws. */
     answer(q,
            n_bad > 0                        ? TSR_CHECK_NO
@@ -509,8 +510,8 @@ static void print_shares(const tsr_arrangements *a, int state, double overlap,
     if (state > 0)
         tsr_words_add(found, "state %d: ", state);
     tsr_words_add(found,
-                  "%d arrangements of the domains, which overlap by %.2f; "
-                  "shares of the largest are",
+                  "%d arrangements of the domains, with an overlap of %.2f "
+                  "between the halves; fractions of the largest are",
                   n_group, overlap);
     for (int i = 0; i < a->n; i++)
         if (a->item[i].state == state)
@@ -529,12 +530,12 @@ static tsr_status ask_arrangements(question *q, tsr_err *err)
     q->check->limit = enough;
     if (a == NULL) {
         answer(q, TSR_CHECK_NOT_ASKED, (double)NAN);
-        tsr_words_add(&q->found, "the run has no stored conformations, or "
-                                 "no two domains of them move");
+        tsr_words_add(&q->found, "the run stored no conformations, or no two "
+                                 "domains move relative to each other");
         return TSR_OK;
     }
     if (isnan(a->overlap[0])) {
-        tsr_words_add(&q->found, "one chain, so there are no halves");
+        tsr_words_add(&q->found, "a single chain has no two halves of chains");
         return TSR_OK;
     }
     for (int s = 1; s < a->n_state; s++)
@@ -551,10 +552,9 @@ static tsr_status ask_arrangements(question *q, tsr_err *err)
                largest_gap(a, state,
                            fmin(rg->value.ess_bulk, a->n_seen[least])) > sure) {
         q->check->answer = TSR_CHECK_NO;
-        remedy(q,
-               "chains stay in the arrangement where they began: give them "
-               "more temperatures (sampler.temperatures, sampler.t_max), more "
-               "warm-up, or run longer");
+        remedy(q, "chains stay in the arrangement where they began: use more "
+                  "temperatures (sampler.temperatures, sampler.t_max), more "
+                  "warm-up, or longer runs");
     }
     return TSR_OK;
 }
@@ -599,8 +599,7 @@ static tsr_status print_rarest_exchange(tsr_trace_reader *reader,
         }
     if (isfinite(least)) {
         const int chain = at / n_pair, pair = at % n_pair;
-        tsr_words_add(found, "; the rarest exchange is %.2g of those tried",
-                      least);
+        tsr_words_add(found, "; the smallest exchange rate is %.2g", least);
         if (rung != NULL && n_rung == n_pair + 1 && chain < n_rung_chain)
             tsr_words_add(found, ", between T = %.3g and %.3g of chain %d",
                           rung[chain * n_rung + pair],
@@ -621,7 +620,7 @@ static tsr_status ask_exchange(question *q, tsr_err *err)
     TSR_TRY(tsr_summary_draws(q->reader, "round_trips", &n_chain, &n_draw,
                               &value, err));
     if (value == NULL) {
-        tsr_words_add(&q->found, "the trace does not say");
+        tsr_words_add(&q->found, "not in the trace");
         return TSR_OK;
     }
     for (int c = 0; c < n_chain; c++) {
@@ -632,16 +631,16 @@ static tsr_status ask_exchange(question *q, tsr_err *err)
     free(value);
     if (n_temp == 1 || (n_temp == 0 && total == 0.0)) {
         answer(q, TSR_CHECK_NOT_ASKED, (double)NAN);
-        tsr_words_add(&q->found, "one temperature");
+        tsr_words_add(&q->found, "a single temperature");
         return TSR_OK;
     }
     answer(q, n_none == 0 ? TSR_CHECK_YES : TSR_CHECK_NO, total / n_chain);
     if (n_none == 0)
-        tsr_words_add(&q->found, "%.0f round trips in all, %.1f a chain", total,
-                      total / n_chain);
+        tsr_words_add(&q->found, "%.0f round trips in total, %.1f per chain",
+                      total, total / n_chain);
     else
         tsr_words_add(&q->found,
-                      "no replica of %d of %d chains has been to the "
+                      "no replica of %d of %d chains has travelled to the "
                       "highest temperature and back",
                       n_none, n_chain);
     if (n_none > 0)
@@ -656,14 +655,16 @@ static const struct {
     const char *name, *asks;
     tsr_status (*ask)(question *q, tsr_err *err);
 } questions[TSR_N_CHECK] = {
-    {"finite", "are all draws numbers?", ask_finite},
+    {"finite", "are all draws finite numbers?", ask_finite},
     {"chains", "are there chains to compare?", ask_chains},
     {"rhat", "do the chains agree on every variable?", ask_rhat},
     {"ess", "are there enough independent draws?", ask_ess},
-    {"stuck", "do all chains move, and in the same place?", ask_stuck},
-    {"profile", "do the chains agree on the curve, at every q?", ask_profile},
-    {"halves", "do two halves of the chains tell the same?", ask_halves},
-    {"arrangements", "do the halves hold the same structures?",
+    {"stuck", "do all chains move, and in the same region?", ask_stuck},
+    {"profile", "do the chains agree on the curve at every q?", ask_profile},
+    {"halves", "do both halves of the chains give the same distributions?",
+     ask_halves},
+    {"arrangements",
+     "do both halves of the chains contain the same structures?",
      ask_arrangements},
     {"exchange", "do replicas travel between the temperatures?", ask_exchange},
 };
@@ -787,9 +788,9 @@ void tsr_diagnosis_print(const tsr_diagnosis *diagnosis, FILE *out)
         fprintf(out, "\nnot converged: %d answer%s no\n", n_no,
                 n_no == 1 ? " is" : "s are");
     else
-        fputs("\nnot shown to have converged: too little to tell from\n", out);
+        fputs("\nnot shown to have converged: too few draws\n", out);
     if (diagnosis->advice != NULL)
-        fprintf(out, "To go on:\n    %s\n", diagnosis->advice);
+        fprintf(out, "To continue:\n    %s\n", diagnosis->advice);
 }
 
 static void put_check(tsr_json *j, const tsr_check *c)

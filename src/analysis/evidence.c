@@ -160,9 +160,8 @@ void tsr_evidence_estimate(int n_group, int n_draw, int n_temp,
         return;
     e->log = e->error = (double)NAN;
     snprintf(e->why_not, sizeof e->why_not,
-             "the hottest of %d temperatures, %.3g, is not the prior: "
-             "sampler.evidence: true, or a higher sampler.t_max, makes the "
-             "ladder reach it",
+             "the highest of %d temperatures, %.3g, does not sample the prior: "
+             "set sampler.evidence: true, or a higher sampler.t_max",
              n_temp, 1.0 / beta[n_temp - 1]);
 }
 
@@ -251,7 +250,8 @@ static const char *temperatures_differ(int n_chain, int n_draw, int n_temp,
 {
     for (long i = 0; i < (long)n_chain * n_draw * n_temp; i++)
         if (temperature[i] != temperature[i % n_temp])
-            return "the chains' temperatures differ: an older run's";
+            return "the chains have different temperatures: the run is of an "
+                   "older version";
     return NULL;
 }
 
@@ -354,8 +354,9 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                         .t_max = 1.0};
     TSR_TRY(read_populations(reader, e, err));
     if (!tsr_trace_has(reader, stats, "ladder_log_lik")) {
-        set_unknown(e, "the run had one temperature: sampler.evidence: true, "
-                       "with temperatures: auto, adds others, up to the prior");
+        set_unknown(e,
+                    "the run had one temperature: sampler.evidence: true, with "
+                    "temperatures: auto, adds temperatures up to the prior");
         use_populations(reader, e);
         return TSR_OK;
     }
@@ -374,9 +375,8 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
             beta[k] = 1.0 / temperature[k];
         e->t_max = temperature[n_temp - 1];
         if (flat != NULL && flat[0] != '\0')
-            set_unknown(e,
-                        "scale and background are sampled, under flat priors "
-                        "that nothing normalises");
+            set_unknown(e, "scale and background are sampled under flat "
+                           "priors, which cannot be normalised");
         else if (other != NULL)
             set_unknown(e, other);
         else
@@ -404,7 +404,7 @@ const char *tsr_evidence_format(const tsr_evidence *evidence, char *text)
         return text;
     }
     if (e->why_not[0] != '\0')
-        snprintf(text, TSR_EVIDENCE_TEXT, "not known (%s)", e->why_not);
+        snprintf(text, TSR_EVIDENCE_TEXT, "unknown (%s)", e->why_not);
     else
         snprintf(text, TSR_EVIDENCE_TEXT, "%.*f +- %.2g nat",
                  e->error < 0.095 ? 2 : 1, e->log, e->error);

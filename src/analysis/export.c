@@ -53,10 +53,10 @@ static tsr_status add_row(weight_table *t, const char *text, tsr_err *err)
     r.weight = is_good ? strtod(third, &end) : -1.0;
     if (!is_good || end == third || !isfinite(r.weight) || r.weight < 0.0 ||
         strchr(",\r\n", *end) == NULL)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s', line %ld: expected chain, draw and a weight "
-                        "that is not below 0",
-                        t->path, t->line);
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "'%s', line %ld: expected chain, draw and a weight of 0 or more",
+            t->path, t->line);
     if (t->n == t->capacity) {
         t->capacity = 2 * t->capacity + 1024;
         row *more = realloc(t->row, t->capacity * sizeof *more);
@@ -78,10 +78,11 @@ static tsr_status read_rows(weight_table *t, FILE *file, tsr_err *err)
             TSR_TRY(add_row(t, text, err));
         } else if (strncmp(text, "chain,draw,weight", 17) != 0) {
             text[strcspn(text, "\r\n")] = '\0';
-            return tsr_fail(err, TSR_E_DATA,
-                            "'%s' begins with '%s', not with chain,draw,weight "
-                            "as what tessera reweight --output writes",
-                            t->path, tsr_text_excerpt(text, shown));
+            return tsr_fail(
+                err, TSR_E_DATA,
+                "'%s' begins with '%s', not with chain,draw,weight; tessera "
+                "reweight --output writes such a file",
+                t->path, tsr_text_excerpt(text, shown));
         }
     }
     if (ferror(file))
@@ -96,8 +97,9 @@ static tsr_status normalise_weights(const weight_table *t,
     const double most = 100.0 * ((double)t->n + 1e4);
     double sum = 0.0;
     if ((double)t->n_chain * (double)t->n_draw > most)
-        return tsr_fail(err, TSR_E_DATA, "'%s' has %zu draws of %d x %ld",
-                        t->path, t->n, t->n_chain, t->n_draw);
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' has %zu draws instead of %d x %ld", t->path, t->n,
+                        t->n_chain, t->n_draw);
     const size_t n = (size_t)t->n_chain * (size_t)t->n_draw;
     *out = (tsr_draw_weights){t->n_chain, t->n_draw,
                               malloc((n + 1) * sizeof(double))};
@@ -116,7 +118,7 @@ static tsr_status normalise_weights(const weight_table *t,
         sum += r->weight;
     }
     if (!(sum > 0.0) || !isfinite(sum))
-        return tsr_fail(err, TSR_E_DATA, "'%s': the weights have the sum %g",
+        return tsr_fail(err, TSR_E_DATA, "'%s': the sum of the weights is %g",
                         t->path, sum);
     for (size_t i = 0; i < n; i++)
         out->weight[i] = fmax(out->weight[i], 0.0) / sum;
@@ -233,11 +235,11 @@ tsr_status tsr_draw_choice_parse(const char *text, tsr_draw_choice *choice,
             choice->range = more;
             choice->range[choice->n++] = range;
         } else {
-            return tsr_fail(err, TSR_E_USAGE,
-                            "--draws '%.60s': expected all, best, even:NUMBER, "
-                            "or [CHAIN/]FIRST[:LAST[:EVERY]], several with "
-                            "commas",
-                            text);
+            return tsr_fail(
+                err, TSR_E_USAGE,
+                "--draws '%.60s': expected all, best, even:NUMBER, or "
+                "[CHAIN/]FIRST[:LAST[:EVERY]]; several with commas",
+                text);
         }
         at += length;
         if (*at == '\0')
@@ -348,7 +350,7 @@ static tsr_status choose_rows(const draw_table *t,
     return *n_row > 0
                ? TSR_OK
                : tsr_fail(err, TSR_E_DATA,
-                          "--draws: none of the %d draws of %d chains is meant",
+                          "--draws selects none of the %d draws of %d chains",
                           t->n_draw, t->n_chain);
 }
 
@@ -491,11 +493,12 @@ static tsr_status list_draws(job *j, stored_draws *d, tsr_err *err)
         d->first[d->n] = i + 1;
     }
     const int last = tsr_frames_last_state(j->frames);
-    return d->n > 0 ? TSR_OK
-                    : tsr_fail(err, TSR_E_USAGE,
-                               last > 0 ? "--state %d: the states are 1 to %d"
-                                        : "--state %d: the run has one state",
-                               j->options->state, last);
+    return d->n > 0
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_USAGE,
+                          last > 0 ? "--state %d: the run has states 1 to %d"
+                                   : "--state %d: the run has one state",
+                          j->options->state, last);
 }
 
 /* Chooses `even` draws by weight into *pick [*n], some of them several
@@ -533,13 +536,13 @@ static tsr_status pick_chosen(job *j, const tsr_draw_choice *choice,
     TSR_TRY(tsr_pool_check(&j->pool, err));
     if (choice->is_best && !lp_of(j, d->n, d->chain, d->draw, lp))
         return tsr_fail(err, TSR_E_DATA,
-                        "--draws best: there is no trace with lp to judge "
-                        "by; choose others");
+                        "--draws best: the trace has no column lp; select "
+                        "draws by their number");
     if (tsr_draw_choice_apply(choice, d->n, d->chain, d->draw,
                               choice->is_best ? lp : NULL, is_chosen) == 0)
         return tsr_fail(err, TSR_E_DATA,
-                        "--draws: none of the %d conformations is meant; they "
-                        "are of draws %ld to %ld",
+                        "--draws selects none of the %d conformations; they "
+                        "belong to draws %ld to %ld",
                         d->n_frame, d->draw[0], d->draw[d->n - 1]);
     for (int k = 0; k < d->n; k++)
         if (is_chosen[k])
@@ -672,7 +675,7 @@ static tsr_status write_models(job *j, FILE *out, tsr_err *err)
              j->options->is_raw ? "" : ", superposed by ",
              j->options->is_raw ? "" : ca,
              j->options->is_raw          ? ""
-             : j->options->align != NULL ? " on the start"
+             : j->options->align != NULL ? " on the starting structure"
                                          : " on their mean",
              ca);
     tsr_frames_list(j->frames, &frame);

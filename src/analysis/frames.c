@@ -56,7 +56,8 @@ static tsr_status find_files(tsr_frames *f, const char *directory, tsr_err *err)
     struct dirent **entry;
     const int n = scandir(directory, &entry, is_trajectory, alphasort);
     if (n < 0)
-        return tsr_fail(err, TSR_E_NOINPUT, "cannot look into '%s'", directory);
+        return tsr_fail(err, TSR_E_NOINPUT, "cannot read folder '%s'",
+                        directory);
     tsr_pool_array(&f->pool, f->path, n);
     for (int i = 0; i < n; i++) {
         if (f->path != NULL)
@@ -65,12 +66,13 @@ static tsr_status find_files(tsr_frames *f, const char *directory, tsr_err *err)
         free(entry[i]);
     }
     free(entry);
-    return n > 0 ? tsr_pool_check(&f->pool, err)
-                 : tsr_fail(err, TSR_E_NOINPUT,
-                            "'%s' has no trajectory-NNN.h5: the run stored no "
-                            "conformations; run it with --set "
-                            "output.trajectory_every=10",
-                            directory);
+    return n > 0
+               ? tsr_pool_check(&f->pool, err)
+               : tsr_fail(
+                     err, TSR_E_NOINPUT,
+                     "'%s' has no trajectory-NNN.h5: the run stored no "
+                     "conformations; set output.trajectory_every=10 with --set",
+                     directory);
 }
 
 static tsr_status list_file(tsr_frames *f, int file, tsr_err *err)
@@ -83,9 +85,10 @@ static tsr_status list_file(tsr_frames *f, int file, tsr_err *err)
     const tsr_trajectory_info *info = tsr_trajectory_info_get(reader);
     const int n = info->n_frame;
     if (info->n_atom != f->atoms->n_atom)
-        status = tsr_fail(err, TSR_E_DATA,
-                          "'%s' has %d atoms, and model.pdb beside it %d",
-                          f->path[file], info->n_atom, f->atoms->n_atom);
+        status = tsr_fail(
+            err, TSR_E_DATA,
+            "'%s' has %d atoms, but model.pdb in the same folder has %d",
+            f->path[file], info->n_atom, f->atoms->n_atom);
     if (status == TSR_OK && n > 0) {
         tsr_drawn_frame *more = tsr_pool_resize(
             &f->pool, f->frame, (size_t)(f->n + n), sizeof *more);
@@ -133,7 +136,7 @@ tsr_status tsr_frames_open(const char *directory, tsr_log *log,
         status = n_bad > 0
                      ? tsr_fail(err, TSR_E_DATA, "%s", bad.message)
                      : tsr_fail(err, TSR_E_DATA,
-                                "the trajectories of '%s' have no frame yet",
+                                "the trajectories of '%s' have no frames yet",
                                 directory);
     if (status == TSR_OK && n_bad > 0)
         tsr_warn(log, "%d trajector%s left out: %s", n_bad,

@@ -78,8 +78,8 @@ tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,
 
 /* Number of independent draws that the weighted draws are equivalent to: the
  * ess of the weights, times the efficiency of the chains for the mean weight,
- * at most 1 (as in R's loo). With fewer than 4 draws a chain, each chain counts
- * as one draw. log_weight [n_chain][n_draw], with sum of weights 1.
+ * at most 1 (as in R's loo). With fewer than 4 draws per chain, each chain
+ * counts as one draw. log_weight [n_chain][n_draw], with sum of weights 1.
  * *n_independent out. Errors: TSR_E_NOMEM. */
 tsr_status tsr_psis_independent_draws(int n_chain, int n_draw,
                                       const double *log_weight,

@@ -187,10 +187,10 @@ static tsr_status dual_solve(solver *d, double c, const double *target,
         }
         memcpy(d->lambda, trial, sizeof d->lambda);
     }
-    return tsr_fail(err, TSR_E_NUMERIC,
-                    "the weights at theta = %g were not found; ask for a "
-                    "larger theta",
-                    d->theta);
+    return tsr_fail(
+        err, TSR_E_NUMERIC,
+        "the weights at theta = %g did not converge; choose a larger theta",
+        d->theta);
 }
 
 /* ---- reduction to principal components ---- */
@@ -265,10 +265,12 @@ static tsr_status find_axes(solver *d, tsr_err *err)
             d->n_dim++;
         tsr_pool_array(&d->pool, d->axis, (size_t)d->n_dim * n);
         tsr_pool_array(&d->pool, d->score, d->n * d->n_dim);
-        status = d->n_dim > 0 ? tsr_pool_check(&d->pool, err)
-                              : tsr_fail(err, TSR_E_DATA,
-                                         "all curves are the same: there is "
-                                         "nothing to weigh");
+        status =
+            d->n_dim > 0
+                ? tsr_pool_check(&d->pool, err)
+                : tsr_fail(
+                      err, TSR_E_DATA,
+                      "all curves are identical: weights cannot be inferred");
     }
     for (size_t i = 0; i < (size_t)d->n_dim && status == TSR_OK; i++)
         for (size_t k = 0; k < n; k++)
@@ -328,12 +330,11 @@ static tsr_status fit_equal(solver *d, tsr_maxent_point *point, tsr_err *err)
         d->model[k] = d->mean[k] * d->saxs->sigma[k];
     TSR_TRY(fit_curve(d->saxs, d->linear, d->model, 0.0, point, err));
     point->theta = (double)INFINITY;
-    return point->scale > 0.0
-               ? TSR_OK
-               : tsr_fail(err, TSR_E_NUMERIC,
-                          "no positive scale takes the mean curve to the "
-                          "data (it is %g)",
-                          point->scale);
+    return point->scale > 0.0 ? TSR_OK
+                              : tsr_fail(err, TSR_E_NUMERIC,
+                                         "no positive scale fits the mean "
+                                         "curve to the data (it is %g)",
+                                         point->scale);
 }
 
 /* c and b, with chi2 and the objective at the best weights. */
@@ -803,9 +804,9 @@ tsr_status tsr_ensemble_least_squares(int n, const double *curve,
         sum += weight[i];
     }
     if (status == TSR_OK && !(sum > 0.0))
-        status = tsr_fail(err, TSR_E_NUMERIC,
-                          "no positive weight brings any model nearer to the "
-                          "data");
+        status =
+            tsr_fail(err, TSR_E_NUMERIC,
+                     "no positive weight brings any model closer to the data");
     for (int i = 0; i < n && status == TSR_OK; i++)
         weight[i] /= sum;
     tsr_pool_clear(&p.pool);

@@ -92,9 +92,9 @@ static tsr_status check_stored(work *w, size_t at, const double *curve,
     if (difference <= largest_difference)
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
-                    "draw %zu has the log likelihood %.3f, and its stored "
-                    "curve gives %.3f: config.yaml is not that of this trace, "
-                    "or one of them was changed; run again",
+                    "draw %zu has the log likelihood %.3f, but its stored "
+                    "curve gives %.3f: config.yaml does not belong to this "
+                    "trace, or one of the two was changed; run again",
                     at, w->log_lik[at], again);
 }
 
@@ -115,7 +115,7 @@ static tsr_status reweight_draw(void *context, size_t at, const double *curve,
         tsr_marginal_log(w->after, curve, w->fit_after, w->rng, &drawn);
     if (!isfinite(before))
         return tsr_fail(err, TSR_E_NUMERIC,
-                        "draw %zu has no likelihood under the run's own data",
+                        "draw %zu has no likelihood under the data of the run",
                         at);
     r->log_weight[at] = after - before;
     r->scale[at] = drawn.scale;
@@ -160,11 +160,11 @@ static tsr_status check_temperature(const tsr_stored_curve *s, tsr_err *err)
     const size_t n = (size_t)s->n_chain * (size_t)s->n_draw;
     for (size_t i = 0; value != NULL && i < n && status == TSR_OK; i++)
         if (value[i] != 1.0)
-            status = tsr_fail(err, TSR_E_DATA,
-                              "the draws were made at the likelihood "
-                              "temperature %g; reweighting needs draws of the "
-                              "posterior itself",
-                              value[i]);
+            status =
+                tsr_fail(err, TSR_E_DATA,
+                         "the draws were made at the likelihood temperature "
+                         "%g; reweighting needs draws of the posterior",
+                         value[i]);
     free(value);
     return status;
 }
@@ -259,8 +259,8 @@ tsr_status tsr_stored_curve_scalar(const tsr_stored_curve *s,
         return TSR_OK;
     if (n != 1 || n_chain != s->n_chain || n_draw != s->n_draw)
         return tsr_fail(err, TSR_E_DATA,
-                        "%s has %d x %d x %d numbers, the curves %d x %d", name,
-                        n_chain, n_draw, n, s->n_chain, s->n_draw);
+                        "%s has %d x %d x %d numbers, but the curves %d x %d",
+                        name, n_chain, n_draw, n, s->n_chain, s->n_draw);
     return tsr_trace_get(s->trace, group, name, &n_chain, &n_draw, &n, value,
                          err);
 }
@@ -301,8 +301,8 @@ static tsr_status read_row(const tsr_stored_curve *s, tsr_trace_group group,
         return TSR_OK;
     if (n != s->n)
         return tsr_fail(err, TSR_E_DATA,
-                        "the trace has curves of %d points, %s of %d", s->n,
-                        name, n);
+                        "the trace has curves of %d points, but %s has %d",
+                        s->n, name, n);
     TSR_TRY(tsr_trace_get(s->trace, group, name, &one, &one, &n, &all, err));
     memcpy(row, all, (size_t)n * sizeof *row);
     free(all);
@@ -466,13 +466,13 @@ static tsr_status check_range(const tsr_saxs *from, const tsr_saxs *to,
         n_out += to->q[k] < first - same_q || to->q[k] > last + same_q;
     if (n_out == 0)
         return TSR_OK;
-    return tsr_fail(err, TSR_E_DATA,
-                    "%d of %d points of '%s' (q = %.4g to %.4g 1/A) lie "
-                    "outside the run's q, %.4g to %.4g 1/A, where the draws "
-                    "have no curve: narrow it with --q-range %.4g,%.4g, or run "
-                    "with that data",
-                    n_out, to->n, to->path, to->q[0], to->q[to->n - 1], first,
-                    last, first, last);
+    return tsr_fail(
+        err, TSR_E_DATA,
+        "%d of %d points of '%s' (q = %.4g to %.4g 1/A) are outside the q "
+        "range of the run, %.4g to %.4g 1/A, where the draws have no curve: "
+        "narrow it with --q-range %.4g,%.4g, or run with these data",
+        n_out, to->n, to->path, to->q[0], to->q[to->n - 1], first, last, first,
+        last);
 }
 
 tsr_status tsr_curve_operator(const tsr_saxs *from, const tsr_saxs *to,
@@ -554,8 +554,8 @@ tsr_status tsr_curve_operator_check(const tsr_saxs *from, const tsr_saxs *to,
     if (*error <= most)
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
-                    "the run's %d values of q are too far apart to "
+                    "the %d values of q of the run are too far apart to "
                     "interpolate the curve for '%s': the error would be %.2g "
-                    "of its sigma (%.2g are allowed); run with that data",
+                    "of its sigma (%.2g are allowed); run with these data",
                     from->n, to->path, *error, most);
 }

@@ -129,9 +129,8 @@ static tsr_status summarise_item(tsr_summary *summary, tsr_summary_item *item,
         item->flaw = TSR_FLAW_NOT_FINITE;
         item->flaw_text = tsr_pool_format(
             &summary->pool,
-            "%zu of %zu draws of %.80s are not finite, so nothing is "
-            "computed from them",
-            n_bad, count, item->name);
+            "%zu of %zu draws of %.80s are not finite: no statistics", n_bad,
+            count, item->name);
         return tsr_pool_check(&summary->pool, err);
     }
     const int varies = !is_rounding(one, count);
@@ -238,10 +237,10 @@ tsr_status tsr_summary_make(tsr_trace_reader *reader, tsr_summary **out,
             add_variable(summary, reader, TSR_TRACE_SAMPLE_STATS, "lp", err);
     if (status == TSR_OK && summary->n == 0)
         status = tsr_fail(err, TSR_E_DATA,
-                          "the trace has no posterior draw yet: let the run "
-                          "finish its warm-up");
+                          "the trace has no draw of the posterior yet: wait "
+                          "for the end of warm-up");
     else if (status == TSR_OK && count_read(summary) == 0)
-        status = tsr_fail(err, TSR_E_IO, "no variable can be read: %s",
+        status = tsr_fail(err, TSR_E_IO, "no variable is readable: %s",
                           summary->item[0].flaw_text);
     if (status != TSR_OK) {
         tsr_summary_free(summary);
@@ -340,8 +339,8 @@ tsr_status tsr_summary_add_prior(tsr_summary *summary, tsr_trace_reader *prior,
     }
     if (status == TSR_OK && !summary->has_prior)
         status = tsr_fail(err, TSR_E_DATA,
-                          "no variable of the run of the prior has the name "
-                          "and unit of one of this run");
+                          "no variable of the prior run has the name and unit "
+                          "of a variable of this run");
     tsr_summary_free(other);
     return status;
 }
@@ -609,8 +608,8 @@ static const struct {
     const char *cell, *note;
 } flaws[] = {
     [TSR_FLAW_NONE] = {"-", NULL},
-    [TSR_FLAW_FEW_DRAWS] = {"few", "fewer than 4 draws a chain"},
-    [TSR_FLAW_CONSTANT] = {"-", "does not vary"},
+    [TSR_FLAW_FEW_DRAWS] = {"few", "fewer than 4 draws per chain"},
+    [TSR_FLAW_CONSTANT] = {"-", "constant"},
     [TSR_FLAW_NOT_FINITE] = {"nan", NULL},
     [TSR_FLAW_UNREADABLE] = {"damaged", NULL},
 };
@@ -759,10 +758,10 @@ static void put_columns(tsr_json *j, const tsr_convergence *value)
 static const char *note_of(const tsr_summary_item *item)
 {
     const char *note = flaws[item->flaw].note;
-    return note != NULL ? note
-           : isinf(item->value.rhat)
-               ? "rhat is infinite: chains stand still, each elsewhere"
-               : item->flaw_text;
+    return note != NULL              ? note
+           : isinf(item->value.rhat) ? "rhat is infinite: the chains are "
+                                       "constant, each at another value"
+                                     : item->flaw_text;
 }
 
 void tsr_summary_put(const tsr_summary *summary, tsr_json *json)

@@ -72,7 +72,7 @@ const char *tsr_advice_time(double seconds, char text[32])
 {
     const double minutes = ceil(seconds / 60.0), hours = seconds / 3600.0;
     if (!isfinite(seconds))
-        snprintf(text, 32, "time not known");
+        snprintf(text, 32, "unknown time");
     else if (minutes < 2.0)
         snprintf(text, 32, "about a minute");
     else if (minutes < 100.0)

@@ -219,11 +219,11 @@ static void write_best(const tsr_comparison *c, tsr_gain_function *gain_of,
                       "Run %d has the highest %s of its data, %.1f +- %.1f nat "
                       "above run %d: %s. ",
                       b + 1, what, least, least_error, nearest + 1,
-                      n_clear == n ? "the data prefer it"
+                      n_clear == n ? "the data prefer this run"
                       : says == TSR_GAIN_UNDECIDED
-                          ? "undecided, as long as it lies within two errors "
+                          ? "undecided, as the difference is within two errors "
                             "or a run has fewer than 100 effective draws"
-                          : "too little to prefer it by");
+                          : "the difference is too small to prefer this run");
     }
 }
 
@@ -250,14 +250,13 @@ static void write_conflicts(const tsr_comparison *c, tsr_words *w)
                 continue;
             const tsr_verdict_curve *x = &c->run[a].verdict->curve[i];
             const tsr_verdict_curve *y = &c->run[b].verdict->curve[k];
-            tsr_words_add(w,
-                          "The data of runs %d and %d cannot be of one "
-                          "structure: Guinier's Rg is %.1f +- %.1f Angstrom in "
-                          "%s and %.1f +- %.1f in %s, %.0f standard deviations "
-                          "apart. ",
-                          a + 1, b + 1, x->guinier.rg, x->guinier.error,
-                          x->name, y->guinier.rg, y->guinier.error, y->name,
-                          sigma);
+            tsr_words_add(
+                w,
+                "The data of runs %d and %d cannot come from one structure: "
+                "Guinier's Rg is %.1f +- %.1f Angstrom in %s and %.1f +- %.1f "
+                "in %s, %.0f standard deviations apart. ",
+                a + 1, b + 1, x->guinier.rg, x->guinier.error, x->name,
+                y->guinier.rg, y->guinier.error, y->name, sigma);
         }
 }
 
@@ -281,11 +280,11 @@ static void write_overlaps(const tsr_comparison *c, tsr_words *w)
             const tsr_overlap *o = least_overlap(c, a, b);
             if (o != NULL)
                 tsr_words_add(w,
-                              "The ensembles of runs %d and %d %s (overlap of "
-                              "%s %.2f, the least). ",
+                              "The ensembles of runs %d and %d %s (smallest "
+                              "overlap: %s, %.2f). ",
                               a + 1, b + 1,
                               o->overlap > 0.8   ? "are alike"
-                              : o->overlap > 0.3 ? "overlap in part"
+                              : o->overlap > 0.3 ? "overlap partly"
                                                  : "hardly overlap",
                               o->variable, o->overlap);
         }
@@ -295,10 +294,9 @@ static void write_convergence(const tsr_comparison *c, tsr_words *w)
 {
     for (int i = 0; i < c->n; i++)
         if (!c->run[i].verdict->advice.is_converged)
-            tsr_words_add(w,
-                          "Run %d has not converged, so what is said of it "
-                          "may change. ",
-                          i + 1);
+            tsr_words_add(
+                w, "Run %d has not converged: its results may still change. ",
+                i + 1);
 }
 
 void tsr_comparison_write(const tsr_comparison *comparison, tsr_words *words)

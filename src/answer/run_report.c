@@ -27,13 +27,13 @@ static void print_convergence(const tsr_summary *summary, FILE *out)
     const tsr_summary_item *worst = find_worst(summary);
     const tsr_summary_item *slowest = tsr_summary_slowest(summary, &ess);
     if (worst == NULL) {
-        fprintf(out, "  %-14s too few draws to tell\n", "R-hat");
+        fprintf(out, "  %-14s too few draws\n", "R-hat");
         return;
     }
     if (slowest != NULL)
-        fprintf(out, "  %-14s %.0f (%s, the fewest)\n", "effective", ess,
+        fprintf(out, "  %-14s %.0f (%s, smallest)\n", "effective", ess,
                 slowest->name);
-    fprintf(out, "  %-14s %.2f (%s, the largest)\n", "R-hat", worst->value.rhat,
+    fprintf(out, "  %-14s %.2f (%s, largest)\n", "R-hat", worst->value.rhat,
             worst->name);
 }
 
@@ -44,7 +44,7 @@ static void warn_unconverged(const tsr_config *config, const tsr_advice *advice,
 {
     char *text = tsr_advice_text(advice);
     if (!advice->is_converged)
-        tsr_warn(log, "not converged%s%s (%s); to go on: %s",
+        tsr_warn(log, "not converged%s%s (%s); to continue: %s",
                  config->sampler.until != NULL ? " as asked, " : "",
                  config->sampler.until != NULL ? config->sampler.until : "",
                  advice->worst[0] != '\0' ? advice->worst : "too few draws",

@@ -208,21 +208,23 @@ static void write_unexplained(const tsr_verdict_measured *m, tsr_words *w)
     const double start = unexplained(m->start, m->limit);
     const double draws = unexplained(m->draws.mean, m->limit);
     tsr_words_add(w,
-                  " Noise would leave %.3f of a structure that is right; of "
-                  "what the map shows beside noise ",
+                  " The noise of the map limits the correlation of the correct "
+                  "structure to %.3f; of the map's signal ",
                   m->limit);
     if (isfinite(start))
-        tsr_words_add(w, "the start leaves %.0f %% unexplained, ",
+        tsr_words_add(w, "the starting structure leaves %.0f %% unexplained, ",
                       100.0 * start);
-    tsr_words_add(w, "the draws %.0f %%: ", 100.0 * draws);
+    tsr_words_add(w, "the draws leave %.0f %%: ", 100.0 * draws);
     if (start < small_share)
-        tsr_words_add(w, "the start explains the map.");
+        tsr_words_add(w, "the starting structure explains the map.");
     else if (draws < small_share)
-        tsr_words_add(w, "they explain the map%s.",
-                      isfinite(start) ? ", and the start does not" : "");
+        tsr_words_add(w, "the draws explain the map%s.",
+                      isfinite(start) ? ", and the starting structure does not"
+                                      : "");
     else
-        tsr_words_add(w, "they do not explain all of it: a part that is "
-                         "missing or too many, or held rigid and is not.");
+        tsr_words_add(
+            w, "the draws do not explain the whole map: a part is missing from "
+               "the model or extra, or is held rigid and moves.");
 }
 
 static void write_map(const tsr_verdict_measured *m, tsr_words *w)
@@ -230,21 +232,24 @@ static void write_map(const tsr_verdict_measured *m, tsr_words *w)
     char text[64];
     tsr_words_add(w, "%s: ", m->name);
     if (isfinite(m->start))
-        tsr_words_add(w, "the start has a correlation of %.3f with the map, ",
-                      m->start);
-    tsr_words_add(w, "the draws %s (of bodies).",
+        tsr_words_add(
+            w,
+            "the starting structure has a correlation of %.3f with the map, ",
+            m->start);
+    tsr_words_add(w, "the draws %s (computed from bodies).",
                   tsr_verdict_interval(&m->draws, text));
     if (isfinite(m->limit))
         write_unexplained(m, w);
     else
-        tsr_words_add(w, " How high noise would let it be is not known: "
-                         "half-maps or a mask would show it.");
+        tsr_words_add(w, " The limit that noise sets on the correlation is "
+                         "unknown: half-maps or a mask would show it.");
     if (m->draws.rhat > 1.1)
-        tsr_words_add(w,
-                      " Chains do not agree on it (R-hat %.2f): where all "
-                      "parts belong is not decided, or some chains are stuck "
-                      "in places that fit less well.",
-                      m->draws.rhat);
+        tsr_words_add(
+            w,
+            " The chains do not agree on the correlation (R-hat %.2f): the "
+            "data do not decide where all parts belong, or some chains are "
+            "stuck in arrangements that fit worse.",
+            m->draws.rhat);
 }
 
 static void write_number(const tsr_verdict_measured *m, tsr_words *w)
@@ -256,17 +261,18 @@ static void write_number(const tsr_verdict_measured *m, tsr_words *w)
     tsr_words_add(w, "%s of %s: measured %.4g +- %.2g %s, ",
                   m->type->observable, m->name, m->value, m->sd, unit);
     if (isfinite(m->start))
-        tsr_words_add(w, "the start has %.4g, ", m->start);
+        tsr_words_add(w, "the starting structure has %.4g, ", m->start);
     tsr_words_add(w, "the draws %s with a standard deviation of %.2g",
                   tsr_verdict_interval(&m->draws, text), m->draws.sd);
-    tsr_words_add(w,
-                  fabs(off) <= 1.0
-                      ? "; they agree (%.1f standard deviations off)."
-                  : fabs(off) <= 2.0
-                      ? "; they are at its edge (%.1f standard deviations off)."
-                      : "; they do not agree (%.1f standard deviations off): "
-                        "other data, or what cannot move, hold them there.",
-                  off);
+    tsr_words_add(
+        w,
+        fabs(off) <= 1.0 ? "; they agree (%.1f standard deviations off)."
+        : fabs(off) <= 2.0
+            ? "; the measured value is at the edge of the draws (%.1f standard "
+              "deviations off)."
+            : "; they do not agree (%.1f standard deviations off): other data "
+              "or rigid parts of the model prevent agreement.",
+        off);
 }
 
 /* One sentence for each measurement. */
@@ -297,13 +303,13 @@ static void write_moved(const tsr_verdict *verdict, tsr_words *words)
     const tsr_domain *domain = v->arrangements->domains->domain;
     tsr_domain_name(v->atoms, &domain[v->arrangements->fixed], sizeof name,
                     name);
-    tsr_words_add(words, "Since the start, against %s: ", name);
+    tsr_words_add(words, "Since the start of the run, relative to %s: ", name);
     for (int k = 0; k < v->n_moved; k++) {
         const tsr_verdict_moved *m = &v->moved[k];
         tsr_domain_name(v->atoms, &domain[m->domain], sizeof name, name);
         tsr_words_add(words,
-                      "%s%s has turned by %s degrees, its centre moved from "
-                      "%.1f to %s Angstrom",
+                      "%s%s has turned by %s degrees, and its centre has moved "
+                      "from %.1f to %s Angstrom",
                       k > 0 ? "; " : "", name,
                       tsr_verdict_interval(&m->turn, turn), m->start,
                       tsr_verdict_interval(&m->distance, distance));
@@ -793,15 +799,16 @@ const char *tsr_verdict_interval(const tsr_convergence *value, char text[64])
 static void write_state_of_run(const tsr_verdict *v, tsr_words *w)
 {
     if (!v->has_data)
-        tsr_words_add(w, "This run saw no data: what follows is the prior. ");
+        tsr_words_add(w, "This run used no data: the following results "
+                         "describe the prior. ");
     if (!v->advice.is_converged && v->advice.worst[0] != '\0')
-        tsr_words_add(w,
-                      "Not converged yet (%s), so what follows may still "
-                      "change.",
-                      v->advice.worst);
+        tsr_words_add(
+            w,
+            "Not converged yet (%s): the following results may still change.",
+            v->advice.worst);
     else if (!v->advice.is_converged)
-        tsr_words_add(w, "Too few draws to tell whether the run has converged, "
-                         "so what follows may still change.");
+        tsr_words_add(w, "Too few draws to decide whether the run has "
+                         "converged: the following results may still change.");
 }
 
 const char *tsr_verdict_fit_clause(double reduced_chi2, double cormap_p,
@@ -809,13 +816,13 @@ const char *tsr_verdict_fit_clause(double reduced_chi2, double cormap_p,
 {
     static const char *const text[2][3] = {
         {"residuals are no larger than the noise",
-         "residuals change their sign as by chance and are no larger than the "
-         "noise",
-         "residuals keep their sign for longer than by chance"},
+         "residuals change their sign as often as random noise and are no "
+         "larger than the noise",
+         "residuals keep their sign for longer than random noise"},
         {"residuals are larger than the noise",
          "residuals are larger than the noise",
          "residuals are larger than the noise, and keep their sign for longer "
-         "than by chance"}};
+         "than random noise"}};
     return text[!tsr_verdict_fits(reduced_chi2, 1.0, noise)]
                [isnan(cormap_p) ? 0 : 2 - tsr_verdict_fits(0.0, cormap_p, 1.0)];
 }
@@ -828,8 +835,7 @@ static void write_draws(const tsr_verdict_curve *c, tsr_words *w)
         return;
     tsr_words_add(
         w,
-        "The structures that were drawn %s %s: their mean curve has chi2 "
-        "%.3g%s (%s).",
+        "The sampled structures %s %s: their mean curve has chi2 %.3g%s (%s).",
         tsr_verdict_fits(c->chi2, c->cormap_p, noise) ? "fit" : "do not fit",
         c->name, c->chi2, tsr_cormap_text(", CorMap p ", c->cormap_p, cormap),
         tsr_verdict_fit_clause(c->chi2, c->cormap_p, noise));
@@ -840,11 +846,11 @@ static void write_draws(const tsr_verdict_curve *c, tsr_words *w)
 static void write_rigid(const tsr_verdict_curve *c, tsr_words *w)
 {
     if (c->rigid.n_point > 0 && isfinite(c->chi2))
-        tsr_words_add(w,
-                      " By the same bodies the structure as it was given, kept "
-                      "rigid, has chi2 %.3g (for all atoms see tessera "
-                      "profile).",
-                      c->rigid.chi2);
+        tsr_words_add(
+            w,
+            " With the same bodies, the starting structure kept rigid has chi2 "
+            "%.3g (for all atoms see tessera profile).",
+            c->rigid.chi2);
 }
 
 /* The size of the residuals, and how much of it is noise. */
@@ -854,12 +860,12 @@ static void write_noise(const tsr_verdict_curve *c, tsr_words *w)
     char text[64];
     const double residual = isfinite(s->mean) ? s->mean : sqrt(c->chi2);
     if (isfinite(s->mean))
-        tsr_words_add(w, " The residuals are %s times the stated errors%s.",
-                      tsr_verdict_interval(s, text),
-                      isnan(c->noise.next)
-                          ? "; neighbouring points do not tell noise from "
-                            "misfit here"
-                          : "");
+        tsr_words_add(
+            w, " The residuals are %s times the stated errors%s.",
+            tsr_verdict_interval(s, text),
+            isnan(c->noise.next)
+                ? "; here neighbouring points do not separate noise from misfit"
+                : "");
     (void)tsr_saxs_noise_describe(&c->noise, residual, w);
 }
 
@@ -896,7 +902,7 @@ static void write_spread(const tsr_verdict *v, int s, tsr_words *w)
                                   : 0,
                       by);
     }
-    tsr_words_add(w, " about its mean place (root mean square).");
+    tsr_words_add(w, " about its mean position (root mean square).");
 }
 
 static void write_motion(const tsr_verdict *v, tsr_words *w)
@@ -905,19 +911,19 @@ static void write_motion(const tsr_verdict *v, tsr_words *w)
     char text[64];
     for (int i = 0; i < v->n_motion && i < MOST; i++) {
         const tsr_verdict_motion *m = &v->motion[i];
-        tsr_words_add(w, "%s%s", i == 0 ? "What moves: " : "; ", m->where);
+        tsr_words_add(w, "%s%s", i == 0 ? "Motion: " : "; ", m->where);
         if (m->state > 0)
             tsr_words_add(w, " of state %d", m->state);
         tsr_words_add(w,
-                      m->is_tail ? ", %s Angstrom from end to end"
+                      m->is_tail ? ", end-to-end distance %s Angstrom"
                                  : ", centres %s Angstrom apart",
                       tsr_verdict_interval(&m->distance, text));
     }
     if (v->n_motion > MOST)
         tsr_words_add(w, "; and %d more (summary --json)", v->n_motion - MOST);
     if (v->n_motion > 0)
-        tsr_words_add(w, " (mean, and in brackets where 90 %% of the draws "
-                         "lie).");
+        tsr_words_add(
+            w, " (mean, and in brackets the 90 %% interval of the draws).");
     for (int s = 0; v->arrangements != NULL && v->atoms != NULL &&
                     s < v->arrangements->n_state;
          s++)
@@ -933,8 +939,9 @@ static void write_guinier(const tsr_verdict_curve *c, int is_one, tsr_words *w)
     if (g->n == 0 || !isfinite(m->mean))
         return;
     tsr_words_add(w,
-                  "%s%s sees it, with its water, Guinier's Rg is %s Angstrom",
-                  is_one ? " As " : "\nAs ", is_one ? "the curve" : c->name,
+                  "%sGuinier's Rg of %s, computed with the hydration layer, is "
+                  "%s Angstrom",
+                  is_one ? " " : "\n", is_one ? "the curve" : c->name,
                   tsr_verdict_interval(m, text));
     tsr_words_add(w,
                   "; the measured curve has %.*f +- %.*f over the same points "
@@ -942,10 +949,11 @@ static void write_guinier(const tsr_verdict_curve *c, int is_one, tsr_words *w)
                   decimals(g->error), g->rg, decimals(g->error), g->error,
                   g->q[0], g->q[1]);
     if (fabs(m->mean - g->rg) > sure * hypot(g->error, m->sd))
-        tsr_words_add(w, " They differ by more than their errors: there may be "
-                         "more flexibility than the model has, a part that it "
-                         "lacks, another oligomer, aggregates, or a buffer "
-                         "that does not match.");
+        tsr_words_add(w,
+                      " The two differ by more than their errors: the molecule "
+                      "may be more flexible than the model, parts may be "
+                      "missing from the model, the sample may contain another "
+                      "oligomer or aggregates, or the buffer may not match.");
 }
 
 /* Pairs of curves that cannot come from one structure. */
@@ -958,8 +966,8 @@ static void write_conflicts(const tsr_verdict *v, tsr_words *w)
             if (tsr_verdict_conflict(x, y, &sigma))
                 tsr_words_add(
                     w,
-                    "\n%s and %s cannot be of one structure: Guinier's "
-                    "Rg is %.1f +- %.1f and %.1f +- %.1f Angstrom.",
+                    "\n%s and %s cannot come from one structure: Guinier's Rg "
+                    "is %.1f +- %.1f and %.1f +- %.1f Angstrom.",
                     x->name, y->name, x->guinier.rg, x->guinier.error,
                     y->guinier.rg, y->guinier.error);
         }
@@ -970,7 +978,7 @@ static void write_size(const tsr_verdict *v, tsr_words *w)
     char rg[64], d_max[64];
     if (!isfinite(v->rg.mean))
         return;
-    tsr_words_add(w, "Size: Rg %s Angstrom of the molecule's mass",
+    tsr_words_add(w, "Size: Rg (of the mass) %s Angstrom",
                   tsr_verdict_interval(&v->rg, rg));
     if (isfinite(v->d_max.mean))
         tsr_words_add(w, ", D_max %s Angstrom",
@@ -1000,8 +1008,8 @@ static void write_state(const tsr_verdict *v, int s, tsr_words *w)
         return;
     }
     tsr_words_add(w,
-                  "%d arrangements of the domains fit, %.0f Angstrom or more "
-                  "from each other on average; %d hold%s 90 %% of the draws.",
+                  "%d arrangements of the domains fit the data, at least %.0f "
+                  "Angstrom apart on average; %d contain%s 90 %% of the draws.",
                   a->n_group[s], a->threshold_ang, n_main,
                   n_main == 1 ? "s" : "");
     for (int i = 0; i < a->n && n < most_shown && n < n_main; i++) {
@@ -1031,8 +1039,8 @@ static void write_pairs(const tsr_verdict *v, tsr_undecided_kind kind, int n,
     int n_printed = 0;
     tsr_words_add(w, "which arrangement is right among those that %s (",
                   kind == TSR_UNDECIDED_MIRROR
-                      ? "are mirror images, which no curve tells apart"
-                      : "have one outline");
+                      ? "are mirror images, which no curve distinguishes"
+                      : "have the same outline");
     for (int i = 0; i < v->n_undecided && n_printed < MOST; i++) {
         const tsr_verdict_undecided *o = &v->undecided[i];
         if (o->kind != kind)
@@ -1049,12 +1057,12 @@ static void write_pairs(const tsr_verdict *v, tsr_undecided_kind kind, int n,
 
 static void write_bound(const tsr_verdict_undecided *o, tsr_words *w)
 {
-    tsr_words_add(w,
-                  "%s, which piles up at the %s end of its prior, %g (because "
-                  "of a missing part, another oligomer, more flexibility or a "
-                  "wrong buffer; contrast.%s_range widens it)",
-                  o->variable, o->is_low ? "lower" : "upper", o->value,
-                  o->variable);
+    tsr_words_add(
+        w,
+        "%s, which accumulates at the %s end of its prior, %g (because of a "
+        "missing part, another oligomer, more flexibility or a wrong buffer; "
+        "contrast.%s_range widens the prior)",
+        o->variable, o->is_low ? "lower" : "upper", o->value, o->variable);
 }
 
 static void write_undecided(const tsr_verdict *v, tsr_words *w)
@@ -1065,18 +1073,18 @@ static void write_undecided(const tsr_verdict *v, tsr_words *w)
         n_pair[o->kind]++;
         if (o->kind >= TSR_UNDECIDED_MIRROR)
             continue; /* described together below */
-        tsr_words_add(w, n++ == 0 ? "The data do not decide: " : "; ");
+        tsr_words_add(w, n++ == 0 ? "The data do not determine " : "; ");
         if (o->kind == TSR_UNDECIDED_BOUND)
             write_bound(o, w);
         else
-            tsr_words_add(w, "%s (its spread is %.0f %% of the prior's)",
+            tsr_words_add(w, "%s (its spread is %.0f %% of that of the prior)",
                           o->variable, 100.0 * o->value);
     }
     for (tsr_undecided_kind kind = TSR_UNDECIDED_MIRROR;
          kind <= TSR_UNDECIDED_OUTLINE; kind++) {
         if (n_pair[kind] == 0)
             continue;
-        tsr_words_add(w, n++ == 0 ? "The data do not decide: " : "; ");
+        tsr_words_add(w, n++ == 0 ? "The data do not determine " : "; ");
         write_pairs(v, kind, n_pair[kind], w);
     }
     if (n > 0)
@@ -1091,7 +1099,7 @@ static void write_models(const tsr_verdict *v, tsr_words *w)
     const int has_loo = isfinite(v->loo.elpd);
     if (!has_evidence && !has_loo)
         return;
-    tsr_words_add(w, "To compare with other runs of the same data:");
+    tsr_words_add(w, "For comparison with other runs of the same data:");
     if (has_evidence)
         tsr_words_add(w, " log evidence %s%s",
                       tsr_evidence_format(&v->evidence, text),
@@ -1104,8 +1112,8 @@ static void write_models(const tsr_verdict *v, tsr_words *w)
     tsr_words_add(w, ".");
     if (v->loo.n_bad > 0)
         tsr_words_add(w,
-                      " The latter rests on few draws at %d point%s (Pareto k "
-                      "above 0.7).",
+                      " The expected log predictive density relies on few "
+                      "draws at %d point%s (Pareto k above 0.7).",
                       v->loo.n_bad, v->loo.n_bad == 1 ? "" : "s");
 }
 
@@ -1138,7 +1146,7 @@ tsr_status tsr_verdict_print(const tsr_verdict *verdict, FILE *out,
     TSR_TRY(tsr_words_print(&words, out, 0, "", err));
     char *advice = tsr_advice_text(&verdict->advice);
     if (advice != NULL && !verdict->advice.is_converged)
-        fprintf(out, "To go on:\n    %s\n", advice);
+        fprintf(out, "To continue:\n    %s\n", advice);
     free(advice);
     return TSR_OK;
 }

@@ -41,19 +41,19 @@
  * tsr_file_check_target. */
 #define TSR_OPTION_FORCE(owner)            \
     TSR_FIELD(BOOL, "force", owner, force, \
-              .doc = "replace files that are not from tessera, too")
+              .doc = "also replace files that are not from tessera")
 
 /* Of commands that show a table, and of those that compute without a
  * configuration. */
 #define TSR_OPTION_JSON(owner)           \
     TSR_FIELD(BOOL, "json", owner, json, \
-              .doc = "one JSON object instead of a table")
-#define TSR_OPTION_DEVICE(owner)                                               \
-    TSR_FIELD(STRING, "device", owner, device, .argument = "DEVICE",           \
-              .initial = "auto",                                               \
-              .doc = "auto, gpu, cpu, a number or a part of a name of "        \
-                     "'tessera devices', or reference (double precision, one " \
-                     "core)")
+              .doc = "print one JSON object instead of a table")
+#define TSR_OPTION_DEVICE(owner)                                     \
+    TSR_FIELD(STRING, "device", owner, device, .argument = "DEVICE", \
+              .initial = "auto",                                     \
+              .doc = "auto, gpu, cpu, reference (double precision, " \
+                     "one core), or a number or part of a name as "  \
+                     "listed by 'tessera devices'")
 
 /* A command line that was read. */
 typedef struct {
@@ -121,27 +121,25 @@ typedef struct {
 } tsr_data_options;
 
 /* Of a struct with a member `data`. */
-#define TSR_OPTIONS_DATA(owner)                                                \
-    TSR_FIELD(STRINGS, "sans", owner, data.sans, .argument = "FILE=X",         \
-              .doc = "a curve of neutrons, in a solvent of which D2O is the "  \
-                     "share X, 0 to 1"),                                       \
-        TSR_FIELD(                                                             \
-            DOUBLE, "exchange", owner, data.exchange, .argument = "X",         \
-            .initial = "0.9", .min = 0.0, .max = 1.0,                          \
-            .doc = "of neutrons: the share of the backbone's amide hydrogens " \
-                   "that exchange"),                                           \
-        TSR_FIELD(STRINGS, "deuterated", owner, data.deuterated,               \
-                  .argument = "CHAIN=X",                                       \
-                  .doc =                                                       \
-                      "of neutrons: a chain that was grown with deuterium; "   \
-                      "without X all of it"),                                  \
-        TSR_FIELD(STRING, "map", owner, data.map, .argument = "MAP",           \
-                  .doc = "a density map that the model lies in and is to be "  \
-                         "fitted to; all of the model may bend, or what "      \
-                         "links rigid parts if the resolution is above 8 "     \
-                         "Angstrom"),                                          \
-        TSR_FIELD(DOUBLE, "resolution", owner, data.resolution_ang,            \
-                  .letter = 'r', .argument = "R", .min = 0.5, .max = 100.0,    \
+#define TSR_OPTIONS_DATA(owner)                                              \
+    TSR_FIELD(STRINGS, "sans", owner, data.sans, .argument = "FILE=X",       \
+              .doc = "neutron scattering curve; X, 0 to 1, is the "          \
+                     "fraction of D2O in the solvent"),                      \
+        TSR_FIELD(DOUBLE, "exchange", owner, data.exchange, .argument = "X", \
+                  .initial = "0.9", .min = 0.0, .max = 1.0,                  \
+                  .doc = "neutrons: fraction of the backbone's amide "       \
+                         "hydrogens that exchange"),                         \
+        TSR_FIELD(STRINGS, "deuterated", owner, data.deuterated,             \
+                  .argument = "CHAIN=X",                                     \
+                  .doc = "neutrons: a deuterated chain; X is the fraction "  \
+                         "of deuterium, default 1"),                         \
+        TSR_FIELD(STRING, "map", owner, data.map, .argument = "MAP",         \
+                  .doc = "density map to fit, with the model already "       \
+                         "placed in it; the whole model is flexible, or "    \
+                         "at a resolution above 8 Angstrom only the "        \
+                         "linkers between rigid parts"),                     \
+        TSR_FIELD(DOUBLE, "resolution", owner, data.resolution_ang,          \
+                  .letter = 'r', .argument = "R", .min = 0.5, .max = 100.0,  \
                   .doc = "resolution of the map in Angstrom")
 
 /* The curves of a command line, MODEL [CURVE]...: its arguments, of X-rays,
@@ -207,11 +205,11 @@ TSR_COMMANDS(X)
 
 /* Commands that are programs of their own (tools/NAME), which `tessera NAME`
  * starts as `tessera-NAME`: with their lines of help, listed last. */
-#define TSR_TRAIN_DOC \
-    "make the tables of form factors and priors from structures"
-#define TSR_BENCH_DOC                                               \
-    "the engine's speed and accuracy here, that of the moves, and " \
-    "independent draws a second"
+#define TSR_TRAIN_DOC "make tables of form factors and priors from structures"
+#define TSR_BENCH_DOC                                \
+    "speed and accuracy of the engine on this "      \
+    "machine, efficiency of the moves, independent " \
+    "draws per second"
 #define TSR_TOOLS(X)        \
     X(train, TSR_TRAIN_DOC) \
     X(bench, TSR_BENCH_DOC)

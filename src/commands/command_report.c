@@ -30,13 +30,12 @@ typedef struct {
 } options;
 
 static const tsr_field fields[] = {
-    TSR_FIELD(STRING, "output", options, output, .letter = 'o',
-              .argument = "DIR",
-              .doc = "where report.html goes; without it, into the run's "
-                     "folder"),
+    TSR_FIELD(
+        STRING, "output", options, output, .letter = 'o', .argument = "DIR",
+        .doc = "output folder of report.html; default: the folder of the run"),
     TSR_FIELD(STRING, "prior", options, prior, .argument = "DIR",
-              .doc = "a run made with --prior-only, shown beside the "
-                     "posterior"),
+              .doc =
+                  "run made with --prior-only, to be shown with the posterior"),
     TSR_OPTION_FORCE(options),
     {0}};
 
@@ -63,7 +62,7 @@ static void print_flexible(FILE *out, const tsr_structure_config *s)
 {
     const tsr_strings *list = s->flexible.n > 0 ? &s->flexible : &s->rigid;
     if (s->frozen) {
-        fputs("Nothing of the structure moved. ", out);
+        fputs("The structure did not move. ", out);
         return;
     }
     if (list->n == 0 || strcmp(list->item[0], "all") == 0) {
@@ -189,7 +188,7 @@ static double sigma_of_draws(const tsr_past_run *run, const tsr_report_map *m,
 
 /* How each map looks beside the draws; where that cannot be had the log says
  * why, and the page goes without. */
-static void look_at_maps(work *w)
+static void compare_maps(work *w)
 {
     enum { MOST = 40 };
     const tsr_past_run *run = &w->run;
@@ -279,7 +278,7 @@ static tsr_status make_folder(const char *path, tsr_err *err)
         (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
         return TSR_OK;
     return tsr_fail(err, TSR_E_IO,
-                    "cannot make the folder '%s': %s; choose another place "
+                    "cannot make the folder '%s': %s; choose another folder "
                     "with --output DIR",
                     path, strerror(errno));
 }
@@ -333,8 +332,8 @@ static tsr_status check_targets(const char *page, const char *folder,
 }
 
 /* Errors: TSR_E_IO; TSR_E_USAGE (there is a report of somebody else's). */
-static tsr_status find_place(work *w, const char *base, int is_forced,
-                             tsr_err *err)
+static tsr_status prepare_folder(work *w, const char *base, int is_forced,
+                                 tsr_err *err)
 {
     TSR_TRY(make_folder(base, err));
     w->page = tsr_run_directory_file(base, "report.html");
@@ -346,7 +345,7 @@ static tsr_status find_place(work *w, const char *base, int is_forced,
 }
 
 /* Of the structure file with its hydrogens, Da; NaN: there is none. */
-static double mass_of(const tsr_past_run *run)
+static double compute_mass(const tsr_past_run *run)
 {
     const char *file = run->has_config ? run->config.structure.file : NULL;
     const double water = 0.334; /* e/A^3: without an effect on the mass */
@@ -363,7 +362,7 @@ static double mass_of(const tsr_past_run *run)
 }
 
 /* Empty where the run has all it was asked for: to end when converged, too. */
-static void tell_draws(const tsr_past_run *run, char remark[160])
+static void describe_draws(const tsr_past_run *run, char remark[160])
 {
     char draws[80];
     remark[0] = '\0';
@@ -372,8 +371,9 @@ static void tell_draws(const tsr_past_run *run, char remark[160])
         return;
     tsr_sampler_draws_text(&run->config.sampler, run->n_draw, draws);
     snprintf(remark, 160,
-             run->is_finished ? "The run's time was over after %s."
-                              : "The run is not finished: it has %s.",
+             run->is_finished
+                 ? "The time limit of the run was reached after %s."
+                 : "The run is not finished: it has %s.",
              draws);
 }
 
@@ -399,26 +399,27 @@ static tsr_status read_config(work *w, tsr_err *err)
     if (!w->run.has_data)
         return TSR_OK;
     if (w->run.directory != NULL)
-        look_at_maps(w);
+        compare_maps(w);
     w->o.map = w->map;
     TSR_TRY(find_densities(w, err));
     w->o.density = w->density;
     return TSR_OK;
 }
 
-static tsr_status make(work *w, const char *directory, const char *output,
-                       const char *prior, int force, tsr_err *err)
+static tsr_status make_report(work *w, const char *directory,
+                              const char *output, const char *prior, int force,
+                              tsr_err *err)
 {
     tsr_report_options *o = &w->o;
     TSR_TRY(tsr_past_run_open(directory, &w->run, w->log, err));
     if (prior != NULL)
         TSR_TRY(tsr_past_run_open_prior(prior, &w->prior, w->log, err));
     const int is_beside = output == NULL && w->run.directory != NULL;
-    TSR_TRY(find_place(w,
-                       output != NULL ? output
-                       : is_beside    ? w->run.directory
-                                      : ".",
-                       force, err));
+    TSR_TRY(prepare_folder(w,
+                           output != NULL ? output
+                           : is_beside    ? w->run.directory
+                                          : ".",
+                           force, err));
     tsr_log_progress(w->log, "report: conformations");
     TSR_TRY(tsr_past_run_shape(&w->run, w->log, &w->frames, &w->shape, w->why,
                                err));
@@ -426,12 +427,12 @@ static tsr_status make(work *w, const char *directory, const char *output,
     w->methods = methods_text(&w->run);
     w->advice = tsr_advice_text(&w->verdict->advice);
     w->solved = tsr_report_solve_verdict(w->run.directory);
-    tell_draws(&w->run, w->remark);
+    describe_draws(&w->run, w->remark);
     *o = (tsr_report_options){
         .name = "tessera report",
         .verdict = w->verdict,
         .solved = w->solved,
-        .mass = mass_of(&w->run),
+        .mass = compute_mass(&w->run),
         .file = is_beside ? "model.pdb" : NULL,
         .atoms = w->shape != NULL ? tsr_frames_atoms(w->frames) : NULL,
         .frames = w->frames,
@@ -450,7 +451,7 @@ static tsr_status make(work *w, const char *directory, const char *output,
     return tsr_report_write(w->run.trace, o, w->page, w->folder, w->log, err);
 }
 
-static void clear(work *w)
+static void work_clear(work *w)
 {
     tsr_verdict_free(w->verdict);
     tsr_shape_free(w->shape);
@@ -474,10 +475,10 @@ tsr_status tsr_report_run(const char *directory, const char *output,
                           tsr_err *err)
 {
     work w = {.log = log};
-    tsr_status status = make(&w, directory, output, prior, force, err);
+    tsr_status status = make_report(&w, directory, output, prior, force, err);
     if (status == TSR_OK)
         fprintf(out, "%s\n", w.page);
-    clear(&w);
+    work_clear(&w);
     return status;
 }
 
@@ -517,24 +518,23 @@ tsr_status tsr_report_rigid(const tsr_solve *solve, tsr_log *log, tsr_err *err)
         w.o.file = "rigid.fit";
     }
     TSR_THEN(status, tsr_file_read(path, &w.solved, &size, err));
-    TSR_THEN(status, find_place(&w, solve->directory, 0, err));
+    TSR_THEN(status, prepare_folder(&w, solve->directory, 0, err));
     w.o.solved = w.solved;
     TSR_THEN(status, tsr_report_write(NULL, &w.o, w.page, w.folder, log, err));
     free(path);
-    clear(&w);
+    work_clear(&w);
     return status;
 }
 
 const tsr_command tsr_command_report = {
     .name = "report",
-    .doc = "figures and numbers of a run, as one page that works offline",
+    .doc = "write figures and numbers of a run as one page that works offline",
     .arguments = "DIR",
     .options = fields,
     .size = sizeof(options),
-    .about = "Writes report.html into the run's folder, and beside "
-             "it report/ with every figure as SVG and, in "
-             "numbers, CSV. Made again, it takes the place of the "
-             "one before; figures, tables and models there that are "
-             "somebody else's are in the way, unless with --force. The "
-             "page holds all it needs.",
+    .about =
+        "Writes report.html to the folder of the run, and next to it the "
+        "folder report/ with every figure as SVG and its numbers as CSV. A new "
+        "report replaces the previous one; files in report/ that are not from "
+        "tessera are only replaced with --force. The page is self-contained.",
     .run = report};

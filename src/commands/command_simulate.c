@@ -26,8 +26,8 @@ typedef struct {
 static const tsr_field fields[] = {
     TSR_FIELD(STRING, "output", options, output, .letter = 'o',
               .argument = "FILE",
-              .doc = "the curve; the structure goes beside it as .pdb. "
-                     "Default: NAME.dat in the current folder"),
+              .doc = "output file of the curve; the structure is written next "
+                     "to it as .pdb. Default: NAME.dat in the current folder"),
     TSR_FIELD(STRINGS, "set", options, set, .argument = "KEY=VALUE",
               .doc = "override a key, as simulate.steps=1000 or seed=7"),
     TSR_OPTION_FORCE(options),
@@ -52,7 +52,7 @@ typedef struct {
 } work;
 
 /* A chain on the prior alone leads away from the input structure. */
-static tsr_status walk(work *w, tsr_err *err)
+static tsr_status draw_from_prior(work *w, tsr_err *err)
 {
     const tsr_topology *t = w->setup.molecule.topology;
     const tsr_target target =
@@ -94,15 +94,14 @@ static tsr_status read_neutrons(work *w, tsr_err *err)
     tsr_status status = TSR_OK;
     const int has_d2o = s->neutron.d2o.word < 0 && s->neutron.d2o.number > 0.0;
     if (!s->radiation && (has_d2o || s->neutron.deuterated.n > 0))
-        status =
-            tsr_fail(err, TSR_E_CONFIG,
-                     "simulate.%s: it has no effect with simulate.radiation"
-                     ": xray; it belongs to neutron",
-                     has_d2o ? "d2o" : "deuterated");
-    else if (s->radiation && config->structure.file == NULL)
         status = tsr_fail(err, TSR_E_CONFIG,
-                          "simulate.radiation: neutrons need the atoms of a "
-                          "structure.file");
+                          "simulate.%s: it has no effect with "
+                          "simulate.radiation: xray; it belongs to neutron",
+                          has_d2o ? "d2o" : "deuterated");
+    else if (s->radiation && config->structure.file == NULL)
+        status = tsr_fail(
+            err, TSR_E_CONFIG,
+            "simulate.radiation: neutron needs the atoms of structure.file");
     else if (s->radiation &&
              tsr_neutron_make(&s->neutron, &w->neutron, err) != TSR_OK)
         status = tsr_wrap(err, TSR_E_CONFIG, "simulate");
@@ -111,9 +110,9 @@ static tsr_status read_neutrons(work *w, tsr_err *err)
 
 /* I(q) of all atoms on the grid, double precision, in electrons squared, or
  * fm^2 of neutrons: intensity [grid->n_q] out. */
-static tsr_status of_atoms(const work *w, tsr_atom_curves *curves,
-                           const tsr_q_grid *grid, double *partial,
-                           double *intensity, tsr_err *err)
+static tsr_status compute_from_atoms(const work *w, tsr_atom_curves *curves,
+                                     const tsr_q_grid *grid, double *partial,
+                                     double *intensity, tsr_err *err)
 {
     const tsr_parameter *contrast = w->setup.tables.contrast;
     const int is_neutron = w->config.simulate.radiation;
@@ -137,9 +136,10 @@ static tsr_status of_atoms(const work *w, tsr_atom_curves *curves,
 
 /* The same of the bodies with S(q), of neutrons as the atoms make them, at n
  * values of q; q NULL: on the grid. */
-static tsr_status of_bodies(const work *w, tsr_atom_curves *curves,
-                            const tsr_q_grid *grid, int n, const double *q,
-                            double *intensity, tsr_err *err)
+static tsr_status compute_from_bodies(const work *w, tsr_atom_curves *curves,
+                                      const tsr_q_grid *grid, int n,
+                                      const double *q, double *intensity,
+                                      tsr_err *err)
 {
     tsr_scattering own = {.contrast = w->setup.tables.contrast};
     const tsr_scattering *scattering = w->setup.data.scattering;
@@ -173,14 +173,14 @@ static tsr_status open_atoms(const work *w, const tsr_q_grid *grid,
         return tsr_atom_curves_new(m, grid, NULL, NULL, curves, err);
     if (tsr_config_why_no_atoms(c) == NULL &&
         tsr_atom_curves_new(m, grid, NULL, NULL, curves, &why) != TSR_OK)
-        tsr_info(w->log, "the curve is that of the bodies: %s", why.message);
+        tsr_info(w->log, "the curve is computed from bodies: %s", why.message);
     return TSR_OK;
 }
 
 /* From the grid to n values of q, as the instrument smears them. */
-static tsr_status carry(const tsr_q_grid *grid, const tsr_resolution *r, int n,
-                        const double *q, const double *on_grid,
-                        double *intensity, tsr_err *err)
+static tsr_status interpolate(const tsr_q_grid *grid, const tsr_resolution *r,
+                              int n, const double *q, const double *on_grid,
+                              double *intensity, tsr_err *err)
 {
     const size_t n_q = (size_t)grid->n_q;
     double *matrix;
@@ -212,8 +212,8 @@ static void add_noise(const tsr_simulate_config *s, int n, const double *q,
 
 /* On the grid that it needs, and from there to the points, which are smeared,
  * and to 0, 0.1 and 0.2, which are not: intensity [n + 3]. */
-static tsr_status find_curve(work *w, const double *q, double *intensity,
-                             tsr_err *err)
+static tsr_status compute_curve(work *w, const double *q, double *intensity,
+                                tsr_err *err)
 {
     const tsr_resolution ideal = {.sigma = NULL};
     const int n = (int)w->config.simulate.points;
@@ -229,14 +229,16 @@ static tsr_status find_curve(work *w, const double *q, double *intensity,
     w->is_atoms = curves != NULL && tsr_config_why_no_atoms(&w->config) == NULL;
     if (!w->config.simulate.radiation && !w->is_atoms &&
         tsr_resolution_is_ideal(&w->resolution))
-        return of_bodies(w, curves, &grid, n + 3, q, intensity, err);
+        return compute_from_bodies(w, curves, &grid, n + 3, q, intensity, err);
     tsr_status status =
-        w->is_atoms ? of_atoms(w, curves, &grid, partial, on_grid, err)
-                    : of_bodies(w, curves, &grid, grid.n_q, NULL, on_grid, err);
+        w->is_atoms
+            ? compute_from_atoms(w, curves, &grid, partial, on_grid, err)
+            : compute_from_bodies(w, curves, &grid, grid.n_q, NULL, on_grid,
+                                  err);
     TSR_THEN(status,
-             carry(&grid, &w->resolution, n, q, on_grid, intensity, err));
+             interpolate(&grid, &w->resolution, n, q, on_grid, intensity, err));
     TSR_THEN(status,
-             carry(&grid, &ideal, 3, q + n, on_grid, intensity + n, err));
+             interpolate(&grid, &ideal, 3, q + n, on_grid, intensity + n, err));
     tsr_atom_curves_free(curves);
     return status;
 }
@@ -259,7 +261,7 @@ static tsr_status compute(work *w, tsr_err *err)
                                             &w->pool, &w->resolution, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "simulate.resolution");
-    status = find_curve(w, q, intensity, err);
+    status = compute_curve(w, q, intensity, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status,
                         status == TSR_E_RANGE ? "simulate.q_range"
@@ -300,8 +302,8 @@ static tsr_status name_files(work *w, tsr_err *err)
     TSR_TRY(tsr_pool_check(&w->pool, err));
     if (strcmp(w->path, w->pdb) == 0)
         return tsr_fail(err, TSR_E_USAGE,
-                        "--output %s: curve and structure would be one file; "
-                        "name the curve .dat",
+                        "--output %s: curve and structure would be the same "
+                        "file; name the curve .dat",
                         w->path);
     TSR_TRY(tsr_file_check_target(&target, w->path, "# tessera ",
                                   " simulate:", err));
@@ -310,9 +312,9 @@ static tsr_status name_files(work *w, tsr_err *err)
 }
 
 /* The curve, and then the structure, which waits under another name for it. */
-static tsr_status put_files(const work *w, const tsr_model_atoms *model,
-                            const char *waiting, const char *comment,
-                            tsr_err *err)
+static tsr_status write_both_files(const work *w, const tsr_model_atoms *model,
+                                   const char *waiting, const char *comment,
+                                   tsr_err *err)
 {
     const size_t n = (size_t)w->config.simulate.points;
     TSR_TRY(tsr_model_atoms_write(
@@ -360,7 +362,7 @@ static tsr_status write_files(work *w, FILE *out, tsr_err *err)
     tsr_status status =
         waiting == NULL || model == NULL ? tsr_no_memory(err) : TSR_OK;
     TSR_THEN(status, tsr_model_atoms_letter_chains(model, NULL, err));
-    TSR_THEN(status, put_files(w, model, waiting, comment, err));
+    TSR_THEN(status, write_both_files(w, model, waiting, comment, err));
     tsr_model_atoms_free(model);
     if (status == TSR_OK)
         fprintf(out, "curve      %s\nstructure  %s\nRg         %.3f Angstrom\n",
@@ -374,7 +376,7 @@ static tsr_status make(work *w, FILE *out, tsr_err *err)
     TSR_TRY(read_neutrons(w, err));
     TSR_TRY(set_contrast(&w->config, err));
     TSR_TRY(tsr_setup_read(&w->config, 0, w->log, &w->setup, err));
-    TSR_TRY(walk(w, err));
+    TSR_TRY(draw_from_prior(w, err));
     if (w->setup.molecule.components != NULL)
         TSR_TRY(tsr_atom_curves_expose(w->setup.data.atoms, &w->setup.molecule,
                                        w->truth, w->setup.data.exposure, err));
@@ -404,13 +406,11 @@ const tsr_command tsr_command_simulate = {
     .arguments = "CONFIG",
     .options = fields,
     .size = sizeof(options),
-    .about = "The structure is that of the configuration, or where "
-             "sampling its prior leads from there in simulate.steps "
-             "steps. The curve is that of all atoms of the file there "
-             "(with model_error: none, or where the file has none, "
-             "of the bodies), in double precision, plus normal "
-             "errors. Of files that are "
-             "there already, simulate replaces only its own, unless "
-             "with --force; an input never.",
+    .about = "The structure is that of the configuration, or after "
+             "simulate.steps steps of sampling the prior from there. The curve "
+             "is computed from all atoms of the file (with model_error: none, "
+             "or for files without side chains, from the bodies), in double "
+             "precision, plus normal errors. Existing files are replaced only "
+             "if simulate wrote them, or with --force; input files never are.",
     .keys = tsr_config_fields,
     .run = simulate};

@@ -49,8 +49,8 @@ static double last_mean(tsr_trace_reader *reader, tsr_trace_group group,
     return n == 1 && n_draw > 0 ? sum / ((double)last * n_chain) : (double)NAN;
 }
 
-static tsr_status look_at_trace(const char *directory, run_status *s,
-                                tsr_err *err)
+static tsr_status read_trace_status(const char *directory, run_status *s,
+                                    tsr_err *err)
 {
     tsr_trace_reader *reader = NULL;
     char *path = tsr_run_directory_file(directory, "trace.h5");
@@ -75,7 +75,7 @@ static tsr_status look_at_trace(const char *directory, run_status *s,
 
 /* Where the trace is ahead of the checkpoint, the steps since then took as long
  * as those before. Numbers that no run writes are left alone. */
-static void catch_up(run_status *s)
+static void extrapolate_progress(run_status *s)
 {
     const tsr_run_progress *then = &s->at.progress;
     tsr_run_progress *now = &s->now;
@@ -88,7 +88,8 @@ static void catch_up(run_status *s)
     now->seconds *= (double)now->steps / (double)then->steps;
 }
 
-static tsr_status look(const char *directory, run_status *s, tsr_err *err)
+static tsr_status read_status(const char *directory, run_status *s,
+                              tsr_err *err)
 {
     tsr_err why = {0};
     s->accepted = s->chi2 = (double)NAN;
@@ -102,8 +103,8 @@ static tsr_status look(const char *directory, run_status *s, tsr_err *err)
             tsr_run_checkpoint_read(directory, 0, &s->at, &why) == TSR_OK;
         snprintf(s->why_not, sizeof s->why_not, "%s", why.message);
         s->now = s->at.progress;
-        status = look_at_trace(directory, s, err);
-        catch_up(s);
+        status = read_trace_status(directory, s, err);
+        extrapolate_progress(s);
         if (status == TSR_E_NOINPUT) /* stopped before it was made */
             status = TSR_OK;
     }
@@ -184,7 +185,7 @@ static void print(const run_status *s, const char *directory, FILE *out)
                 tsr_text_shell(directory, word));
 }
 
-static void put_part(tsr_json *j, const char *key, long done, long planned)
+static void write_part(tsr_json *j, const char *key, long done, long planned)
 {
     tsr_json_object(j, key);
     tsr_json_members(j, "done %ld planned %ld", done, planned);
@@ -201,9 +202,10 @@ static void print_json(const run_status *s, FILE *out)
     if (s->holder.is_held)
         tsr_json_members(&j, "host %s pid %ld since %s", s->holder.host,
                          s->holder.pid, s->holder.since);
-    put_part(&j, "warmup", s->now.warmup,
-             tsr_run_warmup_expected(&s->config, &s->now));
-    put_part(&j, "draws", s->now.draws, tsr_sampler_draws(&s->config.sampler));
+    write_part(&j, "warmup", s->now.warmup,
+               tsr_run_warmup_expected(&s->config, &s->now));
+    write_part(&j, "draws", s->now.draws,
+               tsr_sampler_draws(&s->config.sampler));
     if (s->has_checkpoint) {
         tsr_json_members(&j, "chains %ld", (long)at->identity.n_chain);
         tsr_json_object(&j, "checkpoint");
@@ -228,7 +230,7 @@ static tsr_status status_of(const tsr_args *args, FILE *out, tsr_log *log,
     const options *o = args->options;
     run_status s = {.accepted = (double)NAN, .chi2 = (double)NAN};
     (void)log;
-    tsr_status status = look(args->argument[0], &s, err);
+    tsr_status status = read_status(args->argument[0], &s, err);
     if (status == TSR_OK && o->json)
         print_json(&s, out);
     else if (status == TSR_OK)
@@ -240,11 +242,11 @@ static tsr_status status_of(const tsr_args *args, FILE *out, tsr_log *log,
 
 const tsr_command tsr_command_status = {
     .name = "status",
-    .doc = "how far a run is, running or not",
+    .doc = "show the progress of a run",
     .arguments = "DIR",
     .options = fields,
     .size = sizeof(options),
-    .about = "The run may be going on, here or on another machine "
-             "that shares the folder; it is not disturbed. After a "
-             "kill, draws in draws.log are put into trace.h5.",
+    .about = "The run may be active, on this or another machine that shares "
+             "the folder; it is not disturbed. After a kill, draws in "
+             "draws.log are merged into trace.h5.",
     .run = status_of};

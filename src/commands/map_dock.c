@@ -100,8 +100,8 @@ static tsr_status try_scales(docking *d, tsr_err *err)
     if (best != MIDDLE && d->scaled_cc > cc + 0.01)
         tsr_warn(d->job->log,
                  "the model %s by %.0f %% fits better, with a correlation of "
-                 "%.3f instead of %.3f: voxels of %.4g Angstrom would make the "
-                 "map fit; is their size (CELLA over MX) right?",
+                 "%.3f instead of %.3f: the map would fit with voxels of %.4g "
+                 "Angstrom; is the voxel size (CELLA over MX) right?",
                  d->scale > 1.0 ? "grown" : "shrunk",
                  100.0 * fabs(d->scale - 1.0), d->scaled_cc, cc,
                  d->job->map->grid.step[0] / d->scale);
@@ -235,7 +235,7 @@ static tsr_status dock(docking *d, tsr_err *err)
 tsr_status tsr_map_dock(tsr_map_job *job, tsr_err *err)
 {
     if (job->n_model != 1)
-        return tsr_fail(err, TSR_E_USAGE, "'map dock' takes one model");
+        return tsr_fail(err, TSR_E_USAGE, "'map dock' needs exactly one model");
     if (!(job->sigma_over_r > 0.0))
         return tsr_fail(err, TSR_E_USAGE,
                         "'map dock' needs a width of the blur: "

@@ -29,11 +29,11 @@ typedef struct {
 
 static const tsr_field common[] = {
     TSR_FIELD(BOOL, "help", common_options, help, .letter = 'h',
-              .doc = "show this text and stop"),
+              .doc = "show this text"),
     TSR_FIELD(BOOL, "verbose", common_options, verbose, .letter = 'v',
-              .doc = "say more"),
+              .doc = "print more messages"),
     TSR_FIELD(BOOL, "quiet", common_options, quiet, .letter = 'q',
-              .doc = "say only warnings and errors")};
+              .doc = "print only warnings and errors")};
 enum { N_COMMON = 3 };
 
 typedef struct {
@@ -97,7 +97,7 @@ static tsr_status unknown_option(const tsr_args *args, const char *word,
 
 /* Puts a value into the struct; NULL: of a BOOL. Texts are as they were typed,
  * also "null". */
-static tsr_status give(line *l, int i, const char *value, tsr_err *err)
+static tsr_status set_value(line *l, int i, const char *value, tsr_err *err)
 {
     tsr_field field = l->args.field[i];
     char pair[128];
@@ -132,7 +132,8 @@ static int is_option(const tsr_args *args, const char *word)
 /* Gives an option its value, which stands behind it in its word, or is the next
  * word. One that is an option itself is not meant as a value, which was
  * forgotten. */
-static tsr_status take(line *l, int i, const char *value, int *at, tsr_err *err)
+static tsr_status read_option(line *l, int i, const char *value, int *at,
+                              tsr_err *err)
 {
     const tsr_field *f = &l->args.field[i];
     if (f->type != TSR_FIELD_BOOL && value == NULL) {
@@ -143,10 +144,10 @@ static tsr_status take(line *l, int i, const char *value, int *at, tsr_err *err)
                             f->name, f->argument);
         value = l->args.word[++*at];
     }
-    return give(l, i, value, err);
+    return set_value(l, i, value, err);
 }
 
-static tsr_status take_long(line *l, int *at, tsr_err *err)
+static tsr_status read_long_option(line *l, int *at, tsr_err *err)
 {
     const char *name = l->args.word[*at] + 2;
     const size_t n = strcspn(name, "=");
@@ -156,10 +157,10 @@ static tsr_status take_long(line *l, int *at, tsr_err *err)
     if (l->args.field[i].type == TSR_FIELD_BOOL && name[n] == '=')
         return tsr_fail(err, TSR_E_USAGE, "option '--%s' takes no value",
                         l->args.field[i].name);
-    return take(l, i, name[n] == '=' ? name + n + 1 : NULL, at, err);
+    return read_option(l, i, name[n] == '=' ? name + n + 1 : NULL, at, err);
 }
 
-static tsr_status take_letters(line *l, int *at, tsr_err *err)
+static tsr_status read_short_options(line *l, int *at, tsr_err *err)
 {
     const char *word = l->args.word[*at];
     char shown[TSR_EXCERPT_SIZE];
@@ -172,9 +173,9 @@ static tsr_status take_letters(line *l, int *at, tsr_err *err)
                             *s > ' ' && *s < 0x7f ? *s : '?',
                             tsr_text_excerpt(word, shown));
         if (l->args.field[i].type != TSR_FIELD_BOOL)
-            return take(l, i, s[1] != '\0' ? s + 1 + (s[1] == '=') : NULL, at,
-                        err);
-        TSR_TRY(give(l, i, NULL, err));
+            return read_option(
+                l, i, s[1] != '\0' ? s + 1 + (s[1] == '=') : NULL, at, err);
+        TSR_TRY(set_value(l, i, NULL, err));
     }
     return TSR_OK;
 }
@@ -213,9 +214,9 @@ static tsr_status read_words(const tsr_command *command, line *l, tsr_err *err)
         if (has_options && strcmp(word, "--") == 0)
             has_options = 0;
         else if (has_options && strncmp(word, "--", 2) == 0)
-            TSR_TRY(take_long(l, &at, err));
+            TSR_TRY(read_long_option(l, &at, err));
         else if (has_options && word[0] == '-' && word[1] != '\0')
-            TSR_TRY(take_letters(l, &at, err));
+            TSR_TRY(read_short_options(l, &at, err));
         else
             args->argument[args->n++] = word;
         if (l->common->help) {
@@ -259,7 +260,7 @@ static tsr_status read_line(const tsr_command *command, int argc,
     return read_words(command, l, err);
 }
 
-static void clear_line(line *l)
+static void line_clear(line *l)
 {
     if (l->args.field != NULL)
         tsr_fields_clear(l->args.field, l->object);
@@ -356,8 +357,8 @@ static tsr_status help_on(const tsr_command *c, const tsr_args *args, FILE *out,
     TSR_TRY(tsr_fields_help(keys, topic, 2, out, err));
     if (topic == NULL)
         fprintf(out,
-                "\n'%s %s --help KEY' shows what is in a section, as "
-                "contrast, data.saxs\nor moves.pivot; '--help all' all keys.\n",
+                "\n'%s %s --help KEY' lists a section, as contrast, data.saxs "
+                "or\nmoves.pivot; '--help all' lists all keys.\n",
                 PROGRAM, c->name);
     return TSR_OK;
 }
@@ -384,12 +385,12 @@ static void help(const tsr_command *const *commands, FILE *out)
         fprintf(out, "  %-*s  ", width, commands[i]->name);
         tsr_text_wrap(out, width + 4, width + 4, "", commands[i]->doc);
     }
-    fprintf(out, "\n'%s COMMAND --help' shows the options of a command.\n",
+    fprintf(out, "\n'%s COMMAND --help' lists the options of a command.\n",
             PROGRAM);
 }
 
-static const tsr_command *find(const tsr_command *const *commands,
-                               const char *name)
+static const tsr_command *find_command(const tsr_command *const *commands,
+                                       const char *name)
 {
     for (int i = 0; commands[i] != NULL; i++)
         if (strcmp(commands[i]->name, name) == 0)
@@ -397,8 +398,8 @@ static const tsr_command *find(const tsr_command *const *commands,
     return NULL;
 }
 
-static int unknown(const tsr_command *const *commands, const char *name,
-                   FILE *message)
+static int report_unknown_command(const tsr_command *const *commands,
+                                  const char *name, FILE *message)
 {
     char shown[TSR_EXCERPT_SIZE];
     tsr_nearest nearest = {.typed = name};
@@ -415,8 +416,8 @@ static int unknown(const tsr_command *const *commands, const char *name,
     return tsr_exit_status(TSR_E_USAGE);
 }
 
-static int finish(const char *name, tsr_status status, const tsr_err *err,
-                  FILE *message)
+static int report_status(const char *name, tsr_status status,
+                         const tsr_err *err, FILE *message)
 {
     const char *text = err->message[0] != '\0' ? err->message
                        : status != TSR_E_NO    ? tsr_status_text(status)
@@ -424,8 +425,7 @@ static int finish(const char *name, tsr_status status, const tsr_err *err,
     if (status != TSR_OK && *text != '\0')
         fprintf(message, "%s %s: %s\n", PROGRAM, name, text);
     if (status == TSR_E_USAGE)
-        fprintf(message, "'%s %s --help' shows how it is used.\n", PROGRAM,
-                name);
+        fprintf(message, "'%s %s --help' shows its usage.\n", PROGRAM, name);
     return tsr_exit_status(status);
 }
 
@@ -445,8 +445,8 @@ static int run(const tsr_command *command, int argc, const char *const *argv,
         TSR_THEN(status, command->run(&l.args, out, log, &err));
         tsr_log_free(log);
     }
-    clear_line(&l);
-    return finish(command->name, status, &err, message);
+    line_clear(&l);
+    return report_status(command->name, status, &err, message);
 }
 
 /* ---- tools ---- */
@@ -462,7 +462,7 @@ static int start_tool(const char *name, int argc, const char *const *argv,
     if (tool == NULL || word == NULL) {
         free(tool);
         free(word);
-        return finish(name, tsr_no_memory(&err), &err, message);
+        return report_status(name, tsr_no_memory(&err), &err, message);
     }
     word[0] = tool;
     memcpy(word + 1, argv, (size_t)argc * sizeof *argv); /* read only */
@@ -475,13 +475,13 @@ static int start_tool(const char *name, int argc, const char *const *argv,
         execv(path, word);
     }
     execvp(tool, word);
-    const tsr_status status =
-        tsr_fail(&err, TSR_E_NOINPUT,
-                 "the program '%s' is neither beside %s nor in PATH: %s", tool,
-                 PROGRAM, strerror(errno));
+    const tsr_status status = tsr_fail(
+        &err, TSR_E_NOINPUT,
+        "the program '%s' is neither in the folder of %s nor in PATH: %s", tool,
+        PROGRAM, strerror(errno));
     free(tool);
     free(word);
-    return finish(name, status, &err, message);
+    return report_status(name, status, &err, message);
 }
 
 /* ---- the whole ---- */
@@ -524,9 +524,9 @@ int tsr_program(const tsr_command *const *commands, int argc,
     const char *const *words = asks ? help_words : argv + 2;
     const char *name = argv[asks ? 2 : 1];
     const int n = !asks ? argc - 2 : argc > 3 ? 2 : 1;
-    const tsr_command *command = find(commands, name);
+    const tsr_command *command = find_command(commands, name);
     if (command == NULL)
-        return unknown(commands, name, message);
+        return report_unknown_command(commands, name, message);
     const int exit_status = command->run == NULL
                                 ? start_tool(name, n, words, message)
                                 : run(command, n, words, out, message);
@@ -538,7 +538,7 @@ int tsr_program(const tsr_command *const *commands, int argc,
 /* A stream that was closed before the start would lend its number to the next
  * file opened, and messages would end up in a trace. Opened the wrong way
  * round, so that using it still fails. */
-static int hold_streams(void)
+static int open_standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) == -1 &&
@@ -549,7 +549,7 @@ static int hold_streams(void)
 
 static int set_up(void)
 {
-    if (!hold_streams())
+    if (!open_standard_streams())
         return 0;
     /* A reader of our output that goes away must not kill a run between two
      * checkpoints; the write fails instead, and check_output sees it. So with a

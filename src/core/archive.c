@@ -115,7 +115,7 @@ tsr_status tsr_archive_end(const tsr_archive *a, tsr_err *err)
         return tsr_no_memory(err);
     if (a->failed)
         return tsr_fail(err, TSR_E_DATA,
-                        "the saved state is too short, or no state");
+                        "the saved state is too short, or not a saved state");
     if (a->is_restoring &&
         (a->at_real != a->n_real || a->at_integer != a->n_integer))
         return tsr_fail(err, TSR_E_DATA, "the saved state is too long");

@@ -191,7 +191,7 @@ tsr_status tsr_field_set_kind(const tsr_field *field, void *object,
             n += (size_t)snprintf(known + n, sizeof known - n, "%s%s",
                                   k == 0 ? "" : ", ", field->kind(k).name);
         return tsr_fail(err, TSR_E_CONFIG,
-                        "value '%s' is not known: expected one of %s",
+                        "value '%s' is unknown: expected one of %s",
                         tsr_text_excerpt(name, shown), known);
     }
     if (to == from) {

@@ -37,8 +37,8 @@ tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err)
                         spec->dq_inv_ang);
     if (!(spec->d_bound_ang >= 0.0) || !isfinite(spec->d_bound_ang))
         return tsr_fail(err, TSR_E_INTERNAL,
-                        "engine: largest distance %g Angstrom; 0 (no check) "
-                        "or more is expected",
+                        "engine: largest distance %g Angstrom; expected 0 (no "
+                        "check) or more",
                         spec->d_bound_ang);
     for (int i = 0; i < spec->n_body; i++)
         if (spec->type[i] < 0 || spec->type[i] >= spec->n_type)
@@ -46,12 +46,14 @@ tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err)
                             "engine: body %d has type %d of %d", i,
                             spec->type[i], spec->n_type);
     if (spec->unit != NULL && spec->rigid == NULL)
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "engine: rigid units, and no places of their bodies");
+        return tsr_fail(
+            err, TSR_E_INTERNAL,
+            "engine: rigid units without positions of their bodies");
     for (int i = 0; i < spec->n_body && spec->unit != NULL; i++)
         if (spec->unit[i] < -1 || spec->unit[i] >= spec->n_body)
             return tsr_fail(err, TSR_E_INTERNAL,
-                            "engine: body %d is of unit %d", i, spec->unit[i]);
+                            "engine: body %d belongs to unknown unit %d", i,
+                            spec->unit[i]);
     const tsr_unit_particles *in = spec->unit_particles;
     for (int i = 0; in != NULL && i < in->n; i++)
         if (spec->unit == NULL || in->unit[i] < 0 ||
@@ -149,9 +151,9 @@ tsr_status tsr_engine_open(const tsr_engine_type *type,
     *out = NULL;
     TSR_TRY(tsr_engine_spec_check(spec, err));
     if (spec->unit_particles != NULL && !type->has_unit_particles)
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "engine: particles within rigid units are for plane "
-                        "waves alone");
+        return tsr_fail(
+            err, TSR_E_INTERNAL,
+            "engine: particles within rigid units need plane waves");
     const int n_comp = tsr_engine_n_comp(spec);
     return open_engine(type,
                        (tsr_engine){.n_body = spec->n_body,
@@ -238,8 +240,9 @@ static tsr_status system_check(const tsr_engine *engine, int system,
 {
     return system >= 0 && system < engine->n_system
                ? TSR_OK
-               : tsr_fail(err, TSR_E_INTERNAL, "engine: system %d of %d",
-                          system, engine->n_system);
+               : tsr_fail(err, TSR_E_INTERNAL,
+                          "engine: there is no system %d of %d", system,
+                          engine->n_system);
 }
 
 static tsr_status ranges_check(const tsr_engine *engine,
@@ -419,7 +422,7 @@ tsr_status tsr_engine_extent_check(const tsr_engine *engine, int system,
         return TSR_OK;
     return tsr_fail(err, TSR_E_RANGE,
                     "engine: two bodies of system %d are %.6g Angstrom apart; "
-                    "the q grid allows for %.6g",
+                    "the q grid allows at most %.6g",
                     system, tsr_largest_distance(engine->n_body, xyz),
                     engine->d_bound_ang);
 }
@@ -595,8 +598,8 @@ tsr_status tsr_engine_join(int n, tsr_engine **part, tsr_engine **out,
             part[i]->n_q != part[0]->n_q ||
             part[i]->dq_inv_ang != part[0]->dq_inv_ang)
             return tsr_fail(err, TSR_E_INTERNAL,
-                            "engine: part %d has not the bodies, systems or q "
-                            "of the first",
+                            "engine: part %d differs in bodies, systems or q "
+                            "from the first",
                             i);
     TSR_TRY(open_engine(&joint_type, joint_head(n, part), out, err));
     joint_engine *e = (joint_engine *)*out;

@@ -37,8 +37,7 @@ tsr_status tsr_file_check_input(const char *path, tsr_err *err)
                         "'%s' is a directory; name a file in it", path);
     if (is_there && S_ISFIFO(info.st_mode) && !is_shell_pipe(path))
         return tsr_fail(err, TSR_E_NOINPUT,
-                        "'%s' is a named pipe; put what comes from it into a "
-                        "file",
+                        "'%s' is a named pipe; write its content into a file",
                         path);
     return TSR_OK;
 }
@@ -332,16 +331,16 @@ tsr_status tsr_file_check_target(const tsr_file_target *t, const char *path,
     for (int i = 0; i < t->n_input; i++)
         if (tsr_file_is_same(path, t->input[i]))
             return tsr_fail(err, TSR_E_USAGE,
-                            "'%s' would take the place of the input '%s'; "
-                            "choose another name with --output",
+                            "'%s' would replace the input '%s'; choose another "
+                            "name with --output",
                             path, t->input[i]);
     if (!t->is_forced && file_is_foreign(path, begins != NULL ? begins : "",
                                          holds != NULL ? holds : ""))
-        return tsr_fail(err, TSR_E_USAGE,
-                        "'%s' is there and not from tessera %s; choose another "
-                        "name with --output, take that file away, or replace "
-                        "it with --force",
-                        path, t->maker);
+        return tsr_fail(
+            err, TSR_E_USAGE,
+            "'%s' exists and is not from tessera %s; choose another name with "
+            "--output, move that file, or replace it with --force",
+            path, t->maker);
     return TSR_OK;
 }
 

@@ -161,7 +161,7 @@ static tsr_status refuse(yaml_reader *r, const yaml_node_t *node,
     if (is_null(node))
         return REFUSE(r, node, key, "no value: expected %s", expected);
     if (node->type == YAML_SCALAR_NODE)
-        return REFUSE(r, node, key, "value '%s' is a single one: expected %s",
+        return REFUSE(r, node, key, "value '%s' is a single value: expected %s",
                       tsr_text_excerpt(scalar(node), value), expected);
     if (node->type == YAML_SEQUENCE_NODE)
         return REFUSE(r, node, key, "value is a list of %d: expected %s",
@@ -275,10 +275,11 @@ static tsr_status refuse_unknown(yaml_reader *r, const tsr_field *field,
     if (other >= 0) {
         int number;
         memcpy(&number, object, sizeof number);
-        return tsr_fail(r->err, TSR_E_CONFIG,
-                        "it has no effect with %s: %s; it belongs to %s: %s",
-                        field->selector, field->kind(number).name,
-                        field->selector, field->kind(other).name);
+        return tsr_fail(
+            r->err, TSR_E_CONFIG,
+            "it has no effect with %s: %s; it belongs to %s: %s",
+            field->selector, field->kind(number).name, field->selector,
+            field->kind(other).name);
     }
     const char *nearest = tsr_field_nearest(fields, name);
     if (nearest != NULL)
@@ -313,7 +314,7 @@ static tsr_status check_repeated(yaml_reader *r, yaml_node_t *mapping, int pair,
         if (strcmp(scalar(earlier), scalar(name)) == 0 ||
             (field != NULL && tsr_field_is_named(field, scalar(earlier))))
             return REFUSE(r, name, path,
-                          "repeated key: it stands in line %zu already",
+                          "repeated key: the first is in line %zu",
                           earlier->start_mark.line + 1);
     }
     return TSR_OK;
@@ -329,7 +330,7 @@ static tsr_status read_key(yaml_reader *r, yaml_node_t *mapping, int pair,
     yaml_node_t *name = node_at(r, pairs[pair].key);
     TSR_TRY(check_node(r, name, key));
     if (name->type != YAML_SCALAR_NODE)
-        return REFUSE(r, name, key, "%s where a key belongs",
+        return REFUSE(r, name, key, "%s where a key is expected",
                       describe_node(name));
     char path[KEY_SIZE], shown[TSR_EXCERPT_SIZE];
     join_key(path, key, tsr_text_excerpt(scalar(name), shown));
@@ -699,7 +700,7 @@ static tsr_status load_document(yaml_reader *r, const char *text, size_t n)
         yaml_node_t *root = yaml_document_get_root_node(&second);
         if (root != NULL)
             status = REFUSE(r, root, "",
-                            "a second document starts here: one file is one "
+                            "a second document starts here: one file holds one "
                             "configuration");
         yaml_document_delete(&second);
     }
@@ -721,9 +722,10 @@ static tsr_status find_element(yaml_reader *r, const tsr_field *field,
     const tsr_list *list = (void *)((char *)object + field->offset);
     const size_t digits = strspn(name, "0123456789");
     if (digits == 0 || digits > 8 || name[digits] != '\0')
-        return REFUSE(r, NULL, key,
-                      "a list: name an element by its number, as in '%s.0'",
-                      field->name);
+        return REFUSE(
+            r, NULL, key,
+            "this is a list: name an element by its number, as in '%s.0'",
+            field->name);
     const long i = strtol(name, NULL, 10);
     if (i > list->n)
         return REFUSE(
@@ -777,7 +779,7 @@ static tsr_status set_path(yaml_reader *r, yaml_node_t *root, char *names,
                 return read_struct(r, root, field, object, path);
             memcpy(key, path, sizeof key);
         } else {
-            return REFUSE(r, NULL, key, "it has no keys below it");
+            return REFUSE(r, NULL, key, "it has no subkeys");
         }
         group = field;
     }

@@ -452,15 +452,15 @@ tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
     TSR_TRY(tsr_debye_check(spec, err));
     if (spec->n_q != s->n_q || spec->dq_inv_ang != s->dq ||
         (spec->weight != NULL) != s->has_weight)
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "Debye sum: made for %d q of step %g, asked for %d of "
-                        "step %g",
-                        s->n_q, s->dq, spec->n_q, spec->dq_inv_ang);
+        return tsr_fail(
+            err, TSR_E_INTERNAL,
+            "Debye sum: set up for %d q of step %g, called with %d of step %g",
+            s->n_q, s->dq, spec->n_q, spec->dq_inv_ang);
     if (s->d_bound > 0.0 &&
         tsr_is_distance_beyond(spec->n, spec->xyz, s->d_bound))
         return tsr_fail(err, TSR_E_RANGE,
-                        "Debye sum: the particles are more than %.6g Angstrom "
-                        "apart, which the q grid allows for",
+                        "Debye sum: particles are more than %.6g Angstrom "
+                        "apart, the limit of the q grid",
                         s->d_bound);
     tsr_status status = layout_make(s, spec, &l, err);
     TSR_THEN(status, tsr_cl_status(err, s->cl.device, "clSetKernelArg",

@@ -136,8 +136,8 @@ static const struct {
     {"a rigid group", 1, 1, {{16, 0, 1}}},
     {"a rigid group of two ranges", 1, 2, {{0, 8, 1}, {16, 8, 1}}},
     {"a difference after a rigid group", 1, 1, {{2, 2, 0}}},
-    {"a turn of the whole", 1, 1, {{0, 0, 1}}},
-    {"a difference after that", 1, 1, {{9, 2, 0}}},
+    {"a rotation of the whole", 1, 1, {{0, 0, 1}}},
+    {"a difference after a rotation", 1, 1, {{9, 2, 0}}},
 };
 enum { N_STEP = sizeof steps / sizeof steps[0] };
 
@@ -350,15 +350,14 @@ static tsr_status test_all(const tsr_device *device,
     for (int k = first; k <= last && status == TSR_OK; k++)
         status = test_engine(t, device, options, as_gpu, k, err);
     if (status == TSR_OK && t->failed_step != NULL)
-        status =
-            tsr_fail(err, TSR_E_DEVICE,
-                     "%s fails the self-test: with %d component%s it is "
-                     "%s that is wrong first; relative errors of I(q) "
-                     "are up to %.2e, %.0e is allowed. Do not use this "
-                     "device or driver (%s)",
-                     info->name, t->failed_comp, t->failed_comp > 1 ? "s" : "",
-                     t->failed_step, t->result.max_rel_error, t->result.limit,
-                     info->driver);
+        status = tsr_fail(
+            err, TSR_E_DEVICE,
+            "%s fails the self-test: with %d component%s the first wrong "
+            "operation is %s; relative errors of I(q) are up to %.2e, %.0e is "
+            "allowed. Do not use this device or driver (%s)",
+            info->name, t->failed_comp, t->failed_comp > 1 ? "s" : "",
+            t->failed_step, t->result.max_rel_error, t->result.limit,
+            info->driver);
     if (result != NULL)
         *result = t->result;
     free(t);

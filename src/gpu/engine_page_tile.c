@@ -180,14 +180,13 @@ tsr_status tsr_tuning_find_in_table(const char *table, const char *name,
         if (*text == '\0' || *text == '#')
             continue;
         if (!read_line(text, kind, &most, &own, part))
-            return tsr_fail(
-                err, TSR_E_DATA,
-                "%s, line %d: 'kind bodies tile parts split difference "
-                "name' is expected: kind gpu, cpu or other; the most "
-                "bodies that it is for, 0 for any number; tile 16, 32, 64 "
-                "or 128; parts 1, 2 or 4; split 1 to 1024; difference 1 to "
-                "half a tile, or -1 for none",
-                name, number);
+            return tsr_fail(err, TSR_E_DATA,
+                            "%s, line %d: expected 'kind bodies tile parts "
+                            "split difference name': kind gpu, cpu or other; "
+                            "largest number of bodies, 0 for any number; tile "
+                            "16, 32, 64 or 128; parts 1, 2 or 4; split 1 to "
+                            "1024; difference 1 to half a tile, or -1 for none",
+                            name, number);
         if (!*found && strcmp(kind, kind_of(info)) == 0 &&
             (most == 0 || (n_body > 0 && n_body <= most)) &&
             (strcmp(part, "*") == 0 || tsr_device_is_named(info, part))) {
@@ -273,7 +272,7 @@ tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
         o.max_age > MAX_AGE || o.max_pages < 4 || o.max_pages > MAX_PAGES)
         return tsr_fail(
             err, TSR_E_INTERNAL,
-            "page-tile engine: tiles of %d bodies (16, 32, 64 or 128), %d a "
+            "page-tile engine: tiles of %d bodies (16, 32, 64 or 128), %d per "
             "work-group (1, 2 or 4), %d work-groups a run (1 to 1024), %d "
             "tiles a launch (1 or more), differences for up to %d bodies (half "
             "a tile at most), %d in a row (1 to %d), %d pages a group (4 to "
@@ -544,12 +543,11 @@ static tsr_status check_coordinates(const tile_system *s, int system, int first,
     for (int i = 0; i < n; i++)
         for (int c = 0; c < 3; c++)
             if (fabs(xyz[i][c] - s->proposed_origin[c]) > max_coordinate_ang)
-                return tsr_fail(err, TSR_E_RANGE,
-                                "engine: body %d of system %d is at %g "
-                                "Angstrom, more than %g from where the system "
-                                "was set",
-                                first + i, system, xyz[i][c],
-                                max_coordinate_ang);
+                return tsr_fail(
+                    err, TSR_E_RANGE,
+                    "engine: body %d of system %d is at %g Angstrom, more than "
+                    "%g from the position where the system was set",
+                    first + i, system, xyz[i][c], max_coordinate_ang);
     return TSR_OK;
 }
 
@@ -1275,9 +1273,9 @@ static tsr_status probe(tile_batch *b, tsr_err *err)
         return fail_launch(b, "trying the exchange buffer", code, err);
     if (!agree)
         return tsr_fail(err, TSR_E_DEVICE,
-                        "%s does not see what the host writes into a buffer, "
-                        "or the host not its answer, with %s transfer; leave "
-                        "the transfer to the engine or use 'copy'",
+                        "data written by the host do not reach %s, or its "
+                        "results do not reach the host, with %s transfer; "
+                        "leave the transfer to the engine or use 'copy'",
                         e->cl.device->info.name,
                         transfer_name(e->options.transfer));
     return TSR_OK;
@@ -1371,8 +1369,8 @@ static tsr_status tile_batch_open(tsr_batch *base, tsr_err *err)
     TSR_TRY(tsr_pool_check(&base->pool, err));
     if (b->size * UNIT > info->max_alloc_bytes)
         return tsr_fail(err, TSR_E_DEVICE,
-                        "%s: a batch of %d proposals takes %.0f MiB, a "
-                        "buffer may have %.0f MiB; use smaller batches",
+                        "%s: a batch of %d proposals needs %.0f MiB, a buffer "
+                        "holds at most %.0f MiB; use smaller batches",
                         info->name, base->max_proposal,
                         (double)b->size * UNIT * mib,
                         (double)info->max_alloc_bytes * mib);
@@ -1486,10 +1484,9 @@ static tsr_status check_memory(const tile_engine *e, tsr_err *err)
     if ((uint64_t)e->base.n_system > max_systems(e))
         return tsr_fail(
             err, TSR_E_DEVICE,
-            "%s: %d systems of %d bodies and %d q do not fit: each takes %.2f "
-            "MiB of %.0f MiB, and their tiles share one buffer of at most "
-            "%.0f MiB; there is room for %llu. Use fewer chains, states or "
-            "temperatures",
+            "%s: %d systems of %d bodies and %d q do not fit: each needs %.2f "
+            "MiB of %.0f MiB, and their tiles share one buffer of at most %.0f "
+            "MiB; %llu systems fit. Use fewer chains, states or temperatures",
             info->name, e->base.n_system, e->shape.n_body, e->shape.n_q,
             (double)system_bytes(e) * mib, (double)memory_limit(e) * mib,
             (double)info->max_alloc_bytes * mib,
@@ -1498,14 +1495,13 @@ static tsr_status check_memory(const tile_engine *e, tsr_err *err)
         uint64_t local = local_bytes(e);
         int items = e->shape.tile * e->options.parts;
         if (local > info->local_bytes || items > info->max_work_group)
-            return tsr_fail(err, TSR_E_DEVICE,
-                            "%s: a tile of %d bodies and %d pages takes %.1f "
-                            "KiB of local memory and %d work-items; there are "
-                            "%.1f KiB and %d",
-                            info->name, e->shape.tile, e->shape.pages,
-                            (double)local / 1024.0, items,
-                            (double)info->local_bytes / 1024.0,
-                            info->max_work_group);
+            return tsr_fail(
+                err, TSR_E_DEVICE,
+                "%s: a tile of %d bodies and %d pages needs %.1f KiB of local "
+                "memory and %d work-items; the device has %.1f KiB and %d",
+                info->name, e->shape.tile, e->shape.pages,
+                (double)local / 1024.0, items,
+                (double)info->local_bytes / 1024.0, info->max_work_group);
     }
     return TSR_OK;
 }
@@ -1710,7 +1706,7 @@ static void tile_profile(const tsr_engine *engine, int system, double *profile)
 
 static const tsr_engine_type simt_type = {
     .name = "page-tile SIMT",
-    .doc = "page-tile Debye sum, one work-item a row (Antonov et al. 2013)",
+    .doc = "page-tile Debye sum, one work-item per row (Antonov et al. 2013)",
     PAGE_TILE_FUNCTIONS};
 
 static const tsr_engine_type simd_type = {

@@ -306,8 +306,8 @@ static tsr_status find_units(wave_engine *e, const tsr_engine_spec *spec,
                 : -1;
         if (number < 0 && spec->unit_particles != NULL)
             return tsr_fail(err, TSR_E_INTERNAL,
-                            "engine: rigid unit %d has particles, and no "
-                            "bodies that tell where they are",
+                            "engine: rigid unit %d has particles, but no "
+                            "bodies that define its position",
                             spec_unit);
         for (int j = i; j < n_body; j++)
             e->unit[j] = spec->unit[j] == spec_unit ? number : e->unit[j];
@@ -517,11 +517,11 @@ static tsr_status check_run(const wave_engine *e, int system, int first,
             x[c] = at[c] + tsr_vec3_dot(rotation[c], d);
         if (!(tsr_vec3_distance2(x, proposed_xyz[i]) <
               rigid_tolerance_ang * rigid_tolerance_ang))
-            return tsr_fail(err, TSR_E_INTERNAL,
-                            "engine: a rigid unit of system %d has another "
-                            "shape than the one its amplitudes are of (body "
-                            "%d)",
-                            system, i);
+            return tsr_fail(
+                err, TSR_E_INTERNAL,
+                "engine: a rigid unit of system %d has changed its shape since "
+                "its amplitudes were computed (body %d)",
+                system, i);
     }
     return TSR_OK;
 }
@@ -1080,10 +1080,9 @@ static tsr_status check_memory(const wave_engine *e, tsr_err *err)
         return TSR_OK;
     return tsr_fail(
         err, TSR_E_DEVICE,
-        "%s: %d systems of %d directions do not fit: each takes "
-        "%.2f MiB, all together %.0f MiB; there is room for %llu. "
-        "Use fewer chains, states or temperatures, or "
-        "device.engine: tiles",
+        "%s: %d systems of %d directions do not fit: each needs %.2f MiB, all "
+        "together %.0f MiB; %llu systems fit. Use fewer chains, states or "
+        "temperatures, or device.engine: tiles",
         e->cl.device->info.name, e->base.n_system,
         (int)((size_t)e->n_block * width(e)), (double)system_bytes(e) * mib,
         (double)shared_bytes(e) * mib, (unsigned long long)max_systems(e));
@@ -1274,7 +1273,7 @@ static void wave_profile(const tsr_engine *engine, int system, double *profile)
 
 static const tsr_engine_type wave_type = {
     .name = "plane waves",
-    .doc = "amplitudes of plane waves, kept and changed by what moved",
+    .doc = "amplitudes of plane waves, updated for the bodies that moved",
     .size = sizeof(wave_engine),
     .batch_size = sizeof(wave_batch),
     .has_unit_particles = 1,

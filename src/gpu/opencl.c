@@ -476,12 +476,12 @@ static tsr_status check_cache(tsr_err *err)
     if (code == 0 || code == EINVAL ||
         code == EOPNOTSUPP) /* unsupported: the free space is unknown */
         return TSR_OK;
-    return tsr_fail(err, TSR_E_DEVICE,
-                    "PoCL, the OpenCL of this CPU, needs %d MiB to compile "
-                    "kernels in '%s': %s; make room there, or name another "
-                    "folder in the environment, as POCL_CACHE_DIR=/tmp/pocl, "
-                    "or use --device reference",
-                    (int)(needed >> 20), folder, strerror(code));
+    return tsr_fail(
+        err, TSR_E_DEVICE,
+        "PoCL, the OpenCL driver of this CPU, needs %d MiB to compile kernels "
+        "in '%s': %s; free space there, or name another folder in the "
+        "environment, as POCL_CACHE_DIR=/tmp/pocl, or use --device reference",
+        (int)(needed >> 20), folder, strerror(code));
 }
 
 /* ---- listing ---- */
@@ -587,11 +587,11 @@ static tsr_status fail_unknown(const char *choice, int n,
                             tsr_device_type_name(list[i].type));
         used += more > 0 ? (size_t)more : 0;
     }
-    return tsr_fail(err, TSR_E_DEVICE,
-                    "no OpenCL device answers to '%s'; there are: %s. auto, "
-                    "cpu, gpu, all-gpu, all, an index, part of a name or a "
-                    "list like 0,1 will do",
-                    choice, listing);
+    return tsr_fail(
+        err, TSR_E_DEVICE,
+        "no OpenCL device matches '%s'; devices: %s. Give auto, cpu, gpu, "
+        "all-gpu, all, an index, part of a name or a list like 0,1",
+        choice, listing);
 }
 
 tsr_status tsr_device_open(const char *choice, tsr_device **out, tsr_err *err)
@@ -710,10 +710,10 @@ static tsr_status add_device(const char *choice, int at,
 {
     for (int i = 0; i < *n_chosen; i++)
         if (chosen[i] == at)
-            return tsr_fail(err, TSR_E_CONFIG,
-                            "device.use: '%s' names device %d (%s) twice; name "
-                            "each once",
-                            choice, at, list[at].name);
+            return tsr_fail(
+                err, TSR_E_CONFIG,
+                "device.use: '%s' names device %d (%s) twice; name each once",
+                choice, at, list[at].name);
     chosen[(*n_chosen)++] = at;
     return TSR_OK;
 }
@@ -725,10 +725,10 @@ static tsr_status add_item(const char *choice, const char *item, int n,
 {
     int gpus = strcmp(item, "all-gpu") == 0, before = *n_chosen;
     if (strcmp(item, "reference") == 0)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "device.use: '%s': reference is no device; it "
-                        "computes alone",
-                        choice);
+        return tsr_fail(
+            err, TSR_E_CONFIG,
+            "device.use: '%s': reference cannot be combined with devices",
+            choice);
     if (!gpus && strcmp(item, "all") != 0) {
         int at = tsr_device_choose(item, n, list);
         return at < 0 ? fail_unknown(item, n, list, err)

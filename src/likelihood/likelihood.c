@@ -850,18 +850,17 @@ static tsr_status check_point(check *c, const tsr_term *term, int k,
             continue;
         status = tsr_fail(
             err, TSR_E_INTERNAL,
-            "'%s': at q = %.4f 1/A the engine and its q grid give "
-            "I = %.8g, the direct sum %.8g: more than is allowed (%.2g)",
+            "'%s': at q = %.4f 1/A the engine and its q grid give I = %.8g, "
+            "the direct sum %.8g: the error exceeds the limit (%.2g)",
             term->label, q, model, exact, allowed);
         if (i > 0) /* near a corner the components may almost cancel */
-            status = tsr_fail(
-                err, TSR_E_CONFIG,
-                "contrast: at c1 = %.4g, c2 = %.4g, within what is allowed for "
-                "them, the curve at q = %.4f 1/A of '%s' cannot be had to "
-                "%.2g (%.8g instead of %.8g); narrow contrast.c1_range and "
-                "contrast.c2_range",
-                value[i][TSR_C1], value[i][TSR_C2], q, term->label, allowed,
-                model, exact);
+            status = tsr_fail(err, TSR_E_CONFIG,
+                              "contrast: at c1 = %.4g, c2 = %.4g, within their "
+                              "ranges, the curve at q = %.4f 1/A of '%s' is "
+                              "not accurate to %.2g (%.8g instead of %.8g); "
+                              "narrow contrast.c1_range and contrast.c2_range",
+                              value[i][TSR_C1], value[i][TSR_C2], q,
+                              term->label, allowed, model, exact);
     }
     return status;
 }

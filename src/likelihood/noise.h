@@ -139,8 +139,8 @@ extern const char *const tsr_noise_infer_words[]; /* infer */
     TSR_FIELD(NUMBER_OR_WORD, "scale", tsr_noise_scale_options, scale,         \
               .initial = "infer", .min = 1e-3, .max = 1e3,                     \
               .words = tsr_noise_infer_words,                                  \
-              .doc =                                                           \
-                  "s: inferred with a log-normal prior around 1, or fixed"),   \
+              .doc = "scale s of the stated errors: inferred with a "          \
+                     "log-normal prior around 1, or fixed"),                   \
         TSR_FIELD(DOUBLE, "scale_width", tsr_noise_scale_options, scale_width, \
                   .initial = "0.5", .min = 1e-3, .max = 10.0,                  \
                   .doc = "standard deviation of log s in its prior")
@@ -287,11 +287,12 @@ extern const tsr_noise_type *const tsr_noise_registry[];
 tsr_field_kind tsr_noise_kind(int number);
 
 /* A field with this name for tsr_noise_options at OFFSET. */
-#define TSR_NOISE_FIELD(NAME, OFFSET)                                      \
-    {                                                                      \
-        .name = (NAME), .type = TSR_FIELD_GROUP, .offset = (OFFSET),       \
-        .selector = "model", .kind = tsr_noise_kind,                       \
-        .size = sizeof(tsr_noise_options), .doc = "the errors of the data" \
+#define TSR_NOISE_FIELD(NAME, OFFSET)                                \
+    {                                                                \
+        .name = (NAME), .type = TSR_FIELD_GROUP, .offset = (OFFSET), \
+        .selector = "model", .kind = tsr_noise_kind,                 \
+        .size = sizeof(tsr_noise_options),                           \
+        .doc = "model of the errors of the data"                     \
     }
 
 /* Switches the options to the defaults of the model `name`, unless they already

@@ -195,8 +195,8 @@ static void measured_parameters(const tsr_noise_options *options,
     const tsr_noise_scale_options *o = (const void *)options;
     parameter[0] = tsr_parameter_log_normal(
         "noise_scale", NULL,
-        "noise over the stated errors; s in sigma = s sigma_exp", o->scale, 1.0,
-        o->scale_width, TSR_CHANGES_LIKELIHOOD);
+        "ratio s of the noise to the stated errors, sigma = s sigma_exp",
+        o->scale, 1.0, o->scale_width, TSR_CHANGES_LIKELIHOOD);
 }
 
 static const tsr_field fields[] = {TSR_NOISE_SCALE_FIELDS, {0}};

@@ -160,26 +160,28 @@ static void student_parameters(const tsr_noise_options *options,
     const student_options *o = (const void *)options;
     int infer = o->nu.word >= 0;
     parameter[SCALE] = tsr_parameter_log_normal(
-        "noise_scale", NULL, "s: the errors are s sigma_exp times a t",
-        o->s.scale, 1.0, o->s.scale_width, TSR_CHANGES_FIT);
-    parameter[NU] =
-        (tsr_parameter){.name = "noise_nu",
-                        .doc = "degrees of freedom of the errors' t",
-                        .infer = infer,
-                        .is_log = 1,
-                        .low = nu_low,
-                        .high = HUGE_VAL,
-                        .start = log((infer ? start : o->nu.number) - nu_low),
-                        .shape = TSR_PRIOR_GAMMA,
-                        .gamma_k = 2.0,
-                        .rate = 0.1,
-                        .step = infer ? TSR_STEP_WALK : TSR_STEP_NONE,
-                        .scope = TSR_CHANGES_FIT};
+        "noise_scale", NULL,
+        "scale s; an error is s sigma_exp times a t variable", o->s.scale, 1.0,
+        o->s.scale_width, TSR_CHANGES_FIT);
+    parameter[NU] = (tsr_parameter){
+        .name = "noise_nu",
+        .doc = "degrees of freedom of the t distribution of the errors",
+        .infer = infer,
+        .is_log = 1,
+        .low = nu_low,
+        .high = HUGE_VAL,
+        .start = log((infer ? start : o->nu.number) - nu_low),
+        .shape = TSR_PRIOR_GAMMA,
+        .gamma_k = 2.0,
+        .rate = 0.1,
+        .step = infer ? TSR_STEP_WALK : TSR_STEP_NONE,
+        .scope = TSR_CHANGES_FIT};
 }
 
 const tsr_noise_type tsr_noise_student = {
     .name = "student",
-    .doc = "Student's t with nu degrees of freedom and scale s sigma_exp",
+    .doc = "errors of Student's t distribution with nu degrees of freedom and "
+           "scale s sigma_exp",
     .source = "Lange et al. 1989; prior of nu: Juarez & Steel 2010",
     .fields = fields,
     .n_parameter = 2,

@@ -68,7 +68,7 @@ static tsr_status add_electron(tsr_blur_table *table, int z, double sigma,
     double a[5], b[5];
     if (!tsr_atom_electron_gaussians(z, a, b))
         return tsr_fail(err, TSR_E_DATA,
-                        "no electron form factor is known for element %d; take "
+                        "no electron form factor is known for element %d; use "
                         "--kernel gaussian",
                         z);
     for (int k = 0; k < 5; k++) {
@@ -92,7 +92,7 @@ tsr_status tsr_blur_make(tsr_blur kind, double resolution_ang,
         const int e = z[i];
         if (e < 1 || e >= TSR_MOST_ELEMENTS || out->n > TSR_MOST_GAUSSIANS - 5)
             return tsr_fail(err, TSR_E_DATA,
-                            "an atom of element %d has no place in the table "
+                            "an atom of element %d is missing from the table "
                             "of blurred atoms",
                             e);
         if (out->count[e] > 0)

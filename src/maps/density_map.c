@@ -223,13 +223,13 @@ static tsr_status find_order(reader *r, tsr_log *log, tsr_err *err)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s' is not a density map in MRC, CCP4 or OpenDX "
                         "format: NX, NY, NZ, MODE and MAPC (words 1 to 4, 17) "
-                        "make no sense in any order of bytes",
+                        "are invalid in either byte order",
                         r->path);
     const int is_little = is_little_endian() != r->is_swapped;
     if (r->raw[4 * (MACHST - 1)] != (is_little ? 0x44 : 0x11))
         tsr_info(log,
-                 "'%s': MACHST (word 54) does not tell the order of bytes; the "
-                 "header makes sense as %s-endian",
+                 "'%s': MACHST (word 54) does not give the byte order; the "
+                 "header is valid as %s-endian",
                  r->path, is_little ? "little" : "big");
     return TSR_OK;
 }
@@ -305,10 +305,10 @@ static tsr_status check_header(const reader *r, tsr_err *err)
                         "volumes; give one volume",
                         r->path, word(r, ISPG));
     if (mode_bytes(word(r, MODE)) == 0)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': MODE (word 4) is %d; only 0, 1, 2, 6 and 12 can "
-                        "be read",
-                        r->path, word(r, MODE));
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "'%s': MODE (word 4) is %d; supported modes are 0, 1, 2, 6 and 12",
+            r->path, word(r, MODE));
     return TSR_OK;
 }
 
@@ -381,10 +381,10 @@ static tsr_status read_bytes(const reader *r, void *to, size_t size,
     if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
         return tsr_fail(err, TSR_E_DATA, "cannot read '%s': %s", r->path,
                         code == Z_ERRNO ? strerror(errno) : why);
-    return tsr_fail(err, TSR_E_DATA,
-                    "'%s' ends within its %s; fetch it again, it is not "
-                    "complete",
-                    r->path, what);
+    return tsr_fail(
+        err, TSR_E_DATA,
+        "'%s' ends within its %s: the file is incomplete; download it again",
+        r->path, what);
 }
 
 static tsr_status skip_bytes(const reader *r, int size, tsr_err *err)
@@ -416,14 +416,14 @@ static tsr_status check_memory(const reader *r, tsr_log *log, tsr_err *err)
     if (stat(path, &file) == 0 && S_ISREG(file.st_mode) &&
         (double)file.st_size * packed < n_voxel * mode_bytes(word(r, MODE)))
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s' ends within its voxels, after %lld bytes; fetch "
-                        "it again, it is not complete",
+                        "'%s' ends within its voxels, after %lld bytes: the "
+                        "file is incomplete; download it again",
                         path, (long long)file.st_size);
     if (bytes > 1.0 * gib)
         tsr_warn(log,
-                 "'%s' has %d x %d x %d voxels: %.1f GiB, up to %.1f GiB while "
-                 "it is compared with models, and up to %.0f GiB as data of a "
-                 "run unless a mask cuts it down; this machine has %.1f GiB",
+                 "'%s' has %d x %d x %d voxels: %.1f GiB, up to %.1f GiB in "
+                 "comparisons with models, and up to %.0f GiB as data of a run "
+                 "unless a mask reduces it; this machine has %.1f GiB",
                  path, grid->n[0], grid->n[1], grid->n[2], bytes / gib,
                  4.0 * bytes / gib, 35.0 * bytes / gib, here / gib);
     if (bytes > 0.9 * here)
@@ -455,9 +455,9 @@ static void set_origin(reader *r, tsr_map_origin choice, tsr_log *log)
     if (choice == TSR_MAP_ORIGIN_AUTO && apart > 0.5 && !is_zero(start) &&
         !is_zero(origin))
         tsr_info(log,
-                 "'%s': ORIGIN is (%.2f, %.2f, %.2f) Angstrom and NXSTART to "
-                 "NZSTART mean (%.2f, %.2f, %.2f); ORIGIN is taken, --origin "
-                 "nstart takes the other",
+                 "'%s': ORIGIN is (%.2f, %.2f, %.2f) Angstrom but NXSTART to "
+                 "NZSTART give (%.2f, %.2f, %.2f); ORIGIN is used, --origin "
+                 "nstart uses the other",
                  r->path, origin[0], origin[1], origin[2], start[0], start[1],
                  start[2]);
 }
@@ -579,12 +579,12 @@ static const char *read_dx_head(const char **text, tsr_map_grid *g)
     }
     *text = at;
     if (g->n[0] == 0)
-        return "no 'object ... class gridpositions counts'; is it a density "
-               "map?";
+        return "no 'object ... class gridpositions counts'; is the file a "
+               "density map?";
     if (n_delta != 3)
         return "three lines 'delta' are needed";
     if (n_item != (double)tsr_map_n_voxel(g))
-        return "items of the array are not those of gridpositions";
+        return "the number of items of the array is not that of gridpositions";
     if (n_item > (double)strlen(at)) /* checked before memory is allocated */
         return "the array ends before its items do";
     return NULL;
@@ -631,16 +631,16 @@ static tsr_status check_grid(const char *path, const tsr_map_grid *g,
     const char *wrong = NULL;
     for (int c = 0; c < 3; c++)
         if (!(g->step[c] >= 0.1 && g->step[c] <= 50.0))
-            wrong = "0.1 to 50 can be; is the unit Angstrom (of MRC CELLA, "
-                    "words 11 to 13)?";
+            wrong = "expected 0.1 to 50 Angstrom; is the unit wrong (MRC "
+                    "CELLA, words 11 to 13)?";
         else if (!(fabs(g->origin[c]) <= 1e6))
-            wrong = "the origin is wrong (of MRC ORIGIN, words 50 to 52, or "
-                    "NXSTART, words 5 to 7; --origin takes the other)";
+            wrong = "the origin is wrong (MRC ORIGIN, words 50 to 52, or "
+                    "NXSTART, words 5 to 7; --origin selects the other)";
     return wrong == NULL
                ? TSR_OK
                : tsr_fail(err, TSR_E_DATA,
-                          "'%s': voxels of %.4g x %.4g x %.4g Angstrom from "
-                          "(%g, %g, %g) on: %s",
+                          "'%s': voxels of %.4g x %.4g x %.4g Angstrom, first "
+                          "voxel at (%g, %g, %g): %s",
                           path, g->step[0], g->step[1], g->step[2],
                           g->origin[0], g->origin[1], g->origin[2], wrong);
 }
@@ -712,9 +712,9 @@ tsr_status tsr_map_check(const tsr_map *map, double resolution_ang,
     if (n < 1.0)
         wrong = "no voxel of the map is a finite number";
     else if (stats[0] < -1e20 || stats[1] > 1e20)
-        wrong = "numbers beyond 1e20 are no densities";
+        wrong = "values beyond 1e20 are not densities";
     else if (!(stats[3] > 1e-6 * fabs(stats[2])))
-        wrong = "all voxels of the map have one value";
+        wrong = "all voxels of the map have the same value";
     else if (resolution_ang > 0.0 && step > resolution_ang)
         wrong = "its voxels are wider than the resolution";
     if (wrong != NULL)
@@ -738,7 +738,7 @@ tsr_status tsr_map_write(const tsr_map *map, const char *path,
     tsr_file_writer to;
     for (int c = 0; c < 3; c++)
         if (map->grid.n[c] > 32767)
-            return tsr_fail(err, TSR_E_DATA, "'%s': %d voxels along an axis",
+            return tsr_fail(err, TSR_E_DATA, "'%s': %d voxels along one axis",
                             path, map->grid.n[c]);
     statistics(map, stats);
     make_header(&map->grid, stats, title, raw);
@@ -774,19 +774,19 @@ tsr_status tsr_map_check_overlap(const tsr_map_grid *grid, const char *model,
     }
     char share[80] = "";
     if (n_inside > 0)
-        snprintf(share, sizeof share, " enough, %d of %d atoms are outside",
-                 n - n_inside, n);
+        snprintf(share, sizeof share,
+                 " sufficiently (%d of %d atoms are outside)", n - n_inside, n);
     if (n_inside == 0 || n_inside < least * n)
-        return tsr_fail(err, TSR_E_DATA,
-                        "%s does not overlap with the map%s: its atoms are "
-                        "from (%.1f, %.1f, %.1f) to (%.1f, %.1f, %.1f), the "
-                        "voxels from (%.1f, %.1f, %.1f) to (%.1f, %.1f, %.1f) "
-                        "Angstrom; %s",
-                        model, share, low[0], low[1], low[2], high[0], high[1],
-                        high[2], g->origin[0], g->origin[1], g->origin[2],
-                        far[0], far[1], far[2], remedy);
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "%s does not overlap with the map%s: its atoms are from (%.1f, "
+            "%.1f, %.1f) to (%.1f, %.1f, %.1f), the voxels from (%.1f, %.1f, "
+            "%.1f) to (%.1f, %.1f, %.1f) Angstrom; %s",
+            model, share, low[0], low[1], low[2], high[0], high[1], high[2],
+            g->origin[0], g->origin[1], g->origin[2], far[0], far[1], far[2],
+            remedy);
     if (n_inside < n)
-        tsr_warn(log, "%s: %d of %d atoms are outside of the map", model,
+        tsr_warn(log, "%s: %d of %d atoms are outside the map", model,
                  n - n_inside, n);
     return TSR_OK;
 }

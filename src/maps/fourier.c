@@ -400,11 +400,11 @@ static tsr_status space_levels(tsr_blurred *b, const tsr_map *map,
     b->n_level = n;
     const double bytes = 4.0 * n * (double)tsr_map_n_voxel(&map->grid);
     if (bytes > 0x1p33)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': the map, blurred by %d widths, takes %.1f GiB; "
-                        "give it a mask, whose box is all that is kept, or "
-                        "crop or bin it",
-                        map->path, n, bytes / 0x1p30);
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "'%s': the map, blurred by %d widths, needs %.1f GiB; give a mask, "
+            "so that only its box is stored, or crop or bin the map",
+            map->path, n, bytes / 0x1p30);
     return TSR_OK;
 }
 

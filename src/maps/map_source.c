@@ -112,8 +112,8 @@ tsr_status tsr_mask_parse(const char *text, tsr_mask *kind, double *threshold,
     *threshold = strtod(text + n, &end);
     if (end == text + n || *end != '\0' || !isfinite(*threshold))
         return tsr_fail(err, TSR_E_USAGE,
-                        "mask '%.40s': expected a file, model, or a density as "
-                        "in threshold:0.02",
+                        "mask '%.40s': expected a file, model, or a threshold "
+                        "as in threshold:0.02",
                         text);
     return TSR_OK;
 }
@@ -174,9 +174,9 @@ tsr_status tsr_map_source_mask(const tsr_map_options *o, const tsr_map *map,
         .edge_ang = o->resolution,
         .start = start,
         .no_start_status = TSR_E_CONFIG,
-        .no_start = "data: mask: model is made around the start, which is not "
-                    "in its place before it is docked; tessera map dock brings "
-                    "it there"};
+        .no_start =
+            "data: mask: model is made around the starting structure, which is "
+            "not docked yet; dock it first with tessera map dock"};
     return tsr_mask_make(&source, map, log, pool, value, err);
 }
 
@@ -201,8 +201,8 @@ static tsr_status set_mask(job *j, tsr_map_start start, tsr_err *err)
     }
     if (n_in < 1.0 || n_out < 1.0)
         return tsr_fail(err, TSR_E_DATA,
-                        "mask '%s' leaves %.0f voxels inside and %.0f "
-                        "outside; is it 1 inside and 0 outside?",
+                        "mask '%s' leaves %.0f voxels inside and %.0f outside; "
+                        "is it 1 inside and 0 outside?",
                         j->o->mask, n_in, n_out);
     j->share = n_in / (double)n;
     j->mean = outside / fmax(1.0, n_out);
@@ -285,7 +285,7 @@ static tsr_status noise_of_halves(const tsr_map *one, const tsr_map *other,
     TSR_TRY(compute_spectrum(&one->grid, value, 1.0, pool, out, err));
     if (!has_power(out))
         return tsr_fail(err, TSR_E_DATA,
-                        "half-maps '%s' and '%s' are the same: their "
+                        "half-maps '%s' and '%s' are identical: their "
                         "difference is the noise",
                         one->path, other->path);
     return TSR_OK;
@@ -307,15 +307,15 @@ static tsr_status noise_of_solvent(job *j, spectrum *out, tsr_err *err)
         }
     if (n_out < 0.1 * (double)n)
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s': only %.0f of %zu voxels are outside of the "
-                        "mask, too few to see the noise in",
+                        "'%s': only %.0f of %zu voxels are outside the mask, "
+                        "too few to estimate the noise",
                         map->path, n_out, n);
     TSR_TRY(compute_spectrum(&map->grid, value, n_out / (double)n, &j->pool,
                              out, err));
     if (!has_power(out))
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s': all voxels outside of the mask have one value: "
-                        "there is no noise to be seen",
+                        "'%s': all voxels outside the mask have the same "
+                        "value: the noise cannot be estimated",
                         map->path);
     return TSR_OK;
 }
@@ -423,7 +423,7 @@ static tsr_status whiten(const spectrum *noise, double resolution_ang,
         ridge *= 4.0;
     if (!(ridge < 1e3))
         return tsr_fail(err, TSR_E_NUMERIC,
-                        "the noise's spectrum cannot be made white");
+                        "the spectrum of the noise cannot be whitened");
     *n_free = count_frequencies(noise, resolution_ang, out);
     return TSR_OK;
 }
@@ -513,8 +513,8 @@ static tsr_status read_halves(job *j, spectrum *noise, tsr_err *err)
     TSR_TRY(tsr_map_check_grid("half-map", half[0], j->out->map, err));
     TSR_TRY(tsr_fsc_make(half[0], half[1]->value, &j->pool, &fsc, err));
     tsr_info(j->log,
-             "%s: half-maps agree (FSC 0.143) to %s%.2f Angstrom; the "
-             "resolution is said to be %g",
+             "%s: half-maps agree (FSC 0.143) to %s%.2f Angstrom; the given "
+             "resolution is %g",
              tsr_text_file_name(o->file), fsc.low_is_at_limit ? "< " : "",
              1.0 / fsc.low_inv_ang, o->resolution);
     return TSR_OK;
@@ -622,7 +622,7 @@ static tsr_status count_independent(const job *j, double *out, tsr_err *err)
     if (*out < 10.0)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': at %g Angstrom the map has %.1f independent "
-                        "voxels, too few to say anything",
+                        "voxels, too few for inference",
                         map->path, o->resolution, *out);
     return TSR_OK;
 }

@@ -326,8 +326,8 @@ static tsr_status set_scales(map_sum *b, int at, size_t n_particle,
     map_system *system = &b->system[at + 1];
     if (!(s < 0x1p61))
         return tsr_fail(err, TSR_E_RANGE,
-                        "%zu atoms, each over %.0f voxels, are too much for "
-                        "64-bit sums; bin the map",
+                        "%zu atoms, each over %.0f voxels, overflow the 64-bit "
+                        "sums; bin the map",
                         n_particle, b->most);
     system->scale[0] = largest_scale(sqrt(b->base.whole.n * b->base.whole.ee));
     system->scale[1] = largest_scale(b->base.whole.ee);
@@ -435,7 +435,7 @@ static tsr_status check_device(const tsr_device *device, const tsr_map *map,
     const double bytes = (double)tsr_map_n_voxel(&map->grid) * sizeof(float);
     if (!info->has_double || !info->has_int64_atomics)
         return tsr_fail(err, TSR_E_DEVICE,
-                        "%s has no %s, which density maps need; give another "
+                        "%s lacks %s, which density maps need; give another "
                         "--device, or reference",
                         info->name,
                         info->has_double ? "64-bit atomics "
@@ -444,16 +444,15 @@ static tsr_status check_device(const tsr_device *device, const tsr_map *map,
     for (int c = 0; c < 3; c++)
         if (map->grid.n[c] > MOST_VOXELS)
             return tsr_fail(err, TSR_E_RANGE,
-                            "a map of %d voxels along %c; the most is %d, bin "
-                            "or crop it",
+                            "a map of %d voxels along %c; the limit is %d, bin "
+                            "or crop the map",
                             map->grid.n[c], "xyz"[c], MOST_VOXELS);
     if (bytes > (double)info->max_alloc_bytes)
-        return tsr_fail(err, TSR_E_DEVICE,
-                        "a map of %.1f GiB on %s, which holds at most %.1f GiB "
-                        "in one piece; bin or crop the map, or give --device "
-                        "reference",
-                        bytes / 0x1p30, info->name,
-                        (double)info->max_alloc_bytes / 0x1p30);
+        return tsr_fail(
+            err, TSR_E_DEVICE,
+            "a map of %.1f GiB on %s, which stores at most %.1f GiB in one "
+            "buffer; bin or crop the map, or give --device reference",
+            bytes / 0x1p30, info->name, (double)info->max_alloc_bytes / 0x1p30);
     return TSR_OK;
 }
 

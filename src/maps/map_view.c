@@ -141,8 +141,8 @@ static tsr_status find_structure(const tsr_atoms *atoms, const double (*xyz)[3],
     }
     if (n_backbone == 0)
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s' has no protein backbone (N, CA, C, O) to find "
-                        "secondary structure in; take --by residue or chain",
+                        "'%s' has no protein backbone (N, CA, C, O) to assign "
+                        "secondary structure; use --by residue or chain",
                         atoms->path);
     return tsr_secondary_find(atoms->n_residue, backbone, kind, err);
 }

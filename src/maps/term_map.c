@@ -617,51 +617,45 @@ static const double least_inside = 0.5;
 
 static const tsr_field fields[] = {
     TSR_FIELD(STRING, "file", tsr_map_options, file, .is_path = 1,
-              .doc = "the density map: MRC2014, CCP4 or OpenDX"),
+              .doc = "file of the density map: MRC2014, CCP4 or OpenDX"),
     TSR_FIELD(DOUBLE, "resolution", tsr_map_options, resolution,
               .unit = "Angstrom", .min = 0.0, .max = 100.0,
-              .doc = "of the map"),
-    TSR_FIELD(
-        NUMBER_OR_WORD, "sigma_over_r", tsr_map_options, sigma_over_r,
-        .initial = "infer", .min = 0.08, .max = 0.9, .words = infer_words,
-        .doc =
-            "width of an atom's Gaussian over the resolution: inferred, with a "
-            "log-normal prior around 0.28, or fixed"),
+              .doc = "resolution of the map"),
+    TSR_FIELD(NUMBER_OR_WORD, "sigma_over_r", tsr_map_options, sigma_over_r,
+              .initial = "infer", .min = 0.08, .max = 0.9, .words = infer_words,
+              .doc =
+                  "ratio of the width of an atom's Gaussian to the resolution: "
+                  "inferred, with a log-normal prior around 0.28, or fixed"),
     TSR_FIELD(DOUBLE, "sigma_width", tsr_map_options, sigma_width,
               .initial = "0.35", .min = 1e-3, .max = 2.0,
               .doc = "standard deviation of log sigma_over_r in its prior"),
     TSR_FIELD(CHOICE, "origin", tsr_map_options, origin, .initial = "auto",
               .words = origin_words,
-              .doc = "which field of the header says where the first voxel is"),
-    TSR_FIELD(
-        STRING, "half_map_1", tsr_map_options, half[0], .is_path = 1,
-        .doc =
-            "with half_map_2: the two halves of the data, whose difference is "
-            "the noise, so that it can be whitened"),
+              .doc = "header field with the position of the first voxel"),
+    TSR_FIELD(STRING, "half_map_1", tsr_map_options, half[0], .is_path = 1,
+              .doc = "first half-map, with half_map_2: their difference is the "
+                     "noise, which is then whitened"),
     TSR_FIELD(STRING, "half_map_2", tsr_map_options, half[1], .is_path = 1,
-              .doc = "the other half"),
-    TSR_FIELD(
-        STRING, "mask", tsr_map_options, mask, .is_path = 1,
-        .words = mask_words,
-        .doc = "where the molecule may be: a map on the same grid, 0.5 or more "
-               "inside; model: around the start; threshold:X: around voxels of "
-               "at least X. The rest is set to its mean, and without half-maps "
-               "shows the noise"),
+              .doc = "second half-map"),
+    TSR_FIELD(STRING, "mask", tsr_map_options, mask, .is_path = 1,
+              .words = mask_words,
+              .doc = "region of the molecule: a map on the same grid, inside "
+                     "where it is 0.5 or more; model: around the starting "
+                     "structure; threshold:X: around voxels of at least X. "
+                     "Outside the density is set to its mean and, without "
+                     "half-maps, is used to estimate the noise"),
     TSR_FIELD(
         DOUBLE, "mask_distance", tsr_map_options, mask_distance,
         .initial = "10", .unit = "Angstrom", .min = 0.0, .max = 1000.0,
-        .doc =
-            "how far masks by model or threshold reach: farther than anything "
-            "will move"),
-    TSR_FIELD(
-        BOOL, "dock", tsr_map_options, dock, .initial = "false",
-        .doc = "bring the start to its best place in the map first, as a rigid "
-               "body, as tessera map dock does"),
-    TSR_FIELD(
-        DOUBLE, "independent_voxels", tsr_map_options, independent,
-        .former = "independent", .initial = "0", .min = 0.0, .max = 1e12,
-        .doc = "voxels that count as independent; 0: (4 pi / 3) V / R^3 of the "
-               "volume V in which the map varies"),
+        .doc = "distance to which masks by model or threshold extend; larger "
+               "than any motion"),
+    TSR_FIELD(BOOL, "dock", tsr_map_options, dock, .initial = "false",
+              .doc = "first dock the starting structure into the map as a "
+                     "rigid body, as tessera map dock does"),
+    TSR_FIELD(DOUBLE, "independent_voxels", tsr_map_options, independent,
+              .former = "independent", .initial = "0", .min = 0.0, .max = 1e12,
+              .doc = "number of independent voxels; 0: (4 pi / 3) V / R^3, "
+                     "with V the volume in which the map varies"),
     {0}};
 
 /* ---- the map ---- */
@@ -713,9 +707,10 @@ static tsr_status check_hand(const map_term *t, const tsr_term_source *source,
         cc[c] = fit->cc;
         if (c < 3 && cc[c] > cc[3] + 0.1)
             tsr_warn(source->log,
-                     "%s: mirrored along %c in the middle of the box the start "
-                     "has a correlation of %.3f, not %.3f: the map has the "
-                     "wrong hand, or its sections were read in the wrong order",
+                     "%s: mirrored along %c about the centre of the box the "
+                     "starting structure has a correlation of %.3f, not %.3f: "
+                     "the map has the wrong hand, or its sections were read in "
+                     "reverse order",
                      t->label, "xyz"[c], cc[c], cc[3]);
     }
     tsr_pool_clear(&pool);
@@ -738,10 +733,11 @@ static tsr_status set_map(map_term *t, const tsr_term_source *source,
     t->n_free = m.n_free;
     t->sigma = 1.0 / sqrt(t->n_free); /* standard error of a correlation */
     if (start.n > 0)
-        TSR_TRY(tsr_map_check_overlap(
-            &m.map->grid, "the start", start.n, start.xyz, least_inside,
-            "dock: true brings it there, or is origin another?", source->log,
-            err));
+        TSR_TRY(tsr_map_check_overlap(&m.map->grid, "the starting structure",
+                                      start.n, start.xyz, least_inside,
+                                      "dock: true docks the structure; or the "
+                                      "other value of origin is right",
+                                      source->log, err));
     TSR_TRY(blur_map(t, &m, o, err));
     t->bodies.map = t->map;
     if (start.n > 0)
@@ -761,12 +757,13 @@ static tsr_status check_options(const tsr_term_source *source, tsr_err *err)
                         source->number);
     if (!(o->resolution > 0.0))
         return tsr_fail(err, TSR_E_CONFIG,
-                        "data.%d: a map needs its resolution, in Angstrom",
+                        "data.%d: a map needs its resolution in Angstrom",
                         source->number);
     if ((o->half[0] == NULL) != (o->half[1] == NULL))
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "data.%d: half_map_1 and half_map_2 come together",
-                        source->number);
+        return tsr_fail(
+            err, TSR_E_CONFIG,
+            "data.%d: half_map_1 and half_map_2 must be given together",
+            source->number);
     tsr_mask kind;
     double threshold;
     tsr_err local;
@@ -793,7 +790,7 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
     term->sigma = &t->sigma;
     term->n_parameter = 1;
     term->parameter[0] = tsr_parameter_log_normal(
-        "sigma_over_r", NULL, "width of the blur over the resolution",
+        "sigma_over_r", NULL, "ratio of the blur's width to the resolution",
         o->sigma_over_r, sigma_middle, o->sigma_width, TSR_CHANGES_FIT);
     term->parameter[0].skip_fraction = 0.9; /* a step moves all bodies */
     TSR_TRY(bodies_make(source->topology, source->rg2, &term->pool, &t->bodies,
@@ -807,8 +804,8 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
     TSR_TRY(status);
     if (!isnan(t->limit))
         tsr_term_add_note(term, "limit",
-                          "the correlation that the map's noise would leave of "
-                          "a structure that is right",
+                          "correlation of the correct structure with this map, "
+                          "limited by the map's noise",
                           &t->limit);
     return TSR_OK;
 }
@@ -835,10 +832,11 @@ static tsr_status dock_start(const map_term *t, const double (*xyz)[3],
     TSR_TRY(tsr_dock(t->to_dock, n, (const double(*)[3])image, weight, &options,
                      1, &mirrored, &has_image, err));
     if (has_image && mirrored.score > 1.04 * pose->score)
-        tsr_warn(t->log,
-                 "%s: the mirror image of the start fits better, %.2f times as "
-                 "high a correlation: the map has the wrong hand; mirror it",
-                 t->label, mirrored.score / pose->score);
+        tsr_warn(
+            t->log,
+            "%s: the mirror image of the starting structure fits better, with "
+            "%.2f times the correlation: the map has the wrong hand; mirror it",
+            t->label, mirrored.score / pose->score);
     return TSR_OK;
 }
 
@@ -874,7 +872,7 @@ static void term_print(const tsr_term_options *options, FILE *out)
     const tsr_map_options *o = (const void *)options;
     fprintf(out,
             "Structures were compared with a density map of %g \xc3\x85 "
-            "resolution, bodies as Gaussians; scale, background and noise "
+            "resolution, with bodies as Gaussians; scale, background and noise "
             "level were integrated out",
             o->resolution);
     tsr_term_print_setting(out, ", the width over the resolution",
@@ -902,7 +900,8 @@ static tsr_status term_fit(const tsr_term *term, const void *from,
     const map_term *t = (const map_term *)term;
     const map_fit *old = from;
     if (prediction->n_state > t->bodies.most_state)
-        return tsr_fail(err, TSR_E_INTERNAL, "map: %d states, room for %d",
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "map: %d states, but only %d slots",
                         prediction->n_state, t->bodies.most_state);
     if (old != NULL && old->sigma_ang == sigma_of(t, theta) &&
         old->n_state == prediction->n_state)
@@ -996,7 +995,7 @@ static void term_predict(const tsr_term *term, const tsr_prediction *prediction,
 /* Replicates are not drawn, since the noise has no spatial model. */
 const tsr_term_type tsr_term_map = {
     .name = "map",
-    .doc = "a density map, as of electron microscopy",
+    .doc = "density map, for example from electron microscopy",
     .source = "docs/density.md",
     .fields = fields,
     .needs = TSR_NEEDS_STATES | TSR_NEEDS_POSE,

@@ -109,8 +109,8 @@ static tsr_status report_difference(const tsr_model_atoms *model, int r,
     if (theirs != NULL)
         tsr_residue_label(theirs, label, sizeof label);
     return tsr_fail(err, TSR_E_DATA,
-                    "residue %d of model.pdb is %s %c:%d, and of the input %s "
-                    "%s; export the model's own atoms with --atoms model",
+                    "residue %d of model.pdb is %s %c:%d, but of the input %s "
+                    "%s; export the atoms of the model with --atoms model",
                     r + 1, ours->residue, ours->chain, ours->number,
                     theirs != NULL ? theirs->name : "", label);
 }
@@ -603,7 +603,8 @@ tsr_status tsr_atom_curves_try(const tsr_molecule *molecule, tsr_log *log,
         return TSR_OK;
     if (why.status == TSR_E_NOMEM)
         return tsr_fail(err, why.status, "%s", why.message);
-    tsr_info(log, "hydration: estimated from bodies alone: %s", why.message);
+    tsr_info(log, "hydration: estimated from bodies instead of atoms: %s",
+             why.message);
     return TSR_OK;
 }
 

@@ -26,7 +26,7 @@ static void warn_same_file(const tsr_config *config, int d, tsr_log *log)
         if (other == NULL || *other == NULL || strcmp(*own, *other) != 0)
             continue;
         tsr_warn(log,
-                 "data.%d and data.%d are the same file, '%s': it counts twice",
+                 "data.%d and data.%d are the same file, '%s', and count twice",
                  e, d, *own);
         return;
     }
@@ -73,8 +73,8 @@ static tsr_status dock_start(const tsr_topology *t, int n, tsr_term **term,
     tsr_vec3_copy(from, to);
     tsr_conformation_move(t, start, 0, t->n_residue - 1, &motion);
     tsr_info(log,
-             "the start is docked: its first CA comes from (%.1f, %.1f, "
-             "%.1f) to (%.1f, %.1f, %.1f)",
+             "the starting structure is docked: its first CA moves from (%.1f, "
+             "%.1f, %.1f) to (%.1f, %.1f, %.1f)",
              from[0], from[1], from[2], to[0], to[1], to[2]);
     return TSR_OK;
 }
@@ -144,8 +144,8 @@ static tsr_status set_xray_scattering(tsr_data *d, const tsr_molecule *m,
     for (int b = 0; b < m->topology->n_body; b++)
         exposed += d->exposure[b];
     tsr_info(log,
-             "hydration: what each body shows to the water is that of the "
-             "start, %.0f exposed atoms in all",
+             "hydration: exposed areas of the bodies are those of the starting "
+             "structure, %.0f exposed atoms in total",
              exposed);
     return TSR_OK;
 }
@@ -205,9 +205,10 @@ static tsr_status set_neutron_scattering(int p, tsr_atom_curves *curves,
     data->scattering[p] =
         (tsr_scattering){.contrast = contrast, .neutron = data->neutron[p]};
     tsr_info(log,
-             "data.%d%s: neutrons; the molecule has no contrast at %.1f %% "
-             "D2O; excluded volume c1 is 1 for them",
-             first, n > 1 ? " and others of its sample" : "", 100.0 * match);
+             "data.%d%s: neutrons; the molecule has no contrast in %.1f %% "
+             "D2O; excluded volume c1 is 1 for neutrons",
+             first, n > 1 ? " and other curves of its sample" : "",
+             100.0 * match);
     return TSR_OK;
 }
 
@@ -222,8 +223,8 @@ static tsr_status set_all_neutron_scattering(int first, int n_term,
     int n_cut = 0;
     if (m->file == NULL)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "data: kind sans needs the atoms of a structure.file; "
-                        "a sequence has none");
+                        "data: kind sans needs the atoms of structure.file; a "
+                        "sequence has no atoms");
     TSR_TRY(tsr_atom_curves_new(m, NULL, NULL, &n_cut, &curves, err));
     if (n_cut > 0)
         tsr_warn(log,
@@ -294,7 +295,7 @@ tsr_status tsr_data_read(const tsr_config *config, int with_data, tsr_log *log,
     TSR_THEN(status, tsr_model_atoms_letter_chains(m->model, log, err));
     TSR_THEN(status, tsr_model_atoms_write(m->model, NULL, NULL, err));
     if (status == TSR_OK && with_data && n == 0)
-        tsr_info(log, "no data: this samples the prior alone");
+        tsr_info(log, "no data: the run samples the prior");
     TSR_THEN(status, find_scattering(n, term, log, d, m, err));
     if (status == TSR_OK && n > 0) {
         status = make_likelihood(d, m, n, term, &d->likelihood, err);

@@ -240,9 +240,10 @@ static tsr_status open_devices(const char *use, tsr_log *log, tsr_setup *s,
         }
     }
     if (status == TSR_OK && v->n == 0)
-        status = tsr_fail(err, TSR_E_DEVICE,
-                          "none of %d devices can be used; the last: %s",
-                          n_chosen, why.message);
+        status = tsr_fail(
+            err, TSR_E_DEVICE,
+            "none of %d devices can be used; error of the last device: %s",
+            n_chosen, why.message);
     free(chosen);
     free(list);
     return status;
@@ -255,13 +256,12 @@ static void log_environment(tsr_log *log)
     const char *tuning = getenv("TESSERA_TUNING");
     if (kernels != NULL && *kernels != '\0')
         tsr_warn(log,
-                 "the kernels are those in '%s' (TSR_KERNEL_DIR), not those of "
-                 "this program",
+                 "the kernels are read from '%s' (TSR_KERNEL_DIR) instead of "
+                 "the program",
                  kernels);
     if (tuning != NULL && *tuning != '\0')
         tsr_info(log,
-                 "settings of the engine are looked for in '%s' first "
-                 "(TESSERA_TUNING)",
+                 "engine settings are read from '%s' first (TESSERA_TUNING)",
                  tuning);
 }
 
@@ -371,9 +371,9 @@ static tsr_status divide_chains(tsr_log *log, tsr_setup *s, tsr_err *err)
     TSR_TRY(tsr_pool_check(&v->pool, err));
     if (!are_alike) {
         TSR_TRY(measure_speeds(s, err));
-        tsr_warn(log, "the devices are not alike and share the chains by "
-                      "measured speed: a repeat of this run may divide them "
-                      "otherwise and draw other numbers");
+        tsr_warn(log, "the devices differ, and the chains are divided by "
+                      "measured speed: a repeated run may divide the chains "
+                      "differently and draw other numbers");
     }
     /* speeds of 0 give equal parts */
     tsr_apportion(s->n_chain, n, v->speed, part);
@@ -382,8 +382,8 @@ static tsr_status divide_chains(tsr_log *log, tsr_setup *s, tsr_err *err)
         if (part[e] > 0)
             continue;
         tsr_warn(log,
-                 "device '%s' is left out: there are fewer chains (%d) "
-                 "than devices (%d); sampler.chains sets them",
+                 "device '%s' is not used: there are fewer chains (%d) than "
+                 "devices (%d); sampler.chains sets the number of chains",
                  tsr_device_get_info(v->device[e])->name, s->n_chain, n);
         drop_device(v, e);
     }
@@ -465,8 +465,8 @@ static tsr_status check_engines(tsr_log *log, const tsr_setup *s,
         worst = fmax(worst, own);
     }
     tsr_info(log,
-             "grid: %d q values, step %.5f 1/A, good for %.0f A; error at "
-             "most %.2g %% of what is allowed",
+             "grid: %d q values, step %.5f 1/A, for distances up to %.0f A; "
+             "error at most %.2g %% of the allowed error",
              l->grid.n_q, l->grid.dq_inv_ang, s->molecule.d_bound_ang,
              100.0 * worst);
     return TSR_OK;
@@ -502,8 +502,8 @@ static tsr_status make_particles(tsr_setup *s, tsr_likelihood *likelihood,
                                    &s->atoms.particles, err));
     TSR_TRY(tsr_likelihood_use_particles(likelihood, s->atoms.particles, err));
     tsr_info(log,
-             "draws are of all atoms: %d atoms and beads of water, %d of them "
-             "in rigid parts; the water rides along",
+             "all-atom draws: %d atoms and water beads, %d of them in rigid "
+             "parts; the water beads move with their atoms",
              s->atoms.particles->n_all, s->atoms.particles->unit_particles.n);
     return TSR_OK;
 }
@@ -574,9 +574,8 @@ static tsr_status add_all_atom_target(const tsr_config *config, tsr_log *log,
     t->model.target.likelihood = t->likelihood;
     t->model.target.all_atom = &t->model;
     setup->target.all_atom = &t->model;
-    tsr_info(log,
-             "bodies propose draws of all atoms, and one curve of all atoms "
-             "a draw decides");
+    tsr_info(log, "chains of bodies propose all-atom draws, and each draw is "
+                  "accepted by its all-atom curve");
     return TSR_OK;
 }
 

@@ -158,7 +158,7 @@ tsr_status tsr_setup_prior_steps(tsr_chain *chain, long n, int warm,
 static tsr_status compute_prior_examples(comparison *x, tsr_atom_curves *curves,
                                          double *workspace, tsr_err *err)
 {
-    static const char what[] = "the model's error was learnt";
+    static const char what[] = "the model error was learnt";
     const tsr_topology *t = x->s->molecule.topology;
     const long apart = (1000 + 30 * (t->n_torsion + t->n_side)) / 2;
     const tsr_target prior = tsr_setup_prior_target(&x->s->target, 1);
@@ -239,9 +239,9 @@ static void describe_error(const comparison *x, int n_error,
                   : x->examples.n > 1 ? "s of the prior"
                                       : "",
                   x->l->particles == NULL
-                      ? "bodies are off from all atoms"
-                      : "atoms whose water rides along are off from those "
-                        "with water of their own");
+                      ? "curves of bodies deviate from all-atom curves"
+                      : "curves with the starting water layer deviate from "
+                        "curves with a new water layer");
     for (int k = 0; k < 4; k++) {
         const double b =
             tsr_examples_percent(&x->examples, before, edge[k], edge[k + 1]);
@@ -252,12 +252,13 @@ static void describe_error(const comparison *x, int n_error,
         tsr_words_add(words, "%s %.2g -> %.2g %% (q %g to %g)",
                       k > 0 ? "," : "", b, a, edge[k], edge[k + 1]);
     }
-    tsr_words_add(words, " before -> after the correction by their ratio; ");
+    tsr_words_add(words, " before -> after correction by their ratio; ");
     if (n_error > 0)
-        tsr_words_add(words, "what is left is integrated out in %d components",
+        tsr_words_add(words,
+                      "the remaining error is integrated out in %d components",
                       n_error);
     else
-        tsr_words_add(words, "what is left is not in the likelihood");
+        tsr_words_add(words, "the remaining error is not in the likelihood");
 }
 
 /* ---- the whole ---- */
@@ -358,14 +359,14 @@ static void warn_low_contrast(const comparison *x, tsr_log *log)
             most = fmax(most, ratio);
         }
     if (least < 1.0 / TSR_RATIO_BOUND || most > TSR_RATIO_BOUND)
-        tsr_warn(log,
-                 "model error: of neutrons in %.4g %% D2O there is little "
-                 "contrast: atoms scatter %.2g to %.2g times as much as bodies "
-                 "over c2 and q; the correction is held within %g and %g, what "
-                 "it lacks counts as error of the model, and the curve tells "
-                 "little of the structure",
-                 100.0 * view->d2o, least, most, 1.0 / TSR_RATIO_BOUND,
-                 TSR_RATIO_BOUND);
+        tsr_warn(
+            log,
+            "model error: neutrons in %.4g %% D2O have little contrast: atoms "
+            "scatter %.2g to %.2g times as much as bodies over c2 and q; the "
+            "correction is limited to %g to %g, the rest counts as model "
+            "error, and the curve contains little information on the structure",
+            100.0 * view->d2o, least, most, 1.0 / TSR_RATIO_BOUND,
+            TSR_RATIO_BOUND);
 }
 
 /* Corrects a view, and learns its remaining error. Near the match point, bodies
@@ -389,12 +390,12 @@ static tsr_status learn_view(const tsr_config *config, comparison *x,
         return tsr_fail(err, status, "%s", why.message);
     name_view(x, words);
     if (x->has_chains)
-        tsr_words_add(words, "all stays as before: %s", why.message);
+        tsr_words_add(words, "the model error is unchanged: %s", why.message);
     else
-        tsr_words_add(words, "it is not known");
+        tsr_words_add(words, "the model error is unknown");
     tsr_warn(log, "model error: %s: %s",
-             x->has_chains ? "what was learnt before stays"
-                           : "curves of neutrons stay those of the bodies",
+             x->has_chains ? "the model error learnt before is kept"
+                           : "curves of neutrons are computed from bodies",
              why.message);
     return TSR_OK;
 }
@@ -409,7 +410,7 @@ static void warn_without_integral(const tsr_likelihood *l, tsr_log *log)
             l->view[term->view].error.n > 0 && term->n_error == 0)
             tsr_warn(log,
                      "'%s': its noise model has no integral in closed form: "
-                     "what is left of the model's error counts as noise there",
+                     "the remaining model error counts as noise there",
                      term->label);
     }
 }
@@ -476,15 +477,17 @@ tsr_status tsr_setup_learn_model_error(const tsr_config *config,
     tsr_err reason;
     int n_cut = 0;
     if (why != NULL) {
-        tsr_info(log,
-                 "model error: not known: curves are those of the %s, since %s",
-                 l->particles == NULL ? "bodies" : "atoms as they are", why);
+        tsr_info(
+            log,
+            "model error unknown: curves are computed from the %s, since %s",
+            l->particles == NULL ? "bodies" : "atoms without a correction",
+            why);
         return TSR_OK;
     }
     if (tsr_atom_curves_new(&s->molecule, &l->grid, s->devices.device[0],
                             &n_cut, &curves, &reason) != TSR_OK) {
         tsr_info(log,
-                 "model error: not known: curves are those of the bodies: %s",
+                 "model error unknown: curves are computed from bodies: %s",
                  reason.message);
         return TSR_OK;
     }
@@ -544,8 +547,7 @@ tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,
     }
     TSR_THEN(status, learn_views(config, &x, NULL, example, &text, err));
     if (status == TSR_OK && *text != '\0')
-        tsr_info(log, "model error of the bodies, near the posterior: %s",
-                 text);
+        tsr_info(log, "model error of the bodies near the posterior: %s", text);
     free(text);
     tsr_pool_clear(&x.pool);
     if (setup->devices.surrogate != NULL)

@@ -51,8 +51,8 @@ static tsr_status check_table(const tsr_config *c, int *has_components,
     tsr_form_factor_free(table);
     return fits ? TSR_OK
                 : tsr_fail(err, TSR_E_USAGE,
-                           "--form-factors: '%s' is a table for %s bodies a "
-                           "residue; --bodies says %s",
+                           "--form-factors: '%s' is a table for %s bodies per "
+                           "residue, but --bodies is %s",
                            own, is_two ? "one" : "two", is_two ? "two" : "one");
 }
 
@@ -78,10 +78,11 @@ static tsr_status read_tables(tsr_profile_maker *m, const char *own,
         c->contrast.c1 = c->contrast.c2 = infer;
     TSR_TRY(tsr_tables_read(c, &m->tables, err));
     if (has_components)
-        tsr_info(m->log,
-                 "curves of bodies as they are, hydration at the bodies: a run "
-                 "corrects them by those of all atoms with a layer outside, "
-                 "which --bodies atoms shows");
+        tsr_info(
+            m->log,
+            "curves of bodies are not corrected, and their hydration is at the "
+            "bodies: a run corrects them by all-atom curves with a hydration "
+            "layer around the surface, as shown by --bodies atoms");
     return TSR_OK;
 }
 
@@ -191,9 +192,9 @@ static tsr_status reserve_partials(const tsr_profile_maker *m, int n_comp,
     double product = d_bound * m->q_max;
     if (!(product <= most_product))
         return tsr_fail(err, TSR_E_DATA,
-                        "atoms are some %.0f A from each other, too far for a "
-                        "curve up to q = %g 1/A (a few seconds go as far as "
-                        "%.0f A there): lower --q-max",
+                        "atoms are some %.0f A apart, too far for a curve up "
+                        "to q = %g 1/A (in a few seconds distances up to %.0f "
+                        "A are possible): lower --q-max",
                         d_bound, m->q_max, most_product / m->q_max);
     p->n_comp = n_comp;
     /* A grid finer than necessary: profiles computed once must be accurate to

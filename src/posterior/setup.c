@@ -25,7 +25,7 @@ static long decorrelation_steps(const tsr_target *t)
 static tsr_status draw_group(const tsr_target *run, int group,
                              tsr_conformation **state, tsr_err *err)
 {
-    static const char what[] = "the prior was drawn from";
+    static const char what[] = "draws of the prior were generated";
     const tsr_topology *t = run->topology;
     const tsr_target prior = tsr_setup_prior_target(run, run->n_state);
     const long half = decorrelation_steps(run) / 2;
@@ -87,8 +87,8 @@ tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
     const int n_group = choose_n_group(s->n_chain),
               n_state = tsr_target_n_state(t);
     if (t->likelihood != NULL && t->n_start > 0)
-        tsr_info(log, "chains start as structure.starts says, not from the "
-                      "prior (sampler.start)");
+        tsr_info(log, "structure.starts says where chains start, not the prior "
+                      "(sampler.start)");
     if (t->likelihood == NULL || t->is_frozen || t->n_start > 0)
         return TSR_OK;
     if (!is_restored)
@@ -145,10 +145,9 @@ static tsr_status check_temperatures(const tsr_sampler_options *o,
         1.0 / tsr_sampler_t_max(o) > least)
         return TSR_OK;
     return tsr_fail(err, TSR_E_CONFIG,
-                    "sampler.t_max: at a temperature of %g scale and "
-                    "background have no proper distribution under the noise "
-                    "model student; take less than %g, or "
-                    "a larger nu",
+                    "sampler.t_max: at temperature %g scale and background "
+                    "have no proper distribution under the noise model "
+                    "student; choose a temperature below %g, or a larger nu",
                     tsr_sampler_t_max(o), 1.0 / least);
 }
 
@@ -163,8 +162,8 @@ static void warn_of_former_names(const tsr_yaml_marks *marks, tsr_log *log)
     for (int k = 0; k < marks->n; k++)
         if (marks->item[k].former != NULL)
             tsr_warn(log,
-                     "%s: the key '%s' has the new name %s; version 0.2 will "
-                     "not know the old one",
+                     "%s: the key '%s' is now named %s; version 0.2 will "
+                     "refuse the old name",
                      marks->item[k].place, marks->item[k].former,
                      marks->item[k].key);
 }

@@ -86,8 +86,9 @@ typedef struct {
     tsr_conformation **state; /* [n], ordered by group */
     double *log_evidence;     /* [groups] log evidence from the populations
                                  phase; NaN before it */
-    double first_chi2;        /* chi2 of the first conformation, for the report;
-                                 computed apart, because no chain starts there */
+    double first_chi2;        /* of the first conformation, for the report;
+                                 computed apart, because no chain starts
+                                 there */
 } tsr_starts;
 
 /* Everything that a run needs before its first step. */

@@ -118,9 +118,9 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
         weight_of[m] = weight;
     }
     if (total <= 0.0 && !t->is_frozen)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "moves: none with a weight above 0 has anything to "
-                        "move");
+        return tsr_fail(
+            err, TSR_E_CONFIG,
+            "moves: no move with a weight above 0 can move any part");
     for (int m = 0; m < TSR_N_MOVE; m++)
         if (tsr_move_registry[m]->launch != NULL)
             TSR_TRY(set_launch_move(c, m, total, weight_of, err));
@@ -477,8 +477,8 @@ static tsr_status compare_profiles(const tsr_engine *engine, const double *had,
     return tsr_fail(
         err, TSR_E_DEVICE,
         "wrong sums: q = %.4f 1/A%s: I = %.8g from %s, but %.8g %s; rounding "
-        "explains %.2g at most. The device, its driver or the kernels are at "
-        "fault ('tessera devices' tests them): %.*s",
+        "explains at most %.2g. The device, its driver or the kernels are "
+        "faulty ('tessera devices' tests them): %.*s",
         at % engine->n_q * engine->dq_inv_ang, component, had[at], had_from,
         right[at], right_from, allowed, description_length(engine->description),
         engine->description);

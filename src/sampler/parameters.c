@@ -27,7 +27,7 @@ static void add_weights(tsr_parameters *p, int infer)
     for (int k = 0; k < p->n_state; k++)
         p->table[p->n++] = (tsr_parameter){
             .name = "weight",
-            .doc = "of a state",
+            .doc = "weight of the state",
             .infer = infer,
             .start = 1.0 / p->n_state,
             .high = 1.0,

@@ -98,7 +98,7 @@ static tsr_status add_states(const tsr_target *t, tsr_columns *columns,
                         .get = get_member};
         snprintf(c.name, sizeof c.name, "rg_%d", k + 1);
         snprintf(c.own_doc, sizeof c.own_doc,
-                 "radius of gyration of state %d; states are in its order",
+                 "radius of gyration of state %d; states are ordered by it",
                  k + 1);
         status = tsr_columns_add(columns, c, err);
         c.unit = NULL;
@@ -202,15 +202,14 @@ static tsr_status add_moves(const tsr_target *t, tsr_columns *columns,
     const tsr_column_axis move = {"move", TSR_N_MOVE, NULL, NULL, name};
     TSR_TRY(add_column(
         columns, TSR_TRACE_SAMPLE_STATS, "acceptance_by_move", NULL,
-        "share of each move's proposals accepted since the last draw; "
-        "NaN: none were made",
+        "acceptance rate of each move since the last draw; NaN: no proposals",
         move, 0, get_moves, err));
     if (tsr_likelihood_n_profile(t->likelihood) > 0)
-        TSR_TRY(
-            add_column(columns, TSR_TRACE_SAMPLE_STATS, "changed_by_move", NULL,
-                       "changed_fraction of each move's proposals; NaN: the "
-                       "engine was asked for none",
-                       move, 0, get_moves_changed, err));
+        TSR_TRY(add_column(columns, TSR_TRACE_SAMPLE_STATS, "changed_by_move",
+                           NULL,
+                           "changed_fraction of each move's proposals; NaN: no "
+                           "proposals reached the engine",
+                           move, 0, get_moves_changed, err));
     return TSR_OK;
 }
 
@@ -222,32 +221,34 @@ tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
         const char *name, *unit, *doc;
         int index;
         getter *get;
-    } own[] = {
-        {TSR_TRACE_POSTERIOR, "rg", "Angstrom",
-         "radius of gyration; mass-weighted, non-hydrogen atoms, of an "
-         "ensemble the root of the weighted mean square",
-         MEMBER(rg_ang), get_member},
-        {TSR_TRACE_POSTERIOR, "d_max", "Angstrom",
-         "D_max; the largest distance between bodies", MEMBER(d_max_ang),
-         get_member},
-        {TSR_TRACE_SAMPLE_STATS, "lp", "nat",
-         "log posterior density; unnormalised", MEMBER(lp), get_member},
-        {TSR_TRACE_SAMPLE_STATS, "log_prior", "nat", "log P(X), unnormalised",
-         MEMBER(log_prior), get_member},
-        {TSR_TRACE_SAMPLE_STATS, "log_lik", "nat",
-         "log likelihood; scale and background integrated out, or as they are "
-         "where they are sampled",
-         MEMBER(log_lik), get_member},
-        {TSR_TRACE_SAMPLE_STATS, "acceptance_rate", NULL,
-         "share of proposals accepted since the last draw", 0, get_acceptance}};
+    } own[] = {{TSR_TRACE_POSTERIOR, "rg", "Angstrom",
+                "radius of gyration; mass-weighted, non-hydrogen atoms; of an "
+                "ensemble the root of the weighted mean square",
+                MEMBER(rg_ang), get_member},
+               {TSR_TRACE_POSTERIOR, "d_max", "Angstrom",
+                "D_max; largest distance between bodies", MEMBER(d_max_ang),
+                get_member},
+               {TSR_TRACE_SAMPLE_STATS, "lp", "nat",
+                "log posterior density; unnormalised", MEMBER(lp), get_member},
+               {TSR_TRACE_SAMPLE_STATS, "log_prior", "nat",
+                "log P(X), unnormalised", MEMBER(log_prior), get_member},
+               {TSR_TRACE_SAMPLE_STATS, "log_lik", "nat",
+                "log likelihood; scale and background integrated out, or at "
+                "their sampled values",
+                MEMBER(log_lik), get_member},
+               {TSR_TRACE_SAMPLE_STATS, "acceptance_rate", NULL,
+                "acceptance rate since the last draw", 0, get_acceptance}};
     static const struct {
         const char *name, *doc;
     } terms[TSR_N_TERM] = {
-        [TSR_TERM_TORSION] = {"log_prior_torsion", "of phi and psi"},
-        [TSR_TERM_ANGLE] = {"log_prior_angle", "of the angles N-CA-C"},
-        [TSR_TERM_SIDE] = {"log_prior_side", "of the side-chain centres"},
-        [TSR_TERM_CLASH] = {"log_prior_clash", "of excluded volume"},
-        [TSR_TERM_RESTRAINT] = {"log_prior_restraint", "of restraints"}};
+        [TSR_TERM_TORSION] = {"log_prior_torsion", "log prior of phi and psi"},
+        [TSR_TERM_ANGLE] = {"log_prior_angle",
+                            "log prior of the angles N-CA-C"},
+        [TSR_TERM_SIDE] = {"log_prior_side",
+                           "log prior of the side-chain centres"},
+        [TSR_TERM_CLASH] = {"log_prior_clash", "log prior of excluded volume"},
+        [TSR_TERM_RESTRAINT] = {"log_prior_restraint",
+                                "log prior of restraints"}};
     for (size_t k = 0; k < sizeof own / sizeof *own; k++)
         TSR_TRY(add_scalar(columns, own[k].group, own[k].name, own[k].unit,
                            own[k].doc, own[k].index, own[k].get, err));
@@ -259,12 +260,12 @@ tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
                            "nat", terms[k].doc, element(MEMBER(term), k),
                            get_member, err));
     if (tsr_likelihood_n_profile(target->likelihood) > 0)
-        TSR_TRY(add_scalar(
-            columns, TSR_TRACE_SAMPLE_STATS, "changed_fraction", NULL,
-            "mean share of the distances between bodies that a proposal "
-            "changed, of those that the engine was asked for since the last "
-            "draw",
-            MEMBER(changed), get_member, err));
+        TSR_TRY(add_scalar(columns, TSR_TRACE_SAMPLE_STATS, "changed_fraction",
+                           NULL,
+                           "mean fraction of the distances between bodies "
+                           "changed by a proposal, among the proposals since "
+                           "the last draw that reached the engine",
+                           MEMBER(changed), get_member, err));
     return add_moves(target, columns, err);
 }
 
@@ -325,13 +326,13 @@ static tsr_status add_all_atom(tsr_columns *columns, tsr_err *err)
     const tsr_column_axis axis = {"model", 2, NULL, NULL, label};
     TSR_TRY(
         add_column(columns, TSR_TRACE_SAMPLE_STATS, "all_atom_log_ratio", "nat",
-                   "log likelihood by all atoms less that by bodies: of the "
-                   "draw, and of the bodies' chain that was offered for it",
+                   "log likelihood from all atoms minus that from bodies: of "
+                   "the draw, and of the offered state of the bodies' chain",
                    axis, 0, get_gain, err));
     return add_scalar(columns, TSR_TRACE_SAMPLE_STATS, "all_atom_exchange",
                       NULL,
-                      "1: the bodies' chain gave a new draw, 0: the one "
-                      "before stays",
+                      "1: the draw is a new state from the bodies' chain, 0: "
+                      "it repeats the previous draw",
                       0, get_exchanged, err);
 }
 
@@ -350,8 +351,8 @@ tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
     } all[] = {{"temperature", NULL, "likelihood temperature", no_axis,
                 get_temperature},
                {"round_trips", NULL,
-                "of replicas between the lowest and the highest temperature, "
-                "so far",
+                "round trips of replicas between the lowest and the highest "
+                "temperature, so far",
                 no_axis, get_round_trips},
                {"ladder_temperature", NULL,
                 "likelihood temperatures of the chain's replicas", rung,
@@ -360,8 +361,8 @@ tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
                 "log likelihood of the replica at each temperature", rung,
                 get_rung_log_lik},
                {"exchange_rate", NULL,
-                "mean probability of an exchange between a temperature and the "
-                "next, so far",
+                "mean acceptance probability of replica exchanges between "
+                "neighbouring temperatures, so far",
                 pair, get_exchange}};
     for (size_t k = 0; k < (n_temp > 1 ? sizeof all / sizeof *all : 2); k++)
         TSR_TRY(add_column(columns, TSR_TRACE_SAMPLE_STATS, all[k].name,
@@ -373,8 +374,8 @@ tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
             .name = "population_log_evidence",
             .dim = "population",
             .unit = "nat",
-            .doc = "log marginal likelihood by each group of "
-                   "chains on its way from the prior",
+            .doc = "log marginal likelihood estimated by each population of "
+                   "chains",
             .axis = {"population", target->n_group, NULL, NULL, NULL},
             .constant = target->group_log_z};
         TSR_TRY(tsr_columns_add(columns, c, err));
@@ -440,10 +441,10 @@ static tsr_status add_term(const tsr_term *term, int index,
         int row;
         const double *constant;
     } all[] = {{TSR_TRACE_POSTERIOR_PREDICTIVE, type->observable,
-                "a replicate of the data: what is expected, and noise",
+                "replicate of the data: expectation plus noise",
                 TSR_ROW_REPLICATE, NULL},
                {TSR_TRACE_POSTERIOR_PREDICTIVE, mean,
-                "what is expected; of a curve c I(q) + b", TSR_ROW_MEAN, NULL},
+                "expectation; of a curve c I(q) + b", TSR_ROW_MEAN, NULL},
                {TSR_TRACE_LOG_LIKELIHOOD, type->observable,
                 "log density of each point given X and all parameters",
                 TSR_ROW_POINTWISE, NULL},
@@ -452,17 +453,17 @@ static tsr_status add_term(const tsr_term *term, int index,
                {TSR_TRACE_CONSTANT_DATA, "sigma",
                 "standard deviation as measured", 0, term->sigma},
                {TSR_TRACE_CONSTANT_DATA, "rigid",
-                "what the first conformation makes expect, all but the "
-                "structure at its best",
+                "expectation from the first conformation, with all other "
+                "parameters at their best fit",
                 0, term->start}};
     const size_t n_all =
         sizeof all / sizeof *all - (term->start == NULL ? 1 : 0);
     tsr_term_variable(type, term->ordinal, "chi2", sizeof name, name);
-    tsr_status status = add_scalar(
-        columns, TSR_TRACE_POSTERIOR, name, NULL,
-        "chi-square per point; by the measured errors, scale and background "
-        "at their best",
-        index, get_chi2, err);
+    tsr_status status =
+        add_scalar(columns, TSR_TRACE_POSTERIOR, name, NULL,
+                   "chi-square per point; with the measured errors, scale and "
+                   "background at their best fit",
+                   index, get_chi2, err);
     tsr_term_variable(type, term->ordinal, type->axis, sizeof dim, dim);
     for (size_t k = 0; k < n_all && status == TSR_OK; k++) {
         tsr_column c = {.group = all[k].group,
@@ -584,7 +585,7 @@ tsr_status tsr_columns_add(tsr_columns *columns, tsr_column column,
 {
     if (column.get == NULL && column.constant == NULL)
         return tsr_fail(err, TSR_E_INTERNAL,
-                        "nobody gives the trace's column '%s'", column.name);
+                        "column '%s' of the trace has no source", column.name);
     TSR_TRY(append(columns, &column, err));
     const int is_scalar = column.axis.name == NULL;
     if (is_scalar && (column.group == TSR_TRACE_POSTERIOR ||

@@ -60,14 +60,14 @@ static tsr_status sample_until_allowed(const tsr_target *target,
     }
     if (status == TSR_OK && left > 0)
         status = tsr_fail(err, TSR_E_DATA,
-                          "structure: %d of %d impossible overlaps are left "
+                          "structure: %d of %d impossible overlaps remain "
                           "after %ld steps of relaxation: %s; give these parts "
                           "more freedom, or raise prior.clash_limit",
                           left, before, step, worst);
     if (status == TSR_OK) {
         tsr_info(log,
-                 "relaxed: %d impossible overlaps went in %ld steps; CA moved "
-                 "by %.2f A against the centre (rms)",
+                 "relaxed: %d impossible overlaps were removed in %ld steps; "
+                 "CA moved by %.2f A relative to the centre (rms)",
                  before, step, rms_change(t, first, view.conformation));
         tsr_conformation_copy(t, first, view.conformation, 0, t->n_residue);
     }

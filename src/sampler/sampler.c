@@ -482,10 +482,10 @@ static tsr_status assign_chains(tsr_sampler *s, const tsr_engine_group *group,
             h->chain[h->n_replica++] = chain;
             tsr_status status = tsr_chain_start(chain, h->batch, err);
             if (status == TSR_OK && tsr_sampler_should_stop(s))
-                return tsr_fail(err, TSR_E_INTERRUPTED,
-                                "interrupted with %d of %d replicas begun",
-                                (first + i) * s->n_temp + r + 1,
-                                s->n_chain * s->n_temp);
+                return tsr_fail(
+                    err, TSR_E_INTERRUPTED,
+                    "interrupted after %d of %d replicas were initialised",
+                    (first + i) * s->n_temp + r + 1, s->n_chain * s->n_temp);
             if (status != TSR_OK)
                 return tsr_wrap(err, status, "chain %d", first + i);
         }
@@ -760,7 +760,7 @@ tsr_status tsr_sampler_refresh(tsr_sampler *sampler, tsr_err *err)
     s->refresh = 0;
     if (status == TSR_OK && tsr_sampler_should_stop(s))
         return tsr_fail(err, TSR_E_INTERRUPTED,
-                        "interrupted while the chains were computed afresh");
+                        "interrupted while the chains were recomputed");
     if (status == TSR_OK &&
         tsr_likelihood_n_profile(s->target->likelihood) > 0 && may_audit(s))
         choose_audit(s);

@@ -52,8 +52,8 @@ long tsr_sampler_thin(const tsr_sampler_options *options);
 /* Draws of a chain, at most. */
 long tsr_sampler_draws(const tsr_sampler_options *options);
 
-/* The progress in words: "12 of 5000 draws a chain", or, where convergence ends
- * the run, "12 draws a chain (50000 at most)". */
+/* The progress in words: "12 of 5000 draws per chain", or, where convergence
+ * ends the run, "12 draws per chain (50000 at most)". */
 void tsr_sampler_draws_text(const tsr_sampler_options *options, long done,
                             char text[80]);
 

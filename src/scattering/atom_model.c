@@ -519,10 +519,10 @@ static tsr_status build_model(const tsr_atoms *atoms, const int *n_hydrogen,
         }
     m->n_atom = m->n;
     if (m->n == 0)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s' holds nothing but hydrogens; give the atoms that "
-                        "carry them",
-                        atoms->path);
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "'%s' contains only hydrogens; give the atoms that carry them",
+            atoms->path);
     find_types(atoms, atom, n_hydrogen, m);
     sum_masses(m);
     return hydrate(m, err);
@@ -824,9 +824,9 @@ static void log_kinds(const tsr_atoms *atoms, tsr_log *log)
                  n[TSR_MOLECULE_OTHER]);
     if (n[TSR_MOLECULE_BUFFER] > 0)
         tsr_warn(log,
-                 "'%s': %d molecules that crystals are grown from (glycerol, "
-                 "sulphate, ...) scatter with the rest; remove them where they "
-                 "are not bound in solution",
+                 "'%s': %d molecules of crystallisation (glycerol, sulphate, "
+                 "...) are included in the scattering; remove them if they are "
+                 "not bound in solution",
                  atoms->path, n[TSR_MOLECULE_BUFFER]);
     for (int r = 0; r < atoms->n_residue; r++) {
         const tsr_file_residue *residue = &atoms->residue[r];
@@ -837,8 +837,8 @@ static void log_kinds(const tsr_atoms *atoms, tsr_log *log)
             is_first = strcmp(atoms->residue[s].name, residue->name) != 0;
         if (is_first)
             tsr_info(log,
-                     "'%s': no table knows the residue %s (%s:%d): its "
-                     "elements scatter, its hydrogens follow from bond lengths",
+                     "'%s': residue %s (%s:%d) is in no table: it scatters by "
+                     "its elements, its hydrogens follow from bond lengths",
                      atoms->path, residue->name, residue->chain,
                      residue->number);
     }
@@ -910,11 +910,11 @@ static void log_missing(const tsr_atoms *atoms, tsr_log *log)
             atoms->path, n_residue, n_residue == 1 ? " lacks" : "s lack",
             n_atom, first->name, first->chain, first->number);
     if (n_gap > 0)
-        tsr_warn(log,
-                 "'%s': chains are broken and lack %d residues by their "
-                 "numbers (the first break is after %s:%d); what is missing "
-                 "does not scatter",
-                 atoms->path, n_gap, first_gap->chain, first_gap->number);
+        tsr_warn(
+            log,
+            "'%s': chains are broken and lack %d residues by their numbers "
+            "(the first break is after %s:%d); missing residues do not scatter",
+            atoms->path, n_gap, first_gap->chain, first_gap->number);
 }
 
 void tsr_atom_model_log(const tsr_atoms *atoms, const tsr_atom_model *model,
@@ -930,11 +930,11 @@ void tsr_atom_model_log(const tsr_atoms *atoms, const tsr_atom_model *model,
                  atoms->path, atoms->n_water, atoms->n_altloc_atom,
                  atoms->n_model);
     if (atoms->n_partial > 0)
-        tsr_warn(log,
-                 "'%s': %d atoms of ligands and ions have an occupancy below 1 "
-                 "and scatter like the others; remove those that are not bound "
-                 "in solution",
-                 atoms->path, atoms->n_partial);
+        tsr_warn(
+            log,
+            "'%s': %d atoms of ligands and ions have an occupancy below 1 but "
+            "scatter fully; remove those that are not bound in solution",
+            atoms->path, atoms->n_partial);
     if (atoms->n_no_element > 0)
         tsr_warn(log,
                  "'%s': %d atoms of unknown element are left out; give the "
@@ -942,16 +942,14 @@ void tsr_atom_model_log(const tsr_atoms *atoms, const tsr_atom_model *model,
                  atoms->path, atoms->n_no_element);
     if (atoms->n_hydrogen > 0)
         tsr_info(log,
-                 "'%s': the %d hydrogens of the file are not atoms of their "
-                 "own; all are part of the atoms that carry them",
+                 "'%s': the %d hydrogens of the file are merged with the atoms "
+                 "that carry them",
                  atoms->path, atoms->n_hydrogen);
     tsr_info(log,
-             "'%s': %d atoms, %d hydrogens added to them: %d residues by "
-             "name, %d by valence, %d as the file has them%s; mean radius "
-             "%.3f A",
+             "'%s': %d atoms, %d hydrogens added to them: %d residues by name, "
+             "%d by valence, %d as in the file%s; mean radius %.3f A",
              atoms->path, model->n_atom, h->n_atom, h->n_table, h->n_valence,
-             h->n_explicit,
-             h->n_polar > 0 ? " (some those of N, O, S alone)" : "",
+             h->n_explicit, h->n_polar > 0 ? " (in part only on N, O, S)" : "",
              model->radius_ang);
     for (int t = 0; t < model->n_type; t++) {
         int z = model->kind[t].z;

@@ -156,32 +156,30 @@ static const char *const auto_words[] = {"infer", "auto", NULL};
 const tsr_field tsr_contrast_fields[] = {
     TSR_FIELD(NUMBER_OR_WORD, "c1", tsr_contrast_options, c1, .initial = "1",
               .min = 0.8, .max = 1.2, .words = infer_words,
-              .doc =
-                  "scale of the radius of the displaced solvent, as in FoXS"),
+              .doc = "scale of the radius of the excluded volume, as in FoXS"),
     TSR_FIELD(DOUBLE, "c1_mean", tsr_contrast_options, c1_mean, .initial = "1",
               .min = 0.8, .max = 1.2,
-              .doc = "of its prior, a normal density cut to c1_range"),
+              .doc = "mean of its prior, a normal density cut to c1_range"),
     TSR_FIELD(DOUBLE, "c1_width", tsr_contrast_options, c1_width,
               .initial = "0.02", .min = 1e-6, .max = 1e3,
-              .doc = "standard deviation before the cut"),
+              .doc = "standard deviation of the prior before the cut"),
     TSR_FIELD(PAIR, "c1_range", tsr_contrast_options, c1_range,
               .initial = "[0.95, 1.05]", .min = 0.8, .max = 1.2,
-              .doc = "the prior is zero beyond"),
-    TSR_FIELD(
-        NUMBER_OR_WORD, "c2", tsr_contrast_options, c2, .initial = "auto",
-        .min = -10.0, .max = 20.0, .words = auto_words,
-        .doc = "hydration: waters' contrast on each exposed atom, as in FoXS; "
-               "auto: infer where there is a curve, 0 without one and with "
-               "structure.form_factors"),
+              .doc = "range of c1; the prior is zero outside"),
+    TSR_FIELD(NUMBER_OR_WORD, "c2", tsr_contrast_options, c2, .initial = "auto",
+              .min = -10.0, .max = 20.0, .words = auto_words,
+              .doc = "hydration: contrast of water around each exposed atom, "
+                     "as in FoXS; auto: infer where there is a curve, 0 "
+                     "without a curve and with structure.form_factors"),
     TSR_FIELD(DOUBLE, "c2_mean", tsr_contrast_options, c2_mean, .initial = "1",
               .min = -10.0, .max = 20.0,
-              .doc = "of its prior, a normal density cut to c2_range"),
+              .doc = "mean of its prior, a normal density cut to c2_range"),
     TSR_FIELD(DOUBLE, "c2_width", tsr_contrast_options, c2_width,
               .initial = "1.5", .min = 1e-6, .max = 1e3,
-              .doc = "standard deviation before the cut"),
+              .doc = "standard deviation of the prior before the cut"),
     TSR_FIELD(PAIR, "c2_range", tsr_contrast_options, c2_range,
               .initial = "[0, 4]", .min = -10.0, .max = 20.0,
-              .doc = "the prior is zero beyond"),
+              .doc = "range of c2; the prior is zero outside"),
     {0}};
 
 static tsr_status make_prior(tsr_number_or_word value, double mean,
@@ -198,13 +196,13 @@ static tsr_status make_prior(tsr_number_or_word value, double mean,
         return TSR_OK;
     if (!(range[0] < range[1]))
         return tsr_fail(err, TSR_E_CONFIG,
-                        "contrast.%s_range: [%g, %g] leaves nothing to infer; "
-                        "widen it, or give %s a number",
+                        "contrast.%s_range: [%g, %g] leaves no range to infer; "
+                        "widen it, or set %s to a number",
                         out->name, range[0], range[1], out->name);
     if (mean < range[0] || mean > range[1])
         return tsr_fail(err, TSR_E_CONFIG,
-                        "contrast.%s_mean: %g is not in %s_range [%g, %g], "
-                        "outside of which the prior is zero",
+                        "contrast.%s_mean: %g is outside of %s_range [%g, %g], "
+                        "where the prior is zero",
                         out->name, mean, out->name, range[0], range[1]);
     double probability = gsl_cdf_ugaussian_P((range[1] - mean) / width) -
                          gsl_cdf_ugaussian_P((range[0] - mean) / width);
@@ -218,9 +216,10 @@ tsr_status tsr_contrast_priors(const tsr_contrast_options *o,
                                tsr_parameter *parameter, tsr_err *err)
 {
     parameter[TSR_C1] = (tsr_parameter){
-        .name = "c1", .doc = "displaced solvent c1; scale of its radius"};
+        .name = "c1", .doc = "excluded volume c1; scale of its radius"};
     parameter[TSR_C2] = (tsr_parameter){
-        .name = "c2", .doc = "hydration c2; waters' contrast per exposed atom"};
+        .name = "c2",
+        .doc = "hydration c2; contrast of water around each exposed atom"};
     TSR_TRY(make_prior(o->c1, o->c1_mean, o->c1_width, o->c1_range,
                        &parameter[TSR_C1], err));
     return make_prior(o->c2, o->c2_mean, o->c2_width, o->c2_range,

@@ -201,9 +201,8 @@ static tsr_status interpolate(const tsr_form_factor_table *table, int n_curve,
                         dq_inv_ang);
     if (!(requested <= last * (1.0 + 1e-9)))
         return tsr_fail(err, TSR_E_RANGE,
-                        "q up to %g 1/Angstrom is asked of form factors that "
-                        "end at %g; narrow q_range (or a "
-                        "slit of resolution)",
+                        "q up to %g 1/Angstrom is needed, but form factors end "
+                        "at %g; narrow q_range (or a slit of resolution)",
                         requested, last);
     tsr_pool pool = {0};
     double *knot, *value;
@@ -258,10 +257,11 @@ tsr_status tsr_form_factor_set_density(tsr_form_factor_table *table,
     double scale = density / TSR_WATER_DENSITY;
     int n = table->n_type * table->n_q;
     if (table->n_comp == 1 && scale != 1.0)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "a solvent of %g e/A^3: this table of form factors has "
-                        "one component, with water in it; give one of three",
-                        density);
+        return tsr_fail(
+            err, TSR_E_USAGE,
+            "a solvent of %g e/A^3: this table of form factors has one "
+            "component that includes water; give a table of three",
+            density);
     for (int i = 0; i < n && scale != 1.0; i++) {
         table->amplitude[TSR_DISPLACED * n + i] *= scale;
         for (int a = 0; a < TSR_N_COMP; a++)
@@ -499,8 +499,8 @@ static tsr_status parse(const char *path, const char *text, tsr_pool *pool,
     }
     if (depth != 0 || m->n_row == 0)
         return tsr_fail(err, TSR_E_DATA,
-                        "%s:%d: the brackets do not close, or hold nothing",
-                        path, line);
+                        "%s:%d: the brackets do not close, or are empty", path,
+                        line);
     return TSR_OK;
 }
 
@@ -551,8 +551,8 @@ static tsr_status read_published(const char *path, tsr_pool *pool,
     if (m.n_column != tsr_body_n_type(TSR_BODIES_ONE) &&
         m.n_column != tsr_body_n_type(TSR_BODIES_TWO))
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s': %d form factors a q; expected 20 (residues) or "
-                        "21 (backbone and side chains)",
+                        "'%s': %d form factors per q; expected 20 (residues) "
+                        "or 21 (backbone and side chains)",
                         path, m.n_column);
     TSR_TRY(read_step(path, m.n_row, pool, &dq, err));
     tsr_body_model model =

@@ -1093,11 +1093,10 @@ static tsr_status check_spec(const tsr_debye_spec *spec, tsr_err *err)
     double q_top = (spec->n_q - 1) * spec->dq_inv_ang;
     TSR_TRY(tsr_debye_check(spec, err));
     if (q_top > tsr_grid_q_max)
-        return tsr_fail(
-            err, TSR_E_RANGE,
-            "a grid is exact up to q = %g 1/A, and the profile goes "
-            "to %g: --method direct or quadrature",
-            tsr_grid_q_max, q_top);
+        return tsr_fail(err, TSR_E_RANGE,
+                        "a grid is exact up to q = %g 1/A, but the profile "
+                        "extends to %g: use --method direct or quadrature",
+                        tsr_grid_q_max, q_top);
     return TSR_OK;
 }
 

@@ -123,8 +123,8 @@ static tsr_status check_chains(const tsr_neutron *n, const tsr_atoms *atoms,
                 strcmp(n->deuterated[k].chain, atoms->residue[r].chain) == 0;
         if (!is_found)
             return tsr_fail(err, TSR_E_DATA,
-                            "'%s' has no chain %s to be deuterated; the first "
-                            "is %s",
+                            "'%s' has no chain %s that could be deuterated; "
+                            "the first chain is %s",
                             atoms->path, n->deuterated[k].chain,
                             atoms->residue[0].chain);
     }
@@ -138,9 +138,9 @@ static tsr_status check_element(const tsr_atoms *atoms, const tsr_file_atom *a,
     if (!isnan(tsr_atom_neutron_length(a->z)))
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
-                    "'%s': no scattering length for neutrons is known here for "
-                    "atom %s of %s %s:%d (atomic number %d): it absorbs them, "
-                    "or was not measured; remove it",
+                    "'%s': the neutron scattering length of atom %s of %s "
+                    "%s:%d (atomic number %d) is unknown: the element absorbs "
+                    "neutrons, or was not measured; remove the atom",
                     atoms->path, a->name, r->name, r->chain, r->number, a->z);
 }
 
@@ -217,8 +217,8 @@ tsr_status tsr_neutron_apply(const tsr_neutron *neutron, const tsr_atoms *atoms,
     *match = (sum.length - light * m->volume) /
              ((heavy - light) * m->volume - sum.growth);
     tsr_info(log,
-             "'%s': neutrons, %.4g %% D2O (%.3f 1e-6/A^2); without contrast at "
-             "%.1f %% D2O",
+             "'%s': neutrons, %.4g %% D2O (%.3f 1e-6/A^2); contrast match "
+             "point at %.1f %% D2O",
              atoms->path, 100.0 * neutron->d2o, 10.0 * m->density,
              100.0 * *match);
     return TSR_OK;

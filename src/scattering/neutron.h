@@ -44,23 +44,20 @@ typedef struct {
 extern const char *const tsr_neutron_d2o_words[];
 
 /* Fields for these options, in a struct with a member `neutron`. */
-#define TSR_NEUTRON_FIELDS(OWNER)                                            \
-    TSR_FIELD(NUMBER_OR_WORD, "d2o", OWNER, neutron.d2o, .initial = "none",  \
-              .min = 0.0, .max = 1.0, .words = tsr_neutron_d2o_words,        \
-              .doc =                                                         \
-                  "of neutrons: the share of D2O in the solvent; none: not " \
-                  "said, taken for H2O"),                                    \
-        TSR_FIELD(DOUBLE, "exchange", OWNER, neutron.exchange,               \
-                  .initial = "0.9", .min = 0.0, .max = 1.0,                  \
-                  .doc =                                                     \
-                      "of neutrons: the share of the backbone's amide "      \
-                      "hydrogens that exchange with the solvent; all other " \
-                      "hydrogens of N, O and S do"),                         \
-        TSR_FIELD(STRINGS, "deuterated", OWNER, neutron.deuterated,          \
-                  .doc =                                                     \
-                      "of neutrons: chains that were grown with deuterium, " \
-                      "[A], or in part, [A=0.75]: it is in the hydrogens "   \
-                      "that do not exchange")
+#define TSR_NEUTRON_FIELDS(OWNER)                                           \
+    TSR_FIELD(NUMBER_OR_WORD, "d2o", OWNER, neutron.d2o, .initial = "none", \
+              .min = 0.0, .max = 1.0, .words = tsr_neutron_d2o_words,       \
+              .doc = "neutrons: fraction of D2O in the solvent; "           \
+                     "default: H2O, with a warning"),                       \
+        TSR_FIELD(DOUBLE, "exchange", OWNER, neutron.exchange,              \
+                  .initial = "0.9", .min = 0.0, .max = 1.0,                 \
+                  .doc = "neutrons: fraction of the backbone's amide "      \
+                         "hydrogens that exchange with the solvent; all "   \
+                         "other hydrogens of N, O and S exchange"),         \
+        TSR_FIELD(STRINGS, "deuterated", OWNER, neutron.deuterated,         \
+                  .doc = "neutrons: chains that are deuterated, [A], or "   \
+                         "partly, [A=0.75], in the hydrogens that do not "  \
+                         "exchange")
 
 /* Translates the options. Errors: TSR_E_CONFIG, with a message that begins with
  * the key. */

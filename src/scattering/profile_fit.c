@@ -422,8 +422,8 @@ static tsr_status fit_all(problem *p, tsr_err *err)
         TSR_TRY(refine(p, best, &chi2, err));
     if (!isfinite(chi2_at(p, best)))
         return tsr_fail(err, TSR_E_NUMERIC,
-                        "no positive scale brings the curve to the data; are "
-                        "they of this molecule, and is the buffer subtracted?");
+                        "no positive scale fits the curve to the data; are the "
+                        "data of this molecule, and is the buffer subtracted?");
     for (int i = 0; i < p->n_data; model += p->data[i++].n)
         set_fit(p, best, &p->data[i], &p->solved[i], model);
     return TSR_OK;

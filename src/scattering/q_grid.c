@@ -228,9 +228,10 @@ static tsr_status check_nodes(const tsr_smearing *to, double q_top,
     const int n = to->first[to->n];
     for (int j = 0; j < n; j++)
         if (!(to->q[j] >= 0.0 && to->q[j] <= q_top))
-            return tsr_fail(err, TSR_E_RANGE,
-                            "q = %g 1/A lies outside the grid up to %g 1/A",
-                            to->q[j], q_top);
+            return tsr_fail(
+                err, TSR_E_RANGE,
+                "q = %g 1/A is outside the grid, which ends at %g 1/A",
+                to->q[j], q_top);
     return TSR_OK;
 }
 

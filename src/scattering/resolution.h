@@ -37,11 +37,12 @@ extern const tsr_field tsr_resolution_fields[];
 extern const tsr_field tsr_resolution_neutron_fields[];
 
 /* A group of these options; a bare value is a value of dq. */
-#define TSR_RESOLUTION_FIELD(NAME, OFFSET, FIELDS)                        \
-    {                                                                     \
-        .name = (NAME), .type = TSR_FIELD_GROUP, .offset = (OFFSET),      \
-        .fields = (FIELDS), .alias = "dq",                                \
-        .doc = "of the instrument, by which the model's curve is smeared" \
+#define TSR_RESOLUTION_FIELD(NAME, OFFSET, FIELDS)                             \
+    {                                                                          \
+        .name = (NAME), .type = TSR_FIELD_GROUP, .offset = (OFFSET),           \
+        .fields = (FIELDS), .alias = "dq",                                     \
+        .doc =                                                                 \
+            "instrumental resolution, with which the model's curve is smeared" \
     }
 
 /* A resolution with all members zero is an ideal instrument. */

@@ -50,12 +50,11 @@ static tsr_status check_rows(const char *path, const tsr_saxs_table *table,
                             row[-1].line);
         if (is_usable(v) &&
             (fabs(v[1]) > most || v[2] > most || v[2] < 1.0 / most))
-            return tsr_fail(err, TSR_E_DATA,
-                            "'%s', line %ld: I = %g, sigma = %g; expected I up "
-                            "to %g and sigma from %g to %g: give the curve in "
-                            "another unit",
-                            path, row->line, v[1], v[2], most, 1.0 / most,
-                            most);
+            return tsr_fail(
+                err, TSR_E_DATA,
+                "'%s', line %ld: I = %g, sigma = %g; expected I up to %g and "
+                "sigma from %g to %g: give the curve in another unit",
+                path, row->line, v[1], v[2], most, 1.0 / most, most);
     }
     return TSR_OK;
 }
@@ -184,11 +183,11 @@ static tsr_status check_curve(const tsr_saxs *saxs, tsr_log *log, tsr_err *err)
     int n_below = 0, n_buried = 0;
     double first = 0.0, last = 0.0, error_first = 0.0, error_last = 0.0;
     if (!(end > 1e-4 && end < 100.0))
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': q ends at %g 1/Angstrom, which no instrument "
-                        "measures; give q = 4 pi sin(theta) / lambda in "
-                        "1/Angstrom or 1/nm",
-                        saxs->path, end);
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "'%s': q ends at %g 1/Angstrom, beyond any instrument; give q = 4 "
+            "pi sin(theta) / lambda in 1/Angstrom or 1/nm",
+            saxs->path, end);
     for (int k = 0; k < n; k++) {
         n_below += i[k] < -5.0 * saxs->sigma[k];
         n_buried += k < part && saxs->sigma[k] > 3.0 * fabs(i[k]);
@@ -204,14 +203,14 @@ static tsr_status check_curve(const tsr_saxs *saxs, tsr_log *log, tsr_err *err)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': sigma is more than three times I at %d of the "
                         "%d points of lowest q; give q, I, sigma in this "
-                        "order, and I itself where it is a logarithm",
+                        "order, and I itself if the file has its logarithm",
                         saxs->path, n_buried, part);
     if (n_below > 0.05 * n ||
         (saxs->q[0] < 0.05 && end > 0.25 && last > 0.2 * first))
         tsr_warn(log,
                  "%s: I is some %.3g at low q, %.3g at high q, and below -5 "
-                 "sigma at %d points: give I itself where it is a logarithm, "
-                 "or check the subtraction of the buffer",
+                 "sigma at %d points: give I itself if the file has its "
+                 "logarithm, or check the subtraction of the buffer",
                  saxs->path, first / part, last / part, n_below);
     return TSR_OK;
 }
@@ -241,7 +240,7 @@ static void log_curve(const tsr_saxs *saxs, const tsr_saxs_table *table,
              saxs->q[0], saxs->q[saxs->n - 1]);
     if (table->n_unused > 0)
         tsr_warn(log,
-                 "%s: %d other lines of numbers not used (first: line %ld)",
+                 "%s: %d other lines of numbers are not used (first: line %ld)",
                  path, table->n_unused, table->first_unused);
     if (saxs->n_dropped_sigma > 0)
         tsr_warn(log,
@@ -250,8 +249,8 @@ static void log_curve(const tsr_saxs *saxs, const tsr_saxs_table *table,
                  path, saxs->n_dropped_sigma, lines[0]);
     if (table->has_index)
         tsr_warn(log,
-                 "%s: column 1 counts the rows: the columns are read as index, "
-                 "q, I%s",
+                 "%s: column 1 numbers the rows: the columns are read as "
+                 "index, q, I%s",
                  path, table->has_sigma ? ", sigma" : "");
     if (saxs->n_dropped_duplicate > 0)
         tsr_warn(log, "%s: %d rows dropped, q repeats (line %s)", path,
@@ -291,14 +290,14 @@ static tsr_status make_curve(tsr_saxs *saxs, tsr_saxs_table *table,
     double factor = decide_unit(saxs, table, unit, log);
     copy_rows(saxs, table, factor, q_range, lines);
     if (saxs->n_dropped_sigma == table->n)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': no row can be used (first: line %ld, I = %g, "
-                        "sigma = %g); %s",
-                        path, top->line, top->value[1], top->value[2],
-                        isfinite(top->value[1])
-                            ? "if the third column is not sigma, remove it and "
-                              "sigma is modelled"
-                            : "give q, I, sigma as numbers");
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "'%s': no usable row (first: line %ld, I = %g, sigma = %g); %s",
+            path, top->line, top->value[1], top->value[2],
+            isfinite(top->value[1])
+                ? "if the third column is not sigma, remove it and "
+                  "sigma is modelled"
+                : "give q, I, sigma as numbers");
     if (saxs->n < MIN_ROWS)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': %d usable rows, at least %d are needed (table "

@@ -81,7 +81,7 @@ int tsr_saxs_noise_describe(const tsr_saxs_noise *noise, double residual,
                   "neighbours by %.3g sigma",
                   z->next);
     if (is_low)
-        tsr_words_add(w, ": %ssigma is too large, and a low chi2 says little",
+        tsr_words_add(w, ": %ssigma is too large, and a low chi2 means little",
                       z->is_shared ? "the curve was smoothed or computed, or "
                                    : "");
     else if (z->is_shared)
@@ -91,13 +91,13 @@ int tsr_saxs_noise_describe(const tsr_saxs_noise *noise, double residual,
                       z->is_shared ? " or more" : "",
                       z->next > 30.0 ? " (in another unit than I?)" : "");
     tsr_words_add(w, "%s.",
-                  z->is_shared ? "; neighbours share noise, and CorMap does "
-                                 "not apply"
+                  z->is_shared ? "; neighbouring points have correlated noise, "
+                                 "and CorMap does not apply"
                                : "");
     if (!(is_low && z->is_shared) &&
         residual > (1.2 + 3.0 / sqrt(z->n)) * z->level)
         tsr_words_add(w,
-                      " Residuals of the model are %.3g sigma: what exceeds "
+                      " Residuals of the model are %.3g sigma: the excess over "
                       "the noise is misfit.",
                       residual);
     return is_low || is_high;

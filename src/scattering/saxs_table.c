@@ -280,11 +280,12 @@ static tsr_status check_broken(const char *path, const row_list *broken,
         const long line = broken->row[i].line;
         if ((line > first && line < last) ||
             (broken->n >= MIN_TABLE && broken->n > n))
-            return tsr_fail(err, TSR_E_DATA,
-                            "'%s', line %ld: one of the first three columns "
-                            "is not a number (nor is 3%%: give sigma in units "
-                            "of I); correct the line or remove it",
-                            path, line);
+            return tsr_fail(
+                err, TSR_E_DATA,
+                "'%s', line %ld: one of the first three columns is not a "
+                "number (3%% is not a number either: give sigma in units of "
+                "I); correct the line or remove it",
+                path, line);
     }
     return TSR_OK;
 }

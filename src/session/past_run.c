@@ -45,7 +45,7 @@ static tsr_status report_no_run(const char *directory, tsr_err *err)
     int n = 0;
     DIR *folder = opendir(directory);
     if (folder == NULL)
-        return tsr_fail(err, TSR_E_NOINPUT, "cannot look into '%s': %s",
+        return tsr_fail(err, TSR_E_NOINPUT, "cannot read folder '%s': %s",
                         directory, strerror(errno));
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
         char inside[PATH_MAX];
@@ -68,12 +68,12 @@ static tsr_status report_no_run(const char *directory, tsr_err *err)
                         directory, tsr_text_shell(directory, word));
     if (run[0] != '\0')
         return tsr_fail(err, TSR_E_NOINPUT,
-                        "'%s' is no run's folder, but holds one; did you mean "
-                        "'%s'?",
+                        "'%s' is not the folder of a run, but contains one; "
+                        "did you mean '%s'?",
                         directory, run);
     return tsr_fail(err, TSR_E_NOINPUT,
-                    "'%s' is not the folder of a run: it has no trace.h5 and "
-                    "no config.yaml of one (it has %s%s)",
+                    "'%s' is not the folder of a run: it has neither trace.h5 "
+                    "nor config.yaml of a run (it has %s%s)",
                     directory, list, n > N_SHOWN ? ", ..." : "");
 }
 
@@ -84,8 +84,8 @@ static tsr_status report_no_trace(const char *directory, tsr_err *err)
         return report_no_run(directory, err);
     last_log_line(directory, line);
     return tsr_fail(err, TSR_E_NOINPUT,
-                    "'%s' holds a run without a trace.h5: it has not begun to "
-                    "sample, or failed before; its log ends with '%s'",
+                    "'%s' contains a run without trace.h5: sampling has not "
+                    "begun, or failed before; the last line of its log is '%s'",
                     directory, line);
 }
 
@@ -105,10 +105,10 @@ static tsr_status open_trace(tsr_past_run *run, tsr_err *err)
         const int can_repeat =
             status == TSR_E_DATA && run->directory != NULL &&
             tsr_run_directory_has(run->directory, "config.yaml");
-        return tsr_fail(err, status, "%.1800s%s", local.message,
-                        can_repeat ? "; config.yaml beside it repeats the run: "
-                                     "tessera run"
-                                   : "");
+        return tsr_fail(
+            err, status, "%.1800s%s", local.message,
+            can_repeat ? "; its config.yaml can repeat the run: tessera run"
+                       : "");
     }
     return TSR_OK;
 }
@@ -137,14 +137,15 @@ static const char *describe_state(const tsr_past_run *run,
     const size_t size = TSR_SHELL_SIZE + 80;
     tsr_lock_holder holder;
     if (run->directory == NULL)
-        snprintf(text, size, "a trace alone does not say whether it goes on");
+        snprintf(text, size,
+                 "a trace alone does not show whether the run is going on");
     else if (tsr_lock_query(run->directory, &holder, NULL) != TSR_OK)
-        snprintf(text, size, "whether it goes on is not known");
+        snprintf(text, size, "it is unknown whether the run is going on");
     else if (holder.is_held)
         snprintf(text, size, "it is running (process %ld on %s)", holder.pid,
                  tsr_text_excerpt(holder.host, word));
     else if (tsr_run_directory_has(run->directory, "checkpoint.h5"))
-        snprintf(text, size, "it was stopped; to go on: tessera resume %s",
+        snprintf(text, size, "it was stopped; to continue: tessera resume %s",
                  tsr_text_shell(run->directory, word));
     else
         snprintf(text, size, "it was stopped before its first checkpoint");
@@ -188,8 +189,8 @@ static tsr_status inspect_run(tsr_past_run *run, const char *path, tsr_log *log,
     read_config(run, log);
     if (run->n_draw == 0)
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s' has no draw yet: %d of warm-up, which are not of "
-                        "the posterior; %s",
+                        "'%s' has no draw yet: %d draws of warm-up, which do "
+                        "not belong to the posterior; %s",
                         path, run->n_warm, describe_state(run, state));
     if (run->directory != NULL &&
         tsr_run_checkpoint_read(run->directory, 0, &at, NULL) == TSR_OK) {
@@ -203,8 +204,7 @@ static tsr_status inspect_run(tsr_past_run *run, const char *path, tsr_log *log,
     if (run->asked > run->n_draw && !run->is_finished) {
         tsr_sampler_draws_text(&run->config.sampler, run->n_draw, draws);
         tsr_warn(log,
-                 "the run is not finished: %s; %s; these are the "
-                 "numbers so far",
+                 "the run is not finished: %s; %s; results are preliminary",
                  draws, describe_state(run, state));
     }
     return TSR_OK;
@@ -250,8 +250,8 @@ tsr_status tsr_past_run_open_prior(const char *path, tsr_past_run *prior,
         return tsr_wrap(err, status, "--prior");
     if (prior->has_data)
         return tsr_fail(err, TSR_E_DATA,
-                        "--prior: the run in '%s' has seen data; make one of "
-                        "the prior with: tessera run CONFIG --prior-only",
+                        "--prior: the run in '%s' used data; sample the prior "
+                        "with: tessera run CONFIG --prior-only",
                         path);
     return TSR_OK;
 }
@@ -275,7 +275,7 @@ static tsr_status log_unreadable(tsr_status status, const tsr_err *why,
     if (status == TSR_E_NOMEM || status == TSR_E_USAGE)
         return tsr_fail(err, status, "%s", why->message);
     if (status != TSR_OK && status != TSR_E_NOINPUT)
-        tsr_warn(log, "conformations are left out: %s", why->message);
+        tsr_warn(log, "some conformations are left out: %s", why->message);
     return TSR_OK;
 }
 

@@ -303,12 +303,12 @@ static tsr_status match_text(const char *what, const char *then,
         if (!has_a && !has_b)
             return TSR_OK;
         if (has_a != has_b || !is_same_value(&a, &b))
-            return tsr_fail(
-                err, TSR_E_DATA,
-                "config.yaml is not the one that the %s was made "
-                "with: '%.*s' was '%.*s'; put it back, or begin a new run",
-                what, has_b ? (int)b.length : 3, has_b ? b.line : "end",
-                has_a ? (int)a.length : 3, has_a ? a.line : "end");
+            return tsr_fail(err, TSR_E_DATA,
+                            "config.yaml differs from that of the %s: '%.*s' "
+                            "was '%.*s'; restore it, or begin a new run",
+                            what, has_b ? (int)b.length : 3,
+                            has_b ? b.line : "end", has_a ? (int)a.length : 3,
+                            has_a ? a.line : "end");
     }
 }
 
@@ -345,8 +345,8 @@ tsr_status tsr_run_checkpoint_match(const tsr_run_checkpoint *checkpoint,
                            : NULL;
     if (status == TSR_OK && what != NULL)
         status = tsr_fail(err, TSR_E_DATA,
-                          "%s: not what the checkpoint was made with; put it "
-                          "back, or begin a new run",
+                          "%s: changed since the checkpoint was written; "
+                          "restore it, or begin a new run",
                           what);
     return status;
 }

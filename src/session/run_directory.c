@@ -63,7 +63,7 @@ static tsr_status find_written(const char *directory, int has_lock, int *found,
     if (list == NULL && (errno == ENOENT || errno == ENOTDIR))
         return TSR_OK;
     if (list == NULL)
-        return tsr_fail(err, TSR_E_IO, "cannot look into '%s': %s", directory,
+        return tsr_fail(err, TSR_E_IO, "cannot read folder '%s': %s", directory,
                         strerror(errno));
     for (const struct dirent *item; (item = readdir(list)) != NULL;)
         for (int k = 0; k < *found; k++) {
@@ -105,14 +105,13 @@ static tsr_status check_unused(const char *directory, int has_lock,
     return tsr_fail(
         err, TSR_E_CONFIG,
         run_files[k].is_specific
-            ? "output.directory: '%s' holds a run already (%s); %schoose "
-              "another folder with --output DIR, or take that one away"
-            : "output.directory: '%s' holds a file '%s', which the run would "
+            ? "output.directory: '%s' already contains a run (%s); %schoose "
+              "another folder with --output DIR, or move that run"
+            : "output.directory: '%s' contains a file '%s' that the run would "
               "replace; %schoose another folder with --output DIR, or rename "
               "that file",
         directory, name,
-        k == CONFIG ? "'tessera resume' goes on with one that was stopped; or "
-                    : "");
+        k == CONFIG ? "'tessera resume' continues a stopped run; or " : "");
 }
 
 static tsr_status check_writable(const char *directory, tsr_err *err)
@@ -144,12 +143,12 @@ tsr_status tsr_run_directory_require(const char *directory, tsr_err *err)
     const int is_run = tsr_run_directory_has(directory, "config.yaml");
     const int is_solve = tsr_run_directory_has(directory, "solve.yaml");
     if (!is_run && is_solve)
-        return tsr_fail(err, TSR_E_NOINPUT,
-                        "'%s' is the folder of a solve: the command that made "
-                        "it goes on with it, tessera solve MODEL CURVE... "
-                        "--output %s; its runs have folders of their own "
-                        "there, called after their states",
-                        directory, tsr_text_shell(directory, word));
+        return tsr_fail(
+            err, TSR_E_NOINPUT,
+            "'%s' is the folder of a solve: repeat its command to continue it, "
+            "tessera solve MODEL CURVE... --output %s; the runs are in its "
+            "subfolders, named after their number of states",
+            directory, tsr_text_shell(directory, word));
     if (!is_run)
         return tsr_fail(err, TSR_E_NOINPUT,
                         "'%s' is not the folder of a run (no config.yaml)",
@@ -307,8 +306,8 @@ static tsr_status check_outputs(const char *directory, int *is_new,
                         AT_SYMLINK_NOFOLLOW) == 0 &&
                 S_ISLNK(info.st_mode))
                 status = tsr_fail(err, TSR_E_IO,
-                                  "'%s/%s' is a symbolic link, through which a "
-                                  "run does not write; put the file there",
+                                  "'%s/%s' is a symbolic link, and a run does "
+                                  "not write through links; put the file there",
                                   directory, item->d_name);
         }
     if (list != NULL)
@@ -350,7 +349,7 @@ tsr_status tsr_run_directory_make(const char *directory, int *n_folder,
     if (status == TSR_OK) {
         status = tsr_lock_acquire(directory, lock, err);
         if (status == TSR_E_CONFIG) /* another run took the lock first */
-            tsr_wrap(err, status, "'%s' holds a run already", directory);
+            tsr_wrap(err, status, "'%s' already contains a run", directory);
         else if (status != TSR_OK && !has_leftovers)
             remove_file(directory, "run.lock");
     }
@@ -397,7 +396,8 @@ tsr_status tsr_config_text(const tsr_config *config, char **text, tsr_err *err)
     *text = NULL;
     FILE *out = open_memstream(text, &size);
     TSR_TRY(tsr_allocated(out, err));
-    fprintf(out, "# tessera %s: the configuration as resolved\n", TSR_VERSION);
+    fprintf(out, "# tessera %s: the configuration with all defaults\n",
+            TSR_VERSION);
     tsr_status status = tsr_yaml_write(out, tsr_config_fields(), config, err);
     if (fclose(out) != 0 && status == TSR_OK)
         status = tsr_no_memory(err);
@@ -413,7 +413,8 @@ tsr_status tsr_run_directory_write_model(const char *directory,
 {
     return tsr_model_atoms_write(
         setup->molecule.model, tsr_path_in(directory, "model.pdb").text,
-        "tessera: the start; SC is the centre of a side chain", err);
+        "tessera: the starting structure; SC is the centre of a side chain",
+        err);
 }
 
 /* ---- copies of the inputs ---- */

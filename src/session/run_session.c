@@ -77,8 +77,8 @@ static void log_size(const tsr_config *config, const tsr_setup *setup,
              s.trajectories);
     if (s.trace + s.trajectories > available)
         tsr_warn(log,
-                 "'%s' has room for %.3g MiB, less than the run will write: "
-                 "fewer draws or frames, or another folder",
+                 "'%s' has %.3g MiB of free space, less than the run will "
+                 "write: store fewer draws or frames, or choose another folder",
                  config->output.directory, available);
 }
 
@@ -112,8 +112,8 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
         const tsr_engine *e = setup->devices.group[d].engine;
         if (e->system_bytes > 0.0)
             fprintf(out,
-                    "memory: %.0f bytes a system, %d systems of %.0f that the "
-                    "device has room for, %.1f MiB in total\n",
+                    "memory: %.0f bytes per system, %d systems of at most %.0f "
+                    "on the device, %.1f MiB in total\n",
                     e->system_bytes, e->n_system, e->max_systems,
                     (e->n_system * e->system_bytes + e->shared_bytes) /
                         1048576.0);
@@ -151,7 +151,7 @@ static void log_idle_moves(const tsr_setup *setup, tsr_log *log)
     char list[256] = "";
     size_t used = 0;
     if (setup->target.is_frozen) {
-        tsr_info(log, "structure.frozen: the structures stay as they are");
+        tsr_info(log, "structure.frozen: the structures do not move");
         return;
     }
     for (int m = 0; m < TSR_N_MOVE && used < sizeof list; m++) {
@@ -165,7 +165,7 @@ static void log_idle_moves(const tsr_setup *setup, tsr_log *log)
                                      tsr_move_registry[m]->name);
     }
     if (used > 0)
-        tsr_info(log, "moves with nothing to move here: %s", list);
+        tsr_info(log, "moves without a moving part in this molecule: %s", list);
 }
 
 /* Logs proposals and acceptance of each move at temperature 1. */
@@ -218,13 +218,13 @@ static void log_ladder(const tsr_setup *setup, const tsr_sampler *sampler,
         trips += tsr_ladder_round_trips(tsr_sampler_ladder(sampler, c));
     if (rarest > 0.2) /* at low exchange rates the barrier is underestimated */
         tsr_info(log,
-                 "barrier %.1f: some %.0f temperatures are enough (Syed et "
+                 "barrier %.1f: some %.0f temperatures are sufficient (Syed et "
                  "al. 2022)",
                  barrier, ceil(2.0 * barrier) + 1.0);
     else
         tsr_info(log, "barrier above %.1f: more temperatures would help",
                  barrier);
-    tsr_info(log, "temperatures%s; exchanged%s %%; %ld round trips in all",
+    tsr_info(log, "temperatures%s; exchanged%s %%; %ld round trips in total",
              temperature, rate, trips);
 }
 
@@ -236,17 +236,17 @@ static void log_all_atoms(const tsr_sampler *sampler, tsr_log *log)
     if (isnan(rate))
         return;
     tsr_info(log,
-             "draws of all atoms: the bodies' chains gave a new one %.1f times "
-             "in 100 that were offered",
+             "all-atom draws: of every 100 states that the bodies' chains "
+             "offered, %.1f were accepted",
              100.0 * rate);
     if (rate < rare)
         tsr_warn(log,
-                 "bodies hardly ever give a draw of all atoms: they are too "
-                 "unlike for data as precise as these, or chains had not "
-                 "found the posterior when they learnt from it; give them more "
-                 "sampler.warmup, or take structure.bodies: two (or, with "
-                 "water that rides along, device.engine: waves, which moves "
-                 "all atoms)");
+                 "the bodies' chains hardly ever give an all-atom draw: their "
+                 "curves deviate too much for data of this precision, or the "
+                 "chains had not reached the posterior when the deviation was "
+                 "learnt; increase sampler.warmup, or use structure.bodies: "
+                 "two (or, with water that moves with the atoms, "
+                 "device.engine: waves, which moves all atoms)");
 }
 
 /* Logs fractions of the host's time. */
@@ -258,12 +258,11 @@ static void log_times(const tsr_sampler *sampler, tsr_log *log)
     if (all > 0.0)
         tsr_info(
             log,
-            "host time: propose, with densities %.0f %%, excluded volume "
-            "%.0f %%, walks and redraws %.0f %%, hand to the "
-            "device %.0f %%, wait for it %.0f %%, likelihood and "
-            "acceptance %.0f %%, store "
-            "%.1f %%, afresh for checkpoints %.1f %%, checked against double "
-            "precision %.2f %%, curves of all atoms %.0f %%",
+            "host time: propose, with densities %.0f %%, excluded volume %.0f "
+            "%%, walks and redraws %.0f %%, submit to the device %.0f %%, wait "
+            "for it %.0f %%, likelihood and acceptance %.0f %%, store %.1f %%, "
+            "recompute for checkpoints %.1f %%, check against double precision "
+            "%.2f %%, curves of all atoms %.0f %%",
             100.0 * (t.propose - t.clash) / all, 100.0 * t.clash / all,
             100.0 * t.walk / all, 100.0 * t.submit / all, 100.0 * t.wait / all,
             100.0 * t.decide / all, 100.0 * t.store / all,
@@ -318,21 +317,20 @@ static void log_stuck(const tsr_setup *setup, tsr_sampler *sampler,
         if (++n_behind > MOST)
             continue;
         if (is_stuck)
-            tsr_warn(
-                log,
-                "chain %d is where it started after warm-up (chi2 %.3g): "
-                "nothing was accepted; look at the moves, prior.restraints "
-                "and structure.flexible",
-                c, chi2);
+            tsr_warn(log,
+                     "chain %d is still at its start after warm-up (chi2 "
+                     "%.3g): no proposal was accepted; check the moves, "
+                     "prior.restraints and structure.flexible",
+                     c, chi2);
         else
             tsr_warn(log,
                      "chain %d is stuck after warm-up: chi2 %.3g, its log "
-                     "likelihood %.0f nat below the middle of the chains; give "
-                     "it more sampler.warmup or sampler.temperatures",
+                     "likelihood %.0f nat below the median of the chains; "
+                     "increase sampler.warmup or sampler.temperatures",
                      c, chi2, behind);
     }
     if (n_behind > MOST)
-        tsr_warn(log, "and %d chains more of %d", n_behind - MOST, n);
+        tsr_warn(log, "and %d more chains of %d", n_behind - MOST, n);
 }
 
 /* ---- preparing a session ---- */
@@ -649,11 +647,11 @@ tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
     tsr_status status = tsr_archive_end(&s->saved, err);
     if (status == TSR_OK && !is_progress_valid(s))
         status = tsr_fail(err, TSR_E_DATA,
-                          "its numbers of draws and steps do not agree");
+                          "its numbers of draws and steps are inconsistent");
     if (status != TSR_OK)
         return tsr_wrap(err, status,
-                        "the checkpoint does not fit this run (another version "
-                        "of tessera?)");
+                        "the checkpoint does not belong to this run (another "
+                        "version of tessera?)");
     status = open_log(s, err);
     TSR_THEN(status, reopen_files(s, err));
     TSR_THEN(status, rewrite_config(s, err));
@@ -744,12 +742,12 @@ tsr_status tsr_session_check_stop(const tsr_session *session, tsr_status status,
     if (session->lock != NULL) /* a resumed run */
         return tsr_fail(
             err, TSR_E_INTERRUPTED,
-            "interrupted before the first draw; to go on: tessera resume %s",
+            "interrupted before the first draw; to continue: tessera resume %s",
             tsr_text_shell(session->config->output.directory, word));
     if (status == TSR_OK)
         tsr_fail(err, TSR_E_INTERRUPTED, "interrupted before the first draw");
     return tsr_wrap(err, TSR_E_INTERRUPTED,
-                    "nothing was written, start it again");
+                    "nothing was written; start the run again");
 }
 
 tsr_status tsr_session_read(tsr_session *session, tsr_err *err)
@@ -773,12 +771,11 @@ tsr_status tsr_session_run(tsr_session *session, tsr_err *err)
     TSR_THEN(status, tsr_session_begin(s, err));
     if (status != TSR_OK)
         return status;
-    tsr_info(s->log,
-             "tessera %s, %d chains of %d temperatures, %d threads, "
-             "into %s",
-             TSR_VERSION, s->setup->n_chain,
-             tsr_target_n_temp(&s->setup->target),
-             tsr_sampler_n_thread(s->sampler), s->directory);
+    tsr_info(
+        s->log,
+        "tessera %s, %d chains of %d temperatures, %d threads, output in %s",
+        TSR_VERSION, s->setup->n_chain, tsr_target_n_temp(&s->setup->target),
+        tsr_sampler_n_thread(s->sampler), s->directory);
     log_idle_moves(s->setup, s->log);
     log_size(s->config, s->setup, s->log);
     status = tsr_session_sample(s, err);
@@ -889,8 +886,8 @@ static void set_expected(progress *p, tsr_session *s, double factor)
         (long)fmin(most, fmax(needed, (double)s->progress.next_check));
     s->progress.expected = s->progress.warmup + draws;
     p->total = draws * tsr_run_draw_steps(s->config, &s->identity);
-    snprintf(p->reached, sizeof p->reached, " | %.0f %% of convergence",
-             100.0 / factor);
+    snprintf(p->reached, sizeof p->reached,
+             " | %.0f %% of the way to convergence", 100.0 / factor);
 }
 
 /* ---- blocks of draws ---- */
@@ -919,11 +916,12 @@ static tsr_status check_until(tsr_session *s, progress *p, tsr_err *err)
     s->progress.is_converged = status == TSR_OK && factor <= 1.0;
     if (s->progress.is_converged) {
         tsr_log_progress(s->log, "");
-        tsr_info(s->log, "converged as asked after %ld draws a chain (%s)",
+        tsr_info(s->log,
+                 "converged by the criterion after %ld draws per chain (%s)",
                  done, worst);
     } else if (status == TSR_OK) {
         tsr_log_progress(s->log, "");
-        tsr_debug(s->log, "%ld draws: not yet; %s", done, worst);
+        tsr_debug(s->log, "%ld draws: not converged yet; %s", done, worst);
         set_expected(p, s, factor);
     }
     return status;
@@ -1003,7 +1001,8 @@ static tsr_status answer_request(tsr_session *s, tsr_err *err)
     s->is_broken |= status != TSR_OK;
     if (status == TSR_OK) {
         tsr_log_progress(s->log, "");
-        tsr_info(s->log, "checkpoint as asked: %ld draws of warm-up, %ld kept",
+        tsr_info(s->log,
+                 "checkpoint on request: %ld draws of warm-up, %ld kept",
                  s->saved_progress.warmup, s->saved_progress.draws);
     }
     return status;
@@ -1116,8 +1115,8 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
     if (!warm && status == TSR_OK && !tsr_until_is_set(&s->until) &&
         *done < total && has_ended(s))
         tsr_info(s->log,
-                 "the time limit is over after %ld of %ld draws a chain", *done,
-                 total);
+                 "the time limit is reached after %ld of %ld draws per chain",
+                 *done, total);
     int is_end = !warm && (s->progress.is_converged || has_ended(s));
     if (is_end && status == TSR_OK)
         status = refresh(s, err); /* verifies the draws since the start of
@@ -1142,18 +1141,20 @@ static void log_population(const tsr_session *s, double seconds)
                      "the chains do not start from the prior (%s)",
                      tsr_likelihood_min_beta(t->likelihood) > 0.0
                          ? "scale and background are sampled, under flat priors"
-                     : t->n_start > 0 ? "structure.starts says where"
-                                      : "see sampler.start, chains and t_max");
+                     : t->n_start > 0
+                         ? "structure.starts says where chains start"
+                         : "see sampler.start, chains and t_max");
         return;
     }
     const double log_evidence =
         tsr_evidence_pool_groups(t->n_group, t->group_log_z, &error);
-    tsr_info(s->log,
-             "%d groups of chains came from the prior in %d levels of some %ld "
-             "steps, %.0f s: barrier %.1f, log evidence%s %.1f +- %.1f nat",
-             t->n_group, found.n_level, found.n_step / found.n_level, seconds,
-             found.barrier, t->all_atom != NULL ? " of the bodies" : "",
-             log_evidence, error);
+    tsr_info(
+        s->log,
+        "%d groups of chains were tempered from the prior in %d levels of some "
+        "%ld steps, %.0f s: barrier %.1f, log evidence%s %.1f +- %.1f nat",
+        t->n_group, found.n_level, found.n_step / found.n_level, seconds,
+        found.barrier, t->all_atom != NULL ? " from bodies" : "", log_evidence,
+        error);
 }
 
 /* The populations phase: brings each group of chains from the prior to the
@@ -1196,9 +1197,10 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
     if (s->progress.warmup == 0 &&
         tsr_sampler_plan_warmup(s->sampler, warmup * tsr_sampler_thin(o),
                                 had_population ? 0.0 : o->anneal))
-        tsr_info(s->log, "warm-up begins with more of the likelihood than the "
-                         "start's chi2 asks for: under student's errors less "
-                         "would leave scale and background open");
+        tsr_info(s->log,
+                 "warm-up begins at a higher power of the likelihood than chi2 "
+                 "of the starting structure suggests: with student errors a "
+                 "lower power would leave scale and background undetermined");
     if (had_warmup)
         TSR_TRY(draw_phase(s, 1, err));
     if (tsr_stop_requested)
@@ -1215,7 +1217,7 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
         log_ladder(s->setup, s->sampler, s->log);
         log_all_atoms(s->sampler, s->log);
         log_times(s->sampler, s->log);
-        tsr_info(s->log, "files: writing them took %.1f s, %.1f %% of the time",
+        tsr_info(s->log, "files: writing took %.1f s, %.1f %% of the time",
                  s->storing, 100.0 * s->storing / (tsr_clock_s() - began));
     }
     return TSR_OK;
@@ -1269,7 +1271,7 @@ static tsr_status add_remedy(const tsr_session *s, tsr_status status,
                              tsr_err *err)
 {
     static const char *const first[] = {
-        [TSR_E_IO] = "make room or mend the folder, then ",
+        [TSR_E_IO] = "free space or repair the folder, then ",
         [TSR_E_DEVICE] = "once the device works again, or with --device, "};
     const char *kernels = getenv("TSR_KERNEL_DIR");
     const char *kernel_advice =
@@ -1281,12 +1283,11 @@ static tsr_status add_remedy(const tsr_session *s, tsr_status status,
         (status != TSR_E_IO && status != TSR_E_DEVICE && status != TSR_E_NOMEM))
         return status;
     snprintf(message, sizeof message, "%s", err->message);
-    return tsr_fail(err, status,
-                    "%s; %s%sgo on from the last checkpoint: tessera resume "
-                    "%s",
-                    message, kernel_advice,
-                    status == TSR_E_NOMEM ? "" : first[status],
-                    tsr_text_shell(s->directory, word));
+    return tsr_fail(
+        err, status,
+        "%s; %s%scontinue from the last checkpoint: tessera resume %s", message,
+        kernel_advice, status == TSR_E_NOMEM ? "" : first[status],
+        tsr_text_shell(s->directory, word));
 }
 
 /* Writes the last checkpoint before the files, because large files take long.
@@ -1311,10 +1312,10 @@ tsr_status tsr_session_sample(tsr_session *session, tsr_err *err)
     if (status == TSR_OK && tsr_stop_requested && !s->progress.is_finished) {
         char draws[80], word[TSR_SHELL_SIZE];
         tsr_sampler_draws_text(&s->config->sampler, s->progress.draws, draws);
-        return tsr_fail(err, TSR_E_INTERRUPTED,
-                        "interrupted; %s are stored; to go on: tessera resume "
-                        "%s",
-                        draws, tsr_text_shell(s->directory, word));
+        return tsr_fail(
+            err, TSR_E_INTERRUPTED,
+            "interrupted; %s are stored; to continue: tessera resume %s", draws,
+            tsr_text_shell(s->directory, word));
     }
     return add_remedy(s, status, err);
 }

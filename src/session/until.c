@@ -19,7 +19,7 @@ static tsr_status refuse(const char *text, tsr_err *err)
 {
     return tsr_fail(err, TSR_E_CONFIG,
                     "sampler.until: '%s'; expected rhat<NUMBER (above 1), "
-                    "ess>NUMBER, or both with a comma between",
+                    "ess>NUMBER, or both separated by a comma",
                     text);
 }
 

@@ -95,7 +95,7 @@ static tsr_status find_particles(tsr_h5md *h, tsr_err *err)
                         "has no /particles/GROUP/position/value [frame][n][3]; "
                         "is it H5MD?");
     if (h->n_frame == 0 || h->n_atom == 0)
-        return tsr_fail(err, TSR_E_DATA, "there is no frame in it");
+        return tsr_fail(err, TSR_E_DATA, "there are no frames in it");
     return read_unit(h, file, err);
 }
 

@@ -228,9 +228,10 @@ static tsr_status check_in_child(const char *path, tsr_err *err)
                         strerror(errno));
     if (ended == 0)
         return TSR_OK;
-    return tsr_fail(err, TSR_E_DATA,
-                    "'%s': the file is damaged, or no HDF5 file: HDF5 %s it",
-                    path, WIFSIGNALED(ended) ? "dies of" : "cannot read");
+    return tsr_fail(
+        err, TSR_E_DATA,
+        "'%s': the file is damaged, or not an HDF5 file: HDF5 %s it", path,
+        WIFSIGNALED(ended) ? "dies of" : "cannot read");
 }
 
 /* ---- reading ---- */
@@ -243,8 +244,8 @@ static tsr_status verify(const char *path, int fd, int *is_sealed, tsr_err *err)
     *is_sealed = 0;
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s': the file is damaged, or no HDF5 file: it is no "
-                        "regular file",
+                        "'%s': the file is damaged, or not an HDF5 file: it is "
+                        "not a regular file",
                         path);
     const size_t size = (size_t)info.st_size;
     *is_sealed = read_seal(fd, size, &wanted);
@@ -257,8 +258,8 @@ static tsr_status verify(const char *path, int fd, int *is_sealed, tsr_err *err)
     if (sum == wanted)
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
-                    "'%s': the file is damaged, or another program has changed "
-                    "it: its checksum does not fit; restore it from a copy",
+                    "'%s': the file is damaged, or was changed by another "
+                    "program: its checksum is wrong; restore it from a copy",
                     path);
 }
 
@@ -277,8 +278,8 @@ tsr_status tsr_hdf5_input_open(const char *path, tsr_hdf5_input *input,
     if (status == TSR_OK && (input->path = strdup(path)) == NULL)
         status = tsr_no_memory(err);
     if (status == TSR_OK && (input->file = open_hdf5(path)) < 0)
-        status = tsr_hdf5_fail(err, TSR_E_DATA, "'%s': cannot open it as HDF5",
-                               path);
+        status = tsr_hdf5_fail(err, TSR_E_DATA,
+                               "'%s': cannot open the file as HDF5", path);
     if (status != TSR_OK)
         tsr_hdf5_input_close(input);
     return status;
@@ -484,7 +485,7 @@ static tsr_status copy_content(const char *from, tsr_hdf5_output *output,
                           output->writer.path, strerror(failed));
     else if (is_sealed && sum != wanted)
         status = tsr_fail(err, TSR_E_IO,
-                          "cannot write '%s': it has been damaged meanwhile",
+                          "cannot write '%s': the file was damaged meanwhile",
                           output->writer.path);
     close(fd);
     return status;
@@ -502,8 +503,8 @@ tsr_status tsr_hdf5_output_start(const char *path, const char *from,
     TSR_TRY(tsr_file_begin(&output->writer, path, err));
     const char *beside = output->writer.beside;
     if (beside == NULL)
-        return tsr_fail(err, TSR_E_IO, "cannot write '%s': it is no file",
-                        path);
+        return tsr_fail(err, TSR_E_IO,
+                        "cannot write '%s': it is not a regular file", path);
     if (from != NULL)
         TSR_TRY(copy_content(from, output, err));
     hid_t create = H5Pcreate(H5P_FILE_CREATE), access = access_list();
@@ -618,8 +619,8 @@ static tsr_status apply_log(const char *path, const tsr_hdf5_updater *updater,
             continue;
         if (r->size != updater->size(object, r) || r->first > have)
             return tsr_fail(err, TSR_E_DATA,
-                            "'%s' has %ld %s, and the draws.log beside it has "
-                            "those from %ld on, or is not of the same run: "
+                            "'%s' has %ld %s, but draws.log in the same folder "
+                            "has those from %ld on, or belongs to another run: "
                             "restore both from a copy",
                             path, have, updater->noun, r->first);
         TSR_TRY(tsr_draw_records_part(log, i, part, &bytes, err));
@@ -636,7 +637,7 @@ static tsr_status apply_log(const char *path, const tsr_hdf5_updater *updater,
         const long have = updater->count(object, kind);
         if (have < keep[kind])
             return tsr_fail(err, TSR_E_DATA,
-                            "'%s', with draws.log, has %ld %s%s, and the "
+                            "'%s', with draws.log, has %ld %s%s, but the "
                             "checkpoint counts %ld",
                             path, have, updater->noun,
                             kind == TSR_DRAWN_WARMUP ? " of warm-up" : "",
@@ -778,8 +779,8 @@ static tsr_status reopen_updated(tsr_hdf5_input *input,
             status = open_copy(path, run_folder, updater, log, input, NULL);
         if (status != TSR_OK)
             tsr_wrap(err, status,
-                     "'%s' is read from a copy, for which the environment "
-                     "names a folder as TMPDIR",
+                     "'%s' is read from a temporary copy; TMPDIR in the "
+                     "environment names its folder",
                      path);
     }
     free(copy);

@@ -189,7 +189,7 @@ check_declared(int n_variable, const tsr_trace_variable *variable, tsr_err *err)
             (var->dim != NULL && !is_netcdf_name(var->dim)))
             why = "it or its dimension has no netCDF name";
         else if (var->n < 1 || (var->dim == NULL && var->n != 1))
-            why = "numbers without a dimension";
+            why = "the variable has no dimension";
         else if (variable[first_with_dim(variable, v)].n != var->n)
             why = "its dimension has another length before";
         for (int i = 0; i < n_variable; i++)
@@ -838,10 +838,10 @@ tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
 {
     *out = NULL;
     if (access(path, R_OK) != 0)
-        return tsr_fail(err, TSR_E_NOINPUT,
-                        "'%s' is missing or unreadable (%s); is this the "
-                        "directory of a run?",
-                        path, strerror(errno));
+        return tsr_fail(
+            err, TSR_E_NOINPUT,
+            "'%s' is missing or unreadable (%s); is this the folder of a run?",
+            path, strerror(errno));
     tsr_trace_reader *reader = calloc(1, sizeof *reader);
     TSR_TRY(tsr_allocated(reader, err));
     tsr_status status =
@@ -1053,11 +1053,10 @@ tsr_status tsr_trace_get_part(tsr_trace_reader *reader, tsr_trace_group group,
     if (!groups[group].has_draws || part->draw_from < 0 || part->n_draw < 0 ||
         part->n_draw > n_draw - part->draw_from || part->entry_from < 0 ||
         part->n < 0 || part->n > n - part->entry_from)
-        status =
-            tsr_fail(err, TSR_E_DATA,
-                     "'%s': %s/%s has %d draws of %d numbers, and more "
-                     "are asked for",
-                     reader->input.path, groups[group].name, name, n_draw, n);
+        status = tsr_fail(
+            err, TSR_E_DATA,
+            "'%s': %s/%s has %d draws of %d numbers, but more are requested",
+            reader->input.path, groups[group].name, name, n_draw, n);
     else if (n_chain > 0 && part->n_draw > 0 && part->n > 0 &&
              read_part(data, n_chain, part, value) != TSR_OK)
         status = report_unreadable(reader, group, name, err);

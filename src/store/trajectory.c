@@ -361,16 +361,16 @@ static tsr_status read_info(hid_t file, int n[N_KIND],
                             kind_name[kind]);
         if (n_kind > 0 && n_frame != (int)size[0])
             return tsr_fail(err, TSR_E_DATA,
-                            "atoms and bodies differ in frames");
+                            "atoms and bodies have different frames");
         n_frame = (int)size[0];
         n[kind] = (int)size[1];
         n_kind++;
     }
     if (n_kind == 0)
-        return tsr_hdf5_fail(err, TSR_E_DATA,
-                             "has neither /particles/atoms nor "
-                             "/particles/bodies; is it a trajectory of "
-                             "tessera?");
+        return tsr_hdf5_fail(
+            err, TSR_E_DATA,
+            "has neither /particles/atoms nor /particles/bodies; is it a "
+            "trajectory of tessera?");
     *info =
         (tsr_trajectory_info){.n_frame = n_frame,
                               .n_atom = n[ATOMS],
@@ -551,9 +551,10 @@ static tsr_status read_frames(const tsr_trajectory_reader *reader, hid_t data,
         return tsr_fail(err, TSR_E_DATA, "'%s' has no %s", reader->input.path,
                         what);
     if (first < 0 || n < 0 || n > reader->info.n_frame - first)
-        status = tsr_fail(err, TSR_E_RANGE,
-                          "'%s' has %d frames; %d from %d on are not there",
-                          reader->input.path, reader->info.n_frame, n, first);
+        status =
+            tsr_fail(err, TSR_E_RANGE,
+                     "'%s' has %d frames; %d frames from %d on are missing",
+                     reader->input.path, reader->info.n_frame, n, first);
     else if (tsr_hdf5_shape(data, whole) != rank ||
              whole[0] < (hsize_t)(first + n))
         status = tsr_fail(err, TSR_E_DATA, "'%s': %s has another shape",

@@ -132,10 +132,10 @@ static tsr_status enqueue(walk_engine *e, const walker *first, int n,
 {
     const size_t global = (size_t)n * e->lanes;
     TSR_TRY(copy_all_jobs(e, first, 0, err));
-    TSR_TRY(
-        tsr_cl_status(err, e->cl.device, "clEnqueueNDRangeKernel",
-                   clEnqueueNDRangeKernel(e->queue, e->kernel, 1, NULL, &global,
-                                          &e->lanes, 0, NULL, NULL)));
+    TSR_TRY(tsr_cl_status(err, e->cl.device, "clEnqueueNDRangeKernel",
+                          clEnqueueNDRangeKernel(e->queue, e->kernel, 1, NULL,
+                                                 &global, &e->lanes, 0, NULL,
+                                                 NULL)));
     return copy_all_jobs(e, first, 1, err);
 }
 
@@ -411,8 +411,8 @@ tsr_status tsr_surrogate_device_new(const tsr_device *device,
     tsr_status status = TSR_OK;
     if (bytes > device->info.local_bytes)
         status = tsr_fail(err, TSR_E_DEVICE,
-                          "%s has %.0f KiB of memory for a work-group, a walk "
-                          "of this molecule takes %.0f",
+                          "%s has %.0f KiB of local memory per work-group, and "
+                          "a surrogate walk of this molecule needs %.0f",
                           device->info.name,
                           (double)device->info.local_bytes / 1024.0,
                           (double)bytes / 1024.0);

@@ -31,13 +31,13 @@ reweight to the same data says that nothing changes | 0> 24.0 of 24.*all weights
 reweight by maximum entropy | 0 | tessera reweight run --maxent --json
     has a falling L-curve | json len(d.l_curve) > 9 and all(a.chi2 >= b.chi2 for a, b in \
         zip(d.l_curve, d.l_curve[1:])) and d.theta in [p.theta for p in d.l_curve]
-reweight to a q range | 1 rest on .* of 24 draws.*run with that | tessera reweight run --q-range 0.15,0.2
+reweight to a q range | 1 concentrate on .* of 24 draws.*run with these data | tessera reweight run --q-range 0.15,0.2
 reweight of single draws | 1 worth .* independent ones.*more draws | tessera reweight single
 a q range that is none | 64 q-range.*not ascending | tessera reweight run --q-range 0.2,0.1
 a q range without points | 65 5 are needed | tessera reweight run --q-range 0.3,0.4
 noise that is none | 64 'poisson' is not known: expected one of measured | tessera reweight run --noise poisson
-data beyond the run's q | 65 outside the run's q.*--q-range | tessera reweight run --data far.dat
-reweight the prior alone | 65 keeps no curves | tessera reweight prior
+data beyond the run's q | 65 outside the q range.*--q-range | tessera reweight run --data far.dat
+reweight the prior alone | 65 without curves | tessera reweight prior
 
 # ---- summary ----
 summary | 0 | tessera summary run
@@ -45,7 +45,7 @@ summary | 0 | tessera summary run
 summary of the trace itself | 0 | tessera summary run/trace.h5
 summary with the prior: its columns | 0> prior_mean.*learned | tessera summary run --prior prior
 JSON with the prior | 0> "prior": \{"mean" | tessera summary run --prior prior --json
-a prior that saw data | 65 has seen data.*--prior-only | tessera summary run --prior run
+a prior that saw data | 65 used data.*--prior-only | tessera summary run --prior run
 a prior that is not there | 66 prior.*cannot open 'none' | tessera summary run --prior none
 
 # ---- diagnose ----

@@ -59,7 +59,7 @@ own components | 0 | with "c2: infer" $table/components_two_body.dat
 own components, folded | 0 | with "c1: 1, c2: 0" $table/components_two_body.dat
 components for other bodies | 78 table for one bodies | with "c2: infer" $table/components_one_body.dat
 one body | 0 | with "c2: infer" --set structure.bodies=one
-q beyond the tables | 65 form factors that end at 1; narrow q_range | \
+q beyond the tables | 65 form factors end at 1; narrow q_range | \
         with "c2: infer" --set data.0.file=wide.dat --set "data.0.q_range=[0, 2]" --set data.0.q_unit=1/A
 one component in a buffer | 78 solvent.density.*one component | \
         with "c1: 1, c2: 0" --set solvent.density=0.35 $table/form_factors_two_body.dat

@@ -42,12 +42,12 @@ draws by weight | 0 16 models | tessera export run --weights weights.csv --draws
         " 2 chain 0 draw 30 state 1; 2 chain 0 draw 30 state 2; 6 chain 1 draw 7 state 1; 6 chain 1 draw 7 state 2;"
 weights of reweight | 0 | tessera reweight run --maxent --output maxent.csv
 make an ensemble | 0 10 models | tessera export run --weights maxent.csv --draws even:5
-weights for a table | 64 goes with conformations | tessera export run --weights weights.csv --format csv
+weights for a table | 64 needs conformations | tessera export run --weights weights.csv --format csv
 weights that are none | 65 begins with '# tessera.*not with chain,draw | tessera export run --weights good.dat
 weights of draws that are not there | 65 none of the 80 draws | tessera export run --weights beyond.csv
 END
 for draws in all best arrangements 3 even:5,best; do
-    expect "weights and $draws" 64 "goes with conformations and --draws even" \
+    expect "weights and $draws" 64 "needs conformations and --draws even" \
         tessera export run --weights weights.csv --draws $draws
 done
 
@@ -123,7 +123,7 @@ $ cp -r run hurt; head -c 20000 run/trace.h5 >hurt/trace.h5
 conformations without a trace | 0 only conformations can be written.*trace.h5 | \
         tessera export hurt --draws even:4 --output hurt.pdb
     are all there | test "$(grep -c ^MODEL hurt.pdb)" -eq 8
-the best needs one | 65 no trace with lp | tessera export hurt --draws best
+the best needs one | 65 no column lp | tessera export hurt --draws best
 END
 
 # ---- longer chain ids of mmCIF ----

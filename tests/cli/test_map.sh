@@ -54,15 +54,15 @@ a mask of another grid | 65 is not on the grid | cc model.pdb --mask tiles.mrc
 a mask around the model | 0 voxels are inside | \
         map mask model.pdb --map own.mrc --mask model --mask-distance 4 -o around.mrc
 $ inside=$(sed -n 's/.*: \([0-9]*\) of .*inside/\1/p' err.txt)
-as a file | 0 ${inside} of [0-9]+ voxels are within the mask | cc model.pdb --mask around.mrc
-and by its word | 0 ${inside} of [0-9]+ voxels are within the mask | cc model.pdb --mask model --mask-distance 4
+as a file | 0 ${inside} of [0-9]+ voxels are inside the mask | cc model.pdb --mask around.mrc
+and by its word | 0 ${inside} of [0-9]+ voxels are inside the mask | cc model.pdb --mask model --mask-distance 4
 around what is dense | 0 voxels are inside | \
         map mask --map own.mrc --mask threshold:0.5 --mask-distance 0 --mask-edge 0 -o dense.mrc
     is less | test "$(sed -n 's/.*: \([0-9]*\) of .*inside/\1/p' err.txt)" -lt "$inside"
 no density at all | 65 no voxel is at or above | cc model.pdb --mask threshold:1e9
 a threshold that is none | 64 threshold:0.02 | cc model.pdb --mask threshold:dense
 a mask without its model | 64 there is no model here | map mask --map own.mrc --mask model -o other.mrc
-a mask over its map | 64 take the place of the input | map mask --map own.mrc --mask threshold:0.5 -o own.mrc
+a mask over its map | 64 replace the input | map mask --map own.mrc --mask threshold:0.5 -o own.mrc
 
 # ---- what is wrong ----
 no verb | 64 expected cc, simulate, timeline, dock, fsc or mask | map find model.pdb
@@ -132,7 +132,7 @@ some voxels NaN | 0 7 of [0-9]* voxels are NaN and are left out | map cc model.p
 a map without values as a mask | 65 leaves 0 voxels | cc model.pdb --mask nan.dx
 a map of one value as a grid | 0 wrote | map simulate model.pdb --like 1.dx -r 6 -o like.mrc
 no overlap | 65 does not overlap with the map: its atoms are from | cc far.pdb
-over the input | 64 would take the place of the input | map simulate model.pdb --like own.mrc -r 6 -o own.mrc
+over the input | 64 would replace the input | map simulate model.pdb --like own.mrc -r 6 -o own.mrc
 over another's file | 64 not from tessera map | map simulate model.pdb --like own.mrc -r 6 -o mine.mrc
 over its own | 0 | cc model.pdb --difference diff.mrc
 a mirrored map | 0 | map simulate mirror.pdb --like 0.dx -r 6 -o mirror.mrc
@@ -203,7 +203,7 @@ a timeline says its files | 0> 3 models: line.csv, line.svg | $timeline --by str
 again | 0 | $timeline --by chain -o line.svg
 named rows | 0 | $timeline -o line --select first=A:1-50 --select rest=A:65-114
     have their names | in line.csv ^"rest",1,
-a range that is not there | 64 names no residue | $timeline -o line --select x=A:900-910
+a range that is not there | 64 contains no residue | $timeline -o line --select x=A:900-910
 parts that are not known | 64 expected one of residue, structure, chain | $timeline -o line --by atom
 END
 
@@ -267,15 +267,15 @@ two of its frames | 0 | cc wet.pdb -t big.dcd --frames 2
 its timeline | 0 | map timeline wet.pdb -t cell.dcd --map own.mrc -r 6 -o frames --by chain
     has frames | in frames.csv ^"[^"]*",4,,4,0
 a trajectory, fixed | 65 7 atoms are fixed | cc wet.pdb -t fixed.dcd
-a trajectory, speeds | 65 holds velocities | cc wet.pdb -t speeds.dcd
+a trajectory, speeds | 65 contains velocities | cc wet.pdb -t speeds.dcd
 a trajectory, fewer | 65 they must be the same | cc wet.pdb -t fewer.dcd
-a trajectory, order | 65 or they are in another order | cc wet.pdb -t order.dcd
+a trajectory, order | 65 or are in another order | cc wet.pdb -t order.dcd
 a trajectory, nan | 65 frame 1, atom 4: a coordinate is not a finite number | cc wet.pdb -t nan.dcd
 a trajectory, damaged | 65 is damaged | cc wet.pdb -t damaged.dcd
 a trajectory, cut | 0 ends within a frame | cc wet.pdb -t cut.dcd
     the rest is there | out frame 3
 no trajectory | 65 not a DCD trajectory | cc wet.pdb -t wet.pdb
-a trajectory of two models | 64 goes with one model | cc wet.pdb wet.pdb -t big.dcd
+a trajectory of two models | 64 needs exactly one model | cc wet.pdb wet.pdb -t big.dcd
 a trajectory where it is docked | 64 belongs to 'map | map dock wet.pdb -t big.dcd --map own.mrc -r 6
 END
 # The same as H5MD, in nm as other programs write it.
@@ -315,10 +315,10 @@ device: {use: reference}
 END
 cases <<'END'
 a run | 0 | tessera run run.yaml
-its draws | 0 lacks what it lacks | map timeline drawn --map own.mrc -r 6 -o drawn.csv \
+its draws | 0 lacks the missing atoms | map timeline drawn --map own.mrc -r 6 -o drawn.csv \
         --select first=A:1-50 --select rest=A:65-114
     are numbered | in drawn.csv ^"first",2,[0-9],[0-9]*,-*0
-a trajectory beside a run | 64 has trajectories of its own | cc drawn -t big.dcd
+a trajectory beside a run | 64 with its own trajectories | cc drawn -t big.dcd
 and their correlations have a line each | 0> ^drawn, chain [0-9], draw [0-9]+ +0 | cc drawn
 END
 
@@ -371,7 +371,7 @@ and it goes on | 0 | tessera resume whitened --draws 24
 a mask around the start | 0 cut to the mask's box | \
         tessera check fit.yaml $mean --set data.0.mask=model --set data.0.mask_distance=6
     stays a word | out ^ *mask: model$
-which knows its place | 78 not in its place before it is docked | \
+which knows its place | 78 is not docked yet | \
         tessera check fit.yaml --set data.0.mask=model --set data.0.dock=true
 a mask by threshold | 0 the noise whitened | \
         tessera check fit.yaml $mean --set data.0.mask=threshold:$dense --set data.0.mask_distance=2
@@ -385,14 +385,14 @@ $ plain=$(sed -n '/"fsc": *{/s/.*"fsc": *{[^}]*"143_inv_ang": *\([0-9.]*\).*/\1/
 $ plain=$(awk "BEGIN {printf \"%.2f\", 1 / $plain}")
 as a table, the same | 0> without a mask .* ${plain} | map fsc half1.mrc half2.mrc
     and the run's log | in whitened/run.log half-maps agree .FSC 0.143. to ${plain}
-of one map | 64 takes two maps | map fsc half1.mrc
+of one map | 64 needs two maps | map fsc half1.mrc
 of another grid | 65 not on the grid of | map fsc half1.mrc tiles.mrc
-with a map too many | 64 name them without --map | map fsc half1.mrc half2.mrc --map own.mrc
+with a map too many | 64 given without --map | map fsc half1.mrc half2.mrc --map own.mrc
 
 # ---- what a run says of a map ----
-docked first | 0 the start is docked | tessera run fit.yaml $docked --output docked
+docked first | 0 the starting structure is docked | tessera run fit.yaml $docked --output docked
     in a map of the right hand | no err mirror
-one of the wrong hand | 0 mirror image of the start fits better | \
+one of the wrong hand | 0 mirror image of the starting structure fits better | \
         tessera run fit.yaml $docked --set sampler.warmup=10 --set data.0.file=mirror.mrc --output mirrored
 its summary | 0 | tessera summary docked
     fits as one that started there | awk '/^map_chi2 / {exit !($2 < 0.2)}' out.txt

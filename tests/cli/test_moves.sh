@@ -68,17 +68,17 @@ END
 # ---- ranges ----
 cases <<'END'
 good | 0 | tessera check good.yaml
-a range that leaves the chain | 78 bad.yaml:1:41: structure.flexible.0: .*'A:51-640': the chain goes from 1 to \
+a range that leaves the chain | 78 bad.yaml:1:41: structure.flexible.0: .*'A:51-640': the chain has residues 1 to \
         114 only | edit 's/A:51-64/A:51-640/' run bad.yaml
-a range outside the chain | 78 bad.yaml:1:41: structure.flexible.0: .*'A:500-600': names no residue; the chain \
-        goes from 1 to 114 | edit 's/A:51-64/A:500-600/' run bad.yaml
-fixed and flexible | 78 bad.yaml:1:70: structure.fixed.1: .*'A:60-70': A:60 [A-Z]+ is in structure.flexible \
-        too; take | also 'fixed: ["A:1-9", "A:60-70"]' run bad.yaml
-nothing may move | 78 bad.yaml:1:12: structure: nothing may move: .*structure.rigid | \
+a range outside the chain | 78 bad.yaml:1:41: structure.flexible.0: .*'A:500-600': contains no residue; the chain \
+        has residues 1 to 114 | edit 's/A:51-64/A:500-600/' run bad.yaml
+fixed and flexible | 78 bad.yaml:1:70: structure.fixed.1: .*'A:60-70': A:60 [A-Z]+ is also in \
+        structure.flexible; remove | also 'fixed: ["A:1-9", "A:60-70"]' run bad.yaml
+nothing may move | 78 bad.yaml:1:12: structure: nothing can move: .*structure.rigid | \
         edit 's/flexible: .*/rigid: ["A"]}/' run bad.yaml
 a mobile chain that is not there | 78 bad.yaml:1:62: structure.mobile.0: there is no chain 'B'; chains: A | \
         also 'mobile: ["B"]' run bad.yaml
-a mobile chain has no farthest place | 0 zero beyond d_max [0-9]+ A \(without it parts could move apart | \
+a mobile chain has no farthest place | 0 zero for distances above d_max [0-9]+ A \(without it parts could drift apart | \
         edit 's/model.pdb/pair.pdb/; s/\["A:51-64"\]/&, mobile: ["B"]/' check bad.yaml
 every chain is mobile | 78 bad.yaml:1:61: structure.mobile: every chain | also 'mobile: ["A"]' run bad.yaml
 flexible and rigid | 78 bad.yaml:1:12: structure: give flexible or rigid | also 'rigid: ["A:1-9"]' run bad.yaml
@@ -135,8 +135,8 @@ printf 'structure: {file: model.pdb, flexible: ["A:51-64"]}\nsampler: {chains: 2
 cases <<'END'
 a restraint | 0 | tessera run good.yaml --output restrained
     is part of the config | in restrained/config.yaml between: \["A:2", "A:100"\]|A:100
-a residue that is not there | 78 bad.yaml:7:7: prior.restraints.0: between: .*'A:200': names no residue; the chain \
-        goes from 1 to 114 | edit 's/"A:2", "A:100"/"A:2", "A:200"/' run bad.yaml
+a residue that is not there | 78 bad.yaml:7:7: prior.restraints.0: between: .*'A:200': contains no residue; the chain \
+        has residues 1 to 114 | edit 's/"A:2", "A:100"/"A:2", "A:200"/' run bad.yaml
 one residue | 78 bad.yaml:7:7: prior.restraints.0: between: names 1 residue; expected two | \
         edit 's/"A:2", "A:100"/"A:2"/' run bad.yaml
 two of one rigid part | 78 bad.yaml:7:7: prior.restraints.0: between: 'A:2' and 'A:30' are in one rigid part | \

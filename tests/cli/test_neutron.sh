@@ -52,7 +52,7 @@ a chain that is not there | 65 no chain Z | neutron --deuterated Z=0.5
 more than a chain | 64 expected CHAIN=X | neutron --deuterated A=2
 a chain twice | 64 A=0.2.*each chain once | neutron --deuterated A --deuterated A=0.2
 a sequence | 78 sans needs the atoms | tessera check sequence.yaml
-a simulated one | 78 : simulate.radiation: neutrons need | \
+a simulated one | 78 : simulate.radiation: neutron needs | \
         tessera simulate sequence.yaml --set simulate.radiation=neutron
 END
 
@@ -100,12 +100,12 @@ nor in another solvent | 65 data.2: .*no chain Z | tessera check run.yaml --set 
 half a chain | 78 data.1: deuterated.*CHAIN=X | tessera check run.yaml --set "data.1.deuterated=[A=x]"
 
 # ---- what is doubtful is said ----
-no D2O is said | 0 data.1.d2o: not given: the solvent is taken for H2O | tessera check run.yaml --set data.1.d2o=none
-q in the wrong unit | 0 sans.dat.*Rg of .* does not suit .*check q_unit | \
+no D2O is said | 0 data.1.d2o is not given: the solvent is taken as H2O | tessera check run.yaml --set data.1.d2o=none
+q in the wrong unit | 0 sans.dat.*Rg of .* is unusual for .*check q_unit | \
         tessera check run.yaml --set data.1.q_unit=1/nm
-next to no contrast | 0 42 % D2O there is little contrast.*held within 0.5 and 2 | \
+next to no contrast | 0 42 % D2O have little contrast.*limited to 0.5 to 2 | \
         tessera run run.yaml --dry-run --set "data.1.deuterated=[]" --set model_error.conformations=3
-    where there is some nothing is held, nor are units doubted | no err 20 % D2O there is little contrast \
+    where there is some nothing is held, nor are units doubted | no err 20 % D2O have little contrast \
         && no err check q_unit
 
 # ---- from a model and curves ----
@@ -129,7 +129,7 @@ nor of X-rays | 64 of another kind | tessera solve $complex sans.dat -o solved -
 
 # ---- runs of both ----
 a run | 0 of neutrons in 42 % D2O over 6 | tessera run run.yaml -o whole --json
-    curves of X-rays and neutrons do not contradict each other | json all('cannot be of one structure' not in x \
+    curves of X-rays and neutrons do not contradict each other | json all('cannot come from one structure' not in x \
         for x in d.verdict)
 half of it | 0 | tessera run run.yaml -o half --set sampler.draws=6
 and the rest | 0 | tessera resume half --draws 12

@@ -49,7 +49,7 @@ a scale below 0 | 78 intensity_scale.*-1.*out of range | noise "" --set data.0.i
 I < 0 and relative | 65 1 of 60 points have I <= 0.*q_range | \
         noise "model: relative" --set data.0.file=negative.dat
 I < 0 and student | 0 | noise "model: student" --set data.0.file=negative.dat
-student too hot | 78 sampler.t_max: at a temperature of 80.*less than 60 | \
+student too hot | 78 sampler.t_max: at temperature 80.*below 60 | \
         noise "model: student" --set sampler.t_max=80
 student, hot, by more degrees of freedom | 0 | noise "model: student, nu: 30" --set sampler.t_max=80
 one temperature is never too hot | 0 | \
@@ -62,7 +62,7 @@ run, student: chi2 | 0> ^ *chi2 | run "model: student" --threads 1
 $ grep -v "steps/s" out.txt >first.txt
 run, student again: chi2 | 0> ^ *chi2 | run "model: student" --threads 2
     one seed, one table, whatever the threads | grep -v "steps/s" out.txt | cmp -s first.txt -
-annealing under student begins no lower than it may | 0 warm-up begins with more of the likelihood | \
+annealing under student begins no lower than it may | 0 warm-up begins at a higher power of the likelihood | \
         tessera run good.yaml --set "data.0.noise={model: student}" --set structure.file=other.pdb --output cold
 run, two data sets: chi2 | 0> ^ *chi2 | \
         run "model: student" --set data.1.file=good.dat --set data.1.noise.model=relative

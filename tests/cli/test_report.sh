@@ -207,7 +207,7 @@ $ n=$(grep -c ",posterior,line," run/report/posterior-rg.csv)
     the middle of each | test -s run/report/arrangement-1.cif -a -s run/report/arrangement-2.cif
     shares are the trajectories' | in run/report.html <td>1</td><td>(6|7)[0-9]\.[0-9]&nbsp;%
     the molecule shows them | in run/report.html centre of arrangement 2 \(
-diagnose sees them | 1> 2 arrangements of the domains, which overlap | tessera diagnose run
+diagnose sees them | 1> 2 arrangements of the domains, with an overlap | tessera diagnose run
 an ensemble for other programs | 0 | quiet export run --draws even:10 --output draws.pdb
     has its models, and scripts that open it | test "$(grep -c ^MODEL draws.pdb)" -eq 10 \
         && in draws.pdb.pml load\("draws.pdb"

@@ -1,5 +1,5 @@
-/* A pool's memory is zeroed, moves when it grows, and goes as a whole; a failed
- * allocation is remembered. Sanitizers see what leaks. */
+/* Memory of a pool is zeroed, survives growth, and is freed as a whole; a
+ * failed allocation is remembered. */
 #include "core/pool.h"
 #include "tests/test.h"
 

@@ -565,8 +565,8 @@ tsr_status tsr_target_compute(const tsr_target_grid *grid,
     TSR_THEN(s, compute_atom_profiles(grid, &p, &pool, target + l.atoms, err));
     if (grid->n_comp > 1)
         TSR_THEN(s, tsr_exposure_displace(grid->exposure, p.body.n,
-                                       (const double(*)[3])p.body.xyz, NULL,
-                                       p.body.weight, err));
+                                          (const double(*)[3])p.body.xyz, NULL,
+                                          p.body.weight, err));
     TSR_THEN(s, sum_points(grid, &p.body, moment, sum, err));
     TSR_THEN(s, check_intensity(grid, structure->path, target + l.atoms, err));
     tsr_pool_clear(&pool);
