@@ -78,7 +78,8 @@ tsr_status tsr_session_check_stop(const tsr_session *session, tsr_status status,
                                   tsr_err *err);
 
 /* Runs a session whose engines are ready: creates the folder, draws, and writes
- * the last checkpoint. Errors: those of the functions below. */
+ * the last checkpoint. Errors: those of tsr_session_prepare, tsr_session_begin
+ * and tsr_session_sample. */
 tsr_status tsr_session_run(tsr_session *session, tsr_err *err);
 
 /* Measures the speed of a run: makes warm-up steps for at least `seconds`,
