@@ -97,7 +97,8 @@ static void sum_form_factors(const tsr_engine_spec *spec, int comp, int k,
 void tsr_engine_rounding(const tsr_engine_spec *spec, double unit, int tile,
                          int n_store, double *out)
 {
-    const double t = 8.0, shared = 8.0;
+    const double t = 8.0, shared = 8.0; /* shared: units of the errors that
+                                           bodies of one type have in common */
     const double independent = t * tile * sqrt(2.0 * n_store);
     const int n_comp = tsr_engine_n_comp(spec);
     for (int a = 0; a < n_comp; a++)
@@ -114,7 +115,7 @@ void tsr_engine_rounding(const tsr_engine_spec *spec, double unit, int tile,
 int tsr_engine_worst_difference(const tsr_engine *engine, const double *profile,
                                 const double *correct, double *allowed)
 {
-    const double promise = 1e-5;
+    const double promise = 1e-5; /* relative error of an engine's profile */
     double most = 1.0;
     int at = -1;
     for (int k = 0; k < engine->n_pair * engine->n_q; k++) {
@@ -219,7 +220,7 @@ void tsr_batch_free(tsr_batch *batch)
 {
     if (batch == NULL)
         return;
-    reject_all(batch); /* drops proposals whose results are no longer wanted */
+    reject_all(batch); /* proposals for which nobody waited */
     if (batch->engine->type->batch_close != NULL)
         batch->engine->type->batch_close(batch);
     tsr_pool_clear(&batch->pool);
@@ -340,7 +341,7 @@ tsr_status tsr_batch_set(tsr_batch *batch, int system, const double (*xyz)[3],
     return status;
 }
 
-/* Passes the decision about a pending proposal to the engine. */
+/* Passes the decision about a pending proposal to the engine's type. */
 static void apply_decision(tsr_engine *engine, int system, int is_accepted)
 {
     void (*const apply)(tsr_engine * engine, int system) =
@@ -480,9 +481,9 @@ static tsr_status joint_batch_open(tsr_batch *base, tsr_err *err)
     return TSR_OK;
 }
 
-/* The first part checks the positions. Its refusal comes before any other part
- * has started, so only the failure of a device can leave the parts at different
- * proposals. */
+/* The first part checks the positions. If it refuses them, no other part has
+ * started, so only the failure of a device can leave the parts with different
+ * positions. */
 static tsr_status joint_start(tsr_batch *base,
                               const tsr_body_proposal *proposal, tsr_err *err)
 {
@@ -511,7 +512,8 @@ static void joint_profile(const tsr_engine *engine, int system, double *profile)
     }
 }
 
-/* Copies the rows of each part into the rows of the joint profile. */
+/* Waits for all parts, also after an error, and copies their profiles into the
+ * joint profiles. */
 static tsr_status joint_wait(tsr_batch *base, double *profile, tsr_err *err)
 {
     const joint_engine *e = joint_of(base);
@@ -525,9 +527,9 @@ static tsr_status joint_wait(tsr_batch *base, double *profile, tsr_err *err)
     }
     for (int i = 0; i < e->n; i++) {
         const size_t row = tsr_engine_n_profile(e->part[i]);
-        const tsr_status own = tsr_batch_wait(b->part[i], b->profile,
-                                              status == TSR_OK ? err : NULL);
-        status = status == TSR_OK ? own : status;
+        const tsr_status part = tsr_batch_wait(b->part[i], b->profile,
+                                               status == TSR_OK ? err : NULL);
+        status = status == TSR_OK ? part : status;
         for (size_t p = 0; p < (size_t)base->n && status == TSR_OK; p++)
             memcpy(profile + p * stride, b->profile + p * row,
                    row * sizeof *profile);

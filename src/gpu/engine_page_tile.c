@@ -15,9 +15,9 @@
 #include <string.h>
 
 /* A sphere around all bodies, for the check of the largest distance: no body is
- * farther than sqrt(most2) from `centre`. Staging updates it as an upper bound,
- * and the exact check makes it tight again. Angstrom, Angstrom^2, relative to
- * the system's origin. */
+ * farther than sqrt(most2) from `centre`. Staging only increases most2, and the
+ * exact check makes it tight again. Angstrom, Angstrom^2, relative to the
+ * system's origin. */
 typedef struct {
     double centre[3], most2;
 } tile_extent;
@@ -171,7 +171,7 @@ tsr_status tsr_tuning_find_in_table(const char *table, const char *name,
     *found = 0;
     for (int number = 1; *table != '\0'; number++) {
         const size_t length = strcspn(table, "\n");
-        tsr_page_tile_options own = {0};
+        tsr_page_tile_options settings = {0};
         char line[512], kind[6], part[256];
         int most = 0;
         snprintf(line, sizeof line, "%.*s", (int)length, table);
@@ -179,7 +179,7 @@ tsr_status tsr_tuning_find_in_table(const char *table, const char *name,
         const char *text = line + strspn(line, " \t\r");
         if (*text == '\0' || *text == '#')
             continue;
-        if (!read_line(text, kind, &most, &own, part))
+        if (!read_line(text, kind, &most, &settings, part))
             return tsr_fail(err, TSR_E_DATA,
                             "%s, line %d: expected 'kind bodies tile parts "
                             "split difference name': kind gpu, cpu or other; "
@@ -190,7 +190,7 @@ tsr_status tsr_tuning_find_in_table(const char *table, const char *name,
         if (!*found && strcmp(kind, kind_of(info)) == 0 &&
             (most == 0 || (n_body > 0 && n_body <= most)) &&
             (strcmp(part, "*") == 0 || tsr_device_is_named(info, part))) {
-            apply_defaults(&own, options);
+            apply_defaults(&settings, options);
             *found = 1;
         }
     }
@@ -260,8 +260,8 @@ tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
         info->type == TSR_DEVICE_CPU ? TSR_PAGE_TILE_SIMD : TSR_PAGE_TILE_SIMT;
     if (o.variant == TSR_PAGE_TILE_AUTO)
         o.variant = natural;
-    /* The table holds settings for the variant that is natural for each kind of
-     * device. */
+    /* The table has settings only for the variant that AUTO chooses for each
+     * kind of device. */
     if (o.variant == natural)
         TSR_TRY(tsr_tuning_find(info, n_body, &o, err));
     apply_defaults(&defaults, &o);
@@ -551,6 +551,8 @@ static tsr_status check_coordinates(const tile_system *s, int system, int first,
     return TSR_OK;
 }
 
+/* Writes the positions of all bodies to the free slots, with their mean as new
+ * origin. */
 static tsr_status stage_all(const tile_engine *e, int system,
                             const double (*all)[3], tsr_err *err)
 {
@@ -575,6 +577,8 @@ static tsr_status stage_all(const tile_engine *e, int system,
     return TSR_OK;
 }
 
+/* Writes the touched blocks to the free slots, with the positions of bodies
+ * that did not move copied from the accepted slots. */
 static tsr_status stage_ranges(const tile_engine *e,
                                const tsr_body_proposal *proposal, tsr_err *err)
 {
@@ -651,6 +655,7 @@ static int uses_difference(const tile_engine *e, const tile_system *s,
            s->age[block] < e->options.max_age;
 }
 
+/* Sets s->order and s->n_full. */
 static void order_touched(const tile_engine *e, tile_system *s)
 {
     int n = s->dirty.n_touched, end = n;
@@ -685,9 +690,9 @@ static size_t triangle(size_t n)
     return n * (n + 1) / 2;
 }
 
-/* Number of tiles in a launch's list of full sums for a proposal: pairs with a
- * touched block, or 0 if all tiles are clean. *changes out: tiles updated by
- * differences. */
+/* Number of tiles in a launch's list of full sums for a proposal: all pairs
+ * with a block of full sums, and the pairs of two blocks with differences; 0 if
+ * all tiles are clean. *changes out: tiles updated by differences. */
 static size_t count_tiles(const tile_engine *e, const tile_system *s,
                           size_t *changes)
 {
@@ -744,8 +749,9 @@ static void convert_profile(const tile_engine *e, const int64_t *fixed,
  *
  * All data between host and device are in one exchange buffer: the results, and
  * for each launch a list of runs, block lists, and positions of touched blocks.
- * Tile runs read the touched blocks there, while copy runs of the same launch
- * move them to the systems' position slots, so one launch suffices. The kernel
+ * Tile runs read the touched blocks in this buffer, while copy runs of the same
+ * launch copy these blocks to the systems' position slots, so one launch
+ * suffices. The kernel
  * itself determines the tiles of a run (kernels/page_tile.cl), so the work of
  * the host is O(touched blocks + blocks). */
 
@@ -773,6 +779,7 @@ typedef struct {
     uint32_t system, meta_at, staged_at, what;
 } tile_run;
 
+/* Number of runs that occupies the whole device. */
 static size_t target_runs(const tile_engine *e)
 {
     int per_unit = e->options.variant == TSR_PAGE_TILE_SIMD ? 16 : 64;
@@ -794,6 +801,7 @@ static size_t block_units(const tile_engine *e)
     return 3 * (size_t)e->shape.tile * e->real_size / UNIT;
 }
 
+/* Size of a proposal's block list, with slots and moved bodies. */
 static size_t meta_units(const tile_engine *e, size_t n_touched)
 {
     size_t n = (size_t)e->shape.n_block;
@@ -870,7 +878,7 @@ static void write_blocks(const tile_engine *e, const tile_system *s,
     memcpy(clean, s->entry + next, (size_t)(n_block - next) * sizeof *clean);
 }
 
-/* Called before the first of n proposals. */
+/* Resets the batch before the first of n proposals. */
 static void begin_launches(const tile_engine *e, tile_batch *b, int n)
 {
     b->n_launched = 0;
@@ -1022,8 +1030,8 @@ static cl_int send_input(tile_batch *b, size_t from, size_t end, int is_beside)
     return code == CL_SUCCESS && is_beside ? clFlush(b->loader) : code;
 }
 
-/* Starts reading units from..end-1. *done is set when the host has them (NULL:
- * wait for the kernel). */
+/* Starts reading units from..end-1. *done out: event of the read. With mapped
+ * memory nothing is read, and *done is not set. */
 static cl_int enqueue_read(tile_batch *b, size_t from, size_t end,
                            cl_event *done)
 {
@@ -1219,9 +1227,10 @@ static const char *transfer_name(tsr_page_tile_transfer transfer)
     return name[transfer];
 }
 
-/* One round of the transfer test, in the order of a step: the host writes, a
- * kernel answers, the host reads, at both ends of the buffer. It touches
- * nothing else, so it is safe even if the device sees wrong data. */
+/* One round of the transfer test, in the order of a step: the host writes at
+ * the start of the buffer, a kernel writes its answer at the end, the host
+ * reads. The kernel accesses no other memory, so the test is safe even if the
+ * device sees wrong data. */
 static cl_int probe_round(tile_batch *b, cl_kernel kernel, size_t units,
                           uint32_t seed, int *agree)
 {
@@ -1316,9 +1325,13 @@ static tsr_status make_exchange(tile_batch *b, tsr_err *err)
 
 /* ---- batches ---- */
 
-enum { FIRST_LAUNCH = 16 }; /* fraction of a full launch */
+enum {
+    FIRST_LAUNCH = 16
+}; /* the first launch has 1 / 16 of the tiles of a
+      full launch */
 
-/* The first launches are small, so that the device starts early. */
+/* Writes a proposal, and launches the waiting proposals if they have enough
+ * tiles. The first launches are small, so that the device starts early. */
 static tsr_status tile_propose(tsr_batch *base,
                                const tsr_body_proposal *proposal, tsr_err *err)
 {
@@ -1426,7 +1439,7 @@ static uint64_t local_bytes(const tile_engine *e)
     return reals * e->real_size + tile / 2 * sizeof(uint32_t);
 }
 
-/* Device memory of a system, and of the engine as a whole. */
+/* Device memory of a system, and (shared_bytes) of the engine as a whole. */
 static uint64_t system_bytes(const tile_engine *e)
 {
     const uint64_t block = 3 * (uint64_t)e->shape.tile * e->real_size;
@@ -1656,10 +1669,10 @@ static tsr_status choose_transfer(tile_engine *e, tsr_err *err)
 }
 
 /* PoCL (3 to 5) recompiles a kernel for a wider grid than before. If other
- * kernels run meanwhile, it confuses the two in its reference count and aborts.
- * So the first launch has the widest possible grid: all systems in one batch,
- * without work. A batch that does not fit into memory is never requested later,
- * and needs no such launch. */
+ * kernels run meanwhile, PoCL counts the references to the two kernels wrongly
+ * and aborts. So the first launch has the widest possible grid: all systems in
+ * one batch, without work. A batch that does not fit into memory is never
+ * requested later, and needs no such launch. */
 static tsr_status launch_widest_first(tile_engine *e, tsr_err *err)
 {
     tsr_batch *batch = NULL;

@@ -1,6 +1,6 @@
 /* Noise model `relative`: normal errors, sigma_k = I_exp,k (q_k + alpha) beta.
  *
- * beta plays the role of s in `measured`. alpha changes the relative weights of
+ * beta is the common factor s of noise.h. alpha changes the relative weights of
  * the points, so a new alpha needs a new fit of the curve at the data's q. */
 #include "likelihood/noise.h"
 

@@ -11,8 +11,8 @@
  * with m the mean of p. The scale s widens the density about its mean, because
  * labels have flexible linkers and published widths can be too small. Its prior
  * is log-normal around 1. With one state this is the likelihood of Bayesian
- * DEER refinement (e.g. Jeschke 2012). With several states the ensemble as a
- * whole is asked to follow p. */
+ * DEER refinement (e.g. Jeschke 2012). With several states the distance of each
+ * state is compared with p, not only their mean. */
 #include "likelihood/term.h"
 
 #include "prior/prior.h"
@@ -161,7 +161,8 @@ static double log_integral(const distance_term *t)
 }
 
 /* A measured density of 0 is not certain: regularisation leaves ripples below a
- * hundredth of the maximum. Smaller values are raised to this fraction. */
+ * hundredth of the maximum. Densities below this fraction of the maximum are
+ * raised to it. */
 static const double least_density = 1e-2;
 
 static tsr_status set_table(distance_term *t, const char *path,

@@ -74,12 +74,12 @@ static void term_free(tsr_term *term)
     tsr_saxs_term *t = (tsr_saxs_term *)term;
     tsr_pool_clear(&t->state_pool);
     free(t->matrix);
-    tsr_saxs_free(t->own);
+    tsr_saxs_free(t->owned_saxs);
 }
 
 /* ---- parameters ---- */
 
-/* With more parameters than points the posterior is improper, or carries no
+/* With no more points than parameters the posterior is improper, or carries no
  * information about the structure. */
 static tsr_status check_points(const tsr_saxs_term *t, tsr_err *err)
 {
@@ -124,8 +124,9 @@ static void make_parameters(tsr_saxs_term *t)
 }
 
 /* With flat priors, sampled c and b have a proper distribution only if the
- * likelihood is narrow enough: always for normal errors, and for student if
- * beta (nu + 1) N > 2. */
+ * likelihood is narrow enough: always for normal errors, and for Student's t
+ * with N points if beta (nu + 1) N exceeds the number of c and b that are
+ * sampled. */
 static double min_beta(const tsr_saxs_term *t)
 {
     if (t->term.is_integrated || t->noise->tail == NULL)
@@ -255,16 +256,18 @@ static tsr_status read_curve(const tsr_term_source *source, tsr_saxs_term *t,
     if (o->file == NULL)
         return tsr_fail(err, TSR_E_CONFIG, "data.%d: the key 'file' is missing",
                         source->number);
-    tsr_status status = tsr_saxs_read(o->file, (tsr_q_unit)o->q_unit,
-                                      o->q_range, source->log, &t->own, err);
+    tsr_status status =
+        tsr_saxs_read(o->file, (tsr_q_unit)o->q_unit, o->q_range, source->log,
+                      &t->owned_saxs, err);
     if (status == TSR_E_CONFIG)
         return tsr_wrap(err, status, "data.%d", source->number);
     if (status != TSR_OK)
         return status;
-    status = tsr_saxs_set_resolution(t->own, &o->resolution, source->log, err);
+    status = tsr_saxs_set_resolution(t->owned_saxs, &o->resolution, source->log,
+                                     err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "data.%d.resolution", source->number);
-    const tsr_data_set set = {t->own, o->noise, o->background,
+    const tsr_data_set set = {t->owned_saxs, o->noise, o->background,
                               o->intensity_scale, o->nuisance};
     TSR_TRY(set_data(t, &set, err));
     check_rg(source->topology, t, source->log);
@@ -489,11 +492,12 @@ const char *tsr_saxs_error_name(int k)
     return name[k];
 }
 
-/* Scale from the reference to the data's unit. The model's own error is
- * proportional to a curve. This curve is the reference, and not the current
- * model, so that the covariance is the same for all structures. The reference
- * need not fit the data, so each point gets an additional error of a tenth of
- * its intensity. weight [saxs->n]: scratch. */
+/* Scale from the reference (at the data's q) to the data's unit. The model's
+ * own error is proportional to a curve. This curve is the reference, and not
+ * the current model, so that the covariance is the same for all structures. The
+ * reference need not fit the data, so each point gets an additional error of a
+ * tenth of its intensity. If the fitted scale is not positive, the ratio of the
+ * weighted sums is used. weight [saxs->n]: scratch. */
 static double reference_scale(const tsr_saxs_term *t, const double *reference,
                               double *weight)
 {
@@ -502,8 +506,8 @@ static double reference_scale(const tsr_saxs_term *t, const double *reference,
     tsr_fit fit = {0};
     double sum = 0.0, all = 0.0;
     for (int k = 0; k < saxs->n; k++) {
-        const double s = saxs->sigma[k], own = part * saxs->intensity[k];
-        weight[k] = 1.0 / (s * s + own * own);
+        const double s = saxs->sigma[k], misfit = part * saxs->intensity[k];
+        weight[k] = 1.0 / (s * s + misfit * misfit);
         sum += saxs->intensity[k] / (s * s);
         all += reference[k] / (s * s);
     }
@@ -512,7 +516,8 @@ static double reference_scale(const tsr_saxs_term *t, const double *reference,
     return fit.scale > 0.0 ? fit.scale : fabs(sum / all);
 }
 
-/* Stores the reference and the error curves at the data's q in the notes. */
+/* Sets the term's error curves from at_data [n + 1][saxs->n] (reference, then n
+ * curves), and replaces their notes. */
 static void set_error_curves(tsr_saxs_term *t, int n, double *at_data)
 {
     while (t->term.n_note > 0 && t->term.note[t->term.n_note - 1].value != NULL)

@@ -2,9 +2,9 @@
  * components that need not stay separate, their options and their rows in the
  * parameter table.
  *
- * Each is fixed or has a truncated normal prior. If both are inferred, the
- * posterior is often a narrow ridge, so they ask for steps along the principal
- * axes of their covariance (TSR_STEP_AXES). */
+ * Each parameter is fixed or has a truncated normal prior. If both are
+ * inferred, their posterior is often a narrow ridge, so both are proposed by
+ * steps along the principal axes of their covariance (TSR_STEP_AXES). */
 #include "scattering/contrast.h"
 
 #include <gsl/gsl_cdf.h>
@@ -25,7 +25,7 @@ double tsr_component_power(double radius_ang, double q_inv_ang)
     return area * q_inv_ang * q_inv_ang / (4.0 * pi);
 }
 
-/* G from c1 and the power that depends on r_m and q. */
+/* G from c1. power: tsr_component_power. */
 static double displaced_scale(double c1, double power)
 {
     double square = c1 * c1;
@@ -50,10 +50,12 @@ double tsr_component_intensity(const double *partial, size_t stride, double g,
  *
  * The coefficient of a fixed parameter is multiplied into the form factors, and
  * components with equal coefficients are added. Form factors are amplitudes, so
- * they add. S is quadratic in the amplitudes, so a pair of different components
- * that fall into the same one counts twice. */
+ * they add. Partial profiles and S_ab are quadratic in the amplitudes, so a
+ * pair of different components that fold into the same component counts twice.
+ */
 
-/* Assigns each of the three components to one of the K. Returns K. */
+/* into [TSR_N_COMP] out: the folded component that each of the three components
+ * becomes a part of. Returns K. */
 static int assign_components(const tsr_parameter *prior, int *into)
 {
     int n = 1;
@@ -74,21 +76,22 @@ static void folding_factors(const tsr_parameter *prior, double power,
         scale[TSR_HYDRATION] = prior[TSR_C2].start;
 }
 
-static void fold_self(int n_comp, const int *into, const double *scale,
-                      double *self, size_t stride)
+/* Folds six values of pairs, `stride` apart, in place. */
+static void fold_pairs(int n_comp, const int *into, const double *scale,
+                       double *pair, size_t stride)
 {
     double sum[TSR_N_COMP_PAIR] = {0.0};
     for (int a = 0; a < TSR_N_COMP; a++)
         for (int b = a; b < TSR_N_COMP; b++) {
-            double s = self[(size_t)tsr_component_pair(a, b) * stride];
+            double value = pair[(size_t)tsr_component_pair(a, b) * stride];
             double multiplicity = a != b && into[a] == into[b] ? 2.0 : 1.0;
             const int low = into[a] < into[b] ? into[a] : into[b];
             const int high = into[a] < into[b] ? into[b] : into[a];
             sum[low * (2 * n_comp - low - 1) / 2 + high] +=
-                multiplicity * scale[a] * scale[b] * s;
+                multiplicity * scale[a] * scale[b] * value;
         }
     for (int p = 0; p < n_comp * (n_comp + 1) / 2; p++)
-        self[(size_t)p * stride] = sum[p];
+        pair[(size_t)p * stride] = sum[p];
 }
 
 int tsr_factors_fold(const tsr_parameter *prior, double radius_ang, int n_type,
@@ -121,7 +124,7 @@ int tsr_partials_fold(const tsr_parameter *prior, double radius_ang, int n_q,
         double scale[TSR_N_COMP];
         folding_factors(prior, tsr_component_power(radius_ang, k * dq_inv_ang),
                         scale);
-        fold_self(n, into, scale, partial + k, (size_t)n_q);
+        fold_pairs(n, into, scale, partial + k, (size_t)n_q);
     }
     return n;
 }

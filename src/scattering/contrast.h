@@ -48,15 +48,15 @@ double tsr_component_intensity(const double *partial, size_t stride, double g,
 
 enum { TSR_C1, TSR_C2, TSR_N_CONTRAST };
 
-/* The words that may stand in place of a number. AUTO is replaced when a
- * configuration is read. */
+/* The words that may stand in place of a number. The caller of
+ * tsr_contrast_priors replaces AUTO by INFER or a number before. */
 enum { TSR_CONTRAST_INFER, TSR_CONTRAST_AUTO };
 
 typedef struct {
-    tsr_number_or_word c1; /* infer, or a number */
-    double c1_mean, c1_width;
+    tsr_number_or_word c1;    /* infer, or a number */
+    double c1_mean, c1_width; /* of the normal density before truncation */
     double c1_range[2];
-    tsr_number_or_word c2; /* infer, auto (0 if not replaced), or a number */
+    tsr_number_or_word c2; /* infer, auto, or a number */
     double c2_mean, c2_width;
     double c2_range[2];
 } tsr_contrast_options;
@@ -93,7 +93,7 @@ int tsr_factors_fold(const tsr_parameter *prior, double radius_ang, int n_type,
 int tsr_partials_fold(const tsr_parameter *prior, double radius_ang, int n_q,
                       double dq_inv_ang, double *partial);
 
-/* Coefficients of the K components at one q: c [3] out. power:
+/* Coefficients C of the K components at one q: c [3] out. power:
  * tsr_component_power at this q. value [TSR_N_CONTRAST]: c1, c2. Returns K. */
 int tsr_coarse_coefficients(const tsr_parameter *prior, const double *value,
                             double power, double *c);

@@ -88,8 +88,9 @@ static tsr_status read_beam(const char *path, tsr_pool *pool, tsr_resolution *r,
 
 /* ---- sigma of q ---- */
 
-/* Slit-smeared curves at ultra-small angles have negative numbers in this
- * column: minus the length of the slit. */
+/* Refuses a fourth column that is no standard deviation of q. Files of
+ * slit-smeared curves at ultra-small angles have negative numbers there: minus
+ * the length of the slit. */
 static tsr_status check_column(int n, const double *q, const double *dq,
                                tsr_err *err)
 {
@@ -106,6 +107,8 @@ static tsr_status check_column(int n, const double *q, const double *dq,
     return TSR_OK;
 }
 
+/* Sets r->sigma from the column or the number, and from the spread of the
+ * wavelength; NULL stays if all of them are absent or 0. */
 static tsr_status find_sigma(const tsr_resolution_options *o, int n,
                              const double *q, const double *dq, tsr_pool *pool,
                              tsr_resolution *r, tsr_err *err)
@@ -123,8 +126,8 @@ static tsr_status find_sigma(const tsr_resolution_options *o, int n,
     tsr_pool_array(pool, r->sigma, n);
     TSR_TRY(tsr_pool_check(pool, err));
     for (int k = 0; k < n; k++) {
-        double own = wants && dq != NULL ? dq[k] : number;
-        r->sigma[k] = hypot(own, q[k] * o->wavelength_spread / sqrt(6.0));
+        double sigma = wants && dq != NULL ? dq[k] : number;
+        r->sigma[k] = hypot(sigma, q[k] * o->wavelength_spread / sqrt(6.0));
     }
     return TSR_OK;
 }

@@ -17,8 +17,7 @@ const char *tsr_q_unit_name(tsr_q_unit unit)
     return unit == TSR_Q_INV_NM ? "1/nm" : "1/Angstrom";
 }
 
-/* Values that cannot be measurements are dropped, however the file writes
- * them. */
+/* 1 if I and sigma can be a measurement. Other rows are dropped. */
 static int is_usable(const double value[3])
 {
     return isfinite(value[1]) && isfinite(value[2]) && value[2] > 0.0;
@@ -120,8 +119,9 @@ static void append_line_number(char lines[LINES], int n, long line)
         snprintf(lines + used, LINES - used, ", ...");
 }
 
-/* Copies the usable rows. Counts rows without a usable sigma and rows with
- * repeated q, and lists their line numbers. */
+/* Copies the usable rows inside q_range. Counts the other rows by reason. lines
+ * out: line numbers of [0] rows that are not usable, [1] rows with repeated
+ * q. */
 static void copy_rows(tsr_saxs *saxs, const tsr_saxs_table *table,
                       double factor, const double *q_range,
                       char lines[2][LINES])
@@ -155,9 +155,9 @@ static void copy_rows(tsr_saxs *saxs, const tsr_saxs_table *table,
     }
 }
 
-/* Guinier fit from the first points on. If the start is too noisy for a
- * consistent fit, the number of points in the first estimate of Rg is
- * doubled. */
+/* Guinier fit. The first value of Rg is 1.3 / q of the fifth point. If this
+ * gives no consistent fit, because the first points are too noisy, twice as
+ * many points are tried, and so on. */
 static tsr_status fit_guinier(tsr_saxs *saxs, tsr_err *err)
 {
     tsr_guinier g;
@@ -268,7 +268,7 @@ static void log_curve(const tsr_saxs *saxs, const tsr_saxs_table *table,
         tsr_info(log, "%s: no Guinier range found", path);
 }
 
-/* Makes the curve from the table. */
+/* Makes the curve from the table, with all checks and log lines. */
 static tsr_status make_curve(tsr_saxs *saxs, tsr_saxs_table *table,
                              tsr_q_unit unit, const double *q_range,
                              tsr_log *log, tsr_err *err)

@@ -14,13 +14,13 @@ enum { WIDTH = 5, MIN_WINDOWS = 40 };
  * on either side. For independent noise its variance is the sum of (w_j
  * sigma_j)^2, so t = d / root of the variance is standard normal, and |t| is
  * below 1 in 68.27 % of windows. The function returns the 68.27 % quantile of
- * |t|. It is 1 on average, and outliers in a quarter of the windows hardly
- * change it. A window holds every step-th point. Returns NaN for too few
+ * |t|. This quantile is 1 on average, and outliers in a quarter of the windows
+ * hardly change it. A window has every step-th point. Returns NaN for too few
  * points.
  *
- * For noise, t of consecutive windows correlate by -0.8 and mostly change sign.
- * *is_signal out: 1 if they do not, because the curve itself is no cubic over a
- * window. t [n]: scratch. */
+ * For noise, the t of consecutive windows correlate by -0.8 and mostly change
+ * sign. *is_signal out: 1 if fewer than 65 % change sign, because the curve
+ * itself is no cubic over a window. t [n]: scratch. */
 static double window_noise(int n, const double *q, const double *intensity,
                            const double *sigma, int step, double *t,
                            int *is_signal)
@@ -59,7 +59,8 @@ tsr_saxs_noise tsr_saxs_noise_make(int n, const double *q,
     z.next = window_noise(z.n, q, intensity, sigma, 1, t, &is_signal[0]);
     z.second = window_noise(z.n, q, intensity, sigma, 2, t, &is_signal[1]);
     free(t);
-    if (is_signal[0] && z.next > 1.0) /* a smaller one is an upper bound */
+    if (is_signal[0] && z.next > 1.0) /* up to 1, the value is still an upper
+                                         bound of the noise */
         z.next = (double)NAN;
     if (is_signal[1] || isnan(z.second))
         z.second = z.next;
