@@ -367,7 +367,7 @@ static void describe_draws(const tsr_past_run *run, char remark[160])
 {
     char draws[80];
     remark[0] = '\0';
-    if (run->asked <= run->n_draw ||
+    if (run->draws_requested <= run->n_draw ||
         (run->is_finished && run->config.sampler.until != NULL))
         return;
     tsr_sampler_draws_text(&run->config.sampler, run->n_draw, draws);
