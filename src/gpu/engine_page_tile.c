@@ -751,9 +751,9 @@ static void convert_profile(const tile_engine *e, const int64_t *fixed,
  * for each launch a list of runs, block lists, and positions of touched blocks.
  * Tile runs read the touched blocks in this buffer, while copy runs of the same
  * launch copy these blocks to the systems' position slots, so one launch
- * suffices. The kernel
- * itself determines the tiles of a run (kernels/page_tile.cl), so the work of
- * the host is O(touched blocks + blocks). */
+ * suffices. The kernel itself determines the tiles of a run
+ * (kernels/page_tile.cl), so the work of the host is O(touched blocks +
+ * blocks). */
 
 /* Offsets of one launch in the exchange buffer, in units: block lists and
  * positions of its proposals from `begin`, then the runs. */
