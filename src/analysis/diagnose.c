@@ -19,8 +19,9 @@
  *
  * Chains that have converged visit the same values. Each function detects one
  * failure: a chain that does not move, a chain whose middle 90 % lies apart
- * from all others, halves of the chains with different distributions
- * (Kolmogorov-Smirnov test with the effective number of independent draws). */
+ * from that of all other chains, and halves of the chains with different
+ * distributions (Kolmogorov-Smirnov test with the effective number of
+ * independent draws). */
 
 int tsr_longest_constant_run(int n_draw, const double *value)
 {
@@ -34,14 +35,14 @@ int tsr_longest_constant_run(int n_draw, const double *value)
 
 typedef struct {
     double low, high;
-} interval;
+} range;
 
 /* The middle 90 % of x [n]. Sorts x. */
-static interval middle_of(double *x, size_t n)
+static range middle_of(double *x, size_t n)
 {
     gsl_sort(x, 1, n);
-    return (interval){x[(size_t)(0.05 * (double)(n - 1))],
-                      x[(size_t)ceil(0.95 * (double)(n - 1))]};
+    return (range){x[(size_t)(0.05 * (double)(n - 1))],
+                   x[(size_t)ceil(0.95 * (double)(n - 1))]};
 }
 
 double tsr_chain_gap(int n_chain, int n_draw, const double *value, int c)
@@ -54,15 +55,15 @@ double tsr_chain_gap(int n_chain, int n_draw, const double *value, int c)
     memcpy(copy, value + at, row * sizeof *copy);
     memcpy(copy + row, value, at * sizeof *copy);
     memcpy(copy + row + at, value + at + row, (n - at - row) * sizeof *copy);
-    const interval own = middle_of(copy, row);
-    const interval rest = middle_of(copy + row, n - row);
+    const range chain = middle_of(copy, row);
+    const range others = middle_of(copy + row, n - row);
     free(copy);
-    const double width = fmax(own.high - own.low, rest.high - rest.low);
-    const double rounding = 1e-13 * fmax(fabs(own.high), fabs(own.low));
-    if (own.low > rest.high + rounding)
-        return (own.low - rest.high) / width;
-    if (own.high < rest.low - rounding)
-        return (own.high - rest.low) / width;
+    const double width = fmax(chain.high - chain.low, others.high - others.low);
+    const double rounding = 1e-13 * fmax(fabs(chain.high), fabs(chain.low));
+    if (chain.low > others.high + rounding)
+        return (chain.low - others.high) / width;
+    if (chain.high < others.low - rounding)
+        return (chain.high - others.low) / width;
     return 0.0;
 }
 
@@ -85,7 +86,8 @@ static double largest_distance(const double *a, size_t n_a, const double *b,
     return largest;
 }
 
-/* Independent draws of a half; one for each chain if no chain moves. */
+/* Number of independent draws in a half of the chains; one for each chain if no
+ * chain moves. */
 static double independent_draws(const tsr_convergence *half, int n_chain)
 {
     return isnan(half->ess_bulk) ? n_chain : half->ess_bulk;
@@ -145,7 +147,7 @@ tsr_status tsr_half_compare_make(int n_chain, int n_draw, const double *value,
 
 /* ---- questions ---- */
 
-/* A question, its answer so far, and the text of its reason. */
+/* A check under way: its result in `check`, and the text of its reason. */
 typedef struct {
     tsr_diagnosis *d;
     tsr_trace_reader *reader;
@@ -169,16 +171,16 @@ static const char *separator(int *n_printed)
     return (*n_printed)++ > 0 ? "; " : "";
 }
 
-/* 1: the item must converge. Constant variables and those without numbers
- * belong to other checks. */
+/* 1: R-hat of the item counts. Other checks report variables that are constant
+ * or lack numbers. */
 static int must_converge(const tsr_summary_item *item)
 {
     return item->flaw == TSR_FLAW_NONE;
 }
 
-/* Recommends a longer run: by the command line that continues it, for all
- * checks at once, or by an option such as "--set sampler.draws=8000", with
- * `factor` times as many draws. */
+/* Recommends a longer run: by the command line that continues the run, once for
+ * all checks; without a command line by an option such as "--set
+ * sampler.draws=8000", with `factor` times as many draws. */
 static void recommend_draws(question *q, double factor)
 {
     const tsr_diagnose_options *o = q->options;
@@ -198,7 +200,7 @@ static void recommend_draws(question *q, double factor)
                draws);
 }
 
-/* All draws are finite and the file is readable. */
+/* Are all draws finite, and is the file readable? */
 static tsr_status ask_finite(question *q, tsr_err *err)
 {
     const tsr_diagnosis *d = q->d;
@@ -222,7 +224,7 @@ static tsr_status ask_finite(question *q, tsr_err *err)
     return TSR_OK;
 }
 
-/* There is more than one chain. R-hat of a single chain cannot detect a mode
+/* Is there more than one chain? R-hat of a single chain cannot detect a mode
  * that the chain missed. */
 static tsr_status ask_chains(question *q, tsr_err *err)
 {
@@ -339,9 +341,9 @@ static tsr_status ask_profile(question *q, tsr_err *err)
 /* ---- questions about chains ----
  *
  * Checks that compare single chains, or halves of the chains. R-hat and
- * effective sample size show that something is wrong, these checks show where.
- * A check without enough draws has the answer unknown, which does not count as
- * yes. */
+ * effective sample size show that something is wrong; these checks show in
+ * which chains. A check with too few draws has the answer unknown, which does
+ * not count as yes. */
 
 static int is_finite_row(const double *value, size_t n)
 {
@@ -353,8 +355,9 @@ static int is_finite_row(const double *value, size_t n)
 
 enum { LEAST_DRAWS = 8, MOST_NAMED = 5 };
 
-/* Reports in `found` the chains of one variable that stand still or lie apart.
- * Returns their number. */
+/* Reports in `found` the chains of one variable that stand still or lie apart
+ * from all others. may_rest 1: standing still is not reported. Returns the
+ * number of such chains. */
 static int check_single_chains(const char *name, int may_rest, int n_chain,
                                int n_draw, const double *value,
                                tsr_words *found, int *n_printed)
@@ -386,10 +389,10 @@ static int check_single_chains(const char *name, int may_rest, int n_chain,
     return n_bad;
 }
 
-/* Chains that stand still, and chains apart from the others. */
+/* Which chains stand still, or lie apart from all others? */
 static tsr_status ask_stuck(question *q, tsr_err *err)
 {
-    /* The first two describe the structure, the others the fit. */
+    /* The first N_SHAPE names describe the structure, the others the fit. */
     enum { N_SHAPE = 2 };
     static const char *const names[] = {"rg", "d_max", "lp", "chi2"};
     int n_bad = 0, n_printed = 0, n_seen = 0;
@@ -436,8 +439,8 @@ static int is_constant(const tsr_diagnosis *diagnosis, const char *name)
     return item != NULL && item->flaw == TSR_FLAW_CONSTANT;
 }
 
-/* Two halves of the chains, after Viswanath et al. 2017 (Biophys. J. 113,
- * 2344). Distributions differ where the distance exceeds 0.3 and a
+/* Compares two halves of the chains, after Viswanath et al. 2017 (Biophys. J.
+ * 113, 2344). Distributions differ where the distance exceeds 0.3 and a
  * Kolmogorov-Smirnov test has p below 0.05. */
 static tsr_status ask_halves(question *q, tsr_err *err)
 {
@@ -486,8 +489,8 @@ static tsr_status ask_halves(question *q, tsr_err *err)
     return status;
 }
 
-/* The largest difference of a share between the halves, in standard errors for
- * n_independent independent draws in all. */
+/* The largest difference of an arrangement's share between the halves, in
+ * standard errors for a total of n_independent independent draws. */
 static double largest_gap(const tsr_arrangements *a, int state,
                           double n_independent)
 {
@@ -559,8 +562,8 @@ static tsr_status ask_arrangements(question *q, tsr_err *err)
     return TSR_OK;
 }
 
-/* The last draw of a vector of sample_stats, *value [*n_chain][*n], caller
- * frees; NULL where the trace lacks the vector or cannot be read. */
+/* Reads the last draw of a vector of sample_stats: *value [*n_chain][*n], the
+ * caller frees it; NULL where the trace lacks the vector or cannot be read. */
 static tsr_status read_last_draw(tsr_trace_reader *reader, const char *name,
                                  int *n_chain, int *n, double **value,
                                  tsr_err *err)
@@ -582,7 +585,7 @@ static tsr_status read_last_draw(tsr_trace_reader *reader, const char *name,
     return TSR_OK;
 }
 
-/* Adds the pair of temperatures with the fewest exchanges to the reason. */
+/* Adds to the reason the pair of temperatures with the fewest exchanges. */
 static tsr_status print_rarest_exchange(tsr_trace_reader *reader,
                                         tsr_words *found, tsr_err *err)
 {
@@ -671,7 +674,7 @@ static const struct {
 
 /* ---- the diagnosis ---- */
 
-/* Largest number of values of one curve that are sorted, which takes some
+/* Largest number of values of one curve that are summarised, which takes some
  * seconds. */
 static const double most_numbers = 2e7;
 
@@ -686,7 +689,7 @@ void tsr_diagnosis_free(tsr_diagnosis *diagnosis)
     free(diagnosis);
 }
 
-/* Summaries of the expected curve of every data set. */
+/* Adds the summary of the expected curve of every data set. */
 static tsr_status add_curves(tsr_diagnosis *d, tsr_trace_reader *reader,
                              tsr_err *err)
 {
@@ -757,8 +760,8 @@ tsr_status tsr_diagnose(tsr_trace_reader *reader,
     return TSR_OK;
 }
 
-/* A diagnosis as text for users, and as JSON for programs that wait for
- * convergence. */
+/* ---- output: text for users, JSON for programs that wait for convergence
+ * ---- */
 
 static const char *const answer_name[] = {
     [TSR_CHECK_YES] = "yes",

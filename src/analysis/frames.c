@@ -1,8 +1,9 @@
 /* Access to the frames of all trajectory files of a run.
  *
  * A run may have many trajectories, of many states and chains, larger than
- * memory. All frames are listed once. Then one block of one file is in memory
- * at a time, so frames are read fastest in the order of the list. */
+ * memory. All frames are listed when the run is opened. Later one block of one
+ * file is in memory at a time, so frames are read fastest in the order of the
+ * list. */
 #include "analysis/frames.h"
 
 #include "analysis/summary.h"
@@ -27,7 +28,8 @@ struct tsr_frames {
     int n;
     tsr_drawn_frame *frame; /* [n] */
     /* The block in memory: frames first .. first + count - 1 of a file. */
-    tsr_trajectory_reader *reader; /* of file number `open`; NULL: none */
+    tsr_trajectory_reader *reader; /* reader of file number `open`; NULL: no
+                                      file is open */
     int open, first, count, capacity;
     int last;     /* index of the frame read last */
     float *block; /* [capacity][n_atom][3] */
@@ -182,7 +184,7 @@ tsr_status tsr_frames_read(tsr_frames *frames, int i, const float **xyz,
     }
     if (status == TSR_OK &&
         (at->index < f->first || at->index >= f->first + f->count)) {
-        /* if only some frames are read, do not unpack those between them */
+        /* if the caller skips frames, read single frames instead of a block */
         const int is_dense = at->index == f->first + f->count ||
                              (at->index > f->last && at->index <= f->last + 2);
         const int left =
@@ -247,7 +249,7 @@ int tsr_frames_select(const tsr_frames *frames, int most, int *at, int *draw,
         }
         return *n_draw;
     }
-    /* the draws are those with a stored first state */
+    /* chosen draws are draws whose first state is stored */
     tsr_pool pool = {0};
     int *first, n_first = 0, count = 0;
     pick *chosen;
@@ -278,8 +280,8 @@ int tsr_frames_select(const tsr_frames *frames, int most, int *at, int *draw,
     return count;
 }
 
-/* Copies the weights of one state to its frames. Returns 0 where the trace has
- * none. */
+/* Copies the weights of one state to its frames. Returns 0 where the trace
+ * lacks them. */
 static int set_state_weights(const tsr_drawn_frame *frame, int n, int state,
                              tsr_trace_reader *trace, double *weight)
 {
@@ -310,8 +312,7 @@ tsr_status tsr_frames_weights(const tsr_frames *frames, tsr_trace_reader *trace,
         return TSR_OK;
     double *w = malloc((size_t)n * sizeof *w);
     TSR_TRY(tsr_allocated(w, err));
-    for (int i = 0; i < n; i++) /* frames that the trace lacks get the mean
-                                   weight */
+    for (int i = 0; i < n; i++) /* weight of frames that the trace lacks */
         w[i] = 1.0 / n_state;
     for (int s = 1; s <= n_state && is_there; s++)
         is_there = set_state_weights(frame, n, s, trace, w);

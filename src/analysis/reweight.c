@@ -3,9 +3,9 @@
  * The weight of a draw is the likelihood of the new data over that of the old
  * data at the draw's structure, with nuisance parameters integrated out of
  * both. The integral over the model's own error is part of both likelihoods.
- * First, the stored curves must reproduce the stored likelihoods. Otherwise
+ * The stored curves must reproduce the stored likelihoods. Otherwise
  * config.yaml and trace.h5 do not belong together, and the weights would be
- * silently wrong. */
+ * wrong without a sign of it. */
 #include "analysis/reweight.h"
 
 #include "analysis/summary.h"
@@ -28,9 +28,10 @@ typedef struct {
     tsr_reweight *out;
     tsr_saxs_term *before, *after;
     tsr_fit *fit_before, *fit_after;
-    double *log_lik;                     /* stored values; NULL: not compared */
-    double *theta[TSR_NOISE_PARAMETERS]; /* stored values; NULL: a fixed
-                                            parameter */
+    double *log_lik;                     /* stored log likelihoods; NULL: not
+                                            compared */
+    double *theta[TSR_NOISE_PARAMETERS]; /* stored noise parameters; NULL: the
+                                            parameter is fixed */
     gsl_rng *rng;
     int is_checked; /* 1: the interpolation error has been checked */
 } work;
@@ -63,8 +64,8 @@ static tsr_status reweight_new(long n, const tsr_saxs_term *term,
 
 /* ---- the stored likelihood ---- */
 
-/* log likelihood of a draw at its own nuisance parameters, as the run computed
- * it. */
+/* Log likelihood of a draw's curve at its stored nuisance parameters, as the
+ * run computed it. */
 static double stored_log(work *w, size_t at, const double *curve)
 {
     const tsr_stored_curve *s = w->options->stored;
@@ -229,8 +230,8 @@ tsr_status tsr_reweight_make(const tsr_reweight_options *options,
 
 /* ---- stored curves ----
  *
- * The draws' curves in a run's trace: read in blocks, or from memory, and
- * interpolated to the q of other data. */
+ * Reads the curves of the draws, in blocks from a run's trace, or from memory,
+ * and interpolates them to the q of other data. */
 
 enum { NAME = 64 };
 
@@ -265,7 +266,8 @@ tsr_status tsr_stored_curve_scalar(const tsr_stored_curve *s,
                          err);
 }
 
-/* A scalar of the data set's draws, or its fixed value for all draws. */
+/* Reads a scalar of the draws, or, if it was not free, sets all draws to its
+ * fixed value. */
 static tsr_status scalar_or(tsr_stored_curve *s, const char *name, int is_free,
                             double fixed, double **value, tsr_err *err)
 {
@@ -286,15 +288,16 @@ static tsr_status scalar_or(tsr_stored_curve *s, const char *name, int is_free,
     return TSR_OK;
 }
 
-/* A row [n] of the data set. *is_there 0: the trace has none. */
+/* Reads a row [n] of the data set. *is_there 0: the trace lacks the
+ * variable. */
 static tsr_status read_row(const tsr_stored_curve *s, tsr_trace_group group,
-                           const char *own, double *row, int *is_there,
+                           const char *variable, double *row, int *is_there,
                            tsr_err *err)
 {
     char name[NAME];
     int one, n;
     double *all;
-    tsr_stored_curve_name(own, s->data, sizeof name, name);
+    tsr_stored_curve_name(variable, s->data, sizeof name, name);
     *is_there =
         tsr_trace_shape(s->trace, group, name, &one, &one, &n, NULL) == TSR_OK;
     if (!*is_there)
@@ -340,7 +343,8 @@ static tsr_status read_points(tsr_stored_curve *s, const char *path,
     return TSR_OK;
 }
 
-/* The model's own error at the q of the data, if the run had one. */
+/* Reads the model's own error at the q of the data, if the run had such an
+ * error. */
 static tsr_status read_errors(tsr_stored_curve *s, tsr_err *err)
 {
     const size_t n = (size_t)s->n;
@@ -436,12 +440,14 @@ tsr_status tsr_stored_curve_for_each(const tsr_stored_curve *s,
     return status;
 }
 
-/* A run stores its curves at the q of its own data. A natural spline
+/* ---- interpolation to other q ----
+ *
+ * A run stores its curves at the q of its own data. A natural spline
  * interpolates to other q. The spline is linear in the curve, so it is applied
- * as a matrix. Whether the run's q are close enough is estimated with every
- * second one left out. */
+ * as a matrix. Leaving out every second q shows whether the run's q are close
+ * enough. */
 
-/* Values of q closer than this are equal but for rounding in a file. */
+/* Values of q closer than this count as equal: files round them. */
 static const double same_q = 1e-6; /* 1/Angstrom */
 
 static int find_same(const tsr_saxs *from, double q)
@@ -509,8 +515,8 @@ tsr_status tsr_curve_operator(const tsr_saxs *from, const tsr_saxs *to,
     return status;
 }
 
-/* The largest interpolation error at every second point, in units of the
- * nearest sigma. */
+/* Estimate of the largest interpolation error within the q of `to`, in units of
+ * the nearest sigma. q, y: scratch. */
 static double find_error(const tsr_saxs *from, const tsr_saxs *to,
                          const double *curve, double c, double *q, double *y)
 {
@@ -543,8 +549,9 @@ tsr_status tsr_curve_operator_check(const tsr_saxs *from, const tsr_saxs *to,
     int n_new = 0;
     for (int k = 0; k < to->n; k++)
         n_new += find_same(from, to->q[k]) < 0;
-    *error = n_new == 0 ? 0.0 : HUGE_VAL; /* too few q for a spline through half
-                                             of them */
+    *error = n_new == 0 ? 0.0 : HUGE_VAL; /* until estimated, or for good if
+                                             there are too few q for a spline
+                                             through half of them */
     if (n_new > 0 && from->n >= 7) {
         double *q = malloc(2 * (size_t)from->n * sizeof *q);
         TSR_TRY(tsr_allocated(q, err));

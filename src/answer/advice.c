@@ -1,6 +1,6 @@
-/* How to continue a run. The number of draws follows from the variable that is
- * farthest from the convergence criterion, the time from the draws made so
- * far. */
+/* How to continue a run. The number of draws is estimated from the variable
+ * that is farthest from the convergence criterion, the time from that of the
+ * draws made so far. */
 #include "answer/advice.h"
 
 #include "core/text.h"
@@ -17,7 +17,8 @@ void tsr_advice_clear(tsr_advice *advice)
     advice->command = NULL;
 }
 
-/* draws 0: as many as the run was asked for. */
+/* Sets the command line. draws 0: `resume` without --draws, which makes as many
+ * draws as the run was asked for. */
 static tsr_status set_command(const char *directory, long draws, tsr_advice *a,
                               tsr_err *err)
 {
@@ -29,8 +30,8 @@ static tsr_status set_command(const char *directory, long draws, tsr_advice *a,
     return tsr_allocated(a->command, err);
 }
 
-/* If the run was stopped before all draws that it was asked for, and these
- * suffice, plain `resume` makes them. */
+/* If the run was stopped before it had made all draws that it was asked for,
+ * and these suffice, `resume` without --draws makes them. */
 static tsr_status resume_unfinished(const tsr_past_run *run, tsr_advice *a,
                                     tsr_err *err)
 {

@@ -37,8 +37,8 @@ static void print_convergence(const tsr_summary *summary, FILE *out)
             worst->name);
 }
 
-/* Warns in the log that the run has not converged, with the command that
- * continues it. */
+/* If the run has not converged, warns in the log, with the command that
+ * continues the run. */
 static void warn_unconverged(const tsr_config *config, const tsr_advice *advice,
                              tsr_log *log)
 {
@@ -66,8 +66,8 @@ static void put_convergence(tsr_json *j, const tsr_verdict *verdict,
                      slowest == NULL ? NULL : slowest->name);
 }
 
-/* chi2 of the first conformation. For a single curve the other parameters are
- * fitted, otherwise they have their start values. */
+/* chi2 of the first conformation. For a single curve all other parameters are
+ * fitted; otherwise they have their starting values. */
 static double start_chi2(const tsr_session *s)
 {
     const tsr_likelihood *l = s->setup->data.likelihood;
@@ -101,8 +101,8 @@ static void put_variable(const tsr_summary *summary, const char *name,
     tsr_json_members(j, "mean %g q5 %g q95 %g }", v->mean, v->q5, v->q95);
 }
 
-/* chi2 of every entry of `data:`, and Rg. With several entries the start has no
- * chi2 of each. */
+/* Prints chi2 of every entry of `data:`, and Rg. With several entries, chi2 of
+ * the start is not known for each. */
 static void put_variables(const tsr_session *s, const tsr_summary *summary,
                           tsr_json *j, FILE *out)
 {

@@ -1,5 +1,5 @@
 /* The verdict on a run, from the files in its folder. A part that cannot be
- * read is left out, since a verdict on the rest is better than none. */
+ * read is left out of the verdict. */
 #include "answer/verdict.h"
 
 #include "core/json.h"
@@ -23,50 +23,51 @@ static tsr_convergence value_of(const tsr_summary *summary, const char *name)
 
 /* ---- variables of a term in the trace ---- */
 
-/* A term of the run: number `ordinal` of its kind. All kinds of curves count as
- * one. */
+/* A term of the run: number `ordinal` among the terms of its kind, from 0.
+ * Kinds of curves are numbered together. */
 typedef struct {
     const tsr_past_run *run;
     const tsr_term_type *type;
     int ordinal;
-} source;
+} trace_term;
 
-/* A constant variable of the term, [*n], caller frees; NULL: the trace lacks
- * it. */
-static double *read_constant(const source *of, tsr_trace_group group,
+/* Reads a constant variable of the term, [*n]; the caller frees it. NULL: the
+ * trace lacks the variable. */
+static double *read_constant(const trace_term *term, tsr_trace_group group,
                              const char *what, int *n)
 {
     char name[64];
     int n_chain, n_draw;
     double *value = NULL;
     *n = 0;
-    tsr_term_variable(of->type, of->ordinal, what, sizeof name, name);
-    (void)tsr_trace_get(of->run->trace, group, name, &n_chain, &n_draw, n,
+    tsr_term_variable(term->type, term->ordinal, what, sizeof name, name);
+    (void)tsr_trace_get(term->run->trace, group, name, &n_chain, &n_draw, n,
                         &value, NULL);
     return value;
 }
 
-/* Evenly thinned draws of a variable of the term, `width` elements each. */
-static tsr_status draws_of(const source *of, tsr_trace_group group,
+/* Reads about `most` evenly spread draws of a variable of the term: `width`
+ * elements from number `first` on. */
+static tsr_status draws_of(const trace_term *term, tsr_trace_group group,
                            const char *what, long most, int first, int width,
                            tsr_thinned *out, tsr_err *err)
 {
     char name[64];
-    tsr_term_variable(of->type, of->ordinal, what, sizeof name, name);
-    return tsr_thinned_get(of->run->trace, group, name, most, first, width, out,
-                           err);
+    tsr_term_variable(term->type, term->ordinal, what, sizeof name, name);
+    return tsr_thinned_get(term->run->trace, group, name, most, first, width,
+                           out, err);
 }
 
-/* Index of the term's entry in `data:`; -1: not known. name [96] out: its file
- * without folders, or the pair of residues. */
-static int find_entry(const source *of, char name[96])
+/* Index of the term's entry in `data:`; -1: not known, and name stays. name
+ * [96] out: the entry's file without folders, or the pair of residues. */
+static int find_entry(const trace_term *term, char name[96])
 {
-    const tsr_past_run *run = of->run;
+    const tsr_past_run *run = term->run;
     const tsr_term_options *data = run->config.data.item;
     for (int i = 0, seen = 0; run->has_config && i < run->config.data.n; i++)
         if (tsr_term_is_same_family(tsr_term_registry[data[i].kind],
-                                    of->type) &&
-            seen++ == of->ordinal) {
+                                    term->type) &&
+            seen++ == term->ordinal) {
             tsr_config_data_name(&run->config, i, 96, name);
             return i;
         }
@@ -75,8 +76,8 @@ static int find_entry(const source *of, char name[96])
 
 /* ---- maps and distances ----
  *
- * The measurement is a single number, which is reported beside the predictions
- * from the draws and from the start. */
+ * A measurement here is a single number, which is reported beside the
+ * predictions from the draws and from the start. */
 
 /* A structure explains a map if it leaves less than this share of the map's
  * signal unexplained. */
@@ -84,37 +85,39 @@ static const double small_share = 0.05;
 
 /* The value of a variable with one number; NaN: the trace lacks it, or it has
  * several. */
-static double single_value(const source *of, tsr_trace_group group,
+static double single_value(const trace_term *term, tsr_trace_group group,
                            const char *what)
 {
     int n;
-    double *value = read_constant(of, group, what, &n);
+    double *value = read_constant(term, group, what, &n);
     const double one = n == 1 && value != NULL ? value[0] : (double)NAN;
     free(value);
     return one;
 }
 
 /* Reads one measurement. *is_there 0: the trace has no such measurement. */
-static tsr_status read_measurement(const source *of, tsr_verdict_measured *m,
-                                   int *is_there, tsr_err *err)
+static tsr_status read_measurement(const trace_term *term,
+                                   tsr_verdict_measured *m, int *is_there,
+                                   tsr_err *err)
 {
     enum { MOST = 20000 };
     char mean[40];
     tsr_thinned draws;
     *m = (tsr_verdict_measured){
-        .type = of->type,
+        .type = term->type,
         .value =
-            single_value(of, TSR_TRACE_OBSERVED_DATA, of->type->observable),
-        .sd = single_value(of, TSR_TRACE_CONSTANT_DATA, "sigma"),
-        .start = single_value(of, TSR_TRACE_CONSTANT_DATA, "rigid"),
-        .limit = single_value(of, TSR_TRACE_CONSTANT_DATA, "limit")};
+            single_value(term, TSR_TRACE_OBSERVED_DATA, term->type->observable),
+        .sd = single_value(term, TSR_TRACE_CONSTANT_DATA, "sigma"),
+        .start = single_value(term, TSR_TRACE_CONSTANT_DATA, "rigid"),
+        .limit = single_value(term, TSR_TRACE_CONSTANT_DATA, "limit")};
     *is_there = isfinite(m->value);
     if (!*is_there)
         return TSR_OK;
-    snprintf(m->name, sizeof m->name, "%s %d", m->type->name, of->ordinal + 1);
-    (void)find_entry(of, m->name);
+    snprintf(m->name, sizeof m->name, "%s %d", m->type->name,
+             term->ordinal + 1);
+    (void)find_entry(term, m->name);
     snprintf(mean, sizeof mean, "%s_mean", m->type->observable);
-    TSR_TRY(draws_of(of, TSR_TRACE_POSTERIOR_PREDICTIVE, mean, MOST, 0, 1,
+    TSR_TRY(draws_of(term, TSR_TRACE_POSTERIOR_PREDICTIVE, mean, MOST, 0, 1,
                      &draws, err));
     *is_there = draws.n_chain * draws.n_kept > 0;
     tsr_status status =
@@ -126,12 +129,13 @@ static tsr_status read_measurement(const source *of, tsr_verdict_measured *m,
 }
 
 /* Reads all measurements of one kind. */
-static tsr_status read_measurements(tsr_verdict *v, source of, tsr_err *err)
+static tsr_status read_measurements(tsr_verdict *v, trace_term term,
+                                    tsr_err *err)
 {
-    for (;; of.ordinal++) {
+    for (;; term.ordinal++) {
         tsr_verdict_measured m;
         int is_there;
-        TSR_TRY(read_measurement(&of, &m, &is_there, err));
+        TSR_TRY(read_measurement(&term, &m, &is_there, err));
         if (!is_there)
             return TSR_OK;
         void *more = tsr_pool_resize(&v->pool, v->measured,
@@ -142,7 +146,8 @@ static tsr_status read_measurements(tsr_verdict *v, source of, tsr_err *err)
     }
 }
 
-/* Whether some data fix the positions of domains. */
+/* Whether some data, such as a map, fix the position of the molecule in
+ * space. */
 static int fixes_positions(const tsr_verdict *v)
 {
     for (int k = 0; k < v->n_measured; k++)
@@ -151,7 +156,8 @@ static int fixes_positions(const tsr_verdict *v)
     return 0;
 }
 
-/* Distances and rotations of the other domains relative to the fixed one. */
+/* Computes distances and rotations of all other domains relative to the fixed
+ * domain. */
 static tsr_status find_displacements(tsr_verdict *v, tsr_err *err)
 {
     const tsr_arrangements *a = v->arrangements;
@@ -178,14 +184,15 @@ static tsr_status find_displacements(tsr_verdict *v, tsr_err *err)
     return TSR_OK;
 }
 
-/* Fills `measured` and `moved`. Needs the arrangements. Errors: TSR_E_NOMEM. */
+/* Computes the members `measured` and `moved`, from the trace and the
+ * arrangements. Errors: TSR_E_NOMEM. */
 static tsr_status read_all_measurements(tsr_verdict *verdict,
                                         const tsr_past_run *run, tsr_err *err)
 {
     for (int k = 0; tsr_term_registry[k] != NULL; k++)
         if (!tsr_term_registry[k]->is_curve)
             TSR_TRY(read_measurements(
-                verdict, (source){run, tsr_term_registry[k], 0}, err));
+                verdict, (trace_term){run, tsr_term_registry[k], 0}, err));
     return find_displacements(verdict, err);
 }
 
@@ -202,7 +209,7 @@ static double unexplained(double cc, double limit)
 
 /* ---- sentences on measurements ---- */
 
-/* What start and draws leave unexplained of a map with known noise. */
+/* How much start and draws leave unexplained of a map with known noise. */
 static void write_unexplained(const tsr_verdict_measured *m, tsr_words *w)
 {
     const double start = unexplained(m->start, m->limit);
@@ -353,6 +360,7 @@ static void put_measured(const tsr_verdict *v, tsr_json *j)
 
 /* ---- the curves ---- */
 
+/* Limits of tsr_verdict_fits: CorMap p, reduced chi2. */
 static const double rare = 0.01, poor = 1.5;
 
 int tsr_verdict_fits(double reduced_chi2, double cormap_p, double noise)
@@ -373,8 +381,9 @@ void tsr_verdict_free(tsr_verdict *verdict)
     tsr_pool_clear(&pool);
 }
 
+/* A curve of the run, and its measured points. */
 typedef struct {
-    source of;
+    trace_term term;
     const tsr_summary *summary;
     int n;
     double *q, *intensity, *sigma; /* [n] */
@@ -384,7 +393,7 @@ typedef struct {
 static tsr_convergence curve_value(const job *j, const char *what)
 {
     char name[64];
-    tsr_term_variable(j->of.type, j->of.ordinal, what, sizeof name, name);
+    tsr_term_variable(j->term.type, j->term.ordinal, what, sizeof name, name);
     return value_of(j->summary, name);
 }
 
@@ -393,28 +402,31 @@ static int read_data(job *j)
 {
     char name[64];
     int n_sigma = 0, n_q = 0;
-    tsr_term_variable(j->of.type, j->of.ordinal, "intensity", sizeof name,
+    tsr_term_variable(j->term.type, j->term.ordinal, "intensity", sizeof name,
                       name);
     j->intensity =
-        read_constant(&j->of, TSR_TRACE_OBSERVED_DATA, "intensity", &j->n);
+        read_constant(&j->term, TSR_TRACE_OBSERVED_DATA, "intensity", &j->n);
     j->sigma =
-        read_constant(&j->of, TSR_TRACE_CONSTANT_DATA, "sigma", &n_sigma);
+        read_constant(&j->term, TSR_TRACE_CONSTANT_DATA, "sigma", &n_sigma);
     if (j->intensity != NULL)
-        (void)tsr_trace_coordinates(j->of.run->trace, TSR_TRACE_OBSERVED_DATA,
+        (void)tsr_trace_coordinates(j->term.run->trace, TSR_TRACE_OBSERVED_DATA,
                                     name, &n_q, &j->q, NULL);
     return j->intensity != NULL && j->sigma != NULL && j->q != NULL &&
            n_sigma == j->n && n_q == j->n;
 }
 
-enum { MOST_DRAWS = 500 }; /* curves of draws that are analysed */
+enum {
+    MOST_DRAWS = 500
+}; /* largest number of drawn curves that are
+      analysed */
 
-/* Compares the mean curve with the data. */
+/* Compares the mean curve of the draws with the data. */
 static tsr_status compare_mean(const job *j, tsr_verdict_curve *c, tsr_err *err)
 {
     tsr_thinned curve;
     double sum = 0.0;
     c->chi2 = c->cormap_p = (double)NAN;
-    TSR_TRY(draws_of(&j->of, TSR_TRACE_POSTERIOR_PREDICTIVE, "intensity_mean",
+    TSR_TRY(draws_of(&j->term, TSR_TRACE_POSTERIOR_PREDICTIVE, "intensity_mean",
                      MOST_DRAWS, 0, j->n, &curve, err));
     const int rows = curve.n_chain * curve.n_kept;
     for (int k = 0; k < j->n && rows > 0; k++) {
@@ -434,7 +446,7 @@ static tsr_status compare_mean(const job *j, tsr_verdict_curve *c, tsr_err *err)
 }
 
 /* Guinier's Rg of each draw's curve, over the points used for the data: rg
- * [rows] out. Returns their number. */
+ * [rows] out, finite values only. Returns their number. */
 static int guinier_of_draws(const job *j, const tsr_guinier *g,
                             const tsr_thinned *curve,
                             const tsr_thinned *background, double *rg)
@@ -453,7 +465,7 @@ static int guinier_of_draws(const job *j, const tsr_guinier *g,
     return n;
 }
 
-/* Guinier's Rg of the data, and of the draws over the same points. */
+/* Computes Guinier's Rg of the data, and of the draws over the same points. */
 static tsr_status compare_guinier(const job *j, double rg_first,
                                   tsr_verdict_curve *c, tsr_err *err)
 {
@@ -465,9 +477,9 @@ static tsr_status compare_guinier(const job *j, double rg_first,
         return TSR_OK;
     const int first = c->guinier.first, width = c->guinier.last + 1 - first;
     tsr_status status =
-        draws_of(&j->of, TSR_TRACE_POSTERIOR_PREDICTIVE, "intensity_mean",
+        draws_of(&j->term, TSR_TRACE_POSTERIOR_PREDICTIVE, "intensity_mean",
                  MOST_DRAWS, first, width, &curve, err);
-    TSR_THEN(status, draws_of(&j->of, TSR_TRACE_POSTERIOR, "background",
+    TSR_THEN(status, draws_of(&j->term, TSR_TRACE_POSTERIOR, "background",
                               MOST_DRAWS, 0, 1, &background, err));
     double *rg =
         malloc(((size_t)curve.n_chain * (size_t)curve.n_kept + 1) * sizeof *rg);
@@ -496,8 +508,8 @@ static tsr_status compare_curve(job *j, tsr_verdict_curve *c, tsr_err *err)
     return compare_guinier(j, value_of(j->summary, "rg").mean, c, err);
 }
 
-/* Reads fit number k from the attribute rigid_fit, which the run wrote at its
- * start. */
+/* Reads fit number k from `text`, the attribute rigid_fit, which the run wrote
+ * at its start. */
 static void read_rigid(const char *text, int k, tsr_profile_fit *fit)
 {
     const struct {
@@ -546,7 +558,7 @@ int tsr_verdict_conflict(const tsr_verdict_curve *a, const tsr_verdict_curve *b,
 static tsr_status add_curve(tsr_verdict *v, job *j, const char *rigid,
                             int *is_there, tsr_err *err)
 {
-    const tsr_past_run *run = j->of.run;
+    const tsr_past_run *run = j->term.run;
     const tsr_term_options *data = run->config.data.item;
     const int k = v->n_curve;
     *is_there = read_data(j);
@@ -559,7 +571,7 @@ static tsr_status add_curve(tsr_verdict *v, job *j, const char *rigid,
     tsr_verdict_curve *c = &v->curve[v->n_curve++];
     *c = (tsr_verdict_curve){.n = 0};
     snprintf(c->name, sizeof c->name, "data set %d", k + 1);
-    const int entry = find_entry(&j->of, c->name);
+    const int entry = find_entry(&j->term, c->name);
     c->is_neutron =
         entry >= 0 && tsr_term_registry[data[entry].kind]->is_neutron;
     if (rigid != NULL)
@@ -574,9 +586,10 @@ static tsr_status compare_curves(tsr_verdict *v, const tsr_past_run *run,
     char *rigid = tsr_trace_attribute_text(run->trace, "rigid_fit");
     const tsr_term_type *const *curves = tsr_term_registry;
     while (!(*curves)->is_curve)
-        curves++; /* all kinds of curves are numbered together */
+        curves++; /* any kind of curve stands for all kinds, which are numbered
+                     together */
     for (int is_there = 1; is_there && status == TSR_OK;) {
-        job j = {.of = {run, *curves, v->n_curve}, .summary = summary};
+        job j = {.term = {run, *curves, v->n_curve}, .summary = summary};
         status = add_curve(v, &j, rigid, &is_there, err);
         free(j.q);
         free(j.intensity);
@@ -588,8 +601,9 @@ static tsr_status compare_curves(tsr_verdict *v, const tsr_past_run *run,
 
 /* ---- motion ---- */
 
-/* Distances between parts and of tails in the trace, named by sampler/record.c:
- * pose_1_distance, in an ensemble pose_1_distance_2. */
+/* Lists the distances between parts and of tails in the trace, which
+ * sampler/record.c names pose_1_distance or, in an ensemble,
+ * pose_1_distance_2. */
 static void find_motions(tsr_verdict *v, const tsr_past_run *run,
                          const tsr_summary *summary)
 {
@@ -617,8 +631,8 @@ static void find_motions(tsr_verdict *v, const tsr_past_run *run,
     }
 }
 
-/* Leaves arrangements NULL where conformations are not stored or not
- * readable. */
+/* Computes arrangements and reads the model's atoms. The arrangements stay NULL
+ * where conformations are not stored or not readable. */
 static tsr_status find_arrangements(tsr_verdict *v, const tsr_past_run *run,
                                     int fixed, double threshold_ang,
                                     tsr_err *err)
@@ -644,8 +658,8 @@ static void add_undecided(tsr_verdict *v, tsr_verdict_undecided what)
         v->undecided[v->n_undecided++] = what;
 }
 
-/* Whether c1 or c2 accumulates at an end of its prior: 5 % of the draws in the
- * outermost 1 % of the range. */
+/* Notes c1 or c2 if it accumulates at an end of its prior: 5 % of the draws in
+ * the outermost 1 % of the range. */
 static void check_bound(tsr_verdict *v, const tsr_summary *summary,
                         const char *name, const double range[2])
 {
@@ -662,8 +676,8 @@ static void check_bound(tsr_verdict *v, const tsr_summary *summary,
                                                  .is_low = is_low});
 }
 
-/* A weight under a flat prior on n weights with sum 1 has the variance (n - 1)
- * / (n^2 (n + 1)). */
+/* Notes weights that are nearly as wide as their prior. A weight under a flat
+ * prior on n weights with sum 1 has the variance (n - 1) / (n^2 (n + 1)). */
 static void check_weights(tsr_verdict *v, const tsr_summary *summary)
 {
     const double much = 0.7;
@@ -715,7 +729,8 @@ static int count_states(const tsr_summary *summary)
     return n > 1 ? n - 1 : 1;
 }
 
-/* Leave-one-out density, left out where it cannot be computed. */
+/* Computes the leave-one-out density, which stays unknown where an error
+ * occurs. */
 static tsr_status compute_loo(tsr_verdict *v, const tsr_past_run *run,
                               tsr_err *err)
 {
@@ -775,7 +790,7 @@ tsr_status tsr_verdict_of_run(const tsr_past_run *run, tsr_summary **summary,
  * be clear without log or manual, and every number in it is in the JSON object
  * too. */
 
-/* Decimals that show the first digit of the standard deviation. */
+/* Number of decimals that show the first digit of the standard deviation. */
 static int decimals(double sd)
 {
     if (!(sd > 0.0) || !isfinite(sd))
@@ -794,7 +809,8 @@ const char *tsr_verdict_interval(const tsr_convergence *value, char text[64])
 
 /* ---- sentences, one function each ----
  *
- * A function may write nothing. A newline starts a new paragraph. */
+ * A function may write nothing. A newline in the text starts a new
+ * paragraph. */
 
 static void write_state_of_run(const tsr_verdict *v, tsr_words *w)
 {
@@ -841,8 +857,8 @@ static void write_draws(const tsr_verdict_curve *c, tsr_words *w)
         tsr_verdict_fit_clause(c->chi2, c->cormap_p, noise));
 }
 
-/* chi2 of the rigid start by the same bodies, for comparison. Whether the rigid
- * model fits is answered by profile and solve, with all atoms. */
+/* chi2 of the rigid start by the same bodies, for comparison. The commands
+ * profile and solve answer, with all atoms, whether the rigid model fits. */
 static void write_rigid(const tsr_verdict_curve *c, tsr_words *w)
 {
     if (c->rigid.n_point > 0 && isfinite(c->chi2))
@@ -853,7 +869,7 @@ static void write_rigid(const tsr_verdict_curve *c, tsr_words *w)
             c->rigid.chi2);
 }
 
-/* The size of the residuals, and how much of it is noise. */
+/* The size of the residuals, and how much of this size is noise. */
 static void write_noise(const tsr_verdict_curve *c, tsr_words *w)
 {
     const tsr_convergence *s = &c->noise_scale;
@@ -1031,7 +1047,7 @@ static void write_arrangements(const tsr_verdict *v, tsr_words *w)
 }
 
 /* Pairs of arrangements that a curve cannot distinguish, with the shares of the
- * first. */
+ * first pairs. */
 static void write_pairs(const tsr_verdict *v, tsr_undecided_kind kind, int n,
                         tsr_words *w)
 {

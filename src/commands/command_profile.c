@@ -881,11 +881,11 @@ static tsr_status name_files(const char *output, const char *structure,
                                 (int)n, from, with);
     } else {
         *name = tsr_pool_format(pool, "%s%s", output,
-                               *file_ending(output) == '\0' ? with : "");
+                                *file_ending(output) == '\0' ? with : "");
     }
     TSR_TRY(tsr_pool_check(pool, err));
     *picture = tsr_pool_format(pool, "%.*s.svg",
-                              (int)(file_ending(*name) - *name), *name);
+                               (int)(file_ending(*name) - *name), *name);
     return tsr_pool_check(pool, err);
 }
 

@@ -322,11 +322,12 @@ tsr_status tsr_solve_print_runs(const tsr_solve *solve, FILE *out, tsr_err *err)
     } else if (s->runs->n > 0) {
         char *more = tsr_advice_text(&verdict_of(s, run_to_extend(s))->advice);
         TSR_TRY(tsr_allocated(more, err));
-        fprintf(
-            out,
-            "\n%s\n    %s\nThen repeat the solve command to update the "
-            "verdict.\n",
-            is_converged(s, run_to_extend(s)) ? "For more draws:" : "To go on:", more);
+        fprintf(out,
+                "\n%s\n    %s\nThen repeat the solve command to update the "
+                "verdict.\n",
+                is_converged(s, run_to_extend(s)) ? "For more draws:"
+                                                  : "To go on:",
+                more);
         free(more);
     }
     if (s->report != NULL)

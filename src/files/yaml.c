@@ -275,11 +275,10 @@ static tsr_status refuse_unknown(yaml_reader *r, const tsr_field *field,
     if (other >= 0) {
         int number;
         memcpy(&number, object, sizeof number);
-        return tsr_fail(
-            r->err, TSR_E_CONFIG,
-            "it has no effect with %s: %s; it belongs to %s: %s",
-            field->selector, field->kind(number).name, field->selector,
-            field->kind(other).name);
+        return tsr_fail(r->err, TSR_E_CONFIG,
+                        "it has no effect with %s: %s; it belongs to %s: %s",
+                        field->selector, field->kind(number).name,
+                        field->selector, field->kind(other).name);
     }
     const char *nearest = tsr_field_nearest(fields, name);
     if (nearest != NULL)

@@ -1,5 +1,5 @@
-/* Density maps in files: MRC2014 and CCP4, with all header words, modes and
- * byte orders that occur, and OpenDX. */
+/* Density maps in files: MRC2014 and CCP4, in all modes and byte orders, and
+ * OpenDX. */
 #include "maps/density_map.h"
 
 #include "files/file.h"
@@ -84,15 +84,15 @@ int tsr_map_box_row(tsr_map_box *b)
 }
 
 tsr_status tsr_map_check_grid(const char *what, const tsr_map *map,
-                              const tsr_map *of, tsr_err *err)
+                              const tsr_map *other, tsr_err *err)
 {
-    const int *a = map->grid.n, *b = of->grid.n;
-    if (tsr_map_same_grid(&map->grid, &of->grid))
+    const int *a = map->grid.n, *b = other->grid.n;
+    if (tsr_map_same_grid(&map->grid, &other->grid))
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
                     "%s '%s' (%d x %d x %d voxels) is not on the grid of '%s' "
                     "(%d x %d x %d): voxels, steps and origin must be the same",
-                    what, map->path, a[0], a[1], a[2], of->path, b[0], b[1],
+                    what, map->path, a[0], a[1], a[2], other->path, b[0], b[1],
                     b[2]);
 }
 
@@ -124,7 +124,7 @@ static float half_to_float(uint16_t bits)
     return (float)(bits & 0x8000 ? -value : value);
 }
 
-/* Copies n bytes into this machine's order. */
+/* Copies a number of n bytes into this machine's byte order. */
 static void copy_bytes(const unsigned char *at, int n, int is_swapped, void *to)
 {
     unsigned char *out = to;
@@ -149,7 +149,7 @@ static float decode_voxel(const unsigned char *at, int mode, int is_swapped)
 
 /* ---- the header ---- */
 
-/* Numbers of the header's words, from 1. */
+/* Numbers of the words in the header, counted from 1. */
 enum {
     NX = 1,
     MODE = 4,
@@ -214,7 +214,8 @@ static int is_little_endian(void)
     return *(const unsigned char *)&one;
 }
 
-/* Tests plausibility, since the header's machine stamp is often wrong. */
+/* Finds the byte order by the plausibility of the header, since the machine
+ * stamp is often wrong. */
 static tsr_status find_order(reader *r, tsr_log *log, tsr_err *err)
 {
     r->is_swapped = 0;
@@ -235,7 +236,8 @@ static tsr_status find_order(reader *r, tsr_log *log, tsr_err *err)
 }
 
 /* Whether the map has CCP4's skew matrix. MRC2014 uses these words otherwise,
- * and programs leave other data in them, so the matrix must look like one. */
+ * and programs leave other data in them, so the matrix must also be a rotation
+ * that is not the identity. */
 static int is_skewed(const reader *r)
 {
     double m[9], most = 0.0;
@@ -340,7 +342,8 @@ static void put_real(unsigned char *raw, int w, double value)
     memcpy(raw + 4 * (w - 1), &real, 4);
 }
 
-/* stats: minimum, maximum, mean, rms deviation. */
+/* Writes the header of a map into raw. stats: minimum, maximum, mean, rms
+ * deviation. */
 static void make_header(const tsr_map_grid *grid, const double stats[4],
                         const char *title, unsigned char raw[HEADER])
 {
@@ -398,9 +401,9 @@ static tsr_status skip_bytes(const reader *r, int size, tsr_err *err)
     return TSR_OK;
 }
 
-/* Compares the file's size with the number of voxels, and reports the memory
- * needed: the voxels, a grid of equal size for the model's density, and two for
- * Fourier transforms. */
+/* Compares the file's size with the number of voxels. Warns of the memory that
+ * a large map needs: for comparisons, the map, a grid of equal size for the
+ * model's density, and two grids for Fourier transforms. */
 static tsr_status check_memory(const reader *r, tsr_log *log, tsr_err *err)
 {
     const tsr_map_grid *grid = &r->grid;
@@ -440,8 +443,8 @@ static int is_zero(const double v[3])
     return v[0] == 0.0 && v[1] == 0.0 && v[2] == 0.0;
 }
 
-/* Sets the position of the first voxel, by either convention, and reports a
- * contradiction between the two. */
+/* Sets the position of the first voxel by one of the two conventions, and
+ * reports a contradiction between them. */
 static void set_origin(reader *r, tsr_map_origin choice, tsr_log *log)
 {
     const double *start = r->start, *origin = r->origin;
@@ -518,7 +521,7 @@ static tsr_status read_mrc(reader *r, tsr_map_origin origin, tsr_log *log,
  *
  * and then N values, z fastest. */
 
-/* Reads one line of the header. Returns an error text, or NULL. */
+/* Reads one line of the header. Returns the text of an error, or NULL. */
 static const char *read_dx_line(const char *line, tsr_map_grid *g, int *n_delta,
                                 double *n_item)
 {
@@ -538,7 +541,7 @@ static const char *read_dx_line(const char *line, tsr_map_grid *g, int *n_delta,
     } else if (strncmp(line + strspn(line, " \t"), "origin", 6) == 0) {
         return "origin without three numbers";
     } else if (strncmp(line + strspn(line, " \t"), "delta", 5) == 0) {
-        /* the k-th line may have a nonzero number only in place k */
+        /* the k-th line may have a nonzero number only along axis k */
         const int k = (*n_delta)++;
         if (k > 2 ||
             sscanf(line, " delta %lf %lf %lf", &d[0], &d[1], &d[2]) != 3)
@@ -561,8 +564,8 @@ static const char *read_dx_line(const char *line, tsr_map_grid *g, int *n_delta,
     return NULL;
 }
 
-/* Reads the header. *text then points to the array. Returns an error text, or
- * NULL. */
+/* Reads the header. *text in: the file's text, out: its array. Returns the text
+ * of an error, or NULL. */
 static const char *read_dx_head(const char **text, tsr_map_grid *g)
 {
     int n_delta = 0;
@@ -617,14 +620,14 @@ static tsr_status read_text(const char *path, tsr_pool *pool, tsr_map **out,
                : status;
 }
 
-/* Text starts with a comment or an object's name, a binary header contains zero
- * bytes. */
+/* The binary header of an MRC file contains zero bytes, a text file does
+ * not. */
 static int is_text(const unsigned char *raw, size_t n)
 {
     return n > 0 && memchr(raw, '\0', n) == NULL;
 }
 
-/* Checks steps and origin. */
+/* Checks that steps and origin are plausible. */
 static tsr_status check_grid(const char *path, const tsr_map_grid *g,
                              tsr_err *err)
 {

@@ -1,10 +1,10 @@
 /* Moves a start that the prior forbids, because bodies overlap, until the prior
  * allows it.
  *
- * The chain's own moves do so, under the same prior but with no limit on the
- * overlap of a pair. Overlaps then cost much energy but are possible, and the
- * chain diffuses out of them. So only those parts move that the run itself can
- * move. */
+ * A chain makes steps with the moves of the run, under the same prior but
+ * without a limit on the overlap of a pair. Overlaps then cost much energy but
+ * are possible, and the chain diffuses out of them. So only those parts move
+ * that the run can move. */
 #include "sampler/relax.h"
 
 #include "core/vec3.h"
@@ -16,8 +16,8 @@ enum { MOST_STEPS = 200000, STEPS_BETWEEN_CHECKS = 500 };
 /* A random stream that no chain of the run uses. */
 enum { RELAX_STREAM = 0x7fffffff };
 
-/* RMS change, Angstrom, of the distances of CA from their centre. Comparing
- * distances avoids a superposition. */
+/* RMS change, Angstrom, of the distances of the CA atoms from their centre.
+ * These distances need no superposition. */
 static double rms_change(const tsr_topology *t, const tsr_conformation *a,
                          const tsr_conformation *b)
 {

@@ -8,10 +8,14 @@
 enum { DRAWS_IN_ALL = 200000, LEAST_DRAWS = 2000 };
 const char tsr_sampler_until[] = "rhat<1.01,ess>400";
 
-/* With at least WHOLE_GROUPS chains, their number becomes a multiple of
- * MOST_GROUPS, so that all groups have the same size (posterior/setup.c). */
+/* If there are at least WHOLE_GROUPS chains, their number is rounded down to a
+ * multiple of MOST_GROUPS, so that all groups have the same size
+ * (posterior/setup.c). */
 enum { MOST_GROUPS = 8, WHOLE_GROUPS = 32 };
 
+/* Values of auto: chains and temperatures on a CPU, temperatures on a GPU,
+ * systems that each half of a thread submits at a time, and replicas with walks
+ * by a surrogate. */
 enum {
     FEW_CHAINS = 4,
     FEW_RUNGS = 6,
@@ -142,16 +146,20 @@ tsr_status tsr_sampler_resolve_auto(tsr_sampler_options *options,
 {
     const tsr_sampler_problem *p = problem;
     set_if_auto(&options->thin, usual_thin);
-    const int is_wide =
+    /* fits_many: the devices' memory suffices for a ladder of many rungs */
+    const int fits_many =
         p->is_gpu && p->has_data &&
         p->capacity >= (double)FEW_CHAINS * MANY_RUNGS * p->n_state;
-    const int is_tall = is_wide || (options->evidence && p->has_data);
-    set_if_auto(&options->temperatures, is_tall ? MANY_RUNGS : FEW_RUNGS);
+    const int has_many_rungs = fits_many || (options->evidence && p->has_data);
+    set_if_auto(&options->temperatures,
+                has_many_rungs ? MANY_RUNGS : FEW_RUNGS);
     const int n_system = tsr_sampler_n_temp(options, p->has_data) * p->n_state;
-    const int is_long = is_tall && (options->evidence ||
-                                    options->temperatures.number >= MANY_RUNGS);
+    const int reaches_prior =
+        has_many_rungs &&
+        (options->evidence || options->temperatures.number >= MANY_RUNGS);
     double most = p->min_beta > 0.0 ? 0.5 / p->min_beta : HUGE_VAL;
-    set_if_auto(&options->t_max, fmin(is_long ? t_max_many : t_max_few, most));
+    set_if_auto(&options->t_max,
+                fmin(reaches_prior ? t_max_many : t_max_few, most));
     double n = FEW_CHAINS;
     if (p->is_gpu && p->has_data) {
         int half = (SYSTEMS_PER_HALF + n_system - 1) / n_system;

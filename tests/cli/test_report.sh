@@ -260,7 +260,7 @@ their table | 0 | quiet export long --draws all --format csv --output long.csv
 a run until converged | 0 | quiet $long --output soon --set sampler.until='rhat<9,ess>2'
 a report of a run until converged | 0 | quiet report soon
     it lacks nothing | no in soon/report.html of (the )?4400
-status tells the bound as one | 0> ^  sampling +[0-9]+ draws a chain \(4400 at most\), 1 chain$ | tessera status soon
+status tells the bound as one | 0> ^  sampling +[0-9]+ draws per chain \(4400 at most\), 1 chain$ | tessera status soon
 END
 
 . "$source/tests/cli/browser.sh"
