@@ -25,8 +25,7 @@ static const double body_size = 12.0;
  * theorem needs. beyond: points beyond q_max. The cost of every step is
  * proportional to the number of points. With fewer points the weights grow, and
  * with the weights the errors (bench/RESULTS.md). at_once: the engine processes
- * the
- * points after q = 0 in fours, so their number is a multiple of 4. */
+ * the points after q = 0 in fours, so their number is a multiple of 4. */
 static const double oversampling = 1.18;
 static const int beyond = 4, at_once = 4;
 /* Smallest band, Angstrom. For a peptide the grid up to q_max would have too
