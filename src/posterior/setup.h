@@ -126,10 +126,10 @@ void tsr_setup_clear(tsr_setup *setup);
 tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                             tsr_setup *setup, tsr_err *err);
 
-/* For sampler.start: prior, which the caller checks. Draws the starting states
- * of each group of chains from the prior. Does nothing without data, with
- * frozen structures, or with structure.starts. is_restored 1: the states will
- * come from a checkpoint, and only memory is prepared. Called after
+/* To be called only for sampler.start: prior. Draws the starting states of each
+ * group of chains from the prior. Does nothing without data, with frozen
+ * structures, or with structure.starts. is_restored 1: the states will come
+ * from a checkpoint, and only memory is prepared. Called after
  * tsr_setup_engine. Errors: those of tsr_chain_start, TSR_E_NOMEM,
  * TSR_E_INTERRUPTED (a stop was requested). */
 tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
@@ -162,7 +162,7 @@ tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,
  * Components that fixed c1 and c2 make redundant are folded into the others.
  * workspace   [TSR_N_COMP_PAIR][n_q]  overwritten
  * partial     [n_pair][n_q]           out
- * radius_ang  out  r_m of the atoms' expansion factor G(q)
+ * radius_ang  out  r_m of the atoms' expansion factor G(q); set by X-rays alone
  * Errors: those of tsr_atom_curves_partial. */
 tsr_status tsr_data_sum_atoms(const tsr_data *data,
                               const tsr_likelihood *likelihood,
