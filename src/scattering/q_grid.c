@@ -31,9 +31,9 @@ static const int beyond = 4, at_once = 4;
 /* Smallest band, Angstrom. For a peptide the grid up to q_max would have too
  * few points for the fit; a band wider than the molecule only adds points. */
 static const double band_least = 80.0; /* Angstrom */
-/* Regularisation relative to the mean diagonal element. It keeps the weights
- * small (root of the sum of squares below 4), so that they do not amplify
- * errors of the profile. */
+/* Regularisation relative to the mean diagonal element of the normal equations.
+ * Keeps the weights small (root of the sum of squares below 4), so that they do
+ * not amplify errors of the profile. */
 static const double ridge = 1e-12;
 /* A molecule has few distances near the largest one, so these have less weight
  * in the fit: the weight falls linearly from 1 + min_count at r = 0 to
