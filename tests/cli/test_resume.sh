@@ -222,7 +222,7 @@ summary of it | 0 | tessera summary hasty
     does not say that draws are missing | no err not finished
 $ n=$(($(done_of hasty) + 20))
 and goes on when it is told to | 1 not converged by the criterion | tessera resume hasty --draws $n
-to the end | 0> sampling *${n} draws a chain \(${n} at most\) | tessera status hasty
+to the end | 0> sampling *${n} draws per chain \(${n} at most\) | tessera status hasty
 $ begin bounded --set $often --set sampler.draws=auto --set sampler.time_limit=3000; stop TERM
 status of a run with a limit of time | 0 | tessera status bounded --json
     the time left is no more than that | json 0 < d.seconds_left < 3000
