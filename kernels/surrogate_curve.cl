@@ -4,7 +4,7 @@
  *
  * On a GPU, where work-items share memory with fast atomic additions, pairs are
  * counted by distance. On a CPU there is one work-item and no fast way to
- * count, and vector instructions sum the curves of pairs themselves. */
+ * count, so vector instructions sum the curves of the pairs directly. */
 
 #define PRODUCTS 3
 #define N_ROW (N_Q + 1)
@@ -39,7 +39,8 @@ int fetch_add(__local int *counter, int by)
 #endif
 }
 
-/* Energy of two bodies in integer units; negative: forbidden. */
+/* Overlap energy of two bodies at squared distance r2, in units of 1 /
+ * UNIT_PER_NAT nat; negative: forbidden. */
 int overlap(int4 a, int4 b, float r2, __global const float *contact,
             float inverse_softness, float limit)
 {
@@ -63,8 +64,9 @@ typedef struct {
     int energy, forbidden, count;
 } contacts;
 
-/* Adds a pair of beads that are close enough for overlaps. sign -1: in the
- * present positions. */
+/* Adds a pair of beads that are close enough for overlaps: the energy if both
+ * are single bodies (are_bodies), else an entry of the list. sign -1: the pair
+ * at the present positions is subtracted. */
 void add_overlap(contacts *c, int a, int b, int are_bodies, float r2, int sign)
 {
     if (are_bodies) {
@@ -81,21 +83,23 @@ void add_overlap(contacts *c, int a, int b, int are_bodies, float r2, int sign)
             (uint)a | (uint)b << 15 | (sign < 0 ? 1u << 30 : 0u);
 }
 
-/* Rounds a number below 2^22 to an integer, from the bits of 1.5 2^23 + x: GPUs
- * convert at a quarter of the rate of additions. A larger number only makes the
- * surrogate less accurate. */
+/* Rounds a number below 2^22 to an integer, from the bits of 1.5 2^23 + x,
+ * because GPUs convert numbers at a quarter of the rate of additions. A larger
+ * number gives a wrong integer, which makes the surrogate less accurate. */
 int to_integer(float x)
 {
     return as_int(x + 12582912.0f) - 0x4B400000;
 }
 
+/* The polynomial a_0 + a_1 c + a_2 c^2 with coefficients a [3][N_Q] at q. */
 float by_powers(__global const float *a, int q, float c)
 {
     return a[q] + c * (a[N_Q + q] + c * a[2 * N_Q + q]);
 }
 
-/* Profile without numerator and denominator. sums: the curve of all pairs, or
- * counts for the products of shapes 0 0, 0 1 and 1 1. */
+/* Profile before the factor numerator / denominator. sums: on a CPU the curve
+ * of all pairs, on a GPU the sums over counts for the products of shapes 0 0, 0
+ * 1 and 1 1. */
 float profile_at(__global const float *job, __local const SUM *sums, int q,
                  float c2)
 {
@@ -113,7 +117,8 @@ float profile_at(__global const float *job, __local const SUM *sums, int q,
     return sum;
 }
 
-/* Log likelihood of all curves. row: the profile times the rows of each. */
+/* Log likelihood of all curves. row [N_CURVE][N_ROW]: the profile times the
+ * rows of each curve. */
 float log_lik_of(__global const float *curves, __local const float *row)
 {
     float sum = 0.0f;
@@ -336,8 +341,8 @@ void add_rows(__local vector_workspace *r, contacts *c, const row_group *g,
     }
 }
 
-/* By halves, because adding element by element would be a chain of dependent
- * additions. */
+/* Sum over the lanes of a vector, by halves, because adding element by element
+ * would be a chain of dependent additions. */
 float lanes_sum(VECTOR v)
 {
 #if WIDE == 16
@@ -351,11 +356,11 @@ float lanes_sum(VECTOR v)
     return (v4.x + v4.z) + (v4.y + v4.w);
 }
 
-/* Computes the pairs' curve at the proposed positions, to, from that at the
- * present positions, before. c NULL: overlaps are not computed. order contains
- * the fixed beads at its front and the far beads at its back; the class with
- * fewer beads provides the rows. n_fixed < 0: all pairs are summed, and before
- * is not used. */
+/* Computes the curve of the pairs at the proposed positions, `to`, from that at
+ * the present positions, `before`. c NULL: overlaps are not computed. order
+ * lists fixed beads from its front and far beads from its back; the class with
+ * fewer beads provides the rows. n_fixed < 0: all pairs are summed, and
+ * `before` is not used. */
 void sum_pairs(__local vector_workspace *r, contacts *c, int n_fixed, int n_far,
                int n_loose, __local const ushort *order,
                __local const ushort *loose, float dq, float cutoff,
@@ -406,9 +411,9 @@ float4 pair_products(float4 u, float4 v, float c2, float unit_0, float unit_1,
                     u1 * v1 * unit_2, 0.0f);
 }
 
-/* Distribution of the products to the two knots next to a distance, two
- * integers each. Written such that fused operations cannot make a subtracted
- * count differ from the added one. */
+/* The products of a pair, divided linearly between the two knots next to its
+ * distance: two integers for each knot. The arithmetic is written such that
+ * fused operations cannot make a subtracted count differ from the added one. */
 int4 knot_counts(float r2, float4 by, float per_ang, int *knot)
 {
     const float knots = fmin(native_sqrt(r2) * per_ang, N_KNOT - 2.0f);

@@ -1,8 +1,8 @@
-/* Walks by a surrogate: what the device says of a structure is what beads
- * summed one by one in double precision say, a walk ends where its turns lead,
- * the same job gives the same bits in any launch, the surrogate is close to the
- * likelihood once it has learnt, and the posterior of chains that walk,
- * hydration, linkers and all, is that of weighted draws of the prior. */
+/* Walks by a surrogate give the posterior of weighted draws of the prior.
+ *
+ * The device's sums equal beads summed one by one in double precision, a walk
+ * ends where its rotations lead, a job gives the same bits in any launch, and
+ * the surrogate is close to the likelihood once it has learnt. */
 #include "tests/property/walking.h"
 #include "tests/test.h"
 

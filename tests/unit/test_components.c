@@ -1,4 +1,5 @@
-/* Tables of three components: exposures, files, the algebra of c1 and c2. */
+/* Form-factor tables of three components: exposures, files that are read back,
+ * and the algebra of c1 and c2. */
 #include "core/vec3.h"
 #include "scattering/form_factor.h"
 #include "table_text.h"

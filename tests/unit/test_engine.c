@@ -1,4 +1,5 @@
-/* The reference engine against closed forms, and what all engines refuse. */
+/* Profiles of the reference engine equal closed forms, and every engine refuses
+ * the same wrong input. */
 #include "../engine_support.h"
 #include "gpu/engine_device.h"
 #include "tests/test.h"

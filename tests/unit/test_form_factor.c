@@ -1,3 +1,5 @@
+/* Trained form factors equal the sums over the atoms of their bodies, are
+ * independent of the number of threads, and are read back to the bit. */
 #include "scattering/form_factor.h"
 #include "tests/test.h"
 #include "train/train.h"

@@ -1,4 +1,4 @@
-/* gpu/tuning: which line of the table a device gets. */
+/* A device gets the line of the tuning table that matches it best. */
 #include "gpu/engine_device.h"
 #include "tests/test.h"
 
