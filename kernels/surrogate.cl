@@ -12,9 +12,10 @@
  * pairs were counted anew: a job gives the same bits in any launch. Of the
  * three products of shapes the two smaller ones share an integer, 16 bits each.
  * On a CPU a work-group is a single work-item, which sums curves in a fixed
- * order instead of counting. After the last step it computes all pairs anew,
- * which removes the rounding errors of the changes. All work-items draw the
- * same random numbers, from a counter, and so come to the same decision.
+ * order instead of counting. After the last step this work-item computes all
+ * pairs anew, which removes the rounding errors of the changes. All work-items
+ * draw the same random numbers, from a counter, and so come to the same
+ * decision.
  *
  * Sizes and offsets are constants of the build: LANES, N_..., AT_... */
 
@@ -114,8 +115,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
 #endif
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 
-    /* Step 0 proposes nothing and evaluates the start. On a CPU so does the
-     * step after the last one. */
+    /* Step 0 proposes nothing and evaluates the start. On a CPU another such
+     * step after the last one evaluates the end. */
     for (int i = 0; i <= last; i++) {
         const int is_evaluation = i == 0 || i > n_step;
         const uint4 r = draw(key, (uint)i, 0), s = draw(key, (uint)i, 1);
@@ -129,7 +130,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
         float c2_next = c2, change = 0.0f, log_lik_next = 0.0f;
         float turned[2] = {0.0f, 0.0f};
         int which[2] = {-1, -1}, counted = -1, is_closed = 1, learns = 0;
-        /* Ranges of points: all that move; those that move as one. */
+        /* Ranges of points: all moving points; the far ones, which move as
+         * one. */
         int first = 0, end = 0, far_first = 0, far_end = 0;
         int slot_first = 0, n_slot = 0;
         motion one, both;
@@ -341,9 +343,9 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
         for (int k = lid; k < n_slot; k += LANES)
             next_log[k] = log_of_parts(component + k * PARTS);
 
-        /* Pairs of beads: their contribution to the counts, and which are close
-         * enough for overlaps. Either all pairs, or first far beads with fixed
-         * beads, and then loose beads with all others. */
+        /* Pairs of beads: adds them to the counts, and lists those close enough
+         * for overlaps. Either all pairs, or first far beads with fixed beads,
+         * and then loose beads with all others. */
         const int n_two = n_far * n_fixed, n_one = n_loose * N_BEAD;
         const int is_all =
             is_evaluation || c2_next != c2 || 2 * (n_two + n_one) > N_PAIR;
@@ -426,10 +428,9 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
             atomic_or(&forbidden, 1);
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        /* Beads of several bodies. At the start there may be more pairs than
-         * the list can hold. */
-        /* Unless all pairs were evaluated (is_anew), energy is only the
-         * change. */
+        /* Overlaps of beads of several bodies, from the list. At the start
+         * there may be more pairs than the list can hold; g is then 0. Unless
+         * all pairs were evaluated (is_anew), energy is only the change. */
         const int is_anew = is_all & !is_c2;
         const int n_neighbour_next =
             n_neighbour_change + (is_anew ? 0 : n_neighbour_now);

@@ -1,6 +1,6 @@
-/* Evaluation of a walk's step (surrogate.cl, which follows this text in the
- * program): overlaps of bodies, sums over pairs of beads, and the curve and
- * likelihood that follow.
+/* Evaluation of a walk's step (surrogate.cl, which follows this file in the
+ * program): overlaps of bodies, sums over pairs of beads, the curve and the
+ * likelihood.
  *
  * On a GPU, where work-items share memory with fast atomic additions, pairs are
  * counted by distance. On a CPU there is one work-item and no fast way to
@@ -9,7 +9,7 @@
 #define PRODUCTS 3
 #define N_ROW (N_Q + 1)
 #define UNIT_PER_NAT 65536.0f
-#define MAX_NEIGHBOURS 512 /* g is 0 with more neighbours */
+#define MAX_NEIGHBOURS 512 /* with more close pairs of beads g is 0 */
 
 /* Class of a bead in a step. */
 #define FIXED 0
@@ -63,8 +63,9 @@ typedef struct {
     int energy, forbidden, count;
 } contacts;
 
-/* Adds a pair of beads that are close enough for overlaps. sign -1: in the
- * present positions. */
+/* Adds the overlap of a pair of beads: at once if both are single bodies, or to
+ * the list. sign 1: at the proposed positions; -1: at the present positions,
+ * subtracted. */
 void add_overlap(contacts *c, int a, int b, int are_bodies, float r2, int sign)
 {
     if (are_bodies) {
@@ -74,10 +75,10 @@ void add_overlap(contacts *c, int a, int b, int are_bodies, float r2, int sign)
         c->energy += e < 0 ? 0 : sign * e;
         return;
     }
-    const int place = fetch_add(c->n_neighbour, 1);
+    const int at = fetch_add(c->n_neighbour, 1);
     c->count += sign;
-    if (place < 2 * MAX_NEIGHBOURS)
-        c->neighbour[place] =
+    if (at < 2 * MAX_NEIGHBOURS)
+        c->neighbour[at] =
             (uint)a | (uint)b << 15 | (sign < 0 ? 1u << 30 : 0u);
 }
 
@@ -113,7 +114,8 @@ float profile_at(__global const float *job, __local const SUM *sums, int q,
     return sum;
 }
 
-/* Log likelihood of all curves. row: the profile times the rows of each. */
+/* Log likelihood of all curves. row [N_CURVE][N_ROW]: the profile times the
+ * rows of each curve. */
 float log_lik_of(__global const float *curves, __local const float *row)
 {
     float sum = 0.0f;
@@ -221,7 +223,8 @@ void write_form_factors(__local vector_workspace *r,
     }
 }
 
-/* Adds overlaps of the rows with the beads of vector v flagged in neighbour. */
+/* Adds the overlaps of the rows with those beads of vector v that are flagged
+ * in neighbour [ROWS]. */
 void add_overlaps(__local const vector_workspace *r, contacts *c,
                   const row_group *g, int v, int side, const FLAGS *neighbour)
 {
@@ -336,8 +339,8 @@ void add_rows(__local vector_workspace *r, contacts *c, const row_group *g,
     }
 }
 
-/* By halves, because adding element by element would be a chain of dependent
- * additions. */
+/* Sum of the elements, by halves, because adding element by element would be a
+ * chain of dependent additions. */
 float lanes_sum(VECTOR v)
 {
 #if WIDE == 16
@@ -351,11 +354,11 @@ float lanes_sum(VECTOR v)
     return (v4.x + v4.z) + (v4.y + v4.w);
 }
 
-/* Computes the pairs' curve at the proposed positions, to, from that at the
- * present positions, before. c NULL: overlaps are not computed. order contains
- * the fixed beads at its front and the far beads at its back; the class with
- * fewer beads provides the rows. n_fixed < 0: all pairs are summed, and before
- * is not used. */
+/* Computes the curve of all pairs at the proposed positions (`to`) from the
+ * curve at the present positions (`before`). c NULL: overlaps are not computed.
+ * order contains the fixed beads at its front and the far beads at its back;
+ * the class with fewer beads provides the rows. n_fixed < 0: all pairs are
+ * summed, and `before` is not used. */
 void sum_pairs(__local vector_workspace *r, contacts *c, int n_fixed, int n_far,
                int n_loose, __local const ushort *order,
                __local const ushort *loose, float dq, float cutoff,

@@ -1,6 +1,6 @@
-/* Proposals of a walk (surrogate.cl, which follows this text in the program):
- * random numbers, motions, densities of torsions, residues drawn from them, and
- * linkers turned as a whole.
+/* Proposals of a walk (surrogate.cl, which follows this file in the program):
+ * random numbers, motions, densities of torsions, draws of a residue's
+ * torsions, and turns of whole linkers.
  *
  * The turns d of a linker's torsions are drawn such that the part beyond the
  * linker makes a given step xi: a rotation about one of its points c, in rad,
@@ -20,8 +20,9 @@
  *                                     + log |J J'| / 2 - log |J* J*'| / 2
  *
  * plus the contribution of xi, whose axes depend on the linker's two parts. xi
- * = 0 moves the linker alone. A linker with too few torsions for that turns by
- * d = F u, u ~ N(0, 1), with F learnt; its ratio is 1. */
+ * = 0 moves the linker alone. A linker with fewer than MIN_CLOSED torsions is
+ * not closed: it turns by d = F u, u ~ N(0, 1), with F learnt, and q(reverse) =
+ * q(forward). */
 
 #define PI 3.14159265358979f
 #define LEVER 10.0f
@@ -132,9 +133,9 @@ float log_of_parts(__local const float *part)
 
 /* ---- drawing the torsions of a residue ---- */
 
-/* Share of such draws among turns: at least MIN_DRAWN, and up to MORE_DRAWN
- * higher as beta decreases. At small beta, small turns need a hundred walks to
- * change a linker completely, and draws need a few. */
+/* Share of draws from a density among turns: MIN_DRAWN at beta = 1, and
+ * MORE_DRAWN higher at beta = 0. At small beta, small turns need a hundred
+ * walks to change a linker completely, and draws need a few. */
 #define MIN_DRAWN 0.05f
 #define MORE_DRAWN 0.35f
 
@@ -149,8 +150,8 @@ int contains(int4 a, int4 b)
     return a.z <= b.z && a.w >= b.w;
 }
 
-/* The other torsion of the residue, if one of the two moves all points that the
- * other moves; -1: none. */
+/* The other torsion of the residue of torsion t, if one of the two moves all
+ * points that the other moves; -1: no such torsion. */
 int other_torsion(__global const int4 *turn, __global const int4 *torsion,
                   int t)
 {
@@ -162,7 +163,8 @@ int other_torsion(__global const int4 *turn, __global const int4 *torsion,
     return -1;
 }
 
-/* phi and psi, uniform in the cell selected by a random number. */
+/* phi and psi in the cell selected by a random number. u, v: uniform in (0, 1),
+ * positions in the cell. */
 float2 draw_from_cell(__global const uint *cumulative, uint number, float u,
                       float v)
 {
@@ -283,9 +285,9 @@ void multiply(__local linker_workspace *r, int a, int b, int n, int lid)
     }
 }
 
-/* right = square^-1 right, by elimination without pivoting. This is accurate
- * when the matrix is close to A A'. Otherwise the step is rejected. Returns log
- * |square|. */
+/* right = square^-1 right, by elimination without pivoting, which is accurate
+ * if the matrix is close to A A'. If it is not, Newton's method fails, and the
+ * step is rejected. Returns log |square|. */
 float solve_square(__local linker_workspace *r)
 {
     float a[6][7], inverse[6], product = 1.0f;
@@ -319,8 +321,9 @@ float solve_square(__local linker_workspace *r)
     return log(product);
 }
 
-/* Projects null_turn onto the null space of J: the result is z, and the start
- * of Newton's method. */
+/* Projects null_turn onto the null space of J: the result is z, which is also
+ * the start of Newton's method. Sets log_det = log |J J'|. is_free: only
+ * log_det. */
 void project_out(__local linker_workspace *r, int side, int n, int is_free,
                  int lid)
 {
@@ -343,9 +346,9 @@ void project_out(__local linker_workspace *r, int side, int n, int is_free,
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* Remaining step from the present pose of the part to the goal, a rotation by
- * `step` with point `from` at `to`: into right. error: its largest
- * component. */
+/* right: the remaining step from the present pose of the part to the goal, a
+ * rotation by `step` with point `from` at `to`. error: its largest component,
+ * or NaN. */
 void find_residual(__local linker_workspace *r, int n, const motion *step,
                    float4 from, float4 to)
 {
@@ -395,8 +398,8 @@ float null_ratio(__local const linker_workspace *r, int n, float width)
            ((there - back) / (width * width) + r->log_det[0] - r->log_det[1]);
 }
 
-/* Returns 1 if the reverse proposal leads back. A turn by pi or more would not
- * be unique. */
+/* Returns 1 if the reverse proposal leads back to the start. A turn by pi or
+ * more would not be unique. */
 int is_reverse(__local const linker_workspace *r, int n)
 {
     float difference = 0.0f, largest = 0.0f;
@@ -412,7 +415,8 @@ int is_reverse(__local const linker_workspace *r, int n)
  * set. If is_free, turns by angle[0] as given. Writes points first..end-1 and
  * adds the log ratio of z and J to *change. The forward and the reverse
  * proposal use the same loop, so that its code exists once in the kernel.
- * Returns 0 if one of them fails. */
+ * Returns 0 if Newton's method fails in either, or the reverse does not lead
+ * back. */
 int turn_linker(__local linker_workspace *r, int n, int is_free, int is_after,
                 float width, float4 omega, float4 from, float4 to, int first,
                 int end, __global const float4 *now, __global float4 *next,
@@ -467,9 +471,9 @@ int turn_linker(__local linker_workspace *r, int n, int is_free, int is_after,
     return is_closed;
 }
 
-/* Axes determined by the two parts of a linker: x from `near` to `far`, z
- * perpendicular to x and to the line from `near` to `beside`, a second point of
- * the near part. */
+/* Axes determined by the two parts of a linker: x from `near` to `far`; z
+ * perpendicular to x and to the line from `near` to `beside`, which is a second
+ * point of the near part. */
 motion between(float4 near, float4 beside, float4 far)
 {
     motion m;
