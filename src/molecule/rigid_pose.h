@@ -39,24 +39,26 @@ typedef struct {
 extern const tsr_pose_variable tsr_pose_variables[TSR_N_POSE_VALUE];
 extern const tsr_pose_variable tsr_tail_variables[TSR_N_TAIL_VALUE];
 
-/* Residues of the two rigid parts of a pose; of a tail, the rigid residue next
- * to it (joint) and the end of the chain. */
+/* Residues first..last of the two rigid parts of a pose. */
 typedef struct {
     int first[2], last[2];
 } tsr_pose;
 
+/* A tail: the rigid residue next to it, and the residue at the end of the
+ * chain. */
 typedef struct {
     int joint, end;
 } tsr_tail;
 
 /* Finds pose or tail k of the molecule, from 0. Returns 0 if there are fewer.
- * Parts shorter than 4 residues are ignored, and so are poses that cannot
- * change. Cost: O(residues). */
+ * Poses: parts shorter than 4 residues are ignored, and poses that cannot
+ * change are left out; the last part of a chain and the first of the next chain
+ * also form a pose. Tails have at least 3 residues. Cost: O(residues). */
 int tsr_pose_find(const tsr_topology *topology, int k, tsr_pose *pose);
 int tsr_tail_find(const tsr_topology *topology, int k, tsr_tail *tail);
 
-/* Returns 1 if residues are flexible, but only in tails: all rigid parts keep
- * their positions. */
+/* Returns 1 if there are flexible residues, and all of them are in tails, so
+ * that all rigid parts keep their relative positions. */
 int tsr_only_tails_flexible(const tsr_topology *topology);
 
 /* Measures the values of a pose or a tail in a conformation. */
