@@ -2,9 +2,9 @@
  * page_tile.cl, whose chains it uses. Units and results are those of
  * debye_sum_simt.cl.
  *
- * Work size: (units, groups), work-groups of one. TILE equals LANES: a vector
- * holds the rows of a unit. Four columns are processed at a time, because a
- * single chain would stall on the latency of each multiply-add. */
+ * Work size: (units, groups), work-groups of one. TILE equals LANES: each row
+ * of a unit is a lane of a vector. Four columns are processed at a time,
+ * because a single chain would stall on the latency of each multiply-add. */
 #ifndef WEIGHTED
 #define WEIGHTED 1 /* 1: particles have weights */
 #endif

@@ -5,10 +5,10 @@
  * one type, and all its columns have one type, so the form factors stay on the
  * host:
  *
- *     sum over rows i, columns j != i of  1, w_j, w_i, w_i w_j  times s_k(r_ij)
+ *     sum over rows i, columns j != i of  W s_k(r_ij),  s_k(r) = sin(q_k r) / r
  *
- * (only the first sum if there are no weights). out
- * [unit][SUMS][groups][PAGES].
+ * with W = 1, w_j, w_i and w_i w_j in turn, or only W = 1 if there are no
+ * weights: out [unit][SUMS][groups][PAGES].
  *
  * Work size: (units * TILE, groups), work-groups of (TILE, 1), one work-item
  * for each row. All rows read the same column at a time. The rows are added in

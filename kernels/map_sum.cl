@@ -7,25 +7,26 @@
  * z, so a tile of 8 x 8 x 8 voxels needs 24 exponentials for each atom, and one
  * multiply-add for each voxel.
  *
- * Sums are integers, so their bits do not depend on the order of the atoms,
+ * Sums are integers, so their bits depend neither on the order of the atoms,
  * which atomic operations do not preserve, nor on the order of tiles and
  * work-groups.
  *   - A term is rounded to a unit of 2^-22 of the largest amplitude by adding
  *     1.5 * 2^23 in single precision: its last bits are then the integer. The
  *     integers are summed in 32 bits, and after every 64 atoms in 64 bits.
- *   - A tile adds its voxels in double precision, in their order. The sums are
- *     rounded to 64-bit integers and added to those of the system.
+ *   - The voxels of a tile are added in double precision, in their order. These
+ *     sums are rounded to 64-bit integers and added to the sums of the system.
  * Coordinates are integers too, in units of 2^-19 voxels, so a shift of all
  * atoms by whole voxels shifts the density exactly.
  *
- * A system is a model, a part of it, or a frame, with sums of its own. Its
- * cells are the tiles of the map in a box around its atoms. One call serves
- * many systems. Three short launches list the atoms that reach each tile
- * (map_count, map_place, map_scatter, with one work-item for each particle,
- * cell and particle). Small systems need only one launch (map_list, a
- * work-group for each system). Tiles that no atom reaches are not listed and
- * cost nothing. One further launch, map_sum, computes densities and sums: any
- * number of work-groups of 64, which take tiles until none is left. */
+ * A system is a model, a part of a model, or a frame of a trajectory, with sums
+ * of its own. Its cells are the tiles of the map in a box around its atoms. One
+ * call serves many systems. Three short launches list the atoms that reach each
+ * tile: map_count and map_scatter with one work-item for each particle, and
+ * between them map_place with one for each cell. Small systems need only one
+ * launch (map_list, a work-group for each system). Tiles that no atom reaches
+ * are not listed and cost nothing. One further launch, map_sum, computes
+ * densities and sums in any number of work-groups of 64 work-items, each of
+ * which computes one tile after another until all tiles are done. */
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #pragma OPENCL FP_CONTRACT OFF
@@ -41,8 +42,8 @@ enum {
     SUMS = 18      /* three sets of voxels, six sums each */
 };
 
-/* 1.5 * 2^23 and its bits. Adding it to a number below 2^22 rounds the number
- * to an integer, the difference of the bits. */
+/* 1.5 * 2^23 and its bits. Added to a number below 2^22, this constant rounds
+ * the number to an integer, the difference of the bits. */
 #define MAGIC 12582912.0f
 #define MAGIC_BITS 0x4b400000u
 
@@ -75,6 +76,8 @@ static inline void tiles_of(int4 p, int4 reach, int8 s, int3 *first, int3 *last)
     *last = min(high >> 3, from + (int3)(s.s3, s.s4, s.s5) - 1) - from;
 }
 
+/* Reach of a particle along x, y and z: of its Gaussian, or of the mask if that
+ * is larger and the type counts for the mask (w nonzero). */
 static inline int4 reach_of(int4 p, __global const int4 *restrict reach,
                             int4 mask_reach)
 {
@@ -97,6 +100,7 @@ static inline int4 reach_of(int4 p, __global const int4 *restrict reach,
                 }                                                           \
     } while (0)
 
+/* Counts the atoms that reach each cell. count [cell]: zero on entry. */
 __kernel void map_count(__global const int4 *restrict particle, int n,
                         __global const uint *restrict call,
                         __global const int4 *restrict reach, int4 mask_reach,
@@ -132,6 +136,7 @@ __kernel void map_place(__global uint *restrict call, int n_system,
     active[atomic_inc(&call[0])] = (uint2)(low, i);
 }
 
+/* Writes the lists of atoms; cursor then is the end of each list. */
 __kernel void map_scatter(__global const int4 *restrict particle, int n,
                           __global const uint *restrict call,
                           __global const int4 *restrict reach, int4 mask_reach,
@@ -201,8 +206,8 @@ static inline float8 power_of_two(float8 x)
     return as_float8(as_int8(p) + (convert_int8(whole) << 23));
 }
 
-/* The factors of a particle at the eight planes of voxels across one axis, the
- * first of them `from`; 0 beyond its reach. */
+/* The factors of a particle at eight planes of voxels across one axis, from
+ * plane `from` on; 0 beyond its reach. */
 static inline float8 factors(int at, int from, float falls, int reach)
 {
     const int8 plane = (int8)(0, 1, 2, 3, 4, 5, 6, 7) + (int8)from;
@@ -282,7 +287,7 @@ static inline void add_voxel(double *sum, double e, double s)
  *            the mask and over the voxels above the threshold, besides the box
  * radius     edges of a voxel in Angstrom; .w: squared radius of the mask, or 0
  *            for no mask
- * unit       of S
+ * unit       of S as an integer, in the density's unit
  * scratch    [SUMS * LANES] for factors first, then for sums; an argument,
  *            because PoCL 3.1 shares local arrays between threads if they are
  *            declared here and used at a constant index */

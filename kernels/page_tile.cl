@@ -1,11 +1,12 @@
-/* Page-tile Debye sums: the part that both variants share.
+/* Page-tile Debye sums: the part that page_tile_simt.cl and page_tile_simd.cl
+ * have in common.
  *
  *     I(q_k) = sum_i sum_j F_i F_j sin(q_k r_ij) / (q_k r_ij),   q_k = k dq
  *
  * Bodies form blocks of TILE. A tile is a pair of blocks, and its value at each
  * page (a page is one q) is the sum over its pairs of bodies. Antonov et al.
- * 2013. The page q = 0 and the self terms are missing here: both are constants
- * that the host adds.
+ * 2013. The kernels compute neither the page q = 0 nor the self terms: both are
+ * constants that the host adds.
  *
  * Recurrence. With s_k = sin(k theta) / r and theta = dq r,
  *
@@ -27,17 +28,18 @@
  *                get_global_id(1)
  *   LANES        1 for SIMT, else the lanes of a vector
  *   PARTS        SIMT: tiles of a work-group
- *   SHORT_RANGE  1 if dq r <= 0.86 pi always holds: no square root, no sine
+ *   SHORT_RANGE  1 if dq r <= 0.86 pi always holds: no square root and no sine,
+ *                except to restart the chains in groups after the first
  *   BLOCKS       blocks of a system; 0: an argument of the kernel
  *   SPLIT        work-groups of a run
- *   ATOMIC_OUT   1: a run adds to its row of results; 0: it stores there
+ *   ATOMIC_OUT   1: a run adds to its row of results; 0: it overwrites the row
  *   USE_DOUBLE   1: double precision
  *
  * The grid step is always an argument. On a GPU all other sizes are
  * compile-time constants. On a CPU compiling takes seconds, and constant
- * numbers of blocks and (if there are several) of groups save no run time.
- * There they are arguments, so that fewer programs serve all data. (Pages as an
- * argument would cost a tenth of the speed.) */
+ * numbers of blocks and (if there are several) of groups save no run time. On a
+ * CPU these two numbers are arguments, so that fewer programs serve all data.
+ * (PAGES as an argument would cost a tenth of the speed.) */
 #ifndef TILE
 #define TILE 32 /* bodies of a block */
 #endif
@@ -123,8 +125,8 @@ static inline data_shape data_shape_of(REAL dq, uint blocks, uint groups)
     return s;
 }
 
-/* First page of the group; a constant for the compiler if there is one
- * group. */
+/* Number of pages before the group; the constant 0 for the compiler if there is
+ * one group. */
 static inline int first_page(data_shape shape, int group)
 {
     return shape.groups > 1 ? group * PAGES : 0;
@@ -174,8 +176,8 @@ static inline void sin_cos(VREAL x, VREAL *s, VREAL *c)
 #endif
 
 /* Starts the chains at page first + 1 for pairs at squared distance r2: odd =
- * s_{first+1}, even = s_{first+2}, the two preceding values, and the factor 2
- * cos(2 theta). */
+ * s_{first+1}, odd_before = s_{first-1}, even = s_{first+2}, even_before =
+ * s_{first}, and the factor 2 cos(2 theta). */
 static inline __attribute__((always_inline)) void chain_start(
     VREAL r2, REAL dq, int first, VREAL *odd, VREAL *odd_before, VREAL *even,
     VREAL *even_before, VREAL *factor)
@@ -224,35 +226,36 @@ static inline __attribute__((always_inline)) void chain_start(
  * start. A run is a part of the work for one proposal, and takes two units:
  *   {first, count, row of results, touched blocks | full blocks << 16}
  *   {system, unit of the block list, unit of the staged positions, kind}
- * The kinds are RUN_TILES and RUN_DIFFERENCES, each for a part of a list of
- * tiles, and RUN_COPY, which copies the staged blocks `first`.. to their
- * position slots.
+ * The kinds are RUN_TILES and RUN_DIFFERENCES, each for `count` tiles of a list
+ * from `first` on, and RUN_COPY, which copies `count` staged blocks from
+ * `first` on to their position slots.
  *
  * The block list has one word for each block: block | accepted slot << 16 |
  * rigid group << 17. Touched blocks come first: those with full sums, then
- * those with differences (few moved bodies). For each touched block follow
- * `words` words, the accepted slots of its tiles with one bit each, and then
- * for each touched block MOVED_WORDS words with one bit for each body that
- * moved.
+ * those with differences (few moved bodies). After the list come, for each
+ * touched block, `words` words with the accepted slots of its tiles, one bit
+ * each, and then, for each touched block, MOVED_WORDS words with one bit for
+ * each body that moved.
  *
  * The lists of tiles are implicit: pairs (i, j >= i) in the order of the block
- * list. Full sums: all pairs whose i has full sums, then the pairs of two
- * blocks with differences. Tiles inside one rigid group are clean and skipped.
- * Differences: i a block with differences, j an untouched block; the tile
- * changes by the new terms of the moved bodies minus their old terms. */
+ * list. List of full sums: all pairs whose i has full sums, then the pairs of
+ * two blocks with differences. Tiles inside one rigid group are clean and
+ * skipped. List of differences: i a block with differences, j an untouched
+ * block; the tile changes by the new terms of the moved bodies minus their old
+ * terms. */
 #define RUN_TILES 0
 #define RUN_COPY 1
 #define RUN_DIFFERENCES 2
 
 typedef struct {
     uint row, column;   /* blocks, row >= column */
-    size_t now, before; /* offsets of the new and the accepted value in the
-                           cache, without pages */
+    size_t now, before; /* offsets in the cache of the first number of the new
+                           and the accepted value */
     __global const REAL *bi, *bj; /* positions of row and column block */
 } tile_work;
 
 typedef struct {
-    uint block, other;  /* the block with moved bodies, and the other one */
+    uint block, other;  /* the block with moved bodies, and the untouched one */
     size_t now, before; /* as above */
     __global const REAL *at; /* positions of the other block */
 } difference_work;
@@ -264,6 +267,7 @@ static inline __global const REAL *accepted_positions(
                        (entry & 0xffff)) * BLOCK_REALS;
 }
 
+/* Positions of block `at` of the list: staged if it is touched. */
 static inline __global const REAL *block_positions(
     data_shape shape, __global const REAL *staged,
     __global const REAL *position, uint4 b, uint at, uint touched, uint entry)
@@ -338,7 +342,8 @@ static inline int find_tile(data_shape shape, __global const long *exchange,
     return 1;
 }
 
-/* Finds the tile of blocks i and j of a proposal's block list. */
+/* Finds the tile of blocks i (with differences) and j (untouched) of a
+ * proposal's block list. */
 static inline void find_difference(data_shape shape,
                                    __global const long *exchange,
                                    __global const REAL *position, uint4 b,

@@ -2,7 +2,7 @@
  * one block.
  *
  * Work size: (runs, groups), work-groups of one. Form factors are stored as
- * [block][groups][COMPS][PAGES][TILE]. The bodies of the other block are rows,
+ * [block][groups][COMPS][PAGES][TILE]. The bodies of the second block are rows,
  * processed one after another. In a difference the rows are the moved bodies,
  * each at its new position, and then with negative form factors at its old
  * position. Four vectors of pairs are processed at a time, because a single
@@ -21,20 +21,21 @@
 
 /* The rows of a tile. Consecutive tiles often have the same rows. */
 typedef struct {
-    __global const REAL *of; /* positions that the rows were loaded from */
+    __global const REAL *source; /* positions that the rows were loaded from; 0:
+                                    moved bodies, or no rows yet */
     int n;                   /* a multiple of DOWN */
     REAL x[TILE], y[TILE], z[TILE];
     REAL f[COMPS][PAGES][TILE];
 } tile_rows;
 
-/* Loads all bodies of a block; f: its form factors. */
+/* Loads all bodies of a block, unless they are loaded; f: its form factors. */
 static inline void load_rows(tile_rows *restrict rows,
                              __global const REAL *restrict xyz,
                              __global const REAL *restrict f)
 {
-    if (rows->of == xyz)
+    if (rows->source == xyz)
         return;
-    rows->of = xyz;
+    rows->source = xyz;
     rows->n = TILE;
     for (int i = 0; i < TILE; i++) {
         rows->x[i] = xyz[i];
@@ -47,6 +48,7 @@ static inline void load_rows(tile_rows *restrict rows,
                 rows->f[c][k][i] = f[(c * PAGES + k) * TILE + i];
 }
 
+/* Loads one body as row `row`, with form factors times sign. */
 static inline void load_row(tile_rows *restrict rows, int row,
                             __global const REAL *restrict xyz,
                             __global const REAL *restrict f, int body,
@@ -76,7 +78,7 @@ static inline void load_moved_rows(tile_rows *restrict rows,
                 load_row(rows, r, now, f, i, 0);
         }
     rows->n = (n + DOWN - 1) / DOWN * DOWN;
-    rows->of = 0;
+    rows->source = 0;
 }
 
 /* One page of four vectors: sum += F_i (F_j s). fi, fj: form factors of rows
@@ -104,8 +106,9 @@ static inline VREAL one_page(VREAL sum, const REAL *restrict fi,
 #endif
 }
 
-/* Page k of all pairs of components: sum [PAIRS][PAGES]. Always inlined,
- * because a call would move the chains' twenty vectors to memory. */
+/* Adds page k of four vectors to all pairs of components: sum [PAIRS][PAGES].
+ * Always inlined, because a call would move the chains' twenty vectors to
+ * memory. */
 static inline __attribute__((always_inline)) void add_page(
     VREAL *restrict sum, const tile_rows *rows, int row,
     __global const REAL *restrict fj, int k, VREAL s0, VREAL s1, VREAL s2,
@@ -274,10 +277,10 @@ void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
     __global const REAL *f = form_factor + group * values;
     const size_t block = shape.groups * values;
     const uint touched = a.w & 0xffff, full = a.w >> 16;
-    uint filled = UINT_MAX;
+    uint loaded = UINT_MAX; /* block whose moved bodies are in rows */
     tile_rows rows;
     long total[PAIRS * PAGES];
-    rows.of = 0;
+    rows.source = 0;
     for (int k = 0; k < PAIRS * PAGES; k++)
         total[k] = 0;
     for (uint n = a.x; b.w == RUN_TILES && n < a.x + a.y; n++) {
@@ -294,13 +297,13 @@ void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
         difference_work w;
         find_difference(shape, exchange, position, b, i, touched + n % clean,
                         &w);
-        if (i != filled) {
+        if (i != loaded) {
             __global const REAL *now, *before;
             __global const uint *moved =
                 moved_bodies(shape, exchange, position, a, b, i, &now,
                              &before);
             load_moved_rows(&rows, moved, now, before, f + w.block * block);
-            filled = i;
+            loaded = i;
         }
         sum_tile(shape, &rows, w.at, f + w.other * block, 0, group,
                  cache + w.now, cache + w.before, scale, 0, 1, total);

@@ -7,14 +7,14 @@
  *
  * Full sums: a work-item keeps the sums of its row for all pages of the group
  * in registers. The form factors of the columns are in local memory, where all
- * rows read the same one at a time. The same memory then serves the sum over
- * rows in their order. For this sum each work-item takes one page, so that
- * work-items read adjacent form factors.
+ * rows read the same form factor at a time. The same memory then serves the sum
+ * over rows in their order. In this sum each work-item computes one page, so
+ * that work-items read adjacent form factors.
  *
- * Differences: the work-group holds the moved bodies of a block as columns, and
- * each part processes tiles of this block with other blocks, whose bodies are
- * the rows. The sum over rows is done in two halves of the pages, because local
- * memory is too small for all of them. */
+ * Differences: the work-group loads the moved bodies of a block as columns, and
+ * each part processes tiles of this block with untouched blocks, whose bodies
+ * are the rows. The sum over rows is done in two halves of the pages, because
+ * local memory is too small for all pages. */
 #define REAL4 JOIN(REAL, 4)
 #define ITEMS (TILE * PARTS)
 #if PARTS == 1 /* a constant for the compiler */
@@ -42,21 +42,22 @@
 #define ROWS_UNROLLED 4
 #endif
 
-/* Local memory and barriers are in one inlined function: PoCL's compiler fails
- * if it has to decide about inlining. */
+/* Functions with local memory and barriers are always inlined: PoCL's compiler
+ * fails if it has to decide about inlining. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 typedef struct {
-    REAL4 column[PARTS][TILE]; /* x, y, z; in differences a moved body now and
-                                  before, with the sign as fourth number, shared
-                                  by all parts */
+    REAL4 column[PARTS][TILE]; /* full sums: x, y, z of the columns of a part.
+                                  Differences: column[0] has x, y, z, sign of
+                                  each moved body at its new and its old
+                                  position, for all parts */
     uint body[TILE / 2]; /* differences: index of each moved body in its
                             block */
     REAL4 shared[SHARED_REALS / 4];
 } tile_local;
 
-/* Page k of the pair (c, d): sum over the rows, in their order, of form factor
- * times the row's sum over the columns. */
+/* Page k of the pair (c, d) of components: sum over the rows, in their order,
+ * of the row's form factor in c times its sum over the columns in d. */
 ALWAYS_INLINE REAL sum_rows(data_shape shape, __local const REAL *shared,
                             __global const REAL *restrict fi, int c, int d,
                             int k)
@@ -69,8 +70,8 @@ ALWAYS_INLINE REAL sum_rows(data_shape shape, __local const REAL *shared,
     return value;
 }
 
-/* The same for the tile of one part, where page k has index kh in the current
- * half. */
+/* The same for the tile of one part in differences, where page k has index kh
+ * in the current half. */
 ALWAYS_INLINE REAL sum_half_rows(data_shape shape, __local const REAL *sums,
                                  __global const REAL *restrict fi, int c,
                                  int d, int part, int kh, int k)
@@ -229,8 +230,8 @@ ALWAYS_INLINE void full_sums(data_shape shape, __local tile_local *at, uint4 a,
     }
 }
 
-/* Loads the moved bodies of touched block i and their form factors. Returns
- * their number. */
+/* Loads the moved bodies of touched block i and their form factors into local
+ * memory. Returns the number of moved bodies. */
 ALWAYS_INLINE int stage_moved(data_shape shape, __local tile_local *at, uint4 a,
                               uint4 b, uint i, int group, int item,
                               __global const long *exchange,

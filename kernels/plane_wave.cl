@@ -1,4 +1,4 @@
-/* Amplitudes of plane waves, and profiles from them.
+/* Amplitudes of plane waves, and profiles from these amplitudes.
  *
  *     A_a(q n) = sum_i F_i^a(q) exp(i q n r_i),   I_ab = mean over n of
  *                                                 Re A_a A_b*
@@ -10,10 +10,12 @@
  * the kernel in scattering/plane_wave.h.
  *
  * An entry is a body at a position: x, y, z and a word of bits with the sign
- * (0: added, 1: removed), the components that it has (PART_...), and its
- * number. waves_add sums the entries of a part for a block of directions into
- * one row of `sum`. waves_profile adds the rows of a proposal to the accepted
- * amplitudes. So no result depends on the order in which work-groups run. */
+ * (0: added, 1: removed), the components that the body has (PART_..., 0: all),
+ * and its number. A unit has four entries, its pose (add_unit). A part is a
+ * list of entries. waves_add sums the entries of a part for a block of
+ * directions into one row of `sum`. waves_profile adds the rows of a proposal
+ * to the accepted amplitudes. So no result depends on the order in which
+ * work-groups run. */
 #define PART_BUT_LAST 1
 #define PART_LAST 2
 #define PAIRS (COMPS * (COMPS + 1) / 2)
@@ -94,6 +96,7 @@ static inline void add_waves(real nx, real ny, real nz, float low, float4 at,
 }
 
 #if ITEMS > 1
+/* Adds the waves of one body, in the components that it has. */
 static inline void add_body(real nx, real ny, real nz, float low, float4 at,
                             const float *f, real *sum)
 {
@@ -106,8 +109,9 @@ static inline void add_body(real nx, real ny, real nz, float low, float4 at,
         add_waves(nx, ny, nz, low, at, f, 0, COMPS, sum);
 }
 #else
-/* Adds all entries with one set of components, so that their sums stay in
- * registers. factor: form factors of the band, from body 0 on. */
+/* Adds all entries with one set of components (from..to-1, PART_... `part`), so
+ * that their sums stay in registers. factor: form factors of the band, from
+ * body 0 on. */
 static inline void add_kind(__global const uint4 *entry, uint n,
                             __global const float *factor, real nx, real ny,
                             real nz, float low, uint part, int from, int to,
@@ -135,8 +139,9 @@ static inline void add_kind(__global const uint4 *entry, uint n,
 }
 #endif
 
-/* The interpolation kernel at the WIDE points around a position on a circle.
- * Returns the first of them (scattering/plane_wave.h). */
+/* The interpolation kernel at the WIDE points around a position on a circle, in
+ * units of the sample spacing: out [WIDE]. Returns the first of these points
+ * (scattering/plane_wave.h). */
 static inline whole kernel_weights(real at, __global const float *pieces,
                                    real *restrict out)
 {
@@ -171,8 +176,8 @@ typedef struct {
 #define READS
 #endif
 
-/* Finds the table entries and kernels for the directions in the frame of the
- * unit. */
+/* Sets first, row and column of `reads` for the directions in the frame of the
+ * unit. layout: offset of the table, samples of a circle, columns. */
 static inline void find_entries(real nx, real ny, real nz, const float4 *pose,
                                 uint4 layout, __global const float *pieces,
                                 size_t lane, READS unit_reads *reads)
@@ -193,9 +198,9 @@ static inline void find_entries(real nx, real ny, real nz, const float4 *pose,
     }
 }
 
-/* Sums of kernels times table entries; columns: of the table. On a GPU adjacent
- * work-items compute four adjacent numbers of the same direction, so that
- * memory accesses coalesce. */
+/* Sets reads->a to the sums of kernels times table entries; columns: of the
+ * table. On a GPU each work-item computes four adjacent numbers of a direction,
+ * and adjacent work-items adjacent fours, so that memory accesses coalesce. */
 #if ITEMS > 1
 static inline void interpolate(__global const float *table, uint columns,
                                size_t lane, __local unit_reads *reads)
@@ -205,17 +210,17 @@ static inline void interpolate(__global const float *table, uint columns,
         const size_t d = t / (AMPLITUDES / 4), quad = t % (AMPLITUDES / 4);
         __global const float *at =
             table + (size_t)reads->first[d] * AMPLITUDES + 4 * quad;
-        float4 own = 0.0f;
+        float4 four = 0.0f;
 #pragma unroll
         for (int i = 0; i < WIDE; i++, at += (size_t)columns * AMPLITUDES)
 #pragma unroll
             for (int j = 0; j < WIDE; j++)
-                own += reads->row[i][d] * reads->column[j][d] *
-                       vload4(0, at + j * AMPLITUDES);
-        reads->a[4 * quad][d] = own.x;
-        reads->a[4 * quad + 1][d] = own.y;
-        reads->a[4 * quad + 2][d] = own.z;
-        reads->a[4 * quad + 3][d] = own.w;
+                four += reads->row[i][d] * reads->column[j][d] *
+                        vload4(0, at + j * AMPLITUDES);
+        reads->a[4 * quad][d] = four.x;
+        reads->a[4 * quad + 1][d] = four.y;
+        reads->a[4 * quad + 2][d] = four.z;
+        reads->a[4 * quad + 3][d] = four.w;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 }
@@ -245,11 +250,11 @@ static inline void transpose(float16 *r)
 static inline void interpolate(__global const float *table, uint columns,
                                size_t lane, unit_reads *reads)
 {
-    float16 own[COMPS][WIDTH];
+    float16 amplitudes[COMPS][WIDTH];
     for (int d = 0; d < WIDTH; d++) {
         __global const float *at = table + (size_t)reads->first[d] * AMPLITUDES;
         for (int k = 0; k < COMPS; k++)
-            own[k][d] = 0.0f;
+            amplitudes[k][d] = 0.0f;
 #pragma unroll
         for (int i = 0; i < WIDE; i++, at += (size_t)columns * AMPLITUDES)
 #pragma unroll
@@ -259,13 +264,13 @@ static inline void interpolate(__global const float *table, uint columns,
                 for (int j = 0; j < WIDE; j++)
                     row += reads->column[j][d] *
                            vload16(k, at + j * AMPLITUDES);
-                own[k][d] += reads->row[i][d] * row;
+                amplitudes[k][d] += reads->row[i][d] * row;
             }
     }
     for (int k = 0; k < COMPS; k++) {
-        transpose(own[k]);
+        transpose(amplitudes[k]);
         for (int j = 0; j < 16; j++)
-            vstore16(own[k][j], 0, reads->a[16 * k + j]);
+            vstore16(amplitudes[k][j], 0, reads->a[16 * k + j]);
     }
 }
 #endif
@@ -303,14 +308,20 @@ static inline void add_unit(real nx, real ny, real nz, float low,
     }
 }
 
-/* Sums the entries of every part for every block of directions. input: from
- * parts_at on the parts [4] (first entry, number of entries, row of `sum`, and
- * set of directions << 1 | 1 if the entries are poses of units); then the
- * entries. Work-groups: (blocks of the largest set, parts). level [2]: first
- * block and number of blocks of a set of directions. direction
- * [block][4][WIDTH]: n in turns for each step of q and Angstrom, and its
- * weight. band [block]. factor [body][BANDS][BAND][COMPS]. sum [row][block of
- * the set][AMPLITUDES][WIDTH] out. */
+/* Sums the entries of every part for every block of directions. Work-groups:
+ * (blocks of the largest set, parts).
+ * input      from parts_at on the parts [4]: first entry, number of body
+ *            entries or of units, row of `sum`, set of directions << 1 | 1 for
+ *            units; then the entries
+ * direction  [block][4][WIDTH] n in turns for each step of q and Angstrom, and
+ *            the weight of n
+ * band       [block] band of q
+ * level      [set] first block and number of blocks of a set of directions
+ * factor     [body][BANDS][BAND][COMPS]
+ * table      tables of all units
+ * layouts    [unit][BANDS] offset of the table, samples of a circle, columns
+ * pieces     [TERMS][WIDE] interpolation kernel
+ * sum        [row][block of the set][AMPLITUDES][WIDTH] out */
 __kernel void waves_add(__global const uint4 *input, uint parts_at,
                         __global const float *direction,
                         __global const uint *band,
@@ -320,12 +331,12 @@ __kernel void waves_add(__global const uint4 *input, uint parts_at,
                         __global const uint4 *layouts,
                         __global const float *pieces, __global float *sum)
 {
-    const uint4 my = input[parts_at + get_group_id(1)];
-    const uint2 blocks = level[my.w >> 1];
-    const size_t own = get_group_id(0), block = blocks.x + own,
+    const uint4 part = input[parts_at + get_group_id(1)];
+    const uint2 blocks = level[part.w >> 1];
+    const size_t in_set = get_group_id(0), block = blocks.x + in_set,
                  lane = get_local_id(0);
-    const int is_unit = my.w & 1;
-    if (my.y == 0 || own >= blocks.y)
+    const int is_unit = part.w & 1;
+    if (part.y == 0 || in_set >= blocks.y)
         return;
     const float low = (float)(band[block] * BAND);
     __global const float *n = direction + block * 4 * WIDTH;
@@ -341,7 +352,7 @@ __kernel void waves_add(__global const uint4 *input, uint parts_at,
 #else
     unit_reads reads;
 #endif
-    for (uint i = my.x; is_unit && i < my.x + 4 * my.y; i += 4) {
+    for (uint i = part.x; is_unit && i < part.x + 4 * part.y; i += 4) {
         const float4 pose[4] = {as_float4(input[i]), as_float4(input[i + 1]),
                                 as_float4(input[i + 2]),
                                 as_float4(input[i + 3])};
@@ -350,11 +361,11 @@ __kernel void waves_add(__global const uint4 *input, uint parts_at,
                  table, pieces, lane, &reads, total);
     }
 #if ITEMS > 1
-    for (uint from = 0; !is_unit && from < my.y; from += ITEMS) {
-        const uint count = min((uint)ITEMS, my.y - from);
+    for (uint from = 0; !is_unit && from < part.y; from += ITEMS) {
+        const uint count = min((uint)ITEMS, part.y - from);
         barrier(CLK_LOCAL_MEM_FENCE);
         if (lane < count)
-            at[lane] = as_float4(input[my.x + from + lane]);
+            at[lane] = as_float4(input[part.x + from + lane]);
         barrier(CLK_LOCAL_MEM_FENCE);
         for (uint j = lane; j < count * BAND * COMPS; j += ITEMS) {
             const size_t body = as_uint(at[j / (BAND * COMPS)].w) >> 3;
@@ -364,37 +375,40 @@ __kernel void waves_add(__global const uint4 *input, uint parts_at,
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         for (uint i = 0; i < count; i++) {
-            float own[BAND * COMPS];
+            float f_i[BAND * COMPS];
 #pragma unroll
             for (int j = 0; j < BAND * COMPS; j++)
-                own[j] = f[i][j];
-            add_body(nx, ny, nz, low, at[i], own, total);
+                f_i[j] = f[i][j];
+            add_body(nx, ny, nz, low, at[i], f_i, total);
         }
     }
 #else
     if (!is_unit) {
         __global const float *f = factor + band[block] * BAND * COMPS;
 #if COMPS > 1
-        add_kind(input + my.x, my.y, f, nx, ny, nz, low, PART_BUT_LAST, 0,
+        add_kind(input + part.x, part.y, f, nx, ny, nz, low, PART_BUT_LAST, 0,
                  COMPS - 1, total);
-        add_kind(input + my.x, my.y, f, nx, ny, nz, low, PART_LAST, COMPS - 1,
-                 COMPS, total);
+        add_kind(input + part.x, part.y, f, nx, ny, nz, low, PART_LAST,
+                 COMPS - 1, COMPS, total);
 #endif
-        add_kind(input + my.x, my.y, f, nx, ny, nz, low, 0, 0, COMPS, total);
+        add_kind(input + part.x, part.y, f, nx, ny, nz, low, 0, 0, COMPS,
+                 total);
     }
 #endif
     __global float *out =
-        sum + (my.z * get_num_groups(0) + own) * AMPLITUDES * WIDTH;
+        sum + (part.z * get_num_groups(0) + in_set) * AMPLITUDES * WIDTH;
     for (int j = 0; j < AMPLITUDES; j++)
         STORE(total[j], out + j * WIDTH, lane);
 }
 
-/* Updates the amplitudes of every proposal, and computes its profile. ask [4]:
- * accepted slot (+ set of directions << 28, + 1 << 31 for a full sum), slot to
- * write, first row of `sum`, number of rows. Work-groups: (blocks, proposals).
- * amplitude [slot][block][AMPLITUDES][WIDTH]. profile
- * [proposal][block][PAIRS][BAND] out: contribution of the block. */
-__kernel void waves_profile(__global const uint4 *ask,
+/* Computes the amplitudes of every proposal, and its profile. Work-groups:
+ * (blocks of the largest set, proposals).
+ * request    [proposal][4] accepted slot (+ set of directions << 28, + 1 << 31
+ *            for a full sum), slot to write, first row of `sum`, number of rows
+ * direction, level, sum  as in waves_add
+ * amplitude  [slot][block][AMPLITUDES][WIDTH] in and out
+ * profile    [proposal][block][PAIRS][BAND] out: contribution of the block */
+__kernel void waves_profile(__global const uint4 *request,
                          __global const float *direction,
                          __global const uint2 *level,
                          __global const float *sum,
@@ -402,19 +416,19 @@ __kernel void waves_profile(__global const uint4 *ask,
 {
     const size_t blocks = get_num_groups(0), block = get_group_id(0),
                  lane = get_local_id(0);
-    const uint4 my = ask[get_group_id(1)];
-    const uint2 of = level[(my.x >> 28) & 7u];
+    const uint4 job = request[get_group_id(1)];
+    const uint2 set = level[(job.x >> 28) & 7u];
     const size_t row = blocks * AMPLITUDES * WIDTH,
                  current = block * AMPLITUDES * WIDTH;
-    const int is_full = my.x >> 31;
+    const int is_full = job.x >> 31;
     __global const float *from =
-        amplitude + (my.x & 0x0fffffffu) * row + current;
-    __global const float *add = sum + my.z * row + current;
-    __global float *to = amplitude + my.y * row + current;
-    if (my.w == 0 || block >= of.y)
+        amplitude + (job.x & 0x0fffffffu) * row + current;
+    __global const float *add = sum + job.z * row + current;
+    __global float *to = amplitude + job.y * row + current;
+    if (job.w == 0 || block >= set.y)
         return;
     const real weight =
-        LOAD(direction + ((of.x + block) * 4 + 3) * WIDTH, lane);
+        LOAD(direction + ((set.x + block) * 4 + 3) * WIDTH, lane);
     real total[PAIRS * BAND];
 #pragma unroll
     for (int k = 0; k < BAND; k++) {
@@ -425,7 +439,7 @@ __kernel void waves_profile(__global const uint4 *ask,
             a[j] = 0.0f;
             if (!is_full)
                 a[j] = LOAD(from + at, lane);
-            for (uint r = 0; r < my.w; r++)
+            for (uint r = 0; r < job.w; r++)
                 a[j] += LOAD(add + r * row + at, lane);
             STORE(a[j], to + at, lane);
         }

@@ -1,26 +1,27 @@
 /* Walks by the surrogate (src/surrogate/surrogate.h): a work-group makes all
  * steps of one job, one after another.
  *
- * A step proposes one of the following: it turns one torsion; or two
- * neighbouring torsions against each other; or draws both torsions of a residue
- * from their density; or turns a linker as a whole (surrogate_turns.cl); or
- * changes c2. The proposed points are written beside the present ones. Pairs of
- * beads are then counted by distance, and curve and likelihood follow from the
- * counts (surrogate_curve.cl). Only pairs whose distance changed are subtracted
- * and added again, unless these are more than half of all. Counts are integers,
- * so that the result depends neither on the order of work-items nor on which
- * pairs were counted anew: a job gives the same bits in any launch. Of the
- * three products of shapes the two smaller ones share an integer, 16 bits each.
- * On a CPU a work-group is a single work-item, which sums curves in a fixed
- * order instead of counting. After the last step this work-item computes all
- * pairs anew, which removes the rounding errors of the changes. All work-items
- * draw the same random numbers, from a counter, and so come to the same
- * decision.
+ * A step makes one of the following proposals: to turn one torsion; to turn two
+ * neighbouring torsions against each other; to draw both torsions of a residue
+ * from their density; to turn a linker as a whole (surrogate_turns.cl); to
+ * change c2. The proposed points are written to a second array. Pairs of beads
+ * are then counted by distance, and curve and likelihood follow from the counts
+ * (surrogate_curve.cl). Only pairs whose distance changed are subtracted and
+ * added again; if these are more than half of all pairs, all are counted anew.
+ * Counts are integers, so that the result depends neither on the order of
+ * work-items nor on which pairs were counted anew: a job gives the same bits in
+ * any launch. Of the three products of shapes the two smaller ones share an
+ * integer, 16 bits each. On a CPU a work-group is a single work-item, which
+ * sums curves in a fixed order instead of counting. After the last step it
+ * computes all pairs anew, which removes the rounding errors of the changes.
+ * All work-items draw the same random numbers, from a counter, and so come to
+ * the same decision.
  *
  * Sizes and offsets are constants of the build: LANES, N_..., AT_... */
 
-/* A result: log g at the start and at the end; c2; profiles of start and end
- * without numerator and denominator; turns; data for each linker's factor. */
+/* A result: log g (surrogate.h) at the start and at the end; c2 at the end;
+ * profiles of start and end before the factor numerator / denominator; sum of
+ * the accepted turns of each torsion; data for each linker's factor. */
 #define AT_CURVES 3
 #define AT_TURNS (AT_CURVES + 2 * N_Q)
 #define AT_LEARN (AT_TURNS + N_TORSION)
@@ -115,8 +116,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
 #endif
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 
-    /* Step 0 proposes nothing and evaluates the start. On a CPU another such
-     * step after the last one evaluates the end. */
+    /* Step 0 proposes nothing and evaluates the start. On a CPU an additional
+     * step after the last one likewise evaluates the end. */
     for (int i = 0; i <= last; i++) {
         const int is_evaluation = i == 0 || i > n_step;
         const uint4 r = draw(key, (uint)i, 0), s = draw(key, (uint)i, 1);
@@ -130,13 +131,13 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
         float c2_next = c2, change = 0.0f, log_lik_next = 0.0f;
         float turned[2] = {0.0f, 0.0f};
         int which[2] = {-1, -1}, counted = -1, is_closed = 1, learns = 0;
-        /* Ranges of points: all moving points; the far ones, which move as
-         * one. */
+        /* Points first..end-1 move; of these, far_first..far_end-1 move as one
+         * rigid body. */
         int first = 0, end = 0, far_first = 0, far_end = 0;
         int slot_first = 0, n_slot = 0;
-        motion one, both;
-        /* for a linker */
-        int l = 0, n_turn = 0;
+        motion one, both; /* by the outer torsion; then by the inner one */
+        int l = 0, n_turn = 0; /* linker, and number of its torsions that
+                                  turn */
 
         /* ---- proposal ---- */
         if (is_c2) {
@@ -343,9 +344,10 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
         for (int k = lid; k < n_slot; k += LANES)
             next_log[k] = log_of_parts(component + k * PARTS);
 
-        /* Pairs of beads: adds them to the counts, and lists those close enough
-         * for overlaps. Either all pairs, or first far beads with fixed beads,
-         * and then loose beads with all others. */
+        /* Pairs of beads: their contribution to the counts, and the list of
+         * pairs close enough for overlaps. The loop goes over all pairs, or
+         * over pairs of far with fixed beads and then of loose beads with all
+         * others. */
         const int n_two = n_far * n_fixed, n_one = n_loose * N_BEAD;
         const int is_all =
             is_evaluation || c2_next != c2 || 2 * (n_two + n_one) > N_PAIR;
@@ -428,9 +430,9 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
             atomic_or(&forbidden, 1);
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        /* Overlaps of beads of several bodies, from the list. At the start
-         * there may be more pairs than the list can hold; g is then 0. Unless
-         * all pairs were evaluated (is_anew), energy is only the change. */
+        /* Overlaps of beads with several bodies, from the list of pairs, which
+         * may be full at the start. is_anew 0: `energy` and the number of
+         * neighbours are changes. */
         const int is_anew = is_all & !is_c2;
         const int n_neighbour_next =
             n_neighbour_change + (is_anew ? 0 : n_neighbour_now);
@@ -593,8 +595,9 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         if (lid == 0 && (i == 0 || i == last)) {
             const float z_c2 = HAS_C2 ? (c2 - job[2]) / job[3] : 0.0f;
-            /* Decisions rest on small differences, so the sum of many terms
-             * must be as accurate (compensated summation: Kahan 1965). */
+            /* The acceptance of the walk depends on the small difference of
+             * this sum between start and end, so the sum of many terms must be
+             * accurate (compensated summation: Kahan 1965). */
             float sum = beta * log_lik - 0.5f * z_c2 * z_c2 -
                         (float)energy_now / UNIT_PER_NAT;
             float lost = 0.0f;

@@ -1,15 +1,15 @@
 /* Evaluation of a walk's step (surrogate.cl, which follows this file in the
- * program): overlaps of bodies, sums over pairs of beads, the curve and the
- * likelihood.
+ * program): overlaps of bodies, sums over pairs of beads, and the curve and
+ * likelihood that follow.
  *
  * On a GPU, where work-items share memory with fast atomic additions, pairs are
  * counted by distance. On a CPU there is one work-item and no fast way to
- * count, and vector instructions sum the curves of pairs themselves. */
+ * count, so vector instructions sum the curves of the pairs directly. */
 
 #define PRODUCTS 3
 #define N_ROW (N_Q + 1)
 #define UNIT_PER_NAT 65536.0f
-#define MAX_NEIGHBOURS 512 /* with more close pairs of beads g is 0 */
+#define MAX_NEIGHBOURS 512 /* g is 0 with more neighbours */
 
 /* Class of a bead in a step. */
 #define FIXED 0
@@ -39,7 +39,8 @@ int fetch_add(__local int *counter, int by)
 #endif
 }
 
-/* Energy of two bodies in integer units; negative: forbidden. */
+/* Overlap energy of two bodies at squared distance r2, in units of 1 /
+ * UNIT_PER_NAT nat; negative: forbidden. */
 int overlap(int4 a, int4 b, float r2, __global const float *contact,
             float inverse_softness, float limit)
 {
@@ -63,9 +64,9 @@ typedef struct {
     int energy, forbidden, count;
 } contacts;
 
-/* Adds the overlap of a pair of beads: at once if both are single bodies, or to
- * the list. sign 1: at the proposed positions; -1: at the present positions,
- * subtracted. */
+/* Adds a pair of beads that are close enough for overlaps: the energy if both
+ * are single bodies (are_bodies), else an entry of the list. sign -1: the pair
+ * at the present positions is subtracted. */
 void add_overlap(contacts *c, int a, int b, int are_bodies, float r2, int sign)
 {
     if (are_bodies) {
@@ -75,28 +76,30 @@ void add_overlap(contacts *c, int a, int b, int are_bodies, float r2, int sign)
         c->energy += e < 0 ? 0 : sign * e;
         return;
     }
-    const int at = fetch_add(c->n_neighbour, 1);
+    const int place = fetch_add(c->n_neighbour, 1);
     c->count += sign;
-    if (at < 2 * MAX_NEIGHBOURS)
-        c->neighbour[at] =
+    if (place < 2 * MAX_NEIGHBOURS)
+        c->neighbour[place] =
             (uint)a | (uint)b << 15 | (sign < 0 ? 1u << 30 : 0u);
 }
 
-/* Rounds a number below 2^22 to an integer, from the bits of 1.5 2^23 + x: GPUs
- * convert at a quarter of the rate of additions. A larger number only makes the
- * surrogate less accurate. */
+/* Rounds a number below 2^22 to an integer, from the bits of 1.5 2^23 + x,
+ * because GPUs convert numbers at a quarter of the rate of additions. A larger
+ * number gives a wrong integer, which makes the surrogate less accurate. */
 int to_integer(float x)
 {
     return as_int(x + 12582912.0f) - 0x4B400000;
 }
 
+/* The polynomial a_0 + a_1 c + a_2 c^2 with coefficients a [3][N_Q] at q. */
 float by_powers(__global const float *a, int q, float c)
 {
     return a[q] + c * (a[N_Q + q] + c * a[2 * N_Q + q]);
 }
 
-/* Profile without numerator and denominator. sums: the curve of all pairs, or
- * counts for the products of shapes 0 0, 0 1 and 1 1. */
+/* Profile before the factor numerator / denominator. sums: on a CPU the curve
+ * of all pairs, on a GPU the sums over counts for the products of shapes 0 0, 0
+ * 1 and 1 1. */
 float profile_at(__global const float *job, __local const SUM *sums, int q,
                  float c2)
 {
@@ -223,8 +226,7 @@ void write_form_factors(__local vector_workspace *r,
     }
 }
 
-/* Adds the overlaps of the rows with those beads of vector v that are flagged
- * in neighbour [ROWS]. */
+/* Adds overlaps of the rows with the beads of vector v flagged in neighbour. */
 void add_overlaps(__local const vector_workspace *r, contacts *c,
                   const row_group *g, int v, int side, const FLAGS *neighbour)
 {
@@ -339,8 +341,8 @@ void add_rows(__local vector_workspace *r, contacts *c, const row_group *g,
     }
 }
 
-/* Sum of the elements, by halves, because adding element by element would be a
- * chain of dependent additions. */
+/* Sum over the lanes of a vector, by halves, because adding element by element
+ * would be a chain of dependent additions. */
 float lanes_sum(VECTOR v)
 {
 #if WIDE == 16
@@ -354,11 +356,11 @@ float lanes_sum(VECTOR v)
     return (v4.x + v4.z) + (v4.y + v4.w);
 }
 
-/* Computes the curve of all pairs at the proposed positions (`to`) from the
- * curve at the present positions (`before`). c NULL: overlaps are not computed.
- * order contains the fixed beads at its front and the far beads at its back;
- * the class with fewer beads provides the rows. n_fixed < 0: all pairs are
- * summed, and `before` is not used. */
+/* Computes the curve of the pairs at the proposed positions, `to`, from that at
+ * the present positions, `before`. c NULL: overlaps are not computed. order
+ * lists fixed beads from its front and far beads from its back; the class with
+ * fewer beads provides the rows. n_fixed < 0: all pairs are summed, and
+ * `before` is not used. */
 void sum_pairs(__local vector_workspace *r, contacts *c, int n_fixed, int n_far,
                int n_loose, __local const ushort *order,
                __local const ushort *loose, float dq, float cutoff,
@@ -409,9 +411,9 @@ float4 pair_products(float4 u, float4 v, float c2, float unit_0, float unit_1,
                     u1 * v1 * unit_2, 0.0f);
 }
 
-/* Distribution of the products to the two knots next to a distance, two
- * integers each. Written such that fused operations cannot make a subtracted
- * count differ from the added one. */
+/* The products of a pair, divided linearly between the two knots next to its
+ * distance: two integers for each knot. The arithmetic is written such that
+ * fused operations cannot make a subtracted count differ from the added one. */
 int4 knot_counts(float r2, float4 by, float per_ang, int *knot)
 {
     const float knots = fmin(native_sqrt(r2) * per_ang, N_KNOT - 2.0f);

@@ -1,6 +1,6 @@
 /* Proposals of a walk (surrogate.cl, which follows this file in the program):
- * random numbers, motions, densities of torsions, draws of a residue's
- * torsions, and turns of whole linkers.
+ * random numbers, motions, densities of torsions, draws of a residue's torsions
+ * from their density, and turns of a linker as a whole.
  *
  * The turns d of a linker's torsions are drawn such that the part beyond the
  * linker makes a given step xi: a rotation about one of its points c, in rad,
@@ -20,9 +20,9 @@
  *                                     + log |J J'| / 2 - log |J* J*'| / 2
  *
  * plus the contribution of xi, whose axes depend on the linker's two parts. xi
- * = 0 moves the linker alone. A linker with fewer than MIN_CLOSED torsions is
- * not closed: it turns by d = F u, u ~ N(0, 1), with F learnt, and q(reverse) =
- * q(forward). */
+ * = 0 moves the linker alone. A linker with fewer than MIN_CLOSED torsions
+ * turns by d = F u, u ~ N(0, 1), with F learnt; the ratio of its proposal
+ * densities is 1. */
 
 #define PI 3.14159265358979f
 #define LEVER 10.0f
@@ -31,9 +31,10 @@
 #define PARTS 24
 #define N_FACTOR 36 /* elements of a lower factor, at most 8 x 8 */
 
+/* Four random words: number `which` of a step. Philox 4x32-10: Salmon et al.
+ * 2011. */
 uint4 draw(uint2 key, uint step, uint which)
 {
-    /* Philox 4x32-10: Salmon et al. 2011. */
     uint4 c = (uint4)(step, which, 0x5eed, 0);
     for (int i = 0; i < 10; i++) {
         const uint h0 = mul_hi(0xD2511F53u, c.x), l0 = 0xD2511F53u * c.x;
@@ -71,12 +72,13 @@ float2 wave(float angle)
     return quarter % 2 == 0 ? even : odd;
 }
 
+/* Two independent standard normal variates (Box & Muller 1958). */
 float2 normals(uint a, uint b)
 {
     return sqrt(-2.0f * log(unit(a))) * wave(2.0f * PI * unit(b));
 }
 
-/* Rows of a rotation; w is the shift. */
+/* A rotation and a shift: the rows of the matrix, with the shift as w. */
 typedef struct {
     float4 x, y, z;
 } motion;
@@ -108,6 +110,7 @@ motion rotation_about(float4 from, float4 to, float angle)
     return m;
 }
 
+/* The angle in [-pi, pi]. */
 float wrapped(float angle)
 {
     return angle - 2.0f * PI * rint(angle / (2.0f * PI));
@@ -133,9 +136,10 @@ float log_of_parts(__local const float *part)
 
 /* ---- drawing the torsions of a residue ---- */
 
-/* Share of draws from a density among turns: MIN_DRAWN at beta = 1, and
- * MORE_DRAWN higher at beta = 0. At small beta, small turns need a hundred
- * walks to change a linker completely, and draws need a few. */
+/* Fraction of draws from the density among the proposals that turn torsions:
+ * MIN_DRAWN at beta 1, higher by up to MORE_DRAWN as beta decreases. At small
+ * beta, small turns need a hundred walks to change a linker completely, and
+ * draws need a few. */
 #define MIN_DRAWN 0.05f
 #define MORE_DRAWN 0.35f
 
@@ -150,8 +154,8 @@ int contains(int4 a, int4 b)
     return a.z <= b.z && a.w >= b.w;
 }
 
-/* The other torsion of the residue of torsion t, if one of the two moves all
- * points that the other moves; -1: no such torsion. */
+/* The second torsion of the residue of torsion t, if one of the two moves all
+ * points that the other moves; else -1. */
 int other_torsion(__global const int4 *turn, __global const int4 *torsion,
                   int t)
 {
@@ -163,8 +167,7 @@ int other_torsion(__global const int4 *turn, __global const int4 *torsion,
     return -1;
 }
 
-/* phi and psi in the cell selected by a random number. u, v: uniform in (0, 1),
- * positions in the cell. */
+/* phi and psi, uniform in the cell selected by a random number. */
 float2 draw_from_cell(__global const uint *cumulative, uint number, float u,
                       float v)
 {
@@ -220,9 +223,9 @@ float4 apply_rows(__local const float4 *row, float4 p)
     return rotate_rows(row, p) + (float4)(row[0].w, row[1].w, row[2].w, 0.0f);
 }
 
-/* Computes the rotations by angle[side] about axis[side] and their products,
- * the columns of the Jacobian after them as column[side + 1] and, for side 0,
- * the axes after them. */
+/* Computes the rotations by angle[side] about axis[side] and their products;
+ * the columns of the Jacobian after these rotations, column[side + 1]; and, for
+ * side 0, the axes after the rotations, axis[1]. */
 void apply_turns(__local linker_workspace *r, int side, int n, float4 centre,
                  int lid)
 {
@@ -262,6 +265,7 @@ void apply_turns(__local linker_workspace *r, int side, int n, float4 centre,
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
+/* Columns of the Jacobian at the start of the step, column[0]. */
 void start_columns(__local linker_workspace *r, int n, float4 centre, int lid)
 {
     for (int k = lid; k < n; k += LANES) {
@@ -286,7 +290,7 @@ void multiply(__local linker_workspace *r, int a, int b, int n, int lid)
 }
 
 /* right = square^-1 right, by elimination without pivoting, which is accurate
- * if the matrix is close to A A'. If it is not, Newton's method fails, and the
+ * if the matrix is close to A A'. If it is not, Newton's method fails and the
  * step is rejected. Returns log |square|. */
 float solve_square(__local linker_workspace *r)
 {
@@ -321,9 +325,8 @@ float solve_square(__local linker_workspace *r)
     return log(product);
 }
 
-/* Projects null_turn onto the null space of J: the result is z, which is also
- * the start of Newton's method. Sets log_det = log |J J'|. is_free: only
- * log_det. */
+/* Projects null_turn[side] onto the null space of J, unless is_free: the result
+ * is z (or z*), and the start of Newton's method. Also computes log_det. */
 void project_out(__local linker_workspace *r, int side, int n, int is_free,
                  int lid)
 {
@@ -346,9 +349,9 @@ void project_out(__local linker_workspace *r, int side, int n, int is_free,
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* right: the remaining step from the present pose of the part to the goal, a
- * rotation by `step` with point `from` at `to`. error: its largest component,
- * or NaN. */
+/* Sets `right` to the remaining step from the present pose of the part to the
+ * goal, a rotation by `step` with point `from` at `to`. error: the largest
+ * component of `right`. */
 void find_residual(__local linker_workspace *r, int n, const motion *step,
                    float4 from, float4 to)
 {
@@ -398,8 +401,8 @@ float null_ratio(__local const linker_workspace *r, int n, float width)
            ((there - back) / (width * width) + r->log_det[0] - r->log_det[1]);
 }
 
-/* Returns 1 if the reverse proposal leads back to the start. A turn by pi or
- * more would not be unique. */
+/* Returns 1 if the reverse proposal leads back. A turn by pi or more would not
+ * be unique. */
 int is_reverse(__local const linker_workspace *r, int n)
 {
     float difference = 0.0f, largest = 0.0f;
@@ -412,11 +415,11 @@ int is_reverse(__local const linker_workspace *r, int n)
 
 /* Turns a linker such that the part beyond rotates by the vector omega and its
  * point `from` moves to `to`. Axes, null_turn[0] = w and boundaries must be
- * set. If is_free, turns by angle[0] as given. Writes points first..end-1 and
- * adds the log ratio of z and J to *change. The forward and the reverse
- * proposal use the same loop, so that its code exists once in the kernel.
- * Returns 0 if Newton's method fails in either, or the reverse does not lead
- * back. */
+ * set. If is_free, turns by angle[0] as given, and makes no reverse proposal.
+ * Writes points first..end-1 and adds the log ratio of z and J to *change. The
+ * forward and the reverse proposal use the same loop, so that its code exists
+ * once in the kernel. Returns 0 if Newton's method fails in one of the two, or
+ * the reverse proposal does not lead back. */
 int turn_linker(__local linker_workspace *r, int n, int is_free, int is_after,
                 float width, float4 omega, float4 from, float4 to, int first,
                 int end, __global const float4 *now, __global float4 *next,
@@ -436,7 +439,8 @@ int turn_linker(__local linker_workspace *r, int n, int is_free, int is_after,
                 error = 0.0f;
                 break;
             }
-            /* Different work-items do both at the same time. */
+            /* different work-items compute matrix and residual at the same
+             * time */
             multiply(r, side + 1, side, n, lid);
             if (lid == LANES - 1)
                 find_residual(r, n, &step, start, goal);
@@ -471,9 +475,9 @@ int turn_linker(__local linker_workspace *r, int n, int is_free, int is_after,
     return is_closed;
 }
 
-/* Axes determined by the two parts of a linker: x from `near` to `far`; z
- * perpendicular to x and to the line from `near` to `beside`, which is a second
- * point of the near part. */
+/* Axes determined by the two parts of a linker: x from `near` to `far`, z
+ * perpendicular to x and to the line from `near` to `beside`, a second point of
+ * the near part. */
 motion between(float4 near, float4 beside, float4 far)
 {
     motion m;

@@ -14,24 +14,26 @@
 
 /* ---- two clouds of beads ----
  *
- * Superposes one cloud of beads on another. The axes of inertia give the
- * rotation up to half turns about the axes. From each of these four
+ * Superposes one cloud of beads on another. The axes of inertia determine the
+ * rotation except for half turns about the axes. From each of these four
  * orientations the superposition is refined by iterated closest points (Besl &
  * McKay 1992, IEEE Trans. PAMI 14, 239). */
 
-enum { LEAST = 4, ROUNDS = 12 };
+enum { LEAST_BEADS = 4, MOST_ROUNDS = 12 };
 
 typedef struct {
     int n, m;
-    const double (*a)[3];        /* [n] in its axes of inertia */
-    double (*b)[3];              /* [m] b at the present orientation */
-    double (*home)[3];           /* [m] b in its axes of inertia */
+    const double (*a)[3];        /* [n] cloud a in its axes of inertia */
+    double (*b)[3];              /* [m] cloud b at the present orientation */
+    double (*b_axes)[3];         /* [m] cloud b in its axes of inertia */
     double (*fixed)[3];          /* [n + m] pairs of nearest beads: */
     double (*moving)[3];         /* [n + m] beads of a, beads of b */
-    double spacing_a, spacing_b; /* mean square distance of neighbouring beads
-                                    within a cloud */
+    double spacing_a, spacing_b; /* mean square distance of a bead to its
+                                    nearest neighbour in the same cloud */
 } two_clouds;
 
+/* The point of x nearest to `at`, except point number `but`. *squared out: its
+ * squared distance. */
 static int nearest(int n, const double (*x)[3], const double at[3], int but,
                    double *squared)
 {
@@ -57,8 +59,8 @@ static double neighbour_distance2(int n, const double (*x)[3])
     return sum;
 }
 
-/* Square of the discrepancy at the present orientation; also lists the pairs of
- * nearest beads. */
+/* Returns the square of the discrepancy at the present orientation, and lists
+ * the pairs of nearest beads. */
 static double find_pairs(two_clouds *j)
 {
     double of_a = 0.0, of_b = 0.0, squared;
@@ -81,7 +83,7 @@ static double find_pairs(two_clouds *j)
 static double refine_pose(two_clouds *j)
 {
     double now = find_pairs(j), before = HUGE_VAL;
-    for (int round = 0; round < ROUNDS && now < 0.999 * before; round++) {
+    for (int round = 0; round < MOST_ROUNDS && now < 0.999 * before; round++) {
         tsr_motion motion;
         tsr_superpose(j->n + j->m, NULL, (const double(*)[3])j->fixed,
                       (const double(*)[3])j->moving, &motion);
@@ -93,8 +95,8 @@ static double refine_pose(two_clouds *j)
     return fmin(now, before);
 }
 
-/* Turns x into its axes of inertia, the longest first, in a right-handed
- * frame. */
+/* Moves x to its centre and turns it into its axes of inertia, the longest
+ * first, in a right-handed frame. */
 static void turn_to_axes(int n, double (*x)[3])
 {
     double centre[3] = {0.0}, square[9] = {0.0}, value[3], axis[3][3];
@@ -115,18 +117,19 @@ static void turn_to_axes(int n, double (*x)[3])
     }
 }
 
-/* The least discrepancy over the four orientations with parallel axes. */
+/* The least discrepancy, starting from each of the four orientations with
+ * parallel axes. */
 static double best_pose(two_clouds *j)
 {
     static const double turn[4][3] = {
         {1, 1, 1}, {1, -1, -1}, {-1, 1, -1}, {-1, -1, 1}};
     double best = HUGE_VAL;
     j->spacing_a = neighbour_distance2(j->n, j->a);
-    j->spacing_b = neighbour_distance2(j->m, (const double(*)[3])j->home);
+    j->spacing_b = neighbour_distance2(j->m, (const double(*)[3])j->b_axes);
     for (int t = 0; t < 4; t++) {
         for (int i = 0; i < j->m; i++)
             for (int d = 0; d < 3; d++)
-                j->b[i][d] = turn[t][d] * j->home[i][d];
+                j->b[i][d] = turn[t][d] * j->b_axes[i][d];
         best = fmin(best, refine_pose(j));
     }
     return sqrt(best);
@@ -136,29 +139,29 @@ double tsr_discrepancy(int n, const double (*a)[3], int m, const double (*b)[3],
                        int is_mirror)
 {
     double answer = (double)NAN;
-    if (n < LEAST || m < LEAST)
+    if (n < LEAST_BEADS || m < LEAST_BEADS)
         return answer;
     const size_t all = (size_t)(n + m);
     double(*scratch)[3] = calloc(3 * all + (size_t)m, sizeof *scratch);
     if (scratch == NULL)
         return answer;
-    double(*own)[3] = scratch;
+    double(*a_axes)[3] = scratch;
     two_clouds j = {.n = n,
                     .m = m,
-                    .a = (const double(*)[3])own,
+                    .a = (const double(*)[3])a_axes,
                     .b = scratch + n,
-                    .home = scratch + all,
+                    .b_axes = scratch + all,
                     .fixed = scratch + all + m,
                     .moving = scratch + 2 * all + m};
     for (int i = 0; i < n; i++)
-        tsr_vec3_copy(own[i], a[i]);
+        tsr_vec3_copy(a_axes[i], a[i]);
     for (int i = 0; i < m; i++) {
-        tsr_vec3_copy(j.home[i], b[i]);
+        tsr_vec3_copy(j.b_axes[i], b[i]);
         if (is_mirror)
-            j.home[i][0] = -j.home[i][0];
+            j.b_axes[i][0] = -j.b_axes[i][0];
     }
-    turn_to_axes(n, own);
-    turn_to_axes(m, j.home);
+    turn_to_axes(n, a_axes);
+    turn_to_axes(m, j.b_axes);
     answer = best_pose(&j);
     free(scratch);
     return answer;
@@ -174,6 +177,10 @@ enum {
     N_BEAD = 100, /* beads of all domains, for outlines */
     MOST_STATES = 32
 };
+/* main_share: n_main groups hold this share of the draws. similar_below: below
+ * this discrepancy a curve cannot distinguish two arrangements. clear_ratio: a
+ * pair counts as mirror images if the mirror's discrepancy is below this ratio
+ * of the plain one. */
 static const double main_share = 0.9, similar_below = 1.0, clear_ratio = 0.9;
 
 void tsr_arrangements_free(tsr_arrangements *arrangements)
@@ -190,14 +197,16 @@ typedef struct {
     tsr_arrangements *out;
     const tsr_drawn_frame *frame;
     int n, n_residue;
-    int *at;              /* [n] numbers of frames, sorted by state */
-    float *ca;            /* [n][n_residue][3] superposed */
-    double (*start)[3];   /* [n_residue] */
+    int *at;              /* [n] numbers of the chosen frames, sorted by
+                             state */
+    float *ca;            /* [n][n_residue][3] CA of these frames, superposed */
+    double (*start)[3];   /* [n_residue] CA of the start */
     double (*scratch)[3]; /* [n_residue] scratch */
-    int n_point;          /* points of a conformation */
-    int *point;           /* [n_point] residues */
-    double *distance;     /* [n][n] for the frames of one state */
-    int *group;           /* [n] number of the group */
+    int n_point;          /* points of the other domains, for distances between
+                             conformations */
+    int *point;           /* [n_point] residue of each point */
+    double *distance;     /* [n][n] distances between the frames of one state */
+    int *group;           /* [n] number of each frame's group in its state */
     int n_chain, n_draw;
     const double *chi2; /* [n_chain][n_draw]; NULL: not known */
     int last_chain;     /* largest chain number of the run */
@@ -248,8 +257,8 @@ static void find_displacements(job *j, int first, int n, double *displacement)
 
 /* ---- average linkage ---- */
 
-/* Groups while they are joined. A group is named by its first member. An
- * absorbed group has size 0. */
+/* Groups during average linkage. The number of a group is that of its first
+ * member. A group that was joined to another has size 0. */
 typedef struct {
     int n;
     double *distance; /* [n][n] */
@@ -262,7 +271,8 @@ static double *distance_of(const linkage *j, int a, int b)
     return j->distance + (size_t)a * (size_t)j->n + (size_t)b;
 }
 
-/* The two groups of least mean distance, a < b. Returns the distance. */
+/* Finds the two groups of least mean distance, *a < *b. Returns the
+ * distance. */
 static double nearest_groups(const linkage *j, int *a, int *b)
 {
     double least = HUGE_VAL;
@@ -276,8 +286,8 @@ static double nearest_groups(const linkage *j, int *a, int *b)
     return least;
 }
 
-/* Joins b to a. The distances of the new group are means weighted by size
- * (Lance & Williams 1967). */
+/* Joins group b to a. The distances of the new group are means weighted by the
+ * sizes of a and b (Lance & Williams 1967). */
 static void join_groups(const linkage *j, int a, int b)
 {
     const double wa = j->size[a], wb = j->size[b];
@@ -346,7 +356,7 @@ static double rms_distance(const job *j, int a, int b)
     return sqrt(sum / j->n_point);
 }
 
-/* Distances between frames first .. first + n - 1. */
+/* Computes the distances between frames first .. first + n - 1. */
 static void compute_distances(job *j, int first, int n)
 {
     for (int a = 0; a < n; a++)
@@ -356,8 +366,8 @@ static void compute_distances(job *j, int first, int n)
                     a == b ? 0.0 : rms_distance(j, first + a, first + b);
 }
 
-/* The member of group g with the least mean distance to the others. *spread:
- * rms distance to it. */
+/* The member of group g with the least mean distance to all members. *spread
+ * out: rms distance of the members from it. */
 static int find_representative(const job *j, int first, int n, int g,
                                double *spread)
 {
@@ -399,7 +409,7 @@ static double mean_chi2(const job *j, int first, int n, int g)
     return sum / (double)count;
 }
 
-/* Half of the chains that conformation i belongs to: 0 or 1. */
+/* Number of the half of the chains, 0 or 1, to which conformation i belongs. */
 static int half_of(const job *j, int i)
 {
     return 2 * j->frame[j->at[i]].chain > j->last_chain;
@@ -456,7 +466,8 @@ static tsr_status group_state(job *j, int first, int n, tsr_err *err)
 
 /* ---- arrangements that a curve cannot distinguish ---- */
 
-/* Beads of a frame's domains, evenly chosen. Returns their number. */
+/* Chooses beads evenly from the residues of all domains of a frame. Returns
+ * their number. */
 static int beads_of(const job *j, int frame, double (*bead)[3])
 {
     const tsr_domains *d = j->out->domains;
@@ -479,8 +490,8 @@ static int beads_of(const job *j, int frame, double (*bead)[3])
     return n;
 }
 
-/* Compares a pair of arrangements of one state. The similarity is recorded at
- * the later one. */
+/* Compares two arrangements of one state. If they are similar, records this in
+ * the second one, unless that is more similar to an earlier one. */
 static void compare_outlines(const job *j, int first, int second)
 {
     double a[N_BEAD][3], b[N_BEAD][3];

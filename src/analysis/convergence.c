@@ -1,11 +1,11 @@
 /* R-hat and effective sample size.
  *
- * Both compare chains with each other, and early with late draws. Both are
- * computed from the normal scores of ranks, so that they hold for distributions
- * without a mean, too. Means, variances and Fourier transforms are GSL's. A
- * trace may hold millions of draws, so the draws are sorted only once: the
- * order of the half chains, and of the distances from the median, follow
- * without another sort. */
+ * Both compare chains with each other, and early with late draws of a chain.
+ * Both are computed from the normal scores of ranks, so that they are also
+ * defined for distributions without a mean. Means, variances and Fourier
+ * transforms are GSL's. A trace may hold millions of draws, so the draws are
+ * sorted only once: the order of the half chains, and of the distances from the
+ * median, follow without another sort. */
 #include "analysis/convergence.h"
 
 #include "core/pool.h"
@@ -24,7 +24,7 @@
 enum { MIN_DRAWS = 4 };
 
 /* Arrays for one variable. A "half" is half a chain: the statistics use 2
- * n_chain halves of n_draw / 2 draws. The middle draw of an odd number is left
+ * n_chain halves of n_draw / 2 draws. If n_draw is odd, the middle draw is left
  * out. */
 typedef struct {
     tsr_pool pool;
@@ -35,7 +35,7 @@ typedef struct {
                        around */
     double *sorted; /* [n] */
     double *halves; /* [n_half][length] */
-    double *work;   /* [n_half][length] transformed draws */
+    double *work;   /* [n_half][length] scores or indicators of the draws */
     double *fft;    /* [n_fft] */
     double *power;  /* [n_fft] */
     size_t *order;  /* [n] indices of the draws in ascending order of value;
@@ -71,7 +71,7 @@ static size_t fft_length(size_t n)
     return least;
 }
 
-/* Returns 0 where memory is short. Call arrays_clear in any case. */
+/* Returns 0 when out of memory. Call arrays_clear in any case. */
 static int arrays_make(arrays *a, size_t n_chain, size_t n_draw)
 {
     *a = (arrays){.n = n_chain * n_draw,
@@ -108,7 +108,7 @@ static int by_value(const void *left, const void *right)
 }
 
 /* Fills a->order with the indices of x [a->n], ascending by value. Returns 0
- * where memory is short. */
+ * when out of memory. */
 static int sort_indices(arrays *a, const double *x)
 {
     value_at *sorted = malloc(a->n * sizeof *sorted);
@@ -123,8 +123,8 @@ static int sort_indices(arrays *a, const double *x)
     return 1;
 }
 
-/* Fills a->halves, and turns a->order into the order of the halves. The middle
- * draw of an odd number is in no half. */
+/* Fills a->halves, and turns a->order into the order of the draws in
+ * a->halves. */
 static void cut_in_halves(arrays *a, size_t n_draw, const double *value)
 {
     const size_t length = a->length, second = n_draw - length;
@@ -143,9 +143,10 @@ static void cut_in_halves(arrays *a, size_t n_draw, const double *value)
     }
 }
 
-/* The quantile p of sorted numbers. Interpolating from the nearer neighbour
- * returns exactly the value of two equal draws. Markov chains repeat values,
- * and the indicator x <= quantile must not depend on a rounding error. */
+/* The quantile p of sorted numbers. Because the interpolation starts at the
+ * nearer neighbour, the quantile between two equal draws equals them exactly.
+ * Markov chains repeat values, and the indicator x <= quantile must not depend
+ * on a rounding error. */
 static double quantile(const double *sorted, size_t n, double p)
 {
     const double at = p * (double)(n - 1);
@@ -211,24 +212,24 @@ static double rhat_of(const arrays *a, const double *halves)
     return sqrt(variance_of_means(a, halves) / within + (n - 1.0) / n);
 }
 
-/* Nested R-hat. Variance of the groups' means, divided by the variance within
- * groups, which is the variance between a group's halves plus the variance
- * within them. */
+/* Nested R-hat: compares the variance of the groups' means with the variance
+ * within groups, which is the variance between the halves of a group plus the
+ * variance within these halves. */
 static double rhat_of_groups(const arrays *a, size_t n_group,
                              const double *halves)
 {
     const size_t each = a->n_half / n_group, length = a->length;
-    double within = 0.0, *mean = a->sorted, *own = a->sorted + n_group;
+    double within = 0.0, *mean = a->sorted, *half_mean = a->sorted + n_group;
 
     for (size_t g = 0; g < n_group; g++) {
         const double *first = halves + g * each * length;
         for (size_t h = 0; h < each; h++) {
-            own[h] = gsl_stats_mean(first + h * length, 1, length);
+            half_mean[h] = gsl_stats_mean(first + h * length, 1, length);
             within += gsl_stats_variance(first + h * length, 1, length) /
                       (double)each;
         }
-        within += gsl_stats_variance(own, 1, each);
-        mean[g] = gsl_stats_mean(own, 1, each);
+        within += gsl_stats_variance(half_mean, 1, each);
+        mean[g] = gsl_stats_mean(half_mean, 1, each);
     }
     within /= (double)n_group;
     return sqrt(1.0 + gsl_stats_variance(mean, 1, n_group) / within);
@@ -249,8 +250,8 @@ static void autocovariance(arrays *a, const double *halves)
         for (size_t i = 0; i < a->length; i++)
             a->fft[i] = x[i] - mean;
         gsl_fft_real_transform(a->fft, 1, n, a->forward, a->space);
-        /* Half-complex format: real part of 0, real and imaginary parts of 1,
-         * 2, ..., real part of n/2. */
+        /* Half-complex format: real part of frequency 0, real and imaginary
+         * parts of frequencies 1, 2, ..., real part of frequency n / 2. */
         a->power[0] += a->fft[0] * a->fft[0];
         a->power[n - 1] += a->fft[n - 1] * a->fft[n - 1];
         for (size_t i = 1; i + 1 < n; i += 2)
@@ -277,7 +278,7 @@ static double ess_of(arrays *a, const double *halves)
     const double *acov = a->power;
     const double within = acov[0] * n / (n - 1.0);
     const double variance = acov[0] + variance_of_means(a, halves);
-    if (!(variance > 0.0)) /* a spread whose square underflows */
+    if (!(variance > 0.0)) /* the square of the spread underflows */
         return (double)NAN;
 
     double even = 1.0, odd = 1.0 - (within - acov[1]) / variance;
@@ -291,8 +292,9 @@ static double ess_of(arrays *a, const double *halves)
         last = fmin(last, even + odd);
         lag += 2;
     }
-    /* The last pair is not included. Its even term counts once if it or the
-     * pair is positive, which stabilises the estimate for antithetic chains. */
+    /* The last pair is not included. The even term of this pair counts once if
+     * the term or the pair is positive, which stabilises the estimate for
+     * antithetic chains. */
     const double tail = even > 0.0 || even + odd >= 0.0 ? even : 0.0;
     const double tau = -1.0 + 2.0 * pairs + tail;
     return total / fmax(tau, 1.0 / log10(total));
@@ -308,9 +310,9 @@ static double ess_below(arrays *a, double limit)
     return is_constant(a->work, n) ? (double)n : ess_of(a, a->work);
 }
 
-/* Replaces x by the rank scores of |x - median|. Below the median the distances
- * fall with x, above it they rise, so merging the two sequences replaces a
- * sort. */
+/* Sets a->work to the rank scores of |x - median|, where x are the halves.
+ * Below the median these distances fall with x, above the median they rise, so
+ * merging the two sequences replaces a sort. */
 static void fold(arrays *a)
 {
     const size_t n = a->n_half * a->length, *order = a->order;
@@ -392,7 +394,7 @@ tsr_status tsr_convergence_make(int n_group, int n_chain, int n_draw,
     out->q95 = quantile(a.sorted, n, 0.95);
     if (n_draw >= MIN_DRAWS && a.sorted[0] != a.sorted[n - 1]) {
         cut_in_halves(&a, draws, value);
-        /* without the middle draw all values may be equal */
+        /* all values may be equal once the middle draw is left out */
         if (!is_constant(a.halves, a.n_half * a.length))
             diagnose(
                 &a, n_group > 0 && n_chain % n_group == 0 ? (size_t)n_group : 0,

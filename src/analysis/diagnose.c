@@ -19,8 +19,9 @@
  *
  * Chains that have converged visit the same values. Each function detects one
  * failure: a chain that does not move, a chain whose middle 90 % lies apart
- * from all others, halves of the chains with different distributions
- * (Kolmogorov-Smirnov test with the effective number of independent draws). */
+ * from that of all other chains, and halves of the chains with different
+ * distributions (Kolmogorov-Smirnov test with the effective number of
+ * independent draws). */
 
 int tsr_longest_constant_run(int n_draw, const double *value)
 {
@@ -34,14 +35,14 @@ int tsr_longest_constant_run(int n_draw, const double *value)
 
 typedef struct {
     double low, high;
-} interval;
+} range;
 
 /* The middle 90 % of x [n]. Sorts x. */
-static interval middle_of(double *x, size_t n)
+static range middle_of(double *x, size_t n)
 {
     gsl_sort(x, 1, n);
-    return (interval){x[(size_t)(0.05 * (double)(n - 1))],
-                      x[(size_t)ceil(0.95 * (double)(n - 1))]};
+    return (range){x[(size_t)(0.05 * (double)(n - 1))],
+                   x[(size_t)ceil(0.95 * (double)(n - 1))]};
 }
 
 double tsr_chain_gap(int n_chain, int n_draw, const double *value, int c)
@@ -54,15 +55,15 @@ double tsr_chain_gap(int n_chain, int n_draw, const double *value, int c)
     memcpy(copy, value + at, row * sizeof *copy);
     memcpy(copy + row, value, at * sizeof *copy);
     memcpy(copy + row + at, value + at + row, (n - at - row) * sizeof *copy);
-    const interval own = middle_of(copy, row);
-    const interval rest = middle_of(copy + row, n - row);
+    const range chain = middle_of(copy, row);
+    const range others = middle_of(copy + row, n - row);
     free(copy);
-    const double width = fmax(own.high - own.low, rest.high - rest.low);
-    const double rounding = 1e-13 * fmax(fabs(own.high), fabs(own.low));
-    if (own.low > rest.high + rounding)
-        return (own.low - rest.high) / width;
-    if (own.high < rest.low - rounding)
-        return (own.high - rest.low) / width;
+    const double width = fmax(chain.high - chain.low, others.high - others.low);
+    const double rounding = 1e-13 * fmax(fabs(chain.high), fabs(chain.low));
+    if (chain.low > others.high + rounding)
+        return (chain.low - others.high) / width;
+    if (chain.high < others.low - rounding)
+        return (chain.high - others.low) / width;
     return 0.0;
 }
 
@@ -85,7 +86,8 @@ static double largest_distance(const double *a, size_t n_a, const double *b,
     return largest;
 }
 
-/* Independent draws of a half; one for each chain if no chain moves. */
+/* Number of independent draws in a half of the chains; one for each chain if no
+ * chain moves. */
 static double independent_draws(const tsr_convergence *half, int n_chain)
 {
     return isnan(half->ess_bulk) ? n_chain : half->ess_bulk;
@@ -145,7 +147,7 @@ tsr_status tsr_half_compare_make(int n_chain, int n_draw, const double *value,
 
 /* ---- questions ---- */
 
-/* A question, its answer so far, and the text of its reason. */
+/* A check under way: its result in `check`, and the text of its reason. */
 typedef struct {
     tsr_diagnosis *d;
     tsr_trace_reader *reader;
@@ -161,7 +163,7 @@ static void answer(question *q, tsr_answer answer, double value)
 }
 
 #define remedy(q, ...) \
-    ((q)->check->remedy = tsr_pool_print(&(q)->d->pool, __VA_ARGS__))
+    ((q)->check->remedy = tsr_pool_format(&(q)->d->pool, __VA_ARGS__))
 
 /* "; " before every entry of a list but the first. */
 static const char *separator(int *n_printed)
@@ -169,16 +171,16 @@ static const char *separator(int *n_printed)
     return (*n_printed)++ > 0 ? "; " : "";
 }
 
-/* 1: the item must converge. Constant variables and those without numbers
- * belong to other checks. */
+/* 1: R-hat of the item counts. Other checks report variables that are constant
+ * or lack numbers. */
 static int must_converge(const tsr_summary_item *item)
 {
     return item->flaw == TSR_FLAW_NONE;
 }
 
-/* Recommends a longer run: by the command line that continues it, for all
- * checks at once, or by an option such as "--set sampler.draws=8000", with
- * `factor` times as many draws. */
+/* Recommends a longer run: by the command line that continues the run, once for
+ * all checks; without a command line by an option such as "--set
+ * sampler.draws=8000", with `factor` times as many draws. */
 static void recommend_draws(question *q, double factor)
 {
     const tsr_diagnose_options *o = q->options;
@@ -198,7 +200,7 @@ static void recommend_draws(question *q, double factor)
                draws);
 }
 
-/* All draws are finite and the file is readable. */
+/* Are all draws finite, and is the file readable? */
 static tsr_status ask_finite(question *q, tsr_err *err)
 {
     const tsr_diagnosis *d = q->d;
@@ -216,14 +218,13 @@ static tsr_status ask_finite(question *q, tsr_err *err)
     if (n_bad == 0)
         tsr_words_add(&q->found, "all of them");
     else
-        remedy(q, "this should not happen: repeat the run with "
-                  "--device reference, and where it stays so, "
-                  "report it with config.yaml");
+        remedy(q, "this should not happen: repeat the run with --device "
+                  "reference; if it happens again, report it with config.yaml");
     answer(q, n_bad == 0 ? TSR_CHECK_YES : TSR_CHECK_NO, (double)NAN);
     return TSR_OK;
 }
 
-/* There is more than one chain. R-hat of a single chain cannot detect a mode
+/* Is there more than one chain? R-hat of a single chain cannot detect a mode
  * that the chain missed. */
 static tsr_status ask_chains(question *q, tsr_err *err)
 {
@@ -234,8 +235,9 @@ static tsr_status ask_chains(question *q, tsr_err *err)
     tsr_words_add(&q->found, "%d chain%s of %d draws", n, n == 1 ? "" : "s",
                   q->d->n_draw);
     if (n < 2)
-        remedy(q, "one chain cannot show what it never found: run at least "
-                  "two, better four, with --set sampler.chains=4");
+        remedy(q,
+               "a single chain cannot reveal conformations that it missed: run "
+               "at least two chains, better four, with --set sampler.chains=4");
     return TSR_OK;
 }
 
@@ -258,7 +260,7 @@ static tsr_status ask_rhat(question *q, tsr_err *err)
     }
     if (worst == NULL)
         tsr_words_add(&q->found, "no variable has an R-hat: too few draws, or "
-                                 "nothing varies");
+                                 "all values are constant");
     else if (n_above == 0)
         tsr_words_add(&q->found,
                       "the largest R-hat of %d variables is %.4f "
@@ -286,13 +288,13 @@ static tsr_status ask_ess(question *q, tsr_err *err)
     (void)err;
     if (worst == NULL) {
         tsr_words_add(&q->found, "no variable has an effective sample size: "
-                                 "too few draws, or nothing varies");
+                                 "too few draws, or all values are constant");
         recommend_draws(q, 4.0);
         return TSR_OK;
     }
     answer(q, least >= limit ? TSR_CHECK_YES : TSR_CHECK_NO, least);
     tsr_words_add(
-        &q->found, "the least is %.0f of %.0f draws (%s), %.0f are asked for",
+        &q->found, "the smallest is %.0f of %.0f draws (%s), %.0f are required",
         least, (double)worst->n_chain * worst->n_draw, worst->name, limit);
     if (least < limit)
         recommend_draws(q, 1.2 * limit / least);
@@ -308,7 +310,7 @@ static tsr_status ask_profile(question *q, tsr_err *err)
     (void)err;
     if (q->d->n_curve == 0) {
         answer(q, TSR_CHECK_NOT_ASKED, (double)NAN);
-        tsr_words_add(&q->found, "the trace has no curve: no data");
+        tsr_words_add(&q->found, "the trace has no curve: the run had no data");
         return TSR_OK;
     }
     for (int i = 0; i < q->d->n_curve; i++) {
@@ -328,7 +330,7 @@ static tsr_status ask_profile(question *q, tsr_err *err)
         largest = fmax(largest, c->point[worst].rhat);
     }
     if (n_printed == 0)
-        tsr_words_add(&q->found, "too few draws to tell");
+        tsr_words_add(&q->found, "too few draws");
     else
         answer(q, largest <= limit ? TSR_CHECK_YES : TSR_CHECK_NO, largest);
     if (q->check->answer == TSR_CHECK_NO)
@@ -339,9 +341,9 @@ static tsr_status ask_profile(question *q, tsr_err *err)
 /* ---- questions about chains ----
  *
  * Checks that compare single chains, or halves of the chains. R-hat and
- * effective sample size show that something is wrong, these checks show where.
- * A check without enough draws has the answer unknown, which does not count as
- * yes. */
+ * effective sample size show that something is wrong; these checks show in
+ * which chains. A check with too few draws has the answer unknown, which does
+ * not count as yes. */
 
 static int is_finite_row(const double *value, size_t n)
 {
@@ -353,8 +355,9 @@ static int is_finite_row(const double *value, size_t n)
 
 enum { LEAST_DRAWS = 8, MOST_NAMED = 5 };
 
-/* Reports in `found` the chains of one variable that stand still or lie apart.
- * Returns their number. */
+/* Reports in `found` the chains of one variable that stand still or lie apart
+ * from all others. may_rest 1: standing still is not reported. Returns the
+ * number of such chains. */
 static int check_single_chains(const char *name, int may_rest, int n_chain,
                                int n_draw, const double *value,
                                tsr_words *found, int *n_printed)
@@ -379,16 +382,17 @@ static int check_single_chains(const char *name, int may_rest, int n_chain,
                           name, c, rest, n_draw);
         else
             tsr_words_add(found,
-                          "chain %d has its own %s, %s those of the others", c,
-                          name, gap < 0.0 ? "below" : "above");
+                          "chain %d has its own level of %s, %s that of the "
+                          "other chains",
+                          c, name, gap < 0.0 ? "below" : "above");
     }
     return n_bad;
 }
 
-/* Chains that stand still, and chains apart from the others. */
+/* Which chains stand still, or lie apart from all others? */
 static tsr_status ask_stuck(question *q, tsr_err *err)
 {
-    /* The first two describe the structure, the others the fit. */
+    /* The first N_SHAPE names describe the structure, the others the fit. */
     enum { N_SHAPE = 2 };
     static const char *const names[] = {"rg", "d_max", "lp", "chi2"};
     int n_bad = 0, n_printed = 0, n_seen = 0;
@@ -412,21 +416,20 @@ static tsr_status ask_stuck(question *q, tsr_err *err)
         free(value);
     }
     if (n_seen == 0)
-        tsr_words_add(&q->found, "too few draws to tell (fewer than %d)",
-                      LEAST_DRAWS);
+        tsr_words_add(&q->found, "too few draws (fewer than %d)", LEAST_DRAWS);
     else if (n_bad == 0)
         tsr_words_add(&q->found,
-                      "none stands still, none is apart from the others");
+                      "no chain is stuck, no chain is apart from the others");
     else if (n_printed > MOST_NAMED)
         tsr_words_add(&q->found, "; and %d more", n_printed - MOST_NAMED);
     if (n_seen > 0)
         answer(q, n_bad == 0 ? TSR_CHECK_YES : TSR_CHECK_NO, (double)NAN);
     if (n_bad > 0)
-        remedy(q,
-               "give the chains more warm-up (sampler.warmup) or more "
-               "temperatures (sampler.temperatures, sampler.t_max); where one "
-               "stands still, look at the moves, prior.restraints and "
-               "structure.flexible");
+        remedy(
+            q,
+            "give the chains more warm-up (sampler.warmup) or more "
+            "temperatures (sampler.temperatures, sampler.t_max); for a stuck "
+            "chain, check the moves, prior.restraints and structure.flexible");
     return status;
 }
 
@@ -436,8 +439,8 @@ static int is_constant(const tsr_diagnosis *diagnosis, const char *name)
     return item != NULL && item->flaw == TSR_FLAW_CONSTANT;
 }
 
-/* Two halves of the chains, after Viswanath et al. 2017 (Biophys. J. 113,
- * 2344). Distributions differ where the distance exceeds 0.3 and a
+/* Compares two halves of the chains, after Viswanath et al. 2017 (Biophys. J.
+ * 113, 2344). Distributions differ where the distance exceeds 0.3 and a
  * Kolmogorov-Smirnov test has p below 0.05. */
 static tsr_status ask_halves(question *q, tsr_err *err)
 {
@@ -469,12 +472,14 @@ static tsr_status ask_halves(question *q, tsr_err *err)
         n_undecided += half.distance > small && !(half.p < rare);
     }
     if (n_seen == 0)
-        tsr_words_add(&q->found, "too few draws to tell");
+        tsr_words_add(&q->found, "too few draws");
     else
-        tsr_words_add(&q->found,
-                      "; they differ where D is above %g with p below %g",
-                      small, rare);
-    /* A large distance with p above 0.05 has too few independent draws. */
+        tsr_words_add(
+            &q->found,
+            "; the two halves differ where D is above %g with p below %g",
+            small, rare);
+    /* A large distance with p above 0.05: too few independent draws to
+     * decide */
     answer(q,
            n_bad > 0                        ? TSR_CHECK_NO
            : n_seen == 0 || n_undecided > 0 ? TSR_CHECK_UNKNOWN
@@ -485,8 +490,8 @@ static tsr_status ask_halves(question *q, tsr_err *err)
     return status;
 }
 
-/* The largest difference of a share between the halves, in standard errors for
- * n_independent independent draws in all. */
+/* The largest difference of an arrangement's share between the halves, in
+ * standard errors for a total of n_independent independent draws. */
 static double largest_gap(const tsr_arrangements *a, int state,
                           double n_independent)
 {
@@ -509,8 +514,8 @@ static void print_shares(const tsr_arrangements *a, int state, double overlap,
     if (state > 0)
         tsr_words_add(found, "state %d: ", state);
     tsr_words_add(found,
-                  "%d arrangements of the domains, which overlap by %.2f; "
-                  "shares of the largest are",
+                  "%d arrangements of the domains, with an overlap of %.2f "
+                  "between the halves; fractions of the largest are",
                   n_group, overlap);
     for (int i = 0; i < a->n; i++)
         if (a->item[i].state == state)
@@ -529,12 +534,12 @@ static tsr_status ask_arrangements(question *q, tsr_err *err)
     q->check->limit = enough;
     if (a == NULL) {
         answer(q, TSR_CHECK_NOT_ASKED, (double)NAN);
-        tsr_words_add(&q->found, "the run has no stored conformations, or "
-                                 "no two domains of them move");
+        tsr_words_add(&q->found, "the run stored no conformations, or no two "
+                                 "domains move relative to each other");
         return TSR_OK;
     }
     if (isnan(a->overlap[0])) {
-        tsr_words_add(&q->found, "one chain, so there are no halves");
+        tsr_words_add(&q->found, "a single chain has no two halves of chains");
         return TSR_OK;
     }
     for (int s = 1; s < a->n_state; s++)
@@ -551,16 +556,15 @@ static tsr_status ask_arrangements(question *q, tsr_err *err)
                largest_gap(a, state,
                            fmin(rg->value.ess_bulk, a->n_seen[least])) > sure) {
         q->check->answer = TSR_CHECK_NO;
-        remedy(q,
-               "chains stay in the arrangement where they began: give them "
-               "more temperatures (sampler.temperatures, sampler.t_max), more "
-               "warm-up, or run longer");
+        remedy(q, "chains stay in the arrangement where they began: use more "
+                  "temperatures (sampler.temperatures, sampler.t_max), more "
+                  "warm-up, or longer runs");
     }
     return TSR_OK;
 }
 
-/* The last draw of a vector of sample_stats, *value [*n_chain][*n], caller
- * frees; NULL where the trace lacks the vector or cannot be read. */
+/* Reads the last draw of a vector of sample_stats: *value [*n_chain][*n], the
+ * caller frees it; NULL where the trace lacks the vector or cannot be read. */
 static tsr_status read_last_draw(tsr_trace_reader *reader, const char *name,
                                  int *n_chain, int *n, double **value,
                                  tsr_err *err)
@@ -582,7 +586,7 @@ static tsr_status read_last_draw(tsr_trace_reader *reader, const char *name,
     return TSR_OK;
 }
 
-/* Adds the pair of temperatures with the fewest exchanges to the reason. */
+/* Adds to the reason the pair of temperatures with the fewest exchanges. */
 static tsr_status print_rarest_exchange(tsr_trace_reader *reader,
                                         tsr_words *found, tsr_err *err)
 {
@@ -599,8 +603,7 @@ static tsr_status print_rarest_exchange(tsr_trace_reader *reader,
         }
     if (isfinite(least)) {
         const int chain = at / n_pair, pair = at % n_pair;
-        tsr_words_add(found, "; the rarest exchange is %.2g of those tried",
-                      least);
+        tsr_words_add(found, "; the smallest exchange rate is %.2g", least);
         if (rung != NULL && n_rung == n_pair + 1 && chain < n_rung_chain)
             tsr_words_add(found, ", between T = %.3g and %.3g of chain %d",
                           rung[chain * n_rung + pair],
@@ -621,7 +624,7 @@ static tsr_status ask_exchange(question *q, tsr_err *err)
     TSR_TRY(tsr_summary_draws(q->reader, "round_trips", &n_chain, &n_draw,
                               &value, err));
     if (value == NULL) {
-        tsr_words_add(&q->found, "the trace does not say");
+        tsr_words_add(&q->found, "not in the trace");
         return TSR_OK;
     }
     for (int c = 0; c < n_chain; c++) {
@@ -632,16 +635,16 @@ static tsr_status ask_exchange(question *q, tsr_err *err)
     free(value);
     if (n_temp == 1 || (n_temp == 0 && total == 0.0)) {
         answer(q, TSR_CHECK_NOT_ASKED, (double)NAN);
-        tsr_words_add(&q->found, "one temperature");
+        tsr_words_add(&q->found, "a single temperature");
         return TSR_OK;
     }
     answer(q, n_none == 0 ? TSR_CHECK_YES : TSR_CHECK_NO, total / n_chain);
     if (n_none == 0)
-        tsr_words_add(&q->found, "%.0f round trips in all, %.1f a chain", total,
-                      total / n_chain);
+        tsr_words_add(&q->found, "%.0f round trips in total, %.1f per chain",
+                      total, total / n_chain);
     else
         tsr_words_add(&q->found,
-                      "no replica of %d of %d chains has been to the "
+                      "no replica of %d of %d chains has travelled to the "
                       "highest temperature and back",
                       n_none, n_chain);
     if (n_none > 0)
@@ -656,21 +659,23 @@ static const struct {
     const char *name, *asks;
     tsr_status (*ask)(question *q, tsr_err *err);
 } questions[TSR_N_CHECK] = {
-    {"finite", "are all draws numbers?", ask_finite},
+    {"finite", "are all draws finite numbers?", ask_finite},
     {"chains", "are there chains to compare?", ask_chains},
     {"rhat", "do the chains agree on every variable?", ask_rhat},
     {"ess", "are there enough independent draws?", ask_ess},
-    {"stuck", "do all chains move, and in the same place?", ask_stuck},
-    {"profile", "do the chains agree on the curve, at every q?", ask_profile},
-    {"halves", "do two halves of the chains tell the same?", ask_halves},
-    {"arrangements", "do the halves hold the same structures?",
+    {"stuck", "do all chains move, and in the same region?", ask_stuck},
+    {"profile", "do the chains agree on the curve at every q?", ask_profile},
+    {"halves", "do both halves of the chains give the same distributions?",
+     ask_halves},
+    {"arrangements",
+     "do both halves of the chains contain the same structures?",
      ask_arrangements},
     {"exchange", "do replicas travel between the temperatures?", ask_exchange},
 };
 
 /* ---- the diagnosis ---- */
 
-/* Largest number of values of one curve that are sorted, which takes some
+/* Largest number of values of one curve that are summarised, which takes some
  * seconds. */
 static const double most_numbers = 2e7;
 
@@ -685,7 +690,7 @@ void tsr_diagnosis_free(tsr_diagnosis *diagnosis)
     free(diagnosis);
 }
 
-/* Summaries of the expected curve of every data set. */
+/* Adds the summary of the expected curve of every data set. */
 static tsr_status add_curves(tsr_diagnosis *d, tsr_trace_reader *reader,
                              tsr_err *err)
 {
@@ -756,8 +761,8 @@ tsr_status tsr_diagnose(tsr_trace_reader *reader,
     return TSR_OK;
 }
 
-/* A diagnosis as text for users, and as JSON for programs that wait for
- * convergence. */
+/* ---- output: text for users, JSON for programs that wait for convergence
+ * ---- */
 
 static const char *const answer_name[] = {
     [TSR_CHECK_YES] = "yes",
@@ -787,9 +792,9 @@ void tsr_diagnosis_print(const tsr_diagnosis *diagnosis, FILE *out)
         fprintf(out, "\nnot converged: %d answer%s no\n", n_no,
                 n_no == 1 ? " is" : "s are");
     else
-        fputs("\nnot shown to have converged: too little to tell from\n", out);
+        fputs("\nnot shown to have converged: too few draws\n", out);
     if (diagnosis->advice != NULL)
-        fprintf(out, "To go on:\n    %s\n", diagnosis->advice);
+        fprintf(out, "To continue:\n    %s\n", diagnosis->advice);
 }
 
 static void put_check(tsr_json *j, const tsr_check *c)

@@ -1,5 +1,5 @@
-/* Checks whether a run has converged. Each check is a question to the trace,
- * with an answer, its reason and a remedy. */
+/* Checks whether a run has converged. Each check asks a question about the
+ * draws in the trace, and gives an answer, a reason and a remedy. */
 #ifndef TSR_ANALYSIS_DIAGNOSE_H
 #define TSR_ANALYSIS_DIAGNOSE_H
 
@@ -15,7 +15,8 @@ typedef enum {
     TSR_CHECK_YES,
     TSR_CHECK_NO,
     TSR_CHECK_UNKNOWN,  /* the trace lacks the variable, or has too few draws */
-    TSR_CHECK_NOT_ASKED /* does not apply: no data, or one temperature */
+    TSR_CHECK_NOT_ASKED /* the question does not apply: no data, one
+                           temperature, or no arrangements */
 } tsr_answer;
 
 /* One check: its question, answer, reason and remedy. */
@@ -23,45 +24,47 @@ typedef struct {
     const char *name; /* "rhat" */
     const char *asks; /* "do the chains agree?" */
     tsr_answer answer;
-    double value, limit; /* the value compared with `limit`; NaN: the check has
-                            several values */
+    double value, limit; /* the value compared with `limit`; NaN: the check
+                            compares no value, or has no answer */
     char *found;         /* the reason, one line or more; never NULL */
     char *remedy;        /* NULL: no remedy is needed */
 } tsr_check;
 
 enum { TSR_N_CHECK = 9 };
 
-/* Limits of the checks, and what is known of the run beside its trace. */
+/* Limits of the checks, and facts about the run that the trace lacks. */
 typedef struct {
     double rhat;        /* largest R-hat allowed */
     double ess;         /* least effective sample size allowed, bulk and tail */
     int n_temp;         /* temperatures of the ladder; 0: not known */
-    long warmup, draws; /* steps and draws that the configuration asks for; 0:
-                           not known */
+    long warmup, draws; /* steps of warm-up and draws that the configuration
+                           asks for; 0: not known */
     int is_frozen;      /* 1: the configuration keeps structures fixed */
     const tsr_arrangements *arrangements; /* NULL: not analysed */
-    /* The command line that continues the run. Printed once, in place of the
-     * remedies of all checks that need more draws; NULL: there is none.
-     * Borrowed. */
+    /* The command line that continues the run, borrowed. It is printed once, in
+     * place of the remedies of all checks that need more draws. NULL: each of
+     * these checks has a remedy. */
     const char *advice;
 } tsr_diagnose_options;
 
-/* All checks of a run, and the summaries that they rest on. */
+/* All checks of a run, and the summaries of the trace from which they
+ * follow. */
 typedef struct {
-    tsr_pool pool; /* memory of the texts and of the list of curves */
+    tsr_pool pool; /* owns the texts and the list of curves */
     int n_chain, n_draw;
     tsr_summary *summary;
     int n_curve;
     tsr_curve_summary **curve; /* [n_curve] one for each data set */
     int n;
     tsr_check check[TSR_N_CHECK];
-    int is_converged; /* no answer is no, and R-hat and ESS have the answer
+    int is_converged; /* 1: no answer is no, and R-hat and ESS have the answer
                          yes */
-    char *advice;     /* copy of options->advice where more draws would help;
-                         else NULL */
+    char *advice;     /* copy of options->advice, if some check needs more
+                         draws; else NULL */
 } tsr_diagnosis;
 
-/* Errors: those of tsr_summary_make; TSR_E_IO, TSR_E_NOMEM. */
+/* Makes all checks. Errors: those of tsr_summary_make and
+ * tsr_curve_summary_make; TSR_E_NOMEM. */
 tsr_status tsr_diagnose(tsr_trace_reader *reader,
                         const tsr_diagnose_options *options,
                         tsr_diagnosis **out, tsr_err *err);
@@ -83,10 +86,10 @@ void tsr_diagnosis_print_json(const tsr_diagnosis *diagnosis, FILE *out);
 /* Length of the longest run of equal values in a chain, value [n_draw]. */
 int tsr_longest_constant_run(int n_draw, const double *value);
 
-/* Distance of chain c from the other chains, value [n_chain][n_draw]: 0 where
- * its middle 90 % overlaps theirs; else the gap between the two intervals,
- * divided by the width of the wider one (infinite if both have width 0).
- * Negative: chain c lies below. NaN: one chain, or out of memory. */
+/* Distance of chain c from all other chains together, value [n_chain][n_draw]:
+ * 0 where the middle 90 % of both overlap; else the gap between the two
+ * intervals, divided by the width of the wider one (infinite if both have width
+ * 0). Negative: chain c lies below. NaN: one chain, or out of memory. */
 double tsr_chain_gap(int n_chain, int n_draw, const double *value, int c);
 
 /* Kolmogorov-Smirnov comparison of the first (n + 1) / 2 chains with the rest.
@@ -95,11 +98,12 @@ typedef struct {
     double distance; /* largest distance of the two distribution functions */
     /* Probability that two sets of independent draws are at least as distant
      * (Stephens 1970). The number of independent draws is the half's ess_bulk,
-     * or its number of chains where no chain moves. NaN: no draws. */
+     * or its number of chains where no chain moves. NaN: too few draws, or a
+     * draw that is not finite. */
     double p;
 } tsr_half_compare;
 
-/* Errors: TSR_E_NOMEM. Cost: O(n log n). */
+/* value [n_chain][n_draw]. Errors: TSR_E_NOMEM. Cost: O(n log n). */
 tsr_status tsr_half_compare_make(int n_chain, int n_draw, const double *value,
                                  tsr_half_compare *out, tsr_err *err);
 

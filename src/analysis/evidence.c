@@ -2,13 +2,13 @@
  *
  * Let a and b be two temperatures with equal numbers of draws, w = (beta_b -
  * beta_a) log L, and g(x) = 1 / (1 + exp(-x)). Then log (Z_b / Z_a) is the
- * number f for which two means are equal: that of g(w - f) over the draws at a,
- * and that of g(f - w) over the draws at b. The first mean falls with f and the
- * second grows, so bisection finds f.
+ * number f for which two means are equal: the mean of g(w - f) over the draws
+ * at a, and the mean of g(f - w) over the draws at b. The first mean falls with
+ * f and the second rises, so bisection finds f.
  *
- * Between the hottest temperature and the prior only one end has draws. The
- * ratio is then estimated from the mean of 1 / L^beta, which is reliable while
- * beta log L hardly varies. */
+ * The run has no draws of the prior. So the ratio of the hottest temperature to
+ * the prior is estimated from the mean of 1 / L^beta over the draws at this
+ * temperature, which is reliable while beta log L hardly varies. */
 #include "analysis/evidence.h"
 
 #include <math.h>
@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Draws of all groups at all temperatures. left_out: a group whose draws are
- * skipped; -1: none. */
+/* Draws of all groups at all temperatures. left_out: number of the group whose
+ * draws are skipped; -1: no group. */
 typedef struct {
     int n_group, n_draw, n_temp, left_out;
     const double *beta, *log_lik;
@@ -50,10 +50,10 @@ static double mean_logistic(const path *p, int k, double step, double f,
     return sum / (double)n;
 }
 
-/* log Z at temperature k minus log Z at the hotter k + 1. The draws at k have
- * the higher likelihood, so the result lies between the extremes of w. If some
- * of the hotter draws have log L = -inf, the result may be lower, at most by
- * the log of the number of draws. */
+/* log Z at temperature k minus log Z at the next, hotter temperature k + 1. The
+ * draws at k have the higher likelihood, so the result lies between the
+ * extremes of w. If some of the hotter draws have log L = -inf, the result may
+ * be lower, at most by the log of the number of draws. */
 static double log_ratio(const path *p, int k)
 {
     const double step = p->beta[k] - p->beta[k + 1];
@@ -78,8 +78,8 @@ static double log_ratio(const path *p, int k)
     return 0.5 * (low + high);
 }
 
-/* log Z of the hottest temperature. *sd: standard deviation of beta log L
- * there. */
+/* log Z of the hottest temperature. *sd out: standard deviation of beta log L
+ * at this temperature. */
 static double log_hottest(const path *p, double *sd)
 {
     const int k = p->n_temp - 1;
@@ -105,16 +105,16 @@ static double log_z(const path *p, double *sd)
     return sum;
 }
 
-/* Jackknife error of an estimate, leaving out one group at a time. NaN: one
- * group, or out of memory. */
+/* Jackknife error of an estimate: computes the estimate without each group in
+ * turn. NaN for one group, or when out of memory. */
 static double jackknife(int n_group,
-                        double (*estimate)(const void *of, int left_out),
-                        const void *of)
+                        double (*estimate)(const void *context, int left_out),
+                        const void *context)
 {
     double mean = 0.0, squares = 0.0;
     double *without = calloc((size_t)n_group, sizeof *without);
     for (int g = 0; g < n_group && without != NULL; g++) {
-        without[g] = estimate(of, g);
+        without[g] = estimate(context, g);
         mean += without[g] / n_group;
     }
     for (int g = 0; g < n_group && without != NULL; g++)
@@ -124,17 +124,17 @@ static double jackknife(int n_group,
     return is_known ? sqrt(squares * (n_group - 1.0) / n_group) : (double)NAN;
 }
 
-static double log_z_without(const void *of, int left_out)
+static double log_z_without(const void *context, int left_out)
 {
-    path p = *(const path *)of;
+    path p = *(const path *)context;
     double sd;
     p.left_out = left_out;
     return log_z(&p, &sd);
 }
 
-static double log_ratio_without(const void *of, int left_out)
+static double log_ratio_without(const void *context, int left_out)
 {
-    path p = *(const path *)of;
+    path p = *(const path *)context;
     p.left_out = left_out;
     return log_ratio(&p, 0);
 }
@@ -160,9 +160,8 @@ void tsr_evidence_estimate(int n_group, int n_draw, int n_temp,
         return;
     e->log = e->error = (double)NAN;
     snprintf(e->why_not, sizeof e->why_not,
-             "the hottest of %d temperatures, %.3g, is not the prior: "
-             "sampler.evidence: true, or a higher sampler.t_max, makes the "
-             "ladder reach it",
+             "the highest of %d temperatures, %.3g, does not sample the prior: "
+             "set sampler.evidence: true, or a higher sampler.t_max",
              n_temp, 1.0 / beta[n_temp - 1]);
 }
 
@@ -172,9 +171,9 @@ typedef struct {
 } estimates;
 
 /* Log of the mean of exp(log_z) without group left_out (-1: of all groups). */
-static double log_mean(const void *of, int left_out)
+static double log_mean(const void *context, int left_out)
 {
-    const estimates *e = of;
+    const estimates *e = context;
     double top = -HUGE_VAL, sum = 0.0;
     for (int g = 0; g < e->n; g++)
         top = fmax(top, e->log_z[g]);
@@ -192,8 +191,9 @@ double tsr_evidence_pool_groups(int n_group, const double *log_z, double *error)
 
 /* ---- the evidence of a run ---- */
 
-/* Enough draws for the sums, and enough groups for the error: chains, or parts
- * of chains where there are few. */
+/* Largest number of draws that are used, and numbers of groups for the
+ * jackknife. A group consists of chains, or, if there are few chains, of parts
+ * of chains. */
 enum { MOST_DRAWS = 16000, LEAST_GROUPS = 4, MOST_GROUPS = 16 };
 
 static int n_group_of(int n_chain)
@@ -203,7 +203,7 @@ static int n_group_of(int n_chain)
                                    : MOST_GROUPS;
 }
 
-/* Evenly thinned draws, chain after chain, so that a group consists of
+/* Copies evenly thinned draws, chain after chain, so that a group consists of
  * successive chains, or of one part of a chain.
  * all    [n_chain][n_draw][width]   in
  * *some  [n_group][*each][width]    out  caller frees; NULL: too few draws */
@@ -244,19 +244,21 @@ static tsr_status estimate_by_ladder(int n_chain, int n_draw, int n_temp,
     return TSR_OK;
 }
 
-/* Why draws of the chains cannot be pooled; NULL: all have equal
- * temperatures. */
+/* The reason why draws of the chains cannot be pooled; NULL: all chains have
+ * equal temperatures. */
 static const char *temperatures_differ(int n_chain, int n_draw, int n_temp,
                                        const double *temperature)
 {
     for (long i = 0; i < (long)n_chain * n_draw * n_temp; i++)
         if (temperature[i] != temperature[i % n_temp])
-            return "the chains' temperatures differ: an older run's";
+            return "the chains have different temperatures: the run is of an "
+                   "older version";
     return NULL;
 }
 
-/* If two estimates differ by more than chance explains, at least one of them
- * missed a part of the posterior. The error becomes their distance. */
+/* If the two estimates differ by more than chance explains, at least one of
+ * them missed a part of the posterior. Their difference then replaces the
+ * error. */
 static void compare_estimates(tsr_evidence *e)
 {
     const double apart = fabs(e->log - e->population);
@@ -265,7 +267,7 @@ static void compare_estimates(tsr_evidence *e)
 }
 
 /* The refused share of exchanges, summed over neighbours. The last draw has the
- * means over the run. */
+ * rates since the beginning. */
 static tsr_status find_barrier(tsr_trace_reader *reader, tsr_evidence *e,
                                tsr_err *err)
 {
@@ -301,8 +303,8 @@ static tsr_status read_populations(tsr_trace_reader *reader, tsr_evidence *e,
 
 /* If draws are of all atoms, the path has one more step, from the posterior of
  * the bodies to that of all atoms (sampler/all_atom_chain.h), again by
- * Bennett's ratio. Populations sample the bodies' model as it was before
- * warm-up, so their estimate is dropped. */
+ * Bennett's ratio. Populations sample the model of the bodies before warm-up,
+ * so their estimate is not used. */
 static tsr_status add_atoms(tsr_trace_reader *reader, tsr_evidence *e,
                             tsr_err *err)
 {
@@ -326,8 +328,9 @@ static tsr_status add_atoms(tsr_trace_reader *reader, tsr_evidence *e,
     return TSR_OK;
 }
 
-/* Uses the populations' estimate if the ladder does not reach the prior. Not
- * with draws of all atoms: populations sample the bodies' model. */
+/* Uses the populations' estimate if the ladder does not reach the prior, but
+ * not with draws of all atoms, because populations sample the model of the
+ * bodies. */
 static void use_populations(tsr_trace_reader *reader, tsr_evidence *e)
 {
     if (isfinite(e->log) || !isfinite(e->population) ||
@@ -354,8 +357,9 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                         .t_max = 1.0};
     TSR_TRY(read_populations(reader, e, err));
     if (!tsr_trace_has(reader, stats, "ladder_log_lik")) {
-        set_unknown(e, "the run had one temperature: sampler.evidence: true, "
-                       "with temperatures: auto, adds others, up to the prior");
+        set_unknown(e,
+                    "the run had one temperature: sampler.evidence: true, with "
+                    "temperatures: auto, adds temperatures up to the prior");
         use_populations(reader, e);
         return TSR_OK;
     }
@@ -374,9 +378,8 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
             beta[k] = 1.0 / temperature[k];
         e->t_max = temperature[n_temp - 1];
         if (flat != NULL && flat[0] != '\0')
-            set_unknown(e,
-                        "scale and background are sampled, under flat priors "
-                        "that nothing normalises");
+            set_unknown(e, "scale and background are sampled under flat "
+                           "priors, which cannot be normalised");
         else if (other != NULL)
             set_unknown(e, other);
         else
@@ -404,7 +407,7 @@ const char *tsr_evidence_format(const tsr_evidence *evidence, char *text)
         return text;
     }
     if (e->why_not[0] != '\0')
-        snprintf(text, TSR_EVIDENCE_TEXT, "not known (%s)", e->why_not);
+        snprintf(text, TSR_EVIDENCE_TEXT, "unknown (%s)", e->why_not);
     else
         snprintf(text, TSR_EVIDENCE_TEXT, "%.*f +- %.2g nat",
                  e->error < 0.095 ? 2 : 1, e->log, e->error);

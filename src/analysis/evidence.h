@@ -4,16 +4,17 @@
  * A ladder whose hottest replica samples the prior is a path from the prior (1
  * / T = 0) to the posterior (1 / T = 1). Between neighbouring temperatures the
  * ratio of the normalising constants is estimated from the draws at both
- * (stepping stones: Xie et al. 2011, Syst. Biol. 60, 150; each ratio by Bennett
- * 1976, J. Comput. Phys. 22, 245). log Z is the sum of the log ratios. Both
- * densities of a ratio have the same prior, so its unknown constants, such as
- * that of the excluded volume, cancel: log Z refers to the normalised prior.
- * log Z compares models of the same data: numbers of states, flexible residues,
- * noise models.
+ * temperatures (stepping stones: Xie et al. 2011, Syst. Biol. 60, 150; each
+ * ratio by Bennett 1976, J. Comput. Phys. 22, 245). log Z is the sum of the log
+ * ratios. Both densities of a ratio have the same prior, so the unknown
+ * constants of the prior, such as that of the excluded volume, cancel: log Z
+ * refers to the normalised prior. log Z compares models of the same data, which
+ * differ in the number of states, the flexible residues or the noise model.
  *
- * Scale and background have flat priors. Integrated out, they add the same
- * constant to all models of the same data. If they are sampled instead, the
- * path does not start at a proper prior, and log Z is not defined. */
+ * Scale and background have flat priors. If scale and background are integrated
+ * out, they add the same constant to log Z of all models of the same data. If
+ * they are sampled, the path does not start at a proper prior, and log Z is not
+ * defined. */
 #ifndef TSR_ANALYSIS_EVIDENCE_H
 #define TSR_ANALYSIS_EVIDENCE_H
 
@@ -24,42 +25,46 @@
 typedef struct {
     double log;     /* log Z, nat; NaN: not known. Estimated by populations
                        where the ladder does not reach the prior */
-    double error;   /* standard deviation of log. For a run, at least the
-                       distance to `population` where the two differ by more
-                       than three standard errors */
-    double barrier; /* communication barrier: refused share of exchanges, summed
-                       over neighbours (Syed et al. 2022); NaN: no ladder */
+    double error;   /* standard deviation of log; for a run whose log and
+                       population differ by more than three standard errors,
+                       this difference */
+    double barrier; /* communication barrier: mean share of refused exchanges,
+                       summed over neighbouring temperatures (Syed et al. 2022);
+                       NaN: no ladder */
     int n_temp;     /* temperatures of the ladder */
     double t_max;   /* highest temperature of the ladder */
-    double population, population_error; /* log Z by the populations that came
-                                            from the prior, and its standard
-                                            deviation; NaN: no populations */
+    double population, population_error; /* log Z and its standard deviation
+                                            from the populations
+                                            (sampler/sampler.h); NaN: no
+                                            populations */
     char why_not[160]; /* reason why log is NaN; "" where log is known */
 } tsr_evidence;
 
 /* Estimates log Z from the draws of n_group independent groups.
  * beta     [n_temp]                    in   1 / T, descending from 1
  * log_lik  [n_group][n_draw][n_temp]   in   nat
- * evidence->error is a jackknife over the groups and needs two of them.
- * evidence->why_not is set where the hottest draws are not from the prior. */
+ * Sets log, error and why_not of *evidence. The error is a jackknife over the
+ * groups, NaN for one group. If the draws at the hottest temperature do not
+ * sample the prior, log is NaN and why_not has the reason. */
 void tsr_evidence_estimate(int n_group, int n_draw, int n_temp,
                            const double *beta, const double *log_lik,
                            tsr_evidence *evidence);
 
 /* Pools the estimates of n_group independent populations (sampler/sampler.h):
- * log of the mean of exp(log_z [n_group]). *error: jackknife; NaN for one
- * group. */
+ * returns the log of the mean of exp(log_z [n_group]). *error out: jackknife
+ * over the groups; NaN for one group. */
 double tsr_evidence_pool_groups(int n_group, const double *log_z,
                                 double *error);
 
-/* The evidence of a run. Errors: those of tsr_trace_get. */
+/* The evidence of a run from its trace. If the trace lacks what log Z needs,
+ * evidence->why_not has the reason. Errors: those of tsr_trace_get. */
 tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                              tsr_err *err);
 
 /* The evidence in words: "-271.1 +- 0.2 nat; by populations from the prior -271
- * +- 0.4 nat"; where only populations know it "-271 +- 0.4 nat (by populations
- * from the prior)"; else the reason why it is not known. text
- * [TSR_EVIDENCE_TEXT] out. */
+ * +- 0.4 nat"; if only the populations give an estimate, "-271 +- 0.4 nat (by
+ * populations from the prior)"; or "not known" with the reason. text
+ * [TSR_EVIDENCE_TEXT] out, returned. */
 enum { TSR_EVIDENCE_TEXT = 320 };
 const char *tsr_evidence_format(const tsr_evidence *evidence, char *text);
 
@@ -67,14 +72,16 @@ const char *tsr_evidence_format(const tsr_evidence *evidence, char *text);
  * density, between two models of the same data. */
 typedef enum {
     TSR_GAIN_UNKNOWN,   /* the difference is not known */
-    TSR_GAIN_UNDECIDED, /* within two standard errors, or from too few draws */
-    TSR_GAIN_NONE,      /* the second model gains at most 1 nat */
-    TSR_GAIN_CLEAR      /* the data ask for the second model */
+    TSR_GAIN_UNDECIDED, /* the difference is within two standard errors, or from
+                           too few draws */
+    TSR_GAIN_NONE,      /* the second model is worse, or better by at most 1
+                           nat */
+    TSR_GAIN_CLEAR      /* the second model is better by more than 1 nat */
 } tsr_gain;
 
 enum {
     TSR_GAIN_ESS = 100
-}; /* fewer effective draws leave the comparison undecided */
+}; /* with fewer effective draws the comparison is undecided */
 
 /* gain, error: advantage of the second model and its standard deviation, nat.
  * ess: effective draws of the slowest variable of both runs. */
@@ -82,7 +89,7 @@ tsr_gain tsr_gain_judge(double gain, double error, double ess);
 
 /* Adds the member `name` to an object: {"log", "error", "barrier",
  * "temperatures", "t_max"}; "note" where the log is null; "population" {"log",
- * "error"} where the run had populations. null without a ladder. */
+ * "error"} where the run had populations. null where n_temp is 0. */
 void tsr_evidence_put(const tsr_evidence *evidence, const char *name,
                       tsr_json *json);
 

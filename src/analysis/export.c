@@ -1,5 +1,5 @@
-/* Drawn conformations and their parameters as files for other programs: choice
- * of draws, weights, tables, models. */
+/* Writes drawn conformations and parameters as files for other programs:
+ * weights and choice of draws, tables, models. */
 #include "analysis/export.h"
 
 #include "analysis/shape.h"
@@ -19,8 +19,8 @@
 /* ---- weights of draws ----
  *
  * Reads weights from a table of chain, draw and weight, as reweight --output
- * writes it. A draw that the table lacks has weight 0. A draw that comes twice
- * is refused. */
+ * writes. A draw that the table lacks has weight 0. A draw that occurs twice is
+ * refused. */
 
 enum { LINE = 256 };
 
@@ -53,10 +53,10 @@ static tsr_status add_row(weight_table *t, const char *text, tsr_err *err)
     r.weight = is_good ? strtod(third, &end) : -1.0;
     if (!is_good || end == third || !isfinite(r.weight) || r.weight < 0.0 ||
         strchr(",\r\n", *end) == NULL)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s', line %ld: expected chain, draw and a weight "
-                        "that is not below 0",
-                        t->path, t->line);
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "'%s', line %ld: expected chain, draw and a weight of 0 or more",
+            t->path, t->line);
     if (t->n == t->capacity) {
         t->capacity = 2 * t->capacity + 1024;
         row *more = realloc(t->row, t->capacity * sizeof *more);
@@ -78,10 +78,11 @@ static tsr_status read_rows(weight_table *t, FILE *file, tsr_err *err)
             TSR_TRY(add_row(t, text, err));
         } else if (strncmp(text, "chain,draw,weight", 17) != 0) {
             text[strcspn(text, "\r\n")] = '\0';
-            return tsr_fail(err, TSR_E_DATA,
-                            "'%s' begins with '%s', not with chain,draw,weight "
-                            "as what tessera reweight --output writes",
-                            t->path, tsr_text_excerpt(text, shown));
+            return tsr_fail(
+                err, TSR_E_DATA,
+                "'%s' begins with '%s', not with chain,draw,weight; tessera "
+                "reweight --output writes such a file",
+                t->path, tsr_text_excerpt(text, shown));
         }
     }
     if (ferror(file))
@@ -92,12 +93,13 @@ static tsr_status read_rows(weight_table *t, FILE *file, tsr_err *err)
 static tsr_status normalise_weights(const weight_table *t,
                                     tsr_draw_weights *out, tsr_err *err)
 {
-    /* a table as sparse as this is no table of weights */
+    /* a table that is sparser than this is no table of weights */
     const double most = 100.0 * ((double)t->n + 1e4);
     double sum = 0.0;
     if ((double)t->n_chain * (double)t->n_draw > most)
-        return tsr_fail(err, TSR_E_DATA, "'%s' has %zu draws of %d x %ld",
-                        t->path, t->n, t->n_chain, t->n_draw);
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' has %zu draws instead of %d x %ld", t->path, t->n,
+                        t->n_chain, t->n_draw);
     const size_t n = (size_t)t->n_chain * (size_t)t->n_draw;
     *out = (tsr_draw_weights){t->n_chain, t->n_draw,
                               malloc((n + 1) * sizeof(double))};
@@ -116,7 +118,7 @@ static tsr_status normalise_weights(const weight_table *t,
         sum += r->weight;
     }
     if (!(sum > 0.0) || !isfinite(sum))
-        return tsr_fail(err, TSR_E_DATA, "'%s': the weights have the sum %g",
+        return tsr_fail(err, TSR_E_DATA, "'%s': the sum of the weights is %g",
                         t->path, sum);
     for (size_t i = 0; i < n; i++)
         out->weight[i] = fmax(out->weight[i], 0.0) / sum;
@@ -179,8 +181,8 @@ int tsr_weighted_pick(int n, const double *weight, long count, int *pick)
 
 /* ---- choice of draws ----
  *
- * Parses the argument of --draws into ranges, and marks the stored frames that
- * it means. */
+ * Parses the argument of --draws into ranges, and marks the stored draws that
+ * it selects. */
 
 void tsr_draw_choice_clear(tsr_draw_choice *choice)
 {
@@ -233,11 +235,11 @@ tsr_status tsr_draw_choice_parse(const char *text, tsr_draw_choice *choice,
             choice->range = more;
             choice->range[choice->n++] = range;
         } else {
-            return tsr_fail(err, TSR_E_USAGE,
-                            "--draws '%.60s': expected all, best, even:NUMBER, "
-                            "or [CHAIN/]FIRST[:LAST[:EVERY]], several with "
-                            "commas",
-                            text);
+            return tsr_fail(
+                err, TSR_E_USAGE,
+                "--draws '%.60s': expected all, best, even:NUMBER, or "
+                "[CHAIN/]FIRST[:LAST[:EVERY]]; several with commas",
+                text);
         }
         at += length;
         if (*at == '\0')
@@ -266,7 +268,7 @@ int tsr_draw_choice_apply(const tsr_draw_choice *choice, int n,
             best = i;
     if (choice->is_best && n > 0)
         is_chosen[best] = 1;
-    /* the middles of `even` equal stretches */
+    /* the middles of `even` intervals of equal length */
     const long even = choice->even < n ? choice->even : n;
     for (long k = 0; k < even; k++)
         is_chosen[(long)((double)(2 * k + 1) * n / (double)(2 * even))] = 1;
@@ -277,8 +279,8 @@ int tsr_draw_choice_apply(const tsr_draw_choice *choice, int n,
 
 /* ---- a table ----
  *
- * The chosen draws as a table: one row a draw, one column for each scalar of
- * the trace. */
+ * Writes the chosen draws as a table: one row for each draw, one column for
+ * each scalar of the trace. */
 
 typedef struct {
     const char *name;
@@ -297,8 +299,8 @@ static void table_clear(draw_table *t)
     free(t->column);
 }
 
-/* Adds the scalars of a group. Those with another number of draws than the
- * first are left out. */
+/* Adds the scalars of a group, except those whose number of draws differs from
+ * that of the first scalar. */
 static tsr_status add_group(draw_table *t, tsr_trace_reader *trace,
                             tsr_trace_group group, tsr_err *err)
 {
@@ -348,7 +350,7 @@ static tsr_status choose_rows(const draw_table *t,
     return *n_row > 0
                ? TSR_OK
                : tsr_fail(err, TSR_E_DATA,
-                          "--draws: none of the %d draws of %d chains is meant",
+                          "--draws selects none of the %d draws of %d chains",
                           t->n_draw, t->n_chain);
 }
 
@@ -388,12 +390,13 @@ tsr_status tsr_export_csv(tsr_trace_reader *trace,
 
 /* ---- models ----
  *
- * Models of drawn conformations. Drawn molecules lie anywhere in space, so they
- * are superposed on their mean shape, or by some residues on the start. A first
- * pass over the frames computes the mean. The mean square deviation of each
- * residue becomes its B factor, by the crystallographic relation. */
+ * Drawn molecules lie anywhere in space, so they are superposed on their mean
+ * shape, or by some residues on the start. A first pass over the frames
+ * computes the mean, a second writes the models. The mean square deviation of
+ * each residue is written as its B factor, by the crystallographic relation. */
 
-/* Data of all passes over the frames. */
+/* Data of both passes over the frames. model: the atoms of model.pdb; shown:
+ * the atoms that are written. */
 typedef struct {
     tsr_pool pool;
     tsr_frames *frames;
@@ -401,13 +404,14 @@ typedef struct {
     const tsr_export_options *options;
     int n;                  /* chosen frames */
     const int *at;          /* [n] numbers of the frames */
-    double (*model_xyz)[3]; /* [model n_atom] of the present frame */
-    double (*xyz)[3];       /* [shown n_atom] */
-    double (*ca)[3];        /* [n_residue] of the present frame */
+    double (*model_xyz)[3]; /* [model->n_atom] positions in the present frame,
+                               Angstrom */
+    double (*xyz)[3];       /* [shown->n_atom] positions of the atoms written */
+    double (*ca)[3];        /* [n_residue] CA of the present frame */
     double (*start)[3];     /* [n_residue] CA of the start */
     double (*mean)[3];      /* [n_residue] mean CA */
     double *square;         /* [n_residue] mean square deviation */
-    double *b;              /* [shown n_atom] */
+    double *b;              /* [shown->n_atom] B factors */
 } job;
 
 static double at_draw(const double *value, int n_chain, int n_draw, int chain,
@@ -418,8 +422,8 @@ static double at_draw(const double *value, int n_chain, int n_draw, int chain,
                : (double)NAN;
 }
 
-/* lp [n] out, the log posterior densities of draws. Returns 0 where the trace
- * has none. */
+/* Reads the log posterior densities of n draws, lp [n] out. Returns 0 where the
+ * trace lacks them. */
 static int lp_of(const job *j, int n, const int *chain, const long *draw,
                  double *lp)
 {
@@ -461,7 +465,7 @@ typedef struct {
     int n;
     int *chain;       /* [n] */
     long *draw;       /* [n] */
-    int *first;       /* [n + 1] first frame of each draw in `frame` */
+    int *first;       /* [n + 1] index in `frame` of each draw's first frame */
     candidate *frame; /* [n_frame] sorted by draw */
     int n_frame;
 } stored_draws;
@@ -491,15 +495,16 @@ static tsr_status list_draws(job *j, stored_draws *d, tsr_err *err)
         d->first[d->n] = i + 1;
     }
     const int last = tsr_frames_last_state(j->frames);
-    return d->n > 0 ? TSR_OK
-                    : tsr_fail(err, TSR_E_USAGE,
-                               last > 0 ? "--state %d: the states are 1 to %d"
-                                        : "--state %d: the run has one state",
-                               j->options->state, last);
+    return d->n > 0
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_USAGE,
+                          last > 0 ? "--state %d: the run has states 1 to %d"
+                                   : "--state %d: the run has one state",
+                          j->options->state, last);
 }
 
-/* Chooses `even` draws by weight into *pick [*n], some of them several
- * times. */
+/* Chooses choice->even draws by weight into *pick [*n], numbers in `d`, some of
+ * them several times. */
 static tsr_status pick_weighted(job *j, const tsr_draw_choice *choice,
                                 const stored_draws *d, int **pick, int *n,
                                 tsr_err *err)
@@ -520,7 +525,7 @@ static tsr_status pick_weighted(job *j, const tsr_draw_choice *choice,
                           d->n);
 }
 
-/* The draws that the user's choice means. */
+/* Lists in *pick [*n] the draws that the user's choice selects. */
 static tsr_status pick_chosen(job *j, const tsr_draw_choice *choice,
                               const stored_draws *d, int **pick, int *n,
                               tsr_err *err)
@@ -533,13 +538,13 @@ static tsr_status pick_chosen(job *j, const tsr_draw_choice *choice,
     TSR_TRY(tsr_pool_check(&j->pool, err));
     if (choice->is_best && !lp_of(j, d->n, d->chain, d->draw, lp))
         return tsr_fail(err, TSR_E_DATA,
-                        "--draws best: there is no trace with lp to judge "
-                        "by; choose others");
+                        "--draws best: the trace has no column lp; select "
+                        "draws by their number");
     if (tsr_draw_choice_apply(choice, d->n, d->chain, d->draw,
                               choice->is_best ? lp : NULL, is_chosen) == 0)
         return tsr_fail(err, TSR_E_DATA,
-                        "--draws: none of the %d conformations is meant; they "
-                        "are of draws %ld to %ld",
+                        "--draws selects none of the %d conformations; they "
+                        "belong to draws %ld to %ld",
                         d->n_frame, d->draw[0], d->draw[d->n - 1]);
     for (int k = 0; k < d->n; k++)
         if (is_chosen[k])
@@ -547,7 +552,7 @@ static tsr_status pick_chosen(job *j, const tsr_draw_choice *choice,
     return TSR_OK;
 }
 
-/* Chooses draws, and all states of each draw. j->at: numbers of the frames. */
+/* Chooses draws and lists in j->at the frames of all their states. */
 static tsr_status choose_frames(job *j, const tsr_draw_choice *choice,
                                 tsr_err *err)
 {
@@ -570,13 +575,14 @@ static tsr_status choose_frames(job *j, const tsr_draw_choice *choice,
     for (int p = 0; p < n; p++)
         for (int i = d.first[pick[p]]; i < d.first[pick[p] + 1]; i++)
             at[j->n++] = d.frame[i].frame;
-    if (o->weights == NULL) /* in the order of storage, for fast reading */
+    if (o->weights == NULL) /* sorted in the order of storage, for fast
+                               reading */
         qsort(at, capacity, sizeof *at, by_number);
     j->at = at;
     return TSR_OK;
 }
 
-/* Weights of one state in all draws, for the models' labels. */
+/* Weights of one state in all draws, for the labels of models. */
 typedef struct {
     int state, n_chain, n_draw;
     double *value; /* NULL: not inferred, or the trace lacks them */
@@ -626,7 +632,7 @@ static void apply_motion(int n, double (*x)[3], const tsr_motion *motion)
         tsr_motion_apply(motion, x[i]);
 }
 
-/* The rigid motion that superposes the frame in j->ca. */
+/* Finds the rigid motion that superposes the frame in j->ca. */
 static void find_motion(job *j, tsr_motion *motion)
 {
     const int *at = j->options->align;
@@ -635,7 +641,8 @@ static void find_motion(job *j, tsr_motion *motion)
                   (const double(*)[3])j->ca, motion);
 }
 
-/* The mean of the chosen frames. If memory is short, an even subset is used. */
+/* Computes mean and deviations of the chosen frames, or of an even subset that
+ * fits into memory. */
 static tsr_status make_mean(job *j, tsr_err *err)
 {
     const int fits = tsr_frames_that_fit(j->model->n_residue);
@@ -663,7 +670,7 @@ static tsr_status write_models(job *j, FILE *out, tsr_err *err)
     const tsr_model_spec spec = {j->options->format, j->options->name, j->shown,
                                  j->b};
     const int first_ca = j->shown->n_residue > 0 ? j->shown->ca[0] : -1;
-    /* C3' of a model without amino acids */
+    /* C3' in a model without amino acids */
     const char *ca = first_ca >= 0 ? j->shown->atom[first_ca].name : "CA";
     char remark[256];
     snprintf(remark, sizeof remark,
@@ -672,7 +679,7 @@ static tsr_status write_models(job *j, FILE *out, tsr_err *err)
              j->options->is_raw ? "" : ", superposed by ",
              j->options->is_raw ? "" : ca,
              j->options->is_raw          ? ""
-             : j->options->align != NULL ? " on the start"
+             : j->options->align != NULL ? " on the starting structure"
                                          : " on their mean",
              ca);
     tsr_frames_list(j->frames, &frame);

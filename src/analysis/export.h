@@ -1,4 +1,4 @@
-/* Drawn conformations and parameters in files for other programs. */
+/* Writes drawn conformations and parameters as files for other programs. */
 #ifndef TSR_ANALYSIS_EXPORT_H
 #define TSR_ANALYSIS_EXPORT_H
 
@@ -20,8 +20,9 @@ typedef struct {
                        lacks */
 } tsr_draw_weights;
 
-/* Errors, with the line: TSR_E_NOINPUT, TSR_E_DATA (another format, a weight
- * below 0 or not a number, a draw twice, no weight above 0), TSR_E_NOMEM. */
+/* Reads a table of weights. The caller clears it. Errors, with the line:
+ * TSR_E_NOINPUT, TSR_E_IO, TSR_E_DATA (another format, a weight below 0 or not
+ * a number, a draw twice, no weight above 0), TSR_E_NOMEM. */
 tsr_status tsr_draw_weights_read(const char *path, tsr_draw_weights *out,
                                  tsr_err *err);
 void tsr_draw_weights_clear(tsr_draw_weights *weights);
@@ -32,9 +33,9 @@ double tsr_draw_weights_at(const tsr_draw_weights *weights, int chain,
 
 /* Chooses `count` of n items so that they represent the weights (systematic
  * resampling: Carpenter, Clifford & Fearnhead 1999). The cumulative weight is
- * cut into `count` equal stretches, and the item at the middle of each is
- * chosen. So the choice is not random, and a heavy item is chosen several
- * times.
+ * cut into `count` intervals of equal length, and the item at the middle of
+ * each interval is chosen. So the choice is not random, and an item with a
+ * large weight may be chosen several times.
  * weight  [n]      in
  * pick    [count]  out  ascending
  * Returns 0 where no weight is above 0. */
@@ -45,14 +46,14 @@ int tsr_weighted_pick(int n, const double *weight, long count, int *pick);
  *     all             every draw
  *     120             draw 120 of every chain
  *     100:200         draws 100 to 200, both included
- *     0:1000:50       every 50th of them
+ *     0:1000:50       every 50th of these draws
  *     2/100:200       the same of chain 2 only
  *     best            the draw with the highest posterior density (lp)
  *     even:20         20 draws, evenly spread, which represent the posterior
  *
  * or several of these, separated by commas. */
 
-/* Draws first, first + every, ... up to last. */
+/* Draws first, first + every, ... not beyond last. */
 typedef struct {
     int chain; /* -1: every chain */
     long first, last, every;
@@ -63,19 +64,21 @@ typedef struct {
     int n;
     tsr_draw_range *range; /* [n] */
     int is_best;           /* 1: the best draw as well */
-    long even;             /* so many evenly spread draws as well; 0: none */
+    long even;             /* number of evenly spread draws that are chosen as
+                              well */
 } tsr_draw_choice;
 
-/* The caller clears the choice, also after an error. Errors: TSR_E_USAGE. */
+/* Parses the argument of --draws. The caller clears the choice, also after an
+ * error. Errors: TSR_E_USAGE, TSR_E_NOMEM. */
 tsr_status tsr_draw_choice_parse(const char *text, tsr_draw_choice *choice,
                                  tsr_err *err);
 void tsr_draw_choice_clear(tsr_draw_choice *choice);
 
-/* Marks the chosen ones of n draws, sorted by chain and draw.
+/* Marks the chosen draws among n draws that are sorted by chain and draw.
  * chain, draw  [n]  in
  * lp           [n]  in   for `best`; NULL: the last draw counts as best
  * is_chosen    [n]  out
- * Returns their number. */
+ * Returns the number of chosen draws. */
 int tsr_draw_choice_apply(const tsr_draw_choice *choice, int n,
                           const int *chain, const long *draw, const double *lp,
                           char *is_chosen);
@@ -84,14 +87,16 @@ int tsr_draw_choice_apply(const tsr_draw_choice *choice, int n,
 typedef struct {
     tsr_model_format format;
     const char *name;   /* name of the run */
-    tsr_all_atoms *all; /* NULL: the atoms of the model */
+    tsr_all_atoms *all; /* all-atom models are written; NULL: the atoms of
+                           model.pdb are written */
     int state;          /* -1: every state */
     int is_raw;         /* 1: coordinates as drawn, without superposition */
-    /* Superpose on the start by these residues only; NULL: superpose on the
-     * mean. */
+    /* If align is not NULL, models are superposed on the start by these
+     * residues; else on their mean. */
     const int *align; /* [n_align] residues from 0, ascending */
     int n_align;
-    tsr_trace_reader *trace; /* source of lp, for `best`; NULL: none */
+    tsr_trace_reader *trace; /* trace with lp, for `best`, and with weights of
+                                states, for labels; NULL: not available */
     /* `even` chooses draws in proportion to these weights, some several times;
      * other choices are then ignored. NULL: equal weights. */
     const tsr_draw_weights *weights;
@@ -104,15 +109,17 @@ typedef struct {
  * superposed by CA, on their mean or by chosen residues on the start. The B
  * factor is 8 pi^2 / 3 times the mean square deviation of the residue's CA over
  * the models, Angstrom squared. *n_model: number of models. Errors: TSR_E_DATA
- * (no frame is chosen), those of tsr_frames_read and tsr_model_write. */
+ * (no frame is chosen), TSR_E_USAGE (no such state), TSR_E_NOMEM, those of
+ * tsr_frames_read and tsr_model_write. */
 tsr_status tsr_export_models(tsr_frames *frames, const tsr_draw_choice *choice,
                              const tsr_export_options *options, FILE *out,
                              int *n_model, tsr_err *err);
 
 /* Writes the chosen draws of every scalar variable as CSV with a header: chain,
  * draw, then the variables of posterior and sample_stats. Numbers have full
- * precision; a value that is not finite leaves its cell empty. *n_row: number
- * of rows. */
+ * precision; a value that is not finite leaves its cell empty. *n_row out.
+ * Errors: TSR_E_DATA (no draw is chosen), TSR_E_NOMEM, those of
+ * tsr_trace_get. */
 tsr_status tsr_export_csv(tsr_trace_reader *trace,
                           const tsr_draw_choice *choice, FILE *out, long *n_row,
                           tsr_err *err);

@@ -1,8 +1,9 @@
 /* Access to the frames of all trajectory files of a run.
  *
  * A run may have many trajectories, of many states and chains, larger than
- * memory. All frames are listed once. Then one block of one file is in memory
- * at a time, so frames are read fastest in the order of the list. */
+ * memory. All frames are listed when the run is opened. Later one block of one
+ * file is in memory at a time, so frames are read fastest in the order of the
+ * list. */
 #include "analysis/frames.h"
 
 #include "analysis/summary.h"
@@ -27,7 +28,8 @@ struct tsr_frames {
     int n;
     tsr_drawn_frame *frame; /* [n] */
     /* The block in memory: frames first .. first + count - 1 of a file. */
-    tsr_trajectory_reader *reader; /* of file number `open`; NULL: none */
+    tsr_trajectory_reader *reader; /* reader of file number `open`; NULL: no
+                                      file is open */
     int open, first, count, capacity;
     int last;     /* index of the frame read last */
     float *block; /* [capacity][n_atom][3] */
@@ -56,21 +58,23 @@ static tsr_status find_files(tsr_frames *f, const char *directory, tsr_err *err)
     struct dirent **entry;
     const int n = scandir(directory, &entry, is_trajectory, alphasort);
     if (n < 0)
-        return tsr_fail(err, TSR_E_NOINPUT, "cannot look into '%s'", directory);
+        return tsr_fail(err, TSR_E_NOINPUT, "cannot read folder '%s'",
+                        directory);
     tsr_pool_array(&f->pool, f->path, n);
     for (int i = 0; i < n; i++) {
         if (f->path != NULL)
             f->path[f->n_file++] =
-                tsr_pool_print(&f->pool, "%s/%s", directory, entry[i]->d_name);
+                tsr_pool_format(&f->pool, "%s/%s", directory, entry[i]->d_name);
         free(entry[i]);
     }
     free(entry);
-    return n > 0 ? tsr_pool_check(&f->pool, err)
-                 : tsr_fail(err, TSR_E_NOINPUT,
-                            "'%s' has no trajectory-NNN.h5: the run stored no "
-                            "conformations; run it with --set "
-                            "output.trajectory_every=10",
-                            directory);
+    return n > 0
+               ? tsr_pool_check(&f->pool, err)
+               : tsr_fail(
+                     err, TSR_E_NOINPUT,
+                     "'%s' has no trajectory-NNN.h5: the run stored no "
+                     "conformations; set output.trajectory_every=10 with --set",
+                     directory);
 }
 
 static tsr_status list_file(tsr_frames *f, int file, tsr_err *err)
@@ -83,9 +87,10 @@ static tsr_status list_file(tsr_frames *f, int file, tsr_err *err)
     const tsr_trajectory_info *info = tsr_trajectory_info_get(reader);
     const int n = info->n_frame;
     if (info->n_atom != f->atoms->n_atom)
-        status = tsr_fail(err, TSR_E_DATA,
-                          "'%s' has %d atoms, and model.pdb beside it %d",
-                          f->path[file], info->n_atom, f->atoms->n_atom);
+        status = tsr_fail(
+            err, TSR_E_DATA,
+            "'%s' has %d atoms, but model.pdb in the same folder has %d",
+            f->path[file], info->n_atom, f->atoms->n_atom);
     if (status == TSR_OK && n > 0) {
         tsr_drawn_frame *more = tsr_pool_resize(
             &f->pool, f->frame, (size_t)(f->n + n), sizeof *more);
@@ -117,7 +122,7 @@ tsr_status tsr_frames_open(const char *directory, tsr_log *log,
     tsr_status status = find_files(f, directory, err);
     if (status == TSR_OK) {
         const char *model =
-            tsr_pool_print(&f->pool, "%s/%s", directory, "model.pdb");
+            tsr_pool_format(&f->pool, "%s/%s", directory, "model.pdb");
         status = tsr_pool_check(&f->pool, err);
         TSR_THEN(status, tsr_model_atoms_read(model, &f->atoms, err));
     }
@@ -133,7 +138,7 @@ tsr_status tsr_frames_open(const char *directory, tsr_log *log,
         status = n_bad > 0
                      ? tsr_fail(err, TSR_E_DATA, "%s", bad.message)
                      : tsr_fail(err, TSR_E_DATA,
-                                "the trajectories of '%s' have no frame yet",
+                                "the trajectories of '%s' have no frames yet",
                                 directory);
     if (status == TSR_OK && n_bad > 0)
         tsr_warn(log, "%d trajector%s left out: %s", n_bad,
@@ -179,7 +184,7 @@ tsr_status tsr_frames_read(tsr_frames *frames, int i, const float **xyz,
     }
     if (status == TSR_OK &&
         (at->index < f->first || at->index >= f->first + f->count)) {
-        /* if only some frames are read, do not unpack those between them */
+        /* if the caller skips frames, read single frames instead of a block */
         const int is_dense = at->index == f->first + f->count ||
                              (at->index > f->last && at->index <= f->last + 2);
         const int left =
@@ -244,7 +249,7 @@ int tsr_frames_select(const tsr_frames *frames, int most, int *at, int *draw,
         }
         return *n_draw;
     }
-    /* the draws are those with a stored first state */
+    /* chosen draws are draws whose first state is stored */
     tsr_pool pool = {0};
     int *first, n_first = 0, count = 0;
     pick *chosen;
@@ -275,8 +280,8 @@ int tsr_frames_select(const tsr_frames *frames, int most, int *at, int *draw,
     return count;
 }
 
-/* Copies the weights of one state to its frames. Returns 0 where the trace has
- * none. */
+/* Copies the weights of one state to its frames. Returns 0 where the trace
+ * lacks them. */
 static int set_state_weights(const tsr_drawn_frame *frame, int n, int state,
                              tsr_trace_reader *trace, double *weight)
 {
@@ -307,8 +312,7 @@ tsr_status tsr_frames_weights(const tsr_frames *frames, tsr_trace_reader *trace,
         return TSR_OK;
     double *w = malloc((size_t)n * sizeof *w);
     TSR_TRY(tsr_allocated(w, err));
-    for (int i = 0; i < n; i++) /* frames that the trace lacks get the mean
-                                   weight */
+    for (int i = 0; i < n; i++) /* weight of frames that the trace lacks */
         w[i] = 1.0 / n_state;
     for (int s = 1; s <= n_state && is_there; s++)
         is_there = set_state_weights(frame, n, s, trace, w);

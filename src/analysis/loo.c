@@ -1,7 +1,7 @@
 /* Leave-one-out predictive density and Pareto-smoothed importance weights.
  *
- * From a long run only evenly spread draws are used: thousands more would
- * increase the cost but hardly the precision. */
+ * Only evenly spread draws of a long run are used: more than some thousand
+ * draws would increase the cost but hardly the precision. */
 #include "analysis/loo.h"
 
 #include "analysis/convergence.h"
@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- psis ----
+/* ---- Pareto-smoothed importance weights ----
  *
- * The shape k of the tail is estimated as by Zhang & Stephens 2009, with the
- * weak prior of Vehtari et al. The largest weights are then replaced by
- * quantiles of the fitted distribution. Weights with k above 0.7 are
+ * The shape k of the tail is estimated by the method of Zhang & Stephens 2009,
+ * with the weak prior of Vehtari et al. The largest weights are then replaced
+ * by quantiles of the fitted distribution. Weights with k above 0.7 are
  * unreliable. */
 
 typedef struct {
@@ -76,8 +76,8 @@ static tsr_status fit_pareto(int n, const double *x, double *k, double *scale,
     return TSR_OK;
 }
 
-/* Replaces the n largest log weights, those above cut, by quantiles of the
- * fit. */
+/* Replaces the n largest log weights, which exceed `cut`, by quantiles of the
+ * fitted distribution. */
 static tsr_status smooth_tail(int n, entry *tail, double cut, double *k,
                               tsr_err *err)
 {
@@ -184,9 +184,11 @@ tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,
     return status;
 }
 
-/* Weighted quantiles, which GSL lacks. Each sorted draw occupies an interval of
- * length equal to its weight; quantiles are linear between the middles of the
- * intervals. */
+/* ---- weighted quantiles ----
+ *
+ * GSL has no quantiles of weighted draws. Each sorted draw occupies an interval
+ * of length equal to its weight; quantiles are linear between the middles of
+ * the intervals. */
 
 typedef struct {
     double value, weight;
@@ -270,8 +272,8 @@ static double log_mean(long n, const double *x, const double *log_weight)
     return top + log(sum);
 }
 
-/* The density of point k without it. value [n_draw]: its log densities. weight
- * [n_draw]: scratch. */
+/* Computes the density of point k given all other points. value [n_draw]: log
+ * densities of the point. weight [n_draw]: scratch. */
 static tsr_status leave_out(tsr_loo *loo, int k, const double *value,
                             double *weight, tsr_err *err)
 {
@@ -326,7 +328,8 @@ tsr_status tsr_loo_compute(long n_draw, int n, const double *log_lik,
 /* Log densities of the chosen draws, all points of a draw in one row. */
 typedef struct {
     int n_chain, n_draw, every, width, n_kept;
-    int at, n;   /* the variable being read: first column, number of points */
+    int at, n;   /* the variable that is being read: its first column, and its
+                    number of points */
     double *all; /* [n_chain][n_kept][width] */
 } densities;
 
@@ -342,8 +345,8 @@ static tsr_status store_row(void *context, int chain, int draw, double *row,
     return TSR_OK;
 }
 
-/* Adds up the points of all variables in d->width; 0 where the variables differ
- * in their draws. */
+/* Sets d->width to the number of points of all variables; to 0 where the
+ * variables differ in their numbers of draws. */
 static void count_points(tsr_trace_reader *reader, int n_name,
                          const char *const *name, densities *d)
 {
@@ -370,7 +373,7 @@ tsr_status tsr_loo_make(tsr_trace_reader *reader, tsr_loo *loo, tsr_err *err)
     *loo = (tsr_loo){.elpd = (double)NAN, .error = (double)NAN};
     const int n_name = tsr_trace_variables(reader, group, &name);
     count_points(reader, n_name, name, &d);
-    /* With a single point, no other point could predict it. */
+    /* a single point has no other point to predict it */
     if (d.width < 2)
         return TSR_OK;
     d.every = (int)(((long)d.n_chain * d.n_draw + MOST_DRAWS - 1) / MOST_DRAWS);

@@ -2,12 +2,12 @@
  * (elpd) of points that the model has not seen, by leaving out one point at a
  * time.
  *
- * Nothing is sampled again. Weighting the draws by 1 / p(y_k | draw) removes
- * point k from the posterior. The largest weights are smoothed, and the
- * weighted mean of p(y_k | draw) is the density of point k given the other
- * points (PSIS-LOO: Vehtari, Gelman & Gabry 2017, Stat. Comput. 27, 1413).
- * Unlike the log evidence, the elpd hardly depends on the width of the priors,
- * and it needs no ladder of temperatures. */
+ * The posterior without a point is not sampled. Instead, weighting the stored
+ * draws by 1 / p(y_k | draw) removes point k from the posterior. The largest
+ * weights are smoothed, and the weighted mean of p(y_k | draw) is the density
+ * of point k given the other points (PSIS-LOO: Vehtari, Gelman & Gabry 2017,
+ * Stat. Comput. 27, 1413). Unlike the log evidence, the elpd hardly depends on
+ * the width of the priors, and it needs no ladder of temperatures. */
 #ifndef TSR_ANALYSIS_LOO_H
 #define TSR_ANALYSIS_LOO_H
 
@@ -15,10 +15,11 @@
 #include "core/status.h"
 #include "store/trace.h"
 
-/* Expected log predictive density of a run, and how reliable it is. */
+/* Expected log predictive density of a run, and the reliability of this
+ * estimate. */
 typedef struct {
-    int n;          /* points of all data sets; 0: the run stored no densities,
-                       or has one point, as with a map alone */
+    int n;          /* number of points of all data sets; 0: the run stored no
+                       densities, or there is one point, as with a map alone */
     double *point;  /* [n] elpd of each point, nat */
     double elpd;    /* sum over the points, nat; NaN: not known */
     double error;   /* standard error of the sum over a sample of points: sqrt(n
@@ -29,29 +30,30 @@ typedef struct {
     long n_draw;    /* draws used */
 } tsr_loo;
 
-/* From the group log_likelihood of a trace, with at most 4000 evenly spread
- * draws. The caller clears loo, also after an error. Errors: those of
- * tsr_trace_get_part; TSR_E_NUMERIC (a density that is not finite),
- * TSR_E_NOMEM. */
+/* Computes the elpd from the group log_likelihood of a trace, with about 4000
+ * evenly spread draws at most. The caller clears loo, also after an error.
+ * Errors: those of tsr_trace_get_part; TSR_E_NUMERIC (a density that is not
+ * finite), TSR_E_NOMEM. */
 tsr_status tsr_loo_make(tsr_trace_reader *reader, tsr_loo *loo, tsr_err *err);
 void tsr_loo_clear(tsr_loo *loo);
 
-/* From densities log_lik [n_draw][n], nat. */
+/* Computes the elpd from log densities log_lik [n_draw][n], nat. Errors: as for
+ * tsr_loo_make. */
 tsr_status tsr_loo_compute(long n_draw, int n, const double *log_lik,
                            tsr_loo *loo, tsr_err *err);
 
 /* elpd of b minus elpd of a, and its standard error, computed from the
- * differences point by point: both models saw the same points, and their errors
- * are correlated. Returns 0, and NaN, where the numbers of points differ or an
- * elpd is not known. */
+ * differences point by point: both models have the same points, so their errors
+ * are correlated. If the numbers of points differ, an elpd is not known or
+ * memory is short, returns 0, and *difference and *error are NaN. */
 int tsr_loo_compare(const tsr_loo *a, const tsr_loo *b, double *difference,
                     double *error);
 
 /* Adds the member `name` to an object: {"elpd", "error", "p_loo", "worst_k",
- * "n_bad", "points"}; null where the elpd is not known. */
+ * "n_bad", "points"}; null where n is 0. */
 void tsr_loo_put(const tsr_loo *loo, const char *name, tsr_json *json);
 
-/* ---- psis ----
+/* ---- Pareto-smoothed importance sampling (PSIS) ----
  *
  * Importance weights whose tail is smoothed by a generalised Pareto
  * distribution: Vehtari, Simpson, Gelman, Yao & Gabry 2024 (JMLR 25, 72), with
@@ -61,8 +63,8 @@ void tsr_loo_put(const tsr_loo *loo, const char *name, tsr_json *json);
 typedef struct {
     double ess; /* (sum w)^2 / sum w^2 */
     /* Shape of the tail. Below 0.7, weighted means are reliable. +infinity: the
-     * tail has too few draws for a fit. -infinity: all weights are equal and
-     * there is no tail. */
+     * tail has too few draws for a fit, so the weights are not smoothed.
+     * -infinity: all weights are equal, so there is no tail. */
     double pareto_k;
     int n_tail; /* draws in the tail */
 } tsr_psis;
@@ -71,15 +73,14 @@ typedef struct {
  * log_weight  [n]  in   logs of raw weights; -infinity: weight 0
  *                  out  logs of smoothed weights with sum 1
  * Errors: TSR_E_NUMERIC (a weight is NaN or +infinity, or no weight is above
- * 0),
- * TSR_E_NOMEM. */
+ * 0), TSR_E_NOMEM. */
 tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,
                            tsr_err *err);
 
-/* Number of independent draws that the weighted draws are equivalent to: the
+/* Number of independent draws to which the weighted draws are equivalent: the
  * ess of the weights, times the efficiency of the chains for the mean weight,
- * at most 1 (as in R's loo). With fewer than 4 draws a chain, each chain counts
- * as one draw. log_weight [n_chain][n_draw], with sum of weights 1.
+ * at most 1 (as in R's loo). With fewer than 4 draws per chain, each chain
+ * counts as one draw. log_weight [n_chain][n_draw], with sum of weights 1.
  * *n_independent out. Errors: TSR_E_NOMEM. */
 tsr_status tsr_psis_independent_draws(int n_chain, int n_draw,
                                       const double *log_weight,
@@ -88,7 +89,7 @@ tsr_status tsr_psis_independent_draws(int n_chain, int n_draw,
 /* (sum w)^2 / sum w^2 of weights with sum 1, from their logs. */
 double tsr_psis_ess(long n, const double *log_weight);
 
-/* Statistics of a variable whose draws have weights. */
+/* ---- statistics of a variable whose draws have weights ---- */
 
 /* Weighted mean, standard deviation and quantiles. */
 typedef struct {
@@ -98,9 +99,10 @@ typedef struct {
                                weights */
 } tsr_weighted;
 
-/* value [n], log_weight [n] of weights with sum 1; NULL: equal weights. Draws
- * of weight 0 are ignored, whatever their value. All results are NaN where any
- * other value is not finite. Errors: TSR_E_NOMEM. */
+/* value [n]: the draws. log_weight [n]: logs of their weights, up to a
+ * constant; NULL: equal weights. Draws of weight 0 are ignored, whatever their
+ * value. All results are NaN where any other value is not finite. Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_weighted_make(long n, const double *value,
                              const double *log_weight, tsr_weighted *out,
                              tsr_err *err);

@@ -1,11 +1,11 @@
 /* Weights of curves that fit data, by maximum entropy and by least squares.
  *
  * Maximum entropy: the draws' curves are reduced to the few dimensions that
- * they span, the principal components of I / sigma. In these, the weights at a
- * given scale and background minimise a convex function. An outer Newton
+ * they span, the principal components of I / sigma. In these dimensions, lambda
+ * at a given scale and background minimises a convex function. An outer Newton
  * iteration finds scale and background. The L-curve is followed from large
  * theta to small, each theta starting at the solution of the previous one.
- * Least squares: an active set of models. */
+ * Least squares: an active set method. */
 #include "analysis/maxent.h"
 
 #include <gsl/gsl_blas.h>
@@ -26,19 +26,21 @@ typedef struct {
     const tsr_linear *linear;
     double theta;
     long n;             /* draws */
-    int n_point, n_dim; /* points of the data; dimensions that the draws span */
+    int n_point, n_dim; /* number of points of the data; number of dimensions
+                           that the curves span */
     double *matrix;     /* [n_point][stored->n] interpolates to the data's q */
     double *mean_curve; /* [stored->n] mean at the run's q, equal weights */
     long n_seen;
-    double *curve, *mean; /* [n_point] I / sigma */
+    double *curve, *mean; /* [n_point] I / sigma of one curve, and mean over the
+                             draws */
     double *covariance;   /* [n_point][n_point], lower triangle */
     double *axis;         /* [n_dim][n_point] principal axes */
     double *score;        /* [n][n_dim] principal components of the curves */
     /* Weights are proportional to exp(-lambda . score). */
     double lambda[DIM];
     double *log_weight;          /* [n] sum of weights 1 */
-    double score_mean[DIM];      /* weighted mean */
-    double score_cov[DIM * DIM]; /* weighted covariance, lower triangle */
+    double score_mean[DIM];      /* weighted mean of the scores */
+    double score_cov[DIM * DIM]; /* their weighted covariance, lower triangle */
     double kl;
     double *model, *residual; /* [n_point] weighted mean curve and residuals,
                                  both divided by sigma */
@@ -50,8 +52,9 @@ typedef struct {
  * sum of exponentials. The largest exponent is factored out, so that nothing
  * overflows. */
 
-/* Log weights at lambda. Returns log of the mean of exp(-lambda . s). moments
- * 1: also normalises and computes mean, covariance and KL. */
+/* Computes log weights at lambda. Returns the log of the mean of exp(-lambda .
+ * s). moments 1: also normalises the weights, and computes mean and covariance
+ * of the scores, and KL. */
 static double set_weights(solver *d, const double *lambda, int moments)
 {
     const int m = d->n_dim;
@@ -103,8 +106,9 @@ static double dual_at(solver *d, const double *lambda, double c,
     return sum;
 }
 
-/* Solves (C + theta / c^2) x = y, with the second derivatives of the dual.
- * Returns 0 where the matrix is not positive definite. */
+/* Solves (C + theta / c^2) x = y. The matrix has the second derivatives of the
+ * dual, C is the covariance of the scores. Returns 0 where the matrix is not
+ * positive definite. */
 static int solve_hessian(const solver *d, double c, double *y, double *x)
 {
     const size_t m = (size_t)d->n_dim;
@@ -121,8 +125,8 @@ static int solve_hessian(const solver *d, double c, double *y, double *x)
     return 1;
 }
 
-/* A Newton step of lambda. *slope: first-order decrease of the dual along
- * it. */
+/* Computes a Newton step of lambda. *slope out: first-order decrease of the
+ * dual along the step. Returns 0 where the Hessian is not positive definite. */
 static int newton_step(const solver *d, double c, const double *target,
                        double *step, double *slope)
 {
@@ -139,8 +143,8 @@ static int newton_step(const solver *d, double c, const double *target,
 }
 
 /* out = K x with K = (theta + c^2 C)^-1 C, the response of the mean score at a
- * solution; C is the covariance of the scores. out is 0 where the solution
- * fails. */
+ * solution to a change x of the target; C is the covariance of the scores. out
+ * is 0 where the equations cannot be solved. */
 static void mean_response(const solver *d, double c, const double *x,
                           double *out)
 {
@@ -187,10 +191,10 @@ static tsr_status dual_solve(solver *d, double c, const double *target,
         }
         memcpy(d->lambda, trial, sizeof d->lambda);
     }
-    return tsr_fail(err, TSR_E_NUMERIC,
-                    "the weights at theta = %g were not found; ask for a "
-                    "larger theta",
-                    d->theta);
+    return tsr_fail(
+        err, TSR_E_NUMERIC,
+        "the weights at theta = %g did not converge; choose a larger theta",
+        d->theta);
 }
 
 /* ---- reduction to principal components ---- */
@@ -244,10 +248,10 @@ static tsr_status visit_scores(void *context, size_t at, const double *curve,
     return TSR_OK;
 }
 
-/* The components that carry the variance, in descending order. */
+/* Finds the principal components that have variance, in descending order. */
 static tsr_status find_axes(solver *d, tsr_err *err)
 {
-    const double left_out = 1e-12; /* share of the variance */
+    const double left_out = 1e-12; /* relative to the largest variance */
     const size_t n = (size_t)d->n_point;
     gsl_vector *value = gsl_vector_alloc(n);
     gsl_matrix *vector = gsl_matrix_alloc(n, n);
@@ -265,10 +269,12 @@ static tsr_status find_axes(solver *d, tsr_err *err)
             d->n_dim++;
         tsr_pool_array(&d->pool, d->axis, (size_t)d->n_dim * n);
         tsr_pool_array(&d->pool, d->score, d->n * d->n_dim);
-        status = d->n_dim > 0 ? tsr_pool_check(&d->pool, err)
-                              : tsr_fail(err, TSR_E_DATA,
-                                         "all curves are the same: there is "
-                                         "nothing to weigh");
+        status =
+            d->n_dim > 0
+                ? tsr_pool_check(&d->pool, err)
+                : tsr_fail(
+                      err, TSR_E_DATA,
+                      "all curves are identical: weights cannot be inferred");
     }
     for (size_t i = 0; i < (size_t)d->n_dim && status == TSR_OK; i++)
         for (size_t k = 0; k < n; k++)
@@ -279,8 +285,8 @@ static tsr_status find_axes(solver *d, tsr_err *err)
     return status;
 }
 
-/* Curves and scores with equal weights. Clear the solver also after an
- * error. */
+/* Computes mean, principal components and scores of the curves, with equal
+ * weights. Clear the solver also after an error. */
 static tsr_status init_solver(solver *d, tsr_err *err)
 {
     const size_t n = (size_t)d->n_point;
@@ -321,22 +327,22 @@ static tsr_status fit_curve(const tsr_saxs *saxs, const tsr_linear *linear,
     return TSR_OK;
 }
 
-/* Best c and b for the mean with equal weights. */
+/* Fits c and b to the mean curve with equal weights. */
 static tsr_status fit_equal(solver *d, tsr_maxent_point *point, tsr_err *err)
 {
     for (int k = 0; k < d->n_point; k++)
         d->model[k] = d->mean[k] * d->saxs->sigma[k];
     TSR_TRY(fit_curve(d->saxs, d->linear, d->model, 0.0, point, err));
     point->theta = (double)INFINITY;
-    return point->scale > 0.0
-               ? TSR_OK
-               : tsr_fail(err, TSR_E_NUMERIC,
-                          "no positive scale takes the mean curve to the "
-                          "data (it is %g)",
-                          point->scale);
+    return point->scale > 0.0 ? TSR_OK
+                              : tsr_fail(err, TSR_E_NUMERIC,
+                                         "no positive scale fits the mean "
+                                         "curve to the data (it is %g)",
+                                         point->scale);
 }
 
-/* c and b, with chi2 and the objective at the best weights. */
+/* A scale c and background b, with chi2 and the objective chi2 / 2 + theta KL
+ * at the best weights. */
 typedef struct {
     double at[2]; /* c, b */
     double chi2, total;
@@ -370,9 +376,9 @@ static tsr_status solve_weights(solver *d, scale_point *p, tsr_err *err)
 /* A Newton step of c and b for the objective at the best weights. The response
  * of the weights subtracts [u v]^T K [u v] from the Hessian of the least
  * squares. K = (theta + c^2 C)^-1 C, C is the covariance of the scores, and u
- * and v are the derivatives of the target by c and b. Where the result is not
- * convex, the Hessian of the least squares is used alone. *fall: predicted
- * decrease. */
+ * and v are the derivatives of the target by c and b. If the difference is not
+ * positive definite, the Hessian of the least squares is used alone. *fall out:
+ * predicted decrease of the objective. */
 static void scale_step(const solver *d, double c, double step[2], double *fall)
 {
     const size_t n = (size_t)d->n_point;
@@ -409,7 +415,7 @@ static void scale_step(const solver *d, double c, double step[2], double *fall)
     *fall = -0.5 * (g[0] * step[0] + g[1] * step[1]);
 }
 
-/* Weights, c and b at one theta, starting from `point` and the present
+/* Finds weights, c and b at one theta, starting from `point` and the present
  * lambda. */
 static tsr_status solve_at_theta(solver *d, double theta,
                                  tsr_maxent_point *point, tsr_err *err)
@@ -469,9 +475,9 @@ static int elbow(const tsr_maxent *m)
 
 static const double least_first = 1e4, theta_range = 1e-8;
 
-/* A power of ten at which the weights are nearly equal. For large theta, lambda
- * is c A^T r / theta with the residuals r, and KL = lambda^T C lambda / 2. Call
- * it with equal weights. */
+/* A theta, a power of ten, at which the weights are nearly equal. For large
+ * theta, lambda is c A^T r / theta with the residuals r, and KL = lambda^T C
+ * lambda / 2. Call the function while the weights are equal. */
 static double find_first(const solver *d, const tsr_maxent_point *start)
 {
     const double small = 0.001; /* nat */
@@ -498,8 +504,8 @@ static double theta_of(double first, int i)
 }
 
 /* Follows the L-curve. Each theta starts from the solution at the previous,
- * slightly larger one, since a small theta does not converge from equal
- * weights. */
+ * larger theta, since the iteration at a small theta does not converge from
+ * equal weights. */
 static tsr_status follow_l_curve(solver *d, double theta, tsr_maxent *m,
                                  tsr_err *err)
 {
@@ -585,10 +591,10 @@ tsr_status tsr_ensemble_maxent(int n, const double *curve, const tsr_saxs *saxs,
 
 /* ---- least squares ----
  *
- * An active set method. Models enter one by one, the one with the steepest
- * descent of chi2 first. Models whose weight would become negative leave. The
- * scale is the sum of the weights before normalisation. A free background is
- * projected out of curves and data. */
+ * An active set method. Models enter the active set one by one, first the model
+ * with the steepest descent of chi2. Models whose weight would become negative
+ * leave the set. The scale is the sum of the weights before normalisation. A
+ * free background is projected out of curves and data. */
 
 typedef struct {
     tsr_pool pool;
@@ -597,13 +603,14 @@ typedef struct {
                        length 1 */
     double *size;   /* [n] length of each curve before normalisation */
     double *data;   /* [n_point] divided by sigma, background projected out */
-    double *residual; /* [n_point] residuals */
-    double *weight;   /* [n] of the curves of length 1 */
+    double *residual; /* [n_point] residuals of the present weights */
+    double *weight;   /* [n] weight of each curve of length 1 */
     int *active;      /* [n_active] models with a positive weight */
     int n_active;
-    double *best;    /* [n_active] unconstrained least squares of these
+    double *best;    /* [n_active] unconstrained least-squares weights of these
                         models */
-    char *is_barred; /* [n] 1: rounding keeps the model out */
+    char *is_barred; /* [n] 1: the model cannot enter now, because of
+                        rounding */
     /* Scratch of the QR decomposition. */
     double *qr, *tau, *norm, *off; /* [n_point][n], [n], [n], [n_point] */
     size_t *order;                 /* [n] */
@@ -668,8 +675,8 @@ static tsr_status init_problem(problem *p, const double *curve,
     return TSR_OK;
 }
 
-/* Unconstrained least squares of the active models, by QR with pivoting, since
- * curves are nearly collinear. */
+/* Computes the unconstrained least-squares weights of the active models, by QR
+ * with pivoting, since curves are nearly collinear. */
 static void fit_active(problem *p)
 {
     const size_t n = (size_t)p->n_point, m = (size_t)p->n_active;
@@ -690,8 +697,8 @@ static void fit_active(problem *p)
                             &x.vector, &off.vector);
 }
 
-/* The model with the steepest descent of chi2 that has weight 0 and is not
- * barred; -1: none. */
+/* Number of the model with the steepest descent of chi2, among those that have
+ * weight 0 and are not barred; -1: no model lowers chi2. */
 static int steepest(const problem *p)
 {
     const double enough = 1e-9; /* relative to the length of the residuals */
@@ -711,8 +718,9 @@ static int steepest(const problem *p)
     return found;
 }
 
-/* Moves towards the unconstrained solution until a weight reaches 0, and
- * removes models of weight 0. Returns 1 where the solution was reached. */
+/* Moves the weights towards the unconstrained solution until a weight reaches
+ * 0, and removes models of weight 0. Returns 1 where the unconstrained solution
+ * was reached. */
 static int move_to_fit(problem *p)
 {
     double part = 1.0;
@@ -803,9 +811,9 @@ tsr_status tsr_ensemble_least_squares(int n, const double *curve,
         sum += weight[i];
     }
     if (status == TSR_OK && !(sum > 0.0))
-        status = tsr_fail(err, TSR_E_NUMERIC,
-                          "no positive weight brings any model nearer to the "
-                          "data");
+        status =
+            tsr_fail(err, TSR_E_NUMERIC,
+                     "no positive weight brings any model closer to the data");
     for (int i = 0; i < n && status == TSR_OK; i++)
         weight[i] /= sum;
     tsr_pool_clear(&p.pool);

@@ -8,9 +8,9 @@
  * Biol. 2112, 219). The solution has the form w_i ~ exp(-lambda . I_i). lambda,
  * with one component for each dimension of the data, minimises a convex
  * function, by Newton's method. The dimensions are the principal components of
- * the curves I / sigma, at most 64; the rest has less than 1e-12 of the
- * variance. Scale c and background b are fitted to the mean curve together with
- * the weights, again by Newton's method. */
+ * the curves I / sigma whose variance exceeds 1e-12 of the largest variance,
+ * but at most 64. Scale c and background b are fitted to the mean curve
+ * together with the weights, again by Newton's method. */
 #ifndef TSR_ANALYSIS_MAXENT_H
 #define TSR_ANALYSIS_MAXENT_H
 
@@ -20,7 +20,8 @@
 /* A solution at one theta. */
 typedef struct {
     double theta;
-    double chi2; /* per point, of the weighted mean curve at the best c and b */
+    double chi2; /* chi2 per point of the weighted mean curve at the best c and
+                    b */
     double kl;   /* KL(w || w0), nat */
     double effective; /* exp(-KL), the effective fraction of the ensemble */
     double scale, background;
@@ -32,19 +33,22 @@ enum { TSR_MAXENT_POINTS = 33 };
 typedef struct {
     long n;                 /* draws */
     int n_dim;              /* dimensions of the data that the curves span */
-    tsr_maxent_point start; /* equal weights; theta is infinite */
+    tsr_maxent_point start; /* solution with equal weights; theta is infinite */
     int n_point;
-    tsr_maxent_point point[TSR_MAXENT_POINTS]; /* theta descending */
-    int chosen;           /* index into point: the elbow of the L-curve, or the
-                             theta asked for */
+    tsr_maxent_point point[TSR_MAXENT_POINTS]; /* [n_point] solutions, theta
+                                                  descending */
+    int chosen;           /* index into `point`: the elbow of the L-curve, or
+                             the theta that the caller gave */
     double *log_weight;   /* [n] at the chosen point; sum of weights 1 */
     double interpolation; /* as in tsr_reweight */
 } tsr_maxent;
 
-/* saxs: the data. theta > 0: solve for this theta only. theta 0: choose the
- * elbow of the curve of chi2 over KL: with both scaled to 1, the point farthest
- * from the line between the curve's ends. Errors: TSR_E_DATA (q outside the
- * run's range, or the run's q too far apart), TSR_E_NUMERIC, TSR_E_NOMEM. */
+/* saxs: the data. theta > 0: solves for this theta only. theta 0: solves for
+ * TSR_MAXENT_POINTS values of theta, and chooses the elbow of the curve of chi2
+ * over KL: with both scaled to 1, the point farthest from the line between the
+ * curve's ends. Errors: TSR_E_DATA (q outside the run's range, the run's q too
+ * far apart, or all curves equal), TSR_E_NUMERIC (no positive scale, or no
+ * solution), TSR_E_NOMEM, those of tsr_stored_curve_for_each. */
 tsr_status tsr_maxent_make(const tsr_stored_curve *stored, const tsr_saxs *saxs,
                            const tsr_linear *linear, double theta,
                            tsr_maxent **out, tsr_err *err);
@@ -70,8 +74,8 @@ tsr_status tsr_ensemble_least_squares(int n, const double *curve,
                                       const tsr_linear *linear, double *weight,
                                       tsr_maxent_point *point, tsr_err *err);
 
-/* The same by maximum entropy. theta 0: the elbow. Errors: those of
- * tsr_maxent_make. */
+/* Weights of the same models by maximum entropy. theta 0: chooses the elbow.
+ * Errors: those of tsr_maxent_make. */
 tsr_status tsr_ensemble_maxent(int n, const double *curve, const tsr_saxs *saxs,
                                const tsr_linear *linear, double theta,
                                double *weight, tsr_maxent_point *point,

@@ -3,9 +3,9 @@
  * The weight of a draw is the likelihood of the new data over that of the old
  * data at the draw's structure, with nuisance parameters integrated out of
  * both. The integral over the model's own error is part of both likelihoods.
- * First, the stored curves must reproduce the stored likelihoods. Otherwise
+ * The stored curves must reproduce the stored likelihoods. Otherwise
  * config.yaml and trace.h5 do not belong together, and the weights would be
- * silently wrong. */
+ * wrong without a sign of it. */
 #include "analysis/reweight.h"
 
 #include "analysis/summary.h"
@@ -28,9 +28,10 @@ typedef struct {
     tsr_reweight *out;
     tsr_saxs_term *before, *after;
     tsr_fit *fit_before, *fit_after;
-    double *log_lik;                     /* stored values; NULL: not compared */
-    double *theta[TSR_NOISE_PARAMETERS]; /* stored values; NULL: a fixed
-                                            parameter */
+    double *log_lik;                     /* stored log likelihoods; NULL: not
+                                            compared */
+    double *theta[TSR_NOISE_PARAMETERS]; /* stored noise parameters; NULL: the
+                                            parameter is fixed */
     gsl_rng *rng;
     int is_checked; /* 1: the interpolation error has been checked */
 } work;
@@ -63,8 +64,8 @@ static tsr_status reweight_new(long n, const tsr_saxs_term *term,
 
 /* ---- the stored likelihood ---- */
 
-/* log likelihood of a draw at its own nuisance parameters, as the run computed
- * it. */
+/* Log likelihood of a draw's curve at its stored nuisance parameters, as the
+ * run computed it. */
 static double stored_log(work *w, size_t at, const double *curve)
 {
     const tsr_stored_curve *s = w->options->stored;
@@ -92,9 +93,9 @@ static tsr_status check_stored(work *w, size_t at, const double *curve,
     if (difference <= largest_difference)
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
-                    "draw %zu has the log likelihood %.3f, and its stored "
-                    "curve gives %.3f: config.yaml is not that of this trace, "
-                    "or one of them was changed; run again",
+                    "draw %zu has the log likelihood %.3f, but its stored "
+                    "curve gives %.3f: config.yaml does not belong to this "
+                    "trace, or one of the two was changed; run again",
                     at, w->log_lik[at], again);
 }
 
@@ -115,7 +116,7 @@ static tsr_status reweight_draw(void *context, size_t at, const double *curve,
         tsr_marginal_log(w->after, curve, w->fit_after, w->rng, &drawn);
     if (!isfinite(before))
         return tsr_fail(err, TSR_E_NUMERIC,
-                        "draw %zu has no likelihood under the run's own data",
+                        "draw %zu has no likelihood under the data of the run",
                         at);
     r->log_weight[at] = after - before;
     r->scale[at] = drawn.scale;
@@ -160,11 +161,11 @@ static tsr_status check_temperature(const tsr_stored_curve *s, tsr_err *err)
     const size_t n = (size_t)s->n_chain * (size_t)s->n_draw;
     for (size_t i = 0; value != NULL && i < n && status == TSR_OK; i++)
         if (value[i] != 1.0)
-            status = tsr_fail(err, TSR_E_DATA,
-                              "the draws were made at the likelihood "
-                              "temperature %g; reweighting needs draws of the "
-                              "posterior itself",
-                              value[i]);
+            status =
+                tsr_fail(err, TSR_E_DATA,
+                         "the draws were made at the likelihood temperature "
+                         "%g; reweighting needs draws of the posterior",
+                         value[i]);
     free(value);
     return status;
 }
@@ -229,8 +230,8 @@ tsr_status tsr_reweight_make(const tsr_reweight_options *options,
 
 /* ---- stored curves ----
  *
- * The draws' curves in a run's trace: read in blocks, or from memory, and
- * interpolated to the q of other data. */
+ * Reads the curves of the draws, in blocks from a run's trace, or from memory,
+ * and interpolates them to the q of other data. */
 
 enum { NAME = 64 };
 
@@ -259,13 +260,14 @@ tsr_status tsr_stored_curve_scalar(const tsr_stored_curve *s,
         return TSR_OK;
     if (n != 1 || n_chain != s->n_chain || n_draw != s->n_draw)
         return tsr_fail(err, TSR_E_DATA,
-                        "%s has %d x %d x %d numbers, the curves %d x %d", name,
-                        n_chain, n_draw, n, s->n_chain, s->n_draw);
+                        "%s has %d x %d x %d numbers, but the curves %d x %d",
+                        name, n_chain, n_draw, n, s->n_chain, s->n_draw);
     return tsr_trace_get(s->trace, group, name, &n_chain, &n_draw, &n, value,
                          err);
 }
 
-/* A scalar of the data set's draws, or its fixed value for all draws. */
+/* Reads a scalar of the draws, or, if it was not free, sets all draws to its
+ * fixed value. */
 static tsr_status scalar_or(tsr_stored_curve *s, const char *name, int is_free,
                             double fixed, double **value, tsr_err *err)
 {
@@ -286,23 +288,24 @@ static tsr_status scalar_or(tsr_stored_curve *s, const char *name, int is_free,
     return TSR_OK;
 }
 
-/* A row [n] of the data set. *is_there 0: the trace has none. */
+/* Reads a row [n] of the data set. *is_there 0: the trace lacks the
+ * variable. */
 static tsr_status read_row(const tsr_stored_curve *s, tsr_trace_group group,
-                           const char *own, double *row, int *is_there,
+                           const char *variable, double *row, int *is_there,
                            tsr_err *err)
 {
     char name[NAME];
     int one, n;
     double *all;
-    tsr_stored_curve_name(own, s->data, sizeof name, name);
+    tsr_stored_curve_name(variable, s->data, sizeof name, name);
     *is_there =
         tsr_trace_shape(s->trace, group, name, &one, &one, &n, NULL) == TSR_OK;
     if (!*is_there)
         return TSR_OK;
     if (n != s->n)
         return tsr_fail(err, TSR_E_DATA,
-                        "the trace has curves of %d points, %s of %d", s->n,
-                        name, n);
+                        "the trace has curves of %d points, but %s has %d",
+                        s->n, name, n);
     TSR_TRY(tsr_trace_get(s->trace, group, name, &one, &one, &n, &all, err));
     memcpy(row, all, (size_t)n * sizeof *row);
     free(all);
@@ -340,7 +343,8 @@ static tsr_status read_points(tsr_stored_curve *s, const char *path,
     return TSR_OK;
 }
 
-/* The model's own error at the q of the data, if the run had one. */
+/* Reads the model's own error at the q of the data, if the run had such an
+ * error. */
 static tsr_status read_errors(tsr_stored_curve *s, tsr_err *err)
 {
     const size_t n = (size_t)s->n;
@@ -436,12 +440,14 @@ tsr_status tsr_stored_curve_for_each(const tsr_stored_curve *s,
     return status;
 }
 
-/* A run stores its curves at the q of its own data. A natural spline
+/* ---- interpolation to other q ----
+ *
+ * A run stores its curves at the q of its own data. A natural spline
  * interpolates to other q. The spline is linear in the curve, so it is applied
- * as a matrix. Whether the run's q are close enough is estimated with every
- * second one left out. */
+ * as a matrix. Leaving out every second q shows whether the run's q are close
+ * enough. */
 
-/* Values of q closer than this are equal but for rounding in a file. */
+/* Values of q closer than this count as equal: files round them. */
 static const double same_q = 1e-6; /* 1/Angstrom */
 
 static int find_same(const tsr_saxs *from, double q)
@@ -466,13 +472,13 @@ static tsr_status check_range(const tsr_saxs *from, const tsr_saxs *to,
         n_out += to->q[k] < first - same_q || to->q[k] > last + same_q;
     if (n_out == 0)
         return TSR_OK;
-    return tsr_fail(err, TSR_E_DATA,
-                    "%d of %d points of '%s' (q = %.4g to %.4g 1/A) lie "
-                    "outside the run's q, %.4g to %.4g 1/A, where the draws "
-                    "have no curve: narrow it with --q-range %.4g,%.4g, or run "
-                    "with that data",
-                    n_out, to->n, to->path, to->q[0], to->q[to->n - 1], first,
-                    last, first, last);
+    return tsr_fail(
+        err, TSR_E_DATA,
+        "%d of %d points of '%s' (q = %.4g to %.4g 1/A) are outside the q "
+        "range of the run, %.4g to %.4g 1/A, where the draws have no curve: "
+        "narrow it with --q-range %.4g,%.4g, or run with these data",
+        n_out, to->n, to->path, to->q[0], to->q[to->n - 1], first, last, first,
+        last);
 }
 
 tsr_status tsr_curve_operator(const tsr_saxs *from, const tsr_saxs *to,
@@ -509,8 +515,8 @@ tsr_status tsr_curve_operator(const tsr_saxs *from, const tsr_saxs *to,
     return status;
 }
 
-/* The largest interpolation error at every second point, in units of the
- * nearest sigma. */
+/* Estimate of the largest interpolation error within the q of `to`, in units of
+ * the nearest sigma. q, y: scratch. */
 static double find_error(const tsr_saxs *from, const tsr_saxs *to,
                          const double *curve, double c, double *q, double *y)
 {
@@ -543,8 +549,9 @@ tsr_status tsr_curve_operator_check(const tsr_saxs *from, const tsr_saxs *to,
     int n_new = 0;
     for (int k = 0; k < to->n; k++)
         n_new += find_same(from, to->q[k]) < 0;
-    *error = n_new == 0 ? 0.0 : HUGE_VAL; /* too few q for a spline through half
-                                             of them */
+    *error = n_new == 0 ? 0.0 : HUGE_VAL; /* until estimated, or for good if
+                                             there are too few q for a spline
+                                             through half of them */
     if (n_new > 0 && from->n >= 7) {
         double *q = malloc(2 * (size_t)from->n * sizeof *q);
         TSR_TRY(tsr_allocated(q, err));
@@ -554,8 +561,8 @@ tsr_status tsr_curve_operator_check(const tsr_saxs *from, const tsr_saxs *to,
     if (*error <= most)
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
-                    "the run's %d values of q are too far apart to "
+                    "the %d values of q of the run are too far apart to "
                     "interpolate the curve for '%s': the error would be %.2g "
-                    "of its sigma (%.2g are allowed); run with that data",
+                    "of its sigma (%.2g are allowed); run with these data",
                     from->n, to->path, *error, most);
 }

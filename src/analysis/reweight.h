@@ -1,10 +1,11 @@
 /* Importance weights that turn stored draws into draws given other data:
  * another curve, noise model or range of q.
  *
- * A draw's structure X was sampled with density P(X) P(D | X). Its weight is
- * P(D' | X) / P(D | X), with all nuisance parameters integrated out of both
- * (likelihood/term_saxs.h). Scale, background and noise parameters are then
- * drawn again given X and D'. Other data sets of the run remain and cancel. */
+ * A draw's structure X was sampled with a density proportional to P(X) P(D |
+ * X). Its weight is P(D' | X) / P(D | X), with all nuisance parameters
+ * integrated out of both (likelihood/term_saxs.h). Scale, background and noise
+ * parameters are then drawn again given X and D'. The likelihoods of all other
+ * data sets of the run stay the same and cancel. */
 #ifndef TSR_ANALYSIS_REWEIGHT_H
 #define TSR_ANALYSIS_REWEIGHT_H
 
@@ -15,24 +16,27 @@
 #include "store/trace.h"
 
 /* A data set of a trace: the data, and the curves I(q) of the stored draws. */
-
 typedef struct {
     tsr_trace_reader *trace; /* borrowed */
     int data;                /* number of the data set, from 0 */
-    int n_chain, n_draw, n;  /* n: points of a curve */
+    int n_chain, n_draw, n;  /* n: number of points of a curve */
     tsr_saxs saxs;           /* the run's data as stored in the trace; its pool
                                 owns all memory of this structure */
-    double *scale;           /* [n_chain][n_draw] c; constant if it was fixed */
-    double *background;      /* [n_chain][n_draw] b */
+    double *scale;           /* [n_chain][n_draw] scale c of each draw; one
+                                value if c was fixed */
+    double *background;      /* [n_chain][n_draw] background b, likewise */
     const double *in_memory; /* [n_chain][n_draw][n] curves I in memory,
                                 borrowed, if there is no trace; else NULL */
-    tsr_profile_error error; /* model error of the run, at its q; n 0: none */
-    tsr_log *log; /* borrowed; shows the progress on a terminal; NULL: none */
+    tsr_profile_error error; /* the run's model error (likelihood/term.h) at the
+                                run's q; n 0: no error */
+    tsr_log *log; /* borrowed; shows the progress on a terminal; NULL: no
+                     progress is shown */
 } tsr_stored_curve;
 
-/* Reads data set `data` of the trace except its curves. linear: how the run
- * treated scale and background. The caller clears `stored`, also after an
- * error. Errors: TSR_E_DATA (no such data set), those of tsr_trace_get. */
+/* Reads data set `data` of the trace except its curves. path: name of the data
+ * for messages. linear: how the run treated scale and background. The caller
+ * clears `stored`, also after an error. Errors: TSR_E_DATA (no such data set),
+ * those of tsr_trace_get. */
 tsr_status tsr_stored_curve_open(tsr_trace_reader *trace, int data,
                                  const char *path, const tsr_linear *linear,
                                  tsr_stored_curve *stored, tsr_err *err);
@@ -41,13 +45,14 @@ void tsr_stored_curve_clear(tsr_stored_curve *stored);
 /* Name of a variable of data set `data` in the trace, such as noise_scale_2. */
 void tsr_stored_curve_name(const char *name, int data, size_t size, char *out);
 
-/* A scalar of the draws, *value [n_chain][n_draw], caller frees; NULL where the
- * trace has none. Errors: TSR_E_NOMEM, TSR_E_IO, TSR_E_DATA. */
+/* Reads a scalar variable: *value [n_chain][n_draw], the caller frees it; NULL
+ * where the trace lacks the variable. Errors: those of tsr_trace_get;
+ * TSR_E_DATA (another number of draws, or no scalar). */
 tsr_status tsr_stored_curve_scalar(const tsr_stored_curve *stored,
                                    tsr_trace_group group, const char *name,
                                    double **value, tsr_err *err);
 
-/* Calls `each` with the curve I = (y - b) / c of every draw, [n], where y is
+/* Calls `each` for every draw with its curve I [n] = (y - b) / c, where y is
  * the stored curve c I + b. The order is chain by chain within blocks of draws;
  * `at` is the index in [n_chain][n_draw]. About 32 MiB are in memory. Stops at
  * the first error. Errors: those of tsr_trace_get_part and of `each`;
@@ -66,23 +71,22 @@ typedef struct {
     double *log_weight; /* [n] not normalised: log P(D' | X) - log P(D | X),
                            nat */
     double *scale, *background, *chi2;   /* [n] for the new data */
-    double *noise[TSR_NOISE_PARAMETERS]; /* [n] values for the new data; NULL:
-                                            no such parameter, or fixed */
+    double *noise[TSR_NOISE_PARAMETERS]; /* [n] parameters of the noise for the
+                                            new data; NULL: there is no such
+                                            parameter, or it is fixed */
     const char *noise_name[TSR_NOISE_PARAMETERS];
-    /* Largest difference between the stored log likelihood and the one computed
-     * from the stored curve, nat; NaN with several data sets. */
+    /* Largest difference between a stored log likelihood and that computed from
+     * the stored curve, nat; NaN with several data sets, whose likelihoods are
+     * stored as a sum only. */
     double recovered;
     /* Estimated interpolation error of the curve, in units of the new sigma; 0
      * where all new q are among the run's. */
     double interpolation;
 } tsr_reweight;
 
-/* before: how the run treated its data (its member saxs is not used). after:
- * the new data and their treatment. n_data: data sets of the run. seed: of the
- * nuisance parameters.
- * Errors: TSR_E_DATA, with reason and remedy, where reweighting is impossible:
- * q outside the run's range, the run's q too far apart, draws at another
- * temperature, or stored curves that do not reproduce the stored likelihood. */
+/* What is reweighted. before: how the run treated its data (its member saxs is
+ * not used). after: the new data and their treatment. n_data: number of data
+ * sets of the run. seed: of the draws of the nuisance parameters. */
 typedef struct {
     const tsr_stored_curve *stored;
     tsr_data_set before, after;
@@ -90,22 +94,27 @@ typedef struct {
     long seed;
 } tsr_reweight_options;
 
-/* Weights of all stored draws; *out is freed by the caller. Errors: see
- * tsr_reweight_options. */
+/* Computes the weights of all stored draws; the caller frees *out. Errors:
+ * TSR_E_DATA, with reason and remedy, where reweighting is impossible: q
+ * outside the run's range, the run's q too far apart, draws at another
+ * temperature than 1, or stored curves that do not reproduce the stored
+ * likelihood; TSR_E_NUMERIC (a draw has no likelihood under the run's own
+ * data); TSR_E_NOMEM; those of tsr_stored_curve_for_each. */
 tsr_status tsr_reweight_make(const tsr_reweight_options *options,
                              tsr_reweight **out, tsr_err *err);
 void tsr_reweight_free(tsr_reweight *reweight);
 
-/* Matrix [n_to][n_from] that takes curves from the q of the run to those of
- * other data, by a natural cubic spline; caller frees. Errors: TSR_E_DATA (q
- * outside the range), TSR_E_NOMEM. */
+/* *matrix [to->n][from->n] out: the matrix that interpolates curves from the q
+ * of the run to the q of other data by a natural cubic spline; the caller frees
+ * it. Errors: TSR_E_DATA (q outside the range), TSR_E_NOMEM. */
 tsr_status tsr_curve_operator(const tsr_saxs *from, const tsr_saxs *to,
                               double **matrix, tsr_err *err);
 
-/* *error of that matrix for a smooth curve (at the q of `from`), in units of
- * sigma at scale c. Estimated from a spline through every second point, whose
- * error is 16 times as large. 0 where the q are the same. Errors: TSR_E_DATA
- * (more than 0.3), TSR_E_NOMEM. */
+/* Estimates the error of this matrix for a smooth curve [from->n], in units of
+ * the new sigma at scale c: *error out. The estimate comes from a spline
+ * through every second point, whose error is 16 times as large. *error is 0
+ * where all q of `to` occur in `from`. Errors: TSR_E_DATA (more than 0.3),
+ * TSR_E_NOMEM. */
 tsr_status tsr_curve_operator_check(const tsr_saxs *from, const tsr_saxs *to,
                                     const double *curve, double c,
                                     double *error, tsr_err *err);

@@ -1,8 +1,8 @@
 /* Statistics of the drawn conformations, in two passes: first the mean shape
  * and the deviations from it, then distances, contacts and P(r) of each frame.
  *
- * Only CA atoms are used, which suffice for domains and linkers and allow
- * thousands of frames in memory. */
+ * Only CA atoms are used: they suffice to describe domains and linkers, and
+ * thousands of frames fit into memory. */
 #include "analysis/shape.h"
 
 #include "analysis/frames.h"
@@ -18,7 +18,8 @@
  * eigenvector with the largest eigenvalue of a 4 x 4 matrix. The mean of many
  * conformations and their superpositions on the mean are iterated in turn. */
 
-/* Position of the i-th chosen point; at NULL: of point i. */
+/* Position of the chosen point number i, which is point at[i]; at NULL: point
+ * i. */
 static const double *point_of(const double (*x)[3], const int *at, int i)
 {
     return x[at != NULL ? at[i] : i];
@@ -113,21 +114,21 @@ void tsr_frame_ca(const float *all, int n_residue, int i, double (*ca)[3])
 }
 
 /* Superposes each conformation on the mean of the previous pass, in the first
- * pass on the first conformation; with `align` on the start. The last pass
- * computes the deviations. */
+ * pass on the first conformation; with `align` always on the start. The last
+ * pass computes the deviations. */
 tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
                                int n_align, const int *align,
                                const double (*start)[3], double (*mean)[3],
                                double *square, tsr_err *err)
 {
     const int last = align != NULL ? 1 : 3;
-    const size_t room = (size_t)n_residue;
-    double(*ca)[3] = calloc(2 * room, sizeof *ca), (*sum)[3] = ca + room;
+    const size_t n_ca = (size_t)n_residue;
+    double(*ca)[3] = calloc(2 * n_ca, sizeof *ca), (*sum)[3] = ca + n_ca;
     TSR_TRY(tsr_allocated(ca, err));
-    memset(square, 0, room * sizeof *square);
+    memset(square, 0, n_ca * sizeof *square);
     tsr_frame_ca(all, n_residue, 0, mean);
     for (int pass = 0; pass <= last; pass++) {
-        memset(sum, 0, room * sizeof *sum);
+        memset(sum, 0, n_ca * sizeof *sum);
         for (int i = 0; i < n; i++) {
             tsr_motion motion;
             tsr_frame_ca(all, n_residue, i, ca);
@@ -143,7 +144,7 @@ tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
             }
         }
         if (pass < last)
-            memcpy(mean, sum, room * sizeof *sum);
+            memcpy(mean, sum, n_ca * sizeof *sum);
     }
     free(ca);
     return TSR_OK;
@@ -163,21 +164,21 @@ void tsr_shape_free(tsr_shape *shape)
     free(shape);
 }
 
-/* Scratch of the passes beside the result. */
+/* The analysis under way. */
 typedef struct {
     tsr_pool pool;
     tsr_shape *shape;
-    float *all;          /* [n][n_residue][3] */
-    double (*ca)[3];     /* [n_residue] of the present frame */
-    double (*start)[3];  /* [n_residue] of model.pdb */
+    float *all;          /* [n][n_residue][3] CA of all frames */
+    double (*ca)[3];     /* [n_residue] CA of the present frame */
+    double (*start)[3];  /* [n_residue] CA of model.pdb */
     double (*mean)[3];   /* [n_residue] */
-    double (*before)[3]; /* [n_residue] of the previous column */
+    double (*before)[3]; /* [n_residue] CA of the previous column */
     double *square;      /* [n_residue] */
-    float *pairs;        /* [n_pair_draw][TSR_N_PAIR_BIN] */
+    float *pairs;        /* [n_pair_draw][TSR_N_PAIR_BIN] P(r) of draws */
     int n_draw, n_pair_draw;
     int *draw;      /* [n] draw of each frame */
     int *pair_row;  /* [n_draw] row of a draw in `pairs`; -1: not used */
-    double *weight; /* [n] weight within the draw, with sum 1 */
+    double *weight; /* [n] weight of a frame in its draw; sum over the draw 1 */
 } job;
 
 static tsr_status allocate(job *j, tsr_err *err)
@@ -185,17 +186,17 @@ static tsr_status allocate(job *j, tsr_err *err)
     tsr_shape *s = j->shape;
     const int n_residue = s->n_residue, n = s->n, row = s->n_row;
     const int column = s->n_column;
-    tsr_pool *own = &j->pool, *out = &s->pool;
+    tsr_pool *scratch = &j->pool, *out = &s->pool;
     j->n_pair_draw = n < MOST_PAIR_FRAMES ? n : MOST_PAIR_FRAMES;
-    tsr_pool_array(own, j->ca, n_residue);
-    tsr_pool_array(own, j->start, n_residue);
-    tsr_pool_array(own, j->mean, n_residue);
-    tsr_pool_array(own, j->square, n_residue);
-    tsr_pool_array(own, j->before, n_residue);
-    tsr_pool_array(own, j->pairs, j->n_pair_draw * TSR_N_PAIR_BIN);
-    tsr_pool_array(own, j->draw, n);
-    tsr_pool_array(own, j->pair_row, n);
-    tsr_pool_array(own, j->weight, n);
+    tsr_pool_array(scratch, j->ca, n_residue);
+    tsr_pool_array(scratch, j->start, n_residue);
+    tsr_pool_array(scratch, j->mean, n_residue);
+    tsr_pool_array(scratch, j->square, n_residue);
+    tsr_pool_array(scratch, j->before, n_residue);
+    tsr_pool_array(scratch, j->pairs, j->n_pair_draw * TSR_N_PAIR_BIN);
+    tsr_pool_array(scratch, j->draw, n);
+    tsr_pool_array(scratch, j->pair_row, n);
+    tsr_pool_array(scratch, j->weight, n);
     tsr_pool_array(out, s->at, n);
     tsr_pool_array(out, s->rmsf, n_residue);
     tsr_pool_array(out, s->row, row);
@@ -206,13 +207,14 @@ static tsr_status allocate(job *j, tsr_err *err)
     tsr_pool_array(out, s->change, column * row);
     tsr_pool_array(out, s->contacts, column * row);
     tsr_pool_array(out, s->mobility, column * row);
-    TSR_TRY(tsr_pool_check(own, err));
+    TSR_TRY(tsr_pool_check(scratch, err));
     return tsr_pool_check(out, err);
 }
 
 /* ---- one frame ---- */
 
-/* Welford's running means and sums of squares of the distances between rows. */
+/* Updates the running means and sums of squares of the distances between rows
+ * (Welford's method). seen: number of earlier frames. */
 static void add_distances(tsr_shape *s, const double (*ca)[3], int seen)
 {
     for (int a = 0; a < s->n_row; a++)
@@ -225,8 +227,8 @@ static void add_distances(tsr_shape *s, const double (*ca)[3], int seen)
         }
 }
 
-/* Adds a frame's histogram of pair distances. Long chains are thinned to every
- * `every`-th residue. */
+/* Adds the histogram of pair distances of frame i. In long molecules only every
+ * so many residues are used. */
 static void add_pairs(job *j, int i)
 {
     const int n = j->shape->n_residue;
@@ -257,8 +259,8 @@ static double gyration(int n, const double (*x)[3])
     return sqrt(sum);
 }
 
-/* Root mean square change, between two conformations, of the distances from
- * residue r to its sequence neighbours. */
+/* Root mean square change of the distances from residue r to its neighbours in
+ * sequence, between two conformations. */
 static double local_change(int n, int r, const double (*now)[3],
                            const double (*before)[3])
 {
@@ -307,7 +309,7 @@ static void add_column(job *j, int column)
 
 /* ---- all frames ---- */
 
-/* The longest distance in some frames, which sets the bin width of P(r). */
+/* Sets the bin width of P(r) by the longest distance in some frames. */
 static void find_extent(job *j)
 {
     enum { MOST_FRAMES = 20 };
@@ -333,7 +335,8 @@ static void analyse_frames(job *j)
         add_distances(s, (const double(*)[3])j->ca, i);
         if (j->pair_row[j->draw[i]] >= 0)
             add_pairs(j, i);
-        /* until a column is computed, s->column holds its index in s->at */
+        /* before a column is computed, s->column has the index of its frame in
+         * s->at */
         while (next_column < s->n_column && s->column[next_column] == i) {
             s->column[next_column] = s->at[i];
             add_column(j, next_column++);
@@ -452,10 +455,10 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
 
 /* ---- domains ----
  *
- * A rigid unit starts at successive residues whose distances are constant over
- * all frames. These anchors fix a rigid body, as four points that do not lie in
- * a plane. The unit takes in all residues with constant distances to its
- * anchors. */
+ * A rigid unit begins with four successive residues whose distances are
+ * constant over all frames, its anchors. Four points that do not lie in a plane
+ * determine the position of a rigid body, so all residues with constant
+ * distances to the anchors belong to the unit. */
 
 enum { N_ANCHOR = 4 };
 static const double rigid_ang = 0.1; /* larger than the rounding of
@@ -509,8 +512,8 @@ static int is_rigid_with(const draws *s, int anchor, int r)
     return 1;
 }
 
-/* unit [n_residue] out: number of each residue's unit; -1: none. Returns the
- * number of units. */
+/* Finds the rigid units. unit [n_residue] out: number of each residue's unit;
+ * -1: the residue belongs to no unit. Returns the number of units. */
 static int find_units(const draws *s, int *unit)
 {
     int n_unit = 0;
@@ -530,7 +533,8 @@ static int find_units(const draws *s, int *unit)
     return n_unit;
 }
 
-/* The largest units, in order of sequence. size [n_unit]: scratch. */
+/* Makes domains of the largest units, in the order of the sequence. size
+ * [n_unit]: scratch. */
 static void choose_largest(tsr_domains *d, const int *unit, int n_unit,
                            int n_residue, int *size)
 {

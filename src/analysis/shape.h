@@ -1,5 +1,5 @@
-/* What the drawn conformations have in common, and where they differ: distances
- * between residues, mobility, P(r), domains. All from CA atoms. */
+/* Statistics of the drawn conformations: distances between residues, mobility,
+ * P(r), domains. All are computed from CA atoms. */
 #ifndef TSR_ANALYSIS_SHAPE_H
 #define TSR_ANALYSIS_SHAPE_H
 
@@ -9,7 +9,8 @@
 #include "core/vec3.h"
 
 enum {
-    TSR_MOST_ROWS = 72,     /* residues of a distance map or of the timeline */
+    TSR_MOST_ROWS = 72,     /* residues of the distance map and of the
+                               timeline */
     TSR_MOST_COLUMNS = 180, /* draws of the timeline */
     TSR_N_PAIR_BIN = 60
 };
@@ -18,20 +19,20 @@ enum {
 typedef struct {
     tsr_pool pool;
     int n_frame; /* frames of the run */
-    int n;       /* frames analysed, of evenly spread draws */
+    int n;       /* number of frames analysed, from evenly spread draws */
     int *at;     /* [n] numbers of the frames */
     int n_residue;
-    double *rmsf; /* [n_residue] Angstrom, about the mean, after
-                     superposition */
+    double *rmsf; /* [n_residue] root mean square fluctuation about the mean,
+                     after superposition, Angstrom */
     /* Residues of the distance map, evenly chosen. */
     int n_row;
     int *row;            /* [n_row] residue numbers from 0 */
     double *distance;    /* [n_row][n_row] mean, Angstrom */
-    double *distance_sd; /* [n_row][n_row] */
+    double *distance_sd; /* [n_row][n_row] standard deviation, Angstrom */
     /* Frames of the timeline, evenly chosen. */
     int n_column;
     int *column;      /* [n_column] numbers of the frames */
-    double *rg;       /* [n_column] of CA, Angstrom */
+    double *rg;       /* [n_column] radius of gyration of the CA, Angstrom */
     double *change;   /* [n_column][n_row] distance from the start after
                          superposition, Angstrom */
     double *contacts; /* [n_column][n_row] number of CA within 10 Angstrom that
@@ -41,15 +42,15 @@ typedef struct {
                          previous column (the first: since the start) */
     /* P(r): share of pairs per Angstrom; in an ensemble the weighted mean over
      * the states. */
-    double pair_width; /* of a bin, Angstrom */
+    double pair_width; /* width of a bin, Angstrom */
     double pair_mean[TSR_N_PAIR_BIN], pair_low[TSR_N_PAIR_BIN],
         pair_high[TSR_N_PAIR_BIN]; /* mean, 5 % and 95 % quantile over the
                                       draws */
 } tsr_shape;
 
-/* Analyses at most `most` frames, and at most as many as 200 MB hold. weight
- * [all frames]: weight of a conformation in P(r), as from tsr_frames_weights;
- * NULL: equal weights. Maps and mobility weigh all frames equally. Errors:
+/* Analyses at most `most` frames, and no more than fit into 200 MB. weight [all
+ * frames]: weight of a conformation in P(r), as from tsr_frames_weights; NULL:
+ * equal weights. All other statistics give all frames equal weights. Errors:
  * those of tsr_frames_read, TSR_E_NOMEM. */
 tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
                           tsr_shape **out, tsr_err *err);
@@ -57,10 +58,8 @@ void tsr_shape_free(tsr_shape *shape);
 
 /* ---- superposition and mean shape ----
  *
- * The mean of conformations, each superposed on the mean. */
-
-/* The rigid motion that minimises the distance of one set of points from
- * another. */
+ * Rigid motions that superpose conformations, and the mean of conformations
+ * that are each superposed on the mean. */
 
 /* Superposes points of `moving` on the same points of `fixed`. at [n]: indices
  * of the points; NULL: the first n. Returns the least root mean square
@@ -99,7 +98,7 @@ tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
 /* ---- domains ----
  *
  * Parts of the molecule that keep their shape in all draws, and their positions
- * relative to each other. They are found from the draws alone: a domain is a
+ * relative to each other. Domains are found from the draws alone: a domain is a
  * set of residues whose distances to the same four successive residues vary by
  * at most 0.1 Angstrom. */
 
@@ -108,13 +107,14 @@ enum { TSR_MOST_DOMAINS = 6, TSR_LEAST_DOMAIN = 20 /* residues */ };
 /* A rigid part of the molecule. */
 typedef struct {
     int n_residue;
-    int *residue; /* [n_residue] from 0 over the model, ascending */
+    int *residue; /* [n_residue] numbers of residues in the model, from 0,
+                     ascending */
 } tsr_domain;
 
-/* Relative position of two domains in all conformations. */
+/* Relative positions of two domains in all conformations. */
 typedef struct {
-    int a, b; /* numbers of the domains */
-    double start_ang;
+    int a, b;         /* numbers of the domains */
+    double start_ang; /* distance at the start */
     double *distance; /* [n] between the centres of the domains' CA, Angstrom */
     double *turn; /* [n] rotation of b relative to a since the start, rad, in
                      [0, pi] */
@@ -123,20 +123,21 @@ typedef struct {
 /* The domains of a molecule, and their relative positions. */
 typedef struct {
     tsr_pool pool;
-    int n; /* conformations */
+    int n; /* number of conformations */
     int n_domain;
-    tsr_domain domain[TSR_MOST_DOMAINS]; /* the largest, in order of sequence */
+    tsr_domain domain[TSR_MOST_DOMAINS]; /* the largest domains, in the order of
+                                            the sequence */
     int n_pair;
     tsr_domain_pair pair[TSR_MOST_DOMAINS * (TSR_MOST_DOMAINS - 1) / 2];
 } tsr_domains;
 
-/* Domains of the frames at [n]. Errors: those of tsr_frames_read,
- * TSR_E_NOMEM. */
+/* Finds the domains in the frames with the numbers at [n]. Errors: those of
+ * tsr_frames_read, TSR_E_NOMEM. */
 tsr_status tsr_domains_make(tsr_frames *frames, int n, const int *at,
                             tsr_domains **out, tsr_err *err);
 
-/* Domains of CA [n][n_residue][3], with the CA of the start [n_residue].
- * Errors: TSR_E_NOMEM. */
+/* Finds the domains in CA positions ca [n][n_residue][3], Angstrom. start
+ * [n_residue]: CA of the start. Errors: TSR_E_NOMEM. */
 tsr_status tsr_domains_from_ca(int n, int n_residue, const float *ca,
                                const double (*start)[3], tsr_domains **out,
                                tsr_err *err);

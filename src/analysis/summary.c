@@ -1,8 +1,8 @@
 /* Summaries of the variables and curves of a trace.
  *
- * One variable is read at a time, of a long vector a block, so that the trace
- * may be larger than memory. A damaged or infinite variable gets a remark and
- * does not hide the others. */
+ * One variable is read at a time, or one block of a long vector, so that the
+ * trace may be larger than memory. A variable that is damaged or not finite
+ * gets a remark, and all others are summarised. */
 #include "analysis/summary.h"
 
 #include "core/json.h"
@@ -51,7 +51,8 @@ tsr_status tsr_circular_make(int n_group, int n_chain, int n_draw, double turn,
         high = fmax(high, value[i]);
     }
     double mean = atan2(sum_sin, sum_cos) / to_rad;
-    /* 1 - R, computed about that mean because R alone loses digits near 1 */
+    /* 1 - R, computed from angles relative to the mean, because R loses digits
+     * near 1 */
     double missing = 0.0;
     for (size_t i = 0; i < n && isfinite(mean); i++) {
         value[i] = wrap(value[i] - mean, turn);
@@ -77,7 +78,7 @@ static const tsr_convergence no_numbers = {
     (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN,
     (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
 
-/* Appends an item for element k of n. */
+/* Appends an item for element k of a variable with n elements. */
 static tsr_status new_item(tsr_summary *summary, const char *name,
                            const char *unit, int n, int k,
                            tsr_summary_item **out, tsr_err *err)
@@ -93,13 +94,13 @@ static tsr_status new_item(tsr_summary *summary, const char *name,
         .prior = no_numbers,
         .contraction = (double)NAN,
         .name = n == 1 ? tsr_pool_text(pool, name)
-                       : tsr_pool_print(pool, "%s[%d]", name, k),
+                       : tsr_pool_format(pool, "%s[%d]", name, k),
         .unit = tsr_pool_text(pool, unit)};
     return tsr_pool_check(pool, err);
 }
 
-/* Whether the values differ by rounding alone, like a distance within a rigid
- * part that is moved. */
+/* Whether the values differ by rounding only, like a distance within a rigid
+ * part that moves as a whole. */
 static int is_rounding(const double *x, size_t n)
 {
     double low = x[0], high = x[0];
@@ -110,7 +111,7 @@ static int is_rounding(const double *x, size_t n)
     return high - low <= 1e-13 * fmax(fabs(low), fabs(high));
 }
 
-/* Computes an item from its draws one [n_chain * n_draw], which are
+/* Computes an item from its draws, one [n_chain * n_draw], which are
  * overwritten. */
 static tsr_status summarise_item(tsr_summary *summary, tsr_summary_item *item,
                                  int n_group, int n_chain, int n_draw,
@@ -127,11 +128,10 @@ static tsr_status summarise_item(tsr_summary *summary, tsr_summary_item *item,
         n_bad += isfinite(one[i]) ? 0 : 1;
     if (n_bad > 0) {
         item->flaw = TSR_FLAW_NOT_FINITE;
-        item->flaw_text = tsr_pool_print(
+        item->flaw_text = tsr_pool_format(
             &summary->pool,
-            "%zu of %zu draws of %.80s are not finite, so nothing is "
-            "computed from them",
-            n_bad, count, item->name);
+            "%zu of %zu draws of %.80s are not finite: no statistics", n_bad,
+            count, item->name);
         return tsr_pool_check(&summary->pool, err);
     }
     const int varies = !is_rounding(one, count);
@@ -149,7 +149,8 @@ static tsr_status summarise_item(tsr_summary *summary, tsr_summary_item *item,
     return status;
 }
 
-/* One item for each element of a vector, in batches that fit into memory. */
+/* Adds one item for each element of a vector, in batches that fit into
+ * memory. */
 static tsr_status add_entries(tsr_summary *summary, tsr_trace_reader *reader,
                               tsr_trace_group group, const char *name,
                               const char *unit, int n_chain, int n_draw, int n,
@@ -198,7 +199,7 @@ static tsr_status add_variable(tsr_summary *summary, tsr_trace_reader *reader,
         status = add_entries(summary, reader, group, name, unit, n_chain,
                              n_draw, n, &local);
     }
-    /* a damaged variable must not hide the others */
+    /* a damaged variable must not end the summary */
     if (status == TSR_E_IO || status == TSR_E_DATA) {
         status = new_item(summary, name, unit, 1, 0, &item, &local);
         if (status == TSR_OK) {
@@ -238,10 +239,10 @@ tsr_status tsr_summary_make(tsr_trace_reader *reader, tsr_summary **out,
             add_variable(summary, reader, TSR_TRACE_SAMPLE_STATS, "lp", err);
     if (status == TSR_OK && summary->n == 0)
         status = tsr_fail(err, TSR_E_DATA,
-                          "the trace has no posterior draw yet: let the run "
-                          "finish its warm-up");
+                          "the trace has no draw of the posterior yet: wait "
+                          "for the end of warm-up");
     else if (status == TSR_OK && count_read(summary) == 0)
-        status = tsr_fail(err, TSR_E_IO, "no variable can be read: %s",
+        status = tsr_fail(err, TSR_E_IO, "no variable is readable: %s",
                           summary->item[0].flaw_text);
     if (status != TSR_OK) {
         tsr_summary_free(summary);
@@ -295,11 +296,11 @@ const tsr_summary_item *tsr_summary_slowest(const tsr_summary *summary,
     *ess = 0.0;
     for (int i = 0; i < summary->n; i++) {
         const tsr_convergence *v = &summary->item[i].value;
-        const double own = fmin(v->ess_bulk, v->ess_tail);
-        if (summary->item[i].flaw == TSR_FLAW_NONE && isfinite(own) &&
-            (slowest == NULL || own < *ess)) {
+        const double ess_of_item = fmin(v->ess_bulk, v->ess_tail);
+        if (summary->item[i].flaw == TSR_FLAW_NONE && isfinite(ess_of_item) &&
+            (slowest == NULL || ess_of_item < *ess)) {
             slowest = &summary->item[i];
-            *ess = own;
+            *ess = ess_of_item;
         }
     }
     return slowest;
@@ -328,20 +329,20 @@ tsr_status tsr_summary_add_prior(tsr_summary *summary, tsr_trace_reader *prior,
 
     for (int i = 0; status == TSR_OK && i < summary->n; i++) {
         tsr_summary_item *item = &summary->item[i];
-        const tsr_summary_item *theirs = tsr_summary_find(other, item->name);
-        if (theirs == NULL || strcmp(item->name, "lp") == 0 ||
-            !is_same_text(item->unit, theirs->unit))
+        const tsr_summary_item *in_prior = tsr_summary_find(other, item->name);
+        if (in_prior == NULL || strcmp(item->name, "lp") == 0 ||
+            !is_same_text(item->unit, in_prior->unit))
             continue;
-        const double share = item->value.sd / theirs->value.sd;
+        const double share = item->value.sd / in_prior->value.sd;
         item->has_prior = summary->has_prior = 1;
-        item->prior = theirs->value;
+        item->prior = in_prior->value;
         item->contraction =
-            theirs->value.sd > 0.0 ? 1.0 - share * share : (double)NAN;
+            in_prior->value.sd > 0.0 ? 1.0 - share * share : (double)NAN;
     }
     if (status == TSR_OK && !summary->has_prior)
         status = tsr_fail(err, TSR_E_DATA,
-                          "no variable of the run of the prior has the name "
-                          "and unit of one of this run");
+                          "no variable of the prior run has the name and unit "
+                          "of a variable of this run");
     tsr_summary_free(other);
     return status;
 }
@@ -349,7 +350,8 @@ tsr_status tsr_summary_add_prior(tsr_summary *summary, tsr_trace_reader *prior,
 /* ---- subsets of draws ---- */
 
 /* Draws are stored in compressed blocks, and reading a draw unpacks its whole
- * block. If most blocks hold a wanted draw, reading all draws is faster. */
+ * block. So if fewer than DENSE draws are skipped at a time, reading all draws
+ * is faster. most_numbers: size of a block in memory. */
 enum { DENSE = 64 };
 static const double most_numbers = 4194304.0;
 
@@ -451,9 +453,9 @@ tsr_status tsr_entries_get(tsr_trace_reader *reader, tsr_trace_group group,
 
 /* ---- curves ----
  *
- * Summaries of a curve, point by point. A run's curves may exceed memory, so
- * draws are read in blocks. If sorting would still take too long, points are
- * left out. */
+ * A curve is summarised point by point. The curves of a run may exceed memory,
+ * so draws are read in blocks. If sorting would take too long, points are left
+ * out. */
 
 void tsr_curve_summary_free(tsr_curve_summary *summary)
 {
@@ -603,14 +605,14 @@ int tsr_summary_decimals(const tsr_convergence *value)
     return decimals < 0 ? 0 : decimals > 12 ? 12 : decimals;
 }
 
-/* Replacement of a missing number in the table, and its explanation in JSON
- * where the item has none of its own. */
+/* Text in place of a missing number in the table, and the note in JSON; NULL:
+ * the note is the item's flaw_text. */
 static const struct {
     const char *cell, *note;
 } flaws[] = {
     [TSR_FLAW_NONE] = {"-", NULL},
-    [TSR_FLAW_FEW_DRAWS] = {"few", "fewer than 4 draws a chain"},
-    [TSR_FLAW_CONSTANT] = {"-", "does not vary"},
+    [TSR_FLAW_FEW_DRAWS] = {"few", "fewer than 4 draws per chain"},
+    [TSR_FLAW_CONSTANT] = {"-", "constant"},
     [TSR_FLAW_NOT_FINITE] = {"nan", NULL},
     [TSR_FLAW_UNREADABLE] = {"damaged", NULL},
 };
@@ -648,9 +650,9 @@ static void format_cell(char text[CELL], const tsr_summary_item *item, int c)
                       flaws[item->flaw].cell);
         return;
     }
-    const int of = prior_column[c - N_COLUMN];
-    format_number(text, of < 0 ? item->contraction : column(&item->prior, of),
-                  of < 0 ? SHARE : LOCATION, tsr_summary_decimals(&item->prior),
+    const int k = prior_column[c - N_COLUMN];
+    format_number(text, k < 0 ? item->contraction : column(&item->prior, k),
+                  k < 0 ? SHARE : LOCATION, tsr_summary_decimals(&item->prior),
                   "-");
 }
 
@@ -759,10 +761,10 @@ static void put_columns(tsr_json *j, const tsr_convergence *value)
 static const char *note_of(const tsr_summary_item *item)
 {
     const char *note = flaws[item->flaw].note;
-    return note != NULL ? note
-           : isinf(item->value.rhat)
-               ? "rhat is infinite: chains stand still, each elsewhere"
-               : item->flaw_text;
+    return note != NULL              ? note
+           : isinf(item->value.rhat) ? "rhat is infinite: the chains are "
+                                       "constant, each at another value"
+                                     : item->flaw_text;
 }
 
 void tsr_summary_put(const tsr_summary *summary, tsr_json *json)

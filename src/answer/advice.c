@@ -1,6 +1,6 @@
-/* How to continue a run. The number of draws follows from the variable that is
- * farthest from the convergence criterion, the time from the draws made so
- * far. */
+/* How to continue a run. The number of draws is estimated from the variable
+ * that is farthest from the convergence criterion, the time from that of the
+ * draws made so far. */
 #include "answer/advice.h"
 
 #include "core/text.h"
@@ -17,7 +17,8 @@ void tsr_advice_clear(tsr_advice *advice)
     advice->command = NULL;
 }
 
-/* draws 0: as many as the run was asked for. */
+/* Sets the command line. draws 0: `resume` without --draws, which makes as many
+ * draws as the run was asked for. */
 static tsr_status set_command(const char *directory, long draws, tsr_advice *a,
                               tsr_err *err)
 {
@@ -29,17 +30,17 @@ static tsr_status set_command(const char *directory, long draws, tsr_advice *a,
     return tsr_allocated(a->command, err);
 }
 
-/* If the run was stopped before all draws that it was asked for, and these
- * suffice, plain `resume` makes them. */
+/* If the run was stopped before it had made all draws that it was asked for,
+ * and these suffice, `resume` without --draws makes them. */
 static tsr_status resume_unfinished(const tsr_past_run *run, tsr_advice *a,
                                     tsr_err *err)
 {
-    if (run->progress.is_finished || run->asked <= run->n_draw ||
-        a->draws > run->asked)
+    if (run->progress.is_finished || run->draws_requested <= run->n_draw ||
+        a->draws > run->draws_requested)
         return set_command(run->directory, a->draws, a, err);
     const double each = a->seconds / (double)(a->draws - run->n_draw);
     if (run->config.sampler.until == NULL)
-        a->draws = run->asked;
+        a->draws = run->draws_requested;
     a->seconds = each * (double)(a->draws - run->n_draw);
     return set_command(run->directory, 0, a, err);
 }
@@ -72,7 +73,7 @@ const char *tsr_advice_time(double seconds, char text[32])
 {
     const double minutes = ceil(seconds / 60.0), hours = seconds / 3600.0;
     if (!isfinite(seconds))
-        snprintf(text, 32, "time not known");
+        snprintf(text, 32, "unknown time");
     else if (minutes < 2.0)
         snprintf(text, 32, "about a minute");
     else if (minutes < 100.0)

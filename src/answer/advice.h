@@ -1,5 +1,5 @@
-/* How to continue a run: the one command line that run, diagnose, summary,
- * report and solve print alike, ready to be pasted into a shell. */
+/* How to continue a run: the command line that run, diagnose, summary, report
+ * and solve print, quoted for a shell. */
 #ifndef TSR_ANSWER_ADVICE_H
 #define TSR_ANSWER_ADVICE_H
 
@@ -9,19 +9,21 @@
 
 /* Whether a run has converged, and how to continue it. */
 typedef struct {
-    int is_converged; /* by the criterion sampler.until, or its default: */
-    char asked[64];   /* "rhat<1.01,ess>400" */
+    int is_converged; /* 1: converged by the criterion `asked` */
+    char asked[64];   /* sampler.until, or the default "rhat<1.01,ess>400" */
     char worst[160];  /* the variable farthest from the criterion, in words */
-    long draws;       /* draws of a chain, in all, that are probably needed */
-    double seconds;   /* until then; NaN: not known */
-    char *command;    /* "tessera resume runs/x --draws 8000"; NULL: a trace
-                         without its run's folder */
+    long draws;       /* total number of draws of a chain that is probably
+                         needed */
+    double seconds;   /* estimated time until `draws` are made, s; NaN: not
+                         known */
+    char *command;    /* "tessera resume runs/x --draws 8000"; NULL: the run has
+                         no checkpoint */
 } tsr_advice;
 
-/* Recommends at least twice the present draws, or as many as the slowest
- * variable needs; for a run stopped early, at least the draws that it was asked
- * for. summary: of the run. The caller clears advice, also after an error.
- * Errors: those of tsr_until_judge, TSR_E_NOMEM. */
+/* Recommends at least twice the present draws, or as many as the variable
+ * farthest from the criterion needs; for a run that was stopped early, at least
+ * the draws that it was asked for. The caller clears advice, also after an
+ * error. Errors: those of tsr_until_judge, TSR_E_NOMEM. */
 tsr_status tsr_advice_make(const tsr_past_run *run, const tsr_summary *summary,
                            tsr_advice *advice, tsr_err *err);
 void tsr_advice_clear(tsr_advice *advice);

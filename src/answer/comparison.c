@@ -1,6 +1,6 @@
 /* Comparison of runs. Log evidence and LOO are compared between runs of the
- * same data only, overlaps of parameters between all. Every sentence rests on
- * numbers of the JSON output. */
+ * same data only, overlaps of parameters between all runs. Every sentence
+ * follows from numbers in the JSON output. */
 #include "answer/comparison.h"
 
 #include "core/text.h"
@@ -50,7 +50,7 @@ tsr_status tsr_comparison_add(tsr_comparison *comparison, const char *directory,
 
 /* ---- overlap ---- */
 
-/* Overlap of two samples, with bins over their common range. */
+/* Overlap of two samples, with bins over the range of both. */
 static double overlap_of(size_t n, const double *x, size_t m, const double *y)
 {
     enum { N_BIN = 30 };
@@ -188,29 +188,29 @@ void tsr_gain_print(FILE *out, int width, double gain, double error)
 /* ---- sentences ---- */
 
 /* Reports each run that no other run of the same data exceeds, and whether it
- * clearly exceeds all of them. */
+ * is clearly better than all of them. */
 static void write_best(const tsr_comparison *c, tsr_gain_function *gain_of,
                        const char *what, tsr_words *w)
 {
     for (int b = 0; b < c->n; b++) {
         int n = 0, n_clear = 0, is_best = 1, nearest = -1;
         double least = HUGE_VAL, least_error = 0.0;
-        tsr_gain says = TSR_GAIN_UNKNOWN;
+        tsr_gain judgement = TSR_GAIN_UNKNOWN;
         for (int a = 0; a < c->n; a++) {
             double gain, error;
             if (a == b)
                 continue;
-            const tsr_gain one = gain_of(c, a, b, &gain, &error);
+            const tsr_gain judged = gain_of(c, a, b, &gain, &error);
             if (!isfinite(gain))
                 continue;
             n++;
-            n_clear += one == TSR_GAIN_CLEAR;
+            n_clear += judged == TSR_GAIN_CLEAR;
             is_best &= gain > 0.0 || (gain == 0.0 && b < a);
             if (gain < least) {
                 least = gain;
                 least_error = error;
                 nearest = a;
-                says = one;
+                judgement = judged;
             }
         }
         if (n == 0 || !is_best)
@@ -219,16 +219,16 @@ static void write_best(const tsr_comparison *c, tsr_gain_function *gain_of,
                       "Run %d has the highest %s of its data, %.1f +- %.1f nat "
                       "above run %d: %s. ",
                       b + 1, what, least, least_error, nearest + 1,
-                      n_clear == n ? "the data prefer it"
-                      : says == TSR_GAIN_UNDECIDED
-                          ? "undecided, as long as it lies within two errors "
+                      n_clear == n ? "the data prefer this run"
+                      : judgement == TSR_GAIN_UNDECIDED
+                          ? "undecided, as the difference is within two errors "
                             "or a run has fewer than 100 effective draws"
-                          : "too little to prefer it by");
+                          : "the difference is too small to prefer this run");
     }
 }
 
-/* Finds two data sets of the runs that cannot come from one structure: curve *i
- * of a, curve *k of b. Returns 1 where there is such a pair. */
+/* Finds two curves of runs a and b that cannot come from one structure: curve
+ * *i of a and curve *k of b. Returns 0 where there is no such pair. */
 static int find_conflict(const tsr_comparison *c, int a, int b, int *i, int *k,
                          double *sigma)
 {
@@ -250,18 +250,18 @@ static void write_conflicts(const tsr_comparison *c, tsr_words *w)
                 continue;
             const tsr_verdict_curve *x = &c->run[a].verdict->curve[i];
             const tsr_verdict_curve *y = &c->run[b].verdict->curve[k];
-            tsr_words_add(w,
-                          "The data of runs %d and %d cannot be of one "
-                          "structure: Guinier's Rg is %.1f +- %.1f Angstrom in "
-                          "%s and %.1f +- %.1f in %s, %.0f standard deviations "
-                          "apart. ",
-                          a + 1, b + 1, x->guinier.rg, x->guinier.error,
-                          x->name, y->guinier.rg, y->guinier.error, y->name,
-                          sigma);
+            tsr_words_add(
+                w,
+                "The data of runs %d and %d cannot come from one structure: "
+                "Guinier's Rg is %.1f +- %.1f Angstrom in %s and %.1f +- %.1f "
+                "in %s, %.0f standard deviations apart. ",
+                a + 1, b + 1, x->guinier.rg, x->guinier.error, x->name,
+                y->guinier.rg, y->guinier.error, y->name, sigma);
         }
 }
 
-/* The least overlap of two runs; NULL: they have no variable in common. */
+/* The variable with the least overlap between runs a and b; NULL: they have no
+ * variable in common. */
 static const tsr_overlap *least_overlap(const tsr_comparison *c, int a, int b)
 {
     const tsr_overlap *least = NULL;
@@ -281,11 +281,11 @@ static void write_overlaps(const tsr_comparison *c, tsr_words *w)
             const tsr_overlap *o = least_overlap(c, a, b);
             if (o != NULL)
                 tsr_words_add(w,
-                              "The ensembles of runs %d and %d %s (overlap of "
-                              "%s %.2f, the least). ",
+                              "The ensembles of runs %d and %d %s (smallest "
+                              "overlap: %s, %.2f). ",
                               a + 1, b + 1,
                               o->overlap > 0.8   ? "are alike"
-                              : o->overlap > 0.3 ? "overlap in part"
+                              : o->overlap > 0.3 ? "overlap partly"
                                                  : "hardly overlap",
                               o->variable, o->overlap);
         }
@@ -295,10 +295,9 @@ static void write_convergence(const tsr_comparison *c, tsr_words *w)
 {
     for (int i = 0; i < c->n; i++)
         if (!c->run[i].verdict->advice.is_converged)
-            tsr_words_add(w,
-                          "Run %d has not converged, so what is said of it "
-                          "may change. ",
-                          i + 1);
+            tsr_words_add(
+                w, "Run %d has not converged: its results may still change. ",
+                i + 1);
 }
 
 void tsr_comparison_write(const tsr_comparison *comparison, tsr_words *words)
@@ -316,7 +315,8 @@ void tsr_comparison_write(const tsr_comparison *comparison, tsr_words *words)
     write_convergence(c, words);
 }
 
-/* Parameters shown side by side: no sampler statistics, no directions. */
+/* Whether a parameter is shown in a table of all runs: fits, sizes, distances,
+ * contrast, noise and weights are. */
 static int is_shown(const char *name)
 {
     static const char *const begins[] = {"chi2", "distance_chi2", "map_chi2",

@@ -27,25 +27,25 @@ static void print_convergence(const tsr_summary *summary, FILE *out)
     const tsr_summary_item *worst = find_worst(summary);
     const tsr_summary_item *slowest = tsr_summary_slowest(summary, &ess);
     if (worst == NULL) {
-        fprintf(out, "  %-14s too few draws to tell\n", "R-hat");
+        fprintf(out, "  %-14s too few draws\n", "R-hat");
         return;
     }
     if (slowest != NULL)
-        fprintf(out, "  %-14s %.0f (%s, the fewest)\n", "effective", ess,
+        fprintf(out, "  %-14s %.0f (%s, smallest)\n", "effective", ess,
                 slowest->name);
-    fprintf(out, "  %-14s %.2f (%s, the largest)\n", "R-hat", worst->value.rhat,
+    fprintf(out, "  %-14s %.2f (%s, largest)\n", "R-hat", worst->value.rhat,
             worst->name);
 }
 
-/* Warns in the log that the run has not converged, with the command that
- * continues it. */
+/* If the run has not converged, warns in the log, with the command that
+ * continues the run. */
 static void warn_unconverged(const tsr_config *config, const tsr_advice *advice,
                              tsr_log *log)
 {
     char *text = tsr_advice_text(advice);
     if (!advice->is_converged)
-        tsr_warn(log, "not converged%s%s (%s); to go on: %s",
-                 config->sampler.until != NULL ? " as asked, " : "",
+        tsr_warn(log, "not converged%s%s (%s); to continue: %s",
+                 config->sampler.until != NULL ? " by the criterion " : "",
                  config->sampler.until != NULL ? config->sampler.until : "",
                  advice->worst[0] != '\0' ? advice->worst : "too few draws",
                  text != NULL ? text : "more draws");
@@ -66,8 +66,8 @@ static void put_convergence(tsr_json *j, const tsr_verdict *verdict,
                      slowest == NULL ? NULL : slowest->name);
 }
 
-/* chi2 of the first conformation. For a single curve the other parameters are
- * fitted, otherwise they have their start values. */
+/* chi2 of the first conformation. For a single curve all other parameters are
+ * fitted; otherwise they have their starting values. */
 static double start_chi2(const tsr_session *s)
 {
     const tsr_likelihood *l = s->setup->data.likelihood;
@@ -101,8 +101,8 @@ static void put_variable(const tsr_summary *summary, const char *name,
     tsr_json_members(j, "mean %g q5 %g q95 %g }", v->mean, v->q5, v->q95);
 }
 
-/* chi2 of every entry of `data:`, and Rg. With several entries the start has no
- * chi2 of each. */
+/* Prints chi2 of every entry of `data:`, and Rg. With several entries, chi2 of
+ * the start is not known for each. */
 static void put_variables(const tsr_session *s, const tsr_summary *summary,
                           tsr_json *j, FILE *out)
 {

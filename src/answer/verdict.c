@@ -1,5 +1,5 @@
 /* The verdict on a run, from the files in its folder. A part that cannot be
- * read is left out, since a verdict on the rest is better than none. */
+ * read is left out of the verdict. */
 #include "answer/verdict.h"
 
 #include "core/json.h"
@@ -23,50 +23,51 @@ static tsr_convergence value_of(const tsr_summary *summary, const char *name)
 
 /* ---- variables of a term in the trace ---- */
 
-/* A term of the run: number `ordinal` of its kind. All kinds of curves count as
- * one. */
+/* A term of the run: number `ordinal` among the terms of its kind, from 0.
+ * Kinds of curves are numbered together. */
 typedef struct {
     const tsr_past_run *run;
     const tsr_term_type *type;
     int ordinal;
-} source;
+} trace_term;
 
-/* A constant variable of the term, [*n], caller frees; NULL: the trace lacks
- * it. */
-static double *read_constant(const source *of, tsr_trace_group group,
+/* Reads a constant variable of the term, [*n]; the caller frees it. NULL: the
+ * trace lacks the variable. */
+static double *read_constant(const trace_term *term, tsr_trace_group group,
                              const char *what, int *n)
 {
     char name[64];
     int n_chain, n_draw;
     double *value = NULL;
     *n = 0;
-    tsr_term_variable(of->type, of->ordinal, what, sizeof name, name);
-    (void)tsr_trace_get(of->run->trace, group, name, &n_chain, &n_draw, n,
+    tsr_term_variable(term->type, term->ordinal, what, sizeof name, name);
+    (void)tsr_trace_get(term->run->trace, group, name, &n_chain, &n_draw, n,
                         &value, NULL);
     return value;
 }
 
-/* Evenly thinned draws of a variable of the term, `width` elements each. */
-static tsr_status draws_of(const source *of, tsr_trace_group group,
+/* Reads about `most` evenly spread draws of a variable of the term: `width`
+ * elements from number `first` on. */
+static tsr_status draws_of(const trace_term *term, tsr_trace_group group,
                            const char *what, long most, int first, int width,
                            tsr_thinned *out, tsr_err *err)
 {
     char name[64];
-    tsr_term_variable(of->type, of->ordinal, what, sizeof name, name);
-    return tsr_thinned_get(of->run->trace, group, name, most, first, width, out,
-                           err);
+    tsr_term_variable(term->type, term->ordinal, what, sizeof name, name);
+    return tsr_thinned_get(term->run->trace, group, name, most, first, width,
+                           out, err);
 }
 
-/* Index of the term's entry in `data:`; -1: not known. name [96] out: its file
- * without folders, or the pair of residues. */
-static int find_entry(const source *of, char name[96])
+/* Index of the term's entry in `data:`; -1: not known, and name stays. name
+ * [96] out: the entry's file without folders, or the pair of residues. */
+static int find_entry(const trace_term *term, char name[96])
 {
-    const tsr_past_run *run = of->run;
+    const tsr_past_run *run = term->run;
     const tsr_term_options *data = run->config.data.item;
     for (int i = 0, seen = 0; run->has_config && i < run->config.data.n; i++)
         if (tsr_term_is_same_family(tsr_term_registry[data[i].kind],
-                                    of->type) &&
-            seen++ == of->ordinal) {
+                                    term->type) &&
+            seen++ == term->ordinal) {
             tsr_config_data_name(&run->config, i, 96, name);
             return i;
         }
@@ -75,8 +76,8 @@ static int find_entry(const source *of, char name[96])
 
 /* ---- maps and distances ----
  *
- * The measurement is a single number, which is reported beside the predictions
- * from the draws and from the start. */
+ * A measurement here is a single number, which is reported beside the
+ * predictions from the draws and from the start. */
 
 /* A structure explains a map if it leaves less than this share of the map's
  * signal unexplained. */
@@ -84,37 +85,39 @@ static const double small_share = 0.05;
 
 /* The value of a variable with one number; NaN: the trace lacks it, or it has
  * several. */
-static double single_value(const source *of, tsr_trace_group group,
+static double single_value(const trace_term *term, tsr_trace_group group,
                            const char *what)
 {
     int n;
-    double *value = read_constant(of, group, what, &n);
+    double *value = read_constant(term, group, what, &n);
     const double one = n == 1 && value != NULL ? value[0] : (double)NAN;
     free(value);
     return one;
 }
 
 /* Reads one measurement. *is_there 0: the trace has no such measurement. */
-static tsr_status read_measurement(const source *of, tsr_verdict_measured *m,
-                                   int *is_there, tsr_err *err)
+static tsr_status read_measurement(const trace_term *term,
+                                   tsr_verdict_measured *m, int *is_there,
+                                   tsr_err *err)
 {
     enum { MOST = 20000 };
     char mean[40];
     tsr_thinned draws;
     *m = (tsr_verdict_measured){
-        .type = of->type,
+        .type = term->type,
         .value =
-            single_value(of, TSR_TRACE_OBSERVED_DATA, of->type->observable),
-        .sd = single_value(of, TSR_TRACE_CONSTANT_DATA, "sigma"),
-        .start = single_value(of, TSR_TRACE_CONSTANT_DATA, "rigid"),
-        .limit = single_value(of, TSR_TRACE_CONSTANT_DATA, "limit")};
+            single_value(term, TSR_TRACE_OBSERVED_DATA, term->type->observable),
+        .sd = single_value(term, TSR_TRACE_CONSTANT_DATA, "sigma"),
+        .start = single_value(term, TSR_TRACE_CONSTANT_DATA, "rigid"),
+        .limit = single_value(term, TSR_TRACE_CONSTANT_DATA, "limit")};
     *is_there = isfinite(m->value);
     if (!*is_there)
         return TSR_OK;
-    snprintf(m->name, sizeof m->name, "%s %d", m->type->name, of->ordinal + 1);
-    (void)find_entry(of, m->name);
+    snprintf(m->name, sizeof m->name, "%s %d", m->type->name,
+             term->ordinal + 1);
+    (void)find_entry(term, m->name);
     snprintf(mean, sizeof mean, "%s_mean", m->type->observable);
-    TSR_TRY(draws_of(of, TSR_TRACE_POSTERIOR_PREDICTIVE, mean, MOST, 0, 1,
+    TSR_TRY(draws_of(term, TSR_TRACE_POSTERIOR_PREDICTIVE, mean, MOST, 0, 1,
                      &draws, err));
     *is_there = draws.n_chain * draws.n_kept > 0;
     tsr_status status =
@@ -126,12 +129,13 @@ static tsr_status read_measurement(const source *of, tsr_verdict_measured *m,
 }
 
 /* Reads all measurements of one kind. */
-static tsr_status read_measurements(tsr_verdict *v, source of, tsr_err *err)
+static tsr_status read_measurements(tsr_verdict *v, trace_term term,
+                                    tsr_err *err)
 {
-    for (;; of.ordinal++) {
+    for (;; term.ordinal++) {
         tsr_verdict_measured m;
         int is_there;
-        TSR_TRY(read_measurement(&of, &m, &is_there, err));
+        TSR_TRY(read_measurement(&term, &m, &is_there, err));
         if (!is_there)
             return TSR_OK;
         void *more = tsr_pool_resize(&v->pool, v->measured,
@@ -142,7 +146,8 @@ static tsr_status read_measurements(tsr_verdict *v, source of, tsr_err *err)
     }
 }
 
-/* Whether some data fix the positions of domains. */
+/* Whether some data, such as a map, fix the position of the molecule in
+ * space. */
 static int fixes_positions(const tsr_verdict *v)
 {
     for (int k = 0; k < v->n_measured; k++)
@@ -151,7 +156,8 @@ static int fixes_positions(const tsr_verdict *v)
     return 0;
 }
 
-/* Distances and rotations of the other domains relative to the fixed one. */
+/* Computes distances and rotations of all other domains relative to the fixed
+ * domain. */
 static tsr_status find_displacements(tsr_verdict *v, tsr_err *err)
 {
     const tsr_arrangements *a = v->arrangements;
@@ -178,14 +184,15 @@ static tsr_status find_displacements(tsr_verdict *v, tsr_err *err)
     return TSR_OK;
 }
 
-/* Fills `measured` and `moved`. Needs the arrangements. Errors: TSR_E_NOMEM. */
+/* Computes the members `measured` and `moved`, from the trace and the
+ * arrangements. Errors: TSR_E_NOMEM. */
 static tsr_status read_all_measurements(tsr_verdict *verdict,
                                         const tsr_past_run *run, tsr_err *err)
 {
     for (int k = 0; tsr_term_registry[k] != NULL; k++)
         if (!tsr_term_registry[k]->is_curve)
             TSR_TRY(read_measurements(
-                verdict, (source){run, tsr_term_registry[k], 0}, err));
+                verdict, (trace_term){run, tsr_term_registry[k], 0}, err));
     return find_displacements(verdict, err);
 }
 
@@ -202,27 +209,29 @@ static double unexplained(double cc, double limit)
 
 /* ---- sentences on measurements ---- */
 
-/* What start and draws leave unexplained of a map with known noise. */
+/* How much start and draws leave unexplained of a map with known noise. */
 static void write_unexplained(const tsr_verdict_measured *m, tsr_words *w)
 {
     const double start = unexplained(m->start, m->limit);
     const double draws = unexplained(m->draws.mean, m->limit);
     tsr_words_add(w,
-                  " Noise would leave %.3f of a structure that is right; of "
-                  "what the map shows beside noise ",
+                  " The noise of the map limits the correlation of the correct "
+                  "structure to %.3f; of the map's signal ",
                   m->limit);
     if (isfinite(start))
-        tsr_words_add(w, "the start leaves %.0f %% unexplained, ",
+        tsr_words_add(w, "the starting structure leaves %.0f %% unexplained, ",
                       100.0 * start);
-    tsr_words_add(w, "the draws %.0f %%: ", 100.0 * draws);
+    tsr_words_add(w, "the draws leave %.0f %%: ", 100.0 * draws);
     if (start < small_share)
-        tsr_words_add(w, "the start explains the map.");
+        tsr_words_add(w, "the starting structure explains the map.");
     else if (draws < small_share)
-        tsr_words_add(w, "they explain the map%s.",
-                      isfinite(start) ? ", and the start does not" : "");
+        tsr_words_add(w, "the draws explain the map%s.",
+                      isfinite(start) ? ", and the starting structure does not"
+                                      : "");
     else
-        tsr_words_add(w, "they do not explain all of it: a part that is "
-                         "missing or too many, or held rigid and is not.");
+        tsr_words_add(
+            w, "the draws do not explain the whole map: a part is missing from "
+               "the model or extra, or is held rigid and moves.");
 }
 
 static void write_map(const tsr_verdict_measured *m, tsr_words *w)
@@ -230,21 +239,24 @@ static void write_map(const tsr_verdict_measured *m, tsr_words *w)
     char text[64];
     tsr_words_add(w, "%s: ", m->name);
     if (isfinite(m->start))
-        tsr_words_add(w, "the start has a correlation of %.3f with the map, ",
-                      m->start);
-    tsr_words_add(w, "the draws %s (of bodies).",
+        tsr_words_add(
+            w,
+            "the starting structure has a correlation of %.3f with the map, ",
+            m->start);
+    tsr_words_add(w, "the draws %s (computed from bodies).",
                   tsr_verdict_interval(&m->draws, text));
     if (isfinite(m->limit))
         write_unexplained(m, w);
     else
-        tsr_words_add(w, " How high noise would let it be is not known: "
-                         "half-maps or a mask would show it.");
+        tsr_words_add(w, " The limit that noise sets on the correlation is "
+                         "unknown: half-maps or a mask would show it.");
     if (m->draws.rhat > 1.1)
-        tsr_words_add(w,
-                      " Chains do not agree on it (R-hat %.2f): where all "
-                      "parts belong is not decided, or some chains are stuck "
-                      "in places that fit less well.",
-                      m->draws.rhat);
+        tsr_words_add(
+            w,
+            " The chains do not agree on the correlation (R-hat %.2f): the "
+            "data do not decide where all parts belong, or some chains are "
+            "stuck in arrangements that fit worse.",
+            m->draws.rhat);
 }
 
 static void write_number(const tsr_verdict_measured *m, tsr_words *w)
@@ -256,17 +268,18 @@ static void write_number(const tsr_verdict_measured *m, tsr_words *w)
     tsr_words_add(w, "%s of %s: measured %.4g +- %.2g %s, ",
                   m->type->observable, m->name, m->value, m->sd, unit);
     if (isfinite(m->start))
-        tsr_words_add(w, "the start has %.4g, ", m->start);
+        tsr_words_add(w, "the starting structure has %.4g, ", m->start);
     tsr_words_add(w, "the draws %s with a standard deviation of %.2g",
                   tsr_verdict_interval(&m->draws, text), m->draws.sd);
-    tsr_words_add(w,
-                  fabs(off) <= 1.0
-                      ? "; they agree (%.1f standard deviations off)."
-                  : fabs(off) <= 2.0
-                      ? "; they are at its edge (%.1f standard deviations off)."
-                      : "; they do not agree (%.1f standard deviations off): "
-                        "other data, or what cannot move, hold them there.",
-                  off);
+    tsr_words_add(
+        w,
+        fabs(off) <= 1.0 ? "; they agree (%.1f standard deviations off)."
+        : fabs(off) <= 2.0
+            ? "; the measured value is at the edge of the draws (%.1f standard "
+              "deviations off)."
+            : "; they do not agree (%.1f standard deviations off): other data "
+              "or rigid parts of the model prevent agreement.",
+        off);
 }
 
 /* One sentence for each measurement. */
@@ -297,13 +310,13 @@ static void write_moved(const tsr_verdict *verdict, tsr_words *words)
     const tsr_domain *domain = v->arrangements->domains->domain;
     tsr_domain_name(v->atoms, &domain[v->arrangements->fixed], sizeof name,
                     name);
-    tsr_words_add(words, "Since the start, against %s: ", name);
+    tsr_words_add(words, "Since the start of the run, relative to %s: ", name);
     for (int k = 0; k < v->n_moved; k++) {
         const tsr_verdict_moved *m = &v->moved[k];
         tsr_domain_name(v->atoms, &domain[m->domain], sizeof name, name);
         tsr_words_add(words,
-                      "%s%s has turned by %s degrees, its centre moved from "
-                      "%.1f to %s Angstrom",
+                      "%s%s has turned by %s degrees, and its centre has moved "
+                      "from %.1f to %s Angstrom",
                       k > 0 ? "; " : "", name,
                       tsr_verdict_interval(&m->turn, turn), m->start,
                       tsr_verdict_interval(&m->distance, distance));
@@ -347,6 +360,7 @@ static void put_measured(const tsr_verdict *v, tsr_json *j)
 
 /* ---- the curves ---- */
 
+/* Limits of tsr_verdict_fits: CorMap p, reduced chi2. */
 static const double rare = 0.01, poor = 1.5;
 
 int tsr_verdict_fits(double reduced_chi2, double cormap_p, double noise)
@@ -367,8 +381,9 @@ void tsr_verdict_free(tsr_verdict *verdict)
     tsr_pool_clear(&pool);
 }
 
+/* A curve of the run, and its measured points. */
 typedef struct {
-    source of;
+    trace_term term;
     const tsr_summary *summary;
     int n;
     double *q, *intensity, *sigma; /* [n] */
@@ -378,7 +393,7 @@ typedef struct {
 static tsr_convergence curve_value(const job *j, const char *what)
 {
     char name[64];
-    tsr_term_variable(j->of.type, j->of.ordinal, what, sizeof name, name);
+    tsr_term_variable(j->term.type, j->term.ordinal, what, sizeof name, name);
     return value_of(j->summary, name);
 }
 
@@ -387,28 +402,31 @@ static int read_data(job *j)
 {
     char name[64];
     int n_sigma = 0, n_q = 0;
-    tsr_term_variable(j->of.type, j->of.ordinal, "intensity", sizeof name,
+    tsr_term_variable(j->term.type, j->term.ordinal, "intensity", sizeof name,
                       name);
     j->intensity =
-        read_constant(&j->of, TSR_TRACE_OBSERVED_DATA, "intensity", &j->n);
+        read_constant(&j->term, TSR_TRACE_OBSERVED_DATA, "intensity", &j->n);
     j->sigma =
-        read_constant(&j->of, TSR_TRACE_CONSTANT_DATA, "sigma", &n_sigma);
+        read_constant(&j->term, TSR_TRACE_CONSTANT_DATA, "sigma", &n_sigma);
     if (j->intensity != NULL)
-        (void)tsr_trace_coordinates(j->of.run->trace, TSR_TRACE_OBSERVED_DATA,
+        (void)tsr_trace_coordinates(j->term.run->trace, TSR_TRACE_OBSERVED_DATA,
                                     name, &n_q, &j->q, NULL);
     return j->intensity != NULL && j->sigma != NULL && j->q != NULL &&
            n_sigma == j->n && n_q == j->n;
 }
 
-enum { MOST_DRAWS = 500 }; /* curves of draws that are analysed */
+enum {
+    MOST_DRAWS = 500
+}; /* largest number of drawn curves that are
+      analysed */
 
-/* Compares the mean curve with the data. */
+/* Compares the mean curve of the draws with the data. */
 static tsr_status compare_mean(const job *j, tsr_verdict_curve *c, tsr_err *err)
 {
     tsr_thinned curve;
     double sum = 0.0;
     c->chi2 = c->cormap_p = (double)NAN;
-    TSR_TRY(draws_of(&j->of, TSR_TRACE_POSTERIOR_PREDICTIVE, "intensity_mean",
+    TSR_TRY(draws_of(&j->term, TSR_TRACE_POSTERIOR_PREDICTIVE, "intensity_mean",
                      MOST_DRAWS, 0, j->n, &curve, err));
     const int rows = curve.n_chain * curve.n_kept;
     for (int k = 0; k < j->n && rows > 0; k++) {
@@ -428,7 +446,7 @@ static tsr_status compare_mean(const job *j, tsr_verdict_curve *c, tsr_err *err)
 }
 
 /* Guinier's Rg of each draw's curve, over the points used for the data: rg
- * [rows] out. Returns their number. */
+ * [rows] out, finite values only. Returns their number. */
 static int guinier_of_draws(const job *j, const tsr_guinier *g,
                             const tsr_thinned *curve,
                             const tsr_thinned *background, double *rg)
@@ -447,7 +465,7 @@ static int guinier_of_draws(const job *j, const tsr_guinier *g,
     return n;
 }
 
-/* Guinier's Rg of the data, and of the draws over the same points. */
+/* Computes Guinier's Rg of the data, and of the draws over the same points. */
 static tsr_status compare_guinier(const job *j, double rg_first,
                                   tsr_verdict_curve *c, tsr_err *err)
 {
@@ -459,9 +477,9 @@ static tsr_status compare_guinier(const job *j, double rg_first,
         return TSR_OK;
     const int first = c->guinier.first, width = c->guinier.last + 1 - first;
     tsr_status status =
-        draws_of(&j->of, TSR_TRACE_POSTERIOR_PREDICTIVE, "intensity_mean",
+        draws_of(&j->term, TSR_TRACE_POSTERIOR_PREDICTIVE, "intensity_mean",
                  MOST_DRAWS, first, width, &curve, err);
-    TSR_THEN(status, draws_of(&j->of, TSR_TRACE_POSTERIOR, "background",
+    TSR_THEN(status, draws_of(&j->term, TSR_TRACE_POSTERIOR, "background",
                               MOST_DRAWS, 0, 1, &background, err));
     double *rg =
         malloc(((size_t)curve.n_chain * (size_t)curve.n_kept + 1) * sizeof *rg);
@@ -490,8 +508,8 @@ static tsr_status compare_curve(job *j, tsr_verdict_curve *c, tsr_err *err)
     return compare_guinier(j, value_of(j->summary, "rg").mean, c, err);
 }
 
-/* Reads fit number k from the attribute rigid_fit, which the run wrote at its
- * start. */
+/* Reads fit number k from `text`, the attribute rigid_fit, which the run wrote
+ * at its start. */
 static void read_rigid(const char *text, int k, tsr_profile_fit *fit)
 {
     const struct {
@@ -540,7 +558,7 @@ int tsr_verdict_conflict(const tsr_verdict_curve *a, const tsr_verdict_curve *b,
 static tsr_status add_curve(tsr_verdict *v, job *j, const char *rigid,
                             int *is_there, tsr_err *err)
 {
-    const tsr_past_run *run = j->of.run;
+    const tsr_past_run *run = j->term.run;
     const tsr_term_options *data = run->config.data.item;
     const int k = v->n_curve;
     *is_there = read_data(j);
@@ -553,7 +571,7 @@ static tsr_status add_curve(tsr_verdict *v, job *j, const char *rigid,
     tsr_verdict_curve *c = &v->curve[v->n_curve++];
     *c = (tsr_verdict_curve){.n = 0};
     snprintf(c->name, sizeof c->name, "data set %d", k + 1);
-    const int entry = find_entry(&j->of, c->name);
+    const int entry = find_entry(&j->term, c->name);
     c->is_neutron =
         entry >= 0 && tsr_term_registry[data[entry].kind]->is_neutron;
     if (rigid != NULL)
@@ -568,9 +586,10 @@ static tsr_status compare_curves(tsr_verdict *v, const tsr_past_run *run,
     char *rigid = tsr_trace_attribute_text(run->trace, "rigid_fit");
     const tsr_term_type *const *curves = tsr_term_registry;
     while (!(*curves)->is_curve)
-        curves++; /* all kinds of curves are numbered together */
+        curves++; /* any kind of curve stands for all kinds, which are numbered
+                     together */
     for (int is_there = 1; is_there && status == TSR_OK;) {
-        job j = {.of = {run, *curves, v->n_curve}, .summary = summary};
+        job j = {.term = {run, *curves, v->n_curve}, .summary = summary};
         status = add_curve(v, &j, rigid, &is_there, err);
         free(j.q);
         free(j.intensity);
@@ -582,8 +601,9 @@ static tsr_status compare_curves(tsr_verdict *v, const tsr_past_run *run,
 
 /* ---- motion ---- */
 
-/* Distances between parts and of tails in the trace, named by sampler/record.c:
- * pose_1_distance, in an ensemble pose_1_distance_2. */
+/* Lists the distances between parts and of tails in the trace, which
+ * sampler/record.c names pose_1_distance or, in an ensemble,
+ * pose_1_distance_2. */
 static void find_motions(tsr_verdict *v, const tsr_past_run *run,
                          const tsr_summary *summary)
 {
@@ -611,8 +631,8 @@ static void find_motions(tsr_verdict *v, const tsr_past_run *run,
     }
 }
 
-/* Leaves arrangements NULL where conformations are not stored or not
- * readable. */
+/* Computes arrangements and reads the model's atoms. The arrangements stay NULL
+ * where conformations are not stored or not readable. */
 static tsr_status find_arrangements(tsr_verdict *v, const tsr_past_run *run,
                                     int fixed, double threshold_ang,
                                     tsr_err *err)
@@ -623,7 +643,7 @@ static tsr_status find_arrangements(tsr_verdict *v, const tsr_past_run *run,
     if (status != TSR_OK || v->arrangements == NULL)
         return status;
     const char *model =
-        tsr_pool_print(&v->pool, "%s/model.pdb", run->directory);
+        tsr_pool_format(&v->pool, "%s/model.pdb", run->directory);
     TSR_TRY(tsr_allocated(model, err));
     status = tsr_model_atoms_read(model, &v->atoms, &why);
     return status == TSR_E_NOMEM ? tsr_fail(err, status, "%s", why.message)
@@ -638,8 +658,8 @@ static void add_undecided(tsr_verdict *v, tsr_verdict_undecided what)
         v->undecided[v->n_undecided++] = what;
 }
 
-/* Whether c1 or c2 accumulates at an end of its prior: 5 % of the draws in the
- * outermost 1 % of the range. */
+/* Notes c1 or c2 if it accumulates at an end of its prior: 5 % of the draws in
+ * the outermost 1 % of the range. */
 static void check_bound(tsr_verdict *v, const tsr_summary *summary,
                         const char *name, const double range[2])
 {
@@ -656,8 +676,8 @@ static void check_bound(tsr_verdict *v, const tsr_summary *summary,
                                                  .is_low = is_low});
 }
 
-/* A weight under a flat prior on n weights with sum 1 has the variance (n - 1)
- * / (n^2 (n + 1)). */
+/* Notes weights that are nearly as wide as their prior. A weight under a flat
+ * prior on n weights with sum 1 has the variance (n - 1) / (n^2 (n + 1)). */
 static void check_weights(tsr_verdict *v, const tsr_summary *summary)
 {
     const double much = 0.7;
@@ -709,7 +729,8 @@ static int count_states(const tsr_summary *summary)
     return n > 1 ? n - 1 : 1;
 }
 
-/* Leave-one-out density, left out where it cannot be computed. */
+/* Computes the leave-one-out density, which stays unknown where an error
+ * occurs. */
 static tsr_status compute_loo(tsr_verdict *v, const tsr_past_run *run,
                               tsr_err *err)
 {
@@ -769,7 +790,7 @@ tsr_status tsr_verdict_of_run(const tsr_past_run *run, tsr_summary **summary,
  * be clear without log or manual, and every number in it is in the JSON object
  * too. */
 
-/* Decimals that show the first digit of the standard deviation. */
+/* Number of decimals that show the first digit of the standard deviation. */
 static int decimals(double sd)
 {
     if (!(sd > 0.0) || !isfinite(sd))
@@ -788,20 +809,22 @@ const char *tsr_verdict_interval(const tsr_convergence *value, char text[64])
 
 /* ---- sentences, one function each ----
  *
- * A function may write nothing. A newline starts a new paragraph. */
+ * A function may write nothing. A newline in the text starts a new
+ * paragraph. */
 
 static void write_state_of_run(const tsr_verdict *v, tsr_words *w)
 {
     if (!v->has_data)
-        tsr_words_add(w, "This run saw no data: what follows is the prior. ");
+        tsr_words_add(w, "This run used no data: the following results "
+                         "describe the prior. ");
     if (!v->advice.is_converged && v->advice.worst[0] != '\0')
-        tsr_words_add(w,
-                      "Not converged yet (%s), so what follows may still "
-                      "change.",
-                      v->advice.worst);
+        tsr_words_add(
+            w,
+            "Not converged yet (%s): the following results may still change.",
+            v->advice.worst);
     else if (!v->advice.is_converged)
-        tsr_words_add(w, "Too few draws to tell whether the run has converged, "
-                         "so what follows may still change.");
+        tsr_words_add(w, "Too few draws to decide whether the run has "
+                         "converged: the following results may still change.");
 }
 
 const char *tsr_verdict_fit_clause(double reduced_chi2, double cormap_p,
@@ -809,13 +832,13 @@ const char *tsr_verdict_fit_clause(double reduced_chi2, double cormap_p,
 {
     static const char *const text[2][3] = {
         {"residuals are no larger than the noise",
-         "residuals change their sign as by chance and are no larger than the "
-         "noise",
-         "residuals keep their sign for longer than by chance"},
+         "residuals change their sign as often as random noise and are no "
+         "larger than the noise",
+         "residuals keep their sign for longer than random noise"},
         {"residuals are larger than the noise",
          "residuals are larger than the noise",
          "residuals are larger than the noise, and keep their sign for longer "
-         "than by chance"}};
+         "than random noise"}};
     return text[!tsr_verdict_fits(reduced_chi2, 1.0, noise)]
                [isnan(cormap_p) ? 0 : 2 - tsr_verdict_fits(0.0, cormap_p, 1.0)];
 }
@@ -828,38 +851,37 @@ static void write_draws(const tsr_verdict_curve *c, tsr_words *w)
         return;
     tsr_words_add(
         w,
-        "The structures that were drawn %s %s: their mean curve has chi2 "
-        "%.3g%s (%s).",
+        "The sampled structures %s %s: their mean curve has chi2 %.3g%s (%s).",
         tsr_verdict_fits(c->chi2, c->cormap_p, noise) ? "fit" : "do not fit",
         c->name, c->chi2, tsr_cormap_text(", CorMap p ", c->cormap_p, cormap),
         tsr_verdict_fit_clause(c->chi2, c->cormap_p, noise));
 }
 
-/* chi2 of the rigid start by the same bodies, for comparison. Whether the rigid
- * model fits is answered by profile and solve, with all atoms. */
+/* chi2 of the rigid start by the same bodies, for comparison. The commands
+ * profile and solve answer, with all atoms, whether the rigid model fits. */
 static void write_rigid(const tsr_verdict_curve *c, tsr_words *w)
 {
     if (c->rigid.n_point > 0 && isfinite(c->chi2))
-        tsr_words_add(w,
-                      " By the same bodies the structure as it was given, kept "
-                      "rigid, has chi2 %.3g (for all atoms see tessera "
-                      "profile).",
-                      c->rigid.chi2);
+        tsr_words_add(
+            w,
+            " With the same bodies, the starting structure kept rigid has chi2 "
+            "%.3g (for all atoms see tessera profile).",
+            c->rigid.chi2);
 }
 
-/* The size of the residuals, and how much of it is noise. */
+/* The size of the residuals, and how much of this size is noise. */
 static void write_noise(const tsr_verdict_curve *c, tsr_words *w)
 {
     const tsr_convergence *s = &c->noise_scale;
     char text[64];
     const double residual = isfinite(s->mean) ? s->mean : sqrt(c->chi2);
     if (isfinite(s->mean))
-        tsr_words_add(w, " The residuals are %s times the stated errors%s.",
-                      tsr_verdict_interval(s, text),
-                      isnan(c->noise.next)
-                          ? "; neighbouring points do not tell noise from "
-                            "misfit here"
-                          : "");
+        tsr_words_add(
+            w, " The residuals are %s times the stated errors%s.",
+            tsr_verdict_interval(s, text),
+            isnan(c->noise.next)
+                ? "; here neighbouring points do not separate noise from misfit"
+                : "");
     (void)tsr_saxs_noise_describe(&c->noise, residual, w);
 }
 
@@ -896,7 +918,7 @@ static void write_spread(const tsr_verdict *v, int s, tsr_words *w)
                                   : 0,
                       by);
     }
-    tsr_words_add(w, " about its mean place (root mean square).");
+    tsr_words_add(w, " about its mean position (root mean square).");
 }
 
 static void write_motion(const tsr_verdict *v, tsr_words *w)
@@ -905,19 +927,19 @@ static void write_motion(const tsr_verdict *v, tsr_words *w)
     char text[64];
     for (int i = 0; i < v->n_motion && i < MOST; i++) {
         const tsr_verdict_motion *m = &v->motion[i];
-        tsr_words_add(w, "%s%s", i == 0 ? "What moves: " : "; ", m->where);
+        tsr_words_add(w, "%s%s", i == 0 ? "Motion: " : "; ", m->where);
         if (m->state > 0)
             tsr_words_add(w, " of state %d", m->state);
         tsr_words_add(w,
-                      m->is_tail ? ", %s Angstrom from end to end"
+                      m->is_tail ? ", end-to-end distance %s Angstrom"
                                  : ", centres %s Angstrom apart",
                       tsr_verdict_interval(&m->distance, text));
     }
     if (v->n_motion > MOST)
         tsr_words_add(w, "; and %d more (summary --json)", v->n_motion - MOST);
     if (v->n_motion > 0)
-        tsr_words_add(w, " (mean, and in brackets where 90 %% of the draws "
-                         "lie).");
+        tsr_words_add(
+            w, " (mean, and in brackets the 90 %% interval of the draws).");
     for (int s = 0; v->arrangements != NULL && v->atoms != NULL &&
                     s < v->arrangements->n_state;
          s++)
@@ -933,8 +955,9 @@ static void write_guinier(const tsr_verdict_curve *c, int is_one, tsr_words *w)
     if (g->n == 0 || !isfinite(m->mean))
         return;
     tsr_words_add(w,
-                  "%s%s sees it, with its water, Guinier's Rg is %s Angstrom",
-                  is_one ? " As " : "\nAs ", is_one ? "the curve" : c->name,
+                  "%sGuinier's Rg of %s, computed with the hydration layer, is "
+                  "%s Angstrom",
+                  is_one ? " " : "\n", is_one ? "the curve" : c->name,
                   tsr_verdict_interval(m, text));
     tsr_words_add(w,
                   "; the measured curve has %.*f +- %.*f over the same points "
@@ -942,10 +965,11 @@ static void write_guinier(const tsr_verdict_curve *c, int is_one, tsr_words *w)
                   decimals(g->error), g->rg, decimals(g->error), g->error,
                   g->q[0], g->q[1]);
     if (fabs(m->mean - g->rg) > sure * hypot(g->error, m->sd))
-        tsr_words_add(w, " They differ by more than their errors: there may be "
-                         "more flexibility than the model has, a part that it "
-                         "lacks, another oligomer, aggregates, or a buffer "
-                         "that does not match.");
+        tsr_words_add(w,
+                      " The two differ by more than their errors: the molecule "
+                      "may be more flexible than the model, parts may be "
+                      "missing from the model, the sample may contain another "
+                      "oligomer or aggregates, or the buffer may not match.");
 }
 
 /* Pairs of curves that cannot come from one structure. */
@@ -958,8 +982,8 @@ static void write_conflicts(const tsr_verdict *v, tsr_words *w)
             if (tsr_verdict_conflict(x, y, &sigma))
                 tsr_words_add(
                     w,
-                    "\n%s and %s cannot be of one structure: Guinier's "
-                    "Rg is %.1f +- %.1f and %.1f +- %.1f Angstrom.",
+                    "\n%s and %s cannot come from one structure: Guinier's Rg "
+                    "is %.1f +- %.1f and %.1f +- %.1f Angstrom.",
                     x->name, y->name, x->guinier.rg, x->guinier.error,
                     y->guinier.rg, y->guinier.error);
         }
@@ -970,7 +994,7 @@ static void write_size(const tsr_verdict *v, tsr_words *w)
     char rg[64], d_max[64];
     if (!isfinite(v->rg.mean))
         return;
-    tsr_words_add(w, "Size: Rg %s Angstrom of the molecule's mass",
+    tsr_words_add(w, "Size: Rg (of the mass) %s Angstrom",
                   tsr_verdict_interval(&v->rg, rg));
     if (isfinite(v->d_max.mean))
         tsr_words_add(w, ", D_max %s Angstrom",
@@ -1000,8 +1024,8 @@ static void write_state(const tsr_verdict *v, int s, tsr_words *w)
         return;
     }
     tsr_words_add(w,
-                  "%d arrangements of the domains fit, %.0f Angstrom or more "
-                  "from each other on average; %d hold%s 90 %% of the draws.",
+                  "%d arrangements of the domains fit the data, at least %.0f "
+                  "Angstrom apart on average; %d contain%s 90 %% of the draws.",
                   a->n_group[s], a->threshold_ang, n_main,
                   n_main == 1 ? "s" : "");
     for (int i = 0; i < a->n && n < most_shown && n < n_main; i++) {
@@ -1023,7 +1047,7 @@ static void write_arrangements(const tsr_verdict *v, tsr_words *w)
 }
 
 /* Pairs of arrangements that a curve cannot distinguish, with the shares of the
- * first. */
+ * first pairs. */
 static void write_pairs(const tsr_verdict *v, tsr_undecided_kind kind, int n,
                         tsr_words *w)
 {
@@ -1031,8 +1055,8 @@ static void write_pairs(const tsr_verdict *v, tsr_undecided_kind kind, int n,
     int n_printed = 0;
     tsr_words_add(w, "which arrangement is right among those that %s (",
                   kind == TSR_UNDECIDED_MIRROR
-                      ? "are mirror images, which no curve tells apart"
-                      : "have one outline");
+                      ? "are mirror images, which no curve distinguishes"
+                      : "have the same outline");
     for (int i = 0; i < v->n_undecided && n_printed < MOST; i++) {
         const tsr_verdict_undecided *o = &v->undecided[i];
         if (o->kind != kind)
@@ -1049,12 +1073,12 @@ static void write_pairs(const tsr_verdict *v, tsr_undecided_kind kind, int n,
 
 static void write_bound(const tsr_verdict_undecided *o, tsr_words *w)
 {
-    tsr_words_add(w,
-                  "%s, which piles up at the %s end of its prior, %g (because "
-                  "of a missing part, another oligomer, more flexibility or a "
-                  "wrong buffer; contrast.%s_range widens it)",
-                  o->variable, o->is_low ? "lower" : "upper", o->value,
-                  o->variable);
+    tsr_words_add(
+        w,
+        "%s, which accumulates at the %s end of its prior, %g (because of a "
+        "missing part, another oligomer, more flexibility or a wrong buffer; "
+        "contrast.%s_range widens the prior)",
+        o->variable, o->is_low ? "lower" : "upper", o->value, o->variable);
 }
 
 static void write_undecided(const tsr_verdict *v, tsr_words *w)
@@ -1065,18 +1089,18 @@ static void write_undecided(const tsr_verdict *v, tsr_words *w)
         n_pair[o->kind]++;
         if (o->kind >= TSR_UNDECIDED_MIRROR)
             continue; /* described together below */
-        tsr_words_add(w, n++ == 0 ? "The data do not decide: " : "; ");
+        tsr_words_add(w, n++ == 0 ? "The data do not determine " : "; ");
         if (o->kind == TSR_UNDECIDED_BOUND)
             write_bound(o, w);
         else
-            tsr_words_add(w, "%s (its spread is %.0f %% of the prior's)",
+            tsr_words_add(w, "%s (its spread is %.0f %% of that of the prior)",
                           o->variable, 100.0 * o->value);
     }
     for (tsr_undecided_kind kind = TSR_UNDECIDED_MIRROR;
          kind <= TSR_UNDECIDED_OUTLINE; kind++) {
         if (n_pair[kind] == 0)
             continue;
-        tsr_words_add(w, n++ == 0 ? "The data do not decide: " : "; ");
+        tsr_words_add(w, n++ == 0 ? "The data do not determine " : "; ");
         write_pairs(v, kind, n_pair[kind], w);
     }
     if (n > 0)
@@ -1091,7 +1115,7 @@ static void write_models(const tsr_verdict *v, tsr_words *w)
     const int has_loo = isfinite(v->loo.elpd);
     if (!has_evidence && !has_loo)
         return;
-    tsr_words_add(w, "To compare with other runs of the same data:");
+    tsr_words_add(w, "For comparison with other runs of the same data:");
     if (has_evidence)
         tsr_words_add(w, " log evidence %s%s",
                       tsr_evidence_format(&v->evidence, text),
@@ -1104,8 +1128,8 @@ static void write_models(const tsr_verdict *v, tsr_words *w)
     tsr_words_add(w, ".");
     if (v->loo.n_bad > 0)
         tsr_words_add(w,
-                      " The latter rests on few draws at %d point%s (Pareto k "
-                      "above 0.7).",
+                      " The expected log predictive density relies on few "
+                      "draws at %d point%s (Pareto k above 0.7).",
                       v->loo.n_bad, v->loo.n_bad == 1 ? "" : "s");
 }
 
@@ -1138,7 +1162,7 @@ tsr_status tsr_verdict_print(const tsr_verdict *verdict, FILE *out,
     TSR_TRY(tsr_words_print(&words, out, 0, "", err));
     char *advice = tsr_advice_text(&verdict->advice);
     if (advice != NULL && !verdict->advice.is_converged)
-        fprintf(out, "To go on:\n    %s\n", advice);
+        fprintf(out, "To continue:\n    %s\n", advice);
     free(advice);
     return TSR_OK;
 }

@@ -1,10 +1,11 @@
-/* What a run found, for readers without knowledge of sampling: a few numbers
- * from its folder, and sentences that rest on them. Every command that reports
- * on a run begins with these sentences.
+/* The results of a run for readers without knowledge of sampling: a few numbers
+ * from its folder, and sentences that follow from these numbers. Every command
+ * that reports on a run begins with these sentences.
  *
- * They answer in this order: do the draws fit; what moves, and how far; how
- * large is the molecule; which arrangements of its domains fit; what did the
- * data leave undecided; can the run be trusted. */
+ * The sentences answer these questions in this order. Do the draws fit the
+ * data? What moves, and how far? How large is the molecule? Which arrangements
+ * of its domains fit? What did the data leave undecided? Has the run
+ * converged? */
 #ifndef TSR_ANSWER_VERDICT_H
 #define TSR_ANSWER_VERDICT_H
 
@@ -22,25 +23,27 @@
 typedef struct {
     char name[96];  /* file name */
     int is_neutron; /* 1: a neutron curve, which depends on the solvent */
-    int n;          /* points */
-    /* Fit of the first conformation, kept rigid, by the run's bodies; n_point
-     * 0: not stored. */
+    int n;          /* number of points */
+    /* Fit of the first conformation, kept rigid, computed from the run's
+     * bodies; n_point 0: not stored. */
     tsr_profile_fit rigid;
     /* Fit of the draws' mean curve. */
-    double chi2;           /* per point; NaN: not known */
-    double cormap_p;       /* NaN: neighbouring points share noise */
+    double chi2;           /* chi2 per point; NaN: not known */
+    double cormap_p;       /* NaN: not known, or neighbouring points share
+                              noise */
     tsr_saxs_noise noise;  /* of the data, estimated from neighbouring points */
     tsr_convergence draws; /* chi2 of the draws */
-    /* s in sigma = s sigma_exp; mean NaN: not inferred. */
+    /* Noise scale s in sigma = s sigma_exp; mean NaN: s was not inferred. */
     tsr_convergence noise_scale;
-    /* Guinier's law in the data minus the mean background, and in the draws'
-     * curves over the same points. */
+    /* Guinier fit of the data minus the mean background, and Guinier's Rg of
+     * the draws' curves over the same points. */
     tsr_guinier guinier;
     tsr_convergence guinier_draws;
 } tsr_verdict_curve;
 
-/* tsr_guinier_conflict of two curves. A neutron curve conflicts with no other,
- * since its Rg depends on the solvent. */
+/* Whether two curves cannot come from one structure, by their Guinier fits.
+ * *sigma out: as for tsr_guinier_conflict. A neutron curve conflicts with no
+ * other curve, since its Rg depends on the solvent. */
 int tsr_verdict_conflict(const tsr_verdict_curve *a, const tsr_verdict_curve *b,
                          double *sigma);
 
@@ -49,14 +52,14 @@ int tsr_verdict_conflict(const tsr_verdict_curve *a, const tsr_verdict_curve *b,
 typedef struct {
     const tsr_term_type *type;
     char name[96];         /* file name, or the pair of residues */
-    double value, sd;      /* measured value and its error; of a map 1 and the
+    double value, sd;      /* measured value and its error; for a map 1, and the
                               statistical error of a correlation over as many
                               independent voxels */
     double start;          /* predicted from the first conformation; NaN: not
                               known */
-    double limit;          /* of a map: correlation of a correct structure,
+    double limit;          /* for a map: correlation of a correct structure,
                               given the map's noise; NaN: not known */
-    tsr_convergence draws; /* predicted from the draws */
+    tsr_convergence draws; /* predictions from the draws */
 } tsr_verdict_measured;
 
 /* Displacement of a domain since the start, relative to the fixed domain on
@@ -70,7 +73,7 @@ typedef struct {
     tsr_convergence turn;     /* rotation since the start, degrees */
 } tsr_verdict_moved;
 
-/* Distance between two parts, or between the ends of a tail. */
+/* Distance between two rigid parts, or between the ends of a tail. */
 typedef struct {
     const char *variable; /* name in the summary */
     char where[80];       /* "parts A:11-96 and A:104-196" */
@@ -93,41 +96,46 @@ typedef enum {
 typedef struct {
     tsr_undecided_kind kind;
     const char *variable; /* name in the summary, or NULL */
-    double value;         /* the end of the prior, or the width relative to the
-                             prior's, or the discrepancy */
-    int is_low;           /* of a bound: 1: the lower end */
+    double value;         /* the end of the prior; the width relative to the
+                             prior's; or the discrepancy */
+    int is_low;           /* TSR_UNDECIDED_BOUND: 1: the lower end */
     int item[2];          /* numbers of the two arrangements */
 } tsr_verdict_undecided;
 
 enum { TSR_MOST_UNDECIDED = 40, TSR_MOST_MOTIONS = 64 };
 
-/* The numbers that the sentences rest on. */
+/* The numbers from which the sentences follow. */
 typedef struct {
-    tsr_pool pool; /* of this structure and of all that it points to */
+    tsr_pool pool; /* owns this structure, and the arrays whose owner is not
+                      another member */
     int has_data, n_state;
-    char *directory; /* as the user named it; NULL: a trace alone */
+    char *directory; /* the run's folder as the user named it; NULL: a trace
+                        alone */
     int n_curve;
     tsr_verdict_curve *curve; /* [n_curve] */
     int n_measured;
     tsr_verdict_measured *measured; /* [n_measured] sorted by kind */
-    int n_moved; /* domains that moved; 0 without data that fix positions, such
-                    as maps, or with several states */
+    int n_moved; /* 0 without data that fix positions, such as maps, or with
+                    several states */
     tsr_verdict_moved moved[TSR_MOST_DOMAINS];
     tsr_convergence rg, d_max; /* Angstrom; mean NaN: not known */
     int n_motion;
     tsr_verdict_motion motion[TSR_MOST_MOTIONS];
-    tsr_arrangements *arrangements; /* NULL: no two domains move */
+    tsr_arrangements *arrangements; /* NULL: no two domains move, or
+                                       conformations are not stored or not
+                                       readable */
     tsr_evidence evidence;
     double ess; /* effective draws of the slowest variable */
     tsr_loo loo;
     int n_undecided;
     tsr_verdict_undecided undecided[TSR_MOST_UNDECIDED];
     tsr_advice advice;
-    tsr_model_atoms *atoms; /* for the names of domains; NULL: not readable */
+    tsr_model_atoms *atoms; /* atoms of model.pdb, for the names of domains;
+                               NULL: not readable */
 } tsr_verdict;
 
-/* Computes the verdict of a run. summary: of the run, borrowed for the life of
- * the verdict. fixed (a domain; -1: the largest) and threshold_ang as in
+/* Computes the verdict of a run. summary: borrowed as long as the verdict
+ * exists. fixed (a domain; -1: the largest) and threshold_ang as in
  * tsr_arrangements_make. Parts that cannot be read are left out. Errors:
  * TSR_E_NOMEM, those of tsr_advice_make; TSR_E_USAGE (no such domain). */
 tsr_status tsr_verdict_make(const tsr_past_run *run, const tsr_summary *summary,
@@ -136,30 +144,30 @@ tsr_status tsr_verdict_make(const tsr_past_run *run, const tsr_summary *summary,
 void tsr_verdict_free(tsr_verdict *verdict);
 
 /* The verdict with default arrangements, together with its summary, evidence
- * included. The caller frees both, also after an error. Errors: also those of
- * tsr_summary_make and tsr_summary_add_evidence. */
+ * included. The caller frees both, also after an error. Errors: those of
+ * tsr_verdict_make, tsr_summary_make and tsr_summary_add_evidence. */
 tsr_status tsr_verdict_of_run(const tsr_past_run *run, tsr_summary **summary,
                               tsr_verdict **verdict, tsr_err *err);
 
-/* Begins `words` with the sentences: one paragraph a line, the most important
- * first. */
+/* Starts the text `words` and writes the sentences: one paragraph a line, the
+ * most important first. */
 void tsr_verdict_write(const tsr_verdict *verdict, tsr_words *words);
 
-/* Prints the sentences, wrapped, and, where the run has not converged, the
- * command that continues it. Errors: TSR_E_NOMEM. */
+/* Prints the sentences, wrapped, and, if the run has not converged, the command
+ * that continues the run. Errors: TSR_E_NOMEM. */
 tsr_status tsr_verdict_print(const tsr_verdict *verdict, FILE *out,
                              tsr_err *err);
 
-/* Adds the member `name` to an object: sentences, curves, conflicts, measured,
- * since_start, rg, d_max, motion, arrangements, evidence, loo, undecided,
- * advice. Errors: TSR_E_NOMEM. */
+/* Adds the member `name` to an object: sentences, states, curves, conflicts,
+ * measured, since_start, rg, d_max, motion, arrangements, evidence, loo,
+ * undecided, advice. Errors: TSR_E_NOMEM. */
 tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
                            tsr_json *json, tsr_err *err);
 
 /* Mean and 90 % interval, "28.4 [28.1, 28.8]"; text [64] out. */
 const char *tsr_verdict_interval(const tsr_convergence *value, char text[64]);
 
-/* Adds the member `name`: {mean, q5, q95}. */
+/* Adds the member `name` to an object: {mean, q5, q95}. */
 void tsr_verdict_put_interval(tsr_json *json, const char *name,
                               const tsr_convergence *value);
 

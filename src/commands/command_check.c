@@ -11,8 +11,8 @@ typedef struct {
 
 static const tsr_field fields[] = {
     TSR_FIELD(STRINGS, "set", options, set, .argument = "KEY=VALUE",
-              .doc = "override a key, as sampler.draws=500 or "
-                     "data.0.file=x.dat"),
+              .doc =
+                  "override a key, as sampler.draws=500 or data.0.file=x.dat"),
     {0}};
 
 static tsr_status check(const tsr_args *args, FILE *out, tsr_log *log,
@@ -32,8 +32,8 @@ static tsr_status check(const tsr_args *args, FILE *out, tsr_log *log,
         const tsr_topology *t = setup.molecule.topology;
         fputs(text, out);
         tsr_info(log,
-                 "%d residues, %d chains, %d bodies, %d free torsions, %d "
-                 "free side chains; d_max %.1f A now, %.0f A at most",
+                 "%d residues, %d chains, %d bodies, %d free torsions, %d free "
+                 "side chains; largest distance %.1f A now, d_max %.0f A",
                  tsr_topology_n_monomer(t), t->n_chain, t->n_body, t->n_torsion,
                  t->n_side, setup.molecule.d_max_first_ang,
                  setup.molecule.d_bound_ang);
@@ -41,9 +41,9 @@ static tsr_status check(const tsr_args *args, FILE *out, tsr_log *log,
             tsr_info(log, "grid: %d q values, step %.5f 1/A",
                      setup.data.likelihood->grid.n_q,
                      setup.data.likelihood->grid.dq_inv_ang);
-        tsr_err why; /* its own: not the check's */
+        tsr_err why; /* the lock belongs to the check, not to a run */
         if (tsr_run_directory_check(config.output.directory, &why) != TSR_OK)
-            tsr_warn(log, "tessera run will refuse: %s", why.message);
+            tsr_warn(log, "tessera run would fail: %s", why.message);
     }
     free(text);
     tsr_setup_clear(&setup);
@@ -53,12 +53,12 @@ static tsr_status check(const tsr_args *args, FILE *out, tsr_log *log,
 
 const tsr_command tsr_command_check = {
     .name = "check",
-    .doc = "validate a configuration and print it as resolved",
+    .doc = "validate a configuration and print it with all defaults",
     .arguments = "CONFIG",
     .options = fields,
     .size = sizeof(options),
-    .about = "Reads the structure and the data too; computes "
-             "nothing and needs no device. The configuration with "
-             "every default goes to standard output.",
+    .about = "Reads the structure and the data, but computes nothing and needs "
+             "no device. Prints the configuration with all defaults to "
+             "standard output.",
     .keys = tsr_config_fields,
     .run = check};

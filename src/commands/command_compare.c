@@ -1,6 +1,6 @@
-/* tessera compare DIR...: runs side by side. Every run is a number in the
- * tables, since names of folders are long; differences are to the first run
- * that is named. */
+/* tessera compare DIR...: prints runs side by side. Tables name a run by its
+ * number, as names of folders are long. Differences are relative to the first
+ * run named. */
 #include "answer/comparison.h"
 #include "commands/command.h"
 
@@ -19,11 +19,10 @@ typedef struct {
 
 static const tsr_field fields[] = {
     TSR_FIELD(BOOL, "json", options, json,
-              .doc = "one JSON object instead of sentences and tables"),
+              .doc = "print one JSON object instead of sentences and tables"),
     TSR_FIELD(STRING, "output", options, output, .letter = 'o',
               .argument = "FILE",
-              .doc = "a picture (SVG): what each run says, one beside the "
-                     "other"),
+              .doc = "picture (SVG) of the results of the runs side by side"),
     TSR_OPTION_FORCE(options),
     {0}};
 
@@ -92,7 +91,7 @@ static tsr_status print(const tsr_comparison *c, FILE *out, tsr_err *err)
 
 /* ---- picture ---- */
 
-/* A mean with what lies to either side, of run i. */
+/* A value of run i, with the ends of its interval. */
 static void add_bar(tsr_figure *f, int i, double low, double middle,
                     double high)
 {
@@ -170,8 +169,8 @@ static tsr_status compare(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_comparison c = {.n = 0};
     tsr_json j = {.out = out};
     if (args->n > TSR_MOST_COMPARED)
-        return tsr_fail(err, TSR_E_USAGE, "%d runs: %d at most", args->n,
-                        (int)TSR_MOST_COMPARED);
+        return tsr_fail(err, TSR_E_USAGE, "%d runs: at most %d can be compared",
+                        args->n, (int)TSR_MOST_COMPARED);
     TSR_TRY(
         tsr_file_check_target(&target, o->output, "<svg", TSR_SVG_MARK, err));
     tsr_status status =
@@ -186,19 +185,18 @@ static tsr_status compare(const tsr_args *args, FILE *out, tsr_log *log,
 
 const tsr_command tsr_command_compare = {
     .name = "compare",
-    .doc = "runs side by side: evidence, fit, parameters, overlap",
+    .doc = "compare runs: evidence, fit, parameters, overlap",
     .arguments = "DIR DIR...",
     .options = fields,
     .size = sizeof(options),
-    .about = "Log evidence and the expected log predictive density of "
-             "points left out (PSIS-LOO) compare models of the same "
-             "data: numbers of states, flexible residues, noise models. "
-             "A difference counts from two standard deviations and 1 nat. "
-             "Runs of other data are compared by their parameters, and "
-             "data that cannot be of one structure are pointed out: "
-             "Guinier's Rg differs by more than three standard deviations "
-             "and 2 %.\n"
-             "The overlap of two runs is that of the distributions of Rg, "
-             "D_max and the distances between parts: 1 where they are the "
-             "same, 0 where they do not touch.",
+    .about =
+        "Log evidence and the expected log predictive density of left-out "
+        "points (PSIS-LOO) compare models of the same data: numbers of states, "
+        "flexible residues, noise models. A difference is significant from two "
+        "standard deviations and 1 nat. Runs of different data are compared by "
+        "their parameters; a warning names data that cannot come from one "
+        "structure: their Guinier Rg differ by more than three standard "
+        "deviations and 2 %.\nThe overlap of two runs is that of their "
+        "distributions of Rg, D_max and distances between parts: 1 for equal "
+        "distributions, 0 for disjoint ones.",
     .run = compare};

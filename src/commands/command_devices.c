@@ -1,5 +1,6 @@
-/* tessera devices: what can compute here. Each device computes known profiles
- * first, since drivers that return wrong numbers without an error exist. */
+/* tessera devices: lists the devices that can compute. Each device first
+ * computes known profiles, since some drivers return wrong numbers without an
+ * error. */
 #include "commands/command.h"
 
 #include "core/json.h"
@@ -16,14 +17,16 @@ typedef struct {
 static const tsr_field fields[] = {
     TSR_OPTION_JSON(options),
     TSR_FIELD(BOOL, "no-test", options, no_test,
-              .doc = "list only; skip the self-tests"),
+              .doc = "only list the devices; skip the self-tests"),
     {0}};
 
 typedef struct {
     int tested;
     tsr_status status;
-    tsr_self_test result, waves; /* of both engines; of plane waves */
-    double map_error; /* of density maps; NaN: the device cannot do them */
+    tsr_self_test result,
+        waves; /* largest error of both engines; of plane waves */
+    double
+        map_error; /* error of density maps; NaN: not supported by the device */
     tsr_err err;
 } outcome;
 
@@ -48,7 +51,7 @@ static void test(const tsr_device_info *info, outcome *o)
     tsr_device_free(device);
 }
 
-static void put_outcome(tsr_json *j, const outcome *o)
+static void write_outcome(tsr_json *j, const outcome *o)
 {
     if (!o->tested) {
         tsr_json_text(j, "self_test", NULL);
@@ -80,7 +83,7 @@ static void print_json(FILE *out, int n, const tsr_device_info *list,
                          d->index, d->name, tsr_device_type_name(d->type),
                          d->platform, d->driver, (int)d->compute_units,
                          (long)d->global_bytes, d->has_double, i == chosen);
-        put_outcome(&j, &outcomes[i]);
+        write_outcome(&j, &outcomes[i]);
         tsr_json_close(&j);
     }
     tsr_json_close(&j);
@@ -110,10 +113,10 @@ static void print_table(FILE *out, int n, const tsr_device_info *list,
             fprintf(out, "     self-test FAILED: %s\n",
                     outcomes[i].err.message);
     }
-    fputs(
-        "*: what 'auto' takes. 'reference', plain C in double precision, "
-        "works anywhere.\nSeveral in one run: --device 0,1, all-gpu or all.\n",
-        out);
+    fputs("*: device used by 'auto'. 'reference', plain C in double precision, "
+          "works on every machine.\nSeveral devices in one run: --device 0,1, "
+          "all-gpu or all.\n",
+          out);
 }
 
 static tsr_status devices(const tsr_args *args, FILE *out, tsr_log *log,
@@ -148,20 +151,16 @@ static tsr_status devices(const tsr_args *args, FILE *out, tsr_log *log,
 
 const tsr_command tsr_command_devices = {
     .name = "devices",
-    .doc = "what can compute here, and a self-test of each",
+    .doc = "list the compute devices and test each of them",
     .options = fields,
     .size = sizeof(options),
     .about = "The self-test compares profiles of small systems, of one to "
-             "three "
-             "components, with sums in double precision. A run does the same "
-             "before it begins, and checks its own profiles while it goes "
-             "on.\n\n"
-             "TESSERA_TUNING in the environment names a file of the engine's "
-             "settings, a line a device as 'tessera bench --tune' prints it, "
-             "which "
-             "is asked before the program's own table.\n\n"
-             "TSR_KERNEL_DIR in the environment names a folder whose .cl files "
-             "take the place of the program's kernels, for who develops them; "
-             "a run "
-             "says so in its log and its trace.",
+             "three components, with sums in double precision. A run performs "
+             "the same test before it begins, and checks its own profiles at "
+             "intervals.\n\nTESSERA_TUNING in the environment names a file of "
+             "engine settings, one line per device as printed by 'tessera "
+             "bench --tune', with priority over the built-in "
+             "table.\n\nTSR_KERNEL_DIR in the environment names a folder whose "
+             ".cl files replace the built-in kernels, for development; a run "
+             "records this in its log and its trace.",
     .run = devices};

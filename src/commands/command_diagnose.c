@@ -14,16 +14,17 @@ typedef struct {
 
 static const tsr_field fields[] = {
     TSR_FIELD(BOOL, "json", options, json,
-              .doc = "one JSON object instead of text"),
+              .doc = "print one JSON object instead of text"),
     TSR_FIELD(DOUBLE, "rhat", options, rhat, .argument = "LIMIT",
               .initial = "1.01", .min = 1.0, .max = 10.0,
-              .doc = "the largest R-hat that counts as agreement"),
+              .doc = "largest R-hat that counts as converged"),
     TSR_FIELD(DOUBLE, "ess", options, ess, .argument = "NUMBER",
               .initial = "400", .unit = "draws", .min = 1.0, .max = 1e12,
-              .doc = "independent draws that are needed"),
+              .doc = "smallest effective sample size that counts as converged"),
     {0}};
 
-/* The line that goes on with the run, *text; NULL: a trace cannot. */
+/* Makes *text, the command that continues the run; NULL: only a trace is given,
+ * which cannot be continued. */
 static tsr_status find_advice(const tsr_past_run *run, char **text,
                               tsr_err *err)
 {
@@ -76,14 +77,13 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
 
 const tsr_command tsr_command_diagnose = {
     .name = "diagnose",
-    .doc = "has a run converged, and if not, why and what to do",
+    .doc = "check the convergence of a run, with the reasons and remedies",
     .arguments = "DIR",
     .options = fields,
     .size = sizeof(options),
-    .about = "DIR is a run's folder, or a trace.h5 itself. The exit "
-             "status is 0 where the run has converged, and 1 where "
-             "it has not.\n"
-             "R-hat and effective sample size after Vehtari et al. "
-             "2021, with their limits; halves of the chains are "
-             "compared after Viswanath et al. 2017.",
+    .about =
+        "DIR is the folder of a run, or a trace.h5. The exit status is 0 if "
+        "the run has converged, and 1 if it has not.\nR-hat and effective "
+        "sample size after Vehtari et al. 2021, with their limits; halves of "
+        "the chains are compared after Viswanath et al. 2017.",
     .run = diagnose};

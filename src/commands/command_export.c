@@ -29,47 +29,49 @@ typedef struct {
 static const tsr_field fields[] = {
     TSR_FIELD(STRING, "draws", options, draws, .argument = "SPEC",
               .initial = "even:20",
-              .doc = "which: all, best, even:NUMBER, "
+              .doc = "draws to export: all, best, even:NUMBER, "
                      "[CHAIN/]FIRST[:LAST[:EVERY]], several with commas; or "
-                     "arrangements, the middle of each arrangement of the "
-                     "domains (summary)"),
+                     "arrangements, the central draw of each arrangement of "
+                     "the domains (summary)"),
     TSR_FIELD(DOUBLE, "threshold", options, threshold_ang, .argument = "A",
               .initial = "15", .unit = "Angstrom", .min = 0.1, .max = 1e4,
-              .doc = "of --draws arrangements: how far apart on average those "
-                     "are that count as two"),
-    TSR_FIELD(STRING, "weights", options, weights, .argument = "FILE",
-              .doc = "of reweight --output: even:NUMBER takes draws in "
-                     "proportion, heavy ones several times"),
+              .doc = "for --draws arrangements: smallest average distance "
+                     "between two arrangements"),
+    TSR_FIELD(
+        STRING, "weights", options, weights, .argument = "FILE",
+        .doc =
+            "file of weights by reweight --output: even:NUMBER selects draws "
+            "in proportion to their weights, large weights repeatedly"),
     TSR_FIELD(STRING, "format", options, format, .argument = "FORMAT",
-              .doc = "pdb, cif or xyz: conformations; csv: the trace's "
-                     "variables; without it, after the name of the output, "
-                     "else pdb"),
+              .doc = "pdb, cif or xyz: conformations; csv: variables of the "
+                     "trace; default: by the name of the output, else pdb"),
     TSR_FIELD(STRING, "output", options, output, .letter = 'o',
               .argument = "FILE",
-              .doc = "without it, to standard output; with it, PyMOL and "
-                     "ChimeraX scripts beside it"),
-    TSR_FIELD(CHOICE, "atoms", options, atoms, .argument = "WHICH",
-              .initial = "auto", .words = atoms_words,
-              .doc = "model: as sampled, a side chain is its centre; all: the "
-                     "input's heavy atoms; auto: all where the input is still "
-                     "there"),
+              .doc = "output file, with PyMOL and ChimeraX scripts in the same "
+                     "folder; default: standard output"),
+    TSR_FIELD(
+        CHOICE, "atoms", options, atoms, .argument = "WHICH", .initial = "auto",
+        .words = atoms_words,
+        .doc =
+            "model: atoms as sampled, with side chains as their centres; all: "
+            "heavy atoms of the input; auto: all if the input still exists"),
     TSR_FIELD(INT, "state", options, state, .argument = "NUMBER", .min = 1,
               .max = 1e6,
-              .doc = "of an ensemble's states only this one, from 1 as in "
-                     "rg_1"),
+              .doc =
+                  "only this state of an ensemble, counted from 1 as in rg_1"),
     TSR_FIELD(STRING, "align", options, align, .argument = "RANGE",
-              .doc = "superposed by these residues on the start, as A:1-82, "
-                     "or by a domain of the report, as domain:2; without it "
-                     "all on their mean"),
+              .doc = "residues to superpose on the start, as A:1-82, or a "
+                     "domain of the report, as domain:2; default: all "
+                     "residues, superposed on their mean"),
     TSR_FIELD(BOOL, "raw", options, raw,
-              .doc = "not superposed, as they were drawn"),
+              .doc = "no superposition: coordinates as sampled"),
     TSR_OPTION_FORCE(options),
     {0}};
 
 enum { CSV = 3, N_FORMAT = 4, MOST_PICKS = 256 };
 static const char *const format_name[N_FORMAT] = {"pdb", "cif", "xyz", "csv"};
 
-/* Without --format the ending of the file tells; without either it is pdb. */
+/* Chooses the format: --format, else the ending of the file name, else pdb. */
 static tsr_status parse_format(const char *text, const char *path, int *format,
                                tsr_err *err)
 {
@@ -89,7 +91,8 @@ static tsr_status parse_format(const char *text, const char *path, int *format,
 
 /* ---- scripts ---- */
 
-/* Beside the models. Both programs read a name as JSON writes it. */
+/* Writes the scripts for PyMOL and ChimeraX next to the models. Both programs
+ * read a file name in JSON quotes. */
 static tsr_status write_script(const char *path, const char *extension,
                                const char *before, const char *between,
                                const char *format, const char *after,
@@ -109,9 +112,9 @@ static tsr_status write_script(const char *path, const char *extension,
     return tsr_file_end(&script, TSR_OK, err);
 }
 
-/* How to look at the models, coloured by their spread. The format is said,
- * since the name need not tell; as Python, where PyMOL's own "load" would end
- * the name at a comma. */
+/* Scripts that show the models coloured by fluctuation. The format is explicit,
+ * since the file name need not have an ending. PyMOL uses Python's cmd.load,
+ * since PyMOL's "load" would end a file name at a comma. */
 static tsr_status write_scripts(const char *path, int format, tsr_err *err)
 {
     TSR_TRY(write_script(
@@ -135,7 +138,7 @@ static int is_arrangements(const options *o)
     return strcmp(o->draws, "arrangements") == 0;
 }
 
-/* The input's atoms, where they are asked for or can be had. */
+/* Reads the input's atoms, where they are requested or available. */
 static tsr_status get_all_atoms(int which, const tsr_past_run *run,
                                 const tsr_model_atoms *model, tsr_log *log,
                                 tsr_all_atoms **all, tsr_err *err)
@@ -162,8 +165,9 @@ static tsr_status get_all_atoms(int which, const tsr_past_run *run,
     return TSR_OK;
 }
 
-/* Those of one state, or of all, superposed on the domain that tells them
- * apart, where --align does not say another. */
+/* Selects the central draws of the arrangements, of one state or of all states.
+ * Without --align, models are superposed on the domain on which the
+ * arrangements were found. */
 static tsr_status pick_arrangements(double threshold, tsr_frames *frames,
                                     int *pick, int **align,
                                     tsr_export_options *o, tsr_log *log,
@@ -172,9 +176,10 @@ static tsr_status pick_arrangements(double threshold, tsr_frames *frames,
     tsr_arrangements *a = NULL;
     TSR_TRY(tsr_arrangements_make(frames, -1, threshold, 0, 0, NULL, &a, err));
     if (a == NULL)
-        return tsr_fail(err, TSR_E_DATA,
-                        "no two domains move against each other, so there are "
-                        "no arrangements; --draws even:20 has an ensemble");
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "no two domains move relative to each other, so there are no "
+            "arrangements; --draws even:20 exports an ensemble");
     const tsr_domain *fixed = &a->domains->domain[a->fixed];
     if (*align == NULL && !o->is_raw &&
         (*align = calloc((size_t)fixed->n_residue, sizeof **align)) != NULL) {
@@ -188,14 +193,14 @@ static tsr_status pick_arrangements(double threshold, tsr_frames *frames,
         if (o->state > 0 && item->state != o->state)
             continue;
         pick[o->n_pick++] = item->frame;
-        tsr_info(log, "model %d stands for %.0f %% of the draws%s", o->n_pick,
+        tsr_info(log, "model %d represents %.0f %% of the draws%s", o->n_pick,
                  100.0 * item->share, item->state > 0 ? " of its state" : "");
     }
     tsr_arrangements_free(a);
     return TSR_OK;
 }
 
-/* Weights are for an ensemble of conformations, and for nothing else. */
+/* --weights applies only to an ensemble of conformations. */
 static tsr_status read_weights(const options *asked,
                                const tsr_draw_choice *choice, int format,
                                tsr_draw_weights *weights, tsr_err *err)
@@ -206,19 +211,20 @@ static tsr_status read_weights(const options *asked,
         return TSR_OK;
     if (format == CSV || is_arrangements(asked) || choice->n > 0 ||
         choice->is_best)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--weights goes with conformations and --draws "
-                        "even:NUMBER");
+        return tsr_fail(
+            err, TSR_E_USAGE,
+            "--weights needs conformations and --draws even:NUMBER");
     if (choice->even > MOST)
         return tsr_fail(err, TSR_E_USAGE,
-                        "--draws even:%ld: %d models at most with --weights",
+                        "--draws even:%ld: at most %d models with --weights",
                         choice->even, (int)MOST);
     return tsr_draw_weights_read(path, weights, err);
 }
 
 /* ---- what is superposed ---- */
 
-/* Residues of a domain as the report numbers them: mark [n_residue] out. */
+/* Marks the residues of a domain, numbered as in the report: mark [n_residue]
+ * out. */
 static tsr_status mark_domain(tsr_frames *frames, const char *text, int *mark,
                               tsr_err *err)
 {
@@ -261,8 +267,8 @@ static tsr_status mark_range(const tsr_model_atoms *model, const char *text,
     return status == TSR_OK ? status : tsr_wrap(err, TSR_E_USAGE, "--align");
 }
 
-/* *align [*n] residues by which models are superposed, which the caller frees;
- * NULL: none were named. */
+/* Reads --align: *align [*n] are the residues on which models are superposed,
+ * freed by the caller; NULL without --align. */
 static tsr_status read_align(const options *asked, tsr_frames *frames,
                              int **align, int *n, tsr_err *err)
 {
@@ -272,19 +278,21 @@ static tsr_status read_align(const options *asked, tsr_frames *frames,
     if (text == NULL)
         return TSR_OK;
     if (asked->raw)
-        return tsr_fail(err, TSR_E_USAGE, "--align and --raw: give one");
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--align and --raw exclude each other");
     int *mark = calloc((size_t)n_residue + 1, sizeof *mark);
     TSR_TRY(tsr_allocated(mark, err));
     tsr_status status =
         strncmp(text, domain, strlen(domain)) == 0
             ? mark_domain(frames, text + strlen(domain), mark, err)
             : mark_range(tsr_frames_atoms(frames), text, mark, err);
-    for (int i = 0; i < n_residue; i++) /* the marks become their numbers */
+    for (int i = 0; i < n_residue;
+         i++) /* convert the marks to residue numbers */
         if (mark[i])
             mark[(*n)++] = i;
     if (status == TSR_OK && *n < 3)
         status = tsr_fail(err, TSR_E_USAGE,
-                          "--align %.40s: %d residue%s; a rotation needs 3",
+                          "--align %.40s: %d residue%s; superposition needs 3",
                           text, *n, *n == 1 ? "" : "s");
     *align = mark;
     return status;
@@ -305,8 +313,8 @@ static tsr_status export_models(const options *asked, const tsr_past_run *run,
                             .trace = run->trace};
     if (run->directory == NULL)
         return tsr_fail(err, TSR_E_USAGE,
-                        "conformations are in a run's folder; name that, not "
-                        "its trace");
+                        "conformations are in the folder of the run; give that "
+                        "folder, not the trace");
     tsr_status status = tsr_frames_open(run->directory, log, &frames, err);
     TSR_THEN(status, get_all_atoms(asked->atoms, run, tsr_frames_atoms(frames),
                                    log, &o.all, err));
@@ -328,8 +336,8 @@ static tsr_status export_models(const options *asked, const tsr_past_run *run,
 
 /* Conformations are in files of their own: a trace that cannot be read, which
  * `status` and `err` tell of, does not keep them from being written. */
-static tsr_status without_trace(tsr_past_run *run, tsr_status status,
-                                tsr_log *log, tsr_err *err)
+static tsr_status allow_missing_trace(tsr_past_run *run, tsr_status status,
+                                      tsr_log *log, tsr_err *err)
 {
     tsr_frames *frames = NULL;
     tsr_err local;
@@ -346,7 +354,8 @@ static tsr_status without_trace(tsr_past_run *run, tsr_status status,
 
 /* ---- where it goes ---- */
 
-/* How each format begins. */
+/* Marks at the beginning of files in each format, by which tessera recognises
+ * its own files. */
 static const struct {
     const char *begins, *holds;
 } kinds[N_FORMAT + 1] = {
@@ -356,7 +365,7 @@ static const struct {
     [CSV] = {.begins = "chain,draw"},
     [N_FORMAT] = {.begins = "# ", .holds = ": run in the folder of "}};
 
-/* May the file, and the scripts beside it, be written? */
+/* Checks that the output file, and the scripts next to it, may be written. */
 static tsr_status check_targets(const options *asked, const tsr_past_run *run,
                                 const char *path, int format, tsr_err *err)
 {
@@ -399,7 +408,7 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
     TSR_THEN(status, read_weights(asked, &choice, format, &weights, err));
     TSR_THEN(status, tsr_past_run_open(args->argument[0], &run, log, err));
     if (status != TSR_OK && format != CSV)
-        status = without_trace(&run, status, log, err);
+        status = allow_missing_trace(&run, status, log, err);
     if (status == TSR_OK && path != NULL)
         status = check_targets(asked, &run, path, format, err);
     if (status == TSR_OK && path != NULL)
@@ -422,15 +431,14 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
 
 const tsr_command tsr_command_export = {
     .name = "export",
-    .doc = "chosen draws as PDB, mmCIF, XYZ or CSV",
+    .doc = "export draws as PDB, mmCIF, XYZ or CSV",
     .arguments = "DIR",
     .options = fields,
     .size = sizeof(options),
-    .about = "Conformations come from the run's trajectories "
-             "(output.trajectory_every), superposed on their mean (or "
-             "see --align), with the spread of each residue as B factor. "
-             "even:20 is an "
-             "ensemble that stands for the posterior. With --atoms all, "
-             "side chains are those of the input, turned about CA-CB "
-             "towards the drawn centre.",
+    .about = "Conformations come from the trajectories of the run "
+             "(output.trajectory_every), superposed on their mean (or see "
+             "--align), with the fluctuation of each residue as B factor. "
+             "even:20 is an ensemble that represents the posterior. With "
+             "--atoms all, side chains are those of the input, rotated about "
+             "CA-CB towards the sampled centre.",
     .run = export};

@@ -1,7 +1,8 @@
-/* tessera init: a first configuration from a model and curves, with what of the
- * model is rigid and what is flexible, as text and as a picture. It is written
- * for someone who reads a configuration for the first time: what was found and
- * what to look at come before it, and each range says what it is. */
+/* tessera init: writes a first configuration for a model and curves, and shows
+ * the rigid and flexible parts of the model as text and as a picture. The file
+ * is for readers who see a configuration for the first time: it begins with the
+ * parts found and the warnings, and describes each flexible range in a comment.
+ */
 #include "commands/command.h"
 
 #include "core/json.h"
@@ -18,15 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How the first line of its configurations begins. */
+/* Beginning of the first line of its configurations. */
 #define MARK "# tessera init "
 
 typedef struct {
     const tsr_init_job *job;
     const tsr_curves *curves; /* of it */
     tsr_pool pool;
-    char *picture; /* where it goes; NULL: there is none */
-    char *pae;     /* errors that were used; NULL: none */
+    char *picture; /* path of the picture; NULL: no picture */
+    char *pae;     /* file of predicted aligned errors; NULL: not used */
     tsr_structure *structure;
     tsr_parts *parts;
     tsr_saxs **saxs; /* [curves->n] */
@@ -34,17 +35,18 @@ typedef struct {
 
 /* ---- stretches of a chain ---- */
 
-/* Stretches of a chain, in order, are those of equal part. */
+/* A stretch of a chain: consecutive residues of the same part. */
 typedef struct {
     int first, last;
     int part;                        /* -1: flexible */
-    const tsr_flexible_range *range; /* of a flexible one */
+    const tsr_flexible_range *range; /* the flexible range */
 } span;
 
-enum { ROW = 64 /* letters at most for a chain */ };
+enum { ROW = 64 /* longest chain name in the picture */ };
 static const double coarse_end = 0.35; /* 1/Angstrom */
 
-/* Angstrom: maps up to it show more than where rigid parts lie. */
+/* Angstrom. Maps up to this resolution resolve more than the positions of rigid
+ * parts. */
 static const double bending_map = 8.0;
 
 static int chain_last(const work *w, int first)
@@ -72,11 +74,12 @@ static span stretch_at(const work *w, int first)
     return s;
 }
 
-/* For people: its name, "A:97-103", and what it is, "linker, 7 residues". */
+/* Describes a stretch: its name, "A:97-103", and its kind, "linker, 7
+ * residues". */
 static void describe(const work *w, span s, char name[64], char what[96])
 {
     static const char *const role[] = {"tail", "linker", "loop",
-                                       "no fold: all of it flexible"};
+                                       "chain without rigid part, flexible"};
     const tsr_residue_record *r = w->structure->residue;
     const tsr_parts *p = w->parts;
     const int a = r[s.first].number, b = r[s.last].number;
@@ -97,24 +100,25 @@ static void describe(const work *w, span s, char name[64], char what[96])
 /* ---- the configuration: what was found ---- */
 
 /* Part 1 to 9, then a, b, ...; ~ what moves. */
-static char sign_of(int part)
+static char part_sign(int part)
 {
     static const char sign[] = "123456789abcdefghijklmnopqrstuvwxyz";
     return part < 0 ? '~' : sign[part % (int)(sizeof sign - 1)];
 }
 
-static void draw_chain(const work *w, const char *prefix, int first, int last,
-                       FILE *out)
+static void print_chain(const work *w, const char *prefix, int first, int last,
+                        FILE *out)
 {
     const tsr_parts *p = w->parts;
     const tsr_residue_record *r = w->structure->residue;
     int n = last - first + 1, step = (n + ROW - 1) / ROW;
     fprintf(out, "%s%s %5d ", prefix, r[first].chain, r[first].number);
-    for (int i = first; i <= last; i += step) { /* what moves is never lost */
+    for (int i = first; i <= last;
+         i += step) { /* flexible residues are never skipped */
         int at = i;
         for (int j = i; j < i + step && j <= last; j++)
             at = p->part[j] < 0 ? j : at;
-        fputc(sign_of(p->part[at]), out);
+        fputc(part_sign(p->part[at]), out);
     }
     fprintf(out, " %d\n%s%*s", r[last].number, prefix,
             (int)strlen(r[first].chain) + 7, "");
@@ -123,17 +127,17 @@ static void draw_chain(const work *w, const char *prefix, int first, int last,
     fputc('\n', out);
 }
 
-static void draw_text(const work *w, const char *prefix, FILE *out)
+static void print_parts(const work *w, const char *prefix, FILE *out)
 {
     const int n = w->structure->n_residue;
     const tsr_parts *p = w->parts;
     if (n > 0)
         fprintf(out,
-                "%sNumbers: rigid parts; ~: flexible; below it H helix, E "
+                "%sNumbers: rigid parts; ~: flexible; second line: H helix, E "
                 "strand.\n",
                 prefix);
     for (int i = 0; i < n; i = chain_last(w, i) + 1)
-        draw_chain(w, prefix, i, chain_last(w, i), out);
+        print_chain(w, prefix, i, chain_last(w, i), out);
     for (int i = 0; i < n;) {
         char name[64], what[96];
         span s = stretch_at(w, i);
@@ -145,27 +149,27 @@ static void draw_text(const work *w, const char *prefix, FILE *out)
         fprintf(out, "%s  %-14s single-stranded\n", prefix,
                 p->flexible.item[k]);
     if (n == 0 && p->n_strand == 0)
-        fprintf(out, "%s  no single strand: all is one rigid part\n", prefix);
+        fprintf(out, "%s  no single strand: one rigid part\n", prefix);
 }
 
 /* ---- the configuration: YAML ---- */
 
 /* YAML reads a text as JSON writes it. */
-static void quote(FILE *out, const char *text)
+static void write_quoted(FILE *out, const char *text)
 {
     tsr_json_text(&(tsr_json){.out = out}, NULL, text);
 }
 
-/* The path of a file as seen from the folder of the configuration: as given
- * where that is the current folder, shorter where it lies below, else
- * absolute. */
+/* Prints the path of a file relative to the folder of the configuration: as
+ * given if that is the current folder, shortened if the file lies below it,
+ * else absolute. */
 static tsr_status print_path(const work *w, const char *path, FILE *out,
                              tsr_err *err)
 {
     const char *output = w->job->output;
     const char *name = output == NULL ? NULL : tsr_text_file_name(output);
     if (name == output || path[0] == '/') {
-        quote(out, path);
+        write_quoted(out, path);
         return TSR_OK;
     }
     char *folder = NULL, *whole = NULL;
@@ -173,7 +177,7 @@ static tsr_status print_path(const work *w, const char *path, FILE *out,
     TSR_THEN(status, tsr_file_absolute(path, &whole, err));
     if (status == TSR_OK) {
         const size_t n = strlen(folder) - strlen(name);
-        quote(out, strncmp(whole, folder, n) == 0 ? whole + n : whole);
+        write_quoted(out, strncmp(whole, folder, n) == 0 ? whole + n : whole);
     }
     free(folder);
     free(whole);
@@ -195,30 +199,31 @@ static void print_head(const work *w, FILE *out)
         fprintf(out, " --map %s --resolution %g",
                 tsr_text_shell(w->curves->data->map, word),
                 w->curves->data->resolution_ang);
-    fprintf(out, "\n#\n# What holds together was found from\n#   %s%s%s\n#\n",
+    fprintf(out, "\n#\n# Rigid parts were found from\n#   %s%s%s\n#\n",
             tsr_evidence_text(p->evidence), w->pae != NULL ? "\n#   in " : "",
             w->pae != NULL ? tsr_text_shell(w->pae, word) : "");
-    draw_text(w, "# ", out);
+    print_parts(w, "# ", out);
     if (p->n_note > 0)
-        fputs("#\n# To look at:\n", out);
+        fputs("#\n# Warnings:\n", out);
     for (int k = 0; k < p->n_note; k++) {
         fputs("# - ", out);
         tsr_text_wrap(out, 4, 0, "#   ", p->note[k]);
     }
-    fputs("#\n# Next: tessera check FILE, then tessera run FILE. Every key: "
+    fputs("#\n# Next: tessera check FILE, then tessera run FILE. All keys: "
           "tessera run --help all.\n",
           out);
 }
 
-/* The ranges, each with what it is; a range may be several words where numbers
- * do not go up one by one. */
+/* Prints the flexible ranges, each with its description. One range can consist
+ * of several items where residue numbers do not ascend one by one. */
 static void print_flexible(const work *w, FILE *out)
 {
     const tsr_parts *p = w->parts;
-    fputs("  flexible: # the rest moves as rigid parts\n", out);
+    fputs("  flexible: # residues outside these ranges form rigid parts\n",
+          out);
     for (int k = 0; k < p->flexible.n; k++) {
         fputs("    - ", out);
-        quote(out, p->flexible.item[k]);
+        write_quoted(out, p->flexible.item[k]);
         for (int r = 0; r < p->n_range; r++) {
             char name[64], what[96];
             span s = stretch_at(w, p->range[r].first);
@@ -234,7 +239,7 @@ static void print_flexible(const work *w, FILE *out)
 
 /* All of the model bends into a map: where the map shows more than where parts
  * lie, and where there are no parts that could move. */
-static int is_bent(const work *w)
+static int can_bend(const work *w)
 {
     return w->curves->data->map != NULL &&
            (w->curves->data->resolution_ang <= bending_map ||
@@ -244,35 +249,34 @@ static int is_bent(const work *w)
 static void print_structure(const work *w, FILE *out)
 {
     const tsr_parts *p = w->parts;
-    if (is_bent(w)) {
-        fputs("  flexible: all # bends into the map, also what was found rigid "
-              "above\n",
+    if (can_bend(w)) {
+        fputs("  flexible: all # the whole model, also the rigid parts above\n",
               out);
         return;
     }
     if (p->flexible.n == 0)
-        fputs("  frozen: true # one compact part: nothing moves; what is "
-              "inferred is\n              # hydration, scale, background and "
-              "noise\n",
+        fputs("  frozen: true # one compact part does not move; inferred are "
+              "hydration,\n              # scale, background and noise\n",
               out);
     else
         print_flexible(w, out);
     if (p->fixed.n > 0)
-        fputs(
-            "  fixed: # keep their places; between two of a chain lie loops\n",
-            out);
+        fputs("  fixed: # these parts keep their place; a loop joins two of "
+              "one chain\n",
+              out);
     for (int k = 0; k < p->fixed.n; k++) {
         fputs("    - ", out);
-        quote(out, p->fixed.item[k]);
+        write_quoted(out, p->fixed.item[k]);
         fputc('\n', out);
     }
     if (p->flexible.n > 0)
-        fputs("  states: 1 # 2 or more: an ensemble, where one conformation "
-              "does not fit\n",
+        fputs("  states: 1 # 2 or more: an ensemble, if one conformation does "
+              "not fit\n",
               out);
 }
 
-/* Of neutrons: the solvent, and what is not as it usually is. */
+/* Prints the solvent of a neutron curve, and the options that differ from their
+ * defaults. */
 static void print_solvent(const tsr_curves *c, int k, FILE *out)
 {
     fprintf(out, "    kind: sans\n    d2o: %g\n", c->d2o[k]);
@@ -280,7 +284,7 @@ static void print_solvent(const tsr_curves *c, int k, FILE *out)
         fprintf(out, "    exchange: %g\n", c->data->exchange);
     for (int i = 0; i < c->data->deuterated.n; i++) {
         fputs(i == 0 ? "    deuterated: [" : ", ", out);
-        quote(out, c->data->deuterated.item[i]);
+        write_quoted(out, c->data->deuterated.item[i]);
     }
     if (c->data->deuterated.n > 0)
         fputs("]\n", out);
@@ -311,9 +315,10 @@ static tsr_status print_data(const work *w, FILE *out, tsr_err *err)
         if (k >= c->n_xray)
             print_solvent(c, k, out);
         if (s->q[s->n - 1] > coarse_end)
-            fprintf(out,
-                    "    q_range: [0, %g] # beyond it bodies are too coarse\n",
-                    coarse_end);
+            fprintf(
+                out,
+                "    q_range: [0, %g] # at higher q bodies are too coarse\n",
+                coarse_end);
     }
     return status;
 }
@@ -330,26 +335,24 @@ static tsr_status write_yaml(const work *w, FILE *out, tsr_err *err)
               "inferred\n",
               out);
     TSR_TRY(print_data(w, out, err));
-    if (w->parts->flexible.n > 0 || is_bent(w))
-        fputs("prior: {relax: true} # what overlaps in the model is moved "
-              "apart first\n",
+    if (w->parts->flexible.n > 0 || can_bend(w))
+        fputs("prior: {relax: true} # first move overlapping residues of the "
+              "model apart\n",
               out);
-    if (is_bent(w))
-        fputs(
-            "# A fit: a long warm-up brings the model into the map, draws show "
-            "what came\n# of it. How sure it is takes many more draws "
-            "(docs/density.md).\n"
-            "sampler: {chains: 8, warmup: 300000, draws: 100, thin: 10, "
-            "temperatures: 1}\n",
-            out);
+    if (can_bend(w))
+        fputs("# A fit: a long warm-up moves the model into the map, the draws "
+              "show the\n# result. Its uncertainty needs many more draws "
+              "(docs/density.md).\nsampler: {chains: 8, warmup: 300000, draws: "
+              "100, thin: 10, temperatures: 1}\n",
+              out);
     return TSR_OK;
 }
 
 /* ---- the picture ----
  *
- * A bar a chain, coloured by rigid part, what moves as a thin line, secondary
- * structure above it, and where a prediction tells it, how sure it is, below;
- * then the strands that ride on the protein. */
+ * Each chain is a bar coloured by rigid part, with flexible residues as a thin
+ * line, secondary structure above, and the confidence of a prediction below.
+ * Strands of nucleic acid that are rigid with the protein follow. */
 
 enum {
     WIDTH = 900,
@@ -376,12 +379,12 @@ static const char *colour_of(int part)
 typedef struct {
     const work *w;
     tsr_svg *svg;
-    int first, last; /* of the chain */
+    int first, last; /* width of the chain name */
     double y;        /* its middle */
-    double scale;    /* pixels a residue, the same for all chains */
+    double scale;    /* pixels per residue, the same for all chains */
 } row;
 
-static double x_of(const row *r, double residue)
+static double residue_x(const row *r, double residue)
 {
     return LEFT + (residue - r->first) * r->scale;
 }
@@ -394,7 +397,7 @@ static void draw_structure(const row *r)
         for (last = i; last < r->last && kind[last + 1] == kind[i];)
             last++;
         if (is_helix || kind[i] == 'E')
-            tsr_svg_rect(r->svg, x_of(r, i), r->y - (is_helix ? 26 : 24),
+            tsr_svg_rect(r->svg, residue_x(r, i), r->y - (is_helix ? 26 : 24),
                          (last - i + 1) * r->scale, is_helix ? 8 : 4,
                          is_helix ? "#b04a5a" : "#c9a227", 1.0);
     }
@@ -405,7 +408,7 @@ static void draw_stretches(const row *r)
     for (int i = r->first; i <= r->last;) {
         char text[64];
         span s = stretch_at(r->w, i);
-        double x0 = x_of(r, s.first), x1 = x_of(r, s.last + 1);
+        double x0 = residue_x(r, s.first), x1 = residue_x(r, s.last + 1);
         double half = s.part < 0 ? 2.5 : 12.0;
         tsr_svg_rect(r->svg, x0, r->y - half, x1 - x0, 2.0 * half,
                      colour_of(s.part), 1.0);
@@ -425,7 +428,7 @@ static int has_confidence(const row *r)
     return r->w->parts->evidence != TSR_EVIDENCE_CONTACTS;
 }
 
-/* How sure a prediction is, from 0 at the bottom to 1. */
+/* Draws the confidence of the prediction, from 0 at the bottom to 1. */
 static void draw_confidence(const row *r)
 {
     const int n = r->last - r->first + 1;
@@ -434,7 +437,7 @@ static void draw_confidence(const row *r)
     tsr_pool_array(&pool, x, n);
     tsr_pool_array(&pool, y, n);
     for (int k = 0; k < n && !pool.failed; k++) {
-        x[k] = x_of(r, r->first + k + 0.5);
+        x[k] = residue_x(r, r->first + k + 0.5);
         y[k] = r->y + 36.0 - 18.0 * r->w->parts->confidence[r->first + k];
     }
     if (!pool.failed)
@@ -450,13 +453,14 @@ static void draw_number(const row *r, double x, double y, int residue)
     tsr_svg_text(r->svg, x, y + 14.0, 10.0, TSR_SVG_MIDDLE, 0, text);
 }
 
-/* Where stretches begin, as far as the numbers have room; and the last. */
+/* Draws the residue numbers at the beginning of stretches where space permits,
+ * and the last number. */
 static void draw_numbers(const row *r)
 {
     double y = r->y + (has_confidence(r) ? 38.0 : 18.0), taken = -100.0;
-    double end = x_of(r, r->last + 1);
+    double end = residue_x(r, r->last + 1);
     for (int i = r->first; i <= r->last; i = stretch_at(r->w, i).last + 1) {
-        double x = x_of(r, i);
+        double x = residue_x(r, i);
         if (x - taken > 24.0 && end - x > 24.0) {
             draw_number(r, x, y, i);
             taken = x;
@@ -477,8 +481,9 @@ static void draw_row(const row *r)
     draw_numbers(r);
 }
 
-/* The next strand from residue *at of the file on whose chain has no bar yet:
- * how many nucleotides; *at behind it; 0: there is none. */
+/* Finds the next strand, from residue *at of the file on, whose chain has no
+ * bar yet. Returns its number of nucleotides, 0 if there is none; *at moves
+ * behind the strand. */
 static int next_strand(const tsr_structure *s, const tsr_atoms *all, int *at,
                        const tsr_file_residue **first)
 {
@@ -579,7 +584,7 @@ static tsr_status write_picture(const work *w, const char *path, tsr_err *err)
 
 /* ---- curves of a command line ---- */
 
-/* FILE=X; the name may have signs of equality of its own. */
+/* Splits FILE=X at the last '=': the file name may contain the character. */
 static tsr_status add_sans(tsr_curves *c, const char *text, tsr_err *err)
 {
     const char *equals = strrchr(text, '=');
@@ -588,12 +593,12 @@ static tsr_status add_sans(tsr_curves *c, const char *text, tsr_err *err)
     if (equals == NULL || equals == text || end == equals + 1 || *end != '\0' ||
         !(share >= 0.0 && share <= 1.0))
         return tsr_fail(err, TSR_E_USAGE,
-                        "--sans '%s': expected FILE=X, X the share of D2O in "
-                        "the solvent, 0 to 1: %s=0.42",
+                        "--sans '%s': expected FILE=X, X the fraction of D2O "
+                        "in the solvent, 0 to 1: %s=0.42",
                         text, equals == NULL ? text : "exp.dat");
     c->d2o[c->n] = share;
     c->path[c->n++] =
-        tsr_pool_print(&c->pool, "%.*s", (int)(equals - text), text);
+        tsr_pool_format(&c->pool, "%.*s", (int)(equals - text), text);
     return tsr_pool_check(&c->pool, err);
 }
 
@@ -604,7 +609,7 @@ tsr_status tsr_deuterated_read(const tsr_strings *chains, tsr_neutron *out,
         if (!tsr_neutron_add_deuterated(out, chains->item[k]))
             return tsr_fail(err, TSR_E_USAGE,
                             "--deuterated '%s': expected CHAIN=X, X from 0 to "
-                            "1 (without it 1), each chain once, %d at most",
+                            "1 (default 1), each chain once, %d at most",
                             chains->item[k], TSR_NEUTRON_CHAINS);
     return TSR_OK;
 }
@@ -624,15 +629,14 @@ tsr_status tsr_curves_read(const tsr_args *args, const tsr_data_options *data,
         TSR_TRY(add_sans(c, data->sans.item[k], err));
     if (data->sans.n == 0 &&
         tsr_args_given(args, "exchange") + data->deuterated.n > 0)
-        return tsr_fail(err, TSR_E_USAGE, "--%s goes with --sans FILE=X",
+        return tsr_fail(err, TSR_E_USAGE, "--%s needs --sans FILE=X",
                         tsr_args_given(args, "exchange") > 0 ? "exchange"
                                                              : "deuterated");
     if ((data->map != NULL) != (data->resolution_ang > 0.0))
         return tsr_fail(err, TSR_E_USAGE, "--%s",
-                        data->map == NULL
-                            ? "resolution goes with --map MAP"
-                            : "map needs the map's resolution: --resolution R, "
-                              "in Angstrom");
+                        data->map == NULL ? "resolution needs --map MAP"
+                                          : "map needs the resolution of the "
+                                            "map: --resolution R, in Angstrom");
     return tsr_deuterated_read(&data->deuterated, &neutron, err);
 }
 
@@ -652,7 +656,7 @@ int tsr_curves_suit(const tsr_curves *c, int k, const tsr_neutron_options *o)
 
 /* ---- the command ---- */
 
-/* Beside the configuration, where no other place is named. */
+/* The picture lies next to the configuration unless --picture names a file. */
 static tsr_status name_picture(work *w, tsr_err *err)
 {
     const char *output = w->job->output;
@@ -663,16 +667,17 @@ static tsr_status name_picture(work *w, tsr_err *err)
     } else {
         const char *name = tsr_text_file_name(output);
         const char *dot = strrchr(name, '.');
-        w->picture = tsr_pool_print(&w->pool, "%.*s.svg",
-                                    (int)(dot == NULL || dot == name
-                                              ? strlen(output)
-                                              : (size_t)(dot - output)),
-                                    output);
+        w->picture = tsr_pool_format(&w->pool, "%.*s.svg",
+                                     (int)(dot == NULL || dot == name
+                                               ? strlen(output)
+                                               : (size_t)(dot - output)),
+                                     output);
     }
     return tsr_pool_check(&w->pool, err);
 }
 
-/* Neither file may take the place of what was read, or of another's work. */
+/* Neither output file may replace an input or a file that is not from tessera.
+ */
 static tsr_status check_targets(work *w, tsr_err *err)
 {
     const tsr_curves *c = w->curves;
@@ -694,7 +699,8 @@ static tsr_status check_targets(work *w, tsr_err *err)
                                  err);
 }
 
-/* The curves; and the map, so that what cannot be read is told now. */
+/* Reads the curves, and the map, so that unreadable files are reported before
+ * any output. */
 static tsr_status read_data(work *w, tsr_log *log, tsr_err *err)
 {
     const tsr_data_options *data = w->curves->data;
@@ -718,11 +724,11 @@ static tsr_status write_output(const work *w, FILE *out, tsr_err *err)
         return write_yaml(w, out, err);
     TSR_TRY(tsr_file_begin(&writer, w->job->output, err));
     TSR_TRY(tsr_file_end(&writer, write_yaml(w, writer.out, err), err));
-    draw_text(w, "", out);
+    print_parts(w, "", out);
     return TSR_OK;
 }
 
-static void tell(const work *w, tsr_log *log)
+static void report_parts(const work *w, tsr_log *log)
 {
     const tsr_parts *p = w->parts;
     char word[TSR_SHELL_SIZE];
@@ -749,10 +755,10 @@ static tsr_status make(work *w, FILE *out, tsr_log *log, tsr_err *err)
     TSR_TRY(read_data(w, log, err));
     TSR_TRY(write_output(w, out, err));
     if (w->structure->n_residue == 0)
-        w->picture = NULL; /* of a protein's parts alone */
+        w->picture = NULL; /* from the parts of the protein only */
     if (w->picture != NULL)
         TSR_TRY(write_picture(w, w->picture, err));
-    tell(w, log);
+    report_parts(w, log);
     return TSR_OK;
 }
 
@@ -779,13 +785,14 @@ typedef struct {
 static const tsr_field fields[] = {
     TSR_FIELD(STRING, "output", options, output, .letter = 'o',
               .argument = "FILE",
-              .doc = "where the configuration goes instead of standard "
-                     "output; its picture lies beside it (.svg)"),
+              .doc = "output file of the configuration, with its picture in "
+                     "the same folder (.svg); default: standard output"),
     TSR_FIELD(STRING, "pae", options, pae, .argument = "JSON",
-              .doc = "predicted aligned errors of the model, AlphaFold 2 or "
-                     "3; without it those that lie beside the model are used"),
+              .doc =
+                  "predicted aligned errors of the model, from AlphaFold 2 or "
+                  "3; default: the file next to the model, if there is one"),
     TSR_FIELD(STRING, "picture", options, picture, .argument = "SVG",
-              .doc = "where the picture goes, also without --output"),
+              .doc = "output file of the picture"),
     TSR_OPTIONS_DATA(options),
     TSR_OPTION_FORCE(options),
     {0}};
@@ -813,11 +820,10 @@ const tsr_command tsr_command_init = {
     .arguments = "MODEL [CURVE]...",
     .options = fields,
     .size = sizeof(options),
-    .about = "Finds what of the model is rigid and what is flexible: "
-             "by predicted aligned errors where there are any, by "
-             "pLDDT in the B column, else by contacts and secondary "
-             "structure. Draws it along the chains, and says what "
-             "the file lacks. docs/domains.md tells how. CURVEs are "
-             "of X-rays; those of neutrons come by --sans, a density "
-             "map by --map.",
+    .about = "Finds the rigid and flexible parts of the model: from predicted "
+             "aligned errors if available, from pLDDT in the B column, else "
+             "from contacts and secondary structure. Draws them along the "
+             "chains, and lists missing residues. docs/domains.md describes "
+             "the method. CURVEs are X-ray curves; give neutron curves with "
+             "--sans, a density map with --map.",
     .run = init};

@@ -1,5 +1,5 @@
-/* tessera map: density maps, and models in them. The verb comes first, as in
- * `tessera map cc`. */
+/* tessera map: density maps, and models in density maps. The first argument is
+ * the verb, as in `tessera map cc`. */
 #include "commands/command.h"
 #include "commands/map_job.h"
 #include "core/text.h"
@@ -19,86 +19,83 @@ static const char *const by_words[] = {"residue", "structure", "chain", NULL};
 static const tsr_field fields[] = {
     TSR_FIELD(STRING, "map", tsr_map_words, map, .letter = 'm',
               .argument = "MAP",
-              .doc = "the density map: MRC2014, CCP4 or OpenDX, gzipped or "
-                     "not"),
+              .doc = "density map: MRC2014, CCP4 or OpenDX, gzipped or not"),
     TSR_FIELD(STRING, "like", tsr_map_words, like, .argument = "MAP",
-              .doc = "simulate: a map whose grid the new one has"),
+              .doc = "simulate: map whose grid the new map has"),
     TSR_FIELD(DOUBLE, "resolution", tsr_map_words, resolution_ang,
               .letter = 'r', .argument = "R", .unit = "Angstrom", .min = 0.5,
               .max = 100.0, .doc = "resolution of the map"),
     TSR_FIELD(CHOICE, "kernel", tsr_map_words, kernel, .argument = "KIND",
               .initial = "gaussian", .words = kernel_words,
-              .doc = "how an atom looks: gaussian (as many electrons as the "
-                     "element has, one width), radius (height 1, a width by "
-                     "element, as VMD), electron (electron form factors)"),
+              .doc = "density of an atom: gaussian (integral = atomic number, "
+                     "one width), radius (height 1, width by element, as VMD), "
+                     "electron (electron form factors)"),
     TSR_FIELD(NUMBER_OR_WORD, "sigma-over-r", tsr_map_words, sigma_over_r,
               .argument = "X", .min = 0.05, .max = 1.0, .words = sigma_words,
-              .doc = "width of the blur over the resolution; best: that of "
-                     "the highest correlation; default: 0.225, of the kernel "
-                     "radius 0.30"),
+              .doc = "ratio of the blur's width to the resolution; best: that "
+                     "of highest "
+                     "correlation; default: 0.225, for kernel radius 0.30"),
     TSR_FIELD(DOUBLE, "mask-radius", tsr_map_words, mask_radius_ang,
               .argument = "D", .initial = "3", .unit = "Angstrom", .min = 0.1,
               .max = 100.0,
-              .doc = "cc_mask is over voxels at most so far from an atom"),
-    TSR_FIELD(STRING, "mask", tsr_map_words, mask, .argument = "MASK",
-              .doc = "a map on the same grid, 1 inside and 0 outside; model: "
-                     "around the model; threshold:X: around voxels of at "
-                     "least X. Voxels where it is below 0.5 are left out, as "
-                     "those that are NaN; fsc takes it with its soft edge"),
+              .doc = "cc_mask uses voxels within this distance of an atom"),
+    TSR_FIELD(
+        STRING, "mask", tsr_map_words, mask, .argument = "MASK",
+        .doc =
+            "mask: a map on the same grid, 1 inside and 0 outside; model: "
+            "around the model; threshold:X: around voxels of at least X. "
+            "Voxels below 0.5 or NaN are left out; fsc applies the soft edge"),
     TSR_FIELD(DOUBLE, "mask-distance", tsr_map_words, mask_distance_ang,
               .argument = "D", .initial = "5", .unit = "Angstrom",
               .max = 1000.0,
-              .doc = "how far masks by model or threshold reach"),
+              .doc = "distance to which masks by model or threshold extend"),
     TSR_FIELD(DOUBLE, "mask-edge", tsr_map_words, mask_edge_ang,
               .argument = "D", .initial = "5", .unit = "Angstrom",
               .max = 1000.0,
-              .doc = "how wide the edge beyond it is, over which they fall to "
-                     "0"),
+              .doc = "width of the soft edge of these masks, from 1 to 0"),
     TSR_FIELD(STRING, "threshold", tsr_map_words, threshold, .argument = "T",
-              .doc = "also over voxels where the model's density is at least "
-                     "T; as 1.5sd: so many standard deviations above its "
-                     "mean"),
+              .doc =
+                  "also correlate over voxels where the model's density is at "
+                  "least T; as 1.5sd: T in standard deviations above its mean"),
     TSR_FIELD(CHOICE, "origin", tsr_map_words, origin, .argument = "WHICH",
               .initial = "auto", .words = origin_words,
-              .doc = "where the first voxel is: the header's field ORIGIN "
+              .doc = "position of the first voxel: header field ORIGIN "
                      "(origin), NXSTART to NZSTART (nstart), or auto"),
     TSR_FIELD(STRING, "trajectory", tsr_map_words, trajectory, .letter = 't',
               .argument = "FILE",
-              .doc = "cc, timeline: the frames of this trajectory (DCD, "
-                     "H5MD), of which the model says the atoms, in the same "
-                     "order"),
+              .doc = "cc, timeline: frames of this trajectory (DCD, H5MD), "
+                     "with the atoms of the model in the same order"),
     TSR_FIELD(INT, "frames", tsr_map_words, frames, .argument = "N",
               .initial = "200", .min = 1, .max = 1e6,
-              .doc = "at most so many conformations of a run, or frames of a "
-                     "trajectory, evenly chosen"),
+              .doc = "largest number of conformations of a run, or frames of a "
+                     "trajectory, evenly selected"),
     TSR_FIELD(CHOICE, "by", tsr_map_words, by, .argument = "PART",
               .initial = "residue", .words = by_words,
-              .doc = "timeline: rows are a residue, an element of secondary "
-                     "structure (structure) or a chain"),
+              .doc = "timeline: one row per residue, per element of secondary "
+                     "structure (structure) or per chain"),
     TSR_FIELD(STRINGS, "select", tsr_map_words, select,
               .argument = "NAME=RANGES",
-              .doc = "timeline: a row of named residues instead, as "
-                     "core=A:1-29,A:60-121"),
-    TSR_FIELD(STRING, "difference", tsr_map_words, difference,
-              .argument = "FILE",
-              .doc = "cc: write the map less the model's density, scaled to "
-                     "it, as MRC"),
+              .doc = "timeline: one row per named group of residues instead, "
+                     "as core=A:1-29,A:60-121"),
+    TSR_FIELD(
+        STRING, "difference", tsr_map_words, difference, .argument = "FILE",
+        .doc =
+            "cc: write the map minus the scaled density of the model, as MRC"),
     TSR_FIELD(STRING, "spatial", tsr_map_words, spatial, .argument = "FILE",
               .doc = "cc: write the correlation within tiles of 8 x 8 x 8 "
-                     "voxels, a voxel each, as MRC"),
+                     "voxels, one voxel per tile, as MRC"),
     TSR_FIELD(STRING, "output", tsr_map_words, output, .letter = 'o',
               .argument = "FILE",
-              .doc = "simulate: the new map; timeline: FILE.csv and FILE.svg; "
-                     "dock: the model in its best place, as PDB or FILE.cif; "
-                     "mask: the mask"),
+              .doc = "simulate: new map; timeline: FILE.csv and FILE.svg; "
+                     "dock: docked model, as PDB or FILE.cif; mask: mask"),
     TSR_FIELD(STRING, "svg", tsr_map_words, svg, .argument = "FILE",
-              .doc = "fsc: write the curves as a picture"),
+              .doc = "fsc: write the curves as a picture (SVG)"),
     TSR_FIELD(INT, "poses", tsr_map_words, poses, .argument = "N",
               .initial = "5", .min = 1, .max = TSR_MAP_MOST_POSES,
-              .doc = "dock: so many of the best places are told"),
+              .doc = "dock: number of best poses to list"),
     TSR_FIELD(BOOL, "laplacian", tsr_map_words, laplacian,
-              .doc = "dock: search by edges, for low resolutions or parts of "
-                     "what the map has"),
+              .doc = "dock: search with edges, for low resolutions or parts of "
+                     "the molecule in the map"),
     TSR_OPTION_FORCE(tsr_map_words),
     TSR_OPTION_JSON(tsr_map_words),
     TSR_OPTION_DEVICE(tsr_map_words),
@@ -107,9 +104,10 @@ static const tsr_field fields[] = {
 typedef struct {
     const char *name;
     tsr_status (*run)(tsr_map_job *job, tsr_err *err);
-    const char *map;  /* the option that names its map; NULL: there is none */
-    int is_of_models; /* models are compared with the map: a resolution and an
-                         engine are needed */
+    const char *map;  /* option that names the map of the verb; NULL: the verb
+                         needs no map */
+    int is_of_models; /* the verb compares models with the map, and needs a
+                         resolution and an engine */
 } verb;
 
 static const verb verbs[] = {{"cc", tsr_map_correlate, "map", 1},
@@ -120,24 +118,24 @@ static const verb verbs[] = {{"cc", tsr_map_correlate, "map", 1},
                              {"mask", tsr_map_mask, "map", 0},
                              {0}};
 
-/* Options that are not of every verb, by those they are of. */
+/* Options that apply only to some verbs, with these verbs. */
 static const struct {
     const char *option, *verbs, *note;
-} own[] = {{"difference", "cc", ""},
-           {"spatial", "cc", ""},
-           {"trajectory", "cc timeline", ""},
-           {"json", "cc dock fsc", ""},
-           {"like", "simulate", ""},
-           {"by", "timeline", ""},
-           {"select", "timeline", ""},
-           {"poses", "dock", ""},
-           {"laplacian", "dock", ""},
-           {"svg", "fsc", ""},
-           {"map", "cc timeline dock mask",
-            ": simulate takes --like; fsc compares two maps, name them without "
-            "--map"},
-           {"output", "simulate timeline dock mask",
-            ": cc writes its files with --difference and --spatial"}};
+} own[] = {
+    {"difference", "cc", ""},
+    {"spatial", "cc", ""},
+    {"trajectory", "cc timeline", ""},
+    {"json", "cc dock fsc", ""},
+    {"like", "simulate", ""},
+    {"by", "timeline", ""},
+    {"select", "timeline", ""},
+    {"poses", "dock", ""},
+    {"laplacian", "dock", ""},
+    {"svg", "fsc", ""},
+    {"map", "cc timeline dock mask",
+     ": simulate uses --like; fsc compares two maps, given without --map"},
+    {"output", "simulate timeline dock mask",
+     ": cc writes its files with --difference and --spatial"}};
 
 /* ---- options ---- */
 
@@ -152,7 +150,7 @@ static tsr_status find_verb(const char *name, const verb **out, tsr_err *err)
                     tsr_text_excerpt(name, shown));
 }
 
-/* What would be left unused is refused: who gives it expects something of it.
+/* Refuses options that the verb would ignore, since the user expects an effect.
  */
 static tsr_status check_unused(const tsr_args *args, const verb *v,
                                tsr_err *err)
@@ -192,10 +190,10 @@ static tsr_status read_settings(tsr_map_job *job, tsr_err *err)
 {
     const tsr_map_words *o = job->words;
     if (!(o->resolution_ang > 0.0))
-        return tsr_fail(err, TSR_E_USAGE,
-                        "the resolution of the map is missing: --resolution R, "
-                        "in Angstrom; no header has it, the paper or the "
-                        "database entry says it");
+        return tsr_fail(
+            err, TSR_E_USAGE,
+            "the resolution of the map is missing: give --resolution R, in "
+            "Angstrom, from the paper or the database entry");
     job->resolution_ang = o->resolution_ang;
     job->kind = (tsr_blur)o->kernel;
     job->sigma_over_r = o->sigma_over_r.word == 0
@@ -205,9 +203,9 @@ static tsr_status read_settings(tsr_map_job *job, tsr_err *err)
     job->most_frames = (int)o->frames;
     job->trajectory = o->trajectory;
     if (job->trajectory != NULL && job->n_model != 1)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--trajectory goes with one model, which says its "
-                        "atoms");
+        return tsr_fail(
+            err, TSR_E_USAGE,
+            "--trajectory needs exactly one model, which defines the atoms");
     return read_threshold(job, err);
 }
 
@@ -222,8 +220,8 @@ tsr_status tsr_map_job_mask(tsr_map_job *job, const tsr_map *map,
         .edge_ang = job->words->mask_edge_ang,
         .origin = job->origin,
         .no_start_status = TSR_E_USAGE,
-        .no_start = "--mask model: there is no model here; tessera map mask "
-                    "makes one around a model, as a file"};
+        .no_start = "--mask model: there is no model here; make a mask file "
+                    "around a model with tessera map mask"};
     tsr_map_models models;
     *value = NULL;
     if (model == NULL || source.mask == NULL ||
@@ -256,11 +254,11 @@ static tsr_status apply_mask(tsr_map_job *job, tsr_err *err)
     }
     tsr_pool_free(&job->pool, mask);
     if (left < 2)
-        return tsr_fail(err, TSR_E_DATA,
-                        "--mask '%s' leaves %zu voxels; is it 1 inside and 0 "
-                        "outside?",
-                        job->words->mask, left);
-    tsr_info(job->log, "%zu of %zu voxels are within the mask", left, n);
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "--mask '%s' leaves %zu voxels; is it 1 inside and 0 outside?",
+            job->words->mask, left);
+    tsr_info(job->log, "%zu of %zu voxels are inside the mask", left, n);
     return tsr_map_check(map, 0.0, NULL, err);
 }
 
@@ -285,7 +283,7 @@ tsr_status tsr_map_job_blur(const tsr_map_job *job,
     return job->engine->set_blur(job->engine, &table, err);
 }
 
-/* ---- what is said of a model before it is compared ---- */
+/* ---- checks of a model before the comparison ---- */
 
 tsr_status tsr_map_job_check(const tsr_map_job *job,
                              const tsr_map_models *models, double least,
@@ -293,8 +291,8 @@ tsr_status tsr_map_job_check(const tsr_map_job *job,
 {
     return tsr_map_check_overlap(
         &job->map->grid, models->path, models->atoms->n_atom,
-        tsr_map_models_xyz(models, 0), least, "dock it first, or try --origin",
-        job->log, err);
+        tsr_map_models_xyz(models, 0), least,
+        "dock the model first, or try --origin", job->log, err);
 }
 
 tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
@@ -349,21 +347,17 @@ static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_map = {
     .name = "map",
     .doc = "models in density maps: correlation, docking, simulated maps, "
-           "timelines; shell correlation of maps, masks",
+           "timelines, masks; Fourier shell correlation of maps",
     .arguments = "cc|dock|simulate|timeline|fsc|mask [FILE]...",
     .options = fields,
     .size = sizeof(tsr_map_words),
-    .about = "tessera map cc MODEL... --map MAP --resolution R\n"
-             "tessera map dock MODEL --map MAP --resolution R [-o "
-             "OUT.pdb]\n"
-             "tessera map simulate MODEL --like MAP --resolution R -o "
-             "OUT.mrc\n"
-             "tessera map timeline MODEL --map MAP --resolution R -o "
-             "OUT\n"
-             "tessera map fsc MAP MAP [--mask MASK] [--svg FILE]\n"
-             "tessera map mask [MODEL] --map MAP --mask model -o "
-             "OUT.mrc\n\n"
-             "MODEL is a PDB or mmCIF file, gzipped or not, with one "
-             "model or many, or the folder of a run. All atoms but "
-             "waters count. docs/density.md explains what is computed.",
+    .about =
+        "tessera map cc MODEL... --map MAP --resolution R\ntessera map dock "
+        "MODEL --map MAP --resolution R [-o OUT.pdb]\ntessera map simulate "
+        "MODEL --like MAP --resolution R -o OUT.mrc\ntessera map timeline "
+        "MODEL --map MAP --resolution R -o OUT\ntessera map fsc MAP MAP "
+        "[--mask MASK] [--svg FILE]\ntessera map mask [MODEL] --map MAP --mask "
+        "model -o OUT.mrc\n\nMODEL is a PDB or mmCIF file, gzipped or not, "
+        "with one model or many, or the folder of a run. All atoms except "
+        "waters are used. docs/density.md describes the methods.",
     .run = run_map};

@@ -1,5 +1,5 @@
-/* tessera profile: curves of structures, and their fits to data, one by one or
- * all models of all files as one ensemble. */
+/* tessera profile: computes curves of structures and fits them to data, for
+ * each structure alone or for all models of all files as one ensemble. */
 #include "commands/command.h"
 #include "commands/solve.h"
 
@@ -32,7 +32,7 @@ typedef struct {
     int bodies, solvent, radiation, method, unit, ensemble, weights, partials;
     int force, json;
     double density, theta;
-    double d2o, exchange; /* of neutrons, and the next */
+    double d2o, exchange; /* for neutrons, as is deuterated */
     tsr_strings deuterated;
     tsr_number_or_word background;
     double q_min, q_max; /* q_max 0: not given */
@@ -42,126 +42,128 @@ typedef struct {
 
 static const tsr_field fields[] = {
     TSR_FIELD(STRING, "data", options, data, .letter = 'd', .argument = "DAT",
-              .doc = "a curve (q, I, sigma) to fit the structures to"),
+              .doc = "curve (q, I, sigma) to which the structures are fitted"),
     TSR_FIELD(CHOICE, "bodies", options, bodies, .letter = 'b',
               .argument = "KIND", .initial = "atoms", .words = bodies_words,
-              .doc = "what scatters: all atoms, or two or one body a residue"),
+              .doc = "scatterers: all atoms, or two or one body per residue"),
     TSR_FIELD(CHOICE, "solvent-model", options, solvent, .argument = "NAME",
               .initial = "layer", .words = solvent_words,
-              .doc = "of all atoms: layer (water outside the surface), atoms "
-                     "(water at the atoms, as the tables of bodies have it), "
-                     "or foxs (FoXS's formula, to compare with)"),
+              .doc = "hydration of all atoms: layer (water outside the "
+                     "surface), atoms (water at the atoms, as in the tables of "
+                     "bodies), or foxs (FoXS's formula, for comparison)"),
     TSR_FIELD(DOUBLE, "solvent-density", options, density, .argument = "RHO",
               .initial = "0.334", .unit = "e/Angstrom^3", .min = 0.1,
               .max = 1.0,
-              .doc = "electrons of the buffer: more with salt, glycerol or "
-                     "sugar (docs/forward-model.md)"),
+              .doc = "electron density of the buffer: higher with salt, "
+                     "glycerol or sugar (docs/forward-model.md)"),
     TSR_FIELD(CHOICE, "radiation", options, radiation, .argument = "KIND",
               .initial = "xray", .words = radiation_words,
-              .doc = "xray or neutron (of all atoms; docs/forward-model.md)"),
+              .doc = "xray or neutron (with all atoms; docs/forward-model.md)"),
     TSR_FIELD(DOUBLE, "d2o", options, d2o, .argument = "X", .initial = "0",
               .max = 1.0,
-              .doc = "of neutrons: the share of D2O in the solvent, 0 to 1"),
+              .doc = "neutrons: fraction of D2O in the solvent, 0 to 1"),
     TSR_FIELD(DOUBLE, "exchange", options, exchange, .argument = "X",
               .initial = "0.9", .max = 1.0,
-              .doc = "of neutrons: the share of the backbone's amide "
-                     "hydrogens that exchange with the solvent; all other "
-                     "hydrogens of N, O and S do"),
+              .doc = "neutrons: fraction of the backbone's amide hydrogens "
+                     "that exchange with the solvent; all other hydrogens of "
+                     "N, O and S exchange"),
     TSR_FIELD(STRINGS, "deuterated", options, deuterated, .argument = "CHAIN=X",
-              .doc = "of neutrons: the share of deuterium among the other "
-                     "hydrogens of a chain, as it was grown"),
+              .doc = "neutrons: fraction of deuterium in the other hydrogens "
+                     "of a chain, default 1"),
     TSR_FIELD(STRING, "output", options, output, .letter = 'o',
               .argument = "PATH",
-              .doc = "write the best fit, as FoXS's .fit files, and its "
-                     "picture beside it (.svg); without --data the curve. A "
-                     "folder gets those of every structure"),
+              .doc = "write the best fit as a FoXS .fit file, or the curve "
+                     "without --data, and its picture in the same folder "
+                     "(.svg). A folder gets the files of every structure"),
     TSR_OPTION_FORCE(options),
     TSR_OPTION_JSON(options),
     TSR_OPTION_DEVICE(options),
-    TSR_FIELD(CHOICE, "method", options, method, .argument = "NAME",
-              .initial = "auto", .words = method_words,
-              .doc = "direct (pairs, on the device), fft (a grid) or "
-                     "quadrature (plane waves, both on the host's cores, in "
-                     "double precision), or auto: the fastest by their "
-                     "measured costs (docs/forward-model.md)"),
+    TSR_FIELD(
+        CHOICE, "method", options, method, .argument = "NAME",
+        .initial = "auto", .words = method_words,
+        .doc =
+            "direct (sum over pairs, on the device), fft (grid) or quadrature "
+            "(plane waves; both on the host's cores, in double precision), or "
+            "auto: the fastest by measured costs (docs/forward-model.md)"),
     TSR_FIELD(NUMBER_OR_WORD, "background", options, background,
               .argument = "B", .initial = "fit", .words = background_words,
-              .doc = "a constant beside the curve: fit, as runs infer it, "
-                     "none, or a number in the data's unit"),
-    TSR_FIELD(STRING, "c1", options, c1, .argument = "RANGE",
-              .initial = "0.95:1.05",
-              .doc = "scale of the atoms' radii in the excluded volume: a "
-                     "range to fit in, or a number; of neutrons, and without "
-                     "--data, 1 unless it is given"),
+              .doc = "constant background: fit, as in runs, none, or a number "
+                     "in the unit of the data"),
+    TSR_FIELD(
+        STRING, "c1", options, c1, .argument = "RANGE", .initial = "0.95:1.05",
+        .doc = "scale of the atomic radii in the excluded volume: range of the "
+               "fit, or a number; default for neutrons, and without --data: 1"),
     TSR_FIELD(STRING, "c2", options, c2, .argument = "RANGE", .initial = "0:4",
-              .doc = "density of the hydration layer above the buffer's, "
-                     "about 0.01 e/Angstrom^3 for 1: the same; -2:4 for "
-                     "--solvent-model foxs; without --data 0"),
+              .doc = "density of the hydration layer above that of the buffer, "
+                     "about 0.01 e/Angstrom^3 for c2 = 1: range or number; "
+                     "-2:4 for --solvent-model foxs; 0 without --data"),
     TSR_FIELD(DOUBLE, "q-min", options, q_min, .argument = "Q", .initial = "0",
-              .unit = "1/Angstrom", .max = 10.0, .doc = "leave out data below"),
+              .unit = "1/Angstrom", .max = 10.0,
+              .doc = "leave out data below this q"),
     TSR_FIELD(DOUBLE, "q-max", options, q_max, .argument = "Q",
               .unit = "1/Angstrom", .min = 0.01, .max = 10.0,
-              .doc = "leave out data above; without --data the end of the "
-                     "curve, 0.5"),
+              .doc = "leave out data above this q; without --data the end of "
+                     "the curve, 0.5"),
     TSR_FIELD(INT, "n-q", options, n_q, .argument = "N", .initial = "501",
-              .min = 2, .max = 1e5, .doc = "points of a curve without --data"),
+              .min = 2, .max = 1e5,
+              .doc = "number of points of a curve without --data"),
     TSR_FIELD(CHOICE, "q-unit", options, unit, .argument = "UNIT",
               .initial = "auto", .words = unit_words,
-              .doc = "of the data: auto, 1/A or 1/nm"),
+              .doc = "unit of q in the data: auto, 1/A or 1/nm"),
     TSR_FIELD(NUMBER_OR_WORD, "resolution", options, resolution.dq,
               .argument = "DQ", .unit = "1/Angstrom", .max = 1.0,
               .words = dq_words,
-              .doc = "standard deviation of q, by which the curve is smeared: "
-                     "a number, or column, the fourth of the data, auto, the "
-                     "fourth where there is one, or none; default: none, of "
-                     "neutrons auto"),
+              .doc = "standard deviation of q, with which the curve is "
+                     "smeared: a number, or column, the fourth column of the "
+                     "data, auto, the fourth column if there is one, or none; "
+                     "default: none, for neutrons auto"),
     TSR_FIELD(DOUBLE, "wavelength-spread", options,
               resolution.wavelength_spread, .argument = "X", .max = 0.5,
-              .doc = "full width at half maximum over the mean, which adds to "
-                     "that"),
+              .doc = "relative full width at half maximum of the wavelengths, "
+                     "which add to the smearing"),
     TSR_FIELD(DOUBLE, "slit-length", options, resolution.slit_length,
               .argument = "L", .unit = "1/Angstrom", .max = 10.0,
-              .doc = "half of the slit's length, across the direction of q"),
+              .doc = "half length of the slit, across the direction of q"),
     TSR_FIELD(DOUBLE, "slit-width", options, resolution.slit_width,
               .argument = "W", .unit = "1/Angstrom", .max = 1.0,
-              .doc = "half of the slit's width, along q"),
+              .doc = "half width of the slit, along q"),
     TSR_FIELD(STRING, "beam-profile", options, resolution.beam_profile,
               .argument = "FILE",
-              .doc = "instead of --slit-length: a table of u (1/Angstrom, "
-                     "across the direction of q) and the beam's intensity "
-                     "there"),
-    TSR_FIELD(STRING, "form-factors", options, form_factors, .argument = "FILE",
-              .doc = "a table instead of the shipped one, for --bodies one "
-                     "and two; one of form factors alone, own or published, "
-                     "has no c1 and c2"),
+              .doc = "beam profile instead of --slit-length: a table of u "
+                     "(1/Angstrom, across the direction of q) and intensity"),
+    TSR_FIELD(
+        STRING, "form-factors", options, form_factors, .argument = "FILE",
+        .doc = "table of form factors for --bodies one and two instead of the "
+               "shipped table; a table of one component has no c1 and c2"),
     TSR_FIELD(BOOL, "ensemble", options, ensemble,
-              .doc = "all models of all files as one ensemble: the mean "
+              .doc = "treat all models of all files as one ensemble: the mean "
                      "curve, and with --data the weights that fit best"),
     TSR_FIELD(CHOICE, "weights", options, weights, .argument = "KIND",
               .initial = "equal", .words = weight_words,
-              .doc = "of the ensemble whose curve --output gets: equal, "
-                     "squares (least squares, not negative) or entropy "
-                     "(maximum entropy)"),
+              .doc = "weights of the curve that --output writes for an "
+                     "ensemble: equal, squares (non-negative least squares) or "
+                     "entropy (maximum entropy)"),
     TSR_FIELD(DOUBLE, "theta", options, theta, .argument = "X", .initial = "0",
               .max = 1e9,
-              .doc = "of maximum entropy, chi2 / 2 + X KL: larger is nearer to "
-                     "equal weights; 0: the elbow, as of reweight"),
+              .doc = "maximum entropy minimises chi2 / 2 + X KL: a larger X "
+                     "keeps the weights closer to equal; 0: the elbow of the "
+                     "L-curve, as reweight uses"),
     TSR_FIELD(BOOL, "partials", options, partials,
-              .doc = "without --data: also the columns in vacuum, of the "
-                     "excluded volume and of the hydration layer"),
+              .doc = "without --data: also write the columns of the vacuum, "
+                     "the excluded volume and the hydration layer"),
     {0}};
 
 enum { EQUAL, SQUARES, ENTROPY, N_WEIGHTS };
 
 typedef struct {
     const options *o;
-    /* What follows from the options. */
+    /* Settings derived from the options. */
     double q_range[2];
     tsr_profile_fit_options fit;
     tsr_resolution_options resolution;
     tsr_neutron neutron;
     tsr_saxs *saxs; /* NULL: without data */
-    double q_max;   /* of the curves */
+    double q_max;   /* of the computed curves */
     tsr_profile_maker *maker;
     FILE *out;
     tsr_log *log;
@@ -169,8 +171,7 @@ typedef struct {
 
 /* ---- options ---- */
 
-/* What would be left unused is refused: who gives it expects something of it.
- */
+/* Refuses options that would be ignored, since the user expects an effect. */
 static tsr_status check_unused(const tsr_args *args, const options *o,
                                tsr_err *err)
 {
@@ -179,27 +180,27 @@ static tsr_status check_unused(const tsr_args *args, const options *o,
         int is_used;
         const char *why;
         const char *option[8];
-    } rule[] = {
-        {has_data,
-         "goes with --data",
-         {"background", "q-unit", "resolution", "wavelength-spread",
-          "slit-length", "slit-width", "beam-profile"}},
-        {!has_data, "goes without --data", {"partials", "n-q"}},
-        {has_data && o->ensemble,
-         "goes with --ensemble and --data",
-         {"weights", "theta"}},
-        {o->radiation,
-         "goes with --radiation neutron",
-         {"d2o", "exchange", "deuterated"}},
-        {!o->radiation,
-         "is of X-rays; neutrons see the layer model, and --d2o says in what",
-         {"solvent-model", "solvent-density"}},
-        {o->bodies == TSR_PROFILE_ATOMS,
-         "is of atoms; bodies have that of their table",
-         {"solvent-model"}},
-        {o->bodies != TSR_PROFILE_ATOMS,
-         "is a table of bodies; give --bodies one or two with it",
-         {"form-factors"}}};
+    } rule[] = {{has_data,
+                 "needs --data",
+                 {"background", "q-unit", "resolution", "wavelength-spread",
+                  "slit-length", "slit-width", "beam-profile"}},
+                {!has_data, "is not possible with --data", {"partials", "n-q"}},
+                {has_data && o->ensemble,
+                 "needs --ensemble and --data",
+                 {"weights", "theta"}},
+                {o->radiation,
+                 "needs --radiation neutron",
+                 {"d2o", "exchange", "deuterated"}},
+                {!o->radiation,
+                 "is for X-rays; neutrons use the layer model, and --d2o gives "
+                 "the solvent",
+                 {"solvent-model", "solvent-density"}},
+                {o->bodies == TSR_PROFILE_ATOMS,
+                 "is for atoms; bodies have the hydration of their table",
+                 {"solvent-model"}},
+                {o->bodies != TSR_PROFILE_ATOMS,
+                 "is a table of bodies; it needs --bodies one or two",
+                 {"form-factors"}}};
     for (size_t k = 0; k < sizeof rule / sizeof *rule; k++)
         for (int i = 0; !rule[k].is_used && rule[k].option[i] != NULL; i++)
             if (tsr_args_given(args, rule[k].option[i]) > 0)
@@ -209,8 +210,8 @@ static tsr_status check_unused(const tsr_args *args, const options *o,
 }
 
 /* "LOW:HIGH", or one number, which fixes. */
-static tsr_status range(const char *option, const char *given, double low,
-                        double high, double out[2], tsr_err *err)
+static tsr_status parse_range(const char *option, const char *given, double low,
+                              double high, double out[2], tsr_err *err)
 {
     char *end = NULL;
     out[0] = out[1] = strtod(given, &end);
@@ -221,10 +222,10 @@ static tsr_status range(const char *option, const char *given, double low,
         is_good = end != second && out[0] < out[1];
     }
     if (!is_good || *end != '\0' || !(out[0] >= low && out[1] <= high))
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--%s '%s': expected a number or LOW:HIGH within %g to "
-                        "%g",
-                        option, given, low, high);
+        return tsr_fail(
+            err, TSR_E_USAGE,
+            "--%s '%s': expected a number or LOW:HIGH within %g to %g", option,
+            given, low, high);
     return TSR_OK;
 }
 
@@ -240,8 +241,8 @@ static tsr_status make_settings(const tsr_args *args, work *s, tsr_err *err)
     s->neutron.d2o = o->d2o;
     s->neutron.exchange = o->exchange;
     TSR_TRY(check_unused(args, o, err));
-    TSR_TRY(range("c1", o->c1, 0.5, 2.0, s->fit.c1, err));
-    TSR_TRY(range("c2", o->c2, -100.0, 100.0, s->fit.c2, err));
+    TSR_TRY(parse_range("c1", o->c1, 0.5, 2.0, s->fit.c1, err));
+    TSR_TRY(parse_range("c2", o->c2, -100.0, 100.0, s->fit.c2, err));
     TSR_TRY(tsr_deuterated_read(&o->deuterated, &s->neutron, err));
     /* Neutron data have their resolution in the fourth column. */
     if (o->radiation && tsr_args_given(args, "resolution") == 0)
@@ -252,18 +253,18 @@ static tsr_status make_settings(const tsr_args *args, work *s, tsr_err *err)
         s->fit.c1[0] = s->fit.c1[1] = 1.0; /* as of runs */
     if (o->radiation && o->bodies != TSR_PROFILE_ATOMS)
         return tsr_fail(err, TSR_E_USAGE,
-                        "--radiation neutron is of atoms: the tables of bodies "
-                        "were trained for X-rays");
+                        "--radiation neutron needs atoms: the tables of bodies "
+                        "are for X-rays");
     if (o->resolution.beam_profile != NULL && o->resolution.slit_length > 0.0)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--beam-profile stands for the slit's length; leave "
-                        "--slit-length out");
+        return tsr_fail(
+            err, TSR_E_USAGE,
+            "--beam-profile replaces the slit length; leave --slit-length out");
     if (!(s->q_range[0] < s->q_range[1]))
         return tsr_fail(err, TSR_E_USAGE, "--q-min %g is not below --q-max %g",
                         s->q_range[0], s->q_range[1]);
     if (o->bodies != TSR_PROFILE_ATOMS && o->method == TSR_METHOD_FFT)
         return tsr_fail(err, TSR_E_USAGE,
-                        "--method fft is of atoms: tables of bodies are not "
+                        "--method fft needs atoms: tables of bodies are not "
                         "smooth enough in q for a grid");
     return TSR_OK;
 }
@@ -317,11 +318,11 @@ tsr_status tsr_profile_finish(const tsr_profile_fit_options *how,
                             : tsr_wrap(err, status, "'%s'", r->structure.path);
 }
 
-/* A model far smaller or larger than what was measured. Its Rg is that of usual
- * contrast and hydration: a fit bends both towards the data, and a monomer
- * whose c2 is at its upper bound passes for a small dimer. Of the models in the
- * data at hand those that fit are within 14 %, monomers of dimers 22 % or more.
- */
+/* Warns of a model whose Rg differs much from that of the data. The Rg of the
+ * model uses standard contrast and hydration: fitted values would pull the
+ * model towards the data, and a monomer with c2 at its upper bound could pass
+ * for a small dimer. In our test data, models that fit are within 14 %, and
+ * monomers differ from dimers by 22 % or more. */
 tsr_status tsr_profile_check_rg(const tsr_profile_result *r,
                                 const tsr_saxs *saxs, tsr_log *log,
                                 tsr_err *err)
@@ -336,15 +337,15 @@ tsr_status tsr_profile_check_rg(const tsr_profile_result *r,
         (ratio > 1.0 / 1.15 && ratio < 1.15))
         return status;
     if (ratio > 5.0 || ratio < 0.2)
-        cause = "a unit of q that is not that of the file (--q-unit), or of "
-                "coordinates";
+        cause = "a unit of q that differs from that of the file (--q-unit), or "
+                "a wrong unit of the coordinates";
     else if (ratio > 1.0)
-        cause = "a larger oligomer or aggregates in the sample, parts that the "
-                "model lacks, or a flexible molecule";
+        cause = "a larger oligomer or aggregates in the sample, parts missing "
+                "from the model, or a flexible molecule";
     else if (r->structure.n_chain < 2)
-        cause = "a molecule that is more compact in solution than this chain "
-                "(flexible, or folded otherwise), or repulsion between "
-                "particles";
+        cause =
+            "a molecule that is more compact in solution than this chain "
+            "(flexible, or folded differently), or repulsion between particles";
     else
         cause = "a model with more molecules than the particle in solution "
                 "(a monomer, or one copy of the asymmetric unit), or "
@@ -368,33 +369,34 @@ static tsr_status profile_one(const work *w, const char *path,
     tsr_profile_bounds_text(&r->fit, at, sizeof at);
     if (at[0] != '\0')
         tsr_warn(w->log,
-                 "'%s': the fit ends at a bound%s; --c1 and --c2 set them",
+                 "'%s': the fit is at a bound%s; --c1 and --c2 set the ranges",
                  path, at);
     return tsr_profile_check_rg(r, w->saxs, w->log, err);
 }
 
 /* ---- an ensemble ----
  *
- * Every model of every file, the mean of their partial profiles, and the
- * weights with which that mean fits data best.
+ * The ensemble consists of every model of every file. Its curve is the mean of
+ * their partial profiles, and its weights are those with which this mean fits
+ * the data best.
  *
- * A mean of profiles is a mean of partial profiles at the same c1 and c2, so
- * that one fit serves an ensemble as it does a structure. Weights by least
- * squares and c1, c2 are found in turns, each at the other's best; by maximum
- * entropy at those of equal weights, from which they depart no more than they
- * must. */
+ * A mean of profiles at the same c1 and c2 is the profile of the mean partial
+ * profiles, so that the fit of one structure also serves an ensemble. Least
+ * squares alternates between the weights and c1, c2, each optimised with the
+ * other fixed. Maximum entropy uses the c1 and c2 of equal weights, from which
+ * its weights depart as little as possible. */
 
 typedef struct {
-    tsr_pool pool; /* of model, weight */
+    tsr_pool pool; /* owns model and weight */
     int n;
-    tsr_profile_result *model;          /* [n] each alone */
-    int n_way;                          /* without data 1: equal weights */
+    tsr_profile_result *model;          /* [n] results of each model alone */
+    int n_way;                          /* without data only 1: equal weights */
     tsr_profile_result mean[N_WEIGHTS]; /* "equal weights", ... */
-    double *weight[N_WEIGHTS];          /* [n] with the sum 1 */
+    double *weight[N_WEIGHTS];          /* [n] weights with sum 1 */
     tsr_maxent_point point[N_WEIGHTS];
 } ensemble;
 
-static tsr_status grow(ensemble *e, int more, tsr_err *err)
+static tsr_status reserve_models(ensemble *e, int more, tsr_err *err)
 {
     const size_t n = (size_t)e->n + (size_t)more;
     tsr_profile_result *model =
@@ -405,7 +407,7 @@ static tsr_status grow(ensemble *e, int more, tsr_err *err)
     return TSR_OK;
 }
 
-/* Every model of a file of all atoms; "x.pdb:3" is its third. */
+/* Adds every model of a file with all atoms; "x.pdb:3" is the third model. */
 static tsr_status add_models(ensemble *e, tsr_profile_maker *maker,
                              const char *path, tsr_err *err)
 {
@@ -413,7 +415,7 @@ static tsr_status add_models(ensemble *e, tsr_profile_maker *maker,
     double(*xyz)[3] = NULL;
     int n = 0;
     TSR_TRY(tsr_atoms_read_models(path, &atoms, &n, &xyz, err));
-    tsr_status status = grow(e, n, err);
+    tsr_status status = reserve_models(e, n, err);
     for (int m = 0; m < n && status == TSR_OK; m++) {
         char *name =
             n > 1 ? tsr_text_format("%s:%d", path, m + 1) : strdup(path);
@@ -433,7 +435,7 @@ static tsr_status add_models(ensemble *e, tsr_profile_maker *maker,
     return status;
 }
 
-/* Of bodies the first model of each file. */
+/* Adds the first model of each file as bodies. */
 static tsr_status read_models(const work *w, int n_path,
                               const char *const *path, ensemble *e,
                               tsr_err *err)
@@ -443,7 +445,7 @@ static tsr_status read_models(const work *w, int n_path,
             TSR_TRY(add_models(e, w->maker, path[i], err));
             continue;
         }
-        TSR_TRY(grow(e, 1, err));
+        TSR_TRY(reserve_models(e, 1, err));
         TSR_TRY(tsr_profile_compute(w->maker, path[i],
                                     &e->model[e->n++].structure, err));
     }
@@ -451,12 +453,12 @@ static tsr_status read_models(const work *w, int n_path,
         TSR_TRY(tsr_profile_finish(&w->fit, w->saxs, &e->model[i], err));
     return e->n > 1 ? TSR_OK
                     : tsr_fail(err, TSR_E_USAGE,
-                               "--ensemble: '%s' holds one model; give several "
-                               "files, or one with several models",
+                               "--ensemble: '%s' has one model; give several "
+                               "files, or one file with several models",
                                path[0]);
 }
 
-/* The finest grid of all, as far as all reach. */
+/* Chooses the finest grid that any model needs, up to the smallest q range. */
 static tsr_q_grid common_grid(const ensemble *e)
 {
     tsr_q_grid grid = e->model[0].structure.partials.grid;
@@ -504,7 +506,7 @@ static tsr_status add_partials(tsr_partials *to, const tsr_partials *p,
     return TSR_OK;
 }
 
-/* weight [e->n] with the sum 1. */
+/* weight [e->n], with sum 1. */
 static tsr_status make_mean(const ensemble *e, const char *name,
                             const double *weight, tsr_profile_result *out,
                             tsr_err *err)
@@ -540,8 +542,9 @@ static const char *const names[] = {"equal weights", "least squares",
                                     "maximum entropy"};
 
 /* curve [n][n_point] out: I of every model at c1 and c2, electrons squared. */
-static tsr_status curves_at(const ensemble *e, const tsr_saxs *saxs, double c1,
-                            double c2, double *curve, tsr_err *err)
+static tsr_status compute_curves(const ensemble *e, const tsr_saxs *saxs,
+                                 double c1, double c2, double *curve,
+                                 tsr_err *err)
 {
     for (int i = 0; i < e->n; i++) {
         tsr_partial_curves curves;
@@ -554,16 +557,16 @@ static tsr_status curves_at(const ensemble *e, const tsr_saxs *saxs, double c1,
     return TSR_OK;
 }
 
-static tsr_status weigh_by_squares(const work *w, ensemble *e,
-                                   const tsr_linear *linear, double *curve,
-                                   tsr_err *err)
+static tsr_status compute_least_squares_weights(const work *w, ensemble *e,
+                                                const tsr_linear *linear,
+                                                double *curve, tsr_err *err)
 {
     enum { MOST_TURNS = 20 };
     const double enough = 1e-5; /* of chi2 */
     tsr_profile_result *r = &e->mean[SQUARES];
     double c1 = e->mean[0].fit.c1, c2 = e->mean[0].fit.c2, before = HUGE_VAL;
     for (int turn = 0; turn < MOST_TURNS; turn++) {
-        TSR_TRY(curves_at(e, w->saxs, c1, c2, curve, err));
+        TSR_TRY(compute_curves(e, w->saxs, c1, c2, curve, err));
         TSR_TRY(tsr_ensemble_least_squares(e->n, curve, w->saxs, linear,
                                            e->weight[SQUARES],
                                            &e->point[SQUARES], err));
@@ -578,15 +581,15 @@ static tsr_status weigh_by_squares(const work *w, ensemble *e,
     return TSR_OK;
 }
 
-static tsr_status weigh_by_entropy(const work *w, ensemble *e,
-                                   const tsr_linear *linear, double *curve,
-                                   tsr_err *err)
+static tsr_status compute_entropy_weights(const work *w, ensemble *e,
+                                          const tsr_linear *linear,
+                                          double *curve, tsr_err *err)
 {
     const tsr_profile_fit *equal = &e->mean[0].fit;
     tsr_profile_fit_options there = w->fit;
     there.c1[0] = there.c1[1] = equal->c1;
     there.c2[0] = there.c2[1] = equal->c2;
-    TSR_TRY(curves_at(e, w->saxs, equal->c1, equal->c2, curve, err));
+    TSR_TRY(compute_curves(e, w->saxs, equal->c1, equal->c2, curve, err));
     TSR_TRY(tsr_ensemble_maxent(e->n, curve, w->saxs, linear, w->o->theta,
                                 e->weight[ENTROPY], &e->point[ENTROPY], err));
     TSR_TRY(make_mean(e, names[ENTROPY], e->weight[ENTROPY], &e->mean[ENTROPY],
@@ -595,7 +598,7 @@ static tsr_status weigh_by_entropy(const work *w, ensemble *e,
 }
 
 /* Means and weights. */
-static tsr_status weigh(const work *w, ensemble *e, tsr_err *err)
+static tsr_status compute_weights(const work *w, ensemble *e, tsr_err *err)
 {
     const tsr_linear linear = {1, w->fit.fit_background, 1.0,
                                w->fit.background};
@@ -613,8 +616,8 @@ static tsr_status weigh(const work *w, ensemble *e, tsr_err *err)
     e->point[0] = (tsr_maxent_point){.effective = 1.0};
     if (w->saxs != NULL) {
         TSR_TRY(fit_data(&w->fit, w->saxs, &e->mean[0], err));
-        TSR_TRY(weigh_by_squares(w, e, &linear, curve, err));
-        TSR_TRY(weigh_by_entropy(w, e, &linear, curve, err));
+        TSR_TRY(compute_least_squares_weights(w, e, &linear, curve, err));
+        TSR_TRY(compute_entropy_weights(w, e, &linear, curve, err));
     }
     for (int k = 0; k < e->n_way; k++)
         TSR_TRY(tsr_profile_finish(&w->fit, w->saxs, &e->mean[k], err));
@@ -623,7 +626,8 @@ static tsr_status weigh(const work *w, ensemble *e, tsr_err *err)
 
 /* ---- what is told ---- */
 
-/* The file's name, or the whole path where another's name is the same. */
+/* Name of a file in the table: the file name, or the whole path where two files
+ * have the same name. */
 static const char *name_of(int n, const tsr_profile_result *result, int i)
 {
     const char *name = tsr_text_file_name(result[i].structure.path);
@@ -634,7 +638,7 @@ static const char *name_of(int n, const tsr_profile_result *result, int i)
     return name;
 }
 
-static const char *bound(int at)
+static const char *bound_name(int at)
 {
     return at < 0 ? "lower" : at > 0 ? "upper" : NULL;
 }
@@ -643,7 +647,7 @@ static const char *bound(int at)
  * what an atom displaces, A, and by how much the layer is denser than the
  * buffer, e/A^3. A parameter at its bound is marked, since what the fit says of
  * it is then the bound alone. */
-static void put_contrast(tsr_table *t, const tsr_profile_result *r)
+static void add_contrast(tsr_table *t, const tsr_profile_result *r)
 {
     const tsr_profile_structure *s = &r->structure;
     const tsr_profile_fit *f = &r->fit;
@@ -659,14 +663,14 @@ static void put_contrast(tsr_table *t, const tsr_profile_result *r)
         tsr_table_put(t, "layer_contrast|layer %6.4f", c2 * s->layer_contrast);
     }
     if (t->json != NULL) {
-        tsr_json_text(t->json, "c1_at_bound", bound(f->c1_at));
-        tsr_json_text(t->json, "c2_at_bound", bound(f->c2_at));
+        tsr_json_text(t->json, "c1_at_bound", bound_name(f->c1_at));
+        tsr_json_text(t->json, "c2_at_bound", bound_name(f->c2_at));
     }
     tsr_table_put(t, "displaced_volume %g", pow(c1, 3.0) * s->volume);
 }
 
 /* A row, which the caller ends. */
-static void put_result(tsr_table *t, const char *key,
+static void add_result(tsr_table *t, const char *key,
                        const tsr_profile_result *r, const char *name, int width)
 {
     const tsr_profile_structure *s = &r->structure;
@@ -684,7 +688,7 @@ static void put_result(tsr_table *t, const char *key,
                       f->cormap_p, f->longest_run);
     else
         tsr_table_put(t, "n_bodies|bodies %8d", s->n_body);
-    put_contrast(t, r);
+    add_contrast(t, r);
     if (f->n_point > 0)
         tsr_table_put(t, "scale|scale %10.4g background|background %10.3g",
                       f->scale, f->background);
@@ -707,8 +711,8 @@ static void put_result(tsr_table *t, const char *key,
                   s->seconds);
 }
 
-static void put_results(const work *w, tsr_json *json, int n,
-                        const tsr_profile_result *result)
+static void print_results(const work *w, tsr_json *json, int n,
+                          const tsr_profile_result *result)
 {
     tsr_table t = {.out = w->out, .json = json};
     int width = 9;
@@ -717,7 +721,7 @@ static void put_results(const work *w, tsr_json *json, int n,
         width = own > width ? own : width;
     }
     for (int i = 0; i < n; i++) {
-        put_result(&t, NULL, &result[i], name_of(n, result, i), width);
+        add_result(&t, NULL, &result[i], name_of(n, result, i), width);
         tsr_table_end(&t);
     }
 }
@@ -735,22 +739,23 @@ static void print(const work *w, int n, const tsr_profile_result *result)
     else if (saxs != NULL)
         fprintf(w->out, "Guinier Rg %.2f A, I(0) %.4g\n", saxs->rg_guinier,
                 saxs->i0_guinier);
-    put_results(w, NULL, n, result);
+    print_results(w, NULL, n, result);
     for (int i = 0; i < n; i++)
         any_bound |= result[i].fit.c1_at != 0 || result[i].fit.c2_at != 0;
     if (saxs == NULL)
         fputs("ml/(mg cm): I(0) on the absolute scale, 1/cm at 1 mg/ml\n",
               w->out);
     else
-        fprintf(w->out,
-                "r0: mean radius of what an atom displaces, A; layer: of "
-                "hydration, denser than the buffer by so many %s\n",
-                result->structure.is_neutron ? "1e-6/A^2" : "e/A^3");
+        fprintf(
+            w->out,
+            "r0: mean radius of the volume that an atom displaces, A; layer: "
+            "excess density of the hydration layer over the buffer, in %s\n",
+            result->structure.is_neutron ? "1e-6/A^2" : "e/A^3");
     if (any_bound)
-        fputs("*: at its bound; what the fit says of it is the bound alone, "
-              "not the data\n",
+        fputs("*: at its bound, and so determined by the bound, not by the "
+              "data\n",
               w->out);
-    fputs("Rg: of the atoms or bodies, A; Rg fit: Guinier's, of the computed "
+    fputs("Rg: of the atoms or bodies, A; Rg fit: Guinier's Rg of the computed "
           "curve\n",
           w->out);
 }
@@ -771,8 +776,8 @@ static void print_ensemble(const work *w, const ensemble *e)
         n_carrying += e->weight[SQUARES][i] >= least;
     }
     fprintf(w->out,
-            "least squares: %d of %d models carry weight\n"
-            "maximum entropy: theta %.3g, %.0f %% of the ensemble are used\n\n",
+            "least squares: %d of %d models have a weight above 0\nmaximum "
+            "entropy: theta %.3g, %.0f %% of the ensemble is used\n\n",
             n_carrying, e->n, e->point[ENTROPY].theta,
             100.0 * e->point[ENTROPY].effective);
     for (int i = 0; i < e->n; i++) {
@@ -786,18 +791,18 @@ static void print_ensemble(const work *w, const ensemble *e)
                       e->weight[ENTROPY][i]);
         tsr_table_end(&t);
     }
-    fputs("chi2/N: of the model alone, with c1, c2 and scale of its own\n",
+    fputs("chi2/N: of the model alone, with its own c1, c2 and scale\n",
           w->out);
 }
 
-static void put_ensemble(tsr_json *j, const ensemble *e)
+static void write_ensemble(tsr_json *j, const ensemble *e)
 {
     static const char *const key[N_WEIGHTS] = {"equal", "least_squares",
                                                "maximum_entropy"};
     tsr_table t = {.json = j};
     tsr_json_object(j, "ensemble");
     for (int k = 0; k < e->n_way && k < N_WEIGHTS; k++) {
-        put_result(&t, key[k], &e->mean[k], "", 0);
+        add_result(&t, key[k], &e->mean[k], "", 0);
         if (k == ENTROPY)
             tsr_json_number(j, "theta", e->point[k].theta);
         if (k > 0)
@@ -808,7 +813,7 @@ static void put_ensemble(tsr_json *j, const ensemble *e)
     tsr_json_close(j);
 }
 
-/* e: NULL where each structure stands alone. */
+/* e NULL: each structure is fitted alone. */
 static void print_json(const work *w, int n, const tsr_profile_result *result,
                        const ensemble *e)
 {
@@ -825,23 +830,24 @@ static void print_json(const work *w, int n, const tsr_profile_result *result,
                          saxs->n, saxs->rg_guinier, saxs->i0_guinier,
                          saxs->noise.next, saxs->noise.is_shared);
     tsr_json_array(&j, "structures");
-    put_results(w, &j, n, result);
+    print_results(w, &j, n, result);
     tsr_json_close(&j);
     if (e != NULL)
-        put_ensemble(&j, e);
+        write_ensemble(&j, e);
     tsr_json_close(&j);
 }
 
-/* What tells a fit of tessera from one of FoXS, in its first line. */
+/* Text in the first line of a .fit file that distinguishes files of tessera
+ * from those of FoXS. */
 #define FIT_FILE_MARK ", by tessera\n"
 
 /* ---- files ----
  *
- * Curves, or fits in FoXS's .fit format, which other programs read, with the
- * picture of the fit beside them. Files of one run have names of their own, so
- * that none replaces another. */
+ * Curves, or fits in FoXS's .fit format, which other programs read, each with a
+ * picture. Files of one command have different names, so that none replaces
+ * another. */
 
-static const char *ending(const char *path)
+static const char *file_ending(const char *path)
 {
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
     return dot == NULL || (slash != NULL && dot < slash) ? path + strlen(path)
@@ -856,8 +862,8 @@ static int is_folder(const char *path)
            (stat(path, &info) == 0 && S_ISDIR(info.st_mode));
 }
 
-/* The files of one structure, of the pool, in the folder `output` or under that
- * name. */
+/* Names the files of one structure, in the folder `output` or with that name.
+ * The names belong to the pool. */
 static tsr_status name_files(const char *output, const char *structure,
                              int is_fit, tsr_pool *pool, char **name,
                              char **picture, tsr_err *err)
@@ -865,23 +871,23 @@ static tsr_status name_files(const char *output, const char *structure,
     const char *with = is_fit ? ".fit" : ".dat";
     if (is_folder(output)) {
         const char *from = tsr_text_file_name(structure);
-        size_t n = (size_t)(ending(from) - from);
+        size_t n = (size_t)(file_ending(from) - from);
         if (strcmp(from + n, ".gz") == 0) /* x.pdb.gz */
             for (size_t i = n; i-- > 1;)
                 if (from[i] == '.') {
                     n = i;
                     break;
                 }
-        *name = tsr_pool_print(pool, "%s%s%.*s%s", output,
-                               output[strlen(output) - 1] == '/' ? "" : "/",
-                               (int)n, from, with);
+        *name = tsr_pool_format(pool, "%s%s%.*s%s", output,
+                                output[strlen(output) - 1] == '/' ? "" : "/",
+                                (int)n, from, with);
     } else {
-        *name = tsr_pool_print(pool, "%s%s", output,
-                               *ending(output) == '\0' ? with : "");
+        *name = tsr_pool_format(pool, "%s%s", output,
+                                *file_ending(output) == '\0' ? with : "");
     }
     TSR_TRY(tsr_pool_check(pool, err));
-    *picture =
-        tsr_pool_print(pool, "%.*s.svg", (int)(ending(*name) - *name), *name);
+    *picture = tsr_pool_format(pool, "%.*s.svg",
+                               (int)(file_ending(*name) - *name), *name);
     return tsr_pool_check(pool, err);
 }
 
@@ -894,12 +900,12 @@ static tsr_status check_names(const char *output, int n,
                        tsr_text_file_name(structure[k])) == 0)
                 return tsr_fail(err, TSR_E_USAGE,
                                 "--output '%s': '%s' and '%s' would get the "
-                                "same file; rename one",
+                                "same file name; rename one",
                                 output, structure[k], structure[i]);
     return TSR_OK;
 }
 
-/* n: of a folder, else 1. */
+/* n: number of structures if output is a folder, else 1. */
 static tsr_status check_targets(const char *output, int n,
                                 const char *const *structure, int is_fit,
                                 const tsr_file_target *target, tsr_pool *pool,
@@ -945,8 +951,8 @@ tsr_status tsr_profile_check_output(const char *output, int is_forced, int n,
     return status;
 }
 
-/* Columns: q, I, and where they are asked for those in vacuum, of the excluded
- * volume and of hydration. */
+/* Writes the columns q and I, and on request those of the vacuum, the excluded
+ * volume and the hydration layer. */
 static void print_curve(const work *w, const tsr_profile_result *r,
                         const tsr_partial_curves *c, const double *intensity,
                         FILE *out)
@@ -975,7 +981,7 @@ static void print_curve(const work *w, const tsr_profile_result *r,
     }
 }
 
-/* path NULL: to standard output. */
+/* path NULL: standard output. */
 static tsr_status write_curve(const work *w, const char *path,
                               const tsr_profile_result *r, tsr_pool *pool,
                               tsr_err *err)
@@ -999,8 +1005,9 @@ static tsr_status write_curve(const work *w, const char *path,
     return tsr_file_end(&to, status, err);
 }
 
-/* Columns q, I_exp, sigma, I_model after three lines that begin with '#', as
- * FoXS's .fit files have them; the model is scale I + background. */
+/* Writes the columns q, I_exp, sigma, I_model after three lines that begin with
+ * '#', in the layout of FoXS's .fit files. The model is scale I + background.
+ */
 static tsr_status write_fit(const tsr_saxs *s, const char *path,
                             const tsr_profile_result *r, tsr_err *err)
 {
@@ -1025,7 +1032,7 @@ static tsr_status write_fit(const tsr_saxs *s, const char *path,
 }
 
 /* The last two parts of a path: many files are called model.pdb. */
-static const char *short_name(const char *path)
+static const char *shorten_path(const char *path)
 {
     int n_slash = 0;
     for (const char *p = path + strlen(path); p > path; p--)
@@ -1039,8 +1046,9 @@ static const char *bound_mark(int at)
     return at == 0 ? "" : at < 0 ? " (lower bound)" : " (upper bound)";
 }
 
-/* The middle 99 % of the residuals, but no less than noise has. What lies
- * beyond is a stroke at the edge: one bad point would flatten all others. */
+/* Range of the residuals in the picture: their middle 99 %, but at least the
+ * range of noise. Residuals outside are drawn as strokes at the edge, as a
+ * single bad point would flatten all others. */
 static void limit_residuals(tsr_figure *f)
 {
     if (f->pool.failed)
@@ -1086,7 +1094,7 @@ static tsr_status write_picture(const tsr_saxs *saxs, const char *path,
                  " \xc2\xb7 c1 %.3f%s \xc2\xb7 c2 %.2f%s", fit->c1,
                  bound_mark(fit->c1_at), fit->c2, bound_mark(fit->c2_at));
     snprintf(title, sizeof title, "%.60s fitted to %.60s",
-             short_name(r->structure.path), short_name(saxs->path));
+             shorten_path(r->structure.path), shorten_path(saxs->path));
     snprintf(subtitle, sizeof subtitle,
              "\xcf\x87\xc2\xb2/N %.3g, reduced %.3g%s%s", fit->chi2,
              fit->reduced_chi2,
@@ -1149,8 +1157,8 @@ static tsr_status write_one(const work *w, const tsr_profile_result *r,
     return status;
 }
 
-/* result [n], best first: the first one goes to --output, or each to a file of
- * the structure's name where that is a folder; the curve of the only one to
+/* Writes result [n], best first: into a folder a file for each structure, else
+ * a file of the best. Without --output the curve of a single structure goes to
  * standard output. */
 static tsr_status write_results(const work *w, int n,
                                 const tsr_profile_result *result, tsr_err *err)
@@ -1169,22 +1177,22 @@ static tsr_status write_results(const work *w, int n,
 /* ---- the command ---- */
 
 /* Smallest chi2 first; without data the order given. */
-static int by_chi2(const void *a, const void *b)
+static int compare_chi2(const void *a, const void *b)
 {
     double x = ((const tsr_profile_result *)a)->fit.chi2;
     double y = ((const tsr_profile_result *)b)->fit.chi2;
     return (x > y) - (x < y);
 }
 
-static tsr_status each_alone(const work *w, int n, const char *const *path,
-                             tsr_err *err)
+static tsr_status run_single_fits(const work *w, int n, const char *const *path,
+                                  tsr_err *err)
 {
     tsr_profile_result *result = calloc((size_t)n, sizeof *result);
     tsr_status status = tsr_allocated(result, err);
     for (int i = 0; i < n && status == TSR_OK; i++)
         status = profile_one(w, path[i], &result[i], err);
     if (status == TSR_OK && w->saxs != NULL)
-        qsort(result, (size_t)n, sizeof *result, by_chi2);
+        qsort(result, (size_t)n, sizeof *result, compare_chi2);
     TSR_THEN(status, write_results(w, n, result, err));
     if (status == TSR_OK && w->o->json)
         print_json(w, n, result, NULL);
@@ -1197,12 +1205,12 @@ static tsr_status each_alone(const work *w, int n, const char *const *path,
     return status;
 }
 
-static tsr_status together(const work *w, int n, const char *const *path,
-                           tsr_err *err)
+static tsr_status run_ensemble(const work *w, int n, const char *const *path,
+                               tsr_err *err)
 {
     ensemble e = {.n = 0};
     tsr_status status = read_models(w, n, path, &e, err);
-    TSR_THEN(status, weigh(w, &e, err));
+    TSR_THEN(status, compute_weights(w, &e, err));
     TSR_THEN(status, write_results(w, 1, &e.mean[w->o->weights], err));
     if (status == TSR_OK && w->o->json)
         print_json(w, e.n, e.model, &e);
@@ -1228,8 +1236,8 @@ static tsr_status compute(work *w, const tsr_args *args, tsr_err *err)
                                    .q_max_inv_ang = w->q_max,
                                    .form_factors = o->form_factors};
     TSR_TRY(tsr_profile_maker_new(&spec, w->log, &w->maker, err));
-    TSR_TRY(o->ensemble ? together(w, args->n, args->argument, err)
-                        : each_alone(w, args->n, args->argument, err));
+    TSR_TRY(o->ensemble ? run_ensemble(w, args->n, args->argument, err)
+                        : run_single_fits(w, args->n, args->argument, err));
     tsr_debug(w->log, "engine: %s", tsr_profile_maker_describe(w->maker));
     return TSR_OK;
 }
@@ -1261,18 +1269,16 @@ static tsr_status profile(const tsr_args *args, FILE *out, tsr_log *log,
 
 const tsr_command tsr_command_profile = {
     .name = "profile",
-    .doc = "the curve of any structure, and its fit to data",
+    .doc = "compute the curve of any structure, and fit it to data",
     .arguments = "STRUCTURE...",
     .options = fields,
     .size = sizeof(options),
     .about = "STRUCTURE is a PDB or mmCIF file, gzipped or not. All atoms "
-             "but waters scatter; hydrogens that the file lacks are added "
-             "to the atoms that carry them; displaced solvent and a "
-             "hydration layer are part of the curve (docs/"
-             "forward-model.md). With --data, scale, background, c1 "
-             "and c2 are fitted, and of several structures the best comes "
-             "first. "
-             "With --ensemble the structures, and all models of a file, "
-             "are one mixture: its mean curve, and weights by least "
+             "except waters scatter; missing hydrogens are added to the atoms "
+             "that carry them; displaced solvent and a hydration layer are "
+             "part of the curve (docs/forward-model.md). With --data, scale, "
+             "background, c1 and c2 are fitted, and structures are listed from "
+             "best to worst. With --ensemble the structures, and all models of "
+             "a file, form one mixture: its mean curve, and weights by least "
              "squares and by maximum entropy (docs/analysis.md).",
     .run = profile};

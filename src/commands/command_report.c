@@ -1,6 +1,6 @@
-/* tessera report DIR: finds what the report is made from, writes the methods
- * paragraph from the configuration, and refuses to replace a page of somebody
- * else. */
+/* tessera report DIR: collects the inputs of the report, writes the methods
+ * paragraph from the configuration, and refuses to replace pages that are not
+ * from tessera. */
 #include "answer/verdict.h"
 #include "commands/command.h"
 #include "commands/map_job.h"
@@ -30,13 +30,12 @@ typedef struct {
 } options;
 
 static const tsr_field fields[] = {
-    TSR_FIELD(STRING, "output", options, output, .letter = 'o',
-              .argument = "DIR",
-              .doc = "where report.html goes; without it, into the run's "
-                     "folder"),
+    TSR_FIELD(
+        STRING, "output", options, output, .letter = 'o', .argument = "DIR",
+        .doc = "output folder of report.html; default: the folder of the run"),
     TSR_FIELD(STRING, "prior", options, prior, .argument = "DIR",
-              .doc = "a run made with --prior-only, shown beside the "
-                     "posterior"),
+              .doc =
+                  "run made with --prior-only, to be shown with the posterior"),
     TSR_OPTION_FORCE(options),
     {0}};
 
@@ -50,7 +49,7 @@ typedef struct {
     tsr_verdict *verdict;
     char *methods, *advice, *solved, *page, *folder;
     char why[TSR_ERR_SIZE], remark[160];
-    tsr_pool pool; /* of what follows */
+    tsr_pool pool; /* owns the members below */
     tsr_report_data *data;
     tsr_report_map *map;
     tsr_report_prior *density;
@@ -63,7 +62,7 @@ static void print_flexible(FILE *out, const tsr_structure_config *s)
 {
     const tsr_strings *list = s->flexible.n > 0 ? &s->flexible : &s->rigid;
     if (s->frozen) {
-        fputs("Nothing of the structure moved. ", out);
+        fputs("The structure did not move. ", out);
         return;
     }
     if (list->n == 0 || strcmp(list->item[0], "all") == 0) {
@@ -77,7 +76,8 @@ static void print_flexible(FILE *out, const tsr_structure_config *s)
     fputs(s->flexible.n > 0 ? "; the rest moved as rigid parts. " : ". ", out);
 }
 
-/* Of an entry of `data:`, as the trace numbers it: among those alike. */
+/* Number of an entry of `data:` among the entries of its kind, as the trace
+ * numbers them. */
 static int ordinal_of(const tsr_term_options *data, int number)
 {
     const tsr_term_type *type = tsr_term_registry[data[number].kind];
@@ -88,8 +88,8 @@ static int ordinal_of(const tsr_term_options *data, int number)
     return ordinal;
 }
 
-/* The points of an entry of `data:` that the run used, not those it was allowed
- * to. */
+/* The points of an entry of `data:` that the run used, which may be fewer than
+ * its q_range allows. */
 static void print_points(FILE *out, const tsr_past_run *run, int number)
 {
     const tsr_term_options *data = run->config.data.item;
@@ -120,8 +120,8 @@ static void print_data(FILE *out, const tsr_past_run *run)
     fputs(". ", out);
 }
 
-/* What a paper's methods section needs; caller frees, NULL: no settings, or out
- * of memory. */
+/* Writes the text for the methods section of a paper, freed by the caller.
+ * NULL: settings unknown, or out of memory. */
 static char *methods_text(const tsr_past_run *run)
 {
     char *text = NULL;
@@ -167,7 +167,7 @@ static char *methods_text(const tsr_past_run *run)
 
 /* ---- density maps ---- */
 
-/* The width of the blur that the draws have: their mean, or as it was fixed. */
+/* Width of the blur: the mean of the draws, or the fixed value. */
 static double sigma_of_draws(const tsr_past_run *run, const tsr_report_map *m,
                              const tsr_map_options *o)
 {
@@ -189,7 +189,7 @@ static double sigma_of_draws(const tsr_past_run *run, const tsr_report_map *m,
 
 /* How each map looks beside the draws; where that cannot be had the log says
  * why, and the page goes without. */
-static void look_at_maps(work *w)
+static void compare_maps(work *w)
 {
     enum { MOST = 40 };
     const tsr_past_run *run = &w->run;
@@ -221,7 +221,7 @@ static void look_at_maps(work *w)
 
 /* ---- priors of parameters ---- */
 
-/* Left out where it has none. */
+/* Omitted if the run has no value. */
 static void add_density(work *w, const tsr_parameter *p, int n_share,
                         const char *suffix)
 {
@@ -231,8 +231,8 @@ static void add_density(work *w, const tsr_parameter *p, int n_share,
         tsr_parameter_density(p, n_share, TSR_REPORT_DENSITY, item->x, item->y);
 }
 
-/* Those of contrast, noise and weights; the prior of the structure has to be
- * sampled. */
+/* The priors of contrast, noise and weights are known. The prior of the
+ * structure has to be sampled. */
 static tsr_status find_densities(work *w, tsr_err *err)
 {
     tsr_parameter p[TSR_NOISE_PARAMETERS + TSR_N_CONTRAST];
@@ -279,12 +279,12 @@ static tsr_status make_folder(const char *path, tsr_err *err)
         (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
         return TSR_OK;
     return tsr_fail(err, TSR_E_IO,
-                    "cannot make the folder '%s': %s; choose another place "
+                    "cannot make the folder '%s': %s; choose another folder "
                     "with --output DIR",
                     path, strerror(errno));
 }
 
-/* What a report's folder may hold already, by the ending of the names. */
+/* Endings of the files that a report's folder may contain. */
 static const struct {
     const char *ending, *begins, *holds;
 } kinds[] = {{".svg", "<svg", TSR_SVG_MARK},
@@ -292,9 +292,9 @@ static const struct {
              {"conformations.csv", "chain,draw,state", ""},
              {".cif", "data_", "\n# tessera: "}};
 
-/* A report is made again in the place of the one before. A figure, table or
- * model in its folder that is not from there may have the name of one that
- * comes, which only the numbers will tell: it is in the way. */
+/* A new report replaces the previous one. A figure, table or model in its
+ * folder that is not from tessera could have the name of a file still to be
+ * written, so any such file is an error. */
 static tsr_status check_file(const char *folder, const char *name,
                              const tsr_file_target *target, tsr_err *err)
 {
@@ -324,7 +324,7 @@ static tsr_status check_targets(const char *page, const char *folder,
     tsr_status status = TSR_OK;
     DIR *list = opendir(folder);
     if (list == NULL)
-        return TSR_OK; /* there is none yet */
+        return TSR_OK; /* no folder yet */
     for (const struct dirent *item;
          status == TSR_OK && (item = readdir(list)) != NULL;)
         status = check_file(folder, item->d_name, &target, err);
@@ -333,8 +333,8 @@ static tsr_status check_targets(const char *page, const char *folder,
 }
 
 /* Errors: TSR_E_IO; TSR_E_USAGE (there is a report of somebody else's). */
-static tsr_status find_place(work *w, const char *base, int is_forced,
-                             tsr_err *err)
+static tsr_status prepare_folder(work *w, const char *base, int is_forced,
+                                 tsr_err *err)
 {
     TSR_TRY(make_folder(base, err));
     w->page = tsr_run_directory_file(base, "report.html");
@@ -346,10 +346,10 @@ static tsr_status find_place(work *w, const char *base, int is_forced,
 }
 
 /* Of the structure file with its hydrogens, Da; NaN: there is none. */
-static double mass_of(const tsr_past_run *run)
+static double compute_mass(const tsr_past_run *run)
 {
     const char *file = run->has_config ? run->config.structure.file : NULL;
-    const double water = 0.334; /* e/A^3: without an effect on the mass */
+    const double water = 0.334; /* e/A^3: does not affect the mass */
     tsr_atoms *atoms = NULL;
     tsr_atom_model *model = NULL;
     double mass = (double)NAN;
@@ -363,21 +363,22 @@ static double mass_of(const tsr_past_run *run)
 }
 
 /* Empty where the run has all it was asked for: to end when converged, too. */
-static void tell_draws(const tsr_past_run *run, char remark[160])
+static void describe_draws(const tsr_past_run *run, char remark[160])
 {
     char draws[80];
     remark[0] = '\0';
-    if (run->asked <= run->n_draw ||
+    if (run->draws_requested <= run->n_draw ||
         (run->is_finished && run->config.sampler.until != NULL))
         return;
     tsr_sampler_draws_text(&run->config.sampler, run->n_draw, draws);
     snprintf(remark, 160,
-             run->is_finished ? "The run's time was over after %s."
-                              : "The run is not finished: it has %s.",
+             run->is_finished
+                 ? "The time limit of the run was reached after %s."
+                 : "The run is not finished: it has %s.",
              draws);
 }
 
-/* What the configuration of the run says. */
+/* Fills what follows from the configuration of the run. */
 static tsr_status read_config(work *w, tsr_err *err)
 {
     const tsr_config *c = &w->run.config;
@@ -399,26 +400,27 @@ static tsr_status read_config(work *w, tsr_err *err)
     if (!w->run.has_data)
         return TSR_OK;
     if (w->run.directory != NULL)
-        look_at_maps(w);
+        compare_maps(w);
     w->o.map = w->map;
     TSR_TRY(find_densities(w, err));
     w->o.density = w->density;
     return TSR_OK;
 }
 
-static tsr_status make(work *w, const char *directory, const char *output,
-                       const char *prior, int force, tsr_err *err)
+static tsr_status make_report(work *w, const char *directory,
+                              const char *output, const char *prior, int force,
+                              tsr_err *err)
 {
     tsr_report_options *o = &w->o;
     TSR_TRY(tsr_past_run_open(directory, &w->run, w->log, err));
     if (prior != NULL)
         TSR_TRY(tsr_past_run_open_prior(prior, &w->prior, w->log, err));
     const int is_beside = output == NULL && w->run.directory != NULL;
-    TSR_TRY(find_place(w,
-                       output != NULL ? output
-                       : is_beside    ? w->run.directory
-                                      : ".",
-                       force, err));
+    TSR_TRY(prepare_folder(w,
+                           output != NULL ? output
+                           : is_beside    ? w->run.directory
+                                          : ".",
+                           force, err));
     tsr_log_progress(w->log, "report: conformations");
     TSR_TRY(tsr_past_run_shape(&w->run, w->log, &w->frames, &w->shape, w->why,
                                err));
@@ -426,12 +428,12 @@ static tsr_status make(work *w, const char *directory, const char *output,
     w->methods = methods_text(&w->run);
     w->advice = tsr_advice_text(&w->verdict->advice);
     w->solved = tsr_report_solve_verdict(w->run.directory);
-    tell_draws(&w->run, w->remark);
+    describe_draws(&w->run, w->remark);
     *o = (tsr_report_options){
         .name = "tessera report",
         .verdict = w->verdict,
         .solved = w->solved,
-        .mass = mass_of(&w->run),
+        .mass = compute_mass(&w->run),
         .file = is_beside ? "model.pdb" : NULL,
         .atoms = w->shape != NULL ? tsr_frames_atoms(w->frames) : NULL,
         .frames = w->frames,
@@ -450,7 +452,7 @@ static tsr_status make(work *w, const char *directory, const char *output,
     return tsr_report_write(w->run.trace, o, w->page, w->folder, w->log, err);
 }
 
-static void clear(work *w)
+static void work_clear(work *w)
 {
     tsr_verdict_free(w->verdict);
     tsr_shape_free(w->shape);
@@ -474,10 +476,10 @@ tsr_status tsr_report_run(const char *directory, const char *output,
                           tsr_err *err)
 {
     work w = {.log = log};
-    tsr_status status = make(&w, directory, output, prior, force, err);
+    tsr_status status = make_report(&w, directory, output, prior, force, err);
     if (status == TSR_OK)
         fprintf(out, "%s\n", w.page);
-    clear(&w);
+    work_clear(&w);
     return status;
 }
 
@@ -517,24 +519,23 @@ tsr_status tsr_report_rigid(const tsr_solve *solve, tsr_log *log, tsr_err *err)
         w.o.file = "rigid.fit";
     }
     TSR_THEN(status, tsr_file_read(path, &w.solved, &size, err));
-    TSR_THEN(status, find_place(&w, solve->directory, 0, err));
+    TSR_THEN(status, prepare_folder(&w, solve->directory, 0, err));
     w.o.solved = w.solved;
     TSR_THEN(status, tsr_report_write(NULL, &w.o, w.page, w.folder, log, err));
     free(path);
-    clear(&w);
+    work_clear(&w);
     return status;
 }
 
 const tsr_command tsr_command_report = {
     .name = "report",
-    .doc = "figures and numbers of a run, as one page that works offline",
+    .doc = "write figures and numbers of a run as one page that works offline",
     .arguments = "DIR",
     .options = fields,
     .size = sizeof(options),
-    .about = "Writes report.html into the run's folder, and beside "
-             "it report/ with every figure as SVG and, in "
-             "numbers, CSV. Made again, it takes the place of the "
-             "one before; figures, tables and models there that are "
-             "somebody else's are in the way, unless with --force. The "
-             "page holds all it needs.",
+    .about =
+        "Writes report.html to the folder of the run, and next to it the "
+        "folder report/ with every figure as SVG and its numbers as CSV. A new "
+        "report replaces the previous one; files in report/ that are not from "
+        "tessera are only replaced with --force. The page is self-contained.",
     .run = report};

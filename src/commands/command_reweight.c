@@ -1,6 +1,6 @@
-/* tessera reweight DIR: every variable of the posterior before and after the
- * new weights, and how many draws these rest on, which decides whether to
- * believe them. */
+/* tessera reweight DIR: prints every variable of the posterior before and after
+ * reweighting, and the effective number of draws, which decides whether the
+ * weights are reliable. */
 #include "commands/command.h"
 #include "session/past_run.h"
 
@@ -25,34 +25,35 @@ typedef struct {
 
 static const tsr_field fields[] = {
     TSR_FIELD(STRING, "data", options, data, .argument = "FILE",
-              .doc = "another curve; else that of the run"),
+              .doc = "new curve; default: the curve of the run"),
     TSR_FIELD(PAIR, "q-range", options, q_range, .argument = "LO,HI",
               .unit = "1/Angstrom", .max = HUGE_VAL,
-              .doc = "the points to use"),
+              .doc = "range of the points to use"),
     TSR_FIELD(STRING, "noise", options, noise, .argument = "MODEL",
-              .doc = "another noise model, with its usual priors"),
+              .doc = "new noise model, with its default priors"),
     TSR_FIELD(INT, "set-number", options, set_number, .argument = "N",
               .initial = "1", .min = 1, .max = 1000,
-              .doc = "which data set of the run is replaced, counted from 1"),
+              .doc = "data set of the run to replace, counted from 1"),
     TSR_FIELD(BOOL, "maxent", options, maxent,
-              .doc = "weights by maximum entropy instead of importance "
-                     "weights"),
+              .doc =
+                  "weights by maximum entropy instead of importance weights"),
     TSR_FIELD(DOUBLE, "theta", options, theta, .argument = "X", .min = 1e-6,
               .max = 1e9,
-              .doc = "of --maxent: how much a change of weights costs; else "
-                     "from the L-curve"),
+              .doc = "with --maxent: penalty on changes of the weights; "
+                     "default: from the L-curve"),
     TSR_FIELD(STRING, "output", options, output, .argument = "FILE",
-              .doc = "the weights, as CSV"),
+              .doc = "output file of the weights, as CSV"),
     TSR_OPTION_JSON(options),
     TSR_OPTION_FORCE(options),
     {0}};
 
-/* A variable of the posterior before and after the new weights, so that the
- * reader sees what the new data changed. */
+/* Values of a variable before and after reweighting, which show the effect of
+ * the new data. */
 typedef struct {
     char *name;
-    int has_before;    /* 0: the run had no such variable */
-    int is_drawn_anew; /* scale, background, noise: not the draws' own */
+    int has_before;    /* 0: the run has no such variable */
+    int is_drawn_anew; /* scale, background, noise: drawn for the new data,
+                          not taken from the run */
     tsr_weighted before, after;
 } row;
 
@@ -60,16 +61,16 @@ typedef struct {
     const options *o;
     tsr_log *log;
     tsr_past_run run;
-    tsr_stored_curve stored; /* the curves of the run that are weighed */
-    int is_smeared;          /* by their instrument */
+    tsr_stored_curve stored; /* curves of the run that are reweighted */
+    int is_smeared;          /* smeared by their instrument */
     tsr_data_set before, after;
-    tsr_saxs *read;           /* the new data: of a file, */
-    tsr_saxs part;            /* or of the run's own points */
+    tsr_saxs *read;           /* the new data: from a file, */
+    tsr_saxs part;            /* or the points of the run */
     tsr_reweight *importance; /* either */
     tsr_maxent *entropy;
-    const double *log_weight; /* of it */
+    const double *log_weight; /* of importance or entropy */
     tsr_psis psis;
-    double worth; /* independent draws; of importance weights */
+    double worth; /* number of independent draws; of importance weights */
     double interpolation;
     tsr_pool pool; /* of the rows */
     int n;
@@ -83,20 +84,20 @@ static tsr_status parse(work *r, tsr_err *err)
     const options *o = r->o;
     const tsr_past_run *run = &r->run;
     if (o->theta > 0.0 && !o->maxent)
-        return tsr_fail(err, TSR_E_USAGE, "--theta belongs to --maxent");
+        return tsr_fail(err, TSR_E_USAGE, "--theta needs --maxent");
     if (o->noise != NULL && o->maxent)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--maxent takes the errors as the file has them; "
-                        "leave --noise out");
+        return tsr_fail(
+            err, TSR_E_USAGE,
+            "--maxent uses the errors of the file; leave --noise out");
     if (!run->has_data)
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s' is a run of the prior alone, which keeps no "
-                        "curves: run with the data instead",
+                        "'%s' is a run of the prior, without curves: run with "
+                        "the data instead",
                         run->trace_path);
     if (!run->has_config)
         return tsr_fail(err, TSR_E_NOINPUT,
-                        "config.yaml of the run is needed to know its noise "
-                        "model; name the run's folder, not the trace alone");
+                        "config.yaml of the run is needed for its noise model; "
+                        "give the folder of the run, not the trace");
     if (r->o->set_number > run->config.data.n)
         return tsr_fail(err, TSR_E_USAGE,
                         "--set-number %ld: the run has %d data set%s",
@@ -106,8 +107,8 @@ static tsr_status parse(work *r, tsr_err *err)
     const tsr_saxs_options *d = (const void *)&data[r->o->set_number - 1];
     if (!tsr_term_registry[d->kind]->is_curve)
         return tsr_fail(err, TSR_E_USAGE,
-                        "--set-number %ld: that entry is of kind %s; curves "
-                        "alone can be replaced",
+                        "--set-number %ld: that data set is of kind %s; only "
+                        "curves can be replaced",
                         r->o->set_number, tsr_term_registry[d->kind]->name);
     r->is_smeared = tsr_resolution_is_requested(&d->resolution);
     r->before = (tsr_data_set){.noise = d->noise,
@@ -123,7 +124,7 @@ static tsr_status parse(work *r, tsr_err *err)
 }
 
 /* The run's points inside the range. */
-static tsr_status cut(work *r, tsr_err *err)
+static tsr_status select_points(work *r, tsr_err *err)
 {
     const tsr_saxs *run = &r->stored.saxs;
     enum { LEAST = 5 };
@@ -146,19 +147,19 @@ static tsr_status cut(work *r, tsr_err *err)
     if (p->n >= LEAST)
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
-                    "--q-range: %d of the run's points, q = %.4g to %.4g 1/A, "
+                    "--q-range: %d points of the run, q = %.4g to %.4g 1/A, "
                     "are inside; %d are needed",
                     p->n, run->q[0], run->q[run->n - 1], LEAST);
 }
 
-static tsr_status find_points(work *r, tsr_err *err)
+static tsr_status read_points(work *r, tsr_err *err)
 {
     if (r->o->data == NULL)
-        return cut(r, err);
+        return select_points(r, err);
     if (r->is_smeared)
         tsr_warn(r->log,
-                 "the run's curves are smeared as its own data were; '%s' is "
-                 "taken to be of the same instrument",
+                 "the curves of the run are smeared for its own data; '%s' is "
+                 "assumed to be from the same instrument",
                  r->o->data);
     tsr_status status = tsr_saxs_read(
         r->o->data, TSR_Q_AUTO, r->o->q_range[1] > 0.0 ? r->o->q_range : NULL,
@@ -169,19 +170,19 @@ static tsr_status find_points(work *r, tsr_err *err)
 
 /* ---- rows ---- */
 
-static int is_name(const char *name, const char *of, int data)
+static int is_curve_name(const char *name, const char *of, int data)
 {
     char full[NAME];
     tsr_stored_curve_name(of, data, sizeof full, full);
     return strcmp(name, full) == 0;
 }
 
-/* Whether a variable is of the data that were replaced. */
+/* Returns 1 where a variable belongs to the replaced data. */
 static int belongs_to_data(const char *name, int data)
 {
     static const char *const own[] = {"scale", "background", "chi2", NULL};
     for (int i = 0; own[i] != NULL; i++)
-        if (is_name(name, own[i], data))
+        if (is_curve_name(name, own[i], data))
             return 1;
     char number[NAME];
     const char *last = strrchr(name, '_');
@@ -191,7 +192,7 @@ static int belongs_to_data(const char *name, int data)
                       : strcmp(last, number) == 0);
 }
 
-/* A row of values before and after; either may be NULL. */
+/* Prints values before and after; either may be NULL. */
 static tsr_status add_row(work *r, const char *name, const double *before,
                           const double *after, tsr_err *err)
 {
@@ -226,7 +227,8 @@ static tsr_status add_data_row(work *r, const char *name, const double *after,
     return status;
 }
 
-/* Fills the rows: every scalar of the posterior, one in memory at a time. */
+/* Fills the rows for every scalar of the posterior, with one in memory at a
+ * time. */
 static tsr_status make_rows(work *r, tsr_err *err)
 {
     const char *const *name;
@@ -260,12 +262,12 @@ static tsr_status make_rows(work *r, tsr_err *err)
 /* ---- what is told ---- */
 
 /* Of n points, two standard deviations above what noise alone gives. */
-static double most_chi2(int n)
+static double chi2_limit(int n)
 {
     return 1.0 + 2.0 * sqrt(2.0 / n);
 }
 
-static void put_point(tsr_table *t, const char *key, const char *mark,
+static void add_point(tsr_table *t, const char *key, const char *mark,
                       const char *theta, const tsr_maxent_point *p)
 {
     tsr_table_row(t, key);
@@ -278,21 +280,21 @@ static void put_point(tsr_table *t, const char *key, const char *mark,
 }
 
 /* The L-curve, behind equal weights. */
-static void put_curve(tsr_table *t, const tsr_maxent *m)
+static void add_theta_curve(tsr_table *t, const tsr_maxent *m)
 {
     char theta[32];
-    put_point(t, "equal", "", "equal", &m->start);
+    add_point(t, "equal", "", "equal", &m->start);
     if (t->json != NULL)
         tsr_json_array(t->json, "l_curve");
     for (int i = 0; i < m->n_point; i++) {
         snprintf(theta, sizeof theta, "%.4g", m->point[i].theta);
-        put_point(t, NULL, i == m->chosen ? "->" : "", theta, &m->point[i]);
+        add_point(t, NULL, i == m->chosen ? "->" : "", theta, &m->point[i]);
     }
     if (t->json != NULL)
         tsr_json_close(t->json);
 }
 
-static void put_values(tsr_table *t, const char *key, const tsr_weighted *w)
+static void add_values(tsr_table *t, const char *key, const tsr_weighted *w)
 {
     if (t->json != NULL)
         tsr_json_object(t->json, key);
@@ -307,7 +309,7 @@ static void put_values(tsr_table *t, const char *key, const tsr_weighted *w)
         tsr_json_close(t->json);
 }
 
-static void put_rows(const work *r, tsr_table *t)
+static void add_rows(const work *r, tsr_table *t)
 {
     const tsr_weighted none = {.mean = (double)NAN, .sd = (double)NAN};
     for (int i = 0; i < r->n; i++) {
@@ -315,16 +317,16 @@ static void put_rows(const work *r, tsr_table *t)
         tsr_table_row(t, item->name);
         tsr_table_put(t, "| %-16s", item->name);
         if (item->has_before || t->json == NULL)
-            put_values(t, "run", item->has_before ? &item->before : &none);
+            add_values(t, "run", item->has_before ? &item->before : &none);
         tsr_table_put(t, "|| %1s", "|");
-        put_values(t, "now", &item->after);
+        add_values(t, "now", &item->after);
         tsr_table_end(t);
     }
 }
 
 static void print_curve(const tsr_maxent *m, int n_data, FILE *out)
 {
-    put_curve(&(tsr_table){.out = out}, m);
+    add_theta_curve(&(tsr_table){.out = out}, m);
     fprintf(out,
             "\ntheta = %.4g%s: chi2 %.4g a point (equal weights: %.4g), "
             "%.1f %% of the ensemble is used\n\n",
@@ -332,12 +334,11 @@ static void print_curve(const tsr_maxent *m, int n_data, FILE *out)
             m->n_point > 1 ? ", at the elbow of the L-curve" : "",
             m->point[m->chosen].chi2, m->start.chi2,
             100.0 * m->point[m->chosen].effective);
-    if (m->start.chi2 <= most_chi2(n_data))
+    if (m->start.chi2 <= chi2_limit(n_data))
         fprintf(out,
-                "equal weights fit already: a chi2 of up to %.3g is within the "
-                "noise of %d points, and what other weights gain there is "
-                "noise\n\n",
-                most_chi2(n_data), n_data);
+                "equal weights fit: a chi2 of up to %.3g is within the noise "
+                "of %d points, and the gain by other weights is noise\n\n",
+                chi2_limit(n_data), n_data);
 }
 
 static void print(const work *r, FILE *out)
@@ -352,8 +353,8 @@ static void print(const work *r, FILE *out)
     fputc('\n', out);
     if (r->interpolation > 0.0)
         fprintf(out,
-                "its q are not the run's: the interpolated curve is wrong by "
-                "some %.1g sigma at most\n",
+                "its q values differ from those of the run: the interpolated "
+                "curve has an error of some %.1g sigma at most\n",
                 r->interpolation);
     if (r->entropy != NULL)
         print_curve(r->entropy, r->after.saxs->n, out);
@@ -364,9 +365,9 @@ static void print(const work *r, FILE *out)
     else if (r->importance != NULL)
         fputs("; all weights are equal", out);
     if (r->importance != NULL && isfinite(r->psis.pareto_k))
-        fprintf(out, "; worth %.1f independent ones", r->worth);
+        fprintf(out, "; worth %.1f independent draws", r->worth);
     fputs("\n\n", out);
-    put_rows(r, &(tsr_table){.out = out});
+    add_rows(r, &(tsr_table){.out = out});
 }
 
 static void print_json(const work *r, FILE *out)
@@ -385,16 +386,16 @@ static void print_json(const work *r, FILE *out)
     if (m != NULL) {
         tsr_json_members(&j, "theta %g equal_weights_fit %i",
                          m->point[m->chosen].theta,
-                         m->start.chi2 <= most_chi2(r->after.saxs->n));
-        put_curve(&t, m);
+                         m->start.chi2 <= chi2_limit(r->after.saxs->n));
+        add_theta_curve(&t, m);
     }
     tsr_json_object(&j, "variables");
-    put_rows(r, &t);
+    add_rows(r, &t);
     tsr_json_close(&j);
     tsr_json_close(&j);
 }
 
-/* chain, draw, weight (the sum is 1), log_weight. */
+/* Columns chain, draw, weight (sum 1), log_weight. */
 static tsr_status write_csv(const work *r, const char *path, tsr_err *err)
 {
     const tsr_stored_curve *s = &r->stored;
@@ -417,11 +418,11 @@ static tsr_status write_csv(const work *r, const char *path, tsr_err *err)
 /* ---- the two kinds of weights ---- */
 
 /* Weights that rest on few draws say nothing: exit status 1. */
-static tsr_status refuse(const work *r, long n, tsr_err *err)
+static tsr_status check_weights(const work *r, long n, tsr_err *err)
 {
     const double least = 0.1, most_k = 0.7, least_worth = 10.0;
     const tsr_psis *psis = &r->psis;
-    const char *file = r->o->data != NULL ? r->o->data : "that";
+    const char *file = r->o->data != NULL ? r->o->data : "these data";
     const double share = psis->ess / (double)n;
     const int is_bad = isfinite(psis->pareto_k) && psis->pareto_k > most_k;
     char k[48] = "";
@@ -431,23 +432,23 @@ static tsr_status refuse(const work *r, long n, tsr_err *err)
     if (share < least || is_bad)
         return tsr_fail(
             err, TSR_E_NO,
-            "the weights rest on %.1f of %ld draws (%.2g %%, 10 %% are "
-            "needed)%s: what was drawn is too far from what %s asks for; run "
-            "with that instead (tessera run CONFIG --set data.%ld...), or, for "
-            "the least change that fits, --maxent",
+            "the weights concentrate on %.1f of %ld draws (%.2g %%, 10 %% are "
+            "needed)%s: the draws are too far from the posterior of %s; run "
+            "with these data instead (tessera run CONFIG --set data.%ld...), "
+            "or, for the smallest change that fits, use --maxent",
             psis->ess, n, 100.0 * share, k, file, r->o->set_number - 1);
     if (!(r->worth >= least_worth))
         return tsr_fail(err, TSR_E_NO,
-                        "the weights rest on %.1f of %ld draws, which are "
-                        "worth %.1f independent ones (%.0f are needed): let "
-                        "the run make more draws, or run with %s",
+                        "the weights concentrate on %.1f of %ld draws, worth "
+                        "%.1f independent draws (%.0f are needed): continue "
+                        "the run for more draws, or run with %s",
                         psis->ess, n, r->worth, least_worth, file);
     if (psis->pareto_k > most_k)
-        return tsr_fail(err, TSR_E_NO,
-                        "%ld draws are too few to tell what their largest "
-                        "weights are worth (too few different ones): let the "
-                        "run make more draws, or run with %s",
-                        n, file);
+        return tsr_fail(
+            err, TSR_E_NO,
+            "%ld draws are too few to assess their largest weights (too few "
+            "different draws): continue the run for more draws, or run with %s",
+            n, file);
     return TSR_OK;
 }
 
@@ -455,7 +456,7 @@ static tsr_status refuse(const work *r, long n, tsr_err *err)
  * not made, which neither the effective number nor k sees in time. Of normal
  * posteriors the estimate is 3 % too narrow at this ratio, and 11 % at twice
  * the width (8000 draws). */
-static tsr_status refuse_wider(const work *r, tsr_err *err)
+static tsr_status check_widths(const work *r, tsr_err *err)
 {
     const double most = 1.5, rounding = 1e-12;
     for (int i = 0; i < r->n; i++) {
@@ -464,18 +465,19 @@ static tsr_status refuse_wider(const work *r, tsr_err *err)
         if (item->is_drawn_anew ||
             !(item->after.sd > most * fmax(item->before.sd, least)))
             continue;
-        return tsr_fail(err, TSR_E_NO,
-                        "the spread of %s grows %.2g times (%.2g at most): the "
-                        "run drew too little of what lies outside, and weights "
-                        "would make it narrower than it is; run with that data "
-                        "instead (tessera run CONFIG --set data.%ld...)",
-                        item->name, item->after.sd / item->before.sd, most,
-                        r->o->set_number - 1);
+        return tsr_fail(
+            err, TSR_E_NO,
+            "the spread of %s grows by a factor of %.2g (at most %.2g is "
+            "allowed): the draws do not cover the new posterior, and the "
+            "weighted spread would be too small; run with these data instead "
+            "(tessera run CONFIG --set data.%ld...)",
+            item->name, item->after.sd / item->before.sd, most,
+            r->o->set_number - 1);
     }
     return TSR_OK;
 }
 
-static tsr_status by_importance(work *r, tsr_err *err)
+static tsr_status reweight_by_importance(work *r, tsr_err *err)
 {
     const tsr_stored_curve *stored = &r->stored;
     const tsr_reweight_options o = {.stored = stored,
@@ -490,16 +492,16 @@ static tsr_status by_importance(work *r, tsr_err *err)
     TSR_TRY(tsr_psis_smooth(made->n, made->log_weight, &r->psis, err));
     TSR_TRY(tsr_psis_independent_draws(stored->n_chain, stored->n_draw,
                                        made->log_weight, &r->worth, err));
-    TSR_TRY(refuse(r, made->n, err));
+    TSR_TRY(check_weights(r, made->n, err));
     if (!isnan(made->recovered))
         tsr_debug(r->log,
-                  "the stored curves give back the log likelihood to %.2g nat",
+                  "the stored curves reproduce the log likelihood to %.2g nat",
                   made->recovered);
     TSR_TRY(make_rows(r, err));
-    return refuse_wider(r, err);
+    return check_widths(r, err);
 }
 
-static tsr_status by_entropy(work *r, tsr_err *err)
+static tsr_status reweight_by_entropy(work *r, tsr_err *err)
 {
     const tsr_linear linear =
         tsr_linear_make(r->after.intensity_scale, r->after.background);
@@ -511,7 +513,7 @@ static tsr_status by_entropy(work *r, tsr_err *err)
     return make_rows(r, err);
 }
 
-static tsr_status make(work *r, const char *directory, tsr_err *err)
+static tsr_status run_reweight(work *r, const char *directory, tsr_err *err)
 {
     const options *o = r->o;
     TSR_TRY(tsr_past_run_open(directory, &r->run, r->log, err));
@@ -527,15 +529,16 @@ static tsr_status make(work *r, const char *directory, tsr_err *err)
         tsr_linear_make(r->before.intensity_scale, r->before.background);
     const tsr_term_options *data = r->run.config.data.item;
     const int at = (int)o->set_number - 1;
-    int ordinal = 0; /* of the curve among the curves */
+    int ordinal = 0; /* index of the curve among the curves */
     for (int d = 0; d < at; d++)
         ordinal += tsr_term_registry[data[d].kind]->is_curve;
     TSR_TRY(tsr_stored_curve_open(r->run.trace, ordinal,
                                   *tsr_config_data_file(&r->run.config, at),
                                   &linear, &r->stored, err));
     r->stored.log = r->log;
-    TSR_TRY(find_points(r, err));
-    TSR_TRY(o->maxent ? by_entropy(r, err) : by_importance(r, err));
+    TSR_TRY(read_points(r, err));
+    TSR_TRY(o->maxent ? reweight_by_entropy(r, err)
+                      : reweight_by_importance(r, err));
     return o->output != NULL ? write_csv(r, o->output, err) : TSR_OK;
 }
 
@@ -543,7 +546,7 @@ static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
 {
     work r = {.o = args->options, .log = log};
-    tsr_status status = make(&r, args->argument[0], err);
+    tsr_status status = run_reweight(&r, args->argument[0], err);
     if (status == TSR_OK && r.o->json)
         print_json(&r, out);
     else if (status == TSR_OK)
@@ -560,15 +563,15 @@ static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
 
 const tsr_command tsr_command_reweight = {
     .name = "reweight",
-    .doc = "weights that fit a run's draws to other data, errors or q",
+    .doc = "reweight the draws of a run for other data, errors or q",
     .arguments = "DIR",
     .options = fields,
     .size = sizeof(options),
-    .about = "DIR is a run's folder. Importance weights, the tail smoothed "
-             "(Vehtari et al. 2024), make of the stored draws what a run with "
-             "other data would have drawn; where they rest on too few draws "
-             "the exit status is 1, with the reason. The curve must lie "
-             "inside the run's range of q.\n"
-             "--maxent: the least change of equal weights that fits the mean "
-             "curve (Hummer & Koefinger 2015; Bottaro et al. 2020).",
+    .about =
+        "DIR is the folder of a run. Importance weights with smoothed tails "
+        "(Vehtari et al. 2024) convert the stored draws to the posterior of "
+        "other data; if the weights concentrate on too few draws, the exit "
+        "status is 1, with the reason. The curve must lie within the q range "
+        "of the run.\n--maxent: the smallest change of equal weights that fits "
+        "the mean curve (Hummer & Koefinger 2015; Bottaro et al. 2020).",
     .run = reweight};

@@ -1,7 +1,7 @@
-/* tessera run CONFIG and tessera resume DIR: what the command line says, and
- * the signals; the run itself is run_session.h. A run goes on from its last
- * checkpoint to the same bits as if it had never stopped, so everything on
- * which bits depend is compared first. */
+/* tessera run CONFIG and tessera resume DIR: apply the command line to the
+ * configuration, handle signals, and start or continue the run of
+ * run_session.h. A resumed run gives the same bits as an uninterrupted one, so
+ * everything that affects bits is compared first. */
 #include "answer/advice.h"
 #include "answer/run_report.h"
 #include "commands/command.h"
@@ -18,15 +18,16 @@
 
 #define OPTION_THREADS                                                   \
     TSR_FIELD(INT, "threads", tsr_run_options, threads, .argument = "N", \
-              .min = 1, .max = 4096, .doc = "instead of device.threads")
-#define OPTION_JSON                                                          \
-    TSR_FIELD(BOOL, "json", tsr_run_options, json,                           \
-              .doc = "the result as one JSON object, which says whether it " \
-                     "converged")
+              .min = 1, .max = 4096,                                     \
+              .doc = "number of host threads, instead of device.threads")
+#define OPTION_JSON                                                    \
+    TSR_FIELD(BOOL, "json", tsr_run_options, json,                     \
+              .doc = "print the result as one JSON object, including " \
+                     "convergence")
 
 /* What one option says instead of a key of the file, at `text` in the config.
  */
-static tsr_status put_option(const char *option, const char *given,
+static tsr_status set_option(const char *option, const char *given,
                              const char *key, char **text, tsr_config *config,
                              tsr_err *err)
 {
@@ -40,14 +41,14 @@ static tsr_status put_option(const char *option, const char *given,
 }
 
 /* The configuration is then checked as with these keys. */
-static tsr_status put_options(const tsr_run_options *o, tsr_config *config,
+static tsr_status set_options(const tsr_run_options *o, tsr_config *config,
                               tsr_err *err)
 {
-    TSR_TRY(put_option("--output", o->output, "output.directory",
+    TSR_TRY(set_option("--output", o->output, "output.directory",
                        &config->output.directory, config, err));
-    TSR_TRY(put_option("--device", o->device, "device.use", &config->device.use,
+    TSR_TRY(set_option("--device", o->device, "device.use", &config->device.use,
                        config, err));
-    TSR_TRY(put_option("--until", o->until, "sampler.until",
+    TSR_TRY(set_option("--until", o->until, "sampler.until",
                        &config->sampler.until, config, err));
     if (o->threads > 0)
         config->device.threads = (tsr_number_or_word){-1, (double)o->threads};
@@ -58,25 +59,25 @@ static tsr_status put_options(const tsr_run_options *o, tsr_config *config,
 
 /* ---- run ---- */
 
-/* The plan, and how long it would take, from a few steps that are tried. */
+/* Prints the plan, and its time, estimated from a few trial steps. */
 static tsr_status plan(tsr_session *session, FILE *out, tsr_err *err)
 {
     const double enough = 0.2; /* s */
     const tsr_sampler_options *o = &session->config->sampler;
     const double draws = (double)tsr_sampler_draws(o);
-    const double warmup = (double)tsr_session_warmup(session->config);
+    const double warmup = (double)tsr_run_warmup_requested(session->config);
     double start, each;
     char all[32], some[32];
     tsr_run_plan(session->config, session->setup, out);
     TSR_TRY(tsr_session_estimate(session, enough, &start, &each, err));
     tsr_advice_time(start + (warmup + draws) * each, all);
     if (o->until == NULL)
-        fprintf(out, "time: %s (%.3g s a draw of all chains, as tried)\n", all,
-                each);
+        fprintf(out, "time: %s (%.3g s per draw of all chains, measured)\n",
+                all, each);
     else
         fprintf(out,
                 "time: until converged (%s), at most %s; warm-up and 1000 "
-                "draws a chain take %s\n",
+                "draws per chain need %s\n",
                 o->until, all,
                 tsr_advice_time(start + (warmup + 1000.0) * each, some));
     return TSR_OK;
@@ -96,14 +97,15 @@ tsr_status tsr_run_config(const char *path, const tsr_run_options *o, FILE *out,
         path, o->set.n, (const char *const *)o->set.item, &config, err);
     if (status == TSR_OK && o->output != NULL && o->output[0] == '\0')
         status = tsr_fail(err, TSR_E_USAGE, "--output is empty: name a folder");
-    TSR_THEN(status, put_options(o, &config, err));
+    TSR_THEN(status, set_options(o, &config, err));
     if (o->prior_only)
-        tsr_config_drop_data(&config); /* its config.yaml says what was done */
+        tsr_config_drop_data(
+            &config); /* its config.yaml records the effective settings */
     TSR_THEN(status, tsr_session_read(&session, err));
     tsr_interrupt_block(!o->dry_run);
     TSR_THEN(status, tsr_setup_engine(&config, 0, log, &setup, err));
     if (!o->dry_run)
-        tsr_interrupt_catch(ignore_hang_up); /* devices put in their own */
+        tsr_interrupt_catch(ignore_hang_up); /* names of the devices in use */
     tsr_interrupt_block(0);
     if (o->dry_run) {
         TSR_THEN(status, plan(&session, out, err));
@@ -126,23 +128,24 @@ static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
 static const tsr_field run_fields[] = {
     TSR_FIELD(STRING, "output", tsr_run_options, output, .letter = 'o',
               .argument = "DIR",
-              .doc = "where the run goes, instead of output.directory"),
+              .doc = "output folder, instead of output.directory"),
     TSR_FIELD(STRINGS, "set", tsr_run_options, set, .argument = "KEY=VALUE",
               .doc = "override a key, as sampler.draws=500 or "
                      "data.0.file=x.dat"),
     TSR_FIELD(STRING, "device", tsr_run_options, device, .argument = "DEVICE",
-              .doc = "instead of device.use: auto, gpu, cpu, reference, "
-                     "number, name, a list like 0,1, all-gpu, all"),
+              .doc = "device, instead of device.use: auto, gpu, cpu, "
+                     "reference, number, name, a list like 0,1, all-gpu, all"),
     TSR_FIELD(STRING, "until", tsr_run_options, until, .argument = "WHAT",
-              .doc = "stop once converged: rhat<1.01,ess>400 (sampler.draws "
-                     "at most)"),
+              .doc = "stop at convergence: rhat<1.01,ess>400 (after "
+                     "sampler.draws at most)"),
     OPTION_THREADS,
     TSR_FIELD(BOOL, "prior-only", tsr_run_options, prior_only,
-              .doc = "leave the data out: sample the prior"),
+              .doc = "sample the prior, without the data"),
     OPTION_JSON,
-    TSR_FIELD(BOOL, "dry-run", tsr_run_options, dry_run,
-              .doc = "check everything, print the plan and how long it takes, "
-                     "stop there"),
+    TSR_FIELD(
+        BOOL, "dry-run", tsr_run_options, dry_run,
+        .doc =
+            "check the configuration, print the plan and its time, and stop"),
     {0}};
 
 const tsr_command tsr_command_run = {
@@ -151,16 +154,16 @@ const tsr_command tsr_command_run = {
     .arguments = "CONFIG",
     .options = run_fields,
     .size = sizeof(tsr_run_options),
-    .about = "Ends with a verdict and a table. The exit status is 1 "
-             "where the run should go on until converged (--until, "
-             "or sampler.draws: auto) and has not within its draws "
-             "or its time; the line that goes on is printed.",
+    .about = "Prints a verdict and a table at the end. The exit status is 1 if "
+             "a convergence criterion was set (--until, or sampler.draws: "
+             "auto) and not reached within the draws or the time; the command "
+             "that continues the run is printed.",
     .keys = tsr_config_fields,
     .run = run};
 
 /* ---- resume ---- */
 
-/* The config of the run, with what the command line changes. */
+/* Reads the configuration of the run and applies the command line. */
 static tsr_status read_config(const tsr_run_options *o, const char *directory,
                               tsr_config *config, tsr_err *err)
 {
@@ -173,11 +176,11 @@ static tsr_status read_config(const tsr_run_options *o, const char *directory,
     }
     if (o->checkpoint_every.word < 0)
         config->output.checkpoint_every = o->checkpoint_every.number;
-    return status == TSR_OK ? put_options(o, config, err) : status;
+    return status == TSR_OK ? set_options(o, config, err) : status;
 }
 
-/* In the trace, which is ahead of the checkpoint; 0 where it cannot be read,
- * which is said when it is opened to go on. */
+/* Number of draws in the trace, which is ahead of the checkpoint. 0 where the
+ * trace is unreadable; opening it later reports the error. */
 static long draws_stored(const char *directory)
 {
     tsr_trace_reader *reader = NULL;
@@ -189,7 +192,7 @@ static long draws_stored(const char *directory)
     return n;
 }
 
-/* Nothing to do, or less than nothing. */
+/* Refuses --draws that add no draws. */
 static tsr_status check_draws(const tsr_run_checkpoint *at,
                               const tsr_config *config, int more_asked,
                               tsr_err *err)
@@ -199,19 +202,19 @@ static tsr_status check_draws(const tsr_run_checkpoint *at,
     long done = stored > at->progress.draws ? stored : at->progress.draws;
     if (draws < done)
         return tsr_fail(err, TSR_E_USAGE,
-                        "--draws %ld: the run has %ld already", draws, done);
+                        "--draws %ld: the run already has %ld", draws, done);
     if (at->progress.is_finished && !more_asked)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "the run in '%s' is finished; --draws N, with more "
-                        "than %ld, extends it",
-                        config->output.directory, done);
+        return tsr_fail(
+            err, TSR_E_USAGE,
+            "the run in '%s' is finished; --draws N, above %ld, extends it",
+            config->output.directory, done);
     return TSR_OK;
 }
 
 /* --until without --draws goes on until then: a hundred times the draws that
  * there are is no end that a user waits for, but files have one. */
-static void lift_end(const tsr_run_checkpoint *at, const tsr_run_options *o,
-                     tsr_config *config)
+static void extend_draws(const tsr_run_checkpoint *at, const tsr_run_options *o,
+                         tsr_config *config)
 {
     const double most = tsr_until_draws((double)at->progress.draws, 100.0);
     if (o->until != NULL && o->draws == 0 &&
@@ -221,23 +224,26 @@ static void lift_end(const tsr_run_checkpoint *at, const tsr_run_options *o,
 
 /* A run that had converged as asked goes on when it is told how long, and one
  * whose time was over gets more. */
-static void drop_until(const tsr_run_checkpoint *at, const tsr_run_options *o,
-                       tsr_config *config, tsr_log *log)
+static void drop_end_condition(const tsr_run_checkpoint *at,
+                               const tsr_run_options *o, tsr_config *config,
+                               tsr_log *log)
 {
     if (at->progress.is_finished)
         config->sampler.time_limit = 0.0;
     if (!at->progress.is_converged || o->draws == 0 || o->until != NULL ||
         config->sampler.until == NULL)
         return;
-    tsr_info(log, "without '%s', which the run has met: --draws says how long",
+    tsr_info(log,
+             "without '%s', as the run has reached that criterion: --draws "
+             "sets the number of draws",
              config->sampler.until);
     free(config->sampler.until);
     config->sampler.until = NULL;
 }
 
 /* A damaged checkpoint must not become the one before the next. */
-static tsr_status put_aside(const tsr_run_checkpoint *at, const char *directory,
-                            tsr_err *err)
+static tsr_status set_aside_checkpoint(const tsr_run_checkpoint *at,
+                                       const char *directory, tsr_err *err)
 {
     const tsr_path from = tsr_path_in(directory, "checkpoint.h5");
     const tsr_path to = tsr_path_in(directory, "checkpoint.h5.damaged");
@@ -248,8 +254,8 @@ static tsr_status put_aside(const tsr_run_checkpoint *at, const char *directory,
     return TSR_OK;
 }
 
-/* The checkpoint to go on from; *is_new: there is none, since the run was
- * stopped before its first one, and it begins with config.yaml and input/. */
+/* Opens the checkpoint. *is_new: the run was stopped before its first
+ * checkpoint, and starts again from config.yaml and input/. */
 static tsr_status read_checkpoint(const char *directory, tsr_run_checkpoint *at,
                                   int *is_new, tsr_err *err)
 {
@@ -258,20 +264,22 @@ static tsr_status read_checkpoint(const char *directory, tsr_run_checkpoint *at,
         return TSR_OK;
     tsr_status status = tsr_run_checkpoint_read(directory, 1, at, err);
     return status == TSR_E_NOINPUT
-               ? tsr_wrap(err, status,
-                          "the run cannot go on, and is not begun anew over "
-                          "the files that it has; begin one in another folder")
+               ? tsr_wrap(
+                     err, status,
+                     "the run cannot be continued, and a restart would "
+                     "overwrite its files; begin a new run in another folder")
                : status;
 }
 
 /* The state of the checkpoint. */
-static tsr_status take_up(tsr_session *s, tsr_run_checkpoint *at, tsr_err *err)
+static tsr_status restore_checkpoint(tsr_session *s, tsr_run_checkpoint *at,
+                                     tsr_err *err)
 {
     tsr_status status =
         tsr_run_checkpoint_match(at, s->config_text, &s->identity, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", s->directory);
-    TSR_TRY(put_aside(at, s->directory, err));
+    TSR_TRY(set_aside_checkpoint(at, s->directory, err));
     s->saved = at->saved;
     s->saved_progress = at->progress;
     at->saved = (tsr_archive){0};
@@ -286,15 +294,14 @@ static tsr_status take_up(tsr_session *s, tsr_run_checkpoint *at, tsr_err *err)
     const char *engine = s->setup->devices.text;
     if (strcmp(at->engine == NULL ? "" : at->engine,
                engine == NULL ? "" : engine) != 0)
-        tsr_warn(s->log,
-                 "the device, its driver or the kernels are not those of the "
-                 "session before: from here on the draws are as good, but not "
-                 "to the bit those of a run without a stop");
+        tsr_warn(s->log, "the device, its driver or the kernels changed since "
+                         "the last session: further draws are valid, but not "
+                         "bit-identical to those of an uninterrupted run");
     return TSR_OK;
 }
 
-static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, int is_new,
-                        int is_json, FILE *out, tsr_err *err)
+static tsr_status continue_run(tsr_session *s, tsr_run_checkpoint *at,
+                               int is_new, int is_json, FILE *out, tsr_err *err)
 {
     tsr_status status =
         tsr_session_check_stop(s, tsr_session_prepare(s, err), err);
@@ -302,11 +309,12 @@ static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, int is_new,
         return status;
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", s->config->output.directory);
-    TSR_TRY(is_new ? tsr_session_begin_again(s, err) : take_up(s, at, err));
+    TSR_TRY(is_new ? tsr_session_begin_again(s, err)
+                   : restore_checkpoint(s, at, err));
     if (is_new)
         tsr_info(s->log,
-                 "begun anew: the run was stopped before its first "
-                 "checkpoint; %d threads",
+                 "restarted from the beginning: the run was stopped before its "
+                 "first checkpoint; %d threads",
                  tsr_sampler_n_thread(s->sampler));
     status = tsr_session_sample(s, err);
     TSR_THEN(status, tsr_run_report(s, is_json, out, err));
@@ -328,7 +336,7 @@ tsr_status tsr_resume_run(const char *directory, const tsr_run_options *o,
     tsr_status status = tsr_run_directory_require(directory, err);
     TSR_THEN(status, tsr_lock_acquire(directory, &session.lock, err));
     if (status == TSR_OK)
-        /* a stop leaves all as it is */
+        /* an interruption changes no file */
         tsr_interrupt_catch(ignore_hang_up);
     TSR_THEN(status, read_checkpoint(directory, &at, &is_new, err));
     if (status == TSR_OK && at.remark != NULL)
@@ -338,8 +346,8 @@ tsr_status tsr_resume_run(const char *directory, const tsr_run_options *o,
         status =
             check_draws(&at, &config, o->draws > 0 || o->until != NULL, err);
     if (status == TSR_OK) {
-        drop_until(&at, o, &config, log);
-        lift_end(&at, o, &config);
+        drop_end_condition(&at, o, &config, log);
+        extend_draws(&at, o, &config);
     }
     TSR_THEN(status,
              tsr_config_locate_error(
@@ -353,11 +361,11 @@ tsr_status tsr_resume_run(const char *directory, const tsr_run_options *o,
     TSR_THEN(status, tsr_setup_engine(&config, (int)at.identity.n_chain, log,
                                       &setup, err));
     if (session.lock != NULL)
-        tsr_interrupt_catch(ignore_hang_up); /* devices put in their own */
+        tsr_interrupt_catch(ignore_hang_up); /* names of the devices in use */
     tsr_interrupt_block(0);
     status = tsr_session_check_stop(&session, status, err);
     session.is_resumed = !is_new;
-    TSR_THEN(status, go_on(&session, &at, is_new, o->json, out, err));
+    TSR_THEN(status, continue_run(&session, &at, is_new, o->json, out, err));
     tsr_session_clear(&session);
     tsr_run_checkpoint_clear(&at);
     tsr_setup_clear(&setup);
@@ -374,18 +382,20 @@ static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
 static const tsr_field resume_fields[] = {
     TSR_FIELD(INT, "draws", tsr_run_options, draws, .argument = "N", .min = 1,
               .max = 1e9,
-              .doc = "so many draws a chain in all, instead of sampler.draws"),
-    TSR_FIELD(STRING, "until", tsr_run_options, until, .argument = "WHAT",
-              .doc = "go on until converged: rhat<1.01,ess>400 (--draws at "
-                     "most)"),
+              .doc = "draws per chain in total, instead of sampler.draws"),
+    TSR_FIELD(
+        STRING, "until", tsr_run_options, until, .argument = "WHAT",
+        .doc =
+            "continue until convergence: rhat<1.01,ess>400 (--draws at most)"),
     TSR_FIELD(STRING, "device", tsr_run_options, device, .argument = "DEVICE",
-              .doc = "instead of device.use; another kind of device rounds "
-                     "otherwise"),
+              .doc = "device, instead of device.use; another type of device "
+                     "rounds differently"),
     OPTION_THREADS,
-    TSR_FIELD(NUMBER_OR_WORD, "checkpoint-every", tsr_run_options,
-              checkpoint_every, .argument = "SECONDS", .max = 86400.0,
-              .words = (const char *const[]){"auto", NULL},
-              .doc = "instead of output.checkpoint_every"),
+    TSR_FIELD(
+        NUMBER_OR_WORD, "checkpoint-every", tsr_run_options, checkpoint_every,
+        .argument = "SECONDS", .max = 86400.0,
+        .words = (const char *const[]){"auto", NULL},
+        .doc = "interval of checkpoints, instead of output.checkpoint_every"),
     OPTION_JSON,
     {0}};
 
@@ -395,12 +405,11 @@ const tsr_command tsr_command_resume = {
     .arguments = "DIR",
     .options = resume_fields,
     .size = sizeof(tsr_run_options),
-    .about = "Goes on to the same draws as if the run had never stopped, "
-             "with any number of threads; --draws extends a run that is "
-             "finished, and so does --until, which goes on until the "
-             "chains have converged; the exit status is 1 where that was "
-             "not reached. A run that was stopped before its first "
-             "checkpoint is begun anew. DIR may have been moved, also to "
-             "another "
-             "machine: it holds copies of what the run reads.",
+    .about =
+        "Gives the same draws as an uninterrupted run, with any number of "
+        "threads. --draws extends a finished run, and so does --until, which "
+        "continues until the chains have converged; the exit status is 1 if "
+        "the criterion is not reached. A run that was stopped before its first "
+        "checkpoint starts from the beginning. DIR may have been moved, also "
+        "to another machine: it contains copies of all input files.",
     .run = resume};

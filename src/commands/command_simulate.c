@@ -26,14 +26,14 @@ typedef struct {
 static const tsr_field fields[] = {
     TSR_FIELD(STRING, "output", options, output, .letter = 'o',
               .argument = "FILE",
-              .doc = "the curve; the structure goes beside it as .pdb. "
-                     "Default: NAME.dat in the current folder"),
+              .doc = "output file of the curve; the structure is written next "
+                     "to it as .pdb. Default: NAME.dat in the current folder"),
     TSR_FIELD(STRINGS, "set", options, set, .argument = "KEY=VALUE",
               .doc = "override a key, as simulate.steps=1000 or seed=7"),
     TSR_OPTION_FORCE(options),
     {0}};
 
-/* Streams apart from those of the chains of a run. */
+/* Random streams that differ from those of the chains of a run. */
 static const uint64_t noise_stream = 0xffffffff00000001u;
 static const int walk_stream = 0x7ffffff0;
 
@@ -44,15 +44,15 @@ typedef struct {
     tsr_setup setup;
     tsr_neutron neutron;
     tsr_conformation *truth;
-    tsr_pool pool;    /* of what follows */
+    tsr_pool pool;    /* owns the members below */
     char *path, *pdb; /* the files */
     double *column;   /* [3][points] q, I, sigma */
     tsr_resolution resolution;
-    int is_atoms; /* the curve's scatterers */
+    int is_atoms; /* scatterers of the curve */
 } work;
 
 /* A chain on the prior alone leads away from the input structure. */
-static tsr_status walk(work *w, tsr_err *err)
+static tsr_status draw_from_prior(work *w, tsr_err *err)
 {
     const tsr_topology *t = w->setup.molecule.topology;
     const tsr_target target =
@@ -72,7 +72,7 @@ static tsr_status walk(work *w, tsr_err *err)
     return status;
 }
 
-/* c1 and c2 of the curve, in place of what a run would do with them. */
+/* Replaces c1 and c2 by the values of the simulated curve. */
 static tsr_status set_contrast(tsr_config *config, tsr_err *err)
 {
     tsr_parameter prior[TSR_N_CONTRAST];
@@ -86,7 +86,7 @@ static tsr_status set_contrast(tsr_config *config, tsr_err *err)
     return tsr_config_locate_error(config, status, err);
 }
 
-/* What is said of neutrons has to be of them. */
+/* Refuses neutron keys without simulate.radiation: neutron. */
 static tsr_status read_neutrons(work *w, tsr_err *err)
 {
     const tsr_config *config = &w->config;
@@ -94,15 +94,14 @@ static tsr_status read_neutrons(work *w, tsr_err *err)
     tsr_status status = TSR_OK;
     const int has_d2o = s->neutron.d2o.word < 0 && s->neutron.d2o.number > 0.0;
     if (!s->radiation && (has_d2o || s->neutron.deuterated.n > 0))
-        status =
-            tsr_fail(err, TSR_E_CONFIG,
-                     "simulate.%s: it has no effect with simulate.radiation"
-                     ": xray; it belongs to neutron",
-                     has_d2o ? "d2o" : "deuterated");
-    else if (s->radiation && config->structure.file == NULL)
         status = tsr_fail(err, TSR_E_CONFIG,
-                          "simulate.radiation: neutrons need the atoms of a "
-                          "structure.file");
+                          "simulate.%s: it has no effect with "
+                          "simulate.radiation: xray; it belongs to neutron",
+                          has_d2o ? "d2o" : "deuterated");
+    else if (s->radiation && config->structure.file == NULL)
+        status = tsr_fail(
+            err, TSR_E_CONFIG,
+            "simulate.radiation: neutron needs the atoms of structure.file");
     else if (s->radiation &&
              tsr_neutron_make(&s->neutron, &w->neutron, err) != TSR_OK)
         status = tsr_wrap(err, TSR_E_CONFIG, "simulate");
@@ -111,18 +110,18 @@ static tsr_status read_neutrons(work *w, tsr_err *err)
 
 /* I(q) of all atoms on the grid, double precision, in electrons squared, or
  * fm^2 of neutrons: intensity [grid->n_q] out. */
-static tsr_status of_atoms(const work *w, tsr_atom_curves *curves,
-                           const tsr_q_grid *grid, double *partial,
-                           double *intensity, tsr_err *err)
+static tsr_status compute_from_atoms(const work *w, tsr_atom_curves *curves,
+                                     const tsr_q_grid *grid, double *partial,
+                                     double *intensity, tsr_err *err)
 {
     const tsr_parameter *contrast = w->setup.tables.contrast;
     const int is_neutron = w->config.simulate.radiation;
     const tsr_neutron_basis basis = {.origin = w->neutron.d2o};
-    double number; /* the mean radius; of neutrons the match point */
+    double number; /* mean radius; for neutrons the match point */
     TSR_TRY(tsr_atom_curves_partial(curves, w->truth,
                                     is_neutron ? &w->neutron : NULL,
                                     basis.origin, partial, &number, err));
-    if (is_neutron) /* c2 is fixed: one component is left */
+    if (is_neutron) /* c2 is fixed: one component remains */
         tsr_neutron_fold(&basis, contrast, grid->n_q, partial);
     for (int j = 0; j < grid->n_q; j++)
         intensity[j] =
@@ -137,9 +136,10 @@ static tsr_status of_atoms(const work *w, tsr_atom_curves *curves,
 
 /* The same of the bodies with S(q), of neutrons as the atoms make them, at n
  * values of q; q NULL: on the grid. */
-static tsr_status of_bodies(const work *w, tsr_atom_curves *curves,
-                            const tsr_q_grid *grid, int n, const double *q,
-                            double *intensity, tsr_err *err)
+static tsr_status compute_from_bodies(const work *w, tsr_atom_curves *curves,
+                                      const tsr_q_grid *grid, int n,
+                                      const double *q, double *intensity,
+                                      tsr_err *err)
 {
     tsr_scattering own = {.contrast = w->setup.tables.contrast};
     const tsr_scattering *scattering = w->setup.data.scattering;
@@ -160,9 +160,9 @@ static tsr_status of_bodies(const work *w, tsr_atom_curves *curves,
     return status;
 }
 
-/* The atoms of the file, where the configuration wants them and there are any:
- * *curves stays NULL else. Neutrons need them in any case, and see bodies by
- * what these are made of. */
+/* Reads the atoms of the file, if the configuration uses them and they are
+ * complete; else *curves stays NULL. Neutrons always need the atoms, from which
+ * the form factors of bodies follow. */
 static tsr_status open_atoms(const work *w, const tsr_q_grid *grid,
                              tsr_atom_curves **curves, tsr_err *err)
 {
@@ -173,14 +173,14 @@ static tsr_status open_atoms(const work *w, const tsr_q_grid *grid,
         return tsr_atom_curves_new(m, grid, NULL, NULL, curves, err);
     if (tsr_config_why_no_atoms(c) == NULL &&
         tsr_atom_curves_new(m, grid, NULL, NULL, curves, &why) != TSR_OK)
-        tsr_info(w->log, "the curve is that of the bodies: %s", why.message);
+        tsr_info(w->log, "the curve is computed from bodies: %s", why.message);
     return TSR_OK;
 }
 
 /* From the grid to n values of q, as the instrument smears them. */
-static tsr_status carry(const tsr_q_grid *grid, const tsr_resolution *r, int n,
-                        const double *q, const double *on_grid,
-                        double *intensity, tsr_err *err)
+static tsr_status interpolate(const tsr_q_grid *grid, const tsr_resolution *r,
+                              int n, const double *q, const double *on_grid,
+                              double *intensity, tsr_err *err)
 {
     const size_t n_q = (size_t)grid->n_q;
     double *matrix;
@@ -194,9 +194,9 @@ static tsr_status carry(const tsr_q_grid *grid, const tsr_resolution *r, int n,
     return TSR_OK;
 }
 
-/* sigma^2 = [I(q) + 2 c I(0.2) / (1 - c)] / (k q), c = 0.85: what detectors and
- * buffers give (Sedlak, Bruetzel & Lipfert 2017, eq. 10); k such that sigma / I
- * at q = 0.1 is `error`. */
+/* sigma^2 = [I(q) + 2 c I(0.2) / (1 - c)] / (k q), c = 0.85: noise of detector
+ * and buffer (Sedlak, Bruetzel & Lipfert 2017, eq. 10). k is such that sigma /
+ * I at q = 0.1 is `error`. */
 static void add_noise(const tsr_simulate_config *s, int n, const double *q,
                       double at_01, double at_02, gsl_rng *rng,
                       double *intensity, double *sigma)
@@ -212,8 +212,8 @@ static void add_noise(const tsr_simulate_config *s, int n, const double *q,
 
 /* On the grid that it needs, and from there to the points, which are smeared,
  * and to 0, 0.1 and 0.2, which are not: intensity [n + 3]. */
-static tsr_status find_curve(work *w, const double *q, double *intensity,
-                             tsr_err *err)
+static tsr_status compute_curve(work *w, const double *q, double *intensity,
+                                tsr_err *err)
 {
     const tsr_resolution ideal = {.sigma = NULL};
     const int n = (int)w->config.simulate.points;
@@ -229,14 +229,16 @@ static tsr_status find_curve(work *w, const double *q, double *intensity,
     w->is_atoms = curves != NULL && tsr_config_why_no_atoms(&w->config) == NULL;
     if (!w->config.simulate.radiation && !w->is_atoms &&
         tsr_resolution_is_ideal(&w->resolution))
-        return of_bodies(w, curves, &grid, n + 3, q, intensity, err);
+        return compute_from_bodies(w, curves, &grid, n + 3, q, intensity, err);
     tsr_status status =
-        w->is_atoms ? of_atoms(w, curves, &grid, partial, on_grid, err)
-                    : of_bodies(w, curves, &grid, grid.n_q, NULL, on_grid, err);
+        w->is_atoms
+            ? compute_from_atoms(w, curves, &grid, partial, on_grid, err)
+            : compute_from_bodies(w, curves, &grid, grid.n_q, NULL, on_grid,
+                                  err);
     TSR_THEN(status,
-             carry(&grid, &w->resolution, n, q, on_grid, intensity, err));
+             interpolate(&grid, &w->resolution, n, q, on_grid, intensity, err));
     TSR_THEN(status,
-             carry(&grid, &ideal, 3, q + n, on_grid, intensity + n, err));
+             interpolate(&grid, &ideal, 3, q + n, on_grid, intensity + n, err));
     tsr_atom_curves_free(curves);
     return status;
 }
@@ -259,7 +261,7 @@ static tsr_status compute(work *w, tsr_err *err)
                                             &w->pool, &w->resolution, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "simulate.resolution");
-    status = find_curve(w, q, intensity, err);
+    status = compute_curve(w, q, intensity, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status,
                         status == TSR_E_RANGE ? "simulate.q_range"
@@ -279,7 +281,7 @@ static tsr_status compute(work *w, tsr_err *err)
 
 /* ---- files ---- */
 
-/* Nothing that was measured, and no input, may be lost to a simulation. */
+/* A simulation must not replace measured data or an input. */
 static tsr_status name_files(work *w, tsr_err *err)
 {
     const char *const input[] = {w->config.path, w->config.structure.file,
@@ -290,18 +292,18 @@ static tsr_status name_files(work *w, tsr_err *err)
                                     .is_forced = w->o->force};
     w->path = w->o->output != NULL
                   ? tsr_pool_text(&w->pool, w->o->output)
-                  : tsr_pool_print(&w->pool, "%s.dat", w->config.name);
+                  : tsr_pool_format(&w->pool, "%s.dat", w->config.name);
     TSR_TRY(tsr_pool_check(&w->pool, err));
     const char *name = tsr_text_file_name(w->path), *dot = strrchr(name, '.');
-    w->pdb = tsr_pool_print(
+    w->pdb = tsr_pool_format(
         &w->pool, "%.*s.pdb",
         (int)(dot == NULL ? strlen(w->path) : (size_t)(dot - w->path)),
         w->path);
     TSR_TRY(tsr_pool_check(&w->pool, err));
     if (strcmp(w->path, w->pdb) == 0)
         return tsr_fail(err, TSR_E_USAGE,
-                        "--output %s: curve and structure would be one file; "
-                        "name the curve .dat",
+                        "--output %s: curve and structure would be the same "
+                        "file; name the curve .dat",
                         w->path);
     TSR_TRY(tsr_file_check_target(&target, w->path, "# tessera ",
                                   " simulate:", err));
@@ -310,9 +312,9 @@ static tsr_status name_files(work *w, tsr_err *err)
 }
 
 /* The curve, and then the structure, which waits under another name for it. */
-static tsr_status put_files(const work *w, const tsr_model_atoms *model,
-                            const char *waiting, const char *comment,
-                            tsr_err *err)
+static tsr_status write_both_files(const work *w, const tsr_model_atoms *model,
+                                   const char *waiting, const char *comment,
+                                   tsr_err *err)
 {
     const size_t n = (size_t)w->config.simulate.points;
     TSR_TRY(tsr_model_atoms_write(
@@ -329,7 +331,7 @@ static tsr_status put_files(const work *w, const tsr_model_atoms *model,
     return status;
 }
 
-/* Both or none. */
+/* Writes both files or none. */
 static tsr_status write_files(work *w, FILE *out, tsr_err *err)
 {
     const tsr_config *c = &w->config;
@@ -354,13 +356,13 @@ static tsr_status write_files(work *w, FILE *out, tsr_err *err)
              s->error, s->radiation ? 1.0 : c->contrast.c1.number,
              c->contrast.c2.number, neutrons, resolution);
     char *waiting =
-        tsr_pool_print(&w->pool, "%s.%ld.new", w->pdb, (long)getpid());
+        tsr_pool_format(&w->pool, "%s.%ld.new", w->pdb, (long)getpid());
     tsr_model_atoms *model =
         tsr_topology_model(w->setup.molecule.topology, w->truth);
     tsr_status status =
         waiting == NULL || model == NULL ? tsr_no_memory(err) : TSR_OK;
     TSR_THEN(status, tsr_model_atoms_letter_chains(model, NULL, err));
-    TSR_THEN(status, put_files(w, model, waiting, comment, err));
+    TSR_THEN(status, write_both_files(w, model, waiting, comment, err));
     tsr_model_atoms_free(model);
     if (status == TSR_OK)
         fprintf(out, "curve      %s\nstructure  %s\nRg         %.3f Angstrom\n",
@@ -374,7 +376,7 @@ static tsr_status make(work *w, FILE *out, tsr_err *err)
     TSR_TRY(read_neutrons(w, err));
     TSR_TRY(set_contrast(&w->config, err));
     TSR_TRY(tsr_setup_read(&w->config, 0, w->log, &w->setup, err));
-    TSR_TRY(walk(w, err));
+    TSR_TRY(draw_from_prior(w, err));
     if (w->setup.molecule.components != NULL)
         TSR_TRY(tsr_atom_curves_expose(w->setup.data.atoms, &w->setup.molecule,
                                        w->truth, w->setup.data.exposure, err));
@@ -404,13 +406,11 @@ const tsr_command tsr_command_simulate = {
     .arguments = "CONFIG",
     .options = fields,
     .size = sizeof(options),
-    .about = "The structure is that of the configuration, or where "
-             "sampling its prior leads from there in simulate.steps "
-             "steps. The curve is that of all atoms of the file there "
-             "(with model_error: none, or where the file has none, "
-             "of the bodies), in double precision, plus normal "
-             "errors. Of files that are "
-             "there already, simulate replaces only its own, unless "
-             "with --force; an input never.",
+    .about = "The structure is that of the configuration, or after "
+             "simulate.steps steps of sampling the prior from there. The curve "
+             "is computed from all atoms of the file (with model_error: none, "
+             "or for files without side chains, from the bodies), in double "
+             "precision, plus normal errors. Existing files are replaced only "
+             "if simulate wrote them, or with --force; input files never are.",
     .keys = tsr_config_fields,
     .run = simulate};

@@ -1,9 +1,9 @@
-/* tessera solve: from a model and curves to an answer, by the other commands:
- * init, the fit of profile, run or resume for 1, 2, ... states, report. What
- * each of them leaves in its folder is all that is remembered, so that the same
- * command goes on where it was stopped. The verdict so far is kept there, too:
- * verdict.json and verdict.txt are written anew whenever a part of it is known.
- */
+/* tessera solve: goes from a model and curves to a verdict by means of other
+ * commands: init, the fit of profile, run or resume for 1, 2, ... states, and
+ * report. The state of a solve is only the files of these commands in its
+ * folder, so that the same command continues after an interruption.
+ * verdict.json and verdict.txt are rewritten whenever a further part of the
+ * verdict is known. */
 #include "commands/command.h"
 #include "commands/solve.h"
 
@@ -35,39 +35,39 @@ typedef struct {
 
 static const tsr_field fields[] = {
     TSR_FIELD(STRING, "output", options, output, .letter = 'o',
-              .argument = "DIR",
-              .doc = "where everything goes, instead of runs/MODEL"),
+              .argument = "DIR", .doc = "output folder, instead of runs/MODEL"),
     TSR_FIELD(INT, "states", options, states, .argument = "N", .initial = "3",
-              .min = 1, .max = MOST_STATES,
-              .doc = "the most states that are tried"),
+              .min = 1, .max = MOST_STATES, .doc = "largest number of states"),
     TSR_FIELD(DOUBLE, "time-limit", options, time_limit, .argument = "S",
               .initial = "3600", .unit = "s", .max = 1e9,
-              .doc = "for each run; warm-up counts, but is never cut short; 0: "
-                     "none"),
+              .doc = "time limit of each run; warm-up counts, but is never cut "
+                     "short; 0: no limit"),
     TSR_FIELD(STRINGS, "set", options, set, .argument = "KEY=VALUE",
-              .doc = "override a key of the configuration in runs that begin"),
+              .doc = "override a key of the configuration in new runs"),
     TSR_FIELD(STRING, "device", options, device, .argument = "DEVICE",
-              .doc = "instead of device.use, as of run"),
+              .doc = "device, instead of device.use, as for run"),
     TSR_FIELD(INT, "threads", options, threads, .argument = "N", .min = 1,
-              .max = 4096, .doc = "instead of device.threads"),
+              .max = 4096,
+              .doc = "number of host threads, instead of device.threads"),
     TSR_OPTIONS_DATA(options),
-    TSR_FIELD(BOOL, "sample", options, sample,
-              .doc = "also where the model fits as it is and tails alone are "
-                     "flexible"),
+    TSR_FIELD(
+        BOOL, "sample", options, sample,
+        .doc =
+            "sample also if the rigid model fits and only tails are flexible"),
     TSR_FIELD(BOOL, "json", options, json,
-              .doc = "the verdict as one JSON object"),
+              .doc = "print the verdict as one JSON object"),
     {0}};
 
-/* ---- what was found ----
+/* ---- sentences of the verdict ----
  *
- * Each sentence rests on numbers that stand beside it in the JSON object. */
+ * The JSON object contains the numbers behind each sentence. */
 
 static int is_good(const tsr_profile_fit *fit)
 {
     return tsr_verdict_fits(fit->reduced_chi2, fit->cormap_p, fit->noise);
 }
 
-/* Does the model as it is fit every curve? */
+/* Returns 1 where the rigid model fits every curve. */
 static int fits_all(const tsr_solve *solve)
 {
     int fits = 1;
@@ -90,7 +90,7 @@ static int is_converged(const tsr_solve *s, int run)
  * the one of the last two that decides least; else the chosen one where it has
  * not converged, else the first that has not; else the chosen one, of which
  * there could be twice as many. */
-static int needy(const tsr_solve *s)
+static int run_to_extend(const tsr_solve *s)
 {
     if (s->says == TSR_GAIN_UNDECIDED) {
         const tsr_verdict *a = verdict_of(s, s->chosen);
@@ -107,14 +107,14 @@ static int needy(const tsr_solve *s)
 
 /* ---- the verdict in sentences ---- */
 
-/* "2 states"; text [32]. */
+/* Writes "2 states" to text [32]. */
 static const char *states(int n, char text[32])
 {
     snprintf(text, 32, "%d state%s", n, n == 1 ? "" : "s");
     return text;
 }
 
-static void say_rigid(const tsr_solve *s, tsr_words *w)
+static void write_rigid(const tsr_solve *s, tsr_words *w)
 {
     for (int k = 0; k < s->n_curve; k++) {
         const tsr_profile_result *r = &s->rigid[k];
@@ -124,16 +124,16 @@ static void say_rigid(const tsr_solve *s, tsr_words *w)
         tsr_profile_bounds_text(f, at, sizeof at);
         tsr_words_add(
             w,
-            "%sThe model as it is, rigid, %s %s: reduced chi2 %.3g%s (%s), of "
-            "%s, over %d points of q %.3f to %.3f, with scale, "
-            "background, c1 %.3f and c2 %.2f at their best%s.",
+            "%sThe rigid model %s %s: reduced chi2 %.3g%s (%s), for %s, over "
+            "%d points of q %.3f to %.3f, with scale, background, c1 %.3f and "
+            "c2 %.2f at their best fit%s.",
             k > 0 ? " " : "", is_good(f) ? "fits" : "does not fit",
             tsr_text_file_name(saxs->path), f->reduced_chi2,
             tsr_cormap_text(", CorMap p ", f->cormap_p, cormap),
             tsr_verdict_fit_clause(f->reduced_chi2, f->cormap_p, f->noise),
             strcmp(s->bodies, "atoms") == 0
                 ? "all atoms"
-                : "two bodies a residue, as atoms are missing",
+                : "two bodies per residue, as atoms are missing",
             saxs->n, saxs->q[0], saxs->q[saxs->n - 1], f->c1, f->c2, at);
         (void)tsr_saxs_noise_describe(&saxs->noise, sqrt(f->reduced_chi2), w);
         if (isfinite(saxs->rg_guinier) && isfinite(r->rg_guinier))
@@ -145,44 +145,44 @@ static void say_rigid(const tsr_solve *s, tsr_words *w)
     tsr_words_add(w, "\n");
 }
 
-static void say_motion(const tsr_solve *s, tsr_words *w)
+static void write_motion(const tsr_solve *s, tsr_words *w)
 {
-    tsr_words_add(w, s->is_frozen   ? "Nothing flexible was found in the "
+    tsr_words_add(w, s->is_frozen   ? "No flexible residues were found in the "
                                       "model, so there is nothing to sample."
                      : s->is_enough ? "Only tails are flexible:"
-                                    : "What can move:");
+                                    : "Flexible residues:");
     for (int i = 0; i < s->flexible->n; i++)
         tsr_words_add(w, "%s %s", i > 0 ? "," : "", s->flexible->item[i]);
     if (s->is_enough)
-        tsr_words_add(w, ". The curve is explained without their motion, so "
+        tsr_words_add(w, ". The model fits the curve without their motion, so "
                          "they were not sampled.");
     else if (!s->is_frozen)
         tsr_words_add(w, "; the rest moves as rigid parts.");
     else if (!fits_all(s))
         tsr_words_add(
             w,
-            " What may be tried: residues that you know to be flexible (under "
+            " Possible next steps: name residues known to be flexible (under "
             "structure: of %s/solve.yaml, flexible: [\"A:10-20\"] instead of "
-            "frozen: true; then the same command); another model; another "
-            "oligomer, or what the model lacks (tags, missing residues, "
-            "sugars), above all where Rg differs; and the curve itself "
-            "(aggregates, concentration, the buffer that was subtracted).",
+            "frozen: true; then the same command); try another model or "
+            "oligomer, or add missing parts (tags, missing residues, sugars), "
+            "above all if Rg differs; and check the curve itself (aggregates, "
+            "concentration, buffer subtraction).",
             s->directory);
     tsr_words_add(w, "\n");
 }
 
 /* The last run and the one before it. */
-static void say_gain(const tsr_solve *s, tsr_words *w)
+static void write_gain(const tsr_solve *s, tsr_words *w)
 {
     const int last = s->runs->n - 1;
     double gain, error;
     char text[32];
     (void)tsr_evidence_gain(s->runs, last - 1, last, &gain, &error);
     if (s->says == TSR_GAIN_UNDECIDED)
-        tsr_words_add(w, "Undecided whether the data ask for %s or %d: ",
+        tsr_words_add(w, "It is undecided whether the data require %s or %d: ",
                       states(last + 1, text), last);
     else
-        tsr_words_add(w, "The data ask for %s %s: ",
+        tsr_words_add(w, "The data require %s %s: ",
                       s->says == TSR_GAIN_CLEAR ? "at least" : "no more than",
                       states(s->chosen + 1, text));
     tsr_words_add(w, "the log evidence of %d is %.1f +- %.1f nat %s that of %d",
@@ -193,15 +193,17 @@ static void say_gain(const tsr_solve *s, tsr_words *w)
     if (s->says == TSR_GAIN_UNDECIDED)
         tsr_words_add(w,
                       "; the slowest variable has %.0f effective draws with %d "
-                      "and %.0f with %d, of %d that are needed. Longer runs "
-                      "would decide, first of all that of %s.",
+                      "and %.0f with %d, but %d are needed. Longer runs would "
+                      "decide, first of all that of %s.",
                       verdict_of(s, last)->ess, last + 1,
                       verdict_of(s, last - 1)->ess, last, TSR_GAIN_ESS,
-                      states(needy(s) + 1, text));
+                      states(run_to_extend(s) + 1, text));
     else if (s->says == TSR_GAIN_CLEAR)
-        tsr_words_add(w, ". More were not tried (--states %d).", last + 2);
+        tsr_words_add(w, ". Larger numbers were not tried (--states %d).",
+                      last + 2);
     else
-        tsr_words_add(w, "; a further state counts from 1 nat above.");
+        tsr_words_add(
+            w, "; a further state is justified by a gain of at least 1 nat.");
     if (isfinite((tsr_loo_gain(s->runs, last - 1, last, &gain, &error), gain)))
         tsr_words_add(w,
                       " Points left out of the fit are predicted %s by %d "
@@ -213,58 +215,57 @@ static void say_gain(const tsr_solve *s, tsr_words *w)
                       last + 1, last, gain, error);
 }
 
-static void say_states(const tsr_solve *s, tsr_words *w)
+static void write_states(const tsr_solve *s, tsr_words *w)
 {
     const int n = s->runs->n;
     const tsr_evidence *evidence = &verdict_of(s, n - 1)->evidence;
     if (n > 1 && s->says != TSR_GAIN_UNKNOWN)
-        say_gain(s, w);
+        write_gain(s, w);
     else if (n > 1 || evidence->n_temp < 2 || !isfinite(evidence->log))
         tsr_words_add(w,
-                      "How many states the data ask for is not known: the log "
-                      "evidence of %d is missing%s%s.",
+                      "The number of states that the data require is unknown: "
+                      "the log evidence of %d is missing%s%s.",
                       n, evidence->why_not[0] ? ", " : "", evidence->why_not);
     else
-        tsr_words_add(w, "Whether the data ask for more than one state %s.",
+        tsr_words_add(w, "Whether the data require more than one state %s.",
                       s->is_finished ? "was not tried" : "is not known yet");
-    tsr_words_add(w, " States are not conformations: with n states the mean "
-                     "curve of n structures is compared with the data; the "
-                     "arrangements below are alternatives for each of them "
-                     "that the data leave open.\n");
+    tsr_words_add(
+        w, " States are not conformations: with n states the mean curve of n "
+           "structures is compared with the data; the arrangements below are "
+           "alternatives for each state that the data allow.\n");
 }
 
-static void say_convergence(const tsr_solve *s, tsr_words *w)
+static void write_convergence(const tsr_solve *s, tsr_words *w)
 {
     int n = 0;
     char text[32];
     for (int k = 0; k < s->runs->n; k++)
         if (!is_converged(s, k))
-            tsr_words_add(w, "%s%s (%s)",
-                          n++ > 0 ? ", "
-                                  : "Not converged, so this may "
-                                    "change: ",
-                          states(k + 1, text), verdict_of(s, k)->advice.worst);
+            tsr_words_add(
+                w, "%s%s (%s)",
+                n++ > 0 ? ", " : "Not converged, so the results may change: ",
+                states(k + 1, text), verdict_of(s, k)->advice.worst);
     tsr_words_add(w, n > 0 ? "." : "All runs have converged.");
 }
 
-/* Of the model as it is, of the runs, or of both. */
+/* Parts of the verdict: the rigid model, the runs. */
 enum { OF_MODEL = 1, OF_RUNS = 2 };
-static void say(const tsr_solve *s, int of, tsr_words *w)
+static void write_verdict(const tsr_solve *s, int of, tsr_words *w)
 {
     tsr_words_begin(w);
     if (of & OF_MODEL) {
-        say_rigid(s, w);
-        say_motion(s, w);
+        write_rigid(s, w);
+        write_motion(s, w);
     }
     if ((of & OF_RUNS) && s->runs->n > 0) {
-        say_states(s, w);
-        say_convergence(s, w);
+        write_states(s, w);
+        write_convergence(s, w);
     }
 }
 
 /* ---- the verdict as text ---- */
 
-/* What the data say of each number of states, and each above the one before. */
+/* Prints a row for each number of states, with the gains over the row above. */
 static void print_table(const tsr_solve *s, FILE *out)
 {
     fprintf(out, "\n  %-6s  %14s  %12s  %12s  %4s  %s\n", "states",
@@ -286,7 +287,7 @@ static void print_table(const tsr_solve *s, FILE *out)
                 v->n_curve > 0 ? v->curve[0].draws.mean : (double)NAN,
                 v->rg.mean, v->rg.q5, v->rg.q95);
     }
-    fputs("  (nat; LOO: expected log predictive density of points left out; "
+    fputs("  (nat; LOO: expected log predictive density of left-out points; "
           "chi2, Rg: mean,\n  and 90 % interval)\n",
           out);
 }
@@ -295,10 +296,10 @@ tsr_status tsr_solve_print_model(const tsr_solve *solve, FILE *out,
                                  tsr_err *err)
 {
     tsr_words words;
-    say(solve, OF_MODEL, &words);
+    write_verdict(solve, OF_MODEL, &words);
     TSR_TRY(tsr_words_print(&words, out, 0, "\n", err));
     if (solve->is_enough)
-        fprintf(out, "\nTo sample them all the same:\n    %s\n", solve->again);
+        fprintf(out, "\nTo sample them nevertheless:\n    %s\n", solve->again);
     return TSR_OK;
 }
 
@@ -308,22 +309,25 @@ tsr_status tsr_solve_print_runs(const tsr_solve *solve, FILE *out, tsr_err *err)
     char number[32];
     if (s->runs->n > 0) {
         tsr_words words;
-        say(s, OF_RUNS, &words);
+        write_verdict(s, OF_RUNS, &words);
         TSR_TRY(tsr_words_print(&words, out, 0, "\n", err));
         print_table(s, out);
-        fprintf(out, "\nThe run of %s, %s:\n", states(s->chosen + 1, number),
+        fprintf(out, "\nRun of %s, %s:\n", states(s->chosen + 1, number),
                 s->runs->run[s->chosen].directory);
         tsr_verdict_write(verdict_of(s, s->chosen), &words);
         TSR_TRY(tsr_words_print(&words, out, 2, "", err));
     }
     if (!s->is_finished) {
-        fprintf(out, "\nNot finished. To go on:\n    %s\n", s->again);
+        fprintf(out, "\nNot finished. To continue:\n    %s\n", s->again);
     } else if (s->runs->n > 0) {
-        char *more = tsr_advice_text(&verdict_of(s, needy(s))->advice);
+        char *more = tsr_advice_text(&verdict_of(s, run_to_extend(s))->advice);
         TSR_TRY(tsr_allocated(more, err));
-        fprintf(
-            out, "\n%s\n    %s\nThe same solve command then judges anew.\n",
-            is_converged(s, needy(s)) ? "For more draws:" : "To go on:", more);
+        fprintf(out,
+                "\n%s\n    %s\nThen repeat the solve command to update the "
+                "verdict.\n",
+                is_converged(s, run_to_extend(s)) ? "For more draws:"
+                                                  : "To go on:",
+                more);
         free(more);
     }
     if (s->report != NULL)
@@ -340,7 +344,7 @@ tsr_status tsr_solve_print(const tsr_solve *solve, FILE *out, tsr_err *err)
 
 /* ---- the verdict as JSON ---- */
 
-static void put_rigid(const tsr_solve *s, tsr_json *j)
+static void write_json_rigid(const tsr_solve *s, tsr_json *j)
 {
     tsr_json_array(j, "rigid");
     for (int k = 0; k < s->n_curve; k++) {
@@ -357,8 +361,8 @@ static void put_rigid(const tsr_solve *s, tsr_json *j)
     tsr_json_close(j);
 }
 
-/* Of a number of states among those that were tried, by their evidence alone;
- * NaN where that is not known, or decides nothing. */
+/* Posterior probability of a number of states among those tried, from the
+ * evidence only; NaN where an evidence is unknown or its error too large. */
 static double probability(const tsr_solve *s, int k)
 {
     double sum = 0.0;
@@ -369,7 +373,7 @@ static double probability(const tsr_solve *s, int k)
                                                                  : (double)NAN;
 }
 
-static void put_run(const tsr_solve *s, int k, tsr_json *j)
+static void write_json_run(const tsr_solve *s, int k, tsr_json *j)
 {
     const tsr_compared *r = &s->runs->run[k];
     const tsr_verdict *v = r->verdict;
@@ -398,7 +402,8 @@ static void put_run(const tsr_solve *s, int k, tsr_json *j)
 }
 
 /* What the runs say together. */
-static tsr_status put_answer(const tsr_solve *s, tsr_json *j, tsr_err *err)
+static tsr_status write_json_answer(const tsr_solve *s, tsr_json *j,
+                                    tsr_err *err)
 {
     const tsr_verdict *v = verdict_of(s, s->chosen);
     int converged = 1;
@@ -416,24 +421,24 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
     const tsr_solve *s = solve;
     tsr_json j = {.out = out};
     tsr_words words;
-    say(s, OF_MODEL | OF_RUNS, &words);
+    write_verdict(s, OF_MODEL | OF_RUNS, &words);
     tsr_json_object(&j, NULL);
     TSR_TRY(tsr_json_lines(&j, "verdict", &words, err));
     tsr_json_members(&j, "directory %s model %s", s->directory, s->model);
     tsr_json_text(&j, "bodies", s->bodies);
-    put_rigid(s, &j);
+    write_json_rigid(s, &j);
     tsr_json_array(&j, "flexible");
     for (int i = 0; i < s->flexible->n; i++)
         tsr_json_text(&j, NULL, s->flexible->item[i]);
     tsr_json_close(&j);
     tsr_json_array(&j, "runs");
     for (int k = 0; k < s->runs->n; k++)
-        put_run(s, k, &j);
+        write_json_run(s, k, &j);
     tsr_json_close(&j);
     tsr_json_boolean(&j, "finished", s->is_finished);
-    tsr_status status = s->runs->n > 0 ? put_answer(s, &j, err) : TSR_OK;
+    tsr_status status = s->runs->n > 0 ? write_json_answer(s, &j, err) : TSR_OK;
     if (s->runs->n > 0 && s->is_finished) {
-        const tsr_advice *more = &verdict_of(s, needy(s))->advice;
+        const tsr_advice *more = &verdict_of(s, run_to_extend(s))->advice;
         tsr_json_text(&j, "more", more->command);
         tsr_json_number(&j, "more_seconds", more->seconds);
     } else {
@@ -449,10 +454,11 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
 typedef struct {
     const tsr_args *args;
     const options *o; /* of them */
-    FILE *out, *none; /* none: for what commands print that is told here */
+    FILE *out, *none; /* a log that prints nothing: results of other commands
+                         are reported here */
     tsr_log *log;
     tsr_curves curves;
-    tsr_pool pool; /* of paths and arrays */
+    tsr_pool pool; /* owns paths and arrays */
     int n_input;
     const char **input; /* [n_input] model, curves; map, NULL */
     const char *file;   /* the configuration */
@@ -466,7 +472,7 @@ typedef struct {
     tsr_solve solve;
 } work;
 
-static void clear(work *w)
+static void work_clear(work *w)
 {
     for (int k = 0; k < w->solve.n_curve; k++) {
         tsr_profile_result_clear(&w->rigid[k]);
@@ -482,10 +488,10 @@ static void clear(work *w)
         fclose(w->none);
 }
 
-/* A file in the folder; NULL, which the pool remembers: out of memory. */
+/* Path of a file in the folder; NULL: out of memory, which the pool records. */
 static char *file_in(work *w, const char *name)
 {
-    return tsr_pool_print(&w->pool, "%s/%s", w->solve.directory, name);
+    return tsr_pool_format(&w->pool, "%s/%s", w->solve.directory, name);
 }
 
 static int exists(const char *path)
@@ -496,11 +502,12 @@ static int exists(const char *path)
 
 /* After a run or its report, whose remarks went to its log: what follows is of
  * another. */
-static tsr_status leave_run(work *w, tsr_status status)
+static tsr_status close_run_log(work *w, tsr_status status)
 {
     tsr_log_set_brief(w->log, 0);
     tsr_log_close(w->log);
-    return status == TSR_E_NO ? TSR_OK : status; /* not converged: told below */
+    return status == TSR_E_NO ? TSR_OK
+                              : status; /* not converged: reported below */
 }
 
 /* ---- the configuration ---- */
@@ -535,7 +542,7 @@ static const tsr_term_options *find_data(const tsr_config *config,
     return NULL;
 }
 
-/* A folder answers for one model and what was measured of it. */
+/* A folder belongs to one model and its data; refuses others. */
 static tsr_status check_inputs(const work *w, tsr_err *err)
 {
     for (int k = 0; w->input[k] != NULL; k++) {
@@ -558,11 +565,11 @@ static tsr_status check_inputs(const work *w, tsr_err *err)
         if (!tsr_curves_suit(
                 &w->curves, k,
                 tsr_saxs_neutron(find_data(&w->config, w->curves.path[k]))))
-            return tsr_fail(err, TSR_E_USAGE,
-                            "'%s' has '%s' in another solvent, of another kind "
-                            "or sample; change it there, or choose another "
-                            "folder with --output DIR",
-                            w->file, w->curves.path[k]);
+            return tsr_fail(
+                err, TSR_E_USAGE,
+                "'%s' has '%s' in another solvent, of another kind or sample; "
+                "change it there, or choose another folder with --output DIR",
+                w->file, w->curves.path[k]);
     return TSR_OK;
 }
 
@@ -572,11 +579,11 @@ static tsr_status make_config(work *w, tsr_err *err)
     const char *name = tsr_text_file_name(w->input[0]);
     if (output != NULL && *output == '\0')
         return tsr_fail(err, TSR_E_USAGE, "--output is empty: name a folder");
-    /* the model's name without its endings */
+    /* name of the model without its endings */
     w->solve.directory = output != NULL
                              ? output
-                             : tsr_pool_print(&w->pool, "runs/%.*s",
-                                              (int)strcspn(name, "."), name);
+                             : tsr_pool_format(&w->pool, "runs/%.*s",
+                                               (int)strcspn(name, "."), name);
     TSR_TRY(tsr_pool_check(&w->pool, err));
     w->file = file_in(w, "solve.yaml");
     TSR_TRY(tsr_pool_check(&w->pool, err));
@@ -584,7 +591,7 @@ static tsr_status make_config(work *w, tsr_err *err)
         TSR_TRY(write_config(w, err));
     } else {
         TSR_TRY(tsr_lock_acquire(w->solve.directory, &w->lock, err));
-        tsr_info(w->log, "going on with %s", w->file);
+        tsr_info(w->log, "continuing with %s", w->file);
     }
     TSR_TRY(tsr_config_read(w->file, w->o->set.n,
                             (const char *const *)w->o->set.item, &w->config,
@@ -595,7 +602,7 @@ static tsr_status make_config(work *w, tsr_err *err)
 /* ---- the rigid fit ---- */
 
 /* Several devices are for chains: a fit takes one. */
-static const char *one_device(const work *w)
+static const char *single_device(const work *w)
 {
     const char *device =
         w->o->device != NULL ? w->o->device : w->config.device.use;
@@ -605,8 +612,9 @@ static const char *one_device(const work *w)
                : device;
 }
 
-/* All atoms, or of a model that lacks some, as a run writes it, bodies; these
- * have no tables for neutrons (NULL: X-rays). */
+/* Computes the model with all atoms, or with bodies, as a run writes the model,
+ * where atoms are missing. Bodies have no tables for neutrons (NULL: X-rays).
+ */
 static tsr_status compute(work *w, const tsr_neutron *neutron, double q_max,
                           tsr_profile_structure *to, tsr_err *err)
 {
@@ -621,7 +629,7 @@ static tsr_status compute(work *w, const tsr_neutron *neutron, double q_max,
                                        .solvent = TSR_SOLVENT_LAYER,
                                        .density = w->config.solvent.density,
                                        .neutron = neutron,
-                                       .device = one_device(w),
+                                       .device = single_device(w),
                                        .q_max_inv_ang = q_max};
         if (two && neutron != NULL)
             break;
@@ -637,7 +645,7 @@ static tsr_status compute(work *w, const tsr_neutron *neutron, double q_max,
                             : tsr_fail(err, status, "%s", local.message);
 }
 
-/* The model against a curve, over the points that the runs see. */
+/* Fits the model to a curve, over the points that runs use. */
 static tsr_status fit_curve(work *w, int k, tsr_err *err)
 {
     const tsr_term_options *entry = find_data(&w->config, w->input[k + 1]);
@@ -648,7 +656,7 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
     tsr_neutron neutron;
     if (of != NULL) {
         TSR_TRY(tsr_neutron_make(of, &neutron, err));
-        how.c1[0] = how.c1[1] = 1.0; /* as of profile and of runs */
+        how.c1[0] = how.c1[1] = 1.0; /* settings as in profile and in runs */
     }
     how.fit_background = o->background.word == 0; /* infer */
     how.background = o->background.word < 0 ? o->background.number : 0.0;
@@ -661,7 +669,7 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
     return tsr_profile_check_rg(r, w->saxs[k], w->log, err);
 }
 
-/* rigid.fit and its picture, rigid-2.fit for a second curve. */
+/* Writes rigid.fit and its picture, rigid-2.fit for a second curve. */
 static tsr_status write_fit(work *w, int k, tsr_err *err)
 {
     char name[32] = "rigid.fit";
@@ -696,13 +704,13 @@ static tsr_status fit_rigid(work *w, tsr_err *err)
 
 /* What may move, as a run takes it from the configuration. Tails alone that
  * curves do not ask for are sampled where that is wanted, or has begun. */
-static tsr_status find_motion(work *w, tsr_err *err)
+static tsr_status find_flexible(work *w, tsr_err *err)
 {
     tsr_setup setup = {0};
     tsr_solve *s = &w->solve;
     const char *begun = file_in(w, "1");
     TSR_TRY(tsr_pool_check(&w->pool, err));
-    w->config.prior.clash = TSR_CLASH_NONE; /* no matter here, and slow */
+    w->config.prior.clash = TSR_CLASH_NONE; /* not needed here, and slow */
     tsr_status status = tsr_setup_read(&w->config, 0, NULL, &setup, err);
     if (status == TSR_OK) {
         s->is_frozen = w->config.structure.frozen;
@@ -723,7 +731,7 @@ static tsr_status find_motion(work *w, tsr_err *err)
 }
 
 /* The verdict so far, in the folder. */
-static tsr_status keep_verdict(work *w, tsr_err *err)
+static tsr_status save_verdict(work *w, tsr_err *err)
 {
     static tsr_status (*const print[])(const tsr_solve *, FILE *, tsr_err *) = {
         tsr_solve_print_json, tsr_solve_print};
@@ -746,8 +754,8 @@ static tsr_status keep_verdict(work *w, tsr_err *err)
 
 /* ---- a run ---- */
 
-/* `name=`, the title of a run's report: the model's name, where that cannot be
- * mistaken for something else in YAML, and how many states. text [size] out. */
+/* Title of the report of a run, as `name=`: name of the model, if YAML reads it
+ * as a text, and the number of states. text [size] out. */
 static void name_run(const char *model, int n_state, char *text, size_t size)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
@@ -771,14 +779,14 @@ static tsr_status begin_run(work *w, int n_state, tsr_err *err)
     snprintf(states, sizeof states, "structure.states=%d", n_state);
     snprintf(limit, sizeof limit, "sampler.time_limit=%.17g", w->o->time_limit);
     name_run(w->input[0], n_state, name, sizeof name);
-    o.set.item[o.set.n++] = name; /* before what is set on the command line */
+    o.set.item[o.set.n++] = name; /* before the keys set on the command line */
     o.set.item[o.set.n++] = limit;
     for (int i = 0; i < set->n; i++)
         o.set.item[o.set.n++] = set->item[i];
     o.set.item[o.set.n++] = states;
     o.set.item[o.set.n++] = evidence;
     tsr_log_set_brief(w->log, 1);
-    return leave_run(w, tsr_run_config(w->file, &o, w->none, w->log, err));
+    return close_run_log(w, tsr_run_config(w->file, &o, w->none, w->log, err));
 }
 
 static tsr_status resume_run(work *w, const char *directory, tsr_err *err)
@@ -786,26 +794,27 @@ static tsr_status resume_run(work *w, const char *directory, tsr_err *err)
     const tsr_run_options o = {.device = w->o->device,
                                .threads = w->o->threads};
     tsr_log_set_brief(w->log, 1);
-    return leave_run(w, tsr_resume_run(directory, &o, w->none, w->log, err));
+    return close_run_log(w,
+                         tsr_resume_run(directory, &o, w->none, w->log, err));
 }
 
 /* A run keeps the configuration that it began with, so runs that are compared
  * may have two where the file was changed in between. */
-static void tell_changed(const work *w, const char *directory)
+static void warn_if_changed(const work *w, const char *directory)
 {
     struct stat file, run;
     char *path = tsr_run_directory_file(directory, "config.yaml");
     if (path != NULL && stat(w->file, &file) == 0 && stat(path, &run) == 0 &&
         file.st_mtime > run.st_mtime)
         tsr_warn(w->log,
-                 "%s was changed after the run in %s began, which keeps what "
-                 "it began with; take that folder away to begin it anew",
+                 "%s was changed after the run in %s began, which keeps its "
+                 "settings; move that folder to begin the run anew",
                  w->file, directory);
     free(path);
 }
 
 /* Runs that are finished stay as they are. */
-static tsr_status bring_to_end(work *w, int n_state, tsr_err *err)
+static tsr_status complete_run(work *w, int n_state, tsr_err *err)
 {
     const char *directory = w->run[n_state - 1], *s = n_state == 1 ? "" : "s";
     tsr_run_checkpoint at = {0};
@@ -813,7 +822,7 @@ static tsr_status bring_to_end(work *w, int n_state, tsr_err *err)
         tsr_info(w->log, "%d state%s: %s", n_state, s, directory);
         return begin_run(w, n_state, err);
     }
-    tell_changed(w, directory);
+    warn_if_changed(w, directory);
     const int is_finished =
         tsr_run_checkpoint_read(directory, 0, &at, NULL) == TSR_OK &&
         at.progress.is_finished;
@@ -823,20 +832,20 @@ static tsr_status bring_to_end(work *w, int n_state, tsr_err *err)
     return is_finished ? TSR_OK : resume_run(w, directory, err);
 }
 
-/* One run more, as long as the data ask for it. */
+/* Makes one more run, as long as the data require one. */
 static tsr_status run_states(work *w, tsr_err *err)
 {
     tsr_solve *s = &w->solve;
     for (int k = 0; k < w->o->states; k++) {
         double gain, error;
         w->run[k] =
-            tsr_pool_print(&w->pool, "%s/%d", w->solve.directory, k + 1);
+            tsr_pool_format(&w->pool, "%s/%d", w->solve.directory, k + 1);
         TSR_TRY(tsr_pool_check(&w->pool, err));
-        tsr_status status = bring_to_end(w, k + 1, err);
+        tsr_status status = complete_run(w, k + 1, err);
         if (status == TSR_E_INTERRUPTED)
             return tsr_fail(err, status,
-                            "interrupted in the run of %d state%s; the same "
-                            "command goes on",
+                            "interrupted in the run of %d state%s; repeat the "
+                            "command to continue",
                             k + 1, k == 0 ? "" : "s");
         if (status != TSR_OK)
             return tsr_wrap(err, status, "'%s'", w->run[k]);
@@ -845,27 +854,27 @@ static tsr_status run_states(work *w, tsr_err *err)
             s->says = tsr_evidence_gain(&w->runs, k - 1, k, &gain, &error);
         if (k == 0 || s->says == TSR_GAIN_CLEAR)
             s->chosen = k;
-        TSR_TRY(keep_verdict(w, err));
+        TSR_TRY(save_verdict(w, err));
         if (s->chosen < k || !isfinite(w->runs.run[k].verdict->evidence.log))
-            break; /* nothing to compare the next one with */
+            break; /* no evidence to compare with */
     }
     return TSR_OK;
 }
 
-/* Of the chosen run, or where there is none of the model as it is; it shows the
- * verdict that is kept. */
+/* Writes the report of the chosen run, or without a run that of the rigid
+ * model; it shows the stored verdict. */
 static tsr_status write_report(work *w, tsr_err *err)
 {
     const int is_run = w->runs.n > 0;
     const char *directory =
         is_run ? w->run[w->solve.chosen] : w->solve.directory;
-    w->solve.report = tsr_pool_print(&w->pool, "%s/report.html", directory);
+    w->solve.report = tsr_pool_format(&w->pool, "%s/report.html", directory);
     TSR_TRY(tsr_pool_check(&w->pool, err));
-    TSR_TRY(keep_verdict(w, err));
+    TSR_TRY(save_verdict(w, err));
     if (!is_run)
         return tsr_report_rigid(&w->solve, w->log, err);
     tsr_log_set_brief(w->log, 1);
-    return leave_run(
+    return close_run_log(
         w, tsr_report_run(directory, NULL, NULL, 0, w->none, w->log, err));
 }
 
@@ -877,12 +886,12 @@ static tsr_status solve_all(work *w, tsr_err *err)
     s->model = w->input[0];
     s->runs = &w->runs;
     TSR_TRY(fit_rigid(w, err));
-    TSR_TRY(find_motion(w, err));
+    TSR_TRY(find_flexible(w, err));
     s->is_finished = s->is_frozen || s->is_enough;
-    TSR_TRY(keep_verdict(w, err));
+    TSR_TRY(save_verdict(w, err));
     if (!is_json)
         TSR_TRY(tsr_solve_print_model(s, w->out, err));
-    fflush(w->out); /* the runs take their time */
+    fflush(w->out); /* the runs dominate the time */
     tsr_status status = s->is_finished ? TSR_OK : run_states(w, err);
     if (status == TSR_OK) {
         s->is_finished = 1;
@@ -890,7 +899,7 @@ static tsr_status solve_all(work *w, tsr_err *err)
     }
     if (status != TSR_OK && status != TSR_E_INTERRUPTED)
         return status;
-    /* What is finished is told also where a signal ended the rest. */
+    /* The finished part is printed also after an interruption. */
     const tsr_status printed =
         (is_json ? tsr_solve_print_json : tsr_solve_print_runs)(s, w->out,
                                                                 NULL);
@@ -900,7 +909,7 @@ static tsr_status solve_all(work *w, tsr_err *err)
 }
 
 /* The model and all curves. */
-static tsr_status take_inputs(work *w, tsr_err *err)
+static tsr_status read_inputs(work *w, tsr_err *err)
 {
     TSR_TRY(tsr_curves_read(w->args, &w->o->data, &w->curves, err));
     if (w->curves.n == 0 && w->o->data.map == NULL)
@@ -921,35 +930,33 @@ static tsr_status solve(const tsr_args *args, FILE *out, tsr_log *log,
                         tsr_err *err)
 {
     work w = {.args = args, .o = args->options, .out = out, .log = log};
-    tsr_status status = take_inputs(&w, err);
+    tsr_status status = read_inputs(&w, err);
     w.none = fopen("/dev/null", "w");
     if (status == TSR_OK && w.none == NULL)
         status = tsr_fail(err, TSR_E_IO, "cannot open '/dev/null'");
     TSR_THEN(status, solve_all(&w, err));
-    clear(&w);
+    work_clear(&w);
     return status;
 }
 
 const tsr_command tsr_command_solve = {
     .name = "solve",
-    .doc = "from a model and curves to an answer: all steps in one",
+    .doc = "from a model and curves to an answer, in one command",
     .arguments = "MODEL [CURVE]...",
     .options = fields,
     .size = sizeof(options),
-    .about = "CURVEs are of X-rays; those of neutrons come by --sans, a "
-             "density map by --map. "
-             "Writes DIR/solve.yaml as init does, or takes the one that "
-             "is there; fits the model as it is to the curves, all atoms, "
-             "as profile does. Where it fits and tails alone are flexible "
-             "it stops there (--sample goes on). Else it samples with 1, "
-             "2, ... states in DIR/1, DIR/2, ..., each until converged or "
-             "out of time, as long as the log evidence grows by more than "
-             "two standard deviations and 1 nat. Ends with a verdict, the "
-             "table that it rests on, and the report of the run that the "
-             "data ask for; DIR/verdict.txt and verdict.json hold the "
-             "verdict, also while runs go on.\n\n"
-             "The same command goes on after Ctrl-C, a kill, or "
-             "'tessera resume' of one of the runs: what is finished is "
-             "not repeated. A run keeps the settings that it began with; "
-             "take its folder away to begin it anew.",
+    .about = "CURVEs are X-ray curves; give neutron curves with --sans, a "
+             "density map with --map. Writes DIR/solve.yaml as init does, or "
+             "uses an existing one; fits the rigid model to the curves, with "
+             "all atoms, as profile does. If the model fits and only tails are "
+             "flexible, solve stops there (--sample continues). Else it "
+             "samples with 1, 2, ... states in DIR/1, DIR/2, ..., each until "
+             "convergence or the time limit, as long as the log evidence grows "
+             "by more than two standard deviations and 1 nat. Ends with a "
+             "verdict, its table, and the report of the run with the number of "
+             "states that the data require; DIR/verdict.txt and verdict.json "
+             "contain the verdict, also while runs are going on.\n\nThe same "
+             "command continues after Ctrl-C, a kill, or 'tessera resume' of "
+             "one of the runs: finished runs are not repeated. A run keeps the "
+             "settings that it began with; move its folder to begin it anew.",
     .run = solve};

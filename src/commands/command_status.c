@@ -1,5 +1,5 @@
-/* tessera status DIR: reads what a run has written so far, without disturbing
- * it; speed and time left are those of its last checkpoint. */
+/* tessera status DIR: shows the progress of a run from its files, without
+ * disturbing it. Speed and remaining time are those of the last checkpoint. */
 #include "commands/command.h"
 #include "session/run_checkpoint.h"
 #include "session/run_directory.h"
@@ -28,11 +28,12 @@ typedef struct {
     tsr_run_checkpoint at;
     int has_checkpoint;
     char why_not[TSR_ERR_SIZE]; /* no checkpoint */
-    tsr_run_progress now;       /* with the draws that the trace has */
-    double accepted, chi2;      /* of the last tenth; NaN: unknown */
+    tsr_run_progress now;       /* including the draws of the trace */
+    double accepted, chi2; /* of the last tenth of the draws; NaN: unknown */
 } run_status;
 
-/* Mean over all chains of the last tenth of a variable; NaN where absent. */
+/* Mean of a variable over all chains and the last tenth of the draws; NaN where
+ * absent. */
 static double last_mean(tsr_trace_reader *reader, tsr_trace_group group,
                         const char *name)
 {
@@ -49,8 +50,8 @@ static double last_mean(tsr_trace_reader *reader, tsr_trace_group group,
     return n == 1 && n_draw > 0 ? sum / ((double)last * n_chain) : (double)NAN;
 }
 
-static tsr_status look_at_trace(const char *directory, run_status *s,
-                                tsr_err *err)
+static tsr_status read_trace_status(const char *directory, run_status *s,
+                                    tsr_err *err)
 {
     tsr_trace_reader *reader = NULL;
     char *path = tsr_run_directory_file(directory, "trace.h5");
@@ -75,7 +76,7 @@ static tsr_status look_at_trace(const char *directory, run_status *s,
 
 /* Where the trace is ahead of the checkpoint, the steps since then took as long
  * as those before. Numbers that no run writes are left alone. */
-static void catch_up(run_status *s)
+static void extrapolate_progress(run_status *s)
 {
     const tsr_run_progress *then = &s->at.progress;
     tsr_run_progress *now = &s->now;
@@ -88,7 +89,8 @@ static void catch_up(run_status *s)
     now->seconds *= (double)now->steps / (double)then->steps;
 }
 
-static tsr_status look(const char *directory, run_status *s, tsr_err *err)
+static tsr_status read_status(const char *directory, run_status *s,
+                              tsr_err *err)
 {
     tsr_err why = {0};
     s->accepted = s->chi2 = (double)NAN;
@@ -102,8 +104,8 @@ static tsr_status look(const char *directory, run_status *s, tsr_err *err)
             tsr_run_checkpoint_read(directory, 0, &s->at, &why) == TSR_OK;
         snprintf(s->why_not, sizeof s->why_not, "%s", why.message);
         s->now = s->at.progress;
-        status = look_at_trace(directory, s, err);
-        catch_up(s);
+        status = read_trace_status(directory, s, err);
+        extrapolate_progress(s);
         if (status == TSR_E_NOINPUT) /* stopped before it was made */
             status = TSR_OK;
     }
@@ -115,7 +117,8 @@ static tsr_status look(const char *directory, run_status *s, tsr_err *err)
     return status;
 }
 
-/* Of the whole run, warm-up and stops left out; NaN before the first steps. */
+/* Speed of the whole run, without warm-up and interruptions; NaN before the
+ * first steps. */
 static double steps_a_second(const run_status *s)
 {
     const tsr_run_progress *p = &s->at.progress;
@@ -123,7 +126,8 @@ static double steps_a_second(const run_status *s)
                                                  : (double)NAN;
 }
 
-/* Since a time in UTC, ISO 8601, ", 4 s ago"; "" where it is none. */
+/* Time since a UTC time in ISO 8601, ", 4 s ago"; "" where it cannot be parsed.
+ */
 static const char *age(const char *written_at, char text[48])
 {
     struct tm t = {0}, utc;
@@ -132,7 +136,8 @@ static const char *age(const char *written_at, char text[48])
                &t.tm_mday, &t.tm_hour, &t.tm_min, &t.tm_sec) != 6)
         return "";
     t.tm_year -= 1900, t.tm_mon -= 1;
-    gmtime_r(&now, &utc); /* both as if they were local times */
+    gmtime_r(&now, &utc); /* both converted as local times, so that the
+                             difference is right */
     t.tm_isdst = utc.tm_isdst = 0;
     const double ago = difftime(mktime(&utc), mktime(&t));
     snprintf(text, 48,
@@ -156,7 +161,7 @@ static void print(const run_status *s, const char *directory, FILE *out)
         fprintf(out, " on %s, process %ld, since %s", s->holder.host,
                 s->holder.pid, s->holder.since);
     fprintf(out, "\n  %-11s %ld of %ld draws\n", "warm-up", s->now.warmup,
-            tsr_run_warmup(&s->config, &s->now));
+            tsr_run_warmup_expected(&s->config, &s->now));
     tsr_sampler_draws_text(&s->config.sampler, s->now.draws, draws);
     fprintf(out, "  %-11s %s", "sampling", draws);
     if (s->has_checkpoint)
@@ -184,7 +189,7 @@ static void print(const run_status *s, const char *directory, FILE *out)
                 tsr_text_shell(directory, word));
 }
 
-static void put_part(tsr_json *j, const char *key, long done, long planned)
+static void write_part(tsr_json *j, const char *key, long done, long planned)
 {
     tsr_json_object(j, key);
     tsr_json_members(j, "done %ld planned %ld", done, planned);
@@ -201,8 +206,10 @@ static void print_json(const run_status *s, FILE *out)
     if (s->holder.is_held)
         tsr_json_members(&j, "host %s pid %ld since %s", s->holder.host,
                          s->holder.pid, s->holder.since);
-    put_part(&j, "warmup", s->now.warmup, tsr_run_warmup(&s->config, &s->now));
-    put_part(&j, "draws", s->now.draws, tsr_sampler_draws(&s->config.sampler));
+    write_part(&j, "warmup", s->now.warmup,
+               tsr_run_warmup_expected(&s->config, &s->now));
+    write_part(&j, "draws", s->now.draws,
+               tsr_sampler_draws(&s->config.sampler));
     if (s->has_checkpoint) {
         tsr_json_members(&j, "chains %ld", (long)at->identity.n_chain);
         tsr_json_object(&j, "checkpoint");
@@ -227,7 +234,7 @@ static tsr_status status_of(const tsr_args *args, FILE *out, tsr_log *log,
     const options *o = args->options;
     run_status s = {.accepted = (double)NAN, .chi2 = (double)NAN};
     (void)log;
-    tsr_status status = look(args->argument[0], &s, err);
+    tsr_status status = read_status(args->argument[0], &s, err);
     if (status == TSR_OK && o->json)
         print_json(&s, out);
     else if (status == TSR_OK)
@@ -239,11 +246,11 @@ static tsr_status status_of(const tsr_args *args, FILE *out, tsr_log *log,
 
 const tsr_command tsr_command_status = {
     .name = "status",
-    .doc = "how far a run is, running or not",
+    .doc = "show the progress of a run",
     .arguments = "DIR",
     .options = fields,
     .size = sizeof(options),
-    .about = "The run may be going on, here or on another machine "
-             "that shares the folder; it is not disturbed. After a "
-             "kill, draws in draws.log are put into trace.h5.",
+    .about = "The run may be active, on this or another machine that shares "
+             "the folder; it is not disturbed. After a kill, draws in "
+             "draws.log are merged into trace.h5.",
     .run = status_of};

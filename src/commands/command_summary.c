@@ -14,22 +14,23 @@ typedef struct {
 
 static const tsr_field fields[] = {
     TSR_OPTION_JSON(options),
-    TSR_FIELD(STRING, "prior", options, prior, .argument = "DIR",
-              .doc = "a run made with --prior-only: its numbers beside the "
-                     "posterior's"),
+    TSR_FIELD(
+        STRING, "prior", options, prior, .argument = "DIR",
+        .doc = "run made with --prior-only, to be listed with the posterior"),
     TSR_FIELD(INT, "align", options, align, .argument = "N", .min = 1,
               .max = TSR_MOST_DOMAINS,
-              .doc = "arrangements: superposed on domain N as export and "
-                     "report number them, instead of the largest"),
-    TSR_FIELD(DOUBLE, "threshold", options, threshold_ang, .argument = "A",
-              .initial = "15", .unit = "Angstrom", .min = 0.1, .max = 1e4,
-              .doc = "arrangements: how far apart on average those are that "
-                     "count as two"),
+              .doc = "arrangements: domain to superpose, numbered as in export "
+                     "and report, instead of the largest"),
+    TSR_FIELD(
+        DOUBLE, "threshold", options, threshold_ang, .argument = "A",
+        .initial = "15", .unit = "Angstrom", .min = 0.1, .max = 1e4,
+        .doc =
+            "arrangements: smallest average distance between two arrangements"),
     {0}};
 
 /* What the cells could not say. *is_damaged: something could not be read. */
-static void tell_flaws(const tsr_summary *summary, tsr_log *log,
-                       int *is_damaged)
+static void report_flaws(const tsr_summary *summary, tsr_log *log,
+                         int *is_damaged)
 {
     int n_few = 0;
     *is_damaged = 0;
@@ -89,14 +90,14 @@ static tsr_status summary(const tsr_args *args, FILE *out, tsr_log *log,
                              : print(made, verdict, out, err));
     if (status == TSR_OK && n_hidden > 0 && !o->json)
         tsr_info(log,
-                 "%d more of poses and tails, with more effective draws: "
-                 "--verbose, --json",
+                 "%d more variables of poses and tails, with more effective "
+                 "draws: --verbose, --json",
                  n_hidden);
     if (status == TSR_OK)
-        tell_flaws(made, log, &is_damaged);
+        report_flaws(made, log, &is_damaged);
     if (is_damaged)
         status = tsr_fail(err, TSR_E_DATA,
-                          "'%s' is damaged: what could be read is above",
+                          "'%s' is damaged: the readable part is above",
                           run.trace_path);
     tsr_verdict_free(verdict);
     tsr_summary_free(made);
@@ -111,19 +112,18 @@ const tsr_command tsr_command_summary = {
     .arguments = "DIR",
     .options = fields,
     .size = sizeof(options),
-    .about = "DIR is a run's folder, or a trace.h5 itself. mcse is the "
-             "error of the mean; ess_bulk and ess_tail count independent "
-             "draws in the middle and in the tails; rhat compares the "
-             "chains, and is 1 where they agree.\n"
-             "Of poses and tails (how rigid parts and flexible ends lie) "
-             "the distances and the variable with the least effective "
-             "draws are shown, all with --verbose or --json.\n"
-             "Angles (unit rad or degree) are averaged on the circle. "
-             "With --prior, 'learned' is the part of the prior's variance "
-             "that the data removed.\n"
-             "The log evidence is the marginal likelihood of the model, "
-             "by the populations that chains came from the prior in, and "
-             "more surely where temperatures reach the prior "
-             "(sampler.evidence: true): of two models of the same data "
-             "one is exp(difference) times as probable.",
+    .about =
+        "DIR is the folder of a run, or a trace.h5. mcse is the standard error "
+        "of the mean; ess_bulk and ess_tail are effective sample sizes in the "
+        "middle and in the tails; rhat compares the chains, and is 1 where "
+        "they agree.\nOf the poses and tails (positions of rigid parts and "
+        "flexible ends) only the distances and the variable with the smallest "
+        "effective sample size are listed; --verbose or --json lists "
+        "all.\nAngles (unit rad or degree) are averaged on the circle. With "
+        "--prior, 'learned' is the fraction of the prior's variance that the "
+        "data removed.\nThe log evidence is the log marginal likelihood of the "
+        "model, estimated from the populations that bring chains from the "
+        "prior, and more reliably if the temperatures reach the prior "
+        "(sampler.evidence: true): of two models of the same data one is "
+        "exp(difference) times as probable.",
     .run = summary};

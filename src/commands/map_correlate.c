@@ -1,5 +1,5 @@
-/* tessera map cc and map timeline: how well models agree with a map, as a whole
- * and part by part. */
+/* tessera map cc and map timeline: correlation of models with a map, for the
+ * whole model and for its parts. */
 #include "commands/map_job.h"
 #include "core/json.h"
 #include "core/text.h"
@@ -24,7 +24,7 @@ typedef struct {
     tsr_map_job *job;
     int n, room;
     result *result; /* [n] */
-    float *density; /* [n_voxel] of the last model */
+    float *density; /* [n_voxel] density of the last model */
 } comparison;
 
 typedef struct {
@@ -33,30 +33,31 @@ typedef struct {
     int n_atom;
 } model;
 
-static tsr_status sums_of(const tsr_map_job *job, const model *m,
-                          const tsr_density_options *o, tsr_density_sums *out,
-                          tsr_err *err)
+static tsr_status compute_sums(const tsr_map_job *job, const model *m,
+                               const tsr_density_options *o,
+                               tsr_density_sums *out, tsr_err *err)
 {
     return tsr_density_one(job->engine, m->n_atom, m->xyz, m->z, o, out, err);
 }
 
 /* ---- the width of the blur ---- */
 
-static tsr_status cc_at(const tsr_map_job *job, const tsr_map_models *models,
-                        const model *m, double sigma_over_r, double *cc,
-                        tsr_err *err)
+static tsr_status compute_cc(const tsr_map_job *job,
+                             const tsr_map_models *models, const model *m,
+                             double sigma_over_r, double *cc, tsr_err *err)
 {
     const tsr_density_options o = {0};
     tsr_density_sums sums;
     TSR_TRY(tsr_map_job_blur(job, models, sigma_over_r, err));
-    TSR_TRY(sums_of(job, m, &o, &sums, err));
+    TSR_TRY(compute_sums(job, m, &o, &sums, err));
     *cc = tsr_map_cc(&sums.box);
     if (isnan(*cc))
         *cc = -1.0;
     return TSR_OK;
 }
 
-/* The correlation has one maximum over the width: golden sections, to 0.001. */
+/* The correlation has one maximum over the width, found by golden-section
+ * search to 0.001. */
 static tsr_status best_sigma(const tsr_map_job *job,
                              const tsr_map_models *models, const model *m,
                              double *out, tsr_err *err)
@@ -66,9 +67,9 @@ static tsr_status best_sigma(const tsr_map_job *job,
     double x[2] = {high - golden * (high - low), low + golden * (high - low)};
     double cc[2];
     for (int k = 0; k < 2; k++)
-        TSR_TRY(cc_at(job, models, m, x[k], &cc[k], err));
+        TSR_TRY(compute_cc(job, models, m, x[k], &cc[k], err));
     while (high - low > 0.001) {
-        const int k = cc[0] < cc[1]; /* which side goes on */
+        const int k = cc[0] < cc[1]; /* side that is searched next */
         if (k)
             low = x[0];
         else
@@ -76,13 +77,13 @@ static tsr_status best_sigma(const tsr_map_job *job,
         x[!k] = x[k];
         cc[!k] = cc[k];
         x[k] = k ? low + golden * (high - low) : high - golden * (high - low);
-        TSR_TRY(cc_at(job, models, m, x[k], &cc[k], err));
+        TSR_TRY(compute_cc(job, models, m, x[k], &cc[k], err));
     }
     *out = 0.5 * (low + high);
     if (*out < 0.09 || *out > 0.89)
         tsr_warn(job->log,
-                 "the best sigma/R is at the end of its range, %.3f: "
-                 "is the resolution right?",
+                 "the best sigma/R is at the end of its range, %.3f: is the "
+                 "resolution right?",
                  *out);
     return TSR_OK;
 }
@@ -117,8 +118,9 @@ static double middle_of(const tsr_map_grid *g, int axis)
     return g->origin[axis] + 0.5 * (g->n[axis] - 1) * g->step[axis];
 }
 
-/* The model mirrored in the middle of the box: a map of the wrong hand agrees
- * with one of them better than with the model, in a box that was not moved. */
+/* Tests the hand of the map: a model mirrored about the centre of the box
+ * agrees better than the model where the map has the wrong hand and its box was
+ * not moved. */
 static tsr_status check_hand(const tsr_map_job *job, const model *m, double cc,
                              const char *label, tsr_err *err)
 {
@@ -135,17 +137,17 @@ static tsr_status check_hand(const tsr_map_job *job, const model *m, double cc,
         const double mirrored = tsr_map_cc(&sums[c].box);
         if (mirrored > cc + 0.1)
             tsr_warn(job->log,
-                     "%s: mirrored along %c in the middle of the box it has a "
-                     "correlation of %.3f, not %.3f: the map has the wrong "
-                     "hand, or its sections were read in the wrong order",
+                     "%s: mirrored along %c about the centre of the box it has "
+                     "a correlation of %.3f, not %.3f: the map has the wrong "
+                     "hand, or its sections were read in reverse order",
                      label, "xyz"[c], mirrored, cc);
     }
     return TSR_OK;
 }
 
-/* Voxels of another size than the header's stretch the map about a point that
- * is not known: the first voxel, zero, the middle of the box, or, where the
- * model was brought to its place, the model's own. */
+/* Tests the voxel size. A wrong size stretches the map about an unknown point:
+ * the first voxel, the origin, the centre of the box, or, for a docked model,
+ * the centre of the model. */
 enum { N_FIXED = 4, MOST_PER_CENT = 10, PER_CENT = 2 };
 
 static void fixed_points(const tsr_map_grid *g, const model *m,
@@ -160,7 +162,7 @@ static void fixed_points(const tsr_map_grid *g, const model *m,
     }
 }
 
-/* The best correlation of the model grown or shrunk about a point. */
+/* Finds the best correlation of the model scaled about a point. */
 static tsr_status try_scales(const tsr_map_job *job, const model *m,
                              const double fixed[3], double *best_cc,
                              double *best_scale, tsr_err *err)
@@ -185,8 +187,9 @@ static tsr_status try_scales(const tsr_map_job *job, const model *m,
     return TSR_OK;
 }
 
-/* Asked only of a model that does not fit well. A size that is right makes up
- * for most of what is missing to 1; one that is wrong, for a few per cent. */
+/* Only for a model that does not fit well. The right voxel size makes up for
+ * most of the difference of the correlation to 1; a wrong one for a few per
+ * cent. */
 static tsr_status check_voxels(const tsr_map_job *job, const model *m,
                                double cc, const char *label, tsr_err *err)
 {
@@ -199,8 +202,8 @@ static tsr_status check_voxels(const tsr_map_job *job, const model *m,
     if (1.0 - best < 0.7 * (1.0 - cc))
         tsr_warn(job->log,
                  "%s: the map fits best with voxels of %.4g Angstrom instead "
-                 "of %.4g, with a correlation of %.3f instead of %.3f: is "
-                 "their size (CELLA over MX) right?",
+                 "of %.4g, with a correlation of %.3f instead of %.3f: is the "
+                 "voxel size (CELLA over MX) right?",
                  label, job->map->grid.step[0] / scale, job->map->grid.step[0],
                  best, cc);
     return TSR_OK;
@@ -216,7 +219,7 @@ static tsr_status threshold_of(const tsr_map_job *job, const model *m,
     *out = job->threshold;
     if (!job->is_in_sd)
         return TSR_OK;
-    TSR_TRY(sums_of(job, m, &o, &sums, err));
+    TSR_TRY(compute_sums(job, m, &o, &sums, err));
     *out = sums.box.s / sums.box.n + job->threshold * tsr_map_sd_s(&sums.box);
     return TSR_OK;
 }
@@ -238,7 +241,7 @@ static tsr_status compare(comparison *c, const tsr_map_models *models, int k,
         .threshold = job->has_threshold ? &r->threshold : NULL,
         .density = c->density,
         .tile = tile};
-    TSR_TRY(sums_of(job, m, &o, &r->sums, err));
+    TSR_TRY(compute_sums(job, m, &o, &r->sums, err));
     if (k == 0) {
         const double cc = tsr_map_cc(&r->sums.box);
         TSR_TRY(check_hand(job, m, cc, r->label, err));
@@ -312,15 +315,14 @@ static void print_table(const comparison *c)
             tsr_map_fall_text(r->fsc.low_inv_ang, r->fsc.low_is_at_limit, low));
     }
     fprintf(job->out,
-            "cc_box: all voxels; cc_mask: those within %g A of an atom%s\n",
+            "cc_box: all voxels; cc_mask: voxels within %g A of an atom%s\n",
             job->mask_ang,
-            job->has_threshold
-                ? "; cc_above: those where the model's density is above the "
-                  "threshold"
-                : "");
+            job->has_threshold ? "; cc_above: voxels where the model's density "
+                                 "is above the threshold"
+                               : "");
 }
 
-static void put_result(tsr_json *j, const tsr_map_job *job, const result *r)
+static void write_result(tsr_json *j, const tsr_map_job *job, const result *r)
 {
     double slope, offset;
     tsr_map_line(&r->sums.box, &slope, &offset);
@@ -362,7 +364,7 @@ static void print_json(const comparison *c)
         job->mask_ang, job->engine->describe);
     tsr_json_array(&j, "models");
     for (int i = 0; i < c->n; i++)
-        put_result(&j, job, &c->result[i]);
+        write_result(&j, job, &c->result[i]);
     tsr_json_close(&j);
     tsr_json_close(&j);
 }
@@ -381,7 +383,7 @@ static tsr_status write_difference(const comparison *c, const char *path,
     for (size_t k = 0; k < n; k++)
         map->value[k] = (float)((double)from->value[k] -
                                 slope * (double)c->density[k] - offset);
-    return tsr_map_write(map, path, "map less model", err);
+    return tsr_map_write(map, path, "map minus model", err);
 }
 
 static tsr_status write_spatial(const comparison *c, const tsr_map_sums *tile,
@@ -397,7 +399,7 @@ static tsr_status check_maps(const tsr_map_job *job, const char *difference,
 {
     if (job->n_model > 1 && (difference != NULL || spatial != NULL))
         return tsr_fail(err, TSR_E_USAGE,
-                        "--difference and --spatial are maps of one model");
+                        "--difference and --spatial need exactly one model");
     if (difference != NULL)
         TSR_TRY(tsr_map_job_target(job, difference, "", TSR_MAP_MARK, err));
     if (spatial != NULL)
@@ -420,10 +422,10 @@ tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err)
     for (int i = 0; i < job->n_model; i++)
         TSR_TRY(compare_all(&c, job->model[i], tile, err));
     if (c.n > 1 && (difference != NULL || spatial != NULL))
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--difference and --spatial are maps of one model; "
-                        "'%s' has %d",
-                        job->model[0], c.n);
+        return tsr_fail(
+            err, TSR_E_USAGE,
+            "--difference and --spatial need exactly one model; '%s' has %d",
+            job->model[0], c.n);
     if (difference != NULL)
         TSR_TRY(write_difference(&c, difference, err));
     if (spatial != NULL)
@@ -437,13 +439,12 @@ tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err)
 
 /* ---- map timeline ----
  *
- * tessera map timeline: the correlation of every part of a model with the map,
- * model by model, or draw by draw (Stone et al. 2014, Faraday Discuss.
- * 169:265).
+ * tessera map timeline: correlation of every part of a model with the map, for
+ * each model or draw (Stone et al. 2014, Faraday Discuss. 169:265).
  *
  * A row is a residue, an element of secondary structure, a chain or a named
- * selection, a column a model. A cell is the correlation of the density of that
- * part alone with the map, near its atoms. */
+ * selection; a column is a model. A value is the correlation of the density of
+ * that part alone with the map, near the atoms of the part. */
 
 typedef struct {
     tsr_map_job *job;
@@ -452,15 +453,15 @@ typedef struct {
     double *cc; /* [models.n][rows.n]; NaN: not defined */
 } timeline;
 
-/* draw: of a trajectory its frame, from 1 */
+/* draw; for a trajectory its frame, from 1 */
 static const char csv_head[] = "component,model,chain,draw,cc,change\n";
 
 /* ---- the correlations ---- */
 
 enum { ATOMS_A_CALL = 1 << 22 };
 
-/* As many models in a call as it has room for, their parts one after the
- * other. */
+/* Processes as many models per call as the engine has room for, with the parts
+ * of one model in sequence. */
 static tsr_status correlate(timeline *t, tsr_err *err)
 {
     tsr_map_job *job = t->job;
@@ -503,7 +504,7 @@ static tsr_status correlate(timeline *t, tsr_err *err)
 
 /* ---- the table ---- */
 
-static double change(const timeline *t, int k, int r)
+static double cc_change(const timeline *t, int k, int r)
 {
     return t->cc[(size_t)k * (size_t)t->rows.n + (size_t)r] - t->cc[r];
 }
@@ -528,18 +529,18 @@ static tsr_status write_csv(const timeline *t, const char *path, tsr_err *err)
             else if (isnan(t->cc[r]))
                 fprintf(to.out, "%.6f,\n", cc);
             else
-                fprintf(to.out, "%.6f,%.6f\n", cc, change(t, k, r));
+                fprintf(to.out, "%.6f,%.6f\n", cc, cc_change(t, k, r));
         }
     return tsr_file_end(&to, TSR_OK, err);
 }
 
 /* Share of the rows, in per cent, whose correlation in the last model is above
  * that in the first. */
-static double share_risen(const timeline *t)
+static double improved_share(const timeline *t)
 {
     int n = 0, risen = 0;
     for (int r = 0; r < t->rows.n; r++) {
-        const double d = change(t, t->models.n - 1, r);
+        const double d = cc_change(t, t->models.n - 1, r);
         n += isnan(d) ? 0 : 1;
         risen += d > 0.0;
     }
@@ -563,8 +564,8 @@ static void range_of(const timeline *t, double *low, double *high)
         *low = 0.0, *high = 1.0;
 }
 
-/* The first row is the uppermost. Rows are as high as text where there are few,
- * thin where there are many. */
+/* The first row is at the top. Rows have the height of text if there are few,
+ * and are thin if there are many. */
 static void draw_cells(const timeline *t, tsr_figure *f)
 {
     const size_t n_row = (size_t)t->rows.n, n = n_row * (size_t)t->models.n;
@@ -598,12 +599,12 @@ static tsr_status write_svg(const timeline *t, const char *path, tsr_err *err)
                                   : t->models.draw != NULL ? "frame"
                                                            : "model",
                                   640);
-    f.subtitle = tsr_pool_print(
+    f.subtitle = tsr_pool_format(
         &f.pool,
         "R %g \xc3\x85, atoms: %s, \xcf\x83/R %.3g; from the first to the "
         "last model %.0f %% of the rows rose",
         t->job->resolution_ang, tsr_blur_name(t->job->kind),
-        t->job->sigma_over_r, share_risen(t));
+        t->job->sigma_over_r, improved_share(t));
     f.left = 130;
     f.is_count = 1;
     draw_cells(t, &f);
@@ -615,7 +616,7 @@ static tsr_status write_svg(const timeline *t, const char *path, tsr_err *err)
 
 /* ---- the verb ---- */
 
-static tsr_status find_rows(timeline *t, tsr_err *err)
+static tsr_status make_rows(timeline *t, tsr_err *err)
 {
     const tsr_map_words *o = t->job->words;
     if (o->select.n > 0)
@@ -628,8 +629,8 @@ static tsr_status find_rows(timeline *t, tsr_err *err)
 }
 
 /* NAME and ".csv" or ".svg" in place of what it ends with. */
-static void path_with(const char *name, const char *ending, char *out,
-                      size_t size)
+static void replace_ending(const char *name, const char *ending, char *out,
+                           size_t size)
 {
     size_t n = strlen(name);
     if (n > 4 && (strcmp(name + n - 4, ".csv") == 0 ||
@@ -645,7 +646,7 @@ static tsr_status make(timeline *t, const char *csv, const char *svg,
     TSR_TRY(tsr_map_models_read(job->model[0], job->trajectory,
                                 job->most_frames, job->log, &t->models, err));
     TSR_TRY(tsr_map_job_check(job, &t->models, 0.5, err));
-    TSR_TRY(find_rows(t, err));
+    TSR_TRY(make_rows(t, err));
     TSR_TRY(tsr_map_job_blur(job, &t->models, job->sigma_over_r, err));
     TSR_TRY(correlate(t, err));
     TSR_TRY(write_csv(t, csv, err));
@@ -655,7 +656,7 @@ static tsr_status make(timeline *t, const char *csv, const char *svg,
     if (t->models.n > 1)
         fprintf(job->out,
                 "; from the first to the last model %.0f %% of the rows rose",
-                share_risen(t));
+                improved_share(t));
     fputs("\n", job->out);
     return TSR_OK;
 }
@@ -667,17 +668,17 @@ tsr_status tsr_map_timeline(tsr_map_job *job, tsr_err *err)
     timeline t = {.job = job};
     if (job->n_model != 1)
         return tsr_fail(err, TSR_E_USAGE,
-                        "'map timeline' takes one file of models, or one run");
+                        "'map timeline' needs one file of models, or one run");
     if (output == NULL)
         return tsr_fail(err, TSR_E_USAGE,
-                        "'map timeline' needs a name for its table and "
+                        "'map timeline' needs a file name for its table and "
                         "picture: --output");
     if (!(job->sigma_over_r > 0.0) || job->is_in_sd)
         return tsr_fail(err, TSR_E_USAGE,
-                        "'map timeline' takes a number for --sigma-over-r and "
+                        "'map timeline' needs a number for --sigma-over-r and "
                         "--threshold: one for all rows");
-    path_with(output, ".csv", csv, sizeof csv);
-    path_with(output, ".svg", svg, sizeof svg);
+    replace_ending(output, ".csv", csv, sizeof csv);
+    replace_ending(output, ".svg", svg, sizeof svg);
     TSR_TRY(tsr_map_job_target(job, csv, csv_head, "", err));
     TSR_TRY(tsr_map_job_target(job, svg, "", TSR_SVG_MARK, err));
     tsr_status status = make(&t, csv, svg, err);

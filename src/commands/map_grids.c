@@ -1,5 +1,5 @@
-/* tessera map simulate, mask and fsc: maps that are made, and maps that are
- * compared with each other. */
+/* tessera map simulate, mask and fsc: create maps, and compare maps with each
+ * other. */
 #include "commands/map_job.h"
 #include "core/json.h"
 #include "report/report.h"
@@ -34,10 +34,11 @@ tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err)
     const char *path = job->words->output;
     tsr_map_models models = {0};
     if (job->n_model != 1)
-        return tsr_fail(err, TSR_E_USAGE, "'map simulate' takes one model");
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'map simulate' needs exactly one model");
     if (path == NULL)
         return tsr_fail(err, TSR_E_USAGE,
-                        "'map simulate' needs a file to write: --output");
+                        "'map simulate' needs an output file: --output");
     if (!(job->sigma_over_r > 0.0))
         return tsr_fail(err, TSR_E_USAGE,
                         "--sigma-over-r best is for 'map cc', which has a map "
@@ -57,8 +58,8 @@ tsr_status tsr_map_mask(tsr_map_job *job, tsr_err *err)
     double inside = 0.0;
     if (job->n_model > 1 || job->words->mask == NULL || path == NULL)
         return tsr_fail(err, TSR_E_USAGE,
-                        "'map mask' takes at most one model, --mask model or "
-                        "threshold:X, and a file to write: --output");
+                        "'map mask' needs at most one model, --mask model or "
+                        "threshold:X, and an output file: --output");
     TSR_TRY(tsr_map_job_target(job, path, "", TSR_MAP_MARK, err));
     tsr_map mask = {.grid = job->map->grid};
     TSR_TRY(tsr_map_job_mask(job, job->map,
@@ -81,7 +82,7 @@ typedef struct {
 
 enum { N_CURVE = 4 };
 
-/* Of a comparison; fsc->n 0: there is none. */
+/* Curve of a comparison; fsc->n 0: not computed. */
 static void list_curves(const tsr_fsc_halves *h, curve list[N_CURVE])
 {
     list[0] = (curve){"fsc", "without a mask", TSR_COLOUR_DATA, &h->plain};
@@ -127,11 +128,11 @@ static void print_curves(const tsr_map_job *job, const tsr_fsc_halves *h)
                 tsr_map_fall_text(c->low_inv_ang, c->low_is_at_limit, low));
     }
     if (h->random.n > 0)
-        fprintf(job->out, "phases were random beyond %.2f Angstrom\n",
+        fprintf(job->out, "phases were randomised beyond %.2f Angstrom\n",
                 1.0 / h->random_from_inv_ang);
 }
 
-static void put_curves(const tsr_map_job *job, const tsr_fsc_halves *h)
+static void write_curves(const tsr_map_job *job, const tsr_fsc_halves *h)
 {
     tsr_json j = {.out = job->out, .digits = 8};
     curve list[N_CURVE];
@@ -161,7 +162,7 @@ static void put_curves(const tsr_map_job *job, const tsr_fsc_halves *h)
     tsr_json_close(&j);
 }
 
-/* A threshold is of the mean of the two. */
+/* A threshold applies to the mean of the two maps. */
 static tsr_status mask_of_two(tsr_map_job *job, tsr_map *const map[2],
                               float **mask, tsr_err *err)
 {
@@ -169,7 +170,7 @@ static tsr_status mask_of_two(tsr_map_job *job, tsr_map *const map[2],
     tsr_map *mean;
     *mask = NULL;
     if (!tsr_map_same_grid(&map[0]->grid, &map[1]->grid))
-        return TSR_OK; /* the comparison says so */
+        return TSR_OK; /* the comparison reports the error */
     TSR_TRY(tsr_map_new(&map[0]->grid, &job->pool, &mean, err));
     for (size_t k = 0; k < n; k++)
         mean->value[k] = 0.5f * (map[0]->value[k] + map[1]->value[k]);
@@ -184,7 +185,7 @@ tsr_status tsr_map_fsc(tsr_map_job *job, tsr_err *err)
     float *mask;
     tsr_fsc_halves h;
     if (job->n_model != 2)
-        return tsr_fail(err, TSR_E_USAGE, "'map fsc' takes two maps");
+        return tsr_fail(err, TSR_E_USAGE, "'map fsc' needs two maps");
     if (svg != NULL)
         TSR_TRY(tsr_map_job_target(job, svg, "", TSR_SVG_MARK, err));
     for (int k = 0; k < 2; k++) {
@@ -197,7 +198,7 @@ tsr_status tsr_map_fsc(tsr_map_job *job, tsr_err *err)
     if (svg != NULL)
         TSR_TRY(draw_curves(&h, svg, err));
     if (job->words->json)
-        put_curves(job, &h);
+        write_curves(job, &h);
     else
         print_curves(job, &h);
     return TSR_OK;

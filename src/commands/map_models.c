@@ -1,5 +1,5 @@
 /* The models of `tessera map`: from a structure file (one model, or many as
- * frames), from the draws of a run, or from a trajectory beside a structure. */
+ * frames), the draws of a run, or a trajectory with a structure. */
 #include "commands/map_job.h"
 
 #include "analysis/export.h"
@@ -46,8 +46,8 @@ void tsr_map_models_label(const tsr_map_models *models, int k, char *text,
 /* ---- a run ---- */
 
 /* A run's atoms as those of a structure file. */
-static tsr_status take_atoms(const tsr_model_atoms *list, const char *path,
-                             tsr_atoms **out, tsr_err *err)
+static tsr_status convert_atoms(const tsr_model_atoms *list, const char *path,
+                                tsr_atoms **out, tsr_err *err)
 {
     tsr_atoms *a = calloc(1, sizeof *a);
     TSR_TRY(tsr_allocated(a, err));
@@ -84,10 +84,10 @@ typedef struct {
     tsr_frames *frames;
     tsr_structure *input;
     tsr_all_atoms *all;
-    tsr_pool pool;      /* of what follows */
-    double (*model)[3]; /* of one frame */
-    int *at, *draw;     /* [n] chosen frames, and of which draw */
-    int *order;         /* [n] frames, states of a draw beside each other */
+    tsr_pool pool;      /* owns the members below */
+    double (*model)[3]; /* atoms of one frame */
+    int *at, *draw;     /* [n] selected frames, and the draw of each */
+    int *order; /* [n] frames, with the states of one draw in sequence */
 } drawn;
 
 static tsr_status open_run(drawn *d, const char *path, tsr_log *log,
@@ -96,13 +96,13 @@ static tsr_status open_run(drawn *d, const char *path, tsr_log *log,
     TSR_TRY(tsr_past_run_open(path, &d->run, log, err));
     if (d->run.directory == NULL)
         return tsr_fail(err, TSR_E_USAGE,
-                        "'%s' is a trace; give the run's folder", path);
+                        "'%s' is a trace; give the folder of the run", path);
     TSR_TRY(tsr_frames_open(d->run.directory, log, &d->frames, err));
     const char *file = d->run.has_config ? d->run.config.structure.file : NULL;
     if (file == NULL)
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s': a map shows all atoms, and this run has no "
-                        "input structure that side chains could come from",
+                        "'%s': a map shows all atoms, but this run has no "
+                        "input structure for the side chains",
                         path);
     tsr_status status = tsr_structure_read_any(file, &d->input, err);
     TSR_THEN(status, tsr_all_atoms_new(tsr_frames_atoms(d->frames), d->input,
@@ -110,10 +110,10 @@ static tsr_status open_run(drawn *d, const char *path, tsr_log *log,
     if (status != TSR_OK)
         return tsr_wrap(err, status, "side chains of the run's input");
     const tsr_model_atoms *list = tsr_all_atoms_list(d->all);
-    if (list->n_atom < 6 * list->n_residue) /* proteins have some 8 */
+    if (list->n_atom < 6 * list->n_residue) /* proteins have about 8 */
         tsr_warn(log,
-                 "'%s': the run's input has few atoms of side chains, %d atoms "
-                 "in %d residues; the density lacks what it lacks",
+                 "'%s': the input of the run has few side-chain atoms, %d "
+                 "atoms in %d residues; the density lacks the missing atoms",
                  path, list->n_atom, list->n_residue);
     return TSR_OK;
 }
@@ -130,7 +130,7 @@ static tsr_status read_frame(drawn *d, int i, double (*xyz)[3], tsr_err *err)
     return TSR_OK;
 }
 
-/* model.pdb is where the run began. */
+/* model.pdb is the structure from which the run started. */
 static void read_start(drawn *d, double (*xyz)[3])
 {
     const tsr_model_atoms *list = tsr_frames_atoms(d->frames);
@@ -139,7 +139,7 @@ static void read_start(drawn *d, double (*xyz)[3])
     tsr_all_atoms_place(d->all, (const double(*)[3])d->model, xyz);
 }
 
-/* Frames in the order of draws, the states of one beside each other. */
+/* Frames in the order of draws, with the states of one draw in sequence. */
 static tsr_status order_frames(drawn *d, int n_draw, tsr_map_models *out,
                                tsr_err *err)
 {
@@ -169,15 +169,15 @@ static tsr_status order_frames(drawn *d, int n_draw, tsr_map_models *out,
     return TSR_OK;
 }
 
-static tsr_status take_frames(drawn *d, int most, tsr_map_models *out,
-                              tsr_err *err)
+static tsr_status convert_frames(drawn *d, int most, tsr_map_models *out,
+                                 tsr_err *err)
 {
     const tsr_model_atoms *list = tsr_all_atoms_list(d->all);
     const tsr_drawn_frame *frame;
     const size_t n_all = (size_t)tsr_frames_list(d->frames, &frame);
     const size_t room = n_all < (size_t)most ? n_all : (size_t)most;
     int n_draw;
-    TSR_TRY(take_atoms(list, out->path, &out->atoms, err));
+    TSR_TRY(convert_atoms(list, out->path, &out->atoms, err));
     tsr_pool *pool = &out->atoms->pool;
     tsr_pool_array(&d->pool, d->at, room);
     tsr_pool_array(&d->pool, d->draw, room);
@@ -205,7 +205,7 @@ static tsr_status read_run(const char *path, int most, tsr_log *log,
 {
     drawn d = {0};
     tsr_status status = open_run(&d, path, log, err);
-    TSR_THEN(status, take_frames(&d, most, out, err));
+    TSR_THEN(status, convert_frames(&d, most, out, err));
     tsr_pool_clear(&d.pool);
     tsr_all_atoms_free(d.all);
     tsr_structure_free(d.input);
@@ -216,9 +216,9 @@ static tsr_status read_run(const char *path, int most, tsr_log *log,
 
 /* ---- a trajectory ---- */
 
-/* Atoms in another order would give a correlation, too. But bonds hardly change
- * their lengths: neighbours in the file that are bonded are so in the first
- * frame. */
+/* Atoms in another order would also give a correlation. Bond lengths hardly
+ * change, so pairs of consecutive atoms that are bonded in the file must be
+ * bonded in the first frame. */
 static tsr_status check_order(const tsr_map_models *m, const char *trajectory,
                               tsr_err *err)
 {
@@ -233,12 +233,12 @@ static tsr_status check_order(const tsr_map_models *m, const char *trajectory,
     if (10 * n_other <= n)
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
-                    "'%s': of %d bonds of '%s' %d have another length: these "
-                    "are other atoms, or they are in another order",
+                    "'%s': of %d bonds of '%s' %d have another length: the "
+                    "atoms differ, or are in another order",
                     trajectory, n, m->path, n_other);
 }
 
-/* One of the two. */
+/* One of the two readers is open. */
 typedef struct {
     tsr_dcd *dcd;
     tsr_h5md *h5md;
@@ -292,13 +292,13 @@ static tsr_status read_trajectory(const char *path, int most, tsr_log *log,
     tsr_status status = TSR_OK;
     out->n = from.n_frame < most ? from.n_frame : most;
     if (from.n_atom != out->atoms->n_in_file)
-        status = tsr_fail(err, TSR_E_DATA,
-                          "'%s' has %d atoms, and '%s' %d: they must be the "
-                          "same, in the same order, waters and hydrogens "
-                          "included",
-                          path, from.n_atom, out->path, out->atoms->n_in_file);
+        status =
+            tsr_fail(err, TSR_E_DATA,
+                     "'%s' has %d atoms, but '%s' %d: they must be the same, "
+                     "in the same order, waters and hydrogens included",
+                     path, from.n_atom, out->path, out->atoms->n_in_file);
     if (from.is_cut)
-        tsr_warn(log, "'%s' ends within a frame, which is left out", path);
+        tsr_warn(log, "'%s' ends within a frame; that frame is left out", path);
     TSR_THEN(status, read_frames(&from, out, err));
     tsr_dcd_free(from.dcd);
     tsr_h5md_free(from.h5md);
@@ -313,8 +313,8 @@ static tsr_status read_models(const char *path, const char *trajectory,
     const int is_run = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
     if (is_run && trajectory != NULL)
         return tsr_fail(err, TSR_E_USAGE,
-                        "'%s' is a run, which has trajectories of its own; "
-                        "with --trajectory give a structure file",
+                        "'%s' is a run with its own trajectories; --trajectory "
+                        "needs a structure file",
                         path);
     if (is_run)
         return read_run(path, most, log, out, err);

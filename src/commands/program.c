@@ -1,9 +1,8 @@
-/* The command line: finds the command by its name, fills the struct of its
- * options from the words behind it, runs it, and turns what comes of it into a
- * message and an exit status. The table that reads options prints them as help,
- * so that an option is written down once. That standard output could be
- * written is checked here, once for all commands; and here stands what a
- * process must set up once. */
+/* The command line: finds the command by name, fills the struct of its options
+ * from the words after it, runs it, and converts the result to a message and an
+ * exit status. Parsing and --help use the same table of options, so that each
+ * option is defined once. Standard output is checked here for all commands, and
+ * the process is set up here. */
 #include "commands/command.h"
 
 #include "core/pool.h"
@@ -22,24 +21,25 @@ static const char PROGRAM[] = "tessera";
 
 /* ---- options ---- */
 
-/* Of every command, in a table behind its own, which may take the letters. */
+/* Options of every command. Their table follows that of the command, whose
+ * letters have priority. */
 typedef struct {
     int help, verbose, quiet;
 } common_options;
 
 static const tsr_field common[] = {
     TSR_FIELD(BOOL, "help", common_options, help, .letter = 'h',
-              .doc = "show this text and stop"),
+              .doc = "show this text"),
     TSR_FIELD(BOOL, "verbose", common_options, verbose, .letter = 'v',
-              .doc = "say more"),
+              .doc = "print more messages"),
     TSR_FIELD(BOOL, "quiet", common_options, quiet, .letter = 'q',
-              .doc = "say only warnings and errors")};
+              .doc = "print only warnings and errors")};
 enum { N_COMMON = 3 };
 
 typedef struct {
     tsr_pool pool;
     tsr_args args;
-    char *object; /* the struct of the command, then the common one */
+    char *object; /* the struct of the command, then the common options */
     const common_options *common;
 } line;
 
@@ -70,11 +70,12 @@ char *tsr_args_command(const tsr_args *args, const char *begin, tsr_pool *pool)
 {
     char shown[TSR_SHELL_SIZE], *text = tsr_pool_text(pool, begin);
     for (int i = 0; i < args->n_word && text != NULL; i++) {
-        const char *word = args->word[i]; /* the dashes of an option stay */
+        const char *word =
+            args->word[i]; /* dashes of an option are not quoted */
         const int n = (int)strspn(word, "-");
         const char *rest =
             n == 0 || word[n] != '\0' ? tsr_text_shell(word + n, shown) : "";
-        text = tsr_pool_print(pool, "%s %.*s%s", text, n, word, rest);
+        text = tsr_pool_format(pool, "%s %.*s%s", text, n, word, rest);
     }
     return text;
 }
@@ -97,7 +98,7 @@ static tsr_status unknown_option(const tsr_args *args, const char *word,
 
 /* Puts a value into the struct; NULL: of a BOOL. Texts are as they were typed,
  * also "null". */
-static tsr_status give(line *l, int i, const char *value, tsr_err *err)
+static tsr_status set_value(line *l, int i, const char *value, tsr_err *err)
 {
     tsr_field field = l->args.field[i];
     char pair[128];
@@ -119,7 +120,7 @@ static tsr_status give(line *l, int i, const char *value, tsr_err *err)
     return tsr_wrap(err, TSR_E_USAGE, "option '--%s'", field.name);
 }
 
-/* "-o", or "--output" with or without a value. */
+/* Returns 1 for a known option: "-o", or "--output" with or without a value. */
 static int is_option(const tsr_args *args, const char *word)
 {
     if (word[0] != '-' || word[1] == '\0')
@@ -132,7 +133,8 @@ static int is_option(const tsr_args *args, const char *word)
 /* Gives an option its value, which stands behind it in its word, or is the next
  * word. One that is an option itself is not meant as a value, which was
  * forgotten. */
-static tsr_status take(line *l, int i, const char *value, int *at, tsr_err *err)
+static tsr_status read_option(line *l, int i, const char *value, int *at,
+                              tsr_err *err)
 {
     const tsr_field *f = &l->args.field[i];
     if (f->type != TSR_FIELD_BOOL && value == NULL) {
@@ -143,10 +145,10 @@ static tsr_status take(line *l, int i, const char *value, int *at, tsr_err *err)
                             f->name, f->argument);
         value = l->args.word[++*at];
     }
-    return give(l, i, value, err);
+    return set_value(l, i, value, err);
 }
 
-static tsr_status take_long(line *l, int *at, tsr_err *err)
+static tsr_status read_long_option(line *l, int *at, tsr_err *err)
 {
     const char *name = l->args.word[*at] + 2;
     const size_t n = strcspn(name, "=");
@@ -156,10 +158,10 @@ static tsr_status take_long(line *l, int *at, tsr_err *err)
     if (l->args.field[i].type == TSR_FIELD_BOOL && name[n] == '=')
         return tsr_fail(err, TSR_E_USAGE, "option '--%s' takes no value",
                         l->args.field[i].name);
-    return take(l, i, name[n] == '=' ? name + n + 1 : NULL, at, err);
+    return read_option(l, i, name[n] == '=' ? name + n + 1 : NULL, at, err);
 }
 
-static tsr_status take_letters(line *l, int *at, tsr_err *err)
+static tsr_status read_short_options(line *l, int *at, tsr_err *err)
 {
     const char *word = l->args.word[*at];
     char shown[TSR_EXCERPT_SIZE];
@@ -172,15 +174,15 @@ static tsr_status take_letters(line *l, int *at, tsr_err *err)
                             *s > ' ' && *s < 0x7f ? *s : '?',
                             tsr_text_excerpt(word, shown));
         if (l->args.field[i].type != TSR_FIELD_BOOL)
-            return take(l, i, s[1] != '\0' ? s + 1 + (s[1] == '=') : NULL, at,
-                        err);
-        TSR_TRY(give(l, i, NULL, err));
+            return read_option(
+                l, i, s[1] != '\0' ? s + 1 + (s[1] == '=') : NULL, at, err);
+        TSR_TRY(set_value(l, i, NULL, err));
     }
     return TSR_OK;
 }
 
-/* How many arguments there may be: one a word of "MODEL [CURVE]...", any number
- * of those with an ellipsis. */
+/* Checks the number of arguments: one for each word of "MODEL [CURVE]...", any
+ * number with an ellipsis. */
 static tsr_status check_arguments(const tsr_command *command, line *l,
                                   tsr_err *err)
 {
@@ -213,9 +215,9 @@ static tsr_status read_words(const tsr_command *command, line *l, tsr_err *err)
         if (has_options && strcmp(word, "--") == 0)
             has_options = 0;
         else if (has_options && strncmp(word, "--", 2) == 0)
-            TSR_TRY(take_long(l, &at, err));
+            TSR_TRY(read_long_option(l, &at, err));
         else if (has_options && word[0] == '-' && word[1] != '\0')
-            TSR_TRY(take_letters(l, &at, err));
+            TSR_TRY(read_short_options(l, &at, err));
         else
             args->argument[args->n++] = word;
         if (l->common->help) {
@@ -259,7 +261,7 @@ static tsr_status read_line(const tsr_command *command, int argc,
     return read_words(command, l, err);
 }
 
-static void clear_line(line *l)
+static void line_clear(line *l)
 {
     if (l->args.field != NULL)
         tsr_fields_clear(l->args.field, l->object);
@@ -305,7 +307,8 @@ static void list_options(const tsr_field *fields, FILE *out)
     }
 }
 
-/* Lines end where the text has them, paragraphs at an empty one. */
+/* Prints paragraphs. Lines end at newlines of the text, paragraphs at empty
+ * lines. */
 static void paragraphs(const char *text, FILE *out)
 {
     if (text != NULL && *text != '\0')
@@ -322,7 +325,7 @@ static void paragraphs(const char *text, FILE *out)
     }
 }
 
-/* Whether a word is a configuration's file rather than a key. */
+/* Returns 1 where a word is the file of a configuration and not a key. */
 static int names_file(const char *word)
 {
     const char *dot = strrchr(word, '.');
@@ -331,9 +334,9 @@ static int names_file(const char *word)
             (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0));
 }
 
-/* "Usage: PROGRAM NAME ...", the options with live defaults and units, and the
- * sections of the configuration; or, with a word behind --help, what is in that
- * key. Errors: TSR_E_USAGE (there is no such key). */
+/* Prints "Usage: PROGRAM NAME ...", the options with their defaults and units,
+ * and the sections of the configuration. With a word after --help, prints that
+ * key. Errors: TSR_E_USAGE (unknown key). */
 static tsr_status help_on(const tsr_command *c, const tsr_args *args, FILE *out,
                           tsr_err *err)
 {
@@ -356,8 +359,8 @@ static tsr_status help_on(const tsr_command *c, const tsr_args *args, FILE *out,
     TSR_TRY(tsr_fields_help(keys, topic, 2, out, err));
     if (topic == NULL)
         fprintf(out,
-                "\n'%s %s --help KEY' shows what is in a section, as "
-                "contrast, data.saxs\nor moves.pivot; '--help all' all keys.\n",
+                "\n'%s %s --help KEY' lists a section, as contrast, data.saxs "
+                "or\nmoves.pivot; '--help all' lists all keys.\n",
                 PROGRAM, c->name);
     return TSR_OK;
 }
@@ -384,12 +387,12 @@ static void help(const tsr_command *const *commands, FILE *out)
         fprintf(out, "  %-*s  ", width, commands[i]->name);
         tsr_text_wrap(out, width + 4, width + 4, "", commands[i]->doc);
     }
-    fprintf(out, "\n'%s COMMAND --help' shows the options of a command.\n",
+    fprintf(out, "\n'%s COMMAND --help' lists the options of a command.\n",
             PROGRAM);
 }
 
-static const tsr_command *find(const tsr_command *const *commands,
-                               const char *name)
+static const tsr_command *find_command(const tsr_command *const *commands,
+                                       const char *name)
 {
     for (int i = 0; commands[i] != NULL; i++)
         if (strcmp(commands[i]->name, name) == 0)
@@ -397,8 +400,8 @@ static const tsr_command *find(const tsr_command *const *commands,
     return NULL;
 }
 
-static int unknown(const tsr_command *const *commands, const char *name,
-                   FILE *message)
+static int report_unknown_command(const tsr_command *const *commands,
+                                  const char *name, FILE *message)
 {
     char shown[TSR_EXCERPT_SIZE];
     tsr_nearest nearest = {.typed = name};
@@ -415,8 +418,8 @@ static int unknown(const tsr_command *const *commands, const char *name,
     return tsr_exit_status(TSR_E_USAGE);
 }
 
-static int finish(const char *name, tsr_status status, const tsr_err *err,
-                  FILE *message)
+static int report_status(const char *name, tsr_status status,
+                         const tsr_err *err, FILE *message)
 {
     const char *text = err->message[0] != '\0' ? err->message
                        : status != TSR_E_NO    ? tsr_status_text(status)
@@ -424,8 +427,7 @@ static int finish(const char *name, tsr_status status, const tsr_err *err,
     if (status != TSR_OK && *text != '\0')
         fprintf(message, "%s %s: %s\n", PROGRAM, name, text);
     if (status == TSR_E_USAGE)
-        fprintf(message, "'%s %s --help' shows how it is used.\n", PROGRAM,
-                name);
+        fprintf(message, "'%s %s --help' shows its usage.\n", PROGRAM, name);
     return tsr_exit_status(status);
 }
 
@@ -445,14 +447,14 @@ static int run(const tsr_command *command, int argc, const char *const *argv,
         TSR_THEN(status, command->run(&l.args, out, log, &err));
         tsr_log_free(log);
     }
-    clear_line(&l);
-    return finish(command->name, status, &err, message);
+    line_clear(&l);
+    return report_status(command->name, status, &err, message);
 }
 
 /* ---- tools ---- */
 
-/* Becomes the program `tessera-NAME` that lies beside this one, or else in
- * PATH, with argv [argc]. Returns only where there is none. */
+/* Replaces this process by the program `tessera-NAME` in the same folder, else
+ * in PATH, with argv [argc]. Returns only if the program is not found. */
 static int start_tool(const char *name, int argc, const char *const *argv,
                       FILE *message)
 {
@@ -462,7 +464,7 @@ static int start_tool(const char *name, int argc, const char *const *argv,
     if (tool == NULL || word == NULL) {
         free(tool);
         free(word);
-        return finish(name, tsr_no_memory(&err), &err, message);
+        return report_status(name, tsr_no_memory(&err), &err, message);
     }
     word[0] = tool;
     memcpy(word + 1, argv, (size_t)argc * sizeof *argv); /* read only */
@@ -475,19 +477,19 @@ static int start_tool(const char *name, int argc, const char *const *argv,
         execv(path, word);
     }
     execvp(tool, word);
-    const tsr_status status =
-        tsr_fail(&err, TSR_E_NOINPUT,
-                 "the program '%s' is neither beside %s nor in PATH: %s", tool,
-                 PROGRAM, strerror(errno));
+    const tsr_status status = tsr_fail(
+        &err, TSR_E_NOINPUT,
+        "the program '%s' is neither in the folder of %s nor in PATH: %s", tool,
+        PROGRAM, strerror(errno));
     free(tool);
     free(word);
-    return finish(name, status, &err, message);
+    return report_status(name, status, &err, message);
 }
 
 /* ---- the whole ---- */
 
-/* A full disk shows at the latest here. A reader that went away (`| head`) is
- * no failure to tell of, but not all was written. */
+/* Checks standard output: a full disk is detected here at the latest. A closed
+ * pipe (`| head`) is reported only by the exit status. */
 static int check_output(int exit_status, FILE *out, FILE *message)
 {
     errno = 0;
@@ -495,7 +497,7 @@ static int check_output(int exit_status, FILE *out, FILE *message)
     int code = errno;
     if (!failed && !ferror(out))
         return exit_status;
-    /* whoever failed to write has said so */
+    /* the failed writer has reported its error */
     if (code != EPIPE && exit_status <= 1)
         fprintf(message, "%s: cannot write to standard output%s%s\n", PROGRAM,
                 code != 0 ? ": " : "", code != 0 ? strerror(code) : "");
@@ -524,9 +526,9 @@ int tsr_program(const tsr_command *const *commands, int argc,
     const char *const *words = asks ? help_words : argv + 2;
     const char *name = argv[asks ? 2 : 1];
     const int n = !asks ? argc - 2 : argc > 3 ? 2 : 1;
-    const tsr_command *command = find(commands, name);
+    const tsr_command *command = find_command(commands, name);
     if (command == NULL)
-        return unknown(commands, name, message);
+        return report_unknown_command(commands, name, message);
     const int exit_status = command->run == NULL
                                 ? start_tool(name, n, words, message)
                                 : run(command, n, words, out, message);
@@ -538,7 +540,7 @@ int tsr_program(const tsr_command *const *commands, int argc,
 /* A stream that was closed before the start would lend its number to the next
  * file opened, and messages would end up in a trace. Opened the wrong way
  * round, so that using it still fails. */
-static int hold_streams(void)
+static int open_standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) == -1 &&
@@ -549,11 +551,11 @@ static int hold_streams(void)
 
 static int set_up(void)
 {
-    if (!hold_streams())
+    if (!open_standard_streams())
         return 0;
-    /* A reader of our output that goes away must not kill a run between two
-     * checkpoints; the write fails instead, and check_output sees it. So with a
-     * file that grows beyond a limit. */
+    /* A closed output pipe must not kill a run between two checkpoints: the
+     * write fails instead, and check_output reports it. The same holds for a
+     * file beyond a size limit. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     gsl_set_error_handler_off();
@@ -561,7 +563,7 @@ static int set_up(void)
     return 1;
 }
 
-/* NFS and quotas report at the close. */
+/* NFS and quotas report errors on close. */
 static int close_output(int exit_status)
 {
     if (fclose(stdout) == 0 || exit_status != 0)

@@ -28,7 +28,7 @@ void tsr_archive_rewind(tsr_archive *archive)
     archive->at_real = archive->at_integer = 0;
 }
 
-/* Makes room for n more elements of `size` bytes; 0: out of memory. */
+/* Reserves memory for n more elements of `size` bytes; 0: out of memory. */
 static int reserve(void **array, size_t *capacity, size_t used, size_t n,
                    size_t size)
 {
@@ -115,7 +115,7 @@ tsr_status tsr_archive_end(const tsr_archive *a, tsr_err *err)
         return tsr_no_memory(err);
     if (a->failed)
         return tsr_fail(err, TSR_E_DATA,
-                        "the saved state is too short, or no state");
+                        "the saved state is too short, or not a saved state");
     if (a->is_restoring &&
         (a->at_real != a->n_real || a->at_integer != a->n_integer))
         return tsr_fail(err, TSR_E_DATA, "the saved state is too long");

@@ -1,5 +1,5 @@
-/* State that outlives a process. One function of a module both saves and
- * restores its state:
+/* Archives: the state of objects as arrays of numbers, for checkpoints. One
+ * function of a module both saves and restores the state of an object:
  *
  *     void tsr_thing_archive(tsr_thing *t, tsr_archive *a)
  *     {
@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An archive of numbers. All members are private, except that the arrays may be
- * filled from a file before tsr_archive_rewind. */
+/* An archive of numbers. Modules may read is_restoring and failed. The arrays
+ * and their lengths may be set from a file before tsr_archive_rewind. */
 typedef struct {
     int is_restoring;
     int failed;       /* out of memory, or too few numbers to restore */
@@ -31,22 +31,24 @@ typedef struct {
     size_t capacity_real, capacity_integer;
 } tsr_archive;
 
-/* Empties the archive and starts to save; its memory is reused. An archive of
- * zero bytes is empty and valid. */
+/* tsr_archive_begin empties the archive, keeps its memory for reuse, and starts
+ * to save. tsr_archive_clear frees the memory. A zeroed archive is empty and
+ * valid. */
 void tsr_archive_begin(tsr_archive *archive);
 void tsr_archive_clear(tsr_archive *archive);
 
-/* Starts to restore from the first number. `real` and `integer` may have been
- * read from a file. */
+/* Starts to restore from the first number. The archive may have been saved
+ * before by this process, or read from a file. */
 void tsr_archive_rewind(tsr_archive *archive);
 
-/* Save or restore n values, and the state of a random generator. */
+/* Save or restore, whichever was started: n values, or the state of a random
+ * generator. */
 void tsr_archive_real(tsr_archive *archive, double *value, size_t n);
 void tsr_archive_int(tsr_archive *archive, int *value, size_t n);
 void tsr_archive_long(tsr_archive *archive, long *value, size_t n);
 void tsr_archive_rng(tsr_archive *archive, gsl_rng *rng);
 
-/* Reports whether saving or restoring succeeded. Call it after the last value.
+/* Reports whether saving or restoring succeeded. Called after the last value.
  * Errors: TSR_E_NOMEM; TSR_E_DATA (the archive holds more or fewer numbers than
  * were restored). */
 tsr_status tsr_archive_end(const tsr_archive *archive, tsr_err *err);

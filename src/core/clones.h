@@ -2,12 +2,13 @@
  * version for each kind of processor; at start-up the program chooses the best
  * version that its processor supports. All versions give the same bits, because
  * the compiler does not contract products and sums (Makefile). TSR_CLONES is
- * empty under sanitizers, which start after the choice is made, and for
- * compilers other than gcc. */
+ * empty under sanitizers, which start after the choice is made, on processors
+ * other than x86-64, and for compilers other than gcc. */
 #ifndef TSR_CORE_CLONES_H
 #define TSR_CORE_CLONES_H
 
-/* For functions that such a loop calls: they must be inlined into it. */
+/* Declares a function that a TSR_CLONES function calls in its loop. It must be
+ * inlined to be compiled for each processor. */
 #if defined(__GNUC__)
 #define TSR_INLINE static inline __attribute__((always_inline))
 #else

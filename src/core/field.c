@@ -157,7 +157,7 @@ tsr_status tsr_fields_init(const tsr_field *fields, void *object, tsr_err *err)
     return TSR_OK;
 }
 
-/* Swaps the values of fields that both kinds have. */
+/* Swaps the values of fields that both kinds have, except GROUPs and LISTs. */
 static void swap_common_fields(const tsr_field *from, void *old,
                                const tsr_field *to, void *fresh)
 {
@@ -166,10 +166,10 @@ static void swap_common_fields(const tsr_field *from, void *old,
         if (f == NULL || f->type != t->type || f->words != t->words ||
             t->type == TSR_FIELD_GROUP || t->type == TSR_FIELD_LIST)
             continue;
-        char held[sizeof(tsr_list) + sizeof(tsr_number_or_word)];
-        memcpy(held, at(t, fresh), size_of(t));
+        char swapped[sizeof(tsr_list) + sizeof(tsr_number_or_word)];
+        memcpy(swapped, at(t, fresh), size_of(t));
         memcpy(at(t, fresh), at(f, old), size_of(t));
-        memcpy(at(f, old), held, size_of(t));
+        memcpy(at(f, old), swapped, size_of(t));
     }
 }
 
@@ -191,7 +191,7 @@ tsr_status tsr_field_set_kind(const tsr_field *field, void *object,
             n += (size_t)snprintf(known + n, sizeof known - n, "%s%s",
                                   k == 0 ? "" : ", ", field->kind(k).name);
         return tsr_fail(err, TSR_E_CONFIG,
-                        "value '%s' is not known: expected one of %s",
+                        "value '%s' is unknown: expected one of %s",
                         tsr_text_excerpt(name, shown), known);
     }
     if (to == from) {
@@ -255,8 +255,8 @@ TSR_PRINTF(2, 3) static void append(buffer *b, const char *format, ...)
     b->length += n > 0 ? (size_t)n : 0;
 }
 
-/* Appends the fewest digits that are read back to the same bits, in the
- * notation of Python's repr: without exponent between 1e-4 and 1e16. */
+/* Appends the fewest digits that are read back to the same bits, with an
+ * exponent only below 1e-4 and from 1e16 on. */
 static void put_double(buffer *b, double x)
 {
     if (!isfinite(x)) {
@@ -555,8 +555,8 @@ tsr_status tsr_field_parse(const tsr_field *field, void *object,
 
 static void put_number(buffer *b, const tsr_field *f, double x)
 {
-    /* a field without default is 0 until it is set, and its range may exclude
-     * 0 */
+    /* a field without default is 0 until it is set: such a 0, outside the
+     * range, is shown as "null" */
     if (f->initial == NULL && x == 0.0 && !in_range(f, x))
         append(b, "null");
     else
@@ -666,7 +666,8 @@ static void measure_columns(const tsr_field *fields, int indent, columns *c)
     }
 }
 
-/* Moves the cursor to a column, on a new line if it is past it. */
+/* Moves the cursor to a column, on a new line if fewer than GAP columns lie
+ * between. */
 static void move_to(FILE *out, int *column, int to)
 {
     if (*column > 0 && *column + GAP > to) {
@@ -759,7 +760,8 @@ static void print(const tsr_field *fields, int indent, const columns *c,
 /* Search for a topic of the help. */
 typedef struct {
     const char *topic;
-    tsr_field found[2]; /* [0]: the match; name NULL: no match yet */
+    tsr_field found[2]; /* [0]: the match; its name is NULL until one is found.
+                           [1]: end of the table */
     char name[128];     /* full name of the match */
     tsr_nearest nearest;
 } search;

@@ -75,14 +75,17 @@ struct tsr_field {
     const char *unit;         /* NULL: no unit */
     const char *initial;      /* default as YAML text; NULL: no default */
     double min, max;          /* inclusive; both 0: not checked */
-    const char *const *words; /* CHOICE, NUMBER_OR_WORD: allowed words. Path:
-                                 values that are not files; "threshold:" matches
-                                 every value with that prefix. Ends with NULL */
+    const char *const *words; /* CHOICE, NUMBER_OR_WORD: allowed words. STRING
+                                 with is_path: values that are not paths; a word
+                                 that ends with ':' matches every value that
+                                 begins with it. The array ends with NULL */
     const tsr_field *fields;  /* GROUP, LIST; NULL if there are kinds */
     const char *selector;     /* GROUP, LIST with kinds: key that chooses the
                                  kind; else NULL */
-    tsr_field_kind (*kind)(int number); /* kinds by number, 0 is the default */
-    size_t size;         /* GROUP with kinds: bytes of the largest struct */
+    tsr_field_kind (*kind)(
+        int number); /* kind of a given number; 0: the default kind. The list
+                        ends with a kind without name */
+    size_t size;     /* GROUP with kinds: bytes of the largest struct */
     size_t element_size; /* LIST: bytes of an element */
     int is_path;         /* STRING: a path, relative to the file that
                             contains it */
@@ -102,8 +105,8 @@ struct tsr_field {
         .offset = offsetof(owner, member), __VA_ARGS__ \
     }
 
-/* Does `text`, the value of a STRING, name a file? True for a path, unless the
- * text is one of the field's `words`. */
+/* Does `text`, the value of a STRING, name a file? 1 if the field has is_path,
+ * unless the text matches one of its `words`. */
 int tsr_field_names_file(const tsr_field *field, const char *text);
 
 /* Sets every field of `object` to its default. The object is uninitialised
@@ -116,14 +119,16 @@ void tsr_fields_clear(const tsr_field *fields, void *object);
 
 /* Parses one scalar (BOOL .. PAIR) and checks its range. The message names the
  * value, the expected type and the allowed range; the caller adds the key. For
- * a field without default, "null" unsets the value (zero bytes, a NULL string).
- * A STRING is taken literally, without YAML's quotes. On failure the old value
- * stays. Errors: TSR_E_CONFIG, TSR_E_NOMEM. */
+ * a field without default, "null" or "~" unsets the value (zero bytes, a NULL
+ * string). A STRING is copied as it is: quotes are part of the text. On failure
+ * the old value stays. object: the struct that has the field as a member.
+ * Errors: TSR_E_CONFIG, TSR_E_NOMEM, TSR_E_INTERNAL (the field is not a
+ * scalar). */
 tsr_status tsr_field_parse(const tsr_field *field, void *object,
                            const char *text, tsr_err *err);
 
-/* Formats the value of a scalar so that tsr_field_parse reads back the same
- * bits. Returns the length as snprintf does. */
+/* Formats the value of a scalar, a member of `object`, so that tsr_field_parse
+ * reads back the same bits. Returns the length as snprintf does. */
 int tsr_field_format(const tsr_field *field, const void *object, char *text,
                      size_t size);
 
@@ -136,15 +141,16 @@ int tsr_field_expected(const tsr_field *field, char *text, size_t size);
  * according to its kind. */
 const tsr_field *tsr_field_members(const tsr_field *field, const void *object);
 
-/* Changes the kind of `object` to `name`. Fields that both kinds have keep
- * their values; the others get their defaults. Errors: TSR_E_CONFIG (no such
- * kind), TSR_E_NOMEM. */
+/* Changes the kind of `object`, the struct of a GROUP or an element of a LIST,
+ * to `name`. Fields that both kinds have keep their values, except GROUPs and
+ * LISTs; all other fields get their defaults. On failure `object` stays
+ * unchanged. Errors: TSR_E_CONFIG (no such kind), TSR_E_NOMEM. */
 tsr_status tsr_field_set_kind(const tsr_field *field, void *object,
                               const char *name, tsr_err *err);
 
-/* Appends an element with default values to a LIST. *element points to the new
- * element; older elements may have moved in memory. Errors: as
- * tsr_fields_init. */
+/* Appends an element with default values to a LIST, a member of `object`.
+ * *element points to the new element; older elements may have moved in memory.
+ * Errors: as tsr_fields_init. */
 tsr_status tsr_field_append(const tsr_field *field, void *object,
                             void **element, tsr_err *err);
 
@@ -158,9 +164,8 @@ int tsr_field_is_named(const tsr_field *field, const char *name);
 /* The field called `name`, or NULL. */
 const tsr_field *tsr_field_find(const tsr_field *fields, const char *name);
 
-/* The known name nearest to a misspelt one, or NULL. Its Damerau-Levenshtein
- * distance is at most a third of the length of `name`, or at most 1 for a short
- * name (core/text.h). */
+/* The known name nearest to a misspelt one, or NULL. The largest distance is
+ * that of tsr_nearest (core/text.h). */
 const char *tsr_field_nearest(const tsr_field *fields, const char *name);
 
 /* Prints the table for --help: name, default, unit, doc and allowed values, in

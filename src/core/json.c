@@ -1,7 +1,7 @@
 /* JSON is written directly to the stream, never built in memory: results can be
- * long, and a benchmark shows each row as soon as it is measured. The state is
- * the stack of open brackets, and for each whether it has an entry, which
- * determines the commas. */
+ * long, and a benchmark shows each row as soon as it is measured. The state of
+ * the writer is the stack of open brackets, and for each whether it has an
+ * entry, which determines the commas. */
 #include "core/json.h"
 
 #include "core/text.h"
@@ -39,11 +39,11 @@ static int begin_value(tsr_json *j, const char *key, int is_container)
     if (j->too_deep > 0)
         return 0;
     if (inside >= 0) {
-        const int own_line =
+        const int on_new_line =
             is_container && (key == NULL || j->depth == 1) && !j->is_script;
         if (j->has_entry[inside])
-            fputs(own_line || j->is_script ? "," : ", ", j->out);
-        if (own_line)
+            fputs(on_new_line || j->is_script ? "," : ", ", j->out);
+        if (on_new_line)
             fprintf(j->out, "\n%*s", j->depth, "");
         j->has_entry[inside] = 1;
     }
@@ -238,12 +238,12 @@ static const char *put_bracket(tsr_json *j, const char *values)
 {
     const size_t n = strcspn(values, "{}[]|% ");
     char key[64];
-    const char *of = n > 0 ? key : NULL;
+    const char *key_or_null = n > 0 ? key : NULL;
     snprintf(key, sizeof key, "%.*s", (int)n, values);
     if (values[n] == '{')
-        tsr_json_object(j, of);
+        tsr_json_object(j, key_or_null);
     else if (values[n] == '[')
-        tsr_json_array(j, of);
+        tsr_json_array(j, key_or_null);
     else if (values[n] == '}' || values[n] == ']')
         tsr_json_close(j);
     else

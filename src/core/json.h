@@ -55,7 +55,7 @@ void tsr_json_boolean(tsr_json *json, const char *key, int value);
 /* NULL is written as null. A byte that is not UTF-8 becomes U+FFFD. */
 void tsr_json_text(tsr_json *json, const char *key, const char *text);
 
-/* Ends `words` and writes its non-empty lines as an array. Errors:
+/* Ends `words`, and writes its non-empty lines as an array of texts. Errors:
  * TSR_E_NOMEM. */
 tsr_status tsr_json_lines(tsr_json *json, const char *key, tsr_words *words,
                           tsr_err *err);
@@ -87,9 +87,9 @@ void tsr_json_members(tsr_json *json, const char *members, ...)
  *         tsr_table_end(&t);
  *     }
  *
- * NaN is printed as "-". Characters after a conversion are printed after the
- * number, as in %6.1f~%%. The first row prints the headings. Each row is
- * flushed. */
+ * In text, NaN and NULL are printed as "-", and characters after a conversion
+ * are printed after the number, as in %6.1f~%%. The headings are printed before
+ * the first row. The stream is flushed after each row. */
 typedef struct {
     FILE *out;
     tsr_json *json; /* NULL: text */
@@ -98,8 +98,8 @@ typedef struct {
     char head[512], line[1024];
 } tsr_table;
 
-/* Begins a row and ends it. In JSON a row has a key unless it is an entry of an
- * array. */
+/* Begin a row, add values to it, and end it. key: of the row in the JSON; NULL:
+ * the row is an entry of an array. */
 void tsr_table_row(tsr_table *table, const char *key);
 void tsr_table_put(tsr_table *table, const char *values, ...) TSR_PRINTF(2, 3);
 void tsr_table_end(tsr_table *table);
@@ -117,14 +117,15 @@ void tsr_table_end(tsr_table *table);
  *             ... read one value, or tsr_json_skip(&r) ...
  *     if (r.is_bad) ...
  *
- * After a syntax error every function returns 0, is_bad is 1, and `at` points
- * to the error. */
+ * After a syntax error, or a value of another type than the one to be read,
+ * every function returns 0, is_bad is 1, and `at` points to the error. */
 
 /* The state of a reader. The caller sets `at` and `end`. */
 typedef struct {
     const char *at, *end; /* *end must be readable and NUL */
     int is_bad;
-    int is_first; /* private: nothing of this list was read yet */
+    int is_first; /* private: no entry of the current object or array has been
+                     read */
 } tsr_json_reader;
 
 /* First character of the next value; 0 at the end. */
@@ -140,10 +141,12 @@ int tsr_json_member(tsr_json_reader *reader, size_t size, char *key);
 int tsr_json_entry(tsr_json_reader *reader);
 
 /* Moves to the value at a path of keys and indices, "runs.0.evidence.log".
- * Returns 0 if the path does not exist; the reader cannot be used any more. */
+ * Returns 0 if the path does not exist; the position of the reader is then
+ * undefined. */
 int tsr_json_find(tsr_json_reader *reader, const char *path);
 
-/* Reads a number, or a string. A character written as \uXXXX becomes '?'. */
+/* Read a number, or a string, which is cut to `size`. A character written as
+ * \uXXXX becomes '?'. */
 int tsr_json_read_number(tsr_json_reader *reader, double *value);
 int tsr_json_read_text(tsr_json_reader *reader, size_t size, char *text);
 

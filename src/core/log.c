@@ -1,7 +1,7 @@
 /* Each message is written to the terminal, and to the log file once a run has a
  * folder; earlier messages are buffered and written to the file first. A mutex
  * keeps the lines of several threads intact. A message erases the progress
- * line, which is shown again later. */
+ * line; the next call of tsr_log_progress shows it again. */
 #include "core/log.h"
 
 #include "core/clock.h"

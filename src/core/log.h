@@ -1,8 +1,8 @@
 /* Messages for the user, by level, on a terminal and in the log file of a run.
  *
  * Library code never prints. A function that reports anything other than an
- * error has a tsr_log argument; NULL suppresses the messages. All functions may
- * be called from several threads. */
+ * error has a tsr_log argument; NULL suppresses the messages. Several threads
+ * may write messages at the same time. */
 #ifndef TSR_CORE_LOG_H
 #define TSR_CORE_LOG_H
 
@@ -25,16 +25,17 @@ typedef struct tsr_log tsr_log;
 tsr_log *tsr_log_new(FILE *stream, tsr_log_level level);
 void tsr_log_free(tsr_log *log);
 
-/* Buffers the following messages in memory until tsr_log_open writes them to
- * its file. */
+/* Keeps the following messages in memory until tsr_log_open writes them to the
+ * log file. Does nothing if the file is open already. */
 void tsr_log_buffer(tsr_log *log);
 
-/* Opens the log file. Buffered messages and every later message up to
- * TSR_LOG_INFO are appended to `path`, with the time in UTC. Errors: TSR_E_IO
- * (also if path is a symbolic link, because its target might not be a log). */
+/* Opens the log file. Buffered messages and later messages are appended to
+ * `path`, with the time in UTC, except messages of level TSR_LOG_DEBUG. Errors:
+ * TSR_E_IO (also if path is a symbolic link, because its target might not be a
+ * log). */
 tsr_status tsr_log_open(tsr_log *log, const char *path, tsr_err *err);
 
-/* Closes the log file and ends buffering. */
+/* Closes the log file, and discards messages that are still buffered. */
 void tsr_log_close(tsr_log *log);
 
 /* Writes one line; `format` has no final newline. */
@@ -52,7 +53,8 @@ void tsr_log_write_file(tsr_log *log, tsr_log_level level, const char *text);
 
 /* Shows a progress line. On a terminal it replaces the previous progress line;
  * elsewhere it is an ordinary line. An empty text ends the line. Progress is
- * never written to the file, and not shown below TSR_LOG_INFO. */
+ * never written to the file. It is shown only if the level of the log is
+ * TSR_LOG_INFO or TSR_LOG_DEBUG. */
 void tsr_log_progress(tsr_log *log, const char *text);
 
 /* Is the stream a terminal? */

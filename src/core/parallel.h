@@ -7,8 +7,8 @@ enum { TSR_MAX_THREAD = 256 };
 /* Number of processors online, at most TSR_MAX_THREAD. */
 int tsr_parallel_processors(void);
 
-/* Computes one part. `thread` is 0 to n_thread - 1, an index for workspaces of
- * the threads. */
+/* Computes one part of a loop. `thread`, 0 to n_thread - 1, is an index into
+ * workspaces, one for each thread. */
 typedef void (*tsr_parallel_work)(void *context, int part, int thread);
 
 /* Calls work(context, part, thread) once for each part 0 to n_part - 1, from up

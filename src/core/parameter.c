@@ -1,6 +1,6 @@
 /* Prior densities of parameters. They are normalised, so that log posteriors of
- * runs with different parameters can be compared. Every proper prior can be
- * sampled (tests/parameter_draw.h), for calibration tests. */
+ * runs with different parameters can be compared. For calibration tests,
+ * tests/parameter_draw.h draws from every proper prior. */
 #include "core/parameter.h"
 
 #include <gsl/gsl_cdf.h>

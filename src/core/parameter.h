@@ -7,8 +7,8 @@
  * quantities to recompute when it changes. No parameter requires an engine
  * call.
  *
- * Chains store the coordinate theta. It is the value itself, or, if is_log is
- * set, log(value - low), which is unbounded. */
+ * Chains store the coordinate theta. Theta is the value itself, or, if is_log
+ * is set, log(value - low), which is unbounded. */
 #ifndef TSR_CORE_PARAMETER_H
 #define TSR_CORE_PARAMETER_H
 
@@ -19,11 +19,13 @@
 typedef enum {
     TSR_PRIOR_FLAT,       /* improper; log density 0 */
     TSR_PRIOR_NORMAL,     /* in theta */
-    TSR_PRIOR_CUT_NORMAL, /* in theta, truncated to [low, high] and
-                             normalised */
-    TSR_PRIOR_GAMMA,      /* in the value, truncated below at low */
-    TSR_PRIOR_SIMPLEX     /* flat on weights with sum 1 (Dirichlet with all
-                             exponents 1); one block */
+    TSR_PRIOR_CUT_NORMAL, /* truncated to [low, high] and normalised; theta is
+                             the value (is_log 0) */
+    TSR_PRIOR_GAMMA,  /* in the value, truncated below at low and normalised;
+                         is_log is 1 */
+    TSR_PRIOR_SIMPLEX /* flat on weights with sum 1 (Dirichlet with all
+                         exponents 1). The weights of all states are one block
+                         with one prior */
 } tsr_prior_shape;
 
 /* How a parameter is proposed. */
@@ -37,7 +39,8 @@ typedef enum {
                             to its conditional */
 } tsr_step_kind;
 
-/* The first quantity to recompute after a change; all later ones follow. */
+/* The scope of a change: the first quantity of this list that must be
+ * recomputed. All quantities after it in the list follow. */
 typedef enum {
     TSR_CHANGES_MEAN,      /* mean of the states' partial profiles */
     TSR_CHANGES_PROFILE,   /* profile at c1 and c2 */
@@ -53,8 +56,8 @@ typedef struct {
     double start;     /* theta */
     double low, high; /* bounds of the value */
     tsr_prior_shape shape;
-    double mean, width;   /* NORMAL, CUT_NORMAL: of theta */
-    double log_norm;      /* CUT_NORMAL, SIMPLEX: log of the normalisation */
+    double mean, width; /* NORMAL, CUT_NORMAL: of theta */
+    double log_norm;    /* CUT_NORMAL, SIMPLEX: log of the normalising factor */
     double gamma_k, rate; /* GAMMA: exponent k and rate */
     tsr_step_kind step;
     tsr_scope scope;
@@ -67,14 +70,16 @@ typedef struct {
 double tsr_parameter_value(const tsr_parameter *parameter, double theta);
 double tsr_parameter_theta(const tsr_parameter *parameter, double value);
 
-/* Normalised log prior density of theta, nat; -infinity outside the support; 0
- * if the parameter is fixed. For a SIMPLEX, the first weight returns the
- * density of all weights. */
+/* Log prior density of theta, nat: normalised, except that FLAT gives 0;
+ * -infinity outside the support; 0 if the parameter is fixed. For a SIMPLEX,
+ * the first weight gives the density of all weights, and each other weight
+ * 0. */
 double tsr_parameter_log_prior(const tsr_parameter *parameter, double theta);
 
-/* Prior density of the value for a plot: x, y [n] out, over the range with
- * nearly all of the probability. n_weight: number of weights of a SIMPLEX.
- * Returns 0 if there is no density (fixed, or flat without bounds). */
+/* Prior density of the value for a plot: values x and densities y, [n] out,
+ * over the range with nearly all of the probability. For a SIMPLEX, the density
+ * of a single weight among n_weight. Returns 0, with nothing in x and y, if the
+ * parameter is fixed or its prior is FLAT. */
 int tsr_parameter_density(const tsr_parameter *parameter, int n_weight, int n,
                           double *x, double *y);
 
@@ -84,9 +89,10 @@ int tsr_parameter_density(const tsr_parameter *parameter, int n_weight, int n,
 int tsr_parameter_quantiles(const tsr_parameter *parameter, int n,
                             double *value);
 
-/* A positive parameter, proposed by a random walk. If `value` is the word
- * infer, its prior is log-normal with median `middle` and standard deviation
- * `width` of the logarithm; else it is fixed. */
+/* A positive parameter, proposed by a random walk. If `value` is a word
+ * ("infer"), the prior is log-normal with median `middle` and standard
+ * deviation `width` of the logarithm; else the parameter is fixed at the
+ * number. */
 tsr_parameter tsr_parameter_log_normal(const char *name, const char *unit,
                                        const char *doc,
                                        tsr_number_or_word value, double middle,

@@ -20,7 +20,8 @@ static item *item_of(void *memory)
     return (item *)((char *)memory - offsetof(item, memory));
 }
 
-/* Points the neighbours, or the pool, to the item's current address. */
+/* Makes the neighbours, or the pool, point to the item at its current
+ * address. */
 static void *link_item(tsr_pool *pool, item *i)
 {
     if (i->before != NULL)
@@ -61,10 +62,10 @@ void *tsr_pool_resize(tsr_pool *pool, void *array, size_t n, size_t size)
 
 char *tsr_pool_text(tsr_pool *pool, const char *text)
 {
-    return text == NULL ? NULL : tsr_pool_print(pool, "%s", text);
+    return text == NULL ? NULL : tsr_pool_format(pool, "%s", text);
 }
 
-char *tsr_pool_print(tsr_pool *pool, const char *format, ...)
+char *tsr_pool_format(tsr_pool *pool, const char *format, ...)
 {
     va_list args;
     va_start(args, format);

@@ -17,8 +17,8 @@
  *
  * An object that owns nothing but memory needs no function to free it: its
  * constructor allocates from the pool of its owner. Temporary arrays of a
- * function come from a pool on its stack. A pool of zero bytes is empty and
- * valid. A pool must not be used by two threads at the same time. */
+ * function come from a pool on its stack. A zeroed pool is empty and valid. A
+ * pool must not be used by two threads at the same time. */
 #ifndef TSR_CORE_POOL_H
 #define TSR_CORE_POOL_H
 
@@ -40,16 +40,16 @@ void *tsr_pool_new(tsr_pool *pool, size_t n, size_t size);
 #define tsr_pool_array(pool, pointer, n) \
     ((pointer) = tsr_pool_new((pool), (size_t)(n), sizeof *(pointer)))
 
-/* Resizes an array of the pool (or NULL) to n elements. The array may move, and
- * new elements are not zeroed. Returns NULL when out of memory; the old array
- * is then still valid. */
+/* Resizes an array of the pool to n elements. The array may move, and new
+ * elements are not zeroed. array NULL: allocates a new array. Returns NULL when
+ * out of memory; the old array is then still valid. */
 void *tsr_pool_resize(tsr_pool *pool, void *array, size_t n, size_t size);
 
 /* A copy of `text`, or NULL for NULL. */
 char *tsr_pool_text(tsr_pool *pool, const char *text);
 
 /* Formatted text, as from sprintf. */
-char *tsr_pool_print(tsr_pool *pool, const char *format, ...) TSR_PRINTF(2, 3);
+char *tsr_pool_format(tsr_pool *pool, const char *format, ...) TSR_PRINTF(2, 3);
 
 /* Frees one allocation of the pool. NULL is fine. */
 void tsr_pool_free(tsr_pool *pool, void *memory);

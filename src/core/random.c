@@ -79,7 +79,7 @@ void tsr_rng_restore(gsl_rng *rng, const uint64_t word[TSR_RNG_WORDS])
 {
     philox_state *s = rng->state;
     s->seed = word[0], s->stream = word[1], s->block = word[2];
-    s->used = word[3] < 4 ? (unsigned)word[3] : 4; /* from a file, but used
-                                                      as an index */
+    s->used = word[3] < 4 ? (unsigned)word[3]
+                          : 4; /* read from a file, and used as an index */
     philox_compute_block(s);
 }

@@ -1,4 +1,5 @@
-/* Messages longer than TSR_ERR_SIZE are cut. */
+/* Messages are formatted into the caller's tsr_err; longer ones than
+ * TSR_ERR_SIZE are cut. */
 #define TSR_STATUS_ITSELF
 #include "core/status.h"
 

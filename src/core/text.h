@@ -8,14 +8,18 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { TSR_TEXT_COLUMNS = 80, TSR_EXCERPT_SIZE = 80, TSR_SHELL_SIZE = 4352 };
+enum {
+    TSR_TEXT_COLUMNS = 80, /* width of the output */
+    TSR_EXCERPT_SIZE = 80, /* bytes, for tsr_text_excerpt */
+    TSR_SHELL_SIZE = 4352  /* bytes, for tsr_text_shell */
+};
 
 /* Decodes one UTF-8 character and moves *text past it. Returns its code point,
  * or -1 if the bytes are not UTF-8 (*text then moves by one byte). Must not be
  * called at the end of the text. */
 long tsr_utf8_next(const char **text);
 
-/* Number of characters of a text, which is its width on a terminal. */
+/* Number of characters of a text, used as its width on a terminal. */
 int tsr_text_width(const char *text);
 
 /* `text` as one line for a message. Control characters and bytes that are not
@@ -53,9 +57,8 @@ typedef struct {
 
 void tsr_nearest_try(tsr_nearest *nearest, const char *name);
 
-/* A text that is assembled piece by piece. tsr_words_end reports whether memory
- * ran out. */
-
+/* A text that is assembled piece by piece. A lack of memory is reported only by
+ * tsr_words_end. */
 typedef struct {
     FILE *out; /* NULL: out of memory */
     char *text;
@@ -69,8 +72,8 @@ void tsr_words_add(tsr_words *words, const char *format, ...) TSR_PRINTF(2, 3);
 /* Ends the text and returns it; the caller frees it. NULL: out of memory. */
 char *tsr_words_end(tsr_words *words);
 
-/* Ends the text and prints its non-empty lines, wrapped, each after `before`.
- * Errors: TSR_E_NOMEM. */
+/* Ends the text and prints each non-empty line: `before`, `indent` spaces, and
+ * the line, wrapped with the same indent. Errors: TSR_E_NOMEM. */
 tsr_status tsr_words_print(tsr_words *words, FILE *out, int indent,
                            const char *before, tsr_err *err);
 

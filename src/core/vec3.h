@@ -174,8 +174,8 @@ static inline void tsr_frame_to_local(double out[3], double frame[3][3],
         out[i] = frame[0][i] * d[0] + frame[1][i] * d[1] + frame[2][i] * d[2];
 }
 
-/* Eigenvalues, largest first, and unit eigenvectors (one per row) of a
- * symmetric matrix [n][n]. n is at most TSR_MAX_EIGEN. The matrix is
+/* Eigenvalues [n], largest first, and unit eigenvectors [n][n], one per row, of
+ * a symmetric matrix [n][n]. n is at most TSR_MAX_EIGEN. The matrix is
  * overwritten. */
 enum { TSR_MAX_EIGEN = 4 };
 void tsr_eigen(int n, double *matrix, double *value, double *vector);

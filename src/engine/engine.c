@@ -37,8 +37,8 @@ tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err)
                         spec->dq_inv_ang);
     if (!(spec->d_bound_ang >= 0.0) || !isfinite(spec->d_bound_ang))
         return tsr_fail(err, TSR_E_INTERNAL,
-                        "engine: largest distance %g Angstrom; 0 (no check) "
-                        "or more is expected",
+                        "engine: largest distance %g Angstrom; expected 0 (no "
+                        "check) or more",
                         spec->d_bound_ang);
     for (int i = 0; i < spec->n_body; i++)
         if (spec->type[i] < 0 || spec->type[i] >= spec->n_type)
@@ -46,12 +46,14 @@ tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err)
                             "engine: body %d has type %d of %d", i,
                             spec->type[i], spec->n_type);
     if (spec->unit != NULL && spec->rigid == NULL)
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "engine: rigid units, and no places of their bodies");
+        return tsr_fail(
+            err, TSR_E_INTERNAL,
+            "engine: rigid units without positions of their bodies");
     for (int i = 0; i < spec->n_body && spec->unit != NULL; i++)
         if (spec->unit[i] < -1 || spec->unit[i] >= spec->n_body)
             return tsr_fail(err, TSR_E_INTERNAL,
-                            "engine: body %d is of unit %d", i, spec->unit[i]);
+                            "engine: body %d belongs to unknown unit %d", i,
+                            spec->unit[i]);
     const tsr_unit_particles *in = spec->unit_particles;
     for (int i = 0; in != NULL && i < in->n; i++)
         if (spec->unit == NULL || in->unit[i] < 0 ||
@@ -95,7 +97,8 @@ static void sum_form_factors(const tsr_engine_spec *spec, int comp, int k,
 void tsr_engine_rounding(const tsr_engine_spec *spec, double unit, int tile,
                          int n_store, double *out)
 {
-    const double t = 8.0, shared = 8.0;
+    const double t = 8.0, shared = 8.0; /* shared: units of the errors that
+                                           bodies of one type have in common */
     const double independent = t * tile * sqrt(2.0 * n_store);
     const int n_comp = tsr_engine_n_comp(spec);
     for (int a = 0; a < n_comp; a++)
@@ -112,7 +115,7 @@ void tsr_engine_rounding(const tsr_engine_spec *spec, double unit, int tile,
 int tsr_engine_worst_difference(const tsr_engine *engine, const double *profile,
                                 const double *correct, double *allowed)
 {
-    const double promise = 1e-5;
+    const double promise = 1e-5; /* relative error of an engine's profile */
     double most = 1.0;
     int at = -1;
     for (int k = 0; k < engine->n_pair * engine->n_q; k++) {
@@ -149,9 +152,9 @@ tsr_status tsr_engine_open(const tsr_engine_type *type,
     *out = NULL;
     TSR_TRY(tsr_engine_spec_check(spec, err));
     if (spec->unit_particles != NULL && !type->has_unit_particles)
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "engine: particles within rigid units are for plane "
-                        "waves alone");
+        return tsr_fail(
+            err, TSR_E_INTERNAL,
+            "engine: particles within rigid units need plane waves");
     const int n_comp = tsr_engine_n_comp(spec);
     return open_engine(type,
                        (tsr_engine){.n_body = spec->n_body,
@@ -217,7 +220,7 @@ void tsr_batch_free(tsr_batch *batch)
 {
     if (batch == NULL)
         return;
-    reject_all(batch); /* drops proposals whose results are no longer wanted */
+    reject_all(batch); /* proposals for which nobody waited */
     if (batch->engine->type->batch_close != NULL)
         batch->engine->type->batch_close(batch);
     tsr_pool_clear(&batch->pool);
@@ -238,8 +241,9 @@ static tsr_status system_check(const tsr_engine *engine, int system,
 {
     return system >= 0 && system < engine->n_system
                ? TSR_OK
-               : tsr_fail(err, TSR_E_INTERNAL, "engine: system %d of %d",
-                          system, engine->n_system);
+               : tsr_fail(err, TSR_E_INTERNAL,
+                          "engine: there is no system %d of %d", system,
+                          engine->n_system);
 }
 
 static tsr_status ranges_check(const tsr_engine *engine,
@@ -337,7 +341,7 @@ tsr_status tsr_batch_set(tsr_batch *batch, int system, const double (*xyz)[3],
     return status;
 }
 
-/* Passes the decision about a pending proposal to the engine. */
+/* Passes the decision about a pending proposal to the engine's type. */
 static void apply_decision(tsr_engine *engine, int system, int is_accepted)
 {
     void (*const apply)(tsr_engine * engine, int system) =
@@ -419,7 +423,7 @@ tsr_status tsr_engine_extent_check(const tsr_engine *engine, int system,
         return TSR_OK;
     return tsr_fail(err, TSR_E_RANGE,
                     "engine: two bodies of system %d are %.6g Angstrom apart; "
-                    "the q grid allows for %.6g",
+                    "the q grid allows at most %.6g",
                     system, tsr_largest_distance(engine->n_body, xyz),
                     engine->d_bound_ang);
 }
@@ -477,9 +481,9 @@ static tsr_status joint_batch_open(tsr_batch *base, tsr_err *err)
     return TSR_OK;
 }
 
-/* The first part checks the positions. Its refusal comes before any other part
- * has started, so only the failure of a device can leave the parts at different
- * proposals. */
+/* The first part checks the positions. If it refuses them, no other part has
+ * started, so only the failure of a device can leave the parts with different
+ * positions. */
 static tsr_status joint_start(tsr_batch *base,
                               const tsr_body_proposal *proposal, tsr_err *err)
 {
@@ -508,7 +512,8 @@ static void joint_profile(const tsr_engine *engine, int system, double *profile)
     }
 }
 
-/* Copies the rows of each part into the rows of the joint profile. */
+/* Waits for all parts, also after an error, and copies their profiles into the
+ * joint profiles. */
 static tsr_status joint_wait(tsr_batch *base, double *profile, tsr_err *err)
 {
     const joint_engine *e = joint_of(base);
@@ -522,9 +527,9 @@ static tsr_status joint_wait(tsr_batch *base, double *profile, tsr_err *err)
     }
     for (int i = 0; i < e->n; i++) {
         const size_t row = tsr_engine_n_profile(e->part[i]);
-        const tsr_status own = tsr_batch_wait(b->part[i], b->profile,
-                                              status == TSR_OK ? err : NULL);
-        status = status == TSR_OK ? own : status;
+        const tsr_status part = tsr_batch_wait(b->part[i], b->profile,
+                                               status == TSR_OK ? err : NULL);
+        status = status == TSR_OK ? part : status;
         for (size_t p = 0; p < (size_t)base->n && status == TSR_OK; p++)
             memcpy(profile + p * stride, b->profile + p * row,
                    row * sizeof *profile);
@@ -595,8 +600,8 @@ tsr_status tsr_engine_join(int n, tsr_engine **part, tsr_engine **out,
             part[i]->n_q != part[0]->n_q ||
             part[i]->dq_inv_ang != part[0]->dq_inv_ang)
             return tsr_fail(err, TSR_E_INTERNAL,
-                            "engine: part %d has not the bodies, systems or q "
-                            "of the first",
+                            "engine: part %d differs in bodies, systems or q "
+                            "from the first",
                             i);
     TSR_TRY(open_engine(&joint_type, joint_head(n, part), out, err));
     joint_engine *e = (joint_engine *)*out;

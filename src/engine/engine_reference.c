@@ -1,10 +1,10 @@
 /* The reference engine: the Debye sum in double precision, with one sinc for
  * every pair.
  *
- * Like every engine it caches the sum of each pair of blocks in two slots. It
- * recomputes a pair of blocks whenever a body of either block moved, and
- * ignores rigid groups, so a comparison with it also tests how the other
- * engines use them. */
+ * It caches the sum of each pair of blocks in two slots, one for the accepted
+ * value and one for that of the proposal. It recomputes a pair of blocks
+ * whenever a body of either block moved, and ignores rigid groups. A comparison
+ * with this engine therefore also tests how other engines use rigid groups. */
 #include "engine/engine.h"
 
 #include "core/clones.h"
@@ -17,8 +17,9 @@
 enum { BLOCK = 16, MAX_COMP = 3 }; /* BLOCK: bodies */
 
 /* Relative error for tsr_engine_rounding. Double precision would allow less,
- * but the profiles compared with this engine carry larger errors: fixed-point
- * sums and the recurrence of tsr_debye_reference, 1e-12 of I(0). */
+ * but the profiles that are compared with this engine have larger errors: those
+ * of fixed-point sums, and 1e-12 of I(0) from the recurrence of
+ * tsr_debye_reference. */
 static const double relative_error = 0x1p-40;
 
 typedef struct {
@@ -141,8 +142,9 @@ static void tile_sum(const reference_engine *e, const double (*xyz)[3], int bi,
     }
 }
 
-/* Sums the cached tiles. proposed 1: uses the proposal's slot of dirty
- * tiles. */
+/* Profile from the cached tiles: of the accepted positions, or, with proposed
+ * 1, of the proposal, for which the slots of the dirty tiles are swapped during
+ * the sum. */
 static void profile_of(const reference_engine *e, reference_system *s,
                        int proposed, double *profile)
 {
@@ -160,7 +162,7 @@ static void profile_of(const reference_engine *e, reference_system *s,
 }
 
 /* Computes every pair of blocks that contains a touched block, into the slot
- * that does not hold the accepted value. */
+ * that does not hold the accepted value, and then the proposal's profile. */
 static void evaluate(const reference_engine *e, reference_system *s,
                      const unsigned char *touched, double *profile)
 {

@@ -1,5 +1,5 @@
-/* Each step mixes eight bytes into the state by a multiplication and a shift. A
- * checksum can be continued with the next piece of data. */
+/* Each step mixes eight bytes into the state by a multiplication and a shift.
+ * The state after one piece of data is the start of the next. */
 #include "files/checksum.h"
 
 /* The bytes as a little-endian number on any machine. */

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /* Checksum of n bytes, continuing from `before` (0 to begin). The length n is
- * included. Each step is a bijection of the state, so a single changed word
- * always changes the result. The result is the same on every machine. About 4
- * GB/s. */
+ * included, so the result also depends on how the bytes are divided among
+ * calls. Each step is a bijection of the state, so a single changed word always
+ * changes the result. The result is the same on every machine. About 4 GB/s. */
 uint64_t tsr_checksum(uint64_t before, const void *bytes, size_t n);
 
 #endif

@@ -54,10 +54,10 @@ static void swap_bytes(const tsr_dcd *d, void *data, size_t n)
 
 static tsr_status damaged(const tsr_dcd *d, size_t at, tsr_err *err)
 {
-    return tsr_fail(err, TSR_E_DATA,
-                    "'%s' is damaged, or not a DCD trajectory: no record at "
-                    "byte %zu",
-                    d->path, at);
+    return tsr_fail(
+        err, TSR_E_DATA,
+        "'%s' is damaged or not a DCD trajectory: no record at byte %zu",
+        d->path, at);
 }
 
 static tsr_status read_at(const tsr_dcd *d, void *to, size_t n, size_t at,
@@ -90,14 +90,15 @@ static tsr_status check_head(const tsr_dcd *d, const char *word,
 {
     if (memcmp(word, "VELD", 4) == 0)
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s' holds velocities; give the coordinates", d->path);
+                        "'%s' contains velocities; give the coordinates",
+                        d->path);
     if (memcmp(word, "CORD", 4) != 0)
         return damaged(d, 0, err);
     if (head[FIXED] != 0)
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s': %d atoms are fixed and stand in the first frame "
-                        "alone; write it anew with all atoms in each, as VMD "
-                        "and MDAnalysis do",
+                        "'%s': %d atoms are fixed and stored in the first "
+                        "frame only; write it again with all atoms in each "
+                        "frame, as VMD and MDAnalysis do",
                         d->path, head[FIXED]);
     return TSR_OK;
 }
@@ -113,9 +114,9 @@ static tsr_status read_head(tsr_dcd *d, tsr_err *err)
     swap_bytes(d, &length, 1);
     if (length != 84)
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s' is not a DCD trajectory; MDTraj's mdconvert -o "
-                        "x.dcd x.xtc makes one of XTC and others, and a run's "
-                        "own are read by naming its folder",
+                        "'%s' is not a DCD trajectory; convert XTC and others "
+                        "with MDTraj: mdconvert -o x.dcd x.xtc; for "
+                        "trajectories of a run give the folder of the run",
                         d->path);
     TSR_TRY(check_record(d, at, &n, err));
     TSR_TRY(read_at(d, word, 4, at + 4, err));
@@ -154,7 +155,7 @@ static tsr_status open_file(tsr_dcd *d, const char *path, tsr_err *err)
     d->size = (size_t)info.st_size;
     TSR_TRY(read_head(d, err));
     if (tsr_dcd_info_get(d).n_frame < 1)
-        return tsr_fail(err, TSR_E_DATA, "'%s' has no whole frame", path);
+        return tsr_fail(err, TSR_E_DATA, "'%s' has no complete frame", path);
     tsr_pool_array(&d->pool, d->axis, d->n_atom);
     return tsr_pool_check(&d->pool, err);
 }

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* A pipe that the shell makes for <(...), /dev/fd/63. */
+/* May the path be a pipe that a shell makes for <(...), such as /dev/fd/63? */
 static int is_shell_pipe(const char *path)
 {
     return strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
@@ -37,13 +37,12 @@ tsr_status tsr_file_check_input(const char *path, tsr_err *err)
                         "'%s' is a directory; name a file in it", path);
     if (is_there && S_ISFIFO(info.st_mode) && !is_shell_pipe(path))
         return tsr_fail(err, TSR_E_NOINPUT,
-                        "'%s' is a named pipe; put what comes from it into a "
-                        "file",
+                        "'%s' is a named pipe; write its content into a file",
                         path);
     return TSR_OK;
 }
 
-/* Reads the stream into a growing buffer. zlib passes data that are not gzip
+/* Reads the stream into a growing buffer. zlib passes data that are not gzipped
  * through. */
 static tsr_status read_stream(gzFile stream, const char *path, size_t most,
                               char **data, size_t *size, tsr_err *err)
@@ -52,7 +51,7 @@ static tsr_status read_stream(gzFile stream, const char *path, size_t most,
     char *text = NULL;
     tsr_status status = TSR_OK;
     for (int got = 1, code = Z_OK; got > 0 && status == TSR_OK;) {
-        if (capacity - n <= capacity / 4) {
+        if (capacity - n < 2) { /* one byte is for the NUL */
             capacity = capacity == 0 ? (size_t)1 << 16 : 2 * capacity;
             char *more = capacity <= most ? realloc(text, capacity) : NULL;
             if (more == NULL) {
@@ -152,7 +151,7 @@ int tsr_file_write_at(int fd, const void *from, size_t n, size_t at)
     return 0;
 }
 
-/* Some file systems cannot sync a directory, which is not an error. */
+/* A file system that cannot sync a directory returns EINVAL or ENOTSUP. */
 int tsr_file_sync_directory(const char *path)
 {
     char *copy = strdup(path);
@@ -302,8 +301,8 @@ int tsr_file_is_same(const char *a, const char *b)
            x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Whether overwriting would lose a file of another program: a non-empty file
- * that does not begin as tessera's files do, or cannot be read. */
+/* Is there a file of another program at `path`: a non-empty regular file that
+ * does not begin as tessera's files do, or cannot be read? */
 static int file_is_foreign(const char *path, const char *begins,
                            const char *holds)
 {
@@ -332,16 +331,16 @@ tsr_status tsr_file_check_target(const tsr_file_target *t, const char *path,
     for (int i = 0; i < t->n_input; i++)
         if (tsr_file_is_same(path, t->input[i]))
             return tsr_fail(err, TSR_E_USAGE,
-                            "'%s' would take the place of the input '%s'; "
-                            "choose another name with --output",
+                            "'%s' would replace the input '%s'; choose another "
+                            "name with --output",
                             path, t->input[i]);
     if (!t->is_forced && file_is_foreign(path, begins != NULL ? begins : "",
                                          holds != NULL ? holds : ""))
-        return tsr_fail(err, TSR_E_USAGE,
-                        "'%s' is there and not from tessera %s; choose another "
-                        "name with --output, take that file away, or replace "
-                        "it with --force",
-                        path, t->maker);
+        return tsr_fail(
+            err, TSR_E_USAGE,
+            "'%s' exists and is not from tessera %s; choose another name with "
+            "--output, move that file, or replace it with --force",
+            path, t->maker);
     return TSR_OK;
 }
 

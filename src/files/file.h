@@ -28,12 +28,13 @@ tsr_status tsr_file_check_input(const char *path, tsr_err *err);
 
 /* Reads a file and unpacks it if it is gzipped. *data out, the caller frees it;
  * a NUL follows the *size bytes. Errors: TSR_E_NOINPUT (missing, a directory,
- * unreadable), TSR_E_DATA (empty, a damaged gzip file, more than 2 GiB). */
+ * unreadable), TSR_E_DATA (empty, a damaged gzip file, 2 GiB or more),
+ * TSR_E_NOMEM. */
 tsr_status tsr_file_read(const char *path, char **data, size_t *size,
                          tsr_err *err);
 
-/* The same with a limit of `most` bytes, a power of two. The file may be
- * empty. */
+/* tsr_file_read with a limit of `most` bytes, a power of two of at least 64
+ * KiB, instead of 2 GiB. The file may be empty. */
 tsr_status tsr_file_read_limited(const char *path, size_t most, char **data,
                                  size_t *size, tsr_err *err);
 
@@ -44,13 +45,13 @@ tsr_status tsr_file_read_limited(const char *path, size_t most, char **data,
 tsr_status tsr_file_replace(const char *path, const char *data, size_t size,
                             tsr_err *err);
 
-/* Creates a file atomically if the name is not in use. Otherwise (a dangling
- * link also uses the name) sets *is_taken to 1 and changes nothing. Errors:
- * TSR_E_IO. */
+/* Creates a file if its name is not in use (by a file or a link), atomically on
+ * file systems that have links. Errors: TSR_E_IO, with *is_taken 1 and nothing
+ * changed if the name is in use; TSR_E_NOMEM. */
 tsr_status tsr_file_create(const char *path, const char *data, size_t size,
                            int *is_taken, tsr_err *err);
 
-/* tsr_file_replace for output that is printed in pieces. */
+/* A file that is replaced as by tsr_file_replace, printed in pieces. */
 typedef struct {
     FILE *out;           /* NULL: nothing is open */
     char *path, *beside; /* beside: temporary file, NULL if written
@@ -80,13 +81,16 @@ int tsr_file_open_new(const char *path);
 typedef struct {
     const char *maker; /* the command, for messages: "profile" */
     int n_input;
-    const char *const *input; /* [n_input]; NULL: no such input */
-    int is_forced;
+    const char *const
+        *input;    /* [n_input]; an entry NULL: the input was not given */
+    int is_forced; /* 1: --force */
 } tsr_file_target;
 
-/* Checks that `path` (NULL: no output file) may be written. A file of tessera
- * begins with `begins` and contains `holds` in its first 500 bytes (NULL: no
- * condition). Errors: TSR_E_USAGE, with a remedy. */
+/* Checks that `path` (NULL: no output file) may be written: it is no input, and
+ * without --force it is a new file, an empty file, no regular file, or a file
+ * of tessera. A file of tessera begins with `begins` and contains `holds` in
+ * its first 500 bytes (NULL: no condition). Errors: TSR_E_USAGE, with a
+ * remedy. */
 tsr_status tsr_file_check_target(const tsr_file_target *target,
                                  const char *path, const char *begins,
                                  const char *holds, tsr_err *err);
@@ -106,7 +110,8 @@ int tsr_file_write_at(int fd, const void *from, size_t n, size_t at);
  * cannot sync a directory. */
 int tsr_file_sync_directory(const char *path);
 
-/* Do both names refer to the same existing file? NULL refers to none. */
+/* Do both names refer to the same existing file? 0 if a name is NULL or does
+ * not exist. */
 int tsr_file_is_same(const char *a, const char *b);
 
 #endif

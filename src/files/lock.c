@@ -45,8 +45,8 @@ static lock_result lock_file(int fd)
                                                 : NO_LOCK;
 }
 
-/* Whether lock_file would succeed. *pid out: process id of the holder, -1 if
- * unknown. */
+/* The result that lock_file would have, without locking. *pid out: process id
+ * of the holder, -1 if unknown. */
 static lock_result test_lock(int fd, long *pid)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -65,7 +65,8 @@ struct tsr_lock {
     int fd;
 };
 
-/* Reads lines "host H", "pid N", "since T". Missing values stay empty. */
+/* Reads lines "host H", "pid N", "since T". Values without a line keep their
+ * old contents. */
 static void read_holder(int fd, tsr_lock_holder *holder)
 {
     char text[512] = "";
@@ -107,17 +108,17 @@ static tsr_status refuse(const char *directory, int fd, tsr_err *err)
     read_holder(fd, &holder);
     if (holder.pid == 0)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "another process works in '%s'; wait for it, stop it, "
-                        "or choose another output directory",
+                        "another process uses '%s'; wait for it, stop it, or "
+                        "choose another output directory",
                         directory);
     return tsr_fail(err, TSR_E_CONFIG,
-                    "process %ld on host %s works in '%s' since %s; wait for "
-                    "it, stop it, or choose another output directory",
+                    "process %ld on host %s uses '%s' since %s; wait for it, "
+                    "stop it, or choose another output directory",
                     holder.pid, holder.host, directory, holder.since);
 }
 
-/* Whether `fd` is still the file `name`: a lock on a file that its owner has
- * removed is worthless. */
+/* Is `fd` still the file `name`? A lock on a file that has been removed does
+ * not keep other processes out. */
 static int is_in_place(int fd, const char *name)
 {
     struct stat ours, there;
@@ -145,7 +146,7 @@ static tsr_status lock_directory(const char *directory, const char *name,
     }
     if (!is_in_place(lock->fd, name))
         return tsr_fail(err, TSR_E_CONFIG,
-                        "another process has just left '%s'; try again",
+                        "another process has just released '%s'; try again",
                         directory);
     const int failed = write_holder(lock->fd);
     if (failed != 0)
@@ -194,11 +195,11 @@ tsr_status tsr_lock_query(const char *directory, tsr_lock_holder *holder,
 
     memset(holder, 0, sizeof *holder);
     if (stat(directory, &info) != 0 || !S_ISDIR(info.st_mode))
-        return tsr_fail(err, TSR_E_NOINPUT, "'%s' is no directory", directory);
+        return tsr_fail(err, TSR_E_NOINPUT, "'%s' is not a directory",
+                        directory);
     char *name = tsr_text_format("%s/run.lock", directory);
     if (name == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory to look at '%s'",
-                        directory);
+        return tsr_fail(err, TSR_E_NOMEM, "no memory to check '%s'", directory);
     int fd = open(name, O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
         holder->is_held = test_lock(fd, &pid) == HELD;

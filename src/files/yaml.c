@@ -1,7 +1,6 @@
-/* Traverses libyaml's document tree and a field table in parallel. Every error
- * names file, line, column and key, and for an unknown key the nearest known
- * one. The place of each key is recorded as a mark, so that later checks can
- * also report it. */
+/* Traverses libyaml's document tree and a field table in parallel. Errors name
+ * file, line, column and key (yaml.h). The place of each key is recorded as a
+ * mark, so that later checks can also report the place. */
 #include "files/yaml.h"
 
 #include "core/field.h"
@@ -47,8 +46,8 @@ enum { NODE_MAX = 100000 };
 
 /* ---- marks ---- */
 
-/* Records the place of a key that has no mark yet. It does not search the
- * marks, so that long lists in a file take linear time. */
+/* Records the place of a key. Earlier marks of the key are not searched for, so
+ * that long lists in a file take linear time. */
 static tsr_status marks_add(tsr_yaml_marks *marks, const char *key,
                             const char *place, tsr_err *err)
 {
@@ -162,7 +161,7 @@ static tsr_status refuse(yaml_reader *r, const yaml_node_t *node,
     if (is_null(node))
         return REFUSE(r, node, key, "no value: expected %s", expected);
     if (node->type == YAML_SCALAR_NODE)
-        return REFUSE(r, node, key, "value '%s' is a single one: expected %s",
+        return REFUSE(r, node, key, "value '%s' is a single value: expected %s",
                       tsr_text_excerpt(scalar(node), value), expected);
     if (node->type == YAML_SEQUENCE_NODE)
         return REFUSE(r, node, key, "value is a list of %d: expected %s",
@@ -176,7 +175,7 @@ static tsr_status refuse(yaml_reader *r, const yaml_node_t *node,
 static tsr_status check_node(yaml_reader *r, const yaml_node_t *node,
                              const char *key)
 {
-    static const char own[] = "tag:yaml.org,2002:";
+    static const char standard[] = "tag:yaml.org,2002:";
     char shown[TSR_EXCERPT_SIZE];
     if (node == NULL)
         return TSR_OK;
@@ -186,7 +185,7 @@ static tsr_status check_node(yaml_reader *r, const yaml_node_t *node,
                       "configuration",
                       NODE_MAX);
     if (node->tag != NULL &&
-        strncmp((const char *)node->tag, own, sizeof own - 1) != 0)
+        strncmp((const char *)node->tag, standard, sizeof standard - 1) != 0)
         return REFUSE(r, node, key,
                       "tag '%s' is not supported: write the value itself",
                       tsr_text_excerpt((const char *)node->tag, shown));
@@ -197,8 +196,9 @@ static tsr_status check_node(yaml_reader *r, const yaml_node_t *node,
     return TSR_OK;
 }
 
-/* The same for the value of a key, whose place is recorded. A file is read
- * before any --set and has no repeated keys, so its keys have no marks yet. */
+/* check_node for the value of a key, and records the place of the key. A file
+ * is read before any --set and has no repeated keys, so that no earlier marks
+ * must be forgotten. */
 static tsr_status check_value(yaml_reader *r, const yaml_node_t *node,
                               const char *key)
 {
@@ -211,7 +211,7 @@ static tsr_status check_value(yaml_reader *r, const yaml_node_t *node,
                      : marks_add(r->marks, key, place, r->err);
 }
 
-/* Marks a key that was given by its former name. */
+/* Records the former name by which a key was given, if it was. */
 static tsr_status mark_former(yaml_reader *r, const tsr_field *field,
                               const char *given, const char *key)
 {
@@ -231,8 +231,9 @@ static void join_key(char out[KEY_SIZE], const char *key, const char *name)
 
 /* ---- names ---- */
 
-/* Path of a field of that name anywhere in the table. A key in the wrong
- * section is the most common mistake after a misspelt one. */
+/* Finds a field called `name` anywhere in the table, for a key in the wrong
+ * section, which is the most common mistake after a misspelt key. out: path of
+ * the field. Returns 0 if no field has the name. */
 static int find_elsewhere(const tsr_field *fields, const char *name,
                           const char *key, char out[KEY_SIZE])
 {
@@ -252,7 +253,8 @@ static int find_elsewhere(const tsr_field *fields, const char *name,
     return 0;
 }
 
-/* Number of the kind of a struct that has a key of that name; -1: no kind. */
+/* Number of the first kind of a struct that has a key `name`; -1: no kind
+ * has. */
 static int find_kind(const tsr_field *field, const char *name)
 {
     for (int k = 0; field->selector != NULL && field->kind(k).name != NULL; k++)
@@ -311,13 +313,14 @@ static tsr_status check_repeated(yaml_reader *r, yaml_node_t *mapping, int pair,
         if (strcmp(scalar(earlier), scalar(name)) == 0 ||
             (field != NULL && tsr_field_is_named(field, scalar(earlier))))
             return REFUSE(r, name, path,
-                          "repeated key: it stands in line %zu already",
+                          "repeated key: the first is in line %zu",
                           earlier->start_mark.line + 1);
     }
     return TSR_OK;
 }
 
-/* group: field of the struct; NULL for the whole table. */
+/* Reads the pair number `pair` of a mapping. group: the field of the struct
+ * `object`; NULL for the whole table. */
 static tsr_status read_key(yaml_reader *r, yaml_node_t *mapping, int pair,
                            const tsr_field *group, void *object,
                            const char *key)
@@ -326,7 +329,7 @@ static tsr_status read_key(yaml_reader *r, yaml_node_t *mapping, int pair,
     yaml_node_t *name = node_at(r, pairs[pair].key);
     TSR_TRY(check_node(r, name, key));
     if (name->type != YAML_SCALAR_NODE)
-        return REFUSE(r, name, key, "%s where a key belongs",
+        return REFUSE(r, name, key, "%s where a key is expected",
                       describe_node(name));
     char path[KEY_SIZE], shown[TSR_EXCERPT_SIZE];
     join_key(path, key, tsr_text_excerpt(scalar(name), shown));
@@ -457,7 +460,7 @@ static tsr_status read_items(yaml_reader *r, yaml_node_t *node,
 }
 
 /* Removes "/." and "/folder/.." from an absolute path, for readability. If
- * `folder` is a link or does not exist, ".." stays, because it leads
+ * `folder` is a link or does not exist, ".." stays, because it may lead
  * elsewhere. */
 static void shorten_path(char *path)
 {
@@ -588,7 +591,8 @@ static tsr_status absolute_folder(const char *path, char **out, tsr_err *err)
 
 /* ---- libyaml ---- */
 
-/* Byte offset of a line and column, which libyaml counts in characters. */
+/* Byte offset of a line and column, from 1. libyaml counts columns in
+ * characters. */
 static size_t byte_at(const char *text, size_t n, size_t line, size_t column)
 {
     size_t at = 0;
@@ -695,7 +699,7 @@ static tsr_status load_document(yaml_reader *r, const char *text, size_t n)
         yaml_node_t *root = yaml_document_get_root_node(&second);
         if (root != NULL)
             status = REFUSE(r, root, "",
-                            "a second document starts here: one file is one "
+                            "a second document starts here: one file holds one "
                             "configuration");
         yaml_document_delete(&second);
     }
@@ -717,9 +721,10 @@ static tsr_status find_element(yaml_reader *r, const tsr_field *field,
     const tsr_list *list = (void *)((char *)object + field->offset);
     const size_t digits = strspn(name, "0123456789");
     if (digits == 0 || digits > 8 || name[digits] != '\0')
-        return REFUSE(r, NULL, key,
-                      "a list: name an element by its number, as in '%s.0'",
-                      field->name);
+        return REFUSE(
+            r, NULL, key,
+            "this is a list: name an element by its number, as in '%s.0'",
+            field->name);
     const long i = strtol(name, NULL, 10);
     if (i > list->n)
         return REFUSE(
@@ -773,7 +778,7 @@ static tsr_status set_path(yaml_reader *r, yaml_node_t *root, char *names,
                 return read_struct(r, root, field, object, path);
             memcpy(key, path, sizeof key);
         } else {
-            return REFUSE(r, NULL, key, "it has no keys below it");
+            return REFUSE(r, NULL, key, "it has no subkeys");
         }
         group = field;
     }
@@ -905,9 +910,9 @@ static tsr_status write_text(FILE *out, const char *name, const char *text,
     return TSR_OK;
 }
 
-/* Writes a path as an absolute one: in `object` it is relative to the current
- * folder, but a reader would resolve it against the folder of the file. "./x"
- * is meant to be relative to the file. */
+/* Writes a path as an absolute one. A relative path in `object` starts at the
+ * current folder, but a reader of the file would start at the folder of the
+ * file. Only "./x" is meant to start there. */
 static tsr_status write_path(FILE *out, const char *name, const char *path,
                              tsr_err *err)
 {
@@ -969,7 +974,7 @@ static void write_comment(FILE *out, const tsr_field *f, int indent)
     tsr_text_wrap(out, 0, indent, "# ", text);
 }
 
-/* Writes the line of the selector. */
+/* Writes the line of the selector, with the known kinds as a comment. */
 static void write_kind(FILE *out, const tsr_field *f, const void *object,
                        int indent, int dash, int comments)
 {

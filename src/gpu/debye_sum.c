@@ -22,16 +22,16 @@ struct tsr_debye_sum {
     int n_q, has_weight;
     double dq, d_bound;
     int tile, pages, groups, stride; /* stride: pages of all groups */
-    int n_sum;                       /* 1, or 4 with weights: 1, w_j, w_i, w_i
-                                        w_j */
+    int n_sum;                       /* sums of a unit: 1, or 4 with weights
+                                        (factors 1, w_j, w_i, w_i w_j) */
     int max_unit;
     size_t real_size;
     tsr_program program;
     cl_kernel kernel;
     cl_command_queue queue;
     cl_mem unit, result;
-    cl_int (*host_unit)[4]; /* [max_unit] first row, rows; the same of
-                               columns */
+    cl_int (*host_unit)[4]; /* [max_unit] first row, number of rows, first
+                               column, number of columns */
     int *type_pair;         /* [max_unit] index of the pair of types */
     void *host_result;      /* [max_unit][n_sum][stride] */
     char description[512];
@@ -172,8 +172,7 @@ const char *tsr_debye_sum_describe(const tsr_debye_sum *sum)
     return sum->description;
 }
 
-/* One profile: particles in tiles by type, the list of units, and the device's
- * results. */
+/* ---- one profile: tiles of particles, units of work, results ---- */
 
 enum {
     MAX_RUN = 64, /* in tiles */
@@ -394,8 +393,8 @@ static void add_constants(const tsr_debye_spec *spec, const totals *t, int a,
     profile[0] = sum_a * sum_b;
 }
 
-/* The terms of types t (rows) and u (columns): mean of both assignments of the
- * components. */
+/* Adds the terms of types t (rows) and u (columns): the mean of both ways to
+ * assign components a and b to rows and columns. */
 static void add_types(const tsr_debye_sum *s, const tsr_debye_spec *spec,
                       const double *sum, int t, int u, int a, int b,
                       double *profile)
@@ -452,15 +451,15 @@ tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
     TSR_TRY(tsr_debye_check(spec, err));
     if (spec->n_q != s->n_q || spec->dq_inv_ang != s->dq ||
         (spec->weight != NULL) != s->has_weight)
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "Debye sum: made for %d q of step %g, asked for %d of "
-                        "step %g",
-                        s->n_q, s->dq, spec->n_q, spec->dq_inv_ang);
+        return tsr_fail(
+            err, TSR_E_INTERNAL,
+            "Debye sum: set up for %d q of step %g, called with %d of step %g",
+            s->n_q, s->dq, spec->n_q, spec->dq_inv_ang);
     if (s->d_bound > 0.0 &&
         tsr_is_distance_beyond(spec->n, spec->xyz, s->d_bound))
         return tsr_fail(err, TSR_E_RANGE,
-                        "Debye sum: the particles are more than %.6g Angstrom "
-                        "apart, which the q grid allows for",
+                        "Debye sum: particles are more than %.6g Angstrom "
+                        "apart, the limit of the q grid",
                         s->d_bound);
     tsr_status status = layout_make(s, spec, &l, err);
     TSR_THEN(status, tsr_cl_status(err, s->cl.device, "clSetKernelArg",

@@ -3,15 +3,15 @@
  *
  * The device's method keeps no tile cache (docs/design.md, section 3; the work
  * list follows Berlin et al. 2013). Particles are sorted by type. A unit of
- * work is a block of rows of one type against a run of columns of one type. For
- * each unit the device sums s_k(r) over the pairs, without and with the
- * particles' weights, and the host multiplies by form factors in double
- * precision. So the device holds no form factors, its memory is linear in the
- * number of particles, and several components cost as much as one. A launch has
- * as many units as 16 MiB of results hold. With fewer particles the runs are
- * shorter, so that a small molecule also fills the device. Each unit has its
- * own place for the result, and the host adds the results in their order, so
- * the sum does not depend on the launches. */
+ * work is a block of rows (particles of one type) against a run of columns
+ * (particles of one type). For each unit the device sums sin(q_k r) / r over
+ * the pairs, without and with the particles' weights, and the host multiplies
+ * by form factors in double precision. So the device needs no form factors, its
+ * memory is linear in the number of particles, and several components cost as
+ * much as one. The results of a launch have at most 16 MiB. With fewer
+ * particles the runs are shorter, so that a small molecule also fills the
+ * device. Each unit has a result of its own, and the host adds the results in
+ * their order, so the profile does not depend on the launches. */
 #ifndef TSR_GPU_DEBYE_SUM_H
 #define TSR_GPU_DEBYE_SUM_H
 
@@ -21,19 +21,20 @@
 
 /* Each 0 is replaced by a choice for the device. */
 typedef struct {
-    int is_simt;    /* 1: use the GPU's kernel even on a CPU */
-    int use_double; /* 1: double precision, if the device supports it */
-    int max_pages;  /* values of q in a group, at most 64 */
-    int units_a_launch;
-    int run; /* columns of a unit, in tiles */
+    int is_simt;        /* 1: use the GPU's kernel even on a CPU */
+    int use_double;     /* 1: double precision, if the device supports it */
+    int max_pages;      /* values of q in a group, at most 64 */
+    int units_a_launch; /* at most */
+    int run;            /* columns of a unit, in tiles */
 } tsr_debye_sum_options;
 
 typedef struct tsr_debye_sum tsr_debye_sum;
 
 /* Builds the program for a grid. The device is borrowed. d_bound_ang: largest
- * distance between two particles (0: unknown, slower). If dq d_bound <= 0.86
- * pi, the kernel needs no sine. options: NULL for all defaults. Errors:
- * TSR_E_DEVICE, TSR_E_INTERNAL, TSR_E_NOMEM. */
+ * distance between two particles; 0: unknown. If dq d_bound <= 0.86 pi, the
+ * kernel is faster, because it computes no sine for the first group of q.
+ * options: NULL for all defaults. Errors: TSR_E_DEVICE, TSR_E_INTERNAL,
+ * TSR_E_NOMEM. */
 tsr_status tsr_debye_sum_new(const tsr_device *device, int n_q,
                              double dq_inv_ang, int has_weight,
                              double d_bound_ang,
@@ -45,8 +46,9 @@ void tsr_debye_sum_free(tsr_debye_sum *sum);
  * description. */
 const char *tsr_debye_sum_describe(const tsr_debye_sum *sum);
 
-/* Self-test: compares a small sample with the reference sum. TSR_E_DEVICE, with
- * device and error, if they differ too much. max_rel_error out, may be NULL. */
+/* Self-test: compares the profile of a small sample with that of the reference
+ * sum. TSR_E_DEVICE, with device and error, if the profiles differ by more than
+ * 2e-5 (1e-10 in double precision). max_rel_error out, may be NULL. */
 tsr_status tsr_debye_sum_test(tsr_debye_sum *sum, double *max_rel_error,
                               tsr_err *err);
 
@@ -67,7 +69,8 @@ tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
 typedef struct tsr_profile_sum tsr_profile_sum;
 
 /* device: as --device, or "reference" for the direct sum in plain C. A named
- * device is opened at once, "auto" only if it may be worthwhile. no_grid: 1 if
+ * device is opened at once, the device for "auto" only before a profile that
+ * would take longer on the host than opening the device. no_grid: 1 if
  * the form factors are not smooth enough in q for the grid method. Errors:
  * TSR_E_DEVICE, TSR_E_NOMEM. */
 tsr_status tsr_profile_sum_new(const char *device, tsr_profile_method method,

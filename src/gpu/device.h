@@ -32,31 +32,34 @@ typedef struct tsr_device tsr_device;
 /* "GPU", "accelerator", "CPU", "other". */
 const char *tsr_device_type_name(tsr_device_type type);
 
-/* All devices of all platforms, in a fixed order. The caller frees list.
- * Errors: TSR_E_DEVICE if there is no device, with the remedy. */
+/* All usable devices of all platforms, in a fixed order: list [n] out, the
+ * caller frees it. Errors: TSR_E_DEVICE if there is no device, with the remedy,
+ * TSR_E_NOMEM. */
 tsr_status tsr_device_list(tsr_device_info **list, int *n, tsr_err *err);
 
-/* Index of the chosen device in a list. choice: "auto" (a GPU, else an
- * accelerator, else a CPU; the one with the most compute units), "gpu", "cpu",
- * an index, or part of a name in any case. Returns -1 if no device matches. */
+/* Index of the chosen device in a list. choice: "auto" or NULL (a GPU, else an
+ * accelerator, else a CPU, else any other device), "gpu", "cpu" (of several
+ * such devices the one with the most compute units), an index, or part of a
+ * name in any case. Returns -1 if no device matches. */
 int tsr_device_choose(const char *choice, int n, const tsr_device_info *list);
 
-/* The devices of a list like "0,1": words of tsr_device_choose separated by
+/* The devices of a text like "0,1": choices of tsr_device_choose separated by
  * commas, in their order; also "all-gpu" (every GPU) and "all". chosen [n] out:
  * indices in the list; *n_chosen out: at least 1. Errors: TSR_E_DEVICE for an
  * unknown device, with a list of the known ones; TSR_E_CONFIG for a device
- * named twice. */
+ * named twice, and for "reference". */
 tsr_status tsr_device_choose_many(const char *choice, int n,
                                   const tsr_device_info *list, int *chosen,
                                   int *n_chosen, tsr_err *err);
 
-/* 1 if two devices compute the same bits in the same time: same model and
- * driver. */
+/* 1 if two devices compute the same bits in the same time: same name, platform,
+ * driver and compute units. */
 int tsr_device_is_same_model(const tsr_device_info *a,
                              const tsr_device_info *b);
 
-/* Opens a device: a context that all engines on it share. Errors: TSR_E_DEVICE,
- * with a list of the devices. */
+/* Opens a device, with a context that all engines on it share. Errors:
+ * TSR_E_DEVICE, for an unknown choice with a list of the devices; TSR_E_NOMEM.
+ */
 tsr_status tsr_device_open(const char *choice, tsr_device **out, tsr_err *err);
 void tsr_device_free(tsr_device *device); /* free its engines first */
 

@@ -10,10 +10,11 @@
 
 /* ---- choice of the engine ---- */
 
-/* Measured costs of a kind of device in seconds, indexed by components - 1.
- * pair: tiles, one pair of bodies at one q. The others are for one direction of
- * plane waves: step, a step; unit, the pose of a unit; body, the position of a
- * loose body. Measured with 1131 to 10,808 bodies (bench/RESULTS.md). */
+/* Measured costs of a kind of device in seconds, indexed by the number of
+ * components minus 1. pair: tiles, one pair of bodies at one q. The others are
+ * for one direction of plane waves. step: fixed cost of a step; unit: the pose
+ * of a unit; body: the position of a loose body. Measured with 1131 to 10,808
+ * bodies (bench/RESULTS.md). */
 typedef struct {
     double pair[3], step[3], unit[3], body[3];
 } engine_cost;
@@ -33,6 +34,7 @@ typedef struct {
     int largest, n, loose;
 } unit_sizes;
 
+/* least: bodies of the smallest unit that gets a table. */
 static unit_sizes sizes_of(const tsr_engine_spec *spec, int least)
 {
     unit_sizes out = {.loose = spec->n_body};
@@ -66,14 +68,15 @@ tsr_engine_choice tsr_engine_choose(const tsr_engine_spec *spec,
     /* Model of a step: it rotates the lighter side of a linker. With two units
      * this is one unit, with many units a quarter of them on average. A quarter
      * of the loose bodies moves with it. */
-    const unit_sizes of = sizes_of(spec, (int)(cost->unit[k] / cost->body[k]));
-    const double turned = of.n > 4 ? 0.25 * of.n : of.n > 0 ? 1.0 : 0.0;
-    const double moved = 0.25 * of.loose;
-    const double less = of.n > 4                      ? 0.25 * n
-                        : of.largest < n - of.largest ? of.largest
-                                                      : n - of.largest;
+    const unit_sizes size =
+        sizes_of(spec, (int)(cost->unit[k] / cost->body[k]));
+    const double turned = size.n > 4 ? 0.25 * size.n : size.n > 0 ? 1.0 : 0.0;
+    const double moved = 0.25 * size.loose;
+    const double lighter = size.n > 4                        ? 0.25 * n
+                           : size.largest < n - size.largest ? size.largest
+                                                             : n - size.largest;
     const double tiles =
-        cost->pair[k] * spec->n_q * (less * (n - less) + moved * n);
+        cost->pair[k] * spec->n_q * (lighter * (n - lighter) + moved * n);
     const double waves = tsr_plane_wave_size(spec) *
                          (cost->step[k] + 2.0 * cost->body[k] * moved +
                           2.0 * cost->unit[k] * turned);
@@ -122,8 +125,8 @@ typedef struct {
     int group;
 } step_range;
 
-/* The sample has four blocks, the last one incomplete. Up to 3 eighths of a
- * block are updated by a difference. */
+/* The steps of the test. The sample has four blocks, the last one incomplete.
+ * Up to 3 eighths of a block are updated by a difference. */
 static const struct {
     const char *name;
     int accept, n_range;
@@ -136,8 +139,8 @@ static const struct {
     {"a rigid group", 1, 1, {{16, 0, 1}}},
     {"a rigid group of two ranges", 1, 2, {{0, 8, 1}, {16, 8, 1}}},
     {"a difference after a rigid group", 1, 1, {{2, 2, 0}}},
-    {"a turn of the whole", 1, 1, {{0, 0, 1}}},
-    {"a difference after that", 1, 1, {{9, 2, 0}}},
+    {"a rotation of the whole", 1, 1, {{0, 0, 1}}},
+    {"a difference after a rotation", 1, 1, {{9, 2, 0}}},
 };
 enum { N_STEP = sizeof steps / sizeof steps[0] };
 
@@ -215,14 +218,14 @@ static void compare(test_case *t, const double *profile, const double *exact,
                     const char *name)
 {
     int n_comp = t->spec.n_comp, n_q = t->spec.n_q;
-    const double *own[MAX_COMP], *at = exact;
+    const double *diagonal[MAX_COMP], *at = exact; /* diagonal: I_aa */
     for (int a = 0; a < n_comp; a++, at += (n_comp - a + 1) * n_q)
-        own[a] = at;
+        diagonal[a] = at;
     for (int a = 0; a < n_comp; a++)
         for (int b = a; b < n_comp; b++, exact += n_q, profile += n_q)
             for (int k = 0; k < n_q; k++) {
-                double error =
-                    fabs(profile[k] - exact[k]) / sqrt(own[a][k] * own[b][k]);
+                double error = fabs(profile[k] - exact[k]) /
+                               sqrt(diagonal[a][k] * diagonal[b][k]);
                 if (error <= t->result.max_rel_error)
                     continue; /* false for a NaN */
                 t->result.max_rel_error = isnan(error) ? HUGE_VAL : error;
@@ -350,15 +353,14 @@ static tsr_status test_all(const tsr_device *device,
     for (int k = first; k <= last && status == TSR_OK; k++)
         status = test_engine(t, device, options, as_gpu, k, err);
     if (status == TSR_OK && t->failed_step != NULL)
-        status =
-            tsr_fail(err, TSR_E_DEVICE,
-                     "%s fails the self-test: with %d component%s it is "
-                     "%s that is wrong first; relative errors of I(q) "
-                     "are up to %.2e, %.0e is allowed. Do not use this "
-                     "device or driver (%s)",
-                     info->name, t->failed_comp, t->failed_comp > 1 ? "s" : "",
-                     t->failed_step, t->result.max_rel_error, t->result.limit,
-                     info->driver);
+        status = tsr_fail(
+            err, TSR_E_DEVICE,
+            "%s fails the self-test: with %d component%s the first wrong "
+            "operation is %s; relative errors of I(q) are up to %.2e, %.0e is "
+            "allowed. Do not use this device or driver (%s)",
+            info->name, t->failed_comp, t->failed_comp > 1 ? "s" : "",
+            t->failed_step, t->result.max_rel_error, t->result.limit,
+            info->driver);
     if (result != NULL)
         *result = t->result;
     free(t);

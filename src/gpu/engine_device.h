@@ -1,24 +1,26 @@
 /* The two engines of an OpenCL device (docs/design.md, section 3), the choice
  * between them, and a self-test that a device must pass before it is used.
  *
- * Tiles (engine_page_tile.c). The profile of a system is a constant of the
- * composition (self terms, and the value at q = 0) plus the sum over its tiles.
- * The device stores two values for every tile, and the host records which one
- * is accepted. Tile values are summed as 64-bit fixed-point numbers, which is
- * exact. The accepted profile changes by the sum over the dirty tiles of (new -
- * old). It equals the sum of all current tiles bit for bit, whatever the batch,
- * the thread or the order.
+ * Tiles (engine_page_tile.c). Bodies form blocks, and a tile is a pair of
+ * blocks. The profile of a system is a constant of the composition (self terms,
+ * and the value at q = 0) plus the sum over its tiles. The device stores two
+ * values for every tile, and the host records which one is accepted. Tile
+ * values are summed as 64-bit fixed-point numbers, which is exact. The accepted
+ * profile changes by the sum over the dirty tiles of (new - old). It equals the
+ * sum of all current tiles bit for bit, whatever the batch, the thread or the
+ * order.
  *
- * If few bodies of a block moved, the tiles of this block with untouched blocks
- * are updated by a difference (new terms of these bodies minus old terms)
- * instead of a full sum, at most `max_age` times in a row for a block. The
- * error of a tile is then that of its last full sum plus at most 2 max_age
- * differences, each with the rounding of a sum of at most 2 `difference` rows.
+ * If at most `difference` bodies of a block moved, the tiles of this block with
+ * untouched blocks are updated by a difference (new terms of these bodies minus
+ * old terms) instead of a full sum, at most `max_age` times in a row for a
+ * block. The error of a tile is then that of its last full sum plus at most 2
+ * max_age differences, each with the rounding of a sum over at most 2
+ * `difference` positions of moved bodies.
  *
- * Two runs agree in their bits only if their tile values do. A tile inside a
- * moving rigid group keeps its value, and differences accumulate rounding. To
- * repeat a run bit for bit from stored coordinates, call tsr_batch_set at the
- * same steps in both runs.
+ * Two runs agree in their bits only if their tile values agree. These depend on
+ * the history: a tile inside a moving rigid group keeps its value, and
+ * differences accumulate rounding. To repeat a run bit for bit from stored
+ * coordinates, call tsr_batch_set at the same steps in both runs.
  *
  * Plane waves (engine_plane_wave.c), for large molecules in which a step of n
  * bodies costs less by directions than by pairs:
@@ -31,18 +33,20 @@
  * at the old positions. The bodies of a rigid unit (spec->unit) move together,
  * with a table of the unit's amplitude (scattering/plane_wave.h). This costs as
  * much as about 24 bodies on a CPU and 160 on a GPU, whatever the size of the
- * unit. Bodies of smaller units count as loose. A table may describe other
- * particles than the unit's bodies (spec->unit_particles). So the cost depends
- * neither on the size of the molecule nor on that of its domains. Additional
- * components cost little, and a component that a body lacks costs nothing. The
- * directions are those of scattering/plane_wave.h in bands of q; their number
- * grows with the square of the largest distance. Several sets of directions
- * exist for different sizes, and a system uses the smallest sufficient set.
+ * unit. Bodies of smaller units are treated one by one (loose bodies). A table
+ * may describe other particles than the unit's bodies (spec->unit_particles).
+ * For each direction the cost depends neither on the size of the molecule nor
+ * on that of its domains. Additional components cost little, and less for
+ * bodies that lack the last component or have only this one. The directions are
+ * those of scattering/plane_wave.h in bands of q; their number grows with the
+ * square of the largest distance. Several sets of directions exist for
+ * different sizes, and a system uses the smallest sufficient set.
  *
  * All waves are summed from scratch if more than half of the bodies and units
  * move, after TSR_PLANE_WAVE_AGE differences in a row, after a rotation of the
- * whole molecule, and for a new set of directions. A unit that moves in part,
- * or whose bodies do not match its pose, is refused (TSR_E_INTERNAL). */
+ * whole molecule, and for a new set of directions. A unit that moves in part is
+ * refused (TSR_E_INTERNAL), and so is a unit in a range of group 0 whose bodies
+ * do not match its pose. */
 #ifndef TSR_GPU_ENGINE_DEVICE_H
 #define TSR_GPU_ENGINE_DEVICE_H
 
@@ -70,15 +74,16 @@ typedef struct {
     int tile; /* bodies of a block, 16, 32, 64 or 128 */
     tsr_page_tile_variant variant;
     int use_double; /* 1: double precision, if the device supports it */
-    int parts;      /* SIMT: tiles of a work-group, 1, 2 or 4 */
+    int parts;      /* SIMT: tiles of a work-group at a time, 1, 2 or 4 */
     int difference; /* largest number of moved bodies in a block for a
                        difference, at most half a tile; -1: full sums only */
     int max_age;    /* differences of a block in a row, at most 255 */
-    int max_pages;  /* values of q in a group, at most 128 */
+    int max_pages;  /* values of q in a group of pages, at most 128 */
     tsr_page_tile_transfer transfer;
     int no_atomics;        /* 1: do not use 64-bit atomics */
     int profiling;         /* 1: measure times for tsr_page_tile_device_us */
-    int split;             /* SIMT: work-groups for each run */
+    int split;             /* SIMT: work-groups for each run, a part of the
+                              work list (kernels/page_tile.cl) */
     int tiles_a_launch;    /* a batch with more tiles is split into several
                               launches, so that the device starts while the host
                               prepares the rest */
@@ -95,8 +100,9 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
                                     const tsr_page_tile_options *options,
                                     tsr_engine **out, tsr_err *err);
 
-/* Device time of the batch's last submit, microseconds; NAN unless the engine
- * was made with `profiling`. The batch must be idle. */
+/* Device time of the batch's last submit, microseconds; NaN unless the engine
+ * was made with `profiling`, and after a submit with 64 launches or more. The
+ * batch must be idle. */
 double tsr_page_tile_device_us(const tsr_batch *batch);
 
 /* Replaces the zeros in the options (NULL: all zero) by the engine's choice for
@@ -119,8 +125,8 @@ tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
 tsr_status tsr_tuning_find(const tsr_device_info *info, int n_body,
                            tsr_page_tile_options *options, tsr_err *err);
 
-/* The same from one table. *found out: 1 if a line matches. `name` is for
- * errors. */
+/* The same from the text of one table. *found out: 1 if a line matches. name:
+ * of the table, for errors (TSR_E_DATA). */
 tsr_status tsr_tuning_find_in_table(const char *table, const char *name,
                                     const tsr_device_info *info, int n_body,
                                     tsr_page_tile_options *options, int *found,
@@ -134,9 +140,9 @@ int tsr_tuning_line(const tsr_device_info *info, int n_body,
 
 /* ---- blocks, tiles, pages ----
  *
- * The division of bodies into blocks and of q into pages (one page is one q),
- * and the tiles that a proposal makes dirty. Host only, independent of
- * devices. */
+ * The division of bodies into blocks and of q into groups of pages (one page is
+ * one q), and the tiles that a proposal makes dirty. This part is independent
+ * of devices. */
 
 typedef struct {
     int n_body, n_q;
@@ -145,8 +151,9 @@ typedef struct {
     int n_block;        /* blocks; the last one is padded */
     int n_tile;         /* pairs of blocks: lower triangle with diagonal */
     int n_group;        /* groups of pages; q = 0 is in no group */
-    int pages;          /* pages of a group, a multiple of 4 */
-    int stride;         /* n_group * pages */
+    int pages;          /* pages of a group, a multiple of 4; the last group is
+                           padded */
+    int stride;         /* n_group * pages, at least n_q - 1 */
     int row;            /* values of a tile, n_pair * stride */
 } tsr_tile_shape;
 
@@ -163,7 +170,8 @@ static inline int tsr_tile_block_size(const tsr_tile_shape *shape, int block)
 
 enum { TSR_BLOCK_CLEAN = 0, TSR_BLOCK_MIXED = -1, TSR_MAX_GROUPS = 0x7fff };
 
-/* The part of the tiles that a proposal touches. The rigid groups of the
+/* The tiles that a proposal makes dirty, in which a distance may have changed.
+ * A block is touched if a body of the block moved. The rigid groups of the
  * proposal get new numbers 1..n_group. A mask has one bit for each block, in
  * `words` words. */
 typedef struct {
@@ -171,7 +179,8 @@ typedef struct {
                         moved with rigid group g; MIXED: any other case */
     int *covered;    /* [n_block] number of moved bodies, in touched blocks */
     int *touched;    /* [n_block] indices of the touched blocks, ascending */
-    int *name;       /* [n_block + 1] original number of each group */
+    int *name;       /* [n_block + 1] tsr_body_range.group of each rigid
+                        group */
     uint32_t *mask;  /* [n_block + 2][words] masks of blocks. 0: touched; g:
                         wholly in group g; n_block + 1: all */
     uint32_t *moved; /* [n_block][moved_words] one bit for each body that moved,
@@ -179,16 +188,17 @@ typedef struct {
     int words, moved_words, n_touched, n_group;
 } tsr_dirty_tiles;
 
+/* Allocates the arrays in the pool, for a proposal that moves nothing. */
 void tsr_dirty_tiles_make(tsr_dirty_tiles *dirty, const tsr_tile_shape *shape,
                           tsr_pool *pool);
 
-/* Enters the ranges of a proposal; n_range -1: every body moved independently.
- * Cost: O(ranges + touched blocks). */
+/* Sets `dirty` from the ranges of a proposal; n_range -1: every body moved
+ * independently. Cost: O(ranges + touched blocks). */
 void tsr_dirty_tiles_mark(tsr_dirty_tiles *dirty, const tsr_tile_shape *shape,
                           int n_range, const tsr_body_range *range);
 
-/* The dirty tiles of a block, those where a distance may have changed, as bits
- * for partner blocks 32 word to 32 word + 31. */
+/* The dirty tiles of a block, as bits for partner blocks 32 word to 32 word +
+ * 31. */
 static inline uint32_t tsr_dirty_tiles_bits(const tsr_dirty_tiles *dirty,
                                             const tsr_tile_shape *shape,
                                             int block, int word)
@@ -215,7 +225,7 @@ void tsr_dirty_tiles_flip(const tsr_dirty_tiles *dirty,
 /* ---- plane waves ---- */
 
 enum {
-    TSR_PLANE_WAVE_AGE = 64,
+    TSR_PLANE_WAVE_AGE = 64,  /* differences in a row, at most */
     TSR_PLANE_WAVE_LEVELS = 6 /* number of sets of directions */
 };
 
@@ -227,8 +237,8 @@ tsr_status tsr_engine_plane_wave_new(const tsr_engine_spec *spec,
                                      const tsr_device *device, int as_gpu,
                                      tsr_engine **out, tsr_err *err);
 
-/* The set of directions of a system's proposal; 0 is the largest set. For
- * tests. */
+/* Number of the set of directions that a system's last proposal uses; 0 is the
+ * largest set. For tests. */
 int tsr_plane_wave_level(const tsr_engine *engine, int system);
 
 /* Sum over the bands of the number of directions for d_bound_ang. */
@@ -256,7 +266,8 @@ tsr_status tsr_engine_device_new(const tsr_engine_spec *spec,
                                  tsr_engine_choice choice, tsr_engine **out,
                                  tsr_err *err);
 
-/* Number of systems that fit into device memory; 0: unknown. */
+/* Number of systems that fit into device memory; 0: no system fits, or no
+ * engine can be made for the spec. */
 double tsr_engine_capacity(const tsr_engine_spec *spec,
                            const tsr_device *device, tsr_engine_choice choice);
 double tsr_page_tile_capacity(const tsr_engine_spec *spec,

@@ -15,9 +15,9 @@
 #include <string.h>
 
 /* A sphere around all bodies, for the check of the largest distance: no body is
- * farther than sqrt(most2) from `centre`. Staging updates it as an upper bound,
- * and the exact check makes it tight again. Angstrom, Angstrom^2, relative to
- * the system's origin. */
+ * farther than sqrt(most2) from `centre`. Staging only increases most2, and the
+ * exact check makes it tight again. Angstrom, Angstrom^2, relative to the
+ * system's origin. */
 typedef struct {
     double centre[3], most2;
 } tile_extent;
@@ -171,7 +171,7 @@ tsr_status tsr_tuning_find_in_table(const char *table, const char *name,
     *found = 0;
     for (int number = 1; *table != '\0'; number++) {
         const size_t length = strcspn(table, "\n");
-        tsr_page_tile_options own = {0};
+        tsr_page_tile_options settings = {0};
         char line[512], kind[6], part[256];
         int most = 0;
         snprintf(line, sizeof line, "%.*s", (int)length, table);
@@ -179,19 +179,18 @@ tsr_status tsr_tuning_find_in_table(const char *table, const char *name,
         const char *text = line + strspn(line, " \t\r");
         if (*text == '\0' || *text == '#')
             continue;
-        if (!read_line(text, kind, &most, &own, part))
-            return tsr_fail(
-                err, TSR_E_DATA,
-                "%s, line %d: 'kind bodies tile parts split difference "
-                "name' is expected: kind gpu, cpu or other; the most "
-                "bodies that it is for, 0 for any number; tile 16, 32, 64 "
-                "or 128; parts 1, 2 or 4; split 1 to 1024; difference 1 to "
-                "half a tile, or -1 for none",
-                name, number);
+        if (!read_line(text, kind, &most, &settings, part))
+            return tsr_fail(err, TSR_E_DATA,
+                            "%s, line %d: expected 'kind bodies tile parts "
+                            "split difference name': kind gpu, cpu or other; "
+                            "largest number of bodies, 0 for any number; tile "
+                            "16, 32, 64 or 128; parts 1, 2 or 4; split 1 to "
+                            "1024; difference 1 to half a tile, or -1 for none",
+                            name, number);
         if (!*found && strcmp(kind, kind_of(info)) == 0 &&
             (most == 0 || (n_body > 0 && n_body <= most)) &&
             (strcmp(part, "*") == 0 || tsr_device_is_named(info, part))) {
-            apply_defaults(&own, options);
+            apply_defaults(&settings, options);
             *found = 1;
         }
     }
@@ -261,8 +260,8 @@ tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
         info->type == TSR_DEVICE_CPU ? TSR_PAGE_TILE_SIMD : TSR_PAGE_TILE_SIMT;
     if (o.variant == TSR_PAGE_TILE_AUTO)
         o.variant = natural;
-    /* The table holds settings for the variant that is natural for each kind of
-     * device. */
+    /* The table has settings only for the variant that AUTO chooses for each
+     * kind of device. */
     if (o.variant == natural)
         TSR_TRY(tsr_tuning_find(info, n_body, &o, err));
     apply_defaults(&defaults, &o);
@@ -273,7 +272,7 @@ tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
         o.max_age > MAX_AGE || o.max_pages < 4 || o.max_pages > MAX_PAGES)
         return tsr_fail(
             err, TSR_E_INTERNAL,
-            "page-tile engine: tiles of %d bodies (16, 32, 64 or 128), %d a "
+            "page-tile engine: tiles of %d bodies (16, 32, 64 or 128), %d per "
             "work-group (1, 2 or 4), %d work-groups a run (1 to 1024), %d "
             "tiles a launch (1 or more), differences for up to %d bodies (half "
             "a tile at most), %d in a row (1 to %d), %d pages a group (4 to "
@@ -447,7 +446,8 @@ void tsr_dirty_tiles_flip(const tsr_dirty_tiles *dirty,
 
 /* ---- a system ---- */
 
-/* Accepted slot of a block; coordinates [3][tile] of a block in a slot. */
+/* Accepted slot of a block, and (block_at) coordinates [3][tile] of a block in
+ * a slot. */
 static inline int slot_of(const tile_system *s, int block)
 {
     return (int)(s->entry[block] >> 16 & 1);
@@ -459,7 +459,8 @@ static inline char *block_at(const tile_engine *e, const tile_system *s,
     return (char *)s->position + at * 3 * (size_t)e->shape.tile * e->real_size;
 }
 
-/* Beyond this distance, single precision cannot resolve neighbouring bodies. */
+/* Beyond this distance from the origin, single precision cannot resolve
+ * neighbouring bodies. */
 static const double max_coordinate_ang = 1e5;
 
 static void make_system(tile_engine *e, tile_system *s)
@@ -544,15 +545,16 @@ static tsr_status check_coordinates(const tile_system *s, int system, int first,
     for (int i = 0; i < n; i++)
         for (int c = 0; c < 3; c++)
             if (fabs(xyz[i][c] - s->proposed_origin[c]) > max_coordinate_ang)
-                return tsr_fail(err, TSR_E_RANGE,
-                                "engine: body %d of system %d is at %g "
-                                "Angstrom, more than %g from where the system "
-                                "was set",
-                                first + i, system, xyz[i][c],
-                                max_coordinate_ang);
+                return tsr_fail(
+                    err, TSR_E_RANGE,
+                    "engine: body %d of system %d is at %g Angstrom, more than "
+                    "%g from the position where the system was set",
+                    first + i, system, xyz[i][c], max_coordinate_ang);
     return TSR_OK;
 }
 
+/* Writes the positions of all bodies to the free slots, with their mean as new
+ * origin. */
 static tsr_status stage_all(const tile_engine *e, int system,
                             const double (*all)[3], tsr_err *err)
 {
@@ -577,6 +579,8 @@ static tsr_status stage_all(const tile_engine *e, int system,
     return TSR_OK;
 }
 
+/* Writes the touched blocks to the free slots, with the positions of bodies
+ * that did not move copied from the accepted slots. */
 static tsr_status stage_ranges(const tile_engine *e,
                                const tsr_body_proposal *proposal, tsr_err *err)
 {
@@ -653,6 +657,7 @@ static int uses_difference(const tile_engine *e, const tile_system *s,
            s->age[block] < e->options.max_age;
 }
 
+/* Sets s->order and s->n_full. */
 static void order_touched(const tile_engine *e, tile_system *s)
 {
     int n = s->dirty.n_touched, end = n;
@@ -687,9 +692,9 @@ static size_t triangle(size_t n)
     return n * (n + 1) / 2;
 }
 
-/* Number of tiles in a launch's list of full sums for a proposal: pairs with a
- * touched block, or 0 if all tiles are clean. *changes out: tiles updated by
- * differences. */
+/* Number of tiles in a launch's list of full sums for a proposal: all pairs
+ * with a block of full sums, and the pairs of two blocks with differences; 0 if
+ * all tiles are clean. *changes out: tiles updated by differences. */
 static size_t count_tiles(const tile_engine *e, const tile_system *s,
                           size_t *changes)
 {
@@ -746,10 +751,11 @@ static void convert_profile(const tile_engine *e, const int64_t *fixed,
  *
  * All data between host and device are in one exchange buffer: the results, and
  * for each launch a list of runs, block lists, and positions of touched blocks.
- * Tile runs read the touched blocks there, while copy runs of the same launch
- * move them to the systems' position slots, so one launch suffices. The kernel
- * itself determines the tiles of a run (kernels/page_tile.cl), so the work of
- * the host is O(touched blocks + blocks). */
+ * Tile runs read the touched blocks in this buffer, while copy runs of the same
+ * launch copy these blocks to the systems' position slots, so one launch
+ * suffices. The kernel itself determines the tiles of a run
+ * (kernels/page_tile.cl), so the work of the host is O(touched blocks +
+ * blocks). */
 
 /* Offsets of one launch in the exchange buffer, in units: block lists and
  * positions of its proposals from `begin`, then the runs. */
@@ -775,6 +781,7 @@ typedef struct {
     uint32_t system, meta_at, staged_at, what;
 } tile_run;
 
+/* Number of runs that occupies the whole device. */
 static size_t target_runs(const tile_engine *e)
 {
     int per_unit = e->options.variant == TSR_PAGE_TILE_SIMD ? 16 : 64;
@@ -796,6 +803,7 @@ static size_t block_units(const tile_engine *e)
     return 3 * (size_t)e->shape.tile * e->real_size / UNIT;
 }
 
+/* Size of a proposal's block list, with slots and moved bodies. */
 static size_t meta_units(const tile_engine *e, size_t n_touched)
 {
     size_t n = (size_t)e->shape.n_block;
@@ -872,7 +880,7 @@ static void write_blocks(const tile_engine *e, const tile_system *s,
     memcpy(clean, s->entry + next, (size_t)(n_block - next) * sizeof *clean);
 }
 
-/* Called before the first of n proposals. */
+/* Resets the batch before the first of n proposals. */
 static void begin_launches(const tile_engine *e, tile_batch *b, int n)
 {
     b->n_launched = 0;
@@ -1024,8 +1032,8 @@ static cl_int send_input(tile_batch *b, size_t from, size_t end, int is_beside)
     return code == CL_SUCCESS && is_beside ? clFlush(b->loader) : code;
 }
 
-/* Starts reading units from..end-1. *done is set when the host has them (NULL:
- * wait for the kernel). */
+/* Starts reading units from..end-1. *done out: event of the read. With mapped
+ * memory nothing is read, and *done is not set. */
 static cl_int enqueue_read(tile_batch *b, size_t from, size_t end,
                            cl_event *done)
 {
@@ -1221,9 +1229,10 @@ static const char *transfer_name(tsr_page_tile_transfer transfer)
     return name[transfer];
 }
 
-/* One round of the transfer test, in the order of a step: the host writes, a
- * kernel answers, the host reads, at both ends of the buffer. It touches
- * nothing else, so it is safe even if the device sees wrong data. */
+/* One round of the transfer test, in the order of a step: the host writes at
+ * the start of the buffer, a kernel writes its answer at the end, the host
+ * reads. The kernel accesses no other memory, so the test is safe even if the
+ * device sees wrong data. */
 static cl_int probe_round(tile_batch *b, cl_kernel kernel, size_t units,
                           uint32_t seed, int *agree)
 {
@@ -1275,9 +1284,9 @@ static tsr_status probe(tile_batch *b, tsr_err *err)
         return fail_launch(b, "trying the exchange buffer", code, err);
     if (!agree)
         return tsr_fail(err, TSR_E_DEVICE,
-                        "%s does not see what the host writes into a buffer, "
-                        "or the host not its answer, with %s transfer; leave "
-                        "the transfer to the engine or use 'copy'",
+                        "data written by the host do not reach %s, or its "
+                        "results do not reach the host, with %s transfer; "
+                        "leave the transfer to the engine or use 'copy'",
                         e->cl.device->info.name,
                         transfer_name(e->options.transfer));
     return TSR_OK;
@@ -1318,9 +1327,13 @@ static tsr_status make_exchange(tile_batch *b, tsr_err *err)
 
 /* ---- batches ---- */
 
-enum { FIRST_LAUNCH = 16 }; /* fraction of a full launch */
+enum {
+    FIRST_LAUNCH = 16
+}; /* the first launch has 1 / 16 of the tiles of a
+      full launch */
 
-/* The first launches are small, so that the device starts early. */
+/* Writes a proposal, and launches the waiting proposals if they have enough
+ * tiles. The first launches are small, so that the device starts early. */
 static tsr_status tile_propose(tsr_batch *base,
                                const tsr_body_proposal *proposal, tsr_err *err)
 {
@@ -1371,8 +1384,8 @@ static tsr_status tile_batch_open(tsr_batch *base, tsr_err *err)
     TSR_TRY(tsr_pool_check(&base->pool, err));
     if (b->size * UNIT > info->max_alloc_bytes)
         return tsr_fail(err, TSR_E_DEVICE,
-                        "%s: a batch of %d proposals takes %.0f MiB, a "
-                        "buffer may have %.0f MiB; use smaller batches",
+                        "%s: a batch of %d proposals needs %.0f MiB, a buffer "
+                        "holds at most %.0f MiB; use smaller batches",
                         info->name, base->max_proposal,
                         (double)b->size * UNIT * mib,
                         (double)info->max_alloc_bytes * mib);
@@ -1405,7 +1418,8 @@ static void set_shape(tile_engine *e, const tsr_engine_spec *spec,
     e->split = e->is_atomic ? e->options.split : 1;
 }
 
-/* Number of bodies with padding; number of their form factor values. */
+/* Number of bodies with padding, and (factor_count) of their form factor
+ * values. */
 static size_t padded_bodies(const tile_engine *e)
 {
     return (size_t)e->shape.n_block * (size_t)e->shape.tile;
@@ -1428,7 +1442,7 @@ static uint64_t local_bytes(const tile_engine *e)
     return reals * e->real_size + tile / 2 * sizeof(uint32_t);
 }
 
-/* Device memory of a system, and of the engine as a whole. */
+/* Device memory of a system, and (shared_bytes) of the engine as a whole. */
 static uint64_t system_bytes(const tile_engine *e)
 {
     const uint64_t block = 3 * (uint64_t)e->shape.tile * e->real_size;
@@ -1486,10 +1500,9 @@ static tsr_status check_memory(const tile_engine *e, tsr_err *err)
     if ((uint64_t)e->base.n_system > max_systems(e))
         return tsr_fail(
             err, TSR_E_DEVICE,
-            "%s: %d systems of %d bodies and %d q do not fit: each takes %.2f "
-            "MiB of %.0f MiB, and their tiles share one buffer of at most "
-            "%.0f MiB; there is room for %llu. Use fewer chains, states or "
-            "temperatures",
+            "%s: %d systems of %d bodies and %d q do not fit: each needs %.2f "
+            "MiB of %.0f MiB, and their tiles share one buffer of at most %.0f "
+            "MiB; %llu systems fit. Use fewer chains, states or temperatures",
             info->name, e->base.n_system, e->shape.n_body, e->shape.n_q,
             (double)system_bytes(e) * mib, (double)memory_limit(e) * mib,
             (double)info->max_alloc_bytes * mib,
@@ -1498,14 +1511,13 @@ static tsr_status check_memory(const tile_engine *e, tsr_err *err)
         uint64_t local = local_bytes(e);
         int items = e->shape.tile * e->options.parts;
         if (local > info->local_bytes || items > info->max_work_group)
-            return tsr_fail(err, TSR_E_DEVICE,
-                            "%s: a tile of %d bodies and %d pages takes %.1f "
-                            "KiB of local memory and %d work-items; there are "
-                            "%.1f KiB and %d",
-                            info->name, e->shape.tile, e->shape.pages,
-                            (double)local / 1024.0, items,
-                            (double)info->local_bytes / 1024.0,
-                            info->max_work_group);
+            return tsr_fail(
+                err, TSR_E_DEVICE,
+                "%s: a tile of %d bodies and %d pages needs %.1f KiB of local "
+                "memory and %d work-items; the device has %.1f KiB and %d",
+                info->name, e->shape.tile, e->shape.pages,
+                (double)local / 1024.0, items,
+                (double)info->local_bytes / 1024.0, info->max_work_group);
     }
     return TSR_OK;
 }
@@ -1660,10 +1672,10 @@ static tsr_status choose_transfer(tile_engine *e, tsr_err *err)
 }
 
 /* PoCL (3 to 5) recompiles a kernel for a wider grid than before. If other
- * kernels run meanwhile, it confuses the two in its reference count and aborts.
- * So the first launch has the widest possible grid: all systems in one batch,
- * without work. A batch that does not fit into memory is never requested later,
- * and needs no such launch. */
+ * kernels run meanwhile, PoCL counts the references to the two kernels wrongly
+ * and aborts. So the first launch has the widest possible grid: all systems in
+ * one batch, without work. A batch that does not fit into memory is never
+ * requested later, and needs no such launch. */
 static tsr_status launch_widest_first(tile_engine *e, tsr_err *err)
 {
     tsr_batch *batch = NULL;
@@ -1710,7 +1722,7 @@ static void tile_profile(const tsr_engine *engine, int system, double *profile)
 
 static const tsr_engine_type simt_type = {
     .name = "page-tile SIMT",
-    .doc = "page-tile Debye sum, one work-item a row (Antonov et al. 2013)",
+    .doc = "page-tile Debye sum, one work-item per row (Antonov et al. 2013)",
     PAGE_TILE_FUNCTIONS};
 
 static const tsr_engine_type simd_type = {

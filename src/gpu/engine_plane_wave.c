@@ -42,10 +42,11 @@ typedef struct {
     double frame[3][3]; /* rows: axes of these bodies, in the table's frame */
     double centre[3];   /* from body[0] to the table's centre, on these axes */
     double table_centre[3]; /* centre of the table, in the table's frame */
-    double radius;          /* largest distance of a scatterer from that
-                               centre */
+    double radius;          /* largest distance of a scatterer from
+                               table_centre */
 } wave_unit;
 
+/* A range of bodies. */
 typedef struct {
     int first, count;
 } wave_range;
@@ -75,8 +76,9 @@ typedef struct {
     tsr_engine base;
     /* Largest distance from a unit particle to the nearest body of its unit. */
     double particle_margin_ang;
-    /* [n_hull] loose bodies and outermost bodies of units. In any direction,
-     * all other bodies are at most hull_ang farther out than these. */
+    /* [n_hull] loose bodies and outermost bodies of units. In any direction, no
+     * other body is farther out than the farthest of these by more than
+     * hull_ang. */
     int n_hull, *hull;
     double hull_ang;
     int items, lanes;
@@ -185,7 +187,8 @@ static int find_table_centre(const tsr_engine_spec *spec, wave_unit *u)
 }
 
 /* Chooses the bodies that define the pose, and the centre. Returns 0 if the
- * unit is too small for a table, or if its bodies are on a line. */
+ * unit has no scatterers, is too small for a table, or has its bodies on a
+ * line. */
 static int describe_unit(const wave_engine *e, const tsr_engine_spec *spec,
                          int unit, wave_unit *to)
 {
@@ -194,8 +197,9 @@ static int describe_unit(const wave_engine *e, const tsr_engine_spec *spec,
     *to = (wave_unit){.spec_unit = unit};
     for (int i = 0; i < spec->n_body; i++)
         to->n += spec->unit[i] == unit;
-    const int n_own = find_table_centre(spec, to);
-    if (n_own == 0 || (spec->unit_particles == NULL && n_own < e->unit_cost))
+    const int n_scatterer = find_table_centre(spec, to);
+    if (n_scatterer == 0 ||
+        (spec->unit_particles == NULL && n_scatterer < e->unit_cost))
         return 0;
     to->body[0] = farthest(spec, unit, to->table_centre, NULL);
     to->body[1] = farthest(spec, unit, x[to->body[0]], NULL);
@@ -254,13 +258,14 @@ static int outermost(const wave_engine *e, const tsr_engine_spec *spec,
     return at;
 }
 
-/* Marks the outermost bodies in 96 directions, and finds by how much others
- * exceed them in further directions. on_hull [n_body]: zero on entry. */
+/* Marks the outermost bodies of every unit in 96 directions, and finds by how
+ * much other bodies are farther out in 400 other directions. on_hull [n_body]:
+ * zero on entry. */
 static void find_hull(wave_engine *e, const tsr_engine_spec *spec,
                       char *on_hull)
 {
     enum { DIRECTIONS = 96, TRIED = 400 };
-    double n[3], far, own;
+    double n[3], far, hull_far;
     for (int u = 0; u < e->n_unit; u++) {
         for (int k = 0; k < DIRECTIONS; k++) {
             sphere_direction(k, DIRECTIONS, n);
@@ -269,8 +274,8 @@ static void find_hull(wave_engine *e, const tsr_engine_spec *spec,
         for (int k = 0; k < TRIED; k++) {
             sphere_direction(k, TRIED, n);
             outermost(e, spec, u, NULL, n, &far);
-            outermost(e, spec, u, on_hull, n, &own);
-            e->hull_ang = fmax(e->hull_ang, far - own);
+            outermost(e, spec, u, on_hull, n, &hull_far);
+            e->hull_ang = fmax(e->hull_ang, far - hull_far);
         }
     }
     for (int i = 0; i < spec->n_body; i++)
@@ -306,8 +311,8 @@ static tsr_status find_units(wave_engine *e, const tsr_engine_spec *spec,
                 : -1;
         if (number < 0 && spec->unit_particles != NULL)
             return tsr_fail(err, TSR_E_INTERNAL,
-                            "engine: rigid unit %d has particles, and no "
-                            "bodies that tell where they are",
+                            "engine: rigid unit %d has particles, but no "
+                            "bodies that define its position",
                             spec_unit);
         for (int j = i; j < n_body; j++)
             e->unit[j] = spec->unit[j] == spec_unit ? number : e->unit[j];
@@ -466,9 +471,9 @@ static const double (*hull_positions(const wave_engine *e,
     return (const double(*)[3])s->hull;
 }
 
-/* Checks the extent of a proposal, first by upper bounds, then exactly by the
- * hull. If the extent no longer fits the set of directions, all waves are
- * summed with another set. */
+/* Checks the extent of a proposal, first by upper bounds, then by the distances
+ * of the hull. If the extent no longer fits the set of directions, all waves
+ * are summed with another set. */
 static tsr_status check_extent(const wave_engine *e, int system, tsr_err *err)
 {
     wave_system *s = &e->system[system];
@@ -500,8 +505,8 @@ static tsr_status check_extent(const wave_engine *e, int system, tsr_err *err)
     return TSR_OK;
 }
 
-/* Checks that the bodies first to end - 1 of a unit are where its pose and its
- * table say. */
+/* Checks that the bodies first to end - 1 of a unit have the positions that
+ * follow from its pose and the positions in its table. */
 static tsr_status check_run(const wave_engine *e, int system, int first,
                             int end, tsr_err *err)
 {
@@ -517,11 +522,11 @@ static tsr_status check_run(const wave_engine *e, int system, int first,
             x[c] = at[c] + tsr_vec3_dot(rotation[c], d);
         if (!(tsr_vec3_distance2(x, proposed_xyz[i]) <
               rigid_tolerance_ang * rigid_tolerance_ang))
-            return tsr_fail(err, TSR_E_INTERNAL,
-                            "engine: a rigid unit of system %d has another "
-                            "shape than the one its amplitudes are of (body "
-                            "%d)",
-                            system, i);
+            return tsr_fail(
+                err, TSR_E_INTERNAL,
+                "engine: a rigid unit of system %d has changed its shape since "
+                "its amplitudes were computed (body %d)",
+                system, i);
     }
     return TSR_OK;
 }
@@ -669,6 +674,8 @@ static void write_pose(cl_uint (*to)[4], const wave_unit *u,
     to[3][3] = (cl_uint)unit << 1 | is_removed;
 }
 
+/* Writes the poses of a proposal's units, likewise. Returns the number of
+ * poses. */
 static int write_units(const wave_engine *e, const wave_system *s,
                        cl_uint (*to)[4])
 {
@@ -771,7 +778,7 @@ static tsr_status wave_start(tsr_batch *base, const tsr_body_proposal *proposal,
     (void)proposal;
     const wave_engine *e = (const wave_engine *)b->base.engine;
     const size_t parts_at = (size_t)b->base.max_proposal;
-    size_t rows = 0, used = parts_at + b->sum_rows, n = 0;
+    size_t rows = 0, used = parts_at + b->sum_rows, n_request = 0;
     for (int p = 0; p < b->base.n; p++) {
         const wave_system *s = &e->system[b->base.system[p]];
         if (s->is_same)
@@ -779,10 +786,10 @@ static tsr_status wave_start(tsr_batch *base, const tsr_body_proposal *proposal,
         const cl_uint slot = 2 * (cl_uint)b->base.system[p] + (cl_uint)s->slot;
         const size_t first_row = rows;
         const int n_loose = write_loose(e, s, b->host + used);
-        const int n_own = n_part(e, n_loose);
-        for (int k = 0; k < n_own; k++) {
-            const size_t first = (size_t)((long)n_loose * k / n_own),
-                         end = (size_t)((long)n_loose * (k + 1) / n_own);
+        const int n = n_part(e, n_loose);
+        for (int k = 0; k < n; k++) {
+            const size_t first = (size_t)((long)n_loose * k / n),
+                         end = (size_t)((long)n_loose * (k + 1) / n);
             write_part(b->host[parts_at + rows], used + first,
                        (int)(end - first), rows, s->proposed_level, 0);
             rows++;
@@ -795,13 +802,13 @@ static tsr_status wave_start(tsr_batch *base, const tsr_body_proposal *proposal,
             rows++;
         }
         used += POSE * (size_t)n_unit;
-        const cl_uint ask[4] = {slot | (cl_uint)s->proposed_level << 28 |
-                                    (s->is_full ? 1u << 31 : 0),
-                                slot ^ 1, (cl_uint)first_row,
-                                (cl_uint)(rows - first_row)};
-        memcpy(b->host[n++], ask, sizeof ask);
+        const cl_uint request[4] = {slot | (cl_uint)s->proposed_level << 28 |
+                                        (s->is_full ? 1u << 31 : 0),
+                                    slot ^ 1, (cl_uint)first_row,
+                                    (cl_uint)(rows - first_row)};
+        memcpy(b->host[n_request++], request, sizeof request);
     }
-    return n == 0 ? TSR_OK : launch(b, n, rows, used, err);
+    return n_request == 0 ? TSR_OK : launch(b, n_request, rows, used, err);
 }
 
 /* Adds the contributions of all blocks, in their order. */
@@ -1030,8 +1037,8 @@ static void write_factors(const wave_engine *e, const tsr_engine_spec *spec,
 
 /* ---- memory ---- */
 
-/* Amplitudes of a system in two slots; the same plus the sums of one proposal
- * in a batch. */
+/* Device memory for the amplitudes of a system in two slots, and (system_bytes)
+ * for these and the sums of one proposal in a batch. */
 static uint64_t amplitude_bytes(const wave_engine *e)
 {
     return 2 * e->row * sizeof(float);
@@ -1080,10 +1087,9 @@ static tsr_status check_memory(const wave_engine *e, tsr_err *err)
         return TSR_OK;
     return tsr_fail(
         err, TSR_E_DEVICE,
-        "%s: %d systems of %d directions do not fit: each takes "
-        "%.2f MiB, all together %.0f MiB; there is room for %llu. "
-        "Use fewer chains, states or temperatures, or "
-        "device.engine: tiles",
+        "%s: %d systems of %d directions do not fit: each needs %.2f MiB, all "
+        "together %.0f MiB; %llu systems fit. Use fewer chains, states or "
+        "temperatures, or device.engine: tiles",
         e->cl.device->info.name, e->base.n_system,
         (int)((size_t)e->n_block * width(e)), (double)system_bytes(e) * mib,
         (double)shared_bytes(e) * mib, (unsigned long long)max_systems(e));
@@ -1099,17 +1105,19 @@ typedef struct {
     cl_uint (*layout)[4]; /* [n_unit][bands] offset, circle size, columns */
 } tables;
 
-/* Makes the tables of one unit, one for each band. `own` has the unit's
- * scatterers only. */
-static tsr_status add_tables(const wave_engine *e, const tsr_debye_spec *own,
-                             int unit, tables *t, tsr_err *err)
+/* Makes the tables of one unit, one for each band. scatterer: of this unit
+ * only. */
+static tsr_status add_tables(const wave_engine *e,
+                             const tsr_debye_spec *scatterer, int unit,
+                             tables *t, tsr_err *err)
 {
     const int bands = n_band(e->base.n_q);
     const size_t each = 2 * BAND * (size_t)e->base.n_comp;
     for (int b = 0; b < bands; b++) {
         tsr_amplitude_table table;
-        TSR_TRY(tsr_amplitude_table_make(
-            own, b * BAND, tsr_parallel_processors(), &t->pool, &table, err));
+        TSR_TRY(tsr_amplitude_table_make(scatterer, b * BAND,
+                                         tsr_parallel_processors(), &t->pool,
+                                         &table, err));
         const size_t n = (size_t)table.rows * (size_t)table.columns * each;
         float *more =
             tsr_pool_resize(&t->pool, t->value, t->n + n, sizeof *more);
@@ -1158,15 +1166,15 @@ static tsr_status make_unit_tables(const wave_engine *e,
                    n_q * sizeof *f);
         k++;
     }
-    const tsr_debye_spec own = {.n = (int)n,
-                                .n_type = (int)n,
-                                .n_comp = (int)n_comp,
-                                .n_q = spec->n_q,
-                                .dq_inv_ang = spec->dq_inv_ang,
-                                .xyz = (const double(*)[3])x,
-                                .type = type,
-                                .form_factor = f};
-    TSR_THEN(status, add_tables(e, &own, unit, t, err));
+    const tsr_debye_spec scatterer = {.n = (int)n,
+                                      .n_type = (int)n,
+                                      .n_comp = (int)n_comp,
+                                      .n_q = spec->n_q,
+                                      .dq_inv_ang = spec->dq_inv_ang,
+                                      .xyz = (const double(*)[3])x,
+                                      .type = type,
+                                      .form_factor = f};
+    TSR_THEN(status, add_tables(e, &scatterer, unit, t, err));
     tsr_pool_clear(&pool);
     return status;
 }
@@ -1274,7 +1282,7 @@ static void wave_profile(const tsr_engine *engine, int system, double *profile)
 
 static const tsr_engine_type wave_type = {
     .name = "plane waves",
-    .doc = "amplitudes of plane waves, kept and changed by what moved",
+    .doc = "amplitudes of plane waves, updated for the bodies that moved",
     .size = sizeof(wave_engine),
     .batch_size = sizeof(wave_batch),
     .has_unit_particles = 1,

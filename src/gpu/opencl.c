@@ -1,9 +1,9 @@
 /* Shared parts of all OpenCL code: names of error codes; objects of one owner;
  * programs from kernel sources (embedded, or from TSR_KERNEL_DIR), with the
- * compiler's log on failure; pinned memory for staging. And devices: all
- * platforms are searched, and a device is chosen by words (an index, a part of
- * a name, gpu, cpu, auto). PoCL compiles into a folder and fails without a
- * clear message if the disk is full, so the folder is tested first. */
+ * compiler's log on failure; pinned memory for staging. This file also lists
+ * the devices of all platforms, and chooses among them by an index, a part of a
+ * name, gpu, cpu or auto. PoCL compiles into a folder and fails without a clear
+ * message if the disk is full, so the folder is tested before PoCL is used. */
 #include "gpu/opencl.h"
 
 #include "core/parallel.h"
@@ -167,7 +167,7 @@ void *tsr_cl_pinned(tsr_cl *cl, cl_command_queue queue, size_t bytes,
         clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
                            0, bytes, 0, NULL, NULL, &code);
     cl->object[cl->n].queue = queue;
-    cl->object[cl->n].of = buffer;
+    cl->object[cl->n].buffer = buffer;
     return record_object(cl, "clEnqueueMapBuffer", code, TSR_CL_MAPPED, at);
 }
 
@@ -200,7 +200,8 @@ void tsr_cl_clear(tsr_cl *cl)
             break;
         default:
             clEnqueueUnmapMemObject(cl->object[cl->n].queue,
-                                    cl->object[cl->n].of, at, 0, NULL, NULL);
+                                    cl->object[cl->n].buffer, at, 0, NULL,
+                                    NULL);
             clFinish(cl->object[cl->n].queue);
         }
     }
@@ -270,7 +271,7 @@ tsr_status tsr_program_text(const char *name, const char *path, char **owned,
     return tsr_fail(err, TSR_E_INTERNAL, "no kernel source '%s'", name);
 }
 
-/* A message holds the first 2 KiB of the log, which contain the first
+/* A message is cut after the first 2 KiB of the log, which contain the first
  * errors. */
 static tsr_status build_fail(const tsr_device *device, cl_program program,
                              cl_int code, const char *options, tsr_err *err)
@@ -437,11 +438,11 @@ static void get_info(const device_handle *handle, int index,
  * part of the path that exists already; PoCL creates the rest. */
 static void find_cache(char path[4096])
 {
-    const char *own = getenv("POCL_CACHE_DIR"), *home = getenv("HOME");
+    const char *cache = getenv("POCL_CACHE_DIR"), *home = getenv("HOME");
     const char *xdg = getenv("XDG_CACHE_HOME");
     struct stat info;
-    if (own != NULL)
-        snprintf(path, 4096, "%s", own);
+    if (cache != NULL)
+        snprintf(path, 4096, "%s", cache);
     else if (xdg != NULL && *xdg != '\0')
         snprintf(path, 4096, "%s/pocl/kcache", xdg);
     else if (home != NULL)
@@ -476,12 +477,12 @@ static tsr_status check_cache(tsr_err *err)
     if (code == 0 || code == EINVAL ||
         code == EOPNOTSUPP) /* unsupported: the free space is unknown */
         return TSR_OK;
-    return tsr_fail(err, TSR_E_DEVICE,
-                    "PoCL, the OpenCL of this CPU, needs %d MiB to compile "
-                    "kernels in '%s': %s; make room there, or name another "
-                    "folder in the environment, as POCL_CACHE_DIR=/tmp/pocl, "
-                    "or use --device reference",
-                    (int)(needed >> 20), folder, strerror(code));
+    return tsr_fail(
+        err, TSR_E_DEVICE,
+        "PoCL, the OpenCL driver of this CPU, needs %d MiB to compile kernels "
+        "in '%s': %s; free space there, or name another folder in the "
+        "environment, as POCL_CACHE_DIR=/tmp/pocl, or use --device reference",
+        (int)(needed >> 20), folder, strerror(code));
 }
 
 /* ---- listing ---- */
@@ -504,7 +505,8 @@ static cl_int find_on_platform(cl_platform_id platform,
     return CL_SUCCESS;
 }
 
-/* A driver that fails needs another remedy than a missing driver. */
+/* The error for an empty list. A driver that fails needs another remedy than a
+ * missing driver. */
 static tsr_status no_device(cl_int code, cl_uint n_platform,
                             const cl_platform_id *platform, cl_int why,
                             tsr_err *err)
@@ -547,9 +549,9 @@ static tsr_status find_all(device_handle handle[MAX_DEVICES], int *n,
         if (strcmp(name, "Portable Computing Language") == 0 &&
             check_cache(&no_cache) != TSR_OK)
             continue; /* a GPU can work without PoCL */
-        cl_int own = find_on_platform(platform[p], handle, n);
-        if (own != CL_SUCCESS && own != CL_DEVICE_NOT_FOUND)
-            why = own; /* more informative than "device not found" */
+        cl_int result = find_on_platform(platform[p], handle, n);
+        if (result != CL_SUCCESS && result != CL_DEVICE_NOT_FOUND)
+            why = result; /* more informative than "device not found" */
     }
     if (*n == 0 && no_cache.status != TSR_OK)
         return tsr_fail(err, no_cache.status, "%s", no_cache.message);
@@ -587,11 +589,11 @@ static tsr_status fail_unknown(const char *choice, int n,
                             tsr_device_type_name(list[i].type));
         used += more > 0 ? (size_t)more : 0;
     }
-    return tsr_fail(err, TSR_E_DEVICE,
-                    "no OpenCL device answers to '%s'; there are: %s. auto, "
-                    "cpu, gpu, all-gpu, all, an index, part of a name or a "
-                    "list like 0,1 will do",
-                    choice, listing);
+    return tsr_fail(
+        err, TSR_E_DEVICE,
+        "no OpenCL device matches '%s'; devices: %s. Give auto, cpu, gpu, "
+        "all-gpu, all, an index, part of a name or a list like 0,1",
+        choice, listing);
 }
 
 tsr_status tsr_device_open(const char *choice, tsr_device **out, tsr_err *err)
@@ -710,10 +712,10 @@ static tsr_status add_device(const char *choice, int at,
 {
     for (int i = 0; i < *n_chosen; i++)
         if (chosen[i] == at)
-            return tsr_fail(err, TSR_E_CONFIG,
-                            "device.use: '%s' names device %d (%s) twice; name "
-                            "each once",
-                            choice, at, list[at].name);
+            return tsr_fail(
+                err, TSR_E_CONFIG,
+                "device.use: '%s' names device %d (%s) twice; name each once",
+                choice, at, list[at].name);
     chosen[(*n_chosen)++] = at;
     return TSR_OK;
 }
@@ -725,10 +727,10 @@ static tsr_status add_item(const char *choice, const char *item, int n,
 {
     int gpus = strcmp(item, "all-gpu") == 0, before = *n_chosen;
     if (strcmp(item, "reference") == 0)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "device.use: '%s': reference is no device; it "
-                        "computes alone",
-                        choice);
+        return tsr_fail(
+            err, TSR_E_CONFIG,
+            "device.use: '%s': reference cannot be combined with devices",
+            choice);
     if (!gpus && strcmp(item, "all") != 0) {
         int at = tsr_device_choose(item, n, list);
         return at < 0 ? fail_unknown(item, n, list, err)
@@ -828,7 +830,7 @@ void tsr_staging_clear(tsr_staging *s)
 typedef struct {
     tsr_staging *staging;
     cl_mem to;
-    size_t n, size, each; /* each: elements of a piece */
+    size_t n, size, each; /* elements; bytes of one; elements of a piece */
     tsr_staging_fill fill;
     void *context;
 } staging_job;

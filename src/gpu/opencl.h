@@ -60,9 +60,10 @@ tsr_status tsr_program_build(const tsr_device *device, int n,
                              const char *const *name, const char *options,
                              tsr_program *out, tsr_err *err);
 
-/* The text of a file, or with path NULL of a file that ships with the kernels.
- * *owned: the caller frees it; NULL if the text is part of the program. Errors:
- * TSR_E_NOINPUT, TSR_E_INTERNAL. */
+/* text [size] out: the file `path`; with path NULL, the file `name` of
+ * kernels/, from TSR_KERNEL_DIR if set, else as embedded in the program. *owned
+ * out: the caller frees it; NULL if the text is part of the program. Errors:
+ * TSR_E_NOINPUT, TSR_E_INTERNAL (no embedded file has this name). */
 tsr_status tsr_program_text(const char *name, const char *path, char **owned,
                             const char **text, size_t *size, tsr_err *err);
 
@@ -88,13 +89,14 @@ typedef struct {
     cl_int code;              /* its error code */
     int n;
     struct {
-        int kind; /* TSR_CL_QUEUE, ... */
-        void *at;
-        cl_mem of;              /* MAPPED: the mapped buffer */
-        cl_command_queue queue; /* MAPPED: the queue that mapped it */
+        int kind;               /* TSR_CL_QUEUE, ... */
+        void *at;               /* the object; MAPPED: the host's address */
+        cl_mem buffer;          /* MAPPED: the mapped buffer */
+        cl_command_queue queue; /* MAPPED: the queue that mapped the buffer */
     } object[TSR_CL_OBJECTS];
 } tsr_cl;
 
+/* The functions that create an object return NULL after a failure. */
 cl_command_queue tsr_cl_queue(tsr_cl *cl, cl_command_queue_properties with);
 cl_kernel tsr_cl_kernel(tsr_cl *cl, const tsr_program *program,
                         const char *name);
@@ -107,6 +109,7 @@ cl_mem tsr_cl_buffer(tsr_cl *cl, cl_mem_flags with, size_t bytes, void *from);
 void *tsr_cl_pinned(tsr_cl *cl, cl_command_queue queue, size_t bytes,
                     cl_mem *buffer);
 
+/* The error of the first failed creation, or TSR_OK. */
 tsr_status tsr_cl_check(const tsr_cl *cl, tsr_err *err);
 void tsr_cl_finish(const tsr_cl *cl); /* waits for the owner's queues */
 void tsr_cl_clear(tsr_cl *cl);        /* waits, then releases all objects */
@@ -128,11 +131,11 @@ cl_int tsr_cl_set_real(cl_kernel kernel, cl_uint at, double value,
 
 /* ---- staging ----
  *
- * A bus copies pinned memory at its full speed, without the processor. From
- * other memory the driver first copies into pinned memory, in a single thread.
- * Here several threads produce the data piece by piece in pinned memory, and
- * each piece is transferred while the next one is produced. Kernels never
- * access this memory. */
+ * The bus to a device transfers pinned memory at its full speed, without the
+ * processor. Data in other memory are first copied into pinned memory by the
+ * driver, in a single thread. Here several threads produce the data piece by
+ * piece in pinned memory, and each piece is transferred while the next one is
+ * produced. Kernels never access this memory. */
 
 enum {
     TSR_STAGING_THREADS = 8, /* maximum; more threads do not increase the bus's
@@ -151,7 +154,7 @@ typedef struct {
         cl_event sent[TSR_STAGING_SLOTS]; /* transfer of each slot, or NULL */
         int next;                         /* slot to fill next */
         double seconds;                   /* time on the bus */
-        cl_int code;
+        cl_int code;                      /* of the last transfer */
     } lane[TSR_STAGING_THREADS];
 } tsr_staging;
 
@@ -172,8 +175,8 @@ void tsr_staging_clear(tsr_staging *s);
 tsr_status tsr_staging_send(tsr_staging *s, cl_mem to, size_t n, size_t size,
                             tsr_staging_fill fill, void *context, tsr_err *err);
 
-/* Waits for all transfers. Returns the seconds on the bus since the previous
- * call. */
+/* Waits for all transfers. Returns the sum of their times on the bus since the
+ * previous call, seconds. */
 double tsr_staging_wait(tsr_staging *s);
 
 #endif

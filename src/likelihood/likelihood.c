@@ -2,10 +2,11 @@
  * terms, the sum over the terms, and the profiles that they share.
  *
  * The scope of a change decides what is recomputed. New weights of the states
- * change the mean partial profiles and everything that follows. New c1 or c2
- * change the profile and everything that follows. A parameter of one term
- * changes that term's fit, or only its likelihood. tsr_point_swap exchanges
- * exactly these parts, so an accepted step copies no arrays. */
+ * change the mean partial profiles and everything that follows from them. New
+ * c1 or c2 change the profiles and everything that follows from them. A
+ * parameter of one term changes the fit of this term, or only its likelihood.
+ * tsr_point_swap exchanges exactly these parts, so an accepted step copies no
+ * profiles. */
 #include "likelihood/likelihood.h"
 
 #include "likelihood/term_saxs.h"
@@ -109,8 +110,8 @@ double tsr_term_draw_point(const tsr_term *term, const double *theta, int k,
                : value;
 }
 
-/* Sets theta[i] to the value of maximum likelihood, on a grid of three prior
- * widths to either side of the prior's mean. */
+/* Sets theta[i] to the value of maximum likelihood on a grid from three prior
+ * widths below the prior's mean to three above, in steps of a tenth. */
 static tsr_status find_best(const tsr_term *term, int i,
                             const tsr_prediction *prediction, void *fit,
                             double *theta, tsr_err *err)
@@ -120,9 +121,9 @@ static tsr_status find_best(const tsr_term *term, int i,
     for (int k = -30; k <= 30; k++) {
         theta[i] = p->mean + 0.1 * k * p->width;
         TSR_TRY(term->type->fit(term, NULL, prediction, theta, fit, err));
-        const double own = term->type->log_lik(term, fit, theta);
-        if (own > most) {
-            most = own;
+        const double log_lik = term->type->log_lik(term, fit, theta);
+        if (log_lik > most) {
+            most = log_lik;
             best = theta[i];
         }
     }
@@ -245,7 +246,8 @@ static tsr_status init_probes(tsr_likelihood *l, const tsr_topology *topology,
     return TSR_OK;
 }
 
-/* Assigns a view to every term. Terms with the same curve share a view. */
+/* Assigns a view to every term that needs a profile. Terms with the same probe
+ * and solvent use the same view. */
 static void make_views(tsr_likelihood *l)
 {
     for (int d = 0; d < l->n_term; d++) {
@@ -262,8 +264,8 @@ static void make_views(tsr_likelihood *l)
     }
 }
 
-/* Numbers the terms: first parameter in the chain's table, and rank within the
- * family. */
+/* Sets the index of each term's first parameter in the chain's table, and its
+ * number among the terms of its family. */
 static void number_terms(tsr_likelihood *l)
 {
     for (int d = 0; d < l->n_term; d++) {
@@ -304,13 +306,13 @@ tsr_status tsr_likelihood_new(const tsr_topology *topology, int n_probe,
 {
     tsr_pool pool = {0};
     tsr_likelihood *l = *out = tsr_pool_new(&pool, 1, sizeof *l);
-    tsr_term **own = tsr_pool_new(&pool, (size_t)n_term, sizeof(*own));
+    tsr_term **copy = tsr_pool_new(&pool, (size_t)n_term, sizeof(*copy));
     tsr_view *view = tsr_pool_new(&pool, (size_t)n_term, sizeof *view);
     tsr_status status = tsr_pool_check(&pool, err);
     if (status == TSR_OK) {
         *l = (tsr_likelihood){
-            .pool = pool, .n_term = n_term, .term = own, .view = view};
-        memcpy(own, term, (size_t)n_term * sizeof(*own));
+            .pool = pool, .n_term = n_term, .term = copy, .view = view};
+        memcpy(copy, term, (size_t)n_term * sizeof(*copy));
         status =
             init_likelihood(l, topology, n_probe, scattering, d_bound_ang, err);
         if (status != TSR_OK)
@@ -335,7 +337,7 @@ tsr_engine_spec tsr_likelihood_engine(const tsr_likelihood *likelihood,
                                       double d_bound_ang)
 {
     const tsr_probe *p = &likelihood->probe[probe];
-    const tsr_particles *own = likelihood->particles;
+    const tsr_particles *particles = likelihood->particles;
     tsr_engine_spec spec = {.n_body = n_body,
                             .n_type = p->n_type,
                             .n_comp = p->n_comp,
@@ -345,14 +347,14 @@ tsr_engine_spec tsr_likelihood_engine(const tsr_likelihood *likelihood,
                             .type = p->type,
                             .form_factor = p->amplitude,
                             .d_bound_ang = d_bound_ang};
-    if (own == NULL)
+    if (particles == NULL)
         return spec;
-    spec.n_body = own->n;
-    spec.unit = own->unit;
-    spec.rigid = (const double(*)[3])own->start;
-    spec.unit_particles = &own->unit_particles;
+    spec.n_body = particles->n;
+    spec.unit = particles->unit;
+    spec.rigid = (const double(*)[3])particles->start;
+    spec.unit_particles = &particles->unit_particles;
     if (d_bound_ang > 0.0)
-        spec.d_bound_ang += 2.0 * own->margin_ang;
+        spec.d_bound_ang += 2.0 * particles->margin_ang;
     return spec;
 }
 
@@ -387,8 +389,9 @@ tsr_status tsr_likelihood_direct(const tsr_likelihood *l, int n_body,
     return status;
 }
 
-/* Measured costs: 4 ns for each pair of bodies, q and pair of components; for
- * particles on a grid, 0.01 s and 10 us a particle. */
+/* Measured costs. Bodies: 4 ns for each pair of bodies, q and pair of
+ * components. Particles, whose `direct` sums on a grid: for each probe 0.01 s,
+ * and 10 us a particle. */
 double tsr_likelihood_direct_seconds(const tsr_likelihood *l, int n_body)
 {
     return l->particles == NULL
@@ -418,10 +421,10 @@ int tsr_point_make(const tsr_likelihood *l, int n_parameter, tsr_point *p)
     return tsr_pool_check(&p->pool, NULL) == TSR_OK;
 }
 
-tsr_prediction tsr_likelihood_view_of(const tsr_likelihood *likelihood,
-                                      const tsr_point *point,
-                                      const tsr_term *term,
-                                      tsr_prediction prediction)
+tsr_prediction tsr_likelihood_prediction(const tsr_likelihood *likelihood,
+                                         const tsr_point *point,
+                                         const tsr_term *term,
+                                         tsr_prediction prediction)
 {
     const size_t n_q = (size_t)likelihood->grid.n_q;
     const int has_profile = (term->type->needs & TSR_NEEDS_PROFILE) != 0;
@@ -430,7 +433,7 @@ tsr_prediction tsr_likelihood_view_of(const tsr_likelihood *likelihood,
     return prediction;
 }
 
-/* 1 if the term proposes its own parameters. */
+/* 1 if the term's linear parameters are sampled, with `draw` as proposal. */
 static int is_drawn(const tsr_term *term)
 {
     return term->type->draw != NULL && !term->is_integrated;
@@ -451,7 +454,7 @@ tsr_status tsr_likelihood_evaluate(const tsr_likelihood *l,
     for (int d = 0; d < l->n_term && status == TSR_OK; d++) {
         const tsr_term *term = l->term[d];
         double *theta = point->theta + term->first;
-        prediction = tsr_likelihood_view_of(l, point, term, prediction);
+        prediction = tsr_likelihood_prediction(l, point, term, prediction);
         status = term->type->fit(term, from != NULL ? from->fit[d] : NULL,
                                  &prediction, theta, point->fit[d], err);
         if (status != TSR_OK)
@@ -481,7 +484,7 @@ double tsr_likelihood_log_ratio(const tsr_likelihood *likelihood,
     return sum;
 }
 
-/* Swaps two pointers. */
+/* Swaps two pointers of any type; a, b: their addresses. */
 static void swap(void *a, void *b)
 {
     void *saved;
@@ -619,11 +622,12 @@ void tsr_likelihood_hessian_product(const tsr_likelihood *likelihood,
 
 /* ---- correction and model error ----
  *
- * Corrections of the views and the remaining errors: setting, replacing, saving
- * and restoring them. Also switches a likelihood from bodies to particles. */
+ * Setting, replacing, saving and restoring the corrections of the views and the
+ * model's own errors; and the switch from bodies to particles. */
 
-/* The starting values of c1 and c2, then the contrast_corners of their ranges:
- * value [5] out. Returns the number of values. */
+/* The starting values of c1 and c2, then the corners of their ranges (a fixed
+ * parameter has its value there): value [5] out. Returns the number of values,
+ * 1 for a probe with one component. */
 static int contrast_corners(const tsr_likelihood *l, int view,
                             double (*value)[TSR_N_CONTRAST])
 {
@@ -691,8 +695,7 @@ tsr_status tsr_likelihood_correct(tsr_likelihood *l, int view,
     return status;
 }
 
-/* The particles' partial profiles include S_ab already, so the S_ab of the
- * bodies is set to zero. */
+/* Particles are points with exact form factors, so they have no S_ab. */
 tsr_status tsr_likelihood_use_particles(tsr_likelihood *l,
                                         const tsr_particles *particles,
                                         tsr_err *err)
@@ -744,8 +747,8 @@ tsr_status tsr_likelihood_set_model_error(tsr_likelihood *l, int view,
     return TSR_OK;
 }
 
-/* Restored values pass through the same functions as values learnt in this
- * run. */
+/* Restored values are set by the same functions as values that this run has
+ * learnt. */
 static tsr_status archive_view(tsr_likelihood *l, int view,
                                tsr_archive *archive, tsr_err *err)
 {
@@ -774,8 +777,8 @@ static tsr_status archive_view(tsr_likelihood *l, int view,
             tsr_likelihood_correct(l, view, atoms, bodies, radius_ang, err);
     if (archive->is_restoring && !archive->failed && n > 0 &&
         n <= TSR_MODEL_ERRORS) {
-        const tsr_profile_error own = {n, error, error + (size_t)n * n_q};
-        TSR_THEN(status, tsr_likelihood_set_model_error(l, view, &own, err));
+        const tsr_profile_error known = {n, error, error + (size_t)n * n_q};
+        TSR_THEN(status, tsr_likelihood_set_model_error(l, view, &known, err));
     }
     free(atoms);
     return status;
@@ -792,8 +795,8 @@ tsr_status tsr_likelihood_archive(tsr_likelihood *likelihood,
 /* ---- the check before chains start ----
  *
  * Tests the resolution of the grid and the engine's result: compares the curves
- * of the starting structure with direct sums, at every corner of the ranges of
- * c1 and c2. */
+ * of the starting structure with direct sums, at the starting values of c1 and
+ * c2 and at the corners of their ranges. */
 
 typedef struct {
     const tsr_likelihood *l;
@@ -806,26 +809,28 @@ typedef struct {
     double worst;
 } check;
 
-/* Partial profiles at a single q, by a direct sum. */
+/* Partial profiles at a single q, including S_ab, by a direct sum; *radius out:
+ * r_m. */
 static tsr_status direct_at(const check *c, int probe, double q,
                             double *partial, double *radius, tsr_err *err)
 {
-    const tsr_particles *own = c->l->particles;
-    double pair[TSR_N_COMP_PAIR][2]; /* at q = 0, and at q or any other */
+    const tsr_particles *particles = c->l->particles;
+    double pair[TSR_N_COMP_PAIR][2]; /* at q = 0 and at `step` */
     const double step = q > 0.0 ? q : 0.01;
-    if (own == NULL)
+    if (particles == NULL)
         return tsr_scattering_direct(&c->scattering[probe], c->topology,
                                      c->conformation, q, partial, radius, err);
-    *radius = own->radius_ang;
-    TSR_TRY(own->type->direct(own, c->conformation, probe, 2, step, NULL,
-                              pair[0], err));
+    *radius = particles->radius_ang;
+    TSR_TRY(particles->type->direct(particles, c->conformation, probe, 2, step,
+                                    NULL, pair[0], err));
     for (int p = 0; p < TSR_N_COMP_PAIR; p++)
         partial[p] = pair[p][q > 0.0];
     return TSR_OK;
 }
 
-/* Checks one term at one q, for all values of c1 and c2. sigma is converted to
- * the unit of I(q) by the scale fitted at these values. */
+/* Checks one term at data point k, for all values of c1 and c2. scale [n] (n
+ * values of c1 and c2): fitted scale, which converts sigma to the unit of I(q).
+ * curve [n][n_point]: the model at the data's q. */
 static tsr_status check_point(check *c, const tsr_term *term, int k,
                               const double *scale, const double *curve,
                               tsr_err *err)
@@ -850,25 +855,24 @@ static tsr_status check_point(check *c, const tsr_term *term, int k,
             continue;
         status = tsr_fail(
             err, TSR_E_INTERNAL,
-            "'%s': at q = %.4f 1/A the engine and its q grid give "
-            "I = %.8g, the direct sum %.8g: more than is allowed (%.2g)",
+            "'%s': at q = %.4f 1/A the engine and its q grid give I = %.8g, "
+            "the direct sum %.8g: the error exceeds the limit (%.2g)",
             term->label, q, model, exact, allowed);
         if (i > 0) /* near a corner the components may almost cancel */
-            status = tsr_fail(
-                err, TSR_E_CONFIG,
-                "contrast: at c1 = %.4g, c2 = %.4g, within what is allowed for "
-                "them, the curve at q = %.4f 1/A of '%s' cannot be had to "
-                "%.2g (%.8g instead of %.8g); narrow contrast.c1_range and "
-                "contrast.c2_range",
-                value[i][TSR_C1], value[i][TSR_C2], q, term->label, allowed,
-                model, exact);
+            status = tsr_fail(err, TSR_E_CONFIG,
+                              "contrast: at c1 = %.4g, c2 = %.4g, within their "
+                              "ranges, the curve at q = %.4f 1/A of '%s' is "
+                              "not accurate to %.2g (%.8g instead of %.8g); "
+                              "narrow contrast.c1_range and contrast.c2_range",
+                              value[i][TSR_C1], value[i][TSR_C2], q,
+                              term->label, allowed, model, exact);
     }
     return status;
 }
 
-/* The model's curve at the data's q, and its best scale. For a smeared term the
- * curve without smearing is checked: smearing only averages the curve, with
- * weights that sum to 1. */
+/* The model's curve at the data's q, and its best scale. A smeared term is
+ * checked without smearing, which only averages the curve with weights that sum
+ * to 1. */
 static tsr_status check_curve(const check *c, const tsr_saxs_term *t,
                               tsr_fit *fit, double *scale, double *curve,
                               tsr_err *err)

@@ -1,12 +1,13 @@
 /* The likelihood of a run, log P(D | X, theta): the sum over its terms, and the
  * profiles that the terms share.
  *
- * All terms that need a profile share one q grid and the coefficients c1 and
- * c2. A probe (X-rays, or neutrons with one labelling of the sample) has form
- * factors and an engine of its own. A view is one curve of a probe, with
+ * All terms that need a profile share one q grid and the contrast parameters c1
+ * and c2. A probe (X-rays, or neutrons with one labelling of the sample) has
+ * form factors and an engine of its own. A view is one curve of a probe, with
  * coefficients for the probe's components; neutron curves in different solvents
- * are views of one probe. A point is a structure (or ensemble) together with
- * the values of all parameters, the profiles and the likelihood. */
+ * are views of one probe. A point has the values of all parameters, and the
+ * profiles, fits and log likelihoods that belong to them and to one structure
+ * or ensemble. */
 #ifndef TSR_LIKELIHOOD_LIKELIHOOD_H
 #define TSR_LIKELIHOOD_LIKELIHOOD_H
 
@@ -18,24 +19,25 @@
 #include "scattering/debye.h"
 #include "scattering/scattering.h"
 
-/* ---- particles: what an engine computes in place of bodies ----
+/* ---- particles, which scatter in place of bodies ----
  *
  * Every residue has some particles, at positions that follow from the residue's
- * coordinates. posterior/all_atoms.h makes them of atoms and their water.
+ * coordinates. posterior/all_atoms.h creates them from atoms and beads of
+ * water.
  *
- * A rigid unit with many particles enters an engine as its pose and a table
- * (engine/engine.h, `unit_particles`). An engine therefore has two kinds of
- * sites: the particles of all other residues, and the bodies of the residues in
- * such units, which do not scatter and only define the unit's pose. Sites are
- * sorted by residue. */
+ * A rigid unit with many particles enters an engine as its pose and a table of
+ * its amplitude (engine/engine.h, `unit_particles`). An engine therefore has
+ * two kinds of sites: the particles of all other residues, and the bodies of
+ * the residues in such units, which do not scatter and only define the unit's
+ * pose. Sites are sorted by residue. */
 
 typedef struct tsr_particles tsr_particles;
 
 typedef struct {
     void (*free)(tsr_particles *particles);
-    /* Positions of the sites of residues residue..residue+count-1: xyz [.][3]
-     * out, Angstrom. This function and those below are safe to call from many
-     * threads. */
+    /* Positions of the sites of residues residue..residue+count-1: xyz
+     * [sites][3] out, Angstrom. Many threads may call this function and the two
+     * below at the same time. */
     void (*place)(const tsr_particles *particles,
                   const tsr_conformation *conformation, int residue, int count,
                   double (*xyz)[3]);
@@ -46,7 +48,7 @@ typedef struct {
                           double dq_inv_ang, double *factor, tsr_err *err);
     /* Partial profiles of a probe in double precision, without an engine:
      * partial [K (K + 1) / 2][n_q] out, with space for [TSR_N_COMP_PAIR][n_q].
-     * Errors: TSR_E_NOMEM, those of progress. */
+     * progress: NULL is fine. Errors: TSR_E_NOMEM, those of progress. */
     tsr_status (*direct)(const tsr_particles *particles,
                          const tsr_conformation *conformation, int probe,
                          int n_q, double dq_inv_ang,
@@ -62,8 +64,9 @@ struct tsr_particles {
     int *unit;          /* [n] rigid unit with a table, or -1 */
     double (*start)[3]; /* [n] positions in the conformation that the particles
                            were built from */
-    int n_kind;         /* types; the last type does not scatter */
-    int n_all;          /* number of particles, with those in rigid units */
+    int n_kind;         /* form factor types; the last one does not scatter */
+    int n_all;          /* number of particles, including those in rigid
+                           units */
     double margin_ang;  /* largest distance of a particle from its nearest
                            body */
     double radius_ang;  /* r_m of G (scattering/contrast.h) */
@@ -85,12 +88,15 @@ typedef struct {
     int n_comp, n_pair; /* components K of its engine; K (K + 1) / 2 */
     int first;          /* its first pair among the pairs of all probes */
     int n_type;         /* types in the engine */
-    int *type;          /* [n_body] type of each body or particle site */
+    int *type;          /* [bodies or sites of the engine] their types */
     double *amplitude;  /* [n_comp][n_type][n_q] form factors for the engine */
-    int n_body_type;    /* types of the bodies if the engine has particles */
-    int *body_type;     /* [n_body] likewise; NULL if the engine has bodies */
+    /* The form factors of the bodies if the engine computes particles; else 0
+     * and NULL. */
+    int n_body_type;
+    int *body_type;         /* [n_body] */
     double *body_amplitude; /* [n_comp][n_body_type][n_q] */
-    double *power;          /* [n_q] tsr_component_power */
+    double *power;          /* [n_q] tsr_component_power at the r_m of bodies or
+                               particles */
     int is_neutron;
     tsr_neutron_basis basis; /* neutrons only */
 } tsr_probe;
@@ -104,9 +110,9 @@ typedef struct {
                                 NULL: no correction */
     double *atom_power;      /* [n_q] tsr_component_power for `atoms` */
     double radius_ang;       /* r_m for `atoms` */
-    tsr_profile_error error; /* the model's own error last passed to the terms;
-                                owned */
-    double *error_curve;     /* storage of `error`; NULL: no error */
+    tsr_profile_error error; /* the model's own error last passed to the
+                                terms */
+    double *error_curve;     /* owns the arrays of `error`; NULL: no error */
 } tsr_view;
 
 typedef struct {
@@ -120,8 +126,10 @@ typedef struct {
     int n_view;
     tsr_view *view; /* [n_view] */
     int n_pair;     /* pairs of components of all probes; 0: no engine */
-    double *self;   /* [n_pair][n_q] S_ab, the self terms of the bodies */
-    const tsr_particles *particles; /* what the engines compute; NULL: bodies */
+    double *self;   /* [n_pair][n_q] S_ab, the self terms of the bodies; 0 for
+                       particles */
+    const tsr_particles *particles; /* scatter in place of bodies; NULL: the
+                                       bodies scatter */
     tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 */
 } tsr_likelihood;
 
@@ -140,15 +148,15 @@ typedef struct {
  * radius_ang                     in  r_m of G for `atoms`
  * Replaces an earlier correction, which stays after an error. Call it before
  * chains start, or between two steps if all profiles are then recomputed.
- * Errors: TSR_E_NUMERIC (the ratio is not positive at a corner of the ranges of
- * c1 and c2), TSR_E_NOMEM. */
+ * Errors: TSR_E_NUMERIC (the ratio is not positive at the starting values of c1
+ * and c2 or at a corner of their ranges), TSR_E_NOMEM. */
 tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood, int view,
                                   const double *atoms, const double *bodies,
                                   double radius_ang, tsr_err *err);
 #define TSR_RATIO_BOUND 2.0
 
-/* R of a view at grid point k, with the limits for neutrons. contrast
- * [TSR_N_CONTRAST]. */
+/* R of a view with a correction at grid point k, with the limits for neutrons.
+ * contrast [TSR_N_CONTRAST]: c1, c2. */
 double tsr_likelihood_ratio(const tsr_likelihood *likelihood, int view,
                             const double *contrast, size_t k);
 /* sum_ab C_a C_b partial_ab at grid point k. partial [n_pair][n_q]: partial
@@ -159,20 +167,21 @@ double tsr_likelihood_combine(const tsr_likelihood *likelihood, int view,
                               double power, size_t k);
 
 /* Coefficients C of the components of a view's probe: c [TSR_N_COMP] out.
- * Returns K. */
+ * power: as above, not used for neutrons. Returns K. */
 int tsr_likelihood_coefficients(const tsr_likelihood *likelihood, int view,
                                 const double *contrast, double power,
                                 double *c);
 
-/* From now on the engines compute the profiles of particles (borrowed). The
- * form factors of the bodies are kept for a surrogate. Call before chains
- * start. Errors: TSR_E_NOMEM. */
+/* Replaces the bodies by particles (borrowed) in the specs of engines that
+ * tsr_likelihood_engine returns from now on. Keeps the form factors of the
+ * bodies for a surrogate (body_amplitude), and sets S_ab to 0. Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_likelihood_use_particles(tsr_likelihood *likelihood,
                                         const tsr_particles *particles,
                                         tsr_err *err);
 
-/* Passes the model's own error (term.h) to every term of a view that can use
- * it, and replaces an earlier error. */
+/* Passes a copy of the model's own error (term.h) to every term of a view that
+ * can use it, and replaces an earlier error. Errors: TSR_E_NOMEM. */
 tsr_status tsr_likelihood_set_model_error(tsr_likelihood *likelihood, int view,
                                           const tsr_profile_error *error,
                                           tsr_err *err);
@@ -185,9 +194,9 @@ tsr_status tsr_likelihood_archive(tsr_likelihood *likelihood,
 
 /* Creates the likelihood: the grid for d_bound_ang and the largest q of the
  * terms, form factors, S(q), and prepared terms. scattering [n_probe] is
- * indexed by the terms' `probe`. Takes the terms, also after an error, and
- * copies everything else. Errors: TSR_E_RANGE (the form factors end below the
- * data's q), TSR_E_NOMEM, those of `prepare`. */
+ * indexed by the terms' `probe`. The likelihood owns the terms, and an error
+ * frees them; everything else is copied. Errors: TSR_E_RANGE (the form factors
+ * end below the data's q), TSR_E_NOMEM, those of `prepare`. */
 tsr_status tsr_likelihood_new(const tsr_topology *topology, int n_probe,
                               const tsr_scattering *scattering,
                               double d_bound_ang, int n_term, tsr_term **term,
@@ -197,15 +206,17 @@ void tsr_likelihood_free(tsr_likelihood *likelihood);
 /* Size of an engine's result, n_pair n_q; 0 if no engine is needed. */
 int tsr_likelihood_n_profile(const tsr_likelihood *likelihood);
 
-/* The spec of a probe's engine for n_system systems of n_body bodies, or of the
- * particles. It points into the likelihood. d_bound_ang: largest distance
- * between bodies; 0: no check. */
+/* The spec of a probe's engine for n_system systems of n_body bodies. With
+ * particles, n_body is ignored, and the spec has the sites of the particles. It
+ * points into the likelihood. d_bound_ang: largest distance between bodies; 0:
+ * no check. The spec of particles adds their margin to it twice. */
 tsr_engine_spec tsr_likelihood_engine(const tsr_likelihood *likelihood,
                                       int probe, int n_body, int n_system,
                                       double d_bound_ang);
 
-/* Partial profiles of all probes [n_pair][n_q] in double precision, without an
- * engine. Errors: those of tsr_debye_reference, or of the particles. */
+/* Partial profiles of all probes, without S_ab, in double precision and without
+ * an engine: partial [n_pair][n_q] out. Errors: those of tsr_debye_reference,
+ * or of the particles' `direct`. */
 tsr_status tsr_likelihood_direct(const tsr_likelihood *likelihood, int n_body,
                                  const tsr_conformation *conformation,
                                  const tsr_debye_progress *progress,
@@ -215,7 +226,8 @@ tsr_status tsr_likelihood_direct(const tsr_likelihood *likelihood, int n_body,
 double tsr_likelihood_direct_seconds(const tsr_likelihood *likelihood,
                                      int n_body);
 
-/* The parameters, profiles and likelihood of one state of a chain. */
+/* The parameters, profiles and likelihood of one structure or ensemble. Its
+ * coordinates are kept elsewhere. */
 typedef struct {
     tsr_pool pool;        /* owns all arrays. tsr_point_swap exchanges arrays
                              between two points, so clear such points
@@ -236,12 +248,15 @@ int tsr_point_make(const tsr_likelihood *likelihood, int n_parameter,
 void tsr_point_clear(tsr_point *point);
 
 /* Computes the profiles, fits and log likelihoods of `point`.
- * partial    [n_pair][n_q]     in   point->partial or another mean
+ * partial    [n_pair][n_q]     in   mean over the states: point->partial or
+ *            another array
  * contrast   [TSR_N_CONTRAST]  in   c1, c2; NULL: their starting values
- * prediction in   the states; its profile is set by this function
- * rng        not NULL: terms that propose parameters themselves draw them anew,
- *            close to their conditional at power beta. NULL: parameters stay
- * from       a point that may be similar; NULL: no such point
+ * prediction in   the states; this function sets the profile
+ * rng        not NULL: terms with sampled linear parameters draw them anew,
+ *            close to their conditional at power beta, into point->theta. NULL:
+ *            point->theta stays
+ * from       a point of a similar structure, whose fits can be reused in part;
+ *            NULL: no such point
  * Errors: those of `fit`. */
 tsr_status tsr_likelihood_evaluate(const tsr_likelihood *likelihood,
                                    const double *partial,
@@ -250,9 +265,10 @@ tsr_status tsr_likelihood_evaluate(const tsr_likelihood *likelihood,
                                    gsl_rng *rng, const tsr_point *from,
                                    tsr_point *point, tsr_err *err);
 
-/* The terms' own parameters are redrawn in a step from one point to another.
- * This is the log ratio of the proposal densities, to add to the log acceptance
- * ratio besides beta times the change of log_lik. */
+/* Log of the proposal density of the reverse step over that of the step `from`
+ * to `to`, for the linear parameters that tsr_likelihood_evaluate draws with
+ * rng. Added to the log acceptance ratio, besides beta times the change of
+ * log_lik. */
 double tsr_likelihood_log_ratio(const tsr_likelihood *likelihood,
                                 const tsr_point *from, const tsr_point *to,
                                 double beta);
@@ -264,17 +280,20 @@ void tsr_likelihood_hessian_product(const tsr_likelihood *likelihood,
                                     const tsr_point *point, int state, int n,
                                     const double *v, double *y);
 
-/* Exchanges theta, and whatever a parameter change of the given scope
- * recomputed, between `now` and `trial`. d: the term that the changed parameter
- * belongs to. likelihood NULL: exchanges theta only. */
+/* Accepts a change of parameters of the given scope: exchanges theta and the
+ * recomputed arrays between `now` and `trial`, and sets the log likelihoods of
+ * `now`. Those of `trial` are not updated. d: the term of the changed
+ * parameter, if the scope is the fit or the likelihood of one term. likelihood
+ * NULL: exchanges theta only. */
 void tsr_point_swap(const tsr_likelihood *likelihood, tsr_scope scope, int d,
                     tsr_point *now, tsr_point *trial);
 
-/* `prediction` with the profile of one term at `point`. */
-tsr_prediction tsr_likelihood_view_of(const tsr_likelihood *likelihood,
-                                      const tsr_point *point,
-                                      const tsr_term *term,
-                                      tsr_prediction prediction);
+/* Returns `prediction` with the profile of the term's view at `point`; NULL if
+ * the term needs no profile. */
+tsr_prediction tsr_likelihood_prediction(const tsr_likelihood *likelihood,
+                                         const tsr_point *point,
+                                         const tsr_term *term,
+                                         tsr_prediction prediction);
 
 /* I(q) of a view on the grid, with S(q) and the correction, from partial
  * profiles [n_pair][n_q] (of one state, or means over states) at contrast
@@ -292,13 +311,13 @@ double tsr_likelihood_chi2(const tsr_likelihood *likelihood,
 /* The largest min_beta of the terms. */
 double tsr_likelihood_min_beta(const tsr_likelihood *likelihood);
 
-/* Checks engine, grid and operator together: compares I(q) at some of the
- * data's q with a direct Debye sum in double precision, at the starting values
- * of c1 and c2 and, if they are inferred, at the ends of their ranges. partial
- * [n_pair][n_q]: the engine's result for `conformation`. An error beyond both
- * 1e-4 of I(q) and 5 % of sigma is refused (TSR_E_INTERNAL; at the ends of the
- * ranges TSR_E_CONFIG), and the message names the q. worst (may be NULL) out:
- * largest error relative to the allowed error. */
+/* Checks engine, grid and operator together: compares I(q) of every curve at 16
+ * of the data's q with a direct Debye sum in double precision, at the starting
+ * values of c1 and c2 and, if they are inferred, at the corners of their
+ * ranges. partial [n_pair][n_q]: the engine's result for `conformation`. An
+ * error beyond both 1e-4 of I(q) and 5 % of sigma is refused (TSR_E_INTERNAL;
+ * at the corners TSR_E_CONFIG), and the message names the q. worst (may be
+ * NULL) out: largest error relative to the allowed error. */
 tsr_status tsr_likelihood_check(const tsr_likelihood *likelihood,
                                 const tsr_topology *topology,
                                 const tsr_scattering *scattering,
@@ -306,12 +325,12 @@ tsr_status tsr_likelihood_check(const tsr_likelihood *likelihood,
                                 const double *partial, double *worst,
                                 tsr_err *err);
 
-/* ---- examples of the model's own error (model_error.c) ----
+/* ---- the model's own error, learnt from examples (model_error.c) ----
  *
- * Learns how the curves of one model differ from those of a better model. The
+ * How the curves of one model differ from those of a more accurate model. The
  * examples are partial profiles of the same conformations in both models
  * (docs/statistics.md). The names below call the chain's model `bodies` and the
- * better model `atoms`, which includes water. */
+ * more accurate one `atoms`; its particles include water. */
 
 enum { TSR_EXAMPLE_NODES = 16 };
 
@@ -319,39 +338,43 @@ typedef struct {
     const tsr_likelihood *likelihood; /* likelihood of the bodies */
     int view;                         /* the view whose error is learnt */
     int n;                            /* number of conformations */
-    double *atoms;  /* [n + 1][n_pair][n_q] partial profiles including S_ab; the
-                       last one is the mean */
+    double *atoms;  /* [n + 1][n_pair][n_q] partial profiles including S_ab;
+                       entry n is their mean */
     double *bodies; /* [n + 1][n_pair][n_q] */
     int n_node;     /* values of c1 and c2 that represent their prior */
     double node[TSR_EXAMPLE_NODES][TSR_N_CONTRAST];
 } tsr_examples;
 
-/* Length of the arrays for i conformations; offset of the view's partial
- * profiles of conformation i. */
+/* size: number of values of i conformations in `atoms` or `bodies`. offset:
+ * index of the view's partial profiles of conformation i in these arrays. */
 size_t tsr_examples_size(const tsr_examples *examples, int i);
 size_t tsr_examples_offset(const tsr_examples *examples, int i);
 
 /* Adds the mean square of the residual to square [n_q], and the mean of its
  * products to covariance [n_q][n_q] (may be NULL), over conformations and
- * nodes. The residual is log(atoms / bodies) minus its mean at small angles,
- * because a constant factor is part of the scale. bodies include the correction
- * of the likelihood, unless is_plain. residual [n_q]: scratch. */
+ * nodes. The residual is log(atoms / bodies) minus its mean over 0 < q <= 0.1
+ * 1/Angstrom, because a constant factor is part of the scale. The curve of
+ * bodies is multiplied by the view's correction R, unless is_plain. A residual
+ * that is not finite counts as 0. residual [n_q]: scratch. */
 void tsr_examples_moments(const tsr_examples *examples, int is_plain,
                           double *square, double *covariance, double *residual);
 
-/* Leading principal components of the correlation matrix, rescaled to keep the
- * variance at every q: curve [TSR_MODEL_ERRORS][n_q] out, relative to I.
- * Returns their number, 0 when out of memory. */
+/* Leading principal components of the correlation matrix, up to 97 % of its
+ * trace. At every q, the sum of their squares is rescaled to `square` times
+ * tsr_examples_variance_factor. curve [TSR_MODEL_ERRORS][n_q] out, relative to
+ * I. Returns their number, 0 when out of memory. */
 int tsr_examples_components(const tsr_examples *examples, const double *square,
                             const double *covariance, double *curve);
 
-/* Factor for a variance that was learnt from n draws, n > 3. A mean of n draws
- * that predicts the next draw has 1/n more variance, and the uncertainty of the
- * variance itself widens the prediction to Student's t. */
+/* (n + 1) / (n - 3), n > 3: predictive variance of the next draw, divided by
+ * the mean square of n draws about their mean. The uncertainty of the mean
+ * gives the factor 1 + 1/n. The uncertainty of the variance gives n / (n - 3):
+ * the prediction is a Student's t. */
 double tsr_examples_variance_factor(int n);
 
-/* Root mean square over the grid's q from `from` to `to`, in per cent; NaN if
- * no grid point lies in this range. */
+/* 100 times the root of the mean of square [n_q] over the grid's q in [from,
+ * to), 1/Angstrom, without q = 0 and the last two points; NaN if no grid point
+ * lies in this range. */
 double tsr_examples_percent(const tsr_examples *examples, const double *square,
                             double from, double to);
 

@@ -2,15 +2,17 @@
  * for `tessera reweight`.
  *
  * Chains do not need this integral, because they sample the noise parameters.
- * Here there is one curve and no chain. The noise parameters are first set to
- * their mode by Newton's method. The integral is then a sum over a grid around
- * the mode, in coordinates with unit variance. */
+ * Reweighting has one curve for each structure and no chain. The noise
+ * parameters are first set to their mode by Newton's method. The integral is
+ * then a sum over a grid around the mode, in coordinates with unit variance. */
 #include "likelihood/term_saxs.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
 #include <string.h>
 
+/* REACH: grid points to either side of the mode, one standard deviation apart.
+ * N_ROUND: Newton steps at most. N_STEP: Metropolis steps for a draw. */
 enum { MAX_NOISE = TSR_NOISE_PARAMETERS, REACH = 6, N_ROUND = 60, N_STEP = 10 };
 
 /* The free noise parameters in coordinates z of unit variance about the mode:
@@ -18,13 +20,14 @@ enum { MAX_NOISE = TSR_NOISE_PARAMETERS, REACH = 6, N_ROUND = 60, N_STEP = 10 };
 typedef struct {
     const tsr_saxs_term *term;
     tsr_fit *fit;
-    int n, which[MAX_NOISE];
-    double mode[MAX_NOISE]; /* values of all noise parameters */
+    int n, which[MAX_NOISE]; /* [n] indices of the free parameters */
+    double mode[MAX_NOISE];  /* values of all noise parameters */
     /* The columns are directions of unit variance. */
     double axes[MAX_NOISE][MAX_NOISE];
 } noise_space;
 
-/* Log likelihood at c = best + x sd[0] and b = best b for this c + y sd[1]. */
+/* Log likelihood at c = best c + x sd[0] and b = best b for this c + y sd[1].
+ */
 static double log_lik_offset(const tsr_saxs_term *t, const tsr_fit *fit,
                              const double *theta, const double sd[2], double x,
                              double y)
@@ -36,10 +39,10 @@ static double log_lik_offset(const tsr_saxs_term *t, const tsr_fit *fit,
                              fit->background + db);
 }
 
-/* Laplace's approximation of the integral over c and b, with second derivatives
- * from finite differences. If these derivatives do not describe a maximum, or
- * if c may be close to 0, the expected second derivatives of `conditional` are
- * used instead. */
+/* Log of the integral over c and b by Laplace's approximation, with first and
+ * second derivatives from finite differences. If these do not describe a
+ * maximum, or if c may be close to 0, the result is that of the normal density
+ * that `conditional` gives. */
 static double laplace(const tsr_saxs_term *t, const tsr_fit *fit,
                       const double *theta)
 {
@@ -79,15 +82,18 @@ static double laplace(const tsr_saxs_term *t, const tsr_fit *fit,
                det;
 }
 
-static double log_linear(const tsr_saxs_term *t, const tsr_fit *fit,
-                         const double *theta)
+/* Log of the integral over c and b. */
+static double integrate_linear(const tsr_saxs_term *t, const tsr_fit *fit,
+                               const double *theta)
 {
     return t->noise->log_integral != NULL
                ? t->noise->log_integral(t->state, fit, theta)
                : laplace(t, fit, theta);
 }
 
-static double log_at(const noise_space *s, const double *theta)
+/* Log of prior of theta times likelihood, integrated over c and b; -HUGE_VAL
+ * for NaN. */
+static double log_posterior(const noise_space *s, const double *theta)
 {
     const tsr_saxs_term *t = s->term;
     double sum = 0.0;
@@ -95,10 +101,11 @@ static double log_at(const noise_space *s, const double *theta)
         t->noise->refit(t->state, theta, s->fit);
     for (int i = 0; i < t->n_noise; i++)
         sum += tsr_parameter_log_prior(&t->term.parameter[i], theta[i]);
-    sum += log_linear(t, s->fit, theta);
+    sum += integrate_linear(t, s->fit, theta);
     return isnan(sum) ? -HUGE_VAL : sum;
 }
 
+/* log_posterior with free parameters i and j displaced from the mode. */
 static double log_displaced(const noise_space *s, int i, double di, int j,
                             double dj)
 {
@@ -106,21 +113,22 @@ static double log_displaced(const noise_space *s, int i, double di, int j,
     memcpy(theta, s->mode, sizeof theta);
     theta[s->which[i]] += di;
     theta[s->which[j]] += dj;
-    return log_at(s, theta);
+    return log_posterior(s, theta);
 }
 
-/* Gradient and negative Hessian at the current mode, by finite differences. */
+/* Gradient and negative Hessian at s->mode, by finite differences. middle:
+ * log_posterior there. */
 static void differentiate(const noise_space *s, double middle, double *gradient,
-                          double (*curve)[MAX_NOISE])
+                          double (*hessian)[MAX_NOISE])
 {
     const double h = 0.03;
     for (int i = 0; i < s->n; i++) {
         double up = log_displaced(s, i, h, i, 0.0),
                down = log_displaced(s, i, -h, i, 0.0);
         gradient[i] = (up - down) / (2.0 * h);
-        curve[i][i] = (2.0 * middle - up - down) / (h * h);
+        hessian[i][i] = (2.0 * middle - up - down) / (h * h);
         for (int j = 0; j < i; j++)
-            curve[i][j] = curve[j][i] =
+            hessian[i][j] = hessian[j][i] =
                 -(log_displaced(s, i, h, j, h) - log_displaced(s, i, h, j, -h) -
                   log_displaced(s, i, -h, j, h) +
                   log_displaced(s, i, -h, j, -h)) /
@@ -130,22 +138,21 @@ static void differentiate(const noise_space *s, double middle, double *gradient,
 
 /* Makes the matrix positive definite and computes its Cholesky factor, n <= 2.
  */
-static void cholesky_positive(int n, double (*curve)[MAX_NOISE],
+static void cholesky_positive(int n, double (*a)[MAX_NOISE],
                               double (*lower)[MAX_NOISE])
 {
     const double least = 0.05; /* variance 20, beyond any prior of a
                                   logarithm */
     for (int i = 0; i < n; i++)
-        if (!(curve[i][i] > least))
-            curve[i][i] = least;
-    if (n == 2 &&
-        !(curve[1][0] * curve[1][0] < 0.95 * curve[0][0] * curve[1][1]))
-        curve[0][1] = curve[1][0] = 0.0;
+        if (!(a[i][i] > least))
+            a[i][i] = least;
+    if (n == 2 && !(a[1][0] * a[1][0] < 0.95 * a[0][0] * a[1][1]))
+        a[0][1] = a[1][0] = 0.0;
     memset(lower, 0, MAX_NOISE * sizeof *lower);
-    lower[0][0] = sqrt(curve[0][0]);
+    lower[0][0] = sqrt(a[0][0]);
     if (n == 2) {
-        lower[1][0] = curve[1][0] / lower[0][0];
-        lower[1][1] = sqrt(curve[1][1] - lower[1][0] * lower[1][0]);
+        lower[1][0] = a[1][0] / lower[0][0];
+        lower[1][1] = sqrt(a[1][1] - lower[1][0] * lower[1][0]);
     }
 }
 
@@ -161,19 +168,19 @@ static void solve_upper(int n, double (*lower)[MAX_NOISE], const double *z,
     }
 }
 
-/* Newton's method with step halving. Also sets `axes` from the Hessian at the
- * mode. */
+/* Moves s->mode to the maximum of log_posterior by Newton's method with step
+ * halving, and sets s->axes from the last Hessian. Returns the maximum. */
 static double find_mode(noise_space *s)
 {
     double lower[MAX_NOISE][MAX_NOISE] = {{0.0}},
-           curve[MAX_NOISE][MAX_NOISE] = {{0.0}};
+           hessian[MAX_NOISE][MAX_NOISE] = {{0.0}};
     double gradient[MAX_NOISE] = {0.0};
-    double top = log_at(s, s->mode);
+    double top = log_posterior(s, s->mode);
     for (int round = 0; round < N_ROUND; round++) {
         double z[MAX_NOISE] = {0.0}, step[MAX_NOISE] = {0.0}, size = 0.0,
                before[MAX_NOISE];
-        differentiate(s, top, gradient, curve);
-        cholesky_positive(s->n, curve, lower);
+        differentiate(s, top, gradient, hessian);
+        cholesky_positive(s->n, hessian, lower);
         for (int i = 0; i < s->n; i++) {
             z[i] = gradient[i];
             for (int j = 0; j < i; j++)
@@ -194,7 +201,7 @@ static double find_mode(noise_space *s)
         for (int half = 0; half < 12 && !(found > top); half++) {
             for (int i = 0; i < s->n; i++)
                 s->mode[s->which[i]] = before[s->which[i]] + part * step[i];
-            found = log_at(s, s->mode);
+            found = log_posterior(s, s->mode);
             part *= 0.5;
         }
         if (!(found > top)) {
@@ -221,8 +228,9 @@ static void theta_at(const noise_space *s, const double *z, double *theta)
             theta[s->which[i]] += s->axes[i][j] * z[j];
 }
 
-/* Log of the integral by the trapezoid rule with a step of one standard
- * deviation. */
+/* Log of the integral of exp(log_posterior) over the free parameters, by the
+ * trapezoid rule with a step of one standard deviation. top: log_posterior at
+ * the mode. */
 static double integrate(const noise_space *s, double top)
 {
     double value[(2 * REACH + 1) * (2 * REACH + 1)], sum = 0.0, volume = 1.0;
@@ -231,7 +239,7 @@ static double integrate(const noise_space *s, double top)
         for (int b = -n_second; b <= n_second; b++) {
             double z[MAX_NOISE] = {a, b}, theta[MAX_NOISE];
             theta_at(s, z, theta);
-            value[n] = log_at(s, theta);
+            value[n] = log_posterior(s, theta);
             top = fmax(top, value[n++]);
         }
     for (int i = 0; i < n; i++)
@@ -256,7 +264,7 @@ static void draw_theta(const noise_space *s, double top, gsl_rng *rng,
             square += 0.5 * z[i] * z[i] / (wide * wide);
         }
         theta_at(s, z, trial);
-        double value = log_at(s, trial);
+        double value = log_posterior(s, trial);
         if (log(gsl_rng_uniform_pos(rng)) < value + square - now - now_z) {
             now = value, now_z = square;
             memcpy(theta, trial, sizeof trial);
@@ -275,7 +283,7 @@ double tsr_marginal_log(const tsr_saxs_term *term, const double *profile,
             s.which[s.n++] = i;
     }
     type->fit(term->state, profile, s.mode, fit);
-    double top = s.n > 0 ? find_mode(&s) : log_at(&s, s.mode);
+    double top = s.n > 0 ? find_mode(&s) : log_posterior(&s, s.mode);
     double sum = s.n > 0 && isfinite(top) ? integrate(&s, top) : top;
     if (rng == NULL || !isfinite(top))
         return sum;

@@ -6,7 +6,8 @@
 #include <gsl/gsl_eigen.h>
 #include <math.h>
 
-static const double q_scale_max = 0.1; /* 1/Angstrom */
+static const double q_scale_max = 0.1; /* 1/Angstrom; residuals have mean 0 up
+                                          to this q */
 
 static const tsr_probe *probe_of(const tsr_examples *x)
 {
@@ -30,9 +31,8 @@ static int n_scale_points(const tsr_examples *x)
     return 1 + (int)(q_scale_max / x->likelihood->grid.dq_inv_ang);
 }
 
-/* Residual of conformation i at one c1 and c2: log(atoms / bodies) minus its
- * mean at small angles, which is part of the scale; residual [n_q] out. bodies
- * include the correction, unless is_plain. */
+/* Residual of conformation i at one c1 and c2, as tsr_examples_moments defines
+ * it: residual [n_q] out. */
 static void compute_residual(const tsr_examples *x, int i,
                              const double *contrast, int is_plain,
                              double *residual)
@@ -86,9 +86,9 @@ double tsr_examples_variance_factor(int n)
 int tsr_examples_components(const tsr_examples *x, const double *square,
                             const double *covariance, double *curve)
 {
-    /* The components explain this share of the variance. Relative errors of I
-     * below the root of `floor` are negligible. */
-    const double wanted_share = 0.97, floor = 5e-4 * 5e-4;
+    /* Components are added until they explain this fraction of the trace.
+     * Relative errors of I below the root of `floor` are negligible. */
+    const double wanted = 0.97, floor = 5e-4 * 5e-4;
     const size_t n_q = (size_t)x->likelihood->grid.n_q;
     gsl_matrix *a = gsl_matrix_alloc(n_q, n_q);
     gsl_matrix *vector = gsl_matrix_alloc(n_q, n_q);
@@ -107,7 +107,7 @@ int tsr_examples_components(const tsr_examples *x, const double *square,
             all += gsl_matrix_get(a, k, k);
         gsl_eigen_symmv(a, value, vector, workspace);
         gsl_eigen_symmv_sort(value, vector, GSL_EIGEN_SORT_VAL_DESC);
-        while (n < TSR_MODEL_ERRORS && explained < wanted_share * all &&
+        while (n < TSR_MODEL_ERRORS && explained < wanted * all &&
                gsl_vector_get(value, (size_t)n) > 1e-9 * all)
             explained += gsl_vector_get(value, (size_t)n++);
         for (size_t k = 0; k < n_q; k++) {

@@ -16,9 +16,9 @@
 
 static const double log_2pi = 1.8378770664093453;
 
-/* If the best c is more than 2 standard deviations below 0, the cut t is
- * replaced by an exponential proposal. Rejection sampling would be slow there,
- * and the conditional falls almost exponentially. */
+/* If the best c is more than 2 standard deviations below 0, the truncated
+ * Student's t is replaced by an exponential proposal. Rejection sampling would
+ * be slow there, and the conditional falls almost exponentially. */
 static const double t_far = -2.0;
 
 tsr_linear tsr_linear_make(tsr_number_or_word scale,
@@ -81,8 +81,8 @@ void tsr_linear_save_plain(tsr_fit *fit)
     p->one_norm = fit->one_norm;
 }
 
-/* Cholesky factor, a lower triangle L with L L^T = s^2 + E^T W E. Returns log
- * |L|. */
+/* Cholesky factor, a lower triangle L with L L^T = s^2 + E^T W E; square: s^2.
+ * Returns log |L|. */
 static double cholesky(const tsr_model_error *error, double square,
                        double (*lower)[TSR_MODEL_ERRORS])
 {
@@ -179,6 +179,8 @@ static double draw_normal(double low, gsl_rng *rng)
     return above;
 }
 
+/* A variate of Student's t above `low`, minus low; far in the tail, of the
+ * exponential proposal. */
 static double draw_t(double low, int dof, gsl_rng *rng)
 {
     double above;
@@ -243,10 +245,11 @@ double tsr_linear_log_density(const tsr_linear *linear, const tsr_fit *fit,
 
 /* ---- normal errors ---- */
 
-/* With p of c and b free, H = J^T W J and its determinant |H| = |m|^2 |1|^2 (or
- * the factor of the free one):
- *     -sum log sigma - (N - p)/2 log(2 pi s^2) - 1/2 log |H| - chi2 / (2 s^2)
- *     + log Phi(c / (s / |m|)), where the last term applies if c is free. */
+/* With p of c and b inferred, N points, and |H| the product of |m|^2 if c is
+ * inferred and |1|^2 if b is inferred:
+ *     -sum log sigma - log_det - (N - p)/2 log(2 pi s^2) - 1/2 log |H|
+ *     - square_sum / (2 s^2) + log Phi(c |m| / s)
+ * log_det is the model error's, and the last term applies if c is inferred. */
 double tsr_noise_normal_integral(const tsr_noise *noise, const tsr_fit *fit,
                                  const double *theta)
 {
@@ -312,8 +315,8 @@ double tsr_noise_normal_draw_point(const tsr_noise *noise, const double *theta,
 /* ---- curves at the data's q ----
  *
  * The model's curve at every data point, for noise models whose weights depend
- * on theta. The noise model `measured` has constant weights and rotates its
- * data once instead, which is cheaper. */
+ * on theta. The weights of the noise model `measured` are constant, so it
+ * rotates its data once instead, which is cheaper (noise_measured.c). */
 
 void tsr_noise_fit_points(const tsr_noise *noise, const double *profile,
                           tsr_fit *fit)

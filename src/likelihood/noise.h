@@ -30,6 +30,7 @@
 
 enum { TSR_BACKGROUND_INFER, TSR_BACKGROUND_NONE };
 
+/* Which of scale and background are inferred. */
 typedef struct {
     int infer_scale, infer_background;
     double scale, background; /* the values if they are fixed */
@@ -40,7 +41,7 @@ typedef struct {
 tsr_linear tsr_linear_make(tsr_number_or_word scale,
                            tsr_number_or_word background);
 
-/* Number of inferred values of the two, 0 to 2. */
+/* Number of inferred values among scale and background, 0 to 2. */
 int tsr_linear_n_free(const tsr_linear *linear);
 
 /* The error of the forward model in the likelihood of one data set: a sum of a
@@ -73,7 +74,8 @@ typedef struct {
     double model_mean;   /* weighted mean of the model; 0 if b is fixed */
     double one_norm;     /* sum of the weights */
     double log_sigma;    /* sum of log sigma_k */
-    double chi2;         /* smallest sum of squares by sigma_exp, for reports */
+    double chi2;         /* smallest sum of squared residuals over sigma_exp,
+                            for reports */
     double log_det;      /* 1/2 log |1 + E^T W E / s^2|; 0: no model error */
     tsr_plain_fit plain; /* valid if there is a model error */
 
@@ -94,15 +96,16 @@ void tsr_linear_add_model_error(const tsr_linear *linear,
                                 const tsr_model_error *error, double log_s,
                                 tsr_fit *fit);
 
-/* Copies the result of tsr_linear_fit into fit->plain, apart from the
- * products. */
+/* Copies scale to one_norm into fit->plain. The caller sets the products with
+ * the E_j. */
 void tsr_linear_save_plain(tsr_fit *fit);
 
 /* The distribution of c and b given a fit. c is centred at its best value with
- * standard deviation spread / |m|, and cut at 0. b is centred at its best value
- * for that c, with standard deviation spread / |1|. dof 0: normal; with spread
- * = s this is the exact conditional under normal errors. dof > 0: Student's t,
- * used as a proposal. Fixed values stay fixed. */
+ * scale spread / |m|, |m|^2 = model_norm, and truncated to c > 0. b is centred
+ * at its best value for that c, with scale spread / |1|, |1|^2 = one_norm. dof
+ * 0: normal; with spread = s this is the exact conditional under normal errors.
+ * dof > 0: Student's t, used as a proposal; if the best c is more than 2 scales
+ * below 0, c has an exponential density instead. Fixed values stay fixed. */
 typedef struct {
     double spread;
     int dof;
@@ -112,15 +115,16 @@ void tsr_linear_draw(const tsr_linear *linear, const tsr_fit *fit,
                      tsr_linear_shape shape, gsl_rng *rng, double *c,
                      double *b);
 
-/* Log density of that distribution, nat; -infinity for c <= 0. */
+/* Log density of this distribution at c and b, nat; -infinity for c <= 0 if c
+ * is inferred. */
 double tsr_linear_log_density(const tsr_linear *linear, const tsr_fit *fit,
                               tsr_linear_shape shape, double c, double b);
 
 /* ---- models ---- */
 
-/* Options of a noise model. Each model's own struct begins with the same `int
- * model`, fits into `storage`, and is read through the field table of the
- * model. */
+/* Options of a noise model. Each model has an options struct of its own, which
+ * begins with the same `int model`, is not larger than this one, takes its
+ * place, and is read through the field table of the model. */
 typedef struct {
     int model; /* index into tsr_noise_registry */
     alignas(double) unsigned char storage[120];
@@ -139,8 +143,8 @@ extern const char *const tsr_noise_infer_words[]; /* infer */
     TSR_FIELD(NUMBER_OR_WORD, "scale", tsr_noise_scale_options, scale,         \
               .initial = "infer", .min = 1e-3, .max = 1e3,                     \
               .words = tsr_noise_infer_words,                                  \
-              .doc =                                                           \
-                  "s: inferred with a log-normal prior around 1, or fixed"),   \
+              .doc = "scale s of the stated errors: inferred with a "          \
+                     "log-normal prior around 1, or fixed"),                   \
         TSR_FIELD(DOUBLE, "scale_width", tsr_noise_scale_options, scale_width, \
                   .initial = "0.5", .min = 1e-3, .max = 10.0,                  \
                   .doc = "standard deviation of log s in its prior")
@@ -195,13 +199,13 @@ struct tsr_noise_type {
     void (*parameters)(const tsr_noise_options *options,
                        tsr_parameter *parameter);
 
-    /* Fills the model's own struct behind tsr_noise, which is already filled.
-     * NULL: the model has no struct of its own. Errors: TSR_E_NOMEM. */
+    /* Sets the members of the model's own struct that follow its tsr_noise,
+     * which is already set. NULL: nothing to set. Errors: TSR_E_NOMEM. */
     tsr_status (*make)(tsr_noise *noise, const tsr_noise_spec *spec,
                        tsr_pool *pool, tsr_err *err);
 
-    /* Fits a profile [n_q] (electrons squared, including S(q)) at theta
-     * [n_parameter]. */
+    /* Fits a profile [n_q] (electrons squared, or fm^2 for neutrons, including
+     * S(q)) at theta [n_parameter]. */
     void (*fit)(const tsr_noise *noise, const double *profile,
                 const double *theta, tsr_fit *fit);
 
@@ -209,7 +213,7 @@ struct tsr_noise_type {
      * not depend on theta. */
     void (*refit)(const tsr_noise *noise, const double *theta, tsr_fit *fit);
 
-    /* Standard deviation of point k, or the corresponding scale, without the
+    /* Standard deviation of point k (of a Student's t: its scale), without the
      * model's own error. */
     double (*sigma)(const tsr_noise *noise, const double *theta, int k);
 
@@ -264,7 +268,8 @@ double tsr_noise_normal_draw_point(const tsr_noise *noise, const double *theta,
 void tsr_noise_fit_points(const tsr_noise *noise, const double *profile,
                           tsr_fit *fit);
 
-/* Creates a noise model for one data set, in the pool. Errors: TSR_E_NOMEM. */
+/* Creates a noise model for one data set, in memory of the pool. Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_noise_new(const tsr_noise_spec *spec, tsr_pool *pool,
                          tsr_noise **out, tsr_err *err);
 
@@ -282,20 +287,21 @@ TSR_NOISE_MODELS(X)
 /* The models as an array, terminated by NULL. */
 extern const tsr_noise_type *const tsr_noise_registry[];
 
-/* Model number `number` for the field `noise` of a data set, whose selector is
- * `model`. */
+/* Name, doc and fields of model number `number`, for the field `noise` of a
+ * data set; name NULL beyond the last model. */
 tsr_field_kind tsr_noise_kind(int number);
 
-/* A field with this name for tsr_noise_options at OFFSET. */
-#define TSR_NOISE_FIELD(NAME, OFFSET)                                      \
-    {                                                                      \
-        .name = (NAME), .type = TSR_FIELD_GROUP, .offset = (OFFSET),       \
-        .selector = "model", .kind = tsr_noise_kind,                       \
-        .size = sizeof(tsr_noise_options), .doc = "the errors of the data" \
+/* A field with this name for a tsr_noise_options at OFFSET of the owner. */
+#define TSR_NOISE_FIELD(NAME, OFFSET)                                \
+    {                                                                \
+        .name = (NAME), .type = TSR_FIELD_GROUP, .offset = (OFFSET), \
+        .selector = "model", .kind = tsr_noise_kind,                 \
+        .size = sizeof(tsr_noise_options),                           \
+        .doc = "model of the errors of the data"                     \
     }
 
 /* Switches the options to the defaults of the model `name`, unless they already
- * belong to that model. Errors: TSR_E_CONFIG, with a list of the models. */
+ * belong to this model. Errors: TSR_E_CONFIG, with a list of the models. */
 tsr_status tsr_noise_select(tsr_noise_options *options, const char *name,
                             tsr_err *err);
 

@@ -1,10 +1,11 @@
 /* Noise model `measured`: normal errors, sigma_k = s sigma_exp,k.
  *
- * The weighted least-squares problem |(c A I + b 1 - d) / sigma|^2 of a data
- * set is rotated once by the orthogonal factor of a QR decomposition of [A 1 d]
- * / sigma. At most n_q + 2 rows remain, in triangular form, so a step costs the
- * same for 60 data points as for 1000. The curves of the model's own error are
- * on the grid too and are multiplied by the same rows. */
+ * The matrix A maps a profile I on the grid to the data's q, and d are the
+ * data. The weighted least-squares problem |(c A I + b 1 - d) / sigma|^2 is
+ * rotated once by the orthogonal factor of a QR decomposition of [A 1 d] /
+ * sigma. At most n_q + 2 rows remain, in triangular form, so a step costs no
+ * more for 1000 data points than for n_q + 2. The curves of the model's own
+ * error are on the grid too and are multiplied by the same rows. */
 #include "likelihood/noise.h"
 
 #include <gsl/gsl_linalg.h>
@@ -32,7 +33,8 @@ static double dot(int n, const double *a, const double *b)
     return sum;
 }
 
-/* Copies the rows of the weighted matrix [A 1 d], triangular or not. */
+/* Copies the rows of [A 1 d] / sigma, or with triangular 1 of its triangular
+ * factor, whose elements below the diagonal count as 0. */
 static void copy_rows(measured *s, const gsl_matrix *m, int triangular)
 {
     size_t n_q = (size_t)s->noise.n_q;
@@ -56,7 +58,7 @@ static void project_data(measured *s)
         s->data[i] -= s->one_data * s->one[i];
 }
 
-/* Row i of the model without background. */
+/* Row i of rotated A I / sigma. */
 static double model_row(const measured *s, int i, const double *profile)
 {
     const int n_q = s->noise.n_q;
@@ -138,8 +140,8 @@ static void measured_fit(const tsr_noise *noise, const double *profile,
     tsr_plain_fit *plain = &fit->plain;
     for (int e = 0; e < s->error.n; e++)
         plain->residual[e] = plain->model[e] = plain->one[e] = 0.0;
-    /* n_row is at most n_q + 2; if it exceeds CHUNK, the rows are computed
-     * twice more. */
+    /* If there are more than CHUNK rows, each is computed three times instead
+     * of once. */
     int is_stored = s->n_row <= CHUNK,
         fit_background = s->noise.linear.infer_background;
     double one_model = 0.0;
@@ -195,8 +197,8 @@ static void measured_parameters(const tsr_noise_options *options,
     const tsr_noise_scale_options *o = (const void *)options;
     parameter[0] = tsr_parameter_log_normal(
         "noise_scale", NULL,
-        "noise over the stated errors; s in sigma = s sigma_exp", o->scale, 1.0,
-        o->scale_width, TSR_CHANGES_LIKELIHOOD);
+        "ratio s of the noise to the stated errors, sigma = s sigma_exp",
+        o->scale, 1.0, o->scale_width, TSR_CHANGES_LIKELIHOOD);
 }
 
 static const tsr_field fields[] = {TSR_NOISE_SCALE_FIELDS, {0}};

@@ -1,6 +1,6 @@
 /* Noise model `relative`: normal errors, sigma_k = I_exp,k (q_k + alpha) beta.
  *
- * beta plays the role of s in `measured`. alpha changes the relative weights of
+ * beta is the common factor s of noise.h. alpha changes the relative weights of
  * the points, so a new alpha needs a new fit of the curve at the data's q. */
 #include "likelihood/noise.h"
 
@@ -51,8 +51,8 @@ static tsr_status relative_check(const tsr_saxs *saxs, tsr_err *err)
     if (n == 0)
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
-                    "'%s': the noise model relative takes the errors from "
-                    "I(q), and %d of %d points have I <= 0, the first I = %g "
+                    "'%s': the noise model relative derives the errors from "
+                    "I(q), but %d of %d points have I <= 0, the first I = %g "
                     "at q = %.4f 1/A; narrow q_range, or choose measured",
                     saxs->path, n, saxs->n, saxs->intensity[first],
                     saxs->q[first]);

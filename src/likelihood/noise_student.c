@@ -1,14 +1,14 @@
 /* Noise model `student`: (I_exp - c I - b) / (s sigma_exp) follows Student's t
  * with nu degrees of freedom, so outliers have little influence on the fit.
  *
- * c and b have no closed-form integral and are parameters of the chain. A step
- * to a new structure draws new c and b from an approximation of their
- * conditional: a t with TAIL degrees of freedom about the mode. The mode comes
- * from iteratively reweighted least squares with weights (nu + 1) / (nu + z^2)
- * (Lange et al. 1989). The scale of the t follows from the Fisher information
- * of Student's t, which is (nu + 1) / (nu + 3) of that of normal errors. The
- * quality of the approximation affects the acceptance rate, but not the
- * distribution sampled. */
+ * The likelihood has no closed-form integral over c and b, so both are
+ * parameters of the chain. A step to a new structure draws new c and b from an
+ * approximation of their conditional: a t with TAIL degrees of freedom about
+ * the mode. The mode comes from iteratively reweighted least squares with
+ * weights (nu + 1) / (nu + z^2) at residuals z (Lange et al. 1989). The scale
+ * of the t follows from the Fisher information of Student's t, which is (nu +
+ * 1) / (nu + 3) times that of normal errors. The approximation affects the
+ * acceptance rate, but not the sampled distribution. */
 #include "likelihood/noise.h"
 
 #include <gsl/gsl_randist.h>
@@ -55,8 +55,9 @@ static void reweight(const tsr_noise *s, double nu, double inv_s2, tsr_fit *fit)
                    fit->weight, fit);
 }
 
-/* Starts from the least-squares fit, so that the proposal depends on the
- * structure and theta only. */
+/* Iterates `reweight` until c and b move by less than 0.01 standard deviations.
+ * On entry the fit is the least-squares fit, so that the result, and with it
+ * the proposal, depends on the structure and theta only. */
 static void find_mode(const tsr_noise *s, const double *theta, tsr_fit *fit)
 {
     double nu = nu_of(theta), inv_s2 = exp(-2.0 * theta[SCALE]);
@@ -160,26 +161,28 @@ static void student_parameters(const tsr_noise_options *options,
     const student_options *o = (const void *)options;
     int infer = o->nu.word >= 0;
     parameter[SCALE] = tsr_parameter_log_normal(
-        "noise_scale", NULL, "s: the errors are s sigma_exp times a t",
-        o->s.scale, 1.0, o->s.scale_width, TSR_CHANGES_FIT);
-    parameter[NU] =
-        (tsr_parameter){.name = "noise_nu",
-                        .doc = "degrees of freedom of the errors' t",
-                        .infer = infer,
-                        .is_log = 1,
-                        .low = nu_low,
-                        .high = HUGE_VAL,
-                        .start = log((infer ? start : o->nu.number) - nu_low),
-                        .shape = TSR_PRIOR_GAMMA,
-                        .gamma_k = 2.0,
-                        .rate = 0.1,
-                        .step = infer ? TSR_STEP_WALK : TSR_STEP_NONE,
-                        .scope = TSR_CHANGES_FIT};
+        "noise_scale", NULL,
+        "scale s; an error is s sigma_exp times a t variable", o->s.scale, 1.0,
+        o->s.scale_width, TSR_CHANGES_FIT);
+    parameter[NU] = (tsr_parameter){
+        .name = "noise_nu",
+        .doc = "degrees of freedom of the t distribution of the errors",
+        .infer = infer,
+        .is_log = 1,
+        .low = nu_low,
+        .high = HUGE_VAL,
+        .start = log((infer ? start : o->nu.number) - nu_low),
+        .shape = TSR_PRIOR_GAMMA,
+        .gamma_k = 2.0,
+        .rate = 0.1,
+        .step = infer ? TSR_STEP_WALK : TSR_STEP_NONE,
+        .scope = TSR_CHANGES_FIT};
 }
 
 const tsr_noise_type tsr_noise_student = {
     .name = "student",
-    .doc = "Student's t with nu degrees of freedom and scale s sigma_exp",
+    .doc = "errors of Student's t distribution with nu degrees of freedom and "
+           "scale s sigma_exp",
     .source = "Lange et al. 1989; prior of nu: Juarez & Steel 2010",
     .fields = fields,
     .n_parameter = 2,

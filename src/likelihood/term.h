@@ -8,11 +8,11 @@
  * terms, and accepts or rejects.
  *
  * A term may have parameters of its own (core/parameter.h). Their values theta
- * [n_parameter] are stored in the chain. Whatever a term computes from one
- * prediction (best scale, sums of squares) goes into a fit. A chain has two
- * fits for each term, one for the current state and one for the proposal, and
- * swaps them on acceptance. A term is constant while chains run, so all threads
- * share it. */
+ * [n_parameter] are stored in the chain. The results that a term computes from
+ * one prediction (best scale, sums of squares) form a fit. A chain has two fits
+ * for each term, one for the current structures and one for the proposal, and
+ * swaps them on acceptance. A term is constant while chains make steps, so all
+ * threads share it. */
 #ifndef TSR_LIKELIHOOD_TERM_H
 #define TSR_LIKELIHOOD_TERM_H
 
@@ -31,8 +31,8 @@
 
 enum { TSR_MAX_STATES = 32 };
 
-/* The prediction of one state of the chain. Each term reads the members that it
- * needs. */
+/* The structures of a chain, one for each state of the ensemble, and their
+ * profile. Each term reads the members that it needs. */
 typedef struct {
     const double *profile; /* [n_q] I(q) on the grid, including S(q), averaged
                               over the states by weight; electrons squared, or
@@ -40,7 +40,7 @@ typedef struct {
                               need the profile */
     int n_state;
     const tsr_conformation *const *state; /* [n_state] */
-    const double *weight;                 /* [n_state] sum 1 */
+    const double *weight;                 /* [n_state] weights with sum 1 */
 } tsr_prediction;
 
 /* Flags for tsr_term_type.needs. PROFILE: the scattering profile, and so an
@@ -49,25 +49,26 @@ typedef struct {
  * whole. */
 enum { TSR_NEEDS_PROFILE = 1, TSR_NEEDS_STATES = 2, TSR_NEEDS_POSE = 4 };
 
-/* The error of the forward model itself, in electrons squared. For a profile
- * equal to `reference`, the error is the sum of the curves, each multiplied by
- * an independent standard normal variate. For any other profile it scales in
- * proportion to the profile. */
+/* The error of the forward model itself, in electrons squared, or fm^2 for
+ * neutrons. For a profile equal to `reference`, the error is the sum of the
+ * curves, each multiplied by an independent standard normal variate. A term
+ * scales the curves by the factor that fits the reference to its data
+ * (term_saxs.c). */
 typedef struct {
     int n;                   /* number of curves, at most TSR_MODEL_ERRORS */
     const double *curve;     /* [n][n_q] */
     const double *reference; /* [n_q] */
 } tsr_profile_error;
 
-/* Options of an entry of `data:`. The options struct of each kind begins with
- * the same `int kind`, fits into `storage`, and is read through the field table
- * of the kind. */
+/* Options of an entry of `data:`. Each kind has an options struct of its own,
+ * which begins with the same `int kind`, is not larger than this one, takes its
+ * place, and is read through the field table of the kind. */
 typedef struct {
     int kind; /* index into tsr_term_registry */
     alignas(double) unsigned char storage[504];
 } tsr_term_options;
 
-/* What a term can use while it reads its data. */
+/* The arguments of tsr_term_read. */
 typedef struct {
     const tsr_term_options *options;
     int number; /* number of the entry in `data:`, for messages: data.0 */
@@ -83,12 +84,13 @@ typedef struct {
 
 typedef struct tsr_term tsr_term;
 
+/* A kind of term. */
 typedef struct {
-    const char *name; /* the entry's `kind` */
-    const char *doc;  /* one line */
-    const char *source;
-    const tsr_field *fields;
-    int needs;
+    const char *name;        /* the entry's `kind` */
+    const char *doc;         /* one line */
+    const char *source;      /* literature reference */
+    const tsr_field *fields; /* field table of its options */
+    int needs;               /* flags TSR_NEEDS_... */
 
     /* Names for the trace and the report: the data are values [n_point] of
      * `observable` over `axis`. */
@@ -119,10 +121,9 @@ typedef struct {
     /* Prints one or two sentences for the methods section of a paper. */
     void (*print_assumptions)(const tsr_term_options *options, FILE *out);
 
-    /* Computes the fit of a prediction at parameters theta; the functions below
-     * read the fit. from: the fit of a prediction that may be similar, whose
-     * unchanged parts can be copied; NULL: no such fit. Errors:
-     * TSR_E_NUMERIC. */
+    /* Computes the fit of a prediction at parameters theta. The functions below
+     * read this fit. from: the fit of a similar prediction, whose unchanged
+     * parts can be copied; NULL: no such fit. Errors: TSR_E_NUMERIC. */
     tsr_status (*fit)(const tsr_term *term, const void *from,
                       const tsr_prediction *prediction, const double *theta,
                       void *fit, tsr_err *err);
@@ -138,13 +139,13 @@ typedef struct {
     void (*predict)(const tsr_term *term, const tsr_prediction *prediction,
                     const void *fit, const double *theta, double *value);
 
-    /* ---- optional members; NULL: the term does without ---- */
+    /* ---- optional members, NULL if a kind does not need them ---- */
 
     /* Frees whatever the term's pool does not own. */
     void (*free)(tsr_term *term);
 
-    /* Allocates a fit that is more than fit_size zero bytes. Returns NULL when
-     * out of memory. */
+    /* Allocates a fit in the pool. Returns NULL when out of memory. Member
+     * NULL: a fit is fit_size zero bytes. */
     void *(*fit_new)(const tsr_term *term, tsr_pool *pool);
 
     /* Log density of data point k given its expected value, and a random
@@ -156,9 +157,9 @@ typedef struct {
                          double value, gsl_rng *rng);
 
     /* For parameters that change the fit (TSR_CHANGES_FIT). refit: computes
-     * from the fit `from` of the same prediction whatever log_lik needs at
-     * other parameters theta. complete: called after the decision to accept,
-     * computes the rest of the fit. It returns 0 if the fit does not exist at
+     * from the fit `from` of the same prediction the members that log_lik needs
+     * at other parameters theta. complete: called after the decision to accept,
+     * computes the remaining members, and returns 0 if they are not finite at
      * the new theta. */
     void (*refit)(const tsr_term *term, const void *from, const double *theta,
                   void *fit);
@@ -175,8 +176,8 @@ typedef struct {
     double (*log_density)(const tsr_term *term, const void *fit, double beta,
                           const double *theta);
 
-    /* Called once before chains start, if the term needs the profile: tells the
-     * term the q grid of all later profiles. */
+    /* Called once before chains start. grid: the q grid of all later
+     * profiles. */
     tsr_status (*prepare)(tsr_term *term, const tsr_q_grid *grid, tsr_err *err);
 
     /* Called after `prepare`, when the error of the forward model is known. The
@@ -185,9 +186,9 @@ typedef struct {
     tsr_status (*set_model_error)(tsr_term *term,
                                   const tsr_profile_error *error, tsr_err *err);
 
-    /* Finds the pose of the molecule in the data, before chains start: the
-     * motion from its pose in `conformation`. *has_pose is 0 if the data do not
-     * determine the pose. */
+    /* Finds the pose of the molecule in the data, before chains start. *motion
+     * out: from the pose in `conformation` to the pose in the data. *has_pose
+     * out: 0 if the data do not determine the pose. */
     tsr_status (*find_pose)(const tsr_term *term,
                             const tsr_conformation *conformation,
                             tsr_motion *motion, int *has_pose, tsr_err *err);
@@ -227,8 +228,8 @@ struct tsr_term {
     int n_point;
     const double *coord;            /* [n_point] coordinate along the axis */
     const double *observed, *sigma; /* [n_point] */
-    double *start; /* [n_point] prediction from the first conformation, with all
-                      other parameters at their best; NULL: not computed */
+    double *start; /* [n_point] expected data values for the first conformation,
+                      at fitted parameters; NULL: not computed */
     int n_note;
     tsr_term_note note[TSR_TERM_NOTES];
     int n_error;          /* number of curves of the model's own error */
@@ -256,18 +257,20 @@ TSR_TERMS(X)
 /* The kinds as an array, terminated by NULL. */
 extern const tsr_term_type *const tsr_term_registry[];
 
-/* Kind number `number` for the field `data`. */
+/* Name, doc and fields of kind number `number`, for the field `data`; name NULL
+ * beyond the last kind. */
 tsr_field_kind tsr_term_kind(int number);
 
-/* Computes the prediction from the starting structures into term->start. Sets
- * those parameters of the term that change its fit to the maximum of the
- * likelihood, searched in steps of a tenth of the prior's width. For terms that
- * need no profile. Errors: TSR_E_NOMEM, those of `fit`. */
+/* For terms that need no profile: computes the expected data values for the
+ * starting structures into term->start. Inferred parameters with a normal prior
+ * that change the fit are set, one after another, to the maximum of the
+ * likelihood on a grid of tenths of the prior's width; the other parameters
+ * have their starting values. Errors: TSR_E_NOMEM, those of `fit`. */
 tsr_status tsr_term_predict_start(tsr_term *term,
                                   const tsr_prediction *prediction,
                                   tsr_err *err);
 
-/* For print_assumptions: "the scale was free", "the scale was 3". */
+/* For print_assumptions: prints "NAME was free", or "NAME was 3". */
 void tsr_term_print_setting(FILE *out, const char *name,
                             tsr_number_or_word value);
 
@@ -275,22 +278,26 @@ void tsr_term_print_setting(FILE *out, const char *name,
  * curves. */
 int tsr_term_is_same_family(const tsr_term_type *a, const tsr_term_type *b);
 
+/* Creates the term of an entry and reads its data. Errors: TSR_E_NOMEM, those
+ * of `read`. */
 tsr_status tsr_term_read(const tsr_term_source *source, tsr_term **out,
                          tsr_err *err);
 
-/* A zero term without data. Returns NULL when out of memory. */
+/* A term with type and number, all other members zero. Returns NULL when out of
+ * memory. */
 tsr_term *tsr_term_new(const tsr_term_type *type, int number);
 void tsr_term_free(tsr_term *term); /* NULL is fine */
 
-/* Appends a note. */
+/* Appends a note; no effect beyond TSR_TERM_NOTES. The arguments are
+ * borrowed. */
 void tsr_term_add_note(tsr_term *term, const char *name, const char *text,
                        const double *value);
 
 /* Allocates a fit in the pool. Returns NULL when out of memory. */
 void *tsr_term_fit_new(const tsr_term *term, tsr_pool *pool);
 
-/* log_point and draw_point of the term, with the replacements described there
- * if they are NULL. */
+/* log_point and draw_point of the term; if these members are NULL, the
+ * replacements that their description names. */
 double tsr_term_log_point(const tsr_term *term, const void *fit,
                           const double *theta, int k, double value);
 double tsr_term_draw_point(const tsr_term *term, const double *theta, int k,
@@ -299,7 +306,7 @@ double tsr_term_draw_point(const tsr_term *term, const double *theta, int k,
 /* Number of inferred parameters, including those that are integrated out. */
 int tsr_term_n_free(const tsr_term *term);
 
-/* Starting values of the parameters: theta [n_parameter] out. */
+/* theta [n_parameter] out: starting values of the parameters. */
 void tsr_term_start(const tsr_term *term, double *theta);
 
 /* Name of a term's variable in the trace: "chi2", and "chi2_2" for the second

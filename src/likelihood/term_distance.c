@@ -11,8 +11,8 @@
  * with m the mean of p. The scale s widens the density about its mean, because
  * labels have flexible linkers and published widths can be too small. Its prior
  * is log-normal around 1. With one state this is the likelihood of Bayesian
- * DEER refinement (e.g. Jeschke 2012). With several states the ensemble as a
- * whole is asked to follow p. */
+ * DEER refinement (e.g. Jeschke 2012). With several states the distance of each
+ * state is compared with p, not only their mean. */
 #include "likelihood/term.h"
 
 #include "prior/prior.h"
@@ -60,20 +60,23 @@ static const tsr_field fields[] = {
               .doc = "two residues, as [\"A:17\", \"A:203\"]"),
     TSR_FIELD(CHOICE, "at", distance_options, at, .initial = "side_chain",
               .words = at_words,
-              .doc = "between CA atoms or side-chain centres"),
-    TSR_FIELD(DOUBLE, "mean", distance_options, mean, .unit = "Angstrom",
-              .min = 0.0, .max = 1000.0,
-              .doc = "of the measured distribution; with sd, or else a file"),
+              .doc = "atoms of the distance: CA or side-chain centres"),
+    TSR_FIELD(
+        DOUBLE, "mean", distance_options, mean, .unit = "Angstrom", .min = 0.0,
+        .max = 1000.0,
+        .doc =
+            "mean of the measured distribution; give mean and sd, or a file"),
     TSR_FIELD(DOUBLE, "sd", distance_options, sd, .unit = "Angstrom",
               .min = 0.0, .max = 1000.0,
               .doc = "standard deviation of the measured distribution"),
     TSR_FIELD(STRING, "file", distance_options, file, .is_path = 1,
-              .doc = "table of the measured distribution instead: r and P(r)"),
+              .doc = "file with the measured distribution instead of mean and "
+                     "sd: r and P(r)"),
     TSR_FIELD(CHOICE, "unit", distance_options, unit, .initial = "Angstrom",
-              .words = unit_words, .doc = "of r in the file"),
+              .words = unit_words, .doc = "unit of r in the file"),
     TSR_FIELD(NUMBER_OR_WORD, "scale", distance_options, scale,
               .initial = "infer", .min = 1e-3, .max = 1e3, .words = infer_words,
-              .doc = "s, by which the distribution is widened: inferred with a "
+              .doc = "factor s that widens the distribution: inferred with a "
                      "log-normal prior around 1, or fixed"),
     TSR_FIELD(DOUBLE, "scale_width", distance_options, scale_width,
               .initial = "0.3", .min = 1e-3, .max = 10.0,
@@ -158,7 +161,8 @@ static double log_integral(const distance_term *t)
 }
 
 /* A measured density of 0 is not certain: regularisation leaves ripples below a
- * hundredth of the maximum. Smaller values are raised to this fraction. */
+ * hundredth of the maximum. Densities below this fraction of the maximum are
+ * raised to it. */
 static const double least_density = 1e-2;
 
 static tsr_status set_table(distance_term *t, const char *path,
@@ -181,15 +185,15 @@ static tsr_status set_table(distance_term *t, const char *path,
         if (!isfinite(t->r[i]) || !isfinite(t->log_p[i]) || t->r[i] < 0.0 ||
             (i > 0 && t->r[i] <= t->r[i - 1]))
             return tsr_fail(err, TSR_E_DATA,
-                            "%s:%ld: expected a distance above the one before "
-                            "it and a density, found %g and %g",
+                            "%s:%ld: expected a distance above the previous "
+                            "distance and a density, found %g and %g",
                             path, row->line, row->value[0], row->value[1]);
     }
     if (n < 3 || n_above < 2) /* a single row has no width */
         return tsr_fail(
             err, TSR_E_DATA,
-            "'%s': no distribution in its %d rows: expected at "
-            "least three, r and P(r), with P(r) above 0 in two of them",
+            "'%s': no distribution in its %d rows: expected at least three "
+            "rows of r and P(r), with P(r) above 0 in two of them",
             path, n);
     compute_moments(t, t->log_p);
     for (int i = 0; i < n; i++)
@@ -247,7 +251,7 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
     term->sigma = &t->sd;
     term->n_parameter = 1;
     term->parameter[0] = tsr_parameter_log_normal(
-        "scale", NULL, "s, by which the measured distribution is widened",
+        "scale", NULL, "factor s by which the measured distribution is widened",
         o->scale, 1.0, o->scale_width, TSR_CHANGES_LIKELIHOOD);
     tsr_status status =
         tsr_restraint_make(source->topology, &sites, &t->pair, err);
@@ -335,7 +339,7 @@ static double term_draw_point(const tsr_term *term, const double *theta, int k,
 
 const tsr_term_type tsr_term_distance = {
     .name = "distance",
-    .doc = "the measured distribution of a distance between two residues",
+    .doc = "measured distribution of a distance between two residues",
     .source = "Jeschke 2012, Annu. Rev. Phys. Chem. 63, 419",
     .fields = fields,
     .needs = TSR_NEEDS_STATES,

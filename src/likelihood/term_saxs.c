@@ -6,8 +6,8 @@
  * grid to the data's q, smeared by the instrument (scattering/q_grid.h), and
  * the noise model (noise.h), which defines the probability of the residuals and
  * may have parameters. Scale c and background b are integrated out if the noise
- * model has the integral. They are parameters of the chain if it has none, or
- * if the configuration asks for it. */
+ * model has the integral. They are parameters of the chain if the noise model
+ * has none, or if the configuration asks for sampling. */
 #include "likelihood/term_saxs.h"
 
 #include "core/text.h"
@@ -29,30 +29,29 @@ static const char *const nuisance_words[] = {"auto", "integrate", "sample",
 #define CURVE_FIELDS(WHAT, UNIT, RESOLUTION)                                   \
     CURVE(STRING, file, .is_path = 1, .doc = (WHAT)),                          \
         CURVE(CHOICE, q_unit, .initial = "auto", .words = unit_words,          \
-              .doc =                                                           \
-                  "of q in the file; auto: its header, else 1/nm if q_max > "  \
-                  "1"),                                                        \
+              .doc = "unit of q in the file; auto: the unit in its "           \
+                     "header, else 1/nm if q_max > 1"),                        \
         CURVE(PAIR, q_range, .unit = "1/Angstrom", .initial = "[0, 0.5]",      \
-              .min = 0.0, .max = 10.0, .doc = "points to use"),                \
+              .min = 0.0, .max = 10.0, .doc = "q range of the points to use"), \
         TSR_NOISE_FIELD("noise", offsetof(tsr_saxs_options, noise)),           \
         CURVE(NUMBER_OR_WORD, background, .initial = "infer", .min = -1e12,    \
               .max = 1e12, .words = background_words,                          \
-              .doc = "constant b in c I(q) + b, in the data's unit"),          \
+              .doc = "constant b in c I(q) + b, in the unit of the data"),     \
         CURVE(NUMBER_OR_WORD, intensity_scale, .initial = "infer",             \
               .min = 1e-30, .max = 1e30, .words = tsr_noise_infer_words,       \
-              .doc = "c in c I(q) + b, for data on an absolute scale; I(q) in" \
-                     " " UNIT),                                                \
+              .doc = "c in c I(q) + b, for data on an absolute scale; "        \
+                     "I(q) in " UNIT),                                         \
         CURVE(CHOICE, nuisance, .initial = "auto", .words = nuisance_words,    \
-              .doc = "scale and background: integrated out, or sampled with "  \
-                     "the chain; auto: sampled where there is no integral "    \
-                     "(student)"),                                             \
+              .doc = "treatment of scale and background: integrated "          \
+                     "out, or sampled with the chain; auto: sampled "          \
+                     "where no closed form exists (student)"),                 \
         TSR_RESOLUTION_FIELD(                                                  \
             "resolution", offsetof(tsr_saxs_options, resolution), RESOLUTION)
 
-static const tsr_field fields[] = {CURVE_FIELDS("SAXS curve: q, I, sigma",
-                                                "electrons squared",
-                                                tsr_resolution_fields),
-                                   {0}};
+static const tsr_field fields[] = {
+    CURVE_FIELDS("file with the SAXS curve: q, I, sigma", "electrons squared",
+                 tsr_resolution_fields),
+    {0}};
 
 /* Options of sans: the options of every curve, then the neutron options. */
 typedef struct {
@@ -61,11 +60,12 @@ typedef struct {
 } sans_options;
 
 static_assert(sizeof(sans_options) <= sizeof(tsr_term_options),
-              "an entry of data has room for it");
+              "an entry of data has no room for it");
 
 static const tsr_field sans_fields[] = {
-    CURVE_FIELDS("SANS curve: q, I, sigma, and sigma of q where it is there",
-                 "fm^2", tsr_resolution_neutron_fields),
+    CURVE_FIELDS(
+        "file with the SANS curve: q, I, sigma, and optionally sigma of q",
+        "fm^2", tsr_resolution_neutron_fields),
     TSR_NEUTRON_FIELDS(sans_options),
     {0}};
 
@@ -74,12 +74,12 @@ static void term_free(tsr_term *term)
     tsr_saxs_term *t = (tsr_saxs_term *)term;
     tsr_pool_clear(&t->state_pool);
     free(t->matrix);
-    tsr_saxs_free(t->own);
+    tsr_saxs_free(t->owned_saxs);
 }
 
 /* ---- parameters ---- */
 
-/* With more parameters than points the posterior is improper, or carries no
+/* With no more points than parameters the posterior is improper, or carries no
  * information about the structure. */
 static tsr_status check_points(const tsr_saxs_term *t, tsr_err *err)
 {
@@ -87,9 +87,9 @@ static tsr_status check_points(const tsr_saxs_term *t, tsr_err *err)
     if (t->saxs->n > n)
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
-                    "'%s': %d points cannot tell of %d parameters of scale, "
-                    "background and noise, let alone of the structure; use "
-                    "more points or fix some",
+                    "'%s': %d points cannot determine %d parameters of scale, "
+                    "background and noise together with the structure; use "
+                    "more points or fix some parameters",
                     t->saxs->path, t->saxs->n, n);
 }
 
@@ -124,8 +124,9 @@ static void make_parameters(tsr_saxs_term *t)
 }
 
 /* With flat priors, sampled c and b have a proper distribution only if the
- * likelihood is narrow enough: always for normal errors, and for student if
- * beta (nu + 1) N > 2. */
+ * likelihood is narrow enough: always for normal errors, and for Student's t
+ * with N points if beta (nu + 1) N exceeds the number of c and b that are
+ * sampled. */
 static double min_beta(const tsr_saxs_term *t)
 {
     if (t->term.is_integrated || t->noise->tail == NULL)
@@ -169,11 +170,11 @@ static tsr_status set_data(tsr_saxs_term *t, const tsr_data_set *set,
     t->term.is_integrated =
         set->nuisance != TSR_NUISANCE_SAMPLE && t->noise->log_integral != NULL;
     if (set->nuisance == TSR_NUISANCE_INTEGRATE && !t->term.is_integrated)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "data.%d.nuisance: scale and background have no "
-                        "integral in closed form under the noise model %s; "
-                        "say sample, or auto",
-                        t->term.number, t->noise->name);
+        return tsr_fail(
+            err, TSR_E_CONFIG,
+            "data.%d.nuisance: scale and background have no integral in closed "
+            "form under the noise model %s; choose sample, or auto",
+            t->term.number, t->noise->name);
     add_notes(t);
     make_parameters(t);
     t->term.min_beta = min_beta(t);
@@ -222,12 +223,14 @@ static void check_rg(const tsr_topology *t, const tsr_saxs_term *term,
     if (isnan(rg) || (rg >= low && rg <= high))
         return;
     tsr_warn(log,
-             "'%s': its Guinier Rg of %.1f A does not suit %d residues (%.0f "
-             "to %.0f A): check q_unit, whether it is this molecule and not "
-             "an oligomer, and whether it is more flexible than the model%s",
+             "'%s': its Guinier Rg of %.1f A is unusual for %d residues (%.0f "
+             "to %.0f A): check q_unit, whether the data are of this molecule "
+             "and not of an oligomer, and whether the molecule is more "
+             "flexible than the model%s",
              term->saxs->path, rg, t->n_residue, low, high,
-             is_neutron ? "; near the match point of neutrons it means little"
-                        : "");
+             is_neutron
+                 ? "; near the match point of neutrons this Rg means little"
+                 : "");
 }
 
 static void term_print(const tsr_term_options *options, FILE *out)
@@ -253,16 +256,18 @@ static tsr_status read_curve(const tsr_term_source *source, tsr_saxs_term *t,
     if (o->file == NULL)
         return tsr_fail(err, TSR_E_CONFIG, "data.%d: the key 'file' is missing",
                         source->number);
-    tsr_status status = tsr_saxs_read(o->file, (tsr_q_unit)o->q_unit,
-                                      o->q_range, source->log, &t->own, err);
+    tsr_status status =
+        tsr_saxs_read(o->file, (tsr_q_unit)o->q_unit, o->q_range, source->log,
+                      &t->owned_saxs, err);
     if (status == TSR_E_CONFIG)
         return tsr_wrap(err, status, "data.%d", source->number);
     if (status != TSR_OK)
         return status;
-    status = tsr_saxs_set_resolution(t->own, &o->resolution, source->log, err);
+    status = tsr_saxs_set_resolution(t->owned_saxs, &o->resolution, source->log,
+                                     err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "data.%d.resolution", source->number);
-    const tsr_data_set set = {t->own, o->noise, o->background,
+    const tsr_data_set set = {t->owned_saxs, o->noise, o->background,
                               o->intensity_scale, o->nuisance};
     TSR_TRY(set_data(t, &set, err));
     check_rg(source->topology, t, source->log);
@@ -283,8 +288,8 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
     TSR_TRY(read_curve(source, t, err));
     if (neutron->d2o.word >= 0)
         tsr_warn(source->log,
-                 "data.%d.d2o: not given: the solvent is taken for H2O; say "
-                 "so by d2o: 0, or give the share of D2O",
+                 "data.%d.d2o is not given: the solvent is taken as H2O; "
+                 "confirm with d2o: 0, or give the fraction of D2O",
                  source->number);
     return TSR_OK;
 }
@@ -322,9 +327,11 @@ static tsr_status term_fit(const tsr_term *term, const void *from,
                         fit, err);
 }
 
-/* If c and b are integrated out, the new likelihood needs the new weights. If
- * they are sampled, they stay, and only the distribution for later proposals
- * changes, which `complete` computes after acceptance. */
+/* Under a noise model with an integral (normal errors) the log likelihood
+ * follows from the sums in the fit, which are computed here for the new theta.
+ * Under any other model the log likelihood at the present c and b needs only
+ * the model's curve. The fit then serves later proposals of c and b, so
+ * `complete` computes it after acceptance. */
 static void term_refit(const tsr_term *term, const void *from,
                        const double *theta, void *fit)
 {
@@ -487,11 +494,12 @@ const char *tsr_saxs_error_name(int k)
     return name[k];
 }
 
-/* Scale from the reference to the data's unit. The model's own error is
- * proportional to a curve. This curve is the reference, and not the current
- * model, so that the covariance is the same for all structures. The reference
- * need not fit the data, so each point gets an additional error of a tenth of
- * its intensity. weight [saxs->n]: scratch. */
+/* Scale from the reference (at the data's q) to the data's unit. The model's
+ * own error is proportional to a curve. This curve is the reference, and not
+ * the current model, so that the covariance is the same for all structures. The
+ * reference need not fit the data, so each point gets an additional error of a
+ * tenth of its intensity. If the fitted scale is not positive, the ratio of the
+ * weighted sums is used. weight [saxs->n]: scratch. */
 static double reference_scale(const tsr_saxs_term *t, const double *reference,
                               double *weight)
 {
@@ -500,8 +508,8 @@ static double reference_scale(const tsr_saxs_term *t, const double *reference,
     tsr_fit fit = {0};
     double sum = 0.0, all = 0.0;
     for (int k = 0; k < saxs->n; k++) {
-        const double s = saxs->sigma[k], own = part * saxs->intensity[k];
-        weight[k] = 1.0 / (s * s + own * own);
+        const double s = saxs->sigma[k], misfit = part * saxs->intensity[k];
+        weight[k] = 1.0 / (s * s + misfit * misfit);
         sum += saxs->intensity[k] / (s * s);
         all += reference[k] / (s * s);
     }
@@ -510,7 +518,8 @@ static double reference_scale(const tsr_saxs_term *t, const double *reference,
     return fit.scale > 0.0 ? fit.scale : fabs(sum / all);
 }
 
-/* Stores the reference and the error curves at the data's q in the notes. */
+/* Sets the term's error curves from at_data [n + 1][saxs->n] (reference, then n
+ * curves), and replaces their notes. */
 static void set_error_curves(tsr_saxs_term *t, int n, double *at_data)
 {
     while (t->term.n_note > 0 && t->term.note[t->term.n_note - 1].value != NULL)
@@ -518,13 +527,12 @@ static void set_error_curves(tsr_saxs_term *t, int n, double *at_data)
     t->error = at_data;
     t->term.n_error = n;
     for (int k = 0; k <= n; k++)
-        tsr_term_add_note(
-            &t->term, tsr_saxs_error_name(k),
-            k == 0 ? "the curve that the model's own errors belong to, "
-                     "electrons squared, of neutrons fm^2"
-                   : "a standard deviation of the model's own error, electrons "
-                     "squared, of neutrons fm^2",
-            at_data + (size_t)k * (size_t)t->saxs->n);
+        tsr_term_add_note(&t->term, tsr_saxs_error_name(k),
+                          k == 0 ? "curve of the model error, electrons "
+                                   "squared, of neutrons fm^2"
+                                 : "one standard deviation of the model error, "
+                                   "electrons squared, of neutrons fm^2",
+                          at_data + (size_t)k * (size_t)t->saxs->n);
     /* a change of s now changes the relative weights of the points */
     for (int i = 0; i < t->n_noise; i++)
         t->term.parameter[i].scope = TSR_CHANGES_FIT;

@@ -49,9 +49,9 @@ typedef struct {
     tsr_noise_options noise_options;
     tsr_noise *state;     /* noise model of these data; NULL before `prepare` */
     tsr_pool state_pool;  /* owns `state` and `error` */
-    const tsr_saxs *saxs; /* the data: borrowed, or `own` */
-    tsr_saxs *own;        /* the data if the term owns them, else NULL */
-    int n_noise, n_q;
+    const tsr_saxs *saxs; /* the data: borrowed, or owned_saxs */
+    tsr_saxs *owned_saxs; /* the data if the term owns them, else NULL */
+    int n_noise, n_q;     /* noise parameters; grid points of a profile */
     double *matrix; /* [saxs->n][n_q] from a profile's grid to the data's q */
     double *error;  /* [term.n_error + 1][saxs->n] the reference, then the
                        curves of the model's own error, at the data's q,
@@ -70,18 +70,19 @@ tsr_status tsr_saxs_term_new(const tsr_data_set *set, int number,
                              tsr_term **out, tsr_err *err);
 
 /* Prepares the term for profiles at any n_q values of q: matrix [saxs->n][n_q]
- * maps a profile to the data's q. The term takes the matrix, also after an
- * error. */
+ * maps a profile to the data's q. The term owns the matrix, also after an
+ * error. Errors: TSR_E_NOMEM. */
 tsr_status tsr_saxs_term_prepare(tsr_saxs_term *term, int n_q, double *matrix,
                                  tsr_err *err);
 
-/* Adds the model's own error to a prepared term, on the same grid. No effect
- * under a noise model without an integral. Errors: TSR_E_NOMEM. */
+/* Adds the model's own error, on the grid of the profiles, to a prepared term,
+ * in place of an earlier error. No effect without curves, or under a noise
+ * model without an integral. Errors: TSR_E_NOMEM. */
 tsr_status tsr_saxs_set_model_error(tsr_term *term,
                                     const tsr_profile_error *error,
                                     tsr_err *err);
 
-/* Name of row k of `error` in the trace. */
+/* Name of row k of tsr_saxs_term.error in the trace, 0 to TSR_MODEL_ERRORS. */
 const char *tsr_saxs_error_name(int k);
 
 /* Fits a profile [n_q], including S(q), at theta; fit from tsr_term_fit_new.
@@ -89,8 +90,8 @@ const char *tsr_saxs_error_name(int k);
 tsr_status tsr_saxs_fit(const tsr_saxs_term *term, const double *profile,
                         const double *theta, tsr_fit *fit, tsr_err *err);
 
-/* Log likelihood at the scale and background in theta if they are sampled, else
- * the integral over both. */
+/* Log likelihood, nat: at the scale and background in theta if they are
+ * sampled, else integrated over both. */
 double tsr_saxs_log_lik(const tsr_saxs_term *term, const tsr_fit *fit,
                         const double *theta);
 
@@ -106,9 +107,9 @@ void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile,
  * Scale and background are integrated in closed form. For a noise model without
  * a closed form, Laplace's approximation at the best scale and background is
  * used. Its relative error is O(1 / n) for n points, and most of the error is
- * the same for every curve. The one or two noise parameters are integrated by
- * the trapezoid rule, on a grid around the mode with steps of one standard
- * deviation. */
+ * the same for every curve. The inferred noise parameters, two at most, are
+ * integrated by the trapezoid rule, on a grid around the mode with steps of one
+ * standard deviation. */
 
 /* A random draw of the integrated parameters from their conditional
  * distribution. */
@@ -117,9 +118,10 @@ typedef struct {
     double theta[TSR_NOISE_PARAMETERS];
 } tsr_nuisance_draw;
 
-/* Marginal log likelihood of a profile [n_q] for the term's matrix; -infinity
- * if no positive scale fits. fit: a fit of the term as scratch; fit->chi2 is
- * set. rng NULL: no draw, and `drawn` is not set. */
+/* Marginal log likelihood of a profile [n_q] on the grid of the term's matrix,
+ * nat. -infinity under a noise model without a closed form if the best scale is
+ * not positive. fit: a fit of the term as scratch; fit->chi2 is set. drawn out:
+ * one draw, unless rng is NULL or the result is -infinity. */
 double tsr_marginal_log(const tsr_saxs_term *term, const double *profile,
                         tsr_fit *fit, gsl_rng *rng, tsr_nuisance_draw *drawn);
 

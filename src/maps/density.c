@@ -9,8 +9,8 @@
 
 /* ---- blur ----
  *
- * Widths of atoms at a resolution, by element. The first table lists the shapes
- * and their default widths. */
+ * Gaussians of the elements at a resolution. The first table lists the shapes
+ * of atoms and their default widths. */
 
 static const double pi = 3.14159265358979324;
 
@@ -29,7 +29,7 @@ double tsr_blur_default_width(tsr_blur kind)
     return kinds[kind].default_width;
 }
 
-/* Radii of VMD, from the paper (density.h). */
+/* Radius of an element as in VMD, Angstrom (density.h). */
 static double radius(int z)
 {
     switch (z) {
@@ -68,7 +68,7 @@ static tsr_status add_electron(tsr_blur_table *table, int z, double sigma,
     double a[5], b[5];
     if (!tsr_atom_electron_gaussians(z, a, b))
         return tsr_fail(err, TSR_E_DATA,
-                        "no electron form factor is known for element %d; take "
+                        "no electron form factor is known for element %d; use "
                         "--kernel gaussian",
                         z);
     for (int k = 0; k < 5; k++) {
@@ -92,7 +92,7 @@ tsr_status tsr_blur_make(tsr_blur kind, double resolution_ang,
         const int e = z[i];
         if (e < 1 || e >= TSR_MOST_ELEMENTS || out->n > TSR_MOST_GAUSSIANS - 5)
             return tsr_fail(err, TSR_E_DATA,
-                            "an atom of element %d has no place in the table "
+                            "an atom of element %d is missing from the table "
                             "of blurred atoms",
                             e);
         if (out->count[e] > 0)
@@ -110,8 +110,8 @@ tsr_status tsr_blur_make(tsr_blur kind, double resolution_ang,
 
 /* ---- density ----
  *
- * The reference engine: every Gaussian at every voxel within its cut-off, in
- * double precision. */
+ * The reference engine sums every Gaussian at every voxel within its cut-off,
+ * in double precision. */
 
 size_t tsr_map_n_tile(const tsr_map_grid *grid)
 {
@@ -270,10 +270,10 @@ static tsr_status reference_run(tsr_density_engine *engine,
         memset(e->mask, 0, n_voxel);
         for (int i = batch->first[k]; i < batch->first[k + 1]; i++) {
             const int z = batch->z[i];
-            const tsr_gaussian *own =
+            const tsr_gaussian *gaussian =
                 &engine->blur.gaussian[engine->blur.first[z]];
             for (int g = 0; g < engine->blur.count[z]; g++)
-                add_gaussian(e, batch->xyz[i], &own[g]);
+                add_gaussian(e, batch->xyz[i], &gaussian[g]);
             if (o->mask_ang > 0.0)
                 add_mask(e, batch->xyz[i], o->mask_ang);
         }
@@ -300,16 +300,16 @@ tsr_status tsr_density_reference_new(const tsr_map *map,
 {
     const size_t n_voxel = tsr_map_n_voxel(&map->grid);
     tsr_pool pool = {0};
-    reference own, *e = tsr_pool_new(&pool, 1, sizeof *e);
-    tsr_pool_array(&pool, own.density, n_voxel);
-    tsr_pool_array(&pool, own.mask, n_voxel);
+    reference arrays, *e = tsr_pool_new(&pool, 1, sizeof *e);
+    tsr_pool_array(&pool, arrays.density, n_voxel);
+    tsr_pool_array(&pool, arrays.mask, n_voxel);
     const tsr_status status = tsr_pool_check(&pool, err);
     *out = NULL;
     if (status != TSR_OK) {
         tsr_pool_clear(&pool);
         return status;
     }
-    *e = own;
+    *e = arrays;
     e->base = (tsr_density_engine){.pool = pool,
                                    .set_blur = reference_blur,
                                    .run = reference_run,
@@ -322,10 +322,10 @@ tsr_status tsr_density_reference_new(const tsr_map *map,
 
 /* ---- correlation ----
  *
- * Correlation coefficients from the six sums. A constant density has none: the
- * result is NaN without an error. */
+ * Correlation coefficients from the six sums. For a constant density the result
+ * is NaN, which is no error. */
 
-/* n times variance or covariance. */
+/* n times the variance of S, the variance of E, and their covariance. */
 static double var_s(const tsr_map_sums *m)
 {
     return m->ss - m->s * m->s / m->n;
@@ -341,7 +341,8 @@ static double cov(const tsr_map_sums *m)
     return m->es - m->e * m->s / m->n;
 }
 
-/* 1: the variance is a rounding error. */
+/* 1: the variance is not larger than its rounding error. square: sum of
+ * squares. */
 static int is_flat(double variance, double square)
 {
     return !(variance > 1e-12 * square);

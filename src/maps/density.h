@@ -2,10 +2,10 @@
  *
  * A map of resolution R shows every atom blurred. Programs use different widths
  * sigma = (sigma / R) R, with sigma / R from 0.19 to 0.5. A correlation is
- * meaningless without that number, so sigma / R is part of every result. Three
+ * meaningless without sigma / R, so sigma / R is part of every result. Three
  * shapes of atoms are available:
  *
- *   gaussian   a point with as many electrons as the element, as in molmap of
+ *   gaussian   height in proportion to the atomic number, as in molmap of
  *              Chimera and in EMAN, where sigma / R is 0.225
  *   radius     height 1 for every atom and a width in proportion to a radius
  *              (H 1.0, C 1.5, N 1.4, O 1.3, F 1.2, S 1.9, others 1.5 Angstrom),
@@ -27,11 +27,12 @@ typedef enum { TSR_BLUR_GAUSSIAN, TSR_BLUR_RADIUS, TSR_BLUR_ELECTRON } tsr_blur;
  * 4e-6. */
 #define TSR_BLUR_REACH 5.0
 
-/* amplitude exp(-r^2 / 2 sigma_ang^2) at distance r from the atom. */
+/* A Gaussian: amplitude exp(-r^2 / 2 sigma_ang^2) at distance r from the
+ * atom. */
 typedef struct {
     double amplitude, sigma_ang;
-    int is_atom; /* 1: the first Gaussian of its atom, which a mask is made
-                    around */
+    int is_atom; /* 1: the first Gaussian of its element; masks are made around
+                    these */
 } tsr_gaussian;
 
 enum { TSR_MOST_GAUSSIANS = 256, TSR_MOST_ELEMENTS = 99 };
@@ -42,18 +43,20 @@ typedef struct {
     double resolution_ang, sigma_over_r;
     int n;
     tsr_gaussian gaussian[TSR_MOST_GAUSSIANS];
-    /* Index of an element's first Gaussian, and their number. */
+    /* By atomic number: index of the element's first Gaussian, and number of
+     * its Gaussians; 0: the element is not in the table. */
     int first[TSR_MOST_ELEMENTS], count[TSR_MOST_ELEMENTS];
 } tsr_blur_table;
 
 /* "gaussian", "radius", "electron". */
 const char *tsr_blur_name(tsr_blur kind);
 
-/* Usual sigma / R of programs with this shape. */
+/* Usual sigma / R of the programs with this shape of atoms. */
 double tsr_blur_default_width(tsr_blur kind);
 
-/* Makes the table for the elements of z [n_atom]. Errors: TSR_E_DATA (an
- * element without an entry in the tables, too many elements). */
+/* Makes the table for the elements that occur in z [n_atom], atomic numbers.
+ * Errors: TSR_E_DATA (an element without an entry in the tables, too many
+ * elements). */
 tsr_status tsr_blur_make(tsr_blur kind, double resolution_ang,
                          double sigma_over_r, int n_atom,
                          const unsigned char *z, tsr_blur_table *out,
@@ -61,8 +64,8 @@ tsr_status tsr_blur_make(tsr_blur kind, double resolution_ang,
 
 /* ---- density ----
  *
- * The density of models on the grid of a map, and the sums that correlations
- * are computed from.
+ * The density of models on the grid of a map, and the sums from which
+ * correlations are computed.
  *
  * Two engines give the same numbers: a slow one in double precision on the host
  * (tsr_density_reference_new), the standard of the tests, and one for OpenCL
@@ -89,8 +92,8 @@ static inline void tsr_map_sums_add(tsr_map_sums *sum, double e, double s)
 /* Sums over three sets of voxels. */
 typedef struct {
     tsr_map_sums box;   /* all voxels of the map that are not NaN */
-    tsr_map_sums mask;  /* those near an atom */
-    tsr_map_sums above; /* those with S at or above the threshold */
+    tsr_map_sums mask;  /* voxels of box within mask_ang of an atom */
+    tsr_map_sums above; /* voxels of box where S is at least the threshold */
 } tsr_density_sums;
 
 /* Atoms of several systems, one system after another. */
@@ -106,11 +109,12 @@ typedef struct {
 typedef struct {
     double mask_ang;         /* Angstrom, radius of the mask around atoms; 0: no
                                 mask */
-    const double *threshold; /* [n_system] of S; NULL: do not compute `above` */
+    const double *threshold; /* [n_system] threshold of S; NULL: `above` is all
+                                0 */
     /* Optional results, for a batch of one system only; NULL: not computed. */
     float *density;     /* [n_voxel] S */
-    tsr_map_sums *tile; /* [n_tile] sums over tiles of 8^3 voxels; all 0 where
-                           no atom reaches */
+    tsr_map_sums *tile; /* [n_tile] sums over tiles of 8^3 voxels. From a
+                           device, tiles that no atom reaches are 0 */
 } tsr_density_options;
 
 typedef struct tsr_density_engine tsr_density_engine;
@@ -130,12 +134,13 @@ struct tsr_density_engine {
                       const tsr_density_options *options, tsr_density_sums *out,
                       tsr_err *err);
     const tsr_map *map; /* borrowed */
-    tsr_map_sums whole; /* n, e and ee over all voxels */
+    tsr_map_sums whole; /* n, e and ee over all voxels that are not NaN */
     tsr_blur_table blur;
     char describe[320]; /* name of the engine and its device */
 };
 
-/* The map is borrowed. Errors: TSR_E_NOMEM. */
+/* Makes the reference engine. Call set_blur before the first run. The map is
+ * borrowed. Errors: TSR_E_NOMEM. */
 tsr_status tsr_density_reference_new(const tsr_map *map,
                                      tsr_density_engine **out, tsr_err *err);
 
@@ -146,7 +151,7 @@ tsr_status tsr_density_one(tsr_density_engine *engine, int n_atom,
                            tsr_density_sums *out, tsr_err *err);
 void tsr_density_free(tsr_density_engine *engine);
 
-/* Systems assembled one by one: parts of a model, or moved copies of it. One
+/* Systems assembled one by one, such as parts or moved copies of a model. One
  * call with all systems costs less than a call for each. */
 typedef struct {
     int n, *first;
@@ -159,8 +164,9 @@ typedef struct {
 tsr_status tsr_systems_make(tsr_pool *pool, int n_system, size_t n_atom,
                             tsr_systems *out, tsr_err *err);
 
-/* Appends a system of n atoms: those listed in `atom`, or (NULL) the first n.
- * Returns the system's coordinates. */
+/* Appends a system with copies of n atoms: of the atoms atom [n], or, if `atom`
+ * is NULL, of the first n atoms. Returns the system's coordinates, which the
+ * caller may change. */
 double (*tsr_systems_add(tsr_systems *systems, int n, const int *atom,
                          const double (*xyz)[3], const unsigned char *z))[3];
 tsr_status tsr_systems_run(const tsr_systems *systems,
@@ -172,7 +178,7 @@ tsr_status tsr_systems_run(const tsr_systems *systems,
 
 enum { TSR_TILE_SIDE = 8 /* voxels */ };
 
-/* Number of tiles along an axis of n voxels, and in all. */
+/* Number of tiles along an axis of n voxels, and of all tiles of a grid. */
 static inline int tsr_map_tiles(int n)
 {
     return (n + TSR_TILE_SIDE - 1) / TSR_TILE_SIDE;
@@ -182,7 +188,7 @@ size_t tsr_map_n_tile(const tsr_map_grid *grid);
 /* Fails with TSR_E_NUMERIC: a coordinate is not finite, or beyond 1e30. */
 tsr_status tsr_density_not_finite(tsr_err *err);
 
-/* n, e and ee of the whole map. */
+/* n, e and ee over all voxels that are not NaN. */
 tsr_map_sums tsr_map_whole(const tsr_map *map);
 
 /* ---- correlation ----
@@ -191,20 +197,20 @@ tsr_map_sums tsr_map_whole(const tsr_map *map);
  * line. */
 
 /* Pearson's correlation coefficient, and the uncentred one (cosine), which some
- * programs report. NaN where there is no voxel or one of the two is
- * constant. */
+ * programs report. NaN where there is no voxel, where map or density is
+ * constant (Pearson), or where one of them is 0 (uncentred). */
 double tsr_map_cc(const tsr_map_sums *sums);
 double tsr_map_cc_uncentred(const tsr_map_sums *sums);
 
-/* The line E = slope S + offset by least squares; slope 0 and the map's mean
- * where S is constant. */
+/* The line E = slope S + offset by least squares; where S is constant, slope is
+ * 0 and offset the mean of E. */
 void tsr_map_line(const tsr_map_sums *sums, double *slope, double *offset);
 
 /* Standard deviation of S. */
 double tsr_map_sd_s(const tsr_map_sums *sums);
 
 /* A map with one voxel for each tile of 8^3 voxels, whose value is the
- * correlation within the tile; 0 where that is not defined. Errors:
+ * correlation within the tile; 0 where the correlation is not defined. Errors:
  * TSR_E_NOMEM. */
 tsr_status tsr_map_tile_cc(const tsr_map *map, const tsr_map_sums *tile,
                            tsr_pool *pool, tsr_map **out, tsr_err *err);

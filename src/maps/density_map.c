@@ -1,5 +1,5 @@
-/* Density maps in files: MRC2014 and CCP4, with all header words, modes and
- * byte orders that occur, and OpenDX. */
+/* Density maps in files: MRC2014 and CCP4, in all modes and byte orders, and
+ * OpenDX. */
 #include "maps/density_map.h"
 
 #include "files/file.h"
@@ -84,15 +84,15 @@ int tsr_map_box_row(tsr_map_box *b)
 }
 
 tsr_status tsr_map_check_grid(const char *what, const tsr_map *map,
-                              const tsr_map *of, tsr_err *err)
+                              const tsr_map *other, tsr_err *err)
 {
-    const int *a = map->grid.n, *b = of->grid.n;
-    if (tsr_map_same_grid(&map->grid, &of->grid))
+    const int *a = map->grid.n, *b = other->grid.n;
+    if (tsr_map_same_grid(&map->grid, &other->grid))
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
                     "%s '%s' (%d x %d x %d voxels) is not on the grid of '%s' "
                     "(%d x %d x %d): voxels, steps and origin must be the same",
-                    what, map->path, a[0], a[1], a[2], of->path, b[0], b[1],
+                    what, map->path, a[0], a[1], a[2], other->path, b[0], b[1],
                     b[2]);
 }
 
@@ -124,7 +124,7 @@ static float half_to_float(uint16_t bits)
     return (float)(bits & 0x8000 ? -value : value);
 }
 
-/* Copies n bytes into this machine's order. */
+/* Copies a number of n bytes into this machine's byte order. */
 static void copy_bytes(const unsigned char *at, int n, int is_swapped, void *to)
 {
     unsigned char *out = to;
@@ -149,7 +149,7 @@ static float decode_voxel(const unsigned char *at, int mode, int is_swapped)
 
 /* ---- the header ---- */
 
-/* Numbers of the header's words, from 1. */
+/* Numbers of the words in the header, counted from 1. */
 enum {
     NX = 1,
     MODE = 4,
@@ -214,7 +214,8 @@ static int is_little_endian(void)
     return *(const unsigned char *)&one;
 }
 
-/* Tests plausibility, since the header's machine stamp is often wrong. */
+/* Finds the byte order by the plausibility of the header, since the machine
+ * stamp is often wrong. */
 static tsr_status find_order(reader *r, tsr_log *log, tsr_err *err)
 {
     r->is_swapped = 0;
@@ -223,19 +224,20 @@ static tsr_status find_order(reader *r, tsr_log *log, tsr_err *err)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s' is not a density map in MRC, CCP4 or OpenDX "
                         "format: NX, NY, NZ, MODE and MAPC (words 1 to 4, 17) "
-                        "make no sense in any order of bytes",
+                        "are invalid in either byte order",
                         r->path);
     const int is_little = is_little_endian() != r->is_swapped;
     if (r->raw[4 * (MACHST - 1)] != (is_little ? 0x44 : 0x11))
         tsr_info(log,
-                 "'%s': MACHST (word 54) does not tell the order of bytes; the "
-                 "header makes sense as %s-endian",
+                 "'%s': MACHST (word 54) does not give the byte order; the "
+                 "header is valid as %s-endian",
                  r->path, is_little ? "little" : "big");
     return TSR_OK;
 }
 
 /* Whether the map has CCP4's skew matrix. MRC2014 uses these words otherwise,
- * and programs leave other data in them, so the matrix must look like one. */
+ * and programs leave other data in them, so the matrix must also be a rotation
+ * that is not the identity. */
 static int is_skewed(const reader *r)
 {
     double m[9], most = 0.0;
@@ -305,10 +307,10 @@ static tsr_status check_header(const reader *r, tsr_err *err)
                         "volumes; give one volume",
                         r->path, word(r, ISPG));
     if (mode_bytes(word(r, MODE)) == 0)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': MODE (word 4) is %d; only 0, 1, 2, 6 and 12 can "
-                        "be read",
-                        r->path, word(r, MODE));
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "'%s': MODE (word 4) is %d; supported modes are 0, 1, 2, 6 and 12",
+            r->path, word(r, MODE));
     return TSR_OK;
 }
 
@@ -340,7 +342,8 @@ static void put_real(unsigned char *raw, int w, double value)
     memcpy(raw + 4 * (w - 1), &real, 4);
 }
 
-/* stats: minimum, maximum, mean, rms deviation. */
+/* Writes the header of a map into raw. stats: minimum, maximum, mean, rms
+ * deviation. */
 static void make_header(const tsr_map_grid *grid, const double stats[4],
                         const char *title, unsigned char raw[HEADER])
 {
@@ -381,10 +384,10 @@ static tsr_status read_bytes(const reader *r, void *to, size_t size,
     if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
         return tsr_fail(err, TSR_E_DATA, "cannot read '%s': %s", r->path,
                         code == Z_ERRNO ? strerror(errno) : why);
-    return tsr_fail(err, TSR_E_DATA,
-                    "'%s' ends within its %s; fetch it again, it is not "
-                    "complete",
-                    r->path, what);
+    return tsr_fail(
+        err, TSR_E_DATA,
+        "'%s' ends within its %s: the file is incomplete; download it again",
+        r->path, what);
 }
 
 static tsr_status skip_bytes(const reader *r, int size, tsr_err *err)
@@ -398,9 +401,9 @@ static tsr_status skip_bytes(const reader *r, int size, tsr_err *err)
     return TSR_OK;
 }
 
-/* Compares the file's size with the number of voxels, and reports the memory
- * needed: the voxels, a grid of equal size for the model's density, and two for
- * Fourier transforms. */
+/* Compares the file's size with the number of voxels. Warns of the memory that
+ * a large map needs: for comparisons, the map, a grid of equal size for the
+ * model's density, and two grids for Fourier transforms. */
 static tsr_status check_memory(const reader *r, tsr_log *log, tsr_err *err)
 {
     const tsr_map_grid *grid = &r->grid;
@@ -416,14 +419,14 @@ static tsr_status check_memory(const reader *r, tsr_log *log, tsr_err *err)
     if (stat(path, &file) == 0 && S_ISREG(file.st_mode) &&
         (double)file.st_size * packed < n_voxel * mode_bytes(word(r, MODE)))
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s' ends within its voxels, after %lld bytes; fetch "
-                        "it again, it is not complete",
+                        "'%s' ends within its voxels, after %lld bytes: the "
+                        "file is incomplete; download it again",
                         path, (long long)file.st_size);
     if (bytes > 1.0 * gib)
         tsr_warn(log,
-                 "'%s' has %d x %d x %d voxels: %.1f GiB, up to %.1f GiB while "
-                 "it is compared with models, and up to %.0f GiB as data of a "
-                 "run unless a mask cuts it down; this machine has %.1f GiB",
+                 "'%s' has %d x %d x %d voxels: %.1f GiB, up to %.1f GiB in "
+                 "comparisons with models, and up to %.0f GiB as data of a run "
+                 "unless a mask reduces it; this machine has %.1f GiB",
                  path, grid->n[0], grid->n[1], grid->n[2], bytes / gib,
                  4.0 * bytes / gib, 35.0 * bytes / gib, here / gib);
     if (bytes > 0.9 * here)
@@ -440,8 +443,8 @@ static int is_zero(const double v[3])
     return v[0] == 0.0 && v[1] == 0.0 && v[2] == 0.0;
 }
 
-/* Sets the position of the first voxel, by either convention, and reports a
- * contradiction between the two. */
+/* Sets the position of the first voxel by one of the two conventions, and
+ * reports a contradiction between them. */
 static void set_origin(reader *r, tsr_map_origin choice, tsr_log *log)
 {
     const double *start = r->start, *origin = r->origin;
@@ -455,9 +458,9 @@ static void set_origin(reader *r, tsr_map_origin choice, tsr_log *log)
     if (choice == TSR_MAP_ORIGIN_AUTO && apart > 0.5 && !is_zero(start) &&
         !is_zero(origin))
         tsr_info(log,
-                 "'%s': ORIGIN is (%.2f, %.2f, %.2f) Angstrom and NXSTART to "
-                 "NZSTART mean (%.2f, %.2f, %.2f); ORIGIN is taken, --origin "
-                 "nstart takes the other",
+                 "'%s': ORIGIN is (%.2f, %.2f, %.2f) Angstrom but NXSTART to "
+                 "NZSTART give (%.2f, %.2f, %.2f); ORIGIN is used, --origin "
+                 "nstart uses the other",
                  r->path, origin[0], origin[1], origin[2], start[0], start[1],
                  start[2]);
 }
@@ -518,7 +521,7 @@ static tsr_status read_mrc(reader *r, tsr_map_origin origin, tsr_log *log,
  *
  * and then N values, z fastest. */
 
-/* Reads one line of the header. Returns an error text, or NULL. */
+/* Reads one line of the header. Returns the text of an error, or NULL. */
 static const char *read_dx_line(const char *line, tsr_map_grid *g, int *n_delta,
                                 double *n_item)
 {
@@ -538,7 +541,7 @@ static const char *read_dx_line(const char *line, tsr_map_grid *g, int *n_delta,
     } else if (strncmp(line + strspn(line, " \t"), "origin", 6) == 0) {
         return "origin without three numbers";
     } else if (strncmp(line + strspn(line, " \t"), "delta", 5) == 0) {
-        /* the k-th line may have a nonzero number only in place k */
+        /* the k-th line may have a nonzero number only along axis k */
         const int k = (*n_delta)++;
         if (k > 2 ||
             sscanf(line, " delta %lf %lf %lf", &d[0], &d[1], &d[2]) != 3)
@@ -561,8 +564,8 @@ static const char *read_dx_line(const char *line, tsr_map_grid *g, int *n_delta,
     return NULL;
 }
 
-/* Reads the header. *text then points to the array. Returns an error text, or
- * NULL. */
+/* Reads the header. *text in: the file's text, out: its array. Returns the text
+ * of an error, or NULL. */
 static const char *read_dx_head(const char **text, tsr_map_grid *g)
 {
     int n_delta = 0;
@@ -579,12 +582,12 @@ static const char *read_dx_head(const char **text, tsr_map_grid *g)
     }
     *text = at;
     if (g->n[0] == 0)
-        return "no 'object ... class gridpositions counts'; is it a density "
-               "map?";
+        return "no 'object ... class gridpositions counts'; is the file a "
+               "density map?";
     if (n_delta != 3)
         return "three lines 'delta' are needed";
     if (n_item != (double)tsr_map_n_voxel(g))
-        return "items of the array are not those of gridpositions";
+        return "the number of items of the array is not that of gridpositions";
     if (n_item > (double)strlen(at)) /* checked before memory is allocated */
         return "the array ends before its items do";
     return NULL;
@@ -617,30 +620,30 @@ static tsr_status read_text(const char *path, tsr_pool *pool, tsr_map **out,
                : status;
 }
 
-/* Text starts with a comment or an object's name, a binary header contains zero
- * bytes. */
+/* The binary header of an MRC file contains zero bytes, a text file does
+ * not. */
 static int is_text(const unsigned char *raw, size_t n)
 {
     return n > 0 && memchr(raw, '\0', n) == NULL;
 }
 
-/* Checks steps and origin. */
+/* Checks that steps and origin are plausible. */
 static tsr_status check_grid(const char *path, const tsr_map_grid *g,
                              tsr_err *err)
 {
     const char *wrong = NULL;
     for (int c = 0; c < 3; c++)
         if (!(g->step[c] >= 0.1 && g->step[c] <= 50.0))
-            wrong = "0.1 to 50 can be; is the unit Angstrom (of MRC CELLA, "
-                    "words 11 to 13)?";
+            wrong = "expected 0.1 to 50 Angstrom; is the unit wrong (MRC "
+                    "CELLA, words 11 to 13)?";
         else if (!(fabs(g->origin[c]) <= 1e6))
-            wrong = "the origin is wrong (of MRC ORIGIN, words 50 to 52, or "
-                    "NXSTART, words 5 to 7; --origin takes the other)";
+            wrong = "the origin is wrong (MRC ORIGIN, words 50 to 52, or "
+                    "NXSTART, words 5 to 7; --origin selects the other)";
     return wrong == NULL
                ? TSR_OK
                : tsr_fail(err, TSR_E_DATA,
-                          "'%s': voxels of %.4g x %.4g x %.4g Angstrom from "
-                          "(%g, %g, %g) on: %s",
+                          "'%s': voxels of %.4g x %.4g x %.4g Angstrom, first "
+                          "voxel at (%g, %g, %g): %s",
                           path, g->step[0], g->step[1], g->step[2],
                           g->origin[0], g->origin[1], g->origin[2], wrong);
 }
@@ -712,9 +715,9 @@ tsr_status tsr_map_check(const tsr_map *map, double resolution_ang,
     if (n < 1.0)
         wrong = "no voxel of the map is a finite number";
     else if (stats[0] < -1e20 || stats[1] > 1e20)
-        wrong = "numbers beyond 1e20 are no densities";
+        wrong = "values beyond 1e20 are not densities";
     else if (!(stats[3] > 1e-6 * fabs(stats[2])))
-        wrong = "all voxels of the map have one value";
+        wrong = "all voxels of the map have the same value";
     else if (resolution_ang > 0.0 && step > resolution_ang)
         wrong = "its voxels are wider than the resolution";
     if (wrong != NULL)
@@ -738,7 +741,7 @@ tsr_status tsr_map_write(const tsr_map *map, const char *path,
     tsr_file_writer to;
     for (int c = 0; c < 3; c++)
         if (map->grid.n[c] > 32767)
-            return tsr_fail(err, TSR_E_DATA, "'%s': %d voxels along an axis",
+            return tsr_fail(err, TSR_E_DATA, "'%s': %d voxels along one axis",
                             path, map->grid.n[c]);
     statistics(map, stats);
     make_header(&map->grid, stats, title, raw);
@@ -774,19 +777,19 @@ tsr_status tsr_map_check_overlap(const tsr_map_grid *grid, const char *model,
     }
     char share[80] = "";
     if (n_inside > 0)
-        snprintf(share, sizeof share, " enough, %d of %d atoms are outside",
-                 n - n_inside, n);
+        snprintf(share, sizeof share,
+                 " sufficiently (%d of %d atoms are outside)", n - n_inside, n);
     if (n_inside == 0 || n_inside < least * n)
-        return tsr_fail(err, TSR_E_DATA,
-                        "%s does not overlap with the map%s: its atoms are "
-                        "from (%.1f, %.1f, %.1f) to (%.1f, %.1f, %.1f), the "
-                        "voxels from (%.1f, %.1f, %.1f) to (%.1f, %.1f, %.1f) "
-                        "Angstrom; %s",
-                        model, share, low[0], low[1], low[2], high[0], high[1],
-                        high[2], g->origin[0], g->origin[1], g->origin[2],
-                        far[0], far[1], far[2], remedy);
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "%s does not overlap with the map%s: its atoms are from (%.1f, "
+            "%.1f, %.1f) to (%.1f, %.1f, %.1f), the voxels from (%.1f, %.1f, "
+            "%.1f) to (%.1f, %.1f, %.1f) Angstrom; %s",
+            model, share, low[0], low[1], low[2], high[0], high[1], high[2],
+            g->origin[0], g->origin[1], g->origin[2], far[0], far[1], far[2],
+            remedy);
     if (n_inside < n)
-        tsr_warn(log, "%s: %d of %d atoms are outside of the map", model,
+        tsr_warn(log, "%s: %d of %d atoms are outside the map", model,
                  n - n_inside, n);
     return TSR_OK;
 }

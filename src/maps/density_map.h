@@ -2,9 +2,9 @@
  *
  * Files are MRC2014 (Cheng et al. 2015, J. Struct. Biol. 192:146), of which
  * CCP4 is a dialect, or OpenDX, either of them also gzipped. In memory all maps
- * are alike: axes x, y, z of the laboratory, x fastest, single precision. A
- * voxel whose value in the file is not finite is NaN in memory, which means
- * "not known" to all users of a map. */
+ * have one layout: axes x, y, z of the laboratory, x fastest, single precision.
+ * A voxel whose value in the file is not finite is NaN in memory, and all
+ * functions treat NaN as "not known". */
 #ifndef TSR_MAPS_DENSITY_MAP_H
 #define TSR_MAPS_DENSITY_MAP_H
 
@@ -45,15 +45,19 @@ int tsr_map_same_grid(const tsr_map_grid *a, const tsr_map_grid *b);
 typedef struct {
     const tsr_map_grid *grid;
     double x[3];
-    int first[3], last[3], at[3];
-    size_t row, k;            /* index of the voxel in a map, and of its row */
-    double square, across[2]; /* squared distance of the voxel from x, and its
-                                 parts along y and z */
+    int first[3], last[3];    /* voxels of the box along x, y, z */
+    int at[3];                /* the present voxel */
+    size_t row, k;            /* indices in a map: of the first voxel of the
+                                 present row of the grid, and of the present
+                                 voxel */
+    double square, across[2]; /* squared distance of the present voxel from x,
+                                 and the summands of y and z */
 } tsr_map_box;
 
 tsr_map_box tsr_map_box_about(const tsr_map_grid *grid, const double x[3],
                               double reach);
-int tsr_map_box_row(tsr_map_box *box); /* advances to the next row of voxels */
+int tsr_map_box_row(tsr_map_box *box); /* advances to the next row; returns 0
+                                          after the last */
 
 static inline int tsr_map_box_next(tsr_map_box *b)
 {
@@ -65,14 +69,15 @@ static inline int tsr_map_box_next(tsr_map_box *b)
     return 1;
 }
 
-/* Checks that a map (what: "mask") is on the grid of another map. Errors:
- * TSR_E_DATA. */
+/* Checks that a map is on the grid of the map
+ * `other`. what: name of the map in
+ * the message, such as "mask". Errors: TSR_E_DATA. */
 tsr_status tsr_map_check_grid(const char *what, const tsr_map *map,
-                              const tsr_map *of, tsr_err *err);
+                              const tsr_map *other, tsr_err *err);
 
 /* Position of the first voxel. MRC2014 has two fields for it: ORIGIN, in
  * Angstrom, and NXSTART to NZSTART, in voxels. Microscopy programs write the
- * first, crystallographic programs the second. Many files have both, of which
+ * first, crystallographic programs the second. Many files have both, although
  * only one is meant. AUTO uses ORIGIN unless it is 0, 0, 0. */
 typedef enum {
     TSR_MAP_ORIGIN_AUTO,
@@ -82,38 +87,41 @@ typedef enum {
 
 /* Reads a file, whose content determines the format. Wrong or missing machine
  * stamps are tolerated, statistics in the header are ignored, axes may have any
- * order, and modes may be 0, 1, 2, 6 or 12. The log (NULL: none) gets oddities
- * of the file and, before reading, the memory needed by a map of more than 1
- * GiB. Errors, naming file and header field: TSR_E_NOINPUT; TSR_E_DATA (cells
- * that are not rectangular, other modes, skewed axes, stacks of volumes, a
- * truncated file, voxels that are not 0.1 to 50 Angstrom wide, or an origin
- * beyond 1e6 Angstrom); TSR_E_NOMEM (more voxels than this machine has memory
- * for, detected before reading). */
+ * order, and modes may be 0, 1, 2, 6 or 12. origin: for MRC2014 alone. The log
+ * (NULL: no log) gets notes on contradictions in the header and, before
+ * reading, the memory needed by a map of more than 1 GiB. Errors, naming file
+ * and header field: TSR_E_NOINPUT; TSR_E_DATA (cells that are not rectangular,
+ * other modes, skewed axes, stacks of volumes, a truncated file, voxels that
+ * are not 0.1 to 50 Angstrom wide, or an origin beyond 1e6 Angstrom);
+ * TSR_E_NOMEM (a map of more than 90 % of this machine's memory, detected
+ * before reading). */
 tsr_status tsr_map_read(const char *path, tsr_map_origin origin, tsr_log *log,
                         tsr_pool *pool, tsr_map **out, tsr_err *err);
 
 /* Checks that models can be compared with the map at a resolution (0: not
- * known). The log gets the number of NaN voxels. Not for masks. Errors:
- * TSR_E_DATA (no finite voxel, one value everywhere, values beyond 1e20, voxels
- * wider than the resolution). */
+ * known). Call it for maps that are not masks. The log gets the number of NaN
+ * voxels. Errors: TSR_E_DATA (no finite voxel, one value everywhere, values
+ * beyond 1e20, voxels wider than the resolution). */
 tsr_status tsr_map_check(const tsr_map *map, double resolution_ang,
                          tsr_log *log, tsr_err *err);
 
-/* A map of zeros. Errors: TSR_E_NOMEM. */
+/* Makes a map of zeros. Errors: TSR_E_NOMEM. */
 tsr_status tsr_map_new(const tsr_map_grid *grid, tsr_pool *pool, tsr_map **out,
                        tsr_err *err);
 
-/* Writes MRC2014, mode 2, atomically. title: one line of the header. Errors:
- * TSR_E_IO, TSR_E_DATA (an axis of more than 32,767 voxels). */
+/* Writes MRC2014, mode 2, atomically. title: text of the header's label.
+ * Errors: TSR_E_IO, TSR_E_DATA (an axis of more than 32,767 voxels). */
 tsr_status tsr_map_write(const tsr_map *map, const char *path,
                          const char *title, tsr_err *err);
 
-/* Marks map files written by tessera (files/file.h). */
+/* The header's label begins with this mark in files that tessera wrote
+ * (files/file.h). */
 #define TSR_MAP_MARK "tessera: "
 
-/* Checks that a model of n atoms at xyz lies in the map, and warns where a part
- * lies outside. Errors: TSR_E_DATA, with both boxes and a remedy such as "dock
- * it first", where no atom or less than the share `least` is inside. */
+/* Checks that a model of n atoms at xyz lies in the map, and warns if some
+ * atoms lie outside. model: name for messages. Errors: TSR_E_DATA, with both
+ * boxes and the text `remedy`, where no atom is inside, or less than the share
+ * `least` of the atoms. */
 tsr_status tsr_map_check_overlap(const tsr_map_grid *grid, const char *model,
                                  int n, const double (*xyz)[3], double least,
                                  const char *remedy, tsr_log *log,

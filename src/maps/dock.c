@@ -11,26 +11,30 @@
 #include <string.h>
 
 enum {
-    IN_GROUP = 8, /* atoms that the search joins into one */
-    MOST_CANDIDATES = 16,
-    MOST_TURNS = 20000
+    IN_GROUP = 8,         /* atoms that the search joins into one */
+    MOST_CANDIDATES = 16, /* poses that are refined */
+    MOST_TURNS = 20000    /* orientations that are tried */
 };
 
 static const double two_pi = 6.28318530717958648;
 
+/* Weighted points. */
 typedef struct {
     int n;
-    double (*xyz)[3]; /* relative to the model's centre */
+    double (*xyz)[3]; /* Angstrom, relative to the model's centre */
     double *weight;
 } cloud;
 
 typedef struct {
     const tsr_map *map;
-    double mean, centre[3], rg, coarse_ang, coarse_sigma;
+    double mean;                     /* of the map */
+    double centre[3], rg;            /* of the model, Angstrom */
+    double coarse_ang, coarse_sigma; /* resolution of the search, and width of
+                                        an atom, Angstrom */
     const tsr_dock_options *o;
     tsr_pool pool;
-    cloud all, group;
-    tsr_blurred *blurred;
+    cloud all, group;     /* atoms, and groups of atoms */
+    tsr_blurred *blurred; /* for refinement */
 } dock;
 
 void tsr_map_pose_apply(const tsr_map_pose *pose, const double x[3],
@@ -85,6 +89,8 @@ static tsr_status set_model(dock *d, int n, const double (*xyz)[3],
 
 /* ---- orientations ---- */
 
+/* Number of orientations whose neighbours differ by an angle that moves an
+ * atom at 1.5 radii of gyration by about the coarse resolution. */
 static int count_turns(const dock *d)
 {
     const double step = d->coarse_ang / (1.5 * d->rg);
@@ -103,14 +109,14 @@ static void quaternion_to_matrix(double a, double b, double c, double e,
     memcpy(turn, m, sizeof m);
 }
 
-/* Orientation k of n, by super-Fibonacci spirals. */
+/* Orientation k of n on a super-Fibonacci spiral (Alexa 2022). */
 static void choose_turn(int k, int n, double turn[3][3])
 {
     const double psi = 1.533751168755204288118041, s = k + 0.5;
-    const double near = sqrt(s / n), far = sqrt(1.0 - s / n);
+    const double r1 = sqrt(s / n), r2 = sqrt(1.0 - s / n);
     const double alpha = two_pi * s / sqrt(2.0), beta = two_pi * s / psi;
-    const double a = far * cos(beta), b = near * sin(alpha);
-    const double c = near * cos(alpha), e = far * sin(beta);
+    const double a = r2 * cos(beta), b = r1 * sin(alpha);
+    const double c = r1 * cos(alpha), e = r2 * sin(beta);
     quaternion_to_matrix(a, b, c, e, turn);
 }
 
@@ -128,7 +134,8 @@ static void turn_by(const double v[3], const double m[3][3], double out[3][3])
                 r[i][0] * m[0][j] + r[i][1] * m[1][j] + r[i][2] * m[2][j];
 }
 
-/* Mean square distance between the atoms of two poses. */
+/* Mean square distance between the atoms of two poses, for a model with
+ * isotropic inertia, Angstrom squared. */
 static double distance2(const dock *d, const tsr_map_pose *a,
                         const tsr_map_pose *b)
 {
@@ -145,8 +152,8 @@ static void remove_pose(tsr_map_pose *list, int i, int *n)
     memmove(list + i, list + i + 1, (size_t)(*n - i) * sizeof *list);
 }
 
-/* Inserts a pose into the list, best first, unless a better pose is closer than
- * `least`. Poses closer than that with a lower score are removed. */
+/* Inserts a pose into the list, best first, unless a better pose lies closer to
+ * it than `least`. Closer poses with lower scores are removed. */
 static void insert_pose(const dock *d, const tsr_map_pose *pose, double least,
                         int most, tsr_map_pose *list, int *n)
 {
@@ -168,7 +175,7 @@ static void insert_pose(const dock *d, const tsr_map_pose *pose, double least,
 
 /* ---- the search ---- */
 
-/* A grid over the same box, with voxels of about a third of the coarse
+/* A grid over the map's box, with voxels of about a third of the coarse
  * resolution. */
 static tsr_map_grid coarse_grid(const dock *d)
 {
@@ -183,7 +190,8 @@ static tsr_map_grid coarse_grid(const dock *d)
 }
 
 /* Copies the frequencies of the coarse grid from the map's transform, and blurs
- * them like the coarse model. */
+ * them to the coarse resolution. is_laplacian: applies the Laplacian twice,
+ * once for the map and once for the model. */
 static void crop_frequencies(const dock *d, const tsr_fourier *from,
                              tsr_fourier *to)
 {
@@ -208,8 +216,8 @@ static void crop_frequencies(const dock *d, const tsr_fourier *from,
             }
 }
 
-/* Density of the turned model, centred on the first voxel, with periodic
- * boundaries. */
+/* Density of the turned model, with its centre at the first voxel, on a
+ * periodic grid. */
 static void compute_density(const dock *d, const tsr_map_grid *g,
                             const double turn[3][3], float *value)
 {
@@ -242,7 +250,8 @@ static void compute_density(const dock *d, const tsr_map_grid *g,
     }
 }
 
-/* The best shift of one orientation. value: scratch. */
+/* Finds the best shift of one orientation: to and score of *pose. value:
+ * scratch. */
 static tsr_status find_best_shift(const dock *d, const tsr_fourier *map,
                                   float *value, tsr_map_pose *pose,
                                   tsr_err *err)
@@ -273,6 +282,7 @@ static tsr_status find_best_shift(const dock *d, const tsr_fourier *map,
     return status;
 }
 
+/* Lists the best poses over all orientations and shifts. */
 static tsr_status search_orientations(dock *d, tsr_map_pose *list, int *n_list,
                                       tsr_err *err)
 {
@@ -303,11 +313,12 @@ static tsr_status search_orientations(dock *d, tsr_map_pose *list, int *n_list,
 
 /* ---- refinement ---- */
 
+/* What the simplex method maximises: the overlap near one pose. */
 typedef struct {
     const dock *d;
     const cloud *model;
-    double level;
-    const tsr_map_pose *from;
+    double level;             /* of the blurred map */
+    const tsr_map_pose *from; /* pose at which steps begin */
 } local;
 
 /* Applies a step in six dimensions: a rotation vector times the radius of
@@ -344,8 +355,8 @@ static double to_minimise(const gsl_vector *step, void *context)
     return -overlap(l, &pose);
 }
 
-/* Maximises the overlap with the simplex method, from steps of `size` down to a
- * fiftieth of it. Returns 0 where the overlap is not finite. */
+/* Maximises the overlap by the simplex method, with steps from `size` down to a
+ * fiftieth of `size`. Returns 0 where the overlap is not finite. */
 static int maximise_overlap(local *l, double size,
                             gsl_multimin_fminimizer *simplex, gsl_vector *start,
                             gsl_vector *steps, tsr_map_pose *pose)
@@ -364,7 +375,7 @@ static int maximise_overlap(local *l, double size,
     return 1;
 }
 
-/* A pass of refinement, at one resolution. */
+/* A pass of refinement at one width of the blur. size: first step, Angstrom. */
 typedef struct {
     const cloud *model;
     double sigma_ang, size;
@@ -415,8 +426,8 @@ static tsr_status find_poses(dock *d, int most, tsr_map_pose *pose, int *n_pose,
             insert_pose(d, &list[k], d->o->resolution_ang, MOST_CANDIDATES,
                         next, &n_next);
         }
-        /* The last pass costs most and gets only three poses more than asked
-         * for. */
+        /* The last pass costs most, so it refines only three poses more than
+         * the caller wants. */
         n = p == 1 && n_next > most + 3 ? most + 3 : n_next;
         memcpy(list, next, (size_t)n * sizeof *list);
     }

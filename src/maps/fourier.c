@@ -1,5 +1,5 @@
 /* Transforms by FFTW, shell correlations, and blurred maps. Only half of the
- * frequencies are stored, the others are their conjugates. */
+ * frequencies are stored; the other half have the complex conjugates. */
 #include "maps/fourier.h"
 
 #include "core/random.h"
@@ -105,10 +105,10 @@ void tsr_fourier_compare(const tsr_fourier *f, const tsr_fourier *g,
 /* ---- shell correlation ----
  *
  * Fourier shell correlation (Harauz & van Heel 1986; Rosenthal & Henderson
- * 2003), and the effect of a mask on it (Chen et al. 2013). */
+ * 2003), and the effect of a mask on the correlation (Chen et al. 2013). */
 
-/* Transforms `value`. Voxels that are NaN in `map` get the mean of the
- * others. */
+/* Transforms `value`. Voxels that are NaN in `map` get the mean of all other
+ * voxels. */
 static tsr_status transform(const tsr_map *map, const float *value,
                             tsr_fourier *out, tsr_err *err)
 {
@@ -130,7 +130,7 @@ static tsr_status transform(const tsr_map *map, const float *value,
     return status;
 }
 
-/* The frequency where the curve first falls below a level. */
+/* The frequency where the correlation first falls below `level` (tsr_fsc). */
 static double crossing(const tsr_fsc *fsc, double level, int *is_at_limit)
 {
     *is_at_limit = 0;
@@ -186,9 +186,10 @@ tsr_status tsr_fsc_make(const tsr_map *map, const float *density,
 
 /* ---- two maps and a mask ---- */
 
-/* Randomises phases in the row (y, z). Planes that hold both a frequency and
- * its conjugate must stay consistent for the map to be real: the second of a
- * pair copies the first. */
+/* Randomises the phases of frequencies at or beyond `beyond` in the row (y, z).
+ * Where both a frequency and its conjugate are stored, they must stay
+ * conjugate, so that the map is real: the second of the pair is set from the
+ * first. */
 static void randomise_row(tsr_fourier *f, double beyond, int y, int z,
                           gsl_rng *rng)
 {
@@ -199,22 +200,22 @@ static void randomise_row(tsr_fourier *f, double beyond, int y, int z,
     const size_t mz = (size_t)((g->n[2] - z) % g->n[2]);
     const size_t mirrored = (mz * ny + my) * half;
     for (int x = 0; x < f->half; x++) {
-        float *own = f->f[row + (size_t)x];
+        float *here = f->f[row + (size_t)x];
         const float *other = f->f[mirrored + (size_t)x];
         const double phase = 6.28318530717958648 * gsl_rng_uniform(rng);
         const int is_shared = tsr_fourier_multiplicity(g, x) < 2.0;
         if (sqrt(tsr_fourier_s2(g, x, y, z)) < beyond ||
             (is_shared && mirrored == row))
             continue;
-        const double size = hypot((double)own[0], (double)own[1]);
+        const double size = hypot((double)here[0], (double)here[1]);
         const int is_second = is_shared && mirrored < row;
-        own[0] = is_second ? other[0] : (float)(size * cos(phase));
-        own[1] = is_second ? -other[1] : (float)(size * sin(phase));
+        here[0] = is_second ? other[0] : (float)(size * cos(phase));
+        here[1] = is_second ? -other[1] : (float)(size * sin(phase));
     }
 }
 
-/* A map with random phases beyond a frequency. stream: number of the random
- * stream, different for each map. */
+/* out: the map with random phases beyond a frequency. stream: number of the
+ * random stream, different for each map. */
 static tsr_status randomise(const tsr_map *map, double beyond, uint64_t stream,
                             float *out, tsr_err *err)
 {
@@ -232,8 +233,8 @@ static tsr_status randomise(const tsr_map *map, double beyond, uint64_t stream,
     return status;
 }
 
-/* Multiplies by the mask, relative to the mean outside, so that the solvent
- * level makes no step at the mask's edge. */
+/* Subtracts the mean outside the mask, then multiplies by the mask, so that the
+ * solvent level makes no step at the mask's edge. */
 static void apply_mask(size_t n, const float *mask, float *value)
 {
     double sum = 0.0, count = 0.0;
@@ -247,8 +248,8 @@ static void apply_mask(size_t n, const float *mask, float *value)
         value[k] = (float)((double)mask[k] * ((double)value[k] - level));
 }
 
-/* Shell correlation of both maps under the mask; with random phases if `beyond`
- * is finite. */
+/* Shell correlation of both maps under the mask. If `beyond` is finite, phases
+ * beyond this frequency are randomised first. */
 static tsr_status compare_masked(const tsr_map *one, const tsr_map *other,
                                  const float *mask, double beyond,
                                  tsr_pool *pool, tsr_fsc *out, tsr_err *err)
@@ -297,8 +298,8 @@ static tsr_status compare_halves(const tsr_map *one, const tsr_map *other,
                                  const float *mask, tsr_pool *pool,
                                  tsr_fsc_halves *out, tsr_err *err)
 {
-    const double sure = 0.8; /* above this the unmasked maps agree, and phases
-                                stay */
+    const double sure = 0.8; /* above this correlation the maps agree, and
+                                phases are kept */
     TSR_TRY(tsr_fsc_make(one, other->value, pool, &out->plain, err));
     out->random_from_inv_ang = (double)INFINITY;
     if (mask == NULL)
@@ -332,11 +333,11 @@ tsr_status tsr_fsc_halves_make(const tsr_map *one, const tsr_map *other,
 
 /* ---- blurred maps ----
  *
- * Maps are interpolated by cubic B-splines whose coefficients make them pass
- * through the voxels (Unser 1999, IEEE Signal Process. Mag. 16:22). They are
- * nine times as exact as cubic interpolation between four voxels, and smooth.
- * Blur, filter and spline coefficients are products in Fourier space, so the
- * map is periodic. */
+ * Maps are interpolated by cubic B-splines that pass through the values of the
+ * voxels (Unser 1999, IEEE Signal Process. Mag. 16:22). These splines are
+ * smooth, and nine times as exact as cubic interpolation between four voxels.
+ * Blur, filter and spline coefficients are computed by multiplication in
+ * Fourier space, so the map is periodic. */
 
 static const double two_pi = 6.28318530717958648;
 
@@ -347,7 +348,8 @@ static double spline_gain(const tsr_map_grid *g, int axis, int k)
     return 3.0 / (2.0 + cos(two_pi * k / g->n[axis]));
 }
 
-/* Turns the map's transform into spline coefficients of one level. */
+/* Turns the map's transform into that of the spline coefficients of one
+ * level. */
 static void filter_level(const tsr_blurred *b, double variance, tsr_fourier *to)
 {
     const tsr_map_grid *g = &to->grid;
@@ -388,8 +390,8 @@ static double filtered_square(const tsr_blurred *b, const tsr_fourier *f)
     return sum / (n * n);
 }
 
-/* Levels 0.16 apart in the log of the variance, which makes interpolation exact
- * to about 3e-4. */
+/* Chooses levels at most about 0.16 apart in the log of the variance, which
+ * makes interpolation exact to about 3e-4. */
 static tsr_status space_levels(tsr_blurred *b, const tsr_map *map,
                                double narrow, double wide, tsr_err *err)
 {
@@ -400,11 +402,11 @@ static tsr_status space_levels(tsr_blurred *b, const tsr_map *map,
     b->n_level = n;
     const double bytes = 4.0 * n * (double)tsr_map_n_voxel(&map->grid);
     if (bytes > 0x1p33)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': the map, blurred by %d widths, takes %.1f GiB; "
-                        "give it a mask, whose box is all that is kept, or "
-                        "crop or bin it",
-                        map->path, n, bytes / 0x1p30);
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "'%s': the map, blurred by %d widths, needs %.1f GiB; give a mask, "
+            "so that only its box is stored, or crop or bin the map",
+            map->path, n, bytes / 0x1p30);
     return TSR_OK;
 }
 
@@ -452,7 +454,9 @@ static void spline_weights(double t, double w[4])
     w[3] = t * t * t / 6.0;
 }
 
-/* Returns 0 outside the grid. */
+/* The 4 x 4 x 4 coefficients that determine the value at x: index of the first,
+ * and their weights along x, y, z. Returns 0 where some lie outside the
+ * grid. */
 static int voxel_weights(const tsr_map_grid *g, const double x[3],
                          double w[3][4], size_t *first)
 {

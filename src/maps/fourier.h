@@ -10,19 +10,20 @@
 #include <math.h>
 
 /* F(s) = sum over voxels of value exp(-2 pi i s x), for half of the frequencies
- * along x. The other half are complex conjugates. */
+ * along x. The other frequencies have the complex conjugates. */
 typedef struct {
     tsr_map_grid grid;
     int half;      /* grid.n[0] / 2 + 1 */
     float (*f)[2]; /* [n[2]][n[1]][half] real and imaginary part */
 } tsr_fourier;
 
-/* Transforms values [n_voxel] minus `mean`; NaN counts as the mean. Errors:
- * TSR_E_NOMEM. */
+/* Transforms value [n_voxel] minus `mean`; NaN counts as the mean. The caller
+ * clears the transform. Errors: TSR_E_NOMEM. */
 tsr_status tsr_fourier_make(const tsr_map_grid *grid, const float *value,
                             double mean, tsr_fourier *out, tsr_err *err);
 
-/* Inverse transform into values [n_voxel]; overwrites the transform. */
+/* Inverse transform into value [n_voxel]; overwrites the transform. Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_fourier_back(tsr_fourier *fourier, float *value, tsr_err *err);
 void tsr_fourier_clear(tsr_fourier *fourier);
 
@@ -42,15 +43,15 @@ static inline double tsr_fourier_s2(const tsr_map_grid *grid, int x, int y,
     return s[0] * s[0] + s[1] * s[1] + s[2] * s[2];
 }
 
-/* How many frequencies a stored one at index x represents: 2, itself and its
- * conjugate, or 1 if it is its own conjugate. */
+/* How many frequencies a stored frequency at index x represents: 2, for itself
+ * and its conjugate, or 1 where the conjugate is stored too. */
 static inline double tsr_fourier_multiplicity(const tsr_map_grid *grid, int x)
 {
     return x == 0 || 2 * x == grid->n[0] ? 1.0 : 2.0;
 }
 
-/* Shells of equal |s|. Shell k is centred at (k + 1) width_inv_ang; none is
- * beyond the Nyquist frequency. */
+/* Shells of equal |s|. Shell k is centred at (k + 1) width_inv_ang; the last
+ * centre is not beyond the lowest Nyquist frequency of the three axes. */
 typedef struct {
     int n;
     double width_inv_ang;
@@ -62,6 +63,9 @@ typedef struct {
     double n, fg, ff, gg; /* number of frequencies; sums of Re F G*, |F|^2,
                              |G|^2 */
 } tsr_shell;
+
+/* Adds the frequencies of two transforms on one grid to the sums of their
+ * shells, out [shells->n] in/out. */
 void tsr_fourier_compare(const tsr_fourier *f, const tsr_fourier *g,
                          const tsr_shells *shells, tsr_shell *out);
 
@@ -69,37 +73,40 @@ void tsr_fourier_compare(const tsr_fourier *f, const tsr_fourier *g,
 
 /* Fourier shell correlation of a map and a density on its grid, sum Re F G* /
  * sqrt(sum |F|^2 sum |G|^2) over shells of width 1 / (longest edge). Voxels
- * that are NaN in the map are set to the mean of the others, in both. */
+ * that are NaN in the map are set, in map and density, to the mean of all other
+ * voxels. */
 typedef struct {
     int n;
     double *s_inv_ang, *fsc; /* [n] s > 0 up to the Nyquist frequency */
-    /* The first s where the correlation falls below 0.5 and 0.143, interpolated
-     * linearly between shells. If it never does: the Nyquist frequency, and
-     * is_at_limit is 1. */
+    /* half, low: the first s where the correlation falls below 0.5 and below
+     * 0.143, interpolated linearly between shells. If the correlation stays
+     * above: the last s, and is_at_limit is 1. */
     double half_inv_ang, low_inv_ang;
     int half_is_at_limit, low_is_at_limit;
 } tsr_fsc;
 
-/* Errors: TSR_E_NOMEM. */
+/* density [n_voxel] in. The pool owns the arrays of *out. Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_fsc_make(const tsr_map *map, const float *density,
                         tsr_pool *pool, tsr_fsc *out, tsr_err *err);
 
-/* Shell correlation of two half-maps, with and without a mask.
- * A mask removes noise around the molecule, but adds a correlation of its own,
- * more so the sharper its edge. Randomising the phases of both maps beyond a
- * frequency measures this artefact: any correlation left beyond it is due to
- * the mask, and (masked - random) / (1 - random) is free of it (Chen et al.
- * 2013, Ultramicroscopy 135:24). Phases are random from the frequency where the
- * unmasked curve first falls below 0.8. The correction starts two shells later,
- * because the step in the phases affects neighbouring shells. */
+/* Shell correlation of two half-maps, with and without a mask. A mask removes
+ * noise around the molecule, but adds a correlation of its own, which is larger
+ * for a sharper edge. Randomising the phases of both maps beyond a frequency
+ * measures this artefact: any correlation left beyond this frequency is due to
+ * the mask, and (masked - random) / (1 - random) is free of the artefact (Chen
+ * et al. 2013, Ultramicroscopy 135:24). Phases are random from the frequency
+ * where the unmasked curve first falls below 0.8. The correction starts two
+ * shells later, because the step in the phases affects neighbouring shells. */
 typedef struct {
     tsr_fsc plain;                     /* without a mask */
-    tsr_fsc masked, random, corrected; /* n 0: there is no mask */
+    tsr_fsc masked, random, corrected; /* n 0: there is no mask (random: or no
+                                          phase was randomised) */
     double random_from_inv_ang;        /* infinite: no phase was randomised */
 } tsr_fsc_halves;
 
-/* mask [n_voxel]: 1 inside, 0 outside, intermediate at a soft edge; NULL: none.
- * Errors: TSR_E_DATA (different grids, an empty mask), TSR_E_NOMEM. */
+/* mask [n_voxel]: 1 inside, 0 outside, intermediate at a soft edge; NULL: no
+ * mask. Errors: TSR_E_DATA (different grids, an empty mask), TSR_E_NOMEM. */
 tsr_status tsr_fsc_halves_make(const tsr_map *one, const tsr_map *other,
                                const float *mask, tsr_pool *pool,
                                tsr_fsc_halves *out, tsr_err *err);
@@ -108,8 +115,8 @@ tsr_status tsr_fsc_halves_make(const tsr_map *one, const tsr_map *other,
 
 /* Weights of frequencies in a sum over voxels of the product of two maps. W(s)
  * is the sum over n parts of share exp(-extra (2 pi s)^2 / 2), which amounts to
- * blurring one map by these Gaussians. n 1, share 1, extra 0: all frequencies
- * have weight 1. */
+ * blurring one of the maps by Gaussians of variance `extra`. n 1, share 1,
+ * extra 0: all frequencies have weight 1. */
 enum { TSR_FILTER_PARTS = 6 /* at most */ };
 
 /* A filter W(s). */
@@ -131,12 +138,12 @@ static inline double tsr_map_filter_at(const tsr_map_filter *f, double s2)
 /* ---- blurred maps ----
  *
  * A map convolved with a Gaussian, to be evaluated at any position: G(x) =
- * sum_v g(x - v) E(v) over the voxels v, where g is a normal density in units
- * of voxels and E is the map minus its mean.
+ * sum_v g(x - v) E(v) over the voxels v. g is a normal density in units of
+ * voxels, and E the filtered map minus its mean.
  *
- * The overlap of a model with a map is then one evaluation for each body, and
- * no grid is needed while a model moves. The map is blurred by closely spaced
- * variances; values between them are interpolated. */
+ * The overlap of a model with a map then takes one evaluation for each body,
+ * and no grid is computed while a model moves. The map is blurred by closely
+ * spaced variances; values for variances in between are interpolated. */
 
 enum { TSR_MOST_LEVELS = 32 };
 
@@ -144,23 +151,26 @@ enum { TSR_MOST_LEVELS = 32 };
 typedef struct {
     tsr_map_filter filter;
     double n_voxel;
-    double square; /* sum of E W E over the voxels, divided by their number */
-    /* Level k is the filtered map blurred by the variance exp(log_first + k
-     * step). */
+    double square; /* sum of E W E over the voxels, divided by n_voxel; E is
+                      here the map minus its mean, W the filter */
+    /* Level k: spline coefficients of the filtered map, blurred by the variance
+     * exp(log_first + k step), Angstrom squared. */
     int n_level;
     double log_first, step;
     tsr_map *level[TSR_MOST_LEVELS];
 } tsr_blurred;
 
-/* Blurs by variances from `narrow` to `wide`, Angstrom squared. Unknown voxels
- * count as the mean. Errors: TSR_E_NOMEM, TSR_E_DATA (more than 8 GiB). */
+/* Blurs a map by variances from `narrow` to `wide`, Angstrom squared. mean: of
+ * the map; NaN voxels count as the mean. Errors: TSR_E_NOMEM, TSR_E_DATA (more
+ * than 8 GiB). */
 tsr_status tsr_blurred_make(const tsr_map *map, double mean,
                             const tsr_map_filter *filter, double narrow,
                             double wide, tsr_pool *pool, tsr_blurred **out,
                             tsr_err *err);
 
-/* level: the fractional level of a variance. at: G at that level and position
- * x; 0 outside the grid. */
+/* tsr_blurred_level: the fractional level of a variance, Angstrom squared.
+ * tsr_blurred_at: G at a level and position x; 0 less than one voxel inside the
+ * grid's border, and outside. */
 double tsr_blurred_level(const tsr_blurred *blurred, double variance);
 double tsr_blurred_at(const tsr_blurred *blurred, double level,
                       const double x[3]);

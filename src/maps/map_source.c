@@ -13,10 +13,10 @@
 
 /* ---- masks ----
  *
- * First the distance of each voxel to the nearest position, then the soft edge.
- * A position changes only voxels within its reach. */
+ * First the distance of each voxel to the nearest position is computed, then
+ * the soft edge from the distance. */
 
-/* Lowers squared distances to those from x, within reach. */
+/* Lowers the squared distances of voxels within reach of x to those from x. */
 static void lower_distances(const tsr_map_grid *g, const double x[3],
                             double reach, float *square)
 {
@@ -49,8 +49,9 @@ void tsr_mask_around(const tsr_map_grid *grid, int n, const double (*xyz)[3],
     apply_edge(n_voxel, radius_ang, edge_ang, value);
 }
 
-/* Whether a voxel above the threshold has a neighbour below it. Only such
- * voxels can be the nearest to a voxel outside. */
+/* Whether a voxel is at or above the threshold and has a neighbour that is not,
+ * or lies at the grid's border. Only such voxels can be the nearest to a voxel
+ * below the threshold. */
 static int is_at_surface(const tsr_map *map, double threshold, const int at[3])
 {
     const int *n = map->grid.n;
@@ -112,13 +113,13 @@ tsr_status tsr_mask_parse(const char *text, tsr_mask *kind, double *threshold,
     *threshold = strtod(text + n, &end);
     if (end == text + n || *end != '\0' || !isfinite(*threshold))
         return tsr_fail(err, TSR_E_USAGE,
-                        "mask '%.40s': expected a file, model, or a density as "
-                        "in threshold:0.02",
+                        "mask '%.40s': expected a file, model, or a threshold "
+                        "as in threshold:0.02",
                         text);
     return TSR_OK;
 }
 
-/* ---- a map that is ready ---- */
+/* ---- the mask of an entry ---- */
 
 /* A map being prepared. */
 typedef struct {
@@ -127,11 +128,11 @@ typedef struct {
     tsr_pool pool; /* memory that is freed when the map is ready */
     tsr_map_source *out;
     unsigned char *is_inside; /* [n_voxel] 1: inside the mask; NULL: no mask */
-    double share;             /* share of the voxels inside */
-    double mean;              /* of the map; with a mask, of the voxels
-                                 outside */
-    double n_free; /* effective number of frequencies under the filter; 0: no
-                      filter */
+    double share;             /* share of the voxels that lie inside the mask */
+    double mean;              /* mean of the map; with a mask, of the voxels
+                                 outside the mask */
+    double n_free; /* effective number of frequencies under the filter; 0: all
+                      weights are 1 */
 } job;
 
 tsr_status tsr_mask_make(const tsr_mask_source *s, const tsr_map *map,
@@ -174,13 +175,14 @@ tsr_status tsr_map_source_mask(const tsr_map_options *o, const tsr_map *map,
         .edge_ang = o->resolution,
         .start = start,
         .no_start_status = TSR_E_CONFIG,
-        .no_start = "data: mask: model is made around the start, which is not "
-                    "in its place before it is docked; tessera map dock brings "
-                    "it there"};
+        .no_start =
+            "data: mask: model is made around the starting structure, which is "
+            "not docked yet; dock it first with tessera map dock"};
     return tsr_mask_make(&source, map, log, pool, value, err);
 }
 
-/* A voxel is inside where the mask is at least 0.5. */
+/* Sets is_inside, share and mean of the job. A voxel is inside where the mask
+ * is at least 0.5. */
 static tsr_status set_mask(job *j, tsr_map_start start, tsr_err *err)
 {
     const tsr_map *map = j->out->map;
@@ -201,8 +203,8 @@ static tsr_status set_mask(job *j, tsr_map_start start, tsr_err *err)
     }
     if (n_in < 1.0 || n_out < 1.0)
         return tsr_fail(err, TSR_E_DATA,
-                        "mask '%s' leaves %.0f voxels inside and %.0f "
-                        "outside; is it 1 inside and 0 outside?",
+                        "mask '%s' leaves %.0f voxels inside and %.0f outside; "
+                        "is it 1 inside and 0 outside?",
                         j->o->mask, n_in, n_out);
     j->share = n_in / (double)n;
     j->mean = outside / fmax(1.0, n_out);
@@ -214,13 +216,14 @@ static tsr_status set_mask(job *j, tsr_map_start start, tsr_err *err)
  * The power spectrum of the noise, from half-maps or from the solvent, and a
  * filter that whitens the noise up to the resolution. */
 
-/* Power |F|^2 of the noise divided by the number of voxels, in shells of |s|.
- * For white noise this is the variance. */
+/* Power of the noise in shells of |s|: |F|^2 divided by the number of voxels.
+ * For white noise this power is the variance. */
 typedef struct {
     tsr_shells shells;
-    int n_all;         /* shells up to the corners of the grid; `shells` ends at
-                          the Nyquist frequency of an axis */
-    double *n, *power; /* [n_all] number of frequencies, and mean power, of each
+    int n_all;         /* number of shells up to the corners of the grid;
+                          `shells` ends at the lowest Nyquist frequency of the
+                          axes */
+    double *n, *power; /* [n_all] number of frequencies and mean power of each
                           shell */
 } spectrum;
 
@@ -230,7 +233,8 @@ static const double two_pi = 6.28318530717958648;
 
 /* ---- the power spectrum ---- */
 
-/* Spectrum of values that are 0 except in a share of the voxels. */
+/* Computes the spectrum of values that are 0 except in a share of the voxels,
+ * as if all voxels had values. */
 static tsr_status compute_spectrum(const tsr_map_grid *grid, const float *value,
                                    double share, tsr_pool *pool, spectrum *out,
                                    tsr_err *err)
@@ -271,7 +275,8 @@ static int has_power(const spectrum *noise)
     return 0;
 }
 
-/* Noise of the mean of two half-maps: half their difference. */
+/* Computes the spectrum of the noise of the mean of two half-maps, which is
+ * half their difference. */
 static tsr_status noise_of_halves(const tsr_map *one, const tsr_map *other,
                                   tsr_pool *pool, spectrum *out, tsr_err *err)
 {
@@ -285,13 +290,13 @@ static tsr_status noise_of_halves(const tsr_map *one, const tsr_map *other,
     TSR_TRY(compute_spectrum(&one->grid, value, 1.0, pool, out, err));
     if (!has_power(out))
         return tsr_fail(err, TSR_E_DATA,
-                        "half-maps '%s' and '%s' are the same: their "
+                        "half-maps '%s' and '%s' are identical: their "
                         "difference is the noise",
                         one->path, other->path);
     return TSR_OK;
 }
 
-/* Noise from the voxels outside the mask. */
+/* Computes the spectrum of the noise from the voxels outside the mask. */
 static tsr_status noise_of_solvent(job *j, spectrum *out, tsr_err *err)
 {
     const tsr_map *map = j->out->map;
@@ -307,22 +312,22 @@ static tsr_status noise_of_solvent(job *j, spectrum *out, tsr_err *err)
         }
     if (n_out < 0.1 * (double)n)
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s': only %.0f of %zu voxels are outside of the "
-                        "mask, too few to see the noise in",
+                        "'%s': only %.0f of %zu voxels are outside the mask, "
+                        "too few to estimate the noise",
                         map->path, n_out, n);
     TSR_TRY(compute_spectrum(&map->grid, value, n_out / (double)n, &j->pool,
                              out, err));
     if (!has_power(out))
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s': all voxels outside of the mask have one value: "
-                        "there is no noise to be seen",
+                        "'%s': all voxels outside the mask have the same "
+                        "value: the noise cannot be estimated",
                         map->path);
     return TSR_OK;
 }
 
 /* ---- the filter ---- */
 
-/* Target of W times power: 1 up to the resolution, falling beyond. */
+/* Wanted value of W times power: 1 up to the resolution, falling beyond. */
 static double target_response(double s, double resolution_ang)
 {
     const double beyond = s * resolution_ang - 1.0;
@@ -334,8 +339,8 @@ static double frequency(const spectrum *noise, int k)
     return (k + 1) * noise->shells.width_inv_ang;
 }
 
-/* Fits the shares of the filter by least squares with a ridge, on normalised
- * columns. Returns 0 where the equations are singular. */
+/* Fits the shares of the filter's parts by least squares with a ridge, on
+ * normalised columns. Returns 0 where the equations are singular. */
 static int fit_shares(const spectrum *noise, double resolution_ang,
                       double ridge, tsr_map_filter *f)
 {
@@ -371,8 +376,8 @@ static int fit_shares(const spectrum *noise, double resolution_ang,
     return 1;
 }
 
-/* Whether the filter is nonnegative from 0 to beyond the corners of the
- * grid. */
+/* Whether the filter is nonnegative, but for rounding, at frequencies from 0 to
+ * beyond the corners of the grid. */
 static int is_nonnegative(const spectrum *noise, const tsr_map_filter *f)
 {
     double least = tsr_map_filter_at(f, 0.0), most = least;
@@ -385,11 +390,12 @@ static int is_nonnegative(const spectrum *noise, const tsr_map_filter *f)
     return least >= -1e-4 * most && most > 0.0;
 }
 
-/* Effective number of frequencies. u = W power should be 1. Where it is not,
- * the likelihood claims the variance 1 / H for a shift of the molecule, H = sum
- * W |dS|^2. The actual variance is J / H^2, J = sum W u |dS|^2 (Godambe 1960).
- * The number is chosen so that the two agree. |dS|^2, the effect of a shift, is
- * s^2 times the power of atoms blurred by the usual width. */
+/* Effective number of frequencies. u = W power should be 1. If u is not 1, the
+ * likelihood claims the variance 1 / H for a shift of the molecule, with H =
+ * sum W |dS|^2, but the actual variance is J / H^2, with J = sum W u |dS|^2
+ * (Godambe 1960). The number of frequencies is chosen so that the two variances
+ * agree. |dS|^2, the effect of a shift, is s^2 times the power of atoms blurred
+ * by the usual width. */
 static double count_frequencies(const spectrum *noise, double resolution_ang,
                                 const tsr_map_filter *f)
 {
@@ -407,9 +413,9 @@ static double count_frequencies(const spectrum *noise, double resolution_ang,
     return n * claimed / had;
 }
 
-/* Fits a filter W close to 1 / power up to the frequency 1 / resolution,
- * falling beyond: a sum of Gaussians, by least squares of W power - 1. *n_free:
- * effective number of frequencies. */
+/* Fits the filter W, a sum of Gaussians, to 1 / power up to the frequency 1 /
+ * resolution, and to a falling curve beyond. *n_free out: effective number of
+ * frequencies. */
 static tsr_status whiten(const spectrum *noise, double resolution_ang,
                          tsr_map_filter *out, double *n_free, tsr_err *err)
 {
@@ -423,7 +429,7 @@ static tsr_status whiten(const spectrum *noise, double resolution_ang,
         ridge *= 4.0;
     if (!(ridge < 1e3))
         return tsr_fail(err, TSR_E_NUMERIC,
-                        "the noise's spectrum cannot be made white");
+                        "the spectrum of the noise cannot be whitened");
     *n_free = count_frequencies(noise, resolution_ang, out);
     return TSR_OK;
 }
@@ -437,8 +443,9 @@ static double power_at(const spectrum *noise, double s2)
     return k < 0 || k >= noise->n_all ? 0.0 : noise->power[k];
 }
 
-/* Computes value [n_voxel] in real space from one of three spectra: |F|^2 of
- * `value` itself (which 0), the noise's power (1), the filter (2). */
+/* Computes value [n_voxel] out in real space from one of three spectra: |F|^2
+ * of `value` on entry (which 0), the noise's power (which 1), the filter (which
+ * 2). */
 static tsr_status to_real_space(const spectrum *noise,
                                 const tsr_map_filter *filter,
                                 const tsr_map_grid *grid, int which,
@@ -463,11 +470,11 @@ static tsr_status to_real_space(const spectrum *noise,
     return status;
 }
 
-/* Expected sum of N W N over the voxels, for noise N under the filter W that is
- * set to 0 outside the mask. It is a sum over shifts of the product of three
- * functions: the mask's autocorrelation, the noise's covariance, and the
- * filter's kernel. The mask's edge carries noise to frequencies without noise,
- * whose weights may be large. */
+/* Computes the expected sum of N W N over the voxels, for noise N that is set
+ * to 0 outside the mask, under the filter W. This expectation is a sum over
+ * shifts of the product of three functions: the mask's autocorrelation, the
+ * noise's covariance, and the filter's kernel. The mask's edge carries noise to
+ * frequencies without noise, whose weights may be large. */
 static tsr_status compute_noise(job *j, const spectrum *noise, tsr_err *err)
 {
     const tsr_map_filter *filter = &j->out->filter;
@@ -498,7 +505,8 @@ static tsr_status compute_noise(job *j, const spectrum *noise, tsr_err *err)
 
 /* ---- preparing a map ---- */
 
-/* Noise from half-maps; logs the resolution to which they agree. */
+/* Computes the spectrum of the noise from half-maps, and logs the resolution to
+ * which they agree. */
 static tsr_status read_halves(job *j, spectrum *noise, tsr_err *err)
 {
     const tsr_map_options *o = j->o;
@@ -513,15 +521,15 @@ static tsr_status read_halves(job *j, spectrum *noise, tsr_err *err)
     TSR_TRY(tsr_map_check_grid("half-map", half[0], j->out->map, err));
     TSR_TRY(tsr_fsc_make(half[0], half[1]->value, &j->pool, &fsc, err));
     tsr_info(j->log,
-             "%s: half-maps agree (FSC 0.143) to %s%.2f Angstrom; the "
-             "resolution is said to be %g",
+             "%s: half-maps agree (FSC 0.143) to %s%.2f Angstrom; the given "
+             "resolution is %g",
              tsr_text_file_name(o->file), fsc.low_is_at_limit ? "< " : "",
              1.0 / fsc.low_inv_ang, o->resolution);
     return TSR_OK;
 }
 
-/* The filter from half-maps, or else from the voxels outside the mask; without
- * both, all weights are 1. */
+/* Finds the filter and the noise under it from the half-maps, or else from the
+ * voxels outside the mask. Without half-maps and mask all weights are 1. */
 static tsr_status find_filter(job *j, tsr_err *err)
 {
     spectrum noise;
@@ -538,7 +546,7 @@ static tsr_status find_filter(job *j, tsr_err *err)
     return compute_noise(j, &noise, err);
 }
 
-/* Crops the map to the box of the mask's inside plus a margin. */
+/* Crops the map to the box of the voxels inside the mask, plus a margin. */
 static tsr_status crop_to_mask(job *j, double margin_ang, tsr_pool *pool,
                                tsr_err *err)
 {
@@ -587,9 +595,9 @@ static tsr_status crop_to_mask(job *j, double margin_ang, tsr_pool *pool,
 /* The share of the voxels that carry the map's variance: 3 (sum E^2)^2 / (n sum
  * E^4), at most 1. The factor 3 makes the share 1 for Gaussian noise. If the
  * solvent is flat, as in masked or simulated maps, the residuals of a wrong
- * structure lie at the molecule only. Voxels that fit any structure say nothing
- * about the size of residuals. Without this correction the likelihood would
- * become more confident with a larger box. */
+ * structure lie at the molecule only. Voxels of flat solvent fit any structure
+ * and do not show the size of residuals. Without this correction the likelihood
+ * would become more confident with a larger box. */
 static double share_with_variance(const tsr_map *map, double mean)
 {
     const size_t n_voxel = tsr_map_n_voxel(&map->grid);
@@ -604,7 +612,7 @@ static double share_with_variance(const tsr_map *map, double mean)
     return fmin(1.0, 3.0 * square * square / (n * fourth));
 }
 
-/* Number of independent voxels or frequencies. */
+/* Number of independent voxels or frequencies: the user's, or an estimate. */
 static tsr_status count_independent(const job *j, double *out, tsr_err *err)
 {
     const tsr_map_options *o = j->o;
@@ -622,7 +630,7 @@ static tsr_status count_independent(const job *j, double *out, tsr_err *err)
     if (*out < 10.0)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': at %g Angstrom the map has %.1f independent "
-                        "voxels, too few to say anything",
+                        "voxels, too few for inference",
                         map->path, o->resolution, *out);
     return TSR_OK;
 }

@@ -1,4 +1,4 @@
-/* A density map as data, with its mask and its noise. */
+/* A density map as data of a run, with its mask and the power of its noise. */
 #ifndef TSR_MAPS_MAP_SOURCE_H
 #define TSR_MAPS_MAP_SOURCE_H
 
@@ -10,26 +10,28 @@
 typedef struct tsr_map_options {
     int kind;
     char *file;
-    int origin; /* a tsr_map_origin */
-    double resolution, independent;
-    tsr_number_or_word sigma_over_r;
-    double sigma_width;
-    int dock;
-    char *half[2], *mask; /* NULL: none */
-    double mask_distance; /* Angstrom, reach of a mask made from the model or a
-                             threshold */
+    int origin;                      /* a tsr_map_origin */
+    double resolution;               /* Angstrom */
+    double independent;              /* independent voxels; 0: estimated */
+    tsr_number_or_word sigma_over_r; /* blur sigma / R, or infer */
+    double sigma_width;   /* prior: standard deviation of log(sigma / R) */
+    int dock;             /* 1: the start is docked first */
+    char *half[2], *mask; /* files; NULL: not given */
+    double mask_distance; /* Angstrom, distance to which a mask made from the
+                             start or a threshold reaches */
 } tsr_map_options;
 
-/* The molecule's start, for a mask around it. */
+/* Positions of the start, Angstrom, for a mask around the start. */
 typedef struct {
-    int n; /* 0: not known */
+    int n; /* number of positions; 0: the start is not in its place in the
+              map */
     const double (*xyz)[3];
 } tsr_map_start;
 
 /* ---- masks ----
  *
- * Masks made here are 1 near some positions and 0 far away, with a soft
- * edge. */
+ * The functions below make masks that are 1 near some positions and 0 far away,
+ * with a soft edge. */
 
 /* Mask around the positions xyz [n]: value [n_voxel] out is 1 within radius_ang
  * of any position, then falls to 0 over edge_ang as a cosine. Positions may lie
@@ -37,8 +39,8 @@ typedef struct {
 void tsr_mask_around(const tsr_map_grid *grid, int n, const double (*xyz)[3],
                      double radius_ang, double edge_ang, float *value);
 
-/* Mask around the voxels of `map` at or above a threshold. Errors: TSR_E_DATA
- * (no voxel, or all voxels). */
+/* The same around the voxels of `map` at or above a threshold. Errors:
+ * TSR_E_DATA (no voxel, or all voxels, are at or above the threshold). */
 tsr_status tsr_mask_above(const tsr_map *map, double threshold,
                           double radius_ang, double edge_ang, float *value,
                           tsr_err *err);
@@ -55,16 +57,18 @@ tsr_status tsr_mask_parse(const char *text, tsr_mask *kind, double *threshold,
 typedef struct {
     const char *mask;              /* as the user wrote it; NULL: no mask */
     tsr_map_origin origin;         /* for a mask from a file */
-    double distance_ang, edge_ang; /* for a mask made here */
+    double distance_ang, edge_ang; /* for a mask around model or voxels: radius
+                                      and width of the edge */
     tsr_map_start start;
-    tsr_status no_start_status; /* error status and message where the start is
-                                   needed but not known */
+    tsr_status no_start_status; /* error status and message where the mask needs
+                                   the start but start.n is 0 */
     const char *no_start;
 } tsr_mask_source;
 
 /* Makes or reads the mask on the grid of a map: *value [n_voxel], 1 inside, 0
- * outside, intermediate at a soft edge; NULL: no mask. Errors: as above, those
- * of tsr_map_read, and TSR_E_DATA (another grid). */
+ * outside, intermediate at a soft edge; NULL: no mask. Errors: those of
+ * tsr_mask_parse, tsr_mask_above and tsr_map_read; no_start_status; TSR_E_DATA
+ * (a mask on another grid); TSR_E_NOMEM. */
 tsr_status tsr_mask_make(const tsr_mask_source *source, const tsr_map *map,
                          tsr_log *log, tsr_pool *pool, float **value,
                          tsr_err *err);
@@ -73,9 +77,10 @@ tsr_status tsr_mask_make(const tsr_mask_source *source, const tsr_map *map,
 
 /* A map with its filter and the noise under it. */
 typedef struct {
-    tsr_map *map;     /* cropped to the mask's box; voxels outside the mask have
-                         the map's mean outside */
-    double middle[3]; /* centre of the box in the file, Angstrom */
+    tsr_map *map;     /* with a mask: cropped to the mask's box and a margin of
+                         3 resolutions, voxels outside the mask set to their
+                         mean */
+    double middle[3]; /* centre of the whole map in the file, Angstrom */
     tsr_map_filter filter;
     double n_free; /* number of independent voxels or frequencies */
     double noise;  /* expected sum of N W N over the voxels, divided by their
@@ -84,14 +89,15 @@ typedef struct {
 
 /* Reads and prepares the map of an entry. Errors: those of tsr_map_read;
  * TSR_E_DATA (half-maps or a mask on another grid, one value everywhere, too
- * few independent voxels); TSR_E_CONFIG (a mask around a start that is not
- * known). */
+ * few independent voxels); TSR_E_CONFIG (a mask around a start that is not in
+ * its place); TSR_E_NUMERIC (the noise cannot be whitened); TSR_E_NOMEM. */
 tsr_status tsr_map_source_read(const tsr_map_options *options,
                                tsr_map_start start, tsr_log *log,
                                tsr_pool *pool, tsr_map_source *out,
                                tsr_err *err);
 
-/* The mask of an entry. */
+/* Makes the mask of an entry with tsr_mask_make, with the resolution as the
+ * width of its edge. */
 tsr_status tsr_map_source_mask(const tsr_map_options *options,
                                const tsr_map *map, tsr_map_start start,
                                tsr_log *log, tsr_pool *pool, float **value,

@@ -17,26 +17,28 @@
 
 /* A system in the layout of the kernels. */
 typedef struct {
-    int32_t box[8]; /* first tile along x, y, z; number of tiles along each;
-                       first cell, first particle */
+    int32_t box[8]; /* the box of tiles that atoms may reach: first tile along
+                       x, y, z; number of tiles along x, y, z; then number of
+                       the system's first cell (a tile of its box) and first
+                       particle (a Gaussian of an atom) */
     int32_t n_particle, n_cell;
     double threshold; /* in units of `unit` */
     double scale[4];  /* of E, E^2, S^2 and E S */
 } map_system;
 
 enum {
-    SUMS = 18, /* number of sums, as in the kernels */
-    LANES = 64,
-    LISTERS = 256,
-    SMALL = 4096,      /* cells of a small system */
-    MOST_VOXELS = 2000 /* along an axis: coordinates have 32 bits */
+    SUMS = 18,         /* sums of a system, as in the kernels */
+    LANES = 64,        /* work-group of all kernels but map_list */
+    LISTERS = 256,     /* work-group of map_list */
+    SMALL = 4096,      /* most cells of a small system */
+    MOST_VOXELS = 2000 /* most voxels along an axis: coordinates have 32 bits */
 };
 
 enum { COUNT, PLACE, SCATTER, LIST, SUM, N_KERNEL };
 static const char *const kernel_name[N_KERNEL] = {
     "map_count", "map_place", "map_scatter", "map_list", "map_sum"};
 
-/* Buffers, which grow on demand. */
+/* Buffers on the device, which grow on demand. */
 enum {
     PARTICLE,
     CALL, /* counters and systems */
@@ -50,37 +52,39 @@ enum {
     N_BUFFER
 };
 
+/* The engine of a device. */
 typedef struct {
     tsr_density_engine base;
     const tsr_device *device;
     tsr_program program;
-    tsr_cl cl; /* owns the queue, the kernels and the permanent buffers: */
+    tsr_cl cl; /* owns queue, kernels, map, on_blur and on_reach */
     cl_command_queue queue;
     cl_kernel kernel[N_KERNEL];
-    cl_mem map, on_blur, on_reach;
+    cl_mem map, on_blur, on_reach; /* on_blur: scale_blur's `value` */
     cl_mem buffer[N_BUFFER];
     size_t bytes[N_BUFFER];
     tsr_staging staging;
     tsr_map_sum_times times;
-    /* The blur in units of voxels and of `unit`, by Gaussian. */
+    /* The blur, in units of voxels and of `unit`. */
     double unit; /* unit of S */
-    double most; /* largest effective volume of a Gaussian, in voxels */
-    int32_t reach[TSR_MOST_GAUSSIANS][4]; /* along x, y, z; then 1 for the first
-                                             Gaussian of an atom */
+    double most; /* bound on the sum of a Gaussian of height 1 over voxels */
+    int32_t reach[TSR_MOST_GAUSSIANS][4]; /* reach of each Gaussian along x, y,
+                                             z; then is_atom */
     int32_t mask_reach[4];
     int32_t reach_max[3]; /* largest reach of Gaussians and mask */
-    /* The present call. */
-    const tsr_density_batch *from;       /* borrowed */
-    int first_system;                    /* number of the call's first system in
-                                            the batch */
-    size_t gaussians_each;               /* Gaussians of an atom */
+    /* The present call on the device. */
+    const tsr_density_batch *from; /* the batch, borrowed */
+    int first_system;              /* number of the call's first system in
+                                      the batch */
+    size_t gaussians_each;         /* largest number of Gaussians of an atom */
     size_t n_particle, n_cell, n_listed; /* n_listed: upper bound of the entries
                                             in all tiles' lists */
     int n_system, is_small; /* is_small 1: one work-group makes all lists of a
-                               system */
+                               system (map_list) */
     int capacity;           /* allocated systems */
     map_system *system;     /* [1 + n_system]; number 0 is all 0 */
-    int32_t (*bound)[2][3]; /* [n_system] lowest and highest coordinates */
+    int32_t (*bound)[2][3]; /* [n_system] lowest and highest coordinates of the
+                               atoms */
     cl_long (*sum)[SUMS];   /* [n_system] */
     int is_bad;             /* 1: a coordinate is not finite */
     pthread_mutex_t shared; /* guards bound and is_bad */
@@ -99,9 +103,9 @@ enum {
 
 static const double ln_2 = 0.69314718055994531, root_2pi = 2.5066282746310002;
 
-/* Sets the blur. value [n] out: amplitude / unit; then, for x, y and z, the
- * power of 2 by which the Gaussian falls over one voxel. Errors:
- * TSR_E_RANGE. */
+/* Sets the blur in units of the kernels. value [n] out: amplitude / unit; then
+ * p for x, y and z, where the Gaussian at a distance of d voxels is 2^(-p d^2).
+ * Errors: TSR_E_RANGE. */
 static tsr_status scale_blur(map_sum *e, const tsr_blur_table *blur,
                              float (*value)[4], tsr_err *err)
 {
@@ -133,6 +137,7 @@ static tsr_status scale_blur(map_sum *e, const tsr_blur_table *blur,
     return TSR_OK;
 }
 
+/* Memory on the host for the systems of a call. */
 static tsr_status reserve(map_sum *e, int n_system, tsr_err *err)
 {
     const size_t n = (size_t)n_system + 1;
@@ -175,8 +180,9 @@ static tsr_status set_mask(map_sum *b, double mask_ang, tsr_err *err)
 
 /* ---- one system ---- */
 
-/* The nearest integer of |x| < 2^31. Adding 1.5 * 2^52 leaves it in the last
- * bits of the sum. Calling lrint would take as long as the rest of the loop. */
+/* The nearest integer of |x| < 2^31. Adding 1.5 * 2^52 leaves this integer in
+ * the last bits of the sum. Calling lrint would take as long as the rest of the
+ * loop. */
 static int32_t nearest(double x)
 {
     const double sum = x + 0x1.8p52;
@@ -188,8 +194,8 @@ static int32_t nearest(double x)
 /* A coordinate that reaches no voxel, for atoms too far away for 32 bits. */
 static const int32_t too_far = 0x5fffffff;
 
-/* Converts an atom's coordinates to integers. by: coordinate steps in an
- * Angstrom. Returns 0 where a coordinate is not finite. */
+/* Converts an atom's coordinates to integers. by [3]: units of a coordinate in
+ * an Angstrom. Returns 0 where a coordinate is not finite. */
 static int scale_coordinates(const map_sum *b, const double by[3],
                              const double x[3], int32_t out[3])
 {
@@ -206,7 +212,8 @@ static int scale_coordinates(const map_sum *b, const double by[3],
 }
 
 /* Writes an atom's Gaussians, all at one position, and extends the bound of its
- * system. */
+ * system. system: number in the call. Returns 0 where a coordinate is not
+ * finite. */
 static int make_particles(const map_sum *b, int atom, int system,
                           const double by[3], int32_t bound[2][3],
                           int32_t (*out)[4])
@@ -229,8 +236,8 @@ static int make_particles(const map_sum *b, int atom, int system,
 static const int32_t no_bound[2][3] = {{INT32_MAX, INT32_MAX, INT32_MAX},
                                        {INT32_MIN, INT32_MIN, INT32_MIN}};
 
-/* Number in the call of the system with this atom: first[k] <= atom < first[k +
- * 1]. */
+/* Number in the call of the system that contains an atom, by bisection:
+ * first[k] <= atom < first[k + 1]. */
 static int system_of(const map_sum *b, int atom)
 {
     const int *first = b->from->first + b->first_system;
@@ -245,9 +252,9 @@ static int system_of(const map_sum *b, int atom)
     return low;
 }
 
-/* Converts n atoms from number `first` on, system by system. Other threads may
- * process parts of the first and the last system. Lowest and highest
- * coordinates do not depend on the order of threads. */
+/* Converts the n atoms of the call from number `first` on, system by system.
+ * Other threads may process parts of the first and the last system. Lowest and
+ * highest coordinates do not depend on the order of threads. */
 static void make_all_particles(void *engine, size_t first, size_t n, void *out)
 {
     map_sum *b = engine;
@@ -277,8 +284,9 @@ static void make_all_particles(void *engine, size_t first, size_t n, void *out)
     }
 }
 
-/* Sets the box of tiles that the n particles of a system may reach, and the
- * largest number of tiles that one particle reaches. */
+/* Sets the box of tiles that the n particles of system number `at` may reach,
+ * and adds the system to the numbers of cells, particles and list entries of
+ * the call. */
 static void set_box(map_sum *b, int at, size_t n)
 {
     map_system *system = &b->system[at + 1];
@@ -310,7 +318,8 @@ static void set_box(map_sum *b, int at, size_t n)
     b->n_particle += n;
 }
 
-/* The largest power of two that may multiply a sum bounded by `bound`. */
+/* The largest power of two by which a sum of at most `bound` can be multiplied
+ * without overflow. */
 static double largest_scale(double bound)
 {
     return bound > 0.0 ? exp2(floor(61.0 - log2(bound))) : 1.0;
@@ -326,8 +335,8 @@ static tsr_status set_scales(map_sum *b, int at, size_t n_particle,
     map_system *system = &b->system[at + 1];
     if (!(s < 0x1p61))
         return tsr_fail(err, TSR_E_RANGE,
-                        "%zu atoms, each over %.0f voxels, are too much for "
-                        "64-bit sums; bin the map",
+                        "%zu atoms, each over %.0f voxels, overflow the 64-bit "
+                        "sums; bin the map",
                         n_particle, b->most);
     system->scale[0] = largest_scale(sqrt(b->base.whole.n * b->base.whole.ee));
     system->scale[1] = largest_scale(b->base.whole.ee);
@@ -383,8 +392,8 @@ static tsr_status begin_call(map_sum *b, const tsr_density_batch *from,
     return TSR_OK;
 }
 
-/* Completes the systems after all particles are made. Reduces n_system where
- * tiles would exceed the limits of a call. Errors: TSR_E_NUMERIC (a coordinate
+/* Completes the systems after all particles are made. Reduces n_system to the
+ * systems that keep the limits of a call. Errors: TSR_E_NUMERIC (a coordinate
  * is not finite), TSR_E_RANGE. */
 static tsr_status end_call(map_sum *b, const tsr_density_options *options,
                            tsr_err *err)
@@ -411,7 +420,8 @@ static tsr_status end_call(map_sum *b, const tsr_density_options *options,
 
 /* ---- the device ----
  *
- * Buffers, launches, and conversion of sums to units of the map. */
+ * Construction, buffers, launches, and conversion of sums to units of map and
+ * model. */
 
 /* ---- construction ---- */
 
@@ -435,7 +445,7 @@ static tsr_status check_device(const tsr_device *device, const tsr_map *map,
     const double bytes = (double)tsr_map_n_voxel(&map->grid) * sizeof(float);
     if (!info->has_double || !info->has_int64_atomics)
         return tsr_fail(err, TSR_E_DEVICE,
-                        "%s has no %s, which density maps need; give another "
+                        "%s lacks %s, which density maps need; give another "
                         "--device, or reference",
                         info->name,
                         info->has_double ? "64-bit atomics "
@@ -444,16 +454,15 @@ static tsr_status check_device(const tsr_device *device, const tsr_map *map,
     for (int c = 0; c < 3; c++)
         if (map->grid.n[c] > MOST_VOXELS)
             return tsr_fail(err, TSR_E_RANGE,
-                            "a map of %d voxels along %c; the most is %d, bin "
-                            "or crop it",
+                            "a map of %d voxels along %c; the limit is %d, bin "
+                            "or crop the map",
                             map->grid.n[c], "xyz"[c], MOST_VOXELS);
     if (bytes > (double)info->max_alloc_bytes)
-        return tsr_fail(err, TSR_E_DEVICE,
-                        "a map of %.1f GiB on %s, which holds at most %.1f GiB "
-                        "in one piece; bin or crop the map, or give --device "
-                        "reference",
-                        bytes / 0x1p30, info->name,
-                        (double)info->max_alloc_bytes / 0x1p30);
+        return tsr_fail(
+            err, TSR_E_DEVICE,
+            "a map of %.1f GiB on %s, which stores at most %.1f GiB in one "
+            "buffer; bin or crop the map, or give --device reference",
+            bytes / 0x1p30, info->name, (double)info->max_alloc_bytes / 0x1p30);
     return TSR_OK;
 }
 
@@ -547,7 +556,8 @@ static tsr_status send_systems(map_sum *e, const tsr_density_batch *batch,
     return write_to(e, e->buffer[CALL], bytes, e->system, err);
 }
 
-/* Reserves the kernels' output buffers and clears those that are added to. */
+/* Reserves the kernels' output buffers and sets those to 0 to which the kernels
+ * add. */
 static tsr_status reserve_output(map_sum *e, const tsr_density_options *o,
                                  tsr_err *err)
 {
@@ -719,6 +729,7 @@ static tsr_status read_tiles(map_sum *e, const tsr_density_options *o,
     return status;
 }
 
+/* Sums of system number `at` over a set of voxels: box 0, mask 1, above 2. */
 static tsr_map_sums unpack(const map_sum *e, int at, int set)
 {
     const cl_long *v = e->sum[at] + 6 * set;
@@ -731,8 +742,9 @@ static tsr_map_sums unpack(const map_sum *e, int at, int set)
                           .es = (double)v[5] / f[3] * u};
 }
 
-/* The device sums over reached tiles only. Elsewhere S is 0, and the sums of E
- * over the rest are known. */
+/* Completes the sums of system number `at`. The device sums only over tiles
+ * that atoms reach. In all other tiles S is 0, and the sums of E follow from
+ * those of the whole map. */
 static void complete_sums(const map_sum *e, int at, tsr_density_sums *out)
 {
     const tsr_map_sums *whole = &e->base.whole;
@@ -750,7 +762,7 @@ static void complete_sums(const map_sum *e, int at, tsr_density_sums *out)
     }
 }
 
-/* Results where no atom reaches the map. */
+/* Optional results where no atom reaches the map. */
 static void clear_output(const map_sum *e, const tsr_density_options *o)
 {
     const tsr_map_grid *g = &e->base.map->grid;
@@ -868,8 +880,8 @@ tsr_status tsr_map_sum_new(const tsr_device *device, const tsr_map *map,
 
 /* ---- self-test ----
  *
- * Compares the device with the reference engine: two small models in a small
- * map, all sets of voxels. */
+ * Compares the device with the reference engine: the sums over all three sets
+ * of voxels for two small models in a small map. */
 
 enum { N_ATOM = 120 };
 
@@ -892,7 +904,7 @@ typedef struct {
     tsr_density_sums got[2], want[2];
 } sample;
 
-/* Atoms inside and outside the map, and unknown voxels. */
+/* A random map with NaN voxels, and atoms inside and outside. */
 static tsr_status make_sample(sample *s, tsr_err *err)
 {
     static const unsigned char element[] = {6, 7, 8};

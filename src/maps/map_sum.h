@@ -12,26 +12,28 @@
 #include "gpu/device.h"
 #include "maps/density.h"
 
-/* device and map are borrowed. Errors: TSR_E_DEVICE (no double precision or no
- * 64-bit atomics; a map larger than the device's memory, with both sizes),
- * TSR_E_RANGE (more than 2000 voxels along an axis), TSR_E_NOMEM. */
+/* Makes the engine of a device. device and map are borrowed. Errors:
+ * TSR_E_DEVICE (no double precision or no 64-bit atomics; a map larger than the
+ * device's largest buffer, with both sizes), TSR_E_RANGE (more than 2000 voxels
+ * along an axis), TSR_E_NOMEM. */
 tsr_status tsr_map_sum_new(const tsr_device *device, const tsr_map *map,
                            tsr_density_engine **out, tsr_err *err);
 
 /* Compares a device with the reference engine on a small map. Errors:
- * TSR_E_DEVICE, with device and error, where they differ. *max_rel_error out,
- * may be NULL. */
+ * TSR_E_DEVICE, with device and error, where they differ; TSR_E_NOMEM; those of
+ * tsr_map_sum_new. *max_rel_error out, may be NULL. */
 tsr_status tsr_map_sum_test(const tsr_device *device, double *max_rel_error,
                             tsr_err *err);
 
-/* Where the time of the last call went, s. */
+/* Times of the last call, s; build_s and map_s are those of tsr_map_sum_new. */
 typedef struct {
     double build_s;  /* building the program and the queue */
     double map_s;    /* copying the map to the device, and sums over the map */
-    double place_s;  /* host: atoms into grid units in pinned memory,
+    double place_s;  /* host: converting atoms to grid units in pinned memory,
                         overlapping with the first copies */
     double send_s;   /* bus: copying atoms to the device */
-    double queue_s;  /* host: device memory, and enqueuing launches */
+    double queue_s;  /* host: allocating device memory, and enqueuing
+                        launches */
     double kernel_s; /* device: from the start of the first kernel to the end of
                         the last */
     double read_s;   /* bus: copying the sums back */

@@ -17,10 +17,10 @@
 
 /* ---- parts ----
  *
- * A part is the list of atoms of marked residues. The ways to divide a model
- * differ only in the marks. */
+ * A part is the list of atoms of residues with a mark. The ways to divide a
+ * model differ only in which residues they mark. */
 
-/* Appends the part of the marked residues. */
+/* Appends the part of the residues with mark [n_residue] 1. */
 static tsr_status add_component(tsr_components *all, const tsr_atoms *atoms,
                                 const int *mark, const char *name, tsr_err *err)
 {
@@ -42,7 +42,7 @@ static tsr_status add_component(tsr_components *all, const tsr_atoms *atoms,
     return TSR_OK;
 }
 
-/* "17" or "17A". */
+/* Number of a residue with its insertion code: "17" or "17A". */
 static void number_text(const tsr_file_residue *r, char text[16])
 {
     if (r->insertion == ' ')
@@ -51,7 +51,8 @@ static void number_text(const tsr_file_residue *r, char text[16])
         snprintf(text, 16, "%d%c", r->number, r->insertion);
 }
 
-/* Appends the residues first .. last as one named part. */
+/* Appends the residues first .. last as a part. what: "helix" and so on; NULL:
+ * a single residue. */
 static tsr_status add_range(tsr_components *all, const tsr_atoms *atoms,
                             int first, int last, const char *what, int *mark,
                             tsr_err *err)
@@ -119,7 +120,7 @@ static tsr_backbone find_backbone(const tsr_atoms *atoms, int r,
     return b;
 }
 
-/* Whether residues r - 1 and r belong to one run. */
+/* Whether residues r - 1 and r belong to one element of secondary structure. */
 static int continues_run(const tsr_atoms *atoms, const tsr_backbone *backbone,
                          const char *kind, int r)
 {
@@ -141,8 +142,8 @@ static tsr_status find_structure(const tsr_atoms *atoms, const double (*xyz)[3],
     }
     if (n_backbone == 0)
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s' has no protein backbone (N, CA, C, O) to find "
-                        "secondary structure in; take --by residue or chain",
+                        "'%s' has no protein backbone (N, CA, C, O) to assign "
+                        "secondary structure; use --by residue or chain",
                         atoms->path);
     return tsr_secondary_find(atoms->n_residue, backbone, kind, err);
 }
@@ -185,7 +186,7 @@ tsr_status tsr_components_make(tsr_component_kind kind, const tsr_atoms *atoms,
 
 /* ---- named selections ---- */
 
-/* Residues that ranges are matched against. */
+/* Fills the members of residues that tsr_range_mark reads. */
 static void set_residues(const tsr_atoms *atoms, tsr_residue *r)
 {
     for (int i = 0; i < atoms->n_residue; i++) {
@@ -246,15 +247,17 @@ tsr_status tsr_components_select(int n, const char *const *text,
 /* ---- the view ----
  *
  * The density of a draw is computed on the map's grid, with all atoms and
- * states. Then sums are taken over the box, near the model, and near each
- * residue. The density near a residue is that of the whole model, so that
- * neighbours do not count as missing. */
+ * states. Correlations are then computed over the box, near the model, and near
+ * each residue. The density near a residue is that of the whole model, so that
+ * density of its neighbours is not missing. */
 
-/* Largest cost of all draws: atoms times voxels that each reaches. */
+/* Largest cost of all analysed draws, in evaluations of a Gaussian at a
+ * voxel. */
 static const double most_work = 2e9;
 
 enum { MOST_PIXELS = 80 };
 
+/* A comparison under way. */
 typedef struct {
     const tsr_map_options *o;
     const tsr_map_models *models;
@@ -265,7 +268,8 @@ typedef struct {
     float *one;                 /* [n_voxel] density of one conformation */
     float *density;             /* [n_voxel] density of one draw */
     double *mean;               /* [n_voxel] sum over the draws */
-    unsigned char *is_near;     /* [n_voxel] 1: near the present part */
+    unsigned char *is_near;     /* [n_voxel] 1: near the atoms of the present
+                                   correlation */
     size_t *near_voxel, n_near; /* [n_voxel] list of these voxels */
     tsr_map_view *out;
 } job;
@@ -289,7 +293,7 @@ static void add_voxel(const job *j, size_t k, tsr_map_sums *sum)
     tsr_map_sums_add(sum, (double)j->map->value[k], (double)j->density[k]);
 }
 
-/* Adds the voxels near an atom that were not added before. */
+/* Adds those voxels near an atom that were not added before. */
 static void add_near_voxels(job *j, const double x[3], tsr_map_sums *sum)
 {
     const double reach = j->out->mask_ang;
@@ -304,7 +308,8 @@ static void add_near_voxels(job *j, const double x[3], tsr_map_sums *sum)
     }
 }
 
-/* Correlation near atoms first .. end - 1 of the conformations [n][n_atom]. */
+/* Correlation over the voxels near atoms first .. end - 1 of the conformations
+ * xyz [n][n_atom]. */
 static double near_cc(job *j, int n, const double (*xyz)[3], int first, int end)
 {
     const size_t n_atom = (size_t)j->models->atoms->n_atom;
@@ -317,8 +322,8 @@ static double near_cc(job *j, int n, const double (*xyz)[3], int first, int end)
     return tsr_map_cc(&sum);
 }
 
-/* Correlations of j->density, for the conformations [n][n_atom]: value [2 +
- * n_residue] out. */
+/* Correlations of j->density, the density of the conformations xyz [n][n_atom].
+ * value [2 + n_residue] out: box, mask, residues. */
 static void correlate(job *j, int n, const double (*xyz)[3], double *value)
 {
     const tsr_atoms *atoms = j->models->atoms;
@@ -337,8 +342,9 @@ static void correlate(job *j, int n, const double (*xyz)[3], double *value)
 
 /* ---- slices ---- */
 
-/* The level above which as many voxels lie as the molecule occupies: 1.21
- * Angstrom^3 a Dalton, and 2 Daltons an electron. */
+/* The density level above which the voxels have the volume of the molecule:
+ * 1.21 Angstrom^3 a Dalton, and 2 Daltons an electron. NaN when out of
+ * memory. */
 static double enclosing_level(job *j, const float *density)
 {
     const double *step = j->map->grid.step;
@@ -355,7 +361,8 @@ static double enclosing_level(job *j, const float *density)
     return (double)sorted[at];
 }
 
-/* Averages a plane of the map into pixels of bin x bin voxels. */
+/* Averages the plane of voxels number `at` on the slice's axis, from the voxels
+ * `low` on, into pixels of bin x bin voxels. */
 static void compute_slice(const job *j, const float *from, int at,
                           const int low[2], int bin, const tsr_map_slice *s,
                           float *out)
@@ -376,14 +383,14 @@ static void compute_slice(const job *j, const float *from, int at,
         }
 }
 
-/* Index of the first voxel at or beyond x on an axis, within the grid. */
+/* Index of the first voxel at or beyond x on an axis, from 0 to g->n. */
 static int voxel_at(const tsr_map_grid *g, int axis, double x)
 {
     const double at = ceil((x - g->origin[axis]) / g->step[axis]);
     return (int)fmax(0.0, fmin(g->n[axis], at));
 }
 
-/* A slice through the middle of the model that covers its box. */
+/* Makes a slice through the middle of `box` that covers the box. */
 static tsr_status make_slice(const job *j, int axis, const double box[2][3],
                              const float *mean, const float *start,
                              tsr_map_slice *s, tsr_err *err)
@@ -420,7 +427,7 @@ static tsr_status make_slice(const job *j, int axis, const double box[2][3],
     return TSR_OK;
 }
 
-/* The box of the start and of the last conformation, with a margin. */
+/* The box around the start and the last conformation, with a margin. */
 static void find_box(const job *j, double box[2][3])
 {
     const tsr_map_models *m = j->models;
@@ -439,6 +446,7 @@ static void find_box(const job *j, double box[2][3])
 
 /* ---- all draws ---- */
 
+/* Start, median and interval of one column of the timeline. */
 static tsr_map_spread spread_of(const job *j, int column, double *sorted)
 {
     const size_t width = 2 + (size_t)j->out->n_residue;
@@ -474,7 +482,8 @@ static tsr_status find_spreads(job *j, tsr_err *err)
     return TSR_OK;
 }
 
-/* Uses every so many draws, so that the total cost stays below most_work. */
+/* Stride of the analysed draws: the total cost stays below most_work, but at
+ * least 5 draws are analysed. */
 static int every_draw(const job *j, int n_draw)
 {
     const double *step = j->map->grid.step;

@@ -1,6 +1,6 @@
-/* The figures of a report that compare a map with the draws of a run: slices,
- * correlations, shell correlations. Densities are of all atoms, not of
- * bodies. */
+/* The numbers behind the figures of a report that compare a map with the draws
+ * of a run: slices, correlations, shell correlations. Densities are those of
+ * all atoms, not of bodies. */
 #ifndef TSR_MAPS_MAP_VIEW_H
 #define TSR_MAPS_MAP_VIEW_H
 
@@ -21,16 +21,16 @@ typedef struct {
     double (*xyz)[3]; /* [n][n_atom] Angstrom */
     long *draw;       /* [n] number of the draw in a run, or of the frame in a
                          trajectory; NULL: models of a file */
-    int *chain;       /* [n] chain of a run; else NULL */
-    /* For a run only; else NULL: */
+    int *chain;       /* [n] number of the chain; models of a file: NULL */
+    /* For a run; models of a file: NULL. */
     int *of_draw;   /* [n] index among the stored draws, ascending; equal for
                        the states of one draw */
     double *weight; /* [n] weight of the state in its draw */
-    double (*start)[3]; /* [n_atom] the run's start */
+    double (*start)[3]; /* [n_atom] start of the run, Angstrom */
 } tsr_map_models;
 
-/* A correlation: of the start, and median and 90 % interval over the draws.
- * NaN: not defined. */
+/* A correlation with the map: that of the start, and median and 90 % interval
+ * over the draws. NaN: not defined. */
 typedef struct {
     double start, median, q5, q95;
 } tsr_map_spread;
@@ -39,11 +39,12 @@ typedef struct {
 typedef struct {
     int axis;              /* 0 to 2 */
     double at_ang;         /* position on the axis, Angstrom */
-    int n[2];              /* pixels along the two other axes, in order */
+    int n[2];              /* pixels along the two other axes, in the order x,
+                              y, z */
     double first[2], step; /* Angstrom: lower edges, size of a pixel */
     float *map;            /* [n[1]][n[0]]; NaN: not known */
-    float *model, *start;  /* densities of the draws' mean and of the start,
-                              laid out as map */
+    float *model, *start;  /* densities of the draws' mean and of the start, in
+                              the layout of `map` */
 } tsr_map_slice;
 
 /* Correlations, slices and shell correlations of a run with a map. */
@@ -51,25 +52,29 @@ typedef struct {
     tsr_pool pool; /* owns all arrays */
     double resolution_ang, sigma_over_r, mask_ang;
     int n_draw;               /* draws analysed */
-    tsr_map_spread box, mask; /* over all voxels; over voxels near an atom */
+    tsr_map_spread box, mask; /* over all voxels; over voxels within mask_ang of
+                                 an atom */
     int n_residue;            /* residues with atoms, as in the file */
-    tsr_map_spread *residue;  /* [n_residue] over voxels near the residue, with
-                                 the density of the whole model */
+    tsr_map_spread *residue;  /* [n_residue] over voxels within mask_ang of the
+                                 residue, with the density of the whole model */
     /* Correlations [1 + n_draw][2 + n_residue]: the start, then the draws;
      * columns box, mask, residues. */
     double *timeline;
     tsr_map_slice slice[3];
-    double level, start_level; /* contours of the draws' mean and of the start
-                                  that enclose the model's volume */
-    tsr_fsc mean, start;       /* map against the draws' mean, and against the
-                                  start */
-    tsr_fsc_halves halves;     /* of the half-maps; plain.n 0: the entry has
-                                  none */
+    double level, start_level; /* density levels of the draws' mean and of the
+                                  start whose contours enclose the model's
+                                  volume */
+    tsr_fsc mean, start;       /* shell correlation of the map with the draws'
+                                  mean, and with the start */
+    tsr_fsc_halves halves;     /* shell correlation of the half-maps; plain.n 0:
+                                  the entry has no half-maps */
 } tsr_map_view;
 
-/* Analyses an entry of a kind with maps. sigma_over_r: width of the blur over
- * the resolution. Reads map, mask and half-maps again. Errors: those of
- * reading; TSR_E_NOMEM; TSR_E_DATA (an atom of unknown element). */
+/* Compares the models of a run with the map of an entry. If there are many
+ * draws, analyses every so many. options: of the entry, whose kind has is_map.
+ * sigma_over_r: width of the blur over the resolution. Reads map, mask and
+ * half-maps from their files. Errors: those of tsr_map_source_read;
+ * TSR_E_NOMEM; TSR_E_DATA (an atom of an unknown element). */
 tsr_status tsr_map_view_make(const tsr_term_options *options,
                              const tsr_map_models *models, double sigma_over_r,
                              tsr_map_view *out, tsr_err *err);
@@ -83,7 +88,7 @@ void tsr_map_view_clear(tsr_map_view *view);
 /* Ways to divide a model. */
 typedef enum {
     TSR_BY_RESIDUE,
-    TSR_BY_STRUCTURE, /* helices, strands, and the stretches between */
+    TSR_BY_STRUCTURE, /* helices, strands, and the residues between them */
     TSR_BY_CHAIN
 } tsr_component_kind;
 
@@ -91,7 +96,7 @@ typedef enum {
 typedef struct {
     char name[48]; /* "A:17 GLY", "helix A:12-24", "A" */
     int n;
-    int *atom; /* [n] ascending */
+    int *atom; /* [n] indices of the atoms, ascending */
 } tsr_component;
 
 /* All parts of a model. */
@@ -102,15 +107,16 @@ typedef struct {
     tsr_component *component; /* [n] in order of the file */
 } tsr_components;
 
-/* Divides atoms into parts. xyz [n_atom][3] determines the secondary structure.
- * Errors: TSR_E_DATA (no backbone to find secondary structure in),
- * TSR_E_NOMEM. */
+/* Divides a model into parts. xyz [n_atom][3], Angstrom: for TSR_BY_STRUCTURE,
+ * determines the secondary structure. Errors: TSR_E_DATA (TSR_BY_STRUCTURE: no
+ * residue has a whole backbone), TSR_E_NOMEM. */
 tsr_status tsr_components_make(tsr_component_kind kind, const tsr_atoms *atoms,
                                const double (*xyz)[3], tsr_components *out,
                                tsr_err *err);
 
-/* Parts from named selections, NAME=RANGE,RANGE... with ranges as in a
- * configuration ("A:1-29", "B"). Errors: TSR_E_USAGE, TSR_E_NOMEM. */
+/* Makes parts from n named selections, text [n] in the form NAME=RANGE,RANGE...
+ * with ranges as in a configuration ("A:1-29", "B"). Errors: TSR_E_USAGE,
+ * TSR_E_NOMEM. */
 tsr_status tsr_components_select(int n, const char *const *text,
                                  const tsr_atoms *atoms, tsr_components *out,
                                  tsr_err *err);

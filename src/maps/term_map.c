@@ -4,8 +4,8 @@
  *
  * S is the density of the ensemble, with bodies as Gaussians. The scale a > 0
  * and the background b have flat priors, the noise level s has the prior 1 / s.
- * With these integrated out, N voxels that are equivalent to n independent
- * ones, and m = n - 2,
+ * With these three integrated out, for N voxels that are equivalent to n
+ * independent voxels, and with m = n - 2,
  *
  *     log L = -1/2 log(n^2 Var S) - m/2 log(pi n Var E (1 - CC^2))
  *             + log Gamma(m/2) - log 2 + log P(a > 0)
@@ -42,24 +42,27 @@
 
 enum { BLOCK = 8 /* bodies in a block, neighbours along the chain */ };
 
-/* Bodies as Gaussians, by type: electrons, and variance of the atoms along an
- * axis, Angstrom squared, to which the blur's variance is added. A body that is
- * no amino acid has the type of a side chain with as many atoms. */
+/* Bodies as Gaussians. A body that is no part of an amino acid has the type of
+ * a side chain with as many atoms. */
 typedef struct {
     const tsr_topology *topology;
-    int n, n_block,
-        n_padded;        /* bodies; blocks; bodies padded to whole blocks */
-    unsigned char *type; /* [n_padded] */
-    int occurs[TSR_MAX_TYPE];
-    double weight[TSR_MAX_TYPE], spread2[TSR_MAX_TYPE];
-    int most_state;
-    double voxel_volume; /* Angstrom^3 */
+    int n, n_block, n_padded;     /* number of bodies, of blocks, and of bodies
+                                     padded to     whole blocks */
+    unsigned char *type;          /* [n_padded] */
+    int occurs[TSR_MAX_TYPE];     /* 1: some body has the type */
+    double weight[TSR_MAX_TYPE];  /* electrons of a body */
+    double spread2[TSR_MAX_TYPE]; /* variance of its atoms along an axis,
+                                     Angstrom squared, to which the blur's
+                                     variance is added */
+    int most_state;               /* largest number of states */
+    double voxel_volume;          /* Angstrom^3 */
     const tsr_blurred *map;
 } map_bodies;
 
-/* Sum over voxels of the product of two bodies of types a and b, a function of
- * their distance r: the sum over the parts of the map's filter of height[a][b]
- * exp(-decay[a][b] r^2). Symmetric to the bit. */
+/* Sum over voxels of the product of the Gaussians of two bodies of types a and
+ * b, as a function of their distance r: the sum over the parts m of the map's
+ * filter of height[m][a][b] exp(-decay[m][a][b] r^2). Heights are in units of
+ * `unit`. Symmetric in a and b to the bit. */
 typedef struct {
     float decay[TSR_FILTER_PARTS][TSR_MAX_TYPE][TSR_MAX_TYPE];
     float height[TSR_FILTER_PARTS][TSR_MAX_TYPE][TSR_MAX_TYPE];
@@ -67,19 +70,21 @@ typedef struct {
     double unit;     /* value of the integer 1 */
 } overlap_kernel;
 
+/* The arrays of a fit. */
 typedef struct {
-    int64_t *overlap; /* [most_state][most_state] overlaps of two states,
-                         lower triangle; on the diagonal without pairs i =
-                         j */
-    double (*xyz)[3]; /* [most_state][n] */
-    double *value;    /* [most_state][n] weight times blurred map at the
-                         body */
+    int64_t *overlap; /* [most_state][most_state] overlap of two states, in
+                         units of the kernel; lower triangle; on the diagonal
+                         without the pairs of a body with itself */
+    double (*xyz)[3]; /* [most_state][n] Angstrom */
+    double *value;    /* [most_state][n] weight of the body times the blurred
+                         map at its position */
     float *position;  /* [most_state][position_floats]: x, y, z [n_padded], then
                          centre and radius of each block */
-    float *rows;      /* [type][part][2][n_padded]: decay and height of a
-                         type's overlap with each body */
-    int *include, *moved; /* [n_padded] scratch: bit masks, all -1 between
-                             calls; a list of bodies */
+    float *rows;      /* [type][part][2][n_padded]: decay and height of the
+                         overlap of a type with each body */
+    int *include, *moved; /* [n_padded] scratch: bit masks that include (-1) or
+                             exclude (0) a body, all -1 between calls; a list of
+                             bodies */
 } fit_arrays;
 
 /* A prediction compared with the map: the three sums of the correlation,
@@ -92,18 +97,20 @@ typedef struct {
  * E is the map minus its mean, W are the weights of frequencies
  * (maps/fourier.h). */
 typedef struct {
-    double cc, var_s; /* correlation; sum of S W S minus the part of the mean,
-                         divided by the number of voxels */
-    double sigma_ang; /* width of the kernel; 0: not computed yet */
-    double at_level[TSR_MAX_TYPE]; /* level of the blurred map, by type */
+    double cc, var_s; /* cc: correlation; var_s: sum of S W S, without the part
+                         of the mean of S, divided by the number of voxels */
+    double sigma_ang; /* sigma of the blur; 0: nothing is computed yet */
+    double at_level[TSR_MAX_TYPE]; /* level of the blurred map for each type of
+                                      body */
     double weight[TSR_MAX_STATES];
     int n_state;
     overlap_kernel kernel;
-    fit_arrays own;
+    fit_arrays arrays;
 } map_fit;
 
-/* Bodies of a topology, with rg2 [n_type] (NULL: points). The caller sets
- * most_state, voxel_volume and map. Errors: TSR_E_NOMEM. */
+/* Makes the Gaussians of a topology's bodies. rg2 [n_type]: mean square radius
+ * of each type of body, Angstrom squared; NULL: 0. The caller sets most_state,
+ * voxel_volume and map. Errors: TSR_E_NOMEM. */
 static tsr_status bodies_make(const tsr_topology *topology, const double *rg2,
                               tsr_pool *pool, map_bodies *out, tsr_err *err)
 {
@@ -135,65 +142,67 @@ static size_t row_floats(const map_bodies *t) /* floats for one type */
     return (size_t)(2 * t->map->filter.n) * (size_t)t->n_padded;
 }
 
+/* The arrays of one state. */
 static double (*xyz_of(const map_bodies *t, const map_fit *f, int state))[3]
 {
-    return f->own.xyz + (size_t)state * (size_t)t->n;
+    return f->arrays.xyz + (size_t)state * (size_t)t->n;
 }
 
 static double *value_of(const map_bodies *t, const map_fit *f, int state)
 {
-    return f->own.value + (size_t)state * (size_t)t->n;
+    return f->arrays.value + (size_t)state * (size_t)t->n;
 }
 
 static float *positions_of(const map_bodies *t, const map_fit *f, int state)
 {
-    return f->own.position + (size_t)state * position_floats(t);
+    return f->arrays.position + (size_t)state * position_floats(t);
 }
 
-/* NULL: out of memory. */
+/* Returns NULL when out of memory. */
 static map_fit *fit_new(const map_bodies *t, tsr_pool *pool)
 {
     const size_t k = (size_t)t->most_state, n = (size_t)t->n;
-    fit_arrays own;
+    fit_arrays arrays;
     map_fit *f = tsr_pool_new(pool, 1, sizeof *f);
-    tsr_pool_array(pool, own.overlap, k * k);
-    tsr_pool_array(pool, own.xyz, k * n);
-    tsr_pool_array(pool, own.value, k * n);
-    tsr_pool_array(pool, own.position, k * position_floats(t));
-    tsr_pool_array(pool, own.rows, TSR_MAX_TYPE * row_floats(t));
-    tsr_pool_array(pool, own.include, t->n_padded);
-    tsr_pool_array(pool, own.moved, t->n_padded);
+    tsr_pool_array(pool, arrays.overlap, k * k);
+    tsr_pool_array(pool, arrays.xyz, k * n);
+    tsr_pool_array(pool, arrays.value, k * n);
+    tsr_pool_array(pool, arrays.position, k * position_floats(t));
+    tsr_pool_array(pool, arrays.rows, TSR_MAX_TYPE * row_floats(t));
+    tsr_pool_array(pool, arrays.include, t->n_padded);
+    tsr_pool_array(pool, arrays.moved, t->n_padded);
     if (pool->failed)
         return NULL;
     for (int i = 0; i < t->n_padded; i++)
-        own.include[i] = -1;
-    f->own = own;
+        arrays.include[i] = -1;
+    f->arrays = arrays;
     return f;
 }
 
 static void fit_copy(const map_bodies *t, const map_fit *from, map_fit *f)
 {
-    const fit_arrays own = f->own, *old = &from->own;
+    const fit_arrays arrays = f->arrays, *old = &from->arrays;
     const size_t k = (size_t)t->most_state, n = (size_t)t->n;
     if (f->sigma_ang != from->sigma_ang)
-        memcpy(own.rows, old->rows,
-               TSR_MAX_TYPE * row_floats(t) * sizeof *own.rows);
-    memcpy(own.overlap, old->overlap, k * k * sizeof *own.overlap);
-    memcpy(own.xyz, old->xyz, k * n * sizeof *own.xyz);
-    memcpy(own.value, old->value, k * n * sizeof *own.value);
-    memcpy(own.position, old->position,
-           k * position_floats(t) * sizeof *own.position);
+        memcpy(arrays.rows, old->rows,
+               TSR_MAX_TYPE * row_floats(t) * sizeof *arrays.rows);
+    memcpy(arrays.overlap, old->overlap, k * k * sizeof *arrays.overlap);
+    memcpy(arrays.xyz, old->xyz, k * n * sizeof *arrays.xyz);
+    memcpy(arrays.value, old->value, k * n * sizeof *arrays.value);
+    memcpy(arrays.position, old->position,
+           k * position_floats(t) * sizeof *arrays.position);
     *f = *from;
-    f->own = own;
+    f->arrays = arrays;
 }
 
 /* ---- overlaps of bodies ----
  *
- * The kernel is short-ranged, so blocks of neighbours along the chain that lie
- * beyond its reach are skipped. Every pair counts as an integer, so that
- * updated sums equal sums computed afresh, to the bit. */
+ * The kernel is short-ranged, so blocks of bodies beyond its reach are skipped.
+ * The overlap of each pair is rounded to an integer, so that updated sums equal
+ * sums computed afresh, to the bit. */
 
-/* Units in the largest pair, as many as single precision resolves. */
+/* Overlap of the largest pair in units of the kernel: single precision resolves
+ * about so many. */
 static const double most_units = 0x1p26;
 
 /* Gaussians are cut off where the exponent reaches -12.5. */
@@ -201,8 +210,8 @@ static const float cut_off_exponent = 12.5f;
 
 static const float far_away = 1e9f; /* position of padding without a body */
 
-/* Overlap of two unit Gaussians at distance 0, and *decay. Independent of the
- * order of the bodies. */
+/* Overlap of two unit Gaussians at distance 0 whose variances have the sum
+ * `variance`, and *decay, its decay with the squared distance. */
 static double overlap_of(double variance, double *decay)
 {
     const double two_pi = 6.28318530717958648;
@@ -210,8 +219,8 @@ static double overlap_of(double variance, double *decay)
     return pow(two_pi * variance, -1.5);
 }
 
-/* The kernel for bodies with variance[type], Angstrom squared along an axis (0:
- * the type does not occur), and the filter's parts. */
+/* Computes the kernel for bodies with variance[type], Angstrom squared along an
+ * axis (0: the type does not occur), and the parts of the map's filter. */
 static void make_kernel(const map_bodies *t, const double *variance,
                         overlap_kernel *out)
 {
@@ -247,14 +256,15 @@ static void make_kernel(const map_bodies *t, const double *variance,
             }
 }
 
-/* Computes what depends on sigma alone. For voxels smaller than the Gaussians,
- * sums over voxels of a product of two Gaussians equal the integral, a Gaussian
- * of the distance. Looking up the parameters of each pair would take as long as
- * the rest, so they are stored in rows for vector instructions. */
+/* Computes the quantities that depend on sigma alone: kernel, rows and levels
+ * of the blurred map. For voxels smaller than the Gaussians, sums over voxels
+ * of a product of two Gaussians equal the integral, a Gaussian of the distance.
+ * Looking up decay and height of each pair would take as long as the other
+ * arithmetic, so they are stored in rows for vector instructions. */
 static void set_sigma(const map_bodies *t, double sigma_ang, map_fit *f)
 {
     double variance[TSR_MAX_TYPE];
-    float *row = f->own.rows;
+    float *row = f->arrays.rows;
     for (int a = 0; a < TSR_MAX_TYPE; a++) {
         const double v = sigma_ang * sigma_ang + t->spread2[a];
         variance[a] = t->occurs[a] ? v : 0.0;
@@ -271,6 +281,7 @@ static void set_sigma(const map_bodies *t, double sigma_ang, map_fit *f)
             }
 }
 
+/* Centre and radius of a sphere around the bodies of block b. */
 static void bound_block(const map_bodies *t, int b, float *position)
 {
     const int rest = t->n - b * BLOCK, count = rest < BLOCK ? rest : BLOCK;
@@ -293,11 +304,11 @@ static void bound_block(const map_bodies *t, int b, float *position)
     bound[3] = sqrtf(square) + 0.01f; /* larger than the rounding error */
 }
 
-/* Moves the listed bodies to x. */
+/* Moves the n_moved bodies listed in `moved` to their positions in x [n]. */
 static void set_positions(const map_bodies *t, map_fit *f, int state,
                           int n_moved, const double (*x)[3])
 {
-    const int *moved = f->own.moved, n_padded = t->n_padded;
+    const int *moved = f->arrays.moved, n_padded = t->n_padded;
     double(*xyz)[3] = xyz_of(t, f, state), *value = value_of(t, f, state);
     float *to = positions_of(t, f, state);
     int last = -1; /* last block whose bound is up to date */
@@ -333,8 +344,9 @@ TSR_INLINE float exp_minus_64(float y)
     return 1.0f + e;
 }
 
-/* Limits nonnegative values. Their bits, read as integers, have the same order,
- * and compilers choose the smaller integer without a branch. */
+/* Limits nonnegative values to `limit`. Their bits, read as integers, have the
+ * order of the values, and compilers choose the smaller integer without a
+ * branch. */
 TSR_INLINE void clamp_block(float limit, float value[BLOCK])
 {
     int32_t bits[BLOCK], most;
@@ -345,24 +357,25 @@ TSR_INLINE void clamp_block(float limit, float value[BLOCK])
     memcpy(value, bits, sizeof bits);
 }
 
-/* Adds one part of the kernel for a block. Subtracting the value at the cut-off
- * makes the Gaussian end at 0. */
+/* Adds one part of the kernel at the squared distances of a block. The value at
+ * the cut-off is subtracted, so that the Gaussian ends at 0. */
 TSR_INLINE void add_part(const float *decay, const float *height,
                          const float square[BLOCK], float sum[BLOCK])
 {
-    const float most = cut_off_exponent / 64.0f, rest = exp_minus_64(most);
+    const float most = cut_off_exponent / 64.0f;
+    const float at_cut_off = exp_minus_64(most);
     float y[BLOCK], value[BLOCK];
     for (int j = 0; j < BLOCK; j++)
         y[j] = decay[j] * (square[j] * (1.0f / 64.0f));
     clamp_block(most, y);
     for (int j = 0; j < BLOCK; j++)
-        value[j] = height[j] * (exp_minus_64(y[j]) - rest);
+        value[j] = height[j] * (exp_minus_64(y[j]) - at_cut_off);
     for (int j = 0; j < BLOCK; j++)
         sum[j] += value[j];
 }
 
-/* Overlap of a body at r with the bodies of block b, where include selects
- * bodies. row: of the body's type. */
+/* Overlap of a body at r with those bodies of block b that `include` selects.
+ * row: the row of the body's type. */
 TSR_CLONES static int64_t add_block(const map_bodies *t, const float *position,
                                     const float r[3], const float *row, int b,
                                     const int *include)
@@ -393,22 +406,23 @@ static int is_near(const map_bodies *t, const float *position, float reach,
     return d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < most * most;
 }
 
-/* Twice the sum of the kernel over pairs of a listed body (ascending) of one
- * state and any body of another state. Within one state each pair counts
- * once. */
+/* Twice the sum of the kernel over pairs of a body listed in `moved`
+ * (ascending) of `state` and any body of the state `other`. If both states are
+ * the same, each pair counts once. */
 static int64_t sum_overlaps(const map_bodies *t, map_fit *f, int state,
                             int other, int n_moved)
 {
-    const int *moved = f->own.moved;
+    const int *moved = f->arrays.moved;
     const float *position = positions_of(t, f, state),
                 *far = positions_of(t, f, other);
-    int *include = f->own.include;
+    int *include = f->arrays.include;
     int64_t sum = 0;
-    /* Finished bodies are excluded; blocks with no bodies left are skipped. */
+    /* Within one state, bodies whose pairs are counted are excluded, and blocks
+     * without other bodies are skipped. */
     int first = 0;
     for (int m = 0; m < n_moved; m++) {
         const int i = moved[m];
-        const float *row = f->own.rows + t->type[i] * row_floats(t);
+        const float *row = f->arrays.rows + t->type[i] * row_floats(t);
         const float r[3] = {position[i], position[t->n_padded + i],
                             position[2 * t->n_padded + i]};
         if (state == other) {
@@ -424,7 +438,7 @@ static int64_t sum_overlaps(const map_bodies *t, map_fit *f, int state,
     return 2 * sum;
 }
 
-/* The kernel at distance 0 for two bodies of one type. */
+/* Overlap of a body of a type with itself. */
 static double self_overlap(const map_bodies *t, const overlap_kernel *k,
                            int type)
 {
@@ -435,21 +449,23 @@ static double self_overlap(const map_bodies *t, const overlap_kernel *k,
     return k->unit * (double)(int32_t)sum;
 }
 
-/* Adds (sign 1) or subtracts (-1) the overlaps of the listed bodies of a state
- * with all other bodies of this and the other states. */
+/* Adds (sign 1) or subtracts (-1) the overlaps of the bodies listed in `moved`,
+ * of a state, with all other bodies of this state and all bodies of the other
+ * states. */
 static void add_overlaps(const map_bodies *t, map_fit *f, int state,
                          int n_moved, int sign)
 {
     for (int l = 0; l < f->n_state; l++) {
         const int high = l > state ? l : state, low = l > state ? state : l;
-        f->own.overlap[high * t->most_state + low] +=
+        f->arrays.overlap[high * t->most_state + low] +=
             sign * sum_overlaps(t, f, state, l, n_moved);
     }
 }
 
 /* ---- the sums over voxels ---- */
 
-/* Lists the bodies of a state that are not at x. Returns their number. */
+/* Lists in `moved` the bodies of a state whose positions differ from x [n].
+ * Returns their number. */
 static int list_moved(const map_bodies *t, map_fit *f, int state,
                       const double (*x)[3])
 {
@@ -458,7 +474,7 @@ static int list_moved(const map_bodies *t, map_fit *f, int state,
     for (int i = 0; i < t->n; i++)
         if (had[i][0] != x[i][0] || had[i][1] != x[i][1] ||
             had[i][2] != x[i][2])
-            f->own.moved[n_moved++] = i;
+            f->arrays.moved[n_moved++] = i;
     return n_moved;
 }
 
@@ -488,7 +504,7 @@ static void combine_sums(const map_bodies *t, map_fit *f)
         ss += w * w * self;
         for (int l = 0; l <= k; l++)
             ss += w * f->weight[l] * f->kernel.unit *
-                  (double)f->own.overlap[k * t->most_state + l];
+                  (double)f->arrays.overlap[k * t->most_state + l];
     }
     const double n_voxel = t->map->n_voxel;
     const double mean_s = s / (t->voxel_volume * n_voxel);
@@ -497,8 +513,8 @@ static void combine_sums(const map_bodies *t, map_fit *f)
     f->cc = se / (t->voxel_volume * n_voxel) / sqrt(f->var_s * t->map->square);
 }
 
-/* Computes the fit for a width of the blur. prediction NULL: for the present
- * structures. */
+/* Computes the fit for a width of the blur. prediction NULL: for the structures
+ * that the fit already has. */
 static void fit_make(const map_bodies *t, double sigma_ang,
                      const tsr_prediction *prediction, map_fit *f)
 {
@@ -507,9 +523,9 @@ static void fit_make(const map_bodies *t, double sigma_ang,
     const int n_state = f->n_state;
     set_sigma(t, sigma_ang, f);
     for (int i = 0; i < t->n; i++)
-        f->own.moved[i] = i;
-    memset(f->own.overlap, 0,
-           (size_t)(t->most_state * t->most_state) * sizeof *f->own.overlap);
+        f->arrays.moved[i] = i;
+    memset(f->arrays.overlap, 0,
+           (size_t)(t->most_state * t->most_state) * sizeof *f->arrays.overlap);
     for (int k = 0; k < n_state; k++) {
         set_positions(t, f, k, t->n,
                       prediction != NULL
@@ -522,8 +538,9 @@ static void fit_make(const map_bodies *t, double sigma_ang,
     combine_sums(t, f);
 }
 
-/* Updates the fit from another prediction at the same width and number of
- * states, with equal bits: bodies that did not move keep their values. */
+/* Computes the fit of a prediction from the fit `from` of another prediction
+ * with the same width and number of states. Bodies that did not move keep their
+ * values. The bits equal those of fit_make. */
 static void fit_update(const map_bodies *t, const map_fit *from,
                        const tsr_prediction *prediction, map_fit *f)
 {
@@ -556,9 +573,10 @@ static void overlap_hessian(const overlap_kernel *k, int n_part, int a, int b,
     }
 }
 
-/* y += by * (1/2) d2(sum S W S) v, second derivatives by the positions of a
- * state's bodies (term.h, hessian_product); only the terms where both bodies of
- * a pair move. */
+/* y += by * (1/2) d2(sum S W S) v, with second derivatives by the positions of
+ * a state's bodies (term.h, hessian_product). Only products of first
+ * derivatives of S are included, for each pair of bodies and for each body with
+ * itself. */
 static void fit_hessian_product(const map_bodies *t, const map_fit *f,
                                 int state, double by, int n, const double *v,
                                 double *y)
@@ -575,27 +593,29 @@ static void fit_hessian_product(const map_bodies *t, const map_fit *f,
                             t->type[j], r, k);
             for (int c = 0; c < 3; c++)
                 for (int d = 0; d < 3; d++) {
-                    const double stiff = by * k[c][d];
+                    const double element = by * k[c][d];
                     const double *from = v + (size_t)(3 * j + d) * (size_t)n;
                     double *to = y + (size_t)(3 * i + c) * (size_t)n;
                     for (int e = 0; e < n; e++)
-                        to[e] += stiff * from[e];
+                        to[e] += element * from[e];
                 }
         }
 }
 
 /* ---- the term ---- */
 
+/* The term of an entry of kind map. */
 typedef struct {
     tsr_term term;
     char label[160];
-    double resolution;
-    double n_free; /* n, number of independent voxels */
+    double resolution; /* Angstrom */
+    double n_free;     /* n, number of independent voxels */
     map_bodies bodies;
     tsr_blurred *map;
-    tsr_map *to_dock; /* map for docking; NULL: the molecule is placed */
-    tsr_log *log;     /* until the molecule is placed */
-    double coord, observed, sigma;
+    tsr_map *to_dock; /* map for docking; NULL: the entry does not ask for
+                         docking */
+    tsr_log *log;     /* for term_find_pose */
+    double coord, observed, sigma; /* of the term's only point, a correlation */
     double limit; /* correlation of a correct structure, given the noise; NaN:
                      the noise is not known */
 } map_term;
@@ -608,60 +628,54 @@ static const char *const mask_words[] = {"model", "threshold:", NULL};
 
 static const double pi = 3.14159265358979324;
 
-/* Log-normal prior of sigma / R where it is inferred; programs use 0.19 to 0.5.
- * The map is blurred by widths beyond this range. */
+/* Median of the log-normal prior of sigma / R, and the range of sigma / R for
+ * which the map is blurred. Programs use 0.19 to 0.5. */
 static const double sigma_middle = 0.28, sigma_low = 0.08, sigma_high = 0.9;
 
-/* Least share of the start's atoms inside the map. */
+/* Least share of the start's bodies inside the map. */
 static const double least_inside = 0.5;
 
 static const tsr_field fields[] = {
     TSR_FIELD(STRING, "file", tsr_map_options, file, .is_path = 1,
-              .doc = "the density map: MRC2014, CCP4 or OpenDX"),
+              .doc = "file of the density map: MRC2014, CCP4 or OpenDX"),
     TSR_FIELD(DOUBLE, "resolution", tsr_map_options, resolution,
               .unit = "Angstrom", .min = 0.0, .max = 100.0,
-              .doc = "of the map"),
-    TSR_FIELD(
-        NUMBER_OR_WORD, "sigma_over_r", tsr_map_options, sigma_over_r,
-        .initial = "infer", .min = 0.08, .max = 0.9, .words = infer_words,
-        .doc =
-            "width of an atom's Gaussian over the resolution: inferred, with a "
-            "log-normal prior around 0.28, or fixed"),
+              .doc = "resolution of the map"),
+    TSR_FIELD(NUMBER_OR_WORD, "sigma_over_r", tsr_map_options, sigma_over_r,
+              .initial = "infer", .min = 0.08, .max = 0.9, .words = infer_words,
+              .doc =
+                  "ratio of the width of an atom's Gaussian to the resolution: "
+                  "inferred, with a log-normal prior around 0.28, or fixed"),
     TSR_FIELD(DOUBLE, "sigma_width", tsr_map_options, sigma_width,
               .initial = "0.35", .min = 1e-3, .max = 2.0,
               .doc = "standard deviation of log sigma_over_r in its prior"),
     TSR_FIELD(CHOICE, "origin", tsr_map_options, origin, .initial = "auto",
               .words = origin_words,
-              .doc = "which field of the header says where the first voxel is"),
-    TSR_FIELD(
-        STRING, "half_map_1", tsr_map_options, half[0], .is_path = 1,
-        .doc =
-            "with half_map_2: the two halves of the data, whose difference is "
-            "the noise, so that it can be whitened"),
+              .doc = "header field with the position of the first voxel"),
+    TSR_FIELD(STRING, "half_map_1", tsr_map_options, half[0], .is_path = 1,
+              .doc = "first half-map, with half_map_2: their difference is the "
+                     "noise, which is then whitened"),
     TSR_FIELD(STRING, "half_map_2", tsr_map_options, half[1], .is_path = 1,
-              .doc = "the other half"),
-    TSR_FIELD(
-        STRING, "mask", tsr_map_options, mask, .is_path = 1,
-        .words = mask_words,
-        .doc = "where the molecule may be: a map on the same grid, 0.5 or more "
-               "inside; model: around the start; threshold:X: around voxels of "
-               "at least X. The rest is set to its mean, and without half-maps "
-               "shows the noise"),
+              .doc = "second half-map"),
+    TSR_FIELD(STRING, "mask", tsr_map_options, mask, .is_path = 1,
+              .words = mask_words,
+              .doc = "region of the molecule: a map on the same grid, inside "
+                     "where it is 0.5 or more; model: around the starting "
+                     "structure; threshold:X: around voxels of at least X. "
+                     "Outside the density is set to its mean and, without "
+                     "half-maps, is used to estimate the noise"),
     TSR_FIELD(
         DOUBLE, "mask_distance", tsr_map_options, mask_distance,
         .initial = "10", .unit = "Angstrom", .min = 0.0, .max = 1000.0,
-        .doc =
-            "how far masks by model or threshold reach: farther than anything "
-            "will move"),
-    TSR_FIELD(
-        BOOL, "dock", tsr_map_options, dock, .initial = "false",
-        .doc = "bring the start to its best place in the map first, as a rigid "
-               "body, as tessera map dock does"),
-    TSR_FIELD(
-        DOUBLE, "independent_voxels", tsr_map_options, independent,
-        .former = "independent", .initial = "0", .min = 0.0, .max = 1e12,
-        .doc = "voxels that count as independent; 0: (4 pi / 3) V / R^3 of the "
-               "volume V in which the map varies"),
+        .doc = "distance to which masks by model or threshold extend; larger "
+               "than any motion"),
+    TSR_FIELD(BOOL, "dock", tsr_map_options, dock, .initial = "false",
+              .doc = "first dock the starting structure into the map as a "
+                     "rigid body, as tessera map dock does"),
+    TSR_FIELD(DOUBLE, "independent_voxels", tsr_map_options, independent,
+              .former = "independent", .initial = "0", .min = 0.0, .max = 1e12,
+              .doc = "number of independent voxels; 0: (4 pi / 3) V / R^3, "
+                     "with V the volume in which the map varies"),
     {0}};
 
 /* ---- the map ---- */
@@ -687,9 +701,9 @@ static tsr_status blur_map(map_term *t, const tsr_map_source *m,
                             &t->term.pool, &t->map, err);
 }
 
-/* Compares the start with its mirror images through the middle of the box. A
- * better correlation of an image shows a map of the wrong hand, as in tessera
- * map cc. */
+/* Compares the start with its mirror images through the middle of the map's
+ * box, and warns of a better image. A better correlation of an image shows a
+ * map of the wrong hand, as in tessera map cc. */
 static tsr_status check_hand(const map_term *t, const tsr_term_source *source,
                              const double middle[3], tsr_err *err)
 {
@@ -713,16 +727,17 @@ static tsr_status check_hand(const map_term *t, const tsr_term_source *source,
         cc[c] = fit->cc;
         if (c < 3 && cc[c] > cc[3] + 0.1)
             tsr_warn(source->log,
-                     "%s: mirrored along %c in the middle of the box the start "
-                     "has a correlation of %.3f, not %.3f: the map has the "
-                     "wrong hand, or its sections were read in the wrong order",
+                     "%s: mirrored along %c about the centre of the box the "
+                     "starting structure has a correlation of %.3f, not %.3f: "
+                     "the map has the wrong hand, or its sections were read in "
+                     "reverse order",
                      t->label, "xyz"[c], cc[c], cc[3]);
     }
     tsr_pool_clear(&pool);
     return status;
 }
 
-/* Reads the map. The term keeps it only until the molecule is placed. */
+/* Reads and blurs the map. The map itself is kept only for docking. */
 static tsr_status set_map(map_term *t, const tsr_term_source *source,
                           tsr_pool *pool, tsr_err *err)
 {
@@ -738,10 +753,11 @@ static tsr_status set_map(map_term *t, const tsr_term_source *source,
     t->n_free = m.n_free;
     t->sigma = 1.0 / sqrt(t->n_free); /* standard error of a correlation */
     if (start.n > 0)
-        TSR_TRY(tsr_map_check_overlap(
-            &m.map->grid, "the start", start.n, start.xyz, least_inside,
-            "dock: true brings it there, or is origin another?", source->log,
-            err));
+        TSR_TRY(tsr_map_check_overlap(&m.map->grid, "the starting structure",
+                                      start.n, start.xyz, least_inside,
+                                      "dock: true docks the structure; or the "
+                                      "other value of origin is right",
+                                      source->log, err));
     TSR_TRY(blur_map(t, &m, o, err));
     t->bodies.map = t->map;
     if (start.n > 0)
@@ -761,12 +777,13 @@ static tsr_status check_options(const tsr_term_source *source, tsr_err *err)
                         source->number);
     if (!(o->resolution > 0.0))
         return tsr_fail(err, TSR_E_CONFIG,
-                        "data.%d: a map needs its resolution, in Angstrom",
+                        "data.%d: a map needs its resolution in Angstrom",
                         source->number);
     if ((o->half[0] == NULL) != (o->half[1] == NULL))
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "data.%d: half_map_1 and half_map_2 come together",
-                        source->number);
+        return tsr_fail(
+            err, TSR_E_CONFIG,
+            "data.%d: half_map_1 and half_map_2 must be given together",
+            source->number);
     tsr_mask kind;
     double threshold;
     tsr_err local;
@@ -793,7 +810,7 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
     term->sigma = &t->sigma;
     term->n_parameter = 1;
     term->parameter[0] = tsr_parameter_log_normal(
-        "sigma_over_r", NULL, "width of the blur over the resolution",
+        "sigma_over_r", NULL, "ratio of the blur's width to the resolution",
         o->sigma_over_r, sigma_middle, o->sigma_width, TSR_CHANGES_FIT);
     term->parameter[0].skip_fraction = 0.9; /* a step moves all bodies */
     TSR_TRY(bodies_make(source->topology, source->rg2, &term->pool, &t->bodies,
@@ -807,14 +824,14 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
     TSR_TRY(status);
     if (!isnan(t->limit))
         tsr_term_add_note(term, "limit",
-                          "the correlation that the map's noise would leave of "
-                          "a structure that is right",
+                          "correlation of the correct structure with this map, "
+                          "limited by the map's noise",
                           &t->limit);
     return TSR_OK;
 }
 
-/* Docks the start and its mirror image. Their scores have the ratio of the
- * correlations. */
+/* Docks the start and its mirror image, and warns if the image fits better. The
+ * ratio of the two scores is that of the correlations. image: scratch. */
 static tsr_status dock_start(const map_term *t, const double (*xyz)[3],
                              const double *weight, double (*image)[3],
                              tsr_map_pose *pose, int *is_placed, tsr_err *err)
@@ -835,10 +852,11 @@ static tsr_status dock_start(const map_term *t, const double (*xyz)[3],
     TSR_TRY(tsr_dock(t->to_dock, n, (const double(*)[3])image, weight, &options,
                      1, &mirrored, &has_image, err));
     if (has_image && mirrored.score > 1.04 * pose->score)
-        tsr_warn(t->log,
-                 "%s: the mirror image of the start fits better, %.2f times as "
-                 "high a correlation: the map has the wrong hand; mirror it",
-                 t->label, mirrored.score / pose->score);
+        tsr_warn(
+            t->log,
+            "%s: the mirror image of the starting structure fits better, with "
+            "%.2f times the correlation: the map has the wrong hand; mirror it",
+            t->label, mirrored.score / pose->score);
     return TSR_OK;
 }
 
@@ -874,7 +892,7 @@ static void term_print(const tsr_term_options *options, FILE *out)
     const tsr_map_options *o = (const void *)options;
     fprintf(out,
             "Structures were compared with a density map of %g \xc3\x85 "
-            "resolution, bodies as Gaussians; scale, background and noise "
+            "resolution, with bodies as Gaussians; scale, background and noise "
             "level were integrated out",
             o->resolution);
     tsr_term_print_setting(out, ", the width over the resolution",
@@ -902,7 +920,8 @@ static tsr_status term_fit(const tsr_term *term, const void *from,
     const map_term *t = (const map_term *)term;
     const map_fit *old = from;
     if (prediction->n_state > t->bodies.most_state)
-        return tsr_fail(err, TSR_E_INTERNAL, "map: %d states, room for %d",
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "map: %d states, but only %d slots",
                         prediction->n_state, t->bodies.most_state);
     if (old != NULL && old->sigma_ang == sigma_of(t, theta) &&
         old->n_state == prediction->n_state)
@@ -953,7 +972,8 @@ static double term_log_lik(const tsr_term *term, const void *fit,
      * the variance can become negative. */
     if (!(f->var_s > 0.0))
         return -HUGE_VAL;
-    /* sums over bodies differ from sums on the grid by up to 1e-4 */
+    /* cc may exceed 1: sums over bodies differ from sums on the grid by up to
+     * 1e-4 */
     const double most = 1.0 - 1e-6;
     const double cc = fmax(-most, fmin(most, f->cc));
     return -0.5 * log(n * n * f->var_s) -
@@ -961,8 +981,9 @@ static double term_log_lik(const tsr_term *term, const void *fit,
            gsl_sf_lngamma(0.5 * m) - log(2.0) + log_positive(cc, m);
 }
 
-/* Hessian of the least squares. The residuals give the noise, (1 - CC^2) of the
- * map's variance; the density on the map's scale explains CC^2. */
+/* Hessian of the sum of squared residuals. Of the map's variance, the residuals
+ * have the share 1 - CC^2, which estimates the noise, and the density on the
+ * map's scale has CC^2. */
 static void term_hessian_product(const tsr_term *term, const void *fit,
                                  int state, int n, const double *v, double *y)
 {
@@ -977,8 +998,8 @@ static void term_hessian_product(const tsr_term *term, const void *fit,
 }
 
 /* The noise is estimated from the residuals, so their squares in units of the
- * noise add up to n for any structure. In units of the map's own variance, chi2
- * is the share that the structures leave unexplained. */
+ * noise add up to n for any structure. So chi2 is given in units of the map's
+ * variance: the share of the variance that the structures leave unexplained. */
 static double term_chi2(const tsr_term *term, const void *fit)
 {
     const map_fit *f = fit;
@@ -996,7 +1017,7 @@ static void term_predict(const tsr_term *term, const tsr_prediction *prediction,
 /* Replicates are not drawn, since the noise has no spatial model. */
 const tsr_term_type tsr_term_map = {
     .name = "map",
-    .doc = "a density map, as of electron microscopy",
+    .doc = "density map, for example from electron microscopy",
     .source = "docs/density.md",
     .fields = fields,
     .needs = TSR_NEEDS_STATES | TSR_NEEDS_POSE,

@@ -99,13 +99,14 @@ tsr_status tsr_range_mark(const char *text, int n_residue,
                         tsr_range_chains(n_residue, residue, chains));
     if (n_found == 0)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "residue range '%s': names no residue; the chain goes "
-                        "from %d to %d",
+                        "residue range '%s': contains no residue; the chain "
+                        "has residues %d to %d",
                         text, lowest, highest);
     if (range.has_number && (range.first < lowest || range.last > highest))
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "residue range '%s': the chain goes from %d to %d only",
-                        text, lowest, highest);
+        return tsr_fail(
+            err, TSR_E_CONFIG,
+            "residue range '%s': the chain has residues %d to %d only", text,
+            lowest, highest);
     return TSR_OK;
 }
 
@@ -150,11 +151,11 @@ static tsr_status check_chirality(const tsr_topology *t,
         if (!mark[i] || r->amino == TSR_GLY || r->cb[2] <= 0.0)
             continue;
         label(r, text);
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "residue %s%s is a D residue (by its CB), for which "
-                        "the prior has no torsions; leave it rigid "
-                        "(structure.flexible, structure.rigid)",
-                        text, of_file(f, of));
+        return tsr_fail(
+            err, TSR_E_CONFIG,
+            "residue %s%s is a D residue (by its CB), for which the prior has "
+            "no torsions; keep it rigid (structure.flexible, structure.rigid)",
+            text, of_file(f, of));
     }
     return TSR_OK;
 }
@@ -178,14 +179,13 @@ static tsr_status check_flexible(const tsr_topology *t,
         if (i + 1 < t->n_residue && mark[i + 1] && i < r->chain_last &&
             !t->residue[i + 1].linked) {
             label(&t->residue[i + 1], other);
-            return tsr_fail(err, TSR_E_CONFIG,
-                            "residue range '%s': chain %s%s is broken between "
-                            "%s and %s (no %s); model the missing "
-                            "residues (MODELLER), or name the parts before and "
-                            "after as two ranges",
-                            text, r->chain, of_file(f, of), one, other,
-                            r->link == TSR_LINK_NONE ? "peptide bond"
-                                                     : "bond O3'-P");
+            return tsr_fail(
+                err, TSR_E_CONFIG,
+                "residue range '%s': chain %s%s is broken between %s and %s "
+                "(no %s); model the missing residues (MODELLER), or name the "
+                "two parts as separate ranges",
+                text, r->chain, of_file(f, of), one, other,
+                r->link == TSR_LINK_NONE ? "peptide bond" : "bond O3'-P");
         }
     }
     return check_chirality(t, f, mark, err);
@@ -251,18 +251,18 @@ static tsr_status mark_mobile(tsr_topology *t, const tsr_flexibility *f,
             t->mobile[c] = 1;
         }
         if (!found)
-            return tsr_fail(err, TSR_E_CONFIG,
-                            "structure.mobile.%d: there is no chain '%s'; "
-                            "chains: %s",
-                            k, mobile->item[k],
-                            tsr_range_chains(t->n_residue, t->residue, text));
+            return tsr_fail(
+                err, TSR_E_CONFIG,
+                "structure.mobile.%d: there is no chain '%s'; chains: %s", k,
+                mobile->item[k],
+                tsr_range_chains(t->n_residue, t->residue, text));
     }
     if (f->is_placed && t->n_chain == 1 && count_of(f->fixed) == 0)
         t->mobile[0] = 1;
     if (n_mobile == t->n_chain && !f->is_placed)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "structure.mobile: every chain is named; one has to "
-                        "stay, for the others to move against");
+                        "structure.mobile: every chain is named; at least one "
+                        "chain has to stay as the reference");
     return TSR_OK;
 }
 
@@ -279,15 +279,15 @@ static tsr_status check_fixed(const tsr_topology *t, const tsr_flexibility *f,
         label(r, text);
         if (r->flexible && count_of(f->flexible) > 0 && !is_all(f->flexible))
             return tsr_fail(err, TSR_E_CONFIG,
-                            "residue range '%s': %s is in structure.flexible "
-                            "too; take it out of one of them",
+                            "residue range '%s': %s is also in "
+                            "structure.flexible; remove it from one of the two",
                             range, text);
         if (t->mobile[r->in_chain])
-            return tsr_fail(err, TSR_E_CONFIG,
-                            "residue range '%s': %s is of chain %s, which "
-                            "moves as a whole (structure.mobile); take it out "
-                            "of one of them",
-                            range, text, r->chain);
+            return tsr_fail(
+                err, TSR_E_CONFIG,
+                "residue range '%s': %s belongs to chain %s, which moves as a "
+                "rigid body (structure.mobile); remove it from one of the two",
+                range, text, r->chain);
     }
     return TSR_OK;
 }
@@ -347,12 +347,12 @@ static void fix_largest_unit(tsr_topology *t, int chain, tsr_log *log)
             t->residue[i].is_fixed = 1;
             from = from < 0 ? i : from;
         }
-    tsr_info(log,
-             "chain %s: its residues %d to %d keep their relation to the "
-             "other chains (structure.fixed and structure.mobile say "
-             "otherwise)",
-             t->residue[first].chain, t->residue[from].number,
-             t->residue[from + best_size - 1].number);
+    tsr_info(
+        log,
+        "chain %s: its residues %d to %d keep their position relative to the "
+        "other chains (structure.fixed and structure.mobile change this)",
+        t->residue[first].chain, t->residue[from].number,
+        t->residue[from + best_size - 1].number);
 }
 
 /* ---- attached chains ----
@@ -433,8 +433,8 @@ static void warn_of_lost_contact(const search *s, int x, int unit_residue,
                 r[i].unit == r[unit_residue].unit || !are_in_contact(s, i, j))
                 continue;
             tsr_warn(log,
-                     "chain %s is held by its part at %s:%d; that at %s:%d "
-                     "touches %s:%d, and lets go of it when it moves",
+                     "chain %s is attached by its part at %s:%d; its part at "
+                     "%s:%d touches %s:%d, and separates from it when it moves",
                      r[i].chain, r[unit_residue].chain, r[unit_residue].number,
                      r[i].chain, r[i].number, r[j].chain, r[j].number);
             return;
@@ -467,8 +467,8 @@ static void attach(search *s, const contact *at, tsr_log *log)
     t->attached[t->n_attached++] =
         (tsr_attached_chain){x, r->chain_first, r->chain_last, at->host};
     tsr_info(log,
-             "chain %s rides with the rigid part of %s:%d, which its part of "
-             "%s:%d touches",
+             "chain %s moves with the rigid part of %s:%d, which is in contact "
+             "with its part at %s:%d",
              r->chain, h->chain, h->number, r->chain, r->number);
 }
 
@@ -528,9 +528,9 @@ static tsr_status set_attached(tsr_topology *t, const tsr_conformation *c,
     tsr_pool_clear(&pool);
     if (status == TSR_OK && t->n_attached > TSR_MAX_ATTACHED)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "%d chains ride on parts of others that move, at most "
-                        "%d can; name some with those parts in "
-                        "structure.fixed",
+                        "%d chains are attached to moving parts of other "
+                        "chains, but at most %d can be; name some of them, "
+                        "with these parts, in structure.fixed",
                         t->n_attached, TSR_MAX_ATTACHED);
     return status;
 }
@@ -574,11 +574,11 @@ static void set_unanchored(tsr_topology *t, tsr_log *log)
         const int is_fixed = is_chain_fixed(t, k);
         if (t->n_chain > 1 && !t->mobile[k] && !is_fixed && !is_free) {
             t->mobile[k] = 1;
-            tsr_info(log,
-                     "chain %s: no part of it is rigid, so it moves against "
-                     "the other chains as a whole (structure.fixed says "
-                     "otherwise)",
-                     t->residue[t->chain_start[k]].chain);
+            tsr_info(
+                log,
+                "chain %s: no part of it is rigid, so it moves relative to the "
+                "other chains as a whole (structure.fixed changes this)",
+                t->residue[t->chain_start[k]].chain);
         }
         is_free &= t->mobile[k] || is_fixed;
     }
@@ -654,11 +654,11 @@ static tsr_status mark_all(tsr_topology *t, const tsr_flexibility *f, int *mark,
     if (status != TSR_OK)
         return tsr_wrap(err, status, "structure.file");
     if (n_flexible == 0 && count_of(f->mobile) == 0 && !f->is_placed)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "structure: nothing may move: no residue is flexible "
-                        "(structure.flexible, structure.rigid, "
-                        "structure.fixed) and no chain moves as a whole "
-                        "(structure.mobile)");
+        return tsr_fail(
+            err, TSR_E_CONFIG,
+            "structure: nothing can move: no residue is flexible "
+            "(structure.flexible, structure.rigid, structure.fixed) and no "
+            "chain moves as a rigid body (structure.mobile)");
     return TSR_OK;
 }
 

@@ -361,8 +361,8 @@ static tsr_status read_bound(search *s, int k, const char *text, int *mark,
     char *equals = strchr(copy, '=');
     if (equals == NULL || strlen(text) >= sizeof copy)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "structure.attach.%d: '%s' does not name a residue "
-                        "to attach to, as \"I = A:45\"",
+                        "structure.attach.%d: '%s' does not name a residue to "
+                        "attach to, as \"I = A:45\"",
                         k, text);
     *equals = '\0';
     memset(mark, 0, (size_t)s->t->n_residue * sizeof *mark);
@@ -375,9 +375,9 @@ static tsr_status read_bound(search *s, int k, const char *text, int *mark,
     return set_hosts(s, trim(copy), host) > 0
                ? TSR_OK
                : tsr_fail(err, TSR_E_CONFIG,
-                          "structure.attach.%d: '%s' names no nucleotide, "
-                          "ligand or ion of the file; a chain, as I, or "
-                          "residues of it, as I:201 or I:5-20",
+                          "structure.attach.%d: '%s' matches no nucleotide, "
+                          "ligand or ion of the file; give a chain, as I, or "
+                          "residues, as I:201 or I:5-20",
                           k, trim(copy));
 }
 
@@ -733,7 +733,7 @@ static void log_group(const tsr_atoms *atoms, const tsr_residue *host,
         snprintf(more, sizeof more, " and %d more residue%s", n,
                  n == 1 ? "" : "s");
     tsr_info(log,
-             "%s %s:%d%s: rigid with %s:%d (structure.attach says otherwise)",
+             "%s %s:%d%s: rigid with %s:%d (structure.attach changes this)",
              residue->name, residue->chain, residue->number, more, host->chain,
              host->number);
 }
@@ -758,21 +758,21 @@ static void log_guests(const search *s, tsr_log *log)
              n_own > 0 ? "" : "; their own torsions do not move");
     if (n_own > 0)
         tsr_info(log,
-                 "%d nucleotides are links of their strands, which turn where "
-                 "structure.flexible says",
+                 "%d nucleotides belong to flexible strands, whose torsions "
+                 "move in the ranges of structure.flexible",
                  n_own);
     if (n[TSR_MOLECULE_BUFFER] > 0)
         tsr_warn(log,
-                 "%d molecules that crystals are grown from (glycerol, "
-                 "sulphate, ...) scatter with the rest; remove them where they "
-                 "are not in the sample",
+                 "%d molecules of crystallisation (glycerol, sulphate, ...) "
+                 "are included in the scattering; remove them if they are not "
+                 "in the sample",
                  n[TSR_MOLECULE_BUFFER]);
     for (int r = 0; r < atoms->n_residue; r++)
         if (host[r] >= 0 && group[r] == r && !has_links_of(t, host[r], r) &&
             n_group++ < MOST)
             log_group(atoms, &t->residue[host[r]], group, r, log);
     if (n_group > MOST)
-        tsr_info(log, "and %d more, each rigid with what it touches",
+        tsr_info(log, "and %d more, each rigid with the residue in contact",
                  n_group - MOST);
 }
 

@@ -72,12 +72,12 @@ static tsr_status require_atom(const tsr_atoms *atoms, int r, const char *name,
     const tsr_file_residue *residue = &atoms->residue[r];
     const double *found = find_atom(atoms, r, name);
     if (found == NULL)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': nucleotide %s:%d (%s) has no atom %s, without "
-                        "which its strand cannot move; complete it, or leave "
-                        "the strand out of structure.flexible",
-                        atoms->path, residue->chain, residue->number,
-                        residue->name, name);
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "'%s': nucleotide %s:%d (%s) lacks atom %s, and its strand cannot "
+            "move without it; complete the nucleotide, or leave the strand out "
+            "of structure.flexible",
+            atoms->path, residue->chain, residue->number, residue->name, name);
     tsr_vec3_copy(x, found);
     return TSR_OK;
 }
@@ -152,9 +152,9 @@ static tsr_status check_link(const tsr_atoms *atoms, int r,
     if (angle > 0.5 && angle < 2.9)
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
-                    "'%s': nucleotide %s:%d (%s) has no sound backbone: three "
-                    "of its atoms that follow each other lie in line; rebuild "
-                    "it, or leave the strand out of structure.flexible",
+                    "'%s': nucleotide %s:%d (%s) has a degenerate backbone: "
+                    "three consecutive atoms lie on one line; rebuild it, or "
+                    "leave the strand out of structure.flexible",
                     atoms->path, residue->chain, residue->number,
                     residue->name);
 }

@@ -108,8 +108,8 @@ static tsr_status not_json(const char *path, const char *text, size_t size,
     const int is_pickle = size > 2 && text[0] == '\x80' && text[1] < 6;
     if (!is_archive && !is_array && !is_pickle)
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s' is no JSON with predicted aligned errors: byte "
-                        "%ld is not what is expected there",
+                        "'%s' is not a JSON file with predicted aligned "
+                        "errors: unexpected character at byte %ld",
                         path, at);
     return tsr_fail(
         err, TSR_E_DATA,
@@ -163,7 +163,7 @@ static tsr_status copy_matrix(tsr_pool *pool, const content *c, tsr_pae *p,
             !(j >= 0.0) || i >= p->n || j >= p->n)
             return tsr_fail(err, TSR_E_DATA,
                             "'%s': value %zu of the predicted aligned errors "
-                            "is no error in Angstrom between two residues",
+                            "is not an error in Angstrom",
                             p->path, k + 1);
         p->error[(size_t)i * n + (size_t)j] = (float)e->value[k];
     }
@@ -203,15 +203,16 @@ static tsr_status check_square(const content *c, const char *path, tsr_err *err)
                     (c->error.n_row == 0 || c->error.n_row == side);
     return is_square
                ? TSR_OK
-               : tsr_fail(err, TSR_E_DATA,
-                          "'%s': %zu predicted aligned errors; a square of "
-                          "them is needed, one row a residue (AlphaFold's "
-                          "files have it as predicted_aligned_error or pae)%s",
-                          path, c->error.n,
-                          strstr(tsr_text_file_name(path), "summary") != NULL
-                              ? "; a summary has none: they are in the file "
-                                "of confidences, or full_data, beside it"
-                              : "");
+               : tsr_fail(
+                     err, TSR_E_DATA,
+                     "'%s': %zu predicted aligned errors; a square matrix is "
+                     "needed, one row per residue (AlphaFold's files name it "
+                     "predicted_aligned_error or pae)%s",
+                     path, c->error.n,
+                     strstr(tsr_text_file_name(path), "summary") != NULL
+                         ? "; a summary file lacks it: it is in the file of "
+                           "confidences, or full_data, in the same folder"
+                         : "");
 }
 
 static tsr_status store_content(tsr_pool *pool, content *c, const char *path,
@@ -358,15 +359,15 @@ tsr_status tsr_pae_rows(const tsr_pae *pae, const tsr_structure *s, int *row,
     if (missing == s->n_residue || rows_by_order(pae, s, row))
         return TSR_OK;
     if (pae->chain != NULL)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s' has no predicted aligned errors of residue %s:%d "
-                        "of '%s', and %d residues or ligands' atoms to its %d: "
-                        "give those of this model, with its names of chains",
-                        pae->path, s->residue[missing].chain,
-                        s->residue[missing].number, s->path, pae->n,
-                        s->n_residue);
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "'%s' has no predicted aligned errors of residue %s:%d of '%s', "
+            "and %d residues or ligand atoms up to its %d: give the file of "
+            "this model, with the same chain names",
+            pae->path, s->residue[missing].chain, s->residue[missing].number,
+            s->path, pae->n, s->n_residue);
     return tsr_fail(err, TSR_E_DATA,
-                    "'%s' has predicted aligned errors of %d residues, '%s' "
-                    "has %d residues: give those of this model",
+                    "'%s' has predicted aligned errors of %d residues, but "
+                    "'%s' has %d residues: give the file of this model",
                     pae->path, pae->n, s->path, s->n_residue);
 }

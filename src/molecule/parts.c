@@ -42,7 +42,7 @@ const char *tsr_evidence_text(tsr_evidence evidence)
         "contacts and secondary structure of the coordinates",
         "pLDDT in the B column, contacts and secondary structure",
         "predicted aligned errors, contacts and secondary structure",
-        "bases that pair"};
+        "base pairs"};
     return text[evidence];
 }
 
@@ -851,7 +851,7 @@ static void add_note(tsr_parts *parts, char *text)
 }
 
 #define note(parts, ...) \
-    add_note((parts), tsr_pool_print(&(parts)->pool, __VA_ARGS__))
+    add_note((parts), tsr_pool_format(&(parts)->pool, __VA_ARGS__))
 
 static const char *name_of(const parts_graph *g, int i, char text[32])
 {
@@ -905,10 +905,10 @@ static void note_missing_run(const parts_graph *g, tsr_parts *parts, int before,
     if (after >= 0)
         name_of(g, after, other);
     note(parts,
-         "%s%d residues %s %s%s%s %s (%.*s%s%s); they scatter, too: if they "
-         "were in the sample, model them (MODELLER, AlphaFold) and let them be "
+         "%s%d residues %s %s%s%s %s (%.*s%s%s); they scatter as well: if they "
+         "were in the sample, model them (MODELLER, AlphaFold) and make them "
          "flexible",
-         before < 0 || after < 0 ? "the file names " : "", n,
+         before < 0 || after < 0 ? "the file declares " : "", n,
          before < 0  ? "before"
          : after < 0 ? "after"
                      : "between",
@@ -916,7 +916,7 @@ static void note_missing_run(const parts_graph *g, tsr_parts *parts, int before,
          before < 0 || after < 0 ? "without coordinates"
                                  : "have no coordinates",
          n > MAX_SHOWN ? MAX_SHOWN : n, letters, n > MAX_SHOWN ? "..." : "",
-         has_tag(letters, n) ? ", a histidine tag among them" : "");
+         has_tag(letters, n) ? ", including a histidine tag" : "");
 }
 
 /* Aligns the unbroken runs of a chain with the declared sequence, and notes the
@@ -973,14 +973,14 @@ static void compare_numbers(const parts_graph *g, int first, tsr_parts *parts)
         if (n > 0 && !is_linked(g, i))
             note(parts,
                  "%d residues between %s and %s are not in the model; they "
-                 "scatter, too: model them (MODELLER, AlphaFold) and let them "
-                 "be flexible",
+                 "scatter as well: model them (MODELLER, AlphaFold) and make "
+                 "them flexible",
                  n, name_of(g, i - 1, one), name_of(g, i, other));
     }
     if (r[first].number > 1 && !is_copy(g, first))
         note(parts,
-             "chain %s begins at residue %d and the file does not say what was "
-             "in the sample: tags and tails that it lacks scatter, too",
+             "chain %s begins at residue %d and the file does not give the "
+             "sequence of the sample: missing tags and tails scatter as well",
              r[first].chain, r[first].number);
 }
 
@@ -1015,8 +1015,8 @@ static void note_helices(const parts_graph *g, const parts_cut *cut,
             continue;
         noted = i;
         note(parts,
-             "nothing but the helix around %s joins the parts before and after "
-             "it; it is held straight here. If it bends, add \"%s:%d-%d\" to "
+             "only the helix around %s joins the parts before and after it; "
+             "the helix is kept straight. If it bends, add \"%s:%d-%d\" to "
              "structure.flexible",
              name_of(g, i, one), r[i].chain, r[i - 1].number, r[i + 2].number);
     }
@@ -1038,12 +1038,13 @@ static void note_breaks(const parts_graph *g, const parts_pieces *p,
             at++;
         if (at <= b->low)
             note(parts,
-                 "two domains, with a break between %s and %s: the linker is "
-                 "missing from the file%s; model it, so that the domains can "
-                 "move",
+                 "two domains with a chain break between %s and %s: the linker "
+                 "is missing from the file%s; model the linker, so that the "
+                 "domains can move",
                  name_of(g, at - 1, one), name_of(g, at, other),
-                 b->low == a->high + 1 ? ", and they keep their relation"
-                                       : " in part");
+                 b->low == a->high + 1
+                     ? ", and the domains keep their relative position"
+                     : " in part");
     }
 }
 
@@ -1061,9 +1062,9 @@ static void note_loops(const parts_graph *g, const parts_pieces *p,
                 last++;
             if (!piece->moves_loops)
                 note(parts,
-                     "nothing holds the loop %s to %s, which stays as it is: a "
-                     "loop moves only in a part that keeps its place "
-                     "(structure.fixed), and there is one already",
+                     "no rigid part moves the loop %s to %s, which is kept as "
+                     "it is: a loop moves only in a part that keeps its place "
+                     "(structure.fixed), and another part does already",
                      name_of(g, i, one), name_of(g, last, other));
             i = last;
         }
@@ -1090,8 +1091,8 @@ static void note_rows(const parts_graph *g, tsr_parts *parts)
 {
     if (g->pae != NULL && g->pae->n != g->n && g->pae->chain == NULL)
         note(parts,
-             "the predicted aligned errors are of %d residues and the model "
-             "has %d: they were taken by residue number, which is right if the "
+             "the predicted aligned errors have %d residues and the model has "
+             "%d: they were matched by residue number, which is right if the "
              "model was cut out of the prediction",
              g->pae->n, g->n);
 }
@@ -1108,14 +1109,14 @@ static void note_chains(const parts_graph *g, const parts_pieces *p,
                 touches += p->piece[k].interchain;
         if (g->pae != NULL && mean_relation(g, i) < 0.2 && touches < 6.0)
             note(parts,
-                 "the prediction is not sure how chain %s lies to the others; "
-                 "it keeps its place here. structure.mobile: [%s] lets it move "
-                 "as a whole",
+                 "the position of chain %s relative to the others is uncertain "
+                 "in the prediction; it is kept fixed. structure.mobile: [%s] "
+                 "lets it move as a rigid body",
                  chain, chain);
         else if (touches == 0.0)
             note(parts,
-                 "chain %s touches no other chain: is it part of the molecule "
-                 "that was measured?",
+                 "chain %s touches no other chain: does it belong to the "
+                 "measured molecule?",
                  chain);
     }
 }
@@ -1149,9 +1150,9 @@ static void note_copies(const parts_graph *g, tsr_parts *parts)
             if (last - from + 1 >= MIN_COPY && last < g->chain_last[i] &&
                 find_copy(g, from, last, &copy)) {
                 note(parts,
-                     "chain %s holds one sequence several times, from %s and "
-                     "again from %s: several molecules under one chain id (or "
-                     "a blank one); give each its own",
+                     "chain %s contains the same sequence several times, from "
+                     "%s and again from %s: several molecules under one chain "
+                     "id (or a blank one); give each its own id",
                      g->structure->residue[i].chain, name_of(g, from, one),
                      name_of(g, copy, other));
                 return;
@@ -1315,14 +1316,14 @@ static void add_text(const parts_graph *g, int first, int last,
     const tsr_residue_record *r = g->structure->residue;
     if (last > first && is_exact(g, first, last)) {
         append(pool, list,
-               tsr_pool_print(pool, "%s:%d-%d", r[first].chain, r[first].number,
-                              r[last].number));
+               tsr_pool_format(pool, "%s:%d-%d", r[first].chain,
+                               r[first].number, r[last].number));
         return;
     }
     for (int i = first; i <= last; i++)
         if (i == first || r[i].number != r[i - 1].number)
             append(pool, list,
-                   tsr_pool_print(pool, "%s:%d", r[i].chain, r[i].number));
+                   tsr_pool_format(pool, "%s:%d", r[i].chain, r[i].number));
 }
 
 /* Number of separate rigid runs in a chain. */

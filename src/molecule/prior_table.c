@@ -102,8 +102,8 @@ static tsr_status check_weights(const tsr_table_reader *r, const char *name,
                                 double sum, tsr_err *err)
 {
     if (!(fabs(sum - 1.0) <= 1e-6))
-        return tsr_table_fail(r, err, "%s: the weights add up to %.9g, not 1",
-                              name, sum);
+        return tsr_table_fail(
+            r, err, "%s: the sum of the weights is %.9g, not 1", name, sum);
     return TSR_OK;
 }
 
@@ -245,7 +245,7 @@ static tsr_status read_all(tsr_table_reader *r, tsr_prior_table *table,
     TSR_TRY(read_contacts(r, table, TSR_BODIES_ONE, err));
     TSR_TRY(tsr_table_next(r, err));
     if (r->type != TSR_LINE_END)
-        TSR_TRY(tsr_table_fail(r, err, "unexpected after the last row"));
+        TSR_TRY(tsr_table_fail(r, err, "unexpected line after the last row"));
     return TSR_OK;
 }
 

@@ -17,13 +17,14 @@ const tsr_pose_variable tsr_pose_variables[TSR_N_POSE_VALUE] = {
     {"to_x", NULL, "x", 2},
     {"to_y", NULL, "y", 2},
     {"to_z", NULL, "z", 2},
-    {"twist", "rad", "turn of the second about the line of the centres", 0}};
+    {"twist", "rad",
+     "rotation of the second part about the line of the centres", 0}};
 
 const tsr_pose_variable tsr_tail_variables[TSR_N_TAIL_VALUE] = {
-    {"distance", "Angstrom", "its end-to-end distance", 0},
-    {"x", NULL, "direction of its end, x", 0},
-    {"y", NULL, "direction of its end, y", 0},
-    {"z", NULL, "direction of its end, z", 0}};
+    {"distance", "Angstrom", "end-to-end distance", 0},
+    {"x", NULL, "direction of the end, x", 0},
+    {"y", NULL, "direction of the end, y", 0},
+    {"z", NULL, "direction of the end, z", 0}};
 
 /* Returns the first residue of the next rigid part from residue i on, and sets
  * *last to its last residue. n_residue: no further part. */

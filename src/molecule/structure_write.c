@@ -140,8 +140,8 @@ tsr_status tsr_model_atoms_letter_chains(tsr_model_atoms *m, tsr_log *log,
         const char letter[2] = {tsr_free_letter(taken), '\0'};
         if (letter[0] == '\0')
             return tsr_fail(err, TSR_E_DATA,
-                            "%d chains: PDB has room for 62, one letter or "
-                            "digit each; leave some out, or join chains",
+                            "%d chains: PDB has room for 62, with one letter "
+                            "or digit each; leave some out, or join chains",
                             m->n_chain);
         for (int k = i; k < m->n_atom; k++)
             if (strcmp(m->atom[k].chain_id, old) == 0) {
@@ -149,8 +149,10 @@ tsr_status tsr_model_atoms_letter_chains(tsr_model_atoms *m, tsr_log *log,
                 m->atom[k].chain = letter[0];
             }
         taken[strlen(taken)] = letter[0];
-        tsr_info(log, "chain %s is chain %s in PDB files: one character fits",
-                 old, letter);
+        tsr_info(
+            log,
+            "chain %s is chain %s in PDB files, where the id has one character",
+            old, letter);
     }
     return TSR_OK;
 }
@@ -269,23 +271,24 @@ static tsr_status check_limits(const tsr_model_spec *spec,
         const tsr_model_atom *a = &spec->atoms->atom[i];
         const char one[2] = {a->chain, '\0'}, *wrong = NULL;
         if (is_pdb && a->chain == '\0')
-            wrong = "the chain's id has more than one character; rename it";
+            wrong =
+                "the chain id has more than one character; rename the chain";
         else if (is_pdb && (a->number < -999 || a->number > 9999))
-            wrong = "the number is not from -999 to 9999; renumber it";
+            wrong = "the residue number is not from -999 to 9999; renumber the "
+                    "residue";
         for (int d = 0; d < 3 && wrong == NULL; d++)
             if (!(xyz[i][d] > low && xyz[i][d] < high))
                 wrong = "a coordinate is not from -999.999 to 9999.999; move "
                         "the structure to the origin";
         if (wrong != NULL)
-            return tsr_fail(err, TSR_E_DATA,
-                            "atom %s of residue %s:%d%.*s is at (%g, %g, %g)"
-                            "%s%s%s",
-                            a->name, a->chain == '\0' ? a->chain_id : one,
-                            a->number, a->insertion != ' ', &a->insertion,
-                            xyz[i][0], xyz[i][1], xyz[i][2],
-                            is_pdb ? " and has no room in PDB: " : "",
-                            is_pdb ? wrong : "",
-                            is_pdb ? ", or write mmCIF (NAME.cif)" : "");
+            return tsr_fail(
+                err, TSR_E_DATA,
+                "atom %s of residue %s:%d%.*s is at (%g, %g, %g)%s%s%s",
+                a->name, a->chain == '\0' ? a->chain_id : one, a->number,
+                a->insertion != ' ', &a->insertion, xyz[i][0], xyz[i][1],
+                xyz[i][2], is_pdb ? " and does not fit into PDB: " : "",
+                is_pdb ? wrong : "",
+                is_pdb ? ", or write mmCIF (NAME.cif)" : "");
     }
     return TSR_OK;
 }

@@ -258,8 +258,8 @@ static void log_repairs(const tsr_structure *s, const repairs *made,
                  s->incomplete);
     if (made->n_side_mean > 0)
         tsr_warn(log,
-                 "'%s': %d incomplete side chain%s put at the prior's mean, "
-                 "the first at %s",
+                 "'%s': %d incomplete side chain%s placed at the mean of the "
+                 "prior, the first at %s",
                  s->path, made->n_side_mean, made->n_side_mean == 1 ? "" : "s",
                  made->first_side);
     if (made->n_o + made->n_cb > 0)
@@ -267,8 +267,8 @@ static void log_repairs(const tsr_structure *s, const repairs *made,
                  made->n_o, made->n_cb);
     if (made->n_break > 0)
         tsr_warn(log,
-                 "'%s': %d chain breaks, the first before %s; the parts keep "
-                 "their relation across them",
+                 "'%s': %d chain breaks, the first before %s; the parts on "
+                 "both sides keep their relative positions",
                  s->path, made->n_break, made->first_break);
 }
 
@@ -281,7 +281,7 @@ static tsr_status set_residues(const tsr_structure *s,
         tsr_residue *r = &t->residue[i];
         int amino = tsr_amino_by_three(record->name);
         if (amino < 0)
-            return tsr_fail(err, TSR_E_INTERNAL, "'%s': unmapped residue %s",
+            return tsr_fail(err, TSR_E_INTERNAL, "'%s': residue %s is unknown",
                             s->path, record->name);
         r->amino = (tsr_amino)amino;
         memcpy(r->chain, record->chain, sizeof r->chain);
@@ -395,8 +395,8 @@ static tsr_status set_letters(const char *sequence, tsr_topology *t,
         int amino = tsr_amino_by_one(sequence[i]);
         if (amino < 0)
             return tsr_fail(err, TSR_E_CONFIG,
-                            "structure.sequence: letter %d, '%c', is none of "
-                            "the 20 amino acids",
+                            "structure.sequence: letter %d, '%c', is not one "
+                            "of the 20 amino acids",
                             i + 1, sequence[i]);
         r->amino = (tsr_amino)amino;
         memcpy(r->chain, "A", 2);

@@ -36,22 +36,18 @@ typedef struct {
 } collective_options;
 
 static const tsr_field fields[] = {
-    TSR_FIELD(
-        DOUBLE, "weight", collective_options, weight, .initial = "4",
-        .min = 0.0, .max = 1e6,
-        .doc = "share of the proposals, relative to the other moves, where a "
-               "density map is among the data; 0: off"),
-    TSR_FIELD(
-        DOUBLE, "step", collective_options, step, .initial = "2.4", .min = 1e-6,
-        .max = 100.0,
-        .doc = "length of a step before warm-up has learnt it, in the data's "
-               "own standard deviations"),
-    TSR_FIELD(
-        DOUBLE, "width", collective_options, width, .unit = "rad",
-        .initial = "0.3", .min = 1e-6, .max = 3.0,
-        .doc =
-            "width of turns that the data leave open; of shifts ten times as "
-            "many Angstrom"),
+    TSR_FIELD(DOUBLE, "weight", collective_options, weight, .initial = "4",
+              .min = 0.0, .max = 1e6,
+              .doc = "weight of the move among all proposals, where a density "
+                     "map is among the data; 0: off"),
+    TSR_FIELD(DOUBLE, "step", collective_options, step, .initial = "2.4",
+              .min = 1e-6, .max = 100.0,
+              .doc = "length of a step before warm-up adapts it, in standard "
+                     "deviations of the data"),
+    TSR_FIELD(DOUBLE, "width", collective_options, width, .unit = "rad",
+              .initial = "0.3", .min = 1e-6, .max = 3.0,
+              .doc = "prior width of rotations that the data do not determine; "
+                     "of shifts ten times as many Angstrom"),
     TSR_FIELD_TARGET(collective_options, "0.25"),
     {0}};
 
@@ -396,8 +392,8 @@ static void collective_archive(void *state, tsr_archive *archive)
 
 const tsr_move_type tsr_move_collective = {
     .name = "collective",
-    .doc = "turns all torsions at once, and the whole with them, by steps that "
-           "a density map holds alike",
+    .doc = "changes all torsions and the position of the molecule at once, by "
+           "steps that change the fit to a density map by equal amounts",
     .source = "Girolami & Calderhead 2011 (the metric)",
     .options_size = sizeof(collective_options),
     .fields = fields,

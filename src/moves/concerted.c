@@ -238,28 +238,25 @@ typedef struct {
 } concerted_options;
 
 static const tsr_field fields[] = {
-    TSR_FIELD(
-        DOUBLE, "weight", concerted_options, weight, .initial = "0.3",
-        .min = 0.0, .max = 1e6,
-        .doc = "share of the proposals, relative to the other moves; 0: off"),
-    TSR_FIELD(
-        INT, "residues", concerted_options, residues, .initial = "5",
-        .min = 1.0, .max = TSR_MAX_PRE,
-        .doc =
-            "residues that turn before the three that close the chain again"),
-    TSR_FIELD(
-        DOUBLE, "step", concerted_options, step, .unit = "rad",
-        .initial = "0.1", .min = 1e-6, .max = PI,
-        .doc = "width of a turn, the end held, before warm-up has learnt it"),
-    TSR_FIELD(
-        DOUBLE, "stiffness", concerted_options, stiffness,
-        .unit = "1/Angstrom^2", .initial = "0.3", .min = 0.0, .max = 1e6,
-        .doc = "how much turns that carry the end far are disfavoured; 0: not"),
-    TSR_FIELD(
-        DOUBLE, "width", concerted_options, width, .unit = "rad",
-        .initial = "1", .min = 0.01, .max = 1e3,
-        .doc =
-            "change of the closing torsions beyond which others are preferred"),
+    TSR_FIELD(DOUBLE, "weight", concerted_options, weight, .initial = "0.3",
+              .min = 0.0, .max = 1e6,
+              .doc = "weight of the move among all proposals; 0: off"),
+    TSR_FIELD(INT, "residues", concerted_options, residues, .initial = "5",
+              .min = 1.0, .max = TSR_MAX_PRE,
+              .doc = "residues that turn before the three residues that close "
+                     "the chain"),
+    TSR_FIELD(DOUBLE, "step", concerted_options, step, .unit = "rad",
+              .initial = "0.1", .min = 1e-6, .max = PI,
+              .doc = "width of a rotation, with the end of the chain fixed, "
+                     "before warm-up adapts it"),
+    TSR_FIELD(DOUBLE, "stiffness", concerted_options, stiffness,
+              .unit = "1/Angstrom^2", .initial = "0.3", .min = 0.0, .max = 1e6,
+              .doc = "penalty on rotations that move the end of the chain far; "
+                     "0: no penalty"),
+    TSR_FIELD(DOUBLE, "width", concerted_options, width, .unit = "rad",
+              .initial = "1", .min = 0.01, .max = 1e3,
+              .doc = "change of the closing torsions above which other "
+                     "closures are preferred"),
     TSR_FIELD_TARGET(concerted_options, "0.25"),
     {0}};
 
@@ -419,7 +416,8 @@ static void concerted_archive(void *state, tsr_archive *archive)
 
 const tsr_move_type tsr_move_concerted = {
     .name = "concerted",
-    .doc = "turns some residues and closes the chain again at three others",
+    .doc = "turns some residues and closes the chain at the three residues "
+           "after them",
     .source = "Dodd, Boone & Theodorou 1993; Bottaro et al. 2012",
     .options_size = sizeof(concerted_options),
     .fields = fields,

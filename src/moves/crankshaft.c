@@ -29,18 +29,16 @@ typedef struct {
 } crankshaft_options;
 
 static const tsr_field fields[] = {
-    TSR_FIELD(
-        DOUBLE, "weight", crankshaft_options, weight, .initial = "0.5",
-        .min = 0.0, .max = 1e6,
-        .doc = "share of the proposals, relative to the other moves; 0: off"),
-    TSR_FIELD(
-        INT, "window", crankshaft_options, window, .unit = "residues",
-        .initial = "5", .min = 1, .max = 50,
-        .doc = "most that the two CA may be apart; a rigid part between them "
-               "counts as one"),
+    TSR_FIELD(DOUBLE, "weight", crankshaft_options, weight, .initial = "0.5",
+              .min = 0.0, .max = 1e6,
+              .doc = "weight of the move among all proposals; 0: off"),
+    TSR_FIELD(INT, "window", crankshaft_options, window, .unit = "residues",
+              .initial = "5", .min = 1, .max = 50,
+              .doc = "largest separation of the two CA along the chain; a "
+                     "rigid part between them counts as one residue"),
     TSR_FIELD(DOUBLE, "step", crankshaft_options, step, .unit = "rad",
               .initial = "0.2", .min = 1e-6, .max = PI,
-              .doc = "width of a turn before warm-up has learnt it"),
+              .doc = "width of a rotation before warm-up adapts it"),
     TSR_FIELD_TARGET(crankshaft_options, "0.3"),
     {0}};
 
@@ -199,7 +197,8 @@ static void crankshaft_archive(void *state, tsr_archive *archive)
 
 const tsr_move_type tsr_move_crankshaft = {
     .name = "crankshaft",
-    .doc = "turns what lies between two CA about the axis through them",
+    .doc =
+        "turns the residues between two CA about the axis through the two CA",
     .source = "Betancourt 2005; Smith & Kortemme 2008",
     .options_size = sizeof(crankshaft_options),
     .fields = fields,

@@ -196,7 +196,7 @@ double tsr_move_robbins_monro(long n, double accept_probability, double target);
     {                                                                         \
         .name = "target", .type = TSR_FIELD_DOUBLE,                           \
         .offset = offsetof(options, target), .initial = (value), .min = 0.01, \
-        .max = 0.99, .doc = "acceptance that warm-up aims at"                 \
+        .max = 0.99, .doc = "acceptance rate that warm-up aims at"            \
     }
 
 /* A step size that warm-up learns. The log width of a step is the sum of two

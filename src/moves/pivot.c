@@ -20,16 +20,15 @@ typedef struct {
 } pivot_options;
 
 static const tsr_field fields[] = {
-    TSR_FIELD(
-        DOUBLE, "weight", pivot_options, weight, .initial = "3", .min = 0.0,
-        .max = 1e6,
-        .doc = "share of the proposals, relative to the other moves; 0: off"),
+    TSR_FIELD(DOUBLE, "weight", pivot_options, weight, .initial = "3",
+              .min = 0.0, .max = 1e6,
+              .doc = "weight of the move among all proposals; 0: off"),
     TSR_FIELD(DOUBLE, "step", pivot_options, step, .unit = "rad",
               .initial = "0.2", .min = 1e-6, .max = PI,
-              .doc = "width of a turn before warm-up has learnt it"),
+              .doc = "width of a rotation before warm-up adapts it"),
     TSR_FIELD(DOUBLE, "uniform", pivot_options, uniform, .initial = "0.02",
               .min = 0.0, .max = 1.0,
-              .doc = "probability of a turn by any angle"),
+              .doc = "probability of a rotation by any angle"),
     TSR_FIELD(
         DOUBLE, "draw", pivot_options, draw, .initial = "0.2", .min = 0.0,
         .max = 1.0,
@@ -194,8 +193,8 @@ static void pivot_archive(void *state, tsr_archive *archive)
 
 const tsr_move_type tsr_move_pivot = {
     .name = "pivot",
-    .doc = "turns one free phi or psi, or draws both; one side of the chain "
-           "moves",
+    .doc =
+        "turns one free phi or psi, or draws both; one side of the chain moves",
     .source = "Lal 1969; Madras & Sokal 1988",
     .options_size = sizeof(pivot_options),
     .fields = fields,

@@ -54,22 +54,20 @@ typedef struct {
 } pose_options;
 
 static const tsr_field fields[] = {
-    TSR_FIELD(
-        DOUBLE, "weight", pose_options, weight, .initial = "0", .min = 0.0,
-        .max = 1e6,
-        .doc = "share of the proposals, relative to the other moves; 0: off"),
-    TSR_FIELD(
-        DOUBLE, "width", pose_options, width, .unit = "rad", .initial = "0.1",
-        .min = 1e-6, .max = 1.0,
-        .doc = "widest turn of a torsion as far as the pose is kept; warm-up "
-               "makes it less"),
+    TSR_FIELD(DOUBLE, "weight", pose_options, weight, .initial = "0",
+              .min = 0.0, .max = 1e6,
+              .doc = "weight of the move among all proposals; 0: off"),
+    TSR_FIELD(DOUBLE, "width", pose_options, width, .unit = "rad",
+              .initial = "0.1", .min = 1e-6, .max = 1.0,
+              .doc = "largest rotation of a torsion while the pose is kept; "
+                     "warm-up reduces it"),
     TSR_FIELD(
         DOUBLE, "turn", pose_options, turn, .unit = "rad", .initial = "0.05",
         .min = 1e-3, .max = 1.0,
-        .doc = "width of a turn of the far part before warm-up has learnt it"),
+        .doc = "width of a rotation of the far part before warm-up adapts it"),
     TSR_FIELD(DOUBLE, "shift", pose_options, shift, .unit = "Angstrom",
               .initial = "0.3", .min = 1e-2, .max = 20.0,
-              .doc = "width of a shift of it"),
+              .doc = "width of a shift of the far part"),
     TSR_FIELD_TARGET(pose_options, "0.25"),
     {0}};
 
@@ -465,9 +463,9 @@ static void pose_archive(void *state, tsr_archive *archive)
 
 const tsr_move_type tsr_move_pose = {
     .name = "pose",
-    .doc = "turns all torsions of a linker at once; the part beyond it takes a "
-           "learnt step",
-    .source = "Vihola 2012 (the learnt covariance)",
+    .doc = "turns all torsions of a linker at once; the part beyond the linker "
+           "makes a step of adapted covariance",
+    .source = "Vihola 2012 (the adapted covariance)",
     .options_size = sizeof(pose_options),
     .fields = fields,
     .state_new = pose_new,

@@ -19,13 +19,13 @@ typedef struct {
 } regrow_options;
 
 static const tsr_field fields[] = {
-    TSR_FIELD(
-        DOUBLE, "weight", regrow_options, weight, .initial = "0.5", .min = 0.0,
-        .max = 1e6,
-        .doc = "share of the proposals, relative to the other moves; 0: off"),
+    TSR_FIELD(DOUBLE, "weight", regrow_options, weight, .initial = "0.5",
+              .min = 0.0, .max = 1e6,
+              .doc = "weight of the move among all proposals; 0: off"),
     TSR_FIELD(INT, "residues", regrow_options, residues, .initial = "6",
               .min = 2, .max = MAX_STRETCH,
-              .doc = "longest stretch; each proposal has 2 to so many"),
+              .doc = "longest stretch in residues; each proposal has between 2 "
+                     "residues and this number"),
     {0}};
 
 typedef struct {

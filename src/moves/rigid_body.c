@@ -23,21 +23,19 @@ typedef struct {
 } rigid_options;
 
 static const tsr_field fields[] = {
-    TSR_FIELD(
-        DOUBLE, "weight", rigid_options, weight, .initial = "0.2", .min = 0.0,
-        .max = 1e6,
-        .doc = "share of the proposals, relative to the other moves; 0: off"),
+    TSR_FIELD(DOUBLE, "weight", rigid_options, weight, .initial = "0.2",
+              .min = 0.0, .max = 1e6,
+              .doc = "weight of the move among all proposals; 0: off"),
     TSR_FIELD(DOUBLE, "shift", rigid_options, shift, .unit = "Angstrom",
               .initial = "0.5", .min = 1e-6, .max = 100.0,
-              .doc = "width of a shift before warm-up has learnt it"),
+              .doc = "width of a shift before warm-up adapts it"),
     TSR_FIELD(DOUBLE, "turn", rigid_options, turn, .unit = "rad",
               .initial = "0.05", .min = 1e-6, .max = 3.14159,
-              .doc = "width of a turn; learnt together with the shift"),
-    TSR_FIELD(
-        DOUBLE, "width", rigid_options, width, .unit = "rad", .initial = "1",
-        .min = 0.01, .max = 1e3,
-        .doc =
-            "change of the closing torsions beyond which others are preferred"),
+              .doc = "width of a rotation; adapted together with the shift"),
+    TSR_FIELD(DOUBLE, "width", rigid_options, width, .unit = "rad",
+              .initial = "1", .min = 0.01, .max = 1e3,
+              .doc = "change of the closing torsions above which other "
+                     "closures are preferred"),
     TSR_FIELD_TARGET(rigid_options, "0.3"),
     {0}};
 
@@ -401,8 +399,8 @@ static void rigid_archive(void *state, tsr_archive *archive)
 
 const tsr_move_type tsr_move_rigid_body = {
     .name = "rigid_body",
-    .doc = "shifts and turns a rigid part or a mobile chain; linkers are "
-           "closed again",
+    .doc = "shifts and turns a rigid part or a mobile chain, and closes the "
+           "linkers again",
     .source = "Dodd, Boone & Theodorou 1993 (closure)",
     .options_size = sizeof(rigid_options),
     .fields = fields,

@@ -14,13 +14,12 @@ typedef struct {
 } side_options;
 
 static const tsr_field fields[] = {
-    TSR_FIELD(
-        DOUBLE, "weight", side_options, weight, .initial = "0.5", .min = 0.0,
-        .max = 1e6,
-        .doc = "share of the proposals, relative to the other moves; 0: off"),
+    TSR_FIELD(DOUBLE, "weight", side_options, weight, .initial = "0.5",
+              .min = 0.0, .max = 1e6,
+              .doc = "weight of the move among all proposals; 0: off"),
     TSR_FIELD(DOUBLE, "step", side_options, step, .unit = "Angstrom",
               .initial = "0.3", .min = 1e-4, .max = 10.0,
-              .doc = "width of a step before warm-up has learnt it"),
+              .doc = "width of a step before warm-up adapts it"),
     TSR_FIELD(DOUBLE, "draw", side_options, draw, .initial = "0.5", .min = 0.0,
               .max = 1.0,
               .doc = "probability of a draw from the prior instead of a step"),
@@ -130,9 +129,9 @@ static void side_archive(void *state, tsr_archive *archive)
 
 const tsr_move_type tsr_move_side_chain = {
     .name = "side_chain",
-    .doc = "moves one side-chain centre in the frame of its residue, or turns "
-           "one base",
-    .source = "Dunbrack & Cohen 1997 (draws from a library of rotamers)",
+    .doc = "moves the centre of one side chain in the frame of its residue, or "
+           "turns one base",
+    .source = "Dunbrack & Cohen 1997 (draws from a rotamer library)",
     .options_size = sizeof(side_options),
     .fields = fields,
     .state_new = side_new,

@@ -1,8 +1,8 @@
 /* All atoms of a drawn conformation. Each atom of the input has a placement:
- * the local frame it is fixed to, and its coordinates in that frame. Frames are
- * the drawn backbone, the frame of N-CA-C, and the frame of the side chain,
- * which is turned about CA-CB until the side-chain centre is nearest to the
- * drawn centre. */
+ * the local frame to which it is fixed, and its coordinates in that frame.
+ * Frames are the drawn backbone, the frame of N-CA-C, and the frame of the side
+ * chain, which is turned about CA-CB until the side-chain centre is nearest to
+ * the drawn centre. */
 #include "posterior/all_atoms.h"
 
 #include "core/vec3.h"
@@ -18,17 +18,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The frame an atom is fixed to. */
+/* The frame to which an atom is fixed. */
 typedef enum {
     FROM_MODEL, /* drawn position: N, CA, C, O */
     FROM_FRAME, /* fixed to N, CA, C: CB */
     FROM_SIDE,  /* fixed to the side chain, which turns about CA-CB: atoms
                    beyond CB */
-    FROM_O,     /* opposite O: OXT */
+    FROM_O,     /* the mirror image of O: OXT */
     /* attached particles: water and guests */
     FROM_CARBONYL, /* fixed to CA, C, O: water on O or OXT */
     FROM_HOST,     /* fixed to N, CA, C of the host residue: guests */
-    FROM_BASE      /* the same, turned with the base of a nucleotide */
+    FROM_BASE      /* as FROM_HOST, and turned with the base of a nucleotide */
 } source;
 
 /* How an atom is placed. */
@@ -109,8 +109,8 @@ static tsr_status report_difference(const tsr_model_atoms *model, int r,
     if (theirs != NULL)
         tsr_residue_label(theirs, label, sizeof label);
     return tsr_fail(err, TSR_E_DATA,
-                    "residue %d of model.pdb is %s %c:%d, and of the input %s "
-                    "%s; export the model's own atoms with --atoms model",
+                    "residue %d of model.pdb is %s %c:%d, but of the input %s "
+                    "%s; export the atoms of the model with --atoms model",
                     r + 1, ours->residue, ours->chain, ours->number,
                     theirs != NULL ? theirs->name : "", label);
 }
@@ -128,9 +128,9 @@ static void use_file_names(tsr_model_atom *to, const tsr_residue_record *in,
         snprintf(to->element, sizeof to->element, "SE");
 }
 
-/* Frame of a side chain: origin CA, in the plane of N, CA and C, with its first
- * axis towards C. The angle N-CA-C is drawn. For proline, whose ring is bound
- * to N, the first axis points to N, which keeps the ring closed. */
+/* Frame of a side chain: origin CA, first axis towards C, second axis in the
+ * plane of N, CA and C. The angle N-CA-C is drawn. For proline, whose ring is
+ * bound to N, the first axis points to N, which keeps the ring closed. */
 static void side_frame(double frame[3][3], const placed_residue *r,
                        const double *n, const double *ca, const double *c)
 {
@@ -326,7 +326,7 @@ static void compute_frames(const placed_residue *at, const double (*model)[3],
         }
 }
 
-/* Places OXT. */
+/* Places OXT in the direction of O mirrored at the axis CA-C. */
 static void place_oxt(const placed_residue *at, const double (*model)[3],
                       double bond_ang, double out[3])
 {
@@ -603,7 +603,8 @@ tsr_status tsr_atom_curves_try(const tsr_molecule *molecule, tsr_log *log,
         return TSR_OK;
     if (why.status == TSR_E_NOMEM)
         return tsr_fail(err, why.status, "%s", why.message);
-    tsr_info(log, "hydration: estimated from bodies alone: %s", why.message);
+    tsr_info(log, "hydration: estimated from bodies instead of atoms: %s",
+             why.message);
     return TSR_OK;
 }
 
@@ -624,9 +625,9 @@ static int is_grid_faster(const tsr_atom_curves *c, const tsr_debye_spec *spec)
            tsr_method_seconds(TSR_METHOD_DIRECT, spec, 0.0, &speed);
 }
 
-/* The Debye sum of a model; for neutrons, a series that begins at `origin`.
- * *out points into the model and into *factor, which the caller frees, also
- * after an error. Errors: TSR_E_NOMEM. */
+/* The Debye sum of a model. origin, neutrons only: share of D2O about which the
+ * contrast is expanded. *out points into the model and into *factor, which the
+ * caller frees, also after an error. Errors: TSR_E_NOMEM. */
 static tsr_status model_spec(const tsr_atom_model *model, double origin,
                              int n_q, double dq_inv_ang, double **factor,
                              tsr_debye_spec *out, tsr_err *err)
@@ -644,7 +645,7 @@ static tsr_status model_spec(const tsr_atom_model *model, double origin,
     return status;
 }
 
-/* origin: neutrons only. */
+/* Partial profiles of a model. origin: as of model_spec. */
 static tsr_status sum_profile(tsr_atom_curves *c, const tsr_atom_model *model,
                               double origin, double *partial, tsr_err *err)
 {
@@ -830,9 +831,9 @@ typedef struct {
     int *first_all;         /* [n_residue + 1] first particle of a residue */
     int *number;            /* [n_all] index of a particle in the atom model */
     int *kind;              /* [n_all] type of a particle */
-    int *sample;            /* [n_kind - 1] index in the atom model of one
-                               particle of a type */
-    double (*inside)[3];    /* storage of base.unit_particles */
+    int *sample; /* [n_kind - 1] index in the atom model of a representative
+                    particle of each type */
+    double (*inside)[3]; /* storage of base.unit_particles */
     int *inside_kind, *inside_unit;
 } atom_particles;
 
@@ -890,6 +891,8 @@ static int place_residue(const atom_particles *p, const tsr_conformation *c,
     return n;
 }
 
+/* Positions of the engine's particles of `count` residues: the bodies of
+ * residues in a tabulated unit, and all particles of other residues. */
 static void place(const tsr_particles *particles,
                   const tsr_conformation *conformation, int residue, int count,
                   double (*xyz)[3])
@@ -1107,7 +1110,8 @@ static tsr_status list_particles(atom_particles *p, tsr_err *err)
                           "%d of %d atoms and beads have a residue", n, m->n);
 }
 
-/* Two atoms have the same type if all probes agree on it. */
+/* Do particles i and j have the same type? Two atoms do if their types agree
+ * for every probe. A bead is like no other particle. */
 static int is_alike(const atom_particles *p, int i, int j)
 {
     int alike = i < p->model[0]->n_atom && j < p->model[0]->n_atom;
@@ -1116,6 +1120,8 @@ static int is_alike(const atom_particles *p, int i, int j)
     return alike;
 }
 
+/* Numbers the types of particles: one for all atoms that are alike, one for
+ * each bead, and a last one for the bodies of tabulated units. */
 static tsr_status find_kinds(atom_particles *p, tsr_err *err)
 {
     const int n = p->base.n_all;
@@ -1188,8 +1194,8 @@ static double largest_offset(const atom_particles *p, int r, int n,
 
 /* Assigns every residue's particles to the table of its unit, or makes them
  * particles of their own. */
-static void fill_particles(atom_particles *p, const int *count,
-                           const int *residues, double (*xyz)[3])
+static void assign_particles(atom_particles *p, const int *count,
+                             const int *residues, double (*xyz)[3])
 {
     const tsr_topology *t = p->topology;
     tsr_particles *b = &p->base;
@@ -1234,7 +1240,7 @@ static tsr_status lay_out_particles(atom_particles *p, tsr_err *err)
             count[t->residue[r].unit] += p->first_all[r + 1] - p->first_all[r];
             residues[t->residue[r].unit]++;
         }
-    fill_particles(p, count, residues, xyz);
+    assign_particles(p, count, residues, xyz);
     return TSR_OK;
 }
 

@@ -1,7 +1,8 @@
 /* All heavy atoms of the input structure, placed at a drawn conformation. The
- * backbone is the drawn one. Each side chain keeps its conformation of the
- * input, and turns about CA-CB until its centre of mass is nearest to the drawn
- * centre.
+ * backbone is the drawn one. Each side chain, except that of proline, keeps its
+ * conformation of the input, and turns about CA-CB until its centre of mass is
+ * nearest to the drawn centre. The ring of proline is attached to N, CA and C,
+ * and does not turn.
  *
  * Bonds and angles within a residue come from the input, and those between
  * residues from the model. Side-chain torsions beyond CA-CB stay as in the
@@ -65,14 +66,15 @@ tsr_status tsr_atom_curves_new(const tsr_molecule *molecule,
                                int *n_cut, tsr_atom_curves **out, tsr_err *err);
 
 /* For hydration alone: as tsr_atom_curves_new without grid and device. *out is
- * NULL if the molecule has no atoms or lacks too many of them; the log names
- * the reason. Errors: TSR_E_NOMEM. */
+ * NULL if the molecule is built from a sequence, or if its file cannot be used;
+ * the log then names the reason. Errors: TSR_E_NOMEM. */
 tsr_status tsr_atom_curves_try(const tsr_molecule *molecule, tsr_log *log,
                                tsr_atom_curves **out, tsr_err *err);
 void tsr_atom_curves_free(tsr_atom_curves *curves);
 
 /* The atoms in the order of the coordinates: amino acids as tsr_all_atoms_list
- * has them, then guests with their hydrogens. */
+ * has them, then guests with their hydrogens. Their coordinates are those of
+ * the conformation placed last. */
 const tsr_atoms *tsr_atom_curves_atoms(const tsr_atom_curves *curves);
 
 /* Scatterers of all atoms and their water in a conformation. The caller frees
@@ -84,8 +86,8 @@ tsr_status tsr_atom_curves_place(tsr_atom_curves *curves,
 
 /* Partial profiles of a conformation.
  * neutron     NULL: X-rays
- * origin      neutrons: share of D2O where the series of components begins
- *             (scattering/neutron.h)
+ * origin      neutrons: share x0 of D2O about which the contrast is expanded,
+ *             C = (1, x - x0, ...) (scattering/neutron.h)
  * partial     [TSR_N_COMP_PAIR][n_q]  out  electrons squared; neutrons: fm^2
  * radius_ang  out  r_m of the expansion factor G(q); neutrons: not set
  * Errors: TSR_E_NOMEM, those of the Debye sum and of tsr_neutron_apply. */
@@ -95,23 +97,27 @@ tsr_status tsr_atom_curves_partial(tsr_atom_curves *curves,
                                    double *partial, double *radius_ang,
                                    tsr_err *err);
 
-/* Bodies of a conformation with neutron form factors from their own atoms. If
- * the shares of D2O d2o [n] differ, the form factors are a series in the share
- * of D2O. The series begins at the match point, where the molecule has no
- * contrast, so that its components do not cancel. *match out: the share of D2O
- * at the match point. The caller frees *out. Errors: as above. */
+/* Bodies of a conformation with neutron form factors from their own atoms. d2o
+ * [n]: shares of D2O of the curves. If they differ, the form factors are linear
+ * in the share of D2O, expanded about the match point: the molecule has no
+ * contrast there, so that the two terms do not cancel. If they are equal, the
+ * form factors are those at this share. *match out: the share of D2O at the
+ * match point. The caller frees *out. Errors: those of tsr_atom_curves_place,
+ * tsr_neutron_apply and tsr_neutron_bodies_new, TSR_E_NOMEM. */
 tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
                                   const tsr_conformation *conformation,
                                   const tsr_neutron *neutron, int n,
                                   const double *d2o, double *match,
                                   tsr_neutron_bodies **out, tsr_err *err);
 
-/* Hydration of each body in a conformation, for a molecule whose form factors
- * have components. The exposure of a body is the sum over its atoms, each
- * exposed where no other atom of the molecule covers its surface. If curves is
- * NULL, or a residue lacks atoms in the file, exposure is estimated from
- * neighbouring bodies. Exposure is then redistributed outwards at constant sum
- * (scattering/form_factor.h).
+/* Hydration of each body in a conformation, for a molecule with form factors of
+ * three components: solute, displaced solvent, hydration. The exposure of a
+ * body is the sum over its atoms, each exposed where no other atom of the
+ * molecule covers its surface. If curves is NULL, or a residue lacks atoms in
+ * the file, exposure is estimated from neighbouring bodies. Then each body
+ * passes a share of its exposure to its neighbours, so that hydration lies
+ * outside the body that it touches; the sum stays the same, and single values
+ * may become negative (scattering/form_factor.h).
  * exposure  [n_body]  out
  * Errors: TSR_E_NOMEM. */
 tsr_status tsr_atom_curves_expose(tsr_atom_curves *curves,
@@ -123,13 +129,13 @@ tsr_status tsr_atom_curves_expose(tsr_atom_curves *curves,
  *
  * All atoms of a run's molecule and their water as particles of an engine.
  *
- * Atoms are placed as above. The water is the layer of one conformation
- * (scattering/atom_model.h), with one bead for each exposed atom. The bead is
- * rigidly attached to its atom, so that a rigid part carries its own layer
- * along, as in programs that assemble molecules from domains (Petoukhov &
- * Svergun 2005, Biophys. J. 89, 1237). In other conformations the attached
- * layer deviates from the true one. A run learns the error of the curve that
- * results, as for bodies (docs/statistics.md). */
+ * Atoms are placed by tsr_all_atoms_place. The water is the layer of one
+ * conformation (scattering/atom_model.h), with one bead for each exposed atom.
+ * The bead is rigidly attached to its atom, so that a rigid part carries its
+ * own layer along, as in programs that assemble molecules from domains
+ * (Petoukhov & Svergun 2005, Biophys. J. 89, 1237). In other conformations the
+ * attached layer deviates from the true one. A run learns the error of the
+ * curve that results, as for bodies (docs/statistics.md). */
 
 /* Particles with the layer of the molecule's first conformation.
  * likelihood  of bodies; its probes define the form factors

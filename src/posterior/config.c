@@ -21,75 +21,71 @@ static const char *const engine_words[] = {"auto", "tiles", "waves", NULL};
 
 static const tsr_field start_fields[] = {
     TSR_FIELD(STRING, "file", tsr_start_config, file, .is_path = 1,
-              .doc = "PDB or mmCIF with the residues of structure.file"),
+              .doc = "PDB or mmCIF file with the residues of structure.file"),
     {0}};
 
 static const tsr_field structure_fields[] = {
-    TSR_FIELD(
-        STRING, "file", tsr_structure_config, file, .is_path = 1,
-        .doc =
-            "PDB or mmCIF, may be gzipped; where chains start: sampler.start"),
+    TSR_FIELD(STRING, "file", tsr_structure_config, file, .is_path = 1,
+              .doc = "PDB or mmCIF file, may be gzipped; sampler.start says "
+                     "where chains start"),
     TSR_FIELD(STRING, "sequence", tsr_structure_config, sequence,
-              .doc = "one-letter, built extended; instead of file"),
+              .doc = "one-letter amino-acid sequence instead of a file; the "
+                     "chain starts extended"),
     TSR_FIELD(
         CHOICE, "bodies", tsr_structure_config, bodies, .initial = "two",
         .words = body_words,
-        .doc = "scatterers a residue: backbone and side chain, or one; atoms: "
-               "all of the file's, with the prior of two"),
+        .doc = "scatterers per residue: two (backbone and side chain) or one; "
+               "atoms: all atoms of the file scatter, under the prior of two"),
     TSR_FIELD(
         STRINGS, "flexible", tsr_structure_config, flexible, .initial = "[]",
-        .doc = "residue ranges that move, of strands of DNA and RNA, too, as "
-               "\"A:262-269\", the rest is rigid; or all; neither these nor "
-               "rigid: what tessera init finds"),
+        .doc = "residue ranges that move, also of strands of DNA and RNA, as "
+               "\"A:262-269\"; the rest is rigid; or all; with neither "
+               "flexible nor rigid, the ranges that tessera init finds"),
     TSR_FIELD(STRINGS, "rigid", tsr_structure_config, rigid, .initial = "[]",
-              .doc = "the other way round"),
-    TSR_FIELD(
-        STRINGS, "fixed", tsr_structure_config, fixed, .initial = "[]",
-        .doc =
-            "ranges that stay where they are (and are rigid); in a complex "
-            "whose chains keep their relation: the largest rigid part of each"),
+              .doc = "residue ranges that are rigid; the rest is flexible"),
+    TSR_FIELD(STRINGS, "fixed", tsr_structure_config, fixed, .initial = "[]",
+              .doc = "rigid ranges that keep their place; default in a complex "
+                     "whose chains keep their relative positions: the largest "
+                     "rigid part of each chain"),
     TSR_FIELD(STRINGS, "mobile", tsr_structure_config, mobile, .initial = "[]",
-              .doc = "chains of a complex that also move as a whole"),
-    TSR_FIELD(CHOICE, "ligands", tsr_structure_config, ligands,
-              .initial = "all", .words = ligand_words,
-              .doc = "nucleotides (but strands that flexible names), sugars, "
-                     "ligands and "
-                     "ions of the file are rigid bodies on the residues that "
-                     "they touch; "
-                     "none: left out"),
+              .doc = "chains of a complex that also move as rigid bodies"),
+    TSR_FIELD(
+        CHOICE, "ligands", tsr_structure_config, ligands, .initial = "all",
+        .words = ligand_words,
+        .doc = "all: nucleotides (except strands that flexible names), sugars, "
+               "ligands and ions of the file are rigid bodies attached to the "
+               "residues in contact; none: they are left out"),
     TSR_FIELD(STRINGS, "attach", tsr_structure_config, attach,
               .former = "bound", .initial = "[]",
-              .doc = "the residue that carries a ligand, instead of the one it "
-                     "touches, as \"I = A:45\" (chain I) or "
-                     "\"A:301 = B:17\""),
+              .doc = "residue that carries a ligand, instead of the residue in "
+                     "contact, as \"I = A:45\" (chain I) or \"A:301 = B:17\""),
     TSR_FIELD(BOOL, "frozen", tsr_structure_config, frozen, .former = "still",
               .initial = "false",
-              .doc = "nothing moves: only weights, contrast, scale, background "
-                     "and noise "
-                     "are inferred"),
-    TSR_FIELD(
-        INT, "states", tsr_structure_config, states, .initial = "1", .min = 1,
-        .max = TSR_MAX_STATES,
-        .doc = "structures whose weighted mean meets the data (an ensemble)"),
+              .doc = "the structure does not move: only weights, contrast, "
+                     "scale, background and noise are inferred"),
+    TSR_FIELD(INT, "states", tsr_structure_config, states, .initial = "1",
+              .min = 1, .max = TSR_MAX_STATES,
+              .doc = "number of structures whose weighted mean curve is "
+                     "compared with the data (an ensemble)"),
     TSR_FIELD(LIST, "starts", tsr_structure_config, starts,
               .fields = start_fields, .element_size = sizeof(tsr_start_config),
               .alias = "file",
-              .doc = "where each state starts (or stays, see frozen), in turn; "
-                     "none: all "
-                     "from file"),
-    TSR_FIELD(CHOICE, "weights", tsr_structure_config, weights,
-              .initial = "infer", .words = weight_words,
-              .doc =
-                  "of the states: inferred (flat Dirichlet prior), or equal"),
+              .doc = "starting structure of each state (its structure, with "
+                     "frozen), in order; default: file for all states"),
     TSR_FIELD(
-        NUMBER_OR_WORD, "d_max", tsr_structure_config, d_max,
-        .unit = "Angstrom", .initial = "auto", .min = 10.0, .max = 5000.0,
-        .words = auto_words,
+        CHOICE, "weights", tsr_structure_config, weights, .initial = "infer",
+        .words = weight_words,
         .doc =
-            "the prior is zero where bodies are further apart; auto: what the "
-            "chain can reach, or for long flexible chains a random coil's"),
+            "weights of the states: inferred (flat Dirichlet prior), or equal"),
+    TSR_FIELD(NUMBER_OR_WORD, "d_max", tsr_structure_config, d_max,
+              .unit = "Angstrom", .initial = "auto", .min = 10.0, .max = 5000.0,
+              .words = auto_words,
+              .doc = "the prior is zero where two bodies are further apart; "
+                     "auto: the longest distance that the chain can reach, or "
+                     "for long flexible chains that of a random coil"),
     TSR_FIELD(STRING, "form_factors", tsr_structure_config, form_factors,
-              .is_path = 1, .doc = "table to use instead of the shipped one"),
+              .is_path = 1,
+              .doc = "table of form factors instead of the shipped one"),
     {0}};
 
 static const char *const layer_words[] = {"rides", NULL};
@@ -98,64 +94,61 @@ static const tsr_field solvent_fields[] = {
     TSR_FIELD(DOUBLE, "density", tsr_solvent_config, density,
               .initial = "0.334", .unit = "e/Angstrom^3", .min = 0.1,
               .max = 1.0,
-              .doc = "of electrons: water's; more with salt, glycerol or sugar "
-                     "(docs/forward-model.md)"),
+              .doc = "electron density of the solvent: that of water; higher "
+                     "with salt, glycerol or sugar (docs/forward-model.md)"),
     TSR_FIELD(
         CHOICE, "layer", tsr_solvent_config, layer, .initial = "rides",
         .words = layer_words,
-        .doc = "of draws of all atoms (structure.bodies): rides: the start's "
-               "water goes along with its atoms"),
+        .doc = "hydration layer of all-atom draws (structure.bodies); rides: "
+               "the water beads of the starting structure move with its atoms"),
     {0}};
 
 static const char *const learn_words[] = {"all", "ratio", "none", NULL};
 
 static const tsr_field model_error_fields[] = {
-    TSR_FIELD(
-        CHOICE, "learn", tsr_model_error_config, learn, .initial = "all",
-        .words = learn_words,
-        .doc =
-            "all: curves are corrected by the ratio of all atoms to bodies, "
-            "and what is left is integrated out; ratio: corrected alone; none: "
-            "curves are those of the bodies"),
-    TSR_FIELD(
-        NUMBER_OR_WORD, "conformations", tsr_model_error_config, conformations,
-        .initial = "auto", .min = 1.0, .max = 1000.0, .words = auto_words,
-        .doc =
-            "drawn from the prior to learn it from; auto: 8 to 32, the fewer "
-            "the more bodies there are"),
+    TSR_FIELD(CHOICE, "learn", tsr_model_error_config, learn, .initial = "all",
+              .words = learn_words,
+              .doc =
+                  "all: correct curves of bodies by the ratio of the all-atom "
+                  "curve to theirs, and integrate out the remaining error; "
+                  "ratio: correct only; none: no correction"),
+    TSR_FIELD(NUMBER_OR_WORD, "conformations", tsr_model_error_config,
+              conformations, .initial = "auto", .min = 1.0, .max = 1000.0,
+              .words = auto_words,
+              .doc = "conformations drawn from the prior to learn the error "
+                     "from; auto: 8 to 32, fewer for more bodies"),
     {0}};
 
 static const tsr_field device_fields[] = {
-    TSR_FIELD(
-        STRING, "use", tsr_device_config, use, .initial = "auto",
-        .doc = "auto, gpu, cpu, reference, a number or part of a name (tessera "
-               "devices); several: \"0,1\", all-gpu, all"),
+    TSR_FIELD(STRING, "use", tsr_device_config, use, .initial = "auto",
+              .doc =
+                  "auto, gpu, cpu, reference, a number or part of a name "
+                  "(tessera devices); several devices: \"0,1\", all-gpu, all"),
     TSR_FIELD(NUMBER_OR_WORD, "threads", tsr_device_config, threads,
               .initial = "auto", .min = 1.0, .max = 4096.0, .words = auto_words,
-              .doc = "host threads; auto: as many as there are processors"),
+              .doc = "host threads; auto: number of processors"),
     TSR_FIELD(
         CHOICE, "engine", tsr_device_config, engine, .initial = "auto",
         .words = engine_words,
-        .doc = "tiles of pairs, or plane waves; auto: the faster one for the "
-               "molecule, its rigid parts and the device"),
+        .doc =
+            "tiles: sums over tiles of pairs; waves: plane waves; auto: the "
+            "faster engine for the molecule, its rigid parts and the device"),
     {0}};
 
 static const tsr_field output_fields[] = {
     TSR_FIELD(
         STRING, "directory", tsr_output_config, directory, .is_path = 1,
-        .doc = "where the run goes; default: runs/NAME in the current folder"),
-    TSR_FIELD(
-        CHOICE, "trajectory", tsr_output_config, trajectory, .initial = "all",
-        .words = trajectory_words,
-        .doc =
-            "coordinates to store: the atoms of model.pdb, the bodies, all of "
-            "them, none"),
+        .doc = "folder of the run; default: runs/NAME in the current folder"),
+    TSR_FIELD(CHOICE, "trajectory", tsr_output_config, trajectory,
+              .initial = "all", .words = trajectory_words,
+              .doc = "coordinates to store: those of the atoms of model.pdb, "
+                     "of the bodies, all of them, or none"),
     TSR_FIELD(INT, "trajectory_every", tsr_output_config, trajectory_every,
               .unit = "draws", .initial = "10", .min = 1, .max = 1e9,
-              .doc = "between two frames of a chain's trajectory"),
+              .doc = "interval between two frames of a chain's trajectory"),
     TSR_FIELD(DOUBLE, "checkpoint_every", tsr_output_config, checkpoint_every,
               .unit = "s", .initial = "60", .min = 0.0, .max = 86400.0,
-              .doc = "between two checkpoints"),
+              .doc = "interval between two checkpoints"),
     {0}};
 
 static const char *const radiation_words[] = {"xray", "neutron", NULL};
@@ -163,37 +156,39 @@ static const char *const radiation_words[] = {"xray", "neutron", NULL};
 static const tsr_field simulate_fields[] = {
     TSR_FIELD(PAIR, "q_range", tsr_simulate_config, q_range,
               .unit = "1/Angstrom", .initial = "[0.01, 0.35]", .min = 0.001,
-              .max = 1.0, .doc = "of the curve"),
+              .max = 1.0, .doc = "q range of the curve"),
     TSR_FIELD(INT, "points", tsr_simulate_config, points, .initial = "200",
-              .min = 5, .max = 100000, .doc = "evenly spaced"),
+              .min = 5, .max = 100000,
+              .doc = "number of points, evenly spaced in q"),
     TSR_FIELD(DOUBLE, "i0", tsr_simulate_config, i0, .initial = "100",
-              .min = 1e-9, .max = 1e12, .doc = "I(0) without background"),
+              .min = 1e-9, .max = 1e12, .doc = "I(0) without the background"),
     TSR_FIELD(DOUBLE, "background", tsr_simulate_config, background,
               .initial = "0", .min = -1e12, .max = 1e12,
               .doc = "constant added to the curve"),
+    TSR_FIELD(DOUBLE, "error", tsr_simulate_config, error, .initial = "0.02",
+              .min = 1e-6, .max = 10.0,
+              .doc = "relative error sigma / I at q = 0.1 1/Angstrom; at other "
+                     "q after Sedlak et al. 2017"),
     TSR_FIELD(
-        DOUBLE, "error", tsr_simulate_config, error, .initial = "0.02",
-        .min = 1e-6, .max = 10.0,
-        .doc = "sigma / I at q = 0.1 1/Angstrom; elsewhere after Sedlak et al. "
-               "2017"),
-    TSR_FIELD(INT, "steps", tsr_simulate_config, steps, .unit = "steps",
-              .initial = "0", .min = 0, .max = 1e9,
-              .doc = "of sampling the prior, away from the input structure"),
+        INT, "steps", tsr_simulate_config, steps, .unit = "steps",
+        .initial = "0", .min = 0, .max = 1e9,
+        .doc =
+            "steps that sample the prior, starting from the input structure"),
     TSR_RESOLUTION_FIELD("resolution",
                          offsetof(tsr_simulate_config, resolution),
                          tsr_resolution_fields),
     TSR_FIELD(NUMBER_OR_WORD, "c1", tsr_simulate_config, c1, .initial = "auto",
               .min = 0.8, .max = 1.2, .words = auto_words,
-              .doc =
-                  "of the curve; auto: contrast.c1, or the mean of its prior"),
+              .doc = "excluded volume c1 of the curve; auto: contrast.c1, or "
+                     "the mean of its prior"),
     TSR_FIELD(
         NUMBER_OR_WORD, "c2", tsr_simulate_config, c2, .initial = "auto",
         .min = -10.0, .max = 20.0, .words = auto_words,
-        .doc = "of the curve; auto: contrast.c2, or the mean of its prior; the "
-               "exposures are those of the curve's own structure"),
+        .doc = "hydration c2 of the curve; auto: contrast.c2, or the mean of "
+               "its prior; exposed areas are those of the simulated structure"),
     TSR_FIELD(CHOICE, "radiation", tsr_simulate_config, radiation,
               .initial = "xray", .words = radiation_words,
-              .doc = "what the curve is of"),
+              .doc = "radiation of the simulated curve"),
     TSR_NEUTRON_FIELDS(tsr_simulate_config),
     {0}};
 
@@ -203,41 +198,42 @@ static tsr_field move_fields[TSR_N_MOVE + 1];
 
 static const tsr_field config_fields[] = {
     TSR_FIELD(STRING, "name", tsr_config, name,
-              .doc = "of the run; default: the file's"),
+              .doc = "name of the run; default: the name of the file"),
     TSR_FIELD(INT, "seed", tsr_config, seed, .initial = "1", .min = 0,
-              .max = 9007199254740992.0, .doc = "of all random streams"),
+              .max = 9007199254740992.0, .doc = "seed of the random numbers"),
     TSR_FIELD(GROUP, "structure", tsr_config, structure,
               .fields = structure_fields,
-              .doc = "the molecule and what may move"),
+              .doc = "the molecule and its flexible parts"),
     TSR_FIELD(GROUP, "solvent", tsr_config, solvent, .fields = solvent_fields,
               .doc = "the buffer, whose electrons the molecule displaces"),
-    TSR_FIELD(
-        GROUP, "contrast", tsr_config, contrast, .fields = tsr_contrast_fields,
-        .doc = "excluded volume c1 and hydration c2, of all data; a number, or "
-               "infer"),
-    TSR_FIELD(
-        GROUP, "model_error", tsr_config, model_error,
-        .fields = model_error_fields, .alias = "learn",
-        .doc =
-            "what curves of bodies lack of those of all atoms, learnt from the "
-            "file's atoms before the run (docs/statistics.md)"),
+    TSR_FIELD(GROUP, "contrast", tsr_config, contrast,
+              .fields = tsr_contrast_fields,
+              .doc = "excluded volume c1 and hydration c2, common to all data; "
+                     "each a number, or infer"),
+    TSR_FIELD(GROUP, "model_error", tsr_config, model_error,
+              .fields = model_error_fields, .alias = "learn",
+              .doc = "error of curves computed from bodies, learnt from all "
+                     "atoms of the file before the run (docs/statistics.md)"),
     TSR_FIELD(LIST, "data", tsr_config, data, .selector = "kind",
               .kind = tsr_term_kind, .element_size = sizeof(tsr_term_options),
               .alias = "file",
-              .doc = "what was measured; none: the prior alone is sampled"),
-    TSR_FIELD(GROUP, "prior", tsr_config, prior, .fields = tsr_prior_fields,
-              .doc = "excluded volume and restraints: P(X)"),
-    TSR_FIELD(GROUP, "moves", tsr_config, moves, .fields = move_fields,
-              .doc = "proposals; a bare number is the weight"),
+              .doc = "measured data; without data the prior is sampled"),
+    TSR_FIELD(
+        GROUP, "prior", tsr_config, prior, .fields = tsr_prior_fields,
+        .doc = "prior of the structure, P(X): excluded volume and restraints"),
+    TSR_FIELD(
+        GROUP, "moves", tsr_config, moves, .fields = move_fields,
+        .doc =
+            "weights and settings of the moves; a bare number is the weight"),
     TSR_FIELD(GROUP, "sampler", tsr_config, sampler,
               .fields = tsr_sampler_fields,
-              .doc = "chains and how long they run"),
+              .doc = "number, length and temperatures of the chains"),
     TSR_FIELD(GROUP, "device", tsr_config, device, .fields = device_fields,
-              .doc = "what computes"),
+              .doc = "device and threads of the computation"),
     TSR_FIELD(GROUP, "output", tsr_config, output, .fields = output_fields,
-              .doc = "files"),
+              .doc = "files of the run"),
     TSR_FIELD(GROUP, "simulate", tsr_config, simulate,
-              .fields = simulate_fields, .doc = "for tessera simulate"),
+              .fields = simulate_fields, .doc = "settings of tessera simulate"),
     {0}};
 
 const tsr_field *tsr_config_fields(void)
@@ -367,7 +363,7 @@ const char *tsr_config_why_no_atoms(const tsr_config *config)
     if (config->model_error.learn == TSR_LEARN_NONE)
         return "model_error is none";
     if (c->file == NULL)
-        return "a sequence has no atoms of its own";
+        return "a sequence has no atoms";
     if (c->form_factors != NULL)
         return "structure.form_factors is a table of your own";
     return NULL;
@@ -391,17 +387,16 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
         {s->flexible.n > 0 && s->rigid.n > 0,
          "structure: give flexible or rigid, not both"},
         {s->frozen && s->flexible.n + s->rigid.n + s->fixed.n + s->mobile.n > 0,
-         "structure.frozen: with it nothing moves; leave flexible, rigid, "
-         "fixed "
-         "and mobile out"},
+         "structure.frozen: nothing moves; leave flexible, rigid, fixed and "
+         "mobile out"},
         {is_atoms && s->file == NULL,
          "structure.bodies: atoms needs structure.file: a sequence has no "
-         "atoms of its own"},
+         "atoms"},
         {is_atoms && s->starts.n > 0,
-         "structure.starts: the water of one structure rides along "
-         "(structure.bodies: atoms); leave starts out"},
+         "structure.starts: with structure.bodies: atoms the water of one "
+         "starting structure moves with its atoms; leave starts out"},
         {c->output.directory[0] == '\0',
-         "output.directory: empty; name a folder"}};
+         "output.directory is empty; name a folder"}};
     const struct {
         const char *key;
         const tsr_number_or_word *value;
@@ -413,15 +408,16 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
         if (rule[k].is_wrong)
             return tsr_fail(err, TSR_E_CONFIG, "%s", rule[k].why);
     if (is_atoms && unknown != NULL && strcmp(c->device.use, "reference") == 0)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "device.use: on the reference bodies propose draws of "
-                        "all atoms, and what they lack is not known, since "
-                        "%s; leave that out, or use a device",
-                        unknown);
+        return tsr_fail(
+            err, TSR_E_CONFIG,
+            "device.use: reference computes curves of bodies, which only "
+            "propose draws of all atoms, and their error is not known, since "
+            "%s; leave reference out, or use a device",
+            unknown);
     if (s->starts.n > s->states)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "structure.starts: %d files for %ld state%s; a state "
-                        "starts from one: raise structure.states",
+                        "structure.starts: %d files for %ld state%s; each "
+                        "state starts from one file: raise structure.states",
                         s->starts.n, s->states, s->states == 1 ? "" : "s");
     for (int k = 0; k < s->starts.n; k++)
         if (start[k].file == NULL)

@@ -109,35 +109,36 @@ typedef struct {
     tsr_simulate_config simulate;
 } tsr_config;
 
-/* The field table. The first call fills in the tables of the moves: make that
- * call before any thread is started. */
+/* The field table. The first call fills in the tables of the moves, and must be
+ * made before any thread is started. */
 const tsr_field *tsr_config_fields(void);
 
 /* Reads a configuration file, applies the overrides set [n_set] (files/yaml.h),
  * and checks rules that span several keys. A missing `name` becomes the file's
  * name, a missing output.directory runs/NAME. The caller clears the config,
- * also after an error. */
+ * also after an error. Errors: those of tsr_yaml_read_marked and
+ * tsr_config_check. */
 tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
                            tsr_config *config, tsr_err *err);
 void tsr_config_clear(tsr_config *config);
 
-/* Checks rules that span several keys. Errors: TSR_E_CONFIG, whose message
- * begins with the key. */
+/* Checks rules that span several keys. Errors: TSR_E_CONFIG; the message begins
+ * with the key. */
 tsr_status tsr_config_check(const tsr_config *config, tsr_err *err);
 
 /* The reason why a run cannot compute all-atom curves of its molecule; NULL if
  * the configuration allows them (the file may still lack atoms). */
 const char *tsr_config_why_no_atoms(const tsr_config *config);
 
-/* For an error found after reading: if status is TSR_E_CONFIG and the message
- * begins with a key ("structure.d_max: ..."), puts the file, line and column of
- * the key before the message, or the file's name if the key was not given.
- * Returns the status. */
+/* For an error found after reading: if status is TSR_E_CONFIG, puts a place
+ * before the message: file, line and column (or the override) of the key with
+ * which the message begins ("structure.d_max: ..."), or else the path of the
+ * file. Returns the status. */
 tsr_status tsr_config_locate_error(const tsr_config *config, tsr_status status,
                                    tsr_err *err);
 
-/* Address of the file path in entry `number` of `data:`; the path is NULL if
- * none was given. Returns NULL if entries of that kind have no file. */
+/* Address of the first file path in entry `number` of `data:`; the path is NULL
+ * if none was given. Returns NULL if entries of that kind have no file. */
 char **tsr_config_data_file(const tsr_config *config, int number);
 
 /* A name for entry `number` of `data:`: its file without folders, else its
@@ -146,8 +147,9 @@ char **tsr_config_data_file(const tsr_config *config, int number);
 void tsr_config_data_name(const tsr_config *config, int number, size_t size,
                           char *text);
 
-/* Address of the k-th file path (from 0) in the structure and data sections;
- * the path is NULL if none was given. Returns NULL past the last one. */
+/* Address of the k-th file path (from 0) in the sections structure and data;
+ * the path itself is NULL if the key was not given. Returns NULL past the last
+ * one. */
 char **tsr_config_path(const tsr_config *config, int k);
 
 /* Removes all data, so that the prior alone is sampled. */

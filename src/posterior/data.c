@@ -15,8 +15,8 @@
 
 /* ---- terms ---- */
 
-/* Compares with the first entries only, because the number of pairs grows
- * quadratically. */
+/* Warns if entry d has the same file as an earlier entry. Only the first 1000
+ * entries are checked, because the number of pairs grows quadratically. */
 static void warn_same_file(const tsr_config *config, int d, tsr_log *log)
 {
     const int most = 1000;
@@ -26,14 +26,14 @@ static void warn_same_file(const tsr_config *config, int d, tsr_log *log)
         if (other == NULL || *other == NULL || strcmp(*own, *other) != 0)
             continue;
         tsr_warn(log,
-                 "data.%d and data.%d are the same file, '%s': it counts twice",
+                 "data.%d and data.%d are the same file, '%s', and count twice",
                  e, d, *own);
         return;
     }
 }
 
-/* term [config->data.n] out; *n out: number of terms read, also after an
- * error. */
+/* Reads the entries of `data:` as terms. term [config->data.n] out; *n out:
+ * number of terms read, also after an error. */
 static tsr_status read_terms(const tsr_config *config, const tsr_molecule *m,
                              tsr_log *log, int *n, tsr_term **term,
                              tsr_err *err)
@@ -54,7 +54,8 @@ static tsr_status read_terms(const tsr_config *config, const tsr_molecule *m,
     return TSR_OK;
 }
 
-/* Docks a start with the first term that can determine its position. */
+/* Docks a start: moves it to the position found by the first term that can find
+ * one. *is_placed out: 0: no term has found a position. */
 static tsr_status dock_start(const tsr_topology *t, int n, tsr_term **term,
                              tsr_conformation *start, tsr_log *log,
                              int *is_placed, tsr_err *err)
@@ -72,8 +73,8 @@ static tsr_status dock_start(const tsr_topology *t, int n, tsr_term **term,
     tsr_vec3_copy(from, to);
     tsr_conformation_move(t, start, 0, t->n_residue - 1, &motion);
     tsr_info(log,
-             "the start is docked: its first CA comes from (%.1f, %.1f, "
-             "%.1f) to (%.1f, %.1f, %.1f)",
+             "the starting structure is docked: its first CA moves from (%.1f, "
+             "%.1f, %.1f) to (%.1f, %.1f, %.1f)",
              from[0], from[1], from[2], to[0], to[1], to[2]);
     return TSR_OK;
 }
@@ -143,8 +144,8 @@ static tsr_status set_xray_scattering(tsr_data *d, const tsr_molecule *m,
     for (int b = 0; b < m->topology->n_body; b++)
         exposed += d->exposure[b];
     tsr_info(log,
-             "hydration: what each body shows to the water is that of the "
-             "start, %.0f exposed atoms in all",
+             "hydration: exposed areas of the bodies are those of the starting "
+             "structure, %.0f exposed atoms in total",
              exposed);
     return TSR_OK;
 }
@@ -204,13 +205,15 @@ static tsr_status set_neutron_scattering(int p, tsr_atom_curves *curves,
     data->scattering[p] =
         (tsr_scattering){.contrast = contrast, .neutron = data->neutron[p]};
     tsr_info(log,
-             "data.%d%s: neutrons; the molecule has no contrast at %.1f %% "
-             "D2O; excluded volume c1 is 1 for them",
-             first, n > 1 ? " and others of its sample" : "", 100.0 * match);
+             "data.%d%s: neutrons; the molecule has no contrast in %.1f %% "
+             "D2O; excluded volume c1 is 1 for neutrons",
+             first, n > 1 ? " and other curves of its sample" : "",
+             100.0 * match);
     return TSR_OK;
 }
 
-/* first: number of the first neutron probe. */
+/* Form factors of the bodies for all neutron probes, from probe number `first`
+ * on. */
 static tsr_status set_all_neutron_scattering(int first, int n_term,
                                              tsr_term **term, tsr_log *log,
                                              tsr_data *d, const tsr_molecule *m,
@@ -220,8 +223,8 @@ static tsr_status set_all_neutron_scattering(int first, int n_term,
     int n_cut = 0;
     if (m->file == NULL)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "data: kind sans needs the atoms of a structure.file; "
-                        "a sequence has none");
+                        "data: kind sans needs the atoms of structure.file; a "
+                        "sequence has no atoms");
     TSR_TRY(tsr_atom_curves_new(m, NULL, NULL, &n_cut, &curves, err));
     if (n_cut > 0)
         tsr_warn(log,
@@ -256,8 +259,9 @@ static tsr_status find_scattering(int n_term, tsr_term **term, tsr_log *log,
 
 /* ---- likelihood ---- */
 
-/* Predicts every non-curve term (distances, maps) from the starting structure,
- * and stores the prediction in the term. Owns the terms from here on. */
+/* Makes the likelihood, which owns the terms from here on, also after an error.
+ * Predicts every non-curve term (distances, maps) from the starting structure,
+ * and stores the prediction in the term. */
 static tsr_status make_likelihood(const tsr_data *data, const tsr_molecule *m,
                                   int n, tsr_term **term, tsr_likelihood **out,
                                   tsr_err *err)
@@ -291,7 +295,7 @@ tsr_status tsr_data_read(const tsr_config *config, int with_data, tsr_log *log,
     TSR_THEN(status, tsr_model_atoms_letter_chains(m->model, log, err));
     TSR_THEN(status, tsr_model_atoms_write(m->model, NULL, NULL, err));
     if (status == TSR_OK && with_data && n == 0)
-        tsr_info(log, "no data: this samples the prior alone");
+        tsr_info(log, "no data: the run samples the prior");
     TSR_THEN(status, find_scattering(n, term, log, d, m, err));
     if (status == TSR_OK && n > 0) {
         status = make_likelihood(d, m, n, term, &d->likelihood, err);
@@ -338,11 +342,11 @@ void tsr_data_clear(tsr_data *data)
 
 /* ---- rigid fit ----
  *
- * Fit of the first conformation, unchanged, to the curves. Fitted are the other
- * unknowns of the run: c1 and c2 within their ranges (one value for all curves)
- * if they are inferred, and scale and background of each curve. The forward
- * model is that of the run, so that a better fit of the draws is due to motion
- * alone. */
+ * Fit of the first conformation, unchanged, to the curves. The fit determines
+ * the other unknowns of the run: c1 and c2 within their ranges (one value for
+ * all curves) if they are inferred, and scale and background of each curve. The
+ * forward model is that of the run, so that a better fit of the draws is due to
+ * motion alone. */
 
 /* Context of the rigid fit. */
 typedef struct {
@@ -406,8 +410,8 @@ tsr_status tsr_data_fit_rigid(tsr_data *data, const tsr_likelihood *likelihood,
     tsr_pool_array(&scratch, j.profile, l->n_view * l->grid.n_q);
     tsr_pool_array(&scratch, curve, l->n_term);
     tsr_pool_array(&data->pool, data->rigid, l->n_term);
-    const int is_there = !scratch.failed && !data->pool.failed;
-    const int n = is_there ? list_curves(data, l, curve) : -1;
+    const int has_memory = !scratch.failed && !data->pool.failed;
+    const int n = has_memory ? list_curves(data, l, curve) : -1;
     for (int k = 0; k < TSR_N_CONTRAST; k++) {
         const tsr_parameter *p = &l->contrast[k];
         bound[k][0] = p->infer ? p->low : p->start;

@@ -52,7 +52,7 @@ static tsr_status make_engine(const tsr_setup *setup,
 /* A system of the engine, used by one thread at a time. */
 struct tsr_profiler_slot {
     tsr_batch *batch;
-    double (*place)[3]; /* [particles] */
+    double (*xyz)[3]; /* positions of the particles; unused for bodies */
     int is_used;
 };
 
@@ -64,13 +64,14 @@ static tsr_status make_profiler(const tsr_topology *topology,
                                 tsr_profiler *profiler, tsr_err *err)
 {
     tsr_profiler *p = profiler;
-    const tsr_particles *own = likelihood->particles;
+    const tsr_particles *particles = likelihood->particles;
     *p = (tsr_profiler){.likelihood = likelihood, .topology = topology};
     pthread_mutex_init(&p->lock, NULL);
     tsr_pool_array(&p->pool, p->slot, n);
     TSR_TRY(tsr_pool_check(&p->pool, err));
     for (; p->n < n && engine != NULL; p->n++) {
-        tsr_pool_array(&p->pool, p->slot[p->n].place, own != NULL ? own->n : 0);
+        tsr_pool_array(&p->pool, p->slot[p->n].xyz,
+                       particles != NULL ? particles->n : 0);
         TSR_TRY(tsr_pool_check(&p->pool, err));
         TSR_TRY(tsr_batch_new(engine, 1, &p->slot[p->n].batch, err));
     }
@@ -86,7 +87,8 @@ static void clear_profiler(tsr_profiler *profiler)
     tsr_pool_clear(&profiler->pool);
 }
 
-/* A free system always exists, because there are as many as threads. */
+/* Index of a free system. A free system always exists, because there are as
+ * many as threads. */
 static int acquire_slot(tsr_profiler *p)
 {
     int k = 0;
@@ -104,14 +106,15 @@ tsr_status tsr_profiler_run(void *profiler,
 {
     tsr_profiler *p = profiler;
     const tsr_topology *t = p->topology;
-    const tsr_particles *own = p->likelihood->particles;
+    const tsr_particles *particles = p->likelihood->particles;
     if (p->n == 0)
         return tsr_likelihood_direct(p->likelihood, t->n_body, conformation,
                                      NULL, partial, err);
     const int k = acquire_slot(p);
-    double(*xyz)[3] = own != NULL ? p->slot[k].place : conformation->body;
-    if (own != NULL)
-        own->type->place(own, conformation, 0, t->n_residue, p->slot[k].place);
+    double(*xyz)[3] = particles != NULL ? p->slot[k].xyz : conformation->body;
+    if (particles != NULL)
+        particles->type->place(particles, conformation, 0, t->n_residue,
+                               p->slot[k].xyz);
     const tsr_status status = tsr_batch_set(
         p->slot[k].batch, k, (const double(*)[3])xyz, partial, err);
     pthread_mutex_lock(&p->lock);
@@ -237,9 +240,10 @@ static tsr_status open_devices(const char *use, tsr_log *log, tsr_setup *s,
         }
     }
     if (status == TSR_OK && v->n == 0)
-        status = tsr_fail(err, TSR_E_DEVICE,
-                          "none of %d devices can be used; the last: %s",
-                          n_chosen, why.message);
+        status = tsr_fail(
+            err, TSR_E_DEVICE,
+            "none of %d devices can be used; error of the last device: %s",
+            n_chosen, why.message);
     free(chosen);
     free(list);
     return status;
@@ -252,18 +256,18 @@ static void log_environment(tsr_log *log)
     const char *tuning = getenv("TESSERA_TUNING");
     if (kernels != NULL && *kernels != '\0')
         tsr_warn(log,
-                 "the kernels are those in '%s' (TSR_KERNEL_DIR), not those of "
-                 "this program",
+                 "the kernels are read from '%s' (TSR_KERNEL_DIR) instead of "
+                 "the program",
                  kernels);
     if (tuning != NULL && *tuning != '\0')
         tsr_info(log,
-                 "settings of the engine are looked for in '%s' first "
-                 "(TESSERA_TUNING)",
+                 "engine settings are read from '%s' first (TESSERA_TUNING)",
                  tuning);
 }
 
-/* Opens the configured devices, and finds the rigid unit of each body, provided
- * that all states start from the same structure. */
+/* Opens the configured devices, and finds the rigid unit of each body, unless
+ * structure.starts is given: the units must have the same shape in all
+ * states. */
 static tsr_status open_configured(const tsr_config *config, tsr_log *log,
                                   tsr_setup *s, tsr_err *err)
 {
@@ -318,7 +322,8 @@ static tsr_status time_batch(tsr_batch *batch, const double (*xyz)[3], int n,
     return TSR_OK;
 }
 
-/* One device after the other, so that they do not compete for the host. */
+/* Measures the profiles per second of each device, one device after the other,
+ * so that they do not compete for the host. */
 static tsr_status measure_speeds(tsr_setup *s, tsr_err *err)
 {
     const tsr_particles *own = s->data.likelihood->particles;
@@ -351,6 +356,8 @@ static tsr_status measure_speeds(tsr_setup *s, tsr_err *err)
     return status;
 }
 
+/* Divides the chains among the devices: equally if the devices are alike, else
+ * by measured speed. Devices without chains are left out. */
 static tsr_status divide_chains(tsr_log *log, tsr_setup *s, tsr_err *err)
 {
     tsr_devices *v = &s->devices;
@@ -364,9 +371,9 @@ static tsr_status divide_chains(tsr_log *log, tsr_setup *s, tsr_err *err)
     TSR_TRY(tsr_pool_check(&v->pool, err));
     if (!are_alike) {
         TSR_TRY(measure_speeds(s, err));
-        tsr_warn(log, "the devices are not alike and share the chains by "
-                      "measured speed: a repeat of this run may divide them "
-                      "otherwise and draw other numbers");
+        tsr_warn(log, "the devices differ, and the chains are divided by "
+                      "measured speed: a repeated run may divide the chains "
+                      "differently and draw other numbers");
     }
     /* speeds of 0 give equal parts */
     tsr_apportion(s->n_chain, n, v->speed, part);
@@ -375,8 +382,8 @@ static tsr_status divide_chains(tsr_log *log, tsr_setup *s, tsr_err *err)
         if (part[e] > 0)
             continue;
         tsr_warn(log,
-                 "device '%s' is left out: there are fewer chains (%d) "
-                 "than devices (%d); sampler.chains sets them",
+                 "device '%s' is not used: there are fewer chains (%d) than "
+                 "devices (%d); sampler.chains sets the number of chains",
                  tsr_device_get_info(v->device[e])->name, s->n_chain, n);
         drop_device(v, e);
     }
@@ -429,8 +436,8 @@ static tsr_status log_engines(tsr_log *log, tsr_devices *v, tsr_err *err)
                  whole);
         if (end != NULL)
             tsr_debug(log, "engine%s", end);
-        v->text = tsr_pool_print(&v->pool, "%s%s%s%s", e > 0 ? v->text : "",
-                                 e > 0 ? "\n" : "", chains, whole);
+        v->text = tsr_pool_format(&v->pool, "%s%s%s%s", e > 0 ? v->text : "",
+                                  e > 0 ? "\n" : "", chains, whole);
         TSR_TRY(tsr_pool_check(&v->pool, err));
         first += v->group[e].n_chain;
     }
@@ -458,8 +465,8 @@ static tsr_status check_engines(tsr_log *log, const tsr_setup *s,
         worst = fmax(worst, own);
     }
     tsr_info(log,
-             "grid: %d q values, step %.5f 1/A, good for %.0f A; error at "
-             "most %.2g %% of what is allowed",
+             "grid: %d q values, step %.5f 1/A, for distances up to %.0f A; "
+             "error at most %.2g %% of the allowed error",
              l->grid.n_q, l->grid.dq_inv_ang, s->molecule.d_bound_ang,
              100.0 * worst);
     return TSR_OK;
@@ -495,8 +502,8 @@ static tsr_status make_particles(tsr_setup *s, tsr_likelihood *likelihood,
                                    &s->atoms.particles, err));
     TSR_TRY(tsr_likelihood_use_particles(likelihood, s->atoms.particles, err));
     tsr_info(log,
-             "draws are of all atoms: %d atoms and beads of water, %d of them "
-             "in rigid parts; the water rides along",
+             "all-atom draws: %d atoms and water beads, %d of them in rigid "
+             "parts; the water beads move with their atoms",
              s->atoms.particles->n_all, s->atoms.particles->unit_particles.n);
     return TSR_OK;
 }
@@ -511,8 +518,8 @@ static tsr_status test_plane_waves(const tsr_setup *s, tsr_err *err)
     return TSR_OK;
 }
 
-/* If chains move all atoms: makes the likelihood one of particles. Call it
- * after the devices are open. */
+/* If chains move all atoms: makes the likelihood one of particles. Called after
+ * the devices are open. */
 static tsr_status use_particles(const tsr_config *config, tsr_log *log,
                                 tsr_setup *setup, tsr_err *err)
 {
@@ -524,7 +531,8 @@ static tsr_status use_particles(const tsr_config *config, tsr_log *log,
                             : tsr_wrap(err, status, "structure.bodies: atoms");
 }
 
-/* partial [n_pair][n_q]: workspace. */
+/* Makes likelihood, engine and profiler of the all-atom curves, and learns
+ * their model error. partial [n_pair][n_q]: workspace. */
 static tsr_status make_all_atom_target(const tsr_config *config, tsr_log *log,
                                        tsr_setup *s, double *partial,
                                        tsr_err *err)
@@ -547,7 +555,7 @@ static tsr_status make_all_atom_target(const tsr_config *config, tsr_log *log,
 
 /* If the chains move bodies and draws are all-atom: makes a likelihood of
  * all-atom curves with its own terms, and the all-atom model of the target.
- * Call it after the model error of the bodies is known. partial [n_pair][n_q]:
+ * Called after the model error of the bodies is known. partial [n_pair][n_q]:
  * workspace. */
 static tsr_status add_all_atom_target(const tsr_config *config, tsr_log *log,
                                       tsr_setup *setup, double *partial,
@@ -566,9 +574,8 @@ static tsr_status add_all_atom_target(const tsr_config *config, tsr_log *log,
     t->model.target.likelihood = t->likelihood;
     t->model.target.all_atom = &t->model;
     setup->target.all_atom = &t->model;
-    tsr_info(log,
-             "bodies propose draws of all atoms, and one curve of all atoms "
-             "a draw decides");
+    tsr_info(log, "chains of bodies propose all-atom draws, and each draw is "
+                  "accepted by its all-atom curve");
     return TSR_OK;
 }
 
@@ -580,23 +587,25 @@ static tsr_status learn_and_fit(const tsr_config *config, tsr_log *log,
                                 tsr_setup *s, double *partial, tsr_err *err)
 {
     tsr_likelihood *l = s->data.likelihood;
-    tsr_profiler own;
-    tsr_status status = make_profiler(s->molecule.topology, l,
-                                      s->devices.group[0].engine, 1, &own, err);
-    TSR_THEN(status, tsr_setup_learn_model_error(config, l, &own, log, s, err));
-    TSR_THEN(status, add_all_atom_target(config, log, s, partial, err));
-    tsr_profiler *of = s->target.all_atom != NULL ? &s->atoms.profiler : &own;
-    TSR_THEN(status, tsr_profiler_run(of, s->molecule.first, partial, err));
+    tsr_profiler bodies;
+    tsr_status status = make_profiler(
+        s->molecule.topology, l, s->devices.group[0].engine, 1, &bodies, err);
     TSR_THEN(status,
-             tsr_data_fit_rigid(&s->data, of->likelihood, partial, err));
-    clear_profiler(&own);
+             tsr_setup_learn_model_error(config, l, &bodies, log, s, err));
+    TSR_THEN(status, add_all_atom_target(config, log, s, partial, err));
+    tsr_profiler *drawn =
+        s->target.all_atom != NULL ? &s->atoms.profiler : &bodies;
+    TSR_THEN(status, tsr_profiler_run(drawn, s->molecule.first, partial, err));
+    TSR_THEN(status,
+             tsr_data_fit_rigid(&s->data, drawn->likelihood, partial, err));
+    clear_profiler(&bodies);
     return status;
 }
 
 /* ---- numbers of chains and temperatures ---- */
 
-/* Number of systems for which the devices together have memory, less a reserve
- * of one fifth. */
+/* Number of systems for which the devices have memory, if each has as little as
+ * the smallest, less a reserve of one fifth. */
 static double system_capacity(const tsr_setup *s)
 {
     const tsr_devices *v = &s->devices;
@@ -657,8 +666,9 @@ static tsr_status resolve_sampler(tsr_config *config, int n_chain, tsr_setup *s,
 
 /* For all-atom draws: do the chains move all atoms? Yes with plane waves on a
  * GPU. On a CPU such a step takes twenty times as long as a step of bodies by
- * tiles, so bodies that propose are better (bench/RESULTS.md), provided that
- * their model error can be learnt. The reference engine has no plane waves. */
+ * tiles, so that chains of bodies, which propose to an all-atom chain, are
+ * faster (bench/RESULTS.md), provided that their model error can be learnt. The
+ * reference engine has no plane waves. */
 static int moves_atoms(const tsr_config *config, const tsr_devices *v)
 {
     return v->device[0] != NULL &&
@@ -680,7 +690,7 @@ static tsr_status set_surrogate(tsr_log *log, tsr_setup *s, tsr_err *err)
     return tsr_surrogate_launchers_new(&run, log, launcher, &v->surrogate, err);
 }
 
-/* From open devices to the rigid fit of the start. */
+/* From open devices to the rigid fit of the start and the surrogate moves. */
 static tsr_status make_engines(tsr_config *config, int n_chain, tsr_log *log,
                                tsr_setup *s, tsr_err *err)
 {

@@ -1,11 +1,13 @@
-/* Learns the model error, which is the difference between the curves of bodies
- * and those of all atoms, before a run.
+/* Learns the model error, the difference between the curves of bodies and those
+ * of all atoms: before a run from draws of the prior, and with all-atom draws
+ * again during warm-up from conformations of the chains.
  *
- * Data come from atoms, but chains compute bodies, whose hydration is that of
- * the start. On conformations drawn from the prior both curves are computed.
- * Their ratio corrects all curves of the run. The remaining error is described
- * by a few smooth curves with standard deviations, which the terms of the
- * likelihood integrate out (docs/statistics.md). */
+ * Data are scattered by atoms, but chains compute the curve of bodies, each
+ * with the hydration that it has in the starting structure. Both curves are
+ * computed for example conformations. Their ratio corrects all curves of the
+ * run. The remaining error is described by a few smooth curves with standard
+ * deviations, which the terms of the likelihood integrate out
+ * (docs/statistics.md). */
 #include "posterior/setup.h"
 
 #include "core/clock.h"
@@ -28,12 +30,14 @@ enum { MIN_EXAMPLES = 6 };
 typedef struct {
     const tsr_setup *s;
     tsr_likelihood *l;
-    tsr_examples of;
+    tsr_examples examples;
     tsr_pool pool; /* owns the arrays */
     double radius_ang;
     int has_chains; /* 1: chains exist, and the error is learnt again */
-    const tsr_likelihood *better; /* all-atom likelihood behind the examples,
-                                     with its own error; NULL: no error */
+    const tsr_likelihood
+        *all_atom; /* likelihood of the all-atom chains that collected the
+                      examples. Its own model error is added to that of the
+                      bodies. NULL: the examples are draws of the prior */
     tsr_profiler *profiler;
 } comparison;
 
@@ -66,10 +70,10 @@ tsr_status tsr_data_sum_atoms(const tsr_data *data,
 
 static const tsr_probe *probe_of(const comparison *x)
 {
-    return &x->l->probe[x->l->view[x->of.view].probe];
+    return &x->l->probe[x->l->view[x->examples.view].probe];
 }
 
-/* Nothing moves: the only conformations are the starts. */
+/* Does nothing move, so that the starts are the only conformations? */
 static int is_frozen(const tsr_config *config, const tsr_topology *t)
 {
     int n = t->n_torsion + t->n_side;
@@ -87,25 +91,25 @@ static int count_conformations(const tsr_config *config, const tsr_setup *s)
     return wanted->word < 0 ? (int)wanted->number : n > most ? most : n;
 }
 
-/* Adds example i to the mean, which is row n of all [n + 1][n_pair][n_q]. self:
- * S_ab, which engines leave out, is added to the example; NULL: already
- * included. */
+/* `all` [n + 1][n_pair][n_q] has the profiles of the n examples, and their mean
+ * as row n. Adds example i to the mean. self: S_ab, which engines leave out, is
+ * added to the example; NULL: already included. */
 static void add_to_mean(const comparison *x, double *all, int i,
                         const double *self)
 {
-    const size_t n = tsr_examples_size(&x->of, 1);
-    double *own = all + n * (size_t)i, *mean = all + n * (size_t)x->of.n;
+    const size_t n = tsr_examples_size(&x->examples, 1);
+    double *own = all + n * (size_t)i, *mean = all + n * (size_t)x->examples.n;
     for (size_t k = 0; k < n; k++) {
         own[k] += self != NULL ? self[k] : 0.0;
-        mean[k] += own[k] / x->of.n;
+        mean[k] += own[k] / x->examples.n;
     }
 }
 
 static tsr_status reserve(comparison *x, tsr_err *err)
 {
-    const size_t n = tsr_examples_size(&x->of, x->of.n + 1);
-    tsr_pool_array(&x->pool, x->of.atoms, n);
-    tsr_pool_array(&x->pool, x->of.bodies, n);
+    const size_t n = tsr_examples_size(&x->examples, x->examples.n + 1);
+    tsr_pool_array(&x->pool, x->examples.atoms, n);
+    tsr_pool_array(&x->pool, x->examples.bodies, n);
     return tsr_pool_check(&x->pool, err);
 }
 
@@ -114,13 +118,13 @@ static tsr_status compute_example(comparison *x, int i,
                                   tsr_atom_curves *curves, double *workspace,
                                   tsr_err *err)
 {
-    double *atoms = x->of.atoms + tsr_examples_size(&x->of, i);
-    double *bodies = x->of.bodies + tsr_examples_size(&x->of, i);
+    double *atoms = x->examples.atoms + tsr_examples_size(&x->examples, i);
+    double *bodies = x->examples.bodies + tsr_examples_size(&x->examples, i);
     TSR_TRY(tsr_data_sum_atoms(&x->s->data, x->l, curves, c, workspace, atoms,
                                &x->radius_ang, err));
-    add_to_mean(x, x->of.atoms, i, NULL);
+    add_to_mean(x, x->examples.atoms, i, NULL);
     TSR_TRY(tsr_profiler_run(x->profiler, c, bodies, err));
-    add_to_mean(x, x->of.bodies, i, x->l->self);
+    add_to_mean(x, x->examples.bodies, i, x->l->self);
     return TSR_OK;
 }
 
@@ -149,18 +153,19 @@ tsr_status tsr_setup_prior_steps(tsr_chain *chain, long n, int warm,
     return TSR_OK;
 }
 
-/* Examples from draws of a chain on the prior, far enough apart. */
+/* Examples from draws of a chain on the prior, separated by enough steps to be
+ * nearly independent. */
 static tsr_status compute_prior_examples(comparison *x, tsr_atom_curves *curves,
                                          double *workspace, tsr_err *err)
 {
-    static const char what[] = "the model's error was learnt";
+    static const char what[] = "the model error was learnt";
     const tsr_topology *t = x->s->molecule.topology;
     const long apart = (1000 + 30 * (t->n_torsion + t->n_side)) / 2;
     const tsr_target prior = tsr_setup_prior_target(&x->s->target, 1);
     tsr_chain *chain = NULL;
     tsr_status status = tsr_chain_new(&prior, LEARN_STREAM, &chain, err);
     TSR_THEN(status, tsr_setup_prior_steps(chain, apart, 1, what, err));
-    for (int i = 0; i < x->of.n && status == TSR_OK; i++) {
+    for (int i = 0; i < x->examples.n && status == TSR_OK; i++) {
         tsr_chain_view view;
         status = tsr_setup_prior_steps(chain, apart, 0, what, err);
         if (status == TSR_OK) {
@@ -183,7 +188,7 @@ static tsr_status compute_examples(comparison *x, int is_frozen,
     tsr_status status = reserve(x, err);
     if (!is_frozen)
         TSR_THEN(status, compute_prior_examples(x, curves, workspace, err));
-    for (int i = 0; i < x->of.n && is_frozen; i++)
+    for (int i = 0; i < x->examples.n && is_frozen; i++)
         TSR_THEN(status,
                  compute_example(x, i, m->n_start > 0 ? m->start[i] : m->first,
                                  curves, workspace, err));
@@ -192,72 +197,78 @@ static tsr_status compute_examples(comparison *x, int is_frozen,
 
 /* ---- remaining error ---- */
 
-static void set_nodes(comparison *x)
+/* Values of (c1, c2) at which bodies and atoms are compared: 3 x 4 quantiles of
+ * their priors, or the fixed values. */
+static void set_contrast_nodes(comparison *x)
 {
     double c1[4], c2[4];
     const int n1 = tsr_parameter_quantiles(&x->l->contrast[TSR_C1], 3, c1);
     const int n2 = tsr_parameter_quantiles(&x->l->contrast[TSR_C2], 4, c2);
     for (int i = 0; i < n1; i++)
         for (int j = 0; j < n2; j++) {
-            x->of.node[x->of.n_node][TSR_C1] = c1[i];
-            x->of.node[x->of.n_node++][TSR_C2] = c2[j];
+            x->examples.node[x->examples.n_node][TSR_C1] = c1[i];
+            x->examples.node[x->examples.n_node++][TSR_C2] = c2[j];
         }
 }
 
 /* ---- description ---- */
 
-/* "of neutrons in 42 % D2O ", unless all curves are X-ray curves. */
+/* Adds "; " between views, and then "of neutrons in 42 % D2O " or "of X-rays ";
+ * a single X-ray view has no name. */
 static void name_view(const comparison *x, tsr_words *words)
 {
-    if (x->of.view > 0)
+    if (x->examples.view > 0)
         tsr_words_add(words, "; ");
     if (x->l->n_view == 1 && !probe_of(x)->is_neutron)
         return;
     if (probe_of(x)->is_neutron)
         tsr_words_add(words, "of neutrons in %.4g %% D2O ",
-                      100.0 * x->l->view[x->of.view].d2o);
+                      100.0 * x->l->view[x->examples.view].d2o);
     else
         tsr_words_add(words, "of X-rays ");
 }
 
-static void describe(const comparison *x, int n_error, const double *before,
-                     const double *after, tsr_words *words)
+static void describe_error(const comparison *x, int n_error,
+                           const double *before, const double *after,
+                           tsr_words *words)
 {
     static const double edge[] = {0.0, 0.1, 0.2, 0.3, 0.5};
     name_view(x, words);
-    tsr_words_add(words, "over %d conformation%s %s by", x->of.n,
-                  x->has_chains ? "s of chains"
-                  : x->of.n > 1 ? "s of the prior"
-                                : "",
+    tsr_words_add(words, "over %d conformation%s %s by", x->examples.n,
+                  x->has_chains       ? "s of chains"
+                  : x->examples.n > 1 ? "s of the prior"
+                                      : "",
                   x->l->particles == NULL
-                      ? "bodies are off from all atoms"
-                      : "atoms whose water rides along are off from those "
-                        "with water of their own");
+                      ? "curves of bodies deviate from all-atom curves"
+                      : "curves with the starting water layer deviate from "
+                        "curves with a new water layer");
     for (int k = 0; k < 4; k++) {
         const double b =
-            tsr_examples_percent(&x->of, before, edge[k], edge[k + 1]);
+            tsr_examples_percent(&x->examples, before, edge[k], edge[k + 1]);
         const double a =
-            tsr_examples_percent(&x->of, after, edge[k], edge[k + 1]);
+            tsr_examples_percent(&x->examples, after, edge[k], edge[k + 1]);
         if (isnan(b))
             break;
         tsr_words_add(words, "%s %.2g -> %.2g %% (q %g to %g)",
                       k > 0 ? "," : "", b, a, edge[k], edge[k + 1]);
     }
-    tsr_words_add(words, " before -> after the correction by their ratio; ");
+    tsr_words_add(words, " before -> after correction by their ratio; ");
     if (n_error > 0)
-        tsr_words_add(words, "what is left is integrated out in %d components",
+        tsr_words_add(words,
+                      "the remaining error is integrated out in %d components",
                       n_error);
     else
-        tsr_words_add(words, "what is left is not in the likelihood");
+        tsr_words_add(words, "the remaining error is not in the likelihood");
 }
 
 /* ---- the whole ---- */
 
-/* Once chains exist, an error cannot be added where there was none: the chains
- * have already fixed which of their parameters change the fit. */
+/* Once chains exist, an error may replace an earlier one, but not be the first:
+ * a first error makes the fit depend on the noise parameters, and chains have
+ * copied the scope of these parameters at their creation. */
 static int may_set_error(const comparison *x)
 {
-    return !x->has_chains || x->l->view[x->of.view].error.n > 0;
+    return !x->has_chains || x->l->view[x->examples.view].error.n > 0;
 }
 
 /* Adds the error of the all-atom model itself, which bodies have as well.
@@ -266,10 +277,11 @@ static int may_set_error(const comparison *x)
 static void add_all_atom_error(const comparison *x, double *square,
                                double *covariance)
 {
-    const tsr_profile_error *e = &x->better->view[x->of.view].error;
+    const tsr_profile_error *e = &x->all_atom->view[x->examples.view].error;
     const size_t n_q = (size_t)x->l->grid.n_q;
-    const double by =
-        x->of.n > 3 ? 1.0 / tsr_examples_variance_factor(x->of.n) : 1.0;
+    const double by = x->examples.n > 3
+                          ? 1.0 / tsr_examples_variance_factor(x->examples.n)
+                          : 1.0;
     for (size_t c = 0; c < (size_t)e->n; c++)
         for (size_t k = 0; k < n_q; k++) {
             const double own = e->curve[c * n_q + k] / e->reference[k];
@@ -280,6 +292,8 @@ static void add_all_atom_error(const comparison *x, double *square,
         }
 }
 
+/* Learns the error that remains after the correction, passes it to the
+ * likelihood, and describes it in `words`. */
 static tsr_status learn_remaining_error(const tsr_config *config, comparison *x,
                                         tsr_words *words, tsr_err *err)
 {
@@ -293,28 +307,31 @@ static tsr_status learn_remaining_error(const tsr_config *config, comparison *x,
     tsr_pool_array(&x->pool, curve, TSR_MODEL_ERRORS * n_q);
     tsr_pool_array(&x->pool, reference, n_q);
     TSR_TRY(tsr_pool_check(&x->pool, err));
-    tsr_examples_moments(&x->of, 1, before, NULL, left);
-    tsr_examples_moments(&x->of, 0, square, covariance, left);
-    if (x->better != NULL)
+    tsr_examples_moments(&x->examples, 1, before, NULL, left);
+    tsr_examples_moments(&x->examples, 0, square, covariance, left);
+    if (x->all_atom != NULL)
         add_all_atom_error(x, square, covariance);
-    if (x->of.n >= MIN_EXAMPLES && config->model_error.learn == TSR_LEARN_ALL)
-        n = tsr_examples_components(&x->of, square, covariance, curve);
+    if (x->examples.n >= MIN_EXAMPLES &&
+        config->model_error.learn == TSR_LEARN_ALL)
+        n = tsr_examples_components(&x->examples, square, covariance, curve);
     const double start[TSR_N_CONTRAST] = {x->l->contrast[TSR_C1].start,
                                           x->l->contrast[TSR_C2].start};
     for (size_t k = 0; k < n_q; k++) {
         reference[k] = tsr_likelihood_combine(
-            x->l, x->of.view,
-            x->of.atoms + tsr_examples_offset(&x->of, x->of.n), start,
-            x->l->view[x->of.view].atom_power[k], k);
+            x->l, x->examples.view,
+            x->examples.atoms +
+                tsr_examples_offset(&x->examples, x->examples.n),
+            start, x->l->view[x->examples.view].atom_power[k], k);
         for (size_t e = 0; e < (size_t)n; e++)
             curve[e * n_q + k] *= reference[k];
     }
     const tsr_profile_error error = {n, curve, reference};
     if (n > 0 && may_set_error(x))
-        TSR_TRY(tsr_likelihood_set_model_error(x->l, x->of.view, &error, err));
-    for (size_t k = 0; k < n_q && x->of.n > 3; k++)
-        square[k] *= tsr_examples_variance_factor(x->of.n);
-    describe(x, n, before, square, words);
+        TSR_TRY(tsr_likelihood_set_model_error(x->l, x->examples.view, &error,
+                                               err));
+    for (size_t k = 0; k < n_q && x->examples.n > 3; k++)
+        square[k] *= tsr_examples_variance_factor(x->examples.n);
+    describe_error(x, n, before, square, words);
     return TSR_OK;
 }
 
@@ -324,7 +341,7 @@ static void warn_low_contrast(const comparison *x, tsr_log *log)
 {
     enum { N = 17 };
     const tsr_likelihood *l = x->l;
-    const tsr_view *view = &l->view[x->of.view];
+    const tsr_view *view = &l->view[x->examples.view];
     const tsr_parameter *p = &x->l->contrast[TSR_C2];
     double least = HUGE_VAL, most = 0.0;
     for (int i = 0; i < (p->infer ? N : 1); i++)
@@ -334,34 +351,36 @@ static void warn_low_contrast(const comparison *x, tsr_log *log)
                 p->infer ? p->low + (p->high - p->low) * i / (N - 1)
                          : p->start};
             const double ratio =
-                tsr_likelihood_combine(l, x->of.view, view->atoms, at,
+                tsr_likelihood_combine(l, x->examples.view, view->atoms, at,
                                        view->atom_power[k], k) /
-                tsr_likelihood_combine(l, x->of.view, view->bodies, at,
+                tsr_likelihood_combine(l, x->examples.view, view->bodies, at,
                                        probe_of(x)->power[k], k);
             least = fmin(least, ratio);
             most = fmax(most, ratio);
         }
     if (least < 1.0 / TSR_RATIO_BOUND || most > TSR_RATIO_BOUND)
-        tsr_warn(log,
-                 "model error: of neutrons in %.4g %% D2O there is little "
-                 "contrast: atoms scatter %.2g to %.2g times as much as bodies "
-                 "over c2 and q; the correction is held within %g and %g, what "
-                 "it lacks counts as error of the model, and the curve tells "
-                 "little of the structure",
-                 100.0 * view->d2o, least, most, 1.0 / TSR_RATIO_BOUND,
-                 TSR_RATIO_BOUND);
+        tsr_warn(
+            log,
+            "model error: neutrons in %.4g %% D2O have little contrast: atoms "
+            "scatter %.2g to %.2g times as much as bodies over c2 and q; the "
+            "correction is limited to %g to %g, the rest counts as model "
+            "error, and the curve contains little information on the structure",
+            100.0 * view->d2o, least, most, 1.0 / TSR_RATIO_BOUND,
+            TSR_RATIO_BOUND);
 }
 
-/* Near the match point, bodies and atoms may scatter too little for a
- * comparison. Neutron curves then stay those of the bodies. */
+/* Corrects a view, and learns its remaining error. Near the match point, bodies
+ * and atoms may scatter too little for a comparison: neutron curves then stay
+ * those of the bodies, and with chains the view keeps its earlier
+ * correction. */
 static tsr_status learn_view(const tsr_config *config, comparison *x,
                              tsr_log *log, tsr_words *words, tsr_err *err)
 {
-    const size_t mean = tsr_examples_offset(&x->of, x->of.n);
+    const size_t mean = tsr_examples_offset(&x->examples, x->examples.n);
     tsr_err why = {0};
     tsr_status status =
-        tsr_likelihood_correct(x->l, x->of.view, x->of.atoms + mean,
-                               x->of.bodies + mean, x->radius_ang, &why);
+        tsr_likelihood_correct(x->l, x->examples.view, x->examples.atoms + mean,
+                               x->examples.bodies + mean, x->radius_ang, &why);
     if (status == TSR_OK && probe_of(x)->is_neutron)
         warn_low_contrast(x, log);
     if (status == TSR_OK)
@@ -371,17 +390,17 @@ static tsr_status learn_view(const tsr_config *config, comparison *x,
         return tsr_fail(err, status, "%s", why.message);
     name_view(x, words);
     if (x->has_chains)
-        tsr_words_add(words, "all stays as before: %s", why.message);
+        tsr_words_add(words, "the model error is unchanged: %s", why.message);
     else
-        tsr_words_add(words, "it is not known");
+        tsr_words_add(words, "the model error is unknown");
     tsr_warn(log, "model error: %s: %s",
-             x->has_chains ? "what was learnt before stays"
-                           : "curves of neutrons stay those of the bodies",
+             x->has_chains ? "the model error learnt before is kept"
+                           : "curves of neutrons are computed from bodies",
              why.message);
     return TSR_OK;
 }
 
-/* Warns of noise models without a closed-form integral, which treat the
+/* Warns of terms whose noise model has no closed-form integral: they treat the
  * remaining error as noise. */
 static void warn_without_integral(const tsr_likelihood *l, tsr_log *log)
 {
@@ -391,32 +410,34 @@ static void warn_without_integral(const tsr_likelihood *l, tsr_log *log)
             l->view[term->view].error.n > 0 && term->n_error == 0)
             tsr_warn(log,
                      "'%s': its noise model has no integral in closed form: "
-                     "what is left of the model's error counts as noise there",
+                     "the remaining model error counts as noise there",
                      term->label);
     }
 }
 
-/* Loads the all-atom curves of the examples, corrected as the all-atom
- * likelihood corrects the view. */
+/* Copies the all-atom profiles of the examples, and multiplies them by the
+ * ratio with which the all-atom likelihood corrects this view at the c1 and c2
+ * of the example. */
 static void load_all_atom_curves(comparison *x,
                                  const tsr_all_atom_example *example)
 {
-    const tsr_likelihood *all_atom = x->better;
-    const tsr_view *view = &all_atom->view[x->of.view];
+    const tsr_likelihood *all_atom = x->all_atom;
+    const tsr_view *view = &all_atom->view[x->examples.view];
     const tsr_probe *p = &all_atom->probe[view->probe];
-    const size_t n = tsr_examples_size(&x->of, 1),
+    const size_t n = tsr_examples_size(&x->examples, 1),
                  n_q = (size_t)all_atom->grid.n_q;
-    memset(x->of.atoms + n * (size_t)x->of.n, 0, n * sizeof *x->of.atoms);
-    for (int i = 0; i < x->of.n; i++) {
-        double *to = x->of.atoms + n * (size_t)i;
+    memset(x->examples.atoms + n * (size_t)x->examples.n, 0,
+           n * sizeof *x->examples.atoms);
+    for (int i = 0; i < x->examples.n; i++) {
+        double *to = x->examples.atoms + n * (size_t)i;
         memcpy(to, example[i].all_atom, n * sizeof *to);
         for (size_t k = 0; k < n_q && view->atoms != NULL; k++) {
-            const double by = tsr_likelihood_ratio(all_atom, x->of.view,
+            const double by = tsr_likelihood_ratio(all_atom, x->examples.view,
                                                    example[i].contrast, k);
             for (int pair = p->first; pair < p->first + p->n_pair; pair++)
                 to[(size_t)pair * n_q + k] *= by;
         }
-        add_to_mean(x, x->of.atoms, i, NULL);
+        add_to_mean(x, x->examples.atoms, i, NULL);
     }
 }
 
@@ -429,8 +450,9 @@ static tsr_status learn_views(const tsr_config *config, comparison *x,
     tsr_words words;
     tsr_status status = TSR_OK;
     tsr_words_begin(&words);
-    for (; x->of.view < x->l->n_view && status == TSR_OK; x->of.view++) {
-        if (example != NULL && x->l->view[x->of.view].atoms == NULL)
+    for (; x->examples.view < x->l->n_view && status == TSR_OK;
+         x->examples.view++) {
+        if (example != NULL && x->l->view[x->examples.view].atoms == NULL)
             continue;
         if (example != NULL)
             load_all_atom_curves(x, example);
@@ -455,15 +477,17 @@ tsr_status tsr_setup_learn_model_error(const tsr_config *config,
     tsr_err reason;
     int n_cut = 0;
     if (why != NULL) {
-        tsr_info(log,
-                 "model error: not known: curves are those of the %s, since %s",
-                 l->particles == NULL ? "bodies" : "atoms as they are", why);
+        tsr_info(
+            log,
+            "model error unknown: curves are computed from the %s, since %s",
+            l->particles == NULL ? "bodies" : "atoms without a correction",
+            why);
         return TSR_OK;
     }
     if (tsr_atom_curves_new(&s->molecule, &l->grid, s->devices.device[0],
                             &n_cut, &curves, &reason) != TSR_OK) {
         tsr_info(log,
-                 "model error: not known: curves are those of the bodies: %s",
+                 "model error unknown: curves are computed from bodies: %s",
                  reason.message);
         return TSR_OK;
     }
@@ -476,8 +500,8 @@ tsr_status tsr_setup_learn_model_error(const tsr_config *config,
     comparison x = {.s = s,
                     .l = l,
                     .profiler = profiler,
-                    .of = {l, .n = count_conformations(config, s)}};
-    set_nodes(&x);
+                    .examples = {l, .n = count_conformations(config, s)}};
+    set_contrast_nodes(&x);
     tsr_status status = compute_examples(
         &x, is_frozen(config, s->molecule.topology), curves, err);
     if (status == TSR_OK) {
@@ -504,25 +528,26 @@ tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,
     tsr_likelihood *l = setup->data.likelihood;
     comparison x = {.s = setup,
                     .l = l,
-                    .of = {l, .n = n},
+                    .examples = {l, .n = n},
                     .has_chains = 1,
-                    .better = setup->atoms.likelihood,
+                    .all_atom = setup->atoms.likelihood,
                     .radius_ang = setup->atoms.particles->radius_ang};
     char *text = NULL;
     const int n_node = n < TSR_EXAMPLE_NODES ? n : TSR_EXAMPLE_NODES;
-    for (; x.of.n_node < n_node; x.of.n_node++)
-        memcpy(x.of.node[x.of.n_node],
-               example[x.of.n_node * n / n_node].contrast, sizeof x.of.node[0]);
+    for (; x.examples.n_node < n_node; x.examples.n_node++)
+        memcpy(x.examples.node[x.examples.n_node],
+               example[x.examples.n_node * n / n_node].contrast,
+               sizeof x.examples.node[0]);
     tsr_status status = reserve(&x, err);
     for (int i = 0; i < n && status == TSR_OK; i++) {
-        memcpy(x.of.bodies + tsr_examples_size(&x.of, i), example[i].coarse,
-               tsr_examples_size(&x.of, 1) * sizeof *x.of.bodies);
-        add_to_mean(&x, x.of.bodies, i, l->self);
+        memcpy(x.examples.bodies + tsr_examples_size(&x.examples, i),
+               example[i].coarse,
+               tsr_examples_size(&x.examples, 1) * sizeof *x.examples.bodies);
+        add_to_mean(&x, x.examples.bodies, i, l->self);
     }
     TSR_THEN(status, learn_views(config, &x, NULL, example, &text, err));
     if (status == TSR_OK && *text != '\0')
-        tsr_info(log, "model error of the bodies, near the posterior: %s",
-                 text);
+        tsr_info(log, "model error of the bodies near the posterior: %s", text);
     free(text);
     tsr_pool_clear(&x.pool);
     if (setup->devices.surrogate != NULL)

@@ -32,7 +32,7 @@ tsr_status tsr_data_file(const char *name, char **path, tsr_err *err)
     }
     return tsr_fail(err, TSR_E_NOINPUT,
                     "the shipped table '%s' is neither in '%s' nor in '%s'; "
-                    "set TESSERA_DATA to the folder that holds it",
+                    "set TESSERA_DATA to its folder",
                     name, folder[1], folder[2]);
 }
 
@@ -66,19 +66,21 @@ static tsr_status refuse_contrast(const tsr_tables *t, const char *own,
                                   double density, tsr_err *err)
 {
     if (density != TSR_WATER_DENSITY)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "solvent.density: '%s' is a table of one component, "
-                        "with water in it; give a table of three as "
-                        "structure.form_factors, or none for the shipped one",
-                        own);
+        return tsr_fail(
+            err, TSR_E_CONFIG,
+            "solvent.density: '%s' is a table of one component that includes "
+            "water; give a table of three as structure.form_factors, or leave "
+            "the key out for the shipped table",
+            own);
     int which = t->contrast[TSR_C1].infer || t->contrast[TSR_C1].start != 1.0
                     ? TSR_C1
                     : TSR_C2;
-    return tsr_fail(err, TSR_E_CONFIG,
-                    "contrast.%s: '%s' is a table of one component, in which "
-                    "c1 and c2 are fixed; give a table of three as "
-                    "structure.form_factors, or none for the shipped one",
-                    t->contrast[which].name, own);
+    return tsr_fail(
+        err, TSR_E_CONFIG,
+        "contrast.%s: '%s' is a table of one component, with fixed c1 and c2; "
+        "give a table of three as structure.form_factors, or leave the key out "
+        "for the shipped table",
+        t->contrast[which].name, own);
 }
 
 /* A table of three components is folded if one component suffices. */
@@ -129,7 +131,7 @@ tsr_status tsr_tables_read(const tsr_config *config, tsr_tables *tables,
     if (status == TSR_OK && (t->form_factors->model == TSR_BODIES_TWO) != two)
         status = tsr_fail(err, TSR_E_CONFIG,
                           "structure.form_factors: '%s' is a table for %s "
-                          "bodies a residue, structure.bodies says %s",
+                          "bodies per residue, but structure.bodies is %s",
                           own, two ? "one" : "two", two ? "two" : "one");
     TSR_THEN(status, complete_rg2(shipped[0][two], t->form_factors, err));
     return status;
@@ -149,7 +151,7 @@ void tsr_tables_clear(tsr_tables *tables)
 typedef struct {
     tsr_structure *structure;
     tsr_atoms *atoms; /* NULL: not needed so far, or unreadable */
-    tsr_err why;      /* why they are unreadable */
+    tsr_err why;      /* why the atoms are unreadable */
 } structure_file;
 
 static const tsr_atoms *atoms_of(structure_file *file)
@@ -244,8 +246,8 @@ static void format_ranges(const tsr_strings *list, size_t size, char *text)
                                  used + 48 < size ? list->item[k] : "...");
 }
 
-/* For a molecule without flexible ranges: nothing moves, or whole chains move,
- * as structure.fixed and structure.mobile imply. */
+/* For a molecule without flexible ranges: makes each chain rigid as a whole if
+ * structure.fixed or structure.mobile is given, else freezes the molecule. */
 static tsr_status mark_all_rigid(tsr_structure_config *c, structure_file *file,
                                  tsr_err *err)
 {
@@ -271,18 +273,19 @@ static tsr_status use_found_parts(tsr_structure_config *c,
     char text[512];
     for (int k = 0; k < parts->flexible.n; k++)
         TSR_TRY(tsr_strings_append(&c->flexible, parts->flexible.item[k], err));
-    int is_free = c->fixed.n + c->mobile.n == 0; /* the user gave none */
+    int is_free =
+        c->fixed.n + c->mobile.n == 0; /* the user has given no ranges */
     for (int k = 0; k < parts->fixed.n && is_free; k++)
         TSR_TRY(tsr_strings_append(&c->fixed, parts->fixed.item[k], err));
     format_ranges(&c->flexible, sizeof text, text);
     if (c->flexible.n > 0)
         tsr_info(log,
-                 "structure.flexible is not given; by %s:%s (tessera init "
-                 "shows more; flexible: all frees every residue)",
+                 "structure.flexible is not given; flexible by %s:%s (tessera "
+                 "init shows more; flexible: all frees every residue)",
                  tsr_evidence_text(parts->evidence), text);
     else
         tsr_info(log,
-                 "structure.flexible is not given, and by %s nothing is "
+                 "structure.flexible is not given; by %s, no residue is "
                  "flexible (flexible: all frees every residue)",
                  tsr_evidence_text(parts->evidence));
     return TSR_OK;
@@ -351,20 +354,20 @@ static tsr_status check_names(const chains *s, const char *key,
         if (chain[0] == '\0' || find_chain(s->residue, s->n, chain) < 0)
             return tsr_fail(
                 err, TSR_E_CONFIG,
-                "structure.%s.%d: '%s' names no chain of '%s'; chains: %s", key,
+                "structure.%s.%d: '%s' is not a chain of '%s'; chains: %s", key,
                 k, text, s->structure->path, all);
         return tsr_fail(
             err, TSR_E_CONFIG,
-            "structure.%s.%d: '%s': the nucleotides of chain %s are rigid, on "
-            "what they touch (structure.attach), where structure.flexible "
-            "names "
-            "none of them; name there what may move, as %s:FIRST-LAST",
+            "structure.%s.%d: '%s': the nucleotides of chain %s are rigid, "
+            "attached to the residues in contact (structure.attach), as "
+            "structure.flexible names none of them; name the nucleotides that "
+            "move there, as %s:FIRST-LAST",
             key, k, text, chain, chain);
     }
     return TSR_OK;
 }
 
-/* Tells a user who frees the protein that its nucleic acid stays rigid. */
+/* Logs, for a user who frees the protein, which nucleic acids stay rigid. */
 static void log_rigid_strands(const chains *s, const tsr_structure_config *c,
                               tsr_log *log)
 {
@@ -375,13 +378,13 @@ static void log_rigid_strands(const chains *s, const tsr_structure_config *c,
             continue;
         if (c->rigid.n > 0)
             tsr_info(log,
-                     "chain %s: its nucleotides do not turn; structure.rigid "
-                     "frees a strand where it names some of it",
+                     "chain %s: its nucleotides do not turn; naming a part of "
+                     "the strand in structure.rigid frees the rest",
                      r[i].chain);
         else if (is_all(&c->flexible))
             tsr_info(log,
-                     "chain %s: its nucleotides do not turn; flexible: all is "
-                     "of the protein alone: name all chains that are to, as "
+                     "chain %s: its nucleotides do not turn; flexible: all "
+                     "means the protein only: name all flexible chains, as "
                      "structure.flexible: [\"%s\", \"%s\"]",
                      r[i].chain, r[0].chain, r[i].chain);
     }
@@ -417,8 +420,8 @@ static tsr_status find_strands(structure_file *file,
     *out = NULL;
     if (is_alone && config->ligands != 0)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "structure.ligands: none leaves nothing of '%s', which "
-                        "holds no protein",
+                        "structure.ligands: none removes everything from '%s', "
+                        "which contains no protein",
                         structure->path);
     if (structure->n_nucleotide == 0 || config->ligands != 0 ||
         (config->frozen && !is_alone))
@@ -502,9 +505,9 @@ static void warn_ranges_within_parts(const tsr_topology *t,
         const tsr_rigid_part *part = &parts->rigid[before];
         tsr_warn(log,
                  "structure.flexible: %s:%d-%d lies within one compact part, "
-                 "%s:%d-%d, which it takes apart where it turns; leave it out, "
-                 "or name what lies before and after it in structure.fixed, so "
-                 "that it moves as a loop",
+                 "%s:%d-%d, and would split it; leave the range out, or name "
+                 "the residues before and after it in structure.fixed, so that "
+                 "it moves as a loop",
                  r->chain, r->number, t->residue[last].number, r->chain,
                  t->residue[part->first].number, t->residue[part->last].number);
     }
@@ -534,22 +537,22 @@ tsr_status tsr_molecule_warn(const tsr_molecule *molecule, tsr_log *log,
 
 /* ---- starts of the states ---- */
 
-/* Checks that both have the same residues and peptide bonds. */
+/* Checks that both topologies have the same residues and peptide bonds. */
 static tsr_status check_alike(const tsr_topology *own,
                               const tsr_topology *other, const char *path,
                               tsr_err *err)
 {
     if (own->n_residue != other->n_residue)
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s': %d residues, structure.file has %d; a state has "
-                        "the same molecule",
+                        "'%s': %d residues, but structure.file has %d; all "
+                        "states have the same molecule",
                         path, other->n_residue, own->n_residue);
     for (int i = 0; i < own->n_residue; i++) {
         const tsr_residue *a = &own->residue[i], *b = &other->residue[i];
         if (strcmp(tsr_residue_name(a), tsr_residue_name(b)) != 0)
             return tsr_fail(err, TSR_E_DATA,
                             "'%s': residue %s:%d is %s where structure.file "
-                            "has %s (%s:%d); a state has the same molecule",
+                            "has %s (%s:%d); all states have the same molecule",
                             path, b->chain, b->number, tsr_residue_name(b),
                             tsr_residue_name(a), a->chain, a->number);
         if (a->linked != b->linked)
@@ -638,7 +641,7 @@ static tsr_status add_guests(structure_file *file, const tsr_strings *bound,
         return TSR_OK;
     const tsr_atoms *atoms = atoms_of(file);
     if (atoms == NULL) {
-        tsr_info(log, "ligands and nucleotides cannot be read: %s",
+        tsr_info(log, "ligands and nucleotides could not be read: %s",
                  file->why.message);
         return TSR_OK;
     }
@@ -660,8 +663,8 @@ static tsr_status add_guests(structure_file *file, const tsr_strings *bound,
 
 /* ---- reading ---- */
 
-/* Logs parts of the file that are not in the model. Waters and hydrogens never
- * are, and are not mentioned. */
+/* Logs parts of the file that are not in the model. Waters and hydrogens are
+ * never in the model, and are not mentioned. */
 static void log_left_out(const tsr_structure *s, int has_guests, tsr_log *log)
 {
     const int n_ligand = has_guests ? 0 : s->n_ligand;
@@ -674,7 +677,7 @@ static void log_left_out(const tsr_structure *s, int has_guests, tsr_log *log)
                 {s->n_model, "models after the first"},
                 {s->n_altloc_atom, "atoms of alternate locations"},
                 {s->n_extra_atom - (has_guests ? s->n_modified_atom : 0),
-                 "atoms that their residue should not have"}};
+                 "atoms foreign to their residue"}};
     char list[256] = "";
     size_t used = 0;
     for (size_t k = 0; k < sizeof part / sizeof *part; k++)
@@ -683,19 +686,17 @@ static void log_left_out(const tsr_structure *s, int has_guests, tsr_log *log)
                 (size_t)snprintf(list + used, sizeof list - used, "%s%s %d",
                                  used > 0 ? ", " : "", part[k].what, part[k].n);
     if (n_ligand + n_nucleotide > 0)
-        tsr_warn(log,
-                 "%s: left out: %s; what scatters and is not in the model "
-                 "spoils the fit",
+        tsr_warn(log, "%s: left out: %s; missing scatterers spoil the fit",
                  s->path, list);
     else if (used > 0)
         tsr_info(log, "%s: left out: %s", s->path, list);
     if (s->copies[0] != '\0')
         tsr_info(log,
-                 "%s: copies of a molecule under one chain id; those after the "
-                 "first are now chains %s, %d chains in all",
+                 "%s: copies of a molecule under one chain id; the copies "
+                 "after the first are now chains %s, %d chains in total",
                  s->path, s->copies, s->n_chain);
     if (s->n_renamed > 0)
-        tsr_info(log, "%s: %d residues read as the amino acid they come from",
+        tsr_info(log, "%s: %d residues read as their parent amino acid",
                  s->path, s->n_renamed);
 }
 
@@ -741,8 +742,9 @@ static tsr_status read_file(tsr_config *config, tsr_log *log, tsr_molecule *m,
 
 /* ---- bound on distances ---- */
 
-/* Bound for a long flexible chain: a random coil is hardly ever wider than 6.5
- * Rg, plus the rigid domains. Used only where the full reach of the chain would
+/* Bound for a long flexible chain: the rigid domains, plus a random coil, which
+ * is hardly ever wider than 6.5 Rg, with Rg = 1.927 N^0.598 Angstrom (Kohn et
+ * al. 2004, PNAS 101, 12491). Used only where the full reach of the chain would
  * require a long q grid. */
 static double coil_bound(const tsr_molecule *m, double reach_ang)
 {
@@ -761,8 +763,9 @@ static double coil_bound(const tsr_molecule *m, double reach_ang)
     return fmax(reach_ang - contour + coil, 1.25 * m->d_max_first_ang);
 }
 
-/* The bound is part of P(X), so it must not depend on the data, and a run of
- * the prior has the same bound. Freely moving parts have infinite reach. */
+/* Chooses the bound on distances. It is part of P(X), so it must not depend on
+ * the data, and a run of the prior has the same bound. Freely moving parts have
+ * infinite reach. */
 static tsr_status choose_bound(const tsr_number_or_word *d_max, tsr_log *log,
                                tsr_molecule *m, tsr_err *err)
 {
@@ -770,7 +773,7 @@ static tsr_status choose_bound(const tsr_number_or_word *d_max, tsr_log *log,
                                         0.3 */
     double reach_ang = 0.0;          /* largest possible distance of two
                                         bodies */
-    char reach[80] = "without it parts could move apart without end";
+    char reach[80] = "without it parts could drift apart without limit";
     for (int k = -1; k < m->n_start; k++) {
         const tsr_conformation *c = k < 0 ? m->first : m->start[k];
         const double far = tsr_topology_reach(m->topology, c);
@@ -790,15 +793,16 @@ static tsr_status choose_bound(const tsr_number_or_word *d_max, tsr_log *log,
     if (m->d_bound_ang < m->d_max_first_ang)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure.d_max: %.1f Angstrom is less than the %.1f "
-                        "Angstrom of the structure itself",
+                        "Angstrom of the structure",
                         m->d_bound_ang, m->d_max_first_ang);
     if (isfinite(reach_ang))
-        snprintf(reach, sizeof reach, "the molecule could reach %.0f A",
+        snprintf(reach, sizeof reach,
+                 "largest distance that the molecule can reach: %.0f A",
                  reach_ang);
     if (m->d_bound_ang < reach_ang)
         tsr_info(log,
-                 "the prior is zero beyond d_max %.0f A (%s); structure.d_max "
-                 "sets it",
+                 "the prior is zero for distances above d_max %.0f A (%s); "
+                 "structure.d_max sets d_max",
                  m->d_bound_ang, reach);
     return TSR_OK;
 }
@@ -818,9 +822,9 @@ static tsr_status remove_clashes(const tsr_config *config, const char *file,
         return TSR_OK;
     if (!config->prior.relax)
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s': %d pairs of bodies that can move against each "
-                        "other overlap beyond prior.clash_limit (%g nat): %s; "
-                        "prior.relax: true moves them apart first",
+                        "'%s': %d pairs of bodies that move relative to each "
+                        "other overlap by more than prior.clash_limit (%g "
+                        "nat): %s; prior.relax: true first moves them apart",
                         file, n, config->prior.clash_limit, worst);
     tsr_config_moves(config, moves);
     return tsr_relax(m->topology, m->tables->prior, &config->prior,

@@ -44,12 +44,14 @@ typedef struct {
                                  sequence */
     double density;           /* of the solvent, electrons/A^3 */
     tsr_topology *topology;
-    tsr_conformation *first;
-    int n_start; /* number of structure.starts */
-    tsr_conformation **start;
-    /* The run's tables, or copies extended by the bodies of guests. */
+    tsr_conformation *first;  /* from the file or the sequence */
+    int n_start;              /* number of structure.starts */
+    tsr_conformation **start; /* [n_start] */
+    /* The tables in use: the run's, or the copies of_guests. */
     const tsr_form_factor_table *form_factors, *components;
-    tsr_form_factor_table *of_guests[2];
+    tsr_form_factor_table *of_guests[2]; /* copies of form_factors and
+                                            components, extended by bodies of
+                                            guests; NULL: no guests */
     tsr_prior *prior;
     tsr_model_atoms *model; /* the first conformation, as in model.pdb */
     double d_max_first_ang; /* largest distance within any starting
@@ -58,9 +60,10 @@ typedef struct {
 } tsr_molecule;
 
 /* Reads the structure and builds topology, starts and prior. If the
- * configuration does not define flexible ranges, those found in the file are
- * written into it. The caller clears the molecule, also after an error. Errors:
- * TSR_E_CONFIG, TSR_E_DATA (bodies of a start overlap), those of reading. */
+ * configuration defines no flexible ranges, the ranges found in the file are
+ * written into *config. The caller clears the molecule, also after an error.
+ * Errors: TSR_E_CONFIG, TSR_E_DATA (bodies of a start overlap), those of
+ * reading. */
 tsr_status tsr_molecule_read(tsr_config *config, const tsr_tables *tables,
                              tsr_log *log, tsr_molecule *molecule,
                              tsr_err *err);
@@ -75,8 +78,8 @@ tsr_status tsr_molecule_set_model(tsr_molecule *molecule, tsr_err *err);
 int tsr_config_is_placed(const tsr_config *config);
 
 /* Warns of serious problems of the structure file, and of flexible ranges
- * inside one compact part, which turning would tear apart. Errors: those of
- * reading the structure, TSR_E_NOMEM. */
+ * inside one compact part: a turn within the range would tear the part apart.
+ * Errors: those of reading the structure, TSR_E_NOMEM. */
 tsr_status tsr_molecule_warn(const tsr_molecule *molecule, tsr_log *log,
                              tsr_err *err);
 

@@ -38,7 +38,7 @@ struct tsr_profile_maker {
 /* ---- the maker ---- */
 
 /* Checks that a user's table matches the number of bodies per residue.
- * has_components 0: c1 and c2 cannot be fitted. */
+ * *has_components out: 0: c1 and c2 cannot be fitted. */
 static tsr_status check_table(const tsr_config *c, int *has_components,
                               tsr_err *err)
 {
@@ -51,8 +51,8 @@ static tsr_status check_table(const tsr_config *c, int *has_components,
     tsr_form_factor_free(table);
     return fits ? TSR_OK
                 : tsr_fail(err, TSR_E_USAGE,
-                           "--form-factors: '%s' is a table for %s bodies a "
-                           "residue; --bodies says %s",
+                           "--form-factors: '%s' is a table for %s bodies per "
+                           "residue, but --bodies is %s",
                            own, is_two ? "one" : "two", is_two ? "two" : "one");
 }
 
@@ -78,10 +78,11 @@ static tsr_status read_tables(tsr_profile_maker *m, const char *own,
         c->contrast.c1 = c->contrast.c2 = infer;
     TSR_TRY(tsr_tables_read(c, &m->tables, err));
     if (has_components)
-        tsr_info(m->log,
-                 "curves of bodies as they are, hydration at the bodies: a run "
-                 "corrects them by those of all atoms with a layer outside, "
-                 "which --bodies atoms shows");
+        tsr_info(
+            m->log,
+            "curves of bodies are not corrected, and their hydration is at the "
+            "bodies: a run corrects them by all-atom curves with a hydration "
+            "layer around the surface, as shown by --bodies atoms");
     return TSR_OK;
 }
 
@@ -131,12 +132,12 @@ typedef struct {
     tsr_log *log;
     const char *name;
     double started, shown;
-} bar;
+} progress_bar;
 
 static tsr_status show_progress(void *context, double done, tsr_err *err)
 {
     enum { WIDTH = 30 };
-    bar *b = context;
+    progress_bar *b = context;
     double now = tsr_clock_s();
     (void)err;
     if (now - b->shown < 0.2 || !tsr_log_is_terminal(b->log))
@@ -154,8 +155,8 @@ static tsr_status show_progress(void *context, double done, tsr_err *err)
     return TSR_OK;
 }
 
-/* Rounds a diameter up to a power of 1.1, so that structures of similar size
- * share a q grid and a compiled program. */
+/* Rounds a diameter up to 20 Angstrom times a power of 1.1, so that structures
+ * of similar size share a q grid and a compiled program. */
 static double round_up_diameter(double d_max)
 {
     return 20.0 * pow(1.1, ceil(log(fmax(d_max, 20.0) / 20.0) / log(1.1)));
@@ -165,9 +166,9 @@ static tsr_status sum_profile(tsr_profile_maker *m, const tsr_debye_spec *spec,
                               double d, double d_bound,
                               tsr_profile_structure *out, tsr_err *err)
 {
-    bar b = {.log = m->log,
-             .name = tsr_text_file_name(out->path),
-             .started = tsr_clock_s()};
+    progress_bar b = {.log = m->log,
+                      .name = tsr_text_file_name(out->path),
+                      .started = tsr_clock_s()};
     tsr_debye_progress progress = {show_progress, &b};
     tsr_profile_sum_result result = {.method = TSR_METHOD_DIRECT};
     tsr_status status =
@@ -191,9 +192,9 @@ static tsr_status reserve_partials(const tsr_profile_maker *m, int n_comp,
     double product = d_bound * m->q_max;
     if (!(product <= most_product))
         return tsr_fail(err, TSR_E_DATA,
-                        "atoms are some %.0f A from each other, too far for a "
-                        "curve up to q = %g 1/A (a few seconds go as far as "
-                        "%.0f A there): lower --q-max",
+                        "atoms are some %.0f A apart, too far for a curve up "
+                        "to q = %g 1/A (in a few seconds distances up to %.0f "
+                        "A are possible): lower --q-max",
                         d_bound, m->q_max, most_product / m->q_max);
     p->n_comp = n_comp;
     /* A grid finer than necessary: profiles computed once must be accurate to

@@ -60,23 +60,24 @@ typedef struct {
                         opening the device and building its program */
 } tsr_profile_structure;
 
-/* Opens the device and reads the tables. Everything that spec points to is
- * borrowed during the call. Errors: TSR_E_DEVICE, TSR_E_NOINPUT,
- * TSR_E_USAGE. */
+/* Opens the device and reads the tables. The log is borrowed until the maker is
+ * freed, and everything that spec points to during the call. Errors:
+ * TSR_E_DEVICE, TSR_E_NOINPUT, TSR_E_USAGE (a table for another number of
+ * bodies), TSR_E_NOMEM, those of reading tables. */
 tsr_status tsr_profile_maker_new(const tsr_profile_spec *spec, tsr_log *log,
                                  tsr_profile_maker **out, tsr_err *err);
 void tsr_profile_maker_free(tsr_profile_maker *maker);
 
-/* Reads a structure and computes its partial profiles. The log gets the content
- * of the file, the assumptions made, and the progress. Models of bodies refuse
- * nucleotides, sugars, ligands and unknown residues, with a list of them
- * (TSR_E_DATA). The caller clears *out, also after an error. Errors: those of
- * reading, TSR_E_DEVICE. */
+/* Reads a structure and computes its partial profiles. The log receives the
+ * content of the file, the assumptions made, and the progress. In models of
+ * bodies, nucleotides, sugars, ligands, ions and unknown residues have bodies
+ * made from their own atoms (molecule/guest.h). The caller clears *out, also
+ * after an error. Errors: those of reading, TSR_E_DEVICE. */
 tsr_status tsr_profile_compute(tsr_profile_maker *maker, const char *path,
                                tsr_profile_structure *out, tsr_err *err);
 
-/* The same for atoms in memory; `path` is their name. is_logged 0: the log does
- * not get the assumptions. */
+/* tsr_profile_compute for all atoms, from memory; `path` is their name.
+ * is_logged 0: the assumptions are not logged. */
 tsr_status tsr_profile_compute_atoms(tsr_profile_maker *maker, const char *path,
                                      const tsr_atoms *atoms, int is_logged,
                                      tsr_profile_structure *out, tsr_err *err);
@@ -87,7 +88,7 @@ void tsr_profile_structure_clear(tsr_profile_structure *structure);
  * is unknown. */
 double tsr_profile_absolute(const tsr_profile_structure *structure);
 
-/* For the log: "reference", or device and kernel. */
+/* Text for the log, borrowed: "reference", or device and kernel. */
 const char *tsr_profile_maker_describe(const tsr_profile_maker *maker);
 
 #endif

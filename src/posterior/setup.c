@@ -12,8 +12,9 @@
 /* Random streams that no chain of a run uses. */
 enum { PRIOR_STREAM = 0x7f000000 };
 
-/* Steps after which a chain on the prior has largely forgotten its start: about
- * thirty for each degree of freedom of each state. Warm-up does the rest. */
+/* Steps after which a chain on the prior has largely forgotten its start: 1000,
+ * and thirty for each degree of freedom of each state. The populations phase
+ * and warm-up decorrelate further. */
 static long decorrelation_steps(const tsr_target *t)
 {
     const long n_free = t->topology->n_torsion + t->topology->n_side;
@@ -24,7 +25,7 @@ static long decorrelation_steps(const tsr_target *t)
 static tsr_status draw_group(const tsr_target *run, int group,
                              tsr_conformation **state, tsr_err *err)
 {
-    static const char what[] = "the prior was drawn from";
+    static const char what[] = "draws of the prior were generated";
     const tsr_topology *t = run->topology;
     const tsr_target prior = tsr_setup_prior_target(run, run->n_state);
     const long half = decorrelation_steps(run) / 2;
@@ -46,9 +47,9 @@ static tsr_status draw_group(const tsr_target *run, int group,
     return status;
 }
 
-/* Number of groups, for convergence tests between them: eight, or else four to
- * seven, of equal size and with four or more chains each. If no number fits,
- * each chain is its own group. */
+/* Number of groups of chains, for convergence tests between groups: eight, or
+ * else four to seven, of equal size and with four or more chains each. If no
+ * number fits, each chain is its own group. */
 static int choose_n_group(int n_chain)
 {
     static const int wanted[] = {8, 4, 7, 6, 5};
@@ -86,8 +87,8 @@ tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
     const int n_group = choose_n_group(s->n_chain),
               n_state = tsr_target_n_state(t);
     if (t->likelihood != NULL && t->n_start > 0)
-        tsr_info(log, "chains start as structure.starts says, not from the "
-                      "prior (sampler.start)");
+        tsr_info(log, "structure.starts says where chains start, not the prior "
+                      "(sampler.start)");
     if (t->likelihood == NULL || t->is_frozen || t->n_start > 0)
         return TSR_OK;
     if (!is_restored)
@@ -95,16 +96,16 @@ tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
     to->state = calloc((size_t)(n_group * n_state), sizeof(*to->state));
     TSR_TRY(tsr_allocated(to->state, err));
     to->n = n_group * n_state;
-    to->log_z = calloc((size_t)n_group, sizeof *to->log_z);
-    TSR_TRY(tsr_allocated(to->log_z, err));
+    to->log_evidence = calloc((size_t)n_group, sizeof *to->log_evidence);
+    TSR_TRY(tsr_allocated(to->log_evidence, err));
     for (int g = 0; g < n_group; g++)
-        to->log_z[g] = (double)NAN;
+        to->log_evidence[g] = (double)NAN;
     for (int g = 0; g < n_group && !is_restored; g++)
         TSR_TRY(draw_group(t, g, to->state + (size_t)(g * n_state), err));
     t->n_group = n_group;
     t->chains_each = s->n_chain / n_group;
     t->group_start = is_restored ? NULL : to->state;
-    t->group_log_z = to->log_z;
+    t->group_log_z = to->log_evidence;
     if (!is_restored)
         tsr_info(log, "chains start from %d draws of the prior%s", n_group,
                  n_group < s->n_chain ? ", in groups" : "");
@@ -116,7 +117,7 @@ static void clear_starts(tsr_starts *starts)
     for (int k = 0; k < starts->n; k++)
         tsr_conformation_free(starts->state[k]);
     free(starts->state);
-    free(starts->log_z);
+    free(starts->log_evidence);
 }
 
 /* ---- the whole ---- */
@@ -134,8 +135,8 @@ void tsr_setup_clear(tsr_setup *setup)
 }
 
 /* Checks the highest temperature: with sampled scale and background under
- * Student-t errors, a likelihood that is too flat would leave them without a
- * proper distribution. */
+ * Student-t errors, a likelihood that is too flat would leave scale and
+ * background without a proper distribution. */
 static tsr_status check_temperatures(const tsr_sampler_options *o,
                                      const tsr_likelihood *l, tsr_err *err)
 {
@@ -144,10 +145,9 @@ static tsr_status check_temperatures(const tsr_sampler_options *o,
         1.0 / tsr_sampler_t_max(o) > least)
         return TSR_OK;
     return tsr_fail(err, TSR_E_CONFIG,
-                    "sampler.t_max: at a temperature of %g scale and "
-                    "background have no proper distribution under the noise "
-                    "model student; take less than %g, or "
-                    "a larger nu",
+                    "sampler.t_max: at temperature %g scale and background "
+                    "have no proper distribution under the noise model "
+                    "student; choose a temperature below %g, or a larger nu",
                     tsr_sampler_t_max(o), 1.0 / least);
 }
 
@@ -162,8 +162,8 @@ static void warn_of_former_names(const tsr_yaml_marks *marks, tsr_log *log)
     for (int k = 0; k < marks->n; k++)
         if (marks->item[k].former != NULL)
             tsr_warn(log,
-                     "%s: the key '%s' has the new name %s; version 0.2 will "
-                     "not know the old one",
+                     "%s: the key '%s' is now named %s; version 0.2 will "
+                     "refuse the old name",
                      marks->item[k].place, marks->item[k].former,
                      marks->item[k].key);
 }

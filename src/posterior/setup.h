@@ -23,29 +23,35 @@ typedef struct {
     tsr_pool pool;
     int n_probe; /* number of probes (X-rays; each neutron sample) */
     tsr_scattering *scattering; /* [n_probe] */
-    tsr_neutron *sample; /* [n_probe]  neutrons: the sample, any share of D2O */
+    tsr_neutron *sample; /* [n_probe] neutrons: the sample. Curves of one sample
+                            in several shares of D2O have one probe; d2o is then
+                            that of the first curve */
     tsr_neutron_bodies **neutron; /* [n_probe]  NULL: X-rays */
-    double *exposure;       /* [n_body]  hydration; NULL without components */
-    tsr_atom_curves *atoms; /* atoms from which the exposure was computed;
-                               NULL: bodies */
+    double *exposure; /* [n_body] exposed atoms of each body at the start, in
+                         proportion to which it carries hydration; NULL: form
+                         factors without a hydration component, or no X-rays */
+    tsr_atom_curves *atoms; /* atoms from which the exposure was computed; NULL:
+                               it was estimated from bodies */
     tsr_likelihood *likelihood; /* NULL without data */
     tsr_profile_fit *rigid;     /* [n_term] rigid fit of the first conformation
                                    to each curve, n_point 0: no fit. NULL
                                    without engines */
-    char *model_error; /* what was learnt of the model error, or why nothing
-                          was; or NULL */
+    char *model_error; /* description of the learnt model error, for the trace;
+                          NULL: nothing was learnt */
 } tsr_data;
 
 /* Devices and the engines on them. */
 typedef struct {
     tsr_pool pool;
-    int n; /* number of engines, one a device; 0: no term needs profiles */
+    int n; /* number of engines and devices; 0: no term needs profiles */
     tsr_device **device;     /* [n]  NULL: the reference engine */
     tsr_engine_group *group; /* [n]  each engine with its number of chains */
     double *speed;           /* [n]  profiles a second; 0: not measured */
     tsr_engine_choice choice;
-    int *unit;  /* [n_body]  rigid unit of a body, -1: none; or NULL */
-    char *text; /* description, one line an engine; or NULL */
+    int *unit;  /* [n_body] rigid unit of a body; -1: the body belongs to no
+                   rigid unit. NULL: structure.starts is given, or the engine is
+                   the reference */
+    char *text; /* description, one line for each engine; NULL: no engine */
     tsr_surrogate *surrogate; /* NULL: no surrogate moves */
 } tsr_devices;
 
@@ -57,7 +63,7 @@ typedef struct {
     const tsr_topology *topology;
     pthread_mutex_t lock;
     int n;                          /* 0: direct sums in double precision */
-    struct tsr_profiler_slot *slot; /* [n]  systems of the engine */
+    struct tsr_profiler_slot *slot; /* [n] systems of the engine */
 } tsr_profiler;
 
 /* The all-atom target, where draws are all-atom conformations: particles with
@@ -68,19 +74,21 @@ typedef struct {
     tsr_particles *particles;   /* NULL: draws are of bodies */
     tsr_likelihood *likelihood; /* of particles, with its own terms; NULL:
                                    chains move the particles */
-    tsr_engine *engine;         /* NULL: the reference engine */
-    tsr_profiler profiler;
-    tsr_all_atom_model model;
+    tsr_engine *engine;         /* of `likelihood`; NULL: direct sums */
+    tsr_profiler profiler;      /* of `likelihood` */
+    tsr_all_atom_model model;   /* for the all-atom chains */
 } tsr_atom_target;
 
-/* Starting states of the groups of chains; n = 0: all chains start from the
- * file. */
+/* Starting conformations of the groups of chains, drawn from the prior. */
 typedef struct {
-    int n;
-    tsr_conformation **state;
-    double *log_z;
-    double first_chi2; /* chi2 of the first conformation, where no chain
-                          starts */
+    int n; /* number of groups times number of states; 0: all chains start
+              from structure.starts, or from the first conformation */
+    tsr_conformation **state; /* [n], ordered by group */
+    double *log_evidence;     /* [groups] log evidence from the populations
+                                 phase; NaN before it */
+    double first_chi2;        /* of the first conformation, for the report;
+                                 computed apart, because no chain starts
+                                 there */
 } tsr_starts;
 
 /* Everything that a run needs before its first step. */
@@ -97,9 +105,11 @@ typedef struct {
 } tsr_setup;
 
 /* Reads structure, tables and data, and makes prior and likelihood. with_data
- * 0: no likelihood. If the configuration does not define flexible ranges, those
- * found in the file are written into it. The log gets a description. The setup
- * must not be moved in memory. The caller clears it, also after an error. */
+ * 0: no likelihood. If the configuration defines no flexible ranges, the ranges
+ * found in the structure file are written into *config. The log receives a
+ * description of molecule and data. The setup must not be moved in memory. The
+ * caller clears it, also after an error. Errors: those of tsr_tables_read,
+ * tsr_molecule_read and tsr_data_read, TSR_E_CONFIG. */
 tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
                           tsr_setup *setup, tsr_err *err);
 void tsr_setup_clear(tsr_setup *setup);
@@ -110,13 +120,16 @@ void tsr_setup_clear(tsr_setup *setup);
  * unequal ones get numbers in proportion to their measured speed. Raises
  * n_thread to the number of engines. n_chain 0: sampler.chains, which is
  * resolved if it is auto; setup->n_chain is the number in use. Without a term
- * that needs profiles, only the sampler's settings are resolved. */
+ * that needs profiles, only the sampler's settings are resolved. Errors:
+ * TSR_E_DEVICE, TSR_E_CONFIG, TSR_E_NOMEM, those of
+ * tsr_setup_learn_model_error. */
 tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                             tsr_setup *setup, tsr_err *err);
 
-/* Draws a starting state for each group of chains from the prior, if
- * sampler.start is `prior` and there are data. is_restored 1: the states will
- * come from a checkpoint, and only memory is prepared. Call it after
+/* To be called only for sampler.start: prior. Draws the starting states of each
+ * group of chains from the prior. Does nothing without data, with frozen
+ * structures, or with structure.starts. is_restored 1: the states will come
+ * from a checkpoint, and only memory is prepared. Called after
  * tsr_setup_engine. Errors: those of tsr_chain_start, TSR_E_NOMEM,
  * TSR_E_INTERRUPTED (a stop was requested). */
 tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
@@ -128,18 +141,18 @@ char *tsr_data_rigid_text(const tsr_data *data);
 
 /* For warm-up, between two steps: learns the model error of the bodies again
  * from conformations that the coldest replicas have visited since the last
- * call, then recomputes all chains. last 1: the all-atom chains stop collecting
- * conformations. Errors: those of tsr_setup_relearn_model_error and
- * tsr_sampler_refresh. */
+ * call, unless they are fewer than eight, and then recomputes all chains. last
+ * 1: the all-atom chains stop collecting conformations. Errors: those of
+ * tsr_setup_relearn_model_error and tsr_sampler_refresh. */
 tsr_status tsr_setup_relearn_from_chains(const tsr_config *config, tsr_log *log,
                                          tsr_sampler *sampler, int last,
                                          tsr_setup *setup, tsr_err *err);
 
 /* Learns the model error of the bodies again from n conformations of the chains
  * (sampler/all_atom_chain.h), so that bodies approximate all atoms best near
- * the posterior. Call tsr_sampler_refresh afterwards. If the ratio of a curve
- * is not positive, its correction and error stay as they were, with a warning
- * in the log. Errors: as of tsr_setup_learn_model_error. */
+ * the posterior. tsr_sampler_refresh must follow. If the ratio of a curve is
+ * not positive, its correction and error stay as they were, and the log names
+ * the reason. Errors: TSR_E_NOMEM, those of tsr_likelihood_correct. */
 tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,
                                          const tsr_all_atom_example *example,
                                          tsr_log *log, tsr_setup *setup,
@@ -149,7 +162,7 @@ tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,
  * Components that fixed c1 and c2 make redundant are folded into the others.
  * workspace   [TSR_N_COMP_PAIR][n_q]  overwritten
  * partial     [n_pair][n_q]           out
- * radius_ang  out  r_m of the atoms' expansion factor G(q)
+ * radius_ang  out  r_m of the atoms' expansion factor G(q); set by X-rays alone
  * Errors: those of tsr_atom_curves_partial. */
 tsr_status tsr_data_sum_atoms(const tsr_data *data,
                               const tsr_likelihood *likelihood,
@@ -159,32 +172,34 @@ tsr_status tsr_data_sum_atoms(const tsr_data *data,
                               double *radius_ang, tsr_err *err);
 
 /* A target of n_state states without data, for chains that sample the prior.
- * They start where the chains of `target` start. */
+ * They start from structure.starts, or from the first conformation. */
 tsr_target tsr_setup_prior_target(const tsr_target *target, int n_state);
 
 /* n steps of a chain on the prior; warm 1: step sizes adapt. Errors:
- * TSR_E_INTERRUPTED (a stop was requested), "interrupted while WHAT". */
+ * TSR_E_INTERRUPTED (a stop was requested), with the message "interrupted while
+ * WHAT". */
 tsr_status tsr_setup_prior_steps(tsr_chain *chain, long n, int warm,
                                  const char *what, tsr_err *err);
 
 /* ---- parts of a setup, for the files of this folder ---- */
 
 /* Reads the data and makes their likelihood; with_data 0: prepares the
- * scattering of the bodies alone. If an entry of the data asks for docking, the
- * starts are docked. Errors: those of reading; TSR_E_DATA (the data exceed the
- * q range of the form factors). */
+ * scattering of the bodies alone. If an entry of the data requests docking, the
+ * starting conformations are moved into its map. Errors: those of reading;
+ * TSR_E_DATA (the data exceed the q range of the form factors). */
 tsr_status tsr_data_read(const tsr_config *config, int with_data, tsr_log *log,
                          tsr_molecule *molecule, tsr_data *data, tsr_err *err);
 void tsr_data_clear(tsr_data *data);
 
-/* A second likelihood of the same data, with its own terms. */
+/* A second likelihood of the same data, with its own terms. Errors: those of
+ * reading the data, TSR_E_NOMEM. */
 tsr_status tsr_data_copy_likelihood(const tsr_config *config,
                                     const tsr_molecule *molecule,
                                     const tsr_data *data, tsr_likelihood **out,
                                     tsr_err *err);
 
 /* Fits the first conformation to the curves as a rigid body. Sets data->rigid,
- * and `start` of the likelihood's terms.
+ * and term->start of each curve: the fitted curve at the points of the data.
  * partial  [n_pair][n_q]  in  profiles of the first conformation
  * Errors: TSR_E_NOMEM. */
 tsr_status tsr_data_fit_rigid(tsr_data *data, const tsr_likelihood *likelihood,
@@ -193,19 +208,20 @@ tsr_status tsr_data_fit_rigid(tsr_data *data, const tsr_likelihood *likelihood,
 void tsr_devices_clear(tsr_devices *devices);
 void tsr_atoms_clear(tsr_atom_target *atoms);
 
-/* Profiles of a conformation. `profiler` is a tsr_profiler; partial
- * [n_pair][n_q] out. */
+/* Partial profiles of a conformation. `profiler` is a tsr_profiler; partial
+ * [n_pair][n_q] out. Errors: those of the engine or of the direct sum. */
 tsr_status tsr_profiler_run(void *profiler,
                             const tsr_conformation *conformation,
                             double *partial, tsr_err *err);
 
 /* Learns how profiles of a likelihood's bodies, or of its particles, differ
- * from those of all atoms with recomputed water, on draws of the prior.
- * Corrects the likelihood's profiles and passes the remaining error to its
- * terms. data.model_error describes the result. The profiler must use the same
- * likelihood. If the model error cannot be learnt, the log gives the reason.
- * Errors: TSR_E_NOMEM, those of the engine, of tsr_chain_new and of
- * tsr_likelihood_correct. */
+ * from those of all atoms with recomputed water, on draws of the prior (on the
+ * starting conformations, if nothing moves). Corrects the likelihood's profiles
+ * and passes the remaining error to its terms. data.model_error describes the
+ * result. The profiler must use the same likelihood. If the model error cannot
+ * be learnt, the log gives the reason, and the function succeeds. Errors:
+ * TSR_E_NOMEM, TSR_E_INTERRUPTED (a stop was requested), those of the engine,
+ * of tsr_chain_new and of tsr_likelihood_correct. */
 tsr_status tsr_setup_learn_model_error(const tsr_config *config,
                                        tsr_likelihood *likelihood,
                                        tsr_profiler *profiler, tsr_log *log,

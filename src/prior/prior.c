@@ -19,19 +19,19 @@ enum { AT_CA, AT_SIDE_CHAIN };
 static const char *const at_words[] = {"ca", "side_chain", NULL};
 
 const tsr_field tsr_restraint_fields[] = {
-    TSR_FIELD(
-        STRINGS, "between", tsr_restraint_options, between, .initial = "[]",
-        .doc = "two residues, as [\"A:17\", \"A:203\"]; of a nucleotide that "
-               "moves its P"),
+    TSR_FIELD(STRINGS, "between", tsr_restraint_options, between,
+              .initial = "[]",
+              .doc = "two residues, as [\"A:17\", \"A:203\"]; the P atom for a "
+                     "nucleotide that moves"),
     TSR_FIELD(CHOICE, "at", tsr_restraint_options, at, .initial = "ca",
               .words = at_words,
-              .doc = "between CA atoms or side-chain centres"),
+              .doc = "atoms of the distance: CA or side-chain centres"),
     TSR_FIELD(PAIR, "distance", tsr_restraint_options, distance,
               .unit = "Angstrom", .initial = "[0, 30]", .min = 0.0,
-              .max = 5000.0, .doc = "range that costs nothing"),
+              .max = 5000.0, .doc = "range of distances without penalty"),
     TSR_FIELD(DOUBLE, "width", tsr_restraint_options, width, .unit = "Angstrom",
               .initial = "2", .min = 0.01, .max = 1000.0,
-              .doc = "how far outside costs half a nat"),
+              .doc = "excess over the range that costs half a nat"),
     {0}};
 
 /* Returns 1 if residue i is a link, and the link before it belongs to the same
@@ -92,11 +92,11 @@ tsr_status tsr_restraint_make(const tsr_topology *t,
     const tsr_residue *a = &t->residue[restraint->residue[0]];
     const tsr_residue *b = &t->residue[restraint->residue[1]];
     if (a == b || (a->unit >= 0 && a->unit == b->unit))
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "between: '%s' and '%s' are %s, so that their distance "
-                        "cannot change",
-                        options->between.item[0], options->between.item[1],
-                        a == b ? "the same residue" : "in one rigid part");
+        return tsr_fail(
+            err, TSR_E_CONFIG,
+            "between: '%s' and '%s' are %s: their distance cannot change",
+            options->between.item[0], options->between.item[1],
+            a == b ? "the same residue" : "in one rigid part");
     return TSR_OK;
 }
 
@@ -139,20 +139,18 @@ static const char *const clash_words[] = {"soft", "none", NULL};
 
 const tsr_field tsr_prior_fields[] = {
     TSR_FIELD(CHOICE, "clash", tsr_prior_options, clash, .initial = "soft",
-              .words = clash_words, .doc = "excluded volume between bodies"),
+              .words = clash_words, .doc = "excluded volume of the bodies"),
     TSR_FIELD(DOUBLE, "softness", tsr_prior_options, softness,
               .unit = "Angstrom", .initial = "0.5", .min = 0.01, .max = 10.0,
               .doc = "overlap that costs half a nat"),
-    TSR_FIELD(
-        DOUBLE, "clash_limit", tsr_prior_options, clash_limit, .unit = "nat",
-        .initial = "10", .min = 0.01, .max = 1e5,
-        .doc = "a pair that overlaps more than costs this is impossible; such "
-               "proposals never reach the device"),
-    TSR_FIELD(
-        BOOL, "relax", tsr_prior_options, relax, .initial = "false",
-        .doc =
-            "move a start with impossible pairs until it has none, instead of "
-            "refusing it"),
+    TSR_FIELD(DOUBLE, "clash_limit", tsr_prior_options, clash_limit,
+              .unit = "nat", .initial = "10", .min = 0.01, .max = 1e5,
+              .doc =
+                  "a pair whose overlap costs more is impossible; such "
+                  "proposals are rejected before the likelihood is computed"),
+    TSR_FIELD(BOOL, "relax", tsr_prior_options, relax, .initial = "false",
+              .doc = "move the starting structure until no pair is impossible, "
+                     "instead of refusing it"),
     TSR_FIELD(LIST, "restraints", tsr_prior_options, restraints,
               .fields = tsr_restraint_fields,
               .element_size = sizeof(tsr_restraint_options),
@@ -441,10 +439,10 @@ int tsr_prior_clashes(const tsr_prior *prior,
             most = nat;
             body_text(t, b, one, sizeof one);
             body_text(t, a, other, sizeof other);
-            snprintf(worst, 160,
-                     "%s and %s are %.2f A apart where contact is %.2f A, "
-                     "%.1f nat",
-                     one, other, r, d, nat);
+            snprintf(
+                worst, 160,
+                "%s and %s are %.2f A apart, contact is at %.2f A: %.1f nat",
+                one, other, r, d, nat);
         }
     return n;
 }

@@ -458,8 +458,8 @@ void tsr_fit_figure_add(tsr_figure *f, const tsr_fit_figure *fit, int height)
     if (f->pool.failed)
         return;
     set_range(fit, tsr_figure_panel(f, "I(q)", 1, height));
-    add_band(f, fit, "new data, 5 to 95 %", "#f1c4bb", 0.6, fit->seen_low,
-             fit->seen_high);
+    add_band(f, fit, "new data, 5 to 95 %", "#f1c4bb", 0.6, fit->replicate_low,
+             fit->replicate_high);
     for (int k = 0; k < n; k++) {
         low[k] = fit->intensity[k] - fit->sigma[k];
         high[k] = fit->intensity[k] + fit->sigma[k];
@@ -493,7 +493,7 @@ static const char *const kind_name[] = {
     [TSR_LAYER_POINTS] = "points", [TSR_LAYER_CELLS] = "cells"};
 
 /* Quoted where RFC 4180 requires quotes. */
-static void put_text(FILE *out, const char *text)
+static void write_csv_text(FILE *out, const char *text)
 {
     if (strpbrk(text, ",\"\r\n") == NULL) {
         fputs(text, out);
@@ -508,7 +508,7 @@ static void put_text(FILE *out, const char *text)
     fputc('"', out);
 }
 
-static void put_number(FILE *out, double value)
+static void write_csv_number(FILE *out, double value)
 {
     fputc(',', out);
     if (isfinite(value))
@@ -528,13 +528,14 @@ tsr_status tsr_figure_write_csv(const tsr_figure *figure, const char *path,
         for (int k = 0; k < figure->panel[p].n_layer; k++) {
             const tsr_layer *layer = &figure->panel[p].layer[k];
             for (int i = 0; i < layer->n; i++) {
-                put_text(out, figure->panel[p].y_title);
+                write_csv_text(out, figure->panel[p].y_title);
                 fputc(',', out);
-                put_text(out, layer->label != NULL ? layer->label : "");
+                write_csv_text(out, layer->label != NULL ? layer->label : "");
                 fprintf(out, ",%s", kind_name[layer->kind]);
-                put_number(out, layer->x[i]);
-                put_number(out, layer->y[i]);
-                put_number(out, layer->y2 != NULL ? layer->y2[i] : (double)NAN);
+                write_csv_number(out, layer->x[i]);
+                write_csv_number(out, layer->y[i]);
+                write_csv_number(out, layer->y2 != NULL ? layer->y2[i]
+                                                        : (double)NAN);
                 fputc('\n', out);
             }
         }

@@ -64,8 +64,10 @@ typedef struct {
     tsr_layer spare_layer;
 } tsr_figure;
 
+/* A figure without panels. Texts are copied; width: of the panels, pixels. */
 tsr_figure tsr_figure_new(const char *name, const char *title,
                           const char *x_title, int width);
+/* Frees what a figure owns. */
 void tsr_figure_clear(tsr_figure *figure);
 
 /* Adds a panel below the others; layers that are added later belong to it.
@@ -127,7 +129,7 @@ typedef struct {
     const char *start_label;
     /* [n] 5 and 95 % of the model curve, and of replicated data; NULL: no band
      */
-    const double *low, *high, *seen_low, *seen_high;
+    const double *low, *high, *replicate_low, *replicate_high;
 } tsr_fit_figure;
 
 /* Colours with the same meaning in all figures. */

@@ -14,9 +14,10 @@
 
 /* ---- the box ----
  *
- * The table at the head of the page: fit, size, number of states, convergence,
- * and, unfolded, the verdict in sentences. Results of all runs of a solve come
- * from verdict.json in the folder above the run. */
+ * The table at the head of the page: fit, size, number of states, populations.
+ * Convergence, links to files and the verdict in sentences follow below.
+ * Results of all runs of a solve come from verdict.json in the folder above the
+ * run. */
 
 const char *tsr_report_interval(const tsr_convergence *value, char text[64])
 {
@@ -108,8 +109,8 @@ static void write_fit(const tsr_report *r, const char *question, int fits,
             tsr_cormap_text(", CorMap p ", p, cormap));
 }
 
-/* Fits of the rigid starting structure, all atoms, from solve, and of the
- * draws. */
+/* Fits of the rigid starting structure (all atoms, computed by solve) and of
+ * the draws. */
 static void write_fits(const tsr_report *r)
 {
     const tsr_verdict *v = r->options->verdict;

@@ -56,11 +56,10 @@ typedef struct {
     const tsr_report_rigid_fit *rigid; /* [n_rigid] */
     const char *solved; /* from tsr_report_solve_verdict; NULL: none */
     double mass;        /* mass of the model, Da; NaN: not known */
-    const char *file; /* file beside the page that the page links to, the model
-                         or the fit; NULL: none */
-    const tsr_model_atoms
-        *atoms; /* the starting structure; NULL: the page has no 3D view */
-    const char *name;    /* name of the run, title of the page */
+    const char *file;   /* the model or the fit, a file that the page links to;
+                           NULL: none */
+    const tsr_model_atoms *atoms; /* starting structure; NULL: no 3D view */
+    const char *name;             /* name of the run, title of the page */
     const char *methods; /* a methods paragraph for a paper; NULL: none */
     const char *remark;  /* "not finished ..."; NULL: none */
     int n_data;          /* 0: the entries are not known */
@@ -72,10 +71,9 @@ typedef struct {
     const tsr_report_prior *density; /* [n_density] */
     tsr_trace_reader *prior;         /* a run with --prior-only; NULL: none */
     tsr_frames *frames;              /* conformations of the run; NULL: none */
-    const tsr_shape
-        *shape; /* shape statistics of `frames`; NULL where frames is */
-    const char *no_frames; /* why `frames` is NULL, shown to the reader; NULL:
-                              no reason is shown */
+    const tsr_shape *shape;          /* of `frames`; NULL where frames is */
+    const char *no_frames; /* why there are no frames, for the reader; NULL: not
+                              stated */
     tsr_diagnose_options diagnose;
 } tsr_report_options;
 
@@ -185,8 +183,7 @@ typedef struct {
     tsr_pool pool; /* owns the arrays of all sections */
     tsr_trace_reader *trace;
     const tsr_report_options *options;
-    tsr_diagnosis
-        *diagnosis; /* its summary includes statistics of the prior's run */
+    tsr_diagnosis *diagnosis; /* with the prior's run in its summary */
     tsr_page *page;
     const char *folder;   /* for the figures */
     tsr_domains *domains; /* rigid domains; NULL: no conformations */

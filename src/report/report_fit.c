@@ -17,17 +17,16 @@ typedef struct {
     int number; /* 1, 2, ... */
     int n; /* number of points shown: all (of.n), or a subset where there are
               very many draws */
-    double *q;                    /* [n] 1/Angstrom */
-    double *intensity, *sigma;    /* [n] */
-    double *mean, *low, *high;    /* [n] model curve: mean, 5 and 95 % */
-    double *seen_low, *seen_high; /* [n] replicated data: 5 and 95 % */
-    double *start;                /* [n] curve of the starting structure */
+    double *q;                 /* [n] 1/Angstrom */
+    double *intensity, *sigma; /* [n] */
+    double *mean, *low, *high; /* [n] model curve: mean, 5 and 95 % */
+    /* [n] replicated data: 5 and 95 % */
+    double *replicate_low, *replicate_high;
+    double *start; /* [n] curve of the starting structure */
     double *scratch, *scratch2, *scratch3; /* [n] */
-    double
-        background;  /* mean of the posterior, or the fitted background, or 0 */
-    char suffix[16]; /* "", "_2" */
-    tsr_verdict_curve
-        of; /* rigid.n_point 0: no curve of the starting structure */
+    double background;    /* posterior mean or fitted background; 0: none */
+    char suffix[16];      /* "", "_2" */
+    tsr_verdict_curve of; /* rigid.n_point 0: no curve of the start */
 } data_set;
 
 /* The number of data sets. */
@@ -42,16 +41,16 @@ static int read_vector(tsr_trace_reader *trace, tsr_trace_group group,
                        const char *name, const char *suffix, int n, double *to)
 {
     char full[64];
-    int n_chain, n_draw, n_there;
+    int n_chain, n_draw, n_found;
     double *value = NULL;
     snprintf(full, sizeof full, "%s%s", name, suffix);
-    int is_there = tsr_trace_get(trace, group, full, &n_chain, &n_draw,
-                                 &n_there, &value, NULL) == TSR_OK &&
-                   n_there == n;
-    if (is_there)
+    int is_found = tsr_trace_get(trace, group, full, &n_chain, &n_draw,
+                                 &n_found, &value, NULL) == TSR_OK &&
+                   n_found == n;
+    if (is_found)
         memcpy(to, value, (size_t)n * sizeof *to);
     free(value);
-    return is_there;
+    return is_found;
 }
 
 static double mean_of(const tsr_report *r, const char *name, const char *suffix)
@@ -107,16 +106,16 @@ static tsr_status read_rigid(const tsr_report *r, data_set *d, tsr_err *err)
                            from->rg, &d->of.guinier, err);
 }
 
-/* Reads data set `number`. *is_there 0: the trace lacks the data set or a part
+/* Reads data set `number`. *is_found 0: the trace lacks the data set or a part
  * of it. Where curves are summarised at a subset of the points, the data are
  * reduced to this subset. */
 static tsr_status read_data(tsr_report *r, int number, data_set *d,
-                            int *is_there, tsr_err *err)
+                            int *is_found, tsr_err *err)
 {
     enum { N_ARRAY = 12 };
     const tsr_verdict *v = r->options->verdict;
     const double none = (double)NAN;
-    *is_there = 0;
+    *is_found = 0;
     *d = (data_set){
         .number = number,
         .of = {.guinier_draws = {.q5 = none}, .noise_scale = {.mean = none}}};
@@ -131,17 +130,17 @@ static tsr_status read_data(tsr_report *r, int number, data_set *d,
         d->of.n = r->options->rigid[number - 1].saxs->n;
     d->n = curve != NULL ? curve->n : d->of.n;
     const size_t full = (size_t)d->of.n;
-    double **array[N_ARRAY] = {&d->q,        &d->intensity, &d->sigma,
-                               &d->mean,     &d->low,       &d->high,
-                               &d->seen_low, &d->seen_high, &d->start,
-                               &d->scratch,  &d->scratch2,  &d->scratch3};
+    double **array[N_ARRAY] = {
+        &d->q,     &d->intensity, &d->sigma,         &d->mean,
+        &d->low,   &d->high,      &d->replicate_low, &d->replicate_high,
+        &d->start, &d->scratch,   &d->scratch2,      &d->scratch3};
     for (size_t i = 0; i < N_ARRAY; i++)
         tsr_pool_array(&r->pool, *array[i], full);
     TSR_TRY(tsr_pool_check(&r->pool, err));
-    *is_there = 1;
+    *is_found = 1;
     if (curve == NULL)
         return read_rigid(r, d, err);
-    *is_there = read_vector(r->trace, TSR_TRACE_OBSERVED_DATA, "intensity",
+    *is_found = read_vector(r->trace, TSR_TRACE_OBSERVED_DATA, "intensity",
                             d->suffix, d->of.n, d->intensity) &&
                 read_vector(r->trace, TSR_TRACE_CONSTANT_DATA, "sigma",
                             d->suffix, d->of.n, d->sigma);
@@ -164,20 +163,20 @@ static tsr_status read_data(tsr_report *r, int number, data_set *d,
 static tsr_status read_replicates(tsr_report *r, data_set *d, tsr_err *err)
 {
     char name[64];
-    tsr_curve_summary *seen = NULL;
+    tsr_curve_summary *replicates = NULL;
     tsr_err local;
     int n_chain, n_draw, n;
     snprintf(name, sizeof name, "intensity%s", d->suffix);
     for (int k = 0; k < d->n; k++)
-        d->seen_low[k] = d->seen_high[k] = (double)NAN;
+        d->replicate_low[k] = d->replicate_high[k] = (double)NAN;
     if (tsr_trace_shape(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, name,
                         &n_chain, &n_draw, &n, NULL) != TSR_OK)
         return TSR_OK;
     tsr_status status = tsr_curve_summary_make(
-        r->trace, name, (double)n_chain * n_draw * d->n, &seen, &local);
-    if (status == TSR_OK && seen->n == d->n)
-        copy_summary(seen, NULL, d->seen_low, d->seen_high);
-    tsr_curve_summary_free(seen);
+        r->trace, name, (double)n_chain * n_draw * d->n, &replicates, &local);
+    if (status == TSR_OK && replicates->n == d->n)
+        copy_summary(replicates, NULL, d->replicate_low, d->replicate_high);
+    tsr_curve_summary_free(replicates);
     return status == TSR_E_NOMEM ? tsr_fail(err, status, "%s", local.message)
                                  : TSR_OK;
 }
@@ -205,8 +204,8 @@ static tsr_figure fit_figure(const tsr_report *r, data_set *d)
         .start_label = "starting structure",
         .low = is_run ? d->low : NULL,
         .high = is_run ? d->high : NULL,
-        .seen_low = is_run ? d->seen_low : NULL,
-        .seen_high = is_run ? d->seen_high : NULL};
+        .replicate_low = is_run ? d->replicate_low : NULL,
+        .replicate_high = is_run ? d->replicate_high : NULL};
     tsr_fit_figure_add(&f, &fit, 340);
     return f;
 }
@@ -339,9 +338,9 @@ static void add_rows(tsr_report *r, data_set *d)
                      bound[start->c1_at + 1], start->c2,
                      bound[start->c2_at + 1]);
     for (int k = 0; r->trace != NULL && k < d->n; k++) {
-        n_band += !isnan(d->seen_low[k]);
-        n_inside += d->intensity[k] >= d->seen_low[k] &&
-                    d->intensity[k] <= d->seen_high[k];
+        n_band += !isnan(d->replicate_low[k]);
+        n_inside += d->intensity[k] >= d->replicate_low[k] &&
+                    d->intensity[k] <= d->replicate_high[k];
     }
     if (n_band > 0)
         tsr_page_row(page, "points within the 90&nbsp;%% band\t\t%.0f&nbsp;%%",
@@ -424,9 +423,9 @@ tsr_status tsr_report_fit(tsr_report *report, tsr_err *err)
     tsr_page_section(report->page, "data", "Data");
     for (int i = 0; i < n && status == TSR_OK; i++) {
         data_set d;
-        int is_there;
-        status = read_data(report, i + 1, &d, &is_there, err);
-        if (status == TSR_OK && is_there)
+        int is_found;
+        status = read_data(report, i + 1, &d, &is_found, err);
+        if (status == TSR_OK && is_found)
             status = add_data_set(report, &d, err);
     }
     tsr_page_use_first_screen(report->page, 1);

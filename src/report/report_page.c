@@ -168,7 +168,7 @@ const char *tsr_page_escape(tsr_page *page, const char *text)
 const char *tsr_page_number(tsr_page *page, int decimals, double value)
 {
     const char *text =
-        isfinite(value) ? tsr_pool_print(&page->pool, "%.*f", decimals, value)
+        isfinite(value) ? tsr_pool_format(&page->pool, "%.*f", decimals, value)
                         : NULL;
     return text != NULL ? text : "&ndash;";
 }

@@ -97,8 +97,8 @@ static void add_table(tsr_report *r, int of_main)
         r->page, "tight",
         s->has_prior
             ? "variable\tunit\tmean\tsd\tmedian\t5&nbsp;%\t95&nbsp;%\terror of "
-              "the mean\tESS bulk\tESS tail\tR-hat\tprior mean\tprior sd\t"
-              "learned"
+              "the mean\tESS bulk\tESS tail\tR-hat\tprior mean\tprior "
+              "sd\tlearned"
             : "variable\tunit\tmean\tsd\tmedian\t5&nbsp;%\t95&nbsp;%\terror of "
               "the mean\tESS bulk\tESS tail\tR-hat");
     for (int i = 0; i < s->n; i++)
@@ -174,13 +174,13 @@ int tsr_report_outline(size_t n, double ess, double *value, double *x,
 static tsr_status add_outline(tsr_report *r, tsr_figure *f,
                               tsr_trace_reader *trace,
                               const tsr_summary_item *item, const char *label,
-                              const char *colour, int is_prior, int *is_there,
+                              const char *colour, int is_prior, int *is_found,
                               tsr_err *err)
 {
     double x[TSR_OUTLINE], y[TSR_OUTLINE], zero[TSR_OUTLINE] = {0.0};
     int n_chain, n_draw;
     double *value;
-    *is_there = 0;
+    *is_found = 0;
     tsr_status status =
         tsr_report_scalar(r, trace, item->name, &n_chain, &n_draw, &value, err);
     if (value == NULL)
@@ -188,7 +188,7 @@ static tsr_status add_outline(tsr_report *r, tsr_figure *f,
     const int n = tsr_report_outline(
         (size_t)n_chain * (size_t)n_draw,
         is_prior ? item->prior.ess_bulk : item->value.ess_bulk, value, x, y);
-    *is_there = n > 0;
+    *is_found = n > 0;
     if (n == 0)
         return TSR_OK;
     tsr_figure_layer(f, TSR_LAYER_BAND, NULL, colour, n, x, zero, y)->opacity =
@@ -226,23 +226,23 @@ static const tsr_report_prior *density_of(const tsr_report *r, const char *name)
 /* Adds the configured prior density where it is known, else the histogram of a
  * run of the prior. */
 static tsr_status add_prior(tsr_report *r, const tsr_summary_item *item,
-                            tsr_figure *f, int *is_there, tsr_err *err)
+                            tsr_figure *f, int *is_found, tsr_err *err)
 {
     const tsr_report_prior *known = density_of(r, item->name);
     const double zero[TSR_REPORT_DENSITY] = {0.0};
     const int n = TSR_REPORT_DENSITY;
-    *is_there = 0;
+    *is_found = 0;
     if (known == NULL)
         return r->options->prior != NULL && item->has_prior
                    ? add_outline(r, f, r->options->prior, item, "prior",
-                                 TSR_COLOUR_PRIOR, 1, is_there, err)
+                                 TSR_COLOUR_PRIOR, 1, is_found, err)
                    : TSR_OK;
     tsr_figure_layer(f, TSR_LAYER_BAND, NULL, TSR_COLOUR_PRIOR, n, known->x,
                      zero, known->y)
         ->opacity = 0.25;
     tsr_figure_layer(f, TSR_LAYER_DASHES, "prior", TSR_COLOUR_PRIOR, n,
                      known->x, known->y, NULL);
-    *is_there = 1;
+    *is_found = 1;
     return TSR_OK;
 }
 
@@ -274,7 +274,8 @@ static void scale_to_height(tsr_figure *f)
     }
 }
 
-/* A file name for the figure: unusual characters become '-'. */
+/* The file name of the figure: characters other than letters, digits, _ - .
+ * become '-'. */
 static void name_figure(const tsr_summary_item *item, char name[96])
 {
     snprintf(name, 96, "posterior-%.60s", item->name);
@@ -288,7 +289,7 @@ static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
                              int *n_shown, tsr_err *err)
 {
     char name[96], title[160], axis[160];
-    int is_there = 0, has_prior = 0;
+    int is_found = 0, has_prior = 0;
     name_figure(item, name);
     const char *unit = item->unit != NULL ? item->unit : "";
     readable_name(r, item, sizeof title, title);
@@ -305,8 +306,8 @@ static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
     tsr_status status = add_prior(r, item, &f, &has_prior, err);
     TSR_THEN(status, add_outline(r, &f, r->trace, item,
                                  r->options->is_prior ? "prior" : "posterior",
-                                 TSR_COLOUR_MODEL, 0, &is_there, err));
-    if (status == TSR_OK && is_there) {
+                                 TSR_COLOUR_MODEL, 0, &is_found, err));
+    if (status == TSR_OK && is_found) {
         (*n_shown)++;
         tsr_report_add_margin(&f);
         if (has_prior)
@@ -390,16 +391,16 @@ enum { N_COMPARED = sizeof compared / sizeof *compared };
 
 /* Adds a panel with a line for each chain, thinned to MOST_POINTS draws. */
 static tsr_status add_trace_panel(tsr_report *r, tsr_figure *f,
-                                  const char *name, int *is_there, tsr_err *err)
+                                  const char *name, int *is_found, tsr_err *err)
 {
     double x[MOST_POINTS], y[MOST_POINTS], *value;
     int n_chain, n_draw;
-    *is_there = 0;
+    *is_found = 0;
     tsr_status status =
         tsr_report_scalar(r, r->trace, name, &n_chain, &n_draw, &value, err);
     if (value == NULL)
         return status;
-    *is_there = 1;
+    *is_found = 1;
     const tsr_summary_item *item =
         tsr_summary_find(r->diagnosis->summary, name);
     const char *unit = item != NULL ? item->unit : NULL;
@@ -426,15 +427,15 @@ static tsr_status add_trace_panel(tsr_report *r, tsr_figure *f,
 
 static tsr_status add_traces(tsr_report *r, tsr_err *err)
 {
-    int n_there = 0;
+    int n_found = 0;
     tsr_status status = TSR_OK;
     tsr_figure f = tsr_figure_new("trace", "Traces", "draw", 700);
     for (int i = 0; i < N_COMPARED && status == TSR_OK; i++) {
-        int is_there;
-        status = add_trace_panel(r, &f, compared[i], &is_there, err);
-        n_there += is_there;
+        int is_found;
+        status = add_trace_panel(r, &f, compared[i], &is_found, err);
+        n_found += is_found;
     }
-    if (status != TSR_OK || n_there == 0) {
+    if (status != TSR_OK || n_found == 0) {
         tsr_figure_clear(&f);
         return status;
     }
@@ -445,19 +446,19 @@ static tsr_status add_traces(tsr_report *r, tsr_err *err)
         "its own has not converged.%s",
         r->diagnosis->n_draw > MOST_POINTS ? ", thinned to 400 draws" : "",
         r->diagnosis->n_chain > TSR_MOST_CHAINS
-            ? " The first 10 chains are drawn."
+            ? " Only the first 10 chains are shown."
             : "");
     return tsr_page_figure(r->page, f, err);
 }
 
 /* ---- ranks ---- */
 
-/* Adds a rank plot: all draws are ranked, and each twentieth of the ranks has a
- * chain's share over the share expected by chance (1). The band is 1 +- two
- * standard errors of that share, for the effective number of draws of a chain.
- */
+/* Adds a rank plot. All draws are ranked and divided into twenty bins. Plotted
+ * is the share of each chain in a bin, relative to the share expected by
+ * chance. The band is 1 +- two standard errors of this ratio, for the effective
+ * number of draws of a chain. */
 static tsr_status add_rank_panel(tsr_report *r, tsr_figure *f, const char *name,
-                                 int *n_there, tsr_err *err)
+                                 int *n_found, tsr_err *err)
 {
     double *value, count[TSR_MOST_CHAINS][N_RANK_BIN] = {{0.0}};
     int n_chain, n_draw;
@@ -477,7 +478,7 @@ static tsr_status add_rank_panel(tsr_report *r, tsr_figure *f, const char *name,
         if (order[i] / (size_t)n_draw < TSR_MOST_CHAINS)
             count[order[i] / (size_t)n_draw][i * N_RANK_BIN / n] +=
                 (double)N_RANK_BIN / n_draw;
-    (*n_there)++;
+    (*n_found)++;
     const double effective = fmax(1.0, item->value.ess_bulk / n_chain);
     const double error = 2.0 * sqrt((N_RANK_BIN - 1) / effective);
     const double end[2] = {0.0, 1.0}, low[2] = {1.0 - error, 1.0 - error};
@@ -504,13 +505,13 @@ static tsr_status add_rank_panel(tsr_report *r, tsr_figure *f, const char *name,
 
 static tsr_status add_ranks(tsr_report *r, tsr_err *err)
 {
-    int n_there = 0;
+    int n_found = 0;
     tsr_status status = TSR_OK;
     tsr_figure f =
         tsr_figure_new("rank", "Rank plots", "rank among all draws", 700);
     for (int i = 0; i < N_COMPARED && status == TSR_OK; i++)
-        status = add_rank_panel(r, &f, compared[i], &n_there, err);
-    if (status != TSR_OK || n_there == 0) {
+        status = add_rank_panel(r, &f, compared[i], &n_found, err);
+    if (status != TSR_OK || n_found == 0) {
         tsr_figure_clear(&f);
         return status;
     }
@@ -635,10 +636,10 @@ typedef struct {
     const tsr_term_type *type;
     int ordinal; /* number among those of its kind, from 0 */
     int n_point;
-    double *observed, *sigma; /* [n_point] */
-    char mean_name[NAME];     /* variable of posterior_predictive */
-    tsr_curve_summary *mean;  /* prediction without noise */
-    tsr_curve_summary *seen;  /* replicates of the data, with noise */
+    double *observed, *sigma;      /* [n_point] */
+    char mean_name[NAME];          /* variable of posterior_predictive */
+    tsr_curve_summary *mean;       /* prediction without noise */
+    tsr_curve_summary *replicates; /* replicates of the data, with noise */
 } measurement;
 
 static void measurement_clear(measurement *m)
@@ -646,7 +647,7 @@ static void measurement_clear(measurement *m)
     free(m->observed);
     free(m->sigma);
     tsr_curve_summary_free(m->mean);
-    tsr_curve_summary_free(m->seen);
+    tsr_curve_summary_free(m->replicates);
 }
 
 static void set_variable_name(const measurement *m, const char *what,
@@ -672,10 +673,10 @@ static tsr_status read_data(const tsr_report *r, measurement *m, tsr_err *err)
     return status;
 }
 
-/* Reads a measurement. *is_there 0: the trace has none of that ordinal, or no
+/* Reads a measurement. *is_found 0: the trace has none of that ordinal, or no
  * draws of it. */
 static tsr_status read_measurement(const tsr_report *r, measurement *m,
-                                   int *is_there, tsr_err *err)
+                                   int *is_found, tsr_err *err)
 {
     const double most =
         2e7; /* largest count of numbers to sort, which takes seconds */
@@ -683,17 +684,17 @@ static tsr_status read_measurement(const tsr_report *r, measurement *m,
     snprintf(plain, sizeof plain, "%s_mean", m->type->observable);
     set_variable_name(m, plain, m->mean_name);
     set_variable_name(m, m->type->observable, name);
-    *is_there =
+    *is_found =
         tsr_trace_has(r->trace, TSR_TRACE_OBSERVED_DATA, name) &&
         tsr_trace_has(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, m->mean_name) &&
         tsr_trace_has(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, name) &&
         tsr_trace_n_draw(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE) > 0;
-    if (!*is_there)
+    if (!*is_found)
         return TSR_OK;
     TSR_TRY(read_data(r, m, err));
     TSR_TRY(
         tsr_curve_summary_make(r->trace, m->mean_name, most, &m->mean, err));
-    return tsr_curve_summary_make(r->trace, name, most, &m->seen, err);
+    return tsr_curve_summary_make(r->trace, name, most, &m->replicates, err);
 }
 
 /* ---- one number: a row of the table, and a density ---- */
@@ -710,7 +711,8 @@ static void set_label(const tsr_report *r, const measurement *m,
 
 static void table_row(tsr_report *r, const measurement *m)
 {
-    const tsr_convergence *v = &m->mean->point[0], *seen = &m->seen->point[0];
+    const tsr_convergence *v = &m->mean->point[0],
+                          *seen = &m->replicates->point[0];
     const double number[] = {m->observed[0],
                              m->sigma[0],
                              v->mean,
@@ -822,7 +824,7 @@ static tsr_status axis_figure(tsr_report *r, const measurement *m, tsr_err *err)
     return tsr_page_figure(r->page, f, err);
 }
 
-/* ---- a kind ---- */
+/* ---- the section of a kind ---- */
 
 /* A table of the numbers, and a figure of each measurement. */
 static tsr_status add_measurements(tsr_report *r, int n,
@@ -860,11 +862,11 @@ static tsr_status add_section(tsr_report *r, const tsr_term_type *type,
     measurement *list = NULL;
     tsr_status status = TSR_OK;
     int n = 0;
-    for (int is_there = 1; is_there && status == TSR_OK; n += is_there) {
+    for (int is_found = 1; is_found && status == TSR_OK; n += is_found) {
         list = tsr_pool_resize(&r->pool, list, (size_t)n + 1, sizeof *list);
         TSR_TRY(tsr_pool_check(&r->pool, err));
         list[n] = (measurement){.type = type, .ordinal = n};
-        status = read_measurement(r, &list[n], &is_there, err);
+        status = read_measurement(r, &list[n], &is_found, err);
     }
     if (status == TSR_OK && n > 0) {
         tsr_page_section(r->page, type->name, type->title);

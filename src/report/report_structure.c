@@ -87,7 +87,7 @@ static tsr_status add_domain_pair(tsr_report *r, const tsr_domains *d,
              p->b + 1);
     tsr_status status = tsr_page_figure(
         r->page,
-        histogram(r, name, title, "between centres (\xc3\x85)", d->n,
+        histogram(r, name, title, "distance of centres (\xc3\x85)", d->n,
                   p->distance, 1.0, p->start_ang, scratch),
         err);
     snprintf(name, sizeof name, "domains-%d-%d-turn", p->a + 1, p->b + 1);
@@ -96,8 +96,8 @@ static tsr_status add_domain_pair(tsr_report *r, const tsr_domains *d,
     TSR_THEN(status,
              tsr_page_figure(r->page,
                              histogram(r, name, title,
-                                       "rotation since the start (degrees)",
-                                       d->n, p->turn, degree, 0.0, scratch),
+                                       "rotation from start (degrees)", d->n,
+                                       p->turn, degree, 0.0, scratch),
                              err));
     tsr_page_columns_end(r->page);
     return status;

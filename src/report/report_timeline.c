@@ -108,7 +108,7 @@ static tsr_figure make_timeline(tsr_report *r, const quantity *q,
     const double dx = (double)s->n_frame / s->n_column;
     double z0 = HUGE_VAL, z1 = -HUGE_VAL;
     tsr_figure f = tsr_figure_new(q->name, q->title,
-                                  "conformation, chain after chain", 640);
+                                  "conformation (chains in sequence)", 640);
     add_trace(r, &f, "Rg of CA (\xc3\x85)", dx, s->rg);
     if (trace != NULL)
         add_trace(r, &f, trace_title, dx, trace);
@@ -147,7 +147,7 @@ tsr_status tsr_report_timeline(tsr_report *report, const tsr_domains *domains,
         title = "lp (nat)";
         status = read_columns(report, "lp", &trace, err);
     }
-    tsr_page_choice(report->page, "timeline", "Timeline:");
+    tsr_page_choice(report->page, "timeline", "Show");
     for (size_t i = 0; i < sizeof shown / sizeof *shown && status == TSR_OK;
          i++)
         status = tsr_page_figure(

@@ -1,9 +1,10 @@
 /* The exchange between the all-atom chain and the coarse chain at temperature
  * 1.
  *
- * Two tsr_chain objects that make no steps hold the present state and the
- * offered one. When an exchange is accepted the two swap roles, so that no
- * all-atom profile is computed twice. */
+ * Two tsr_chain objects, which make no steps, hold the all-atom chain's present
+ * state and the state that the coarse chain offers. When an exchange is
+ * accepted, the two objects swap roles, so that no all-atom profile is computed
+ * twice. */
 #include "sampler/all_atom_chain.h"
 
 #include "sampler/chain.h"
@@ -12,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Base of the random streams, above those of chains and ladders. */
+/* First random stream of the all-atom chains, above those of chains and
+ * ladders. */
 #define ALL_ATOM_STREAM 0x200000000u
 
 struct tsr_all_atom_chain {
@@ -26,11 +28,12 @@ struct tsr_all_atom_chain {
     long n_offer, n_accepted;
     gsl_rng *rng;
 
-    /* Examples; each is [2][n_profile], then c1 and c2. */
+    /* Examples; each has the profiles [2][n_profile] of all atoms and of the
+     * coarse model, then c1 and c2. */
     int learns, n_example;
-    long every, n_seen; /* every `every`-th offer becomes an example; number of
-                           offers so far */
-    double *example;    /* [TSR_ALL_ATOM_EXAMPLES][n_number] */
+    long every, n_seen; /* every: stride of the offers that become examples;
+                           n_seen: offers since learning was switched on */
+    double *example;    /* [TSR_ALL_ATOM_EXAMPLES][n_number()] */
 };
 
 static size_t n_profile(const tsr_all_atom_chain *u)
@@ -38,7 +41,7 @@ static size_t n_profile(const tsr_all_atom_chain *u)
     return (size_t)tsr_likelihood_n_profile(u->model->target.likelihood);
 }
 
-/* Length of an example. */
+/* Length of an example, numbers. */
 static size_t n_number(const tsr_all_atom_chain *u)
 {
     return 2 * n_profile(u) + TSR_N_CONTRAST;
@@ -85,8 +88,8 @@ tsr_status tsr_all_atom_chain_new(const tsr_all_atom_model *model, int chain,
     return status;
 }
 
-/* Profile and likelihood of one of the two states, from its structures and
- * parameters. */
+/* Computes profile and likelihood of the present or of the offered state from
+ * its structures and parameters. */
 static tsr_status evaluate_all_atoms(const tsr_all_atom_chain *u, tsr_chain *c,
                                      tsr_err *err)
 {
@@ -107,7 +110,7 @@ static tsr_status evaluate_all_atoms(const tsr_all_atom_chain *u, tsr_chain *c,
 void tsr_all_atom_chain_set_learning(tsr_all_atom_chain *upper, int learns)
 {
     upper->learns = learns;
-    upper->has_state = 0; /* its log L_c is outdated */
+    upper->has_state = 0; /* log L_c of its state is outdated */
     upper->n_example = 0;
     upper->n_seen = 0;
     upper->every = 1;
@@ -127,8 +130,9 @@ tsr_all_atom_example tsr_all_atom_chain_example(const tsr_all_atom_chain *upper,
 }
 
 /* Keeps every `every`-th offer as an example. Once the memory is full, every
- * other example is dropped and `every` doubles. In an ensemble the example
- * holds the mean profile over the states, which is compared with the data. */
+ * other example is dropped and `every` doubles. In an ensemble an example holds
+ * the mean profile over the states, because this mean is compared with the
+ * data. */
 static void store_example(tsr_all_atom_chain *u, const tsr_chain *coarse)
 {
     const tsr_chain *c = u->offered;
@@ -156,12 +160,12 @@ static void store_example(tsr_all_atom_chain *u, const tsr_chain *coarse)
 
 /* ---- the exchange ---- */
 
-static void accept_offered(tsr_all_atom_chain *u, double coarse)
+static void accept_offered(tsr_all_atom_chain *u, double log_c)
 {
     tsr_chain *held = u->held;
     u->held = u->offered;
     u->offered = held;
-    u->held_log_c = coarse;
+    u->held_log_c = log_c;
     u->is_accepted = 1;
 }
 

@@ -1,5 +1,5 @@
-/* Draws from an expensive likelihood, at the cost of one evaluation for each
- * draw.
+/* Draws from a posterior with an expensive likelihood, at the cost of one
+ * evaluation of this likelihood for each draw.
  *
  * The chains of the ladder sample with a coarse model, the bodies, whose
  * scattering curve is cheap. The draws should come from the all-atom model,
@@ -11,9 +11,9 @@
  *
  *     min(1, L_a(X1) L_c(X0)^beta / (L_a(X0) L_c(X1)^beta)).
  *
- * L_a is the all-atom likelihood, L_c the coarse one. Prior, structures and
- * parameters are common to both models and cancel. The exchange leaves the
- * joint density P(X0) L_a(X0) P(X1) L_c(X1)^beta invariant however bad the
+ * L_a is the all-atom likelihood, L_c the coarse one. Both models have the same
+ * structures, parameters and priors, so the priors cancel. The exchange leaves
+ * the joint density P(X0) L_a(X0) P(X1) L_c(X1)^beta invariant however bad the
  * coarse model is. A bad coarse model only makes exchanges rare. Each draw
  * costs one all-atom curve for each state.
  *
@@ -25,7 +25,7 @@
 
 #include "sampler/chain.h"
 
-/* The all-atom model that draws come from. */
+/* The model from whose posterior the draws come. */
 struct tsr_all_atom_model {
     tsr_target target; /* the ladder's target with the all-atom likelihood and
                           without an engine; its member all_atom points to this
@@ -38,24 +38,24 @@ struct tsr_all_atom_model {
                           double *partial, tsr_err *err);
 };
 
-/* The target whose draws are stored: that of the all-atom model, or the
- * ladder's own where there is no all-atom model. */
+/* The target whose draws are stored: the target of the all-atom model, or
+ * `target` itself where there is no all-atom model. */
 const tsr_target *tsr_draw_target(const tsr_target *target);
 
 /* The all-atom chain above one ladder. */
 typedef struct tsr_all_atom_chain tsr_all_atom_chain;
 
-/* chain: number of the ladder. model is borrowed. Errors: those of
- * tsr_chain_new. */
+/* Makes the all-atom chain above ladder number `chain`. model is borrowed.
+ * Errors: those of tsr_chain_new. */
 tsr_status tsr_all_atom_chain_new(const tsr_all_atom_model *model, int chain,
                                   tsr_all_atom_chain **out, tsr_err *err);
 void tsr_all_atom_chain_free(tsr_all_atom_chain *upper);
 
-/* Tries the exchange between two steps of `coarse`; batch belongs to the engine
- * of `coarse`. The first call copies the coarse state without a test. Errors:
- * those of the profile and of tsr_chain_refresh; TSR_E_NUMERIC where the
- * all-atom log likelihood is +infinity or NaN. A likelihood of 0 is no error:
- * the exchange is refused. */
+/* Tries the exchange. Call it between two steps of `coarse`; batch belongs to
+ * the engine of `coarse` (NULL without an engine). The first call copies the
+ * coarse state without a test. Errors: those of the profile and of
+ * tsr_chain_refresh; TSR_E_NUMERIC where the all-atom log likelihood is
+ * +infinity or NaN. A likelihood of 0 is no error: the exchange is refused. */
 tsr_status tsr_all_atom_chain_exchange(tsr_all_atom_chain *upper,
                                        tsr_chain *coarse, tsr_batch *batch,
                                        tsr_err *err);
@@ -64,6 +64,8 @@ tsr_status tsr_all_atom_chain_exchange(tsr_all_atom_chain *upper,
  * from the coarse chain, the random stream from the all-atom chain. */
 void tsr_all_atom_chain_view(const tsr_all_atom_chain *upper,
                              const tsr_chain *coarse, tsr_chain_view *view);
+
+/* The all-atom chain's state as a chain that makes no steps. */
 const tsr_chain *tsr_all_atom_chain_as_chain(const tsr_all_atom_chain *upper);
 
 /* gain [2] out, nat: log L_a - log L_c of the present state, and of the state
@@ -71,7 +73,7 @@ const tsr_chain *tsr_all_atom_chain_as_chain(const tsr_all_atom_chain *upper);
 void tsr_all_atom_chain_log_ratio(const tsr_all_atom_chain *upper,
                                   double *gain);
 
-/* Examples of the coarse model's error, from which the error is learnt.
+/* Examples from which the coarse model's error is learnt.
  *
  * At most TSR_ALL_ATOM_EXAMPLES are kept, spread evenly over the exchanges
  * tried since learning was switched on. An example holds the partial profiles
@@ -92,14 +94,14 @@ tsr_all_atom_example tsr_all_atom_chain_example(const tsr_all_atom_chain *upper,
                                                 int k);
 
 /* Whether the last exchange was accepted, and the accepted share of all
- * exchanges since tsr_all_atom_chain_reset. */
+ * exchanges tried since tsr_all_atom_chain_reset (NaN: none was tried). */
 int tsr_all_atom_chain_is_accepted(const tsr_all_atom_chain *upper);
 double tsr_all_atom_chain_acceptance(const tsr_all_atom_chain *upper);
 void tsr_all_atom_chain_reset(tsr_all_atom_chain *upper);
 
-/* Saves or restores. A restored chain has no likelihood until
- * tsr_all_atom_chain_refresh computes it. Refreshing a chain that was not
- * restored does nothing. */
+/* Saves or restores state, counters and examples. A restored chain has no
+ * profile and no likelihood until tsr_all_atom_chain_refresh computes them.
+ * Refreshing a chain that was not restored does nothing. */
 void tsr_all_atom_chain_archive(tsr_all_atom_chain *upper,
                                 tsr_archive *archive);
 tsr_status tsr_all_atom_chain_refresh(tsr_all_atom_chain *upper, tsr_err *err);

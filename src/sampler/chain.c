@@ -1,10 +1,11 @@
 /* A Markov chain: construction, proposals, decisions, parameters, checks of the
  * engine, checkpoints.
  *
- * What is known of the present state and of the proposal is kept in two points
- * of equal form, `now` and `trial`. On acceptance the parts that a step changed
- * are swapped. Conformations are copied instead, over the residues that moved,
- * so that `current` and `proposed` are equal between steps. */
+ * Parameters, profiles and likelihood of the present state and of the proposal
+ * are kept in two points of one type, `now` and `trial`
+ * (likelihood/likelihood.h). On acceptance the parts of the points that a step
+ * changed are swapped. Conformations are copied instead, over the residues that
+ * moved, so that `current` and `proposed` are equal between steps. */
 #include "sampler/chain.h"
 
 #include <math.h>
@@ -51,7 +52,7 @@ int tsr_target_has_global_moves(const tsr_target *target)
     return found;
 }
 
-/* The move whose state holds what this move learns. */
+/* The number of the move whose state holds what move number `move` learns. */
 static int state_owner_of(int move)
 {
     const tsr_move_launch *launch = tsr_move_registry[move]->launch;
@@ -63,7 +64,9 @@ static int state_owner_of(int move)
     return m;
 }
 
-/* Sets up a move with a launch, if the engine has a launcher for it. */
+/* Sets up move number m, which has a launch, if the engine has a launcher for
+ * this move. total: sum of the weights of all other moves; weight_of
+ * [TSR_N_MOVE] in/out: these weights. */
 static tsr_status set_launch_move(tsr_chain *c, int m, double total,
                                   double *weight_of, tsr_err *err)
 {
@@ -73,9 +76,9 @@ static tsr_status set_launch_move(tsr_chain *c, int m, double total,
     const double weight = tsr_move_weight(t->move_options[m]);
     const int state_owner = state_owner_of(m);
     /* A launch turns torsions a hundred times as often as other moves, so moves
-     * that only turn torsions are made less often. Most other proposals then
+     * that only turn torsions get smaller weights. Most ordinary proposals then
      * move side chains and angles. */
-    const double beside = 0.2;
+    const double torsion_factor = 0.2;
     if (t->likelihood == NULL || launcher == NULL || !(weight > 0.0) ||
         t->move_options[state_owner] == NULL)
         return TSR_OK;
@@ -83,7 +86,7 @@ static tsr_status set_launch_move(tsr_chain *c, int m, double total,
         lround(1.0 + total * launch->cost(launcher, t->topology) / weight);
     for (int k = 0; k < TSR_N_MOVE && launch->turns_many_torsions; k++)
         if (tsr_move_registry[k]->only_torsions)
-            weight_of[k] *= beside;
+            weight_of[k] *= torsion_factor;
     if (c->move[state_owner] != NULL)
         return TSR_OK;
     const size_t n = (size_t)tsr_likelihood_n_profile(t->likelihood);
@@ -98,7 +101,7 @@ static tsr_status set_launch_move(tsr_chain *c, int m, double total,
 }
 
 /* Sets up the moves that have something to move, and their weights. Moves that
- * learn from the Hessian are left out where no term has one. */
+ * learn from the Hessian are left out where no term has a Hessian. */
 static tsr_status set_moves(tsr_chain *c, tsr_err *err)
 {
     const tsr_target *t = c->target;
@@ -118,9 +121,9 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
         weight_of[m] = weight;
     }
     if (total <= 0.0 && !t->is_frozen)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "moves: none with a weight above 0 has anything to "
-                        "move");
+        return tsr_fail(
+            err, TSR_E_CONFIG,
+            "moves: no move with a weight above 0 can move any part");
     for (int m = 0; m < TSR_N_MOVE; m++)
         if (tsr_move_registry[m]->launch != NULL)
             TSR_TRY(set_launch_move(c, m, total, weight_of, err));
@@ -144,9 +147,9 @@ int tsr_chain_launch_at(const tsr_chain *chain, long step)
     return due;
 }
 
-/* The number of the engine that computes a chain, and the chain's number within
- * that engine. A chain beyond all engines gets the last one. Without engines: 0
- * and the chain's own number. */
+/* *engine: number of the engine that computes a chain; *system: number of the
+ * chain among those of the engine. A chain beyond the chains of all engines
+ * gets the last engine. Without engines: 0, and the chain's number. */
 static void find_engine(const tsr_target *target, int chain, int *engine,
                         int *system)
 {
@@ -157,7 +160,7 @@ static void find_engine(const tsr_target *target, int chain, int *engine,
         *system -= target->engines[(*engine)++].n_chain;
 }
 
-/* Returns 0 where memory is short. */
+/* Starts state k of the ensemble. Returns 0 when out of memory. */
 static int init_state(tsr_chain *c, int k, size_t n_profile)
 {
     const tsr_target *t = c->target;
@@ -172,10 +175,10 @@ static int init_state(tsr_chain *c, int k, size_t n_profile)
     s->current = tsr_conformation_new(t->topology);
     s->proposed = tsr_conformation_new(t->topology);
     tsr_pool_array(&c->pool, s->profile, n_profile + 1);
-    const tsr_particles *own =
+    const tsr_particles *particles =
         t->likelihood != NULL ? t->likelihood->particles : NULL;
-    if (own != NULL)
-        tsr_pool_array(&c->pool, s->particle, own->n + 1);
+    if (particles != NULL)
+        tsr_pool_array(&c->pool, s->particle, particles->n + 1);
     if (s->current == NULL || s->proposed == NULL || c->pool.failed)
         return 0;
     int n = t->topology->n_residue;
@@ -225,33 +228,33 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
     return TSR_OK;
 }
 
-/* The scatterers of residues first .. first + count - 1 of a state, as the
- * engine takes them: first index, number, positions. Positions of scatterers
- * other than bodies are written to the state's scratch and valid until the next
- * call. */
+/* The engine's scatterers in residues first .. first + count - 1 of a state:
+ * index of the first, number, positions. If particles scatter in place of
+ * bodies, their positions are written to the state's scratch and valid until
+ * the next call. */
 static tsr_body_range scatterer_range(const tsr_chain *chain, int state,
                                       const tsr_conformation *conformation,
                                       int first, int count)
 {
     const tsr_topology *t = chain->target->topology;
-    const tsr_particles *own = chain->target->likelihood->particles;
+    const tsr_particles *particles = chain->target->likelihood->particles;
     const tsr_residue *a = &t->residue[first], *z = a + count - 1;
-    if (own == NULL)
+    if (particles == NULL)
         return (tsr_body_range){
             .first = a->first_body,
             .count = z->first_body + z->n_body - a->first_body,
             .xyz = (const double(*)[3])(conformation->body + a->first_body)};
-    double(*to)[3] = chain->state[state].particle + own->first[first];
-    own->type->place(own, conformation, first, count, to);
-    return (tsr_body_range){.first = own->first[first],
-                            .count =
-                                own->first[first + count] - own->first[first],
+    double(*to)[3] = chain->state[state].particle + particles->first[first];
+    particles->type->place(particles, conformation, first, count, to);
+    return (tsr_body_range){.first = particles->first[first],
+                            .count = particles->first[first + count] -
+                                     particles->first[first],
                             .xyz = (const double(*)[3])to};
 }
 
-/* Mean of the partial profiles over the states, with the weights of to->theta,
- * into to->partial. State moved_state has the profile `other`; moved_state -1:
- * all states have their own. */
+/* to->partial: mean of the partial profiles over the states, with the weights
+ * in to->theta. State moved_state enters with the profile `other`, all other
+ * states with their stored profiles. moved_state -1: there is no `other`. */
 static void mean_profile(const tsr_chain *chain, int moved_state,
                          const double *other, tsr_point *to)
 {
@@ -283,16 +286,18 @@ static tsr_status evaluate_at(tsr_chain *c, int moved_state,
         rng, to == &c->now ? NULL : &c->now, to, err);
 }
 
-/* Likelihood, profile and fits of `to` from the mean partial profiles. State
- * moved_state is the proposed one (-1: none). Terms draw the parameters that
- * have a conditional. */
+/* Computes profiles, fits and likelihood of `to` from the mean partial
+ * profiles. moved_state: the state with a proposed structure; -1: all
+ * structures are the present ones. Terms draw their own parameters anew
+ * (tsr_likelihood_evaluate). */
 static tsr_status evaluate(tsr_chain *chain, int moved_state,
                            const double *partial, tsr_point *to, tsr_err *err)
 {
     return evaluate_at(chain, moved_state, partial, chain->rng, to, err);
 }
 
-/* The same for the present state, with no random draw. */
+/* Computes mean profile, fits and likelihood of the present state, without a
+ * random draw. */
 static tsr_status evaluate_now(tsr_chain *chain, tsr_err *err)
 {
     mean_profile(chain, -1, NULL, &chain->now);
@@ -355,8 +360,9 @@ double tsr_chain_log_lik(const tsr_chain *chain)
     return chain->now.log_lik;
 }
 
-/* Sorts the states by Rg, so that stored labels stay the same when states swap
- * roles in the chain. */
+/* Fills the members of the view that are sums or lists over the states. Sorts
+ * the states by Rg, so that a stored label means the same state when states
+ * swap roles in the chain. */
 static void sort_states(const tsr_chain *c, tsr_chain_view *view)
 {
     const tsr_target *t = c->target;
@@ -438,17 +444,15 @@ double tsr_chain_chi2(const tsr_chain *chain)
     return tsr_likelihood_chi2(chain->target->likelihood, &chain->now);
 }
 
-/* ---- checks of the engine ----
+/* ---- checks of the engine during a run ----
  *
- * Checks of the engine's sums during a run.
- *
- * A device can be wrong without an error. The profile that accepted updates
- * accumulated is compared with a fresh sum, and now and then one proposal with
- * a sum in double precision. A difference that rounding cannot explain stops
- * the run (docs/design.md, section 3). */
+ * A device can compute wrong sums without reporting an error. The profile that
+ * accepted updates accumulated is compared with a fresh sum, and now and then
+ * the profile of one proposal with a sum in double precision. A difference that
+ * rounding cannot explain stops the run (docs/design.md, section 3). */
 
-/* Length of the engine's description without its fourth part, the compiler's
- * options. */
+/* Length of the first three parts of the engine's description, without the
+ * compiler's options. */
 static int description_length(const char *description)
 {
     size_t length = 0;
@@ -461,7 +465,7 @@ static int description_length(const char *description)
 
 /* Fails with TSR_E_DEVICE, naming q and values, where a profile [n_pair][n_q]
  * of the engine differs from the correct one by more than rounding explains.
- * The texts name the origin of the two profiles. */
+ * had_from, right_from: for the message, how the two profiles were computed. */
 static tsr_status compare_profiles(const tsr_engine *engine, const double *had,
                                    const char *had_from, const double *right,
                                    const char *right_from, tsr_err *err)
@@ -477,8 +481,8 @@ static tsr_status compare_profiles(const tsr_engine *engine, const double *had,
     return tsr_fail(
         err, TSR_E_DEVICE,
         "wrong sums: q = %.4f 1/A%s: I = %.8g from %s, but %.8g %s; rounding "
-        "explains %.2g at most. The device, its driver or the kernels are at "
-        "fault ('tessera devices' tests them): %.*s",
+        "explains at most %.2g. The device, its driver or the kernels are "
+        "faulty ('tessera devices' tests them): %.*s",
         at % engine->n_q * engine->dq_inv_ang, component, had[at], had_from,
         right[at], right_from, allowed, description_length(engine->description),
         engine->description);
@@ -517,8 +521,9 @@ tsr_status tsr_chain_audit(tsr_chain *chain, const tsr_engine *engine,
  * The scope of a block decides what is recomputed (core/parameter.h). The
  * partial profiles of the states do not change, so the engine is not called. */
 
-/* Likelihood at the trial's parameters. *change: the log likelihood gained,
- * nat; for a parameter of one term that of the term. */
+/* Computes the likelihood at the trial's parameters. *change: change of the log
+ * likelihood, nat, from the term that the block belongs to, or from all
+ * terms. */
 static tsr_status evaluate_block(tsr_chain *c, const tsr_block *b,
                                  double *change, tsr_err *err)
 {
@@ -559,8 +564,8 @@ static tsr_status check_block(const tsr_block *b, double *log_alpha,
     return TSR_OK;
 }
 
-/* Computes what could wait until the step is accepted. Returns 0 where that
- * fails and the step must be rejected. */
+/* Computes those parts of a term's fit that are needed only after acceptance.
+ * Returns 0 if the fit does not exist, so that the step must be rejected. */
 static int complete_fit(tsr_chain *c, const tsr_block *b)
 {
     const tsr_likelihood *l = c->target->likelihood;
@@ -620,10 +625,12 @@ tsr_status tsr_chain_step_parameters(tsr_chain *chain, int warm, tsr_err *err)
 
 /* ---- proposals of moves with a launch ----
  *
- * The chain's state is handed over as a job, and the job's result is read as a
- * proposal (moves/move.h). */
+ * tsr_chain_launch_begin writes the chain's state into a job of the launch, and
+ * tsr_chain_launch_end reads the result of the job as a proposal
+ * (moves/move.h). */
 
-/* Leaves `others` empty, which tsr_chain_launch_begin fills. */
+/* The chain's present state for a move with a launch. `others` stays NULL;
+ * tsr_chain_launch_begin sets it. */
 static tsr_move_context move_context_of(const tsr_chain *c)
 {
     const double *weight = c->now.theta + c->parameters->weight;
@@ -671,22 +678,23 @@ tsr_status tsr_chain_launch_end(tsr_chain *chain, int move,
     c->move_number = move;
     c->workspace = workspace;
     c->job = job;
-    c->along.index = -1;
+    c->coupled.index = -1;
     TSR_TRY(tsr_move_registry[move]->launch->result(
         workspace, job, &context, c->state[c->moved_state].proposed,
-        &c->proposal, &c->along, err));
+        &c->proposal, &c->coupled, err));
     *needed = evaluate_prior(c, request);
     return TSR_OK;
 }
 
 /* ---- a step ----
  *
- * A Metropolis-Hastings step on the structures, in two halves: propose, so that
- * the engine can compute the profile, and decide, once the profile is there.
+ * A Metropolis-Hastings step on the structures, in two parts: `propose` makes
+ * the proposal, whose profile the engine then computes, and `decide` accepts or
+ * rejects the proposal.
  *
- * A proposal that the prior forbids is rejected in the first half and never
- * reaches the engine. The acceptance probability is that of the joint step in
- * structure and in those parameters that their terms draw together with it. */
+ * A proposal that the prior forbids never reaches the engine. The acceptance
+ * probability is that of a joint step in the structure and in the parameters
+ * that the terms draw anew for a proposed structure. */
 
 int tsr_chain_system(const tsr_chain *chain)
 {
@@ -698,7 +706,7 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *request)
     tsr_chain *c = chain;
     const tsr_target *t = c->target;
     c->proposal.n_span = 0;
-    c->along.index = -1;
+    c->coupled.index = -1;
     c->log_prior_change = -(double)INFINITY;
     if (t->is_frozen)
         return 0;
@@ -716,8 +724,8 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *request)
     return evaluate_prior(c, request);
 }
 
-/* Counts the proposal and computes its change of the log prior. Returns 1 where
- * the engine must evaluate the proposal, and fills `request`. */
+/* Counts the proposal and computes its change of the log prior. If the engine
+ * must evaluate the proposal, fills `request` and returns 1; else returns 0. */
 static int evaluate_prior(tsr_chain *chain, tsr_body_proposal *request)
 {
     tsr_chain *c = chain;
@@ -749,6 +757,7 @@ static int evaluate_prior(tsr_chain *chain, tsr_body_proposal *request)
     return 1;
 }
 
+/* Makes the `current` and `proposed` conformations equal again, and counts. */
 static void finish_proposal(tsr_chain *c, int accept)
 {
     tsr_conformer *state = &c->state[c->moved_state];
@@ -764,19 +773,19 @@ static void finish_proposal(tsr_chain *c, int accept)
     c->since_draw.accepted[c->move_number] += accept;
 }
 
-/* Change of the log prior of the parameter that a launch moves together with
- * the structure. */
-static double prior_of_along(const tsr_chain *c)
+/* Change of the log prior of the parameter that a launch proposes together with
+ * the structure; 0 without such a parameter. */
+static double coupled_log_prior(const tsr_chain *c)
 {
-    const int at = c->along.index;
+    const int at = c->coupled.index;
     const tsr_parameter *p = c->parameters->table;
     return at < 0 ? 0.0
                   : tsr_parameter_log_prior(&p[at], c->trial.theta[at]) -
                         tsr_parameter_log_prior(&p[at], c->now.theta[at]);
 }
 
-/* Fills the trial point. partial: the engine's profile of the state that
- * changed. */
+/* Computes the trial point of a proposed structure. partial: the engine's
+ * profile of the state that changed. */
 static tsr_status evaluate_proposal(tsr_chain *c, const double *partial,
                                     tsr_err *err)
 {
@@ -784,8 +793,8 @@ static tsr_status evaluate_proposal(tsr_chain *c, const double *partial,
                    sizeof(double);
     memcpy(c->trial.theta, c->now.theta,
            (size_t)c->parameters->n * sizeof(double));
-    if (c->along.index >= 0)
-        c->trial.theta[c->along.index] = c->along.value;
+    if (c->coupled.index >= 0)
+        c->trial.theta[c->coupled.index] = c->coupled.value;
     if (c->n_state > 1)
         mean_profile(c, c->moved_state, partial, &c->trial);
     else if (bytes > 0)
@@ -803,6 +812,7 @@ static void accept_trial(tsr_chain *c, const double *partial)
         memcpy(c->state[c->moved_state].profile, partial, bytes);
 }
 
+/* y += beta K v for the moved state (moves/move.h). */
 static void hessian_product(const void *context, int n, const double *v,
                             double *y)
 {
@@ -850,7 +860,7 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
     double log_alpha = c->log_prior_change;
     if (log_alpha > -(double)INFINITY)
         log_alpha +=
-            c->proposal.log_ratio + (is_possible ? prior_of_along(c) : 0.0) +
+            c->proposal.log_ratio + (is_possible ? coupled_log_prior(c) : 0.0) +
             (is_possible ? c->beta * (c->trial.log_lik - c->now.log_lik) : 0.0);
     if (is_possible)
         log_alpha += tsr_likelihood_log_ratio(l, &c->now, &c->trial, c->beta);
@@ -875,7 +885,7 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
 
 /* ---- the checkpoint ----
  *
- * A chain saved, restored, and recomputed from its conformations.
+ * Saves, restores and copies a chain, and recomputes it from its conformations.
  *
  * Only what cannot be computed is saved: conformations, parameters, adapted
  * step sizes, the random stream. The rest is recomputed at the same steps
@@ -909,11 +919,11 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
 
 void tsr_chain_restore_copy(tsr_chain *chain, tsr_archive *saved)
 {
-    gsl_rng *own = gsl_rng_clone(chain->rng);
+    gsl_rng *kept = gsl_rng_clone(chain->rng);
     tsr_archive_rewind(saved);
     tsr_chain_archive(chain, saved);
-    gsl_rng_memcpy(chain->rng, own);
-    gsl_rng_free(own);
+    gsl_rng_memcpy(chain->rng, kept);
+    gsl_rng_free(kept);
 }
 
 /* ---- averages over chains ---- */
@@ -925,6 +935,7 @@ static void save_move(tsr_archive *a, int m, void *move)
     tsr_move_registry[m]->archive(move, a);
 }
 
+/* Sets what move m has learnt to the mean over n chains. `a`: scratch. */
 static tsr_status average_move(tsr_chain *const *chain, int n, int m,
                                tsr_archive *a, tsr_err *err)
 {
@@ -1025,8 +1036,8 @@ tsr_status tsr_chain_refresh(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
 /* ---- the mix of moves ----
  *
  * The shares are kept as a cumulative sum, so that one uniform number chooses a
- * move. They stay constant during a run, so the chain's stationary law does not
- * change. */
+ * move. They stay constant during a run, so the chain's stationary distribution
+ * does not change. */
 
 void tsr_mix_set(tsr_mix *mix, const double *weight)
 {
@@ -1047,6 +1058,7 @@ int tsr_mix_choose(const tsr_mix *mix, double u)
     return m;
 }
 
+/* *rigid, *loose: numbers of bodies that move in rigid groups, and singly. */
 static void count_moved_bodies(const tsr_topology *topology,
                                const tsr_proposal *proposal, double *rigid,
                                double *loose)

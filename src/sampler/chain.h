@@ -1,5 +1,6 @@
 /* One Markov chain: its state, its random stream, and a Metropolis-Hastings
- * step in two halves, between which the device computes the profile. */
+ * step in two parts, between which the engine computes the profile of the
+ * proposal. */
 #ifndef TSR_SAMPLER_CHAIN_H
 #define TSR_SAMPLER_CHAIN_H
 
@@ -14,11 +15,13 @@
 
 #include <stdint.h>
 
-/* An engine and the number of chains that it computes. */
+/* An engine, its launchers, and the number of chains whose profiles it
+ * computes. */
 typedef struct {
-    tsr_engine *engine;         /* NULL: only the prior is sampled */
-    void *launcher[TSR_N_MOVE]; /* of moves with a launch (moves/move.h); NULL:
-                                   the engine has no launcher */
+    tsr_engine *engine;         /* NULL: no term needs a profile */
+    void *launcher[TSR_N_MOVE]; /* launchers of the moves with a launch
+                                   (moves/move.h); NULL: the run does not use
+                                   the move */
     int n_chain;
 } tsr_engine_group;
 
@@ -31,17 +34,19 @@ typedef struct tsr_all_atom_model tsr_all_atom_model;
  * borrowed. */
 typedef struct {
     const tsr_topology *topology;
-    const tsr_conformation *first; /* start of every chain */
+    const tsr_conformation *first; /* start of chains that have no other start
+                                      below */
     const tsr_prior *prior;
     const tsr_likelihood *likelihood; /* NULL: only the prior is sampled */
-    int n_engine;                     /* 0 where likelihood is NULL */
-    const tsr_engine_group *engines;  /* [n_engine] the first n_chain chains
-                                         belong to engine 0, the next to engine
-                                         1, and so on */
-    const double *rg2;                /* [n_type] Angstrom squared, by type of
-                                         body; NULL: zero */
-    const void *const *move_options;  /* [TSR_N_MOVE]; NULL: the move is not
-                                         used */
+    int n_engine; /* 0: only the prior is sampled, or no term needs a profile */
+    const tsr_engine_group *engines; /* [n_engine] the first engines[0].n_chain
+                                        chains belong to engine 0, the next
+                                        engines[1].n_chain to engine 1, and so
+                                        on */
+    const double *rg2; /* [n_type] mean square radius of a body of each type,
+                          Angstrom squared (tsr_conformation_rg); NULL: all 0 */
+    const void *const *move_options; /* [TSR_N_MOVE]; NULL: the move is not
+                                        used */
     uint64_t seed;
     int n_state;       /* structures of an ensemble; 0 counts as 1 */
     int infer_weights; /* 0: equal weights */
@@ -49,16 +54,18 @@ typedef struct {
     double t_max;      /* the highest temperature */
     long swap_every;   /* steps between exchanges of replicas; 0 counts as 1 */
     int n_start;       /* 0: all states start from `first` */
-    tsr_conformation *const *start; /* [n_start] starts; state k takes number k
-                                       % n_start */
-    /* Groups of chains_each chains that start from group_start
-     * [n_group][n_state]. n_group 0: all chains start from `start` or
+    tsr_conformation *const *start; /* [n_start] starting structures; state k of
+                                       every chain starts from number k %
+                                       n_start */
+    /* Groups of chains_each chains. State k of group g starts from
+     * group_start[n_state g + k]. n_group 0: all chains start from `start` or
      * `first`. */
     int n_group;
     int chains_each;
     tsr_conformation *const *group_start;
-    double *group_log_z; /* [n_group] log marginal likelihood by each group's
-                            population (sampler/sampler.h); NaN: not known */
+    double *group_log_z; /* [n_group] log marginal likelihood estimated by each
+                            group's population (sampler/sampler.h), nat; NaN:
+                            not known */
     int is_frozen;       /* 1: no moves, structures stay at their start */
     const tsr_parameter *contrast; /* [TSR_N_CONTRAST] c1 and c2; NULL: the
                                       model has none */
@@ -83,12 +90,14 @@ static inline int tsr_target_n_temp(const tsr_target *target)
  * walk by a surrogate. */
 int tsr_target_has_global_moves(const tsr_target *target);
 
-/* Which move a chain makes next, and how much of the molecule a proposal
- * changes.
- * The shares of the moves are the configured weights and do not adapt. Shares
- * learnt from how much each move changed the curve for its cost favoured side
- * chains over pivots, and the slowest variables, the orientations of domains,
- * then moved half as far. */
+/* Shares of the moves among a chain's ordinary proposals, from which the next
+ * move is drawn.
+ *
+ * The shares are the configured weights and do not adapt. (Beside a launch that
+ * turns many torsions, moves that only turn torsions have smaller weights.) In
+ * tests, shares adapted to the change of the curve by a move, divided by the
+ * cost of the move, favoured side chains over pivots. The slowest variables,
+ * the orientations of domains, then moved half as far. */
 typedef struct {
     double end[TSR_N_MOVE]; /* cumulative shares; the last is 1 */
 } tsr_mix;
@@ -96,18 +105,19 @@ typedef struct {
 /* weight [TSR_N_MOVE] in, not all 0. */
 void tsr_mix_set(tsr_mix *mix, const double *weight);
 
-/* The move for a uniform number u in [0, 1). */
+/* The number of the move that a uniform number u in [0, 1) selects. */
 int tsr_mix_choose(const tsr_mix *mix, double u);
 
 /* Share of the distances between bodies that a proposal changes, in [0, 1]. */
 double tsr_mix_changed(const tsr_topology *topology,
                        const tsr_proposal *proposal);
 
-/* Counters since the last tsr_chain_counts_reset. */
+/* Counters of proposals, for each move. */
 typedef struct {
     long proposed[TSR_N_MOVE], accepted[TSR_N_MOVE];
-    /* evaluated: proposals whose profile the engine computed. changed: sum over
-     * these proposals of the share of distances that they changed. */
+    /* Counted since the last draw only. evaluated: proposals whose profile the
+     * engine computed. changed: sum over these proposals of the share of
+     * distances that they changed. */
     long evaluated[TSR_N_MOVE];
     double changed[TSR_N_MOVE];
 } tsr_chain_counts;
@@ -121,55 +131,59 @@ typedef struct {
                               squared */
     double (*particle)[3]; /* scratch: positions of the likelihood's own
                               scatterers; NULL: bodies scatter */
-    int is_restored;       /* 1: `profile` is not that of `current` */
+    int is_restored;       /* 1: `profile` is not that of `current` until
+                              tsr_chain_refresh */
 } tsr_conformer;
 
-/* Only src/sampler and tests use the members. */
+/* A chain. Only src/sampler and tests use the members. */
 typedef struct tsr_chain {
-    tsr_pool pool; /* memory of the chain and of what its moves learn */
+    tsr_pool pool; /* memory of the chain and of the states of its moves */
     const tsr_target *target;
-    int number, system; /* index of the first state's system in the engine */
+    int number, system; /* number: as for tsr_chain_new; system: index in the
+                           engine of the first state's system */
     gsl_rng *rng;
     int n_state;
-    tsr_conformer *state; /* [n_state] */
-    void *move[TSR_N_MOVE];
+    tsr_conformer *state;   /* [n_state] */
+    void *move[TSR_N_MOVE]; /* states of the moves; NULL: not used */
     tsr_mix mix;
-    long period[TSR_N_MOVE]; /* of moves with a launch: steps between two
+    long period[TSR_N_MOVE]; /* moves with a launch: steps between two
                                 proposals; 0: the move is not used */
 
     double beta; /* 1 / T */
     tsr_parameters *parameters;
-    tsr_point now, trial; /* present state, proposal */
+    tsr_point now, trial; /* of the present state and of the proposal */
 
     /* The proposal under way: numbers of the move and of the state. */
     int move_number, moved_state;
     double log_prior_change;
-    const void *workspace; /* of a launch: holds the result of `job` */
+    const void *workspace; /* after a launch: holds the result of `job` */
     int job;
-    tsr_coupled_parameter along;
+    tsr_coupled_parameter coupled; /* proposed by a launch too */
     double *others; /* [n_pair][n_q] scratch: weighted profiles of the other
                        states; NULL: no move has a launch */
     tsr_proposal proposal;
     tsr_body_range range[TSR_MAX_SPAN];
 
     tsr_chain_counts counts, since_draw;
-    double changed;   /* since the last draw: sum over evaluated proposals of
-                         the share of distances changed, */
+    double changed; /* since the last draw: sum over the evaluated proposals of
+                       the share of distances that they changed, */
     long n_evaluated; /* and the number of evaluated proposals */
 
-    double clash_seconds; /* spent in prior states that a refresh replaced */
+    double clash_seconds; /* seconds of excluded volume in prior states that a
+                             refresh replaced */
 } tsr_chain;
 
-/* One replica of a chain's ladder. number = n_temp * chain + replica, counted
- * over all engines; it also selects the random stream. beta is 1 until
- * tsr_chain_set_beta. Errors: TSR_E_NOMEM; TSR_E_CONFIG where no move has
- * anything to move. */
+/* Makes one replica of a chain's ladder. number = n_temp * chain + replica,
+ * counted over all engines; the number also selects the random stream. beta is
+ * 1 until tsr_chain_set_beta. Errors: TSR_E_NOMEM; TSR_E_CONFIG where the
+ * structure is not frozen and no move has anything to move. */
 tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
                          tsr_err *err);
 void tsr_chain_free(tsr_chain *chain);
 
-/* Computes the first profile and likelihood, before the first step. batch is
- * one of the chain's engine; NULL without an engine. */
+/* Computes the first profile and likelihood, before the first step. batch
+ * belongs to the chain's engine; NULL without an engine. Errors: those of
+ * tsr_batch_set and tsr_likelihood_evaluate. */
 tsr_status tsr_chain_start(tsr_chain *chain, tsr_batch *batch, tsr_err *err);
 
 /* Index in the engine of the system that the proposal changes. */
@@ -177,13 +191,16 @@ int tsr_chain_system(const tsr_chain *chain);
 
 /* Draws a proposal. Returns 1 where the engine has to evaluate the proposal;
  * `request` is then filled and stays valid until tsr_chain_decide. Returns 0
- * where the prior forbids the proposal, or no term needs a profile. */
+ * where the engine is not needed: the move found no proposal, the prior forbids
+ * the proposal, no term needs a profile, or the structure is frozen.
+ * tsr_chain_decide follows in either case. */
 int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *request);
 
-/* Replaces tsr_chain_propose for a move with a launch. begin adds the chain's
- * job to a thread's workspace. After the launch has run, end turns the job's
- * result into a proposal; *needed is what tsr_chain_propose would return. The
- * workspace must not change until tsr_chain_decide. */
+/* Replaces tsr_chain_propose for a move with a launch. tsr_chain_launch_begin
+ * adds the chain's job to a thread's workspace. After the launch has run,
+ * tsr_chain_launch_end turns the job's result into a proposal; *needed is what
+ * tsr_chain_propose would return. The workspace must not change until
+ * tsr_chain_decide. Errors: those of the launch's functions. */
 tsr_status tsr_chain_launch_begin(tsr_chain *chain, int move, void *workspace,
                                   int job, tsr_err *err);
 tsr_status tsr_chain_launch_end(tsr_chain *chain, int move,
@@ -191,8 +208,8 @@ tsr_status tsr_chain_launch_end(tsr_chain *chain, int move,
                                 tsr_body_proposal *request, int *needed,
                                 tsr_err *err);
 
-/* The move with a launch that all chains make at a step of the run; -1: the
- * step is an ordinary one. */
+/* The number of the move with a launch that all chains make at a step of the
+ * run; -1: each chain makes a move of its own choice. */
 int tsr_chain_launch_at(const tsr_chain *chain, long step);
 
 /* Accepts or rejects the proposal, then makes one step on each block of
@@ -209,8 +226,9 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
 /* beta = 1 / T, the power of the likelihood. */
 void tsr_chain_set_beta(tsr_chain *chain, double beta);
 
-/* Two replicas trade temperatures: swaps what belongs to a temperature, that is
- * adapted step sizes and counters. */
+/* Called when two replicas trade temperatures: swaps what belongs to a
+ * temperature, namely what moves and parameter steps have learnt, and the
+ * counters. The caller sets beta of both. */
 void tsr_chain_exchange(tsr_chain *a, tsr_chain *b);
 
 /* Saves or restores, between two steps, the part of the state that cannot be
@@ -224,12 +242,13 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive);
 tsr_status tsr_chain_average_steps(tsr_chain *const *chain, int n,
                                    tsr_err *err);
 
-/* Copies structures and parameters. `to` keeps its random stream and its
- * adapted step sizes. tsr_chain_refresh must follow. */
+/* Copies structures, parameters and the log likelihood. `to` keeps its random
+ * stream and its adapted step sizes. tsr_chain_refresh must follow. */
 void tsr_chain_copy(tsr_chain *to, const tsr_chain *from);
 
-/* Restores into this chain what was saved of another one, adapted step sizes
- * included. The random stream stays. tsr_chain_refresh must follow. */
+/* Restores into this chain what tsr_chain_archive saved of another chain,
+ * adapted step sizes included. The random stream of this chain stays.
+ * tsr_chain_refresh must follow. */
 void tsr_chain_restore_copy(tsr_chain *chain, tsr_archive *saved);
 
 /* Recomputes prior, profiles and likelihood from the conformations, which ends
@@ -241,18 +260,18 @@ tsr_status tsr_chain_refresh(tsr_chain *chain, tsr_batch *batch, tsr_err *err);
 
 /* Compares the engine's profile of the proposal under way with a sum in double
  * precision; no random number is used. Errors: TSR_E_DEVICE where the profile
- * is wrong, those of tsr_debye_reference. */
+ * is wrong, those of tsr_likelihood_direct. */
 tsr_status tsr_chain_audit(tsr_chain *chain, const tsr_engine *engine,
                            const double *partial,
                            const tsr_debye_progress *progress, tsr_err *err);
 
-/* Log likelihood of the present state, nat. */
+/* Log likelihood of the present state at beta = 1, nat. */
 double tsr_chain_log_lik(const tsr_chain *chain);
 
-/* The values that a stored draw consists of. */
+/* The quantities of the present state that a stored draw is made of. */
 typedef struct {
-    double log_prior, log_lik, lp;
-    double beta; /* 1 / T */
+    double log_prior, log_lik, lp; /* nat; lp: log posterior density */
+    double beta;                   /* 1 / T */
     double rg_ang, d_max_ang;
     const tsr_point *point;
     const tsr_parameters *parameters;
@@ -260,29 +279,31 @@ typedef struct {
     double state_rg_ang[TSR_MAX_STATES], state_weight[TSR_MAX_STATES];
     const tsr_conformation *state[TSR_MAX_STATES];
     const tsr_conformation *conformation; /* of state[0] */
-    double term[TSR_N_TERM];              /* summands of log_prior */
+    double term[TSR_N_TERM];              /* summands of log_prior, nat */
     const tsr_chain_counts *since_draw;   /* proposals since the last draw */
-    double changed; /* mean share of distances changed by an evaluated proposal
-                       since the last draw; NaN: no proposal was evaluated */
+    double changed; /* share of distances that a proposal changed, mean over the
+                       evaluated proposals since the last draw; NaN: no proposal
+                       was evaluated */
     gsl_rng *rng;   /* the chain's random stream, for scale, background and
                        replicates */
 } tsr_chain_view;
 
-/* Fills the view of the present state, which the next step invalidates. */
+/* Fills the view of the present state. The next step makes the view invalid. */
 void tsr_chain_view_get(const tsr_chain *chain, tsr_chain_view *view);
 
-/* Resets the counters of proposals since the last draw, after a draw of the
- * chain was stored. Call it for all replicas. */
+/* Resets the counters `since_draw`. Call it for all replicas after a draw of
+ * the chain was stored. */
 void tsr_chain_draw_done(tsr_chain *chain);
 
-/* Counters since the last reset, valid as long as the chain. */
+/* The counters since the last tsr_chain_counts_reset; the pointer is valid as
+ * long as the chain. */
 const tsr_chain_counts *tsr_chain_counts_get(const tsr_chain *chain);
 void tsr_chain_counts_reset(tsr_chain *chain);
 
-/* Seconds spent so far in excluded volume. */
+/* Seconds spent so far in excluded volume, estimated from a sample. */
 double tsr_chain_clash_seconds(const tsr_chain *chain);
 
-/* tsr_likelihood_chi2 of the present state. */
+/* chi2 per point of the present state (tsr_likelihood_chi2). */
 double tsr_chain_chi2(const tsr_chain *chain);
 
 /* One step on each block of parameters. tsr_chain_decide calls it; public for

@@ -19,17 +19,18 @@ enum { NEITHER, COLDEST, HOTTEST };
 struct tsr_ladder {
     int n;
     double temperature[TSR_MAX_TEMPERATURES];
-    int replica[TSR_MAX_TEMPERATURES]; /* at temperature k */
-    int seen[TSR_MAX_TEMPERATURES];    /* by replica: NEITHER, COLDEST or
-                                          HOTTEST */
+    int replica[TSR_MAX_TEMPERATURES]; /* replica at temperature k */
+    int seen[TSR_MAX_TEMPERATURES];    /* by replica: the end at which the
+                                          replica was last */
     long n_round, round_trips;
     long n_seen, wait; /* n_seen: rounds since the temperatures were adapted;
                           wait: rounds until the next adaptation */
-    double refused[TSR_MAX_TEMPERATURES]; /* since then: sum of refusal
-                                             probabilities, of k with k + 1 */
+    double refused[TSR_MAX_TEMPERATURES]; /* since the last adaptation: sum of
+                                             refusal probabilities, of
+                                             temperature k with k + 1 */
     double sum[TSR_MAX_TEMPERATURES];     /* since the reset: sum of exchange
-                                             probabilities, of k with k + 1 */
-    long offered[TSR_MAX_TEMPERATURES];
+                                             probabilities, likewise */
+    long offered[TSR_MAX_TEMPERATURES];   /* number of summands of `sum` */
     gsl_rng *rng;
 };
 
@@ -98,8 +99,8 @@ void tsr_ladder_set(tsr_ladder *ladder, const double *beta)
 
 /* Chooses temperatures between which exchanges are refused equally often. The
  * refused share, summed along the ladder, is a function of 1 / T (the
- * communication barrier). The new temperatures divide its total into equal
- * parts, by linear interpolation. */
+ * communication barrier). The new temperatures divide the total barrier into
+ * equal parts, by linear interpolation. */
 static void space_evenly(tsr_ladder *l)
 {
     const double least = 1e-3; /* keeps neighbouring temperatures apart */
@@ -119,8 +120,8 @@ static void space_evenly(tsr_ladder *l)
         l->temperature[j] = 1.0 / beta[j];
 }
 
-/* Adapts after 16 rounds, 32 more, 64 more and so on, each time from the
- * refusals since the last adaptation. */
+/* Adapts the temperatures after 16 rounds, after 32 more, after 64 more and so
+ * on, each time from the refusals since the last adaptation. */
 static void adapt_temperatures(tsr_ladder *l, const double *probability)
 {
     for (int k = 0; k + 1 < l->n; k++)
@@ -207,7 +208,8 @@ void tsr_ladder_archive(tsr_ladder *ladder, tsr_archive *archive)
 {
     tsr_ladder *l = ladder;
     size_t n = (size_t)l->n;
-    uint64_t placed = 0; /* one bit for each replica */
+    uint64_t placed = 0; /* one bit for each replica: it is at some
+                            temperature */
     tsr_archive_real(archive, l->temperature, n);
     tsr_archive_int(archive, l->replica, n);
     for (size_t k = 0; k < n; k++)

@@ -29,13 +29,14 @@ int tsr_ladder_size(const tsr_ladder *ladder);
 int tsr_ladder_replica(const tsr_ladder *ladder, int k);
 double tsr_ladder_beta(const tsr_ladder *ladder, int k);
 
-/* Sets beta = 1 / T [n], descending from 1, before any exchange. The first and
- * the last temperature stay. */
+/* Sets the temperatures between the first and the last, before any exchange.
+ * beta [n] in: 1 / T, descending from 1. */
 void tsr_ladder_set(tsr_ladder *ladder, const double *beta);
 
 /* One round of exchanges. log_lik [n], nat, by replica. beta_factor: factor of
  * all 1 / T during annealing. learn 1: the temperatures adapt. Calls `exchange`
- * for each pair of replicas that trade temperatures. */
+ * for each pair of replicas that trade temperatures; `colder` is the index of
+ * the replica that had the lower temperature before. */
 void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik,
                      double beta_factor, int learn,
                      void (*exchange)(void *context, int colder, int hotter),
@@ -53,7 +54,8 @@ double tsr_ladder_rate(const tsr_ladder *ladder, int k);
 long tsr_ladder_round_trips(const tsr_ladder *ladder);
 void tsr_ladder_reset(tsr_ladder *ladder);
 
-/* Saves or restores temperatures, the replicas' positions and counters. */
+/* Saves or restores temperatures, their replicas, the counters and the random
+ * stream. */
 void tsr_ladder_archive(tsr_ladder *ladder, tsr_archive *archive);
 
 #endif

@@ -2,10 +2,10 @@
  * of step sizes.
  *
  * Data of one molecule often leave a narrow ridge in the plane of c1 and c2,
- * with correlations of -0.99, along which steps on one of the two make slow
- * progress. So warm-up learns the covariance, with more weight on late draws,
- * and steps follow its principal axes. Lengths are in units of the priors'
- * widths. */
+ * with correlations of -0.99, along which steps on c1 alone or c2 alone make
+ * slow progress. So warm-up learns the covariance, with more weight on late
+ * values, and steps follow its principal axes. Lengths are in units of the
+ * priors' widths. */
 #include "sampler/parameters.h"
 
 #include "moves/move.h"
@@ -27,7 +27,7 @@ static void add_weights(tsr_parameters *p, int infer)
     for (int k = 0; k < p->n_state; k++)
         p->table[p->n++] = (tsr_parameter){
             .name = "weight",
-            .doc = "of a state",
+            .doc = "weight of the state",
             .infer = infer,
             .start = 1.0 / p->n_state,
             .high = 1.0,
@@ -46,11 +46,12 @@ static void add_block(tsr_parameters *p, tsr_block block)
     p->block[p->n_block++] = block;
 }
 
-/* One block for each parameter with random-walk steps, and one for all
- * parameters that the term draws from their conditional. */
+/* Adds the blocks of term number d: one for each parameter with random-walk
+ * steps, and one for all parameters that the term draws from their
+ * conditional. */
 static void add_term_blocks(tsr_parameters *p, const tsr_term *term, int d)
 {
-    int first_own = -1;
+    int first_conditional = -1;
     for (int i = 0; i < term->n_parameter; i++) {
         const tsr_parameter *q = &term->parameter[i];
         if (q->step == TSR_STEP_WALK)
@@ -58,12 +59,12 @@ static void add_term_blocks(tsr_parameters *p, const tsr_term *term, int d)
                                      .first = term->first + i,
                                      .n = 1,
                                      .name = q->name});
-        if (q->step == TSR_STEP_CONDITIONAL && first_own < 0)
-            first_own = term->first + i;
+        if (q->step == TSR_STEP_CONDITIONAL && first_conditional < 0)
+            first_conditional = term->first + i;
     }
-    if (first_own >= 0)
+    if (first_conditional >= 0)
         add_block(p, (tsr_block){.term = d,
-                                 .first = first_own,
+                                 .first = first_conditional,
                                  .n = 1,
                                  .name = "scale and background"});
 }
@@ -80,7 +81,7 @@ static void add_blocks(tsr_parameters *p, const tsr_likelihood *l)
             add_block(p, (tsr_block){.term = -1,
                                      .first = p->contrast + i,
                                      .n = 1,
-                                     .which = i,
+                                     .axis = i,
                                      .name = p->table[p->contrast + i].name});
     for (int d = 0; l != NULL && d < l->n_term; d++)
         add_term_blocks(p, l->term[d], d);
@@ -155,7 +156,8 @@ static void propose_walk(const tsr_parameters *p, int block, double *theta,
     *from = tsr_parameter_log_prior(&p->table[i], old);
 }
 
-/* The unit of length of c1 or c2. */
+/* The unit of length of c1 or c2: the width of the prior, or the allowed range
+ * if this is smaller. */
 static double length_unit(const tsr_parameter *p)
 {
     return fmin(p->width, p->high - p->low);
@@ -167,7 +169,8 @@ static int has_axes(const tsr_parameters *p)
     return p->contrast >= 0 && pair[0].infer && pair[1].infer;
 }
 
-/* If only one of c1 and c2 is inferred, only that one moves. */
+/* A step along a principal axis of c1 and c2, or of the inferred parameter
+ * alone if the other is fixed. */
 static void propose_along_axis(const tsr_parameters *p, int block,
                                double *theta, gsl_rng *rng, double *to)
 {
@@ -176,7 +179,7 @@ static void propose_along_axis(const tsr_parameters *p, int block,
     const double angle = has_axes(p) ? p->learnt.angle : 0.0;
     const double along[2] = {cos(angle), sin(angle)};
     const double across[2] = {-along[1], along[0]};
-    const double *direction = p->block[block].which == 0 ? along : across;
+    const double *direction = p->block[block].axis == 0 ? along : across;
     const double was[2] = {value[0], value[1]};
     const double length = gsl_ran_gaussian(rng, step_size(p, block));
     *to = 0.0;
@@ -189,8 +192,8 @@ static void propose_along_axis(const tsr_parameters *p, int block,
 }
 
 /* Redistributes the weight of two states: a normal step of log(x / (1 - x)),
- * where x is the share of the first. Its measure adds the log of x (1 - x) at
- * the new share less that at the old one. */
+ * where x is the share of the first. The Jacobian of this coordinate adds log(x
+ * (1 - x)) at the new x less that at the old x to *to. */
 static int propose_weights(const tsr_parameters *p, int block, double *theta,
                            gsl_rng *rng, double *to)
 {
@@ -232,13 +235,14 @@ int tsr_parameters_propose(const tsr_parameters *parameters, int block,
         *to = term->type->log_density(term, fit, beta, now->theta + at);
         *from = term->type->log_density(term, fit, beta, trial->theta + at);
     }
-    /* NaN passes, so that the acceptance reports it */
+    /* with NaN the step goes on, so that the acceptance reports it */
     return possible && *to != -(double)INFINITY;
 }
 
 /* ---- adaptation ---- */
 
-/* Largest log step size; wider steps would mostly leave the range. */
+/* Largest log step size of a block; wider steps would mostly leave the allowed
+ * range. */
 static double largest_log_step(tsr_step_kind kind)
 {
     return kind == TSR_STEP_AXES   ? log(4.0)
@@ -274,11 +278,12 @@ void tsr_parameters_learn_axes(tsr_parameters *parameters, const double *theta)
     }
     if (l->n_seen++ == 0.0)
         return;
-    l->square[0] += gain * (d[0] * d[0] - l->square[0]);
-    l->square[1] += gain * (d[0] * d[1] - l->square[1]);
-    l->square[2] += gain * (d[1] * d[1] - l->square[2]);
+    l->covariance[0] += gain * (d[0] * d[0] - l->covariance[0]);
+    l->covariance[1] += gain * (d[0] * d[1] - l->covariance[1]);
+    l->covariance[2] += gain * (d[1] * d[1] - l->covariance[2]);
     if (l->n_seen >= LEAST)
-        l->angle = 0.5 * atan2(2.0 * l->square[1], l->square[0] - l->square[2]);
+        l->angle = 0.5 * atan2(2.0 * l->covariance[1],
+                               l->covariance[0] - l->covariance[2]);
 }
 
 void tsr_parameters_archive(tsr_parameters *parameters, tsr_archive *archive)
@@ -288,7 +293,7 @@ void tsr_parameters_archive(tsr_parameters *parameters, tsr_archive *archive)
     tsr_archive_real(archive, l->log_step, (size_t)parameters->n_block);
     tsr_archive_real(archive, &l->n_seen, 1);
     tsr_archive_real(archive, l->mean, 2);
-    tsr_archive_real(archive, l->square, 3);
+    tsr_archive_real(archive, l->covariance, 3);
     tsr_archive_real(archive, &l->angle, 1);
     tsr_archive_long(archive, &l->counts.proposed, 1);
     tsr_archive_long(archive, &l->counts.accepted, 1);

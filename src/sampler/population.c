@@ -11,35 +11,38 @@
 
 /* wanted_share: effective sample size after reweighting to the next level, as a
  * share of the population. forgotten: a level ends when log likelihoods
- * correlate with those at its start by less than this. The steps of a level
- * come in PARTS parts, 4 times as many where moves are global, and the
+ * correlate with those at its start by less than this. The steps of a level are
+ * made in PARTS parts, or 4 times as many where moves are global, and the
  * correlation is checked after each part. */
 static const double wanted_share = 0.6, forgotten = 0.3;
 
-/* wanted_share once the time is short. */
+/* late_share replaces wanted_share after the deadline. */
 static const double late_share = 0.2;
 enum { PARTS = 4 };
 
-/* What a level leaves for the ladder: beta, the barrier from the prior to it,
- * and one replica of each chain. With several temperatures all levels are kept,
- * which takes 10 MiB a level for 128 chains of 600 residues. */
+/* What start_ladders needs of a level: beta, the barrier from the prior to the
+ * level, and one replica of each chain. With several temperatures all levels
+ * are kept, which takes 10 MiB a level for 128 chains of 600 residues. */
 typedef struct {
     double beta, barrier;
-    tsr_archive *replica; /* [n_chain] */
+    tsr_archive *replica; /* [n_chain] saved by tsr_chain_archive */
 } level;
 
+/* The pass of all populations from the prior to the posterior. */
 typedef struct {
     tsr_sampler *s;
     tsr_record *record;
     void (*tick)(void *context, const tsr_progress *progress);
     void *context;
-    int n, per_group; /* replicas in all, replicas of a group */
+    int n, per_group; /* number of all replicas, and of those of a group */
     double beta;
     double deadline; /* clock time after which levels are short; HUGE_VAL:
                         never */
     long accepted;   /* proposals accepted in earlier calls */
-    double *log_lik, *before, *weight; /* [n] */
-    int *parent, *child;               /* [n] */
+    double *log_lik, *before, *weight; /* [n] nat; before: at the start of the
+                                          level, or scratch */
+    int *parent, *n_child;             /* [n] replica that is copied into this
+                                          one; copies of this replica */
     int n_level, capacity;
     level *level;
 } pass;
@@ -61,7 +64,7 @@ static void pass_clear(pass *p)
     free(p->before);
     free(p->weight);
     free(p->parent);
-    free(p->child);
+    free(p->n_child);
 }
 
 static tsr_status pass_init(pass *p, tsr_err *err)
@@ -71,9 +74,9 @@ static tsr_status pass_init(pass *p, tsr_err *err)
     p->before = calloc(n, sizeof *p->before);
     p->weight = calloc(n, sizeof *p->weight);
     p->parent = calloc(n, sizeof *p->parent);
-    p->child = calloc(n, sizeof *p->child);
+    p->n_child = calloc(n, sizeof *p->n_child);
     return p->log_lik != NULL && p->before != NULL && p->weight != NULL &&
-                   p->parent != NULL && p->child != NULL
+                   p->parent != NULL && p->n_child != NULL
                ? TSR_OK
                : tsr_no_memory(err);
 }
@@ -86,7 +89,8 @@ static void read_log_lik(const pass *p, double *log_lik)
 
 /* ---- one level ---- */
 
-/* Reports progress over all calls of tsr_sampler_advance in this pass. */
+/* Reports the progress since the start of the pass, not that of one call of
+ * tsr_sampler_advance. */
 static void tick_all(void *context, const tsr_progress *progress)
 {
     pass *p = context;
@@ -96,8 +100,8 @@ static void tick_all(void *context, const tsr_progress *progress)
     p->tick(p->context, &all);
 }
 
-/* Steps of all replicas at beta; then the average of what their moves
- * learnt. */
+/* Makes steps of all replicas at the present beta, and then averages over all
+ * replicas what their moves have learnt. */
 static tsr_status run_steps(pass *p, long n_step, tsr_err *err)
 {
     int n_done;
@@ -114,8 +118,9 @@ static tsr_status run_steps(pass *p, long n_step, tsr_err *err)
     return status;
 }
 
-/* Sets weight [n] = exp(step log L), divided by the greatest. Returns (sum w)^2
- * / (n sum w^2), the effective share of the population. */
+/* Sets weight [n] to L^step, divided by the greatest weight. step: change of
+ * beta. Returns (sum w)^2 / (n sum w^2), the effective sample size as a share
+ * of the population. */
 static double set_weights(pass *p, double step)
 {
     double top = -HUGE_VAL, sum = 0.0, squares = 0.0;
@@ -134,7 +139,7 @@ static int is_late(const pass *p)
     return tsr_clock_s() > p->deadline;
 }
 
-/* The greatest increase of beta that keeps the wanted effective share, by
+/* The greatest increase of beta that keeps the wanted effective sample size, by
  * bisection. */
 static double find_step(pass *p)
 {
@@ -161,35 +166,36 @@ static double barrier_rate(const pass *p)
     return sum / ((double)p->n * (p->n - 1.0));
 }
 
-/* Chooses a parent for each replica of the group [first, first + each), by
- * systematic resampling: points u, u + 1, ... on the line of all weights. A
- * replica has as many children as its weight, rounded up or down. Its first
- * child is itself, so that it is not copied. */
+/* Chooses a parent for each replica of the group [first, first + per_group), by
+ * systematic resampling: points u, u + 1, ... on the line of all weights. The
+ * number of children of a replica is its scaled weight, rounded up or down. The
+ * first child takes the place of the replica itself, so that it is not
+ * copied. */
 static void choose_parents(pass *p, int first, double u)
 {
     const int end = first + p->per_group;
     double sum = 0.0, upto = 0.0;
-    int n_point = 0, free_place = first;
+    int n_point = 0, free_slot = first;
     for (int i = first; i < end; i++)
         sum += p->weight[i];
     for (int i = first; i < end; i++) {
         upto += p->weight[i] * p->per_group / sum;
         const int n_upto = i + 1 < end ? (int)fmin(ceil(upto - u), p->per_group)
                                        : p->per_group;
-        p->child[i] = n_upto - n_point;
-        p->parent[i] = p->child[i] > 0 ? i : -1;
+        p->n_child[i] = n_upto - n_point;
+        p->parent[i] = p->n_child[i] > 0 ? i : -1;
         n_point = n_upto;
     }
     for (int i = first; i < end; i++)
-        for (int k = 1; k < p->child[i]; k++) {
-            while (p->parent[free_place] >= 0)
-                free_place++;
-            p->parent[free_place] = i;
+        for (int k = 1; k < p->n_child[i]; k++) {
+            while (p->parent[free_slot] >= 0)
+                free_slot++;
+            p->parent[free_slot] = i;
         }
 }
 
-/* Sets weights, adds their mean to the evidence estimates, and copies
- * parents. */
+/* Computes the weights, multiplies each group's evidence estimate by their
+ * mean, and copies parents over replicas without children. */
 static void resample(pass *p, double step)
 {
     const tsr_target *t = p->s->target;
@@ -225,7 +231,8 @@ static double correlation(int n, const double *x, const double *y)
     return xx > 0.0 && yy > 0.0 ? xy / sqrt(xx * yy) : 0.0;
 }
 
-/* Steps until the log likelihoods have decorrelated, or most_each steps. */
+/* Makes steps until the log likelihoods have decorrelated from those at the
+ * start, at most about most_each steps. */
 static tsr_status decorrelate(pass *p, long most_each, tsr_err *err)
 {
     const long n_part =
@@ -243,7 +250,7 @@ static tsr_status decorrelate(pass *p, long most_each, tsr_err *err)
     return status;
 }
 
-/* ---- what a level leaves ---- */
+/* ---- from levels to ladders ---- */
 
 static tsr_status store_level(pass *p, double barrier, tsr_err *err)
 {
@@ -285,6 +292,7 @@ static double beta_at(const pass *p, double wanted)
     return interpolate(wanted, a->barrier, b->barrier, a->beta, b->beta);
 }
 
+/* Barrier from the prior to beta. */
 static double barrier_at(const pass *p, double beta)
 {
     int l = 1;
@@ -294,7 +302,8 @@ static double barrier_at(const pass *p, double beta)
     return interpolate(beta, a->beta, b->beta, a->barrier, b->barrier);
 }
 
-static const level *nearest(const pass *p, double barrier)
+/* The level whose barrier from the prior is nearest to `barrier`. */
+static const level *nearest_level(const pass *p, double barrier)
 {
     const level *best = p->level;
     for (int l = 1; l < p->n_level; l++)
@@ -303,8 +312,8 @@ static const level *nearest(const pass *p, double barrier)
     return best;
 }
 
-/* Sets the ladders' temperatures and starts each from a replica of the nearest
- * level. */
+/* Sets the ladders' temperatures, and starts the replica at each temperature
+ * from a replica of the nearest level. */
 static void start_ladders(pass *p)
 {
     const tsr_sampler *s = p->s;
@@ -315,7 +324,7 @@ static void start_ladders(pass *p)
         const double wanted =
             hot +
             all * (s->n_temp > 1 ? 1.0 - (double)k / (s->n_temp - 1) : 1.0);
-        const level *l = nearest(p, wanted);
+        const level *l = nearest_level(p, wanted);
         beta[k] = beta_at(p, wanted);
         for (int c = 0; c < s->n_chain; c++)
             tsr_chain_restore_copy(s->chain[c * s->n_temp + k], &l->replica[c]);
@@ -326,18 +335,19 @@ static void start_ladders(pass *p)
 
 /* ---- the pass ---- */
 
-/* Steps at beta = 0 in which a chain forgets its group's start; global moves
- * need fewer. */
-static long n_forgotten(const tsr_target *t)
+/* Number of steps at beta = 0 after which a chain is independent of its group's
+ * start. Global moves need fewer steps. */
+static long n_prior_step(const tsr_target *t)
 {
     const long n = 500 + 5L * (t->topology->n_torsion + t->topology->n_side);
     return tsr_target_has_global_moves(t) ? n / 3 : n;
 }
 
+/* The levels from beta = 0 to 1. */
 static tsr_status raise_beta(pass *p, long most_each, tsr_err *err)
 {
     double barrier = 0.0;
-    tsr_status status = run_steps(p, n_forgotten(p->s->target), err);
+    tsr_status status = run_steps(p, n_prior_step(p->s->target), err);
     read_log_lik(p, p->log_lik);
     double rate = barrier_rate(p);
     TSR_THEN(status, store_level(p, barrier, err));

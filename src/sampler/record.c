@@ -15,7 +15,8 @@ static const tsr_column_axis no_axis = {NULL, 1, NULL, NULL, NULL};
 typedef void getter(const tsr_column *column, const tsr_draw *draw,
                     double *value);
 
-/* Adds a column of one number for each draw, or of as many as its axis has. */
+/* Adds a column with one number for each draw, or with one for each entry of
+ * its axis. */
 static tsr_status add_column(tsr_columns *columns, tsr_trace_group group,
                              const char *name, const char *unit,
                              const char *doc, tsr_column_axis axis, int index,
@@ -69,22 +70,24 @@ static double ratio(double sum, long n)
     return n > 0 ? sum / (double)n : (double)NAN;
 }
 
-static void get_moves(const tsr_column *c, const tsr_draw *d, double *value)
+static void get_acceptance_by_move(const tsr_column *c, const tsr_draw *d,
+                                   double *value)
 {
     const tsr_chain_counts *counts = d->view->since_draw;
     for (int m = 0; m < c->axis.n; m++)
         value[m] = ratio((double)counts->accepted[m], counts->proposed[m]);
 }
 
-static void get_moves_changed(const tsr_column *c, const tsr_draw *d,
-                              double *value)
+static void get_changed_by_move(const tsr_column *c, const tsr_draw *d,
+                                double *value)
 {
     const tsr_chain_counts *counts = d->view->since_draw;
     for (int m = 0; m < c->axis.n; m++)
         value[m] = ratio(counts->changed[m], counts->evaluated[m]);
 }
 
-/* rg_1, weight_1, ... of an ensemble, states sorted by Rg. */
+/* Adds the columns rg_1, weight_1, ... of an ensemble, whose states are sorted
+ * by Rg. */
 static tsr_status add_states(const tsr_target *t, tsr_columns *columns,
                              tsr_err *err)
 {
@@ -98,7 +101,7 @@ static tsr_status add_states(const tsr_target *t, tsr_columns *columns,
                         .get = get_member};
         snprintf(c.name, sizeof c.name, "rg_%d", k + 1);
         snprintf(c.own_doc, sizeof c.own_doc,
-                 "radius of gyration of state %d; states are in its order",
+                 "radius of gyration of state %d; states are ordered by it",
                  k + 1);
         status = tsr_columns_add(columns, c, err);
         c.unit = NULL;
@@ -129,9 +132,9 @@ static void get_tail(const tsr_column *c, const tsr_draw *d, double *value)
     *value = all[c->part];
 }
 
-/* The variables of a pose or a tail, such as pose_1_twist; in an ensemble
- * pose_1_twist_2 is of the second state by Rg. part: the names of a pose's two
- * parts. */
+/* Adds the variables of a pose or a tail, such as pose_1_twist; in an ensemble
+ * pose_1_twist_2 belongs to the second state by Rg. where: the place of the
+ * pose or tail in words; part: names of the two parts of a pose. */
 static tsr_status add_shape(const tsr_target *t, const char *kind, int index,
                             const char *where, char part[2][32], int n_variable,
                             const tsr_pose_variable *variable, getter *get,
@@ -202,15 +205,14 @@ static tsr_status add_moves(const tsr_target *t, tsr_columns *columns,
     const tsr_column_axis move = {"move", TSR_N_MOVE, NULL, NULL, name};
     TSR_TRY(add_column(
         columns, TSR_TRACE_SAMPLE_STATS, "acceptance_by_move", NULL,
-        "share of each move's proposals accepted since the last draw; "
-        "NaN: none were made",
-        move, 0, get_moves, err));
+        "acceptance rate of each move since the last draw; NaN: no proposals",
+        move, 0, get_acceptance_by_move, err));
     if (tsr_likelihood_n_profile(t->likelihood) > 0)
-        TSR_TRY(
-            add_column(columns, TSR_TRACE_SAMPLE_STATS, "changed_by_move", NULL,
-                       "changed_fraction of each move's proposals; NaN: the "
-                       "engine was asked for none",
-                       move, 0, get_moves_changed, err));
+        TSR_TRY(add_column(columns, TSR_TRACE_SAMPLE_STATS, "changed_by_move",
+                           NULL,
+                           "changed_fraction of each move's proposals; NaN: no "
+                           "proposals reached the engine",
+                           move, 0, get_changed_by_move, err));
     return TSR_OK;
 }
 
@@ -222,32 +224,34 @@ tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
         const char *name, *unit, *doc;
         int index;
         getter *get;
-    } own[] = {
-        {TSR_TRACE_POSTERIOR, "rg", "Angstrom",
-         "radius of gyration; mass-weighted, non-hydrogen atoms, of an "
-         "ensemble the root of the weighted mean square",
-         MEMBER(rg_ang), get_member},
-        {TSR_TRACE_POSTERIOR, "d_max", "Angstrom",
-         "D_max; the largest distance between bodies", MEMBER(d_max_ang),
-         get_member},
-        {TSR_TRACE_SAMPLE_STATS, "lp", "nat",
-         "log posterior density; unnormalised", MEMBER(lp), get_member},
-        {TSR_TRACE_SAMPLE_STATS, "log_prior", "nat", "log P(X), unnormalised",
-         MEMBER(log_prior), get_member},
-        {TSR_TRACE_SAMPLE_STATS, "log_lik", "nat",
-         "log likelihood; scale and background integrated out, or as they are "
-         "where they are sampled",
-         MEMBER(log_lik), get_member},
-        {TSR_TRACE_SAMPLE_STATS, "acceptance_rate", NULL,
-         "share of proposals accepted since the last draw", 0, get_acceptance}};
+    } own[] = {{TSR_TRACE_POSTERIOR, "rg", "Angstrom",
+                "radius of gyration; mass-weighted, non-hydrogen atoms; of an "
+                "ensemble the root of the weighted mean square",
+                MEMBER(rg_ang), get_member},
+               {TSR_TRACE_POSTERIOR, "d_max", "Angstrom",
+                "D_max; largest distance between bodies", MEMBER(d_max_ang),
+                get_member},
+               {TSR_TRACE_SAMPLE_STATS, "lp", "nat",
+                "log posterior density; unnormalised", MEMBER(lp), get_member},
+               {TSR_TRACE_SAMPLE_STATS, "log_prior", "nat",
+                "log P(X), unnormalised", MEMBER(log_prior), get_member},
+               {TSR_TRACE_SAMPLE_STATS, "log_lik", "nat",
+                "log likelihood; scale and background integrated out, or at "
+                "their sampled values",
+                MEMBER(log_lik), get_member},
+               {TSR_TRACE_SAMPLE_STATS, "acceptance_rate", NULL,
+                "acceptance rate since the last draw", 0, get_acceptance}};
     static const struct {
         const char *name, *doc;
     } terms[TSR_N_TERM] = {
-        [TSR_TERM_TORSION] = {"log_prior_torsion", "of phi and psi"},
-        [TSR_TERM_ANGLE] = {"log_prior_angle", "of the angles N-CA-C"},
-        [TSR_TERM_SIDE] = {"log_prior_side", "of the side-chain centres"},
-        [TSR_TERM_CLASH] = {"log_prior_clash", "of excluded volume"},
-        [TSR_TERM_RESTRAINT] = {"log_prior_restraint", "of restraints"}};
+        [TSR_TERM_TORSION] = {"log_prior_torsion", "log prior of phi and psi"},
+        [TSR_TERM_ANGLE] = {"log_prior_angle",
+                            "log prior of the angles N-CA-C"},
+        [TSR_TERM_SIDE] = {"log_prior_side",
+                           "log prior of the side-chain centres"},
+        [TSR_TERM_CLASH] = {"log_prior_clash", "log prior of excluded volume"},
+        [TSR_TERM_RESTRAINT] = {"log_prior_restraint",
+                                "log prior of restraints"}};
     for (size_t k = 0; k < sizeof own / sizeof *own; k++)
         TSR_TRY(add_scalar(columns, own[k].group, own[k].name, own[k].unit,
                            own[k].doc, own[k].index, own[k].get, err));
@@ -259,18 +263,18 @@ tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
                            "nat", terms[k].doc, element(MEMBER(term), k),
                            get_member, err));
     if (tsr_likelihood_n_profile(target->likelihood) > 0)
-        TSR_TRY(add_scalar(
-            columns, TSR_TRACE_SAMPLE_STATS, "changed_fraction", NULL,
-            "mean share of the distances between bodies that a proposal "
-            "changed, of those that the engine was asked for since the last "
-            "draw",
-            MEMBER(changed), get_member, err));
+        TSR_TRY(add_scalar(columns, TSR_TRACE_SAMPLE_STATS, "changed_fraction",
+                           NULL,
+                           "mean fraction of the distances between bodies "
+                           "changed by a proposal, among the proposals since "
+                           "the last draw that reached the engine",
+                           MEMBER(changed), get_member, err));
     return add_moves(target, columns, err);
 }
 
 /* ---- the ladder ---- */
 
-/* 1 after the annealing of warm-up. */
+/* Greater than 1 during annealing, 1 afterwards. */
 static void get_temperature(const tsr_column *c, const tsr_draw *d,
                             double *value)
 {
@@ -285,21 +289,23 @@ static void get_round_trips(const tsr_column *c, const tsr_draw *d,
     *value = (double)tsr_ladder_round_trips(d->ladder);
 }
 
-static void get_rungs(const tsr_column *c, const tsr_draw *d, double *value)
+static void get_ladder_temperature(const tsr_column *c, const tsr_draw *d,
+                                   double *value)
 {
     for (int k = 0; k < c->axis.n; k++)
         value[k] = 1.0 / tsr_ladder_beta(d->ladder, k);
 }
 
-static void get_rung_log_lik(const tsr_column *c, const tsr_draw *d,
-                             double *value)
+static void get_ladder_log_lik(const tsr_column *c, const tsr_draw *d,
+                               double *value)
 {
     for (int k = 0; k < c->axis.n; k++)
         value[k] =
             tsr_chain_log_lik(d->replica[tsr_ladder_replica(d->ladder, k)]);
 }
 
-static void get_exchange(const tsr_column *c, const tsr_draw *d, double *value)
+static void get_exchange_rate(const tsr_column *c, const tsr_draw *d,
+                              double *value)
 {
     for (int k = 0; k < c->axis.n; k++)
         value[k] = tsr_ladder_rate(d->ladder, k);
@@ -307,13 +313,15 @@ static void get_exchange(const tsr_column *c, const tsr_draw *d, double *value)
 
 /* ---- the all-atom chain ---- */
 
-static void get_gain(const tsr_column *c, const tsr_draw *d, double *value)
+static void get_all_atom_log_ratio(const tsr_column *c, const tsr_draw *d,
+                                   double *value)
 {
     (void)c;
     tsr_all_atom_chain_log_ratio(d->all_atom, value);
 }
 
-static void get_exchanged(const tsr_column *c, const tsr_draw *d, double *value)
+static void get_all_atom_exchange(const tsr_column *c, const tsr_draw *d,
+                                  double *value)
 {
     (void)c;
     *value = tsr_all_atom_chain_is_accepted(d->all_atom);
@@ -325,14 +333,14 @@ static tsr_status add_all_atom(tsr_columns *columns, tsr_err *err)
     const tsr_column_axis axis = {"model", 2, NULL, NULL, label};
     TSR_TRY(
         add_column(columns, TSR_TRACE_SAMPLE_STATS, "all_atom_log_ratio", "nat",
-                   "log likelihood by all atoms less that by bodies: of the "
-                   "draw, and of the bodies' chain that was offered for it",
-                   axis, 0, get_gain, err));
+                   "log likelihood from all atoms minus that from bodies: of "
+                   "the draw, and of the offered state of the bodies' chain",
+                   axis, 0, get_all_atom_log_ratio, err));
     return add_scalar(columns, TSR_TRACE_SAMPLE_STATS, "all_atom_exchange",
                       NULL,
-                      "1: the bodies' chain gave a new draw, 0: the one "
-                      "before stays",
-                      0, get_exchanged, err);
+                      "1: the draw is a new state from the bodies' chain, 0: "
+                      "it repeats the previous draw",
+                      0, get_all_atom_exchange, err);
 }
 
 tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
@@ -350,19 +358,19 @@ tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
     } all[] = {{"temperature", NULL, "likelihood temperature", no_axis,
                 get_temperature},
                {"round_trips", NULL,
-                "of replicas between the lowest and the highest temperature, "
-                "so far",
+                "round trips of replicas between the lowest and the highest "
+                "temperature, so far",
                 no_axis, get_round_trips},
                {"ladder_temperature", NULL,
                 "likelihood temperatures of the chain's replicas", rung,
-                get_rungs},
+                get_ladder_temperature},
                {"ladder_log_lik", "nat",
                 "log likelihood of the replica at each temperature", rung,
-                get_rung_log_lik},
+                get_ladder_log_lik},
                {"exchange_rate", NULL,
-                "mean probability of an exchange between a temperature and the "
-                "next, so far",
-                pair, get_exchange}};
+                "mean acceptance probability of replica exchanges between "
+                "neighbouring temperatures, so far",
+                pair, get_exchange_rate}};
     for (size_t k = 0; k < (n_temp > 1 ? sizeof all / sizeof *all : 2); k++)
         TSR_TRY(add_column(columns, TSR_TRACE_SAMPLE_STATS, all[k].name,
                            all[k].unit, all[k].doc, all[k].axis, 0, all[k].get,
@@ -373,8 +381,8 @@ tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
             .name = "population_log_evidence",
             .dim = "population",
             .unit = "nat",
-            .doc = "log marginal likelihood by each group of "
-                   "chains on its way from the prior",
+            .doc = "log marginal likelihood estimated by each population of "
+                   "chains",
             .axis = {"population", target->n_group, NULL, NULL, NULL},
             .constant = target->group_log_z};
         TSR_TRY(tsr_columns_add(columns, c, err));
@@ -390,8 +398,8 @@ static void get_parameter(const tsr_column *c, const tsr_draw *d, double *value)
     *value = tsr_parameter_value(p, d->theta[c->index]);
 }
 
-/* Columns of the inferred parameters. The states' weights have columns of the
- * chain. */
+/* Adds columns of the inferred parameters before the weights in the table. The
+ * weights of the states are columns of the chain. */
 tsr_status tsr_parameter_columns(const tsr_target *target,
                                  const tsr_parameters *parameters,
                                  tsr_columns *columns, tsr_err *err)
@@ -440,10 +448,10 @@ static tsr_status add_term(const tsr_term *term, int index,
         int row;
         const double *constant;
     } all[] = {{TSR_TRACE_POSTERIOR_PREDICTIVE, type->observable,
-                "a replicate of the data: what is expected, and noise",
+                "replicate of the data: expectation plus noise",
                 TSR_ROW_REPLICATE, NULL},
                {TSR_TRACE_POSTERIOR_PREDICTIVE, mean,
-                "what is expected; of a curve c I(q) + b", TSR_ROW_MEAN, NULL},
+                "expectation; of a curve c I(q) + b", TSR_ROW_MEAN, NULL},
                {TSR_TRACE_LOG_LIKELIHOOD, type->observable,
                 "log density of each point given X and all parameters",
                 TSR_ROW_POINTWISE, NULL},
@@ -452,17 +460,17 @@ static tsr_status add_term(const tsr_term *term, int index,
                {TSR_TRACE_CONSTANT_DATA, "sigma",
                 "standard deviation as measured", 0, term->sigma},
                {TSR_TRACE_CONSTANT_DATA, "rigid",
-                "what the first conformation makes expect, all but the "
-                "structure at its best",
+                "expectation from the first conformation, with all other "
+                "parameters at their best fit",
                 0, term->start}};
     const size_t n_all =
         sizeof all / sizeof *all - (term->start == NULL ? 1 : 0);
     tsr_term_variable(type, term->ordinal, "chi2", sizeof name, name);
-    tsr_status status = add_scalar(
-        columns, TSR_TRACE_POSTERIOR, name, NULL,
-        "chi-square per point; by the measured errors, scale and background "
-        "at their best",
-        index, get_chi2, err);
+    tsr_status status =
+        add_scalar(columns, TSR_TRACE_POSTERIOR, name, NULL,
+                   "chi-square per point; with the measured errors, scale and "
+                   "background at their best fit",
+                   index, get_chi2, err);
     tsr_term_variable(type, term->ordinal, type->axis, sizeof dim, dim);
     for (size_t k = 0; k < n_all && status == TSR_OK; k++) {
         tsr_column c = {.group = all[k].group,
@@ -510,8 +518,8 @@ tsr_status tsr_term_columns(const tsr_target *target, tsr_columns *columns,
  * A block of draws in memory: the values of every column, chain by chain, until
  * they are written to the log. */
 
-/* Values of one draw, one scratch for each chain because threads store at
- * once. */
+/* Values of one draw. Each chain has its own, because threads store draws of
+ * different chains at once. */
 typedef struct {
     double *theta;
     double **row; /* [3 n_term] expected values, replicates, log densities */
@@ -520,14 +528,15 @@ typedef struct {
 struct tsr_record {
     tsr_pool pool;
     const tsr_target *target;
-    tsr_parameters *parameters; /* for the table's names */
+    tsr_parameters *parameters; /* table of the parameters, for their names */
     int n_chain, capacity;
     tsr_columns columns;
-    double **value; /* [n] arrays [n_chain][capacity][axis.n]; NULL: a
-                       constant */
-    tsr_trace_variable *variable; /* [n] columns */
-    scratch *own;                 /* [n_chain] */
-    char *packed;                 /* a block's draws in the format of the log */
+    double **value; /* [n] arrays [n_chain][capacity][axis.n] of the columns;
+                       NULL: the column is constant */
+    tsr_trace_variable *variable; /* [n] descriptions of the columns */
+    scratch *scratch_of;          /* [n_chain] */
+    char *packed;                 /* the block's draws in the format of the
+                                     log */
 };
 
 static int n_term(const tsr_target *target)
@@ -584,7 +593,7 @@ tsr_status tsr_columns_add(tsr_columns *columns, tsr_column column,
 {
     if (column.get == NULL && column.constant == NULL)
         return tsr_fail(err, TSR_E_INTERNAL,
-                        "nobody gives the trace's column '%s'", column.name);
+                        "column '%s' of the trace has no source", column.name);
     TSR_TRY(append(columns, &column, err));
     const int is_scalar = column.axis.name == NULL;
     if (is_scalar && (column.group == TSR_TRACE_POSTERIOR ||
@@ -607,6 +616,7 @@ static tsr_status collect_columns(tsr_record *r, tsr_err *err)
 
 /* ---- memory ---- */
 
+/* Describes a column for tsr_trace_create. */
 static void describe(const tsr_column *c, tsr_trace_variable *variable)
 {
     const int has_axis = c->axis.name != NULL;
@@ -646,9 +656,9 @@ static void allocate_columns(tsr_record *r)
 static void allocate_scratch(tsr_record *r)
 {
     const int n = n_term(r->target);
-    tsr_pool_array(&r->pool, r->own, r->n_chain);
+    tsr_pool_array(&r->pool, r->scratch_of, r->n_chain);
     for (int c = 0; c < r->n_chain && !r->pool.failed; c++) {
-        scratch *s = &r->own[c];
+        scratch *s = &r->scratch_of[c];
         tsr_pool_array(&r->pool, s->theta, r->parameters->n);
         tsr_pool_array(&r->pool, s->row, 3 * n + 1);
         for (int k = 0; k < 3 * n && !r->pool.failed; k++) {
@@ -709,7 +719,7 @@ static void predict_terms(const tsr_target *target, const tsr_chain_view *view,
         if (warm)
             continue;
         const tsr_prediction prediction =
-            tsr_likelihood_view_of(l, at, term, states);
+            tsr_likelihood_prediction(l, at, term, states);
         type->predict(term, &prediction, at->fit[d], theta, mean);
         for (int k = 0; k < term->n_point; k++) {
             replicate[k] =
@@ -720,6 +730,7 @@ static void predict_terms(const tsr_target *target, const tsr_chain_view *view,
     }
 }
 
+/* Memory for the value of column v in one draw of a chain. */
 static double *cell(const tsr_record *r, int v, int chain, int draw)
 {
     size_t n = (size_t)r->columns.item[v].axis.n;
@@ -732,7 +743,7 @@ void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
                       double acceptance_rate)
 {
     tsr_record *r = record;
-    scratch *s = &r->own[chain_number];
+    scratch *s = &r->scratch_of[chain_number];
     const int n = n_term(r->target);
     tsr_chain_view view;
     const tsr_chain *coldest =

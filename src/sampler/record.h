@@ -6,8 +6,8 @@
 #include "sampler/ladder.h"
 #include "store/trace.h"
 
-/* A block of draws of all chains. Many threads fill the block, one writes
- * it. */
+/* A block of draws of all chains. Many threads fill the block, one thread
+ * writes it to the log. */
 typedef struct tsr_record tsr_record;
 
 /* Memory for `capacity` draws of n_chain chains. target is borrowed. Errors:
@@ -31,19 +31,22 @@ typedef struct {
 } tsr_record_ladder;
 
 /* Stores a chain's present state as draw number `draw` of the block. Threads
- * may store different chains at once. In warm-up only scalars are stored.
- * Otherwise scale and background are drawn from their conditional distribution,
- * and a replicate of the data is drawn, with the chain's random stream. */
+ * may store different chains at once. In warm-up only scalars are stored. Scale
+ * and background that are integrated out are drawn from their conditional
+ * distribution, and after warm-up a replicate of the data, with the chain's
+ * random stream. acceptance_rate: see tsr_draw. */
 void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
                       int chain_number, int draw, int warm,
                       double acceptance_rate);
 
 /* Appends the first n_draw draws of the block to the log. `first` is the number
- * of the block's first draw in the run. Errors: TSR_E_IO. */
+ * of the block's first draw in the run. Errors: those of tsr_draw_log_begin and
+ * tsr_draw_log_part. */
 tsr_status tsr_record_write(tsr_record *record, tsr_draw_log *log, int warm,
                             long first, int n_draw, tsr_err *err);
 
-/* Writes observed and constant data into a new trace. */
+/* Writes observed and constant data into a new trace. Errors: those of
+ * tsr_trace_put. */
 tsr_status tsr_record_write_data(tsr_record *record, tsr_trace *trace,
                                  tsr_err *err);
 
@@ -51,37 +54,38 @@ tsr_status tsr_record_write_data(tsr_record *record, tsr_trace *trace,
  *
  * The trace's columns. Each is declared by the module that knows its value: the
  * chain declares radii and log densities, the ladder its temperatures, the
- * parameter table and the likelihood terms the rest. When a draw is stored the
- * record calls the getter of each column. A column without a getter is refused
- * when the run starts. */
+ * parameter table the parameters, and the likelihood terms their chi2,
+ * predictions and data. When a draw is stored, the record calls the getter of
+ * each column. A column with neither a getter nor a constant is refused when
+ * the run starts. */
 
-/* Rows that a draw has of each term: expected values, replicates of the data,
- * log densities of the points. */
+/* Rows of a draw for each term: expected values, a replicate of the data, log
+ * densities of the points. */
 enum { TSR_ROW_MEAN, TSR_ROW_REPLICATE, TSR_ROW_POINTWISE, TSR_N_ROW };
 
 /* A draw as the getters receive it. */
 typedef struct {
     const tsr_target *target;
-    const tsr_chain_view *view; /* of the replica at temperature 1, or of the
-                                   all-atom chain */
+    const tsr_chain_view *view; /* state of the replica at temperature 1, or of
+                                   the all-atom chain */
     const tsr_ladder *ladder;   /* the chain's ladder */
     tsr_chain *const *replica;  /* [n_temp] the ladder's replicas */
     const tsr_all_atom_chain *all_atom; /* NULL: the model has none */
     double acceptance_rate;             /* accepted share of the proposals since
                                            the last draw */
-    const double *theta; /* [n_parameter] the chain's parameters; those that
-                            were integrated out have been drawn */
+    const double *theta; /* [n_parameter] the chain's parameters; parameters
+                            that were integrated out are drawn */
     const double *const *row[TSR_N_ROW]; /* [n_term][n_point]; filled after
                                             warm-up only */
 } tsr_draw;
 
-/* The dimension of a column after chain and draw. */
+/* The third dimension of a column, after chain and draw. */
 typedef struct {
     const char *name; /* NULL: a scalar */
     int n;
     const double *coord;
     const char *coord_unit;
-    const char *const *label; /* labels in place of coord */
+    const char *const *label; /* labels of the n entries in place of coord */
 } tsr_column_axis;
 
 typedef struct tsr_column tsr_column;
@@ -92,10 +96,11 @@ struct tsr_column {
                                display name */
     char own_doc[128];      /* used where doc is NULL */
     tsr_column_axis axis;
-    int index, state; /* for the getter: number of the parameter or term; number
+    int index, state; /* for the getter. index: number of the parameter, term,
+                         pose or tail, or byte offset in the view; state: number
                          of the state */
-    int part;         /* for the getter: which value of that parameter, term or
-                         pose */
+    int part; /* for the getter: number of the row of the term, or of the value
+                 of the pose or tail */
     /* Writes value [axis.n]. NULL for observed and constant data, whose values
      * are `constant`. */
     void (*get)(const tsr_column *column, const tsr_draw *draw, double *value);
@@ -109,9 +114,9 @@ typedef struct {
     tsr_column *item; /* [n] */
 } tsr_columns;
 
-/* Adds a column. A scalar of the posterior or of sample_stats is stored in
- * warm-up too and gets a second column there. Errors: TSR_E_INTERNAL (neither a
- * getter nor a constant), TSR_E_NOMEM. */
+/* Adds a column. A scalar of the group `posterior` or `sample_stats` is also
+ * stored in warm-up, as a second column of the group for warm-up. Errors:
+ * TSR_E_INTERNAL (neither a getter nor a constant), TSR_E_NOMEM. */
 tsr_status tsr_columns_add(tsr_columns *columns, tsr_column column,
                            tsr_err *err);
 

@@ -1,10 +1,10 @@
 /* Moves a start that the prior forbids, because bodies overlap, until the prior
  * allows it.
  *
- * The chain's own moves do so, under the same prior but with no limit on the
- * overlap of a pair. Overlaps then cost much energy but are possible, and the
- * chain diffuses out of them. So only those parts move that the run itself can
- * move. */
+ * A chain makes steps with the moves of the run, under the same prior but
+ * without a limit on the overlap of a pair. Overlaps then cost much energy but
+ * are possible, and the chain diffuses out of them. So only those parts move
+ * that the run can move. */
 #include "sampler/relax.h"
 
 #include "core/vec3.h"
@@ -16,8 +16,8 @@ enum { MOST_STEPS = 200000, STEPS_BETWEEN_CHECKS = 500 };
 /* A random stream that no chain of the run uses. */
 enum { RELAX_STREAM = 0x7fffffff };
 
-/* RMS change, Angstrom, of the distances of CA from their centre. Comparing
- * distances avoids a superposition. */
+/* RMS change, Angstrom, of the distances of the CA atoms from their centre.
+ * These distances need no superposition. */
 static double rms_change(const tsr_topology *t, const tsr_conformation *a,
                          const tsr_conformation *b)
 {
@@ -60,14 +60,14 @@ static tsr_status sample_until_allowed(const tsr_target *target,
     }
     if (status == TSR_OK && left > 0)
         status = tsr_fail(err, TSR_E_DATA,
-                          "structure: %d of %d impossible overlaps are left "
+                          "structure: %d of %d impossible overlaps remain "
                           "after %ld steps of relaxation: %s; give these parts "
                           "more freedom, or raise prior.clash_limit",
                           left, before, step, worst);
     if (status == TSR_OK) {
         tsr_info(log,
-                 "relaxed: %d impossible overlaps went in %ld steps; CA moved "
-                 "by %.2f A against the centre (rms)",
+                 "relaxed: %d impossible overlaps were removed in %ld steps; "
+                 "CA moved by %.2f A relative to the centre (rms)",
                  before, step, rms_change(t, first, view.conformation));
         tsr_conformation_copy(t, first, view.conformation, 0, t->n_residue);
     }

@@ -1,4 +1,5 @@
-/* Moves a start that the prior forbids until the prior allows it. */
+/* Moves a starting structure with overlaps that the prior forbids, until the
+ * prior allows the structure. */
 #ifndef TSR_SAMPLER_RELAX_H
 #define TSR_SAMPLER_RELAX_H
 
@@ -6,9 +7,9 @@
 #include "prior/prior.h"
 #include "sampler/chain.h"
 
-/* Samples the prior with its clash limit removed, so that an overlap costs
- * energy but is not forbidden, until `prior` allows the conformation. The log
- * gets the number of steps and the displacement.
+/* Makes steps that sample the prior without its clash limit, so that an overlap
+ * costs energy but is not forbidden, until `prior` finds no forbidden overlap.
+ * The log names the number of steps and the displacement.
  * first       in/out  the conformation
  * d_limit_ang in      largest distance allowed, Angstrom
  * Errors: TSR_E_DATA where 200,000 steps leave an overlap; those of

@@ -1,5 +1,6 @@
 /* Many chains on several threads: what each thread does, how a sampler is made,
- * and what a caller can ask for: more steps, a refresh, times and counts. */
+ * and what a caller can ask for: more steps, recomputed profiles, times and
+ * counts. */
 #include "sampler/sampler.h"
 
 #include "core/clock.h"
@@ -19,8 +20,8 @@ static void add_time(tsr_worker *w, double *part)
 
 /* ---- a step of a half ---- */
 
-/* The move with a launch that all replicas make at a step of the run; -1: an
- * ordinary step. */
+/* The number of the move with a launch that all replicas make at a step of the
+ * run; -1: each replica makes a move of its own choice. */
 static int launch_at(const tsr_worker *w, long step)
 {
     const tsr_half *h = &w->half[0];
@@ -43,7 +44,7 @@ static tsr_status worker_launch(tsr_worker *w, int move, tsr_err *err)
     return TSR_OK;
 }
 
-/* The results of the replicas' jobs become their proposals. */
+/* Turns the results of the jobs into proposals of the replicas. */
 static tsr_status half_launch_end(const tsr_worker *w, tsr_half *h, int move,
                                   tsr_err *err)
 {
@@ -58,7 +59,9 @@ static tsr_status half_launch_end(const tsr_worker *w, tsr_half *h, int move,
     return TSR_OK;
 }
 
-/* move: the one with a launch; -1: each replica chooses its own. */
+/* Makes the proposals of a half and submits them to the engine. move: number of
+ * the move with a launch that has just run; -1: each replica chooses its own
+ * move. */
 static tsr_status half_propose(tsr_worker *w, tsr_half *h, int move,
                                tsr_err *err)
 {
@@ -88,7 +91,8 @@ static tsr_status audit_progress(void *context, double done, tsr_err *err)
 }
 
 /* Checks the proposal of the replica that tsr_sampler_refresh chose, at the
- * first step after audit_after at which the engine evaluated one. */
+ * first step after audit_after steps at which the engine evaluated such a
+ * proposal. */
 static tsr_status half_audit(tsr_worker *w, tsr_half *h, tsr_err *err)
 {
     int i = h->audited;
@@ -116,24 +120,24 @@ static tsr_status half_decide(tsr_worker *w, tsr_half *h, tsr_err *err)
         return status;
     status = half_audit(w, h, err);
     for (int i = 0; i < h->n_replica; i++) {
-        int accepted, index = h->request_of[i], own = i / s->n_temp;
+        int accepted, index = h->request_of[i], chain = i / s->n_temp;
         double *profile =
             index < 0 ? NULL
                       : h->profile + (size_t)index * (size_t)s->n_profile;
-        tsr_status one =
+        tsr_status decided =
             tsr_chain_decide(h->chain[i], profile, s->warm, &accepted,
                              status == TSR_OK ? err : NULL);
         if (status == TSR_OK)
-            status = one;
+            status = decided;
         if (index >= 0 && accepted)
             tsr_batch_accept(h->batch, tsr_chain_system(h->chain[i]));
         else if (index >= 0)
             tsr_batch_reject(h->batch, tsr_chain_system(h->chain[i]));
         atomic_fetch_add_explicit(&w->accepted, accepted, memory_order_relaxed);
-        if (tsr_ladder_replica(h->ladder[own], 0) != i % s->n_temp)
+        if (tsr_ladder_replica(h->ladder[chain], 0) != i % s->n_temp)
             continue;
-        h->accepted[own] += accepted;
-        atomic_store_explicit(&s->chi2[h->number[own]],
+        h->accepted[chain] += accepted;
+        atomic_store_explicit(&s->chi2[h->number[chain]],
                               tsr_chain_chi2(h->chain[i]),
                               memory_order_relaxed);
     }
@@ -144,8 +148,8 @@ static tsr_status half_decide(tsr_worker *w, tsr_half *h, tsr_err *err)
 
 /* ---- temperatures ---- */
 
-/* Factor of all 1 / T during annealing: from first_beta_factor, 1 / (chi2 per
- * point of the start), to 1, linear in the logarithm. */
+/* Factor of all 1 / T during annealing: from first_beta_factor
+ * (tsr_sampler_plan_warmup) to 1, linear in the logarithm. */
 static double anneal_factor(const tsr_sampler *s, long step)
 {
     if (!s->warm || step >= s->n_anneal)
@@ -172,7 +176,7 @@ static void exchange(void *context, int a, int b)
 }
 
 /* Exchanges replicas and sets their beta. Called between two steps, with no
- * proposal under way. step: of the whole run. */
+ * proposal under way. step: number in the run. */
 static void half_exchange_replicas(const tsr_sampler *s, tsr_half *h, long step)
 {
     double log_lik[TSR_MAX_TEMPERATURES], beta_factor = anneal_factor(s, step);
@@ -221,7 +225,8 @@ static void half_store(tsr_worker *w, tsr_half *h, int draw)
         const tsr_record_ladder ladder = {
             h->ladder[i], h->chain + (size_t)i * (size_t)s->n_temp,
             h->all_atom != NULL ? h->all_atom[i] : NULL};
-        /* The all-atom chains have no state during the populations phase. */
+        /* All-atom chains have no state during the populations phase, so that
+         * there is no draw to store. */
         if (h->all_atom == NULL || !s->is_flat)
             tsr_record_store(s->record, &ladder, h->number[i], draw, s->warm,
                              (double)h->accepted[i] / (double)s->thin);
@@ -349,7 +354,8 @@ static double positive_or_zero(double weight)
     return isfinite(weight) && weight > 0.0 ? weight : 0.0;
 }
 
-/* The exact part. For whole-number weights only the division rounds. */
+/* The exact share of a part, a fractional number. For whole-number weights only
+ * the division rounds. */
 static double quota(int total, int n, double weight, double sum)
 {
     return sum > 0.0 ? total * positive_or_zero(weight) / sum
@@ -359,14 +365,14 @@ static double quota(int total, int n, double weight, double sum)
 void tsr_apportion(int total, int n, const double *weight, int *part)
 {
     double sum = 0.0;
-    int left = total;
+    int n_left = total;
     for (int i = 0; i < n; i++)
         sum += positive_or_zero(weight[i]);
     for (int i = 0; i < n; i++) {
         part[i] = (int)floor(quota(total, n, weight[i], sum));
-        left -= part[i];
+        n_left -= part[i];
     }
-    for (; left > 0; left--) {
+    for (; n_left > 0; n_left--) {
         int most = 0;
         double best = -HUGE_VAL;
         for (int i = 0; i < n; i++) {
@@ -390,7 +396,7 @@ void tsr_apportion(int total, int n, const double *weight, int *part)
 
 /* ---- making a sampler ----
  *
- * Chains are dealt to workers and their halves. */
+ * Divides the chains among the workers and their halves. */
 
 void tsr_sampler_free(tsr_sampler *sampler)
 {
@@ -448,31 +454,32 @@ static tsr_status half_make(tsr_sampler *s, tsr_half *h, int n_chain,
     return tsr_batch_new(group->engine, n_chain * s->n_temp, &h->batch, err);
 }
 
-/* Deals the chains of an engine, from number `first` on, to its n_worker
- * workers: chain i to worker i % n_worker, alternating between its halves. */
+/* Divides the chains of an engine, which begin with number `first`, among its
+ * n_worker workers: chain i goes to worker i % n_worker, alternately to its
+ * first and second half. */
 static tsr_status assign_chains(tsr_sampler *s, const tsr_engine_group *group,
-                                int first, tsr_worker *own, int n_worker,
+                                int first, tsr_worker *worker, int n_worker,
                                 tsr_err *err)
 {
     if (n_worker < 1)
         return tsr_fail(err, TSR_E_INTERNAL, "an engine without a worker");
     for (int w = 0; w < n_worker; w++) {
         int n = group->n_chain / n_worker + (w < group->n_chain % n_worker);
-        own[w].sampler = s;
+        worker[w].sampler = s;
         for (int k = 0; k < 2; k++) {
             tsr_status status =
-                half_make(s, &own[w].half[k], (n + 1 - k) / 2, group, err);
+                half_make(s, &worker[w].half[k], (n + 1 - k) / 2, group, err);
             if (status != TSR_OK)
                 return status;
         }
         for (int m = 0; m < TSR_N_MOVE && n > 0; m++)
             if (group->launcher[m] != NULL)
                 TSR_TRY(tsr_move_registry[m]->launch->workspace_new(
-                    group->launcher[m], n * s->n_temp, &own[w].workspace[m],
+                    group->launcher[m], n * s->n_temp, &worker[w].workspace[m],
                     err));
     }
     for (int i = 0; i < group->n_chain; i++) {
-        tsr_half *h = &own[i % n_worker].half[i / n_worker % 2];
+        tsr_half *h = &worker[i % n_worker].half[i / n_worker % 2];
         h->ladder[h->n_chain] = s->ladder[first + i];
         if (s->all_atom != NULL)
             h->all_atom[h->n_chain] = s->all_atom[first + i];
@@ -482,10 +489,10 @@ static tsr_status assign_chains(tsr_sampler *s, const tsr_engine_group *group,
             h->chain[h->n_replica++] = chain;
             tsr_status status = tsr_chain_start(chain, h->batch, err);
             if (status == TSR_OK && tsr_sampler_should_stop(s))
-                return tsr_fail(err, TSR_E_INTERRUPTED,
-                                "interrupted with %d of %d replicas begun",
-                                (first + i) * s->n_temp + r + 1,
-                                s->n_chain * s->n_temp);
+                return tsr_fail(
+                    err, TSR_E_INTERRUPTED,
+                    "interrupted after %d of %d replicas were initialised",
+                    (first + i) * s->n_temp + r + 1, s->n_chain * s->n_temp);
             if (status != TSR_OK)
                 return tsr_wrap(err, status, "chain %d", first + i);
         }
@@ -515,7 +522,7 @@ static tsr_status assign_engines(tsr_sampler *s, int n_engine,
     return status;
 }
 
-/* Every engine must have chains, and its systems must suffice for them. */
+/* Every engine must have chains, and as many systems as these chains need. */
 static tsr_status check_engines(const tsr_target *target, int n_chain,
                                 tsr_err *err)
 {
@@ -611,7 +618,7 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
     return TSR_OK;
 }
 
-/* ---- what the caller sees ----
+/* ---- calls ----
  *
  * Worker threads make the steps. These functions start a call, wait for the
  * workers, and return the first error. */
@@ -629,7 +636,7 @@ static void read_progress(const tsr_sampler *s, tsr_progress *p)
     p->chi2 = sum / s->n_chain;
 }
 
-static void quarter_second_on(struct timespec *when)
+static void quarter_second_from_now(struct timespec *when)
 {
     clock_gettime(CLOCK_MONOTONIC, when);
     when->tv_nsec += 250000000L;
@@ -654,7 +661,7 @@ static tsr_status run_workers(tsr_sampler *s,
     pthread_cond_broadcast(&s->go);
     while (s->n_busy > 0) {
         struct timespec when;
-        quarter_second_on(&when);
+        quarter_second_from_now(&when);
         pthread_cond_timedwait(&s->done, &s->lock, &when);
         if (tick != NULL) {
             pthread_mutex_unlock(&s->lock);
@@ -714,11 +721,11 @@ double tsr_sampler_uniform(const tsr_sampler *sampler, uint64_t a, uint64_t b)
     return (double)(hash(seed, 0) >> 11) / 9007199254740992.0;
 }
 
-/* Whether one more check keeps the checks below their share of the time, and no
- * chosen check is still pending. */
+/* Whether one more comparison keeps the comparisons below their share of the
+ * time, and no chosen comparison is still pending. */
 static int may_audit(const tsr_sampler *s)
 {
-    const double share = 0.004, at_once = 0.02;
+    const double share = 0.004, first_s = 0.02;
     double spent = 0.0;
     int n = 0;
     for (int w = 0; w < s->n_worker; w++) {
@@ -732,22 +739,22 @@ static int may_audit(const tsr_sampler *s)
         return spent + spent / n <= share * s->seconds;
     return tsr_likelihood_direct_seconds(s->target->likelihood,
                                          s->target->topology->n_body) <=
-           fmax(share * s->seconds, at_once);
+           fmax(share * s->seconds, first_s);
 }
 
 static void choose_audit(tsr_sampler *s)
 {
     enum { STEPS = 200 };
-    uint64_t chance = hash(s->target->seed, s->n_step);
+    uint64_t random = hash(s->target->seed, s->n_step);
     uint64_t n_replica = (uint64_t)s->n_chain * (uint64_t)s->n_temp;
-    int chosen = (int)(chance % n_replica);
+    int chosen = (int)(random % n_replica);
     for (int w = 0; w < s->n_worker; w++)
         for (int k = 0; k < 2; k++) {
             tsr_half *h = &s->worker[w].half[k];
             for (int i = 0; i < h->n_replica; i++)
                 if (h->chain[i] == s->chain[chosen]) {
                     h->audited = i;
-                    h->audit_after = (int)((chance >> 32) % STEPS);
+                    h->audit_after = (int)((random >> 32) % STEPS);
                 }
         }
 }
@@ -760,7 +767,7 @@ tsr_status tsr_sampler_refresh(tsr_sampler *sampler, tsr_err *err)
     s->refresh = 0;
     if (status == TSR_OK && tsr_sampler_should_stop(s))
         return tsr_fail(err, TSR_E_INTERRUPTED,
-                        "interrupted while the chains were computed afresh");
+                        "interrupted while the chains were recomputed");
     if (status == TSR_OK &&
         tsr_likelihood_n_profile(s->target->likelihood) > 0 && may_audit(s))
         choose_audit(s);
@@ -817,11 +824,11 @@ tsr_status tsr_sampler_average_warmup(tsr_sampler *sampler, tsr_err *err)
     return status;
 }
 
-/* Starting temperature of annealing for terms with a Hessian, such as a map.
- * The chi2 of a map is a share of its variance, below 1, and does not measure
- * how steep the likelihood is. Chains that feel a map at full strength at once
- * freeze in the hinge torsions that they happen to have, some 50 nat below
- * other chains. At much higher temperatures, domains leave the map. */
+/* Lowest temperature at which annealing may start if a term has a Hessian, as a
+ * map has. The chi2 of a map is a share of its variance, below 1, and does not
+ * measure how steep the likelihood is. Without annealing, chains freeze in the
+ * hinge torsions that they start with, some 50 nat below other chains. At much
+ * higher temperatures, domains leave the map. */
 static const double map_start_temperature = 5.0;
 
 int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal)

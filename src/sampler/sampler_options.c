@@ -8,10 +8,14 @@
 enum { DRAWS_IN_ALL = 200000, LEAST_DRAWS = 2000 };
 const char tsr_sampler_until[] = "rhat<1.01,ess>400";
 
-/* With at least WHOLE_GROUPS chains, their number becomes a multiple of
- * MOST_GROUPS, so that all groups have the same size (posterior/setup.c). */
+/* If there are at least WHOLE_GROUPS chains, their number is rounded down to a
+ * multiple of MOST_GROUPS, so that all groups have the same size
+ * (posterior/setup.c). */
 enum { MOST_GROUPS = 8, WHOLE_GROUPS = 32 };
 
+/* Values of auto: chains and temperatures on a CPU, temperatures on a GPU,
+ * systems that each half of a thread submits at a time, and replicas with walks
+ * by a surrogate. */
 enum {
     FEW_CHAINS = 4,
     FEW_RUNGS = 6,
@@ -26,73 +30,64 @@ static const char *const start_words[] = {"auto", "file", "prior", NULL};
 static const char *const auto_words[] = {"auto", NULL};
 
 const tsr_field tsr_sampler_fields[] = {
-    TSR_FIELD(
-        NUMBER_OR_WORD, "chains", tsr_sampler_options, chains,
-        .initial = "auto", .min = 1, .max = 100000, .words = auto_words,
-        .doc =
-            "independent chains; auto: 4, on a GPU so many that every launch "
-            "has work for it"),
-    TSR_FIELD(
-        INT, "warmup", tsr_sampler_options, warmup, .unit = "steps a chain",
-        .initial = "5000", .min = 0, .max = 1e12,
-        .doc =
-            "step sizes learn, then stay; half as many where chains came from "
-            "the prior as populations"),
+    TSR_FIELD(NUMBER_OR_WORD, "chains", tsr_sampler_options, chains,
+              .initial = "auto", .min = 1, .max = 100000, .words = auto_words,
+              .doc = "number of independent chains; auto: 4, on a GPU as many "
+                     "as keep every launch busy"),
+    TSR_FIELD(INT, "warmup", tsr_sampler_options, warmup,
+              .unit = "steps per chain", .initial = "5000", .min = 0,
+              .max = 1e12,
+              .doc = "length of warm-up, in which step sizes are adapted; half "
+                     "of it where populations bring the chains from the prior"),
     TSR_FIELD(
         NUMBER_OR_WORD, "draws", tsr_sampler_options, draws,
-        .unit = "stored draws a chain", .initial = "auto", .min = 1, .max = 1e9,
+        .unit = "draws per chain", .initial = "auto", .min = 1, .max = 1e9,
         .words = auto_words,
         .doc =
-            "after warm-up; auto: until the chains have converged (until, or "
-            "rhat<1.01,ess>400), at most 200000 of all chains together, or "
-            "2000 "
-            "of each where that is more"),
+            "stored draws after warm-up; auto: until the chains have converged "
+            "(until, or rhat<1.01,ess>400), at most 200000 of all chains "
+            "together, or 2000 of each where that is more"),
     TSR_FIELD(NUMBER_OR_WORD, "thin", tsr_sampler_options, thin,
               .unit = "steps", .initial = "auto", .min = 1, .max = 1e9,
               .words = auto_words,
-              .doc = "from one stored draw to the next; auto: 10"),
-    TSR_FIELD(
-        NUMBER_OR_WORD, "temperatures", tsr_sampler_options, temperatures,
-        .initial = "auto", .min = 1.0, .max = TSR_MAX_TEMPERATURES,
-        .words = auto_words,
-        .doc =
-            "replicas of each chain, exchanged; 1: none; auto: with data 6, on "
-            "a GPU 16"),
+              .doc = "steps between two stored draws; auto: 10"),
+    TSR_FIELD(NUMBER_OR_WORD, "temperatures", tsr_sampler_options, temperatures,
+              .initial = "auto", .min = 1.0, .max = TSR_MAX_TEMPERATURES,
+              .words = auto_words,
+              .doc = "replicas per chain, at different temperatures, that "
+                     "exchange (replica exchange); 1: no exchange; auto: with "
+                     "data 6, on a GPU 16"),
     TSR_FIELD(NUMBER_OR_WORD, "t_max", tsr_sampler_options, t_max,
               .initial = "auto", .min = 1.001, .max = 1e9, .words = auto_words,
-              .doc = "the highest temperature of the likelihood; auto: 20, on "
-                     "a GPU 1e6, "
-                     "which is the prior"),
+              .doc = "highest temperature of the likelihood; auto: 20, on a "
+                     "GPU 1e6, which samples the prior"),
     TSR_FIELD(
         BOOL, "evidence", tsr_sampler_options, evidence, .initial = "false",
-        .doc =
-            "temperatures and t_max that are auto reach the prior, so that the "
-            "marginal likelihood can be computed (tessera summary)"),
+        .doc = "automatic temperatures and t_max extend to the prior, so that "
+               "the marginal likelihood can be computed (tessera summary)"),
     TSR_FIELD(INT, "swap_every", tsr_sampler_options, swap_every,
               .unit = "steps", .initial = "3", .min = 1, .max = 1e9,
-              .doc = "between offers of an exchange"),
-    TSR_FIELD(
-        DOUBLE, "anneal", tsr_sampler_options, anneal, .initial = "0.5",
-        .min = 0.0, .max = 0.9,
-        .doc = "share of warm-up in which the likelihood is turned on slowly, "
-               "where chains do not come from the prior"),
+              .doc = "interval between attempted replica exchanges"),
+    TSR_FIELD(DOUBLE, "anneal", tsr_sampler_options, anneal, .initial = "0.5",
+              .min = 0.0, .max = 0.9,
+              .doc = "fraction of warm-up in which the likelihood is turned on "
+                     "gradually, where chains do not start from the prior"),
     TSR_FIELD(
         CHOICE, "start", tsr_sampler_options, start, .initial = "auto",
         .words = start_words,
         .doc =
-            "where chains start: from the structure of the configuration, or "
-            "from draws of the prior, brought to the posterior together, in "
-            "groups, before warm-up; auto: the prior where the temperatures "
-            "reach it, or where 16 replicas or more come from there together "
-            "and no map says where the molecule lies"),
+            "where chains start: at the structure of the configuration, or at "
+            "draws of the prior that are tempered to the posterior as "
+            "populations before warm-up; auto: the prior where the "
+            "temperatures reach it, or where 16 or more replicas start from it "
+            "together and no density map fixes the position of the molecule"),
     TSR_FIELD(STRING, "until", tsr_sampler_options, until,
-              .doc =
-                  "stop before all draws once converged, as rhat<1.01,ess>400"),
-    TSR_FIELD(
-        DOUBLE, "time_limit", tsr_sampler_options, time_limit, .unit = "s",
-        .initial = "0", .min = 0.0, .max = 1e9,
-        .doc = "stop drawing after so long, with warm-up, which is never cut "
-               "short, converged or not; 0: no limit"),
+              .doc = "stop before the last draw once the chains have "
+                     "converged, as rhat<1.01,ess>400"),
+    TSR_FIELD(DOUBLE, "time_limit", tsr_sampler_options, time_limit,
+              .unit = "s", .initial = "0", .min = 0.0, .max = 1e9,
+              .doc = "time limit of the run; warm-up counts, but is never cut "
+                     "short; 0: no limit"),
     {0}};
 
 int tsr_sampler_n_temp(const tsr_sampler_options *options, int has_data)
@@ -121,8 +116,8 @@ void tsr_sampler_draws_text(const tsr_sampler_options *options, long done,
 {
     const int is_open = options->until != NULL || options->draws.word >= 0;
     snprintf(text, 80,
-             is_open ? "%ld draws a chain (%ld at most)"
-                     : "%ld of %ld draws a chain",
+             is_open ? "%ld draws per chain (%ld at most)"
+                     : "%ld of %ld draws per chain",
              done, tsr_sampler_draws(options));
 }
 
@@ -151,16 +146,20 @@ tsr_status tsr_sampler_resolve_auto(tsr_sampler_options *options,
 {
     const tsr_sampler_problem *p = problem;
     set_if_auto(&options->thin, usual_thin);
-    const int is_wide =
+    /* fits_many: the devices' memory suffices for a ladder of many rungs */
+    const int fits_many =
         p->is_gpu && p->has_data &&
         p->capacity >= (double)FEW_CHAINS * MANY_RUNGS * p->n_state;
-    const int is_tall = is_wide || (options->evidence && p->has_data);
-    set_if_auto(&options->temperatures, is_tall ? MANY_RUNGS : FEW_RUNGS);
+    const int has_many_rungs = fits_many || (options->evidence && p->has_data);
+    set_if_auto(&options->temperatures,
+                has_many_rungs ? MANY_RUNGS : FEW_RUNGS);
     const int n_system = tsr_sampler_n_temp(options, p->has_data) * p->n_state;
-    const int is_long = is_tall && (options->evidence ||
-                                    options->temperatures.number >= MANY_RUNGS);
+    const int reaches_prior =
+        has_many_rungs &&
+        (options->evidence || options->temperatures.number >= MANY_RUNGS);
     double most = p->min_beta > 0.0 ? 0.5 / p->min_beta : HUGE_VAL;
-    set_if_auto(&options->t_max, fmin(is_long ? t_max_many : t_max_few, most));
+    set_if_auto(&options->t_max,
+                fmin(reaches_prior ? t_max_many : t_max_few, most));
     double n = FEW_CHAINS;
     if (p->is_gpu && p->has_data) {
         int half = (SYSTEMS_PER_HALF + n_system - 1) / n_system;

@@ -1,6 +1,6 @@
 /* Coordinates of draws on their way to the draw log. Frames are collected in a
- * block, since chains are at different draws at one time, and then written file
- * by file. */
+ * block, because the threads store the chains in any order, and the block is
+ * then written to the log file by file. */
 #include "sampler/trajectory_writer.h"
 
 #include "core/text.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the log's order of values. */
+/* The numbers stored with each frame, in the order of the log. */
 enum { LP, RG, WEIGHT };
 static const tsr_trajectory_observable observables[] = {
     [LP] = {"lp", "nat"},
@@ -22,11 +22,11 @@ enum { N_OBSERVABLE = sizeof observables / sizeof *observables };
 struct tsr_trajectory_writer {
     const tsr_target *target;
     tsr_trajectory_options options;
-    int n_chain, n_state, n_atom, n_body; /* n_atom, n_body: 0 where they are
-                                             not stored */
-    int n_frame;                          /* capacity of the block */
-    long first;                           /* draw of the run that the block
-                                             begins with */
+    int n_chain, n_state, n_atom, n_body; /* n_atom, n_body: 0: not stored */
+    int n_frame;                          /* capacity of the block, frames of
+                                             each file */
+    long first;                           /* number in the run of the block's
+                                             first draw */
     double (*atom)[3]; /* [n_frame][n_chain][n_state][n_atom] */
     double (*body)[3];
     double (*observable)[N_OBSERVABLE]; /* [n_frame][n_chain][n_state] */
@@ -83,7 +83,7 @@ double tsr_trajectory_writer_disk_bytes(const tsr_target *target, int n_chain,
 
 /* ---- files ---- */
 
-/* Name of file number i; caller frees. */
+/* Name of file number i = n_state chain + state; the caller frees it. */
 static char *file_name(const tsr_trajectory_writer *t, const char *directory,
                        int i)
 {
@@ -138,7 +138,7 @@ tsr_status tsr_trajectory_writer_update(const tsr_trajectory_writer *writer,
     return status;
 }
 
-/* Size of a frame in the log. */
+/* Size of a frame in the log, bytes. */
 static size_t frame_bytes(const tsr_trajectory_writer *t)
 {
     return 3 * sizeof(float) * (size_t)(t->n_atom + t->n_body) +
@@ -193,7 +193,8 @@ void tsr_trajectory_writer_begin(tsr_trajectory_writer *writer, long first)
     writer->first = first;
 }
 
-/* Index in the block of the frame of a draw; -1: the draw has no frame. */
+/* Index in the block of the frame of draw number `draw` of the block; -1: the
+ * draw has no frame. */
 static int frame_of(const tsr_trajectory_writer *t, int draw)
 {
     long every = t->options.every;
@@ -228,8 +229,9 @@ void tsr_trajectory_writer_store(tsr_trajectory_writer *writer,
     }
 }
 
-/* Converts the first n frames of a block, for file f, with n_point positions
- * each. Returns the end of the output. */
+/* Converts the positions of file f in the first n frames of a block to single
+ * precision. xyz: positions of all files, n_point in each frame. Returns the
+ * end of the output. */
 static float *pack(const tsr_trajectory_writer *t, double (*xyz)[3],
                    int n_point, int f, int n, float *to)
 {

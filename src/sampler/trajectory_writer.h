@@ -1,7 +1,8 @@
 /* The trajectories of a run: coordinates of the draws, or of every n-th draw.
  * Each chain has one file in the run's directory, trajectory-000.h5. In an
- * ensemble each state of a chain has one, trajectory-000-1.h5, where states are
- * sorted by Rg like rg_1 and weight_1 of the trace. Warm-up is not written. */
+ * ensemble each state of a chain has a file, trajectory-000-1.h5, and states
+ * are sorted by Rg as in rg_1 and weight_1 of the trace. Warm-up is not
+ * written. */
 #ifndef TSR_SAMPLER_TRAJECTORY_WRITER_H
 #define TSR_SAMPLER_TRAJECTORY_WRITER_H
 
@@ -25,7 +26,7 @@ tsr_status tsr_trajectory_writer_new(const tsr_target *target, int n_chain,
 void tsr_trajectory_writer_free(
     tsr_trajectory_writer *writer); /* NULL is fine */
 
-/* Memory that one draw of all chains takes, bytes. */
+/* Mean memory for one draw of all chains, bytes. */
 double tsr_trajectory_writer_draw_bytes(const tsr_target *target, int n_chain,
                                         const tsr_trajectory_options *options);
 
@@ -34,8 +35,8 @@ double tsr_trajectory_writer_disk_bytes(const tsr_target *target, int n_chain,
                                         const tsr_trajectory_options *options,
                                         long n_draw);
 
-/* Creates the files without frames and replaces existing ones. Errors:
- * TSR_E_IO, TSR_E_NOMEM. */
+/* Creates the files without frames and replaces existing files. Errors:
+ * TSR_E_NOMEM, those of tsr_trajectory_create and tsr_trajectory_close. */
 tsr_status tsr_trajectory_writer_create(const tsr_trajectory_writer *writer,
                                         const char *directory, tsr_err *err);
 
@@ -47,17 +48,17 @@ tsr_status tsr_trajectory_writer_update(const tsr_trajectory_writer *writer,
                                         const tsr_draw_records *log,
                                         long n_draw, tsr_err *err);
 
-/* `first` is the number in the run of the block's first draw. */
+/* Begins a block, whose first draw has number `first` in the run. */
 void tsr_trajectory_writer_begin(tsr_trajectory_writer *writer, long first);
 
-/* Stores a chain's present state as draw number `draw` of the block. Threads
- * may store different chains at once. */
+/* Stores a chain's present state as draw number `draw` of the block, if this
+ * draw has a frame. Threads may store different chains at once. */
 void tsr_trajectory_writer_store(tsr_trajectory_writer *writer,
                                  const tsr_chain *chain, int chain_number,
                                  int draw);
 
 /* Appends the frames of the block's first n_draw draws to the log. Errors:
- * TSR_E_IO. */
+ * those of tsr_draw_log_begin and tsr_draw_log_part. */
 tsr_status tsr_trajectory_writer_write(tsr_trajectory_writer *writer,
                                        tsr_draw_log *log, int n_draw,
                                        tsr_err *err);

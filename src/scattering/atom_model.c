@@ -19,12 +19,9 @@
  * distances. Each residue then gets its hydrogens from a table or from the
  * valence rule (atom_model.h). */
 
-enum {
-    MAX_BOND = 8,
-    MAX_NEAR = 64,
-    PART = 1024
-};                                    /* PART: atoms in one part of
-                                         parallel work */
+/* Largest numbers of bonds and of neighbours of an atom; atoms in one part of
+ * parallel work. */
+enum { MAX_BOND = 8, MAX_NEIGHBOUR = 64, PART = 1024 };
 static const double bond_slack = 0.4; /* Angstrom, beyond the covalent radii */
 
 /* The bonds of an atom to other heavy atoms, without metals, and its number of
@@ -38,11 +35,12 @@ typedef struct {
 static void find_bonds(const tsr_atoms *atoms, const tsr_cell_list *cells,
                        int i, double reach, bonds *out)
 {
-    int neighbour[MAX_NEAR];
+    int neighbour[MAX_NEIGHBOUR];
     const tsr_file_atom *a = &atoms->atom[i];
-    int n = tsr_cell_list_within(cells, a->xyz, reach, MAX_NEAR, neighbour);
+    int n =
+        tsr_cell_list_within(cells, a->xyz, reach, MAX_NEIGHBOUR, neighbour);
     *out = (bonds){0};
-    for (int k = 0; k < n && k < MAX_NEAR; k++) {
+    for (int k = 0; k < n && k < MAX_NEIGHBOUR; k++) {
         const tsr_file_atom *b = &atoms->atom[neighbour[k]];
         const double d = tsr_vec3_distance(a->xyz, b->xyz);
         const double most = tsr_atom_covalent_radius(a->z) +
@@ -95,7 +93,8 @@ static double single_bond(int z)
     }
 }
 
-/* Difference between the length of a single bond and the shortest bond. */
+/* Largest difference between the length of a single bond and that of a bond of
+ * this atom, Angstrom; 0 if all bonds are longer. */
 static double shortening(const tsr_atoms *atoms, const bonds *b)
 {
     double most = 0.0;
@@ -104,6 +103,7 @@ static double shortening(const tsr_atoms *atoms, const bonds *b)
     return most;
 }
 
+/* Sum of the angles between the bonds of atom i, degrees. */
 static double angle_sum(const tsr_atoms *atoms, int i, const bonds *b)
 {
     double sum = 0.0;
@@ -116,34 +116,29 @@ static double angle_sum(const tsr_atoms *atoms, int i, const bonds *b)
 
 static int carbon_hydrogens(const tsr_atoms *atoms, int i, const bonds *b)
 {
-    double missing_length = shortening(atoms, b);
+    double shorter = shortening(atoms, b);
     if (b->n >= 4)
         return 0;
     if (b->n == 3) /* sum of angles: 360 degrees if planar, 328 in a
                       tetrahedron */
         return angle_sum(atoms, i, b) > 347.0 ? 0 : 1;
     if (b->n == 2)
-        return angle_sum(atoms, i, b) > 160.0 ? 0
-               : missing_length > 0.08        ? 1
-                                              : 2;
+        return angle_sum(atoms, i, b) > 160.0 ? 0 : shorter > 0.08 ? 1 : 2;
     if (b->n == 1)
-        return missing_length > 0.28 ? 1 : missing_length > 0.14 ? 2 : 3;
+        return shorter > 0.28 ? 1 : shorter > 0.14 ? 2 : 3;
     return 4;
 }
 
 static int nitrogen_hydrogens(const tsr_atoms *atoms, const bonds *b)
 {
-    double missing_length = b->n > 0 ? shortening(atoms, b) : 0.0;
+    double shorter = b->n > 0 ? shortening(atoms, b) : 0.0;
     if (b->n >= 3)
         return 0;
     if (b->n == 2) /* bond to carbon: 1.34 in pyridine, longer next to an N-H */
         return fmax(b->length[0], b->length[1]) < 1.36 ? 0 : 1;
     if (b->n == 1) {
         int is_to_carbon = atoms->atom[b->to[0]].z == 6;
-        return !is_to_carbon           ? 0
-               : missing_length > 0.25 ? 0
-               : missing_length > 0.07 ? 2
-                                       : 3;
+        return !is_to_carbon ? 0 : shorter > 0.25 ? 0 : shorter > 0.07 ? 2 : 3;
     }
     return 4;
 }
@@ -190,7 +185,8 @@ static int amino_acid_hydrogens(const tsr_atoms *atoms,
     return -1;
 }
 
-/* Base (NULL: any, for atoms of the sugar), atom name, number of hydrogens. */
+/* Base (NULL: any base, for atoms of the sugar), atom name, number of
+ * hydrogens. */
 static const struct {
     const char *base, *atom;
     int n;
@@ -341,7 +337,7 @@ static const double layer_thickness_ang = 3.0;
 static const double layer_contrast = 0.01; /* e/A^3 for c2 = 1 */
 static const double layer_spread_ang2 = 0.9;
 static const double b_factor_ang2 = 12.0;
-static const double voronoi_share = 0.4;
+static const double voronoi_part = 0.4; /* of the volumes, see volume_of */
 
 double tsr_displaced_volume(int z)
 {
@@ -369,28 +365,31 @@ static double voronoi_volume(int z, int n_hydrogen)
     static const double nitrogen[] = {8.7, 15.0, 22.7, 21.4};
     static const double oxygen[] = {15.9, 18.0, 0.0, 0.0};
     static const double sulphur[] = {29.2, 36.8, 0.0, 0.0};
-    const double *of = z == 6    ? carbon
-                       : z == 7  ? nitrogen
-                       : z == 8  ? oxygen
-                       : z == 16 ? sulphur
-                                 : NULL;
-    return of != NULL && n_hydrogen < 4 ? of[n_hydrogen] : 0.0;
+    const double *volume = z == 6    ? carbon
+                           : z == 7  ? nitrogen
+                           : z == 8  ? oxygen
+                           : z == 16 ? sulphur
+                                     : NULL;
+    return volume != NULL && n_hydrogen < 4 ? volume[n_hydrogen] : 0.0;
 }
 
-/* Fraser's volumes are small for polar atoms and large for apolar ones. Voronoi
- * volumes are the space that each atom occupies. Gaussians of either volume fit
- * some molecules better and others worse. An intermediate volume fits all of
- * them (docs/forward-model.md). */
+/* Displaced volume of an atom with its hydrogens. Compared with Voronoi
+ * volumes, the space that each atom occupies, Fraser's volumes are small for
+ * polar atoms and large for apolar ones. With Gaussians of either volume, the
+ * curves of some molecules fit better and those of others worse. An
+ * intermediate volume fits all of these molecules (docs/forward-model.md), and
+ * is used for the layer. */
 static double volume_of(tsr_solvent_model solvent, int z, int n_hydrogen)
 {
     double fraser =
         tsr_displaced_volume(z) + n_hydrogen * tsr_displaced_volume(1);
     double voronoi = voronoi_volume(z, n_hydrogen);
     return solvent == TSR_SOLVENT_LAYER && voronoi > 0.0
-               ? fraser + voronoi_share * (voronoi - fraser)
+               ? fraser + voronoi_part * (voronoi - fraser)
                : fraser;
 }
 
+/* Radius of a sphere of this volume. */
 static double radius_of(double volume)
 {
     return cbrt(0.75 * volume / PI);
@@ -519,10 +518,10 @@ static tsr_status build_model(const tsr_atoms *atoms, const int *n_hydrogen,
         }
     m->n_atom = m->n;
     if (m->n == 0)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s' holds nothing but hydrogens; give the atoms that "
-                        "carry them",
-                        atoms->path);
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "'%s' contains only hydrogens; give the atoms that carry them",
+            atoms->path);
     find_types(atoms, atom, n_hydrogen, m);
     sum_masses(m);
     return hydrate(m, err);
@@ -594,6 +593,7 @@ static double neutron_amplitude(const tsr_atom_kind *kind, double q)
     return kind->length + kind->hydrogen * sinc(q * bond);
 }
 
+/* Amplitudes of one kind in the three components at q, at weight 1. */
 static void kind_amplitudes(const tsr_atom_model *m, const tsr_atom_kind *kind,
                             double q, double out[TSR_ATOM_COMP])
 {
@@ -652,6 +652,7 @@ tsr_debye_spec tsr_atom_model_spec(const tsr_atom_model *model, int n_q,
  * Sums of sinc over the few atoms of a body. The types of guests follow the
  * trained types in the table. */
 
+/* The computation of form factors for all guests. */
 typedef struct {
     const tsr_guests *guests;
     const tsr_atom_model *model;
@@ -699,17 +700,17 @@ void tsr_cluster_factor(const tsr_cluster *c, const tsr_atom_model *model,
     for (int p = 0; p < TSR_N_COMP_PAIR; p++)
         e[p] = 0.0;
     for (int m = 0; m < c->n; m++) {
-        double own[TSR_N_COMP], scale = sinc(q * c->r[m]);
+        double f_m[TSR_N_COMP], scale = sinc(q * c->r[m]);
         for (int a = 0; a < TSR_N_COMP; a++) {
-            own[a] = factor_of(model, factor, n_q, a, c->atom[m], k);
-            f[a] += own[a] * scale;
+            f_m[a] = factor_of(model, factor, n_q, a, c->atom[m], k);
+            f[a] += f_m[a] * scale;
         }
         for (int l = 0; l < c->n; l++) {
             double s = sinc(q * c->r_kl[m * c->n + l]);
             for (int b = 0; b < TSR_N_COMP; b++) {
-                double other = factor_of(model, factor, n_q, b, c->atom[l], k);
+                double f_l = factor_of(model, factor, n_q, b, c->atom[l], k);
                 for (int a = 0; a <= b; a++)
-                    e[tsr_component_pair(a, b)] += own[a] * other * s;
+                    e[tsr_component_pair(a, b)] += f_m[a] * f_l * s;
             }
         }
     }
@@ -718,8 +719,9 @@ void tsr_cluster_factor(const tsr_cluster *c, const tsr_atom_model *model,
             e[tsr_component_pair(a, b)] -= f[a] * f[b];
 }
 
-/* Writes one row of the table. The table holds hydration for an exposure of
- * 1. */
+/* Sets F and E of a type at q_k. exposed: exposure of the guest's atoms, by
+ * which the hydration is divided, because the table has the hydration for an
+ * exposure of 1. */
 static void write_row(const job *j, int type, int k, double exposed, double *f,
                       double *e)
 {
@@ -808,8 +810,7 @@ tsr_status tsr_form_factor_add_guests(const tsr_form_factor_table *table,
     return status;
 }
 
-/* ---- log of the file's contents, the assumptions and the missing parts
- * ---- */
+/* ---- log of the contents of a file ---- */
 
 static void log_kinds(const tsr_atoms *atoms, tsr_log *log)
 {
@@ -824,9 +825,9 @@ static void log_kinds(const tsr_atoms *atoms, tsr_log *log)
                  n[TSR_MOLECULE_OTHER]);
     if (n[TSR_MOLECULE_BUFFER] > 0)
         tsr_warn(log,
-                 "'%s': %d molecules that crystals are grown from (glycerol, "
-                 "sulphate, ...) scatter with the rest; remove them where they "
-                 "are not bound in solution",
+                 "'%s': %d molecules of crystallisation (glycerol, sulphate, "
+                 "...) are included in the scattering; remove them if they are "
+                 "not bound in solution",
                  atoms->path, n[TSR_MOLECULE_BUFFER]);
     for (int r = 0; r < atoms->n_residue; r++) {
         const tsr_file_residue *residue = &atoms->residue[r];
@@ -837,8 +838,8 @@ static void log_kinds(const tsr_atoms *atoms, tsr_log *log)
             is_first = strcmp(atoms->residue[s].name, residue->name) != 0;
         if (is_first)
             tsr_info(log,
-                     "'%s': no table knows the residue %s (%s:%d): its "
-                     "elements scatter, its hydrogens follow from bond lengths",
+                     "'%s': residue %s (%s:%d) is in no table: it scatters by "
+                     "its elements, its hydrogens follow from bond lengths",
                      atoms->path, residue->name, residue->chain,
                      residue->number);
     }
@@ -910,11 +911,11 @@ static void log_missing(const tsr_atoms *atoms, tsr_log *log)
             atoms->path, n_residue, n_residue == 1 ? " lacks" : "s lack",
             n_atom, first->name, first->chain, first->number);
     if (n_gap > 0)
-        tsr_warn(log,
-                 "'%s': chains are broken and lack %d residues by their "
-                 "numbers (the first break is after %s:%d); what is missing "
-                 "does not scatter",
-                 atoms->path, n_gap, first_gap->chain, first_gap->number);
+        tsr_warn(
+            log,
+            "'%s': chains are broken and lack %d residues by their numbers "
+            "(the first break is after %s:%d); missing residues do not scatter",
+            atoms->path, n_gap, first_gap->chain, first_gap->number);
 }
 
 void tsr_atom_model_log(const tsr_atoms *atoms, const tsr_atom_model *model,
@@ -930,11 +931,11 @@ void tsr_atom_model_log(const tsr_atoms *atoms, const tsr_atom_model *model,
                  atoms->path, atoms->n_water, atoms->n_altloc_atom,
                  atoms->n_model);
     if (atoms->n_partial > 0)
-        tsr_warn(log,
-                 "'%s': %d atoms of ligands and ions have an occupancy below 1 "
-                 "and scatter like the others; remove those that are not bound "
-                 "in solution",
-                 atoms->path, atoms->n_partial);
+        tsr_warn(
+            log,
+            "'%s': %d atoms of ligands and ions have an occupancy below 1 but "
+            "scatter fully; remove those that are not bound in solution",
+            atoms->path, atoms->n_partial);
     if (atoms->n_no_element > 0)
         tsr_warn(log,
                  "'%s': %d atoms of unknown element are left out; give the "
@@ -942,16 +943,14 @@ void tsr_atom_model_log(const tsr_atoms *atoms, const tsr_atom_model *model,
                  atoms->path, atoms->n_no_element);
     if (atoms->n_hydrogen > 0)
         tsr_info(log,
-                 "'%s': the %d hydrogens of the file are not atoms of their "
-                 "own; all are part of the atoms that carry them",
+                 "'%s': the %d hydrogens of the file are merged with the atoms "
+                 "that carry them",
                  atoms->path, atoms->n_hydrogen);
     tsr_info(log,
-             "'%s': %d atoms, %d hydrogens added to them: %d residues by "
-             "name, %d by valence, %d as the file has them%s; mean radius "
-             "%.3f A",
+             "'%s': %d atoms, %d hydrogens added to them: %d residues by name, "
+             "%d by valence, %d as in the file%s; mean radius %.3f A",
              atoms->path, model->n_atom, h->n_atom, h->n_table, h->n_valence,
-             h->n_explicit,
-             h->n_polar > 0 ? " (some those of N, O, S alone)" : "",
+             h->n_explicit, h->n_polar > 0 ? " (in part only on N, O, S)" : "",
              model->radius_ang);
     for (int t = 0; t < model->n_type; t++) {
         int z = model->kind[t].z;

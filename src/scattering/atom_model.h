@@ -6,14 +6,19 @@
  *               1  rho V exp(-q^2 V^(2/3) / 4 pi)
  *               2  the hydration layer
  *
+ * f_X and f_H are the form factors of the atom and of hydrogen, n the number of
+ * its hydrogens, V its volume with them, rho the electron density of the
+ * solvent.
+ *
  * The layer consists of beads outside the surface, one for each atom that a
- * probe of 2.8 Angstrom can touch. Around each atom there is a sphere, with the
- * radius of the atom's volume V plus the probe. The weight of the bead is the
- * area of the part of this sphere that lies in no other such sphere (Angstrom
- * squared). The bead lies in the direction of the centroid of this part, at the
- * radius where a spherical cap of the same area has its centroid. A bead of
- * area A holds c2 A times 3 Angstrom times 0.01 e/A^3, with the form factor
- * exp(-0.9 q^2) of a cap of this size and 3 Angstrom thickness. */
+ * probe of 2.8 Angstrom can touch. Around each atom there is a sphere: its
+ * radius is that of a sphere of the atom's volume V, plus the probe. The weight
+ * of the bead is the area A (Angstrom squared) of the exposed part of this
+ * sphere, which lies in no other such sphere. The bead lies at the centroid of
+ * the exposed part, moved outwards by the factor 1 / (1 - f), at most 2, where
+ * f is the exposed fraction: the bead of a spherical cap then lies on the
+ * sphere. It has c2 A times 3 Angstrom times 0.01 e/A^3 electrons, with the
+ * form factor exp(-0.9 q^2) of a cap of typical size, 3 Angstrom thick. */
 #ifndef TSR_SCATTERING_ATOM_MODEL_H
 #define TSR_SCATTERING_ATOM_MODEL_H
 
@@ -33,10 +38,11 @@
 /* Number of residues by the source of their hydrogens. */
 typedef struct {
     int n_explicit; /* hydrogens of the file */
-    int n_polar;    /* N, O and S from the file, C by valence */
+    int n_polar;    /* N, O and S from the file, C by the valence rule; these
+                       residues are also part of n_valence */
     int n_table;    /* by atom names: amino acids, nucleotides */
     int n_valence;  /* by the valence rule */
-    int n_atom;     /* hydrogens in total */
+    int n_atom;     /* hydrogens of all residues (not a number of residues) */
 } tsr_hydrogen_count;
 
 /* n_hydrogen [n_atom] out: hydrogens that each atom carries, 0 for the
@@ -46,15 +52,17 @@ typedef struct {
  * whether or not the file has their hydrogens, so both kinds of files give the
  * same curve. (A half-cystine has no hydrogen on S, and the first N of a chain
  * gets no extra hydrogens.) For any other residue, and for one with an atom
- * that its table lacks: if a carbon has a hydrogen in the file, the bonds of
- * the file are counted. Otherwise hydrogens of N, O and S are counted if any of
- * these atoms has one in the file. All remaining numbers follow from bond
- * lengths and angles:
- *   C  planar or with a short bond: 3 - bonds, else 4 - bonds
- *   N  one bond: 3, or 2 if it is short; two: 1, or 0 if both are short
+ * that its table lacks: if a carbon has a hydrogen in the file, the hydrogens
+ * of the file are counted. Otherwise the hydrogens of N, O and S are taken from
+ * the file if any of these atoms has one there. All remaining numbers follow
+ * from the lengths and angles of the bonds to heavy atoms (the valence rule):
+ *   C  4 - bonds; 1 less if planar or with a double bond, 2 less if linear or
+ *      with a triple bond
+ *   N  one bond to carbon: 3, with a shorter bond 2, with a triple bond 0; two
+ *      bonds: 1, or 0 if both are short; no bond: 4; else 0
  *   O  one bond to carbon with the length of a single bond: 1;  S the same;
  *      any other: 0.
- * Metals have no bonds. Errors: TSR_E_NOMEM. */
+ * Metals have no bonds, and ions no hydrogens. Errors: TSR_E_NOMEM. */
 tsr_status tsr_hydrogens_assign(const tsr_atoms *atoms, int *n_hydrogen,
                                 tsr_hydrogen_count *count, tsr_err *err);
 
@@ -64,13 +72,15 @@ enum { TSR_ATOM_COMP = 3, TSR_ATOM_HYDRATION = 2 };
 
 typedef enum {
     TSR_SOLVENT_LAYER, /* the layer of beads described above */
-    TSR_SOLVENT_ATOMS, /* hydration at the atoms: component 2 is s (f_O + 2 f_H
-                          - rho0 g of the volume of H2O), where s is the exposed
-                          fraction of the atom's sphere for a probe of 1.8 A; B
-                          = 0. The tables of bodies are trained on this model */
-    TSR_SOLVENT_FOXS   /* as TSR_SOLVENT_ATOMS, but with all amplitudes at q = 0
-                          times exp(-0.115 q^2): Schneidman-Duhovny et al. 2010,
-                          2013 */
+    TSR_SOLVENT_ATOMS, /* hydration at the atoms: component 2 of an atom is s
+                          times the amplitude of a water molecule in excess of
+                          the water of density 0.334 e/A^3 that it displaces,
+                          where s is the exposed fraction of the atom's sphere
+                          for a probe of 1.8 A; B = 0. The tables of bodies are
+                          trained on this model */
+    TSR_SOLVENT_FOXS   /* as TSR_SOLVENT_ATOMS, but each amplitude is its value
+                          at q = 0 times exp(-0.115 q^2): Schneidman-Duhovny et
+                          al. 2010, 2013 */
 } tsr_solvent_model;
 
 typedef struct {
@@ -93,9 +103,11 @@ typedef struct {
     int n_type;
     double (*xyz)[3];    /* [n] Angstrom */
     int *type;           /* [n] */
-    double *surface;     /* [n] weight in component 2 */
-    int *owner;          /* [n] the atom that a bead belongs to; atoms:
-                            itself */
+    double *surface;     /* [n] weight in component 2: area of a bead, Angstrom
+                            squared (then 0 for atoms), or exposed fraction of
+                            an atom */
+    int *owner;          /* [n] atom that a bead belongs to; of an atom: the
+                            atom itself */
     tsr_atom_kind *kind; /* [n_type] sorted by z, then n_hydrogen; the bead
                             comes last */
     tsr_hydrogen_count hydrogens;
@@ -116,12 +128,13 @@ tsr_status tsr_atom_model_new(const tsr_atoms *atoms, tsr_solvent_model solvent,
                               tsr_err *err);
 void tsr_atom_model_free(tsr_atom_model *model);
 
-/* Amplitudes on q_k = k dq: out [3][n_type][n_q], electrons or fm. */
+/* Amplitudes on q_k = k dq at weight 1: out [3][n_type][n_q], electrons or
+ * fm. */
 void tsr_atom_model_factors(const tsr_atom_model *model, int n_q,
                             double dq_inv_ang, double *out);
 
 /* The spec of a Debye sum over the model with these amplitudes. It points into
- * both. */
+ * the model and the amplitudes. */
 tsr_debye_spec tsr_atom_model_spec(const tsr_atom_model *model, int n_q,
                                    double dq_inv_ang, const double *factor);
 
@@ -131,9 +144,10 @@ tsr_debye_spec tsr_atom_model_spec(const tsr_atom_model *model, int n_q,
  * it. */
 double tsr_solvent_contrast(tsr_solvent_model solvent);
 
-/* Reports what the file holds besides protein, which parts were left out, and
- * the assumptions about hydrogens and volumes. Warns about missing atoms of
- * amino acids and about gaps in the residue numbers. */
+/* Reports which molecules the file has besides protein, which parts were left
+ * out, and the assumptions about hydrogens and volumes. Warns about missing
+ * atoms of amino acids, missing residues, buffer molecules, partial occupancies
+ * and unknown elements. */
 void tsr_atom_model_log(const tsr_atoms *atoms, const tsr_atom_model *model,
                         tsr_log *log);
 
@@ -166,15 +180,17 @@ typedef struct {
     double *r_kl; /* [n][n] distances between atoms, Angstrom */
 } tsr_cluster;
 
-/* Allocates a cluster of n atoms in the pool. */
+/* Allocates the arrays of a cluster for up to n atoms in the pool, and sets
+ * cluster->n to 0. */
 void tsr_cluster_make(int n, tsr_pool *pool, tsr_cluster *cluster);
 
-/* Computes r and r_kl from n and atom. */
+/* Computes r and r_kl from the positions of cluster->atom. centre: of the body,
+ * Angstrom. */
 void tsr_cluster_distances(const tsr_atom_model *model, const double centre[3],
                            tsr_cluster *cluster);
 
-/* F^a [3] and E^ab [6] of three components at q_k = k dq, from amplitudes
- * `factor` [TSR_ATOM_COMP][model->n_type][n_q]. */
+/* F^a and E^ab of three components at q_k = k dq: f [3] and e [6] out. factor
+ * [TSR_ATOM_COMP][model->n_type][n_q]: from tsr_atom_model_factors. */
 void tsr_cluster_factor(const tsr_cluster *cluster, const tsr_atom_model *model,
                         const double *factor, int n_q, double dq_inv_ang, int k,
                         double *f, double *e);

@@ -2,9 +2,9 @@
  * components that need not stay separate, their options and their rows in the
  * parameter table.
  *
- * Each is fixed or has a truncated normal prior. If both are inferred, the
- * posterior is often a narrow ridge, so they ask for steps along the principal
- * axes of their covariance (TSR_STEP_AXES). */
+ * Each parameter is fixed or has a truncated normal prior. If both are
+ * inferred, their posterior is often a narrow ridge, so both are proposed by
+ * steps along the principal axes of their covariance (TSR_STEP_AXES). */
 #include "scattering/contrast.h"
 
 #include <gsl/gsl_cdf.h>
@@ -25,7 +25,7 @@ double tsr_component_power(double radius_ang, double q_inv_ang)
     return area * q_inv_ang * q_inv_ang / (4.0 * pi);
 }
 
-/* G from c1 and the power that depends on r_m and q. */
+/* G from c1. power: tsr_component_power. */
 static double displaced_scale(double c1, double power)
 {
     double square = c1 * c1;
@@ -50,10 +50,12 @@ double tsr_component_intensity(const double *partial, size_t stride, double g,
  *
  * The coefficient of a fixed parameter is multiplied into the form factors, and
  * components with equal coefficients are added. Form factors are amplitudes, so
- * they add. S is quadratic in the amplitudes, so a pair of different components
- * that fall into the same one counts twice. */
+ * they add. Partial profiles and S_ab are quadratic in the amplitudes, so a
+ * pair of different components that fold into the same component counts twice.
+ */
 
-/* Assigns each of the three components to one of the K. Returns K. */
+/* into [TSR_N_COMP] out: the folded component that each of the three components
+ * becomes a part of. Returns K. */
 static int assign_components(const tsr_parameter *prior, int *into)
 {
     int n = 1;
@@ -74,21 +76,22 @@ static void folding_factors(const tsr_parameter *prior, double power,
         scale[TSR_HYDRATION] = prior[TSR_C2].start;
 }
 
-static void fold_self(int n_comp, const int *into, const double *scale,
-                      double *self, size_t stride)
+/* Folds six values of pairs, `stride` apart, in place. */
+static void fold_pairs(int n_comp, const int *into, const double *scale,
+                       double *pair, size_t stride)
 {
     double sum[TSR_N_COMP_PAIR] = {0.0};
     for (int a = 0; a < TSR_N_COMP; a++)
         for (int b = a; b < TSR_N_COMP; b++) {
-            double s = self[(size_t)tsr_component_pair(a, b) * stride];
+            double value = pair[(size_t)tsr_component_pair(a, b) * stride];
             double multiplicity = a != b && into[a] == into[b] ? 2.0 : 1.0;
             const int low = into[a] < into[b] ? into[a] : into[b];
             const int high = into[a] < into[b] ? into[b] : into[a];
             sum[low * (2 * n_comp - low - 1) / 2 + high] +=
-                multiplicity * scale[a] * scale[b] * s;
+                multiplicity * scale[a] * scale[b] * value;
         }
     for (int p = 0; p < n_comp * (n_comp + 1) / 2; p++)
-        self[(size_t)p * stride] = sum[p];
+        pair[(size_t)p * stride] = sum[p];
 }
 
 int tsr_factors_fold(const tsr_parameter *prior, double radius_ang, int n_type,
@@ -121,7 +124,7 @@ int tsr_partials_fold(const tsr_parameter *prior, double radius_ang, int n_q,
         double scale[TSR_N_COMP];
         folding_factors(prior, tsr_component_power(radius_ang, k * dq_inv_ang),
                         scale);
-        fold_self(n, into, scale, partial + k, (size_t)n_q);
+        fold_pairs(n, into, scale, partial + k, (size_t)n_q);
     }
     return n;
 }
@@ -156,32 +159,30 @@ static const char *const auto_words[] = {"infer", "auto", NULL};
 const tsr_field tsr_contrast_fields[] = {
     TSR_FIELD(NUMBER_OR_WORD, "c1", tsr_contrast_options, c1, .initial = "1",
               .min = 0.8, .max = 1.2, .words = infer_words,
-              .doc =
-                  "scale of the radius of the displaced solvent, as in FoXS"),
+              .doc = "scale of the radius of the excluded volume, as in FoXS"),
     TSR_FIELD(DOUBLE, "c1_mean", tsr_contrast_options, c1_mean, .initial = "1",
               .min = 0.8, .max = 1.2,
-              .doc = "of its prior, a normal density cut to c1_range"),
+              .doc = "mean of its prior, a normal density cut to c1_range"),
     TSR_FIELD(DOUBLE, "c1_width", tsr_contrast_options, c1_width,
               .initial = "0.02", .min = 1e-6, .max = 1e3,
-              .doc = "standard deviation before the cut"),
+              .doc = "standard deviation of the prior before the cut"),
     TSR_FIELD(PAIR, "c1_range", tsr_contrast_options, c1_range,
               .initial = "[0.95, 1.05]", .min = 0.8, .max = 1.2,
-              .doc = "the prior is zero beyond"),
-    TSR_FIELD(
-        NUMBER_OR_WORD, "c2", tsr_contrast_options, c2, .initial = "auto",
-        .min = -10.0, .max = 20.0, .words = auto_words,
-        .doc = "hydration: waters' contrast on each exposed atom, as in FoXS; "
-               "auto: infer where there is a curve, 0 without one and with "
-               "structure.form_factors"),
+              .doc = "range of c1; the prior is zero outside"),
+    TSR_FIELD(NUMBER_OR_WORD, "c2", tsr_contrast_options, c2, .initial = "auto",
+              .min = -10.0, .max = 20.0, .words = auto_words,
+              .doc = "hydration: contrast of water around each exposed atom, "
+                     "as in FoXS; auto: infer where there is a curve, 0 "
+                     "without a curve and with structure.form_factors"),
     TSR_FIELD(DOUBLE, "c2_mean", tsr_contrast_options, c2_mean, .initial = "1",
               .min = -10.0, .max = 20.0,
-              .doc = "of its prior, a normal density cut to c2_range"),
+              .doc = "mean of its prior, a normal density cut to c2_range"),
     TSR_FIELD(DOUBLE, "c2_width", tsr_contrast_options, c2_width,
               .initial = "1.5", .min = 1e-6, .max = 1e3,
-              .doc = "standard deviation before the cut"),
+              .doc = "standard deviation of the prior before the cut"),
     TSR_FIELD(PAIR, "c2_range", tsr_contrast_options, c2_range,
               .initial = "[0, 4]", .min = -10.0, .max = 20.0,
-              .doc = "the prior is zero beyond"),
+              .doc = "range of c2; the prior is zero outside"),
     {0}};
 
 static tsr_status make_prior(tsr_number_or_word value, double mean,
@@ -198,13 +199,13 @@ static tsr_status make_prior(tsr_number_or_word value, double mean,
         return TSR_OK;
     if (!(range[0] < range[1]))
         return tsr_fail(err, TSR_E_CONFIG,
-                        "contrast.%s_range: [%g, %g] leaves nothing to infer; "
-                        "widen it, or give %s a number",
+                        "contrast.%s_range: [%g, %g] leaves no range to infer; "
+                        "widen it, or set %s to a number",
                         out->name, range[0], range[1], out->name);
     if (mean < range[0] || mean > range[1])
         return tsr_fail(err, TSR_E_CONFIG,
-                        "contrast.%s_mean: %g is not in %s_range [%g, %g], "
-                        "outside of which the prior is zero",
+                        "contrast.%s_mean: %g is outside of %s_range [%g, %g], "
+                        "where the prior is zero",
                         out->name, mean, out->name, range[0], range[1]);
     double probability = gsl_cdf_ugaussian_P((range[1] - mean) / width) -
                          gsl_cdf_ugaussian_P((range[0] - mean) / width);
@@ -218,9 +219,10 @@ tsr_status tsr_contrast_priors(const tsr_contrast_options *o,
                                tsr_parameter *parameter, tsr_err *err)
 {
     parameter[TSR_C1] = (tsr_parameter){
-        .name = "c1", .doc = "displaced solvent c1; scale of its radius"};
+        .name = "c1", .doc = "excluded volume c1; scale of its radius"};
     parameter[TSR_C2] = (tsr_parameter){
-        .name = "c2", .doc = "hydration c2; waters' contrast per exposed atom"};
+        .name = "c2",
+        .doc = "hydration c2; contrast of water around each exposed atom"};
     TSR_TRY(make_prior(o->c1, o->c1_mean, o->c1_width, o->c1_range,
                        &parameter[TSR_C1], err));
     return make_prior(o->c2, o->c2_mean, o->c2_width, o->c2_range,

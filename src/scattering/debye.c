@@ -58,8 +58,9 @@ static void sinc_row(double r, double dq, int n_q, double *out)
     }
 }
 
-/* Adds the product of particle i and the field to every pair (a, b): F_i^a A^a
- * for a = b, and the mean of F_i^a A^b and F_i^b A^a for a < b. */
+/* field [n_comp][n_q]: A^a, the sum over j <= i of the multiplicity of the pair
+ * times F_j^a sinc(q r_ij). Adds to every pair (a, b) of components the mean of
+ * F_i^a A^b and F_i^b A^a. */
 static void add_row(const tsr_debye_spec *s, int i, const double *field,
                     double *profile)
 {
@@ -88,7 +89,7 @@ tsr_status tsr_debye_reference(const tsr_debye_spec *s,
     size_t n_q = (size_t)s->n_q, n_comp = (size_t)s->n_comp;
     double *row = calloc(n_q * (n_comp + 1), sizeof *row);
     TSR_TRY(tsr_allocated(row, err));
-    double *field = row + n_q; /* [n_comp][n_q] field of j <= i at i */
+    double *field = row + n_q; /* [n_comp][n_q] A^a of add_row */
     memset(profile, 0, (size_t)tsr_debye_n_pair(s) * n_q * sizeof *profile);
     for (int i = 0; i < s->n && status == TSR_OK; i++) {
         memset(field, 0, n_comp * n_q * sizeof *field);

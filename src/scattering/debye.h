@@ -23,7 +23,8 @@ typedef struct {
     const int *type;           /* [n] type of each particle, 0..n_type-1 */
     const double *weight;      /* [n] in component `weighted`; NULL: all 1 */
     int weighted;              /* the component that `weight` applies to */
-    const double *form_factor; /* [n_comp][n_type][n_q] electrons */
+    const double *form_factor; /* [n_comp][n_type][n_q] electrons; fm for
+                                  neutrons */
 } tsr_debye_spec;
 
 /* Number of pairs of components a <= b. */
@@ -32,6 +33,7 @@ static inline int tsr_debye_n_pair(const tsr_debye_spec *spec)
     return spec->n_comp * (spec->n_comp + 1) / 2;
 }
 
+/* The form factor [n_q] of a component and type. */
 static inline const double *tsr_debye_factor(const tsr_debye_spec *spec,
                                              int comp, int type)
 {
@@ -40,8 +42,8 @@ static inline const double *tsr_debye_factor(const tsr_debye_spec *spec,
                (size_t)spec->n_q;
 }
 
-/* Progress callback. `report` receives the finished fraction of the work, 0 to
- * 1, after each step of the computation. A return value other than TSR_OK stops
+/* Progress callback. A computation calls `report` from time to time with the
+ * finished fraction of its work, 0 to 1. A return value other than TSR_OK stops
  * the computation, which then returns this value. report NULL: no calls. */
 typedef struct {
     tsr_status (*report)(void *context, double done, tsr_err *err);
@@ -56,13 +58,14 @@ static inline tsr_status tsr_debye_report(const tsr_debye_progress *progress,
                : TSR_OK;
 }
 
-/* Checks a spec: TSR_E_INTERNAL for impossible sizes, TSR_E_NUMERIC for a
- * position or weight that is not finite. */
+/* Checks a spec: TSR_E_INTERNAL for impossible sizes or types, TSR_E_NUMERIC
+ * for a position or weight that is not finite. */
 tsr_status tsr_debye_check(const tsr_debye_spec *spec, tsr_err *err);
 
 /* The reference sum: double precision, plain C, one core. profile [n_pair][n_q]
  * out, electrons squared, pairs in the order 00 01 02 11 12 22. Cost: n^2 n_q
- * (K + 1) / 2 multiply-adds. Error: about 1e-12 of I_ab(0). */
+ * (K + 1) / 2 multiply-adds. Accuracy: about 1e-12 of I_ab(0). Errors:
+ * TSR_E_NOMEM, those of tsr_debye_check and of progress. */
 tsr_status tsr_debye_reference(const tsr_debye_spec *spec,
                                const tsr_debye_progress *progress,
                                double *profile, tsr_err *err);

@@ -66,8 +66,9 @@ double tsr_exposure_at(const tsr_exposure_type *type, double count)
     return type->largest / (1.0 + exp((count - type->middle) / type->width));
 }
 
-/* Two passes over all pairs: the first counts neighbours, the second moves the
- * exposure to them. */
+/* Two passes over all pairs: the first counts neighbours, the second moves
+ * exposure between neighbours. count, part [n]: zero on entry; part becomes L
+ * e_i / n_i. */
 static void displace_exposure(const tsr_exposure_model *model, int n,
                               const double (*xyz)[3], const int *dry,
                               double *count, double *part, double *exposure)
@@ -142,7 +143,8 @@ tsr_form_factor_table *tsr_form_factor_new(tsr_body_model model, int n_comp,
     return table_new(model, 0, n_comp, n_q, dq_inv_ang);
 }
 
-/* Copies rows of n_from types into an array with n_to types. */
+/* Copies an array [n_block][n_from][n_q] into the first n_from types of an
+ * array [n_block][n_to][n_q]. */
 static void copy_rows(int n_block, int n_from, int n_to, int n_q,
                       const double *from, double *to)
 {
@@ -201,9 +203,8 @@ static tsr_status interpolate(const tsr_form_factor_table *table, int n_curve,
                         dq_inv_ang);
     if (!(requested <= last * (1.0 + 1e-9)))
         return tsr_fail(err, TSR_E_RANGE,
-                        "q up to %g 1/Angstrom is asked of form factors that "
-                        "end at %g; narrow q_range (or a "
-                        "slit of resolution)",
+                        "q up to %g 1/Angstrom is needed, but form factors end "
+                        "at %g; narrow q_range (or a slit of resolution)",
                         requested, last);
     tsr_pool pool = {0};
     double *knot, *value;
@@ -258,10 +259,11 @@ tsr_status tsr_form_factor_set_density(tsr_form_factor_table *table,
     double scale = density / TSR_WATER_DENSITY;
     int n = table->n_type * table->n_q;
     if (table->n_comp == 1 && scale != 1.0)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "a solvent of %g e/A^3: this table of form factors has "
-                        "one component, with water in it; give one of three",
-                        density);
+        return tsr_fail(
+            err, TSR_E_USAGE,
+            "a solvent of %g e/A^3: this table of form factors has one "
+            "component that includes water; give a table of three",
+            density);
     for (int i = 0; i < n && scale != 1.0; i++) {
         table->amplitude[TSR_DISPLACED * n + i] *= scale;
         for (int a = 0; a < TSR_N_COMP; a++)
@@ -306,9 +308,10 @@ double tsr_component_radius(const tsr_form_factor_table *table, int n,
  * Three kinds of files: our own with one component, our own with three, and
  * published ones.
  *
- * Our own files are tables of molecule/table_file.h. One component is stored as
- * F and P, the usual quantities, with nine digits, and three components as F
- * and E. The heading of a type holds its other properties. */
+ * Our own files have the format of molecule/table_file.h. One component is
+ * stored as F and P, the usual quantities, with nine digits, and three
+ * components as F and E. The heading line of a type has its other
+ * properties. */
 
 enum { MAX_VALUE = TSR_N_COMP + TSR_N_COMP_PAIR };
 
@@ -499,8 +502,8 @@ static tsr_status parse(const char *path, const char *text, tsr_pool *pool,
     }
     if (depth != 0 || m->n_row == 0)
         return tsr_fail(err, TSR_E_DATA,
-                        "%s:%d: the brackets do not close, or hold nothing",
-                        path, line);
+                        "%s:%d: the brackets do not close, or are empty", path,
+                        line);
     return TSR_OK;
 }
 
@@ -523,7 +526,7 @@ static tsr_status read_step(const char *path, int n_q, tsr_pool *pool,
     const char *slash = strrchr(path, '/');
     const char *dash = strrchr(slash != NULL ? slash : path, '-');
     const int stem = (int)(dash != NULL ? (size_t)(dash - path) : strlen(path));
-    const char *beside = tsr_pool_print(pool, "%.*s-q_vector.dat", stem, path);
+    const char *beside = tsr_pool_format(pool, "%.*s-q_vector.dat", stem, path);
     matrix q;
     TSR_TRY(tsr_allocated(beside, err));
     TSR_TRY(read_matrix(beside, pool, &q, err));
@@ -551,8 +554,8 @@ static tsr_status read_published(const char *path, tsr_pool *pool,
     if (m.n_column != tsr_body_n_type(TSR_BODIES_ONE) &&
         m.n_column != tsr_body_n_type(TSR_BODIES_TWO))
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s': %d form factors a q; expected 20 (residues) or "
-                        "21 (backbone and side chains)",
+                        "'%s': %d form factors per q; expected 20 (residues) "
+                        "or 21 (backbone and side chains)",
                         path, m.n_column);
     TSR_TRY(read_step(path, m.n_row, pool, &dq, err));
     tsr_body_model model =
@@ -573,7 +576,7 @@ static tsr_status read_published(const char *path, tsr_pool *pool,
     return s;
 }
 
-/* ---- file type ---- */
+/* ---- the kind of a file, from its first characters ---- */
 
 tsr_status tsr_form_factor_read(const char *path, tsr_form_factor_table **out,
                                 tsr_err *err)
@@ -614,8 +617,8 @@ static int number_types(int n, const int *type, int n_table,
 {
     int n_type = 0;
     int *next = body + n;
-    int *last = next + n; /* newest engine type of each type; `next` links to
-                             older ones */
+    int *last = next + n; /* newest engine type of each table type; `next` links
+                             an engine type to an older one */
     for (int t = 0; t < n_table; t++)
         last[t] = -1;
     for (int i = 0; i < n; i++) {
@@ -633,8 +636,8 @@ static int number_types(int n, const int *type, int n_table,
     return n_type;
 }
 
-/* Form factors of the engine's types from those of the table,
- * [TSR_N_COMP][n_table][n_q]. */
+/* Form factors of the engine's types. body: the first body of each engine type;
+ * amplitude [TSR_N_COMP][table->n_type][n_q]: of the table's types. */
 static void set_engine_factors(const tsr_form_factor_table *table,
                                const int *type, const int *body,
                                const double *exposure, const double *amplitude,

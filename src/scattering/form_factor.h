@@ -1,10 +1,10 @@
-/* Form factors of bodies (docs/design.md, section 2): the tables made by
- * tools/train, and the profile as a combination of their components.
+/* Form factors of bodies (docs/design.md, section 2): tables made by
+ * tools/train, and the profile as a combination of components.
  *
- * A table has one component or three. The three are the solute in vacuum, the
- * displaced solvent, and the hydration. With three, the parameters c1 (scale of
- * the displaced volume) and c2 (scale of the hydration) can change without a
- * new sum over pairs of bodies:
+ * A table has one component or three. Three components are the solute in
+ * vacuum, the displaced solvent, and the hydration. With these, the parameters
+ * c1 (scale of the displaced volume) and c2 (scale of the hydration) can change
+ * without a new sum over pairs of bodies:
  *
  *     I(q) = sum_a sum_b C_a C_b [I_ab(q) + S_ab(q)],   C = (1, -G(q), c2)
  *     I_ab(q) = sum_i sum_j F_i^a(q) F_j^b(q) sinc(q r_ij)
@@ -20,9 +20,9 @@
  *     E_t^ab(q) = < sum_k sum_l f_k^a f_l^b sinc(q r_kl) > - F_t^a F_t^b
  *
  * Body i of type t has F_i^a = F_t^a and E_i^ab = E_t^ab for solute and
- * displaced solvent. In the hydration component its exposure e_i (below)
- * multiplies the values of the type: F_i = e_i F_t, and E_i = e_i E_t or e_i^2
- * E_t for a pair with one or two hydration indices. */
+ * displaced solvent. In the hydration component the exposure e_i of the
+ * body (below) multiplies the values of the type: F_i = e_i F_t, and E_i = e_i
+ * E_t or e_i^2 E_t for a pair with one or two hydration indices. */
 #ifndef TSR_SCATTERING_FORM_FACTOR_H
 #define TSR_SCATTERING_FORM_FACTOR_H
 
@@ -49,10 +49,10 @@
  * function: Durham et al. 2009, J. Mol. Model. 15, 1093.
  *
  * The water of a body lies outside the body. With m_i the mean position of the
- * neighbours of body i, weighted by u, the water of body i is at r_i + L (r_i -
- * m_i). No body is at that position. But a smooth function, such as a plane
- * wave, has there about (1 + L) times its value at r_i minus L times its mean
- * over the neighbours. So the exposure of body i becomes (1 + L) e_i, and the
+ * neighbours of body i, weighted by u, the water of body i is at w_i = r_i + L
+ * (r_i - m_i). No body is at w_i. But at w_i a smooth function, such as a plane
+ * wave, has about (1 + L) times its value at r_i minus L times its mean over
+ * the neighbours. So the exposure of body i becomes (1 + L) e_i, and the
  * neighbours lose L e_i in total:
  *
  *     e'_i = e_i + L [e_i - sum_j u(r_ij) e_j / n_j]
@@ -60,6 +60,7 @@
  * (without the bracket for a body that has no neighbours). The sum over all
  * bodies stays the same; e' of a buried body may be negative. */
 
+/* The parameters of the estimate, by body type. */
 typedef struct {
     double largest; /* A, in exposed atoms; 0: never exposed */
     double middle;  /* n0, in neighbours */
@@ -76,10 +77,12 @@ typedef struct {
 void tsr_exposure_count(const tsr_exposure_model *model, int n,
                         const double (*xyz)[3], double *count);
 
+/* e of a body with this neighbour count. */
 double tsr_exposure_at(const tsr_exposure_type *type, double count);
 
-/* Replaces e by e' in exposure [n]. Bodies with dry [n] nonzero (NULL: none)
- * take no part. Cost: O(n^2). Errors: TSR_E_NOMEM. */
+/* Replaces e by e' in exposure [n]. dry [n]: nonzero for bodies without
+ * hydration, which keep their e and are nobody's neighbours; NULL: no such
+ * bodies. Cost: O(n^2). Errors: TSR_E_NOMEM. */
 tsr_status tsr_exposure_displace(const tsr_exposure_model *model, int n,
                                  const double (*xyz)[3], const int *dry,
                                  double *exposure, tsr_err *err);
@@ -98,13 +101,15 @@ typedef struct {
     double *amplitude; /* [n_comp][n_type][n_q] F, electrons */
     double *excess;    /* [n_pair][n_type][n_q] E, electrons squared */
     char *source;      /* comment lines of the file, which state its origin */
-    /* Only in files with one component, else 0: */
-    long *count; /* [n_type] occurrences in the training structures */
-    double *rg2; /* [n_type] mean square radius of the body's own atoms,
-                    mass-weighted, Angstrom squared */
-    /* Only in files with three components: */
+    /* Trained types have these only in files with one component, else 0: */
+    long *count; /* [n_type] occurrences in the training structures; 1 for a
+                    guest */
+    double *rg2; /* [n_type] mean square distance of the body's atoms from its
+                    centre, mass-weighted, Angstrom squared */
+    /* Trained types have these only in files with three components: */
     double *atoms;               /* [n_type] mean number of heavy atoms */
-    double *radius;              /* [n_type] mean radius of these, Angstrom */
+    double *radius;              /* [n_type] mean radius of these atoms,
+                                    Angstrom */
     tsr_exposure_model exposure; /* parameters of the [n_trained] types */
     double *exposed; /* [n_type] exposed atoms of the types of guests; 0 for
                         trained types */
@@ -125,9 +130,9 @@ tsr_form_factor_extend(const tsr_form_factor_table *table, int n_more);
  * the bracketed lists that resaxs ships for Stovgaard et al. 2010, BMC
  * Bioinformatics 11, 429:
  *
- *     [[6.03, 8.88, ...],      one list for each q, one number for each body
- * type, [6.02, 8.87, ...]]      electrons
+ *     [[6.03, 8.88, ...], [6.02, 8.87, ...], ...]
  *
+ * with one list for each q, and one number, in electrons, for each body type.
  * The q of a published table, in 1/Angstrom and equally spaced from 0, are one
  * list in a second file: "x-q_vector.dat" for "x-two_body_model.dat". A table
  * of 20 columns has the residues, sorted by three-letter code; one of 21
@@ -158,14 +163,16 @@ void tsr_form_factor_exposures(const tsr_form_factor_table *table, int n_body,
                                const int *type, const double (*xyz)[3],
                                double *exposure);
 
-/* Sets the density of the displaced solvent: multiplies the amplitude of the
- * displaced solvent by `density` / 0.334 e/A^3. Errors: TSR_E_USAGE for a table
- * with one component, which was made for water, and any other density. */
+/* Sets the electron density of the displaced solvent: multiplies the amplitude
+ * of this component by density / (0.334 e/A^3), and the excess accordingly.
+ * Errors: TSR_E_USAGE for a table with one component, which was made for water,
+ * and any other density. */
 tsr_status tsr_form_factor_set_density(tsr_form_factor_table *table,
                                        double density, tsr_err *err);
 
-/* Folds a table of three components into one, F = F^solute - F^displaced with
- * its excess: c1 = 1 and no hydration. Errors: TSR_E_NOMEM. */
+/* Folds a table of three components without guests into one, F = F^solute -
+ * F^displaced with its excess: c1 = 1 and no hydration. Other members are not
+ * copied. Errors: TSR_E_NOMEM. */
 tsr_status tsr_form_factor_fold(const tsr_form_factor_table *table,
                                 tsr_form_factor_table **out, tsr_err *err);
 
@@ -175,27 +182,29 @@ double tsr_component_radius(const tsr_form_factor_table *table, int n,
 
 /* ---- bodies in the form that an engine needs ----
  *
- * The result of any engine plus S_ab gives partial profiles of a coarse-grained
- * conformation, and c1 and c2 can change without a new engine call. */
+ * The result of an engine plus S_ab are the partial profiles of a
+ * coarse-grained conformation. They give its curve at any c1 and c2. */
 
-/* A coarse-grained conformation for an engine. Two bodies of the same type may
- * have different exposures, so each combination of type and exposure becomes a
- * type of the engine. Exposures and S_ab belong to one conformation. */
+/* Bodies for an engine. Two bodies of the same type may have different
+ * exposures, so each combination of type and exposure becomes a type of the
+ * engine. */
 typedef struct {
-    tsr_engine_spec spec; /* n_system 1, no d_bound; points into this struct */
+    tsr_engine_spec spec; /* n_system 1, no d_bound_ang; points to the arrays
+                             below */
     int *type;            /* [n_body] types of the engine */
-    double *form_factor;  /* [TSR_N_COMP][spec.n_type][n_q] electrons */
-    double *self;         /* [TSR_N_COMP_PAIR][n_q] S_ab, electrons squared,
-                             pairs 00 01 02 11 12 22 */
+    double *form_factor;  /* [spec.n_comp][spec.n_type][n_q] electrons or fm */
+    double *self;         /* [pairs of components][n_q] S_ab, electrons squared
+                             or fm^2; three components: 00 01 02 11 12 22 */
     double radius_ang;    /* r_m of G */
 } tsr_coarse_spec;
 
-/* Fills `spec` of a struct whose members type and form_factor are set. */
+/* Sets spec->spec from the arguments and the members type and form_factor. */
 void tsr_coarse_spec_set(tsr_coarse_spec *spec, int n_body, int n_type,
                          int n_comp, int n_q, double dq_inv_ang);
 
-/* The spec for bodies with these exposures [n_body], in memory of the pool.
- * Errors: TSR_E_RANGE (the table ends below the grid), TSR_E_NOMEM. */
+/* The spec, with three components, for bodies with these types and exposures
+ * [n_body], in memory of the pool. Errors: TSR_E_RANGE (the table ends below
+ * the last q of the grid), TSR_E_NOMEM. */
 tsr_status tsr_coarse_spec_of(const tsr_form_factor_table *table, int n_body,
                               const int *type, const double *exposure, int n_q,
                               double dq_inv_ang, tsr_pool *pool,

@@ -1,16 +1,14 @@
 /* Three passes over the grid. Each pass is divided into parts that threads
  * process independently:
  *
- * (1) planes: spreads the particles onto the planes of constant z that they
- * touch,
- *     for every mode, and transforms the planes along x and y;
- * (2) columns: transforms all modes along z, combines them with the form
- * factors
- *     into the amplitudes A_a(k) of the components, and multiplies the
- * amplitudes. The products are real and even. They are transformed back along z
- * and overwrite the modes; (3) planes: transforms the products back along y and
- * x, and sums their values by distance. The products are even, so planes with z
- * >= 0 suffice.
+ * (1) Planes of constant z: spreads the particles onto the planes that they
+ *     touch, for every mode, and transforms the planes along x and y.
+ * (2) Columns along z: transforms all modes along z, combines them with the
+ *     form factors into the amplitudes A_a(k) of the components, and multiplies
+ *     the amplitudes. The products are real and even. They are transformed back
+ *     along z and overwrite the modes.
+ * (3) Planes: transforms the products back along y and x, and sums their values
+ *     by distance. The products are even, so planes with z >= 0 suffice.
  *
  * Zeros are neither stored nor transformed: half of each axis before the
  * transforms, and everything beyond k_cut after them. Sums over several parts
@@ -61,12 +59,12 @@ typedef double eight __attribute__((vector_size(64), aligned(8), may_alias));
  * The v_tm are singular vectors of the table of all types. All components
  * without particle weights share them. The decomposition is GSL's one-sided
  * Jacobi method. Amplitudes of displaced solvent fall by orders of magnitude
- * with q and must keep their relative accuracy. So each column, one component
- * at one q, is first divided by its largest value. The curves u at all q follow
- * by projection, because the v_tm are orthonormal. */
+ * with q and must keep their relative accuracy. So each row, one component at
+ * one q for all types, is first divided by its largest value. The curves u at
+ * all q follow by projection, because the v_tm are orthonormal. */
 
-/* Group 0: modes of the components without weights. Group 1: modes of the
- * weighted component. */
+/* The modes of all components. Group 0: modes of the components without
+ * weights. Group 1: modes of the weighted component. */
 typedef struct {
     int n_type, n_comp, n_q;
     int n_group[2]; /* modes in each group */
@@ -76,7 +74,7 @@ typedef struct {
     double *curve;  /* [n_comp][n][n_q] u; 0 for modes of the other group */
 } factor_modes;
 
-/* First mode of a component, and the end of its modes. */
+/* The modes of a component are first <= m < end. */
 static int modes_first(const factor_modes *m, int comp)
 {
     return comp == m->weighted ? m->n_group[0] : 0;
@@ -87,6 +85,7 @@ static int modes_end(const factor_modes *m, int comp)
     return comp == m->weighted ? m->n : m->n_group[0];
 }
 
+/* Largest |F_t^a(q_k)| of component a over the types t. */
 static double largest(const tsr_debye_spec *s, int comp, int k)
 {
     double most = 0.0;
@@ -95,11 +94,11 @@ static double largest(const tsr_debye_spec *s, int comp, int k)
     return most;
 }
 
-/* Fills one row for each component of the group at each sampled q. The
- * remaining rows are zero, because the decomposition needs at least as many
- * rows as columns (types). */
-static void fill_samples(const tsr_debye_spec *s, int group, int n_sample,
-                         gsl_matrix *a)
+/* Sets one row for each component of the group at each sampled q. Rows of zeros
+ * follow, because the decomposition needs at least as many rows as columns
+ * (types). */
+static void set_samples(const tsr_debye_spec *s, int group, int n_sample,
+                        gsl_matrix *a)
 {
     size_t row = 0;
     gsl_matrix_set_zero(a);
@@ -141,7 +140,7 @@ static tsr_status decompose(const tsr_debye_spec *s, int group, double error,
     double remainder = 0.0;
     *v = matrix_of(pool, n_type, n_type);
     TSR_TRY(tsr_pool_check(pool, err));
-    fill_samples(s, group, n_sample, &a);
+    set_samples(s, group, n_sample, &a);
     gsl_linalg_SV_decomp_jacobi(&a, v, &size);
     for (*n = s->n_type; *n > 0; --*n) {
         remainder += pow(gsl_vector_get(&size, (size_t)*n - 1), 2.0);
@@ -151,6 +150,7 @@ static tsr_status decompose(const tsr_debye_spec *s, int group, double error,
     return TSR_OK;
 }
 
+/* Curves u of the modes at all q. */
 static void project(const tsr_debye_spec *s, factor_modes *out)
 {
     for (int c = 0; c < s->n_comp; c++)
@@ -242,6 +242,8 @@ static const double oversampling = 1.6, window = 16.0, wanted_margin = 3.0;
 
 /* ---- the box ---- */
 
+/* Smallest coordinates of the particles along the axes, and the lengths of the
+ * sides of their box. */
 static void extent(const tsr_debye_spec *s, double axis[3][3], double low[3],
                    double size[3])
 {
@@ -283,7 +285,7 @@ static void principal_axes(const tsr_debye_spec *s, double axis[3][3])
             axis[a][c] = vector[3 * c + a];
 }
 
-/* Moves the longest side to z. */
+/* Exchanges axes so that the longest side becomes z. */
 static void sort_axes(grid_plan *p, double size[3])
 {
     int longest = 2;
@@ -314,17 +316,17 @@ static int good_size(int least)
 /* Sets up the box without the tables, which is enough to predict the cost. */
 static void make_box(const tsr_debye_spec *spec, grid_plan *out)
 {
-    double own[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, low[3], size[3];
+    double axis[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, low[3], size[3];
     double q_top = (spec->n_q - 1) * spec->dq_inv_ang;
     *out = (grid_plan){0};
-    memcpy(out->axis, own, sizeof own);
+    memcpy(out->axis, axis, sizeof axis);
     extent(spec, out->axis, out->low, size);
     double volume = (size[0] + 1.0) * (size[1] + 1.0) * (size[2] + 1.0);
-    principal_axes(spec, own);
+    principal_axes(spec, axis);
     double other[3];
-    extent(spec, own, low, other);
+    extent(spec, axis, low, other);
     if ((other[0] + 1.0) * (other[1] + 1.0) * (other[2] + 1.0) < volume) {
-        memcpy(out->axis, own, sizeof own);
+        memcpy(out->axis, axis, sizeof axis);
         memcpy(out->low, low, sizeof low);
         memcpy(size, other, sizeof other);
     }
@@ -349,6 +351,7 @@ static double kernel(const grid_plan *p, double x)
     return inside > 0.0 ? exp(p->beta * (sqrt(inside) - 1.0)) : 0.0;
 }
 
+/* Coordinate of a particle along an axis, in grid spacings. */
 static double grid_position(const grid_plan *plan, int axis,
                             const double xyz[3])
 {
@@ -441,13 +444,13 @@ static double window_at(const grid_plan *plan, double q_inv_ang)
 /* Curves are needed up to k_cut, beyond the last q of the profile. They are
  * continued by a fit of Gaussians, which have a short range in space, and a
  * spline through the remainder of about 1e-5, so the curve is exact at every q
- * of the profile. I(q) depends only on |k| = q, so the values between the q and
- * beyond them need not be correct. But the curve must be smooth, because a kink
+ * of the profile. I(q) depends only on |k| = q, so the values of the curve at
+ * other q need not be correct. But the curve must be smooth, because a kink
  * would extend far in space. */
 static const double gauss_width[] = {
     0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0}; /* widths, A^2 */
-/* Beyond the end, the last remainder decays over this fraction of the end's
- * q. */
+/* Beyond the last q of the profile, the last remainder decays over this
+ * fraction of that q. */
 static const double taper = 0.2;
 enum { N_GAUSS = sizeof gauss_width / sizeof gauss_width[0], N_LEFT = 8 };
 
@@ -514,6 +517,7 @@ static double gaussian_fit(const continuation *c, double q)
     return sum_gaussians(c, gaussians);
 }
 
+/* Fits the Gaussians and the spline to a curve f [n_q]. */
 static void continuation_set(continuation *c, const double *f)
 {
     double q_top = (c->n_q - 1) * c->dq;
@@ -531,6 +535,7 @@ static void continuation_set(continuation *c, const double *f)
     gsl_spline_init(c->spline, c->x, c->y, (size_t)c->n_knot);
 }
 
+/* Sets p->curve. */
 static tsr_status make_curves(const tsr_debye_spec *spec,
                               const factor_modes *modes, tsr_pool *pool,
                               grid_plan *p, tsr_err *err)
@@ -596,8 +601,10 @@ static tsr_status make_plan(const tsr_debye_spec *spec,
 typedef struct {
     fftw_complex *column, *amplitude; /* [n_z][BLOCK], [n_comp][n_z][BLOCK] */
     double *product;                  /* [n_z][BLOCK] */
-    int *at;                          /* [n_z][BLOCK] index into the curves */
-    double *part;                     /* [n_z][BLOCK] between two samples */
+    int *at;                          /* [n_z][BLOCK] sample of the curves below
+                                         |k| */
+    double *part;                     /* [n_z][BLOCK] position of |k| between
+                                         this sample and the next, 0 to 1 */
     double *weight;                   /* [n_z][BLOCK] inverse of the squared
                                          kernel transform; 0 beyond k_cut */
 } scratch;
@@ -612,7 +619,7 @@ typedef struct {
     size_t row, plane;  /* lengths in complex numbers */
     fftw_complex *grid; /* planes [mode][z], later [pair][z] */
     int *order;         /* [n] particles sorted by first z */
-    int *first;         /* [n_filled z + 1] start of each z in `order` */
+    int *first;         /* [n_filled[2] + 1] start of each z in `order` */
     fftw_plan rows, lines, depth, depth_back, lines_back, rows_back;
     scratch *scratch; /* [n_thread] */
     int n_shell;
@@ -793,6 +800,8 @@ static int particle_modes(const work *w, int i, int mode[MAX_MODE],
     return n;
 }
 
+/* Adds one particle to n_line lines of one plane of n modes. line, along:
+ * weights across and along the lines. */
 TSR_CLONES static void spread(double *const *to, const double *amount, int n,
                               size_t row, int n_line, const double *line,
                               const double *along)
@@ -805,6 +814,7 @@ TSR_CLONES static void spread(double *const *to, const double *amount, int n,
         }
 }
 
+/* Spreads particle i onto its planes among low..high-1. */
 static void spread_particle(const work *w, int i, int low, int high)
 {
     int first[3], mode[MAX_MODE] = {0};
@@ -860,8 +870,8 @@ typedef struct {
     double k2[BLOCK], inverse[BLOCK];
 } across;
 
-/* Finds the position of |k| in the sampled curves; beyond k_cut it is the last
- * interval. Returns 0 if all |k| are beyond k_cut. */
+/* Sets at, part and weight (see scratch) for BLOCK columns; beyond k_cut, `at`
+ * is the last interval. Returns 0 if all |k| are beyond k_cut. */
 TSR_CLONES static int locate(const grid_plan *p, const across *c,
                              double inverse_y, int *restrict at,
                              double *restrict part, double *restrict weight)
@@ -890,13 +900,14 @@ static int locate_columns(const work *w, const columns *c, scratch *s)
 {
     const grid_plan *p = &w->plan;
     const double ky = p->k[1][c->y];
-    across own;
+    across at_columns;
     for (int b = 0; b < BLOCK; b++) {
         const int x = b < c->n ? c->x + b : c->x;
-        own.k2[b] = p->k[0][x] * p->k[0][x] + ky * ky;
-        own.inverse[b] = p->kernel_inv[0][x];
+        at_columns.k2[b] = p->k[0][x] * p->k[0][x] + ky * ky;
+        at_columns.inverse[b] = p->kernel_inv[0][x];
     }
-    return locate(p, &own, p->kernel_inv[1][c->y], s->at, s->part, s->weight);
+    return locate(p, &at_columns, p->kernel_inv[1][c->y], s->at, s->part,
+                  s->weight);
 }
 
 static void load_columns(const work *w, int mode, const columns *c, scratch *s)
@@ -984,6 +995,8 @@ static void column_part(void *context, int part, int thread)
 
 /* ---- (3) planes: sums by distance ---- */
 
+/* Adds the values of plane z, and of plane -z, which has the same values, to
+ * shell [n_shell], indexed by the squared distance in grid spacings. */
 static void add_plane(const work *w, const double *g, int z, double *shell)
 {
     const int *n = w->plan.n;
@@ -1020,7 +1033,8 @@ static void plane_part(void *context, int part, int thread)
 
 /* ---- the profile ---- */
 
-/* Adds value times sinc(q_k r), with the recurrence of debye.c. */
+/* Adds value[p] sinc(q_k r) to profile [n_pair][n_q], with the recurrence of
+ * debye.c. row [n_q]: scratch. */
 static void add_shell(double r, double dq, int n_q, int n_pair,
                       const double *value, double *row, double *profile)
 {
@@ -1093,11 +1107,10 @@ static tsr_status check_spec(const tsr_debye_spec *spec, tsr_err *err)
     double q_top = (spec->n_q - 1) * spec->dq_inv_ang;
     TSR_TRY(tsr_debye_check(spec, err));
     if (q_top > tsr_grid_q_max)
-        return tsr_fail(
-            err, TSR_E_RANGE,
-            "a grid is exact up to q = %g 1/A, and the profile goes "
-            "to %g: --method direct or quadrature",
-            tsr_grid_q_max, q_top);
+        return tsr_fail(err, TSR_E_RANGE,
+                        "a grid is exact up to q = %g 1/A, but the profile "
+                        "extends to %g: use --method direct or quadrature",
+                        tsr_grid_q_max, q_top);
     return TSR_OK;
 }
 

@@ -4,21 +4,21 @@
  *     I_ab(q) = sum_r g_ab(r) sinc(q r) / W(q),   g_ab = IFFT[W A_a A_b* ]
  *
  * A_a is the amplitude on a grid of wave vectors, from particles spread onto a
- * grid in space, and W is a window function. The pair function g_ab has values
- * at grid vectors. Their squared lengths are integers times h^2, so only
- * thousands of distinct distances occur. The sum over distances replaces an
- * average over directions of k, and is exact.
+ * grid in space of spacing h, and W is a window function. The pair function
+ * g_ab has values at grid vectors r. Their squared lengths are integers times
+ * h^2, so only thousands of distinct distances occur. The sum over distances
+ * replaces an average over directions of k, and is exact.
  *
  * The form factors must be as smooth in q as those of atoms. Otherwise g_ab
- * extends beyond the box; with the refined tables of bodies the error is 1e-3.
- * Spreading: Barnett et al. 2019. */
+ * extends beyond the box; with the refined tables of bodies the relative error
+ * of I is 1e-3. Spreading: Barnett et al. 2019. */
 #ifndef TSR_SCATTERING_GRID_SUM_H
 #define TSR_SCATTERING_GRID_SUM_H
 
 #include "scattering/debye.h"
 
-/* Sizes that determine time and memory. The number of modes (grid_sum.c) is the
- * one typical of protein atoms; the true number is known only after the form
+/* Sizes that determine time and memory. The number of modes (grid_sum.c) is
+ * that of typical protein atoms; the true number is known only after the form
  * factors have been decomposed. */
 typedef struct {
     int n_mode, n_pair;

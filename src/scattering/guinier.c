@@ -1,6 +1,6 @@
 /* A weighted straight line through ln I against q squared. The points that obey
  * Guinier's law depend on Rg (q Rg below 1.3), so line and points are found
- * alternately until both stay the same. */
+ * alternately until Rg no longer changes. */
 #include "scattering/guinier.h"
 
 #include <gsl/gsl_fit.h>
@@ -17,8 +17,9 @@ typedef struct {
     double *x, *y, *weight;
 } points;
 
-/* Adds a point with the weight of the measured value and the ordinate of
- * `value`. */
+/* Adds a point with the weight of the measured value and the ordinate ln
+ * `value`, unless the measured value is not above sigma or `value` not
+ * positive. */
 static void add_point(points *p, double q, double measured, double sigma,
                       double value)
 {
@@ -100,11 +101,11 @@ double tsr_guinier_rg(const tsr_guinier *range, const double *q,
 int tsr_guinier_conflict(const tsr_guinier *a, const tsr_guinier *b,
                          double *sigma)
 {
-    const double min_sigma = 3.0, choice = 0.02;
+    const double min_sigma = 3.0, min_relative = 0.02;
     const double difference = fabs(a->rg - b->rg);
     *sigma = difference / hypot(a->error, b->error);
     return a->n > 0 && b->n > 0 && *sigma > min_sigma &&
-           difference > choice * fmax(a->rg, b->rg);
+           difference > min_relative * fmax(a->rg, b->rg);
 }
 
 double tsr_guinier_mass(const tsr_guinier *range, int n, const double *q,

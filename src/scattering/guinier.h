@@ -9,17 +9,20 @@
 #include "core/status.h"
 
 typedef struct {
-    int n;            /* points in the fit; 0: fewer than 5 obey the law */
-    int first;        /* the fit uses the points first to last of the curve, */
-    int last;         /* except those with too much noise */
-    double rg, error; /* Angstrom; NaN if n is 0 */
+    int n;            /* points in the fit; 0: fewer than 5 points are in the
+                         range of the law, or the curve does not fall */
+    int first, last;  /* the fit uses the points first to last of the curve,
+                         except those that are not above their sigma */
+    double rg, error; /* Rg and its standard deviation, Angstrom; NaN if n is
+                         0 */
     double i0;
     double q[2]; /* range of q, 1/Angstrom */
 } tsr_guinier;
 
-/* Fits a weighted line to ln (I - background) against q^2. Starts from Rg =
- * rg_first (Angstrom) and iterates until the range of points no longer changes.
- * Points not above their error are left out. Errors: TSR_E_NOMEM. */
+/* Fits a weighted line to ln (I - background) against q^2 over the points with
+ * q Rg below 1.3. Starts from Rg = rg_first (Angstrom) and iterates, 20 times
+ * at most, until Rg changes by less than 1e-4. q, intensity, sigma [n]. Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_guinier_fit(int n, const double *q, const double *intensity,
                            const double *sigma, double background,
                            double rg_first, tsr_guinier *out, tsr_err *err);
@@ -28,7 +31,8 @@ tsr_status tsr_guinier_fit(int n, const double *q, const double *intensity,
  * intensity, sigma  [n]  in  the measured data, including background
  * curve  [range->last + 1 - range->first]  in  from point range->first on,
  *        without background
- * Returns NaN if the curve does not fall. */
+ * Returns NaN if `range` has no fit, the curve does not fall, or memory is
+ * out. */
 double tsr_guinier_rg(const tsr_guinier *range, const double *q,
                       const double *intensity, const double *sigma,
                       double background, const double *curve);

@@ -123,8 +123,8 @@ static tsr_status check_chains(const tsr_neutron *n, const tsr_atoms *atoms,
                 strcmp(n->deuterated[k].chain, atoms->residue[r].chain) == 0;
         if (!is_found)
             return tsr_fail(err, TSR_E_DATA,
-                            "'%s' has no chain %s to be deuterated; the first "
-                            "is %s",
+                            "'%s' has no chain %s that could be deuterated; "
+                            "the first chain is %s",
                             atoms->path, n->deuterated[k].chain,
                             atoms->residue[0].chain);
     }
@@ -138,25 +138,25 @@ static tsr_status check_element(const tsr_atoms *atoms, const tsr_file_atom *a,
     if (!isnan(tsr_atom_neutron_length(a->z)))
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
-                    "'%s': no scattering length for neutrons is known here for "
-                    "atom %s of %s %s:%d (atomic number %d): it absorbs them, "
-                    "or was not measured; remove it",
+                    "'%s': the neutron scattering length of atom %s of %s "
+                    "%s:%d (atomic number %d) is unknown: the element absorbs "
+                    "neutrons, or was not measured; remove the atom",
                     atoms->path, a->name, r->name, r->chain, r->number, a->z);
 }
 
 /* ---- the model ---- */
 
-/* Index of the kind with the element and number of hydrogens of `of`, and with
- * these scattering lengths. Appends a new kind if there is none. */
-static int find_kind(tsr_atom_kind *kind, int *n, const tsr_atom_kind *of,
+/* Index of the kind with the element and number of hydrogens of `from`, and
+ * with these scattering lengths. Appends such a kind if kind [*n] lacks it. */
+static int find_kind(tsr_atom_kind *kind, int *n, const tsr_atom_kind *from,
                      double hydrogen, double growth)
 {
     for (int k = 0; k < *n; k++)
-        if (kind[k].z == of->z && kind[k].n_hydrogen == of->n_hydrogen &&
+        if (kind[k].z == from->z && kind[k].n_hydrogen == from->n_hydrogen &&
             kind[k].hydrogen == hydrogen && kind[k].growth == growth)
             return k;
-    kind[*n] = *of;
-    kind[*n].length = tsr_atom_neutron_length(of->z);
+    kind[*n] = *from;
+    kind[*n].length = tsr_atom_neutron_length(from->z);
     kind[*n].hydrogen = hydrogen;
     kind[*n].growth = growth;
     return (*n)++;
@@ -167,6 +167,8 @@ typedef struct {
     double length, growth;
 } totals;
 
+/* Assigns neutron kinds to the atoms, and adds the mass of their deuterium to
+ * m->mass. kind [*n_kind] out. */
 static totals assign_kinds(const tsr_neutron *n, const tsr_atoms *atoms,
                            tsr_atom_model *m, tsr_atom_kind *kind, int *n_kind)
 {
@@ -177,16 +179,16 @@ static totals assign_kinds(const tsr_neutron *n, const tsr_atoms *atoms,
         const tsr_file_atom *a = &atoms->atom[k];
         if (a->z == 1)
             continue;
-        const tsr_atom_kind *of = &m->kind[m->type[i]];
+        const tsr_atom_kind *old = &m->kind[m->type[i]];
         const deuterium f = deuterium_of(n, &atoms->residue[a->residue], a);
-        const double number = of->n_hydrogen;
+        const double number = old->n_hydrogen;
         const double in_water = number * (h + f.grown * (d - h));
         const double growth = number * f.exchanged * (d - h);
         m->mass += heavier * number * (f.grown + n->d2o * f.exchanged);
         sum.length += tsr_atom_neutron_length(a->z) + in_water;
         sum.growth += growth;
         m->type[i++] =
-            find_kind(kind, n_kind, of, in_water + n->d2o * growth, growth);
+            find_kind(kind, n_kind, old, in_water + n->d2o * growth, growth);
     }
     return sum;
 }
@@ -217,8 +219,8 @@ tsr_status tsr_neutron_apply(const tsr_neutron *neutron, const tsr_atoms *atoms,
     *match = (sum.length - light * m->volume) /
              ((heavy - light) * m->volume - sum.growth);
     tsr_info(log,
-             "'%s': neutrons, %.4g %% D2O (%.3f 1e-6/A^2); without contrast at "
-             "%.1f %% D2O",
+             "'%s': neutrons, %.4g %% D2O (%.3f 1e-6/A^2); contrast match "
+             "point at %.1f %% D2O",
              atoms->path, 100.0 * neutron->d2o, 10.0 * m->density,
              100.0 * *match);
     return TSR_OK;
@@ -269,8 +271,8 @@ tsr_status tsr_neutron_factors(const tsr_atom_model *model, double origin,
     return TSR_OK;
 }
 
-/* Composition of each of the K components from the three of the basis: part
- * [K][3]. */
+/* part [K][3] out: each of the K folded components as a sum of the three of the
+ * basis. Returns K. */
 static int fold_matrix(const tsr_neutron_basis *basis,
                        const tsr_parameter *prior,
                        double part[TSR_N_COMP][TSR_N_COMP])
@@ -374,7 +376,8 @@ tsr_neutron_bodies_basis(const tsr_neutron_bodies *bodies)
     return &bodies->basis;
 }
 
-/* Assigns atoms, and the beads of atoms, to the bodies in `body`. */
+/* Makes the cluster of every body from the atoms that `body` assigns to it, and
+ * from the beads of these atoms. */
 static tsr_status assign_atoms(tsr_neutron_bodies *bodies, const int *body,
                                const double (*centre)[3], tsr_err *err)
 {
@@ -420,7 +423,7 @@ tsr_status tsr_neutron_bodies_new(tsr_atom_model *model, int n_body,
     return status;
 }
 
-/* Form factors and S_ab of body b at q_k. */
+/* Sets the form factors of body b at q_k, and adds its excess to S_ab. */
 static void compute_body(const tsr_neutron_bodies *bodies, int b,
                          const double *factor, int n_comp,
                          double part[TSR_N_COMP][TSR_N_COMP], int k,

@@ -3,7 +3,7 @@
  *     component 0  [b_X + n_H ((1 - f) b_H + f b_D) sinc(q d)]
  *                    exp(-B q^2 / 16 pi^2)
  *               1  rho_s V exp(-q^2 V^(2/3) / 4 pi)
- *               2  the layer, 3 % denser than the solvent for c2 = 1
+ *               2  the hydration layer, 3 % denser than the solvent for c2 = 1
  *
  * All amplitudes are in fm. d is the length of the bond to a hydrogen, and f
  * the deuterated fraction of an atom's hydrogens. Hydrogens of N, O and S
@@ -44,23 +44,20 @@ typedef struct {
 extern const char *const tsr_neutron_d2o_words[];
 
 /* Fields for these options, in a struct with a member `neutron`. */
-#define TSR_NEUTRON_FIELDS(OWNER)                                            \
-    TSR_FIELD(NUMBER_OR_WORD, "d2o", OWNER, neutron.d2o, .initial = "none",  \
-              .min = 0.0, .max = 1.0, .words = tsr_neutron_d2o_words,        \
-              .doc =                                                         \
-                  "of neutrons: the share of D2O in the solvent; none: not " \
-                  "said, taken for H2O"),                                    \
-        TSR_FIELD(DOUBLE, "exchange", OWNER, neutron.exchange,               \
-                  .initial = "0.9", .min = 0.0, .max = 1.0,                  \
-                  .doc =                                                     \
-                      "of neutrons: the share of the backbone's amide "      \
-                      "hydrogens that exchange with the solvent; all other " \
-                      "hydrogens of N, O and S do"),                         \
-        TSR_FIELD(STRINGS, "deuterated", OWNER, neutron.deuterated,          \
-                  .doc =                                                     \
-                      "of neutrons: chains that were grown with deuterium, " \
-                      "[A], or in part, [A=0.75]: it is in the hydrogens "   \
-                      "that do not exchange")
+#define TSR_NEUTRON_FIELDS(OWNER)                                           \
+    TSR_FIELD(NUMBER_OR_WORD, "d2o", OWNER, neutron.d2o, .initial = "none", \
+              .min = 0.0, .max = 1.0, .words = tsr_neutron_d2o_words,       \
+              .doc = "neutrons: fraction of D2O in the solvent; "           \
+                     "default: H2O, with a warning"),                       \
+        TSR_FIELD(DOUBLE, "exchange", OWNER, neutron.exchange,              \
+                  .initial = "0.9", .min = 0.0, .max = 1.0,                 \
+                  .doc = "neutrons: fraction of the backbone's amide "      \
+                         "hydrogens that exchange with the solvent; all "   \
+                         "other hydrogens of N, O and S exchange"),         \
+        TSR_FIELD(STRINGS, "deuterated", OWNER, neutron.deuterated,         \
+                  .doc = "neutrons: chains that are deuterated, [A], or "   \
+                         "partly, [A=0.75], in the hydrogens that do not "  \
+                         "exchange")
 
 /* Translates the options. Errors: TSR_E_CONFIG, with a message that begins with
  * the key. */
@@ -99,7 +96,8 @@ tsr_status tsr_neutron_apply(const tsr_neutron *neutron, const tsr_atoms *atoms,
  *
  * Component 0 is the contrast in a solvent with fraction x0, component 1 the
  * increase of the contrast from H2O to D2O, and component 2 the layer in D2O
- * for c2 = 1. */
+ * for c2 = 1. rho_s is the scattering length density of the solvent, and rho_D
+ * that of D2O. */
 typedef struct {
     int is_series; /* 0: x0 is the only solvent; no component 1 */
     double origin; /* x0 */
@@ -118,13 +116,14 @@ tsr_status tsr_neutron_factors(const tsr_atom_model *model, double origin,
 int tsr_neutron_fold(const tsr_neutron_basis *basis, const tsr_parameter *prior,
                      int n_q, double *partial);
 
-/* Folds amplitudes [3][n] in place; the first K rows remain. Returns K. */
+/* Folds amplitudes `factor` [3][n] in the same way; the first K rows remain.
+ * Returns K. */
 int tsr_neutron_fold_factors(const tsr_neutron_basis *basis,
                              const tsr_parameter *prior, size_t n,
                              double *factor);
 
-/* Coefficients of the K components: c [3] out. value [TSR_N_CONTRAST]; its c1
- * is ignored. Returns K. */
+/* Coefficients C of the K components in a solvent with fraction d2o: c [3] out.
+ * value [TSR_N_CONTRAST]: c1, c2; c1 is ignored. Returns K. */
 int tsr_neutron_coefficients(const tsr_neutron_basis *basis,
                              const tsr_parameter *prior, const double *value,
                              double d2o, double *c);
@@ -133,8 +132,8 @@ int tsr_neutron_coefficients(const tsr_neutron_basis *basis,
  * beads of these atoms, averaged over directions. */
 typedef struct tsr_neutron_bodies tsr_neutron_bodies;
 
-/* body [model->n_atom]: the body of each atom; centre [n_body][3]. Takes the
- * model, also after an error. Errors: TSR_E_NOMEM. */
+/* body [model->n_atom]: the body of each atom. centre [n_body][3]: Angstrom.
+ * The result owns the model; an error frees the model. Errors: TSR_E_NOMEM. */
 tsr_status tsr_neutron_bodies_new(tsr_atom_model *model, int n_body,
                                   const int *body, const double (*centre)[3],
                                   tsr_neutron_basis basis,
@@ -144,8 +143,8 @@ void tsr_neutron_bodies_free(tsr_neutron_bodies *bodies);
 const tsr_neutron_basis *
 tsr_neutron_bodies_basis(const tsr_neutron_bodies *bodies);
 
-/* The spec of an engine in K components, and S_ab. Each body is a type of its
- * own. In memory of the pool. Errors: TSR_E_NOMEM. */
+/* The spec of an engine in K components, and S_ab, in memory of the pool. Each
+ * body is a type of its own. Errors: TSR_E_NOMEM. */
 tsr_status tsr_neutron_bodies_spec(const tsr_neutron_bodies *bodies,
                                    const tsr_parameter *prior, int n_q,
                                    double dq_inv_ang, tsr_pool *pool,

@@ -1,13 +1,13 @@
 /* Directions come from a product rule: Gauss-Legendre nodes in z and equal
  * spacing around z, exact for spherical harmonics up to a degree p. |A|^2
  * contains plane waves with q r up to q D, whose harmonics vanish soon beyond
- * the degree q D. The degree p = 1.1 q D + 8 suffices. The lower half of the
- * sphere repeats the upper.
+ * the degree q D, so the degree p = 1.1 q D + 8 suffices. |A|^2 has the same
+ * value in opposite directions, so the upper half of the sphere is enough.
  *
  * On the uniform grid of q, exp(i q_k n r) follows from two sines and cosines
  * by a recurrence. The q are divided into bands, each with the directions that
- * its last q needs. A unit of work is one band and one block of directions,
- * side by side in vector instructions. */
+ * its last q needs. A unit of work is one band and one block of directions, one
+ * direction in each lane of a vector. */
 #include "scattering/plane_wave.h"
 
 #include "core/clones.h"
@@ -39,7 +39,7 @@ static int degree(double q, double d)
     return (int)ceil(1.1 * q * d) + 8;
 }
 
-/* Nodes in z of the upper half sphere, and points around z. */
+/* Numbers of nodes in z on the upper half sphere, and of points around z. */
 static void rule_size(double q, double d, int *n_z, int *n_phi)
 {
     int p = degree(q, d);
@@ -86,8 +86,9 @@ typedef struct {
     double part[MAX_PAIR][BAND]; /* contribution to the profile */
 } unit;
 
-/* The particles of one type, with amplitude 1 or with their weights. Padded to
- * an even number by a particle of amplitude 0. */
+/* The particles of one type, with amplitude 1 for the components without
+ * weights, or with their weights for the weighted component. Padded to an even
+ * number by a particle of amplitude 0. */
 typedef struct {
     int type, is_weighted, first, n;
 } group;
@@ -129,6 +130,7 @@ tsr_status tsr_plane_wave_directions(double q_inv_ang, double d_ang,
     return TSR_OK;
 }
 
+/* Appends the units of work of a band. d: largest distance, Angstrom. */
 static tsr_status add_band(work *w, int band, double d, tsr_err *err)
 {
     const int end = band_end(w->spec->n_q, band);
@@ -191,7 +193,8 @@ typedef struct {
     eight re[BAND], im[BAND];
 } waves;
 
-/* A wave at the current and the previous q, times an amplitude. */
+/* A wave (sine and cosine) at the current and the previous q, times an
+ * amplitude; twice: 2 cos of the phase between two q. */
 typedef struct {
     eight s, c, s_before, c_before, twice;
 } wave;
@@ -216,8 +219,9 @@ TSR_INLINE void advance(wave *w)
     w->s = s, w->c = c;
 }
 
-/* Adds the waves of n particles, n even. Two particles at a time hide the
- * latency of the arithmetic. */
+/* Adds the waves of n particles (n even) in the directions of a block, from q
+ * on in steps of dq. Two particles at a time hide the latency of the
+ * arithmetic. */
 TSR_CLONES static void add_waves(int n, const double *x, const double *y,
                                  const double *z, const double *amplitude,
                                  const block *b, double q, double dq,
@@ -240,24 +244,25 @@ TSR_CLONES static void add_waves(int n, const double *x, const double *y,
     }
 }
 
-/* Adds the waves of a group times its form factors to the amplitudes. */
+/* Adds the waves of a group times its form factors to the amplitudes sum
+ * [n_comp], at n values of q from index `low` on. */
 static void add_group(const work *w, const group *g, const block *b, int low,
                       int n, waves *sum)
 {
     const tsr_debye_spec *s = w->spec;
     double dq = s->dq_inv_ang;
     size_t at = (size_t)g->first;
-    waves own;
-    memset(&own, 0, sizeof own);
+    waves of_group;
+    memset(&of_group, 0, sizeof of_group);
     add_waves(g->n, w->xyz[0] + at, w->xyz[1] + at, w->xyz[2] + at,
-              w->amplitude + at, b, low * dq, dq, &own);
+              w->amplitude + at, b, low * dq, dq, &of_group);
     for (int a = 0; a < s->n_comp; a++) {
         const double *f = tsr_debye_factor(s, a, g->type) + low;
         if (is_weighted(s, a) != g->is_weighted)
             continue;
         for (int k = 0; k < n; k++) {
-            sum[a].re[k] += f[k] * own.re[k];
-            sum[a].im[k] += f[k] * own.im[k];
+            sum[a].re[k] += f[k] * of_group.re[k];
+            sum[a].im[k] += f[k] * of_group.im[k];
         }
     }
 }
@@ -291,6 +296,8 @@ static void sum_unit(void *context, int part, int thread)
 
 /* ---- the profile ---- */
 
+/* 1 if the type scatters in the weighted component, or (weighted 0) in a
+ * component without weights. */
 static int has_factor(const tsr_debye_spec *s, int type, int weighted)
 {
     for (int a = 0; a < s->n_comp; a++)
@@ -300,7 +307,8 @@ static int has_factor(const tsr_debye_spec *s, int type, int weighted)
     return 0;
 }
 
-/* Appends a particle relative to the centre, where phases are small. */
+/* Appends a particle at index `at`, unless its amplitude is 0. Its position is
+ * relative to the centre, so that phases are small. Returns the next index. */
 static int add_particle(work *w, int at, const double *xyz,
                         const double *centre, double amplitude)
 {
@@ -348,7 +356,7 @@ static void set_groups(work *w, const double *centre, const int *start,
         }
 }
 
-/* Phases are relative to `origin`. */
+/* Sorts the particles into groups, at positions relative to `origin`. */
 static tsr_status make_groups(work *w, const double origin[3], tsr_err *err)
 {
     const tsr_debye_spec *s = w->spec;
@@ -406,8 +414,8 @@ enum {
     WIDTH = TSR_AMPLITUDE_WIDTH,
     TERMS = TSR_AMPLITUDE_TERMS,
     TABLE_BAND = TSR_AMPLITUDE_BAND,
-    BEFORE = WIDTH / 2 - 1, /* additional rows and columns before the first, */
-    AROUND = WIDTH,         /* and in total */
+    BEFORE = WIDTH / 2 - 1, /* additional rows (columns) before the first */
+    AROUND = WIDTH,         /* additional rows (columns) in total */
     N_NODE = 40
 };
 
@@ -433,8 +441,8 @@ void tsr_amplitude_kernel(float c[TSR_AMPLITUDE_TERMS][TSR_AMPLITUDE_WIDTH])
         }
 }
 
-/* 1 / transform of the kernel at frequencies 0 to n / 2, for a circle of 2 n
- * points. */
+/* out [n / 2 + 1]: 1 / transform of the kernel at frequencies 0 to n / 2, for a
+ * circle of 2 n points. Returns 0 when out of memory. */
 static int kernel_inverse(int n, double *out)
 {
     gsl_integration_glfixed_table *rule =
@@ -454,9 +462,9 @@ static int kernel_inverse(int n, double *out)
     return 1;
 }
 
-/* Number of samples around a circle: more than twice the degree of the
- * harmonics, and a multiple of 4 so that half of the sphere determines the
- * other half. */
+/* Number of samples around a circle before the refinement: more than twice the
+ * degree of the harmonics, and a multiple of 4 so that half of the sphere
+ * determines the other half. */
 static int circle_samples(double q, double reach)
 {
     const double x = q * reach;
@@ -486,8 +494,9 @@ typedef struct {
     int low, n_k, n;   /* n: samples of a circle before the refinement */
     int n_job, n_grid; /* transforms; threads that have a grid each */
     size_t each;       /* numbers for each direction */
-    double *half;      /* [n / 4 + 1][n][n_k][n_comp][2] */
-    double *inverse;   /* [n / 2 + 1] */
+    double *half;      /* [n / 4 + 1][n][n_k][n_comp][2] amplitudes on the upper
+                          half of the sphere */
+    double *inverse;   /* [n / 2 + 1] from kernel_inverse */
     tsr_amplitude_table *table;
     fftw_complex *grid; /* [n_grid][2][2 n][2 n] */
     fftw_plan forth, back;
@@ -520,8 +529,9 @@ static void sum_row(void *context, int row, int thread)
     }
 }
 
-/* The values at row i and column j of the torus; *sign out: sign of their
- * imaginary parts, because A(-n) is the conjugate of A(n). */
+/* The values at row i and column j of the torus, from the upper half of the
+ * sphere. *sign out: factor of their imaginary parts, because A(-n) is the
+ * conjugate of A(n). */
 static const double *torus_values(const table_maker *m, int i, int j,
                                   double *sign)
 {
@@ -539,7 +549,8 @@ static const double *torus_values(const table_maker *m, int i, int j,
     return m->half + ((size_t)i * (size_t)n + (size_t)(j % n)) * m->each;
 }
 
-static size_t fold(int f, int n)
+/* Index of frequency f, which may be negative, among n frequencies. */
+static size_t wrap(int f, int n)
 {
     return (size_t)(f < 0 ? f + n : f);
 }
@@ -563,8 +574,8 @@ static void transform(void *context, int part, int thread)
     memset(fine, 0, size * sizeof *fine);
     for (int a = -n / 2 + 1; a < n / 2; a++)
         for (int b = -n / 2 + 1; b < n / 2; b++) {
-            const double *from = g[fold(a, n) * (size_t)n + fold(b, n)];
-            double *to = fine[fold(a, wide) * (size_t)wide + fold(b, wide)];
+            const double *from = g[wrap(a, n) * (size_t)n + wrap(b, n)];
+            double *to = fine[wrap(a, wide) * (size_t)wide + wrap(b, wide)];
             const double by =
                 m->inverse[abs(a)] * m->inverse[abs(b)] / ((double)n * n);
             to[0] = by * from[0];
@@ -574,8 +585,8 @@ static void transform(void *context, int part, int thread)
     const tsr_amplitude_table *t = m->table;
     for (int r = 0; r < t->rows; r++)
         for (int c = 0; c < t->columns; c++) {
-            const double *from = fine[fold(r - BEFORE, wide) * (size_t)wide +
-                                      fold((c - BEFORE + wide) % wide, wide)];
+            const double *from = fine[wrap(r - BEFORE, wide) * (size_t)wide +
+                                      wrap((c - BEFORE + wide) % wide, wide)];
             float *to = t->value +
                         ((size_t)r * (size_t)t->columns + (size_t)c) *
                             (size_t)(2 * TABLE_BAND * n_comp) +

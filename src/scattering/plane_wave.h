@@ -11,14 +11,15 @@
 #include "core/pool.h"
 #include "scattering/debye.h"
 
-/* Sum over the q of a grid of the number of directions, proportional to the
- * cost. d_ang: largest distance between two particles. */
+/* Number of directions, summed over the q of a grid (in bands of 16 q with
+ * equal directions): proportional to the cost. d_ang: largest distance between
+ * two particles. */
 double tsr_plane_wave_terms(int n_q, double dq_inv_ang, double d_ang);
 
 /* Number of directions at one q. */
 int tsr_plane_wave_directions_of(double q_inv_ang, double d_ang);
 
-/* The directions at one q: out [*n][4], a unit vector n and its weight. They
+/* The directions at one q: out [*n][4], a unit vector and its weight. They
  * cover the upper half of the sphere, because the lower half gives the same
  * values. The weights sum to 1. In memory of the pool. Errors: TSR_E_NOMEM. */
 tsr_status tsr_plane_wave_directions(double q_inv_ang, double d_ang,
@@ -34,16 +35,17 @@ tsr_status tsr_plane_wave_sum(const tsr_debye_spec *spec, double d_ang,
 
 /* ---- tables of amplitudes ---- */
 
-/* The amplitude of a rigid group in any direction, from a few table entries.
+/* The amplitude of a rigid group of particles in any direction, from a few
+ * table entries.
  *
  *     A_a(q n) = sum_i F_i^a(q) exp(i q n (r_i - c))
  *
  * For fixed q this is a smooth function on the sphere: its spherical harmonics
- * vanish beyond a degree slightly above q R, where R is the largest distance
- * from c. Samples on a grid of angles therefore determine it. A group that was
- * rotated by a matrix M and moved to t has the amplitude exp(i q n t) A(q M^T
- * n): one interpolation in the table and one phase, whatever the number of
- * particles.
+ * vanish beyond a degree slightly above q R, where R is the largest distance of
+ * a particle from c, the centre of the group. Samples on a grid of angles
+ * therefore determine the function. A group that was rotated by a matrix M and
+ * moved to t has the amplitude exp(i q n t) A(q M^T n): one interpolation in
+ * the table and one phase, whatever the number of particles.
  *
  * The sphere is treated as a torus: theta runs around a full circle with A(2 pi
  * - theta, phi) = A(theta, phi + pi), so A has a Fourier series in both angles.
@@ -75,8 +77,8 @@ typedef struct {
 tsr_status tsr_amplitude_table_make(const tsr_debye_spec *spec, int low,
                                     int n_thread, tsr_pool *pool,
                                     tsr_amplitude_table *out, tsr_err *err);
-/* Number of floats in a table up to q, of a group with largest distance
- * `reach_ang` from c. */
+/* Number of floats in a table whose last q is q_inv_ang, for a group with
+ * largest distance `reach_ang` from c. */
 double tsr_amplitude_table_size(double q_inv_ang, double reach_ang, int n_comp);
 
 /* Coefficients c of the interpolation kernel. A in a direction is the sum over

@@ -37,7 +37,7 @@ void tsr_partial_curves_clear(tsr_partial_curves *curves)
     *curves = (tsr_partial_curves){0};
 }
 
-/* Allocates partial profiles at n q. */
+/* Allocates partial profiles at n values of q. */
 static tsr_status curves_new(const tsr_partials *p, int n,
                              tsr_partial_curves *out, tsr_err *err)
 {
@@ -100,7 +100,7 @@ tsr_status tsr_partial_curves_of_data(const tsr_partials *p,
     return TSR_OK;
 }
 
-/* The curve at the n values of q of `curves` before smearing. */
+/* intensity [n] out: the curve at the n values curves->q, before smearing. */
 static void combine(const tsr_partial_curves *curves, size_t n, double c1,
                     double c2, double *intensity)
 {
@@ -385,7 +385,8 @@ static int bound_side(const problem *p, int which, double c)
     return c < b[0] + tolerance ? -1 : c > b[1] - tolerance ? 1 : 0;
 }
 
-/* The fit of one data set. Overwrites its part of the model. */
+/* Sets the results of one data set. model [d->n]: its part of the model, in;
+ * residuals, out. */
 static void set_fit(const problem *p, const double c[2],
                     const tsr_profile_fit_curve *d, const linear *l,
                     double *model)
@@ -422,8 +423,8 @@ static tsr_status fit_all(problem *p, tsr_err *err)
         TSR_TRY(refine(p, best, &chi2, err));
     if (!isfinite(chi2_at(p, best)))
         return tsr_fail(err, TSR_E_NUMERIC,
-                        "no positive scale brings the curve to the data; are "
-                        "they of this molecule, and is the buffer subtracted?");
+                        "no positive scale fits the curve to the data; are the "
+                        "data of this molecule, and is the buffer subtracted?");
     for (int i = 0; i < p->n_data; model += p->data[i++].n)
         set_fit(p, best, &p->data[i], &p->solved[i], model);
     return TSR_OK;
@@ -473,10 +474,10 @@ tsr_status tsr_profile_fit_make(const tsr_partial_curves *curves,
                                         .background = options->background,
                                         .fit = fit,
                                         .curve = curve};
-    tsr_partial_curves own = *curves;
+    tsr_partial_curves copy = *curves;
     return tsr_profile_fit_joint(1, &data, has_contrast ? options->c1 : none[0],
                                  has_contrast ? options->c2 : none[1],
-                                 predict_one, &own, err);
+                                 predict_one, &copy, err);
 }
 
 void tsr_profile_fit_set_noise(tsr_profile_fit *fit,

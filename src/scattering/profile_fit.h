@@ -18,7 +18,7 @@
 
 /* ---- partial profiles of one structure ----
  *
- * They give the curve for any c1 and c2:
+ * Partial profiles give the curve for any c1 and c2:
  *
  *     I(q) = sum_a sum_b C_a C_b I_ab(q) + S(q)
  *     K = 1: C = (1)     K = 3: C = (1, -G(q), c2)
@@ -68,10 +68,10 @@ void tsr_partial_curves_clear(tsr_partial_curves *curves);
 void tsr_contrast_intensity(const tsr_partial_curves *curves, double c1,
                             double c2, double *intensity);
 
-/* Guinier's Rg and I(0) of the curve: a least-squares line ln I = ln I(0) - q^2
- * Rg^2 / 3 with equal weights, for q Rg from 0 to 1.3 or the end of the grid.
- * rg_first: starting value. *rg_ang and *i0 are NaN if the curve does not fall.
- * Errors: TSR_E_NOMEM. */
+/* Rg and I(0) of the curve. *rg_ang out, Angstrom: from a least-squares line ln
+ * I = ln I(0) - q^2 Rg^2 / 3 with equal weights, for q Rg from 0 to 1.3 or the
+ * end of the grid; NaN if the line does not fall. *i0 out: the curve at q = 0.
+ * rg_first: starting value of Rg. Errors: those of tsr_partial_curves_make. */
 tsr_status tsr_contrast_guinier(const tsr_partials *partials, double c1,
                                 double c2, double rg_first, double *rg_ang,
                                 double *i0, tsr_err *err);
@@ -97,10 +97,9 @@ typedef struct {
     double chi2;         /* sum of squares / n_point */
     double reduced_chi2; /* sum of squares / degrees of freedom; NaN if none */
     int longest_run;     /* longest run of residuals of one sign */
-    double cormap_p;     /* CorMap probability; NaN if neighbours share noise,
-                            because the test does not apply then */
-    double noise;        /* noise of the data in units of sigma
-                            (tsr_saxs_noise.level) */
+    double cormap_p;     /* CorMap probability (tsr_cormap_p) */
+    double noise;        /* noise of the data in units of sigma, from
+                            tsr_profile_fit_set_noise; 0 before */
 } tsr_profile_fit;
 
 /* Fits one curve.
@@ -126,8 +125,8 @@ typedef struct {
     double *curve;        /* [n] out: scale I + background */
 } tsr_profile_fit_curve;
 
-/* Callback: intensities of the structure at c1 and c2 at the points of all
- * data, data set after data set: model [sum of n] out. */
+/* Callback: intensities of the structure at c1 and c2, electrons squared, at
+ * the points of all data, data set after data set: model [sum of n] out. */
 typedef void (*tsr_profile_predict)(void *context, double c1, double c2,
                                     double *model);
 
@@ -138,8 +137,8 @@ tsr_status tsr_profile_fit_joint(int n_data, const tsr_profile_fit_curve *data,
                                  tsr_profile_predict predict, void *context,
                                  tsr_err *err);
 
-/* Enters the noise of the data into a fit: sets `noise`, and sets cormap_p to
- * NaN if neighbouring points share noise. */
+/* Sets fit->noise, and sets fit->cormap_p to NaN if neighbouring points share
+ * noise, because the test does not apply then. */
 void tsr_profile_fit_set_noise(tsr_profile_fit *fit,
                                const tsr_saxs_noise *noise);
 
@@ -154,11 +153,12 @@ void tsr_profile_bounds_text(const tsr_profile_fit *fit, char *text,
 int tsr_cormap_longest_run(int n, const double *residual);
 
 /* Probability that n tosses of a fair coin contain a run of `run` or more heads
- * or tails. Exact, by recursion (Schilling 1990, Coll. Math. J. 21, 196). Cost:
- * O(n). */
+ * or tails. Exact, by recursion (Schilling 1990, Coll. Math. J. 21, 196). NaN
+ * when out of memory. Cost: O(n). */
 double tsr_cormap_p(int n, int run);
 
-/* `before` followed by p, or an empty text if p is NaN; text [48] out. */
+/* `before` followed by p, or an empty text if p is NaN; text [48] out. Returns
+ * text. */
 const char *tsr_cormap_text(const char *before, double p, char text[48]);
 
 #endif

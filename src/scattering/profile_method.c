@@ -116,6 +116,6 @@ tsr_status tsr_method_run(tsr_profile_method method, const tsr_debye_spec *spec,
     if (method == TSR_METHOD_QUADRATURE)
         return tsr_plane_wave_sum(spec, d_ang, n_thread, progress, profile,
                                   err);
-    return tsr_fail(err, TSR_E_INTERNAL, "no method of the host's: %s",
+    return tsr_fail(err, TSR_E_INTERNAL, "unknown method on the host: %s",
                     tsr_profile_method_name(method));
 }

@@ -18,10 +18,10 @@ const char *tsr_profile_method_name(tsr_profile_method method);
 
 typedef struct {
     int n_thread;
-    double host;         /* time of one thread relative to the computer on which
-                            the constants were measured */
-    double pair_s;       /* direct sum: time of one pair at one q */
-    double start_s;      /* direct sum: time before the sum starts */
+    double host;         /* time that one thread needs, relative to the computer
+                            on which the constants were measured */
+    double pair_s;       /* direct sum: seconds for one pair at one q */
+    double start_s;      /* direct sum: seconds before the sum starts */
     double memory_bytes; /* memory that a method may use; 0: unknown */
 } tsr_method_speed;
 
@@ -31,13 +31,14 @@ typedef struct {
 tsr_status tsr_method_speed_measure(tsr_method_speed *out, tsr_err *err);
 
 /* Predicted time in seconds, from constants measured once
- * (docs/forward-model.md). Infinite if memory is too small, or if a grid would
- * not be exact. d_ang: largest distance between two particles. */
+ * (docs/forward-model.md). TSR_METHOD_FFT: infinite if memory is too small, or
+ * if the spec goes beyond tsr_grid_q_max. d_ang: largest distance between two
+ * particles. */
 double tsr_method_seconds(tsr_profile_method method, const tsr_debye_spec *spec,
                           double d_ang, const tsr_method_speed *speed);
 
-/* Runs one of the two methods of the host. Errors: TSR_E_INTERNAL for
- * TSR_METHOD_DIRECT, and those of the methods. */
+/* Runs TSR_METHOD_FFT or TSR_METHOD_QUADRATURE on the host. Errors:
+ * TSR_E_INTERNAL for another method, and those of the two methods. */
 tsr_status tsr_method_run(tsr_profile_method method, const tsr_debye_spec *spec,
                           double d_ang, int n_thread,
                           const tsr_debye_progress *progress, double *profile,

@@ -3,9 +3,9 @@
  *
  * The matrix is a least-squares fit: for each q of the data it has the weights
  * of the grid values that best reproduce sinc(q r) for all distances r in the
- * molecule. Any profile is a sum of such functions, so the same weights hold
- * for it. A smeared point is a sum of sinc(q r) over several q, fitted in the
- * same way. */
+ * molecule. Every profile is a sum of such functions, so the same weights hold
+ * for every profile. A smeared point is a sum of sinc(q r) over several q,
+ * fitted in the same way. */
 #include "scattering/q_grid.h"
 
 #include <gsl/gsl_blas.h>
@@ -24,19 +24,20 @@ static const double body_size = 12.0;
 /* oversampling: the grid has this many times the points that the sampling
  * theorem needs. beyond: points beyond q_max. The cost of every step is
  * proportional to the number of points. With fewer points the weights grow, and
- * the errors with them (bench/RESULTS.md). at_once: the engine processes the
- * points after q = 0 in fours, so their number is a multiple of 4. */
+ * with the weights the errors (bench/RESULTS.md). at_once: the engine processes
+ * the points after q = 0 in fours, so their number is a multiple of 4. */
 static const double oversampling = 1.18;
 static const int beyond = 4, at_once = 4;
 /* Smallest band, Angstrom. For a peptide the grid up to q_max would have too
  * few points for the fit; a band wider than the molecule only adds points. */
 static const double band_least = 80.0; /* Angstrom */
-/* Regularisation relative to the mean diagonal element. It keeps the weights
- * small (root of the sum of squares below 4), so that they do not amplify
- * errors of the profile. */
+/* Regularisation relative to the mean diagonal element of the normal equations.
+ * Keeps the weights small (root of the sum of squares below 4), so that they do
+ * not amplify errors of the profile. */
 static const double ridge = 1e-12;
 /* A molecule has few distances near the largest one, so these have less weight
- * in the fit. */
+ * in the fit: the weight falls linearly from 1 + min_count at r = 0 to
+ * min_count at the largest r. */
 static const double min_count = 0.2;
 
 /* ---- the instrument ----
@@ -158,15 +159,15 @@ tsr_status tsr_smearing_make(const tsr_resolution *r, int n,
                              const double *q_inv_ang, double d_max_ang,
                              tsr_pool *pool, tsr_smearing *out, tsr_err *err)
 {
-    rule all = {.pool = pool}, own = all, width = all, length = all;
+    rule all = {.pool = pool}, along = all, width = all, length = all;
     *out = (tsr_smearing){.n = n};
     width_rule(r->slit_width, d_max_ang, &width);
     length_rule(r, d_max_ang, &length);
     tsr_pool_array(pool, out->first, n + 1);
     for (int k = 0; k < n && !pool->failed; k++) {
         q_rule(q_inv_ang[k], r->sigma != NULL ? r->sigma[k] : 0.0, d_max_ang,
-               &own);
-        add_point(&all, &own, &width, &length);
+               &along);
+        add_point(&all, &along, &width, &length);
         out->first[k + 1] = all.n;
     }
     out->q = all.x;
@@ -193,7 +194,7 @@ static double sinc(double x)
     return x < 1e-8 ? 1.0 : sin(x) / x;
 }
 
-/* sinc(q r) on all r for a point that is not smeared. */
+/* Sets b to sinc(q r) at all r, for a point that is not smeared. */
 static void set_wave(double q, const tsr_q_grid *grid, gsl_vector *b)
 {
     for (size_t i = 0; i < b->size; i++) {
@@ -228,9 +229,10 @@ static tsr_status check_nodes(const tsr_smearing *to, double q_top,
     const int n = to->first[to->n];
     for (int j = 0; j < n; j++)
         if (!(to->q[j] >= 0.0 && to->q[j] <= q_top))
-            return tsr_fail(err, TSR_E_RANGE,
-                            "q = %g 1/A lies outside the grid up to %g 1/A",
-                            to->q[j], q_top);
+            return tsr_fail(
+                err, TSR_E_RANGE,
+                "q = %g 1/A is outside the grid, which ends at %g 1/A",
+                to->q[j], q_top);
     return TSR_OK;
 }
 

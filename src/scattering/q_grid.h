@@ -4,8 +4,8 @@
  * The curve of a particle of diameter D is band-limited: q I(q) has no
  * wavelength shorter than 2 pi / D, so samples at intervals of pi / D determine
  * it. The grid is a fifth finer and has at least four points beyond q_max. The
- * operator is the regularised least-squares fit of sinc(q r) for all r in [0,
- * D]. */
+ * operator is a regularised least-squares fit: its weights of the grid points
+ * reproduce sinc(q r) for all r in [0, D]. */
 #ifndef TSR_SCATTERING_Q_GRID_H
 #define TSR_SCATTERING_Q_GRID_H
 
@@ -29,7 +29,8 @@ tsr_status tsr_q_operator_new(const tsr_q_grid *grid, int n,
                               tsr_err *err);
 
 /* The operator to points smeared by an instrument. The grid must extend to
- * tsr_resolution_q_max. An ideal instrument gives tsr_q_operator_new. */
+ * tsr_resolution_q_max. With an ideal instrument the same as
+ * tsr_q_operator_new. Errors: those of tsr_q_operator_new. */
 tsr_status tsr_q_operator_smeared(const tsr_q_grid *grid,
                                   const tsr_resolution *resolution, int n,
                                   const double *q_inv_ang, double **matrix,

@@ -15,29 +15,28 @@ static const char *const dq_words[] = {"none", "column", "auto", NULL};
         TSR_FIELD(NUMBER_OR_WORD, "dq", tsr_resolution_options, dq,            \
                   .unit = "1/Angstrom", .initial = (WORD), .min = 0.0,         \
                   .max = 1.0, .words = dq_words,                               \
-                  .doc =                                                       \
-                      "standard deviation of q at every point; column: the "   \
-                      "file's fourth; auto: the fourth where there is one"),   \
+                  .doc = "standard deviation of q at every point; column: "    \
+                         "the fourth column of the file; auto: the fourth "    \
+                         "column if there is one"),                            \
             TSR_FIELD(                                                         \
                 DOUBLE, "wavelength_spread", tsr_resolution_options,           \
                 wavelength_spread, .initial = "0", .min = 0.0, .max = 0.5,     \
-                .doc = "full width at half maximum over the mean of a "        \
-                       "velocity selector's triangle: adds (q spread)^2 / 6 "  \
-                       "to the variance of q"),                                \
-            TSR_FIELD(DOUBLE, "slit_length", tsr_resolution_options,           \
-                      slit_length, .unit = "1/Angstrom", .initial = "0",       \
-                      .min = 0.0, .max = 10.0,                                 \
-                      .doc = "half of the slit's, across the direction of q"), \
+                .doc = "full width at half maximum over the mean of the "      \
+                       "triangular spectrum of a velocity selector: "          \
+                       "adds (q spread)^2 / 6 to the variance of q"),          \
+            TSR_FIELD(                                                         \
+                DOUBLE, "slit_length", tsr_resolution_options, slit_length,    \
+                .unit = "1/Angstrom", .initial = "0", .min = 0.0, .max = 10.0, \
+                .doc = "half length of the slit, across the direction of q"),  \
             TSR_FIELD(DOUBLE, "slit_width", tsr_resolution_options,            \
                       slit_width, .unit = "1/Angstrom", .initial = "0",        \
                       .min = 0.0, .max = 1.0,                                  \
-                      .doc = "half of the slit's, along q"),                   \
-            TSR_FIELD(                                                         \
-                STRING, "beam_profile", tsr_resolution_options, beam_profile,  \
-                .is_path = 1,                                                  \
-                .doc = "instead of slit_length: a table of u (1/Angstrom, "    \
-                       "across the direction of q) and the beam's intensity "  \
-                       "there"),                                               \
+                      .doc = "half width of the slit, along q"),               \
+            TSR_FIELD(STRING, "beam_profile", tsr_resolution_options,          \
+                      beam_profile, .is_path = 1,                              \
+                      .doc = "file with the beam profile instead of "          \
+                             "slit_length: u (1/Angstrom, across the "         \
+                             "direction of q) and intensity"),                 \
         {                                                                      \
             0                                                                  \
         }                                                                      \
@@ -58,8 +57,8 @@ static tsr_status check_beam(const char *path, const tsr_resolution *r,
             (i > 0 && !(r->beam_u[i] > r->beam_u[i - 1])))
             return tsr_fail(err, TSR_E_DATA,
                             "'%s': row %d of the beam profile is %g, %g; "
-                            "expected u that ascends (1/Angstrom, up to 10) "
-                            "and intensities of 0 or more",
+                            "expected ascending u (1/Angstrom, up to 10) and "
+                            "intensities of 0 or more",
                             path, i + 1, r->beam_u[i], r->beam[i]);
         if (i > 0)
             sum += 0.5 * (r->beam[i] + r->beam[i - 1]) *
@@ -89,8 +88,9 @@ static tsr_status read_beam(const char *path, tsr_pool *pool, tsr_resolution *r,
 
 /* ---- sigma of q ---- */
 
-/* Slit-smeared curves at ultra-small angles have negative numbers in this
- * column: minus the length of the slit. */
+/* Refuses a fourth column that is no standard deviation of q. Files of
+ * slit-smeared curves at ultra-small angles have negative numbers there: minus
+ * the length of the slit. */
 static tsr_status check_column(int n, const double *q, const double *dq,
                                tsr_err *err)
 {
@@ -98,15 +98,17 @@ static tsr_status check_column(int n, const double *q, const double *dq,
         if (!(dq[k] >= 0.0) || !isfinite(dq[k]) || dq[k] > 1.0)
             return tsr_fail(
                 err, TSR_E_DATA,
-                "dq: the fourth column is %g at q = %g 1/A, which is no "
+                "dq: the fourth column is %g at q = %g 1/A, which is not a "
                 "standard deviation of q%s",
                 dq[k], q[k],
-                dq[k] < 0.0 ? "; of a slit-smeared curve it is the slit's "
+                dq[k] < 0.0 ? "; in a slit-smeared curve this is the slit "
                               "length with its sign changed: give slit_length"
-                            : "; say dq: none, or a number");
+                            : "; set dq: none, or a number");
     return TSR_OK;
 }
 
+/* Sets r->sigma from the column or the number, and from the spread of the
+ * wavelength; NULL stays if all of them are absent or 0. */
 static tsr_status find_sigma(const tsr_resolution_options *o, int n,
                              const double *q, const double *dq, tsr_pool *pool,
                              tsr_resolution *r, tsr_err *err)
@@ -124,8 +126,8 @@ static tsr_status find_sigma(const tsr_resolution_options *o, int n,
     tsr_pool_array(pool, r->sigma, n);
     TSR_TRY(tsr_pool_check(pool, err));
     for (int k = 0; k < n; k++) {
-        double own = wants && dq != NULL ? dq[k] : number;
-        r->sigma[k] = hypot(own, q[k] * o->wavelength_spread / sqrt(6.0));
+        double sigma = wants && dq != NULL ? dq[k] : number;
+        r->sigma[k] = hypot(sigma, q[k] * o->wavelength_spread / sqrt(6.0));
     }
     return TSR_OK;
 }
@@ -139,9 +141,9 @@ tsr_status tsr_resolution_make(const tsr_resolution_options *options, int n,
     *out = (tsr_resolution){.slit_length = o->slit_length,
                             .slit_width = o->slit_width};
     if (o->beam_profile != NULL && o->slit_length > 0.0)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "beam_profile: it stands for the slit's length; leave "
-                        "slit_length out");
+        return tsr_fail(
+            err, TSR_E_CONFIG,
+            "beam_profile replaces the slit length; leave slit_length out");
     if (o->beam_profile != NULL)
         TSR_TRY(read_beam(o->beam_profile, pool, out, err));
     return find_sigma(o, n, q_inv_ang, dq, pool, out, err);

@@ -1,6 +1,6 @@
 /* The resolution of the instrument: a measured point at q is a mean of I over
- * neighbouring q. Options of a configuration, and the resolution that follows
- * from them and the data file.
+ * neighbouring q. This file has the options of a configuration, and the
+ * resolution that follows from the options and the data file.
  *
  *     sigma of q  I_k = mean of I(q') over a normal distribution about q_k with
  *                 standard deviation sigma_k, truncated at q' = 0 and 4 sigma
@@ -25,7 +25,8 @@ enum { TSR_DQ_NONE, TSR_DQ_COLUMN, TSR_DQ_AUTO };
 typedef struct {
     tsr_number_or_word dq;    /* none, column, auto (the column if the file has
                                  one), or sigma of q in 1/Angstrom */
-    double wavelength_spread; /* full width at half maximum / mean */
+    double wavelength_spread; /* full width at half maximum / mean of the
+                                 wavelength */
     double slit_length, slit_width; /* half lengths, 1/Angstrom; 0: no slit */
     char *beam_profile;             /* file name; NULL: no beam profile */
 } tsr_resolution_options;
@@ -37,11 +38,12 @@ extern const tsr_field tsr_resolution_fields[];
 extern const tsr_field tsr_resolution_neutron_fields[];
 
 /* A group of these options; a bare value is a value of dq. */
-#define TSR_RESOLUTION_FIELD(NAME, OFFSET, FIELDS)                        \
-    {                                                                     \
-        .name = (NAME), .type = TSR_FIELD_GROUP, .offset = (OFFSET),      \
-        .fields = (FIELDS), .alias = "dq",                                \
-        .doc = "of the instrument, by which the model's curve is smeared" \
+#define TSR_RESOLUTION_FIELD(NAME, OFFSET, FIELDS)                             \
+    {                                                                          \
+        .name = (NAME), .type = TSR_FIELD_GROUP, .offset = (OFFSET),           \
+        .fields = (FIELDS), .alias = "dq",                                     \
+        .doc =                                                                 \
+            "instrumental resolution, with which the model's curve is smeared" \
     }
 
 /* A resolution with all members zero is an ideal instrument. */
@@ -61,13 +63,15 @@ tsr_status tsr_resolution_make(const tsr_resolution_options *options, int n,
                                const double *q_inv_ang, const double *dq,
                                tsr_pool *pool, tsr_resolution *out,
                                tsr_err *err);
-/* 1 if the options describe anything but an ideal instrument. */
+/* 1 if the options ask for smearing; dq: auto counts, even if the file then has
+ * no column of sigma. */
 int tsr_resolution_is_requested(const tsr_resolution_options *options);
 
 /* 1 if the curve is not smeared. */
 int tsr_resolution_is_ideal(const tsr_resolution *resolution);
 
-/* Largest q at which the curve is needed to smear it to n ascending q. */
+/* Largest q at which the model's curve is needed for smeared points at n
+ * ascending q. */
 double tsr_resolution_q_max(const tsr_resolution *resolution, int n,
                             const double *q_inv_ang);
 

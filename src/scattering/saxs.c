@@ -17,8 +17,7 @@ const char *tsr_q_unit_name(tsr_q_unit unit)
     return unit == TSR_Q_INV_NM ? "1/nm" : "1/Angstrom";
 }
 
-/* Values that cannot be measurements are dropped, however the file writes
- * them. */
+/* 1 if I and sigma can be a measurement. Other rows are dropped. */
 static int is_usable(const double value[3])
 {
     return isfinite(value[1]) && isfinite(value[2]) && value[2] > 0.0;
@@ -50,12 +49,11 @@ static tsr_status check_rows(const char *path, const tsr_saxs_table *table,
                             row[-1].line);
         if (is_usable(v) &&
             (fabs(v[1]) > most || v[2] > most || v[2] < 1.0 / most))
-            return tsr_fail(err, TSR_E_DATA,
-                            "'%s', line %ld: I = %g, sigma = %g; expected I up "
-                            "to %g and sigma from %g to %g: give the curve in "
-                            "another unit",
-                            path, row->line, v[1], v[2], most, 1.0 / most,
-                            most);
+            return tsr_fail(
+                err, TSR_E_DATA,
+                "'%s', line %ld: I = %g, sigma = %g; expected I up to %g and "
+                "sigma from %g to %g: give the curve in another unit",
+                path, row->line, v[1], v[2], most, 1.0 / most, most);
     }
     return TSR_OK;
 }
@@ -121,8 +119,9 @@ static void append_line_number(char lines[LINES], int n, long line)
         snprintf(lines + used, LINES - used, ", ...");
 }
 
-/* Copies the usable rows. Counts rows without a usable sigma and rows with
- * repeated q, and lists their line numbers. */
+/* Copies the usable rows inside q_range. Counts the other rows by reason. lines
+ * out: line numbers of [0] rows that are not usable, [1] rows with repeated
+ * q. */
 static void copy_rows(tsr_saxs *saxs, const tsr_saxs_table *table,
                       double factor, const double *q_range,
                       char lines[2][LINES])
@@ -156,9 +155,9 @@ static void copy_rows(tsr_saxs *saxs, const tsr_saxs_table *table,
     }
 }
 
-/* Guinier fit from the first points on. If the start is too noisy for a
- * consistent fit, the number of points in the first estimate of Rg is
- * doubled. */
+/* Guinier fit. The first value of Rg is 1.3 / q of the fifth point. If this
+ * gives no consistent fit, because the first points are too noisy, twice as
+ * many points are tried, and so on. */
 static tsr_status fit_guinier(tsr_saxs *saxs, tsr_err *err)
 {
     tsr_guinier g;
@@ -184,11 +183,11 @@ static tsr_status check_curve(const tsr_saxs *saxs, tsr_log *log, tsr_err *err)
     int n_below = 0, n_buried = 0;
     double first = 0.0, last = 0.0, error_first = 0.0, error_last = 0.0;
     if (!(end > 1e-4 && end < 100.0))
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': q ends at %g 1/Angstrom, which no instrument "
-                        "measures; give q = 4 pi sin(theta) / lambda in "
-                        "1/Angstrom or 1/nm",
-                        saxs->path, end);
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "'%s': q ends at %g 1/Angstrom, beyond any instrument; give q = 4 "
+            "pi sin(theta) / lambda in 1/Angstrom or 1/nm",
+            saxs->path, end);
     for (int k = 0; k < n; k++) {
         n_below += i[k] < -5.0 * saxs->sigma[k];
         n_buried += k < part && saxs->sigma[k] > 3.0 * fabs(i[k]);
@@ -204,14 +203,14 @@ static tsr_status check_curve(const tsr_saxs *saxs, tsr_log *log, tsr_err *err)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': sigma is more than three times I at %d of the "
                         "%d points of lowest q; give q, I, sigma in this "
-                        "order, and I itself where it is a logarithm",
+                        "order, and I itself if the file has its logarithm",
                         saxs->path, n_buried, part);
     if (n_below > 0.05 * n ||
         (saxs->q[0] < 0.05 && end > 0.25 && last > 0.2 * first))
         tsr_warn(log,
                  "%s: I is some %.3g at low q, %.3g at high q, and below -5 "
-                 "sigma at %d points: give I itself where it is a logarithm, "
-                 "or check the subtraction of the buffer",
+                 "sigma at %d points: give I itself if the file has its "
+                 "logarithm, or check the subtraction of the buffer",
                  saxs->path, first / part, last / part, n_below);
     return TSR_OK;
 }
@@ -241,7 +240,7 @@ static void log_curve(const tsr_saxs *saxs, const tsr_saxs_table *table,
              saxs->q[0], saxs->q[saxs->n - 1]);
     if (table->n_unused > 0)
         tsr_warn(log,
-                 "%s: %d other lines of numbers not used (first: line %ld)",
+                 "%s: %d other lines of numbers are not used (first: line %ld)",
                  path, table->n_unused, table->first_unused);
     if (saxs->n_dropped_sigma > 0)
         tsr_warn(log,
@@ -250,8 +249,8 @@ static void log_curve(const tsr_saxs *saxs, const tsr_saxs_table *table,
                  path, saxs->n_dropped_sigma, lines[0]);
     if (table->has_index)
         tsr_warn(log,
-                 "%s: column 1 counts the rows: the columns are read as index, "
-                 "q, I%s",
+                 "%s: column 1 numbers the rows: the columns are read as "
+                 "index, q, I%s",
                  path, table->has_sigma ? ", sigma" : "");
     if (saxs->n_dropped_duplicate > 0)
         tsr_warn(log, "%s: %d rows dropped, q repeats (line %s)", path,
@@ -269,7 +268,7 @@ static void log_curve(const tsr_saxs *saxs, const tsr_saxs_table *table,
         tsr_info(log, "%s: no Guinier range found", path);
 }
 
-/* Makes the curve from the table. */
+/* Makes the curve from the table, with all checks and log lines. */
 static tsr_status make_curve(tsr_saxs *saxs, tsr_saxs_table *table,
                              tsr_q_unit unit, const double *q_range,
                              tsr_log *log, tsr_err *err)
@@ -291,14 +290,14 @@ static tsr_status make_curve(tsr_saxs *saxs, tsr_saxs_table *table,
     double factor = decide_unit(saxs, table, unit, log);
     copy_rows(saxs, table, factor, q_range, lines);
     if (saxs->n_dropped_sigma == table->n)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': no row can be used (first: line %ld, I = %g, "
-                        "sigma = %g); %s",
-                        path, top->line, top->value[1], top->value[2],
-                        isfinite(top->value[1])
-                            ? "if the third column is not sigma, remove it and "
-                              "sigma is modelled"
-                            : "give q, I, sigma as numbers");
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "'%s': no usable row (first: line %ld, I = %g, sigma = %g); %s",
+            path, top->line, top->value[1], top->value[2],
+            isfinite(top->value[1])
+                ? "if the third column is not sigma, remove it and "
+                  "sigma is modelled"
+                : "give q, I, sigma as numbers");
     if (saxs->n < MIN_ROWS)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': %d usable rows, at least %d are needed (table "

@@ -1,8 +1,7 @@
 /* Measured scattering curves: text tables of q, I(q), sigma(q).
  *
- * Comments and headers may appear before, between and after the rows. A row is
- * a line of 2 or more numbers, of which the first three are used. The table is
- * the longest run of rows of equal width. */
+ * Comments and headers may appear before, between and after the rows
+ * (saxs_table.h). A fourth column may give the resolution (resolution.h). */
 #ifndef TSR_SCATTERING_SAXS_H
 #define TSR_SCATTERING_SAXS_H
 
@@ -35,10 +34,10 @@ tsr_saxs_noise tsr_saxs_noise_make(int n, const double *q,
                                    const double *intensity,
                                    const double *sigma);
 
-/* Writes sentences about the noise, each after a blank, and about the misfit of
- * a model whose residuals have size `residual` in units of sigma (NaN: no
- * model). Writes nothing if the noise is unknown. Returns 1 if sigma differs
- * much from the noise. */
+/* Writes sentences to `words`, each after a blank: about the noise, and about
+ * the misfit of a model whose residuals have size `residual` in units of sigma
+ * (NaN: no model). Writes nothing if the noise is unknown. Returns 1 if the
+ * noise is below half of sigma or above 1.5 sigma. */
 int tsr_saxs_noise_describe(const tsr_saxs_noise *noise, double residual,
                             tsr_words *words);
 
@@ -61,22 +60,24 @@ typedef struct {
                             not finite */
     int n_dropped_duplicate;
     int n_negative;    /* rows with I <= 0, kept */
-    int n_outside;     /* rows outside q_range */
+    int n_outside;     /* rows outside q_range, left out */
     double rg_guinier; /* Angstrom; NaN if no Guinier range was found */
-    double i0_guinier;
-    int n_guinier; /* points in the fit */
+    double i0_guinier; /* in the unit of intensity; likewise NaN */
+    int n_guinier;     /* points in the fit */
 } tsr_saxs;
 
 /* Reads a curve.
  * unit     TSR_Q_AUTO: from the header, else 1/nm if q_max > 1
  * q_range  [2] 1/Angstrom, keeps the rows inside; NULL: keeps all rows
  * log      receives all decisions; NULL: silent
- * With two columns sigma = 0.03 I(q) + 0.003 max I. Rows are dropped and
+ * With two columns sigma = 0.03 |I(q)| + 0.003 max I. Rows are dropped and
  * counted if sigma <= 0, if I or sigma is not finite, or if q repeats. Rows
- * with I <= 0 are kept and counted. Errors, with file and line: TSR_E_NOINPUT
- * (missing file), TSR_E_DATA (no table; q that is NaN or not sorted; fewer than
- * 5 rows left; I or sigma of more than 50 digits; sigma above I at low q, which
- * suggests swapped columns; q outside any instrument's range). */
+ * with I <= 0 are kept and counted. Errors: TSR_E_CONFIG (q_range does not
+ * ascend), TSR_E_NOINPUT (missing file), TSR_E_NOMEM, TSR_E_DATA, with file and
+ * mostly a line (no table; q that is not finite, negative or not sorted; fewer
+ * than 5 rows left; |I| or sigma above 1e50, or sigma below 1e-50; sigma above
+ * 3 |I| at low q, which suggests swapped columns; q outside any instrument's
+ * range). */
 tsr_status tsr_saxs_read(const char *path, tsr_q_unit unit,
                          const double *q_range, tsr_log *log, tsr_saxs **out,
                          tsr_err *err);
@@ -91,8 +92,9 @@ tsr_status tsr_saxs_set_resolution(tsr_saxs *saxs,
 /* Largest q at which a model's curve is needed. */
 double tsr_saxs_q_max(const tsr_saxs *saxs);
 
-/* Writes q, I, sigma and, unless NULL, dq as text, after `comment` (several
- * lines, or NULL). Writes a temporary file and renames it. Errors: TSR_E_IO. */
+/* Writes q, I, sigma and dq (NULL: without) as text, after `comment` (one or
+ * more lines, or NULL). Writes a temporary file and renames it. Errors:
+ * TSR_E_IO. */
 tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
                           const double *intensity, const double *sigma,
                           const double *dq, const char *comment, tsr_err *err);

@@ -14,13 +14,13 @@ enum { WIDTH = 5, MIN_WINDOWS = 40 };
  * on either side. For independent noise its variance is the sum of (w_j
  * sigma_j)^2, so t = d / root of the variance is standard normal, and |t| is
  * below 1 in 68.27 % of windows. The function returns the 68.27 % quantile of
- * |t|. It is 1 on average, and outliers in a quarter of the windows hardly
- * change it. A window holds every step-th point. Returns NaN for too few
+ * |t|. This quantile is 1 on average, and outliers in a quarter of the windows
+ * hardly change it. A window has every step-th point. Returns NaN for too few
  * points.
  *
- * For noise, t of consecutive windows correlate by -0.8 and mostly change sign.
- * *is_signal out: 1 if they do not, because the curve itself is no cubic over a
- * window. t [n]: scratch. */
+ * For noise, the t of consecutive windows correlate by -0.8 and mostly change
+ * sign. *is_signal out: 1 if fewer than 65 % change sign, because the curve
+ * itself is no cubic over a window. t [n]: scratch. */
 static double window_noise(int n, const double *q, const double *intensity,
                            const double *sigma, int step, double *t,
                            int *is_signal)
@@ -59,7 +59,8 @@ tsr_saxs_noise tsr_saxs_noise_make(int n, const double *q,
     z.next = window_noise(z.n, q, intensity, sigma, 1, t, &is_signal[0]);
     z.second = window_noise(z.n, q, intensity, sigma, 2, t, &is_signal[1]);
     free(t);
-    if (is_signal[0] && z.next > 1.0) /* a smaller one is an upper bound */
+    if (is_signal[0] && z.next > 1.0) /* up to 1, the value is still an upper
+                                         bound of the noise */
         z.next = (double)NAN;
     if (is_signal[1] || isnan(z.second))
         z.second = z.next;
@@ -81,7 +82,7 @@ int tsr_saxs_noise_describe(const tsr_saxs_noise *noise, double residual,
                   "neighbours by %.3g sigma",
                   z->next);
     if (is_low)
-        tsr_words_add(w, ": %ssigma is too large, and a low chi2 says little",
+        tsr_words_add(w, ": %ssigma is too large, and a low chi2 means little",
                       z->is_shared ? "the curve was smoothed or computed, or "
                                    : "");
     else if (z->is_shared)
@@ -91,13 +92,13 @@ int tsr_saxs_noise_describe(const tsr_saxs_noise *noise, double residual,
                       z->is_shared ? " or more" : "",
                       z->next > 30.0 ? " (in another unit than I?)" : "");
     tsr_words_add(w, "%s.",
-                  z->is_shared ? "; neighbours share noise, and CorMap does "
-                                 "not apply"
+                  z->is_shared ? "; neighbouring points have correlated noise, "
+                                 "and CorMap does not apply"
                                : "");
     if (!(is_low && z->is_shared) &&
         residual > (1.2 + 3.0 / sqrt(z->n)) * z->level)
         tsr_words_add(w,
-                      " Residuals of the model are %.3g sigma: what exceeds "
+                      " Residuals of the model are %.3g sigma: the excess over "
                       "the noise is misfit.",
                       residual);
     return is_low || is_high;

@@ -132,7 +132,8 @@ static const char *line_end(const char *p, const char *end)
     return p + 1 < end && p[0] == '\r' && p[1] == '\n' ? p + 1 : p;
 }
 
-/* broken: lines that begin like a row but contain other text. */
+/* Lists the rows of the text. broken out: lines that begin with a number, are
+ * no rows, and have at least two numbers among their first three words. */
 static void list_lines(const char *text, const char *end, tsr_pool *pool,
                        row_list *list, row_list *broken)
 {
@@ -175,8 +176,8 @@ static int cut_footer(const tsr_saxs_row *row, int from, int to)
 }
 
 /* Finds the rows [*from, *to): the longest run of equal width, extended by
- * adjacent rows that have the needed columns and continue q. A flag that is
- * missing in some rows thus does not split a table. */
+ * adjacent rows that have the needed columns and continue q. A column beyond
+ * the third that some rows lack thus does not split a table. */
 static void find_run(const row_list *list, int *from, int *to)
 {
     const tsr_saxs_row *row = list->row;
@@ -280,11 +281,12 @@ static tsr_status check_broken(const char *path, const row_list *broken,
         const long line = broken->row[i].line;
         if ((line > first && line < last) ||
             (broken->n >= MIN_TABLE && broken->n > n))
-            return tsr_fail(err, TSR_E_DATA,
-                            "'%s', line %ld: one of the first three columns "
-                            "is not a number (nor is 3%%: give sigma in units "
-                            "of I); correct the line or remove it",
-                            path, line);
+            return tsr_fail(
+                err, TSR_E_DATA,
+                "'%s', line %ld: one of the first three columns is not a "
+                "number (3%% is not a number either: give sigma in units of "
+                "I); correct the line or remove it",
+                path, line);
     }
     return TSR_OK;
 }
@@ -382,8 +384,8 @@ static void simplify(const char *line, size_t size, char out[LINE])
     out[n] = '\0';
 }
 
-/* 1 if an extended regular expression matches a part of the text. *at and *end:
- * its second group. */
+/* 1 if an extended regular expression matches a part of the text. *at and *end
+ * out, unless at is NULL: where its second group begins and ends. */
 static int matches(const char *text, const char *pattern, size_t *at,
                    size_t *end)
 {
@@ -405,7 +407,9 @@ static int contains(const char *text, const char *pattern)
     return matches(text, pattern, NULL, NULL);
 }
 
-/* 1 if the unit between `before` and `after` is a unit of q. */
+/* 1 if the unit between the texts `before` and `after` is an inverse length, or
+ * (*is_loose 1) a bare unit after the letter q or s. is_short: the unit is a
+ * single letter. */
 static int is_inverse(const char *before, const char *after, int is_short,
                       int *is_loose)
 {

@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-/* One component: the engine has the types of the table. */
+/* The spec for a table with one component: the engine has the types of the
+ * table. */
 static tsr_status plain_spec(const tsr_form_factor_table *table, int n,
                              int *type, int n_q, double dq_inv_ang,
                              tsr_pool *pool, tsr_coarse_spec *out, tsr_err *err)

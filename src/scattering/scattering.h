@@ -1,6 +1,6 @@
-/* Scattering of the bodies of a run: form factors with one component, with
- * three and the parameters c1 and c2 (scattering/form_factor.h), or for
- * neutrons. */
+/* Scattering of the bodies of a run. The form factors have one component, or
+ * three components combined by c1 and c2 (scattering/form_factor.h), or are
+ * those of neutrons (scattering/neutron.h). */
 #ifndef TSR_SCATTERING_SCATTERING_H
 #define TSR_SCATTERING_SCATTERING_H
 
@@ -12,18 +12,20 @@ typedef struct {
     const tsr_form_factor_table *plain;     /* table with one component; used if
                                                component is NULL */
     const tsr_form_factor_table *component; /* three components, or NULL */
-    const double *exposure;                 /* [n_body] the same for all
+    const double *exposure;                 /* [n_body] exposures for
+                                               `component`, the same for all
                                                conformations */
     const tsr_parameter *contrast;          /* [TSR_N_CONTRAST] */
     const tsr_neutron_bodies *neutron;      /* neutrons: used in place of the
                                                tables; NULL: X-rays */
 } tsr_scattering;
 
-/* The spec of an engine, and S_ab, on q_k = k dq, k < n_q. It has K components:
- * one plus one for each inferred parameter of c1 and c2
- * (scattering/contrast.h), and for neutrons one for a series of solvents
- * (scattering/neutron.h). In memory of the pool. Errors: TSR_E_RANGE (the
- * tables end below the grid), TSR_E_NOMEM. */
+/* The spec of an engine, and S_ab, on q_k = k dq, k < n_q, in memory of the
+ * pool. K components: for the plain table 1; for three components 1, plus 1 for
+ * each inferred parameter of c1 and c2 (scattering/contrast.h); for neutrons 1,
+ * plus 1 for a series of solvents, plus 1 if c2 is inferred
+ * (scattering/neutron.h). Errors: TSR_E_RANGE (the table ends below the last q
+ * of the grid), TSR_E_NOMEM. */
 tsr_status tsr_scattering_spec(const tsr_scattering *scattering,
                                const tsr_topology *topology, int n_q,
                                double dq_inv_ang, tsr_pool *pool,

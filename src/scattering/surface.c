@@ -1,12 +1,12 @@
 /* The exposed part of each atom's sphere, computed exactly, so that it does not
  * depend on the orientation of the molecule. A sum over sample points on the
- * spheres would depend on it.
+ * spheres would depend on this orientation.
  *
  * Most spheres of a large molecule are buried, and most caps on the others do
- * not bound the exposed part. Both can be decided without circles, by a
- * division of the sphere into patches. A cap that extends far enough beyond the
- * centre of a patch covers the whole patch. The exposed part lies in patches
- * that no cap covers. Caps that reach none of these patches do not bound it.
+ * not bound the exposed part. A division of the sphere into patches decides
+ * both without circles. A cap that extends far enough beyond the centre of a
+ * patch covers the whole patch. The exposed part lies in patches that no cap
+ * covers. Caps that reach none of these patches do not bound the exposed part.
  * Only the remaining caps enter the exact sums over arcs. */
 #include "scattering/surface.h"
 
@@ -31,12 +31,13 @@ static const double pi = 3.14159265358979323846;
  * rounding loses does no harm. The method of arcs: Richmond 1984, J. Mol. Biol.
  * 178, 63. */
 
+/* Lengths of covered intervals: the whole circle, and no part of the circle. */
 #define ALL 8.0
 #define NONE (-1.0)
 
 enum { LANES = 8 };
 
-/* An interval on a circle, in pseudo-angles. */
+/* An interval on a circle, in pseudo-angles (pseudo_angle below). */
 typedef struct {
     double from, to;
 } interval;
@@ -84,7 +85,7 @@ tsr_cap_workspace *tsr_cap_workspace_new(int n, tsr_pool *pool)
     return s;
 }
 
-static void fill_caps(int n, const tsr_cap *caps, tsr_cap_workspace *s)
+static void copy_caps(int n, const tsr_cap *caps, tsr_cap_workspace *s)
 {
     caps_row *r = &s->row;
     r->n = (n + LANES - 1) / LANES * LANES;
@@ -99,7 +100,8 @@ static void fill_caps(int n, const tsr_cap *caps, tsr_cap_workspace *s)
 
 /* ---- one circle ---- */
 
-static circle plane_of(const tsr_cap *c)
+/* The circle of a cap, with any u and v perpendicular to the axis. */
+static circle circle_of(const tsr_cap *c)
 {
     circle p = {.c = c};
     int least = 0;
@@ -114,7 +116,8 @@ static circle plane_of(const tsr_cap *c)
     return p;
 }
 
-/* Adds an interval to a sorted list of disjoint intervals. */
+/* Adds an interval to a sorted list of n disjoint intervals. Returns their new
+ * number. */
 static int merge_interval(interval *list, int n, double from, double to)
 {
     int first = 0, last;
@@ -280,7 +283,7 @@ static void add_arc(const circle *p, double from, double to,
 static void add_circle_arcs(int j, int n, const tsr_cap *caps,
                             tsr_cap_workspace *s)
 {
-    circle p = plane_of(&caps[j]);
+    circle p = circle_of(&caps[j]);
     const caps_row *r = &s->row;
     int n_covered = 0;
     double end = 0.0;
@@ -329,7 +332,7 @@ void tsr_cap_union_complement(int n, const tsr_cap *caps,
     workspace->angle = 0.0;
     workspace->vector[0] = workspace->vector[1] = workspace->vector[2] = 0.0;
     workspace->n_arc = 0;
-    fill_caps(n, caps, workspace);
+    copy_caps(n, caps, workspace);
     for (int j = 0; j < n; j++)
         if (caps[j].is_bound)
             add_circle_arcs(j, n, caps, workspace);
@@ -339,7 +342,8 @@ void tsr_cap_union_complement(int n, const tsr_cap *caps,
 
 /* ---- spheres ---- */
 
-static const double first_share = 0.6; /* of the largest reach */
+static const double first_reach = 0.6; /* reach of the first pass, in units of
+                                          the largest reach */
 static const double slack = 1e-5;      /* for angles in single precision */
 
 /* Number of bands, number of patches rounded up to whole vectors, vector
@@ -356,7 +360,8 @@ typedef struct {
 /* The neighbours of a sphere as separate arrays. First x, y, z are the position
  * and h is the radius, then the axis and the cosine of a cap. covers: the cap
  * covers a patch if the cosine between cap axis and patch centre is at least
- * this. reaches: likewise for caps that intersect a patch. */
+ * this value. reaches: the cap intersects a patch if the cosine is at least
+ * this value. */
 typedef struct {
     double *x, *y, *z, *h;
     float *covers, *reaches;
@@ -498,8 +503,9 @@ static int add_neighbours(const surface *f, int i, double inner, double reach,
     return n;
 }
 
-/* Converts rows from positions to caps. A cap that covers nothing reaches
- * nothing. Returns 1 if a cap covers the whole sphere. */
+/* Converts rows from positions to caps on a sphere of radius `own`. cosine,
+ * sine: of the patches' angle. A cap that covers nothing reaches no patch.
+ * Returns 1 if a cap covers the whole sphere. */
 TSR_CLONES static int make_caps(double own, double cosine, double sine, int n,
                                 double *restrict x, double *restrict y,
                                 double *restrict z, double *restrict h,
@@ -611,7 +617,7 @@ static int is_hidden(const surface *f, int i, scratch *s, int *n_cap)
     int n = 0;
     memset(s->owner, 0, sizeof s->owner);
     for (int pass = 0; pass < 2; pass++) {
-        double reach = pass == 0 ? first_share * f->reach : f->reach;
+        double reach = pass == 0 ? first_reach * f->reach : f->reach;
         int from = n;
         n = add_neighbours(f, i, inner, reach, n, s);
         if (n < 0 ||
@@ -683,7 +689,7 @@ tsr_status tsr_surface_exposed(int n, const double (*xyz)[3],
     for (int t = 0; t < n_thread && f.scratch != NULL; t++)
         scratch_make((size_t)n, &pool, &f.scratch[t]);
     tsr_status status = tsr_pool_check(&pool, err);
-    TSR_THEN(status, tsr_cell_list_new(&pool, n, xyz, first_share * reach,
+    TSR_THEN(status, tsr_cell_list_new(&pool, n, xyz, first_reach * reach,
                                        &f.cells, err));
     if (status == TSR_OK)
         tsr_parallel_run(n_part, n_thread, expose_part, &f);

@@ -1,4 +1,4 @@
-/* The exposed part of each sphere of a molecule to a probe, computed
+/* The part of each sphere of a molecule that a probe can touch, computed
  * exactly. */
 #ifndef TSR_SCATTERING_SURFACE_H
 #define TSR_SCATTERING_SURFACE_H
@@ -8,12 +8,13 @@
 /* Exposed fraction of every sphere.
  * xyz      [n][3]  in   Angstrom
  * radius   [n]     in   Angstrom
- * fraction [n]     out  of the sphere with radius + probe, the part that lies
- * in no other such sphere vector   [n][3]  out  integral of the unit vector n
- * over that part, divided by 4 pi; may be NULL A rotation of the molecule
- * changes the results only by rounding, 1e-12. Cost: a few microseconds for a
- * pair of exposed neighbours. Errors: TSR_E_NOMEM, TSR_E_INTERNAL (a negative
- * probe or radius). */
+ * fraction [n]     out  exposed fraction of the sphere of radius + probe: the
+ *                       part that lies in no other such sphere
+ * vector   [n][3]  out  integral of the unit vector n over this part, divided
+ *                       by 4 pi; may be NULL
+ * A rotation of the molecule changes the results only by rounding, 1e-12. Cost:
+ * a few microseconds for a pair of exposed neighbours. Errors: TSR_E_NOMEM,
+ * TSR_E_INTERNAL (a negative radius or probe, or radius and probe 0). */
 tsr_status tsr_surface_exposed(int n, const double (*xyz)[3],
                                const double *radius_ang, double probe_ang,
                                double *fraction, double (*vector)[3],
@@ -24,7 +25,7 @@ tsr_status tsr_surface_exposed(int n, const double (*xyz)[3],
 /* The cap of unit vectors n with n . axis > h. */
 typedef struct {
     double axis[3];
-    double h, s;  /* cosine and sine of the half angle */
+    double h, s;  /* cosine and sine of the angle between axis and edge */
     int is_bound; /* 1: the cap's circle may bound the uncovered part; 0: the
                      caller knows that other caps cover the whole circle */
 } tsr_cap;

@@ -1,5 +1,5 @@
-/* Opens the files of a run, and describes what is missing: folders that are not
- * runs, runs without draws, runs that are still being written. */
+/* Opens the files of a run. Messages describe a folder that is not a run, a run
+ * without draws, and a run that has not ended. */
 #include "session/past_run.h"
 
 #include "analysis/frames.h"
@@ -45,7 +45,7 @@ static tsr_status report_no_run(const char *directory, tsr_err *err)
     int n = 0;
     DIR *folder = opendir(directory);
     if (folder == NULL)
-        return tsr_fail(err, TSR_E_NOINPUT, "cannot look into '%s': %s",
+        return tsr_fail(err, TSR_E_NOINPUT, "cannot read folder '%s': %s",
                         directory, strerror(errno));
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
         char inside[PATH_MAX];
@@ -68,12 +68,12 @@ static tsr_status report_no_run(const char *directory, tsr_err *err)
                         directory, tsr_text_shell(directory, word));
     if (run[0] != '\0')
         return tsr_fail(err, TSR_E_NOINPUT,
-                        "'%s' is no run's folder, but holds one; did you mean "
-                        "'%s'?",
+                        "'%s' is not the folder of a run, but contains one; "
+                        "did you mean '%s'?",
                         directory, run);
     return tsr_fail(err, TSR_E_NOINPUT,
-                    "'%s' is not the folder of a run: it has no trace.h5 and "
-                    "no config.yaml of one (it has %s%s)",
+                    "'%s' is not the folder of a run: it has neither trace.h5 "
+                    "nor config.yaml of a run (it has %s%s)",
                     directory, list, n > N_SHOWN ? ", ..." : "");
 }
 
@@ -84,8 +84,8 @@ static tsr_status report_no_trace(const char *directory, tsr_err *err)
         return report_no_run(directory, err);
     last_log_line(directory, line);
     return tsr_fail(err, TSR_E_NOINPUT,
-                    "'%s' holds a run without a trace.h5: it has not begun to "
-                    "sample, or failed before; its log ends with '%s'",
+                    "'%s' contains a run without trace.h5: sampling has not "
+                    "begun, or failed before; the last line of its log is '%s'",
                     directory, line);
 }
 
@@ -105,15 +105,15 @@ static tsr_status open_trace(tsr_past_run *run, tsr_err *err)
         const int can_repeat =
             status == TSR_E_DATA && run->directory != NULL &&
             tsr_run_directory_has(run->directory, "config.yaml");
-        return tsr_fail(err, status, "%.1800s%s", local.message,
-                        can_repeat ? "; config.yaml beside it repeats the run: "
-                                     "tessera run"
-                                   : "");
+        return tsr_fail(
+            err, status, "%.1800s%s", local.message,
+            can_repeat ? "; its config.yaml can repeat the run: tessera run"
+                       : "");
     }
     return TSR_OK;
 }
 
-/* Chains and draws of a group, from its first variable. */
+/* Chains and draws of a group, from its first variable over chain and draw. */
 static void count_draws(tsr_trace_reader *trace, tsr_trace_group group,
                         int *n_chain, int *n_draw)
 {
@@ -129,7 +129,7 @@ static void count_draws(tsr_trace_reader *trace, tsr_trace_group group,
         }
 }
 
-/* Whether an unfinished run is still running, or how to resume it. */
+/* Describes whether an unfinished run is still running, or how to resume it. */
 static const char *describe_state(const tsr_past_run *run,
                                   char text[TSR_SHELL_SIZE + 80])
 {
@@ -137,21 +137,22 @@ static const char *describe_state(const tsr_past_run *run,
     const size_t size = TSR_SHELL_SIZE + 80;
     tsr_lock_holder holder;
     if (run->directory == NULL)
-        snprintf(text, size, "a trace alone does not say whether it goes on");
+        snprintf(text, size,
+                 "a trace alone does not show whether the run is going on");
     else if (tsr_lock_query(run->directory, &holder, NULL) != TSR_OK)
-        snprintf(text, size, "whether it goes on is not known");
+        snprintf(text, size, "it is unknown whether the run is going on");
     else if (holder.is_held)
         snprintf(text, size, "it is running (process %ld on %s)", holder.pid,
                  tsr_text_excerpt(holder.host, word));
     else if (tsr_run_directory_has(run->directory, "checkpoint.h5"))
-        snprintf(text, size, "it was stopped; to go on: tessera resume %s",
+        snprintf(text, size, "it was stopped; to continue: tessera resume %s",
                  tsr_text_shell(run->directory, word));
     else
         snprintf(text, size, "it was stopped before its first checkpoint");
     return text;
 }
 
-/* Reads config.yaml. A missing file is not an error. */
+/* Reads config.yaml. A file that cannot be read causes only a warning. */
 static void read_config(tsr_past_run *run, tsr_log *log)
 {
     tsr_err err = {.status = TSR_OK};
@@ -162,7 +163,7 @@ static void read_config(tsr_past_run *run, tsr_log *log)
                         NULL, &run->config, &err);
     run->has_config = status == TSR_OK;
     if (status == TSR_OK)
-        run->asked = tsr_sampler_draws(&run->config.sampler);
+        run->draws_requested = tsr_sampler_draws(&run->config.sampler);
     else
         tsr_warn(log, "the settings of the run are unknown: %s", err.message);
 }
@@ -174,7 +175,7 @@ static tsr_status inspect_run(tsr_past_run *run, const char *path, tsr_log *log,
     const tsr_sampler_options *o = &run->config.sampler;
     tsr_run_checkpoint at = {.text = NULL};
     int warm_chains = 0;
-    char stands[TSR_SHELL_SIZE + 80], draws[80];
+    char state[TSR_SHELL_SIZE + 80], draws[80];
     count_draws(run->trace, TSR_TRACE_POSTERIOR, &run->n_chain, &run->n_draw);
     count_draws(run->trace, TSR_TRACE_WARMUP_POSTERIOR, &warm_chains,
                 &run->n_warm);
@@ -188,24 +189,23 @@ static tsr_status inspect_run(tsr_past_run *run, const char *path, tsr_log *log,
     read_config(run, log);
     if (run->n_draw == 0)
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s' has no draw yet: %d of warm-up, which are not of "
-                        "the posterior; %s",
-                        path, run->n_warm, describe_state(run, stands));
+                        "'%s' has no draw yet: %d draws of warm-up, which do "
+                        "not belong to the posterior; %s",
+                        path, run->n_warm, describe_state(run, state));
     if (run->directory != NULL &&
         tsr_run_checkpoint_read(run->directory, 0, &at, NULL) == TSR_OK) {
         run->has_checkpoint = 1;
         run->progress = at.progress;
     }
     tsr_run_checkpoint_clear(&at);
-    /* ended before all draws: converged, or at its time limit */
+    /* with these options, a run may end before all draws */
     run->is_finished =
         run->progress.is_finished && (o->until != NULL || o->time_limit > 0.0);
-    if (run->asked > run->n_draw && !run->is_finished) {
+    if (run->draws_requested > run->n_draw && !run->is_finished) {
         tsr_sampler_draws_text(&run->config.sampler, run->n_draw, draws);
         tsr_warn(log,
-                 "the run is not finished: %s; %s; these are the "
-                 "numbers so far",
-                 draws, describe_state(run, stands));
+                 "the run is not finished: %s; %s; results are preliminary",
+                 draws, describe_state(run, state));
     }
     return TSR_OK;
 }
@@ -250,8 +250,8 @@ tsr_status tsr_past_run_open_prior(const char *path, tsr_past_run *prior,
         return tsr_wrap(err, status, "--prior");
     if (prior->has_data)
         return tsr_fail(err, TSR_E_DATA,
-                        "--prior: the run in '%s' has seen data; make one of "
-                        "the prior with: tessera run CONFIG --prior-only",
+                        "--prior: the run in '%s' used data; sample the prior "
+                        "with: tessera run CONFIG --prior-only",
                         path);
     return TSR_OK;
 }
@@ -266,15 +266,16 @@ static tsr_status open_frames(const tsr_past_run *run, tsr_log *log,
                : tsr_frames_open(run->directory, log, frames, why);
 }
 
-/* For conformations that cannot be read: warns and succeeds, except for lack of
- * memory or an unknown domain. */
+/* Turns a failure to read conformations into a warning and success, without a
+ * warning if the run has no conformations. Lack of memory and an unknown domain
+ * remain errors. */
 static tsr_status log_unreadable(tsr_status status, const tsr_err *why,
                                  tsr_log *log, tsr_err *err)
 {
     if (status == TSR_E_NOMEM || status == TSR_E_USAGE)
         return tsr_fail(err, status, "%s", why->message);
     if (status != TSR_OK && status != TSR_E_NOINPUT)
-        tsr_warn(log, "conformations are left out: %s", why->message);
+        tsr_warn(log, "some conformations are left out: %s", why->message);
     return TSR_OK;
 }
 

@@ -1,5 +1,5 @@
-/* A run on disk: finished, running or stopped. Commands that only read a run
- * open it here. */
+/* Opens the folder of a run, finished, running or stopped, for the commands
+ * that only read it. */
 #ifndef TSR_SESSION_PAST_RUN_H
 #define TSR_SESSION_PAST_RUN_H
 
@@ -17,41 +17,44 @@ typedef struct {
     tsr_trace_reader *trace;
     int has_config; /* 1: config.yaml was read into `config` */
     tsr_config config;
-    int has_data;        /* 0: a run of the prior */
-    int n_chain, n_draw; /* of the posterior group: chains, and draws per
-                            chain */
-    int n_warm;          /* warm-up draws per chain */
-    long asked;          /* draws per chain requested, at most; 0: unknown */
+    int has_data;         /* 0: a run of the prior */
+    int n_chain, n_draw;  /* of the posterior group: chains, and draws per
+                             chain */
+    int n_warm;           /* warm-up draws per chain */
+    long draws_requested; /* largest number of draws per chain that the
+                   configuration requests; 0: unknown */
     int has_checkpoint;
     tsr_run_progress progress; /* of the newest checkpoint, if has_checkpoint */
-    int is_finished; /* 1: ended before all draws, as converged or at its
-                        time limit */
+    int is_finished; /* 1: the run has ended, under a configuration with
+                        sampler.until or time_limit, so that it may have fewer
+                        draws than requested */
 } tsr_past_run;
 
-/* Opens the run in the folder `path`, or a trace.h5. Warns if the run has fewer
- * draws than requested, and tells whether it still runs. The caller clears
- * `run`, also after an error. Errors, each with what was found and a remedy:
- * TSR_E_NOINPUT (no such folder, an empty folder, not a folder of a run, no
- * trace yet); TSR_E_DATA (the trace is damaged, is not a trace, or has no
- * draws). */
+/* Opens the run in the folder `path`, or a trace.h5. If the run has not ended
+ * and has fewer draws than requested, warns, and reports whether it is still
+ * running or how to resume it. The caller clears `run`, also after an error.
+ * Errors, each with what was found and a remedy: TSR_E_NOINPUT (no such folder,
+ * an empty folder, not a folder of a run, no trace yet); TSR_E_DATA (the trace
+ * is damaged, is not a trace, or has no draws); TSR_E_NOMEM. */
 tsr_status tsr_past_run_open(const char *path, tsr_past_run *run, tsr_log *log,
                              tsr_err *err);
 void tsr_past_run_clear(tsr_past_run *run);
 
-/* Opens a run of the prior, for comparison. Errors: as above; TSR_E_DATA if the
- * run used data. */
+/* Opens a run of the prior, for comparison. Errors: those of tsr_past_run_open;
+ * TSR_E_DATA if the run used data. */
 tsr_status tsr_past_run_open_prior(const char *path, tsr_past_run *prior,
                                    tsr_log *log, tsr_err *err);
 
 /* Conformations of the run, and their distances, mobility and P(r). If there
- * are no conformations, both are NULL and `why` is the reason. The caller frees
- * both, also after an error. Errors: TSR_E_NOMEM. */
+ * are no conformations, both are NULL, and `why` is the reason ("" if the run
+ * has no folder). The caller frees both, also after an error. Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
                               tsr_frames **frames, tsr_shape **shape,
                               char why[TSR_ERR_SIZE], tsr_err *err);
 
-/* Arrangements of the domains (arguments as of tsr_arrangements_make); NULL if
- * there are no conformations. Errors: TSR_E_NOMEM; TSR_E_USAGE (no such
+/* Arrangements of the domains (arguments as of tsr_arrangements_make); *out is
+ * NULL if there are no conformations. Errors: TSR_E_NOMEM; TSR_E_USAGE (no such
  * domain). */
 tsr_status tsr_past_run_arrangements(const tsr_past_run *run, int fixed,
                                      double threshold_ang, tsr_log *log,

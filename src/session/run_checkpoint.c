@@ -1,6 +1,6 @@
 /* A run's checkpoint. One table of fields describes its content for writing and
- * for reading. A checkpoint belongs to a run if the configuration agrees,
- * except for keys that may change between sessions, and if checksums of the
+ * for reading. A checkpoint belongs to a run if the configurations agree,
+ * except for keys that may change between sessions, and if the checksums of the
  * input agree. */
 #include "session/run_checkpoint.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-long tsr_session_warmup(const tsr_config *config)
+long tsr_run_warmup_requested(const tsr_config *config)
 {
     const tsr_sampler_options *o = &config->sampler;
     return (o->warmup + tsr_sampler_thin(o) - 1) / tsr_sampler_thin(o);
@@ -23,7 +23,7 @@ long tsr_session_warmup(const tsr_config *config)
 
 /* ---- identity ---- */
 
-static int64_t as_number(uint64_t checksum)
+static int64_t as_int64(uint64_t checksum)
 {
     int64_t number;
     memcpy(&number, &checksum, sizeof number);
@@ -68,9 +68,9 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
     }
     double log_prior = tsr_prior_log_reference(m->prior, m->first);
     tables = add_doubles(tables, &log_prior, 1);
-    return (tsr_run_identity){as_number(structure),
-                              as_number(data),
-                              as_number(tables),
+    return (tsr_run_identity){as_int64(structure),
+                              as_int64(data),
+                              as_int64(tables),
                               setup->n_chain,
                               tsr_target_n_temp(&setup->target),
                               tsr_target_n_state(&setup->target)};
@@ -85,12 +85,13 @@ long tsr_run_draw_steps(const tsr_config *config,
            (long)(identity->n_chain * identity->n_temp);
 }
 
-long tsr_run_warmup(const tsr_config *config, const tsr_run_progress *progress)
+long tsr_run_warmup_expected(const tsr_config *config,
+                             const tsr_run_progress *progress)
 {
     return progress->draws > 0 ? progress->warmup
            : progress->expected > 0
                ? progress->expected - tsr_sampler_draws(&config->sampler)
-               : tsr_session_warmup(config);
+               : tsr_run_warmup_requested(config);
 }
 
 double tsr_run_remaining(const tsr_config *config,
@@ -98,7 +99,7 @@ double tsr_run_remaining(const tsr_config *config,
                          const tsr_run_progress *progress, char text[48])
 {
     const tsr_sampler_options *o = &config->sampler;
-    const long warmup = tsr_run_warmup(config, progress),
+    const long warmup = tsr_run_warmup_expected(config, progress),
                most = warmup + tsr_sampler_draws(o),
                all = progress->expected > 0 ? progress->expected : most;
     const double each = progress->seconds / (double)progress->steps *
@@ -216,7 +217,7 @@ tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
 
 /* ---- comparison of configurations ---- */
 
-/* Keys that may differ between sessions. The choice of trajectory frames may
+/* May the key differ between sessions? The choice of trajectory frames may
  * not. */
 static int is_changeable(const char *section, const char *key)
 {
@@ -235,8 +236,8 @@ static int is_changeable(const char *section, const char *key)
     return 0;
 }
 
-/* Reads a configuration line by line, without comments and without changeable
- * keys. */
+/* Reader of a configuration, line by line, without comments and without
+ * changeable keys. */
 typedef struct {
     const char *at;
     char section[64], key[64];
@@ -255,7 +256,7 @@ static void store_key(reader *r, size_t indent)
         r->key[0] = '\0';
 }
 
-/* Returns 0 at the end. */
+/* Moves to the next line that must agree. Returns 0 at the end. */
 static int next_line(reader *r)
 {
     while (*r->at != '\0') {
@@ -292,6 +293,7 @@ static int is_same_value(const reader *a, const reader *b)
     return n_a == n_b && memcmp(value_a, value_b, n_a) == 0;
 }
 
+/* Compares the configurations of a file `what` and of the present run. */
 static tsr_status match_text(const char *what, const char *then,
                              const char *now, tsr_err *err)
 {
@@ -301,12 +303,12 @@ static tsr_status match_text(const char *what, const char *then,
         if (!has_a && !has_b)
             return TSR_OK;
         if (has_a != has_b || !is_same_value(&a, &b))
-            return tsr_fail(
-                err, TSR_E_DATA,
-                "config.yaml is not the one that the %s was made "
-                "with: '%.*s' was '%.*s'; put it back, or begin a new run",
-                what, has_b ? (int)b.length : 3, has_b ? b.line : "end",
-                has_a ? (int)a.length : 3, has_a ? a.line : "end");
+            return tsr_fail(err, TSR_E_DATA,
+                            "config.yaml differs from that of the %s: '%.*s' "
+                            "was '%.*s'; restore it, or begin a new run",
+                            what, has_b ? (int)b.length : 3,
+                            has_b ? b.line : "end", has_a ? (int)a.length : 3,
+                            has_a ? a.line : "end");
     }
 }
 
@@ -343,8 +345,8 @@ tsr_status tsr_run_checkpoint_match(const tsr_run_checkpoint *checkpoint,
                            : NULL;
     if (status == TSR_OK && what != NULL)
         status = tsr_fail(err, TSR_E_DATA,
-                          "%s: not what the checkpoint was made with; put it "
-                          "back, or begin a new run",
+                          "%s: changed since the checkpoint was written; "
+                          "restore it, or begin a new run",
                           what);
     return status;
 }

@@ -9,38 +9,42 @@
 
 /* Progress of a run. Draws are counted per chain. */
 typedef struct {
-    long warmup, draws; /* stored so far */
-    long next_check;    /* of --until, after so many draws */
-    int is_finished;    /* 1: the run has ended */
-    int is_converged;   /* 1: --until was met at the last check */
-    long expected;      /* draws at the end, with warm-up; 0: unknown */
-    long steps;         /* of all chains, since the start of the run */
-    double seconds;     /* duration of these steps */
+    long warmup, draws; /* stored so far, of warm-up and kept */
+    long next_check; /* number of kept draws at which --until is checked next */
+    int is_finished; /* 1: the run has ended */
+    int is_converged; /* 1: --until was met at the last check */
+    long expected;    /* draws at the end, with warm-up; 0: unknown */
+    long steps; /* of all chains and temperatures, since the start of the run */
+    double seconds;              /* time spent on these steps */
     double start_chi2, start_rg; /* of the first conformation */
 } tsr_run_progress;
 
 /* What must agree between a checkpoint and the run that continues it. */
 typedef struct {
-    int64_t structure, data, tables; /* checksums of the input */
+    int64_t structure, data, tables; /* checksums of the structures, of the
+                                        data, and of form factors and prior */
     int64_t n_chain, n_temp, n_state;
 } tsr_run_identity;
 
 /* Computes the identity of a run that has been set up. */
 tsr_run_identity tsr_run_identity_of(const tsr_setup *setup);
 
-/* Steps of all chains for one draw of every chain. */
+/* Steps of all chains and temperatures for one draw of every chain. */
 long tsr_run_draw_steps(const tsr_config *config,
                         const tsr_run_identity *identity);
 
-/* Total warm-up draws. After a populations phase this is less than the
- * configuration requests. */
-long tsr_run_warmup(const tsr_config *config, const tsr_run_progress *progress);
+/* Warm-up draws that this run will make: after a populations phase, fewer than
+ * the configuration requests (docs/design.md 3). */
+long tsr_run_warmup_expected(const tsr_config *config,
+                             const tsr_run_progress *progress);
 
-/* Estimated seconds until the run ends, at its average speed so far. A run ends
- * after its last draw, at the predicted convergence, or at sampler.time_limit
- * but not before the end of warm-up. The result is not finite if unknown. text:
- * the same time as "0:41:07", after "at most" if the number of draws to
- * convergence is unknown. */
+/* Estimated seconds until the run ends, at its average speed so far. The run
+ * ends at whichever comes first: its last draw, the predicted convergence, or
+ * sampler.time_limit. The time limit cannot end it during warm-up. The result
+ * is not finite if it is unknown: before the first step, without
+ * sampler.time_limit. text: the result in the form "0:41:07"; "at most 0:41:07"
+ * if --until is set and convergence is not expected before the last draw;
+ * "unknown" if the result is not finite. */
 double tsr_run_remaining(const tsr_config *config,
                          const tsr_run_identity *identity,
                          const tsr_run_progress *progress, char text[48]);
@@ -49,12 +53,14 @@ double tsr_run_remaining(const tsr_config *config,
 typedef struct {
     tsr_run_progress progress;
     tsr_run_identity identity;
-    char *text;        /* config.yaml */
-    char *engine;      /* engines of the profiles; "": the prior alone */
-    char *written_at;  /* UTC, ISO 8601 */
-    char *remark;      /* why an older checkpoint was read; NULL: it is the
-                          newest */
-    tsr_archive saved; /* state of the chains; empty unless requested */
+    char *text;   /* config.yaml */
+    char *engine; /* description of the engines (tsr_devices); "": no engine,
+                     because no term needs profiles */
+    char *written_at; /* UTC, ISO 8601 */
+    char *remark; /* why the newest checkpoint could not be used; NULL: it was
+                     used */
+    tsr_archive saved; /* state of the chains; after reading, empty unless it
+                          was requested */
 } tsr_run_checkpoint;
 
 /* Writes DIRECTORY/checkpoint.h5. The previous checkpoint is kept as
@@ -73,19 +79,20 @@ void tsr_run_checkpoint_clear(tsr_run_checkpoint *checkpoint);
 
 /* Refuses a checkpoint made with another configuration or other input, and
  * names the first line or the input that differs. Keys that may change between
- * sessions are ignored: draws, until, time limit, device, most of output. text:
+ * sessions are ignored: sampler.draws, until and time_limit; the sections
+ * device and simulate; output, except trajectory and trajectory_every. text:
  * the current config.yaml. Errors: TSR_E_DATA. */
 tsr_status tsr_run_checkpoint_match(const tsr_run_checkpoint *checkpoint,
                                     const char *text,
                                     const tsr_run_identity *identity,
                                     tsr_err *err);
 
-/* Refuses a trace made with another configuration, in the same way. Errors:
- * TSR_E_DATA, those of tsr_trace_open. */
+/* Refuses the trace at `path` if it was made with another configuration, with
+ * the same keys ignored. Errors: TSR_E_DATA, those of tsr_trace_open. */
 tsr_status tsr_run_trace_match(const char *path, const char *text,
                                tsr_err *err);
 
 /* Warm-up draws that the configuration requests. */
-long tsr_session_warmup(const tsr_config *config);
+long tsr_run_warmup_requested(const tsr_config *config);
 
 #endif

@@ -1,7 +1,7 @@
 /* A run's folder. config.yaml is created under the lock and only if it does not
  * exist, so that only one of two simultaneous runs gets the folder. The copies
- * of the inputs are made before it, so that every run's folder is sufficient to
- * resume on another machine. */
+ * of the inputs are made before config.yaml, so that the folder of every run is
+ * sufficient to resume on another machine. */
 #include "session/run_directory.h"
 
 #include "core/text.h"
@@ -52,9 +52,9 @@ enum {
     DRAWS = 5
 };
 
-/* The first entry of run_files that exists in the folder: its index *found and
- * its file name; N_WRITTEN: none exists. A dangling symbolic link counts as
- * existing. */
+/* Finds the first entry of run_files that exists in the folder. *found out: its
+ * index; N_WRITTEN: none exists. name out: of the file. has_lock 1: run.lock is
+ * ignored. A dangling symbolic link counts as existing. */
 static tsr_status find_written(const char *directory, int has_lock, int *found,
                                char name[256], tsr_err *err)
 {
@@ -63,7 +63,7 @@ static tsr_status find_written(const char *directory, int has_lock, int *found,
     if (list == NULL && (errno == ENOENT || errno == ENOTDIR))
         return TSR_OK;
     if (list == NULL)
-        return tsr_fail(err, TSR_E_IO, "cannot look into '%s': %s", directory,
+        return tsr_fail(err, TSR_E_IO, "cannot read folder '%s': %s", directory,
                         strerror(errno));
     for (const struct dirent *item; (item = readdir(list)) != NULL;)
         for (int k = 0; k < *found; k++) {
@@ -77,8 +77,9 @@ static tsr_status find_written(const char *directory, int has_lock, int *found,
     return TSR_OK;
 }
 
-/* A run killed while it copied its inputs leaves a lock file with its process
- * id, or an empty one, and temporary files. A new run may use the folder. */
+/* Is run.lock left over from a run that was killed while it copied its inputs?
+ * The file then has the id of the dead process, or is empty. A new run may use
+ * the folder. */
 static int is_stale_lock(const char *directory)
 {
     tsr_lock_holder holder;
@@ -89,7 +90,8 @@ static int is_stale_lock(const char *directory)
            !holder.is_held && (holder.pid > 0 || info.st_size == 0);
 }
 
-/* has_lock 1: run.lock belongs to this process. */
+/* Refuses a folder with files that a run would write. has_lock 1: run.lock
+ * belongs to this process, and is allowed. */
 static tsr_status check_unused(const char *directory, int has_lock,
                                tsr_err *err)
 {
@@ -103,14 +105,13 @@ static tsr_status check_unused(const char *directory, int has_lock,
     return tsr_fail(
         err, TSR_E_CONFIG,
         run_files[k].is_specific
-            ? "output.directory: '%s' holds a run already (%s); %schoose "
-              "another folder with --output DIR, or take that one away"
-            : "output.directory: '%s' holds a file '%s', which the run would "
+            ? "output.directory: '%s' already contains a run (%s); %schoose "
+              "another folder with --output DIR, or move that run"
+            : "output.directory: '%s' contains a file '%s' that the run would "
               "replace; %schoose another folder with --output DIR, or rename "
               "that file",
         directory, name,
-        k == CONFIG ? "'tessera resume' goes on with one that was stopped; or "
-                    : "");
+        k == CONFIG ? "'tessera resume' continues a stopped run; or " : "");
 }
 
 static tsr_status check_writable(const char *directory, tsr_err *err)
@@ -142,12 +143,12 @@ tsr_status tsr_run_directory_require(const char *directory, tsr_err *err)
     const int is_run = tsr_run_directory_has(directory, "config.yaml");
     const int is_solve = tsr_run_directory_has(directory, "solve.yaml");
     if (!is_run && is_solve)
-        return tsr_fail(err, TSR_E_NOINPUT,
-                        "'%s' is the folder of a solve: the command that made "
-                        "it goes on with it, tessera solve MODEL CURVE... "
-                        "--output %s; its runs have folders of their own "
-                        "there, called after their states",
-                        directory, tsr_text_shell(directory, word));
+        return tsr_fail(
+            err, TSR_E_NOINPUT,
+            "'%s' is the folder of a solve: repeat its command to continue it, "
+            "tessera solve MODEL CURVE... --output %s; the runs are in its "
+            "subfolders, named after their number of states",
+            directory, tsr_text_shell(directory, word));
     if (!is_run)
         return tsr_fail(err, TSR_E_NOINPUT,
                         "'%s' is not the folder of a run (no config.yaml)",
@@ -222,9 +223,10 @@ void tsr_run_directory_remove(const char *path)
     rmdir(path);
 }
 
-/* Is this NAME.PID.tmp, where NAME is a file of a run and process PID no longer
- * exists? Temporary files of other commands must stay. */
-static int is_stale(const char *file)
+/* Is the name NAME.PID.tmp, where NAME is a file of a run and PID is this
+ * process or one that no longer exists? Temporary files of other commands must
+ * stay. */
+static int is_stale_temporary(const char *file)
 {
     char name[256], *end;
     snprintf(name, sizeof name, "%s", file);
@@ -248,13 +250,13 @@ static int is_stale(const char *file)
 }
 
 static void remove_matching(const char *directory,
-                            int (*is_it)(const char *file))
+                            int (*matches)(const char *file))
 {
     DIR *list = opendir(directory);
     if (list == NULL)
         return;
     for (const struct dirent *item; (item = readdir(list)) != NULL;) {
-        if (!is_it(item->d_name))
+        if (!matches(item->d_name))
             continue;
         char *path = tsr_run_directory_file(directory, item->d_name);
         if (path != NULL && unlink(path) != 0)
@@ -266,7 +268,7 @@ static void remove_matching(const char *directory,
 
 static void remove_stale(const char *directory)
 {
-    remove_matching(directory, is_stale);
+    remove_matching(directory, is_stale_temporary);
 }
 
 /* The temporary folder with copies of the inputs; the caller frees the path.
@@ -284,7 +286,8 @@ static char *find_staged(const char *directory)
     return path;
 }
 
-/* Refuses symbolic links before any file is truncated to the checkpoint. */
+/* Refuses symbolic links among the files of step 5, before a file is cut to the
+ * draws of the checkpoint. *is_new out: no such file exists. */
 static tsr_status check_outputs(const char *directory, int *is_new,
                                 tsr_err *err)
 {
@@ -303,8 +306,8 @@ static tsr_status check_outputs(const char *directory, int *is_new,
                         AT_SYMLINK_NOFOLLOW) == 0 &&
                 S_ISLNK(info.st_mode))
                 status = tsr_fail(err, TSR_E_IO,
-                                  "'%s/%s' is a symbolic link, through which a "
-                                  "run does not write; put the file there",
+                                  "'%s/%s' is a symbolic link, and a run does "
+                                  "not write through links; put the file there",
                                   directory, item->d_name);
         }
     if (list != NULL)
@@ -346,7 +349,7 @@ tsr_status tsr_run_directory_make(const char *directory, int *n_folder,
     if (status == TSR_OK) {
         status = tsr_lock_acquire(directory, lock, err);
         if (status == TSR_E_CONFIG) /* another run took the lock first */
-            tsr_wrap(err, status, "'%s' holds a run already", directory);
+            tsr_wrap(err, status, "'%s' already contains a run", directory);
         else if (status != TSR_OK && !has_leftovers)
             remove_file(directory, "run.lock");
     }
@@ -393,7 +396,8 @@ tsr_status tsr_config_text(const tsr_config *config, char **text, tsr_err *err)
     *text = NULL;
     FILE *out = open_memstream(text, &size);
     TSR_TRY(tsr_allocated(out, err));
-    fprintf(out, "# tessera %s: the configuration as resolved\n", TSR_VERSION);
+    fprintf(out, "# tessera %s: the configuration with all defaults\n",
+            TSR_VERSION);
     tsr_status status = tsr_yaml_write(out, tsr_config_fields(), config, err);
     if (fclose(out) != 0 && status == TSR_OK)
         status = tsr_no_memory(err);
@@ -409,7 +413,8 @@ tsr_status tsr_run_directory_write_model(const char *directory,
 {
     return tsr_model_atoms_write(
         setup->molecule.model, tsr_path_in(directory, "model.pdb").text,
-        "tessera: the start; SC is the centre of a side chain", err);
+        "tessera: the starting structure; SC is the centre of a side chain",
+        err);
 }
 
 /* ---- copies of the inputs ---- */
@@ -454,7 +459,8 @@ static int is_used(const inputs *in, const char *name)
     return 0;
 }
 
-/* Returns 0 when out of memory. */
+/* Adds an input file, and chooses a name for its copy that is not in use. Does
+ * nothing for a NULL path. Returns 0 when out of memory. */
 static int add_input(inputs *in, char **path)
 {
     if (*path == NULL)
@@ -487,12 +493,10 @@ static tsr_status list_inputs(tsr_config *config, inputs *in, tsr_err *err)
     return tsr_no_memory(err);
 }
 
-enum {
-    FOLDER_NAME = sizeof "./input/" - 1
-}; /* length of the prefix of a
-      copy's name */
+/* Length of the folder in a copy's name. */
+enum { FOLDER_NAME = sizeof "./input/" - 1 };
 
-/* Temporary folder for the copies; the caller frees the path. */
+/* Path of the temporary folder for the copies; the caller frees it. */
 static char *staging_name(const char *directory)
 {
     char name[48];
@@ -562,9 +566,9 @@ tsr_status tsr_run_inputs_commit(const char *directory, const char *staged,
 static void swap_paths(inputs *in)
 {
     for (int i = 0; i < in->n; i++) {
-        char *own = *in->path[i];
+        char *original = *in->path[i];
         *in->path[i] = in->copy[i];
-        in->copy[i] = own;
+        in->copy[i] = original;
     }
 }
 

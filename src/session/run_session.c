@@ -38,8 +38,8 @@ static sizes estimate_sizes(const tsr_config *config, const tsr_setup *setup)
         draw += 3.0 * sizeof(float) * l->term[d]->n_point;
     sizes s = {0.7 + draw * (double)tsr_sampler_draws(o) * setup->n_chain / mib,
                0.0};
-    s.trace += scalars * sizeof(double) * (double)tsr_session_warmup(config) *
-               setup->n_chain / mib;
+    s.trace += scalars * sizeof(double) *
+               (double)tsr_run_warmup_requested(config) * setup->n_chain / mib;
     if (writer.atoms || writer.bodies)
         s.trajectories =
             tsr_trajectory_writer_disk_bytes(&setup->target, setup->n_chain,
@@ -77,8 +77,8 @@ static void log_size(const tsr_config *config, const tsr_setup *setup,
              s.trajectories);
     if (s.trace + s.trajectories > available)
         tsr_warn(log,
-                 "'%s' has room for %.3g MiB, less than the run will write: "
-                 "fewer draws or frames, or another folder",
+                 "'%s' has %.3g MiB of free space, less than the run will "
+                 "write: store fewer draws or frames, or choose another folder",
                  config->output.directory, available);
 }
 
@@ -112,8 +112,8 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
         const tsr_engine *e = setup->devices.group[d].engine;
         if (e->system_bytes > 0.0)
             fprintf(out,
-                    "memory: %.0f bytes a system, %d systems of %.0f that the "
-                    "device has room for, %.1f MiB in total\n",
+                    "memory: %.0f bytes per system, %d systems of at most %.0f "
+                    "on the device, %.1f MiB in total\n",
                     e->system_bytes, e->n_system, e->max_systems,
                     (e->n_system * e->system_bytes + e->shared_bytes) /
                         1048576.0);
@@ -139,19 +139,19 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
             config->output.directory, size.trace, size.trajectories);
 }
 
-/* ---- sampler ----
+/* ---- reports on the sampler ----
  *
- * Reports problems that a change of the configuration can mend: moves without
- * targets, temperatures that do not exchange, chains left behind after
- * warm-up. */
+ * Rates of moves, exchanges and all-atom draws, shares of the host's time, and
+ * problems that a change of the configuration can mend: moves without targets,
+ * chains left behind after warm-up. */
 
-/* Moves of positive weight that have no target in this molecule. */
+/* Logs moves of positive weight that have no target in this molecule. */
 static void log_idle_moves(const tsr_setup *setup, tsr_log *log)
 {
     char list[256] = "";
     size_t used = 0;
     if (setup->target.is_frozen) {
-        tsr_info(log, "structure.frozen: the structures stay as they are");
+        tsr_info(log, "structure.frozen: the structures do not move");
         return;
     }
     for (int m = 0; m < TSR_N_MOVE && used < sizeof list; m++) {
@@ -165,10 +165,10 @@ static void log_idle_moves(const tsr_setup *setup, tsr_log *log)
                                      tsr_move_registry[m]->name);
     }
     if (used > 0)
-        tsr_info(log, "moves with nothing to move here: %s", list);
+        tsr_info(log, "moves without a moving part in this molecule: %s", list);
 }
 
-/* Proposals and acceptance of each move at temperature 1. */
+/* Logs proposals and acceptance of each move at temperature 1. */
 static void log_moves(const tsr_setup *setup, tsr_sampler *sampler,
                       tsr_log *log)
 {
@@ -187,8 +187,8 @@ static void log_moves(const tsr_setup *setup, tsr_sampler *sampler,
     }
 }
 
-/* Temperatures of the first chain, exchange rates averaged over chains, and
- * round trips. */
+/* Logs the temperatures of the first chain, exchange rates averaged over
+ * chains, round trips, and the number of temperatures that suffices. */
 static void log_ladder(const tsr_setup *setup, const tsr_sampler *sampler,
                        tsr_log *log)
 {
@@ -218,37 +218,38 @@ static void log_ladder(const tsr_setup *setup, const tsr_sampler *sampler,
         trips += tsr_ladder_round_trips(tsr_sampler_ladder(sampler, c));
     if (rarest > 0.2) /* at low exchange rates the barrier is underestimated */
         tsr_info(log,
-                 "barrier %.1f: some %.0f temperatures are enough (Syed et "
+                 "barrier %.1f: some %.0f temperatures are sufficient (Syed et "
                  "al. 2022)",
                  barrier, ceil(2.0 * barrier) + 1.0);
     else
         tsr_info(log, "barrier above %.1f: more temperatures would help",
                  barrier);
-    tsr_info(log, "temperatures%s; exchanged%s %%; %ld round trips in all",
+    tsr_info(log, "temperatures%s; exchanged%s %%; %ld round trips in total",
              temperature, rate, trips);
 }
 
-/* Acceptance of all-atom draws, where the chains move bodies. */
+/* Logs the acceptance of exchanges between the bodies' chains and the all-atom
+ * chains. Does nothing without all-atom chains. */
 static void log_all_atoms(const tsr_sampler *sampler, tsr_log *log)
 {
     const double rare = 0.01, rate = tsr_sampler_all_atom_acceptance(sampler);
     if (isnan(rate))
         return;
     tsr_info(log,
-             "draws of all atoms: the bodies' chains gave a new one %.1f times "
-             "in 100 that were offered",
+             "all-atom draws: of every 100 states that the bodies' chains "
+             "offered, %.1f were accepted",
              100.0 * rate);
     if (rate < rare)
         tsr_warn(log,
-                 "bodies hardly ever give a draw of all atoms: they are too "
-                 "unlike for data as precise as these, or chains had not "
-                 "found the posterior when they learnt from it; give them more "
-                 "sampler.warmup, or take structure.bodies: two (or, with "
-                 "water that rides along, device.engine: waves, which moves "
-                 "all atoms)");
+                 "the bodies' chains hardly ever give an all-atom draw: their "
+                 "curves deviate too much for data of this precision, or the "
+                 "chains had not reached the posterior when the deviation was "
+                 "learnt; increase sampler.warmup, or use structure.bodies: "
+                 "two (or, with water that moves with the atoms, "
+                 "device.engine: waves, which moves all atoms)");
 }
 
-/* Fractions of the host's time. */
+/* Logs fractions of the host's time. */
 static void log_times(const tsr_sampler *sampler, tsr_log *log)
 {
     tsr_sampler_times t = tsr_sampler_times_get(sampler);
@@ -257,12 +258,11 @@ static void log_times(const tsr_sampler *sampler, tsr_log *log)
     if (all > 0.0)
         tsr_info(
             log,
-            "host time: propose, with densities %.0f %%, excluded volume "
-            "%.0f %%, walks and redraws %.0f %%, hand to the "
-            "device %.0f %%, wait for it %.0f %%, likelihood and "
-            "acceptance %.0f %%, store "
-            "%.1f %%, afresh for checkpoints %.1f %%, checked against double "
-            "precision %.2f %%, curves of all atoms %.0f %%",
+            "host time: propose, with densities %.0f %%, excluded volume %.0f "
+            "%%, walks and redraws %.0f %%, submit to the device %.0f %%, wait "
+            "for it %.0f %%, likelihood and acceptance %.0f %%, store %.1f %%, "
+            "recompute for checkpoints %.1f %%, check against double precision "
+            "%.2f %%, curves of all atoms %.0f %%",
             100.0 * (t.propose - t.clash) / all, 100.0 * t.clash / all,
             100.0 * t.walk / all, 100.0 * t.submit / all, 100.0 * t.wait / all,
             100.0 * t.decide / all, 100.0 * t.store / all,
@@ -297,7 +297,7 @@ static void log_stuck(const tsr_setup *setup, tsr_sampler *sampler,
                       tsr_log *log)
 {
     enum { MOST = 5 };           /* chains named in the log */
-    const double far_nat = 30.0; /* a posterior ratio of exp(-30) */
+    const double far_nat = 30.0; /* a likelihood ratio of exp(-30) */
     int n = setup->n_chain, n_behind = 0;
     if (setup->data.likelihood == NULL)
         return;
@@ -317,22 +317,23 @@ static void log_stuck(const tsr_setup *setup, tsr_sampler *sampler,
         if (++n_behind > MOST)
             continue;
         if (is_stuck)
-            tsr_warn(
-                log,
-                "chain %d is where it started after warm-up (chi2 %.3g): "
-                "nothing was accepted; look at the moves, prior.restraints "
-                "and structure.flexible",
-                c, chi2);
+            tsr_warn(log,
+                     "chain %d is still at its start after warm-up (chi2 "
+                     "%.3g): no proposal was accepted; check the moves, "
+                     "prior.restraints and structure.flexible",
+                     c, chi2);
         else
             tsr_warn(log,
                      "chain %d is stuck after warm-up: chi2 %.3g, its log "
-                     "likelihood %.0f nat below the middle of the chains; give "
-                     "it more sampler.warmup or sampler.temperatures",
+                     "likelihood %.0f nat below the median of the chains; "
+                     "increase sampler.warmup or sampler.temperatures",
                      c, chi2, behind);
     }
     if (n_behind > MOST)
-        tsr_warn(log, "and %d chains more of %d", n_behind - MOST, n);
+        tsr_warn(log, "and %d more chains of %d", n_behind - MOST, n);
 }
+
+/* ---- preparing a session ---- */
 
 static tsr_trajectory_options trajectory_options(const tsr_config *config)
 {
@@ -406,16 +407,21 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
 
 /* ---- a new run ---- */
 
-enum { OWN = 8, MOST_NOTES = 64 }; /* attributes of the trace */
+enum {
+    N_RUN_ATTRIBUTE = 8,
+    MAX_NOTE = 64
+}; /* attributes of the trace: of
+      the run, and notes of terms */
 
-/* Notes of the terms on their data, as attributes. Returns their number. */
+/* Adds the notes of the terms that are texts as attributes of the trace; notes
+ * with values become variables. Returns the number of attributes. */
 static int add_notes(const tsr_likelihood *l, char (*name)[48],
                      tsr_trace_attribute *attribute)
 {
     int n = 0;
     for (int d = 0; l != NULL && d < l->n_term; d++) {
         const tsr_term *term = l->term[d];
-        for (int k = 0; k < term->n_note && n < MOST_NOTES; k++) {
+        for (int k = 0; k < term->n_note && n < MAX_NOTE; k++) {
             if (term->note[k].value != NULL)
                 continue;
             tsr_term_variable(term->type, term->ordinal, term->note[k].name,
@@ -453,7 +459,7 @@ static tsr_status make_trace(tsr_session *s, tsr_err *err)
     list_flat_parameters(s->setup->data.likelihood, sizeof flat, flat);
     char *sequence = tsr_topology_sequence(s->setup->molecule.topology);
     char *rigid = tsr_data_rigid_text(&s->setup->data);
-    tsr_trace_attribute attribute[OWN + MOST_NOTES] = {
+    tsr_trace_attribute attribute[N_RUN_ATTRIBUTE + MAX_NOTE] = {
         {"config", s->config_text},
         {"seed", seed},
         {"sequence", sequence == NULL ? "" : sequence},
@@ -465,9 +471,10 @@ static tsr_status make_trace(tsr_session *s, tsr_err *err)
                             : s->setup->data.model_error},
         {"engine", s->setup->devices.text == NULL ? "none: no term needs one"
                                                   : s->setup->devices.text}};
-    char name[MOST_NOTES][48];
+    char name[MAX_NOTE][48];
     int n_attribute =
-        OWN + add_notes(s->setup->data.likelihood, name, attribute + OWN);
+        N_RUN_ATTRIBUTE +
+        add_notes(s->setup->data.likelihood, name, attribute + N_RUN_ATTRIBUTE);
     tsr_status status =
         tsr_trace_create(s->trace_path, s->setup->n_chain, n, variable,
                          n_attribute, attribute, &trace, err);
@@ -492,8 +499,8 @@ static tsr_status open_log(const tsr_session *s, tsr_err *err)
 
 static tsr_status write_checkpoint(tsr_session *session, tsr_err *err);
 
-/* Creates trace and trajectories without draws, and a draw log without a
- * file. */
+/* Creates trace and trajectories without draws. Makes the draw log, and removes
+ * a draws.log that is left over: the first record creates the file. */
 static tsr_status create_files(tsr_session *s, tsr_err *err)
 {
     TSR_TRY(make_trace(s, err));
@@ -504,9 +511,9 @@ static tsr_status create_files(tsr_session *s, tsr_err *err)
     return TSR_OK;
 }
 
-/* Creates all files up to the first draw. The checkpoint comes first: from it
- * the others can be recreated, whereas a trace without a checkpoint is taken
- * for a run with draws. */
+/* Creates all files that a run has before its first draw. The checkpoint is
+ * written before trace and trajectories, because both can be recreated from it,
+ * whereas a trace without a checkpoint would be taken for a run with draws. */
 static tsr_status make_files(tsr_session *s, tsr_err *err)
 {
     TSR_TRY(tsr_run_directory_write_model(s->directory, s->setup, err));
@@ -558,8 +565,8 @@ tsr_status tsr_session_begin_again(tsr_session *session, tsr_err *err)
     return make_files(session, err);
 }
 
-/* Moves the draws of the log into trace and trajectories, and removes the log.
- * keep: numbers of warm-up and kept draws that the files must have then; NULL:
+/* Adds the draws of the log to trace and trajectories, and removes the log.
+ * keep: numbers of warm-up and kept draws that the files must then have; NULL:
  * all draws. */
 static tsr_status update_files(tsr_session *s, const long *keep, tsr_err *err)
 {
@@ -576,8 +583,9 @@ static tsr_status update_files(tsr_session *s, const long *keep, tsr_err *err)
     return status;
 }
 
-/* Restores files and log to the draws of the checkpoint. For a checkpoint
- * without draws the files are recreated, because they may be incomplete. */
+/* Brings trace and trajectories to the draws of the checkpoint: adds draws from
+ * the log, and removes later draws. For a checkpoint without draws, trace and
+ * trajectories are recreated, because they may be missing. */
 static tsr_status reopen_files(tsr_session *s, tsr_err *err)
 {
     const long keep[TSR_DRAWN_N_KIND] = {[TSR_DRAWN_WARMUP] =
@@ -591,8 +599,9 @@ static tsr_status reopen_files(tsr_session *s, tsr_err *err)
     return update_files(s, keep, err);
 }
 
-/* Saves or restores the sampler, and, for all-atom draws, the model error that
- * the likelihood learns during warm-up. */
+/* Saves the sampler into s->saved after tsr_archive_begin, or restores it from
+ * there after tsr_archive_rewind. With an all-atom chain, the same for the
+ * model error that the likelihood learns during warm-up. */
 static tsr_status archive(tsr_session *s, tsr_err *err)
 {
     tsr_sampler_archive(s->sampler, &s->saved);
@@ -610,13 +619,14 @@ static long population_steps(const tsr_session *s)
            tsr_sampler_thin(&s->config->sampler);
 }
 
-/* Consistency of a checkpoint's counts. Its checksum cannot reveal a file
- * written by another program. */
+/* Do the counts of a checkpoint agree with each other? Checked although the
+ * file has a checksum, because a checksum proves only that the file is
+ * undamaged, not that tessera wrote it. */
 static int is_progress_valid(const tsr_session *s)
 {
     const tsr_run_progress *p = &s->progress;
     const double draws = (double)p->warmup + (double)p->draws;
-    return p->warmup >= 0 && p->warmup <= tsr_session_warmup(s->config) &&
+    return p->warmup >= 0 && p->warmup <= tsr_run_warmup_requested(s->config) &&
            p->draws >= 0 && p->next_check > 0 &&
            draws * (double)tsr_run_draw_steps(s->config, &s->identity) +
                    (double)population_steps(s) ==
@@ -637,11 +647,11 @@ tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
     tsr_status status = tsr_archive_end(&s->saved, err);
     if (status == TSR_OK && !is_progress_valid(s))
         status = tsr_fail(err, TSR_E_DATA,
-                          "its numbers of draws and steps do not agree");
+                          "its numbers of draws and steps are inconsistent");
     if (status != TSR_OK)
         return tsr_wrap(err, status,
-                        "the checkpoint does not fit this run (another version "
-                        "of tessera?)");
+                        "the checkpoint does not belong to this run (another "
+                        "version of tessera?)");
     status = open_log(s, err);
     TSR_THEN(status, reopen_files(s, err));
     TSR_THEN(status, rewrite_config(s, err));
@@ -704,8 +714,8 @@ static tsr_status write_files(tsr_session *session, tsr_err *err)
     s->n_updated = s->progress.warmup + s->progress.draws;
     s->next_update = next_due(now, now - before, 0.0);
     s->storing += now - before;
-    /* the data were valid when written, so that any other error is one of the
-     * disk */
+    /* apart from lack of memory, any error here is one of the disk: the data
+     * were valid when they were written */
     return status == TSR_OK || status == TSR_E_NOMEM
                ? status
                : tsr_wrap(err, TSR_E_IO, "cannot write the run's files");
@@ -732,12 +742,12 @@ tsr_status tsr_session_check_stop(const tsr_session *session, tsr_status status,
     if (session->lock != NULL) /* a resumed run */
         return tsr_fail(
             err, TSR_E_INTERRUPTED,
-            "interrupted before the first draw; to go on: tessera resume %s",
+            "interrupted before the first draw; to continue: tessera resume %s",
             tsr_text_shell(session->config->output.directory, word));
     if (status == TSR_OK)
         tsr_fail(err, TSR_E_INTERRUPTED, "interrupted before the first draw");
     return tsr_wrap(err, TSR_E_INTERRUPTED,
-                    "nothing was written, start it again");
+                    "nothing was written; start the run again");
 }
 
 tsr_status tsr_session_read(tsr_session *session, tsr_err *err)
@@ -761,12 +771,11 @@ tsr_status tsr_session_run(tsr_session *session, tsr_err *err)
     TSR_THEN(status, tsr_session_begin(s, err));
     if (status != TSR_OK)
         return status;
-    tsr_info(s->log,
-             "tessera %s, %d chains of %d temperatures, %d threads, "
-             "into %s",
-             TSR_VERSION, s->setup->n_chain,
-             tsr_target_n_temp(&s->setup->target),
-             tsr_sampler_n_thread(s->sampler), s->directory);
+    tsr_info(
+        s->log,
+        "tessera %s, %d chains of %d temperatures, %d threads, output in %s",
+        TSR_VERSION, s->setup->n_chain, tsr_target_n_temp(&s->setup->target),
+        tsr_sampler_n_thread(s->sampler), s->directory);
     log_idle_moves(s->setup, s->log);
     log_size(s->config, s->setup, s->log);
     status = tsr_session_sample(s, err);
@@ -794,9 +803,10 @@ void tsr_session_clear(tsr_session *session)
  *
  * Warm-up draws, then kept draws, in blocks, with checkpoints at epochs. */
 
-/* Draws of an epoch: as many steps as the molecule has bodies (200 to 2000), so
- * that recomputing all chains costs some 2 % of the time, and a kill loses
- * little. */
+/* Number of draws in an epoch. All chains are recomputed and saved at the start
+ * of each epoch (run_session.h). An epoch has about as many steps as the
+ * molecule has bodies, 200 to 2000: enough that recomputing takes some 2 % of
+ * the time, and few enough that a kill loses little. */
 static long epoch_length(const tsr_config *config, const tsr_setup *setup)
 {
     long n_body = setup->molecule.topology->n_body;
@@ -811,8 +821,8 @@ static long epoch_length(const tsr_config *config, const tsr_setup *setup)
 typedef struct {
     const tsr_session *session;
     const char *phase;
-    double began, shown, block; /* start of the phase, of the last line, and
-                                   of this block */
+    double began, shown, block; /* s: start of the phase, last progress line,
+                                   start of this block */
     long first, before, total;  /* steps of the phase: stored before this
                                    session, stored before this block, planned */
     long accepted_before;
@@ -866,8 +876,8 @@ static int has_ended(const tsr_session *s)
             s->progress.seconds >= o->time_limit);
 }
 
-/* Sets the expected number of draws, from the estimated `factor` to
- * convergence. */
+/* Sets the expected number of draws. factor: by how much the number of draws
+ * must grow until convergence, as tsr_until_check estimates. */
 static void set_expected(progress *p, tsr_session *s, double factor)
 {
     const double most = (double)tsr_sampler_draws(&s->config->sampler);
@@ -876,22 +886,22 @@ static void set_expected(progress *p, tsr_session *s, double factor)
         (long)fmin(most, fmax(needed, (double)s->progress.next_check));
     s->progress.expected = s->progress.warmup + draws;
     p->total = draws * tsr_run_draw_steps(s->config, &s->identity);
-    snprintf(p->reached, sizeof p->reached, " | %.0f %% of convergence",
-             100.0 / factor);
+    snprintf(p->reached, sizeof p->reached,
+             " | %.0f %% of the way to convergence", 100.0 / factor);
 }
 
 /* ---- blocks of draws ---- */
 
-/* Number of draws at the next check, after a check at `look` draws: a quarter
- * more. */
-static long next_check_after(long look)
+/* Number of draws at the next check of --until: a quarter more than at the last
+ * check. */
+static long next_check_after(long last)
 {
-    return look + look / 4 + 1;
+    return last + last / 4 + 1;
 }
 
 /* Checks --until when a check is due. If the chains have not converged, the
- * progress line shows how far the slowest variable is, and the estimated
- * time. */
+ * expected number of draws is set, which the progress line shows as a share of
+ * convergence and as time left. */
 static tsr_status check_until(tsr_session *s, progress *p, tsr_err *err)
 {
     char worst[160];
@@ -906,11 +916,12 @@ static tsr_status check_until(tsr_session *s, progress *p, tsr_err *err)
     s->progress.is_converged = status == TSR_OK && factor <= 1.0;
     if (s->progress.is_converged) {
         tsr_log_progress(s->log, "");
-        tsr_info(s->log, "converged as asked after %ld draws a chain (%s)",
+        tsr_info(s->log,
+                 "converged by the criterion after %ld draws per chain (%s)",
                  done, worst);
     } else if (status == TSR_OK) {
         tsr_log_progress(s->log, "");
-        tsr_debug(s->log, "%ld draws: not yet; %s", done, worst);
+        tsr_debug(s->log, "%ld draws: not converged yet; %s", done, worst);
         set_expected(p, s, factor);
     }
     return status;
@@ -953,8 +964,8 @@ static tsr_status draw_block(tsr_session *s, int warm, int n, progress *p,
     return status == TSR_OK ? stored : status;
 }
 
-/* Recomputes all chains, which reveals errors of a device since the last
- * time. */
+/* Recomputes all chains, which reveals errors of a device since they were last
+ * recomputed. */
 static tsr_status refresh(tsr_session *s, tsr_err *err)
 {
     double before = tsr_clock_s();
@@ -963,8 +974,8 @@ static tsr_status refresh(tsr_session *s, tsr_err *err)
     return status;
 }
 
-/* Starts an epoch: recomputes all chains, then saves their state, in this
- * order, so that the state is verified. Writes a checkpoint when it is due. */
+/* Starts an epoch: recomputes all chains, and then saves their state, which is
+ * thereby verified. Writes a checkpoint when it is due. */
 static tsr_status begin_epoch(tsr_session *s, int warm, tsr_err *err)
 {
     tsr_status status =
@@ -990,18 +1001,19 @@ static tsr_status answer_request(tsr_session *s, tsr_err *err)
     s->is_broken |= status != TSR_OK;
     if (status == TSR_OK) {
         tsr_log_progress(s->log, "");
-        tsr_info(s->log, "checkpoint as asked: %ld draws of warm-up, %ld kept",
+        tsr_info(s->log,
+                 "checkpoint on request: %ld draws of warm-up, %ld kept",
                  s->saved_progress.warmup, s->saved_progress.draws);
     }
     return status;
 }
 
 /* Warm-up draws. The populations phase has done most of the adaptation, so only
- * half of the warm-up follows it, or an eighth if surrogate walks move the
- * chains. */
+ * half of the requested warm-up follows that phase, or an eighth if surrogate
+ * walks move the chains. */
 static long warmup_draws(const tsr_session *s)
 {
-    const long n = tsr_session_warmup(s->config);
+    const long n = tsr_run_warmup_requested(s->config);
     const long part = tsr_target_has_global_moves(&s->setup->target) ? 8 : 2;
     return tsr_sampler_population(s->sampler).n_level > 0
                ? (n + part - 1) / part
@@ -1030,8 +1042,8 @@ static tsr_status learn_from_chains(tsr_session *s, long done, long total,
     return TSR_OK;
 }
 
-/* n draws, or fewer, so that the block ends at the next draw at which chains
- * learn. */
+/* n draws, or fewer, so that the block ends where the model error is learnt
+ * next. */
 static long draws_until_learning(const tsr_session *s, long done, long total,
                                  long n)
 {
@@ -1041,8 +1053,8 @@ static long draws_until_learning(const tsr_session *s, long done, long total,
     return n;
 }
 
-/* Draws one phase in blocks of about two seconds. The size of the blocks does
- * not affect the draws. */
+/* Draws one phase in blocks of one to four seconds, or shorter ones if memory
+ * limits them. The size of the blocks does not affect the draws. */
 static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
 {
     const long *done = warm ? &s->progress.warmup : &s->progress.draws;
@@ -1103,8 +1115,8 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
     if (!warm && status == TSR_OK && !tsr_until_is_set(&s->until) &&
         *done < total && has_ended(s))
         tsr_info(s->log,
-                 "the time limit is over after %ld of %ld draws a chain", *done,
-                 total);
+                 "the time limit is reached after %ld of %ld draws per chain",
+                 *done, total);
     int is_end = !warm && (s->progress.is_converged || has_ended(s));
     if (is_end && status == TSR_OK)
         status = refresh(s, err); /* verifies the draws since the start of
@@ -1129,25 +1141,28 @@ static void log_population(const tsr_session *s, double seconds)
                      "the chains do not start from the prior (%s)",
                      tsr_likelihood_min_beta(t->likelihood) > 0.0
                          ? "scale and background are sampled, under flat priors"
-                     : t->n_start > 0 ? "structure.starts says where"
-                                      : "see sampler.start, chains and t_max");
+                     : t->n_start > 0
+                         ? "structure.starts says where chains start"
+                         : "see sampler.start, chains and t_max");
         return;
     }
-    const double log_z =
+    const double log_evidence =
         tsr_evidence_pool_groups(t->n_group, t->group_log_z, &error);
-    tsr_info(s->log,
-             "%d groups of chains came from the prior in %d levels of some %ld "
-             "steps, %.0f s: barrier %.1f, log evidence%s %.1f +- %.1f nat",
-             t->n_group, found.n_level, found.n_step / found.n_level, seconds,
-             found.barrier, t->all_atom != NULL ? " of the bodies" : "", log_z,
-             error);
+    tsr_info(
+        s->log,
+        "%d groups of chains were tempered from the prior in %d levels of some "
+        "%ld steps, %.0f s: barrier %.1f, log evidence%s %.1f +- %.1f nat",
+        t->n_group, found.n_level, found.n_step / found.n_level, seconds,
+        found.barrier, t->all_atom != NULL ? " from bodies" : "", log_evidence,
+        error);
 }
 
 /* The populations phase: brings each group of chains from the prior to the
  * posterior, before warm-up. */
 static tsr_status populate(tsr_session *s, tsr_err *err)
 {
-    /* may take as long as warm-up */
+    /* levels: a level gets warmup / levels + 1 steps at most, so that this many
+     * levels take as long as warm-up */
     const int walks = tsr_target_has_global_moves(&s->setup->target),
               levels = walks ? 24 : 8;
     const long warmup = s->config->sampler.warmup;
@@ -1176,15 +1191,16 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
         TSR_TRY(populate(s, err));
     if (tsr_stop_requested)
         return TSR_OK;
-    const int is_there = tsr_sampler_population(s->sampler).n_level > 0;
+    const int had_population = tsr_sampler_population(s->sampler).n_level > 0;
     const long warmup = warmup_draws(s);
     const int had_warmup = s->progress.warmup < warmup;
     if (s->progress.warmup == 0 &&
         tsr_sampler_plan_warmup(s->sampler, warmup * tsr_sampler_thin(o),
-                                is_there ? 0.0 : o->anneal))
-        tsr_info(s->log, "warm-up begins with more of the likelihood than the "
-                         "start's chi2 asks for: under student's errors less "
-                         "would leave scale and background open");
+                                had_population ? 0.0 : o->anneal))
+        tsr_info(s->log,
+                 "warm-up begins at a higher power of the likelihood than chi2 "
+                 "of the starting structure suggests: with student errors a "
+                 "lower power would leave scale and background undetermined");
     if (had_warmup)
         TSR_TRY(draw_phase(s, 1, err));
     if (tsr_stop_requested)
@@ -1201,7 +1217,7 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
         log_ladder(s->setup, s->sampler, s->log);
         log_all_atoms(s->sampler, s->log);
         log_times(s->sampler, s->log);
-        tsr_info(s->log, "files: writing them took %.1f s, %.1f %% of the time",
+        tsr_info(s->log, "files: writing took %.1f s, %.1f %% of the time",
                  s->storing, 100.0 * s->storing / (tsr_clock_s() - began));
     }
     return TSR_OK;
@@ -1226,7 +1242,7 @@ tsr_status tsr_session_estimate(tsr_session *session, double seconds,
     double before = tsr_clock_s();
     TSR_TRY(tsr_session_prepare(s, err));
     (void)tsr_sampler_plan_warmup(
-        s->sampler, tsr_session_warmup(s->config) * tsr_sampler_thin(o),
+        s->sampler, tsr_run_warmup_requested(s->config) * tsr_sampler_thin(o),
         o->anneal);
     TSR_TRY(tsr_sampler_refresh(s->sampler, err));
     *start = tsr_clock_s() - before;
@@ -1249,15 +1265,16 @@ tsr_status tsr_session_estimate(tsr_session *session, double seconds,
 
 /* ---- end of a session ---- */
 
-/* Appends the remedy and the command to continue to an error message. */
+/* Appends to an error message what to mend, and the command that resumes the
+ * run. */
 static tsr_status add_remedy(const tsr_session *s, tsr_status status,
                              tsr_err *err)
 {
     static const char *const first[] = {
-        [TSR_E_IO] = "make room or mend the folder, then ",
+        [TSR_E_IO] = "free space or repair the folder, then ",
         [TSR_E_DEVICE] = "once the device works again, or with --device, "};
     const char *kernels = getenv("TSR_KERNEL_DIR");
-    const char *own =
+    const char *kernel_advice =
         status == TSR_E_DEVICE && kernels != NULL && *kernels != '\0'
             ? "without TSR_KERNEL_DIR, or "
             : "";
@@ -1266,11 +1283,11 @@ static tsr_status add_remedy(const tsr_session *s, tsr_status status,
         (status != TSR_E_IO && status != TSR_E_DEVICE && status != TSR_E_NOMEM))
         return status;
     snprintf(message, sizeof message, "%s", err->message);
-    return tsr_fail(err, status,
-                    "%s; %s%sgo on from the last checkpoint: tessera resume "
-                    "%s",
-                    message, own, status == TSR_E_NOMEM ? "" : first[status],
-                    tsr_text_shell(s->directory, word));
+    return tsr_fail(
+        err, status,
+        "%s; %s%scontinue from the last checkpoint: tessera resume %s", message,
+        kernel_advice, status == TSR_E_NOMEM ? "" : first[status],
+        tsr_text_shell(s->directory, word));
 }
 
 /* Writes the last checkpoint before the files, because large files take long.
@@ -1295,10 +1312,10 @@ tsr_status tsr_session_sample(tsr_session *session, tsr_err *err)
     if (status == TSR_OK && tsr_stop_requested && !s->progress.is_finished) {
         char draws[80], word[TSR_SHELL_SIZE];
         tsr_sampler_draws_text(&s->config->sampler, s->progress.draws, draws);
-        return tsr_fail(err, TSR_E_INTERRUPTED,
-                        "interrupted; %s are stored; to go on: tessera resume "
-                        "%s",
-                        draws, tsr_text_shell(s->directory, word));
+        return tsr_fail(
+            err, TSR_E_INTERRUPTED,
+            "interrupted; %s are stored; to continue: tessera resume %s", draws,
+            tsr_text_shell(s->directory, word));
     }
     return add_remedy(s, status, err);
 }

@@ -1,6 +1,7 @@
-/* The criteria of --until. Each variable has a ratio of its R-hat or ESS to the
- * criterion. The largest ratio estimates how much the number of draws must
- * grow. */
+/* The criteria of --until. If R-hat - 1 falls and ESS grows in proportion to
+ * the number of draws, a variable needs (R-hat - 1) / (criterion - 1) and
+ * criterion / ESS times as many draws. The largest of these factors over all
+ * variables counts. */
 #include "session/until.h"
 
 #include "analysis/diagnose.h"
@@ -18,7 +19,7 @@ static tsr_status refuse(const char *text, tsr_err *err)
 {
     return tsr_fail(err, TSR_E_CONFIG,
                     "sampler.until: '%s'; expected rhat<NUMBER (above 1), "
-                    "ess>NUMBER, or both with a comma between",
+                    "ess>NUMBER, or both separated by a comma",
                     text);
 }
 
@@ -53,7 +54,7 @@ int tsr_until_is_set(const tsr_until *until)
 
 /* Factor by which draws must grow for one variable; at most 1: its criteria
  * hold. NaN counts as infinite, but a constant variable counts as converged. */
-static double distance(const tsr_until *until, const tsr_convergence *v)
+static double needed_factor(const tsr_until *until, const tsr_convergence *v)
 {
     double factor = 0.0;
     if (v->sd == 0.0)
@@ -77,7 +78,7 @@ typedef struct {
 
 static void update_worst(search *j, const char *name, const tsr_convergence *v)
 {
-    double factor = distance(j->until, v);
+    double factor = needed_factor(j->until, v);
     if (!(factor > j->factor))
         return;
     j->factor = factor;

@@ -23,18 +23,20 @@ int tsr_until_is_set(const tsr_until *until);
  * factor out  estimated factor by which the number of draws must grow
  *             until all criteria hold, if R-hat - 1 falls and ESS grows in
  *             proportion to the number of draws; at most 1: they hold
- * worst  out  the variable farthest from its criterion, as text
- */
+ * worst  out  the variable farthest from its criterion, with its R-hat and
+ *             ESS, as text
+ * Errors: those of tsr_trace_open and tsr_summary_make; *factor is infinite
+ * then. */
 tsr_status tsr_until_check(const tsr_until *until, const char *trace,
                            double *factor, char worst[160], tsr_err *err);
 
-/* The same for an open trace and its summary. */
+/* tsr_until_check for an open trace and its summary. */
 tsr_status tsr_until_judge(const tsr_until *until, tsr_trace_reader *reader,
                            const tsr_summary *summary, double *factor,
                            char worst[160], tsr_err *err);
 
 /* Number of draws to request after `done` draws: `factor` times as many, at
- * most a hundred times, rounded up to two digits. */
+ * most a hundred times, rounded up to two significant digits. */
 double tsr_until_draws(double done, double factor);
 
 #endif

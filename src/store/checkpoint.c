@@ -31,7 +31,7 @@ tsr_status tsr_checkpoint_open_newest(const char *directory,
                             directory);
         tsr_status status = tsr_checkpoint_open(path, out, &why[i]);
         if (status == TSR_OK && i > 0)
-            snprintf(message, TSR_ERR_SIZE, "%.*s; going on from '%s' of %s",
+            snprintf(message, TSR_ERR_SIZE, "%.*s; using '%s' of %s instead",
                      TSR_ERR_SIZE / 2, why[0].message, path,
                      tsr_checkpoint_created_at(*out));
         free(path);
@@ -60,7 +60,7 @@ struct tsr_checkpoint_writer {
 
 static const char format_name[] = "tessera checkpoint";
 
-/* A text type of length n. */
+/* HDF5 type of a text of n bytes. The caller closes it. */
 static hid_t text_type(size_t n)
 {
     hid_t text = H5Tcopy(H5T_C_S1);
@@ -73,7 +73,8 @@ static hid_t text_type(size_t n)
     return text;
 }
 
-/* Type in memory; HDF5 converts from and to the type of the file. */
+/* Type in memory, for a text of n bytes. HDF5 converts from and to the type of
+ * the file. The caller closes it. */
 static hid_t memory_type(tsr_checkpoint_type type, size_t n)
 {
     switch (type) {
@@ -167,7 +168,7 @@ static tsr_status put_array(const tsr_checkpoint_writer *writer,
         (n > 0 &&
          H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0))
         status = tsr_hdf5_fail(err, TSR_E_INTERNAL,
-                               "cannot put '%s' into the checkpoint", name);
+                               "cannot write '%s' to the checkpoint", name);
     tsr_hdf5_close(set);
     tsr_hdf5_close(create);
     tsr_hdf5_close(space);
@@ -226,21 +227,22 @@ static tsr_status read_description(tsr_checkpoint *checkpoint, tsr_err *err)
 
     free(name);
     if (!is_ours || format < 1)
-        return tsr_fail(err, TSR_E_DATA, "'%s' is no tessera checkpoint", path);
+        return tsr_fail(err, TSR_E_DATA, "'%s' is not a tessera checkpoint",
+                        path);
     if (format != TSR_CHECKPOINT_FORMAT) {
         char *version = tsr_hdf5_attribute_text(file, "tessera_version");
-        tsr_fail(err, TSR_E_DATA,
-                 "'%s' has format %lld of tessera %s, and this is tessera %s, "
-                 "which reads format %d; resume with the one that wrote it, or "
-                 "begin a new run",
-                 path, format, version != NULL ? version : "?", TSR_VERSION,
-                 TSR_CHECKPOINT_FORMAT);
+        tsr_fail(
+            err, TSR_E_DATA,
+            "'%s' has format %lld of tessera %s, but tessera %s reads format "
+            "%d; resume with the version that wrote it, or begin a new run",
+            path, format, version != NULL ? version : "?", TSR_VERSION,
+            TSR_CHECKPOINT_FORMAT);
         free(version);
         return TSR_E_DATA;
     }
     if (!checkpoint->input.is_sealed)
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s' is cut short or damaged: it has no checksum",
+                        "'%s' is truncated or damaged: it has no checksum",
                         path);
     checkpoint->created_at = tsr_hdf5_attribute_text(file, "created_at");
     if (checkpoint->created_at == NULL)
@@ -281,18 +283,18 @@ static tsr_status find_array(const tsr_checkpoint *checkpoint,
                                : H5I_INVALID_HID;
     const hssize_t length =
         space >= 0 ? H5Sget_simple_extent_npoints(space) : -1;
-    const int is_it =
+    const int has_type =
         length >= 0 && wanted >= 0 && H5Tequal(stored, wanted) > 0;
-    if (is_it)
+    if (has_type)
         *n = field->type == TSR_CHECKPOINT_TEXT ? H5Tget_size(stored)
                                                 : (size_t)length;
     tsr_hdf5_close(wanted);
     tsr_hdf5_close(space);
     tsr_hdf5_close(stored);
-    return is_it && (field->count == 0 || *n == field->count)
+    return has_type && (field->count == 0 || *n == field->count)
                ? TSR_OK
                : tsr_fail(err, TSR_E_DATA,
-                          "'%s' has no '%s', or in another shape",
+                          "'%s' lacks '%s', or has it in another shape",
                           checkpoint->input.path, field->name);
 }
 

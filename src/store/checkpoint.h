@@ -9,7 +9,7 @@
  *          .offset = offsetof(state, config)},
  *         {0}};
  *
- * The file is HDF5, written and verified like a run's other files
+ * The file is HDF5, written and verified like the other HDF5 files of a run
  * (store/hdf5_store.h). A name is a path in the file, and groups are created as
  * needed. A few large arrays (one over all chains) are cheaper than many small
  * ones, each of which costs 25 microseconds and a few hundred bytes.
@@ -17,10 +17,11 @@
  * Root attributes: format "tessera checkpoint", format_version (integer),
  * tessera_version, config_hash, created_at (UTC, ISO 8601).
  *
- * Once the first checkpoint has been written, PATH or PATH.previous is a
- * complete checkpoint at every moment. A full disk, a kill or a power cut
- * leaves PATH unchanged (on a file system without links: renamed to
- * PATH.previous). One thread and one writer at a time (files/lock.h). */
+ * Once the first checkpoint has been written, checkpoint.h5 or
+ * checkpoint.h5.previous is a complete checkpoint at every moment. A full disk,
+ * a kill or a power cut leaves checkpoint.h5 unchanged (on a file system
+ * without links: perhaps renamed to checkpoint.h5.previous). Only one process
+ * (files/lock.h), and one thread in it, may write checkpoints. */
 #ifndef TSR_STORE_CHECKPOINT_H
 #define TSR_STORE_CHECKPOINT_H
 
@@ -63,7 +64,8 @@ tsr_status tsr_checkpoint_new(const char *path, const char *config_hash,
                               tsr_checkpoint_writer **out, tsr_err *err);
 
 /* Writes the members of `object` that the table lists. Doubles keep their bits.
- * Errors: TSR_E_INTERNAL (a name is used twice). */
+ * Errors: TSR_E_INTERNAL (a name is used twice, or HDF5 has failed otherwise).
+ * tsr_checkpoint_end reports a full disk. */
 tsr_status tsr_checkpoint_put(tsr_checkpoint_writer *writer,
                               const tsr_checkpoint_field *fields,
                               const void *object, tsr_err *err);
@@ -78,16 +80,16 @@ tsr_status tsr_checkpoint_end(tsr_checkpoint_writer *writer, tsr_status status,
 
 typedef struct tsr_checkpoint tsr_checkpoint;
 
-/* Reads and verifies a checkpoint. Errors: TSR_E_NOINPUT (missing), TSR_E_IO
- * (unreadable), TSR_E_DATA (not a checkpoint, truncated, damaged, or of an
- * older or newer format), TSR_E_NOMEM. */
+/* Reads and verifies a checkpoint. Errors: TSR_E_NOINPUT (missing, or no
+ * permission), TSR_E_IO (a read failed), TSR_E_DATA (not a checkpoint,
+ * truncated, damaged, or of an older or newer format), TSR_E_NOMEM. */
 tsr_status tsr_checkpoint_open(const char *path, tsr_checkpoint **out,
                                tsr_err *err);
 
 /* Opens the newest undamaged checkpoint of a run: directory/checkpoint.h5, or
- * else the previous one. message out: "", or what is wrong with the newer one.
- * Errors: TSR_E_DATA (both are damaged; the message describes both),
- * TSR_E_NOINPUT (the run has no checkpoint), else as above. */
+ * else the previous one. message out: "", or why the newer one is not used.
+ * Errors: TSR_E_NOINPUT (the run has no checkpoint), TSR_E_DATA (no checkpoint
+ * can be used; the message has the reason for each), TSR_E_NOMEM. */
 tsr_status tsr_checkpoint_open_newest(const char *directory,
                                       tsr_checkpoint **out,
                                       char message[TSR_ERR_SIZE], tsr_err *err);
@@ -100,6 +102,7 @@ tsr_status tsr_checkpoint_get(const tsr_checkpoint *checkpoint,
                               const tsr_checkpoint_field *fields, void *object,
                               tsr_err *err);
 
+/* Time at which the checkpoint was begun, UTC, ISO 8601; borrowed. */
 const char *tsr_checkpoint_created_at(const tsr_checkpoint *checkpoint);
 
 /* NULL is fine. */

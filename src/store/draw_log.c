@@ -14,7 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* "draws 1"; differs on machines of another byte order. */
+/* The bytes "draws 1". A machine of another byte order reads another number,
+ * and so no record. */
 static const uint64_t magic = UINT64_C(0x0031207377617264);
 
 /* Header of a record in the file. */
@@ -97,8 +98,8 @@ tsr_status tsr_draw_log_part(tsr_draw_log *log, const void *bytes, tsr_err *err)
     return append_bytes(log, &checksum, sizeof checksum, err);
 }
 
-/* Also detects that another process removed the file, in which case all later
- * writes would be lost. */
+/* Fails also if another process has removed the file, because all later writes
+ * would be lost. */
 tsr_status tsr_draw_log_sync(tsr_draw_log *log, tsr_err *err)
 {
     struct stat info;
@@ -139,8 +140,8 @@ void tsr_draw_log_free(tsr_draw_log *log)
 
 /* ---- reading ---- */
 
-/* Reads the record at offset `at` of a file of `end` bytes. Returns 0 if it is
- * not complete. */
+/* Reads the record at offset `at` of a file of `end` bytes. *next out: offset
+ * of the record after it. Returns 0 if the record is incomplete or damaged. */
 static int read_record(int fd, size_t at, size_t end, tsr_draw_record *r,
                        size_t *next)
 {

@@ -1,16 +1,16 @@
-/* draws.log: draws made since trace.h5 and the trajectories were last written.
- * A plain file to which records are appended.
+/* draws.log: a plain file of records, one after another, with the draws made
+ * since trace.h5 and the trajectories were last written.
  *
  * A run appends a record for each block of draws, and syncs the file before
- * each checkpoint. Now and then it rewrites trace.h5 and the trajectories with
- * the draws of the log, and removes the log (docs/files.md). Commands that read
- * a run include the draws of the log.
+ * each checkpoint. At some checkpoints it rewrites trace.h5 and the
+ * trajectories with the draws of the log, and removes the log (docs/files.md).
+ * Commands that read a run include the draws of the log.
  *
  * A record is a header and `n_chain` x `n_state` parts of equal size. The
  * header has a checksum, and a checksum follows each part (files/checksum.h).
  * An incomplete record, left by a kill or a power cut, ends the log for its
  * readers. Draws and frames are numbered from the start of the run, so that
- * adding a record to a file that already has its draws changes nothing. */
+ * adding the log twice to a file has the same result as adding it once. */
 #ifndef TSR_STORE_DRAW_LOG_H
 #define TSR_STORE_DRAW_LOG_H
 
@@ -22,12 +22,13 @@
 
 /* Content of a record.
  *
- * Draws have one part: the values of all variables of trace.h5 that this phase
- * stores, by group and then in the order of the variables. The values of a
- * variable are [n_chain][n][n of the variable], float or double as in the
- * trace.
+ * A record of draws has one part: the values of all variables of trace.h5 that
+ * warm-up draws (or kept draws) have, by group and then in the order of the
+ * variables. The values of a variable are [n_chain][n][n of the variable],
+ * float or double as in the trace.
  *
- * Frames have one part for each chain and state:
+ * A record of frames, of the trajectories, has one part for each chain and
+ * state:
  *   atoms        [n][n_atom][3]     float
  *   bodies       [n][n_body][3]     float
  *   observables  [n][n_observable]  double
@@ -42,7 +43,7 @@ typedef enum {
 /* Header of a record. */
 typedef struct {
     tsr_draw_kind kind;
-    long first, n;        /* number of the first draw or frame, and how many */
+    long first, n; /* number of the first draw or frame, and their count */
     int n_chain, n_state; /* numbers of parts; 1 and 1 for draws */
     size_t size;          /* bytes of a part without its checksum */
     size_t at;            /* offset of the first part in the file */
@@ -58,8 +59,9 @@ typedef struct tsr_draw_log tsr_draw_log;
 tsr_status tsr_draw_log_new(const char *directory, tsr_draw_log **out,
                             tsr_err *err);
 
-/* Begins a record. tsr_draw_log_part must follow for each part, ordered by
- * chain, then state. Errors: TSR_E_IO (not writable, or the file already
+/* Begin a record, and append a part to it. After tsr_draw_log_begin,
+ * tsr_draw_log_part must be called for each part, ordered by chain, then state.
+ * bytes [record->size] in. Errors: TSR_E_IO (not writable, or the file already
  * exists). */
 tsr_status tsr_draw_log_begin(tsr_draw_log *log, const tsr_draw_record *record,
                               tsr_err *err);
@@ -94,9 +96,9 @@ tsr_status tsr_draw_records_open(const char *beside, tsr_draw_records *log,
                                  tsr_err *err);
 void tsr_draw_records_close(tsr_draw_records *log);
 
-/* Reads a part of record i. The caller frees *bytes. *bytes is NULL if the
- * checksum does not match, as after a power cut: the log ends there. Errors:
- * TSR_E_NOMEM. */
+/* Reads a part of record i. The caller frees *bytes. *bytes is NULL if the part
+ * cannot be read or its checksum does not match, as after a power cut: the log
+ * ends before this record. Errors: TSR_E_NOMEM. */
 tsr_status tsr_draw_records_part(const tsr_draw_records *log, size_t i,
                                  int part, void **bytes, tsr_err *err);
 

@@ -30,7 +30,7 @@ int tsr_h5md_is(const char *path)
     return n == sizeof head && memcmp(head, signature, sizeof head) == 0;
 }
 
-/* < 0: no positions. */
+/* Opens the positions of a group of particles; < 0: it has no positions. */
 static hid_t open_positions(hid_t file, const char *group)
 {
     char path[512];
@@ -39,7 +39,8 @@ static hid_t open_positions(hid_t file, const char *group)
                                         : -1;
 }
 
-/* Stops at the first group with positions. */
+/* Called by H5Literate_by_name for each group of particles. Stops at the first
+ * group with positions. */
 static herr_t find_positions(hid_t particles, const char *name,
                              const H5L_info_t *info, void *context)
 {
@@ -48,15 +49,16 @@ static herr_t find_positions(hid_t particles, const char *name,
     const hid_t file = H5Iget_file_id(particles);
     const hid_t data = open_positions(file, name);
     (void)info;
-    const int is_it = data >= 0 && tsr_hdf5_shape(data, size) == 3 &&
-                      size[2] == 3 && size[0] <= INT_MAX && size[1] <= INT_MAX;
-    if (is_it) {
+    const int is_found = data >= 0 && tsr_hdf5_shape(data, size) == 3 &&
+                         size[2] == 3 && size[0] <= INT_MAX &&
+                         size[1] <= INT_MAX;
+    if (is_found) {
         h->n_frame = (int)size[0], h->n_atom = (int)size[1];
         h->group = strdup(name);
     }
     tsr_hdf5_close(data);
     H5Fclose(file);
-    return is_it;
+    return is_found;
 }
 
 static tsr_status read_unit(tsr_h5md *h, hid_t file, tsr_err *err)
@@ -93,7 +95,7 @@ static tsr_status find_particles(tsr_h5md *h, tsr_err *err)
                         "has no /particles/GROUP/position/value [frame][n][3]; "
                         "is it H5MD?");
     if (h->n_frame == 0 || h->n_atom == 0)
-        return tsr_fail(err, TSR_E_DATA, "there is no frame in it");
+        return tsr_fail(err, TSR_E_DATA, "there are no frames in it");
     return read_unit(h, file, err);
 }
 

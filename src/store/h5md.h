@@ -22,8 +22,8 @@ void tsr_h5md_free(tsr_h5md *h5md);
 int tsr_h5md_n_atom(const tsr_h5md *h5md);
 int tsr_h5md_n_frame(const tsr_h5md *h5md);
 
-/* Reads frame k: xyz [n_atom][3] out, Angstrom. Errors: TSR_E_DATA (unreadable,
- * or a coordinate is not finite). */
+/* Reads frame k, from 0: xyz [n_atom][3] out, Angstrom. Errors: TSR_E_DATA
+ * (unreadable, or a coordinate is not finite). */
 tsr_status tsr_h5md_read(tsr_h5md *h5md, int k, double (*xyz)[3], tsr_err *err);
 
 #endif

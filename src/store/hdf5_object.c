@@ -19,9 +19,9 @@ typedef struct {
 } reason;
 
 /* The innermost entry of the error stack names the cause; the entries above it
- * name only callers. For a failed system call it is a long line with addresses,
- * from which the text before the first ':' and the text of strerror are
- * kept. */
+ * name only callers. For a failed system call the innermost entry is a long
+ * line with addresses, of which only the text before the first ':' and the text
+ * of strerror are kept. */
 static herr_t keep_innermost(unsigned n, const H5E_error2_t *error, void *data)
 {
     static const char mark[] = "error message = '";

@@ -9,10 +9,10 @@
 /* ---- errors ---- */
 
 /* Disables HDF5's printing of errors. A thread-safe build of HDF5 (such as
- * Debian's) has this setting per thread, so every function of src/store that
- * calls HDF5 begins with this call. It is cheap. The first call also prevents
- * HDF5 from closing open objects when the process exits, because HDF5 1.10
- * would crash there after a failed write. */
+ * Debian's) has this setting per thread, so that the functions of src/store
+ * make this call before they use HDF5. The call is cheap. The first one also
+ * prevents HDF5 from closing open objects when the process exits, because HDF5
+ * 1.10 would crash there after a failed write. */
 void tsr_hdf5_quiet(void);
 
 /* As tsr_fail, followed by the innermost reason of HDF5's error stack. Must be
@@ -27,15 +27,16 @@ void tsr_hdf5_close(hid_t id);
 
 /* ---- attributes ---- */
 
-/* netCDF numbers dimensions and variables by their order of creation. Without
- * this flag it opens a file for reading only. */
+/* netCDF numbers dimensions and variables by their order of creation. It opens
+ * a file that was made without these flags for reading only. */
 enum { TSR_HDF5_ORDER = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED };
 
-/* Makes files or groups created with this property list record that order. */
+/* Sets these flags in a property list for creating files or groups. Returns 0
+ * on failure. */
 int tsr_hdf5_track_order(hid_t create);
 
-/* UTF-8 of variable length. The caller closes the type; < 0: failed, with
- * HDF5's error stack. */
+/* Type of UTF-8 texts of variable length. The caller closes the type; < 0:
+ * failed, with HDF5's error stack. */
 hid_t tsr_hdf5_text_type(void);
 
 /* Creates an attribute of n values; n = 0: a scalar. Errors: TSR_E_IO. */
@@ -49,10 +50,11 @@ tsr_status tsr_hdf5_attribute(hid_t object, const char *name, hid_t type,
 tsr_status tsr_hdf5_texts(hid_t object, tsr_err *err, ...);
 
 /* Reads a text attribute of fixed or variable length; the caller frees it.
- * NULL: no such attribute. */
+ * NULL: no such attribute, or not a single text. */
 char *tsr_hdf5_attribute_text(hid_t object, const char *name);
 
-/* Reads a scalar integer attribute; returns `otherwise` if there is none. */
+/* Reads an attribute that is a single integer; returns `otherwise` if there is
+ * no such attribute. */
 long long tsr_hdf5_attribute_integer(hid_t object, const char *name,
                                      long long otherwise);
 

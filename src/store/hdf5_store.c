@@ -27,10 +27,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, SEAL = 64, PIECE = 1 << 20 };
+enum { BLOCK = 4096, SEAL = 64, PIECE = 1 << 20 };
 
-/* Switches HDF5's own file locks off, because run.lock excludes other writers.
- * Version bounds are those of netCDF. Closing a file closes all its objects. */
+/* Property list for opening a file. HDF5's own file locks are off, because
+ * run.lock excludes other writers. Version bounds are those of netCDF. Closing
+ * a file closes all its objects. */
 static hid_t access_list(void)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
@@ -54,9 +55,11 @@ static hid_t open_hdf5(const char *path)
     return file;
 }
 
-/* ---- the seal ---- The sum is over pages: each page contributes the checksum
- * of its number and its bytes, or 0 if all its bytes are 0. A single changed
- * word is always detected, several with probability 1 - 2^-64. */
+/* ---- the seal ----
+ *
+ * The sum is over blocks of 4096 bytes. Each block contributes the checksum of
+ * its number and its bytes, or 0 if all its bytes are 0. A change of a single
+ * word is always detected, other changes with probability 1 - 2^-64. */
 
 static void write_seal(size_t size, uint64_t sum, char seal[SEAL + 1])
 {
@@ -69,9 +72,9 @@ static void write_seal(size_t size, uint64_t sum, char seal[SEAL + 1])
 
 /* The sum over the first n bytes of a file, which are also copied to the file
  * `copy` (< 0: no copy). Returns 0 or an errno. */
-static int sum_pages(int fd, size_t n, int copy, uint64_t *sum)
+static int sum_blocks(int fd, size_t n, int copy, uint64_t *sum)
 {
-    static const unsigned char zero[PAGE];
+    static const unsigned char zero[BLOCK];
     unsigned char *piece = malloc(PIECE);
     int failed = piece == NULL ? ENOMEM : 0;
 
@@ -82,9 +85,9 @@ static int sum_pages(int fd, size_t n, int copy, uint64_t *sum)
         failed = tsr_file_read_at(fd, piece, part, at);
         if (failed == 0 && copy >= 0)
             failed = tsr_file_write_at(copy, piece, part, at);
-        for (size_t k = 0; k < part && failed == 0; k += PAGE)
-            if (memcmp(piece + k, zero, PAGE) != 0)
-                *sum += tsr_checksum((at + k) / PAGE + 1, piece + k, PAGE);
+        for (size_t k = 0; k < part && failed == 0; k += BLOCK)
+            if (memcmp(piece + k, zero, BLOCK) != 0)
+                *sum += tsr_checksum((at + k) / BLOCK + 1, piece + k, BLOCK);
     }
     free(piece);
     return failed;
@@ -106,9 +109,11 @@ static int read_seal(int fd, size_t size, uint64_t *sum)
     return memcmp(same, seal, SEAL) == 0;
 }
 
-/* ---- files without a seal ---- HDF5 1.10 crashes on some damaged files. A
- * child process therefore reads the whole file first; if it crashes or takes
- * too long, the file is damaged. */
+/* ---- files without a seal ----
+ *
+ * HDF5 1.10 crashes on some damaged files. A child process therefore reads the
+ * whole file first; if the child crashes or takes too long, the file is
+ * reported as damaged. */
 
 enum { MOST_SECONDS = 60 };
 
@@ -184,8 +189,9 @@ static herr_t check_object(hid_t file, const char *name, const H5O_info_t *info,
     return 0;
 }
 
-/* Suppresses error messages and core files of an expected crash. */
-static void die_silently(void)
+/* Prepares the child process for a crash: without handlers of signals, error
+ * messages and core file, and with a limit on processor time. */
+static void prepare_for_crash(void)
 {
     static const int fatal[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGXCPU};
     const struct rlimit no_core = {0, 0};
@@ -200,14 +206,15 @@ static void die_silently(void)
         (void)dup2(nowhere, STDERR_FILENO);
 }
 
-/* Errors: TSR_E_DATA (damaged), TSR_E_IO (no child process). */
+/* Reads the whole file in a child process. Errors: TSR_E_DATA (damaged),
+ * TSR_E_IO (no child process). */
 static tsr_status check_in_child(const char *path, tsr_err *err)
 {
     int ended = 0;
     const pid_t child = fork();
 
     if (child == 0) {
-        die_silently();
+        prepare_for_crash();
         const hid_t file = open_hdf5(path);
         _exit(file < 0 || H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_INC,
                                     check_object, NULL, H5O_INFO_BASIC) < 0);
@@ -221,9 +228,10 @@ static tsr_status check_in_child(const char *path, tsr_err *err)
                         strerror(errno));
     if (ended == 0)
         return TSR_OK;
-    return tsr_fail(err, TSR_E_DATA,
-                    "'%s': the file is damaged, or no HDF5 file: HDF5 %s it",
-                    path, WIFSIGNALED(ended) ? "dies of" : "cannot read");
+    return tsr_fail(
+        err, TSR_E_DATA,
+        "'%s': the file is damaged, or not an HDF5 file: HDF5 %s it", path,
+        WIFSIGNALED(ended) ? "dies of" : "cannot read");
 }
 
 /* ---- reading ---- */
@@ -236,22 +244,22 @@ static tsr_status verify(const char *path, int fd, int *is_sealed, tsr_err *err)
     *is_sealed = 0;
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s': the file is damaged, or no HDF5 file: it is no "
-                        "regular file",
+                        "'%s': the file is damaged, or not an HDF5 file: it is "
+                        "not a regular file",
                         path);
     const size_t size = (size_t)info.st_size;
     *is_sealed = read_seal(fd, size, &wanted);
     if (!*is_sealed)
         return check_in_child(path, err);
-    const int failed = sum_pages(fd, size - SEAL, -1, &sum);
+    const int failed = sum_blocks(fd, size - SEAL, -1, &sum);
     if (failed != 0)
         return tsr_fail(err, TSR_E_IO, "cannot read '%s': %s", path,
                         strerror(failed));
     if (sum == wanted)
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
-                    "'%s': the file is damaged, or another program has changed "
-                    "it: its checksum does not fit; restore it from a copy",
+                    "'%s': the file is damaged, or was changed by another "
+                    "program: its checksum is wrong; restore it from a copy",
                     path);
 }
 
@@ -270,8 +278,8 @@ tsr_status tsr_hdf5_input_open(const char *path, tsr_hdf5_input *input,
     if (status == TSR_OK && (input->path = strdup(path)) == NULL)
         status = tsr_no_memory(err);
     if (status == TSR_OK && (input->file = open_hdf5(path)) < 0)
-        status = tsr_hdf5_fail(err, TSR_E_DATA, "'%s': cannot open it as HDF5",
-                               path);
+        status = tsr_hdf5_fail(err, TSR_E_DATA,
+                               "'%s': cannot open the file as HDF5", path);
     if (status != TSR_OK)
         tsr_hdf5_input_close(input);
     return status;
@@ -455,7 +463,8 @@ static herr_t use_driver(tsr_hdf5_output *output, hid_t access)
 
 /* ---- writing ---- */
 
-/* Copies the content of the file `from` into the new file. */
+/* Copies the content of the file `from`, without its seal, into the new
+ * file. */
 static tsr_status copy_content(const char *from, tsr_hdf5_output *output,
                                tsr_err *err)
 {
@@ -469,14 +478,14 @@ static tsr_status copy_content(const char *from, tsr_hdf5_output *output,
                         strerror(errno));
     const size_t size = (size_t)info.st_size;
     const int is_sealed = read_seal(fd, size, &wanted);
-    const int failed = sum_pages(fd, is_sealed ? size - SEAL : size,
-                                 fileno(output->writer.out), &sum);
+    const int failed = sum_blocks(fd, is_sealed ? size - SEAL : size,
+                                  fileno(output->writer.out), &sum);
     if (failed != 0)
         status = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s",
                           output->writer.path, strerror(failed));
     else if (is_sealed && sum != wanted)
         status = tsr_fail(err, TSR_E_IO,
-                          "cannot write '%s': it has been damaged meanwhile",
+                          "cannot write '%s': the file was damaged meanwhile",
                           output->writer.path);
     close(fd);
     return status;
@@ -494,8 +503,8 @@ tsr_status tsr_hdf5_output_start(const char *path, const char *from,
     TSR_TRY(tsr_file_begin(&output->writer, path, err));
     const char *beside = output->writer.beside;
     if (beside == NULL)
-        return tsr_fail(err, TSR_E_IO, "cannot write '%s': it is no file",
-                        path);
+        return tsr_fail(err, TSR_E_IO,
+                        "cannot write '%s': it is not a regular file", path);
     if (from != NULL)
         TSR_TRY(copy_content(from, output, err));
     hid_t create = H5Pcreate(H5P_FILE_CREATE), access = access_list();
@@ -559,7 +568,7 @@ static int add_seal(int fd)
     if (fstat(fd, &info) != 0)
         return errno;
     const size_t size = (size_t)info.st_size;
-    const int failed = sum_pages(fd, size, -1, &sum);
+    const int failed = sum_blocks(fd, size, -1, &sum);
     write_seal(size, sum, seal);
     return failed != 0 ? failed : tsr_file_write_at(fd, seal, SEAL, size);
 }
@@ -591,7 +600,9 @@ tsr_status tsr_hdf5_output_end(tsr_hdf5_output *output, tsr_status status,
 
 /* ---- a file and its draw log ---- */
 
-/* Appends the draws of the log that the file lacks, up to `keep`. */
+/* Writes the records of the log into the open file, in place of any draws that
+ * it has from the first record on. With `keep`: only records up to `keep`, and
+ * the file is then cut to `keep`. */
 static tsr_status apply_log(const char *path, const tsr_hdf5_updater *updater,
                             void *object, const tsr_draw_records *log,
                             const long *keep, const tsr_hdf5_output *output,
@@ -608,8 +619,8 @@ static tsr_status apply_log(const char *path, const tsr_hdf5_updater *updater,
             continue;
         if (r->size != updater->size(object, r) || r->first > have)
             return tsr_fail(err, TSR_E_DATA,
-                            "'%s' has %ld %s, and the draws.log beside it has "
-                            "those from %ld on, or is not of the same run: "
+                            "'%s' has %ld %s, but draws.log in the same folder "
+                            "has those from %ld on, or belongs to another run: "
                             "restore both from a copy",
                             path, have, updater->noun, r->first);
         TSR_TRY(tsr_draw_records_part(log, i, part, &bytes, err));
@@ -626,7 +637,7 @@ static tsr_status apply_log(const char *path, const tsr_hdf5_updater *updater,
         const long have = updater->count(object, kind);
         if (have < keep[kind])
             return tsr_fail(err, TSR_E_DATA,
-                            "'%s', with draws.log, has %ld %s%s, and the "
+                            "'%s', with draws.log, has %ld %s%s, but the "
                             "checkpoint counts %ld",
                             path, have, updater->noun,
                             kind == TSR_DRAWN_WARMUP ? " of warm-up" : "",
@@ -656,12 +667,12 @@ static tsr_status rewrite_with_log(const char *path, const char *to,
     return tsr_hdf5_output_end(&output, status, err);
 }
 
-/* Finds whether the log has draws that the file lacks, or, with `keep`, whether
- * the file's numbers of draws differ from it. */
-static tsr_status compare(const tsr_hdf5_input *input,
-                          const tsr_hdf5_updater *updater,
-                          const tsr_draw_records *log, const long *keep,
-                          int *differs, tsr_err *err)
+/* *differs out: has the log draws that the file lacks? With `keep`: do the
+ * numbers of draws in the file differ from `keep`? */
+static tsr_status find_difference(const tsr_hdf5_input *input,
+                                  const tsr_hdf5_updater *updater,
+                                  const tsr_draw_records *log, const long *keep,
+                                  int *differs, tsr_err *err)
 {
     void *object = NULL;
     tsr_status status = updater->open(input->file, &object, err);
@@ -688,7 +699,8 @@ tsr_status tsr_hdf5_update(const char *path, const tsr_hdf5_updater *updater,
     tsr_hdf5_input input;
     int differs = 0;
     TSR_TRY(tsr_hdf5_input_open(path, &input, err));
-    tsr_status status = compare(&input, updater, log, keep, &differs, err);
+    tsr_status status =
+        find_difference(&input, updater, log, keep, &differs, err);
     tsr_hdf5_input_close(&input);
     if (differs)
         TSR_THEN(status, rewrite_with_log(path, path, updater, log, keep, err));
@@ -698,8 +710,8 @@ tsr_status tsr_hdf5_update(const char *path, const tsr_hdf5_updater *updater,
 /* Adds the draws of the log to the file, while holding the lock of the run's
  * folder, so that no other process writes. The log is read again, because the
  * run may have continued before the lock was taken. The file keeps its owner
- * and mode. Returns TSR_E_IO if a process works on the run or the folder is not
- * writable. */
+ * and mode. Returns TSR_E_IO, among other errors, if a process works on the run
+ * or the folder is not writable. */
 static tsr_status update_locked(const char *path, const char *folder,
                                 const tsr_hdf5_updater *updater, tsr_err *err)
 {
@@ -752,11 +764,11 @@ static tsr_status reopen_updated(tsr_hdf5_input *input,
     const char *folder = getenv("TMPDIR");
     char *path = input->path, *copy = strdup(path);
     tsr_status status = tsr_allocated(copy, err);
-    const char *own = copy != NULL ? dirname(copy) : ".";
+    const char *run_folder = copy != NULL ? dirname(copy) : ".";
 
     input->path = NULL;
     tsr_hdf5_input_close(input);
-    TSR_THEN(status, update_locked(path, own, updater, err));
+    TSR_THEN(status, update_locked(path, run_folder, updater, err));
     if (status == TSR_OK) {
         status = tsr_hdf5_input_open(path, input, err);
     } else if (status == TSR_E_IO) {
@@ -764,11 +776,11 @@ static tsr_status reopen_updated(tsr_hdf5_input *input,
             open_copy(path, folder != NULL && *folder != '\0' ? folder : "/tmp",
                       updater, log, input, err);
         if (status == TSR_E_IO)
-            status = open_copy(path, own, updater, log, input, NULL);
+            status = open_copy(path, run_folder, updater, log, input, NULL);
         if (status != TSR_OK)
             tsr_wrap(err, status,
-                     "'%s' is read from a copy, for which the environment "
-                     "names a folder as TMPDIR",
+                     "'%s' is read from a temporary copy; TMPDIR in the "
+                     "environment names its folder",
                      path);
     }
     free(copy);
@@ -790,7 +802,7 @@ tsr_status tsr_hdf5_input_open_all(const char *path,
     *input = (tsr_hdf5_input){.file = -1};
     TSR_THEN(status, tsr_hdf5_input_open(path, input, err));
     if (status == TSR_OK && log.n > 0)
-        status = compare(input, updater, &log, NULL, &differs, err);
+        status = find_difference(input, updater, &log, NULL, &differs, err);
     if (differs)
         TSR_THEN(status, reopen_updated(input, updater, &log, err));
     tsr_draw_records_close(&log);

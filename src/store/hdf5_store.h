@@ -5,9 +5,10 @@
  * extend a file, a copy is changed and replaces it.
  *
  * The seal is a line of text in the last 64 bytes, after the data of HDF5. It
- * contains the length of the file and a sum of page checksums. A reader
- * verifies the whole file before HDF5 reads it, because HDF5 1.10 can crash on
- * damaged metadata, and does not detect damaged numbers.
+ * contains the length of the file and the sum of the checksums of its blocks of
+ * 4096 bytes. A reader verifies the whole file before HDF5 reads it, because
+ * HDF5 1.10 can crash on damaged metadata, and does not detect damaged
+ * numbers.
  *
  * For src/store only. */
 #ifndef TSR_STORE_HDF5_STORE_H
@@ -25,13 +26,14 @@
 typedef struct {
     char *path;
     hid_t file;    /* < 0: closed */
-    int is_sealed; /* 0: the content has not been verified */
+    int is_sealed; /* 0: the file has no seal, so that damaged numbers are not
+                      detected */
 } tsr_hdf5_input;
 
-/* Verifies and opens a file. A file without a seal (of another program) is
- * first read by a child process, so that damage cannot crash this one. Messages
- * name the file. Errors: TSR_E_NOINPUT (no such file), TSR_E_DATA (not HDF5, or
- * damaged), TSR_E_IO. */
+/* Verifies and opens a file. A file without a seal, as other programs write, is
+ * first read by a child process, so that damage cannot crash this process.
+ * Messages name the file. Errors: TSR_E_NOINPUT (no such file, or no
+ * permission), TSR_E_DATA (not HDF5, or damaged), TSR_E_IO, TSR_E_NOMEM. */
 tsr_status tsr_hdf5_input_open(const char *path, tsr_hdf5_input *input,
                                tsr_err *err);
 void tsr_hdf5_input_close(tsr_hdf5_input *input);
@@ -40,18 +42,19 @@ void tsr_hdf5_input_close(tsr_hdf5_input *input);
  *
  * After a failed write, HDF5 1.10 crashes when an object or the file is closed.
  * HDF5 therefore writes through a file driver of tessera that never fails. Once
- * the system has refused a write, the driver keeps further data in memory, and
- * the file is discarded when the current call ends. */
+ * the system has refused a write, the driver keeps further data in memory,
+ * tsr_hdf5_output_check returns the error, and tsr_hdf5_output_end discards the
+ * file. */
 
 /* A file being written. */
 typedef struct {
     tsr_file_writer writer;
-    hid_t file;    /* < 0: closed */
-    hid_t driver;  /* HDF5's identifier of the driver */
-    int failed;    /* errno of the first failed write */
-    size_t n_kept; /* writes kept in memory */
-    struct tsr_hdf5_kept *kept;
-    int keeps_previous; /* 1: the old file is kept as PATH.previous */
+    hid_t file;                 /* < 0: closed */
+    hid_t driver;               /* HDF5's identifier of this file driver */
+    int failed;                 /* errno of the first failed write */
+    size_t n_kept;              /* writes kept in memory */
+    struct tsr_hdf5_kept *kept; /* [n_kept] */
+    int keeps_previous;         /* 1: the old file is kept as PATH.previous */
 } tsr_hdf5_output;
 
 /* Begins the file `path`. It is empty, or a copy of the file `from` (NULL:
@@ -61,7 +64,7 @@ typedef struct {
 tsr_status tsr_hdf5_output_start(const char *path, const char *from,
                                  tsr_hdf5_output *output, tsr_err *err);
 
-/* Errors: TSR_E_IO (a write has failed). */
+/* Has every write succeeded so far? Errors: TSR_E_IO. */
 tsr_status tsr_hdf5_output_check(const tsr_hdf5_output *output, tsr_err *err);
 
 /* Seals the file and puts it in place if `status` is TSR_OK; otherwise removes
@@ -80,21 +83,25 @@ typedef struct {
     void (*close)(void *object);
     /* Number of draws of a kind in the file. */
     long (*count)(const void *object, tsr_draw_kind kind);
-    /* Number of the part of a record for this file, -1: no part. */
+    /* Index of the part of the record that belongs in this file; -1: no part
+     * does. */
     int (*part)(const void *object, const tsr_draw_record *record);
-    /* Expected bytes of that part. */
+    /* Expected size of this part, bytes. */
     size_t (*size)(const void *object, const tsr_draw_record *record);
     /* Removes the draws after the first n. */
     tsr_status (*cut)(void *object, tsr_draw_kind kind, long n, tsr_err *err);
+    /* Appends the draws of a record. bytes: its part for this file. */
     tsr_status (*append)(void *object, const tsr_draw_record *record,
                          const void *bytes, tsr_err *err);
     /* Called after the last record; NULL: nothing to do. */
     tsr_status (*finish)(void *object, tsr_err *err);
 } tsr_hdf5_updater;
 
-/* Opens a file with the draws of the log beside it. If no process works on the
- * run and the folder is writable, the file itself is updated; otherwise an
- * unnamed copy in TMPDIR (or /tmp) is read. Errors: as tsr_hdf5_input_open. */
+/* Opens a file with the draws of the log beside it. If the file lacks some of
+ * these draws: updates the file, if no process works on the run and the folder
+ * is writable; else reads a copy with the draws, made in TMPDIR (or /tmp) or,
+ * if that fails, beside the file, and unlinked once it is open. Errors: as
+ * tsr_hdf5_input_open. */
 tsr_status tsr_hdf5_input_open_all(const char *path,
                                    const tsr_hdf5_updater *updater,
                                    tsr_hdf5_input *input, tsr_err *err);

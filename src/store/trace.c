@@ -81,8 +81,9 @@ static tsr_status make_dataset(hid_t group, const char *name, hid_t type,
     return status;
 }
 
-/* Creates the dimension of a variable with its coordinates. `id` is its unique
- * number in the file. chunk 0: fixed length n, else unlimited and empty. */
+/* Creates the dimension of a variable with its coordinates. id: number of the
+ * dimension, unique in the file. chunk: 0 for the fixed length n; else the
+ * dimension is unlimited and empty, in chunks of this length. */
 static tsr_status make_dimension(hid_t group, const tsr_trace_variable *var,
                                  hsize_t chunk, int id, hid_t *scale,
                                  tsr_err *err)
@@ -124,10 +125,9 @@ static tsr_status make_dimension(hid_t group, const tsr_trace_variable *var,
  * Checks the declared variables, and creates groups, dimension scales and data
  * sets. */
 
-/* Sizes of chunks, bytes. Chunks of scalars are small, because they are
- * rewritten at every flush, and so that short runs have small files. Chunks of
- * curves must be large enough for compression. Both fit into HDF5's cache of 1
- * MiB per variable. */
+/* Sizes of chunks, bytes; most_chunk_draws: draws. Chunks of scalars are small,
+ * so that short runs have small files. Chunks of curves must be large enough
+ * for compression. Both fit into HDF5's cache of 1 MiB per variable. */
 static const size_t scalar_chunk = (size_t)32 << 10;
 static const size_t vector_chunk = (size_t)256 << 10;
 static const size_t most_chunk = (size_t)1 << 20;
@@ -189,7 +189,7 @@ check_declared(int n_variable, const tsr_trace_variable *variable, tsr_err *err)
             (var->dim != NULL && !is_netcdf_name(var->dim)))
             why = "it or its dimension has no netCDF name";
         else if (var->n < 1 || (var->dim == NULL && var->n != 1))
-            why = "numbers without a dimension";
+            why = "the variable has no dimension";
         else if (variable[first_with_dim(variable, v)].n != var->n)
             why = "its dimension has another length before";
         for (int i = 0; i < n_variable; i++)
@@ -231,8 +231,9 @@ static size_t at_least_1(size_t x)
     return x > 0 ? x : 1;
 }
 
-/* Creates a variable and attaches the dimension scale [rank] of every axis,
- * slowest first. Missing values are NaN (_FillValue). */
+/* Creates a variable and attaches a dimension scale to each axis. scale [rank]
+ * in, in the order of the axes (chain, draw, the variable's own). Missing
+ * values are NaN (_FillValue). */
 static tsr_status make_variable(hid_t group, const tsr_trace_variable *var,
                                 const hid_t *scale, int n_chain, hid_t *data,
                                 tsr_err *err)
@@ -263,7 +264,7 @@ static tsr_status make_variable(hid_t group, const tsr_trace_variable *var,
         if (H5DSattach_scale(*data, scale[i], (unsigned)i) < 0)
             return tsr_hdf5_fail(err, TSR_E_IO, "cannot attach axis %d of '%s'",
                                  i, var->name);
-    /* xarray requires the type of the variable */
+    /* xarray requires that _FillValue has the type of the variable */
     TSR_TRY(tsr_hdf5_attribute(
         *data, "_FillValue", type, 0,
         var->single ? (const void *)&missing_single : &missing, err));
@@ -343,8 +344,9 @@ static tsr_status list_groups(tsr_pool *pool, hid_t file,
     return status;
 }
 
-/* Sizes of a variable as (chain, draw, rest). Returns 0 if it has no such
- * shape. */
+/* Sizes of a variable: chains, draws, and numbers in a draw, over all further
+ * axes. Returns 0 if the variable has no axes chain and draw, or is too large
+ * for int. */
 static int get_shape(hid_t data, int has_draws, int *n_chain, int *n_draw,
                      int *n)
 {
@@ -422,10 +424,12 @@ typedef struct {
     tsr_trace *trace;
     const tsr_trace_variable *variable;
     int next_dim_id;
-    hid_t *own_scale; /* [n_variable] dimension that the variable defines */
+    hid_t *defined_scale; /* [n_variable] dimensions; [v]: set if variable v
+                             defines its dimension */
 } layout;
 
-/* Creates the dimensions first, as netCDF does. */
+/* Creates the dimensions of a group, and then its variables, in the order that
+ * netCDF uses. */
 static tsr_status make_group_content(layout *lay, hid_t id, tsr_trace_group g,
                                      tsr_err *err)
 {
@@ -447,20 +451,21 @@ static tsr_status make_group_content(layout *lay, hid_t id, tsr_trace_group g,
         if (lay->variable[v].group == g && lay->variable[v].dim != NULL &&
             first_with_dim(lay->variable, v) == v)
             TSR_TRY(make_dimension(id, &lay->variable[v], 0, lay->next_dim_id++,
-                                   &lay->own_scale[v], err));
+                                   &lay->defined_scale[v], err));
     for (int v = 0; v < n_variable; v++) {
         const tsr_trace_variable *var = &lay->variable[v];
         if (var->group != g)
             continue;
         if (var->dim != NULL)
-            scale[rank] = lay->own_scale[first_with_dim(lay->variable, v)];
+            scale[rank] = lay->defined_scale[first_with_dim(lay->variable, v)];
         TSR_TRY(make_variable(id, var, scale, n_chain,
                               &lay->trace->variable[v].data, err));
     }
     return TSR_OK;
 }
 
-/* Writes everything except the draws into an empty file. */
+/* Creates attributes, groups, dimensions and variables in an empty file. Draws
+ * and constants follow by tsr_trace_append and tsr_trace_put. */
 static tsr_status
 make_layout(tsr_trace *trace, const tsr_trace_variable *declared,
             int n_attribute, const tsr_trace_attribute *attribute, tsr_err *err)
@@ -470,7 +475,7 @@ make_layout(tsr_trace *trace, const tsr_trace_variable *declared,
     char created_at[40];
 
     tsr_clock_utc(created_at);
-    tsr_pool_array(&trace->pool, lay.own_scale, trace->n_variable);
+    tsr_pool_array(&trace->pool, lay.defined_scale, trace->n_variable);
     TSR_TRY(tsr_pool_check(&trace->pool, err));
     TSR_TRY(write_provenance(file, created_at, err));
     TSR_TRY(write_attributes(file, n_attribute, attribute, err));
@@ -575,7 +580,7 @@ static tsr_status open_trace(hid_t file, void **object, tsr_err *err)
     return open_variables(t, err);
 }
 
-/* The kind of draws in a group. */
+/* The kind of draws in a group; TSR_DRAWN_N_KIND: the group has no draws. */
 static tsr_draw_kind kind_of(tsr_trace_group group)
 {
     return group == TSR_TRACE_WARMUP_POSTERIOR ||
@@ -638,8 +643,8 @@ static size_t size_of(const void *object, const tsr_draw_record *r)
     return n * (size_t)r->n;
 }
 
-/* Appends draws value [n_chain][n_draw][n], which have type `type` in
- * memory. */
+/* Appends n_draw draws to a variable. value [n_chain][n_draw][n] in, of the
+ * HDF5 type `type`. */
 static tsr_status put_values(const tsr_trace *t, variable *var, hsize_t n_draw,
                              hid_t type, const void *value, tsr_err *err)
 {
@@ -706,8 +711,8 @@ tsr_status tsr_trace_put(tsr_trace *trace, int v, const double *value,
     return tsr_hdf5_output_check(&trace->output, err);
 }
 
-/* Extends the draw dimension of a group to the length of its variables, which
- * must agree. The new coordinates are the numbers of the draws. */
+/* Sets the length of the draw dimension of a group to that of its variables,
+ * which must agree. New coordinates are the numbers of the draws. */
 static tsr_status number_draws(tsr_trace *t, tsr_trace_group g, tsr_err *err)
 {
     const variable *first = NULL;
@@ -768,8 +773,9 @@ void tsr_trace_discard(tsr_trace *trace)
 struct tsr_trace_reader {
     tsr_pool pool;
     tsr_hdf5_input input;
-    name_list stored[TSR_TRACE_N_GROUP]; /* names in the file */
-    name_list group[TSR_TRACE_N_GROUP];  /* names in this version */
+    name_list stored[TSR_TRACE_N_GROUP];  /* names as in the file */
+    name_list current[TSR_TRACE_N_GROUP]; /* current names of the same
+                                             variables */
 };
 
 /* Renamed variables: the name written by version 0.1, and the current name. The
@@ -795,18 +801,18 @@ static char *current_name(tsr_pool *pool, char *stored)
         const size_t n = strlen(renamed[k][0]);
         if (strncmp(stored, renamed[k][0], n) == 0 &&
             (stored[n] == '\0' || stored[n] == '_'))
-            return tsr_pool_print(pool, "%s%s", renamed[k][1], stored + n);
+            return tsr_pool_format(pool, "%s%s", renamed[k][1], stored + n);
     }
     return stored;
 }
 
-/* Derives reader->group from reader->stored. */
+/* Derives reader->current from reader->stored. */
 static tsr_status name_variables(tsr_trace_reader *reader, tsr_err *err)
 {
     tsr_pool *pool = &reader->pool;
     for (int g = 0; g < TSR_TRACE_N_GROUP; g++) {
         const name_list *from = &reader->stored[g];
-        name_list *to = &reader->group[g];
+        name_list *to = &reader->current[g];
         tsr_pool_array(pool, to->name, from->n);
         to->n = to->name == NULL ? 0 : from->n;
         for (int i = 0; i < to->n; i++)
@@ -832,10 +838,10 @@ tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
 {
     *out = NULL;
     if (access(path, R_OK) != 0)
-        return tsr_fail(err, TSR_E_NOINPUT,
-                        "'%s' is missing or unreadable (%s); is this the "
-                        "directory of a run?",
-                        path, strerror(errno));
+        return tsr_fail(
+            err, TSR_E_NOINPUT,
+            "'%s' is missing or unreadable (%s); is this the folder of a run?",
+            path, strerror(errno));
     tsr_trace_reader *reader = calloc(1, sizeof *reader);
     TSR_TRY(tsr_allocated(reader, err));
     tsr_status status =
@@ -874,14 +880,14 @@ void tsr_trace_reader_free(tsr_trace_reader *reader)
 int tsr_trace_variables(tsr_trace_reader *reader, tsr_trace_group group,
                         const char *const **name)
 {
-    *name = (const char *const *)reader->group[group].name;
-    return reader->group[group].n;
+    *name = (const char *const *)reader->current[group].name;
+    return reader->current[group].n;
 }
 
 int tsr_trace_has(tsr_trace_reader *reader, tsr_trace_group group,
                   const char *name)
 {
-    const name_list *list = &reader->group[group];
+    const name_list *list = &reader->current[group];
     for (int i = 0; i < list->n; i++)
         if (strcmp(list->name[i], name) == 0)
             return 1;
@@ -894,7 +900,7 @@ int tsr_trace_has(tsr_trace_reader *reader, tsr_trace_group group,
 static hid_t open_variable(tsr_trace_reader *reader, tsr_trace_group group,
                            const char *name)
 {
-    const name_list *list = &reader->group[group];
+    const name_list *list = &reader->current[group];
     for (int i = 0; i < list->n; i++)
         if (strcmp(list->name[i], name) == 0)
             return open_in_group(reader->input.file, group,
@@ -933,10 +939,10 @@ int tsr_trace_n_draw(tsr_trace_reader *reader, tsr_trace_group group)
 {
     int n_chain = 0, n_draw = 0, n = 0;
 
-    if (reader->group[group].n == 0 || !groups[group].has_draws)
+    if (reader->current[group].n == 0 || !groups[group].has_draws)
         return 0;
     tsr_hdf5_quiet();
-    hid_t data = open_variable(reader, group, reader->group[group].name[0]);
+    hid_t data = open_variable(reader, group, reader->current[group].name[0]);
     if (data < 0 || !get_shape(data, 1, &n_chain, &n_draw, &n))
         n_draw = 0;
     tsr_hdf5_close(data);
@@ -980,8 +986,9 @@ tsr_status tsr_trace_shape(tsr_trace_reader *reader, tsr_trace_group group,
     return TSR_OK;
 }
 
-/* Selects `part` in the data space `file`. The axes after draw count as one; if
- * there are several, the selection is made entry by entry. */
+/* Selects `part` in the data space `file`. All axes behind the axis `draw` are
+ * treated as one flattened axis. If the variable has more than one of them,
+ * each entry is selected separately. */
 static int select_part(hid_t file, int n_chain, const tsr_trace_part *part)
 {
     hsize_t size[H5S_MAX_RANK], from[H5S_MAX_RANK] = {0};
@@ -1016,7 +1023,8 @@ static int select_part(hid_t file, int n_chain, const tsr_trace_part *part)
 static tsr_status read_part(hid_t data, int n_chain, const tsr_trace_part *part,
                             double *value)
 {
-    /* HDF5 copies number by number if the two spaces differ in shape. */
+    /* The data space in memory gets the shape of the selection in the file: if
+     * the shapes differ, HDF5 copies number by number, which is slow. */
     const hsize_t shape[3] = {(hsize_t)n_chain, (hsize_t)part->n_draw,
                               (hsize_t)part->n};
     const hsize_t count = shape[0] * shape[1] * shape[2];
@@ -1045,11 +1053,10 @@ tsr_status tsr_trace_get_part(tsr_trace_reader *reader, tsr_trace_group group,
     if (!groups[group].has_draws || part->draw_from < 0 || part->n_draw < 0 ||
         part->n_draw > n_draw - part->draw_from || part->entry_from < 0 ||
         part->n < 0 || part->n > n - part->entry_from)
-        status =
-            tsr_fail(err, TSR_E_DATA,
-                     "'%s': %s/%s has %d draws of %d numbers, and more "
-                     "are asked for",
-                     reader->input.path, groups[group].name, name, n_draw, n);
+        status = tsr_fail(
+            err, TSR_E_DATA,
+            "'%s': %s/%s has %d draws of %d numbers, but more are requested",
+            reader->input.path, groups[group].name, name, n_draw, n);
     else if (n_chain > 0 && part->n_draw > 0 && part->n > 0 &&
              read_part(data, n_chain, part, value) != TSR_OK)
         status = report_unreadable(reader, group, name, err);
@@ -1072,8 +1079,8 @@ static H5T_class_t class_of(hid_t data)
     return kind == H5T_INTEGER ? H5T_FLOAT : kind;
 }
 
-/* Called by H5DSiterate_scales: reads the first scale of an axis that is
- * numeric. */
+/* Called by H5DSiterate_scales for each scale of an axis: reads the first
+ * numeric scale, and stops. */
 static herr_t read_scale(hid_t data, unsigned axis, hid_t scale, void *context)
 {
     coordinates *c = context;

@@ -28,10 +28,10 @@ typedef enum {
     TSR_TRACE_N_GROUP
 } tsr_trace_group;
 
-/* A variable: per draw one number, or `n` numbers along the dimension `dim`
+/* A variable: in each draw one number, or `n` numbers along the dimension `dim`
  * ("q", "q_1") with coordinates `coord`. Variables of a group with the same
- * `dim` share it; they must agree in n, and the first one defines the
- * coordinates. Coordinates are variables of the group, so that no other
+ * `dim` share the dimension; they must agree in n, and the first one defines
+ * the coordinates. Coordinates are variables of the group, so that no other
  * variable may have their names. The unit of times must be "s", because xarray
  * converts "seconds" to timedelta64. */
 typedef struct {
@@ -48,6 +48,7 @@ typedef struct {
                                        moves), instead of coord; or NULL */
 } tsr_trace_variable;
 
+/* A text attribute. */
 typedef struct {
     const char *name;
     const char *text;
@@ -57,24 +58,26 @@ typedef struct {
 typedef struct tsr_trace tsr_trace;
 
 /* Begins a file; tsr_trace_close puts it in place. All arguments are copied.
- * Every group gets created_at (UTC, ISO 8601), inference_library "tessera" and
- * inference_library_version. attribute [n_attribute] (config text, device,
- * kernel hash, seed) is added to the root and to posterior. Errors:
- * TSR_E_INTERNAL (contradicting variables, or an invalid netCDF name),
- * TSR_E_IO. */
+ * The root and every group get created_at (UTC, ISO 8601), inference_library
+ * "tessera" and inference_library_version. attribute [n_attribute] (config
+ * text, device, kernel hash, seed) is added to the root and to posterior.
+ * Errors: TSR_E_INTERNAL (contradicting variables, or an invalid netCDF name),
+ * TSR_E_IO, TSR_E_NOMEM. */
 tsr_status tsr_trace_create(const char *path, int n_chain, int n_variable,
                             const tsr_trace_variable *variable, int n_attribute,
                             const tsr_trace_attribute *attribute,
                             tsr_trace **out, tsr_err *err);
 
-/* Appends n_draw draws of variable v, counted in the order of creation.
+/* Appends n_draw draws of variable v, the index in the list given to
+ * tsr_trace_create.
  * value  [n_chain][n_draw][n]  in
  * All variables of a group must have the same number of draws at
  * tsr_trace_close. Errors: TSR_E_IO; TSR_E_INTERNAL (v has no draws). */
 tsr_status tsr_trace_append(tsr_trace *trace, int v, int n_draw,
                             const double *value, tsr_err *err);
 
-/* Writes a variable without chain and draw: value [n]. Errors: TSR_E_IO. */
+/* Writes variable v, which has no chain and draw: value [n] in. Errors:
+ * TSR_E_IO; TSR_E_INTERNAL (v has draws). */
 tsr_status tsr_trace_put(tsr_trace *trace, int v, const double *value,
                          tsr_err *err);
 
@@ -108,7 +111,7 @@ tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
                           tsr_err *err);
 void tsr_trace_reader_free(tsr_trace_reader *reader);
 
-/* Names of the variables of a group without coordinates, in the order of
+/* Names of the variables of a group, except its coordinates, in the order of
  * creation. The reader owns *name and its strings. Returns their number, 0 if
  * there is no such group. */
 int tsr_trace_variables(tsr_trace_reader *reader, tsr_trace_group group,
@@ -123,8 +126,9 @@ int tsr_trace_n_draw(tsr_trace_reader *reader, tsr_trace_group group);
 
 /* Reads a whole variable.
  * value  [*n_chain][*n_draw][*n]  out  to be freed with free()
- * Axes after draw are flattened into n. Without chain and draw, both counts are
- * 1. Errors: TSR_E_DATA (no such variable), TSR_E_IO. */
+ * Axes after draw are flattened into n. In a group without chain and draw, both
+ * counts are 1. Errors: TSR_E_DATA (no such variable), TSR_E_IO,
+ * TSR_E_NOMEM. */
 tsr_status tsr_trace_get(tsr_trace_reader *reader, tsr_trace_group group,
                          const char *name, int *n_chain, int *n_draw, int *n,
                          double **value, tsr_err *err);
@@ -134,17 +138,18 @@ tsr_status tsr_trace_shape(tsr_trace_reader *reader, tsr_trace_group group,
                            const char *name, int *n_chain, int *n_draw, int *n,
                            tsr_err *err);
 
-/* Reads a part of a variable that may exceed memory: n_draw draws from
- * draw_from on, of every chain, and n numbers from entry_from on, of each draw.
- * value  [n_chain][n_draw][n]  out
- * Cost: a compressed variable is stored in blocks of whole draws, and each call
- * unpacks all blocks it touches. Errors: TSR_E_DATA (no such variable, or it is
- * smaller), TSR_E_IO. */
+/* A part of a variable: n_draw draws from draw_from on, of every chain, and n
+ * numbers from entry_from on, of each draw. */
 typedef struct {
     int draw_from, n_draw;
     int entry_from, n;
 } tsr_trace_part;
 
+/* Reads a part of a variable that may exceed memory.
+ * value  [n_chain][n_draw][n]  out
+ * Cost: a compressed variable is stored in chunks of whole draws, and each call
+ * unpacks every chunk that contains a number of the part. Errors: TSR_E_DATA
+ * (no such variable, or it is smaller), TSR_E_IO. */
 tsr_status tsr_trace_get_part(tsr_trace_reader *reader, tsr_trace_group group,
                               const char *name, const tsr_trace_part *part,
                               double *value, tsr_err *err);
@@ -157,15 +162,16 @@ tsr_status tsr_trace_coordinates(tsr_trace_reader *reader,
                                  int *n, double **coord, tsr_err *err);
 
 /* Number of groups of chains with a common start (root attribute chain_groups).
- * Groups have equal numbers of consecutive chains. 0: each chain is its own
- * group. */
+ * Groups have equal numbers of consecutive chains. 0: the file has no such
+ * attribute, and each chain is a group. */
 int tsr_trace_n_group(tsr_trace_reader *reader);
 
 /* A text attribute of the root; the caller frees it. NULL: no such
  * attribute. */
 char *tsr_trace_attribute_text(tsr_trace_reader *reader, const char *name);
 
-/* The same for an attribute of a variable ("units", "long_name"). */
+/* A text attribute of a variable ("units", "long_name"); the caller frees it.
+ * NULL: no such variable or attribute. */
 char *tsr_trace_variable_text(tsr_trace_reader *reader, tsr_trace_group group,
                               const char *variable, const char *name);
 

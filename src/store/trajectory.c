@@ -173,8 +173,7 @@ static tsr_status make_layout(hid_t file, const tsr_trajectory_spec *spec,
 
 /* ---- opening ---- */
 
-/* Opens /particles/KIND/position/NAME or /observables/NAME/value; < 0: no such
- * data set. */
+/* Opens the data set at a path; < 0: no such data set. */
 static hid_t open_set(hid_t file, const char *path)
 {
     return tsr_hdf5_has(file, path) ? H5Dopen2(file, path, H5P_DEFAULT)
@@ -282,7 +281,8 @@ tsr_status tsr_trajectory_create(const char *path,
     return TSR_OK;
 }
 
-/* Changes the number of frames of a data set, and writes the last n of them. */
+/* Sets the number of frames of a data set to t->info.n_frame + n, and writes
+ * the last n frames. Does nothing for data < 0. */
 static tsr_status put_frames(const tsr_trajectory *t, hid_t data, hid_t type,
                              int n, const void *value, tsr_err *err)
 {
@@ -361,16 +361,16 @@ static tsr_status read_info(hid_t file, int n[N_KIND],
                             kind_name[kind]);
         if (n_kind > 0 && n_frame != (int)size[0])
             return tsr_fail(err, TSR_E_DATA,
-                            "atoms and bodies differ in frames");
+                            "atoms and bodies have different frames");
         n_frame = (int)size[0];
         n[kind] = (int)size[1];
         n_kind++;
     }
     if (n_kind == 0)
-        return tsr_hdf5_fail(err, TSR_E_DATA,
-                             "has neither /particles/atoms nor "
-                             "/particles/bodies; is it a trajectory of "
-                             "tessera?");
+        return tsr_hdf5_fail(
+            err, TSR_E_DATA,
+            "has neither /particles/atoms nor /particles/bodies; is it a "
+            "trajectory of tessera?");
     *info =
         (tsr_trajectory_info){.n_frame = n_frame,
                               .n_atom = n[ATOMS],
@@ -423,9 +423,9 @@ static long count(const void *object, tsr_draw_kind kind)
 
 static int part_of(const void *object, const tsr_draw_record *r)
 {
-    const tsr_trajectory_info *at = &((const tsr_trajectory *)object)->info;
+    const tsr_trajectory_info *info = &((const tsr_trajectory *)object)->info;
     const int part =
-        at->chain * r->n_state + (at->state > 0 ? at->state - 1 : 0);
+        info->chain * r->n_state + (info->state > 0 ? info->state - 1 : 0);
     return part < r->n_chain * r->n_state ? part : -1;
 }
 
@@ -490,7 +490,8 @@ tsr_status tsr_trajectory_update(const char *path, const tsr_draw_records *log,
 
 /* ---- the reader ----
  *
- * Reads frames of a trajectory. The sizes are read once, when it is opened. */
+ * Reads frames of a trajectory. The sizes are read once, when the file is
+ * opened. */
 
 struct tsr_trajectory_reader {
     tsr_hdf5_input input;
@@ -550,9 +551,10 @@ static tsr_status read_frames(const tsr_trajectory_reader *reader, hid_t data,
         return tsr_fail(err, TSR_E_DATA, "'%s' has no %s", reader->input.path,
                         what);
     if (first < 0 || n < 0 || n > reader->info.n_frame - first)
-        status = tsr_fail(err, TSR_E_RANGE,
-                          "'%s' has %d frames; %d from %d on are not there",
-                          reader->input.path, reader->info.n_frame, n, first);
+        status =
+            tsr_fail(err, TSR_E_RANGE,
+                     "'%s' has %d frames; %d frames from %d on are missing",
+                     reader->input.path, reader->info.n_frame, n, first);
     else if (tsr_hdf5_shape(data, whole) != rank ||
              whole[0] < (hsize_t)(first + n))
         status = tsr_fail(err, TSR_E_DATA, "'%s': %s has another shape",

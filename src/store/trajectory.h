@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A number per frame. */
+/* An observable: one number for each frame. */
 typedef struct {
     const char *name; /* "rg" */
     const char *unit; /* "Angstrom"; NULL: no unit */
@@ -52,13 +52,14 @@ typedef struct {
 typedef struct tsr_trajectory tsr_trajectory;
 
 /* Begins a file; tsr_trajectory_close puts it in place. Errors: TSR_E_IO,
- * TSR_E_INTERNAL (no particles, or more than 16 observables), TSR_E_NOMEM. */
+ * TSR_E_INTERNAL (no particles, more than 16 observables, or stride < 1),
+ * TSR_E_NOMEM. */
 tsr_status tsr_trajectory_create(const char *path,
                                  const tsr_trajectory_spec *spec,
                                  tsr_trajectory **out, tsr_err *err);
 
 /* Appends n frames.
- * step        [n]                in  draws, above those of earlier frames
+ * step        [n]                in  number of the draw; increases
  * atom        [n][n_atom][3]     in  Angstrom; NULL if n_atom is 0
  * body        [n][n_body][3]     in  Angstrom; NULL if n_body is 0
  * observable  [n][n_observable]  in
@@ -113,13 +114,15 @@ tsr_trajectory_info_get(const tsr_trajectory_reader *reader);
  * step  [n]             out
  * atom  [n][n_atom][3]  out  Angstrom
  * body  [n][n_body][3]  out  Angstrom
- * An argument may be NULL. Errors: TSR_E_RANGE (no such frames), TSR_E_DATA. */
+ * An array may be NULL, and is then not read. Errors: TSR_E_RANGE (no such
+ * frames), TSR_E_DATA. */
 tsr_status tsr_trajectory_read(const tsr_trajectory_reader *reader, int first,
                                int n, int64_t *step, float *atom, float *body,
                                tsr_err *err);
 
-/* Reads an observable of the same frames: value [n] out. Errors: as above;
- * TSR_E_DATA (no such observable). */
+/* Reads an observable of n frames from frame `first` on: value [n] out. Errors:
+ * TSR_E_RANGE (no such frames), TSR_E_DATA (no such observable, or
+ * unreadable). */
 tsr_status tsr_trajectory_read_observable(const tsr_trajectory_reader *reader,
                                           const char *name, int first, int n,
                                           double *value, tsr_err *err);

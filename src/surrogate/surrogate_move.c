@@ -35,19 +35,16 @@ static const char *const on_words[] = {"auto", "gpu", "all", NULL};
 static const tsr_field surrogate_fields[] = {
     TSR_FIELD(DOUBLE, "weight", tsr_surrogate_options, weight, .initial = "3",
               .min = 0.0, .max = 1e6,
-              .doc = "share of the proposals, relative to the other moves (on "
-                     "processors a third of it); 0: off"),
-    TSR_FIELD(
-        CHOICE, "devices", tsr_surrogate_options, on, .former = "on",
-        .initial = "auto", .words = on_words,
-        .doc =
-            "devices that walk; auto: GPUs, and processors where the molecule "
-            "has at least 450 bodies"),
-    TSR_FIELD(
-        INT, "steps", tsr_surrogate_options, steps, .initial = "100", .min = 1,
-        .max = 1e6,
-        .doc =
-            "steps of a walk, at most: fewer where too few ends are accepted"),
+              .doc = "weight of the move among all proposals (a third of it on "
+                     "processors); 0: off"),
+    TSR_FIELD(CHOICE, "devices", tsr_surrogate_options, on, .former = "on",
+              .initial = "auto", .words = on_words,
+              .doc = "devices that run walks; auto: GPUs, and processors where "
+                     "the molecule has at least 450 bodies"),
+    TSR_FIELD(INT, "steps", tsr_surrogate_options, steps, .initial = "100",
+              .min = 1, .max = 1e6,
+              .doc = "largest number of steps of a walk; reduced where too few "
+                     "proposals are accepted"),
     TSR_FIELD_TARGET(tsr_surrogate_options, "0.4"),
     {0}};
 
@@ -365,8 +362,8 @@ static const tsr_move_launch walks = {LAUNCH, .turns_many_torsions = 1,
 
 const tsr_move_type tsr_move_surrogate = {
     .name = "surrogate",
-    .doc = "many steps by a cheap stand-in on the device, one decision by the "
-           "posterior",
+    .doc = "many steps by a surrogate likelihood on the device, then one "
+           "acceptance by the posterior",
     .source = "Liu 2001; Christen & Fox 2005",
     .options_size = sizeof(tsr_surrogate_options),
     .fields = surrogate_fields,
@@ -381,11 +378,11 @@ typedef struct {
 } redraw_options;
 
 static const tsr_field redraw_fields[] = {
-    TSR_FIELD(
-        DOUBLE, "weight", redraw_options, weight, .initial = "3", .min = 0.0,
-        .max = 1e6,
-        .doc = "share of the time, about, relative to the other moves; 0: off; "
-               "not beside a GPU that walks, which finds shapes sooner"),
+    TSR_FIELD(DOUBLE, "weight", redraw_options, weight, .initial = "3",
+              .min = 0.0, .max = 1e6,
+              .doc = "approximate fraction of the time, relative to the other "
+                     "moves; 0: off; off beside a GPU that runs walks, which "
+                     "finds conformations sooner"),
     {0}};
 
 /* Cost of a redraw in ordinary steps, if the time of a step grows with the
@@ -416,8 +413,9 @@ static const tsr_move_launch redraws = {
 
 const tsr_move_type tsr_move_redraw = {
     .name = "redraw",
-    .doc = "another of many thousands of shapes of a linker or a tail, by a "
-           "stand-in; one decision by the posterior",
+    .doc =
+        "draws a new conformation of a linker or a tail from many thousands, "
+        "weighted by a surrogate; one acceptance by the posterior",
     .source = "Neal, Beal & Roweis 2003; Andrieu, Lee & Vihola 2018",
     .options_size = sizeof(redraw_options),
     .fields = redraw_fields,
@@ -492,11 +490,10 @@ static tsr_status make_walks(const tsr_surrogate_run *run, tsr_log *log,
         launcher[e][TSR_MOVE_surrogate] = NULL;
     }
     if (status != TSR_OK)
-        tsr_warn(log, "no walks by a surrogate: %s", why.message);
+        tsr_warn(log, "no surrogate walks: %s", why.message);
     else
         tsr_info(log,
-                 "walks by a surrogate: %d torsions, %d beads, %d pairs of "
-                 "them%s",
+                 "surrogate walks: %d torsions, %d beads, %d pairs of beads%s",
                  spec->n_torsion, spec->n_bead, spec->n_pair,
                  spec->has_c2 ? ", and c2" : "");
     return TSR_OK;
@@ -518,7 +515,7 @@ static tsr_status make_redraws(const tsr_surrogate_run *run, tsr_log *log,
         made->surrogate = surrogate;
         launcher[e][TSR_MOVE_redraw] = made;
     }
-    tsr_info(log, "redraws by a surrogate: %d linkers and tails, %d beads",
+    tsr_info(log, "surrogate redraws: %d linkers and tails, %d beads",
              n_stretch, spec->n_bead);
     return TSR_OK;
 }

@@ -412,8 +412,8 @@ tsr_status tsr_surrogate_device_new(const tsr_device *device,
     tsr_status status = TSR_OK;
     if (bytes > device->info.local_bytes)
         status = tsr_fail(err, TSR_E_DEVICE,
-                          "%s has %.0f KiB of memory for a work-group, a walk "
-                          "of this molecule takes %.0f",
+                          "%s has %.0f KiB of local memory per work-group, and "
+                          "a surrogate walk of this molecule needs %.0f",
                           device->info.name,
                           (double)device->info.local_bytes / 1024.0,
                           (double)bytes / 1024.0);

@@ -1,6 +1,5 @@
-# For scripts of tests, to be sourced behind expect.sh: the page of a report in
-# a browser without a network, with somebody who uses it. Without a browser the
-# test ends here.
+# A report works in a browser without a network: figures zoom, the molecule turns, and
+# nothing is fetched. Sourced after expect.sh; the test ends here without a browser.
 if ! command -v chromium >/dev/null; then
     echo "skip the report in a browser: chromium is missing"
     exit $bad

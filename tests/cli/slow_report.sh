@@ -1,18 +1,17 @@
 #!/bin/sh
-# The page of a run on real data, with states and their weights, as a browser
-# shows it. Prints one line a test (tests/run.sh).
+# The report of a run on real data, with states and their weights, works in a browser.
 . tests/cli/expect.sh
 if [ ! -d "$shared/saxs" ] ||
-    ! "$program" devices --no-test >devices.txt 2>&1; then
+    ! tessera devices --no-test >devices.txt 2>&1; then
     echo "skip the report of the ligase: no device, or $shared/saxs is absent"
     exit 0
 fi
 . "$source/tests/cli/browser.sh"
-"$program" run "$source/configs/ligase.yaml" --output ligase --quiet \
+tessera run "$source/configs/ligase.yaml" --output ligase --quiet \
     --set sampler.chains=2 --set sampler.warmup=20 --set sampler.draws=30 \
     --set sampler.thin=1 --set sampler.temperatures=2 \
     --set output.trajectory_every=1 >ligase.txt 2>&1 &&
-    "$program" report ligase --quiet >out.txt
+    tessera report ligase --quiet >out.txt
 check "a report of the ligase" test $? -eq 0
 play ligase
 judge ligase

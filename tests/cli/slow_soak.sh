@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fifty kills, fifty damaged checkpoints, a hundred faults of the file system:
-# the run ends like one that never stopped. Prints one line a test.
+# A run ends like one that never stopped after fifty kills, fifty damaged checkpoints and a
+# hundred faults of the file system.
 . tests/cli/expect.sh
 needs_venv "the soak"
 cp "$demo/two_domain.pdb" model.pdb

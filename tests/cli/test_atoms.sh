@@ -69,9 +69,9 @@ curve() { # FILE OPTION...: that of the draw, fitted to data
 }
 cases <<'END'
 simulate | 0 | tessera simulate run.yaml --output curve.dat
-run | 0 bodies propose draws of all atoms | tessera run run.yaml
+run | 0 bodies propose all-atom draws | tessera run run.yaml
     the bodies learn from the chains | test "$(grep -c 'near the posterior' out/run.log)" -eq 2
-    how often they gave a draw is told | in out/run.log the bodies. chains gave
+    how often they gave a draw is told | in out/run.log the bodies' chains offered
 
 # ---- what is stored ----
 a draw with its atoms | 0 | draw out
@@ -92,7 +92,7 @@ evidence without an offer that atoms rule out is a number | 0> "evidence": *\{"l
 a map | 0 | tessera map simulate model.pdb --like zero.dx -r 8 --device reference -o own.mrc
 neutrons | 0 | tessera simulate beside.yaml --output sans.dat --set simulate.radiation=neutron \
         --set simulate.d2o=0.42 --set "simulate.deuterated=[A=0.75]"
-a run of all three | 0 bodies propose draws of all atoms | tessera run beside.yaml --output beside
+a run of all three | 0 bodies propose all-atom draws | tessera run beside.yaml --output beside
 a draw of it | 0 | draw beside
 its curve | 0 | curve curve.dat --c2 0 --background 0
     chi2 of X-rays | look chi2 beside/trace.h5
@@ -107,13 +107,13 @@ solve | 0 1 state: solved/1 | tessera solve model.pdb curve.dat --states 1 --out
         --set structure.bodies=atoms --set structure.frozen=false --set 'structure.flexible=["A:97-103"]' \
         --set sampler.warmup=20 --set sampler.chains=2 --set sampler.thin=2 --set sampler.temperatures=4 \
         --set sampler.draws=30 --set device.use=cpu
-    its draws are of atoms | in solved/1/run.log the bodies. chains gave
+    its draws are of atoms | in solved/1/run.log the bodies' chains offered
 
 # ---- where there are none ----
 a sequence | 78 bodies: atoms needs structure.file | tessera run sequence.yaml --output none
 incomplete residues | 65 bodies: atoms.*residues lack atoms | \
         tessera run run.yaml --output none --set structure.file=cut.pdb
-several structures | 78 structure.starts: the water of one | \
+several structures | 78 structure.starts: with structure.bodies | \
         tessera check run.yaml --set structure.states=2 --set 'structure.starts=[{file: model.pdb}]'
 another layer | 78 'own' is not known: expected one of rides | tessera check run.yaml --set solvent.layer=own
 END
@@ -131,19 +131,19 @@ sed 's/^data:.*/data: [{kind: sans, file: sans.dat, d2o: 0.42, deuterated: [A=0.
     bare.yaml >bare_sans.yaml
 for way in "--device reference" "--set device.use=reference"; do
     cases <<'END'
-${way}: the plan | 0 the water rides along | bare run bare.yaml --output none --dry-run $way
-${way}: not bodies that know nothing | 78 device.use: on the reference bodies.*model_error is none | \
+${way}: the plan | 0 the water beads move with their atoms | bare run bare.yaml --output none --dry-run $way
+${way}: not bodies that know nothing | 78 device.use: reference .*model_error is none | \
         bare run bare.yaml --output none --set model_error.learn=none $way
 END
 done
 cases <<'END'
 a device that is not there | 74 or use --device reference | bare run bare.yaml --output bare
-the reference instead | 0 one curve of all atoms a draw decides | \
+the reference instead | 0 accepted by its all-atom curve | \
         bare run bare.yaml --output bare --device reference
 in parts | 0 | bare run bare.yaml --output bare_part --device reference --set sampler.draws=7 --threads 1
 the rest | 0 resumed | bare resume bare_part --draws 20 --device reference
     the same draws | look same bare/trace.h5 bare_part/trace.h5
-neutrons | 0 the water rides along | bare run bare_sans.yaml --output bare_sans --device reference
+neutrons | 0 the water beads move with their atoms | bare run bare_sans.yaml --output bare_sans --device reference
 a run on a device | 0 | tessera run bare.yaml --output bare_cpu --device cpu --set sampler.draws=7
 goes on without | 0 resumed | bare resume bare_cpu --draws 20 --device reference
 bodies of which nothing is known do not propose | 0 | \
@@ -155,14 +155,14 @@ END
 for way in auto waves; do # bodies propose draws; chains move all atoms
     by="--set device.engine=$way"
     cases <<'END'
-${way}: a run | 0 draws are of all atoms: .* the water rides along | tessera run rides.yaml --output $way $by
-    what the water lacks is known | in $way/run.log whose water rides along are off
+${way}: a run | 0 all-atom draws: .* the water beads move | tessera run rides.yaml --output $way $by
+    what the water lacks is known | in $way/run.log with the starting water layer deviate
 ${way}: the same in parts | 0 | \
         tessera run rides.yaml --output part_$way --set sampler.draws=7 --threads 1 $by
 ${way}: the rest | 0 resumed | tessera resume part_$way --draws 20 --threads 1
     ${way}: the same draws | look same $way/trace.h5 part_$way/trace.h5
 # two states, whose other one a surrogate has to know
-${way}: two states | 0 redraws by a surrogate | \
+${way}: two states | 0 surrogate redraws | \
         tessera run rides.yaml --output states_$way --set structure.states=2 --set sampler.draws=4 $by
 END
 done
@@ -171,12 +171,12 @@ done
 error_of() { # PATTERN: the last first number behind an arrow
     grep "$1" auto/run.log | sed 's/^[^>]*-> \([0-9.e-]*\) %.*/\1/' | tail -1
 }
-atoms_lack=$(error_of 'whose water rides along are off')
+atoms_lack=$(error_of 'with the starting water layer deviate')
 bodies_lack=$(error_of 'near the posterior')
 cases <<'END'
     bodies lack what atoms do (${bodies_lack}, ${atoms_lack}) | \
         awk "BEGIN {exit !($bodies_lack >= $atoms_lack && $atoms_lack > 0)}"
-    bodies proposed, all atoms moved | in auto/run.log the bodies. chains gave && in waves/run.log engine: plane waves
+    bodies proposed, all atoms moved | in auto/run.log the bodies' chains offered && in waves/run.log engine: plane waves
     draws are what was offered, or stay | look places auto/trace.h5
 END
 # Nothing moves: curve and chi2 of the start are those of its atoms.

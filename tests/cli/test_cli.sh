@@ -31,7 +31,7 @@ peptide="--set structure.file= --set structure.flexible=[] --set structure.seque
 cases <<'END'
 no arguments | 64 Usage | "$program"
 help goes to standard output | 0> Commands: | tessera --help
-    help lists commands that are programs of their own | out ^  bench  *the engine
+    help lists commands that are programs of their own | out ^  bench  *speed and accuracy of the engine
 help of run names the sections, on a page | 0> ^  contrast  *excluded volume | tessera run --help
     of less than 60 lines | test "$(wc -l <out.txt)" -lt 60
 help of a section shows live defaults and bounds | 0> ^  c1 +1 .* radius | tessera run --help contrast
@@ -43,7 +43,7 @@ help of output.trajectory_every | 0> ^[a-z]*\.trajectory_every  | tessera simula
 $ mkdir data alone measured half empty dangling "a folder" "a folder/in it"
 help of a key, beside a folder of that name | 0> ^data | tessera run --help data
 help before a configuration | 0 | tessera run --help other.yaml
-help of all keys shows units | 0> auto  *stored draws a chain | tessera run --help all
+help of all keys shows units | 0> auto  *draws per chain | tessera run --help all
 help of no key | 64 no key 'contrst'; did you mean 'contrast' | tessera run --help contrst
 a key of no section | 64 did you mean 'c1_range' | tessera check --help contrast.c1_rang
 version | 0 | tessera --version
@@ -56,7 +56,7 @@ $ cp out.txt train.txt; cp "$program" alone; ln -s nowhere dangling/run.log
     by its name | tessera help train | cmp -s - train.txt
     or as itself | "$build/tessera-train" --help | cmp -s - train.txt
 one misused | 64 ^tessera bench: option '--engine': value 'x' | tessera bench --engine x
-one that is not there | 66 'tessera-bench' is neither beside tessera nor in | alone/tessera bench --help
+one that is not there | 66 'tessera-bench' is neither in the folder of tessera nor in | alone/tessera bench --help
 found in PATH | 0 | env PATH="$build:$PATH" alone/tessera bench --help
 
 # ---- simulate ----
@@ -65,12 +65,12 @@ simulate prints the true Rg | 0> ^Rg | tessera simulate good.yaml --output good.
 simulate replaces its own | 0 | tessera simulate good.yaml --output good.dat
 $ cp good.yaml model.yaml; cp model.pdb before.pdb; cp model.pdb good.dat "a folder"
 $ echo "0.01 1 0.1" >measured/good.dat; echo "HEADER" >measured/mine.pdb
-simulate with the input's name | 64 model.pdb' would take the place of the input.*--output | tessera simulate model.yaml
+simulate with the input's name | 64 model.pdb' would replace the input.*--output | tessera simulate model.yaml
     leaves the input, and writes nothing | cmp -s model.pdb before.pdb && test ! -e model.dat
 simulate onto a measured curve | 64 not from tessera simulate.*--output | \
         tessera simulate good.yaml --output measured/good.dat
     leaves the curve | test "$(cat measured/good.dat)" = "0.01 1 0.1"
-simulate onto a structure | 64 mine.pdb' is there and not | tessera simulate good.yaml --output measured/mine.dat
+simulate onto a structure | 64 mine.pdb' exists and is not | tessera simulate good.yaml --output measured/mine.dat
 simulate into one file | 64 name the curve .dat | tessera simulate good.yaml --output measured/new.pdb
 a structure that cannot be written | 74 half/new | small simulate good.yaml --output half/new.dat
 a curve that cannot be written | 74 half/new | small simulate good.yaml --output half/new.dat \
@@ -89,14 +89,14 @@ the resolved config is a config | 0 | tessera check resolved.yaml
 dry run | 0 | tessera run good.yaml --dry-run
     a dry run writes nothing | test ! -e out
 run | 0 engine: | tessera run good.yaml
-    six draws have not converged | err not converged .*to go on: tessera resume [^ ]* --draws [0-9]*
+    six draws have not converged | err not converged .*to continue: tessera resume [^ ]* --draws [0-9]*
     kernel options are for --verbose | no err -DTILE
     nor does the log hide it | in out/run.log warning: not converged
     run ends with a table, with convergence | out posterior && out R-hat +(inf|[0-9.]+) \(
     run writes its files | test -s out/config.yaml -a -s out/model.pdb -a -s out/run.log -a -s out/trace.h5
 a run without warm-up | 0 not converged.*resume cold --draws | \
         tessera run good.yaml --output cold --set sampler.warmup=0
-a folder that holds a run | 78 out.*holds a run.*--output | tessera run good.yaml
+a folder that holds a run | 78 out.*already contains a run.*--output | tessera run good.yaml
 the run's own config runs again | 0 | tessera run out/config.yaml --output again
 summary has Rg and chi2 | 0> chi2 | tessera summary out
 summary --json | 0 | tessera summary out --json
@@ -108,9 +108,9 @@ line ends of Windows | 0 | tessera check crlf.yaml
 blanks and umlauts in paths | 0 /a folder/good.dat: 60 points | tessera run "a folder/my config.yaml"
     a path is relative to the config | test -s "a folder/süd ost/trace.h5"
 a curve given twice | 0 data.0 and data.1 are the same | tessera check twice.yaml
-no data is said | 0 prior alone | tessera check nodata.yaml
-prior only | 0 prior alone | tessera run good.yaml --prior-only --output prior
-its config.yaml says so | 0 prior alone | tessera check prior/config.yaml
+no data is said | 0 samples the prior | tessera check nodata.yaml
+prior only | 0 samples the prior | tessera run good.yaml --prior-only --output prior
+its config.yaml says so | 0 samples the prior | tessera check prior/config.yaml
 a peptide MKT | 0 | tessera run nodata.yaml --output MKT $peptide=MKT --set data.0.file=good.dat
 a peptide GGG | 0 | tessera run nodata.yaml --output GGG $peptide=GGG --set data.0.file=good.dat
 two states | 0 temperatures 1 [0-9.]+ 20; exchanged | \
@@ -139,7 +139,7 @@ if [ -z "$has_device" ]; then
 else
     cases <<'END'
 run on a device | 0 engine: page-tile | tessera run good.yaml --device auto --output device
-the plan of a device has the memory | 0> ^memory: .* bytes a system, 30 systems of  | tessera run good.yaml \
+the plan of a device has the memory | 0> ^memory: .* bytes per system, 30 systems of  | tessera run good.yaml \
         --dry-run --device auto --output new --set structure.states=3 --set sampler.temperatures=5
 all devices | 0 engine: | tessera run good.yaml --device all --output all $few
 devices are tested | 0> self-test passed | tessera devices
@@ -156,9 +156,9 @@ bench --map | 0 | tessera bench --map --quick --json
 a device that is not there | 74 quantum | tessera run good.yaml --output new --device quantum
 the same device twice | 78 device.use: '0,0' names device 0 .*twice | \
         tessera run good.yaml --output new --device 0,0
-one of a list that is not there | 74 'quantum'; there are: 0:  | \
+one of a list that is not there | 74 'quantum'; devices: 0:  | \
         tessera run good.yaml --output new --device 0,quantum
-reference in a list | 78 reference.*alone | tessera run good.yaml --output new --device 0,reference
+reference in a list | 78 reference cannot be combined | tessera run good.yaml --output new --device 0,reference
 devices that do not go together | 78 bad.yaml:7:15: device.use:  | \
         edit 's/use: reference/use: "reference,0"/' run bad.yaml
 END
@@ -173,9 +173,9 @@ $ numbers alike-0; numbers alike-0,1
 the plan has the division | 0 2 threads instead of 1 | two "pthread pthread" run good.yaml --output new --dry-run \
         --device all --threads 1 --set sampler.chains=5
     a line a device, with all chains | out ^engine: chains 0 to 2:  && out ^engine: chains 3 to 4:
-more devices than chains | 0 left out: there are fewer chains | \
+more devices than chains | 0 not used: there are fewer chains | \
         two "pthread pthread" run good.yaml --output new --dry-run --device all --set sampler.chains=1
-devices that are not alike | 0 warning: .*not alike.*measured | \
+devices that are not alike | 0 warning: .*devices differ.*measured | \
         two "pthread basic" run good.yaml --device 0,1 --output unlike
     are measured | err engine: chain 1 \([0-9.e+]+ profiles/s\)
     as the trace tells | in unlike/trace.h5 ^chain 1 \([0-9.e+]+ profiles/s\)
@@ -255,7 +255,7 @@ d_max too small, found after the file was read | 78 bad.yaml:1:60: structure.d_m
 data without a file | 78 bad.yaml:2:8: data.0: .*'file' is missing | \
         edit 's/{file: good.dat}/{background: 0}/' run bad.yaml
 an unknown letter | 78 letter.yaml:2:13: structure.sequence: .*'B' | tessera check letter.yaml
-no moves | 78 moves.yaml:2:8: moves: none | tessera run moves.yaml --output new
+no moves | 78 moves.yaml:2:8: moves: no move | tessera run moves.yaml --output new
 a folder of a run in the file | 78 folder.yaml:[678]:21: output.directory:  | tessera run folder.yaml
 a key that is not there has no place | 78 empty.yaml: structure: give | tessera run empty.yaml
 --set of an unknown key | 78 sampler.drws | tessera $new sampler.drws=3
@@ -339,9 +339,9 @@ no OpenCL device | 74 pocl-opencl-icd | \
         env OCL_ICD_VENDORS=/dev/null/x tessera run good.yaml --output new --device auto
 an output below a file | 74 model.pdb | tessera run good.yaml --output model.pdb/run
     nothing is left behind by what was refused | test ! -e new
-an input in the run's folder | 78 holds a file 'model.pdb'.*--output | tessera run good.yaml --output .
+an input in the run's folder | 78 contains a file 'model.pdb'.*--output | tessera run good.yaml --output .
     stays as it was, and is alone | cmp -s model.pdb before.pdb && test ! -e config.yaml
-check says so, too | 0 refuse.*'model.pdb' | tessera check good.yaml --set output.directory=.
+check says so, too | 0 would fail.*'model.pdb' | tessera check good.yaml --set output.directory=.
 a link to nowhere in the run's folder | 78 'run.log' | tessera run good.yaml --output dangling
 $ echo mine >half/notes
 files that cannot be made | 74 half/input.*/model.pdb | small run good.yaml --prior-only --output half
@@ -357,7 +357,7 @@ for i in 1 2 3 4; do
 done
 wait
 check "of runs into one folder one wins" \
-    test "$(cat race.? | grep -c 'holds a run already')" -eq 3
+    test "$(cat race.? | grep -c 'already contains a run')" -eq 3
 
 # ---- interrupted ----
 # begin NAME COMMAND...: a long run into stopped-NAME, $pid, with draws on the

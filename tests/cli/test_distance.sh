@@ -36,7 +36,7 @@ a rigid pair | 78 data.0: between: .*in one rigid part | \
         tessera check good.yaml --set 'data.0.between=["A:10", "A:12"]'
 a key of a curve | 78 data.0.noise': it has no effect with kind: distance; it belongs to kind: saxs | \
         tessera check good.yaml --set data.0.noise.model=student
-no such kind | 78 data.0.kind': value 'nmr' is not known.*saxs, sans, distance | \
+no such kind | 78 data.0.kind': value 'nmr' is unknown.*saxs, sans, distance | \
         tessera check good.yaml --set data.0.kind=nmr
 END
 
@@ -117,7 +117,7 @@ many chains | 0 chains start from 4 draws of the prior, in groups | many groups 
 one thread, stopped | 0 | many part 12
 and to the end | 0 resumed | tessera resume part --draws 20 --threads 1
 $ same "the same draws: many chains" part groups
-    they came from the prior | in groups/run.log groups of chains came from the prior in
+    they came from the prior | in groups/run.log groups of chains were tempered from the prior in
 their status | 0 | tessera status groups --json
 END
 check "half of the warm-up is left behind populations" "$python" -c '
@@ -150,7 +150,7 @@ no temperatures but the evidence | 0 | \
         tessera run good.yaml --output one --set sampler.evidence=true --set sampler.chains=16
 its summary has that of the populations | 0> -[0-9.]+ \+- [0-9.]+ nat \(by populations from the prior\) | \
         tessera summary one
-few temperatures, and where chains start left open | 0 groups of chains came from the prior in | \
+few temperatures, and where chains start left open | 0 groups of chains were tempered from the prior in | \
         tessera run good.yaml --output short --set data.0.sd=0.2 --set sampler.chains=16 \
         --set sampler.temperatures=4 --set sampler.warmup=200 --set sampler.draws=20
 their evidence | 0 | tessera summary short --json
@@ -162,7 +162,7 @@ fewer than 16 replicas are no population | 0 | tessera run good.yaml --output fe
     and start from the structure | in few/config.yaml start: file
 evidence under flat priors | 0 no log evidence can be computed | tessera run curve.yaml --output flat $few \
         --set sampler.evidence=true --set data.0.noise.model=student
-a ladder that ends below the prior has none | 0> log evidence: not known \( | tessera summary two
+a ladder that ends below the prior has none | 0> log evidence: unknown \( | tessera summary two
 END
 compared
 exit $bad

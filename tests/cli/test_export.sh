@@ -33,7 +33,7 @@ the best draw | 0 2 models | tessera export run --draws best
     with both states | test "$(labels out.txt | cut -d' ' -f3-6 | uniq | wc -l)" -eq 1
 one state | 0 3 models | tessera export run --draws even:3 --state 1
     which is the first | count out.txt 3
-a state that is none | 64 states are 1 to 2 | tessera export run --state 3
+a state that is none | 64 states 1 to 2 | tessera export run --state 3
 
 # ---- by weight ----
 draws by weight | 0 16 models | tessera export run --weights weights.csv --draws even:8 --output heavy.pdb
@@ -42,12 +42,12 @@ draws by weight | 0 16 models | tessera export run --weights weights.csv --draws
         " 2 chain 0 draw 30 state 1; 2 chain 0 draw 30 state 2; 6 chain 1 draw 7 state 1; 6 chain 1 draw 7 state 2;"
 weights of reweight | 0 | tessera reweight run --maxent --output maxent.csv
 make an ensemble | 0 10 models | tessera export run --weights maxent.csv --draws even:5
-weights for a table | 64 goes with conformations | tessera export run --weights weights.csv --format csv
+weights for a table | 64 needs conformations | tessera export run --weights weights.csv --format csv
 weights that are none | 65 begins with '# tessera.*not with chain,draw | tessera export run --weights good.dat
 weights of draws that are not there | 65 none of the 80 draws | tessera export run --weights beyond.csv
 END
 for draws in all best arrangements 3 even:5,best; do
-    expect "weights and $draws" 64 "goes with conformations and --draws even" \
+    expect "weights and $draws" 64 "needs conformations and --draws even" \
         tessera export run --weights weights.csv --draws $draws
 done
 
@@ -80,7 +80,7 @@ aligned by a domain | 0 | tessera export run --draws even:5 --align domain:2 -o 
     the second one | near "$(off aligned.pdb 66 114)"
 a domain that is none | 64 domain:3: the draws have 2 domains | tessera export run --align domain:3
 a range that is none | 64 --align: .*'C:1-5': there is no chain 'C' | tessera export run --align C:1-5
-two residues | 64 A:3-4: 2 residues; a rotation needs 3 | tessera export run --align A:3-4
+two residues | 64 A:3-4: 2 residues; superposition needs 3 | tessera export run --align A:3-4
 aligned and raw | 64 --align and --raw | tessera export run --align A:3-40 --raw
 END
 
@@ -123,7 +123,7 @@ $ cp -r run hurt; head -c 20000 run/trace.h5 >hurt/trace.h5
 conformations without a trace | 0 only conformations can be written.*trace.h5 | \
         tessera export hurt --draws even:4 --output hurt.pdb
     are all there | test "$(grep -c ^MODEL hurt.pdb)" -eq 8
-the best needs one | 65 no trace with lp | tessera export hurt --draws best
+the best needs one | 65 no column lp | tessera export hurt --draws best
 END
 
 # ---- longer chain ids of mmCIF ----

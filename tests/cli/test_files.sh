@@ -25,7 +25,7 @@ for file in config.yaml run.lock trace.h5 draws.log trajectory-000.h5 trajectory
     mkdir mine
     echo precious >"mine/$file"
     cases <<'END'
-${file} is in the way | 78 mine.* holds .*${file} | tessera run good.yaml --output mine
+${file} is in the way | 78 mine.* contains .*${file} | tessera run good.yaml --output mine
     it stays, alone | test "$(cat "mine/$file")$(ls mine)" = "precious$file"
 END
     rm -r mine
@@ -70,7 +70,7 @@ over() {
     shift 2
     mkdir -p "$(dirname "$file")"
     echo precious >"$file"
-    expect "$what over another file" 64 "$file' is there and not from.*--force" tessera "$@"
+    expect "$what over another file" 64 "$file' exists and is not from.*--force" tessera "$@"
     check "it stays" test "$(cat "$file")" = precious
     expect "with --force" 0 "" tessera "$@" --force
     check "it is replaced" test "$(head -c 8 "$file")" != precious
@@ -86,18 +86,18 @@ $ over "its script" a.pdb.pml export whole -o a.pdb
 $ over "export, mmCIF" a.cif export whole -o a.cif
 $ over "export, XYZ" a.xyz export whole -o a.xyz
 $ over "export, CSV" a.csv export whole -o a.csv
-export over a structure | 64 b.pdb' is there | tessera export whole -o b.pdb
-export over the trace | 64 place of the input | tessera export whole -o whole/trace.h5 --format csv --force
+export over a structure | 64 b.pdb' exists | tessera export whole -o b.pdb
+export over the trace | 64 replace the input | tessera export whole -o whole/trace.h5 --format csv --force
 $ over "a curve" p.dat $profile -o p.dat
 $ over "a fit" p.fit $profile --data good.dat -o p.fit
 $ over "its picture" p.svg $profile --data good.dat -o p.fit
 $ sed '1s/, by tessera//' p.fit >foxs.fit
-a fit of FoXS | 64 foxs.fit' is there | tessera $profile --data good.dat -o foxs.fit
+a fit of FoXS | 64 foxs.fit' exists | tessera $profile --data good.dat -o foxs.fit
 $ over "a simulated curve" s.dat simulate good.yaml -o s.dat
 $ over "its structure" s.pdb simulate good.yaml -o s.dat
 $ over "weights" w.csv reweight whole --maxent --output w.csv
-a table over another file | 64 t.dat' is there and not from.*--force | tessera train priors "$demo" -o t.dat
-an evaluation over another file | 64 t.dat' is there | \
+a table over another file | 64 t.dat' exists and is not from.*--force | tessera train priors "$demo" -o t.dat
+an evaluation over another file | 64 t.dat' exists | \
         tessera train form-factors --evaluate "$demo" -o t.dat
 $ over "a report" whole/report.html report whole
 $ over "a figure of it" whole/report/fit.svg report whole
@@ -130,7 +130,7 @@ while [ $k -lt $((last_anew + 12)) ]; do
         tessera status killed >out.txt 2>err.txt || n_bad=$((n_bad + 1))
         tessera resume killed >out.txt 2>err.txt
         status=$? n_resume=$((n_resume + 1))
-        grep -q "begun anew" err.txt && last_anew=$k
+        grep -q "restarted from the beginning" err.txt && last_anew=$k
     else
         tessera run good.yaml --output killed >out.txt 2>err.txt
         status=$? n_run=$((n_run + 1))

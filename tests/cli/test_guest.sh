@@ -53,7 +53,7 @@ told where to ride | 0 DT D:1 and 1 more residue: rigid with A:28 | \
         tessera check complex.yaml --set 'structure.attach=["D = A:28"]'
 left out | 0 warning: .*left out: ligands 1, nucleotides 2 | \
         tessera check complex.yaml --set structure.ligands=none
-nobody there | 78 structure.attach.0: 'E' names no nucleotide | \
+nobody there | 78 structure.attach.0: 'E' matches no nucleotide | \
         tessera check complex.yaml --set 'structure.attach=["E = A:28"]'
 END
 exit $bad

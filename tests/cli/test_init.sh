@@ -55,8 +55,8 @@ without_side_chains >atoms.pdb
 flat_map zero.dx model.pdb 3 50
 cases <<'END'
 a map of the model | 0 | tessera map simulate atoms.pdb --like zero.dx -r 5 -o m.mrc --device reference
-its resolution | 64 map needs the map's resolution | tessera init model.pdb --map m.mrc
-a resolution of nothing | 64 resolution goes with --map | tessera init model.pdb -r 5
+its resolution | 64 map needs the resolution of the map | tessera init model.pdb --map m.mrc
+a resolution of nothing | 64 resolution needs --map | tessera init model.pdb -r 5
 a map that is none | 65 model.pdb | tessera init model.pdb --map model.pdb -r 5
 init with a map | 0 | tessera init model.pdb --map m.mrc -r 5 -o m.yaml
     all may bend | in m.yaml ^  flexible: all
@@ -94,14 +94,14 @@ errors beside the model | 0 predicted aligned errors.*model.json | tessera init 
     two domains | out "A:51-64" # linker
 errors that are given | 0 sure.json | tessera init model.pdb --pae sure.json
     one part | out ^  frozen: true
-errors of the whole of what was cut | 0 errors are of 114 residues.*has 50 | tessera init one.pdb --pae sure.json
+errors of the whole of what was cut | 0 errors have 114 residues.*has 50 | tessera init one.pdb --pae sure.json
 without flexible, too | 0 predicted aligned errors.*A:51-64 | \
         tessera check truth.yaml --set structure.flexible=[]
-errors of another model, given | 65 errors of 2 residues, 'one.pdb' has 50 | \
+errors of another model, given | 65 errors of 2 residues, but 'one.pdb' has 50 | \
         tessera init one.pdb --pae small.json --picture no.svg
     nothing was written | test ! -e no.svg
-beside it, cut off | 0 warning: not used: 'z.json' is no JSON | tessera init z.pdb
-errors that are none | 65 'model.pdb' is no JSON | tessera init model.pdb --pae model.pdb
+beside it, cut off | 0 warning: not used: 'z.json' is not a JSON file | tessera init z.pdb
+errors that are none | 65 'model.pdb' is not a JSON file | tessera init model.pdb --pae model.pdb
 errors of NumPy | 65 python3 -c .*' > pae.json | tessera init model.pdb --pae "it's; touch x.npy"
 $ sed -n 's/.*python3 -c "[^"]*" \(.*\) > pae.json$/ls \1/p' err.txt >next.sh
     the command names the file, and no other command | sh next.sh && test ! -e x.npy
@@ -136,7 +136,7 @@ a curve of bodies | 0 left out of the chains: .*SER A:57 .no CA | \
         tessera profile gap.pdb --bodies two --n-q 5 --device reference
 
 # ---- a configuration that does not say what moves ----
-neither flexible nor rigid | 0 flexible is not given; by contacts and .*: A:51-64 .tessera init | \
+neither flexible nor rigid | 0 flexible is not given; flexible by contacts and .*: A:51-64 .tessera init | \
         tessera check bare.yaml
     the resolved one says it | out ^    - "A:51-64"
 $ cp out.txt resolved.yaml
@@ -145,7 +145,7 @@ which means the same | 0 28 free torsions | tessera check resolved.yaml
 all | 0 226 free torsions | tessera check bare.yaml --set structure.flexible=all
 a fixed domain | 0 free torsions | tessera check bare.yaml --set 'structure.fixed=["A:1-55"]'
     is not flexible | out ^    - "A:56-64"
-nothing is flexible | 0 by contacts and .* nothing is flexible | tessera check one.yaml --set structure.frozen=false
+nothing is flexible | 0 by contacts and .* no residue is flexible | tessera check one.yaml --set structure.frozen=false
     so nothing moves | out ^  frozen: true
 a sequence is flexible | 0 18 free torsions | tessera check chain.yaml
 a range within a domain | 0 warning: structure.flexible: A:20-24 lies | \

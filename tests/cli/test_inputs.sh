@@ -1,7 +1,7 @@
 #!/bin/sh
-# What the program does with files as they should not be, by tables of files,
-# commands and exit statuses; and with odd streams, folders and environments.
-# damage.py makes the files, table.py says how a table is written.
+# Every command refuses files that make no sense with one message and an exit status of its
+# kind, leaves no file behind, and bears odd streams, folders and environments. damage.py
+# makes the files, table.py says how a table is written.
 . tests/cli/expect.sh
 
 # Two domains and what links them, of residues whose side chains are whole.
@@ -90,11 +90,11 @@ dist = $T run ../good.yaml --set 'data=[{kind: distance, between: ["A:35", "A:80
 beam = $T check ../good.yaml --set data.0.resolution.beam_profile=FILE
 good.dat      0  0  0  0  0  0  0  0  0  0  0 |
 small_sigma.dat,log.dat 0 0 0 0 0 0 0 1 0 0 0 |
-minus_i.dat   0  0  0  0 70 70 70  1 70 65 65 | no positive scale|rest on|above 0|intensities of 0
-huge_q.dat   65 65 65 65 65 65 65 65 65  0 65 | outside|no instrument|u that ascends
-zero_sigma.dat,tiny_sigma.dat,huge_i.dat 65 65 65 65 65 65 65 65 65 0 0 | no row can be used|up to 1e.50 and sigma
-nan_i.dat,inf_i.dat 65 | no row can be used|density|intensities of 0
-nan_q.dat,minus_q.dat,same_q.dat 65 | line [0-9]*: q|repeated q|above the one before|u that ascends
+minus_i.dat   0  0  0  0 70 70 70  1 70 65 65 | no positive scale|concentrate on|above 0|intensities of 0
+huge_q.dat   65 65 65 65 65 65 65 65 65  0 65 | outside|beyond any instrument|ascending u
+zero_sigma.dat,tiny_sigma.dat,huge_i.dat 65 65 65 65 65 65 65 65 65 0 0 | no usable row|up to 1e.50 and sigma
+nan_i.dat,inf_i.dat 65 | no usable row|density|intensities of 0
+nan_q.dat,minus_q.dat,same_q.dat 65 | line [0-9]*: q|repeated q|above the previous distance|ascending u
 header.dat 0 |
 line,empty,noise,noise.gz,cut_good.dat.gz,percent.dat,bomb.xml,model.pdb,utf16.dat,own.mrc,run/trace.h5 65 | usable rows|no distribution|no intensity|is empty|not a text file|damaged or incomplete gzip|holds no table|columns is no
 run,nowhere,loop 66 | is a directory|cannot open
@@ -113,10 +113,10 @@ mask = $T map mask --map FILE --mask threshold:0.1 -o new.mrc
 inside = $T map cc ../model.pdb --map ../own.mrc -r 8 --mask FILE --device reference
 own.mrc,some_nan.mrc 0 |
 voxel_0.mrc,voxel_-2.mrc,voxel_nan.mrc,voxel_3e+38.mrc 65 | CELLA .words 11 to 13
-axes.mrc,mode.mrc,side.mrc,extended.mrc,cut.mrc,cut_own.mrc.gz,head.mrc 65 | MAPC|MODE .word 4. is 99|make no sense|ends within its|incomplete gzip
+axes.mrc,mode.mrc,side.mrc,extended.mrc,cut.mrc,cut_own.mrc.gz,head.mrc 65 | MAPC|MODE .word 4. is 99|are invalid in|ends within its|incomplete gzip
 claims.mrc   65 | ends within its voxels, after 1024 bytes[^G]*$
 fewer.dx,counts.dx,step.dx,line 65 | OpenDX: (the array ends|counts of|delta: a step|no 'object)
-noise,model.pdb,good.dat,empty 65 | is it a density map|not a density map|is empty
+noise,model.pdb,good.dat,empty 65 | is the file a density map|not a density map|is empty
 run,nowhere,loop 66 | cannot (open|read)|is a directory
 
 [configurations]
@@ -126,14 +126,14 @@ dry = $T run FILE --dry-run
 simu = $T simulate FILE -o new.dat
 bench = $T bench --sampling FILE --set data=[] --quick --time 1
 solve = mkdir own; cp -r FILE own/solve.yaml; $T solve ../model.pdb ../good.dat -o own --states 1
-good.yaml,utf16.yaml 0 78 78 0 0 - | holds a run already
+good.yaml,utf16.yaml 0 78 78 0 0 - | already contains a run
 latin.yaml,nul.yaml,cut.yaml,noise 78 | not YAML
 twice.yaml,documents.yaml,good.dat,self.yaml,deep.yaml,nan.yaml,seed.yaml,empty 78 | repeated key|a second document|expected lines|is a list|more than 64 deep|'.nan' is|'1e300'|either file or
 up.yaml,slash.yaml,dots.yaml,page.yaml,no_name.yaml 78 | cannot name a folder
-no_folder.yaml 78 78 78 78 0 78 | output.directory: empty
-long.yaml,file.yaml 0 74 74 0 0 - | cannot look into|Not a directory
+no_folder.yaml 78 78 78 78 0 78 | output.directory is empty
+long.yaml,file.yaml 0 74 74 0 0 - | cannot read folder|Not a directory
 proc.yaml    0 74  0  0  0  - | cannot make the folder
-input.yaml   0 78 78  0  0  - | holds a file 'model.pdb'
+input.yaml   0 78 78  0  0  - | contains a file 'model.pdb'
 run,nowhere,loop 66 66 66 66 66 - | is a directory|cannot open
 
 [runs]
@@ -154,21 +154,21 @@ checkpoint_empty,checkpoint_noise,checkpoint_cut,checkpoint_flip0,checkpoint_fli
 checkpoint_folder 65 0 0  1  0  0  0  0  0  0 | damaged
 checkpoint_loop 74 0 0  1  0  0  0  0  0  0 | is a symbolic link
 trace_empty,trace_noise,trace_cut,trace_folder,trace_flip0,trace_flip5,trace_flip8,status_segv,scales_crash 65 65 65 65 65 65 0 65 65 65 | trace.h5': the file is damaged
-trace_missing 66 0 66 66 66 66 66 66 66 66 | missing|without a trace
-trace_loop 74 0 66 66 66 66 66 66 66 66 | symbolic link|cannot open|without a trace
+trace_missing 66 0 66 66 66 66 66 66 66 66 | missing|without trace
+trace_loop 74 0 66 66 66 66 66 66 66 66 | symbolic link|cannot open|without trace
 trajectory-000_empty,trajectory-000_noise,trajectory-000_cut,trajectory-000_flip0,trajectory-000_flip5 65 0 0 1 0 0 0 0 0 0 | trajectory-000.h5': the file is damaged
 trajectory-000_missing            66 0  0  1  0  0  0  0  0  0 | cannot open
 config_missing,config_loop        66 66 0  1  0  0  0  0 66 65 | no config.yaml|is needed|no input
 config_folder                     66 66 0  1  0  0  0  0 66 65 | is a directory|is needed|no input
 config_empty,config_noise         78 78 0  1  0  0  0  0 66 65 | not YAML|either file or sequence|is needed|no input
-config_cut                        65 0  0  1  0  0  0  0  0  0 | not the one that the checkpoint
+config_cut                        65 0  0  1  0  0  0  0  0  0 | differs from that of the checkpoint
 model_empty,model_noise,model_cut  0 0  0  1  0  0 65  0  0 65 | model.pdb.*(is empty|binary file|line [0-9]*)
 model_missing,model_folder,model_loop 0 0 0 1 0  0 66  0  0 66 | model.pdb
-its_model_empty,its_model_noise,its_model_cut 65 0 0 1 0 0 0 0 0 65 | input/model.pdb|the structure: not what|of the input
+its_model_empty,its_model_noise,its_model_cut 65 0 0 1 0 0 0 0 0 65 | input/model.pdb|the structure: changed|of the input
 its_model_missing,its_model_folder,its_model_loop 66 0 0 1 0 0 0 0 0 66 | input/model.pdb
-its_good_empty,its_good_noise,its_good_cut 65 0 0 1  0  0  0  0  0  0 | good.dat|the data: not what
+its_good_empty,its_good_noise,its_good_cut 65 0 0 1  0  0  0  0  0  0 | good.dat|the data: changed
 its_good_missing,its_good_folder,its_good_loop 66 0 0 1 0 0 0 0 0 0 | good.dat
-forged_no_warmup,forged_minus_warmup,forged_draws,forged_look,forged_steps,forged_replica,forged_replicas,forged_chains 65 0 0 1 0 0 0 0 0 0 | its numbers of draws and steps|no state|the number of chains
+forged_no_warmup,forged_minus_warmup,forged_draws,forged_look,forged_steps,forged_replica,forged_replicas,forged_chains 65 0 0 1 0 0 0 0 0 0 | its numbers of draws and steps|not a saved state|the number of chains
 forged_random                      0 0  0  1  0  0  0  0  0  0 |
 
 # streams, environments, folders that cannot be written
@@ -220,13 +220,13 @@ tiny_q.dat   65 65 65 65 65 65 65 65 65 - - | q
 million.dat  0  -  -  0  -  -  -  -  -  0  - |
 fifo         66 66  - 66  - 66  - 66  - 66  - | is a named pipe
 [maps]
-zeros.mrc    65 65 65  - 65 65  - 65 65  -  - | mrc'.*all voxels of the map have one value .values 0 to 0
-constant.mrc 65 65 65  - 65 65  - 65 65  -  - | mrc'.*all voxels of the map have one value
+zeros.mrc    65 65 65  - 65 65  - 65 65  -  - | mrc'.*all voxels of the map have the same value .values 0 to 0
+constant.mrc 65 65 65  - 65 65  - 65 65  -  - | mrc'.*all voxels of the map have the same value
 nan.mrc,inf.mrc 65 65 65 - 65 65 - 65 65  -  - | mrc'.*no voxel of the map is a finite number
-huge.mrc     65 65 65  - 65 65  - 65 65  -  - | mrc'.*numbers beyond 1e20 are no densities .values -3e.38
-some_huge.mrc 65 - 65  - 65 65  - 65 65  -  - | mrc'.*numbers beyond 1e20 are no densities
+huge.mrc     65 65 65  - 65 65  - 65 65  -  - | mrc'.*values beyond 1e20 are not densities .values -3e.38
+some_huge.mrc 65 - 65  - 65 65  - 65 65  -  - | mrc'.*values beyond 1e20 are not densities
 voxel_78.mrc,voxel_14060.mrc,voxel_1e-30.mrc 65 - 65 - 65 65 - 65 65 - - | mrc'.*voxels of (78|1.406e.04|1e-30) x .*is the unit Angstrom .of MRC CELLA
-origin_1500.mrc 65 65 - 65 65 65 - 65 65 - 65 | -1500|overlap|on one grid|on the grid|has no room in PDB
+origin_1500.mrc 65 65 - 65 65 65 - 65 65 - 65 | -1500|overlap|on one grid|on the grid|does not fit into PDB
 origin_nan.mrc 65 | from .nan, .*ORIGIN, words 50|origin
 origin_1e30.mrc,sampling.mrc 65 65 - 65 65 65 - 65 65 - 65 |
 angle_0.mrc  65 | CELLB .words 14 to 16.: alpha is 0 degrees

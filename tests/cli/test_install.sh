@@ -1,6 +1,6 @@
 #!/bin/sh
-# make install PREFIX=X after a plain make: the program looks below X; and what
-# it was built with against faults that somebody would use.
+# After make install PREFIX=X the program finds its data below X, and it was built with the
+# compiler's guards against exploits.
 build=${BUILD:-build}
 case $build in
 */san-*)

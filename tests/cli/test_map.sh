@@ -54,15 +54,15 @@ a mask of another grid | 65 is not on the grid | cc model.pdb --mask tiles.mrc
 a mask around the model | 0 voxels are inside | \
         map mask model.pdb --map own.mrc --mask model --mask-distance 4 -o around.mrc
 $ inside=$(sed -n 's/.*: \([0-9]*\) of .*inside/\1/p' err.txt)
-as a file | 0 ${inside} of [0-9]+ voxels are within the mask | cc model.pdb --mask around.mrc
-and by its word | 0 ${inside} of [0-9]+ voxels are within the mask | cc model.pdb --mask model --mask-distance 4
+as a file | 0 ${inside} of [0-9]+ voxels are inside the mask | cc model.pdb --mask around.mrc
+and by its word | 0 ${inside} of [0-9]+ voxels are inside the mask | cc model.pdb --mask model --mask-distance 4
 around what is dense | 0 voxels are inside | \
         map mask --map own.mrc --mask threshold:0.5 --mask-distance 0 --mask-edge 0 -o dense.mrc
     is less | test "$(sed -n 's/.*: \([0-9]*\) of .*inside/\1/p' err.txt)" -lt "$inside"
 no density at all | 65 no voxel is at or above | cc model.pdb --mask threshold:1e9
 a threshold that is none | 64 threshold:0.02 | cc model.pdb --mask threshold:dense
 a mask without its model | 64 there is no model here | map mask --map own.mrc --mask model -o other.mrc
-a mask over its map | 64 take the place of the input | map mask --map own.mrc --mask threshold:0.5 -o own.mrc
+a mask over its map | 64 replace the input | map mask --map own.mrc --mask threshold:0.5 -o own.mrc
 
 # ---- what is wrong ----
 no verb | 64 expected cc, simulate, timeline, dock, fsc or mask | map find model.pdb
@@ -132,12 +132,12 @@ some voxels NaN | 0 7 of [0-9]* voxels are NaN and are left out | map cc model.p
 a map without values as a mask | 65 leaves 0 voxels | cc model.pdb --mask nan.dx
 a map of one value as a grid | 0 wrote | map simulate model.pdb --like 1.dx -r 6 -o like.mrc
 no overlap | 65 does not overlap with the map: its atoms are from | cc far.pdb
-over the input | 64 would take the place of the input | map simulate model.pdb --like own.mrc -r 6 -o own.mrc
+over the input | 64 would replace the input | map simulate model.pdb --like own.mrc -r 6 -o own.mrc
 over another's file | 64 not from tessera map | map simulate model.pdb --like own.mrc -r 6 -o mine.mrc
 over its own | 0 | cc model.pdb --difference diff.mrc
 a mirrored map | 0 | map simulate mirror.pdb --like 0.dx -r 6 -o mirror.mrc
 is named as such | 0 mirrored along x .* the map has the wrong hand | map cc model.pdb --map mirror.mrc -r 6
-most is outside | 65 the map enough, [0-9]+ of [0-9]+ atoms are out | cc by60.pdb
+most is outside | 65 the map sufficiently .[0-9]+ of [0-9]+ atoms are out | cc by60.pdb
 some is outside | 0 [0-9]+ of [0-9]+ atoms are outside | cc by20.pdb
 voxels that are too large | 0 fits best with voxels of 2 A.* of 2.12 | map cc model.pdb --map large.mrc -r 6
 a model that does not fit for another reason | 0 | cc halves_apart.pdb
@@ -173,7 +173,7 @@ $ grep ^ATOM model.pdb >a.txt; grep ^ATOM back.pdb >b.txt
 over another's model | 64 not from tessera map | map dock turned.pdb --map own.mrc -r 6 -o model.pdb
 # columns of PDB do not run together: what has no room is not written
 a map far away | 65 cannot write 'away.pdb': atom N of residue A:1 is at \(-1[0-9.]*, -1[0-9., -]*\) and \
-        has no room in PDB: a coordinate | map dock few.pdb --map away.mrc -r 6 --poses 1 -o away.pdb
+        does not fit into PDB: a coordinate | map dock few.pdb --map away.mrc -r 6 --poses 1 -o away.pdb
     the result is printed, nothing is written | out ^    1  && test ! -e away.pdb
 as mmCIF | 0 | map dock few.pdb --map away.mrc -r 6 --poses 1 -o away.cif
 and again | 0 | map dock few.pdb --map away.mrc -r 6 --poses 1 -o away.cif
@@ -203,7 +203,7 @@ a timeline says its files | 0> 3 models: line.csv, line.svg | $timeline --by str
 again | 0 | $timeline --by chain -o line.svg
 named rows | 0 | $timeline -o line --select first=A:1-50 --select rest=A:65-114
     have their names | in line.csv ^"rest",1,
-a range that is not there | 64 names no residue | $timeline -o line --select x=A:900-910
+a range that is not there | 64 contains no residue | $timeline -o line --select x=A:900-910
 parts that are not known | 64 expected one of residue, structure, chain | $timeline -o line --by atom
 END
 
@@ -267,15 +267,15 @@ two of its frames | 0 | cc wet.pdb -t big.dcd --frames 2
 its timeline | 0 | map timeline wet.pdb -t cell.dcd --map own.mrc -r 6 -o frames --by chain
     has frames | in frames.csv ^"[^"]*",4,,4,0
 a trajectory, fixed | 65 7 atoms are fixed | cc wet.pdb -t fixed.dcd
-a trajectory, speeds | 65 holds velocities | cc wet.pdb -t speeds.dcd
+a trajectory, speeds | 65 contains velocities | cc wet.pdb -t speeds.dcd
 a trajectory, fewer | 65 they must be the same | cc wet.pdb -t fewer.dcd
-a trajectory, order | 65 or they are in another order | cc wet.pdb -t order.dcd
+a trajectory, order | 65 or are in another order | cc wet.pdb -t order.dcd
 a trajectory, nan | 65 frame 1, atom 4: a coordinate is not a finite number | cc wet.pdb -t nan.dcd
 a trajectory, damaged | 65 is damaged | cc wet.pdb -t damaged.dcd
 a trajectory, cut | 0 ends within a frame | cc wet.pdb -t cut.dcd
     the rest is there | out frame 3
 no trajectory | 65 not a DCD trajectory | cc wet.pdb -t wet.pdb
-a trajectory of two models | 64 goes with one model | cc wet.pdb wet.pdb -t big.dcd
+a trajectory of two models | 64 needs exactly one model | cc wet.pdb wet.pdb -t big.dcd
 a trajectory where it is docked | 64 belongs to 'map | map dock wet.pdb -t big.dcd --map own.mrc -r 6
 END
 # The same as H5MD, in nm as other programs write it.
@@ -315,10 +315,10 @@ device: {use: reference}
 END
 cases <<'END'
 a run | 0 | tessera run run.yaml
-its draws | 0 lacks what it lacks | map timeline drawn --map own.mrc -r 6 -o drawn.csv \
+its draws | 0 lacks the missing atoms | map timeline drawn --map own.mrc -r 6 -o drawn.csv \
         --select first=A:1-50 --select rest=A:65-114
     are numbered | in drawn.csv ^"first",2,[0-9],[0-9]*,-*0
-a trajectory beside a run | 64 has trajectories of its own | cc drawn -t big.dcd
+a trajectory beside a run | 64 with its own trajectories | cc drawn -t big.dcd
 and their correlations have a line each | 0> ^drawn, chain [0-9], draw [0-9]+ +0 | cc drawn
 END
 
@@ -344,7 +344,7 @@ cases <<'END'
 check | 0 voxels count as [0-9]+ independent ones | tessera check fit.yaml
     resolved, and the right hand is not remarked | out kind: map && no err mirror
 without a resolution | 78 data.0: a map needs its resolution | tessera check fit.yaml --set data.0.resolution=0
-a start outside of the map | 65 the start does not overlap with the map enough, .* dock: true | \
+a start outside of the map | 65 the starting structure does not overlap with the map sufficiently .* dock: true | \
         tessera run fit.yaml --set structure.file=away.pdb --output away
     begins nothing | test ! -e away
 a map of the wrong hand | 0 mirrored along x .* the map has the wrong | \
@@ -371,7 +371,7 @@ and it goes on | 0 | tessera resume whitened --draws 24
 a mask around the start | 0 cut to the mask's box | \
         tessera check fit.yaml $mean --set data.0.mask=model --set data.0.mask_distance=6
     stays a word | out ^ *mask: model$
-which knows its place | 78 not in its place before it is docked | \
+which knows its place | 78 is not docked yet | \
         tessera check fit.yaml --set data.0.mask=model --set data.0.dock=true
 a mask by threshold | 0 the noise whitened | \
         tessera check fit.yaml $mean --set data.0.mask=threshold:$dense --set data.0.mask_distance=2
@@ -385,21 +385,21 @@ $ plain=$(sed -n '/"fsc": *{/s/.*"fsc": *{[^}]*"143_inv_ang": *\([0-9.]*\).*/\1/
 $ plain=$(awk "BEGIN {printf \"%.2f\", 1 / $plain}")
 as a table, the same | 0> without a mask .* ${plain} | map fsc half1.mrc half2.mrc
     and the run's log | in whitened/run.log half-maps agree .FSC 0.143. to ${plain}
-of one map | 64 takes two maps | map fsc half1.mrc
+of one map | 64 needs two maps | map fsc half1.mrc
 of another grid | 65 not on the grid of | map fsc half1.mrc tiles.mrc
-with a map too many | 64 name them without --map | map fsc half1.mrc half2.mrc --map own.mrc
+with a map too many | 64 given without --map | map fsc half1.mrc half2.mrc --map own.mrc
 
 # ---- what a run says of a map ----
-docked first | 0 the start is docked | tessera run fit.yaml $docked --output docked
+docked first | 0 the starting structure is docked | tessera run fit.yaml $docked --output docked
     in a map of the right hand | no err mirror
-one of the wrong hand | 0 mirror image of the start fits better | \
+one of the wrong hand | 0 mirror image of the starting structure fits better | \
         tessera run fit.yaml $docked --set sampler.warmup=10 --set data.0.file=mirror.mrc --output mirrored
 its summary | 0 | tessera summary docked
     fits as one that started there | awk '/^map_chi2 / {exit !($2 < 0.2)}' out.txt
 the verdict | 0 | tessera summary whitened
-    has the map | text mean.mrc: the start has a correlation of 0\.[0-9]* with the map, the draws 0
-    and its noise | text of what the map shows beside noise the start leaves [0-9]* % unexplained, the draws [0-9]* %
-    and what moved | text Since the start, against A:[0-9-]*: A:.* has turned by [0-9]
+    has the map | text mean.mrc: the starting structure has a correlation of 0\.[0-9]* with the map, the draws 0
+    and its noise | text of the map's signal the starting structure leaves [0-9]* % unexplained, the draws leave [0-9]* %
+    and what moved | text Since the start of the run, relative to A:[0-9-]*: A:.* has turned by [0-9]
 and as numbers | 0 | tessera summary whitened --json
     of this map | json d.verdict.measured[0].kind == 'map' and d.verdict.measured[0].name == 'mean.mrc'
     # the noise that was put in is white: half of it is what the mean has
@@ -410,7 +410,7 @@ and as numbers | 0 | tessera summary whitened --json
         and d.verdict.since_start[0].distance_start > 5
 beside a distance, of two states | 0 | tessera run fit.yaml --output both --set structure.states=2 \
         --set 'data.1={kind: distance, between: ["A:10", "A:100"], mean: 40, sd: 3}'
-    which the verdict has, too | text distance of A:10, A:100: measured 40 \+- 3 Angstrom, the start has [0-9.]*, the draws
+    which the verdict has, too | text distance of A:10, A:100: measured 40 \+- 3 Angstrom, the starting structure has [0-9.]*, the draws
 the report | 0 | tessera report both
     has slices | test -s both/report/map-1-x.svg -a -s both/report/map-1-z.csv
     residues | test "$(grep -c "draws, median" both/report/map-1-residues.csv)" -ge 100
@@ -450,7 +450,7 @@ adk_4ake-target.pdb adk_4ake_5A.mrc 5 0.9651
 adk_1ake-docked.pdb adk_4ake_5A.mrc 5 0.6145
 END
     expect "adk_1ake-initial.pdb lies outside" 65 \
-        "does not overlap with the map enough, 1580 of 1656 atoms are outside" \
+        "does not overlap with the map sufficiently .1580 of 1656 atoms are outside" \
         map cc "$published/adk_1ake-initial.pdb" --map "$published/adk_4ake_5A.mrc.gz" -r 5
 else
     echo "skip published maps: no $published"

@@ -68,24 +68,24 @@ END
 # ---- ranges ----
 cases <<'END'
 good | 0 | tessera check good.yaml
-a range that leaves the chain | 78 bad.yaml:1:41: structure.flexible.0: .*'A:51-640': the chain goes from 1 to \
+a range that leaves the chain | 78 bad.yaml:1:41: structure.flexible.0: .*'A:51-640': the chain has residues 1 to \
         114 only | edit 's/A:51-64/A:51-640/' run bad.yaml
-a range outside the chain | 78 bad.yaml:1:41: structure.flexible.0: .*'A:500-600': names no residue; the chain \
-        goes from 1 to 114 | edit 's/A:51-64/A:500-600/' run bad.yaml
-fixed and flexible | 78 bad.yaml:1:70: structure.fixed.1: .*'A:60-70': A:60 [A-Z]+ is in structure.flexible \
-        too; take | also 'fixed: ["A:1-9", "A:60-70"]' run bad.yaml
-nothing may move | 78 bad.yaml:1:12: structure: nothing may move: .*structure.rigid | \
+a range outside the chain | 78 bad.yaml:1:41: structure.flexible.0: .*'A:500-600': contains no residue; the chain \
+        has residues 1 to 114 | edit 's/A:51-64/A:500-600/' run bad.yaml
+fixed and flexible | 78 bad.yaml:1:70: structure.fixed.1: .*'A:60-70': A:60 [A-Z]+ is also in \
+        structure.flexible; remove | also 'fixed: ["A:1-9", "A:60-70"]' run bad.yaml
+nothing may move | 78 bad.yaml:1:12: structure: nothing can move: .*structure.rigid | \
         edit 's/flexible: .*/rigid: ["A"]}/' run bad.yaml
 a mobile chain that is not there | 78 bad.yaml:1:62: structure.mobile.0: there is no chain 'B'; chains: A | \
         also 'mobile: ["B"]' run bad.yaml
-a mobile chain has no farthest place | 0 zero beyond d_max [0-9]+ A \(without it parts could move apart | \
+a mobile chain has no farthest place | 0 zero for distances above d_max [0-9]+ A \(without it parts could drift apart | \
         edit 's/model.pdb/pair.pdb/; s/\["A:51-64"\]/&, mobile: ["B"]/' check bad.yaml
 every chain is mobile | 78 bad.yaml:1:61: structure.mobile: every chain | also 'mobile: ["A"]' run bad.yaml
 flexible and rigid | 78 bad.yaml:1:12: structure: give flexible or rigid | also 'rigid: ["A:1-9"]' run bad.yaml
 
 # ---- what the structure is ----
 a break in a flexible range | 78 bad.yaml:1:39: structure.flexible.0: .*'A:51-64': chain A of '.*gap.pdb' is \
-        broken between A:54 [A-Z]{3} and A:58 [A-Z]{3} .*MODELLER.*two ranges | \
+        broken between A:54 [A-Z]{3} and A:58 [A-Z]{3} .*MODELLER.*separate ranges | \
         edit 's/model.pdb/gap.pdb/' run bad.yaml
 the parts on both sides of it | 0 1 chain breaks.*before A:58 | \
         edit 's/model.pdb/gap.pdb/; s/"A:51-64"/"A:51-54", "A:58-64"/' run bad.yaml --output parts
@@ -96,7 +96,7 @@ a chain of one residue that is to be flexible | 78 bad.yaml:1:53: structure.flex
         edit 's/model.pdb/single.pdb/; s/A:51-64/&", "B/' run bad.yaml
 one that is not | 0 chain B: its residues 10 to 10 keep | edit 's/model.pdb/single.pdb/' run bad.yaml --output lone
 a D residue that is to be flexible | 78 bad.yaml:1:42: structure.flexible.0: residue A:52 SER of '.*mirror.pdb' is \
-        a D residue.*leave it rigid .structure.flexible, structure.rigid | edit 's/model.pdb/mirror.pdb/' run bad.yaml
+        a D residue.*keep it rigid .structure.flexible, structure.rigid | edit 's/model.pdb/mirror.pdb/' run bad.yaml
 a D residue where all is flexible | 78 bad.yaml:1:19: structure.file: residue A:52 SER of '.*mirror.pdb' is a D | \
         edit 's/model.pdb/mirror.pdb/; s/flexible: .*/flexible: all}/' run bad.yaml
 a D residue that is rigid | 0 | \
@@ -104,11 +104,11 @@ a D residue that is rigid | 0 | \
 
 # ---- clashes ----
 a start with clashes | 65 '.*overlap.pdb': [0-9]+ pairs of bodies .*prior.clash_limit \(10 nat\): A:[0-9]+ \
-        [A-Z]{3}.* and A:[0-9]+ [A-Z]{3}.* are [0-9.]+ A apart where contact is [0-9.]+ A, [0-9.]+ nat; \
+        [A-Z]{3}.* and A:[0-9]+ [A-Z]{3}.* are [0-9.]+ A apart, contact is at [0-9.]+ A: [0-9.]+ nat; \
         prior.relax: true | edit 's/model.pdb/overlap.pdb/' run bad.yaml
     writes nothing | test ! -e out
 check finds them, too | 65 prior.relax | tessera check bad.yaml
-relaxed on request | 0 relaxed: [0-9]+ impossible overlaps went in [0-9]+ steps; CA moved by [0-9.]+ A | \
+relaxed on request | 0 relaxed: [0-9]+ impossible overlaps were removed in [0-9]+ steps; CA moved by [0-9.]+ A | \
         tessera run bad.yaml --output relaxed --set prior.relax=true
     the log has it, the run went on | in relaxed/run.log relaxed:  && out posterior|R-hat
 a wider limit lets it through | 0 | tessera check bad.yaml --set prior.clash_limit=100000
@@ -117,7 +117,7 @@ what was relaxed is a start | 0 | edit 's/model.pdb/relaxed\/model.pdb/' check b
     that needs no more of it | no err relaxed
 nor do clashes within one rigid part count | 0 | edit 's/model.pdb/overlap.pdb/; s/A:51-64/A:113-114/' check bad.yaml
 # side chains alone do not part two domains
-what relaxation cannot do is said | 65 structure: [0-9]+ of [0-9]+ impossible overlaps are left after 200000 steps \
+what relaxation cannot do is said | 65 structure: [0-9]+ of [0-9]+ impossible overlaps remain after 200000 steps \
         of relaxation: A:[0-9]+ .*more freedom.*clash_limit | edit 's/model.pdb/overlap.pdb/; $a moves: {pivot: 0, \
         crankshaft: 0, concerted: 0, rigid_body: 0, regrow: 0, pose: 0}' run bad.yaml --output stuck \
         --set prior.relax=true
@@ -135,8 +135,8 @@ printf 'structure: {file: model.pdb, flexible: ["A:51-64"]}\nsampler: {chains: 2
 cases <<'END'
 a restraint | 0 | tessera run good.yaml --output restrained
     is part of the config | in restrained/config.yaml between: \["A:2", "A:100"\]|A:100
-a residue that is not there | 78 bad.yaml:7:7: prior.restraints.0: between: .*'A:200': names no residue; the chain \
-        goes from 1 to 114 | edit 's/"A:2", "A:100"/"A:2", "A:200"/' run bad.yaml
+a residue that is not there | 78 bad.yaml:7:7: prior.restraints.0: between: .*'A:200': contains no residue; the chain \
+        has residues 1 to 114 | edit 's/"A:2", "A:100"/"A:2", "A:200"/' run bad.yaml
 one residue | 78 bad.yaml:7:7: prior.restraints.0: between: names 1 residue; expected two | \
         edit 's/"A:2", "A:100"/"A:2"/' run bad.yaml
 two of one rigid part | 78 bad.yaml:7:7: prior.restraints.0: between: 'A:2' and 'A:30' are in one rigid part | \

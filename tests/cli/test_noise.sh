@@ -37,7 +37,7 @@ student resolved | 0> model: student | noise "model: student, nu: 4"
 $ cp out.txt resolved.yaml
 the resolved config is a config | 0 | tessera check resolved.yaml
     and resolves to itself | cmp -s out.txt resolved.yaml
-a model that is none | 78 noise.model.*'gauss' is not known.*student | noise "model: gauss"
+a model that is none | 78 noise.model.*'gauss' is unknown.*student | noise "model: gauss"
 alpha of 0 | 78 noise.alpha': value '0' is out of range | noise "model: relative, alpha: 0"
 beta below 0 | 78 noise.beta': value '-1' is out of range | noise "model: relative, beta: -1"
 too few degrees of freedom | 78 noise.nu': value '1' is out of range | noise "model: student, nu: 1"
@@ -49,7 +49,7 @@ a scale below 0 | 78 intensity_scale.*-1.*out of range | noise "" --set data.0.i
 I < 0 and relative | 65 1 of 60 points have I <= 0.*q_range | \
         noise "model: relative" --set data.0.file=negative.dat
 I < 0 and student | 0 | noise "model: student" --set data.0.file=negative.dat
-student too hot | 78 sampler.t_max: at a temperature of 80.*less than 60 | \
+student too hot | 78 sampler.t_max: at temperature 80.*below 60 | \
         noise "model: student" --set sampler.t_max=80
 student, hot, by more degrees of freedom | 0 | noise "model: student, nu: 30" --set sampler.t_max=80
 one temperature is never too hot | 0 | \
@@ -62,7 +62,7 @@ run, student: chi2 | 0> ^ *chi2 | run "model: student" --threads 1
 $ grep -v "steps/s" out.txt >first.txt
 run, student again: chi2 | 0> ^ *chi2 | run "model: student" --threads 2
     one seed, one table, whatever the threads | grep -v "steps/s" out.txt | cmp -s first.txt -
-annealing under student begins no lower than it may | 0 warm-up begins with more of the likelihood | \
+annealing under student begins no lower than it may | 0 warm-up begins at a higher power of the likelihood | \
         tessera run good.yaml --set "data.0.noise={model: student}" --set structure.file=other.pdb --output cold
 run, two data sets: chi2 | 0> ^ *chi2 | \
         run "model: student" --set data.1.file=good.dat --set data.1.noise.model=relative
@@ -86,9 +86,9 @@ $ awk '!/^#/ {print $1, $2, $3 / 3.7}' good.dat >small.dat
 $ awk '!/^#/ {print $1, $2 * (1 + 0.5 * sin(40 * $1)), $3 / 3.7}' good.dat >off.dat
 sigma too small | 0 | of small.dat
     is said with the number | text neighbours by [2-5]\.[0-9]* sigma: sigma is [2-5]
-    a chi2 of the noise is a fit, without misfit | text that were drawn fit small.dat: .* chi2 1[0-9] && no text misfit
+    a chi2 of the noise is a fit, without misfit | text The sampled structures fit small.dat: .* chi2 1[0-9] && no text misfit
 and a model that misses something | 0 | of off.dat
     parts noise from misfit | text sigma is [2-5][.0-9]* times too small\. \
-        Residuals of the model are [0-9.]+ sigma: what exceeds the noise is misfit
+        Residuals of the model are [0-9.]+ sigma: the excess over the noise is misfit
 END
 exit $bad

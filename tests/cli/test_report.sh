@@ -207,7 +207,7 @@ $ n=$(grep -c ",posterior,line," run/report/posterior-rg.csv)
     the middle of each | test -s run/report/arrangement-1.cif -a -s run/report/arrangement-2.cif
     shares are the trajectories' | in run/report.html <td>1</td><td>(6|7)[0-9]\.[0-9]&nbsp;%
     the molecule shows them | in run/report.html centre of arrangement 2 \(
-diagnose sees them | 1> 2 arrangements of the domains, which overlap | tessera diagnose run
+diagnose sees them | 1> 2 arrangements of the domains, with an overlap | tessera diagnose run
 an ensemble for other programs | 0 | quiet export run --draws even:10 --output draws.pdb
     has its models, and scripts that open it | test "$(grep -c ^MODEL draws.pdb)" -eq 10 \
         && in draws.pdb.pml load\("draws.pdb"
@@ -260,7 +260,7 @@ their table | 0 | quiet export long --draws all --format csv --output long.csv
 a run until converged | 0 | quiet $long --output soon --set sampler.until='rhat<9,ess>2'
 a report of a run until converged | 0 | quiet report soon
     it lacks nothing | no in soon/report.html of (the )?4400
-status tells the bound as one | 0> ^  sampling +[0-9]+ draws a chain \(4400 at most\), 1 chain$ | tessera status soon
+status tells the bound as one | 0> ^  sampling +[0-9]+ draws per chain \(4400 at most\), 1 chain$ | tessera status soon
 END
 
 . "$source/tests/cli/browser.sh"

@@ -43,7 +43,7 @@ profile with a beam | 0 beam profile of 5 points | fit --beam-profile beam.txt
 both lengths | 64 leave --slit-length out | fit --beam-profile beam.txt --slit-length 0.05
 no beam | 66 nobeam.txt | fit --beam-profile nobeam.txt
 not a number | 64 resolution.*wide | fit --resolution wide
-without data | 64 slit-length goes with --data | tessera profile model.pdb --slit-length 0.05
+without data | 64 slit-length needs --data | tessera profile model.pdb --slit-length 0.05
 
 # ---- check, run ----
 check | 0 smeared: sigma of q | tessera check good.yaml
@@ -57,7 +57,7 @@ and without the resolution | 0 | still --output sharp --set data.0.resolution=no
     does not | json d.chi2.mean > 3
 reweight gives the same likelihood back | 0 | tessera reweight out --output weights.csv
     so all weights are one | equal_weights weights.csv
-reweight to other data | 0 taken to be of the same instrument | \
+reweight to other data | 0 assumed to be from the same instrument | \
         tessera reweight out --data good.dat --output again.csv
 a run with a beam | 0 | tessera run good.yaml --output beam \
         --set "data.0.resolution={beam_profile: beam.txt}" --set sampler.draws=2

@@ -17,10 +17,10 @@ solve="solve model.pdb exp.dat"
 # ---- all of it ----
 cases <<'END'
 solve | 0 2 states: runs/model/2 | tessera $solve --states 2 $few
-    the rigid fit comes first, then what moves | out ^The model as it is, rigid, fits exp.dat \
-        && out ^What can move: A:51-64
-    what is not converged | out ^Not converged, so this may change: 1 state \(
-    so few draws decide nothing | out ^Undecided whether the data ask for 2 states or 1
+    the rigid fit comes first, then what moves | out ^The rigid model fits exp.dat \
+        && out ^Flexible residues: A:51-64
+    what is not converged | out ^Not converged, so the results may change: 1 state \(
+    so few draws decide nothing | out ^It is undecided whether the data require 2 states or 1
     states are not conformations | out States are not
     one statement on the rigid model | test "$(grep -cE 'rigid.*(fits|does not fit)' out.txt)" -eq 1
     the first screen is of the protein | no err engine|pthread|host time|grid:
@@ -30,7 +30,7 @@ $ report=$(sed -n 's/^report: //p' out.txt)
     the runs have the evidence, and as many states | in runs/model/1/config.yaml evidence: true \
         && in runs/model/2/config.yaml states: 2
     a run's log is its own | no in runs/model/1/run.log model/2
-$ sed -n '/^The model as/,$p' out.txt >said.txt; cksum runs/model/*/trace.h5 >before.txt
+$ sed -n '/^The rigid model/,$p' out.txt >said.txt; cksum runs/model/*/trace.h5 >before.txt
     the verdict is kept, as it was printed | sed -n "3,\$p" runs/model/verdict.txt | cmp -s - said.txt
 END
 for file in solve.yaml solve.svg rigid.fit rigid.svg 1/trace.h5 2/trace.h5; do
@@ -109,16 +109,16 @@ stopped 1 '[1-9][0-9][0-9]' # of a hundred the evidence can be told
 status=$?
 cases <<'END'
     an interrupted one ends with 75, and says how it goes on | test $status -eq 75 \
-        && err interrupted in the run of 1 state; the same
-    what is known is printed | out ^The model as it is, rigid, fits exp.dat
+        && err interrupted in the run of 1 state; repeat
+    what is known is printed | out ^The rigid model fits exp.dat
     with the command that goes on | out ^    tessera solve model.pdb exp.dat -o stopped
     and stands in the folder | json stopped/verdict.json: d.rigid[0].fits and d.runs == [] and not d.finished \
         and d.flexible == ['A:51-64'] and d.more.startswith('tessera solve model.pdb exp.dat -o stopped')
 $ sed -i 's/time_limit: 1000/time_limit: 0.1/' stopped/1/config.yaml
 goes on, until its time is over | 0 1 state: stopped/1 goes on | tessera $solve -o stopped --states 1
     from its checkpoint, until its time was over | in stopped/1/run.log resumed from the checkpoint \
-        && in stopped/1/run.log the time limit is over
-    with a verdict | out ^Whether the data ask for more than one state was not
+        && in stopped/1/run.log the time limit is reached
+    with a verdict | out ^Whether the data require more than one state was not
 END
 # A second number of states that is stopped: the first one's verdict is told.
 stopped 2 '[1-9]' --set sampler.until=null
@@ -126,7 +126,7 @@ status=$?
 mkdir edited worse tails own
 cases <<'END'
     interrupted in the second | test $status -eq 75
-    the first is told, and what is open | out ^The run of 1 state, stopped/1: && out more than one state is not known yet
+    the first is told, and what is open | out ^Run of 1 state, stopped/1: && out more than one state is not known yet
     and kept | json stopped/verdict.json: [r.states for r in d.runs] == [1] and d.states == 1 and not d.finished \
         and d.report is None
 $ rm -r stopped/2
@@ -136,7 +136,7 @@ its folder is no run's | 66 folder of a solve.*tessera solve MODEL | tessera res
 $ sed 's/^  flexible.*/  frozen: true/; /^    - "A:/d' stopped/solve.yaml >edited/solve.yaml
 $ sed 's/exp.dat/worse.dat/' edited/solve.yaml >worse/solve.yaml
 $ awk '!/^#/ {print $1, $2 * (1 + 3 * $1), $3}' exp.dat >worse.dat
-nothing flexible | 0 going on with edited/solve.yaml | tessera $solve -o edited
+nothing flexible | 0 continuing with edited/solve.yaml | tessera $solve -o edited
     ends with the rigid fit, so that nothing need be tried | out so there is nothing to && no out may be tried
     and without a run, the verdict is kept | test ! -e edited/1 -a -s edited/verdict.txt
     its report has the fit and the molecule | test -s edited/report/fit.svg
@@ -171,7 +171,7 @@ flat_map zero.dx model.pdb 4 25
 cases <<'END'
     its numbers are those of the report | "$python" rigid.py
 nothing flexible, and no fit | 0 | tessera solve model.pdb worse.dat -o worse
-    says what may be tried, and no more than that | text What may be tried: residues && no out is the answer
+    says what may be tried, and no more than that | text Possible next steps: name residues && no out is the answer
 
 # ---- tails alone, of a model that fits ----
 $ sed 's/A:51-64/A:1-5/' stopped/solve.yaml >tails/solve.yaml
@@ -182,7 +182,7 @@ tails alone | 0 | tessera $solve -o tails --states 1 $few
 $ more=$(sed -n 's/.*"more": *"tessera \([^"]*\)".*/\1/p' tails/verdict.json)
     the command that samples them is printed | out ^    tessera ${more}$
 and can be typed | 0 1 state: tails/1 | tessera $more
-    then they are | out ^The run of 1 state, tails/1:
+    then they are | out ^Run of 1 state, tails/1:
 and again without --sample | 0 tails/1 is finished | tessera $solve -o tails --states 1
 $ sed 's/exp.dat/worse.dat/' tails/solve.yaml >worse/solve.yaml
 where the model does not fit they are sampled | 0 1 state: worse/1 | \
@@ -211,7 +211,7 @@ another curve | 64 'edited/solve.yaml' is of another curve than 'other.dat' | \
 another model | 64 is of another model than 'other.pdb' | tessera solve other.pdb exp.dat -o edited
 a verdict of somebody else | 64 verdict.txt.*not from tessera solve | tessera $solve -o own
     is kept | in own/verdict.txt my own words
-the folder of a run | 78 holds a run already | tessera $solve -o runs/model/1
+the folder of a run | 78 already contains a run | tessera $solve -o runs/model/1
 no states | 64 states | tessera $solve --states 0
 no number of seconds | 64 time-limit | tessera $solve --time-limit soon
 a key that is not there | 78 sampler.drawz | tessera $solve -o edited --set sampler.drawz=1

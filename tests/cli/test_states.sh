@@ -59,7 +59,7 @@ $ rg=$(sed -n 's/.*"rg_model": *\([0-9.]*\).*/\1/p' out.txt)
 
 # ---- states that stay ----
 weights of structures that stay | 0 | tessera run still.yaml
-    which is no cause for a warning | no err nothing was accepted
+    which is no cause for a warning | no err no proposal was accepted
 and has converged, though nothing moves | 0 | tessera diagnose still
 summary | 0 | tessera summary still --json
     states are in the order of Rg, and stay | json d.rg_1.sd < 1e-9 and d.rg_2.sd < 1e-9 and d.rg_1.mean < d.rg_2.mean
@@ -71,7 +71,7 @@ a run with most of q | 0 | tessera run still.yaml --output half --set data.0.q_r
 $ tessera summary half --json >half.json
 most of q from the draws of all | 0 | tessera reweight still --q-range 0.07,0.3 --json
     is the same | "$python" same.py
-the lower half, far wider | 1 (spread of .* grows|the weights rest on).*run with that | \
+the lower half, far wider | 1 (spread of .* grows|the weights concentrate on).*run with these data | \
         tessera reweight still --q-range 0.008,0.1
 one state that stays | 0 | tessera run still.yaml --output alone \
         --set structure.states=1 --set structure.starts=[] --set sampler.draws=20
@@ -99,7 +99,7 @@ $ sed '/ A  64 /d' two.pdb >short.pdb; sed 's/\(ATOM.\{13\}\)... A   9/\1TRP A  
 more files than states | 78 structure.starts: 2 files for 1 state | \
         tessera check moving.yaml --set structure.states=1
 nothing moves, and yet | 78 structure.frozen.*leave.*flexible | tessera check moving.yaml --set structure.frozen=true
-another molecule | 65 short.pdb.*residues, structure.file has | \
+another molecule | 65 short.pdb.*residues, but structure.file has | \
         tessera check moving.yaml --set structure.starts.1.file=short.pdb
 another residue | 65 mutant.pdb.*is TRP where structure.file has | \
         tessera check moving.yaml --set structure.starts.1.file=mutant.pdb

@@ -103,14 +103,14 @@ END
 cases <<'END'
 a curve | 0 | tessera simulate run.yaml --output exp.dat --quiet
 a curve of another structure | 0 | tessera simulate large.yaml --output other.dat --quiet
-the plan says how long it takes | 0> ^time: about a minute \(.* s a draw of all | \
+the plan says how long it takes | 0> ^time: about a minute \(.* s per draw of all | \
         tessera run run.yaml --output a --dry-run
-a run | 0 to go on: tessera resume a --draws | tessera run run.yaml --output a
+a run | 0 to continue: tessera resume a --draws | tessera run run.yaml --output a
     begins with the verdict, says what moves | out ^Not converged yet \
-        && out ^What moves: parts A:41-54 and A:61-74, centres
+        && out ^Motion: parts A:41-54 and A:61-74, centres
     the rigid model, by the same bodies, as a number | \
-        text By the same bodies the structure as it was given, kept rigid, has chi2
-    whether it fits all atoms say | no text given, kept rigid, [^.]*(fits|does not fit)
+        text With the same bodies, the starting structure kept rigid has chi2
+    whether it fits all atoms say | no text kept rigid [^.]*(fits|does not fit)
 $ cp out.txt run.txt
 summary --json | 0 | tessera summary a --json
 $ cp out.txt a.json
@@ -132,8 +132,8 @@ it can be typed | 0 resumed | tessera ${typed% *} 64
 a folder with a blank | 0 resume 'a b' --draws | tessera run run.yaml --output "a b" --set sampler.draws=4
 
 # ---- until ----
-on until converged | 0 converged as asked | tessera resume "a b" --until "rhat<90,ess>2"
-until, which is not reached: exit status 1 | 1 not converged as asked | \
+on until converged | 0 converged by the criterion | tessera resume "a b" --until "rhat<90,ess>2"
+until, which is not reached: exit status 1 | 1 not converged by the criterion | \
         tessera run run.yaml --output never --until "ess>100000" --set sampler.draws=12
 as JSON, too | 1 | tessera resume never --draws 16 --json
     which says so | json d.converged is False and d.verdict.advice.asked == 'ess>100000'
@@ -141,7 +141,7 @@ as JSON, too | 1 | tessera resume never --draws 16 --json
 # ---- runs side by side ----
 a run of other data | 0 | tessera run other.yaml --output other --quiet
 a run in which nothing moves | 0 | tessera run still.yaml --output still --quiet
-compare: data of two structures | 0> ^The data of runs 1 and 3 cannot be of one | \
+compare: data of two structures | 0> ^The data of runs 1 and 3 cannot come from one | \
         tessera compare a still other --output c.svg
     a picture | in c.svg Rg
 $ tessera summary a --json >a2.json 2>err.txt; tessera summary still --json >still.json 2>err.txt
@@ -149,7 +149,7 @@ compare --json | 0 | tessera compare a still other --json
     its numbers are those of the runs | "$python" compare.py
 data of two structures in one run | 0 | tessera run two.yaml --output two --json --set sampler.draws=4
     contradict each other | json [x.curves for x in d.verdict.conflicts] == [[0, 1]] \
-        and any('other.dat cannot be of one structure' in x for x in d.verdict.sentences)
+        and any('other.dat cannot come from one structure' in x for x in d.verdict.sentences)
     each has its rigid fit | json ['other.dat' in x for x in d.verdict.sentences if x.count('kept rigid') == 1][1:] \
         == [True] and len(d.verdict.curves) == 2 and d.verdict.loo.points == 80
 a picture over a file of somebody else | 64 force | tessera compare a still --output exp.dat

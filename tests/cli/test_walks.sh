@@ -19,7 +19,7 @@ run() { # DIR OPTION...
 }
 cases <<'END'
 data | 0 | tessera simulate good.yaml --output truth.dat
-a run with walks | 0 walks by a surrogate: [0-9]* torsions, [0-9]* beads | run whole -v --threads 2
+a run with walks | 0 surrogate walks: [0-9]* torsions, [0-9]* beads | run whole -v --threads 2
     some are accepted, and redraws | err surrogate +[0-9]+ proposed, [1-9] && err redraw +[0-9]+ proposed, [1-9]
 END
 needs_venv "draws of runs with walks"
@@ -32,11 +32,11 @@ the rest | 0 resumed | tessera resume part --draws 8 --threads 1
 $ same "stopped and continued" part whole
 on where nothing walks | 0 resumed | tessera resume other --draws 5 --device reference
     walks are over | no err walks by
-and back | 0 walks by a surrogate | tessera resume other --draws 8 --device cpu
+and back | 0 surrogate walks | tessera resume other --draws 8 --device cpu
 off | 0 | run off -v --set moves.surrogate=0 --set moves.redraw=0
-    nothing is drawn anew, nothing walks | no err redraws by|^redraw && no err walks by|^surrogate
+    nothing is drawn anew, nothing walks | no err redraws by|^redraw && no err surrogate walks:|^surrogate +[0-9]
 by default not on processors where it is small | 0 | run default -v --set moves.surrogate.devices=auto
-    nothing walks there | no err walks by|^surrogate
+    nothing walks there | no err surrogate walks:|^surrogate +[0-9]
 
 # ---- curves by plane waves ----
 plane waves | 0 engine: plane waves, [0-9]+ directions, 1 rigid unit; | \

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Traces as others read them: ArviZ, xarray, netCDF4, h5py from PyPI.
+# ArviZ, xarray, netCDF4, MDAnalysis and h5py read the files of a run, also of one that was
+# killed, and ArviZ's diagnostics are those of the summary.
 . tests/cli/expect.sh
 needs_venv formats
 oracle=$source/tests/oracle

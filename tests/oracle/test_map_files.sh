@@ -1,6 +1,6 @@
 #!/bin/sh
-# Maps as others read them (mrcfile from PyPI), correlations by NumPy, and a
-# trajectory as others write it (MDAnalysis).
+# mrcfile reads the maps that tessera writes, NumPy computes the same correlations, and
+# tessera reads a trajectory of MDAnalysis.
 . tests/cli/expect.sh
 needs_venv "maps"
 maps=$shared/maps
@@ -9,17 +9,9 @@ if [ ! -d "$maps" ]; then
     exit 0
 fi
 device=auto
-"$program" devices --no-test >/dev/null 2>&1 || device=reference
+tessera devices --no-test >/dev/null 2>&1 || device=reference
 model=$maps/adk_1ake-docked.pdb
 gunzip -c "$maps/adk_4ake_5A.mrc.gz" >map.mrc
-expect "simulate" 0 "" "$program" map simulate "$model" --like map.mrc -r 5 \
-    -o model.mrc --device $device
-expect "cc" 0 "" "$program" map cc "$model" --map map.mrc -r 5 --json \
-    --difference difference.mrc --device $device
-mv out.txt cc.json
-check "mrcfile reads the maps, and NumPy computes the same" "$python" \
-    "$source/tests/oracle/map_files.py" map.mrc model.mrc difference.mrc cc.json
-
 cat >dcd.py <<'END'
 import sys, warnings
 import MDAnalysis
@@ -32,11 +24,21 @@ with MDAnalysis.Writer("model.dcd", u.atoms.n_atoms) as out:
         if k == 1:
             u.atoms.write("third.pdb")
 END
-check "MDAnalysis writes a trajectory" "$python" dcd.py "$model"
-expect "its third frame" 0 "" "$program" map cc "$model" -t model.dcd \
-    --map map.mrc -r 5 --device $device
-frame=$(awk '/frame 3/ {print $4, $5}' out.txt)
-expect "and as a model" 0 "" "$program" map cc third.pdb --map map.mrc -r 5 \
-    --device $device
-check "agree alike" [ "$(awk '/^third/ {print $2, $3}' out.txt)" = "$frame" ]
+cc() { # MODEL OPTION...
+    file=$1
+    shift
+    tessera map cc "$file" --map map.mrc -r 5 --device $device "$@"
+}
+cases <<'END'
+simulate | 0 | tessera map simulate "$model" --like map.mrc -r 5 -o model.mrc --device $device
+cc | 0 | cc "$model" --json --difference difference.mrc
+$ cp out.txt cc.json
+    mrcfile reads the maps, and NumPy computes the same | \
+        "$python" "$source/tests/oracle/map_files.py" map.mrc model.mrc difference.mrc cc.json
+    MDAnalysis writes a trajectory | "$python" dcd.py "$model"
+its third frame | 0 | cc "$model" -t model.dcd
+$ frame=$(awk '/frame 3/ {print $4, $5}' out.txt)
+and as a model | 0 | cc third.pdb
+    agree alike | test -n "$frame" -a "$(awk '/^third/ {print $2, $3}' out.txt)" = "$frame"
+END
 exit $bad

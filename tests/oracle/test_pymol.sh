@@ -1,5 +1,5 @@
 #!/bin/sh
-# Exported conformations in PyMOL, by the script that comes with them.
+# PyMOL opens exported conformations by the script that comes with them.
 . tests/cli/expect.sh
 if ! command -v pymol >/dev/null; then
     echo "skip exports in PyMOL: pymol is not installed"
@@ -14,7 +14,7 @@ sampler: {chains: 1, warmup: 0, draws: 2, thin: 1}
 device: {use: reference}
 output: {directory: run, trajectory: none}
 YAML
-if ! "$program" run run.yaml --prior-only --quiet >run.txt 2>&1 ||
+if ! tessera run run.yaml --prior-only --quiet >run.txt 2>&1 ||
     ! "$conformations" run 1 20; then
     echo "not ok a run to open in PyMOL"
     cat run.txt
@@ -25,7 +25,7 @@ cat >ask.pml <<PML
 print("loaded %d states, %d CA" % (cmd.count_states("draws"), cmd.count_atoms("draws and name CA and state 1")))
 PML
 for format in pdb cif; do
-    "$program" export run --draws 0:18:2 --format $format --quiet \
+    tessera export run --draws 0:18:2 --format $format --quiet \
         --output "shown.$format"
     # Debian's pymol asks env for python3, which may be another
     PATH=/usr/bin:$PATH timeout 60 pymol -cq "shown.$format.pml" ask.pml \

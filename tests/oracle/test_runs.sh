@@ -1,13 +1,13 @@
 #!/bin/sh
-# The configurations that ship, on real data, shortened: from the published model
-# to a lower chi2, and a trace that ArviZ opens.
+# The configurations that ship, shortened, lead from the published model to a lower chi2 on
+# real data, and ArviZ opens their traces.
 . tests/cli/expect.sh
 needs_venv "runs on real data"
 if [ ! -d "$shared/saxs" ]; then
     echo "skip runs on real data: $shared/saxs is absent"
     exit 0
 fi
-if ! "$program" devices --no-test >devices.txt 2>&1; then
+if ! tessera devices --no-test >devices.txt 2>&1; then
     echo "skip runs on real data: no OpenCL device"
     exit 0
 fi
@@ -18,7 +18,7 @@ for what in "lar 166 measured" "lar 166 relative" "lar 166 student" \
     out=${what%% *}-$noise points=${points% *}
     model="model: $noise"
     [ "$noise" != relative ] || model="$model, alpha: infer, beta: infer"
-    if "$program" run "$source/configs/${what%% *}.yaml" --output "$out" \
+    if tessera run "$source/configs/${what%% *}.yaml" --output "$out" \
         --quiet --set sampler.chains=2 --set sampler.warmup=150 --set sampler.thin=5 \
         --set sampler.draws=20 --set model_error.conformations=6 \
         --set "data.0.noise={$model}" >"$out.txt"; then

@@ -1,4 +1,4 @@
-/* Chain breaks: the parts keep their relation across them, whatever moves. */
+/* Chain parts keep their relation across a break, whatever moves. */
 #include "tests/freedom_sample.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* The collective move: with a metric that it has learnt, the prior in is the
- * prior out, and a step the other way leads back. */
+/* The collective move keeps the prior with a learnt metric, and the opposite
+ * step leads back. */
 #include "tests/property/moves_support.h"
 #include "tests/test.h"
 

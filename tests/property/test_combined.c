@@ -1,8 +1,9 @@
-/* All that a run may infer, at once: an ensemble with weights, c1 and c2, two
- * data sets of different noise models, temperatures. The posterior of
- * structures that stay is that of weighted draws of the prior, whose
- * likelihood is written out here; and what replicas keep of structures that
- * move is what they would be afresh. */
+/* The posterior of everything that a run can infer at once equals weighted
+ * draws of the prior.
+ *
+ * An ensemble with weights, c1 and c2, two data sets with different noise
+ * models, temperatures; the likelihood is written out here. What replicas keep
+ * of moving structures equals a fresh computation. */
 #include "sampler/chain.h"
 #include "sampler/sampler.h"
 #include "tests/parameter_draw.h"

@@ -1,5 +1,5 @@
-/* Laws of the concerted rotation: the prior in is the prior out, the correction
- * cancels and is the Jacobian of the map, and what is held stays to the bit. */
+/* The concerted rotation keeps the prior, its correction is the Jacobian of the
+ * map, and fixed atoms stay to the bit. */
 #include "tests/geometry.h"
 #include "tests/model_sample.h"
 #include "tests/test.h"

@@ -1,6 +1,6 @@
-/* c1 and c2 in sampling: without data they have their prior, at a structure
- * that stays they have the exact conditional, with all of it the state stays
- * what it is, and the truth is found again. */
+/* Sampling of c1 and c2: without data their prior, at a fixed structure the
+ * exact conditional, with all data a consistent state that recovers the truth.
+ * */
 #include "sampler/chain.h"
 #include "sampler/sampler.h"
 #include "tests/parameter_draw.h"

@@ -1,5 +1,5 @@
-/* Laws that densities and their correlations with a map keep to, whatever the
- * model; and the device against the reference in double precision. */
+/* Densities and their correlations with a map obey their symmetries, and the
+ * device equals the reference in double precision. */
 #include "maps/density.h"
 #include "maps/fourier.h"
 #include "maps/map_sum.h"

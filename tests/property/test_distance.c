@@ -1,7 +1,6 @@
-/* Sampling with a measured distance and nothing else, so without an engine: the
- * posterior is that of exact draws of the prior, weighted with the likelihood,
- * for one structure and for an ensemble, with an inferred scale, weights and
- * temperatures. */
+/* Sampling with a measured distance gives the posterior of weighted exact
+ * draws, for one structure and for an ensemble, with inferred scale, weights
+ * and temperatures. */
 #include "tests/parameter_draw.h"
 #include "tests/property/importance.h"
 #include "tests/record_trace.h"

@@ -1,12 +1,11 @@
-/* Whatever stops a writer, and wherever: the file and its log are as one of two
- * commits left them, the last that was reported or the one under way, to the
- * bit.
+/* After any interruption of a writer the file and its log are, to the bit, as
+ * one of two commits left them: the last one reported or the one under way.
  *
- * Each scenario runs in a process of its own under tests/support/fault.c, once
- * for file operations that it makes (here some, in slow_durable.c all) and
- * every kind of fault: killed before the operation, killed in the middle of it,
- * the power cut (some of what was not synced lost, in several ways), and errors
- * that pass or stay. Then the file is judged, and gone on with to the end. */
+ * Each scenario runs in a process of its own under tests/support/fault.c, with
+ * a fault at some file operations (at every one in slow_durable.c): killed
+ * before or in the middle of the operation, power cut (unsynced data lost in
+ * several ways), transient and permanent errors. Then the file is checked, and
+ * continued to the end. */
 #define OWN_MAIN
 #include "store/checkpoint.h"
 #include "store/trajectory.h"
@@ -265,7 +264,6 @@ static tsr_status write_checkpoint(const char *path, int number)
 {
     static state state;
     tsr_checkpoint_writer *writer;
-
     state.number = number;
     for (int i = 0; i < NUMBERS; i++)
         state.value[i] = draw_value(7, 0, number, i);
@@ -289,7 +287,6 @@ static int judge_checkpoint(const char *path)
     static state state;
     char directory[256], message[TSR_ERR_SIZE];
     tsr_checkpoint *checkpoint;
-
     snprintf(directory, sizeof directory, "%.*s",
              (int)(strrchr(path, '/') - path), path);
     tsr_status status =
@@ -369,7 +366,6 @@ static void copy_file(const char *from, const char *to)
     int in = open(from, O_RDONLY);
     int out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     ssize_t n;
-
     assert_true(in >= 0 && out >= 0);
     while ((n = read(in, block, sizeof block)) > 0)
         assert_int_equal(write(out, block, (size_t)n), n);
@@ -403,7 +399,6 @@ static int run_child(int i, const char *path, long at, const char *what,
     char number[16], descriptor[16], text[32], count[96];
     int pipe_ends[2], reported = 0;
     char byte;
-
     assert_int_equal(pipe(pipe_ends), 0);
     fflush(NULL);
     const pid_t pid = fork();
@@ -459,7 +454,6 @@ static void check_after(const scenario *s, const char *path, int reported,
 {
     const int size = s->judge(path);
     const int next = reported < s->n_commit ? reported + 1 : reported;
-
     if (size != s->size[reported] && size != s->size[next])
         fail_msg("%s: %d commits were reported, so there must be %d or %d, "
                  "and there are %d",
@@ -484,7 +478,6 @@ static void run_scenario(int i)
     const scenario *s = &scenarios[i];
     char path[128], how[128];
     int status;
-
     snprintf(path, sizeof path, "%s/%s", folder, s->file);
     begin(s, path);
     int reported = run_child(i, path, 0, "", 0, &status);
@@ -552,7 +545,6 @@ TEST(test_h5py)
         "print('# h5py read', n, 'files')\n"
         "sys.exit(n < 100)\n";
     char name[128], command[512];
-
     if (access(".venv/bin/python", X_OK) != 0) {
         print_message("skipped: no .venv\n");
         skip();

@@ -1,6 +1,5 @@
-/* Several components: every partial profile of every engine against the
- * reference after random moves, and the sum with coefficients against an engine
- * of one component with the sum of the amplitudes. */
+/* Every partial profile of every engine equals the reference after random
+ * moves, and their weighted sum equals an engine of one component. */
 #include "../engine_support.h"
 #include "tests/test.h"
 

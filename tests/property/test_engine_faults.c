@@ -1,5 +1,7 @@
-/* Devices that cannot build a kernel, or compute wrong numbers: a status with a
- * message, and no engine. The kernels are spoilt copies (TSR_KERNEL_DIR). */
+/* A kernel that cannot be built, or computes wrong numbers, gives a status with
+ * a message and no engine.
+ *
+ * The kernels are spoilt copies (TSR_KERNEL_DIR). */
 #include "../engine_support.h"
 #include "tests/test.h"
 

@@ -1,6 +1,6 @@
-/* Laws of every engine on the device at hand: after any number of accepted and
- * rejected moves the profile is that of the coordinates; rejecting leaves the
- * same bits; so do other batches and other threads. */
+/* After any accepted and rejected moves an engine has the profile of the
+ * coordinates; a rejection, other batches and other threads leave the same
+ * bits. */
 #define OWN_MAIN
 #include "../engine_walker.h"
 #include "tests/test.h"

@@ -1,6 +1,5 @@
-/* Ensembles: what a chain keeps of its states stays what they are; without
- * data states and weights are those of the prior, with data those of the
- * posterior. */
+/* Sampling an ensemble keeps a consistent state, and gives the prior without
+ * data and the posterior with data. */
 #include "tests/property/importance.h"
 #include "tests/test.h"
 

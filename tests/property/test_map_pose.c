@@ -1,10 +1,10 @@
-/* Is what a map says about the place of a molecule as sure as it claims?
+/* Intervals of 90 % for the pose of a molecule in a map contain the truth nine
+ * times in ten.
  *
- * Maps of a molecule with coloured noise of a known spectrum; of each, the
- * posterior of the molecule's six degrees of freedom by the program's own
- * likelihood, integrated by importance sampling. Of intervals that claim 90 %
- * so many must hold the truth, where the noise is whitened; all voxels as if
- * independent must fail the same test. */
+ * Maps have coloured noise of a known spectrum. The posterior of the six
+ * degrees of freedom under the program's likelihood is integrated by importance
+ * sampling. With whitened noise the intervals must be right; counting all
+ * voxels as independent must fail the same test. */
 #include "core/random.h"
 #include "maps/fourier.h"
 #include "molecule/structure.h"

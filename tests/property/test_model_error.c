@@ -1,4 +1,5 @@
-/* What bodies lack of atoms, learnt before a run: lysozyme with a loose end. */
+/* The learnt model error covers the difference between bodies and atoms, for
+ * lysozyme with a flexible end. */
 #include "posterior/all_atoms.h"
 #include "tests/test.h"
 

@@ -1,6 +1,5 @@
-/* Laws of the prior and the moves: running value = reference, corrections
- * cancel, proposals tell the truth, geometry keeps, and the prior in is the
- * prior out, for every move, against draws made without a Markov chain. */
+/* Every move keeps the prior, states truthfully what it changed, and its
+ * corrections cancel; the running prior equals the reference. */
 #include "tests/geometry.h"
 #include "tests/property/moves_support.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
-/* Laws of strands of nucleotides that move: what turns and what does not, the
- * prior of their torsions, and what is said of them in files. */
+/* Strands of nucleotides move as chains should: what rotates, the prior of
+ * their torsions, and their files. */
 #include "tests/strand_fixture.h"
 #include "tests/test.h"
 

@@ -1,8 +1,8 @@
-/* The steps on the parameters with a family of one: spheres' Guinier curves of
- * radius R in place of a structure, no engine. What is sampled and what is
- * integrated must give one posterior, student's proposals of c and b must leave
- * the posterior that weighted draws of the prior give, and the truth must rank
- * evenly among the draws (Talts et al. 2018). */
+/* Steps on parameters give the same posterior whether parameters are sampled or
+ * integrated, and the truth ranks evenly among the draws.
+ *
+ * Spheres' Guinier curves of radius R stand in place of a structure, no engine
+ * is needed. Source of the ranks: Talts et al. 2018. */
 #include "sampler/chain.h"
 #include "tests/parameter_draw.h"
 #include "tests/saxs_likelihood.h"

@@ -1,8 +1,8 @@
-/* All atoms with water that rides along, as particles of an engine: lysozyme
- * with two loose stretches as X-rays and neutrons see it, and a protein with a
- * strand of DNA. Atoms are where all atoms are, beads stay on them, and engine,
- * moves and direct sum agree. */
-
+/* All atoms, with their hydration water, are particles of an engine: engine,
+ * moves and direct sum agree.
+ *
+ * Lysozyme with two flexible stretches as X-rays and neutrons see it, and a
+ * protein with a strand of DNA. */
 #include "core/vec3.h"
 #include "tests/chain_step.h"
 #include "tests/saxs_likelihood.h"

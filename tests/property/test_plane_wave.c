@@ -1,6 +1,5 @@
-/* Plane waves: a rigid group's table says its amplitude in any direction; an
- * engine with rigid units has, after any moves of units and loose bodies, the
- * profile of the coordinates; and it refuses units that are not rigid. */
+/* The plane-wave engine has the profile of the coordinates after any moves of
+ * rigid units and loose bodies, and refuses units that are not rigid. */
 #include "../engine_support.h"
 #include "tests/test.h"
 
@@ -440,9 +439,9 @@ TEST(not_rigid)
     const tsr_body_range bent = {0, N_UNIT, 0, (const double(*)[3])moved};
     const tsr_body_proposal loose = {0, 1, &bent};
     FAILS(tsr_batch_submit(batch, 1, &loose, &err), TSR_E_INTERNAL,
-          "another shape");
+          "changed its shape");
     FAILS(tsr_batch_set(batch, 0, (const double(*)[3])moved, NULL, &err),
-          TSR_E_INTERNAL, "another shape");
+          TSR_E_INTERNAL, "changed its shape");
     OK(tsr_batch_profile(batch, 0, after, &err));
     assert_memory_equal(before, after, sizeof before);
     p.spec.rigid = NULL;
@@ -457,7 +456,7 @@ TEST(not_rigid)
     p.unit[7] = 3;
     p.spec.n_system = 1000000;
     FAILS(tsr_engine_plane_wave_new(&p.spec, o.device, 0, &none, &err),
-          TSR_E_DEVICE, "there is room for");
+          TSR_E_DEVICE, "systems fit");
     assert_true(tsr_engine_capacity(&p.spec, o.device, TSR_ENGINE_PLANE_WAVES) <
                 1e6);
     close_waves(&o);

@@ -1,5 +1,5 @@
-/* The grid FFT and the plane waves give the profile of Debye's formula, for any
- * shape and size; and the same bits whatever the number of threads. */
+/* The grid FFT and the plane waves give the profile of Debye's formula for any
+ * shape and size, with the same bits for any number of threads. */
 #include "profile_methods.h"
 #include "tests/test.h"
 

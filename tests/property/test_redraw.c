@@ -1,8 +1,7 @@
-/* Stretches drawn anew by the surrogate: what a redraw says of its ends is what
- * beads summed one by one in double precision and the prior's own functions
- * say, a job gives the same bits wherever it stands, and the posterior of
- * chains whose torsions move by redraws, hydration and all, is that of weighted
- * draws of the prior. */
+/* Redrawn stretches give the posterior of weighted draws of the prior.
+ *
+ * A redraw's ends equal beads summed one by one in double precision and the
+ * prior's own functions, and a job gives the same bits wherever it stands. */
 #include "tests/property/walking.h"
 #include "tests/test.h"
 

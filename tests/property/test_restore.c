@@ -1,6 +1,6 @@
-/* A sampler restored from an archive draws what the one that was saved goes on
- * to draw, to the bit: in warm-up and after, with other threads, with
- * temperatures, states, inferred noise and learnt steps. */
+/* A sampler restored from an archive continues to the bit as the saved one: in
+ * warm-up and after, with other threads, with temperatures, states, inferred
+ * noise and learnt steps. */
 #include "tests/property/posterior_sample.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* Proposals of strands, and of chains that ride on others, tell the truth: what
- * they say moved, how rigidly, and by how much the prior changed. */
+/* Proposals that move strands, and chains attached to others, state truthfully
+ * what moved, how rigidly, and the change of the prior. */
 #include "core/pool.h"
 #include "tests/strand_fixture.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
-/* The sampler: the posterior it draws is the right one, whatever the
- * threads and engines. */
+/* The sampler draws from the right posterior, whatever the threads and engines.
+ * */
 #include "tests/chain_step.h"
 #include "tests/property/prior_sampler.h"
 #include "tests/record_trace.h"

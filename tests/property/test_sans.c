@@ -1,5 +1,7 @@
-/* Curves of neutrons in a run: 5ZNG, two chains, one grown with deuterium, in
- * several shares of D2O, beside a curve of X-rays. */
+/* Neutron curves in several shares of D2O, beside an X-ray curve, equal direct
+ * sums during sampling.
+ *
+ * 5ZNG, two chains, one of them deuterated. */
 #include "posterior/all_atoms.h"
 #include "tests/test.h"
 

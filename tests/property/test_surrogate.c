@@ -1,8 +1,8 @@
-/* Walks by a surrogate: what the device says of a structure is what beads
- * summed one by one in double precision say, a walk ends where its turns lead,
- * the same job gives the same bits in any launch, the surrogate is close to the
- * likelihood once it has learnt, and the posterior of chains that walk,
- * hydration, linkers and all, is that of weighted draws of the prior. */
+/* Walks by a surrogate give the posterior of weighted draws of the prior.
+ *
+ * The device's sums equal beads summed one by one in double precision, a walk
+ * ends where its rotations lead, a job gives the same bits in any launch, and
+ * the surrogate is close to the likelihood once it has learnt. */
 #include "tests/property/walking.h"
 #include "tests/test.h"
 
@@ -92,8 +92,9 @@ TEST(way_back_has_the_same_density)
                                       .contrast = at,
                                       .weight = 1.0,
                                       .current = to};
-        OK(tsr_surrogate_write_job(w.surrogate, &c.walker->layout, &one_step, &end,
-                              c.walker->call.job, c.walker->call.point, &err));
+        OK(tsr_surrogate_write_job(w.surrogate, &c.walker->layout, &one_step,
+                                   &end, c.walker->call.job,
+                                   c.walker->call.point, &err));
         OK(c.walker->engine->walk(c.walker, &err));
         if (!(fabs((double)result[0] - there) < 1e-3))
             fail_msg("log g %.5f at the end of a walk, %.5f where one begins",

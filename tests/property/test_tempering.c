@@ -1,5 +1,5 @@
-/* Replica exchange and annealing: the draws at temperature 1 are those of the
- * posterior, and depend on neither threads, blocks nor other chains. */
+/* Replica exchange and annealing: draws at temperature 1 follow the posterior
+ * and depend neither on threads, blocks nor other chains. */
 #include "sampler/chain.h"
 #include "sampler/sampler.h"
 #include "tests/property/importance.h"

@@ -1,5 +1,5 @@
-/* commands/program: the words of a command line, the struct that they fill,
- * help, messages and exit status. */
+/* A command line fills the struct of its command, and help, error messages and
+ * exit statuses are the documented ones. */
 #include "commands/command.h"
 #include "tests/test.h"
 
@@ -188,8 +188,8 @@ TEST(test_errors)
         char expected[300];
         outcome o = program(rows[i].word);
         snprintf(expected, sizeof expected,
-                 "tessera show: %s\n'tessera show --help' shows how it is "
-                 "used.\n",
+                 "tessera show: %s\n'tessera show --help' shows its "
+                 "usage.\n",
                  rows[i].message);
         assert_string_equal(o.message, expected);
         assert_string_equal(o.out, "");
@@ -222,7 +222,7 @@ TEST(test_program)
          64,
          "",
          "tessera show: unknown option '--ouput'; did you mean '--output'?\n"
-         "'tessera show --help' shows how it is used.\n"},
+         "'tessera show --help' shows its usage.\n"},
         {{"shwo"},
          TSR_OK,
          64,
@@ -276,17 +276,16 @@ static const char command_help[] =
     "      --interval T     time between two looks (default 0.5 s)\n"
     "      --range LO,HI    of q\n"
     "  -n, --dry-run        check everything, sample nothing\n"
-    "  -h, --help           show this text and stop\n"
-    "  -v, --verbose        say more\n"
-    "  -q, --quiet          say only warnings and errors\n"
+    "  -h, --help           show this text\n"
+    "  -v, --verbose        print more messages\n"
+    "  -q, --quiet          print only warnings and errors\n"
     "\n"
     "Keys of CONFIG (YAML; paths relative to it):\n"
     "  chains  8         chains side by side\n"
     "  step    0.1  rad  of a move\n"
     "\n"
-    "'tessera show --help KEY' shows what is in a section, as contrast, "
-    "data.saxs\n"
-    "or moves.pivot; '--help all' all keys.\n";
+    "'tessera show --help KEY' lists a section, as contrast, data.saxs or\n"
+    "moves.pivot; '--help all' lists all keys.\n";
 
 TEST(test_help)
 {

@@ -1,4 +1,5 @@
-/* Arrangements of domains whose number, shares and mirror images are known. */
+/* Clustering finds the number, the shares and the mirror images of domain
+ * arrangements that the test planted. */
 #include "analysis/arrangements.h"
 #include "analysis/shape.h"
 #include "run_frames.h"

@@ -1,5 +1,5 @@
-/* io/atoms, scattering/hydrogen, scattering/atom_model: which atoms of a
- * file scatter, with which hydrogens, volumes and surface. */
+/* Which atoms of a file scatter, with which hydrogens, displaced volumes and
+ * hydration layer, for files that are complete, partial or damaged. */
 #include "tests/io_files.h"
 #include "tests/test.h"
 

@@ -1,4 +1,5 @@
-/* Checkpoints: written, read back, damaged in every way, replaced. */
+/* A checkpoint is read back to the bit, any damage is detected, and a newer
+ * checkpoint never costs the older one. */
 #include "store/checkpoint.h"
 #include "tests/test.h"
 
@@ -95,7 +96,6 @@ TEST(test_read_back)
     const thing one = write_thing();
     thing other = {0};
     tsr_checkpoint *checkpoint;
-
     assert_int_not_equal(access(previous, F_OK), 0);
     OK(tsr_checkpoint_open(path, &checkpoint, &err));
     OK(tsr_checkpoint_get(checkpoint, thing_fields, &other, &err));
@@ -187,7 +187,6 @@ TEST(test_damage)
 {
     size_t size;
     tsr_checkpoint *checkpoint;
-
     write_number(path, 7);
     char *good = slurp(path, &size);
     for (size_t at = 0; at < size; at++) {
@@ -221,7 +220,6 @@ TEST(test_damage)
 static void write_file(const char *format, int version)
 {
     tsr_hdf5_output output;
-
     OK(tsr_hdf5_output_start(path, NULL, &output, &err));
     OK(tsr_hdf5_texts(output.file, &err, "format", format, "tessera_version",
                       "99.1.0", NULL));
@@ -241,7 +239,7 @@ TEST(test_foreign)
     struct stat info;
     write_file("tessera checkpoint", TSR_CHECKPOINT_FORMAT + 1);
     expect_refused("format 5 of tessera 99.1.0");
-    expect_refused("resume with the one that");
+    expect_refused("resume with the version that");
     write_file("tessera checkpoint", 3);
     expect_refused("format 3 of tessera 99.1.0");
     /* the seal of that version was another */
@@ -249,7 +247,7 @@ TEST(test_foreign)
     assert_int_equal(truncate(path, info.st_size - 9), 0);
     expect_refused("format 3 of tessera 99.1.0");
     write_file("another", TSR_CHECKPOINT_FORMAT);
-    expect_refused("no tessera checkpoint");
+    expect_refused("not a tessera checkpoint");
     write_file("tessera checkpoint", TSR_CHECKPOINT_FORMAT);
     expect_refused("lacks");
 }
@@ -271,7 +269,6 @@ TEST(test_newest)
 {
     char text[TSR_ERR_SIZE];
     tsr_checkpoint *checkpoint;
-
     FAILS(tsr_checkpoint_open_newest(io_dir, &checkpoint, text, &err),
           TSR_E_NOINPUT, io_dir);
     write_number(path, 1);
@@ -304,7 +301,6 @@ TEST(test_newest)
 TEST(test_unwritable)
 {
     tsr_checkpoint_writer *writer;
-
     FAILS(tsr_checkpoint_new("/proc/checkpoint.h5", "", &writer, &err),
           TSR_E_IO, "/proc/checkpoint.h5");
     write_number(path, 1);

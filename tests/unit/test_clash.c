@@ -1,8 +1,8 @@
-/* Excluded volume and d_limit, incrementally, against all pairs.
+/* The incremental sums of excluded volume and of d_limit equal the sums over
+ * all pairs, to the bit.
  *
  * Bodies stand on a lattice of 1/64 Angstrom and rigid parts turn by right
- * angles, so that distances in them stay to the bit and sums must agree to the
- * last unit. */
+ * angles, so distances are exact and the sums must agree to the last unit. */
 #include "tests/freedom_sample.h"
 #include "tests/test.h"
 

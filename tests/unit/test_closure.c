@@ -1,6 +1,6 @@
-/* Ring closure: the chain's own conformation and all others are found, as a
- * scan finds them, and the Jacobian is that of finite differences. */
-
+/* Ring closure finds the same solutions as a scan over one torsion, among them
+ * the conformation of the chain itself, and its Jacobian is that of finite
+ * differences. */
 #include "core/random.h"
 #include "moves/closure.h"
 #include "tests/test.h"

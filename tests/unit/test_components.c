@@ -1,4 +1,5 @@
-/* Tables of three components: exposures, files, the algebra of c1 and c2. */
+/* Form-factor tables of three components: exposures, files that are read back,
+ * and the algebra of c1 and c2. */
 #include "core/vec3.h"
 #include "scattering/form_factor.h"
 #include "table_text.h"
@@ -37,7 +38,8 @@ TEST(neighbours)
  * body without neighbours keeps what it has, so does one that is dry. */
 TEST(exposure_outside)
 {
-    tsr_exposure_model m = {.near_ang = 4.0, .far_ang = 10.0, .displacement = 0.4};
+    tsr_exposure_model m = {
+        .near_ang = 4.0, .far_ang = 10.0, .displacement = 0.4};
     double xyz[5][3] = {
         {-3, 0, 0}, {0, 0, 0}, {3, 0, 0}, {90, 0, 0}, {0, 1, 0}};
     double e[5] = {2.0, 0.0, 2.0, 1.5, 7.0}, sum = 0.0, square = 0.0;
@@ -201,7 +203,8 @@ TEST(round_trip)
         assert_near(e[i * 11 + 7], t->excess[i * 21 + 14], 1e-12);
     for (int i = 0; i < TSR_N_COMP * 21; i++)
         assert_near(a[i * 11 + 7], t->amplitude[i * 21 + 14], 1e-12);
-    assert_int_equal(tsr_form_factor_resample(t, 12, 0.1, a, e, NULL), TSR_E_RANGE);
+    assert_int_equal(tsr_form_factor_resample(t, 12, 0.1, a, e, NULL),
+                     TSR_E_RANGE);
     remove(name);
 }
 

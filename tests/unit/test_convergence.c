@@ -1,4 +1,5 @@
-/* Convergence diagnostics where the answer is known. */
+/* R-hat and effective sample sizes equal published values and closed forms for
+ * autoregressive chains. */
 #include "analysis/convergence.h"
 #include "tests/test.h"
 
@@ -19,7 +20,6 @@ static double *ar1(double phi, double shift, unsigned long seed)
 {
     gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
     double *value = malloc(N * sizeof *value);
-
     assert_non_null(random);
     gsl_rng_set(random, seed);
     for (int c = 0; c < CHAINS; c++) {
@@ -52,7 +52,6 @@ TEST(test_independent)
 {
     double *value = ar1(0.0, 0.0, 1);
     const tsr_convergence c = of(CHAINS, DRAWS, value);
-
     assert_near(c.mean, 0.0, 5.0 / sqrt(N));
     assert_near(c.sd, 1.0, 5.0 / sqrt(2.0 * N));
     assert_near(c.median, 0.0, 6.3 / sqrt(N));
@@ -71,7 +70,6 @@ TEST(test_independent)
 TEST(test_ar1)
 {
     const double phi[] = {0.9, 0.5, -0.3};
-
     for (int i = 0; i < 3; i++) {
         double *value = ar1(phi[i], 0.0, 7);
         const tsr_convergence c = of(CHAINS, DRAWS, value);

@@ -1,5 +1,5 @@
-/* One-off Debye sums: the reference against the formula, every way of the
- * device's sum against the reference. */
+/* A single Debye sum on the device, with every option, equals the reference,
+ * and the reference equals the formula. */
 #include "../engine_support.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* Density maps from files: what MRC2014 allows, what real files do, and what is
- * refused. */
+/* Density maps are read from every form that MRC2014 allows and that real
+ * programs write; other files are refused with a reason. */
 #include "maps/density_map.h"
 #include "tests/test.h"
 
@@ -224,7 +224,7 @@ TEST(what_is_refused)
     put_float(&f, 11, 78.0f * NC);
     refused(&f, "voxels of 78 x 2 x 4 Angstrom");
     put_float(&f, 11, 1e-30f);
-    refused(&f, "0.1 to 50 can be; is the unit Angstrom");
+    refused(&f, "expected 0.1 to 50 Angstrom; is the unit wrong");
     f = good();
     put_int(&f, 4, 4);
     refused(&f, "MODE (word 4) is 4");
@@ -274,7 +274,7 @@ TEST(places_that_cannot_be)
     file f = good();
     tsr_map *map;
     put_float(&f, 51, NAN);
-    refused(&f, "from (10, nan, 30) on: the origin is wrong (of MRC ORIGIN");
+    refused(&f, "voxel at (10, nan, 30): the origin is wrong (MRC ORIGIN");
     OK(try_read(&f, TSR_MAP_ORIGIN_NSTART, &map));
     assert_near(map->grid.origin[1], 0.0, 1e-9);
     put_float(&f, 51, 1e30f);
@@ -293,18 +293,19 @@ TEST(what_cannot_be_compared)
         double resolution;
         const char *says;
     } cases[] = {
-        {0.0f, 0.0f, 0.0, "all voxels of the map have one value (values 0 to"},
-        {7.0f, 7.0f, 5.0, "all voxels of the map have one value"},
-        {1.0f, NAN, 0.0, "all voxels of the map have one value"},
+        {0.0f, 0.0f, 0.0,
+         "all voxels of the map have the same value (values 0 to"},
+        {7.0f, 7.0f, 5.0, "all voxels of the map have the same value"},
+        {1.0f, NAN, 0.0, "all voxels of the map have the same value"},
         {NAN, NAN, 5.0, "no voxel of the map is a finite number"},
         {INFINITY, INFINITY, 0.0, "no voxel of the map is a finite number"},
-        {3e38f, 3e38f, 0.0, "numbers beyond 1e20 are no densities"},
-        {-3e38f, 1.0f, 5.0, "numbers beyond 1e20 are no densities"},
+        {3e38f, 3e38f, 0.0, "values beyond 1e20 are not densities"},
+        {-3e38f, 1.0f, 5.0, "values beyond 1e20 are not densities"},
         {1.0f, 0.0f, 3.5,
          "wider than the resolution (values 0 to 1, voxels "
          "of 4 Angstrom)"},
         {1.0f, 0.0f, 4.0, NULL},
-        {NAN, 0.0f, 0.0, "one value"},
+        {NAN, 0.0f, 0.0, "the same value"},
     };
     for (size_t k = 0; k < COUNT_OF(cases); k++) {
         file f = good();
@@ -390,7 +391,7 @@ TEST(opendx)
     snprintf(text, sizeof text, "ATOM      1  N   MET A   1\n");
     FAILS(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
                        &of_maps, &map, &err),
-          TSR_E_DATA, "is it a density map?");
+          TSR_E_DATA, "is the file a density map?");
 }
 
 /* Damaged files: refused or read, never a crash. */

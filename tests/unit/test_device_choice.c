@@ -1,4 +1,4 @@
-/* Which devices a user means, in a list made up for it. */
+/* The text of device.use selects the intended devices from a fixed list. */
 #include "gpu/device.h"
 #include "tests/test.h"
 
@@ -65,9 +65,9 @@ TEST(lists_that_are_wrong)
         tsr_status status;
         const char *message;
     } known[] = {
-        {"5", TSR_E_DEVICE, "'5'; there are: 0: pthread (CPU); 1: Small GPU"},
+        {"5", TSR_E_DEVICE, "'5'; devices: 0: pthread (CPU); 1: Small GPU"},
         {"-1", TSR_E_DEVICE, "'-1'"},
-        {"0,quantum", TSR_E_DEVICE, "'quantum'; there are: 0: pthread"},
+        {"0,quantum", TSR_E_DEVICE, "'quantum'; devices: 0: pthread"},
         {"", TSR_E_DEVICE, "''"},
         {"0,,1", TSR_E_DEVICE, "''"},
         {"0,", TSR_E_DEVICE, "''"},
@@ -76,7 +76,7 @@ TEST(lists_that_are_wrong)
         {"2,all-gpu", TSR_E_CONFIG, "device 2 (Large GPU) twice"},
         {"large,2", TSR_E_CONFIG, "device 2 (Large GPU) twice"},
         {"all,all", TSR_E_CONFIG, "twice"},
-        {"0,reference", TSR_E_CONFIG, "alone"},
+        {"0,reference", TSR_E_CONFIG, "cannot be combined"},
     };
     for (size_t k = 0; k < COUNT_OF(known); k++) {
         int chosen[N], n;

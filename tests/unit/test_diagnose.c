@@ -1,4 +1,5 @@
-/* The questions of `tessera diagnose`, on traces whose answers are known. */
+/* Every check of `tessera diagnose` gives the known answer for traces made to
+ * pass or to fail it. */
 #include "analysis/diagnose.h"
 #include "tests/io_files.h"
 #include "tests/test.h"
@@ -144,7 +145,8 @@ TEST(test_good)
     assert_int_equal(d->n_curve, 1);
     assert_int_equal(d->curve[0]->n, N_Q);
     assert_near(d->curve[0]->q[3], 0.08, 0.0);
-    assert_has(check_of(d, "exchange")->found, "160 round trips in all, 40.0");
+    assert_has(check_of(d, "exchange")->found,
+               "160 round trips in total, 40.0");
 }
 
 TEST(test_shifted_chain)
@@ -160,7 +162,7 @@ TEST(test_shifted_chain)
     assert_int_equal(check_of(d, "halves")->answer, TSR_CHECK_UNKNOWN);
     assert_near(check_of(d, "halves")->value, 0.5, 0.05);
     assert_has(check_of(d, "stuck")->found,
-               "chain 1 has its own rg, above those of the others");
+               "chain 1 has its own level of rg, above that of the other");
 }
 
 /* The halves differ, and each is sure of itself. */
@@ -260,7 +262,7 @@ TEST(test_arrangements)
     expect_no(d, "");
     a.overlap[0] = a.overlap[1] = (double)NAN;
     d = diagnose(&r, 6);
-    assert_has(check_of(d, "arrangements")->found, "one chain");
+    assert_has(check_of(d, "arrangements")->found, "a single chain");
     the_arrangements = NULL;
 }
 

@@ -1,4 +1,4 @@
-/* Parts that keep their shape: two known ones that move by known amounts. */
+/* Domains are found where two rigid parts move by known amounts. */
 #include "analysis/shape.h"
 #include "core/random.h"
 #include "core/vec3.h"

@@ -1,4 +1,5 @@
-/* Weights of draws: their table, and ensembles in proportion to them. */
+/* Tables of draw weights are read or refused, and resampling draws each
+ * structure in proportion to its weight. */
 #include "analysis/export.h"
 #include "tests/io_files.h"
 #include "tests/test.h"
@@ -38,10 +39,10 @@ TEST(test_bad_tables)
                {"0,-1,1\n", "line 2"},
                {"0,0,1x\n", "line 2"},
                {"\n", "line 2"},
-               {"0,0,0\n1,0,0\n", "have the sum 0"},
-               {"", "have the sum 0"},
+               {"0,0,0\n1,0,0\n", "the sum of the weights is 0"},
+               {"", "the sum of the weights is 0"},
                {"0,0,1\n0,0,1\n", "chain 0, draw 0 twice"},
-               {"99999,2000000000,1\n", "1 draws of 100000 x"}};
+               {"99999,2000000000,1\n", "1 draws instead of 100000 x"}};
     tsr_draw_weights w;
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         FAILS(read_text(bad[i].text, &w), TSR_E_DATA, bad[i].says);

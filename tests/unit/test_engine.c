@@ -1,4 +1,5 @@
-/* The reference engine against closed forms, and what all engines refuse. */
+/* Profiles of the reference engine equal closed forms, and every engine refuses
+ * the same wrong input. */
 #include "../engine_support.h"
 #include "gpu/engine_device.h"
 #include "tests/test.h"
@@ -152,7 +153,8 @@ TEST(rounding)
     assert_int_equal(
         tsr_engine_worst_difference(e.engine, profile, right, &allowed), -1);
     profile[7] = right[7] - 1.01 * (bound[7] + 1e-5 * fabs(right[7]));
-    assert_int_equal(tsr_engine_worst_difference(e.engine, profile, right, &allowed), 7);
+    assert_int_equal(
+        tsr_engine_worst_difference(e.engine, profile, right, &allowed), 7);
     assert_near(allowed - bound[7], 13e-5, 1e-12);
     profile[20] = (double)NAN;
     assert_int_equal(

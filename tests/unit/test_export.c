@@ -1,4 +1,5 @@
-/* Draws chosen, superposed and written as models; side chains put back. */
+/* Exported models are the chosen draws, superposed, with the side chains of the
+ * input put back. */
 #include "analysis/export.h"
 #include "analysis/shape.h"
 #include "run_frames.h"

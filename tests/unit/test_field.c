@@ -1,3 +1,5 @@
+/* A field table converts and checks text by type and range, prints help, and
+ * names the nearest key. */
 #include "../config_table.h"
 #include "tests/test.h"
 
@@ -476,7 +478,7 @@ TEST(test_kinds_choose)
 
     assert_int_equal(tsr_field_set_kind(one, &k.one, "bal", &err),
                      TSR_E_CONFIG);
-    assert_string_equal(err.message, "value 'bal' is not known: expected one "
+    assert_string_equal(err.message, "value 'bal' is unknown: expected one "
                                      "of ball, box, crate");
     assert_int_equal(k.one.ball.shape, 0);
 

@@ -1,4 +1,5 @@
-/* Figures: ranges, ticks, and what awkward numbers and names become. */
+/* Figures have sensible ranges and ticks, and awkward numbers and names do not
+ * break the SVG or the CSV. */
 #include "report/report.h"
 #include "tests/io_files.h"
 #include "tests/test.h"

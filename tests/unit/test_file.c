@@ -1,5 +1,5 @@
-/* Files that are written whole or not at all: names that somebody else put in
- * the way, and what may be written over. */
+/* A file is replaced as a whole or not at all, no link is followed, and nothing
+ * is overwritten without --force. */
 #include "files/file.h"
 #include "tests/test.h"
 

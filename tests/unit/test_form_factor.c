@@ -1,3 +1,5 @@
+/* Trained form factors equal the sums over the atoms of their bodies, are
+ * independent of the number of threads, and are read back to the bit. */
 #include "scattering/form_factor.h"
 #include "tests/test.h"
 #include "train/train.h"
@@ -285,7 +287,8 @@ static double misfit(const files *f, const tsr_form_factor_table *t)
         for (int k = 0; k < t->n_q; k++) {
             double i = 0.0;
             for (int a = 0; a < t->n_type; a++) {
-                i += target[l.moment[0] + (size_t)a] * self_of(t, a * t->n_q + k);
+                i += target[l.moment[0] + (size_t)a] *
+                     self_of(t, a * t->n_q + k);
                 for (int b = 0; b <= a; b++)
                     i += 2.0 * t->amplitude[a * t->n_q + k] *
                          t->amplitude[b * t->n_q + k] *
@@ -433,8 +436,10 @@ TEST(at_grid)
         assert_near(a[i], t->amplitude[i / 51 * 101 + 2 * (i % 51)], 1e-12);
     OK(tsr_form_factor_resample(t, 51, 0.02, NULL, e, &err));
 
-    FAILS(tsr_form_factor_resample(t, 52, 0.02, a, e, &err), TSR_E_RANGE, "1.02");
-    assert_int_equal(tsr_form_factor_resample(t, 0, 0.02, a, e, NULL), TSR_E_RANGE);
+    FAILS(tsr_form_factor_resample(t, 52, 0.02, a, e, &err), TSR_E_RANGE,
+          "1.02");
+    assert_int_equal(tsr_form_factor_resample(t, 0, 0.02, a, e, NULL),
+                     TSR_E_RANGE);
     assert_int_equal(tsr_form_factor_resample(t, 9, (double)NAN, a, e, NULL),
                      TSR_E_RANGE);
     tsr_form_factor_free(NULL);

@@ -1,5 +1,5 @@
-/* Published tables that are not as they should be, names in headings, and how
- * errors are summarised. */
+/* Faults of published form-factor tables are refused with a reason, and errors
+ * between tables are summarised as defined. */
 #include "tests/test.h"
 #include "train/train.h"
 

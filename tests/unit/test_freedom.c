@@ -1,4 +1,5 @@
-/* What may move, and what is refused. */
+/* Options for flexible, rigid, fixed and mobile parts give each residue the
+ * intended freedom; contradictory options are refused. */
 #include "tests/freedom_sample.h"
 #include "tests/test.h"
 
@@ -286,19 +287,19 @@ TEST(refused)
         {{.sequence = "AKGSTVKL", .break_before = 5, .ranges = {"A:1 A:3-6"}},
          "structure.flexible.1: residue range 'A:3-6': chain A of "
          "'molecule.pdb' is broken between A:4 SER and A:5 THR (no peptide "
-         "bond); model the missing residues (MODELLER), or name the parts "
-         "before and after as two ranges"},
+         "bond); model the missing residues (MODELLER), or name the two "
+         "parts as separate ranges"},
         {{.sequence = "AKGSTVKL/AKGS", .ranges = {"A:2-6"}, .break_before = 3},
          "is broken between A:2 LYS and A:3 GLY"},
         {{.sequence = "AKGS/K", .ranges = {"A:2 B"}},
          "structure.flexible.1: residue range 'B': chain B of 'molecule.pdb' "
          "is a single residue, B:1 LYS, and has no torsions; leave it out"},
         {{.sequence = "AKGS", .ranges = {"A:3-9"}},
-         "structure.flexible.0: residue range 'A:3-9': the chain goes from 1 "
-         "to 4 only"},
+         "structure.flexible.0: residue range 'A:3-9': the chain has residues "
+         "1 to 4 only"},
         {{.sequence = "AKGS", .ranges = {"A:7-9"}},
-         "structure.flexible.0: residue range 'A:7-9': names no residue; the "
-         "chain goes from 1 to 4"},
+         "structure.flexible.0: residue range 'A:7-9': contains no residue; "
+         "the chain has residues 1 to 4"},
         {{.sequence = "AKGS", .ranges = {"C:1-2"}},
          "structure.flexible.0: residue range 'C:1-2': there is no chain 'C'; "
          "chains: A"},
@@ -311,29 +312,31 @@ TEST(refused)
          "structure.rigid.0: residue range 'A:3-9'"},
         {{.sequence = "AKGSTVKL", .mirrored = 5},
          "structure.file: residue A:5 THR of 'molecule.pdb' is a D residue (by "
-         "its CB), for which the prior has no torsions; leave it rigid "
+         "its CB), for which the prior has no torsions; keep it rigid "
          "(structure.flexible, structure.rigid)"},
         {{.sequence = "AKGSTVKL", .mirrored = 5, .ranges = {"A:1 A:4-6"}},
          "structure.flexible.1: residue A:5 THR of 'molecule.pdb' is a D"},
         {{.sequence = "AKGS/AK", .ranges = {"A:2", NULL, NULL, "B C"}},
          "structure.mobile.1: there is no chain 'C'; chains: A, B"},
         {{.sequence = "AKGS/AK", .ranges = {"A:2", NULL, NULL, "B A"}},
-         "structure.mobile: every chain is named; one has to stay, for the "
-         "others to move against"},
+         "structure.mobile: every chain is named; at least one chain "
+         "has to stay as the reference"},
         {{.sequence = "AKGS", .ranges = {"A:2", NULL, NULL, "A"}},
          "structure.mobile: every chain is named"},
         {{.sequence = "AKGS", .ranges = {"A:2-3", NULL, "A:1 A:3-4"}},
-         "structure.fixed.1: residue range 'A:3-4': A:3 GLY is in "
-         "structure.flexible too; take it out of one of them"},
+         "structure.fixed.1: residue range 'A:3-4': A:3 GLY is also "
+         "in structure.flexible; remove it from one of the two"},
         {{.sequence = "AKGS", .ranges = {"A:2", NULL, "A:9"}},
-         "structure.fixed.0: residue range 'A:9': names no residue"},
+         "structure.fixed.0: residue range 'A:9': contains no residue"},
         {{.sequence = "AKGS/AK", .ranges = {"A:2", NULL, "B:1", "B"}},
-         "structure.fixed.0: residue range 'B:1': B:1 ALA is of chain B, which "
-         "moves as a whole (structure.mobile); take it out of one of them"},
+         "structure.fixed.0: residue range 'B:1': B:1 ALA belongs to chain B, "
+         "which moves as a rigid body (structure.mobile); remove it from one "
+         "of "
+         "the two"},
         {{.sequence = "AKGS", .ranges = {NULL, "A"}},
-         "structure: nothing may move: no residue is flexible"},
+         "structure: nothing can move: no residue is flexible"},
         {{.sequence = "AKGS", .ranges = {NULL, "A:1-2", "A:3-4"}},
-         "structure: nothing may move"}};
+         "structure: nothing can move"}};
     for (size_t k = 0; k < COUNT_OF(cases); k++) {
         tsr_prior_table table;
         tsr_topology *t;

@@ -1,4 +1,5 @@
-/* What is no amino acid: its bodies, its form factors, and on whom it rides. */
+/* Ligands, sugars and ions become bodies with the form factors of their atoms,
+ * and move with the residue that they touch or are attached to. */
 #include "tests/model_sample.h"
 #include "tests/test.h"
 #include "train/train.h"
@@ -374,8 +375,8 @@ TEST(ride_where_told)
         char *text;
         const char *says;
     } bad[] = {{"D", "does not name a residue"},
-               {"E = A:3", "names no nucleotide"},
-               {"D:x = A:3", "names no nucleotide"},
+               {"E = A:3", "matches no nucleotide"},
+               {"D:x = A:3", "matches no nucleotide"},
                {"D = A:99", "structure.attach.0"}};
     for (size_t k = 0; k < COUNT_OF(bad); k++) {
         err = (tsr_err){.status = TSR_OK};

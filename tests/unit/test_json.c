@@ -1,5 +1,5 @@
-/* core/json: commas and keys, numbers that come back, strings that stay
- * whole. */
+/* JSON output has its commas and keys, numbers are read back to the bit, and
+ * strings stay whole. */
 #include <float.h>
 
 #include "core/json.h"

@@ -1,6 +1,8 @@
-/* Replica exchange on a target that is known: x normal, and a likelihood whose
- * power 1 / T narrows it, so that every temperature can be drawn from exactly
- * and every exchange has a probability in closed form. */
+/* Replica exchange keeps the exact distribution at every temperature, and its
+ * acceptance equals the closed form.
+ *
+ * The target is x normal with a likelihood whose power 1 / T narrows it, so
+ * every temperature can be drawn from exactly. */
 #include "sampler/ladder.h"
 #include "tests/test.h"
 

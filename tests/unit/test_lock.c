@@ -1,4 +1,5 @@
-/* The lock on a run's directory, between processes and within one. */
+/* Only one process, and one user within a process, holds the lock of a run
+ * directory. */
 #include "files/lock.h"
 #include "tests/test.h"
 
@@ -29,7 +30,6 @@ TEST(test_two)
     tsr_lock *lock, *second;
     tsr_lock_holder holder;
     char pid[32];
-
     OK(tsr_lock_query(folder, &holder, &err));
     assert_false(holder.is_held);
     assert_int_equal(holder.pid, 0);
@@ -67,7 +67,6 @@ TEST(test_killed)
     tsr_lock_holder holder;
     int ready[2];
     char byte = 0;
-
     assert_int_equal(pipe(ready), 0);
     fflush(NULL);
     pid_t child = fork();
@@ -97,7 +96,6 @@ TEST(test_odd_files)
 {
     tsr_lock *lock;
     tsr_lock_holder holder;
-
     assert_int_equal(tsr_lock_acquire("/dev/null", &lock, &err), TSR_E_IO);
     assert_int_equal(tsr_lock_acquire("/proc", &lock, &err), TSR_E_IO);
     assert_null(lock);

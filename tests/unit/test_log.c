@@ -1,4 +1,5 @@
-/* core/log: levels, the file, the progress line, and threads. */
+/* Log messages keep their level, reach the file, do not break the progress
+ * line, and come whole from many threads. */
 #define _XOPEN_SOURCE 700 /* posix_openpt */
 
 #include "tests/io_files.h"

@@ -1,4 +1,5 @@
-/* Shell correlation of two maps, what a mask makes of it, and masks. */
+/* The shell correlation of two maps is right with and without a mask, and masks
+ * cover what they should. */
 #include "core/random.h"
 #include "maps/density.h"
 #include "maps/fourier.h"

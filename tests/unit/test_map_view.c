@@ -1,4 +1,5 @@
-/* What a report shows of a map, against maps made of the models themselves. */
+/* What a report shows of a map agrees with maps computed from the models
+ * themselves. */
 #include "files/yaml.h"
 #include "maps/density.h"
 #include "maps/map_view.h"

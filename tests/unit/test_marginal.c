@@ -1,6 +1,5 @@
-/* The integral over scale, background and noise: Student's, where the first two
- * have no closed form, against a sum over a grid of both; and one whose errors
- * are far from those stated, against a sum over its scale. */
+/* The integral over scale, background and noise equals a sum over a grid, for
+ * good fits and for errors far from those stated. */
 #include "likelihood/term_saxs.h"
 #include "tests/test.h"
 

@@ -1,6 +1,5 @@
-/* Mixtures fitted to draws from known ones: what they say of other draws is
- * what the truth says, but for the fit's own freedom; threads change nothing.
- */
+/* Mixtures fitted to draws from a known density predict other draws as well as
+ * that density does, whatever the number of threads. */
 #include "core/random.h"
 #include "tests/test.h"
 #include "train/train.h"

@@ -1,5 +1,5 @@
-/* Neutrons: lengths and match points against published ones, and what is linear
- * in the share of D2O. */
+/* Neutron scattering lengths and match points equal published values, and
+ * contrast is linear in the share of D2O. */
 #include "scattering/neutron.h"
 #include "tests/test.h"
 

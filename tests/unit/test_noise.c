@@ -1,4 +1,4 @@
-/* Noise models against brute-force integrals. */
+/* The likelihoods of the noise models equal brute-force integrals. */
 #include "tests/test.h"
 #include "tests/unit/noise_problem.h"
 
@@ -400,10 +400,10 @@ TEST(bad_input)
     refused(&set, "data.0.nuisance: scale and background have no integral");
     set.nuisance = TSR_NUISANCE_AUTO;
     p.saxs.n = 4;
-    refused(&set, "'x.dat': 4 points cannot tell of 4 parameters");
+    refused(&set, "'x.dat': 4 points cannot determine 4 parameters");
     set.noise = noise_of("measured");
     p.saxs.n = 3;
-    refused(&set, "3 points cannot tell of 3 parameters");
+    refused(&set, "3 points cannot determine 3 parameters");
 }
 
 /* Another model comes with its own usual options; the same one keeps what it
@@ -426,7 +426,7 @@ TEST(a_model_is_chosen_by_name)
     assert_true(parameter[0].infer);
     assert_int_equal(tsr_noise_select(&o, "poisson", &err), TSR_E_CONFIG);
     assert_string_equal(err.message,
-                        "value 'poisson' is not known: expected one of "
+                        "value 'poisson' is unknown: expected one of "
                         "measured, relative, student");
     assert_int_equal(o.model, MEASURED);
 }

@@ -1,5 +1,5 @@
-/* Noise models with the forward model's own error integrated out, against the
- * multivariate normal density with the whole covariance. */
+/* A noise model with the model error integrated out equals the multivariate
+ * normal density with the whole covariance. */
 #include "tests/test.h"
 #include "tests/unit/noise_problem.h"
 
@@ -104,7 +104,9 @@ static void open_doubtful(problem *p, int model, tsr_number_or_word scale,
                                  .linear = &p->linear,
                                  .n_error = N_ERROR_CURVE,
                                  .error = error};
+    p->pool = (tsr_pool){0};
     OK(tsr_noise_new(&spec, &p->pool, &p->state, &err));
+    own_copy(&p->pool, release_pool);
 }
 
 /* The integral over the model's own error is that of the dense covariance: with

@@ -1,5 +1,5 @@
-/* Files of predicted aligned errors: the forms that programs write, what is
- * refused, which file belongs to a model and which row to a residue. */
+/* Predicted aligned errors are read from the forms that programs write, matched
+ * to their model and its residues, or refused. */
 #include "molecule/parts.h"
 #include "tests/test.h"
 
@@ -85,7 +85,7 @@ TEST(other_files)
                  "a'\\'';import os;'\\''.npy' > "},
                 {"a.pkl", "\x80\4\x95 ...", "a Python pickle"},
                 {"a_summary_confidences.json", "{\"ptm\": 0.7, \"iptm\": null}",
-                 "a summary has none"}};
+                 "a summary file lacks it"}};
     tsr_pae *pae;
     tsr_pool pool = {0};
     for (size_t k = 0; k < COUNT_OF(file); k++) {

@@ -1,4 +1,5 @@
-/* What an engine takes on the device: told before, and refused with numbers. */
+/* An engine tells its device memory beforehand and refuses, with numbers, to
+ * exceed a limit. */
 #include "../engine_support.h"
 #include "tests/test.h"
 
@@ -50,6 +51,6 @@ TEST(limit)
         TSR_E_DEVICE);
     assert_null(engine);
     assert_has(err.message, "8 systems of 100 bodies");
-    assert_has(err.message, "room for 7");
+    assert_has(err.message, "7 systems fit");
     tsr_device_free(device);
 }

@@ -1,5 +1,5 @@
-/* Priors of parameters: they are densities, draws follow them; what is refused
- * of those of c1 and c2; components folded. */
+/* Priors of parameters are normalised densities, draws follow them, and
+ * impossible priors of c1 and c2 are refused. */
 #include "sampler/parameters.h"
 #include "scattering/scattering.h"
 #include "tests/parameter_draw.h"
@@ -204,7 +204,7 @@ TEST(senseless_priors_are_refused)
     o.c2.word = 0;
     o.c2_mean = 4.5;
     FAILS(tsr_contrast_priors(&o, p, &err), TSR_E_CONFIG,
-          "contrast.c2_mean: 4.5 is not in");
+          "contrast.c2_mean: 4.5 is outside of");
 }
 
 /* Three bodies, some of them of one type. */

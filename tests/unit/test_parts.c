@@ -1,5 +1,5 @@
-/* Rigid parts and linkers: found where they were planted, whatever the frame
- * and the numbers; what predictions change; published cases. */
+/* Rigid parts and linkers are found where they were planted, independent of
+ * frame and numbering, and as published for known proteins. */
 #include "molecule/parts.h"
 #include "molecule/topology.h"
 #include "tests/test.h"
@@ -289,7 +289,7 @@ TEST(missing)
     assert_int_equal(s->n_declared, 1);
     tsr_parts *p = find(s, NULL, "A:51-55 A:59-64", "");
     assert_true(has_note(p, "7 residues before A:1 "));
-    assert_true(has_note(p, "MHHHHHH, a histidine tag"));
+    assert_true(has_note(p, "MHHHHHH, including a histidine tag"));
     assert_true(has_note(p, "2 residues after A:114 without coordinates (GS)"));
     assert_true(has_note(p, "3 residues between A:55 and A:59"));
     assert_true(has_note(p, "linker is missing"));
@@ -318,7 +318,8 @@ TEST(copies)
     OK(tsr_structure_read(path, &s, &err));
     OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
     assert_int_equal(p->n_warning, 1);
-    assert_true(has_note(p, "chain A holds one sequence several times"));
+    assert_true(
+        has_note(p, "chain A contains the same sequence several times"));
     tsr_parts_free(p);
     tsr_structure_free(s);
     unlink(path);

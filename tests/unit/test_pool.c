@@ -1,5 +1,5 @@
-/* A pool's memory is zeroed, moves when it grows, and goes as a whole; a failed
- * allocation is remembered. Sanitizers see what leaks. */
+/* Memory of a pool is zeroed, survives growth, and is freed as a whole; a
+ * failed allocation is remembered. */
 #include "core/pool.h"
 #include "tests/test.h"
 
@@ -18,7 +18,7 @@ TEST(test_arrays)
     assert_non_null(first);
     assert_true(first[999] == 3.0);
     tsr_pool_free(&pool, second);
-    assert_string_equal(tsr_pool_print(&pool, "%s-%d", "a", 7), "a-7");
+    assert_string_equal(tsr_pool_format(&pool, "%s-%d", "a", 7), "a-7");
     assert_null(tsr_pool_text(&pool, NULL));
     tsr_pool_free(&pool, first);
     tsr_pool_clear(&pool);

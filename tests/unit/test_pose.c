@@ -1,4 +1,5 @@
-/* Poses and tails: which there are, and what their numbers see. */
+/* Rigid poses and tails are found, and their coordinates describe the motion of
+ * the parts. */
 #include "tests/model_sample.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* What is read from structures: a chain of known torsions comes back class by
- * class, without what is strained, mirrored, at an end or beside a break. */
+/* Torsions and angles of a built chain are read from its file class by class;
+ * strained, mirrored and terminal residues are left out. */
 #include "tests/test.h"
 #include "train/train.h"
 

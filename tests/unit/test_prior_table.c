@@ -1,5 +1,5 @@
-/* Structures written by the test, in which distances, torsions, angles and
- * side-chain centres are known, through training, writing and reading. */
+/* Training recovers the distances, torsions, angles and side-chain centres of
+ * structures that the test wrote, and the table is read back to the bit. */
 #include "molecule/prior_table.h"
 #include "tests/test.h"
 #include "train/train.h"
@@ -307,7 +307,7 @@ TEST(bad_files)
         {"#: torsion general", " 2\n", " 25\n", "25 parts"},
         {"#: torsion general", " 2\n", " 0\n", "no component"},
         {"#: torsion general", "\n 0 ", "\n 0 -", "below 0"},
-        {"#: torsion general", "\n 0 ", "\n 0 1", "add up to"},
+        {"#: torsion general", "\n 0 ", "\n 0 1", "the sum of the weights is"},
         {"#: torsion general", "\n 0 ", "\n 1 ", "expected row 0"},
         {"#: torsion general", "\n 1 ", "\n 1 nan ", "finite"},
         {"#: torsion general", " 0 0 0 0 0\n", " 0 0 -1 0 0\n", "k outside"},

@@ -1,5 +1,5 @@
-/* likelihood/contrast, cormap, profile_fit: curves from partial profiles, runs
- * of residuals, fits with bounds. */
+/* Curves from partial profiles, the longest run of residuals (CorMap) and
+ * bounded fits equal closed forms. */
 #include "scattering/debye.h"
 #include "scattering/profile_fit.h"
 #include "tests/test.h"

@@ -1,4 +1,5 @@
-/* The operator from the uniform grid to a data set's q. */
+/* The operator from the uniform grid to the q of a data set interpolates to the
+ * stated accuracy. */
 #include "core/random.h"
 #include "scattering/q_grid.h"
 #include "tests/test.h"

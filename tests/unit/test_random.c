@@ -1,3 +1,5 @@
+/* The generator gives the published numbers of Random123, and streams are
+ * independent. */
 #include "core/random.h"
 #include "tests/test.h"
 

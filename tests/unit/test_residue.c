@@ -1,4 +1,5 @@
-/* The table of amino acids against chemical formulas, and the bodies. */
+/* The table of amino acids agrees with chemical formulas, and every atom
+ * belongs to one body. */
 #include "molecule/residue.h"
 #include "tests/test.h"
 

@@ -1,4 +1,5 @@
-/* Distances that a user knows. */
+/* Distance restraints have the stated potential, find their residues, and are
+ * part of the prior. */
 #include "tests/freedom_sample.h"
 #include "tests/test.h"
 
@@ -97,16 +98,16 @@ TEST(refused)
         {"", "between: names 0 residues; expected two, as [\"A:17\", "},
         {"A:2", "between: names 1 residue; expected two"},
         {"A:2 A:5 B:3", "between: names 3 residues; expected two"},
-        {"A:2 A:99", "between: residue range 'A:99': names no residue; the "
-                     "chain goes from 1 to 10"},
+        {"A:2 A:99", "between: residue range 'A:99': contains no residue; the "
+                     "chain has residues 1 to 10"},
         {"C:2 A:5", "between: residue range 'C:2': there is no chain 'C'; "
                     "chains: A"},
         {"2 A:5", "between: residue range '2': the structure has several"},
         {"A:2 A:5-6", "between: 'A:5-6' names 2 residues; expected one"},
         {"A:2 B", "between: 'B' names 8 residues; expected one"},
-        {"A:5 A:5", "between: 'A:5' and 'A:5' are the same residue, so that "
+        {"A:5 A:5", "between: 'A:5' and 'A:5' are the same residue: "
                     "their distance cannot change"},
-        {"A:1 A:4", "between: 'A:1' and 'A:4' are in one rigid part, so that "
+        {"A:1 A:4", "between: 'A:1' and 'A:4' are in one rigid part: "
                     "their distance cannot change"},
         /* both largest rigid parts stay where they are */
         {"A:1 B:8", "between: 'A:1' and 'B:8' are in one rigid part"}};

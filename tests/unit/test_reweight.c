@@ -1,6 +1,6 @@
-/* Reweighting: smoothed weights against ArviZ; a posterior of spheres, whose
- * weights to other data are judged by quadrature; maximum entropy against what
- * its minimum must satisfy. */
+/* Smoothed weights equal those of ArviZ, reweighted posteriors equal
+ * quadrature, and maximum-entropy weights satisfy the conditions of the
+ * minimum. */
 #include "analysis/loo.h"
 #include "analysis/maxent.h"
 #include "analysis/reweight.h"
@@ -328,7 +328,7 @@ TEST(test_spheres)
     const tsr_reweight_options o = {&stored, set_of(NULL), set_of(&far.saxs), 1,
                                     3};
     FAILS(tsr_reweight_make(&o, &made, &err), TSR_E_DATA,
-          "outside the run's q");
+          "outside the q range of the run");
     tsr_reweight_options wrong = o;
     wrong.after = set_of(&part);
     wrong.before.noise = noise_of("student"); /* not that of the trace */

@@ -1,4 +1,5 @@
-/* io/saxs: the tables people have, what is refused, and the Guinier fit. */
+/* SAXS tables of every common form are read or refused with a line number;
+ * units, the Guinier fit and the noise estimate are right. */
 #include "tests/io_files.h"
 #include "tests/test.h"
 
@@ -526,8 +527,8 @@ TEST(noise_in_words)
         const char *said, *unsaid;
     } cases[] = {
         {{400, 1.0, 1.0, 1.0, 0}, 1.1, 0, "by 1 sigma.", "misfit"},
-        {{400, 1.0, 1.0, 1.0, 0}, 1.5, 0, "are 1.5 sigma: what exc", "too"},
-        {{400, 3.7, 3.6, 3.7, 0}, 34.0, 1, "34 sigma: what exc", "CorMap"},
+        {{400, 1.0, 1.0, 1.0, 0}, 1.5, 0, "are 1.5 sigma: the exc", "too"},
+        {{400, 3.7, 3.6, 3.7, 0}, 34.0, 1, "34 sigma: the exc", "CorMap"},
         {{400, 3.7, 3.6, 3.7, 0}, 3.9, 1, "sigma is 3.7 times too sm", "misf"},
         {{400, 2.3, 4.3, 4.3, 1}, 5.0, 1, "2.3 times too small or m", "misf"},
         {{400, 9e3, 9e3, 9e3, 0}, NAN, 1, "another unit than I", "misfit"},
@@ -628,7 +629,7 @@ TEST(noise_of_real_curves)
             else
                 log_of(io_text("odd.dat", text), said);
             if (what > 0)
-                assert_has(said, what == 1 ? "where it is a logarithm"
+                assert_has(said, what == 1 ? "if the file has its logarithm"
                                            : "another unit than I");
         }
     }
@@ -640,9 +641,8 @@ TEST(columns_named)
     char said[4096];
     refused("0.1 nan 1\n0.2 nan 1\n0.3 nan 1\n0.4 nan 1\n0.5 nan 1\n",
             TSR_E_DATA, "line 1, I = nan, sigma = 1); give q, I, sigma as num");
-    refused(
-        "0.1 9 3%\n0.2 8 3%\n0.3 7 3%\n0.4 6 3%\n0.5 5 3%\n", TSR_E_DATA,
-        "line 1: one of the first three columns is not a number (nor is 3%");
+    refused("0.1 9 3%\n0.2 8 3%\n0.3 7 3%\n0.4 6 3%\n0.5 5 3%\n", TSR_E_DATA,
+            "line 1: one of the first three columns is not a number (3%");
     refused("1 2\n3 4\n0.1 9 3%\n0.2 8 3%\n0.3 7 3%\n0.4 6 3%\n0.5 5 3%\n",
             TSR_E_DATA, "line 3");
     refused("1e-14 9 1\n2e-14 8 1\n3e-14 7 1\n4e-14 6 1\n5e-14 5 1\n",

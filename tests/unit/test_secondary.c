@@ -1,6 +1,6 @@
-/* Secondary structure of chains that are built with known torsions: helices of
- * each kind, what ends them, and strands, which have no bonds alone. Whole
- * proteins are in test_parts.c. */
+/* Helices and strands are assigned in chains built with known torsions.
+ *
+ * Whole proteins are in test_parts.c. */
 #include "core/vec3.h"
 #include "molecule/secondary.h"
 #include "molecule/topology.h"

@@ -1,4 +1,5 @@
-/* From a configuration to a target: what the prior's support is. */
+/* The prior of a configuration has the intended support: bounds on the size of
+ * the molecule. */
 #include "tests/setup_sample.h"
 #include "tests/test.h"
 

@@ -1,4 +1,5 @@
-/* What conformations have in common, where the answer is known. */
+/* Averages and principal motions of conformations equal the values that the
+ * test planted. */
 #include "analysis/shape.h"
 #include "run_frames.h"
 #include "tests/test.h"

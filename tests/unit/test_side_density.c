@@ -1,5 +1,5 @@
-/* Mixtures of Gaussians in space against the formula and quadrature; draws by
- * their moments and chi^2. */
+/* Densities of side-chain centres (Gaussian mixtures) are normalised, and draws
+ * follow them. */
 #include "core/random.h"
 #include "molecule/prior_density.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
-/* The resolution of an instrument: the operator from the grid of q against
- * closed forms and plain sums in double precision. */
+/* Smearing by the resolution of an instrument equals closed forms and direct
+ * sums. */
 #include "scattering/q_grid.h"
 #include "tests/test.h"
 

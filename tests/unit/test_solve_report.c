@@ -1,6 +1,5 @@
-/* commands/command_solve: how many states the data ask for, in words and in
- * JSON, by the difference of log evidence and the effective draws. */
-
+/* `tessera solve` states how many states the data support, from the differences
+ * of log evidence and the effective draws. */
 #include "commands/solve.h"
 #include "tests/test.h"
 
@@ -76,24 +75,25 @@ TEST(asks_for)
     const struct {
         double gain, error, ess;
         const char *words, *more, *json, *probability;
-    } known[] = {
-        {5.0, 1.0, 400.0, "The data ask for at least 2 states",
-         "tessera resume x/2 ", "\"states\": 2, \"undecided\": false",
-         "\"probability\": 0.993"},
-        {-5.0, 1.0, 400.0, "The data ask for no more than 1 state",
-         "tessera resume x/1 ", "\"states\": 1, \"undecided\": false",
-         "\"probability\": 0.993"},
-        /* above, but by less than 1 nat */
-        {0.6, 0.1, 400.0, "The data ask for no more than 1 state",
-         "tessera resume x/1 ", "\"states\": 1, \"undecided\": false",
-         "\"probability\": 0.354"},
-        /* within two errors; ess 10, whatever the difference */
-        {2.5, 2.4, 400.0, "Undecided whether the data ask for 2 states or 1",
-         "tessera resume x/2 ", "\"states\": 1, \"undecided\": true",
-         "\"probability\": null"},
-        {50.0, 1.0, 10.0, "Undecided whether the data ask for 2 states or 1",
-         "tessera resume x/2 ", "\"states\": 1, \"undecided\": true",
-         "\"probability\": null"}};
+    } known[] = {{5.0, 1.0, 400.0, "The data require at least 2 states",
+                  "tessera resume x/2 ", "\"states\": 2, \"undecided\": false",
+                  "\"probability\": 0.993"},
+                 {-5.0, 1.0, 400.0, "The data require no more than 1 state",
+                  "tessera resume x/1 ", "\"states\": 1, \"undecided\": false",
+                  "\"probability\": 0.993"},
+                 /* above, but by less than 1 nat */
+                 {0.6, 0.1, 400.0, "The data require no more than 1 state",
+                  "tessera resume x/1 ", "\"states\": 1, \"undecided\": false",
+                  "\"probability\": 0.354"},
+                 /* within two errors; ess 10, whatever the difference */
+                 {2.5, 2.4, 400.0,
+                  "It is undecided whether the data require 2 states or 1",
+                  "tessera resume x/2 ", "\"states\": 1, \"undecided\": true",
+                  "\"probability\": null"},
+                 {50.0, 1.0, 10.0,
+                  "It is undecided whether the data require 2 states or 1",
+                  "tessera resume x/2 ", "\"states\": 1, \"undecided\": true",
+                  "\"probability\": null"}};
     for (size_t i = 0; i < COUNT_OF(known); i++) {
         fixture f;
         make(&f, known[i].gain, known[i].error, known[i].ess);
@@ -121,7 +121,7 @@ TEST(other_data)
     f.solve.says = tsr_evidence_gain(&f.runs, 0, 1, &gain, &error);
     f.solve.chosen = 0;
     char *text = printed(&f.solve, tsr_solve_print_runs);
-    has(text, "How many states the data ask for is not known");
+    has(text, "The number of states that the data require is unknown");
     free(text);
 }
 
@@ -135,7 +135,7 @@ TEST(unfinished)
     f.solve.chosen = f.solve.is_finished = 0;
     char *text = printed(&f.solve, tsr_solve_print);
     has(text, "more than one state is not known yet");
-    has(text, "Not finished. To go on:     tessera solve m.pdb c.dat");
+    has(text, "Not finished. To continue:     tessera solve m.pdb c.dat");
     free(text);
     text = printed(&f.solve, tsr_solve_print_json);
     has(text, "\"finished\": false");
@@ -162,10 +162,11 @@ TEST(rigid_alone)
         f.solve.saxs = curve;
         f.solve.bodies = "atoms";
         char *text = printed(&f.solve, tsr_solve_print);
-        has(text, fits ? "rigid, fits c.dat" : "rigid, does not fit c.dat");
-        has(text, "of all atoms, over 2 points of q 0.010 to 0.200");
+        has(text,
+            fits ? "rigid model fits c.dat" : "rigid model does not fit c.dat");
+        has(text, "for all atoms, over 2 points of q 0.010 to 0.200");
         has(text, "20.0 Angstrom in the data and 15.0 in the model's curve");
-        assert_int_equal(strstr(text, "What may be tried") == NULL, fits);
+        assert_int_equal(strstr(text, "Possible next steps") == NULL, fits);
         assert_null(strstr(text, "is the answer"));
         free(text);
     }

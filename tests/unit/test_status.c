@@ -1,5 +1,4 @@
-/* core/status: messages, their context, and exit statuses. */
-
+/* Messages carry their context, and each status has its exit code. */
 #include "core/status.h"
 #include "tests/test.h"
 

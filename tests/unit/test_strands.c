@@ -1,4 +1,4 @@
-/* Which nucleotides are found to be single-stranded. */
+/* Nucleotides without a partner are found to be single-stranded. */
 #include "tests/strand_sample.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* io/structure: what is protein in PDB and mmCIF files, what is refused, and
- * PDB output. */
+/* Protein is read from PDB and mmCIF files, everything else is counted or
+ * refused with a reason, and written PDB files are exact to the column. */
 #include "tests/io_files.h"
 #include "tests/test.h"
 
@@ -444,7 +444,7 @@ TEST(pdb_columns)
     m->xyz[0] = 0;
     m->atom[0].number = 10000;
     FAILS(tsr_model_atoms_write(m, NULL, NULL, &err), TSR_E_DATA,
-          "the number is not from -999 to 9999");
+          "the residue number is not from -999 to 9999");
     m->atom[0].number = 1;
     m->atom[0].chain = '\0';
     strcpy(m->atom[0].chain_id, "AA");

@@ -1,4 +1,5 @@
-/* Summaries of awkward traces: NaN, few draws, angles, damage, a prior. */
+/* Summaries are right for awkward traces: NaN, few draws, angles, damage, a
+ * prior alone. */
 #include "analysis/summary.h"
 #include "tests/io_files.h"
 #include "tests/test.h"
@@ -222,7 +223,7 @@ TEST(test_few)
     char *table = printed(s, tsr_summary_print);
     char *json = printed(s, print_json);
     assert_has(table, " few");
-    assert_has(json, "\"note\": \"fewer than 4 draws a chain\"");
+    assert_has(json, "\"note\": \"fewer than 4 draws per chain\"");
     free(table);
     free(json);
 }

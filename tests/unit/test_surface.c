@@ -1,6 +1,5 @@
-/* scattering/surface: what a probe can touch of each sphere, against closed
- * forms and counted points; and that a whole profile, layer and all, does not
- * depend on how the molecule is turned. */
+/* Accessible surfaces equal closed forms and counted points, and a profile with
+ * its hydration layer does not change under rotation. */
 #include "tests/io_files.h"
 #include "tests/test.h"
 

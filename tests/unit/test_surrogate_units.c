@@ -1,4 +1,4 @@
-/* Amounts of beads against amplitudes that are summed over directions. */
+/* Amounts of the surrogate's beads equal amplitudes summed over directions. */
 #include "surrogate/surrogate.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-/* The likelihood of a distance: densities from mean and sd or from a table,
- * what the scale does to them, ensembles, and what is refused. */
+/* The likelihood of a measured distance equals its definition for one structure
+ * and for ensembles; wrong entries are refused. */
 #include "tests/model_sample.h"
 #include "tests/term_entry.h"
 #include "tests/test.h"
@@ -207,7 +207,7 @@ TEST(bad_input)
     refused(f, "between: [\"A:1\", \"A:90\"], mean: 20, sd: 2", TSR_E_CONFIG,
             "data.0: between: ");
     refused(f, "between: [\"A:1\", \"A:1\"], mean: 20, sd: 2", TSR_E_CONFIG,
-            "are the same residue, so that their distance cannot change");
+            "are the same residue: their distance cannot change");
     write_rows("p.dat", 1.0);
     refused(f, ENDS "file: p.dat, sd: 2", TSR_E_CONFIG,
             "data.0: give mean and sd, or a file, not both");

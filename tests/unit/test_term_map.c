@@ -1,5 +1,5 @@
-/* The likelihood of a density map: its three sums against a grid, its integral
- * against numbers, where it is largest, and what is refused. */
+/* The likelihood of a density map equals sums over the grid and numerical
+ * integrals, and is largest at the true place. */
 #include "maps/density_map.h"
 #include "tests/model_sample.h"
 #include "tests/term_entry.h"
@@ -430,7 +430,8 @@ TEST(what_does_not_match)
     OK(tsr_map_write(map, io_path("map.mrc"), "", &err));
     OK(tsr_map_write(small, io_path("small.mrc"), "", &err));
     refused(f, "file: map.mrc, resolution: 5, half_map_1: map.mrc",
-            TSR_E_CONFIG, "data.0: half_map_1 and half_map_2 come together");
+            TSR_E_CONFIG,
+            "data.0: half_map_1 and half_map_2 must be given together");
     refused(f,
             "file: map.mrc, resolution: 5, half_map_1: map.mrc, "
             "half_map_2: small.mrc",
@@ -438,19 +439,19 @@ TEST(what_does_not_match)
     refused(f,
             "file: map.mrc, resolution: 5, half_map_1: small.mrc, "
             "half_map_2: small.mrc",
-            TSR_E_DATA, "are the same");
+            TSR_E_DATA, "are identical");
     refused(f,
             "file: map.mrc, resolution: 5, half_map_1: map.mrc, "
             "half_map_2: map.mrc",
-            TSR_E_DATA, "are the same: their difference is the noise");
+            TSR_E_DATA, "are identical: their difference is the noise");
     refused(f, "file: map.mrc, resolution: 5, mask: small.mrc", TSR_E_DATA,
             "is not on the grid of");
     refused(f, "file: flat.mrc, resolution: 5, mask: flat.mrc", TSR_E_DATA,
-            "all voxels of the map have one value");
+            "all voxels of the map have the same value");
     refused(f,
             "file: map.mrc, resolution: 5, half_map_1: map.mrc, "
             "half_map_2: flat.mrc",
-            TSR_E_DATA, "flat.mrc': all voxels of the map have one value");
+            TSR_E_DATA, "flat.mrc': all voxels of the map have the same value");
     refused(f, "file: map.mrc, resolution: 5, mask: flat.mrc", TSR_E_DATA,
             "leaves 0 voxels inside");
 }
@@ -463,7 +464,7 @@ TEST(what_is_refused)
     refused(f, "file: flat.mrc", TSR_E_CONFIG,
             "data.0: a map needs its resolution");
     refused(f, "file: flat.mrc, resolution: 5", TSR_E_DATA,
-            "all voxels of the map have one value");
+            "all voxels of the map have the same value");
     refused(f, "file: none.mrc, resolution: 5", TSR_E_NOINPUT, "cannot open");
     OK(tsr_map_write(f->model, io_path("map.mrc"), "", &err));
     refused(f, "file: map.mrc, resolution: 90", TSR_E_DATA,

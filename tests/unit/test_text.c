@@ -1,5 +1,4 @@
-/* core/text: excerpts, words of a shell. */
-
+/* Excerpts, shell quoting and paragraphs of text have the documented form. */
 #include "core/text.h"
 #include "tests/test.h"
 

@@ -1,4 +1,5 @@
-/* Chain geometry, ranges and what may move. */
+/* Built chains have ideal geometry, measured and rebuilt coordinates agree, and
+ * ranges select the intended residues. */
 #include "tests/geometry.h"
 #include "tests/model_sample.h"
 #include "tests/test.h"
@@ -189,11 +190,11 @@ TEST(range_texts)
                  {"B:", 0, "expected"},
                  {"1-2", 0, "several chains"},
                  {"C:1-2", 0, "no chain 'C'"},
-                 {"A:8-9", 2, "from -6 to 8 only"},
-                 {"A:-7--5", 2, "from -6 to 8 only"},
-                 {"B:1-640", 2, "from 1 to 2 only"},
-                 {"A:-4-7", 0, "names no residue"},
-                 {"A:20-30", 0, "names no residue"},
+                 {"A:8-9", 2, "residues -6 to 8 only"},
+                 {"A:-7--5", 2, "residues -6 to 8 only"},
+                 {"B:1-640", 2, "residues 1 to 2 only"},
+                 {"A:-4-7", 0, "contains no residue"},
+                 {"A:20-30", 0, "contains no residue"},
                  {"A:9-3", 0, "ends before"},
                  {"A:1-2x", 0, "expected"},
                  {"", 0, "expected"},

@@ -1,5 +1,5 @@
-/* Mixtures of bivariate von Mises distributions against quadrature and, for
- * draws, chi^2 against the density. */
+/* Mixtures of bivariate von Mises densities are normalised, and draws follow
+ * them. */
 #include "core/random.h"
 #include "molecule/prior_density.h"
 #include "tests/test.h"

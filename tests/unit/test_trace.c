@@ -1,6 +1,5 @@
-/* trace.h5 and its log of draws: what was written is read back to the bit,
- * whole or in part, after kills and resumes; damage is seen; a file that cannot
- * be written is not there. */
+/* trace.h5 and its log of draws are read back to the bit, whole or in part and
+ * after kills; damage is detected; a failed write leaves no file. */
 #include "files/lock.h"
 #include "tests/draws.h"
 #include "tests/io_files.h"
@@ -282,7 +281,6 @@ TEST(test_uneven)
 {
     const double one = 1.0;
     tsr_trace *trace = create();
-
     append_all(trace, 0, 4);
     append(trace, RG, 4, 2);
     assert_int_equal(tsr_trace_append(trace, OBSERVED, 1, &one, &err),
@@ -299,7 +297,6 @@ static void expect_refused(const tsr_trace_variable *list, int n,
                            const char *why)
 {
     tsr_trace *trace;
-
     assert_int_equal(tsr_trace_create(path, 2, n, list, 0, NULL, &trace, &err),
                      TSR_E_INTERNAL);
     assert_null(trace);
@@ -310,11 +307,10 @@ static void expect_refused(const tsr_trace_variable *list, int n,
 TEST(test_declarations)
 {
     const tsr_trace_group g = TSR_TRACE_POSTERIOR;
-
     expect_refused((tsr_trace_variable[]){{.group = g, .name = "a/b", .n = 1}},
                    1, "no netCDF name");
     expect_refused((tsr_trace_variable[]){{.group = g, .name = "a", .n = 2}}, 1,
-                   "without a dimension");
+                   "the variable has no dimension");
     expect_refused((tsr_trace_variable[]){{.group = g, .name = "a", .n = 1},
                                           {.group = g, .name = "a", .n = 1}},
                    2, "taken");
@@ -378,7 +374,6 @@ static int run_out_of_disk(rlim_t limit)
 {
     const struct rlimit size = {limit, limit};
     tsr_trace *trace;
-
     signal(SIGXFSZ, SIG_IGN);
     if (setrlimit(RLIMIT_FSIZE, &size) != 0)
         return 2;
@@ -410,7 +405,6 @@ static int run_out_of_disk(rlim_t limit)
 TEST(test_disk_full)
 {
     const rlim_t limits[] = {100, 3000, 20000, 60000, 800000, 3000000, 9000000};
-
     for (size_t i = 0; i < COUNT_OF(limits); i++) {
         int messages[2];
         assert_int_equal(pipe(messages), 0);
@@ -523,7 +517,6 @@ TEST(test_sealed)
 {
     int n_draw, is_right;
     const long whole = write_trace(DRAWS);
-
     for (int i = 0; i < 150; i++) {
         const long at = somewhere(whole - SEAL);
         flip(path, at, i % 8);
@@ -539,7 +532,6 @@ TEST(test_sealed)
 TEST(test_damaged_seal)
 {
     const long whole = write_trace(DRAWS);
-
     for (long at = whole - SEAL; at < whole; at += 5) {
         int n_draw = DRAWS, is_right = 1;
         flip(path, at, 1);
@@ -556,7 +548,6 @@ TEST(test_without_seal)
 {
     int n_draw, is_right;
     const long end = write_trace(DRAWS) - SEAL;
-
     assert_int_equal(truncate(path, end), 0);
     check(0, DRAWS);
     for (int i = 0; i < 40; i++) {
@@ -766,7 +757,6 @@ TEST(test_read_beside_writer)
 {
     char other[160];
     tsr_lock *lock;
-
     write_trace(0);
     const long empty = size_of(path);
     tsr_draw_log *log = begin();
@@ -833,7 +823,7 @@ TEST(test_log_refused)
     FAILS(update(0, -1), TSR_E_DATA, "has 0 draws");
     tsr_draw_log_remove(log);
     log_draws(log, TSR_DRAWN_KEPT, 0, 6, 1);
-    FAILS(update(0, -1), TSR_E_DATA, "not of the same run");
+    FAILS(update(0, -1), TSR_E_DATA, "belongs to another run");
     tsr_draw_log_remove(log);
     check(0, 0);
 

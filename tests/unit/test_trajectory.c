@@ -1,4 +1,5 @@
-/* Trajectories written, read back, brought up to date from a log. */
+/* Trajectories are read back to the bit, also when resumed from a log, and have
+ * the predicted size. */
 #include "store/trajectory.h"
 #include "tests/io_files.h"
 #include "tests/test.h"
@@ -59,7 +60,6 @@ static float *frames(const tsr_trajectory_spec *s, int from, int to,
     float *value = malloc((n * all + 2 * n * N_OBSERVABLE + 1) * sizeof *value);
     double *xyz = array(all * sizeof *xyz, 1);
     float *atom = value;
-
     float *body = value + n * 3 * (size_t)s->n_atom;
     for (int f = from; f < to; f++) {
         observable[N_OBSERVABLE * (f - from)] = -f / 3.0;
@@ -80,7 +80,6 @@ static void append(tsr_trajectory *t, const tsr_trajectory_spec *s, int from,
     const int n = to - from;
     double *observable = array(N_OBSERVABLE * (size_t)n, sizeof *observable);
     int64_t *step = array((size_t)n, sizeof *step);
-
     float *value = frames(s, from, to, observable);
     for (int f = 0; f < n; f++)
         step[f] = (int64_t)(from + f) * STRIDE;
@@ -104,7 +103,6 @@ static void log_frames(tsr_draw_log *log, int from, int to)
                                  .size = size};
     double *observable = array(n * N_OBSERVABLE, sizeof *observable);
     float *empty = array(size, 1);
-
     float *value = frames(&spec, from, to, observable);
     memcpy(value + n_xyz, observable, n * N_OBSERVABLE * sizeof *observable);
     OK(tsr_draw_log_begin(log, &one, &err));
@@ -158,7 +156,6 @@ static void check_frames(const char *file, int n)
     tsr_trajectory_reader *reader;
     int64_t step[2];
     double value[2];
-
     OK(tsr_trajectory_open(file, &reader, &err));
     assert_int_equal(tsr_trajectory_info_get(reader)->n_frame, n);
     assert_int_equal(tsr_trajectory_info_get(reader)->n_atom, N_ATOM);
@@ -196,7 +193,6 @@ static void check_frames(const char *file, int n)
 TEST(test_read_back)
 {
     tsr_trajectory *t = create(path);
-
     append(t, &spec, 0, 5);
     assert_int_not_equal(access(path, F_OK), 0);
     append(t, &spec, 5, 2000);
@@ -249,7 +245,6 @@ TEST(test_refused)
     tsr_trajectory_spec s = {.stride = 1};
     tsr_trajectory *t;
     tsr_draw_log *log;
-
     assert_int_equal(tsr_trajectory_create(other, &s, &t, &err),
                      TSR_E_INTERNAL);
     assert_int_equal(update(0, &err), TSR_E_NOINPUT);
@@ -259,7 +254,7 @@ TEST(test_refused)
     OK(tsr_trajectory_close(t, &err));
     OK(tsr_draw_log_new(io_dir, &log, &err));
     log_frames(log, 0, 2);
-    FAILS(update(-1, &err), TSR_E_DATA, "not of the same run");
+    FAILS(update(-1, &err), TSR_E_DATA, "belongs to another run");
     tsr_draw_log_free(log);
     assert_int_equal(truncate(path, 4000), 0);
     FAILS(update(0, &err), TSR_E_DATA, "HDF5");
@@ -274,7 +269,6 @@ TEST(test_bodies_only)
     tsr_trajectory *t;
     int64_t step = 17;
     float read[12];
-
     OK(tsr_trajectory_create(path, &s, &t, &err));
     OK(tsr_trajectory_append(t, 1, &step, NULL, xyz, NULL, &err));
     OK(tsr_trajectory_close(t, &err));

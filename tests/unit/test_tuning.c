@@ -1,4 +1,4 @@
-/* gpu/tuning: which line of the table a device gets. */
+/* A device gets the line of the tuning table that matches it best. */
 #include "gpu/engine_device.h"
 #include "tests/test.h"
 
@@ -71,7 +71,8 @@ TEST(errors)
         int found;
         char text[64];
         snprintf(text, sizeof text, "# one\n%s", bad[i]);
-        FAILS(tsr_tuning_find_in_table(text, "my.dat", &info, 0, &o, &found, &err),
+        FAILS(tsr_tuning_find_in_table(text, "my.dat", &info, 0, &o, &found,
+                                       &err),
               TSR_E_DATA, "my.dat, line 2");
     }
 }

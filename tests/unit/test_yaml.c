@@ -1,3 +1,5 @@
+/* YAML configurations are read into a field table; every error names file,
+ * line, column, key and the allowed values. */
 #include "../config_table.h"
 #include "tests/test.h"
 
@@ -174,9 +176,9 @@ TEST(test_messages)
          "Known here: name, seed, structure, data, prior, moves, sampler, "
          "output"},
         {"name: a\nseed: 1\nname: b\n",
-         ":3:1: key 'name': repeated key: it stands in line 1 already"},
+         ":3:1: key 'name': repeated key: the first is in line 1"},
         {"sampler: 4\n",
-         ":1:10: key 'sampler': value '4' is a single one: expected mapping "
+         ":1:10: key 'sampler': value '4' is a single value: expected mapping "
          "with keys among chains, draws, temperatures, target, window, n_bin"},
         {"sampler: [chains]\n",
          ":1:10: key 'sampler': value is a list of 1: expected mapping with "
@@ -226,7 +228,7 @@ TEST(test_messages)
         {"name: *nowhere\n", ":1:7: not YAML: found undefined alias"},
         {"name: !include x\n", ":1:7: key 'name': tag '!include' is not "
                                "supported: write the value itself"},
-        {"? [a]\n: b\n", ":1:3: a list where a key belongs"},
+        {"? [a]\n: b\n", ":1:3: a list where a key is expected"},
         {"name: \"a\\0b\"\n", ":1:7: key 'name': a NUL character in 'a'"},
         {"sampler: {window: [\"1\\0x\", 2]}\n",
          ":1:20: key 'sampler.window': a NUL character in '1'"},
@@ -240,7 +242,7 @@ TEST(test_messages)
          ":1:1: the file is a single value: expected lines of 'key: value' (a "
          "mapping)"},
         {"name: a\n---\nname: b\n", ":3:1: a second document starts here: one "
-                                    "file is one configuration"},
+                                    "file holds one configuration"},
         {"sampler:\n\tchains: 3\n",
          ":2:1: not YAML: found character that cannot start any token, while "
          "scanning for the next token; indent with spaces, not with tabs"},
@@ -345,46 +347,45 @@ TEST(test_set_messages)
     static const struct {
         const char *set, *message;
         tsr_status status;
-    } rows[] = {
-        {"sampler.chains",
-         ": expected KEY=VALUE, as in --set "
-         "sampler.chains=4",
-         TSR_E_USAGE},
-        {"=4", ": expected KEY=VALUE, as in --set sampler.chains=4",
-         TSR_E_USAGE},
-        {"sampler.chains=x",
-         ": key 'sampler.chains': value 'x' is not an "
-         "integer: expected integer in [1, 4096]",
-         TSR_E_CONFIG},
-        {"sampler.chains=",
-         ": key 'sampler.chains': no value: expected "
-         "integer in [1, 4096]",
-         TSR_E_CONFIG},
-        {"sampler.chians=3",
-         ": key 'sampler.chians': unknown key; did you "
-         "mean 'chains'?",
-         TSR_E_CONFIG},
-        {"a..b=3",
-         ": key 'a': unknown key; known keys: name, seed, structure, "
-         "data, prior, moves, sampler, output",
-         TSR_E_CONFIG},
-        {"seed.x=3", ": key 'seed': it has no keys below it", TSR_E_CONFIG},
-        {"data.file=3",
-         ": key 'data': a list: name an element by its number, "
-         "as in 'data.0'",
-         TSR_E_CONFIG},
-        {"data.3.file=3",
-         ": key 'data': the list has 2 elements: expected a "
-         "number from 0 to 2",
-         TSR_E_CONFIG},
-        {"data.1.q_unit=m",
-         ": key 'data.1.q_unit': value 'm' is not known: "
-         "expected one of auto, 1/A, 1/nm",
-         TSR_E_CONFIG},
-        {"name=[a",
-         ": the value is not YAML: did not find expected ',' or "
-         "']', while parsing a flow sequence; quote it",
-         TSR_E_CONFIG}};
+    } rows[] = {{"sampler.chains",
+                 ": expected KEY=VALUE, as in --set "
+                 "sampler.chains=4",
+                 TSR_E_USAGE},
+                {"=4", ": expected KEY=VALUE, as in --set sampler.chains=4",
+                 TSR_E_USAGE},
+                {"sampler.chains=x",
+                 ": key 'sampler.chains': value 'x' is not an "
+                 "integer: expected integer in [1, 4096]",
+                 TSR_E_CONFIG},
+                {"sampler.chains=",
+                 ": key 'sampler.chains': no value: expected "
+                 "integer in [1, 4096]",
+                 TSR_E_CONFIG},
+                {"sampler.chians=3",
+                 ": key 'sampler.chians': unknown key; did you "
+                 "mean 'chains'?",
+                 TSR_E_CONFIG},
+                {"a..b=3",
+                 ": key 'a': unknown key; known keys: name, seed, structure, "
+                 "data, prior, moves, sampler, output",
+                 TSR_E_CONFIG},
+                {"seed.x=3", ": key 'seed': it has no subkeys", TSR_E_CONFIG},
+                {"data.file=3",
+                 ": key 'data': this is a list: name an element by its number, "
+                 "as in 'data.0'",
+                 TSR_E_CONFIG},
+                {"data.3.file=3",
+                 ": key 'data': the list has 2 elements: expected a "
+                 "number from 0 to 2",
+                 TSR_E_CONFIG},
+                {"data.1.q_unit=m",
+                 ": key 'data.1.q_unit': value 'm' is not known: "
+                 "expected one of auto, 1/A, 1/nm",
+                 TSR_E_CONFIG},
+                {"name=[a",
+                 ": the value is not YAML: did not find expected ',' or "
+                 "']', while parsing a flow sequence; quote it",
+                 TSR_E_CONFIG}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         config c;
         char want[400];

@@ -1,4 +1,4 @@
-/* YAML of structs that have kinds: the selector, its messages, --set. */
+/* YAML of structs that have kinds: selector, messages, --set and output. */
 #include "../config_table.h"
 #include "tests/test.h"
 
@@ -83,7 +83,7 @@ TEST(test_kinds_messages)
         const char *text, *set, *message;
     } rows[] = {
         {"one: {shape: bal}\n", NULL,
-         ":1:14: key 'one.shape': value 'bal' is not known: expected one of "
+         ":1:14: key 'one.shape': value 'bal' is unknown: expected one of "
          "ball, box, crate"},
         {"one:\n  name: a\n  size: [1, 2]\n", NULL,
          ":3:3: key 'one.size': it has no effect with shape: ball; it belongs "
@@ -94,13 +94,13 @@ TEST(test_kinds_messages)
         {"one: {radis: 2}\n", NULL,
          ":1:7: key 'one.radis': unknown key; did you mean 'radius'?"},
         {"one: {shape: box, shape: ball}\n", NULL,
-         ":1:19: key 'one.shape': repeated key: it stands in line 1 already"},
+         ":1:19: key 'one.shape': repeated key: the first is in line 1"},
         {"one: {shape: [box]}\n", NULL,
          ":1:14: key 'one.shape': expected one word, the shape, such as ball"},
         {"one: {shape: }\n", NULL,
          ":1:14: key 'one.shape': expected one word, the shape, such as ball"},
         {shapes, "one.shape=bal",
-         "--set one.shape=bal: key 'one.shape': value 'bal' is not known: "
+         "--set one.shape=bal: key 'one.shape': value 'bal' is unknown: "
          "expected one of ball, box, crate"},
         {shapes, "one.radius=2",
          "--set one.radius=2: key 'one.radius': it has no effect with shape: "

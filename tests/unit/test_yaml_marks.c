@@ -1,4 +1,4 @@
-/* Where each key of a configuration was given. */
+/* The reader marks where each key of a configuration was given. */
 #include "../config_table.h"
 #include "tests/test.h"
 

@@ -18,20 +18,18 @@ void tsr_bench_begin_json(tsr_json *json, const tsr_device_info *info);
 
 typedef struct {
     int n_config;
-    const char *const
-        *config; /* [n_config]; n_config 0: those of the folder configs/ */
+    const char *const *config; /* [n_config]; 0: those in configs/ */
     int n_set;
-    const char *const
-        *set; /* [n_set] KEY=VALUE, applied to every configuration */
+    const char *const *set; /* [n_set] KEY=VALUE, for all */
     const char *device;
     long seconds; /* longest run of a configuration */
 } tsr_bench_sampling_options;
 
 /* Runs each configuration until R-hat < 1.01 and ESS > 400 for all variables,
- * at most for `seconds`, in a temporary folder that is removed afterwards, and
- * adds a row with the effective draws per second. A configuration that fails is
- * skipped with a warning. Errors: TSR_E_NOINPUT (nothing to run),
- * TSR_E_INTERRUPTED, TSR_E_IO. */
+ * but at most for `seconds`, and adds a row with its effective draws per
+ * second. The run's folder is temporary. A configuration that fails is skipped
+ * with a warning. Errors: TSR_E_NOINPUT (nothing to run), TSR_E_INTERRUPTED,
+ * TSR_E_IO. */
 tsr_status tsr_bench_sampling(const tsr_bench_sampling_options *options,
                               tsr_table *table, tsr_log *log, tsr_err *err);
 
@@ -85,9 +83,10 @@ tsr_status tsr_bench_problem_new(int n_body, int n_q, int n_system,
 void tsr_bench_problem_free(tsr_bench_problem *problem);
 const tsr_engine_spec *tsr_bench_problem_spec(const tsr_bench_problem *problem);
 
-/* Makes the two halves of all systems rigid units with the same coordinates, as
- * engines for rigid units need, and returns the spec. TSR_BENCH_RIGID_HALF is
- * then the only valid case. To be called before the first run. */
+/* Makes the two halves of the molecule rigid units, as the plane-wave engine
+ * needs: all systems get the coordinates of system 0. Returns the spec.
+ * TSR_BENCH_RIGID_HALF is then the only valid case. To be called before the
+ * first run. */
 const tsr_engine_spec *tsr_bench_problem_make_rigid(tsr_bench_problem *problem);
 
 typedef struct {

@@ -1,7 +1,7 @@
 /* Measures the time and error of an engine for artificial molecules and several
- * kinds of moves. Bodies are at random in a ball, with about as many types as
- * the shipped tables have, from a random generator of our own, so that every
- * machine measures the same problem. */
+ * kinds of moves. Bodies are placed at random in a ball and have about as many
+ * types as those of the shipped tables. The random generator is our own, so
+ * that every machine measures the same problem. */
 #include "bench/command_bench.h"
 
 #include "core/clock.h"

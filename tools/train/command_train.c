@@ -234,8 +234,9 @@ static int has_self(const tsr_form_factor_table *t)
     return 0;
 }
 
-/* Lists the evaluations: a table of one component with S(q), if it has any, and
- * without; a table of three at all settings. */
+/* Lists the evaluations. A table of one component is evaluated without S(q),
+ * and with S(q) if the table has it. A table of three components is evaluated
+ * at all settings. */
 static void make_rows(evaluation *e)
 {
     for (int t = 0; t < e->n_table; t++)
@@ -384,9 +385,9 @@ static tsr_status train_tables(const tsr_args *args, int n,
             snprintf(name, sizeof name, "%s_%s_body.dat",
                      components ? "components" : "form_factors",
                      model[i] == TSR_BODIES_TWO ? "two" : "one");
-        path[i] = tsr_pool_print(&pool, "%s%s%s", o->output,
-                                 is_folder && !has_slash ? "/" : "",
-                                 is_folder ? name : "");
+        path[i] = tsr_pool_format(&pool, "%s%s%s", o->output,
+                                  is_folder && !has_slash ? "/" : "",
+                                  is_folder ? name : "");
     }
     char *command = command_text(args, bodies);
     tsr_status s = tsr_pool_check(&pool, err);
@@ -428,8 +429,7 @@ static tsr_status run_train(const tsr_args *args, FILE *out, tsr_log *log,
     if (o->evaluate)
         return tsr_fail(err, TSR_E_USAGE, "--evaluate is for form-factors");
     if (form_factors || is_same(args->argument[0], "components"))
-        /* "both" is the default and is omitted from the command in the heading.
-         */
+        /* the default is omitted from the heading */
         return o->bodies == BODIES_BOTH
                    ? train_tables(args, 2, both, "", out, log, err)
                    : train_tables(args, 1, &both[o->bodies == BODIES_ONE],

@@ -565,8 +565,8 @@ tsr_status tsr_target_compute(const tsr_target_grid *grid,
     TSR_THEN(s, compute_atom_profiles(grid, &p, &pool, target + l.atoms, err));
     if (grid->n_comp > 1)
         TSR_THEN(s, tsr_exposure_displace(grid->exposure, p.body.n,
-                                       (const double(*)[3])p.body.xyz, NULL,
-                                       p.body.weight, err));
+                                          (const double(*)[3])p.body.xyz, NULL,
+                                          p.body.weight, err));
     TSR_THEN(s, sum_points(grid, &p.body, moment, sum, err));
     TSR_THEN(s, check_intensity(grid, structure->path, target + l.atoms, err));
     tsr_pool_clear(&pool);
@@ -1046,11 +1046,11 @@ static tsr_status smooth_fit_step(smooth_fit *fit, double penalty,
 static const double ridge = 0.004;
 enum { MAX_ITERATION = 12 };
 
-/* The quantities refined for each type, in blocks. One component: the
- * amplitude, and P instead of the excess, so that a change of F does not change
- * the terms of a body with itself. Three components: the amplitudes of
- * displaced solvent and hydration, and the excesses of both with the contrast.
- */
+/* The quantities refined for each type, in blocks. One component: the amplitude
+ * F, and the self intensity P = E + F^2 instead of the excess E, so that a
+ * change of F does not change the terms of a body with itself. Three
+ * components: the amplitudes of displaced solvent and hydration, and the
+ * excesses of both with the contrast. */
 enum { CONTRAST, SELF, N_ONE };
 enum { DISPLACED, HYDRATION, EXCESS_CD, EXCESS_CH, N_THREE, MAX_BLOCK = 4 };
 
@@ -1101,7 +1101,7 @@ static size_t count_values(const tsr_form_factor_table *table)
     return (size_t)table->n_type * (size_t)table->n_q;
 }
 
-/* Computes P of the contrast. */
+/* Computes the self intensity P of the contrast. */
 static void compute_self(refinement *r)
 {
     const tsr_form_factor_table *table = r->table;

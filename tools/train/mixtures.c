@@ -358,9 +358,9 @@ static int by_weight(const void *a, const void *b)
  *
  * The last part is uniform, with a weight of at least TSR_UNIFORM_WEIGHT, so
  * that the density is nowhere less than that weight / 4 pi^2. k_phi and k_psi
- * are at most TSR_MAX_KAPPA (2.6 degrees), and |lambda| at most 0.98 sqrt(k_phi
- * k_psi): no part collapses onto a few residues, and each part has one maximum.
- */
+ * are at most TSR_MAX_KAPPA (a standard deviation of 2.6 degrees), and |lambda|
+ * is at most 0.98 sqrt(k_phi k_psi). So no part collapses onto a few residues,
+ * and each part has one maximum. */
 
 enum { N_TERM = TSR_VON_MISES_TERM, N_PARAMETER = 5, N_NEWTON = 10 };
 static const double most_correlation = 0.98;

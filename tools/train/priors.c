@@ -64,11 +64,11 @@ static void add_side_chain(const tsr_residue_atoms *atoms,
     append_observation(sample, &sample->side[atoms->amino], 3, local);
 }
 
-/* A residue of a structure; is_there 0: none, or not an amino acid. */
+/* A residue of a structure; is_found 0: none, or not an amino acid. */
 typedef struct {
     const tsr_residue_record *record;
     tsr_residue_atoms atoms;
-    int is_there;
+    int is_found;
 } residue_entry;
 
 static residue_entry entry_of(const tsr_structure *s, int r)
@@ -76,7 +76,7 @@ static residue_entry entry_of(const tsr_structure *s, int r)
     residue_entry p = {0};
     if (r >= 0 && r < s->n_residue) {
         p.record = &s->residue[r];
-        p.is_there = tsr_residue_atoms_find(s, p.record, &p.atoms) == 0;
+        p.is_found = tsr_residue_atoms_find(s, p.record, &p.atoms) == 0;
     }
     return p;
 }
@@ -84,7 +84,7 @@ static residue_entry entry_of(const tsr_structure *s, int r)
 static int is_joined(const residue_entry *a, const residue_entry *b)
 {
     const double *c = a->atoms.xyz[C], *n = b->atoms.xyz[N];
-    return a->is_there && b->is_there && c != NULL && n != NULL &&
+    return a->is_found && b->is_found && c != NULL && n != NULL &&
            a->atoms.xyz[CA] != NULL && b->atoms.xyz[CA] != NULL &&
            strcmp(a->record->chain, b->record->chain) == 0 &&
            tsr_vec3_distance2(c, n) < longest_bond * longest_bond;
@@ -117,7 +117,7 @@ static void add_torsions(const residue_entry *before, const residue_entry *at,
                          const residue_entry *after, tsr_prior_sample *sample)
 {
     const double *const *x = at->atoms.xyz;
-    if (!at->is_there || x[N] == NULL || x[CA] == NULL || x[C] == NULL ||
+    if (!at->is_found || x[N] == NULL || x[CA] == NULL || x[C] == NULL ||
         x[O] == NULL || !is_joined(before, at) || !is_joined(at, after))
         return;
     double omega = omega_of(before, at);
@@ -147,7 +147,7 @@ tsr_status tsr_prior_sample_visit(tsr_prior_sample *sample,
     residue_entry before = {0}, at = entry_of(structure, 0), after;
     for (int r = 0; r < structure->n_residue; r++) {
         after = entry_of(structure, r + 1);
-        if (at.is_there)
+        if (at.is_found)
             add_side_chain(&at.atoms, sample);
         add_torsions(&before, &at, &after, sample);
         before = at;

@@ -115,8 +115,8 @@ static void append_path(tsr_path_list *list, const char *folder,
     if (grown == NULL)
         return;
     list->path = grown;
-    list->path[list->n++] = tsr_pool_print(&list->pool, "%s%s%s", folder,
-                                           has_slash ? "" : "/", name);
+    list->path[list->n++] = tsr_pool_format(&list->pool, "%s%s%s", folder,
+                                            has_slash ? "" : "/", name);
 }
 
 static tsr_status collect_folder(tsr_path_list *list, const char *folder,

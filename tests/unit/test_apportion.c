@@ -1,4 +1,5 @@
-/* Dividing chains and threads among devices. */
+/* Chains and threads are divided among devices in proportion, without losing
+ * any. */
 #include "sampler/sampler.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* How often each move is made. */
+/* Each move is chosen in proportion to its weight. */
 #include "tests/model_sample.h"
 #include "tests/test.h"
 

@@ -1,4 +1,5 @@
-/* Pairs that are near against all pairs. */
+/* The sphere tree finds exactly the pairs of bodies in contact, compared with
+ * all pairs. */
 #include "core/random.h"
 #include "core/vec3.h"
 #include "prior/clash.h"
