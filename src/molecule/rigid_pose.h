@@ -1,14 +1,14 @@
 /* Relative poses of the rigid parts of a molecule, in few numbers.
  *
- * A SAXS curve determines distances but hardly orientations, so these numbers
- * converge slowest. They are columns of the trace, so that R-hat and effective
+ * A SAXS curve determines distances but hardly orientations, so orientations
+ * converge slowest. Poses are columns of the trace, so that R-hat and effective
  * sample sizes cover them.
  *
- * A pose is that of two rigid parts that follow each other along the chain with
- * a flexible stretch between them. Each part has a centre, the mean of its CA,
- * and a frame, that of N, CA, C of its residue next to the flexible stretch
- * (tsr_frame). With u the unit vector from the first centre to the second, a
- * pose has the values
+ * A pose is the relative position and orientation of two rigid parts that
+ * follow each other along the chain with a flexible stretch between them. Each
+ * part has a centre, the mean of its CA, and a frame, that of N, CA, C of its
+ * residue next to the flexible stretch (tsr_frame). With u the unit vector from
+ * the first centre to the second, a pose has the values
  *
  *     distance   between the centres, Angstrom
  *     from_x..z  u in the frame of the first part
@@ -18,8 +18,9 @@
  * Unit vectors are used instead of angles, because they have no poles and no
  * periodic boundary where a quantile would be cut. A tail is a flexible end of
  * a chain beyond a rigid part. Its values are the distance from the CA of the
- * part's last residue to the CA at the end of the chain, and the unit vector
- * between them in the frame of that last residue. */
+ * rigid residue next to the tail to the CA at the end of the chain, and the
+ * unit vector from the first to the second CA in the frame of that rigid
+ * residue. */
 #ifndef TSR_MOLECULE_RIGID_POSE_H
 #define TSR_MOLECULE_RIGID_POSE_H
 

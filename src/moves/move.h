@@ -62,7 +62,8 @@ typedef struct {
                           another launch that is due at the same step; 0:
                           launched at multiples of its period */
 
-    /* Cost of one proposal, in ordinary steps of a chain. */
+    /* Cost of one proposal in ordinary steps of a chain, by which proposals are
+     * made less often. */
     double (*cost)(const void *launcher, const tsr_topology *topology);
 
     /* Allocates the launcher's part of a new state of state_owner. Returns 0

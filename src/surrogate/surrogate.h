@@ -193,8 +193,8 @@ struct tsr_surrogate_engine {
 
     /* set by the owner */
     const tsr_surrogate *surrogate; /* borrowed; writes the jobs */
-    double relative_cost; /* cost of a walk in steps of a chain, by which walks
-                             are made less often; below 1 counts as 1 */
+    double relative_cost; /* factor by which walks are made less often than
+                             their weight says; below 1 counts as 1 */
 };
 
 /* Holds max_jobs jobs. The caller fills `call` and reads the results. */
