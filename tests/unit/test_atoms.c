@@ -51,15 +51,11 @@ TEST(all_kinds_are_read)
     line(text, "HETATM", " C2 ", ' ', "QQ9", 7, 31.5, 0, 0, "C");
     line(text, "HETATM", " O  ", ' ', "HOH", 8, 35, 0, 0, "O");
     tsr_atoms *a = read_ok(io_text("kinds.pdb", text));
-    assert_int_equal(a->n_atom, 9);
-    assert_int_equal(a->n_water, 1);
-    assert_int_equal(a->n_kind[TSR_MOLECULE_PROTEIN], 2);
-    assert_int_equal(a->n_kind[TSR_MOLECULE_NUCLEOTIDE], 1);
-    assert_int_equal(a->n_kind[TSR_MOLECULE_SUGAR], 1);
-    assert_int_equal(a->n_kind[TSR_MOLECULE_ION], 1);
-    assert_int_equal(a->n_kind[TSR_MOLECULE_BUFFER], 1);
-    assert_int_equal(a->n_kind[TSR_MOLECULE_OTHER], 1);
-    assert_int_equal(a->atom[1].z, 34);
+    assert_ints(a->n_atom, 9, a->n_water, 1, a->n_kind[TSR_MOLECULE_PROTEIN], 2,
+                a->n_kind[TSR_MOLECULE_NUCLEOTIDE], 1,
+                a->n_kind[TSR_MOLECULE_SUGAR], 1, a->n_kind[TSR_MOLECULE_ION],
+                1, a->n_kind[TSR_MOLECULE_BUFFER], 1,
+                a->n_kind[TSR_MOLECULE_OTHER], 1, a->atom[1].z, 34);
     assert_string_equal(a->residue[1].parent, "MET");
     assert_string_equal(a->atom[2].name, "C1'");
     assert_string_equal(a->residue[2].parent, "A");
@@ -145,10 +141,8 @@ static const char cif[] =
 TEST(mmcif_is_read_too)
 {
     tsr_atoms *a = read_ok(io_text("small.cif", cif));
-    assert_int_equal(a->n_atom, 3);
-    assert_int_equal(a->n_water, 1);
-    assert_int_equal(a->n_kind[TSR_MOLECULE_OTHER], 1);
-    assert_int_equal(a->atom[1].z, 26);
+    assert_ints(a->n_atom, 3, a->n_water, 1, a->n_kind[TSR_MOLECULE_OTHER], 1,
+                a->atom[1].z, 26);
 }
 
 /* Whatever is in a file, it is read or refused with a message; what is read can
@@ -220,8 +214,7 @@ static int disagree(const char *path, int *n_atom)
     int *by_name = hydrogens(known, &count), n = 0;
     assert_int_equal(count.n_valence, 0);
     int *by_valence = hydrogens(unknown, &count);
-    assert_int_equal(count.n_table, 0);
-    assert_int_equal(known->n_atom, unknown->n_atom);
+    assert_ints(count.n_table, 0, known->n_atom, unknown->n_atom);
     for (int i = 0; i < known->n_atom; i++)
         n += by_name[i] != by_valence[i];
     *n_atom = known->n_atom;
@@ -269,8 +262,7 @@ TEST(hydrogens_in_the_file_change_nothing)
     assert_int_equal(full->n_hydrogen - count.n_atom, 4);
     assert_int_equal(new_model(full, TSR_SOLVENT_LAYER, &one), TSR_OK);
     assert_int_equal(new_model(bare, TSR_SOLVENT_LAYER, &other), TSR_OK);
-    assert_int_equal(one->n_atom, bare->n_atom);
-    assert_int_equal(one->n, other->n);
+    assert_ints(one->n_atom, bare->n_atom, one->n, other->n);
     for (int i = 0; i < one->n; i++) {
         assert_int_equal(one->type[i], other->type[i]);
         assert_near(one->surface[i], other->surface[i], 0.0);
@@ -384,9 +376,7 @@ TEST(amplitudes)
     tsr_atom_model *m;
     double f[3][2][2]; /* component, type, q = 0 and 0.3 */
     assert_int_equal(new_model(a, TSR_SOLVENT_ATOMS, &m), TSR_OK);
-    assert_int_equal(m->n_type, 2);
-    assert_int_equal(m->n, 2);
-    assert_int_equal(m->kind[m->type[0]].n_hydrogen, 3);
+    assert_ints(m->n_type, 2, m->n, 2, m->kind[m->type[0]].n_hydrogen, 3);
     tsr_atom_model_factors(m, 2, 0.3, &f[0][0][0]);
     /* C in Angstrom^3, Fraser 1978: 16.44 + 3 * 5.15 */
     double v = 31.89, rho0 = 0.334, pi = 3.14159265358979;
@@ -399,8 +389,7 @@ TEST(amplitudes)
                 1e-9);
     /* water: 10 electrons less those of 19.43 A^3, the same for all types */
     assert_near(f[2][0][0], 10.0 - rho0 * 19.43, 0.01);
-    assert_near(f[2][1][1], f[2][0][1], 0.0);
-    assert_near(m->surface[0], 1.0, 0.0);
+    assert_nears(0.0, f[2][1][1], f[2][0][1], m->surface[0], 1.0);
     assert_near(m->radius_ang,
                 0.5 * (cbrt(0.75 * v / pi) + cbrt(0.75 * 9.13 / pi)), 1e-9);
     assert_near(m->rg_ang, 9.0 * sqrt(15.035 * 15.999) / 31.034, 1e-3);
@@ -430,11 +419,9 @@ TEST(all_models)
         snprintf(text + at, sizeof text - at, "ENDMDL\n");
     }
     OK(tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err));
-    assert_int_equal(n, 3);
-    assert_int_equal(a->n_atom, 2);
+    assert_ints(n, 3, a->n_atom, 2);
     for (int k = 0; k < 3; k++) {
-        assert_near(xyz[2 * k][0], 1.0 + k, 1e-9);
-        assert_near(xyz[2 * k + 1][0], 2.0 + k, 1e-9);
+        assert_nears(1e-9, xyz[2 * k][0], 1.0 + k, xyz[2 * k + 1][0], 2.0 + k);
     }
     tsr_atoms_free(a);
     char *third = strstr(text, "MODEL        3");
@@ -459,9 +446,7 @@ TEST(layer_of_two_atoms)
     double f[3][3][2], sum[3] = {0.0, 0.0, 0.0}, area = 0.0;
     a->atom[1].xyz[0] = 40.0;
     OK(tsr_atom_model_new(a, TSR_SOLVENT_LAYER, 0.4, &m, &err));
-    assert_int_equal(m->n_atom, 2);
-    assert_int_equal(m->n, 4);
-    assert_int_equal(m->n_type, 3);
+    assert_ints(m->n_atom, 2, m->n, 4, m->n_type, 3);
     tsr_atom_model_factors(m, 2, 0.3, &f[0][0][0]);
     for (int i = 0; i < m->n; i++) {
         const tsr_atom_kind *k = &m->kind[m->type[i]];
@@ -476,8 +461,7 @@ TEST(layer_of_two_atoms)
         assert_near(m->surface[i], 0.0, 0.0);
     }
     assert_near(sum[0], 0.0, 0.01);
-    assert_near(sum[1], 0.4 * m->volume, 1e-9);
-    assert_near(sum[2], 0.01 * 3.0 * area, 1e-9);
+    assert_nears(1e-9, sum[1], 0.4 * m->volume, sum[2], 0.01 * 3.0 * area);
     /* Atoms move: B = 12 A^2. */
     assert_near(f[0][1][1] / tsr_atom_form_factor(8, 0.3),
                 exp(-12.0 * 0.09 / (16.0 * 9.8696044)), 1e-8);

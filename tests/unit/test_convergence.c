@@ -41,8 +41,7 @@ TEST(test_moments)
     /* Sorted 1 1 2 3 4 4 5 5 6 9; quantile p is at 9p. */
     assert_near(c.mean, 4.0, 1e-15);
     assert_near(c.sd, sqrt(54.0 / 9.0), 1e-14);
-    assert_near(c.median, 4.0, 0.0);
-    assert_near(c.q5, 1.0, 0.0);
+    assert_nears(0.0, c.median, 4.0, c.q5, 1.0);
     assert_near(c.q95, 6.0 + 0.55 * 3.0, 1e-14);
 }
 
@@ -55,10 +54,8 @@ TEST(test_independent)
     assert_near(c.mean, 0.0, 5.0 / sqrt(N));
     assert_near(c.sd, 1.0, 5.0 / sqrt(2.0 * N));
     assert_near(c.median, 0.0, 6.3 / sqrt(N));
-    assert_near(c.q5, -1.6449, 0.08);
-    assert_near(c.q95, 1.6449, 0.08);
-    assert_near(c.ess_bulk / N, 1.0, 0.1);
-    assert_near(c.ess_tail / N, 1.0, 0.1);
+    assert_nears(0.08, c.q5, -1.6449, c.q95, 1.6449);
+    assert_nears(0.1, c.ess_bulk / N, 1.0, c.ess_tail / N, 1.0);
     assert_near(c.mcse * sqrt(N), 1.0, 0.06);
     assert_near(c.rhat, 1.0, 0.002);
     free(value);
@@ -87,8 +84,7 @@ TEST(test_apart)
 {
     double *value = ar1(0.0, 3.0, 3);
     tsr_convergence c = of(CHAINS, DRAWS, value);
-    assert_true(c.rhat > 1.8);
-    assert_true(c.ess_bulk < 20.0);
+    assert_all(c.rhat > 1.8, c.ess_bulk < 20.0);
     free(value);
 
     value = ar1(0.0, 0.0, 4);
@@ -131,18 +127,14 @@ TEST(test_ties)
     for (int i = 0; i < TIES; i++)
         value[i] = i % 10 == 0 ? 0.1 : i % 10 == 9 ? 0.9 : 0.3;
     const tsr_convergence c = of(1, TIES, value);
-    assert_true(c.q5 == 0.1);
-    assert_true(c.q95 == 0.9);
-    assert_true(c.median == 0.3);
-    assert_true(isfinite(c.ess_tail));
+    assert_all(c.q5 == 0.1, c.q95 == 0.9, c.median == 0.3,
+               isfinite(c.ess_tail));
 }
 
 static void assert_no_diagnostics(tsr_convergence c)
 {
-    assert_true(isnan(c.mcse));
-    assert_true(isnan(c.ess_bulk));
-    assert_true(isnan(c.ess_tail));
-    assert_true(isnan(c.rhat));
+    assert_all(isnan(c.mcse), isnan(c.ess_bulk), isnan(c.ess_tail),
+               isnan(c.rhat));
 }
 
 TEST(test_nothing_to_say)
@@ -207,8 +199,7 @@ TEST(test_groups)
         }
         OK(tsr_convergence_make(N_GROUP, MANY, SHORT, value, &c, &err));
         const double single = of(MANY, SHORT, value).rhat;
-        assert_true(c.rhat_chains == single);
-        assert_true(single > 2.0);
+        assert_all(c.rhat_chains == single, single > 2.0);
         sum += c.rhat / 20;
     }
     /* B is the variance of a chain's mean over 40: 1 + (4 + 1/20) / 40 / 5, and

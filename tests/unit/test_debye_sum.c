@@ -231,8 +231,7 @@ TEST(self_test_finds_a_wrong_kernel)
     unsetenv("TSR_KERNEL_DIR");
     tsr_debye_sum_free(sum);
     snprintf(command, sizeof command, "rm -rf %s", dir);
-    assert_int_equal(system(command), 0);
-    assert_int_equal(status, is_simd ? TSR_E_DEVICE : TSR_OK);
+    assert_ints(system(command), 0, status, is_simd ? TSR_E_DEVICE : TSR_OK);
 }
 
 static int set_up(void **state)

@@ -181,9 +181,8 @@ TEST(axes_in_any_order)
         assert_int_equal(map->grid.n[c], n[c]);
         assert_near(map->grid.step[c], 1 + c, 1e-6);
     }
-    assert_near(map->grid.origin[0], 9.0, 1e-6);
-    assert_near(map->grid.origin[1], 14.0, 1e-6);
-    assert_near(map->grid.origin[2], -24.0, 1e-6);
+    assert_nears(1e-6, map->grid.origin[0], 9.0, map->grid.origin[1], 14.0,
+                 map->grid.origin[2], -24.0);
     for (int s = 0; s < NS; s++)
         for (int r = 0; r < NR; r++)
             for (int c = 0; c < NC; c++)
@@ -357,8 +356,7 @@ TEST(opendx)
     snprintf(text, sizeof text, "%s%s%s", head, array, data);
     const char *path = io_text("map.dx", text);
     OK(tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map, &err));
-    assert_near(map->grid.step[2], 2.5, 1e-12);
-    assert_near(map->grid.origin[2], -3.5, 1e-12);
+    assert_nears(1e-12, map->grid.step[2], 2.5, map->grid.origin[2], -3.5);
     assert_true(map->value[(1 * 3 + 2) * 2 + 0] == 5.0f); /* x 0, y 2, z 1 */
     assert_true(isnan(map->value[(1 * 3 + 0) * 2 + 1]));
     snprintf(text, sizeof text, "%s%s%s", head, array, "0 1 2\n");

@@ -17,8 +17,7 @@ TEST(test_table)
 {
     tsr_draw_weights w;
     OK(read_text("0,0,1,0\n1,2,2.5e-1,-1.4\r\n1,0,0,\n0,5,0.75\n", &w));
-    assert_int_equal(w.n_chain, 2);
-    assert_int_equal(w.n_draw, 6);
+    assert_ints(w.n_chain, 2, w.n_draw, 6);
     assert_true(tsr_draw_weights_at(&w, 0, 0) == 0.5);
     assert_true(tsr_draw_weights_at(&w, 1, 2) == 0.125);
     assert_true(tsr_draw_weights_at(&w, 0, 5) == 0.375);

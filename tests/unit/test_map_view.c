@@ -117,8 +117,7 @@ TEST(a_draw_in_place)
     assert_true(v.box.median > 1.0 - 1e-5 && v.mask.median > 1.0 - 1e-5);
     assert_true(v.box.start < 0.6 && v.mask.start < 0.4);
     for (int r = 0; r < N_RESIDUE; r++) {
-        assert_true(v.residue[r].median > 1.0 - 1e-5);
-        assert_true(v.residue[r].start < 0.9);
+        assert_all(v.residue[r].median > 1.0 - 1e-5, v.residue[r].start < 0.9);
     }
     assert_true(v.mean.half_is_at_limit && !v.start.half_is_at_limit);
     assert_int_equal(v.halves.plain.n, 0);

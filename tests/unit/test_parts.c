@@ -62,10 +62,8 @@ TEST(planted)
 {
     tsr_structure *s = read_demo();
     tsr_parts *p = find(s, NULL, "A:51-64", "");
-    assert_int_equal(p->evidence, TSR_EVIDENCE_CONTACTS);
-    assert_int_equal(p->n_part, 2);
-    assert_int_equal(p->n_range, 1);
-    assert_int_equal(p->range[0].role, TSR_RANGE_LINKER);
+    assert_ints(p->evidence, TSR_EVIDENCE_CONTACTS, p->n_part, 2, p->n_range, 1,
+                p->range[0].role, TSR_RANGE_LINKER);
     assert_memory_equal(p->kind + 4, "HHHHHHH", 7);
 
     s->n_residue = 50; /* one domain alone */
@@ -368,8 +366,7 @@ TEST(known_linkers)
             const int *want = known[k].range[r];
             int a = s->residue[p->range[r].first].number - want[0];
             int b = s->residue[p->range[r].last].number - want[1];
-            assert_true(abs(a) <= known[k].within);
-            assert_true(abs(b) <= known[k].within);
+            assert_all(abs(a) <= known[k].within, abs(b) <= known[k].within);
         }
         tsr_parts_free(p);
     }

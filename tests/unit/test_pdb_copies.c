@@ -52,8 +52,7 @@ TEST(become_chains)
     OK(tsr_structure_read(path, &s, &err));
     assert_int_equal(s->n_chain, 3);
     assert_string_equal(s->copies, "B C");
-    assert_int_equal(s->n_residue, 35);
-    assert_int_equal(s->n_ligand, 3);
+    assert_ints(s->n_residue, 35, s->n_ligand, 3);
     assert_string_equal(s->residue[17].file_name, "MSE");
     assert_string_equal(s->residue[17].chain, "B");
     assert_string_equal(s->residue[34].chain, "C");

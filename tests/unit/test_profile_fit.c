@@ -193,9 +193,7 @@ TEST(fit_finds_what_was_put_in)
     near(fit.scale / scale, 1.0, 1e-4);
     near(fit.background, 0.003, 1e-6);
     near(fit.chi2, 0.0, 1e-8);
-    assert_int_equal(fit.n_parameter, 4);
-    assert_int_equal(fit.c1_at, 0);
-    assert_int_equal(fit.c2_at, 0);
+    assert_ints(fit.n_parameter, 4, fit.c1_at, 0, fit.c2_at, 0);
     for (int k = 0; k < N_DATA; k++)
         near(d.curve[k] / d.intensity[k], 1.0, 1e-5);
     tsr_partial_curves_clear(&curves);

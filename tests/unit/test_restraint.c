@@ -82,9 +82,7 @@ TEST(found_residues)
     tsr_restraint r;
     open_fixture(&f, &(sample_molecule){.sequence = "GAKL/GAW"});
     OK(make(&f, "A:2 B:3", &r));
-    assert_int_equal(r.residue[0], 1);
-    assert_int_equal(r.residue[1], 6);
-    assert_int_equal(r.at, AT_SIDE_CHAIN);
+    assert_ints(r.residue[0], 1, r.residue[1], 6, r.at, AT_SIDE_CHAIN);
     assert_true(r.lower == 3.0 && r.upper == 9.0 && r.inverse_width == 0.25);
     OK(make(&f, "B:1-1 A:4", &r));
     assert_int_equal(r.residue[0], 4);

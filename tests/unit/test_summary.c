@@ -140,8 +140,7 @@ TEST(test_angle)
     assert_true(phi->is_circular);
     assert_near(phi->value.mean, 178.0, 0.7);
     assert_near(phi->value.sd, 20.0 / sqrt(12.0), 0.2);
-    assert_near(phi->value.q5, 169.0, 0.7);
-    assert_near(phi->value.q95, 187.0, 0.7);
+    assert_nears(0.7, phi->value.q5, 169.0, phi->value.q95, 187.0);
     assert_near(phi->value.rhat, 1.0, 0.01);
     char *json = printed(s, print_json);
     assert_has(json, "\"circular\": true");
@@ -163,11 +162,9 @@ TEST(test_turned)
         }
         OK(tsr_circular_make(0, 4, N / 4, whole, a, &first, &err));
         OK(tsr_circular_make(0, 4, N / 4, whole, b, &second, &err));
-        assert_near(remainder(second.mean - first.mean, whole), 0.45 * whole,
-                    1e-12 * whole);
-        assert_near(second.median - second.mean, first.median - first.mean,
-                    1e-12 * whole);
-        assert_near(second.sd, first.sd, 1e-12 * whole);
+        assert_nears(1e-12 * whole, remainder(second.mean - first.mean, whole),
+                     0.45 * whole, second.median - second.mean,
+                     first.median - first.mean, second.sd, first.sd);
         /* the fold ties the middle two draws, and rounding breaks the tie */
         assert_near(second.rhat, first.rhat, 1e-5);
         assert_near(second.ess_bulk, first.ess_bulk, 1e-6);

@@ -28,13 +28,11 @@ TEST(surface_of_spheres)
      * share of the sphere is height / 2 R1, its vector (1 - (x / R1)^2) / 4. */
     double r1 = 3.3, r2 = 3.8, d = 3.0;
     double x = (d * d + r1 * r1 - r2 * r2) / (2.0 * d);
-    assert_near(fraction[0], 1.0 - (r1 - x) / (2.0 * r1), 1e-12);
-    assert_near(fraction[1], 1.0 - (r2 - (d - x)) / (2.0 * r2), 1e-12);
-    assert_near(vector[0][0], -0.25 * (1.0 - pow(x / r1, 2.0)), 1e-12);
-    assert_near(vector[0][1], 0.0, 1e-12);
-    assert_near(fraction[2], 0.0, 0.0);
-    assert_near(fraction[3], 1.0, 0.0);
-    assert_near(fraction[4] + fraction[5], 1.0, 0.0);
+    assert_nears(1e-12, fraction[0], 1.0 - (r1 - x) / (2.0 * r1), fraction[1],
+                 1.0 - (r2 - (d - x)) / (2.0 * r2), vector[0][0],
+                 -0.25 * (1.0 - pow(x / r1, 2.0)), vector[0][1], 0.0);
+    assert_nears(0.0, fraction[2], 0.0, fraction[3], 1.0,
+                 fraction[4] + fraction[5], 1.0);
 }
 
 static void fill_at_random(int n, double side, double (*xyz)[3], double *radius)

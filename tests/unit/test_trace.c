@@ -141,8 +141,7 @@ static void flip(const char *file, long at, int bit)
     assert_non_null(stream);
     assert_int_equal(fseek(stream, at, SEEK_SET), 0);
     const int byte = fgetc(stream) ^ (1 << bit);
-    assert_int_equal(fseek(stream, at, SEEK_SET), 0);
-    assert_int_equal(fputc(byte, stream), byte);
+    assert_ints(fseek(stream, at, SEEK_SET), 0, fputc(byte, stream), byte);
     assert_int_equal(fclose(stream), 0);
 }
 
@@ -190,9 +189,7 @@ TEST(test_read_back)
     double *value;
     OK(tsr_trace_get(reader, TSR_TRACE_OBSERVED_DATA, "intensity", &n_chain,
                      &n_draw, &n, &value, &err));
-    assert_int_equal(n_chain, 1);
-    assert_int_equal(n_draw, 1);
-    assert_int_equal(n, N_Q);
+    assert_ints(n_chain, 1, n_draw, 1, n, N_Q);
     assert_memory_equal(value, observed, sizeof observed);
     free(value);
     OK(tsr_trace_get(reader, TSR_TRACE_CONSTANT_DATA, "n_point", &n_chain,
@@ -663,9 +660,7 @@ TEST(test_shape_and_coordinates)
     tsr_trace_reader *reader = in_pieces();
     OK(tsr_trace_shape(reader, TSR_TRACE_POSTERIOR_PREDICTIVE, "intensity",
                        &n_chain, &n_draw, &n, &err));
-    assert_int_equal(n_chain, N_CHAIN);
-    assert_int_equal(n_draw, N_DRAW);
-    assert_int_equal(n, N_Q);
+    assert_ints(n_chain, N_CHAIN, n_draw, N_DRAW, n, N_Q);
     static const struct {
         tsr_trace_group group;
         const char *name;
@@ -769,11 +764,9 @@ TEST(test_read_beside_writer)
     check(10, 500);
     tsr_lock_free(lock);
     strcpy(other, io_path("elsewhere.h5"));
-    assert_int_equal(rename(path, other), 0);
-    assert_int_equal(symlink(other, path), 0);
+    assert_ints(rename(path, other), 0, symlink(other, path), 0);
     check(10, 500);
-    assert_int_equal(size_of(other), empty);
-    assert_int_equal(rename(other, path), 0);
+    assert_ints(size_of(other), empty, rename(other, path), 0);
     check(10, 500);
     assert_true(size_of(path) > empty);
     assert_int_equal(unlink(log_path), 0);
@@ -831,8 +824,7 @@ TEST(test_log_refused)
     assert_int_equal(symlink(path, log_path), 0);
     const long size = size_of(path);
     assert_int_equal(tsr_draw_log_begin(log, &one, &err), TSR_E_IO);
-    assert_int_equal(size_of(path), size);
-    assert_int_equal(unlink(log_path), 0);
+    assert_ints(size_of(path), size, unlink(log_path), 0);
     log_draws(log, TSR_DRAWN_KEPT, 0, 6, 0);
     assert_int_equal(unlink(log_path), 0);
     FAILS(tsr_draw_log_sync(log, &err), TSR_E_IO, "No such file");

@@ -44,8 +44,7 @@ TEST(test_kinds)
     assert_true(k->one.ball.radius == 2.0);
     assert_int_equal(k->many.n, 3);
     assert_string_equal(shape[0].ball.name, "b");
-    assert_int_equal(shape[1].box.shape, 2);
-    assert_int_equal(shape[1].box.lines.n, 0);
+    assert_ints(shape[1].box.shape, 2, shape[1].box.lines.n, 0);
     assert_true(shape[2].ball.radius == 5.0);
     tsr_fields_clear(kinds_fields, k);
 }
