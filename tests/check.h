@@ -141,6 +141,9 @@ static inline void release_owned(size_t n)
     }
 }
 
+/* CLEARED(TYPE) x: TYPE_clear(&x) runs at the end of the block. */
+#define CLEARED(type) __attribute__((cleanup(type##_clear))) type
+
 /* Of a struct that holds what it owns, a copy is enough to free that. */
 #define own_copy(object, release) \
     own(memcpy(array(1, sizeof *(object)), (object), sizeof *(object)), release)

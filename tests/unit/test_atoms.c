@@ -1,13 +1,12 @@
 /* Which atoms of a file scatter, with which hydrogens, displaced volumes and
  * hydration layer, for files that are complete, partial or damaged. */
-#include "tests/io_files.h"
-#include "tests/test.h"
-
 #include "core/vec3.h"
 #include "molecule/points.h"
 #include "molecule/structure.h"
 #include "scattering/atom_model.h"
 #include "scattering/form_factor.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 OWNED(tsr_atoms)
 
@@ -187,7 +186,7 @@ TEST(damaged_files_do_no_harm)
 
 static int *hydrogens(const tsr_atoms *a, tsr_hydrogen_count *count)
 {
-    int *n = calloc((size_t)a->n_atom, sizeof *n);
+    int *n = array((size_t)a->n_atom, sizeof *n);
     OK(tsr_hydrogens_assign(a, n, count, &err));
     return n;
 }
@@ -218,9 +217,6 @@ static int disagree(const char *path, int *n_atom)
     for (int i = 0; i < known->n_atom; i++)
         n += by_name[i] != by_valence[i];
     *n_atom = known->n_atom;
-    free(by_name);
-    free(by_valence);
-    free(text);
     return n;
 }
 
@@ -257,7 +253,7 @@ TEST(hydrogens_in_the_file_change_nothing)
     }
     tsr_atoms *full = read_ok(path);
     tsr_atoms *bare = read_ok(io_text("bare.pdb", plain));
-    free(hydrogens(full, &count));
+    hydrogens(full, &count);
     /* two chains of protein begin with two more each: NH3+ */
     assert_int_equal(full->n_hydrogen - count.n_atom, 4);
     assert_int_equal(new_model(full, TSR_SOLVENT_LAYER, &one), TSR_OK);
@@ -269,7 +265,6 @@ TEST(hydrogens_in_the_file_change_nothing)
     }
     tsr_atom_model_free(one);
     tsr_atom_model_free(other);
-    free(text);
 }
 
 TEST(polar_hydrogens_and_disulfides)
@@ -291,7 +286,6 @@ TEST(polar_hydrogens_and_disulfides)
     assert_int_equal(n[4], 0);
     assert_int_equal(n[5], 1); /* a thiol */
     assert_int_equal(count.n_polar, 1);
-    free(n);
 }
 
 /* ---- cells ---- */
@@ -306,7 +300,7 @@ TEST(cells_find_neighbours)
         for (int c = 0; c < 3; c++)
             xyz[i][c] = (io_random(&seed) % 10000) * (i < N - 1 ? 3e-3 : 1.0);
     tsr_cell_list *cells;
-    tsr_pool pool = {0};
+    CLEARED(tsr_pool) pool = {0};
     OK(tsr_cell_list_new(&pool, N, (const double(*)[3])xyz, 5.0, &cells, &err));
     for (int i = 0; i < N; i++) {
         int index[N], want = 0;
@@ -322,7 +316,6 @@ TEST(cells_find_neighbours)
             for (int l = 0; l < k; l++)
                 assert_int_not_equal(index[k], index[l]);
     }
-    tsr_pool_clear(&pool);
 }
 
 /* A point that is none is refused; all in one place, or as far apart as can be,
@@ -518,5 +511,3 @@ TEST(numbers_of_pdb_fields)
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         assert_int_equal(field(bad[i]), TSR_E_DATA);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

@@ -18,8 +18,8 @@ enum { CHAINS = 4, DRAWS = 5000, N = CHAINS * DRAWS };
 /* Stationary AR(1) chains of variance 1, chain c shifted by c * shift. */
 static double *ar1(double phi, double shift, unsigned long seed)
 {
-    gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
-    double *value = malloc(N * sizeof *value);
+    gsl_rng *random = own_gsl_rng(gsl_rng_alloc(gsl_rng_mt19937));
+    double *value = array(N, sizeof *value);
     assert_non_null(random);
     gsl_rng_set(random, seed);
     for (int c = 0; c < CHAINS; c++) {
@@ -58,7 +58,6 @@ TEST(test_independent)
     assert_nears(0.1, c.ess_bulk / N, 1.0, c.ess_tail / N, 1.0);
     assert_near(c.mcse * sqrt(N), 1.0, 0.06);
     assert_near(c.rhat, 1.0, 0.002);
-    free(value);
 }
 
 /* AR(1): ESS of the mean is n (1 - phi) / (1 + phi). Rank normalisation leaves
@@ -74,7 +73,6 @@ TEST(test_ar1)
         assert_near(c.ess_bulk / ess, 1.0, 0.15);
         assert_near(c.mcse, c.sd / sqrt(ess), 0.08 * c.mcse);
         assert_near(c.rhat, 1.0, 0.01);
-        free(value);
     }
 }
 
@@ -85,14 +83,12 @@ TEST(test_apart)
     double *value = ar1(0.0, 3.0, 3);
     tsr_convergence c = of(CHAINS, DRAWS, value);
     assert_all(c.rhat > 1.8, c.ess_bulk < 20.0);
-    free(value);
 
     value = ar1(0.0, 0.0, 4);
     for (int d = 0; d < DRAWS; d++)
         value[d] *= 4.0;
     c = of(CHAINS, DRAWS, value);
     assert_true(c.rhat > 1.1);
-    free(value);
 
     /* One chain that drifts: its halves differ. */
     value = ar1(0.0, 0.0, 5);
@@ -100,7 +96,6 @@ TEST(test_apart)
         value[d] += 4.0 * d / DRAWS;
     c = of(1, DRAWS, value);
     assert_true(c.rhat > 1.3);
-    free(value);
 }
 
 /* Ranks do not change under a monotone map; R-hat and the ESSs are theirs. The
@@ -115,7 +110,6 @@ TEST(test_monotone_map)
 
     assert_near(after.ess_bulk, before.ess_bulk, 1e-9 * before.ess_bulk);
     assert_near(after.rhat, before.rhat, 1e-12);
-    free(value);
 }
 
 /* Draws that repeat: a quantile between two equal draws is that draw. */
@@ -173,7 +167,6 @@ TEST(test_nothing_to_say)
         value[i] = 0.1 * (double)(i / DRAWS);
     c = of(CHAINS, DRAWS, value);
     assert_true(isinf(c.rhat) && c.rhat > 0.0);
-    free(value);
 
     assert_int_equal(tsr_convergence_make(0, 0, 5, NULL, &c, &err),
                      TSR_E_INTERNAL);

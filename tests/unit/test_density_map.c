@@ -1,9 +1,8 @@
 /* Density maps are read from every form that MRC2014 allows and that real
  * programs write; other files are refused with a reason. */
 #include "maps/density_map.h"
-#include "tests/test.h"
-
 #include "tests/io_files.h"
+#include "tests/test.h"
 
 #include <unistd.h>
 
@@ -333,7 +332,6 @@ TEST(written_and_read)
     assert_int_equal(size, HEADER + 4 * N);
     assert_memory_equal(bytes + 208, "MAP DA\0\0", 8);
     assert_memory_equal(bytes + 224, TSR_MAP_MARK "a test  ", 17);
-    free(bytes);
     OK(tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &back, &err));
     assert_true(isnan(back->value[7]));
     back->value[7] = 7.0f;
@@ -429,5 +427,3 @@ TEST(real_files)
                     &of_maps, &map, &err));
     assert_near(map->grid.step[0], 1.2156, 1e-6);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

@@ -1,10 +1,9 @@
 /* A field table converts and checks text by type and range, prints help, and
  * names the nearest key. */
 #include "../config_table.h"
-#include "tests/test.h"
-
 #include "core/field.h"
 #include "core/text.h"
+#include "tests/test.h"
 
 static uint64_t random_bits(uint64_t *state) /* splitmix64, Steele 2014 */
 {

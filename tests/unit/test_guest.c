@@ -1,15 +1,14 @@
 /* Ligands, sugars and ions become bodies with the form factors of their atoms,
  * and move with the residue that they touch or are attached to. */
-#include "tests/model_sample.h"
-#include "tests/test.h"
-#include "train/train.h"
-
 #include "core/random.h"
 #include "molecule/guest.h"
 #include "molecule/structure.h"
 #include "scattering/atom_model.h"
 #include "tests/io_files.h"
+#include "tests/model_sample.h"
+#include "tests/test.h"
 #include "tests/unit/chain_pdb.h"
+#include "train/train.h"
 
 OWNED_AS(tsr_form_factor, tsr_form_factor_table)
 OWNED(tsr_structure)
@@ -437,7 +436,7 @@ TEST(move_with_the_host)
     open_fixture(&f, 0, 1, NULL);
     const tsr_guests *g = f.t->guests;
     const int n_atom = tsr_topology_n_atom(f.t), n = g->atoms->n_atom;
-    double(*xyz)[3] = calloc((size_t)n_atom, sizeof *xyz);
+    double(*xyz)[3] = array((size_t)n_atom, sizeof *xyz);
     gsl_rng *rng = rng_new(3, 0);
     for (int i = 0; i < 200; i++)
         tsr_conformation_turn(f.t, f.c,
@@ -467,7 +466,6 @@ TEST(move_with_the_host)
     tsr_conformation_place_bodies(f.t, again, 0, N_RESIDUE);
     for (int b = 0; b < f.t->n_body; b++)
         assert_true(tsr_vec3_distance(again->body[b], f.c->body[b]) < 1e-7);
-    free(xyz);
 }
 
 /* Nucleotides told to ride on the other domain are in this one's way. */
@@ -523,5 +521,3 @@ TEST(model_file)
     tsr_model_atoms_free(m);
     tsr_model_atoms_free(s);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

@@ -110,7 +110,7 @@ TEST(a_draw_in_place)
     fixture *f = *state;
     int draw[1] = {0};
     double one[1] = {1.0};
-    tsr_map_view v;
+    CLEARED(tsr_map_view) v;
     write_map(f, 0.0, "map.mrc");
     view(f, "file: map.mrc", 1, draw, one, &v);
     assert_int_equal(v.n_draw, 1);
@@ -121,7 +121,6 @@ TEST(a_draw_in_place)
     }
     assert_true(v.mean.half_is_at_limit && !v.start.half_is_at_limit);
     assert_int_equal(v.halves.plain.n, 0);
-    tsr_map_view_clear(&v);
 }
 
 /* States count by their weights; two draws have a median and an interval. */
@@ -151,7 +150,7 @@ TEST(slices)
     fixture *f = *state;
     int draw[1] = {0};
     double one[1] = {1.0};
-    tsr_map_view v;
+    CLEARED(tsr_map_view) v;
     tsr_map *map;
     int n_above = 0;
     write_map(f, 0.0, "map.mrc");
@@ -181,7 +180,6 @@ TEST(slices)
     for (size_t k = 0; k < tsr_map_n_voxel(g); k++)
         n_above += (double)map->value[k] > v.level;
     assert_true(abs(n_above - (int)(2.42 * 6 * N_ATOM)) <= 2);
-    tsr_map_view_clear(&v);
 }
 
 TEST(half_maps)
@@ -189,7 +187,7 @@ TEST(half_maps)
     fixture *f = *state;
     int draw[1] = {0};
     double one[1] = {1.0};
-    tsr_map_view v;
+    CLEARED(tsr_map_view) v;
     write_map(f, 0.0, "map.mrc");
     write_map(f, 0.1, "one.mrc");
     write_map(f, 0.2, "two.mrc");
@@ -199,7 +197,6 @@ TEST(half_maps)
          1, draw, one, &v);
     assert_true(v.halves.plain.n > 10 && v.halves.corrected.n > 10);
     assert_true(v.halves.plain.fsc[0] > 0.9);
-    tsr_map_view_clear(&v);
 }
 
 static int open_fixture(void **state)

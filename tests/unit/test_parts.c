@@ -2,12 +2,10 @@
  * frame and numbering, and as published for known proteins. */
 #include "molecule/parts.h"
 #include "molecule/topology.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
 
-#include "tests/io_files.h"
-
 OWNED(tsr_structure)
-
 OWNED(tsr_parts)
 
 static const char demo[] = "configs/demo/two_domain.pdb"; /* linker 51 to 64 */
@@ -416,5 +414,3 @@ TEST(compact)
         tsr_parts_free(p);
     }
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

@@ -1,8 +1,7 @@
 /* Copies of a molecule under one chain id become chains of their own. */
+#include "molecule/structure.h"
 #include "tests/io_files.h"
 #include "tests/test.h"
-
-#include "molecule/structure.h"
 
 typedef enum { COPIES, MODELS, OTHER_NAMES, N_KIND } file_kind;
 
@@ -69,5 +68,3 @@ TEST(or_are_none)
               "give each molecule its own chain id");
     }
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

@@ -1,10 +1,9 @@
 /* Rigid poses and tails are found, and their coordinates describe the motion of
  * the parts. */
-#include "tests/model_sample.h"
-#include "tests/test.h"
-
 #include "core/vec3.h"
 #include "molecule/rigid_pose.h"
+#include "tests/model_sample.h"
+#include "tests/test.h"
 
 #define PI 3.14159265358979323846
 

@@ -1,12 +1,11 @@
 /* Training recovers the distances, torsions, angles and side-chain centres of
  * structures that the test wrote, and the table is read back to the bit. */
-#include "molecule/prior_table.h"
-#include "tests/test.h"
-#include "train/train.h"
-
 #include "chain_pdb.h"
 #include "core/random.h"
+#include "molecule/prior_table.h"
 #include "table_text.h"
+#include "tests/test.h"
+#include "train/train.h"
 
 #include <unistd.h>
 

@@ -1,9 +1,8 @@
 /* The table of amino acids agrees with chemical formulas, and every atom
  * belongs to one body. */
 #include "molecule/residue.h"
-#include "tests/test.h"
-
 #include "molecule/structure.h"
+#include "tests/test.h"
 
 /* Formulas of the residues within a chain (the amino acid less H2O), charged
  * ones as at pH 7; from textbooks, not from the table. */

@@ -1,10 +1,9 @@
 /* SAXS tables of every common form are read or refused with a line number;
  * units, the Guinier fit and the noise estimate are right. */
-#include "tests/io_files.h"
-#include "tests/test.h"
-
 #include "scattering/guinier.h"
 #include "scattering/saxs.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 OWNED(tsr_saxs)
 
@@ -684,5 +683,3 @@ TEST(damaged_files)
     }
     assert_in_range(n_read, rounds / 20, rounds - rounds / 20);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

@@ -1,9 +1,8 @@
 /* Protein is read from PDB and mmCIF files, everything else is counted or
  * refused with a reason, and written PDB files are exact to the column. */
+#include "molecule/structure.h"
 #include "tests/io_files.h"
 #include "tests/test.h"
-
-#include "molecule/structure.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
@@ -239,7 +238,6 @@ TEST(gzipped)
                  "incomplete gzip");
     packed[size / 2] ^= 0x55;
     refused_path(io_write("bad.pdb.gz", packed, size), TSR_E_DATA, "damaged");
-    free(packed);
     /* A suffix that lies. */
     s = read_ok(io_text("plain.cif.gz", text));
     assert_int_equal(s->n_residue, 19);
@@ -415,7 +413,6 @@ TEST(pdb_columns)
         "ATOM      3 SE   MET B -12C      1.000   2.000   3.000  1.00  0.00"
         "          SE\n"
         "TER       4      MET B -12C\nEND\n");
-    free(text);
 
     tsr_model_atoms wrong = *m;
     wrong.n_atom = 99999;
@@ -580,5 +577,3 @@ TEST(damaged_files)
     }
     assert_in_range(n_read, rounds / 20, rounds - rounds / 20);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

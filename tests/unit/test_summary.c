@@ -109,7 +109,7 @@ static char *printed(const tsr_summary *summary,
     assert_non_null(out);
     OK(print(summary, out, &err));
     fclose(out);
-    return text;
+    return own(text, free);
 }
 
 TEST(test_usual)
@@ -144,7 +144,6 @@ TEST(test_angle)
     assert_near(phi->value.rhat, 1.0, 0.01);
     char *json = printed(s, print_json);
     assert_has(json, "\"circular\": true");
-    free(json);
 }
 
 /* A turn of all angles turns the location alone. */
@@ -204,8 +203,6 @@ TEST(test_not_finite)
         assert_has(table, "nan");
         assert_has(json, "\"mean\": null");
         assert_has(json, "\"note\": \"6 of 60 draws");
-        free(table);
-        free(json);
     }
 }
 
@@ -221,8 +218,6 @@ TEST(test_few)
     char *json = printed(s, print_json);
     assert_has(table, " few");
     assert_has(json, "\"note\": \"fewer than 4 draws per chain\"");
-    free(table);
-    free(json);
 }
 
 /* JSON has no infinity: what it is for is said. */
@@ -235,7 +230,6 @@ TEST(test_frozen)
     assert_true(isinf(tsr_summary_find(s, "rg")->value.rhat));
     char *json = printed(s, print_json);
     assert_has(json, "\"rhat\": null, \"note\": \"rhat is infinite");
-    free(json);
 }
 
 TEST(test_constant)
@@ -298,7 +292,6 @@ TEST(test_damaged)
     assert_near(tsr_summary_find(s, "rg")->value.mean, 30.0, 0.15);
     char *table = printed(s, tsr_summary_print);
     assert_has(table, "damaged");
-    free(table);
 }
 
 TEST(test_prior)
@@ -323,8 +316,6 @@ TEST(test_prior)
     assert_has(table, "prior_mean");
     assert_has(table, "94 %");
     assert_has(json, "\"prior\": {\"mean\": 2");
-    free(table);
-    free(json);
 }
 
 /* Of poses and tails distances and the slowest are shown, of each kind. */
@@ -355,8 +346,6 @@ TEST(test_poses)
     assert_has(table, "pose_1_twist");
     assert_null(strstr(table, "pose_1_to_x"));
     assert_has(json, "pose_1_to_x");
-    free(table);
-    free(json);
 }
 
 static test_fixture around_each = {io_setup, io_teardown};

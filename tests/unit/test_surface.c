@@ -1,14 +1,13 @@
 /* Accessible surfaces equal closed forms and counted points, and a profile with
  * its hydration layer does not change under rotation. */
-#include "tests/io_files.h"
-#include "tests/test.h"
-
 #include "core/vec3.h"
 #include "molecule/structure.h"
 #include "scattering/atom_model.h"
 #include "scattering/debye.h"
 #include "scattering/form_factor.h"
 #include "scattering/surface.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 static void expose(int n, const double (*xyz)[3], const double *radius,
                    double probe, double *fraction, double (*vector)[3])
@@ -145,5 +144,3 @@ TEST(rotation_changes_nothing)
         assert_near(turned[k], first[k], 1e-9 * fabs(first[60 * (k >= 60)]));
     tsr_atoms_free(a);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

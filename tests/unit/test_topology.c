@@ -1,12 +1,11 @@
 /* Built chains have ideal geometry, measured and rebuilt coordinates agree, and
  * ranges select the intended residues. */
-#include "tests/geometry.h"
-#include "tests/model_sample.h"
-#include "tests/test.h"
-
 #include "core/random.h"
 #include "core/vec3.h"
 #include "molecule/topology.h"
+#include "tests/geometry.h"
+#include "tests/model_sample.h"
+#include "tests/test.h"
 
 #define PI 3.14159265358979323846
 static const char sequence[] = "MKTAYIAKQRPGISFVKSHFWRQLEERLGNDCE";

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 OWNED(tsr_trace_reader)
-
 OWNED(tsr_draw_log)
 
 enum { N_CHAIN = 3, N_Q = 37, N_STATE = 2, N_MOVE = 3, SEAL = 64 };
@@ -74,11 +73,11 @@ static int enter(void **state)
 
 static test_fixture around_each = {enter, io_teardown};
 
-/* [N_CHAIN][count][n] draws from..from+count of a variable; caller frees. */
+/* [N_CHAIN][count][n] draws from..from+count of a variable. */
 static double *draws(int v, int from, int count)
 {
     double *value =
-        malloc((size_t)(N_CHAIN * count * variable[v].n) * sizeof *value);
+        array((size_t)(N_CHAIN * count * variable[v].n), sizeof *value);
     double *to = value;
     for (int c = 0; c < N_CHAIN; c++)
         for (int d = 0; d < count; d++)
@@ -89,9 +88,7 @@ static double *draws(int v, int from, int count)
 
 static void append(tsr_trace *trace, int v, int from, int count)
 {
-    double *value = draws(v, from, count);
-    OK(tsr_trace_append(trace, v, count, value, &err));
-    free(value);
+    OK(tsr_trace_append(trace, v, count, draws(v, from, count), &err));
 }
 
 /* Draws of all variables but those of warm-up. */
@@ -198,11 +195,10 @@ TEST(test_read_back)
     assert_true(value[0] == 51.0);
     free(value);
     /* A coordinate is no variable. */
-    assert_int_equal(tsr_trace_get(reader, TSR_TRACE_OBSERVED_DATA, "q",
-                                   &n_chain, &n_draw, &n, &value, &err),
-                     TSR_E_DATA);
+    FAILS(tsr_trace_get(reader, TSR_TRACE_OBSERVED_DATA, "q", &n_chain, &n_draw,
+                        &n, &value, &err),
+          TSR_E_DATA, "observed_data/q");
     assert_null(value);
-    assert_has(err.message, "observed_data/q");
 
     for (int i = 0; i < 4; i++) {
         char *text = tsr_trace_attribute_text(reader, attribute[i].name);
@@ -294,10 +290,9 @@ static void expect_refused(const tsr_trace_variable *list, int n,
                            const char *why)
 {
     tsr_trace *trace;
-    assert_int_equal(tsr_trace_create(path, 2, n, list, 0, NULL, &trace, &err),
-                     TSR_E_INTERNAL);
+    FAILS(tsr_trace_create(path, 2, n, list, 0, NULL, &trace, &err),
+          TSR_E_INTERNAL, why);
     assert_null(trace);
-    assert_has(err.message, why);
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
@@ -352,11 +347,10 @@ TEST(test_unwritable)
     const char *where[] = {"/dev/null/trace.h5", "/proc/trace.h5"};
 
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(tsr_trace_create(where[i], N_CHAIN, N_VARIABLE,
-                                          variable, 0, NULL, &trace, &err),
-                         TSR_E_IO);
+        FAILS(tsr_trace_create(where[i], N_CHAIN, N_VARIABLE, variable, 0, NULL,
+                               &trace, &err),
+              TSR_E_IO, where[i]);
         assert_null(trace);
-        assert_has(err.message, where[i]);
         if (strstr(err.message, "No such file") == NULL &&
             strstr(err.message, "Not a directory") == NULL &&
             strstr(err.message, "Permission denied") == NULL)
@@ -385,9 +379,8 @@ static int run_out_of_disk(rlim_t limit)
                    : 3;
     for (int i = 0; i < 200 && status == TSR_OK; i++)
         for (int v = 0; v < WARM && status == TSR_OK; v++) {
-            double *value = draws(v, i * 500, 500);
-            status = tsr_trace_append(trace, v, 500, value, &err);
-            free(value);
+            status =
+                tsr_trace_append(trace, v, 500, draws(v, i * 500, 500), &err);
         }
     if (status == TSR_OK)
         status = tsr_trace_close(trace, &err);

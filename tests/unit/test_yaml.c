@@ -1,11 +1,9 @@
 /* YAML configurations are read into a field table; every error names file,
  * line, column, key and the allowed values. */
 #include "../config_table.h"
-#include "tests/test.h"
-
-#include "tests/io_files.h"
-
 #include "files/yaml.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 #include <sys/stat.h>
 #include <time.h>
@@ -476,7 +474,7 @@ TEST(test_depth_and_length)
     static const char *const open[] = {"[", "{a: ", "- ", "? "};
     const clock_t most = 30 * CLOCKS_PER_SEC;
     config c;
-    tsr_yaml_marks marks = {0};
+    CLEARED(tsr_yaml_marks) marks = {0};
     for (size_t i = 0; i < COUNT_OF(open); i++) {
         char *text = NULL;
         size_t size = 0;
@@ -503,7 +501,6 @@ TEST(test_depth_and_length)
     OK(tsr_yaml_read_marked(path, config_fields, &c, 0, NULL, &marks, &err));
     assert_true(clock() - before < most);
     assert_int_equal(c.structure.flexible.n, length);
-    tsr_yaml_marks_clear(&marks);
     tsr_fields_clear(config_fields, &c);
 }
 
@@ -556,5 +553,3 @@ TEST(test_damaged)
         check_damaged(copy, n);
     }
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

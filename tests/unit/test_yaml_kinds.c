@@ -1,9 +1,8 @@
 /* YAML of structs that have kinds: selector, messages, --set and output. */
 #include "../config_table.h"
-#include "tests/test.h"
-
 #include "files/yaml.h"
 #include "tests/io_files.h"
+#include "tests/test.h"
 
 static const char *path; /* of the file that was read last */
 
@@ -143,5 +142,3 @@ TEST(test_kinds_written)
     free(first);
     free(second);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};
