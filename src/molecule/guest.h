@@ -27,7 +27,7 @@
 
 /* A body of a guest. */
 typedef struct {
-    int host;        /* residue */
+    int host;        /* index of the host residue in the topology */
     double local[3]; /* centre in the frame of the host's N-CA-C, Angstrom */
     double xyz[3];   /* centre in the file, Angstrom */
     int residue;     /* index in atoms->residue */
@@ -46,7 +46,7 @@ struct tsr_guests {
     int *with_base;   /* [atoms->n_atom] 1: turns with the base of its host */
     int *has_links; /* [atoms->n_residue] 1: a nucleotide with free torsions */
     double (*local)[3]; /* [atoms->n_atom] position in the frame of the host's
-                           N-CA-C */
+                           N-CA-C, Angstrom */
     double
         hydrogen_mass; /* Da, of bound hydrogens; 0 until the caller sets it */
     int n_body;
@@ -110,11 +110,11 @@ typedef enum {
     TSR_N_NUCLEIC_CLASS = 2 * TSR_N_NUCLEIC
 } tsr_nucleic_class;
 
-/* Finds the chains of nucleotides in the ranges `named`, or all chains of
- * nucleotides if there is no protein (structure->n_residue is 0) and no range.
- * A chain that also has amino acids is left out. *out: the caller frees it;
- * NULL: no such chain. Errors: TSR_E_DATA (an incomplete backbone, with file,
- * residue, atom and remedy), TSR_E_NOMEM. */
+/* Finds the chains of nucleotides that the ranges `named` mention, each whole.
+ * Without protein (structure->n_residue is 0), no range or "all" means all
+ * chains of nucleotides. A chain that also has amino acids is left out. *out:
+ * the caller frees it; NULL: no such chain. Errors: TSR_E_DATA (an incomplete
+ * backbone, with file, residue, atom and remedy), TSR_E_NOMEM. */
 tsr_status tsr_nucleic_find(const tsr_structure *structure,
                             const tsr_atoms *atoms, const tsr_strings *named,
                             tsr_nucleic **out, tsr_err *err);

@@ -40,15 +40,17 @@ tsr_status tsr_pae_read(tsr_pool *pool, const char *path, tsr_pae **out,
                         tsr_err *err);
 
 /* Finds the file of predicted errors next to a model, by the names that the
- * prediction programs give to both. NULL: none. The caller frees it. */
+ * prediction programs give to both. NULL: no such file. The caller frees the
+ * path. */
 char *tsr_pae_find_file(const char *model);
 
-/* Finds the row of each residue of a structure: row [n_residue] out, -1: none.
- * Rows are matched by chain and number if the file names them. AlphaFold 3 has
- * a token for each atom of a ligand or modified residue; the first token
- * counts. Otherwise rows are matched in order if their number equals that of
- * the residues, or by number if the structure is a single chain with missing
- * residues. Errors: TSR_E_DATA (the file does not fit the structure). */
+/* Finds the row of each residue of a structure in the matrix: row [n_residue]
+ * out. Rows are matched by chain and number if the file contains these.
+ * AlphaFold 3 has a token for each atom of a ligand or modified residue; the
+ * first token counts. Otherwise rows are matched in order if their number
+ * equals that of the residues, or by number if the structure is a single chain
+ * with missing residues. Errors: TSR_E_DATA (the file does not fit the
+ * structure). */
 tsr_status tsr_pae_rows(const tsr_pae *pae, const tsr_structure *structure,
                         int *row, tsr_err *err);
 
@@ -84,7 +86,7 @@ typedef enum {
 typedef struct {
     int first, last; /* residues of one chain, without a break */
     tsr_range_role role;
-    int before, after; /* index of the part before and after it; -1: none */
+    int before, after; /* index of the part before and after it; -1: no part */
 } tsr_flexible_range;
 
 /* The result of the search. */

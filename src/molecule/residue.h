@@ -63,16 +63,16 @@ int tsr_amino_by_one(char one);
  * residue has the atom *needs. */
 int tsr_amino_by_protonation(const char *residue, const char **needs);
 
-/* The name of an atom in tsr_amino_table, or OXT. An alias such as "SE" of MET
- * (selenomethionine) or "OT1" returns the standard name. NULL: the residue has
- * no such atom. */
+/* The standard name of an atom: a name in tsr_amino_table, OXT, or SC (the
+ * side-chain centre that tessera writes). Aliases are "SE" of MET
+ * (selenomethionine), "OT1" and others. NULL: the residue has no such atom. */
 const char *tsr_amino_atom_name(tsr_amino amino, const char *atom);
 
 /* Atomic number of an atom that tsr_amino_atom_name returned. */
 int tsr_amino_atomic_number(const char *atom);
 
-/* Returns 1 for the name of a hydrogen: apart from leading digits it begins
- * with H or D, as the name of no other atom in the 20 does. */
+/* Returns 1 for the name of a hydrogen: after leading digits it begins with H
+ * or D. No other atom of the 20 amino acids has such a name. */
 int tsr_is_hydrogen_name(const char *atom);
 
 /* Number of bodies in a residue with a side chain. */

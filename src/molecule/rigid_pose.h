@@ -49,9 +49,10 @@ typedef struct {
     int joint, end;
 } tsr_tail;
 
-/* Finds pose or tail k of the molecule, from 0. Returns 0 if there are fewer.
- * Parts shorter than 4 residues are ignored, and so are poses that cannot
- * change. Cost: O(residues). */
+/* Finds pose or tail k of the molecule, from 0. Returns 0 if the molecule has
+ * no pose or tail k. A rigid part of a pose has at least 4 residues, and a tail
+ * has at least 3. Poses that cannot change are not counted. Cost:
+ * O(residues). */
 int tsr_pose_find(const tsr_topology *topology, int k, tsr_pose *pose);
 int tsr_tail_find(const tsr_topology *topology, int k, tsr_tail *tail);
 

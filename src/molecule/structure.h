@@ -158,8 +158,8 @@ typedef struct {
     /* omitted */
     int n_water;                     /* residues */
     int n_altloc_atom, n_no_element; /* atoms */
-    int n_partial; /* not omitted: atoms of ligands and ions with an occupancy
-                      below 1 */
+    int n_partial; /* not omitted: atoms of sugars, ligands and ions with an
+                      occupancy below 1 */
     int n_model;   /* models after the first */
 } tsr_atoms;
 

@@ -21,7 +21,7 @@ typedef struct {
     const char *path;  /* borrowed */
     int line;          /* number of the line, from 1 */
     tsr_line_type type;
-    char *text;   /* the line, without "#: " and the newline */
+    char *text;   /* the line, without "#: " and trailing blanks */
     char *source; /* the description after the first line, without "# "; a
                      caller that keeps it sets this to NULL */
 } tsr_table_reader;
@@ -31,17 +31,17 @@ typedef struct {
 tsr_status tsr_table_open(tsr_table_reader *reader, const char *path,
                           const char *format, tsr_err *err);
 
-/* Advances to the next key or row, or to the end. Errors: TSR_E_DATA,
- * TSR_E_NOINPUT. */
+/* Advances to the next key or row, or to the end. Errors: TSR_E_NOMEM. */
 tsr_status tsr_table_next(tsr_table_reader *reader, tsr_err *err);
 
-/* Advances to a line that must have the key `word`. text: the rest of the
- * line. */
+/* Advances to the next line, which must have the key `word`. *text out: the
+ * line after the key. Errors: TSR_E_DATA, TSR_E_NOMEM. */
 tsr_status tsr_table_key(tsr_table_reader *reader, const char *word,
                          char **text, tsr_err *err);
 
 /* Reads n finite numbers from *text and advances *text beyond them. what: name
- * of the numbers in messages. last: no text may follow. */
+ * of the numbers in messages. last 1: no text may follow. Errors: TSR_E_DATA.
+ */
 tsr_status tsr_table_numbers(const tsr_table_reader *reader, char **text, int n,
                              double *number, int last, const char *what,
                              tsr_err *err);

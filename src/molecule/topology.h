@@ -40,12 +40,12 @@ typedef struct {
     tsr_link link;
     char chain[8];
     int number;
-    char insertion; /* ' ': none */
-    int in_chain;   /* index of the chain; its first and last residues */
-    int chain_first;
-    int chain_last;
-    int linked;   /* 1: a bond joins it to the preceding residue */
-    int flexible; /* 1: its torsions and side chain are free */
+    char insertion;  /* ' ': none */
+    int in_chain;    /* index of the chain */
+    int chain_first; /* first residue of the chain */
+    int chain_last;  /* last residue of the chain */
+    int linked;      /* 1: a bond joins the residue to the preceding one */
+    int flexible;    /* 1: its torsions and side chain are free */
     int has_phi;  /* 1: phi exists (there is a bond before it) and can turn */
     int has_psi;  /* 1: psi exists (there is a bond after it) and can turn;
                      neither depends on `flexible` */
@@ -288,8 +288,8 @@ static inline int tsr_residue_atom_after(const tsr_residue *residue)
     return residue->link == TSR_LINK_NONE ? TSR_N : TSR_CA;
 }
 
-/* motion: turns the base of sugar link `residue` from its position in the file
- * to the current chi, in the frame of N-CA-C. */
+/* Computes the motion that turns the base of sugar link `residue` from chi of
+ * the input file to the current chi, in the frame of N-CA-C. */
 void tsr_conformation_base(const tsr_topology *topology,
                            const tsr_conformation *conformation, int residue,
                            tsr_motion *motion);
@@ -311,8 +311,8 @@ void tsr_conformation_turn(const tsr_topology *topology,
                            const tsr_torsion *torsion, double angle_rad);
 
 /* Increases phi and psi of residues first..last of one chain by change_rad
- * [last - first + 1][2]. The rest of the chain on the moving side moves
- * rigidly. */
+ * [last - first + 1][2]. The chain beyond this range moves rigidly on the
+ * C-terminal side (c_side 1) or the N-terminal side (0). */
 void tsr_conformation_turn_many(const tsr_topology *topology,
                                 tsr_conformation *conformation, int first,
                                 int last, int c_side,
@@ -382,7 +382,8 @@ typedef struct {
  * n_span 0: no proposal was possible (no closure was found, for example), and
  * the step is a rejection. */
 typedef struct {
-    int target; /* which torsion, window or other target of the move */
+    int target; /* torsion or window that the move changes, numbered by the
+                   move */
     int n_span;
     tsr_span span[TSR_MAX_SPAN];
     double log_ratio; /* log q(old | new) - log q(new | old), nat, densities in
