@@ -131,7 +131,7 @@ tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
                           tsr_err *err);
 void tsr_parts_free(tsr_parts *parts);
 
-/* Returns words that describe an evidence, for messages. */
+/* Text for an evidence, for messages: "base pairs". */
 const char *tsr_evidence_text(tsr_evidence evidence);
 
 /* As tsr_parts_find, with predicted errors from the file `pae`. pae NULL: the
