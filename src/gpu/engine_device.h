@@ -42,9 +42,10 @@
  * grows with the square of the largest distance. Several sets of directions
  * exist for different sizes, and a system uses the smallest sufficient set.
  *
- * All waves are summed from scratch if more than half of the bodies and units
- * move, after TSR_PLANE_WAVE_AGE differences in a row, after a rotation of the
- * whole molecule, and for a new set of directions. A unit that moves in part is
+ * All waves are summed from scratch if more than half of the loose bodies and
+ * units move (a unit counts as the bodies that cost as much), after
+ * TSR_PLANE_WAVE_AGE differences in a row, after a rotation of the whole
+ * molecule, and for a new set of directions. A unit that moves in part is
  * refused (TSR_E_INTERNAL), and so is a unit in a range of group 0 whose bodies
  * do not match its pose. */
 #ifndef TSR_GPU_ENGINE_DEVICE_H
