@@ -11,7 +11,7 @@
 enum {
     TSR_MOST_ROWS = 72,     /* residues of the distance map and of the
                                timeline */
-    TSR_MOST_COLUMNS = 180, /* draws of the timeline */
+    TSR_MOST_COLUMNS = 180, /* frames of the timeline */
     TSR_N_PAIR_BIN = 60
 };
 

@@ -87,9 +87,9 @@ void tsr_json_members(tsr_json *json, const char *members, ...)
  *         tsr_table_end(&t);
  *     }
  *
- * In text, NaN and NULL are printed as "-", and characters after a conversion
- * are printed after the number, as in %6.1f~%%. The headings are printed before
- * the first row. The stream is flushed after each row. */
+ * In text, NaN and NULL are printed as "-", and characters after the conversion
+ * of a double are printed after the number, as in %6.1f~%%. The headings are
+ * printed before the first row. The stream is flushed after each row. */
 typedef struct {
     FILE *out;
     tsr_json *json; /* NULL: text */
@@ -117,8 +117,9 @@ void tsr_table_end(tsr_table *table);
  *             ... read one value, or tsr_json_skip(&r) ...
  *     if (r.is_bad) ...
  *
- * After a syntax error, or a value of another type than the one to be read,
- * every function returns 0, is_bad is 1, and `at` points to the error. */
+ * After a syntax error, or a value of another type than the one to be read
+ * (except by tsr_json_open), every function returns 0, is_bad is 1, and `at`
+ * points to the error. */
 
 /* The state of a reader. The caller sets `at` and `end`. */
 typedef struct {

@@ -89,7 +89,7 @@ typedef struct {
 /* Checks that `path` (NULL: no output file) may be written: it is no input, and
  * without --force it is a new file, an empty file, no regular file, or a file
  * of tessera. A file of tessera begins with `begins` and contains `holds` in
- * its first 500 bytes (NULL: no condition). Errors: TSR_E_USAGE, with a
+ * its first 511 bytes (NULL: no condition). Errors: TSR_E_USAGE, with a
  * remedy. */
 tsr_status tsr_file_check_target(const tsr_file_target *target,
                                  const char *path, const char *begins,
