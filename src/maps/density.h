@@ -54,9 +54,8 @@ const char *tsr_blur_name(tsr_blur kind);
 /* Usual sigma / R of the programs with this shape of atoms. */
 double tsr_blur_default_width(tsr_blur kind);
 
-/* Makes the table for the elements that occur in z [n_atom], atomic numbers.
- * Errors: TSR_E_DATA (an element without an entry in the tables, too many
- * elements). */
+/* Makes the table for all elements in z [n_atom], the atomic numbers. Errors:
+ * TSR_E_DATA (an element without an entry in the tables, too many elements). */
 tsr_status tsr_blur_make(tsr_blur kind, double resolution_ang,
                          double sigma_over_r, int n_atom,
                          const unsigned char *z, tsr_blur_table *out,

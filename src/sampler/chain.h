@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-/* An engine, its launchers, and the number of chains whose profiles it
+/* An engine, its launchers, and the number of chains whose profiles the engine
  * computes. */
 typedef struct {
     tsr_engine *engine;         /* NULL: no term needs a profile */
@@ -168,9 +168,9 @@ typedef struct tsr_chain {
     tsr_body_range range[TSR_MAX_SPAN];
 
     tsr_chain_counts counts, since_draw;
-    double changed; /* since the last draw: sum over the evaluated proposals of
-                       the share of distances that they changed, */
-    long n_evaluated; /* and the number of evaluated proposals */
+    double changed;   /* since the last draw: sum over the evaluated proposals
+                         of the share of distances that they changed */
+    long n_evaluated; /* since the last draw: number of evaluated proposals */
 
     double clash_seconds; /* computing time, s, of excluded volume in prior
                              states that tsr_chain_refresh has freed */
