@@ -205,7 +205,7 @@ typedef struct {
 /* Reads evenly spread draws of all chains, about `most` in all, with n elements
  * each from entry_from on. n_chain stays 0 where the trace lacks the variable,
  * these elements, or draws. The caller frees value, also after an error.
- * Errors: TSR_E_NOMEM, TSR_E_IO. */
+ * Errors: TSR_E_NOMEM, those of tsr_rows_for_each. */
 tsr_status tsr_thinned_get(tsr_trace_reader *reader, tsr_trace_group group,
                            const char *name, long most, int entry_from, int n,
                            tsr_thinned *out, tsr_err *err);

@@ -46,7 +46,7 @@ typedef struct {
 
 /* Whether two curves cannot come from one structure, by their Guinier fits.
  * *sigma out: as for tsr_guinier_conflict. A neutron curve conflicts with no
- * other curve, since its Rg depends on the solvent. */
+ * other curve, since its Rg depends on the solvent; *sigma is then not set. */
 int tsr_verdict_conflict(const tsr_verdict_curve *a, const tsr_verdict_curve *b,
                          double *sigma);
 

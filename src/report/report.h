@@ -233,7 +233,8 @@ const char *tsr_report_data_name(const tsr_report *report,
  * return; x, y [TSR_OUTLINE] out. Bins span the middle 99.8 % of the draws, and
  * the draws beyond are counted in the outermost bins. The bin width follows
  * Freedman & Diaconis (1981), with `ess` independent draws in place of n (NaN:
- * n). Returns the number of points, 0 where all values are equal. */
+ * n). Returns the number of points, 0 where the middle 99.8 % of the draws are
+ * equal. */
 enum { TSR_OUTLINE = 82 };
 int tsr_report_outline(size_t n, double ess, double *value, double *x,
                        double *y);
