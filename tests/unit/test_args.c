@@ -185,12 +185,11 @@ TEST(test_errors)
          "option '--threads': value 'null' is not an integer: expected integer "
          "in [1, 64]"}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        char expected[300];
         outcome o = program(rows[i].word);
-        snprintf(expected, sizeof expected,
-                 "tessera show: %s\n'tessera show --help' shows its "
-                 "usage.\n",
-                 rows[i].message);
+        const char *expected =
+            format("tessera show: %s\n'tessera show --help' shows its "
+                   "usage.\n",
+                   rows[i].message);
         assert_string_equal(o.message, expected);
         assert_string_equal(o.out, "");
         assert_int_equal(o.exit_status, 64);
@@ -330,14 +329,11 @@ TEST(test_full_disk)
         print_message("no /dev/full here\n");
         skip();
     }
-    char *text = NULL;
-    size_t n;
-    FILE *message = open_memstream(&text, &n);
+    FILE *message = text_begin();
     last_status = TSR_OK;
     assert_int_equal(tsr_program(commands, 3, argv, full, message), 74);
-    fclose(message);
+    char *text = text_end(message);
     fclose(full);
     assert_string_equal(text, "tessera: cannot write to standard output: No "
                               "space left on device\n");
-    free(text);
 }

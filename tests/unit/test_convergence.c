@@ -29,7 +29,6 @@ static double *ar1(double phi, double shift, unsigned long seed)
             x = phi * x + gsl_ran_gaussian(random, sqrt(1.0 - phi * phi));
         }
     }
-    gsl_rng_free(random);
     return value;
 }
 

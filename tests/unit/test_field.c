@@ -65,7 +65,7 @@ TEST(test_double_bits)
             x = ldexp((double)(int64_t)bits, -60);
         if (!isfinite(x))
             continue;
-        char text[64], less[64];
+        char text[64];
         tsr_field_format(&field, &x, text, sizeof text);
         OK(tsr_field_parse(&field, &y, text, &err));
         assert_memory_equal(&x, &y, sizeof x);
@@ -75,7 +75,7 @@ TEST(test_double_bits)
             digits += *s >= '0' && *s <= '9' && !leading;
         }
         if (digits > 1 && strchr(text, '.') != NULL) {
-            snprintf(less, sizeof less, "%.*e", digits - 2, x);
+            const char *less = format("%.*e", digits - 2, x);
             assert_true(strtod(less, NULL) != x);
         }
         n++;
@@ -336,11 +336,9 @@ TEST(test_nearest)
 
 TEST(test_help)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = text_begin();
     tsr_fields_help(config_fields, "all", 2, out, NULL);
-    fclose(out);
+    char *text = text_end(out);
     static const char begin[] =
         "  name                run              a title for people\n"
         "  seed                1                of the random numbers; integer "
@@ -360,7 +358,6 @@ TEST(test_help)
         *end = '\0';
         assert_true(tsr_text_width(line) <= 80);
     }
-    free(text);
 }
 
 /* A key by its whole name or the end of it, of a kind or of a group; without
@@ -380,30 +377,24 @@ TEST(test_help_topic)
                 {"ile", NULL},
                 {"", NULL}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        char *text = NULL;
-        size_t size = 0;
-        FILE *out = open_memstream(&text, &size);
+        FILE *out = text_begin();
         const tsr_status status =
             tsr_fields_help(config_fields, rows[i].topic, 0, out, &err);
-        fclose(out);
+        char *text = text_end(out);
         if (rows[i].begins != NULL)
             assert_memory_equal(text, rows[i].begins, strlen(rows[i].begins));
         else
             assert_string_equal(text, "");
         assert_true(rows[i].topic != NULL || strstr(text, " file ") == NULL);
         assert_int_equal(status, rows[i].begins != NULL ? TSR_OK : TSR_E_USAGE);
-        free(text);
     }
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = text_begin();
     OK(tsr_fields_help(kinds_fields, "many.crate", 0, out, &err));
     OK(tsr_fields_help(kinds_fields, "many.radius", 0, out, &err));
-    fclose(out);
+    char *text = text_end(out);
     assert_memory_equal(text, "many.crate ", 11);
     assert_null(strstr(text, "ball (default)"));
     assert_has(text, "\nmany.radius  1  m  of the ball; number");
-    free(text);
 }
 
 /* A name, default and unit beyond their columns break the line. */
@@ -417,17 +408,14 @@ TEST(test_help_long)
          .unit = "mol/(m^2 s)",
          .doc = "d"},
         {.name = NULL}};
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = text_begin();
     tsr_fields_help(fields, "all", 0, out, NULL);
-    fclose(out);
+    char *text = text_end(out);
     assert_string_equal(text, "a  b  c\n"
                               "a_name_that_is_much_too_long_for_it\n"
                               "   a default that is too long\n"
                               "      mol/(m^2 s)\n"
                               "      d\n");
-    free(text);
 }
 
 TEST(test_excerpt)
@@ -492,11 +480,10 @@ TEST(test_kinds_choose)
 
 TEST(test_kinds_text)
 {
-    char *text = NULL, expected[300];
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    char expected[300];
+    FILE *out = text_begin();
     tsr_fields_help(&kinds_fields[1], "all", 0, out, NULL);
-    fclose(out);
+    char *text = text_end(out);
     assert_string_equal(
         text,
         "many        []         shapes; list; a bare value sets name\n"
@@ -512,7 +499,6 @@ TEST(test_kinds_text)
         "    size    [1, 2]     least and largest; ascending pair [low, high]\n"
         "    lines   []         on it; list of texts\n"
         "    name    square     what it is called\n");
-    free(text);
     tsr_field_expected(&kinds_fields[0], expected, sizeof expected);
     assert_string_equal(expected,
                         "mapping with keys among shape, name, radius (shape "

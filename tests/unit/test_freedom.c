@@ -135,9 +135,8 @@ TEST(what_may_move)
 {
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
         fixture f;
-        char text[64];
         open_fixture(&f, &kinds[k].m);
-        snprintf(text, sizeof text, "molecule %zu, %s", k, kinds[k].m.sequence);
+        const char *text = format("molecule %zu, %s", k, kinds[k].m.sequence);
         expect_flags(f.t, text, kinds[k].freedom, freedom_of);
         expect_flags(f.t, text, kinds[k].unit, unit_of);
         for (int c = 0; c < f.t->n_chain; c++)

@@ -223,11 +223,10 @@ TEST(refusals)
     tsr_atom_model *m = NULL;
     tsr_neutron n = {
         .exchange = 0.9, .n_deuterated = 1, .deuterated = {{"B", 0.5}}};
-    char text[512];
-    snprintf(text, sizeof text,
-             "%sHETATM    5  GD   GD A   2       9.000   0.000   0.000  1.00  "
-             "0.00          GD\n",
-             glycine);
+    const char *text = format(
+        "%sHETATM    5  GD   GD A   2       9.000   0.000   0.000  1.00  "
+        "0.00          GD\n",
+        glycine);
     const char *path = io_text("gd.pdb", text);
     OK(tsr_atoms_read(path, &atoms, &err));
     OK(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m,

@@ -103,13 +103,10 @@ static char *printed(const tsr_summary *summary,
                      tsr_status (*print)(const tsr_summary *, FILE *,
                                          tsr_err *))
 {
-    char *text;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
+    FILE *out = text_begin();
     OK(print(summary, out, &err));
-    fclose(out);
-    return own(text, free);
+    char *text = text_end(out);
+    return text;
 }
 
 TEST(test_usual)

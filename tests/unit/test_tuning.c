@@ -64,8 +64,7 @@ TEST(errors)
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         tsr_page_tile_options o = {0};
         int found;
-        char text[64];
-        snprintf(text, sizeof text, "# one\n%s", bad[i]);
+        const char *text = format("# one\n%s", bad[i]);
         FAILS(tsr_tuning_find_in_table(text, "my.dat", &info, 0, &o, &found,
                                        &err),
               TSR_E_DATA, "my.dat, line 2");
