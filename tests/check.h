@@ -113,6 +113,12 @@ static _Thread_local tsr_err err __attribute__((unused));
         assert_has(err.message, part);    \
     } while (0)
 
+/* A row of a table of cases. */
+#define ROW(...)    \
+    {               \
+        __VA_ARGS__ \
+    }
+
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- what a test makes is freed behind it, the newest first ---- */

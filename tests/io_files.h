@@ -92,6 +92,10 @@ static inline int io_have_shared(void)
     return 0;
 }
 
+#define NEEDS_SHARED       \
+    if (!io_have_shared()) \
+    skip()
+
 /* A generator with a fixed seed: the same damage in every run. */
 static inline uint32_t io_random(uint32_t *state)
 {

@@ -28,20 +28,12 @@ static const tsr_field option_fields[] = {
               .doc = "check everything, sample nothing"),
     {0}};
 
-static const tsr_field keys[] = {{.name = "chains",
-                                  .type = TSR_FIELD_INT,
-                                  .initial = "8",
-                                  .min = 1,
-                                  .max = 4096,
-                                  .doc = "chains side by side"},
-                                 {.name = "step",
-                                  .type = TSR_FIELD_DOUBLE,
-                                  .initial = "0.1",
-                                  .unit = "rad",
-                                  .doc = "of a move",
-                                  .max = 3.0,
-                                  .offset = sizeof(long)},
-                                 {.name = NULL}};
+static const tsr_field keys[] = {
+    ROW(.name = "chains", .type = TSR_FIELD_INT, .initial = "8", .min = 1,
+        .max = 4096, .doc = "chains side by side"),
+    ROW(.name = "step", .type = TSR_FIELD_DOUBLE, .initial = "0.1",
+        .unit = "rad", .doc = "of a move", .max = 3.0, .offset = sizeof(long)),
+    ROW(.name = NULL)};
 
 static const tsr_field *get_keys(void)
 {
@@ -206,43 +198,26 @@ TEST(test_program)
         int exit_status;
         const char *out, *message;
     } rows[] = {
-        {{"show", "a", "b"}, TSR_OK, 0, "a\nb\n", ""},
-        {{"show", "a"}, TSR_E_NO, 1, "a\n", ""},
-        {{"show", "a"}, TSR_E_CONFIG, 78, "a\n", "tessera show: it failed\n"},
-        {{"show", "a"},
-         TSR_E_INTERRUPTED,
-         75,
-         "a\n",
-         "tessera show: it failed\n"},
-        {{"show", "--ouput=x", "a"},
-         TSR_OK,
-         64,
-         "",
-         "tessera show: unknown option '--ouput'; did you mean '--output'?\n"
-         "'tessera show --help' shows its usage.\n"},
-        {{"shwo"},
-         TSR_OK,
-         64,
-         "",
-         "tessera: unknown command 'shwo'; did you mean 'show'?\n"},
-        {{"help", "shwo"},
-         TSR_OK,
-         64,
-         "",
-         "tessera: unknown command 'shwo'; did you mean 'show'?\n"},
-        {{"paint"},
-         TSR_OK,
-         64,
-         "",
-         "tessera: unknown command 'paint'; 'tessera --help' lists the "
-         "commands\n"},
-        {{"--bogus"},
-         TSR_OK,
-         64,
-         "",
-         "tessera: unknown option '--bogus'; 'tessera --help' lists the "
-         "commands\n"},
-        {{"--version"}, TSR_OK, 0, "tessera " TSR_VERSION "\n", ""}};
+        ROW({"show", "a", "b"}, TSR_OK, 0, "a\nb\n", ""),
+        ROW({"show", "a"}, TSR_E_NO, 1, "a\n", ""),
+        ROW({"show", "a"}, TSR_E_CONFIG, 78, "a\n",
+            "tessera show: it failed\n"),
+        ROW({"show", "a"}, TSR_E_INTERRUPTED, 75, "a\n",
+            "tessera show: it failed\n"),
+        ROW({"show", "--ouput=x", "a"}, TSR_OK, 64, "",
+            "tessera show: unknown option '--ouput'; did you mean '--output'?\n"
+            "'tessera show --help' shows its usage.\n"),
+        ROW({"shwo"}, TSR_OK, 64, "",
+            "tessera: unknown command 'shwo'; did you mean 'show'?\n"),
+        ROW({"help", "shwo"}, TSR_OK, 64, "",
+            "tessera: unknown command 'shwo'; did you mean 'show'?\n"),
+        ROW({"paint"}, TSR_OK, 64, "",
+            "tessera: unknown command 'paint'; 'tessera --help' lists the "
+            "commands\n"),
+        ROW({"--bogus"}, TSR_OK, 64, "",
+            "tessera: unknown option '--bogus'; 'tessera --help' lists the "
+            "commands\n"),
+        ROW({"--version"}, TSR_OK, 0, "tessera " TSR_VERSION "\n", "")};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         last_status = rows[i].status;
         outcome o = program(rows[i].word);

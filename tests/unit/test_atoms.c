@@ -221,8 +221,7 @@ static int disagree(const char *path, int *n_atom)
 TEST(valence_finds_what_tables_say)
 {
     int n_atom;
-    if (!io_have_shared())
-        skip();
+    NEEDS_SHARED;
     int n = disagree(SHARED "reference_profiles/crysol_1hel/1HEL.pdb", &n_atom);
     assert_int_equal(n_atom, 1001);
     assert_in_range(n, 0, 8);
@@ -238,8 +237,7 @@ TEST(hydrogens_in_the_file_change_nothing)
     const char *path = SHARED "reference_profiles/plumed_rt-saxs/template.pdb";
     tsr_hydrogen_count count;
     tsr_atom_model *one, *other;
-    if (!io_have_shared())
-        skip();
+    NEEDS_SHARED;
     char *text = io_read(path, NULL), *plain = array(strlen(text) + 1, 1);
     for (char *p = text; *p != '\0';) {
         size_t n = strcspn(p, "\n");

@@ -4,7 +4,6 @@
 #include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
-#include <gsl/gsl_rng.h>
 
 static tsr_convergence of(int n_chain, int n_draw, const double *value)
 {

@@ -92,18 +92,14 @@ typedef struct {
 
 /* 1e-5 of I(q) is what is promised; doubles differ in the order of sums. */
 static const way ways[] = {
-    {"SIMD", {0}, 41.0, 1e-5},
-    {"SIMD, no bound", {0}, 0.0, 1e-5},
-    {"SIMD, groups of 12, launches of 7, runs of 3",
-     {.max_pages = 12, .units_a_launch = 7, .run = 3},
-     41.0,
-     1e-5},
-    {"SIMD, double", {.use_double = 1}, 0.0, 1e-11},
-    {"SIMT", {.is_simt = 1}, 41.0, 1e-5},
-    {"SIMT, groups of 12, launches of 5",
-     {.is_simt = 1, .max_pages = 12, .units_a_launch = 5},
-     41.0,
-     1e-5},
+    ROW("SIMD", {0}, 41.0, 1e-5),
+    ROW("SIMD, no bound", {0}, 0.0, 1e-5),
+    ROW("SIMD, groups of 12, launches of 7, runs of 3",
+        {.max_pages = 12, .units_a_launch = 7, .run = 3}, 41.0, 1e-5),
+    ROW("SIMD, double", {.use_double = 1}, 0.0, 1e-11),
+    ROW("SIMT", {.is_simt = 1}, 41.0, 1e-5),
+    ROW("SIMT, groups of 12, launches of 5",
+        {.is_simt = 1, .max_pages = 12, .units_a_launch = 5}, 41.0, 1e-5),
 };
 enum { N_WAY = COUNT_OF(ways) };
 

@@ -5,7 +5,6 @@
 #include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
-#include <gsl/gsl_rng.h>
 
 OWNED(tsr_diagnosis)
 

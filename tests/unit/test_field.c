@@ -282,14 +282,10 @@ TEST(test_defaults)
 TEST(test_bad_default)
 {
     static const tsr_field fields[] = {
-        {.name = "s", .type = TSR_FIELD_STRING, .initial = "kept"},
-        {.name = "n",
-         .type = TSR_FIELD_INT,
-         .initial = "9",
-         .min = 1,
-         .max = 5,
-         .offset = sizeof(char *)},
-        {.name = NULL}};
+        ROW(.name = "s", .type = TSR_FIELD_STRING, .initial = "kept"),
+        ROW(.name = "n", .type = TSR_FIELD_INT, .initial = "9", .min = 1,
+            .max = 5, .offset = sizeof(char *)),
+        ROW(.name = NULL)};
     struct {
         char *s;
         long n;

@@ -1,6 +1,5 @@
 /* Ligands, sugars and ions become bodies with the form factors of their atoms,
  * and move with the residue that they touch or are attached to. */
-#include "core/random.h"
 #include "molecule/guest.h"
 #include "molecule/structure.h"
 #include "scattering/atom_model.h"

@@ -4,8 +4,6 @@
 #include "tests/io_files.h"
 #include "tests/test.h"
 
-#include <unistd.h>
-
 OWNED(tsr_structure)
 
 static const char demo[] = "configs/demo/two_domain.pdb"; /* linker 51 to 64 */

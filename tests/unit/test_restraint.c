@@ -1,6 +1,5 @@
 /* Distance restraints have the stated potential, find their residues, and are
  * part of the prior. */
-#include "core/random.h"
 #include "posterior/config.h"
 #include "prior/prior.h"
 #include "tests/freedom_sample.h"

@@ -369,8 +369,7 @@ TEST(real_curves)
         {"rpa_multifoxs_synthetic", "original_1fguA_iq.dat", 501, 501, 0, 19.7,
          TSR_Q_INV_ANG},
     };
-    if (!io_have_shared())
-        skip();
+    NEEDS_SHARED;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char path[256];
         snprintf(path, sizeof path, SHARED "saxs/%s/exp.dat", cases[i].name);
@@ -581,8 +580,7 @@ TEST(noise_of_real_curves)
         {"xylose_isomerase_consensus/exp.dat", 1.2, 1.5, 0, 0},
     };
     static char text[250 * MOST_NOISY];
-    if (!io_have_shared())
-        skip();
+    NEEDS_SHARED;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char said[4096];
         const char *path = format(SHARED "saxs/%s", cases[i].name);

@@ -470,8 +470,7 @@ TEST(atoms)
  * chains. */
 TEST(training_set)
 {
-    if (!io_have_shared())
-        skip();
+    NEEDS_SHARED;
     FILE *index = fopen(SHARED "structures/INDEX.tsv", "r");
     assert_non_null(index);
     char line[1024];
@@ -517,8 +516,7 @@ TEST(saxs_models)
         {"rpa_multifoxs_synthetic/model.pdb", 238, 1878, 1},
         {"rpa_multifoxs_synthetic/model_1jmc.pdb", 238, 0, 1},
     };
-    if (!io_have_shared())
-        skip();
+    NEEDS_SHARED;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const char *path = format(SHARED "saxs/%s", cases[i].path);
         tsr_structure *s = read_ok(path);

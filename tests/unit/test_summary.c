@@ -6,7 +6,6 @@
 
 #include <hdf5.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 OWNED(tsr_summary)
 

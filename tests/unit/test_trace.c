@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 OWNED(tsr_trace_reader)
 OWNED(tsr_draw_log)

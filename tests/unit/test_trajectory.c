@@ -7,7 +7,6 @@
 #include <hdf5.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { N_ATOM = 40, N_BODY = 13, N_OBSERVABLE = 2, STRIDE = 10 };
 
