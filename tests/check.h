@@ -113,7 +113,7 @@ static _Thread_local tsr_err err __attribute__((unused));
         assert_has(err.message, part);    \
     } while (0)
 
-/* A row of a table of cases. */
+/* An initialiser, such as a row of a table of cases. */
 #define ROW(...)    \
     {               \
         __VA_ARGS__ \

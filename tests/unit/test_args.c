@@ -68,15 +68,13 @@ static tsr_status run_show(const tsr_args *args, FILE *out, tsr_log *log,
                : tsr_fail(err, last_status, "it failed");
 }
 
-static const tsr_command show = {.name = "show",
-                                 .doc = "print the arguments",
-                                 .arguments = "CONFIG [MORE]",
-                                 .options = option_fields,
-                                 .size = sizeof(options),
-                                 .about = "First line.\nNext.\n\n"
-                                          "Second one.",
-                                 .keys = get_keys,
-                                 .run = run_show};
+static const tsr_command show =
+    ROW(.name = "show", .doc = "print the arguments",
+        .arguments = "CONFIG [MORE]", .options = option_fields,
+        .size = sizeof(options),
+        .about = "First line.\nNext.\n\n"
+                 "Second one.",
+        .keys = get_keys, .run = run_show);
 static const tsr_command *const commands[] = {&show, NULL};
 
 enum { MAX_WORDS = 14 };

@@ -74,15 +74,12 @@ static thing write_thing(void)
 {
     static double many[] = {(double)NAN, 0x1p-1074};
     static char config[] = "a: \xc3\xa9\n", empty[] = "";
-    const thing one = {
-        .small = {-2147483647 - 1, 2147483647},
-        .steps = -1234567890123L,
-        .whole = {INT64_MIN, -1, INT64_MAX},
-        .real = {0.1, -0.0, (double)INFINITY, (double)NAN, 0x1p-1074, -1e308},
-        .config = config,
-        .empty = empty,
-        .many = many,
-        .n_many = 2};
+    const thing one =
+        ROW(.small = {-2147483647 - 1, 2147483647}, .steps = -1234567890123L,
+            .whole = {INT64_MIN, -1, INT64_MAX},
+            .real = {0.1, -0.0, (double)INFINITY, (double)NAN, 0x1p-1074,
+                     -1e308},
+            .config = config, .empty = empty, .many = many, .n_many = 2);
     tsr_checkpoint_writer *writer;
 
     OK(tsr_checkpoint_new(path, "0123abcd", &writer, &err));

@@ -115,11 +115,8 @@ static void check_rows(const tsr_field *field, const parse_row *rows, size_t n,
 
 TEST(test_parse_numbers)
 {
-    static const tsr_field integer = {.name = "i",
-                                      .type = TSR_FIELD_INT,
-                                      .initial = "1",
-                                      .min = 1,
-                                      .max = 4096};
+    static const tsr_field integer = ROW(.name = "i", .type = TSR_FIELD_INT,
+                                         .initial = "1", .min = 1, .max = 4096);
     static const parse_row integers[] = {
         {"1", NULL},
         {"+12", NULL},
@@ -137,12 +134,9 @@ TEST(test_parse_numbers)
         {"99999999999999999999", "is too large for an integer"}};
     CHECK_ROWS(&integer, integers, "integer in [1, 4096]");
 
-    static const tsr_field real = {.name = "x",
-                                   .type = TSR_FIELD_DOUBLE,
-                                   .initial = "0.1",
-                                   .unit = "rad",
-                                   .min = 1e-6,
-                                   .max = 3.15};
+    static const tsr_field real =
+        ROW(.name = "x", .type = TSR_FIELD_DOUBLE, .initial = "0.1",
+            .unit = "rad", .min = 1e-6, .max = 3.15);
     static const parse_row reals[] = {{"0.5", NULL},
                                       {".5", NULL},
                                       {"1.", NULL},
@@ -183,21 +177,16 @@ TEST(test_parse_others)
     CHECK_ROWS(&bool_field, bools, "true or false");
 
     static const char *const models[] = {"measured", "relative", NULL};
-    static const tsr_field choice = {.name = "c",
-                                     .type = TSR_FIELD_CHOICE,
-                                     .initial = "measured",
-                                     .words = models};
+    static const tsr_field choice = ROW(.name = "c", .type = TSR_FIELD_CHOICE,
+                                        .initial = "measured", .words = models);
     static const parse_row choices[] = {{"relative", NULL},
                                         {"gauss", "is not known"}};
     CHECK_ROWS(&choice, choices, "one of measured, relative");
 
     static const char *const infer[] = {"infer", "none", NULL};
-    static const tsr_field mixed = {.name = "n",
-                                    .type = TSR_FIELD_NUMBER_OR_WORD,
-                                    .initial = "infer",
-                                    .min = 0.0,
-                                    .max = 5.0,
-                                    .words = infer};
+    static const tsr_field mixed =
+        ROW(.name = "n", .type = TSR_FIELD_NUMBER_OR_WORD, .initial = "infer",
+            .min = 0.0, .max = 5.0, .words = infer);
     tsr_number_or_word n;
     OK(tsr_field_parse(&mixed, &n, "none", &err));
     assert_int_equal(n.word, 1);
@@ -209,11 +198,9 @@ TEST(test_parse_others)
         {"infr", "is neither a number nor a known word"}};
     CHECK_ROWS(&mixed, mixeds, "number in [0, 5], or one of infer, none");
 
-    static const tsr_field pair = {.name = "p",
-                                   .type = TSR_FIELD_PAIR,
-                                   .initial = "[0, 1]",
-                                   .max = 10.0,
-                                   .unit = "1/A"};
+    static const tsr_field pair =
+        ROW(.name = "p", .type = TSR_FIELD_PAIR, .initial = "[0, 1]",
+            .max = 10.0, .unit = "1/A");
     double p[2];
     OK(tsr_field_parse(&pair, p, "[0.01,0.3]", &err));
     assert_true(p[0] == 0.01 && p[1] == 0.3);
@@ -398,11 +385,9 @@ TEST(test_help_long)
 {
     static const tsr_field fields[] = {
         {.name = "a", .type = TSR_FIELD_STRING, .initial = "b", .doc = "c"},
-        {.name = "a_name_that_is_much_too_long_for_it",
-         .type = TSR_FIELD_STRING,
-         .initial = "a default that is too long",
-         .unit = "mol/(m^2 s)",
-         .doc = "d"},
+        ROW(.name = "a_name_that_is_much_too_long_for_it",
+            .type = TSR_FIELD_STRING, .initial = "a default that is too long",
+            .unit = "mol/(m^2 s)", .doc = "d"),
         {.name = NULL}};
     FILE *out = text_begin();
     tsr_fields_help(fields, "all", 0, out, NULL);

@@ -290,10 +290,8 @@ TEST(part_of_the_prior)
     for (int k = 0; k < 2; k++) {
         tsr_restraint_options r = {
             .between = {2, item}, .distance = {0.0, d - 3.0}, .width = 2.0};
-        tsr_prior_options o = {.clash = TSR_CLASH_NONE,
-                               .softness = 0.5,
-                               .clash_limit = 10.0,
-                               .restraints = {k, &r}};
+        tsr_prior_options o = ROW(.clash = TSR_CLASH_NONE, .softness = 0.5,
+                                  .clash_limit = 10.0, .restraints = {k, &r});
         FREED(tsr_prior) prior;
         OK(tsr_prior_new(f.t, &f.table, &o, 0.0, &prior, &err));
         value[k] = tsr_prior_log_reference(prior, f.c);

@@ -77,10 +77,8 @@ TEST(files)
     tsr_device_info gpu = device(TSR_DEVICE_GPU, "a GPU of 2040");
     tsr_device_info cpu = device(TSR_DEVICE_CPU, "a CPU of 2040");
     tsr_page_tile_options o = {0},
-                          mine = {.tile = 64,
-                                  .parts = 2,
-                                  .split = 5,
-                                  .difference = 7},
+                          mine = ROW(.tile = 64, .parts = 2, .split = 5,
+                                     .difference = 7),
                           got = {0};
     char path[] = "/tmp/tessera-tuning-XXXXXX", line[512];
     unsetenv("TESSERA_TUNING");
