@@ -8,8 +8,7 @@ static const char head[] = "chain,draw,weight,log_weight\n";
 
 static tsr_status read_text(const char *text, tsr_draw_weights *out)
 {
-    char all[512];
-    snprintf(all, sizeof all, "%s%s", head, text);
+    const char *all = format("%s%s", head, text);
     return tsr_draw_weights_read(io_text("weights.csv", all), out, &err);
 }
 

@@ -28,11 +28,9 @@ TEST(settles)
         {{1, 1, 16, 1, 1, 100.0, 0.0, 0}, 6, 16, 1e6, TSR_START_PRIOR},
         {{0, 1, 16, 1, 0, 0.0, 0.0, 0}, 4, 6, 20.0, TSR_START_FILE}};
     for (size_t k = 0; k < COUNT_OF(expected); k++) {
-        tsr_sampler_options o = {.chains = word,
-                                 .temperatures = word,
-                                 .t_max = word,
-                                 .thin = word,
-                                 .draws = {-1, 7.0}};
+        tsr_sampler_options o =
+            ROW(.chains = word, .temperatures = word, .t_max = word,
+                .thin = word, .draws = {-1, 7.0});
         OK(tsr_sampler_resolve_auto(&o, &expected[k].place, &err));
         assert_true(o.chains.word < 0 && o.temperatures.word < 0);
         assert_true(o.chains.number == expected[k].chains);
@@ -42,10 +40,8 @@ TEST(settles)
         assert_true(o.t_max.word < 0 && o.t_max.number == expected[k].t_max);
     }
     /* what was asked for stays */
-    tsr_sampler_options o = {.chains = {-1, 3.0},
-                             .temperatures = {-1, 5.0},
-                             .t_max = word,
-                             .draws = {-1, 7.0}};
+    tsr_sampler_options o = ROW(.chains = {-1, 3.0}, .temperatures = {-1, 5.0},
+                                .t_max = word, .draws = {-1, 7.0});
     OK(tsr_sampler_resolve_auto(&o, &expected[3].place, &err));
     assert_true(o.chains.number == 3.0 && o.temperatures.number == 5.0);
     assert_true(o.t_max.number == 20.0); /* too few to reach the prior */
