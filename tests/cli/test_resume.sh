@@ -146,6 +146,7 @@ cases <<'END'
 END
 
 begin killed --set $often
+wait_until test -s killed/draws.log
 stop KILL
 check "its last draws are in the log" test -s killed/draws.log
 tessera status killed --json >killed.json
