@@ -664,11 +664,10 @@ static const tsr_field fields[] = {
                      "structure; threshold:X: around voxels of at least X. "
                      "The density outside shows the noise if there are no "
                      "half-maps, and is then set to its mean"),
-    TSR_FIELD(
-        DOUBLE, "mask_distance", tsr_map_options, mask_distance,
-        .initial = "10", .unit = "Angstrom", .min = 0.0, .max = 1000.0,
-        .doc = "distance to which masks by model or threshold extend; must "
-               "be larger than any motion"),
+    TSR_FIELD(DOUBLE, "mask_distance", tsr_map_options, mask_distance,
+              .initial = "10", .unit = "Angstrom", .min = 0.0, .max = 1000.0,
+              .doc = "distance to which masks by model or threshold extend; "
+                     "must be larger than any motion"),
     TSR_FIELD(BOOL, "dock", tsr_map_options, dock, .initial = "false",
               .doc = "first dock the starting structure into the map as a "
                      "rigid body, as tessera map dock does"),

@@ -46,8 +46,8 @@ static const tsr_field fields[] = {
                      "standard deviations that the data determine"),
     TSR_FIELD(DOUBLE, "width", collective_options, width, .unit = "rad",
               .initial = "0.3", .min = 1e-6, .max = 3.0,
-              .doc = "width of rotations that the data do not determine; shifts "
-                     "have ten times this number in Angstrom"),
+              .doc = "width of rotations that the data do not determine; "
+                     "shifts have ten times this number in Angstrom"),
     TSR_FIELD_TARGET(collective_options, "0.25"),
     {0}};
 

@@ -34,8 +34,8 @@ static const tsr_field fields[] = {
               .doc = "small systems and short runs only"),
     TSR_FIELD(BOOL, "moves", options, moves,
               .doc = "measure the moves of the sampler instead: proposals "
-                     "per second, acceptance, recomputed tiles; needs no "
-                     "device"),
+                     "per second, acceptance, dirty (changed) tiles; needs "
+                     "no device"),
     TSR_FIELD(BOOL, "map", options, map,
               .doc = "measure the comparison of models with density maps "
                      "instead"),

@@ -315,14 +315,16 @@ static const tsr_field fields[] = {
               .doc = "one, two or both: bodies per residue (not for priors)"),
     TSR_FIELD(INT, "hold-out", options, hold_out, .argument = "N",
               .initial = "6", .max = 1e6,
-              .doc = "leave every N-th structure out of the training, as a test "
-                     "(not for priors); 0: none"),
+              .doc =
+                  "leave every N-th structure out of the training, as a test "
+                  "(not for priors); 0: none"),
     TSR_FIELD(BOOL, "evaluate", options, evaluate,
               .doc = "no training: print the errors of tables on structures "
                      "outside their training set (form-factors only)"),
     TSR_FIELD(STRINGS, "table", options, table, .argument = "FILE",
               .doc = "also evaluate this table, for example a published one"),
-    TSR_FIELD(BOOL, "json", options, json, .doc = "with --evaluate: print one JSON object"),
+    TSR_FIELD(BOOL, "json", options, json,
+              .doc = "with --evaluate: print one JSON object"),
     TSR_OPTION_FORCE(options),
     TSR_FIELD(INT, "threads", options, threads, .letter = 't', .argument = "N",
               .initial = "0", .max = 64.0,
