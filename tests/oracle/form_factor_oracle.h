@@ -10,6 +10,7 @@
 #include "molecule/structure.h"
 #include "scattering/form_factor.h"
 #include "tests/check.h"
+#include "tests/objects.h"
 #include "train/train.h"
 
 #include <unistd.h>
@@ -169,14 +170,12 @@ static void oracle_errors(const double *atoms, const double *model,
 static void oracle_compare(const char *path, const tsr_form_factor_table *table,
                            double error[2][ORACLE_N_BAND])
 {
-    tsr_structure *s;
     double atoms[ORACLE_N_Q], curve[2][ORACLE_N_Q];
-    OK(tsr_structure_read(path, &s, &err));
+    NEW(tsr_structure, s, tsr_structure_read, path);
     oracle_atoms(s, atoms);
     oracle_bodies(s, table, curve[0], curve[1]);
     for (int w = 0; w < 2; w++)
         oracle_errors(atoms, curve[w], error[w]);
-    tsr_structure_free(s);
 }
 
 static void oracle_needs(const char *path)

@@ -3,6 +3,7 @@
  * solvent-accessible surfaces; and that the documented command remakes them. */
 #include "core/vec3.h"
 #include "molecule/structure.h"
+#include "tests/objects.h"
 #include "tests/test.h"
 #include "train/train.h"
 #include <unistd.h>
@@ -124,8 +125,7 @@ static int by_text(const void *a, const void *b)
 /* Adds every run of 12 residues of a chain. */
 static void add_words(const char *path, words *w)
 {
-    tsr_structure *s;
-    OK(tsr_structure_read(path, &s, &err));
+    NEW(tsr_structure, s, tsr_structure_read, path);
     w->word = realloc(w->word, (size_t)(w->n + s->n_residue) * sizeof *w->word);
     for (int r = 0; r + WORD <= s->n_residue; r++) {
         int same = 1;
@@ -138,7 +138,6 @@ static void add_words(const char *path, words *w)
         to[WORD] = '\0';
         w->n += same;
     }
-    tsr_structure_free(s);
 }
 
 /* Of no held-out structure is a twentieth among those trained on. */
@@ -214,15 +213,14 @@ TEST(exposures)
     for (int m = 0; m < 2; m++) {
         tsr_form_factor_table *table = read_table(m);
         spread all = {0};
-        double *total = calloc((size_t)f->n_test, sizeof *total);
+        double *total = array((size_t)f->n_test, sizeof *total);
         for (int i = 0; i < f->n_test; i++) {
-            tsr_structure *s;
-            OK(tsr_structure_read(f->test[i], &s, &err));
+            NEW(tsr_structure, s, tsr_structure_read, f->test[i]);
             size_t most_bodies = 2 * (size_t)s->n_residue;
-            double *share = calloc((size_t)s->n_atom, sizeof *share);
-            double(*xyz)[3] = calloc(most_bodies, sizeof *xyz);
-            int *type = calloc(most_bodies, sizeof *type);
-            double *e = calloc(2 * most_bodies, sizeof *e);
+            double *share = array((size_t)s->n_atom, sizeof *share);
+            double(*xyz)[3] = array(most_bodies, sizeof *xyz);
+            int *type = array(most_bodies, sizeof *type);
+            double *e = array(2 * most_bodies, sizeof *e);
             double *guess = e + most_bodies, sum = 0.0, guessed = 0.0;
             OK(tsr_target_exposure(s, share, &err));
             int n = bodies_of(s, models[m], share, type, xyz, e);
@@ -237,11 +235,6 @@ TEST(exposures)
                 all.misfit += (e[b] - guess[b]) * (e[b] - guess[b]);
             }
             total[i] = fabs(guessed / sum - 1.0);
-            free(share);
-            free(xyz);
-            free(type);
-            free(e);
-            tsr_structure_free(s);
         }
         for (int t = 0; t < table->n_type; t++)
             all.square -= all.mean[t] * all.mean[t] / all.n[t];
@@ -253,7 +246,6 @@ TEST(exposures)
                shipped[m], 100.0 * explained, 100.0 * median);
         assert_true(explained > least[m]);
         assert_true(median < most[m]);
-        free(total);
         tsr_form_factor_free(table);
     }
 }

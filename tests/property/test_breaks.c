@@ -1,5 +1,6 @@
 /* Chain parts keep their relation across a break, whatever moves. */
 #include "tests/freedom_sample.h"
+#include "tests/objects.h"
 #include "tests/test.h"
 
 #include "moves/move.h"
@@ -29,8 +30,8 @@ static void propose_many(const tsr_move_type *type, const void *option,
                          const tsr_topology *t, const tsr_prior *prior,
                          const tsr_conformation *from, int after, double is[9])
 {
-    tsr_pool pool = {0};
-    void *move = type->state_new(&pool, option, t, prior);
+    tsr_pool *pool = new_pool();
+    void *move = type->state_new(pool, option, t, prior);
     gsl_rng *rng = rng_new(5, 0);
     tsr_conformation *now = new_conformation(t);
     tsr_conformation *to = new_conformation(t);
@@ -46,7 +47,6 @@ static void propose_many(const tsr_move_type *type, const void *option,
                                       from->backbone[t->n_residue - 1][0]) >
                 1.0);
     relation(now, after, is);
-    tsr_pool_clear(&pool);
 }
 
 /* Each move by itself. */
@@ -89,11 +89,10 @@ TEST(parts_keep_their_relation)
                                        .prior = prior,
                                        .move_options = only,
                                        .seed = 5};
-            tsr_chain *chain;
             tsr_chain_view view;
             tsr_body_proposal ask;
             int accepted, n = 0;
-            OK(tsr_chain_new(&target, 0, &chain, &err));
+            NEW(tsr_chain, chain, tsr_chain_new, &target, 0);
             for (int i = 0; i < 3000; i++) {
                 tsr_chain_propose(chain, &ask);
                 OK(tsr_chain_decide(chain, NULL, 0, &accepted, &err));
@@ -105,7 +104,6 @@ TEST(parts_keep_their_relation)
                 if (!(fabs(is[d] - was[d]) < 1e-6) || n < 100)
                     fail_msg("molecule %d, %s: %d accepted, %g was %g", k,
                              type->name, n, is[d], was[d]);
-            tsr_chain_free(chain);
         }
         tsr_prior_free(prior);
     }

@@ -3,6 +3,7 @@
 #include "maps/density.h"
 #include "maps/fourier.h"
 #include "maps/map_sum.h"
+#include "tests/objects.h"
 #include "tests/test.h"
 
 static tsr_pool of_maps;
@@ -170,8 +171,7 @@ TEST(a_map_with_itself_is_one)
 {
     sample *s = *state;
     tsr_map *own;
-    tsr_density_engine *engine;
-    tsr_pool pool = {0};
+    tsr_pool *pool = new_pool();
     tsr_fsc fsc;
     double slope, offset;
     blur(s, TSR_BLUR_GAUSSIAN, 8.0);
@@ -183,7 +183,7 @@ TEST(a_map_with_itself_is_one)
     memcpy(density, own->value, n * sizeof *density);
     for (size_t k = 0; k < n; k++)
         own->value[k] = k % 1009 == 3 ? NAN : 0.25f * own->value[k] + 3.0f;
-    OK(tsr_density_reference_new(own, &engine, &err));
+    NEW(tsr_density_engine, engine, tsr_density_reference_new, own);
     engine->set_blur(engine, &s->reference->blur, &err);
     o.density = NULL;
     tsr_density_sums sums = run(engine, s->xyz, s->z, N_ATOM, &o);
@@ -191,17 +191,15 @@ TEST(a_map_with_itself_is_one)
     assert_near(tsr_map_cc(&sums.mask), 1.0, 1e-6);
     tsr_map_line(&sums.box, &slope, &offset);
     assert_true(fabs(slope - 0.25) < 1e-6 && fabs(offset - 3.0) < 1e-5);
-    OK(tsr_fsc_make(own, density, &pool, &fsc, &err));
+    OK(tsr_fsc_make(own, density, pool, &fsc, &err));
     assert_true(fsc.n == 13); /* the longest edge, 52, times Nyquist's, 1/4 */
     /* unknown voxels are at the mean in both, which is not the same number */
     for (int k = 0; k < fsc.n / 2; k++)
         assert_true(fsc.fsc[k] > 0.999);
-    tsr_pool_clear(&pool);
     for (size_t k = 0; k < n; k++)
         own->value[k] = -own->value[k];
     sums = run(engine, s->xyz, s->z, N_ATOM, &o);
     assert_true(fabs(tsr_map_cc(&sums.box) + 1.0) < 1e-6);
-    tsr_density_free(engine);
 }
 
 /* Unknown voxels count nowhere: the same as a map where they hold anything. */

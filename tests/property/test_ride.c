@@ -1,6 +1,7 @@
 /* Proposals that move strands, and chains attached to others, state truthfully
  * what moved, how rigidly, and the change of the prior. */
 #include "core/pool.h"
+#include "tests/objects.h"
 #include "tests/strand_fixture.h"
 #include "tests/test.h"
 
@@ -43,7 +44,7 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
     gsl_rng *rng = rng_new(2, 0);
     tsr_conformation *to = new_conformation(f->t);
     tsr_prior_state *s = tsr_prior_state_new(f->prior, now);
-    tsr_pool pool = {0};
+    tsr_pool *pool = new_pool();
     void *move[N_KIND];
     int n_soft = 0;
     assert_non_null(s);
@@ -51,7 +52,7 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
         const tsr_move_type *type = tsr_move_registry[moves[m]];
         move[m] =
             type->n_target(f->options[moves[m]], f->t) > 0
-                ? type->state_new(&pool, f->options[moves[m]], f->t, f->prior)
+                ? type->state_new(pool, f->options[moves[m]], f->t, f->prior)
                 : NULL;
     }
     tsr_conformation_copy(f->t, to, now, 0, f->t->n_residue);
@@ -82,7 +83,6 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
     assert_true(n_soft > n / 5);
     assert_near(tsr_prior_state_log(s), tsr_prior_log_reference(f->prior, now),
                 1e-6);
-    tsr_pool_clear(&pool);
     tsr_prior_state_free(s);
 }
 

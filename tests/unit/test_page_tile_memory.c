@@ -52,5 +52,4 @@ TEST(limit)
     assert_null(engine);
     assert_has(err.message, "8 systems of 100 bodies");
     assert_has(err.message, "7 systems fit");
-    tsr_device_free(device);
 }
