@@ -59,6 +59,29 @@ OWNED(tsr_surrogate_engine)
     type *name;                    \
     MAKE(type, name, make, __VA_ARGS__)
 
+/* Of an engine for the curves of l: n_body bodies, as its first probe. */
+static inline tsr_engine_spec probe_spec(const tsr_likelihood *l, int n_body,
+                                         int n_system)
+{
+    return (tsr_engine_spec){.n_body = n_body,
+                             .n_type = l->probe->n_type,
+                             .n_comp = l->probe->n_comp,
+                             .n_q = l->grid.n_q,
+                             .dq_inv_ang = l->grid.dq_inv_ang,
+                             .n_system = n_system,
+                             .type = l->probe->type,
+                             .form_factor = l->probe->amplitude};
+}
+
+/* Chain `number` of a target, at its start. */
+static inline tsr_chain *new_chain(const tsr_target *target, int number,
+                                   tsr_batch *batch)
+{
+    NEW(tsr_chain, chain, tsr_chain_new, target, number);
+    OK(tsr_chain_start(chain, batch, &err));
+    return chain;
+}
+
 static inline tsr_pool *new_pool(void)
 {
     tsr_pool *pool = array(1, sizeof *pool);

@@ -20,26 +20,17 @@ typedef struct {
     const char **train, **test;
 } files;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    files *f = calloc(1, sizeof *f);
+    files *f = array(1, sizeof *f);
     *state = f;
+    own(&f->list.pool, release_pool);
     if (tsr_path_list_collect(&f->list, 1, folder, NULL) != TSR_OK)
         return 0; /* the tests skip */
-    f->train = calloc((size_t)f->list.n, sizeof(*f->train));
-    f->test = calloc((size_t)f->list.n, sizeof(*f->test));
+    f->train = array((size_t)f->list.n, sizeof(*f->train));
+    f->test = array((size_t)f->list.n, sizeof(*f->test));
     tsr_path_list_split(&f->list, TSR_TRAIN_HOLD_OUT, &f->n_train, f->train,
                         &f->n_test, f->test);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    files *f = *state;
-    tsr_pool_clear(&f->list.pool);
-    free(f->train);
-    free(f->test);
-    free(f);
     return 0;
 }
 
@@ -53,8 +44,7 @@ static void needs(const files *f)
 
 static tsr_form_factor_table *read_table(int m)
 {
-    tsr_form_factor_table *table;
-    OK(tsr_form_factor_read(shipped[m], &table, &err));
+    NEW(tsr_form_factor_table, table, tsr_form_factor_read, shipped[m]);
     return table;
 }
 
@@ -104,7 +94,6 @@ TEST(held_out)
         }
         for (int b = 0; b < TSR_ERROR_N_BAND && m == 1; b++)
             assert_true(summary[3].high[b] < most[b]);
-        tsr_form_factor_free(table);
     }
 }
 
@@ -246,7 +235,6 @@ TEST(exposures)
                shipped[m], 100.0 * explained, 100.0 * median);
         assert_true(explained > least[m]);
         assert_true(median < most[m]);
-        tsr_form_factor_free(table);
     }
 }
 
@@ -260,7 +248,7 @@ TEST(remade)
     char path[64];
     snprintf(path, sizeof path, "/tmp/tessera-remade-%ld.dat", (long)getpid());
     for (int m = 0; m < 2; m++) {
-        tsr_form_factor_table *made, *own = read_table(m);
+        tsr_form_factor_table *own_table = read_table(m);
         const tsr_form_factor_training order = {
             models[m],
             TSR_N_COMP,
@@ -269,20 +257,19 @@ TEST(remade)
             "tessera train components " FOLDER,
             path};
         OK(tsr_train_form_factors(1, folder, &order, NULL, &err));
-        OK(tsr_form_factor_read(path, &made, &err));
+        NEW(tsr_form_factor_table, made, tsr_form_factor_read, path);
         remove(path);
-        assert_string_equal(made->source, own->source);
-        size_t n = (size_t)own->n_type * (size_t)own->n_q;
+        assert_string_equal(made->source, own_table->source);
+        size_t n = (size_t)own_table->n_type * (size_t)own_table->n_q;
         double worst = 0.0;
         for (size_t i = 0; i < TSR_N_COMP * n; i++)
-            worst = fmax(worst, fabs(made->amplitude[i] - own->amplitude[i]));
+            worst =
+                fmax(worst, fabs(made->amplitude[i] - own_table->amplitude[i]));
         for (size_t i = 0; i < TSR_N_COMP_PAIR * n; i++)
-            worst = fmax(worst, fabs(made->excess[i] - own->excess[i]));
+            worst = fmax(worst, fabs(made->excess[i] - own_table->excess[i]));
         printf("%s remade: largest difference %g\n", shipped[m], worst);
         assert_true(worst < 1e-3);
-        tsr_form_factor_free(made);
-        tsr_form_factor_free(own);
     }
 }
 
-static test_fixture around_all = {set_up, tear_down};
+static test_fixture around_all = {set_up, NULL};

@@ -67,7 +67,6 @@ static void check(tsr_body_model model, int refine,
         for (int b = 0; b < ORACLE_N_BAND; b++)
             assert_true(error[1][b] < bound[i][b]);
     }
-    tsr_form_factor_free(table);
 }
 
 TEST(two_body_against_atoms)

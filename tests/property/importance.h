@@ -20,12 +20,6 @@ typedef struct {
     double n_effective;
 } expectation;
 
-static inline prior_sampler prior_of(const posterior_sample *s)
-{
-    return (prior_sampler){
-        .t = s->t, .table = &s->table, .prior = s->prior, .first = s->extended};
-}
-
 /* Flat on the simplex. */
 static inline void draw_weights(gsl_rng *rng, int n, double *weight)
 {
@@ -130,8 +124,7 @@ static inline expectation tempered(const posterior_sample *s, double beta,
     double(*sum)[N_BY] = array((size_t)n_block, sizeof *sum);
     double *profile = array((size_t)s->likelihood->grid.n_q, sizeof *profile);
     NEW(tsr_batch, batch, tsr_batch_new, s->share.engine, 1);
-    NEW(tsr_chain, chain, tsr_chain_new, &s->target, 0);
-    OK(tsr_chain_start(chain, batch, &err));
+    tsr_chain *chain = new_chain(&s->target, 0, batch);
     tsr_chain_set_beta(chain, beta);
     for (int b = -1; b < n_block; b++)
         for (int i = 0; i < block; i++) {

@@ -8,6 +8,7 @@
 #include "gpu/engine_device.h"
 #include "sampler/sampler.h"
 #include "tests/objects.h"
+#include "tests/property/prior_sampler.h"
 #include "tests/saxs_likelihood.h"
 
 #include <gsl/gsl_cdf.h>
@@ -184,16 +185,10 @@ static inline void posterior_start_with(posterior_sample *s, double width,
         noise_set(&set.noise, "scale", "1");
     MAKE(tsr_likelihood, s->likelihood, saxs_likelihood, s->t, &s->scattering,
          tsr_topology_reach(s->t, s->extended), 1, &set);
-    tsr_engine_spec spec = {.n_body = s->t->n_body,
-                            .n_type = s->likelihood->probe->n_type,
-                            .n_comp = s->likelihood->probe->n_comp,
-                            .n_q = s->likelihood->grid.n_q,
-                            .dq_inv_ang = s->likelihood->grid.dq_inv_ang,
-                            .n_system = n_chain *
-                                        tsr_target_n_temp(&s->target) *
-                                        tsr_target_n_state(&s->target),
-                            .type = s->likelihood->probe->type,
-                            .form_factor = s->likelihood->probe->amplitude};
+    const tsr_engine_spec spec =
+        probe_spec(s->likelihood, s->t->n_body,
+                   n_chain * tsr_target_n_temp(&s->target) *
+                       tsr_target_n_state(&s->target));
     if (on_device) {
         posterior_open_device(s);
         MAKE(tsr_engine, s->share.engine, tsr_engine_page_tile_new, &spec,
@@ -260,6 +255,12 @@ static inline void posterior_put_above(posterior_sample *coarse,
     model->target.n_engine = 0;
     model->target.all_atom = model;
     coarse->target.all_atom = model;
+}
+
+static inline prior_sampler prior_of(const posterior_sample *s)
+{
+    return (prior_sampler){
+        .t = s->t, .table = &s->table, .prior = s->prior, .first = s->extended};
 }
 
 /* A sampler with its record, in one call each. */

@@ -128,18 +128,8 @@ static void make_data(fixture *f, gsl_rng *rng, double truth[N_QUANTITY])
 
 static tsr_engine *make_engine(const fixture *f, const tsr_likelihood *l)
 {
-    tsr_engine *engine;
-    int type[64];
-    for (int b = 0; b < f->t->n_body; b++)
-        type[b] = f->t->body[b].type;
-    tsr_engine_spec spec = {.n_body = f->t->n_body,
-                            .n_type = l->probe->n_type,
-                            .n_q = l->grid.n_q,
-                            .dq_inv_ang = l->grid.dq_inv_ang,
-                            .n_system = 1,
-                            .type = type,
-                            .form_factor = l->probe->amplitude};
-    OK(tsr_engine_reference_new(&spec, &engine, &err));
+    const tsr_engine_spec spec = probe_spec(l, f->t->n_body, 1);
+    NEW(tsr_engine, engine, tsr_engine_reference_new, &spec);
     return engine;
 }
 
@@ -166,8 +156,7 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
                          .seed = 9000 + number};
     double *profile = array((size_t)l->grid.n_q, sizeof *profile);
     NEW(tsr_batch, batch, tsr_batch_new, engine, 1);
-    NEW(tsr_chain, chain, tsr_chain_new, &target, 0);
-    OK(tsr_chain_start(chain, batch, &err));
+    tsr_chain *chain = new_chain(&target, 0, batch);
     for (int i = 0; i < WARMUP; i++)
         chain_step(chain, batch, profile, 1);
     for (int i = 0; i < N_DRAW; i++) {

@@ -56,14 +56,11 @@ TEST(parts_keep_their_relation)
         tsr_prior_table table;
         tsr_topology *t;
         tsr_conformation *c;
-        tsr_prior *prior;
-        err = (tsr_err){0};
         sample_prior_table(&table);
         const tsr_prior_options none = {
             .clash = TSR_CLASH_NONE, .softness = 0.5, .clash_limit = 10.0};
-        if (sample_topology(&table, &cases[k], &t, &c, NULL) != TSR_OK ||
-            tsr_prior_new(t, &table, &none, 0.0, &prior, &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(sample_topology(&table, &cases[k], &t, &c, NULL));
+        NEW(tsr_prior, prior, tsr_prior_new, t, &table, &none, 0.0);
         int after = cases[k].break_before - 1;
         assert_true(!t->residue[after].linked);
         double was[9], is[9];
@@ -105,6 +102,5 @@ TEST(parts_keep_their_relation)
                     fail_msg("molecule %d, %s: %d accepted, %g was %g", k,
                              type->name, n, is[d], was[d]);
         }
-        tsr_prior_free(prior);
     }
 }

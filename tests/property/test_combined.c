@@ -62,15 +62,8 @@ static void open_combined(combined *m, const char *sequence, int is_frozen,
     noise_set(&set[RELATIVE_SET].noise, "beta", "infer");
     MAKE(tsr_likelihood, s->likelihood, saxs_likelihood, s->t, &s->scattering,
          tsr_topology_reach(s->t, s->extended), N_SET, set);
-    const tsr_likelihood *l = s->likelihood;
-    const tsr_engine_spec spec = {.n_body = s->t->n_body,
-                                  .n_type = l->probe->n_type,
-                                  .n_comp = l->probe->n_comp,
-                                  .n_q = l->grid.n_q,
-                                  .dq_inv_ang = l->grid.dq_inv_ang,
-                                  .n_system = N_CHAIN * N_TEMP * N_STATE,
-                                  .type = l->probe->type,
-                                  .form_factor = l->probe->amplitude};
+    const tsr_engine_spec spec =
+        probe_spec(s->likelihood, s->t->n_body, N_CHAIN * N_TEMP * N_STATE);
     MAKE(tsr_engine, s->share.engine, tsr_engine_reference_new, &spec);
     s->share.n_chain = N_CHAIN;
     s->target.n_engine = 1, s->target.engines = &s->share;

@@ -255,8 +255,7 @@ static double by_weights(const posterior_sample *s, int n, double beta,
     double *w = array((size_t)n, sizeof *w);
     double *one = array((size_t)n_profile, sizeof *one);
     gsl_rng *rng = rng_new(77, (uint64_t)n_state);
-    prior_sampler prior = {
-        .t = s->t, .table = &s->table, .prior = s->prior, .first = s->extended};
+    prior_sampler prior = prior_of(s);
     tsr_conformation *c = new_conformation(s->t);
     tsr_point point;
     tsr_pool *pool = new_pool();
@@ -379,8 +378,7 @@ TEST(truth_is_found)
     posterior_contrast(&s, &o);
     s.target.n_temp = 2, s.target.t_max = 5.0, s.target.swap_every = 5;
     tsr_conformation *truth = new_conformation(s.t);
-    prior_sampler prior = {
-        .t = s.t, .table = &s.table, .prior = s.prior, .first = s.extended};
+    prior_sampler prior = prior_of(&s);
     sample_prior(&prior, rng, truth);
     posterior_data_at(&s, 1, (const tsr_conformation *const[]){truth}, &one, at,
                       0.0001, 1.5, 0.0, 0.0, rng);
@@ -420,8 +418,7 @@ TEST(nan_is_an_error)
     s.saxs.path = (char[]){"made up"};
     posterior_start_with(&s, 0.0, 1, 0, TSR_NUISANCE_SAMPLE);
     NEW(tsr_batch, batch, tsr_batch_new, s.share.engine, 1);
-    NEW(tsr_chain, chain, tsr_chain_new, &s.target, 0);
-    OK(tsr_chain_start(chain, batch, &err));
+    tsr_chain *chain = new_chain(&s.target, 0, batch);
     ((tsr_fit *)chain->now.fit[0])->scale = (double)NAN;
     FAILS(tsr_chain_step_parameters(chain, 0, &err), TSR_E_NUMERIC,
           "scale and background: the acceptance "

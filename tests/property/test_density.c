@@ -64,27 +64,17 @@ static tsr_map *noise(void)
     return map;
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    sample *s = calloc(1, sizeof *s);
+    sample *s = array(1, sizeof *s);
     place(s);
     s->map = noise();
-    if (tsr_density_reference_new(s->map, &s->reference, &err) != TSR_OK)
-        return -1;
-    if (tsr_device_open("auto", &s->device, &err) == TSR_OK &&
-        tsr_map_sum_new(s->device, s->map, &s->fast, &err) != TSR_OK)
-        print_message("%s\n", err.message);
+    MAKE(tsr_density_engine, s->reference, tsr_density_reference_new, s->map);
+    if (tsr_device_open("auto", &s->device, &err) == TSR_OK) {
+        own_tsr_device(s->device);
+        MAKE(tsr_density_engine, s->fast, tsr_map_sum_new, s->device, s->map);
+    }
     *state = s;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    sample *s = *state;
-    tsr_density_free(s->reference);
-    tsr_density_free(s->fast);
-    tsr_device_free(s->device);
-    free(s);
     return 0;
 }
 
@@ -232,9 +222,9 @@ static void compare(sample *s, tsr_blur kind, double resolution)
 {
     const size_t n = tsr_map_n_voxel(&s->map->grid);
     const size_t n_tile = tsr_map_n_tile(&s->map->grid);
-    float *a = calloc(n, sizeof *a), *b = calloc(n, sizeof *b);
-    tsr_map_sums *ta = calloc(n_tile, sizeof *ta);
-    tsr_map_sums *tb = calloc(n_tile, sizeof *tb);
+    float *a = array(n, sizeof *a), *b = array(n, sizeof *b);
+    tsr_map_sums *ta = array(n_tile, sizeof *ta);
+    tsr_map_sums *tb = array(n_tile, sizeof *tb);
     double threshold[1] = {0.0};
     tsr_density_options o = {
         .mask_ang = 3.0, .threshold = threshold, .density = a, .tile = ta};
@@ -262,7 +252,6 @@ static void compare(sample *s, tsr_blur kind, double resolution)
             assert_true(ta[k].s == 0.0);
         }
     assert_true(reached > 8);
-    free(a), free(b), free(ta), free(tb);
 }
 
 TEST(device_meets_the_reference)
@@ -345,8 +334,8 @@ TEST(pieces_change_no_bit)
     sample *s = *state;
     if (no_device(s))
         skip();
-    double(*xyz)[3] = calloc(N, sizeof *xyz);
-    unsigned char *z = calloc(N, 1);
+    double(*xyz)[3] = array(N, sizeof *xyz);
+    unsigned char *z = array(N, 1);
     tsr_density_sums out[N_COPY];
     int first[N_COPY + 1] = {0};
     blur(s, TSR_BLUR_GAUSSIAN, 4.0);
@@ -367,7 +356,6 @@ TEST(pieces_change_no_bit)
     const tsr_map_sums whole = run(s->fast, xyz, z, N, &o).box;
     assert_true(whole.s == N_COPY * alone.box.s);
     assert_near(whole.es / (N_COPY * alone.box.es), 1.0, 1e-9);
-    free(xyz), free(z);
 }
 
 /* All atoms and the map shifted by whole voxels, across the tiles' edges. */
@@ -378,7 +366,7 @@ TEST(whole_voxels_change_no_bit)
         skip();
     const tsr_map_grid *g = &s->map->grid;
     const size_t n = tsr_map_n_voxel(g);
-    float *a = calloc(n, sizeof *a), *b = calloc(n, sizeof *b);
+    float *a = array(n, sizeof *a), *b = array(n, sizeof *b);
     double moved[N_ATOM][3];
     const int by[3] = {5, 3, 1};
     blur(s, TSR_BLUR_GAUSSIAN, 5.0);
@@ -397,7 +385,6 @@ TEST(whole_voxels_change_no_bit)
                                 x + by[0]];
                 assert_memory_equal(&here, &there, sizeof here);
             }
-    free(a), free(b);
 }
 
 /* Systems that lie apart, beyond the map, or are empty, in one call. */
@@ -454,4 +441,4 @@ TEST(coordinates_are_finite)
                          TSR_E_NUMERIC);
 }
 
-static test_fixture around_all = {setup, teardown};
+static test_fixture around_all = {setup, NULL};

@@ -221,8 +221,7 @@ static void check_moves(sample *x)
     tsr_target target = x->s.target;
     tsr_chain_view view;
     NEW(tsr_batch, batch, tsr_batch_new, x->s.devices.group[0].engine, 1);
-    NEW(tsr_chain, chain, tsr_chain_new, &target, 0);
-    OK(tsr_chain_start(chain, batch, &err));
+    tsr_chain *chain = new_chain(&target, 0, batch);
     tsr_chain_set_beta(chain, 0.0);
     for (int i = 0; i < 300; i++)
         chain_step(chain, batch, got, 0);

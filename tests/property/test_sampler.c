@@ -101,19 +101,6 @@ static void open_fixture(fixture *f, const char *sequence, double error,
                              .seed = 5};
 }
 
-static tsr_engine_spec spec_of(const fixture *f, int n_system, int *type)
-{
-    for (int b = 0; b < f->t->n_body; b++)
-        type[b] = f->t->body[b].type;
-    return (tsr_engine_spec){.n_body = f->t->n_body,
-                             .n_type = f->likelihood->probe->n_type,
-                             .n_q = f->likelihood->grid.n_q,
-                             .dq_inv_ang = f->likelihood->grid.dq_inv_ang,
-                             .n_system = n_system,
-                             .type = type,
-                             .form_factor = f->likelihood->probe->amplitude};
-}
-
 static double radius(const fixture *f, const tsr_conformation *c)
 {
     return tsr_conformation_rg(f->t, c, f->factors->rg2);
@@ -130,12 +117,11 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
                        double plain[N_BY])
 {
     enum { N = 5000 * LENGTH };
-    int type[64];
     double *w = array(N, sizeof *w), (*value)[N_BY] = array(N, sizeof *value);
     double *profile = array((size_t)f->likelihood->grid.n_q, sizeof *profile);
     prior_sampler prior = {
         .t = f->t, .table = &f->table, .prior = f->prior, .first = f->c};
-    tsr_engine_spec spec = spec_of(f, 1, type);
+    tsr_engine_spec spec = probe_spec(f->likelihood, f->t->n_body, 1);
     tsr_point point;
     gsl_rng *rng = rng_new(99, 0);
     tsr_conformation *c = new_conformation(f->t);
@@ -159,17 +145,15 @@ TEST(posterior_is_right)
 {
     enum { N = 3200 * LENGTH, BLOCK = 80 * LENGTH };
     fixture f;
-    int type[64];
     double expected[N_BY], error[N_BY], plain[N_BY];
     double mean[N_BY] = {0}, square[N_BY] = {0};
     open_fixture(&f, "GAFGSLG", 0.02, "1");
     importance(&f, expected, error, plain);
-    tsr_engine_spec spec = spec_of(&f, 1, type);
-    OK(tsr_engine_reference_new(&spec, &f.share[0].engine, &err));
+    tsr_engine_spec spec = probe_spec(f.likelihood, f.t->n_body, 1);
+    MAKE(tsr_engine, f.share[0].engine, tsr_engine_reference_new, &spec);
     tsr_chain_view view;
     NEW(tsr_batch, batch, tsr_batch_new, f.share[0].engine, 1);
-    NEW(tsr_chain, chain, tsr_chain_new, &f.target, 0);
-    OK(tsr_chain_start(chain, batch, &err));
+    tsr_chain *chain = new_chain(&f.target, 0, batch);
     double *profile = array((size_t)f.likelihood->grid.n_q, sizeof *profile);
     for (int block = -4; block < N / BLOCK; block++) {
         double sum[N_BY] = {0};
@@ -213,12 +197,12 @@ static void skip_without_cpu(void)
 /* Each engine has a context of its own on the same device. */
 static void open_engines(fixture *f, int n_share, const int *n_chain)
 {
-    int type[256];
     for (int e = 0; e < n_share; e++) {
-        tsr_engine_spec spec = spec_of(f, n_chain[e], type);
-        OK(tsr_device_open("cpu", &f->device[e], &err));
-        OK(tsr_engine_page_tile_new(&spec, f->device[e], NULL,
-                                    &f->share[e].engine, &err));
+        tsr_engine_spec spec =
+            probe_spec(f->likelihood, f->t->n_body, n_chain[e]);
+        MAKE(tsr_device, f->device[e], tsr_device_open, "cpu");
+        MAKE(tsr_engine, f->share[e].engine, tsr_engine_page_tile_new, &spec,
+             f->device[e], NULL);
         f->share[e].n_chain = n_chain[e];
     }
     f->target.n_engine = n_share;

@@ -103,8 +103,7 @@ static void check_walk(const char *device, double close)
     assert_true(tsr_likelihood_n_profile(l) <= 4096);
     tsr_atom_curves *curves = curves_of(&x);
     NEW(tsr_batch, batch, tsr_batch_new, x.s.devices.group[0].engine, 1);
-    NEW(tsr_chain, chain, tsr_chain_new, &x.s.target, 0);
-    OK(tsr_chain_start(chain, batch, &err));
+    tsr_chain *chain = new_chain(&x.s.target, 0, batch);
     walk(chain, batch, 150, 1);
     tsr_chain_view_get(chain, &view);
     const double before = view.log_lik;
@@ -354,8 +353,7 @@ static void follow(const sample *x, int with_data, double (*value)[N_LAW])
         target.likelihood = NULL;
         target.n_engine = 0;
     }
-    NEW(tsr_chain, chain, tsr_chain_new, &target, with_data ? 0 : 9);
-    OK(tsr_chain_start(chain, batch, &err));
+    tsr_chain *chain = new_chain(&target, with_data ? 0 : 9, batch);
     walk(chain, batch, LAW_STEPS / 10, 1);
     for (int i = 0; i < N_LAW; i++) {
         tsr_chain_view view;

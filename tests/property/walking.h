@@ -102,8 +102,7 @@ static inline walking_chain start_chain(const walking *w, double beta)
     c.profile = array((size_t)tsr_likelihood_n_profile(s->likelihood),
                       sizeof *c.profile);
     MAKE(tsr_batch, c.batch, tsr_batch_new, s->share.engine, 1);
-    MAKE(tsr_chain, c.chain, tsr_chain_new, &s->target, 0);
-    OK(tsr_chain_start(c.chain, c.batch, &err));
+    c.chain = new_chain(&s->target, 0, c.batch);
     tsr_chain_set_beta(c.chain, beta);
     tsr_surrogate_engine *launcher = s->share.launcher[w->kind];
     MAKE(tsr_surrogate_walker, c.walker, launcher->walker_new, launcher, 1);
@@ -300,8 +299,7 @@ static inline void draw_weighted(const posterior_sample *s, double beta, int n,
     const tsr_parameter *p = &s->contrast[TSR_C2];
     double *partial =
         array((size_t)tsr_likelihood_n_profile(s->likelihood), sizeof *partial);
-    prior_sampler prior = {
-        .t = s->t, .table = &s->table, .prior = s->prior, .first = s->extended};
+    prior_sampler prior = prior_of(s);
     gsl_rng *rng = rng_new(8, 1);
     tsr_conformation *c = new_conformation(s->t);
     tsr_point point;
