@@ -42,8 +42,8 @@ enum {
     SUMS = 18      /* three sets of voxels, six sums each */
 };
 
-/* 1.5 * 2^23 and its bits. Adding it to a number below 2^22 rounds the number
- * to an integer, the difference of the bits. */
+/* 1.5 * 2^23 and its bits. Added to a number below 2^22, this constant rounds
+ * the number to an integer, the difference of the bits. */
 #define MAGIC 12582912.0f
 #define MAGIC_BITS 0x4b400000u
 

@@ -595,9 +595,9 @@ surrogate_walk(__global const int4 *bead, __global const int2 *point_range,
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         if (lid == 0 && (i == 0 || i == last)) {
             const float z_c2 = HAS_C2 ? (c2 - job[2]) / job[3] : 0.0f;
-            /* The two-stage acceptance uses small differences of this sum, so
-             * the sum of many terms must be accurate (compensated summation:
-             * Kahan 1965). */
+            /* The acceptance of the walk depends on the small difference of
+             * this sum between start and end, so the sum of many terms must be
+             * accurate (compensated summation: Kahan 1965). */
             float sum = beta * log_lik - 0.5f * z_c2 * z_c2 -
                         (float)energy_now / UNIT_PER_NAT;
             float lost = 0.0f;

@@ -1,4 +1,4 @@
-/* Evaluation of a walk's step (surrogate.cl, which follows this text in the
+/* Evaluation of a walk's step (surrogate.cl, which follows this file in the
  * program): overlaps of bodies, sums over pairs of beads, and the curve and
  * likelihood that follow.
  *

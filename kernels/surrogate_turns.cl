@@ -1,4 +1,4 @@
-/* Proposals of a walk (surrogate.cl, which follows this text in the program):
+/* Proposals of a walk (surrogate.cl, which follows this file in the program):
  * random numbers, motions, densities of torsions, draws of a residue's torsions
  * from their density, and turns of a linker as a whole.
  *

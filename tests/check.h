@@ -37,6 +37,63 @@
             fail_msg("'%s' is not in '%s'", (part), (text)); \
     } while (0)
 
+/* Several checks at once; the one that fails is named.
+ * assert_ints(a, 1, b, 2): a is 1 and b is 2.
+ * assert_nears(tolerance, a, 1.5, b, 2.5): the same within the tolerance.
+ * assert_all(a > b, c): all are true. */
+#define N_OF(type, ...) (sizeof((type[]){__VA_ARGS__}) / sizeof(type))
+#define assert_ints(...) assert_nears(0, __VA_ARGS__)
+#define assert_nears(tolerance, ...)                                          \
+    assert_pairs(#__VA_ARGS__, tolerance, (const long double[]){__VA_ARGS__}, \
+                 N_OF(long double, __VA_ARGS__), __FILE__, __LINE__)
+#define assert_all(...)                                     \
+    assert_each(#__VA_ARGS__, (const _Bool[]){__VA_ARGS__}, \
+                N_OF(_Bool, __VA_ARGS__), __FILE__, __LINE__)
+
+/* Where the kth of the expressions, separated by commas, begins; its length. */
+static inline const char *nth_expression(const char *list, size_t k, int *n)
+{
+    int depth = 0;
+    const char *begin = list, *at = list;
+    for (; *at != '\0'; at++) {
+        depth += (strchr("([{", *at) != NULL) - (strchr(")]}", *at) != NULL);
+        if (*at != ',' || depth > 0)
+            continue;
+        if (k-- == 0)
+            break;
+        begin = at + 1;
+    }
+    begin += strspn(begin, " ");
+    *n = (int)(at - begin);
+    return begin;
+}
+
+static inline void assert_pairs(const char *list, double tolerance,
+                                const long double *value, size_t n,
+                                const char *file, int line)
+{
+    for (size_t k = 0; k + 1 < n; k += 2)
+        if (!(fabsl(value[k] - value[k + 1]) <= tolerance)) {
+            int length;
+            const char *text = nth_expression(list, k, &length);
+            print_error("%.*s is %.10Lg, not %.10Lg within %g\n", length, text,
+                        value[k], value[k + 1], tolerance);
+            _fail(file, line);
+        }
+}
+
+static inline void assert_each(const char *list, const _Bool *value, size_t n,
+                               const char *file, int line)
+{
+    for (size_t k = 0; k < n; k++)
+        if (!value[k]) {
+            int length;
+            const char *text = nth_expression(list, k, &length);
+            print_error("%.*s is false\n", length, text);
+            _fail(file, line);
+        }
+}
+
 /* The error of the last call that failed: tests pass its address. A helper may
  * have a parameter of the same name. */
 #pragma GCC diagnostic ignored "-Wshadow"
@@ -88,6 +145,9 @@ static inline void release_owned(size_t n)
         owned[n_owned].release(owned[n_owned].object);
     }
 }
+
+/* CLEARED(TYPE) x: TYPE_clear(&x) runs at the end of the block. */
+#define CLEARED(type) __attribute__((cleanup(type##_clear))) type
 
 /* Of a struct that holds what it owns, a copy is enough to free that. */
 #define own_copy(object, release) \

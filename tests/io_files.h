@@ -8,19 +8,37 @@
 
 #define SHARED "../shared/data/"
 
+/* The directory: one for the program, or for each test of a program with the
+ * fixture {io_setup, io_teardown}. */
 static char io_dir[64];
-
-FIXTURE(io_setup)
-{
-    snprintf(io_dir, sizeof io_dir, "/tmp/tsr-io-XXXXXX");
-    return mkdtemp(io_dir) == NULL ? -1 : 0;
-}
+static pid_t io_owner; /* children leave the directory alone */
 
 FIXTURE(io_teardown)
 {
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", io_dir);
+    io_dir[0] = '\0';
     return system(command) == 0 ? 0 : -1;
+}
+
+FIXTURE(io_setup)
+{
+    if (io_dir[0] != '\0')
+        return 0;
+    snprintf(io_dir, sizeof io_dir, "/tmp/tsr-io-XXXXXX");
+    io_owner = getpid();
+    return mkdtemp(io_dir) == NULL ? -1 : 0;
+}
+
+__attribute__((constructor)) static void io_begin(void)
+{
+    io_setup(NULL);
+}
+
+__attribute__((destructor)) static void io_end(void)
+{
+    if (io_dir[0] != '\0' && io_owner == getpid())
+        io_teardown(NULL);
 }
 
 /* The path of a name in the directory: in one of a few buffers, by turns. */
@@ -49,7 +67,7 @@ static inline const char *io_text(const char *name, const char *text)
     return io_write(name, text, strlen(text));
 }
 
-/* A whole file; the caller frees. */
+/* A whole file. */
 static inline char *io_read(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "rb");
@@ -58,7 +76,7 @@ static inline char *io_read(const char *path, size_t *size)
     long n = ftell(file);
     assert_true(n >= 0);
     rewind(file);
-    char *data = malloc((size_t)n + 1);
+    char *data = array((size_t)n + 1, 1);
     *size = fread(data, 1, (size_t)n, file);
     data[*size] = '\0';
     fclose(file);

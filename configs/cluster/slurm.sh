@@ -34,7 +34,7 @@ else
     # A folder without a checkpoint, left by a node that failed early, is moved
     # away; a folder with a config.yaml that tessera did not write is not.
     if head -n 1 "$directory/config.yaml" 2>/dev/null |
-        grep -q '^# tessera .*: the configuration as resolved$'; then
+        grep -Eq '^# tessera .*: the configuration (as resolved|with all defaults)$'; then
         mv "$directory" "$directory.unused-$(date +%Y%m%dT%H%M%S)"
     fi
     "$tessera" run "$config" --output "$directory" --threads "$threads" "$@" &

@@ -14,13 +14,12 @@ typedef struct {
 } turn_options;
 
 static const tsr_field fields[] = {
-    TSR_FIELD(
-        DOUBLE, "weight", turn_options, weight, .initial = "1", .min = 0.0,
-        .max = 1e6,
-        .doc = "share of the proposals, relative to the other moves; 0: off"),
+    TSR_FIELD(DOUBLE, "weight", turn_options, weight, .initial = "1",
+              .min = 0.0, .max = 1e6,
+              .doc = "weight of the move among all proposals; 0: off"),
     TSR_FIELD(DOUBLE, "step", turn_options, step, .unit = "rad",
               .initial = "0.1", .min = 1e-6, .max = 3.0,
-              .doc = "width of a turn before warm-up has learnt it"),
+              .doc = "width of a rotation before warm-up adapts it"),
     {0}};
 
 static const double target_acceptance = 0.3, most_rad = 3.0;

@@ -5,7 +5,7 @@
  * functions reproduce. Where those two differ, or differ from tessera:
  * - a constant variable: ess, mcse and rhat are NaN (as in posterior; ArviZ has
  *   ess equal to the number of draws);
- * - fewer than 4 draws a chain: ess, mcse and rhat are NaN (as in both);
+ * - fewer than 4 draws per chain: ess, mcse and rhat are NaN (as in both);
  * - one chain: rhat compares its two halves (as in posterior; ArviZ has NaN).
  *   Such an rhat cannot detect a second mode, so check the number of chains;
  * - a value that is not finite: everything is NaN;

@@ -478,7 +478,8 @@ static tsr_status ask_halves(question *q, tsr_err *err)
             &q->found,
             "; the two halves differ where D is above %g with p below %g",
             small, rare);
-    /* A large distance with p above 0.05 has too few independent draws. */
+    /* A large distance with p above 0.05: too few independent draws to
+     * decide */
     answer(q,
            n_bad > 0                        ? TSR_CHECK_NO
            : n_seen == 0 || n_undecided > 0 ? TSR_CHECK_UNKNOWN

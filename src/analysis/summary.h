@@ -38,7 +38,7 @@ tsr_status tsr_circular_make(int n_group, int n_chain, int n_draw, double turn,
 /* Reason why an item lacks numbers. */
 typedef enum {
     TSR_FLAW_NONE,
-    TSR_FLAW_FEW_DRAWS,  /* fewer than 4 draws a chain: no mcse, ess, rhat */
+    TSR_FLAW_FEW_DRAWS,  /* fewer than 4 draws per chain: no mcse, ess, rhat */
     TSR_FLAW_CONSTANT,   /* the variable does not vary: no mcse, ess, rhat */
     TSR_FLAW_NOT_FINITE, /* some draws are not finite: no numbers */
     TSR_FLAW_UNREADABLE  /* the file is damaged: no numbers */

@@ -35,12 +35,12 @@ static tsr_status set_command(const char *directory, long draws, tsr_advice *a,
 static tsr_status resume_unfinished(const tsr_past_run *run, tsr_advice *a,
                                     tsr_err *err)
 {
-    if (run->progress.is_finished || run->asked <= run->n_draw ||
-        a->draws > run->asked)
+    if (run->progress.is_finished || run->draws_requested <= run->n_draw ||
+        a->draws > run->draws_requested)
         return set_command(run->directory, a->draws, a, err);
     const double each = a->seconds / (double)(a->draws - run->n_draw);
     if (run->config.sampler.until == NULL)
-        a->draws = run->asked;
+        a->draws = run->draws_requested;
     a->seconds = each * (double)(a->draws - run->n_draw);
     return set_command(run->directory, 0, a, err);
 }

@@ -45,7 +45,7 @@ static void warn_unconverged(const tsr_config *config, const tsr_advice *advice,
     char *text = tsr_advice_text(advice);
     if (!advice->is_converged)
         tsr_warn(log, "not converged%s%s (%s); to continue: %s",
-                 config->sampler.until != NULL ? " as asked, " : "",
+                 config->sampler.until != NULL ? " by the criterion " : "",
                  config->sampler.until != NULL ? config->sampler.until : "",
                  advice->worst[0] != '\0' ? advice->worst : "too few draws",
                  text != NULL ? text : "more draws");

@@ -37,14 +37,14 @@
 
 #include <stdio.h>
 
-/* Of every command that writes files where it is told to: the rule of
- * tsr_file_check_target. */
+/* The option of every command that writes output files; tsr_file_check_target
+ * applies its rule. */
 #define TSR_OPTION_FORCE(owner)            \
     TSR_FIELD(BOOL, "force", owner, force, \
               .doc = "also replace files that are not from tessera")
 
-/* Of commands that show a table, and of those that compute without a
- * configuration. */
+/* The options of commands that print a table, and of commands that compute
+ * without a configuration. */
 #define TSR_OPTION_JSON(owner)           \
     TSR_FIELD(BOOL, "json", owner, json, \
               .doc = "print one JSON object instead of a table")
@@ -55,54 +55,60 @@
                      "one core), or a number or part of a name as "  \
                      "listed by 'tessera devices'")
 
-/* A command line that was read. */
+/* A parsed command line. */
 typedef struct {
-    const void *options; /* the struct that the command's table has filled */
+    const void
+        *options; /* struct of the command, filled by its table of options */
     int n;
     const char **argument; /* [n] */
-    /* The program's own: */
+    /* Internal to program.c: */
     int n_word, *n_given;    /* [fields] */
-    const char *const *word; /* [n_word] as they were typed */
-    tsr_field *field;        /* of the command, then the common ones, {0} */
+    const char *const *word; /* [n_word] the words as typed */
+    tsr_field *field; /* options of the command, then the common options, {0} */
 } tsr_args;
 
-/* How often an option was given. */
+/* Returns how often an option was given. */
 int tsr_args_given(const tsr_args *args, const char *option);
 
-/* `begin` and behind it all words as they were typed, as a shell takes them: of
- * the pool. */
+/* Returns `begin`, followed by all words as typed, quoted for a shell. The text
+ * belongs to the pool. */
 char *tsr_args_command(const tsr_args *args, const char *begin, tsr_pool *pool);
 
 typedef struct {
     const char *name;
-    const char *doc;          /* one line */
-    const char *arguments;    /* "CONFIG", "MODEL [CURVE]...": what is in
-                                 brackets may be left out; NULL: none */
-    const tsr_field *options; /* NULL: there are none */
-    size_t size;              /* of the struct that they fill */
-    const char *about;        /* paragraphs for --help; NULL: there are none */
-    const tsr_field *(*keys)(void); /* of CONFIG; NULL: there is none */
-    /* Results go to `out` (standard output), progress and remarks to `log`, a
-     * failure to `err`. Its status becomes the exit status. TSR_E_NO without
-     * a message says nothing more. Writing to `out` needs no check: the program
-     * checks it at the end. NULL: a program of its own (TSR_TOOLS). */
+    const char *doc; /* one line */
+    const char
+        *arguments; /* "CONFIG", "MODEL [CURVE]...": brackets mark optional
+                       arguments; NULL: the command has no arguments */
+    const tsr_field *options; /* NULL: the command has no options of its own */
+    size_t size;              /* size of the struct that the options fill */
+    const char *about;        /* paragraphs for --help, or NULL */
+    const tsr_field *(*keys)(
+        void); /* keys of CONFIG; NULL: the command reads no configuration */
+    /* Writes results to `out` (standard output), progress and warnings to
+     * `log`, an error to `err`. The returned status becomes the exit status.
+     * TSR_E_NO without a message prints nothing more. Writing to `out` needs no
+     * check: the program checks standard output at the end. NULL: the command
+     * is a separate program (TSR_TOOLS). */
     tsr_status (*run)(const tsr_args *args, FILE *out, tsr_log *log,
                       tsr_err *err);
 } tsr_command;
 
 /* ---- what commands share ---- */
 
-/* What --output, --device, ... of run and resume put in place of keys of the
- * configuration, and what these print. */
+/* Options of run and resume: values that replace keys of the configuration, and
+ * the format of the result. */
 typedef struct {
     char *output, *device, *until;
     tsr_strings set;
     long threads, draws;
-    tsr_number_or_word checkpoint_every; /* a word: as it is */
+    tsr_number_or_word checkpoint_every; /* TSR_NUMBER; a word: keep the value
+                                            of the configuration */
     int prior_only, dry_run, json;
 } tsr_run_options;
 
-/* tessera run CONFIG, tessera resume DIR, tessera report DIR. */
+/* The functions behind tessera run CONFIG, tessera resume DIR and tessera
+ * report DIR. */
 tsr_status tsr_run_config(const char *config, const tsr_run_options *options,
                           FILE *out, tsr_log *log, tsr_err *err);
 tsr_status tsr_resume_run(const char *directory, const tsr_run_options *options,
@@ -111,8 +117,7 @@ tsr_status tsr_report_run(const char *directory, const char *output,
                           const char *prior, int force, FILE *out, tsr_log *log,
                           tsr_err *err);
 
-/* What says of init and solve which curves are of neutrons, and what else was
- * measured. */
+/* Options of init and solve that describe neutron curves and a density map. */
 typedef struct {
     tsr_strings sans, deuterated;
     double exchange;
@@ -120,7 +125,7 @@ typedef struct {
     double resolution_ang;
 } tsr_data_options;
 
-/* Of a struct with a member `data`. */
+/* Table of these options, for a struct with a member `data`. */
 #define TSR_OPTIONS_DATA(owner)                                              \
     TSR_FIELD(STRINGS, "sans", owner, data.sans, .argument = "FILE=X",       \
               .doc = "neutron scattering curve; X, 0 to 1, is the "          \
@@ -142,32 +147,33 @@ typedef struct {
                   .letter = 'r', .argument = "R", .min = 0.5, .max = 100.0,  \
                   .doc = "resolution of the map in Angstrom")
 
-/* The curves of a command line, MODEL [CURVE]...: its arguments, of X-rays,
- * then those of --sans. */
+/* The curves of a command line MODEL [CURVE]...: first the X-ray curves of its
+ * arguments, then the neutron curves of --sans. */
 typedef struct {
-    tsr_pool pool; /* of path, d2o */
+    tsr_pool pool; /* owns path and d2o */
     int n, n_xray;
     const char **path; /* [n] */
-    double *d2o;       /* [n] from n_xray on */
+    double *d2o;       /* [n] fraction of D2O, from n_xray on */
     const tsr_data_options *data;
 } tsr_curves;
 
-/* The caller clears the pool, also after an error. Errors: TSR_E_USAGE (no
- * share, or none from 0 to 1; options of neutrons without a curve of theirs; a
- * map without a resolution, or the other way round), TSR_E_NOMEM. */
+/* The caller clears the pool, also after an error. Errors: TSR_E_USAGE (a
+ * missing fraction of D2O, or one outside 0 to 1; options for neutrons without
+ * a neutron curve; a map without a resolution, or a resolution without a map),
+ * TSR_E_NOMEM. */
 tsr_status tsr_curves_read(const tsr_args *args, const tsr_data_options *data,
                            tsr_curves *curves, tsr_err *err);
 
-/* Whether what a configuration says of neutrons (NULL: of X-rays) suits curve
- * k. */
+/* Returns 1 where the neutron options of a configuration's entry (NULL: an
+ * X-ray curve) agree with curve k. */
 int tsr_curves_suit(const tsr_curves *curves, int k,
                     const tsr_neutron_options *entry);
 
-/* Adds the chains of --deuterated. Errors: TSR_E_USAGE. */
+/* Adds the deuterated chains of --deuterated to *out. Errors: TSR_E_USAGE. */
 tsr_status tsr_deuterated_read(const tsr_strings *chains, tsr_neutron *out,
                                tsr_err *err);
 
-/* tessera init MODEL [CURVE]... */
+/* What tessera init MODEL [CURVE]... needs. */
 typedef struct {
     const char *model, *output, *pae, *picture; /* NULL: not given */
     int force;
@@ -179,8 +185,8 @@ tsr_status tsr_init_model(const tsr_init_job *job, FILE *out, tsr_log *log,
 
 /* ---- the commands ---- */
 
-/* All commands, by the names of their structs, in the order in which --help
- * lists them. */
+/* Names of the structs of all commands, in the order in which --help lists
+ * them. */
 #define TSR_COMMANDS(X) \
     X(init)             \
     X(solve)            \
@@ -203,8 +209,8 @@ tsr_status tsr_init_model(const tsr_init_job *job, FILE *out, tsr_log *log,
 TSR_COMMANDS(X)
 #undef X
 
-/* Commands that are programs of their own (tools/NAME), which `tessera NAME`
- * starts as `tessera-NAME`: with their lines of help, listed last. */
+/* Commands that are separate programs (tools/NAME): `tessera NAME` starts the
+ * program `tessera-NAME`. --help lists them last. */
 #define TSR_TRAIN_DOC "make tables of form factors and priors from structures"
 #define TSR_BENCH_DOC                                \
     "speed and accuracy of the engine on this "      \
@@ -214,15 +220,15 @@ TSR_COMMANDS(X)
     X(train, TSR_TRAIN_DOC) \
     X(bench, TSR_BENCH_DOC)
 
-/* Runs argv [argc] with the `commands`, which end with NULL. Results go to
- * `out`, messages to `message`. A failure is told once, as
- * "tessera COMMAND: text". Returns the exit status. */
+/* Runs the command named by argv [argc], one of `commands` (the list ends with
+ * NULL). Results go to `out`, messages to `message`. An error is printed once,
+ * as "tessera COMMAND: text". Returns the exit status. */
 int tsr_program(const tsr_command *const *commands, int argc,
                 const char *const *argv, FILE *out, FILE *message);
 
-/* The main functions of `tessera` and of a tool, whose words are those after
- * `tessera NAME`: what a process sets up once, standard streams, exit status.
- */
+/* The main functions of `tessera`, and of a tool, which gets the words after
+ * `tessera NAME`: set up the process, run the command, close standard output.
+ * Return the exit status. */
 int tsr_main(const tsr_command *const *commands, int argc,
              const char *const *argv);
 int tsr_main_tool(const tsr_command *tool, int argc, const char *const *argv);

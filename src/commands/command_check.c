@@ -41,7 +41,7 @@ static tsr_status check(const tsr_args *args, FILE *out, tsr_log *log,
             tsr_info(log, "grid: %d q values, step %.5f 1/A",
                      setup.data.likelihood->grid.n_q,
                      setup.data.likelihood->grid.dq_inv_ang);
-        tsr_err why; /* its own: not the check's */
+        tsr_err why; /* the lock belongs to the check, not to a run */
         if (tsr_run_directory_check(config.output.directory, &why) != TSR_OK)
             tsr_warn(log, "tessera run would fail: %s", why.message);
     }

@@ -1,6 +1,6 @@
-/* tessera compare DIR...: runs side by side. Every run is a number in the
- * tables, since names of folders are long; differences are to the first run
- * that is named. */
+/* tessera compare DIR...: prints runs side by side. Tables name a run by its
+ * number, as names of folders are long. Differences are relative to the first
+ * run named. */
 #include "answer/comparison.h"
 #include "commands/command.h"
 
@@ -91,7 +91,7 @@ static tsr_status print(const tsr_comparison *c, FILE *out, tsr_err *err)
 
 /* ---- picture ---- */
 
-/* A mean with what lies to either side, of run i. */
+/* A value of run i, with the ends of its interval. */
 static void add_bar(tsr_figure *f, int i, double low, double middle,
                     double high)
 {

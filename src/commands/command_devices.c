@@ -1,5 +1,6 @@
-/* tessera devices: what can compute here. Each device computes known profiles
- * first, since drivers that return wrong numbers without an error exist. */
+/* tessera devices: lists the devices that can compute. Each device first
+ * computes known profiles, since some drivers return wrong numbers without an
+ * error. */
 #include "commands/command.h"
 
 #include "core/json.h"
@@ -22,8 +23,10 @@ static const tsr_field fields[] = {
 typedef struct {
     int tested;
     tsr_status status;
-    tsr_self_test result, waves; /* of both engines; of plane waves */
-    double map_error; /* of density maps; NaN: the device cannot do them */
+    tsr_self_test result,
+        waves; /* largest error of both engines; of plane waves */
+    double
+        map_error; /* error of density maps; NaN: not supported by the device */
     tsr_err err;
 } outcome;
 

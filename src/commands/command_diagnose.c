@@ -23,7 +23,8 @@ static const tsr_field fields[] = {
               .doc = "smallest effective sample size that counts as converged"),
     {0}};
 
-/* The line that goes on with the run, *text; NULL: a trace cannot. */
+/* Makes *text, the command that continues the run; NULL: only a trace is given,
+ * which cannot be continued. */
 static tsr_status find_advice(const tsr_past_run *run, char **text,
                               tsr_err *err)
 {

@@ -71,7 +71,7 @@ static const tsr_field fields[] = {
 enum { CSV = 3, N_FORMAT = 4, MOST_PICKS = 256 };
 static const char *const format_name[N_FORMAT] = {"pdb", "cif", "xyz", "csv"};
 
-/* Without --format the ending of the file tells; without either it is pdb. */
+/* Chooses the format: --format, else the ending of the file name, else pdb. */
 static tsr_status parse_format(const char *text, const char *path, int *format,
                                tsr_err *err)
 {
@@ -91,7 +91,8 @@ static tsr_status parse_format(const char *text, const char *path, int *format,
 
 /* ---- scripts ---- */
 
-/* Beside the models. Both programs read a name as JSON writes it. */
+/* Writes the scripts for PyMOL and ChimeraX next to the models. Both programs
+ * read a file name in JSON quotes. */
 static tsr_status write_script(const char *path, const char *extension,
                                const char *before, const char *between,
                                const char *format, const char *after,
@@ -111,9 +112,9 @@ static tsr_status write_script(const char *path, const char *extension,
     return tsr_file_end(&script, TSR_OK, err);
 }
 
-/* How to look at the models, coloured by their spread. The format is said,
- * since the name need not tell; as Python, where PyMOL's own "load" would end
- * the name at a comma. */
+/* Scripts that show the models coloured by fluctuation. The format is explicit,
+ * since the file name need not have an ending. PyMOL uses Python's cmd.load,
+ * since PyMOL's "load" would end a file name at a comma. */
 static tsr_status write_scripts(const char *path, int format, tsr_err *err)
 {
     TSR_TRY(write_script(
@@ -137,7 +138,7 @@ static int is_arrangements(const options *o)
     return strcmp(o->draws, "arrangements") == 0;
 }
 
-/* The input's atoms, where they are asked for or can be had. */
+/* Reads the input's atoms, where they are requested or available. */
 static tsr_status get_all_atoms(int which, const tsr_past_run *run,
                                 const tsr_model_atoms *model, tsr_log *log,
                                 tsr_all_atoms **all, tsr_err *err)
@@ -164,8 +165,9 @@ static tsr_status get_all_atoms(int which, const tsr_past_run *run,
     return TSR_OK;
 }
 
-/* Those of one state, or of all, superposed on the domain that tells them
- * apart, where --align does not say another. */
+/* Selects the central draws of the arrangements, of one state or of all states.
+ * Without --align, models are superposed on the domain on which the
+ * arrangements were found. */
 static tsr_status pick_arrangements(double threshold, tsr_frames *frames,
                                     int *pick, int **align,
                                     tsr_export_options *o, tsr_log *log,
@@ -198,7 +200,7 @@ static tsr_status pick_arrangements(double threshold, tsr_frames *frames,
     return TSR_OK;
 }
 
-/* Weights are for an ensemble of conformations, and for nothing else. */
+/* --weights applies only to an ensemble of conformations. */
 static tsr_status read_weights(const options *asked,
                                const tsr_draw_choice *choice, int format,
                                tsr_draw_weights *weights, tsr_err *err)
@@ -221,7 +223,8 @@ static tsr_status read_weights(const options *asked,
 
 /* ---- what is superposed ---- */
 
-/* Residues of a domain as the report numbers them: mark [n_residue] out. */
+/* Marks the residues of a domain, numbered as in the report: mark [n_residue]
+ * out. */
 static tsr_status mark_domain(tsr_frames *frames, const char *text, int *mark,
                               tsr_err *err)
 {
@@ -264,8 +267,8 @@ static tsr_status mark_range(const tsr_model_atoms *model, const char *text,
     return status == TSR_OK ? status : tsr_wrap(err, TSR_E_USAGE, "--align");
 }
 
-/* *align [*n] residues by which models are superposed, which the caller frees;
- * NULL: none were named. */
+/* Reads --align: *align [*n] are the residues on which models are superposed,
+ * freed by the caller; NULL without --align. */
 static tsr_status read_align(const options *asked, tsr_frames *frames,
                              int **align, int *n, tsr_err *err)
 {
@@ -283,7 +286,8 @@ static tsr_status read_align(const options *asked, tsr_frames *frames,
         strncmp(text, domain, strlen(domain)) == 0
             ? mark_domain(frames, text + strlen(domain), mark, err)
             : mark_range(tsr_frames_atoms(frames), text, mark, err);
-    for (int i = 0; i < n_residue; i++) /* the marks become their numbers */
+    for (int i = 0; i < n_residue;
+         i++) /* convert the marks to residue numbers */
         if (mark[i])
             mark[(*n)++] = i;
     if (status == TSR_OK && *n < 3)
@@ -350,7 +354,8 @@ static tsr_status allow_missing_trace(tsr_past_run *run, tsr_status status,
 
 /* ---- where it goes ---- */
 
-/* How each format begins. */
+/* Marks at the beginning of files in each format, by which tessera recognises
+ * its own files. */
 static const struct {
     const char *begins, *holds;
 } kinds[N_FORMAT + 1] = {
@@ -360,7 +365,7 @@ static const struct {
     [CSV] = {.begins = "chain,draw"},
     [N_FORMAT] = {.begins = "# ", .holds = ": run in the folder of "}};
 
-/* May the file, and the scripts beside it, be written? */
+/* Checks that the output file, and the scripts next to it, may be written. */
 static tsr_status check_targets(const options *asked, const tsr_past_run *run,
                                 const char *path, int format, tsr_err *err)
 {

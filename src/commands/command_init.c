@@ -1,7 +1,8 @@
-/* tessera init: a first configuration from a model and curves, with what of the
- * model is rigid and what is flexible, as text and as a picture. It is written
- * for someone who reads a configuration for the first time: what was found and
- * what to look at come before it, and each range says what it is. */
+/* tessera init: writes a first configuration for a model and curves, and shows
+ * the rigid and flexible parts of the model as text and as a picture. The file
+ * is for readers who see a configuration for the first time: it begins with the
+ * parts found and the warnings, and describes each flexible range in a comment.
+ */
 #include "commands/command.h"
 
 #include "core/json.h"
@@ -18,15 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How the first line of its configurations begins. */
+/* Beginning of the first line of its configurations. */
 #define MARK "# tessera init "
 
 typedef struct {
     const tsr_init_job *job;
     const tsr_curves *curves; /* of it */
     tsr_pool pool;
-    char *picture; /* where it goes; NULL: there is none */
-    char *pae;     /* errors that were used; NULL: none */
+    char *picture; /* path of the picture; NULL: no picture */
+    char *pae;     /* file of predicted aligned errors; NULL: not used */
     tsr_structure *structure;
     tsr_parts *parts;
     tsr_saxs **saxs; /* [curves->n] */
@@ -34,17 +35,18 @@ typedef struct {
 
 /* ---- stretches of a chain ---- */
 
-/* Stretches of a chain, in order, are those of equal part. */
+/* A stretch of a chain: consecutive residues of the same part. */
 typedef struct {
     int first, last;
     int part;                        /* -1: flexible */
-    const tsr_flexible_range *range; /* of a flexible one */
+    const tsr_flexible_range *range; /* the flexible range */
 } span;
 
-enum { ROW = 64 /* letters at most for a chain */ };
+enum { ROW = 64 /* longest chain name in the picture */ };
 static const double coarse_end = 0.35; /* 1/Angstrom */
 
-/* Angstrom: maps up to it show more than where rigid parts lie. */
+/* Angstrom. Maps up to this resolution resolve more than the positions of rigid
+ * parts. */
 static const double bending_map = 8.0;
 
 static int chain_last(const work *w, int first)
@@ -72,7 +74,8 @@ static span stretch_at(const work *w, int first)
     return s;
 }
 
-/* For people: its name, "A:97-103", and what it is, "linker, 7 residues". */
+/* Describes a stretch: its name, "A:97-103", and its kind, "linker, 7
+ * residues". */
 static void describe(const work *w, span s, char name[64], char what[96])
 {
     static const char *const role[] = {"tail", "linker", "loop",
@@ -103,14 +106,15 @@ static char part_sign(int part)
     return part < 0 ? '~' : sign[part % (int)(sizeof sign - 1)];
 }
 
-static void draw_chain(const work *w, const char *prefix, int first, int last,
-                       FILE *out)
+static void print_chain(const work *w, const char *prefix, int first, int last,
+                        FILE *out)
 {
     const tsr_parts *p = w->parts;
     const tsr_residue_record *r = w->structure->residue;
     int n = last - first + 1, step = (n + ROW - 1) / ROW;
     fprintf(out, "%s%s %5d ", prefix, r[first].chain, r[first].number);
-    for (int i = first; i <= last; i += step) { /* what moves is never lost */
+    for (int i = first; i <= last;
+         i += step) { /* flexible residues are never skipped */
         int at = i;
         for (int j = i; j < i + step && j <= last; j++)
             at = p->part[j] < 0 ? j : at;
@@ -123,7 +127,7 @@ static void draw_chain(const work *w, const char *prefix, int first, int last,
     fputc('\n', out);
 }
 
-static void draw_text(const work *w, const char *prefix, FILE *out)
+static void print_parts(const work *w, const char *prefix, FILE *out)
 {
     const int n = w->structure->n_residue;
     const tsr_parts *p = w->parts;
@@ -133,7 +137,7 @@ static void draw_text(const work *w, const char *prefix, FILE *out)
                 "strand.\n",
                 prefix);
     for (int i = 0; i < n; i = chain_last(w, i) + 1)
-        draw_chain(w, prefix, i, chain_last(w, i), out);
+        print_chain(w, prefix, i, chain_last(w, i), out);
     for (int i = 0; i < n;) {
         char name[64], what[96];
         span s = stretch_at(w, i);
@@ -156,9 +160,9 @@ static void write_quoted(FILE *out, const char *text)
     tsr_json_text(&(tsr_json){.out = out}, NULL, text);
 }
 
-/* The path of a file as seen from the folder of the configuration: as given
- * where that is the current folder, shorter where it lies below, else
- * absolute. */
+/* Prints the path of a file relative to the folder of the configuration: as
+ * given if that is the current folder, shortened if the file lies below it,
+ * else absolute. */
 static tsr_status print_path(const work *w, const char *path, FILE *out,
                              tsr_err *err)
 {
@@ -198,7 +202,7 @@ static void print_head(const work *w, FILE *out)
     fprintf(out, "\n#\n# Rigid parts were found from\n#   %s%s%s\n#\n",
             tsr_evidence_text(p->evidence), w->pae != NULL ? "\n#   in " : "",
             w->pae != NULL ? tsr_text_shell(w->pae, word) : "");
-    draw_text(w, "# ", out);
+    print_parts(w, "# ", out);
     if (p->n_note > 0)
         fputs("#\n# Warnings:\n", out);
     for (int k = 0; k < p->n_note; k++) {
@@ -210,8 +214,8 @@ static void print_head(const work *w, FILE *out)
           out);
 }
 
-/* The ranges, each with what it is; a range may be several words where numbers
- * do not go up one by one. */
+/* Prints the flexible ranges, each with its description. One range can consist
+ * of several items where residue numbers do not ascend one by one. */
 static void print_flexible(const work *w, FILE *out)
 {
     const tsr_parts *p = w->parts;
@@ -271,7 +275,8 @@ static void print_structure(const work *w, FILE *out)
               out);
 }
 
-/* Of neutrons: the solvent, and what is not as it usually is. */
+/* Prints the solvent of a neutron curve, and the options that differ from their
+ * defaults. */
 static void print_solvent(const tsr_curves *c, int k, FILE *out)
 {
     fprintf(out, "    kind: sans\n    d2o: %g\n", c->d2o[k]);
@@ -345,9 +350,9 @@ static tsr_status write_yaml(const work *w, FILE *out, tsr_err *err)
 
 /* ---- the picture ----
  *
- * A bar a chain, coloured by rigid part, what moves as a thin line, secondary
- * structure above it, and where a prediction tells it, how sure it is, below;
- * then the strands that ride on the protein. */
+ * Each chain is a bar coloured by rigid part, with flexible residues as a thin
+ * line, secondary structure above, and the confidence of a prediction below.
+ * Strands of nucleic acid that are rigid with the protein follow. */
 
 enum {
     WIDTH = 900,
@@ -374,9 +379,9 @@ static const char *colour_of(int part)
 typedef struct {
     const work *w;
     tsr_svg *svg;
-    int first, last; /* of the chain */
+    int first, last; /* width of the chain name */
     double y;        /* its middle */
-    double scale;    /* pixels a residue, the same for all chains */
+    double scale;    /* pixels per residue, the same for all chains */
 } row;
 
 static double residue_x(const row *r, double residue)
@@ -423,7 +428,7 @@ static int has_confidence(const row *r)
     return r->w->parts->evidence != TSR_EVIDENCE_CONTACTS;
 }
 
-/* How sure a prediction is, from 0 at the bottom to 1. */
+/* Draws the confidence of the prediction, from 0 at the bottom to 1. */
 static void draw_confidence(const row *r)
 {
     const int n = r->last - r->first + 1;
@@ -448,7 +453,8 @@ static void draw_number(const row *r, double x, double y, int residue)
     tsr_svg_text(r->svg, x, y + 14.0, 10.0, TSR_SVG_MIDDLE, 0, text);
 }
 
-/* Where stretches begin, as far as the numbers have room; and the last. */
+/* Draws the residue numbers at the beginning of stretches where space permits,
+ * and the last number. */
 static void draw_numbers(const row *r)
 {
     double y = r->y + (has_confidence(r) ? 38.0 : 18.0), taken = -100.0;
@@ -475,8 +481,9 @@ static void draw_row(const row *r)
     draw_numbers(r);
 }
 
-/* The next strand from residue *at of the file on whose chain has no bar yet:
- * how many nucleotides; *at behind it; 0: there is none. */
+/* Finds the next strand, from residue *at of the file on, whose chain has no
+ * bar yet. Returns its number of nucleotides, 0 if there is none; *at moves
+ * behind the strand. */
 static int next_strand(const tsr_structure *s, const tsr_atoms *all, int *at,
                        const tsr_file_residue **first)
 {
@@ -577,7 +584,7 @@ static tsr_status write_picture(const work *w, const char *path, tsr_err *err)
 
 /* ---- curves of a command line ---- */
 
-/* FILE=X; the name may have signs of equality of its own. */
+/* Splits FILE=X at the last '=': the file name may contain the character. */
 static tsr_status add_sans(tsr_curves *c, const char *text, tsr_err *err)
 {
     const char *equals = strrchr(text, '=');
@@ -649,7 +656,7 @@ int tsr_curves_suit(const tsr_curves *c, int k, const tsr_neutron_options *o)
 
 /* ---- the command ---- */
 
-/* Beside the configuration, where no other place is named. */
+/* The picture lies next to the configuration unless --picture names a file. */
 static tsr_status name_picture(work *w, tsr_err *err)
 {
     const char *output = w->job->output;
@@ -669,7 +676,8 @@ static tsr_status name_picture(work *w, tsr_err *err)
     return tsr_pool_check(&w->pool, err);
 }
 
-/* Neither file may take the place of what was read, or of another's work. */
+/* Neither output file may replace an input or a file that is not from tessera.
+ */
 static tsr_status check_targets(work *w, tsr_err *err)
 {
     const tsr_curves *c = w->curves;
@@ -691,7 +699,8 @@ static tsr_status check_targets(work *w, tsr_err *err)
                                  err);
 }
 
-/* The curves; and the map, so that what cannot be read is told now. */
+/* Reads the curves, and the map, so that unreadable files are reported before
+ * any output. */
 static tsr_status read_data(work *w, tsr_log *log, tsr_err *err)
 {
     const tsr_data_options *data = w->curves->data;
@@ -715,7 +724,7 @@ static tsr_status write_output(const work *w, FILE *out, tsr_err *err)
         return write_yaml(w, out, err);
     TSR_TRY(tsr_file_begin(&writer, w->job->output, err));
     TSR_TRY(tsr_file_end(&writer, write_yaml(w, writer.out, err), err));
-    draw_text(w, "", out);
+    print_parts(w, "", out);
     return TSR_OK;
 }
 
@@ -746,7 +755,7 @@ static tsr_status make(work *w, FILE *out, tsr_log *log, tsr_err *err)
     TSR_TRY(read_data(w, log, err));
     TSR_TRY(write_output(w, out, err));
     if (w->structure->n_residue == 0)
-        w->picture = NULL; /* of a protein's parts alone */
+        w->picture = NULL; /* from the parts of the protein only */
     if (w->picture != NULL)
         TSR_TRY(write_picture(w, w->picture, err));
     report_parts(w, log);

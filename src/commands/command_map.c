@@ -1,5 +1,5 @@
-/* tessera map: density maps, and models in them. The verb comes first, as in
- * `tessera map cc`. */
+/* tessera map: density maps, and models in density maps. The first argument is
+ * the verb, as in `tessera map cc`. */
 #include "commands/command.h"
 #include "commands/map_job.h"
 #include "core/text.h"
@@ -104,9 +104,10 @@ static const tsr_field fields[] = {
 typedef struct {
     const char *name;
     tsr_status (*run)(tsr_map_job *job, tsr_err *err);
-    const char *map;  /* the option that names its map; NULL: there is none */
-    int is_of_models; /* models are compared with the map: a resolution and an
-                         engine are needed */
+    const char *map;  /* option that names the map of the verb; NULL: the verb
+                         needs no map */
+    int is_of_models; /* the verb compares models with the map, and needs a
+                         resolution and an engine */
 } verb;
 
 static const verb verbs[] = {{"cc", tsr_map_correlate, "map", 1},
@@ -117,7 +118,7 @@ static const verb verbs[] = {{"cc", tsr_map_correlate, "map", 1},
                              {"mask", tsr_map_mask, "map", 0},
                              {0}};
 
-/* Options that are not of every verb, by those they are of. */
+/* Options that apply only to some verbs, with these verbs. */
 static const struct {
     const char *option, *verbs, *note;
 } own[] = {
@@ -149,7 +150,7 @@ static tsr_status find_verb(const char *name, const verb **out, tsr_err *err)
                     tsr_text_excerpt(name, shown));
 }
 
-/* What would be left unused is refused: who gives it expects something of it.
+/* Refuses options that the verb would ignore, since the user expects an effect.
  */
 static tsr_status check_unused(const tsr_args *args, const verb *v,
                                tsr_err *err)
@@ -282,7 +283,7 @@ tsr_status tsr_map_job_blur(const tsr_map_job *job,
     return job->engine->set_blur(job->engine, &table, err);
 }
 
-/* ---- what is said of a model before it is compared ---- */
+/* ---- checks of a model before the comparison ---- */
 
 tsr_status tsr_map_job_check(const tsr_map_job *job,
                              const tsr_map_models *models, double least,

@@ -1,5 +1,5 @@
-/* tessera profile: curves of structures, and their fits to data, one by one or
- * all models of all files as one ensemble. */
+/* tessera profile: computes curves of structures and fits them to data, for
+ * each structure alone or for all models of all files as one ensemble. */
 #include "commands/command.h"
 #include "commands/solve.h"
 
@@ -32,7 +32,7 @@ typedef struct {
     int bodies, solvent, radiation, method, unit, ensemble, weights, partials;
     int force, json;
     double density, theta;
-    double d2o, exchange; /* of neutrons, and the next */
+    double d2o, exchange; /* for neutrons, as is deuterated */
     tsr_strings deuterated;
     tsr_number_or_word background;
     double q_min, q_max; /* q_max 0: not given */
@@ -157,13 +157,13 @@ enum { EQUAL, SQUARES, ENTROPY, N_WEIGHTS };
 
 typedef struct {
     const options *o;
-    /* What follows from the options. */
+    /* Settings derived from the options. */
     double q_range[2];
     tsr_profile_fit_options fit;
     tsr_resolution_options resolution;
     tsr_neutron neutron;
     tsr_saxs *saxs; /* NULL: without data */
-    double q_max;   /* of the curves */
+    double q_max;   /* of the computed curves */
     tsr_profile_maker *maker;
     FILE *out;
     tsr_log *log;
@@ -171,8 +171,7 @@ typedef struct {
 
 /* ---- options ---- */
 
-/* What would be left unused is refused: who gives it expects something of it.
- */
+/* Refuses options that would be ignored, since the user expects an effect. */
 static tsr_status check_unused(const tsr_args *args, const options *o,
                                tsr_err *err)
 {
@@ -319,11 +318,11 @@ tsr_status tsr_profile_finish(const tsr_profile_fit_options *how,
                             : tsr_wrap(err, status, "'%s'", r->structure.path);
 }
 
-/* A model far smaller or larger than what was measured. Its Rg is that of usual
- * contrast and hydration: a fit bends both towards the data, and a monomer
- * whose c2 is at its upper bound passes for a small dimer. Of the models in the
- * data at hand those that fit are within 14 %, monomers of dimers 22 % or more.
- */
+/* Warns of a model whose Rg differs much from that of the data. The Rg of the
+ * model uses standard contrast and hydration: fitted values would pull the
+ * model towards the data, and a monomer with c2 at its upper bound could pass
+ * for a small dimer. In our test data, models that fit are within 14 %, and
+ * monomers differ from dimers by 22 % or more. */
 tsr_status tsr_profile_check_rg(const tsr_profile_result *r,
                                 const tsr_saxs *saxs, tsr_log *log,
                                 tsr_err *err)
@@ -377,22 +376,23 @@ static tsr_status profile_one(const work *w, const char *path,
 
 /* ---- an ensemble ----
  *
- * Every model of every file, the mean of their partial profiles, and the
- * weights with which that mean fits data best.
+ * The ensemble consists of every model of every file. Its curve is the mean of
+ * their partial profiles, and its weights are those with which this mean fits
+ * the data best.
  *
- * A mean of profiles is a mean of partial profiles at the same c1 and c2, so
- * that one fit serves an ensemble as it does a structure. Weights by least
- * squares and c1, c2 are found in turns, each at the other's best; by maximum
- * entropy at those of equal weights, from which they depart no more than they
- * must. */
+ * A mean of profiles at the same c1 and c2 is the profile of the mean partial
+ * profiles, so that the fit of one structure also serves an ensemble. Least
+ * squares alternates between the weights and c1, c2, each optimised with the
+ * other fixed. Maximum entropy uses the c1 and c2 of equal weights, from which
+ * its weights depart as little as possible. */
 
 typedef struct {
-    tsr_pool pool; /* of model, weight */
+    tsr_pool pool; /* owns model and weight */
     int n;
-    tsr_profile_result *model;          /* [n] each alone */
-    int n_way;                          /* without data 1: equal weights */
+    tsr_profile_result *model;          /* [n] results of each model alone */
+    int n_way;                          /* without data only 1: equal weights */
     tsr_profile_result mean[N_WEIGHTS]; /* "equal weights", ... */
-    double *weight[N_WEIGHTS];          /* [n] with the sum 1 */
+    double *weight[N_WEIGHTS];          /* [n] weights with sum 1 */
     tsr_maxent_point point[N_WEIGHTS];
 } ensemble;
 
@@ -407,7 +407,7 @@ static tsr_status reserve_models(ensemble *e, int more, tsr_err *err)
     return TSR_OK;
 }
 
-/* Every model of a file of all atoms; "x.pdb:3" is its third. */
+/* Adds every model of a file with all atoms; "x.pdb:3" is the third model. */
 static tsr_status add_models(ensemble *e, tsr_profile_maker *maker,
                              const char *path, tsr_err *err)
 {
@@ -435,7 +435,7 @@ static tsr_status add_models(ensemble *e, tsr_profile_maker *maker,
     return status;
 }
 
-/* Of bodies the first model of each file. */
+/* Adds the first model of each file as bodies. */
 static tsr_status read_models(const work *w, int n_path,
                               const char *const *path, ensemble *e,
                               tsr_err *err)
@@ -458,7 +458,7 @@ static tsr_status read_models(const work *w, int n_path,
                                path[0]);
 }
 
-/* The finest grid of all, as far as all reach. */
+/* Chooses the finest grid that any model needs, up to the smallest q range. */
 static tsr_q_grid common_grid(const ensemble *e)
 {
     tsr_q_grid grid = e->model[0].structure.partials.grid;
@@ -506,7 +506,7 @@ static tsr_status add_partials(tsr_partials *to, const tsr_partials *p,
     return TSR_OK;
 }
 
-/* weight [e->n] with the sum 1. */
+/* weight [e->n], with sum 1. */
 static tsr_status make_mean(const ensemble *e, const char *name,
                             const double *weight, tsr_profile_result *out,
                             tsr_err *err)
@@ -626,7 +626,8 @@ static tsr_status compute_weights(const work *w, ensemble *e, tsr_err *err)
 
 /* ---- what is told ---- */
 
-/* The file's name, or the whole path where another's name is the same. */
+/* Name of a file in the table: the file name, or the whole path where two files
+ * have the same name. */
 static const char *name_of(int n, const tsr_profile_result *result, int i)
 {
     const char *name = tsr_text_file_name(result[i].structure.path);
@@ -812,7 +813,7 @@ static void write_ensemble(tsr_json *j, const ensemble *e)
     tsr_json_close(j);
 }
 
-/* e: NULL where each structure stands alone. */
+/* e NULL: each structure is fitted alone. */
 static void print_json(const work *w, int n, const tsr_profile_result *result,
                        const ensemble *e)
 {
@@ -836,14 +837,15 @@ static void print_json(const work *w, int n, const tsr_profile_result *result,
     tsr_json_close(&j);
 }
 
-/* What tells a fit of tessera from one of FoXS, in its first line. */
+/* Text in the first line of a .fit file that distinguishes files of tessera
+ * from those of FoXS. */
 #define FIT_FILE_MARK ", by tessera\n"
 
 /* ---- files ----
  *
- * Curves, or fits in FoXS's .fit format, which other programs read, with the
- * picture of the fit beside them. Files of one run have names of their own, so
- * that none replaces another. */
+ * Curves, or fits in FoXS's .fit format, which other programs read, each with a
+ * picture. Files of one command have different names, so that none replaces
+ * another. */
 
 static const char *file_ending(const char *path)
 {
@@ -860,8 +862,8 @@ static int is_folder(const char *path)
            (stat(path, &info) == 0 && S_ISDIR(info.st_mode));
 }
 
-/* The files of one structure, of the pool, in the folder `output` or under that
- * name. */
+/* Names the files of one structure, in the folder `output` or with that name.
+ * The names belong to the pool. */
 static tsr_status name_files(const char *output, const char *structure,
                              int is_fit, tsr_pool *pool, char **name,
                              char **picture, tsr_err *err)
@@ -903,7 +905,7 @@ static tsr_status check_names(const char *output, int n,
     return TSR_OK;
 }
 
-/* n: of a folder, else 1. */
+/* n: number of structures if output is a folder, else 1. */
 static tsr_status check_targets(const char *output, int n,
                                 const char *const *structure, int is_fit,
                                 const tsr_file_target *target, tsr_pool *pool,
@@ -949,8 +951,8 @@ tsr_status tsr_profile_check_output(const char *output, int is_forced, int n,
     return status;
 }
 
-/* Columns: q, I, and where they are asked for those in vacuum, of the excluded
- * volume and of hydration. */
+/* Writes the columns q and I, and on request those of the vacuum, the excluded
+ * volume and the hydration layer. */
 static void print_curve(const work *w, const tsr_profile_result *r,
                         const tsr_partial_curves *c, const double *intensity,
                         FILE *out)
@@ -979,7 +981,7 @@ static void print_curve(const work *w, const tsr_profile_result *r,
     }
 }
 
-/* path NULL: to standard output. */
+/* path NULL: standard output. */
 static tsr_status write_curve(const work *w, const char *path,
                               const tsr_profile_result *r, tsr_pool *pool,
                               tsr_err *err)
@@ -1003,8 +1005,9 @@ static tsr_status write_curve(const work *w, const char *path,
     return tsr_file_end(&to, status, err);
 }
 
-/* Columns q, I_exp, sigma, I_model after three lines that begin with '#', as
- * FoXS's .fit files have them; the model is scale I + background. */
+/* Writes the columns q, I_exp, sigma, I_model after three lines that begin with
+ * '#', in the layout of FoXS's .fit files. The model is scale I + background.
+ */
 static tsr_status write_fit(const tsr_saxs *s, const char *path,
                             const tsr_profile_result *r, tsr_err *err)
 {
@@ -1043,8 +1046,9 @@ static const char *bound_mark(int at)
     return at == 0 ? "" : at < 0 ? " (lower bound)" : " (upper bound)";
 }
 
-/* The middle 99 % of the residuals, but no less than noise has. What lies
- * beyond is a stroke at the edge: one bad point would flatten all others. */
+/* Range of the residuals in the picture: their middle 99 %, but at least the
+ * range of noise. Residuals outside are drawn as strokes at the edge, as a
+ * single bad point would flatten all others. */
 static void limit_residuals(tsr_figure *f)
 {
     if (f->pool.failed)
@@ -1153,8 +1157,8 @@ static tsr_status write_one(const work *w, const tsr_profile_result *r,
     return status;
 }
 
-/* result [n], best first: the first one goes to --output, or each to a file of
- * the structure's name where that is a folder; the curve of the only one to
+/* Writes result [n], best first: into a folder a file for each structure, else
+ * a file of the best. Without --output the curve of a single structure goes to
  * standard output. */
 static tsr_status write_results(const work *w, int n,
                                 const tsr_profile_result *result, tsr_err *err)

@@ -1,6 +1,6 @@
-/* tessera report DIR: finds what the report is made from, writes the methods
- * paragraph from the configuration, and refuses to replace a page of somebody
- * else. */
+/* tessera report DIR: collects the inputs of the report, writes the methods
+ * paragraph from the configuration, and refuses to replace pages that are not
+ * from tessera. */
 #include "answer/verdict.h"
 #include "commands/command.h"
 #include "commands/map_job.h"
@@ -49,7 +49,7 @@ typedef struct {
     tsr_verdict *verdict;
     char *methods, *advice, *solved, *page, *folder;
     char why[TSR_ERR_SIZE], remark[160];
-    tsr_pool pool; /* of what follows */
+    tsr_pool pool; /* owns the members below */
     tsr_report_data *data;
     tsr_report_map *map;
     tsr_report_prior *density;
@@ -76,7 +76,8 @@ static void print_flexible(FILE *out, const tsr_structure_config *s)
     fputs(s->flexible.n > 0 ? "; the rest moved as rigid parts. " : ". ", out);
 }
 
-/* Of an entry of `data:`, as the trace numbers it: among those alike. */
+/* Number of an entry of `data:` among the entries of its kind, as the trace
+ * numbers them. */
 static int ordinal_of(const tsr_term_options *data, int number)
 {
     const tsr_term_type *type = tsr_term_registry[data[number].kind];
@@ -87,8 +88,8 @@ static int ordinal_of(const tsr_term_options *data, int number)
     return ordinal;
 }
 
-/* The points of an entry of `data:` that the run used, not those it was allowed
- * to. */
+/* The points of an entry of `data:` that the run used, which may be fewer than
+ * its q_range allows. */
 static void print_points(FILE *out, const tsr_past_run *run, int number)
 {
     const tsr_term_options *data = run->config.data.item;
@@ -119,8 +120,8 @@ static void print_data(FILE *out, const tsr_past_run *run)
     fputs(". ", out);
 }
 
-/* What a paper's methods section needs; caller frees, NULL: no settings, or out
- * of memory. */
+/* Writes the text for the methods section of a paper, freed by the caller.
+ * NULL: settings unknown, or out of memory. */
 static char *methods_text(const tsr_past_run *run)
 {
     char *text = NULL;
@@ -166,7 +167,7 @@ static char *methods_text(const tsr_past_run *run)
 
 /* ---- density maps ---- */
 
-/* The width of the blur that the draws have: their mean, or as it was fixed. */
+/* Width of the blur: the mean of the draws, or the fixed value. */
 static double sigma_of_draws(const tsr_past_run *run, const tsr_report_map *m,
                              const tsr_map_options *o)
 {
@@ -220,7 +221,7 @@ static void compare_maps(work *w)
 
 /* ---- priors of parameters ---- */
 
-/* Left out where it has none. */
+/* Omitted if the run has no value. */
 static void add_density(work *w, const tsr_parameter *p, int n_share,
                         const char *suffix)
 {
@@ -230,8 +231,8 @@ static void add_density(work *w, const tsr_parameter *p, int n_share,
         tsr_parameter_density(p, n_share, TSR_REPORT_DENSITY, item->x, item->y);
 }
 
-/* Those of contrast, noise and weights; the prior of the structure has to be
- * sampled. */
+/* The priors of contrast, noise and weights are known. The prior of the
+ * structure has to be sampled. */
 static tsr_status find_densities(work *w, tsr_err *err)
 {
     tsr_parameter p[TSR_NOISE_PARAMETERS + TSR_N_CONTRAST];
@@ -283,7 +284,7 @@ static tsr_status make_folder(const char *path, tsr_err *err)
                     path, strerror(errno));
 }
 
-/* What a report's folder may hold already, by the ending of the names. */
+/* Endings of the files that a report's folder may contain. */
 static const struct {
     const char *ending, *begins, *holds;
 } kinds[] = {{".svg", "<svg", TSR_SVG_MARK},
@@ -291,9 +292,9 @@ static const struct {
              {"conformations.csv", "chain,draw,state", ""},
              {".cif", "data_", "\n# tessera: "}};
 
-/* A report is made again in the place of the one before. A figure, table or
- * model in its folder that is not from there may have the name of one that
- * comes, which only the numbers will tell: it is in the way. */
+/* A new report replaces the previous one. A figure, table or model in its
+ * folder that is not from tessera could have the name of a file still to be
+ * written, so any such file is an error. */
 static tsr_status check_file(const char *folder, const char *name,
                              const tsr_file_target *target, tsr_err *err)
 {
@@ -323,7 +324,7 @@ static tsr_status check_targets(const char *page, const char *folder,
     tsr_status status = TSR_OK;
     DIR *list = opendir(folder);
     if (list == NULL)
-        return TSR_OK; /* there is none yet */
+        return TSR_OK; /* no folder yet */
     for (const struct dirent *item;
          status == TSR_OK && (item = readdir(list)) != NULL;)
         status = check_file(folder, item->d_name, &target, err);
@@ -348,7 +349,7 @@ static tsr_status prepare_folder(work *w, const char *base, int is_forced,
 static double compute_mass(const tsr_past_run *run)
 {
     const char *file = run->has_config ? run->config.structure.file : NULL;
-    const double water = 0.334; /* e/A^3: without an effect on the mass */
+    const double water = 0.334; /* e/A^3: does not affect the mass */
     tsr_atoms *atoms = NULL;
     tsr_atom_model *model = NULL;
     double mass = (double)NAN;
@@ -366,7 +367,7 @@ static void describe_draws(const tsr_past_run *run, char remark[160])
 {
     char draws[80];
     remark[0] = '\0';
-    if (run->asked <= run->n_draw ||
+    if (run->draws_requested <= run->n_draw ||
         (run->is_finished && run->config.sampler.until != NULL))
         return;
     tsr_sampler_draws_text(&run->config.sampler, run->n_draw, draws);
@@ -377,7 +378,7 @@ static void describe_draws(const tsr_past_run *run, char remark[160])
              draws);
 }
 
-/* What the configuration of the run says. */
+/* Fills what follows from the configuration of the run. */
 static tsr_status read_config(work *w, tsr_err *err)
 {
     const tsr_config *c = &w->run.config;

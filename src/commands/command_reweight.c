@@ -1,6 +1,6 @@
-/* tessera reweight DIR: every variable of the posterior before and after the
- * new weights, and how many draws these rest on, which decides whether to
- * believe them. */
+/* tessera reweight DIR: prints every variable of the posterior before and after
+ * reweighting, and the effective number of draws, which decides whether the
+ * weights are reliable. */
 #include "commands/command.h"
 #include "session/past_run.h"
 
@@ -47,12 +47,13 @@ static const tsr_field fields[] = {
     TSR_OPTION_FORCE(options),
     {0}};
 
-/* A variable of the posterior before and after the new weights, so that the
- * reader sees what the new data changed. */
+/* Values of a variable before and after reweighting, which show the effect of
+ * the new data. */
 typedef struct {
     char *name;
-    int has_before;    /* 0: the run had no such variable */
-    int is_drawn_anew; /* scale, background, noise: not the draws' own */
+    int has_before;    /* 0: the run has no such variable */
+    int is_drawn_anew; /* scale, background, noise: drawn for the new data,
+                          not taken from the run */
     tsr_weighted before, after;
 } row;
 
@@ -60,16 +61,16 @@ typedef struct {
     const options *o;
     tsr_log *log;
     tsr_past_run run;
-    tsr_stored_curve stored; /* the curves of the run that are weighed */
-    int is_smeared;          /* by their instrument */
+    tsr_stored_curve stored; /* curves of the run that are reweighted */
+    int is_smeared;          /* smeared by their instrument */
     tsr_data_set before, after;
-    tsr_saxs *read;           /* the new data: of a file, */
-    tsr_saxs part;            /* or of the run's own points */
+    tsr_saxs *read;           /* the new data: from a file, */
+    tsr_saxs part;            /* or the points of the run */
     tsr_reweight *importance; /* either */
     tsr_maxent *entropy;
-    const double *log_weight; /* of it */
+    const double *log_weight; /* of importance or entropy */
     tsr_psis psis;
-    double worth; /* independent draws; of importance weights */
+    double worth; /* number of independent draws; of importance weights */
     double interpolation;
     tsr_pool pool; /* of the rows */
     int n;
@@ -176,7 +177,7 @@ static int is_curve_name(const char *name, const char *of, int data)
     return strcmp(name, full) == 0;
 }
 
-/* Whether a variable is of the data that were replaced. */
+/* Returns 1 where a variable belongs to the replaced data. */
 static int belongs_to_data(const char *name, int data)
 {
     static const char *const own[] = {"scale", "background", "chi2", NULL};
@@ -191,7 +192,7 @@ static int belongs_to_data(const char *name, int data)
                       : strcmp(last, number) == 0);
 }
 
-/* A row of values before and after; either may be NULL. */
+/* Prints values before and after; either may be NULL. */
 static tsr_status add_row(work *r, const char *name, const double *before,
                           const double *after, tsr_err *err)
 {
@@ -226,7 +227,8 @@ static tsr_status add_data_row(work *r, const char *name, const double *after,
     return status;
 }
 
-/* Fills the rows: every scalar of the posterior, one in memory at a time. */
+/* Fills the rows for every scalar of the posterior, with one in memory at a
+ * time. */
 static tsr_status make_rows(work *r, tsr_err *err)
 {
     const char *const *name;
@@ -393,7 +395,7 @@ static void print_json(const work *r, FILE *out)
     tsr_json_close(&j);
 }
 
-/* chain, draw, weight (the sum is 1), log_weight. */
+/* Columns chain, draw, weight (sum 1), log_weight. */
 static tsr_status write_csv(const work *r, const char *path, tsr_err *err)
 {
     const tsr_stored_curve *s = &r->stored;
@@ -420,7 +422,7 @@ static tsr_status check_weights(const work *r, long n, tsr_err *err)
 {
     const double least = 0.1, most_k = 0.7, least_worth = 10.0;
     const tsr_psis *psis = &r->psis;
-    const char *file = r->o->data != NULL ? r->o->data : "that";
+    const char *file = r->o->data != NULL ? r->o->data : "these data";
     const double share = psis->ess / (double)n;
     const int is_bad = isfinite(psis->pareto_k) && psis->pareto_k > most_k;
     char k[48] = "";
@@ -527,7 +529,7 @@ static tsr_status run_reweight(work *r, const char *directory, tsr_err *err)
         tsr_linear_make(r->before.intensity_scale, r->before.background);
     const tsr_term_options *data = r->run.config.data.item;
     const int at = (int)o->set_number - 1;
-    int ordinal = 0; /* of the curve among the curves */
+    int ordinal = 0; /* index of the curve among the curves */
     for (int d = 0; d < at; d++)
         ordinal += tsr_term_registry[data[d].kind]->is_curve;
     TSR_TRY(tsr_stored_curve_open(r->run.trace, ordinal,

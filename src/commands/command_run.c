@@ -1,7 +1,7 @@
-/* tessera run CONFIG and tessera resume DIR: what the command line says, and
- * the signals; the run itself is run_session.h. A run goes on from its last
- * checkpoint to the same bits as if it had never stopped, so everything on
- * which bits depend is compared first. */
+/* tessera run CONFIG and tessera resume DIR: apply the command line to the
+ * configuration, handle signals, and start or continue the run of
+ * run_session.h. A resumed run gives the same bits as an uninterrupted one, so
+ * everything that affects bits is compared first. */
 #include "answer/advice.h"
 #include "answer/run_report.h"
 #include "commands/command.h"
@@ -59,7 +59,7 @@ static tsr_status set_options(const tsr_run_options *o, tsr_config *config,
 
 /* ---- run ---- */
 
-/* The plan, and how long it would take, from a few steps that are tried. */
+/* Prints the plan, and its time, estimated from a few trial steps. */
 static tsr_status plan(tsr_session *session, FILE *out, tsr_err *err)
 {
     const double enough = 0.2; /* s */
@@ -99,12 +99,13 @@ tsr_status tsr_run_config(const char *path, const tsr_run_options *o, FILE *out,
         status = tsr_fail(err, TSR_E_USAGE, "--output is empty: name a folder");
     TSR_THEN(status, set_options(o, &config, err));
     if (o->prior_only)
-        tsr_config_drop_data(&config); /* its config.yaml says what was done */
+        tsr_config_drop_data(
+            &config); /* its config.yaml records the effective settings */
     TSR_THEN(status, tsr_session_read(&session, err));
     tsr_interrupt_block(!o->dry_run);
     TSR_THEN(status, tsr_setup_engine(&config, 0, log, &setup, err));
     if (!o->dry_run)
-        tsr_interrupt_catch(ignore_hang_up); /* devices put in their own */
+        tsr_interrupt_catch(ignore_hang_up); /* names of the devices in use */
     tsr_interrupt_block(0);
     if (o->dry_run) {
         TSR_THEN(status, plan(&session, out, err));
@@ -162,7 +163,7 @@ const tsr_command tsr_command_run = {
 
 /* ---- resume ---- */
 
-/* The config of the run, with what the command line changes. */
+/* Reads the configuration of the run and applies the command line. */
 static tsr_status read_config(const tsr_run_options *o, const char *directory,
                               tsr_config *config, tsr_err *err)
 {
@@ -178,8 +179,8 @@ static tsr_status read_config(const tsr_run_options *o, const char *directory,
     return status == TSR_OK ? set_options(o, config, err) : status;
 }
 
-/* In the trace, which is ahead of the checkpoint; 0 where it cannot be read,
- * which is said when it is opened to go on. */
+/* Number of draws in the trace, which is ahead of the checkpoint. 0 where the
+ * trace is unreadable; opening it later reports the error. */
 static long draws_stored(const char *directory)
 {
     tsr_trace_reader *reader = NULL;
@@ -191,7 +192,7 @@ static long draws_stored(const char *directory)
     return n;
 }
 
-/* Nothing to do, or less than nothing. */
+/* Refuses --draws that add no draws. */
 static tsr_status check_draws(const tsr_run_checkpoint *at,
                               const tsr_config *config, int more_asked,
                               tsr_err *err)
@@ -253,8 +254,8 @@ static tsr_status set_aside_checkpoint(const tsr_run_checkpoint *at,
     return TSR_OK;
 }
 
-/* The checkpoint to go on from; *is_new: there is none, since the run was
- * stopped before its first one, and it begins with config.yaml and input/. */
+/* Opens the checkpoint. *is_new: the run was stopped before its first
+ * checkpoint, and starts again from config.yaml and input/. */
 static tsr_status read_checkpoint(const char *directory, tsr_run_checkpoint *at,
                                   int *is_new, tsr_err *err)
 {
@@ -335,7 +336,7 @@ tsr_status tsr_resume_run(const char *directory, const tsr_run_options *o,
     tsr_status status = tsr_run_directory_require(directory, err);
     TSR_THEN(status, tsr_lock_acquire(directory, &session.lock, err));
     if (status == TSR_OK)
-        /* a stop leaves all as it is */
+        /* an interruption changes no file */
         tsr_interrupt_catch(ignore_hang_up);
     TSR_THEN(status, read_checkpoint(directory, &at, &is_new, err));
     if (status == TSR_OK && at.remark != NULL)
@@ -360,7 +361,7 @@ tsr_status tsr_resume_run(const char *directory, const tsr_run_options *o,
     TSR_THEN(status, tsr_setup_engine(&config, (int)at.identity.n_chain, log,
                                       &setup, err));
     if (session.lock != NULL)
-        tsr_interrupt_catch(ignore_hang_up); /* devices put in their own */
+        tsr_interrupt_catch(ignore_hang_up); /* names of the devices in use */
     tsr_interrupt_block(0);
     status = tsr_session_check_stop(&session, status, err);
     session.is_resumed = !is_new;

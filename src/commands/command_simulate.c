@@ -33,7 +33,7 @@ static const tsr_field fields[] = {
     TSR_OPTION_FORCE(options),
     {0}};
 
-/* Streams apart from those of the chains of a run. */
+/* Random streams that differ from those of the chains of a run. */
 static const uint64_t noise_stream = 0xffffffff00000001u;
 static const int walk_stream = 0x7ffffff0;
 
@@ -44,11 +44,11 @@ typedef struct {
     tsr_setup setup;
     tsr_neutron neutron;
     tsr_conformation *truth;
-    tsr_pool pool;    /* of what follows */
+    tsr_pool pool;    /* owns the members below */
     char *path, *pdb; /* the files */
     double *column;   /* [3][points] q, I, sigma */
     tsr_resolution resolution;
-    int is_atoms; /* the curve's scatterers */
+    int is_atoms; /* scatterers of the curve */
 } work;
 
 /* A chain on the prior alone leads away from the input structure. */
@@ -72,7 +72,7 @@ static tsr_status draw_from_prior(work *w, tsr_err *err)
     return status;
 }
 
-/* c1 and c2 of the curve, in place of what a run would do with them. */
+/* Replaces c1 and c2 by the values of the simulated curve. */
 static tsr_status set_contrast(tsr_config *config, tsr_err *err)
 {
     tsr_parameter prior[TSR_N_CONTRAST];
@@ -86,7 +86,7 @@ static tsr_status set_contrast(tsr_config *config, tsr_err *err)
     return tsr_config_locate_error(config, status, err);
 }
 
-/* What is said of neutrons has to be of them. */
+/* Refuses neutron keys without simulate.radiation: neutron. */
 static tsr_status read_neutrons(work *w, tsr_err *err)
 {
     const tsr_config *config = &w->config;
@@ -117,11 +117,11 @@ static tsr_status compute_from_atoms(const work *w, tsr_atom_curves *curves,
     const tsr_parameter *contrast = w->setup.tables.contrast;
     const int is_neutron = w->config.simulate.radiation;
     const tsr_neutron_basis basis = {.origin = w->neutron.d2o};
-    double number; /* the mean radius; of neutrons the match point */
+    double number; /* mean radius; for neutrons the match point */
     TSR_TRY(tsr_atom_curves_partial(curves, w->truth,
                                     is_neutron ? &w->neutron : NULL,
                                     basis.origin, partial, &number, err));
-    if (is_neutron) /* c2 is fixed: one component is left */
+    if (is_neutron) /* c2 is fixed: one component remains */
         tsr_neutron_fold(&basis, contrast, grid->n_q, partial);
     for (int j = 0; j < grid->n_q; j++)
         intensity[j] =
@@ -160,9 +160,9 @@ static tsr_status compute_from_bodies(const work *w, tsr_atom_curves *curves,
     return status;
 }
 
-/* The atoms of the file, where the configuration wants them and there are any:
- * *curves stays NULL else. Neutrons need them in any case, and see bodies by
- * what these are made of. */
+/* Reads the atoms of the file, if the configuration uses them and they are
+ * complete; else *curves stays NULL. Neutrons always need the atoms, from which
+ * the form factors of bodies follow. */
 static tsr_status open_atoms(const work *w, const tsr_q_grid *grid,
                              tsr_atom_curves **curves, tsr_err *err)
 {
@@ -194,9 +194,9 @@ static tsr_status interpolate(const tsr_q_grid *grid, const tsr_resolution *r,
     return TSR_OK;
 }
 
-/* sigma^2 = [I(q) + 2 c I(0.2) / (1 - c)] / (k q), c = 0.85: what detectors and
- * buffers give (Sedlak, Bruetzel & Lipfert 2017, eq. 10); k such that sigma / I
- * at q = 0.1 is `error`. */
+/* sigma^2 = [I(q) + 2 c I(0.2) / (1 - c)] / (k q), c = 0.85: noise of detector
+ * and buffer (Sedlak, Bruetzel & Lipfert 2017, eq. 10). k is such that sigma /
+ * I at q = 0.1 is `error`. */
 static void add_noise(const tsr_simulate_config *s, int n, const double *q,
                       double at_01, double at_02, gsl_rng *rng,
                       double *intensity, double *sigma)
@@ -281,7 +281,7 @@ static tsr_status compute(work *w, tsr_err *err)
 
 /* ---- files ---- */
 
-/* Nothing that was measured, and no input, may be lost to a simulation. */
+/* A simulation must not replace measured data or an input. */
 static tsr_status name_files(work *w, tsr_err *err)
 {
     const char *const input[] = {w->config.path, w->config.structure.file,
@@ -331,7 +331,7 @@ static tsr_status write_both_files(const work *w, const tsr_model_atoms *model,
     return status;
 }
 
-/* Both or none. */
+/* Writes both files or none. */
 static tsr_status write_files(work *w, FILE *out, tsr_err *err)
 {
     const tsr_config *c = &w->config;

@@ -1,9 +1,9 @@
-/* tessera solve: from a model and curves to an answer, by the other commands:
- * init, the fit of profile, run or resume for 1, 2, ... states, report. What
- * each of them leaves in its folder is all that is remembered, so that the same
- * command goes on where it was stopped. The verdict so far is kept there, too:
- * verdict.json and verdict.txt are written anew whenever a part of it is known.
- */
+/* tessera solve: goes from a model and curves to a verdict by means of other
+ * commands: init, the fit of profile, run or resume for 1, 2, ... states, and
+ * report. The state of a solve is only the files of these commands in its
+ * folder, so that the same command continues after an interruption.
+ * verdict.json and verdict.txt are rewritten whenever a further part of the
+ * verdict is known. */
 #include "commands/command.h"
 #include "commands/solve.h"
 
@@ -58,16 +58,16 @@ static const tsr_field fields[] = {
               .doc = "print the verdict as one JSON object"),
     {0}};
 
-/* ---- what was found ----
+/* ---- sentences of the verdict ----
  *
- * Each sentence rests on numbers that stand beside it in the JSON object. */
+ * The JSON object contains the numbers behind each sentence. */
 
 static int is_good(const tsr_profile_fit *fit)
 {
     return tsr_verdict_fits(fit->reduced_chi2, fit->cormap_p, fit->noise);
 }
 
-/* Does the model as it is fit every curve? */
+/* Returns 1 where the rigid model fits every curve. */
 static int fits_all(const tsr_solve *solve)
 {
     int fits = 1;
@@ -107,7 +107,7 @@ static int run_to_extend(const tsr_solve *s)
 
 /* ---- the verdict in sentences ---- */
 
-/* "2 states"; text [32]. */
+/* Writes "2 states" to text [32]. */
 static const char *states(int n, char text[32])
 {
     snprintf(text, 32, "%d state%s", n, n == 1 ? "" : "s");
@@ -248,7 +248,7 @@ static void write_convergence(const tsr_solve *s, tsr_words *w)
     tsr_words_add(w, n > 0 ? "." : "All runs have converged.");
 }
 
-/* Of the model as it is, of the runs, or of both. */
+/* Parts of the verdict: the rigid model, the runs. */
 enum { OF_MODEL = 1, OF_RUNS = 2 };
 static void write_verdict(const tsr_solve *s, int of, tsr_words *w)
 {
@@ -265,7 +265,7 @@ static void write_verdict(const tsr_solve *s, int of, tsr_words *w)
 
 /* ---- the verdict as text ---- */
 
-/* What the data say of each number of states, and each above the one before. */
+/* Prints a row for each number of states, with the gains over the row above. */
 static void print_table(const tsr_solve *s, FILE *out)
 {
     fprintf(out, "\n  %-6s  %14s  %12s  %12s  %4s  %s\n", "states",
@@ -361,8 +361,8 @@ static void write_json_rigid(const tsr_solve *s, tsr_json *j)
     tsr_json_close(j);
 }
 
-/* Of a number of states among those that were tried, by their evidence alone;
- * NaN where that is not known, or decides nothing. */
+/* Posterior probability of a number of states among those tried, from the
+ * evidence only; NaN where an evidence is unknown or its error too large. */
 static double probability(const tsr_solve *s, int k)
 {
     double sum = 0.0;
@@ -454,10 +454,11 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
 typedef struct {
     const tsr_args *args;
     const options *o; /* of them */
-    FILE *out, *none; /* none: for what commands print that is told here */
+    FILE *out, *none; /* a log that prints nothing: results of other commands
+                         are reported here */
     tsr_log *log;
     tsr_curves curves;
-    tsr_pool pool; /* of paths and arrays */
+    tsr_pool pool; /* owns paths and arrays */
     int n_input;
     const char **input; /* [n_input] model, curves; map, NULL */
     const char *file;   /* the configuration */
@@ -487,7 +488,7 @@ static void work_clear(work *w)
         fclose(w->none);
 }
 
-/* A file in the folder; NULL, which the pool remembers: out of memory. */
+/* Path of a file in the folder; NULL: out of memory, which the pool records. */
 static char *file_in(work *w, const char *name)
 {
     return tsr_pool_format(&w->pool, "%s/%s", w->solve.directory, name);
@@ -505,7 +506,8 @@ static tsr_status close_run_log(work *w, tsr_status status)
 {
     tsr_log_set_brief(w->log, 0);
     tsr_log_close(w->log);
-    return status == TSR_E_NO ? TSR_OK : status; /* not converged: told below */
+    return status == TSR_E_NO ? TSR_OK
+                              : status; /* not converged: reported below */
 }
 
 /* ---- the configuration ---- */
@@ -540,7 +542,7 @@ static const tsr_term_options *find_data(const tsr_config *config,
     return NULL;
 }
 
-/* A folder answers for one model and what was measured of it. */
+/* A folder belongs to one model and its data; refuses others. */
 static tsr_status check_inputs(const work *w, tsr_err *err)
 {
     for (int k = 0; w->input[k] != NULL; k++) {
@@ -577,7 +579,7 @@ static tsr_status make_config(work *w, tsr_err *err)
     const char *name = tsr_text_file_name(w->input[0]);
     if (output != NULL && *output == '\0')
         return tsr_fail(err, TSR_E_USAGE, "--output is empty: name a folder");
-    /* the model's name without its endings */
+    /* name of the model without its endings */
     w->solve.directory = output != NULL
                              ? output
                              : tsr_pool_format(&w->pool, "runs/%.*s",
@@ -610,8 +612,9 @@ static const char *single_device(const work *w)
                : device;
 }
 
-/* All atoms, or of a model that lacks some, as a run writes it, bodies; these
- * have no tables for neutrons (NULL: X-rays). */
+/* Computes the model with all atoms, or with bodies, as a run writes the model,
+ * where atoms are missing. Bodies have no tables for neutrons (NULL: X-rays).
+ */
 static tsr_status compute(work *w, const tsr_neutron *neutron, double q_max,
                           tsr_profile_structure *to, tsr_err *err)
 {
@@ -642,7 +645,7 @@ static tsr_status compute(work *w, const tsr_neutron *neutron, double q_max,
                             : tsr_fail(err, status, "%s", local.message);
 }
 
-/* The model against a curve, over the points that the runs see. */
+/* Fits the model to a curve, over the points that runs use. */
 static tsr_status fit_curve(work *w, int k, tsr_err *err)
 {
     const tsr_term_options *entry = find_data(&w->config, w->input[k + 1]);
@@ -653,7 +656,7 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
     tsr_neutron neutron;
     if (of != NULL) {
         TSR_TRY(tsr_neutron_make(of, &neutron, err));
-        how.c1[0] = how.c1[1] = 1.0; /* as of profile and of runs */
+        how.c1[0] = how.c1[1] = 1.0; /* settings as in profile and in runs */
     }
     how.fit_background = o->background.word == 0; /* infer */
     how.background = o->background.word < 0 ? o->background.number : 0.0;
@@ -666,7 +669,7 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
     return tsr_profile_check_rg(r, w->saxs[k], w->log, err);
 }
 
-/* rigid.fit and its picture, rigid-2.fit for a second curve. */
+/* Writes rigid.fit and its picture, rigid-2.fit for a second curve. */
 static tsr_status write_fit(work *w, int k, tsr_err *err)
 {
     char name[32] = "rigid.fit";
@@ -707,7 +710,7 @@ static tsr_status find_flexible(work *w, tsr_err *err)
     tsr_solve *s = &w->solve;
     const char *begun = file_in(w, "1");
     TSR_TRY(tsr_pool_check(&w->pool, err));
-    w->config.prior.clash = TSR_CLASH_NONE; /* no matter here, and slow */
+    w->config.prior.clash = TSR_CLASH_NONE; /* not needed here, and slow */
     tsr_status status = tsr_setup_read(&w->config, 0, NULL, &setup, err);
     if (status == TSR_OK) {
         s->is_frozen = w->config.structure.frozen;
@@ -751,8 +754,8 @@ static tsr_status save_verdict(work *w, tsr_err *err)
 
 /* ---- a run ---- */
 
-/* `name=`, the title of a run's report: the model's name, where that cannot be
- * mistaken for something else in YAML, and how many states. text [size] out. */
+/* Title of the report of a run, as `name=`: name of the model, if YAML reads it
+ * as a text, and the number of states. text [size] out. */
 static void name_run(const char *model, int n_state, char *text, size_t size)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
@@ -776,7 +779,7 @@ static tsr_status begin_run(work *w, int n_state, tsr_err *err)
     snprintf(states, sizeof states, "structure.states=%d", n_state);
     snprintf(limit, sizeof limit, "sampler.time_limit=%.17g", w->o->time_limit);
     name_run(w->input[0], n_state, name, sizeof name);
-    o.set.item[o.set.n++] = name; /* before what is set on the command line */
+    o.set.item[o.set.n++] = name; /* before the keys set on the command line */
     o.set.item[o.set.n++] = limit;
     for (int i = 0; i < set->n; i++)
         o.set.item[o.set.n++] = set->item[i];
@@ -829,7 +832,7 @@ static tsr_status complete_run(work *w, int n_state, tsr_err *err)
     return is_finished ? TSR_OK : resume_run(w, directory, err);
 }
 
-/* One run more, as long as the data ask for it. */
+/* Makes one more run, as long as the data require one. */
 static tsr_status run_states(work *w, tsr_err *err)
 {
     tsr_solve *s = &w->solve;
@@ -853,13 +856,13 @@ static tsr_status run_states(work *w, tsr_err *err)
             s->chosen = k;
         TSR_TRY(save_verdict(w, err));
         if (s->chosen < k || !isfinite(w->runs.run[k].verdict->evidence.log))
-            break; /* nothing to compare the next one with */
+            break; /* no evidence to compare with */
     }
     return TSR_OK;
 }
 
-/* Of the chosen run, or where there is none of the model as it is; it shows the
- * verdict that is kept. */
+/* Writes the report of the chosen run, or without a run that of the rigid
+ * model; it shows the stored verdict. */
 static tsr_status write_report(work *w, tsr_err *err)
 {
     const int is_run = w->runs.n > 0;
@@ -888,7 +891,7 @@ static tsr_status solve_all(work *w, tsr_err *err)
     TSR_TRY(save_verdict(w, err));
     if (!is_json)
         TSR_TRY(tsr_solve_print_model(s, w->out, err));
-    fflush(w->out); /* the runs take their time */
+    fflush(w->out); /* the runs dominate the time */
     tsr_status status = s->is_finished ? TSR_OK : run_states(w, err);
     if (status == TSR_OK) {
         s->is_finished = 1;
@@ -896,7 +899,7 @@ static tsr_status solve_all(work *w, tsr_err *err)
     }
     if (status != TSR_OK && status != TSR_E_INTERRUPTED)
         return status;
-    /* What is finished is told also where a signal ended the rest. */
+    /* The finished part is printed also after an interruption. */
     const tsr_status printed =
         (is_json ? tsr_solve_print_json : tsr_solve_print_runs)(s, w->out,
                                                                 NULL);

@@ -1,5 +1,5 @@
-/* tessera status DIR: reads what a run has written so far, without disturbing
- * it; speed and time left are those of its last checkpoint. */
+/* tessera status DIR: shows the progress of a run from its files, without
+ * disturbing it. Speed and remaining time are those of the last checkpoint. */
 #include "commands/command.h"
 #include "session/run_checkpoint.h"
 #include "session/run_directory.h"
@@ -28,11 +28,12 @@ typedef struct {
     tsr_run_checkpoint at;
     int has_checkpoint;
     char why_not[TSR_ERR_SIZE]; /* no checkpoint */
-    tsr_run_progress now;       /* with the draws that the trace has */
-    double accepted, chi2;      /* of the last tenth; NaN: unknown */
+    tsr_run_progress now;       /* including the draws of the trace */
+    double accepted, chi2; /* of the last tenth of the draws; NaN: unknown */
 } run_status;
 
-/* Mean over all chains of the last tenth of a variable; NaN where absent. */
+/* Mean of a variable over all chains and the last tenth of the draws; NaN where
+ * absent. */
 static double last_mean(tsr_trace_reader *reader, tsr_trace_group group,
                         const char *name)
 {
@@ -116,7 +117,8 @@ static tsr_status read_status(const char *directory, run_status *s,
     return status;
 }
 
-/* Of the whole run, warm-up and stops left out; NaN before the first steps. */
+/* Speed of the whole run, without warm-up and interruptions; NaN before the
+ * first steps. */
 static double steps_a_second(const run_status *s)
 {
     const tsr_run_progress *p = &s->at.progress;
@@ -124,7 +126,8 @@ static double steps_a_second(const run_status *s)
                                                  : (double)NAN;
 }
 
-/* Since a time in UTC, ISO 8601, ", 4 s ago"; "" where it is none. */
+/* Time since a UTC time in ISO 8601, ", 4 s ago"; "" where it cannot be parsed.
+ */
 static const char *age(const char *written_at, char text[48])
 {
     struct tm t = {0}, utc;
@@ -133,7 +136,8 @@ static const char *age(const char *written_at, char text[48])
                &t.tm_mday, &t.tm_hour, &t.tm_min, &t.tm_sec) != 6)
         return "";
     t.tm_year -= 1900, t.tm_mon -= 1;
-    gmtime_r(&now, &utc); /* both as if they were local times */
+    gmtime_r(&now, &utc); /* both converted as local times, so that the
+                             difference is right */
     t.tm_isdst = utc.tm_isdst = 0;
     const double ago = difftime(mktime(&utc), mktime(&t));
     snprintf(text, 48,

@@ -1,4 +1,4 @@
-/* tessera: the commands that exist. */
+/* tessera: the table of commands. */
 #include "commands/command.h"
 
 #define COMMAND(word) &tsr_command_##word,

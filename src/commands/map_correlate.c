@@ -1,5 +1,5 @@
-/* tessera map cc and map timeline: how well models agree with a map, as a whole
- * and part by part. */
+/* tessera map cc and map timeline: correlation of models with a map, for the
+ * whole model and for its parts. */
 #include "commands/map_job.h"
 #include "core/json.h"
 #include "core/text.h"
@@ -24,7 +24,7 @@ typedef struct {
     tsr_map_job *job;
     int n, room;
     result *result; /* [n] */
-    float *density; /* [n_voxel] of the last model */
+    float *density; /* [n_voxel] density of the last model */
 } comparison;
 
 typedef struct {
@@ -56,7 +56,8 @@ static tsr_status compute_cc(const tsr_map_job *job,
     return TSR_OK;
 }
 
-/* The correlation has one maximum over the width: golden sections, to 0.001. */
+/* The correlation has one maximum over the width, found by golden-section
+ * search to 0.001. */
 static tsr_status best_sigma(const tsr_map_job *job,
                              const tsr_map_models *models, const model *m,
                              double *out, tsr_err *err)
@@ -68,7 +69,7 @@ static tsr_status best_sigma(const tsr_map_job *job,
     for (int k = 0; k < 2; k++)
         TSR_TRY(compute_cc(job, models, m, x[k], &cc[k], err));
     while (high - low > 0.001) {
-        const int k = cc[0] < cc[1]; /* which side goes on */
+        const int k = cc[0] < cc[1]; /* side that is searched next */
         if (k)
             low = x[0];
         else
@@ -117,8 +118,9 @@ static double middle_of(const tsr_map_grid *g, int axis)
     return g->origin[axis] + 0.5 * (g->n[axis] - 1) * g->step[axis];
 }
 
-/* The model mirrored in the middle of the box: a map of the wrong hand agrees
- * with one of them better than with the model, in a box that was not moved. */
+/* Tests the hand of the map: a model mirrored about the centre of the box
+ * agrees better than the model where the map has the wrong hand and its box was
+ * not moved. */
 static tsr_status check_hand(const tsr_map_job *job, const model *m, double cc,
                              const char *label, tsr_err *err)
 {
@@ -143,9 +145,9 @@ static tsr_status check_hand(const tsr_map_job *job, const model *m, double cc,
     return TSR_OK;
 }
 
-/* Voxels of another size than the header's stretch the map about a point that
- * is not known: the first voxel, zero, the middle of the box, or, where the
- * model was brought to its place, the model's own. */
+/* Tests the voxel size. A wrong size stretches the map about an unknown point:
+ * the first voxel, the origin, the centre of the box, or, for a docked model,
+ * the centre of the model. */
 enum { N_FIXED = 4, MOST_PER_CENT = 10, PER_CENT = 2 };
 
 static void fixed_points(const tsr_map_grid *g, const model *m,
@@ -160,7 +162,7 @@ static void fixed_points(const tsr_map_grid *g, const model *m,
     }
 }
 
-/* The best correlation of the model grown or shrunk about a point. */
+/* Finds the best correlation of the model scaled about a point. */
 static tsr_status try_scales(const tsr_map_job *job, const model *m,
                              const double fixed[3], double *best_cc,
                              double *best_scale, tsr_err *err)
@@ -185,8 +187,9 @@ static tsr_status try_scales(const tsr_map_job *job, const model *m,
     return TSR_OK;
 }
 
-/* Asked only of a model that does not fit well. A size that is right makes up
- * for most of what is missing to 1; one that is wrong, for a few per cent. */
+/* Only for a model that does not fit well. The right voxel size makes up for
+ * most of the difference of the correlation to 1; a wrong one for a few per
+ * cent. */
 static tsr_status check_voxels(const tsr_map_job *job, const model *m,
                                double cc, const char *label, tsr_err *err)
 {
@@ -436,13 +439,12 @@ tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err)
 
 /* ---- map timeline ----
  *
- * tessera map timeline: the correlation of every part of a model with the map,
- * model by model, or draw by draw (Stone et al. 2014, Faraday Discuss.
- * 169:265).
+ * tessera map timeline: correlation of every part of a model with the map, for
+ * each model or draw (Stone et al. 2014, Faraday Discuss. 169:265).
  *
  * A row is a residue, an element of secondary structure, a chain or a named
- * selection, a column a model. A cell is the correlation of the density of that
- * part alone with the map, near its atoms. */
+ * selection; a column is a model. A value is the correlation of the density of
+ * that part alone with the map, near the atoms of the part. */
 
 typedef struct {
     tsr_map_job *job;
@@ -451,15 +453,15 @@ typedef struct {
     double *cc; /* [models.n][rows.n]; NaN: not defined */
 } timeline;
 
-/* draw: of a trajectory its frame, from 1 */
+/* draw; for a trajectory its frame, from 1 */
 static const char csv_head[] = "component,model,chain,draw,cc,change\n";
 
 /* ---- the correlations ---- */
 
 enum { ATOMS_A_CALL = 1 << 22 };
 
-/* As many models in a call as it has room for, their parts one after the
- * other. */
+/* Processes as many models per call as the engine has room for, with the parts
+ * of one model in sequence. */
 static tsr_status correlate(timeline *t, tsr_err *err)
 {
     tsr_map_job *job = t->job;
@@ -562,8 +564,8 @@ static void range_of(const timeline *t, double *low, double *high)
         *low = 0.0, *high = 1.0;
 }
 
-/* The first row is the uppermost. Rows are as high as text where there are few,
- * thin where there are many. */
+/* The first row is at the top. Rows have the height of text if there are few,
+ * and are thin if there are many. */
 static void draw_cells(const timeline *t, tsr_figure *f)
 {
     const size_t n_row = (size_t)t->rows.n, n = n_row * (size_t)t->models.n;

@@ -1,5 +1,5 @@
-/* tessera map dock: where in a map a rigid model belongs, and what may be wrong
- * with the map. */
+/* tessera map dock: finds the position of a rigid model in a map, and tests the
+ * map for a wrong hand and a wrong voxel size. */
 #include "commands/map_job.h"
 #include "core/json.h"
 #include "maps/dock.h"
@@ -19,13 +19,13 @@ typedef struct {
     const double (*xyz)[3];
     tsr_pool pool;
     double *weight;  /* [n] electrons */
-    double (*at)[3]; /* [n] scratch: atoms in a place */
+    double (*at)[3]; /* [n] workspace: atoms at a position */
     tsr_dock_options options;
     int n_pose;
     tsr_map_pose pose[TSR_MAP_MOST_POSES];
     tsr_density_sums sums[TSR_MAP_MOST_POSES];
-    double mirrored; /* correlation of the best place of the mirror image */
-    double scale;    /* of the model, that agrees best, and its correlation */
+    double mirrored; /* correlation of the best position of the mirror image */
+    double scale;    /* best scale of the model, and its correlation */
     double scaled_cc;
 } docking;
 
@@ -44,8 +44,8 @@ static tsr_status open_model(docking *d, tsr_err *err)
     return TSR_OK;
 }
 
-/* Copies of the model in a place, their distances from the centre times
- * 1 + 0.02 k, k from -most to most. */
+/* Copies of a posed model, scaled about its centre by 1 + 0.02 k, k from -most
+ * to most. */
 static tsr_status compare(docking *d, const tsr_map_pose *pose, int most,
                           tsr_density_sums *sums, tsr_err *err)
 {
@@ -64,7 +64,8 @@ static tsr_status compare(docking *d, const tsr_map_pose *pose, int most,
 
 /* ---- what may be wrong with the map ---- */
 
-/* Scores of one model and its mirror image are in the ratio of correlations. */
+/* The scores of a model and of its mirror image have the ratio of their
+ * correlations. */
 static tsr_status try_mirror(docking *d, tsr_err *err)
 {
     tsr_map_pose pose;

@@ -1,5 +1,5 @@
-/* tessera map simulate, mask and fsc: maps that are made, and maps that are
- * compared with each other. */
+/* tessera map simulate, mask and fsc: create maps, and compare maps with each
+ * other. */
 #include "commands/map_job.h"
 #include "core/json.h"
 #include "report/report.h"
@@ -82,7 +82,7 @@ typedef struct {
 
 enum { N_CURVE = 4 };
 
-/* Of a comparison; fsc->n 0: there is none. */
+/* Curve of a comparison; fsc->n 0: not computed. */
 static void list_curves(const tsr_fsc_halves *h, curve list[N_CURVE])
 {
     list[0] = (curve){"fsc", "without a mask", TSR_COLOUR_DATA, &h->plain};
@@ -162,7 +162,7 @@ static void write_curves(const tsr_map_job *job, const tsr_fsc_halves *h)
     tsr_json_close(&j);
 }
 
-/* A threshold is of the mean of the two. */
+/* A threshold applies to the mean of the two maps. */
 static tsr_status mask_of_two(tsr_map_job *job, tsr_map *const map[2],
                               float **mask, tsr_err *err)
 {
@@ -170,7 +170,7 @@ static tsr_status mask_of_two(tsr_map_job *job, tsr_map *const map[2],
     tsr_map *mean;
     *mask = NULL;
     if (!tsr_map_same_grid(&map[0]->grid, &map[1]->grid))
-        return TSR_OK; /* the comparison says so */
+        return TSR_OK; /* the comparison reports the error */
     TSR_TRY(tsr_map_new(&map[0]->grid, &job->pool, &mean, err));
     for (size_t k = 0; k < n; k++)
         mean->value[k] = 0.5f * (map[0]->value[k] + map[1]->value[k]);

@@ -1,5 +1,5 @@
-/* What the verbs of `tessera map` share: the models, a map, an engine that
- * holds it, and how models are blurred. commands/command_map.c has the
+/* Declarations shared by the verbs of `tessera map`: models, a map, an engine
+ * that holds the map, and the blur of models. commands/command_map.c has the
  * options. */
 #ifndef TSR_COMMANDS_MAP_JOB_H
 #define TSR_COMMANDS_MAP_JOB_H
@@ -12,25 +12,25 @@
 #include "maps/map_source.h"
 #include "maps/map_view.h"
 
-/* ---- models: those of a structure file, one or many, or the draws of a run
+/* ---- models: the models of a structure file, or the draws of a run
  * (map_models.c) ---- */
 
-/* A file, all of whose models are read, or the folder of a run: at most `most`
- * of its stored conformations, evenly chosen, with all heavy atoms. With a
- * trajectory, NULL for none, at most as many of its frames instead, of which
- * `path` says the atoms. Errors: those of the readers; TSR_E_USAGE (a
- * trajectory of a run); TSR_E_DATA (a run whose input structure is gone, a
- * trajectory of other atoms). The caller clears it, also after an error. */
+/* Reads a structure file with all its models, or from the folder of a run at
+ * most `most` stored conformations, evenly selected, with all heavy atoms. With
+ * a trajectory (else NULL), reads at most `most` of its frames instead; `path`
+ * then defines the atoms. The caller clears *out, also after an error. Errors:
+ * those of the readers; TSR_E_USAGE (a trajectory with a run); TSR_E_DATA (a
+ * run whose input structure is missing, a trajectory of other atoms). */
 tsr_status tsr_map_models_read(const char *path, const char *trajectory,
                                int most, tsr_log *log, tsr_map_models *out,
                                tsr_err *err);
 void tsr_map_models_clear(tsr_map_models *models);
 
-/* Coordinates of model k, [n_atom][3]. */
+/* Coordinates of model k, [n_atom][3], Angstrom. */
 const double (*tsr_map_models_xyz(const tsr_map_models *models, int k))[3];
 
-/* "adk.pdb", "adk.pdb, model 3", "runs/adk, chain 2, draw 400", "adk.pdb, frame
- * 12". */
+/* Label of model k: "adk.pdb", "adk.pdb, model 3", "runs/adk, chain 2, draw
+ * 400" or "adk.pdb, frame 12". */
 void tsr_map_models_label(const tsr_map_models *models, int k, char *text,
                           unsigned long size);
 
@@ -38,7 +38,7 @@ void tsr_map_models_label(const tsr_map_models *models, int k, char *text,
 
 enum { TSR_MAP_MOST_POSES = 20 };
 
-/* The options; NULL or 0 where they are not given. */
+/* The options; NULL or 0 if not given. */
 typedef struct {
     char *map, *like, *mask, *threshold, *trajectory, *difference, *spatial;
     char *output, *svg, *device;
@@ -53,71 +53,70 @@ typedef struct {
     const tsr_map_words *words;
     FILE *out;
     tsr_log *log;
-    tsr_pool pool; /* of the maps, masks, curves and models */
+    tsr_pool pool; /* owns the maps, masks, curves and models */
     int n_model;
-    const char *const *model; /* [n_model] the arguments after the verb */
+    const char *const *model; /* [n_model] arguments after the verb */
     tsr_map *map;
-    tsr_device *device; /* NULL: the reference */
+    tsr_device *device; /* NULL: reference engine */
     tsr_density_engine *engine;
     tsr_blur kind;
     double resolution_ang;
-    double sigma_over_r; /* 0: the best one is looked for */
+    double sigma_over_r; /* 0: search for the best value */
     double mask_ang;
     tsr_map_origin origin;
-    /* Voxels where S is at least `threshold`, or so many standard deviations
-     * above its mean. */
+    /* Voxels where the model's density is at least `threshold`, in its unit or
+     * in standard deviations above its mean. */
     int has_threshold, is_in_sd;
     double threshold;
     int most_frames;
-    const char *trajectory; /* frames of the model; NULL: its own */
+    const char *trajectory; /* frames of the model; NULL: no trajectory */
 } tsr_map_job;
 
-/* Brings the engine to the blur of the models' elements. */
+/* Sets the blur of the engine for the elements of the models. */
 tsr_status tsr_map_job_blur(const tsr_map_job *job,
                             const tsr_map_models *models, double sigma_over_r,
                             tsr_err *err);
 
-/* Refuses a model of which less than the share `least` of its atoms, or
- * nothing, is in the map, says where both are, and warns of one that is in part
- * outside.
- */
+/* Errors: TSR_E_DATA where less than the fraction `least` of a model's atoms,
+ * or no atom, is in the map; the message gives both positions. Warns of a model
+ * that is partly outside. */
 tsr_status tsr_map_job_check(const tsr_map_job *job,
                              const tsr_map_models *models, double least,
                              tsr_err *err);
 
-/* A model seen in a mirror, grown or shrunk: along each axis its distances from
- * a plane times a factor. */
+/* A mirrored or scaled model: along each axis the distance from the plane at
+ * `from` is multiplied by `factor`. */
 typedef struct {
     double from[3], factor[3];
 } tsr_map_image;
 
 enum { TSR_MOST_IMAGES = 11 };
 
-/* Sums of n images of a model's atoms beside the map. mask_ang: as in
- * tsr_density_options. */
+/* Computes the sums of n images of a model's atoms with the map. mask_ang: as
+ * in tsr_density_options. */
 tsr_status tsr_map_try_images(const tsr_map_job *job, int n_atom,
                               const double (*xyz)[3], const unsigned char *z,
                               int n, const tsr_map_image *image,
                               double mask_ang, tsr_density_sums *sums,
                               tsr_err *err);
 
-/* May the option's file be written? Errors: TSR_E_USAGE. */
+/* Checks that the file of an option may be written. Errors: TSR_E_USAGE. */
 tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
                               const char *begins, const char *holds,
                               tsr_err *err);
 
-/* The mask that --mask names, on the grid of a map: *value [n_voxel], 1 inside,
- * 0 outside, between at a soft edge; NULL without --mask. model:
- * the first model of that file; NULL: there is none. Errors: TSR_E_USAGE,
- * TSR_E_DATA (another grid, nothing inside). */
+/* Reads or makes the mask of --mask on the grid of a map: *value [n_voxel], 1
+ * inside, 0 outside, values between at a soft edge; NULL without --mask. model:
+ * first model of that file, or NULL. Errors: TSR_E_USAGE, TSR_E_DATA (another
+ * grid, an empty mask). */
 tsr_status tsr_map_job_mask(tsr_map_job *job, const tsr_map *map,
                             const char *model, float **value, tsr_err *err);
 
-/* "4.13", or "< 2.00" where a shell correlation never falls so low. */
+/* Formats a resolution: "4.13", or "< 2.00" where a shell correlation never
+ * falls below the limit. */
 const char *tsr_map_fall_text(double s_inv_ang, int is_at_limit, char text[16]);
 
-/* The verbs: map cc, map dock, map fsc, map mask, map simulate, map timeline.
- */
+/* The verbs of tessera map: cc, dock, fsc, mask, simulate, timeline. */
 tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err);
 tsr_status tsr_map_dock(tsr_map_job *job, tsr_err *err);
 tsr_status tsr_map_fsc(tsr_map_job *job, tsr_err *err);

@@ -1,5 +1,5 @@
 /* The models of `tessera map`: from a structure file (one model, or many as
- * frames), from the draws of a run, or from a trajectory beside a structure. */
+ * frames), the draws of a run, or a trajectory with a structure. */
 #include "commands/map_job.h"
 
 #include "analysis/export.h"
@@ -84,10 +84,10 @@ typedef struct {
     tsr_frames *frames;
     tsr_structure *input;
     tsr_all_atoms *all;
-    tsr_pool pool;      /* of what follows */
-    double (*model)[3]; /* of one frame */
-    int *at, *draw;     /* [n] chosen frames, and of which draw */
-    int *order;         /* [n] frames, states of a draw beside each other */
+    tsr_pool pool;      /* owns the members below */
+    double (*model)[3]; /* atoms of one frame */
+    int *at, *draw;     /* [n] selected frames, and the draw of each */
+    int *order; /* [n] frames, with the states of one draw in sequence */
 } drawn;
 
 static tsr_status open_run(drawn *d, const char *path, tsr_log *log,
@@ -110,7 +110,7 @@ static tsr_status open_run(drawn *d, const char *path, tsr_log *log,
     if (status != TSR_OK)
         return tsr_wrap(err, status, "side chains of the run's input");
     const tsr_model_atoms *list = tsr_all_atoms_list(d->all);
-    if (list->n_atom < 6 * list->n_residue) /* proteins have some 8 */
+    if (list->n_atom < 6 * list->n_residue) /* proteins have about 8 */
         tsr_warn(log,
                  "'%s': the input of the run has few side-chain atoms, %d "
                  "atoms in %d residues; the density lacks the missing atoms",
@@ -130,7 +130,7 @@ static tsr_status read_frame(drawn *d, int i, double (*xyz)[3], tsr_err *err)
     return TSR_OK;
 }
 
-/* model.pdb is where the run began. */
+/* model.pdb is the structure from which the run started. */
 static void read_start(drawn *d, double (*xyz)[3])
 {
     const tsr_model_atoms *list = tsr_frames_atoms(d->frames);
@@ -139,7 +139,7 @@ static void read_start(drawn *d, double (*xyz)[3])
     tsr_all_atoms_place(d->all, (const double(*)[3])d->model, xyz);
 }
 
-/* Frames in the order of draws, the states of one beside each other. */
+/* Frames in the order of draws, with the states of one draw in sequence. */
 static tsr_status order_frames(drawn *d, int n_draw, tsr_map_models *out,
                                tsr_err *err)
 {
@@ -216,9 +216,9 @@ static tsr_status read_run(const char *path, int most, tsr_log *log,
 
 /* ---- a trajectory ---- */
 
-/* Atoms in another order would give a correlation, too. But bonds hardly change
- * their lengths: neighbours in the file that are bonded are so in the first
- * frame. */
+/* Atoms in another order would also give a correlation. Bond lengths hardly
+ * change, so pairs of consecutive atoms that are bonded in the file must be
+ * bonded in the first frame. */
 static tsr_status check_order(const tsr_map_models *m, const char *trajectory,
                               tsr_err *err)
 {
@@ -238,7 +238,7 @@ static tsr_status check_order(const tsr_map_models *m, const char *trajectory,
                     trajectory, n, m->path, n_other);
 }
 
-/* One of the two. */
+/* One of the two readers is open. */
 typedef struct {
     tsr_dcd *dcd;
     tsr_h5md *h5md;

@@ -1,9 +1,8 @@
-/* The command line: finds the command by its name, fills the struct of its
- * options from the words behind it, runs it, and turns what comes of it into a
- * message and an exit status. The table that reads options prints them as help,
- * so that an option is written down once. That standard output could be
- * written is checked here, once for all commands; and here stands what a
- * process must set up once. */
+/* The command line: finds the command by name, fills the struct of its options
+ * from the words after it, runs it, and converts the result to a message and an
+ * exit status. Parsing and --help use the same table of options, so that each
+ * option is defined once. Standard output is checked here for all commands, and
+ * the process is set up here. */
 #include "commands/command.h"
 
 #include "core/pool.h"
@@ -22,7 +21,8 @@ static const char PROGRAM[] = "tessera";
 
 /* ---- options ---- */
 
-/* Of every command, in a table behind its own, which may take the letters. */
+/* Options of every command. Their table follows that of the command, whose
+ * letters have priority. */
 typedef struct {
     int help, verbose, quiet;
 } common_options;
@@ -39,7 +39,7 @@ enum { N_COMMON = 3 };
 typedef struct {
     tsr_pool pool;
     tsr_args args;
-    char *object; /* the struct of the command, then the common one */
+    char *object; /* the struct of the command, then the common options */
     const common_options *common;
 } line;
 
@@ -70,7 +70,8 @@ char *tsr_args_command(const tsr_args *args, const char *begin, tsr_pool *pool)
 {
     char shown[TSR_SHELL_SIZE], *text = tsr_pool_text(pool, begin);
     for (int i = 0; i < args->n_word && text != NULL; i++) {
-        const char *word = args->word[i]; /* the dashes of an option stay */
+        const char *word =
+            args->word[i]; /* dashes of an option are not quoted */
         const int n = (int)strspn(word, "-");
         const char *rest =
             n == 0 || word[n] != '\0' ? tsr_text_shell(word + n, shown) : "";
@@ -119,7 +120,7 @@ static tsr_status set_value(line *l, int i, const char *value, tsr_err *err)
     return tsr_wrap(err, TSR_E_USAGE, "option '--%s'", field.name);
 }
 
-/* "-o", or "--output" with or without a value. */
+/* Returns 1 for a known option: "-o", or "--output" with or without a value. */
 static int is_option(const tsr_args *args, const char *word)
 {
     if (word[0] != '-' || word[1] == '\0')
@@ -180,8 +181,8 @@ static tsr_status read_short_options(line *l, int *at, tsr_err *err)
     return TSR_OK;
 }
 
-/* How many arguments there may be: one a word of "MODEL [CURVE]...", any number
- * of those with an ellipsis. */
+/* Checks the number of arguments: one for each word of "MODEL [CURVE]...", any
+ * number with an ellipsis. */
 static tsr_status check_arguments(const tsr_command *command, line *l,
                                   tsr_err *err)
 {
@@ -306,7 +307,8 @@ static void list_options(const tsr_field *fields, FILE *out)
     }
 }
 
-/* Lines end where the text has them, paragraphs at an empty one. */
+/* Prints paragraphs. Lines end at newlines of the text, paragraphs at empty
+ * lines. */
 static void paragraphs(const char *text, FILE *out)
 {
     if (text != NULL && *text != '\0')
@@ -323,7 +325,7 @@ static void paragraphs(const char *text, FILE *out)
     }
 }
 
-/* Whether a word is a configuration's file rather than a key. */
+/* Returns 1 where a word is the file of a configuration and not a key. */
 static int names_file(const char *word)
 {
     const char *dot = strrchr(word, '.');
@@ -332,9 +334,9 @@ static int names_file(const char *word)
             (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0));
 }
 
-/* "Usage: PROGRAM NAME ...", the options with live defaults and units, and the
- * sections of the configuration; or, with a word behind --help, what is in that
- * key. Errors: TSR_E_USAGE (there is no such key). */
+/* Prints "Usage: PROGRAM NAME ...", the options with their defaults and units,
+ * and the sections of the configuration. With a word after --help, prints that
+ * key. Errors: TSR_E_USAGE (unknown key). */
 static tsr_status help_on(const tsr_command *c, const tsr_args *args, FILE *out,
                           tsr_err *err)
 {
@@ -451,8 +453,8 @@ static int run(const tsr_command *command, int argc, const char *const *argv,
 
 /* ---- tools ---- */
 
-/* Becomes the program `tessera-NAME` that lies beside this one, or else in
- * PATH, with argv [argc]. Returns only where there is none. */
+/* Replaces this process by the program `tessera-NAME` in the same folder, else
+ * in PATH, with argv [argc]. Returns only if the program is not found. */
 static int start_tool(const char *name, int argc, const char *const *argv,
                       FILE *message)
 {
@@ -486,8 +488,8 @@ static int start_tool(const char *name, int argc, const char *const *argv,
 
 /* ---- the whole ---- */
 
-/* A full disk shows at the latest here. A reader that went away (`| head`) is
- * no failure to tell of, but not all was written. */
+/* Checks standard output: a full disk is detected here at the latest. A closed
+ * pipe (`| head`) is reported only by the exit status. */
 static int check_output(int exit_status, FILE *out, FILE *message)
 {
     errno = 0;
@@ -495,7 +497,7 @@ static int check_output(int exit_status, FILE *out, FILE *message)
     int code = errno;
     if (!failed && !ferror(out))
         return exit_status;
-    /* whoever failed to write has said so */
+    /* the failed writer has reported its error */
     if (code != EPIPE && exit_status <= 1)
         fprintf(message, "%s: cannot write to standard output%s%s\n", PROGRAM,
                 code != 0 ? ": " : "", code != 0 ? strerror(code) : "");
@@ -551,9 +553,9 @@ static int set_up(void)
 {
     if (!open_standard_streams())
         return 0;
-    /* A reader of our output that goes away must not kill a run between two
-     * checkpoints; the write fails instead, and check_output sees it. So with a
-     * file that grows beyond a limit. */
+    /* A closed output pipe must not kill a run between two checkpoints: the
+     * write fails instead, and check_output reports it. The same holds for a
+     * file beyond a size limit. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     gsl_set_error_handler_off();
@@ -561,7 +563,7 @@ static int set_up(void)
     return 1;
 }
 
-/* NFS and quotas report at the close. */
+/* NFS and quotas report errors on close. */
 static int close_output(int exit_status)
 {
     if (fclose(stdout) == 0 || exit_status != 0)

@@ -105,8 +105,8 @@ struct tsr_field {
         .offset = offsetof(owner, member), __VA_ARGS__ \
     }
 
-/* Does `text`, the value of a STRING, name a file? True for a path, unless the
- * text is one of the field's `words`. */
+/* Does `text`, the value of a STRING, name a file? 1 if the field has is_path,
+ * unless the text matches one of its `words`. */
 int tsr_field_names_file(const tsr_field *field, const char *text);
 
 /* Sets every field of `object` to its default. The object is uninitialised
@@ -164,8 +164,8 @@ int tsr_field_is_named(const tsr_field *field, const char *name);
 /* The field called `name`, or NULL. */
 const tsr_field *tsr_field_find(const tsr_field *fields, const char *name);
 
-/* The known name nearest to a misspelt one, or NULL. Names are near as in
- * tsr_nearest (core/text.h). */
+/* The known name nearest to a misspelt one, or NULL. The largest distance is
+ * that of tsr_nearest (core/text.h). */
 const char *tsr_field_nearest(const tsr_field *fields, const char *name);
 
 /* Prints the table for --help: name, default, unit, doc and allowed values, in

@@ -14,8 +14,8 @@ extern atomic_int tsr_stop_requested;
 /* 1 after SIGUSR1. The code that writes the checkpoint sets it to 0. */
 extern atomic_int tsr_checkpoint_requested;
 
-/* Is SIGHUP ignored, as under nohup? Call this before a device is opened,
- * because LLVM, a part of PoCL, installs its own handler. */
+/* Is SIGHUP ignored, as under nohup? Called before a device is opened, because
+ * LLVM, a part of PoCL, installs its own handler. */
 int tsr_hang_up_is_ignored(void);
 
 /* Installs the handlers. The first signal sets tsr_stop_requested. Further

@@ -92,7 +92,8 @@ typedef struct tsr_engine tsr_engine;
 typedef struct tsr_batch tsr_batch;
 
 /* The functions that an engine implements. The public functions below check
- * arguments and track states before they call them. */
+ * arguments, and keep tsr_engine.state up to date, before they call these
+ * functions. */
 typedef struct {
     const char *name; /* "reference", "page-tile SIMT", ... */
     const char *doc;
@@ -145,8 +146,8 @@ struct tsr_engine {
     char description[768]; /* device, driver, kernel, options, source hash */
     struct {
         int is_set, is_pending;
-    } * state; /* [n_system] has the system positions, has it a proposal that
-                  was neither accepted nor rejected? */
+    } * state; /* [n_system] is_set: the system has positions. is_pending: it
+                  has a proposal that was neither accepted nor rejected */
 };
 
 /* The common head of all batches. Each type's own struct begins with it. */
@@ -191,13 +192,12 @@ void tsr_engine_free(tsr_engine *engine); /* free the batches first */
  *
  * The engine sums the pairs of bodies in tiles of `tile` x `tile` bodies. Each
  * stored tile sum has a relative error of at most `unit` for each of its
- * `n_store` roundings. By
- * Cauchy-Schwarz the stored values S satisfy sum S^2 <= 2 tile^2 B^2 with B^2 =
- * (sum_i F_i^a^2) (sum_i F_i^b^2). Independent errors of mean 0 exceed t times
- * the root of the sum of their squared bounds with a probability of at most 2
- * exp(-t^2 / 2) (Hoeffding 1963); the function uses t = 8, which is 3e-14.
- * Bodies of one type share a rounded form factor, and this error does not
- * average out: it adds 8 units of (sum |F^a|) (sum |F^b|).
+ * `n_store` roundings. By Cauchy-Schwarz the stored values S satisfy sum S^2 <=
+ * 2 tile^2 B^2 with B^2 = (sum_i F_i^a^2) (sum_i F_i^b^2). Independent errors
+ * of mean 0 exceed t times the root of the sum of their squared bounds with a
+ * probability of at most 2 exp(-t^2 / 2) (Hoeffding 1963); the function uses t
+ * = 8, which is 3e-14. Bodies of one type share a rounded form factor, and this
+ * error does not average out: it adds 8 units of (sum |F^a|) (sum |F^b|).
  *
  * unit  in                   relative error of one rounding
  * out   [n_pair][n_q]  out   electrons squared */

@@ -51,7 +51,7 @@ static tsr_status read_stream(gzFile stream, const char *path, size_t most,
     char *text = NULL;
     tsr_status status = TSR_OK;
     for (int got = 1, code = Z_OK; got > 0 && status == TSR_OK;) {
-        if (capacity - n <= capacity / 4) {
+        if (capacity - n < 2) { /* one byte is for the NUL */
             capacity = capacity == 0 ? (size_t)1 << 16 : 2 * capacity;
             char *more = capacity <= most ? realloc(text, capacity) : NULL;
             if (more == NULL) {

@@ -7,9 +7,9 @@
  * existence means nothing; only the lock counts. The lock belongs to the open
  * file, on Linux since 3.15. On systems without such locks it belongs to the
  * process, and closing any descriptor of run.lock in the process that holds the
- * lock releases it, so that the holder must not call tsr_lock_query there. A
- * child of fork() shares the lock until it closes its inherited descriptors;
- * exec closes them. */
+ * lock releases it, so that the holder must not call tsr_lock_query on these
+ * systems. A child of fork() shares the lock until it closes its inherited
+ * descriptors; exec closes them. */
 #ifndef TSR_FILES_LOCK_H
 #define TSR_FILES_LOCK_H
 
@@ -25,10 +25,10 @@ typedef struct {
     char since[40]; /* UTC, ISO 8601; "" if unknown */
 } tsr_lock_holder;
 
-/* Acquires the lock. Errors: TSR_E_CONFIG (another process has the lock, and
- * the message names this process; or run.lock was just replaced), TSR_E_IO (no
- * such directory, no permission, or a file system without locks; with a
- * remedy), TSR_E_NOMEM. */
+/* Acquires the lock. Errors: TSR_E_CONFIG (another process has the lock: the
+ * message names the process, if run.lock does; or run.lock was just replaced),
+ * TSR_E_IO (no such directory, no permission, or a file system without locks;
+ * with a remedy), TSR_E_NOMEM. */
 tsr_status tsr_lock_acquire(const char *directory, tsr_lock **out,
                             tsr_err *err);
 

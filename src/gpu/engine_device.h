@@ -19,9 +19,8 @@
  *
  * Two runs agree in their bits only if their tile values agree. These depend on
  * the history: a tile inside a moving rigid group keeps its value, and
- * differences accumulate rounding. To
- * repeat a run bit for bit from stored coordinates, call tsr_batch_set at the
- * same steps in both runs.
+ * differences accumulate rounding. To repeat a run bit for bit from stored
+ * coordinates, call tsr_batch_set at the same steps in both runs.
  *
  * Plane waves (engine_plane_wave.c), for large molecules in which a step of n
  * bodies costs less by directions than by pairs:

@@ -446,7 +446,8 @@ void tsr_dirty_tiles_flip(const tsr_dirty_tiles *dirty,
 
 /* ---- a system ---- */
 
-/* Accepted slot of a block; coordinates [3][tile] of a block in a slot. */
+/* Accepted slot of a block, and (block_at) coordinates [3][tile] of a block in
+ * a slot. */
 static inline int slot_of(const tile_system *s, int block)
 {
     return (int)(s->entry[block] >> 16 & 1);
@@ -458,7 +459,8 @@ static inline char *block_at(const tile_engine *e, const tile_system *s,
     return (char *)s->position + at * 3 * (size_t)e->shape.tile * e->real_size;
 }
 
-/* Beyond this distance, single precision cannot resolve neighbouring bodies. */
+/* Beyond this distance from the origin, single precision cannot resolve
+ * neighbouring bodies. */
 static const double max_coordinate_ang = 1e5;
 
 static void make_system(tile_engine *e, tile_system *s)
@@ -751,9 +753,9 @@ static void convert_profile(const tile_engine *e, const int64_t *fixed,
  * for each launch a list of runs, block lists, and positions of touched blocks.
  * Tile runs read the touched blocks in this buffer, while copy runs of the same
  * launch copy these blocks to the systems' position slots, so one launch
- * suffices. The kernel
- * itself determines the tiles of a run (kernels/page_tile.cl), so the work of
- * the host is O(touched blocks + blocks). */
+ * suffices. The kernel itself determines the tiles of a run
+ * (kernels/page_tile.cl), so the work of the host is O(touched blocks +
+ * blocks). */
 
 /* Offsets of one launch in the exchange buffer, in units: block lists and
  * positions of its proposals from `begin`, then the runs. */
@@ -1416,7 +1418,8 @@ static void set_shape(tile_engine *e, const tsr_engine_spec *spec,
     e->split = e->is_atomic ? e->options.split : 1;
 }
 
-/* Number of bodies with padding; number of their form factor values. */
+/* Number of bodies with padding, and (factor_count) of their form factor
+ * values. */
 static size_t padded_bodies(const tile_engine *e)
 {
     return (size_t)e->shape.n_block * (size_t)e->shape.tile;

@@ -27,10 +27,9 @@
  *
  * A rigid unit with many particles enters an engine as its pose and a table of
  * its amplitude (engine/engine.h, `unit_particles`). An engine therefore has
- * two kinds of
- * sites: the particles of all other residues, and the bodies of the residues in
- * such units, which do not scatter and only define the unit's pose. Sites are
- * sorted by residue. */
+ * two kinds of sites: the particles of all other residues, and the bodies of
+ * the residues in such units, which do not scatter and only define the unit's
+ * pose. Sites are sorted by residue. */
 
 typedef struct tsr_particles tsr_particles;
 
@@ -339,8 +338,8 @@ typedef struct {
     const tsr_likelihood *likelihood; /* likelihood of the bodies */
     int view;                         /* the view whose error is learnt */
     int n;                            /* number of conformations */
-    double *atoms;  /* [n + 1][n_pair][n_q] partial profiles including S_ab; the
-                       last one is the mean */
+    double *atoms;  /* [n + 1][n_pair][n_q] partial profiles including S_ab;
+                       entry n is their mean */
     double *bodies; /* [n + 1][n_pair][n_q] */
     int n_node;     /* values of c1 and c2 that represent their prior */
     double node[TSR_EXAMPLE_NODES][TSR_N_CONTRAST];

@@ -115,7 +115,8 @@ void tsr_linear_draw(const tsr_linear *linear, const tsr_fit *fit,
                      tsr_linear_shape shape, gsl_rng *rng, double *c,
                      double *b);
 
-/* Log density of that distribution, nat; -infinity for c <= 0. */
+/* Log density of this distribution at c and b, nat; -infinity for c <= 0 if c
+ * is inferred. */
 double tsr_linear_log_density(const tsr_linear *linear, const tsr_fit *fit,
                               tsr_linear_shape shape, double c, double b);
 

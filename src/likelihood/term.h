@@ -122,9 +122,8 @@ typedef struct {
     void (*print_assumptions)(const tsr_term_options *options, FILE *out);
 
     /* Computes the fit of a prediction at parameters theta. The functions below
-     * read this fit. from: the fit of a similar prediction, from which
-     * unchanged parts can be copied; NULL: no such fit. Errors: TSR_E_NUMERIC.
-     */
+     * read this fit. from: the fit of a similar prediction, whose unchanged
+     * parts can be copied; NULL: no such fit. Errors: TSR_E_NUMERIC. */
     tsr_status (*fit)(const tsr_term *term, const void *from,
                       const tsr_prediction *prediction, const double *theta,
                       void *fit, tsr_err *err);

@@ -6,8 +6,8 @@
  * grid to the data's q, smeared by the instrument (scattering/q_grid.h), and
  * the noise model (noise.h), which defines the probability of the residuals and
  * may have parameters. Scale c and background b are integrated out if the noise
- * model has the integral. They are parameters of the chain if it has none, or
- * if the configuration asks for it. */
+ * model has the integral. They are parameters of the chain if the noise model
+ * has none, or if the configuration asks for sampling. */
 #include "likelihood/term_saxs.h"
 
 #include "core/text.h"
@@ -327,9 +327,11 @@ static tsr_status term_fit(const tsr_term *term, const void *from,
                         fit, err);
 }
 
-/* If c and b are integrated out, the new likelihood needs the new weights. If
- * they are sampled, they stay, and only the distribution for later proposals
- * changes, which `complete` computes after acceptance. */
+/* Under a noise model with an integral (normal errors) the log likelihood
+ * follows from the sums in the fit, which are computed here for the new theta.
+ * Under any other model the log likelihood at the present c and b needs only
+ * the model's curve. The fit then serves later proposals of c and b, so
+ * `complete` computes it after acceptance. */
 static void term_refit(const tsr_term *term, const void *from,
                        const double *theta, void *fit)
 {

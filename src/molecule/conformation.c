@@ -65,7 +65,7 @@ void tsr_conformation_base(const tsr_topology *t, const tsr_conformation *c,
                      c->side[residue][0] - base->chi);
 }
 
-/* All bodies of a link are guests. */
+/* Places the bodies of a link, all of which are guests. */
 static void place_link_bodies(const tsr_topology *t, tsr_conformation *c, int i)
 {
     const tsr_residue *r = &t->residue[i];
@@ -269,8 +269,8 @@ double tsr_conformation_rg(const tsr_topology *t, const tsr_conformation *c,
     return sqrt(sum / t->total_mass);
 }
 
-/* GLY has no CB, and ALA has no side-chain centre. Atoms of links are
- * guests. */
+/* Number of atoms of a residue in a model: GLY has no CB, and ALA has no
+ * side-chain centre. Atoms of links are guests. */
 static int atoms_of(const tsr_residue *r)
 {
     return r->link != TSR_LINK_NONE             ? 0
@@ -389,7 +389,7 @@ void tsr_place_cb(double cb[3], const double n[3], const double ca[3],
 
 /* ---- attached chains ---- */
 
-/* The motion from one position of a residue to another. */
+/* The motion that takes a residue from position `was` to position `is`. */
 static void motion_of(const double was[4][3], const double is[4][3],
                       tsr_motion *motion)
 {
@@ -406,7 +406,7 @@ static void motion_of(const double was[4][3], const double is[4][3],
     }
 }
 
-/* Index of the span that contains a residue; -1: none. */
+/* Index of the span that contains a residue; -1: no span does. */
 static int span_of(const tsr_proposal *p, int residue)
 {
     for (int k = 0; k < p->n_span; k++)

@@ -14,7 +14,8 @@
  * A range that names no residue, or extends beyond the chain, is an error of
  * the user. The message lists the residues or chains that exist. */
 
-/* Reads a residue number. Returns 0 if there is none. */
+/* Reads a residue number and advances *at. Returns 0 if there is no number, or
+ * it is not an int. */
 static int read_number(const char **at, long *number)
 {
     char *end;
@@ -265,8 +266,8 @@ static tsr_status mark_mobile(tsr_topology *t, const tsr_flexibility *f,
     return TSR_OK;
 }
 
-/* Fixed ranges are also rigid, unless the user declared them flexible. mark:
- * residues of this range. */
+/* Refuses a fixed range with residues that the user declared flexible, or of a
+ * chain that moves as a whole. mark: residues of this range. */
 static tsr_status check_fixed(const tsr_topology *t, const tsr_flexibility *f,
                               const char *range, const int *mark, tsr_err *err)
 {
@@ -322,8 +323,8 @@ static int is_chain_fixed(const tsr_topology *t, int chain)
     return 0;
 }
 
-/* In a complex whose chains keep their relative positions, a part of each chain
- * must stay: the fixed ranges, or else the largest rigid unit. */
+/* In a complex, a part of each chain that is not mobile must stay: the fixed
+ * ranges, or else the largest rigid unit, which is fixed here. */
 static void fix_largest_unit(tsr_topology *t, int chain, tsr_log *log)
 {
     const int first = t->chain_start[chain], end = t->chain_start[chain + 1];
@@ -440,6 +441,9 @@ static void warn_of_lost_contact(const search *s, int x, int unit_residue,
         }
 }
 
+/* Places the chain of a contact. With a strand among the two chains, the unit
+ * in contact is fixed, and the chain is attached to the host unless the host
+ * stays in space. Two proteins keep their relative position. */
 static void attach(search *s, const contact *at, tsr_log *log)
 {
     tsr_topology *t = s->t;
@@ -468,8 +472,8 @@ static void attach(search *s, const contact *at, tsr_log *log)
              r->chain, h->chain, h->number, r->chain, r->number);
 }
 
-/* The chain to be placed without contacts: the one with most rigid residues,
- * proteins before strands. */
+/* The chain to be placed next if no chain has contacts with placed chains: the
+ * one with most rigid residues, proteins before strands. */
 static int largest_chain(const search *s)
 {
     int best = -1, most = -1;
@@ -580,7 +584,8 @@ static void set_unanchored(tsr_topology *t, tsr_log *log)
     }
 }
 
-/* The side that moves: 1 C, 0 N, -1 neither may move. */
+/* The side that torsions of residue i move: 1 the C side, 0 the N side; -1:
+ * neither side may move. */
 static int turning_side(const tsr_topology *t, int i)
 {
     int first = t->residue[i].chain_first, last = t->residue[i].chain_last;

@@ -58,8 +58,8 @@ static int has_links_of(const tsr_topology *t, int host, int r)
 }
 
 /* The link with which a part (tsr_nucleic_part) of a nucleotide is rigid.
- * sugar: its sugar link. A nucleotide without phosphate link has its first link
- * instead. with_base: 1 if the part turns with the base. */
+ * sugar: its sugar link. If the nucleotide has no phosphate link, its first
+ * link replaces it. *turns: 1 if the part turns with the base. */
 static int link_of(const tsr_topology *t, int sugar, int part, int *turns)
 {
     const tsr_residue *residue = t->residue;
@@ -71,7 +71,7 @@ static int link_of(const tsr_topology *t, int sugar, int part, int *turns)
                : sugar - 1;
 }
 
-static const double contact_ang = 4.5;
+static const double contact_ang = 4.5; /* largest distance of a contact */
 
 /* ---- which residues are guests ---- */
 
@@ -80,7 +80,8 @@ typedef struct {
     const tsr_structure *structure;
     const tsr_atoms *atoms; /* of the file */
     tsr_topology *t;
-    int *of;    /* [atoms->n_residue] residue in the structure; -1: a guest */
+    int *known; /* [atoms->n_residue] residue in the topology; for a nucleotide
+                   with links its sugar link; -1: a guest */
     int *group; /* [atoms->n_residue] the first residue of its group */
     int *host;  /* [atoms->n_residue] host, a residue of the topology; for a
                    nucleotide with links its sugar link. -1: residues of the
@@ -111,25 +112,25 @@ static int is_same_residue(const tsr_file_residue *a,
            strcmp(a->chain, b->chain) == 0;
 }
 
-/* Both lists are mostly in the same order, so each search continues from the
- * latest match. */
+/* Sets s->known, and returns the number of guests. Both lists are mostly in the
+ * same order, so each search continues from the latest match. */
 static int count_guests(search *s)
 {
     int n_guest = 0, n = s->structure->n_residue, last = n - 1;
     const int n_amino = s->t->n_residue - s->t->n_link;
     for (int r = 0; r < s->atoms->n_residue; r++)
-        s->of[r] = -1;
+        s->known[r] = -1;
     for (int i = n_amino; i < s->t->n_residue; i++)
         if (s->t->residue[i].link == TSR_LINK_SUGAR)
-            s->of[s->t->residue[i].nucleotide] = i;
+            s->known[s->t->residue[i].nucleotide] = i;
     for (int r = 0; r < s->atoms->n_residue; r++) {
-        for (int k = 1; k <= n && s->of[r] < 0; k++) {
+        for (int k = 1; k <= n && s->known[r] < 0; k++) {
             int i = (last + k) % n;
             if (is_same_residue(&s->atoms->residue[r],
                                 &s->structure->residue[i]))
-                s->of[r] = last = i;
+                s->known[r] = last = i;
         }
-        n_guest += s->of[r] < 0;
+        n_guest += s->known[r] < 0;
     }
     return n_guest;
 }
@@ -157,12 +158,12 @@ static void join_groups(search *s)
         s->group[r] = r;
     for (int i = 0; i < s->atoms->n_atom; i++) {
         int r = s->atoms->atom[i].residue;
-        if (s->of[r] >= 0)
+        if (s->known[r] >= 0)
             continue;
         const int n = find_contacts(s, i);
         for (int k = 0; k < n; k++) {
             int other = s->atoms->atom[s->contact[k]].residue;
-            if (s->of[other] >= 0 || !are_joined(s, i, s->contact[k]))
+            if (s->known[other] >= 0 || !are_joined(s, i, s->contact[k]))
                 continue;
             int a = group_of(s, r), b = group_of(s, other);
             s->group[a > b ? a : b] = a > b ? b : a;
@@ -174,6 +175,7 @@ static void join_groups(search *s)
 
 /* ---- hosts ---- */
 
+/* The same for one atom. */
 static int count_of_atom(search *s, int i)
 {
     int sum = 0;
@@ -182,8 +184,8 @@ static int count_of_atom(search *s, int i)
     const int n = find_contacts(s, i);
     for (int k = 0; k < n; k++) {
         const tsr_file_atom *b = &s->atoms->atom[s->contact[k]];
-        int of = s->of[b->residue];
-        int host = of >= 0 ? of : s->host[b->residue];
+        int residue = s->known[b->residue];
+        int host = residue >= 0 ? residue : s->host[b->residue];
         if (host < 0 || b->z == 1)
             continue;
         s->count[host]++;
@@ -192,8 +194,8 @@ static int count_of_atom(search *s, int i)
     return sum;
 }
 
-/* Counts the contacts of a group with residues of the protein and with guests
- * whose host is known. Returns their number. */
+/* Counts the contacts of a group with residues of the topology and with guests
+ * whose host is known, in s->count by residue or host. Returns their number. */
 static int count_contacts(search *s, int group)
 {
     int sum = 0;
@@ -232,15 +234,15 @@ static int nearest_host(const search *s, int group)
     int best = 0;
     for (int i = 0; i < s->atoms->n_atom; i++) {
         const tsr_file_atom *a = &s->atoms->atom[i];
-        if (s->of[a->residue] >= 0 || s->group[a->residue] != group)
+        if (s->known[a->residue] >= 0 || s->group[a->residue] != group)
             continue;
         for (int k = 0; k < s->atoms->n_atom; k++) {
-            int of = s->of[s->atoms->atom[k].residue];
-            double d2 = of >= 0
+            int residue = s->known[s->atoms->atom[k].residue];
+            double d2 = residue >= 0
                             ? tsr_vec3_distance2(a->xyz, s->atoms->atom[k].xyz)
                             : least;
             if (d2 < least)
-                least = d2, best = of;
+                least = d2, best = residue;
         }
     }
     return best;
@@ -249,7 +251,7 @@ static int nearest_host(const search *s, int group)
 static void set_host(search *s, int group, int host, int turns)
 {
     for (int r = 0; r < s->atoms->n_residue; r++)
-        if (s->of[r] < 0 && s->group[r] == group)
+        if (s->known[r] < 0 && s->group[r] == group)
             s->host[r] = host, s->with_base[r] = turns;
 }
 
@@ -265,8 +267,9 @@ static int bonded_atom(search *s, int group)
             continue;
         const int n = find_contacts(s, i);
         for (int k = 0; k < n; k++) {
-            const int other = s->contact[k], of = s->of[atom[other].residue];
-            if (of < 0 || s->t->residue[of].link == TSR_LINK_NONE ||
+            const int other = s->contact[k],
+                      residue = s->known[atom[other].residue];
+            if (residue < 0 || s->t->residue[residue].link == TSR_LINK_NONE ||
                 atom[other].z == 1 || !tsr_atoms_are_bonded(s->atoms, i, other))
                 continue;
             const double d = tsr_vec3_distance(atom[i].xyz, atom[other].xyz) -
@@ -284,7 +287,7 @@ static int bonded_atom(search *s, int group)
 static void find_bonded(search *s)
 {
     for (int r = 0; r < s->atoms->n_residue; r++) {
-        if (s->of[r] >= 0 || s->group[r] != r || s->host[r] >= 0)
+        if (s->known[r] >= 0 || s->group[r] != r || s->host[r] >= 0)
             continue;
         const int i = bonded_atom(s, r);
         if (i < 0)
@@ -293,7 +296,7 @@ static void find_bonded(search *s)
         int turns;
         tsr_nucleic_parts(s->atoms, own, s->part);
         const int host =
-            link_of(s->t, s->of[own],
+            link_of(s->t, s->known[own],
                     s->part[i - s->atoms->residue[own].first_atom], &turns);
         set_host(s, r, host, turns);
     }
@@ -306,7 +309,7 @@ static void find_hosts(search *s)
     for (;;) {
         int best = -1, most = -1;
         for (int r = 0; r < s->atoms->n_residue; r++) {
-            if (s->of[r] >= 0 || s->group[r] != r || s->host[r] >= 0)
+            if (s->known[r] >= 0 || s->group[r] != r || s->host[r] >= 0)
                 continue;
             int n = count_contacts(s, r);
             if (n > most)
@@ -330,8 +333,8 @@ static const char *trim(char *text)
     return text;
 }
 
-/* Attaches guests "I", "I:201" or "I:5-20" to a host, each with its whole
- * group. Returns the number of residues found. */
+/* Attaches the guests named "I", "I:201" or "I:5-20" to a host, each with its
+ * whole group. Returns the number of residues found. */
 static int set_hosts(search *s, const char *guest, int host)
 {
     tsr_range range;
@@ -340,7 +343,7 @@ static int set_hosts(search *s, const char *guest, int host)
         return 0;
     for (int r = 0; r < s->atoms->n_residue; r++) {
         const tsr_file_residue *residue = &s->atoms->residue[r];
-        if (s->of[r] >= 0 || strcmp(residue->chain, range.chain) != 0 ||
+        if (s->known[r] >= 0 || strcmp(residue->chain, range.chain) != 0 ||
             residue->number < range.first || residue->number > range.last)
             continue;
         n_found++;
@@ -385,7 +388,7 @@ static tsr_status read_bound(search *s, int k, const char *text, int *mark,
  * are left out. */
 static int mark_extra_atoms(search *s, int r)
 {
-    const tsr_residue_record *record = &s->structure->residue[s->of[r]];
+    const tsr_residue_record *record = &s->structure->residue[s->known[r]];
     const tsr_amino parent = (tsr_amino)tsr_amino_by_three(record->name);
     const tsr_file_residue *residue = &s->atoms->residue[r];
     const int is_modified =
@@ -406,12 +409,12 @@ static void mark_atoms(search *s)
 {
     for (int r = 0; r < s->atoms->n_residue; r++) {
         const tsr_file_residue *residue = &s->atoms->residue[r];
-        const int is_link = s->of[r] >= s->t->n_residue - s->t->n_link;
-        if (s->of[r] < 0 || is_link)
+        const int is_link = s->known[r] >= s->t->n_residue - s->t->n_link;
+        if (s->known[r] < 0 || is_link)
             memset(s->guest_mark + residue->first_atom, 1 + s->with_base[r],
                    (size_t)residue->n_atom);
-        if (is_link || (s->of[r] >= 0 && mark_extra_atoms(s, r) > 0))
-            s->host[r] = s->of[r];
+        if (is_link || (s->known[r] >= 0 && mark_extra_atoms(s, r) > 0))
+            s->host[r] = s->known[r];
         s->n_guest += s->host[r] >= 0;
     }
 }
@@ -420,7 +423,7 @@ static tsr_status find_guests(search *s, const tsr_strings *bound,
                               tsr_pool *pool, tsr_err *err)
 {
     const int n_residue = s->atoms->n_residue, n_atom = s->atoms->n_atom;
-    tsr_pool_array(pool, s->of, n_residue);
+    tsr_pool_array(pool, s->known, n_residue);
     tsr_pool_array(pool, s->group, n_residue);
     tsr_pool_array(pool, s->host, n_residue);
     tsr_pool_array(pool, s->with_base, n_residue);
@@ -449,7 +452,7 @@ static tsr_status find_guests(search *s, const tsr_strings *bound,
 
 /* ---- bodies ---- */
 
-/* Largest distance of an atom from the centre of its body, Angstrom. */
+/* Largest allowed distance of an atom from the centre of its body, Angstrom. */
 static const double farthest = 4.0;
 
 /* Mass-weighted centre of the atoms of part k. */

@@ -36,19 +36,19 @@ typedef struct {
     double mass;     /* mass of these atoms, Da */
 } tsr_guest_body;
 
-/* All guests of a topology. */
+/* All guests of a topology, in its memory. */
 struct tsr_guests {
-    tsr_atoms *atoms; /* atoms of guests alone, hydrogens included, ordered by
+    tsr_atoms *atoms; /* the atoms of the guests, hydrogens included, ordered by
                          residue */
     int *file_atom;   /* [atoms->n_atom] index in tsr_atoms of the file */
     int *body;        /* [atoms->n_atom] index of its body; -1: a hydrogen */
     int *host;        /* [atoms->n_atom] host residue */
     int *with_base;   /* [atoms->n_atom] 1: turns with the base of its host */
-    int *has_links; /* [atoms->n_residue] 1: a nucleotide with free torsions */
-    double (*local)[3]; /* [atoms->n_atom] position in the frame of the host's
-                           N-CA-C */
-    double
-        hydrogen_mass; /* Da, of bound hydrogens; 0 until the caller sets it */
+    int *has_links; /* [atoms->n_residue] 1: a nucleotide with links (below) */
+    double (*local)[3];   /* [atoms->n_atom] position in the frame of the host's
+                             N-CA-C, Angstrom */
+    double hydrogen_mass; /* Da, of all bound hydrogens; 0 until the caller sets
+                             it */
     int n_body;
     tsr_guest_body *part; /* [n_body] ordered by host; body k has the type
                              tsr_body_n_type + k */
@@ -57,8 +57,8 @@ struct tsr_guests {
 /* Finds the guests among all atoms of the file from which `structure` was read,
  * and adds their bodies to the topology, which owns them, and to the
  * conformation. bound (may be NULL): hosts chosen by the user, "I = A:45" or
- * "A:301-303 = B:17". Each host is logged. Without guests nothing changes.
- * Errors: TSR_E_CONFIG (bound), TSR_E_NOMEM. */
+ * "A:301-303 = B:17". The hosts of the first groups are logged. If the file has
+ * no guests, nothing changes. Errors: TSR_E_CONFIG (bound), TSR_E_NOMEM. */
 tsr_status tsr_guests_attach(const tsr_structure *structure,
                              const tsr_atoms *atoms, const tsr_strings *bound,
                              tsr_log *log, tsr_topology *topology,
@@ -67,7 +67,7 @@ tsr_status tsr_guests_attach(const tsr_structure *structure,
 /* The guest body that is body b of the topology. */
 const tsr_guest_body *tsr_guests_body(const tsr_topology *topology, int b);
 
-/* Number of atoms and residues; guests NULL: 0. */
+/* Number of atoms and of residues of all guests; guests NULL: 0. */
 int tsr_guests_n_atom(const tsr_guests *guests);
 int tsr_guests_n_residue(const tsr_guests *guests);
 
@@ -110,11 +110,12 @@ typedef enum {
     TSR_N_NUCLEIC_CLASS = 2 * TSR_N_NUCLEIC
 } tsr_nucleic_class;
 
-/* Finds the chains of nucleotides in the ranges `named`, or all chains of
- * nucleotides if there is no protein (structure->n_residue is 0) and no range.
- * A chain that also has amino acids is left out. *out: the caller frees it;
- * NULL: no such chain. Errors: TSR_E_DATA (an incomplete backbone, with file,
- * residue, atom and remedy), TSR_E_NOMEM. */
+/* Makes the links of all nucleotides in chains to which a range of `named` (may
+ * be NULL) belongs. If there is no protein (structure->n_residue is 0) and no
+ * range, or the range "all", makes those of all chains. A chain that also has
+ * amino acids is left out. *out: the caller frees it with free; NULL: no such
+ * chain. Errors: TSR_E_DATA (an incomplete backbone, with file, residue, atom
+ * and remedy), TSR_E_NOMEM. */
 tsr_status tsr_nucleic_find(const tsr_structure *structure,
                             const tsr_atoms *atoms, const tsr_strings *named,
                             tsr_nucleic **out, tsr_err *err);
@@ -127,13 +128,15 @@ typedef enum {
     TSR_PART_BASE
 } tsr_nucleic_part;
 
-/* part [n_atom of residue r] out: tsr_nucleic_part of each atom. A prime in the
- * name of an atom marks the sugar, or with a 5 the methylene. An atom without a
- * prime belongs to the same part as the atom to which it is bonded, as the
- * methyl group of a 2'-O-methylated sugar does. */
+/* part [n_atom of residue r] out: tsr_nucleic_part of each atom. P and the
+ * names of its oxygens (OP1, O1P) mark the phosphate; a prime marks the sugar,
+ * or with a 5 the methylene. Any other atom belongs to the same part as the
+ * atom to which it is bonded, as the methyl group of a 2'-O-methylated sugar
+ * does, or else to the base. */
 void tsr_nucleic_parts(const tsr_atoms *atoms, int r, int *part);
 
-/* Returns 1 if a bond O3'-P joins residue `before` to residue r. */
+/* Returns 1 if a bond O3'-P (below 2 Angstrom) joins residue `before` to
+ * residue r. */
 int tsr_nucleic_are_joined(const tsr_atoms *atoms, int before, int r);
 
 #endif

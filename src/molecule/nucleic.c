@@ -84,8 +84,8 @@ static tsr_status require_atom(const tsr_atoms *atoms, int r, const char *name,
 
 /* ---- links ---- */
 
-/* Replaces O3' of a strand that begins with a phosphate: a point opposite to
- * the sum of the three oxygens. */
+/* Replaces O3' of a strand that begins with a phosphate by a point 1.6 Angstrom
+ * from P, opposite to the three oxygens. */
 static tsr_status replace_o3(const tsr_atoms *atoms, int r, const double p[3],
                              const double o5[3], double corner[3], tsr_err *err)
 {
@@ -123,7 +123,8 @@ static void add_link(tsr_nucleic *n, const tsr_file_residue *residue,
     to->insertion = residue->insertion;
 }
 
-/* N of the base is the atom bound to C1' that is not part of the sugar. */
+/* The base turns about the bond C1'-N9 of a purine or C1'-N1 of a pyrimidine.
+ * Without this bond (pseudouridine) it is rigid with the sugar. */
 static void find_base(const tsr_atoms *atoms, int r, tsr_nucleic_link *link)
 {
     const double *o4 = find_atom(atoms, r, "O4'"),
@@ -165,7 +166,8 @@ int tsr_nucleic_are_joined(const tsr_atoms *atoms, int before, int r)
     return o3 != NULL && p != NULL && tsr_vec3_distance(o3, p) < longest_bond;
 }
 
-/* before: the preceding nucleotide in the chain; -1: none. */
+/* Adds the links of nucleotide r. before: the preceding nucleotide in the
+ * chain; -1: r is the first. */
 static tsr_status add_nucleotide(const tsr_atoms *atoms, int before, int r,
                                  tsr_nucleic *n, tsr_err *err)
 {
@@ -215,6 +217,8 @@ static int has_protein(const tsr_structure *s, const char *chain)
     return 0;
 }
 
+/* Is a chain of nucleotides selected (tsr_nucleic_find)? is_only: it is the
+ * only one. */
 static int is_wanted(const tsr_structure *s, const char *chain, int is_only,
                      const tsr_strings *named)
 {

@@ -97,7 +97,8 @@ static void read_object(tsr_json_reader *r, content *c)
             tsr_json_skip(r);
 }
 
-/* Boltz and Chai write NumPy archives, AlphaFold 2 also pickles. */
+/* Fails with the reason why a file is not JSON. Boltz and Chai write NumPy
+ * archives, AlphaFold 2 also pickles. */
 static tsr_status not_json(const char *path, const char *text, size_t size,
                            long at, tsr_err *err)
 {
@@ -281,7 +282,8 @@ static size_t stem_length(const char *path)
     return n;
 }
 
-/* The last occurrence of a word in the file name; NULL: none. */
+/* The last occurrence of a word in the file name, of which the first n letters
+ * of the path count; NULL: not found. */
 static const char *find_word(const char *path, size_t n, const char *word)
 {
     const size_t m = strlen(word);
@@ -294,7 +296,8 @@ static const char *find_word(const char *path, size_t n, const char *word)
     return found;
 }
 
-/* Applies a rule to a name, and appends an ending. */
+/* Applies a rule to the first n letters of a path, and appends an ending. NULL:
+ * the rule does not apply. */
 static char *rename_model(const char *model, size_t n, size_t rule,
                           const char *ending)
 {

@@ -16,8 +16,8 @@
 #include <string.h>
 
 enum {
-    MIN_DOMAIN = 25, /* ordered residues; a smaller piece may rest against its
-                          neighbour */
+    MIN_DOMAIN = 25, /* ordered residues of a domain; a smaller piece may only
+                        rest against its neighbour */
     MIN_SEPARATION =
         4, /* residues in sequence; closer residues are always in contact */
     MAX_NEIGHBOURS = 256,
@@ -99,7 +99,7 @@ static int is_linked(const parts_graph *graph, int i)
     return tsr_vec3_distance(c->xyz, n->xyz) < longest_bond;
 }
 
-/* Number of ordered residues in first..last. */
+/* Number of ordered residues among first..last. */
 static int count_ordered(const parts_graph *g, int first, int last)
 {
     int n = 0;
@@ -122,7 +122,7 @@ static void set_chains(parts_graph *g)
                 : i;
 }
 
-/* Secondary structure, and the ideal position of CB. */
+/* Finds the secondary structure, and cb [n]: the ideal position of CB. */
 static tsr_status read_backbones(parts_graph *g, double (*cb)[3], tsr_err *err)
 {
     static const char *const name[4] = {"N", "CA", "C", "O"};
@@ -349,13 +349,13 @@ typedef enum {
 
 enum {
     MIN_SIDE = 10, /* ordered residues of a piece that can move by itself */
-    TURN = 4,      /* residues */
+    TURN = 4,      /* residues of a turn of a helix */
     MIN_RANGE =
         6 /* residues in sequence; closer contacts belong to the linker */
 };
 static const double domain_limit = 1.5; /* contact weight / residues^(2/3) */
 static const double small_limit = 0.4;
-static const double relation_limit = 0.3;
+static const double relation_limit = 0.3; /* mean pair confidence */
 
 /* Quantities across every cut between i and i + 1 of first..last. */
 typedef struct {
@@ -439,9 +439,9 @@ static int is_inside_element(const parts_graph *g, int i)
            (i + 1 - first >= TURN && last - i >= TURN);
 }
 
-/* The best cut in coil, or inside a helix if that is much better. With
- * predicted errors helices need no special case, since the errors show whether
- * a helix bends. */
+/* Finds the best cut in coil, or inside a helix if that cut is much better,
+ * between residues *at and *at + 1. With predicted errors helices need no
+ * special case, since the errors show whether a helix bends. */
 static parts_cut best_cut(const parts_graph *g, const crossing *c, int first,
                           int last, int *at)
 {
@@ -476,7 +476,7 @@ static void cut_piece(const parts_graph *g, crossing *c, int first, int last,
     cut_piece(g, c, at + 1, last, cut);
 }
 
-/* cut [n]: kind of the cut between residue i and the next. */
+/* cut [n] out: kind of the cut between each residue and the next. */
 static tsr_status cut_chains(parts_graph *g, parts_cut *cut, tsr_err *err)
 {
     crossing c;
@@ -519,12 +519,13 @@ enum {
     WINDOW = 5, /* number of residues in a window */
     MIN_IN_WINDOW =
         4, /* anchored residues of the window where a rigid part begins */
-    MIN_PART = 10,  /* ordered residues of a rigid part; of them at least */
-    MIN_FOLD = 6,   /* residues in helices or strands */
+    MIN_PART = 10,  /* ordered residues of a rigid part smaller than a domain */
+    MIN_FOLD = 6,   /* of these, residues in helices or strands */
     MIN_BOUND = 4,  /* ordered residues of a part bound to other chains */
-    MIN_TAIL = 3,   /* residues */
+    MIN_TAIL = 3,   /* residues of a tail */
     MIN_LINKER = 5, /* residues of a linker, so that it is flexible enough */
-    MIN_TURN = 3,   /* sufficient if more would shorten a helix or strand */
+    MIN_TURN = 3,   /* residues of a linker that would shorten a helix or strand
+                       if it were longer */
     MIN_LOOP = 15,  /* residues of a loop without contacts */
     MIN_UNSURE = 10 /* residues of a loop with low confidence */
 };
@@ -540,6 +541,7 @@ static int is_structure(const parts_graph *g, int i)
     return g->kind[i] != TSR_COIL && g->confidence[i] >= 0.5;
 }
 
+/* Has residue i confident secondary structure or enough contacts? */
 static int is_anchored(const parts_graph *g, const parts_pieces *p, int i)
 {
     return is_structure(g, i) ||
@@ -598,8 +600,8 @@ static int find_end(const parts_graph *g, const parts_pieces *p, int from,
     return i;
 }
 
-/* Returns 1 if low..high is large enough for a rigid part. Coils can have a few
- * contacts by chance. */
+/* Returns 1 if low..high of a piece is large enough for a rigid part. A few
+ * contacts are not sufficient, because coils have some by chance. */
 static int is_part(const parts_graph *g, const parts_piece *piece)
 {
     int n_ordered = count_ordered(g, piece->low, piece->high), n_fold = 0;
@@ -611,7 +613,7 @@ static int is_part(const parts_graph *g, const parts_piece *piece)
            (n_ordered >= MIN_PART && n_fold >= MIN_FOLD);
 }
 
-/* Contact weight of a piece with other chains. */
+/* Contact weight of low..high of a piece with other chains. */
 static double interchain_contacts(const parts_graph *g,
                                   const parts_piece *piece)
 {
@@ -717,7 +719,7 @@ static void widen_linkers(const parts_graph *g, parts_pieces *p)
     }
 }
 
-/* One or two free residues at an end are not a tail. */
+/* Adds tails of one or two residues to their rigid part. */
 static void absorb_short_tails(const parts_graph *g, parts_pieces *p)
 {
     for (int k = 0; k < p->n; k++) {
@@ -840,7 +842,8 @@ enum {
     MIN_TAG = 5     /* consecutive histidines */
 };
 
-/* text: in parts->pool; NULL: out of memory, recorded by the pool. */
+/* Adds a note. text: in parts->pool; NULL: out of memory, recorded by the
+ * pool. */
 static void add_note(tsr_parts *parts, char *text)
 {
     if (parts->n_note < MAX_NOTES && text != NULL)
@@ -916,7 +919,8 @@ static void note_missing_run(const parts_graph *g, tsr_parts *parts, int before,
          has_tag(letters, n) ? ", including a histidine tag" : "");
 }
 
-/* Aligns the unbroken runs of a chain with the declared sequence. */
+/* Aligns the unbroken runs of a chain with the declared sequence, and notes the
+ * residues without coordinates. */
 static void compare_declared(const parts_graph *g, int first,
                              const char *letters, tsr_parts *parts)
 {
@@ -958,8 +962,8 @@ static int is_copy(const parts_graph *g, int first)
     return 0;
 }
 
-/* Without a declared sequence, numbers show breaks and a chain that does not
- * begin at 1. */
+/* Without a declared sequence: notes residues missing at breaks by their
+ * numbers, and a chain that does not begin at 1. */
 static void compare_numbers(const parts_graph *g, int first, tsr_parts *parts)
 {
     const tsr_residue_record *r = g->structure->residue;
@@ -996,7 +1000,7 @@ static void note_missing(const parts_graph *g, tsr_parts *parts)
 
 /* ---- decisions that could be different ---- */
 
-/* Helices that alone join two domains, each noted once. A helix at the end of a
+/* Notes helices that alone join two domains, each once. A helix at the end of a
  * chain, with no domain beyond, is not noted. */
 static void note_helices(const parts_graph *g, const parts_cut *cut,
                          tsr_parts *parts)
@@ -1018,7 +1022,8 @@ static void note_helices(const parts_graph *g, const parts_cut *cut,
     }
 }
 
-/* Two parts that could move, but their linker is missing from the file. */
+/* Notes two parts of a chain whose linker is missing from the file, in whole or
+ * in part. */
 static void note_breaks(const parts_graph *g, const parts_pieces *p,
                         tsr_parts *parts)
 {
@@ -1080,8 +1085,8 @@ static double mean_relation(const parts_graph *g, int chain)
     return n > 0.0 ? sum / n : 1.0;
 }
 
-/* The model may have been cut out of the prediction, or the file may be of
- * another protein. */
+/* Notes rows matched by number: the model may have been cut out of the
+ * prediction, or the errors may belong to another protein. */
 static void note_rows(const parts_graph *g, tsr_parts *parts)
 {
     if (g->pae != NULL && g->pae->n != g->n && g->pae->chain == NULL)
@@ -1116,8 +1121,9 @@ static void note_chains(const parts_graph *g, const parts_pieces *p,
     }
 }
 
-/* Finds a second copy of residues first..last in the same chain, which
- * indicates several molecules under one chain id. */
+/* Finds a second copy of the beginning of residues first..last in the same
+ * chain, which indicates several molecules under one chain id. *copy: its first
+ * residue. */
 static int find_copy(const parts_graph *g, int first, int last, int *copy)
 {
     const tsr_structure *s = g->structure;
@@ -1293,7 +1299,7 @@ static int is_exact(const parts_graph *g, int first, int last)
     return 1;
 }
 
-/* text: in the pool, or NULL. */
+/* Appends a text to a list. text: in the pool; NULL: out of memory. */
 static void append(tsr_pool *pool, tsr_strings *list, char *text)
 {
     char **item =

@@ -26,7 +26,7 @@
 
 /* The predicted aligned errors of one file. */
 typedef struct {
-    char *path;
+    char *path;       /* of the file */
     int n;            /* residues, or tokens of AlphaFold 3 */
     float *error;     /* [n][n] Angstrom */
     char (*chain)[8]; /* [n] chain of each token; NULL: not in the file */
@@ -34,21 +34,24 @@ typedef struct {
     double *plddt; /* [n] 0 to 100; NULL: not in the file */
 } tsr_pae;
 
-/* Errors, with the name of the file: TSR_E_NOINPUT, TSR_E_DATA (not JSON, no
- * matrix, not square, a value that is not finite or negative). */
+/* Reads a file into the pool. Errors, with the name of the file: TSR_E_NOINPUT,
+ * TSR_E_DATA (not JSON, no matrix, not square, a value that is negative or not
+ * finite), TSR_E_NOMEM. */
 tsr_status tsr_pae_read(tsr_pool *pool, const char *path, tsr_pae **out,
                         tsr_err *err);
 
 /* Finds the file of predicted errors next to a model, by the names that the
- * prediction programs give to both. NULL: none. The caller frees it. */
+ * prediction programs give to both. Returns its path, which the caller frees;
+ * NULL: no such file. */
 char *tsr_pae_find_file(const char *model);
 
-/* Finds the row of each residue of a structure: row [n_residue] out, -1: none.
- * Rows are matched by chain and number if the file names them. AlphaFold 3 has
- * a token for each atom of a ligand or modified residue; the first token
- * counts. Otherwise rows are matched in order if their number equals that of
- * the residues, or by number if the structure is a single chain with missing
- * residues. Errors: TSR_E_DATA (the file does not fit the structure). */
+/* Finds the row of each residue of a structure: row [n_residue] out. Rows are
+ * matched by chain and number if the file names them. AlphaFold 3 has a token
+ * for each atom of a ligand or modified residue; the first token counts. If the
+ * file does not name them, or a residue is not found, rows are matched in order
+ * if there are as many as residues; or, if the file does not name them, by
+ * number for a single chain with missing residues. Errors: TSR_E_DATA (the file
+ * does not fit the structure). */
 tsr_status tsr_pae_rows(const tsr_pae *pae, const tsr_structure *structure,
                         int *row, tsr_err *err);
 
@@ -76,7 +79,8 @@ typedef struct {
 typedef enum {
     TSR_RANGE_TAIL,   /* before the first or after the last part of a chain */
     TSR_RANGE_LINKER, /* between two parts that move relative to each other */
-    TSR_RANGE_LOOP,   /* between two parts that keep their positions */
+    TSR_RANGE_LOOP,   /* in one part, or between two parts that keep their
+                         positions */
     TSR_RANGE_CHAIN   /* a chain without a rigid part */
 } tsr_range_role;
 
@@ -84,18 +88,19 @@ typedef enum {
 typedef struct {
     int first, last; /* residues of one chain, without a break */
     tsr_range_role role;
-    int before, after; /* index of the part before and after it; -1: none */
+    int before, after; /* index of the part before and of the part after the
+                          range; -1: no part */
 } tsr_flexible_range;
 
 /* The result of the search. */
 typedef struct {
     tsr_pool pool;
-    tsr_evidence evidence;
+    tsr_evidence evidence; /* the best evidence used */
     int n_residue;
     char *kind;         /* [n_residue] secondary structure (secondary.h) */
     double *confidence; /* [n_residue] 0 to 1; 1 if the structure is not a
                            prediction */
-    int *part;          /* [n_residue] its rigid part; -1: flexible */
+    int *part;          /* [n_residue] index of its rigid part; -1: flexible */
     int n_part, n_range;
     tsr_rigid_part *rigid;       /* [n_part] in the order of the chain */
     tsr_flexible_range *range;   /* [n_range] in the order of the chain */
@@ -126,15 +131,14 @@ tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
                           tsr_err *err);
 void tsr_parts_free(tsr_parts *parts);
 
-/* Text for an evidence: "predicted aligned errors", "pLDDT", "contacts and
- * secondary structure", "bases that pair". */
+/* Returns words that describe an evidence, for messages. */
 const char *tsr_evidence_text(tsr_evidence evidence);
 
-/* As tsr_parts_find, with predicted errors from the file `pae`. With pae NULL
- * the file next to the structure is used, if there is one; a file that does not
- * fit is logged and ignored. used_pae (may be NULL): name of the file used, or
- * NULL; the caller frees it. Errors: those of tsr_pae_read and
- * tsr_parts_find. */
+/* As tsr_parts_find, with predicted errors from the file `pae`. pae NULL: the
+ * file that tsr_pae_find_file finds; a file that cannot be read as predicted
+ * errors, or does not fit, is logged and ignored. used_pae (may be NULL) out:
+ * name of the file used, which the caller frees, or NULL. Errors: those of
+ * tsr_pae_read and tsr_parts_find. */
 tsr_status tsr_parts_find_with_pae(const tsr_structure *structure,
                                    const char *pae, tsr_parts_choices choices,
                                    tsr_log *log, tsr_parts **out,

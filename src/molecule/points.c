@@ -35,8 +35,8 @@ static int cell_of(const tsr_cell_list *c, const double x[3])
     return (i * c->n_cell[1] + j) * c->n_cell[2] + cell_along(c, 2, x[2]);
 }
 
-/* Chooses cells with a side of at least `radius`, and a limited number of cells
- * for each point. */
+/* Chooses cells with a side of at least `radius`, at most 8 for each point and
+ * 64 more. Returns their number. */
 static int set_cells(tsr_cell_list *c, int n, const double (*xyz)[3],
                      double radius)
 {
@@ -179,8 +179,8 @@ double tsr_largest_distance(int n, const double (*xyz)[3])
 }
 
 /* Only points whose distance from the centre exceeds the limit minus the
- * largest radius can be an end of such a pair. The factor covers rounding of
- * the radii. */
+ * largest distance from the centre can belong to a pair beyond the limit. The
+ * factor covers rounding of these distances. */
 int tsr_is_distance_beyond(int n, const double (*xyz)[3], double limit)
 {
     enum { MOST = 256 };

@@ -107,15 +107,14 @@ double tsr_von_mises_log_i0(double x)
 double tsr_von_mises_wrap(double angle_rad)
 {
     double x = angle_rad - 2.0 * M_PI * floor((angle_rad + M_PI) / (2 * M_PI));
-    /* rounding may leave it outside */
+    /* rounding may leave the angle outside */
     if (x >= M_PI)
         x -= 2.0 * M_PI;
     return x < -M_PI ? -M_PI : x;
 }
 
 /* Rejection sampling from a wrapped Cauchy distribution (Best & Fisher 1979).
- * For small kappa, by which that method divides, from a uniform
- * distribution. */
+ * That method divides by kappa, so for small kappa proposals are uniform. */
 double tsr_von_mises_draw_angle(gsl_rng *rng, double kappa)
 {
     if (kappa < 0.5) {
@@ -178,8 +177,8 @@ static double draw_psi_offset(const tsr_von_mises *part, gsl_rng *rng)
     }
 }
 
-/* Draws both torsions exactly, rad, each in [-pi, pi). The density of phi given
- * psi is von Mises (Singh et al. 2002). */
+/* Draws both torsions of a component exactly, rad, each in [-pi, pi). The
+ * density of phi given psi is von Mises (Singh et al. 2002). */
 static void draw_part(const tsr_von_mises *part, gsl_rng *rng, double *phi_rad,
                       double *psi_rad)
 {

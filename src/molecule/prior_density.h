@@ -28,7 +28,7 @@ typedef struct {
 
 enum { TSR_MAX_VON_MISES = 24 };
 
-/* A mixture of them, as trained. */
+/* A mixture of bivariate von Mises distributions, as trained. */
 typedef struct {
     long count; /* residues in the training set */
     int n;
@@ -37,8 +37,8 @@ typedef struct {
 
 typedef struct tsr_torsion_density tsr_torsion_density;
 
-/* Prepares a mixture for evaluation, and copies it. A single block of memory;
- * the caller frees it. NULL: out of memory. */
+/* Prepares a mixture, which is copied, for evaluation. Components of weight 0
+ * are left out. The caller frees the result with free. NULL: out of memory. */
 tsr_torsion_density *
 tsr_torsion_density_new(const tsr_torsion_mixture *mixture);
 
@@ -57,7 +57,7 @@ double tsr_torsion_density_log_phi(const tsr_torsion_density *density,
 double tsr_torsion_density_log_psi(const tsr_torsion_density *density,
                                    double psi_rad);
 
-/* Draws exactly from the density; rad, each in [-pi, pi). */
+/* Draws both torsions exactly from the density; rad, each in [-pi, pi). */
 void tsr_torsion_density_draw(const tsr_torsion_density *density, gsl_rng *rng,
                               double *phi_rad, double *psi_rad);
 
@@ -79,9 +79,9 @@ void tsr_torsion_density_cells(const tsr_torsion_density *density, int side,
 double tsr_von_mises_moments(double k_phi, double k_psi, double lambda,
                              double moment[3]);
 
-/* The log density, weight included, is a linear combination of nine terms: 1,
- * cos phi, sin phi, cos psi, sin psi, cos phi cos psi, cos phi sin psi, sin phi
- * cos psi, sin phi sin psi. term [9] out: the coefficients. */
+/* The log density of a component, weight included, is a linear combination of
+ * nine terms: 1, cos phi, sin phi, cos psi, sin psi, cos phi cos psi, cos phi
+ * sin psi, sin phi cos psi, sin phi sin psi. term [9] out: the coefficients. */
 enum { TSR_VON_MISES_TERM = 9 };
 void tsr_von_mises_terms(const tsr_von_mises *part,
                          double term[TSR_VON_MISES_TERM]);
@@ -100,14 +100,14 @@ double tsr_von_mises_wrap(double angle_rad);
 
 /* One Gaussian in a mixture. */
 typedef struct {
-    double weight; /* weight in the mixture; weights sum to 1 */
-    double mean[3];
-    double cov[3][3];
+    double weight;    /* weight in the mixture; weights sum to 1 */
+    double mean[3];   /* Angstrom */
+    double cov[3][3]; /* covariance, Angstrom squared */
 } tsr_side_gaussian;
 
 enum { TSR_MAX_SIDE_GAUSSIAN = 12 };
 
-/* A mixture of them, as trained. */
+/* A mixture of Gaussians, as trained. */
 typedef struct {
     long count; /* side chains in the training set */
     int n;      /* 0: the residue has no side chain */
@@ -119,11 +119,11 @@ typedef struct tsr_side_density tsr_side_density;
 /* Prepares a mixture for evaluation, as tsr_torsion_density_new. */
 tsr_side_density *tsr_side_density_new(const tsr_side_mixture *mixture);
 
-/* Log density, nat, per Angstrom^3. */
+/* Log density, nat, per Angstrom^3, at a centre `side`, Angstrom. */
 double tsr_side_density_log(const tsr_side_density *density,
                             const double side[3]);
 
-/* Draws exactly from the density. */
+/* Draws a centre exactly from the density. */
 void tsr_side_density_draw(const tsr_side_density *density, gsl_rng *rng,
                            double side[3]);
 

@@ -16,7 +16,8 @@
 #include "molecule/prior_density.h"
 #include "molecule/residue.h"
 
-/* A residue before proline is pre-Pro, unless it is Gly or Pro itself. */
+/* Classes of residues with a torsion density each. A residue before proline is
+ * pre-Pro, unless it is Gly or Pro itself. */
 typedef enum {
     TSR_RAMA_GENERAL,
     TSR_RAMA_ILE_VAL,
@@ -30,8 +31,9 @@ typedef enum {
 /* Names of the classes in the file. */
 extern const char *const tsr_rama_name[TSR_N_RAMA];
 
-/* next_is_pro: a peptide bond joins the residue to a proline. omega_rad:
- * torsion of the preceding peptide bond; NaN (no such bond) counts as trans. */
+/* The class of a residue. next_is_pro: a peptide bond joins the residue to a
+ * following proline. omega_rad: torsion of the preceding peptide bond; NaN (no
+ * such bond) counts as trans. */
 tsr_rama_class tsr_rama_class_of(tsr_amino amino, int next_is_pro,
                                  double omega_rad);
 
@@ -48,11 +50,11 @@ typedef struct {
     tsr_angle_gaussian angle[TSR_N_AMINO]; /* N-CA-C */
     /* Angstrom, by number of bodies per residue (TSR_BODIES_ONE, _TWO): */
     double contact[TSR_BODIES_TWO + 1][TSR_MAX_TYPE][TSR_MAX_TYPE];
-    char *source; /* describes how the table was made */
+    char *source; /* describes how the table was made; NULL: not in the file */
 } tsr_prior_table;
 
-/* Default position of a missing side chain: the mean of the Gaussian with the
- * largest weight. */
+/* Default centre of a missing side chain: the mean of the Gaussian with the
+ * largest weight, in the frame of N-CA-C, Angstrom; 0 for ALA and GLY. */
 void tsr_prior_table_side(const tsr_prior_table *table, tsr_amino amino,
                           double side[3]);
 

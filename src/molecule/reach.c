@@ -2,12 +2,12 @@
  * torsions.
  *
  * A hinge is the CA of a flexible residue. A free torsion turns about an axis
- * through a hinge, and the bond angle there changes about it too. The distance
- * between two neighbouring hinges is therefore constant, and so is the distance
- * from a body between them to either. The distance of two bodies is at most the
- * length of the path along the hinges. Where a chain is attached to another,
- * the path passes from one to the other within the rigid unit that they
- * share. */
+ * through a hinge, and a change of the bond angle is a turn about an axis
+ * through the hinge, too. The distance between two neighbouring hinges is
+ * therefore constant, and so is the distance from a body between them to
+ * either. The distance of two bodies is at most the length of the path along
+ * the hinges. Where a chain is attached to another, the path passes from one to
+ * the other within the rigid unit that they share. */
 #include "molecule/topology.h"
 
 #include "core/vec3.h"
@@ -62,6 +62,7 @@ static void segment(const chain_view *v, int s, int *a, int *b)
     *b = s == v->n_hinge ? v->last : v->hinge[s];
 }
 
+/* Upper bound on the distance between two bodies of the chain. */
 static double chain_extent(const chain_view *v)
 {
     double worst = 0.0;
@@ -87,8 +88,8 @@ static double chain_extent(const chain_view *v)
     return worst;
 }
 
-/* A hinge whose CA no torsion moves: next to a fixed residue, or else where the
- * moving side changes from N to C. */
+/* Index of a hinge whose CA no torsion moves: next to a fixed residue, or else
+ * where the moving side changes from N to C. */
 static int unmoved_hinge(const chain_view *v)
 {
     int middle = 0;
@@ -151,10 +152,10 @@ static double path_length(const chain_view *v, int middle, int s,
     return way;
 }
 
-/* Margin at either end for motions of free side chains, and for bodies of a
- * hinge, which move with O; Angstrom. The Gaussian density of a side chain has
- * infinite support. The margin covers nearly all of it, and P(X) = 0 for the
- * rest (posterior/setup.h). */
+/* Margin at either end of a distance for motions of free side chains, and for
+ * bodies of a hinge residue, which move with O; Angstrom. The Gaussian density
+ * of a side chain has infinite support. The margin covers nearly all of it, and
+ * P(X) = 0 for the rest (posterior/setup.h). */
 static const double side_margin = 3.0;
 
 /* Extent of one chain. */
@@ -166,10 +167,10 @@ typedef struct {
     double radius;   /* largest distance of a body from this point */
     int order;       /* increases from hosts to attached chains */
     int host;        /* chain of its host; -1: not attached */
-    double to_host;  /* largest distance between its unmoved point and that of
-                      the  host chain */
-    double to_host_body; /* largest distance between its unmoved point and a
-                      body of the host chain */
+    double to_host;  /* largest distance between `fixed` and that of the host
+                        chain */
+    double to_host_body; /* largest distance between `fixed` and a body of the
+                            host chain */
 } chain_reach;
 
 static void set_chains(const tsr_topology *t, const tsr_conformation *first,

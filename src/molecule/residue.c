@@ -198,7 +198,7 @@ int tsr_amino_by_protonation(const char *residue, const char **needs)
 const char *tsr_amino_atom_name(tsr_amino amino, const char *atom)
 {
     static const struct {
-        int amino; /* -1: any */
+        int amino; /* -1: any amino acid */
         const char *from, *to;
     } alias[] = {
         {TSR_MET, "SE", "SD"}, {TSR_ILE, "CD", "CD1"}, {-1, "OT1", "O"},

@@ -52,8 +52,8 @@ typedef struct {
 /* All amino acids, by tsr_amino. */
 extern const tsr_amino_info tsr_amino_table[TSR_N_AMINO];
 
-/* Finds an amino acid by its three-letter code, "ARG", or by its letter; -1:
- * unknown. */
+/* Finds an amino acid by its three-letter code, "ARG", or by its letter, 'R' or
+ * 'r'; -1: unknown. */
 int tsr_amino_by_three(const char *three);
 int tsr_amino_by_one(char one);
 
@@ -63,16 +63,17 @@ int tsr_amino_by_one(char one);
  * residue has the atom *needs. */
 int tsr_amino_by_protonation(const char *residue, const char **needs);
 
-/* The name of an atom in tsr_amino_table, or OXT. An alias such as "SE" of MET
- * (selenomethionine) or "OT1" returns the standard name. NULL: the residue has
- * no such atom. */
+/* The standard name of an atom: its name in tsr_amino_table, OXT, or SC (the
+ * centre of a side chain, in files of tessera). An alias is replaced, such as
+ * "SE" of MET (selenomethionine) or "OT1". NULL: the residue has no such
+ * atom. */
 const char *tsr_amino_atom_name(tsr_amino amino, const char *atom);
 
 /* Atomic number of an atom that tsr_amino_atom_name returned. */
 int tsr_amino_atomic_number(const char *atom);
 
 /* Returns 1 for the name of a hydrogen: apart from leading digits it begins
- * with H or D, as the name of no other atom in the 20 does. */
+ * with H or D. No other atom of the 20 amino acids has such a name. */
 int tsr_is_hydrogen_name(const char *atom);
 
 /* Number of bodies in a residue with a side chain. */
@@ -87,7 +88,8 @@ int tsr_body_n_type(tsr_body_model model);
  * 2. */
 int tsr_body_types(tsr_body_model model, tsr_amino amino, int type[2]);
 
-/* Name of a type: "backbone", "ARG side chain", "ALA". */
+/* Name of a type: "backbone", "ARG side chain", "ALA"; "unknown" if there is no
+ * such type. */
 const char *tsr_body_type_name(tsr_body_model model, int type);
 
 /* Index of the body (0 or 1) of its residue that contains an atom; OXT counts

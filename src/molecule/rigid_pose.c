@@ -27,7 +27,7 @@ const tsr_pose_variable tsr_tail_variables[TSR_N_TAIL_VALUE] = {
     {"z", NULL, "direction of the end, z", 0}};
 
 /* Returns the first residue of the next rigid part from residue i on, and sets
- * *last; n_residue: no further part. */
+ * *last to its last residue. n_residue: no further part. */
 static int next_part(const tsr_topology *t, int i, int *last)
 {
     for (; i < t->n_residue; i = *last + 1) {

@@ -109,9 +109,9 @@ static int is_turn(const chain *s, int i, int length)
     return is_whole(s, i, i + length) && is_bonded(s, i, i + length);
 }
 
-/* Two consecutive turns begin a helix, which contains the residues between
- * them. An alpha helix has priority over strands, and strands over other
- * helices. */
+/* Marks the helices of turns i to i + length. Two consecutive turns begin a
+ * helix, which contains the residues between their ends. An alpha helix has
+ * priority over strands, and strands over other helices. */
 static void mark_helices(const chain *s, int length, char *kind)
 {
     for (int i = 1; i + length < s->n; i++) {
@@ -124,7 +124,7 @@ static void mark_helices(const chain *s, int length, char *kind)
 }
 
 /* Bridge between i and j by the patterns of the paper: 1: parallel, -1:
- * antiparallel, 0: none. */
+ * antiparallel, 0: no bridge. */
 static int is_bridge(const chain *s, int i, int j)
 {
     if (abs(i - j) < 3 || !is_whole(s, i - 1, i + 1) ||
@@ -162,7 +162,8 @@ static void mark_ladder(const chain *s, int i, int j, char *kind)
         }
 }
 
-/* In each bridge of i, the N-H of i or i + 1 is bonded to j or j - 1. */
+/* Marks all ladders. In each bridge (i, j), the N-H of i or i + 1 is bonded to
+ * j or j - 1. */
 static void mark_strands(const chain *s, char *kind)
 {
     for (int i = 1; i + 1 < s->n; i++)

@@ -17,8 +17,9 @@
 
 /* ---- the protein ----
  *
- * Only protein is kept: the first model and the first alternate location,
- * without hydrogens, waters and ligands. Modified residues that gemmi maps to a
+ * Only the protein of the first model is kept, without hydrogens, waters and
+ * ligands. An atom with several alternate locations has the location with the
+ * largest mean occupancy in its residue. Modified residues that gemmi maps to a
  * parent (such as MSE) and residues with a force field's name for a protonation
  * state (HID, HSE, CYX) get the parent's name and only the parent's atoms; SE
  * of MSE becomes SD, a sulphur. Every atom is therefore an atom of the parent,
@@ -41,7 +42,7 @@ typedef struct {
     char insertion;    /* ' ': none */
     int first_atom;    /* index into atom[] */
     int n_atom;
-    int is_cut; /* 1: the file has heavy atoms that the parent lacks */
+    int is_cut; /* 1: heavy atoms that the parent lacks were omitted */
     double
         b; /* B column of CA: a B factor, or the confidence of a prediction */
 } tsr_residue_record;
@@ -66,10 +67,10 @@ typedef struct {
     /* omitted */
     int n_water, n_ligand, n_nucleotide; /* residues */
     int n_hydrogen, n_altloc_atom;       /* atoms of the protein */
-    int n_extra_atom;     /* atoms that the parent lacks, or duplicates */
-    int n_modified_atom;  /* those of modified residues among them */
-    int n_model;          /* models after the first */
-    int n_incomplete;     /* residues without N, CA or C */
+    int n_extra_atom;    /* atoms that the parent lacks, or duplicates */
+    int n_modified_atom; /* atoms of modified residues among n_extra_atom */
+    int n_model;         /* models after the first */
+    int n_incomplete; /* residues without N, CA or C (tsr_structure_read_any) */
     char incomplete[320]; /* a sentence that names these residues */
     int n_renamed;        /* kept: residues renamed to their parent */
     char copies[128]; /* kept: "B C D", new ids of chains that repeated the id
@@ -81,12 +82,13 @@ typedef struct {
  * residue and remedy: TSR_E_NOINPUT (missing, unreadable), TSR_E_DATA (not a
  * structure, no protein, an unknown residue within a protein chain, two
  * residues with the same chain id and number, coordinates that no molecule can
- * have). */
+ * have), TSR_E_NOMEM. */
 tsr_status tsr_structure_read(const char *path, tsr_structure **out,
                               tsr_err *err);
 /* Reads a file from which a model is made. The file may contain nucleotides
  * alone; n_residue is then 0. Residues without N, CA or C are left out. Errors:
- * as above, and TSR_E_DATA if more than a tenth of the residues is left out. */
+ * as above, and TSR_E_DATA if more than a tenth of the residues is left out, or
+ * N, CA and C of a residue lie in a line or far apart. */
 tsr_status tsr_structure_read_any(const char *path, tsr_structure **out,
                                   tsr_err *err);
 void tsr_structure_free(tsr_structure *structure);
@@ -100,15 +102,15 @@ const tsr_atom *tsr_residue_atom(const tsr_structure *structure,
                                  const tsr_residue_record *residue,
                                  const char *name);
 
-/* Returns the first letter or digit that is not in `taken`, the ids in use;
- * '\0': no letter or digit is free. */
+/* Returns the first letter or digit that is not in `taken`, the chain ids in
+ * use; '\0': all are in use. */
 char tsr_free_letter(const char *taken);
 
 /* ---- every atom of the file ----
  *
  * Proteins, nucleic acids, glycans, ligands, ions and residues in no table are
  * read, hydrogens included, but not waters. Only the first model is read. An
- * atom with several alternate locations has the location with the largest
+ * atom with several alternate locations has the location with the largest mean
  * occupancy in its residue, or the first of equals. Every atom counts fully,
  * whatever its occupancy, because it is somewhere in solution even if a crystal
  * does not show it. */
@@ -119,7 +121,7 @@ typedef enum {
                            */
     TSR_MOLECULE_NUCLEOTIDE, /* RNA, DNA, and residues bonded in the same way */
     TSR_MOLECULE_SUGAR,      /* pyranoses and furanoses in gemmi's table */
-    TSR_MOLECULE_ION,        /* a single atom */
+    TSR_MOLECULE_ION,        /* a single atom, or atoms of one name */
     TSR_MOLECULE_BUFFER,     /* from crystallisation: glycerol, sulphate, ... */
     TSR_MOLECULE_OTHER
 } tsr_molecule_kind;
@@ -156,8 +158,9 @@ typedef struct {
     int n_hydrogen;            /* among the atoms */
     int n_kind[TSR_MOLECULE_OTHER + 1]; /* residues of each kind */
     /* omitted */
-    int n_water;                     /* residues */
-    int n_altloc_atom, n_no_element; /* atoms */
+    int n_water;       /* residues */
+    int n_altloc_atom; /* atoms at other alternate locations */
+    int n_no_element;  /* atoms of no known element */
     int n_partial; /* not omitted: atoms of ligands and ions with an occupancy
                       below 1 */
     int n_model;   /* models after the first */
@@ -169,8 +172,8 @@ typedef struct {
 tsr_status tsr_atoms_read(const char *path, tsr_atoms **out, tsr_err *err);
 void tsr_atoms_free(tsr_atoms *atoms);
 
-/* Returns 1 if atoms i and k are bonded, judged by their distance and covalent
- * radii. Metals have no bonds. */
+/* Returns 1 if atoms i and k are bonded: closer than the sum of their covalent
+ * radii plus 0.4 Angstrom. Metals have no bonds. */
 int tsr_atoms_are_bonded(const tsr_atoms *atoms, int i, int k);
 
 /* Reads all models of a file, which must have the same atoms. out: atoms of the
@@ -204,7 +207,7 @@ typedef struct {
     char chain_id[8]; /* the full id, which mmCIF can hold; "": same as chain */
     int number;       /* number of its residue */
     char insertion;   /* ' ': none */
-    int at;           /* index of its residue; -1: a guest */
+    int at;           /* index of its residue; -1: an atom of a guest */
     tsr_guest_kind guest_kind;
 } tsr_model_atom;
 
@@ -216,7 +219,7 @@ typedef struct {
     int is_nucleic;       /* 1: the residues are nucleotides */
     tsr_model_atom *atom; /* [n_atom] */
     double *xyz;          /* [n_atom][3] starting coordinates, Angstrom */
-    int *ca;              /* [n_residue] index of its CA; -1: none */
+    int *ca;              /* [n_residue] index of its CA; -1: it has no CA */
 } tsr_model_atoms;
 
 /* Reads a model.pdb. Errors: TSR_E_NOINPUT, TSR_E_DATA (no ATOM record, an
@@ -225,9 +228,10 @@ tsr_status tsr_model_atoms_read(const char *path, tsr_model_atoms **out,
                                 tsr_err *err);
 void tsr_model_atoms_free(tsr_model_atoms *atoms);
 
-/* For code that makes the atoms itself: new allocates n_atom zeroed atoms
- * (NULL: out of memory). After the caller has set the atoms, count sets the
- * residues. */
+/* For code that makes the atoms itself. tsr_model_atoms_new allocates n_atom
+ * zeroed atoms (NULL: out of memory). After the caller has set the atoms,
+ * tsr_model_atoms_count finds the residues: sets n_residue, is_nucleic, ca and
+ * `at` of each atom. */
 tsr_model_atoms *tsr_model_atoms_new(int n_atom);
 void tsr_model_atoms_count(tsr_model_atoms *atoms);
 
@@ -255,8 +259,8 @@ void tsr_model_begin(const tsr_model_spec *spec, const char *remark, FILE *out);
 
 /* Writes one model. number: from 1, or 0 for a single model, which has no MODEL
  * record in PDB. label: one line. xyz [n_atom][3], Angstrom. Errors: TSR_E_DATA
- * (a coordinate that is not finite; in PDB more than 99,999 atoms and chain
- * ends, or a chain, number or coordinate too wide for its columns). */
+ * (a coordinate that is not finite; in PDB more than 99,937 atoms, or a chain,
+ * number or coordinate too wide for its columns). */
 tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
                            const char *label, const double (*xyz)[3], FILE *out,
                            tsr_err *err);
@@ -296,7 +300,8 @@ double tsr_atom_neutron_length(int z);
 #define TSR_DEUTERIUM_LENGTH 6.671 /* fm, Sears 1992 */
 
 /* Mass in Da (standard atomic weights, IUPAC); covalent and van der Waals radii
- * in Angstrom (gemmi's element table). NaN for an unknown element. */
+ * in Angstrom (gemmi's element table). NaN for an unknown element.
+ * tsr_atom_is_metal returns 1 for a metal. */
 double tsr_atom_mass(int z);
 double tsr_atom_covalent_radius(int z);
 double tsr_atom_vdw_radius(int z);

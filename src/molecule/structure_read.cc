@@ -93,7 +93,7 @@ bool is_hydrogen(const gemmi::Atom &atom)
 }
 
 /* The alternate location with the largest mean occupancy in a residue, or the
- * first of equals; '\0' if the residue has none. */
+ * first of equals; '\0' if the residue has no alternates. */
 char main_altloc(const gemmi::Residue &residue)
 {
     std::vector<char> letters;
@@ -135,9 +135,9 @@ std::string name_of(const std::string &chain, const gemmi::Residue &residue)
     return residue.name + " " + chain + ":" + residue.seqid.str();
 }
 
-/* The amino acid that a residue is, or of which it is a modification or a
- * protonation state; -1: none. gemmi's table gives the parent of a modified
- * residue as a one-letter code in lower case. */
+/* The amino acid of a residue, or the amino acid of which the residue is a
+ * modification or a protonation state; -1: no amino acid. gemmi's table gives
+ * the parent of a modified residue as a one-letter code in lower case. */
 int find_amino(const gemmi::Residue &residue)
 {
     std::string name = upper(residue.name);
@@ -149,8 +149,7 @@ int find_amino(const gemmi::Residue &residue)
     return amino >= 0 && !info.found() && has_atom(residue, needs) ? amino : -1;
 }
 
-/* RNA, DNA, and residues bonded like them, which flag_nucleotides has
- * marked. */
+/* Marks residues bonded like nucleotides (flag_nucleotides). */
 const char nucleotide_flag = 'n';
 
 bool is_nucleotide(const gemmi::Residue &residue)
@@ -161,7 +160,8 @@ bool is_nucleotide(const gemmi::Residue &residue)
 
 /* ---- nucleotides ---- */
 
-/* Old files use * instead of a prime. */
+/* Has the residue an atom of this name, which ends with a prime (or, in old
+ * files, with an asterisk)? */
 bool has_sugar_atom(const gemmi::Residue &residue, std::string name)
 {
     if (has_atom(residue, name.c_str()))
@@ -199,7 +199,7 @@ void flag_nucleotides(gemmi::Chain &chain)
 const size_t record =
     81; /* length of a kept record: 80 columns and a newline */
 
-/* Record name in columns 1 to 6, padded with blanks. */
+/* Does a line have this record name in columns 1 to 6, padded with blanks? */
 bool is_record(const char *line, size_t size, const char *name)
 {
     size_t n = std::strlen(name);
@@ -211,7 +211,8 @@ bool is_record(const char *line, size_t size, const char *name)
     return true;
 }
 
-/* Serial numbers of six digits extend into the columns of the record name. */
+/* Is a line an ATOM or HETATM record? Serial numbers of six digits extend into
+ * the columns of the record name. */
 bool is_atom(const char *line, size_t size)
 {
     return size > 4 && ((strncasecmp(line, "ATOM", 4) == 0 &&
@@ -320,7 +321,7 @@ bool PdbText::next_model(std::string *kept)
 const int min_residues = 10; /* residues of a copy */
 const double same_place_ang = 3.0;
 
-/* Consecutive atoms of one residue. */
+/* Consecutive atom records of one residue. */
 struct Run {
     char *line;
     int n;
@@ -344,7 +345,8 @@ bool is_same_run(const Run &run, const char *line)
            std::memcmp(run.line + 17, line + 17, 10) == 0;
 }
 
-/* A second ion with the same number is a separate ion. */
+/* Does a line repeat a single atom? A second ion with the same number is a
+ * separate ion. */
 bool is_repeated_ion(const Run &run, const char *line)
 {
     return run.n == 1 && !run.is_polymer && line[16] == run.line[16] &&
@@ -815,8 +817,8 @@ bool is_in_chain(const Chain &chain, size_t i)
 
 struct Protein {
     const char *path;
-    bool is_model; /* residues without a backbone are left out, and nucleotides
-                      alone are accepted */
+    bool is_model; /* true: residues without a backbone are left out, and
+                      nucleotides alone are accepted */
     Own<tsr_structure> out = make<tsr_structure>();
     std::vector<tsr_residue_record> residues = {};
     std::vector<tsr_atom> atoms = {};
@@ -1106,8 +1108,9 @@ std::string atom_name(const gemmi::Atom &atom, tsr_molecule_kind kind)
 
 typedef std::unordered_map<const gemmi::Atom *, int> AtomOrder;
 
-/* Index of each atom in the file, by serial number, because gemmi merges parts
- * of a chain. If serial numbers repeat, gemmi's order is used. */
+/* Index of each atom in the order of the file, found from serial numbers,
+ * because gemmi merges parts of a chain. If serial numbers repeat, gemmi's
+ * order is used. */
 AtomOrder atom_order(const gemmi::Model &model)
 {
     std::vector<const gemmi::Atom *> atoms;
@@ -1142,7 +1145,8 @@ struct AllAtoms {
     Own<tsr_atoms> finish();
 };
 
-/* A single atom, or several atoms of one name, where ions share a number. */
+/* Is a residue a single atom, or several atoms of one name? Ions may share a
+ * residue number. */
 bool is_ion(const gemmi::Residue &residue)
 {
     for (const gemmi::Atom &atom : residue.atoms)
@@ -1241,7 +1245,8 @@ void AllAtoms::add_residue(const std::string &chain,
     residues.push_back(record);
 }
 
-/* Alternates of different residue types: the first is kept. */
+/* Is a residue an alternate of the preceding one, with another name? The first
+ * is kept. */
 bool is_alternate(const gemmi::Residue &before, const gemmi::Residue &residue)
 {
     if (before.seqid != residue.seqid || before.name == residue.name)

@@ -89,7 +89,8 @@ static int is_same_residue(const tsr_model_atom *a, const tsr_model_atom *b)
            a->guest_kind == b->guest_kind;
 }
 
-/* Registers atoms first..end-1 as a residue, unless they are a guest. */
+/* Registers atoms first..end-1 as a residue, unless they are a guest or a
+ * nucleotide without C3'. */
 static void count_residue(tsr_model_atoms *m, int first, int end)
 {
     const char *name = m->is_nucleic ? "C3'" : "CA";
@@ -217,7 +218,8 @@ static void pdb_atom(const tsr_model_atom *a, int serial, const double *x,
             x[2], 1.0, fmin(b, 999.99), a->element);
 }
 
-/* Quotes text that has a special meaning in CIF. */
+/* Returns text, or a quoted copy of it in `out` if it has a special meaning in
+ * CIF. */
 static const char *cif_word(const char *text, char out[16])
 {
     const int is_bare = text[0] != '\0' &&

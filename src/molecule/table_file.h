@@ -15,13 +15,13 @@
 /* What tsr_table_next found. */
 typedef enum { TSR_LINE_END, TSR_LINE_KEY, TSR_LINE_ROW } tsr_line_type;
 
-/* Reading position in a table. */
+/* A table that is being read. */
 typedef struct {
     char *data, *rest; /* the file's text, and the part not yet read */
     const char *path;  /* borrowed */
     int line;          /* number of the line, from 1 */
     tsr_line_type type;
-    char *text;   /* the line, without "#: " and the newline */
+    char *text;   /* the line, without "#: ", trailing blanks and the newline */
     char *source; /* the description after the first line, without "# "; a
                      caller that keeps it sets this to NULL */
 } tsr_table_reader;
@@ -31,17 +31,18 @@ typedef struct {
 tsr_status tsr_table_open(tsr_table_reader *reader, const char *path,
                           const char *format, tsr_err *err);
 
-/* Advances to the next key or row, or to the end. Errors: TSR_E_DATA,
- * TSR_E_NOINPUT. */
+/* Advances to the next key or row, or to the end (type TSR_LINE_END). Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_table_next(tsr_table_reader *reader, tsr_err *err);
 
-/* Advances to a line that must have the key `word`. text: the rest of the
- * line. */
+/* Advances to the next line, which must have the key `word`. *text: the line
+ * after the key. Errors: TSR_E_DATA (another line), TSR_E_NOMEM. */
 tsr_status tsr_table_key(tsr_table_reader *reader, const char *word,
                          char **text, tsr_err *err);
 
-/* Reads n finite numbers from *text and advances *text beyond them. what: name
- * of the numbers in messages. last: no text may follow. */
+/* Reads n finite numbers from *text, number [n] out, and advances *text beyond
+ * them. what: name of the numbers in messages. last: 1: no text may follow.
+ * Errors: TSR_E_DATA. */
 tsr_status tsr_table_numbers(const tsr_table_reader *reader, char **text, int n,
                              double *number, int last, const char *what,
                              tsr_err *err);
@@ -50,7 +51,8 @@ tsr_status tsr_table_numbers(const tsr_table_reader *reader, char **text, int n,
 tsr_status tsr_table_fail(const tsr_table_reader *reader, tsr_err *err,
                           const char *format, ...) TSR_PRINTF(3, 4);
 
-/* As for tsr_fail: tells a static analyser that the result is an error. */
+/* As for tsr_fail (core/status.h): a static analyser learns that the result is
+ * an error. */
 #if defined(__clang_analyzer__) && !defined(TSR_TABLE_FILE_ITSELF)
 #define tsr_table_fail(reader, err, ...) \
     ((void)(tsr_table_fail)((reader), (err), __VA_ARGS__), TSR_E_DATA)

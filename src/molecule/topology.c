@@ -87,7 +87,8 @@ static void set_sequence_indices(tsr_topology *t)
     }
 }
 
-/* Sets all that depends on the residues alone, and allocates a conformation. */
+/* Sets chains, sequence indices and bodies, which depend on the residues alone,
+ * and allocates a conformation. */
 static tsr_status set_derived(tsr_topology *t, tsr_conformation **c,
                               tsr_err *err)
 {
@@ -115,12 +116,13 @@ static tsr_status hand_over(tsr_status status, tsr_topology *t,
 
 /* ---- from a structure ---- */
 
+/* What was built or is missing: numbers of residues. */
 typedef struct {
     int n_side_mean, n_o, n_cb, n_break;
     char first_side[32], first_break[32];
 } repairs;
 
-/* A missing O is NaN. */
+/* Reads N, CA, C and O. A missing O is NaN. */
 static void read_backbone(const tsr_structure *s,
                           const tsr_residue_record *record, double x[4][3])
 {
@@ -134,8 +136,8 @@ static void read_backbone(const tsr_structure *s,
     }
 }
 
-/* Centre of the atoms beyond CB. Returns 0 if atoms are missing. In files that
- * tessera wrote, an atom SC is the centre itself. */
+/* Centre of the atoms beyond CB, weighted by mass. Returns 0 if atoms are
+ * missing. In files that tessera wrote, an atom SC is the centre itself. */
 static int side_centre(const tsr_structure *s, const tsr_residue_record *record,
                        tsr_amino amino, double centre[3])
 {

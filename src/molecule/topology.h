@@ -40,10 +40,9 @@ typedef struct {
     tsr_link link;
     char chain[8];
     int number;
-    char insertion; /* ' ': none */
-    int in_chain;   /* index of the chain; its first and last residues */
-    int chain_first;
-    int chain_last;
+    char insertion;              /* ' ': none */
+    int in_chain;                /* index of the chain */
+    int chain_first, chain_last; /* first and last residue of the chain */
     int linked;   /* 1: a bond joins it to the preceding residue */
     int flexible; /* 1: its torsions and side chain are free */
     int has_phi;  /* 1: phi exists (there is a bond before it) and can turn */
@@ -64,7 +63,7 @@ typedef struct {
 
 /* The base of a sugar link, which turns about the bond C1'-N by chi. */
 typedef struct {
-    int exists;
+    int exists;            /* 0: the link has no base that can turn */
     double chi;            /* in the input file, rad */
     double from[3], to[3]; /* C1' and N of that bond, in the frame of N-CA-C */
 } tsr_base;
@@ -78,7 +77,7 @@ typedef struct {
     double mass; /* Da, non-hydrogen atoms */
 } tsr_body;
 
-/* All parts that are not amino acids (molecule/guest.h). */
+/* All guests of a model: nucleotides, ligands, ions (molecule/guest.h). */
 typedef struct tsr_guests tsr_guests;
 
 typedef enum { TSR_PHI, TSR_PSI } tsr_torsion_kind;
@@ -194,9 +193,10 @@ tsr_status tsr_topology_from_structure(const tsr_structure *structure,
                                        tsr_log *log, tsr_topology **out,
                                        tsr_conformation **first, tsr_err *err);
 
-/* Makes the model of a one-letter sequence: chain A, numbered from 1, extended,
- * with ideal geometry (Engh & Huber 1991), trans peptides and side chains at
- * the prior's mean. Errors: TSR_E_CONFIG (an unknown letter), as above. */
+/* Makes the model of a one-letter sequence of 3 to 100,000 residues: chain A,
+ * numbered from 1, extended, with ideal geometry (Engh & Huber 1991), trans
+ * peptides and side chains at the prior's mean. Errors: as above, and
+ * TSR_E_CONFIG (an unknown letter, another length). */
 tsr_status tsr_topology_from_sequence(const char *sequence,
                                       tsr_body_model body_model,
                                       tsr_flexibility flexibility,
@@ -206,10 +206,10 @@ tsr_status tsr_topology_from_sequence(const char *sequence,
 
 void tsr_topology_free(tsr_topology *topology);
 
-/* Private to src/molecule. Sets which parts may move, and everything derived
- * from that, in a topology whose residues, links, bodies and CB are set. omega
- * is measured in the conformation. log (may be NULL) gets the decisions about
- * complexes. */
+/* Private to src/molecule. Sets which parts may move, with rigid units,
+ * torsions and attached chains, in a topology whose residues, links, bodies and
+ * CB are set. omega and contacts between chains are measured in the
+ * conformation. log (may be NULL) gets the decisions about complexes. */
 tsr_status tsr_freedom_set(tsr_topology *topology,
                            const tsr_conformation *conformation,
                            const tsr_flexibility *flexibility, tsr_log *log,
@@ -219,10 +219,10 @@ tsr_status tsr_freedom_set(tsr_topology *topology,
 typedef struct {
     char chain[8]; /* "": no chain given */
     int has_number;
-    long first, last; /* without numbers: all numbers */
+    long first, last; /* without numbers: from INT_MIN to INT_MAX */
 } tsr_range;
 
-/* Returns 0 if the text is not a range. */
+/* Reads a range. Returns 0 if the text is not a range. */
 int tsr_range_read(const char *text, tsr_range *range);
 
 /* Sets mark[i] = 1 for each residue that a range names: those of its chain
@@ -232,7 +232,8 @@ int tsr_range_read(const char *text, tsr_range *range);
 tsr_status tsr_range_mark(const char *text, int n_residue,
                           const tsr_residue *residue, int *mark, tsr_err *err);
 
-/* Writes the names of all chains, "A, B, C", and returns text. */
+/* Writes the names of all chains, "A, B, C", with "..." if there are too many,
+ * and returns text. */
 enum { TSR_CHAINS_SIZE = 256 };
 const char *tsr_range_chains(int n_residue, const tsr_residue *residue,
                              char text[TSR_CHAINS_SIZE]);
@@ -245,9 +246,9 @@ const char *tsr_residue_name(const tsr_residue *residue);
 /* Number of amino acids and nucleotides. */
 int tsr_topology_n_monomer(const tsr_topology *topology);
 
-/* Returns one letter per residue, with '/' between chains. A nucleotide has the
- * last letter of its name, in lower case. The caller frees it. NULL: out of
- * memory. */
+/* Returns one letter per amino acid or nucleotide, with '/' between chains. A
+ * nucleotide has the last letter of its name, in lower case. The caller frees
+ * it. NULL: out of memory. */
 char *tsr_topology_sequence(const tsr_topology *topology);
 
 /* Returns an upper bound on the largest distance between two bodies, over all
@@ -259,6 +260,7 @@ double tsr_topology_reach(const tsr_topology *topology,
 
 /* ---- conformations ---- */
 
+/* Allocates zeroed coordinates. NULL: out of memory. */
 tsr_conformation *tsr_conformation_new(const tsr_topology *topology);
 void tsr_conformation_free(tsr_conformation *conformation);
 
@@ -266,12 +268,13 @@ void tsr_conformation_free(tsr_conformation *conformation);
 void tsr_conformation_copy(const tsr_topology *topology, tsr_conformation *to,
                            const tsr_conformation *from, int first, int count);
 
-/* Computes the positions of the bodies of residues first..first+count-1. */
+/* Computes the positions of the bodies of residues first..first+count-1, guests
+ * included, from backbone and side. */
 void tsr_conformation_place_bodies(const tsr_topology *topology,
                                    tsr_conformation *conformation, int first,
                                    int count);
 
-/* Position of CB, Angstrom. */
+/* Position of CB of an amino acid other than GLY, Angstrom. */
 void tsr_conformation_cb(const tsr_topology *topology,
                          const tsr_conformation *conformation, int residue,
                          double cb[3]);
@@ -288,8 +291,8 @@ static inline int tsr_residue_atom_after(const tsr_residue *residue)
     return residue->link == TSR_LINK_NONE ? TSR_N : TSR_CA;
 }
 
-/* motion: turns the base of sugar link `residue` from its position in the file
- * to the current chi, in the frame of N-CA-C. */
+/* motion out: turns the base of sugar link `residue` from its position in the
+ * file to the current chi, in the frame of N-CA-C. */
 void tsr_conformation_base(const tsr_topology *topology,
                            const tsr_conformation *conformation, int residue,
                            tsr_motion *motion);
@@ -311,8 +314,8 @@ void tsr_conformation_turn(const tsr_topology *topology,
                            const tsr_torsion *torsion, double angle_rad);
 
 /* Increases phi and psi of residues first..last of one chain by change_rad
- * [last - first + 1][2]. The rest of the chain on the moving side moves
- * rigidly. */
+ * [last - first + 1][2]. c_side 1: the part of the chain after `last` moves
+ * rigidly; 0: the part before `first`. */
 void tsr_conformation_turn_many(const tsr_topology *topology,
                                 tsr_conformation *conformation, int first,
                                 int last, int c_side,
@@ -382,7 +385,7 @@ typedef struct {
  * n_span 0: no proposal was possible (no closure was found, for example), and
  * the step is a rejection. */
 typedef struct {
-    int target; /* which torsion, window or other target of the move */
+    int target; /* number of a torsion, window or other target of the move */
     int n_span;
     tsr_span span[TSR_MAX_SPAN];
     double log_ratio; /* log q(old | new) - log q(new | old), nat, densities in
@@ -390,8 +393,9 @@ typedef struct {
 } tsr_proposal;
 
 /* Moves the chains attached to moved residues in `proposed`, and adds their
- * spans. The reverse proposal moves them back, and their torsions do not
- * change, so the Hastings correction does not change either. */
+ * spans, which replace earlier spans in these chains. The reverse proposal
+ * moves them back, and their torsions do not change, so the Hastings correction
+ * does not change either. */
 void tsr_proposal_move_attached(const tsr_topology *topology,
                                 const tsr_conformation *current,
                                 tsr_conformation *proposed,

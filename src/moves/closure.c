@@ -353,11 +353,11 @@ static double resultant_on(const resultant_forms *f, tsr_cos_sin u,
  *
  * Arcs of tau_2 on which both of two inequalities hold. */
 
-/* The condition that a direction u, turning about an axis, can make an angle of
- * the given cosine with a second direction. along, aside: components of the
- * unit vector u along the axis and across it. The cosine between the second
- * direction and the axis is offset + p cos tau - q sin tau. Returns 0 where no
- * tau meets the condition. */
+/* Sets the condition on tau that a direction u, turning about an axis, can make
+ * an angle of the given cosine with a second direction. along, aside:
+ * components of the unit vector u along the axis and across it. The cosine
+ * between the second direction and the axis is offset + p cos tau - q sin tau.
+ * Returns 0 if no tau meets the condition. */
 static int set_bounds(bounds *b, double along, double aside, double cosine,
                       double offset, double p, double q)
 {
@@ -430,7 +430,7 @@ static tsr_cos_sin unit_circle(double c, double s)
     return (tsr_cos_sin){c * f, s * f};
 }
 
-/* The middle of an arc that is shorter than pi. */
+/* The middle of an arc from u to v that is shorter than pi. */
 static tsr_cos_sin arc_middle(tsr_cos_sin u, tsr_cos_sin v)
 {
     double c = u.c + v.c, s = u.s + v.s;
@@ -439,8 +439,9 @@ static tsr_cos_sin arc_middle(tsr_cos_sin u, tsr_cos_sin v)
     return unit_circle(v.s - u.s, u.c - v.c);
 }
 
-/* Splits an arc into short arcs and extends each by a margin, because rounding
- * may move a root just outside. */
+/* Splits an arc into short arcs and appends them to `arc`, of which n are in
+ * use. Each is extended by a margin, because rounding may move a root just
+ * outside. Returns the new number of arcs. */
 static int add_arcs(tsr_cos_sin u, tsr_cos_sin v, arc_span arc[TSR_MAX_ARC],
                     int n)
 {
@@ -634,7 +635,7 @@ static double bilinear(const double e[3][3], tsr_cos_sin y, tsr_cos_sin z,
     return r0 + r1 * y.c + r2 * y.s;
 }
 
-/* Newton's method on the three angles; returns 1 where it converged. */
+/* Newton's method on the three angles. Returns 1 if it converged. */
 static int newton(const equations *e, angles *x)
 {
     tsr_cos_sin *t = x->tau;
@@ -677,10 +678,11 @@ static void add_solution(solution_list *found, const angles *x)
         found->angles[found->n++] = *x;
 }
 
-/* Starts Newton's method at tau_2 of (1 - at) u + at v. Four combinations of
- * tau_0 and tau_1 are tried, the one with the smallest residual first. Adds the
- * first solution, or with `all` every solution, whose own position on the arc
- * lies within [from, to]. Returns the number of solutions added. */
+/* Starts Newton's method at the tau_2 whose half angle has the direction (1 -
+ * at) u + at v. Tries four combinations of tau_0 and tau_1, the one with the
+ * smallest residual first. Adds the first solution, or with `all` every
+ * solution, whose position on the arc lies within [from, to]. Returns the
+ * number of such solutions, known ones included. */
 static int newton_from(const problem *p, tsr_cos_sin u, tsr_cos_sin v,
                        double at, double from, double to, int all,
                        solution_list *found)
@@ -813,8 +815,9 @@ int tsr_closure_solve(const tsr_closure *closure,
     set_equation(&p, 0, 1, cosine[1], p.eq.b);
     set_equation(&p, 1, 2, cosine[2], p.eq.c);
 
-    /* At a: N of the outer piece and the axis of piece 1. At c: C of the outer
-     * piece and the axis of piece 2. */
+    /* At pivot a, the first bond of piece 1 must make the given angle with N of
+     * the outer piece; at pivot c, the last bond of piece 2 with C of the outer
+     * piece. */
     const double(*e)[2] = (const double(*)[2])p.edge;
     const double *n = p.piece[2].last, *c = p.piece[2].first;
     const double *u = p.piece[0].first, *v = p.piece[1].last;
@@ -846,8 +849,7 @@ double tsr_closure_log_det(double axis[6][2][3])
     for (int k = 0; k < 6; k++)
         for (int d = 0; d < 3; d++)
             centre[d] += (axis[k][0][d] + axis[k][1][d]) / 12.0;
-    for (int k = 0; k < 6;
-         k++) { /* rows are stored where the matrix has columns */
+    for (int k = 0; k < 6; k++) { /* row k of m is column k of the matrix */
         double r[3];
         tsr_vec3_sub(m[k], axis[k][1], axis[k][0]);
         tsr_vec3_normalize(m[k]);
@@ -880,7 +882,7 @@ double tsr_closure_log_det(double axis[6][2][3])
 
 /* ---- choosing one of the closures ---- */
 
-/* Closures with log D below this are left out (D in Angstrom^3). */
+/* Closures with log D below this bound are left out (D in Angstrom^3). */
 static const double log_least_det = -5.0;
 /* Atoms of a closure agree with those of a conformation within this
  * distance. */

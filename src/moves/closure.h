@@ -31,15 +31,17 @@ typedef struct {
 } tsr_closure_solution;
 
 /* Finds all solutions that differ by more than rounding, and returns their
- * number; 0: the chain cannot be closed. The result depends on the problem
- * alone: no known solution is used as a start. Every solution meets the given
- * distances and angles to 1e-9. Cost: some microseconds. */
+ * number. 0: the chain cannot be closed, or the problem is degenerate (a piece
+ * of length 0, three CA on a line). The result depends on the problem alone:
+ * the current conformation does not serve as a start. Every solution meets the
+ * given distances and angles to 1e-9. Cost: some microseconds. */
 int tsr_closure_solve(const tsr_closure *closure,
                       tsr_closure_solution solution[TSR_MAX_CLOSURE]);
 
-/* Returns log |det d(frame) / d(torsions)|, where the frame is that of the
- * chain after the last of six torsion axes. Axis k goes from axis[k][0] to
- * axis[k][1], Angstrom. If the end of a chain is fixed, the density over its
+/* Returns log |det d(frame) / d(torsions)|, with the determinant in Angstrom^3.
+ * The frame is that of the chain after the last of six torsion axes. Axis k
+ * goes from axis[k][0] to axis[k][1], Angstrom. Returns -infinity if the matrix
+ * is singular to rounding. If the end of a chain is fixed, the density over its
  * remaining torsions is the density over all torsions divided by this
  * determinant (Dodd, Boone & Theodorou 1993). */
 double tsr_closure_log_det(double axis[6][2][3]);
@@ -49,16 +51,17 @@ double tsr_closure_log_det(double axis[6][2][3]);
  * A move first changes the chain before pivot a or after pivot c, by a proposal
  * that is symmetric in the coordinates of that part. The six pivot torsions s
  * must then change so that the chain is closed. Of all closures j of the new
- * geometry the move chooses s' with the probability
+ * geometry the move chooses one, with torsions s', with the probability
  *
  *     P(j | s) = W(j) K(s, j) / Z,   W = f_a f_b f_c / D,
- *     K(s, j) = exp(sum over the six of (cos(j - s) - 1) / width^2),
+ *     K(s, j) = exp(sum over the six of (cos(s_j - s) - 1) / width^2),
  *
- * where f are the prior's densities of (phi, psi) at the pivots and D = |det
- * d(frame) / ds|. In the coordinates of the part that was changed, the target
- * density is p / D. The reverse move chooses s among the closures of the old
- * geometry. K is symmetric and D cancels, so a closure contributes to the
- * move's log ratio
+ * where s_j are the torsions of closure j, Z is the sum of W(j) K(s, j) over
+ * all closures, f_a, f_b, f_c are the prior's densities of (phi, psi) at the
+ * pivots, f_abc is their product, and D = |det d(frame) / ds|. In the
+ * coordinates of the part that was changed, the target density is p / D. The
+ * reverse move chooses s among the closures of the old geometry. K is symmetric
+ * and D cancels, so a closure contributes to the move's log ratio
  *
  *     log Z(new) - log Z(old) + log f_abc(s) - log f_abc(s'). */
 
@@ -80,7 +83,7 @@ typedef struct {
     tsr_closure_solution motion;
     double x[5][3];           /* C_a, N_b, CA_b, C_b, N_c; Angstrom */
     tsr_cos_sin torsion[6];   /* phi and psi of a, b, c */
-    double log_f, log_weight; /* log f_abc, log W */
+    double log_f, log_weight; /* log f_abc and log W, as above */
 } tsr_closed;
 
 /* All closures of a problem. */
@@ -89,33 +92,35 @@ typedef struct {
     tsr_closed at[TSR_MAX_CLOSURE];
 } tsr_closures;
 
-/* Finds all closures. The geometry of both pieces is taken from `pieces`, N and
- * CA of pivot a (and the chain before) from `before`, CA and C of pivot c (and
- * the chain after) from `after`. Nearly singular closures (small D) are left
- * out. */
+/* Finds all closures. The geometry of both pieces is that in `pieces`. N and CA
+ * of pivot a and the chain before them are those of `before`; CA and C of pivot
+ * c and the chain after them are those of `after`. Nearly singular closures (D
+ * below exp(-5) Angstrom^3) are left out. */
 void tsr_closures_find(const tsr_prior *prior, const tsr_pivots *pivots,
                        const tsr_conformation *pieces,
                        const tsr_conformation *before,
                        const tsr_conformation *after, tsr_closures *closures);
 
-/* Returns the index of the closure that agrees with the conformation to
- * rounding; -1: no closure does. */
+/* Returns the index of the closure whose atoms agree with the conformation to
+ * 1e-6 Angstrom; -1: no closure does. */
 int tsr_closures_find_current(const tsr_closures *closures,
                               const tsr_pivots *pivots,
                               const tsr_conformation *conformation);
 
-/* log_p: log (W K) of each closure, with K relative to the closure `from`.
- * Returns log Z. */
+/* Returns log Z. log_p out: log (W K) of each closure, with K relative to the
+ * torsions of `from`. There must be at least one closure. */
 double tsr_closures_log_z(const tsr_closures *closures, const tsr_closed *from,
                           double width_rad, double log_p[TSR_MAX_CLOSURE]);
 
-/* Draws the index of a closure; log_p and log_z from tsr_closures_log_z. */
+/* Draws the index of a closure with probability W K / Z. log_p and log_z are
+ * those of tsr_closures_log_z. */
 int tsr_closures_choose(const tsr_closures *closures,
                         const double log_p[TSR_MAX_CLOSURE], double log_z,
                         gsl_rng *rng);
 
-/* Applies a closure to the backbone atoms between a and c. Bodies do not move;
- * see tsr_conformation_place_bodies. */
+/* Writes the backbone atoms from C of pivot a to N of pivot c into `out`: those
+ * of `pieces`, moved by the closure. The bodies of `out` do not change; the
+ * caller computes them (tsr_conformation_place_bodies). */
 void tsr_closed_apply(const tsr_closed *closed, const tsr_pivots *pivots,
                       const tsr_conformation *pieces, tsr_conformation *out);
 
@@ -137,8 +142,8 @@ enum {
  * tsr_root_refine. single = 0: subdivision stopped, the interval may contain no
  * root, one or several, and `guess` is its middle. */
 typedef struct {
-    double from, to;
-    double guess; /* estimate of the root, from <= guess <= to */
+    double from, to; /* within [0, 1] */
+    double guess;    /* estimate of the root, from <= guess <= to */
     int single;
     double b[TSR_ROOT_DEGREE + 1];
 } tsr_root;

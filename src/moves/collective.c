@@ -52,10 +52,10 @@ static const tsr_field fields[] = {
     {0}};
 
 /* Coordinates of a chain: torsions at..at+n-1 of the topology, of which the
- * first n_left turn the N side. */
+ * first n_left move the N side; then, in a mobile chain, rotation and shift. */
 typedef struct {
     int at, n, n_left;
-    int first, last, core; /* residues; the CA of `core` stays */
+    int first, last, core; /* residues; no torsion moves the CA of `core` */
     int pose;   /* index of its first pose coordinate; -1: not mobile */
     int n_span; /* spans of a proposal */
     tsr_span span[2];
@@ -64,14 +64,15 @@ typedef struct {
 typedef struct {
     const tsr_topology *topology;
     collective_options options;
-    int n_chain, n; /* coordinates */
-    chain_part *chain;
-    long n_learnt, next;
-    double log_step;
-    double *precision; /* [n][n] lower triangle of J' K J + D */
-    double *factor;    /* [n][n] its lower Cholesky factor */
-    double *step;      /* [n] the latest step */
-    double (*change)[2];
+    int n_chain, n;      /* n: number of coordinates */
+    chain_part *chain;   /* [n_chain] */
+    long n_learnt;       /* proposals from which log_step was learnt */
+    long next;           /* n_learnt at the next update of the precision */
+    double log_step;     /* log s */
+    double *precision;   /* [n][n] lower triangle of J' K J + D */
+    double *factor;      /* [n][n] its lower Cholesky factor */
+    double *step;        /* [n] the latest step */
+    double (*change)[2]; /* [n_residue] of phi and psi, rad */
 } collective_state;
 
 /* ---- coordinates ---- */
@@ -94,8 +95,9 @@ static chain_part read_chain(const tsr_topology *t, int first, int at)
     return c;
 }
 
-/* Spans that the torsions of a chain move. phi of the N side leaves its own
- * residue in place. */
+/* Spans that the torsions of a chain move. phi, turned on the N side, leaves
+ * its own residue in place. In a mobile chain, or if the two sides meet, all of
+ * the chain is one span. */
 static void set_spans(const tsr_topology *t, chain_part *c)
 {
     const tsr_torsion *turn = &t->torsion[c->at];
@@ -149,7 +151,8 @@ static int collective_targets(const void *options, const tsr_topology *topology)
 /* Adds D to the precision matrix. A combination of turns d that leaves all
  * bodies in place to first order still displaces them to second order, by about
  * d^2 / 2 times the displacement per radian of a single turn. D limits d so
- * that this second-order displacement costs about one nat. */
+ * that this second-order displacement costs about one nat. The width of shifts,
+ * in Angstrom, is ten times that of turns, in rad. */
 static void add_diagonal(const collective_state *s)
 {
     const int n = s->n;
@@ -225,7 +228,8 @@ static void draw_step(const collective_state *s, gsl_rng *rng)
     }
 }
 
-/* Turns torsions from..to-1 of a chain, which all turn the same side. */
+/* Turns torsions from..to-1 of a chain, which all move the same side. by: turns
+ * of the torsions of the chain, rad. */
 static void turn_torsions(const collective_state *s, const chain_part *c,
                           int from, int to, const double *by, int c_side,
                           tsr_conformation *out)
@@ -281,7 +285,8 @@ static void collective_propose(void *state, const tsr_conformation *current,
 
 /* ---- learning ---- */
 
-/* Column of the Jacobian: derivative of body positions by torsion k. */
+/* Sets a column of the Jacobian: the derivative of body positions by torsion k
+ * of a chain, Angstrom per rad. */
 static void set_torsion_column(const collective_state *s, const chain_part *c,
                                int k, int column, const tsr_conformation *x,
                                double *v)
@@ -337,7 +342,7 @@ static void set_jacobian(const collective_state *s, const tsr_conformation *x,
 }
 
 /* Updates the precision matrix at growing intervals, so that the proposal
- * converges during warm-up. */
+ * converges during warm-up. Without memory the matrix stays as it is. */
 static void collective_learn(void *state, const tsr_conformation *current,
                              const tsr_hessian *hessian)
 {

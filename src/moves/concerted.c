@@ -10,16 +10,18 @@
  * is therefore p(t, s) / D(t, s). The move x = (t, s) -> x' = (t', s') draws
  *
  *     d = t' - t ~ N(0, C(x)),  C^-1 = (I + kappa S(x)) / sigma^2,
- *     s' among the closures S(t') with P(s' | x, t') = W(s') K(s, s') / Z(x,
- * t'), W = f_a f_b f_c / D,  Z(x, t') = sum over j in S(t') of W(j) K(s, j),
- *     K(s, j) = exp(sum over the six of (cos(j - s) - 1) / width^2).
+ *     s' among the closures J(t') with
+ *     P(s' | x, t') = W(s') K(s, s') / Z(x, t'),
+ *     W = f_a f_b f_c / D,  Z(x, t') = sum over j in J(t') of W(j) K(s, j),
+ *     K(s, j) = exp(sum over the six of (cos(s_j - s) - 1) / width^2).
  *
- * f are the prior's densities of (phi, psi) at the pivots. S_ij = sum over the
- * atoms e = N, CA, C of pivot a of (dr_e / dt_i).(dr_e / dt_j), so that turns
- * which displace the end of the pre-rotation far are rare. The reverse move
- * draws -d, and s among S(t). The acceptance ratio is p(x') / D(x') over p(x) /
- * D(x) times q(x | x') / q(x' | x), where the sampler computes p. K is
- * symmetric and D cancels, which leaves
+ * f_a, f_b, f_c are the prior's densities of (phi, psi) at the pivots, and
+ * f_abc is their product. s_j are the torsions of closure j. sigma is the
+ * learnt width of a turn. S_ij = sum over the atoms e = N, CA, C of pivot a of
+ * (dr_e / dt_i).(dr_e / dt_j), so that turns which displace the end of the
+ * pre-rotation far are rare. The reverse move draws -d, and s among J(t). The
+ * acceptance ratio is p(x') / D(x') over p(x) / D(x) times q(x | x') / q(x' |
+ * x), where the sampler computes p. K is symmetric and D cancels, which leaves
  *
  *     log_ratio = log N(-d; 0, C(x')) - log N(d; 0, C(x))
  *               + log P(s | x', t) - log P(s' | x, t') + log D(x) - log D(x')
@@ -27,9 +29,9 @@
  *               + log Z(x, t') - log Z(x', t)
  *               + log f_abc(s) - log f_abc(s').
  *
- * S(t) is computed from the pieces and the ends alone. If s is not found in
- * S(t) to rounding, the move proposes nothing. Nearly singular closures are
- * left out of S(t) and S(t').
+ * J(t) is computed from the pieces and the ends alone. If s is not found in
+ * J(t) to rounding, the move proposes nothing. Nearly singular closures are
+ * left out of J(t) and J(t').
  *
  * Rounding: each move measures the bond angles, solves the closure to rounding
  * and builds each rotation anew from unit vectors. The error of one move is a
@@ -51,10 +53,10 @@
 
 /* ---- windows ---- */
 
-enum { LONGEST_GAP = 2 };
+enum { LONGEST_GAP = 2 }; /* residues between two pivots */
 
-/* A rigid unit between two pivots moves with the piece, so the whole unit must
- * lie there. */
+/* Does the whole rigid unit lie in residues first..last? A unit between two
+ * pivots moves with the piece. */
 static int has_whole_unit(const tsr_topology *t, int first, int last, int unit)
 {
     for (int i = 0; i < t->n_residue; i++)
@@ -123,14 +125,12 @@ int tsr_window_list(const tsr_topology *topology, int n_pre, tsr_window *window)
 /* ---- the pre-rotation ---- */
 
 /* Density N(0, C) of the turns, C^-1 = (I + kappa S) / width^2 = F F^T with F
- * lower triangular; S as above. */
+ * lower triangular; S as in the comment at the top. */
 typedef struct {
     int n;
     double f[TSR_MAX_TURN][TSR_MAX_TURN];
     double log_det; /* of F */
 } turns_density;
-
-#define PI 3.14159265358979323846
 
 /* width in rad, kappa in 1/Angstrom^2. */
 static void turns_set(turns_density *p, const tsr_window *w,
@@ -179,7 +179,7 @@ static double turns_log(const turns_density *p, const double d[TSR_MAX_TURN])
     return p->log_det - 0.5 * sum;
 }
 
-/* Returns 0 where an angle exceeds pi, since the reverse move would measure
+/* Returns 0 if an angle exceeds pi, since the reverse move would measure
  * another angle. */
 static int turns_draw(const turns_density *p, gsl_rng *rng,
                       double d[TSR_MAX_TURN])
@@ -264,10 +264,10 @@ typedef struct {
     const tsr_topology *topology;
     const tsr_prior *prior;
     concerted_options options;
-    tsr_step step;
+    tsr_step step; /* common to all windows */
     int n_window;
-    tsr_window *window;
-    tsr_step *learnt; /* [n_window] */
+    tsr_window *window; /* [n_window] */
+    tsr_step *learnt;   /* [n_window] added to the common step */
 } concerted_state;
 
 static void *concerted_new(tsr_pool *pool, const void *options,
@@ -308,6 +308,9 @@ static void set_turns(const concerted_state *s, int window,
               s->options.stiffness);
 }
 
+/* Finds the closures of the current conformation (here) and of the turned one
+ * (there). *own: index of the current closure in `here`; -1: not found, or no
+ * closure there. Returns log Z and sets log_p of the closures there. */
 static double find_closures(const concerted_state *s, const tsr_window *w,
                             const tsr_conformation *current,
                             const tsr_conformation *turned, tsr_closures *here,

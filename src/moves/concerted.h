@@ -22,11 +22,13 @@ typedef struct {
     } turn[TSR_MAX_TURN];
 } tsr_window;
 
-/* Lists one window for every possible pivot a. The window begins up to n_pre
- * flexible residues before a, and at least one; phi of a proline is not turned.
- * b and c are the next residues for which tsr_can_pivot holds. Up to two other
- * residues may lie between two pivots; their torsions do not change. Returns
- * the number of windows; window [n_residue] may be NULL. */
+/* Lists one window for every possible pivot a, and returns the number of
+ * windows. The window begins 1 to n_pre flexible residues before a, as many as
+ * there are; phi of a proline is not turned. b and c are the next residues for
+ * which tsr_can_pivot holds. Up to two other residues may lie between two
+ * pivots; their torsions do not change. A rigid residue there must not be
+ * fixed, and its whole rigid unit must lie there. window [n_residue] out; NULL:
+ * windows are only counted. */
 int tsr_window_list(const tsr_topology *topology, int n_pre,
                     tsr_window *window);
 

@@ -51,8 +51,8 @@ typedef struct {
     const tsr_topology *topology;
     crankshaft_options options;
     int n_window;
-    window *window;
-    tsr_step step;
+    window *window; /* [n_window] */
+    tsr_step step;  /* common to all windows */
 } crankshaft_state;
 
 /* At a chain break, N and O of a residue determine the position of the part
@@ -64,8 +64,9 @@ static int is_at_break(const tsr_topology *t, int i)
            (i < r->chain_last && !r->has_psi);
 }
 
-/* Lists every pair (i, j) and returns their number. No residue between i and j
- * is fixed, and neither i nor j is next to a chain break. */
+/* Lists every pair (i, j) at most `longest` residues apart, and returns their
+ * number. No residue between i and j is fixed, and neither i nor j is next to a
+ * chain break. */
 static int list_windows(const tsr_topology *t, long longest, window *out)
 {
     int n = 0;
@@ -133,8 +134,8 @@ static double crankshaft_log_ratio(const void *state,
            log_sin_tau(proposed, w->i) - log_sin_tau(proposed, w->j);
 }
 
-/* Turns N of residue j. A residue without psi keeps the torsion N-CA-C-O, which
- * is not a coordinate of the prior, so its O is placed again. */
+/* Turns N of residue j. The torsion N-CA-C-O of a residue without psi is not a
+ * coordinate of the prior and must not change, so its O is placed again. */
 static void turn_n(const tsr_topology *t, double x[4][3], int j,
                    const tsr_motion *motion)
 {

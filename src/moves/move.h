@@ -32,8 +32,8 @@ typedef struct {
     double beta;         /* inverse temperature: power of the likelihood */
     const double *theta; /* all parameters of the chain */
     int contrast; /* index of c1 in theta, c2 follows; -1: no such parameters */
-    const double
-        *profile; /* current mean profile, as the likelihood's terms get it */
+    const double *profile; /* [n_q] current mean profile over the states, as the
+                              likelihood's terms get it */
     const double *others; /* [n_pair][n_q] partial profiles of the other states,
                              summed with their weights; NULL: a single state */
     double weight;        /* of the state that the move changes */
@@ -50,19 +50,20 @@ typedef struct tsr_move_type tsr_move_type;
 
 /* The extra interface of a move that proposes for many chains in one launch, on
  * a device for example. All chains make such a proposal at the same steps of
- * the run. A launcher belongs to one engine (sampler/chain.h) and makes one
- * workspace for each thread. A workspace runs one job for each chain of its
- * thread. */
+ * the run, once in a period that follows from weight and cost. A launcher
+ * belongs to one engine (sampler/chain.h) and makes one workspace for each
+ * thread. A workspace runs one job for each chain of its thread. */
 typedef struct {
     const tsr_move_type
         *state_owner; /* the move whose state holds what this move learns */
     int turns_many_torsions; /* 1: a proposal turns many torsions, so that moves
                                 which only turn torsions get a smaller weight */
-    int is_mid_period; /* 1: launched in the middle of its period; where another
-                          launch is due at the same step, this one is made
-                          instead */
+    int is_mid_period; /* 1: launched in the middle of its period, and replaces
+                          another launch that is due at the same step; 0:
+                          launched at multiples of its period */
 
-    /* Cost of one proposal, in ordinary steps of a chain. */
+    /* Cost of one proposal in ordinary steps of a chain, by which proposals are
+     * made less often. */
     double (*cost)(const void *launcher, const tsr_topology *topology);
 
     /* Allocates the launcher's part of a new state of state_owner. Returns 0
@@ -74,10 +75,12 @@ typedef struct {
                                 tsr_err *err);
     void (*workspace_free)(void *workspace);
 
-    /* Writes the input of one chain's job. key: of its random numbers. */
+    /* Writes the input of one chain's job. key: key of the job's random
+     * numbers. */
     tsr_status (*job)(void *workspace, int job, const void *state,
                       const tsr_move_context *context, const uint32_t key[2],
                       tsr_err *err);
+    /* Runs jobs 0..n_job-1 of a workspace. */
     tsr_status (*run)(void *workspace, int n_job, tsr_err *err);
 
     /* Reads the end of a job: fills `proposed` and `proposal` as `propose` of
@@ -104,7 +107,8 @@ struct tsr_move_type {
     int only_torsions; /* 1: a proposal changes nothing but torsions */
 
     /* NULL: the move makes its own proposals, one at a time. Otherwise, of the
-     * functions below only state_new and archive are used. */
+     * functions below only state_new and archive are used, and only if the move
+     * is its own state_owner. */
     const tsr_move_launch *launch;
 
     /* Allocates a chain's state in the pool; borrows all arguments. Returns
@@ -117,8 +121,8 @@ struct tsr_move_type {
     int (*n_target)(const void *options, const tsr_topology *topology);
 
     /* Draws a proposal. `proposed` equals `current` on entry and may be written
-     * anywhere. Fills all of *proposal. Where no proposal is possible, sets
-     * n_span to 0 and leaves `proposed` unchanged. The caller moves attached
+     * anywhere. Fills all of *proposal. If no proposal is possible, sets n_span
+     * to 0 and leaves `proposed` equal to `current`. The caller moves attached
      * chains (tsr_proposal_move_attached). */
     void (*propose)(void *state, const tsr_conformation *current,
                     tsr_conformation *proposed, gsl_rng *rng,
@@ -137,10 +141,10 @@ struct tsr_move_type {
     void (*adapt)(void *state, const tsr_proposal *proposal,
                   double accept_probability);
 
-    /* Warm-up only, after each decision on one of its proposals: adapts to the
-     * Hessian at the current structure. NULL: the move does not use the
-     * Hessian. Where no data term provides a Hessian, a run leaves out moves
-     * with this function. */
+    /* Warm-up only, after each decision on a proposal of this move: adapts to
+     * the Hessian at the current structure. NULL: the move does not use the
+     * Hessian. If no data term provides a Hessian, a run leaves out moves with
+     * this function. */
     void (*learn)(void *state, const tsr_conformation *current,
                   const tsr_hessian *hessian);
 
@@ -196,19 +200,19 @@ double tsr_move_robbins_monro(long n, double accept_probability, double target);
         .max = 0.99, .doc = "acceptance rate that warm-up aims at"            \
     }
 
-/* Step size that warm-up learns. The log width of a step is the sum of a common
- * value and of one for each target. */
+/* A step size that warm-up learns. The log width of a step is the sum of two
+ * log_step: one common to all targets of a move, and one of the target. */
 typedef struct {
     long n; /* number of updates */
     double log_step;
 } tsr_step;
 
-/* exp(common + own), at most max_width. */
+/* Returns exp(common + own), at most max_width. own: the step of the target. */
 double tsr_step_width(const tsr_step *common, const tsr_step *own,
                       double max_width);
 
 /* Updates both by an acceptance probability (tsr_move_robbins_monro). Their sum
- * stays below log(max_width). */
+ * does not exceed log(max_width). */
 void tsr_step_adapt(tsr_step *common, tsr_step *own, double accept_probability,
                     double target, double max_width);
 

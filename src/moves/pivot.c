@@ -43,11 +43,11 @@ typedef struct {
     pivot_options options;
     tsr_step step;     /* common to all torsions */
     tsr_step *torsion; /* [n_torsion] added to the common step */
-    int any;           /* 1: the last turn was uniform on the circle */
+    int is_uniform;    /* 1: the last turn was uniform on the circle */
 } pivot_state;
 
-/* Number of residues that a torsion moves. The more there are, the shorter the
- * first steps. */
+/* Number of residues that a torsion moves. Steps before warm-up are shorter for
+ * torsions that move more residues. */
 static double n_moved_residues(const tsr_topology *t,
                                const tsr_torsion *torsion)
 {
@@ -82,15 +82,16 @@ static int pivot_targets(const void *options, const tsr_topology *topology)
     return topology->n_torsion;
 }
 
-/* Sets the spans of a proposal. first_changed: the changed torsion of residue i
- * nearest to the part that stays. */
+/* Sets the spans of a proposal. first_changed, last_changed: the changed
+ * torsions of residue i in the order of the chain; equal if one changed. */
 static void pivot_spans(const tsr_topology *t, int i, int c_side,
-                        tsr_torsion_kind first_changed, tsr_torsion_kind kind,
-                        tsr_proposal *p)
+                        tsr_torsion_kind first_changed,
+                        tsr_torsion_kind last_changed, tsr_proposal *p)
 {
     int first = t->residue[i].chain_first, last = t->residue[i].chain_last;
     tsr_span own = {i, 1, 0};
-    int inner = first_changed != kind || kind == TSR_PSI;
+    /* 1: atoms of the residue move relative to each other */
+    int inner = first_changed != last_changed || last_changed == TSR_PSI;
     p->n_span = 0;
     if (c_side) {
         int start = inner ? i + 1 : i; /* phi moves all atoms of the residue */
@@ -110,10 +111,10 @@ static void step_propose(pivot_state *s, int k, tsr_conformation *proposed,
                          gsl_rng *rng, tsr_proposal *proposal)
 {
     const tsr_torsion *torsion = &s->topology->torsion[k];
-    s->any = gsl_rng_uniform(rng) < s->options.uniform;
+    s->is_uniform = gsl_rng_uniform(rng) < s->options.uniform;
     double width = tsr_step_width(&s->step, &s->torsion[k], PI);
-    double angle = s->any ? gsl_ran_flat(rng, -PI, PI)
-                          : gsl_ran_gaussian_ziggurat(rng, width);
+    double angle = s->is_uniform ? gsl_ran_flat(rng, -PI, PI)
+                                 : gsl_ran_gaussian_ziggurat(rng, width);
     proposal->target = k;
     proposal->log_ratio = 0.0;
     tsr_conformation_turn(s->topology, proposed, torsion, angle);
@@ -145,8 +146,8 @@ static void draw_propose(pivot_state *s, int k, const tsr_conformation *current,
                           tsr_prior_torsion_log_of(s->prior, proposed, i);
 }
 
-/* proposal->target: k where torsion k was turned, -1 - k where both torsions of
- * its residue were drawn. */
+/* proposal->target: k if torsion k was turned, -1 - k if both torsions of its
+ * residue were drawn. */
 static void pivot_propose(void *state, const tsr_conformation *current,
                           tsr_conformation *proposed, gsl_rng *rng,
                           tsr_proposal *proposal)
@@ -177,7 +178,7 @@ static void pivot_adapt(void *state, const tsr_proposal *proposal,
                         double accept_probability)
 {
     pivot_state *s = state;
-    if (proposal->target < 0 || s->any)
+    if (proposal->target < 0 || s->is_uniform)
         return;
     tsr_step *own = &s->torsion[proposal->target];
     tsr_step_adapt(&s->step, own, accept_probability, s->options.target, PI);

@@ -7,10 +7,12 @@
  * torsions together: large in directions that keep the likelihood, small in
  * others.
  *
- * Let xi = J d be the change of pose (rotation vector, shift of the centre c)
- * that small turns give the far part relative to the near part. Column i of J
- * is (u_i, u_i x (c - o_i)), where u_i is the axis of torsion i through o_i, in
- * a frame with x along the line between the centres. The turns are
+ * The near part is the rigid part before the linker, the far part the one after
+ * the linker. Let xi = J d be the change of pose (rotation vector, shift of the
+ * centre c) that small turns give the far part relative to the near part.
+ * Column i of J is (u_i, u_i x (c - o_i)), where u_i is the axis of torsion i
+ * through o_i, in a frame with its first axis along the line between the
+ * centres. At a conformation x the turns are
  *
  *     d ~ N(0, C(x)),  C^-1 = 1 / w^2 + J' S^-1 J,
  *
@@ -20,9 +22,9 @@
  *
  *     d = d0 - w^2 J' M^-1 (J d0 + e),   |C^-1| = w^-2n |M| / |S|.
  *
- * The reverse move draws -d at x', where J and M differ. The density is over
- * torsions, which are coordinates of the prior; other coordinates do not
- * change. So
+ * The reverse move draws -d at the new conformation x', where J and M differ.
+ * The density is over torsions, which are coordinates of the prior; other
+ * coordinates do not change. So
  *
  *     log_ratio = (log |M(x')| - log |M(x)|) / 2
  *               - (xi' S^-1 xi' - xi S^-1 xi) / 2,   xi' = J(x') d,
@@ -32,10 +34,10 @@
  *
  * Warm-up learns S from acceptance alone (Vihola 2012, robust adaptive
  * Metropolis). With S = L L' and u = L^-1 xi, the variance in the direction of
- * a step increases if the step was accepted more often than the target, and
- * decreases otherwise. w adapts in the same way: if the data determine the pose
- * closely, turns must be so small that the linear approximation J holds, or no
- * step is accepted however small S is. */
+ * a step increases if the acceptance probability of the step was above the
+ * target, and decreases otherwise. w adapts in the same way: if the data
+ * determine the pose closely, turns must be so small that the linear
+ * approximation J holds; otherwise no step is accepted, however small S is. */
 #include "core/vec3.h"
 #include "moves/move.h"
 
@@ -79,8 +81,8 @@ typedef struct {
 } linker;
 
 typedef struct {
-    long n;
-    double width; /* w */
+    long n;       /* number of updates */
+    double width; /* w, rad */
     six s[6];     /* the covariance S */
     six l[6];     /* its lower Cholesky factor */
 } learnt;
@@ -91,15 +93,15 @@ typedef struct {
     int n_linker;
     linker *linker; /* [n_linker] */
     learnt *learnt; /* [n_linker] */
-    double *turn;   /* [largest number of torsions of a linker] */
-    six *jacobian;  /* its columns, one for each torsion */
-    double (*change)[2];
-    six step; /* xi of the latest proposal */
+    double *turn;   /* [n_torsion + 1] turns d of the torsions of a linker */
+    six *jacobian;  /* [n_torsion + 1] columns of J, one for each torsion */
+    double (*change)[2]; /* [n_residue] of phi and psi, rad */
+    six step;            /* xi of the latest proposal */
 } pose_state;
 
 /* ---- small matrices ---- */
 
-/* Lower Cholesky factor of a positive definite matrix. */
+/* l: lower Cholesky factor of a positive definite matrix. */
 static void cholesky(six a[6], six l[6])
 {
     for (int i = 0; i < 6; i++)
@@ -274,7 +276,7 @@ static void set_jacobian(const pose_state *s, const linker *k,
     }
 }
 
-/* Cholesky factor of M = S + w^2 J J'. */
+/* m: lower Cholesky factor of M = S + w^2 J J'. */
 static void factor_m(const pose_state *s, const linker *k, const learnt *own,
                      six m[6])
 {
@@ -288,6 +290,7 @@ static void factor_m(const pose_state *s, const linker *k, const learnt *own,
     cholesky(a, m);
 }
 
+/* xi = J d */
 static void step_of(const pose_state *s, const linker *k, const double *turn,
                     six xi)
 {
@@ -297,8 +300,8 @@ static void step_of(const pose_state *s, const linker *k, const double *turn,
             xi[i] += s->jacobian[t][i] * turn[t];
 }
 
-/* Log density of the turns at a conformation, without factors that cancel in
- * the ratio. xi (may be NULL): the change of pose there. */
+/* Log density of the turns at conformation c, without factors that cancel in
+ * the ratio. xi (may be NULL) out: the change of pose at c. */
 static double log_density(const pose_state *s, int target,
                           const tsr_conformation *c, const double *turn,
                           double *xi)
@@ -408,8 +411,8 @@ static double pose_log_ratio(const void *state, const tsr_conformation *current,
            log_density(s, proposal->target, current, s->turn, NULL);
 }
 
-/* Keeps standard deviation i between least and most; correlations do not
- * change. */
+/* Keeps the standard deviation of component i of xi between least and most.
+ * Correlations do not change. */
 static void clamp_sd(learnt *own, int i, double least, double most)
 {
     double sd = sqrt(own->s[i][i]);

@@ -1,8 +1,8 @@
 /* Regrow: draws all torsions of a stretch of flexible residues from the prior.
  * One side of the chain moves.
  *
- * The stretch and its length do not depend on the conformation, and the
- * torsions are drawn from their prior densities f, so that
+ * The stretch and its length are chosen independently of the conformation, and
+ * the torsions are drawn from their prior densities f, so that
  *
  *     q(old | new) / q(new | old) = product of f(old) / f(new).
  *
@@ -89,7 +89,7 @@ static void *regrow_new(tsr_pool *pool, const void *options,
     return s;
 }
 
-/* The span of the stretch: the first, or the second where the N side moves. */
+/* The span of the stretch, which is the only one without a rigid group. */
 static const tsr_span *stretch_of(const tsr_proposal *proposal)
 {
     int k = 0;

@@ -47,12 +47,12 @@ typedef struct {
     tsr_pivots left, right;
 } body_target;
 
-/* A part with closure on the left side, on the right or on both. Its n targets
- * differ in their pivots. */
+/* A part with a given choice of closed sides: left, right, both, or none for a
+ * whole chain. Its n targets, at..at+n-1, differ in their pivots. */
 typedef struct {
     int at, n;
-    long n_learnt;
-    double log_step;
+    long n_learnt;   /* number of updates of log_step */
+    double log_step; /* log factor of the options `shift` and `turn` */
 } part_state;
 
 typedef struct {
@@ -89,8 +89,9 @@ static void add_target(collector *c, int first, int last, tsr_pivots left,
     c->n++;
 }
 
-/* Lists the residues of a linker that can be pivots, nearest to the part first,
- * returned in ascending order. step -1: before residue `at`, 1: after it. */
+/* Lists the residues of a linker that can be pivots, at most MAX_PIVOTS of
+ * them, those nearest to the part, in ascending order. step -1: the linker
+ * before residue `at`; 1: the linker after it. */
 static int list_pivots(const tsr_topology *t, int at, int step,
                        int pivot[MAX_PIVOTS])
 {
@@ -107,7 +108,8 @@ static int list_pivots(const tsr_topology *t, int at, int step,
     return n;
 }
 
-/* Lists the triples with equal gaps and returns their number. */
+/* Lists the triples of pivots with two equal gaps in the list `pivot`, and
+ * returns their number. */
 static int triples(int n, const int *pivot, tsr_pivots *out)
 {
     int count = 0;
@@ -126,6 +128,7 @@ static int has_fixed(const tsr_topology *t, int first, int last)
     return 0;
 }
 
+/* Lists the targets of the rigid part first..last. */
 static void list_part(const tsr_topology *t, int first, int last, collector *c)
 {
     enum { MAX_TRIPLES = MAX_PIVOTS * MAX_GAP };
@@ -282,7 +285,8 @@ static void find_choice(const rigid_state *s, const tsr_pivots *p, int is_left,
                                       s->options.width, c->log_p);
 }
 
-/* The contribution of a closure to the log ratio. */
+/* The contribution of a closed linker to the log ratio. new: index of the new
+ * closure. */
 static double choice_log_ratio(const rigid_state *s, const choice *c, int new)
 {
     double log_p[TSR_MAX_CLOSURE];

@@ -30,8 +30,9 @@ typedef struct {
     const tsr_topology *topology;
     const tsr_prior *prior;
     side_options options;
-    long n[TSR_N_AMINO + 1]; /* the last element is for chi of nucleotides */
-    double log_step[TSR_N_AMINO + 1];
+    /* by residue type; the last element is for chi of nucleotides */
+    long n[TSR_N_AMINO + 1];          /* number of updates of the width */
+    double log_step[TSR_N_AMINO + 1]; /* log width; Angstrom, chi in rad */
 } side_state;
 
 static void *side_new(tsr_pool *pool, const void *options,

@@ -129,13 +129,13 @@ tsr_status tsr_atom_curves_expose(tsr_atom_curves *curves,
  *
  * All atoms of a run's molecule and their water as particles of an engine.
  *
- * Atoms are placed as above. The water is the layer of one conformation
- * (scattering/atom_model.h), with one bead for each exposed atom. The bead is
- * rigidly attached to its atom, so that a rigid part carries its own layer
- * along, as in programs that assemble molecules from domains (Petoukhov &
- * Svergun 2005, Biophys. J. 89, 1237). In other conformations the attached
- * layer deviates from the true one. A run learns the error of the curve that
- * results, as for bodies (docs/statistics.md). */
+ * Atoms are placed by tsr_all_atoms_place. The water is the layer of one
+ * conformation (scattering/atom_model.h), with one bead for each exposed atom.
+ * The bead is rigidly attached to its atom, so that a rigid part carries its
+ * own layer along, as in programs that assemble molecules from domains
+ * (Petoukhov & Svergun 2005, Biophys. J. 89, 1237). In other conformations the
+ * attached layer deviates from the true one. A run learns the error of the
+ * curve that results, as for bodies (docs/statistics.md). */
 
 /* Particles with the layer of the molecule's first conformation.
  * likelihood  of bodies; its probes define the form factors

@@ -122,8 +122,8 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
                            tsr_config *config, tsr_err *err);
 void tsr_config_clear(tsr_config *config);
 
-/* Checks rules that span several keys. Errors: TSR_E_CONFIG, whose message
- * begins with the key. */
+/* Checks rules that span several keys. Errors: TSR_E_CONFIG; the message begins
+ * with the key. */
 tsr_status tsr_config_check(const tsr_config *config, tsr_err *err);
 
 /* The reason why a run cannot compute all-atom curves of its molecule; NULL if

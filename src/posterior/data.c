@@ -54,8 +54,8 @@ static tsr_status read_terms(const tsr_config *config, const tsr_molecule *m,
     return TSR_OK;
 }
 
-/* Docks a start: moves it to the position that a term finds, the first term
- * that can. *is_placed out: 0: no term has found a position. */
+/* Docks a start: moves it to the position found by the first term that can find
+ * one. *is_placed out: 0: no term has found a position. */
 static tsr_status dock_start(const tsr_topology *t, int n, tsr_term **term,
                              tsr_conformation *start, tsr_log *log,
                              int *is_placed, tsr_err *err)

@@ -400,7 +400,7 @@ static tsr_status learn_view(const tsr_config *config, comparison *x,
     return TSR_OK;
 }
 
-/* Warns of noise models without a closed-form integral, which treat the
+/* Warns of terms whose noise model has no closed-form integral: they treat the
  * remaining error as noise. */
 static void warn_without_integral(const tsr_likelihood *l, tsr_log *log)
 {

@@ -280,7 +280,7 @@ static tsr_status use_found_parts(tsr_structure_config *c,
     format_ranges(&c->flexible, sizeof text, text);
     if (c->flexible.n > 0)
         tsr_info(log,
-                 "structure.flexible is not given; flexible by %s: %s (tessera "
+                 "structure.flexible is not given; flexible by %s:%s (tessera "
                  "init shows more; flexible: all frees every residue)",
                  tsr_evidence_text(parts->evidence), text);
     else

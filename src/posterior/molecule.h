@@ -78,8 +78,8 @@ tsr_status tsr_molecule_set_model(tsr_molecule *molecule, tsr_err *err);
 int tsr_config_is_placed(const tsr_config *config);
 
 /* Warns of serious problems of the structure file, and of flexible ranges
- * inside one compact part, which turning would tear apart. Errors: those of
- * reading the structure, TSR_E_NOMEM. */
+ * inside one compact part: a turn within the range would tear the part apart.
+ * Errors: those of reading the structure, TSR_E_NOMEM. */
 tsr_status tsr_molecule_warn(const tsr_molecule *molecule, tsr_log *log,
                              tsr_err *err);
 

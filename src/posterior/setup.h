@@ -36,15 +36,14 @@ typedef struct {
     tsr_profile_fit *rigid;     /* [n_term] rigid fit of the first conformation
                                    to each curve, n_point 0: no fit. NULL
                                    without engines */
-    char *model_error; /* what was learnt of the model error, or why nothing
-                          was; or NULL */
+    char *model_error; /* description of the learnt model error, for the trace;
+                          NULL: nothing was learnt */
 } tsr_data;
 
 /* Devices and the engines on them. */
 typedef struct {
     tsr_pool pool;
-    int n; /* number of engines, one for each device; 0: no term needs profiles
-            */
+    int n; /* number of engines and devices; 0: no term needs profiles */
     tsr_device **device;     /* [n]  NULL: the reference engine */
     tsr_engine_group *group; /* [n]  each engine with its number of chains */
     double *speed;           /* [n]  profiles a second; 0: not measured */
@@ -63,9 +62,8 @@ typedef struct {
     const tsr_likelihood *likelihood; /* NULL: not initialised */
     const tsr_topology *topology;
     pthread_mutex_t lock;
-    int n; /* 0: direct sums in double precision */
-    struct tsr_profiler_slot
-        *slot; /* [n] systems of the engine, one for each thread */
+    int n;                          /* 0: direct sums in double precision */
+    struct tsr_profiler_slot *slot; /* [n] systems of the engine */
 } tsr_profiler;
 
 /* The all-atom target, where draws are all-atom conformations: particles with
@@ -88,8 +86,9 @@ typedef struct {
     tsr_conformation **state; /* [n], ordered by group */
     double *log_evidence;     /* [groups] log evidence from the populations
                                  phase; NaN before it */
-    double first_chi2;        /* chi2 of the first conformation, for the report;
-                                 computed apart, because no chain starts there */
+    double first_chi2;        /* of the first conformation, for the report;
+                                 computed apart, because no chain starts
+                                 there */
 } tsr_starts;
 
 /* Everything that a run needs before its first step. */
@@ -127,10 +126,10 @@ void tsr_setup_clear(tsr_setup *setup);
 tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                             tsr_setup *setup, tsr_err *err);
 
-/* For sampler.start: prior, which the caller checks. Draws the starting states
- * of each group of chains from the prior. Does nothing without data, with
- * frozen structures, or with structure.starts. is_restored 1: the states will
- * come from a checkpoint, and only memory is prepared. Called after
+/* To be called only for sampler.start: prior. Draws the starting states of each
+ * group of chains from the prior. Does nothing without data, with frozen
+ * structures, or with structure.starts. is_restored 1: the states will come
+ * from a checkpoint, and only memory is prepared. Called after
  * tsr_setup_engine. Errors: those of tsr_chain_start, TSR_E_NOMEM,
  * TSR_E_INTERRUPTED (a stop was requested). */
 tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
@@ -163,7 +162,7 @@ tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,
  * Components that fixed c1 and c2 make redundant are folded into the others.
  * workspace   [TSR_N_COMP_PAIR][n_q]  overwritten
  * partial     [n_pair][n_q]           out
- * radius_ang  out  r_m of the atoms' expansion factor G(q)
+ * radius_ang  out  r_m of the atoms' expansion factor G(q); set by X-rays alone
  * Errors: those of tsr_atom_curves_partial. */
 tsr_status tsr_data_sum_atoms(const tsr_data *data,
                               const tsr_likelihood *likelihood,

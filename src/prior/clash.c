@@ -13,7 +13,8 @@
 
 typedef int64_t eight_bits __attribute__((vector_size(64), aligned(64)));
 
-/* Returns one bit for each of sixteen lanes. */
+/* Returns one bit for each of sixteen lanes; a lane of `low` and `high` is 0 or
+ * all ones. */
 TSR_INLINE unsigned lane_bits(const eight_bits *low, const eight_bits *high)
 {
     const eight_bits one = {1, 2, 4, 8, 16, 32, 64, 128};
@@ -228,9 +229,9 @@ void tsr_sphere_tree_update(tsr_sphere_tree *t, int first, int last)
 /* ---- contacts ---- */
 
 enum {
-    LARGE = 64, /* bodies of a rigid span that is searched last */
+    LARGE = 64, /* a rigid span of so many bodies or more is searched last */
     NODES = 16, /* list nodes per body */
-    RECENT = 4  /* remembered forbidden pairs */
+    RECENT = 4  /* number of remembered forbidden pairs */
 };
 
 /* Node of a contact. A contact is in the lists of both its bodies. */
@@ -275,10 +276,11 @@ struct tsr_clash_state {
 
 /* ---- pairs of a proposal ---- */
 
+/* The sum of the terms of the pairs found so far. */
 typedef struct {
     tsr_clash_state *s;
     int64_t sum;
-    int forbidden;
+    int forbidden; /* 1: a pair is forbidden */
 } search;
 
 static void remember_pair(tsr_clash_state *s, int a, int b)
@@ -288,7 +290,8 @@ static void remember_pair(tsr_clash_state *s, int a, int b)
     s->next_recent = (s->next_recent + 1) % RECENT;
 }
 
-/* Most forbidden proposals are forbidden because of a recently seen pair. */
+/* Is one of the remembered pairs forbidden again? Such a pair is the reason in
+ * most forbidden proposals. */
 static int is_forbidden_again(const tsr_clash_state *s,
                               const double (*proposed)[3])
 {
@@ -323,7 +326,8 @@ static int add_pair(search *f, int a, const double x[3], int b,
 
 /* ---- the search of a proposal ---- */
 
-/* Pairs of a moved block and unmoved bodies. */
+/* Adds the pairs of a moved block and unmoved bodies. Returns 0 if one is
+ * forbidden. */
 static int search_unmoved(search *f, const double (*proposed)[3],
                           const moved_block *m)
 {
@@ -338,7 +342,7 @@ static int search_unmoved(search *f, const double (*proposed)[3],
     return 1;
 }
 
-/* Pairs of two moved blocks, or of one block with itself. */
+/* The same for two moved blocks, or for one block with itself. */
 static int search_moved(search *f, const double (*proposed)[3],
                         const moved_block *p, const moved_block *q)
 {
@@ -363,8 +367,8 @@ static void split_span(tsr_clash_state *s, const tsr_body_span *span)
     }
 }
 
-/* Searches blocks from..to-1 of a span against unmoved bodies, starting near
- * the hinge, where a clash is most likely. */
+/* Searches blocks from..to-1 of a span against unmoved bodies, starting at the
+ * end that is usually near the hinge, where a clash is most likely. */
 static void search_span(search *f, const double (*proposed)[3],
                         const tsr_body_span *span, int from, int to)
 {
@@ -387,7 +391,7 @@ static void search_proposal(search *f, const double (*proposed)[3], int n_span,
         split_span(s, &span[k]);
         from[k + 1] = s->n_moved;
     }
-    /* small spans first: they are cheap, and clash most often */
+    /* small spans first, which are cheap and clash most often */
     for (int large = 0; large < 2; large++)
         for (int k = 0; k < n_span && !f->forbidden; k++)
             if ((span[k].group > 0 && span[k].end - span[k].first >= LARGE) ==
@@ -403,6 +407,7 @@ static void search_proposal(search *f, const double (*proposed)[3], int n_span,
 
 /* ---- contact lists ---- */
 
+/* Further energies are computed by searches. */
 static void abandon_lists(tsr_clash_state *s)
 {
     s->has_lists = 0;
@@ -448,6 +453,8 @@ static int is_changed(const tsr_clash_state *s, int b, int c)
     return s->mark[b] != s->mark[c] || s->mark[b] < 0;
 }
 
+/* Returns the sum of the current terms of all pairs whose distance the proposal
+ * changes, from the lists or, without lists, by a search. */
 static int64_t current_sum(tsr_clash_state *s, const double (*current)[3],
                            int n_span, const tsr_body_span *span)
 {
@@ -580,7 +587,8 @@ int64_t tsr_clash_propose(tsr_clash_state *s, const double (*current)[3],
     return f.sum - old;
 }
 
-/* Replaces the contacts whose distance changed by those found. */
+/* Removes the contacts of pairs whose distance changed, and adds those that the
+ * proposal found. */
 static void update_contacts(tsr_clash_state *s, int n_span,
                             const tsr_body_span *span)
 {

@@ -43,7 +43,8 @@ typedef struct {
     int first;
 } tsr_body_block;
 
-/* 16 spheres: centres and radii, Angstrom. */
+/* 16 spheres: centres and radii, Angstrom. A lane without a sphere is at
+ * infinity. */
 typedef struct {
     tsr_lanes x[3], radius;
 } tsr_block_group;
@@ -57,34 +58,35 @@ typedef struct {
         *top; /* [(n_group + 15) / 16] the bounding spheres of 16 groups */
 } tsr_sphere_tree;
 
-/* A pair of neighbours: lane of the first body in its block, index of the
+/* A pair of neighbours. a: lane of the first body in its block; b: index of the
  * second body. */
 typedef struct {
     int a, b;
 } tsr_body_pair;
 
-/* Sets a block to bodies first..end-1 of xyz, which must lie in one block of
- * the tree and keep their lanes. */
+/* Sets a block, with its bounding sphere, to bodies first..end-1 of xyz
+ * [n_body][3]. They must lie in one block of the tree, and have the lanes that
+ * they have there. */
 void tsr_body_block_set(tsr_body_block *block, const double (*xyz)[3],
                         int first, int end);
 
-/* Finds pairs of a body in `own` and a body of the tree at a distance below
- * `reach`, Angstrom. Bodies of the tree count if their bit in unmoved[block] is
- * set. Pairs within rounding of `reach` may be missing. pair: at least 16
- * elements for each body. Returns the number of pairs. */
+/* Finds pairs of a body in the block `own` and a body of the tree at a distance
+ * below `reach`, Angstrom. Bodies of the tree count if their bit in unmoved
+ * [n_block] is set. Pairs within rounding of `reach` may be missing. pair [16
+ * n_body] out. Returns the number of pairs. */
 int tsr_sphere_tree_pairs(const tsr_sphere_tree *tree,
                           const tsr_body_block *own, const uint16_t *unmoved,
                           double reach, tsr_body_pair *pair);
 
-/* The same for two blocks. pair: at least 256 elements. */
+/* The same for the bodies of two blocks. pair [256] out. */
 int tsr_body_block_pairs(const tsr_body_block *own, const tsr_body_block *other,
                          double reach, tsr_body_pair *pair);
 
-/* Allocates n zeroed elements, aligned for vector instructions. NULL: out of
- * memory, as tsr_pool_new. */
+/* Allocates n zeroed elements of `size` bytes, aligned for vector instructions.
+ * NULL: out of memory, as tsr_pool_new. */
 void *tsr_lanes_new(tsr_pool *pool, int n, size_t size);
 
-/* Makes a tree over n bodies xyz, Angstrom. NULL: out of memory. */
+/* Makes a tree over n bodies xyz [n][3], Angstrom. NULL: out of memory. */
 tsr_sphere_tree *tsr_sphere_tree_new(tsr_pool *pool, int n,
                                      const double (*xyz)[3]);
 
@@ -97,8 +99,8 @@ void tsr_sphere_tree_update(tsr_sphere_tree *tree, int first, int last);
  * exact. */
 #define TSR_FIXED_SCALE 0x1p32
 
-/* Clips to +-2^20 nat, far beyond any useful value. Two thousand terms of that
- * size do not overflow a sum. */
+/* Converts nat to a fixed-point number, clipped to +-2^20 nat, far beyond any
+ * useful value. A sum of two thousand terms of that size does not overflow. */
 static inline int64_t tsr_to_fixed(double nat)
 {
     double bound = 0x1p20;
@@ -116,15 +118,16 @@ typedef struct {
     const tsr_topology *topology;
     double contact[TSR_MAX_TYPE][TSR_MAX_TYPE]; /* Angstrom */
     double cutoff; /* the largest contact distance; 0: no excluded volume */
-    double inverse_softness;
-    double limit; /* nat: a pair with a higher energy is forbidden */
+    double inverse_softness; /* 1/Angstrom */
+    double limit;            /* nat: a pair with a higher energy is forbidden */
 } tsr_clash;
 
 /* The result for a forbidden pair or conformation. */
 #define TSR_CLASH_FORBIDDEN INT64_MIN
 
-/* Returns -E of bodies a and b at positions x and y, as a fixed-point number; 0
- * for pairs that do not count. */
+/* Returns -E of bodies a and b at positions x and y, Angstrom, as a fixed-point
+ * number; 0 for a pair that does not count; TSR_CLASH_FORBIDDEN for a forbidden
+ * pair. */
 static inline int64_t tsr_clash_pair(const tsr_clash *clash, int a,
                                      const double x[3], int b,
                                      const double y[3])
@@ -154,18 +157,21 @@ typedef struct {
 
 typedef struct tsr_clash_state tsr_clash_state;
 
-/* Makes the contact lists of a conformation that has no forbidden pair. total
- * out: sum of -E over all pairs. NULL: out of memory. */
+/* Makes the contact lists of a conformation without forbidden pairs. body
+ * [n_body][3], Angstrom. total out: sum of -E over all pairs. NULL: out of
+ * memory. */
 tsr_clash_state *tsr_clash_state_new(tsr_pool *pool, const tsr_clash *clash,
                                      const double (*body)[3], int64_t *total);
 
 /* Returns the sum of -E over the proposed conformation minus the sum over the
- * current one, or TSR_CLASH_FORBIDDEN. Spans are in ascending order. */
+ * current one; TSR_CLASH_FORBIDDEN if a pair is forbidden. current, proposed
+ * [n_body][3], Angstrom. Spans are in ascending order. */
 int64_t tsr_clash_propose(tsr_clash_state *state, const double (*current)[3],
                           const double (*proposed)[3], int n_span,
                           const tsr_body_span *span);
 
-/* Accepts the latest proposal, which must not be forbidden. */
+/* Accepts the latest proposal, which must not be forbidden. The arguments are
+ * those of tsr_clash_propose. */
 void tsr_clash_accept(tsr_clash_state *state, const double (*proposed)[3],
                       int n_span, const tsr_body_span *span);
 

@@ -28,7 +28,7 @@ enum { EPSILON, ZETA, ALPHA, BETA, GAMMA, N_ANGLE };
 enum { C3_ENDO = 3, C2_ENDO = 2 };
 
 static const double degree = 3.14159265358979323846 / 180.0;
-static const double of_helix = 0.37, of_rotamers = 0.58, of_uniform = 0.05;
+static const double w_helix = 0.37, w_rotamers = 0.58, w_uniform = 0.05;
 
 /* Pucker of the preceding sugar; torsions in degrees, in the order above. */
 static const struct {
@@ -105,7 +105,8 @@ static double concentration(double sd_degree)
     return 1.0 / (sd * sd);
 }
 
-/* Adds a component. phi or psi < 0: uniform in that torsion. */
+/* Adds a component. phi, psi: which angles of `mean` and `sd` are phi and psi
+ * of the link; -1: uniform. */
 static void add_component(tsr_torsion_mixture *m, double weight, int phi,
                           int psi, const double *mean, const double *sd)
 {
@@ -126,9 +127,9 @@ static int third(double angle_degree)
     return (int)(angle_degree / 120.0);
 }
 
-/* Adds the rotamers, grouped by the thirds of the circle that phi and psi lie
- * in. With a single torsion (phi < 0) all rotamers of a pucker are one
- * group. */
+/* Adds the rotamers as one component for each pair of thirds of the circle that
+ * phi and psi lie in. With a single torsion (phi < 0) all rotamers of a pucker
+ * are one component. pucker 0: rotamers of both puckers. */
 static void add_rotamers(tsr_torsion_mixture *m, double weight, int phi,
                          int psi, int pucker)
 {
@@ -170,6 +171,7 @@ static void add_helix(tsr_torsion_mixture *m, int phi, int psi, int is_b,
         add_component(m, of_two, phi, psi, b_two.mean, b_two.sd);
 }
 
+/* chi: anti as in the A form, anti as in the B form, and syn. */
 static void add_bases(tsr_torsion_mixture *m, int is_dna)
 {
     static const double mean[] = {199.0, 249.0, 63.0},
@@ -189,7 +191,7 @@ void tsr_nucleotide_mixture(tsr_nucleic_class class,
     static const int psi[] = {ALPHA, GAMMA, EPSILON, EPSILON};
     static const int pucker[] = {0, 0, C3_ENDO, C2_ENDO};
     *mixture = (tsr_torsion_mixture){.n = 0};
-    add_component(mixture, of_uniform, -1, -1, NULL, NULL);
+    add_component(mixture, w_uniform, -1, -1, NULL, NULL);
     if (pair == TSR_NUCLEIC_CHI) {
         add_bases(mixture, is_dna);
         return;
@@ -198,7 +200,7 @@ void tsr_nucleotide_mixture(tsr_nucleic_class class,
     const int is_helix = is_dna || pair != TSR_NUCLEIC_C2_ENDO;
     if (is_helix)
         add_helix(mixture, phi[pair], psi[pair],
-                  is_dna && pair != TSR_NUCLEIC_C3_ENDO, of_helix);
-    add_rotamers(mixture, of_rotamers + (is_helix ? 0.0 : of_helix), phi[pair],
+                  is_dna && pair != TSR_NUCLEIC_C3_ENDO, w_helix);
+    add_rotamers(mixture, w_rotamers + (is_helix ? 0.0 : w_helix), phi[pair],
                  psi[pair], pucker[pair]);
 }

@@ -34,7 +34,8 @@ const tsr_field tsr_restraint_fields[] = {
               .doc = "excess over the range that costs half a nat"),
     {0}};
 
-/* Returns 1 if the link before link i is in the same nucleotide. */
+/* Returns 1 if residue i is a link, and the link before it belongs to the same
+ * nucleotide. */
 static int is_same_nucleotide(const tsr_topology *t, int i)
 {
     return i > t->residue[i].chain_first &&
@@ -340,7 +341,7 @@ double tsr_prior_torsion_log_of(const tsr_prior *prior,
     return tsr_prior_torsion_log(prior, residue, phi, psi);
 }
 
-enum { TORSION, ANGLE, SIDE, N_OWN };
+enum { TORSION, ANGLE, SIDE, N_RESIDUE_TERM };
 
 /* One term of a flexible residue: torsions, angle N-CA-C or side chain. */
 static int64_t residue_term(const tsr_prior *prior, const tsr_conformation *c,
@@ -382,7 +383,7 @@ double tsr_prior_log_reference(const tsr_prior *prior,
         tsr_is_distance_beyond(t->n_body, body, prior->d_limit_ang))
         return -(double)INFINITY;
     for (int i = 0; i < t->n_residue; i++)
-        for (int k = 0; k < N_OWN && t->residue[i].flexible; k++)
+        for (int k = 0; k < N_RESIDUE_TERM && t->residue[i].flexible; k++)
             sum += residue_term(prior, c, i, k);
     for (int k = 0; k < prior->n_restraint; k++)
         sum += restraint_term(prior, c, k);
@@ -450,24 +451,25 @@ int tsr_prior_clashes(const tsr_prior *prior,
 
 typedef struct {
     int residue;
-    int64_t term[N_OWN];
+    int64_t term[N_RESIDUE_TERM];
 } residue_terms;
 
 struct tsr_prior_state {
     tsr_pool pool;
     const tsr_prior *prior;
-    int64_t total, pending;
+    int64_t total, pending; /* log density; its change by the proposal */
     tsr_clash_state *clash; /* NULL: no excluded volume */
-    int64_t (*term)[N_OWN]; /* [n_residue] */
-    residue_terms *changed; /* [n_residue] terms of the proposal */
+    int64_t (*term)[N_RESIDUE_TERM]; /* [n_residue] */
+    residue_terms *changed;          /* [n_residue] terms of the proposal */
     int n_changed;
     uint64_t *seen,
         stamp; /* [n_residue] the latest proposal that changed the residue */
-    int64_t *restraint; /* [n_restraint] */
-    int64_t *new_restraint;
-    double centre[3], radius, new_radius; /* sphere around all bodies */
-    int sphere_is_current; /* 1: the sphere was computed from the current
-                              conformation, and not enlarged since */
+    int64_t *restraint;       /* [n_restraint] current terms */
+    int64_t *new_restraint;   /* [n_restraint] terms of the proposal */
+    double centre[3], radius; /* sphere around all current bodies, Angstrom */
+    double new_radius;        /* its radius if the proposal is accepted */
+    int sphere_is_current;    /* 1: the sphere was computed from the current
+                                 conformation, and not enlarged since */
     long n_proposed;
     double clash_seconds;
 };
@@ -521,7 +523,7 @@ tsr_prior_state *tsr_prior_state_new(const tsr_prior *prior,
     for (int i = 0; i < t->n_residue; i++) {
         if (!t->residue[i].flexible)
             continue;
-        for (int k = 0; k < N_OWN; k++) {
+        for (int k = 0; k < N_RESIDUE_TERM; k++) {
             s->term[i][k] = residue_term(prior, c, i, k);
             s->total += s->term[i][k];
         }
@@ -543,7 +545,7 @@ void tsr_prior_state_terms(const tsr_prior_state *s, double term[TSR_N_TERM])
 {
     int64_t sum[TSR_N_TERM] = {0};
     for (int i = 0; i < s->prior->topology->n_residue; i++)
-        for (int k = 0; k < N_OWN; k++)
+        for (int k = 0; k < N_RESIDUE_TERM; k++)
             sum[TSR_TERM_TORSION + k] += s->term[i][k];
     for (int k = 0; k < s->prior->n_restraint; k++)
         sum[TSR_TERM_RESTRAINT] += s->restraint[k];
@@ -557,8 +559,9 @@ void tsr_prior_state_terms(const tsr_prior_state *s, double term[TSR_N_TERM])
 
 /* ---- a proposal ---- */
 
-/* Recomputes the terms of residue i: the torsions, and with `inner` also the
- * angle and the side chain. */
+/* Recomputes the terms of residue i for a proposal: the torsions, and with
+ * `inner` also the angle and the side chain. Does nothing if i is not a
+ * flexible residue or was already updated. */
 static void update_residue(tsr_prior_state *s, const tsr_conformation *proposed,
                            int i, int inner)
 {
@@ -570,13 +573,14 @@ static void update_residue(tsr_prior_state *s, const tsr_conformation *proposed,
     residue_terms *r = &s->changed[s->n_changed++];
     r->residue = i;
     memcpy(r->term, s->term[i], sizeof r->term);
-    for (int k = 0; k < (inner ? N_OWN : ANGLE); k++) {
+    for (int k = 0; k < (inner ? N_RESIDUE_TERM : ANGLE); k++) {
         r->term[k] = residue_term(s->prior, proposed, i, k);
         s->pending += r->term[k] - s->term[i][k];
     }
 }
 
-/* Inside a rigid span only torsions at its ends change. */
+/* Updates the residues whose terms a proposal may change. In a rigid span only
+ * torsions at its ends change. */
 static void update_spans(tsr_prior_state *s, const tsr_conformation *proposed,
                          const tsr_proposal *p)
 {
@@ -596,6 +600,7 @@ static void update_spans(tsr_prior_state *s, const tsr_conformation *proposed,
     }
 }
 
+/* *group: group of the residue's span; -1: the residue did not move. */
 static int is_moved(const tsr_proposal *p, int residue, int *group)
 {
     for (int k = 0; k < p->n_span; k++)

@@ -15,7 +15,8 @@
  * in the torsions phi, psi and the bond angles tau = N-CA-C (rad), the
  * side-chain centres s in the frame of N-CA-C (Angstrom) and, for chains that
  * move as a whole, their position (Angstrom) and orientation (uniform). Bond
- * lengths, other angles and omega are those of the first conformation.
+ * lengths, other angles and omega are those of the first conformation. In a
+ * link of a nucleotide tau is constant, and s is the torsion chi of the base.
  *
  * f and g are mixtures (prior_table.h). A residue at a chain end or break lacks
  * phi or psi, and then has the marginal density of the other torsion. A pair of
@@ -59,13 +60,14 @@ typedef struct {
 } tsr_restraint;
 
 /* Resolves the names of the residues. Errors: TSR_E_CONFIG (not two residues,
- * unknown residues, or residues whose distance cannot change). */
+ * unknown residues, or residues whose distance cannot change), TSR_E_NOMEM. */
 tsr_status tsr_restraint_make(const tsr_topology *topology,
                               const tsr_restraint_options *options,
                               tsr_restraint *restraint, tsr_err *err);
 
 /* The distance between the two CA, or between the side-chain centres (CB for
- * alanine, CA for glycine), Angstrom. */
+ * alanine, CA for glycine), Angstrom. In a nucleotide both are the CA of its
+ * first link, which is P if the nucleotide has P. */
 double tsr_restraint_distance(const tsr_topology *topology,
                               const tsr_restraint *restraint,
                               const tsr_conformation *conformation);
@@ -80,14 +82,15 @@ typedef struct {
     int clash;          /* TSR_CLASH_SOFT or TSR_CLASH_NONE */
     double softness;    /* w, Angstrom */
     double clash_limit; /* nat, for one pair */
-    int relax; /* 1: relax a start with P(X) = 0 instead of refusing it */
+    int relax; /* 1: a start with forbidden pairs is relaxed, 0: refused */
     tsr_list restraints; /* of tsr_restraint_options */
 } tsr_prior_options;
 
 enum { TSR_CLASH_SOFT, TSR_CLASH_NONE };
 extern const tsr_field tsr_prior_fields[];
 
-/* Members are private to src/prior. */
+/* The prior of a molecule. Members are read only by src/prior and
+ * src/surrogate. */
 typedef struct {
     tsr_pool pool;
     const tsr_topology *topology;
@@ -104,7 +107,7 @@ typedef struct tsr_prior_state tsr_prior_state;
 
 /* Makes the prior that all chains share; borrows topology and table.
  * d_limit_ang: P(X) = 0 if two bodies are farther apart; 0: no limit. Errors:
- * TSR_E_NOMEM, TSR_E_CONFIG (a restraint that names no residue). */
+ * TSR_E_NOMEM, TSR_E_CONFIG (a restraint, as tsr_restraint_make). */
 tsr_status tsr_prior_new(const tsr_topology *topology,
                          const tsr_prior_table *table,
                          const tsr_prior_options *options, double d_limit_ang,
@@ -115,7 +118,7 @@ void tsr_prior_free(tsr_prior *prior);
 
 /* Log density of the torsions of a flexible residue, nat. A torsion is given as
  * {cos, sin}. A torsion that the residue does not have (topology.h, has_phi and
- * has_psi) is ignored. Without phi and psi the result is 0. */
+ * has_psi) is ignored. If the residue has neither, the result is 0. */
 double tsr_prior_torsion_log(const tsr_prior *prior, int residue,
                              const double phi_cos_sin[2],
                              const double psi_cos_sin[2]);
@@ -134,6 +137,7 @@ double tsr_prior_angle_log(const tsr_prior *prior, int residue, double tau_rad);
  * of a sugar link, nat per rad. Only for residues with a side chain or base. */
 double tsr_prior_side_log(const tsr_prior *prior, int residue,
                           const double side[3]);
+/* Draws from this density: a centre, or chi in side[0]. */
 void tsr_prior_side_draw(const tsr_prior *prior, int residue, gsl_rng *rng,
                          double side[3]);
 
@@ -144,8 +148,8 @@ void tsr_prior_side_draw(const tsr_prior *prior, int residue, gsl_rng *rng,
 double tsr_prior_log_reference(const tsr_prior *prior,
                                const tsr_conformation *conformation);
 
-/* Returns the number of forbidden pairs. worst [160]: describes the worst
- * pair. */
+/* Returns the number of forbidden pairs. worst [160] out: describes the pair
+ * with the highest energy; unchanged if no pair is forbidden. */
 int tsr_prior_clashes(const tsr_prior *prior,
                       const tsr_conformation *conformation, char worst[160]);
 
@@ -154,6 +158,7 @@ int tsr_prior_clashes(const tsr_prior *prior,
 tsr_prior_state *tsr_prior_state_new(const tsr_prior *prior,
                                      const tsr_conformation *conformation);
 void tsr_prior_state_free(tsr_prior_state *state);
+/* Log density of the chain's current conformation, nat, unnormalised. */
 double tsr_prior_state_log(const tsr_prior_state *state);
 
 /* Terms of the log density, nat. They add up to tsr_prior_state_log. */
@@ -168,23 +173,24 @@ enum {
 void tsr_prior_state_terms(const tsr_prior_state *state,
                            double term[TSR_N_TERM]);
 
-/* Estimated time spent on the excluded volume of all proposals so far, seconds.
- * One proposal in 64 is timed. */
+/* Estimated time spent on the excluded volume of all proposals since the state
+ * was made, seconds. One proposal in 64 is timed. */
 double tsr_prior_state_clash_seconds(const tsr_prior_state *state);
 
-/* Returns log P(proposed) - log P(current), nat; -inf where P(proposed) = 0.
- * Cost: O(moved bodies). */
+/* Returns log P(proposed) - log P(current), nat; -infinity if P(proposed) = 0.
+ * Cost: about O(moved bodies). */
 double tsr_prior_propose(tsr_prior_state *state,
                          const tsr_conformation *current,
                          const tsr_conformation *proposed,
                          const tsr_proposal *proposal);
 
-/* Accepts the latest proposal. */
+/* Accepts the latest proposal, which must have P > 0. */
 void tsr_prior_accept(tsr_prior_state *state, const tsr_conformation *proposed,
                       const tsr_proposal *proposal);
 
-/* Density of (phi, psi) for a class of nucleotide links (molecule/guest.h). If
- * only one of them is a torsion, the other is uniform. */
+/* mixture out: density of (phi, psi) for a class of nucleotide links
+ * (molecule/guest.h). If the class has only one torsion, the other angle is
+ * uniform. */
 void tsr_nucleotide_mixture(tsr_nucleic_class class,
                             tsr_torsion_mixture *mixture);
 

@@ -58,8 +58,8 @@ long tsr_sampler_thin(const tsr_sampler_options *options);
 /* Largest number of draws of a chain. */
 long tsr_sampler_draws(const tsr_sampler_options *options);
 
-/* The progress in words: "12 of 5000 draws per chain", or, where convergence
- * ends the run, "12 draws per chain (50000 at most)". */
+/* The progress in words: "12 of 5000 draws per chain", or, if the run ends at
+ * convergence, "12 draws per chain (50000 at most)". */
 void tsr_sampler_draws_text(const tsr_sampler_options *options, long done,
                             char text[80]);
 
@@ -94,10 +94,11 @@ typedef struct {
  * files.
  *
  * With data, chains start from the prior if the ladder reaches the prior, or if
- * there are enough replicas for a population (TSR_POPULATION_LEAST), since
- * chains from one structure agree before they have left its mode. A population
- * is not used where the data fix the molecule's position: a population as small
- * as a CPU allows would not find this position. Errors: TSR_E_NOMEM. */
+ * there are enough replicas for a population (TSR_POPULATION_LEAST) and the
+ * posterior is proper at any beta > 0, since chains from one structure agree
+ * before they have left its mode. If the data fix the molecule's position and
+ * the ladder does not reach the prior, chains start from the file: a population
+ * as small as a CPU allows would not find the position. Errors: TSR_E_NOMEM. */
 tsr_status tsr_sampler_resolve_auto(tsr_sampler_options *options,
                                     const tsr_sampler_problem *problem,
                                     tsr_err *err);

@@ -6,6 +6,10 @@
  *               1  rho V exp(-q^2 V^(2/3) / 4 pi)
  *               2  the hydration layer
  *
+ * f_X and f_H are the form factors of the atom and of hydrogen, n the number of
+ * its hydrogens, V its volume with them, rho the electron density of the
+ * solvent.
+ *
  * The layer consists of beads outside the surface, one for each atom that a
  * probe of 2.8 Angstrom can touch. Around each atom there is a sphere: its
  * radius is that of a sphere of the atom's volume V, plus the probe. The weight
@@ -14,8 +18,7 @@
  * the exposed part, moved outwards by the factor 1 / (1 - f), at most 2, where
  * f is the exposed fraction: the bead of a spherical cap then lies on the
  * sphere. It has c2 A times 3 Angstrom times 0.01 e/A^3 electrons, with the
- * form factor exp(-0.9 q^2) of a cap of typical size and 3 Angstrom thickness.
- */
+ * form factor exp(-0.9 q^2) of a cap of typical size, 3 Angstrom thick. */
 #ifndef TSR_SCATTERING_ATOM_MODEL_H
 #define TSR_SCATTERING_ATOM_MODEL_H
 

@@ -5,9 +5,9 @@
  *
  * c1 and c2 belong to the molecule in its buffer, so all states and data sets
  * of a run share them. Each is fixed to a number or inferred. The prior of an
- * inferred one is a normal density truncated to a range and normalised there.
- * c1 = 1, c2 = 0 is the molecule in vacuum minus the solvent that it
- * displaces. */
+ * inferred parameter is a normal density truncated to a range and normalised
+ * there. With c1 = 1 and c2 = 0 the curve is that of the molecule in vacuum
+ * minus the solvent that the molecule displaces. */
 #ifndef TSR_SCATTERING_CONTRAST_H
 #define TSR_SCATTERING_CONTRAST_H
 
@@ -32,11 +32,12 @@ int tsr_component_pair(int a, int b);
  * If every radius of the displaced solvent is multiplied by c1, the Gaussian of
  * an atom with the mean radius r_m is multiplied by G and becomes that of the
  * volume c1^3 V. Svergun et al. 1995, eq. 13, and Schneidman-Duhovny et al.
- * 2013 print (4 pi / 3)^(3/2), which does not match the exponent of the atoms'
- * own Gaussians. The program FoXS omits the factor. */
+ * 2013 print (4 pi / 3)^(3/2) in place of (4 pi / 3)^(2/3), which does not
+ * match the exponent of the atoms' own Gaussians. The program FoXS omits this
+ * factor. */
 double tsr_component_scale(double c1, double radius_ang, double q_inv_ang);
 
-/* The term (4 pi r_m^3 / 3)^(2/3) q^2 / 4 pi in G. */
+/* The factor (4 pi r_m^3 / 3)^(2/3) q^2 / 4 pi in the exponent of G. */
 double tsr_component_power(double radius_ang, double q_inv_ang);
 
 /* sum_ab C_a C_b partial_ab at one q. partial: TSR_N_COMP_PAIR values, `stride`

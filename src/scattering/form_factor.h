@@ -1,10 +1,10 @@
 /* Form factors of bodies (docs/design.md, section 2): tables made by
  * tools/train, and the profile as a combination of components.
  *
- * A table has one component or three. The three are the solute in vacuum, the
- * displaced solvent, and the hydration. With three, the parameters c1 (scale of
- * the displaced volume) and c2 (scale of the hydration) can change without a
- * new sum over pairs of bodies:
+ * A table has one component or three. Three components are the solute in
+ * vacuum, the displaced solvent, and the hydration. With these, the parameters
+ * c1 (scale of the displaced volume) and c2 (scale of the hydration) can change
+ * without a new sum over pairs of bodies:
  *
  *     I(q) = sum_a sum_b C_a C_b [I_ab(q) + S_ab(q)],   C = (1, -G(q), c2)
  *     I_ab(q) = sum_i sum_j F_i^a(q) F_j^b(q) sinc(q r_ij)
@@ -20,9 +20,9 @@
  *     E_t^ab(q) = < sum_k sum_l f_k^a f_l^b sinc(q r_kl) > - F_t^a F_t^b
  *
  * Body i of type t has F_i^a = F_t^a and E_i^ab = E_t^ab for solute and
- * displaced solvent. In the hydration component its exposure e_i (below)
- * multiplies the values of the type: F_i = e_i F_t, and E_i = e_i E_t or e_i^2
- * E_t for a pair with one or two hydration indices. */
+ * displaced solvent. In the hydration component the exposure e_i of the
+ * body (below) multiplies the values of the type: F_i = e_i F_t, and E_i = e_i
+ * E_t or e_i^2 E_t for a pair with one or two hydration indices. */
 #ifndef TSR_SCATTERING_FORM_FACTOR_H
 #define TSR_SCATTERING_FORM_FACTOR_H
 

@@ -59,9 +59,9 @@ typedef double eight __attribute__((vector_size(64), aligned(8), may_alias));
  * The v_tm are singular vectors of the table of all types. All components
  * without particle weights share them. The decomposition is GSL's one-sided
  * Jacobi method. Amplitudes of displaced solvent fall by orders of magnitude
- * with q and must keep their relative accuracy. So each column, one component
- * at one q, is first divided by its largest value. The curves u at all q follow
- * by projection, because the v_tm are orthonormal. */
+ * with q and must keep their relative accuracy. So each row, one component at
+ * one q for all types, is first divided by its largest value. The curves u at
+ * all q follow by projection, because the v_tm are orthonormal. */
 
 /* The modes of all components. Group 0: modes of the components without
  * weights. Group 1: modes of the weighted component. */
@@ -619,7 +619,7 @@ typedef struct {
     size_t row, plane;  /* lengths in complex numbers */
     fftw_complex *grid; /* planes [mode][z], later [pair][z] */
     int *order;         /* [n] particles sorted by first z */
-    int *first;         /* [n_filled z + 1] start of each z in `order` */
+    int *first;         /* [n_filled[2] + 1] start of each z in `order` */
     fftw_plan rows, lines, depth, depth_back, lines_back, rows_back;
     scratch *scratch; /* [n_thread] */
     int n_shell;

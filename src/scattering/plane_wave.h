@@ -43,10 +43,9 @@ tsr_status tsr_plane_wave_sum(const tsr_debye_spec *spec, double d_ang,
  * For fixed q this is a smooth function on the sphere: its spherical harmonics
  * vanish beyond a degree slightly above q R, where R is the largest distance of
  * a particle from c, the centre of the group. Samples on a grid of angles
- * therefore determine the function. A group that was
- * rotated by a matrix M and moved to t has the amplitude exp(i q n t) A(q M^T
- * n): one interpolation in the table and one phase, whatever the number of
- * particles.
+ * therefore determine the function. A group that was rotated by a matrix M and
+ * moved to t has the amplitude exp(i q n t) A(q M^T n): one interpolation in
+ * the table and one phase, whatever the number of particles.
  *
  * The sphere is treated as a torus: theta runs around a full circle with A(2 pi
  * - theta, phi) = A(theta, phi + pi), so A has a Fourier series in both angles.

@@ -25,16 +25,15 @@ static const double body_size = 12.0;
  * theorem needs. beyond: points beyond q_max. The cost of every step is
  * proportional to the number of points. With fewer points the weights grow, and
  * with the weights the errors (bench/RESULTS.md). at_once: the engine processes
- * the
- * points after q = 0 in fours, so their number is a multiple of 4. */
+ * the points after q = 0 in fours, so their number is a multiple of 4. */
 static const double oversampling = 1.18;
 static const int beyond = 4, at_once = 4;
 /* Smallest band, Angstrom. For a peptide the grid up to q_max would have too
  * few points for the fit; a band wider than the molecule only adds points. */
 static const double band_least = 80.0; /* Angstrom */
-/* Regularisation relative to the mean diagonal element. It keeps the weights
- * small (root of the sum of squares below 4), so that they do not amplify
- * errors of the profile. */
+/* Regularisation relative to the mean diagonal element of the normal equations.
+ * Keeps the weights small (root of the sum of squares below 4), so that they do
+ * not amplify errors of the profile. */
 static const double ridge = 1e-12;
 /* A molecule has few distances near the largest one, so these have less weight
  * in the fit: the weight falls linearly from 1 + min_count at r = 0 to

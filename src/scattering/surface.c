@@ -1,12 +1,12 @@
 /* The exposed part of each atom's sphere, computed exactly, so that it does not
  * depend on the orientation of the molecule. A sum over sample points on the
- * spheres would depend on it.
+ * spheres would depend on this orientation.
  *
  * Most spheres of a large molecule are buried, and most caps on the others do
  * not bound the exposed part. A division of the sphere into patches decides
- * both without circles. A cap that extends far enough beyond the
- * centre of a patch covers the whole patch. The exposed part lies in patches
- * that no cap covers. Caps that reach none of these patches do not bound it.
+ * both without circles. A cap that extends far enough beyond the centre of a
+ * patch covers the whole patch. The exposed part lies in patches that no cap
+ * covers. Caps that reach none of these patches do not bound the exposed part.
  * Only the remaining caps enter the exact sums over arcs. */
 #include "scattering/surface.h"
 

@@ -163,7 +163,7 @@ static void read_config(tsr_past_run *run, tsr_log *log)
                         NULL, &run->config, &err);
     run->has_config = status == TSR_OK;
     if (status == TSR_OK)
-        run->asked = tsr_sampler_draws(&run->config.sampler);
+        run->draws_requested = tsr_sampler_draws(&run->config.sampler);
     else
         tsr_warn(log, "the settings of the run are unknown: %s", err.message);
 }
@@ -201,7 +201,7 @@ static tsr_status inspect_run(tsr_past_run *run, const char *path, tsr_log *log,
     /* with these options, a run may end before all draws */
     run->is_finished =
         run->progress.is_finished && (o->until != NULL || o->time_limit > 0.0);
-    if (run->asked > run->n_draw && !run->is_finished) {
+    if (run->draws_requested > run->n_draw && !run->is_finished) {
         tsr_sampler_draws_text(&run->config.sampler, run->n_draw, draws);
         tsr_warn(log,
                  "the run is not finished: %s; %s; results are preliminary",

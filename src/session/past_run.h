@@ -17,12 +17,12 @@ typedef struct {
     tsr_trace_reader *trace;
     int has_config; /* 1: config.yaml was read into `config` */
     tsr_config config;
-    int has_data;        /* 0: a run of the prior */
-    int n_chain, n_draw; /* of the posterior group: chains, and draws per
-                            chain */
-    int n_warm;          /* warm-up draws per chain */
-    long asked; /* largest number of draws per chain that the configuration
-                   requests; 0: unknown */
+    int has_data;         /* 0: a run of the prior */
+    int n_chain, n_draw;  /* of the posterior group: chains, and draws per
+                             chain */
+    int n_warm;           /* warm-up draws per chain */
+    long draws_requested; /* largest number of draws per chain that the
+                   configuration requests; 0: unknown */
     int has_checkpoint;
     tsr_run_progress progress; /* of the newest checkpoint, if has_checkpoint */
     int is_finished; /* 1: the run has ended, under a configuration with
@@ -40,8 +40,8 @@ tsr_status tsr_past_run_open(const char *path, tsr_past_run *run, tsr_log *log,
                              tsr_err *err);
 void tsr_past_run_clear(tsr_past_run *run);
 
-/* Opens a run of the prior, for comparison. Errors: as above; TSR_E_DATA if the
- * run used data. */
+/* Opens a run of the prior, for comparison. Errors: those of tsr_past_run_open;
+ * TSR_E_DATA if the run used data. */
 tsr_status tsr_past_run_open_prior(const char *path, tsr_past_run *prior,
                                    tsr_log *log, tsr_err *err);
 

@@ -57,7 +57,8 @@ typedef struct {
     char *engine; /* description of the engines (tsr_devices); "": no engine,
                      because no term needs profiles */
     char *written_at; /* UTC, ISO 8601 */
-    char *remark;     /* why the newest checkpoint was not read; NULL: it was */
+    char *remark; /* why the newest checkpoint could not be used; NULL: it was
+                     used */
     tsr_archive saved; /* state of the chains; after reading, empty unless it
                           was requested */
 } tsr_run_checkpoint;

@@ -36,9 +36,10 @@ void tsr_run_directory_undo(const char *directory, int has_config,
 tsr_status tsr_run_directory_write_config(const char *directory,
                                           const char *text, tsr_err *err);
 
-/* Prepares the folder of a stopped run, whose lock is held: completes step 4
- * and removes temporary files of dead processes. *is_new out: no file of step 5
- * exists. Errors: TSR_E_IO (also if a file of step 5 is a symbolic link). */
+/* Prepares the folder of a stopped run, while this process has its lock:
+ * completes step 4 and removes temporary files of dead processes. *is_new out:
+ * no file of step 5 exists. Errors: TSR_E_IO (also if a file of step 5 is a
+ * symbolic link). */
 tsr_status tsr_run_directory_recover(const char *directory, int *is_new,
                                      tsr_err *err);
 
@@ -75,13 +76,14 @@ tsr_status tsr_config_text(const tsr_config *config, char **text, tsr_err *err);
 tsr_status tsr_run_inputs_text(tsr_config *config, char **text, tsr_err *err);
 
 /* Step 2: copies structure, starts, data and the user's form factors,
- * gunzipped, into the new folder DIRECTORY/input.PID.tmp. *staged out: that
- * folder, the caller frees it; NULL if the run reads no files. On failure the
- * folder is removed. Errors: TSR_E_IO, TSR_E_NOMEM, those of tsr_file_read. */
+ * gunzipped, into the new folder DIRECTORY/input.PID.tmp. *staged out: path of
+ * the new folder, the caller frees it; NULL if the run reads no files. On
+ * failure the new folder is removed. Errors: TSR_E_IO, TSR_E_NOMEM, those of
+ * tsr_file_read. */
 tsr_status tsr_run_inputs_copy(tsr_config *config, const char *directory,
                                char **staged, tsr_err *err);
 
-/* Step 4: renames that folder to DIRECTORY/input. Errors: TSR_E_IO. */
+/* Step 4: renames the folder `staged` to DIRECTORY/input. Errors: TSR_E_IO. */
 tsr_status tsr_run_inputs_commit(const char *directory, const char *staged,
                                  tsr_err *err);
 

@@ -565,8 +565,8 @@ tsr_status tsr_session_begin_again(tsr_session *session, tsr_err *err)
     return make_files(session, err);
 }
 
-/* Moves the draws of the log into trace and trajectories, and removes the log.
- * keep: numbers of warm-up and kept draws that the files must have then; NULL:
+/* Adds the draws of the log to trace and trajectories, and removes the log.
+ * keep: numbers of warm-up and kept draws that the files must then have; NULL:
  * all draws. */
 static tsr_status update_files(tsr_session *s, const long *keep, tsr_err *err)
 {

@@ -1,15 +1,15 @@
 /* A session of a run, from `tessera run` or `tessera resume` until the run ends
  * or stops.
  *
- * A run is a sequence of draws: first warm-up draws, then those that are kept.
- * An epoch is a fixed number of draws, which the configuration determines. At
- * the start of every epoch all chains are recomputed, and their state is saved
- * in memory. A checkpoint on disk is the last saved state. A resumed run
- * therefore repeats the draws after its checkpoint with identical bits. Draws
- * are appended to a log. At some checkpoints and at the end, trace.h5 and the
- * trajectories are rewritten with the draws of the log.
+ * A run is a sequence of draws: first warm-up draws, then kept draws. An epoch
+ * is a fixed number of draws, which the configuration determines. At the start
+ * of every epoch all chains are recomputed, and their state is saved in memory.
+ * A checkpoint on disk is the last saved state. A resumed run therefore repeats
+ * the draws after its checkpoint with identical bits. Draws are appended to a
+ * log. At some checkpoints and at the end, trace.h5 and the trajectories are
+ * rewritten with the draws of the log.
  *
- * The calls of a run from C. None of them prints; messages go to the log:
+ * The calls of a run from C. They print nothing; messages go to the log:
  *
  *     tsr_config_read(path, 0, NULL, &config, &err);
  *     tsr_session session = {.config = &config, .setup = &setup, .log = log};
@@ -54,14 +54,13 @@ typedef struct {
     tsr_run_progress saved_progress; /* progress at the state in `saved` */
     tsr_archive saved;
     tsr_run_identity identity;
-    double next_checkpoint; /* time of the next checkpoint, s, monotonic
-                               clock */
-    double next_update;     /* earliest time to rewrite trace and
-                               trajectories */
-    long n_updated;         /* draws in trace and trajectories, with warm-up */
-    double storing;         /* s spent on writing in this session */
-    long accepted_before_session;
-    int is_broken;  /* 1: the files can no longer be written */
+    double next_checkpoint; /* time of the next checkpoint, s (tsr_clock_s) */
+    double next_update; /* earliest time to rewrite trace and trajectories, s
+                           (tsr_clock_s) */
+    long n_updated;     /* draws in trace and trajectories, with warm-up */
+    double storing;     /* s spent on writing in this session */
+    long accepted_before_session; /* accepted steps before this phase */
+    int is_broken;                /* 1: the files can no longer be written */
     int is_resumed; /* 1: the chains will be restored from a checkpoint */
 } tsr_session;
 
@@ -79,7 +78,8 @@ tsr_status tsr_session_check_stop(const tsr_session *session, tsr_status status,
                                   tsr_err *err);
 
 /* Runs a session whose engines are ready: creates the folder, draws, and writes
- * the last checkpoint. Errors: those of the functions below. */
+ * the last checkpoint. Errors: those of tsr_session_prepare, tsr_session_begin
+ * and tsr_session_sample. */
 tsr_status tsr_session_run(tsr_session *session, tsr_err *err);
 
 /* Measures the speed of a run: makes warm-up steps for at least `seconds`,

@@ -9,8 +9,8 @@
 /* ---- errors ---- */
 
 /* Disables HDF5's printing of errors. A thread-safe build of HDF5 (such as
- * Debian's) has this setting per thread, so every function of src/store that
- * calls HDF5 begins with this call. The call is cheap. The first one also
+ * Debian's) has this setting per thread, so that the functions of src/store
+ * make this call before they use HDF5. The call is cheap. The first one also
  * prevents HDF5 from closing open objects when the process exits, because HDF5
  * 1.10 would crash there after a failed write. */
 void tsr_hdf5_quiet(void);

@@ -59,7 +59,7 @@ tsr_status tsr_trajectory_create(const char *path,
                                  tsr_trajectory **out, tsr_err *err);
 
 /* Appends n frames.
- * step        [n]                in  draws, above those of earlier frames
+ * step        [n]                in  number of the draw; increases
  * atom        [n][n_atom][3]     in  Angstrom; NULL if n_atom is 0
  * body        [n][n_body][3]     in  Angstrom; NULL if n_body is 0
  * observable  [n][n_observable]  in
@@ -120,8 +120,9 @@ tsr_status tsr_trajectory_read(const tsr_trajectory_reader *reader, int first,
                                int n, int64_t *step, float *atom, float *body,
                                tsr_err *err);
 
-/* Reads an observable of the same frames: value [n] out. Errors: as above;
- * TSR_E_DATA (no such observable). */
+/* Reads an observable of n frames from frame `first` on: value [n] out. Errors:
+ * TSR_E_RANGE (no such frames), TSR_E_DATA (no such observable, or
+ * unreadable). */
 tsr_status tsr_trajectory_read_observable(const tsr_trajectory_reader *reader,
                                           const char *name, int first, int n,
                                           double *value, tsr_err *err);

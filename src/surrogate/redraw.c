@@ -37,7 +37,7 @@ static void apply_motion(const motion *m, const float *x, float *to)
                 m->shift[i];
 }
 
-/* The inverse motion. */
+/* Applies the inverse of a motion. */
 static void apply_inverse(const motion *m, const float *x, float *to)
 {
     const float a = x[0] - m->shift[0], b = x[1] - m->shift[1],
@@ -62,7 +62,7 @@ typedef struct {
 } stretch;
 
 /* One draw of half a stretch. The first half begins at the fixed points. The
- * second half is drawn as if the first half were in its present shape. */
+ * second half is drawn with the first half in its present shape. */
 typedef struct {
     motion end;        /* motion of the points beyond the half */
     float log_density; /* log density of its torsions */
@@ -100,9 +100,10 @@ typedef struct {
     int n_residue, n_half[2];
     int torsion[2 * HALF][2]; /* outwards from the fixed points */
     int *role;                /* [n_bead] 0 fixed, 1 loose, 2 far */
-    int *segment;        /* [n_point] torsions that move it, 0 to 2 n_residue */
-    float *outer_weight; /* [n_bead] weight of its points in the second half and
-                            beyond */
+    int *segment; /* [n_point] number of torsions that move the point, 0 to 2
+                     n_residue */
+    float *outer_weight; /* [n_bead] sum of the weights of its points in the
+                            second half and beyond */
     half *pool[2];       /* [POOL] draws; the present shape first */
     float *loose[2]; /* [POOL][n_bead][4] position of loose beads: weighted sum
                         over their points in the half */
@@ -123,14 +124,14 @@ typedef struct {
 
     /* candidates */
     int n_pair;
-    uint32_t *pair; /* [POOL POOL + 1] indices of both draws, 16 bits each */
-    float *log_weight;
-    double *cumulative;
-    int *count;
-    float *energy; /* [N_FIRST + 1] */
+    uint32_t *pair;    /* [POOL POOL + 1] indices of both draws, 16 bits each */
+    float *log_weight; /* [POOL POOL + 1] of each candidate in `resample` */
+    double *cumulative; /* [POOL POOL + 1] sums of weights */
+    int *count;         /* [POOL POOL + 1] multiplicity of each candidate */
+    float *energy;      /* [N_FIRST + 1] nat, all overlaps of a candidate */
     int n_node;
     float node[NODES];
-    float *ratio;   /* [NODES][n_q] */
+    float *ratio;   /* [NODES][n_q] numerator / denominator */
     double *weight; /* [N_SECOND + 1][NODES] log likelihood times beta plus log
                        prior of c2 */
 } redraw_workspace;
@@ -189,8 +190,8 @@ static int end_of(const tsr_surrogate_spec *p, int t)
     return side_of(p, t) > 0 ? p->torsion[t][3] : p->torsion[t][2];
 }
 
-/* Returns 1 if both torsions of the residue at t move the same side and chain
- * as torsion `first`, outside of linkers. */
+/* Returns 1 if torsions t and t + 1 belong to one residue, outside of linkers,
+ * and both move the same side of the same chain as torsion `first`. */
 static int moves_same_side(const tsr_surrogate_spec *p, int first, int t)
 {
     return is_residue(p, t) && !of_linker(p, t) &&
@@ -266,6 +267,7 @@ static void set_segments(redraw_workspace *s)
         }
 }
 
+/* Sets the role and the outer weight of each bead. */
 static void set_beads(const redraw_workspace *s)
 {
     const tsr_surrogate_spec *p = spec_of(s);
@@ -275,44 +277,45 @@ static void set_beads(const redraw_workspace *s)
         int lowest = last, largest = 0;
         s->outer_weight[b] = 0.0F;
         for (int k = own[0]; k < own[0] + own[1]; k++) {
-            const int of = s->segment[p->part[k]];
-            lowest = of < lowest ? of : lowest;
-            largest = of > largest ? of : largest;
+            const int at = s->segment[p->part[k]];
+            lowest = at < lowest ? at : lowest;
+            largest = at > largest ? at : largest;
             s->outer_weight[b] +=
-                of > 2 * s->n_half[0] ? p->part_weight[k] : 0.0F;
+                at > 2 * s->n_half[0] ? p->part_weight[k] : 0.0F;
         }
         s->role[b] = largest == 0 ? 0 : lowest == last ? 2 : 1;
     }
 }
 
-/* Selects the residues to be redrawn, and sets torsions, segments and the class
- * of each bead. */
-static void choose_part(redraw_workspace *s, const stretch *of)
+/* Selects the residues of a stretch to be redrawn, at random if the stretch is
+ * too long for one redraw. Sets their torsions, the segments of points and the
+ * role of each bead. */
+static void choose_part(redraw_workspace *s, const stretch *whole)
 {
-    const int all = of->n_residue;
-    const int longest = of->is_tail ? LONGEST_TAIL : LONGEST;
-    s->own = of;
+    const int all = whole->n_residue;
+    const int longest = whole->is_tail ? LONGEST_TAIL : LONGEST;
+    s->own = whole;
     s->n_residue = all < longest ? all : longest;
-    if (!of->is_tail && all > LONGEST)
+    if (!whole->is_tail && all > LONGEST)
         s->n_residue =
             LEAST + (int)gsl_rng_uniform_int(s->rng, LONGEST - LEAST + 1);
     const int skip = (int)gsl_rng_uniform_int(
         s->rng, (unsigned long)(all - s->n_residue + 1));
     const int first =
-        of->first + (of->direction > 0 ? 2 * skip : 2 * (all - skip) - 1);
+        whole->first + (whole->direction > 0 ? 2 * skip : 2 * (all - skip) - 1);
     s->n_half[0] = (s->n_residue + 1) / 2;
     s->n_half[1] = s->n_residue - s->n_half[0];
     for (int r = 0; r < s->n_residue; r++)
         for (int k = 0; k < 2; k++)
-            s->torsion[r][k] = first + (2 * r + k) * of->direction;
+            s->torsion[r][k] = first + (2 * r + k) * whole->direction;
     set_segments(s);
     set_beads(s);
 }
 
 /* ---- torsions ---- */
 
-/* Coefficients of torsion densities in the order of vectors: [n_density][9][2
- * WIDE]. */
+/* out [n_density][9][2 WIDE]: coefficients of torsion densities, with the
+ * components side by side as vectors need them. */
 static void set_densities(const tsr_surrogate_spec *spec, float *out)
 {
     for (int d = 0; d < spec->n_density; d++, out += TERMS * 2 * WIDE)
@@ -347,7 +350,8 @@ TSR_INLINE void exponentiate(lanes *x)
     *x = e * *(const lanes *)&scale;
 }
 
-/* Sum of the components. wave: cos and sin of phi, cos and sin of psi. */
+/* The density at two angles: the sum of its components. wave: cos and sin of
+ * phi, cos and sin of psi. */
 TSR_CLONES
 static float density_at(const float *term, const float wave[4])
 {
@@ -471,6 +475,7 @@ static void move_segments(const redraw_workspace *s, int which, const half *own,
         }
 }
 
+/* Writes s->loose for draw `number` of a half. */
 static void move_loose(redraw_workspace *s, int which, int number,
                        const motion *cumulative)
 {
@@ -481,11 +486,11 @@ static void move_loose(redraw_workspace *s, int which, int number,
         float *to = s->loose[which] + 4 * ((ptrdiff_t)number * p->n_bead + k);
         to[0] = to[1] = to[2] = 0.0F;
         for (int m = bead[0]; m < bead[0] + bead[1]; m++) {
-            const int of = s->segment[p->part[m]];
+            const int at = s->segment[p->part[m]];
             float x[3];
-            if ((of > split) != (which == 1))
+            if ((at > split) != (which == 1))
                 continue;
-            apply_motion(&cumulative[of - (which == 1 ? split : 0)],
+            apply_motion(&cumulative[at - (which == 1 ? split : 0)],
                          s->point[p->part[m]], x);
             for (int d = 0; d < 3; d++)
                 to[d] += p->part_weight[m] * x[d];
@@ -573,9 +578,9 @@ static void arrange_beads(redraw_workspace *s)
     set_form_factors(s);
 }
 
-/* Positions of all beads for draws a and b of the halves. far: the contribution
- * of the second half, in the frame where the first half has its present
- * shape. */
+/* Sets the positions of loose and far beads for draws a and b of the halves.
+ * far (below): the contribution of the second half to a bead, with the first
+ * half in its present shape. */
 static void place_candidate(redraw_workspace *s, int a, int b)
 {
     const ptrdiff_t n_bead = spec_of(s)->n_bead;
@@ -584,11 +589,11 @@ static void place_candidate(redraw_workspace *s, int a, int b)
     for (int k = 0; k < s->n_loose; k++) {
         const float *near = s->loose[0] + 4 * (a * n_bead + k),
                     *far = s->loose[1] + 4 * (b * n_bead + k);
-        const float direction = s->outer_weight[s->bead[s->first_loose + k]];
+        const float outer = s->outer_weight[s->bead[s->first_loose + k]];
         for (int d = 0; d < 3; d++)
             s->x[d][s->first_loose + k] =
                 near[d] + m->turn[d][0] * far[0] + m->turn[d][1] * far[1] +
-                m->turn[d][2] * far[2] + direction * m->shift[d];
+                m->turn[d][2] * far[2] + outer * m->shift[d];
     }
     for (int d = 0; d < 3; d++)
         for (int k = s->first_far; k < s->n_all; k++)
@@ -597,6 +602,9 @@ static void place_candidate(redraw_workspace *s, int a, int b)
                          both.turn[d][2] * s->present_x[2][k] + both.shift[d];
 }
 
+/* Positions of the loose beads for draw `number` of a half: those of the first
+ * half beside the fixed beads, those of the second half, moved back, beside the
+ * present far beads. */
 static void place_loose(redraw_workspace *s, int which, int number)
 {
     const half *own = &s->pool[which][number];
@@ -623,7 +631,8 @@ static void place_loose(redraw_workspace *s, int which, int number)
 static const float unit_per_nat = 65536.0F;
 enum { IMPOSSIBLE = -1 };
 
-/* Energy of two bodies. */
+/* Energy of two bodies at a squared distance r2, in units of 1 /
+ * unit_per_nat. */
 static int overlap(const tsr_surrogate_spec *p, int a, int b, float r2)
 {
     const int32_t *u = p->body[a], *v = p->body[b];
@@ -669,8 +678,8 @@ static long pair_energy(const redraw_workspace *s, int k, int m,
 
 /* Finds the beads among WIDE from `at` on that are close to bead k. Each
  * element of `neighbours` holds two floats, whose sign bit is set for a close
- * bead; compilers translate vector comparisons poorly. Returns 1 if there are
- * any. */
+ * bead; compilers translate vector comparisons poorly. Returns 1 if at least
+ * one bead is close. */
 TSR_INLINE int find_neighbours(const redraw_workspace *s, int k, int at,
                                float reach, uint64_t neighbours[WIDE / 2])
 {
@@ -686,8 +695,9 @@ TSR_INLINE int find_neighbours(const redraw_workspace *s, int k, int at,
     return (any & SIGNS) != 0;
 }
 
-/* Adds the energy of bead k with beads from..to-1. moved: motion of the bodies
- * of k or, with moves_others, of the other beads. Returns 0 if forbidden. */
+/* Adds the energy of bead k with beads from..to-1 to *sum. moved: motion of the
+ * bodies of k or, with moves_others, of the bodies of the other beads. Returns
+ * 0 if a pair is forbidden. */
 TSR_CLONES
 static int add_row_energy(const redraw_workspace *s, int k, int from, int to,
                           const motion *moved, int moves_others, long *sum)
@@ -711,7 +721,8 @@ static int add_row_energy(const redraw_workspace *s, int k, int from, int to,
 }
 
 /* Energy, nat, of all pairs whose distance a redraw changes, at the current
- * positions. both: motion of the far beads. INFINITY: forbidden. */
+ * positions s->x. both: motion of the far beads. INFINITY: a pair is
+ * forbidden. */
 static float candidate_energy(const redraw_workspace *s, const motion *both)
 {
     const int loose_end = s->first_loose + s->n_loose,
@@ -728,8 +739,9 @@ static float candidate_energy(const redraw_workspace *s, const motion *both)
     return (float)sum / unit_per_nat;
 }
 
-/* Energy within one half, with the fixed or far beads at its end. Beads with
- * points in both halves are left out. */
+/* Energy, nat, of the loose beads of one half with each other and with the
+ * fixed beads (first half) or the far beads (second half). Beads with points in
+ * both halves are left out. INFINITY: a pair is forbidden. */
 static float half_energy(const redraw_workspace *s, int which)
 {
     const int from = which == 0 ? 0 : s->first_far,
@@ -799,8 +811,9 @@ TSR_INLINE void start_pairs(const redraw_workspace *s, int k, int at, float dq,
     *twice = 2.0F - 4.0F * sine * sine;
 }
 
-/* Two vectors of pairs at a time, so that the latency of one recurrence is
- * hidden behind the other. */
+/* Adds the pairs of bead k with n vectors of beads from `at` on to the row
+ * sums. n is 2 where possible, so that the latency of one recurrence is hidden
+ * behind the other. */
 TSR_INLINE void add_pairs(const redraw_workspace *s, int n_q, int k, int at,
                           int n, float dq, int has_water)
 {
@@ -835,7 +848,8 @@ TSR_INLINE void add_pairs(const redraw_workspace *s, int n_q, int k, int at,
     }
 }
 
-/* Adds the pairs of bead k with from..to-1, in whole vectors. */
+/* Adds the pairs of bead k with beads from..to-1, in whole vectors, to the lane
+ * sums. */
 TSR_INLINE void add_row(const redraw_workspace *s, int n_q, int k, int from,
                         int to, float dq, int has_water)
 {
@@ -873,7 +887,8 @@ static void add_one_row(const redraw_workspace *s, int n_q, int k, int from,
         add_row(s, n_q, k, from, to, dq, 0);
 }
 
-/* Fixed beads with all that move, and loose beads with far beads. */
+/* Adds the pairs of fixed beads with loose and far beads, and of loose beads
+ * with far beads. */
 TSR_INLINE void add_others(const redraw_workspace *s, int n_q, float dq,
                            int has_water)
 {
@@ -991,8 +1006,9 @@ static void multiply(const float *rows, int n_q, int row_pad,
     }
 }
 
-/* Log likelihood of the summed curves at c2. bare [n_q] (may be NULL): the
- * profile without numerator and denominator. */
+/* Log likelihood of the profile s->curve at c2. ratio [n_q]: numerator /
+ * denominator at c2. bare [n_q] (may be NULL) out: the profile without
+ * numerator and denominator. */
 static double log_lik_at(redraw_workspace *s, float c2, const float *ratio,
                          float *bare)
 {
@@ -1064,7 +1080,7 @@ static int n_draw(const redraw_workspace *s, int which)
 
 /* Draws the pools of both halves. near, far [3] out: centres of the fixed and
  * of the far beads (without far beads the last point of the chain). Shells are
- * ranges of their distance. */
+ * ranges of the distance between these centres. */
 static void draw_pools(redraw_workspace *s, float near[3], float far[3])
 {
     find_middle(s, 0, s->n_fixed, near);
@@ -1086,8 +1102,9 @@ static void draw_pools(redraw_workspace *s, float near[3], float far[3])
         }
 }
 
-/* Lists the pairs of draws with distances from low to high. The present pair
- * comes first. */
+/* Lists the pairs of draws whose centres have a distance from low to high,
+ * Angstrom, without forbidden halves. The present pair comes first in any
+ * case. */
 static void find_pairs(redraw_workspace *s, float low, float high)
 {
     const float lowest = low > 0.0F ? low * low : 0.0F, largest = high * high;
@@ -1138,7 +1155,7 @@ static void resample(redraw_workspace *s, int n, int n_drawn)
     s->count[0]++;
 }
 
-/* Moves candidate k to index n of those that remain. */
+/* Moves candidate k to index n in the list of remaining candidates. */
 static void move_candidate(redraw_workspace *s, int k, int n)
 {
     s->pair[n] = s->pair[k];
@@ -1238,8 +1255,8 @@ static int choose_candidate(redraw_workspace *s, int n)
         largest = fmax(largest, s->weight[k]);
     for (int k = 0; k < all; k++) {
         const int count = s->count[k / s->n_node];
-        const double direction = count * exp(s->weight[k] - largest);
-        s->cumulative[k] = sum += direction >= 0.0 ? direction : 0.0;
+        const double p = count * exp(s->weight[k] - largest);
+        s->cumulative[k] = sum += p >= 0.0 ? p : 0.0; /* NaN counts as 0 */
     }
     const double at = sum * gsl_rng_uniform(s->rng);
     int k = 0;
@@ -1250,8 +1267,8 @@ static int choose_candidate(redraw_workspace *s, int n)
 
 /* ---- a job ---- */
 
-/* Returns log g of a candidate without factors that a redraw does not change.
- * bare [n_q] out. */
+/* Returns log g of a candidate without the factors that a redraw does not
+ * change. bare [n_q] out: its profile without numerator and denominator. */
 static double candidate_log_g(redraw_workspace *s, int k, int node, float *bare)
 {
     const half *u = draw_of(s, 0, k), *v = draw_of(s, 1, k);
@@ -1273,6 +1290,8 @@ static void write_turns(const redraw_workspace *s, int k, float *turned)
             }
 }
 
+/* Redraws the selected residues. If no redraw is possible, the result stays as
+ * run_job has set it: no turn, profiles NaN. */
 static void redraw(redraw_workspace *s, float *result)
 {
     const tsr_surrogate_spec *p = spec_of(s);
@@ -1295,9 +1314,9 @@ static void redraw(redraw_workspace *s, float *result)
         return;
     const int chosen = choose_candidate(s, n), k = chosen / s->n_node;
     const double before = candidate_log_g(s, 0, own, bare);
-    const double compose =
+    const double after =
         candidate_log_g(s, k, chosen % s->n_node, bare + p->n_q);
-    result[1] = (float)(compose - before);
+    result[1] = (float)(after - before);
     if (p->has_c2)
         result[2] = s->node[chosen % s->n_node];
     write_turns(s, k, bare + 2 * (ptrdiff_t)p->n_q);

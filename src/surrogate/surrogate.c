@@ -68,11 +68,12 @@ void tsr_surrogate_walker_free(void *walker)
 /* Points of a flexible residue, in the order in which torsions move them. */
 enum { POINT_N, POINT_CB, POINT_SC, POINT_CA, POINT_C, POINT_O, N_POINT };
 
-/* Number of residues in a bead. A rigid protein has about RIGID_BEADS beads of
- * at most four residues. In a large protein, where pairs of beads take most of
- * a walk's time, beads have more residues. In the ligase (552 rigid residues,
- * errors of 0.35 %) walks by beads of two residues are accepted as often as
- * walks by beads of four, and take 1.5 times as long. */
+/* Number of residues in a bead of a rigid unit. A rigid protein has about
+ * RIGID_BEADS beads of at most SMALL_BEAD residues. In a large protein, where
+ * pairs of beads take most of a walk's time, there are about MAX_BEADS beads of
+ * at most MAX_RESIDUES residues. In the ligase
+ * (552 rigid residues, errors of 0.35 %) walks by beads of two residues are
+ * accepted as often as walks by beads of four, and take 1.5 times as long. */
 enum { RIGID_BEADS = 60, SMALL_BEAD = 4, MAX_RESIDUES = 8, MAX_BEADS = 200 };
 
 /* Strength of the regularisation of amounts, relative to a bead's own diagonal
@@ -292,7 +293,8 @@ static void set_gram(fit *f, int a, int b)
         }
 }
 
-/* Right side for bead a: its products with the unit's bodies. */
+/* Right side of the normal equations for bead a: its products with the unit's
+ * bodies. */
 static void set_right_side(fit *f, int a)
 {
     const tsr_unit_beads *u = f->unit;
@@ -306,7 +308,8 @@ static void set_right_side(fit *f, int a)
     }
 }
 
-/* Solves for the change of the amounts, into side. */
+/* Solves the normal equations; f->side becomes the change of the amounts.
+ * Returns 0 if there is no solution. */
 static int solve(fit *f)
 {
     const size_t n = (size_t)(SHAPES * f->unit->n_bead);
@@ -356,10 +359,10 @@ int tsr_unit_fit(const tsr_unit_beads *unit)
  * of q, common to all beads. The first is the sum over the protein. The second
  * explains most of the residuals, weighted towards small q. Pairs inside a
  * rigid unit keep their distances, so that their contribution is computed once
- * and exactly, body by body. The same holds for each bead's own
- * contribution. */
+ * and exactly, from all bodies or particles. The same holds for pairs of bodies
+ * in one bead. */
 
-/* Width of that weight, 1/Angstrom. */
+/* Width of the weight towards small q, 1/Angstrom. */
 static const double shape_width = 0.1;
 
 typedef struct {
@@ -415,7 +418,8 @@ static const double *factor_of(const tsr_likelihood *l, int k, int body)
                (size_t)l->grid.n_q;
 }
 
-/* Form factors of beads, from their bodies about their centre. */
+/* Form factors of beads: orientational means over their bodies about their
+ * centre. work [n_q]. */
 static void compute_bead_factors(bead_set *g, const double (*body)[3],
                                  double *work)
 {
@@ -466,8 +470,9 @@ static int is_constant(const bead_set *g, int a, int b)
            (g->bead[a].unit >= 0 && g->bead[a].unit == g->bead[b].unit);
 }
 
-/* Sums the constant pairs: all particles of a unit, or its bodies if it has no
- * particles. */
+/* Sums the pairs whose distance is constant: of all particles of a unit or, if
+ * it has no particles, of its bodies; and of the bodies of other beads. s
+ * [n_q]: scratch. */
 static tsr_status compute_constant(bead_set *g, const double (*body)[3],
                                    double *s, tsr_err *err)
 {
@@ -523,8 +528,8 @@ static void compute_factor(const job_builder *s, const double *component,
     }
 }
 
-/* Rows of `all`: the protein's, then the water's. The first shape is the sum
- * over the protein. */
+/* Computes the rows of `all`: the form factors of beads, then those of their
+ * water. The first shape is the sum over the beads. */
 static void compute_factors(job_builder *s)
 {
     const bead_set *g = s->beads;
@@ -569,8 +574,8 @@ static void subtract_shape(job_builder *s, int m)
                 s->amount[m * s->n_row + b] * s->shape[(size_t)m * n_q + q];
 }
 
-/* The shape that minimises the residuals, by power iteration from a shape that
- * increases with q. */
+/* Finds shape m, which minimises the residuals, by power iteration from a shape
+ * that increases with q. */
 static void find_next_shape(job_builder *s, int m)
 {
     enum { ITERATIONS = 6 };
@@ -670,7 +675,8 @@ static void set_unit_view(const bead_set *g, int unit, const double (*body)[3],
     }
 }
 
-/* Fits the amounts of the protein, or of its water. */
+/* Fits the amounts of a unit's protein, or of its water, in s->amount. Returns
+ * 0 when out of memory. */
 static int fit_unit(job_builder *s, const unit_view *v, int is_water)
 {
     const bead_set *g = s->beads;
@@ -702,7 +708,8 @@ static int fit_unit(job_builder *s, const unit_view *v, int is_water)
     return 1;
 }
 
-/* Requires set_shapes. */
+/* Fits the amounts of all rigid units with more than one bead. Requires
+ * set_shapes. */
 static tsr_status fit_units(job_builder *s, int n_body, const double (*body)[3],
                             tsr_err *err)
 {
@@ -788,8 +795,10 @@ static const double *contrast_of(const tsr_move_context *context)
 
 /* ---- the beads in a job ---- */
 
-/* Writes a curve as a polynomial in c2, or as a constant if c2 is not inferred.
- * The curve is multiplied by 1 + correction (may be NULL). */
+/* Writes the curve of partial profiles as a polynomial in c2, out
+ * [POWERS][n_q], or as a constant if c2 is not inferred. The curve is
+ * multiplied by 1 + correction [n_q] (NULL: 0). power [n_q]:
+ * tsr_component_power. */
 static void write_powers(job_builder *s, const double *partial,
                          const double *power, const double *correction,
                          float *out)
@@ -840,10 +849,10 @@ static void write_constant(job_builder *s, const tsr_move_context *context,
 /* Units of the counts, which are integers. All counts of product 00 together
  * stay below 2^30, and those of one pair below 2^22. The other products have 16
  * bits for each knot, which receives at most an eighth of all counts. Rounding
- * of these makes the surrogate differ from double precision by about 0.01 nat
- * in small molecules. Too few bits would only make the surrogate less accurate.
- * The units do not depend on the current c2, because the reverse walk must
- * round in the same way. */
+ * makes the surrogate differ from double precision by about 0.01 nat in small
+ * molecules. Too few bits would only make the surrogate less accurate. The
+ * units do not depend on the current c2, because the reverse walk must round in
+ * the same way. */
 static void write_shapes(job_builder *s, double weight,
                          const tsr_surrogate_layout *at, float *job)
 {
@@ -1029,7 +1038,8 @@ static void factor(int n, double *a)
         }
 }
 
-/* The quadratic form at s, with the model's own error E integrated out
+/* Computes the quadratic form of a curve at s (spread), in the order of
+ * form_size, into `normal`. The model's own error E is integrated out
  * (Woodbury):
  *
  *     (s^2 W^-1 + E E')^-1 = (W - W E (s^2 + E' W E)^-1 E' W) / s^2.
@@ -1111,8 +1121,9 @@ static void project(int n, const double *along, double *v)
         v[i] -= weight * along[i];
 }
 
-/* target, one [n_q + 1] out. The last element is the component outside of the
- * rows' span, so that products with ones are complete. */
+/* Data and ones in the coordinates of the rows: target, one [n_q + 1] out. The
+ * last element is the component outside of the rows' span, so that products
+ * with ones are complete. low: factor L. */
 static void make_sides(int n_q, const double *low, const double *form,
                        double *target, double *one)
 {
@@ -1135,7 +1146,8 @@ static double row_unit(const tsr_linear *l, int n_q, const double *low)
     return l->infer_scale && largest > 0.0 ? 1.0 / largest : 1.0;
 }
 
-/* form: normal and the products behind it. work [3][n_q + 1]. */
+/* Writes rows, target and scale of a curve, as in a job. form: the quadratic
+ * form (set_curve), overwritten. work [3][n_q + 1]. */
 static void write_curve(const tsr_linear *l, int n_q, double *form,
                         double *work, float *out)
 {
@@ -1324,8 +1336,7 @@ int tsr_surrogate_applies(const tsr_topology *t, const tsr_likelihood *l)
     return n_curve > 0 && t->n_torsion > 0;
 }
 
-/* Returns 1 if both torsions exist and are free, so that their joint density is
- * known. */
+/* Returns 1 if a residue has phi and psi, both free. */
 static int has_slot(const tsr_residue *r)
 {
     return r->flexible && r->has_phi && r->has_psi;
@@ -1379,12 +1390,11 @@ static void set_torsions(tsr_surrogate *s, const int *slot_of)
 {
     const tsr_topology *t = s->topology;
     tsr_surrogate_spec *p = &s->spec;
-    int *context =
-        s->torsion +
-        t->n_torsion; /* [topology.n_torsion] index in the spec; -1: none */
+    /* [topology.n_torsion] index in the spec; -1: not in the spec */
+    int *in_spec = s->torsion + t->n_torsion;
     for (int k = 0; k < t->n_torsion; k++) {
-        context[k] = slot_of[t->torsion[k].residue] >= 0 ? p->n_torsion : -1;
-        if (context[k] >= 0)
+        in_spec[k] = slot_of[t->torsion[k].residue] >= 0 ? p->n_torsion : -1;
+        if (in_spec[k] >= 0)
             s->torsion[p->n_torsion++] = k;
     }
     for (int j = 0; j < p->n_torsion; j++) {
@@ -1403,7 +1413,7 @@ static void set_torsions(tsr_surrogate *s, const int *slot_of)
             own->c_side ? first[r->chain_last + 1] : p->point_bounds[j][0];
         turn[0] = slot_of[own->residue];
         turn[1] = is_phi ? 0 : 1;
-        turn[2] = partner < 0 ? -1 : context[partner];
+        turn[2] = partner < 0 ? -1 : in_spec[partner];
         turn[3] = own->c_side ? 1 : -1;
     }
 }
@@ -1429,8 +1439,8 @@ static void set_runs(tsr_surrogate *s)
     }
 }
 
-/* Points of a rigid unit: the body nearest to its centre, and the body farthest
- * from it. */
+/* Two points of a rigid unit. *middle: the body nearest to the unit's centre;
+ * *edge: the body farthest from it. */
 static void find_middle(const tsr_surrogate *s, int unit,
                         const double (*body)[3], int32_t *middle, int32_t *edge)
 {
@@ -1458,7 +1468,8 @@ static void find_middle(const tsr_surrogate *s, int unit,
         }
 }
 
-/* Number of torsions from j on that belong to consecutive residues. */
+/* Number of torsions from j on that belong to consecutive residues of one
+ * chain. */
 static int count_consecutive(const tsr_surrogate *s, int j)
 {
     const tsr_topology *t = s->topology;
@@ -1473,7 +1484,7 @@ static int count_consecutive(const tsr_surrogate *s, int j)
     return n;
 }
 
-/* Rigid unit of residue i; -1: flexible, or another chain than `of`. */
+/* Rigid unit of residue i; -1: i is flexible, or not in the chain of `of`. */
 static int unit_at(const tsr_topology *t, const tsr_residue *of, int i)
 {
     return i < of->chain_first || i > of->chain_last ? -1 : t->residue[i].unit;

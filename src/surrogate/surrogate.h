@@ -14,13 +14,12 @@
  * and so samples p, whatever g is (surrogate transition: Liu 2001, Monte Carlo
  * Strategies in Scientific Computing, 9.4.3; Christen & Fox 2005).
  *
- * g is a product of torsion densities, excluded volume between bodies, and
- * exp(beta L). L is a normal log likelihood of curves, with scale and
- * background at their best values. Curves are computed from histograms of
- * distances between beads. A bead is one body in flexible residues, and several
- * residues in a rigid unit. The form factor of a bead is a sum of two shapes,
- * which are functions of q common to all beads. Each shape is multiplied by an
- * amount that is linear in c2.
+ * g is a product of torsion densities, excluded volume between bodies, the
+ * prior of c2, and exp(beta L). L is a normal log likelihood of curves. Curves
+ * are computed from histograms of distances between beads. A bead is one body
+ * in flexible residues, and several residues in a rigid unit. The form factor
+ * of a bead is a sum of two shapes, which are functions of q common to all
+ * beads. Each shape is multiplied by an amount that is linear in c2.
  *
  * The surrogate of a run covers only X-ray curves. Their errors are taken as
  * normal, with the measured sigma times s and the model's own error. Where
@@ -47,17 +46,20 @@ enum {
     TSR_SURROGATE_SHAPES = 2,
     TSR_SURROGATE_PRODUCTS = 3,
     TSR_SURROGATE_POWERS = 3, /* of c2: 1, c2, c2^2 */
-    TSR_SURROGATE_PARTS = 24, /* most components of a torsion density */
-    TSR_SURROGATE_CELLS = 36, /* cells of phi, and of psi, from -pi on */
-    TSR_SURROGATE_FREE =
-        7, /* most torsions of a linker that cannot be closed */
+    TSR_SURROGATE_PARTS =
+        24, /* largest number of components of a torsion density */
+    TSR_SURROGATE_CELLS =
+        36, /* number of cells of phi, and of psi, from -pi on */
+    TSR_SURROGATE_FREE = 7,   /* a linker with at most so many torsions is not
+                                 closed; its torsions turn freely */
     TSR_SURROGATE_FACTOR = 36 /* elements of a lower factor, at most 8 x 8 */
 };
 
 /* The molecule of walks. Points are all that moves: the bodies of rigid
  * residues, and N, CB, the side-chain centre, CA, C, O of flexible residues. In
- * this order every torsion moves a contiguous range of points. Points, beads
- * and bodies are referred to by index. */
+ * this order every torsion moves a contiguous range of points. A slot is a
+ * residue with both torsions free. Points, beads, bodies and slots are referred
+ * to by index. */
 typedef struct {
     int n_point, n_bead, n_part, n_body, n_pair, n_torsion, n_slot,
         n_contact_type;
@@ -65,8 +67,8 @@ typedef struct {
     int32_t (*bead)[4]; /* [n_bead] first part, number of parts, first body,
                            number of bodies */
     int32_t (*point_range)[2]; /* [n_bead] range first..end-1 of its points */
-    float *
-        radius; /* [n_bead] sphere around the centres of its bodies, Angstrom */
+    float *radius; /* [n_bead] of a sphere around the centres of its bodies,
+                      Angstrom; 0: a single body */
     int32_t *part; /* [n_part] point of each part; in a bead of several bodies
                       part k is body k */
     float *part_weight; /* [n_part] the centre of a bead is the weighted mean of
@@ -89,7 +91,7 @@ typedef struct {
                         the moving points (N side: begin); 4: point in the
                         middle of the moving part; 5: point in the middle of the
                         other part; 6: another point of the other part */
-    int32_t *density; /* [n_slot] index of its torsion density */
+    int32_t *density; /* [n_slot] index of the slot's torsion density */
     int n_density;
     float (
         *term)[TSR_SURROGATE_PARTS]
@@ -121,13 +123,14 @@ typedef struct {
     int amount; /* [n_bead][4] amounts of both shapes, then their derivatives by
                    c2 */
     int shape;  /* [SHAPES][n_q] the shapes */
-    int constant;  /* [POWERS][n_q] part of the profile that does not change */
+    int constant;  /* [POWERS][n_q] part of the profile that does not change, by
+                      power of c2 */
     int numerator; /* [POWERS][n_q] factor of the profile */
     int denominator; /* [POWERS][n_q] divisor of the profile */
-    int curve; /* [n_curve] rows [n_q][n_q + 1], target [n_q + 1], scale (0: the
-                  best) */
-    int size;
-    int n_row, curve_size;
+    int curve; /* [n_curve] of each curve: rows [n_q][n_row], target [n_row],
+                  scale (0: the best scale) */
+    int size;  /* numbers in a job */
+    int n_row, curve_size; /* n_q + 1; numbers of one curve */
 } tsr_surrogate_layout;
 
 tsr_surrogate_layout tsr_surrogate_layout_of(const tsr_surrogate_spec *spec);
@@ -156,8 +159,7 @@ static inline int tsr_surrogate_linker_rows(const tsr_surrogate_spec *spec,
 }
 
 /* Number of kinds of steps that are counted: each torsion, c2, and for each
- * linker the steps that leave the moving part in place and those that move
- * it. */
+ * linker steps that leave the moving part in place, then steps that move it. */
 static inline int tsr_surrogate_n_count(const tsr_surrogate_spec *spec)
 {
     return spec->n_torsion + 1 + 2 * spec->n_linker;
@@ -178,7 +180,9 @@ typedef struct tsr_surrogate tsr_surrogate;
 typedef struct tsr_surrogate_walker tsr_surrogate_walker;
 typedef struct tsr_surrogate_engine tsr_surrogate_engine;
 
-/* A device or host that runs jobs. Each thread makes its own walker. */
+/* A device or host that runs jobs. Each thread makes its own walker. walker_new
+ * makes a walker for at most max_jobs jobs (errors: TSR_E_DEVICE, TSR_E_NOMEM);
+ * walk runs the jobs of the walker's call and writes their results. */
 struct tsr_surrogate_engine {
     const tsr_surrogate_spec *spec; /* borrowed */
     void (*free)(tsr_surrogate_engine *engine);
@@ -189,8 +193,8 @@ struct tsr_surrogate_engine {
 
     /* set by the owner */
     const tsr_surrogate *surrogate; /* borrowed; writes the jobs */
-    double relative_cost; /* factor by which walks are less frequent than their
-                             weight says; 0 counts as 1 */
+    double relative_cost; /* factor by which walks are made less often than
+                             their weight says; below 1 counts as 1 */
 };
 
 /* Holds max_jobs jobs. The caller fills `call` and reads the results. */
@@ -200,8 +204,8 @@ struct tsr_surrogate_walker {
     tsr_surrogate_call call;
 };
 
-/* Functions of tsr_move_launch. The pointers are a tsr_surrogate_engine and a
- * tsr_surrogate_walker; NULL is allowed. */
+/* Functions of tsr_move_launch. `engine` is a tsr_surrogate_engine, `walker` a
+ * tsr_surrogate_walker. Freeing NULL does nothing. */
 void tsr_surrogate_engine_free(void *engine);
 tsr_status tsr_surrogate_walker_new(void *engine, int max_jobs, void **walker,
                                     tsr_err *err);
@@ -211,8 +215,8 @@ void tsr_surrogate_walker_free(void *walker);
 
 /* Makes an engine that runs walks by a kernel on an OpenCL device
  * (kernels/surrogate.cl), compiled for this molecule. Borrows device and spec.
- * Errors: TSR_E_DEVICE (*out NULL; also if a work-group has too little memory
- * for the molecule), TSR_E_NOMEM. */
+ * *out is NULL after an error. Errors: TSR_E_DEVICE (also if a work-group has
+ * too little memory for the molecule), TSR_E_NOMEM. */
 tsr_status tsr_surrogate_device_new(const tsr_device *device,
                                     const tsr_surrogate_spec *spec,
                                     tsr_surrogate_engine **out, tsr_err *err);
@@ -244,7 +248,8 @@ tsr_status tsr_surrogate_device_new(const tsr_device *device,
  * profiles are those without numerator and denominator, or NaN if no redraw was
  * possible. */
 
-/* Number of stretches that can be redrawn; 0: there is no engine. */
+/* Number of stretches (linkers and tails) that can be redrawn. Redraws need at
+ * least one. */
 int tsr_redraw_n_stretch(const tsr_surrogate_spec *spec);
 
 /* Makes an engine that runs redraws. Borrows the spec. NULL: out of memory. */
@@ -258,12 +263,12 @@ enum { TSR_SURROGATE_ON_AUTO, TSR_SURROGATE_ON_GPU, TSR_SURROGATE_ON_ALL };
 /* Options of the move `surrogate`. */
 typedef struct {
     double weight;
-    int on;
-    long steps; /* largest number of steps in a walk */
-    double target;
+    int on;        /* TSR_SURROGATE_ON_AUTO, _GPU or _ALL */
+    long steps;    /* largest number of steps in a walk */
+    double target; /* acceptance probability of walks aimed at */
 } tsr_surrogate_options;
 
-/* What a chain's state of tsr_move_surrogate has learnt. */
+/* A chain's state of tsr_move_surrogate: what both moves have learnt. */
 typedef struct {
     tsr_surrogate_options options;
     int n_width, n_ratio, n_linker;
@@ -282,16 +287,18 @@ typedef struct {
 
 /* ---- the surrogate of a run's posterior ---- */
 
-/* Returns 0 if no surrogate can be made: no X-ray curve, other probes as well,
- * errors that are not nearly normal, data that depend on the position in space,
- * attached chains, or no torsion to turn. likelihood NULL: no likelihood. */
+/* Returns 0 if no surrogate can be made: no likelihood (NULL), no X-ray curve,
+ * a second probe or view, a curve with the noise model `relative`, data that
+ * depend on the position in space, attached chains, guests on flexible
+ * residues, or no torsion to turn. */
 int tsr_surrogate_applies(const tsr_topology *topology,
                           const tsr_likelihood *likelihood);
 
-/* Makes the surrogate that all chains of all threads share. Borrows all
- * arguments but `first`, which gives the coordinates of rigid units. The
- * model's error must already be set in the likelihood's terms. *out NULL: no
- * surrogate can be made. Errors: TSR_E_NOMEM. */
+/* Makes the surrogate that all chains of all threads share. Borrows topology
+ * and likelihood. first: the coordinates of rigid units. The model's error must
+ * already be set in the likelihood's terms. *out NULL: no surrogate can be made
+ * (tsr_surrogate_applies), or no distance between beads can change. Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_surrogate_new(const tsr_topology *topology,
                              const tsr_prior *prior,
                              const tsr_prior_table *table,
@@ -300,28 +307,32 @@ tsr_status tsr_surrogate_new(const tsr_topology *topology,
                              tsr_err *err);
 void tsr_surrogate_free(tsr_surrogate *surrogate);
 
-/* Must be called, between walks, after the model's error in the likelihood's
- * terms has changed. Errors: TSR_E_NOMEM. */
+/* Must be called, while no job is written, after the model's error in the
+ * likelihood's terms has changed. After an error the surrogate is as before.
+ * Errors: TSR_E_NOMEM. */
 tsr_status tsr_surrogate_update(tsr_surrogate *surrogate, tsr_err *err);
 
 const tsr_surrogate_spec *tsr_surrogate_spec_of(const tsr_surrogate *surrogate);
 
-/* Writes the job of a chain at its current state: job [layout.size], point
- * [n_point] out. Errors: TSR_E_NOMEM. */
+/* Writes the job of a chain at its current state: job [layout.size], zeroed
+ * before the first use, and point [n_point], Angstrom from the molecule's
+ * centre; both out. Errors: TSR_E_NOMEM. */
 tsr_status tsr_surrogate_write_job(const tsr_surrogate *surrogate,
                                    const tsr_surrogate_layout *layout,
                                    const tsr_surrogate_state *learnt,
                                    const tsr_move_context *context, float *job,
                                    float (*point)[4], tsr_err *err);
 
-/* Turns the torsions of a conformation by change_rad [n_torsion] of a result.
- * Errors: TSR_E_NOMEM. */
+/* Turns the torsions of a conformation by change_rad [n_torsion], the turns of
+ * a result. Errors: TSR_E_NOMEM. */
 tsr_status tsr_surrogate_apply_turns(const tsr_surrogate *surrogate,
                                      const float *change_rad,
                                      tsr_conformation *to, tsr_err *err);
 
-/* Warm-up: updates ratio [n_q] by the engine's curve at the chain's state and
- * the walk's profile there, walked [n_q]. n: number of earlier updates. */
+/* Warm-up: updates ratio [n_q] (in and out; tsr_surrogate_state) by the
+ * engine's curve at the chain's state. walked [n_q]: profile of a result at
+ * that state, without numerator and denominator. n: number of earlier
+ * updates. */
 void tsr_surrogate_update_ratio(const tsr_surrogate *surrogate,
                                 const tsr_move_context *context,
                                 const float *walked, long n, double *ratio);
@@ -341,22 +352,24 @@ typedef struct {
     tsr_device *const *device; /* [n_device] NULL: the reference engine */
 } tsr_surrogate_run;
 
-/* Returns 1 if chains make walks. Either all devices make walks or none does,
- * so that chains on different devices have the same moves. */
+/* Returns 1 if chains are to make walks. Either all devices make walks or no
+ * device does, so that chains on different devices have the same moves. */
 int tsr_surrogate_is_possible(const tsr_surrogate_run *run);
 
-/* Makes the launchers of both moves for each device: launcher
- * [n_device][TSR_N_MOVE] out, NULL where a move is not made; the caller frees
- * them before *out. *out NULL: neither move is made. Errors: TSR_E_NOMEM. */
+/* Makes the launchers of both moves for each device. launcher
+ * [n_device][TSR_N_MOVE]: NULL on entry; entries of moves that are made are
+ * set, and the caller frees them before *out, also after an error. *out NULL:
+ * neither move is made. If a device cannot make walks, no device does, and the
+ * log has a warning. Errors: TSR_E_NOMEM. */
 tsr_status tsr_surrogate_launchers_new(const tsr_surrogate_run *run,
                                        tsr_log *log, void **const *launcher,
                                        tsr_surrogate **out, tsr_err *err);
 
 /* ---- beads (public for tests) ----
  *
- * A bead of a rigid unit stands for a few residues, and its own form factor is
- * spherical. The beads of a unit together can recover what this loses. With
- * amounts a of the shapes s(q) their amplitude is
+ * A bead of a rigid unit stands for a few residues, but scatters like a sphere.
+ * The amounts of all beads of a unit together can correct most of this error.
+ * With amounts a of the shapes s(q) their amplitude is
  *
  *     B(q) = sum over beads b and shapes m of a_mb s_m(q) exp(i q x_b).
  *
@@ -369,8 +382,8 @@ tsr_status tsr_surrogate_launchers_new(const tsr_surrogate_run *run,
  * beads is a product with the unit's amplitude, and is therefore as accurate as
  * B. */
 
-/* Bodies first..first+count-1, which move rigidly together. In a flexible
- * residue a bead is one body, with unit -1. */
+/* A bead: bodies first..first+count-1, which move rigidly together. In a
+ * flexible residue a bead is one body, with unit -1. */
 typedef struct {
     int first, count, unit;
 } tsr_bead;
@@ -382,16 +395,17 @@ void tsr_bead_centre(const tsr_bead *bead, const double (*body)[3],
 /* A rigid unit for tsr_unit_fit. */
 typedef struct {
     int n_bead, n_body, n_q;
-    double dq_inv_ang, width_inv_ang; /* width of the Gaussian weight in q */
-    const double (*centre)[3];        /* [n_bead] Angstrom */
-    const double (*body)[3];          /* [n_body] Angstrom */
-    const double *factor;             /* [n_body][n_q] form factors */
-    const double *shape;              /* [SHAPES][n_q] */
-    double *amount;                   /* [SHAPES][n_bead] in and out */
+    double dq_inv_ang;
+    double width_inv_ang;      /* width of the Gaussian weight in q */
+    const double (*centre)[3]; /* [n_bead] Angstrom */
+    const double (*body)[3];   /* [n_body] Angstrom */
+    const double *factor;      /* [n_body][n_q] form factors */
+    const double *shape;       /* [SHAPES][n_q] */
+    double *amount;            /* [SHAPES][n_bead] in and out */
 } tsr_unit_beads;
 
-/* Fits the amounts. Returns 0 when out of memory. Amounts do not change if the
- * equations have no solution. */
+/* Fits the amounts of a unit's beads. Returns 0 when out of memory. If the
+ * equations have no solution, the amounts do not change. */
 int tsr_unit_fit(const tsr_unit_beads *unit);
 
 /* out [n_q]: sinc(j x) for j = 0 to n_q - 1, by the recurrence of sin(j x). */

@@ -10,8 +10,8 @@
  * widths learnt here in warm-up, and changes c2. All chains of a launch walk at
  * the same steps of the run, at intervals set by the weight. A walk leaves g
  * invariant, so the correction for its start X and end Y is g(X) / g(Y). The
- * acceptance ratio is the posterior's ratio times that, priors of torsions,
- * excluded volume and c2 included.
+ * acceptance ratio is this correction times the ratio of the posteriors, which
+ * include the priors of torsions, excluded volume and c2.
  *
  * Redraw: a linker or a tail is replaced by one of many thousands of candidate
  * shapes, chosen by the surrogate, and the posterior decides. Other moves turn
@@ -26,7 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first walks are used to learn the ratio only, not the number of steps. */
+/* The first N_RATIO_ONLY walks do not change the number of steps, because the
+ * ratio of curves is not learnt yet. */
 enum { N_RATIO_ONLY = 20 };
 
 static const char *const on_words[] = {"auto", "gpu", "all", NULL};
@@ -87,10 +88,11 @@ static int extend_state(tsr_pool *pool, void *state, const void *launcher)
     return 1;
 }
 
-/* Robust adaptive Metropolis (Vihola 2012). F becomes a factor of F (1 + gain
- * A) F', where A is the mean of the data that steps contributed. The variance
- * in a direction u = F^-1 step increases if steps along it were accepted more
- * often than the target, and decreases otherwise. */
+/* Robust adaptive Metropolis (Vihola 2012). The factor F becomes a factor of F
+ * (1 + gain A) F', where A is the mean over the steps of a walk: seen / n_step.
+ * Does nothing if this matrix is not positive definite. The variance in a
+ * direction u = F^-1 step increases if steps along it were accepted more often
+ * than the target, and decreases otherwise. */
 static void learn_factor(double *factor, int size, const float *seen,
                          int n_step, long n_learnt)
 {
@@ -124,8 +126,9 @@ static void learn_factor(double *factor, int size, const float *seen,
             factor[i * (i + 1) / 2 + j] = f[i][j];
 }
 
-/* Adapts each width to the fraction of its steps that were accepted, and the
- * number of steps to the acceptance of the whole walk. */
+/* Adapts the factors of linkers, each width to the fraction of its steps that
+ * were accepted, and the number of steps to the acceptance of the whole walk.
+ * all: counts of a result; seen: data for factors in a result. */
 static void learn_steps(tsr_surrogate_state *s, const int32_t (*all)[2],
                         const float *seen, int accepted)
 {
@@ -243,8 +246,8 @@ static int has_moved(const tsr_conformation *a, const tsr_conformation *b,
     return is_other;
 }
 
-/* Number of a rigid unit among those seen, from 1; 0: flexible, or too many
- * units. */
+/* Number of a rigid unit in the order in which units are seen, from 1; 0:
+ * flexible, or too many units. */
 static int group_of(int unit, int *seen, int *n_seen)
 {
     for (int k = 0; k < *n_seen; k++)
@@ -278,9 +281,9 @@ static void find_spans(const tsr_topology *t, const tsr_conformation *a,
     }
 }
 
-/* From a start where g is 0 or not finite no walk is possible; the result is
- * then an empty proposal. c2 changes by a difference, so that a walk that
- * leaves c2 keeps all its digits. */
+/* If g is 0 or not finite at the start, no walk is possible, and the proposal
+ * is empty. The change of c2 is added to the value in double precision, so that
+ * c2 keeps all its digits if the walk did not change it. */
 static tsr_status read_result(const void *workspace, int job,
                               const tsr_move_context *context,
                               tsr_conformation *proposed,
@@ -321,7 +324,7 @@ static void learn_ratio(const void *workspace, int job,
                                n, state->ratio);
 }
 
-/* Learns from the counts of a walk. */
+/* Learns from the counts of a walk, and the ratio of curves. */
 static void surrogate_learn(const void *workspace, int job, void *state,
                             const tsr_move_context *context, int accepted)
 {
@@ -382,8 +385,9 @@ static const tsr_field redraw_fields[] = {
                      "finds conformations sooner"),
     {0}};
 
-/* Cost in ordinary steps, whose own cost grows with the square of the number of
- * bodies. In `lar` (382 bodies) the measured cost was 26 on two cores. */
+/* Cost of a redraw in ordinary steps, if the time of a step grows with the
+ * square of the number of bodies, and that of a redraw does not. In `lar` (382
+ * bodies) the measured cost was 26 on two cores. */
 static double redraw_cost(const void *launcher, const tsr_topology *topology)
 {
     const double n = (double)topology->n_body, most = 200.0, least = 10.0;
@@ -438,7 +442,8 @@ static int has_gpu(const tsr_surrogate_run *run)
  * are worthwhile at a third of the frequency used on a GPU. */
 enum { LEAST_BODIES_CPU = 450, WALK_COST_CPU = 3 };
 
-/* Returns 1 if a surrogate is possible, and every engine has a device. */
+/* Returns 1 if a surrogate is possible, and no engine is the reference
+ * engine. */
 static int is_applicable(const tsr_surrogate_run *run)
 {
     int all = run->n_device > 0 && !run->is_frozen &&
@@ -494,7 +499,8 @@ static tsr_status make_walks(const tsr_surrogate_run *run, tsr_log *log,
     return TSR_OK;
 }
 
-/* Made only if there are linkers: other moves sample tails in less time. */
+/* Makes an engine for redraws beside every device, if the molecule has linkers:
+ * other moves sample tails in less time. */
 static tsr_status make_redraws(const tsr_surrogate_run *run, tsr_log *log,
                                void **const *launcher,
                                const tsr_surrogate *surrogate, tsr_err *err)

@@ -39,8 +39,8 @@ typedef struct walker walker;
  * have ended. */
 typedef struct {
     tsr_surrogate_engine base;
-    tsr_cl cl, job_buffers; /* permanent objects; buffers, which are replaced by
-                         larger ones */
+    tsr_cl cl, job_buffers; /* permanent objects; buffers of jobs, which are
+                               replaced by larger ones */
     tsr_surrogate_layout layout;
     size_t lanes, each[N_BUFFER]; /* bytes per job */
     tsr_program program;
@@ -48,7 +48,7 @@ typedef struct {
     cl_kernel kernel;
     cl_mem buffer[N_BUFFER];
     cl_uint n_common; /* number of arguments common to all walks */
-    int workspace;    /* number of jobs that fit the buffers */
+    int capacity;     /* number of jobs that fit the buffers */
 
     pthread_mutex_t lock;
     pthread_cond_t done;
@@ -72,9 +72,9 @@ struct walker {
 static tsr_status grow_buffers(walk_engine *e, int n, tsr_err *err)
 {
     cl_int code = CL_SUCCESS;
-    if (n <= e->workspace)
+    if (n <= e->capacity)
         return TSR_OK;
-    e->workspace = 0;
+    e->capacity = 0;
     tsr_cl_clear(&e->job_buffers);
     for (cl_uint i = 0; i < N_BUFFER; i++) {
         e->buffer[i] = tsr_cl_buffer(&e->job_buffers, CL_MEM_READ_WRITE,
@@ -84,11 +84,12 @@ static tsr_status grow_buffers(walk_engine *e, int n, tsr_err *err)
     }
     TSR_TRY(tsr_cl_check(&e->job_buffers, err));
     TSR_TRY(tsr_cl_status(err, e->cl.device, "clSetKernelArg", code));
-    e->workspace = n;
+    e->capacity = n;
     return TSR_OK;
 }
 
-/* Enqueues copies of a walker's jobs to the buffers, or of its results back. */
+/* Enqueues copies of a walker's jobs to the buffers, or (is_back) of its
+ * results to the host. at: index of the walker's first job in the buffers. */
 static cl_int copy_jobs(walk_engine *e, const tsr_surrogate_call *c, int at,
                         int is_back)
 {
@@ -155,8 +156,8 @@ static tsr_status launch(walk_engine *e, const walker *first, tsr_err *err)
     return status;
 }
 
-/* Takes all waiting walkers and runs them. Called with the lock, which is
- * released during the launch. */
+/* Runs the jobs of all waiting walkers. Called with the lock, which is released
+ * during the launch. */
 static void launch_waiting(walk_engine *e)
 {
     tsr_err err = {0};
@@ -178,7 +179,7 @@ static void launch_waiting(walk_engine *e)
     pthread_cond_broadcast(&e->done);
 }
 
-/* Waits for a signal, for at most `seconds`. */
+/* Waits for the end of a launch, for at most `seconds` (and at most 1). */
 static void wait_for_signal(walk_engine *e, double seconds)
 {
     struct timespec until;

@@ -32,10 +32,10 @@ reweight by maximum entropy | 0 | tessera reweight run --maxent --json
     has a falling L-curve | json len(d.l_curve) > 9 and all(a.chi2 >= b.chi2 for a, b in \
         zip(d.l_curve, d.l_curve[1:])) and d.theta in [p.theta for p in d.l_curve]
 reweight to a q range | 1 concentrate on .* of 24 draws.*run with these data | tessera reweight run --q-range 0.15,0.2
-reweight of single draws | 1 worth .* independent ones.*more draws | tessera reweight single
+reweight of single draws | 1 worth .* independent draws.*more draws | tessera reweight single
 a q range that is none | 64 q-range.*not ascending | tessera reweight run --q-range 0.2,0.1
 a q range without points | 65 5 are needed | tessera reweight run --q-range 0.3,0.4
-noise that is none | 64 'poisson' is not known: expected one of measured | tessera reweight run --noise poisson
+noise that is none | 64 'poisson' is unknown: expected one of measured | tessera reweight run --noise poisson
 data beyond the run's q | 65 outside the q range.*--q-range | tessera reweight run --data far.dat
 reweight the prior alone | 65 without curves | tessera reweight prior
 
@@ -50,7 +50,7 @@ a prior that is not there | 66 prior.*cannot open 'none' | tessera summary run -
 
 # ---- diagnose ----
 diagnose says no | 1 | tessera diagnose run
-    and why, with the rarest exchange | out NO .*enough independent draws && out rarest exchange
+    and why, with the smallest exchange rate | out NO .*enough independent draws && out smallest exchange rate
     and what to do, once | test "$(grep -c "^    tessera resume run --draws [0-9]*   (about" out.txt)" -eq 1
 diagnose says yes | 0> ^converged | tessera diagnose prior --rhat 1.1 --ess 100
 diagnose of the trace itself | 1 | tessera diagnose run/trace.h5
@@ -98,9 +98,9 @@ ${way}, an empty folder | 66 'empty' is empty | tessera $way empty
 ${way}, a foreign folder | 66 not the folder of a run.*notes | tessera $way foreign
 ${way}, the folder above | 66 did you mean 'above/inner' | tessera $way above
 ${way}, a run before its trace | 66 the last words | tessera $way waiting
-${way}, a damaged trace | 65 damaged/trace.h5.*config.yaml beside it repeats | tessera $way damaged
+${way}, a damaged trace | 65 damaged/trace.h5.*its config.yaml can repeat | tessera $way damaged
 ${way}, a text | 65 text/trace.h5.*HDF5 | tessera $way text
-${way}, a stopped run | 0 not finished: 12 of 5000 draws.*it was stopped; to go on: tessera resume stopped | \
+${way}, a stopped run | 0 not finished: 12 of 5000 draws.*it was stopped; to continue: tessera resume stopped | \
         try tessera $way stopped
     has its numbers | test -s out.txt
 ${way}, a config that cannot be read | 0 settings of the run are unknown | try tessera $way strange

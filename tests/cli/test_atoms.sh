@@ -71,7 +71,7 @@ cases <<'END'
 simulate | 0 | tessera simulate run.yaml --output curve.dat
 run | 0 bodies propose all-atom draws | tessera run run.yaml
     the bodies learn from the chains | test "$(grep -c 'near the posterior' out/run.log)" -eq 2
-    how often they gave a draw is told | in out/run.log the bodies. chains gave
+    how often they gave a draw is told | in out/run.log the bodies' chains offered
 
 # ---- what is stored ----
 a draw with its atoms | 0 | draw out
@@ -107,7 +107,7 @@ solve | 0 1 state: solved/1 | tessera solve model.pdb curve.dat --states 1 --out
         --set structure.bodies=atoms --set structure.frozen=false --set 'structure.flexible=["A:97-103"]' \
         --set sampler.warmup=20 --set sampler.chains=2 --set sampler.thin=2 --set sampler.temperatures=4 \
         --set sampler.draws=30 --set device.use=cpu
-    its draws are of atoms | in solved/1/run.log the bodies. chains gave
+    its draws are of atoms | in solved/1/run.log the bodies' chains offered
 
 # ---- where there are none ----
 a sequence | 78 bodies: atoms needs structure.file | tessera run sequence.yaml --output none
@@ -176,7 +176,7 @@ bodies_lack=$(error_of 'near the posterior')
 cases <<'END'
     bodies lack what atoms do (${bodies_lack}, ${atoms_lack}) | \
         awk "BEGIN {exit !($bodies_lack >= $atoms_lack && $atoms_lack > 0)}"
-    bodies proposed, all atoms moved | in auto/run.log the bodies. chains gave && in waves/run.log engine: plane waves
+    bodies proposed, all atoms moved | in auto/run.log the bodies' chains offered && in waves/run.log engine: plane waves
     draws are what was offered, or stay | look places auto/trace.h5
 END
 # Nothing moves: curve and chi2 of the start are those of its atoms.

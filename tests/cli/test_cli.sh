@@ -108,9 +108,9 @@ line ends of Windows | 0 | tessera check crlf.yaml
 blanks and umlauts in paths | 0 /a folder/good.dat: 60 points | tessera run "a folder/my config.yaml"
     a path is relative to the config | test -s "a folder/süd ost/trace.h5"
 a curve given twice | 0 data.0 and data.1 are the same | tessera check twice.yaml
-no data is said | 0 prior alone | tessera check nodata.yaml
-prior only | 0 prior alone | tessera run good.yaml --prior-only --output prior
-its config.yaml says so | 0 prior alone | tessera check prior/config.yaml
+no data is said | 0 samples the prior | tessera check nodata.yaml
+prior only | 0 samples the prior | tessera run good.yaml --prior-only --output prior
+its config.yaml says so | 0 samples the prior | tessera check prior/config.yaml
 a peptide MKT | 0 | tessera run nodata.yaml --output MKT $peptide=MKT --set data.0.file=good.dat
 a peptide GGG | 0 | tessera run nodata.yaml --output GGG $peptide=GGG --set data.0.file=good.dat
 two states | 0 temperatures 1 [0-9.]+ 20; exchanged | \
@@ -156,9 +156,9 @@ bench --map | 0 | tessera bench --map --quick --json
 a device that is not there | 74 quantum | tessera run good.yaml --output new --device quantum
 the same device twice | 78 device.use: '0,0' names device 0 .*twice | \
         tessera run good.yaml --output new --device 0,0
-one of a list that is not there | 74 'quantum'; there are: 0:  | \
+one of a list that is not there | 74 'quantum'; devices: 0:  | \
         tessera run good.yaml --output new --device 0,quantum
-reference in a list | 78 reference.*alone | tessera run good.yaml --output new --device 0,reference
+reference in a list | 78 reference cannot be combined | tessera run good.yaml --output new --device 0,reference
 devices that do not go together | 78 bad.yaml:7:15: device.use:  | \
         edit 's/use: reference/use: "reference,0"/' run bad.yaml
 END
@@ -341,7 +341,7 @@ an output below a file | 74 model.pdb | tessera run good.yaml --output model.pdb
     nothing is left behind by what was refused | test ! -e new
 an input in the run's folder | 78 contains a file 'model.pdb'.*--output | tessera run good.yaml --output .
     stays as it was, and is alone | cmp -s model.pdb before.pdb && test ! -e config.yaml
-check says so, too | 0 refuse.*'model.pdb' | tessera check good.yaml --set output.directory=.
+check says so, too | 0 would fail.*'model.pdb' | tessera check good.yaml --set output.directory=.
 a link to nowhere in the run's folder | 78 'run.log' | tessera run good.yaml --output dangling
 $ echo mine >half/notes
 files that cannot be made | 74 half/input.*/model.pdb | small run good.yaml --prior-only --output half

@@ -50,7 +50,7 @@ unknown word | 78 contrast.c2.*expected.*infer | with "c2: fit"
 out of range | 78 contrast.c1.*0.8, 1.2 | with "c1: 1.5"
 prior without room | 78 contrast.c2_range.*not ascending | with "c2: infer, c2_range: [1, 1]"
 prior upside down | 78 contrast.c2_range.* | with "c2: infer, c2_range: [3, 1]"
-mean beyond the range | 78 contrast.c1_mean: 1.1 is not in | with "c1: infer, c1_mean: 1.1"
+mean beyond the range | 78 contrast.c1_mean: 1.1 is outside of | with "c1: infer, c1_mean: 1.1"
 one component | 78 contrast.c2.*table of one component | \
         with "c1: 1, c2: infer" $table/form_factors_two_body.dat
 one component, c1 | 78 contrast.c1.*table of one component | \
@@ -88,9 +88,9 @@ c2 at an end of its prior | 0 | tessera run good.yaml --output bound --json \
         --set "contrast={c1: 1.02, c2: infer, c2_range: [-2, 1]}" --set sampler.draws=60
     a run that has not converged says so | json d.converged is False and d.ess < 400 and d.ess_of and d.n_draw == 60 \
         and d.rg.q5 <= d.rg.mean and d.directory == 'bound' and d.chi2.mean > 0
-    its verdict says so | out c2, which piles up at the upper end of its prior, 1 .*contrast.c2_range
+    its verdict says so | out c2, which accumulates at the upper end of its prior, 1 .*contrast.c2_range
 summary | 0 | tessera summary bound
-    says so, too | text c2, which piles up at the upper end
+    says so, too | text c2, which accumulates at the upper end
 
 # ---- where the parts of the curve all but cancel ----
 a curve of a peptide | 0 | tessera simulate peptide.yaml --output peptide.dat

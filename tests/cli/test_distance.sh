@@ -162,7 +162,7 @@ fewer than 16 replicas are no population | 0 | tessera run good.yaml --output fe
     and start from the structure | in few/config.yaml start: file
 evidence under flat priors | 0 no log evidence can be computed | tessera run curve.yaml --output flat $few \
         --set sampler.evidence=true --set data.0.noise.model=student
-a ladder that ends below the prior has none | 0> log evidence: not known \( | tessera summary two
+a ladder that ends below the prior has none | 0> log evidence: unknown \( | tessera summary two
 END
 compared
 exit $bad

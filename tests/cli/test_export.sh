@@ -33,7 +33,7 @@ the best draw | 0 2 models | tessera export run --draws best
     with both states | test "$(labels out.txt | cut -d' ' -f3-6 | uniq | wc -l)" -eq 1
 one state | 0 3 models | tessera export run --draws even:3 --state 1
     which is the first | count out.txt 3
-a state that is none | 64 states are 1 to 2 | tessera export run --state 3
+a state that is none | 64 states 1 to 2 | tessera export run --state 3
 
 # ---- by weight ----
 draws by weight | 0 16 models | tessera export run --weights weights.csv --draws even:8 --output heavy.pdb
@@ -80,7 +80,7 @@ aligned by a domain | 0 | tessera export run --draws even:5 --align domain:2 -o 
     the second one | near "$(off aligned.pdb 66 114)"
 a domain that is none | 64 domain:3: the draws have 2 domains | tessera export run --align domain:3
 a range that is none | 64 --align: .*'C:1-5': there is no chain 'C' | tessera export run --align C:1-5
-two residues | 64 A:3-4: 2 residues; a rotation needs 3 | tessera export run --align A:3-4
+two residues | 64 A:3-4: 2 residues; superposition needs 3 | tessera export run --align A:3-4
 aligned and raw | 64 --align and --raw | tessera export run --align A:3-40 --raw
 END
 

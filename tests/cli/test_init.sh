@@ -97,7 +97,7 @@ errors that are given | 0 sure.json | tessera init model.pdb --pae sure.json
 errors of the whole of what was cut | 0 errors have 114 residues.*has 50 | tessera init one.pdb --pae sure.json
 without flexible, too | 0 predicted aligned errors.*A:51-64 | \
         tessera check truth.yaml --set structure.flexible=[]
-errors of another model, given | 65 errors of 2 residues, 'one.pdb' has 50 | \
+errors of another model, given | 65 errors of 2 residues, but 'one.pdb' has 50 | \
         tessera init one.pdb --pae small.json --picture no.svg
     nothing was written | test ! -e no.svg
 beside it, cut off | 0 warning: not used: 'z.json' is not a JSON file | tessera init z.pdb
@@ -136,7 +136,7 @@ a curve of bodies | 0 left out of the chains: .*SER A:57 .no CA | \
         tessera profile gap.pdb --bodies two --n-q 5 --device reference
 
 # ---- a configuration that does not say what moves ----
-neither flexible nor rigid | 0 flexible is not given; by contacts and .*: A:51-64 .tessera init | \
+neither flexible nor rigid | 0 flexible is not given; flexible by contacts and .*: A:51-64 .tessera init | \
         tessera check bare.yaml
     the resolved one says it | out ^    - "A:51-64"
 $ cp out.txt resolved.yaml

@@ -161,14 +161,14 @@ trajectory-000_missing            66 0  0  1  0  0  0  0  0  0 | cannot open
 config_missing,config_loop        66 66 0  1  0  0  0  0 66 65 | no config.yaml|is needed|no input
 config_folder                     66 66 0  1  0  0  0  0 66 65 | is a directory|is needed|no input
 config_empty,config_noise         78 78 0  1  0  0  0  0 66 65 | not YAML|either file or sequence|is needed|no input
-config_cut                        65 0  0  1  0  0  0  0  0  0 | not the one that the checkpoint
+config_cut                        65 0  0  1  0  0  0  0  0  0 | differs from that of the checkpoint
 model_empty,model_noise,model_cut  0 0  0  1  0  0 65  0  0 65 | model.pdb.*(is empty|binary file|line [0-9]*)
 model_missing,model_folder,model_loop 0 0 0 1 0  0 66  0  0 66 | model.pdb
-its_model_empty,its_model_noise,its_model_cut 65 0 0 1 0 0 0 0 0 65 | input/model.pdb|the structure: not what|of the input
+its_model_empty,its_model_noise,its_model_cut 65 0 0 1 0 0 0 0 0 65 | input/model.pdb|the structure: changed|of the input
 its_model_missing,its_model_folder,its_model_loop 66 0 0 1 0 0 0 0 0 66 | input/model.pdb
-its_good_empty,its_good_noise,its_good_cut 65 0 0 1  0  0  0  0  0  0 | good.dat|the data: not what
+its_good_empty,its_good_noise,its_good_cut 65 0 0 1  0  0  0  0  0  0 | good.dat|the data: changed
 its_good_missing,its_good_folder,its_good_loop 66 0 0 1 0 0 0 0 0 0 | good.dat
-forged_no_warmup,forged_minus_warmup,forged_draws,forged_look,forged_steps,forged_replica,forged_replicas,forged_chains 65 0 0 1 0 0 0 0 0 0 | its numbers of draws and steps|no state|the number of chains
+forged_no_warmup,forged_minus_warmup,forged_draws,forged_look,forged_steps,forged_replica,forged_replicas,forged_chains 65 0 0 1 0 0 0 0 0 0 | its numbers of draws and steps|not a saved state|the number of chains
 forged_random                      0 0  0  1  0  0  0  0  0  0 |
 
 # streams, environments, folders that cannot be written

@@ -137,7 +137,7 @@ over another's file | 64 not from tessera map | map simulate model.pdb --like ow
 over its own | 0 | cc model.pdb --difference diff.mrc
 a mirrored map | 0 | map simulate mirror.pdb --like 0.dx -r 6 -o mirror.mrc
 is named as such | 0 mirrored along x .* the map has the wrong hand | map cc model.pdb --map mirror.mrc -r 6
-most is outside | 65 the map enough, [0-9]+ of [0-9]+ atoms are out | cc by60.pdb
+most is outside | 65 the map sufficiently .[0-9]+ of [0-9]+ atoms are out | cc by60.pdb
 some is outside | 0 [0-9]+ of [0-9]+ atoms are outside | cc by20.pdb
 voxels that are too large | 0 fits best with voxels of 2 A.* of 2.12 | map cc model.pdb --map large.mrc -r 6
 a model that does not fit for another reason | 0 | cc halves_apart.pdb
@@ -173,7 +173,7 @@ $ grep ^ATOM model.pdb >a.txt; grep ^ATOM back.pdb >b.txt
 over another's model | 64 not from tessera map | map dock turned.pdb --map own.mrc -r 6 -o model.pdb
 # columns of PDB do not run together: what has no room is not written
 a map far away | 65 cannot write 'away.pdb': atom N of residue A:1 is at \(-1[0-9.]*, -1[0-9., -]*\) and \
-        has no room in PDB: a coordinate | map dock few.pdb --map away.mrc -r 6 --poses 1 -o away.pdb
+        does not fit into PDB: a coordinate | map dock few.pdb --map away.mrc -r 6 --poses 1 -o away.pdb
     the result is printed, nothing is written | out ^    1  && test ! -e away.pdb
 as mmCIF | 0 | map dock few.pdb --map away.mrc -r 6 --poses 1 -o away.cif
 and again | 0 | map dock few.pdb --map away.mrc -r 6 --poses 1 -o away.cif
@@ -344,7 +344,7 @@ cases <<'END'
 check | 0 voxels count as [0-9]+ independent ones | tessera check fit.yaml
     resolved, and the right hand is not remarked | out kind: map && no err mirror
 without a resolution | 78 data.0: a map needs its resolution | tessera check fit.yaml --set data.0.resolution=0
-a start outside of the map | 65 the start does not overlap with the map enough, .* dock: true | \
+a start outside of the map | 65 the starting structure does not overlap with the map sufficiently .* dock: true | \
         tessera run fit.yaml --set structure.file=away.pdb --output away
     begins nothing | test ! -e away
 a map of the wrong hand | 0 mirrored along x .* the map has the wrong | \
@@ -397,9 +397,9 @@ one of the wrong hand | 0 mirror image of the starting structure fits better | \
 its summary | 0 | tessera summary docked
     fits as one that started there | awk '/^map_chi2 / {exit !($2 < 0.2)}' out.txt
 the verdict | 0 | tessera summary whitened
-    has the map | text mean.mrc: the start has a correlation of 0\.[0-9]* with the map, the draws 0
-    and its noise | text of what the map shows beside noise the start leaves [0-9]* % unexplained, the draws [0-9]* %
-    and what moved | text Since the start, against A:[0-9-]*: A:.* has turned by [0-9]
+    has the map | text mean.mrc: the starting structure has a correlation of 0\.[0-9]* with the map, the draws 0
+    and its noise | text of the map's signal the starting structure leaves [0-9]* % unexplained, the draws leave [0-9]* %
+    and what moved | text Since the start of the run, relative to A:[0-9-]*: A:.* has turned by [0-9]
 and as numbers | 0 | tessera summary whitened --json
     of this map | json d.verdict.measured[0].kind == 'map' and d.verdict.measured[0].name == 'mean.mrc'
     # the noise that was put in is white: half of it is what the mean has
@@ -410,7 +410,7 @@ and as numbers | 0 | tessera summary whitened --json
         and d.verdict.since_start[0].distance_start > 5
 beside a distance, of two states | 0 | tessera run fit.yaml --output both --set structure.states=2 \
         --set 'data.1={kind: distance, between: ["A:10", "A:100"], mean: 40, sd: 3}'
-    which the verdict has, too | text distance of A:10, A:100: measured 40 \+- 3 Angstrom, the start has [0-9.]*, the draws
+    which the verdict has, too | text distance of A:10, A:100: measured 40 \+- 3 Angstrom, the starting structure has [0-9.]*, the draws
 the report | 0 | tessera report both
     has slices | test -s both/report/map-1-x.svg -a -s both/report/map-1-z.csv
     residues | test "$(grep -c "draws, median" both/report/map-1-residues.csv)" -ge 100
@@ -450,7 +450,7 @@ adk_4ake-target.pdb adk_4ake_5A.mrc 5 0.9651
 adk_1ake-docked.pdb adk_4ake_5A.mrc 5 0.6145
 END
     expect "adk_1ake-initial.pdb lies outside" 65 \
-        "does not overlap with the map enough, 1580 of 1656 atoms are outside" \
+        "does not overlap with the map sufficiently .1580 of 1656 atoms are outside" \
         map cc "$published/adk_1ake-initial.pdb" --map "$published/adk_4ake_5A.mrc.gz" -r 5
 else
     echo "skip published maps: no $published"

@@ -85,7 +85,7 @@ flexible and rigid | 78 bad.yaml:1:12: structure: give flexible or rigid | also 
 
 # ---- what the structure is ----
 a break in a flexible range | 78 bad.yaml:1:39: structure.flexible.0: .*'A:51-64': chain A of '.*gap.pdb' is \
-        broken between A:54 [A-Z]{3} and A:58 [A-Z]{3} .*MODELLER.*two ranges | \
+        broken between A:54 [A-Z]{3} and A:58 [A-Z]{3} .*MODELLER.*separate ranges | \
         edit 's/model.pdb/gap.pdb/' run bad.yaml
 the parts on both sides of it | 0 1 chain breaks.*before A:58 | \
         edit 's/model.pdb/gap.pdb/; s/"A:51-64"/"A:51-54", "A:58-64"/' run bad.yaml --output parts
@@ -96,7 +96,7 @@ a chain of one residue that is to be flexible | 78 bad.yaml:1:53: structure.flex
         edit 's/model.pdb/single.pdb/; s/A:51-64/&", "B/' run bad.yaml
 one that is not | 0 chain B: its residues 10 to 10 keep | edit 's/model.pdb/single.pdb/' run bad.yaml --output lone
 a D residue that is to be flexible | 78 bad.yaml:1:42: structure.flexible.0: residue A:52 SER of '.*mirror.pdb' is \
-        a D residue.*leave it rigid .structure.flexible, structure.rigid | edit 's/model.pdb/mirror.pdb/' run bad.yaml
+        a D residue.*keep it rigid .structure.flexible, structure.rigid | edit 's/model.pdb/mirror.pdb/' run bad.yaml
 a D residue where all is flexible | 78 bad.yaml:1:19: structure.file: residue A:52 SER of '.*mirror.pdb' is a D | \
         edit 's/model.pdb/mirror.pdb/; s/flexible: .*/flexible: all}/' run bad.yaml
 a D residue that is rigid | 0 | \
@@ -104,11 +104,11 @@ a D residue that is rigid | 0 | \
 
 # ---- clashes ----
 a start with clashes | 65 '.*overlap.pdb': [0-9]+ pairs of bodies .*prior.clash_limit \(10 nat\): A:[0-9]+ \
-        [A-Z]{3}.* and A:[0-9]+ [A-Z]{3}.* are [0-9.]+ A apart where contact is [0-9.]+ A, [0-9.]+ nat; \
+        [A-Z]{3}.* and A:[0-9]+ [A-Z]{3}.* are [0-9.]+ A apart, contact is at [0-9.]+ A: [0-9.]+ nat; \
         prior.relax: true | edit 's/model.pdb/overlap.pdb/' run bad.yaml
     writes nothing | test ! -e out
 check finds them, too | 65 prior.relax | tessera check bad.yaml
-relaxed on request | 0 relaxed: [0-9]+ impossible overlaps went in [0-9]+ steps; CA moved by [0-9.]+ A | \
+relaxed on request | 0 relaxed: [0-9]+ impossible overlaps were removed in [0-9]+ steps; CA moved by [0-9.]+ A | \
         tessera run bad.yaml --output relaxed --set prior.relax=true
     the log has it, the run went on | in relaxed/run.log relaxed:  && out posterior|R-hat
 a wider limit lets it through | 0 | tessera check bad.yaml --set prior.clash_limit=100000
@@ -117,7 +117,7 @@ what was relaxed is a start | 0 | edit 's/model.pdb/relaxed\/model.pdb/' check b
     that needs no more of it | no err relaxed
 nor do clashes within one rigid part count | 0 | edit 's/model.pdb/overlap.pdb/; s/A:51-64/A:113-114/' check bad.yaml
 # side chains alone do not part two domains
-what relaxation cannot do is said | 65 structure: [0-9]+ of [0-9]+ impossible overlaps are left after 200000 steps \
+what relaxation cannot do is said | 65 structure: [0-9]+ of [0-9]+ impossible overlaps remain after 200000 steps \
         of relaxation: A:[0-9]+ .*more freedom.*clash_limit | edit 's/model.pdb/overlap.pdb/; $a moves: {pivot: 0, \
         crankshaft: 0, concerted: 0, rigid_body: 0, regrow: 0, pose: 0}' run bad.yaml --output stuck \
         --set prior.relax=true

@@ -25,7 +25,7 @@ YAML
 cases <<'END'
 help | 0 | neutron --help
     names the share that exchanges | text exchange .*\(default 0.9\)
-a curve | 0 neutrons, 42 % D2O .2.3.* without contrast at | neutron --d2o 0.42 --n-q 21
+a curve | 0 neutrons, 42 % D2O .2.3.* contrast match point at | neutron --d2o 0.42 --n-q 21
     in its own unit | out fm\^2 of neutrons; 1 fm\^2 is
 json | 0 | neutron --json --d2o 1
     has the match point | json 0.3 < s[0].match_d2o < 0.6 and s[0].i0 > 0
@@ -44,10 +44,10 @@ without the resolution | 0 | fit --resolution none
     is worse | json s[0].chi2 > 1
 
 # ---- refusals ----
-D2O of X-rays | 64 d2o goes with --radiation neutron | tessera profile model.pdb --d2o 0.4
+D2O of X-rays | 64 d2o needs --radiation neutron | tessera profile model.pdb --d2o 0.4
 too much D2O | 64 d2o | neutron --d2o 1.2
-a density | 64 solvent-density is of X-rays | neutron --solvent-density 0.34
-bodies | 64 of atoms | neutron --bodies two
+a density | 64 solvent-density is for X-rays | neutron --solvent-density 0.34
+bodies | 64 needs atoms | neutron --bodies two
 a chain that is not there | 65 no chain Z | neutron --deuterated Z=0.5
 more than a chain | 64 expected CHAIN=X | neutron --deuterated A=2
 a chain twice | 64 A=0.2.*each chain once | neutron --deuterated A --deuterated A=0.2
@@ -94,7 +94,7 @@ of a chain that is not there | 65 simulate: .*no chain Z | \
         tessera simulate run.yaml -o no.dat --set simulate.radiation=neutron --set "simulate.deuterated=[Z]"
 X-rays in D2O | 78 simulate.d2o.* belongs to neutron | tessera simulate run.yaml -o no.dat --set simulate.d2o=0.42
 check | 0 sans.dat.*smeared: sigma of q 0.004 1/A .column 4 | tessera check run.yaml
-    one sample in two solvents | err data.1 and others of its sample: neutrons
+    one sample in two solvents | err data.1 and other curves of its sample: neutrons
 a chain that is not there | 65 no chain Z | tessera check run.yaml --set "data.1.deuterated=[Z]"
 nor in another solvent | 65 data.2: .*no chain Z | tessera check run.yaml --set "data.2.deuterated=[A, Z=0]"
 half a chain | 78 data.1: deuterated.*CHAIN=X | tessera check run.yaml --set "data.1.deuterated=[A=x]"
@@ -118,9 +118,9 @@ $ sample='exchange: 0.8 deuterated: ["A=0.9"]'
 it runs | 0 of its sample: neutrons | tessera check first.yaml
 no share of D2O | 64 sans 'sans.dat': expected FILE=X | tessera init $complex --sans sans.dat
 more than all | 64 expected FILE=X | tessera init $complex --sans sans.dat=1.2
-exchange of X-rays | 64 exchange goes with --sans | tessera init $complex xray.dat --exchange 0.8
+exchange of X-rays | 64 exchange needs --sans | tessera init $complex xray.dat --exchange 0.8
 solve | 0 | solve sans.dat=0.42 --deuterated A
-    fits neutrons by neutrons, and the run is of them | text rigid, fits sans.dat.* c1 1.000 \
+    fits neutrons by neutrons, and the run is of them | text rigid model fits sans.dat.* c1 1.000 \
         && in solved/1/run.log 42 % D2O
 the same goes on | 0 solved/1 is finished | solve sans.dat=0.42 --deuterated A
 not in another solvent | 64 'sans.dat' in another solvent | solve sans.dat=0.2 --deuterated A

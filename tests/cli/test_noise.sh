@@ -37,7 +37,7 @@ student resolved | 0> model: student | noise "model: student, nu: 4"
 $ cp out.txt resolved.yaml
 the resolved config is a config | 0 | tessera check resolved.yaml
     and resolves to itself | cmp -s out.txt resolved.yaml
-a model that is none | 78 noise.model.*'gauss' is not known.*student | noise "model: gauss"
+a model that is none | 78 noise.model.*'gauss' is unknown.*student | noise "model: gauss"
 alpha of 0 | 78 noise.alpha': value '0' is out of range | noise "model: relative, alpha: 0"
 beta below 0 | 78 noise.beta': value '-1' is out of range | noise "model: relative, beta: -1"
 too few degrees of freedom | 78 noise.nu': value '1' is out of range | noise "model: student, nu: 1"
@@ -86,9 +86,9 @@ $ awk '!/^#/ {print $1, $2, $3 / 3.7}' good.dat >small.dat
 $ awk '!/^#/ {print $1, $2 * (1 + 0.5 * sin(40 * $1)), $3 / 3.7}' good.dat >off.dat
 sigma too small | 0 | of small.dat
     is said with the number | text neighbours by [2-5]\.[0-9]* sigma: sigma is [2-5]
-    a chi2 of the noise is a fit, without misfit | text that were drawn fit small.dat: .* chi2 1[0-9] && no text misfit
+    a chi2 of the noise is a fit, without misfit | text The sampled structures fit small.dat: .* chi2 1[0-9] && no text misfit
 and a model that misses something | 0 | of off.dat
     parts noise from misfit | text sigma is [2-5][.0-9]* times too small\. \
-        Residuals of the model are [0-9.]+ sigma: what exceeds the noise is misfit
+        Residuals of the model are [0-9.]+ sigma: the excess over the noise is misfit
 END
 exit $bad

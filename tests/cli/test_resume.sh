@@ -27,8 +27,8 @@ a run | 0 | tessera run good.yaml
 no such folder | 66 no folder 'nowhere' | tessera resume nowhere
 an empty folder | 66 not the folder of a run | tessera resume empty
 a finished run | 64 finished.*--draws N | tessera resume whole
-fewer draws | 64 has [0-9]+ already | tessera resume whole --draws 5
-fewer than behind the checkpoint | 64 has 60 already | tessera resume whole --draws 59
+fewer draws | 64 already has [0-9]+ | tessera resume whole --draws 5
+fewer than behind the checkpoint | 64 already has 60 | tessera resume whole --draws 59
 draws without sense | 64 draws | tessera resume whole --draws zero
 two folders | 64 | tessera resume whole empty
 help names its options | 0> --draws N | tessera resume --help
@@ -116,7 +116,7 @@ stop QUIT
 typed="let'\\\\''s; quit"
 cases <<'END'
     SIGQUIT: exit status 75 | test $status -eq 75
-    says how to go on, as a shell takes it | err go on: tessera resume '${typed}'
+    says how to go on, as a shell takes it | err continue: tessera resume '${typed}'
 so does status, in the same words | 0> to go on    tessera resume '${typed}' | tessera status "let's; quit"
 a soft limit on processor time | 75 tessera resume limited | \
         sh -c 'ulimit -S -t 1 && exec tessera run good.yaml --output limited --set sampler.draws=1000000'
@@ -142,10 +142,11 @@ begun=$(sed -n 's/.*interrupted after \([0-9]*\) of 8192 replicas.*/\1/p' err.tx
 cases <<'END'
     stopped before the first step: exit status 75 | test $status -eq 75
     with few replicas begun | test "${begun:-8192}" -lt 4096
-    says that there is nothing to go on with, and leaves nothing | err start it again && test ! -e early
+    says that there is nothing to go on with, and leaves nothing | err start the run again && test ! -e early
 END
 
 begin killed --set $often
+wait_until test -s killed/draws.log
 stop KILL
 check "its last draws are in the log" test -s killed/draws.log
 tessera status killed --json >killed.json
@@ -181,7 +182,7 @@ $ same "moved: the same draws" elsewhere/moved straight
 another stride of the trajectories | 65 config.yaml differs from that.*trajectory_every: 7 | other trajectory_every 7
 another seed | 65 config.yaml differs from that.*seed: 2 | other seed 2
 $ copy; awk '!/^#/ && NF == 3 && !n++ {$2 = $2 * 1.01} {print}' good.dat >hurt/input/good.dat
-other data | 65 the data: not what the checkpoint was made with | tessera resume hurt --draws 110
+other data | 65 the data: changed since the checkpoint was written | tessera resume hurt --draws 110
 another run with its own seed | 0 | tessera run good.yaml --output other --set seed=2 --set sampler.draws=100
 $ copy; cp other/trace.h5 hurt
 its trace | 65 trace.h5.*config.yaml differs from that.*seed: 1 | tessera resume hurt --draws 110
@@ -215,14 +216,14 @@ until, asked later | 0 converged by the criterion after 1[0-9][0-9]  | \
 without a number of draws | 0 converged by the criterion after | \
         tessera run free.yaml --output free --set sampler.warmup=300
     the run says what it goes on to | in free/config.yaml until: .*rhat<1.01,ess>400
-in half a second | 1 not converged as asked.*resume hasty --draws [0-9]+00 | \
+in half a second | 1 not converged by the criterion.*resume hasty --draws [0-9]+00 | \
         tessera run good.yaml --output hasty --set sampler.draws=auto --set sampler.time_limit=0.5
 status: it is finished | 0> state *finished | tessera status hasty
 summary of it | 0 | tessera summary hasty
     does not say that draws are missing | no err not finished
 $ n=$(($(done_of hasty) + 20))
-and goes on when it is told to | 1 not converged as asked | tessera resume hasty --draws $n
-to the end | 0> sampling *${n} draws a chain \(${n} at most\) | tessera status hasty
+and goes on when it is told to | 1 not converged by the criterion | tessera resume hasty --draws $n
+to the end | 0> sampling *${n} draws per chain \(${n} at most\) | tessera status hasty
 $ begin bounded --set $often --set sampler.draws=auto --set sampler.time_limit=3000; stop TERM
 status of a run with a limit of time | 0 | tessera status bounded --json
     the time left is no more than that | json 0 < d.seconds_left < 3000

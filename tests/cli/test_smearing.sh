@@ -43,7 +43,7 @@ profile with a beam | 0 beam profile of 5 points | fit --beam-profile beam.txt
 both lengths | 64 leave --slit-length out | fit --beam-profile beam.txt --slit-length 0.05
 no beam | 66 nobeam.txt | fit --beam-profile nobeam.txt
 not a number | 64 resolution.*wide | fit --resolution wide
-without data | 64 slit-length goes with --data | tessera profile model.pdb --slit-length 0.05
+without data | 64 slit-length needs --data | tessera profile model.pdb --slit-length 0.05
 
 # ---- check, run ----
 check | 0 smeared: sigma of q | tessera check good.yaml

@@ -17,8 +17,8 @@ solve="solve model.pdb exp.dat"
 # ---- all of it ----
 cases <<'END'
 solve | 0 2 states: runs/model/2 | tessera $solve --states 2 $few
-    the rigid fit comes first, then what moves | out ^The model as it is, rigid, fits exp.dat \
-        && out ^What can move: A:51-64
+    the rigid fit comes first, then what moves | out ^The rigid model fits exp.dat \
+        && out ^Flexible residues: A:51-64
     what is not converged | out ^Not converged, so the results may change: 1 state \(
     so few draws decide nothing | out ^It is undecided whether the data require 2 states or 1
     states are not conformations | out States are not
@@ -30,7 +30,7 @@ $ report=$(sed -n 's/^report: //p' out.txt)
     the runs have the evidence, and as many states | in runs/model/1/config.yaml evidence: true \
         && in runs/model/2/config.yaml states: 2
     a run's log is its own | no in runs/model/1/run.log model/2
-$ sed -n '/^The model as/,$p' out.txt >said.txt; cksum runs/model/*/trace.h5 >before.txt
+$ sed -n '/^The rigid model/,$p' out.txt >said.txt; cksum runs/model/*/trace.h5 >before.txt
     the verdict is kept, as it was printed | sed -n "3,\$p" runs/model/verdict.txt | cmp -s - said.txt
 END
 for file in solve.yaml solve.svg rigid.fit rigid.svg 1/trace.h5 2/trace.h5; do
@@ -109,8 +109,8 @@ stopped 1 '[1-9][0-9][0-9]' # of a hundred the evidence can be told
 status=$?
 cases <<'END'
     an interrupted one ends with 75, and says how it goes on | test $status -eq 75 \
-        && err interrupted in the run of 1 state; the same
-    what is known is printed | out ^The model as it is, rigid, fits exp.dat
+        && err interrupted in the run of 1 state; repeat
+    what is known is printed | out ^The rigid model fits exp.dat
     with the command that goes on | out ^    tessera solve model.pdb exp.dat -o stopped
     and stands in the folder | json stopped/verdict.json: d.rigid[0].fits and d.runs == [] and not d.finished \
         and d.flexible == ['A:51-64'] and d.more.startswith('tessera solve model.pdb exp.dat -o stopped')
@@ -118,7 +118,7 @@ $ sed -i 's/time_limit: 1000/time_limit: 0.1/' stopped/1/config.yaml
 goes on, until its time is over | 0 1 state: stopped/1 goes on | tessera $solve -o stopped --states 1
     from its checkpoint, until its time was over | in stopped/1/run.log resumed from the checkpoint \
         && in stopped/1/run.log the time limit is reached
-    with a verdict | out ^Whether the data ask for more than one state was not
+    with a verdict | out ^Whether the data require more than one state was not
 END
 # A second number of states that is stopped: the first one's verdict is told.
 stopped 2 '[1-9]' --set sampler.until=null
@@ -136,7 +136,7 @@ its folder is no run's | 66 folder of a solve.*tessera solve MODEL | tessera res
 $ sed 's/^  flexible.*/  frozen: true/; /^    - "A:/d' stopped/solve.yaml >edited/solve.yaml
 $ sed 's/exp.dat/worse.dat/' edited/solve.yaml >worse/solve.yaml
 $ awk '!/^#/ {print $1, $2 * (1 + 3 * $1), $3}' exp.dat >worse.dat
-nothing flexible | 0 going on with edited/solve.yaml | tessera $solve -o edited
+nothing flexible | 0 continuing with edited/solve.yaml | tessera $solve -o edited
     ends with the rigid fit, so that nothing need be tried | out so there is nothing to && no out may be tried
     and without a run, the verdict is kept | test ! -e edited/1 -a -s edited/verdict.txt
     its report has the fit and the molecule | test -s edited/report/fit.svg

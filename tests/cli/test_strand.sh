@@ -82,11 +82,11 @@ cases <<'END'
 superposed | 0 | tessera export whole --output mean.pdb
     by atoms of the sugar | in mean.pdb posterior, superposed by C3'
 a report | 0 | tessera report whole
-what is fixed is not flexible | 0 by bases that pair: S:4-8  | of strand.pdb "" --set 'structure.fixed=["S:1-3"]'
-what moves is found | 0 by bases that pair: S:1-8  | of strand.pdb ""
+what is fixed is not flexible | 0 flexible by base pairs: S:4-8  | of strand.pdb "" --set 'structure.fixed=["S:1-3"]'
+what moves is found | 0 flexible by base pairs: S:1-8  | of strand.pdb ""
 init | 0 wrote found.yaml; next | tessera init strand.pdb curve.dat --output found.yaml
     says what is single-stranded, and by what | in found.yaml "S:1-8" # single-stranded \
-        && in found.yaml ^#   bases that pair
+        && in found.yaml ^#   base pairs
 nothing moves | 0 the structures do not move | \
         tessera run strand.yaml --output still --set 'structure.flexible=[]' --set structure.frozen=true
 beside an ion | 0 | tessera run strand.yaml --output ion --set structure.file=ion.pdb --set sampler.draws=2
@@ -98,9 +98,9 @@ their atoms | 0 24 models of 165 atoms | tessera export head $atoms all.pdb
     the strand keeps its head, its angle, too | holds 0.004 1 "O3'" 2 P && holds 0.006 1 "O3'" 2 "O5'"
     a base keeps its ligand, which turns with it | holds 0.004 4 N6 4 C12 && turns 0.1 4 "O4'" 4 C11
     a phosphate keeps its own, also beside O5' | holds 0.006 8 P 8 C12 && holds 0.006 8 "O5'" 8 C11
-a gap | 0 by bases that pair: S:1-3 S:5-8  | of gap.pdb ""
+a gap | 0 flexible by base pairs: S:1-3 S:5-8  | of gap.pdb ""
 what pairs rides | 0 A T:1 and 7 more residues: rigid with S: | of two.pdb '"S:4-8"' --set prior.relax=true
-all pair | 0 by bases that pair nothing is flexible | of paired.pdb ""
+all pair | 0 by base pairs, no residue is flexible | of paired.pdb ""
     nothing turns | err  0 free torsions
 but as a whole | 0 16 nucleotides belong to flexible strands | \
         of paired.pdb "" --set 'structure.mobile=["T"]' --set prior.clash=none
@@ -113,7 +113,7 @@ its atoms | 0 2 models of 161 atoms | tessera export blank $atoms blank_all.pdb
     its letter | in blank_all.pdb ^ATOM.* P  *A A   8
 
 # ---- what cannot be ----
-a hole | 65 nucleotide S:5 \(A\) has no atom C5' | tessera check strand.yaml --set structure.file=cut.pdb
+a hole | 65 nucleotide S:5 \(A\) lacks atom C5' | tessera check strand.yaml --set structure.file=cut.pdb
 no such nucleotide | 78 the chain has residues 1 to 8 | of strand.pdb '"S:4-9"'
 left out | 78 structure.ligands: none removes everything from '.*strand.pdb' | \
         tessera check strand.yaml --set structure.ligands=none
@@ -140,18 +140,18 @@ sed '/ B  16/s/^\(.\{30\}\).\{8\}/\1     nan/' "$model" >nan.pdb
 short="--device cpu --set sampler.warmup=2 --set sampler.draws=1"
 rigid='"A:183-297", "A:304-420"'
 cases <<'END'
-it rides on its domain | 0 chain B rides with the rigid part of A:2 | tessera run dna.yaml
+it rides on its domain | 0 chain B moves with the rigid part of A:2 | tessera run dna.yaml
 its atoms | 0 10 models of 2047 atoms | tessera export dna $atoms all.pdb
 all of the protein | 0 chain B: its nucleotides do not turn; flexible | \
         tessera check dna.yaml --set structure.flexible=all
 a rigid range of the strand | 0 8 nucleotides belong to flexible strands | \
         tessera check dna.yaml --set structure.flexible=[] --set "structure.rigid=[$rigid, \"B:11-14\"]"
-but not of it | 0 B: its nucleotides do not turn; structure.rigid | \
+but not of it | 0 B: its nucleotides do not turn; naming | \
         tessera check dna.yaml --set structure.flexible=[] --set "structure.rigid=[$rigid]"
 a curve of it | 0 | tessera simulate dna_data.yaml --output dna.dat --set device.use=cpu
 bound as a guest it goes by a surrogate | 0 surrogate redraws | \
         tessera run dna_data.yaml -v $short --output bound --set 'structure.flexible=["A:298-303"]'
-but not where a chain rides | 0 chain B rides | tessera run dna_data.yaml -v $short --set structure.flexible=[] \
+but not where a chain rides | 0 chain B moves with | tessera run dna_data.yaml -v $short --set structure.flexible=[] \
         --set "structure.rigid=[$rigid, \"B:11-18\"]" --set 'structure.fixed=["A:183-297"]'
     which would stay behind | no err by a surrogate
 fixed, but rigid | 78 fixed.0: 'B:15-18': the nucleotides of chain B | \

@@ -105,9 +105,9 @@ a curve | 0 | tessera simulate run.yaml --output exp.dat --quiet
 a curve of another structure | 0 | tessera simulate large.yaml --output other.dat --quiet
 the plan says how long it takes | 0> ^time: about a minute \(.* s per draw of all | \
         tessera run run.yaml --output a --dry-run
-a run | 0 to go on: tessera resume a --draws | tessera run run.yaml --output a
+a run | 0 to continue: tessera resume a --draws | tessera run run.yaml --output a
     begins with the verdict, says what moves | out ^Not converged yet \
-        && out ^What moves: parts A:41-54 and A:61-74, centres
+        && out ^Motion: parts A:41-54 and A:61-74, centres
     the rigid model, by the same bodies, as a number | \
         text With the same bodies, the starting structure kept rigid has chi2
     whether it fits all atoms say | no text kept rigid [^.]*(fits|does not fit)

@@ -179,7 +179,7 @@ def check_summary(idata, summary):
         theirs = {"mean": x.mean(), "sd": x.std(ddof=1), "median": median, "q5": q5,
                   "q95": q95} | theirs
         if x.min() == x.max():
-            assert ours["sd"] == 0.0 and ours.pop("note") == "does not vary"
+            assert ours["sd"] == 0.0 and ours.pop("note") == "constant"
             del theirs["sd"]
             theirs |= dict.fromkeys(["mcse", "ess_bulk", "ess_tail", "rhat"], math.nan)
         else:

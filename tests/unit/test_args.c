@@ -107,6 +107,8 @@ static outcome program(const char *const *words)
     o.exit_status = tsr_program(commands, argc, argv, out, message);
     fclose(out);
     fclose(message);
+    own(o.out, free);
+    own(o.message, free);
     return o;
 }
 
@@ -142,8 +144,6 @@ TEST(test_words)
         outcome o = program(rows[i].word);
         assert_string_equal(o.message, "");
         assert_string_equal(o.out, rows[i].out);
-        free(o.out);
-        free(o.message);
     }
     is_wordy = 0;
 }
@@ -194,8 +194,6 @@ TEST(test_errors)
         assert_string_equal(o.message, expected);
         assert_string_equal(o.out, "");
         assert_int_equal(o.exit_status, 64);
-        free(o.out);
-        free(o.message);
     }
 }
 
@@ -252,8 +250,6 @@ TEST(test_program)
         assert_string_equal(o.out, rows[i].out);
         assert_string_equal(o.message, rows[i].message);
         assert_int_equal(o.exit_status, rows[i].exit_status);
-        free(o.out);
-        free(o.message);
     }
 }
 
@@ -296,8 +292,6 @@ TEST(test_help)
         assert_int_equal(o.exit_status, 0);
         assert_string_equal(o.out, command_help);
         assert_string_equal(o.message, "");
-        free(o.out);
-        free(o.message);
     }
     static const char *const of_key[][MAX_WORDS] = {{"show", "--help", "step"},
                                                     {"help", "show", "step"}};
@@ -306,22 +300,16 @@ TEST(test_help)
         assert_string_equal(o.out,
                             "step  0.1  rad  of a move; number in [0, 3]\n");
         assert_int_equal(o.exit_status, 0);
-        free(o.out);
-        free(o.message);
     }
     outcome all = program((const char *[]){"show", "--help", "all", NULL});
     assert_memory_equal(all.out, command_help, 500);
     assert_has(all.out, "chains side by side; integer in [1, 4");
-    free(all.out);
-    free(all.message);
     outcome none = program((const char *[]){"show", "--help", "setp", NULL});
     assert_int_equal(none.exit_status, 64);
     assert_string_equal(none.out, "");
     assert_memory_equal(
         none.message,
         "tessera show: there is no key 'setp'; did you mean 'step'?\n", 58);
-    free(none.out);
-    free(none.message);
     static const char *const general[][MAX_WORDS] = {
         {"--help"}, {"help"}, {"-h"}, {NULL}};
     for (size_t i = 0; i < 4; i++) {
@@ -331,8 +319,6 @@ TEST(test_help)
         assert_has(text, "  show  print the arguments\n");
         assert_string_equal(i == 3 ? o.out : o.message, "");
         assert_int_equal(o.exit_status, i == 3 ? 64 : 0);
-        free(o.out);
-        free(o.message);
     }
 }
 

@@ -162,27 +162,22 @@ TEST(test_arrangements)
     assert_non_null(a);
     assert_int_equal(a->domains->n_domain, N_ROD);
     assert_int_equal(a->fixed, 0); /* the largest */
-    assert_int_equal(a->n_frame, N_CHAIN * N_DRAW);
-    assert_int_equal(a->n_state, 1);
-    assert_int_equal(a->n_group[0], 3);
+    assert_ints(a->n_frame, N_CHAIN * N_DRAW, a->n_state, 1, a->n_group[0], 3);
     assert_int_equal(a->n_main[0], 3); /* two hold 80 % only */
-    assert_int_equal(a->n, 3);
-    assert_int_equal(a->n_seen[0], a->n_frame);
+    assert_ints(a->n, 3, a->n_seen[0], a->n_frame);
     assert_near(a->overlap[0], 1.0, 1e-12);
     const double share[] = {0.5, 0.3, 0.2};
     for (int i = 0; i < 3; i++) {
-        assert_near(a->item[i].share, share[i], 1e-12);
-        assert_near(a->item[i].half[0], share[i], 1e-12);
-        assert_near(a->item[i].half[1], share[i], 1e-12);
-        assert_near(a->item[i].chi2, 1.0 + i, 1e-12);
+        assert_nears(1e-12, a->item[i].share, share[i], a->item[i].half[0],
+                     share[i], a->item[i].half[1], share[i], a->item[i].chi2,
+                     1.0 + i);
         assert_int_equal(kind_of((int)a->item[i].draw), i);
         assert_true(a->item[i].spread > 0.1 && a->item[i].spread < 3.0);
     }
     assert_int_equal(a->item[1].mirror_of, 0);
     assert_true(a->item[1].discrepancy < 0.5);
-    assert_int_equal(a->item[0].mirror_of, -1);
-    assert_int_equal(a->item[2].mirror_of, -1);
-    assert_int_equal(a->item[2].alike, -1);
+    assert_ints(a->item[0].mirror_of, -1, a->item[2].mirror_of, -1,
+                a->item[2].alike, -1);
     /* the third rod is at x = 12 in 7 draws of 10 and at -12 in the others,
      * which makes sqrt(0.21) 24 of its distance from its mean place */
     assert_near(a->displacement[0], 0.0, 1e-3);
@@ -192,8 +187,7 @@ TEST(test_arrangements)
 
     /* with a wide threshold there is one, and a domain that is not there */
     OK(tsr_arrangements_make(frames, 1, 1000.0, 0, 0, NULL, &a, &err));
-    assert_int_equal(a->n_group[0], 1);
-    assert_int_equal(a->fixed, 1);
+    assert_ints(a->n_group[0], 1, a->fixed, 1);
     assert_near(a->displacement[1], 0.0, 1e-3);
     assert_true(isnan(a->item[0].chi2));
     tsr_arrangements_free(a);
@@ -213,9 +207,8 @@ TEST(test_halves)
     assert_int_equal(a->n_group[0], 2);
     assert_near(a->overlap[0], 0.0, 1e-12);
     const int first = a->item[0].half[0] < 0.5;
-    assert_near(a->item[first].half[0], 1.0, 1e-12);
-    assert_near(a->item[first].half[1], 0.0, 1e-12);
-    assert_near(a->item[1 - first].half[1], 1.0, 1e-12);
+    assert_nears(1e-12, a->item[first].half[0], 1.0, a->item[first].half[1],
+                 0.0, a->item[1 - first].half[1], 1.0);
     tsr_arrangements_free(a);
     tsr_frames_free(frames);
 }

@@ -1,13 +1,12 @@
 /* Which atoms of a file scatter, with which hydrogens, displaced volumes and
  * hydration layer, for files that are complete, partial or damaged. */
-#include "tests/io_files.h"
-#include "tests/test.h"
-
 #include "core/vec3.h"
 #include "molecule/points.h"
 #include "molecule/structure.h"
 #include "scattering/atom_model.h"
 #include "scattering/form_factor.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 OWNED(tsr_atoms)
 
@@ -51,15 +50,11 @@ TEST(all_kinds_are_read)
     line(text, "HETATM", " C2 ", ' ', "QQ9", 7, 31.5, 0, 0, "C");
     line(text, "HETATM", " O  ", ' ', "HOH", 8, 35, 0, 0, "O");
     tsr_atoms *a = read_ok(io_text("kinds.pdb", text));
-    assert_int_equal(a->n_atom, 9);
-    assert_int_equal(a->n_water, 1);
-    assert_int_equal(a->n_kind[TSR_MOLECULE_PROTEIN], 2);
-    assert_int_equal(a->n_kind[TSR_MOLECULE_NUCLEOTIDE], 1);
-    assert_int_equal(a->n_kind[TSR_MOLECULE_SUGAR], 1);
-    assert_int_equal(a->n_kind[TSR_MOLECULE_ION], 1);
-    assert_int_equal(a->n_kind[TSR_MOLECULE_BUFFER], 1);
-    assert_int_equal(a->n_kind[TSR_MOLECULE_OTHER], 1);
-    assert_int_equal(a->atom[1].z, 34);
+    assert_ints(a->n_atom, 9, a->n_water, 1, a->n_kind[TSR_MOLECULE_PROTEIN], 2,
+                a->n_kind[TSR_MOLECULE_NUCLEOTIDE], 1,
+                a->n_kind[TSR_MOLECULE_SUGAR], 1, a->n_kind[TSR_MOLECULE_ION],
+                1, a->n_kind[TSR_MOLECULE_BUFFER], 1,
+                a->n_kind[TSR_MOLECULE_OTHER], 1, a->atom[1].z, 34);
     assert_string_equal(a->residue[1].parent, "MET");
     assert_string_equal(a->atom[2].name, "C1'");
     assert_string_equal(a->residue[2].parent, "A");
@@ -145,10 +140,8 @@ static const char cif[] =
 TEST(mmcif_is_read_too)
 {
     tsr_atoms *a = read_ok(io_text("small.cif", cif));
-    assert_int_equal(a->n_atom, 3);
-    assert_int_equal(a->n_water, 1);
-    assert_int_equal(a->n_kind[TSR_MOLECULE_OTHER], 1);
-    assert_int_equal(a->atom[1].z, 26);
+    assert_ints(a->n_atom, 3, a->n_water, 1, a->n_kind[TSR_MOLECULE_OTHER], 1,
+                a->atom[1].z, 26);
 }
 
 /* Whatever is in a file, it is read or refused with a message; what is read can
@@ -193,7 +186,7 @@ TEST(damaged_files_do_no_harm)
 
 static int *hydrogens(const tsr_atoms *a, tsr_hydrogen_count *count)
 {
-    int *n = calloc((size_t)a->n_atom, sizeof *n);
+    int *n = array((size_t)a->n_atom, sizeof *n);
     OK(tsr_hydrogens_assign(a, n, count, &err));
     return n;
 }
@@ -220,14 +213,10 @@ static int disagree(const char *path, int *n_atom)
     int *by_name = hydrogens(known, &count), n = 0;
     assert_int_equal(count.n_valence, 0);
     int *by_valence = hydrogens(unknown, &count);
-    assert_int_equal(count.n_table, 0);
-    assert_int_equal(known->n_atom, unknown->n_atom);
+    assert_ints(count.n_table, 0, known->n_atom, unknown->n_atom);
     for (int i = 0; i < known->n_atom; i++)
         n += by_name[i] != by_valence[i];
     *n_atom = known->n_atom;
-    free(by_name);
-    free(by_valence);
-    free(text);
     return n;
 }
 
@@ -264,20 +253,18 @@ TEST(hydrogens_in_the_file_change_nothing)
     }
     tsr_atoms *full = read_ok(path);
     tsr_atoms *bare = read_ok(io_text("bare.pdb", plain));
-    free(hydrogens(full, &count));
+    hydrogens(full, &count);
     /* two chains of protein begin with two more each: NH3+ */
     assert_int_equal(full->n_hydrogen - count.n_atom, 4);
     assert_int_equal(new_model(full, TSR_SOLVENT_LAYER, &one), TSR_OK);
     assert_int_equal(new_model(bare, TSR_SOLVENT_LAYER, &other), TSR_OK);
-    assert_int_equal(one->n_atom, bare->n_atom);
-    assert_int_equal(one->n, other->n);
+    assert_ints(one->n_atom, bare->n_atom, one->n, other->n);
     for (int i = 0; i < one->n; i++) {
         assert_int_equal(one->type[i], other->type[i]);
         assert_near(one->surface[i], other->surface[i], 0.0);
     }
     tsr_atom_model_free(one);
     tsr_atom_model_free(other);
-    free(text);
 }
 
 TEST(polar_hydrogens_and_disulfides)
@@ -299,7 +286,6 @@ TEST(polar_hydrogens_and_disulfides)
     assert_int_equal(n[4], 0);
     assert_int_equal(n[5], 1); /* a thiol */
     assert_int_equal(count.n_polar, 1);
-    free(n);
 }
 
 /* ---- cells ---- */
@@ -314,7 +300,7 @@ TEST(cells_find_neighbours)
         for (int c = 0; c < 3; c++)
             xyz[i][c] = (io_random(&seed) % 10000) * (i < N - 1 ? 3e-3 : 1.0);
     tsr_cell_list *cells;
-    tsr_pool pool = {0};
+    CLEARED(tsr_pool) pool = {0};
     OK(tsr_cell_list_new(&pool, N, (const double(*)[3])xyz, 5.0, &cells, &err));
     for (int i = 0; i < N; i++) {
         int index[N], want = 0;
@@ -330,7 +316,6 @@ TEST(cells_find_neighbours)
             for (int l = 0; l < k; l++)
                 assert_int_not_equal(index[k], index[l]);
     }
-    tsr_pool_clear(&pool);
 }
 
 /* A point that is none is refused; all in one place, or as far apart as can be,
@@ -384,9 +369,7 @@ TEST(amplitudes)
     tsr_atom_model *m;
     double f[3][2][2]; /* component, type, q = 0 and 0.3 */
     assert_int_equal(new_model(a, TSR_SOLVENT_ATOMS, &m), TSR_OK);
-    assert_int_equal(m->n_type, 2);
-    assert_int_equal(m->n, 2);
-    assert_int_equal(m->kind[m->type[0]].n_hydrogen, 3);
+    assert_ints(m->n_type, 2, m->n, 2, m->kind[m->type[0]].n_hydrogen, 3);
     tsr_atom_model_factors(m, 2, 0.3, &f[0][0][0]);
     /* C in Angstrom^3, Fraser 1978: 16.44 + 3 * 5.15 */
     double v = 31.89, rho0 = 0.334, pi = 3.14159265358979;
@@ -399,8 +382,7 @@ TEST(amplitudes)
                 1e-9);
     /* water: 10 electrons less those of 19.43 A^3, the same for all types */
     assert_near(f[2][0][0], 10.0 - rho0 * 19.43, 0.01);
-    assert_near(f[2][1][1], f[2][0][1], 0.0);
-    assert_near(m->surface[0], 1.0, 0.0);
+    assert_nears(0.0, f[2][1][1], f[2][0][1], m->surface[0], 1.0);
     assert_near(m->radius_ang,
                 0.5 * (cbrt(0.75 * v / pi) + cbrt(0.75 * 9.13 / pi)), 1e-9);
     assert_near(m->rg_ang, 9.0 * sqrt(15.035 * 15.999) / 31.034, 1e-3);
@@ -430,11 +412,9 @@ TEST(all_models)
         snprintf(text + at, sizeof text - at, "ENDMDL\n");
     }
     OK(tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err));
-    assert_int_equal(n, 3);
-    assert_int_equal(a->n_atom, 2);
+    assert_ints(n, 3, a->n_atom, 2);
     for (int k = 0; k < 3; k++) {
-        assert_near(xyz[2 * k][0], 1.0 + k, 1e-9);
-        assert_near(xyz[2 * k + 1][0], 2.0 + k, 1e-9);
+        assert_nears(1e-9, xyz[2 * k][0], 1.0 + k, xyz[2 * k + 1][0], 2.0 + k);
     }
     tsr_atoms_free(a);
     char *third = strstr(text, "MODEL        3");
@@ -459,9 +439,7 @@ TEST(layer_of_two_atoms)
     double f[3][3][2], sum[3] = {0.0, 0.0, 0.0}, area = 0.0;
     a->atom[1].xyz[0] = 40.0;
     OK(tsr_atom_model_new(a, TSR_SOLVENT_LAYER, 0.4, &m, &err));
-    assert_int_equal(m->n_atom, 2);
-    assert_int_equal(m->n, 4);
-    assert_int_equal(m->n_type, 3);
+    assert_ints(m->n_atom, 2, m->n, 4, m->n_type, 3);
     tsr_atom_model_factors(m, 2, 0.3, &f[0][0][0]);
     for (int i = 0; i < m->n; i++) {
         const tsr_atom_kind *k = &m->kind[m->type[i]];
@@ -476,8 +454,7 @@ TEST(layer_of_two_atoms)
         assert_near(m->surface[i], 0.0, 0.0);
     }
     assert_near(sum[0], 0.0, 0.01);
-    assert_near(sum[1], 0.4 * m->volume, 1e-9);
-    assert_near(sum[2], 0.01 * 3.0 * area, 1e-9);
+    assert_nears(1e-9, sum[1], 0.4 * m->volume, sum[2], 0.01 * 3.0 * area);
     /* Atoms move: B = 12 A^2. */
     assert_near(f[0][1][1] / tsr_atom_form_factor(8, 0.3),
                 exp(-12.0 * 0.09 / (16.0 * 9.8696044)), 1e-8);
@@ -534,5 +511,3 @@ TEST(numbers_of_pdb_fields)
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         assert_int_equal(field(bad[i]), TSR_E_DATA);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

@@ -1,11 +1,10 @@
 /* A checkpoint is read back to the bit, any damage is detected, and a newer
  * checkpoint never costs the older one. */
 #include "store/checkpoint.h"
-#include "tests/test.h"
-
 #include "store/hdf5_object.h"
 #include "store/hdf5_store.h"
 #include "tests/io_files.h"
+#include "tests/test.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -3,12 +3,11 @@
  *
  * Bodies stand on a lattice of 1/64 Angstrom and rigid parts turn by right
  * angles, so distances are exact and the sums must agree to the last unit. */
-#include "tests/freedom_sample.h"
-#include "tests/test.h"
-
 #include "core/random.h"
 #include "molecule/points.h"
 #include "prior/prior.h"
+#include "tests/freedom_sample.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
 
@@ -231,7 +230,7 @@ static void check_case(const clash_case *k, tally *sum)
     open_fixture(&f, k);
     const double(*x)[3] = (const double(*)[3])f.x;
     const double(*y)[3] = (const double(*)[3])f.y;
-    tsr_pool pool = {0};
+    CLEARED(tsr_pool) pool = {0};
     tsr_clash_state *s = tsr_clash_state_new(&pool, &f.clash, x, &total);
     int64_t now = all_pairs(&f, x, f.n, &n_contact);
     assert_true(total == now);
@@ -265,7 +264,6 @@ static void check_case(const clash_case *k, tally *sum)
         for (int b = 0; b < f.n; b++)
             tsr_vec3_copy(accept ? f.x[b] : f.y[b], accept ? f.y[b] : f.x[b]);
     }
-    tsr_pool_clear(&pool);
 }
 
 /* A test of nothing must not pass either. */
@@ -301,7 +299,7 @@ TEST(a_proposal_beyond_the_lists)
     open_fixture(&f, &k);
     const double(*x)[3] = (const double(*)[3])f.x;
     const double(*y)[3] = (const double(*)[3])f.y;
-    tsr_pool pool = {0};
+    CLEARED(tsr_pool) pool = {0};
     tsr_clash_state *s = tsr_clash_state_new(&pool, &f.clash, x, &total);
     const tsr_body_span all = {0, f.n, 0};
     int64_t old = all_pairs(&f, x, f.n, &few);
@@ -318,7 +316,6 @@ TEST(a_proposal_beyond_the_lists)
     assert_true(tsr_clash_propose(s, y, x, 1, &all) == old - new);
     tsr_clash_accept(s, x, 1, &all);
     assert_true(tsr_clash_propose(s, x, y, 1, &all) == new - old);
-    tsr_pool_clear(&pool);
 }
 
 /* Three apart in a chain, any in two chains, never in one unit. */

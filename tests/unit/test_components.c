@@ -20,8 +20,7 @@ TEST(neighbours)
     tsr_exposure_count(&m, 4, (const double(*)[3])xyz, count);
     double u58 = 0.5 * (1.0 + cos(pi * (sqrt(58.0) - 4.0) / 6.0));
     assert_near(count[0], 1.5, 1e-6); /* 1 + half-way + nothing */
-    assert_near(count[1], (1.0 + u58), 1e-12);
-    assert_near(count[2], (0.5 + u58), 1e-12);
+    assert_nears(1e-12, count[1], (1.0 + u58), count[2], (0.5 + u58));
     assert_true(count[3] > 0.0 && count[3] < 1e-6);
 
     m.type[0] = (tsr_exposure_type){0.0, 1.0, 1.0};
@@ -74,8 +73,7 @@ TEST(exposure_fit)
     tsr_exposure_type found;
     OK(tsr_exposure_fit(bins, &found, &err));
     assert_near(found.largest, made.largest, 1e-4);
-    assert_near(found.middle, made.middle, 1e-3);
-    assert_near(found.width, made.width, 1e-3);
+    assert_nears(1e-3, found.middle, made.middle, found.width, made.width);
     assert_true(tsr_exposure_bin(bins, 1e9) ==
                 bins + 2 * (TSR_EXPOSURE_N_BIN - 1));
     double none[2 * TSR_EXPOSURE_N_BIN] = {3.0};
@@ -175,9 +173,7 @@ TEST(round_trip)
     tsr_form_factor_table *t = example(), *u;
     OK(tsr_form_factor_write(t, name, &err));
     OK(tsr_form_factor_read(name, &u, &err));
-    assert_int_equal(u->model, t->model);
-    assert_int_equal(u->n_comp, TSR_N_COMP);
-    assert_int_equal(u->n_q, 21);
+    assert_ints(u->model, t->model, u->n_comp, TSR_N_COMP, u->n_q, 21);
     assert_true(u->dq_inv_ang == t->dq_inv_ang);
     assert_string_equal(u->source, t->source);
     assert_true(u->exposure.near_ang == t->exposure.near_ang);
@@ -237,9 +233,9 @@ TEST(bad_files)
                                 spoil[i].new);
         if (line == 0)
             fail_msg("no '%s'", spoil[i].old);
-        assert_int_equal(tsr_form_factor_read(name, &t, &err), TSR_E_DATA);
+        FAILS(tsr_form_factor_read(name, &t, &err), TSR_E_DATA,
+              spoil[i].message);
         assert_null(t);
-        assert_has(err.message, spoil[i].message);
         snprintf(place, sizeof place, "%s:", name);
         assert_int_equal(strncmp(err.message, place, strlen(place)), 0);
     }

@@ -55,8 +55,8 @@ static void expect_pairs(int n, int found, int count, const tsr_body_pair *pair,
 
 static int look(gsl_rng *rng, int n)
 {
-    double(*x)[3] = calloc((size_t)n, sizeof *x);
-    double(*y)[3] = calloc((size_t)n, sizeof *y);
+    double(*x)[3] = array((size_t)n, sizeof *x);
+    double(*y)[3] = array((size_t)n, sizeof *y);
     tsr_body_pair *pair = array(16 * (size_t)n + 256, sizeof *pair);
     char *is_pair = array(TSR_LANES * (size_t)n, 1);
     uint16_t still[MOST / TSR_LANES + 1];
@@ -105,8 +105,6 @@ static int look(gsl_rng *rng, int n)
         first = stop;
     }
     tsr_pool_clear(&pool);
-    free(x);
-    free(y);
     return seen;
 }
 

@@ -1,10 +1,9 @@
 /* A single Debye sum on the device, with every option, equals the reference,
  * and the reference equals the formula. */
 #include "../engine_support.h"
-#include "tests/test.h"
-
 #include "gpu/debye_sum.h"
 #include "scattering/debye.h"
+#include "tests/test.h"
 
 enum { N = 700, N_TYPE = 5, N_Q = 30, MAX_PAIR = 6 };
 
@@ -53,7 +52,7 @@ static void make(sample *s, int n_comp, int has_weight)
 
 TEST(reference_is_debye)
 {
-    sample *s = calloc(1, sizeof *s);
+    sample *s = array(1, sizeof *s);
     double profile[MAX_PAIR * N_Q];
     make(s, 3, 1);
     s->spec.n = 40;
@@ -81,7 +80,6 @@ TEST(reference_is_debye)
                     }
                 assert_near(profile[pair * N_Q + k], sum, 1e-12 * scale);
             }
-    free(s);
 }
 
 typedef struct {
@@ -127,7 +125,7 @@ TEST(device_meets_reference)
     tsr_device *device = *state;
     if (device == NULL)
         skip();
-    sample *s = calloc(1, sizeof *s);
+    sample *s = array(1, sizeof *s);
     double exact[MAX_PAIR * N_Q], profile[MAX_PAIR * N_Q];
     for (int n_comp = 1; n_comp <= 3; n_comp += 2)
         for (int w = 0; w < N_WAY; w++) {
@@ -144,7 +142,6 @@ TEST(device_meets_reference)
                 fail_msg("%s, %d components: %.2e", ways[w].name, n_comp,
                          worst);
         }
-    free(s);
 }
 
 /* The order of particles and the launches change nothing but rounding, and the
@@ -154,7 +151,7 @@ TEST(launches_change_nothing)
     tsr_device *device = *state;
     if (device == NULL)
         skip();
-    sample *s = calloc(1, sizeof *s);
+    sample *s = array(1, sizeof *s);
     double one[MAX_PAIR * N_Q], many[MAX_PAIR * N_Q];
     make(s, 3, 1);
     way few = {"", {.units_a_launch = 11, .run = 4}, 41.0, 0.0};
@@ -162,7 +159,6 @@ TEST(launches_change_nothing)
     compute(device, &s->spec, &few, NULL, many);
     compute(device, &s->spec, &all, NULL, one);
     assert_memory_equal(one, many, sizeof one);
-    free(s);
 }
 
 typedef struct {
@@ -185,7 +181,7 @@ TEST(progress_tells_and_stops)
     tsr_device *device = *state;
     if (device == NULL)
         skip();
-    sample *s = calloc(1, sizeof *s);
+    sample *s = array(1, sizeof *s);
     double profile[MAX_PAIR * N_Q];
     told t = {0};
     tsr_debye_progress progress = {tell, &t};
@@ -207,7 +203,6 @@ TEST(progress_tells_and_stops)
     assert_int_equal(tsr_debye_sum_run(sum, &s->spec, NULL, profile, &err),
                      TSR_E_INTERNAL);
     tsr_debye_sum_free(sum);
-    free(s);
 }
 
 /* A kernel that computes wrongly is found out. */
@@ -231,8 +226,7 @@ TEST(self_test_finds_a_wrong_kernel)
     unsetenv("TSR_KERNEL_DIR");
     tsr_debye_sum_free(sum);
     snprintf(command, sizeof command, "rm -rf %s", dir);
-    assert_int_equal(system(command), 0);
-    assert_int_equal(status, is_simd ? TSR_E_DEVICE : TSR_OK);
+    assert_ints(system(command), 0, status, is_simd ? TSR_E_DEVICE : TSR_OK);
 }
 
 static int set_up(void **state)

@@ -1,9 +1,8 @@
 /* Density maps are read from every form that MRC2014 allows and that real
  * programs write; other files are refused with a reason. */
 #include "maps/density_map.h"
-#include "tests/test.h"
-
 #include "tests/io_files.h"
+#include "tests/test.h"
 
 #include <unistd.h>
 
@@ -181,9 +180,8 @@ TEST(axes_in_any_order)
         assert_int_equal(map->grid.n[c], n[c]);
         assert_near(map->grid.step[c], 1 + c, 1e-6);
     }
-    assert_near(map->grid.origin[0], 9.0, 1e-6);
-    assert_near(map->grid.origin[1], 14.0, 1e-6);
-    assert_near(map->grid.origin[2], -24.0, 1e-6);
+    assert_nears(1e-6, map->grid.origin[0], 9.0, map->grid.origin[1], 14.0,
+                 map->grid.origin[2], -24.0);
     for (int s = 0; s < NS; s++)
         for (int r = 0; r < NR; r++)
             for (int c = 0; c < NC; c++)
@@ -334,7 +332,6 @@ TEST(written_and_read)
     assert_int_equal(size, HEADER + 4 * N);
     assert_memory_equal(bytes + 208, "MAP DA\0\0", 8);
     assert_memory_equal(bytes + 224, TSR_MAP_MARK "a test  ", 17);
-    free(bytes);
     OK(tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &back, &err));
     assert_true(isnan(back->value[7]));
     back->value[7] = 7.0f;
@@ -357,8 +354,7 @@ TEST(opendx)
     snprintf(text, sizeof text, "%s%s%s", head, array, data);
     const char *path = io_text("map.dx", text);
     OK(tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map, &err));
-    assert_near(map->grid.step[2], 2.5, 1e-12);
-    assert_near(map->grid.origin[2], -3.5, 1e-12);
+    assert_nears(1e-12, map->grid.step[2], 2.5, map->grid.origin[2], -3.5);
     assert_true(map->value[(1 * 3 + 2) * 2 + 0] == 5.0f); /* x 0, y 2, z 1 */
     assert_true(isnan(map->value[(1 * 3 + 0) * 2 + 1]));
     snprintf(text, sizeof text, "%s%s%s", head, array, "0 1 2\n");
@@ -431,5 +427,3 @@ TEST(real_files)
                     &of_maps, &map, &err));
     assert_near(map->grid.step[0], 1.2156, 1e-6);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

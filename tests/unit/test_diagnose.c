@@ -142,8 +142,7 @@ TEST(test_good)
                                        : TSR_CHECK_YES))
             fail_msg("%s: %s", d->check[i].name, d->check[i].found);
     expect_no(d, "");
-    assert_int_equal(d->n_curve, 1);
-    assert_int_equal(d->curve[0]->n, N_Q);
+    assert_ints(d->n_curve, 1, d->curve[0]->n, N_Q);
     assert_near(d->curve[0]->q[3], 0.08, 0.0);
     assert_has(check_of(d, "exchange")->found,
                "160 round trips in total, 40.0");

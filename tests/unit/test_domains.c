@@ -75,12 +75,10 @@ TEST(test_two_domains)
     }
     OK(tsr_domains_from_ca(N_DRAW, N_RES, &ca[0][0][0],
                            (const double(*)[3])start, &d, &err));
-    assert_int_equal(d->n_domain, 2);
-    assert_int_equal(d->domain[0].n_residue, LOOSE);
-    assert_int_equal(d->domain[0].residue[LOOSE - 1], LOOSE - 1);
-    assert_int_equal(d->domain[1].n_residue, THIRD - SECOND);
-    assert_int_equal(d->domain[1].residue[0], SECOND);
-    assert_int_equal(d->n_pair, 1);
+    assert_ints(d->n_domain, 2, d->domain[0].n_residue, LOOSE,
+                d->domain[0].residue[LOOSE - 1], LOOSE - 1,
+                d->domain[1].n_residue, THIRD - SECOND, d->domain[1].residue[0],
+                SECOND, d->n_pair, 1);
     assert_true(is_near(d->pair[0].start_ang,
                         tsr_vec3_distance(middle[0], middle[1]), 1e-9));
     for (int i = 0; i < N_DRAW; i++) {
@@ -94,8 +92,7 @@ TEST(test_two_domains)
         memcpy(ca[i], ca[0], sizeof ca[0]);
     OK(tsr_domains_from_ca(N_DRAW, N_RES, &ca[0][0][0],
                            (const double(*)[3])start, &d, &err));
-    assert_int_equal(d->n_domain, 1);
-    assert_int_equal(d->n_pair, 0);
+    assert_ints(d->n_domain, 1, d->n_pair, 0);
     tsr_domains_free(d);
 }
 

@@ -15,10 +15,9 @@ static tsr_status read_text(const char *text, tsr_draw_weights *out)
 
 TEST(test_table)
 {
-    tsr_draw_weights w;
+    CLEARED(tsr_draw_weights) w;
     OK(read_text("0,0,1,0\n1,2,2.5e-1,-1.4\r\n1,0,0,\n0,5,0.75\n", &w));
-    assert_int_equal(w.n_chain, 2);
-    assert_int_equal(w.n_draw, 6);
+    assert_ints(w.n_chain, 2, w.n_draw, 6);
     assert_true(tsr_draw_weights_at(&w, 0, 0) == 0.5);
     assert_true(tsr_draw_weights_at(&w, 1, 2) == 0.125);
     assert_true(tsr_draw_weights_at(&w, 0, 5) == 0.375);
@@ -26,7 +25,6 @@ TEST(test_table)
     assert_true(tsr_draw_weights_at(&w, 1, 1) == 0.0);
     assert_true(tsr_draw_weights_at(&w, 2, 0) == 0.0);
     assert_true(tsr_draw_weights_at(&w, 0, 6) == 0.0);
-    tsr_draw_weights_clear(&w);
 }
 
 TEST(test_bad_tables)
@@ -90,5 +88,3 @@ TEST(test_pick_ends)
         assert_int_equal(pick[k], k / 2);
     assert_false(tsr_weighted_pick(2, none, 1, pick));
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

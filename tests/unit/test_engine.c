@@ -281,7 +281,7 @@ static int count_dirty(const tsr_dirty_tiles *dirty,
 TEST(dirty_rule)
 {
     tsr_tile_shape shape = tsr_tile_shape_make(45, 32, 1, 10, 64);
-    tsr_pool pool = {0};
+    CLEARED(tsr_pool) pool = {0};
     tsr_dirty_tiles dirty;
     uint32_t select[5] = {0};
     assert_int_equal(shape.n_tile, 15);
@@ -315,5 +315,4 @@ TEST(dirty_rule)
     two[1].group = 2;
     tsr_dirty_tiles_mark(&dirty, &shape, 2, two);
     assert_int_equal(count_dirty(&dirty, &shape), 4);
-    tsr_pool_clear(&pool);
 }

@@ -62,10 +62,9 @@ static void check_answer(double t_max)
     const double sd = sqrt(square / REPEATS);
     print_message("  log Z %.3f, off by %.4f on average, sd %.4f, told %.4f\n",
                   log_z(1.0), sum / REPEATS, sd, sqrt(told / REPEATS));
-    assert_true(fabs(sum / REPEATS) < 4.0 * sd / sqrt(REPEATS));
-    assert_true(sd < 0.2);
-    assert_true(sd < 1.5 * sqrt(told / REPEATS));
-    assert_true(sd > 0.6 * sqrt(told / REPEATS));
+    assert_all(fabs(sum / REPEATS) < 4.0 * sd / sqrt(REPEATS),
+               sd<0.2, 1.5 * sqrt(told / REPEATS)> sd,
+               sd > 0.6 * sqrt(told / REPEATS));
 }
 
 /* At T = 1e6 beta log L is some -7e-4, at T = 1200 -0.5 with a deviation of
@@ -159,10 +158,9 @@ TEST(test_loo)
         assert_near(loo.point[k], without(y, k), 0.005);
     /* arviz.loo(..., reff=1.0), version 1, whose variance of the points
      * divides by n; R's loo divides by n - 1 */
-    assert_near(loo.elpd, -22.225669054830494, 1e-9);
-    assert_near(loo.error, sqrt(12.0 / 11.0) * 7.62392582124751, 1e-9);
-    assert_near(loo.p_loo, 2.9623341917390213, 1e-9);
-    assert_near(loo.worst_k, 0.40935040735873524, 1e-9);
+    assert_nears(1e-9, loo.elpd, -22.225669054830494, loo.error,
+                 sqrt(12.0 / 11.0) * 7.62392582124751, loo.p_loo,
+                 2.9623341917390213, loo.worst_k, 0.40935040735873524);
     assert_int_equal(loo.n_bad, 0);
 
     measure_points(0.3, y, log_lik); /* a worse model */

@@ -277,7 +277,7 @@ TEST(test_models)
                                             .name = "draws",
                                             .all = all,
                                             .state = -1};
-        tsr_draw_choice choice;
+        CLEARED(tsr_draw_choice) choice;
         tsr_structure *back;
         int n_model;
         FILE *out = fopen(io_path(name[format]), "w");
@@ -304,7 +304,6 @@ TEST(test_models)
                                   (const double(*)[3])first, &motion),
                     0.0, 2e-3);
         tsr_structure_free(back);
-        tsr_draw_choice_clear(&choice);
     }
     tsr_all_atoms_free(all);
     clear(&f);

@@ -1,10 +1,9 @@
 /* A field table converts and checks text by type and range, prints help, and
  * names the nearest key. */
 #include "../config_table.h"
-#include "tests/test.h"
-
 #include "core/field.h"
 #include "core/text.h"
+#include "tests/test.h"
 
 static uint64_t random_bits(uint64_t *state) /* splitmix64, Steele 2014 */
 {
@@ -263,10 +262,8 @@ TEST(test_defaults)
     assert_string_equal(c.name, "run");
     assert_int_equal(c.seed, 1);
     assert_null(c.structure.file);
-    assert_int_equal(c.structure.bodies, 1);
-    assert_int_equal(c.structure.flexible.n, 0);
-    assert_int_equal(c.data.n, 0);
-    assert_int_equal(c.prior.restraints.n, 0);
+    assert_ints(c.structure.bodies, 1, c.structure.flexible.n, 0, c.data.n, 0,
+                c.prior.restraints.n, 0);
     assert_true(c.moves.crankshaft.step_rad == 0.1);
     assert_int_equal(c.sampler.temperatures.word, 0);
     assert_true(c.sampler.window[0] == -1.0 && c.sampler.window[1] == 1e-3);
@@ -486,8 +483,7 @@ TEST(test_kinds_choose)
     OK(tsr_field_set_kind(many, element, "box", &err));
     OK(tsr_field_append(many, &k, &element, &err));
     const kinds_shape *shape = k.many.item;
-    assert_int_equal(shape[0].box.shape, 1);
-    assert_int_equal(shape[1].ball.shape, 0);
+    assert_ints(shape[0].box.shape, 1, shape[1].ball.shape, 0);
     assert_true(shape[1].ball.radius == 1.0);
     tsr_fields_clear(kinds_fields, &k);
     assert_null(k.many.item);

@@ -10,17 +10,17 @@
 static void draw(int is_log, int n, const double *x, const double *y,
                  const char *label, char **svg, tsr_panel *panel)
 {
-    tsr_figure f = tsr_figure_new("figure", "A <title> & \"more\"", "x", 400);
+    CLEARED(tsr_figure)
+    f = tsr_figure_new("figure", "A <title> & \"more\"", "x", 400);
     tsr_figure_panel(&f, "y's \"name\"", is_log, 200);
     tsr_figure_layer(&f, TSR_LAYER_LINE, label, "#123456", n, x, y, NULL);
     tsr_figure_layer(&f, TSR_LAYER_POINTS, label, "#123456", n, x, y, NULL);
     tsr_figure_layer(&f, TSR_LAYER_BAND, label, "#123456", n, x, y, y);
     tsr_figure_layer(&f, TSR_LAYER_ERRORS, label, "#123456", n, x, y, y);
-    if (tsr_figure_finish(&f, &err) != TSR_OK ||
-        tsr_figure_svg_text(&f, svg, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_figure_finish(&f, &err));
+    OK(tsr_figure_svg_text(&f, svg, &err));
+    own(*svg, free);
     *panel = f.panel[0];
-    tsr_figure_clear(&f);
 }
 
 TEST(test_awkward_numbers)
@@ -43,7 +43,6 @@ TEST(test_awkward_numbers)
                 assert_true(!is_log || panel.y0 > 0.0);
                 assert_null(strstr(svg, "nan"));
                 assert_null(strstr(svg, "inf"));
-                free(svg);
             }
 }
 
@@ -55,19 +54,15 @@ TEST(test_range)
     draw(0, 3, x, y, NULL, &svg, &panel);
     assert_near(panel.y0, -5.0 - 0.05 * 105.0, 1e-12);
     assert_near(panel.y1, 100.0 + 0.05 * 105.0, 1e-12);
-    free(svg);
     const double zero[3] = {0.0, 0.0, 0.0};
     draw(0, 3, x, zero, NULL, &svg, &panel);
     assert_near(panel.y1 - panel.y0, 1.1, 1e-12); /* 0 to 1, and air */
-    free(svg);
     /* one point of a line can be seen */
     draw(0, 1, x, y, NULL, &svg, &panel);
     assert_has(svg, "r=\"2.40\"");
-    free(svg);
     draw(1, 3, x, y, NULL, &svg, &panel);
     assert_near(panel.y0, 1.0 / pow(100.0, 0.05), 1e-12);
     assert_near(panel.y1, 100.0 * pow(100.0, 0.05), 1e-9);
-    free(svg);
 }
 
 /* Ticks that differ are written differently, and not longer than needed; the
@@ -82,18 +77,16 @@ TEST(test_ticks_and_colours)
     for (int i = 0; i < 3; i++) {
         draw(0, 3, ranges[i], ranges[i], NULL, &svg, &panel);
         assert_has(svg, text[i]);
-        free(svg);
     }
     const double z[3] = {0.0, (double)NAN, 1.0};
-    tsr_figure f = tsr_figure_new("figure", "title", "x", 400);
+    CLEARED(tsr_figure) f = tsr_figure_new("figure", "title", "x", 400);
     tsr_figure_panel(&f, "y", 0, 200);
     tsr_figure_cells(&f, 3, 1, 0.0, 1.0, 0.0, 1.0, z);
     OK(tsr_figure_finish(&f, &err));
     OK(tsr_figure_svg_text(&f, &svg, &err));
+    own(svg, free);
     assert_has(svg, "fill=\"#440154\"");
     assert_has(svg, "fill=\"#fde725\"");
-    tsr_figure_clear(&f);
-    free(svg);
 }
 
 /* Names cannot break out of the text that they stand in. */
@@ -105,7 +98,6 @@ TEST(test_names)
     draw(0, 2, x, x, "a'b\"c\\d</script>", &svg, &panel);
     assert_has(svg, "A &lt;title&gt; &amp;");
     assert_null(strstr(svg, "</script>"));
-    free(svg);
 }
 
 TEST(test_csv)
@@ -114,7 +106,7 @@ TEST(test_csv)
     const double z[2] = {5.0, 6.0};
     size_t size;
     const char *path = io_path("figure.csv");
-    tsr_figure f = tsr_figure_new("figure", "title", "x", 400);
+    CLEARED(tsr_figure) f = tsr_figure_new("figure", "title", "x", 400);
     tsr_figure_panel(&f, "I(q), \"a.u.\"", 0, 200);
     tsr_figure_layer(&f, TSR_LAYER_POINTS, NULL, "#123456", 2, x, y, NULL);
     tsr_figure_panel(&f, "below", 0, 200);
@@ -130,8 +122,6 @@ TEST(test_csv)
                         "0.333333333,6\n");
     assert_int_equal(tsr_figure_write_csv(&f, "/no/such/folder/f.csv", &err),
                      TSR_E_IO);
-    tsr_figure_clear(&f);
-    free(text);
 }
 
 /* As many bars as so many independent draws can fill: the rule of Freedman and
@@ -162,5 +152,3 @@ TEST(test_outline)
         value[i] = 3.0;
     assert_int_equal(tsr_report_outline(FEW, FEW, value, x, y), 0);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

@@ -1,12 +1,11 @@
 /* Trained form factors equal the sums over the atoms of their bodies, are
  * independent of the number of threads, and are read back to the bit. */
-#include "scattering/form_factor.h"
-#include "tests/test.h"
-#include "train/train.h"
-
 #include "core/vec3.h"
 #include "molecule/structure.h"
+#include "scattering/form_factor.h"
 #include "table_text.h"
+#include "tests/test.h"
+#include "train/train.h"
 
 #include <unistd.h>
 
@@ -200,10 +199,8 @@ TEST(incomplete_residues)
     const char *path[2] = {f->pdb[0], f->table};
     write_pdb(f->table, 3, "CG", -1); /* 13 have a CG */
     OK(tsr_form_factor_train(t, 2, path, 1, NULL, &err));
-    assert_int_equal(t->count[TSR_ALA], 2);
-    assert_int_equal(t->count[TSR_ILE], 2);
-    assert_int_equal(t->count[TSR_ARG], 1);
-    assert_int_equal(t->count[TSR_TRP], 1);
+    assert_ints(t->count[TSR_ALA], 2, t->count[TSR_ILE], 2, t->count[TSR_ARG],
+                1, t->count[TSR_TRP], 1);
     assert_has(t->source, "13 left out");
 
     write_pdb(f->table, 3, NULL, TSR_TRP);
@@ -316,8 +313,7 @@ TEST(refinement)
     assert_memory_equal(t[0]->excess, t[1]->excess, size);
     double before = misfit(f, start), after = misfit(f, t[0]);
     /* The ridge holds it back: on two structures it does not fit noise. */
-    assert_true(after < 0.6 * before);
-    assert_true(after > 1e-6 * before);
+    assert_all(0.6 * before > after, after > 1e-6 * before);
     for (int i = 0; i < TSR_MAX_TYPE; i++) {
         double f0 = start->amplitude[i * 101]; /* q = 0 stays */
         assert_true(t[0]->amplitude[i * 101] == f0);
@@ -336,9 +332,7 @@ TEST(round_trip)
     assert_has(t->source, "structures: 2\n  a b");
     OK(tsr_form_factor_write(t, f->table, &err));
     OK(tsr_form_factor_read(f->table, &u, &err));
-    assert_int_equal(u->model, t->model);
-    assert_int_equal(u->n_type, 21);
-    assert_int_equal(u->n_q, 101);
+    assert_ints(u->model, t->model, u->n_type, 21, u->n_q, 101);
     assert_true(u->dq_inv_ang == t->dq_inv_ang);
     assert_string_equal(u->source, t->source);
     for (int i = 0; i < 21 * 101; i++) { /* nine digits */
@@ -384,9 +378,9 @@ TEST(bad_files)
         int line = write_spoilt(f->table, text, spoil[i].after, spoil[i].old,
                                 spoil[i].new);
         assert_int_not_equal(line, 0);
-        assert_int_equal(tsr_form_factor_read(f->table, &t, &err), TSR_E_DATA);
+        FAILS(tsr_form_factor_read(f->table, &t, &err), TSR_E_DATA,
+              spoil[i].message);
         assert_null(t);
-        assert_has(err.message, spoil[i].message);
         snprintf(place, sizeof place, "%s:%d: ", f->table, line);
         /* A line turned into a comment is missed on the next. */
         if (strncmp(spoil[i].new, "# 19", 4) != 0 && spoil[i].old[0] != '\n' &&

@@ -122,13 +122,11 @@ TEST(split)
     tsr_path_list list = {.n = 14, .path = path};
     int n_train, n_test;
     tsr_path_list_split(&list, 6, &n_train, train, &n_test, test);
-    assert_int_equal(n_train, 12);
-    assert_int_equal(n_test, 2);
+    assert_ints(n_train, 12, n_test, 2);
     assert_true(test[0] == path[5] && test[1] == path[11]);
     assert_true(train[5] == path[6] && train[11] == path[13]);
     tsr_path_list_split(&list, 0, &n_train, train, &n_test, test);
-    assert_int_equal(n_train, 14);
-    assert_int_equal(n_test, 0);
+    assert_ints(n_train, 14, n_test, 0);
 }
 
 /* Scale below 0.1, bands, medians. */
@@ -149,14 +147,12 @@ TEST(summary)
     static const double expect[TSR_ERROR_N_BAND] = {0.0, 0.2, 0.4, 0.6};
     for (int b = 0; b < TSR_ERROR_N_BAND; b++)
         assert_near(s.band[b], expect[b], 1e-12);
-    assert_near(s.curve[34], 0.4, 1e-12);
-    assert_near(s.curve[50], 0.6, 1e-12);
+    assert_nears(1e-12, s.curve[34], 0.4, s.curve[50], 0.6);
     /* The scale is the one that makes the error least, not the mean ratio. */
     for (int k = 0; k < 10; k++)
         model[k] = k < 5 ? atoms[k] : 3.0 * atoms[k];
     tsr_error_relative(model, atoms, error[0]);
-    assert_near(error[0][0], (0.4 - 1.0), 1e-12);
-    assert_near(error[0][9], (1.2 - 1.0), 1e-12);
+    assert_nears(1e-12, error[0][0], (0.4 - 1.0), error[0][9], (1.2 - 1.0));
 }
 
 static test_fixture around_all = {set_up, tear_down};

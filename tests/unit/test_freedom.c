@@ -253,8 +253,7 @@ TEST(loop_between_fixed_parts)
     fixture f;
     open_fixture(&f, &turns[5].m);
     expect_flags(f.t, "loop", "xxxfffxx", freedom_of);
-    assert_int_equal(f.t->n_torsion, 0);
-    assert_int_equal(f.t->n_side, 2);
+    assert_ints(f.t->n_torsion, 0, f.t->n_side, 2);
 }
 
 TEST(rama_classes)

@@ -1,15 +1,14 @@
 /* Ligands, sugars and ions become bodies with the form factors of their atoms,
  * and move with the residue that they touch or are attached to. */
-#include "tests/model_sample.h"
-#include "tests/test.h"
-#include "train/train.h"
-
 #include "core/random.h"
 #include "molecule/guest.h"
 #include "molecule/structure.h"
 #include "scattering/atom_model.h"
 #include "tests/io_files.h"
+#include "tests/model_sample.h"
+#include "tests/test.h"
 #include "tests/unit/chain_pdb.h"
+#include "train/train.h"
 
 OWNED_AS(tsr_form_factor, tsr_form_factor_table)
 OWNED(tsr_structure)
@@ -210,14 +209,12 @@ TEST(cut_into_bodies)
     open_fixture(&f, 0, 1, NULL);
     const tsr_guests *g = f.t->guests;
     int n[4] = {0};
-    assert_int_equal(g->atoms->n_residue, 4);
-    assert_int_equal(f.t->n_body, N_RESIDUE + g->n_body);
+    assert_ints(g->atoms->n_residue, 4, f.t->n_body, N_RESIDUE + g->n_body);
     for (int k = 0; k < g->n_body; k++)
         n[g->part[k].residue]++;
     assert_int_equal(n[0], 1);
     assert_true(n[1] >= 3); /* 18.7 Angstrom long */
-    assert_int_equal(n[2], 3);
-    assert_int_equal(n[3], 3);
+    assert_ints(n[2], 3, n[3], 3);
     for (int i = 0; i < g->atoms->n_atom; i++) {
         const tsr_guest_body *body = &g->part[g->body[i]];
         assert_true(tsr_vec3_distance(g->atoms->atom[i].xyz, body->xyz) < 4.0);
@@ -369,8 +366,7 @@ TEST(ride_where_told)
     tsr_strings bound = {.n = 1, .item = item};
     open_fixture(&f, 0, 1, &bound);
     assert_non_null(f.t->guests);
-    assert_int_equal(HOST(f.t->guests, 2), 2);
-    assert_int_equal(HOST(f.t->guests, 3), 2);
+    assert_ints(HOST(f.t->guests, 2), 2, HOST(f.t->guests, 3), 2);
     const struct {
         char *text;
         const char *says;
@@ -426,8 +422,7 @@ TEST(extra_atoms)
     assert_int_equal(f.t->n_body, N_RESIDUE + 2);
     const tsr_guest_body *body = tsr_guests_body(
         f.t, f.t->residue[7].first_body + f.t->residue[7].n_body - 1);
-    assert_int_equal(body->host, 7);
-    assert_int_equal(body->n_atom, 1);
+    assert_ints(body->host, 7, body->n_atom, 1);
     assert_near(body->mass, tsr_atom_mass(15), 1e-9);
 }
 
@@ -441,7 +436,7 @@ TEST(move_with_the_host)
     open_fixture(&f, 0, 1, NULL);
     const tsr_guests *g = f.t->guests;
     const int n_atom = tsr_topology_n_atom(f.t), n = g->atoms->n_atom;
-    double(*xyz)[3] = calloc((size_t)n_atom, sizeof *xyz);
+    double(*xyz)[3] = array((size_t)n_atom, sizeof *xyz);
     gsl_rng *rng = rng_new(3, 0);
     for (int i = 0; i < 200; i++)
         tsr_conformation_turn(f.t, f.c,
@@ -471,7 +466,6 @@ TEST(move_with_the_host)
     tsr_conformation_place_bodies(f.t, again, 0, N_RESIDUE);
     for (int b = 0; b < f.t->n_body; b++)
         assert_true(tsr_vec3_distance(again->body[b], f.c->body[b]) < 1e-7);
-    free(xyz);
 }
 
 /* Nucleotides told to ride on the other domain are in this one's way. */
@@ -491,9 +485,8 @@ TEST(clash_with_others)
                 f.table.contact[TSR_BODIES_TWO][a][b] = 5.0;
         OK(tsr_prior_new(f.t, &f.table, &options, 0.0, &prior, &err));
         const int n = tsr_prior_clashes(prior, f.c, worst);
-        assert_int_equal(n > 0, is_bound);
-        assert_int_equal(isinf(tsr_prior_log_reference(prior, f.c)) != 0,
-                         is_bound);
+        assert_ints(n > 0, is_bound,
+                    isinf(tsr_prior_log_reference(prior, f.c)) != 0, is_bound);
         tsr_prior_free(prior);
     }
     assert_has(worst, "D:1 DA");
@@ -511,8 +504,7 @@ TEST(model_file)
     strcpy(path, io_path("model.pdb"));
     OK(tsr_model_atoms_write(s, path, NULL, &err));
     OK(tsr_model_atoms_read(path, &m, &err));
-    assert_int_equal(m->n_residue, N_RESIDUE);
-    assert_int_equal(m->n_atom, tsr_topology_n_atom(f.t));
+    assert_ints(m->n_residue, N_RESIDUE, m->n_atom, tsr_topology_n_atom(f.t));
     const int first = m->n_atom - f.t->guests->atoms->n_atom;
     for (int i = 0; i < m->n_atom; i++) {
         const tsr_model_atom *a = &m->atom[i];
@@ -529,5 +521,3 @@ TEST(model_file)
     tsr_model_atoms_free(m);
     tsr_model_atoms_free(s);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

@@ -171,9 +171,8 @@ TEST(probability_is_exact)
             int colder = done.pair[k][0], place = 0;
             while (at[place] != colder)
                 place++;
-            assert_int_equal(place % 2, i % 2);
-            assert_int_equal(at[place + 1], done.pair[k][1]);
-            assert_int_equal(tsr_ladder_replica(l, place), done.pair[k][1]);
+            assert_ints(place % 2, i % 2, at[place + 1], done.pair[k][1],
+                        tsr_ladder_replica(l, place), done.pair[k][1]);
         }
     }
     for (int k = 0; k + 1 < N_TEMP; k++) {
@@ -269,10 +268,8 @@ TEST(one_temperature_does_nothing)
     tsr_ladder *l = own_tsr_ladder(tsr_ladder_new(1, 50.0, 8, 0));
     for (int i = 0; i < 20; i++)
         tsr_ladder_swap(l, &log_lik, 0.5, 1, must_not, NULL);
-    assert_int_equal(tsr_ladder_size(l), 1);
-    assert_int_equal(tsr_ladder_replica(l, 0), 0);
-    assert_true(tsr_ladder_beta(l, 0) == 1.0);
-    assert_true(isnan(tsr_ladder_rate(l, 0)));
+    assert_ints(tsr_ladder_size(l), 1, tsr_ladder_replica(l, 0), 0);
+    assert_all(tsr_ladder_beta(l, 0) == 1.0, isnan(tsr_ladder_rate(l, 0)));
     assert_int_equal(tsr_ladder_round_trips(l), 0);
 }
 

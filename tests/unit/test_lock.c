@@ -43,8 +43,7 @@ TEST(test_two)
     /* What closing another descriptor of the file does to F_SETLK. */
     OK(tsr_lock_query(folder, &holder, &err));
     assert_true(holder.is_held);
-    assert_int_equal(holder.pid, getpid());
-    assert_int_equal(strlen(holder.since), 25);
+    assert_ints(holder.pid, getpid(), strlen(holder.since), 25);
     char host[128] = "";
     assert_int_equal(gethostname(host, sizeof host - 1), 0);
     assert_string_equal(holder.host, host);
@@ -81,8 +80,7 @@ TEST(test_killed)
     assert_int_equal(tsr_lock_acquire(folder, &lock, &err), TSR_E_CONFIG);
     OK(tsr_lock_query(folder, &holder, &err));
     assert_true(holder.is_held);
-    assert_int_equal(holder.pid, child);
-    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_ints(holder.pid, child, kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
     OK(tsr_lock_query(folder, &holder, &err));
     assert_false(holder.is_held);

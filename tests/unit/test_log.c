@@ -2,10 +2,9 @@
  * line, and come whole from many threads. */
 #define _XOPEN_SOURCE 700 /* posix_openpt */
 
+#include "core/log.h"
 #include "tests/io_files.h"
 #include "tests/test.h"
-
-#include "core/log.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -154,7 +153,6 @@ TEST(file_has_time_and_level)
     assert_null(strstr(text, "nor this"));
     assert_has(text, big); /* whole, however long */
     assert_has(text, " info: still here\n");
-    free(text);
 }
 
 TEST(held_lines_come_first)
@@ -177,7 +175,6 @@ TEST(held_lines_come_first)
     assert_has(early, "Z warning: still early\n");
     assert_has(strstr(early, "still early"), "Z info: late\n");
     assert_null(strstr(text, "not this"));
-    free(text);
 
     log = tsr_log_new(NULL, TSR_LOG_ERROR); /* and without a file */
     tsr_log_buffer(log);
@@ -209,7 +206,6 @@ TEST(closed_log_opens_another)
         size_t size;
         char *text = io_read(io_path(k == 0 ? "one.log" : "two.log"), &size);
         assert_string_equal(text + strlen("2026-01-01T00:00:00"), said[k]);
-        free(text);
     }
 }
 
@@ -253,5 +249,3 @@ TEST(threads_do_not_mix_lines)
         assert_int_equal(seen[i], N_THREAD);
     fclose(stream);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

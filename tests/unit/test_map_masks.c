@@ -34,7 +34,7 @@ static void add_noise(tsr_map *map, uint64_t stream, double sd, double from,
 {
     gsl_rng *rng = rng_new(5, stream);
     float *value = array(n_voxel(map) * sizeof *value, 1);
-    tsr_fourier f;
+    CLEARED(tsr_fourier) f;
     for (size_t k = 0; k < n_voxel(map); k++)
         value[k] = (float)gsl_ran_gaussian(rng, sd);
     assert_int_equal(tsr_fourier_make(&map->grid, value, 0.0, &f, NULL), 0);
@@ -49,7 +49,6 @@ static void add_noise(tsr_map *map, uint64_t stream, double sd, double from,
                     f.f[at][0] = f.f[at][1] = 0.0f;
             }
     OK(tsr_fourier_back(&f, value, &err));
-    tsr_fourier_clear(&f);
     for (size_t k = 0; k < n_voxel(map); k++)
         map->value[k] += value[k];
 }
@@ -70,7 +69,7 @@ static double mean_beyond(const tsr_fsc *fsc, double from)
 TEST(signal_and_noise)
 {
     tsr_map *half[2] = {new_map(), new_map()};
-    tsr_pool pool = {0};
+    CLEARED(tsr_pool) pool = {0};
     tsr_fsc_halves h;
     /* signal of variance 1 and noise of 0.25 up to 0.1 / Angstrom, there the
        FSC is 1 / 1.25; beyond it noise alone */
@@ -98,7 +97,6 @@ TEST(signal_and_noise)
             assert_near(h.plain.half_inv_ang, at, 1e-12);
             break;
         }
-    tsr_pool_clear(&pool);
 }
 
 /* Both maps have one strong signal at low frequencies, none beyond 1/20
@@ -107,7 +105,7 @@ TEST(mask_makes_correlation)
 {
     tsr_map *half[2] = {new_map(), new_map()};
     float *mask = array(n_voxel(half[0]), sizeof *mask);
-    tsr_pool pool = {0};
+    CLEARED(tsr_pool) pool = {0};
     tsr_fsc_halves h;
     const double middle[1][3] = {{34.0, 42.0, 39.0}};
     tsr_mask_around(&half[0]->grid, 1, middle, 14.0, 0.0, mask);
@@ -123,7 +121,6 @@ TEST(mask_makes_correlation)
     assert_true(fabs(mean_beyond(&h.corrected, 0.1)) < 0.1);
     /* where phases are their own, nothing is corrected */
     assert_near(h.corrected.fsc[1], h.masked.fsc[1], 1e-12);
-    tsr_pool_clear(&pool);
 }
 
 /* A map with itself: phases at random are others in each of the two, and a mask
@@ -133,7 +130,7 @@ TEST(phases_are_random)
     tsr_map *map = new_map();
     float *mask = array(n_voxel(map) * sizeof *mask, 1);
     tsr_map *other = new_map();
-    tsr_pool pool = {0};
+    CLEARED(tsr_pool) pool = {0};
     tsr_fsc_halves h;
     for (size_t k = 0; k < n_voxel(map); k++)
         mask[k] = 1.0f;
@@ -147,7 +144,6 @@ TEST(phases_are_random)
         assert_near(h.masked.fsc[k], h.plain.fsc[k], 1e-5);
         assert_near(h.random.fsc[k], h.plain.fsc[k], 1e-5);
     }
-    tsr_pool_clear(&pool);
 }
 
 TEST(other_grids_are_refused)
@@ -203,7 +199,7 @@ TEST(around_places)
 TEST(around_what_is_dense)
 {
     tsr_map *map = new_map();
-    double(*xyz)[3] = calloc(n_voxel(map), sizeof *xyz);
+    double(*xyz)[3] = array(n_voxel(map), sizeof *xyz);
     float *value = array(n_voxel(map) * sizeof *value, 1);
     float *want = array(n_voxel(map) * sizeof *want, 1);
     int n = 0;
@@ -222,7 +218,6 @@ TEST(around_what_is_dense)
         assert_true(fabs((double)(value[k] - want[k])) < 1e-5);
     assert_int_equal(tsr_mask_above(map, 2.1, 4.0, 3.0, value, &err),
                      TSR_E_DATA);
-    free(xyz);
 }
 
 TEST(what_users_write)

@@ -110,19 +110,17 @@ TEST(a_draw_in_place)
     fixture *f = *state;
     int draw[1] = {0};
     double one[1] = {1.0};
-    tsr_map_view v;
+    CLEARED(tsr_map_view) v;
     write_map(f, 0.0, "map.mrc");
     view(f, "file: map.mrc", 1, draw, one, &v);
     assert_int_equal(v.n_draw, 1);
     assert_true(v.box.median > 1.0 - 1e-5 && v.mask.median > 1.0 - 1e-5);
     assert_true(v.box.start < 0.6 && v.mask.start < 0.4);
     for (int r = 0; r < N_RESIDUE; r++) {
-        assert_true(v.residue[r].median > 1.0 - 1e-5);
-        assert_true(v.residue[r].start < 0.9);
+        assert_all(v.residue[r].median > 1.0 - 1e-5, v.residue[r].start < 0.9);
     }
     assert_true(v.mean.half_is_at_limit && !v.start.half_is_at_limit);
     assert_int_equal(v.halves.plain.n, 0);
-    tsr_map_view_clear(&v);
 }
 
 /* States count by their weights; two draws have a median and an interval. */
@@ -152,7 +150,7 @@ TEST(slices)
     fixture *f = *state;
     int draw[1] = {0};
     double one[1] = {1.0};
-    tsr_map_view v;
+    CLEARED(tsr_map_view) v;
     tsr_map *map;
     int n_above = 0;
     write_map(f, 0.0, "map.mrc");
@@ -182,7 +180,6 @@ TEST(slices)
     for (size_t k = 0; k < tsr_map_n_voxel(g); k++)
         n_above += (double)map->value[k] > v.level;
     assert_true(abs(n_above - (int)(2.42 * 6 * N_ATOM)) <= 2);
-    tsr_map_view_clear(&v);
 }
 
 TEST(half_maps)
@@ -190,7 +187,7 @@ TEST(half_maps)
     fixture *f = *state;
     int draw[1] = {0};
     double one[1] = {1.0};
-    tsr_map_view v;
+    CLEARED(tsr_map_view) v;
     write_map(f, 0.0, "map.mrc");
     write_map(f, 0.1, "one.mrc");
     write_map(f, 0.2, "two.mrc");
@@ -200,7 +197,6 @@ TEST(half_maps)
          1, draw, one, &v);
     assert_true(v.halves.plain.n > 10 && v.halves.corrected.n > 10);
     assert_true(v.halves.plain.fsc[0] > 0.9);
-    tsr_map_view_clear(&v);
 }
 
 static int open_fixture(void **state)

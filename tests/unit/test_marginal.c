@@ -1,10 +1,9 @@
 /* The integral over scale, background and noise equals a sum over a grid, for
  * good fits and for errors far from those stated. */
-#include "likelihood/term_saxs.h"
-#include "tests/test.h"
-
 #include "core/random.h"
+#include "likelihood/term_saxs.h"
 #include "tests/saxs_likelihood.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
 

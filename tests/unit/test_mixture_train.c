@@ -1,10 +1,9 @@
 /* Mixtures fitted to draws from a known density predict other draws as well as
  * that density does, whatever the number of threads. */
 #include "core/random.h"
+#include "molecule/prior_density.h"
 #include "tests/test.h"
 #include "train/train.h"
-
-#include "molecule/prior_density.h"
 
 enum { N = 1800, N_FILE = 60 };
 
@@ -69,9 +68,8 @@ static void train(tsr_torsion_mixture *t, tsr_side_mixture *s, int n_thread)
     memset(t, 0, sizeof *t);
     memset(s, 0, sizeof *s);
     OK(tsr_mixture_train(2, task, n_thread, NULL, &err));
-    assert_int_equal(task[0].n_held_out, N / 6);
-    assert_int_equal(task[0].n_part, t->n);
-    assert_int_equal(task[1].n_part, s->n);
+    assert_ints(task[0].n_held_out, N / 6, task[0].n_part, t->n, task[1].n_part,
+                s->n);
     assert_true(task[0].held_out[2] < task[0].held_out[t->n] - 0.3);
     assert_true(task[1].held_out[1] < task[1].held_out[s->n] - 0.3);
 }
@@ -85,8 +83,7 @@ TEST(trained)
     assert_int_equal(t.n, 4);
     assert_true(t.part[3].k_phi == 0.0 && t.part[3].k_psi == 0.0);
     assert_near(t.part[3].weight, 0.03, 0.01);
-    assert_near(t.part[0].phi, -1.1, 0.02);
-    assert_near(t.part[0].psi, -0.7, 0.02);
+    assert_nears(0.02, t.part[0].phi, -1.1, t.part[0].psi, -0.7);
     assert_near(t.part[0].k_phi / 60.0, 1.0, 0.15);
     assert_near(t.part[0].lambda / -30.0, 1.0, 0.2);
     assert_true(s.n >= 4 && s.n <= 6); /* as the few held out have it */
@@ -146,8 +143,7 @@ TEST(few)
     const tsr_sample of = {.n = 50, .x = torsion[0], .file = file_of};
     tsr_mixture_task task = {"few", &tsr_mixture_torsion, &of, &t, 0, 0, {0}};
     OK(tsr_mixture_train(1, &task, 2, NULL, &err));
-    assert_int_equal(task.n_part, 2);
-    assert_int_equal(t.n, 2);
+    assert_ints(task.n_part, 2, t.n, 2);
     assert_true(isnan(task.held_out[2]));
 }
 

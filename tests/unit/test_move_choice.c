@@ -1,8 +1,7 @@
 /* Each move is chosen in proportion to its weight. */
+#include "sampler/chain.h"
 #include "tests/model_sample.h"
 #include "tests/test.h"
-
-#include "sampler/chain.h"
 
 TEST(shares)
 {

@@ -1,12 +1,10 @@
 /* Neutron scattering lengths and match points equal published values, and
  * contrast is linear in the share of D2O. */
-#include "scattering/neutron.h"
-#include "tests/test.h"
-
 #include "molecule/structure.h"
 #include "scattering/form_factor.h"
-
+#include "scattering/neutron.h"
 #include "tests/io_files.h"
+#include "tests/test.h"
 
 static tsr_atoms *atoms;
 static double match;
@@ -241,5 +239,3 @@ TEST(refusals)
           "GD A:2");
     release(m);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

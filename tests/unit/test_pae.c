@@ -1,9 +1,8 @@
 /* Predicted aligned errors are read from the forms that programs write, matched
  * to their model and its residues, or refused. */
 #include "molecule/parts.h"
-#include "tests/test.h"
-
 #include "tests/io_files.h"
+#include "tests/test.h"
 
 #include <unistd.h>
 
@@ -174,5 +173,3 @@ TEST(rows)
     s->n_residue = DEMO;
     tsr_structure_free(s);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

@@ -46,10 +46,8 @@ TEST(limit)
     assert_true(engine->max_systems == (double)N_SYSTEM);
     tsr_engine_free(engine);
     options.memory_limit--;
-    assert_int_equal(
-        tsr_engine_page_tile_new(&spec, device, &options, &engine, &err),
-        TSR_E_DEVICE);
+    FAILS(tsr_engine_page_tile_new(&spec, device, &options, &engine, &err),
+          TSR_E_DEVICE, "8 systems of 100 bodies");
     assert_null(engine);
-    assert_has(err.message, "8 systems of 100 bodies");
     assert_has(err.message, "7 systems fit");
 }

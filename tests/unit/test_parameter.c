@@ -144,7 +144,7 @@ TEST(weights_are_flat_on_the_simplex)
     enum { N_STATE = 4, N = 20000 };
     static double draw[N];
     gsl_rng *rng = rng_new(6, 0);
-    tsr_pool pool = {0};
+    CLEARED(tsr_pool) pool = {0};
     tsr_parameters *p = tsr_parameters_new(&pool, NULL, NULL, N_STATE, 1);
     double theta[N_STATE], density = 0.0, worst = 0.0;
     assert_non_null(p);
@@ -166,7 +166,6 @@ TEST(weights_are_flat_on_the_simplex)
     assert_near(density / 6.0, 1.0, 1e-12); /* 3! */
     theta[2] = 0.0;
     assert_true(isinf(tsr_parameters_log_prior(p, theta)));
-    tsr_pool_clear(&pool);
 }
 
 /* What is fixed, or has a flat prior, stays where it starts; values and thetas
@@ -236,7 +235,7 @@ TEST(folding_changes_nothing)
     double three[TSR_N_COMP_PAIR * N_Q], partial[TSR_N_COMP_PAIR * N_Q];
     tsr_form_factor_table *table;
     tsr_coarse_spec spec;
-    tsr_pool pool = {0};
+    CLEARED(tsr_pool) pool = {0};
     OK(tsr_form_factor_read("data/components_two_body.dat", &table, &err));
     OK(tsr_coarse_spec_of(table, N_BODY, type, exposure, N_Q, dq, &pool, &spec,
                           &err));
@@ -265,6 +264,5 @@ TEST(folding_changes_nothing)
             assert_near(got, want, 1e-9 * three[0]);
         }
     }
-    tsr_pool_clear(&pool);
     tsr_form_factor_free(table);
 }

@@ -2,12 +2,10 @@
  * frame and numbering, and as published for known proteins. */
 #include "molecule/parts.h"
 #include "molecule/topology.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
 
-#include "tests/io_files.h"
-
 OWNED(tsr_structure)
-
 OWNED(tsr_parts)
 
 static const char demo[] = "configs/demo/two_domain.pdb"; /* linker 51 to 64 */
@@ -62,10 +60,8 @@ TEST(planted)
 {
     tsr_structure *s = read_demo();
     tsr_parts *p = find(s, NULL, "A:51-64", "");
-    assert_int_equal(p->evidence, TSR_EVIDENCE_CONTACTS);
-    assert_int_equal(p->n_part, 2);
-    assert_int_equal(p->n_range, 1);
-    assert_int_equal(p->range[0].role, TSR_RANGE_LINKER);
+    assert_ints(p->evidence, TSR_EVIDENCE_CONTACTS, p->n_part, 2, p->n_range, 1,
+                p->range[0].role, TSR_RANGE_LINKER);
     assert_memory_equal(p->kind + 4, "HHHHHHH", 7);
 
     s->n_residue = 50; /* one domain alone */
@@ -368,8 +364,7 @@ TEST(known_linkers)
             const int *want = known[k].range[r];
             int a = s->residue[p->range[r].first].number - want[0];
             int b = s->residue[p->range[r].last].number - want[1];
-            assert_true(abs(a) <= known[k].within);
-            assert_true(abs(b) <= known[k].within);
+            assert_all(abs(a) <= known[k].within, abs(b) <= known[k].within);
         }
         tsr_parts_free(p);
     }
@@ -419,5 +414,3 @@ TEST(compact)
         tsr_parts_free(p);
     }
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

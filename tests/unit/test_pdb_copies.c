@@ -1,8 +1,7 @@
 /* Copies of a molecule under one chain id become chains of their own. */
+#include "molecule/structure.h"
 #include "tests/io_files.h"
 #include "tests/test.h"
-
-#include "molecule/structure.h"
 
 typedef enum { COPIES, MODELS, OTHER_NAMES, N_KIND } file_kind;
 
@@ -52,8 +51,7 @@ TEST(become_chains)
     OK(tsr_structure_read(path, &s, &err));
     assert_int_equal(s->n_chain, 3);
     assert_string_equal(s->copies, "B C");
-    assert_int_equal(s->n_residue, 35);
-    assert_int_equal(s->n_ligand, 3);
+    assert_ints(s->n_residue, 35, s->n_ligand, 3);
     assert_string_equal(s->residue[17].file_name, "MSE");
     assert_string_equal(s->residue[17].chain, "B");
     assert_string_equal(s->residue[34].chain, "C");
@@ -70,5 +68,3 @@ TEST(or_are_none)
               "give each molecule its own chain id");
     }
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

@@ -1,10 +1,9 @@
 /* Rigid poses and tails are found, and their coordinates describe the motion of
  * the parts. */
-#include "tests/model_sample.h"
-#include "tests/test.h"
-
 #include "core/vec3.h"
 #include "molecule/rigid_pose.h"
+#include "tests/model_sample.h"
+#include "tests/test.h"
 
 #define PI 3.14159265358979323846
 
@@ -33,17 +32,13 @@ TEST(finds)
     tsr_pose pose;
     tsr_tail tail;
     assert_true(tsr_pose_find(f.t, 0, &pose));
-    assert_int_equal(pose.first[0], 4);
-    assert_int_equal(pose.last[0], 8);
-    assert_int_equal(pose.first[1], 22);
-    assert_int_equal(pose.last[1], 26);
+    assert_ints(pose.first[0], 4, pose.last[0], 8, pose.first[1], 22,
+                pose.last[1], 26);
     assert_false(tsr_pose_find(f.t, 1, &pose));
     assert_true(tsr_tail_find(f.t, 0, &tail));
-    assert_int_equal(tail.joint, 4);
-    assert_int_equal(tail.end, 0);
+    assert_ints(tail.joint, 4, tail.end, 0);
     assert_true(tsr_tail_find(f.t, 1, &tail));
-    assert_int_equal(tail.joint, 26);
-    assert_int_equal(tail.end, 29);
+    assert_ints(tail.joint, 26, tail.end, 29);
     assert_false(tsr_tail_find(f.t, 2, &tail));
 }
 

@@ -1,9 +1,8 @@
 /* Torsions and angles of a built chain are read from its file class by class;
  * strained, mirrored and terminal residues are left out. */
+#include "core/random.h"
 #include "tests/test.h"
 #include "train/train.h"
-
-#include "core/random.h"
 
 #include <gsl/gsl_math.h>
 #include <unistd.h>
@@ -95,9 +94,8 @@ static void check(const tsr_prior_sample *sample, const chain_residue r[N],
         assert_int_equal(sample->angle[a].n, angle_at[a]);
         assert_int_equal(sample->side[a].n, side_at[a]);
     }
-    assert_int_equal(sample->n_mirrored, copies);
-    assert_int_equal(sample->n_strained, 3 * copies);
-    assert_int_equal(sample->n_file, copies);
+    assert_ints(sample->n_mirrored, copies, sample->n_strained, 3 * copies,
+                sample->n_file, copies);
 }
 
 TEST(residues)
@@ -117,16 +115,15 @@ TEST(residues)
 
 TEST(classes)
 {
-    assert_int_equal(tsr_rama_class_of(TSR_ALA, 0, M_PI), TSR_RAMA_GENERAL);
-    assert_int_equal(tsr_rama_class_of(TSR_ALA, 1, M_PI), TSR_RAMA_PRE_PRO);
-    assert_int_equal(tsr_rama_class_of(TSR_VAL, 0, 0.0), TSR_RAMA_ILE_VAL);
-    assert_int_equal(tsr_rama_class_of(TSR_ILE, 1, M_PI), TSR_RAMA_PRE_PRO);
-    assert_int_equal(tsr_rama_class_of(TSR_GLY, 1, M_PI), TSR_RAMA_GLY);
-    assert_int_equal(tsr_rama_class_of(TSR_PRO, 1, -3.0), TSR_RAMA_TRANS_PRO);
-    assert_int_equal(tsr_rama_class_of(TSR_PRO, 0, (double)NAN),
-                     TSR_RAMA_TRANS_PRO);
-    assert_int_equal(tsr_rama_class_of(TSR_PRO, 0, -0.3), TSR_RAMA_CIS_PRO);
-    assert_int_equal(tsr_rama_class_of(TSR_PRO, 0, 6.2), TSR_RAMA_CIS_PRO);
+    assert_ints(tsr_rama_class_of(TSR_ALA, 0, M_PI), TSR_RAMA_GENERAL,
+                tsr_rama_class_of(TSR_ALA, 1, M_PI), TSR_RAMA_PRE_PRO,
+                tsr_rama_class_of(TSR_VAL, 0, 0.0), TSR_RAMA_ILE_VAL,
+                tsr_rama_class_of(TSR_ILE, 1, M_PI), TSR_RAMA_PRE_PRO,
+                tsr_rama_class_of(TSR_GLY, 1, M_PI), TSR_RAMA_GLY,
+                tsr_rama_class_of(TSR_PRO, 1, -3.0), TSR_RAMA_TRANS_PRO,
+                tsr_rama_class_of(TSR_PRO, 0, (double)NAN), TSR_RAMA_TRANS_PRO,
+                tsr_rama_class_of(TSR_PRO, 0, -0.3), TSR_RAMA_CIS_PRO,
+                tsr_rama_class_of(TSR_PRO, 0, 6.2), TSR_RAMA_CIS_PRO);
 }
 
 /* Angles far from all others do not count. */
@@ -140,6 +137,5 @@ TEST(angles)
     x[1000] = 0.5, x[1001] = 2.6, x[1002] = 3.0;
     OK(tsr_angle_gaussian_of(&sample, &g, &err));
     assert_int_equal(g.count, 1000);
-    assert_near(g.mean, 1.94, 1e-3);
-    assert_near(g.sd, 0.05 / sqrt(2.0), 1e-3);
+    assert_nears(1e-3, g.mean, 1.94, g.sd, 0.05 / sqrt(2.0));
 }

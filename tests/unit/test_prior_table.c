@@ -1,12 +1,11 @@
 /* Training recovers the distances, torsions, angles and side-chain centres of
  * structures that the test wrote, and the table is read back to the bit. */
-#include "molecule/prior_table.h"
-#include "tests/test.h"
-#include "train/train.h"
-
 #include "chain_pdb.h"
 #include "core/random.h"
+#include "molecule/prior_table.h"
 #include "table_text.h"
+#include "tests/test.h"
+#include "train/train.h"
 
 #include <unistd.h>
 
@@ -222,9 +221,8 @@ TEST(contacts)
             if (abs(a - b) == 3 || abs(a - b) == 17)
                 assert_true(d < 8.3);
         }
-    assert_near(t->contact[TSR_BODIES_TWO][1 + TSR_GLY][1 + TSR_GLY], 9.0,
-                0.02);
-    assert_near(t->contact[TSR_BODIES_ONE][TSR_TRP][TSR_TRP], 9.0, 0.02);
+    assert_nears(0.02, t->contact[TSR_BODIES_TWO][1 + TSR_GLY][1 + TSR_GLY],
+                 9.0, t->contact[TSR_BODIES_ONE][TSR_TRP][TSR_TRP], 9.0);
     /* Types 5, 6 and 7 apart never meet: the mean of two types' own, which
      * shows as a sum that does not depend on who is paired with whom. */
     double together =
@@ -252,8 +250,7 @@ TEST(round_trip)
     assert_string_equal(u->source, t->source);
     for (int c = 0; c < TSR_N_RAMA; c++) {
         const tsr_torsion_mixture *a = &t->torsion[c], *b = &u->torsion[c];
-        assert_int_equal(a->count, b->count);
-        assert_int_equal(a->n, b->n);
+        assert_ints(a->count, b->count, a->n, b->n);
         double sum = 0.0;
         for (int i = 0; i < a->n; i++) {
             const tsr_von_mises *p = &a->part[i], *q = &b->part[i];
@@ -266,8 +263,7 @@ TEST(round_trip)
     }
     for (int a = 0; a < TSR_N_AMINO; a++) {
         const tsr_side_mixture *m = &t->side[a], *v = &u->side[a];
-        assert_int_equal(m->count, v->count);
-        assert_int_equal(m->n, v->n);
+        assert_ints(m->count, v->count, m->n, v->n);
         for (int g = 0; g < m->n; g++) {
             assert_true(same(m->part[g].weight, v->part[g].weight));
             for (int i = 0; i < 3; i++) {

@@ -93,7 +93,7 @@ static tsr_partial_curves at_data(const tsr_partials *p)
 TEST(contrast_at_zero)
 {
     const tsr_partials *p = *state;
-    tsr_partial_curves curves;
+    CLEARED(tsr_partial_curves) curves;
     double zero = 0.0, intensity;
     OK(tsr_partial_curves_make(p, 1, &zero, &curves, &err));
     double v = sqrt(curves.pair[0]), s = sqrt(curves.pair[3]),
@@ -101,7 +101,6 @@ TEST(contrast_at_zero)
     tsr_contrast_intensity(&curves, 1.03, -1.5, &intensity);
     double g = 1.03 * 1.03 * 1.03;
     near(intensity / pow(v - g * s - 1.5 * h, 2.0), 1.0, 1e-4);
-    tsr_partial_curves_clear(&curves);
     /* A displaced sphere alone: the Gaussian of V becomes that of c1^3 V. */
     double volume = 4.0 / 3.0 * 3.14159265358979 * pow(1.6, 3.0), q = 0.4;
     double pi4 = 4.0 * 3.14159265358979;
@@ -124,7 +123,8 @@ TEST(guinier_of_the_curve)
     double rg, i0;
     /* Two atoms at distance d in a structure of their own: sinc is not a
      * Gaussian, but Guinier's line meets d/2 to a few per cent. */
-    tsr_partials two = {.n_comp = 1, .grid = tsr_q_grid_make(30.0, 0.5)};
+    CLEARED(tsr_partials)
+    two = {.n_comp = 1, .grid = tsr_q_grid_make(30.0, 0.5)};
     two.pair = calloc((size_t)two.grid.n_q, sizeof *two.pair);
     for (int k = 0; k < two.grid.n_q; k++) {
         double x = 20.0 * k * two.grid.dq_inv_ang;
@@ -135,7 +135,6 @@ TEST(guinier_of_the_curve)
     near(i0, 4.0, 1e-4);
     OK(tsr_contrast_guinier(p, 1.0, 0.0, 15.5, &rg, &i0, &err));
     near(rg, 15.5, 1.5); /* a ball of radius 20 */
-    tsr_partials_clear(&two);
 }
 
 /* ---- runs ---- */
@@ -179,7 +178,7 @@ static void make_data(const tsr_partial_curves *curves, double c1, double c2,
 
 TEST(fit_finds_what_was_put_in)
 {
-    tsr_partial_curves curves = at_data(*state);
+    CLEARED(tsr_partial_curves) curves = at_data(*state);
     data_set d;
     tsr_profile_fit fit;
     tsr_profile_fit_options o = tsr_profile_fit_defaults;
@@ -193,12 +192,9 @@ TEST(fit_finds_what_was_put_in)
     near(fit.scale / scale, 1.0, 1e-4);
     near(fit.background, 0.003, 1e-6);
     near(fit.chi2, 0.0, 1e-8);
-    assert_int_equal(fit.n_parameter, 4);
-    assert_int_equal(fit.c1_at, 0);
-    assert_int_equal(fit.c2_at, 0);
+    assert_ints(fit.n_parameter, 4, fit.c1_at, 0, fit.c2_at, 0);
     for (int k = 0; k < N_DATA; k++)
         near(d.curve[k] / d.intensity[k], 1.0, 1e-5);
-    tsr_partial_curves_clear(&curves);
 }
 
 /* Two curves of one structure: c1 and c2 are the same for both, scale and
@@ -212,7 +208,7 @@ static void predict_both(void *context, double c1, double c2, double *model)
 TEST(curves_share_contrast)
 {
     const double c1[] = {0.95, 1.05}, c2[] = {0.0, 4.0};
-    tsr_partial_curves curves = at_data(*state);
+    CLEARED(tsr_partial_curves) curves = at_data(*state);
     tsr_profile_fit fit[2];
     data_set d[2];
     tsr_profile_fit_curve both[2];
@@ -237,14 +233,13 @@ TEST(curves_share_contrast)
     near(fit[0].scale / 1e-6, 1.0, 1e-4);
     near(fit[1].scale / 4e-6, 1.0, 1e-4);
     near(fit[0].background, 0.003, 1e-6);
-    tsr_partial_curves_clear(&curves);
 }
 
 /* Beyond a bound the fit stays at it and says so; the other parameter is where
  * it is best there: no value of it is better. */
 TEST(bounds_are_marked)
 {
-    tsr_partial_curves curves = at_data(*state);
+    CLEARED(tsr_partial_curves) curves = at_data(*state);
     data_set d;
     tsr_profile_fit fit, other;
     make_data(&curves, 1.0, 6.0, 1e-6, 0.0, &d);
@@ -267,12 +262,11 @@ TEST(bounds_are_marked)
     OK(tsr_profile_fit_make(&curves, d.intensity, d.sigma,
                             &tsr_profile_fit_defaults, &fit, d.curve, &err));
     assert_int_equal(fit.c1_at, -1);
-    tsr_partial_curves_clear(&curves);
 }
 
 TEST(nothing_fits_the_opposite)
 {
-    tsr_partial_curves curves = at_data(*state);
+    CLEARED(tsr_partial_curves) curves = at_data(*state);
     data_set d;
     tsr_profile_fit fit;
     make_data(&curves, 1.0, 0.0, -1e-6, 0.0, &d);
@@ -280,7 +274,6 @@ TEST(nothing_fits_the_opposite)
                                           &tsr_profile_fit_defaults, &fit,
                                           d.curve, &err),
                      TSR_E_NUMERIC);
-    tsr_partial_curves_clear(&curves);
 }
 
 /* One component: a scale, and S(q) counts. */
@@ -288,14 +281,14 @@ TEST(one_component)
 {
     const tsr_partials *three = *state;
     size_t n_q = (size_t)three->grid.n_q;
-    tsr_partials one = {.n_comp = 1, .grid = three->grid};
+    CLEARED(tsr_partials) one = {.n_comp = 1, .grid = three->grid};
     one.pair = calloc(n_q, sizeof *one.pair);
     one.self = calloc(n_q, sizeof *one.self);
     for (size_t k = 0; k < n_q; k++) {
         one.self[k] = 300.0 * (double)(k * k) / (double)(n_q * n_q);
         one.pair[k] = three->pair[k] - one.self[k];
     }
-    tsr_partial_curves curves = at_data(&one), whole = at_data(three);
+    CLEARED(tsr_partial_curves) curves = at_data(&one), whole = at_data(three);
     data_set d;
     tsr_profile_fit fit;
     for (int k = 0; k < N_DATA; k++) {
@@ -307,9 +300,7 @@ TEST(one_component)
     near(fit.scale, 2.0, 1e-5);
     near(fit.chi2, 0.0, 1e-5);
     assert_int_equal(fit.n_parameter, 1);
-    tsr_partial_curves_clear(&curves);
     tsr_partial_curves_clear(&whole);
-    tsr_partials_clear(&one);
 }
 
 static test_fixture around_all = {set_up, tear_down};

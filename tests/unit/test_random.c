@@ -63,10 +63,9 @@ TEST(uniform)
         low = u < low ? u : low;
         all_atom += u * 0x1p33 != (double)(int64_t)(u * 0x1p33);
     }
-    assert_true(sum / N > 0.5 - 5 * 0.2887 / 447.2);
-    assert_true(sum / N < 0.5 + 5 * 0.2887 / 447.2);
-    assert_true(square / N > 0.0833333 - 5 * 0.0745 / 447.2);
-    assert_true(square / N < 0.0833333 + 5 * 0.0745 / 447.2);
-    assert_true(low < 1e-4);
-    assert_true(all_atom > N - N / 1000);
+    assert_all(sum / N > 0.5 - 5 * 0.2887 / 447.2,
+               sum / N<0.5 + 5 * 0.2887 / 447.2, square / N> 0.0833333 -
+                   5 * 0.0745 / 447.2,
+               square / N<0.0833333 + 5 * 0.0745 / 447.2, 1e-4> low,
+               all_atom > N - N / 1000);
 }

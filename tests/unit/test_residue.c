@@ -1,9 +1,8 @@
 /* The table of amino acids agrees with chemical formulas, and every atom
  * belongs to one body. */
 #include "molecule/residue.h"
-#include "tests/test.h"
-
 #include "molecule/structure.h"
+#include "tests/test.h"
 
 /* Formulas of the residues within a chain (the amino acid less H2O), charged
  * ones as at pH 7; from textbooks, not from the table. */
@@ -43,13 +42,10 @@ TEST(formulas)
             for (int j = 0; j < i; j++)
                 assert_string_not_equal(info->atom[i].name, info->atom[j].name);
         }
-        assert_int_equal(of_z[6], formula[a].c);
-        assert_int_equal(of_z[7], formula[a].n);
-        assert_int_equal(of_z[8], formula[a].o);
-        assert_int_equal(of_z[16], formula[a].s);
-        assert_int_equal(hydrogen, formula[a].h);
-        assert_int_equal(info->n_atom, formula[a].c + formula[a].n +
-                                           formula[a].o + formula[a].s);
+        assert_ints(of_z[6], formula[a].c, of_z[7], formula[a].n, of_z[8],
+                    formula[a].o, of_z[16], formula[a].s, hydrogen,
+                    formula[a].h, info->n_atom,
+                    formula[a].c + formula[a].n + formula[a].o + formula[a].s);
         static const char *const first[] = {"N", "CA", "C", "O", "CB"};
         for (int i = 0; i < (a == TSR_GLY ? 4 : 5); i++)
             assert_string_equal(info->atom[i].name, first[i]);
@@ -65,9 +61,8 @@ TEST(names)
     assert_int_equal(tsr_amino_by_three("MSE"), -1);
     assert_int_equal(tsr_amino_by_three(""), -1);
     assert_int_equal(tsr_amino_by_three("ALAX"), -1);
-    assert_int_equal(tsr_amino_by_one('X'), -1);
-    assert_int_equal(tsr_amino_by_one('\0'), -1);
-    assert_int_equal(TSR_TYR, tsr_amino_by_one('Y'));
+    assert_ints(tsr_amino_by_one('X'), -1, tsr_amino_by_one('\0'), -1, TSR_TYR,
+                tsr_amino_by_one('Y'));
     assert_int_equal(TSR_HIS, tsr_amino_by_three("HIS"));
 }
 
@@ -78,11 +73,10 @@ TEST(body_types)
     assert_int_equal(tsr_body_n_type(TSR_BODIES_TWO), 21);
     for (int a = 0; a < TSR_N_AMINO; a++) {
         int type[2], whole = a == TSR_ALA || a == TSR_GLY;
-        assert_int_equal(tsr_body_types(TSR_BODIES_ONE, (tsr_amino)a, type), 1);
-        assert_int_equal(type[0], a);
-        assert_int_equal(tsr_body_types(TSR_BODIES_TWO, (tsr_amino)a, type),
-                         whole ? 1 : 2);
-        assert_int_equal(type[0], whole ? 1 + a : 0);
+        assert_ints(tsr_body_types(TSR_BODIES_ONE, (tsr_amino)a, type), 1,
+                    type[0], a,
+                    tsr_body_types(TSR_BODIES_TWO, (tsr_amino)a, type),
+                    whole ? 1 : 2, type[0], whole ? 1 + a : 0);
         for (int b = 0; b < (whole ? 1 : 2); b++)
             seen[type[b]]++;
         assert_int_equal(tsr_amino_has_side_chain((tsr_amino)a), !whole);

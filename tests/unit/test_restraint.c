@@ -1,11 +1,10 @@
 /* Distance restraints have the stated potential, find their residues, and are
  * part of the prior. */
-#include "tests/freedom_sample.h"
-#include "tests/test.h"
-
 #include "core/random.h"
 #include "posterior/config.h"
 #include "prior/prior.h"
+#include "tests/freedom_sample.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
 #include <unistd.h>
@@ -82,9 +81,7 @@ TEST(found_residues)
     tsr_restraint r;
     open_fixture(&f, &(sample_molecule){.sequence = "GAKL/GAW"});
     OK(make(&f, "A:2 B:3", &r));
-    assert_int_equal(r.residue[0], 1);
-    assert_int_equal(r.residue[1], 6);
-    assert_int_equal(r.at, AT_SIDE_CHAIN);
+    assert_ints(r.residue[0], 1, r.residue[1], 6, r.at, AT_SIDE_CHAIN);
     assert_true(r.lower == 3.0 && r.upper == 9.0 && r.inverse_width == 0.25);
     OK(make(&f, "B:1-1 A:4", &r));
     assert_int_equal(r.residue[0], 4);
@@ -143,7 +140,7 @@ static tsr_status read_text(const char *text, tsr_config *config)
 
 TEST(in_a_config)
 {
-    tsr_config config;
+    CLEARED(tsr_config) config;
     OK(read_text("prior:\n"
                  "  restraints:\n"
                  "    - {between: [\"A:2\", \"A:24\"], distance: [10, 30]}\n"
@@ -161,7 +158,6 @@ TEST(in_a_config)
     assert_int_equal(r[1].at, AT_SIDE_CHAIN);
     assert_true(r[1].distance[0] == 0.0 && r[1].distance[1] == 30.0);
     assert_true(r[1].width == 0.5);
-    tsr_config_clear(&config);
 }
 
 TEST(refused_in_a_config)
@@ -183,13 +179,12 @@ TEST(refused_in_a_config)
          "10]}]}\n",
          "prior.restraints.0.distance"}};
     for (size_t k = 0; k < COUNT_OF(cases); k++) {
-        tsr_config config;
+        CLEARED(tsr_config) config;
         err = (tsr_err){0};
         tsr_status status = read_text(cases[k].text, &config);
         if (status != TSR_E_CONFIG ||
             strstr(err.message, cases[k].message) == NULL)
             fail_msg("%zu: status %d, %s", k, (int)status, err.message);
-        tsr_config_clear(&config);
     }
 }
 
@@ -313,9 +308,7 @@ TEST(part_of_the_prior)
     tsr_restraint_options r = {.between = {2, item}, .width = 2.0};
     tsr_prior *prior;
     o.restraints = (tsr_list){1, &r};
-    assert_int_equal(tsr_prior_new(f.t, &f.table, &o, 0.0, &prior, &err),
-                     TSR_E_CONFIG);
+    FAILS(tsr_prior_new(f.t, &f.table, &o, 0.0, &prior, &err), TSR_E_CONFIG,
+          "prior.restraints.0: between: residue range 'A:11'");
     assert_null(prior);
-    assert_has(err.message,
-               "prior.restraints.0: between: residue range 'A:11'");
 }

@@ -1,10 +1,9 @@
 /* SAXS tables of every common form are read or refused with a line number;
  * units, the Guinier fit and the noise estimate are right. */
-#include "tests/io_files.h"
-#include "tests/test.h"
-
 #include "scattering/guinier.h"
 #include "scattering/saxs.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 OWNED(tsr_saxs)
 
@@ -39,9 +38,8 @@ static void check_five(const char *text)
     tsr_saxs *saxs = text_ok(text);
     assert_int_equal(saxs->n, 5);
     for (int i = 0; i < 5; i++) {
-        assert_near(saxs->q[i], 0.01 * (i + 1), 1e-12);
-        assert_near(saxs->intensity[i], 9 - i, 1e-12);
-        assert_near(saxs->sigma[i], 1, 1e-12);
+        assert_nears(1e-12, saxs->q[i], 0.01 * (i + 1), saxs->intensity[i],
+                     9 - i, saxs->sigma[i], 1);
     }
 }
 
@@ -100,20 +98,16 @@ TEST(dropped_and_counted)
 {
     tsr_saxs *saxs = text_ok("0.005 1 0\n0.01 9 1\n0.02 8 1\n0.02 3 1\n"
                              "0.03 7 -1\n0.04 -6 1\n0.05 0 1\n0.06 1 1\n");
-    assert_int_equal(saxs->n, 5);
-    assert_int_equal(saxs->n_dropped_sigma, 2);
-    assert_int_equal(saxs->n_dropped_duplicate, 1);
-    assert_int_equal(saxs->n_negative, 2);
+    assert_ints(saxs->n, 5, saxs->n_dropped_sigma, 2, saxs->n_dropped_duplicate,
+                1, saxs->n_negative, 2);
     assert_near(saxs->intensity[1], 8, 0); /* the first of the two */
     assert_int_equal(saxs->sigma_is_modelled, 0);
 
     const double range[2] = {0.02, 0.06};
     const char *path = io_text("range.dat", ROWS "0.06 4 1\n0.07 4 1\n");
     OK(tsr_saxs_read(path, TSR_Q_AUTO, range, NULL, &saxs, &err));
-    assert_int_equal(saxs->n, 5);
-    assert_int_equal(saxs->n_outside, 2);
-    assert_near(saxs->q[0], 0.02, 0);
-    assert_near(saxs->q[4], 0.06, 0);
+    assert_ints(saxs->n, 5, saxs->n_outside, 2);
+    assert_nears(0, saxs->q[0], 0.02, saxs->q[4], 0.06);
     tsr_saxs_free(saxs);
 }
 
@@ -130,8 +124,7 @@ TEST(unmeasured)
         snprintf(text, sizeof text, "%s%s0.07 1 1\n", ROWS, row[k]);
         const char *path = io_text("nan.dat", text);
         saxs = read_ok(path);
-        assert_int_equal(saxs->n, 6);
-        assert_int_equal(saxs->n_dropped_sigma, 1);
+        assert_ints(saxs->n, 6, saxs->n_dropped_sigma, 1);
     }
 }
 
@@ -291,8 +284,7 @@ TEST(written_and_read_back)
     OK(tsr_saxs_write(path, N, q, intensity, sigma, NULL,
                       "two lines\n0.5 1/nm 2 3", &err));
     tsr_saxs *saxs = read_ok(path);
-    assert_int_equal(saxs->n, N);
-    assert_int_equal(saxs->unit_in_file, TSR_Q_INV_ANG);
+    assert_ints(saxs->n, N, saxs->unit_in_file, TSR_Q_INV_ANG);
     for (int i = 0; i < N; i++) {
         assert_near(saxs->q[i], q[i], 1e-9 * q[i]);
         assert_near(saxs->intensity[i], intensity[i],
@@ -387,12 +379,10 @@ TEST(real_curves)
         snprintf(path, sizeof path, SHARED "saxs/%s/%s", cases[i].name,
                  cases[i].original);
         tsr_saxs *raw = read_ok(path);
-        assert_int_equal(clean->n, cases[i].n);
-        assert_int_equal(raw->n, cases[i].n_original);
-        assert_int_equal(raw->unit_in_file, cases[i].unit);
-        assert_int_equal(clean->unit_in_file, TSR_Q_INV_ANG);
-        assert_int_equal(raw->n_negative, cases[i].n_negative);
-        assert_int_equal(raw->n_dropped_sigma + raw->n_dropped_duplicate, 0);
+        assert_ints(clean->n, cases[i].n, raw->n, cases[i].n_original,
+                    raw->unit_in_file, cases[i].unit, clean->unit_in_file,
+                    TSR_Q_INV_ANG, raw->n_negative, cases[i].n_negative,
+                    raw->n_dropped_sigma + raw->n_dropped_duplicate, 0);
         for (int k = 0; k < clean->n; k++) {
             /* exp.dat has 6 to 8 significant digits */
             assert_near(raw->q[k], clean->q[k], 2e-6 * clean->q[k]);
@@ -405,8 +395,7 @@ TEST(real_curves)
     }
     tsr_saxs *two =
         read_ok(SHARED "saxs/rpa_multifoxs_synthetic/weighted_tutorial.dat");
-    assert_int_equal(two->n, 501);
-    assert_int_equal(two->sigma_is_modelled, 1);
+    assert_ints(two->n, 501, two->sigma_is_modelled, 1);
 }
 
 /* ---- the noise by neighbours ---- */
@@ -694,5 +683,3 @@ TEST(damaged_files)
     }
     assert_in_range(n_read, rounds / 20, rounds - rounds / 20);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

@@ -94,8 +94,7 @@ TEST(test_two_states)
     double area = 0.0;
     for (int k = 0; k < TSR_N_PAIR_BIN; k++) {
         area += s->pair_mean[k] * s->pair_width;
-        assert_true(s->pair_low[k] >= 0.0);
-        assert_true(s->pair_low[k] <= s->pair_high[k]);
+        assert_all(s->pair_low[k] >= 0.0, s->pair_low[k] <= s->pair_high[k]);
     }
     assert_near(area, 1.0, 1e-5);
     tsr_shape_free(s);

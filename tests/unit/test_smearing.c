@@ -1,11 +1,9 @@
 /* Smearing by the resolution of an instrument equals closed forms and direct
  * sums. */
 #include "scattering/q_grid.h"
-#include "tests/test.h"
-
-#include "tests/io_files.h"
-
 #include "scattering/saxs.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 OWNED(tsr_saxs)
 
@@ -164,7 +162,7 @@ TEST(rows_add_up)
         {.sigma = sigma, .slit_width = 0.01, .slit_length = 0.05},
         {.sigma = NULL}};
     for (size_t i = 0; i < COUNT_OF(r); i++) {
-        tsr_pool pool = {0};
+        CLEARED(tsr_pool) pool = {0};
         tsr_smearing s;
         OK(tsr_smearing_make(&r[i], N, q, 100.0, &pool, &s, &err));
         for (int k = 0; k < N; k++) {
@@ -179,7 +177,6 @@ TEST(rows_add_up)
             assert_int_equal(s.first[N], N);
             assert_memory_equal(s.q, q, sizeof q);
         }
-        tsr_pool_clear(&pool);
     }
 }
 
@@ -234,5 +231,3 @@ TEST(no_fourth_column)
                       "0.04 7 1 -0.1\n0.05 6 1 -0.1\n");
     FAILS(resolve(saxs, "column"), TSR_E_DATA, "slit_length");
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

@@ -49,7 +49,7 @@ static void make(fixture *f, double gain, double error, double ess)
     f->solve.chosen = f->solve.says == TSR_GAIN_CLEAR;
 }
 
-/* The text, one blank for each line's end. Caller frees. */
+/* The text, one blank for each line's end. */
 static char *printed(const tsr_solve *s,
                      tsr_status (*print)(const tsr_solve *, FILE *, tsr_err *))
 {
@@ -61,7 +61,7 @@ static char *printed(const tsr_solve *s,
     fclose(out);
     for (char *at = text; (at = strchr(at, '\n')) != NULL;)
         *at = ' ';
-    return text;
+    return own(text, free);
 }
 
 static void has(const char *text, const char *part)
@@ -106,8 +106,6 @@ TEST(asks_for)
         has(json, known[i].probability);
         has(json, "\"converged\": true");
         has(json, "\"d_max\"");
-        free(text);
-        free(json);
     }
 }
 
@@ -122,7 +120,6 @@ TEST(other_data)
     f.solve.chosen = 0;
     char *text = printed(&f.solve, tsr_solve_print_runs);
     has(text, "The number of states that the data require is unknown");
-    free(text);
 }
 
 /* After an interruption the command that goes on is that of solve. */
@@ -136,11 +133,9 @@ TEST(unfinished)
     char *text = printed(&f.solve, tsr_solve_print);
     has(text, "more than one state is not known yet");
     has(text, "Not finished. To continue:     tessera solve m.pdb c.dat");
-    free(text);
     text = printed(&f.solve, tsr_solve_print_json);
     has(text, "\"finished\": false");
     has(text, "\"more\": \"tessera solve m.pdb c.dat\"");
-    free(text);
 }
 
 /* What is rigid is the answer where it fits; else there is what to try. */
@@ -168,6 +163,5 @@ TEST(rigid_alone)
         has(text, "20.0 Angstrom in the data and 15.0 in the model's curve");
         assert_int_equal(strstr(text, "Possible next steps") == NULL, fits);
         assert_null(strstr(text, "is the answer"));
-        free(text);
     }
 }

@@ -37,17 +37,13 @@ TEST(long_messages_are_cut)
 
 TEST(exit_statuses)
 {
-    assert_int_equal(tsr_exit_status(TSR_OK), 0);
-    assert_int_equal(tsr_exit_status(TSR_E_NO), 1);
-    assert_int_equal(tsr_exit_status(TSR_E_USAGE), 64);
-    assert_int_equal(tsr_exit_status(TSR_E_DATA), 65);
-    assert_int_equal(tsr_exit_status(TSR_E_NOINPUT), 66);
-    assert_int_equal(tsr_exit_status(TSR_E_INTERNAL), 70);
-    assert_int_equal(tsr_exit_status(TSR_E_IO), 74);
-    assert_int_equal(tsr_exit_status(TSR_E_INTERRUPTED), 75);
-    assert_int_equal(tsr_exit_status(TSR_E_CONFIG), 78);
-    assert_int_equal(tsr_exit_status((tsr_status)999), 70);
-    assert_int_equal(tsr_exit_status((tsr_status)-1), 70);
+    assert_ints(
+        tsr_exit_status(TSR_OK), 0, tsr_exit_status(TSR_E_NO), 1,
+        tsr_exit_status(TSR_E_USAGE), 64, tsr_exit_status(TSR_E_DATA), 65,
+        tsr_exit_status(TSR_E_NOINPUT), 66, tsr_exit_status(TSR_E_INTERNAL), 70,
+        tsr_exit_status(TSR_E_IO), 74, tsr_exit_status(TSR_E_INTERRUPTED), 75,
+        tsr_exit_status(TSR_E_CONFIG), 78, tsr_exit_status((tsr_status)999), 70,
+        tsr_exit_status((tsr_status)-1), 70);
     for (int i = TSR_OK; i <= TSR_E_CONFIG; i++)
         assert_true(strlen(tsr_status_text((tsr_status)i)) > 0);
     assert_string_equal(tsr_status_text((tsr_status)999), "unknown status");

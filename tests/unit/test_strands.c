@@ -1,9 +1,8 @@
 /* Nucleotides without a partner are found to be single-stranded. */
-#include "tests/strand_sample.h"
-#include "tests/test.h"
-
 #include "molecule/parts.h"
 #include "tests/io_files.h"
+#include "tests/strand_sample.h"
+#include "tests/test.h"
 
 OWNED(tsr_parts)
 
@@ -72,5 +71,3 @@ TEST(beside_a_protein)
     assert_has(p->flexible.item[0], "-8");
     assert_null(strstr(p->flexible.item[0], "S:1-"));
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

@@ -1,9 +1,8 @@
 /* Protein is read from PDB and mmCIF files, everything else is counted or
  * refused with a reason, and written PDB files are exact to the column. */
+#include "molecule/structure.h"
 #include "tests/io_files.h"
 #include "tests/test.h"
-
-#include "molecule/structure.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
@@ -94,17 +93,10 @@ TEST(left_out_and_counted)
     strcat(text, "ATOM      1  N   ALA A   1 nonsense that nobody reads here "
                  "at all\nENDMDL\nEND\n");
     tsr_structure *s = read_ok(io_text("counts.pdb", text));
-    assert_int_equal(s->n_residue, 4);
-    assert_int_equal(s->n_chain, 1);
-    assert_int_equal(s->n_atom, 5 + 5 + 5 + 5);
-    assert_int_equal(s->n_hydrogen, 2);
-    assert_int_equal(s->n_altloc_atom, 1);
-    assert_int_equal(s->n_extra_atom, 1);
-    assert_int_equal(s->n_ligand, 2);
-    assert_int_equal(s->n_water, 2);
-    assert_int_equal(s->n_nucleotide, 2);
-    assert_int_equal(s->n_model, 1);
-    assert_int_equal(s->n_renamed, 3);
+    assert_ints(s->n_residue, 4, s->n_chain, 1, s->n_atom, 5 + 5 + 5 + 5,
+                s->n_hydrogen, 2, s->n_altloc_atom, 1, s->n_extra_atom, 1,
+                s->n_ligand, 2, s->n_water, 2, s->n_nucleotide, 2, s->n_model,
+                1, s->n_renamed, 3);
     static const char *const name[] = {"ALA", "MET", "SER", "HIS"};
     static const char *const file_name[] = {"ALA", "MSE", "SEP", "HIE"};
     for (int i = 0; i < 4; i++) {
@@ -140,8 +132,7 @@ TEST(chains_and_numbers)
     for (; insertion != NULL; insertion = strstr(insertion, "GLY B   1 "))
         insertion[9] = 'K';
     tsr_structure *s = read_ok(io_text("chains.pdb", text));
-    assert_int_equal(s->n_residue, 5);
-    assert_int_equal(s->n_chain, 4);
+    assert_ints(s->n_residue, 5, s->n_chain, 4);
     char label[32];
     static const char *const want[] = {"D:-3", "A:1", "A:9", "B:1K", "C:1"};
     for (int i = 0; i < 5; i++) {
@@ -189,8 +180,7 @@ TEST(refusals)
     text[good] = '\0';
     strcat(text, atom_line("ATOM", " CA ", ' ', "GLY", 'A', 1, 2, "C"));
     tsr_structure *s = read_ok(io_text("same.pdb", text)); /* the same place */
-    assert_int_equal(s->n_extra_atom, 1);
-    assert_int_equal(s->n_atom, 4);
+    assert_ints(s->n_extra_atom, 1, s->n_atom, 4);
 
     text[good] = '\0';
     strcat(text, "ATOM      5  N   GLY A   2       1.000   2.000\n");
@@ -248,7 +238,6 @@ TEST(gzipped)
                  "incomplete gzip");
     packed[size / 2] ^= 0x55;
     refused_path(io_write("bad.pdb.gz", packed, size), TSR_E_DATA, "damaged");
-    free(packed);
     /* A suffix that lies. */
     s = read_ok(io_text("plain.cif.gz", text));
     assert_int_equal(s->n_residue, 19);
@@ -281,14 +270,9 @@ static const char cif_full[] =
 TEST(mmcif)
 {
     tsr_structure *s = read_ok(io_text("full.cif", cif_full));
-    assert_int_equal(s->n_residue, 2);
-    assert_int_equal(s->n_atom, 7);
-    assert_int_equal(s->n_chain, 1);
-    assert_int_equal(s->n_model, 1);
-    assert_int_equal(s->n_ligand, 1);
-    assert_int_equal(s->n_water, 1);
-    assert_int_equal(s->n_altloc_atom, 1);
-    assert_int_equal(s->n_renamed, 1);
+    assert_ints(s->n_residue, 2, s->n_atom, 7, s->n_chain, 1, s->n_model, 1,
+                s->n_ligand, 1, s->n_water, 1, s->n_altloc_atom, 1,
+                s->n_renamed, 1);
     char label[32];
     tsr_residue_label(&s->residue[1], label, sizeof label);
     assert_string_equal(label, "AAA:101B");
@@ -305,8 +289,7 @@ TEST(mmcif)
     snprintf(text, sizeof text, "%sN N ALA A 7 1 2 3\nC \"CA\" ALA A 7 2 2 3",
              few);
     s = read_ok(io_text("few.cif", text));
-    assert_int_equal(s->n_atom, 2);
-    assert_int_equal(s->residue[0].number, 7);
+    assert_ints(s->n_atom, 2, s->residue[0].number, 7);
     assert_string_equal(s->residue[0].chain, "A");
 
     static const struct {
@@ -430,7 +413,6 @@ TEST(pdb_columns)
         "ATOM      3 SE   MET B -12C      1.000   2.000   3.000  1.00  0.00"
         "          SE\n"
         "TER       4      MET B -12C\nEND\n");
-    free(text);
 
     tsr_model_atoms wrong = *m;
     wrong.n_atom = 99999;
@@ -478,12 +460,11 @@ TEST(atoms)
     }
     assert_near(tsr_atom_form_factor(6, 4 * 3.14159265358979 * 0.5), 1.685,
                 0.01);
-    assert_true(isnan(tsr_atom_form_factor(0, 0.1)));
-    assert_true(isnan(tsr_atom_form_factor(99, 0.1)));
-    assert_true(isnan(tsr_atom_form_factor(-5, 0.1)));
-    assert_true(isnan(tsr_atom_mass(0)));
-    assert_true(isnan(tsr_atom_mass(1000)));
-    assert_true(isnan(tsr_atom_form_factor(6, (double)NAN)));
+    assert_all(isnan(tsr_atom_form_factor(0, 0.1)),
+               isnan(tsr_atom_form_factor(99, 0.1)),
+               isnan(tsr_atom_form_factor(-5, 0.1)), isnan(tsr_atom_mass(0)),
+               isnan(tsr_atom_mass(1000)),
+               isnan(tsr_atom_form_factor(6, (double)NAN)));
 }
 
 /* Every structure of the training set against its index: residues, atoms and
@@ -505,9 +486,8 @@ TEST(training_set)
                          4);
         snprintf(path, sizeof path, SHARED "structures/%s.pdb.gz", id);
         tsr_structure *s = read_ok(path);
-        assert_int_equal(s->n_residue, n_residue);
-        assert_int_equal(s->n_atom, n_atom);
-        assert_int_equal(s->n_chain, strlen(chains));
+        assert_ints(s->n_residue, n_residue, s->n_atom, n_atom, s->n_chain,
+                    strlen(chains));
         n++;
     }
     fclose(index);
@@ -553,8 +533,7 @@ TEST(saxs_models)
         read_ok(SHARED "saxs/rpa_multifoxs_synthetic/model_1jmc.pdb");
     assert_int_equal(s->n_nucleotide, 8);
     s = read_ok(SHARED "saxs/glucose_isomerase/model.pdb"); /* one chain id */
-    assert_int_equal(s->n_chain, 4);
-    assert_int_equal(s->n_residue, 4 * 388);
+    assert_ints(s->n_chain, 4, s->n_residue, 4 * 388);
     assert_string_equal(s->copies, "B C D");
     refused_path(SHARED "README.md", TSR_E_DATA, "is not a structure");
     refused_path(SHARED "saxs/bsa/exp.dat", TSR_E_DATA, "is not a structure");
@@ -598,5 +577,3 @@ TEST(damaged_files)
     }
     assert_in_range(n_read, rounds / 20, rounds - rounds / 20);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

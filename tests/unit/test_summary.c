@@ -109,7 +109,7 @@ static char *printed(const tsr_summary *summary,
     assert_non_null(out);
     OK(print(summary, out, &err));
     fclose(out);
-    return text;
+    return own(text, free);
 }
 
 TEST(test_usual)
@@ -140,12 +140,10 @@ TEST(test_angle)
     assert_true(phi->is_circular);
     assert_near(phi->value.mean, 178.0, 0.7);
     assert_near(phi->value.sd, 20.0 / sqrt(12.0), 0.2);
-    assert_near(phi->value.q5, 169.0, 0.7);
-    assert_near(phi->value.q95, 187.0, 0.7);
+    assert_nears(0.7, phi->value.q5, 169.0, phi->value.q95, 187.0);
     assert_near(phi->value.rhat, 1.0, 0.01);
     char *json = printed(s, print_json);
     assert_has(json, "\"circular\": true");
-    free(json);
 }
 
 /* A turn of all angles turns the location alone. */
@@ -163,11 +161,9 @@ TEST(test_turned)
         }
         OK(tsr_circular_make(0, 4, N / 4, whole, a, &first, &err));
         OK(tsr_circular_make(0, 4, N / 4, whole, b, &second, &err));
-        assert_near(remainder(second.mean - first.mean, whole), 0.45 * whole,
-                    1e-12 * whole);
-        assert_near(second.median - second.mean, first.median - first.mean,
-                    1e-12 * whole);
-        assert_near(second.sd, first.sd, 1e-12 * whole);
+        assert_nears(1e-12 * whole, remainder(second.mean - first.mean, whole),
+                     0.45 * whole, second.median - second.mean,
+                     first.median - first.mean, second.sd, first.sd);
         /* the fold ties the middle two draws, and rounding breaks the tie */
         assert_near(second.rhat, first.rhat, 1e-5);
         assert_near(second.ess_bulk, first.ess_bulk, 1e-6);
@@ -207,8 +203,6 @@ TEST(test_not_finite)
         assert_has(table, "nan");
         assert_has(json, "\"mean\": null");
         assert_has(json, "\"note\": \"6 of 60 draws");
-        free(table);
-        free(json);
     }
 }
 
@@ -224,8 +218,6 @@ TEST(test_few)
     char *json = printed(s, print_json);
     assert_has(table, " few");
     assert_has(json, "\"note\": \"fewer than 4 draws per chain\"");
-    free(table);
-    free(json);
 }
 
 /* JSON has no infinity: what it is for is said. */
@@ -238,7 +230,6 @@ TEST(test_frozen)
     assert_true(isinf(tsr_summary_find(s, "rg")->value.rhat));
     char *json = printed(s, print_json);
     assert_has(json, "\"rhat\": null, \"note\": \"rhat is infinite");
-    free(json);
 }
 
 TEST(test_constant)
@@ -301,7 +292,6 @@ TEST(test_damaged)
     assert_near(tsr_summary_find(s, "rg")->value.mean, 30.0, 0.15);
     char *table = printed(s, tsr_summary_print);
     assert_has(table, "damaged");
-    free(table);
 }
 
 TEST(test_prior)
@@ -326,8 +316,6 @@ TEST(test_prior)
     assert_has(table, "prior_mean");
     assert_has(table, "94 %");
     assert_has(json, "\"prior\": {\"mean\": 2");
-    free(table);
-    free(json);
 }
 
 /* Of poses and tails distances and the slowest are shown, of each kind. */
@@ -358,8 +346,6 @@ TEST(test_poses)
     assert_has(table, "pose_1_twist");
     assert_null(strstr(table, "pose_1_to_x"));
     assert_has(json, "pose_1_to_x");
-    free(table);
-    free(json);
 }
 
 static test_fixture around_each = {io_setup, io_teardown};

@@ -1,14 +1,13 @@
 /* Accessible surfaces equal closed forms and counted points, and a profile with
  * its hydration layer does not change under rotation. */
-#include "tests/io_files.h"
-#include "tests/test.h"
-
 #include "core/vec3.h"
 #include "molecule/structure.h"
 #include "scattering/atom_model.h"
 #include "scattering/debye.h"
 #include "scattering/form_factor.h"
 #include "scattering/surface.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 static void expose(int n, const double (*xyz)[3], const double *radius,
                    double probe, double *fraction, double (*vector)[3])
@@ -28,13 +27,11 @@ TEST(surface_of_spheres)
      * share of the sphere is height / 2 R1, its vector (1 - (x / R1)^2) / 4. */
     double r1 = 3.3, r2 = 3.8, d = 3.0;
     double x = (d * d + r1 * r1 - r2 * r2) / (2.0 * d);
-    assert_near(fraction[0], 1.0 - (r1 - x) / (2.0 * r1), 1e-12);
-    assert_near(fraction[1], 1.0 - (r2 - (d - x)) / (2.0 * r2), 1e-12);
-    assert_near(vector[0][0], -0.25 * (1.0 - pow(x / r1, 2.0)), 1e-12);
-    assert_near(vector[0][1], 0.0, 1e-12);
-    assert_near(fraction[2], 0.0, 0.0);
-    assert_near(fraction[3], 1.0, 0.0);
-    assert_near(fraction[4] + fraction[5], 1.0, 0.0);
+    assert_nears(1e-12, fraction[0], 1.0 - (r1 - x) / (2.0 * r1), fraction[1],
+                 1.0 - (r2 - (d - x)) / (2.0 * r2), vector[0][0],
+                 -0.25 * (1.0 - pow(x / r1, 2.0)), vector[0][1], 0.0);
+    assert_nears(0.0, fraction[2], 0.0, fraction[3], 1.0,
+                 fraction[4] + fraction[5], 1.0);
 }
 
 static void fill_at_random(int n, double side, double (*xyz)[3], double *radius)
@@ -147,5 +144,3 @@ TEST(rotation_changes_nothing)
         assert_near(turned[k], first[k], 1e-9 * fabs(first[60 * (k >= 60)]));
     tsr_atoms_free(a);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

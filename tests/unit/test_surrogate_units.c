@@ -1,8 +1,7 @@
 /* Amounts of the surrogate's beads equal amplitudes summed over directions. */
+#include "core/vec3.h"
 #include "surrogate/surrogate.h"
 #include "tests/test.h"
-
-#include "core/vec3.h"
 
 #include <gsl/gsl_rng.h>
 

@@ -129,8 +129,7 @@ TEST(table)
                        row_p[i + 1] * row_r[i + 1] * row_r[i + 1]);
     }
     const double mean = first / sum, sd = sqrt(square / sum - mean * mean);
-    assert_near(term->observed[0], mean, 1e-9);
-    assert_near(term->sigma[0], sd, 1e-9);
+    assert_nears(1e-9, term->observed[0], mean, term->sigma[0], sd);
     assert_near(integral(f, term, 0.0), 1.0, 1e-4);
     assert_near(integral(f, term, log(1.4)), 1.0, 1e-4);
     const double norm = density(f, term, row_r[2], 0.0) / row_p[2];

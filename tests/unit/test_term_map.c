@@ -239,8 +239,7 @@ TEST(width)
     tsr_term *fixed = term_of(f, map), *free_ = term_with(f, map, "infer");
     const double best = log_lik_at(f, free_, 1, &one, 0.3, NULL);
     assert_near(best, log_lik(f, fixed, 1, &one, NULL), 0.05);
-    assert_int_equal(fixed->parameter[0].infer, 0);
-    assert_int_equal(free_->parameter[0].infer, 1);
+    assert_ints(fixed->parameter[0].infer, 0, free_->parameter[0].infer, 1);
     free_ = term_with(f, f->model, "infer");
     const double at = log_lik_at(f, free_, 1, &one, 0.3, NULL);
     assert_true(at > log_lik_at(f, free_, 1, &one, 0.27, NULL) + 5.0);

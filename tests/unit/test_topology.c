@@ -1,12 +1,11 @@
 /* Built chains have ideal geometry, measured and rebuilt coordinates agree, and
  * ranges select the intended residues. */
-#include "tests/geometry.h"
-#include "tests/model_sample.h"
-#include "tests/test.h"
-
 #include "core/random.h"
 #include "core/vec3.h"
 #include "molecule/topology.h"
+#include "tests/geometry.h"
+#include "tests/model_sample.h"
+#include "tests/test.h"
 
 #define PI 3.14159265358979323846
 static const char sequence[] = "MKTAYIAKQRPGISFVKSHFWRQLEERLGNDCE";
@@ -40,9 +39,8 @@ TEST(ideal_geometry)
     internal_geometry *g = array((size_t)n, sizeof *g);
     measure_geometry(f.t, f.c, g);
     for (int i = 0; i < n; i++) {
-        assert_near(g[i].n_ca, TSR_BOND_N_CA, 1e-12);
-        assert_near(g[i].ca_c, TSR_BOND_CA_C, 1e-12);
-        assert_near(g[i].n_ca_c, TSR_ANGLE_N_CA_C, 1e-12);
+        assert_nears(1e-12, g[i].n_ca, TSR_BOND_N_CA, g[i].ca_c, TSR_BOND_CA_C,
+                     g[i].n_ca_c, TSR_ANGLE_N_CA_C);
         if (i == 0)
             continue;
         assert_near(g[i].c_n, TSR_BOND_C_N, 1e-12);
@@ -149,8 +147,7 @@ TEST(reach)
                                 tsr_vec3_distance(f.c->body[a], f.c->body[b]));
             shuffle(&f, rng, 5);
         }
-        assert_true(most <= bound);
-        assert_true(most > 0.8 * bound);
+        assert_all(most <= bound, most > 0.8 * bound);
     }
 }
 
@@ -162,8 +159,7 @@ TEST(flexible_ranges)
     fixture f;
     open_fixture(&f, &some);
     /* R10, P11, G12: phi and psi of each */
-    assert_int_equal(f.t->n_torsion, 6);
-    assert_int_equal(f.t->n_side, 2);
+    assert_ints(f.t->n_torsion, 6, f.t->n_side, 2);
     open_fixture(&f, NULL);
     /* all but phi of the first and psi of the last */
     assert_int_equal(f.t->n_torsion, 2 * (int)strlen(sequence) - 2);

@@ -32,7 +32,7 @@ static tsr_torsion_density *density_of(const tsr_torsion_mixture *m)
 {
     tsr_torsion_density *density = tsr_torsion_density_new(m);
     assert_non_null(density);
-    return density;
+    return own(density, free);
 }
 
 static tsr_torsion_density *density_of_part(const tsr_von_mises *part)
@@ -117,7 +117,6 @@ TEST(integrals)
                 exp(tsr_torsion_density_log_psi(d, -M_PI + h * b));
             assert_near(by_psi[b], marginal, 1e-10 * (1.0 + marginal));
         }
-        free(d);
     }
 }
 
@@ -133,7 +132,6 @@ TEST(narrow)
             total +=
                 exp(tsr_torsion_density_log(d, p->phi + a * h, p->psi + b * h));
     assert_near(total * h * h, 1.0, 1e-10);
-    free(d);
 }
 
 /* Cosines and sines, the angle, the angle a turn further, the formula. */
@@ -164,7 +162,6 @@ TEST(forms)
                     1e-10);
         assert_true(value > log(0.02 / (4.0 * M_PI * M_PI)));
     }
-    free(d);
 }
 
 /* Far from a narrow component, where its density underflows, the logarithm is
@@ -181,7 +178,6 @@ TEST(far_away)
         assert_true(isfinite(tsr_torsion_density_log_phi(d, p->phi + M_PI)));
         assert_true(isfinite(tsr_torsion_density_log_psi(d, p->psi + M_PI)));
         assert_true(isnan(tsr_torsion_density_log(d, (double)NAN, 0.0)));
-        free(d);
     }
 }
 
@@ -250,12 +246,10 @@ TEST(draws)
         else if (p->k_phi > 1e3) /* phi alone is narrow: look closely */
             width = 0.2;
         check_draws(d, p->phi, p->psi, width, i);
-        free(d);
     }
     tsr_torsion_density *d = density_of(&mixture);
     check_draws(d, 0.0, 0.0, 2.0 * M_PI, 100);
     check_draws(d, -1.1, -0.75, 1.0, 101);
-    free(d);
 }
 
 /* Angles alone, by their mean cosines I1 / I0 and I2 / I0. */
@@ -311,5 +305,4 @@ TEST(cells)
         if (fabs(share[k] - wanted[k]) > 0.01)
             fail_msg("block %d is drawn with %.4f, not %.4f", k, share[k],
                      wanted[k]);
-    free(d);
 }

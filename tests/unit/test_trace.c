@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 OWNED(tsr_trace_reader)
-
 OWNED(tsr_draw_log)
 
 enum { N_CHAIN = 3, N_Q = 37, N_STATE = 2, N_MOVE = 3, SEAL = 64 };
@@ -74,11 +73,11 @@ static int enter(void **state)
 
 static test_fixture around_each = {enter, io_teardown};
 
-/* [N_CHAIN][count][n] draws from..from+count of a variable; caller frees. */
+/* [N_CHAIN][count][n] draws from..from+count of a variable. */
 static double *draws(int v, int from, int count)
 {
     double *value =
-        malloc((size_t)(N_CHAIN * count * variable[v].n) * sizeof *value);
+        array((size_t)(N_CHAIN * count * variable[v].n), sizeof *value);
     double *to = value;
     for (int c = 0; c < N_CHAIN; c++)
         for (int d = 0; d < count; d++)
@@ -89,9 +88,7 @@ static double *draws(int v, int from, int count)
 
 static void append(tsr_trace *trace, int v, int from, int count)
 {
-    double *value = draws(v, from, count);
-    OK(tsr_trace_append(trace, v, count, value, &err));
-    free(value);
+    OK(tsr_trace_append(trace, v, count, draws(v, from, count), &err));
 }
 
 /* Draws of all variables but those of warm-up. */
@@ -141,8 +138,7 @@ static void flip(const char *file, long at, int bit)
     assert_non_null(stream);
     assert_int_equal(fseek(stream, at, SEEK_SET), 0);
     const int byte = fgetc(stream) ^ (1 << bit);
-    assert_int_equal(fseek(stream, at, SEEK_SET), 0);
-    assert_int_equal(fputc(byte, stream), byte);
+    assert_ints(fseek(stream, at, SEEK_SET), 0, fputc(byte, stream), byte);
     assert_int_equal(fclose(stream), 0);
 }
 
@@ -190,9 +186,7 @@ TEST(test_read_back)
     double *value;
     OK(tsr_trace_get(reader, TSR_TRACE_OBSERVED_DATA, "intensity", &n_chain,
                      &n_draw, &n, &value, &err));
-    assert_int_equal(n_chain, 1);
-    assert_int_equal(n_draw, 1);
-    assert_int_equal(n, N_Q);
+    assert_ints(n_chain, 1, n_draw, 1, n, N_Q);
     assert_memory_equal(value, observed, sizeof observed);
     free(value);
     OK(tsr_trace_get(reader, TSR_TRACE_CONSTANT_DATA, "n_point", &n_chain,
@@ -201,11 +195,10 @@ TEST(test_read_back)
     assert_true(value[0] == 51.0);
     free(value);
     /* A coordinate is no variable. */
-    assert_int_equal(tsr_trace_get(reader, TSR_TRACE_OBSERVED_DATA, "q",
-                                   &n_chain, &n_draw, &n, &value, &err),
-                     TSR_E_DATA);
+    FAILS(tsr_trace_get(reader, TSR_TRACE_OBSERVED_DATA, "q", &n_chain, &n_draw,
+                        &n, &value, &err),
+          TSR_E_DATA, "observed_data/q");
     assert_null(value);
-    assert_has(err.message, "observed_data/q");
 
     for (int i = 0; i < 4; i++) {
         char *text = tsr_trace_attribute_text(reader, attribute[i].name);
@@ -297,10 +290,9 @@ static void expect_refused(const tsr_trace_variable *list, int n,
                            const char *why)
 {
     tsr_trace *trace;
-    assert_int_equal(tsr_trace_create(path, 2, n, list, 0, NULL, &trace, &err),
-                     TSR_E_INTERNAL);
+    FAILS(tsr_trace_create(path, 2, n, list, 0, NULL, &trace, &err),
+          TSR_E_INTERNAL, why);
     assert_null(trace);
-    assert_has(err.message, why);
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
@@ -355,11 +347,10 @@ TEST(test_unwritable)
     const char *where[] = {"/dev/null/trace.h5", "/proc/trace.h5"};
 
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(tsr_trace_create(where[i], N_CHAIN, N_VARIABLE,
-                                          variable, 0, NULL, &trace, &err),
-                         TSR_E_IO);
+        FAILS(tsr_trace_create(where[i], N_CHAIN, N_VARIABLE, variable, 0, NULL,
+                               &trace, &err),
+              TSR_E_IO, where[i]);
         assert_null(trace);
-        assert_has(err.message, where[i]);
         if (strstr(err.message, "No such file") == NULL &&
             strstr(err.message, "Not a directory") == NULL &&
             strstr(err.message, "Permission denied") == NULL)
@@ -388,9 +379,8 @@ static int run_out_of_disk(rlim_t limit)
                    : 3;
     for (int i = 0; i < 200 && status == TSR_OK; i++)
         for (int v = 0; v < WARM && status == TSR_OK; v++) {
-            double *value = draws(v, i * 500, 500);
-            status = tsr_trace_append(trace, v, 500, value, &err);
-            free(value);
+            status =
+                tsr_trace_append(trace, v, 500, draws(v, i * 500, 500), &err);
         }
     if (status == TSR_OK)
         status = tsr_trace_close(trace, &err);
@@ -663,9 +653,7 @@ TEST(test_shape_and_coordinates)
     tsr_trace_reader *reader = in_pieces();
     OK(tsr_trace_shape(reader, TSR_TRACE_POSTERIOR_PREDICTIVE, "intensity",
                        &n_chain, &n_draw, &n, &err));
-    assert_int_equal(n_chain, N_CHAIN);
-    assert_int_equal(n_draw, N_DRAW);
-    assert_int_equal(n, N_Q);
+    assert_ints(n_chain, N_CHAIN, n_draw, N_DRAW, n, N_Q);
     static const struct {
         tsr_trace_group group;
         const char *name;
@@ -769,11 +757,9 @@ TEST(test_read_beside_writer)
     check(10, 500);
     tsr_lock_free(lock);
     strcpy(other, io_path("elsewhere.h5"));
-    assert_int_equal(rename(path, other), 0);
-    assert_int_equal(symlink(other, path), 0);
+    assert_ints(rename(path, other), 0, symlink(other, path), 0);
     check(10, 500);
-    assert_int_equal(size_of(other), empty);
-    assert_int_equal(rename(other, path), 0);
+    assert_ints(size_of(other), empty, rename(other, path), 0);
     check(10, 500);
     assert_true(size_of(path) > empty);
     assert_int_equal(unlink(log_path), 0);
@@ -831,8 +817,7 @@ TEST(test_log_refused)
     assert_int_equal(symlink(path, log_path), 0);
     const long size = size_of(path);
     assert_int_equal(tsr_draw_log_begin(log, &one, &err), TSR_E_IO);
-    assert_int_equal(size_of(path), size);
-    assert_int_equal(unlink(log_path), 0);
+    assert_ints(size_of(path), size, unlink(log_path), 0);
     log_draws(log, TSR_DRAWN_KEPT, 0, 6, 0);
     assert_int_equal(unlink(log_path), 0);
     FAILS(tsr_draw_log_sync(log, &err), TSR_E_IO, "No such file");

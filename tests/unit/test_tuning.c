@@ -25,11 +25,8 @@ static void expect(tsr_device_type type, const char *name, int n_body,
     tsr_page_tile_options o = {0};
     int got;
     OK(tsr_tuning_find_in_table(table, "t", &info, n_body, &o, &got, &err));
-    assert_int_equal(got, found);
-    assert_int_equal(o.tile, tile);
-    assert_int_equal(o.parts, parts);
-    assert_int_equal(o.split, split);
-    assert_int_equal(o.difference, difference);
+    assert_ints(got, found, o.tile, tile, o.parts, parts, o.split, split,
+                o.difference, difference);
 }
 
 TEST(first_that_fits)
@@ -49,9 +46,7 @@ TEST(what_is_asked_stays)
     tsr_page_tile_options o = {.tile = 16, .split = 3};
     int found;
     OK(tsr_tuning_find_in_table(table, "t", &info, 0, &o, &found, &err));
-    assert_int_equal(o.tile, 16);
-    assert_int_equal(o.split, 3);
-    assert_int_equal(o.parts, 2);
+    assert_ints(o.tile, 16, o.split, 3, o.parts, 2);
     assert_int_equal(o.difference, 0); /* it is for another tile */
 }
 

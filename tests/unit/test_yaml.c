@@ -1,11 +1,9 @@
 /* YAML configurations are read into a field table; every error names file,
  * line, column, key and the allowed values. */
 #include "../config_table.h"
-#include "tests/test.h"
-
-#include "tests/io_files.h"
-
 #include "files/yaml.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 #include <sys/stat.h>
 #include <time.h>
@@ -64,30 +62,24 @@ TEST(test_example)
     snprintf(want, sizeof want, "%s/ligase.pdb", io_dir);
     assert_string_equal(c->structure.file, want);
     assert_null(c->structure.sequence);
-    assert_int_equal(c->structure.bodies, 0);
-    assert_int_equal(c->structure.flexible.n, 2);
+    assert_ints(c->structure.bodies, 0, c->structure.flexible.n, 2);
     assert_string_equal(c->structure.flexible.item[1], "B:1-5");
-    assert_int_equal(c->structure.states, 1);
-    assert_int_equal(c->data.n, 2);
+    assert_ints(c->structure.states, 1, c->data.n, 2);
     const config_data *d = c->data.item;
     assert_string_equal(d[0].file, "/tmp/ligase.dat");
     assert_int_equal(d[0].q_unit, 2);
     assert_true(d[0].q_range[0] == 0.01 && d[0].q_range[1] == 0.3);
-    assert_int_equal(d[0].noise.model, 2);
-    assert_int_equal(d[0].noise.scale.word, 0);
-    assert_int_equal(d[0].background.word, -1);
+    assert_ints(d[0].noise.model, 2, d[0].noise.scale.word, 0,
+                d[0].background.word, -1);
     assert_true(d[0].background.number == 0.5);
     assert_string_equal(d[1].file, "/abs/b.dat");
     assert_true(d[1].q_range[0] == 0.0 && d[1].q_range[1] == 0.0);
     assert_true(d[1].noise.alpha_inv_ang == 0.15);
-    assert_int_equal(c->prior.clash, 1);
-    assert_int_equal(c->prior.restraints.n, 0);
-    assert_int_equal(c->prior.use, 0);
+    assert_ints(c->prior.clash, 1, c->prior.restraints.n, 0, c->prior.use, 0);
     assert_true(c->moves.pivot.weight == 3.0 && c->moves.pivot.step_rad == 0.1);
     assert_true(c->moves.crankshaft.weight == 1.0);
     assert_true(c->moves.crankshaft.step_rad == 0.5);
-    assert_int_equal(c->sampler.chains, 4);
-    assert_int_equal(c->sampler.draws, 20000);
+    assert_ints(c->sampler.chains, 4, c->sampler.draws, 20000);
     assert_true(c->sampler.temperatures.number == 12.0);
     tsr_fields_clear(config_fields, c);
 }
@@ -127,8 +119,7 @@ TEST(test_short_forms)
     for (size_t i = 0; i < COUNT_OF(empty); i++) {
         config *c = read_well(empty[i], NULL);
         assert_string_equal(c->name, "run");
-        assert_int_equal(c->sampler.chains, 8);
-        assert_int_equal(c->prior.restraints.n, 0);
+        assert_ints(c->sampler.chains, 8, c->prior.restraints.n, 0);
         tsr_fields_clear(config_fields, c);
     }
     config *c = read_well("structure:\n  # file: x\nsampler:\n"
@@ -483,7 +474,7 @@ TEST(test_depth_and_length)
     static const char *const open[] = {"[", "{a: ", "- ", "? "};
     const clock_t most = 30 * CLOCKS_PER_SEC;
     config c;
-    tsr_yaml_marks marks = {0};
+    CLEARED(tsr_yaml_marks) marks = {0};
     for (size_t i = 0; i < COUNT_OF(open); i++) {
         char *text = NULL;
         size_t size = 0;
@@ -510,7 +501,6 @@ TEST(test_depth_and_length)
     OK(tsr_yaml_read_marked(path, config_fields, &c, 0, NULL, &marks, &err));
     assert_true(clock() - before < most);
     assert_int_equal(c.structure.flexible.n, length);
-    tsr_yaml_marks_clear(&marks);
     tsr_fields_clear(config_fields, &c);
 }
 
@@ -563,5 +553,3 @@ TEST(test_damaged)
         check_damaged(copy, n);
     }
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

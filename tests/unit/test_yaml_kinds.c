@@ -1,9 +1,8 @@
 /* YAML of structs that have kinds: selector, messages, --set and output. */
 #include "../config_table.h"
-#include "tests/test.h"
-
 #include "files/yaml.h"
 #include "tests/io_files.h"
+#include "tests/test.h"
 
 static const char *path; /* of the file that was read last */
 
@@ -44,8 +43,7 @@ TEST(test_kinds)
     assert_true(k->one.ball.radius == 2.0);
     assert_int_equal(k->many.n, 3);
     assert_string_equal(shape[0].ball.name, "b");
-    assert_int_equal(shape[1].box.shape, 2);
-    assert_int_equal(shape[1].box.lines.n, 0);
+    assert_ints(shape[1].box.shape, 2, shape[1].box.lines.n, 0);
     assert_true(shape[2].ball.radius == 5.0);
     tsr_fields_clear(kinds_fields, k);
 }
@@ -144,5 +142,3 @@ TEST(test_kinds_written)
     free(first);
     free(second);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

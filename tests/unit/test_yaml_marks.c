@@ -1,10 +1,8 @@
 /* The reader marks where each key of a configuration was given. */
 #include "../config_table.h"
-#include "tests/test.h"
-
-#include "tests/io_files.h"
-
 #include "files/yaml.h"
+#include "tests/io_files.h"
+#include "tests/test.h"
 
 TEST(where_keys_were_given)
 {
@@ -22,7 +20,7 @@ TEST(where_keys_were_given)
         {"data.0.file", "--set data.0.file=x"},
         {"data.0.q_range", ":5:8"},
     };
-    tsr_yaml_marks marks = {0};
+    CLEARED(tsr_yaml_marks) marks = {0};
     config c = {0};
     static const char text[] =
         "seed: 3\nstructure:\n  file: a\n  flexible: [A:1-2, B:1]\n"
@@ -37,7 +35,6 @@ TEST(where_keys_were_given)
     }
     assert_null(tsr_yaml_marks_find(&marks, "sampler.chains"));
     assert_null(tsr_yaml_marks_find(&marks, ""));
-    tsr_yaml_marks_clear(&marks);
     tsr_fields_clear(config_fields, &c);
 }
 
@@ -66,5 +63,3 @@ TEST(former_names)
           TSR_E_CONFIG, "repeated key");
     tsr_fields_clear(config_fields, &c);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};
