@@ -8,6 +8,7 @@
 #include "core/status.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -130,11 +131,15 @@ typedef struct {
 static owned_object *owned __attribute__((unused));
 static size_t n_owned __attribute__((unused));
 
+/* Threads of a test may call it at once. */
 static inline void *own(void *object, void (*release)(void *))
 {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
     if ((n_owned & (n_owned - 1)) == 0) /* a power of 2: full */
         owned = realloc(owned, (2 * n_owned + 1) * sizeof *owned);
     owned[n_owned++] = (owned_object){object, release};
+    pthread_mutex_unlock(&mutex);
     return object;
 }
 

@@ -232,10 +232,4 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    tsr_device_free(*state);
-    return 0;
-}
-
-static test_fixture around_all = {set_up, tear_down};
+static test_fixture around_all = {set_up, NULL};

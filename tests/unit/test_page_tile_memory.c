@@ -46,5 +46,4 @@ TEST(limit)
           TSR_E_DEVICE, "8 systems of 100 bodies");
     assert_null(engine);
     assert_has(err.message, "7 systems fit");
-    tsr_device_free(device);
 }

@@ -82,8 +82,6 @@ TEST(bound_without_data)
     read_sample(&with, 1, 0, NULL, text);
     read_sample(&without, 0, 0, NULL, text);
     assert_true(with.s.molecule.d_bound_ang == without.s.molecule.d_bound_ang);
-    close_sample(&with);
-    close_sample(&without);
 }
 
 /* Beyond d_max the q grid does not hold, so P(X) is 0 there: moves that would
@@ -111,7 +109,6 @@ TEST(never_beyond_the_bound)
     }
     assert_true(near > 0);
     tsr_chain_free(chain);
-    close_sample(&f);
 }
 
 /* A chain that no engine serves, as that of simulate, may have any number. */
@@ -123,5 +120,4 @@ TEST(largest_number)
     OK(tsr_chain_new(&f.s.target, INT_MAX, &chain, &err));
     assert_in_range(tsr_chain_system(chain), 0, 1);
     tsr_chain_free(chain);
-    close_sample(&f);
 }
