@@ -11,8 +11,9 @@
  * weights: out [unit][SUMS][groups][PAGES].
  *
  * Work size: (units * TILE, groups), work-groups of (TILE, 1), one work-item
- * for each row. All rows read the same column at a time. The rows are added in
- * their order. Compile-time constants: those of page_tile.cl, and WEIGHTED. */
+ * for each row. All rows read the same column at the same time. The rows are
+ * added in their order. Compile-time constants: those of page_tile.cl, and
+ * WEIGHTED. */
 #ifndef WEIGHTED
 #define WEIGHTED 1 /* 1: particles have weights */
 #endif

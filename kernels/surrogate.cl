@@ -10,10 +10,11 @@
  * added again; if these are more than half of all pairs, all are counted anew.
  * Counts are integers, so that the result depends neither on the order of
  * work-items nor on which pairs were counted anew: a job gives the same bits in
- * any launch. Of the three products of shapes the two smaller ones share an
- * integer, 16 bits each. On a CPU a work-group is a single work-item, which
- * sums curves in a fixed order instead of counting. After the last step it
- * computes all pairs anew, which removes the rounding errors of the changes.
+ * any launch. A distance has three counts, one for each product of shapes
+ * (surrogate.h), of which the two smaller ones share an integer, 16 bits each.
+ * On a CPU a work-group is a single work-item, which sums curves in a fixed
+ * order instead of counting. After the last step it computes all pairs anew,
+ * which removes the rounding errors of the changes.
  * All work-items draw the same random numbers, from a counter, and so come to
  * the same decision.
  *

@@ -8,6 +8,7 @@
 #include "core/status.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -113,6 +114,12 @@ static _Thread_local tsr_err err __attribute__((unused));
         assert_has(err.message, part);    \
     } while (0)
 
+/* An initialiser, such as a row of a table of cases. */
+#define ROW(...)    \
+    {               \
+        __VA_ARGS__ \
+    }
+
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- what a test makes is freed behind it, the newest first ---- */
@@ -124,11 +131,15 @@ typedef struct {
 static owned_object *owned __attribute__((unused));
 static size_t n_owned __attribute__((unused));
 
+/* Threads of a test may call it at once. */
 static inline void *own(void *object, void (*release)(void *))
 {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
     if ((n_owned & (n_owned - 1)) == 0) /* a power of 2: full */
         owned = realloc(owned, (2 * n_owned + 1) * sizeof *owned);
     owned[n_owned++] = (owned_object){object, release};
+    pthread_mutex_unlock(&mutex);
     return object;
 }
 
@@ -148,8 +159,15 @@ static inline void release_owned(size_t n)
 #define own_copy(object, release) \
     own(memcpy(array(1, sizeof *(object)), (object), sizeof *(object)), release)
 
-/* own_NAME(object), for a type that NAME_free frees. */
+/* own_NAME(object), for a type that NAME_free frees. FREED(NAME) x: a pointer x
+ * to that type, which is freed at the end of the block. */
+#define FREED(name) __attribute__((cleanup(drop_##name))) name##_pointer
 #define OWNED_AS(name, type)                        \
+    typedef type *name##_pointer;                   \
+    static inline void drop_##name(type **object)   \
+    {                                               \
+        name##_free(*object);                       \
+    }                                               \
     static inline void release_##name(void *object) \
     {                                               \
         name##_free(object);                        \
@@ -162,7 +180,7 @@ static inline void release_owned(size_t n)
 
 OWNED(gsl_rng)
 
-/* As tsr_rng_new and calloc. */
+/* As tsr_rng_new, calloc and sprintf. */
 static inline gsl_rng *rng_new(uint64_t seed, uint64_t stream)
 {
     return own_gsl_rng(tsr_rng_new(seed, stream));
@@ -173,6 +191,35 @@ static inline void *array(size_t n, size_t size)
     void *zeros = calloc(n + 1, size);
     assert_non_null(zeros);
     return own(zeros, free);
+}
+
+__attribute__((format(printf, 1, 2))) static inline const char *
+format(const char *pattern, ...)
+{
+    enum { MOST = 4096 };
+    char *text = array(MOST, 1);
+    va_list list;
+    va_start(list, pattern);
+    assert_in_range(vsnprintf(text, MOST, pattern, list), 0, MOST - 1);
+    va_end(list);
+    return text;
+}
+
+/* A stream into memory, one at a time, and the text that was written to it. */
+static char *stream_text __attribute__((unused));
+static size_t stream_size __attribute__((unused));
+
+static inline FILE *text_begin(void)
+{
+    FILE *stream = open_memstream(&stream_text, &stream_size);
+    assert_non_null(stream);
+    return stream;
+}
+
+static inline char *text_end(FILE *stream)
+{
+    fclose(stream);
+    return own(stream_text, free);
 }
 
 static inline void release_pool(void *pool)

@@ -4,7 +4,7 @@
 
 #include "engine/engine.h"
 #include "gpu/engine_device.h"
-#include "tests/check.h"
+#include "tests/objects.h"
 
 static inline double uniform(uint64_t *state)
 {
@@ -101,6 +101,15 @@ static inline tsr_device *open_device(void)
         printf("skipped: %s\n", err.message);
         return NULL;
     }
+    return own_tsr_device(device);
+}
+
+/* The test is skipped where there is no device. */
+static inline tsr_device *need_device(void)
+{
+    tsr_device *device = open_device();
+    if (device == NULL)
+        skip();
     return device;
 }
 
@@ -111,12 +120,21 @@ static inline int has_variant(const tsr_device *device, const engine_variant *v)
 
 static inline tsr_status make_variant(const tsr_engine_spec *spec,
                                       const tsr_device *device,
-                                      const engine_variant *v, tsr_engine **out)
+                                      const engine_variant *v, tsr_engine **out,
+                                      tsr_err *err)
 {
     return is_wave(v)
                ? tsr_engine_plane_wave_new(
-                     spec, device, v == &variants[N_VARIANT - 1], out, &err)
-               : tsr_engine_page_tile_new(spec, device, &v->options, out, &err);
+                     spec, device, v == &variants[N_VARIANT - 1], out, err)
+               : tsr_engine_page_tile_new(spec, device, &v->options, out, err);
+}
+
+static inline tsr_engine *new_variant(const tsr_engine_spec *spec,
+                                      const tsr_device *device,
+                                      const engine_variant *v)
+{
+    NEW(tsr_engine, engine, make_variant, spec, device, v);
+    return engine;
 }
 
 #endif

@@ -133,20 +133,16 @@ static void check_against_reference(const composition *c, const walker *w,
                                     const char *name)
 {
     tsr_engine_spec spec = c->spec;
-    tsr_engine *engine;
-    tsr_batch *batch;
     double exact[N_Q];
     spec.n_system = 1;
     spec.d_bound_ang = 0.0;
-    OK(tsr_engine_reference_new(&spec, &engine, &err));
-    OK(tsr_batch_new(engine, 1, &batch, &err));
+    NEW(tsr_engine, engine, tsr_engine_reference_new, &spec);
+    NEW(tsr_batch, batch, tsr_batch_new, engine, 1);
     OK(tsr_batch_set(batch, 0, (const double(*)[3])w->xyz, exact, &err));
     double error = worst_error(profile, exact, N_Q);
     if (!(error <= limit))
         fail_msg("%s: relative error %.2e of I(q), %.0e allowed", name, error,
                  limit);
-    tsr_batch_free(batch);
-    tsr_engine_free(engine);
 }
 
 static void begin(const composition *c, walker *w, tsr_batch *batch, int system)

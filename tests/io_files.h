@@ -11,19 +11,19 @@
 /* The directory: one for the program, or for each test of a program with the
  * fixture {io_setup, io_teardown}. */
 static char io_dir[64];
-static pid_t io_owner; /* children leave the directory alone */
+static pid_t io_owner; /* 0: not there; children leave the directory alone */
 
 FIXTURE(io_teardown)
 {
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", io_dir);
-    io_dir[0] = '\0';
+    io_owner = 0;
     return system(command) == 0 ? 0 : -1;
 }
 
 FIXTURE(io_setup)
 {
-    if (io_dir[0] != '\0')
+    if (io_owner != 0)
         return 0;
     snprintf(io_dir, sizeof io_dir, "/tmp/tsr-io-XXXXXX");
     io_owner = getpid();
@@ -37,7 +37,7 @@ __attribute__((constructor)) static void io_begin(void)
 
 __attribute__((destructor)) static void io_end(void)
 {
-    if (io_dir[0] != '\0' && io_owner == getpid())
+    if (io_owner == getpid())
         io_teardown(NULL);
 }
 
@@ -67,7 +67,7 @@ static inline const char *io_text(const char *name, const char *text)
     return io_write(name, text, strlen(text));
 }
 
-/* A whole file. */
+/* A whole file; size may be NULL. */
 static inline char *io_read(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "rb");
@@ -77,8 +77,9 @@ static inline char *io_read(const char *path, size_t *size)
     assert_true(n >= 0);
     rewind(file);
     char *data = array((size_t)n + 1, 1);
-    *size = fread(data, 1, (size_t)n, file);
-    data[*size] = '\0';
+    const size_t n_read = fread(data, 1, (size_t)n, file);
+    if (size != NULL)
+        *size = n_read;
     fclose(file);
     return data;
 }
@@ -90,6 +91,10 @@ static inline int io_have_shared(void)
     print_message("skipped: no %s beside the repository\n", SHARED);
     return 0;
 }
+
+#define NEEDS_SHARED       \
+    if (!io_have_shared()) \
+    skip()
 
 /* A generator with a fixed seed: the same damage in every run. */
 static inline uint32_t io_random(uint32_t *state)

@@ -12,9 +12,15 @@ typedef struct {
     tsr_setup s;
 } sample;
 
-/* Without engines; paths are relative to the current folder. */
-static inline void read_sample(sample *x, int with_data, int n_set,
-                               const char *const *set, const char *text)
+static inline void release_sample(void *object)
+{
+    sample *x = object;
+    tsr_setup_clear(&x->s);
+    tsr_config_clear(&x->config);
+}
+
+static inline void sample_prepare(sample *x, int with_data, int n_set,
+                                  const char *const *set, const char *text)
 {
     char path[] = "sample_XXXXXX";
     const int fd = mkstemp(path);
@@ -29,17 +35,20 @@ static inline void read_sample(sample *x, int with_data, int n_set,
     OK(tsr_setup_read(&x->config, with_data, NULL, &x->s, &err));
 }
 
+/* Without engines; paths are relative to the current folder. */
+static inline void read_sample(sample *x, int with_data, int n_set,
+                               const char *const *set, const char *text)
+{
+    sample_prepare(x, with_data, n_set, set, text);
+    own_copy(x, release_sample);
+}
+
 static inline void start_sample(sample *x, int n_set, const char *const *set,
                                 const char *text)
 {
-    read_sample(x, 1, n_set, set, text);
+    sample_prepare(x, 1, n_set, set, text);
     OK(tsr_setup_engine(&x->config, 0, NULL, &x->s, &err));
-}
-
-static inline void close_sample(sample *x)
-{
-    tsr_setup_clear(&x->s);
-    tsr_config_clear(&x->config);
+    own_copy(x, release_sample);
 }
 
 #endif

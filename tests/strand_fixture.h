@@ -3,6 +3,7 @@
 #ifndef TESTS_STRAND_FIXTURE_H
 #define TESTS_STRAND_FIXTURE_H
 
+#include "tests/objects.h"
 #include "tests/strand_sample.h"
 
 #include "core/random.h"
@@ -13,9 +14,6 @@
 #include "tests/io_files.h"
 
 #include <gsl/gsl_sort.h>
-
-OWNED(tsr_structure)
-OWNED(tsr_atoms)
 
 typedef struct {
     char path[128], *range[2];
@@ -33,10 +31,8 @@ typedef struct {
 static inline void read_file(fixture *f, const tsr_strings *flexible, int clash)
 {
     sample_prior_table(&f->table);
-    OK(tsr_structure_read_any(f->path, &f->structure, &err));
-    OK(tsr_atoms_read(f->path, &f->atoms, &err));
-    own_tsr_structure(f->structure);
-    own_tsr_atoms(f->atoms);
+    MAKE(tsr_structure, f->structure, tsr_structure_read_any, f->path);
+    MAKE(tsr_atoms, f->atoms, tsr_atoms_read, f->path);
     OK(tsr_nucleic_find(f->structure, f->atoms, flexible, &f->nucleic, &err));
     assert_non_null(f->nucleic);
     own(f->nucleic, free);
@@ -50,8 +46,7 @@ static inline void read_file(fixture *f, const tsr_strings *flexible, int clash)
         .clash = clash,
         .softness = 0.5,
         .clash_limit = f->structure->n_residue > 0 ? 1e5 : 4.0};
-    OK(tsr_prior_new(f->t, &f->table, &options, 0.0, &f->prior, &err));
-    own_tsr_prior(f->prior);
+    MAKE(tsr_prior, f->prior, tsr_prior_new, f->t, &f->table, &options, 0.0);
     for (int m = 0; m < TSR_N_MOVE; m++) {
         OK(tsr_fields_init(tsr_move_registry[m]->fields, f->option[m], &err));
         f->options[m] = f->option[m];
@@ -165,17 +160,15 @@ static inline long walk(const fixture *f, int number, int n_step,
                                .prior = f->prior,
                                .move_options = f->options,
                                .seed = 3};
-    tsr_chain *chain;
     tsr_chain_view view;
     long n = 0;
-    OK(tsr_chain_new(&target, number, &chain, &err));
+    NEW(tsr_chain, chain, tsr_chain_new, &target, number);
     for (int k = 0; k < n_step; k++)
         step(chain);
     tsr_chain_view_get(chain, &view);
     tsr_conformation_copy(f->t, c, view.conformation, 0, f->t->n_residue);
     for (int m = 0; m < TSR_N_MOVE; m++)
         n += tsr_chain_counts_get(chain)->accepted[m];
-    tsr_chain_free(chain);
     return n;
 }
 

@@ -55,9 +55,10 @@ typedef struct {
                              distance of a domain from its mean position, after
                              superposition */
     int n_state;          /* number of states, 1 or more */
-    int n_group[32];      /* [n_state] groups of a state, small ones included */
-    int n_main[32];       /* [n_state] largest groups that together hold 90 % of
-                             the draws */
+    int n_group[32];      /* [n_state] number of groups of a state, small groups
+                             included */
+    int n_main[32];       /* [n_state] number of the largest groups that
+                             together contain 90 % of the draws */
     int n_seen[32];       /* [n_state] conformations of a state */
     double overlap[32]; /* [n_state] agreement of two halves of the chains: sum
                            over groups of the smaller share; NaN: one chain */

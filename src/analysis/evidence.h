@@ -61,10 +61,10 @@ double tsr_evidence_pool_groups(int n_group, const double *log_z,
 tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                              tsr_err *err);
 
-/* The evidence in words: "-271.1 +- 0.2 nat; by populations from the prior -271
- * +- 0.4 nat"; if only the populations give an estimate, "-271 +- 0.4 nat (by
- * populations from the prior)"; or "not known" with the reason. text
- * [TSR_EVIDENCE_TEXT] out, returned. */
+/* The evidence in words: "-271.1 +- 0.2 nat; by populations from the prior
+ * -271.0 +- 0.4 nat"; if only the populations give an estimate, "-271.0 +- 0.4
+ * nat (by populations from the prior)"; or "unknown" with the reason in
+ * brackets. text [TSR_EVIDENCE_TEXT] out, returned. */
 enum { TSR_EVIDENCE_TEXT = 320 };
 const char *tsr_evidence_format(const tsr_evidence *evidence, char *text);
 

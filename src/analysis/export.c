@@ -97,9 +97,8 @@ static tsr_status normalise_weights(const weight_table *t,
     const double most = 100.0 * ((double)t->n + 1e4);
     double sum = 0.0;
     if ((double)t->n_chain * (double)t->n_draw > most)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s' has %zu draws instead of %d x %ld", t->path, t->n,
-                        t->n_chain, t->n_draw);
+        return tsr_fail(err, TSR_E_DATA, "'%s' has only %zu of %d x %ld draws",
+                        t->path, t->n, t->n_chain, t->n_draw);
     const size_t n = (size_t)t->n_chain * (size_t)t->n_draw;
     *out = (tsr_draw_weights){t->n_chain, t->n_draw,
                               malloc((n + 1) * sizeof(double))};

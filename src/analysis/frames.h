@@ -42,7 +42,8 @@ int tsr_frames_last_state(const tsr_frames *frames);
 tsr_status tsr_frames_read(tsr_frames *frames, int i, const float **xyz,
                            tsr_err *err);
 
-/* The k-th of m numbers, spread evenly over 0 to n - 1, both ends included. */
+/* Number k, from 0, of m numbers that are spread evenly over 0 to n - 1, both
+ * ends included; 0 where m is 1. */
 int tsr_even_index(int n, int m, int k);
 
 /* ---- choice and weights of conformations for an analysis ---- */

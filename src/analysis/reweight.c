@@ -1,11 +1,11 @@
 /* Importance weights of stored draws for other data.
  *
- * The weight of a draw is the likelihood of the new data over that of the old
- * data at the draw's structure, with nuisance parameters integrated out of
- * both. The integral over the model's own error is part of both likelihoods.
+ * The weight of a draw is the ratio of two likelihoods at the draw's structure,
+ * of the new data and of the old data, with nuisance parameters integrated out
+ * of both. The integral over the model's own error is part of both likelihoods.
  * The stored curves must reproduce the stored likelihoods. Otherwise
  * config.yaml and trace.h5 do not belong together, and the weights would be
- * wrong without a sign of it. */
+ * wrong without a warning. */
 #include "analysis/reweight.h"
 
 #include "analysis/summary.h"

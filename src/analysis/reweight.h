@@ -113,8 +113,8 @@ tsr_status tsr_curve_operator(const tsr_saxs *from, const tsr_saxs *to,
 /* Estimates the error of this matrix for a smooth curve [from->n], in units of
  * the new sigma at scale c: *error out. The estimate comes from a spline
  * through every second point, whose error is 16 times as large. *error is 0
- * where all q of `to` occur in `from`. Errors: TSR_E_DATA (more than 0.3),
- * TSR_E_NOMEM. */
+ * where all q of `to` occur in `from`. Errors: TSR_E_DATA (more than 0.3, or
+ * fewer than 7 q in `from`), TSR_E_NOMEM. */
 tsr_status tsr_curve_operator_check(const tsr_saxs *from, const tsr_saxs *to,
                                     const double *curve, double c,
                                     double *error, tsr_err *err);

@@ -11,7 +11,7 @@
 enum {
     TSR_MOST_ROWS = 72,     /* residues of the distance map and of the
                                timeline */
-    TSR_MOST_COLUMNS = 180, /* draws of the timeline */
+    TSR_MOST_COLUMNS = 180, /* frames of the timeline */
     TSR_N_PAIR_BIN = 60
 };
 
@@ -62,9 +62,10 @@ void tsr_shape_free(tsr_shape *shape);
  * that are each superposed on the mean. */
 
 /* Superposes points of `moving` on the same points of `fixed`. at [n]: indices
- * of the points; NULL: the first n. Returns the least root mean square
- * distance, in the unit of the points. Rotations only, no reflections. Source:
- * Horn 1987, J. Opt. Soc. Am. A 4, 629 (unit quaternions). */
+ * of the points; NULL: the first n. *motion out: moves `moving` onto `fixed`.
+ * Returns the least root mean square distance, in the unit of the points.
+ * Rotations only, no reflections. Source: Horn 1987, J. Opt. Soc. Am. A 4, 629
+ * (unit quaternions). */
 double tsr_superpose(int n, const int *at, const double (*fixed)[3],
                      const double (*moving)[3], tsr_motion *motion);
 

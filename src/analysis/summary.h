@@ -12,17 +12,20 @@
 #include <stdio.h>
 
 /* Summary of an angle, in a tsr_convergence. The circle is cut opposite the
- * mean direction, so that the angles become numbers on a line. Then: - mean:
- * direction of the mean of the unit vectors, in the range that the
+ * mean direction, so that the angles become numbers on a line. The numbers of
+ * the summary are then
+ *
+ * - mean: direction of the mean of the unit vectors, in the range that the
  *   values use: (-half, half] of a turn, or [0, turn) where all values are >= 0
  *   and some exceed half a turn;
  * - sd: circular standard deviation sqrt(-2 ln R), where R is the length of the
- *   mean of the unit vectors (Mardia & Jupp 2000, 2.3.4; ArviZ's
- * circ_var_names);
+ *   mean of the unit vectors (Mardia & Jupp 2000, 2.3.4; circ_var_names in
+ *   ArviZ);
  * - median, q5, q95: on the line, so that q5 <= median <= q95. These numbers
  *   may lie outside the range of the angle (370 degrees means 10);
  * - mcse, ess, rhat: on the line, so that they do not change when all angles
  *   are turned by the same amount.
+ *
  * Without a preferred direction the mean is meaningless; the sd then exceeds
  * about 2 rad or 115 degrees. */
 
@@ -94,8 +97,8 @@ tsr_status tsr_summary_draws(tsr_trace_reader *reader, const char *name,
 tsr_status tsr_summary_add_prior(tsr_summary *summary, tsr_trace_reader *prior,
                                  tsr_err *err);
 
-/* Adds the marginal likelihood if the run has a ladder or an estimate. Errors:
- * those of tsr_evidence_make. */
+/* Adds the marginal likelihood if the run has a ladder or an estimate by
+ * populations. Errors: those of tsr_evidence_make. */
 tsr_status tsr_summary_add_evidence(tsr_summary *summary,
                                     tsr_trace_reader *reader, tsr_err *err);
 
@@ -202,7 +205,7 @@ typedef struct {
 /* Reads evenly spread draws of all chains, about `most` in all, with n elements
  * each from entry_from on. n_chain stays 0 where the trace lacks the variable,
  * these elements, or draws. The caller frees value, also after an error.
- * Errors: TSR_E_NOMEM, TSR_E_IO. */
+ * Errors: TSR_E_NOMEM, those of tsr_rows_for_each. */
 tsr_status tsr_thinned_get(tsr_trace_reader *reader, tsr_trace_group group,
                            const char *name, long most, int entry_from, int n,
                            tsr_thinned *out, tsr_err *err);

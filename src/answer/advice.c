@@ -1,6 +1,6 @@
 /* How to continue a run. The number of draws is estimated from the variable
- * that is farthest from the convergence criterion, the time from that of the
- * draws made so far. */
+ * that is farthest from the convergence criterion, the remaining time from the
+ * time that the present draws took. */
 #include "answer/advice.h"
 
 #include "core/text.h"

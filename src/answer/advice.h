@@ -21,9 +21,10 @@ typedef struct {
 } tsr_advice;
 
 /* Recommends at least twice the present draws, or as many as the variable
- * farthest from the criterion needs; for a run that was stopped early, at least
- * the draws that it was asked for. The caller clears advice, also after an
- * error. Errors: those of tsr_until_judge, TSR_E_NOMEM. */
+ * farthest from the criterion needs; for a run that was stopped early and has
+ * no sampler.until, at least the draws that the configuration asks for. The
+ * caller clears advice, also after an error. Errors: those of tsr_until_judge,
+ * TSR_E_NOMEM. */
 tsr_status tsr_advice_make(const tsr_past_run *run, const tsr_summary *summary,
                            tsr_advice *advice, tsr_err *err);
 void tsr_advice_clear(tsr_advice *advice);

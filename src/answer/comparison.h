@@ -20,7 +20,7 @@ typedef struct {
 /* Overlap of the distributions of a variable in two runs: sum over 30 bins of
  * the smaller share. 1: equal distributions; 0: no common values. */
 typedef struct {
-    int a, b;             /* numbers of the runs */
+    int a, b;             /* indices of the two runs */
     const char *variable; /* name in the summary of run a */
     double overlap;
 } tsr_overlap;
@@ -48,8 +48,9 @@ tsr_status tsr_comparison_add(tsr_comparison *comparison, const char *directory,
                               tsr_log *log, tsr_err *err);
 
 /* Log evidence, or expected log predictive density, of run b minus that of run
- * a, nat, and its standard deviation. NaN where the number of one run is not
- * known, or the runs have different data. Returns the conclusion on run b. */
+ * a, nat, and its standard deviation. NaN where one of the two numbers is not
+ * known, the runs have different data, or, for the evidence, a run had one
+ * temperature. Returns the conclusion on run b. */
 typedef tsr_gain tsr_gain_function(const tsr_comparison *comparison, int a,
                                    int b, double *gain, double *error);
 tsr_gain_function tsr_evidence_gain, tsr_loo_gain;

@@ -1,11 +1,14 @@
 /* The results of a run for readers without knowledge of sampling: a few numbers
- * from its folder, and sentences that follow from these numbers. Every command
- * that reports on a run begins with these sentences.
+ * from its folder, and sentences that follow from these numbers. `tessera run`
+ * and `tessera summary` print these sentences first; solve and report contain
+ * them.
  *
- * The sentences answer these questions in this order. Do the draws fit the
- * data? What moves, and how far? How large is the molecule? Which arrangements
- * of its domains fit? What did the data leave undecided? Has the run
- * converged? */
+ * A first sentence warns if the run had no data or has not converged. Then the
+ * sentences answer these questions, in this order. Do the draws fit the data?
+ * What moves, and how far? How large is the molecule? Which arrangements of its
+ * domains fit? What did the data leave undecided? How large are log evidence
+ * and expected log predictive density, for comparison with other runs? Last, a
+ * sentence states that the run has converged. */
 #ifndef TSR_ANSWER_VERDICT_H
 #define TSR_ANSWER_VERDICT_H
 
@@ -24,7 +27,7 @@ typedef struct {
     char name[96];  /* file name */
     int is_neutron; /* 1: a neutron curve, which depends on the solvent */
     int n;          /* number of points */
-    /* Fit of the first conformation, kept rigid, computed from the run's
+    /* Fit of the starting structure, kept rigid, computed from the run's
      * bodies; n_point 0: not stored. */
     tsr_profile_fit rigid;
     /* Fit of the draws' mean curve. */
@@ -43,7 +46,7 @@ typedef struct {
 
 /* Whether two curves cannot come from one structure, by their Guinier fits.
  * *sigma out: as for tsr_guinier_conflict. A neutron curve conflicts with no
- * other curve, since its Rg depends on the solvent. */
+ * other curve, since its Rg depends on the solvent; *sigma is then not set. */
 int tsr_verdict_conflict(const tsr_verdict_curve *a, const tsr_verdict_curve *b,
                          double *sigma);
 
@@ -52,10 +55,10 @@ int tsr_verdict_conflict(const tsr_verdict_curve *a, const tsr_verdict_curve *b,
 typedef struct {
     const tsr_term_type *type;
     char name[96];         /* file name, or the pair of residues */
-    double value, sd;      /* measured value and its error; for a map 1, and the
-                              statistical error of a correlation over as many
-                              independent voxels */
-    double start;          /* predicted from the first conformation; NaN: not
+    double value, sd;      /* measured value and its error; for a map: 1, and
+                              the statistical error of a correlation over the
+                              map's number of independent voxels */
+    double start;          /* predicted from the starting structure; NaN: not
                               known */
     double limit;          /* for a map: correlation of a correct structure,
                               given the map's noise; NaN: not known */
@@ -96,8 +99,10 @@ typedef enum {
 typedef struct {
     tsr_undecided_kind kind;
     const char *variable; /* name in the summary, or NULL */
-    double value;         /* the end of the prior; the width relative to the
-                             prior's; or the discrepancy */
+    double value;         /* BOUND: the end of the prior. WEIGHT: standard
+                             deviation relative to that of the prior. MIRROR,
+                             OUTLINE: normalised spatial discrepancy of the two
+                             arrangements */
     int is_low;           /* TSR_UNDECIDED_BOUND: 1: the lower end */
     int item[2];          /* numbers of the two arrangements */
 } tsr_verdict_undecided;
@@ -106,8 +111,8 @@ enum { TSR_MOST_UNDECIDED = 40, TSR_MOST_MOTIONS = 64 };
 
 /* The numbers from which the sentences follow. */
 typedef struct {
-    tsr_pool pool; /* owns this structure, and the arrays whose owner is not
-                      another member */
+    tsr_pool pool; /* owns this structure, and all arrays but those of
+                      arrangements, loo, advice and atoms */
     int has_data, n_state;
     char *directory; /* the run's folder as the user named it; NULL: a trace
                         alone */

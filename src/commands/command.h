@@ -24,8 +24,8 @@
  * is LOW,HIGH. Options are --name, --name VALUE, --name=VALUE, -n, -n VALUE,
  * -nVALUE and bundles of letters (-vq); "--" ends them, "-" is an argument.
  * Options and arguments may be mixed. Every command also has --help (-h),
- * --verbose (-v) and --quiet (-q); behind --help (or --help KEY) nothing more
- * is read or checked. */
+ * --verbose (-v) and --quiet (-q); words after --help (or --help KEY) are
+ * neither read nor checked. */
 #ifndef TSR_COMMANDS_COMMAND_H
 #define TSR_COMMANDS_COMMAND_H
 

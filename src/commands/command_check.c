@@ -1,4 +1,5 @@
-/* tessera check CONFIG */
+/* tessera check CONFIG: validates a configuration with its files, and prints it
+ * with all defaults. */
 #include "commands/command.h"
 #include "posterior/setup.h"
 #include "session/run_directory.h"

@@ -1,4 +1,4 @@
-/* tessera diagnose DIR */
+/* tessera diagnose DIR: prints the checks of convergence. */
 #include "answer/advice.h"
 #include "commands/command.h"
 #include "session/past_run.h"

@@ -1,4 +1,4 @@
-/* tessera export DIR */
+/* tessera export DIR: writes draws as models or as a table. */
 #include "commands/command.h"
 #include "session/past_run.h"
 #include "session/run_directory.h"

@@ -209,8 +209,8 @@ static void print_head(const work *w, FILE *out)
         fputs("# - ", out);
         tsr_text_wrap(out, 4, 0, "#   ", p->note[k]);
     }
-    fputs("#\n# Next: tessera check FILE, then tessera run FILE. All keys: "
-          "tessera run --help all.\n",
+    fputs("#\n# Next: tessera check FILE, then tessera run FILE.\n"
+          "# All keys: tessera run --help all.\n",
           out);
 }
 

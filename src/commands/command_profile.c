@@ -68,8 +68,8 @@ static const tsr_field fields[] = {
                      "that exchange with the solvent; all other hydrogens of "
                      "N, O and S exchange"),
     TSR_FIELD(STRINGS, "deuterated", options, deuterated, .argument = "CHAIN=X",
-              .doc = "neutrons: fraction of deuterium in the other hydrogens "
-                     "of a chain, default 1"),
+              .doc = "neutrons: fraction of deuterium in the hydrogens of a "
+                     "chain that do not exchange, default 1"),
     TSR_FIELD(STRING, "output", options, output, .letter = 'o',
               .argument = "PATH",
               .doc = "write the best fit as a FoXS .fit file, or the curve "
@@ -120,7 +120,7 @@ static const tsr_field fields[] = {
     TSR_FIELD(DOUBLE, "wavelength-spread", options,
               resolution.wavelength_spread, .argument = "X", .max = 0.5,
               .doc = "relative full width at half maximum of the wavelengths, "
-                     "which add to the smearing"),
+                     "which adds to the smearing"),
     TSR_FIELD(DOUBLE, "slit-length", options, resolution.slit_length,
               .argument = "L", .unit = "1/Angstrom", .max = 10.0,
               .doc = "half length of the slit, across the direction of q"),

@@ -1,7 +1,7 @@
 /* tessera run CONFIG and tessera resume DIR: apply the command line to the
- * configuration, handle signals, and start or continue the run of
- * run_session.h. A resumed run gives the same bits as an uninterrupted one, so
- * everything that affects bits is compared first. */
+ * configuration, handle signals, and start or continue the run
+ * (session/run_session.h). A resumed run gives the same bits as an
+ * uninterrupted one, so everything that affects bits is compared first. */
 #include "answer/advice.h"
 #include "answer/run_report.h"
 #include "commands/command.h"

@@ -1,4 +1,5 @@
-/* tessera summary DIR */
+/* tessera summary DIR: prints the verdict on a run, and a table of its
+ * variables. */
 #include "answer/verdict.h"
 #include "commands/command.h"
 #include "session/past_run.h"

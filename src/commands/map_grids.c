@@ -57,9 +57,10 @@ tsr_status tsr_map_mask(tsr_map_job *job, tsr_err *err)
     const size_t n = tsr_map_n_voxel(&job->map->grid);
     double inside = 0.0;
     if (job->n_model > 1 || job->words->mask == NULL || path == NULL)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "'map mask' needs at most one model, --mask model or "
-                        "threshold:X, and an output file: --output");
+        return tsr_fail(
+            err, TSR_E_USAGE,
+            "'map mask' needs --mask model and one model, or --mask "
+            "threshold:X, and an output file: --output");
     TSR_TRY(tsr_map_job_target(job, path, "", TSR_MAP_MARK, err));
     tsr_map mask = {.grid = job->map->grid};
     TSR_TRY(tsr_map_job_mask(job, job->map,

@@ -77,9 +77,9 @@ tsr_status tsr_map_job_blur(const tsr_map_job *job,
                             const tsr_map_models *models, double sigma_over_r,
                             tsr_err *err);
 
-/* Errors: TSR_E_DATA where less than the fraction `least` of a model's atoms,
- * or no atom, is in the map; the message gives both positions. Warns of a model
- * that is partly outside. */
+/* Checks that the first model lies in the map, and warns if the model is partly
+ * outside. Errors: TSR_E_DATA, with both boxes, where less than the fraction
+ * `least` of the atoms, or no atom, is in the map. */
 tsr_status tsr_map_job_check(const tsr_map_job *job,
                              const tsr_map_models *models, double least,
                              tsr_err *err);
@@ -100,15 +100,17 @@ tsr_status tsr_map_try_images(const tsr_map_job *job, int n_atom,
                               double mask_ang, tsr_density_sums *sums,
                               tsr_err *err);
 
-/* Checks that the file of an option may be written. Errors: TSR_E_USAGE. */
+/* Checks that the output file `path` is no input and may be written; begins and
+ * holds: as for tsr_file_check_target. Errors: TSR_E_USAGE. */
 tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
                               const char *begins, const char *holds,
                               tsr_err *err);
 
 /* Reads or makes the mask of --mask on the grid of a map: *value [n_voxel], 1
- * inside, 0 outside, values between at a soft edge; NULL without --mask. model:
- * first model of that file, or NULL. Errors: TSR_E_USAGE, TSR_E_DATA (another
- * grid, an empty mask). */
+ * inside, 0 outside, intermediate at a soft edge; NULL without --mask. model:
+ * structure file whose first model `--mask model` uses; NULL: there is no
+ * model. Errors: those of tsr_mask_make and tsr_map_models_read; TSR_E_USAGE
+ * (--mask model without a model). */
 tsr_status tsr_map_job_mask(tsr_map_job *job, const tsr_map *map,
                             const char *model, float **value, tsr_err *err);
 

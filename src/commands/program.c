@@ -1,8 +1,8 @@
-/* The command line: finds the command by name, fills the struct of its options
- * from the words after it, runs it, and converts the result to a message and an
- * exit status. Parsing and --help use the same table of options, so that each
- * option is defined once. Standard output is checked here for all commands, and
- * the process is set up here. */
+/* The command line: finds the command by name, fills the struct of the
+ * command's options from the words after the name, runs the command, and
+ * converts the result to a message and an exit status. Parsing and --help use
+ * the same table of options, so that each option is defined once. Standard
+ * output is checked here for all commands, and the process is set up here. */
 #include "commands/command.h"
 
 #include "core/pool.h"

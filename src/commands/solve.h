@@ -11,6 +11,7 @@
 
 /* ---- fits of the rigid structure (command_profile.c) ---- */
 
+/* The computed curve of a structure, and its fit to data. */
 typedef struct {
     tsr_profile_structure structure;
     tsr_profile_fit
@@ -55,18 +56,20 @@ tsr_status tsr_profile_write_fit(const char *name, const char *structure,
                                  const tsr_profile_result *result, tsr_log *log,
                                  tsr_err *err);
 
-/* ---- what solve found (command_solve.c) ---- */
+/* ---- the result of solve (command_solve.c) ---- */
 
 /* First words of verdict.txt. */
 #define TSR_SOLVE_MARK "tessera solve: the verdict"
 
+/* The state of a solve. All pointers are borrowed. */
 typedef struct {
     const char *directory, *model;
     int n_curve;
     const tsr_profile_result *rigid; /* [n_curve] fits of the rigid model */
     tsr_saxs *const *saxs;           /* [n_curve] */
-    const char *bodies;              /* scatterers of these fits: atoms, two */
-    const tsr_strings *flexible;     /* ranges */
+    const char *bodies;              /* scatterers of these fits: "atoms", or
+                                        "two" bodies a residue */
+    const tsr_strings *flexible;     /* ranges of flexible residues */
     const tsr_model_atoms *atoms;    /* the model as in a run */
     int is_frozen;                   /* the model has no flexible parts */
     int is_enough;   /* the rigid model fits and only tails are flexible: no

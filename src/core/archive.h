@@ -49,8 +49,8 @@ void tsr_archive_long(tsr_archive *archive, long *value, size_t n);
 void tsr_archive_rng(tsr_archive *archive, gsl_rng *rng);
 
 /* Reports whether saving or restoring succeeded. Called after the last value.
- * Errors: TSR_E_NOMEM; TSR_E_DATA (the archive holds more or fewer numbers than
- * were restored). */
+ * Errors: saving: TSR_E_NOMEM; restoring: TSR_E_DATA (the archive holds more or
+ * fewer numbers than the object needs). */
 tsr_status tsr_archive_end(const tsr_archive *archive, tsr_err *err);
 
 #endif

@@ -19,13 +19,13 @@ extern atomic_int tsr_checkpoint_requested;
 int tsr_hang_up_is_ignored(void);
 
 /* Installs the handlers. The first signal sets tsr_stop_requested. Further
- * signals within the next second are ignored, because timeout, make and a
- * closing terminal often send two at once; a later signal kills the process.
- * SIGXCPU never kills through the handler, because the kernel repeats it every
- * second of processor time and kills at the hard limit itself. SIGABRT, which
- * indicates a fault in the program, gets its default action, and SIGXFSZ is
- * ignored, so that a write beyond a size limit returns an error. ignore_hang_up
- * 1: SIGHUP is ignored. */
+ * signals within the next one to two seconds are ignored, because timeout, make
+ * and a closing terminal often send two at once; a later signal kills the
+ * process. SIGXCPU never kills through the handler, because the kernel repeats
+ * it every second of processor time and kills at the hard limit itself.
+ * SIGABRT, which indicates a fault in the program, gets its default action, and
+ * SIGXFSZ is ignored, so that a write beyond a size limit returns an error.
+ * ignore_hang_up 1: SIGHUP is ignored. */
 void tsr_interrupt_catch(int ignore_hang_up);
 
 /* Blocks (1) or unblocks (0) the signals while a device is opened: the signal

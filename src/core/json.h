@@ -61,9 +61,9 @@ tsr_status tsr_json_lines(tsr_json *json, const char *key, tsr_words *words,
                           tsr_err *err);
 
 /* Writes several members. `members` is a list of keys, each followed by a blank
- * and a conversion: %g for a double, %d and %ld for integers, %i for a boolean,
- * %s for a text. "key{" and "key[" open an object or array, "}" and "]" close
- * it; entries of arrays have no key.
+ * and a conversion of printf: %g for a double, %d and %ld for integers, %i for
+ * a boolean, %s for a text. "key{" and "key[" open an object or array, "}" and
+ * "]" close it; entries of arrays have no key.
  *
  *     tsr_json_members(&j, "name %s range[ %g %g ] fit{ chi2 %g fits %i }",
  *                      ...);
@@ -87,9 +87,9 @@ void tsr_json_members(tsr_json *json, const char *members, ...)
  *         tsr_table_end(&t);
  *     }
  *
- * In text, NaN and NULL are printed as "-", and characters after a conversion
- * are printed after the number, as in %6.1f~%%. The headings are printed before
- * the first row. The stream is flushed after each row. */
+ * In text, NaN and NULL are printed as "-". Characters after the conversion
+ * of a double are printed after the number, as in %6.1f~%%. The headings are
+ * printed before the first row. The stream is flushed after each row. */
 typedef struct {
     FILE *out;
     tsr_json *json; /* NULL: text */
@@ -117,8 +117,9 @@ void tsr_table_end(tsr_table *table);
  *             ... read one value, or tsr_json_skip(&r) ...
  *     if (r.is_bad) ...
  *
- * After a syntax error, or a value of another type than the one to be read,
- * every function returns 0, is_bad is 1, and `at` points to the error. */
+ * After a syntax error, or a value of another type than the function reads
+ * (tsr_json_open excepted), every function returns 0, is_bad is 1, and `at`
+ * points to the error. */
 
 /* The state of a reader. The caller sets `at` and `end`. */
 typedef struct {

@@ -20,8 +20,8 @@ typedef enum {
 /* A log. NULL is a log without output. */
 typedef struct tsr_log tsr_log;
 
-/* A log that writes messages up to `level` to `stream` (borrowed; NULL: no
- * stream). Returns NULL when out of memory. */
+/* A log that writes messages up to `level`, the level of the stream, to
+ * `stream` (borrowed; NULL: no stream). Returns NULL when out of memory. */
 tsr_log *tsr_log_new(FILE *stream, tsr_log_level level);
 void tsr_log_free(tsr_log *log);
 
@@ -53,7 +53,7 @@ void tsr_log_write_file(tsr_log *log, tsr_log_level level, const char *text);
 
 /* Shows a progress line. On a terminal it replaces the previous progress line;
  * elsewhere it is an ordinary line. An empty text ends the line. Progress is
- * never written to the file. It is shown only if the level of the log is
+ * never written to the file. It is shown only if the level of the stream is
  * TSR_LOG_INFO or TSR_LOG_DEBUG. */
 void tsr_log_progress(tsr_log *log, const char *text);
 

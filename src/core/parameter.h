@@ -4,8 +4,8 @@
  *
  * Each parameter is one entry of a table: its name, its prior, the coordinate
  * in which chains store it, the kind of step that proposes it, and the
- * quantities to recompute when it changes. No parameter requires an engine
- * call.
+ * quantities to recompute when it changes. A change of a parameter never
+ * requires an engine call.
  *
  * Chains store the coordinate theta. Theta is the value itself, or, if is_log
  * is set, log(value - low), which is unbounded. */
@@ -18,11 +18,11 @@
 /* Forms of the prior. */
 typedef enum {
     TSR_PRIOR_FLAT,       /* improper; log density 0 */
-    TSR_PRIOR_NORMAL,     /* in theta */
-    TSR_PRIOR_CUT_NORMAL, /* truncated to [low, high] and normalised; theta is
-                             the value (is_log 0) */
-    TSR_PRIOR_GAMMA,  /* in the value, truncated below at low and normalised;
-                         is_log is 1 */
+    TSR_PRIOR_NORMAL,     /* normal distribution of theta */
+    TSR_PRIOR_CUT_NORMAL, /* normal distribution of the value, truncated to
+                             [low, high] and normalised; is_log is 0 */
+    TSR_PRIOR_GAMMA,  /* gamma distribution of the value, truncated to values
+                         above low and normalised; is_log is 1 */
     TSR_PRIOR_SIMPLEX /* flat on weights with sum 1 (Dirichlet with all
                          exponents 1). The weights of all states are one block
                          with one prior */
@@ -58,7 +58,8 @@ typedef struct {
     tsr_prior_shape shape;
     double mean, width; /* NORMAL, CUT_NORMAL: of theta */
     double log_norm;    /* CUT_NORMAL, SIMPLEX: log of the normalising factor */
-    double gamma_k, rate; /* GAMMA: exponent k and rate */
+    double gamma_k, rate; /* GAMMA: shape k and rate; density of the value in
+                             proportion to value^(k - 1) exp(-rate value) */
     tsr_step_kind step;
     tsr_scope scope;
     double skip_fraction; /* fraction of a chain's steps that skip this
@@ -84,8 +85,8 @@ int tsr_parameter_density(const tsr_parameter *parameter, int n_weight, int n,
                           double *x, double *y);
 
 /* Quantiles of a CUT_NORMAL prior at the midpoints of n equal probability
- * intervals: value [n] out. Returns their number, 1 if the parameter is
- * fixed. */
+ * intervals: value [n] out. Returns n; 1, with the fixed value, if the
+ * parameter is fixed. */
 int tsr_parameter_quantiles(const tsr_parameter *parameter, int n,
                             double *value);
 

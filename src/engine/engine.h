@@ -91,9 +91,8 @@ typedef struct {
 typedef struct tsr_engine tsr_engine;
 typedef struct tsr_batch tsr_batch;
 
-/* The functions that an engine implements. The public functions below check
- * arguments, and keep tsr_engine.state up to date, before they call these
- * functions. */
+/* The functions that an engine implements. The public functions below call
+ * them, check the arguments first, and keep tsr_engine.state up to date. */
 typedef struct {
     const char *name; /* "reference", "page-tile SIMT", ... */
     const char *doc;
@@ -197,7 +196,7 @@ void tsr_engine_free(tsr_engine *engine); /* free the batches first */
  * of mean 0 exceed t times the root of the sum of their squared bounds with a
  * probability of at most 2 exp(-t^2 / 2) (Hoeffding 1963); the function uses t
  * = 8, which is 3e-14. Bodies of one type share a rounded form factor, and this
- * error does not average out: it adds 8 units of (sum |F^a|) (sum |F^b|).
+ * error does not average out: it adds 8 unit (sum |F^a|) (sum |F^b|).
  *
  * unit  in                   relative error of one rounding
  * out   [n_pair][n_q]  out   electrons squared */
@@ -251,11 +250,11 @@ tsr_status tsr_batch_profile(tsr_batch *batch, int system, double *profile,
                              tsr_err *err);
 
 /* For implementations of engines: checks the spec and allocates an engine of a
- * type. Sets the sizes, dq_inv_ang and d_bound_ang from the spec; all other
- * members, also `rounding`, are zero. If the constructor fails later,
- * tsr_engine_free releases the incomplete engine. Errors: TSR_E_NOMEM, those of
- * tsr_engine_spec_check, TSR_E_INTERNAL (unit particles for a type that does
- * not accept them). */
+ * type. Sets the sizes, dq_inv_ang and d_bound_ang from the spec, and allocates
+ * `rounding` and `state`, filled with zeros. All other members are zero. If the
+ * constructor fails later, tsr_engine_free releases the incomplete engine.
+ * Errors: TSR_E_NOMEM, those of tsr_engine_spec_check, TSR_E_INTERNAL (unit
+ * particles for a type that does not accept them). */
 tsr_status tsr_engine_open(const tsr_engine_type *type,
                            const tsr_engine_spec *spec, tsr_engine **out,
                            tsr_err *err);

@@ -33,8 +33,8 @@ tsr_status tsr_file_check_input(const char *path, tsr_err *err);
 tsr_status tsr_file_read(const char *path, char **data, size_t *size,
                          tsr_err *err);
 
-/* tsr_file_read with a limit of `most` bytes, a power of two of at least 64
- * KiB, instead of 2 GiB. The file may be empty. */
+/* As tsr_file_read, but refuses files of `most` bytes or more (a power of two,
+ * at least 64 KiB) instead of 2 GiB. The file may be empty. */
 tsr_status tsr_file_read_limited(const char *path, size_t most, char **data,
                                  size_t *size, tsr_err *err);
 
@@ -45,8 +45,8 @@ tsr_status tsr_file_read_limited(const char *path, size_t most, char **data,
 tsr_status tsr_file_replace(const char *path, const char *data, size_t size,
                             tsr_err *err);
 
-/* Creates a file if its name is not in use (by a file or a link), atomically on
- * file systems that have links. Errors: TSR_E_IO, with *is_taken 1 and nothing
+/* Creates a file unless a file or link of that name exists, atomically on file
+ * systems that have links. Errors: TSR_E_IO, with *is_taken 1 and nothing
  * changed if the name is in use; TSR_E_NOMEM. */
 tsr_status tsr_file_create(const char *path, const char *data, size_t size,
                            int *is_taken, tsr_err *err);
@@ -89,7 +89,7 @@ typedef struct {
 /* Checks that `path` (NULL: no output file) may be written: it is no input, and
  * without --force it is a new file, an empty file, no regular file, or a file
  * of tessera. A file of tessera begins with `begins` and contains `holds` in
- * its first 500 bytes (NULL: no condition). Errors: TSR_E_USAGE, with a
+ * its first 511 bytes (NULL: no condition). Errors: TSR_E_USAGE, with a
  * remedy. */
 tsr_status tsr_file_check_target(const tsr_file_target *target,
                                  const char *path, const char *begins,

@@ -40,7 +40,7 @@ const char *tsr_yaml_marks_find(const tsr_yaml_marks *marks, const char *key);
 void tsr_yaml_marks_clear(tsr_yaml_marks *marks);
 
 /* Reads a mapping from a file into `object`, which already has its default
- * values (tsr_fields_init). Keys missing in the file keep them.
+ * values (tsr_fields_init). Keys that the file lacks keep their defaults.
  *
  * A GROUP is a mapping. A bare scalar sets the field that the group's `alias`
  * names: moves: {pivot: 1} is {pivot: {weight: 1}}. A LIST is a sequence of
@@ -53,7 +53,8 @@ void tsr_yaml_marks_clear(tsr_yaml_marks *marks);
  * meaning.
  * set    [n_set]  in   "a.b=value" overrides of the command line, applied
  *                      last. The value is YAML. List elements have numbers
- *                      ("data.0.file=x"); the next free number appends one
+ *                      ("data.0.file=x"); the next free number appends an
+ *                      element
  * marks           out  where each key was given, empty on entry; NULL: not
  *                      needed. The caller clears it, also after an error
  * After an error `object` may be partly changed; tsr_fields_clear frees it.

@@ -19,13 +19,14 @@
 #include "gpu/device.h"
 #include "scattering/profile_method.h"
 
-/* Each 0 is replaced by a choice for the device. */
+/* Sizes of 0 are replaced by a choice for the device. */
 typedef struct {
-    int is_simt;        /* 1: use the GPU's kernel even on a CPU */
+    int is_simt;        /* 1: use the GPU's kernel even on a CPU; any other
+                           device always uses it */
     int use_double;     /* 1: double precision, if the device supports it */
     int max_pages;      /* values of q in a group, at most 64 */
-    int units_a_launch; /* at most */
-    int run;            /* columns of a unit, in tiles */
+    int units_a_launch; /* largest number of units in a launch */
+    int run;            /* largest number of columns of a unit, in tiles */
 } tsr_debye_sum_options;
 
 typedef struct tsr_debye_sum tsr_debye_sum;
@@ -69,7 +70,8 @@ tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
 typedef struct tsr_profile_sum tsr_profile_sum;
 
 /* device: as --device, or "reference" for the direct sum in plain C. A named
- * device is opened at once, the device for "auto" only before a profile that
+ * device is opened at once. The device for "auto" is opened before the first
+ * profile for which the method is TSR_METHOD_DIRECT, or is not prescribed and
  * would take longer on the host than opening the device. no_grid: 1 if
  * the form factors are not smooth enough in q for the grid method. Errors:
  * TSR_E_DEVICE, TSR_E_NOMEM. */

@@ -22,8 +22,8 @@
  * differences accumulate rounding. To repeat a run bit for bit from stored
  * coordinates, call tsr_batch_set at the same steps in both runs.
  *
- * Plane waves (engine_plane_wave.c), for large molecules in which a step of n
- * bodies costs less by directions than by pairs:
+ * Plane waves (engine_plane_wave.c), for large molecules, in which a step costs
+ * less by a sum over directions n than by a sum over pairs:
  *
  *     I_ab(q) = mean over n of Re A_a(q n) A_b(q n)*,
  *     A_a(q n) = sum_i F_i^a(q) exp(i q n r_i)
@@ -37,14 +37,15 @@
  * may describe other particles than the unit's bodies (spec->unit_particles).
  * For each direction the cost depends neither on the size of the molecule nor
  * on that of its domains. Additional components cost little, and less for
- * bodies that lack the last component or have only this one. The directions are
- * those of scattering/plane_wave.h in bands of q; their number grows with the
- * square of the largest distance. Several sets of directions exist for
- * different sizes, and a system uses the smallest sufficient set.
+ * bodies that have all components but the last, or only the last. The
+ * directions are those of scattering/plane_wave.h in bands of q; their number
+ * grows with the square of the largest distance. Several sets of directions
+ * exist for different sizes, and a system uses the smallest sufficient set.
  *
- * All waves are summed from scratch if more than half of the bodies and units
- * move, after TSR_PLANE_WAVE_AGE differences in a row, after a rotation of the
- * whole molecule, and for a new set of directions. A unit that moves in part is
+ * All waves are summed from scratch if more than half of the loose bodies and
+ * units move (a unit counts as the bodies that cost as much), after
+ * TSR_PLANE_WAVE_AGE differences in a row, after a rotation of the whole
+ * molecule, and for a new set of directions. A unit that moves in part is
  * refused (TSR_E_INTERNAL), and so is a unit in a range of group 0 whose bodies
  * do not match its pose. */
 #ifndef TSR_GPU_ENGINE_DEVICE_H
@@ -69,7 +70,7 @@ typedef enum {
     TSR_TRANSFER_COPY    /* a write before and a read after the kernel */
 } tsr_page_tile_transfer;
 
-/* Each 0 is replaced by a choice of the engine. */
+/* Sizes and choices that are 0 are replaced by a choice of the engine. */
 typedef struct {
     int tile; /* bodies of a block, 16, 32, 64 or 128 */
     tsr_page_tile_variant variant;
@@ -82,8 +83,8 @@ typedef struct {
     tsr_page_tile_transfer transfer;
     int no_atomics;        /* 1: do not use 64-bit atomics */
     int profiling;         /* 1: measure times for tsr_page_tile_device_us */
-    int split;             /* SIMT: work-groups for each run, a part of the
-                              work list (kernels/page_tile.cl) */
+    int split;             /* SIMT: work-groups for each run of the work list
+                              (kernels/page_tile.cl) */
     int tiles_a_launch;    /* a batch with more tiles is split into several
                               launches, so that the device starts while the host
                               prepares the rest */
@@ -94,7 +95,8 @@ typedef struct {
 
 /* options: NULL for all defaults. The device is borrowed and must outlive the
  * engine. Errors: TSR_E_DEVICE (build, insufficient memory with the numbers,
- * precision), TSR_E_INTERNAL (spec), TSR_E_NOMEM. */
+ * precision), TSR_E_INTERNAL (spec, options), TSR_E_NOMEM, those of
+ * tsr_tuning_find. */
 tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
                                     const tsr_device *device,
                                     const tsr_page_tile_options *options,
@@ -105,10 +107,11 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
  * batch must be idle. */
 double tsr_page_tile_device_us(const tsr_batch *batch);
 
-/* Replaces the zeros in the options (NULL: all zero) by the engine's choice for
- * the device and the number of bodies (0: many). Errors: TSR_E_INTERNAL
- * (impossible options), TSR_E_DEVICE (no double precision), those of
- * tsr_tuning_find. */
+/* Replaces the sizes and the variant that are 0 in the options (NULL: all zero)
+ * by the engine's choice for the device and the number of bodies (0: many).
+ * tsr_tuning_find is used only for the variant that AUTO chooses. Errors:
+ * TSR_E_INTERNAL (impossible options), TSR_E_DEVICE (no double precision),
+ * those of tsr_tuning_find. */
 tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
                                  const tsr_page_tile_options *given,
                                  tsr_page_tile_options *out, tsr_err *err);
@@ -177,14 +180,15 @@ enum { TSR_BLOCK_CLEAN = 0, TSR_BLOCK_MIXED = -1, TSR_MAX_GROUPS = 0x7fff };
 typedef struct {
     int *group;      /* [n_block] CLEAN: no body moved; g > 0: the whole block
                         moved with rigid group g; MIXED: any other case */
-    int *covered;    /* [n_block] number of moved bodies, in touched blocks */
+    int *covered;    /* [n_block] number of moved bodies, set for touched
+                        blocks only */
     int *touched;    /* [n_block] indices of the touched blocks, ascending */
     int *name;       /* [n_block + 1] tsr_body_range.group of each rigid
                         group */
     uint32_t *mask;  /* [n_block + 2][words] masks of blocks. 0: touched; g:
                         wholly in group g; n_block + 1: all */
     uint32_t *moved; /* [n_block][moved_words] one bit for each body that moved,
-                        in touched blocks */
+                        set for touched blocks only */
     int words, moved_words, n_touched, n_group;
 } tsr_dirty_tiles;
 

@@ -120,7 +120,7 @@ typedef struct {
     int n_term;
     tsr_term **term;  /* [n_term] owned */
     int n_parameter;  /* number of parameters of all terms together */
-    tsr_q_grid grid;  /* n_q 0: no term needs a profile or an engine */
+    tsr_q_grid grid;  /* n_q 0: no term needs a profile */
     int n_probe;      /* 0 if there is no engine */
     tsr_probe *probe; /* [n_probe] */
     int n_view;
@@ -273,8 +273,8 @@ double tsr_likelihood_log_ratio(const tsr_likelihood *likelihood,
                                 const tsr_point *from, const tsr_point *to,
                                 double beta);
 
-/* has_hessian: whether any term has a hessian_product. hessian_product: the sum
- * over the terms of K v for one state at a point (term.h). */
+/* has_hessian: 1 if any term has a hessian_product. hessian_product: adds K v
+ * of every such term to y, for one state at a point (term.h). */
 int tsr_likelihood_has_hessian(const tsr_likelihood *likelihood);
 void tsr_likelihood_hessian_product(const tsr_likelihood *likelihood,
                                     const tsr_point *point, int state, int n,
@@ -314,10 +314,11 @@ double tsr_likelihood_min_beta(const tsr_likelihood *likelihood);
 /* Checks engine, grid and operator together: compares I(q) of every curve at 16
  * of the data's q with a direct Debye sum in double precision, at the starting
  * values of c1 and c2 and, if they are inferred, at the corners of their
- * ranges. partial [n_pair][n_q]: the engine's result for `conformation`. An
- * error beyond both 1e-4 of I(q) and 5 % of sigma is refused (TSR_E_INTERNAL;
- * at the corners TSR_E_CONFIG), and the message names the q. worst (may be
- * NULL) out: largest error relative to the allowed error. */
+ * ranges. The direct sum has no correction, so the likelihood must have none.
+ * partial [n_pair][n_q]: the engine's result for `conformation`. An error
+ * beyond both 1e-4 of I(q) and 5 % of sigma is refused (TSR_E_INTERNAL; at the
+ * corners TSR_E_CONFIG), and the message names the q. worst (may be NULL) out:
+ * largest error relative to the allowed error. */
 tsr_status tsr_likelihood_check(const tsr_likelihood *likelihood,
                                 const tsr_topology *topology,
                                 const tsr_scattering *scattering,
@@ -330,7 +331,7 @@ tsr_status tsr_likelihood_check(const tsr_likelihood *likelihood,
  * How the curves of one model differ from those of a more accurate model. The
  * examples are partial profiles of the same conformations in both models
  * (docs/statistics.md). The names below call the chain's model `bodies` and the
- * more accurate one `atoms`; its particles include water. */
+ * more accurate one `atoms`. The particles of `atoms` include water. */
 
 enum { TSR_EXAMPLE_NODES = 16 };
 
@@ -355,14 +356,16 @@ size_t tsr_examples_offset(const tsr_examples *examples, int i);
  * nodes. The residual is log(atoms / bodies) minus its mean over 0 < q <= 0.1
  * 1/Angstrom, because a constant factor is part of the scale. The curve of
  * bodies is multiplied by the view's correction R, unless is_plain. A residual
- * that is not finite counts as 0. residual [n_q]: scratch. */
+ * that is not finite counts as 0 in this mean, and before it is subtracted.
+ * residual [n_q]: scratch. */
 void tsr_examples_moments(const tsr_examples *examples, int is_plain,
                           double *square, double *covariance, double *residual);
 
 /* Leading principal components of the correlation matrix, up to 97 % of its
- * trace. At every q, the sum of their squares is rescaled to `square` times
- * tsr_examples_variance_factor. curve [TSR_MODEL_ERRORS][n_q] out, relative to
- * I. Returns their number, 0 when out of memory. */
+ * trace, and at most TSR_MODEL_ERRORS. At every q, the sum of their squares is
+ * rescaled to `square` times tsr_examples_variance_factor. curve
+ * [TSR_MODEL_ERRORS][n_q] out, relative to I. Returns their number, 0 when out
+ * of memory. */
 int tsr_examples_components(const tsr_examples *examples, const double *square,
                             const double *covariance, double *curve);
 

@@ -197,7 +197,7 @@ static void measured_parameters(const tsr_noise_options *options,
     const tsr_noise_scale_options *o = (const void *)options;
     parameter[0] = tsr_parameter_log_normal(
         "noise_scale", NULL,
-        "ratio s of the noise to the stated errors, sigma = s sigma_exp",
+        "ratio s of the noise to the stated errors; sigma = s sigma_exp",
         o->scale, 1.0, o->scale_width, TSR_CHANGES_LIKELIHOOD);
 }
 

@@ -264,8 +264,9 @@ tsr_field_kind tsr_term_kind(int number);
 /* For terms that need no profile: computes the expected data values for the
  * starting structures into term->start. Inferred parameters with a normal prior
  * that change the fit are set, one after another, to the maximum of the
- * likelihood on a grid of tenths of the prior's width; the other parameters
- * have their starting values. Errors: TSR_E_NOMEM, those of `fit`. */
+ * likelihood on a grid from -3 to 3 widths of the prior about its mean, in
+ * steps of a tenth; the other parameters have their starting values. Errors:
+ * TSR_E_NOMEM, those of `fit`. */
 tsr_status tsr_term_predict_start(tsr_term *term,
                                   const tsr_prediction *prediction,
                                   tsr_err *err);

@@ -1,16 +1,16 @@
 /* Densities of atomic models at a resolution, and their correlation with a map.
  *
- * A map of resolution R shows every atom blurred. Programs use different widths
- * sigma = (sigma / R) R, with sigma / R from 0.19 to 0.5. A correlation is
- * meaningless without sigma / R, so sigma / R is part of every result. Three
- * shapes of atoms are available:
+ * A map of resolution R shows every atom blurred by a Gaussian of width sigma,
+ * in proportion to R. Programs differ in sigma / R, from 0.19 to 0.5. A
+ * correlation is meaningless without sigma / R, so sigma / R is part of every
+ * result. Three shapes of atoms are available:
  *
  *   gaussian   height in proportion to the atomic number, as in molmap of
  *              Chimera and in EMAN, where sigma / R is 0.225
  *   radius     height 1 for every atom and a width in proportion to a radius
  *              (H 1.0, C 1.5, N 1.4, O 1.3, F 1.2, S 1.9, others 1.5 Angstrom),
  *              as in VMD (Stone et al. 2014, Faraday Discuss. 169:265);
- *              sigma / R is that of carbon, 0.30 there
+ *              the stated sigma / R is that of carbon; VMD uses 0.30
  *   electron   the electrostatic potential that scatters electrons: five
  *              Gaussians an element (International Tables C, table 4.3.2.2;
  *              Peng et al. 1996), each of them blurred */
@@ -31,8 +31,8 @@ typedef enum { TSR_BLUR_GAUSSIAN, TSR_BLUR_RADIUS, TSR_BLUR_ELECTRON } tsr_blur;
  * atom. */
 typedef struct {
     double amplitude, sigma_ang;
-    int is_atom; /* 1: the first Gaussian of its element; masks are made around
-                    these */
+    int is_atom; /* 1: the first Gaussian of its element. Masks are made around
+                    first Gaussians only, and so once around each atom */
 } tsr_gaussian;
 
 enum { TSR_MOST_GAUSSIANS = 256, TSR_MOST_ELEMENTS = 99 };
@@ -54,9 +54,8 @@ const char *tsr_blur_name(tsr_blur kind);
 /* Usual sigma / R of the programs with this shape of atoms. */
 double tsr_blur_default_width(tsr_blur kind);
 
-/* Makes the table for the elements that occur in z [n_atom], atomic numbers.
- * Errors: TSR_E_DATA (an element without an entry in the tables, too many
- * elements). */
+/* Makes the table for all elements in z [n_atom], the atomic numbers. Errors:
+ * TSR_E_DATA (an element without an entry in the tables, too many elements). */
 tsr_status tsr_blur_make(tsr_blur kind, double resolution_ang,
                          double sigma_over_r, int n_atom,
                          const unsigned char *z, tsr_blur_table *out,
@@ -164,9 +163,9 @@ typedef struct {
 tsr_status tsr_systems_make(tsr_pool *pool, int n_system, size_t n_atom,
                             tsr_systems *out, tsr_err *err);
 
-/* Appends a system with copies of n atoms: of the atoms atom [n], or, if `atom`
- * is NULL, of the first n atoms. Returns the system's coordinates, which the
- * caller may change. */
+/* Appends a system of n atoms, copied from xyz and z: those with the indices
+ * atom [n], or, if `atom` is NULL, the first n. Returns the system's
+ * coordinates, which the caller may change. */
 double (*tsr_systems_add(tsr_systems *systems, int n, const int *atom,
                          const double (*xyz)[3], const unsigned char *z))[3];
 tsr_status tsr_systems_run(const tsr_systems *systems,
@@ -185,7 +184,8 @@ static inline int tsr_map_tiles(int n)
 }
 size_t tsr_map_n_tile(const tsr_map_grid *grid);
 
-/* Fails with TSR_E_NUMERIC: a coordinate is not finite, or beyond 1e30. */
+/* Sets the message that a coordinate is not finite, for coordinates that are
+ * not finite or beyond 1e30. Returns TSR_E_NUMERIC. */
 tsr_status tsr_density_not_finite(tsr_err *err);
 
 /* n, e and ee over all voxels that are not NaN. */

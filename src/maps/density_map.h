@@ -51,7 +51,7 @@ typedef struct {
                                  present row of the grid, and of the present
                                  voxel */
     double square, across[2]; /* squared distance of the present voxel from x,
-                                 and the summands of y and z */
+                                 and the parts of this square along y and z */
 } tsr_map_box;
 
 tsr_map_box tsr_map_box_about(const tsr_map_grid *grid, const double x[3],
@@ -69,8 +69,7 @@ static inline int tsr_map_box_next(tsr_map_box *b)
     return 1;
 }
 
-/* Checks that a map is on the grid of the map
- * `other`. what: name of the map in
+/* Checks that a map is on the grid of the map `other`. what: name of the map in
  * the message, such as "mask". Errors: TSR_E_DATA. */
 tsr_status tsr_map_check_grid(const char *what, const tsr_map *map,
                               const tsr_map *other, tsr_err *err);

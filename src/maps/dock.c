@@ -11,7 +11,8 @@
 #include <string.h>
 
 enum {
-    IN_GROUP = 8,         /* atoms that the search joins into one */
+    IN_GROUP = 8,         /* atoms that the search and the first refinements
+                             join into one */
     MOST_CANDIDATES = 16, /* poses that are refined */
     MOST_TURNS = 20000    /* orientations that are tried */
 };
@@ -89,8 +90,9 @@ static tsr_status set_model(dock *d, int n, const double (*xyz)[3],
 
 /* ---- orientations ---- */
 
-/* Number of orientations whose neighbours differ by an angle that moves an
- * atom at 1.5 radii of gyration by about the coarse resolution. */
+/* Number of orientations to try, from 500 to MOST_TURNS. The angle between
+ * neighbours moves an atom at 1.5 radii of gyration from the centre by about
+ * the coarse resolution. */
 static int count_turns(const dock *d)
 {
     const double step = d->coarse_ang / (1.5 * d->rg);
@@ -250,8 +252,8 @@ static void compute_density(const dock *d, const tsr_map_grid *g,
     }
 }
 
-/* Finds the best shift of one orientation: to and score of *pose. value:
- * scratch. */
+/* Finds the best shift of one orientation, and sets pose->to and pose->score.
+ * value: scratch. */
 static tsr_status find_best_shift(const dock *d, const tsr_fourier *map,
                                   float *value, tsr_map_pose *pose,
                                   tsr_err *err)

@@ -43,8 +43,8 @@ static inline double tsr_fourier_s2(const tsr_map_grid *grid, int x, int y,
     return s[0] * s[0] + s[1] * s[1] + s[2] * s[2];
 }
 
-/* How many frequencies a stored frequency at index x represents: 2, for itself
- * and its conjugate, or 1 where the conjugate is stored too. */
+/* Number of frequencies that a stored frequency at index x represents: 2, with
+ * its conjugate, or 1 where the conjugate is stored too. */
 static inline double tsr_fourier_multiplicity(const tsr_map_grid *grid, int x)
 {
     return x == 0 || 2 * x == grid->n[0] ? 1.0 : 2.0;
@@ -169,8 +169,8 @@ tsr_status tsr_blurred_make(const tsr_map *map, double mean,
                             tsr_err *err);
 
 /* tsr_blurred_level: the fractional level of a variance, Angstrom squared.
- * tsr_blurred_at: G at a level and position x; 0 less than one voxel inside the
- * grid's border, and outside. */
+ * tsr_blurred_at: G at a level and position x; 0 outside the grid, and within
+ * one voxel of the grid's border. */
 double tsr_blurred_level(const tsr_blurred *blurred, double variance);
 double tsr_blurred_at(const tsr_blurred *blurred, double level,
                       const double x[3]);

@@ -39,8 +39,9 @@ typedef struct {
 void tsr_mask_around(const tsr_map_grid *grid, int n, const double (*xyz)[3],
                      double radius_ang, double edge_ang, float *value);
 
-/* The same around the voxels of `map` at or above a threshold. Errors:
- * TSR_E_DATA (no voxel, or all voxels, are at or above the threshold). */
+/* Mask as by tsr_mask_around, but around the voxels of `map` at or above a
+ * threshold. Errors: TSR_E_DATA (no voxel, or all voxels, are at or above the
+ * threshold). */
 tsr_status tsr_mask_above(const tsr_map *map, double threshold,
                           double radius_ang, double edge_ang, float *value,
                           tsr_err *err);
@@ -75,7 +76,7 @@ tsr_status tsr_mask_make(const tsr_mask_source *source, const tsr_map *map,
 
 /* ---- a map prepared as data ---- */
 
-/* A map with its filter and the noise under it. */
+/* A map with its filter and the power of its noise. */
 typedef struct {
     tsr_map *map;     /* with a mask: cropped to the mask's box and a margin of
                          3 resolutions, voxels outside the mask set to their

@@ -61,20 +61,21 @@ typedef struct {
      * columns box, mask, residues. */
     double *timeline;
     tsr_map_slice slice[3];
-    double level, start_level; /* density levels of the draws' mean and of the
-                                  start whose contours enclose the model's
-                                  volume */
+    double level, start_level; /* contour levels at which the draws' mean
+                                  density, and the density of the start, enclose
+                                  the model's volume */
     tsr_fsc mean, start;       /* shell correlation of the map with the draws'
                                   mean, and with the start */
     tsr_fsc_halves halves;     /* shell correlation of the half-maps; plain.n 0:
                                   the entry has no half-maps */
 } tsr_map_view;
 
-/* Compares the models of a run with the map of an entry. If there are many
- * draws, analyses every so many. options: of the entry, whose kind has is_map.
- * sigma_over_r: width of the blur over the resolution. Reads map, mask and
- * half-maps from their files. Errors: those of tsr_map_source_read;
- * TSR_E_NOMEM; TSR_E_DATA (an atom of an unknown element). */
+/* Compares the models of a run with the map of an entry. If the draws are many,
+ * analyses every k-th draw; k follows from the cost of a draw. options: of the
+ * entry, which must be a map. sigma_over_r: width of the blur over the
+ * resolution. Reads map, mask and half-maps from their files. Errors: those of
+ * tsr_map_source_read; TSR_E_NOMEM; TSR_E_DATA (an atom of an unknown
+ * element). */
 tsr_status tsr_map_view_make(const tsr_term_options *options,
                              const tsr_map_models *models, double sigma_over_r,
                              tsr_map_view *out, tsr_err *err);
@@ -107,9 +108,10 @@ typedef struct {
     tsr_component *component; /* [n] in order of the file */
 } tsr_components;
 
-/* Divides a model into parts. xyz [n_atom][3], Angstrom: for TSR_BY_STRUCTURE,
- * determines the secondary structure. Errors: TSR_E_DATA (TSR_BY_STRUCTURE: no
- * residue has a whole backbone), TSR_E_NOMEM. */
+/* Divides a model into parts. xyz [n_atom][3], Angstrom: used for
+ * TSR_BY_STRUCTURE only, where the secondary structure is determined from it.
+ * Errors: TSR_E_DATA (TSR_BY_STRUCTURE: no residue has a whole backbone),
+ * TSR_E_NOMEM. */
 tsr_status tsr_components_make(tsr_component_kind kind, const tsr_atoms *atoms,
                                const double (*xyz)[3], tsr_components *out,
                                tsr_err *err);

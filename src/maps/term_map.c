@@ -662,13 +662,12 @@ static const tsr_field fields[] = {
               .doc = "region of the molecule: a map on the same grid, inside "
                      "where it is 0.5 or more; model: around the starting "
                      "structure; threshold:X: around voxels of at least X. "
-                     "Outside the density is set to its mean and, without "
-                     "half-maps, is used to estimate the noise"),
-    TSR_FIELD(
-        DOUBLE, "mask_distance", tsr_map_options, mask_distance,
-        .initial = "10", .unit = "Angstrom", .min = 0.0, .max = 1000.0,
-        .doc = "distance to which masks by model or threshold extend; larger "
-               "than any motion"),
+                     "The density outside shows the noise if there are no "
+                     "half-maps, and is then set to its mean"),
+    TSR_FIELD(DOUBLE, "mask_distance", tsr_map_options, mask_distance,
+              .initial = "10", .unit = "Angstrom", .min = 0.0, .max = 1000.0,
+              .doc = "distance to which masks by model or threshold extend; "
+                     "must be larger than any motion"),
     TSR_FIELD(BOOL, "dock", tsr_map_options, dock, .initial = "false",
               .doc = "first dock the starting structure into the map as a "
                      "rigid body, as tessera map dock does"),

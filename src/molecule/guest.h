@@ -27,7 +27,7 @@
 
 /* A body of a guest. */
 typedef struct {
-    int host;        /* residue */
+    int host;        /* index of the host residue in the topology */
     double local[3]; /* centre in the frame of the host's N-CA-C, Angstrom */
     double xyz[3];   /* centre in the file, Angstrom */
     int residue;     /* index in atoms->residue */
@@ -111,8 +111,8 @@ typedef enum {
 } tsr_nucleic_class;
 
 /* Makes the links of all nucleotides in chains to which a range of `named` (may
- * be NULL) belongs. If there is no protein (structure->n_residue is 0) and no
- * range, or the range "all", makes those of all chains. A chain that also has
+ * be NULL) belongs. Without protein (structure->n_residue is 0), no range or
+ * the single range "all" means all chains. A chain that also has
  * amino acids is left out. *out: the caller frees it with free; NULL: no such
  * chain. Errors: TSR_E_DATA (an incomplete backbone, with file, residue, atom
  * and remedy), TSR_E_NOMEM. */

@@ -362,8 +362,8 @@ tsr_status tsr_pae_rows(const tsr_pae *pae, const tsr_structure *s, int *row,
         return tsr_fail(
             err, TSR_E_DATA,
             "'%s' has no predicted aligned errors of residue %s:%d of '%s', "
-            "and %d residues or ligand atoms up to its %d: give the file of "
-            "this model, with the same chain names",
+            "and rows for %d residues and ligand atoms where the model has %d "
+            "residues: give the file of this model, with the same chain names",
             pae->path, s->residue[missing].chain, s->residue[missing].number,
             s->path, pae->n, s->n_residue);
     return tsr_fail(err, TSR_E_DATA,

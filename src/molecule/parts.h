@@ -48,10 +48,10 @@ char *tsr_pae_find_file(const char *model);
 /* Finds the row of each residue of a structure: row [n_residue] out. Rows are
  * matched by chain and number if the file names them. AlphaFold 3 has a token
  * for each atom of a ligand or modified residue; the first token counts. If the
- * file does not name them, or a residue is not found, rows are matched in order
- * if there are as many as residues; or, if the file does not name them, by
- * number for a single chain with missing residues. Errors: TSR_E_DATA (the file
- * does not fit the structure). */
+ * file has no names, or lacks a residue, rows are matched in order, provided
+ * that there are as many rows as residues. Otherwise, without names, a single
+ * chain with missing residues is matched by number. Errors: TSR_E_DATA (the
+ * file does not fit the structure). */
 tsr_status tsr_pae_rows(const tsr_pae *pae, const tsr_structure *structure,
                         int *row, tsr_err *err);
 
@@ -131,7 +131,7 @@ tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
                           tsr_err *err);
 void tsr_parts_free(tsr_parts *parts);
 
-/* Returns words that describe an evidence, for messages. */
+/* Text for an evidence, for messages: "base pairs". */
 const char *tsr_evidence_text(tsr_evidence evidence);
 
 /* As tsr_parts_find, with predicted errors from the file `pae`. pae NULL: the

@@ -42,8 +42,8 @@ typedef struct tsr_torsion_density tsr_torsion_density;
 tsr_torsion_density *
 tsr_torsion_density_new(const tsr_torsion_mixture *mixture);
 
-/* Log density, nat, per rad^2. The second form takes cosine and sine of each
- * torsion (unit length); moves call it in every step (about 100 ns). */
+/* Log density, nat, per rad^2. The second function has the arguments {cos, sin}
+ * of each torsion; moves call it in every step (about 100 ns). */
 double tsr_torsion_density_log(const tsr_torsion_density *density,
                                double phi_rad, double psi_rad);
 double tsr_torsion_density_log_at(const tsr_torsion_density *density,
@@ -74,8 +74,8 @@ void tsr_torsion_density_cells(const tsr_torsion_density *density, int side,
 /* Returns log(1 / C) - k_phi - k_psi, which stays small where 1 / C overflows.
  * moment [3] out (may be NULL): the means of cos(phi - mu), cos(psi - nu) and
  * sin(phi - mu) sin(psi - nu), which are the derivatives of log(1 / C) by
- * k_phi, k_psi and lambda. Cost: about 9 sqrt(k) + 40 terms, k the larger of
- * the two. */
+ * k_phi, k_psi and lambda. Cost: 9.2 sqrt(k) + 30 terms, where k is the larger
+ * of k_phi and k_psi. */
 double tsr_von_mises_moments(double k_phi, double k_psi, double lambda,
                              double moment[3]);
 
@@ -93,7 +93,7 @@ double tsr_von_mises_log_i0(double x);
  * in [-pi, pi]. */
 double tsr_von_mises_draw_angle(gsl_rng *rng, double kappa);
 
-/* Returns the same angle in [-pi, pi). */
+/* Returns the angle, shifted by a multiple of 2 pi into [-pi, pi). */
 double tsr_von_mises_wrap(double angle_rad);
 
 /* ---- side-chain centres ---- */

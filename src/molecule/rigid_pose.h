@@ -51,7 +51,7 @@ typedef struct {
     int joint, end;
 } tsr_tail;
 
-/* Finds pose or tail k of the molecule, from 0. Returns 0 if there are fewer.
+/* Finds pose or tail k of the molecule, from 0. Returns 0 if k is too large.
  * Poses: parts shorter than 4 residues are ignored, and poses that cannot
  * change are left out; the last part of a chain and the first of the next chain
  * also form a pose. Tails have at least 3 residues. Cost: O(residues). */

@@ -15,7 +15,8 @@ typedef struct {
 } tsr_backbone;
 
 /* Returns 1 if a peptide bond joins `residue` to the preceding element of its
- * array. Do not call it for the first element. */
+ * array; 0 also if one of them lacks a backbone atom. Do not call it for the
+ * first element. */
 int tsr_backbone_follows(const tsr_backbone *residue);
 
 /* Assigns one letter per residue, kind [n] out: TSR_HELIX in an alpha, 3-10 or

@@ -161,9 +161,9 @@ typedef struct {
     int n_water;       /* residues */
     int n_altloc_atom; /* atoms at other alternate locations */
     int n_no_element;  /* atoms of no known element */
-    int n_partial; /* not omitted: atoms of ligands and ions with an occupancy
-                      below 1 */
-    int n_model;   /* models after the first */
+    int n_partial;     /* not omitted: atoms of sugars, ligands and ions with an
+                          occupancy below 1 */
+    int n_model;       /* models after the first */
 } tsr_atoms;
 
 /* Reads a file. Errors, with the name of the file: TSR_E_NOINPUT, TSR_E_DATA

@@ -41,7 +41,7 @@ tsr_status tsr_table_key(tsr_table_reader *reader, const char *word,
                          char **text, tsr_err *err);
 
 /* Reads n finite numbers from *text, number [n] out, and advances *text beyond
- * them. what: name of the numbers in messages. last: 1: no text may follow.
+ * them. what: name of the numbers in messages. last 1: no text may follow.
  * Errors: TSR_E_DATA. */
 tsr_status tsr_table_numbers(const tsr_table_reader *reader, char **text, int n,
                              double *number, int last, const char *what,

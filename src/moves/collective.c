@@ -42,12 +42,12 @@ static const tsr_field fields[] = {
                      "map is among the data; 0: off"),
     TSR_FIELD(DOUBLE, "step", collective_options, step, .initial = "2.4",
               .min = 1e-6, .max = 100.0,
-              .doc = "length of a step before warm-up adapts it, in standard "
-                     "deviations of the data"),
+              .doc = "length of a step before warm-up adapts it, in the "
+                     "standard deviations that the data determine"),
     TSR_FIELD(DOUBLE, "width", collective_options, width, .unit = "rad",
               .initial = "0.3", .min = 1e-6, .max = 3.0,
-              .doc = "prior width of rotations that the data do not determine; "
-                     "of shifts ten times as many Angstrom"),
+              .doc = "width of rotations that the data do not determine; "
+                     "shifts have ten times this number in Angstrom"),
     TSR_FIELD_TARGET(collective_options, "0.25"),
     {0}};
 

@@ -66,8 +66,8 @@ tsr_status tsr_atom_curves_new(const tsr_molecule *molecule,
                                int *n_cut, tsr_atom_curves **out, tsr_err *err);
 
 /* For hydration alone: as tsr_atom_curves_new without grid and device. *out is
- * NULL if the molecule is built from a sequence, or if its file cannot be used;
- * the log then names the reason. Errors: TSR_E_NOMEM. */
+ * NULL if the molecule is built from a sequence, or if its file cannot be used,
+ * for a reason that is logged. Errors: TSR_E_NOMEM. */
 tsr_status tsr_atom_curves_try(const tsr_molecule *molecule, tsr_log *log,
                                tsr_atom_curves **out, tsr_err *err);
 void tsr_atom_curves_free(tsr_atom_curves *curves);
@@ -113,11 +113,12 @@ tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
 /* Hydration of each body in a conformation, for a molecule with form factors of
  * three components: solute, displaced solvent, hydration. The exposure of a
  * body is the sum over its atoms, each exposed where no other atom of the
- * molecule covers its surface. If curves is NULL, or a residue lacks atoms in
- * the file, exposure is estimated from neighbouring bodies. Then each body
- * passes a share of its exposure to its neighbours, so that hydration lies
- * outside the body that it touches; the sum stays the same, and single values
- * may become negative (scattering/form_factor.h).
+ * molecule covers its surface. For guests, for residues that lack atoms in the
+ * file, and for all bodies if curves is NULL, exposure is estimated from
+ * neighbouring bodies. Then each body passes a share of its exposure to its
+ * neighbours, so that hydration lies outside the body that it touches; the sum
+ * stays the same, and single values may become negative
+ * (scattering/form_factor.h).
  * exposure  [n_body]  out
  * Errors: TSR_E_NOMEM. */
 tsr_status tsr_atom_curves_expose(tsr_atom_curves *curves,

@@ -86,9 +86,8 @@ typedef struct {
     tsr_conformation **state; /* [n], ordered by group */
     double *log_evidence;     /* [groups] log evidence from the populations
                                  phase; NaN before it */
-    double first_chi2;        /* of the first conformation, for the report;
-                                 computed apart, because no chain starts
-                                 there */
+    double first_chi2;        /* chi2 of the first conformation, for the report,
+                                 although no chain starts there */
 } tsr_starts;
 
 /* Everything that a run needs before its first step. */
@@ -141,8 +140,8 @@ char *tsr_data_rigid_text(const tsr_data *data);
 
 /* For warm-up, between two steps: learns the model error of the bodies again
  * from conformations that the coldest replicas have visited since the last
- * call, unless they are fewer than eight, and then recomputes all chains. last
- * 1: the all-atom chains stop collecting conformations. Errors: those of
+ * call, if they are at least eight. In any case recomputes all chains. last 1:
+ * the all-atom chains stop collecting conformations. Errors: those of
  * tsr_setup_relearn_model_error and tsr_sampler_refresh. */
 tsr_status tsr_setup_relearn_from_chains(const tsr_config *config, tsr_log *log,
                                          tsr_sampler *sampler, int last,

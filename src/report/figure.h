@@ -22,21 +22,23 @@ typedef enum {
     TSR_LAYER_CELLS /* rectangles (x .. x + dx, y .. y + dy), coloured by z */
 } tsr_layer_kind;
 
+/* A layer of a panel: data drawn in one way and one colour. */
 typedef struct {
     tsr_layer_kind kind;
     char *label;        /* in the legend; NULL: no entry */
     const char *colour; /* "#rrggbb", static */
     double opacity;
-    int n;
+    int n;              /* number of points */
     double *x, *y, *y2; /* [n]; y2: second y of BAND and ERRORS, z of CELLS */
-    double dx, dy;      /* of CELLS */
+    double dx, dy;      /* width and height of CELLS */
 } tsr_layer;
 
+/* A panel of a figure: axes and layers. */
 typedef struct {
     char *y_title;
-    int is_log;          /* y */
+    int is_log;          /* 1: the y axis is logarithmic */
     int height;          /* pixels */
-    double y0, y1;       /* range shown; equal: taken from the layers */
+    double y0, y1;       /* range shown; y0 = y1: the range of the layers */
     double z0, z1;       /* range of the colours of CELLS */
     const char *z_title; /* static; NULL: no colour scale */
     int is_count;        /* ticks at whole numbers only */
@@ -46,16 +48,17 @@ typedef struct {
     tsr_layer *layer; /* [n_layer], the first drawn first */
 } tsr_panel;
 
+/* A figure: panels above each other, with one x axis. */
 typedef struct {
-    tsr_pool pool;  /* owns all below */
+    tsr_pool pool;  /* owns all texts, panels and layers */
     char *name;     /* file name and identifier in the page */
     char *title;    /* one line */
-    char *subtitle; /* below the title; NULL: none */
+    char *subtitle; /* below the title; NULL: no subtitle */
     char *x_title;
     int left;      /* pixels, margin for tick labels and the y titles */
     int width;     /* pixels, width of a panel */
     int is_count;  /* ticks at whole numbers only */
-    double x0, x1; /* range shown; equal: taken from the layers */
+    double x0, x1; /* range shown; x0 = x1: the range of the layers */
     int n_x_name;
     char **x_name; /* [n_x_name] label at x = i + 0.5, replaces the ticks */
     int n_panel;
@@ -95,10 +98,10 @@ tsr_layer *tsr_figure_layer(tsr_figure *figure, tsr_layer_kind kind,
 void tsr_figure_cells(tsr_figure *figure, int n_x, int n_y, double x0,
                       double dx, double y0, double dy, const double *value);
 
-/* Sets the ranges that are still equal (see x0, y0, z0) from the layers: that
- * of x exactly, those of y with a margin of 5 %. Values that are not positive
- * are ignored in logarithmic panels. Must be called once, after the last layer.
- * Errors: TSR_E_NOMEM, also of an earlier call. */
+/* Sets the ranges that are still equal (see x0, y0, z0) from the layers: the
+ * range of x exactly, the ranges of y with a margin of 5 %. Values that are not
+ * positive are ignored in logarithmic panels. Must be called once, after the
+ * last layer. Errors: TSR_E_NOMEM, also of an earlier call. */
 tsr_status tsr_figure_finish(tsr_figure *figure, tsr_err *err);
 
 /* Writes the picture as an SVG file. Errors: TSR_E_IO, TSR_E_NOMEM. */
@@ -106,18 +109,20 @@ tsr_status tsr_figure_write_svg(const tsr_figure *figure, const char *path,
                                 tsr_err *err);
 
 /* Writes the numbers of the figure as CSV: a line for each point of each layer,
- * with panel, series (label), mark (kind of layer), x, y, y2. Of a cell x and y
- * are the corner, y2 the value. Errors: TSR_E_IO. */
+ * with panel, series (label), mark (kind of layer), x, y, y2. For a cell, x and
+ * y are the lower left corner, and y2 is the value. Errors: TSR_E_IO. */
 tsr_status tsr_figure_write_csv(const tsr_figure *figure, const char *path,
                                 tsr_err *err);
 
-/* The SVG element as text, to be put into a page; caller frees. */
+/* The SVG element as text for a page: *text out, caller frees. Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_figure_svg_text(const tsr_figure *figure, char **text,
                                tsr_err *err);
 
 /* The figure of a fit: data with errors and model curve on a logarithmic axis,
- * and below them the residuals in units of sigma. The fit of one structure and
- * that of a posterior have the same figure; the latter also has bands. */
+ * and below them the residuals in units of sigma. The fits of one structure and
+ * of a posterior have the same figure; for a posterior the figure also has
+ * bands. */
 
 typedef struct {
     int n;
@@ -125,7 +130,7 @@ typedef struct {
     const double *intensity, *sigma; /* [n] */
     const double *model;             /* [n] */
     const char *model_label, *residual_title;
-    const double *start; /* [n] a second curve, dashed; NULL: none */
+    const double *start; /* [n] a second curve, dashed; NULL: no second curve */
     const char *start_label;
     /* [n] 5 and 95 % of the model curve, and of replicated data; NULL: no band
      */
@@ -137,9 +142,10 @@ typedef struct {
 #define TSR_COLOUR_ERROR "#b9cde2"
 #define TSR_COLOUR_MODEL "#c8321e"
 
-/* Adds the two panels, `height` pixels and about a third of that, below the
- * existing ones. Points that are not positive appear in the residuals alone.
- * Out of memory: see the head of this file. */
+/* Adds the two panels below the existing panels: the curve with `height`
+ * pixels, the residuals with about a third of this height. Points that are not
+ * positive appear in the residuals alone. Out of memory: see the head of this
+ * file. */
 void tsr_fit_figure_add(tsr_figure *figure, const tsr_fit_figure *fit,
                         int height);
 

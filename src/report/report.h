@@ -34,8 +34,9 @@ typedef struct {
     double rg_guinier, rg, d_max;
 } tsr_report_rigid_fit;
 
-/* The prior density of a parameter, tabulated from the configuration. Unlike
- * the prior of the structure it needs no run without data. */
+/* The prior density of a parameter, tabulated from the configuration. No run
+ * without data is needed for this density, unlike for the prior of the
+ * structure. */
 enum { TSR_REPORT_DENSITY = 120 };
 typedef struct {
     char name[64]; /* variable of the trace */
@@ -50,18 +51,21 @@ typedef struct {
     tsr_map_view view;
 } tsr_report_map;
 
+/* The contents of a report. All pointers are borrowed. */
 typedef struct {
     const tsr_verdict *verdict; /* NULL: no run; `rigid` is shown */
     int n_rigid;
     const tsr_report_rigid_fit *rigid; /* [n_rigid] */
-    const char *solved; /* from tsr_report_solve_verdict; NULL: none */
+    const char *solved; /* from tsr_report_solve_verdict; NULL: the run belongs
+                           to no solve */
     double mass;        /* mass of the model, Da; NaN: not known */
     const char *file;   /* the model or the fit, a file that the page links to;
-                           NULL: none */
+                           NULL: no link */
     const tsr_model_atoms *atoms; /* starting structure; NULL: no 3D view */
     const char *name;             /* name of the run, title of the page */
-    const char *methods; /* a methods paragraph for a paper; NULL: none */
-    const char *remark;  /* "not finished ..."; NULL: none */
+    const char *methods; /* a methods paragraph for a paper; NULL: no such
+                            paragraph */
+    const char *remark;  /* "not finished ..."; NULL: no remark */
     int n_data;          /* 0: the entries are not known */
     const tsr_report_data *data; /* [n_data] */
     int n_map;                   /* maps that were compared with the draws */
@@ -69,9 +73,12 @@ typedef struct {
     int is_prior;                /* 1: a run of the prior, without data */
     int n_density;
     const tsr_report_prior *density; /* [n_density] */
-    tsr_trace_reader *prior;         /* a run with --prior-only; NULL: none */
-    tsr_frames *frames;              /* conformations of the run; NULL: none */
-    const tsr_shape *shape;          /* of `frames`; NULL where frames is */
+    tsr_trace_reader *prior;         /* a run with --prior-only; NULL: no such
+                                        run */
+    tsr_frames *frames;              /* conformations of the run; NULL: not
+                                        available */
+    const tsr_shape *shape;          /* statistics of `frames`; NULL where
+                                        `frames` is NULL */
     const char *no_frames; /* why there are no frames, for the reader; NULL: not
                               stated */
     tsr_diagnose_options diagnose;
@@ -119,8 +126,8 @@ void tsr_page_free(tsr_page *page);
 /* The first screen is the uppermost part of the page. Its columns stand side by
  * side in a wide window, below each other in a narrow one. tsr_page_column
  * begins a column, with which every page must begin.
- * tsr_page_use_first_screen(page, 0) sends what follows below the first screen,
- * (page, 1) back to the last column. */
+ * After tsr_page_use_first_screen(page, 0) all additions go below the first
+ * screen, after (page, 1) into the last column of the first screen. */
 void tsr_page_column(tsr_page *page);
 void tsr_page_use_first_screen(tsr_page *page, int is_first);
 
@@ -142,7 +149,7 @@ FILE *tsr_page_script(tsr_page *page);
 void tsr_page_text(tsr_page *page, const char *text);
 
 /* Adds a paragraph: `lead` (trusted HTML), then `text`, escaped. class_of: CSS
- * class, "" for none. Adds nothing where the text is NULL. */
+ * class; "": no class. Adds nothing where the text is NULL. */
 void tsr_page_paragraph(tsr_page *page, const char *class_of, const char *lead,
                         const char *text);
 
@@ -168,8 +175,9 @@ void tsr_page_columns(tsr_page *page);
 void tsr_page_columns_end(tsr_page *page);
 
 /* Of the figures between the two calls the browser shows one, which the reader
- * chooses from a list of titles. The next figure keeps the zoomed range of x.
- * All of them show in a browser without scripts. words: label of the list. */
+ * chooses from a list of titles; each chosen figure keeps the zoomed range of
+ * x. A browser without scripts shows all these figures. words: label of the
+ * list. */
 void tsr_page_choice(tsr_page *page, const char *id, const char *words);
 void tsr_page_choice_end(tsr_page *page);
 
@@ -183,7 +191,8 @@ typedef struct {
     tsr_pool pool; /* owns the arrays of all sections */
     tsr_trace_reader *trace;
     const tsr_report_options *options;
-    tsr_diagnosis *diagnosis; /* with the prior's run in its summary */
+    tsr_diagnosis *diagnosis; /* its summary includes the prior if there is a
+                                 run of the prior */
     tsr_page *page;
     const char *folder;   /* for the figures */
     tsr_domains *domains; /* rigid domains; NULL: no conformations */
@@ -209,8 +218,8 @@ const char *tsr_report_chain_colour(int c);
 
 /* Reads a variable of the groups posterior or sample_stats that has one number
  * a draw: *value [*n_chain][*n_draw], owned by the report. *value is NULL where
- * the trace has no such variable, it cannot be read, or a number is not finite.
- * Errors: TSR_E_NOMEM. */
+ * the trace has no such variable, the variable cannot be read, or a number is
+ * not finite. Errors: TSR_E_NOMEM. */
 tsr_status tsr_report_scalar(tsr_report *report, tsr_trace_reader *trace,
                              const char *name, int *n_chain, int *n_draw,
                              double **value, tsr_err *err);
@@ -224,13 +233,14 @@ const char *tsr_report_data_name(const tsr_report *report,
  * return; x, y [TSR_OUTLINE] out. Bins span the middle 99.8 % of the draws, and
  * the draws beyond are counted in the outermost bins. The bin width follows
  * Freedman & Diaconis (1981), with `ess` independent draws in place of n (NaN:
- * n). Returns the number of points, 0 where all values are equal. */
+ * n). Returns the number of points, 0 where the middle 99.8 % of the draws are
+ * equal. */
 enum { TSR_OUTLINE = 82 };
 int tsr_report_outline(size_t n, double ess, double *value, double *x,
                        double *y);
 
 /* "28.4 [28.1, 28.8]": mean and central 90 % interval of the draws. Where q5 is
- * NaN (one structure), the mean alone; a dash where that is not known. text
+ * NaN (one structure), the mean alone; a dash where the mean is not known. text
  * [64] out, returned. */
 const char *tsr_report_interval(const tsr_convergence *value, char text[64]);
 /* The 3D view of the molecule. */
@@ -254,8 +264,8 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err);
 tsr_status tsr_report_timeline(tsr_report *report, const tsr_domains *domains,
                                tsr_err *err);
 
-/* Adds cells to the last panel: column i at x0 + i dx, rows those of the shape
- * statistics. value [n_x][n_row]. */
+/* Adds cells to the last panel: column i at x0 + i dx, rows for the residues
+ * `row` of the shape statistics. value [n_x][n_row]. */
 void tsr_report_add_rows(tsr_report *report, tsr_figure *f, int n_x, double x0,
                          double dx, const double *value);
 

@@ -1,6 +1,6 @@
 /* Statistics of the conformations: P(r), mobility, distances between residues,
- * motion of the domains, and their arrangements, with the central draw of each
- * as a file. */
+ * motion of the domains, and their arrangements. The central draw of each
+ * arrangement is also written as a file. */
 #include "analysis/export.h"
 #include "analysis/shape.h"
 #include "files/file.h"

@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-/* An engine, its launchers, and the number of chains whose profiles it
+/* An engine, its launchers, and the number of chains whose profiles the engine
  * computes. */
 typedef struct {
     tsr_engine *engine;         /* NULL: no term needs a profile */
@@ -34,8 +34,8 @@ typedef struct tsr_all_atom_model tsr_all_atom_model;
  * borrowed. */
 typedef struct {
     const tsr_topology *topology;
-    const tsr_conformation *first; /* start of chains that have no other start
-                                      below */
+    const tsr_conformation *first; /* start of states for which neither `start`
+                                      nor `group_start` has a structure */
     const tsr_prior *prior;
     const tsr_likelihood *likelihood; /* NULL: only the prior is sampled */
     int n_engine; /* 0: only the prior is sampled, or no term needs a profile */
@@ -93,11 +93,12 @@ int tsr_target_has_global_moves(const tsr_target *target);
 /* Shares of the moves among a chain's ordinary proposals, from which the next
  * move is drawn.
  *
- * The shares are the configured weights and do not adapt. (Beside a launch that
- * turns many torsions, moves that only turn torsions have smaller weights.) In
- * tests, shares adapted to the change of the curve by a move, divided by the
- * cost of the move, favoured side chains over pivots. The slowest variables,
- * the orientations of domains, then moved half as far. */
+ * The shares are the configured weights and do not adapt. (If the chain has a
+ * move with a launch that turns many torsions, ordinary moves that only turn
+ * torsions get a fifth of their weight.) Shares in proportion to a move's
+ * change of the curve per unit of cost were tested: they favoured side chains
+ * over pivots, and the slowest variables, the orientations of domains, moved
+ * half as far. */
 typedef struct {
     double end[TSR_N_MOVE]; /* cumulative shares; the last is 1 */
 } tsr_mix;
@@ -158,19 +159,21 @@ typedef struct tsr_chain {
     double log_prior_change;
     const void *workspace; /* after a launch: holds the result of `job` */
     int job;
-    tsr_coupled_parameter coupled; /* proposed by a launch too */
+    tsr_coupled_parameter coupled; /* parameter that a launch proposes together
+                                      with the structure; index -1: no
+                                      parameter */
     double *others; /* [n_pair][n_q] scratch: weighted profiles of the other
                        states; NULL: no move has a launch */
     tsr_proposal proposal;
     tsr_body_range range[TSR_MAX_SPAN];
 
     tsr_chain_counts counts, since_draw;
-    double changed; /* since the last draw: sum over the evaluated proposals of
-                       the share of distances that they changed, */
-    long n_evaluated; /* and the number of evaluated proposals */
+    double changed;   /* since the last draw: sum over the evaluated proposals
+                         of the share of distances that they changed */
+    long n_evaluated; /* since the last draw: number of evaluated proposals */
 
-    double clash_seconds; /* seconds of excluded volume in prior states that a
-                             refresh replaced */
+    double clash_seconds; /* computing time, s, of excluded volume in prior
+                             states that tsr_chain_refresh has freed */
 } tsr_chain;
 
 /* Makes one replica of a chain's ladder. number = n_temp * chain + replica,
@@ -213,7 +216,7 @@ tsr_status tsr_chain_launch_end(tsr_chain *chain, int move,
 int tsr_chain_launch_at(const tsr_chain *chain, long step);
 
 /* Accepts or rejects the proposal, then makes one step on each block of
- * parameters.
+ * parameters; blocks with a skip_fraction are skipped at random.
  * partial   [n_pair][n_q]  in   profile from the engine; NULL where it was not
  *                               evaluated
  * warm                     in   1: step sizes adapt
@@ -306,7 +309,8 @@ double tsr_chain_clash_seconds(const tsr_chain *chain);
 /* chi2 per point of the present state (tsr_likelihood_chi2). */
 double tsr_chain_chi2(const tsr_chain *chain);
 
-/* One step on each block of parameters. tsr_chain_decide calls it; public for
+/* Makes one step on each block of parameters; blocks with a skip_fraction are
+ * skipped at random. tsr_chain_decide calls this function, which is public for
  * tests. */
 tsr_status tsr_chain_step_parameters(tsr_chain *chain, int warm, tsr_err *err);
 

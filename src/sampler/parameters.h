@@ -77,8 +77,8 @@ const double *tsr_parameters_contrast(const tsr_parameters *parameters,
 /* Proposes new values for one block.
  * trial->theta  [n]  in   equal to now->theta
  *                    out  with the proposal
- * *to, *from         out  nat; the log acceptance ratio gains to - from, for
- *                         prior, measure and proposal density
+ * *to, *from         out  nat; to - from is the change of the log acceptance
+ *                         ratio by prior, measure and proposal density
  * beta               in   power of the likelihood
  * Returns 0 where the prior density of the new values is 0, so that the step
  * must be rejected. */

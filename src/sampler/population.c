@@ -20,9 +20,10 @@ static const double wanted_share = 0.6, forgotten = 0.3;
 static const double late_share = 0.2;
 enum { PARTS = 4 };
 
-/* What start_ladders needs of a level: beta, the barrier from the prior to the
- * level, and one replica of each chain. With several temperatures all levels
- * are kept, which takes 10 MiB a level for 128 chains of 600 residues. */
+/* What start_ladders needs of a level: beta, the communication barrier from the
+ * prior to the level (sampler.h), and one replica of each chain. With several
+ * temperatures all levels are kept, which takes 10 MiB a level for 128 chains
+ * of 600 residues. */
 typedef struct {
     double beta, barrier;
     tsr_archive *replica; /* [n_chain] saved by tsr_chain_archive */
@@ -39,10 +40,14 @@ typedef struct {
     double deadline; /* clock time after which levels are short; HUGE_VAL:
                         never */
     long accepted;   /* proposals accepted in earlier calls */
-    double *log_lik, *before, *weight; /* [n] nat; before: at the start of the
-                                          level, or scratch */
-    int *parent, *n_child;             /* [n] replica that is copied into this
-                                          one; copies of this replica */
+    double *log_lik, *before; /* [n] nat; log likelihoods, now and at the start
+                                 of the level; barrier_rate uses `before` as
+                                 scratch */
+    double *weight;           /* [n] relative to the greatest weight */
+    int *parent;  /* [n] replica whose state this replica gets; the replica's
+                     own index: its state stays */
+    int *n_child; /* [n] number of replicas that get this replica's state, this
+                     replica included */
     int n_level, capacity;
     level *level;
 } pass;
@@ -154,8 +159,8 @@ static double find_step(pass *p)
     return low > 0.0 ? low : high;
 }
 
-/* Rate at which the barrier grows with beta: half the mean absolute difference
- * of two replicas' log likelihoods. */
+/* Rate at which the communication barrier grows with beta (Syed et al. 2022):
+ * half the mean absolute difference of two replicas' log likelihoods. */
 static double barrier_rate(const pass *p)
 {
     double sum = 0.0;

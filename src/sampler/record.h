@@ -33,8 +33,8 @@ typedef struct {
 /* Stores a chain's present state as draw number `draw` of the block. Threads
  * may store different chains at once. In warm-up only scalars are stored. Scale
  * and background that are integrated out are drawn from their conditional
- * distribution, and after warm-up a replicate of the data, with the chain's
- * random stream. acceptance_rate: see tsr_draw. */
+ * distribution. After warm-up a replicate of the data is drawn too. Both draws
+ * use the chain's random stream. acceptance_rate: see tsr_draw. */
 void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
                       int chain_number, int draw, int warm,
                       double acceptance_rate);

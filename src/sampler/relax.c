@@ -1,10 +1,10 @@
 /* Moves a start that the prior forbids, because bodies overlap, until the prior
- * allows it.
+ * allows the start.
  *
  * A chain makes steps with the moves of the run, under the same prior but
  * without a limit on the overlap of a pair. Overlaps then cost much energy but
- * are possible, and the chain diffuses out of them. So only those parts move
- * that the run can move. */
+ * are possible, and the chain diffuses out of them. So only parts that the run
+ * can move are moved. */
 #include "sampler/relax.h"
 
 #include "core/vec3.h"

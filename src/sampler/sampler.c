@@ -1,6 +1,6 @@
-/* Many chains on several threads: what each thread does, how a sampler is made,
- * and what a caller can ask for: more steps, recomputed profiles, times and
- * counts. */
+/* Many chains on several threads: the steps of each thread, the construction of
+ * a sampler, and the functions that advance the chains, recompute their
+ * profiles, and return times and counts. */
 #include "sampler/sampler.h"
 
 #include "core/clock.h"

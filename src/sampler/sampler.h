@@ -168,9 +168,10 @@ void tsr_sampler_set_trajectory_writer(tsr_sampler *sampler,
 /* Plans the annealing of a warm-up of n_step steps. During the first anneal *
  * n_step steps a factor of all 1 / T rises to 1. The factor starts at 1 / chi2
  * per point of the chain that fits worst, but at 1 at most, or at 1/5 if a term
- * has a Hessian, such as a map. Returns 1 where this start would make the
- * posterior at the highest temperature improper (tsr_likelihood_min_beta); the
- * factor then starts at twice the smallest value with a proper posterior. */
+ * has a Hessian, such as a map. If this start is below twice the smallest
+ * factor with a proper posterior at the highest temperature
+ * (tsr_likelihood_min_beta), the factor starts at twice this smallest factor,
+ * and the function returns 1; else 0. */
 int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal);
 
 /* In warm-up, between two steps: sets temperatures, and what the moves have
@@ -344,7 +345,8 @@ struct tsr_sampler {
     int lock_made;
     long n_call;       /* number of the call; workers start when this number
                           changes */
-    int n_busy, quit;  /* workers that have not finished; 1: threads end */
+    int n_busy, quit;  /* n_busy: workers that have not finished; quit 1: the
+                          threads end */
     atomic_int failed; /* 1: a worker failed, the others stop */
 
     /* the present call */

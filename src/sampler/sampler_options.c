@@ -37,8 +37,9 @@ const tsr_field tsr_sampler_fields[] = {
     TSR_FIELD(INT, "warmup", tsr_sampler_options, warmup,
               .unit = "steps per chain", .initial = "5000", .min = 0,
               .max = 1e12,
-              .doc = "length of warm-up, in which step sizes are adapted; half "
-                     "of it where populations bring the chains from the prior"),
+              .doc = "length of warm-up, in which step sizes are adapted; "
+                     "they stay constant afterwards; half this length where "
+                     "populations bring the chains from the prior"),
     TSR_FIELD(
         NUMBER_OR_WORD, "draws", tsr_sampler_options, draws,
         .unit = "draws per chain", .initial = "auto", .min = 1, .max = 1e9,

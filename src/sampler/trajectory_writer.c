@@ -1,6 +1,6 @@
-/* Coordinates of draws on their way to the draw log. Frames are collected in a
- * block, because the threads store the chains in any order, and the block is
- * then written to the log file by file. */
+/* Writes coordinates of draws to the draw log. Frames are first collected in a
+ * block, because the threads store the chains in any order. The block is then
+ * written to the log, one trajectory file after another. */
 #include "sampler/trajectory_writer.h"
 
 #include "core/text.h"

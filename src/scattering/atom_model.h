@@ -197,7 +197,8 @@ void tsr_cluster_factor(const tsr_cluster *cluster, const tsr_atom_model *model,
 
 /* Extends a table (of one or three components) by one type for each body of the
  * guests. atoms: all atoms of the file. density: of the solvent, e/A^3. The
- * caller frees *out; an error leaves it unchanged. Errors: TSR_E_NOMEM. */
+ * caller frees *out; an error leaves it unchanged. Errors: TSR_E_NOMEM, those
+ * of tsr_atom_model_new. */
 tsr_status tsr_form_factor_add_guests(const tsr_form_factor_table *table,
                                       const tsr_guests *guests,
                                       const tsr_atoms *atoms, double density,

@@ -65,8 +65,8 @@ typedef struct {
 extern const tsr_field tsr_contrast_fields[];
 
 /* The parameters c1 and c2 for the table of a run: parameter [TSR_N_CONTRAST]
- * out. Errors: TSR_E_CONFIG, with a message that begins with the key (an empty
- * range, or a mean outside the range). */
+ * out. Errors: TSR_E_CONFIG, with a message that begins with the key (an
+ * inferred parameter has an empty range, or a mean outside its range). */
 tsr_status tsr_contrast_priors(const tsr_contrast_options *options,
                                tsr_parameter *parameter, tsr_err *err);
 

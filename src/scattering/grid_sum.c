@@ -1,5 +1,5 @@
-/* Three passes over the grid. Each pass is divided into parts that threads
- * process independently:
+/* Debye profiles by fast Fourier transforms, in three passes over the grid.
+ * Each pass is divided into parts that threads process independently:
  *
  * (1) Planes of constant z: spreads the particles onto the planes that they
  *     touch, for every mode, and transforms the planes along x and y.

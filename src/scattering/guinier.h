@@ -9,8 +9,9 @@
 #include "core/status.h"
 
 typedef struct {
-    int n;            /* points in the fit; 0: fewer than 5 points are in the
-                         range of the law, or the curve does not fall */
+    int n;            /* points in the fit; 0: no fit, because fewer than 5
+                         points are in the range of the law, or the curve does
+                         not fall */
     int first, last;  /* the fit uses the points first to last of the curve,
                          except those that are not above their sigma */
     double rg, error; /* Rg and its standard deviation, Angstrom; NaN if n is
@@ -21,8 +22,9 @@ typedef struct {
 
 /* Fits a weighted line to ln (I - background) against q^2 over the points with
  * q Rg below 1.3. Starts from Rg = rg_first (Angstrom) and iterates, 20 times
- * at most, until Rg changes by less than 1e-4. q, intensity, sigma [n]. Errors:
- * TSR_E_NOMEM. */
+ * at most, until Rg changes by less than 1e-4 of Rg. If an iteration has too
+ * few points or a line that does not fall, the previous iteration is the
+ * result. q, intensity, sigma [n]. Errors: TSR_E_NOMEM. */
 tsr_status tsr_guinier_fit(int n, const double *q, const double *intensity,
                            const double *sigma, double background,
                            double rg_first, tsr_guinier *out, tsr_err *err);
@@ -31,16 +33,16 @@ tsr_status tsr_guinier_fit(int n, const double *q, const double *intensity,
  * intensity, sigma  [n]  in  the measured data, including background
  * curve  [range->last + 1 - range->first]  in  from point range->first on,
  *        without background
- * Returns NaN if `range` has no fit, the curve does not fall, or memory is
- * out. */
+ * Returns NaN if `range` has no fit, the curve is positive at fewer than 5 of
+ * its points or does not fall, or memory is out. */
 double tsr_guinier_rg(const tsr_guinier *range, const double *q,
                       const double *intensity, const double *sigma,
                       double background, const double *curve);
 
 /* 1 if two measured curves cannot come from one structure: their radii differ
  * by more than three standard deviations, and by more than the 2 % that the
- * choice of points may cause. *sigma out: the difference in standard
- * deviations. */
+ * choice of points may cause. 0 if a curve has no fit. *sigma out: the
+ * difference in standard deviations. */
 int tsr_guinier_conflict(const tsr_guinier *a, const tsr_guinier *b,
                          double *sigma);
 

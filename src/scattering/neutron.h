@@ -48,7 +48,7 @@ extern const char *const tsr_neutron_d2o_words[];
     TSR_FIELD(NUMBER_OR_WORD, "d2o", OWNER, neutron.d2o, .initial = "none", \
               .min = 0.0, .max = 1.0, .words = tsr_neutron_d2o_words,       \
               .doc = "neutrons: fraction of D2O in the solvent; "           \
-                     "default: H2O, with a warning"),                       \
+                     "none: H2O, with a warning"),                          \
         TSR_FIELD(DOUBLE, "exchange", OWNER, neutron.exchange,              \
                   .initial = "0.9", .min = 0.0, .max = 1.0,                 \
                   .doc = "neutrons: fraction of the backbone's amide "      \

@@ -1,4 +1,6 @@
-/* Directions come from a product rule: Gauss-Legendre nodes in z and equal
+/* Debye profiles as means over directions, and tables of amplitudes.
+ *
+ * Directions come from a product rule: Gauss-Legendre nodes in z and equal
  * spacing around z, exact for spherical harmonics up to a degree p. |A|^2
  * contains plane waves with q r up to q D, whose harmonics vanish soon beyond
  * the degree q D, so the degree p = 1.1 q D + 8 suffices. |A|^2 has the same

@@ -11,9 +11,9 @@
 #include "core/pool.h"
 #include "scattering/debye.h"
 
-/* Number of directions, summed over the q of a grid (in bands of 16 q with
- * equal directions): proportional to the cost. d_ang: largest distance between
- * two particles. */
+/* Number of directions summed over the q of a grid, to which the cost is
+ * proportional. Each band of 16 q has the directions of its last q. d_ang:
+ * largest distance between two particles. */
 double tsr_plane_wave_terms(int n_q, double dq_inv_ang, double d_ang);
 
 /* Number of directions at one q. */

@@ -47,7 +47,8 @@ typedef struct {
     /* For smeared data: q, pair and self are on a grid of n_grid values in
      * place of n, because c1 must act before the smearing. */
     int n_grid;
-    double *matrix; /* [n][n_grid] from the grid to the data; NULL: ideal */
+    double *matrix; /* [n][n_grid] from the grid to the data; NULL: the data
+                       are not smeared */
     double *grid;   /* [n_grid] scratch */
 } tsr_partial_curves;
 
@@ -95,7 +96,8 @@ typedef struct {
     int c1_at, c2_at;    /* -1: at the lower bound, 1: at the upper bound; 0:
                             between the bounds, or fixed */
     double chi2;         /* sum of squares / n_point */
-    double reduced_chi2; /* sum of squares / degrees of freedom; NaN if none */
+    double reduced_chi2; /* sum of squares / degrees of freedom; NaN if there
+                            are no degrees of freedom */
     int longest_run;     /* longest run of residuals of one sign */
     double cormap_p;     /* CorMap probability (tsr_cormap_p) */
     double noise;        /* noise of the data in units of sigma, from

@@ -15,7 +15,7 @@
 typedef struct {
     int n_q;
     double dq_inv_ang;
-    double band_ang; /* D, including the size of the bodies */
+    double band_ang; /* D, including the size of the bodies; at least 80 */
 } tsr_q_grid;
 
 /* Grid for bodies at most d_bound_ang apart and data up to q_max. */

@@ -18,7 +18,7 @@
 #include "core/pool.h"
 #include "core/status.h"
 
-#define TSR_RESOLUTION_REACH 4.0 /* in units of sigma */
+#define TSR_RESOLUTION_REACH 4.0 /* truncation of the normal, in sigma */
 
 enum { TSR_DQ_NONE, TSR_DQ_COLUMN, TSR_DQ_AUTO };
 
@@ -57,8 +57,8 @@ typedef struct {
 
 /* The resolution at n points q. dq [n]: fourth column of the file; NULL: the
  * file has none. In memory of the pool. Errors: TSR_E_CONFIG (the message
- * begins with the key), TSR_E_DATA (an impossible column or beam profile),
- * those of reading. */
+ * begins with the key), TSR_E_DATA (a missing or impossible column, an
+ * impossible beam profile), those of reading the beam profile. */
 tsr_status tsr_resolution_make(const tsr_resolution_options *options, int n,
                                const double *q_inv_ang, const double *dq,
                                tsr_pool *pool, tsr_resolution *out,

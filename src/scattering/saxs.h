@@ -18,11 +18,12 @@ const char *tsr_q_unit_name(tsr_q_unit unit);
 
 /* The noise of a curve in units of sigma, from the distance of each point to a
  * smooth line through its neighbours (saxs_noise.c). Independent noise of sigma
- * gives 1, a smoothed curve gives near 0. NaN: fewer than about 44 points, or a
+ * gives 1, a smoothed curve gives near 0. NaN: fewer than 44 points, or a
  * curve that is not smooth on the scale of its points. */
 typedef struct {
     int n;               /* number of points */
-    double next, second; /* from all points, from every second point */
+    double next, second; /* from all points; from every second point, or
+                            equal to `next` if these do not determine it */
     double level;        /* noise of the curve: `next`, or the larger of the two
                             if is_shared */
     int is_shared;       /* 1: neighbours share noise (smoothed, or sampled
@@ -74,10 +75,10 @@ typedef struct {
  * counted if sigma <= 0, if I or sigma is not finite, or if q repeats. Rows
  * with I <= 0 are kept and counted. Errors: TSR_E_CONFIG (q_range does not
  * ascend), TSR_E_NOINPUT (missing file), TSR_E_NOMEM, TSR_E_DATA, with file and
- * mostly a line (no table; q that is not finite, negative or not sorted; fewer
- * than 5 rows left; |I| or sigma above 1e50, or sigma below 1e-50; sigma above
- * 3 |I| at low q, which suggests swapped columns; q outside any instrument's
- * range). */
+ * mostly a line (no table; two columns without a positive I; q that is not
+ * finite, negative or not sorted; fewer than 5 rows left; |I| or sigma above
+ * 1e50, or sigma below 1e-50; sigma above 3 |I| at low q, which suggests
+ * swapped columns; q outside any instrument's range). */
 tsr_status tsr_saxs_read(const char *path, tsr_q_unit unit,
                          const double *q_range, tsr_log *log, tsr_saxs **out,
                          tsr_err *err);

@@ -31,8 +31,9 @@ typedef struct {
 } tsr_saxs_table;
 
 /* Reads the table: the longest run of rows of equal width, extended by adjacent
- * rows that continue q, without up to four rows at its end whose q is far
- * beyond the others. In memory of the pool. Errors: those of reading the file,
+ * rows that continue q. Up to four rows are left out at its beginning, if their
+ * q is above that of the middle row, and at its end, if their q is far beyond
+ * the others. In memory of the pool. Errors: those of reading the file,
  * TSR_E_NOMEM, TSR_E_DATA (no table, a broken or short line inside the
  * table). */
 tsr_status tsr_saxs_table_read(const char *path, tsr_pool *pool,

@@ -17,12 +17,13 @@ typedef struct {
     tsr_trace_reader *trace;
     int has_config; /* 1: config.yaml was read into `config` */
     tsr_config config;
-    int has_data;         /* 0: a run of the prior */
-    int n_chain, n_draw;  /* of the posterior group: chains, and draws per
-                             chain */
-    int n_warm;           /* warm-up draws per chain */
-    long draws_requested; /* largest number of draws per chain that the
-                   configuration requests; 0: unknown */
+    int has_data;        /* 0: a run of the prior */
+    int n_chain, n_draw; /* of the posterior group: chains, and draws per
+                            chain */
+    int n_warm;          /* warm-up draws per chain */
+    /* Largest number of draws per chain that the configuration requests; 0:
+     * unknown. */
+    long draws_requested;
     int has_checkpoint;
     tsr_run_progress progress; /* of the newest checkpoint, if has_checkpoint */
     int is_finished; /* 1: the run has ended, under a configuration with
@@ -33,7 +34,7 @@ typedef struct {
 /* Opens the run in the folder `path`, or a trace.h5. If the run has not ended
  * and has fewer draws than requested, warns, and reports whether it is still
  * running or how to resume it. The caller clears `run`, also after an error.
- * Errors, each with what was found and a remedy: TSR_E_NOINPUT (no such folder,
+ * Errors, each with the cause and a remedy: TSR_E_NOINPUT (no such folder,
  * an empty folder, not a folder of a run, no trace yet); TSR_E_DATA (the trace
  * is damaged, is not a trace, or has no draws); TSR_E_NOMEM. */
 tsr_status tsr_past_run_open(const char *path, tsr_past_run *run, tsr_log *log,

@@ -9,7 +9,7 @@
 
 /* Progress of a run. Draws are counted per chain. */
 typedef struct {
-    long warmup, draws; /* stored so far, of warm-up and kept */
+    long warmup, draws; /* warm-up and kept draws stored so far */
     long next_check; /* number of kept draws at which --until is checked next */
     int is_finished; /* 1: the run has ended */
     int is_converged; /* 1: --until was met at the last check */
@@ -41,7 +41,7 @@ long tsr_run_warmup_expected(const tsr_config *config,
 /* Estimated seconds until the run ends, at its average speed so far. The run
  * ends at whichever comes first: its last draw, the predicted convergence, or
  * sampler.time_limit. The time limit cannot end it during warm-up. The result
- * is not finite if it is unknown: before the first step, without
+ * is not finite (unknown) before the first step of a run without
  * sampler.time_limit. text: the result in the form "0:41:07"; "at most 0:41:07"
  * if --until is set and convergence is not expected before the last draw;
  * "unknown" if the result is not finite. */
@@ -56,9 +56,9 @@ typedef struct {
     char *text;   /* config.yaml */
     char *engine; /* description of the engines (tsr_devices); "": no engine,
                      because no term needs profiles */
-    char *written_at; /* UTC, ISO 8601 */
+    char *written_at; /* UTC, ISO 8601; set on reading */
     char *remark; /* why the newest checkpoint could not be used; NULL: it was
-                     used */
+                     used; set on reading */
     tsr_archive saved; /* state of the chains; after reading, empty unless it
                           was requested */
 } tsr_run_checkpoint;
@@ -72,7 +72,7 @@ tsr_status tsr_run_checkpoint_write(const char *directory,
 /* Reads the newest undamaged checkpoint of a run. with_state 0: without the
  * state of the chains, which is large. The caller clears *out, also after an
  * error. Errors: TSR_E_NOINPUT (no checkpoint), TSR_E_DATA (damaged, or of
- * another version). */
+ * another version), TSR_E_NOMEM. */
 tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
                                    tsr_run_checkpoint *out, tsr_err *err);
 void tsr_run_checkpoint_clear(tsr_run_checkpoint *checkpoint);

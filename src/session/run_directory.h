@@ -16,13 +16,14 @@ tsr_status tsr_run_directory_check(const char *directory, tsr_err *err);
 /* A new run's folder is created in steps. If the process is killed after any
  * step, either `run` can use the folder or `resume` can continue: (1) create
  * the folder and its lock; (2) copy the inputs to a temporary folder; (3)
- * create config.yaml, by which a folder is that of a run; (4) rename the
+ * create config.yaml, which marks the folder as that of a run; (4) rename the
  * copies; (5) write the first checkpoint, from which trace and trajectories can
  * be recreated. */
 
 /* Step 1: creates the folder with its parents and acquires the lock. *n_folder
  * out: number of folders created. On failure, created folders that are empty
- * are removed again. Errors: those of tsr_run_directory_check. */
+ * are removed again. Errors: those of tsr_run_directory_check and
+ * tsr_lock_acquire. */
 tsr_status tsr_run_directory_make(const char *directory, int *n_folder,
                                   tsr_lock **lock, tsr_err *err);
 

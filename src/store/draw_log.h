@@ -44,7 +44,7 @@ typedef enum {
 typedef struct {
     tsr_draw_kind kind;
     long first, n; /* number of the first draw or frame, and their count */
-    int n_chain, n_state; /* numbers of parts; 1 and 1 for draws */
+    int n_chain, n_state; /* n_chain x n_state parts; 1 and 1 for draws */
     size_t size;          /* bytes of a part without its checksum */
     size_t at;            /* offset of the first part in the file */
 } tsr_draw_record;

@@ -83,8 +83,8 @@ typedef struct {
     void (*close)(void *object);
     /* Number of draws of a kind in the file. */
     long (*count)(const void *object, tsr_draw_kind kind);
-    /* Index of the part of the record that belongs in this file; -1: no part
-     * does. */
+    /* Index of the part of the record that belongs in this file; -1: the record
+     * has no such part. */
     int (*part)(const void *object, const tsr_draw_record *record);
     /* Expected size of this part, bytes. */
     size_t (*size)(const void *object, const tsr_draw_record *record);

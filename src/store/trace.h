@@ -149,7 +149,8 @@ typedef struct {
  * value  [n_chain][n_draw][n]  out
  * Cost: a compressed variable is stored in chunks of whole draws, and each call
  * unpacks every chunk that contains a number of the part. Errors: TSR_E_DATA
- * (no such variable, or it is smaller), TSR_E_IO. */
+ * (no such variable, a group without draws, or a part beyond the variable),
+ * TSR_E_IO. */
 tsr_status tsr_trace_get_part(tsr_trace_reader *reader, tsr_trace_group group,
                               const char *name, const tsr_trace_part *part,
                               double *value, tsr_err *err);

@@ -115,7 +115,7 @@ tsr_trajectory_info_get(const tsr_trajectory_reader *reader);
  * atom  [n][n_atom][3]  out  Angstrom
  * body  [n][n_body][3]  out  Angstrom
  * An array may be NULL, and is then not read. Errors: TSR_E_RANGE (no such
- * frames), TSR_E_DATA. */
+ * frames), TSR_E_DATA (no such particles, or unreadable). */
 tsr_status tsr_trajectory_read(const tsr_trajectory_reader *reader, int first,
                                int n, int64_t *step, float *atom, float *body,
                                tsr_err *err);

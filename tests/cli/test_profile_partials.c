@@ -5,6 +5,7 @@
 #include "gpu/device.h"
 #include "posterior/profile_partials.h"
 #include "tests/coarse_partials.h"
+#include "tests/objects.h"
 #include "tests/setup_sample.h"
 #include "tests/test.h"
 
@@ -25,19 +26,17 @@ static double *expected(const char *path, tsr_profile_bodies bodies,
              path, bodies == TSR_PROFILE_TWO ? "two" : "one");
     read_sample(&x, 0, 0, NULL, text);
     const tsr_topology *t = x.s.molecule.topology;
-    int *type = calloc((size_t)t->n_body, sizeof *type);
+    int *type = array((size_t)t->n_body, sizeof *type);
     double *partial =
         calloc(TSR_N_COMP_PAIR * (size_t)p->grid.n_q, sizeof *partial);
     for (int b = 0; b < t->n_body; b++)
         type[b] = t->body[b].type;
     assert_true((x.s.data.atoms != NULL) == (strcmp(path, crystal) == 0));
-    OK(coarse_partials(x.s.molecule.components, t->n_body, type,
-                       (const double(*)[3])x.s.molecule.first->body,
-                       x.s.data.atoms != NULL ? x.s.data.exposure : NULL,
-                       p->grid.n_q, p->grid.dq_inv_ang, NULL, NULL, partial,
-                       radius_ang, &err));
-    free(type);
-    close_sample(&x);
+    coarse_partials(x.s.molecule.components, t->n_body, type,
+                    (const double(*)[3])x.s.molecule.first->body,
+                    x.s.data.atoms != NULL ? x.s.data.exposure : NULL,
+                    p->grid.n_q, p->grid.dq_inv_ang, NULL, NULL, partial,
+                    radius_ang);
     return partial;
 }
 
@@ -47,7 +46,6 @@ static void against_engine(const char *path, tsr_profile_bodies bodies,
                            const char *device, tsr_profile_method method,
                            double tolerance)
 {
-    tsr_profile_maker *maker;
     tsr_profile_structure s;
     double radius;
     const tsr_profile_spec spec = {.bodies = bodies,
@@ -55,7 +53,7 @@ static void against_engine(const char *path, tsr_profile_bodies bodies,
                                    .device = device,
                                    .method = method,
                                    .q_max_inv_ang = q_max};
-    OK(tsr_profile_maker_new(&spec, NULL, &maker, &err));
+    NEW(tsr_profile_maker, maker, tsr_profile_maker_new, &spec, NULL);
     OK(tsr_profile_compute(maker, path, &s, &err));
     const tsr_partials *p = &s.partials;
     assert_int_equal(p->n_comp, TSR_N_COMP);
@@ -75,7 +73,6 @@ static void against_engine(const char *path, tsr_profile_bodies bodies,
     assert_true(worst < tolerance);
     free(want);
     tsr_profile_structure_clear(&s);
-    tsr_profile_maker_free(maker);
 }
 
 TEST(on_the_reference)

@@ -10,6 +10,7 @@
 #include "molecule/structure.h"
 #include "scattering/form_factor.h"
 #include "tests/check.h"
+#include "tests/objects.h"
 #include "train/train.h"
 
 #include <unistd.h>
@@ -68,8 +69,8 @@ static void oracle_debye(const oracle_points *p, double intensity[ORACLE_N_Q])
 static oracle_points oracle_points_new(int n, int n_kind)
 {
     oracle_points p = {.n_kind = n_kind};
-    p.kind = malloc((size_t)n * sizeof *p.kind);
-    p.xyz = malloc((size_t)n * sizeof *p.xyz);
+    p.kind = array((size_t)n, sizeof *p.kind);
+    p.xyz = array((size_t)n, sizeof *p.xyz);
     return p;
 }
 
@@ -106,8 +107,6 @@ static void oracle_atoms(const tsr_structure *s, double intensity[ORACLE_N_Q])
         }
     }
     oracle_debye(&p, intensity);
-    free(p.kind);
-    free(p.xyz);
 }
 
 /* plain: amplitudes alone; with_s: and S(q). */
@@ -135,8 +134,6 @@ static void oracle_bodies(const tsr_structure *s,
     for (int i = 0; i < p.n; i++)
         for (int k = 0; k < ORACLE_N_Q; k++)
             with_s[k] += excess[p.kind[i] * ORACLE_N_Q + k];
-    free(p.kind);
-    free(p.xyz);
 }
 
 /* Rms of I / I_atoms - 1 in each band of q, with the scale of I that makes it
@@ -169,14 +166,12 @@ static void oracle_errors(const double *atoms, const double *model,
 static void oracle_compare(const char *path, const tsr_form_factor_table *table,
                            double error[2][ORACLE_N_BAND])
 {
-    tsr_structure *s;
     double atoms[ORACLE_N_Q], curve[2][ORACLE_N_Q];
-    OK(tsr_structure_read(path, &s, &err));
+    NEW(tsr_structure, s, tsr_structure_read, path);
     oracle_atoms(s, atoms);
     oracle_bodies(s, table, curve[0], curve[1]);
     for (int w = 0; w < 2; w++)
         oracle_errors(atoms, curve[w], error[w]);
-    tsr_structure_free(s);
 }
 
 static void oracle_needs(const char *path)
@@ -192,7 +187,8 @@ static tsr_form_factor_table *oracle_trained(tsr_body_model model, int n_q,
                                              int refine, int n,
                                              const char *const *path)
 {
-    tsr_form_factor_table *t = tsr_form_factor_new(model, 1, n_q, ORACLE_DQ);
+    tsr_form_factor_table *t =
+        own_tsr_form_factor(tsr_form_factor_new(model, 1, n_q, ORACLE_DQ));
     OK(tsr_form_factor_train(t, n, path, 0, NULL, &err));
     if (refine)
         OK(tsr_form_factor_refine(t, n, path, 0, NULL, &err));

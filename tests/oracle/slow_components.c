@@ -3,6 +3,7 @@
  * solvent-accessible surfaces; and that the documented command remakes them. */
 #include "core/vec3.h"
 #include "molecule/structure.h"
+#include "tests/objects.h"
 #include "tests/test.h"
 #include "train/train.h"
 #include <unistd.h>
@@ -19,26 +20,17 @@ typedef struct {
     const char **train, **test;
 } files;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    files *f = calloc(1, sizeof *f);
+    files *f = array(1, sizeof *f);
     *state = f;
+    own(&f->list.pool, release_pool);
     if (tsr_path_list_collect(&f->list, 1, folder, NULL) != TSR_OK)
         return 0; /* the tests skip */
-    f->train = calloc((size_t)f->list.n, sizeof(*f->train));
-    f->test = calloc((size_t)f->list.n, sizeof(*f->test));
+    f->train = array((size_t)f->list.n, sizeof(*f->train));
+    f->test = array((size_t)f->list.n, sizeof(*f->test));
     tsr_path_list_split(&f->list, TSR_TRAIN_HOLD_OUT, &f->n_train, f->train,
                         &f->n_test, f->test);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    files *f = *state;
-    tsr_pool_clear(&f->list.pool);
-    free(f->train);
-    free(f->test);
-    free(f);
     return 0;
 }
 
@@ -52,8 +44,7 @@ static void needs(const files *f)
 
 static tsr_form_factor_table *read_table(int m)
 {
-    tsr_form_factor_table *table;
-    OK(tsr_form_factor_read(shipped[m], &table, &err));
+    NEW(tsr_form_factor_table, table, tsr_form_factor_read, shipped[m]);
     return table;
 }
 
@@ -103,7 +94,6 @@ TEST(held_out)
         }
         for (int b = 0; b < TSR_ERROR_N_BAND && m == 1; b++)
             assert_true(summary[3].high[b] < most[b]);
-        tsr_form_factor_free(table);
     }
 }
 
@@ -124,8 +114,7 @@ static int by_text(const void *a, const void *b)
 /* Adds every run of 12 residues of a chain. */
 static void add_words(const char *path, words *w)
 {
-    tsr_structure *s;
-    OK(tsr_structure_read(path, &s, &err));
+    NEW(tsr_structure, s, tsr_structure_read, path);
     w->word = realloc(w->word, (size_t)(w->n + s->n_residue) * sizeof *w->word);
     for (int r = 0; r + WORD <= s->n_residue; r++) {
         int same = 1;
@@ -138,7 +127,6 @@ static void add_words(const char *path, words *w)
         to[WORD] = '\0';
         w->n += same;
     }
-    tsr_structure_free(s);
 }
 
 /* Of no held-out structure is a twentieth among those trained on. */
@@ -214,15 +202,14 @@ TEST(exposures)
     for (int m = 0; m < 2; m++) {
         tsr_form_factor_table *table = read_table(m);
         spread all = {0};
-        double *total = calloc((size_t)f->n_test, sizeof *total);
+        double *total = array((size_t)f->n_test, sizeof *total);
         for (int i = 0; i < f->n_test; i++) {
-            tsr_structure *s;
-            OK(tsr_structure_read(f->test[i], &s, &err));
+            NEW(tsr_structure, s, tsr_structure_read, f->test[i]);
             size_t most_bodies = 2 * (size_t)s->n_residue;
-            double *share = calloc((size_t)s->n_atom, sizeof *share);
-            double(*xyz)[3] = calloc(most_bodies, sizeof *xyz);
-            int *type = calloc(most_bodies, sizeof *type);
-            double *e = calloc(2 * most_bodies, sizeof *e);
+            double *share = array((size_t)s->n_atom, sizeof *share);
+            double(*xyz)[3] = array(most_bodies, sizeof *xyz);
+            int *type = array(most_bodies, sizeof *type);
+            double *e = array(2 * most_bodies, sizeof *e);
             double *guess = e + most_bodies, sum = 0.0, guessed = 0.0;
             OK(tsr_target_exposure(s, share, &err));
             int n = bodies_of(s, models[m], share, type, xyz, e);
@@ -237,11 +224,6 @@ TEST(exposures)
                 all.misfit += (e[b] - guess[b]) * (e[b] - guess[b]);
             }
             total[i] = fabs(guessed / sum - 1.0);
-            free(share);
-            free(xyz);
-            free(type);
-            free(e);
-            tsr_structure_free(s);
         }
         for (int t = 0; t < table->n_type; t++)
             all.square -= all.mean[t] * all.mean[t] / all.n[t];
@@ -253,8 +235,6 @@ TEST(exposures)
                shipped[m], 100.0 * explained, 100.0 * median);
         assert_true(explained > least[m]);
         assert_true(median < most[m]);
-        free(total);
-        tsr_form_factor_free(table);
     }
 }
 
@@ -268,7 +248,7 @@ TEST(remade)
     char path[64];
     snprintf(path, sizeof path, "/tmp/tessera-remade-%ld.dat", (long)getpid());
     for (int m = 0; m < 2; m++) {
-        tsr_form_factor_table *made, *own = read_table(m);
+        tsr_form_factor_table *own_table = read_table(m);
         const tsr_form_factor_training order = {
             models[m],
             TSR_N_COMP,
@@ -277,20 +257,19 @@ TEST(remade)
             "tessera train components " FOLDER,
             path};
         OK(tsr_train_form_factors(1, folder, &order, NULL, &err));
-        OK(tsr_form_factor_read(path, &made, &err));
+        NEW(tsr_form_factor_table, made, tsr_form_factor_read, path);
         remove(path);
-        assert_string_equal(made->source, own->source);
-        size_t n = (size_t)own->n_type * (size_t)own->n_q;
+        assert_string_equal(made->source, own_table->source);
+        size_t n = (size_t)own_table->n_type * (size_t)own_table->n_q;
         double worst = 0.0;
         for (size_t i = 0; i < TSR_N_COMP * n; i++)
-            worst = fmax(worst, fabs(made->amplitude[i] - own->amplitude[i]));
+            worst =
+                fmax(worst, fabs(made->amplitude[i] - own_table->amplitude[i]));
         for (size_t i = 0; i < TSR_N_COMP_PAIR * n; i++)
-            worst = fmax(worst, fabs(made->excess[i] - own->excess[i]));
+            worst = fmax(worst, fabs(made->excess[i] - own_table->excess[i]));
         printf("%s remade: largest difference %g\n", shipped[m], worst);
         assert_true(worst < 1e-3);
-        tsr_form_factor_free(made);
-        tsr_form_factor_free(own);
     }
 }
 
-static test_fixture around_all = {set_up, tear_down};
+static test_fixture around_all = {set_up, NULL};

@@ -13,28 +13,20 @@ typedef struct {
     tsr_path_list list;
 } split;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    split *s = calloc(1, sizeof *s);
+    split *s = array(1, sizeof *s);
     *state = s;
+    own(&s->list.pool, release_pool);
     if (tsr_path_list_collect(&s->list, 1, (const char *const[]){FOLDER},
                               NULL) != TSR_OK)
         return 0; /* the tests skip */
-    s->train = calloc((size_t)s->list.n, sizeof *s->train);
+    s->train = array((size_t)s->list.n, sizeof *s->train);
     for (int i = 0; i < s->list.n; i++)
         if (i % 6 == 5 && s->n_test < MOST_FILES)
             s->test[s->n_test++] = s->list.path[i];
         else
             s->train[s->n_train++] = s->list.path[i];
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    split *s = *state;
-    tsr_pool_clear(&s->list.pool);
-    free(s->train);
-    free(s);
     return 0;
 }
 
@@ -100,7 +92,6 @@ static void check(const split *s, tsr_body_model model, int refine,
         /* S is there to help where a body's inside shows. */
         assert_true(plain == NULL || b < 2 || median[1][b] < median[0][b]);
     }
-    tsr_form_factor_free(table);
 }
 
 TEST(two_body)
@@ -128,4 +119,4 @@ TEST(one_body_refined)
           (const double[]){0.0015, 0.015, 0.05, 0.10}, NULL);
 }
 
-static test_fixture around_all = {set_up, tear_down};
+static test_fixture around_all = {set_up, NULL};

@@ -63,7 +63,7 @@ typedef struct {
 
 static void molecule_new(molecule *m, const char *path, tsr_body_model model)
 {
-    OK(tsr_structure_read(path, &m->structure, &err));
+    MAKE(tsr_structure, m->structure, tsr_structure_read, path);
     const tsr_structure *s = m->structure;
     size_t n = (size_t)s->n_atom, n_res = 2 * (size_t)s->n_residue;
     m->n_atom = m->n_body = 0;
@@ -184,8 +184,7 @@ static void body_sum(const molecule *m, const tsr_form_factor_table *t,
 
 static tsr_form_factor_table *shipped(int m)
 {
-    tsr_form_factor_table *table;
-    OK(tsr_form_factor_read(table_path[m], &table, &err));
+    NEW(tsr_form_factor_table, table, tsr_form_factor_read, table_path[m]);
     return table;
 }
 
@@ -206,8 +205,8 @@ static void against_plain_sums(int which)
     OK(tsr_form_factor_resample(table, N_Q, dq, amplitude, excess, &err));
     OK(tsr_target_compute(&grid, m.structure, target, &err));
     tsr_target_partials(&grid, target, amplitude, excess, binned);
-    OK(coarse_partials(table, m.n_body, m.type, (const double(*)[3])m.body,
-                       NULL, N_Q, dq, NULL, NULL, bodies, &radius, &err));
+    coarse_partials(table, m.n_body, m.type, (const double(*)[3])m.body, NULL,
+                    N_Q, dq, NULL, NULL, bodies, &radius);
     double *of_atoms = exposures(&m, table, 1);
     double *of_bodies = exposures(&m, table, 0);
     for (int k = 0; k < N_Q; k += 5) {
@@ -231,8 +230,6 @@ static void against_plain_sums(int which)
     assert_true(fabs(target[l.radius] - sum) < 1e-12);
     /* by the types' means: backbones differ in their hydrogens */
     assert_true(fabs(radius / sum - 1.0) < 2e-3);
-    tsr_structure_free(m.structure);
-    tsr_form_factor_free(table);
 }
 
 TEST(two_body)
@@ -257,27 +254,22 @@ static tsr_status make(void *context, const tsr_engine_spec *spec,
 TEST(on_the_device)
 {
     needs_structures();
-    tsr_device *device = open_device();
-    if (device == NULL)
-        skip();
+    tsr_device *device = need_device();
     tsr_form_factor_table *table = shipped(1);
     molecule m;
     molecule_new(&m, small, TSR_BODIES_TWO);
     static double exact[N_PAIR * N_Q], got[N_PAIR * N_Q];
     double radius;
     const double(*xyz)[3] = (const double(*)[3])m.body;
-    OK(coarse_partials(table, m.n_body, m.type, xyz, NULL, N_Q, dq, NULL, NULL,
-                       exact, &radius, &err));
-    OK(coarse_partials(table, m.n_body, m.type, xyz, NULL, N_Q, dq, make,
-                       device, got, &radius, &err));
+    coarse_partials(table, m.n_body, m.type, xyz, NULL, N_Q, dq, NULL, NULL,
+                    exact, &radius);
+    coarse_partials(table, m.n_body, m.type, xyz, NULL, N_Q, dq, make, device,
+                    got, &radius);
     for (int p = 0; p < N_PAIR; p++)
         for (int k = 0; k < N_Q; k++)
             assert_true(fabs(got[p * N_Q + k] - exact[p * N_Q + k]) <
                         1e-5 *
                             (fabs(exact[p * N_Q + k]) + 0.01 * exact[p * N_Q]));
-    tsr_structure_free(m.structure);
-    tsr_form_factor_free(table);
-    tsr_device_free(device);
 }
 
 /* ---- the shipped tables ---- */
@@ -289,18 +281,14 @@ TEST(folds_to_form_factors)
                                          "data/form_factors_two_body.dat"};
     for (int i = 0; i < 2; i++) {
         tsr_form_factor_table *table = shipped(i);
-        tsr_form_factor_table *folded, *own;
-        OK(tsr_form_factor_fold(table, &folded, &err));
-        OK(tsr_form_factor_read(plain[i], &own, &err));
+        NEW(tsr_form_factor_table, folded, tsr_form_factor_fold, table);
+        NEW(tsr_form_factor_table, own, tsr_form_factor_read, plain[i]);
         assert_int_equal(folded->model, own->model);
         assert_int_equal(folded->n_q, own->n_q);
         for (int j = 0; j < own->n_type * own->n_q; j++) { /* eight digits */
             assert_true(fabs(folded->amplitude[j] - own->amplitude[j]) < 3e-6);
             assert_true(fabs(folded->excess[j] - own->excess[j]) < 2e-3);
         }
-        tsr_form_factor_free(folded);
-        tsr_form_factor_free(own);
-        tsr_form_factor_free(table);
     }
 }
 
@@ -330,29 +318,31 @@ TEST(shipped_are_accurate)
                                   b, summary[r].band[b]);
                 assert_true(summary[r].band[b] < bound[i][r][b]);
             }
-        tsr_form_factor_free(table);
     }
 }
 
 /* ---- training ---- */
+
+enum { TRAIN_N_Q = 27 };
+static tsr_form_factor_table *empty(int n_comp)
+{
+    return own_tsr_form_factor(
+        tsr_form_factor_new(TSR_BODIES_ONE, n_comp, TRAIN_N_Q, dq));
+}
 
 /* Averages conserve the displaced volume and the exposed atoms of what they
  * were made of, and refining brings I(q; c1, c2) nearer to all atoms. */
 TEST(training)
 {
     needs_structures();
-    enum { N = 12, N_ROW = 3, TRAIN_N_Q = 27 };
+    enum { N = 12, N_ROW = 3 };
     static const char *const path[N] = {
         FOLDER "/1ahs.pdb.gz", FOLDER "/1dx5.pdb.gz", FOLDER "/1hii.pdb.gz",
         FOLDER "/1hvr.pdb.gz", FOLDER "/1hwu.pdb.gz", FOLDER "/1i8n.pdb.gz",
         FOLDER "/1ubq.pdb.gz", FOLDER "/1vfy.pdb.gz", FOLDER "/1x0n.pdb.gz",
         FOLDER "/2pvb.pdb.gz", FOLDER "/2va0.pdb.gz", FOLDER "/3ny7.pdb.gz"};
-    tsr_form_factor_table *contrast =
-        tsr_form_factor_new(TSR_BODIES_ONE, 1, TRAIN_N_Q, dq);
-    tsr_form_factor_table *t =
-        tsr_form_factor_new(TSR_BODIES_ONE, TSR_N_COMP, TRAIN_N_Q, dq);
-    tsr_form_factor_table *again =
-        tsr_form_factor_new(TSR_BODIES_ONE, TSR_N_COMP, TRAIN_N_Q, dq);
+    tsr_form_factor_table *contrast = empty(1), *t = empty(TSR_N_COMP);
+    tsr_form_factor_table *again = empty(TSR_N_COMP);
     OK(tsr_form_factor_train(contrast, N, path, 0, NULL, &err));
     OK(tsr_form_factor_refine(contrast, N, path, 0, NULL, &err));
     OK(tsr_form_factor_train(t, N, path, 2, NULL, &err));
@@ -375,7 +365,6 @@ TEST(training)
                 tsr_atom_displaced_amplitude(m.z[a], m.n_hydrogen[a], 0.0);
             expect_wet += m.share[a] * tsr_component_water(0.0);
         }
-        tsr_structure_free(m.structure);
     }
     assert_true(fabs(volume / expect - 1.0) < 1e-10);
     assert_true(fabs(wet / expect_wet - 1.0) < 1e-10);
@@ -398,7 +387,4 @@ TEST(training)
         if (i % TRAIN_N_Q == 0)
             assert_true(t->amplitude[2 * n + i] == again->amplitude[2 * n + i]);
     }
-    tsr_form_factor_free(t);
-    tsr_form_factor_free(again);
-    tsr_form_factor_free(contrast);
 }

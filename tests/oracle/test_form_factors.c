@@ -3,6 +3,7 @@
  * slow_form_factors.c), the shipped tables on structures that they were not
  * trained on, and the tables of Stovgaard et al. 2010 as they are published. */
 #include "form_factor_oracle.h"
+#include "tests/objects.h"
 #include "tests/test.h"
 
 #define PUBLISHED "../shared/data/form_factors/form_factors-"
@@ -66,7 +67,6 @@ static void check(tsr_body_model model, int refine,
         for (int b = 0; b < ORACLE_N_BAND; b++)
             assert_true(error[1][b] < bound[i][b]);
     }
-    tsr_form_factor_free(table);
 }
 
 TEST(two_body_against_atoms)
@@ -104,10 +104,9 @@ static void evaluated_as_by_the_oracle(const char *path)
 {
     oracle_needs(held_out[0]);
     oracle_needs(path);
-    tsr_form_factor_table *table;
     tsr_error_summary summary[2];
     double error[N_TEST][2][ORACLE_N_BAND];
-    OK(tsr_form_factor_read(path, &table, &err));
+    NEW(tsr_form_factor_table, table, tsr_form_factor_read, path);
     const tsr_evaluation row[2] = {{table, 0, 1.0, 0.0}, {table, 1, 1.0, 0.0}};
     OK(tsr_form_factor_evaluate(N_TEST, held_out, 2, row, 2, NULL, summary,
                                 &err));
@@ -119,7 +118,6 @@ static void evaluated_as_by_the_oracle(const char *path)
             const double x[] = {error[0][w][b], error[1][w][b], error[2][w][b]};
             assert_true(fabs(summary[w].band[b] - middle(x)) < 1e-4);
         }
-    tsr_form_factor_free(table);
 }
 
 TEST(shipped_two_body)
@@ -142,9 +140,8 @@ TEST(shipped_are_accurate)
         {0.002, 0.01, 0.02, 0.04}, {0.003, 0.015, 0.05, 0.10}};
     oracle_needs(held_out[0]);
     for (int m = 0; m < 2; m++) {
-        tsr_form_factor_table *table;
         tsr_error_summary summary;
-        OK(tsr_form_factor_read(path[m], &table, &err));
+        NEW(tsr_form_factor_table, table, tsr_form_factor_read, path[m]);
         for (int i = 0; i < N_TEST; i++) {
             assert_true(tsr_structure_is_listed(table->source, "held out",
                                                 held_out[i]));
@@ -156,7 +153,6 @@ TEST(shipped_are_accurate)
                                     &summary, &err));
         for (int b = 0; b < TSR_ERROR_N_BAND; b++)
             assert_true(summary.band[b] < bound[m][b]);
-        tsr_form_factor_free(table);
     }
 }
 
@@ -164,9 +160,10 @@ TEST(shipped_are_accurate)
 TEST(published_values)
 {
     oracle_needs(PUBLISHED "two_body_model.dat");
-    tsr_form_factor_table *two, *one;
-    OK(tsr_form_factor_read(PUBLISHED "two_body_model.dat", &two, &err));
-    OK(tsr_form_factor_read(PUBLISHED "one_body_model.dat", &one, &err));
+    NEW(tsr_form_factor_table, two, tsr_form_factor_read,
+        PUBLISHED "two_body_model.dat");
+    NEW(tsr_form_factor_table, one, tsr_form_factor_read,
+        PUBLISHED "one_body_model.dat");
     assert_int_equal(two->model, TSR_BODIES_TWO);
     assert_int_equal(one->model, TSR_BODIES_ONE);
     assert_int_equal(two->n_q, 51);
@@ -180,6 +177,4 @@ TEST(published_values)
     OK(tsr_form_factor_resample(two, 51, 0.015, NULL, excess, &err));
     for (int i = 0; i < TSR_MAX_TYPE * 51; i++)
         assert_true(excess[i] == 0.0);
-    tsr_form_factor_free(two);
-    tsr_form_factor_free(one);
 }

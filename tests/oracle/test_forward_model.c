@@ -8,11 +8,12 @@
 #include "scattering/form_factor.h"
 #include "scattering/profile_fit.h"
 #include "scattering/saxs.h"
+#include "tests/io_files.h"
+#include "tests/objects.h"
 #include "tests/test.h"
 #include <unistd.h>
 
-#define DATA "../shared/data/"
-#define REFERENCE DATA "reference_profiles/"
+#define REFERENCE SHARED "reference_profiles/"
 enum { MAX_ROW = 1200, MAX_COLUMN = 32 };
 
 typedef struct {
@@ -41,12 +42,10 @@ static table *read_table(const char *path, int width)
     return t;
 }
 
-static int have_data(void)
+static void needs_data(void)
 {
-    if (access(DATA "README.md", R_OK) == 0)
-        return 1;
-    print_message("skipped: no " DATA " beside the repository\n");
-    return 0;
+    if (!io_have_shared())
+        skip();
 }
 
 /* ---- a structure's partial profiles ---- */
@@ -60,16 +59,12 @@ typedef struct {
 static tsr_status sum_up(const tsr_debye_spec *spec, double *pair)
 {
     tsr_device *device;
-    tsr_debye_sum *sum;
     if (spec->n < 10000 || tsr_device_open("auto", &device, NULL) != TSR_OK)
         return tsr_debye_reference(spec, NULL, pair, &err);
-    tsr_status status = tsr_debye_sum_new(device, spec->n_q, spec->dq_inv_ang,
-                                          1, 0.0, NULL, &sum, &err);
-    if (status == TSR_OK)
-        status = tsr_debye_sum_run(sum, spec, NULL, pair, &err);
-    tsr_debye_sum_free(sum);
-    tsr_device_free(device);
-    return status;
+    own_tsr_device(device);
+    NEW(tsr_debye_sum, sum, tsr_debye_sum_new, device, spec->n_q,
+        spec->dq_inv_ang, 1, 0.0, NULL);
+    return tsr_debye_sum_run(sum, spec, NULL, pair, &err);
 }
 
 static void compute(const tsr_atom_model *m, const tsr_q_grid *grid,
@@ -84,10 +79,9 @@ static molecule read_molecule(const char *path, double q_max,
                               tsr_solvent_model solvent)
 {
     molecule m;
-    tsr_atoms *atoms;
-    OK(tsr_atoms_read(path, &atoms, &err));
-    OK(tsr_atom_model_new(atoms, solvent, TSR_WATER_DENSITY, &m.model, &err));
-    tsr_atoms_free(atoms);
+    NEW(tsr_atoms, atoms, tsr_atoms_read, path);
+    MAKE(tsr_atom_model, m.model, tsr_atom_model_new, atoms, solvent,
+         TSR_WATER_DENSITY);
     double d =
         tsr_largest_distance(m.model->n, (const double(*)[3])m.model->xyz);
     tsr_q_grid grid = tsr_q_grid_make(d, q_max);
@@ -95,27 +89,32 @@ static molecule read_molecule(const char *path, double q_max,
     m.partials = (tsr_partials){.n_comp = TSR_ATOM_COMP,
                                 .grid = grid,
                                 .radius_ang = m.model->power_radius_ang};
-    m.partials.pair = calloc(6 * n_q, sizeof(double));
+    m.partials.pair = array(6 * n_q, sizeof(double));
     double *factor = array(3 * (size_t)m.model->n_type * n_q, sizeof *factor);
     tsr_atom_model_factors(m.model, grid.n_q, grid.dq_inv_ang, factor);
     compute(m.model, &grid, factor, m.partials.pair);
     return m;
 }
 
-static void molecule_clear(molecule *m)
+static void release_curves(void *curves)
 {
-    tsr_atom_model_free(m->model);
-    tsr_partials_clear(&m->partials);
+    tsr_partial_curves_clear(curves);
 }
 
-static tsr_partial_curves curves_at(const molecule *m, const table *t)
+static tsr_partial_curves curves_at(const molecule *m, int n, const double *q)
 {
-    static double q[MAX_ROW];
     tsr_partial_curves curves;
+    OK(tsr_partial_curves_make(&m->partials, n, q, &curves, &err));
+    own_copy(&curves, release_curves);
+    return curves;
+}
+
+static tsr_partial_curves curves_of(const molecule *m, const table *t)
+{
+    double *q = array((size_t)t->n, sizeof *q);
     for (int k = 0; k < t->n; k++)
         q[k] = t->row[k][0];
-    OK(tsr_partial_curves_make(&m->partials, t->n, q, &curves, &err));
-    return curves;
+    return curves_at(m, t->n, q);
 }
 
 /* ---- programs ---- */
@@ -127,12 +126,11 @@ static tsr_partial_curves curves_at(const molecule *m, const table *t)
  * (mean 1.6074), ours of V^(2/3): up to 2.4 % near the minimum at q = 0.27. */
 TEST(vacuum_and_excluded_volume_of_crysol)
 {
-    if (!have_data())
-        skip();
+    needs_data();
     table *t = read_table(REFERENCE "crysol_1hel/1HEL00.int", 5);
     molecule m =
         read_molecule(REFERENCE "crysol_1hel/1HEL.pdb", 0.5, TSR_SOLVENT_ATOMS);
-    tsr_partial_curves c = curves_at(&m, t);
+    tsr_partial_curves c = curves_of(&m, t);
     assert_int_equal(t->n, 51);
     for (int k = 0; k < t->n; k++) {
         double vacuum = c.pair[k] / t->row[k][2];
@@ -141,24 +139,20 @@ TEST(vacuum_and_excluded_volume_of_crysol)
         assert_true(t->row[k][0] > 0.3 || fabs(vacuum - 0.9976) < 0.002);
         assert_true(fabs(excluded - 1.0) < 0.026);
     }
-    tsr_partial_curves_clear(&c);
-    molecule_clear(&m);
 }
 
 /* Exact intensities at q of its own: a grid of two points. */
 TEST(grid_and_operator_keep_the_contrast)
 {
     double q[] = {0.013, 0.1, 0.217, 0.31, 0.404, 0.5};
-    if (!have_data())
-        skip();
-    molecule m = read_molecule(DATA "saxs/lysozyme_6lyz/model.pdb", 0.5,
+    needs_data();
+    molecule m = read_molecule(SHARED "saxs/lysozyme_6lyz/model.pdb", 0.5,
                                TSR_SOLVENT_ATOMS);
     double *factor = array(6 * (size_t)m.model->n_type, sizeof *factor);
     for (int i = 0; i < 6; i++) {
-        tsr_partial_curves at, exact = {.n_comp = 3,
-                                        .n = 1,
-                                        .q = &q[i],
-                                        .radius_ang = m.model->radius_ang};
+        tsr_partial_curves at = curves_at(&m, 1, &q[i]);
+        tsr_partial_curves exact = {
+            .n_comp = 3, .n = 1, .q = &q[i], .radius_ang = m.model->radius_ang};
         double self = 0.0, pair[12], one[6], got, want;
         tsr_q_grid two = {.n_q = 2, .dq_inv_ang = q[i]};
         tsr_atom_model_factors(m.model, 2, q[i], factor);
@@ -167,14 +161,11 @@ TEST(grid_and_operator_keep_the_contrast)
             one[p] = pair[2 * p + 1];
         exact.pair = one;
         exact.self = &self;
-        OK(tsr_partial_curves_make(&m.partials, 1, &q[i], &at, &err));
         tsr_contrast_intensity(&at, 1.02, 1.5, &got);
         tsr_contrast_intensity(&exact, 1.02, 1.5, &want);
         if (fabs(got / want - 1.0) > 1e-4)
             fail_msg("q %g: %.8g, not %.8g", q[i], got, want);
-        tsr_partial_curves_clear(&at);
     }
-    molecule_clear(&m);
 }
 
 /* FoXS on 6LYZ with c1 = 1, c2 = 0: amplitudes of q = 0 for all q, the curve
@@ -184,12 +175,11 @@ TEST(grid_and_operator_keep_the_contrast)
  * Gaussians of volume V^(2/3) it lies below ours by up to 29 % near q = 0.4. */
 TEST(foxs_and_what_it_leaves_out)
 {
-    if (!have_data())
-        skip();
+    needs_data();
     table *t = read_table(REFERENCE "foxs_6lyz/6lyz.pdb.dat", 2);
     molecule m =
         read_molecule(REFERENCE "foxs_6lyz/6lyz.pdb", 0.5, TSR_SOLVENT_ATOMS);
-    tsr_partial_curves full = curves_at(&m, t);
+    tsr_partial_curves full = curves_of(&m, t);
     double *ours = array((size_t)t->n, sizeof *ours);
     tsr_contrast_intensity(&full, 1.0, 0.0, ours);
     assert_true(fabs(sqrt(ours[0]) - sqrt(t->row[0][1]) - 14 * 0.72) < 0.2);
@@ -200,16 +190,12 @@ TEST(foxs_and_what_it_leaves_out)
 
     molecule own =
         read_molecule(REFERENCE "foxs_6lyz/6lyz.pdb", 0.5, TSR_SOLVENT_FOXS);
-    tsr_partial_curves flat = curves_at(&own, t);
+    tsr_partial_curves flat = curves_of(&own, t);
     tsr_contrast_intensity(&flat, 1.0, 0.0, ours);
     double worst = 0.0;
     for (int k = 0; k < t->n; k++)
         worst = fmax(worst, fabs(ours[k] / t->row[k][1] - 1.0));
     assert_true(worst < 0.025);
-    tsr_partial_curves_clear(&full);
-    tsr_partial_curves_clear(&flat);
-    molecule_clear(&m);
-    molecule_clear(&own);
 }
 
 /* PLUMED's test of its SAXS module: protein with DNA, all hydrogens in the
@@ -218,8 +204,7 @@ TEST(foxs_and_what_it_leaves_out)
  */
 TEST(beads_of_plumed)
 {
-    if (!have_data())
-        skip();
+    needs_data();
     table *t = read_table(REFERENCE "plumed_rt-saxs/colvar.reference", 16);
     molecule m = read_molecule(REFERENCE "plumed_rt-saxs/template.pdb", 0.38,
                                TSR_SOLVENT_ATOMS);
@@ -229,16 +214,13 @@ TEST(beads_of_plumed)
                     0.190973,  0.216636,  0.242291,  0.267936,
                     0.29357,   0.319193,  0.344803,  0.370399};
     double ours[16];
-    tsr_partial_curves curves;
-    OK(tsr_partial_curves_make(&m.partials, 16, q, &curves, &err));
+    tsr_partial_curves curves = curves_at(&m, 16, q);
     tsr_contrast_intensity(&curves, 1.0, 0.0, ours);
     for (int k = 1; k < 16; k++) {
         double ratio = ours[k] / ours[0] / t->row[0][k];
         if (!(fabs(ratio - 1.0) < (q[k] < 0.16 ? 0.013 : 0.08)))
             fail_msg("q %g: %.4f of PLUMED's", q[k], ratio);
     }
-    tsr_partial_curves_clear(&curves);
-    molecule_clear(&m);
 }
 
 /* ---- experiments ---- */
@@ -253,20 +235,15 @@ static double fit(const experiment *e, tsr_solvent_model solvent,
                   const tsr_profile_fit_options *options)
 {
     char path[128];
-    tsr_saxs *saxs;
-    tsr_partial_curves curves;
     tsr_profile_fit found;
-    snprintf(path, sizeof path, DATA "saxs/%s", e->data);
-    OK(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err));
-    snprintf(path, sizeof path, DATA "saxs/%s", e->model);
+    snprintf(path, sizeof path, SHARED "saxs/%s", e->data);
+    NEW(tsr_saxs, saxs, tsr_saxs_read, path, TSR_Q_AUTO, NULL, NULL);
+    snprintf(path, sizeof path, SHARED "saxs/%s", e->model);
     molecule m = read_molecule(path, saxs->q[saxs->n - 1], solvent);
     double *curve = array((size_t)saxs->n, sizeof *curve);
-    OK(tsr_partial_curves_make(&m.partials, saxs->n, saxs->q, &curves, &err));
+    tsr_partial_curves curves = curves_at(&m, saxs->n, saxs->q);
     OK(tsr_profile_fit_make(&curves, saxs->intensity, saxs->sigma, options,
                             &found, curve, &err));
-    tsr_partial_curves_clear(&curves);
-    molecule_clear(&m);
-    tsr_saxs_free(saxs);
     return found.chi2;
 }
 
@@ -294,10 +271,8 @@ TEST(fits_to_experiments)
         /* CRYSOL: 1.089 */
         {"glucose_isomerase/exp.dat", "glucose_isomerase/model_rechained.pdb",
          1.086, 1, 0.01}};
-    if (!have_data())
-        skip();
-    fit_all(sizeof list / sizeof list[0], list, TSR_SOLVENT_LAYER,
-            &tsr_profile_fit_defaults);
+    needs_data();
+    fit_all(COUNT_OF(list), list, TSR_SOLVENT_LAYER, &tsr_profile_fit_defaults);
 }
 
 /* FoXS's formula finds what FoXS has published, with its bounds: its tests'
@@ -314,8 +289,7 @@ TEST(foxs_fits_as_published)
          0.04},
         {"lair1s/exp.dat", "lair1s/model.pdb", 3.020 * 3.020, 0.02, 0.02}};
     tsr_profile_fit_options options = tsr_profile_fit_defaults;
-    if (!have_data())
-        skip();
+    needs_data();
     options.c2[0] = -2.0;
-    fit_all(sizeof list / sizeof list[0], list, TSR_SOLVENT_FOXS, &options);
+    fit_all(COUNT_OF(list), list, TSR_SOLVENT_FOXS, &options);
 }

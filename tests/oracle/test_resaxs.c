@@ -55,18 +55,14 @@ static void read_numbers(const char *path, double *x, int n)
 static void evaluate(tsr_engine *engine, const published_case *c,
                      double *profile)
 {
-    tsr_batch *batch;
-    OK(tsr_batch_new(engine, 1, &batch, &err));
+    NEW(tsr_batch, batch, tsr_batch_new, engine, 1);
     OK(tsr_batch_set(batch, 0, (const double(*)[3])c->xyz, profile, &err));
-    tsr_batch_free(batch);
-    tsr_engine_free(engine);
     assert_true(fabs(profile[0] / 170968481.388 - 1.0) < 1e-11);
 }
 
 static int setup(void **state)
 {
     FILE *in = fopen(FOLDER "pos_matrix.txt", "r");
-    tsr_engine *engine;
     if (in == NULL)
         return 0;
     fclose(in);
@@ -92,7 +88,7 @@ static int setup(void **state)
                                 .n_system = 1,
                                 .type = c->type,
                                 .form_factor = c->form_factor};
-    OK(tsr_engine_reference_new(&c->spec, &engine, &err));
+    NEW(tsr_engine, engine, tsr_engine_reference_new, &c->spec);
     evaluate(engine, c, c->exact);
     *state = c;
     return 0;
@@ -127,19 +123,13 @@ TEST(reference)
 static void on_the_device(const published_case *c, const tsr_engine_spec *spec,
                           int part)
 {
-    tsr_device *device = open_device();
-    if (device == NULL) {
-        printf("skipped: no device\n");
-        skip();
-    }
+    tsr_device *device = need_device();
     double *profile = array((size_t)spec->n_q, sizeof *profile);
     for (int v = 0; v < N_VARIANT; v++) {
-        tsr_engine *engine;
         double at[N_Q];
         if (!is_wanted(device, v, part > 1))
             continue;
-        OK(make_variant(spec, device, &variants[v], &engine));
-        evaluate(engine, c, profile);
+        evaluate(new_variant(spec, device, &variants[v]), c, profile);
         for (int k = 0; k < N_Q; k++)
             at[k] = profile[k * part];
         double error = worst_error(at, c->exact, N_Q);
@@ -147,7 +137,6 @@ static void on_the_device(const published_case *c, const tsr_engine_spec *spec,
         assert_true(error <= variants[v].limit);
         check_published(c, at, variants[v].limit);
     }
-    tsr_device_free(device);
 }
 
 /* As given: no bound on the distances, dq r beyond pi / 2. */

@@ -2,6 +2,7 @@
  * prior calls impossible, where all is flexible (so that all pairs count)? */
 #include "posterior/setup.h"
 #include "prior/prior.h"
+#include "tests/objects.h"
 #include "tests/test.h"
 #include <glob.h>
 
@@ -32,18 +33,16 @@ static void look(const char *path, tsr_body_model model,
     sum->n_structure++;
     sum->n_residue += t->n_residue;
     for (int k = 0; k < N_LIMIT; k++) {
-        tsr_prior *prior;
         tsr_prior_options options;
         char worst[160];
         OK(tsr_fields_init(tsr_prior_fields, &options, &err));
         options.clash_limit = limits[k];
-        OK(tsr_prior_new(t, table, &options, 0.0, &prior, &err));
+        NEW(tsr_prior, prior, tsr_prior_new, t, table, &options, 0.0);
         int n = tsr_prior_clashes(prior, c, worst);
         sum->n_pair[k] += n;
         sum->n_refused[k] += n > 0;
         if (n > 0 && limits[k] == usual)
             print_message("%s: %s\n", path, worst);
-        tsr_prior_free(prior);
     }
     tsr_conformation_free(c);
     tsr_topology_free(t);
@@ -53,14 +52,13 @@ TEST(crystals_are_allowed)
 {
     glob_t found;
     char *path = NULL;
-    tsr_prior_table *table;
     tsr_prior_options usual;
     if (glob("../shared/data/structures/*.pdb.gz", 0, NULL, &found) != 0) {
         print_message("no structures in ../shared/data\n");
         skip();
     }
     OK(tsr_data_file("prior.dat", &path, &err));
-    OK(tsr_prior_table_read(path, &table, &err));
+    NEW(tsr_prior_table, table, tsr_prior_table_read, path);
     OK(tsr_fields_init(tsr_prior_fields, &usual, &err));
     for (int model = TSR_BODIES_ONE; model <= TSR_BODIES_TWO; model++) {
         tally sum = {0};
@@ -82,7 +80,6 @@ TEST(crystals_are_allowed)
         }
         assert_true(sum.n_structure > 250);
     }
-    tsr_prior_table_free(table);
     free(path);
     globfree(&found);
 }

@@ -9,6 +9,7 @@
 #include "files/file.h"
 #include "molecule/prior_density.h"
 #include "molecule/prior_table.h"
+#include "tests/objects.h"
 #include "tests/test.h"
 #include <gsl/gsl_math.h>
 #include <gsl/gsl_statistics_double.h>
@@ -66,32 +67,20 @@ static void read_grid(const char *name, double rank[N_CELL])
     free(data);
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     FILE *there = fopen(FOLDER "README", "r");
     if (there == NULL)
         return 0;
     fclose(there);
-    fixture *f = calloc(1, sizeof *f);
-    OK(tsr_prior_table_read("data/prior.dat", &f->table, &err));
+    fixture *f = array(1, sizeof *f);
+    MAKE(tsr_prior_table, f->table, tsr_prior_table_read, "data/prior.dat");
     for (int c = 0; c < TSR_N_RAMA; c++) {
         read_grid(top[c].file, f->grid[c].rank);
-        f->grid[c].density = tsr_torsion_density_new(&f->table->torsion[c]);
-        assert_non_null(f->grid[c].density);
+        f->grid[c].density =
+            own(tsr_torsion_density_new(&f->table->torsion[c]), free);
     }
     *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture *f = *state;
-    if (f == NULL)
-        return 0;
-    for (int c = 0; c < TSR_N_RAMA; c++)
-        free(f->grid[c].density);
-    tsr_prior_table_free(f->table);
-    free(f);
     return 0;
 }
 
@@ -129,7 +118,7 @@ TEST(regions)
 {
     const fixture *f = *state;
     need(f);
-    gsl_rng *rng = tsr_rng_new(1, 0);
+    gsl_rng *rng = rng_new(1, 0);
     for (int c = 0; c < TSR_N_RAMA; c++) {
         double favoured = 0.0, allowed = 0.0;
         for (int k = 0; k < N_DRAW; k++) {
@@ -146,7 +135,6 @@ TEST(regions)
             fail_msg("%s: %.4f favoured, %.4f allowed", tsr_rama_name[c],
                      favoured, allowed);
     }
-    gsl_rng_free(rng);
 }
 
 /* Over the cells that are allowed: 0.89 to 0.94 where it was measured, and at
@@ -216,4 +204,4 @@ TEST(maxima)
         }
 }
 
-static test_fixture around_all = {set_up, tear_down};
+static test_fixture around_all = {set_up, NULL};

@@ -104,19 +104,19 @@ static void crowd_open(study *x, int truth, int error, int first_system,
     *c = (crowd){.x = x, .truth = truth, .error = error, .n = x->n_particle};
     c->first_system = first_system;
     c->batch = batch;
-    c->rng = tsr_rng_new(78, (uint64_t)(error * x->n_truth + truth));
+    c->rng = rng_new(78, (uint64_t)(error * x->n_truth + truth));
     c->saxs = x->saxs;
-    c->saxs.intensity = malloc(n_point * sizeof *c->saxs.intensity);
-    c->saxs.sigma = malloc(n_point * sizeof *c->saxs.sigma);
+    c->saxs.intensity = array(n_point, sizeof *c->saxs.intensity);
+    c->saxs.sigma = array(n_point, sizeof *c->saxs.sigma);
     make_data(x, truth, error_at[error], &c->saxs);
     c->likelihood = likelihood_of(x, &c->saxs, &c->term);
-    c->target = calloc(n, sizeof *c->target);
-    c->chain = calloc(n, sizeof *c->chain);
-    c->ancestor = calloc(n, sizeof *c->ancestor);
-    c->ask = calloc(n, sizeof *c->ask);
-    c->profile = calloc(n * (size_t)x->n_profile, sizeof *c->profile);
-    c->place = calloc(n, sizeof *c->place);
-    c->best = calloc((size_t)x->n_draw, sizeof *c->best);
+    c->target = array(n, sizeof *c->target);
+    c->chain = array(n, sizeof *c->chain);
+    c->ancestor = array(n, sizeof *c->ancestor);
+    c->ask = array(n, sizeof *c->ask);
+    c->profile = array(n * (size_t)x->n_profile, sizeof *c->profile);
+    c->place = array(n, sizeof *c->place);
+    c->best = array((size_t)x->n_draw, sizeof *c->best);
 }
 
 static void crowd_close(crowd *c)
@@ -124,16 +124,6 @@ static void crowd_close(crowd *c)
     for (int k = 0; k < c->n; k++)
         tsr_chain_free(c->chain[k]);
     tsr_term_free(c->term);
-    gsl_rng_free(c->rng);
-    free(c->saxs.intensity);
-    free(c->saxs.sigma);
-    free(c->target);
-    free(c->chain);
-    free(c->ancestor);
-    free(c->ask);
-    free(c->profile);
-    free(c->place);
-    free(c->best);
 }
 
 static void begin_at(crowd *c, int k, const tsr_conformation *first)

@@ -9,6 +9,7 @@
 #include "core/random.h"
 #include "posterior/all_atoms.h"
 #include "sampler/chain.h"
+#include "tests/objects.h"
 #include "tests/saxs_likelihood.h"
 
 #include <gsl/gsl_cdf.h>
@@ -315,22 +316,15 @@ static void put_place(const study *x, const tsr_conformation *c,
 static void supplier_open(study *x, int i, supplier *u)
 {
     *u = (supplier){.x = x, .first_system = i * BATCH};
-    u->place = calloc(BATCH * (size_t)n_place(x), sizeof *u->place);
+    u->place = array(BATCH * (size_t)n_place(x), sizeof *u->place);
     put_place(x, x->s.molecule.first, u->place);
-    u->profile = calloc(BATCH * (size_t)x->n_profile, sizeof *u->profile);
+    u->profile = array(BATCH * (size_t)x->n_profile, sizeof *u->profile);
     u->chain = prior_chain(x, 0x7c000000 + i);
-    OK(tsr_batch_new(x->s.devices.group[0].engine, BATCH, &u->batch, &err));
+    MAKE(tsr_batch, u->batch, tsr_batch_new, x->s.devices.group[0].engine,
+         BATCH);
     for (int k = 0; k < BATCH; k++)
         OK(tsr_batch_set(u->batch, u->first_system + k,
                          (const double(*)[3])u->place, NULL, &err));
-}
-
-static void supplier_close(supplier *u)
-{
-    tsr_chain_free(u->chain);
-    tsr_batch_free(u->batch);
-    free(u->place);
-    free(u->profile);
 }
 
 /* Curves and observables of the next n draws, n at most BATCH. */
@@ -345,7 +339,7 @@ static void supply(supplier *u, int n)
         const tsr_conformation *c = walk_prior(u->chain, x->thin, 0);
         put_place(x, c, place);
         if (x->n_particle > 0) {
-            x->drawn[u->at + k] = tsr_conformation_new(x->s.molecule.topology);
+            x->drawn[u->at + k] = new_conformation(x->s.molecule.topology);
             tsr_conformation_copy(x->s.molecule.topology, x->drawn[u->at + k],
                                   c, 0, x->s.molecule.topology->n_residue);
         }
@@ -378,7 +372,6 @@ static void *draw_prior(void *context)
     u.at = x->n_draw * i / x->n_thread;
     while (u.at < to)
         supply(&u, (int)(to - u.at < BATCH ? to - u.at : BATCH));
-    supplier_close(&u);
     return NULL;
 }
 

@@ -8,6 +8,7 @@
 #include "tests/parameter_draw.h"
 #include "tests/property/posterior_sample.h"
 #include "tests/property/prior_sampler.h"
+#include "tests/weighted.h"
 
 enum { BY_RG, BY_LOG_LIK, BY_RG_1, BY_WEIGHT_1, N_BY };
 static const char *const by_name[N_BY] = {"Rg", "log likelihood", "Rg 1",
@@ -18,12 +19,6 @@ typedef struct {
     double plain[N_BY]; /* of the prior */
     double n_effective;
 } expectation;
-
-static inline prior_sampler prior_of(const posterior_sample *s)
-{
-    return (prior_sampler){
-        .t = s->t, .table = &s->table, .prior = s->prior, .first = s->extended};
-}
 
 /* Flat on the simplex. */
 static inline void draw_weights(gsl_rng *rng, int n, double *weight)
@@ -69,37 +64,21 @@ static inline expectation importance(const posterior_sample *s, double beta,
                                      int n, uint64_t seed)
 {
     expectation e = {.n_effective = 0.0};
-    double(*value)[N_BY] = calloc((size_t)n, sizeof *value);
+    double(*value)[N_BY] = array((size_t)n, sizeof *value);
     double *w = array((size_t)n, sizeof *w);
-    double top = -1e300, sum = 0.0, sum2 = 0.0;
     prior_sampler prior = prior_of(s);
     gsl_rng *rng = rng_new(seed, 0);
     tsr_conformation *c = new_conformation(s->t);
     tsr_point point;
-    tsr_batch *batch;
     saxs_point(s->likelihood, &point);
-    OK(tsr_batch_new(s->share.engine, 1, &batch, &err));
+    NEW(tsr_batch, batch, tsr_batch_new, s->share.engine, 1);
     for (int i = 0; i < n; i++) {
         weigh_one(s, &prior, &point, batch, rng, c, value[i]);
-        top = fmax(top, value[i][BY_LOG_LIK]);
+        w[i] = beta * value[i][BY_LOG_LIK];
     }
-    for (int i = 0; i < n; i++) {
-        w[i] = exp(beta * (value[i][BY_LOG_LIK] - top));
-        sum += w[i], sum2 += w[i] * w[i];
-    }
-    for (int k = 0; k < N_BY; k++) {
-        for (int i = 0; i < n; i++) {
-            e.mean[k] += w[i] / sum * value[i][k];
-            e.plain[k] += value[i][k] / n;
-        }
-        for (int i = 0; i < n; i++)
-            e.error[k] += pow(w[i] / sum * (value[i][k] - e.mean[k]), 2.0);
-        e.error[k] = sqrt(e.error[k]);
-    }
-    e.n_effective = sum * sum / sum2;
-    tsr_batch_free(batch);
+    block_means(n, N_BY, value[0], e.plain, e.error);
+    e.n_effective = weighted_means(n, N_BY, value[0], w, e.mean, e.error, NULL);
     tsr_point_clear(&point);
-    free(value);
     return e;
 }
 
@@ -107,14 +86,7 @@ static inline expectation importance(const posterior_sample *s, double beta,
 static inline expectation of_blocks(int n_block, double (*block)[N_BY])
 {
     expectation e = {.n_effective = 0.0};
-    for (int k = 0; k < N_BY; k++) {
-        double square = 0.0;
-        for (int b = 0; b < n_block; b++)
-            e.mean[k] += block[b][k] / n_block;
-        for (int b = 0; b < n_block; b++)
-            square += pow(block[b][k] - e.mean[k], 2.0) / n_block;
-        e.error[k] = sqrt(square / (n_block - 1.0));
-    }
+    block_means(n_block, N_BY, block[0], e.mean, e.error);
     return e;
 }
 
@@ -133,7 +105,7 @@ static inline expectation sampled(posterior_run run, int n_chain, int n_block,
                                   int block, long thin)
 {
     int n = n_block * n_chain;
-    double(*sum)[N_BY] = calloc((size_t)n, sizeof *sum);
+    double(*sum)[N_BY] = array((size_t)n, sizeof *sum);
     for (int b = 0; b < n_block; b++)
         for (int i = 0; i < block; i++) {
             posterior_advance(run, 1, thin, 0);
@@ -142,7 +114,6 @@ static inline expectation sampled(posterior_run run, int n_chain, int n_block,
                          sum[b * n_chain + c]);
         }
     expectation e = of_blocks(n, sum);
-    free(sum);
     return e;
 }
 
@@ -150,13 +121,10 @@ static inline expectation sampled(posterior_run run, int n_chain, int n_block,
 static inline expectation tempered(const posterior_sample *s, double beta,
                                    int n_block, int block, int thin)
 {
-    tsr_batch *batch;
-    tsr_chain *chain;
-    double(*sum)[N_BY] = calloc((size_t)n_block, sizeof *sum);
+    double(*sum)[N_BY] = array((size_t)n_block, sizeof *sum);
     double *profile = array((size_t)s->likelihood->grid.n_q, sizeof *profile);
-    OK(tsr_batch_new(s->share.engine, 1, &batch, &err));
-    OK(tsr_chain_new(&s->target, 0, &chain, &err));
-    OK(tsr_chain_start(chain, batch, &err));
+    NEW(tsr_batch, batch, tsr_batch_new, s->share.engine, 1);
+    tsr_chain *chain = new_chain(&s->target, 0, batch);
     tsr_chain_set_beta(chain, beta);
     for (int b = -1; b < n_block; b++)
         for (int i = 0; i < block; i++) {
@@ -166,9 +134,6 @@ static inline expectation tempered(const posterior_sample *s, double beta,
                 add_look(chain, 1.0 / block, sum[b]);
         }
     expectation e = of_blocks(n_block, sum);
-    tsr_chain_free(chain);
-    tsr_batch_free(batch);
-    free(sum);
     return e;
 }
 
@@ -224,12 +189,10 @@ static inline void compare_with_importance(posterior_sample *s, double beta,
         posterior_run run = posterior_run_new(s, N_CHAIN, 1, 1);
         posterior_warm_up(run, WARMUP);
         drawn = sampled(run, N_CHAIN, n_block, block, THIN);
-        posterior_run_free(run);
     } else {
         drawn = tempered(s, beta, n_block, block, THIN);
     }
     compare(s, &weighted, &drawn);
-    posterior_stop(s);
 }
 
 #endif

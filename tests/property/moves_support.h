@@ -5,6 +5,7 @@
 #ifndef TESTS_MOVES_SUPPORT_H
 #define TESTS_MOVES_SUPPORT_H
 
+#include "tests/objects.h"
 #include "tests/property/prior_sampler.h"
 
 #include "moves/closure.h"
@@ -102,7 +103,6 @@ static void make_complex(fixture *f, const char *sequence,
     snprintf(path, sizeof path, "%s/complex.pdb", folder);
     FILE *file = fopen(path, "w");
     int serial = 0, n_chain = 0;
-    err = (tsr_err){0};
     for (const char *at = sequence; *at != '\0'; n_chain++) {
         char one[64] = "";
         size_t n = strcspn(at, "/");
@@ -126,13 +126,9 @@ static void make_complex(fixture *f, const char *sequence,
     }
     fprintf(file, "END\n");
     fclose(file);
-    tsr_structure *structure;
-    if (tsr_structure_read(path, &structure, &err) != TSR_OK ||
-        tsr_topology_from_structure(structure, TSR_BODIES_TWO, flexibility,
-                                    &f->table, NULL, &f->t, &f->c,
-                                    &err) != TSR_OK)
-        fail_msg("%s", err.message);
-    tsr_structure_free(structure);
+    NEW(tsr_structure, structure, tsr_structure_read, path);
+    OK(tsr_topology_from_structure(structure, TSR_BODIES_TWO, flexibility,
+                                   &f->table, NULL, &f->t, &f->c, &err));
     remove(path);
     remove(folder);
 }
@@ -178,9 +174,8 @@ static void open_case(fixture *f, const test_case *k)
                                                .width = 4.0};
         f->options_prior.restraints = (tsr_list){1, &f->restraint};
     }
-    OK(tsr_prior_new(f->t, &f->table, &f->options_prior, k->d_limit_ang,
-                     &f->prior, &err));
-    own_tsr_prior(f->prior);
+    MAKE(tsr_prior, f->prior, tsr_prior_new, f->t, &f->table, &f->options_prior,
+         k->d_limit_ang);
     f->sampler = (prior_sampler){.t = f->t,
                                  .table = &f->table,
                                  .prior = f->prior,
@@ -308,8 +303,8 @@ static oracle oracle_new(fixture *f, int n)
     double one[MAX_VALUE];
     oracle o = {.n = n, .n_value = measure(f, f->c, one)};
     assert_true(o.n_value <= MAX_VALUE);
-    o.value = calloc((size_t)n * (size_t)o.n_value, sizeof *o.value);
-    gsl_rng *rng = tsr_rng_new(40, 0);
+    o.value = array((size_t)n * (size_t)o.n_value, sizeof *o.value);
+    gsl_rng *rng = rng_new(40, 0);
     tsr_conformation *c = new_conformation(f->t);
     for (int i = 0; i < n; i++) {
         sample_prior(&f->sampler, rng, c);
@@ -319,7 +314,6 @@ static oracle oracle_new(fixture *f, int n)
     }
     for (int v = 0; v < o.n_value; v++)
         gsl_sort(&o.value[v * n], 1, (size_t)n);
-    gsl_rng_free(rng);
     return o;
 }
 
@@ -376,11 +370,11 @@ static inline void check_subset(fixture *f, const char *name, const oracle *o,
         }
     if (n_target == 0)
         return;
-    gsl_rng *rng = tsr_rng_new(41 + set, 0);
+    gsl_rng *rng = rng_new(41 + set, 0);
     tsr_conformation *start = new_conformation(f->t);
     tsr_target target = target_of(f, start, 1000 + set);
     target.move_options = options;
-    double *after = calloc((size_t)n * MAX_VALUE, sizeof *after);
+    double *after = array((size_t)n * MAX_VALUE, sizeof *after);
     long moved = 0, accepted = 0;
     for (int i = 0; i < n; i++) {
         double end[MAX_VALUE];
@@ -393,8 +387,6 @@ static inline void check_subset(fixture *f, const char *name, const oracle *o,
     if ((double)moved < 0.02 * n * o->n_value || accepted < (long)n)
         fail_msg("%s, moves %x: %ld of %ld accepted, too few to tell anything",
                  name, set, accepted, (long)n * steps);
-    free(after);
-    gsl_rng_free(rng);
 }
 
 #endif

@@ -7,7 +7,8 @@
 
 #include "gpu/engine_device.h"
 #include "sampler/sampler.h"
-#include "tests/model_sample.h"
+#include "tests/objects.h"
+#include "tests/property/prior_sampler.h"
 #include "tests/saxs_likelihood.h"
 
 #include <gsl/gsl_cdf.h>
@@ -72,8 +73,8 @@ static inline void posterior_open(posterior_sample *s, const char *sequence,
     memset(s, 0, sizeof *s);
     sample_prior_table(&s->table);
     sample_chain(sequence, flexible, &s->table, &s->t, &s->extended);
-    OK(tsr_prior_new(s->t, &s->table, &prior, 0.0, &s->prior, &err));
-    s->factors = posterior_factors();
+    MAKE(tsr_prior, s->prior, tsr_prior_new, s->t, &s->table, &prior, 0.0);
+    s->factors = own_tsr_form_factor(posterior_factors());
     s->scattering = (tsr_scattering){.plain = s->factors};
     for (int k = 0; k < POSTERIOR_POINTS; k++)
         s->q[k] = 0.02 + 0.48 * k / (POSTERIOR_POINTS - 1);
@@ -99,9 +100,9 @@ static inline void posterior_contrast(posterior_sample *s,
 {
     int *type = array((size_t)s->t->n_body, sizeof *type);
     OK(tsr_contrast_priors(options, s->contrast, &err));
-    OK(tsr_form_factor_read("data/components_two_body.dat", &s->components,
-                            &err));
-    s->exposure = calloc((size_t)s->t->n_body, sizeof *s->exposure);
+    MAKE(tsr_form_factor, s->components, tsr_form_factor_read,
+         "data/components_two_body.dat");
+    s->exposure = array((size_t)s->t->n_body, sizeof *s->exposure);
     for (int b = 0; b < s->t->n_body; b++)
         type[b] = s->t->body[b].type;
     tsr_form_factor_exposures(s->components, s->t->n_body, type,
@@ -164,7 +165,8 @@ static inline double posterior_data(posterior_sample *s, int n_state,
 static inline void posterior_open_device(posterior_sample *s)
 {
     const char *choice = getenv("TESSERA_TEST_DEVICE");
-    OK(tsr_device_open(choice != NULL ? choice : "cpu", &s->device, &err));
+    MAKE(tsr_device, s->device, tsr_device_open,
+         choice != NULL ? choice : "cpu");
 }
 
 /* Makes the likelihood (noise scale inferred where width > 0) and an engine
@@ -181,25 +183,18 @@ static inline void posterior_start_with(posterior_sample *s, double width,
         noise_put(&set.noise, "scale_width", width);
     else
         noise_set(&set.noise, "scale", "1");
-    OK(saxs_likelihood(s->t, &s->scattering,
-                       tsr_topology_reach(s->t, s->extended), 1, &set,
-                       &s->likelihood, &err));
-    tsr_engine_spec spec = {.n_body = s->t->n_body,
-                            .n_type = s->likelihood->probe->n_type,
-                            .n_comp = s->likelihood->probe->n_comp,
-                            .n_q = s->likelihood->grid.n_q,
-                            .dq_inv_ang = s->likelihood->grid.dq_inv_ang,
-                            .n_system = n_chain *
-                                        tsr_target_n_temp(&s->target) *
-                                        tsr_target_n_state(&s->target),
-                            .type = s->likelihood->probe->type,
-                            .form_factor = s->likelihood->probe->amplitude};
+    MAKE(tsr_likelihood, s->likelihood, saxs_likelihood, s->t, &s->scattering,
+         tsr_topology_reach(s->t, s->extended), 1, &set);
+    const tsr_engine_spec spec =
+        probe_spec(s->likelihood, s->t->n_body,
+                   n_chain * tsr_target_n_temp(&s->target) *
+                       tsr_target_n_state(&s->target));
     if (on_device) {
         posterior_open_device(s);
-        OK(tsr_engine_page_tile_new(&spec, s->device, NULL, &s->share.engine,
-                                    &err));
+        MAKE(tsr_engine, s->share.engine, tsr_engine_page_tile_new, &spec,
+             s->device, NULL);
     } else {
-        OK(tsr_engine_reference_new(&spec, &s->share.engine, &err));
+        MAKE(tsr_engine, s->share.engine, tsr_engine_reference_new, &spec);
     }
     s->share.n_chain = n_chain;
     s->target.likelihood = s->likelihood;
@@ -211,24 +206,6 @@ static inline void posterior_start(posterior_sample *s, double width,
                                    int n_chain, int on_device)
 {
     posterior_start_with(s, width, n_chain, on_device, TSR_NUISANCE_AUTO);
-}
-
-static inline void posterior_stop(posterior_sample *s)
-{
-    tsr_engine_free(s->share.engine);
-    tsr_device_free(s->device);
-    tsr_likelihood_free(s->likelihood);
-    s->share.engine = NULL, s->device = NULL, s->likelihood = NULL;
-    s->target.likelihood = NULL, s->target.n_engine = 0;
-}
-
-static inline void posterior_close(posterior_sample *s)
-{
-    posterior_stop(s);
-    tsr_prior_free(s->prior);
-    tsr_form_factor_free(s->factors);
-    tsr_form_factor_free(s->components);
-    free(s->exposure);
 }
 
 /* c1 and c2 of a chain; zeros where it has none. */
@@ -280,6 +257,12 @@ static inline void posterior_put_above(posterior_sample *coarse,
     coarse->target.all_atom = model;
 }
 
+static inline prior_sampler prior_of(const posterior_sample *s)
+{
+    return (prior_sampler){
+        .t = s->t, .table = &s->table, .prior = s->prior, .first = s->extended};
+}
+
 /* A sampler with its record, in one call each. */
 typedef struct {
     tsr_sampler *sampler;
@@ -291,16 +274,10 @@ static inline posterior_run posterior_run_new(const posterior_sample *s,
                                               int capacity)
 {
     posterior_run run;
-    OK(tsr_record_new(&s->target, n_chain, capacity, &run.record, &err));
-    OK(tsr_sampler_new(&s->target, n_chain, n_thread, NULL, &run.sampler,
-                       &err));
+    MAKE(tsr_record, run.record, tsr_record_new, &s->target, n_chain, capacity);
+    MAKE(tsr_sampler, run.sampler, tsr_sampler_new, &s->target, n_chain,
+         n_thread, NULL);
     return run;
-}
-
-static inline void posterior_run_free(posterior_run run)
-{
-    tsr_sampler_free(run.sampler);
-    tsr_record_free(run.record);
 }
 
 static inline void posterior_advance(posterior_run run, int n_draw, long thin,

@@ -174,7 +174,7 @@ static inline double partial(const exact_sum *s, int a, int b, int k)
 static inline int exact(const molecule *m, int every,
                         double out[N_PAIR][MAX_SAMPLE])
 {
-    exact_sum *s = calloc(1, sizeof *s);
+    exact_sum *s = array(1, sizeof *s);
     int n = (m->spec.n_q - 1) / every + 1;
     assert_true(s != NULL && n <= MAX_SAMPLE);
     s->m = m, s->every = every, s->n_sample = n;
@@ -183,7 +183,6 @@ static inline int exact(const molecule *m, int every,
         for (int b = a; b < N_COMP; b++, p++)
             for (int k = 0; k < n; k++)
                 out[p][k] = partial(s, a, b, k);
-    free(s);
     return n;
 }
 
@@ -224,8 +223,8 @@ static inline errors compare(const molecule *m, int every, int n,
 static inline void methods_meet(const molecule *m, const char *what, int every,
                                 double limit, double limit_total)
 {
-    double(*right)[MAX_SAMPLE] = calloc(N_PAIR, sizeof *right);
-    double *profile = calloc((size_t)(N_PAIR * m->spec.n_q), sizeof *profile);
+    double(*right)[MAX_SAMPLE] = array(N_PAIR, sizeof *right);
+    double *profile = array((size_t)(N_PAIR * m->spec.n_q), sizeof *profile);
     int n = exact(m, every, right);
     for (int k = TSR_METHOD_FFT; k < TSR_N_METHOD; k++) {
         tsr_profile_method method = (tsr_profile_method)k;
@@ -241,8 +240,6 @@ static inline void methods_meet(const molecule *m, const char *what, int every,
         if (!(e.partial < limit) || !(e.total < limit_total))
             fail_msg("%s, %s", what, tsr_profile_method_name(method));
     }
-    free(right);
-    free(profile);
 }
 
 #endif

@@ -4,6 +4,7 @@
  * moves, likelihood, noise-scale step and the draws of c and b must all be
  * right for that; the structures come from the prior without any move. */
 #include "tests/chain_step.h"
+#include "tests/objects.h"
 #include "tests/parameter_draw.h"
 #include "tests/property/prior_sampler.h"
 #include "tests/saxs_likelihood.h"
@@ -64,10 +65,10 @@ static void open_fixture(fixture *f, const char *noise)
     sample_chain("GASFPLG", NULL, &f->table, &f->t, &f->extended);
     f->truth = new_conformation(f->t);
     f->start = new_conformation(f->t);
-    OK(tsr_prior_new(f->t, &f->table, &prior, 0.0, &f->prior, &err));
+    MAKE(tsr_prior, f->prior, tsr_prior_new, f->t, &f->table, &prior, 0.0);
     f->sampler = (prior_sampler){
         .t = f->t, .table = &f->table, .prior = f->prior, .first = f->extended};
-    f->factors = make_factors();
+    f->factors = own_tsr_form_factor(make_factors());
     for (int k = 0; k < N_POINT; k++)
         f->q[k] = 0.02 + 0.48 * k / (N_POINT - 1);
     f->saxs = (tsr_saxs){
@@ -83,12 +84,6 @@ static void open_fixture(fixture *f, const char *noise)
         field++;
     const double uniform = 0.5;
     memcpy(f->option[0] + field->offset, &uniform, sizeof uniform);
-}
-
-static void close_fixture(fixture *f)
-{
-    tsr_prior_free(f->prior);
-    tsr_form_factor_free(f->factors);
 }
 
 static void measure(const fixture *f, const tsr_conformation *c,
@@ -133,27 +128,14 @@ static void make_data(fixture *f, gsl_rng *rng, double truth[N_QUANTITY])
 
 static tsr_engine *make_engine(const fixture *f, const tsr_likelihood *l)
 {
-    tsr_engine *engine;
-    int type[64];
-    for (int b = 0; b < f->t->n_body; b++)
-        type[b] = f->t->body[b].type;
-    tsr_engine_spec spec = {.n_body = f->t->n_body,
-                            .n_type = l->probe->n_type,
-                            .n_q = l->grid.n_q,
-                            .dq_inv_ang = l->grid.dq_inv_ang,
-                            .n_system = 1,
-                            .type = type,
-                            .form_factor = l->probe->amplitude};
-    OK(tsr_engine_reference_new(&spec, &engine, &err));
+    const tsr_engine_spec spec = probe_spec(l, f->t->n_body, 1);
+    NEW(tsr_engine, engine, tsr_engine_reference_new, &spec);
     return engine;
 }
 
 /* One repetition: how many draws of the posterior lie below the truth. */
 static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
 {
-    tsr_likelihood *l;
-    tsr_batch *batch;
-    tsr_chain *chain;
     double truth[N_QUANTITY], value[N_QUANTITY];
     gsl_rng *rng = rng_new(2024, number);
     sample_prior(&f->sampler, rng, f->truth);
@@ -163,8 +145,8 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
                         .noise = f->noise,
                         .background = {TSR_BACKGROUND_INFER, 0.0}};
     const tsr_scattering scattering = {.plain = f->factors};
-    OK(saxs_likelihood(f->t, &scattering, tsr_topology_reach(f->t, f->extended),
-                       1, &set, &l, &err));
+    NEW(tsr_likelihood, l, saxs_likelihood, f->t, &scattering,
+        tsr_topology_reach(f->t, f->extended), 1, &set);
     tsr_engine *engine = make_engine(f, l);
     tsr_target target = {.topology = f->t,
                          .first = f->start,
@@ -173,9 +155,8 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
                          .move_options = f->options,
                          .seed = 9000 + number};
     double *profile = array((size_t)l->grid.n_q, sizeof *profile);
-    OK(tsr_batch_new(engine, 1, &batch, &err));
-    OK(tsr_chain_new(&target, 0, &chain, &err));
-    OK(tsr_chain_start(chain, batch, &err));
+    NEW(tsr_batch, batch, tsr_batch_new, engine, 1);
+    tsr_chain *chain = new_chain(&target, 0, batch);
     for (int i = 0; i < WARMUP; i++)
         chain_step(chain, batch, profile, 1);
     for (int i = 0; i < N_DRAW; i++) {
@@ -189,10 +170,6 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
         for (int k = 0; k < N_QUANTITY; k++)
             rank[k] += value[k] < truth[k];
     }
-    tsr_chain_free(chain);
-    tsr_batch_free(batch);
-    tsr_engine_free(engine);
-    tsr_likelihood_free(l);
 }
 
 /* Ranks 0..N_DRAW are N_BIN bins of equal size. Chi-squared for any shape, and
@@ -226,7 +203,6 @@ static void ranks_are_even(const char *noise)
         print_message("   p = %.3g, mean rank off by %+.1f sd\n", p, z);
         failed += p < 1e-4 || fabs(z) > 4.0;
     }
-    close_fixture(&f);
     if (failed)
         fail_msg("%d quantities are not calibrated", failed);
 }

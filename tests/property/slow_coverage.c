@@ -166,16 +166,16 @@ static void run_study(study *x, const char *name, const char *learn,
     const size_t n = (size_t)x->n_truth;
     const size_t n_q = (size_t)x->s.data.likelihood->grid.n_q;
     const size_t n_value = N_ERROR * n * N_OBSERVABLE;
-    x->truth = calloc(n, sizeof(*x->truth));
-    x->atoms = calloc(n * n_q, sizeof *x->atoms);
-    x->below = calloc(n_value, sizeof *x->below);
-    x->mean = calloc(n_value, sizeof *x->mean);
-    x->square = calloc(n_value, sizeof *x->square);
-    x->effective = calloc(N_ERROR * n, sizeof *x->effective);
-    x->drawn = calloc((size_t)x->n_draw, sizeof(*x->drawn));
-    x->value = calloc((size_t)x->n_draw * N_OBSERVABLE, sizeof *x->value);
-    x->rg = calloc((size_t)x->n_draw, sizeof *x->rg);
-    x->partial = calloc((size_t)(x->n_draw * x->n_profile), sizeof *x->partial);
+    x->truth = array(n, sizeof(*x->truth));
+    x->atoms = array(n * n_q, sizeof *x->atoms);
+    x->below = array(n_value, sizeof *x->below);
+    x->mean = array(n_value, sizeof *x->mean);
+    x->square = array(n_value, sizeof *x->square);
+    x->effective = array(N_ERROR * n, sizeof *x->effective);
+    x->drawn = array((size_t)x->n_draw, sizeof(*x->drawn));
+    x->value = array((size_t)x->n_draw * N_OBSERVABLE, sizeof *x->value);
+    x->rg = array((size_t)x->n_draw, sizeof *x->rg);
+    x->partial = array((size_t)(x->n_draw * x->n_profile), sizeof *x->partial);
     draw_truths(x);
     in_threads(x, compute_truths);
     in_threads(x, draw_prior);
@@ -183,20 +183,6 @@ static void run_study(study *x, const char *name, const char *learn,
     snprintf(label, sizeof label, "%s, %s, c2 %s", name, learn,
              isnan(x->c2) ? "of the prior" : "fixed");
     report(x, label, coverage);
-    for (int t = 0; t < x->n_truth; t++)
-        tsr_conformation_free(x->truth[t]);
-    free(x->truth);
-    free(x->atoms);
-    free(x->below);
-    free(x->mean);
-    free(x->square);
-    for (long i = 0; i < x->n_draw; i++)
-        tsr_conformation_free(x->drawn[i]);
-    free(x->drawn);
-    free(x->effective);
-    free(x->value);
-    free(x->rg);
-    free(x->partial);
     if (strcmp(name, "three") == 0)
         remove(x->config.structure.file);
     tsr_setup_clear(&x->s);

@@ -3,6 +3,7 @@
  * exposures against that with each conformation's own. docs/statistics.md has
  * the numbers. */
 #include "posterior/setup.h"
+#include "tests/objects.h"
 #include "tests/test.h"
 
 #include <unistd.h>
@@ -16,22 +17,17 @@ static void partials(const tsr_setup *s, const tsr_conformation *c,
                      const double *exposure, double *partial)
 {
     tsr_coarse_spec spec;
-    tsr_pool pool = {0};
-    tsr_engine *engine;
-    tsr_batch *batch;
+    tsr_pool *pool = new_pool();
     int *type = array((size_t)s->molecule.topology->n_body, sizeof *type);
     for (int b = 0; b < s->molecule.topology->n_body; b++)
         type[b] = s->molecule.topology->body[b].type;
     OK(tsr_coarse_spec_of(s->molecule.components, s->molecule.topology->n_body,
-                          type, exposure, N_Q, dq, &pool, &spec, &err));
-    OK(tsr_engine_reference_new(&spec.spec, &engine, &err));
-    OK(tsr_batch_new(engine, 1, &batch, &err));
+                          type, exposure, N_Q, dq, pool, &spec, &err));
+    NEW(tsr_engine, engine, tsr_engine_reference_new, &spec.spec);
+    NEW(tsr_batch, batch, tsr_batch_new, engine, 1);
     OK(tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err));
     for (int i = 0; i < TSR_N_COMP_PAIR * N_Q; i++)
         partial[i] += spec.self[i];
-    tsr_batch_free(batch);
-    tsr_engine_free(engine);
-    tsr_pool_clear(&pool);
 }
 
 /* rms relative difference in each band of q, %, scales matched below 0.1; c1 =
@@ -66,8 +62,6 @@ TEST(freezing_costs_little)
     double cost[2][N_BAND] = {{0.0}}, dry[2][N_BAND] = {{0.0}};
     tsr_config config;
     tsr_setup s;
-    tsr_sampler *sampler;
-    tsr_record *record;
     int done;
     if (access("../shared/data/saxs/ligase_multifoxs", R_OK) != 0) {
         print_message("../shared/data/saxs is absent\n");
@@ -76,8 +70,9 @@ TEST(freezing_costs_little)
     OK(tsr_config_read(config_path, 2, set, &config, &err));
     OK(tsr_setup_read(&config, 1, NULL, &s, &err));
     OK(tsr_setup_engine(&config, N_CHAIN, NULL, &s, &err));
-    OK(tsr_record_new(&s.target, N_CHAIN, 1, &record, &err));
-    OK(tsr_sampler_new(&s.target, N_CHAIN, s.n_thread, NULL, &sampler, &err));
+    NEW(tsr_record, record, tsr_record_new, &s.target, N_CHAIN, 1);
+    NEW(tsr_sampler, sampler, tsr_sampler_new, &s.target, N_CHAIN, s.n_thread,
+        NULL);
     tsr_sampler_plan_warmup(sampler, 6000, 0.5);
     OK(tsr_sampler_advance(sampler, record, 1, 6000, 1, NULL, NULL, &done,
                            &err));
@@ -109,8 +104,6 @@ TEST(freezing_costs_little)
             assert_true(cost[i][b] < 1.0 * (i + 1) &&
                         cost[i][b] < 0.2 * dry[i][b]);
     }
-    tsr_sampler_free(sampler);
-    tsr_record_free(record);
     tsr_setup_clear(&s);
     tsr_config_clear(&config);
 }

@@ -101,7 +101,7 @@ static void repetition(posterior_sample *s, posterior_sample *coarse,
     if (coarse != NULL) {
         posterior_share_data(coarse, s);
         posterior_start(coarse, noise_width, 1, 0);
-        OK(tsr_batch_new(s->share.engine, 1, &batch, &err));
+        MAKE(tsr_batch, batch, tsr_batch_new, s->share.engine, 1);
         posterior_put_above(coarse, s, batch, &model);
     }
     posterior_run run = posterior_run_new(own, 1, 1, 1);
@@ -129,13 +129,9 @@ static void repetition(posterior_sample *s, posterior_sample *coarse,
     for (int k = 0; k < N_QUANTITY; k++)
         rank[k] = (int)((below[k] + gsl_rng_uniform(rng)) * (N_DRAW + 1) /
                         (n_inside + 1));
-    posterior_run_free(run);
-    tsr_batch_free(batch);
     if (coarse != NULL) {
-        posterior_stop(coarse);
         coarse->target.all_atom = NULL;
     }
-    posterior_stop(s);
 }
 
 /* Chi-squared for any shape, the mean rank for a shift. */
@@ -211,10 +207,8 @@ static void calibrate(int n_state, int contrast, int is_all_atom, long thin,
             failed += !is_even(k, rank[k]);
     failed += !covers(rank[RG]);
     if (is_all_atom)
-        posterior_close(&coarse);
-    posterior_close(&s);
-    if (failed)
-        fail_msg("%d quantities are not calibrated", failed);
+        if (failed)
+            fail_msg("%d quantities are not calibrated", failed);
 }
 
 TEST(one_structure_is_calibrated)

@@ -1,5 +1,6 @@
 /* Chain parts keep their relation across a break, whatever moves. */
 #include "tests/freedom_sample.h"
+#include "tests/objects.h"
 #include "tests/test.h"
 
 #include "moves/move.h"
@@ -29,8 +30,8 @@ static void propose_many(const tsr_move_type *type, const void *option,
                          const tsr_topology *t, const tsr_prior *prior,
                          const tsr_conformation *from, int after, double is[9])
 {
-    tsr_pool pool = {0};
-    void *move = type->state_new(&pool, option, t, prior);
+    tsr_pool *pool = new_pool();
+    void *move = type->state_new(pool, option, t, prior);
     gsl_rng *rng = rng_new(5, 0);
     tsr_conformation *now = new_conformation(t);
     tsr_conformation *to = new_conformation(t);
@@ -46,7 +47,6 @@ static void propose_many(const tsr_move_type *type, const void *option,
                                       from->backbone[t->n_residue - 1][0]) >
                 1.0);
     relation(now, after, is);
-    tsr_pool_clear(&pool);
 }
 
 /* Each move by itself. */
@@ -56,14 +56,11 @@ TEST(parts_keep_their_relation)
         tsr_prior_table table;
         tsr_topology *t;
         tsr_conformation *c;
-        tsr_prior *prior;
-        err = (tsr_err){0};
         sample_prior_table(&table);
         const tsr_prior_options none = {
             .clash = TSR_CLASH_NONE, .softness = 0.5, .clash_limit = 10.0};
-        if (sample_topology(&table, &cases[k], &t, &c, NULL) != TSR_OK ||
-            tsr_prior_new(t, &table, &none, 0.0, &prior, &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(sample_topology(&table, &cases[k], &t, &c, NULL));
+        NEW(tsr_prior, prior, tsr_prior_new, t, &table, &none, 0.0);
         int after = cases[k].break_before - 1;
         assert_true(!t->residue[after].linked);
         double was[9], is[9];
@@ -89,11 +86,10 @@ TEST(parts_keep_their_relation)
                                        .prior = prior,
                                        .move_options = only,
                                        .seed = 5};
-            tsr_chain *chain;
             tsr_chain_view view;
             tsr_body_proposal ask;
             int accepted, n = 0;
-            OK(tsr_chain_new(&target, 0, &chain, &err));
+            NEW(tsr_chain, chain, tsr_chain_new, &target, 0);
             for (int i = 0; i < 3000; i++) {
                 tsr_chain_propose(chain, &ask);
                 OK(tsr_chain_decide(chain, NULL, 0, &accepted, &err));
@@ -105,8 +101,6 @@ TEST(parts_keep_their_relation)
                 if (!(fabs(is[d] - was[d]) < 1e-6) || n < 100)
                     fail_msg("molecule %d, %s: %d accepted, %g was %g", k,
                              type->name, n, is[d], was[d]);
-            tsr_chain_free(chain);
         }
-        tsr_prior_free(prior);
     }
 }

@@ -1,5 +1,6 @@
 /* The collective move keeps the prior with a learnt metric, and the opposite
  * step leads back. */
+#include "tests/objects.h"
 #include "tests/property/moves_support.h"
 #include "tests/test.h"
 
@@ -33,9 +34,9 @@ TEST(collective_keeps_the_prior)
         double *after = array((size_t)N * MAX_VALUE, sizeof *after);
         gsl_rng *rng = rng_new(22, (uint64_t)k);
         tsr_conformation *to = new_conformation(f.t);
-        tsr_pool pool = {0};
-        void *move = type->state_new(&pool, f.options[TSR_MOVE_collective], f.t,
-                                     f.prior);
+        tsr_pool *pool = new_pool();
+        void *move =
+            type->state_new(pool, f.options[TSR_MOVE_collective], f.t, f.prior);
         type->learn(move, f.c, &stiffness);
         long accepted = 0;
         double shift[3] = {0.0}, square[3] = {0.0};
@@ -70,8 +71,6 @@ TEST(collective_keeps_the_prior)
                 fail_msg("shifted by %g along axis %d", shift[d], d);
         if (accepted < 3L * N)
             fail_msg("%s: %ld accepted", cases[k].name, accepted);
-        tsr_pool_clear(&pool);
-        free(o.value);
     }
 }
 
@@ -111,9 +110,9 @@ TEST(opposite_step_leads_back)
         tsr_conformation *to = new_conformation(f.t);
         tsr_conformation *back = new_conformation(f.t);
         gsl_rng *away = gsl_rng_alloc(&mirror);
-        tsr_pool pool = {0};
-        void *move = type->state_new(&pool, f.options[TSR_MOVE_collective], f.t,
-                                     f.prior);
+        tsr_pool *pool = new_pool();
+        void *move =
+            type->state_new(pool, f.options[TSR_MOVE_collective], f.t, f.prior);
         type->learn(move, f.c, &stiffness);
         double far = 0.0, off = 0.0;
         for (int i = 0; i < 20; i++) {
@@ -136,7 +135,5 @@ TEST(opposite_step_leads_back)
         if (!(far > 1.0 && off < 1e-6))
             fail_msg("%s: %g Angstrom away and back to %g", cases[k].name, far,
                      off);
-        tsr_pool_clear(&pool);
-        gsl_rng_free(away);
     }
 }

@@ -9,6 +9,7 @@
 #include "tests/parameter_draw.h"
 #include "tests/property/posterior_sample.h"
 #include "tests/test.h"
+#include "tests/weighted.h"
 
 enum { N_SET = 2, N_STATE = 2, N_TEMP = 3, N_CHAIN = 2, SHORT = 15 };
 enum { STUDENT_SET, RELATIVE_SET };
@@ -59,19 +60,11 @@ static void open_combined(combined *m, const char *sequence, int is_frozen,
                           .background = {-1, 0.1 * m->i0}}};
     noise_set(&set[STUDENT_SET].noise, "scale_width", "0.3");
     noise_set(&set[RELATIVE_SET].noise, "beta", "infer");
-    OK(saxs_likelihood(s->t, &s->scattering,
-                       tsr_topology_reach(s->t, s->extended), N_SET, set,
-                       &s->likelihood, &err));
-    const tsr_likelihood *l = s->likelihood;
-    const tsr_engine_spec spec = {.n_body = s->t->n_body,
-                                  .n_type = l->probe->n_type,
-                                  .n_comp = l->probe->n_comp,
-                                  .n_q = l->grid.n_q,
-                                  .dq_inv_ang = l->grid.dq_inv_ang,
-                                  .n_system = N_CHAIN * N_TEMP * N_STATE,
-                                  .type = l->probe->type,
-                                  .form_factor = l->probe->amplitude};
-    OK(tsr_engine_reference_new(&spec, &s->share.engine, &err));
+    MAKE(tsr_likelihood, s->likelihood, saxs_likelihood, s->t, &s->scattering,
+         tsr_topology_reach(s->t, s->extended), N_SET, set);
+    const tsr_engine_spec spec =
+        probe_spec(s->likelihood, s->t->n_body, N_CHAIN * N_TEMP * N_STATE);
+    MAKE(tsr_engine, s->share.engine, tsr_engine_reference_new, &spec);
     s->share.n_chain = N_CHAIN;
     s->target.n_engine = 1, s->target.engines = &s->share;
     s->target.likelihood = s->likelihood;
@@ -79,11 +72,6 @@ static void open_combined(combined *m, const char *sequence, int is_frozen,
     s->target.n_start = N_STATE, s->target.start = m->start;
     s->target.n_temp = N_TEMP, s->target.t_max = 8.0;
     s->target.swap_every = 2, s->target.is_frozen = is_frozen;
-}
-
-static void close_combined(combined *m)
-{
-    posterior_close(&m->s);
 }
 
 /* ---- weighted draws of the prior ---- */
@@ -168,42 +156,21 @@ static double by_weights(const combined *m, int n, double *mean, double *error)
 {
     const tsr_likelihood *l = m->s.likelihood;
     size_t size = (size_t)l->n_pair * (size_t)l->grid.n_q;
-    double(*value)[N_VALUE] = calloc((size_t)n, sizeof *value);
+    double(*value)[N_VALUE] = array((size_t)n, sizeof *value);
     double *w = array((size_t)n, sizeof *w), *mixed = array(size, 8);
-    double *partial[N_STATE], top = -1e300, sum = 0.0, sum2 = 0.0;
+    double *partial[N_STATE];
     gsl_rng *rng = rng_new(77, 0);
-    tsr_pool pool = {0};
-    tsr_parameters *p = tsr_parameters_new(&pool, l, m->s.contrast, N_STATE, 1);
-    tsr_batch *batch;
-    OK(tsr_batch_new(m->s.share.engine, 1, &batch, &err));
+    tsr_pool *pool = new_pool();
+    tsr_parameters *p = tsr_parameters_new(pool, l, m->s.contrast, N_STATE, 1);
+    NEW(tsr_batch, batch, tsr_batch_new, m->s.share.engine, 1);
     for (int k = 0; k < N_STATE; k++) {
-        partial[k] = calloc(size, sizeof(double));
+        partial[k] = array(size, sizeof(double));
         OK(tsr_batch_set(batch, 0, (const double(*)[3])m->start[k]->body,
                          partial[k], &err));
     }
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         w[i] = weigh(m, p, partial, rng, mixed, value[i]);
-        top = fmax(top, w[i]);
-    }
-    for (int i = 0; i < n; i++) {
-        w[i] = exp(w[i] - top);
-        sum += w[i], sum2 += w[i] * w[i];
-    }
-    for (int v = 0; v < N_VALUE; v++) {
-        double square = 0.0;
-        mean[v] = 0.0;
-        for (int i = 0; i < n; i++)
-            mean[v] += w[i] / sum * value[i][v];
-        for (int i = 0; i < n; i++)
-            square += pow(w[i] / sum * (value[i][v] - mean[v]), 2.0);
-        error[v] = sqrt(square);
-    }
-    for (int k = 0; k < N_STATE; k++)
-        free(partial[k]);
-    tsr_batch_free(batch);
-    tsr_pool_clear(&pool);
-    free(value);
-    return sum * sum / sum2;
+    return weighted_means(n, N_VALUE, value[0], w, mean, error, NULL);
 }
 
 /* ---- the sampler ---- */
@@ -237,6 +204,7 @@ TEST(posterior_is_right)
     enum { N_WEIGHTED = 45000 * LENGTH };
     static double block[N_BLOCK * N_CHAIN][N_VALUE];
     double expected[N_VALUE], error[N_VALUE], value[N_VALUE];
+    double mean[N_VALUE], block_error[N_VALUE];
     int n = N_BLOCK * N_CHAIN;
     combined m;
     open_combined(&m, "GASFGKLE", 1, 0.1);
@@ -254,28 +222,22 @@ TEST(posterior_is_right)
         }
     print_message("  weighted draws worth %.0f\n", worth);
     assert_true(worth > 1000.0);
+    block_means(n, N_VALUE, block[0], mean, block_error);
     for (int v = 0; v < N_VALUE; v++) {
-        double mean = 0.0, square = 0.0;
-        for (int i = 0; i < n; i++)
-            mean += block[i][v] / n;
-        for (int i = 0; i < n; i++)
-            square += pow(block[i][v] - mean, 2.0) / n;
-        double z = (mean - expected[v]) / hypot(error[v], sqrt(square / n));
+        double spread = block_error[v] * sqrt(n - 1.0);
+        double z = (mean[v] - expected[v]) / hypot(error[v], spread);
         print_message("  %-12s %8.4f, weighted %8.4f +- %.4f: z %.2f\n",
-                      value_name[v], mean, expected[v], error[v], z);
+                      value_name[v], mean[v], expected[v], error[v], z);
         assert_true(fabs(z) < 4.0);
     }
-    posterior_run_free(run);
-    close_combined(&m);
 }
 
 TEST(replicas_are_as_if_afresh)
 {
     combined m;
-    tsr_batch *batch;
     open_combined(&m, "MKTAYIAKQRPG", 0, 0.05);
     posterior_run run = posterior_run_new(&m.s, N_CHAIN, 2, 1);
-    OK(tsr_batch_new(m.s.share.engine, 1, &batch, &err));
+    NEW(tsr_batch, batch, tsr_batch_new, m.s.share.engine, 1);
     size_t bytes = (size_t)m.s.likelihood->grid.n_q * sizeof(double);
     double *profile = array(1, bytes);
     for (int round = 0; round < 8; round++) {
@@ -298,7 +260,4 @@ TEST(replicas_are_as_if_afresh)
     for (int c = 0; c < N_CHAIN; c++)
         assert_true(tsr_ladder_rate(tsr_sampler_ladder(run.sampler, c), 0) >
                     0.01);
-    tsr_batch_free(batch);
-    posterior_run_free(run);
-    close_combined(&m);
 }

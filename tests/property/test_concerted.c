@@ -2,6 +2,7 @@
  * map, and fixed atoms stay to the bit. */
 #include "tests/geometry.h"
 #include "tests/model_sample.h"
+#include "tests/objects.h"
 #include "tests/test.h"
 
 #include "core/vec3.h"
@@ -21,7 +22,6 @@ typedef struct {
     tsr_conformation *c, *other;
     tsr_prior *prior;
     unsigned char options[256];
-    tsr_pool pool; /* of the move */
     void *move;
     gsl_rng *rng;
     internal_geometry *internal;
@@ -44,25 +44,15 @@ static void open_fixture(fixture *f, const char *sequence, uint64_t seed,
     sample_prior_table(&f->table);
     sample_chain(sequence, NULL, &f->table, &f->t, &f->c);
     f->other = new_conformation(f->t);
-    f->internal = calloc((size_t)f->t->n_residue, sizeof *f->internal);
-    if (tsr_prior_new(f->t, &f->table, &options, 0.0, &f->prior, &err) !=
-            TSR_OK ||
-        tsr_fields_init(move->fields, f->options, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    f->internal = array((size_t)f->t->n_residue, sizeof *f->internal);
+    MAKE(tsr_prior, f->prior, tsr_prior_new, f->t, &f->table, &options, 0.0);
+    OK(tsr_fields_init(move->fields, f->options, &err));
     assert_true(move->options_size <= sizeof f->options);
     set_option(f, "residues", residues);
     set_option(f, "step", step);
-    f->rng = tsr_rng_new(seed, 0);
-    f->move = move->state_new(&f->pool, f->options, f->t, f->prior);
+    f->rng = rng_new(seed, 0);
+    f->move = move->state_new(new_pool(), f->options, f->t, f->prior);
     assert_non_null(f->move);
-}
-
-static void close_fixture(fixture *f)
-{
-    tsr_pool_clear(&f->pool);
-    gsl_rng_free(f->rng);
-    free(f->internal);
-    tsr_prior_free(f->prior);
 }
 
 /* An exact draw of all torsions; bond angles somewhat off their means. */
@@ -207,14 +197,12 @@ TEST(prior_out)
                      runs[r].step);
         set_option(&f, "width", runs[r].width);
         set_option(&f, "stiffness", runs[r].stiffness);
-        tsr_pool_clear(&f.pool);
-        f.move = move->state_new(&f.pool, f.options, f.t, f.prior);
+        f.move = move->state_new(new_pool(), f.options, f.t, f.prior);
         double z = largest_change(&f, 3000 * LENGTH, 8, &accepted);
         print_message("%s: %.2f accepted, z %.2f\n", runs[r].sequence, accepted,
                       z);
         assert_true(accepted > 0.02);
         assert_true(z < 4.5);
-        close_fixture(&f);
     }
 }
 
@@ -248,7 +236,6 @@ TEST(log_ratios)
     /* nearly singular closures lose digits; D is at least exp(-5) */
     assert_true(worst < 1e-9 && worst_back < 1e-8);
     assert_true(n_loose < n_made / 1000);
-    close_fixture(&f);
 }
 
 TEST(held_ends_stay)
@@ -285,15 +272,13 @@ TEST(held_ends_stay)
             continue;
         /* bodies are where the atoms say */
         tsr_conformation *c = f.other;
-        double(*body)[3] = calloc(n_body, sizeof *body);
+        double(*body)[3] = array(n_body, sizeof *body);
         memcpy(body, c->body, n_body * sizeof *body);
         tsr_conformation_place_bodies(f.t, c, first, last - first + 1);
         for (size_t b = 0; b < n_body; b++)
             assert_true(tsr_vec3_distance(body[b], c->body[b]) < 1e-12);
-        free(body);
     }
     assert_true(n_none > 0 && n_none < 3000);
-    close_fixture(&f);
 }
 
 TEST(geometry_keeps)
@@ -330,7 +315,6 @@ TEST(geometry_keeps)
                   worst);
     assert_true(accepted > n_step / 100);
     assert_true(worst < 1e-8);
-    close_fixture(&f);
 }
 
 /* log N(d; 0, C(x)) but for what is the same at x and x', from displacements by
@@ -379,11 +363,10 @@ TEST(density_of_turns)
     tsr_window w[32];
     open_fixture(&f, "MKTAYIAPQRVG", 12, "4", "0.3");
     set_option(&f, "stiffness", "1");
-    tsr_pool_clear(&f.pool);
-    f.move = move->state_new(&f.pool, f.options, f.t, f.prior);
+    f.move = move->state_new(new_pool(), f.options, f.t, f.prior);
     assert_true(tsr_window_list(f.t, 4, w) > 5);
     set_option(&f, "stiffness", "0");
-    void *loose = move->state_new(&f.pool, f.options, f.t, f.prior);
+    void *loose = move->state_new(new_pool(), f.options, f.t, f.prior);
     double largest = 0.0;
     for (int i = 0; i < 2000; i++) {
         tsr_proposal p;
@@ -407,7 +390,6 @@ TEST(density_of_turns)
         largest = fmax(largest, fabs(turns));
     }
     assert_true(largest > 0.5);
-    close_fixture(&f);
 }
 
 /* ---- windows ---- */
@@ -431,5 +413,4 @@ TEST(windows)
     f.t->residue[3].linked = 0;
     f.t->residue[3].has_phi = f.t->residue[2].has_psi = 0;
     assert_int_equal(tsr_window_list(f.t, 4, w), 0);
-    close_fixture(&f);
 }

@@ -7,6 +7,7 @@
 #include "tests/property/posterior_sample.h"
 #include "tests/property/prior_sampler.h"
 #include "tests/test.h"
+#include "tests/weighted.h"
 
 #include <gsl/gsl_cdf.h>
 
@@ -58,10 +59,9 @@ TEST(prior_in_prior_out)
     o.c1_mean = 1.03; /* cut on one side */
     posterior_open(&s, "GASFG", NULL, no_clash);
     posterior_contrast(&s, &o);
-    tsr_chain *chain;
     tsr_body_proposal ask;
     int accepted;
-    OK(tsr_chain_new(&s.target, 0, &chain, &err));
+    NEW(tsr_chain, chain, tsr_chain_new, &s.target, 0);
     for (int i = -100; i < N; i++) {
         tsr_chain_view view;
         for (int j = 0; j < THIN; j++) {
@@ -83,8 +83,6 @@ TEST(prior_in_prior_out)
         print_message("  %s on the prior: p = %.3g\n", s.contrast[k].name, p);
         assert_true(p > 1e-3);
     }
-    tsr_chain_free(chain);
-    posterior_close(&s);
 }
 
 /* ---- at a structure that stays ---- */
@@ -150,8 +148,6 @@ static void conditional_at(int n_state, double beta, int sample)
     enum { N = 800 * LENGTH, THIN = 120 };
     static double u[TSR_N_CONTRAST][N];
     posterior_sample s;
-    tsr_batch *batch;
-    tsr_chain *chain;
     conditional exact;
     gsl_rng *rng = rng_new(31, (uint64_t)n_state);
     const double at[] = {1.02, 1.8}, one = 1.0;
@@ -163,8 +159,8 @@ static void conditional_at(int n_state, double beta, int sample)
                       &one, at, 0.004, 1.5, 0.02, 0.0, rng);
     posterior_start_with(&s, 0.0, 1, 0,
                          sample ? TSR_NUISANCE_SAMPLE : TSR_NUISANCE_INTEGRATE);
-    OK(tsr_batch_new(s.share.engine, 1, &batch, &err));
-    OK(tsr_chain_new(&s.target, 0, &chain, &err));
+    NEW(tsr_batch, batch, tsr_batch_new, s.share.engine, 1);
+    NEW(tsr_chain, chain, tsr_chain_new, &s.target, 0);
     for (int k = 1; k < n_state; k++) /* states that differ */
         for (int i = 0; i < s.t->n_torsion; i++)
             tsr_conformation_turn(s.t, chain->state[k].current,
@@ -187,9 +183,6 @@ static void conditional_at(int n_state, double beta, int sample)
         if (!(p > 1e-3))
             fail_msg("%s is not as its conditional", s.contrast[k].name);
     }
-    tsr_chain_free(chain);
-    tsr_batch_free(batch);
-    posterior_close(&s);
 }
 
 TEST(conditional_is_exact)
@@ -243,8 +236,6 @@ TEST(state_stays_right)
                             1e-9 * view.point->profile[0]);
             }
         }
-        posterior_run_free(run);
-        posterior_close(&s);
     }
 }
 
@@ -260,21 +251,18 @@ static double by_weights(const posterior_sample *s, int n, double beta,
     const tsr_likelihood *l = s->likelihood;
     const int n_state = tsr_target_n_state(&s->target);
     const int n_profile = tsr_likelihood_n_profile(l);
-    double(*value)[N_BY] = calloc((size_t)n, sizeof *value);
+    double(*value)[N_BY] = array((size_t)n, sizeof *value);
     double *w = array((size_t)n, sizeof *w);
     double *one = array((size_t)n_profile, sizeof *one);
-    double top = -1e300, sum = 0.0, square = 0.0;
     gsl_rng *rng = rng_new(77, (uint64_t)n_state);
-    prior_sampler prior = {
-        .t = s->t, .table = &s->table, .prior = s->prior, .first = s->extended};
+    prior_sampler prior = prior_of(s);
     tsr_conformation *c = new_conformation(s->t);
-    tsr_batch *batch;
     tsr_point point;
-    tsr_pool pool = {0};
-    tsr_parameters *p = tsr_parameters_new(&pool, l, s->contrast, n_state,
+    tsr_pool *pool = new_pool();
+    tsr_parameters *p = tsr_parameters_new(pool, l, s->contrast, n_state,
                                            s->target.infer_weights);
     assert_true(tsr_point_make(l, p->n, &point));
-    OK(tsr_batch_new(s->share.engine, 1, &batch, &err));
+    NEW(tsr_batch, batch, tsr_batch_new, s->share.engine, 1);
     for (int i = 0; i < n; i++) {
         const double *weight = point.theta + p->weight;
         double rg2 = 0.0, least = 1e9;
@@ -298,25 +286,10 @@ static double by_weights(const posterior_sample *s, int n, double beta,
         value[i][BY_C1] = contrast[0], value[i][BY_C2] = contrast[1];
         value[i][BY_LOG_S] = point.theta[0];
         w[i] = value[i][BY_LOG_LIK] = point.log_lik;
-        top = fmax(top, w[i]);
-    }
-    for (int i = 0; i < n; i++) {
-        w[i] = exp(beta * (w[i] - top));
-        sum += w[i], square += w[i] * w[i];
-    }
-    for (int v = 0; v < N_BY; v++) {
-        mean[v] = error[v] = 0.0;
-        for (int i = 0; i < n; i++)
-            mean[v] += w[i] / sum * value[i][v];
-        for (int i = 0; i < n; i++)
-            error[v] += pow(w[i] / sum * (value[i][v] - mean[v]), 2.0);
-        error[v] = sqrt(error[v]);
+        w[i] *= beta;
     }
     tsr_point_clear(&point);
-    tsr_pool_clear(&pool);
-    tsr_batch_free(batch);
-    free(value);
-    return sum * sum / square;
+    return weighted_means(n, N_BY, value[0], w, mean, error, NULL);
 }
 
 static void look_at(const tsr_chain *chain, double by, double sum[N_BY])
@@ -365,26 +338,20 @@ static void structures_move(int n_state, int infer_c1, double beta)
             }
     }
     for (int k = 0; k < 2; k++) {
-        double mean[N_BY], error[N_BY];
+        double mean[N_BY], error[N_BY], own[N_BY], own_error[N_BY];
+        block_means(n, N_BY, block[k][0], own, own_error);
         const double power = k == 0 ? 1.0 : beta;
         double worth = by_weights(&s, 4000 * LENGTH, power, mean, error);
         print_message("  %d states, beta %g: weighted draws worth %.0f\n",
                       n_state, power, worth);
         assert_true(worth > 150.0);
         for (int v = 0; v < N_BY - (n_state == 1); v++) {
-            double sum = 0.0, square = 0.0;
-            for (int i = 0; i < n; i++)
-                sum += block[k][i][v] / n;
-            for (int i = 0; i < n; i++)
-                square += pow(block[k][i][v] - sum, 2.0) / n;
-            const double total = hypot(error[v], sqrt(square / (n - 1.0)));
+            const double total = hypot(error[v], own_error[v]);
             print_message("    %-8s %9.4f, weighted %9.4f, error %.4f\n",
-                          by_name[v], sum, mean[v], total);
-            assert_near(sum, mean[v], 4.5 * total + 1e-12);
+                          by_name[v], own[v], mean[v], total);
+            assert_near(own[v], mean[v], 4.5 * total + 1e-12);
         }
     }
-    posterior_run_free(run);
-    posterior_close(&s);
 }
 
 TEST(structures_move_with_it)
@@ -411,8 +378,7 @@ TEST(truth_is_found)
     posterior_contrast(&s, &o);
     s.target.n_temp = 2, s.target.t_max = 5.0, s.target.swap_every = 5;
     tsr_conformation *truth = new_conformation(s.t);
-    prior_sampler prior = {
-        .t = s.t, .table = &s.table, .prior = s.prior, .first = s.extended};
+    prior_sampler prior = prior_of(&s);
     sample_prior(&prior, rng, truth);
     posterior_data_at(&s, 1, (const tsr_conformation *const[]){truth}, &one, at,
                       0.0001, 1.5, 0.0, 0.0, rng);
@@ -437,8 +403,6 @@ TEST(truth_is_found)
     }
     assert_true(sqrt(square[1] - mean[1] * mean[1]) <
                 0.5 * s.contrast[1].width);
-    posterior_run_free(run);
-    posterior_close(&s);
 }
 
 /* Of the steps that ask no engine: a fit that is broken is an error, not a
@@ -447,22 +411,16 @@ TEST(nan_is_an_error)
 {
     const double one = 1.0;
     posterior_sample s;
-    tsr_batch *batch;
-    tsr_chain *chain;
     gsl_rng *rng = rng_new(13, 0);
     posterior_open(&s, "GASFG", NULL, no_clash);
     posterior_data(&s, 1, (const tsr_conformation *const[]){s.extended}, &one,
                    0.01, 1.0, 0.0, 0.0, rng);
     s.saxs.path = (char[]){"made up"};
     posterior_start_with(&s, 0.0, 1, 0, TSR_NUISANCE_SAMPLE);
-    OK(tsr_batch_new(s.share.engine, 1, &batch, &err));
-    OK(tsr_chain_new(&s.target, 0, &chain, &err));
-    OK(tsr_chain_start(chain, batch, &err));
+    NEW(tsr_batch, batch, tsr_batch_new, s.share.engine, 1);
+    tsr_chain *chain = new_chain(&s.target, 0, batch);
     ((tsr_fit *)chain->now.fit[0])->scale = (double)NAN;
     FAILS(tsr_chain_step_parameters(chain, 0, &err), TSR_E_NUMERIC,
           "scale and background: the acceptance "
           "is not a number");
-    tsr_chain_free(chain);
-    tsr_batch_free(batch);
-    posterior_close(&s);
 }

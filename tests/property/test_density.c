@@ -3,6 +3,7 @@
 #include "maps/density.h"
 #include "maps/fourier.h"
 #include "maps/map_sum.h"
+#include "tests/objects.h"
 #include "tests/test.h"
 
 static tsr_pool of_maps;
@@ -63,27 +64,17 @@ static tsr_map *noise(void)
     return map;
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-    sample *s = calloc(1, sizeof *s);
+    sample *s = array(1, sizeof *s);
     place(s);
     s->map = noise();
-    if (tsr_density_reference_new(s->map, &s->reference, &err) != TSR_OK)
-        return -1;
-    if (tsr_device_open("auto", &s->device, &err) == TSR_OK &&
-        tsr_map_sum_new(s->device, s->map, &s->fast, &err) != TSR_OK)
-        print_message("%s\n", err.message);
+    MAKE(tsr_density_engine, s->reference, tsr_density_reference_new, s->map);
+    if (tsr_device_open("auto", &s->device, &err) == TSR_OK) {
+        own_tsr_device(s->device);
+        MAKE(tsr_density_engine, s->fast, tsr_map_sum_new, s->device, s->map);
+    }
     *state = s;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    sample *s = *state;
-    tsr_density_free(s->reference);
-    tsr_density_free(s->fast);
-    tsr_device_free(s->device);
-    free(s);
     return 0;
 }
 
@@ -170,8 +161,7 @@ TEST(a_map_with_itself_is_one)
 {
     sample *s = *state;
     tsr_map *own;
-    tsr_density_engine *engine;
-    tsr_pool pool = {0};
+    tsr_pool *pool = new_pool();
     tsr_fsc fsc;
     double slope, offset;
     blur(s, TSR_BLUR_GAUSSIAN, 8.0);
@@ -183,7 +173,7 @@ TEST(a_map_with_itself_is_one)
     memcpy(density, own->value, n * sizeof *density);
     for (size_t k = 0; k < n; k++)
         own->value[k] = k % 1009 == 3 ? NAN : 0.25f * own->value[k] + 3.0f;
-    OK(tsr_density_reference_new(own, &engine, &err));
+    NEW(tsr_density_engine, engine, tsr_density_reference_new, own);
     engine->set_blur(engine, &s->reference->blur, &err);
     o.density = NULL;
     tsr_density_sums sums = run(engine, s->xyz, s->z, N_ATOM, &o);
@@ -191,17 +181,15 @@ TEST(a_map_with_itself_is_one)
     assert_near(tsr_map_cc(&sums.mask), 1.0, 1e-6);
     tsr_map_line(&sums.box, &slope, &offset);
     assert_true(fabs(slope - 0.25) < 1e-6 && fabs(offset - 3.0) < 1e-5);
-    OK(tsr_fsc_make(own, density, &pool, &fsc, &err));
+    OK(tsr_fsc_make(own, density, pool, &fsc, &err));
     assert_true(fsc.n == 13); /* the longest edge, 52, times Nyquist's, 1/4 */
     /* unknown voxels are at the mean in both, which is not the same number */
     for (int k = 0; k < fsc.n / 2; k++)
         assert_true(fsc.fsc[k] > 0.999);
-    tsr_pool_clear(&pool);
     for (size_t k = 0; k < n; k++)
         own->value[k] = -own->value[k];
     sums = run(engine, s->xyz, s->z, N_ATOM, &o);
     assert_true(fabs(tsr_map_cc(&sums.box) + 1.0) < 1e-6);
-    tsr_density_free(engine);
 }
 
 /* Unknown voxels count nowhere: the same as a map where they hold anything. */
@@ -234,9 +222,9 @@ static void compare(sample *s, tsr_blur kind, double resolution)
 {
     const size_t n = tsr_map_n_voxel(&s->map->grid);
     const size_t n_tile = tsr_map_n_tile(&s->map->grid);
-    float *a = calloc(n, sizeof *a), *b = calloc(n, sizeof *b);
-    tsr_map_sums *ta = calloc(n_tile, sizeof *ta);
-    tsr_map_sums *tb = calloc(n_tile, sizeof *tb);
+    float *a = array(n, sizeof *a), *b = array(n, sizeof *b);
+    tsr_map_sums *ta = array(n_tile, sizeof *ta);
+    tsr_map_sums *tb = array(n_tile, sizeof *tb);
     double threshold[1] = {0.0};
     tsr_density_options o = {
         .mask_ang = 3.0, .threshold = threshold, .density = a, .tile = ta};
@@ -264,7 +252,6 @@ static void compare(sample *s, tsr_blur kind, double resolution)
             assert_true(ta[k].s == 0.0);
         }
     assert_true(reached > 8);
-    free(a), free(b), free(ta), free(tb);
 }
 
 TEST(device_meets_the_reference)
@@ -347,8 +334,8 @@ TEST(pieces_change_no_bit)
     sample *s = *state;
     if (no_device(s))
         skip();
-    double(*xyz)[3] = calloc(N, sizeof *xyz);
-    unsigned char *z = calloc(N, 1);
+    double(*xyz)[3] = array(N, sizeof *xyz);
+    unsigned char *z = array(N, 1);
     tsr_density_sums out[N_COPY];
     int first[N_COPY + 1] = {0};
     blur(s, TSR_BLUR_GAUSSIAN, 4.0);
@@ -369,7 +356,6 @@ TEST(pieces_change_no_bit)
     const tsr_map_sums whole = run(s->fast, xyz, z, N, &o).box;
     assert_true(whole.s == N_COPY * alone.box.s);
     assert_near(whole.es / (N_COPY * alone.box.es), 1.0, 1e-9);
-    free(xyz), free(z);
 }
 
 /* All atoms and the map shifted by whole voxels, across the tiles' edges. */
@@ -380,7 +366,7 @@ TEST(whole_voxels_change_no_bit)
         skip();
     const tsr_map_grid *g = &s->map->grid;
     const size_t n = tsr_map_n_voxel(g);
-    float *a = calloc(n, sizeof *a), *b = calloc(n, sizeof *b);
+    float *a = array(n, sizeof *a), *b = array(n, sizeof *b);
     double moved[N_ATOM][3];
     const int by[3] = {5, 3, 1};
     blur(s, TSR_BLUR_GAUSSIAN, 5.0);
@@ -399,7 +385,6 @@ TEST(whole_voxels_change_no_bit)
                                 x + by[0]];
                 assert_memory_equal(&here, &there, sizeof here);
             }
-    free(a), free(b);
 }
 
 /* Systems that lie apart, beyond the map, or are empty, in one call. */
@@ -456,4 +441,4 @@ TEST(coordinates_are_finite)
                          TSR_E_NUMERIC);
 }
 
-static test_fixture around_all = {setup, teardown};
+static test_fixture around_all = {setup, NULL};

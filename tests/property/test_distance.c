@@ -5,6 +5,7 @@
 #include "tests/property/importance.h"
 #include "tests/record_trace.h"
 #include "tests/test.h"
+#include "tests/weighted.h"
 
 #include "analysis/evidence.h"
 #include "sampler/chain.h"
@@ -69,11 +70,10 @@ static void see(const posterior_sample *s, int n,
         if (rg < least)
             least = rg, value[FIRST_WEIGHT] = weight[k];
     }
-    tsr_pool pool = {0};
-    void *fit = tsr_term_fit_new(term, &pool);
+    tsr_pool *pool = new_pool();
+    void *fit = tsr_term_fit_new(term, pool);
     term->type->fit(term, NULL, &prediction, &log_s, fit, NULL);
     term->type->predict(term, &prediction, fit, &log_s, &value[DISTANCE]);
-    tsr_pool_clear(&pool);
     value[MEAN_RG] = sqrt(square);
     value[LOG_S] = log_s;
 }
@@ -85,17 +85,16 @@ static double by_weights(const posterior_sample *s, int n_draw,
                          double plain[N_SEEN], double log_z[2])
 {
     const int n = tsr_target_n_state(&s->target);
-    double(*value)[N_SEEN] = calloc((size_t)n_draw, sizeof *value);
+    double(*value)[N_SEEN] = array((size_t)n_draw, sizeof *value);
     double *w = array((size_t)n_draw, sizeof *w);
-    double top = -1e300, sum = 0.0, sum2 = 0.0;
     prior_sampler prior = prior_of(s);
     gsl_rng *rng = rng_new(91, 0);
     tsr_conformation *state[TSR_MAX_STATES] = {NULL};
     const tsr_conformation *both[TSR_MAX_STATES];
     for (int k = 0; k < TSR_MAX_STATES; k++)
         both[k] = state[k] = k < n ? new_conformation(s->t) : NULL;
-    tsr_pool pool = {0};
-    tsr_parameters *p = tsr_parameters_new(&pool, s->likelihood, NULL, n,
+    tsr_pool *pool = new_pool();
+    tsr_parameters *p = tsr_parameters_new(pool, s->likelihood, NULL, n,
                                            s->target.infer_weights);
     tsr_point point;
     assert_true(tsr_point_make(s->likelihood, p->n, &point));
@@ -109,29 +108,14 @@ static double by_weights(const posterior_sample *s, int n_draw,
                                    rng, NULL, &point, &err));
         see(s, n, both, weight, point.theta[0], value[i]);
         w[i] = value[i][LIKELIHOOD] = point.log_lik;
-        top = fmax(top, w[i]);
     }
-    for (int i = 0; i < n_draw; i++) {
-        w[i] = exp(w[i] - top);
-        sum += w[i], sum2 += w[i] * w[i];
-    }
-    log_z[0] = top + log(sum / n_draw);
-    log_z[1] = sqrt(sum2 / (sum * sum) - 1.0 / n_draw);
-    for (int v = 0; v < N_SEEN; v++) {
-        double square = 0.0;
-        mean[v] = plain[v] = 0.0;
-        for (int i = 0; i < n_draw; i++) {
-            mean[v] += w[i] / sum * value[i][v];
-            plain[v] += value[i][v] / n_draw;
-        }
-        for (int i = 0; i < n_draw; i++)
-            square += pow(w[i] / sum * (value[i][v] - mean[v]), 2.0);
-        error[v] = sqrt(square);
-    }
+    block_means(n_draw, N_SEEN, value[0], plain, error);
+    double worth =
+        weighted_means(n_draw, N_SEEN, value[0], w, mean, error, &log_z[0]);
+    log_z[0] -= log(n_draw);
+    log_z[1] = sqrt(1.0 / worth - 1.0 / n_draw);
     tsr_point_clear(&point);
-    tsr_pool_clear(&pool);
-    free(value);
-    return sum * sum / sum2;
+    return worth;
 }
 
 static void by_sampler(const posterior_sample *s, double mean[N_SEEN],
@@ -156,16 +140,7 @@ static void by_sampler(const posterior_sample *s, double mean[N_SEEN],
                 block[i / BLOCK * N_CHAIN + c][v] += value[v] / BLOCK;
         }
     }
-    for (int v = 0; v < N_SEEN; v++) {
-        double square = 0.0;
-        mean[v] = 0.0;
-        for (int i = 0; i < n; i++)
-            mean[v] += block[i][v] / n;
-        for (int i = 0; i < n; i++)
-            square += pow(block[i][v] - mean[v], 2.0) / n;
-        error[v] = sqrt(square / (n - 1.0));
-    }
-    posterior_run_free(run);
+    block_means(n, N_SEEN, block[0], mean, error);
 }
 
 /* log Z of the ensemble by exact draws, for the test of the evidence. */
@@ -196,7 +171,6 @@ static void compare_both(int n_state, int n_temp)
         assert_near(mean[0][v], mean[1][v], 4.5 * total);
     }
     assert_true(farthest > 8.0); /* the data matter */
-    posterior_close(&s);
 }
 
 TEST(one_structure)
@@ -216,7 +190,6 @@ TEST(evidence_of_an_ensemble)
     enum { N_CHAIN = 4, N_DRAW = 600, THIN = 20 };
     const double *log_z = ensemble_log_z;
     char path[] = "/tmp/tessera-evidence-XXXXXX";
-    tsr_trace_reader *reader;
     tsr_evidence e;
     posterior_sample s;
     posterior_open(&s, "GAFSLGAG", NULL, soft);
@@ -233,9 +206,8 @@ TEST(evidence_of_an_ensemble)
     posterior_advance(run, N_DRAW, THIN, 0);
     OK(tsr_record_write(run.record, log, 0, 0, N_DRAW, &err));
     record_end(file, log);
-    OK(tsr_trace_open(file, &reader, &err));
+    NEW(tsr_trace_reader, reader, tsr_trace_open, file);
     OK(tsr_evidence_make(reader, &e, &err));
-    tsr_trace_reader_free(reader);
     unlink(file);
     rmdir(path);
     print_message("  log Z %.3f +- %.3f, weighted %.3f +- %.3f; barrier %.2f\n",
@@ -249,8 +221,6 @@ TEST(evidence_of_an_ensemble)
             refused +=
                 1.0 - tsr_ladder_rate(tsr_sampler_ladder(run.sampler, c), k);
     assert_near(e.barrier, refused / N_CHAIN, 1e-5);
-    posterior_run_free(run);
-    posterior_close(&s);
 }
 
 /* ---- populations from the prior ---- */
@@ -302,13 +272,8 @@ TEST(populations_are_of_the_posterior)
         for (int v = 0; v < N_SEEN; v++)
             group[c / CHAINS_EACH][v] += value[v] / CHAINS_EACH;
     }
+    block_means(N_GROUP, N_SEEN, group[0], mean[1], error[1]);
     for (int v = 0; v < N_SEEN; v++) {
-        double square = 0.0;
-        for (int g = 0; g < N_GROUP; g++)
-            mean[1][v] += group[g][v] / N_GROUP;
-        for (int g = 0; g < N_GROUP; g++)
-            square += pow(group[g][v] - mean[1][v], 2.0) / N_GROUP;
-        error[1][v] = sqrt(square / (N_GROUP - 1.0));
         double total = hypot(error[0][v], error[1][v]);
         print_message("  %-25s %8.4f +- %.4f, weighted %8.4f +- %.4f, prior "
                       "%.4f\n",
@@ -325,8 +290,6 @@ TEST(populations_are_of_the_posterior)
     assert_true(tsr_sampler_population(run.sampler).n_level > 2);
     assert_true(sd > 0.0 && sd < 0.3);
     assert_near(made, exact[0], 4.5 * hypot(sd, exact[1]));
-    posterior_run_free(run);
-    posterior_close(&s);
 }
 
 static tsr_chain *at_temperature(posterior_run run, int chain, int k)
@@ -376,10 +339,6 @@ TEST(populations_found_ladders)
     const tsr_population before = tsr_sampler_population(run[0].sampler);
     populate(run[0], 100);
     assert_true(tsr_sampler_population(run[0].sampler).n_step == before.n_step);
-    for (int k = 0; k < 2; k++) {
-        posterior_run_free(run[k]);
-        posterior_close(&s[k]);
-    }
 }
 
 /* What the pivots of a chain at a temperature have learnt: n numbers. */
@@ -430,6 +389,4 @@ TEST(steps_are_shared)
     assert_true(tsr_ladder_beta(tsr_sampler_ladder(run.sampler, 0), 1) == beta);
     learnt(run, 0, 1, again);
     assert_memory_equal(after, again, n * sizeof *after);
-    posterior_run_free(run);
-    posterior_close(&s);
 }

@@ -111,24 +111,20 @@ static int is_wanted(int n_comp, int v)
 
 TEST(against_reference)
 {
-    tsr_device *device = open_device();
-    if (device == NULL)
-        skip();
+    tsr_device *device = need_device();
     for (int n_comp = 1; n_comp <= 3; n_comp++)
         for (int v = 0; v < N_VARIANT; v++) {
             static problem p;
             double got[6 * N_Q], exact[6 * N_Q], allowed;
-            tsr_engine *engine, *reference;
-            tsr_batch *batch, *truth;
             if (!has_variant(device, &variants[v]) || !is_wanted(n_comp, v))
                 continue;
             make_problem(&p, n_comp);
-            OK(make_variant(&p.spec, device, &variants[v], &engine));
-            OK(tsr_engine_reference_new(&p.spec, &reference, &err));
+            tsr_engine *engine = new_variant(&p.spec, device, &variants[v]);
+            NEW(tsr_engine, reference, tsr_engine_reference_new, &p.spec);
             assert_int_equal(engine->n_pair, n_comp * (n_comp + 1) / 2);
             assert_int_equal(reference->n_pair, engine->n_pair);
-            OK(tsr_batch_new(engine, N_SYSTEM, &batch, &err));
-            OK(tsr_batch_new(reference, 1, &truth, &err));
+            NEW(tsr_batch, batch, tsr_batch_new, engine, N_SYSTEM);
+            NEW(tsr_batch, truth, tsr_batch_new, reference, 1);
             for (int s = 0; s < N_SYSTEM; s++)
                 OK(tsr_batch_set(batch, s, (const double(*)[3])p.xyz[s], NULL,
                                  &err));
@@ -142,12 +138,7 @@ TEST(against_reference)
                     tsr_engine_worst_difference(engine, got, exact, &allowed),
                     -1);
             }
-            tsr_batch_free(batch);
-            tsr_batch_free(truth);
-            tsr_engine_free(engine);
-            tsr_engine_free(reference);
         }
-    tsr_device_free(device);
 }
 
 /* sum_ab C_a C_b I_ab = I of the amplitudes sum_a C_a F^a. */
@@ -156,8 +147,6 @@ TEST(coefficients)
     static problem p, one;
     static const double c[3] = {1.0, 0.8, -0.3};
     double partial[6 * N_Q], whole[N_Q];
-    tsr_engine *many, *single;
-    tsr_batch *a, *b;
     make_problem(&p, 3);
     make_problem(&one, 1);
     for (int t = 0; t < N_TYPE * N_Q; t++) {
@@ -165,10 +154,10 @@ TEST(coefficients)
         for (int comp = 0; comp < 3; comp++)
             one.factor[t] += c[comp] * p.factor[comp * N_TYPE * N_Q + t];
     }
-    OK(tsr_engine_reference_new(&p.spec, &many, &err));
-    OK(tsr_engine_reference_new(&one.spec, &single, &err));
-    OK(tsr_batch_new(many, 1, &a, &err));
-    OK(tsr_batch_new(single, 1, &b, &err));
+    NEW(tsr_engine, many, tsr_engine_reference_new, &p.spec);
+    NEW(tsr_engine, single, tsr_engine_reference_new, &one.spec);
+    NEW(tsr_batch, a, tsr_batch_new, many, 1);
+    NEW(tsr_batch, b, tsr_batch_new, single, 1);
     OK(tsr_batch_set(a, 0, (const double(*)[3])p.xyz[0], partial, &err));
     OK(tsr_batch_set(b, 0, (const double(*)[3])p.xyz[0], whole, &err));
     for (int k = 0; k < N_Q; k++) {
@@ -183,10 +172,6 @@ TEST(coefficients)
             }
         assert_near(sum, whole[k], 1e-12 * size);
     }
-    tsr_batch_free(a);
-    tsr_batch_free(b);
-    tsr_engine_free(many);
-    tsr_engine_free(single);
 }
 
 TEST(refused)

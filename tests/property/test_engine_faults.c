@@ -18,7 +18,7 @@ enum { N_FILE = COUNT_OF(files) };
 static char *read_whole(const char *path)
 {
     FILE *in = fopen(path, "rb");
-    char *text = calloc(1, 1 << 20);
+    char *text = array(1, 1 << 20);
     assert_non_null(in);
     assert_true(fread(text, 1, (1 << 20) - 1, in) > 0);
     fclose(in);
@@ -45,7 +45,6 @@ static void spoil(const char *from, const char *to)
         }
         fputs(rest, out);
         fclose(out);
-        free(text);
     }
     assert_true(n > 0); /* else the test tests nothing */
     setenv("TSR_KERNEL_DIR", folder, 1);
@@ -145,20 +144,19 @@ TEST(missing)
     unsetenv("TSR_KERNEL_DIR");
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     *state = open_device();
     return mkdtemp(folder) == NULL;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
     for (int i = 0; i < N_FILE; i++) {
         char path[128];
         snprintf(path, sizeof path, "%s/%s", folder, files[i]);
         unlink(path);
     }
-    tsr_device_free(*state);
     return rmdir(folder);
 }
 

@@ -29,20 +29,30 @@ typedef struct {
 
 typedef void law(const composition *c, const engine_variant *v,
                  const tsr_device *device, tsr_batch *batch, walker *w);
+#define UNUSED __attribute__((unused))
+
+/* A test of every variant. */
+#define LAW(name)                                                    \
+    static law name##_law;                                           \
+    TEST(name)                                                       \
+    {                                                                \
+        for_each_variant(state, name##_law);                         \
+    }                                                                \
+    static void name##_law(                                          \
+        UNUSED const composition *c, UNUSED const engine_variant *v, \
+        UNUSED const tsr_device *device, tsr_batch *batch, walker *w)
 
 static void for_each_variant(void **state, law *check)
 {
     const bench *b = *state;
     walker *w = array(N_SYSTEM, sizeof *w);
     for (int v = 0; v < N_VARIANT; v++) {
-        tsr_batch *batch;
         if (b->engine[v] == NULL)
             continue;
-        OK(tsr_batch_new(b->engine[v], N_SYSTEM, &batch, &err));
+        NEW(tsr_batch, batch, tsr_batch_new, b->engine[v], N_SYSTEM);
         for (int s = 0; s < N_SYSTEM; s++)
             begin(&b->c, &w[s], batch, s);
         check(&b->c, &variants[v], b->device, batch, w);
-        tsr_batch_free(batch);
     }
 }
 
@@ -67,13 +77,10 @@ static int within_rounding(const tsr_batch *batch, const double *profile,
                                        &allowed) == -1;
 }
 
-static void reject_and_batches(const composition *c, const engine_variant *v,
-                               const tsr_device *device, tsr_batch *batch,
-                               walker *w)
+LAW(reject_and_batches)
 {
     double before[N_Q], after[N_Q], alone[N_Q], all[N_SYSTEM * N_Q];
     tsr_body_proposal proposal[N_SYSTEM];
-    (void)c, (void)v, (void)device;
     for (int s = 0; s < N_SYSTEM; s++) {
         propose(&w[s], s);
         proposal[s] = w[s].proposal;
@@ -94,12 +101,9 @@ static void reject_and_batches(const composition *c, const engine_variant *v,
 /* Moves one by one, or all bodies at once: the same bits, since the sums of
  * the tiles are exact. (Without rigid groups: these keep tiles; and without
  * differences, whose rounding depends on their history.) */
-static void steps_or_all_at_once(const composition *c, const engine_variant *v,
-                                 const tsr_device *device, tsr_batch *batch,
-                                 walker *w)
+LAW(steps_or_all_at_once)
 {
     double one[N_Q], other[N_Q];
-    (void)c, (void)device;
     for (int i = 0; i < 30; i++) {
         memcpy(w->moved, w->xyz, sizeof w->xyz);
         w->proposal = (tsr_body_proposal){0, 0, w->range};
@@ -157,11 +161,8 @@ static int max_age(const engine_variant *v)
 }
 
 /* After max_age differences a block's tiles are summed afresh. */
-static void differences_end(const composition *c, const engine_variant *v,
-                            const tsr_device *device, tsr_batch *batch,
-                            walker *w)
+LAW(differences_end)
 {
-    (void)c, (void)device;
     assert_int_equal(move_one(v, batch, w, max_age(v)),
                      v->options.difference < 0);
     assert_true(move_one(v, batch, w, 1));
@@ -170,13 +171,10 @@ static void differences_end(const composition *c, const engine_variant *v,
 /* Tiles within a rigid group keep their differences and the count of them, so
  * that the fresh sums come when they would have come without it. Bodies that
  * all move on their own begin a new count. */
-static void groups_keep_counts(const composition *c, const engine_variant *v,
-                               const tsr_device *device, tsr_batch *batch,
-                               walker *w)
+LAW(groups_keep_counts)
 {
     const int n = max_age(v), never = v->options.difference < 0;
     double profile[N_Q];
-    (void)c, (void)device;
     if (is_wave(v)) /* these are summed afresh where all turned */
         return;
     assert_int_equal(move_one(v, batch, w, n / 2), never);
@@ -191,11 +189,9 @@ static void groups_keep_counts(const composition *c, const engine_variant *v,
 }
 
 /* Proposals in which nothing moves, alone and beside others. */
-static void nothing_moves(const composition *c, const engine_variant *v,
-                          const tsr_device *device, tsr_batch *batch, walker *w)
+LAW(nothing_moves)
 {
     double before[2 * N_Q], after[2 * N_Q];
-    (void)c, (void)v, (void)device;
     propose(&w[0], 0);
     evaluate(batch, &w[0].proposal, 1, before);
     tsr_batch_accept(batch, 0);
@@ -219,9 +215,7 @@ static void nothing_moves(const composition *c, const engine_variant *v,
     }
 }
 
-static void rigid_and_permuted(const composition *c, const engine_variant *v,
-                               const tsr_device *device, tsr_batch *batch,
-                               walker *w)
+LAW(rigid_and_permuted)
 {
     double before[N_Q], after[N_Q];
     OK(tsr_batch_profile(batch, 0, before, &err));
@@ -247,26 +241,18 @@ static void rigid_and_permuted(const composition *c, const engine_variant *v,
         tsr_vec3_copy(mixed.start[j], x);
     }
     mixed.spec.type = mixed.type;
-    tsr_engine *other;
-    tsr_batch *other_batch;
-    OK(make_variant(&mixed.spec, device, v, &other));
-    OK(tsr_batch_new(other, 1, &other_batch, &err));
+    tsr_engine *other = new_variant(&mixed.spec, device, v);
+    NEW(tsr_batch, other_batch, tsr_batch_new, other, 1);
     OK(tsr_batch_set(other_batch, 0, (const double(*)[3])mixed.start, after,
                      &err));
     assert_true(worst_error(after, before, N_Q) <= v->limit);
-    tsr_batch_free(other_batch);
-    tsr_engine_free(other);
 }
 
-static void errors_leave_the_state(const composition *c,
-                                   const engine_variant *v,
-                                   const tsr_device *device, tsr_batch *batch,
-                                   walker *w)
+LAW(errors_leave_the_state)
 {
     double before[N_Q], after[N_Q], bad[1][3] = {{0.0, (double)NAN, 0.0}};
     tsr_body_proposal proposal[2];
     tsr_body_range range = {17, 1, 0, (const double(*)[3])bad};
-    (void)c, (void)v, (void)device;
     OK(tsr_batch_profile(batch, 0, before, &err));
     propose(w, 0);
     proposal[0] = w->proposal;
@@ -312,12 +298,9 @@ static double largest(const double (*xyz)[3])
 
 /* Moves that leave the ball: refused exactly when two bodies come farther apart
  * than the grid allows, whatever went before. */
-static void refused_exactly(const composition *c, const engine_variant *v,
-                            const tsr_device *device, tsr_batch *batch,
-                            walker *w)
+LAW(refused_exactly)
 {
     int n_refused = 0, n_taken = 0, n = v->one_of == 1 ? 300 : LENGTH * 60;
-    (void)device;
     for (int i = 0; i < n; i++) {
         double profile[N_Q], d;
         propose(w, 0);
@@ -351,46 +334,6 @@ static void refused_exactly(const composition *c, const engine_variant *v,
     assert_true(n_refused > n / 10 && n_taken > n / 10);
 }
 
-TEST(range_test)
-{
-    for_each_variant(state, refused_exactly);
-}
-
-TEST(reject_test)
-{
-    for_each_variant(state, reject_and_batches);
-}
-
-TEST(steps_test)
-{
-    for_each_variant(state, steps_or_all_at_once);
-}
-
-TEST(differences_test)
-{
-    for_each_variant(state, differences_end);
-}
-
-TEST(groups_test)
-{
-    for_each_variant(state, groups_keep_counts);
-}
-
-TEST(nothing_test)
-{
-    for_each_variant(state, nothing_moves);
-}
-
-TEST(rigid_test)
-{
-    for_each_variant(state, rigid_and_permuted);
-}
-
-TEST(errors_test)
-{
-    for_each_variant(state, errors_leave_the_state);
-}
-
 typedef struct {
     tsr_engine *engine;
     walker *walkers;
@@ -411,14 +354,12 @@ static void *thread_main(void *argument)
 }
 
 /* The same walks by one thread and by four, two systems each. */
-static void threads(const composition *c, const engine_variant *v,
-                    const tsr_device *device, tsr_batch *batch, walker *w)
+LAW(threads)
 {
     double serial[N_SYSTEM][N_Q], parallel[N_Q];
     thread_work work[N_THREAD];
     pthread_t thread[N_THREAD];
     int steps = LENGTH * 30 / v->one_of + 5;
-    (void)device;
     for (int i = 0; i < steps; i++)
         step(batch, w, 255u);
     for (int s = 0; s < N_SYSTEM; s++) {
@@ -442,12 +383,10 @@ static void threads(const composition *c, const engine_variant *v,
 }
 
 /* Long enough that errors which add up would show. */
-static void long_run(const composition *c, const engine_variant *v,
-                     const tsr_device *device, tsr_batch *batch, walker *w)
+LAW(long_run)
 {
     double profile[N_Q];
     uint64_t random = 5;
-    (void)device;
     for (int done = 0; done < moves_of(v);) {
         unsigned mask = 1u + (unsigned)below(&random, 255);
         step(batch, w, mask);
@@ -458,16 +397,6 @@ static void long_run(const composition *c, const engine_variant *v,
         OK(tsr_batch_profile(batch, s, profile, &err));
         check_against_reference(c, &w[s], profile, v->limit, v->name);
     }
-}
-
-TEST(long_test)
-{
-    for_each_variant(state, long_run);
-}
-
-TEST(threads_test)
-{
-    for_each_variant(state, threads);
 }
 
 /* Of the variants one of each kind: its kernels are others than those of the
@@ -495,38 +424,24 @@ static void no_device(void **state)
     skip();
 }
 
-static int setup(void **state)
+FIXTURE(setup)
 {
     static bench b;
     b.device = open_device();
     compose(&b.c);
     for (int v = 0; b.device != NULL && v < N_VARIANT; v++)
-        if (has_variant(b.device, &variants[v]) &&
-            make_variant(&b.c.spec, b.device, &variants[v], &b.engine[v]) !=
-                TSR_OK) {
-            print_error("%s\n", err.message);
-            return -1;
-        }
+        if (has_variant(b.device, &variants[v]))
+            b.engine[v] = new_variant(&b.c.spec, b.device, &variants[v]);
     *state = &b;
     return 0;
 }
 
-static int teardown(void **state)
-{
-    bench *b = *state;
-    for (int v = 0; v < N_VARIANT; v++)
-        tsr_engine_free(b->engine[v]);
-    tsr_device_free(b->device);
-    return 0;
-}
-
-static test_fixture around_all = {setup, teardown};
+static test_fixture around_all = {setup, NULL};
 
 int main(void)
 {
     tsr_device *device = open_device();
     for (size_t i = 0; device == NULL && i < MAX_TEST; i++)
         test_list[i].test_func = no_device;
-    tsr_device_free(device);
     return run_test_list();
 }

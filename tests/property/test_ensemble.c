@@ -69,7 +69,6 @@ TEST(sums_stay_right)
         posterior_sample s;
         const double third[3] = {0.5, 0.3, 0.2};
         gsl_rng *rng = rng_new(8, 0);
-        tsr_batch *fresh;
         posterior_open(&s, "GASFPLGKEW", NULL, soft);
         s.target.n_state = n, s.target.infer_weights = 1;
         s.target.n_temp = 2, s.target.t_max = 6.0, s.target.swap_every = 5;
@@ -84,7 +83,7 @@ TEST(sums_stay_right)
         memcpy(other.intensity, s.intensity, sizeof s.intensity);
         memcpy(other.sigma, s.sigma, sizeof s.sigma);
         posterior_start(&other, 0.0, 1, 0);
-        OK(tsr_batch_new(other.share.engine, 1, &fresh, &err));
+        NEW(tsr_batch, fresh, tsr_batch_new, other.share.engine, 1);
         for (int warm = 1; warm >= 0; warm--)
             for (int i = 0; i < 10; i++) {
                 posterior_advance(run, 1, 80 * LENGTH, warm);
@@ -98,10 +97,6 @@ TEST(sums_stay_right)
                                 1e-6);
                 }
             }
-        tsr_batch_free(fresh);
-        posterior_run_free(run);
-        posterior_close(&other);
-        posterior_close(&s);
     }
 }
 
@@ -159,13 +154,12 @@ TEST(prior_is_flat_and_independent)
     for (int n = 2; n <= 3; n++) {
         posterior_sample s;
         double *weight[3], *rg[3], *exact[3];
-        tsr_chain *chain;
         posterior_open(&s, "GAFSLG", NULL, soft);
         s.target.n_state = n, s.target.infer_weights = 1, s.target.seed = 17;
         prior_sampler prior = prior_of(&s);
         gsl_rng *rng = rng_new(18, 0);
         tsr_conformation *c = new_conformation(s.t);
-        OK(tsr_chain_new(&s.target, 0, &chain, &err));
+        NEW(tsr_chain, chain, tsr_chain_new, &s.target, 0);
         for (int k = 0; k < n; k++) {
             weight[k] = calloc(N, sizeof(double));
             rg[k] = calloc(N, sizeof(double));
@@ -209,8 +203,6 @@ TEST(prior_is_flat_and_independent)
             free(rg[k]);
             free(exact[k]);
         }
-        tsr_chain_free(chain);
-        posterior_close(&s);
     }
 }
 
@@ -223,7 +215,6 @@ TEST(posterior_is_right)
     s.target.n_state = 2, s.target.infer_weights = 1;
     s.target.n_temp = 2, s.target.t_max = 5.0, s.target.swap_every = 4;
     compare_with_importance(&s, 1.0, 46, 0.003, 8000 * LENGTH, 10, 60 * LENGTH);
-    posterior_close(&s);
 }
 
 /* A chain that is hot stays so: the power of the likelihood is in every step,
@@ -235,19 +226,16 @@ TEST(hot_chain_is_right)
     s.target.n_state = 2, s.target.infer_weights = 1;
     compare_with_importance(&s, 0.2, 46, 0.0007, 8000 * LENGTH, 40,
                             100 * LENGTH);
-    posterior_close(&s);
 }
 
 static int has_variable(const posterior_sample *s, const char *name)
 {
-    tsr_record *record;
     const tsr_trace_variable *variable;
     int found = 0;
-    OK(tsr_record_new(&s->target, 1, 1, &record, &err));
+    NEW(tsr_record, record, tsr_record_new, &s->target, 1, 1);
     int n = tsr_record_variables(record, &variable);
     for (int v = 0; v < n; v++)
         found += strcmp(variable[v].name, name) == 0;
-    tsr_record_free(record);
     return found;
 }
 
@@ -278,6 +266,4 @@ TEST(equal_weights_stay_equal)
         for (int k = 0; k < 3; k++)
             assert_true(view.state_weight[k] == 1.0 / 3.0);
     }
-    posterior_run_free(run);
-    posterior_close(&s);
 }

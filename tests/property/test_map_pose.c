@@ -9,6 +9,7 @@
 #include "maps/fourier.h"
 #include "molecule/structure.h"
 #include "tests/model_sample.h"
+#include "tests/objects.h"
 #include "tests/term_entry.h"
 #include "tests/test.h"
 
@@ -76,11 +77,11 @@ static void make_molecule(fixture *f)
         make_ball(f);
         return;
     }
+    own_tsr_structure(structure);
     OK(tsr_topology_from_structure(structure, TSR_BODIES_TWO,
                                    (tsr_flexibility){.is_frozen = 1}, &f->table,
                                    NULL, &f->t, &f->c, &err));
     own_molecule(f->t, f->c);
-    tsr_structure_free(structure);
 }
 
 static void see_molecule(fixture *f)
@@ -273,7 +274,7 @@ static void differences(const question *q, const double p[SIX], double h,
 static void climb(const question *q, double *p, gsl_matrix *factor)
 {
     double gradient[SIX], hessian[SIX * SIX];
-    gsl_vector *step = gsl_vector_alloc(SIX);
+    gsl_vector *step = own_gsl_vector(gsl_vector_alloc(SIX));
     for (int round = 0; round < 3; round++) {
         differences(q, p, 0.05, gradient, hessian);
         for (int i = 0; i < SIX * SIX; i++)
@@ -285,7 +286,6 @@ static void climb(const question *q, double *p, gsl_matrix *factor)
         for (int i = 0; i < SIX && round < 2; i++)
             p[i] += gsl_vector_get(step, (size_t)i);
     }
-    gsl_vector_free(step);
 }
 
 /* The posterior's probability below the truth, which is 0, of each of six; by
@@ -293,9 +293,9 @@ static void climb(const question *q, double *p, gsl_matrix *factor)
 static void below_truth(const question *q, double below[SIX])
 {
     double p[SIX] = {0.0}, top = -HUGE_VAL, sum = 0.0;
-    double(*draw)[SIX + 1] = calloc(N_DRAW, sizeof *draw);
-    gsl_matrix *factor = gsl_matrix_alloc(SIX, SIX);
-    gsl_vector *z = gsl_vector_alloc(SIX);
+    double(*draw)[SIX + 1] = array(N_DRAW, sizeof *draw);
+    gsl_matrix *factor = own_gsl_matrix(gsl_matrix_alloc(SIX, SIX));
+    gsl_vector *z = own_gsl_vector(gsl_vector_alloc(SIX));
     climb(q, p, factor);
     for (int k = 0; k < N_DRAW; k++) {
         const double chi2 = gsl_ran_chisq(q->f->rng, 8.0) / 8.0;
@@ -322,9 +322,6 @@ static void below_truth(const question *q, double below[SIX])
     }
     for (int i = 0; i < SIX; i++)
         below[i] /= sum;
-    gsl_vector_free(z);
-    gsl_matrix_free(factor);
-    free(draw);
 }
 
 /* The share of intervals of 90 % that hold the truth. */
@@ -339,11 +336,11 @@ static double coverage(fixture *f, const char *keys)
         double below[SIX];
         write_maps(f);
         OK(read_term(f->t, "map", entry, &term));
+        own_tsr_term(term);
         const question q = {f, term, tsr_term_fit_new(term, &term->pool)};
         below_truth(&q, below);
         for (int i = 0; i < SIX; i++)
             n_in += below[i] > 0.05 && below[i] < 0.95;
-        tsr_term_free(term);
     }
     const double share = (double)n_in / (SIX * N_MAP);
     print_message("%s: %.3f\n", keys, share);
@@ -379,7 +376,8 @@ TEST(limit_is_met)
                  "file: map.mrc, resolution: 5, sigma_over_r: 0.3%s", keys[k]);
         for (int i = 0; i < 10; i++) {
             write_maps(f);
-            assert_int_equal(read_term(f->t, "map", entry, &term), 0);
+            OK(read_term(f->t, "map", entry, &term));
+            own_tsr_term(term);
             assert_int_equal(term->n_note, 1);
             assert_string_equal(term->note[0].name, "limit");
             const double *limit = term->note[0].value;
@@ -388,7 +386,6 @@ TEST(limit_is_met)
             term->type->predict(term, &prediction, fit, &theta, &cc);
             sum += (cc - *limit) / 10.0;
             assert_true(*limit > 0.3 && *limit < 0.95);
-            tsr_term_free(term);
         }
         print_message("%s: correlation less its limit %.4f\n", keys[k], sum);
         assert_true(fabs(sum) < 0.03);

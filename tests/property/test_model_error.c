@@ -1,6 +1,7 @@
 /* The learnt model error covers the difference between bodies and atoms, for
  * lysozyme with a flexible end. */
 #include "posterior/all_atoms.h"
+#include "tests/objects.h"
 #include "tests/test.h"
 
 #include "molecule/structure.h"
@@ -45,25 +46,21 @@ static void bodies_profile(const sample *x, const tsr_conformation *c,
                            const double *contrast, double *profile)
 {
     const tsr_likelihood *l = x->s.data.likelihood;
-    tsr_batch *batch;
     double *partial =
         array((size_t)tsr_likelihood_n_profile(l), sizeof *partial);
-    OK(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err));
+    NEW(tsr_batch, batch, tsr_batch_new, x->s.devices.group[0].engine, 1);
     OK(tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err));
     tsr_likelihood_profile(l, 0, partial, contrast, profile);
-    tsr_batch_free(batch);
 }
 
 /* I(q) of the file's atoms, read as `tessera profile` reads them. */
 static void file_profile(const tsr_q_grid *grid, const double *contrast,
                          double *profile)
 {
-    tsr_atoms *atoms;
-    tsr_atom_model *model;
     const size_t n_q = (size_t)grid->n_q;
-    OK(tsr_atoms_read(FOLDER "model.pdb", &atoms, &err));
-    OK(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &model,
-                          &err));
+    NEW(tsr_atoms, atoms, tsr_atoms_read, FOLDER "model.pdb");
+    NEW(tsr_atom_model, model, tsr_atom_model_new, atoms, TSR_SOLVENT_LAYER,
+        TSR_WATER_DENSITY);
     double *factor = array(3 * (size_t)model->n_type * n_q, sizeof *factor);
     double *partial = array(TSR_N_COMP_PAIR * n_q, sizeof *partial);
     tsr_atom_model_factors(model, grid->n_q, grid->dq_inv_ang, factor);
@@ -84,8 +81,6 @@ static void file_profile(const tsr_q_grid *grid, const double *contrast,
             tsr_component_scale(contrast[TSR_C1], model->power_radius_ang,
                                 (double)k * grid->dq_inv_ang),
             contrast[TSR_C2]);
-    tsr_atom_model_free(model);
-    tsr_atoms_free(atoms);
 }
 
 /* Where nothing moves bodies scatter like atoms, at any c1 and c2, on the grid
@@ -115,7 +110,6 @@ TEST(what_stays_is_exact)
         for (int k = 0; k < term->saxs->n; k++)
             assert_near(curve[0][k] / curve[1][k], 1.0, close);
     }
-    close_sample(&x);
 }
 
 /* Conformations that it was not learnt from: nearer to their atoms than without
@@ -127,8 +121,6 @@ TEST(others_are_nearer)
     double own[256], plain[256], six[TSR_N_COMP_PAIR * 256], radius;
     double before = 0.0, after = 0.0, told = 0.0;
     sample x, raw;
-    tsr_atom_curves *curves;
-    tsr_chain *chain;
     if (is_absent())
         skip();
     open_sample(&x, loose, "seed=1");
@@ -139,8 +131,9 @@ TEST(others_are_nearer)
     tsr_target prior = x.s.target;
     prior.likelihood = NULL;
     prior.n_engine = 0;
-    OK(tsr_chain_new(&prior, 9, &chain, &err));
-    OK(tsr_atom_curves_new(&x.s.molecule, &l->grid, NULL, NULL, &curves, &err));
+    NEW(tsr_chain, chain, tsr_chain_new, &prior, 9);
+    NEW(tsr_atom_curves, curves, tsr_atom_curves_new, &x.s.molecule, &l->grid,
+        NULL, NULL);
     for (int i = 0; i < N; i++) {
         tsr_chain_view view;
         double mean[2] = {0.0};
@@ -181,10 +174,6 @@ TEST(others_are_nearer)
                   sqrt(told / N / (double)n_q));
     assert_true(after < before / 50.0);
     assert_true(told < 9.0 * after && told > after / 3.0);
-    tsr_atom_curves_free(curves);
-    tsr_chain_free(chain);
-    close_sample(&x);
-    close_sample(&raw);
 }
 
 /* Every run of a configuration learns the same error, to the bit: also a run
@@ -205,8 +194,6 @@ TEST(learning_again_gives_the_same_bits)
     assert_int_equal(x->view->error.n, y->view->error.n);
     assert_memory_equal(x->view->error_curve, y->view->error_curve,
                         ((size_t)x->view->error.n + 1) * n_q);
-    close_sample(&a);
-    close_sample(&b);
 }
 
 /* Examples by which atoms would scatter less than nothing: a lesson of them
@@ -242,5 +229,4 @@ TEST(impossible_lesson_is_refused)
         assert_true((memcmp(l->view->error_curve, error,
                             n_error * sizeof *error) == 0) == !is_possible);
     }
-    close_sample(&x);
 }

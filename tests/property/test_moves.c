@@ -1,6 +1,7 @@
 /* Every move keeps the prior, states truthfully what it changed, and its
  * corrections cancel; the running prior equals the reference. */
 #include "tests/geometry.h"
+#include "tests/objects.h"
 #include "tests/property/moves_support.h"
 #include "tests/test.h"
 
@@ -61,8 +62,8 @@ TEST(log_ratios_cancel)
             const tsr_move_type *type = tsr_move_registry[m];
             if (type->launch != NULL || type->n_target(f.options[m], f.t) == 0)
                 continue;
-            tsr_pool pool = {0};
-            void *move = type->state_new(&pool, f.options[m], f.t, f.prior);
+            tsr_pool *pool = new_pool();
+            void *move = type->state_new(pool, f.options[m], f.t, f.prior);
             int closes =
                 type == &tsr_move_concerted || type == &tsr_move_rigid_body;
             double cancel = closes ? 1e-9 : 1e-10;
@@ -87,7 +88,6 @@ TEST(log_ratios_cancel)
                     tsr_conformation_copy(f.t, f.c, other, p.span[s].first,
                                           p.span[s].count);
             }
-            tsr_pool_clear(&pool);
         }
     }
     for (int m = 0; m < OWN_MOVES; m++)
@@ -112,8 +112,8 @@ TEST(spans_tell_the_truth)
             const tsr_move_type *type = tsr_move_registry[m];
             if (type->launch != NULL || type->n_target(f.options[m], f.t) == 0)
                 continue;
-            tsr_pool pool = {0};
-            void *move = type->state_new(&pool, f.options[m], f.t, f.prior);
+            tsr_pool *pool = new_pool();
+            void *move = type->state_new(pool, f.options[m], f.t, f.prior);
             for (int i = 0; i < 150; i++) {
                 tsr_proposal p;
                 tsr_conformation_copy(f.t, other, f.c, 0, n);
@@ -156,7 +156,6 @@ TEST(spans_tell_the_truth)
                     }
                 tsr_conformation_copy(f.t, f.c, other, 0, n);
             }
-            tsr_pool_clear(&pool);
         }
     }
 }
@@ -219,8 +218,8 @@ TEST(crankshaft_jacobian)
     int kind = 0, n = f.t->n_residue, n_checked = 0;
     while (tsr_move_registry[kind] != type)
         kind++;
-    tsr_pool pool = {0};
-    void *move = type->state_new(&pool, f.options[kind], f.t, f.prior);
+    tsr_pool *pool = new_pool();
+    void *move = type->state_new(pool, f.options[kind], f.t, f.prior);
     tsr_conformation *from = new_conformation(f.t);
     tsr_conformation *to = new_conformation(f.t);
     internal_geometry *g = array((size_t)n, sizeof *g);
@@ -235,7 +234,7 @@ TEST(crankshaft_jacobian)
         int i = p.span[0].first, j = p.span[p.n_span - 1].first;
         if (i == 0 || j == n - 1)
             continue;
-        gsl_matrix *m = gsl_matrix_alloc(6, 6);
+        gsl_matrix *m = own_gsl_matrix(gsl_matrix_alloc(6, 6));
         for (int k = 0; k < 6; k++) {
             internal_geometry *r = &g[k < 3 ? i : j];
             double *value = k % 3 == 0   ? &r->phi
@@ -261,7 +260,7 @@ TEST(crankshaft_jacobian)
                                          2.0 * 3.14159265358979323846) /
                                    (2.0 * h));
         }
-        gsl_permutation *order = gsl_permutation_alloc(6);
+        gsl_permutation *order = own_gsl_permutation(gsl_permutation_alloc(6));
         int sign;
         gsl_linalg_LU_decomp(m, order, &sign);
         double log_det = gsl_linalg_LU_lndet(m);
@@ -269,11 +268,8 @@ TEST(crankshaft_jacobian)
             fail_msg("%d to %d: log |det| %.6f, told %.6f", i, j, log_det,
                      p.log_ratio);
         n_checked++;
-        gsl_permutation_free(order);
-        gsl_matrix_free(m);
     }
     assert_true(n_checked > 20);
-    tsr_pool_clear(&pool);
 }
 
 /* ---- the pose move ---- */
@@ -354,8 +350,8 @@ static gsl_matrix *precision(const fixture *f, const tsr_conformation *c,
                              double width, double turn, double shift)
 {
     const double h = 1e-5;
-    gsl_matrix *p = gsl_matrix_calloc(N_TURN, N_TURN);
-    gsl_matrix *j = gsl_matrix_calloc(6, N_TURN);
+    gsl_matrix *p = own_gsl_matrix(gsl_matrix_calloc(N_TURN, N_TURN));
+    gsl_matrix *j = own_gsl_matrix(gsl_matrix_calloc(6, N_TURN));
     tsr_conformation *moved = new_conformation(f->t);
     pose_seen at, end[2];
     see(c, &at);
@@ -376,7 +372,6 @@ static gsl_matrix *precision(const fixture *f, const tsr_conformation *c,
     }
     gsl_blas_dgemm(CblasTrans, CblasNoTrans, 1.0, j, j, 1.0, p);
     gsl_linalg_cholesky_decomp1(p);
-    gsl_matrix_free(j);
     return p;
 }
 
@@ -408,8 +403,8 @@ TEST(pose_density)
         kind++;
     const double option[5] = {1.0, 0.3, 0.2, 1.5, 0.25};
     memcpy(f.option[kind], option, sizeof option);
-    tsr_pool pool = {0};
-    void *move = type->state_new(&pool, f.options[kind], f.t, f.prior);
+    tsr_pool *pool = new_pool();
+    void *move = type->state_new(pool, f.options[kind], f.t, f.prior);
     tsr_conformation *to = new_conformation(f.t);
     gsl_rng *rng = rng_new(19, 0);
     double sum[N_TURN][N_TURN] = {{0}}, d[N_TURN], z[N_TURN], largest = 0.0;
@@ -439,15 +434,12 @@ TEST(pose_density)
         if (!(fabs(ratio - p.log_ratio) < 1e-5))
             fail_msg("log ratio %.8f, told %.8f", ratio, p.log_ratio);
         largest = fmax(largest, fabs(ratio));
-        gsl_matrix_free(there);
     }
     for (int i = 0; i < N_TURN; i++)
         for (int k = 0; k < N_TURN; k++) /* five standard errors */
             assert_near(sum[i][k], (i == k),
                         5.0 * sqrt((i == k ? 2.0 : 1.0) / N));
     assert_true(largest > 1.0); /* it matters */
-    gsl_matrix_free(here);
-    tsr_pool_clear(&pool);
 }
 
 /* A distance that must be kept to 0.01 Angstrom: warm-up finds steps that are
@@ -462,8 +454,8 @@ TEST(pose_learns)
     int kind = 0, n = f.t->n_residue;
     while (tsr_move_registry[kind] != type)
         kind++;
-    tsr_pool pool = {0};
-    void *move = type->state_new(&pool, f.options[kind], f.t, f.prior);
+    tsr_pool *pool = new_pool();
+    void *move = type->state_new(pool, f.options[kind], f.t, f.prior);
     tsr_conformation *to = new_conformation(f.t);
     gsl_rng *rng = rng_new(20, 0);
     double mean = 0.0;
@@ -484,7 +476,6 @@ TEST(pose_learns)
     }
     if (!(mean > 0.15 && mean < 0.4))
         fail_msg("accepted %.3f, 0.25 are wanted", mean);
-    tsr_pool_clear(&pool);
 }
 
 /* A chain as a whole is moved as often as a part of it, which has many choices
@@ -498,9 +489,9 @@ TEST(parts_take_turns)
     fixture f;
     open_case(&f, &tail);
     const tsr_move_type *type = &tsr_move_rigid_body;
-    tsr_pool pool = {0};
+    tsr_pool *pool = new_pool();
     void *move =
-        type->state_new(&pool, f.options[TSR_MOVE_rigid_body], f.t, f.prior);
+        type->state_new(pool, f.options[TSR_MOVE_rigid_body], f.t, f.prior);
     tsr_conformation *to = new_conformation(f.t);
     gsl_rng *rng = rng_new(21, 0);
     int whole = 0, b = f.t->residue[0].chain_last + 1;
@@ -513,7 +504,6 @@ TEST(parts_take_turns)
     }
     if (fabs((double)whole / N - 0.5) > 0.04)
         fail_msg("the chain was moved in %d of %d proposals", whole, N);
-    tsr_pool_clear(&pool);
 }
 
 /* Each move alone, and a set of them that is drawn. */
@@ -535,6 +525,5 @@ TEST(moves_keep_the_prior)
                      steps);
         if (k == 0)
             check_subset(&f, cases[k].name, &o, n_set - 1, N, steps);
-        free(o.value);
     }
 }

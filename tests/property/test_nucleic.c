@@ -1,5 +1,6 @@
 /* Strands of nucleotides move as chains should: what rotates, the prior of
  * their torsions, and their files. */
+#include "tests/objects.h"
 #include "tests/strand_fixture.h"
 #include "tests/test.h"
 
@@ -59,7 +60,7 @@ static void keep_prior(int is_dna, const double weight[3], double draws)
     set_moves(&f, weight, draws);
     gsl_rng *rng = rng_new(11, 0);
     tsr_conformation *c = new_conformation(f.t);
-    double(*xyz)[3] = calloc((size_t)tsr_topology_n_atom(f.t), sizeof *xyz);
+    double(*xyz)[3] = array((size_t)tsr_topology_n_atom(f.t), sizeof *xyz);
     long n_accepted = 0;
     for (int i = 0; i < N; i++)
         for (int after = 0; after < 2; after++) {
@@ -84,7 +85,6 @@ static void keep_prior(int is_dna, const double weight[3], double draws)
         if (p < 1e-4)
             fail_msg("torsion %d of %s: p %.1e", k, is_dna ? "DNA" : "RNA", p);
     }
-    free(xyz);
 }
 
 TEST(prior_in_is_prior_out)
@@ -108,23 +108,22 @@ TEST(densities)
         for (int i = 0; i < mixture.n; i++)
             weight += mixture.part[i].weight;
         assert_near(weight, 1.0, 1e-12);
-        tsr_torsion_density *density = tsr_torsion_density_new(&mixture);
+        tsr_torsion_density *density =
+            own(tsr_torsion_density_new(&mixture), free);
         const double h = 2.0 * 3.14159265358979323846 / GRID;
         for (int i = 0; i < GRID; i++)
             for (int j = 0; j < GRID; j++)
                 sum +=
                     h * h * exp(tsr_torsion_density_log(density, i * h, j * h));
         assert_near(sum, 1.0, 1e-9);
-        free(density);
     }
     tsr_torsion_mixture mixture;
     const double degree = 3.14159265358979323846 / 180.0;
     tsr_nucleotide_mixture(TSR_NUCLEIC_PHOSPHATE, &mixture);
-    tsr_torsion_density *density = tsr_torsion_density_new(&mixture);
+    tsr_torsion_density *density = own(tsr_torsion_density_new(&mixture), free);
     assert_true(
         tsr_torsion_density_log(density, -71.0 * degree, -66.0 * degree) >
         4.0 + tsr_torsion_density_log(density, 71.0 * degree, 170.0 * degree));
-    free(density);
 }
 
 /* ---- geometry ---- */
@@ -137,15 +136,14 @@ TEST(geometry_keeps)
     open_strand(&f, 8, 1, "S:4-8", TSR_CLASH_NONE);
     const tsr_guests *g = f.t->guests;
     const int n = tsr_topology_n_atom(f.t);
-    double(*xyz)[3] = calloc((size_t)n, sizeof *xyz);
+    double(*xyz)[3] = array((size_t)n, sizeof *xyz);
     const tsr_target target = {.topology = f.t,
                                .first = f.c,
                                .prior = f.prior,
                                .move_options = f.options,
                                .seed = 5};
-    tsr_chain *chain;
     tsr_chain_view view;
-    OK(tsr_chain_new(&target, 0, &chain, &err));
+    NEW(tsr_chain, chain, tsr_chain_new, &target, 0);
     for (int k = 0; k < 100000; k++)
         step(chain);
     tsr_chain_view_get(chain, &view);
@@ -189,8 +187,6 @@ TEST(geometry_keeps)
         assert_true(tsr_vec3_distance(centre, view.conformation->body[b]) <
                     1e-8);
     }
-    tsr_chain_free(chain);
-    free(xyz);
 }
 
 /* ---- curves ---- */
@@ -201,11 +197,9 @@ static void curve_of(const fixture *f, const tsr_conformation *c, int n_q,
 {
     const double dq = 0.02;
     tsr_form_factor_table *empty =
-        tsr_form_factor_new(TSR_BODIES_TWO, 1, n_q, dq);
-    tsr_form_factor_table *table = NULL;
-    assert_non_null(empty);
-    OK(tsr_form_factor_add_guests(empty, f->t->guests, f->atoms,
-                                  TSR_WATER_DENSITY, &table, &err));
+        own_tsr_form_factor(tsr_form_factor_new(TSR_BODIES_TWO, 1, n_q, dq));
+    NEW(tsr_form_factor_table, table, tsr_form_factor_add_guests, empty,
+        f->t->guests, f->atoms, TSR_WATER_DENSITY);
     for (int k = 0; k < n_q; k++) {
         intensity[k] = 0.0;
         for (int a = 0; a < f->t->n_body; a++)
@@ -219,8 +213,6 @@ static void curve_of(const fixture *f, const tsr_conformation *c, int n_q,
                 intensity[k] += a == b ? table->excess[i * n_q + k] : 0.0;
             }
     }
-    tsr_form_factor_free(table);
-    tsr_form_factor_free(empty);
 }
 
 /* A strand that moved, written with its atoms and read as a file of its own,
@@ -234,7 +226,7 @@ TEST(read_again)
     gsl_rng *rng = rng_new(4, 0);
     tsr_conformation *c = new_conformation(f.t);
     draw(&f, rng, c);
-    tsr_model_atoms *model = tsr_topology_model(f.t, c);
+    tsr_model_atoms *model = own_tsr_model_atoms(tsr_topology_model(f.t, c));
     assert_non_null(model);
     strcpy(g.path, io_path("moved.pdb"));
     OK(tsr_model_atoms_write(model, g.path, NULL, &err));
@@ -253,7 +245,6 @@ TEST(read_again)
         if (f.t->base[i].exists)
             assert_true(fabs(tsr_von_mises_wrap(c->side[i][0] -
                                                 g.c->side[i][0])) < 5e-3);
-    tsr_model_atoms_free(model);
 }
 
 /* ---- what links are made of ---- */
@@ -264,7 +255,7 @@ TEST(links_of_a_strand)
     open_strand(&f, 5, 1, "S:3-4", TSR_CLASH_NONE);
     const tsr_topology *t = f.t;
     const tsr_guests *g = t->guests;
-    double(*xyz)[3] = calloc((size_t)tsr_topology_n_atom(t), sizeof *xyz);
+    double(*xyz)[3] = array((size_t)tsr_topology_n_atom(t), sizeof *xyz);
     int n[5] = {0};
     assert_int_equal(t->n_residue, 15);
     assert_int_equal(t->n_link, 15);
@@ -316,7 +307,6 @@ TEST(links_of_a_strand)
         fabs(tsr_von_mises_wrap(torsion_of(g, (const double(*)[3])xyz, 2, CHI) -
                                 chi - 0.4)) < 1e-9);
     assert_true(fabs(tsr_von_mises_wrap(f.c->side[8][0] - chi - 0.4)) < 1e-9);
-    free(xyz);
 }
 
 /* What has no prime goes with what it hangs on: a methoxyethyl group on O2', a

@@ -4,9 +4,11 @@
  * Spheres' Guinier curves of radius R stand in place of a structure, no engine
  * is needed. Source of the ranks: Talts et al. 2018. */
 #include "sampler/chain.h"
+#include "tests/objects.h"
 #include "tests/parameter_draw.h"
 #include "tests/saxs_likelihood.h"
 #include "tests/test.h"
+#include "tests/weighted.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
@@ -47,7 +49,7 @@ static void open_problem(problem *p, int n_data, const int *model)
 {
     memset(p, 0, sizeof *p);
     p->table = tsr_form_factor_new(TSR_BODIES_TWO, 1, 101, 0.01);
-    assert_non_null(p->table);
+    own_tsr_form_factor(p->table);
     p->n_data = n_data;
     for (int k = 0; k < N_POINT; k++)
         p->q[k] = 0.01 + 0.14 * k / (N_POINT - 1);
@@ -64,18 +66,11 @@ static void open_problem(problem *p, int n_data, const int *model)
     }
 }
 
-static void close_problem(problem *p)
-{
-    tsr_likelihood_free(p->likelihood);
-    tsr_form_factor_free(p->table);
-}
-
 static void make_likelihood(problem *p)
 {
-    tsr_likelihood_free(p->likelihood);
     const tsr_scattering scattering = {.plain = p->table};
-    OK(saxs_likelihood(&p->topology, &scattering, d_bound, p->n_data, p->set,
-                       &p->likelihood, &err));
+    MAKE(tsr_likelihood, p->likelihood, saxs_likelihood, &p->topology,
+         &scattering, d_bound, p->n_data, p->set);
     assert_true(p->likelihood->grid.n_q <= MAX_Q);
 }
 
@@ -136,6 +131,14 @@ typedef struct {
     long n_step, n_accepted;
 } chain;
 
+static void release_chain(void *object)
+{
+    tsr_chain *k = object;
+    tsr_point_clear(&k->now);
+    tsr_point_clear(&k->trial);
+    tsr_pool_clear(&k->pool);
+}
+
 static void open_chain(chain *c, const problem *p, uint64_t seed, double beta,
                        double r)
 {
@@ -143,7 +146,7 @@ static void open_chain(chain *c, const problem *p, uint64_t seed, double beta,
     *c = (chain){.p = p, .r = r, .step = 0.03};
     c->target.likelihood = p->likelihood;
     *k = (tsr_chain){.target = &c->target,
-                     .rng = tsr_rng_new(seed, 1),
+                     .rng = rng_new(seed, 1),
                      .n_state = 1,
                      .state = &c->state,
                      .beta = beta};
@@ -151,17 +154,10 @@ static void open_chain(chain *c, const problem *p, uint64_t seed, double beta,
     assert_non_null(k->parameters);
     assert_true(tsr_point_make(p->likelihood, k->parameters->n, &k->now));
     assert_true(tsr_point_make(p->likelihood, k->parameters->n, &k->trial));
+    own_copy(k, release_chain);
     tsr_parameters_start(k->parameters, k->now.theta);
     family(&p->likelihood->grid, r, k->now.partial);
     saxs_evaluate(p->likelihood, k->now.partial, beta, k->rng, &k->now);
-}
-
-static void close_chain(chain *c)
-{
-    gsl_rng_free(c->chain.rng);
-    tsr_point_clear(&c->chain.now);
-    tsr_point_clear(&c->chain.trial);
-    tsr_pool_clear(&c->chain.pool);
 }
 
 static double log_prior_r(double r)
@@ -242,7 +238,6 @@ static void run_chain(const problem *p, uint64_t seed, double beta, int n,
         double variance = square[v] / BATCHES - mean[v] * mean[v];
         error[v] = sqrt(fmax(variance, 0.0) / (BATCHES - 1));
     }
-    close_chain(&c);
 }
 
 static void compare(const char *what, const double *a, const double *ea,
@@ -288,7 +283,6 @@ TEST(sampled_is_integrated)
             }
             compare("sampled, integrated", mean[0], error[0], mean[1], error[1],
                     2 + 2 * PER_DATA);
-            close_problem(&p);
         }
 }
 
@@ -310,7 +304,6 @@ TEST(tempered_is_wider)
         make_data(&p, 21.0, &c, &b, value, rng);
         run_chain(&p, 80 + (uint64_t)way, beta[way], 60000, centre, mean[way],
                   error[way]);
-        close_problem(&p);
     }
     /* all but s itself */
     compare("tempered", mean[0], error[0], mean[1], error[1], 6);
@@ -324,7 +317,7 @@ static void student_at(double beta)
     const int model = STUDENT;
     problem p;
     double c = 1.3, b = 200.0, value[1][TSR_NOISE_PARAMETERS] = {{1.0, 3.0}};
-    double mean[N_MEAN], error[N_MEAN], sum[N_BY] = {0}, total = 0.0;
+    double mean[N_MEAN], error[N_MEAN], want[N_BY], want_error[N_BY];
     const double centre[N_QUANTITY] = {21.0, 1.3, 200.0};
     gsl_rng *rng = rng_new(9, 0);
     open_problem(&p, 1, &model);
@@ -338,8 +331,7 @@ static void student_at(double beta)
     tsr_point point;
     saxs_point(p.likelihood, &point);
     const tsr_term *term = p.likelihood->term[0];
-    double *w = array(N, sizeof *w), (*x)[N_BY] = calloc(N, sizeof *x);
-    double top = -(double)INFINITY;
+    double *w = array(N, sizeof *w), (*x)[N_BY] = array(N, sizeof *x);
     for (int i = 0; i < N; i++) {
         x[i][0] = exp(log_r_mean + gsl_ran_gaussian(rng, log_r_width));
         family(&p.likelihood->grid, x[i][0], point.partial);
@@ -349,24 +341,11 @@ static void student_at(double beta)
             x[i][v + 1] = pow(x[i][v] - centre[v / 2], 2.0);
         w[i] = beta * point.log_lik -
                term->type->log_density(term, point.fit[0], beta, point.theta);
-        top = fmax(top, w[i]);
     }
-    for (int i = 0; i < N; i++) {
-        w[i] = exp(w[i] - top);
-        total += w[i];
-        for (int v = 0; v < N_BY; v++)
-            sum[v] += w[i] * x[i][v];
-    }
-    for (int v = 0; v < N_BY; v++) {
-        double want = sum[v] / total, square = 0.0;
-        for (int i = 0; i < N; i++)
-            square += pow(w[i] / total * (x[i][v] - want), 2.0);
-        compare("student", &mean[v], &error[v], &want, &(double){sqrt(square)},
-                1);
-    }
-    free(x);
+    weighted_means(N, N_BY, x[0], w, want, want_error, NULL);
+    for (int v = 0; v < N_BY; v++)
+        compare("student", &mean[v], &error[v], &want[v], &want_error[v], 1);
     tsr_point_clear(&point);
-    close_problem(&p);
 }
 
 TEST(student_is_right)
@@ -402,8 +381,8 @@ TEST(state_is_consistent)
                 const tsr_saxs_term *term = saxs_term(p.likelihood, d);
                 const tsr_fit *had = run.chain.now.fit[d];
                 const double *theta = run.chain.now.theta + term->term.first;
-                tsr_pool pool = {0};
-                tsr_fit *fit = tsr_term_fit_new(&term->term, &pool);
+                tsr_pool *pool = new_pool();
+                tsr_fit *fit = tsr_term_fit_new(&term->term, pool);
                 OK(tsr_saxs_fit(term, profile, theta, fit, &err));
                 assert_true(fit->scale == had->scale);
                 assert_true(fit->background == had->background);
@@ -411,12 +390,9 @@ TEST(state_is_consistent)
                 assert_true(fit->log_sigma == had->log_sigma);
                 assert_true(fit->chi2 == had->chi2);
                 sum += tsr_saxs_log_lik(term, fit, theta);
-                tsr_pool_clear(&pool);
             }
             assert_true(sum == run.chain.now.log_lik);
         }
-        close_chain(&run);
-        close_problem(&p);
     }
 }
 
@@ -437,8 +413,6 @@ TEST(proposals_are_good)
         for (int i = 0; i < 4000; i++)
             step_chain(&run, i < 1000);
         share[m] = (double)run.n_accepted / (double)run.n_step;
-        close_chain(&run);
-        close_problem(&p);
     }
     assert_true(share[0] > 0.999);
     if (share[1] < 0.85)
@@ -517,8 +491,6 @@ static void calibrate(const char *what, int n_data, const int *model,
         }
         for (int v = 0; v < n; v++)
             count[v][rank[v] * N_BIN / (N_DRAW + 1)]++;
-        close_chain(&run);
-        close_problem(&p);
     }
     for (int v = 0; v < n; v++) {
         double chi2 = 0.0, each = (double)N_REPEAT / N_BIN;

@@ -5,6 +5,7 @@
  * protein with a strand of DNA. */
 #include "core/vec3.h"
 #include "tests/chain_step.h"
+#include "tests/objects.h"
 #include "tests/saxs_likelihood.h"
 #include "tests/setup_sample.h"
 #include "tests/test.h"
@@ -63,7 +64,7 @@ static void open_sample(sample *x, const char *what, const char *model)
     of_prior = x->s.target;
     of_prior.likelihood = NULL;
     of_prior.n_engine = 0;
-    OK(tsr_chain_new(&of_prior, 7, &prior, &err));
+    MAKE(tsr_chain, prior, tsr_chain_new, &of_prior, 7);
 }
 
 /* The next one of the prior. */
@@ -78,9 +79,8 @@ static const tsr_conformation *next(void)
 
 static tsr_atom_curves *open_atoms(const sample *x)
 {
-    tsr_atom_curves *curves;
-    OK(tsr_atom_curves_new(&x->s.molecule, &x->s.data.likelihood->grid, NULL,
-                           NULL, &curves, &err));
+    NEW(tsr_atom_curves, curves, tsr_atom_curves_new, &x->s.molecule,
+        &x->s.data.likelihood->grid, NULL, NULL);
     return curves;
 }
 
@@ -137,17 +137,17 @@ static void check_places(sample *x)
         x->s.molecule.topology->n_residue - x->s.molecule.topology->n_link;
     tsr_atom_curves *curves = open_atoms(x);
     const tsr_atoms *atoms = tsr_atom_curves_atoms(curves);
-    tsr_atom_model *start, *now;
-    double(*xyz)[3] = calloc((size_t)p->n, sizeof *xyz);
+    double(*xyz)[3] = array((size_t)p->n, sizeof *xyz);
     int n_checked = 0;
-    OK(tsr_atom_curves_place(curves, x->s.molecule.first, TSR_SOLVENT_LAYER,
-                             &start, &err));
+    NEW(tsr_atom_model, start, tsr_atom_curves_place, curves,
+        x->s.molecule.first, TSR_SOLVENT_LAYER);
     p->type->place(p, x->s.molecule.first, 0, x->s.molecule.topology->n_residue,
                    xyz);
     assert_memory_equal(xyz, p->start, (size_t)p->n * sizeof *xyz);
     for (int i = 0; i < 4; i++) {
         const tsr_conformation *c = next();
-        OK(tsr_atom_curves_place(curves, c, TSR_SOLVENT_LAYER, &now, &err));
+        NEW(tsr_atom_model, now, tsr_atom_curves_place, curves, c,
+            TSR_SOLVENT_LAYER);
         for (int r = 0; r < n_amino; r++) {
             if (p->first[r + 1] > p->first[r] && p->unit[p->first[r]] >= 0)
                 continue;
@@ -156,12 +156,8 @@ static void check_places(sample *x)
                 check_residue(x, r, atoms, start, (const double(*)[3])now->xyz,
                               (const double(*)[3])xyz);
         }
-        tsr_atom_model_free(now);
     }
     assert_true(n_checked >= 4 * 6);
-    tsr_atom_model_free(start);
-    tsr_atom_curves_free(curves);
-    free(xyz);
 }
 
 /* ---- profiles ---- */
@@ -198,10 +194,9 @@ static void check_profiles(sample *x)
     double *got = array(2 * n + TSR_N_COMP_PAIR * (size_t)l->grid.n_q,
                         sizeof *got),
            *right = got + n, *six = right + n, radius;
-    double(*xyz)[3] = calloc((size_t)p->n, sizeof *xyz);
+    double(*xyz)[3] = array((size_t)p->n, sizeof *xyz);
     tsr_atom_curves *curves = open_atoms(x);
-    tsr_batch *batch;
-    OK(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err));
+    NEW(tsr_batch, batch, tsr_batch_new, x->s.devices.group[0].engine, 1);
     /* in the first conformation the water is its own */
     OK(tsr_likelihood_direct(l, n_body, x->s.molecule.first, NULL, got, &err));
     OK(tsr_data_sum_atoms(&x->s.data, l, curves, x->s.molecule.first, six,
@@ -215,9 +210,6 @@ static void check_profiles(sample *x)
         OK(tsr_likelihood_direct(l, n_body, c, NULL, right, &err));
         check_profile(l, got, right, 2e-5);
     }
-    tsr_batch_free(batch);
-    tsr_atom_curves_free(curves);
-    free(xyz);
 }
 
 /* Moves of a chain, without data, lead to the profile of where it is. */
@@ -227,12 +219,9 @@ static void check_moves(sample *x)
     const size_t n = (size_t)tsr_likelihood_n_profile(l);
     double *got = array(2 * n, sizeof *got), *right = got + n;
     tsr_target target = x->s.target;
-    tsr_chain *chain;
     tsr_chain_view view;
-    tsr_batch *batch;
-    OK(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err));
-    OK(tsr_chain_new(&target, 0, &chain, &err));
-    OK(tsr_chain_start(chain, batch, &err));
+    NEW(tsr_batch, batch, tsr_batch_new, x->s.devices.group[0].engine, 1);
+    tsr_chain *chain = new_chain(&target, 0, batch);
     tsr_chain_set_beta(chain, 0.0);
     for (int i = 0; i < 300; i++)
         chain_step(chain, batch, got, 0);
@@ -242,8 +231,6 @@ static void check_moves(sample *x)
                              view.conformation, NULL, right, &err));
     check_profile(l, got, right, 3e-5);
     OK(tsr_chain_refresh(chain, batch, &err));
-    tsr_chain_free(chain);
-    tsr_batch_free(batch);
 }
 
 static void check_all(const char *what, const char *model)
@@ -253,8 +240,6 @@ static void check_all(const char *what, const char *model)
     check_places(&x);
     check_profiles(&x);
     check_moves(&x);
-    tsr_chain_free(prior);
-    close_sample(&x);
 }
 
 TEST(of_amino_acids)

@@ -75,19 +75,11 @@ typedef struct {
 /* Where there is no device the test is skipped. */
 static opened open_waves(const problem *p)
 {
-    opened o = {.device = open_device()};
-    if (o.device == NULL)
-        skip();
-    OK(tsr_engine_plane_wave_new(&p->spec, o.device, 0, &o.engine, &err));
-    OK(tsr_batch_new(o.engine, N_SYSTEM, &o.batch, &err));
+    opened o = {.device = need_device()};
+    MAKE(tsr_engine, o.engine, tsr_engine_plane_wave_new, &p->spec, o.device,
+         0);
+    MAKE(tsr_batch, o.batch, tsr_batch_new, o.engine, N_SYSTEM);
     return o;
-}
-
-static void close_waves(opened *o)
-{
-    tsr_batch_free(o->batch);
-    tsr_engine_free(o->engine);
-    tsr_device_free(o->device);
 }
 
 static tsr_motion motion_of(uint64_t *random, const double about[3])
@@ -161,7 +153,7 @@ TEST(table_reads)
 {
     static problem p;
     double *exact = array(N_BODY * 8 * N_COMP * 2, sizeof *exact);
-    double(*n)[3] = calloc(N_BODY, sizeof *n);
+    double(*n)[3] = array(N_BODY, sizeof *n);
     uint64_t random = 3;
     assert_non_null(n);
     make_problem(&p);
@@ -184,8 +176,8 @@ TEST(table_reads)
         const int n_k = N_Q - low < 8 ? N_Q - low : 8;
         double got[TSR_AMPLITUDE_BAND * N_COMP * 2], square[8 * N_COMP] = {0.0};
         tsr_amplitude_table t;
-        tsr_pool pool = {0};
-        OK(tsr_amplitude_table_make(&spec, low, 2, &pool, &t, &err));
+        tsr_pool *pool = new_pool();
+        OK(tsr_amplitude_table_make(&spec, low, 2, pool, &t, &err));
         for (int i = 0; i < N_BODY; i++)
             for (int j = 0; j < n_k * N_COMP; j++) {
                 double *at = exact + 2 * (i * n_k * N_COMP + j);
@@ -209,9 +201,7 @@ TEST(table_reads)
         assert_true(
             tsr_amplitude_table_size((low + n_k - 1) * dq, reach, N_COMP) ==
             (double)t.rows * t.columns * 16 * N_COMP);
-        tsr_pool_clear(&pool);
     }
-    free(n);
 }
 
 typedef struct {
@@ -274,11 +264,9 @@ static void check(const problem *p, const double (*xyz)[3], const double *got,
     static const int own[3] = {0, 0, 2};
     double exact[3 * N_Q], allowed;
     tsr_engine_spec spec = p->spec;
-    tsr_engine *reference;
-    tsr_batch *batch;
     spec.n_system = 1;
-    OK(tsr_engine_reference_new(&spec, &reference, &err));
-    OK(tsr_batch_new(reference, 1, &batch, &err));
+    NEW(tsr_engine, reference, tsr_engine_reference_new, &spec);
+    NEW(tsr_batch, batch, tsr_batch_new, reference, 1);
     OK(tsr_batch_set(batch, 0, xyz, exact, &err));
     for (int pair = 0; pair < 3; pair++)
         for (int k = 0; k < N_Q; k++) {
@@ -292,8 +280,6 @@ static void check(const problem *p, const double (*xyz)[3], const double *got,
         }
     assert_int_equal(tsr_engine_worst_difference(engine, got, exact, &allowed),
                      -1);
-    tsr_batch_free(batch);
-    tsr_engine_free(reference);
 }
 
 TEST(units_move)
@@ -359,7 +345,6 @@ TEST(units_move)
         OK(tsr_batch_set(batch, s, (const double(*)[3])x.now[0],
                          profile + s * 3 * N_Q, &err));
     assert_memory_equal(profile, profile + 3 * N_Q, 3 * N_Q * sizeof *profile);
-    close_waves(&o);
 }
 
 /* A range moves along x, as a group or a body, and is put back: refused exactly
@@ -416,7 +401,6 @@ TEST(too_far)
             push(o.batch, xyz, 0, N_UNIT, -1.0);
         else
             push(o.batch, xyz, LOOSE + 3, 1, 1.0);
-        close_waves(&o);
     }
 }
 
@@ -459,15 +443,12 @@ TEST(not_rigid)
           TSR_E_DEVICE, "systems fit");
     assert_true(tsr_engine_capacity(&p.spec, o.device, TSR_ENGINE_PLANE_WAVES) <
                 1e6);
-    close_waves(&o);
 }
 
 /* Known answers, by both kinds of kernel. */
 TEST(self_test)
 {
-    tsr_device *device = open_device();
-    if (device == NULL)
-        skip();
+    tsr_device *device = need_device();
     for (int as_gpu = 0; as_gpu < 2; as_gpu++) {
         tsr_self_test result;
         OK(tsr_plane_wave_self_test(device, as_gpu, as_gpu ? 2 : 0, &result,
@@ -475,7 +456,6 @@ TEST(self_test)
         assert_int_equal(result.n_check, as_gpu ? 38 : 114);
         assert_true(result.max_rel_error > 0.0);
     }
-    tsr_device_free(device);
 }
 
 /* Tiles for small molecules, plane waves for large ones of few rigid parts;

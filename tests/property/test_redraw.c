@@ -79,8 +79,6 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
     }
     assert_true(n_moved > TIMES / 2);
     assert_true(farthest > 0.5);
-    stop_chain(c);
-    close_walking(&w);
 }
 
 TEST(ends_agree_with_double_precision)
@@ -99,7 +97,6 @@ TEST(jobs_do_not_matter_to_each_other)
     walking w;
     open_redrawing(&w, two_parts, &all_kinds, 1, 0.05, 1);
     assert_true(compare_launches(&w) > 0); /* some leave all as it is */
-    close_walking(&w);
 }
 
 /* ---- what chains find ---- */
@@ -110,7 +107,6 @@ TEST(posterior_is_exact)
         walking w;
         open_redrawing(&w, "GASFPLGK", NULL, 1, 0.04, 1);
         compare(&w, cold ? 1.0 : 0.3, 20000, 800);
-        close_walking(&w);
     }
 }
 
@@ -125,6 +121,5 @@ TEST(stretches_keep_the_posterior)
         open_redrawing(&w, two_parts, kind[k], 1, 0.04, 1);
         /* draws of long linkers seldom fit a curve */
         compare(&w, k < 2 ? 0.5 : 0.1, 20000, k < 2 ? 800 : 400);
-        close_walking(&w);
     }
 }

@@ -100,8 +100,6 @@ static void compare_from(int at, long thin, int on_device, kind what)
             OK(tsr_archive_end(&saved, &err));
         }
         draw_on(run, again ? at : 0, &here);
-        posterior_run_free(run);
-        posterior_close(&s);
     }
     int differ = 0, moved = 0;
     for (int i = at * N_CHAIN; i < N_LOOK; i++) {
@@ -152,15 +150,11 @@ TEST(others_are_refused)
     tsr_archive_rewind(&saved);
     tsr_sampler_archive(run.sampler, &saved);
     assert_int_equal(tsr_archive_end(&saved, &err), TSR_E_DATA);
-    posterior_run_free(run);
-    posterior_close(&s);
     open_sample(&s, 0, PRIOR);
     run = posterior_run_new(&s, N_CHAIN, 1, 1);
     saved.n_integer++;
     tsr_archive_rewind(&saved);
     tsr_sampler_archive(run.sampler, &saved);
     FAILS(tsr_archive_end(&saved, &err), TSR_E_DATA, "too long");
-    posterior_run_free(run);
-    posterior_close(&s);
     tsr_archive_clear(&saved);
 }

@@ -1,6 +1,7 @@
 /* Proposals that move strands, and chains attached to others, state truthfully
  * what moved, how rigidly, and the change of the prior. */
 #include "core/pool.h"
+#include "tests/objects.h"
 #include "tests/strand_fixture.h"
 #include "tests/test.h"
 
@@ -42,8 +43,9 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
     enum { N_KIND = COUNT_OF(moves) };
     gsl_rng *rng = rng_new(2, 0);
     tsr_conformation *to = new_conformation(f->t);
-    tsr_prior_state *s = tsr_prior_state_new(f->prior, now);
-    tsr_pool pool = {0};
+    tsr_prior_state *s =
+        own_tsr_prior_state(tsr_prior_state_new(f->prior, now));
+    tsr_pool *pool = new_pool();
     void *move[N_KIND];
     int n_soft = 0;
     assert_non_null(s);
@@ -51,7 +53,7 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
         const tsr_move_type *type = tsr_move_registry[moves[m]];
         move[m] =
             type->n_target(f->options[moves[m]], f->t) > 0
-                ? type->state_new(&pool, f->options[moves[m]], f->t, f->prior)
+                ? type->state_new(pool, f->options[moves[m]], f->t, f->prior)
                 : NULL;
     }
     tsr_conformation_copy(f->t, to, now, 0, f->t->n_residue);
@@ -82,8 +84,6 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
     assert_true(n_soft > n / 5);
     assert_near(tsr_prior_state_log(s), tsr_prior_log_reference(f->prior, now),
                 1e-6);
-    tsr_pool_clear(&pool);
-    tsr_prior_state_free(s);
 }
 
 TEST(proposals_tell_the_truth)
@@ -116,8 +116,6 @@ static void write_complex(const char *path)
 {
     chain_residue residue[24];
     char plain[128];
-    tsr_structure *s = NULL;
-    tsr_atoms *atoms = NULL;
     for (int i = 0; i < 24; i++)
         residue[i] = (chain_residue){.amino = i % 2 ? TSR_ALA : TSR_GLY,
                                      .phi = -2.3,
@@ -129,13 +127,13 @@ static void write_complex(const char *path)
     assert_non_null(file);
     write_chain(file, 24, residue);
     fclose(file);
-    OK(tsr_structure_read(plain, &s, &err));
+    NEW(tsr_structure, s, tsr_structure_read, plain);
     const double *ca = tsr_residue_atom(s, &s->residue[19], "CA")->xyz;
     const double beside[3] = {ca[0], ca[1], ca[2] + 7.0};
     file = fopen(plain, "w");
     strand_write(file, 'S', 8, 0, beside);
     fclose(file);
-    OK(tsr_atoms_read(plain, &atoms, &err));
+    NEW(tsr_atoms, atoms, tsr_atoms_read, plain);
     double shift[3];
     const double *first = tsr_residue_atom(s, &s->residue[0], "CA")->xyz;
     const double *end = atoms->atom[atoms->n_atom - 1].xyz;
@@ -157,8 +155,6 @@ static void write_complex(const char *path)
     }
     strand_write(file, 'S', 8, 0, beside);
     fclose(file);
-    tsr_atoms_free(atoms);
-    tsr_structure_free(s);
 }
 
 /* Distance of the CA of two residues of the topology. */

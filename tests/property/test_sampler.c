@@ -1,11 +1,13 @@
 /* The sampler draws from the right posterior, whatever the threads and engines.
  * */
 #include "tests/chain_step.h"
+#include "tests/objects.h"
 #include "tests/property/prior_sampler.h"
 #include "tests/record_trace.h"
 #include "tests/saxs_likelihood.h"
 #include "tests/test.h"
 #include "tests/trace_compare.h"
+#include "tests/weighted.h"
 
 #include "core/vec3.h"
 #include "gpu/engine_device.h"
@@ -60,8 +62,8 @@ static void open_fixture(fixture *f, const char *sequence, double error,
     const tsr_prior_options prior = {.clash = TSR_CLASH_NONE, .softness = 0.5};
     sample_prior_table(&f->table);
     sample_chain(sequence, NULL, &f->table, &f->t, &f->c);
-    OK(tsr_prior_new(f->t, &f->table, &prior, 0.0, &f->prior, &err));
-    f->factors = make_factors();
+    MAKE(tsr_prior, f->prior, tsr_prior_new, f->t, &f->table, &prior, 0.0);
+    f->factors = own_tsr_form_factor(make_factors());
     gsl_rng *rng = rng_new(77, 0);
     for (int k = 0; k < f->t->n_torsion; k++)
         tsr_conformation_turn(f->t, f->c, &f->t->torsion[k],
@@ -84,8 +86,8 @@ static void open_fixture(fixture *f, const char *sequence, double error,
                         .noise = noise_of("measured"),
                         .background = {TSR_BACKGROUND_INFER, 0.0}};
     noise_set(&set.noise, "scale", scale);
-    OK(saxs_likelihood(f->t, &scattering, tsr_topology_reach(f->t, f->c), 1,
-                       &set, &f->likelihood, &err));
+    MAKE(tsr_likelihood, f->likelihood, saxs_likelihood, f->t, &scattering,
+         tsr_topology_reach(f->t, f->c), 1, &set);
     for (int m = 0; m < TSR_N_MOVE; m++) {
         OK(tsr_fields_init(tsr_move_registry[m]->fields, f->option[m], &err));
         f->options[m] = f->option[m];
@@ -97,30 +99,6 @@ static void open_fixture(fixture *f, const char *sequence, double error,
                              .rg2 = f->factors->rg2,
                              .move_options = f->options,
                              .seed = 5};
-}
-
-static void close_fixture(fixture *f)
-{
-    for (int e = 0; e < MAX_SHARE; e++) {
-        tsr_engine_free(f->share[e].engine);
-        tsr_device_free(f->device[e]);
-    }
-    tsr_likelihood_free(f->likelihood);
-    tsr_prior_free(f->prior);
-    tsr_form_factor_free(f->factors);
-}
-
-static tsr_engine_spec spec_of(const fixture *f, int n_system, int *type)
-{
-    for (int b = 0; b < f->t->n_body; b++)
-        type[b] = f->t->body[b].type;
-    return (tsr_engine_spec){.n_body = f->t->n_body,
-                             .n_type = f->likelihood->probe->n_type,
-                             .n_q = f->likelihood->grid.n_q,
-                             .dq_inv_ang = f->likelihood->grid.dq_inv_ang,
-                             .n_system = n_system,
-                             .type = type,
-                             .form_factor = f->likelihood->probe->amplitude};
 }
 
 static double radius(const fixture *f, const tsr_conformation *c)
@@ -139,69 +117,43 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
                        double plain[N_BY])
 {
     enum { N = 5000 * LENGTH };
-    int type[64];
-    double *w = array(N, sizeof *w), (*value)[N_BY] = calloc(N, sizeof *value);
+    double *w = array(N, sizeof *w), (*value)[N_BY] = array(N, sizeof *value);
     double *profile = array((size_t)f->likelihood->grid.n_q, sizeof *profile);
     prior_sampler prior = {
         .t = f->t, .table = &f->table, .prior = f->prior, .first = f->c};
-    tsr_engine_spec spec = spec_of(f, 1, type);
-    tsr_engine *engine;
-    tsr_batch *batch;
+    tsr_engine_spec spec = probe_spec(f->likelihood, f->t->n_body, 1);
     tsr_point point;
     gsl_rng *rng = rng_new(99, 0);
     tsr_conformation *c = new_conformation(f->t);
     saxs_point(f->likelihood, &point);
-    OK(tsr_engine_reference_new(&spec, &engine, &err));
-    OK(tsr_batch_new(engine, 1, &batch, &err));
-    double top = -1e300, sum_w = 0.0, sum_w2 = 0.0;
-    for (int k = 0; k < N_BY; k++)
-        plain[k] = mean[k] = error[k] = 0.0;
+    NEW(tsr_engine, engine, tsr_engine_reference_new, &spec);
+    NEW(tsr_batch, batch, tsr_batch_new, engine, 1);
     for (int i = 0; i < N; i++) {
         sample_prior(&prior, rng, c);
         OK(tsr_batch_set(batch, 0, (const double(*)[3])c->body, profile, &err));
         w[i] = saxs_evaluate(f->likelihood, profile, 1.0, NULL, &point);
         value[i][BY_RG] = radius(f, c);
         value[i][BY_LOG_LIK] = w[i];
-        top = fmax(top, w[i]);
-        for (int k = 0; k < N_BY; k++)
-            plain[k] += value[i][k] / N;
     }
-    for (int i = 0; i < N; i++) {
-        w[i] = exp(w[i] - top);
-        sum_w += w[i], sum_w2 += w[i] * w[i];
-    }
-    for (int k = 0; k < N_BY; k++) {
-        double square = 0.0;
-        for (int i = 0; i < N; i++)
-            mean[k] += w[i] / sum_w * value[i][k];
-        for (int i = 0; i < N; i++)
-            square += w[i] * w[i] * pow(value[i][k] - mean[k], 2.0);
-        error[k] = sqrt(square) / sum_w;
-    }
-    assert_true(sum_w * sum_w / sum_w2 > 100.0); /* effective draws */
-    tsr_batch_free(batch);
-    tsr_engine_free(engine);
+    block_means(N, N_BY, value[0], plain, error);
+    assert_true(weighted_means(N, N_BY, value[0], w, mean, error, NULL) >
+                100.0); /* effective draws */
     tsr_point_clear(&point);
-    free(value);
 }
 
 TEST(posterior_is_right)
 {
     enum { N = 3200 * LENGTH, BLOCK = 80 * LENGTH };
     fixture f;
-    int type[64];
     double expected[N_BY], error[N_BY], plain[N_BY];
     double mean[N_BY] = {0}, square[N_BY] = {0};
     open_fixture(&f, "GAFGSLG", 0.02, "1");
     importance(&f, expected, error, plain);
-    tsr_engine_spec spec = spec_of(&f, 1, type);
-    OK(tsr_engine_reference_new(&spec, &f.share[0].engine, &err));
-    tsr_batch *batch;
-    tsr_chain *chain;
+    tsr_engine_spec spec = probe_spec(f.likelihood, f.t->n_body, 1);
+    MAKE(tsr_engine, f.share[0].engine, tsr_engine_reference_new, &spec);
     tsr_chain_view view;
-    OK(tsr_batch_new(f.share[0].engine, 1, &batch, &err));
-    OK(tsr_chain_new(&f.target, 0, &chain, &err));
-    OK(tsr_chain_start(chain, batch, &err));
+    NEW(tsr_batch, batch, tsr_batch_new, f.share[0].engine, 1);
+    tsr_chain *chain = new_chain(&f.target, 0, batch);
     double *profile = array((size_t)f.likelihood->grid.n_q, sizeof *profile);
     for (int block = -4; block < N / BLOCK; block++) {
         double sum[N_BY] = {0};
@@ -228,9 +180,6 @@ TEST(posterior_is_right)
                      "%.4f",
                      by_name[k], mean[k], own, expected[k], error[k]);
     }
-    tsr_chain_free(chain);
-    tsr_batch_free(batch);
-    close_fixture(&f);
 }
 
 enum { N_CHAIN = 7, N_DRAW = 12 };
@@ -248,12 +197,12 @@ static void skip_without_cpu(void)
 /* Each engine has a context of its own on the same device. */
 static void open_engines(fixture *f, int n_share, const int *n_chain)
 {
-    int type[256];
     for (int e = 0; e < n_share; e++) {
-        tsr_engine_spec spec = spec_of(f, n_chain[e], type);
-        OK(tsr_device_open("cpu", &f->device[e], &err));
-        OK(tsr_engine_page_tile_new(&spec, f->device[e], NULL,
-                                    &f->share[e].engine, &err));
+        tsr_engine_spec spec =
+            probe_spec(f->likelihood, f->t->n_body, n_chain[e]);
+        MAKE(tsr_device, f->device[e], tsr_device_open, "cpu");
+        MAKE(tsr_engine, f->share[e].engine, tsr_engine_page_tile_new, &spec,
+             f->device[e], NULL);
         f->share[e].n_chain = n_chain[e];
     }
     f->target.n_engine = n_share;
@@ -270,13 +219,12 @@ static void sample_into(const split *by)
 {
     fixture f;
     int n_done;
-    tsr_sampler *sampler;
-    tsr_record *record;
     char long_chain[] = "MKTAYIAKQRPGISFVKSHFWRQLEERLGNDCEMKTAYIAKQRPGISFVKSHF";
     open_fixture(&f, long_chain, 0.01, "infer");
     open_engines(&f, by->n_share, by->n_chain);
-    OK(tsr_record_new(&f.target, N_CHAIN, 5, &record, &err));
-    OK(tsr_sampler_new(&f.target, N_CHAIN, by->n_thread, NULL, &sampler, &err));
+    NEW(tsr_record, record, tsr_record_new, &f.target, N_CHAIN, 5);
+    NEW(tsr_sampler, sampler, tsr_sampler_new, &f.target, N_CHAIN, by->n_thread,
+        NULL);
     assert_int_equal(tsr_sampler_n_thread(sampler), by->n_worker);
     unlink(by->path);
     tsr_draw_log *log = record_begin(by->path, N_CHAIN, record);
@@ -288,9 +236,6 @@ static void sample_into(const split *by)
             OK(tsr_record_write(record, log, phase, i, n_done, &err));
         }
     record_end(by->path, log);
-    tsr_sampler_free(sampler);
-    tsr_record_free(record);
-    close_fixture(&f);
 }
 
 /* Threads change nothing, nor do engines: two or three of them, with equal
@@ -337,5 +282,4 @@ TEST(wrong_shares_are_refused)
     f.share[1].n_chain = 1;
     assert_int_equal(tsr_sampler_new(&f.target, 1, 2, NULL, &sampler, &err),
                      TSR_E_INTERNAL);
-    close_fixture(&f);
 }

@@ -3,10 +3,12 @@
  *
  * 5ZNG, two chains, one of them deuterated. */
 #include "posterior/all_atoms.h"
+#include "tests/objects.h"
 #include "tests/test.h"
 
 #include "core/vec3.h"
 #include "sampler/chain.h"
+#include "tests/chain_step.h"
 #include "tests/saxs_likelihood.h"
 #include "tests/setup_sample.h"
 
@@ -27,12 +29,12 @@ static const char series[] =
 enum { SERIES = 6, XRAY = 0, OTHER = 3 };
 static const double d2o_of[SERIES] = {0.0, 0.0, 0.0, 0.42, 0.42, 1.0};
 
-static int is_absent(void)
+static void needs_model(void)
 {
     if (access(MODEL, R_OK) == 0)
-        return 0;
+        return;
     print_message("../shared/data/structures is absent\n");
-    return 1;
+    skip();
 }
 
 /* Errors of `relative` of the curve; above 1 all are the same, and there is no
@@ -64,9 +66,8 @@ static void open_sample(sample *x, const char *data, int n_set,
 
 static tsr_atom_curves *curves_of(const sample *x)
 {
-    tsr_atom_curves *curves;
-    OK(tsr_atom_curves_new(&x->s.molecule, &x->s.data.likelihood->grid, NULL,
-                           NULL, &curves, &err));
+    NEW(tsr_atom_curves, curves, tsr_atom_curves_new, &x->s.molecule,
+        &x->s.data.likelihood->grid, NULL, NULL);
     return curves;
 }
 
@@ -80,21 +81,9 @@ static const double *profile_of(const tsr_likelihood *l,
 
 static void walk(tsr_chain *chain, tsr_batch *batch, int n, int warm)
 {
-    for (int i = 0; i < n; i++) {
-        tsr_body_proposal ask;
-        int accepted, asked = tsr_chain_propose(chain, &ask);
-        double partial[4096];
-        if (asked) {
-            OK(tsr_batch_submit(batch, 1, &ask, &err));
-            OK(tsr_batch_wait(batch, partial, &err));
-        }
-        OK(tsr_chain_decide(chain, asked ? partial : NULL, warm, &accepted,
-                            &err));
-        if (asked && accepted)
-            tsr_batch_accept(batch, tsr_chain_system(chain));
-        else if (asked)
-            tsr_batch_reject(batch, tsr_chain_system(chain));
-    }
+    double partial[4096];
+    for (int i = 0; i < n; i++)
+        chain_step(chain, batch, partial, warm);
 }
 
 /* The profile of every term is that of its own solvent and sample, pair by pair
@@ -104,8 +93,6 @@ static void check_walk(const char *device, double close)
 {
     const char *const set[] = {device, "model_error=none", "seed=4"};
     sample x;
-    tsr_batch *batch;
-    tsr_chain *chain;
     tsr_chain_view view;
     write_data(0.03);
     open_sample(&x, series, 3, set);
@@ -115,9 +102,8 @@ static void check_walk(const char *device, double close)
     assert_int_equal(l->n_pair, 3 + 6 + 3);
     assert_true(tsr_likelihood_n_profile(l) <= 4096);
     tsr_atom_curves *curves = curves_of(&x);
-    OK(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err));
-    OK(tsr_chain_new(&x.s.target, 0, &chain, &err));
-    OK(tsr_chain_start(chain, batch, &err));
+    NEW(tsr_batch, batch, tsr_batch_new, x.s.devices.group[0].engine, 1);
+    tsr_chain *chain = new_chain(&x.s.target, 0, batch);
     walk(chain, batch, 150, 1);
     tsr_chain_view_get(chain, &view);
     const double before = view.log_lik;
@@ -130,14 +116,12 @@ static void check_walk(const char *device, double close)
     assert_true(accepted > 5 && accepted < proposed - 5);
     for (int d = 0; d < SERIES; d++) {
         tsr_scattering s = *x.s.data.scattering;
-        tsr_neutron_bodies *bodies = NULL;
         double match;
         if (d == 2)
             continue;
         if (d != XRAY) {
-            OK(tsr_atom_curves_bodies(curves, x.s.molecule.first,
-                                      l->term[d]->neutron, 1, &d2o_of[d],
-                                      &match, &bodies, &err));
+            NEW(tsr_neutron_bodies, bodies, tsr_atom_curves_bodies, curves,
+                x.s.molecule.first, l->term[d]->neutron, 1, &d2o_of[d], &match);
             s.neutron = bodies;
         }
         const double *profile = profile_of(l, &view, d);
@@ -149,28 +133,21 @@ static void check_walk(const char *device, double close)
                 k * l->grid.dq_inv_ang, &exact, &err));
             assert_near(profile[k], exact, close * fabs(exact));
         }
-        tsr_neutron_bodies_free(bodies);
     }
     OK(tsr_chain_refresh(chain, batch, &err));
     tsr_chain_view_get(chain, &view);
     assert_near(view.log_lik, before, 20.0 * close * fabs(before));
-    tsr_chain_free(chain);
-    tsr_batch_free(batch);
-    tsr_atom_curves_free(curves);
-    close_sample(&x);
 }
 
 TEST(reference_sees_each_sample)
 {
-    if (is_absent())
-        skip();
+    needs_model();
     check_walk("device.use=reference", 1e-9);
 }
 
 TEST(device_sees_each_sample)
 {
-    if (is_absent())
-        skip();
+    needs_model();
     check_walk("device.use=cpu", 5e-5);
 }
 
@@ -190,12 +167,10 @@ static double bodies_of_file(const tsr_topology *t, const tsr_conformation *c,
                              const tsr_neutron *neutron, double c2, double q,
                              double *f)
 {
-    tsr_atoms *atoms;
-    tsr_atom_model *m;
     double match, self = 0.0;
-    OK(tsr_atoms_read(MODEL, &atoms, &err));
-    OK(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m,
-                          &err));
+    NEW(tsr_atoms, atoms, tsr_atoms_read, MODEL);
+    NEW(tsr_atom_model, m, tsr_atom_model_new, atoms, TSR_SOLVENT_LAYER,
+        TSR_WATER_DENSITY);
     OK(tsr_neutron_apply(neutron, atoms, m, NULL, &match, &err));
     double *at_two = array(3 * 2 * (size_t)m->n_type, sizeof *at_two);
     double *factor = array(3 * (size_t)m->n_type, sizeof *factor);
@@ -231,8 +206,6 @@ static double bodies_of_file(const tsr_topology *t, const tsr_conformation *c,
     }
     for (int b = 0; b < t->n_body; b++)
         self -= f[b] * f[b];
-    tsr_atom_model_free(m);
-    tsr_atoms_free(atoms);
     return self;
 }
 
@@ -244,17 +217,15 @@ TEST(bodies_are_their_atoms)
                                "contrast.c2=1.3"};
     const double value[TSR_N_CONTRAST] = {1.0, 1.3};
     sample x;
-    tsr_batch *batch;
     double partial[4096], profile[512], f[512];
-    if (is_absent())
-        skip();
+    needs_model();
     write_data(0.03);
     open_sample(&x, series, 3, set);
     const tsr_likelihood *l = x.s.data.likelihood;
     const tsr_topology *t = x.s.molecule.topology;
     assert_true(t->n_body <= 512 && l->grid.n_q <= 512);
     assert_int_equal(l->n_pair, 1 + 3 + 1); /* c2 is fixed */
-    OK(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err));
+    NEW(tsr_batch, batch, tsr_batch_new, x.s.devices.group[0].engine, 1);
     OK(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
                      partial, &err));
     for (int d = 0; d < SERIES; d++) {
@@ -277,8 +248,6 @@ TEST(bodies_are_their_atoms)
             assert_near(profile[k], sum, 2e-3 * fabs(sum));
         }
     }
-    tsr_batch_free(batch);
-    close_sample(&x);
 }
 
 /* ---- contrast ---- */
@@ -292,20 +261,14 @@ TEST(match_point_has_no_forward_scattering)
                                "contrast.c2=0"};
     const double value[TSR_N_CONTRAST] = {1.0, 0.0}, water = 0.0;
     const tsr_neutron neutron = {.exchange = 0.9};
-    tsr_neutron_bodies *bodies;
     sample x;
-    tsr_batch *batch;
     double partial[4096], profile[2][512], match;
-    if (is_absent())
-        skip();
+    needs_model();
     write_data(0.03);
     open_sample(&x, "data: [{kind: sans, file: sans.tmp.dat}]\n", 3, set);
     tsr_atom_curves *curves = curves_of(&x);
-    OK(tsr_atom_curves_bodies(curves, x.s.molecule.first, &neutron, 1, &water,
-                              &match, &bodies, &err));
-    tsr_neutron_bodies_free(bodies);
-    tsr_atom_curves_free(curves);
-    close_sample(&x);
+    NEW(tsr_neutron_bodies, bodies, tsr_atom_curves_bodies, curves,
+        x.s.molecule.first, &neutron, 1, &water, &match);
     assert_true(match > 0.38 && match < 0.48);
     snprintf(at_match, sizeof at_match,
              "data:\n"
@@ -314,7 +277,7 @@ TEST(match_point_has_no_forward_scattering)
              match);
     write_data(0.03);
     open_sample(&x, at_match, 3, set);
-    OK(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err));
+    NEW(tsr_batch, batch, tsr_batch_new, x.s.devices.group[0].engine, 1);
     OK(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
                      partial, &err));
     for (int v = 0; v < 2; v++)
@@ -323,8 +286,6 @@ TEST(match_point_has_no_forward_scattering)
     assert_true(profile[0][0] > 1e4);
     assert_true(fabs(profile[1][0]) < 1e-9 * profile[0][0]);
     assert_true(profile[1][8] > 100.0 * fabs(profile[1][0]));
-    tsr_batch_free(batch);
-    close_sample(&x);
 }
 
 /* Where nothing moves bodies scatter neutrons like atoms, in every solvent. */
@@ -334,15 +295,13 @@ TEST(what_stays_is_exact)
                                "structure.flexible=[]", "structure.mobile=[]"};
     const double value[TSR_N_CONTRAST] = {1.0, 0.8};
     sample x;
-    tsr_batch *batch;
     double partial[4096], profile[512], six[TSR_N_COMP_PAIR * 512];
-    if (is_absent())
-        skip();
+    needs_model();
     write_data(0.03);
     open_sample(&x, series, 4, set);
     const tsr_likelihood *l = x.s.data.likelihood;
     tsr_atom_curves *curves = curves_of(&x);
-    OK(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err));
+    NEW(tsr_batch, batch, tsr_batch_new, x.s.devices.group[0].engine, 1);
     OK(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
                      partial, &err));
     for (int d = 0; d < SERIES; d++) {
@@ -361,9 +320,6 @@ TEST(what_stays_is_exact)
             assert_near(profile[k], exact, 1e-9 * six[0]);
         }
     }
-    tsr_atom_curves_free(curves);
-    tsr_batch_free(batch);
-    close_sample(&x);
 }
 
 /* ---- the law ---- */
@@ -391,15 +347,13 @@ static void follow(const sample *x, int with_data, double (*value)[N_LAW])
 {
     tsr_target target = x->s.target;
     tsr_batch *batch = NULL;
-    tsr_chain *chain;
     if (with_data) {
-        OK(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err));
+        MAKE(tsr_batch, batch, tsr_batch_new, x->s.devices.group[0].engine, 1);
     } else {
         target.likelihood = NULL;
         target.n_engine = 0;
     }
-    OK(tsr_chain_new(&target, with_data ? 0 : 9, &chain, &err));
-    OK(tsr_chain_start(chain, batch, &err));
+    tsr_chain *chain = new_chain(&target, with_data ? 0 : 9, batch);
     walk(chain, batch, LAW_STEPS / 10, 1);
     for (int i = 0; i < N_LAW; i++) {
         tsr_chain_view view;
@@ -410,8 +364,6 @@ static void follow(const sample *x, int with_data, double (*value)[N_LAW])
         value[2][i] =
             tsr_parameters_contrast(view.parameters, view.point->theta)[TSR_C2];
     }
-    tsr_chain_free(chain);
-    tsr_batch_free(batch);
 }
 
 /* Data that say nothing leave the prior: of the structure, and of c2. Scale and
@@ -421,8 +373,7 @@ TEST(no_information_leaves_the_prior)
     static double with[3][N_LAW], without[3][N_LAW];
     const char *const set[] = {"device.use=cpu", "model_error=none"};
     sample x;
-    if (is_absent())
-        skip();
+    needs_model();
     write_data(1e6);
     open_sample(&x,
                 "data: [{kind: sans, file: sans.tmp.dat, d2o: 0.42, "
@@ -440,5 +391,4 @@ TEST(no_information_leaves_the_prior)
         assert_true(error[0] > 0.0 && error[0] < 0.05 * fabs(mean[0]));
         assert_near(mean[0], mean[1], 4.5 * hypot(error[0], error[1]));
     }
-    close_sample(&x);
 }

@@ -45,8 +45,6 @@ static void device_agrees(int with_water, int n_state)
     }
     assert_true(n_moved > TIMES / 2);
     assert_true(farthest > 0.5);
-    stop_chain(c);
-    close_walking(&w);
 }
 
 TEST(device_agrees_with_double_precision)
@@ -102,8 +100,6 @@ TEST(way_back_has_the_same_density)
         farthest = fmax(farthest, fabs(c2 - 3.0 - 0.1 * i));
     }
     assert_true(farthest > 0.01);
-    stop_chain(c);
-    close_walking(&w);
 }
 
 /* ---- launches ---- */
@@ -113,7 +109,6 @@ TEST(launches_do_not_matter)
     walking w;
     open_walking(&w, two_parts, &loose, 1, 0.02, 1);
     assert_int_equal(compare_launches(&w), N_LAUNCHED - 1);
-    close_walking(&w);
 }
 
 /* ---- what chains find ---- */
@@ -124,7 +119,6 @@ TEST(posterior_is_exact)
         walking w;
         open_walking(&w, "GASFPLGK", NULL, 1, 0.04, 1);
         compare(&w, cold ? 1.0 : 0.3, 20000, 800);
-        close_walking(&w);
     }
 }
 
@@ -141,6 +135,5 @@ TEST(linkers_keep_the_posterior)
         assert_int_equal(p->n_linker, 1);
         assert_int_equal(p->linker[0][1], is_short ? 6 : 10);
         compare(&w, 0.5, 20000, 600);
-        close_walking(&w);
     }
 }

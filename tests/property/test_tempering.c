@@ -23,7 +23,6 @@ TEST(posterior_is_right)
     posterior_open(&s, "GAFGSLG", NULL, no_clash);
     s.target.n_temp = 4, s.target.t_max = 12.0, s.target.swap_every = 3;
     compare_with_importance(&s, 1.0, 41, 0.01, 8000 * LENGTH, 10, 50 * LENGTH);
-    posterior_close(&s);
 }
 
 /* ---- draws of a finer model ---- */
@@ -34,8 +33,7 @@ TEST(both_posteriors_are_right)
 {
     enum { N = 4, BLOCK = 60 * LENGTH, N_BLOCK = 10, STEPS = 10 };
     posterior_sample coarse, all_atom;
-    tsr_batch *batch;
-    double(*sum)[N_BY] = calloc(2 * N * N_BLOCK, sizeof *sum);
+    double(*sum)[N_BY] = array(2 * N * N_BLOCK, sizeof *sum);
     double rate = 0.0;
     gsl_rng *rng = rng_new(41, 1);
     posterior_open(&coarse, "GAFGSLG", NULL, no_clash);
@@ -52,7 +50,7 @@ TEST(both_posteriors_are_right)
     coarse.target.swap_every = 3;
     posterior_start(&coarse, 0.0, N, 0);
     posterior_start(&all_atom, 0.0, 1, 0);
-    OK(tsr_batch_new(all_atom.share.engine, 1, &batch, &err));
+    NEW(tsr_batch, batch, tsr_batch_new, all_atom.share.engine, 1);
     tsr_all_atom_model model;
     posterior_put_above(&coarse, &all_atom, batch, &model);
     posterior_run run = posterior_run_new(&coarse, N, 1, 1);
@@ -80,11 +78,6 @@ TEST(both_posteriors_are_right)
     assert_true(
         fabs(upper_weighted.mean[BY_RG] - lower_weighted.mean[BY_RG]) >
         8.0 * hypot(upper_weighted.error[BY_RG], lower_weighted.error[BY_RG]));
-    posterior_run_free(run);
-    tsr_batch_free(batch);
-    free(sum);
-    posterior_close(&all_atom);
-    posterior_close(&coarse);
 }
 
 /* A coarse and a finer model of the same data. */
@@ -110,15 +103,8 @@ static void open_pair(pair_of_models *m, int n_chain, int n_state)
     m->coarse.target.swap_every = 3;
     posterior_start(&m->coarse, 0.0, n_chain, 0);
     posterior_start(&m->all_atom, 0.0, 1, 0);
-    OK(tsr_batch_new(m->all_atom.share.engine, 1, &m->batch, &err));
+    MAKE(tsr_batch, m->batch, tsr_batch_new, m->all_atom.share.engine, 1);
     posterior_put_above(&m->coarse, &m->all_atom, m->batch, &m->model);
-}
-
-static void close_pair(pair_of_models *m)
-{
-    tsr_batch_free(m->batch);
-    posterior_close(&m->all_atom);
-    posterior_close(&m->coarse);
 }
 
 /* The coarse model becomes another one, as by a lesson in warm-up: from then on
@@ -149,10 +135,8 @@ TEST(lesson_reaches_what_is_held)
             tsr_sampler_all_atom_chain(run.sampler, c), 0);
     OK(tsr_sampler_refresh(run.sampler, &err));
     posterior_advance(run, 1, 10, 1);
-    tsr_chain *own;
-    tsr_batch *batch;
-    OK(tsr_chain_new(&m.coarse.target, 0, &own, &err));
-    OK(tsr_batch_new(m.coarse.share.engine, 1, &batch, &err));
+    NEW(tsr_chain, own, tsr_chain_new, &m.coarse.target, 0);
+    NEW(tsr_batch, batch, tsr_batch_new, m.coarse.share.engine, 1);
     for (int c = 0; c < N; c++) {
         const tsr_all_atom_chain *all_atom =
             tsr_sampler_all_atom_chain(run.sampler, c);
@@ -165,10 +149,6 @@ TEST(lesson_reaches_what_is_held)
                  tsr_chain_log_lik(tsr_all_atom_chain_as_chain(all_atom)) +
                  tsr_chain_log_lik(own)) < 1e-6);
     }
-    tsr_batch_free(batch);
-    tsr_chain_free(own);
-    posterior_run_free(run);
-    close_pair(&m);
 }
 
 /* What is kept of an ensemble is what met the data, the mean of its states. */
@@ -197,8 +177,6 @@ TEST(example_is_of_all_states)
         posterior_advance(run, 1, 1, 1);
     assert_in_range(tsr_all_atom_chain_n_example(all_atom),
                     TSR_ALL_ATOM_EXAMPLES / 2, TSR_ALL_ATOM_EXAMPLES);
-    posterior_run_free(run);
-    close_pair(&m);
 }
 
 /* ---- a likelihood of 0 ---- */
@@ -254,8 +232,6 @@ TEST(likelihood_of_0_is_refused)
     assert_in_range(n_cut, N * N_LOOK / 20, N * N_LOOK * 19 / 20);
     assert_true(tsr_sampler_all_atom_acceptance(run.sampler) > 0.02);
     term->type = uncut;
-    posterior_run_free(run);
-    close_pair(&m);
 }
 
 /* Populations are of the coarse model alone: an exchange with a place that is
@@ -280,8 +256,6 @@ TEST(populations_know_no_finer_model)
     posterior_advance(run, 1, 10, 1);
     const double rate = tsr_sampler_all_atom_acceptance(run.sampler);
     assert_true(rate >= 0.0);
-    posterior_run_free(run);
-    close_pair(&m);
 }
 
 /* ---- the same bits ---- */
@@ -338,8 +312,6 @@ static void sample_into(const split *by, int on_device, int contrast)
         swapped += tsr_ladder_rate(tsr_sampler_ladder(run.sampler, c), 0) > 0.0;
     assert_true(swapped > 0);
     record_end(by->path, log);
-    posterior_run_free(run);
-    posterior_close(&s);
 }
 
 /* Three temperatures, two states, annealing in warm-up. */
@@ -400,8 +372,6 @@ TEST(chains_are_independent)
         }
     }
     for (int k = 0; k < 2; k++) {
-        posterior_run_free(run[k]);
-        posterior_close(&s[k]);
     }
 }
 
@@ -443,6 +413,4 @@ TEST(temperatures_are_held_after_warm_up)
             assert_true(tsr_ladder_beta(tsr_sampler_ladder(run.sampler, 0),
                                         k) == beta[k]);
     }
-    posterior_run_free(run);
-    posterior_close(&s);
 }

@@ -9,6 +9,7 @@
 #include "tests/chain_step.h"
 #include "tests/property/posterior_sample.h"
 #include "tests/property/prior_sampler.h"
+#include "tests/weighted.h"
 
 static const tsr_prior_options soft = {
     .clash = TSR_CLASH_SOFT, .softness = 0.5, .clash_limit = 10.0};
@@ -62,8 +63,8 @@ static inline void open_kind(walking *w, int kind, const char *sequence,
                       with_water ? at : NULL, e, 1.5, 0.0, 0.0, rng);
     posterior_start(s, 0.0, 1, 0);
     posterior_open_device(s);
-    OK(tsr_surrogate_new(s->t, s->prior, &s->table, s->likelihood, s->extended,
-                         &w->surrogate, &err));
+    MAKE(tsr_surrogate, w->surrogate, tsr_surrogate_new, s->t, s->prior,
+         &s->table, s->likelihood, s->extended);
     assert_non_null(w->surrogate);
     const tsr_surrogate_spec *spec = tsr_surrogate_spec_of(w->surrogate);
     tsr_surrogate_engine *launcher = NULL;
@@ -72,6 +73,7 @@ static inline void open_kind(walking *w, int kind, const char *sequence,
     else
         OK(tsr_surrogate_device_new(s->device, spec, &launcher, &err));
     assert_non_null(launcher);
+    own_tsr_surrogate_engine(launcher);
     launcher->surrogate = w->surrogate;
     s->share.launcher[kind] = launcher;
 }
@@ -82,13 +84,6 @@ static inline void open_walking(walking *w, const char *sequence,
 {
     open_kind(w, TSR_MOVE_surrogate, sequence, flexible, with_water, e,
               n_state);
-}
-
-static inline void close_walking(walking *w)
-{
-    tsr_surrogate_engine_free(w->s.share.launcher[w->kind]);
-    tsr_surrogate_free(w->surrogate);
-    posterior_close(&w->s);
 }
 
 typedef struct {
@@ -104,23 +99,14 @@ static inline walking_chain start_chain(const walking *w, double beta)
 {
     const posterior_sample *s = &w->s;
     walking_chain c = {.kind = w->kind};
-    c.profile = calloc((size_t)tsr_likelihood_n_profile(s->likelihood),
-                       sizeof *c.profile);
-    OK(tsr_batch_new(s->share.engine, 1, &c.batch, &err));
-    OK(tsr_chain_new(&s->target, 0, &c.chain, &err));
-    OK(tsr_chain_start(c.chain, c.batch, &err));
+    c.profile = array((size_t)tsr_likelihood_n_profile(s->likelihood),
+                      sizeof *c.profile);
+    MAKE(tsr_batch, c.batch, tsr_batch_new, s->share.engine, 1);
+    c.chain = new_chain(&s->target, 0, c.batch);
     tsr_chain_set_beta(c.chain, beta);
-    tsr_surrogate_engine *own = s->share.launcher[w->kind];
-    OK(own->walker_new(own, 1, &c.walker, &err));
+    tsr_surrogate_engine *launcher = s->share.launcher[w->kind];
+    MAKE(tsr_surrogate_walker, c.walker, launcher->walker_new, launcher, 1);
     return c;
-}
-
-static inline void stop_chain(walking_chain c)
-{
-    tsr_surrogate_walker_free(c.walker);
-    tsr_chain_free(c.chain);
-    tsr_batch_free(c.batch);
-    free(c.profile);
 }
 
 static inline void begin_walks(const walking_chain *c)
@@ -277,10 +263,9 @@ static inline int compare_launches(const walking *w)
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w->surrogate);
     const size_t size = (size_t)tsr_surrogate_result_size(p);
     walking_chain c = start_chain(w, 1.0);
-    tsr_surrogate_engine *own = c.walker->engine;
-    tsr_surrogate_walker *many;
+    tsr_surrogate_engine *launcher = c.walker->engine;
     int n_other = 0;
-    OK(own->walker_new(own, N_LAUNCHED, &many, &err));
+    NEW(tsr_surrogate_walker, many, launcher->walker_new, launcher, N_LAUNCHED);
     begin_walks(&c);
     const size_t job = (size_t)c.walker->layout.size;
     many->call.n_job = N_LAUNCHED;
@@ -291,17 +276,15 @@ static inline int compare_launches(const walking *w)
                (size_t)p->n_point * sizeof *many->call.point);
         many->call.key[i][0] = (uint32_t)i, many->call.key[i][1] = 7;
     }
-    OK(own->walk(many, &err));
+    OK(launcher->walk(many, &err));
     for (size_t i = 0; i < N_LAUNCHED; i++) {
         c.walker->call.key[0][0] = (uint32_t)i, c.walker->call.key[0][1] = 7;
-        OK(own->walk(c.walker, &err));
+        OK(launcher->walk(c.walker, &err));
         assert_memory_equal(c.walker->call.result, many->call.result + i * size,
                             size * sizeof(float));
         n_other += memcmp(many->call.result, many->call.result + i * size,
                           size * sizeof(float)) != 0;
     }
-    tsr_surrogate_walker_free(many);
-    stop_chain(c);
     return n_other;
 }
 
@@ -316,14 +299,12 @@ static inline void draw_weighted(const posterior_sample *s, double beta, int n,
     const tsr_parameter *p = &s->contrast[TSR_C2];
     double *partial =
         array((size_t)tsr_likelihood_n_profile(s->likelihood), sizeof *partial);
-    prior_sampler prior = {
-        .t = s->t, .table = &s->table, .prior = s->prior, .first = s->extended};
+    prior_sampler prior = prior_of(s);
     gsl_rng *rng = rng_new(8, 1);
     tsr_conformation *c = new_conformation(s->t);
-    tsr_batch *batch;
     tsr_point point;
     saxs_point(s->likelihood, &point);
-    OK(tsr_batch_new(s->share.engine, 1, &batch, &err));
+    NEW(tsr_batch, batch, tsr_batch_new, s->share.engine, 1);
     for (int i = 0; i < n; i++) {
         double contrast[TSR_N_CONTRAST] = {s->contrast[TSR_C1].start, -1.0};
         while (contrast[TSR_C2] < p->low || contrast[TSR_C2] > p->high)
@@ -339,34 +320,19 @@ static inline void draw_weighted(const posterior_sample *s, double beta, int n,
         value[i][BY_OVERLAPS] = overlaps(s, c);
         log_w[i] = beta * point.log_lik;
     }
-    tsr_batch_free(batch);
     tsr_point_clear(&point);
 }
 
 static inline void by_weights(const posterior_sample *s, double beta, int n,
                               double mean[N_BY], double error[N_BY])
 {
-    double(*value)[N_BY] = calloc((size_t)n, sizeof *value);
-    double *w = array((size_t)n, sizeof *w), top = -1e300, sum = 0, sum2 = 0;
+    double(*value)[N_BY] = array((size_t)n, sizeof *value);
+    double *w = array((size_t)n, sizeof *w);
     draw_weighted(s, beta, n, value, w);
-    for (int i = 0; i < n; i++)
-        top = fmax(top, w[i]);
-    for (int i = 0; i < n; i++) {
-        w[i] = exp(w[i] - top);
-        sum += w[i], sum2 += w[i] * w[i];
-    }
-    for (int k = 0; k < N_BY; k++) {
-        mean[k] = error[k] = 0.0;
-        for (int i = 0; i < n; i++)
-            mean[k] += w[i] / sum * value[i][k];
-        for (int i = 0; i < n; i++)
-            error[k] += pow(w[i] / sum * (value[i][k] - mean[k]), 2.0);
-        error[k] = sqrt(error[k]);
-    }
-    print_message("  %d draws of the prior are worth %.0f\n", n,
-                  sum * sum / sum2);
-    assert_true(sum * sum / sum2 > 300.0);
-    free(value);
+    const double worth =
+        weighted_means(n, N_BY, value[0], w, mean, error, NULL);
+    print_message("  %d draws of the prior are worth %.0f\n", n, worth);
+    assert_true(worth > 300.0);
 }
 
 /* Means of N_BLOCK blocks of a chain. */
@@ -406,7 +372,6 @@ static inline void by_chain(const walking *w, double beta, int block,
     print_message("  %.0f %% of %ss accepted\n", 100.0 * accepted,
                   w->kind == TSR_MOVE_redraw ? "redraw" : "walk");
     assert_true(accepted > 0.3);
-    stop_chain(c);
 }
 
 static inline void compare(const walking *w, double beta, int n_weighted,

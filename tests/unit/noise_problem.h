@@ -61,11 +61,9 @@ static inline void open_model(problem *p, int model, tsr_number_or_word scale,
         noise_set(&p->options, "beta", "infer");
     }
     p->linear = tsr_linear_make(scale, background);
-    const tsr_noise_spec spec = {.options = &p->options,
-                                 .saxs = &p->saxs,
-                                 .matrix = p->matrix,
-                                 .n_q = N_Q,
-                                 .linear = &p->linear};
+    const tsr_noise_spec spec =
+        ROW(.options = &p->options, .saxs = &p->saxs, .matrix = p->matrix,
+            .n_q = N_Q, .linear = &p->linear);
     OK(tsr_noise_new(&spec, &p->pool, &p->state, &err));
     own_copy(&p->pool, release_pool);
     p->fit.model = p->scratch, p->fit.weight = p->scratch + MAX_N;

@@ -28,20 +28,12 @@ static const tsr_field option_fields[] = {
               .doc = "check everything, sample nothing"),
     {0}};
 
-static const tsr_field keys[] = {{.name = "chains",
-                                  .type = TSR_FIELD_INT,
-                                  .initial = "8",
-                                  .min = 1,
-                                  .max = 4096,
-                                  .doc = "chains side by side"},
-                                 {.name = "step",
-                                  .type = TSR_FIELD_DOUBLE,
-                                  .initial = "0.1",
-                                  .unit = "rad",
-                                  .doc = "of a move",
-                                  .max = 3.0,
-                                  .offset = sizeof(long)},
-                                 {.name = NULL}};
+static const tsr_field keys[] = {
+    ROW(.name = "chains", .type = TSR_FIELD_INT, .initial = "8", .min = 1,
+        .max = 4096, .doc = "chains side by side"),
+    ROW(.name = "step", .type = TSR_FIELD_DOUBLE, .initial = "0.1",
+        .unit = "rad", .doc = "of a move", .max = 3.0, .offset = sizeof(long)),
+    ROW(.name = NULL)};
 
 static const tsr_field *get_keys(void)
 {
@@ -76,15 +68,13 @@ static tsr_status run_show(const tsr_args *args, FILE *out, tsr_log *log,
                : tsr_fail(err, last_status, "it failed");
 }
 
-static const tsr_command show = {.name = "show",
-                                 .doc = "print the arguments",
-                                 .arguments = "CONFIG [MORE]",
-                                 .options = option_fields,
-                                 .size = sizeof(options),
-                                 .about = "First line.\nNext.\n\n"
-                                          "Second one.",
-                                 .keys = get_keys,
-                                 .run = run_show};
+static const tsr_command show =
+    ROW(.name = "show", .doc = "print the arguments",
+        .arguments = "CONFIG [MORE]", .options = option_fields,
+        .size = sizeof(options),
+        .about = "First line.\nNext.\n\n"
+                 "Second one.",
+        .keys = get_keys, .run = run_show);
 static const tsr_command *const commands[] = {&show, NULL};
 
 enum { MAX_WORDS = 14 };
@@ -185,12 +175,11 @@ TEST(test_errors)
          "option '--threads': value 'null' is not an integer: expected integer "
          "in [1, 64]"}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        char expected[300];
         outcome o = program(rows[i].word);
-        snprintf(expected, sizeof expected,
-                 "tessera show: %s\n'tessera show --help' shows its "
-                 "usage.\n",
-                 rows[i].message);
+        const char *expected =
+            format("tessera show: %s\n'tessera show --help' shows its "
+                   "usage.\n",
+                   rows[i].message);
         assert_string_equal(o.message, expected);
         assert_string_equal(o.out, "");
         assert_int_equal(o.exit_status, 64);
@@ -207,43 +196,26 @@ TEST(test_program)
         int exit_status;
         const char *out, *message;
     } rows[] = {
-        {{"show", "a", "b"}, TSR_OK, 0, "a\nb\n", ""},
-        {{"show", "a"}, TSR_E_NO, 1, "a\n", ""},
-        {{"show", "a"}, TSR_E_CONFIG, 78, "a\n", "tessera show: it failed\n"},
-        {{"show", "a"},
-         TSR_E_INTERRUPTED,
-         75,
-         "a\n",
-         "tessera show: it failed\n"},
-        {{"show", "--ouput=x", "a"},
-         TSR_OK,
-         64,
-         "",
-         "tessera show: unknown option '--ouput'; did you mean '--output'?\n"
-         "'tessera show --help' shows its usage.\n"},
-        {{"shwo"},
-         TSR_OK,
-         64,
-         "",
-         "tessera: unknown command 'shwo'; did you mean 'show'?\n"},
-        {{"help", "shwo"},
-         TSR_OK,
-         64,
-         "",
-         "tessera: unknown command 'shwo'; did you mean 'show'?\n"},
-        {{"paint"},
-         TSR_OK,
-         64,
-         "",
-         "tessera: unknown command 'paint'; 'tessera --help' lists the "
-         "commands\n"},
-        {{"--bogus"},
-         TSR_OK,
-         64,
-         "",
-         "tessera: unknown option '--bogus'; 'tessera --help' lists the "
-         "commands\n"},
-        {{"--version"}, TSR_OK, 0, "tessera " TSR_VERSION "\n", ""}};
+        ROW({"show", "a", "b"}, TSR_OK, 0, "a\nb\n", ""),
+        ROW({"show", "a"}, TSR_E_NO, 1, "a\n", ""),
+        ROW({"show", "a"}, TSR_E_CONFIG, 78, "a\n",
+            "tessera show: it failed\n"),
+        ROW({"show", "a"}, TSR_E_INTERRUPTED, 75, "a\n",
+            "tessera show: it failed\n"),
+        ROW({"show", "--ouput=x", "a"}, TSR_OK, 64, "",
+            "tessera show: unknown option '--ouput'; did you mean '--output'?\n"
+            "'tessera show --help' shows its usage.\n"),
+        ROW({"shwo"}, TSR_OK, 64, "",
+            "tessera: unknown command 'shwo'; did you mean 'show'?\n"),
+        ROW({"help", "shwo"}, TSR_OK, 64, "",
+            "tessera: unknown command 'shwo'; did you mean 'show'?\n"),
+        ROW({"paint"}, TSR_OK, 64, "",
+            "tessera: unknown command 'paint'; 'tessera --help' lists the "
+            "commands\n"),
+        ROW({"--bogus"}, TSR_OK, 64, "",
+            "tessera: unknown option '--bogus'; 'tessera --help' lists the "
+            "commands\n"),
+        ROW({"--version"}, TSR_OK, 0, "tessera " TSR_VERSION "\n", "")};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         last_status = rows[i].status;
         outcome o = program(rows[i].word);
@@ -330,14 +302,11 @@ TEST(test_full_disk)
         print_message("no /dev/full here\n");
         skip();
     }
-    char *text = NULL;
-    size_t n;
-    FILE *message = open_memstream(&text, &n);
+    FILE *message = text_begin();
     last_status = TSR_OK;
     assert_int_equal(tsr_program(commands, 3, argv, full, message), 74);
-    fclose(message);
+    char *text = text_end(message);
     fclose(full);
     assert_string_equal(text, "tessera: cannot write to standard output: No "
                               "space left on device\n");
-    free(text);
 }

@@ -5,6 +5,9 @@
 #include "run_frames.h"
 #include "tests/test.h"
 
+OWNED(tsr_arrangements)
+OWNED(tsr_frames)
+
 /* ---- groups by average linkage ---- */
 
 static int groups_of(int n, const double *x, double threshold, int *group)
@@ -152,7 +155,7 @@ static tsr_frames *make_frames(int apart)
 TEST(test_arrangements)
 {
     double chi2[N_CHAIN][N_DRAW];
-    tsr_frames *frames = make_frames(0);
+    FREED(tsr_frames) frames = make_frames(0);
     tsr_arrangements *a;
     for (int c = 0; c < N_CHAIN; c++)
         for (int k = 0; k < N_DRAW; k++)
@@ -195,22 +198,19 @@ TEST(test_arrangements)
         tsr_arrangements_make(frames, 3, 10.0, 0, 0, NULL, &a, &err),
         TSR_E_USAGE);
     assert_null(a);
-    tsr_frames_free(frames);
 }
 
 /* Halves of the chains that have nothing in common. */
 TEST(test_halves)
 {
-    tsr_frames *frames = make_frames(1);
-    tsr_arrangements *a;
+    FREED(tsr_frames) frames = make_frames(1);
+    FREED(tsr_arrangements) a;
     OK(tsr_arrangements_make(frames, -1, 10.0, 0, 0, NULL, &a, &err));
     assert_int_equal(a->n_group[0], 2);
     assert_near(a->overlap[0], 0.0, 1e-12);
     const int first = a->item[0].half[0] < 0.5;
     assert_nears(1e-12, a->item[first].half[0], 1.0, a->item[first].half[1],
                  0.0, a->item[1 - first].half[1], 1.0);
-    tsr_arrangements_free(a);
-    tsr_frames_free(frames);
 }
 
 static test_fixture around_each = {io_setup, io_teardown};

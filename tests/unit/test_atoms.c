@@ -8,6 +8,7 @@
 #include "tests/io_files.h"
 #include "tests/test.h"
 
+OWNED(tsr_atom_model)
 OWNED(tsr_atoms)
 
 static tsr_atoms *read_ok(const char *path)
@@ -153,8 +154,8 @@ static void damage(const char *text, const char *name)
     char *copy = array(size + 1, 1);
     for (int round = 0; round < io_rounds(150); round++) {
         size_t n = io_damage(copy, text, size, &seed);
-        tsr_atoms *a = NULL;
-        tsr_atom_model *m = NULL;
+        FREED(tsr_atoms) a = NULL;
+        FREED(tsr_atom_model) m = NULL;
         const char *path = io_write(name, copy, n);
         if (tsr_atoms_read(path, &a, &err) != TSR_OK) {
             assert_null(a);
@@ -164,8 +165,6 @@ static void damage(const char *text, const char *name)
         tsr_status status = new_model(a, TSR_SOLVENT_LAYER, &m);
         assert_true(status == TSR_OK || status == TSR_E_DATA);
         assert_true(m == NULL || (m->n_atom <= a->n_atom && m->mass > 0.0));
-        tsr_atom_model_free(m);
-        tsr_atoms_free(a);
     }
 }
 
@@ -196,8 +195,7 @@ static int *hydrogens(const tsr_atoms *a, tsr_hydrogen_count *count)
  * (imidazole, pyridine-like nitrogens). */
 static int disagree(const char *path, int *n_atom)
 {
-    size_t size;
-    char *text = io_read(path, &size), *plain = array(size + 1, 1);
+    char *text = io_read(path, NULL), *plain = array(strlen(text) + 1, 1);
     for (char *p = text; *p != '\0';) {
         size_t n = strcspn(p, "\n");
         n += p[n] == '\n';
@@ -223,8 +221,7 @@ static int disagree(const char *path, int *n_atom)
 TEST(valence_finds_what_tables_say)
 {
     int n_atom;
-    if (!io_have_shared())
-        skip();
+    NEEDS_SHARED;
     int n = disagree(SHARED "reference_profiles/crysol_1hel/1HEL.pdb", &n_atom);
     assert_int_equal(n_atom, 1001);
     assert_in_range(n, 0, 8);
@@ -240,10 +237,8 @@ TEST(hydrogens_in_the_file_change_nothing)
     const char *path = SHARED "reference_profiles/plumed_rt-saxs/template.pdb";
     tsr_hydrogen_count count;
     tsr_atom_model *one, *other;
-    size_t size;
-    if (!io_have_shared())
-        skip();
-    char *text = io_read(path, &size), *plain = array(size + 1, 1);
+    NEEDS_SHARED;
+    char *text = io_read(path, NULL), *plain = array(strlen(text) + 1, 1);
     for (char *p = text; *p != '\0';) {
         size_t n = strcspn(p, "\n");
         n += p[n] == '\n';
@@ -435,7 +430,7 @@ TEST(all_models)
 TEST(layer_of_two_atoms)
 {
     tsr_atoms *a = two_atoms();
-    tsr_atom_model *m;
+    FREED(tsr_atom_model) m;
     double f[3][3][2], sum[3] = {0.0, 0.0, 0.0}, area = 0.0;
     a->atom[1].xyz[0] = 40.0;
     OK(tsr_atom_model_new(a, TSR_SOLVENT_LAYER, 0.4, &m, &err));
@@ -458,7 +453,6 @@ TEST(layer_of_two_atoms)
     /* Atoms move: B = 12 A^2. */
     assert_near(f[0][1][1] / tsr_atom_form_factor(8, 0.3),
                 exp(-12.0 * 0.09 / (16.0 * 9.8696044)), 1e-8);
-    tsr_atom_model_free(m);
 }
 
 /* The other side of a wall: the bead is outside, on the widened sphere. */
@@ -470,7 +464,7 @@ TEST(beads_are_outside)
             line(text, "ATOM", " CB ", ' ', "ALA", 7 * i + k + 1, 0.0, 2.0 * i,
                  2.0 * k, "C");
     tsr_atoms *a = read_ok(io_text("wall.pdb", text));
-    tsr_atom_model *m;
+    FREED(tsr_atom_model) m;
     for (int i = 0; i < a->n_atom; i++) /* half of it removed: two layers */
         a->atom[i].xyz[0] = i % 2 == 0 ? 0.0 : 3.0;
     assert_int_equal(new_model(a, TSR_SOLVENT_LAYER, &m), TSR_OK);
@@ -483,16 +477,14 @@ TEST(beads_are_outside)
     }
     assert_true(m->n > m->n_atom);
     assert_int_equal(n_outside, m->n - m->n_atom);
-    tsr_atom_model_free(m);
 }
 
 /* What a coordinate's eight columns may hold. */
 static tsr_status field(const char *x)
 {
-    char text[128];
     tsr_atoms *a = NULL;
-    snprintf(text, sizeof text,
-             "ATOM      1  CA  GLY A   1    %s   2.000   3.000\n", x);
+    const char *text =
+        format("ATOM      1  CA  GLY A   1    %s   2.000   3.000\n", x);
     tsr_status status = tsr_atoms_read(io_text("x.pdb", text), &a, &err);
     tsr_atoms_free(a);
     return status;

@@ -9,7 +9,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
+
+OWNED(tsr_checkpoint)
 
 static char path[128], previous[128];
 
@@ -73,15 +74,12 @@ static thing write_thing(void)
 {
     static double many[] = {(double)NAN, 0x1p-1074};
     static char config[] = "a: \xc3\xa9\n", empty[] = "";
-    const thing one = {
-        .small = {-2147483647 - 1, 2147483647},
-        .steps = -1234567890123L,
-        .whole = {INT64_MIN, -1, INT64_MAX},
-        .real = {0.1, -0.0, (double)INFINITY, (double)NAN, 0x1p-1074, -1e308},
-        .config = config,
-        .empty = empty,
-        .many = many,
-        .n_many = 2};
+    const thing one =
+        ROW(.small = {-2147483647 - 1, 2147483647}, .steps = -1234567890123L,
+            .whole = {INT64_MIN, -1, INT64_MAX},
+            .real = {0.1, -0.0, (double)INFINITY, (double)NAN, 0x1p-1074,
+                     -1e308},
+            .config = config, .empty = empty, .many = many, .n_many = 2);
     tsr_checkpoint_writer *writer;
 
     OK(tsr_checkpoint_new(path, "0123abcd", &writer, &err));
@@ -134,7 +132,7 @@ TEST(test_other_shape)
                  {"chain/x", TSR_CHECKPOINT_LONG, 1},
                  {"chain", TSR_CHECKPOINT_TEXT, 0},
                  {"x/y/z", TSR_CHECKPOINT_TEXT, 0}};
-    tsr_checkpoint *checkpoint;
+    FREED(tsr_checkpoint) checkpoint;
 
     (void)write_thing();
     OK(tsr_checkpoint_open(path, &checkpoint, &err));
@@ -149,7 +147,6 @@ TEST(test_other_shape)
         assert_has(err.message, wrong[i].name);
         assert_null(other.config);
     }
-    tsr_checkpoint_free(checkpoint);
 }
 
 static char *slurp(const char *file, size_t *size)
@@ -254,14 +251,13 @@ TEST(test_foreign)
 static void expect_newest(int64_t number, const char *message)
 {
     char text[TSR_ERR_SIZE];
-    tsr_checkpoint *checkpoint;
+    FREED(tsr_checkpoint) checkpoint;
     OK(tsr_checkpoint_open_newest(io_dir, &checkpoint, text, &err));
     assert_int_equal(number_in(checkpoint), number);
     if (message[0] == '\0')
         assert_string_equal(text, "");
     else
         assert_has(text, message);
-    tsr_checkpoint_free(checkpoint);
 }
 
 TEST(test_newest)
@@ -327,8 +323,7 @@ TEST(test_speed)
     OK(tsr_checkpoint_new(path, "", &writer, &err));
     for (int c = 0; c < N_CHAIN; c++)
         for (int i = 0; i < 8; i++) {
-            char name[64];
-            snprintf(name, sizeof name, "chain/%06d/array%d", c, i);
+            const char *name = format("chain/%06d/array%d", c, i);
             const tsr_checkpoint_field field[] = {
                 {name, TSR_CHECKPOINT_DOUBLE, offsetof(thing, real), 6, 0},
                 {0}};
@@ -342,9 +337,8 @@ TEST(test_speed)
                            1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
     print_message("4096 small arrays and 32 MiB: %.3f s\n", seconds);
     assert_true(seconds < 10.0);
-    tsr_checkpoint *checkpoint;
+    FREED(tsr_checkpoint) checkpoint;
     OK(tsr_checkpoint_open(path, &checkpoint, &err));
-    tsr_checkpoint_free(checkpoint);
 }
 
 static test_fixture around_each = {enter, io_teardown};

@@ -3,7 +3,6 @@
  *
  * Bodies stand on a lattice of 1/64 Angstrom and rigid parts turn by right
  * angles, so distances are exact and the sums must agree to the last unit. */
-#include "core/random.h"
 #include "molecule/points.h"
 #include "prior/prior.h"
 #include "tests/freedom_sample.h"
@@ -27,42 +26,22 @@ typedef struct {
 } clash_case;
 
 static const clash_case cases[] = {
-    {"all flexible", {.sequence = long_chain}, 3.8, 0.5, 10.0, 36.0, 4000, 0},
-    {"rigid parts",
-     {.sequence = long_chain, .ranges = {"A:34-40 A:100-104"}},
-     3.8,
-     0.5,
-     10.0,
-     32.0,
-     4000,
-     0},
-    {"complex",
-     {.sequence = two_chains, .ranges = {"A:30-40 B:8-12", NULL, NULL, "C"}},
-     4.0,
-     0.5,
-     10.0,
-     34.0,
-     4000,
-     0},
-    {"nothing impossible",
-     {.sequence = long_chain},
-     4.0,
-     2.0,
-     1e5,
-     26.0,
-     3000,
-     0},
+    ROW("all flexible", {.sequence = long_chain}, 3.8, 0.5, 10.0, 36.0, 4000,
+        0),
+    ROW("rigid parts",
+        {.sequence = long_chain, .ranges = {"A:34-40 A:100-104"}}, 3.8, 0.5,
+        10.0, 32.0, 4000, 0),
+    ROW("complex",
+        {.sequence = two_chains, .ranges = {"A:30-40 B:8-12", NULL, NULL, "C"}},
+        4.0, 0.5, 10.0, 34.0, 4000, 0),
+    ROW("nothing impossible", {.sequence = long_chain}, 4.0, 2.0, 1e5, 26.0,
+        3000, 0),
     /* more contacts than the lists hold, in time or from the start */
-    {"lists run out", {.sequence = long_chain}, 6.0, 3.0, 1e5, 22.0, 3000, 1},
-    {"no lists", {.sequence = long_chain}, 12.0, 5.0, 1e5, 20.0, 500, 1},
-    {"no lists, limit",
-     {.sequence = long_chain},
-     12.0,
-     4.0,
-     3.8,
-     26.0,
-     500,
-     1}};
+    ROW("lists run out", {.sequence = long_chain}, 6.0, 3.0, 1e5, 22.0, 3000,
+        1),
+    ROW("no lists", {.sequence = long_chain}, 12.0, 5.0, 1e5, 20.0, 500, 1),
+    ROW("no lists, limit", {.sequence = long_chain}, 12.0, 4.0, 3.8, 26.0, 500,
+        1)};
 enum { N_CASE = COUNT_OF(cases) };
 
 typedef struct {

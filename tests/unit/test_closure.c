@@ -1,7 +1,6 @@
 /* Ring closure finds the same solutions as a scan over one torsion, among them
  * the conformation of the chain itself, and its Jacobian is that of finite
  * differences. */
-#include "core/random.h"
 #include "moves/closure.h"
 #include "tests/test.h"
 #include "tests/unit/closure_problem.h"

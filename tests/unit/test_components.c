@@ -133,7 +133,7 @@ static tsr_form_factor_table *example(void)
 TEST(folding)
 {
     tsr_form_factor_table *t = example();
-    tsr_form_factor_table *f;
+    FREED(tsr_form_factor) f;
     OK(tsr_form_factor_fold(t, &f, &err));
     double e[TSR_MAX_TYPE * 21];
     OK(tsr_form_factor_resample(f, 21, 0.05, NULL, e, &err));
@@ -157,7 +157,6 @@ TEST(folding)
     int type[3] = {0, 2, 2};
     double r = (1.5 + 2.0 * 3.0 * 1.52) / 7.0;
     assert_near(tsr_component_radius(t, 3, type), r, 1e-12);
-    tsr_form_factor_free(f);
     tsr_form_factor_free(NULL);
 }
 
@@ -222,7 +221,7 @@ TEST(bad_files)
                  {"# TYR side chain\n", "19 0.05 ", "19 0.05 nan ", "finite"},
                  {"# TYR side chain\n", "19 0.05 ", "19 0.05 7 ", "follows"},
                  {"# TYR side chain\n", "19 0.1 ", "# 19 0.1 ", "q = 0.1"}};
-    char name[64], place[128];
+    char name[64];
     file_name(name);
     tsr_form_factor_table *t = example();
     OK(tsr_form_factor_write(t, name, &err));
@@ -236,7 +235,7 @@ TEST(bad_files)
         FAILS(tsr_form_factor_read(name, &t, &err), TSR_E_DATA,
               spoil[i].message);
         assert_null(t);
-        snprintf(place, sizeof place, "%s:", name);
+        const char *place = format("%s:", name);
         assert_int_equal(strncmp(err.message, place, strlen(place)), 0);
     }
     free(text);

@@ -1,11 +1,8 @@
 /* The sphere tree finds exactly the pairs of bodies in contact, compared with
  * all pairs. */
-#include "core/random.h"
 #include "core/vec3.h"
 #include "prior/clash.h"
 #include "tests/test.h"
-
-#include <gsl/gsl_rng.h>
 
 enum { MOST = 5000 };
 

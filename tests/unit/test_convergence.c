@@ -4,7 +4,6 @@
 #include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
-#include <gsl/gsl_rng.h>
 
 static tsr_convergence of(int n_chain, int n_draw, const double *value)
 {
@@ -29,7 +28,6 @@ static double *ar1(double phi, double shift, unsigned long seed)
             x = phi * x + gsl_ran_gaussian(random, sqrt(1.0 - phi * phi));
         }
     }
-    gsl_rng_free(random);
     return value;
 }
 

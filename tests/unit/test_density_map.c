@@ -4,8 +4,6 @@
 #include "tests/io_files.h"
 #include "tests/test.h"
 
-#include <unistd.h>
-
 static tsr_pool of_maps;
 
 enum { HEADER = 1024, NC = 3, NR = 4, NS = 5, N = NC * NR * NS };
@@ -415,8 +413,7 @@ TEST(damage)
 
 TEST(real_files)
 {
-    if (!io_have_shared())
-        skip();
+    NEEDS_SHARED;
     tsr_map *map;
     OK(tsr_map_read(SHARED "maps/1f7dA00_8.mrc.gz", TSR_MAP_ORIGIN_AUTO, NULL,
                     &of_maps, &map, &err));

@@ -5,27 +5,15 @@
 enum { N = 5 };
 
 static const tsr_device_info list[N] = {
-    {.index = 0, .type = TSR_DEVICE_CPU, .name = "pthread", .driver = "3.1"},
-    {.index = 1,
-     .type = TSR_DEVICE_GPU,
-     .name = "Small GPU",
-     .driver = "7",
-     .compute_units = 16},
-    {.index = 2,
-     .type = TSR_DEVICE_GPU,
-     .name = "Large GPU",
-     .driver = "7",
-     .compute_units = 132},
-    {.index = 3,
-     .type = TSR_DEVICE_GPU,
-     .name = "Large GPU",
-     .driver = "7",
-     .compute_units = 132},
-    {.index = 4,
-     .type = TSR_DEVICE_GPU,
-     .name = "Large GPU",
-     .driver = "8",
-     .compute_units = 132}};
+    ROW(.index = 0, .type = TSR_DEVICE_CPU, .name = "pthread", .driver = "3.1"),
+    ROW(.index = 1, .type = TSR_DEVICE_GPU, .name = "Small GPU", .driver = "7",
+        .compute_units = 16),
+    ROW(.index = 2, .type = TSR_DEVICE_GPU, .name = "Large GPU", .driver = "7",
+        .compute_units = 132),
+    ROW(.index = 3, .type = TSR_DEVICE_GPU, .name = "Large GPU", .driver = "7",
+        .compute_units = 132),
+    ROW(.index = 4, .type = TSR_DEVICE_GPU, .name = "Large GPU", .driver = "8",
+        .compute_units = 132)};
 
 TEST(lists_that_are_right)
 {

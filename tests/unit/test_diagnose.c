@@ -5,7 +5,6 @@
 #include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
-#include <gsl/gsl_rng.h>
 
 OWNED(tsr_diagnosis)
 
@@ -63,30 +62,20 @@ static tsr_diagnosis *diagnose(const recipe *r, int n_temp)
 {
     const double q[N_Q] = {0.01, 0.02, 0.04, 0.08, 0.16, 0.32};
     const tsr_trace_variable variable[N_VARIABLE] = {
-        [RG] = {.group = TSR_TRACE_POSTERIOR,
-                .name = "rg",
-                .unit = "Angstrom",
-                .n = 1},
-        [D_MAX] = {.group = TSR_TRACE_POSTERIOR,
-                   .name = "d_max",
-                   .unit = "Angstrom",
-                   .n = 1},
+        [RG] = ROW(.group = TSR_TRACE_POSTERIOR, .name = "rg",
+                   .unit = "Angstrom", .n = 1),
+        [D_MAX] = ROW(.group = TSR_TRACE_POSTERIOR, .name = "d_max",
+                      .unit = "Angstrom", .n = 1),
         [LP] = {.group = TSR_TRACE_SAMPLE_STATS, .name = "lp", .n = 1},
         [TRIPS] = {.group = TSR_TRACE_SAMPLE_STATS,
                    .name = "round_trips",
                    .n = 1},
-        [CURVE] = {.group = TSR_TRACE_POSTERIOR_PREDICTIVE,
-                   .name = "intensity_mean",
-                   .dim = "q",
-                   .n = N_Q,
-                   .coord = q,
-                   .single = 1}};
-    const tsr_diagnose_options options = {.rhat = 1.01,
-                                          .ess = 400.0,
-                                          .n_temp = n_temp,
-                                          .draws = r->n_draw,
-                                          .is_frozen = is_frozen,
-                                          .arrangements = the_arrangements};
+        [CURVE] = ROW(.group = TSR_TRACE_POSTERIOR_PREDICTIVE,
+                      .name = "intensity_mean", .dim = "q", .n = N_Q,
+                      .coord = q, .single = 1)};
+    const tsr_diagnose_options options =
+        ROW(.rhat = 1.01, .ess = 400.0, .n_temp = n_temp, .draws = r->n_draw,
+            .is_frozen = is_frozen, .arrangements = the_arrangements);
     const char *path = io_path("trace.h5");
     gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
     tsr_trace *trace;
@@ -233,12 +222,9 @@ TEST(test_arrangements)
     tsr_arrangement item[3] = {{.state = 1, .half = {1.0, 1.0}},
                                {.state = 2, .half = {0.9, 0.2}},
                                {.state = 2, .half = {0.1, 0.8}}};
-    tsr_arrangements a = {.n_state = 2,
-                          .n_group = {1, 2},
-                          .n_seen = {10, 1000},
-                          .overlap = {1.0, 0.3},
-                          .n = 3,
-                          .item = item};
+    tsr_arrangements a =
+        ROW(.n_state = 2, .n_group = {1, 2}, .n_seen = {10, 1000},
+            .overlap = {1.0, 0.3}, .n = 3, .item = item);
     the_arrangements = &a;
     tsr_diagnosis *d = diagnose(&r, 6);
     expect_no(d, "arrangements ");

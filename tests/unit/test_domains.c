@@ -1,6 +1,5 @@
 /* Domains are found where two rigid parts move by known amounts. */
 #include "analysis/shape.h"
-#include "core/random.h"
 #include "core/vec3.h"
 #include "tests/test.h"
 

@@ -8,8 +8,7 @@ static const char head[] = "chain,draw,weight,log_weight\n";
 
 static tsr_status read_text(const char *text, tsr_draw_weights *out)
 {
-    char all[512];
-    snprintf(all, sizeof all, "%s%s", head, text);
+    const char *all = format("%s%s", head, text);
     return tsr_draw_weights_read(io_text("weights.csv", all), out, &err);
 }
 
@@ -40,7 +39,7 @@ TEST(test_bad_tables)
                {"0,0,0\n1,0,0\n", "the sum of the weights is 0"},
                {"", "the sum of the weights is 0"},
                {"0,0,1\n0,0,1\n", "chain 0, draw 0 twice"},
-               {"99999,2000000000,1\n", "1 draws instead of 100000 x"}};
+               {"99999,2000000000,1\n", "only 1 of 100000 x"}};
     tsr_draw_weights w;
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         FAILS(read_text(bad[i].text, &w), TSR_E_DATA, bad[i].says);

@@ -2,7 +2,6 @@
  * posteriors are normal, where the exact value is known. */
 #include "analysis/evidence.h"
 #include "analysis/loo.h"
-#include "core/random.h"
 #include "tests/test.h"
 
 #include <gsl/gsl_cdf.h>

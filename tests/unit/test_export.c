@@ -5,6 +5,10 @@
 #include "run_frames.h"
 #include "tests/test.h"
 
+OWNED(tsr_all_atoms)
+OWNED(tsr_model_atoms)
+OWNED(tsr_structure)
+
 enum { N_CHAIN = 2, N_FRAME = 6 };
 
 /* Lysine, alanine with all heavy atoms, named as other programs do, of a real
@@ -143,18 +147,15 @@ TEST(test_damaged_frames)
     fixture f;
     const tsr_drawn_frame *frame;
     tsr_frames *frames;
-    char *told = NULL;
-    size_t size;
-    FILE *stream = open_memstream(&told, &size);
+    FILE *stream = text_begin();
     tsr_log *log = tsr_log_new(stream, TSR_LOG_INFO);
     make(&f);
     io_text("trajectory-002.h5", "no HDF5");
     OK(tsr_frames_open(io_dir, log, &frames, &err));
     tsr_log_free(log);
-    fclose(stream);
+    char *told = text_end(stream);
     assert_has(told, "1 trajectory is left out: ");
     assert_has(told, "trajectory-002.h5");
-    free(told);
     assert_int_equal(tsr_frames_list(frames, &frame), N_CHAIN * N_FRAME);
     tsr_frames_free(frames);
     io_text("model.pdb", "ATOM      1  CA  ALA A   1       0.000   0.000   "
@@ -231,9 +232,9 @@ TEST(test_proline)
     enum { N, CA, C, O, CB, CG, CD, N_ATOM };
     static const int ring[][2] = {
         {N, CA}, {CA, CB}, {CB, CG}, {CG, CD}, {CD, N}};
-    tsr_structure *input;
-    tsr_model_atoms *model;
-    tsr_all_atoms *all;
+    FREED(tsr_structure) input;
+    FREED(tsr_model_atoms) model;
+    FREED(tsr_all_atoms) all;
     tsr_motion open;
     double drawn[N_ATOM][3], xyz[N_ATOM][3], side[3], axis[3], other[3];
     const char *path = io_text("proline.pdb", text);
@@ -258,9 +259,6 @@ TEST(test_proline)
                     tsr_vec3_distance(input->atom[a].xyz, input->atom[b].xyz),
                     1e-9);
     }
-    tsr_all_atoms_free(all);
-    tsr_model_atoms_free(model);
-    tsr_structure_free(input);
 }
 
 /* Exported models open again, with the names and the order of the input, and
@@ -278,7 +276,7 @@ TEST(test_models)
                                             .all = all,
                                             .state = -1};
         CLEARED(tsr_draw_choice) choice;
-        tsr_structure *back;
+        FREED(tsr_structure) back;
         int n_model;
         FILE *out = fopen(io_path(name[format]), "w");
         OK(tsr_draw_choice_parse("1/0:20,0/50", &choice, &err));
@@ -303,7 +301,6 @@ TEST(test_models)
         assert_near(tsr_superpose(14, NULL, (const double(*)[3])theirs,
                                   (const double(*)[3])first, &motion),
                     0.0, 2e-3);
-        tsr_structure_free(back);
     }
     tsr_all_atoms_free(all);
     clear(&f);

@@ -65,7 +65,7 @@ TEST(test_double_bits)
             x = ldexp((double)(int64_t)bits, -60);
         if (!isfinite(x))
             continue;
-        char text[64], less[64];
+        char text[64];
         tsr_field_format(&field, &x, text, sizeof text);
         OK(tsr_field_parse(&field, &y, text, &err));
         assert_memory_equal(&x, &y, sizeof x);
@@ -75,7 +75,7 @@ TEST(test_double_bits)
             digits += *s >= '0' && *s <= '9' && !leading;
         }
         if (digits > 1 && strchr(text, '.') != NULL) {
-            snprintf(less, sizeof less, "%.*e", digits - 2, x);
+            const char *less = format("%.*e", digits - 2, x);
             assert_true(strtod(less, NULL) != x);
         }
         n++;
@@ -115,11 +115,8 @@ static void check_rows(const tsr_field *field, const parse_row *rows, size_t n,
 
 TEST(test_parse_numbers)
 {
-    static const tsr_field integer = {.name = "i",
-                                      .type = TSR_FIELD_INT,
-                                      .initial = "1",
-                                      .min = 1,
-                                      .max = 4096};
+    static const tsr_field integer = ROW(.name = "i", .type = TSR_FIELD_INT,
+                                         .initial = "1", .min = 1, .max = 4096);
     static const parse_row integers[] = {
         {"1", NULL},
         {"+12", NULL},
@@ -137,12 +134,9 @@ TEST(test_parse_numbers)
         {"99999999999999999999", "is too large for an integer"}};
     CHECK_ROWS(&integer, integers, "integer in [1, 4096]");
 
-    static const tsr_field real = {.name = "x",
-                                   .type = TSR_FIELD_DOUBLE,
-                                   .initial = "0.1",
-                                   .unit = "rad",
-                                   .min = 1e-6,
-                                   .max = 3.15};
+    static const tsr_field real =
+        ROW(.name = "x", .type = TSR_FIELD_DOUBLE, .initial = "0.1",
+            .unit = "rad", .min = 1e-6, .max = 3.15);
     static const parse_row reals[] = {{"0.5", NULL},
                                       {".5", NULL},
                                       {"1.", NULL},
@@ -183,21 +177,16 @@ TEST(test_parse_others)
     CHECK_ROWS(&bool_field, bools, "true or false");
 
     static const char *const models[] = {"measured", "relative", NULL};
-    static const tsr_field choice = {.name = "c",
-                                     .type = TSR_FIELD_CHOICE,
-                                     .initial = "measured",
-                                     .words = models};
+    static const tsr_field choice = ROW(.name = "c", .type = TSR_FIELD_CHOICE,
+                                        .initial = "measured", .words = models);
     static const parse_row choices[] = {{"relative", NULL},
                                         {"gauss", "is not known"}};
     CHECK_ROWS(&choice, choices, "one of measured, relative");
 
     static const char *const infer[] = {"infer", "none", NULL};
-    static const tsr_field mixed = {.name = "n",
-                                    .type = TSR_FIELD_NUMBER_OR_WORD,
-                                    .initial = "infer",
-                                    .min = 0.0,
-                                    .max = 5.0,
-                                    .words = infer};
+    static const tsr_field mixed =
+        ROW(.name = "n", .type = TSR_FIELD_NUMBER_OR_WORD, .initial = "infer",
+            .min = 0.0, .max = 5.0, .words = infer);
     tsr_number_or_word n;
     OK(tsr_field_parse(&mixed, &n, "none", &err));
     assert_int_equal(n.word, 1);
@@ -209,11 +198,9 @@ TEST(test_parse_others)
         {"infr", "is neither a number nor a known word"}};
     CHECK_ROWS(&mixed, mixeds, "number in [0, 5], or one of infer, none");
 
-    static const tsr_field pair = {.name = "p",
-                                   .type = TSR_FIELD_PAIR,
-                                   .initial = "[0, 1]",
-                                   .max = 10.0,
-                                   .unit = "1/A"};
+    static const tsr_field pair =
+        ROW(.name = "p", .type = TSR_FIELD_PAIR, .initial = "[0, 1]",
+            .max = 10.0, .unit = "1/A");
     double p[2];
     OK(tsr_field_parse(&pair, p, "[0.01,0.3]", &err));
     assert_true(p[0] == 0.01 && p[1] == 0.3);
@@ -282,14 +269,10 @@ TEST(test_defaults)
 TEST(test_bad_default)
 {
     static const tsr_field fields[] = {
-        {.name = "s", .type = TSR_FIELD_STRING, .initial = "kept"},
-        {.name = "n",
-         .type = TSR_FIELD_INT,
-         .initial = "9",
-         .min = 1,
-         .max = 5,
-         .offset = sizeof(char *)},
-        {.name = NULL}};
+        ROW(.name = "s", .type = TSR_FIELD_STRING, .initial = "kept"),
+        ROW(.name = "n", .type = TSR_FIELD_INT, .initial = "9", .min = 1,
+            .max = 5, .offset = sizeof(char *)),
+        ROW(.name = NULL)};
     struct {
         char *s;
         long n;
@@ -336,11 +319,9 @@ TEST(test_nearest)
 
 TEST(test_help)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = text_begin();
     tsr_fields_help(config_fields, "all", 2, out, NULL);
-    fclose(out);
+    char *text = text_end(out);
     static const char begin[] =
         "  name                run              a title for people\n"
         "  seed                1                of the random numbers; integer "
@@ -360,7 +341,6 @@ TEST(test_help)
         *end = '\0';
         assert_true(tsr_text_width(line) <= 80);
     }
-    free(text);
 }
 
 /* A key by its whole name or the end of it, of a kind or of a group; without
@@ -380,30 +360,24 @@ TEST(test_help_topic)
                 {"ile", NULL},
                 {"", NULL}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        char *text = NULL;
-        size_t size = 0;
-        FILE *out = open_memstream(&text, &size);
+        FILE *out = text_begin();
         const tsr_status status =
             tsr_fields_help(config_fields, rows[i].topic, 0, out, &err);
-        fclose(out);
+        char *text = text_end(out);
         if (rows[i].begins != NULL)
             assert_memory_equal(text, rows[i].begins, strlen(rows[i].begins));
         else
             assert_string_equal(text, "");
         assert_true(rows[i].topic != NULL || strstr(text, " file ") == NULL);
         assert_int_equal(status, rows[i].begins != NULL ? TSR_OK : TSR_E_USAGE);
-        free(text);
     }
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = text_begin();
     OK(tsr_fields_help(kinds_fields, "many.crate", 0, out, &err));
     OK(tsr_fields_help(kinds_fields, "many.radius", 0, out, &err));
-    fclose(out);
+    char *text = text_end(out);
     assert_memory_equal(text, "many.crate ", 11);
     assert_null(strstr(text, "ball (default)"));
     assert_has(text, "\nmany.radius  1  m  of the ball; number");
-    free(text);
 }
 
 /* A name, default and unit beyond their columns break the line. */
@@ -411,23 +385,18 @@ TEST(test_help_long)
 {
     static const tsr_field fields[] = {
         {.name = "a", .type = TSR_FIELD_STRING, .initial = "b", .doc = "c"},
-        {.name = "a_name_that_is_much_too_long_for_it",
-         .type = TSR_FIELD_STRING,
-         .initial = "a default that is too long",
-         .unit = "mol/(m^2 s)",
-         .doc = "d"},
+        ROW(.name = "a_name_that_is_much_too_long_for_it",
+            .type = TSR_FIELD_STRING, .initial = "a default that is too long",
+            .unit = "mol/(m^2 s)", .doc = "d"),
         {.name = NULL}};
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = text_begin();
     tsr_fields_help(fields, "all", 0, out, NULL);
-    fclose(out);
+    char *text = text_end(out);
     assert_string_equal(text, "a  b  c\n"
                               "a_name_that_is_much_too_long_for_it\n"
                               "   a default that is too long\n"
                               "      mol/(m^2 s)\n"
                               "      d\n");
-    free(text);
 }
 
 TEST(test_excerpt)
@@ -492,11 +461,10 @@ TEST(test_kinds_choose)
 
 TEST(test_kinds_text)
 {
-    char *text = NULL, expected[300];
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    char expected[300];
+    FILE *out = text_begin();
     tsr_fields_help(&kinds_fields[1], "all", 0, out, NULL);
-    fclose(out);
+    char *text = text_end(out);
     assert_string_equal(
         text,
         "many        []         shapes; list; a bare value sets name\n"
@@ -512,7 +480,6 @@ TEST(test_kinds_text)
         "    size    [1, 2]     least and largest; ascending pair [low, high]\n"
         "    lines   []         on it; list of texts\n"
         "    name    square     what it is called\n");
-    free(text);
     tsr_field_expected(&kinds_fields[0], expected, sizeof expected);
     assert_string_equal(expected,
                         "mapping with keys among shape, name, radius (shape "

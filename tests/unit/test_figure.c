@@ -104,7 +104,6 @@ TEST(test_csv)
 {
     const double x[2] = {0.0, 1.0 / 3.0}, y[2] = {(double)NAN, 2e-7};
     const double z[2] = {5.0, 6.0};
-    size_t size;
     const char *path = io_path("figure.csv");
     CLEARED(tsr_figure) f = tsr_figure_new("figure", "title", "x", 400);
     tsr_figure_panel(&f, "I(q), \"a.u.\"", 0, 200);
@@ -112,7 +111,7 @@ TEST(test_csv)
     tsr_figure_panel(&f, "below", 0, 200);
     tsr_figure_layer(&f, TSR_LAYER_CELLS, "two, three", "#123456", 2, x, x, z);
     OK(tsr_figure_write_csv(&f, path, &err));
-    char *text = io_read(path, &size);
+    char *text = io_read(path, NULL);
     assert_string_equal(text,
                         "panel,series,mark,x,y,y2\n"
                         "\"I(q), \"\"a.u.\"\"\",,points,0,,\n"

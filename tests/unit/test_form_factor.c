@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+OWNED(tsr_structure)
 OWNED_AS(tsr_form_factor, tsr_form_factor_table)
 
 typedef struct {
@@ -143,7 +144,7 @@ TEST(small_bodies)
 {
     const files *f = *state;
     tsr_form_factor_table *t = train(f, 1, TSR_BODIES_TWO);
-    tsr_structure *s;
+    FREED(tsr_structure) s;
     OK(tsr_structure_read(f->pdb[0], &s, &err));
     const tsr_atom *cg = tsr_residue_atom(s, &s->residue[TSR_PRO], "CG");
     const tsr_atom *cd = tsr_residue_atom(s, &s->residue[TSR_PRO], "CD");
@@ -167,7 +168,6 @@ TEST(small_bodies)
     }
     assert_true(t->rg2[1 + TSR_SER] == 0.0);
     assert_near(t->rg2[1 + TSR_PRO], 0.25 * r2, 1e-12);
-    tsr_structure_free(s);
 }
 
 TEST(threads_change_nothing)
@@ -217,7 +217,7 @@ TEST(incomplete_residues)
 TEST(targets)
 {
     const files *f = *state;
-    tsr_structure *s;
+    FREED(tsr_structure) s;
     OK(tsr_structure_read(f->pdb[0], &s, &err));
     const tsr_target_grid grid = {TSR_BODIES_TWO, 1,   TSR_MAX_TYPE, 101,
                                   0.01,           NULL};
@@ -266,7 +266,6 @@ TEST(targets)
         assert_near(pair[k], sin(0.01 * k * r) / (0.01 * k * r), 1e-4);
     assert_near(pair[0], 1.0, 1e-12);
     assert_true(target[l.moment[0] + (size_t)0] == 18.0);
-    tsr_structure_free(s);
 }
 
 /* Sum over the structures of the squared relative errors. */

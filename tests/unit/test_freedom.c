@@ -65,79 +65,54 @@ static const struct {
     const char *freedom, *unit;
     const char *mobile; /* of each chain */
 } kinds[] = {
-    {{.sequence = "AKGSTVKL"}, "ffffffff", "--------", "0"},
-    {{.sequence = "AKGSTVKL", .ranges = {"A:3-5"}},
-     "rrfffrrr",
-     "11---222",
-     "0"},
+    ROW({.sequence = "AKGSTVKL"}, "ffffffff", "--------", "0"),
+    ROW({.sequence = "AKGSTVKL", .ranges = {"A:3-5"}}, "rrfffrrr", "11---222",
+        "0"),
     /* the chain may be left out, and one residue named */
-    {{.sequence = "AKGSTVKL", .ranges = {"2 4-5"}},
-     "rfrffrrr",
-     "1-2--333",
-     "0"},
-    {{.sequence = "AKGSTVKL", .ranges = {NULL, "A:1-2 A:6"}},
-     "rrfffrff",
-     "11---2--",
-     "0"},
+    ROW({.sequence = "AKGSTVKL", .ranges = {"2 4-5"}}, "rfrffrrr", "1-2--333",
+        "0"),
+    ROW({.sequence = "AKGSTVKL", .ranges = {NULL, "A:1-2 A:6"}}, "rrfffrff",
+        "11---2--", "0"),
     /* what is fixed is rigid, all of it one unit, and so is its unit */
-    {{.sequence = "AKGSTVKL", .ranges = {NULL, NULL, "A:1-2 A:7"}},
-     "xxffffxf",
-     "00----0-",
-     "0"},
-    {{.sequence = "AKGSTVKLAA", .ranges = {"A:4-5 A:8", NULL, "A:7"}},
-     "rrrffxxfrr",
-     "111--00-33",
-     "0"},
+    ROW({.sequence = "AKGSTVKL", .ranges = {NULL, NULL, "A:1-2 A:7"}},
+        "xxffffxf", "00----0-", "0"),
+    ROW({.sequence = "AKGSTVKLAA", .ranges = {"A:4-5 A:8", NULL, "A:7"}},
+        "rrrffxxfrr", "111--00-33", "0"),
     /* side by side, rigid and fixed are one */
-    {{.sequence = "AKGSTVKL", .ranges = {NULL, "A:3-4", "A:5-6"}},
-     "ffxxxxff",
-     "--0000--",
-     "0"},
+    ROW({.sequence = "AKGSTVKL", .ranges = {NULL, "A:3-4", "A:5-6"}},
+        "ffxxxxff", "--0000--", "0"),
     /* a break keeps the parts' relation */
-    {{.sequence = "AKGSTVKL", .break_before = 5, .ranges = {"A:2 A:7"}},
-     "rfrrrrfr",
-     "1-2222-3",
-     "0"},
+    ROW({.sequence = "AKGSTVKL", .break_before = 5, .ranges = {"A:2 A:7"}},
+        "rfrrrrfr", "1-2222-3", "0"),
     /* a complex: the largest rigid unit of each chain stays, the first of two
      * that are as large */
-    {{.sequence = "AKGSTVKL/AKGSTV", .ranges = {"A:4 B:3-4"}},
-     "rrrfxxxx/xxffrr",
-     "111-0000/00--44",
-     "00"},
+    ROW({.sequence = "AKGSTVKL/AKGSTV", .ranges = {"A:4 B:3-4"}},
+        "rrrfxxxx/xxffrr", "111-0000/00--44", "00"),
     /* unless the user says what, or that nothing of it does */
-    {{.sequence = "AKGSTVKL/AKGSTV", .ranges = {"A:4 B:3-4", NULL, "A:1 B:6"}},
-     "xxxfrrrr/rrffxx",
-     "000-2222/33--00",
-     "00"},
-    {{.sequence = "AKGSTVKL/AKGSTV", .ranges = {"A:4 B:3-4", NULL, NULL, "B"}},
-     "rrrfxxxx/rrffrr",
-     "111-0000/33--44",
-     "01"},
-    {{.sequence = "AAAA/GGGG/GGGG", .ranges = {NULL, "A B", NULL, "B"}},
-     "xxxx/rrrr/ffff",
-     "0000/2222/----",
-     "011"},
+    ROW({.sequence = "AKGSTVKL/AKGSTV",
+         .ranges = {"A:4 B:3-4", NULL, "A:1 B:6"}},
+        "xxxfrrrr/rrffxx", "000-2222/33--00", "00"),
+    ROW({.sequence = "AKGSTVKL/AKGSTV",
+         .ranges = {"A:4 B:3-4", NULL, NULL, "B"}},
+        "rrrfxxxx/rrffrr", "111-0000/33--44", "01"),
+    ROW({.sequence = "AAAA/GGGG/GGGG", .ranges = {NULL, "A B", NULL, "B"}},
+        "xxxx/rrrr/ffff", "0000/2222/----", "011"),
     /* nothing of a chain is rigid: it cannot keep its relation */
-    {{.sequence = "AAAA/GGGG"}, "ffff/ffff", "----/----", "01"},
-    {{.sequence = "GGGG/AAAA", .ranges = {"A"}},
-     "ffff/xxxx",
-     "----/0000",
-     "10"},
-    {{.sequence = "GGGG/AAAA", .ranges = {"A", NULL, NULL, "B"}},
-     "ffff/rrrr",
-     "----/1111",
-     "01"},
+    ROW({.sequence = "AAAA/GGGG"}, "ffff/ffff", "----/----", "01"),
+    ROW({.sequence = "GGGG/AAAA", .ranges = {"A"}}, "ffff/xxxx", "----/0000",
+        "10"),
+    ROW({.sequence = "GGGG/AAAA", .ranges = {"A", NULL, NULL, "B"}},
+        "ffff/rrrr", "----/1111", "01"),
     /* a chain of one residue is rigid where all else is flexible */
-    {{.sequence = "AKGS/K"}, "ffff/x", "----/0", "10"},
+    ROW({.sequence = "AKGS/K"}, "ffff/x", "----/0", "10"),
 };
 
 TEST(what_may_move)
 {
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
         fixture f;
-        char text[64];
         open_fixture(&f, &kinds[k].m);
-        snprintf(text, sizeof text, "molecule %zu, %s", k, kinds[k].m.sequence);
+        const char *text = format("molecule %zu, %s", k, kinds[k].m.sequence);
         expect_flags(f.t, text, kinds[k].freedom, freedom_of);
         expect_flags(f.t, text, kinds[k].unit, unit_of);
         for (int c = 0; c < f.t->n_chain; c++)
@@ -175,24 +150,19 @@ TEST(complexes_are_told_of)
     static const struct {
         sample_molecule m;
         const char *has, *lacks;
-    } cases[] = {
-        {{.sequence = "AKGSTVKL/AKGSTV", .ranges = {"A:4 B:3-4"}},
-         "chain A: its residues 5 to 8 keep",
-         NULL},
-        {{.sequence = "AKGSTVKL/AKGSTV", .ranges = {"A:4 B:3-4"}},
-         "chain B: its residues 1 to 2 keep",
-         NULL},
-        {{.sequence = "AKGSTVKL/AKGSTV", .ranges = {"A:4 B:3-4", NULL, "A:1"}},
-         "chain B: its residues",
-         "chain A"},
-        {{.sequence = "AKGSTVKL/AKGSTV",
-          .ranges = {"A:4 B:3-4", NULL, NULL, "B"}},
-         "chain A: its residues",
-         "chain B"},
-        {{.sequence = "AAAA/GGGG"},
-         "chain B: no part of it is rigid, so it moves",
-         "chain A"},
-        {{.sequence = "AKGSTVKL", .ranges = {"A:4"}}, "", "chain"}};
+    } cases[] = {ROW({.sequence = "AKGSTVKL/AKGSTV", .ranges = {"A:4 B:3-4"}},
+                     "chain A: its residues 5 to 8 keep", NULL),
+                 ROW({.sequence = "AKGSTVKL/AKGSTV", .ranges = {"A:4 B:3-4"}},
+                     "chain B: its residues 1 to 2 keep", NULL),
+                 ROW({.sequence = "AKGSTVKL/AKGSTV",
+                      .ranges = {"A:4 B:3-4", NULL, "A:1"}},
+                     "chain B: its residues", "chain A"),
+                 ROW({.sequence = "AKGSTVKL/AKGSTV",
+                      .ranges = {"A:4 B:3-4", NULL, NULL, "B"}},
+                     "chain A: its residues", "chain B"),
+                 ROW({.sequence = "AAAA/GGGG"},
+                     "chain B: no part of it is rigid, so it moves", "chain A"),
+                 ROW({.sequence = "AKGSTVKL", .ranges = {"A:4"}}, "", "chain")};
     for (size_t k = 0; k < COUNT_OF(cases); k++) {
         fixture f;
         open_fixture(&f, &cases[k].m);

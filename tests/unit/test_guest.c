@@ -1,6 +1,5 @@
 /* Ligands, sugars and ions become bodies with the form factors of their atoms,
  * and move with the residue that they touch or are attached to. */
-#include "core/random.h"
 #include "molecule/guest.h"
 #include "molecule/structure.h"
 #include "scattering/atom_model.h"
@@ -10,6 +9,7 @@
 #include "tests/unit/chain_pdb.h"
 #include "train/train.h"
 
+OWNED(tsr_model_atoms)
 OWNED_AS(tsr_form_factor, tsr_form_factor_table)
 OWNED(tsr_structure)
 OWNED(tsr_atoms)
@@ -59,10 +59,9 @@ static void put_cluster(FILE *file, const double at[3], int turn)
 /* A line of zinc, 1.7 Angstrom apart. */
 static void put_rod(FILE *file, const double at[3], int turn)
 {
-    char name[8];
     for (int k = 0; k < 12; k++) {
         const double x[3] = {at[0], at[1] + 1.7 * k, at[2] + 0.1 * (k % 3)};
-        snprintf(name, sizeof name, "ZN%-2d", k);
+        const char *name = format("ZN%-2d", k);
         put(file, "HETATM", name, "ROD", 'A', 102, x, "ZN", turn);
     }
 }
@@ -105,7 +104,7 @@ static void write_file(const char *path, int turn, int with_guests)
 {
     chain_residue residue[N_RESIDUE];
     char plain[128];
-    tsr_structure *s = NULL;
+    FREED(tsr_structure) s = NULL;
     for (int i = 0; i < N_RESIDUE; i++)
         residue[i] = (chain_residue){.amino = i % 2 ? TSR_ALA : TSR_GLY,
                                      .phi = -2.3,
@@ -137,7 +136,6 @@ static void write_file(const char *path, int turn, int with_guests)
         put_nucleotide(file, "DG", 2, beside, turn);
     }
     fclose(file);
-    tsr_structure_free(s);
 }
 
 static void open_fixture(fixture *f, int turn, int with_guests,
@@ -478,7 +476,7 @@ TEST(clash_with_others)
         .clash = TSR_CLASH_SOFT, .softness = 0.3, .clash_limit = 0.2};
     char worst[160] = "";
     for (int is_bound = 0; is_bound < 2; is_bound++) {
-        tsr_prior *prior = NULL;
+        FREED(tsr_prior) prior = NULL;
         open_fixture(&f, 0, 1, is_bound ? &bound : NULL);
         for (int a = 0; a < TSR_MAX_TYPE; a++)
             for (int b = 0; b < TSR_MAX_TYPE; b++)
@@ -487,7 +485,6 @@ TEST(clash_with_others)
         const int n = tsr_prior_clashes(prior, f.c, worst);
         assert_ints(n > 0, is_bound,
                     isinf(tsr_prior_log_reference(prior, f.c)) != 0, is_bound);
-        tsr_prior_free(prior);
     }
     assert_has(worst, "D:1 DA");
 }
@@ -498,9 +495,9 @@ TEST(model_file)
 {
     fixture f;
     char path[128];
-    tsr_model_atoms *m = NULL;
+    FREED(tsr_model_atoms) m = NULL;
     open_fixture(&f, 0, 1, NULL);
-    tsr_model_atoms *s = tsr_topology_model(f.t, f.c);
+    FREED(tsr_model_atoms) s = tsr_topology_model(f.t, f.c);
     strcpy(path, io_path("model.pdb"));
     OK(tsr_model_atoms_write(s, path, NULL, &err));
     OK(tsr_model_atoms_read(path, &m, &err));
@@ -518,6 +515,4 @@ TEST(model_file)
                                                         : TSR_GUEST_LIGAND);
         assert_true(tsr_vec3_distance(&m->xyz[3 * i], from->xyz) < 1e-6);
     }
-    tsr_model_atoms_free(m);
-    tsr_model_atoms_free(s);
 }

@@ -1,6 +1,5 @@
 /* The shell correlation of two maps is right with and without a mask, and masks
  * cover what they should. */
-#include "core/random.h"
 #include "maps/density.h"
 #include "maps/fourier.h"
 #include "maps/map_source.h"

@@ -76,19 +76,12 @@ static void view(fixture *f, const char *entry, int n, int *draw,
                  double *weight, tsr_map_view *out)
 {
     static const tsr_field fields[] = {
-        {.name = "data",
-         .type = TSR_FIELD_LIST,
-         .selector = "kind",
-         .kind = tsr_term_kind,
-         .element_size = sizeof(tsr_term_options)},
+        ROW(.name = "data", .type = TSR_FIELD_LIST, .selector = "kind",
+            .kind = tsr_term_kind, .element_size = sizeof(tsr_term_options)),
         {0}};
-    const tsr_map_models models = {.atoms = &f->atoms,
-                                   .z = f->z,
-                                   .start = f->place[1],
-                                   .n = n,
-                                   .xyz = f->place[0],
-                                   .of_draw = draw,
-                                   .weight = weight};
+    const tsr_map_models models =
+        ROW(.atoms = &f->atoms, .z = f->z, .start = f->place[1], .n = n,
+            .xyz = f->place[0], .of_draw = draw, .weight = weight);
     char text[300];
     tsr_list data;
     err = (tsr_err){0};

@@ -1,6 +1,5 @@
 /* The integral over scale, background and noise equals a sum over a grid, for
  * good fits and for errors far from those stated. */
-#include "core/random.h"
 #include "likelihood/term_saxs.h"
 #include "tests/saxs_likelihood.h"
 #include "tests/test.h"

@@ -1,6 +1,5 @@
 /* Mixtures fitted to draws from a known density predict other draws as well as
  * that density does, whatever the number of threads. */
-#include "core/random.h"
 #include "molecule/prior_density.h"
 #include "tests/test.h"
 #include "train/train.h"

@@ -74,8 +74,7 @@ TEST(lysozyme)
     const double h = tsr_neutron_solvent(0.0), d = tsr_neutron_solvent(1.0);
     tsr_neutron n = {.exchange = 1.0};
     double in_h, in_d, volume;
-    if (!io_have_shared())
-        skip();
+    NEEDS_SHARED;
     tsr_atom_model *m = model_of(path, &n);
     jacrot_sums(&in_h, &in_d, &volume);
     in_h += 8 * 3.739, in_d -= 8 * 6.671; /* four disulfides */
@@ -98,8 +97,7 @@ TEST(proteins_match_at_42_percent)
         SHARED "saxs/carbonic_anhydrase/model.pdb",
         SHARED "saxs/rpa_multifoxs_synthetic/model.pdb",
         SHARED "saxs/nup133_3kfo/model.pdb"};
-    if (!io_have_shared())
-        skip();
+    NEEDS_SHARED;
     for (size_t k = 0; k < COUNT_OF(path); k++) {
         const tsr_neutron n = {.exchange = 0.9};
         tsr_atom_model *m = model_of(path[k], &n);
@@ -115,8 +113,7 @@ TEST(dna_matches_above_60_percent)
 {
     char line[128];
     const tsr_neutron n = {.exchange = 0.9};
-    if (!io_have_shared())
-        skip();
+    NEEDS_SHARED;
     FILE *in =
         fopen(SHARED "reference_profiles/plumed_rt-saxs/template.pdb", "r");
     FILE *out = fopen(io_path("dna.pdb"), "w");
@@ -140,8 +137,7 @@ TEST(linear_in_d2o)
 {
     static const double share[] = {0.0, 0.3, 1.0};
     double bare[3], with[3];
-    if (!io_have_shared())
-        skip();
+    NEEDS_SHARED;
     for (int k = 0; k < 4; k++) {
         const tsr_neutron n = {.d2o = k < 3 ? share[k] : match,
                                .exchange = 0.9};
@@ -223,11 +219,10 @@ TEST(refusals)
     tsr_atom_model *m = NULL;
     tsr_neutron n = {
         .exchange = 0.9, .n_deuterated = 1, .deuterated = {{"B", 0.5}}};
-    char text[512];
-    snprintf(text, sizeof text,
-             "%sHETATM    5  GD   GD A   2       9.000   0.000   0.000  1.00  "
-             "0.00          GD\n",
-             glycine);
+    const char *text = format(
+        "%sHETATM    5  GD   GD A   2       9.000   0.000   0.000  1.00  "
+        "0.00          GD\n",
+        glycine);
     const char *path = io_text("gd.pdb", text);
     OK(tsr_atoms_read(path, &atoms, &err));
     OK(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m,

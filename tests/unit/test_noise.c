@@ -251,11 +251,9 @@ TEST(draws_follow_their_density)
     const tsr_linear linear = {1, 1, 0.0, 0.0};
     for (int k = 0; k < 8; k++) {
         const tsr_linear_shape shape = {0.7, k < 4 ? 0 : 12};
-        const tsr_fit fit = {.scale = scale[k % 4],
-                             .background = 2.0,
-                             .model_norm = 0.49,
-                             .model_mean = 3.0,
-                             .one_norm = 4.0};
+        const tsr_fit fit =
+            ROW(.scale = scale[k % 4], .background = 2.0, .model_norm = 0.49,
+                .model_mean = 3.0, .one_norm = 4.0);
         double *c = array(N, sizeof *c), *u = array(N, sizeof *u);
         gsl_rng *rng = rng_new(12, (uint64_t)k);
         for (int i = 0; i < N; i++) {

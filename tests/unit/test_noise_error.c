@@ -97,13 +97,10 @@ static void open_doubtful(problem *p, int model, tsr_number_or_word scale,
                           tsr_number_or_word background, const double *error)
 {
     open_model(p, model, scale, background);
-    const tsr_noise_spec spec = {.options = &p->options,
-                                 .saxs = &p->saxs,
-                                 .matrix = p->matrix,
-                                 .n_q = N_Q,
-                                 .linear = &p->linear,
-                                 .n_error = N_ERROR_CURVE,
-                                 .error = error};
+    const tsr_noise_spec spec =
+        ROW(.options = &p->options, .saxs = &p->saxs, .matrix = p->matrix,
+            .n_q = N_Q, .linear = &p->linear, .n_error = N_ERROR_CURVE,
+            .error = error);
     p->pool = (tsr_pool){0};
     OK(tsr_noise_new(&spec, &p->pool, &p->state, &err));
     own_copy(&p->pool, release_pool);

@@ -4,7 +4,7 @@
 #include "tests/io_files.h"
 #include "tests/test.h"
 
-#include <unistd.h>
+OWNED(tsr_structure)
 
 static const char demo[] = "configs/demo/two_domain.pdb"; /* linker 51 to 64 */
 enum { DEMO = 114 };
@@ -15,17 +15,6 @@ static tsr_structure *read_demo(void)
     OK(tsr_structure_read(demo, &s, &err));
     assert_int_equal(s->n_residue, DEMO);
     return s;
-}
-
-static const char *put(const char *name, const char *text)
-{
-    static char path[128];
-    snprintf(path, sizeof path, "%s/%s", io_dir, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-    return path;
 }
 
 TEST(formats)
@@ -41,7 +30,7 @@ TEST(formats)
     tsr_pae *pae;
     tsr_pool pool = {0};
     for (int k = 0; k < 4; k++) {
-        OK(tsr_pae_read(&pool, put("pae.json", text[k]), &pae, &err));
+        OK(tsr_pae_read(&pool, io_text("pae.json", text[k]), &pae, &err));
         assert_int_equal(pae->n, 2);
         assert_true(tsr_pae_mean(pae, 0, 1) == 6.0);
         assert_true(tsr_pae_mean(pae, 1, 1) == 0.0);
@@ -49,7 +38,7 @@ TEST(formats)
         assert_int_equal(pae->chain != NULL, k == 3);
         tsr_pool_clear(&pool);
     }
-    unlink(put("pae.json", ""));
+    unlink(io_text("pae.json", ""));
 }
 
 TEST(refused)
@@ -62,7 +51,7 @@ TEST(refused)
     tsr_pae *pae;
     tsr_pool pool = {0};
     for (size_t k = 0; k < COUNT_OF(text); k++) {
-        const char *path = put("pae.json", text[k]);
+        const char *path = io_text("pae.json", text[k]);
         FAILS(tsr_pae_read(&pool, path, &pae, &err), TSR_E_DATA, path);
         assert_null(pae);
         unlink(path);
@@ -88,7 +77,7 @@ TEST(other_files)
     tsr_pae *pae;
     tsr_pool pool = {0};
     for (size_t k = 0; k < COUNT_OF(file); k++) {
-        const char *path = put(file[k].name, file[k].text);
+        const char *path = io_text(file[k].name, file[k].text);
         FAILS(tsr_pae_read(&pool, path, &pae, &err), TSR_E_DATA, file[k].says);
         unlink(path);
         tsr_pool_clear(&pool);
@@ -101,7 +90,7 @@ TEST(other_files)
 TEST(tokens_have_names)
 {
     enum { LIGAND = 12, N = DEMO + LIGAND };
-    tsr_structure *s = read_demo();
+    FREED(tsr_structure) s = read_demo();
     char chain[N][8];
     int number[N], row[DEMO];
     tsr_pae pae = {.n = N, .chain = chain, .number = number};
@@ -116,7 +105,6 @@ TEST(tokens_have_names)
     for (int t = LIGAND; t < N; t++)
         chain[t][0] = 'B';
     FAILS(tsr_pae_rows(&pae, s, row, &err), TSR_E_DATA, "residue A:1");
-    tsr_structure_free(s);
 }
 
 /* Names that programs give model and errors. */
@@ -131,10 +119,9 @@ TEST(beside)
         {"model.cif", "confidences.json"},
         {"model.pdb", "model.json"}};
     for (size_t k = 0; k < COUNT_OF(pair); k++) {
-        char model[128];
-        snprintf(model, sizeof model, "%s/%s", io_dir, pair[k][0]);
+        const char *model = format("%s/%s", io_dir, pair[k][0]);
         assert_null(tsr_pae_find_file(model));
-        const char *path = put(pair[k][1], "{}");
+        const char *path = io_text(pair[k][1], "{}");
         char *found = tsr_pae_find_file(model);
         assert_non_null(found);
         assert_string_equal(found, path);
@@ -146,7 +133,7 @@ TEST(beside)
 /* Rows by chain and number; in order; by number where residues were cut off. */
 TEST(rows)
 {
-    tsr_structure *s = read_demo();
+    FREED(tsr_structure) s = read_demo();
     static float error[DEMO * DEMO];
     static char chain[DEMO][8];
     static int number[DEMO];
@@ -171,5 +158,4 @@ TEST(rows)
     assert_int_equal(tsr_pae_rows(&pae, s, row, &err), TSR_E_DATA);
     s->residue -= 10;
     s->n_residue = DEMO;
-    tsr_structure_free(s);
 }

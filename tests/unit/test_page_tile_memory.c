@@ -15,13 +15,9 @@ TEST(limit)
         skip();
     for (int k = 0; k < N_Q; k++)
         factor[k] = 10.0;
-    tsr_engine_spec spec = {.n_body = N_BODY,
-                            .n_type = 1,
-                            .n_q = N_Q,
-                            .dq_inv_ang = 0.01,
-                            .n_system = N_SYSTEM,
-                            .type = type,
-                            .form_factor = factor};
+    tsr_engine_spec spec =
+        ROW(.n_body = N_BODY, .n_type = 1, .n_q = N_Q, .dq_inv_ang = 0.01,
+            .n_system = N_SYSTEM, .type = type, .form_factor = factor);
     const double room = tsr_engine_capacity(&spec, device, TSR_ENGINE_TILES);
     OK(tsr_engine_page_tile_new(&spec, device, NULL, &engine, &err));
     const double each = engine->system_bytes, shared = engine->shared_bytes;
@@ -50,5 +46,4 @@ TEST(limit)
           TSR_E_DEVICE, "8 systems of 100 bodies");
     assert_null(engine);
     assert_has(err.message, "7 systems fit");
-    tsr_device_free(device);
 }

@@ -69,20 +69,12 @@ TEST(test_density_of_values)
         .name = "weight", .infer = 1, .shape = TSR_PRIOR_SIMPLEX};
     const tsr_parameter scale = tsr_parameter_log_normal(
         "scale", NULL, "", infer, 2.0, 0.5, TSR_CHANGES_FIT);
-    const tsr_parameter nu = {.name = "nu",
-                              .infer = 1,
-                              .is_log = 1,
-                              .low = 1.0,
-                              .shape = TSR_PRIOR_GAMMA,
-                              .gamma_k = 9.0,
-                              .rate = 0.1};
-    tsr_parameter cut = {.name = "cut",
-                         .infer = 1,
-                         .low = 0.0,
-                         .high = 4.0,
-                         .shape = TSR_PRIOR_CUT_NORMAL,
-                         .mean = 2.0,
-                         .width = 1.5};
+    const tsr_parameter nu =
+        ROW(.name = "nu", .infer = 1, .is_log = 1, .low = 1.0,
+            .shape = TSR_PRIOR_GAMMA, .gamma_k = 9.0, .rate = 0.1);
+    tsr_parameter cut =
+        ROW(.name = "cut", .infer = 1, .low = 0.0, .high = 4.0,
+            .shape = TSR_PRIOR_CUT_NORMAL, .mean = 2.0, .width = 1.5);
     double x[2], y[2];
     const double share = gsl_cdf_ugaussian_P(2.0 / 1.5) * 2.0 - 1.0;
     cut.log_norm = -log(1.5 * sqrt(2.0 * acos(-1.0)) * share);
@@ -102,14 +94,10 @@ TEST(priors_are_densities_and_drawn)
     const tsr_parameter log_normal = tsr_parameter_log_normal(
         "log-normal", NULL, "", infer, 0.3, 0.5, TSR_CHANGES_FIT);
     check_prior(&log_normal, log(0.3) - 4.0, log(0.3) + 4.0);
-    const tsr_parameter gamma = {.name = "gamma",
-                                 .infer = 1,
-                                 .is_log = 1,
-                                 .low = 1.0,
-                                 .high = HUGE_VAL,
-                                 .shape = TSR_PRIOR_GAMMA,
-                                 .gamma_k = 2.0,
-                                 .rate = 0.1};
+    const tsr_parameter gamma =
+        ROW(.name = "gamma", .infer = 1, .is_log = 1, .low = 1.0,
+            .high = HUGE_VAL, .shape = TSR_PRIOR_GAMMA, .gamma_k = 2.0,
+            .rate = 0.1);
     check_prior(&gamma, -20.0, log(400.0));
     /* most of a gamma cut off, another exponent */
     tsr_parameter cut = gamma;

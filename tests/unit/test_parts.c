@@ -101,10 +101,9 @@ TEST(laws)
     for (int i = 57; i < DEMO; i++)
         s->residue[i].number = i + 400 - 57;
     s->residue[60].number = 7;
-    tsr_parts *p;
+    FREED(tsr_parts) p;
     OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
     assert_true(p->flexible.n > 1);
-    tsr_parts_free(p);
 }
 
 /* Chains: what touches another keeps its place, what hangs from it is free. */
@@ -113,7 +112,7 @@ TEST(chains)
     tsr_structure *s = read_demo();
     for (int i = 57; i < DEMO; i++)
         strcpy(s->residue[i].chain, "B");
-    tsr_parts *p = find(s, NULL, "A:51-57 B:58-62", "");
+    FREED(tsr_parts) p = find(s, NULL, "A:51-57 B:58-62", "");
     assert_int_equal(p->range[0].role, TSR_RANGE_TAIL);
     assert_int_equal(p->range[1].role, TSR_RANGE_TAIL);
     assert_true(p->n_note > 0); /* they do not touch */
@@ -121,7 +120,6 @@ TEST(chains)
         strcpy(s->residue[i].chain, i == 5 ? "B" : "A");
     OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
     assert_true(p->part[5] >= 0); /* a single residue has no torsions */
-    tsr_parts_free(p);
 }
 
 /* Residues first..last once more as chain B, moved along x by `by`. */
@@ -180,7 +178,7 @@ TEST(interface)
 TEST(wished)
 {
     tsr_structure *s = read_demo();
-    tsr_parts *p;
+    FREED(tsr_parts) p;
     int rigid[DEMO] = {0};
     for (int i = 54; i < 57; i++)
         rigid[i] = 1;
@@ -189,7 +187,6 @@ TEST(wished)
     assert_int_equal(p->flexible.n, 2);
     assert_string_equal(p->flexible.item[0], "A:51-54");
     assert_string_equal(p->flexible.item[1], "A:58-64");
-    tsr_parts_free(p);
 }
 
 /* ---- predictions ---- */
@@ -245,17 +242,6 @@ TEST(confidence)
 
 /* ---- what the file lacks ---- */
 
-static const char *put(const char *name, const char *text)
-{
-    static char path[128];
-    snprintf(path, sizeof path, "%s/%s", io_dir, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-    return path;
-}
-
 static int has_note(const tsr_parts *p, const char *text)
 {
     for (int k = 0; k < p->n_note; k++)
@@ -267,8 +253,8 @@ static int has_note(const tsr_parts *p, const char *text)
 TEST(missing)
 {
     char line[200] = "SEQRES   1 A   12  MET HIS HIS HIS HIS HIS HIS\n";
-    tsr_structure *s = read_demo();
-    const char *path = put("tagged.pdb", line);
+    FREED(tsr_structure) s = read_demo();
+    const char *path = io_text("tagged.pdb", line);
     FILE *file = fopen(path, "a");
     assert_non_null(file);
     for (int i = 0; i < DEMO; i++)
@@ -289,14 +275,13 @@ TEST(missing)
     assert_true(has_note(p, "2 residues after A:114 without coordinates (GS)"));
     assert_true(has_note(p, "3 residues between A:55 and A:59"));
     assert_true(has_note(p, "linker is missing"));
-    tsr_structure_free(s);
     unlink(path);
 }
 
 /* Two molecules under one chain id. */
 TEST(copies)
 {
-    char line[200], *path = strdup(put("twice.pdb", ""));
+    char line[200], *path = strdup(io_text("twice.pdb", ""));
     FILE *file = fopen(path, "w");
     for (int copy = 0; copy < 2; copy++) {
         FILE *from = fopen(demo, "r");
@@ -309,15 +294,13 @@ TEST(copies)
         fclose(from);
     }
     fclose(file);
-    tsr_structure *s;
-    tsr_parts *p;
+    FREED(tsr_structure) s;
+    FREED(tsr_parts) p;
     OK(tsr_structure_read(path, &s, &err));
     OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
     assert_int_equal(p->n_warning, 1);
     assert_true(
         has_note(p, "chain A contains the same sequence several times"));
-    tsr_parts_free(p);
-    tsr_structure_free(s);
     unlink(path);
     free(path);
 }
@@ -326,9 +309,8 @@ TEST(copies)
 
 static tsr_structure *read_shared(const char *name)
 {
-    char path[256];
     tsr_structure *s = NULL;
-    snprintf(path, sizeof path, "../shared/data/%s", name);
+    const char *path = format("../shared/data/%s", name);
     if (access(path, R_OK) == 0)
         OK(tsr_structure_read(path, &s, &err));
     return own_tsr_structure(s);
@@ -354,7 +336,7 @@ TEST(known_linkers)
         {"maps/1UBI.pdb", 1, 1, {{73, 76}}}};
     for (size_t k = 0; k < COUNT_OF(known); k++) {
         tsr_structure *s = read_shared(known[k].file);
-        tsr_parts *p;
+        FREED(tsr_parts) p;
         if (s == NULL)
             skip();
         OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
@@ -366,7 +348,6 @@ TEST(known_linkers)
             int b = s->residue[p->range[r].last].number - want[1];
             assert_all(abs(a) <= known[k].within, abs(b) <= known[k].within);
         }
-        tsr_parts_free(p);
     }
 }
 
@@ -376,7 +357,7 @@ TEST(known_linkers)
 TEST(secondary)
 {
     tsr_structure *s = read_shared("structures/1ubq.pdb.gz");
-    tsr_parts *p;
+    FREED(tsr_parts) p;
     if (s == NULL)
         skip();
     OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
@@ -384,7 +365,6 @@ TEST(secondary)
                         "CEEEEEECCCCEEEEECCCCCCHHHHHHHHHHHHCCCHHHEEEEECCE"
                         "ECCCCCCCHHHCCCCCCEEEEEECCCCC",
                         76);
-    tsr_parts_free(p);
 }
 
 /* Compact proteins and complexes have no linkers, whatever their size. */
@@ -403,7 +383,7 @@ TEST(compact)
         "structures/1rla.pdb.gz",        "maps/adk_4ake-target.pdb"};
     for (size_t k = 0; k < COUNT_OF(file); k++) {
         tsr_structure *s = read_shared(file[k]);
-        tsr_parts *p;
+        FREED(tsr_parts) p;
         if (s == NULL)
             skip();
         OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
@@ -411,6 +391,5 @@ TEST(compact)
             assert_int_equal(p->range[r].role, TSR_RANGE_TAIL);
             assert_true(p->range[r].last - p->range[r].first < 15);
         }
-        tsr_parts_free(p);
     }
 }

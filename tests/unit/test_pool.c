@@ -1,6 +1,5 @@
 /* Memory of a pool is zeroed, survives growth, and is freed as a whole; a
  * failed allocation is remembered. */
-#include "core/pool.h"
 #include "tests/test.h"
 
 TEST(test_arrays)

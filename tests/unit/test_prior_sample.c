@@ -1,6 +1,5 @@
 /* Torsions and angles of a built chain are read from its file class by class;
  * strained, mirrored and terminal residues are left out. */
-#include "core/random.h"
 #include "tests/test.h"
 #include "train/train.h"
 

@@ -1,7 +1,6 @@
 /* Training recovers the distances, torsions, angles and side-chain centres of
  * structures that the test wrote, and the table is read back to the bit. */
 #include "chain_pdb.h"
-#include "core/random.h"
 #include "molecule/prior_table.h"
 #include "table_text.h"
 #include "tests/test.h"

@@ -49,16 +49,11 @@ static tsr_partials *make_ball(void)
         factor[n_q + k] = 6.0 * exp(-0.8 * q * q);
         factor[2 * n_q + k] = 3.5 * exp(-0.4 * q * q);
     }
-    tsr_debye_spec spec = {.n = N_ATOM,
-                           .n_type = 1,
-                           .n_comp = 3,
-                           .n_q = p->grid.n_q,
-                           .dq_inv_ang = p->grid.dq_inv_ang,
-                           .xyz = (const double(*)[3])xyz,
-                           .type = type,
-                           .weight = weight,
-                           .weighted = 2,
-                           .form_factor = factor};
+    tsr_debye_spec spec =
+        ROW(.n = N_ATOM, .n_type = 1, .n_comp = 3, .n_q = p->grid.n_q,
+            .dq_inv_ang = p->grid.dq_inv_ang, .xyz = (const double(*)[3])xyz,
+            .type = type, .weight = weight, .weighted = 2,
+            .form_factor = factor);
     OK(tsr_debye_reference(&spec, NULL, p->pair, &err));
     return p;
 }
@@ -107,12 +102,9 @@ TEST(contrast_at_zero)
     double before = volume * exp(-q * q * pow(volume, 2.0 / 3.0) / pi4);
     double after = g * volume * exp(-q * q * pow(g * volume, 2.0 / 3.0) / pi4);
     double displaced[6] = {[3] = before * before}, none = 0.0;
-    const tsr_partial_curves sphere = {.n_comp = 3,
-                                       .n = 1,
-                                       .q = &q,
-                                       .pair = displaced,
-                                       .self = &none,
-                                       .radius_ang = 1.6};
+    const tsr_partial_curves sphere =
+        ROW(.n_comp = 3, .n = 1, .q = &q, .pair = displaced, .self = &none,
+            .radius_ang = 1.6);
     tsr_contrast_intensity(&sphere, 1.03, 0.0, &intensity);
     near(intensity / (after * after), 1.0, 1e-12);
 }

@@ -1,6 +1,5 @@
 /* The operator from the uniform grid to the q of a data set interpolates to the
  * stated accuracy. */
-#include "core/random.h"
 #include "scattering/q_grid.h"
 #include "tests/test.h"
 
@@ -59,17 +58,11 @@ TEST(operator_error)
 {
     static const struct {
         double d, flat, q_max;
-    } cases[] = {{60, 1.0, 0.5},
-                 {150, 0.5, 0.3},
-                 {300, 0.1, 0.3},
-                 {300, 0.02, 0.35},
-                 {45, 0.6, 0.9},
+    } cases[] = {ROW(60, 1.0, 0.5), ROW(150, 0.5, 0.3), ROW(300, 0.1, 0.3),
+                 ROW(300, 0.02, 0.35), ROW(45, 0.6, 0.9),
                  /* peptides of two to eight residues */
-                 {1, 0.9, 0.3},
-                 {4, 0.9, 0.2},
-                 {7.7, 0.5, 0.5},
-                 {12, 0.5, 0.05},
-                 {25, 0.5, 1.0}};
+                 ROW(1, 0.9, 0.3), ROW(4, 0.9, 0.2), ROW(7.7, 0.5, 0.5),
+                 ROW(12, 0.5, 0.05), ROW(25, 0.5, 1.0)};
     for (size_t k = 0; k < COUNT_OF(cases); k++) {
         double e = worst_error(cases[k].d, cases[k].flat, cases[k].q_max, k);
         if (!(e < 1e-4))

@@ -1,6 +1,5 @@
 /* The generator gives the published numbers of Random123, and streams are
  * independent. */
-#include "core/random.h"
 #include "tests/test.h"
 
 /* Known answers of Random123's own test vectors (Salmon et al. 2011):

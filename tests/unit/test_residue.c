@@ -80,9 +80,8 @@ TEST(body_types)
         for (int b = 0; b < (whole ? 1 : 2); b++)
             seen[type[b]]++;
         assert_int_equal(tsr_amino_has_side_chain((tsr_amino)a), !whole);
-        char name[32];
-        snprintf(name, sizeof name, whole ? "%s" : "%s side chain",
-                 formula[a].three);
+        const char *name =
+            format(whole ? "%s" : "%s side chain", formula[a].three);
         assert_string_equal(tsr_body_type_name(TSR_BODIES_TWO, 1 + a), name);
         assert_string_equal(tsr_body_type_name(TSR_BODIES_ONE, a),
                             formula[a].three);

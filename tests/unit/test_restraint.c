@@ -1,6 +1,5 @@
 /* Distance restraints have the stated potential, find their residues, and are
  * part of the prior. */
-#include "core/random.h"
 #include "posterior/config.h"
 #include "prior/prior.h"
 #include "tests/freedom_sample.h"
@@ -8,6 +7,9 @@
 
 #include <gsl/gsl_randist.h>
 #include <unistd.h>
+
+OWNED(tsr_prior_state)
+OWNED(tsr_structure)
 
 enum { AT_CA, AT_SIDE_CHAIN };
 
@@ -45,7 +47,7 @@ TEST(where_it_is_measured)
     const sample_molecule m = {.sequence = "GAKLGAW"};
     fixture f;
     open_fixture(&f, &m);
-    tsr_structure *s = sample_structure(&f.table, &m);
+    FREED(tsr_structure) s = sample_structure(&f.table, &m);
     static const char *const atom[7] = {"CA", "CB", "SC", "SC",
                                         "CA", "CB", "SC"};
     for (int at = AT_CA; at <= AT_SIDE_CHAIN; at++)
@@ -59,7 +61,6 @@ TEST(where_it_is_measured)
                 assert_near(tsr_restraint_distance(f.t, &r, f.c),
                             tsr_vec3_distance(a->xyz, b->xyz), 1e-9);
             }
-    tsr_structure_free(s);
 }
 
 static tsr_status make(const fixture *f, const char *between,
@@ -223,7 +224,7 @@ TEST(running_value)
     gsl_rng *rng = rng_new(3, 0);
     tsr_conformation *y = new_conformation(f.t);
     tsr_conformation_copy(f.t, y, f.c, 0, f.t->n_residue);
-    tsr_prior_state *s = tsr_prior_state_new(prior, f.c);
+    FREED(tsr_prior_state) s = tsr_prior_state_new(prior, f.c);
     double now = tsr_prior_log_reference(prior, f.c);
     double least = 0.0, most = (double)-INFINITY;
     for (int i = 0; i < 5000; i++) {
@@ -271,7 +272,6 @@ TEST(running_value)
                                   p.span[k].first, p.span[k].count);
     }
     assert_true(most > least + 50.0);
-    tsr_prior_state_free(s);
     tsr_prior_free(prior);
     tsr_prior_free(without);
 }
@@ -290,17 +290,13 @@ TEST(part_of_the_prior)
     for (int k = 0; k < 2; k++) {
         tsr_restraint_options r = {
             .between = {2, item}, .distance = {0.0, d - 3.0}, .width = 2.0};
-        tsr_prior_options o = {.clash = TSR_CLASH_NONE,
-                               .softness = 0.5,
-                               .clash_limit = 10.0,
-                               .restraints = {k, &r}};
-        tsr_prior *prior;
+        tsr_prior_options o = ROW(.clash = TSR_CLASH_NONE, .softness = 0.5,
+                                  .clash_limit = 10.0, .restraints = {k, &r});
+        FREED(tsr_prior) prior;
         OK(tsr_prior_new(f.t, &f.table, &o, 0.0, &prior, &err));
         value[k] = tsr_prior_log_reference(prior, f.c);
-        tsr_prior_state *s = tsr_prior_state_new(prior, f.c);
+        FREED(tsr_prior_state) s = tsr_prior_state_new(prior, f.c);
         assert_true(tsr_prior_state_log(s) == value[k]);
-        tsr_prior_state_free(s);
-        tsr_prior_free(prior);
     }
     assert_true(fabs(value[1] - value[0] + 0.5 * 1.5 * 1.5) < 1e-8);
     tsr_prior_options o = {.clash = TSR_CLASH_NONE, .softness = 0.5};

@@ -4,13 +4,11 @@
 #include "analysis/loo.h"
 #include "analysis/maxent.h"
 #include "analysis/reweight.h"
-#include "core/random.h"
 #include "tests/io_files.h"
 #include "tests/saxs_likelihood.h"
 #include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
-#include <gsl/gsl_rng.h>
 
 #define PI 3.14159265358979323846
 #define assert_close(a, b, tolerance) \

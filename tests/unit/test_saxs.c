@@ -119,9 +119,8 @@ TEST(unmeasured)
                                       "0.06 1 inf\n", "0.06 1 -1\n",
                                       "0.06 1 0\n"};
     for (size_t k = 0; k < COUNT_OF(row); k++) {
-        char text[200];
         tsr_saxs *saxs;
-        snprintf(text, sizeof text, "%s%s0.07 1 1\n", ROWS, row[k]);
+        const char *text = format("%s%s0.07 1 1\n", ROWS, row[k]);
         const char *path = io_text("nan.dat", text);
         saxs = read_ok(path);
         assert_ints(saxs->n, 6, saxs->n_dropped_sigma, 1);
@@ -370,8 +369,7 @@ TEST(real_curves)
         {"rpa_multifoxs_synthetic", "original_1fguA_iq.dat", 501, 501, 0, 19.7,
          TSR_Q_INV_ANG},
     };
-    if (!io_have_shared())
-        skip();
+    NEEDS_SHARED;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char path[256];
         snprintf(path, sizeof path, SHARED "saxs/%s/exp.dat", cases[i].name);
@@ -582,11 +580,10 @@ TEST(noise_of_real_curves)
         {"xylose_isomerase_consensus/exp.dat", 1.2, 1.5, 0, 0},
     };
     static char text[250 * MOST_NOISY];
-    if (!io_have_shared())
-        skip();
+    NEEDS_SHARED;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        char path[256], said[4096];
-        snprintf(path, sizeof path, SHARED "saxs/%s", cases[i].name);
+        char said[4096];
+        const char *path = format(SHARED "saxs/%s", cases[i].name);
         tsr_saxs *saxs = read_ok(path);
         if (!(saxs->noise.next > cases[i].low - 1e-9 &&
               saxs->noise.next < cases[i].high) ||
@@ -666,7 +663,7 @@ TEST(damaged_files)
     for (int i = 0; i < rounds; i++) {
         size_t n = io_damage(text, sample, sizeof sample - 1, &seed);
         const char *path = io_write("fuzz.dat", text, n);
-        tsr_saxs *saxs = NULL;
+        FREED(tsr_saxs) saxs = NULL;
         tsr_status status =
             tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err);
         assert_true(status == TSR_OK || status == TSR_E_DATA);
@@ -679,7 +676,6 @@ TEST(damaged_files)
             assert_true(k == 0 ? saxs->q[k] >= 0 : saxs->q[k] > saxs->q[k - 1]);
         }
         n_read += saxs != NULL;
-        tsr_saxs_free(saxs);
     }
     assert_in_range(n_read, rounds / 20, rounds - rounds / 20);
 }

@@ -28,11 +28,9 @@ TEST(settles)
         {{1, 1, 16, 1, 1, 100.0, 0.0, 0}, 6, 16, 1e6, TSR_START_PRIOR},
         {{0, 1, 16, 1, 0, 0.0, 0.0, 0}, 4, 6, 20.0, TSR_START_FILE}};
     for (size_t k = 0; k < COUNT_OF(expected); k++) {
-        tsr_sampler_options o = {.chains = word,
-                                 .temperatures = word,
-                                 .t_max = word,
-                                 .thin = word,
-                                 .draws = {-1, 7.0}};
+        tsr_sampler_options o =
+            ROW(.chains = word, .temperatures = word, .t_max = word,
+                .thin = word, .draws = {-1, 7.0});
         OK(tsr_sampler_resolve_auto(&o, &expected[k].place, &err));
         assert_true(o.chains.word < 0 && o.temperatures.word < 0);
         assert_true(o.chains.number == expected[k].chains);
@@ -42,10 +40,8 @@ TEST(settles)
         assert_true(o.t_max.word < 0 && o.t_max.number == expected[k].t_max);
     }
     /* what was asked for stays */
-    tsr_sampler_options o = {.chains = {-1, 3.0},
-                             .temperatures = {-1, 5.0},
-                             .t_max = word,
-                             .draws = {-1, 7.0}};
+    tsr_sampler_options o = ROW(.chains = {-1, 3.0}, .temperatures = {-1, 5.0},
+                                .t_max = word, .draws = {-1, 7.0});
     OK(tsr_sampler_resolve_auto(&o, &expected[3].place, &err));
     assert_true(o.chains.number == 3.0 && o.temperatures.number == 5.0);
     assert_true(o.t_max.number == 20.0); /* too few to reach the prior */
@@ -86,8 +82,6 @@ TEST(bound_without_data)
     read_sample(&with, 1, 0, NULL, text);
     read_sample(&without, 0, 0, NULL, text);
     assert_true(with.s.molecule.d_bound_ang == without.s.molecule.d_bound_ang);
-    close_sample(&with);
-    close_sample(&without);
 }
 
 /* Beyond d_max the q grid does not hold, so P(X) is 0 there: moves that would
@@ -115,7 +109,6 @@ TEST(never_beyond_the_bound)
     }
     assert_true(near > 0);
     tsr_chain_free(chain);
-    close_sample(&f);
 }
 
 /* A chain that no engine serves, as that of simulate, may have any number. */
@@ -127,5 +120,4 @@ TEST(largest_number)
     OK(tsr_chain_new(&f.s.target, INT_MAX, &chain, &err));
     assert_in_range(tsr_chain_system(chain), 0, 1);
     tsr_chain_free(chain);
-    close_sample(&f);
 }

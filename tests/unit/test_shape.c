@@ -6,6 +6,7 @@
 
 #include <gsl/gsl_randist.h>
 
+OWNED(tsr_shape)
 OWNED(tsr_frames)
 
 enum { N_RESIDUE = 40, N_FRAME = 60, HALF = N_RESIDUE / 2 };
@@ -73,7 +74,7 @@ TEST(test_two_states)
     const double share[] = {0.25, 0.35};
     double open[N_RESIDUE][3], turned[N_RESIDUE][3];
     tsr_frames *frames = frames_of(2, share);
-    tsr_shape *s = shape_of(frames);
+    FREED(tsr_shape) s = shape_of(frames);
     assert_int_equal(s->n, 2 * N_FRAME);
     /* distances: fixed within a half, of two values between the halves */
     place(0.0, open);
@@ -97,7 +98,6 @@ TEST(test_two_states)
         assert_all(s->pair_low[k] >= 0.0, s->pair_low[k] <= s->pair_high[k]);
     }
     assert_near(area, 1.0, 1e-5);
-    tsr_shape_free(s);
 }
 
 /* Nothing but noise: a mobility of the noise, contacts counted. */
@@ -106,7 +106,7 @@ TEST(test_one_state)
     const double share[] = {0.0, 0.0};
     double x[N_RESIDUE][3];
     tsr_frames *frames = frames_of(2, share);
-    tsr_shape *s = shape_of(frames);
+    FREED(tsr_shape) s = shape_of(frames);
     double mean = 0.0;
     for (int r = 0; r < N_RESIDUE; r++)
         mean += s->rmsf[r] / N_RESIDUE;
@@ -123,7 +123,6 @@ TEST(test_one_state)
         for (int c = 0; c < s->n_column; c++)
             assert_true(s->change[c * s->n_row + a] < 3.0);
     }
-    tsr_shape_free(s);
 }
 
 /* An ensemble: P(r) by the weights of its states, draw by draw. */
@@ -131,7 +130,7 @@ TEST(test_weighted)
 {
     const double share[2][2] = {{0.0, 1.0}, {0.0, 1.0}}, first[2] = {0.8, 0.6};
     const tsr_drawn_frame *frame;
-    tsr_frames *frames = frames_of_states(2, 2, share[0]);
+    FREED(tsr_frames) frames = frames_of_states(2, 2, share[0]);
     const int n = tsr_frames_list(frames, &frame);
     double *weight = array((size_t)n * sizeof *weight, 1);
     tsr_shape *s, *one[2];
@@ -176,7 +175,6 @@ TEST(test_weighted)
     tsr_shape_free(one[0]);
     tsr_shape_free(one[1]);
     tsr_shape_free(s);
-    tsr_frames_free(frames);
 }
 
 /* One frame is enough for pictures. */
@@ -184,11 +182,10 @@ TEST(test_one_frame)
 {
     const double share[] = {0.0};
     tsr_frames *frames = frames_of(1, share);
-    tsr_shape *s;
+    FREED(tsr_shape) s;
     OK(tsr_shape_make(frames, NULL, 1, &s, &err));
     assert_int_equal(s->n, 1);
     assert_true(s->rmsf[3] < 1e-6 && s->distance_sd[5] == 0.0);
-    tsr_shape_free(s);
 }
 
 static test_fixture around_each = {io_setup, io_teardown};

@@ -1,6 +1,5 @@
 /* Densities of side-chain centres (Gaussian mixtures) are normalised, and draws
  * follow them. */
-#include "core/random.h"
 #include "molecule/prior_density.h"
 #include "tests/test.h"
 

@@ -53,15 +53,12 @@ static void make(fixture *f, double gain, double error, double ess)
 static char *printed(const tsr_solve *s,
                      tsr_status (*print)(const tsr_solve *, FILE *, tsr_err *))
 {
-    char *text = NULL;
-    size_t n;
-    FILE *out = open_memstream(&text, &n);
-    assert_non_null(out);
+    FILE *out = text_begin();
     OK(print(s, out, &err));
-    fclose(out);
+    char *text = text_end(out);
     for (char *at = text; (at = strchr(at, '\n')) != NULL;)
         *at = ' ';
-    return own(text, free);
+    return text;
 }
 
 static void has(const char *text, const char *part)

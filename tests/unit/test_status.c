@@ -1,5 +1,4 @@
 /* Messages carry their context, and each status has its exit code. */
-#include "core/status.h"
 #include "tests/test.h"
 
 TEST(fail_records)

@@ -401,8 +401,7 @@ TEST(pdb_columns)
     }
     const char *path = io_path("columns.pdb");
     OK(tsr_model_atoms_write(m, path, "one\ntwo", &err));
-    size_t size;
-    char *text = io_read(path, &size);
+    char *text = io_read(path, NULL);
     assert_string_equal(
         text,
         "REMARK 999 one\nREMARK 999 two\n"
@@ -471,20 +470,19 @@ TEST(atoms)
  * chains. */
 TEST(training_set)
 {
-    if (!io_have_shared())
-        skip();
+    NEEDS_SHARED;
     FILE *index = fopen(SHARED "structures/INDEX.tsv", "r");
     assert_non_null(index);
     char line[1024];
     int n = 0;
     assert_non_null(fgets(line, sizeof line, index));
     while (fgets(line, sizeof line, index) != NULL) {
-        char id[64], chains[64], path[256];
+        char id[64], chains[64];
         int n_residue, n_atom;
         assert_int_equal(sscanf(line, "%63s %63s %d %*d %d", id, chains,
                                 &n_residue, &n_atom),
                          4);
-        snprintf(path, sizeof path, SHARED "structures/%s.pdb.gz", id);
+        const char *path = format(SHARED "structures/%s.pdb.gz", id);
         tsr_structure *s = read_ok(path);
         assert_ints(s->n_residue, n_residue, s->n_atom, n_atom, s->n_chain,
                     strlen(chains));
@@ -518,11 +516,9 @@ TEST(saxs_models)
         {"rpa_multifoxs_synthetic/model.pdb", 238, 1878, 1},
         {"rpa_multifoxs_synthetic/model_1jmc.pdb", 238, 0, 1},
     };
-    if (!io_have_shared())
-        skip();
+    NEEDS_SHARED;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        char path[256];
-        snprintf(path, sizeof path, SHARED "saxs/%s", cases[i].path);
+        const char *path = format(SHARED "saxs/%s", cases[i].path);
         tsr_structure *s = read_ok(path);
         assert_int_equal(s->n_residue, cases[i].n_residue);
         assert_int_equal(s->n_chain, cases[i].n_chain);
@@ -554,7 +550,7 @@ TEST(damaged_files)
         const char *from = sample[i % 2];
         size_t n = io_damage(damaged, from, strlen(from), &seed);
         const char *path = io_write("fuzz", damaged, n);
-        tsr_structure *s = NULL;
+        FREED(tsr_structure) s = NULL;
         tsr_status status = tsr_structure_read(path, &s, &err);
         assert_true(status == TSR_OK || status == TSR_E_DATA);
         assert_true((status == TSR_OK) == (s != NULL));
@@ -573,7 +569,6 @@ TEST(damaged_files)
         for (int k = 0; k < s->n_atom; k++)
             for (int d = 0; d < 3; d++)
                 assert_true(isfinite(s->atom[k].xyz[d]));
-        tsr_structure_free(s);
     }
     assert_in_range(n_read, rounds / 20, rounds - rounds / 20);
 }

@@ -6,7 +6,6 @@
 
 #include <hdf5.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 OWNED(tsr_summary)
 
@@ -45,19 +44,12 @@ static double value_of(const recipe *r, int v, int c, int d, int k)
 static void make(const char *path, const recipe *r)
 {
     static const tsr_trace_variable variable[N_VARIABLE] = {
-        [RG] = {.group = TSR_TRACE_POSTERIOR,
-                .name = "rg",
-                .unit = "Angstrom",
-                .n = 1},
-        [PHI] = {.group = TSR_TRACE_POSTERIOR,
-                 .name = "phi",
-                 .unit = "degree",
-                 .n = 1},
-        [WEIGHT] = {.group = TSR_TRACE_POSTERIOR,
-                    .name = "weight",
-                    .dim = "state",
-                    .single = 1,
-                    .n = N_STATE},
+        [RG] = ROW(.group = TSR_TRACE_POSTERIOR, .name = "rg",
+                   .unit = "Angstrom", .n = 1),
+        [PHI] = ROW(.group = TSR_TRACE_POSTERIOR, .name = "phi",
+                    .unit = "degree", .n = 1),
+        [WEIGHT] = ROW(.group = TSR_TRACE_POSTERIOR, .name = "weight",
+                       .dim = "state", .single = 1, .n = N_STATE),
         [LP] = {.group = TSR_TRACE_SAMPLE_STATS, .name = "lp", .n = 1}};
     tsr_trace *trace;
     OK(tsr_trace_create(path, N_CHAIN, N_VARIABLE, variable, 0, NULL, &trace,
@@ -103,13 +95,10 @@ static char *printed(const tsr_summary *summary,
                      tsr_status (*print)(const tsr_summary *, FILE *,
                                          tsr_err *))
 {
-    char *text;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
+    FILE *out = text_begin();
     OK(print(summary, out, &err));
-    fclose(out);
-    return own(text, free);
+    char *text = text_end(out);
+    return text;
 }
 
 TEST(test_usual)
@@ -185,11 +174,8 @@ TEST(test_not_finite)
 {
     const double bad[] = {(double)NAN, (double)INFINITY};
     for (int i = 0; i < 2; i++) {
-        const recipe r = {.n_draw = 20,
-                          .middle = 30.0,
-                          .width = 4.0,
-                          .bad = bad[i],
-                          .n_bad = 2};
+        const recipe r = ROW(.n_draw = 20, .middle = 30.0, .width = 4.0,
+                             .bad = bad[i], .n_bad = 2);
         const char *path = io_path(i == 0 ? "nan.h5" : "inf.h5");
         make(path, &r);
         tsr_summary *s = summarise(path);

@@ -132,8 +132,7 @@ static void profile_of(const tsr_atoms *a, double *pair)
 TEST(rotation_changes_nothing)
 {
     double first[72], turned[72];
-    if (!io_have_shared())
-        skip();
+    NEEDS_SHARED;
     tsr_atoms *a;
     OK(tsr_atoms_read(SHARED "saxs/lysozyme_2epe/model.pdb", &a, &err));
     profile_of(a, first);

@@ -3,8 +3,6 @@
 #include "surrogate/surrogate.h"
 #include "tests/test.h"
 
-#include <gsl/gsl_rng.h>
-
 enum { BODIES = 120, EACH = 4, BEADS = BODIES / EACH, N_Q = 41, SHAPES = 2 };
 
 static const double dq = 0.0075;

@@ -68,11 +68,10 @@ static int open_fixture(void **state)
 static tsr_term *term_with(const fixture *f, const tsr_map *map,
                            const char *sigma_over_r)
 {
-    char entry[200];
-    snprintf(entry, sizeof entry,
-             "file: map.mrc, resolution: 5, sigma_over_r: %s, "
-             "independent_voxels: 60",
-             sigma_over_r);
+    const char *entry =
+        format("file: map.mrc, resolution: 5, sigma_over_r: %s, "
+               "independent_voxels: 60",
+               sigma_over_r);
     tsr_term *term;
     OK(tsr_map_write(map, io_path("map.mrc"), "", &err));
     OK(read_term(f->t, "map", entry, &term));
@@ -345,10 +344,9 @@ TEST(independent_voxels)
             map->value[k] = flat ? f->model->value[k]
                                  : (float)gsl_ran_gaussian_ziggurat(rng, 1.0);
         OK(tsr_map_write(map, io_path("map.mrc"), "", &err));
-        tsr_term *term;
+        FREED(tsr_term) term;
         OK(read_term(f->t, "map", "file: map.mrc, resolution: 5", &term));
         count[flat] = pow(term->sigma[0], -2.0); /* of one of n voxels */
-        tsr_term_free(term);
     }
     const double all = 4.0 / 3.0 * 3.14159265358979 * (double)n / 125.0;
     assert_near(count[0], all, 0.03 * all);

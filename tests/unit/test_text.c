@@ -41,14 +41,11 @@ TEST(shell)
 
 TEST(paragraphs)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = text_begin();
     tsr_words w;
     tsr_words_begin(&w);
     tsr_words_add(&w, "\none\n\ntwo of it\n");
     OK(tsr_words_print(&w, out, 2, "- ", &err));
-    fclose(out);
+    char *text = text_end(out);
     assert_string_equal(text, "-   one\n-   two of it\n");
-    free(text);
 }

@@ -1,6 +1,5 @@
 /* Built chains have ideal geometry, measured and rebuilt coordinates agree, and
  * ranges select the intended residues. */
-#include "core/random.h"
 #include "core/vec3.h"
 #include "molecule/topology.h"
 #include "tests/geometry.h"

@@ -1,6 +1,5 @@
 /* Mixtures of bivariate von Mises densities are normalised, and draws follow
  * them. */
-#include "core/random.h"
 #include "molecule/prior_density.h"
 #include "tests/test.h"
 

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 OWNED(tsr_trace_reader)
 OWNED(tsr_draw_log)
@@ -25,34 +24,19 @@ static const char *const moves[N_MOVE] = {"pivot", "crankshaft",
                                           "side \xc3\xa9"};
 
 static const tsr_trace_variable variable[N_VARIABLE] = {
-    [RG] = {.group = TSR_TRACE_POSTERIOR,
-            .name = "rg",
-            .unit = "Angstrom",
-            .doc = "radius of gyration",
-            .n = 1},
-    [WEIGHT] = {.group = TSR_TRACE_POSTERIOR,
-                .name = "weight",
-                .dim = "state",
-                .n = N_STATE},
-    [ACCEPTED] = {.group = TSR_TRACE_SAMPLE_STATS,
-                  .name = "accepted",
-                  .dim = "move",
-                  .n = N_MOVE,
-                  .coord_label = moves},
+    [RG] = ROW(.group = TSR_TRACE_POSTERIOR, .name = "rg", .unit = "Angstrom",
+               .doc = "radius of gyration", .n = 1),
+    [WEIGHT] = ROW(.group = TSR_TRACE_POSTERIOR, .name = "weight",
+                   .dim = "state", .n = N_STATE),
+    [ACCEPTED] = ROW(.group = TSR_TRACE_SAMPLE_STATS, .name = "accepted",
+                     .dim = "move", .n = N_MOVE, .coord_label = moves),
     [LP] = {.group = TSR_TRACE_SAMPLE_STATS, .name = "lp", .n = 1},
-    [CURVE] = {.group = TSR_TRACE_POSTERIOR_PREDICTIVE,
-               .name = "intensity",
-               .dim = "q",
-               .n = N_Q,
-               .coord = q,
-               .coord_unit = "1/Angstrom",
-               .single = 1},
+    [CURVE] = ROW(.group = TSR_TRACE_POSTERIOR_PREDICTIVE, .name = "intensity",
+                  .dim = "q", .n = N_Q, .coord = q, .coord_unit = "1/Angstrom",
+                  .single = 1),
     [WARM] = {.group = TSR_TRACE_WARMUP_POSTERIOR, .name = "rg", .n = 1},
-    [OBSERVED] = {.group = TSR_TRACE_OBSERVED_DATA,
-                  .name = "intensity",
-                  .dim = "q",
-                  .n = N_Q,
-                  .coord = q},
+    [OBSERVED] = ROW(.group = TSR_TRACE_OBSERVED_DATA, .name = "intensity",
+                     .dim = "q", .n = N_Q, .coord = q),
     [N_POINT] = {.group = TSR_TRACE_CONSTANT_DATA, .name = "n_point", .n = 1},
 };
 
@@ -562,7 +546,7 @@ TEST(test_renamed)
     int n_chain, n_draw, n;
     double *fraction;
     tsr_trace *trace = NULL;
-    tsr_trace_reader *reader = NULL;
+    FREED(tsr_trace_reader) reader = NULL;
     OK(tsr_trace_create(path, 1, 2, old, 0, NULL, &trace, &err));
     OK(tsr_trace_append(trace, 0, 1, &value, &err));
     OK(tsr_trace_put(trace, 1, &value, &err));
@@ -576,7 +560,6 @@ TEST(test_renamed)
                      &n_chain, &n_draw, &n, &fraction, &err));
     assert_true(*fraction == value);
     free(fraction);
-    tsr_trace_reader_free(reader);
 }
 
 /* ---- in part ---- */
@@ -757,9 +740,11 @@ TEST(test_read_beside_writer)
     check(10, 500);
     tsr_lock_free(lock);
     strcpy(other, io_path("elsewhere.h5"));
-    assert_ints(rename(path, other), 0, symlink(other, path), 0);
+    assert_int_equal(rename(path, other), 0);
+    assert_int_equal(symlink(other, path), 0);
     check(10, 500);
-    assert_ints(size_of(other), empty, rename(other, path), 0);
+    assert_int_equal(size_of(other), empty);
+    assert_int_equal(rename(other, path), 0);
     check(10, 500);
     assert_true(size_of(path) > empty);
     assert_int_equal(unlink(log_path), 0);
@@ -817,7 +802,8 @@ TEST(test_log_refused)
     assert_int_equal(symlink(path, log_path), 0);
     const long size = size_of(path);
     assert_int_equal(tsr_draw_log_begin(log, &one, &err), TSR_E_IO);
-    assert_ints(size_of(path), size, unlink(log_path), 0);
+    assert_int_equal(size_of(path), size);
+    assert_int_equal(unlink(log_path), 0);
     log_draws(log, TSR_DRAWN_KEPT, 0, 6, 0);
     assert_int_equal(unlink(log_path), 0);
     FAILS(tsr_draw_log_sync(log, &err), TSR_E_IO, "No such file");

@@ -7,19 +7,14 @@
 #include <hdf5.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { N_ATOM = 40, N_BODY = 13, N_OBSERVABLE = 2, STRIDE = 10 };
 
 static const tsr_trajectory_observable observables[N_OBSERVABLE] = {
     {"lp", NULL}, {"rg", "Angstrom"}};
-static const tsr_trajectory_spec spec = {.n_atom = N_ATOM,
-                                         .n_body = N_BODY,
-                                         .n_observable = N_OBSERVABLE,
-                                         .observable = observables,
-                                         .chain = 1,
-                                         .state = 1,
-                                         .stride = STRIDE};
+static const tsr_trajectory_spec spec =
+    ROW(.n_atom = N_ATOM, .n_body = N_BODY, .n_observable = N_OBSERVABLE,
+        .observable = observables, .chain = 1, .state = 1, .stride = STRIDE);
 
 static char path[128], other[128];
 
@@ -95,12 +90,9 @@ static void log_frames(tsr_draw_log *log, int from, int to)
     const size_t n = (size_t)(to - from), n_xyz = n * 3 * (N_ATOM + N_BODY);
     const size_t size =
         n_xyz * sizeof(float) + n * N_OBSERVABLE * sizeof(double);
-    const tsr_draw_record one = {.kind = TSR_DRAWN_FRAMES,
-                                 .first = from,
-                                 .n = to - from,
-                                 .n_chain = 2,
-                                 .n_state = 2,
-                                 .size = size};
+    const tsr_draw_record one =
+        ROW(.kind = TSR_DRAWN_FRAMES, .first = from, .n = to - from,
+            .n_chain = 2, .n_state = 2, .size = size);
     double *observable = array(n * N_OBSERVABLE, sizeof *observable);
     float *empty = array(size, 1);
     float *value = frames(&spec, from, to, observable);

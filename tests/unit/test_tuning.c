@@ -64,8 +64,7 @@ TEST(errors)
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         tsr_page_tile_options o = {0};
         int found;
-        char text[64];
-        snprintf(text, sizeof text, "# one\n%s", bad[i]);
+        const char *text = format("# one\n%s", bad[i]);
         FAILS(tsr_tuning_find_in_table(text, "my.dat", &info, 0, &o, &found,
                                        &err),
               TSR_E_DATA, "my.dat, line 2");
@@ -78,10 +77,8 @@ TEST(files)
     tsr_device_info gpu = device(TSR_DEVICE_GPU, "a GPU of 2040");
     tsr_device_info cpu = device(TSR_DEVICE_CPU, "a CPU of 2040");
     tsr_page_tile_options o = {0},
-                          mine = {.tile = 64,
-                                  .parts = 2,
-                                  .split = 5,
-                                  .difference = 7},
+                          mine = ROW(.tile = 64, .parts = 2, .split = 5,
+                                     .difference = 7),
                           got = {0};
     char path[] = "/tmp/tessera-tuning-XXXXXX", line[512];
     unsetenv("TESSERA_TUNING");

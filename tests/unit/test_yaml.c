@@ -1,5 +1,6 @@
 /* YAML configurations are read into a field table; every error names file,
- * line, column, key and the allowed values. */
+ * line, column, key and the allowed values. The reader marks where each key of
+ * a configuration was given. */
 #include "../config_table.h"
 #include "files/yaml.h"
 #include "tests/io_files.h"
@@ -11,18 +12,34 @@
 /* Every test writes a file of this name; messages name it. */
 static const char name[] = "run.yaml";
 
-static tsr_status read_file(const char *path, config *c)
+static void clear_config(void *c)
 {
-    return tsr_yaml_read_marked(path, config_fields, c, 0, NULL, NULL, &err);
+    tsr_fields_clear(config_fields, c);
 }
 
-/* Reads `text`, then `set` (NULL: none); the caller clears `c`. */
+static void clear_kinds(void *k)
+{
+    tsr_fields_clear(kinds_fields, k);
+}
+
+static tsr_status read_file(const char *path, config *c)
+{
+    OK(tsr_fields_init(config_fields, c, &err));
+    const tsr_status status =
+        tsr_yaml_read_marked(path, config_fields, c, 0, NULL, NULL, &err);
+    own_copy(c, clear_config);
+    return status;
+}
+
+/* Reads `text`, then `set` (NULL: none). */
 static tsr_status read_text(const char *text, config *c, const char *set)
 {
     const char *path = io_text(name, text);
     OK(tsr_fields_init(config_fields, c, &err));
-    return tsr_yaml_read_marked(path, config_fields, c, set != NULL, &set, NULL,
-                                &err);
+    const tsr_status status = tsr_yaml_read_marked(
+        path, config_fields, c, set != NULL, &set, NULL, &err);
+    own_copy(c, clear_config);
+    return status;
 }
 
 static config *read_well(const char *text, const char *set)
@@ -55,11 +72,10 @@ static const char example[] =
 
 TEST(test_example)
 {
-    char want[128];
     config *c = read_well(example, NULL);
     assert_string_equal(c->name, "ligase");
     assert_int_equal(c->seed, 7);
-    snprintf(want, sizeof want, "%s/ligase.pdb", io_dir);
+    const char *want = format("%s/ligase.pdb", io_dir);
     assert_string_equal(c->structure.file, want);
     assert_null(c->structure.sequence);
     assert_ints(c->structure.bodies, 0, c->structure.flexible.n, 2);
@@ -81,7 +97,6 @@ TEST(test_example)
     assert_true(c->moves.crankshaft.step_rad == 0.5);
     assert_ints(c->sampler.chains, 4, c->sampler.draws, 20000);
     assert_true(c->sampler.temperatures.number == 12.0);
-    tsr_fields_clear(config_fields, c);
 }
 
 /* ".." goes where it says only from a real folder: not from a link, nor from
@@ -98,16 +113,14 @@ TEST(test_shortened_paths)
         {"link/../a.dat", "%s/link/../a.dat"},
         {"link/../../a.dat", "%s/link/../../a.dat"},
         {"/tmp/../a.dat", "/tmp/../a.dat"}};
-    char want[128], text[160];
     assert_int_equal(symlink("/usr", io_path("link")), 0);
     for (size_t i = 0; i < COUNT_OF(pairs); i++) {
-        snprintf(text, sizeof text, "structure: {file: %s}", pairs[i][0]);
+        const char *text = format("structure: {file: %s}", pairs[i][0]);
         config *c = read_well(text, NULL);
         const char *rest = strstr(pairs[i][1], "%s");
-        snprintf(want, sizeof want, "%s%s", rest != NULL ? io_dir : "",
-                 rest != NULL ? rest + 2 : pairs[i][1]);
+        const char *want = format("%s%s", rest != NULL ? io_dir : "",
+                                  rest != NULL ? rest + 2 : pairs[i][1]);
         assert_string_equal(c->structure.file, want);
-        tsr_fields_clear(config_fields, c);
     }
     assert_int_equal(unlink(io_path("link")), 0);
 }
@@ -120,7 +133,6 @@ TEST(test_short_forms)
         config *c = read_well(empty[i], NULL);
         assert_string_equal(c->name, "run");
         assert_ints(c->sampler.chains, 8, c->prior.restraints.n, 0);
-        tsr_fields_clear(config_fields, c);
     }
     config *c = read_well("structure:\n  # file: x\nsampler:\n"
                           "data: {file: /x.dat}\nprior: {restraints: one}\n",
@@ -128,7 +140,6 @@ TEST(test_short_forms)
     assert_int_equal(c->data.n, 1);
     assert_string_equal(((config_data *)c->data.item)->file, "/x.dat");
     assert_int_equal(c->prior.restraints.n, 1);
-    tsr_fields_clear(config_fields, c);
     c = read_well("data: [/x.dat, {file: /y.dat}, ]\nname: 'null'\n"
                   "prior: {restraints: }\nstructure: {file: null}\n",
                   NULL);
@@ -136,14 +147,12 @@ TEST(test_short_forms)
     assert_string_equal(((config_data *)c->data.item)[0].file, "/x.dat");
     assert_string_equal(c->name, "null");
     assert_int_equal(c->prior.restraints.n, 0);
-    tsr_fields_clear(config_fields, c);
     c = read_well("moves: {pivot: &m {weight: 2, step: 0.3}, crankshaft: *m}\n"
                   "data: [&d {file: /x.dat}, *d]\r\nseed: \"12\"\r\n",
                   NULL);
     assert_true(c->moves.crankshaft.step_rad == 0.3);
     assert_string_equal(((config_data *)c->data.item)[1].file, "/x.dat");
     assert_int_equal(c->seed, 12);
-    tsr_fields_clear(config_fields, c);
 }
 
 typedef struct {
@@ -250,26 +259,23 @@ TEST(test_messages)
         {"name: \x01\n", ":1:7: not YAML: control characters are not allowed"}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         config c;
-        char want[TSR_ERR_SIZE];
         err = (tsr_err){0};
-        snprintf(want, sizeof want, "%s%s", io_path(name), rows[i].message);
+        const char *want = format("%s%s", io_path(name), rows[i].message);
         assert_int_equal(read_text(rows[i].text, &c, NULL), TSR_E_CONFIG);
         assert_int_equal(err.status, TSR_E_CONFIG);
         assert_string_equal(err.message, want);
-        tsr_fields_clear(config_fields, &c);
         /* and a caller who wants no text gets the same status */
         OK(tsr_fields_init(config_fields, &c, &err));
         assert_int_equal(tsr_yaml_read_marked(io_path(name), config_fields, &c,
                                               0, NULL, NULL, NULL),
                          TSR_E_CONFIG);
-        tsr_fields_clear(config_fields, &c);
+        own_copy(&c, clear_config);
     }
 }
 
 TEST(test_files)
 {
     config c;
-    OK(tsr_fields_init(config_fields, &c, &err));
     assert_int_equal(read_file("/nonexistent/x.yaml", &c), TSR_E_NOINPUT);
     assert_string_equal(err.message, "cannot open '/nonexistent/x.yaml': No "
                                      "such file or directory");
@@ -288,49 +294,41 @@ TEST(test_files)
         FAILS(read_file(path, &c), TSR_E_NOINPUT, "Permission denied");
         assert_int_equal(chmod(path, 0600), 0);
     }
-    tsr_fields_clear(config_fields, &c);
 }
 
 TEST(test_set)
 {
-    char here[512], want[600];
+    char here[512];
     config *c = read_well(example, "sampler.chains=16");
     assert_int_equal(c->sampler.chains, 16);
-    tsr_fields_clear(config_fields, c);
 
     c = read_well(example, "data.0.noise={scale: 2}");
     const config_data *d = c->data.item;
     assert_true(d[0].noise.scale.number == 2.0);
     assert_int_equal(d[0].noise.model, 2); /* as in the file */
     assert_int_equal(c->data.n, 2);
-    tsr_fields_clear(config_fields, c);
 
     /* paths of the command line start at the current folder */
     assert_non_null(getcwd(here, sizeof here));
-    snprintf(want, sizeof want, "%s/c.dat", here);
+    const char *want = format("%s/c.dat", here);
     c = read_well(example, "data.2=c.dat");
     d = c->data.item;
     assert_int_equal(c->data.n, 3);
     assert_string_equal(d[2].file, want);
     assert_true(d[2].noise.alpha_inv_ang == 0.15);
-    tsr_fields_clear(config_fields, c);
 
     c = read_well(example, "data=[c.dat]");
     assert_int_equal(c->data.n, 1);
     assert_string_equal(((config_data *)c->data.item)->file, want);
-    tsr_fields_clear(config_fields, c);
 
     c = read_well(example, "structure.flexible=[A:1-2,A:9-12]");
     assert_int_equal(c->structure.flexible.n, 2);
     assert_string_equal(c->structure.flexible.item[0], "A:1-2");
-    tsr_fields_clear(config_fields, c);
 
     c = read_well(example, "moves.crankshaft=0.25");
     assert_true(c->moves.crankshaft.weight == 0.25);
-    tsr_fields_clear(config_fields, c);
     c = read_well(example, "name=a=b");
     assert_string_equal(c->name, "a=b");
-    tsr_fields_clear(config_fields, c);
 }
 
 TEST(test_set_messages)
@@ -379,12 +377,10 @@ TEST(test_set_messages)
                  TSR_E_CONFIG}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         config c;
-        char want[400];
         err = (tsr_err){0};
-        snprintf(want, sizeof want, "--set %s%s", rows[i].set, rows[i].message);
+        const char *want = format("--set %s%s", rows[i].set, rows[i].message);
         assert_int_equal(read_text(example, &c, rows[i].set), rows[i].status);
         assert_string_equal(err.message, want);
-        tsr_fields_clear(config_fields, &c);
     }
 }
 
@@ -392,10 +388,9 @@ TEST(test_set_messages)
  * a config.yaml in another folder. */
 TEST(test_write_path)
 {
-    char here[512], want[600];
+    char here[512];
     config before, after;
     OK(tsr_fields_init(config_fields, &before, &err));
-    OK(tsr_fields_init(config_fields, &after, &err));
     before.structure.file = strdup("x.pdb");
     const char *path = io_path(name);
     FILE *out = fopen(path, "w");
@@ -404,9 +399,8 @@ TEST(test_write_path)
     fclose(out);
     OK(read_file(path, &after));
     assert_non_null(getcwd(here, sizeof here));
-    snprintf(want, sizeof want, "%s/x.pdb", here);
+    const char *want = format("%s/x.pdb", here);
     assert_string_equal(after.structure.file, want);
-    tsr_fields_clear(config_fields, &after);
 
     before.sampler.target = (double)NAN;
     out = fopen("/dev/null", "w");
@@ -435,34 +429,26 @@ TEST(test_write_path)
  * so that a small file cannot become a huge object. */
 TEST(test_aliases_counted)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = text_begin();
     fprintf(out, "prior: {restraints: &r [");
     for (int i = 0; i < 3000; i++)
         fprintf(out, "a,");
     fprintf(out, "]}\nstructure: {flexible: *r}\n");
-    fclose(out);
+    char *text = text_end(out);
     config c;
     OK(read_text(text, &c, NULL));
     assert_int_equal(c.structure.flexible.n, 3000);
-    tsr_fields_clear(config_fields, &c);
-    free(text);
 
-    text = NULL;
-    out = open_memstream(&text, &size);
+    out = text_begin();
     fprintf(out, "data: [&d {file: x, q_unit: 1/A, q_range: [0, 1], "
                  "background: none, noise: {model: student, scale: 1, "
                  "alpha: 1}}");
     for (int i = 0; i < 12000; i++)
         fprintf(out, ",*d");
     fprintf(out, "]\n");
-    fclose(out);
-    FAILS(read_text(text, &c, NULL), TSR_E_CONFIG,
+    FAILS(read_text(text_end(out), &c, NULL), TSR_E_CONFIG,
           "more than 100000 values once aliases "
           "are followed");
-    tsr_fields_clear(config_fields, &c);
-    free(text);
 }
 
 /* As many levels as no configuration has, and as many values as one may have,
@@ -476,18 +462,14 @@ TEST(test_depth_and_length)
     config c;
     CLEARED(tsr_yaml_marks) marks = {0};
     for (size_t i = 0; i < COUNT_OF(open); i++) {
-        char *text = NULL;
-        size_t size = 0;
-        FILE *out = open_memstream(&text, &size);
+        FILE *out = text_begin();
         for (int k = 0; k < many; k++)
             fputs(open[i], out);
-        fclose(out);
+        char *text = text_end(out);
         clock_t before = clock();
         assert_int_equal(read_text(text, &c, NULL), TSR_E_CONFIG);
         assert_true(clock() - before < most);
         assert_has(err.message, "nested more than 64 deep");
-        tsr_fields_clear(config_fields, &c);
-        free(text);
     }
     const char *path = io_text(name, "structure: {flexible: [a");
     FILE *out = fopen(path, "ab");
@@ -500,8 +482,8 @@ TEST(test_depth_and_length)
     OK(tsr_fields_init(config_fields, &c, &err));
     OK(tsr_yaml_read_marked(path, config_fields, &c, 0, NULL, &marks, &err));
     assert_true(clock() - before < most);
+    own_copy(&c, clear_config);
     assert_int_equal(c.structure.flexible.n, length);
-    tsr_fields_clear(config_fields, &c);
 }
 
 /* Damaged files: cut anywhere, and with bytes changed. Each is read or refused
@@ -511,7 +493,6 @@ static void check_damaged(const char *text, size_t n)
     config c;
     err = (tsr_err){0};
     const char *path = io_write(name, text, n);
-    OK(tsr_fields_init(config_fields, &c, &err));
     tsr_status status = read_file(path, &c);
     if (status != TSR_OK) {
         assert_int_equal(status, TSR_E_CONFIG);
@@ -522,7 +503,6 @@ static void check_damaged(const char *text, size_t n)
         OK(tsr_yaml_write(out, config_fields, &c, &err));
         fclose(out);
     }
-    tsr_fields_clear(config_fields, &c);
 }
 
 TEST(test_damaged)
@@ -552,4 +532,191 @@ TEST(test_damaged)
         }
         check_damaged(copy, n);
     }
+}
+
+/* ---- kinds: selector, messages, --set and output ---- */
+
+static tsr_status read_kinds(const char *text, const char *set, kinds *k)
+{
+    const char *path = io_text(name, text);
+    OK(tsr_fields_init(kinds_fields, k, &err));
+    const tsr_status status = tsr_yaml_read_marked(
+        path, kinds_fields, k, set != NULL, &set, NULL, &err);
+    own_copy(k, clear_kinds);
+    return status;
+}
+
+static kinds *kinds_well(const char *text, const char *set)
+{
+    static kinds k;
+    if (read_kinds(text, set, &k) != TSR_OK)
+        fail_msg("%s refused: %s", text, err.message);
+    return &k;
+}
+
+/* The selector may stand anywhere in the mapping. */
+TEST(test_kinds)
+{
+    static const char *const texts[] = {
+        "one: {shape: box, size: [3, 4], name: a}",
+        "one: {size: [3, 4], name: a, shape: box}",
+        "one:\n  size: [3, 4]\n  shape: box\n  name: a\n"};
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        kinds *k = kinds_well(texts[i], NULL);
+        assert_int_equal(k->one.box.shape, 1);
+        assert_true(k->one.box.size[0] == 3.0 && k->one.box.size[1] == 4.0);
+        assert_string_equal(k->one.box.name, "a");
+    }
+    kinds *k = kinds_well("one: {radius: 2}\n"
+                          "many: [b, {shape: crate}, {radius: 5}]\n",
+                          NULL);
+    const kinds_shape *shape = k->many.item;
+    assert_true(k->one.ball.radius == 2.0);
+    assert_int_equal(k->many.n, 3);
+    assert_string_equal(shape[0].ball.name, "b");
+    assert_ints(shape[1].box.shape, 2, shape[1].box.lines.n, 0);
+    assert_true(shape[2].ball.radius == 5.0);
+}
+
+static const char shapes[] = "one: {shape: box, name: a, size: [3, 4]}\n"
+                             "many: [{radius: 2, name: b}]\n";
+
+TEST(test_kinds_set)
+{
+    kinds *k = kinds_well(shapes, "one.shape=ball");
+    assert_int_equal(k->one.ball.shape, 0);
+    assert_string_equal(k->one.ball.name, "a"); /* both have it */
+    assert_true(k->one.ball.radius == 1.0);
+    k = kinds_well(shapes, "one={shape: crate}");
+    assert_int_equal(k->one.box.shape, 2);
+    assert_true(k->one.box.size[0] == 3.0);
+    k = kinds_well(shapes, "one.size=[5, 6]"); /* of the file's kind */
+    assert_true(k->one.box.size[0] == 5.0);
+    k = kinds_well(shapes, "many.0.shape=box");
+    assert_string_equal(((kinds_shape *)k->many.item)->box.name, "b");
+    assert_int_equal(((kinds_shape *)k->many.item)->box.shape, 1);
+    k = kinds_well(shapes, "many.1={size: [7, 8], shape: box}");
+    assert_int_equal(k->many.n, 2);
+    assert_true(((kinds_shape *)k->many.item)[1].box.size[0] == 7.0);
+}
+
+TEST(test_kinds_messages)
+{
+    static const struct {
+        const char *text, *set, *message;
+    } rows[] = {
+        {"one: {shape: bal}\n", NULL,
+         ":1:14: key 'one.shape': value 'bal' is unknown: expected one of "
+         "ball, box, crate"},
+        {"one:\n  name: a\n  size: [1, 2]\n", NULL,
+         ":3:3: key 'one.size': it has no effect with shape: ball; it belongs "
+         "to shape: box"},
+        {"many: [{radius: 2, shape: crate}]\n", NULL,
+         ":1:9: key 'many.0.radius': it has no effect with shape: crate; it "
+         "belongs to shape: ball"},
+        {"one: {radis: 2}\n", NULL,
+         ":1:7: key 'one.radis': unknown key; did you mean 'radius'?"},
+        {"one: {shape: box, shape: ball}\n", NULL,
+         ":1:19: key 'one.shape': repeated key: the first is in line 1"},
+        {"one: {shape: [box]}\n", NULL,
+         ":1:14: key 'one.shape': expected one word, the shape, such as ball"},
+        {"one: {shape: }\n", NULL,
+         ":1:14: key 'one.shape': expected one word, the shape, such as ball"},
+        {shapes, "one.shape=bal",
+         "--set one.shape=bal: key 'one.shape': value 'bal' is unknown: "
+         "expected one of ball, box, crate"},
+        {shapes, "one.radius=2",
+         "--set one.radius=2: key 'one.radius': it has no effect with shape: "
+         "box; it belongs to shape: ball"}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        kinds k;
+        err = (tsr_err){0};
+        const char *want = format(
+            "%s%s", rows[i].set != NULL ? "" : io_path(name), rows[i].message);
+        assert_int_equal(read_kinds(rows[i].text, rows[i].set, &k),
+                         TSR_E_CONFIG);
+        assert_string_equal(err.message, want);
+    }
+}
+
+/* What is written reads back as the same. */
+TEST(test_kinds_written)
+{
+    kinds *k = kinds_well("one: {shape: crate, size: [3, 4]}\n"
+                          "many: [{radius: 2}, {shape: box, lines: []}]\n",
+                          NULL);
+    FILE *out = text_begin();
+    OK(tsr_yaml_write(out, kinds_fields, k, &err));
+    char *first = text_end(out);
+    assert_has(first, "shape: crate\n");
+    assert_has(first, "- shape: box\n");
+    k = kinds_well(first, NULL);
+    assert_int_equal(k->one.box.shape, 2);
+    assert_true(k->one.box.size[1] == 4.0);
+    assert_int_equal(((kinds_shape *)k->many.item)[1].box.lines.n, 0);
+    out = text_begin();
+    OK(tsr_yaml_write(out, kinds_fields, k, &err));
+    assert_string_equal(first, text_end(out));
+}
+
+/* ---- where each key was given ---- */
+
+TEST(where_keys_were_given)
+{
+    static const char *const set[] = {"structure.flexible=[A:1-2]",
+                                      "data.0.file=x"};
+    const struct {
+        const char *key, *place;
+    } want[] = {
+        {"seed", ":1:7"},
+        {"structure", ":3:3"},
+        {"structure.flexible.1", "--set structure.flexible=[A:1-2]"},
+        {"structure.flexible.0", "--set structure.flexible=[A:1-2]"},
+        {"structure.file", ":3:9"},
+        {"structure.d_max", ":3:3"}, /* not given: what is above it */
+        {"data.0.file", "--set data.0.file=x"},
+        {"data.0.q_range", ":5:8"},
+    };
+    CLEARED(tsr_yaml_marks) marks = {0};
+    config c = {0};
+    static const char text[] =
+        "seed: 3\nstructure:\n  file: a\n  flexible: [A:1-2, B:1]\n"
+        "data: [{file: b}]\n";
+    const char *path = io_text(name, text);
+    OK(tsr_fields_init(config_fields, &c, &err));
+    OK(tsr_yaml_read_marked(path, config_fields, &c, 2, set, &marks, &err));
+    for (size_t i = 0; i < COUNT_OF(want); i++) {
+        const char *place = tsr_yaml_marks_find(&marks, want[i].key);
+        if (place == NULL || strstr(place, want[i].place) == NULL)
+            fail_msg("%s: at %s", want[i].key, place == NULL ? "-" : place);
+    }
+    assert_null(tsr_yaml_marks_find(&marks, "sampler.chains"));
+    assert_null(tsr_yaml_marks_find(&marks, ""));
+    tsr_fields_clear(config_fields, &c);
+}
+
+/* A key under its former name is read as the key, and marked; both names are
+ * the same key twice. */
+TEST(former_names)
+{
+    static const char *const set[] = {"title=second"};
+    config c = {0};
+    tsr_yaml_marks marks = {0};
+    const char *path = io_text(name, "title: first\n");
+    for (int n_set = 0; n_set < 2; n_set++) {
+        OK(tsr_fields_init(config_fields, &c, &err));
+        OK(tsr_yaml_read_marked(path, config_fields, &c, n_set, set, &marks,
+                                &err));
+        assert_string_equal(c.name, n_set ? "second" : "first");
+        assert_int_equal(marks.n, 1);
+        assert_string_equal(marks.item[0].key, "name");
+        assert_string_equal(marks.item[0].former, "title");
+        tsr_yaml_marks_clear(&marks);
+        tsr_fields_clear(config_fields, &c);
+    }
+    path = io_text(name, "title: first\nname: second\n");
+    OK(tsr_fields_init(config_fields, &c, &err));
+    FAILS(tsr_yaml_read_marked(path, config_fields, &c, 0, NULL, NULL, &err),
+          TSR_E_CONFIG, "repeated key");
+    tsr_fields_clear(config_fields, &c);
 }

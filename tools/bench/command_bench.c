@@ -27,39 +27,41 @@ static const tsr_field fields[] = {
               .doc = "auto, gpu, cpu, a number or part of a name"),
     TSR_FIELD(CHOICE, "engine", options, engine, .argument = "ENGINE",
               .initial = "tiles", .words = engine_words,
-              .doc = "tiles, or waves: plane waves, for a half that turns as "
-                     "one, from one small molecule to batches of large ones"),
+              .doc = "engine to measure: tiles (sums over tiles of pairs), or "
+                     "waves (plane waves; half of the bodies turn as one rigid "
+                     "part), from one small molecule to batches of large ones"),
     TSR_FIELD(BOOL, "quick", options, quick,
               .doc = "small systems and short runs only"),
     TSR_FIELD(BOOL, "moves", options, moves,
-              .doc = "measure the moves of the sampler instead: proposals a "
-                     "second, acceptance, dirty tiles; needs no device"),
+              .doc = "measure the moves of the sampler instead: proposals "
+                     "per second, acceptance, dirty (changed) tiles; needs "
+                     "no device"),
     TSR_FIELD(BOOL, "map", options, map,
               .doc = "measure the comparison of models with density maps "
                      "instead"),
     TSR_FIELD(BOOL, "sampling", options, sampling,
               .doc = "run CONFIGs instead (default: configs/ here) and count "
-                     "independent draws a second"),
+                     "independent draws per second"),
     TSR_FIELD(INT, "time", options, time, .argument = "SECONDS",
               .initial = "60", .min = 1, .max = 1000000,
-              .doc = "with --sampling: at most so long each, if not converged "
-                     "before"),
+              .doc = "with --sampling: time limit of each run; it stops before "
+                     "at convergence"),
     TSR_FIELD(STRINGS, "set", options, set, .argument = "KEY=VALUE",
-              .doc = "with --sampling: override a key of all of them"),
+              .doc = "with --sampling: override a key of all CONFIGs"),
     TSR_FIELD(BOOL, "tune", options, tune,
-              .doc = "find the engine's settings for this device instead, and "
-                     "print the lines for its table"),
+              .doc = "find the fastest settings of the engine on this device "
+                     "instead, and print them as lines of the settings table"),
     {0}};
 
 static const char about[] =
     "Times are of one profile. wall: from the proposals to their profiles, "
     "host "
-    "work\nincluded, the fastest submit; device: the kernels alone, as the "
-    "device's clock\nsees them, of a second engine. error: the largest "
+    "work\nincluded, the fastest submit; device: the kernels alone, by the "
+    "device's clock,\nin a second engine. error: the largest "
     "relative "
     "deviation of I(q)\nfrom double precision, at any q.\n\n"
     "--tune prints lines for kernels/engine_tuning.dat. To use them without a "
-    "new\nbuild, put them into a file and name that in the environment: "
+    "new\nbuild, put them into a file and name the file in the environment: "
     "TESSERA_TUNING=FILE.\n";
 
 enum { N_Q = 51, THREAD_BODIES = 1888, MAX_THREADS = 16 };

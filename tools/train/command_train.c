@@ -312,21 +312,23 @@ static const tsr_field fields[] = {
                      "one; evaluate: a CSV file of the errors by q"),
     TSR_FIELD(CHOICE, "bodies", options, bodies, .letter = 'b',
               .argument = "MODEL", .initial = "both", .words = bodies_words,
-              .doc = "one, two or both: bodies a residue (not for priors)"),
+              .doc = "one, two or both: bodies per residue (not for priors)"),
     TSR_FIELD(INT, "hold-out", options, hold_out, .argument = "N",
               .initial = "6", .max = 1e6,
-              .doc = "keep every N-th structure from the training, to test on "
-                     "(not for priors); 0: none"),
+              .doc =
+                  "leave every N-th structure out of the training, as a test "
+                  "(not for priors); 0: none"),
     TSR_FIELD(BOOL, "evaluate", options, evaluate,
-              .doc = "train nothing: the errors of tables on structures that "
-                     "they were not trained on (form-factors only)"),
+              .doc = "no training: print the errors of tables on structures "
+                     "outside their training set (form-factors only)"),
     TSR_FIELD(STRINGS, "table", options, table, .argument = "FILE",
-              .doc = "evaluate this table too, also a published one"),
-    TSR_FIELD(BOOL, "json", options, json, .doc = "evaluate: one JSON object"),
+              .doc = "also evaluate this table, for example a published one"),
+    TSR_FIELD(BOOL, "json", options, json,
+              .doc = "with --evaluate: print one JSON object"),
     TSR_OPTION_FORCE(options),
     TSR_FIELD(INT, "threads", options, threads, .letter = 't', .argument = "N",
               .initial = "0", .max = 64.0,
-              .doc = "threads that read structures; 0: one a processor"),
+              .doc = "threads that read structures; 0: one per processor"),
     {0}};
 
 /* The command for the heading of a table, such as "tessera train form-factors
@@ -464,7 +466,7 @@ static const tsr_command command = {
              "\n\n"
              "Every sixth structure, in the order of the names, is "
              "held out of the training of form factors; the "
-             "tables' headings list both. The same ones choose how "
+             "tables' headings list both. The same structures decide how "
              "many components the prior's mixtures have, which are "
              "then fitted to all. With --evaluate the "
              "shipped tables, and those of --table, are compared "
