@@ -17,7 +17,7 @@ typedef struct {
     char *file;
     int q_unit;
     double q_range[2];
-    struct {
+    struct config_noise {
         int model;
         tsr_number_or_word scale;
         double alpha_inv_ang;
@@ -28,7 +28,7 @@ typedef struct {
 typedef struct {
     char *name;
     long seed;
-    struct {
+    struct config_structure {
         char *file;
         char *sequence;
         int bodies;
@@ -36,16 +36,16 @@ typedef struct {
         long states;
     } structure;
     tsr_list data; /* config_data */
-    struct {
+    struct config_prior {
         int clash;
         tsr_strings restraints;
         int use;
     } prior;
-    struct {
+    struct config_moves {
         config_move pivot;
         config_move crankshaft;
     } moves;
-    struct {
+    struct config_sampler {
         long chains;
         long draws;
         tsr_number_or_word temperatures;
@@ -53,7 +53,7 @@ typedef struct {
         double window[2];
         long n_bin;
     } sampler;
-    struct {
+    struct config_output {
         char *directory;
         long checkpoint_s;
     } output;
@@ -68,200 +68,95 @@ static const char *const config_auto[] = {"auto", NULL};
 static const char *const config_clash[] = {"soft", "off", NULL};
 
 static const tsr_field config_noise_fields[] = {
-    {.name = "model",
-     .type = TSR_FIELD_CHOICE,
-     .words = config_noise,
-     .offset =
-         offsetof(config_data, noise.model) - offsetof(config_data, noise),
-     .initial = "measured",
-     .doc = "how large the errors are"},
-    {.name = "scale",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .words = config_infer,
-     .offset =
-         offsetof(config_data, noise.scale) - offsetof(config_data, noise),
-     .initial = "1",
-     .min = 1e-3,
-     .max = 1e3,
-     .doc = "factor on the errors of the file"},
-    {.name = "alpha",
-     .type = TSR_FIELD_DOUBLE,
-     .unit = "1/Å",
-     .offset = offsetof(config_data, noise.alpha_inv_ang) -
-               offsetof(config_data, noise),
-     .initial = "0.15",
-     .min = 0.0,
-     .max = HUGE_VAL,
-     .doc = "offset of q in the relative model"},
+    TSR_FIELD(CHOICE, "model", struct config_noise, model,
+              .words = config_noise, .initial = "measured",
+              .doc = "how large the errors are"),
+    TSR_FIELD(NUMBER_OR_WORD, "scale", struct config_noise, scale,
+              .words = config_infer, .initial = "1", .min = 1e-3, .max = 1e3,
+              .doc = "factor on the errors of the file"),
+    TSR_FIELD(DOUBLE, "alpha", struct config_noise, alpha_inv_ang,
+              .unit = "1/Å", .initial = "0.15", .min = 0.0, .max = HUGE_VAL,
+              .doc = "offset of q in the relative model"),
     {.name = NULL}};
 
 static const tsr_field config_data_fields[] = {
-    {.name = "file",
-     .type = TSR_FIELD_STRING,
-     .is_path = 1,
-     .offset = offsetof(config_data, file),
-     .doc = "SAXS curve: q, I, sigma"},
-    {.name = "q_unit",
-     .type = TSR_FIELD_CHOICE,
-     .words = config_q_unit,
-     .offset = offsetof(config_data, q_unit),
-     .initial = "auto",
-     .doc = "unit of q in the file"},
-    {.name = "q_range",
-     .type = TSR_FIELD_PAIR,
-     .unit = "1/Å",
-     .max = 10.0,
-     .offset = offsetof(config_data, q_range),
-     .doc = "points outside it are left out; the default keeps all of them, "
-            "however far the curve goes"},
-    {.name = "noise",
-     .type = TSR_FIELD_GROUP,
-     .fields = config_noise_fields,
-     .offset = offsetof(config_data, noise),
-     .doc = "noise model"},
-    {.name = "background",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .words = config_infer,
-     .offset = offsetof(config_data, background),
-     .initial = "infer",
-     .doc = "constant added to the model"},
+    TSR_FIELD(STRING, "file", config_data, file, .is_path = 1,
+              .doc = "SAXS curve: q, I, sigma"),
+    TSR_FIELD(CHOICE, "q_unit", config_data, q_unit, .words = config_q_unit,
+              .initial = "auto", .doc = "unit of q in the file"),
+    TSR_FIELD(PAIR, "q_range", config_data, q_range, .unit = "1/Å", .max = 10.0,
+              .doc = "points outside it are left out; the default keeps all of "
+                     "them, however far the curve goes"),
+    TSR_FIELD(GROUP, "noise", config_data, noise, .fields = config_noise_fields,
+              .doc = "noise model"),
+    TSR_FIELD(NUMBER_OR_WORD, "background", config_data, background,
+              .words = config_infer, .initial = "infer",
+              .doc = "constant added to the model"),
     {.name = NULL}};
 
 static const tsr_field config_structure_fields[] = {
-    {.name = "file",
-     .type = TSR_FIELD_STRING,
-     .is_path = 1,
-     .offset = offsetof(config, structure.file) - offsetof(config, structure),
-     .doc = "PDB or mmCIF"},
-    {.name = "sequence",
-     .type = TSR_FIELD_STRING,
-     .offset =
-         offsetof(config, structure.sequence) - offsetof(config, structure),
-     .doc = "one-letter codes, instead of a file"},
-    {.name = "bodies",
-     .type = TSR_FIELD_CHOICE,
-     .words = config_bodies,
-     .offset = offsetof(config, structure.bodies) - offsetof(config, structure),
-     .initial = "two",
-     .doc = "scatterers a residue"},
-    {.name = "flexible",
-     .type = TSR_FIELD_STRINGS,
-     .offset =
-         offsetof(config, structure.flexible) - offsetof(config, structure),
-     .initial = "[]",
-     .doc = "residue ranges"},
-    {.name = "states",
-     .type = TSR_FIELD_INT,
-     .offset = offsetof(config, structure.states) - offsetof(config, structure),
-     .initial = "1",
-     .min = 1,
-     .max = 64,
-     .doc = "conformations in the set"},
+    TSR_FIELD(STRING, "file", struct config_structure, file, .is_path = 1,
+              .doc = "PDB or mmCIF"),
+    TSR_FIELD(STRING, "sequence", struct config_structure, sequence,
+              .doc = "one-letter codes, instead of a file"),
+    TSR_FIELD(CHOICE, "bodies", struct config_structure, bodies,
+              .words = config_bodies, .initial = "two",
+              .doc = "scatterers a residue"),
+    TSR_FIELD(STRINGS, "flexible", struct config_structure, flexible,
+              .initial = "[]", .doc = "residue ranges"),
+    TSR_FIELD(INT, "states", struct config_structure, states, .initial = "1",
+              .min = 1, .max = 64, .doc = "conformations in the set"),
     {.name = NULL}};
 
 static const tsr_field config_prior_fields[] = {
-    {.name = "clash",
-     .type = TSR_FIELD_CHOICE,
-     .words = config_clash,
-     .offset = offsetof(config, prior.clash) - offsetof(config, prior),
-     .initial = "soft"},
-    {.name = "restraints",
-     .type = TSR_FIELD_STRINGS,
-     .offset = offsetof(config, prior.restraints) - offsetof(config, prior),
-     .initial = "[]",
-     .doc = "restraints"},
-    {.name = "use",
-     .type = TSR_FIELD_BOOL,
-     .offset = offsetof(config, prior.use) - offsetof(config, prior),
-     .initial = "true",
-     .doc = "no: flat"},
+    TSR_FIELD(CHOICE, "clash", struct config_prior, clash,
+              .words = config_clash, .initial = "soft"),
+    TSR_FIELD(STRINGS, "restraints", struct config_prior, restraints,
+              .initial = "[]", .doc = "restraints"),
+    TSR_FIELD(BOOL, "use", struct config_prior, use, .initial = "true",
+              .doc = "no: flat"),
     {.name = NULL}};
 
 static const tsr_field config_move_fields[] = {
     TSR_FIELD(DOUBLE, "weight", config_move, weight, .initial = "1",
               .max = 1000.0, .doc = "how often, beside the others"),
-    {.name = "step",
-     .type = TSR_FIELD_DOUBLE,
-     .unit = "rad",
-     .offset = offsetof(config_move, step_rad),
-     .initial = "0.1",
-     .min = 1e-6,
-     .max = 3.15,
-     .doc = "standard deviation of the rotation"},
+    TSR_FIELD(DOUBLE, "step", config_move, step_rad, .unit = "rad",
+              .initial = "0.1", .min = 1e-6, .max = 3.15,
+              .doc = "standard deviation of the rotation"),
     {.name = NULL}};
 
 static const tsr_field config_moves_fields[] = {
-    {.name = "pivot",
-     .type = TSR_FIELD_GROUP,
-     .alias = "weight",
-     .fields = config_move_fields,
-     .offset = offsetof(config, moves.pivot) - offsetof(config, moves),
-     .doc = "turn one end of the chain"},
-    {.name = "crankshaft",
-     .type = TSR_FIELD_GROUP,
-     .alias = "weight",
-     .fields = config_move_fields,
-     .offset = offsetof(config, moves.crankshaft) - offsetof(config, moves),
-     .doc = "turn an inner piece"},
+    TSR_FIELD(GROUP, "pivot", struct config_moves, pivot, .alias = "weight",
+              .fields = config_move_fields, .doc = "turn one end of the chain"),
+    TSR_FIELD(GROUP, "crankshaft", struct config_moves, crankshaft,
+              .alias = "weight", .fields = config_move_fields,
+              .doc = "turn an inner piece"),
     {.name = NULL}};
 
 static const tsr_field config_sampler_fields[] = {
-    {.name = "chains",
-     .type = TSR_FIELD_INT,
-     .offset = offsetof(config, sampler.chains) - offsetof(config, sampler),
-     .initial = "8",
-     .min = 1,
-     .max = 4096,
-     .doc = "chains side by side"},
-    {.name = "draws",
-     .type = TSR_FIELD_INT,
-     .offset = offsetof(config, sampler.draws) - offsetof(config, sampler),
-     .initial = "20000",
-     .min = 1,
-     .max = 1e12,
-     .doc = "kept draws a chain"},
-    {.name = "temperatures",
-     .type = TSR_FIELD_NUMBER_OR_WORD,
-     .words = config_auto,
-     .offset =
-         offsetof(config, sampler.temperatures) - offsetof(config, sampler),
-     .initial = "auto",
-     .min = 1,
-     .max = 64,
-     .doc = "rungs of the ladder"},
-    {.name = "target",
-     .type = TSR_FIELD_DOUBLE,
-     .offset = offsetof(config, sampler.target) - offsetof(config, sampler),
-     .initial = "0.234",
-     .doc = "acceptance rate of the warm-up; Roberts, "
-            "Gelman and Gilks 1997"},
-    {.name = "window",
-     .type = TSR_FIELD_PAIR,
-     .offset = offsetof(config, sampler.window) - offsetof(config, sampler),
-     .initial = "[-1, 1e-3]",
-     .doc = "a pair without bounds"},
-    {.name = "n_bin",
-     .type = TSR_FIELD_INT,
-     .offset = offsetof(config, sampler.n_bin) - offsetof(config, sampler),
-     .min = 2,
-     .max = 100,
-     .doc = "bins; by the data where it is not set"},
+    TSR_FIELD(INT, "chains", struct config_sampler, chains, .initial = "8",
+              .min = 1, .max = 4096, .doc = "chains side by side"),
+    TSR_FIELD(INT, "draws", struct config_sampler, draws, .initial = "20000",
+              .min = 1, .max = 1e12, .doc = "kept draws a chain"),
+    TSR_FIELD(NUMBER_OR_WORD, "temperatures", struct config_sampler,
+              temperatures, .words = config_auto, .initial = "auto", .min = 1,
+              .max = 64, .doc = "rungs of the ladder"),
+    TSR_FIELD(
+        DOUBLE, "target", struct config_sampler, target, .initial = "0.234",
+        .doc =
+            "acceptance rate of the warm-up; Roberts, Gelman and Gilks 1997"),
+    TSR_FIELD(PAIR, "window", struct config_sampler, window,
+              .initial = "[-1, 1e-3]", .doc = "a pair without bounds"),
+    TSR_FIELD(INT, "n_bin", struct config_sampler, n_bin, .min = 2, .max = 100,
+              .doc = "bins; by the data where it is not set"),
     {.name = NULL}};
 
 static const tsr_field config_output_fields[] = {
-    {.name = "directory",
-     .type = TSR_FIELD_STRING,
-     .offset = offsetof(config, output.directory) - offsetof(config, output),
-     .initial = "runs/new",
-     .doc = "the run's folder"},
-    {.name = "checkpoint_every",
-     .type = TSR_FIELD_INT,
-     .unit = "s",
-     .offset = offsetof(config, output.checkpoint_s) - offsetof(config, output),
-     .initial = "60",
-     .min = 1,
-     .max = HUGE_VAL,
-     .doc = "time between checkpoints"},
+    TSR_FIELD(STRING, "directory", struct config_output, directory,
+              .initial = "runs/new", .doc = "the run's folder"),
+    TSR_FIELD(INT, "checkpoint_every", struct config_output, checkpoint_s,
+              .unit = "s", .initial = "60", .min = 1, .max = HUGE_VAL,
+              .doc = "time between checkpoints"),
     {.name = NULL}};
 
 static const tsr_field config_fields[] = {

@@ -51,15 +51,20 @@ static inline const char *io_path(const char *name)
     return path[turn];
 }
 
-static inline const char *io_write(const char *name, const void *data,
-                                   size_t size)
+static inline const char *io_write_to(const char *path, const void *data,
+                                      size_t size)
 {
-    const char *path = io_path(name);
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(data, 1, size, file), size);
     assert_int_equal(fclose(file), 0);
     return path;
+}
+
+static inline const char *io_write(const char *name, const void *data,
+                                   size_t size)
+{
+    return io_write_to(io_path(name), data, size);
 }
 
 static inline const char *io_text(const char *name, const char *text)

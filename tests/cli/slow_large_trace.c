@@ -16,10 +16,9 @@ enum { RG, D_MAX, LP, CURVE, N_VARIABLE };
 static void write_trace(const char *path)
 {
     double q[N_Q];
-    double *value = malloc(N_CHAIN * BLOCK * N_Q * sizeof *value);
-    gsl_rng *random = gsl_rng_alloc(gsl_rng_taus);
+    double *value = array(N_CHAIN * BLOCK * N_Q, sizeof *value);
+    gsl_rng *random = own_gsl_rng(gsl_rng_alloc(gsl_rng_taus));
     tsr_trace *trace;
-    assert_non_null(value);
     for (int k = 0; k < N_Q; k++)
         q[k] = 0.002 * (k + 1);
     const tsr_trace_variable variable[N_VARIABLE] = {
@@ -41,18 +40,14 @@ static void write_trace(const char *path)
             OK(tsr_trace_append(trace, v, BLOCK, value, &err));
         }
     OK(tsr_trace_close(trace, &err));
-    gsl_rng_free(random);
-    free(value);
 }
 
 static void run(const char *command, const char *path)
 {
     const char *build = getenv("BUILD");
-    char program[512];
     int status;
     const time_t started = time(NULL);
-    snprintf(program, sizeof program, "%s/tessera",
-             build != NULL ? build : "build");
+    const char *program = format("%s/tessera", build != NULL ? build : "build");
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -74,5 +69,3 @@ TEST(test_large)
     run("summary", path);
     run("diagnose", path);
 }
-
-static test_fixture around_each = {io_setup, io_teardown};

@@ -72,20 +72,12 @@ static void write_trajectory(const char *path, tsr_err *err)
 static void write_trace(const char *path, tsr_err *err)
 {
     const double temperature[] = {1, 1.5, 2.25};
-    const tsr_trace_variable variable[] = {{.group = TSR_TRACE_POSTERIOR,
-                                            .name = "rg",
-                                            .unit = "Angstrom",
-                                            .n = 1},
-                                           {.group = TSR_TRACE_SAMPLE_STATS,
-                                            .name = "accepted",
-                                            .dim = "move",
-                                            .n = 3,
-                                            .coord_label = moves},
-                                           {.group = TSR_TRACE_SAMPLE_STATS,
-                                            .name = "swaps",
-                                            .dim = "temperature",
-                                            .n = 3,
-                                            .coord = temperature}};
+    const tsr_trace_variable variable[] = {
+        VARIABLE(POSTERIOR, "rg", .unit = "Angstrom", .n = 1),
+        VARIABLE(SAMPLE_STATS, "accepted", .dim = "move", .n = 3,
+                 .coord_label = moves),
+        VARIABLE(SAMPLE_STATS, "swaps", .dim = "temperature", .n = 3,
+                 .coord = temperature)};
     const double value[N_CHAIN][2][3] = {{{0, 1, 2}, {3, 4, 5}},
                                          {{6, 7, 8}, {9, 10, 11}}};
     const double rg[N_CHAIN][2] = {{20, 21}, {22, 23}};

@@ -53,23 +53,17 @@ static void fill_chain(kind v, gsl_rng *random, int c, int n_draw, double *x)
                                        [ANGLE] = 0.6};
     double now = 0.0;
     for (int d = 0; d < n_draw; d++) {
-        switch (v) {
-        case RAMP:
+        if (v == RAMP) {
             x[d] = 1e4 * c + d;
-            break;
-        case IID:
+        } else if (v == IID) {
             x[d] = 30.0 + 0.01 * gsl_ran_gaussian(random, 1.0);
-            break;
-        case HEAVY:
+        } else if (v == HEAVY) {
             x[d] = gsl_ran_cauchy(random, 1.0);
-            break;
-        case COUNTS:
+        } else if (v == COUNTS) {
             x[d] = gsl_ran_poisson(random, 4.0);
-            break;
-        case CONSTANT:
+        } else if (v == CONSTANT) {
             x[d] = 0.1;
-            break;
-        default:
+        } else {
             now = d == 0 ? gsl_ran_gaussian(random, 1.0) : now;
             x[d] = now * (v == WIDE && c == 0 ? 3.0 : 1.0) +
                    (v == SHIFTED && c == 0 ? 2.0 : 0.0);
@@ -129,39 +123,17 @@ static void write_one(const char *path, int n_chain, int n_draw, tsr_err *err)
 {
     double q[N_Q];
     tsr_trace *trace;
+#define ALONG_Q .dim = "q", .n = N_Q, .coord = q, .coord_unit = "1/Angstrom"
     tsr_trace_variable variable[N_VARIABLE] = {
-        [WEIGHT] = {.group = TSR_TRACE_POSTERIOR,
-                    .name = "weight",
-                    .dim = "state",
-                    .n = N_STATE},
-        [LP] = {.group = TSR_TRACE_SAMPLE_STATS,
-                .name = "lp",
-                .doc = "log posterior density",
-                .n = 1},
-        [CURVE] = {.group = TSR_TRACE_POSTERIOR_PREDICTIVE,
-                   .name = "intensity",
-                   .dim = "q",
-                   .n = N_Q,
-                   .coord = q,
-                   .coord_unit = "1/Angstrom",
-                   .single = 1},
-        [WARMUP] = {.group = TSR_TRACE_WARMUP_POSTERIOR, .name = "iid", .n = 1},
-        [OBSERVED] = {.group = TSR_TRACE_OBSERVED_DATA,
-                      .name = "intensity",
-                      .dim = "q",
-                      .n = N_Q,
-                      .coord = q,
-                      .coord_unit = "1/Angstrom"},
-        [SIGMA] = {.group = TSR_TRACE_CONSTANT_DATA,
-                   .name = "sigma",
-                   .dim = "q",
-                   .n = N_Q,
-                   .coord = q,
-                   .coord_unit = "1/Angstrom"},
-        [N_POINT] = {.group = TSR_TRACE_CONSTANT_DATA,
-                     .name = "n_point",
-                     .n = 1},
-    };
+        [WEIGHT] = VARIABLE(POSTERIOR, "weight", .dim = "state", .n = N_STATE),
+        [LP] = VARIABLE(SAMPLE_STATS, "lp", .doc = "log posterior density",
+                        .n = 1),
+        [CURVE] =
+            VARIABLE(POSTERIOR_PREDICTIVE, "intensity", ALONG_Q, .single = 1),
+        [WARMUP] = VARIABLE(WARMUP_POSTERIOR, "iid", .n = 1),
+        [OBSERVED] = VARIABLE(OBSERVED_DATA, "intensity", ALONG_Q),
+        [SIGMA] = VARIABLE(CONSTANT_DATA, "sigma", ALONG_Q),
+        [N_POINT] = VARIABLE(CONSTANT_DATA, "n_point", .n = 1)};
     const tsr_trace_attribute attribute[] = {
         {"config", "name: sample\nseed: 1\n"},
         {"device", "r\xc3\xa9"
@@ -170,12 +142,9 @@ static void write_one(const char *path, int n_chain, int n_draw, tsr_err *err)
     for (int k = 0; k < N_Q; k++)
         q[k] = 0.0078125 * (k + 1);
     for (int v = 0; v < N_KIND; v++)
-        variable[v] =
-            (tsr_trace_variable){.group = TSR_TRACE_POSTERIOR,
-                                 .name = names[v],
-                                 .unit = v == ANGLE ? "rad" : "Angstrom",
-                                 .doc = "a sample chain",
-                                 .n = 1};
+        variable[v] = (tsr_trace_variable)VARIABLE(
+            POSTERIOR, names[v], .unit = v == ANGLE ? "rad" : "Angstrom",
+            .doc = "a sample chain", .n = 1);
     must(tsr_trace_create(path, n_chain, N_VARIABLE, variable, 2, attribute,
                           &trace, err),
          err);

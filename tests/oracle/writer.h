@@ -33,4 +33,10 @@ static inline const char *new_file(const char *directory, const char *name)
     return path;
 }
 
+/* The head of a tsr_trace_variable; the other members follow. */
+#define VARIABLE(GROUP, NAME, ...)                            \
+    {                                                         \
+        .group = TSR_TRACE_##GROUP, .name = NAME, __VA_ARGS__ \
+    }
+
 #endif

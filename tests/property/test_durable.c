@@ -10,6 +10,7 @@
 #include "store/checkpoint.h"
 #include "store/trajectory.h"
 #include "tests/draws.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
 
 /* 1: every operation of long scenarios too; slow_durable.c says so. */
@@ -62,13 +63,15 @@ static tsr_status append(tsr_draw_log *log, int from, int to)
                      TRACE_CHAINS, from, to, 0);
 }
 
+static const char *directory_of(const char *path)
+{
+    return format("%.*s", (int)(strrchr(path, '/') - path), path);
+}
+
 static tsr_draw_log *new_log(const char *path)
 {
-    char directory[256];
     tsr_draw_log *log = NULL;
-    snprintf(directory, sizeof directory, "%.*s",
-             (int)(strrchr(path, '/') - path), path);
-    (void)tsr_draw_log_new(directory, &log, NULL);
+    (void)tsr_draw_log_new(directory_of(path), &log, NULL);
     return log;
 }
 
@@ -191,8 +194,6 @@ static tsr_status append_frames(tsr_draw_log *log, int from, int to)
 {
     const size_t n = (size_t)(to - from), n_xyz = n * 3 * FRAME_ATOMS;
     float *value = array((n_xyz + 2 * n) * sizeof *value + 1, 1);
-    if (value == NULL)
-        return TSR_E_NOMEM;
     for (size_t i = 0; i < n_xyz; i++)
         value[i] = (float)draw_value(8, 0, from + (int)i / (3 * FRAME_ATOMS),
                                      (int)i % (3 * FRAME_ATOMS));
@@ -200,10 +201,8 @@ static tsr_status append_frames(tsr_draw_log *log, int from, int to)
         const double rg = draw_value(9, 0, f, 0);
         memcpy(value + n_xyz + 2 * (f - from), &rg, sizeof rg);
     }
-    const tsr_status status =
-        draws_record(log, TSR_DRAWN_FRAMES, from, to,
-                     (n_xyz + 2 * n) * sizeof *value, value);
-    return status;
+    return draws_record(log, TSR_DRAWN_FRAMES, from, to,
+                        (n_xyz + 2 * n) * sizeof *value, value);
 }
 
 static int write_frames(const char *path, void (*report)(void))
@@ -285,12 +284,10 @@ static int write_checkpoints(const char *path, void (*report)(void))
 static int judge_checkpoint(const char *path)
 {
     static state state;
-    char directory[256], message[TSR_ERR_SIZE];
+    char message[TSR_ERR_SIZE];
     tsr_checkpoint *checkpoint;
-    snprintf(directory, sizeof directory, "%.*s",
-             (int)(strrchr(path, '/') - path), path);
-    tsr_status status =
-        tsr_checkpoint_open_newest(directory, &checkpoint, message, &err);
+    tsr_status status = tsr_checkpoint_open_newest(directory_of(path),
+                                                   &checkpoint, message, &err);
     if (status == TSR_E_NOINPUT)
         return NOTHING;
     OK(status);
@@ -310,67 +307,40 @@ static void finish_checkpoint(const char *path, int size)
     assert_int_equal(judge_checkpoint(path), size + 1);
 }
 
-static const scenario scenarios[] = {{"trace",
-                                      "trace.h5",
-                                      0,
-                                      6,
-                                      {NOTHING, 0, 40, 41, 1700, 2400, 2400},
-                                      write_trace,
-                                      judge_trace,
-                                      finish_trace},
-                                     {"reopened",
-                                      "trace.h5",
-                                      1,
-                                      4,
-                                      {2400, 41, 1700, 2400, 2400},
-                                      write_reopened,
-                                      judge_trace,
-                                      finish_trace},
-                                     {"trajectory",
-                                      "trajectory-000.h5",
-                                      0,
-                                      6,
-                                      {NOTHING, 0, 1, 40, 41, 75, 75},
-                                      write_frames,
-                                      judge_frames,
-                                      finish_frames},
-                                     {"checkpoint",
-                                      "checkpoint.h5",
-                                      0,
-                                      3,
-                                      {NOTHING, 1, 2, 3},
-                                      write_checkpoints,
-                                      judge_checkpoint,
-                                      finish_checkpoint}};
+/* clang-format off */
+static const scenario scenarios[] = {
+    {"trace", "trace.h5", 0, 6, {NOTHING, 0, 40, 41, 1700, 2400, 2400},
+     write_trace, judge_trace, finish_trace},
+    {"reopened", "trace.h5", 1, 4, {2400, 41, 1700, 2400, 2400},
+     write_reopened, judge_trace, finish_trace},
+    {"trajectory", "trajectory-000.h5", 0, 6, {NOTHING, 0, 1, 40, 41, 75, 75},
+     write_frames, judge_frames, finish_frames},
+    {"checkpoint", "checkpoint.h5", 0, 3, {NOTHING, 1, 2, 3},
+     write_checkpoints, judge_checkpoint, finish_checkpoint}};
+/* clang-format on */
 
 /* ---- faults ---- */
 
-static char folder[64], kept[64], program[4096], library[4096];
+static char folder[64], kept[64], program[4096];
+static const char *library;
 static int n_kept, n_run;
 
 static void remove_below(const char *directory)
 {
     DIR *dir = opendir(directory);
-    for (struct dirent *d; dir != NULL && (d = readdir(dir)) != NULL;) {
-        char name[512];
-        snprintf(name, sizeof name, "%s/%s", directory, d->d_name);
-        unlink(name);
-    }
+    for (struct dirent *d; dir != NULL && (d = readdir(dir)) != NULL;)
+        unlink(format("%s/%s", directory, d->d_name));
     if (dir != NULL)
         closedir(dir);
 }
 
 static void copy_file(const char *from, const char *to)
 {
-    char block[65536];
-    int in = open(from, O_RDONLY);
-    int out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    ssize_t n;
-    assert_true(in >= 0 && out >= 0);
-    while ((n = read(in, block, sizeof block)) > 0)
-        assert_int_equal(write(out, block, (size_t)n), n);
-    close(in);
-    close(out);
+    const size_t before = n_owned;
+    size_t size;
+    const char *data = io_read(from, &size);
+    io_write_to(to, data, size);
+    release_owned(before);
 }
 
 /* ---- one run ---- */
@@ -391,12 +361,16 @@ static int child(char **argument)
     return scenarios[i].write(argument[1], report);
 }
 
+static const char *count_file(void)
+{
+    return format("%s.count", folder);
+}
+
 /* Runs a scenario with a fault; returns how many commits it reported. *status:
  * of waitpid. */
 static int run_child(int i, const char *path, long at, const char *what,
                      int seed, int *status)
 {
-    char number[16], descriptor[16], text[32], count[96];
     int pipe_ends[2], reported = 0;
     char byte;
     assert_int_equal(pipe(pipe_ends), 0);
@@ -404,18 +378,14 @@ static int run_child(int i, const char *path, long at, const char *what,
     const pid_t pid = fork();
     if (pid == 0) {
         close(pipe_ends[0]);
-        snprintf(number, sizeof number, "%d", i);
-        snprintf(descriptor, sizeof descriptor, "%d", pipe_ends[1]);
         setenv("TSR_FAULT_DIR", folder, 1);
-        snprintf(text, sizeof text, "%ld", at);
-        setenv("TSR_FAULT_AT", text, 1);
+        setenv("TSR_FAULT_AT", format("%ld", at), 1);
         setenv("TSR_FAULT_DO", what, 1);
-        snprintf(text, sizeof text, "%d", seed);
-        setenv("TSR_FAULT_SEED", text, 1);
-        snprintf(count, sizeof count, "%s.count", folder);
-        setenv("TSR_FAULT_COUNT", count, 1);
+        setenv("TSR_FAULT_SEED", format("%d", seed), 1);
+        setenv("TSR_FAULT_COUNT", count_file(), 1);
         setenv("LD_PRELOAD", library, 1);
-        execl(program, program, number, path, descriptor, (char *)NULL);
+        execl(program, program, format("%d", i), path,
+              format("%d", pipe_ends[1]), (char *)NULL);
         _exit(7);
     }
     close(pipe_ends[1]);
@@ -427,26 +397,12 @@ static int run_child(int i, const char *path, long at, const char *what,
     return reported;
 }
 
-static long count_of(void)
-{
-    char name[96], text[32] = "";
-    snprintf(name, sizeof name, "%s.count", folder);
-    FILE *in = fopen(name, "r");
-    assert_non_null(in);
-    assert_non_null(fgets(text, sizeof text, in));
-    fclose(in);
-    return strtol(text, NULL, 10);
-}
-
 /* The state that a scenario begins with. */
 static void begin(const scenario *s, const char *path)
 {
-    char full[128];
     remove_below(folder);
-    if (s->begins_full) {
-        snprintf(full, sizeof full, "%s/full.h5", kept);
-        copy_file(full, path);
-    }
+    if (s->begins_full)
+        copy_file(format("%s/full.h5", kept), path);
 }
 
 static void check_after(const scenario *s, const char *path, int reported,
@@ -460,11 +416,8 @@ static void check_after(const scenario *s, const char *path, int reported,
                  how, reported, s->size[reported], s->size[next], size);
     if (size == NOTHING)
         return;
-    if (access(path, F_OK) == 0) { /* not so before a first rename */
-        char copy[160];
-        snprintf(copy, sizeof copy, "%s/%04d-%s", kept, n_kept++, s->file);
-        copy_file(path, copy);
-    }
+    if (access(path, F_OK) == 0) /* not so before a first rename */
+        copy_file(path, format("%s/%04d-%s", kept, n_kept++, s->file));
     s->finish(path, size);
 }
 
@@ -476,15 +429,14 @@ static void run_scenario(int i)
     } faults[] = {{"kill", 1},   {"tear", 1},    {"cut", 4}, {"EIO", 1},
                   {"EDQUOT", 1}, {"ENOSPC+", 1}, {"EIO+", 1}};
     const scenario *s = &scenarios[i];
-    char path[128], how[128];
+    const char *path = format("%s/%s", folder, s->file);
     int status;
-    snprintf(path, sizeof path, "%s/%s", folder, s->file);
     begin(s, path);
     int reported = run_child(i, path, 0, "", 0, &status);
     assert_int_equal(status, 0);
     assert_int_equal(reported, s->n_commit);
     assert_int_equal(s->judge(path), s->size[s->n_commit]);
-    const long n = count_of();
+    const long n = strtol(io_read(count_file(), NULL), NULL, 10);
     assert_true(n > 10);
     const long step = DURABLE_ALL ? 1 : n / 4;
     print_message("%s: %ld operations, every %ld. under faults\n", s->name, n,
@@ -495,8 +447,8 @@ static void run_scenario(int i)
                 const char *what = faults[f].what;
                 const int is_error = what[0] == 'E';
                 begin(s, path);
-                snprintf(how, sizeof how, "%s, %s at operation %ld, seed %d",
-                         s->name, what, at, seed);
+                const char *how = format("%s, %s at operation %ld, seed %d",
+                                         s->name, what, at, seed);
                 reported = run_child(i, path, at, what, seed, &status);
                 if (is_error
                         ? !WIFEXITED(status) || (WEXITSTATUS(status) != 3 &&
@@ -544,38 +496,25 @@ TEST(test_h5py)
         "    n += 1\n"
         "print('# h5py read', n, 'files')\n"
         "sys.exit(n < 100)\n";
-    char name[128], command[512];
     if (access(".venv/bin/python", X_OK) != 0) {
         print_message("skipped: no .venv\n");
         skip();
     }
-    snprintf(name, sizeof name, "%s.py", kept);
-    FILE *out = fopen(name, "w");
-    assert_non_null(out);
-    fputs(script, out);
-    fclose(out);
-    snprintf(command, sizeof command, ".venv/bin/python %s %s", name, kept);
+    const char *name = io_text("read.py", script);
+    const char *command = format(".venv/bin/python %s %s", name, kept);
     fflush(NULL);
-    const int status = system(command); /* NOLINT */
-    unlink(name);
-    assert_int_equal(status, 0);
+    assert_int_equal(system(command), 0); /* NOLINT */
 }
 
 FIXTURE(enter_all)
 {
-    static const char end[] = "/support/fault.so";
-    char full[128];
     /* build/tests/property/test_durable: the library is beside */
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     if (n <= 0)
         return -1;
     program[n] = '\0';
-    memcpy(library, program, sizeof library);
-    for (int i = 0; i < 2; i++)
-        *strrchr(library, '/') = '\0';
-    if (strlen(library) + sizeof end > sizeof library)
-        return -1;
-    memcpy(library + strlen(library), end, sizeof end);
+    library =
+        format("%s/support/fault.so", directory_of(directory_of(program)));
     /* in memory where possible: fsync of a disk takes its time for nothing */
     const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     snprintf(folder, sizeof folder, "%s/tessera-durable-XXXXXX", base);
@@ -583,19 +522,16 @@ FIXTURE(enter_all)
     if (mkdtemp(folder) == NULL || mkdtemp(kept) == NULL ||
         access(library, R_OK) != 0)
         return -1;
-    snprintf(full, sizeof full, "%s/full.h5", kept);
     report_to = open("/dev/null", O_WRONLY);
-    return write_trace(full, report);
+    return write_trace(format("%s/full.h5", kept), report);
 }
 
 FIXTURE(leave_all)
 {
-    char count[96];
     print_message("%d runs, %d files judged\n", n_run, n_kept);
     remove_below(folder);
     remove_below(kept);
-    snprintf(count, sizeof count, "%s.count", folder);
-    unlink(count);
+    unlink(count_file());
     return rmdir(folder) != 0 || rmdir(kept) != 0;
 }
 

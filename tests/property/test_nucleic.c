@@ -347,5 +347,3 @@ TEST(parts_of_modified)
     for (int i = 0; i < N; i++)
         assert_int_equal(part[i], is[i].part);
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

@@ -269,5 +269,3 @@ TEST(complex_keeps_prior)
             fail_msg("value %d of %d: p %.1e", k, n_value, p);
     }
 }
-
-static test_fixture around_all = {io_setup, io_teardown};

@@ -1,12 +1,11 @@
 /* What tsr_yaml_write writes, tsr_yaml_read_marked reads back to the same
  * object, whatever the values. */
 #include "../config_table.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
 
 #include "core/text.h"
 #include "files/yaml.h"
-
-#include <unistd.h>
 
 static uint64_t random_bits(uint64_t *state) /* splitmix64, Steele 2014 */
 {
@@ -22,61 +21,15 @@ static int below(uint64_t *state, int n)
 }
 
 /* Pieces of text that a YAML reader could take for something else. */
-static const char *const pieces[] = {"a",
-                                     "B9",
-                                     "null",
-                                     "~",
-                                     "true",
-                                     "no",
-                                     "-",
-                                     "- ",
-                                     ": ",
-                                     ":",
-                                     "#",
-                                     " #",
-                                     "'",
-                                     "\"",
-                                     "\\",
-                                     "{",
-                                     "}",
-                                     "[",
-                                     "]",
-                                     ",",
-                                     "&x",
-                                     "*x",
-                                     "!t",
-                                     "|",
-                                     ">",
-                                     "%",
-                                     "@",
-                                     "`",
-                                     "?",
-                                     " ",
-                                     "\t",
-                                     "\n",
-                                     "\r",
-                                     "\x01",
-                                     "\x7f",
-                                     "0x1F",
-                                     "12",
-                                     "1e3",
-                                     ".inf",
-                                     "1:30",
-                                     "<<",
-                                     "=",
-                                     "A:262-9",
-                                     "---",
-                                     "...",
-                                     "2026-01-02",
-                                     "\xc3\x85",
-                                     "\xe2\x80\xa8",
-                                     "\xef\xbb\xbf",
-                                     "\xc2\x85",
-                                     "\xef\xbf\xbe",
-                                     "\xf0\x9f\x98\x80",
-                                     "/",
-                                     "../x.pdb",
-                                     "\x1b[0m"};
+/* clang-format off */
+static const char *const pieces[] = {
+    "a", "B9", "null", "~", "true", "no", "-", "- ", ": ", ":", "#", " #", "'",
+    "\"", "\\", "{", "}", "[", "]", ",", "&x", "*x", "!t", "|", ">", "%", "@",
+    "`", "?", " ", "\t", "\n", "\r", "\x01", "\x7f", "0x1F", "12", "1e3",
+    ".inf", "1:30", "<<", "=", "A:262-9", "---", "...", "2026-01-02",
+    "\xc3\x85", "\xe2\x80\xa8", "\xef\xbb\xbf", "\xc2\x85", "\xef\xbf\xbe",
+    "\xf0\x9f\x98\x80", "/", "../x.pdb", "\x1b[0m"};
+/* clang-format on */
 
 static char *random_text(uint64_t *state, const char *start)
 {
@@ -93,20 +46,15 @@ static double random_double(uint64_t *state, double low, double high)
 {
     for (;;) {
         uint64_t bits = random_bits(state);
+        const int way = below(state, 4);
         double x;
-        switch (below(state, 4)) {
-        case 0:
+        memcpy(&x, &bits, sizeof x);
+        if (way == 0)
             x = below(state, 2) ? low : high;
-            break;
-        case 1:
+        else if (way == 1)
             x = low + (high - low) * ((double)(bits >> 11) * 0x1p-53);
-            break;
-        case 2:
+        else if (way == 2)
             x = (double)below(state, 1000) / 100.0;
-            break;
-        default:
-            memcpy(&x, &bits, sizeof x);
-        }
         if (isfinite(x) && x >= low && x <= high)
             return x;
     }
@@ -259,53 +207,40 @@ static int same(const tsr_field *fields, const void *a, const void *b)
     return equal;
 }
 
+/* Comments wrap; a value is one line, however long. */
 static void check_columns(const char *text)
 {
-    /* comments wrap; a value is one line, however long */
     for (const char *s = text; *s != '\0';) {
-        size_t n = strcspn(s, "\n");
+        const size_t n = strcspn(s, "\n");
         char line[100];
-        if (n < sizeof line && s[strspn(s, " ")] == '#') {
+        if (s[strspn(s, " ")] == '#') {
+            assert_true(n < sizeof line);
             snprintf(line, sizeof line, "%.*s", (int)n, s);
             assert_true(tsr_text_width(line) <= 80);
         }
-        assert_true(s[strspn(s, " ")] != '#' || n < sizeof line);
         s += n + (s[n] == '\n');
     }
 }
 
 TEST(test_round_trip)
 {
-    char path[] = "/tmp/tessera-yaml-XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    close(fd);
     uint64_t stream = 1;
     for (int i = 0; i < 2000; i++) {
         config before, after;
         OK(tsr_fields_init(config_fields, &before, &err));
         OK(tsr_fields_init(config_fields, &after, &err));
         randomize(&stream, config_fields, &before);
-        char *text = NULL;
-        size_t size = 0;
-        FILE *memory = open_memstream(&text, &size);
-        tsr_status status =
-            tsr_yaml_write(memory, config_fields, &before, &err);
-        fclose(memory);
-        if (status != TSR_OK)
-            fail_msg("object %d: %s", i, err.message);
-        FILE *out = fopen(path, "w");
-        fwrite(text, 1, size, out);
-        fclose(out);
+        FILE *memory = text_begin();
+        OK(tsr_yaml_write(memory, config_fields, &before, &err));
+        const char *text = text_end(memory);
+        const char *path = io_text("round.yaml", text);
         if (tsr_yaml_read_marked(path, config_fields, &after, 0, NULL, NULL,
                                  &err) != TSR_OK)
             fail_msg("object %d: %s\n%s", i, err.message, text);
         if (!same(config_fields, &before, &after))
             fail_msg("object %d differs:\n%s", i, text);
         check_columns(text);
-        free(text);
         tsr_fields_clear(config_fields, &before);
         tsr_fields_clear(config_fields, &after);
     }
-    unlink(path);
 }
