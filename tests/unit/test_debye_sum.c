@@ -5,7 +5,6 @@
 #include "scattering/debye.h"
 #include "tests/test.h"
 
-
 enum { N = 700, N_TYPE = 5, N_Q = 30, MAX_PAIR = 6 };
 
 #define DQ 0.02 /* 1/Angstrom */
