@@ -26,8 +26,7 @@ typedef struct {
 static double *fill(const recipe *r, int v, gsl_rng *random)
 {
     const int n = v == CURVE ? N_Q : 1;
-    double *value =
-        malloc((size_t)(r->n_chain * r->n_draw * n) * sizeof *value);
+    double *value = array((size_t)(r->n_chain * r->n_draw * n), sizeof *value);
     for (int c = 0; c < r->n_chain; c++)
         for (int k = 0; k < n; k++) {
             double x = gsl_ran_gaussian(random, 1.0), rest = 0.0;
@@ -84,16 +83,12 @@ static tsr_diagnosis *diagnose(const recipe *r, int n_temp)
     unlink(path);
     OK(tsr_trace_create(path, r->n_chain, N_VARIABLE, variable, 0, NULL, &trace,
                         &err));
-    for (int v = 0; v < N_VARIABLE; v++) {
-        double *value = fill(r, v, random);
-        OK(tsr_trace_append(trace, v, r->n_draw, value, &err));
-        free(value);
-    }
+    for (int v = 0; v < N_VARIABLE; v++)
+        OK(tsr_trace_append(trace, v, r->n_draw, fill(r, v, random), &err));
     OK(tsr_trace_close(trace, &err));
     gsl_rng_free(random);
-    if (tsr_trace_open(path, &reader, &err) != TSR_OK ||
-        tsr_diagnose(reader, &options, &made, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_trace_open(path, &reader, &err));
+    OK(tsr_diagnose(reader, &options, &made, &err));
     tsr_trace_reader_free(reader);
     return own_tsr_diagnosis(made);
 }
@@ -123,8 +118,8 @@ static void expect_no(const tsr_diagnosis *d, const char *names)
 
 TEST(test_good)
 {
-    const recipe r = {N_CHAIN, N_DRAW, .phi = 0.3, .n_trips = 40};
-    tsr_diagnosis *d = diagnose(&r, 6);
+    tsr_diagnosis *d =
+        diagnose(&(recipe){N_CHAIN, N_DRAW, .phi = 0.3, .n_trips = 40}, 6);
     for (int i = 0; i < d->n; i++)
         if (d->check[i].answer != (strcmp(d->check[i].name, "arrangements") == 0
                                        ? TSR_CHECK_NOT_ASKED
@@ -139,12 +134,11 @@ TEST(test_good)
 
 TEST(test_shifted_chain)
 {
-    const recipe little = {N_CHAIN, N_DRAW, .shift = 0.8, .n_trips = 40};
-    tsr_diagnosis *d = diagnose(&little, 6);
+    tsr_diagnosis *d =
+        diagnose(&(recipe){N_CHAIN, N_DRAW, .shift = 0.8, .n_trips = 40}, 6);
     expect_no(d, "rhat ess ");
     assert_has(check_of(d, "rhat")->found, "1 of 2 variables, largest for rg");
-    const recipe far = {N_CHAIN, N_DRAW, .shift = 12.0, .n_trips = 40};
-    d = diagnose(&far, 6);
+    d = diagnose(&(recipe){N_CHAIN, N_DRAW, .shift = 12.0, .n_trips = 40}, 6);
     expect_no(d, "rhat ess stuck ");
     /* D is 0.5, and the first half worth some 2 draws */
     assert_int_equal(check_of(d, "halves")->answer, TSR_CHECK_UNKNOWN);
@@ -156,16 +150,16 @@ TEST(test_shifted_chain)
 /* The halves differ, and each is sure of itself. */
 TEST(test_two_modes)
 {
-    const recipe r = {2, N_DRAW, .shift = 3.0, .n_trips = 40};
-    tsr_diagnosis *d = diagnose(&r, 6);
+    tsr_diagnosis *d =
+        diagnose(&(recipe){2, N_DRAW, .shift = 3.0, .n_trips = 40}, 6);
     assert_int_equal(check_of(d, "halves")->answer, TSR_CHECK_NO);
     assert_has(check_of(d, "halves")->found, "rg D = 0.8");
 }
 
 TEST(test_resting_chain)
 {
-    const recipe r = {N_CHAIN, N_DRAW, .rest_from = 300, .n_trips = 40};
-    tsr_diagnosis *d = diagnose(&r, 6);
+    tsr_diagnosis *d = diagnose(
+        &(recipe){N_CHAIN, N_DRAW, .rest_from = 300, .n_trips = 40}, 6);
     assert_int_equal(check_of(d, "stuck")->answer, TSR_CHECK_NO);
     assert_has(check_of(d, "stuck")->found,
                "rg of chain 2 does not change for 501 of 800 draws");
@@ -185,8 +179,8 @@ TEST(test_still)
 
 TEST(test_slow)
 {
-    const recipe r = {N_CHAIN, N_DRAW, .phi = 0.9, .n_trips = 40};
-    tsr_diagnosis *d = diagnose(&r, 6);
+    tsr_diagnosis *d =
+        diagnose(&(recipe){N_CHAIN, N_DRAW, .phi = 0.9, .n_trips = 40}, 6);
     assert_int_equal(check_of(d, "ess")->answer, TSR_CHECK_NO);
     assert_has(check_of(d, "ess")->remedy, "sampler.draws=");
     assert_false(d->is_converged);
@@ -194,8 +188,8 @@ TEST(test_slow)
 
 TEST(test_curve)
 {
-    const recipe r = {N_CHAIN, N_DRAW, .curve_off = 1.0, .n_trips = 40};
-    tsr_diagnosis *d = diagnose(&r, 6);
+    tsr_diagnosis *d = diagnose(
+        &(recipe){N_CHAIN, N_DRAW, .curve_off = 1.0, .n_trips = 40}, 6);
     expect_no(d, "profile ");
     assert_has(check_of(d, "profile")->found,
                "at q = 0.32; above 1.01 at 1 of 6");
@@ -203,12 +197,10 @@ TEST(test_curve)
 
 TEST(test_exchange)
 {
-    const recipe none = {N_CHAIN, N_DRAW, .n_trips = -1};
-    tsr_diagnosis *d = diagnose(&none, 6);
+    tsr_diagnosis *d = diagnose(&(recipe){N_CHAIN, N_DRAW, .n_trips = -1}, 6);
     expect_no(d, "exchange ");
     assert_has(check_of(d, "exchange")->found, "1 of 4 chains");
-    const recipe zero = {N_CHAIN, N_DRAW, .n_trips = 0};
-    d = diagnose(&zero, 1);
+    d = diagnose(&(recipe){N_CHAIN, N_DRAW, .n_trips = 0}, 1);
     expect_no(d, "");
     assert_int_equal(check_of(d, "exchange")->answer, TSR_CHECK_NOT_ASKED);
 }
@@ -253,18 +245,14 @@ TEST(test_arrangements)
 
 TEST(test_little)
 {
-    const recipe one = {1, N_DRAW, .n_trips = 40};
-    tsr_diagnosis *d = diagnose(&one, 6);
+    tsr_diagnosis *d = diagnose(&(recipe){1, N_DRAW, .n_trips = 40}, 6);
     expect_no(d, "chains ");
-    const recipe few = {N_CHAIN, 3, .n_trips = 40};
-    d = diagnose(&few, 6);
-    assert_int_equal(check_of(d, "ess")->answer, TSR_CHECK_UNKNOWN);
+    d = diagnose(&(recipe){N_CHAIN, 3, .n_trips = 40}, 6);
     assert_false(d->is_converged);
-    assert_int_equal(check_of(d, "rhat")->answer, TSR_CHECK_UNKNOWN);
-    assert_int_equal(check_of(d, "stuck")->answer, TSR_CHECK_UNKNOWN);
-    assert_int_equal(check_of(d, "profile")->answer, TSR_CHECK_UNKNOWN);
-    const recipe bad = {N_CHAIN, N_DRAW, .n_nan = 1, .n_trips = 40};
-    d = diagnose(&bad, 6);
+    static const char *const unknown[] = {"ess", "rhat", "stuck", "profile"};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(check_of(d, unknown[i])->answer, TSR_CHECK_UNKNOWN);
+    d = diagnose(&(recipe){N_CHAIN, N_DRAW, .n_nan = 1, .n_trips = 40}, 6);
     expect_no(d, "finite ");
 }
 
@@ -273,9 +261,9 @@ TEST(test_little)
 TEST(test_rest_and_gap)
 {
     const double value[2][6] = {{1, 1, 2, 2, 2, 3}, {7, 8, 9, 9, 8, 7}};
-    assert_int_equal(tsr_longest_constant_run(6, value[0]), 3);
-    assert_int_equal(tsr_longest_constant_run(6, value[1]), 2);
-    assert_int_equal(tsr_longest_constant_run(1, value[0]), 1);
+    assert_ints(tsr_longest_constant_run(6, value[0]), 3,
+                tsr_longest_constant_run(6, value[1]), 2,
+                tsr_longest_constant_run(1, value[0]), 1);
     /* from 1..3 to 7..9, both 2 wide */
     assert_near(tsr_chain_gap(2, 6, value[0], 1), 2.0, 1e-15);
     assert_near(tsr_chain_gap(2, 6, value[0], 0), -2.0, 1e-15);

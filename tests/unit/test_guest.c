@@ -138,6 +138,14 @@ static void write_file(const char *path, int turn, int with_guests)
     fclose(file);
 }
 
+static void read_files(fixture *f, const char *path)
+{
+    OK(tsr_structure_read(path, &f->structure, &err));
+    OK(tsr_atoms_read(path, &f->atoms, &err));
+    own_tsr_structure(f->structure);
+    own_tsr_atoms(f->atoms);
+}
+
 static void open_fixture(fixture *f, int turn, int with_guests,
                          const tsr_strings *bound)
 {
@@ -147,10 +155,7 @@ static void open_fixture(fixture *f, int turn, int with_guests,
     sample_prior_table(&f->table);
     snprintf(f->path, sizeof f->path, "%s/%d.pdb", io_dir, turn);
     write_file(f->path, turn, with_guests);
-    OK(tsr_structure_read(f->path, &f->structure, &err));
-    OK(tsr_atoms_read(f->path, &f->atoms, &err));
-    own_tsr_structure(f->structure);
-    own_tsr_atoms(f->atoms);
+    read_files(f, f->path);
     OK(tsr_topology_from_structure(f->structure, TSR_BODIES_TWO,
                                    (tsr_flexibility){.flexible = &flexible},
                                    &f->table, NULL, &f->t, &f->c, &err));
@@ -387,9 +392,9 @@ TEST(ride_where_told)
 TEST(extra_atoms)
 {
     fixture f;
-    char line[128], path[128];
+    char line[128];
     open_fixture(&f, 0, 0, NULL);
-    strcpy(path, io_path("sep.pdb"));
+    const char *path = io_path("sep.pdb");
     FILE *from = fopen(f.path, "r"), *to = fopen(path, "w");
     assert_true(from != NULL && to != NULL);
     while (fgets(line, sizeof line, from) != NULL) {
@@ -406,10 +411,7 @@ TEST(extra_atoms)
     fclose(from);
     fclose(to);
     sample_prior_table(&f.table);
-    OK(tsr_structure_read(path, &f.structure, &err));
-    OK(tsr_atoms_read(path, &f.atoms, &err));
-    own_tsr_structure(f.structure);
-    own_tsr_atoms(f.atoms);
+    read_files(&f, path);
     assert_string_equal(f.structure->residue[7].name, "SER");
     OK(tsr_topology_from_structure(f.structure, TSR_BODIES_TWO,
                                    (tsr_flexibility){.is_frozen = 1}, &f.table,
@@ -494,11 +496,10 @@ TEST(clash_with_others)
 TEST(model_file)
 {
     fixture f;
-    char path[128];
+    const char *path = io_path("model.pdb");
     FREED(tsr_model_atoms) m = NULL;
     open_fixture(&f, 0, 1, NULL);
     FREED(tsr_model_atoms) s = tsr_topology_model(f.t, f.c);
-    strcpy(path, io_path("model.pdb"));
     OK(tsr_model_atoms_write(s, path, NULL, &err));
     OK(tsr_model_atoms_read(path, &m, &err));
     assert_ints(m->n_residue, N_RESIDUE, m->n_atom, tsr_topology_n_atom(f.t));

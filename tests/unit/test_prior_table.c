@@ -23,10 +23,10 @@ static int is_held_out(int file)
     return file % TSR_MIXTURE_HOLD_OUT == TSR_MIXTURE_HOLD_OUT - 1;
 }
 
-typedef struct {
+static struct {
     char folder[64], path[N_FILE][96], table[96];
     tsr_prior_table *trained;
-} files;
+} files, *const f = &files;
 
 /* One residue at `at`: N, CA, C, O in the xy plane and all others at `side`
  * from CA. C lies on +x and N at y > 0, so the frame of N-CA-C has the axes of
@@ -104,9 +104,8 @@ static void write_contacts(FILE *file, const file_size *size)
     fprintf(file, "TER\nEND\n");
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    files *f = calloc(1, sizeof *f);
     snprintf(f->folder, sizeof f->folder, "/tmp/tessera-prior-XXXXXX");
     if (mkdtemp(f->folder) == NULL)
         return -1;
@@ -126,28 +125,21 @@ static int set_up(void **state)
         print_message("%s\n", err.message);
         return -1;
     }
-    *state = f;
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    files *f = *state;
-    if (f == NULL)
-        return 0;
     tsr_prior_table_free(f->trained);
     for (int i = 0; i < N_FILE; i++)
         remove(f->path[i]);
     remove(f->table);
-    int left = rmdir(f->folder);
-    free(f);
-    return left;
+    return rmdir(f->folder);
 }
 
 /* What was put into the chains comes out of the mixtures. */
 TEST(mixtures)
 {
-    const files *f = *state;
     const tsr_prior_table *t = f->trained;
     long count = 0;
     for (int c = 0; c < TSR_N_RAMA; c++) {
@@ -193,7 +185,6 @@ TEST(mixtures)
 /* Structures too few: what is missing is named. */
 TEST(too_few)
 {
-    const files *f = *state;
     tsr_prior_table *t = NULL;
     /* thrice the same chain: enough residues, which touch nothing */
     const char *path[] = {f->table, f->table, f->table};
@@ -210,7 +201,6 @@ TEST(too_few)
 /* Body centres lie within 0.5 of one another along x, hence the tolerances. */
 TEST(contacts)
 {
-    const files *f = *state;
     const tsr_prior_table *t = f->trained;
     for (int a = 0; a < TSR_N_AMINO; a++)
         for (int b = 0; b < TSR_N_AMINO; b++) {
@@ -241,7 +231,6 @@ static int same(double a, double b)
 
 TEST(round_trip)
 {
-    const files *f = *state;
     const tsr_prior_table *t = f->trained;
     tsr_prior_table *u = NULL;
     OK(tsr_prior_table_write(t, f->table, &err));
@@ -290,7 +279,6 @@ TEST(round_trip)
 
 TEST(bad_files)
 {
-    const files *f = *state;
     static const struct {
         const char *after, *old, *new, *message;
     } spoil[] = {

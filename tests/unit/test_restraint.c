@@ -3,10 +3,10 @@
 #include "posterior/config.h"
 #include "prior/prior.h"
 #include "tests/freedom_sample.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
-#include <unistd.h>
 
 OWNED(tsr_prior_state)
 OWNED(tsr_structure)
@@ -127,16 +127,10 @@ TEST(refused)
 
 static tsr_status read_text(const char *text, tsr_config *config)
 {
-    char path[] = "/tmp/tsr-restraint-XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    FILE *file = fdopen(fd, "w");
-    fputs("structure: {sequence: MKTAYIAKQRPGISFVKSHFWRQLEERLGNDCE}\n", file);
-    fputs(text, file);
-    fclose(file);
-    tsr_status status = tsr_config_read(path, 0, NULL, config, &err);
-    unlink(path);
-    return status;
+    static const char start[] =
+        "structure: {sequence: MKTAYIAKQRPGISFVKSHFWRQLEERLGNDCE}\n";
+    const char *path = io_text("run.yaml", format("%s%s", start, text));
+    return tsr_config_read(path, 0, NULL, config, &err);
 }
 
 TEST(in_a_config)
@@ -149,16 +143,12 @@ TEST(in_a_config)
                  "      at: side_chain\n"
                  "      width: 0.5\n",
                  &config));
-    assert_int_equal(config.prior.restraints.n, 2);
     const tsr_restraint_options *r = config.prior.restraints.item;
-    assert_int_equal(r[0].between.n, 2);
+    assert_ints(config.prior.restraints.n, 2, r[0].between.n, 2, r[0].at, AT_CA,
+                r[0].distance[0], 10.0, r[0].distance[1], 30.0, r[0].width, 2.0,
+                r[1].at, AT_SIDE_CHAIN, r[1].distance[0], 0.0, r[1].distance[1],
+                30.0, r[1].width, 0.5);
     assert_string_equal(r[0].between.item[1], "A:24");
-    assert_int_equal(r[0].at, AT_CA);
-    assert_true(r[0].distance[0] == 10.0 && r[0].distance[1] == 30.0);
-    assert_true(r[0].width == 2.0);
-    assert_int_equal(r[1].at, AT_SIDE_CHAIN);
-    assert_true(r[1].distance[0] == 0.0 && r[1].distance[1] == 30.0);
-    assert_true(r[1].width == 0.5);
 }
 
 TEST(refused_in_a_config)

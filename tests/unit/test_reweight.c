@@ -12,6 +12,8 @@
 
 #define PI 3.14159265358979323846
 
+OWNED(tsr_trace_reader)
+
 enum { N_Q = 60, N_CHAIN = 2, N_DRAW = 1500, N = N_CHAIN * N_DRAW, N_R = 400 };
 static const double first_ang = 22.0, last_ang = 28.0;
 static const double width = 0.5; /* of log s */
@@ -246,7 +248,7 @@ static tsr_trace_reader *make_trace(points *p, double widen)
     OK(tsr_trace_put(trace, V_SIGMA, p->sigma, &err));
     OK(tsr_trace_close(trace, &err));
     OK(tsr_trace_open(path, &reader, &err));
-    return reader;
+    return own_tsr_trace_reader(reader);
 }
 
 static const tsr_linear both = {1, 1, 1.0, 0.0};
@@ -254,12 +256,6 @@ static const tsr_linear both = {1, 1, 1.0, 0.0};
 static tsr_data_set set_of(const tsr_saxs *saxs)
 {
     return (tsr_data_set){.saxs = saxs, .noise = noise_of("measured")};
-}
-
-static void free_stored(tsr_stored_curve *stored, tsr_trace_reader *reader)
-{
-    tsr_stored_curve_clear(stored);
-    tsr_trace_reader_free(reader);
 }
 
 /* Reweights to `to` and compares with its posterior by quadrature. */
@@ -294,7 +290,7 @@ TEST(test_spheres)
 {
     points p, other, far;
     double ess;
-    tsr_stored_curve stored;
+    CLEARED(tsr_stored_curve) stored;
     gsl_rng *rng = rng_new(11, 0);
     measure(&p, N_Q, 0.01, 0.25, 25.0, rng);
     tsr_trace_reader *reader = make_trace(&p, 1.0);
@@ -319,7 +315,6 @@ TEST(test_spheres)
     wrong.after = set_of(&part);
     wrong.before.noise = noise_of("student"); /* not that of the trace */
     assert_int_equal(tsr_reweight_make(&wrong, &made, &err), TSR_E_DATA);
-    free_stored(&stored, reader);
 }
 
 /* At the minimum dF/dw_i is the same for every draw: c r_i + theta log w_i,
@@ -328,7 +323,7 @@ TEST(test_maxent)
 {
     points p, q;
     const double theta = 5.0;
-    tsr_stored_curve stored;
+    CLEARED(tsr_stored_curve) stored;
     tsr_maxent *m = NULL;
     gsl_rng *rng = rng_new(12, 0);
     measure(&p, N_Q, 0.01, 0.25, 25.0, rng);
@@ -365,10 +360,9 @@ TEST(test_maxent)
 
     OK(tsr_maxent_make(&stored, &q.saxs, &both, 0.0, &m, &err));
     assert_int_equal(m->n_point, TSR_MAXENT_POINTS);
-    for (int i = 1; i < m->n_point; i++) {
-        assert_true(m->point[i].chi2 <= m->point[i - 1].chi2 + 1e-6);
-        assert_true(m->point[i].kl >= m->point[i - 1].kl - 1e-6);
-    }
+    for (int i = 1; i < m->n_point; i++)
+        assert_all(m->point[i].chi2 <= m->point[i - 1].chi2 + 1e-6,
+                   m->point[i].kl >= m->point[i - 1].kl - 1e-6);
     /* the elbow is where chi2 has fallen and the ensemble is still broad */
     const tsr_maxent_point *e = &m->point[m->chosen],
                            *last = &m->point[m->n_point - 1];
@@ -388,7 +382,6 @@ TEST(test_maxent)
     assert_all(0.01 > alone->point[0].kl, alone->chosen > 0);
     tsr_maxent_free(alone);
     tsr_maxent_free(m);
-    free_stored(&stored, reader);
 }
 
 /* ---- a given set of curves ---- */

@@ -46,13 +46,13 @@ static void conformation(int frame, int n, double *xyz)
                              0.1 * noise(frame, 3 * i + d);
 }
 
-/* Frames from..to in the arrays of tsr_trajectory_append; caller frees. */
+/* Frames from..to in the arrays of tsr_trajectory_append. */
 static float *frames(const tsr_trajectory_spec *s, int from, int to,
                      double *observable)
 {
     const size_t n = (size_t)(to - from);
     const size_t all = 3 * (size_t)(s->n_atom + s->n_body);
-    float *value = malloc((n * all + 2 * n * N_OBSERVABLE + 1) * sizeof *value);
+    float *value = array(n * all + 2 * n * N_OBSERVABLE, sizeof *value);
     double *xyz = array(all * sizeof *xyz, 1);
     float *atom = value;
     float *body = value + n * 3 * (size_t)s->n_atom;
@@ -80,7 +80,6 @@ static void append(tsr_trajectory *t, const tsr_trajectory_spec *s, int from,
         step[f] = (int64_t)(from + f) * STRIDE;
     OK(tsr_trajectory_append(t, n, step, value, value + n * 3 * s->n_atom,
                              observable, &err));
-    free(value);
 }
 
 /* Frames from..to as a record of the log, of two chains with two states each:
@@ -100,7 +99,6 @@ static void log_frames(tsr_draw_log *log, int from, int to)
     OK(tsr_draw_log_begin(log, &one, &err));
     for (int part = 0; part < 4; part++) /* chain 1, state 1 is the third */
         OK(tsr_draw_log_part(log, part == 2 ? value : empty, &err));
-    free(value);
 }
 
 static tsr_trajectory *create(const char *file)
@@ -110,14 +108,13 @@ static tsr_trajectory *create(const char *file)
     return t;
 }
 
-static tsr_status update(int n_keep, tsr_err *why)
+static tsr_status update(int n_keep)
 {
     const long keep[TSR_DRAWN_N_KIND] = {[TSR_DRAWN_FRAMES] = n_keep};
     tsr_draw_records records;
-    if (tsr_draw_records_open(path, &records, why) != TSR_OK)
-        fail_msg("%s", why->message);
+    OK(tsr_draw_records_open(path, &records, &err));
     const tsr_status status =
-        tsr_trajectory_update(path, &records, n_keep < 0 ? NULL : keep, why);
+        tsr_trajectory_update(path, &records, n_keep < 0 ? NULL : keep, &err);
     tsr_draw_records_close(&records);
     return status;
 }
@@ -149,12 +146,9 @@ static void check_frames(const char *file, int n)
     int64_t step[2];
     double value[2];
     OK(tsr_trajectory_open(file, &reader, &err));
-    assert_int_equal(tsr_trajectory_info_get(reader)->n_frame, n);
-    assert_int_equal(tsr_trajectory_info_get(reader)->n_atom, N_ATOM);
-    assert_int_equal(tsr_trajectory_info_get(reader)->n_body, N_BODY);
-    assert_int_equal(tsr_trajectory_info_get(reader)->chain, 1);
-    assert_int_equal(tsr_trajectory_info_get(reader)->state, 1);
-    assert_int_equal(tsr_trajectory_info_get(reader)->stride, STRIDE);
+    const tsr_trajectory_info *info = tsr_trajectory_info_get(reader);
+    assert_ints(info->n_frame, n, info->n_atom, N_ATOM, info->n_body, N_BODY,
+                info->chain, 1, info->state, 1, info->stride, STRIDE);
     for (int f = 0; f < n; f += 2) {
         const int count = n - f < 2 ? 1 : 2;
         OK(tsr_trajectory_read(reader, f, count, step, &atom[0][0][0],
@@ -218,16 +212,16 @@ TEST(test_resumed)
         log_frames(log, last, last + lost);
         if (random >> 30 == 0) /* somebody looks at it */
             check_frames(path, last + lost);
-        OK(update(last, &err));
+        OK(update(last));
         tsr_draw_log_remove(log);
         kept = last;
     }
     check_frames(path, FRAMES);
-    FAILS(update(FRAMES + 1, &err), TSR_E_DATA, "has 500 frames");
-    OK(update(0, &err));
+    FAILS(update(FRAMES + 1), TSR_E_DATA, "has 500 frames");
+    OK(update(0));
     check_frames(path, 0);
     log_frames(log, 3, 5);
-    FAILS(update(-1, &err), TSR_E_DATA, path);
+    FAILS(update(-1), TSR_E_DATA, path);
     tsr_draw_log_remove(log);
     tsr_draw_log_free(log);
 }
@@ -239,17 +233,17 @@ TEST(test_refused)
     tsr_draw_log *log;
     assert_int_equal(tsr_trajectory_create(other, &s, &t, &err),
                      TSR_E_INTERNAL);
-    assert_int_equal(update(0, &err), TSR_E_NOINPUT);
+    assert_int_equal(update(0), TSR_E_NOINPUT);
     s = spec;
     s.n_body++;
     OK(tsr_trajectory_create(path, &s, &t, &err));
     OK(tsr_trajectory_close(t, &err));
     OK(tsr_draw_log_new(io_dir, &log, &err));
     log_frames(log, 0, 2);
-    FAILS(update(-1, &err), TSR_E_DATA, "belongs to another run");
+    FAILS(update(-1), TSR_E_DATA, "belongs to another run");
     tsr_draw_log_free(log);
     assert_int_equal(truncate(path, 4000), 0);
-    FAILS(update(0, &err), TSR_E_DATA, "HDF5");
+    FAILS(update(0), TSR_E_DATA, "HDF5");
 }
 
 /* Only bodies, no observables. */
