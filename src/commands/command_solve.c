@@ -193,8 +193,8 @@ static void write_gain(const tsr_solve *s, tsr_words *w)
     if (s->says == TSR_GAIN_UNDECIDED)
         tsr_words_add(w,
                       "; the slowest variable has %.0f effective draws with %d "
-                      "and %.0f with %d, but %d are needed. Longer runs would "
-                      "decide, first of all that of %s.",
+                      "and %.0f with %d (at least %d are needed). Longer runs "
+                      "would decide, first of all that of %s.",
                       verdict_of(s, last)->ess, last + 1,
                       verdict_of(s, last - 1)->ess, last, TSR_GAIN_ESS,
                       states(run_to_extend(s) + 1, text));

@@ -161,8 +161,9 @@ static tsr_status compute_prior_examples(comparison *x, tsr_atom_curves *curves,
     static const char what[] = "the model error was learnt";
     const tsr_topology *t = x->s->molecule.topology;
     const long apart = (1000 + 30 * (t->n_torsion + t->n_side)) / 2;
-    const tsr_target prior = tsr_setup_prior_target(&x->s->target, 1);
+    tsr_target prior = tsr_setup_prior_target(&x->s->target, 1);
     tsr_chain *chain = NULL;
+    prior.seed = TSR_MODEL_SEED;
     tsr_status status = tsr_chain_new(&prior, LEARN_STREAM, &chain, err);
     TSR_THEN(status, tsr_setup_prior_steps(chain, apart, 1, what, err));
     for (int i = 0; i < x->examples.n && status == TSR_OK; i++) {

@@ -828,8 +828,8 @@ static tsr_status remove_clashes(const tsr_config *config, const char *file,
                         file, n, config->prior.clash_limit, worst);
     tsr_config_moves(config, moves);
     return tsr_relax(m->topology, m->tables->prior, &config->prior,
-                     m->d_bound_ang, moves, (uint64_t)config->seed, m->prior,
-                     start, log, err);
+                     m->d_bound_ang, moves, TSR_MODEL_SEED, m->prior, start,
+                     log, err);
 }
 
 tsr_status tsr_molecule_set_model(tsr_molecule *molecule, tsr_err *err)

@@ -59,6 +59,12 @@ typedef struct {
     double d_bound_ang;     /* P(X) is 0 if a distance exceeds this */
 } tsr_molecule;
 
+/* Seed of the random numbers by which a model is made: the relaxed start, and
+ * the conformations from which the model error is learnt. The key `seed` is for
+ * the chains alone. So runs of one configuration with different seeds have the
+ * same posterior, and their log evidence differs by the error of sampling. */
+enum { TSR_MODEL_SEED = 1 };
+
 /* Reads the structure and builds topology, starts and prior. If the
  * configuration defines no flexible ranges, the ranges found in the file are
  * written into *config. The caller clears the molecule, also after an error.

@@ -6,6 +6,7 @@
 #include "scattering/atom_model.h"
 #include "scattering/form_factor.h"
 #include "tests/io_files.h"
+#include "tests/pdb_lines.h"
 #include "tests/test.h"
 
 OWNED(tsr_atom_model)
@@ -18,15 +19,8 @@ static tsr_atoms *read_ok(const char *path)
     return own_tsr_atoms(atoms);
 }
 
-static void line(char *text, const char *record, const char *name, char alt,
-                 const char *residue, int number, double x, double y, double z,
-                 const char *element)
-{
-    snprintf(text + strlen(text), 128,
-             "%-6s%5d %4s%c%3s A%4d    %8.3f%8.3f%8.3f  1.00 20.00"
-             "          %2s\n",
-             record, 1, name, alt, residue, number, x, y, z, element);
-}
+#define line(text, record, name, alt, residue, ...) \
+    pdb_atom(text, record, name, alt, residue, 'A', __VA_ARGS__)
 
 /* A model in water. */
 static tsr_status new_model(const tsr_atoms *atoms, tsr_solvent_model solvent,
@@ -190,10 +184,7 @@ static int *hydrogens(const tsr_atoms *a, tsr_hydrogen_count *count)
     return n;
 }
 
-/* Residues under a name that no table knows: the valence rule must find what
- * the tables say, but for a few atoms that bond lengths do not tell apart
- * (imidazole, pyridine-like nitrogens). */
-static int disagree(const char *path, int *n_atom)
+static char *without_hydrogens(const char *path)
 {
     char *text = io_read(path, NULL), *plain = array(strlen(text) + 1, 1);
     for (char *p = text; *p != '\0';) {
@@ -203,6 +194,15 @@ static int disagree(const char *path, int *n_atom)
             strncat(plain, p, n);
         p += n;
     }
+    return plain;
+}
+
+/* Residues under a name that no table knows: the valence rule must find what
+ * the tables say, but for a few atoms that bond lengths do not tell apart
+ * (imidazole, pyridine-like nitrogens). */
+static int disagree(const char *path, int *n_atom)
+{
+    char *plain = without_hydrogens(path);
     tsr_hydrogen_count count;
     tsr_atoms *known = read_ok(io_text("known.pdb", plain));
     for (char *p = plain; *p != '\0'; p += strcspn(p, "\n") + 1)
@@ -238,16 +238,8 @@ TEST(hydrogens_in_the_file_change_nothing)
     tsr_hydrogen_count count;
     tsr_atom_model *one, *other;
     NEEDS_SHARED;
-    char *text = io_read(path, NULL), *plain = array(strlen(text) + 1, 1);
-    for (char *p = text; *p != '\0';) {
-        size_t n = strcspn(p, "\n");
-        n += p[n] == '\n';
-        if (strncmp(p, "ATOM", 4) == 0 && p[12] != 'H' && p[13] != 'H')
-            strncat(plain, p, n);
-        p += n;
-    }
     tsr_atoms *full = read_ok(path);
-    tsr_atoms *bare = read_ok(io_text("bare.pdb", plain));
+    tsr_atoms *bare = read_ok(io_text("bare.pdb", without_hydrogens(path)));
     hydrogens(full, &count);
     /* two chains of protein begin with two more each: NH3+ */
     assert_int_equal(full->n_hydrogen - count.n_atom, 4);
@@ -274,13 +266,10 @@ TEST(polar_hydrogens_and_disulfides)
     line(text, "ATOM", " SG ", ' ', "CYS", 4, 30, 0, 0, "S");
     tsr_atoms *a = read_ok(io_text("polar.pdb", text));
     int *n = hydrogens(a, &count);
-    assert_int_equal(n[0], 3); /* a carbon without hydrogens, by its bond */
-    assert_int_equal(n[1], 1); /* an oxygen that has its own */
-    assert_int_equal(n[2], 0);
-    assert_int_equal(n[3], 0); /* a disulfide */
-    assert_int_equal(n[4], 0);
-    assert_int_equal(n[5], 1); /* a thiol */
-    assert_int_equal(count.n_polar, 1);
+    /* A carbon without hydrogens, by its bond; an oxygen that has its own; a
+     * disulfide, 3 and 4; a thiol. */
+    assert_ints(n[0], 3, n[1], 1, n[2], 0, n[3], 0, n[4], 0, n[5], 1,
+                count.n_polar, 1);
 }
 
 /* ---- cells ---- */
@@ -390,27 +379,22 @@ TEST(amplitudes)
 /* Models of a file: as often as they are there, of the same atoms. */
 TEST(all_models)
 {
-    static const char one[] =
-        "ATOM      1  N   GLY A   1      %6.3f   2.000   3.000\n"
-        "ATOM      2  CA  GLY A   1      %6.3f   2.000   3.000\n"
-        "HETATM    3  O   HOH A   2       9.000   9.000   9.000\n";
+#define ONE_MODEL                                             \
+    "ATOM      1  N   GLY A   1      %6.3f   2.000   3.000\n" \
+    "ATOM      2  CA  GLY A   1      %6.3f   2.000   3.000\n" \
+    "HETATM    3  O   HOH A   2       9.000   9.000   9.000\n"
     char text[4096] = "TITLE     of two\n";
     tsr_atoms *a;
     double(*xyz)[3];
     int n;
     for (int k = 0; k < 3; k++) {
-        size_t at = strlen(text);
-        at +=
-            (size_t)snprintf(text + at, sizeof text - at, "MODEL %8d\n", k + 1);
-        at += (size_t)snprintf(text + at, sizeof text - at, one, 1.0 + k,
-                               2.0 + k);
-        snprintf(text + at, sizeof text - at, "ENDMDL\n");
+        strcat(text, format("MODEL %8d\n", k + 1));
+        strcat(strcat(text, format(ONE_MODEL, 1.0 + k, 2.0 + k)), "ENDMDL\n");
     }
     OK(tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err));
     assert_ints(n, 3, a->n_atom, 2);
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 3; k++)
         assert_nears(1e-9, xyz[2 * k][0], 1.0 + k, xyz[2 * k + 1][0], 2.0 + k);
-    }
     tsr_atoms_free(a);
     char *third = strstr(text, "MODEL        3");
     memmove(third, third + 15, strlen(third + 15) + 1);

@@ -5,8 +5,6 @@
 #include "scattering/debye.h"
 #include "tests/test.h"
 
-OWNED(tsr_debye_sum)
-
 enum { N = 700, N_TYPE = 5, N_Q = 30, MAX_PAIR = 6 };
 
 #define DQ 0.02 /* 1/Angstrom */

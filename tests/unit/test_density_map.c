@@ -84,8 +84,7 @@ static void is_good(const tsr_map *map)
 TEST(plain)
 {
     const file f = good();
-    tsr_map *map = read_map(&f);
-    is_good(map);
+    is_good(read_map(&f));
 }
 
 TEST(other_byte_order)
@@ -101,8 +100,7 @@ TEST(other_byte_order)
                 }
         const unsigned char is[] = {0x11, 0, 0x44};
         f.byte[212] = f.byte[213] = is[stamp];
-        tsr_map *map = read_map(&f);
-        is_good(map);
+        is_good(read_map(&f));
     }
 }
 
@@ -118,14 +116,12 @@ TEST(odd_headers)
         put_int(&f, 8 + c, 0);
     for (int w = 25; w < 50; w++)
         put_int(&f, w, (int32_t)(0x1e2ab3c4u * (uint32_t)w));
-    tsr_map *map = read_map(&f);
-    is_good(map);
+    is_good(read_map(&f));
     f = good();
     memmove(f.byte + HEADER + 80, f.byte + HEADER, 4 * N);
     put_int(&f, 24, 80);
     f.size += 80;
-    map = read_map(&f);
-    is_good(map);
+    is_good(read_map(&f));
 }
 
 TEST(modes)
@@ -207,36 +203,31 @@ TEST(two_origins)
 
 TEST(what_is_refused)
 {
+    static const struct { /* a word of the header */
+        int word;
+        float real;
+        int whole; /* where `real` is 0 */
+        const char *says;
+    } bad[] = {
+        {15, 120.0f, 0, "CELLB (words 14 to 16): beta is 120 degrees"},
+        {12, -3.0f, 0, "CELLA"},
+        {14, 0.0f, 0, "(words 14 to 16)"},
+        {11, 78.0f * NC, 0, "voxels of 78 x 2 x 4 Angstrom"},
+        {11, 1e-30f, 0, "expected 0.1 to 50 Angstrom; is the unit wrong"},
+        {4, 0.0f, 4, "MODE (word 4) is 4"},
+        {18, 0.0f, 1, "MAPC/MAPR/MAPS"},
+        {23, 0.0f, 401, "ISPG (word 23) is 401"},
+        {1, 0.0f, 0, "is not a density map"},
+        {24, 0.0f, -4, "NSYMBT"}};
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        file f = good();
+        if (bad[i].real != 0.0f)
+            put_float(&f, bad[i].word, bad[i].real);
+        else
+            put_int(&f, bad[i].word, bad[i].whole);
+        refused(&f, bad[i].says);
+    }
     file f = good();
-    put_float(&f, 15, 120.0f);
-    refused(&f, "CELLB (words 14 to 16): beta is 120 degrees");
-    f = good();
-    put_float(&f, 12, -3.0f);
-    refused(&f, "CELLA");
-    f = good();
-    put_float(&f, 14, 0.0f);
-    refused(&f, "(words 14 to 16)");
-    f = good();
-    put_float(&f, 11, 78.0f * NC);
-    refused(&f, "voxels of 78 x 2 x 4 Angstrom");
-    put_float(&f, 11, 1e-30f);
-    refused(&f, "expected 0.1 to 50 Angstrom; is the unit wrong");
-    f = good();
-    put_int(&f, 4, 4);
-    refused(&f, "MODE (word 4) is 4");
-    f = good();
-    put_int(&f, 18, 1);
-    refused(&f, "MAPC/MAPR/MAPS");
-    f = good();
-    put_int(&f, 23, 401);
-    refused(&f, "ISPG (word 23) is 401");
-    f = good();
-    put_int(&f, 1, 0);
-    refused(&f, "is not a density map");
-    f = good();
-    put_int(&f, 24, -4);
-    refused(&f, "NSYMBT");
-    f = good();
     put_int(&f, 25, 1); /* a quarter turn about z */
     put_float(&f, 27, -1.0f), put_float(&f, 29, 1.0f), put_float(&f, 34, 1.0f);
     refused(&f, "LSKFLG");
@@ -336,6 +327,12 @@ TEST(written_and_read)
     is_good(back);
 }
 
+static tsr_status read_dx(const char *text, tsr_map **map)
+{
+    return tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
+                        &of_maps, map, &err);
+}
+
 TEST(opendx)
 {
     static const char head[] = "# a comment\n"
@@ -343,49 +340,36 @@ TEST(opendx)
                                "origin 1 2 -3.5\n"
                                "delta 1.5 0 0\ndelta 0 2 0\ndelta 0 0 2.5\n"
                                "object 2 class gridconnections counts 2 3 2\n";
-    static const char array[] = "object 3 class array type double rank 0 "
+    static const char items[] = "object 3 class array type double rank 0 "
                                 "items 12 data follows\n";
     static const char data[] = "0 1 2\n3 4 5\n6 nan 8\n9 10 11\n"
                                "attribute \"dep\" string \"positions\"\n";
-    char text[1024];
     tsr_map *map;
-    snprintf(text, sizeof text, "%s%s%s", head, array, data);
-    const char *path = io_text("map.dx", text);
-    OK(tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map, &err));
+    OK(read_dx(format("%s%s%s", head, items, data), &map));
     assert_nears(1e-12, map->grid.step[2], 2.5, map->grid.origin[2], -3.5);
     assert_true(map->value[(1 * 3 + 2) * 2 + 0] == 5.0f); /* x 0, y 2, z 1 */
     assert_true(isnan(map->value[(1 * 3 + 0) * 2 + 1]));
-    snprintf(text, sizeof text, "%s%s%s", head, array, "0 1 2\n");
-    FAILS(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
-                       &of_maps, &map, &err),
-          TSR_E_DATA, "the array ends before");
-    snprintf(text, sizeof text, "%s%s", head, data);
-    FAILS(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
-                       &of_maps, &map, &err),
-          TSR_E_DATA, "items of the array");
+    FAILS(read_dx(format("%s%s0 1 2\n", head, items), &map), TSR_E_DATA,
+          "the array ends before");
+    FAILS(read_dx(format("%s%s", head, data), &map), TSR_E_DATA,
+          "items of the array");
     /* memory is not asked for what the text cannot hold */
-    snprintf(text, sizeof text,
-             "object 1 class gridpositions counts 32767 32767 32767\n"
-             "origin 0 0 0\ndelta 1 0 0\ndelta 0 1 0\ndelta 0 0 1\n"
-             "object 3 class array type double rank 0 items 35181150961663 "
-             "data follows\n1 2 3\n");
-    FAILS(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
-                       &of_maps, &map, &err),
-          TSR_E_DATA, "the array ends before");
-    snprintf(text, sizeof text, "%s%s%s", head, array,
-             "0 1e300 2 3 4 5 6 7 8 9 10 -1e39\n");
-    OK(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
-                    &of_maps, &map, &err));
+    FAILS(
+        read_dx("object 1 class gridpositions counts 32767 32767 32767\n"
+                "origin 0 0 0\ndelta 1 0 0\ndelta 0 1 0\ndelta 0 0 1\n"
+                "object 3 class array type double rank 0 items 35181150961663 "
+                "data follows\n1 2 3\n",
+                &map),
+        TSR_E_DATA, "the array ends before");
+    const char *text =
+        format("%s%s0 1e300 2 3 4 5 6 7 8 9 10 -1e39\n", head, items);
+    OK(read_dx(text, &map));
     assert_true(isnan(map->value[6]) && isnan(map->value[11]));
-    char *delta = strstr(text, "1.5 0 0");
-    memcpy(delta, "1e5", 3);
-    FAILS(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
-                       &of_maps, &map, &err),
-          TSR_E_DATA, "voxels of 1e+05 x 2 x 2.5 Angstrom");
-    snprintf(text, sizeof text, "ATOM      1  N   MET A   1\n");
-    FAILS(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
-                       &of_maps, &map, &err),
-          TSR_E_DATA, "is the file a density map?");
+    memcpy(strstr(text, "1.5 0 0"), "1e5", 3);
+    FAILS(read_dx(text, &map), TSR_E_DATA,
+          "voxels of 1e+05 x 2 x 2.5 Angstrom");
+    FAILS(read_dx("ATOM      1  N   MET A   1\n", &map), TSR_E_DATA,
+          "is the file a density map?");
 }
 
 /* Damaged files: refused or read, never a crash. */

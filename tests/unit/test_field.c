@@ -17,37 +17,22 @@ TEST(test_double_text)
 {
     static const tsr_field field = {
         .name = "x", .type = TSR_FIELD_DOUBLE, .initial = "0"};
-    static const struct {
-        double x;
-        const char *text;
-    } rows[] = {{0.0, "0"},
-                {-0.0, "-0"},
-                {1.0, "1"},
-                {0.1, "0.1"},
-                {-2.5, "-2.5"},
-                {300.0, "300"},
-                {20000.0, "20000"},
-                {0.0001, "0.0001"},
-                {1e-5, "1e-5"},
-                {1.25e-7, "1.25e-7"},
-                {1e15, "1000000000000000"},
-                {1e16, "1e16"},
-                {9007199254740992.0, "9007199254740992"},
-                {1.0 / 3.0, "0.3333333333333333"},
-                {0.1 + 0.2, "0.30000000000000004"},
-                {1.7976931348623157e308, "1.7976931348623157e308"},
-                {4.9406564584124654e-324, "5e-324"}};
+    char texts[] = "0 -0 1 0.1 -2.5 300 20000 0.0001 1e-5 1.25e-7 1e16 "
+                   "1000000000000000 9007199254740992 0.3333333333333333 "
+                   "0.30000000000000004 1.7976931348623157e308 5e-324";
+    static const double third = 1.0 / 3.0;
     char text[64];
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        int n = tsr_field_format(&field, &rows[i].x, text, sizeof text);
-        assert_string_equal(text, rows[i].text);
-        assert_int_equal(n, (int)strlen(rows[i].text));
+    for (char *want = strtok(texts, " "); want; want = strtok(NULL, " ")) {
+        const double x = strtod(want, NULL);
+        int n = tsr_field_format(&field, &x, text, sizeof text);
+        assert_string_equal(text, want);
+        assert_int_equal(n, (int)strlen(text));
     }
     /* what does not fit is cut, and its whole length returned */
     char cut[4];
-    assert_int_equal(tsr_field_format(&field, &rows[13].x, cut, 4), 18);
+    assert_int_equal(tsr_field_format(&field, &third, cut, 4), 18);
     assert_string_equal(cut, "0.3");
-    assert_int_equal(tsr_field_format(&field, &rows[13].x, NULL, 0), 18);
+    assert_int_equal(tsr_field_format(&field, &third, NULL, 0), 18);
 }
 
 /* Any finite bits come back, and with a digit less they would not. */
@@ -82,83 +67,57 @@ TEST(test_double_bits)
     }
 }
 
-typedef struct {
-    const char *text;
-    const char *wrong; /* NULL: accepted */
-} parse_row;
-
-/* expected: what a message ends with. */
-static void check_rows(const tsr_field *field, const parse_row *rows, size_t n,
-                       const char *expected)
+/* Texts that are wrong in one way (NULL: accepted), and what a message ends
+ * with. */
+static void check_texts(const tsr_field *field, const char *expected,
+                        const char *wrong, const char *const *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         err = (tsr_err){0};
         double raw[4] = {7.0, 7.0, 7.0, 7.0}, before[4];
-        char message[200];
         memcpy(before, raw, sizeof raw);
-        tsr_status status = tsr_field_parse(field, raw, rows[i].text, &err);
-        if (rows[i].wrong == NULL) {
+        tsr_status status = tsr_field_parse(field, raw, text[i], &err);
+        if (wrong == NULL) {
             if (status != TSR_OK)
-                fail_msg("'%s': %s", rows[i].text, err.message);
+                fail_msg("'%s': %s", text[i], err.message);
             continue;
         }
-        assert_int_equal(status, TSR_E_CONFIG);
-        assert_int_equal(err.status, TSR_E_CONFIG);
+        assert_ints(status, TSR_E_CONFIG, err.status, TSR_E_CONFIG);
         assert_memory_equal(raw, before, sizeof raw);
-        snprintf(message, sizeof message, "value '%s' %s: expected %s",
-                 rows[i].text, rows[i].wrong, expected);
-        assert_string_equal(err.message, message);
+        assert_string_equal(err.message, format("value '%s' %s: expected %s",
+                                                text[i], wrong, expected));
     }
 }
-#define CHECK_ROWS(field, rows, expected) \
-    check_rows(field, rows, COUNT_OF(rows), expected)
+#define TEXTS(field, expected, wrong, ...)                             \
+    check_texts(field, expected, wrong, (const char *[]){__VA_ARGS__}, \
+                N_OF(const char *, __VA_ARGS__))
 
 TEST(test_parse_numbers)
 {
     static const tsr_field integer = ROW(.name = "i", .type = TSR_FIELD_INT,
                                          .initial = "1", .min = 1, .max = 4096);
-    static const parse_row integers[] = {
-        {"1", NULL},
-        {"+12", NULL},
-        {"4096", NULL},
-        {"007", NULL},
-        {"0", "is out of range"},
-        {"4097", "is out of range"},
-        {"5x", "is not an integer"},
-        {" 5", "is not an integer"},
-        {"5.0", "is not an integer"},
-        {"", "is not an integer"},
-        {"-", "is not an integer"},
-        {"0x10", "is not an integer"},
-        {"null", "is not an integer"},
-        {"99999999999999999999", "is too large for an integer"}};
-    CHECK_ROWS(&integer, integers, "integer in [1, 4096]");
+    static const char integers[] = "integer in [1, 4096]";
+    TEXTS(&integer, integers, NULL, "1", "+12", "4096", "007");
+    TEXTS(&integer, integers, "is out of range", "0", "4097");
+    TEXTS(&integer, integers, "is not an integer", "5x", " 5", "5.0", "", "-",
+          "0x10", "null");
+    TEXTS(&integer, integers, "is too large for an integer",
+          "99999999999999999999");
 
     static const tsr_field real =
         ROW(.name = "x", .type = TSR_FIELD_DOUBLE, .initial = "0.1",
             .unit = "rad", .min = 1e-6, .max = 3.15);
-    static const parse_row reals[] = {{"0.5", NULL},
-                                      {".5", NULL},
-                                      {"1.", NULL},
-                                      {"1e-6", NULL},
-                                      {"+3.15E0", NULL},
-                                      {"nan", "is not a number"},
-                                      {".nan", "is not a number"},
-                                      {"inf", "is not a number"},
-                                      {"0x1p-2", "is not a number"},
-                                      {"1e", "is not a number"},
-                                      {".", "is not a number"},
-                                      {"0.5 ", "is not a number"},
-                                      {"1,5", "is not a number"},
-                                      {"0", "is out of range"},
-                                      {"1e999", "is too large for a number"}};
-    CHECK_ROWS(&real, reals, "number in [1e-6, 3.15] (rad)");
+    static const char reals[] = "number in [1e-6, 3.15] (rad)";
+    TEXTS(&real, reals, NULL, "0.5", ".5", "1.", "1e-6", "+3.15E0");
+    TEXTS(&real, reals, "is not a number", "nan", ".nan", "inf", "0x1p-2", "1e",
+          ".", "0.5 ", "1,5");
+    TEXTS(&real, reals, "is out of range", "0");
+    TEXTS(&real, reals, "is too large for a number", "1e999");
 
     static const tsr_field open = {
         .name = "x", .type = TSR_FIELD_DOUBLE, .initial = "1", .max = HUGE_VAL};
-    static const parse_row opens[] = {
-        {"0", NULL}, {"1e300", NULL}, {"-1", "is out of range"}};
-    CHECK_ROWS(&open, opens, "number, at least 0");
+    TEXTS(&open, "number, at least 0", NULL, "0", "1e300");
+    TEXTS(&open, "number, at least 0", "is out of range", "-1");
 }
 
 TEST(test_parse_others)
@@ -172,16 +131,14 @@ TEST(test_parse_others)
         OK(tsr_field_parse(&bool_field, &value, words[i], &err));
         assert_int_equal(value, i % 2);
     }
-    static const parse_row bools[] = {{"1", "is neither true nor false"},
-                                      {"maybe", "is neither true nor false"}};
-    CHECK_ROWS(&bool_field, bools, "true or false");
+    TEXTS(&bool_field, "true or false", "is neither true nor false", "1",
+          "maybe");
 
     static const char *const models[] = {"measured", "relative", NULL};
     static const tsr_field choice = ROW(.name = "c", .type = TSR_FIELD_CHOICE,
                                         .initial = "measured", .words = models);
-    static const parse_row choices[] = {{"relative", NULL},
-                                        {"gauss", "is not known"}};
-    CHECK_ROWS(&choice, choices, "one of measured, relative");
+    TEXTS(&choice, "one of measured, relative", NULL, "relative");
+    TEXTS(&choice, "one of measured, relative", "is not known", "gauss");
 
     static const char *const infer[] = {"infer", "none", NULL};
     static const tsr_field mixed =
@@ -193,10 +150,10 @@ TEST(test_parse_others)
     OK(tsr_field_parse(&mixed, &n, "2.5", &err));
     assert_int_equal(n.word, -1);
     assert_true(n.number == 2.5);
-    static const parse_row mixeds[] = {
-        {"6", "is out of range"},
-        {"infr", "is neither a number nor a known word"}};
-    CHECK_ROWS(&mixed, mixeds, "number in [0, 5], or one of infer, none");
+    TEXTS(&mixed, "number in [0, 5], or one of infer, none", "is out of range",
+          "6");
+    TEXTS(&mixed, "number in [0, 5], or one of infer, none",
+          "is neither a number nor a known word", "infr");
 
     static const tsr_field pair =
         ROW(.name = "p", .type = TSR_FIELD_PAIR, .initial = "[0, 1]",
@@ -204,17 +161,14 @@ TEST(test_parse_others)
     double p[2];
     OK(tsr_field_parse(&pair, p, "[0.01,0.3]", &err));
     assert_true(p[0] == 0.01 && p[1] == 0.3);
-    static const parse_row pairs[] = {{"[ 0 , 10 ]", NULL},
-                                      {"[1, 1]", "is not ascending"},
-                                      {"[2, 1]", "is not ascending"},
-                                      {"[1, 11]", "is out of range"},
-                                      {"[1, x]", "is not a number"},
-                                      {"[1]", "is not a pair of numbers"},
-                                      {"[1, 2, 3]", "is not a pair of numbers"},
-                                      {"[1, 2] ", "is not a pair of numbers"},
-                                      {"1", "is not a pair of numbers"},
-                                      {"", "is not a pair of numbers"}};
-    CHECK_ROWS(&pair, pairs, "ascending pair [low, high] within [0, 10] (1/A)");
+    static const char pairs[] =
+        "ascending pair [low, high] within [0, 10] (1/A)";
+    TEXTS(&pair, pairs, NULL, "[ 0 , 10 ]");
+    TEXTS(&pair, pairs, "is not ascending", "[1, 1]", "[2, 1]");
+    TEXTS(&pair, pairs, "is out of range", "[1, 11]");
+    TEXTS(&pair, pairs, "is not a number", "[1, x]");
+    TEXTS(&pair, pairs, "is not a pair of numbers", "[1]", "[1, 2, 3]",
+          "[1, 2] ", "1", "");
 }
 
 TEST(test_unset)
@@ -289,32 +243,17 @@ TEST(test_nearest)
     static const tsr_field fields[] = {
         {.name = "chains"},       {.name = "warmup"}, {.name = "draws"},
         {.name = "temperatures"}, {.name = "q_unit"}, {.name = NULL}};
-    static const struct {
-        const char *typed, *nearest;
-    } rows[] = {{"chians", "chains"},
-                {"chain", "chains"},
-                {"drws", "draws"},
-                {"draw", "draws"},
-                {"dr", NULL},
-                {"warm_up", "warmup"},
-                {"tempratures", "temperatures"},
-                {"tmpertures", "temperatures"},
-                {"quinit", "q_unit"},
-                {"steps", NULL},
-                {"x", NULL},
-                {"", NULL},
-                {"CHAINS", NULL},
-                {"chaxyz", NULL},
-                {"chains_and_many_more", NULL}};
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        const char *name = tsr_field_nearest(fields, rows[i].typed);
-        if (rows[i].nearest == NULL)
-            assert_null(name);
-        else if (name == NULL)
-            fail_msg("nothing near '%s'", rows[i].typed);
-        else
-            assert_string_equal(name, rows[i].nearest);
-    }
+    static const char *const near[] = {
+        "chians",      "chains",       "chain",      "chains",       "drws",
+        "draws",       "draw",         "draws",      "warm_up",      "warmup",
+        "tempratures", "temperatures", "tmpertures", "temperatures", "quinit",
+        "q_unit"}; /* typed, meant */
+    static const char *const far[] = {
+        "dr", "steps", "x", "", "CHAINS", "chaxyz", "chains_and_many_more"};
+    for (size_t i = 0; i < COUNT_OF(near); i += 2)
+        assert_string_equal(tsr_field_nearest(fields, near[i]), near[i + 1]);
+    for (size_t i = 0; i < COUNT_OF(far); i++)
+        assert_null(tsr_field_nearest(fields, far[i]));
 }
 
 TEST(test_help)

@@ -12,9 +12,9 @@
 OWNED(tsr_structure)
 OWNED_AS(tsr_form_factor, tsr_form_factor_table)
 
-typedef struct {
+static struct {
     char folder[64], pdb[2][96], table[96];
-} files;
+} files, *const f = &files;
 
 /* Every residue once, each atom somewhere within a few Angstrom; `missing` is
  * left out of every residue that has it (NULL: none), `skip_amino` is not
@@ -45,9 +45,8 @@ static void write_pdb(const char *path, unsigned seed, const char *missing,
     fclose(file);
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    files *f = calloc(1, sizeof *f);
     snprintf(f->folder, sizeof f->folder, "/tmp/tessera-ff-XXXXXX");
     if (mkdtemp(f->folder) == NULL)
         return -1;
@@ -56,29 +55,22 @@ static int set_up(void **state)
     snprintf(f->table, sizeof f->table, "%s/t.dat", f->folder);
     write_pdb(f->pdb[0], 1, NULL, -1);
     write_pdb(f->pdb[1], 2, NULL, -1);
-    *state = f;
     return 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-    files *f = *state;
     remove(f->pdb[0]);
     remove(f->pdb[1]);
     remove(f->table);
-    int left = rmdir(f->folder); /* nothing beside what was asked for */
-    free(f);
-    return left;
+    return rmdir(f->folder); /* nothing beside what was asked for */
 }
 
-static tsr_form_factor_table *train(const files *f, int n, tsr_body_model model)
+static tsr_form_factor_table *train(int n, tsr_body_model model)
 {
     const char *path[2] = {f->pdb[0], f->pdb[1]};
     tsr_form_factor_table *table = tsr_form_factor_new(model, 1, 101, 0.01);
-    tsr_status s = tsr_form_factor_train(table, n, path, 2, NULL, &err);
-    if (s != TSR_OK)
-        print_message("%s\n", err.message);
-    assert_int_equal(s, TSR_OK);
+    OK(tsr_form_factor_train(table, n, path, 2, NULL, &err));
     return own_tsr_form_factor(table);
 }
 
@@ -98,24 +90,23 @@ TEST(contrast_at_zero)
     for (int i = 0; i < 4; i++)
         for (int h = 0; h < 4; h++) {
             double expect = z[i] + h - 0.334 * (volume[z[i]] + h * 5.15);
-            double a = tsr_atom_contrast_amplitude(z[i], h, 0.0);
-            assert_near(a, expect, 0.0015 * (z[i] + h));
+            assert_near(tsr_atom_contrast_amplitude(z[i], h, 0.0), expect,
+                        0.0015 * (z[i] + h));
         }
     assert_true(isnan(tsr_atom_contrast_amplitude(34, 0, 0.1)));
     /* The solvent's Gaussian: oxygen at q = 0.5. */
     double g =
         0.334 * 9.13 * exp(-0.25 * pow(9.13, 2.0 / 3.0) / (4.0 * acos(-1.0)));
-    double f = tsr_atom_form_factor(8, 0.5);
-    assert_near(tsr_atom_contrast_amplitude(8, 0, 0.5), (f - g), 1e-12);
+    assert_near(tsr_atom_contrast_amplitude(8, 0, 0.5),
+                tsr_atom_form_factor(8, 0.5) - g, 1e-12);
 }
 
 /* At q = 0 the amplitude is the sum over the body's atoms, in any place. */
 TEST(amplitude_at_zero)
 {
-    const files *f = *state;
     static const tsr_body_model model[2] = {TSR_BODIES_ONE, TSR_BODIES_TWO};
     for (int m = 0; m < 2; m++) {
-        tsr_form_factor_table *t = train(f, 2, model[m]);
+        tsr_form_factor_table *t = train(2, model[m]);
         double sum[TSR_MAX_TYPE] = {0}, n[TSR_MAX_TYPE] = {0};
         for (int a = 0; a < TSR_N_AMINO; a++) {
             int type[2];
@@ -142,8 +133,7 @@ TEST(amplitude_at_zero)
 /* A body of one atom is that atom; of two, the closed form. */
 TEST(small_bodies)
 {
-    const files *f = *state;
-    tsr_form_factor_table *t = train(f, 1, TSR_BODIES_TWO);
+    tsr_form_factor_table *t = train(1, TSR_BODIES_TWO);
     FREED(tsr_structure) s;
     OK(tsr_structure_read(f->pdb[0], &s, &err));
     const tsr_atom *cg = tsr_residue_atom(s, &s->residue[TSR_PRO], "CG");
@@ -172,14 +162,14 @@ TEST(small_bodies)
 
 TEST(threads_change_nothing)
 {
-    const files *f = *state;
     enum { N = 70 }; /* more than two blocks */
     const char *path[N];
     for (int i = 0; i < N; i++)
         path[i] = f->pdb[(i * i) % 3 == 1];
     tsr_form_factor_table *t[2];
     for (int i = 0; i < 2; i++) {
-        t[i] = tsr_form_factor_new(TSR_BODIES_TWO, 1, 11, 0.1);
+        t[i] = own_tsr_form_factor(
+            tsr_form_factor_new(TSR_BODIES_TWO, 1, 11, 0.1));
         OK(tsr_form_factor_train(t[i], N, path, i == 0 ? 1 : 7, NULL, &err));
     }
     size_t size = TSR_MAX_TYPE * 11 * sizeof(double);
@@ -187,13 +177,10 @@ TEST(threads_change_nothing)
     assert_memory_equal(t[0]->excess, t[1]->excess, size);
     assert_int_equal(t[0]->count[0], 18 * N);
     assert_string_equal(t[0]->source, t[1]->source);
-    for (int i = 0; i < 2; i++)
-        tsr_form_factor_free(t[i]);
 }
 
 TEST(incomplete_residues)
 {
-    const files *f = *state;
     tsr_form_factor_table *t =
         own_tsr_form_factor(tsr_form_factor_new(TSR_BODIES_ONE, 1, 11, 0.1));
     const char *path[2] = {f->pdb[0], f->table};
@@ -216,7 +203,6 @@ TEST(incomplete_residues)
 /* Pair sums through bins against every pair with its own sine. */
 TEST(targets)
 {
-    const files *f = *state;
     FREED(tsr_structure) s;
     OK(tsr_structure_read(f->pdb[0], &s, &err));
     const tsr_target_grid grid = {TSR_BODIES_TWO, 1,   TSR_MAX_TYPE, 101,
@@ -269,7 +255,7 @@ TEST(targets)
 }
 
 /* Sum over the structures of the squared relative errors. */
-static double misfit(const files *f, const tsr_form_factor_table *t)
+static double misfit(const tsr_form_factor_table *t)
 {
     double sum = 0.0;
     const tsr_target_grid grid = tsr_target_grid_of(t, t->n_q, t->dq_inv_ang);
@@ -299,18 +285,17 @@ static double misfit(const files *f, const tsr_form_factor_table *t)
 
 TEST(refinement)
 {
-    const files *f = *state;
     const char *path[2] = {f->pdb[0], f->pdb[1]};
-    tsr_form_factor_table *start = train(f, 2, TSR_BODIES_TWO);
+    tsr_form_factor_table *start = train(2, TSR_BODIES_TWO);
     tsr_form_factor_table *t[2];
     for (int i = 0; i < 2; i++) {
-        t[i] = train(f, 2, TSR_BODIES_TWO);
+        t[i] = train(2, TSR_BODIES_TWO);
         OK(tsr_form_factor_refine(t[i], 2, path, 1 + 2 * i, NULL, &err));
     }
     size_t size = TSR_MAX_TYPE * 101 * sizeof(double);
     assert_memory_equal(t[0]->amplitude, t[1]->amplitude, size);
     assert_memory_equal(t[0]->excess, t[1]->excess, size);
-    double before = misfit(f, start), after = misfit(f, t[0]);
+    double before = misfit(start), after = misfit(t[0]);
     /* The ridge holds it back: on two structures it does not fit noise. */
     assert_all(0.6 * before > after, after > 1e-6 * before);
     for (int i = 0; i < TSR_MAX_TYPE; i++) {
@@ -326,8 +311,7 @@ TEST(refinement)
 
 TEST(round_trip)
 {
-    const files *f = *state;
-    tsr_form_factor_table *t = train(f, 2, TSR_BODIES_TWO), *u = NULL;
+    tsr_form_factor_table *t = train(2, TSR_BODIES_TWO), *u = NULL;
     assert_has(t->source, "structures: 2\n  a b");
     OK(tsr_form_factor_write(t, f->table, &err));
     OK(tsr_form_factor_read(f->table, &u, &err));
@@ -350,7 +334,6 @@ TEST(round_trip)
 
 TEST(bad_files)
 {
-    const files *f = *state;
     static const struct {
         const char *after, *old, *new, *message;
     } spoil[] = {
@@ -369,7 +352,7 @@ TEST(bad_files)
         {"# TYR side chain\n", "19     0.05", "# 19    0.05", "q = 0.05"},
         {"# TYR side chain\n", "0.01 ", "0.01 4 -4 #", "follows"},
         {"# TYR side chain\n", "0.5 ", "0.5 1 -1\n#", "negative"}};
-    tsr_form_factor_table *t = train(f, 1, TSR_BODIES_TWO);
+    tsr_form_factor_table *t = train(1, TSR_BODIES_TWO);
     OK(tsr_form_factor_write(t, f->table, &err));
     char *text = text_of(f->table), place[128];
     for (size_t i = 0; i < COUNT_OF(spoil); i++) {
@@ -417,10 +400,10 @@ TEST(at_grid)
     double dq = 1.0 / (N - 1);
     OK(tsr_form_factor_resample(t, N, dq, a, e, &err));
     for (int i = 0; i < 20 * N; i++) {
-        double q = dq * (i % N), f = (1 + i / N) * exp(-2.0 * q * q);
+        double q = dq * (i % N), want = (1 + i / N) * exp(-2.0 * q * q);
         /* h^4 / 384 F''''; at the last few knots F'' h^2 of the natural end */
         double bound = q < 0.9 ? 2e-8 : 2e-5;
-        assert_near(a[i], f, bound * (1 + i / N));
+        assert_near(a[i], want, bound * (1 + i / N));
         assert_near(e[i], 5.0 * pow(q, 4), (q < 0.9 ? 2e-7 : 1e-3));
     }
     /* On the knots, the table itself. */

@@ -2,6 +2,7 @@
  * refused with a reason, and written PDB files are exact to the column. */
 #include "molecule/structure.h"
 #include "tests/io_files.h"
+#include "tests/pdb_lines.h"
 #include "tests/test.h"
 
 #include <dirent.h>
@@ -33,62 +34,59 @@ static void refused(const char *text, const char *part)
     refused_path(io_text("bad.pdb", text), TSR_E_DATA, part);
 }
 
-/* One record: chain, number, residue, atom name in its columns, altloc. CA is
- * not in line with the others. */
-static char *atom_line(const char *record, const char *name, char alt,
-                       const char *residue, char chain, int number, double x,
-                       const char *element)
+static char text[16384]; /* the file that a test makes */
+
+/* CA is not in line with the others. */
+static void atom(const char *record, const char *name, char alt,
+                 const char *residue, char chain, int number, double x,
+                 const char *element)
 {
-    static char line[16][128];
-    static int turn;
-    char *out = line[turn = (turn + 1) % 16];
-    snprintf(out, sizeof line[0],
-             "%-6s%5d %4s%c%3s %c%4d    %8.3f%8.3f%8.3f%6.2f%6.2f"
-             "          %2s\n",
-             record, 1, name, alt, residue, chain, number, x,
-             strcmp(name, " CA ") == 0 ? 0.7 - x : -x, 2 * x, 1.0, 20.0,
-             element);
-    return out;
+    pdb_atom(text, record, name, alt, residue, chain, number, x,
+             strcmp(name, " CA ") == 0 ? 0.7 - x : -x, 2 * x, element);
 }
 
 /* N, CA, C, O at x, spaced so that the C binds the N of the next residue where
  * that begins 3 Angstrom on (distances are sqrt 6 times those in x). */
-static void backbone(char *text, const char *record, const char *residue,
-                     char chain, int number)
+static void backbone(const char *record, const char *residue, char chain,
+                     int number)
 {
-    double x = 1.5 * number;
-    strcat(text,
-           atom_line(record, " N  ", ' ', residue, chain, number, x, "N"));
-    strcat(text, atom_line(record, " CA ", ' ', residue, chain, number, x + 0.5,
-                           "C"));
-    strcat(text,
-           atom_line(record, " C  ", ' ', residue, chain, number, x + 1, "C"));
-    strcat(text, atom_line(record, " O  ", ' ', residue, chain, number, x + 1.2,
-                           "O"));
+    const double x = 1.5 * number;
+    atom(record, " N  ", ' ', residue, chain, number, x, "N");
+    atom(record, " CA ", ' ', residue, chain, number, x + 0.5, "C");
+    atom(record, " C  ", ' ', residue, chain, number, x + 1, "C");
+    atom(record, " O  ", ' ', residue, chain, number, x + 1.2, "O");
+}
+
+/* The text is residues from..to of glycine. */
+static void glycines(int from, int to)
+{
+    text[0] = '\0';
+    for (int i = from; i <= to; i++)
+        backbone("ATOM", "GLY", 'A', i);
 }
 
 TEST(left_out_and_counted)
 {
-    char text[8192] = "HEADER    TEST\nMODEL        1\n";
-    backbone(text, "ATOM", "ALA", 'A', 1);
-    strcat(text, atom_line("ATOM", " CB ", 'A', "ALA", 'A', 1, 1.6, "C"));
-    strcat(text, atom_line("ATOM", " CB ", 'B', "ALA", 'A', 1, 9.9, "C"));
-    strcat(text, atom_line("ATOM", " HA ", ' ', "ALA", 'A', 1, 3, "H"));
-    strcat(text, atom_line("ATOM", "1HB ", ' ', "ALA", 'A', 1, 3, "D"));
-    backbone(text, "HETATM", "MSE", 'A', 2);
-    strcat(text, atom_line("HETATM", "SE  ", ' ', "MSE", 'A', 2, 4, "SE"));
-    backbone(text, "HETATM", "SEP", 'A', 3);
-    strcat(text, atom_line("HETATM", " OG ", ' ', "SEP", 'A', 3, 4, "O"));
-    strcat(text, atom_line("HETATM", " P  ", ' ', "SEP", 'A', 3, 4, "P"));
-    backbone(text, "ATOM", "HIE", 'A', 4);
-    strcat(text, atom_line("ATOM", " ND1", ' ', "HIE", 'A', 4, 4, "N"));
+    strcpy(text, "HEADER    TEST\nMODEL        1\n");
+    backbone("ATOM", "ALA", 'A', 1);
+    atom("ATOM", " CB ", 'A', "ALA", 'A', 1, 1.6, "C");
+    atom("ATOM", " CB ", 'B', "ALA", 'A', 1, 9.9, "C");
+    atom("ATOM", " HA ", ' ', "ALA", 'A', 1, 3, "H");
+    atom("ATOM", "1HB ", ' ', "ALA", 'A', 1, 3, "D");
+    backbone("HETATM", "MSE", 'A', 2);
+    atom("HETATM", "SE  ", ' ', "MSE", 'A', 2, 4, "SE");
+    backbone("HETATM", "SEP", 'A', 3);
+    atom("HETATM", " OG ", ' ', "SEP", 'A', 3, 4, "O");
+    atom("HETATM", " P  ", ' ', "SEP", 'A', 3, 4, "P");
+    backbone("ATOM", "HIE", 'A', 4);
+    atom("ATOM", " ND1", ' ', "HIE", 'A', 4, 4, "N");
     strcat(text, "TER\n");
-    strcat(text, atom_line("HETATM", "CA  ", ' ', " CA", 'A', 90, 4, "CA"));
-    strcat(text, atom_line("HETATM", " O  ", ' ', "HOH", 'A', 91, 4, "O"));
-    strcat(text, atom_line("HETATM", " O  ", ' ', "HOH", 'A', 92, 5, "O"));
-    backbone(text, "HETATM", "GLU", 'A', 300); /* a free amino acid */
-    strcat(text, atom_line("ATOM", " P  ", ' ', " DA", 'B', 1, 4, "P"));
-    strcat(text, atom_line("ATOM", " P  ", ' ', "  U", 'B', 2, 5, "P"));
+    atom("HETATM", "CA  ", ' ', " CA", 'A', 90, 4, "CA");
+    atom("HETATM", " O  ", ' ', "HOH", 'A', 91, 4, "O");
+    atom("HETATM", " O  ", ' ', "HOH", 'A', 92, 5, "O");
+    backbone("HETATM", "GLU", 'A', 300); /* a free amino acid */
+    atom("ATOM", " P  ", ' ', " DA", 'B', 1, 4, "P");
+    atom("ATOM", " P  ", ' ', "  U", 'B', 2, 5, "P");
     strcat(text, "ENDMDL\nMODEL        2\n");
     strcat(text, "ATOM      1  N   ALA A   1 nonsense that nobody reads here "
                  "at all\nENDMDL\nEND\n");
@@ -102,8 +100,8 @@ TEST(left_out_and_counted)
     for (int i = 0; i < 4; i++) {
         assert_string_equal(s->residue[i].name, name[i]);
         assert_string_equal(s->residue[i].file_name, file_name[i]);
-        assert_int_equal(s->residue[i].number, i + 1);
-        assert_int_equal(s->residue[i].first_atom, 5 * i);
+        assert_ints(s->residue[i].number, i + 1, s->residue[i].first_atom,
+                    5 * i);
     }
     const tsr_atom *atom = tsr_residue_atom(s, &s->residue[0], "CB");
     assert_near(atom->xyz[0], 1.6, 1e-9); /* the first alternate */
@@ -118,16 +116,16 @@ TEST(left_out_and_counted)
 
 TEST(chains_and_numbers)
 {
-    char text[8192] = "";
-    backbone(text, "ATOM", "GLY", ' ', -3);
-    backbone(text, "ATOM", "GLY", 'A', 1);
+    text[0] = '\0';
+    backbone("ATOM", "GLY", ' ', -3);
+    backbone("ATOM", "GLY", 'A', 1);
     strcat(text, "TER\n"); /* a break, not the end */
-    backbone(text, "ATOM", "ILE", 'A', 9);
-    strcat(text, atom_line("ATOM", " CD ", ' ', "ILE", 'A', 9, 3, "C"));
-    strcat(text, atom_line("ATOM", " OT2", ' ', "ILE", 'A', 9, 3, "O"));
-    backbone(text, "ATOM", "GLY", 'B', 1);
+    backbone("ATOM", "ILE", 'A', 9);
+    atom("ATOM", " CD ", ' ', "ILE", 'A', 9, 3, "C");
+    atom("ATOM", " OT2", ' ', "ILE", 'A', 9, 3, "O");
+    backbone("ATOM", "GLY", 'B', 1);
     strcat(text, "END\n");
-    backbone(text, "ATOM", "GLY", 'C', 1); /* files put together */
+    backbone("ATOM", "GLY", 'C', 1); /* files put together */
     char *insertion = strstr(text, "GLY B   1 ");
     for (; insertion != NULL; insertion = strstr(insertion, "GLY B   1 "))
         insertion[9] = 'K';
@@ -145,10 +143,9 @@ TEST(chains_and_numbers)
     assert_int_equal(tsr_residue_label(&s->residue[0], label, 3), 4);
 
     /* A serine that is a threonine in a part of the molecules: the first. */
-    text[0] = '\0';
-    backbone(text, "ATOM", "GLY", 'A', 1);
-    strcat(text, atom_line("ATOM", " CA ", 'A', "SER", 'A', 2, 3, "C"));
-    strcat(text, atom_line("ATOM", " CA ", 'B', "THR", 'A', 2, 3, "C"));
+    glycines(1, 1);
+    atom("ATOM", " CA ", 'A', "SER", 'A', 2, 3, "C");
+    atom("ATOM", " CA ", 'B', "THR", 'A', 2, 3, "C");
     s = read_ok(io_text("both.pdb", text));
     assert_int_equal(s->n_residue, 2);
     assert_string_equal(s->residue[1].name, "SER");
@@ -157,45 +154,38 @@ TEST(chains_and_numbers)
 
 TEST(refusals)
 {
-    char text[8192] = "";
-    backbone(text, "ATOM", "GLY", 'A', 1);
-    size_t good = strlen(text);
-    backbone(text, "ATOM", "XYZ", 'A', 2);
+#define N_OF_2 "ATOM      5  N   GLY A"
+#define AT_123 "       1.000   2.000   3.000\n"
+    /* Behind a glycine 1. */
+    static const char *const bad[][2] = {
+        {"HETATM    5  CA1 CRO A   2" AT_123,
+         "residue CRO A:2 is several residues"},
+        {N_OF_2 "   2" AT_123 "ATOM      6  N   SER A   1" AT_123,
+         "residue 1 twice (GLY and SER); give each molecule its own chain id"},
+        {"ATOM      5  CA  GLY A   1      70.000   2.000   3.000\n",
+         "GLY A:1 twice (two atoms CA); give each"},
+        {N_OF_2 "   2       1.000   2.000\n", "line 5: the atom record ends"},
+        {N_OF_2 "   2       1.000 *******    3.000\n",
+         "line 5: the y coordinate"},
+        {N_OF_2 "   2       1.000     nan   3.000\n",
+         "atom N of residue GLY A:2"},
+        {N_OF_2 "****" AT_123, "line 5: the residue number '****'"}};
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        glycines(1, 1);
+        refused(strcat(text, bad[i][0]), bad[i][1]);
+    }
+    glycines(1, 1);
+    backbone("ATOM", "XYZ", 'A', 2);
     refused(text, "residue XYZ A:2");
     assert_has(err.message, "rename it");
-    text[good] = '\0';
-    backbone(text, "ATOM", "SEC", 'A', 2); /* selenocysteine has no parent */
+    glycines(1, 1);
+    backbone("ATOM", "SEC", 'A', 2); /* selenocysteine has no parent */
     refused(text, "residue SEC A:2");
-    text[good] = '\0';
-    strcat(text, atom_line("HETATM", " CA1", ' ', "CRO", 'A', 2, 3, "C"));
-    refused(text, "residue CRO A:2 is several residues");
-    text[good] = '\0';
-    backbone(text, "ATOM", "GLY", 'A', 2);
-    backbone(text, "ATOM", "SER", 'A', 1);
-    refused(text, "residue 1 twice (GLY and SER); give each molecule its own "
-                  "chain id");
-    text[good] = '\0';
-    strcat(text, atom_line("ATOM", " CA ", ' ', "GLY", 'A', 1, 70, "C"));
-    refused(text, "GLY A:1 twice (two atoms CA); give each");
-    text[good] = '\0';
-    strcat(text, atom_line("ATOM", " CA ", ' ', "GLY", 'A', 1, 2, "C"));
+    glycines(1, 1);
+    atom("ATOM", " CA ", ' ', "GLY", 'A', 1, 2, "C");
     tsr_structure *s = read_ok(io_text("same.pdb", text)); /* the same place */
     assert_ints(s->n_extra_atom, 1, s->n_atom, 4);
-
-    text[good] = '\0';
-    strcat(text, "ATOM      5  N   GLY A   2       1.000   2.000\n");
-    refused(text, "line 5: the atom record ends");
-    text[good] = '\0';
-    strcat(text, "ATOM      5  N   GLY A   2       1.000 ******* "
-                 "   3.000\n");
-    refused(text, "line 5: the y coordinate");
-    text[good] = '\0';
-    strcat(text, "ATOM      5  N   GLY A   2       1.000     nan   3.000\n");
-    refused(text, "atom N of residue GLY A:2");
-    text[good] = '\0';
-    strcat(text, "ATOM      5  N   GLY A****       1.000   2.000   3.000\n");
-    refused(text, "line 5: the residue number '****'");
-    refused(atom_line("HETATM", " O  ", ' ', "HOH", 'A', 1, 1, "O"),
+    refused("HETATM    1  O   HOH A   1" AT_123,
             "no protein (0 nucleotides, 0 ligands, 1 waters); give");
     refused("REMARK nothing else\n", "is not a structure");
     refused("", "is empty");
@@ -221,9 +211,7 @@ TEST(not_structures)
 
 TEST(gzipped)
 {
-    char text[8192] = "";
-    for (int i = 1; i < 20; i++)
-        backbone(text, "ATOM", "GLY", 'A', i);
+    glycines(1, 19);
     const char *path = io_path("g.pdb.gz");
     gzFile file = gzopen(path, "wb");
     assert_int_equal(gzwrite(file, text, (unsigned)strlen(text)), strlen(text));
@@ -285,10 +273,8 @@ TEST(mmcif)
         "_atom_site.label_comp_id\n_atom_site.label_asym_id\n"
         "_atom_site.label_seq_id\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n"
         "_atom_site.Cartn_z\n";
-    char text[1024];
-    snprintf(text, sizeof text, "%sN N ALA A 7 1 2 3\nC \"CA\" ALA A 7 2 2 3",
-             few);
-    s = read_ok(io_text("few.cif", text));
+    s = read_ok(io_text(
+        "few.cif", format("%sN N ALA A 7 1 2 3\nC \"CA\" ALA A 7 2 2 3", few)));
     assert_ints(s->n_atom, 2, s->residue[0].number, 7);
     assert_string_equal(s->residue[0].chain, "A");
 
@@ -307,50 +293,40 @@ TEST(mmcif)
         {"N N ALA A 7 1 2 3\n_entry.id x y", "bad.cif:12:"},
         {"N N ALA A 7 1 2 3\nN N GLY A 7 1 2 9", "residue 7 twice"},
     };
-    for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        snprintf(text, sizeof text, "%s%s", few, bad[i].rows);
-        refused_path(io_text("bad.cif", text), TSR_E_DATA, bad[i].part);
-    }
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        refused_path(io_text("bad.cif", format("%s%s", few, bad[i].rows)),
+                     TSR_E_DATA, bad[i].part);
 }
 
 /* Coordinates of no molecule, of a file that is one without the change. */
 TEST(no_molecule)
 {
-    char text[16384] = "", other[16384];
-    for (int i = 1; i <= 24; i++)
-        backbone(text, "ATOM", "GLY", 'A', i);
-    size_t good = strlen(text);
+    glycines(1, 24);
+    const size_t good = strlen(text);
     read_ok(io_text("good.pdb", text));
     for (int i = 1; i <= 9; i++) /* nine in the places of others, and a tenth */
-        backbone(text, "ATOM", "GLY", 'B', i);
+        backbone("ATOM", "GLY", 'B', i);
     read_ok(io_text("nine.pdb", text));
-    backbone(text, "ATOM", "GLY", 'B', 10);
+    backbone("ATOM", "GLY", 'B', 10);
     refused(text, "residues GLY A:1 and GLY B:1 are in one place, and 9 pairs");
     text[good] = '\0';
-    strcat(text, atom_line("HETATM", " O1 ", ' ', "GOL", 'B', 1, 900, "O"));
+    atom("HETATM", " O1 ", ' ', "GOL", 'B', 1, 900, "O");
     refused(text, "atom O1 of residue GOL B:1 is nowhere near the others");
     text[good] = '\0';
     for (int k = 0; k < 3; k++)
-        strcat(text, atom_line("HETATM", "ZN  ", ' ', " ZN", 'B', k, 0, "ZN"));
+        atom("HETATM", "ZN  ", ' ', " ZN", 'B', k, 0, "ZN");
     read_ok(io_text("ions.pdb", text));
     text[good] = '\0';
-    for (int k = 0; k < 3; k++)
-        strcat(text, atom_line("HETATM",
-                               k == 0   ? " O1 "
-                               : k == 1 ? " O2 "
-                                        : " O3 ",
-                               ' ', "GOL", 'B', 1, 0, "O"));
+    for (int k = 1; k <= 3; k++)
+        atom("HETATM", format(" O%d ", k), ' ', "GOL", 'B', 1, 0, "O");
     refused(text, "residue GOL B:1 has 3 atoms in one place (0, -0, 0)");
-    strcpy(other, text);
-    other[good] = '\0';
-    for (char *line = other; *line != '\0'; line = strchr(line, '\n') + 1)
-        for (int d = 0; d < 3; d++) { /* a tenth */
-            char field[16];
-            snprintf(field, sizeof field, "%.8s", line + 30 + 8 * d);
-            snprintf(field, sizeof field, "%8.3f", 0.1 * atof(field));
-            memcpy(line + 30 + 8 * d, field, 8);
+    text[good] = '\0';
+    for (char *line = text; *line != '\0'; line = strchr(line, '\n') + 1)
+        for (char *at = line + 30; at < line + 54; at += 8) { /* a tenth */
+            const double x = atof(format("%.8s", at));
+            memcpy(at, format("%8.3f", 0.1 * x), 8);
         }
-    refused(other, "are 0.37 A apart: the coordinates are in nm");
+    refused(text, "are 0.37 A apart: the coordinates are in nm");
 }
 
 /* Of a model what has no N, CA or C is left out, and named; more than a tenth
@@ -359,9 +335,7 @@ TEST(bare_residues)
 {
     static const char *const gone[] = {" CA  GLY A   9", " N   GLY A  15",
                                        " C   GLY A  20"};
-    char text[16384] = "";
-    for (int i = 1; i <= 20; i++)
-        backbone(text, "ATOM", "GLY", 'A', i);
+    glycines(1, 20);
     for (int n = 0; n <= 3; n++) {
         const char *path = io_text("bare.pdb", text);
         tsr_structure *s = NULL;
@@ -372,8 +346,8 @@ TEST(bare_residues)
                                     "(no C); complete it");
         for (int i = 0; n < 3 && i < s->n_residue; i++)
             assert_non_null(tsr_residue_atom(s, &s->residue[i], "CA"));
-        assert_int_equal(n < 3 ? s->n_residue : 17, 20 - n);
-        assert_int_equal(n < 3 ? s->n_incomplete : 3, n);
+        assert_ints(n < 3 ? s->n_residue : 17, 20 - n,
+                    n < 3 ? s->n_incomplete : 3, n);
         if (n == 2)
             assert_has(s->incomplete,
                        ": GLY A:9 (no CA) GLY A:15 (no N); complete");
@@ -401,9 +375,8 @@ TEST(pdb_columns)
     }
     const char *path = io_path("columns.pdb");
     OK(tsr_model_atoms_write(m, path, "one\ntwo", &err));
-    char *text = io_read(path, NULL);
     assert_string_equal(
-        text,
+        io_read(path, NULL),
         "REMARK 999 one\nREMARK 999 two\n"
         "ATOM      1  CA  MET B -12C     -1.2349999.999-999.999  1.00  0.00"
         "           C\n"
@@ -538,12 +511,12 @@ TEST(saxs_models)
 /* Damaged files are refused or give a structure that keeps its promises. */
 TEST(damaged_files)
 {
-    static char pdb[8192] = "MODEL 1\n", damaged[8192];
+    static char damaged[8192];
+    strcpy(text, "MODEL 1\n");
     for (int i = 1; i < 6; i++)
-        backbone(pdb, i == 3 ? "HETATM" : "ATOM", i == 3 ? "MSE" : "GLY", 'A',
-                 i);
-    strcat(pdb, "TER\nENDMDL\nEND\n");
-    const char *sample[2] = {pdb, cif_full};
+        backbone(i == 3 ? "HETATM" : "ATOM", i == 3 ? "MSE" : "GLY", 'A', i);
+    strcat(text, "TER\nENDMDL\nEND\n");
+    const char *sample[2] = {text, cif_full};
     uint32_t seed = 4711;
     int n_read = 0, rounds = io_rounds(600);
     for (int i = 0; i < rounds; i++) {

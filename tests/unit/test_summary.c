@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 OWNED(tsr_summary)
+OWNED(tsr_trace_reader)
 
 enum { N_CHAIN = 3, N_DRAW = 600, N_STATE = 2 };
 enum { RG, PHI, WEIGHT, LP, N_VARIABLE };
@@ -68,16 +69,27 @@ static void make(const char *path, const recipe *r)
     OK(tsr_trace_close(trace, &err));
 }
 
-static tsr_summary *summarise(const char *path)
+static tsr_trace_reader *reader_of(const char *path)
 {
     tsr_trace_reader *reader;
+    OK(tsr_trace_open(path, &reader, &err));
+    return own_tsr_trace_reader(reader);
+}
+
+static tsr_summary *summarise(const char *path)
+{
     tsr_summary *summary;
-    if (tsr_trace_open(path, &reader, &err) != TSR_OK ||
-        tsr_summary_make(reader, &summary, &err) != TSR_OK)
-        fail_msg("%s", err.message);
-    tsr_trace_reader_free(reader);
+    OK(tsr_summary_make(reader_of(path), &summary, &err));
     return own_tsr_summary(summary);
 }
+
+static tsr_summary *made(recipe r)
+{
+    make(io_path("a.h5"), &r);
+    return summarise(io_path("a.h5"));
+}
+
+static const recipe usual = {.n_draw = N_DRAW, .middle = 30.0, .width = 4.0};
 
 /* What a printer says of it; caller frees. */
 static tsr_status print_json(const tsr_summary *summary, FILE *out,
@@ -97,15 +109,12 @@ static char *printed(const tsr_summary *summary,
 {
     FILE *out = text_begin();
     OK(print(summary, out, &err));
-    char *text = text_end(out);
-    return text;
+    return text_end(out);
 }
 
 TEST(test_usual)
 {
-    const recipe r = {.n_draw = N_DRAW, .middle = 30.0, .width = 4.0};
-    make(io_path("a.h5"), &r);
-    tsr_summary *s = summarise(io_path("a.h5"));
+    tsr_summary *s = made(usual);
     assert_int_equal(s->n, 5);
     assert_string_equal(s->item[2].name, "weight[0]");
     assert_string_equal(s->item[3].name, "weight[1]");
@@ -122,17 +131,14 @@ TEST(test_usual)
 
 TEST(test_angle)
 {
-    const recipe r = {.n_draw = N_DRAW, .middle = 30.0, .width = 4.0};
-    make(io_path("a.h5"), &r);
-    tsr_summary *s = summarise(io_path("a.h5"));
+    tsr_summary *s = made(usual);
     const tsr_summary_item *phi = tsr_summary_find(s, "phi");
     assert_true(phi->is_circular);
     assert_near(phi->value.mean, 178.0, 0.7);
     assert_near(phi->value.sd, 20.0 / sqrt(12.0), 0.2);
     assert_nears(0.7, phi->value.q5, 169.0, phi->value.q95, 187.0);
     assert_near(phi->value.rhat, 1.0, 0.01);
-    char *json = printed(s, print_json);
-    assert_has(json, "\"circular\": true");
+    assert_has(printed(s, print_json), "\"circular\": true");
 }
 
 /* A turn of all angles turns the location alone. */
@@ -174,55 +180,47 @@ TEST(test_not_finite)
 {
     const double bad[] = {(double)NAN, (double)INFINITY};
     for (int i = 0; i < 2; i++) {
-        const recipe r = ROW(.n_draw = 20, .middle = 30.0, .width = 4.0,
-                             .bad = bad[i], .n_bad = 2);
-        const char *path = io_path(i == 0 ? "nan.h5" : "inf.h5");
-        make(path, &r);
-        tsr_summary *s = summarise(path);
+        tsr_summary *s = made((recipe){.n_draw = 20,
+                                       .middle = 30.0,
+                                       .width = 4.0,
+                                       .bad = bad[i],
+                                       .n_bad = 2});
         const tsr_summary_item *rg = tsr_summary_find(s, "rg");
         assert_int_equal(rg->flaw, TSR_FLAW_NOT_FINITE);
         assert_has(rg->flaw_text, "6 of 60 draws of rg");
         assert_true(isnan(rg->value.mean) && isnan(rg->value.rhat));
         assert_int_equal(tsr_summary_find(s, "lp")->flaw, TSR_FLAW_NONE);
-        char *table = printed(s, tsr_summary_print);
-        char *json = printed(s, print_json);
-        assert_has(table, "nan");
-        assert_has(json, "\"mean\": null");
-        assert_has(json, "\"note\": \"6 of 60 draws");
+        assert_has(printed(s, tsr_summary_print), "nan");
+        assert_has(printed(s, print_json), "\"mean\": null");
+        assert_has(printed(s, print_json), "\"note\": \"6 of 60 draws");
     }
 }
 
 TEST(test_few)
 {
-    const recipe r = {.n_draw = 3, .middle = 30.0, .width = 4.0};
-    make(io_path("few.h5"), &r);
-    tsr_summary *s = summarise(io_path("few.h5"));
+    tsr_summary *s = made((recipe){.n_draw = 3, .middle = 30.0, .width = 4.0});
     const tsr_summary_item *rg = tsr_summary_find(s, "rg");
     assert_int_equal(rg->flaw, TSR_FLAW_FEW_DRAWS);
     assert_near(rg->value.mean, 30.0, 2.0);
-    char *table = printed(s, tsr_summary_print);
-    char *json = printed(s, print_json);
-    assert_has(table, " few");
-    assert_has(json, "\"note\": \"fewer than 4 draws per chain\"");
+    assert_has(printed(s, tsr_summary_print), " few");
+    assert_has(printed(s, print_json),
+               "\"note\": \"fewer than 4 draws per chain\"");
 }
 
 /* JSON has no infinity: what it is for is said. */
 TEST(test_frozen)
 {
-    const recipe r = {
-        .n_draw = N_DRAW, .middle = 30.0, .width = 1.0, .is_constant = 1};
-    make(io_path("a.h5"), &r);
-    tsr_summary *s = summarise(io_path("a.h5"));
+    tsr_summary *s = made((recipe){
+        .n_draw = N_DRAW, .middle = 30.0, .width = 1.0, .is_constant = 1});
     assert_true(isinf(tsr_summary_find(s, "rg")->value.rhat));
-    char *json = printed(s, print_json);
-    assert_has(json, "\"rhat\": null, \"note\": \"rhat is infinite");
+    assert_has(printed(s, print_json),
+               "\"rhat\": null, \"note\": \"rhat is infinite");
 }
 
 TEST(test_constant)
 {
-    const recipe r = {.n_draw = 20, .middle = 30.0, .is_constant = 1};
-    make(io_path("same.h5"), &r);
-    tsr_summary *s = summarise(io_path("same.h5"));
+    tsr_summary *s =
+        made((recipe){.n_draw = 20, .middle = 30.0, .is_constant = 1});
     const tsr_summary_item *rg = tsr_summary_find(s, "rg");
     assert_int_equal(rg->flaw, TSR_FLAW_CONSTANT);
     assert_true(rg->value.mean == 30.0 && rg->value.sd == 0.0);
@@ -262,9 +260,8 @@ static void damage(const char *path)
 
 TEST(test_damaged)
 {
-    const recipe r = {.n_draw = N_DRAW, .middle = 30.0, .width = 4.0};
     const char *path = io_path("damaged.h5");
-    make(path, &r);
+    make(path, &usual);
     damage(path);
     tsr_trace_reader *reader;
     FAILS(tsr_trace_open(path, &reader, &err), TSR_E_DATA, "damaged.h5");
@@ -276,32 +273,24 @@ TEST(test_damaged)
     assert_int_equal(weight->flaw, TSR_FLAW_UNREADABLE);
     assert_has(weight->flaw_text, "cannot read posterior/weight");
     assert_near(tsr_summary_find(s, "rg")->value.mean, 30.0, 0.15);
-    char *table = printed(s, tsr_summary_print);
-    assert_has(table, "damaged");
+    assert_has(printed(s, tsr_summary_print), "damaged");
 }
 
 TEST(test_prior)
 {
-    const recipe posterior = {.n_draw = N_DRAW, .middle = 30.0, .width = 4.0};
     const recipe prior = {.n_draw = 200, .middle = 25.0, .width = 16.0};
-    tsr_trace_reader *reader;
-    make(io_path("a.h5"), &posterior);
+    tsr_summary *s = made(usual);
     make(io_path("prior.h5"), &prior);
-    tsr_summary *s = summarise(io_path("a.h5"));
-    OK(tsr_trace_open(io_path("prior.h5"), &reader, &err));
-    OK(tsr_summary_add_prior(s, reader, &err));
-    tsr_trace_reader_free(reader);
+    OK(tsr_summary_add_prior(s, reader_of(io_path("prior.h5")), &err));
     assert_true(s->has_prior);
     const tsr_summary_item *rg = tsr_summary_find(s, "rg");
     assert_true(rg->has_prior);
     assert_near(rg->prior.mean, 25.0, 1.0);
     assert_near(rg->contraction, 1.0 - 1.0 / 16.0, 0.01);
     assert_false(tsr_summary_find(s, "lp")->has_prior);
-    char *table = printed(s, tsr_summary_print);
-    char *json = printed(s, print_json);
-    assert_has(table, "prior_mean");
-    assert_has(table, "94 %");
-    assert_has(json, "\"prior\": {\"mean\": 2");
+    assert_has(printed(s, tsr_summary_print), "prior_mean");
+    assert_has(printed(s, tsr_summary_print), "94 %");
+    assert_has(printed(s, print_json), "\"prior\": {\"mean\": 2");
 }
 
 /* Of poses and tails distances and the slowest are shown, of each kind. */
@@ -327,11 +316,9 @@ TEST(test_poses)
     assert_int_equal(tsr_summary_hide_poses(&s), 3);
     for (int i = 0; i < N; i++)
         assert_int_equal(item[i].is_hidden, all[i].hidden);
-    char *table = printed(&s, tsr_summary_print);
-    char *json = printed(&s, print_json);
-    assert_has(table, "pose_1_twist");
-    assert_null(strstr(table, "pose_1_to_x"));
-    assert_has(json, "pose_1_to_x");
+    assert_has(printed(&s, tsr_summary_print), "pose_1_twist");
+    assert_null(strstr(printed(&s, tsr_summary_print), "pose_1_to_x"));
+    assert_has(printed(&s, print_json), "pose_1_to_x");
 }
 
 static test_fixture around_each = {io_setup, io_teardown};

@@ -57,6 +57,12 @@ static int enter(void **state)
 
 static test_fixture around_each = {enter, io_teardown};
 
+static long size_of(const char *file)
+{
+    struct stat info;
+    return stat(file, &info) == 0 ? (long)info.st_size : -1;
+}
+
 /* [N_CHAIN][count][n] draws from..from+count of a variable. */
 static double *draws(int v, int from, int count)
 {
@@ -94,13 +100,11 @@ static tsr_trace *create(void)
 /* A whole file of the first n draws; returns its length. */
 static long write_trace(int n)
 {
-    struct stat info;
     tsr_trace *trace = create();
     append_all(trace, 0, n);
     OK(tsr_trace_put(trace, OBSERVED, q, &err));
     OK(tsr_trace_close(trace, &err));
-    assert_int_equal(stat(path, &info), 0);
-    return (long)info.st_size;
+    return size_of(path);
 }
 
 static tsr_trace_reader *reader_of(void)
@@ -108,6 +112,15 @@ static tsr_trace_reader *reader_of(void)
     tsr_trace_reader *reader;
     OK(tsr_trace_open(path, &reader, &err));
     return own_tsr_trace_reader(reader);
+}
+
+/* Values of a variable; n: chains, draws, entries of one. */
+static double *values(tsr_trace_reader *reader, tsr_trace_group group,
+                      const char *name, int n[3])
+{
+    double *value;
+    OK(tsr_trace_get(reader, group, name, &n[0], &n[1], &n[2], &value, &err));
+    return own(value, free);
 }
 
 static void check(int n_warm, int n_kept)
@@ -126,21 +139,13 @@ static void flip(const char *file, long at, int bit)
     assert_int_equal(fclose(stream), 0);
 }
 
-static long size_of(const char *file)
-{
-    struct stat info;
-    return stat(file, &info) == 0 ? (long)info.st_size : -1;
-}
-
 /* ---- written and read back ---- */
 
 TEST(test_read_back)
 {
     enum { N_LONG = 200000 };
     char *config = array(N_LONG + 1, 1);
-
     memset(config, 'x', N_LONG);
-    config[N_LONG] = '\0';
     const tsr_trace_attribute attribute[] = {
         {"config", config},
         {"empty", ""},
@@ -166,34 +171,26 @@ TEST(test_read_back)
     assert_int_equal(
         tsr_trace_variables(reader, TSR_TRACE_WARMUP_SAMPLE_STATS, &name), 0);
 
-    int n_chain, n_draw, n;
-    double *value;
-    OK(tsr_trace_get(reader, TSR_TRACE_OBSERVED_DATA, "intensity", &n_chain,
-                     &n_draw, &n, &value, &err));
-    assert_ints(n_chain, 1, n_draw, 1, n, N_Q);
+    int n[3];
+    double *value = values(reader, TSR_TRACE_OBSERVED_DATA, "intensity", n);
+    assert_ints(n[0], 1, n[1], 1, n[2], N_Q);
     assert_memory_equal(value, observed, sizeof observed);
-    free(value);
-    OK(tsr_trace_get(reader, TSR_TRACE_CONSTANT_DATA, "n_point", &n_chain,
-                     &n_draw, &n, &value, &err));
-    assert_int_equal(n, 1);
-    assert_true(value[0] == 51.0);
-    free(value);
+    value = values(reader, TSR_TRACE_CONSTANT_DATA, "n_point", n);
+    assert_ints(n[2], 1, value[0], 51);
     /* A coordinate is no variable. */
-    FAILS(tsr_trace_get(reader, TSR_TRACE_OBSERVED_DATA, "q", &n_chain, &n_draw,
-                        &n, &value, &err),
+    FAILS(tsr_trace_get(reader, TSR_TRACE_OBSERVED_DATA, "q", &n[0], &n[1],
+                        &n[2], &value, &err),
           TSR_E_DATA, "observed_data/q");
     assert_null(value);
 
-    for (int i = 0; i < 4; i++) {
-        char *text = tsr_trace_attribute_text(reader, attribute[i].name);
-        assert_non_null(text);
-        assert_string_equal(text, attribute[i].text);
-        free(text);
-    }
-    char *text =
-        tsr_trace_variable_text(reader, TSR_TRACE_POSTERIOR, "rg", "units");
-    assert_string_equal(text, "Angstrom");
-    free(text);
+    for (int i = 0; i < 4; i++)
+        assert_string_equal(
+            own(tsr_trace_attribute_text(reader, attribute[i].name), free),
+            attribute[i].text);
+    assert_string_equal(
+        own(tsr_trace_variable_text(reader, TSR_TRACE_POSTERIOR, "rg", "units"),
+            free),
+        "Angstrom");
     assert_null(tsr_trace_variable_text(reader, TSR_TRACE_POSTERIOR, "weight",
                                         "units"));
     assert_null(tsr_trace_attribute_text(reader, "absent"));
@@ -260,51 +257,45 @@ TEST(test_uneven)
     tsr_trace *trace = create();
     append_all(trace, 0, 4);
     append(trace, RG, 4, 2);
-    assert_int_equal(tsr_trace_append(trace, OBSERVED, 1, &one, &err),
-                     TSR_E_INTERNAL);
-    assert_int_equal(tsr_trace_put(trace, RG, &one, &err), TSR_E_INTERNAL);
-    assert_int_equal(tsr_trace_put(trace, N_VARIABLE, &one, &err),
-                     TSR_E_INTERNAL);
+    assert_ints(tsr_trace_append(trace, OBSERVED, 1, &one, &err),
+                TSR_E_INTERNAL, tsr_trace_put(trace, RG, &one, &err),
+                TSR_E_INTERNAL, tsr_trace_put(trace, N_VARIABLE, &one, &err),
+                TSR_E_INTERNAL);
     FAILS(tsr_trace_close(trace, &err), TSR_E_INTERNAL, "'rg' has 6 draws");
     assert_has(err.message, "posterior");
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
-static void expect_refused(const tsr_trace_variable *list, int n,
-                           const char *why)
-{
-    tsr_trace *trace;
-    FAILS(tsr_trace_create(path, 2, n, list, 0, NULL, &trace, &err),
-          TSR_E_INTERNAL, why);
-    assert_null(trace);
-    assert_int_not_equal(access(path, F_OK), 0);
-}
-
 TEST(test_declarations)
 {
-    const tsr_trace_group g = TSR_TRACE_POSTERIOR;
-    expect_refused((tsr_trace_variable[]){{.group = g, .name = "a/b", .n = 1}},
-                   1, "no netCDF name");
-    expect_refused((tsr_trace_variable[]){{.group = g, .name = "a", .n = 2}}, 1,
-                   "the variable has no dimension");
-    expect_refused((tsr_trace_variable[]){{.group = g, .name = "a", .n = 1},
-                                          {.group = g, .name = "a", .n = 1}},
-                   2, "taken");
-    expect_refused(
-        (tsr_trace_variable[]){{.group = g, .name = "a", .dim = "q", .n = 3},
-                               {.group = g, .name = "b", .dim = "q", .n = 4}},
-        2, "another length");
-    expect_refused(
-        (tsr_trace_variable[]){{.group = g, .name = "q", .dim = "q", .n = 3}},
-        1, "taken");
+    static const struct {
+        tsr_trace_variable list[2];
+        int n;
+        const char *why;
+    } refused[] = {
+        {{{.name = "a/b", .n = 1}}, 1, "no netCDF name"},
+        {{{.name = "a", .n = 2}}, 1, "the variable has no dimension"},
+        {{{.name = "a", .n = 1}, {.name = "a", .n = 1}}, 2, "taken"},
+        {{{.name = "a", .dim = "q", .n = 3}, {.name = "b", .dim = "q", .n = 4}},
+         2,
+         "another length"},
+        {{{.name = "q", .dim = "q", .n = 3}}, 1, "taken"}};
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        tsr_trace *trace;
+        tsr_trace_variable list[2];
+        memcpy(list, refused[i].list, sizeof list);
+        list[0].group = list[1].group = TSR_TRACE_POSTERIOR;
+        FAILS(tsr_trace_create(path, 2, refused[i].n, list, 0, NULL, &trace,
+                               &err),
+              TSR_E_INTERNAL, refused[i].why);
+        assert_null(trace);
+        assert_int_not_equal(access(path, F_OK), 0);
+    }
 }
 
 TEST(test_no_trace)
 {
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs("precious", file);
-    fclose(file);
+    io_text("trace.h5", "precious");
     /* HDF5's own account of it stays off stderr. */
     tsr_trace_reader *reader;
     int messages[2], terminal = dup(STDERR_FILENO);
@@ -362,10 +353,9 @@ static int run_out_of_disk(rlim_t limit)
                    ? 0
                    : 3;
     for (int i = 0; i < 200 && status == TSR_OK; i++)
-        for (int v = 0; v < WARM && status == TSR_OK; v++) {
+        for (int v = 0; v < WARM && status == TSR_OK; v++)
             status =
                 tsr_trace_append(trace, v, 500, draws(v, i * 500, 500), &err);
-        }
     if (status == TSR_OK)
         status = tsr_trace_close(trace, &err);
     else
@@ -431,12 +421,9 @@ TEST(test_speed)
                   CHAINS, seconds);
     assert_true(seconds < 10.0);
 
-    struct stat info;
-    assert_int_equal(stat(path, &info), 0);
-    const double payload = 8.0 * N * CHAINS * DRAWS;
-    print_message("file: %.2f of the payload\n",
-                  (double)info.st_size / payload);
-    assert_true((double)info.st_size < 1.2 * payload);
+    const double share = (double)size_of(path) / (8.0 * N * CHAINS * DRAWS);
+    print_message("file: %.2f of the payload\n", share);
+    assert_true(share < 1.2);
 }
 
 /* As `resume` does, keep < 0 for all draws. */
@@ -543,23 +530,18 @@ TEST(test_renamed)
         {.group = TSR_TRACE_SAMPLE_STATS, .name = "dirty_fraction", .n = 1},
         {.group = TSR_TRACE_CONSTANT_DATA, .name = "error_a_2", .n = 1}};
     const double value = 0.25;
-    int n_chain, n_draw, n;
-    double *fraction;
-    tsr_trace *trace = NULL;
-    FREED(tsr_trace_reader) reader = NULL;
+    int n[3];
+    tsr_trace *trace;
     OK(tsr_trace_create(path, 1, 2, old, 0, NULL, &trace, &err));
     OK(tsr_trace_append(trace, 0, 1, &value, &err));
     OK(tsr_trace_put(trace, 1, &value, &err));
     OK(tsr_trace_close(trace, &err));
-    OK(tsr_trace_open(path, &reader, &err));
-    assert_true(
-        tsr_trace_has(reader, TSR_TRACE_CONSTANT_DATA, "model_error_a_2"));
-    assert_false(
-        tsr_trace_has(reader, TSR_TRACE_SAMPLE_STATS, "dirty_fraction"));
-    OK(tsr_trace_get(reader, TSR_TRACE_SAMPLE_STATS, "changed_fraction",
-                     &n_chain, &n_draw, &n, &fraction, &err));
-    assert_true(*fraction == value);
-    free(fraction);
+    tsr_trace_reader *reader = reader_of();
+    assert_all(
+        tsr_trace_has(reader, TSR_TRACE_CONSTANT_DATA, "model_error_a_2"),
+        !tsr_trace_has(reader, TSR_TRACE_SAMPLE_STATS, "dirty_fraction"),
+        *values(reader, TSR_TRACE_SAMPLE_STATS, "changed_fraction", n) ==
+            value);
 }
 
 /* ---- in part ---- */
@@ -616,11 +598,10 @@ TEST(test_outside)
     };
     double value[N_CHAIN * (N_Q + 1)];
     tsr_trace_reader *reader = in_pieces();
-    for (size_t i = 0; i < COUNT_OF(part); i++) {
+    for (size_t i = 0; i < COUNT_OF(part); i++)
         FAILS(tsr_trace_get_part(reader, TSR_TRACE_POSTERIOR_PREDICTIVE,
                                  "intensity", &part[i], value, &err),
               TSR_E_DATA, "700 draws of 37");
-    }
     FAILS(tsr_trace_get_part(reader, TSR_TRACE_POSTERIOR, "rh", &part[0], value,
                              &err),
           TSR_E_DATA, "posterior/rh");
@@ -637,14 +618,11 @@ TEST(test_shape_and_coordinates)
     OK(tsr_trace_shape(reader, TSR_TRACE_POSTERIOR_PREDICTIVE, "intensity",
                        &n_chain, &n_draw, &n, &err));
     assert_ints(n_chain, N_CHAIN, n_draw, N_DRAW, n, N_Q);
-    static const struct {
-        tsr_trace_group group;
-        const char *name;
-    } with_q[] = {{TSR_TRACE_POSTERIOR_PREDICTIVE, "intensity"},
-                  {TSR_TRACE_OBSERVED_DATA, "intensity"}};
+    static const tsr_trace_group with_q[] = {TSR_TRACE_POSTERIOR_PREDICTIVE,
+                                             TSR_TRACE_OBSERVED_DATA};
     for (int i = 0; i < 2; i++) {
-        OK(tsr_trace_coordinates(reader, with_q[i].group, with_q[i].name, &n,
-                                 &coord, &err));
+        OK(tsr_trace_coordinates(reader, with_q[i], "intensity", &n, &coord,
+                                 &err));
         assert_int_equal(n, N_Q);
         for (int k = 0; k < n; k++)
             assert_true(coord[k] == 0.01 * (k + 1));
@@ -654,21 +632,23 @@ TEST(test_shape_and_coordinates)
     OK(tsr_trace_coordinates(reader, TSR_TRACE_SAMPLE_STATS, "accepted", &n,
                              &coord, &err));
     assert_null(coord);
-    assert_int_equal(n, N_MOVE);
-    assert_int_equal(tsr_trace_shape(reader, TSR_TRACE_POSTERIOR, "none",
-                                     &n_chain, &n_draw, &n, NULL),
-                     TSR_E_DATA);
-    assert_int_equal(tsr_trace_coordinates(reader, TSR_TRACE_POSTERIOR, "none",
-                                           &n, &coord, NULL),
-                     TSR_E_DATA);
+    assert_ints(n, N_MOVE,
+                tsr_trace_shape(reader, TSR_TRACE_POSTERIOR, "none", &n_chain,
+                                &n_draw, &n, NULL),
+                TSR_E_DATA,
+                tsr_trace_coordinates(reader, TSR_TRACE_POSTERIOR, "none", &n,
+                                      &coord, NULL),
+                TSR_E_DATA);
     assert_null(coord);
 }
 
 /* ---- the log ---- */
 
+/* The log of a trace without draws. */
 static tsr_draw_log *begin(void)
 {
     tsr_draw_log *log;
+    write_trace(0);
     OK(tsr_draw_log_new(io_dir, &log, &err));
     return own_tsr_draw_log(log);
 }
@@ -690,7 +670,6 @@ TEST(test_resumed)
     unsigned random = 99;
     long checkpoint = 0;
 
-    write_trace(0);
     tsr_draw_log *log = begin();
     log_draws(log, TSR_DRAWN_WARMUP, 0, 50, 0);
     log_draws(log, TSR_DRAWN_WARMUP, 50, 90, 0);
@@ -728,9 +707,8 @@ TEST(test_read_beside_writer)
 {
     char other[160];
     tsr_lock *lock;
-    write_trace(0);
-    const long empty = size_of(path);
     tsr_draw_log *log = begin();
+    const long empty = size_of(path);
     log_draws(log, TSR_DRAWN_WARMUP, 0, 10, 0);
     log_draws(log, TSR_DRAWN_KEPT, 0, 400, 0);
     OK(tsr_lock_acquire(io_dir, &lock, &err));
@@ -754,7 +732,6 @@ TEST(test_read_beside_writer)
 /* Whatever byte the log ends at, it holds its complete records. */
 TEST(test_torn)
 {
-    write_trace(0);
     tsr_draw_log *log = begin();
     log_draws(log, TSR_DRAWN_KEPT, 0, 3, 0);
     const long first = size_of(log_path);
@@ -770,7 +747,6 @@ TEST(test_torn)
 /* A record that a bit of is wrong ends the log. */
 TEST(test_log_damaged)
 {
-    write_trace(0);
     tsr_draw_log *log = begin();
     log_draws(log, TSR_DRAWN_KEPT, 0, 3, 0);
     const long first = size_of(log_path);
@@ -788,7 +764,6 @@ TEST(test_log_damaged)
 
 TEST(test_log_refused)
 {
-    write_trace(0);
     tsr_draw_log *log = begin();
     log_draws(log, TSR_DRAWN_KEPT, 5, 6, 0);
     FAILS(update(0, -1), TSR_E_DATA, "has 0 draws");

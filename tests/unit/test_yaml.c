@@ -22,19 +22,9 @@ static void clear_kinds(void *k)
     tsr_fields_clear(kinds_fields, k);
 }
 
-static tsr_status read_file(const char *path, config *c)
+/* Reads the file, then `set` (NULL: none); freed with the test. */
+static tsr_status read_file_set(const char *path, config *c, const char *set)
 {
-    OK(tsr_fields_init(config_fields, c, &err));
-    const tsr_status status =
-        tsr_yaml_read_marked(path, config_fields, c, 0, NULL, NULL, &err);
-    own_copy(c, clear_config);
-    return status;
-}
-
-/* Reads `text`, then `set` (NULL: none). */
-static tsr_status read_text(const char *text, config *c, const char *set)
-{
-    const char *path = io_text(name, text);
     OK(tsr_fields_init(config_fields, c, &err));
     const tsr_status status = tsr_yaml_read_marked(
         path, config_fields, c, set != NULL, &set, NULL, &err);
@@ -42,13 +32,22 @@ static tsr_status read_text(const char *text, config *c, const char *set)
     return status;
 }
 
+static tsr_status read_file(const char *path, config *c)
+{
+    return read_file_set(path, c, NULL);
+}
+
+static tsr_status read_text(const char *text, config *c, const char *set)
+{
+    return read_file_set(io_text(name, text), c, set);
+}
+
 static config *read_well(const char *text, const char *set)
 {
     static config c;
-    tsr_status status = read_text(text, &c, set);
-    if (status != TSR_OK)
-        fail_msg("%s%s%s\nrefused: %s", text, set != NULL ? "\n--set " : "",
-                 set != NULL ? set : "", err.message);
+    if (read_text(text, &c, set) != TSR_OK)
+        fail_msg("%s\n--set %s\nrefused: %s", text, set ? set : "",
+                 err.message);
     return &c;
 }
 
@@ -74,11 +73,10 @@ TEST(test_example)
 {
     config *c = read_well(example, NULL);
     assert_string_equal(c->name, "ligase");
-    assert_int_equal(c->seed, 7);
     const char *want = format("%s/ligase.pdb", io_dir);
     assert_string_equal(c->structure.file, want);
     assert_null(c->structure.sequence);
-    assert_ints(c->structure.bodies, 0, c->structure.flexible.n, 2);
+    assert_ints(c->seed, 7, c->structure.bodies, 0, c->structure.flexible.n, 2);
     assert_string_equal(c->structure.flexible.item[1], "B:1-5");
     assert_ints(c->structure.states, 1, c->data.n, 2);
     const config_data *d = c->data.item;
@@ -162,69 +160,60 @@ typedef struct {
 
 TEST(test_messages)
 {
+#define SAMPLER_KEYS                                                         \
+    "expected mapping with keys among chains, draws, temperatures, target, " \
+    "window, n_bin"
+#define DATA_KEYS                                                     \
+    "expected mapping with keys among file, q_unit, q_range, noise, " \
+    "background, or path (its 'file')"
+#define SEED "expected integer in [0, 9007199254740992]"
+#define LIST_1 "value is a list of 1: "
+#define NO_MAPPING ": expected lines of 'key: value' (a mapping)"
+#define TEXTS "expected list of texts"
     static const refused rows[] = {
         {"seed: 1\nsampler:\n  chains: 0\n",
          ":3:11: key 'sampler.chains': value '0' is out of range: expected "
          "integer in [1, 4096]"},
         {"sampler:\n  chians: 4\n",
          ":2:3: key 'sampler.chians': unknown key; did you mean 'chains'?"},
-        {"moves: {rotate: 1}\n",
-         ":1:9: key 'moves.rotate': unknown key; known keys: pivot, "
-         "crankshaft"},
-        {"chains: 4\n",
-         ":1:1: key 'chains': unknown key; did you mean 'sampler.chains'? "
-         "Known here: name, seed, structure, data, prior, moves, sampler, "
-         "output"},
+        {"moves: {rotate: 1}\n", ":1:9: key 'moves.rotate': unknown key; known "
+                                 "keys: pivot, crankshaft"},
+        {"chains: 4\n", ":1:1: key 'chains': unknown key; did you mean "
+                        "'sampler.chains'? Known here: name, seed, structure, "
+                        "data, prior, moves, sampler, output"},
         {"name: a\nseed: 1\nname: b\n",
          ":3:1: key 'name': repeated key: the first is in line 1"},
         {"sampler: 4\n",
-         ":1:10: key 'sampler': value '4' is a single value: expected mapping "
-         "with keys among chains, draws, temperatures, target, window, n_bin"},
-        {"sampler: [chains]\n",
-         ":1:10: key 'sampler': value is a list of 1: expected mapping with "
-         "keys among chains, draws, temperatures, target, window, n_bin"},
-        {"seed: {a: 1}\n", ":1:7: key 'seed': value is a mapping: expected "
-                           "integer in [0, 9007199254740992]"},
-        {"seed: [1]\n", ":1:7: key 'seed': value is a list of 1: expected "
-                        "integer in [0, 9007199254740992]"},
-        {"seed:\n", ":1:6: key 'seed': no value: expected integer in [0, "
-                    "9007199254740992]"},
+         ":1:10: key 'sampler': value '4' is a single value: " SAMPLER_KEYS},
+        {"sampler: [chains]\n", ":1:10: key 'sampler': " LIST_1 SAMPLER_KEYS},
+        {"seed: {a: 1}\n", ":1:7: key 'seed': value is a mapping: " SEED},
+        {"seed: [1]\n", ":1:7: key 'seed': " LIST_1 SEED},
+        {"seed:\n", ":1:6: key 'seed': no value: " SEED},
         {"name:\n", ":1:6: key 'name': no value: expected text"},
-        {"name: [a]\n",
-         ":1:7: key 'name': value is a list of 1: expected text"},
+        {"name: [a]\n", ":1:7: key 'name': " LIST_1 "expected text"},
         {"data:\n  - q_range: [0.3, 0.1]\n",
          ":2:14: key 'data.0.q_range': value '[0.3, 0.1]' is not ascending: "
          "expected ascending pair [low, high] within [0, 10] (1/\xc3\x85)"},
-        {"data:\n  - q_range: [1]\n", ":2:14: key 'data.0.q_range': value is a "
-                                      "list of 1: expected ascending "
-                                      "pair [low, high] within [0, 10]"},
-        {"data:\n  - {}\n  - [a]\n",
-         ":3:5: key 'data.1': value is a list of 1: expected mapping with keys "
-         "among file, q_unit, q_range, noise, background, or path (its "
-         "'file')"},
+        {"data:\n  - q_range: [1]\n",
+         ":2:14: key 'data.0.q_range': " LIST_1
+         "expected ascending pair [low, high] within [0, 10]"},
+        {"data:\n  - {}\n  - [a]\n", ":3:5: key 'data.1': " LIST_1 DATA_KEYS},
         {"data:\n- noise: {model: gauss}\n",
          ":2:18: key 'data.0.noise.model': value 'gauss' is not known: "
-         "expected "
-         "one of measured, relative, student"},
-        {"moves: {pivot: off}\n",
-         ":1:16: key 'moves.pivot': value 'off' is not a number: expected "
-         "number in [0, 1000]"},
+         "expected one of measured, relative, student"},
+        {"moves: {pivot: off}\n", ":1:16: key 'moves.pivot': value 'off' is "
+                                  "not a number: expected number in [0, 1000]"},
         {"structure: {flexible: [a, [b]]}\n",
-         ":1:27: key 'structure.flexible.1': value is a list of 1: expected "
-         "list of texts"},
+         ":1:27: key 'structure.flexible.1': " LIST_1 TEXTS},
         {"structure: {flexible: {a: b}}\n",
-         ":1:23: key 'structure.flexible': value is a mapping: expected list "
-         "of texts"},
+         ":1:23: key 'structure.flexible': value is a mapping: " TEXTS},
         {"moves:\n  pivot: &m {step: 1}\n  crankshaft:\n    <<: *m\n",
          ":4:5: key 'moves.crankshaft.<<': merge keys are not supported: write "
          "the keys out, or use an alias for a whole value"},
         {"sampler: &s\n  chains: *s\n",
          ":1:10: key 'sampler.chains': value is a mapping: expected integer in "
          "[1, 4096]"},
-        {"data: &d [*d]\n",
-         ":1:7: key 'data.0': value is a list of 1: expected mapping with keys "
-         "among file, q_unit, q_range, noise, background, or path (its "
-         "'file')"},
+        {"data: &d [*d]\n", ":1:7: key 'data.0': " LIST_1 DATA_KEYS},
         {"name: *nowhere\n", ":1:7: not YAML: found undefined alias"},
         {"name: !include x\n", ":1:7: key 'name': tag '!include' is not "
                                "supported: write the value itself"},
@@ -232,15 +221,12 @@ TEST(test_messages)
         {"name: \"a\\0b\"\n", ":1:7: key 'name': a NUL character in 'a'"},
         {"sampler: {window: [\"1\\0x\", 2]}\n",
          ":1:20: key 'sampler.window': a NUL character in '1'"},
-        {"sampler: {window: [1, [2]]}\n", ":1:19: key 'sampler.window': value "
-                                          "is a list of 2: expected ascending "
-                                          "pair [low, high]"},
-        {"[1, 2]\n",
-         ":1:1: the file is a list: expected lines of 'key: value' (a "
-         "mapping)"},
+        {"sampler: {window: [1, [2]]}\n",
+         ":1:19: key 'sampler.window': value is a list of 2: expected "
+         "ascending pair [low, high]"},
+        {"[1, 2]\n", ":1:1: the file is a list" NO_MAPPING},
         {"ATOM      1  N   MET A   1\nATOM      2  CA  MET A   1\n",
-         ":1:1: the file is a single value: expected lines of 'key: value' (a "
-         "mapping)"},
+         ":1:1: the file is a single value" NO_MAPPING},
         {"name: a\n---\nname: b\n", ":3:1: a second document starts here: one "
                                     "file holds one configuration"},
         {"sampler:\n\tchains: 3\n",
@@ -251,11 +237,9 @@ TEST(test_messages)
         {"name: {a\n", ":2:1: not YAML: did not find expected ',' or '}', "
                        "while parsing a flow mapping"},
         {"# \xc3\x85ngstr\xc3\xb6m\nname: \xc3\xa5\x80\n",
-         ":2:8: not YAML: invalid leading UTF-8 octet; save the file as "
-         "UTF-8"},
+         ":2:8: not YAML: invalid leading UTF-8 octet; save the file as UTF-8"},
         {"\x89HDF\r\n\x1a\n",
-         ":1:1: not YAML: invalid leading UTF-8 octet; save the file as "
-         "UTF-8"},
+         ":1:1: not YAML: invalid leading UTF-8 octet; save the file as UTF-8"},
         {"name: \x01\n", ":1:7: not YAML: control characters are not allowed"}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         config c;
@@ -333,53 +317,32 @@ TEST(test_set)
 
 TEST(test_set_messages)
 {
-    static const struct {
-        const char *set, *message;
-        tsr_status status;
-    } rows[] = {{"sampler.chains",
-                 ": expected KEY=VALUE, as in --set "
-                 "sampler.chains=4",
-                 TSR_E_USAGE},
-                {"=4", ": expected KEY=VALUE, as in --set sampler.chains=4",
-                 TSR_E_USAGE},
-                {"sampler.chains=x",
-                 ": key 'sampler.chains': value 'x' is not an "
-                 "integer: expected integer in [1, 4096]",
-                 TSR_E_CONFIG},
-                {"sampler.chains=",
-                 ": key 'sampler.chains': no value: expected "
-                 "integer in [1, 4096]",
-                 TSR_E_CONFIG},
-                {"sampler.chians=3",
-                 ": key 'sampler.chians': unknown key; did you "
-                 "mean 'chains'?",
-                 TSR_E_CONFIG},
-                {"a..b=3",
-                 ": key 'a': unknown key; known keys: name, seed, structure, "
-                 "data, prior, moves, sampler, output",
-                 TSR_E_CONFIG},
-                {"seed.x=3", ": key 'seed': it has no subkeys", TSR_E_CONFIG},
-                {"data.file=3",
-                 ": key 'data': this is a list: name an element by its number, "
-                 "as in 'data.0'",
-                 TSR_E_CONFIG},
-                {"data.3.file=3",
-                 ": key 'data': the list has 2 elements: expected a "
-                 "number from 0 to 2",
-                 TSR_E_CONFIG},
-                {"data.1.q_unit=m",
-                 ": key 'data.1.q_unit': value 'm' is not known: "
-                 "expected one of auto, 1/A, 1/nm",
-                 TSR_E_CONFIG},
-                {"name=[a",
-                 ": the value is not YAML: did not find expected ',' or "
-                 "']', while parsing a flow sequence; quote it",
-                 TSR_E_CONFIG}};
+    static const char *const rows[][2] = {
+        {"sampler.chains", "expected KEY=VALUE, as in --set sampler.chains=4"},
+        {"=4", "expected KEY=VALUE, as in --set sampler.chains=4"},
+        {"sampler.chains=x", "key 'sampler.chains': value 'x' is not an "
+                             "integer: expected integer in [1, 4096]"},
+        {"sampler.chains=",
+         "key 'sampler.chains': no value: expected integer in [1, 4096]"},
+        {"sampler.chians=3",
+         "key 'sampler.chians': unknown key; did you mean 'chains'?"},
+        {"a..b=3", "key 'a': unknown key; known keys: name, seed, structure, "
+                   "data, prior, moves, sampler, output"},
+        {"seed.x=3", "key 'seed': it has no subkeys"},
+        {"data.file=3", "key 'data': this is a list: name an element by its "
+                        "number, as in 'data.0'"},
+        {"data.3.file=3",
+         "key 'data': the list has 2 elements: expected a number from 0 to 2"},
+        {"data.1.q_unit=m", "key 'data.1.q_unit': value 'm' is not known: "
+                            "expected one of auto, 1/A, 1/nm"},
+        {"name=[a", "the value is not YAML: did not find expected ',' or ']', "
+                    "while parsing a flow sequence; quote it"}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         config c;
         err = (tsr_err){0};
-        const char *want = format("--set %s%s", rows[i].set, rows[i].message);
-        assert_int_equal(read_text(example, &c, rows[i].set), rows[i].status);
+        const char *want = format("--set %s: %s", rows[i][0], rows[i][1]);
+        assert_int_equal(read_text(example, &c, rows[i][0]),
+                         i < 2 ? TSR_E_USAGE : TSR_E_CONFIG);
         assert_string_equal(err.message, want);
     }
 }
