@@ -323,12 +323,8 @@ TEST(division_changes_nothing)
                          {.n_thread = 1, .block = 1}};
     enum { N = COUNT_OF(by) };
     char folder[] = "/tmp/tsr-tempering-XXXXXX";
-    tsr_device *device = NULL;
     assert_non_null(mkdtemp(folder));
-    int has_device = tsr_device_open("cpu", &device, NULL) == TSR_OK;
-    tsr_device_free(device);
-    if (!has_device)
-        print_message("no OpenCL device: the reference engine alone\n");
+    const int has_device = is_device("cpu");
     for (int way = 0; way < 2 + 2 * has_device; way++) {
         int n = way % 2 ? N - 2 : N; /* with c1 and c2 */
         for (int k = 0; k < n; k++) {
