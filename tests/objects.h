@@ -82,6 +82,17 @@ static inline tsr_chain *new_chain(const tsr_target *target, int number,
     return chain;
 }
 
+/* 1 where this device can be opened. */
+static inline int is_device(const char *name)
+{
+    tsr_device *device = NULL;
+    const int is = tsr_device_open(name, &device, &err) == TSR_OK;
+    tsr_device_free(device);
+    if (!is)
+        print_message("skipped: %s\n", err.message);
+    return is;
+}
+
 static inline tsr_pool *new_pool(void)
 {
     tsr_pool *pool = array(1, sizeof *pool);

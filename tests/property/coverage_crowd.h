@@ -44,11 +44,18 @@ static parabola find_top(const study *x, const tsr_likelihood *l, long draw,
 
 /* ---- weights ---- */
 
+static double largest(long n, const double *x)
+{
+    double most = -(double)INFINITY;
+    for (long i = 0; i < n; i++)
+        most = fmax(most, x[i]);
+    return most;
+}
+
 static double effective(int n, const double *log_weight)
 {
-    double most = -(double)INFINITY, sum = 0.0, square = 0.0;
-    for (int i = 0; i < n; i++)
-        most = fmax(most, log_weight[i]);
+    const double most = largest(n, log_weight);
+    double sum = 0.0, square = 0.0;
     for (int i = 0; i < n; i++) {
         const double w = exp(log_weight[i] - most);
         sum += w;
@@ -61,10 +68,8 @@ static double effective(int n, const double *log_weight)
 static void resample(gsl_rng *rng, int n, const double *log_weight, int m,
                      int *from)
 {
-    double most = -(double)INFINITY, sum = 0.0, passed = 0.0;
-    const double u = gsl_rng_uniform(rng);
-    for (int i = 0; i < n; i++)
-        most = fmax(most, log_weight[i]);
+    const double u = gsl_rng_uniform(rng), most = largest(n, log_weight);
+    double sum = 0.0, passed = 0.0;
     for (int i = 0; i < n; i++)
         sum += exp(log_weight[i] - most);
     for (int i = 0, k = 0; i < n; i++) {
@@ -78,7 +83,8 @@ static void resample(gsl_rng *rng, int n, const double *log_weight, int m,
 
 /* ---- posteriors ---- */
 
-/* The particles of one truth and one error: a chain each. */
+/* The particles of one truth and one error: a chain each. A thread has a crowd
+ * for each error, for one truth after the other. */
 typedef struct {
     study *x;
     int truth, error, n, first_system;
@@ -93,30 +99,43 @@ typedef struct {
     double beta;
     parabola *best; /* [n_draw] */
     tsr_body_proposal *ask;
-    double *profile;
-    int *place;
+    double *profile, *partial;            /* [n][n_profile], [n_profile] */
+    double *log_weight, *log_lik, *other; /* [n_draw] or [n] */
+    int *place, *from, *count;            /* [n] */
 } crowd;
 
-static void crowd_open(study *x, int truth, int error, int first_system,
-                       tsr_batch *batch, crowd *c)
+static crowd crowd_new(study *x, int error, int first_system, tsr_batch *batch)
 {
     const size_t n = (size_t)x->n_particle + 1, n_point = (size_t)x->saxs.n;
-    *c = (crowd){.x = x, .truth = truth, .error = error, .n = x->n_particle};
-    c->first_system = first_system;
-    c->batch = batch;
-    c->rng = rng_new(78, (uint64_t)(error * x->n_truth + truth));
-    c->saxs = x->saxs;
-    c->saxs.intensity = array(n_point, sizeof *c->saxs.intensity);
-    c->saxs.sigma = array(n_point, sizeof *c->saxs.sigma);
-    make_data(x, truth, error_at[error], &c->saxs);
-    c->likelihood = likelihood_of(x, &c->saxs, &c->term);
-    c->target = array(n, sizeof *c->target);
-    c->chain = array(n, sizeof *c->chain);
-    c->ancestor = array(n, sizeof *c->ancestor);
-    c->ask = array(n, sizeof *c->ask);
-    c->profile = array(n * (size_t)x->n_profile, sizeof *c->profile);
-    c->place = array(n, sizeof *c->place);
-    c->best = array((size_t)x->n_draw, sizeof *c->best);
+    const size_t n_draw = (size_t)x->n_draw, n_most = n + n_draw;
+    const size_t n_profile = (size_t)x->n_profile;
+    crowd c = {.x = x, .error = error, .n = x->n_particle, .saxs = x->saxs};
+    c.first_system = first_system;
+    c.batch = batch;
+    c.saxs.intensity = array(n_point, sizeof *c.saxs.intensity);
+    c.saxs.sigma = array(n_point, sizeof *c.saxs.sigma);
+    c.target = array(n, sizeof *c.target);
+    c.chain = array(n, sizeof *c.chain);
+    c.ancestor = array(n, sizeof *c.ancestor);
+    c.best = array(n_draw, sizeof *c.best);
+    c.ask = array(n, sizeof *c.ask);
+    c.profile = array(n * n_profile, sizeof *c.profile);
+    c.partial = array(n_profile, sizeof *c.partial);
+    c.log_weight = array(3 * n_most, sizeof *c.log_weight);
+    c.log_lik = c.log_weight + n_most;
+    c.other = c.log_lik + n_most;
+    c.place = array(3 * n, sizeof *c.place);
+    c.from = c.place + n;
+    c.count = c.from + n;
+    return c;
+}
+
+static void crowd_open(crowd *c, int truth)
+{
+    c->truth = truth;
+    c->rng = rng_new(78, (uint64_t)(c->error * c->x->n_truth + truth));
+    make_data(c->x, truth, error_at[c->error], &c->saxs);
+    c->likelihood = likelihood_of(c->x, &c->saxs, &c->term);
 }
 
 static void crowd_close(crowd *c)
@@ -142,7 +161,8 @@ static void begin_at(crowd *c, int k, const tsr_conformation *first)
  * theirs. */
 static void take_places(crowd *c, const int *from)
 {
-    int *count = calloc((size_t)c->n, sizeof *count), next = 0;
+    int *count = c->count, next = 0;
+    memset(count, 0, (size_t)c->n * sizeof *count);
     for (int k = 0; k < c->n; k++)
         count[from[k]]++;
     for (int k = 0; k < c->n; k++) {
@@ -155,7 +175,6 @@ static void take_places(crowd *c, const int *from)
         OK(tsr_chain_refresh(c->chain[k], c->batch, &err));
         c->ancestor[k] = c->ancestor[next];
     }
-    free(count);
 }
 
 /* One step of each; the device is asked for all at once. */
@@ -214,23 +233,18 @@ static double cooler(int n, const double *log_lik, const double *other,
 /* To temperature 1, by halves of the crowd. */
 static void cool(crowd *c)
 {
-    const size_t n = (size_t)c->n;
-    double *room = calloc(3 * n, sizeof *room);
-    double *log_lik = room, *other = room + n, *log_weight = other + n;
-    int *from = calloc(n, sizeof *from);
+    double *log_lik = c->log_lik, *other = c->other;
     while (c->beta < 1.0) {
         for (int k = 0; k < c->n; k++) {
             log_lik[k] = tsr_chain_log_lik(c->chain[k]);
             other[k] = -c->beta * log_lik[k];
         }
         const double beta =
-            cooler(c->n, log_lik, other, c->beta, 0.5 * c->n, log_weight);
-        resample(c->rng, c->n, log_weight, c->n, from);
-        take_places(c, from);
+            cooler(c->n, log_lik, other, c->beta, 0.5 * c->n, c->log_weight);
+        resample(c->rng, c->n, c->log_weight, c->n, c->from);
+        take_places(c, c->from);
         heat(c, beta);
     }
-    free(room);
-    free(from);
 }
 
 /* The range of Rg beyond which draws have no weight, from one in SOME: of those
@@ -252,9 +266,9 @@ static void possible(const study *x, const parabola *parabolas, double *low,
 
 /* The parabolas of those draws within DEPTH nat of the best once more, nearer
  * to their tops; the others have no weight from now on. */
-static void look_closer(const crowd *c, parabola *best, double *partial,
-                        tsr_point *point)
+static void look_closer(const crowd *c, tsr_point *point)
 {
+    parabola *best = c->best;
     const study *x = c->x;
     const tsr_parameter *p = &x->s.tables.contrast[TSR_C2];
     double most = -(double)INFINITY;
@@ -265,20 +279,20 @@ static void look_closer(const crowd *c, parabola *best, double *partial,
         for (int k = 0; k < 2 && is_near; k++) {
             const double h = fmin(1.5 / sqrt(best[i].bend), 0.5 * p->width);
             const double c2 = fmin(fmax(best[i].c2, p->low), p->high);
-            best[i] = find_top(x, &c->likelihood, i, c2, h, partial, point);
+            best[i] = find_top(x, &c->likelihood, i, c2, h, c->partial, point);
         }
         if (!is_near)
             best[i].top = -1e9;
     }
 }
 
-/* Of all draws of the prior, best [n_draw] out; what has no weight with larger
+/* Of all draws of the prior; what has no weight with larger
  * errors, of the crowd `before`, has none. */
-static void look_through(const crowd *c, const crowd *before, parabola *best)
+static void look_through(const crowd *c, const crowd *before)
 {
+    parabola *best = c->best;
     const study *x = c->x;
     const tsr_parameter *p = &x->s.tables.contrast[TSR_C2];
-    double *partial = calloc((size_t)x->n_profile, sizeof *partial);
     double low = 0.0, high = HUGE_VAL;
     tsr_point point;
     saxs_point(&c->likelihood, &point);
@@ -291,29 +305,25 @@ static void look_through(const crowd *c, const crowd *before, parabola *best)
             if ((i % SOME == 0) == (pass == 0) && x->rg[i] >= low &&
                 x->rg[i] <= high)
                 best[i] = find_top(x, &c->likelihood, i, p->mean,
-                                   0.5 * p->width, partial, &point);
+                                   0.5 * p->width, c->partial, &point);
         if (pass == 0)
             possible(x, best, &low, &high);
     }
-    look_closer(c, best, partial, &point);
+    look_closer(c, &point);
     tsr_point_clear(&point);
-    free(partial);
 }
 
-/* log weights [n_draw] out, at the temperature where `enough` draws have
+/* Log weights of the draws, at the temperature where `enough` draws have
  * weight, whose inverse it returns. */
-static double weigh(const crowd *c, const parabola *best, double enough,
-                    double *log_weight)
+static double weigh(const crowd *c, double enough)
 {
-    const size_t n = (size_t)c->x->n_draw;
-    double *top = calloc(2 * n, sizeof *top), *other = top + n;
-    for (size_t i = 0; i < n; i++) {
-        top[i] = best[i].top;
-        other[i] = -0.5 * log(best[i].bend);
+    const long n = c->x->n_draw;
+    double *top = c->log_lik, *other = c->other;
+    for (long i = 0; i < n; i++) {
+        top[i] = c->best[i].top;
+        other[i] = -0.5 * log(c->best[i].bend);
     }
-    const double beta = cooler((int)n, top, other, 1e-5, enough, log_weight);
-    free(top);
-    return beta;
+    return cooler((int)n, top, other, 1e-5, enough, c->log_weight);
 }
 
 /* From the draws of the prior, at the temperature where as many of them have
@@ -321,29 +331,23 @@ static double weigh(const crowd *c, const parabola *best, double enough,
 static void gather(crowd *c)
 {
     const study *x = c->x;
-    const size_t n = (size_t)x->n_draw;
-    double *log_weight = calloc(n, sizeof *log_weight);
-    int *from = calloc((size_t)c->n, sizeof *from);
-    look_through(c, NULL, c->best);
-    const double beta = weigh(c, c->best, c->n, log_weight);
-    resample(c->rng, (int)n, log_weight, c->n, from);
+    const int *from = c->from;
+    look_through(c, NULL);
+    const double beta = weigh(c, c->n);
+    resample(c->rng, (int)x->n_draw, c->log_weight, c->n, c->from);
     for (int k = 0; k < c->n; k++) {
         begin_at(c, k, x->drawn[from[k]]);
         c->ancestor[k] = from[k];
     }
     heat(c, beta);
-    free(log_weight);
-    free(from);
 }
 
 /* From the crowd of a larger error, at the temperature where most of it has
  * weight. */
 static void follow(crowd *c, const crowd *before)
 {
-    const size_t n = (size_t)c->n;
-    double *room = calloc(3 * n, sizeof *room), best = 0.0, power = 1.0;
-    double *log_lik = room, *old = room + n, *log_weight = old + n;
-    int *from = calloc(n, sizeof *from);
+    double *log_lik = c->log_lik, *old = c->other;
+    double *log_weight = c->log_weight, best = 0.0, power = 1.0;
     for (int k = 0; k < c->n; k++) {
         old[k] = tsr_chain_log_lik(before->chain[k]);
         begin_at(c, k, before->target[k].first);
@@ -364,11 +368,9 @@ static void follow(crowd *c, const crowd *before)
     }
     for (int k = 0; k < c->n; k++)
         log_weight[k] = power * log_lik[k] - old[k];
-    resample(c->rng, c->n, log_weight, c->n, from);
-    take_places(c, from);
+    resample(c->rng, c->n, log_weight, c->n, c->from);
+    take_places(c, c->from);
     heat(c, power);
-    free(room);
-    free(from);
 }
 
 /* 1 over the chance that two particles, chosen with replacement, descend from
@@ -380,6 +382,20 @@ static double effective_ancestors(int n, const long *ancestor)
         for (int j = 0; j < n; j++)
             alike += ancestor[j] == ancestor[k];
     return (double)n * n / (double)alike;
+}
+
+/* A value of the observables goes into the sums of the crowd's posterior. */
+static void add_value(const crowd *c, const double *value, const double *truth,
+                      double weight)
+{
+    study *x = c->x;
+    const size_t at = (size_t)(c->error * x->n_truth + c->truth) * N_OBSERVABLE;
+    for (size_t o = 0; o < N_OBSERVABLE; o++) {
+        const double off = value[o] - truth[o];
+        x->below[at + o] += off < 0.0 ? weight : 0.0;
+        x->mean[at + o] += weight * off;
+        x->square[at + o] += weight * off * off;
+    }
 }
 
 /* Draws at temperature 1. */
@@ -397,12 +413,7 @@ static void harvest(crowd *c)
             tsr_chain_view view;
             tsr_chain_view_get(c->chain[k], &view);
             observe(x, view.conformation, value);
-            for (size_t o = 0; o < N_OBSERVABLE; o++) {
-                const double off = value[o] - truth[o];
-                x->below[at * N_OBSERVABLE + o] += off < 0.0 ? each : 0.0;
-                x->mean[at * N_OBSERVABLE + o] += each * off;
-                x->square[at * N_OBSERVABLE + o] += each * off * off;
-            }
+            add_value(c, value, truth, each);
         }
     }
     x->effective[at] = effective_ancestors(c->n, c->ancestor);
@@ -414,28 +425,21 @@ static void guess(crowd *c, const crowd *before)
     study *x = c->x;
     const long n = x->n_draw;
     const size_t at = (size_t)(c->error * x->n_truth + c->truth);
-    double *log_weight = calloc((size_t)n, sizeof *log_weight);
-    double truth[N_OBSERVABLE], most = -(double)INFINITY, sum = 0.0;
-    look_through(c, before, c->best);
-    for (long i = 0; i < n; i++) {
+    double *log_weight = c->log_weight;
+    double truth[N_OBSERVABLE], value[N_OBSERVABLE], sum = 0.0;
+    look_through(c, before);
+    for (long i = 0; i < n; i++)
         log_weight[i] = c->best[i].top - 0.5 * log(c->best[i].bend);
-        most = fmax(most, log_weight[i]);
-    }
     x->effective[at] = effective((int)n, log_weight);
+    const double most = largest(n, log_weight);
     for (long i = 0; i < n; i++)
         sum += exp(log_weight[i] - most);
     observe(x, x->truth[c->truth], truth);
     for (long i = 0; i < n; i++) {
-        const double w = exp(log_weight[i] - most) / sum;
-        for (size_t o = 0; o < N_OBSERVABLE; o++) {
-            const double off =
-                (double)x->value[(size_t)i * N_OBSERVABLE + o] - truth[o];
-            x->below[at * N_OBSERVABLE + o] += off < 0.0 ? w : 0.0;
-            x->mean[at * N_OBSERVABLE + o] += w * off;
-            x->square[at * N_OBSERVABLE + o] += w * off * off;
-        }
+        for (size_t o = 0; o < N_OBSERVABLE; o++)
+            value[o] = (double)x->value[(size_t)i * N_OBSERVABLE + o];
+        add_value(c, value, truth, exp(log_weight[i] - most) / sum);
     }
-    free(log_weight);
 }
 
 /* In the order of their numbers; -1: none is left, or the time is up. */
@@ -456,10 +460,12 @@ static void *infer(void *context)
     tsr_batch *batch;
     OK(tsr_batch_new(x->s.devices.group[0].engine,
                      x->n_particle > 0 ? x->n_particle : 1, &batch, &err));
+    crowd c[N_ERROR];
+    for (int e = 0; e < N_ERROR; e++)
+        c[e] = crowd_new(x, e, i * x->n_particle, batch);
     for (int t; (t = next_truth(x)) >= 0;) {
-        crowd c[N_ERROR];
         for (int e = 0; e < N_ERROR; e++) {
-            crowd_open(x, t, e, i * x->n_particle, batch, &c[e]);
+            crowd_open(&c[e], t);
             if (x->n_particle == 0)
                 guess(&c[e], e > 0 ? &c[e - 1] : NULL);
             else if (e == 0)

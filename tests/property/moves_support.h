@@ -5,6 +5,7 @@
 #ifndef TESTS_MOVES_SUPPORT_H
 #define TESTS_MOVES_SUPPORT_H
 
+#include "tests/io_files.h"
 #include "tests/objects.h"
 #include "tests/property/prior_sampler.h"
 
@@ -98,9 +99,7 @@ static void write_atom(FILE *file, int *serial, const char *name, char element,
 static void make_complex(fixture *f, const char *sequence,
                          tsr_flexibility flexibility)
 {
-    char folder[] = "/tmp/tessera-moves-XXXXXX", path[64];
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/complex.pdb", folder);
+    const char *path = io_path("complex.pdb");
     FILE *file = fopen(path, "w");
     int serial = 0, n_chain = 0;
     for (const char *at = sequence; *at != '\0'; n_chain++) {
@@ -129,8 +128,6 @@ static void make_complex(fixture *f, const char *sequence,
     NEW(tsr_structure, structure, tsr_structure_read, path);
     OK(tsr_topology_from_structure(structure, TSR_BODIES_TWO, flexibility,
                                    &f->table, NULL, &f->t, &f->c, &err));
-    remove(path);
-    remove(folder);
 }
 
 static void open_case(fixture *f, const test_case *k)

@@ -3,6 +3,7 @@
 #include "maps/density.h"
 #include "maps/fourier.h"
 #include "maps/map_sum.h"
+#include "tests/io_files.h"
 #include "tests/objects.h"
 #include "tests/test.h"
 
@@ -276,18 +277,13 @@ TEST(self_test)
         skip();
     OK(tsr_map_sum_test(s->device, &error, &err));
     assert_true(error < 2e-6);
-    char folder[] = "/tmp/tsr-kernel-XXXXXX", command[256];
-    assert_non_null(mkdtemp(folder));
-    snprintf(command, sizeof command,
-             "sed 's/6.9314718e-1f/6.9324718e-1f/' kernels/map_sum.cl "
-             ">%s/map_sum.cl",
-             folder);
+    const char *command =
+        format("sed 's/6.9314718e-1f/6.9324718e-1f/' kernels/map_sum.cl >%s",
+               io_path("map_sum.cl"));
     assert_int_equal(system(command), 0); /* NOLINT */
-    setenv("TSR_KERNEL_DIR", folder, 1);
+    setenv("TSR_KERNEL_DIR", io_dir, 1);
     assert_int_equal(tsr_map_sum_test(s->device, &error, &err), TSR_E_DEVICE);
     unsetenv("TSR_KERNEL_DIR");
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    assert_int_equal(system(command), 0); /* NOLINT */
     assert_has(err.message, "fails the self-test of density maps");
 }
 

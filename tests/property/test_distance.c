@@ -1,6 +1,7 @@
 /* Sampling with a measured distance gives the posterior of weighted exact
  * draws, for one structure and for an ensemble, with inferred scale, weights
  * and temperatures. */
+#include "tests/io_files.h"
 #include "tests/parameter_draw.h"
 #include "tests/property/importance.h"
 #include "tests/record_trace.h"
@@ -189,7 +190,6 @@ TEST(evidence_of_an_ensemble)
 {
     enum { N_CHAIN = 4, N_DRAW = 600, THIN = 20 };
     const double *log_z = ensemble_log_z;
-    char path[] = "/tmp/tessera-evidence-XXXXXX";
     tsr_evidence e;
     posterior_sample s;
     posterior_open(&s, "GAFSLGAG", NULL, soft);
@@ -197,9 +197,7 @@ TEST(evidence_of_an_ensemble)
     s.target.n_temp = 5, s.target.t_max = 1e6, s.target.swap_every = 2;
     start_distance(&s, "11", "1.5");
     posterior_run run = posterior_run_new(&s, N_CHAIN, 2, N_DRAW);
-    assert_non_null(mkdtemp(path));
-    char file[64];
-    snprintf(file, sizeof file, "%s/trace.h5", path);
+    const char *file = io_path("trace.h5");
     tsr_draw_log *log = record_begin(file, N_CHAIN, run.record);
     posterior_warm_up(run, 3000);
     OK(tsr_sampler_average_warmup(run.sampler, &err));
@@ -208,8 +206,6 @@ TEST(evidence_of_an_ensemble)
     record_end(file, log);
     NEW(tsr_trace_reader, reader, tsr_trace_open, file);
     OK(tsr_evidence_make(reader, &e, &err));
-    unlink(file);
-    rmdir(path);
     print_message("  log Z %.3f +- %.3f, weighted %.3f +- %.3f; barrier %.2f\n",
                   e.log, e.error, log_z[0], log_z[1], e.barrier);
     assert_string_equal(e.why_not, "");

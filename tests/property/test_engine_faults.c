@@ -3,6 +3,7 @@
  *
  * The kernels are spoilt copies (TSR_KERNEL_DIR). */
 #include "../engine_support.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
 
 #include <sys/stat.h>
@@ -10,7 +11,6 @@
 
 enum { N_BODY = 40, N_Q = 12 };
 
-static char folder[] = "/tmp/tessera-kernels-XXXXXX";
 static const char *const files[] = {"page_tile.cl", "page_tile_simd.cl",
                                     "page_tile_simt.cl", "engine_tuning.dat"};
 enum { N_FILE = COUNT_OF(files) };
@@ -29,13 +29,13 @@ static char *read_whole(const char *path)
  * `to` wherever it stands. */
 static void spoil(const char *from, const char *to)
 {
-    const char *source = getenv("TSR_KERNEL_DIR") == NULL ? "kernels" : folder;
+    const char *source = getenv("TSR_KERNEL_DIR") == NULL ? "kernels" : io_dir;
     int n = 0;
     for (int i = 0; i < N_FILE; i++) {
         char path[128];
         snprintf(path, sizeof path, "%s/%s", source, files[i]);
         char *text = read_whole(path), *rest = text, *at;
-        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        snprintf(path, sizeof path, "%s/%s", io_dir, files[i]);
         FILE *out = fopen(path, "wb");
         assert_non_null(out);
         for (; (at = strstr(rest, from)) != NULL; rest = at + strlen(from)) {
@@ -47,7 +47,7 @@ static void spoil(const char *from, const char *to)
         fclose(out);
     }
     assert_true(n > 0); /* else the test tests nothing */
-    setenv("TSR_KERNEL_DIR", folder, 1);
+    setenv("TSR_KERNEL_DIR", io_dir, 1);
 }
 
 static tsr_status make(const tsr_device *device,
@@ -147,17 +147,7 @@ TEST(missing)
 FIXTURE(set_up)
 {
     *state = open_device();
-    return mkdtemp(folder) == NULL;
+    return 0;
 }
 
-FIXTURE(tear_down)
-{
-    for (int i = 0; i < N_FILE; i++) {
-        char path[128];
-        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
-        unlink(path);
-    }
-    return rmdir(folder);
-}
-
-static test_fixture around_all = {set_up, tear_down};
+static test_fixture around_all = {set_up, NULL};

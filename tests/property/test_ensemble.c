@@ -161,9 +161,9 @@ TEST(prior_is_flat_and_independent)
         tsr_conformation *c = new_conformation(s.t);
         NEW(tsr_chain, chain, tsr_chain_new, &s.target, 0);
         for (int k = 0; k < n; k++) {
-            weight[k] = calloc(N, sizeof(double));
-            rg[k] = calloc(N, sizeof(double));
-            exact[k] = calloc(N, sizeof(double));
+            weight[k] = array(N, sizeof(double));
+            rg[k] = array(N, sizeof(double));
+            exact[k] = array(N, sizeof(double));
         }
         for (int i = -20; i < N; i++) {
             tsr_chain_view view;
@@ -199,9 +199,6 @@ TEST(prior_is_flat_and_independent)
                           n, k + 1, p, p_rg);
             assert_true(p > 1e-3);
             assert_true(p_rg > 1e-3);
-            free(weight[k]);
-            free(rg[k]);
-            free(exact[k]);
         }
     }
 }

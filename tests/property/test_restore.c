@@ -114,11 +114,7 @@ static void compare_from(int at, long thin, int on_device, kind what)
 TEST(restored_is_the_same)
 {
     static const int at[] = {0, EVERY, N_WARM, N_WARM + EVERY};
-    tsr_device *device = NULL;
-    int has_device = tsr_device_open("cpu", &device, NULL) == TSR_OK;
-    tsr_device_free(device);
-    if (!has_device)
-        print_message("no OpenCL device: the reference engine alone\n");
+    const int has_device = is_device("cpu");
     for (size_t k = 0; k < COUNT_OF(at); k++) {
         compare_from(at[k], 7, 0, DATA);
         compare_from(at[k], 7, 0, PRIOR);

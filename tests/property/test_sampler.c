@@ -1,6 +1,7 @@
 /* The sampler draws from the right posterior, whatever the threads and engines.
  * */
 #include "tests/chain_step.h"
+#include "tests/io_files.h"
 #include "tests/objects.h"
 #include "tests/property/prior_sampler.h"
 #include "tests/record_trace.h"
@@ -186,12 +187,8 @@ enum { N_CHAIN = 7, N_DRAW = 12 };
 
 static void skip_without_cpu(void)
 {
-    tsr_device *device;
-    if (tsr_device_open("cpu", &device, &err) != TSR_OK) {
-        print_message("skipped: %s\n", err.message);
+    if (!is_device("cpu"))
         skip();
-    }
-    tsr_device_free(device);
 }
 
 /* Each engine has a context of its own on the same device. */
@@ -210,7 +207,7 @@ static void open_engines(fixture *f, int n_share, const int *n_chain)
 }
 
 typedef struct {
-    char path[64];
+    const char *path;
     int n_thread, n_worker; /* asked for, and what it comes to */
     int n_share, n_chain[MAX_SHARE];
 } split;
@@ -247,11 +244,9 @@ TEST(division_changes_nothing)
                          {.n_thread = 5, .n_worker = 5, 2, {2, 5}},
                          {.n_thread = 1, .n_worker = 3, 3, {3, 1, 3}}};
     enum { N = COUNT_OF(by) };
-    char folder[] = "/tmp/tsr-sampler-XXXXXX";
     skip_without_cpu();
-    assert_non_null(mkdtemp(folder));
     for (int k = 0; k < N; k++)
-        snprintf(by[k].path, sizeof by[k].path, "%s/%d.h5", folder, k);
+        by[k].path = format("%s/%d.h5", io_dir, k);
     for (int k = 0; k < N; k++) {
         sample_into(&by[k]);
         if (k > 0)
@@ -259,9 +254,6 @@ TEST(division_changes_nothing)
                 trace_compare((const char *const[]){by[0].path, by[k].path}) >
                 N_CHAIN * N_DRAW * 3 * N_POINT);
     }
-    for (int k = 0; k < N; k++)
-        unlink(by[k].path);
-    rmdir(folder);
 }
 
 /* Shares that leave chains out, or that an engine has no room for. */

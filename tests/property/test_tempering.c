@@ -2,6 +2,7 @@
  * and depend neither on threads, blocks nor other chains. */
 #include "sampler/chain.h"
 #include "sampler/sampler.h"
+#include "tests/io_files.h"
 #include "tests/property/importance.h"
 #include "tests/record_trace.h"
 #include "tests/test.h"
@@ -263,7 +264,7 @@ TEST(populations_know_no_finer_model)
 enum { N_CHAIN = 5, N_WARM = 14, N_DRAW = 14, THIN = 4 };
 
 typedef struct {
-    char path[64];
+    const char *path;
     int n_thread, block;
 } split;
 
@@ -322,27 +323,18 @@ TEST(division_changes_nothing)
                          {.n_thread = 5, .block = 5},
                          {.n_thread = 1, .block = 1}};
     enum { N = COUNT_OF(by) };
-    char folder[] = "/tmp/tsr-tempering-XXXXXX";
-    tsr_device *device = NULL;
-    assert_non_null(mkdtemp(folder));
-    int has_device = tsr_device_open("cpu", &device, NULL) == TSR_OK;
-    tsr_device_free(device);
-    if (!has_device)
-        print_message("no OpenCL device: the reference engine alone\n");
+    const int has_device = is_device("cpu");
     for (int way = 0; way < 2 + 2 * has_device; way++) {
         int n = way % 2 ? N - 2 : N; /* with c1 and c2 */
         for (int k = 0; k < n; k++) {
-            snprintf(by[k].path, sizeof by[k].path, "%s/%d.h5", folder, k);
+            by[k].path = format("%s/%d.h5", io_dir, k);
             sample_into(&by[k], way / 2, way % 2);
             if (k > 0)
                 assert_true(trace_compare(
                                 (const char *const[]){by[0].path, by[k].path}) >
                             N_CHAIN * N_DRAW * 3 * POSTERIOR_POINTS);
         }
-        for (int k = 0; k < N; k++)
-            unlink(by[k].path);
     }
-    rmdir(folder);
 }
 
 /* A chain alone draws what it draws among others. */
