@@ -13,11 +13,12 @@
  *     s_{k+2} = 2 cos(2 theta) s_k - s_{k-2},
  *
  * in one chain for odd k and one for even k. This costs one multiply-add a
- * page, like a single chain, but takes half the steps at twice the angle. The
- * rounding error of the cosine grows as 1 / sin(angle) at each step, so its
- * effect falls to a quarter. The host has multiplied F by (k dq)^(-1/2), so F_i
- * F_j s_k is the term itself. At r = 0 the chains give s_k = k dq, which
- * corresponds to sinc = 1.
+ * page, like a single chain, but takes half the steps at twice the angle. Each
+ * step adds a phase error, from the rounding of the cosine, proportional to 1 /
+ * sin(angle). Twice the angle halves this error and half the steps halve their
+ * number, so a quarter of the error remains. The host has multiplied F by (k
+ * dq)^(-1/2), so F_i F_j s_k is the term itself. At r = 0 the chains give s_k =
+ * k dq, which corresponds to sinc = 1.
  *
  * Compile-time constants, set by the host:
  *   TILE         bodies of a block
@@ -31,14 +32,14 @@
  *   SHORT_RANGE  1 if dq r <= 0.86 pi always holds: no square root and no sine,
  *                except to restart the chains in groups after the first
  *   BLOCKS       blocks of a system; 0: an argument of the kernel
- *   SPLIT        work-groups of a run
+ *   SPLIT        work-groups of a run (a part of the work, see below)
  *   ATOMIC_OUT   1: a run adds to its row of results; 0: it overwrites the row
  *   USE_DOUBLE   1: double precision
  *
  * The grid step is always an argument. On a GPU all other sizes are
- * compile-time constants. On a CPU compiling takes seconds, and constant
- * numbers of blocks and (if there are several) of groups save no run time. On a
- * CPU these two numbers are arguments, so that fewer programs serve all data.
+ * compile-time constants. On a CPU compiling takes seconds, and the number of
+ * blocks as a constant saves no run time; nor does the number of groups, unless
+ * it is 1. Both are arguments there, so that fewer programs serve all data.
  * (PAGES as an argument would cost a tenth of the speed.) */
 #ifndef TILE
 #define TILE 32 /* bodies of a block */
@@ -222,20 +223,21 @@ static inline __attribute__((always_inline)) void chain_start(
     }
 }
 
-/* The work of a launch, in the exchange buffer, in units of 16 bytes from its
- * start. A run is a part of the work for one proposal, and takes two units:
+/* The exchange buffer holds the work of a launch. Offsets into it count 16
+ * bytes. A run is a part of the work for one proposal, and takes 32 bytes:
  *   {first, count, row of results, touched blocks | full blocks << 16}
- *   {system, unit of the block list, unit of the staged positions, kind}
+ *   {system, offset of the block list, offset of the staged positions, kind}
  * The kinds are RUN_TILES and RUN_DIFFERENCES, each for `count` tiles of a list
- * from `first` on, and RUN_COPY, which copies `count` staged blocks from
- * `first` on to their position slots.
+ * from `first` on, and RUN_COPY, which copies `count` blocks of proposed
+ * (staged) positions from `first` on to the slot of each block that does not
+ * hold the accepted positions.
  *
  * The block list has one word for each block: block | accepted slot << 16 |
  * rigid group << 17. Touched blocks come first: those with full sums, then
  * those with differences (few moved bodies). After the list come, for each
  * touched block, `words` words with the accepted slots of its tiles, one bit
  * each, and then, for each touched block, MOVED_WORDS words with one bit for
- * each body that moved.
+ * each body of the block, set if the body moved.
  *
  * The lists of tiles are implicit: pairs (i, j >= i) in the order of the block
  * list. List of full sums: all pairs whose i has full sums, then the pairs of

@@ -120,8 +120,8 @@ typedef struct {
     /* Called after an error in `propose` or `start`: waits for work that is
      * still running. NULL: no work outlives the two calls. */
     void (*cancel)(tsr_batch *batch);
-    /* Waits for the results. profile as in tsr_batch_wait; in tsr_batch_set it
-     * may be NULL. */
+    /* Waits for the results. profile: as in tsr_batch_wait, or NULL when
+     * tsr_batch_set calls. */
     tsr_status (*wait)(tsr_batch *batch, double *profile, tsr_err *err);
     /* Called for a system with a pending proposal. NULL: no action needed. */
     void (*accept)(tsr_engine *engine, int system);
@@ -195,8 +195,9 @@ void tsr_engine_free(tsr_engine *engine); /* free the batches first */
  * 2 tile^2 B^2 with B^2 = (sum_i F_i^a^2) (sum_i F_i^b^2). Independent errors
  * of mean 0 exceed t times the root of the sum of their squared bounds with a
  * probability of at most 2 exp(-t^2 / 2) (Hoeffding 1963); the function uses t
- * = 8, which is 3e-14. Bodies of one type share a rounded form factor, and this
- * error does not average out: it adds 8 unit (sum |F^a|) (sum |F^b|).
+ * = 8, where this probability is 3e-14. Bodies of one type share a rounded form
+ * factor, and this error does not average out: it adds 8 unit (sum |F^a|) (sum
+ * |F^b|).
  *
  * unit  in                   relative error of one rounding
  * out   [n_pair][n_q]  out   electrons squared */

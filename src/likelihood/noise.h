@@ -79,30 +79,33 @@ typedef struct {
     double log_det;      /* 1/2 log |1 + E^T W E / s^2|; 0: no model error */
     tsr_plain_fit plain; /* valid if there is a model error */
 
-    double *model;  /* [n] the curve at the data's q; only if per_point */
+    double *model;  /* [n] the curve at the data's q; NULL unless
+                      tsr_noise_type.per_point */
     double *weight; /* [n] scratch; only if per_point */
 } tsr_fit;
 
-/* Weighted least squares over n points; sets the members scale to one_norm of
- * the fit. model, data, weight [n]; the weights are 1 / sigma_k^2. */
+/* Weighted least squares over n points; sets the first members of the fit, from
+ * `scale` through `one_norm`. model, data, weight [n]; the weights are 1 /
+ * sigma_k^2. */
 void tsr_linear_fit(const tsr_linear *linear, int n, const double *model,
                     const double *data, const double *weight, tsr_fit *fit);
 
-/* Integrates out the model's own error for errors s sigma_k: sets the members
- * scale to one_norm, and log_det, from fit->plain. The weights are then those
- * of the covariance s^2 W^-1 + E E^T, multiplied by s^2, so the formulas for
- * normal errors hold unchanged. Cost: n^3 / 6 for n curves. */
+/* Integrates out the error of the forward model, for measurement errors s
+ * sigma_k: sets the members from `scale` through `one_norm`, and log_det, from
+ * fit->plain. The matrix s^2 (s^2 W^-1 + E E^T)^-1 replaces the weights W, so
+ * the formulas for normal errors hold unchanged. Cost: n^3 / 6 for n curves. */
 void tsr_linear_add_model_error(const tsr_linear *linear,
                                 const tsr_model_error *error, double log_s,
                                 tsr_fit *fit);
 
-/* Copies scale to one_norm into fit->plain. The caller sets the products with
- * the E_j. */
+/* Copies the members from `scale` through `one_norm` into fit->plain. The
+ * caller sets the products with the E_j. */
 void tsr_linear_save_plain(tsr_fit *fit);
 
-/* The distribution of c and b given a fit. c is centred at its best value with
- * scale spread / |m|, |m|^2 = model_norm, and truncated to c > 0. b is centred
- * at its best value for that c, with scale spread / |1|, |1|^2 = one_norm. dof
+/* The distribution of c and b given a fit. c has its centre at its best
+ * value and the standard deviation (Student's t: width) spread / |m|, |m|^2 =
+ * model_norm, and is truncated to c > 0. b has its centre at its best value for
+ * that c, and the width spread / |1|, |1|^2 = one_norm. dof
  * 0: normal; with spread = s this is the exact conditional under normal errors.
  * dof > 0: Student's t, used as a proposal; if the best c is more than 2 scales
  * below 0, c has an exponential density instead. Fixed values stay fixed. */
@@ -163,7 +166,7 @@ typedef struct {
     double *column;   /* [n_q][n] transpose of the matrix from the grid to the
                          data; NULL unless per_point */
     double *weight;   /* [n] 1 / sigma_exp^2; NULL unless per_point */
-    int n_error;      /* number of curves of the model's own error */
+    int n_error;      /* number of curves of the forward model's error */
     double *curve;    /* [n_error][n] these curves at the data's q */
     double *variance; /* [n] sum of their squares */
     double log_sigma; /* sum of log sigma_exp */
@@ -230,8 +233,9 @@ struct tsr_noise_type {
     tsr_linear_shape (*conditional)(const tsr_noise *noise,
                                     const double *theta);
 
-    /* Smallest exponent of the power law by which the density of a point falls
-     * with its residual. NULL: the density falls faster than any power. */
+    /* Exponent of the power law by which the density of a point falls with its
+     * residual; if the exponent is inferred, the smallest of its prior. NULL:
+     * the density falls faster than any power. */
     double (*tail)(const tsr_parameter *parameter);
 
     /* One point: log density of the residual I_exp - (c I + b), and a random

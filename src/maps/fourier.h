@@ -113,10 +113,11 @@ tsr_status tsr_fsc_halves_make(const tsr_map *one, const tsr_map *other,
 
 /* ---- filters ---- */
 
-/* Weights of frequencies in a sum over voxels of the product of two maps. W(s)
- * is the sum over n parts of share exp(-extra (2 pi s)^2 / 2), which amounts to
- * blurring one of the maps by Gaussians of variance `extra`. n 1, share 1,
- * extra 0: all frequencies have weight 1. */
+/* The sum over voxels of the product of two maps is a sum over frequencies
+ * (Parseval); a filter gives each frequency s the weight W(s). W(s) is the sum
+ * over n parts of share exp(-extra (2 pi s)^2 / 2), which amounts to blurring
+ * one of the maps by Gaussians of variance `extra`. n 1, share 1, extra 0: all
+ * frequencies have weight 1. */
 enum { TSR_FILTER_PARTS = 6 /* at most */ };
 
 /* A filter W(s). */
@@ -138,8 +139,8 @@ static inline double tsr_map_filter_at(const tsr_map_filter *f, double s2)
 /* ---- blurred maps ----
  *
  * A map convolved with a Gaussian, to be evaluated at any position: G(x) =
- * sum_v g(x - v) E(v) over the voxels v. g is a normal density in units of
- * voxels, and E the filtered map minus its mean.
+ * sum_v g(x - v) E(v) over the voxels v. g is a normal density per voxel (its
+ * sum over the voxels is 1), and E the filtered map minus its mean.
  *
  * The overlap of a model with a map then takes one evaluation for each body,
  * and no grid is computed while a model moves. The map is blurred by closely

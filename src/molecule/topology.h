@@ -121,9 +121,10 @@ typedef struct {
                              n_residue */
     int *mobile;          /* [n_chain] 1: the chain also moves as a whole */
     int n_attached;
-    tsr_attached_chain *attached; /* [n_attached] a host comes before the chains
-                                     attached to it */
-    double total_mass;            /* Da, of all bodies */
+    tsr_attached_chain
+        *attached;      /* [n_attached] ordered: if the chain of a host
+                           is itself attached, its entry comes first */
+    double total_mass;  /* Da, of all bodies */
     int n_link;         /* links of nucleotides, the last n_link residues */
     tsr_base *base;     /* [n_residue]; NULL where n_link is 0 */
     tsr_guests *guests; /* NULL: no guests */
@@ -168,7 +169,8 @@ typedef struct {
  * each other. With neither, or with the single word "all" in flexible, all
  * residues are flexible. fixed: ranges that are rigid and stay in space. In a
  * complex, a chain without fixed ranges keeps its largest rigid unit fixed; a
- * chain without a rigid unit moves as a whole. mobile: names of chains that
+ * chain without a rigid unit moves as a whole, except the first chain if no
+ * chain has a rigid unit or a fixed range. mobile: names of chains that
  * also move as a whole. */
 typedef struct {
     const tsr_strings *flexible, *rigid, *fixed, *mobile;

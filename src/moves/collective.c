@@ -342,7 +342,8 @@ static void set_jacobian(const collective_state *s, const tsr_conformation *x,
 }
 
 /* Updates the precision matrix at growing intervals, so that the proposal
- * converges during warm-up. Without memory the matrix stays as it is. */
+ * converges during warm-up. If memory is short, the matrix stays unchanged.
+ */
 static void collective_learn(void *state, const tsr_conformation *current,
                              const tsr_hessian *hessian)
 {

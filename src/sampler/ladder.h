@@ -48,8 +48,8 @@ void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik,
 void tsr_ladder_average(tsr_ladder *const *ladder, int n);
 
 /* Since the last reset: mean probability of an exchange between temperatures k
- * and k + 1 (NaN: no exchange was tried), and how often a replica reached the
- * lowest temperature after it had been at the highest. */
+ * and k + 1 (NaN: no exchange was tried), and how often a replica went from the
+ * lowest temperature to the highest and back. */
 double tsr_ladder_rate(const tsr_ladder *ladder, int k);
 long tsr_ladder_round_trips(const tsr_ladder *ladder);
 void tsr_ladder_reset(tsr_ladder *ladder);

@@ -33,15 +33,16 @@ int tsr_component_pair(int a, int b);
  * an atom with the mean radius r_m is multiplied by G and becomes that of the
  * volume c1^3 V. Svergun et al. 1995, eq. 13, and Schneidman-Duhovny et al.
  * 2013 print (4 pi / 3)^(3/2) in place of (4 pi / 3)^(2/3), which does not
- * match the exponent of the atoms' own Gaussians. The program FoXS omits this
- * factor. */
+ * match the exponent of the atoms' own Gaussians. The program FoXS has no
+ * factor (4 pi / 3) in the exponent. */
 double tsr_component_scale(double c1, double radius_ang, double q_inv_ang);
 
 /* The factor (4 pi r_m^3 / 3)^(2/3) q^2 / 4 pi in the exponent of G. */
 double tsr_component_power(double radius_ang, double q_inv_ang);
 
 /* sum_ab C_a C_b partial_ab at one q. partial: TSR_N_COMP_PAIR values, `stride`
- * apart, including S_ab; g: G at this q. */
+ * apart, including the self terms S_ab of bodies, which the engine leaves out;
+ * g: G at this q. */
 double tsr_component_intensity(const double *partial, size_t stride, double g,
                                double c2);
 
@@ -70,19 +71,19 @@ extern const tsr_field tsr_contrast_fields[];
 tsr_status tsr_contrast_priors(const tsr_contrast_options *options,
                                tsr_parameter *parameter, tsr_err *err);
 
-/* 1 if the curve is that of a table with one component: c1 = 1 and c2 = 0, both
- * fixed. */
+/* 1 if c1 = 1 and c2 = 0, both fixed. The curve then is that of form factors
+ * with one component, solute minus displaced solvent. */
 int tsr_contrast_is_plain(const tsr_parameter *parameter);
 
 /* ---- folding: fewer components for fixed parameters ----
  *
- * The work of an engine is proportional to the number of pairs, K (K + 1) / 2.
- * With C = (1, -G(c1), c2), all components with a constant coefficient can be
- * added into one. This leaves K = 1 + (c1 is inferred) + (c2 is inferred)
+ * The storage of an engine is proportional to the number of pairs, K (K + 1)
+ * / 2. With C = (1, -G(c1), c2), all components with a constant coefficient can
+ * be added into one. This leaves K = 1 + (c1 is inferred) + (c2 is inferred)
  * components, in the order: sum of the constant ones, displaced solvent,
- * hydration. The functions below fold the parameters that `prior`
- * [TSR_N_CONTRAST] fixes, at their values, on q_k = k dq. radius_ang is r_m of
- * G. They return K. */
+ * hydration. tsr_factors_fold and tsr_partials_fold multiply each component
+ * whose parameter `prior` [TSR_N_CONTRAST] fixes by its coefficient at q_k = k
+ * dq, and add it to the first; they return K. radius_ang is r_m of G. */
 
 /* Folds form factors [TSR_N_COMP][n_type][n_q] in place; the first K components
  * remain. */

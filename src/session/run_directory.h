@@ -8,9 +8,9 @@
 #include "posterior/setup.h"
 
 /* Checks whether a new run can use the folder. Writes nothing. Errors:
- * TSR_E_CONFIG (it contains a file that a run would write, whoever made that
- * file; with a remedy), TSR_E_IO (the folder, or its nearest existing parent,
- * is not a folder or not writable). */
+ * TSR_E_CONFIG (it contains a file that a run would write, other than the
+ * lock of a process that has ended; with a remedy), TSR_E_IO (the folder, or
+ * its nearest existing parent, is not a folder or not writable). */
 tsr_status tsr_run_directory_check(const char *directory, tsr_err *err);
 
 /* A new run's folder is created in steps. If the process is killed after any
@@ -38,7 +38,8 @@ tsr_status tsr_run_directory_write_config(const char *directory,
                                           const char *text, tsr_err *err);
 
 /* Prepares the folder of a stopped run, while this process has its lock:
- * completes step 4 and removes temporary files of dead processes. *is_new out:
+ * completes step 4 and removes temporary files of other processes that
+ * have ended, and of this one. *is_new out:
  * no file of step 5 exists. Errors: TSR_E_IO (also if a file of step 5 is a
  * symbolic link). */
 tsr_status tsr_run_directory_recover(const char *directory, int *is_new,
@@ -76,10 +77,10 @@ tsr_status tsr_config_text(const tsr_config *config, char **text, tsr_err *err);
  * tsr_config_text. */
 tsr_status tsr_run_inputs_text(tsr_config *config, char **text, tsr_err *err);
 
-/* Step 2: copies structure, starts, data and the user's form factors,
- * gunzipped, into the new folder DIRECTORY/input.PID.tmp. *staged out: path of
- * the new folder, the caller frees it; NULL if the run reads no files. On
- * failure the new folder is removed. Errors: TSR_E_IO, TSR_E_NOMEM, those of
+/* Step 2: copies the structure, starting structures, data and the user's form
+ * factors, gunzipped, into the new folder DIRECTORY/input.PID.tmp. *staged out:
+ * path of the new folder, the caller frees it; NULL if the run reads no files.
+ * On failure the new folder is removed. Errors: TSR_E_IO, TSR_E_NOMEM, those of
  * tsr_file_read. */
 tsr_status tsr_run_inputs_copy(tsr_config *config, const char *directory,
                                char **staged, tsr_err *err);
