@@ -121,10 +121,9 @@ typedef struct {
                              n_residue */
     int *mobile;          /* [n_chain] 1: the chain also moves as a whole */
     int n_attached;
-    tsr_attached_chain
-        *attached;      /* [n_attached] ordered: if the chain of a host
-                           is itself attached, its entry comes first */
-    double total_mass;  /* Da, of all bodies */
+    tsr_attached_chain *attached; /* [n_attached] if the chain of a host is
+                                     itself attached, it comes first */
+    double total_mass;            /* Da, of all bodies */
     int n_link;         /* links of nucleotides, the last n_link residues */
     tsr_base *base;     /* [n_residue]; NULL where n_link is 0 */
     tsr_guests *guests; /* NULL: no guests */
