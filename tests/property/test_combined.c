@@ -224,8 +224,7 @@ TEST(posterior_is_right)
     assert_true(worth > 1000.0);
     block_means(n, N_VALUE, block[0], mean, block_error);
     for (int v = 0; v < N_VALUE; v++) {
-        double spread = block_error[v] * sqrt(n - 1.0);
-        double z = (mean[v] - expected[v]) / hypot(error[v], spread);
+        double z = (mean[v] - expected[v]) / hypot(error[v], block_error[v]);
         print_message("  %-12s %8.4f, weighted %8.4f +- %.4f: z %.2f\n",
                       value_name[v], mean[v], expected[v], error[v], z);
         assert_true(fabs(z) < 4.0);
