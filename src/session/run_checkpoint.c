@@ -281,7 +281,9 @@ static const char *value_of(const reader *r, size_t *length)
 {
     const size_t key =
         strspn(r->line, " -abcdefghijklmnopqrstuvwxyz_0123456789");
-    const size_t skip = key < r->length && r->line[key] == ':' ? key : 0;
+    const int is_key = key < r->length && r->line[key] == ':' &&
+                       (key + 1 == r->length || r->line[key + 1] == ' ');
+    const size_t skip = is_key ? key : 0;
     *length = r->length - skip;
     return r->line + skip;
 }
