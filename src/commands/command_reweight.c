@@ -114,6 +114,7 @@ static tsr_status parse(work *r, tsr_err *err)
     r->before = (tsr_data_set){.noise = d->noise,
                                .background = d->background,
                                .intensity_scale = d->intensity_scale,
+                               .background_sd = d->background_sd,
                                .nuisance = d->nuisance};
     r->after = r->before;
     r->after.nuisance = TSR_NUISANCE_AUTO;

@@ -26,9 +26,18 @@ tsr_linear tsr_linear_make(tsr_number_or_word scale,
 {
     return (tsr_linear){
         .infer_scale = scale.word == 0,
-        .infer_background = background.word == TSR_BACKGROUND_INFER,
+        .infer_background = background.word == TSR_BACKGROUND_INFER ||
+                            background.word == TSR_BACKGROUND_FLAT,
         .scale = scale.word < 0 ? scale.number : 1.0,
         .background = background.word < 0 ? background.number : 0.0};
+}
+
+double tsr_linear_log_prior(const tsr_linear *linear, double b)
+{
+    const double sd = linear->background_sd, z = b / sd;
+    return linear->infer_background && sd > 0.0
+               ? -0.5 * z * z - log(sd) - 0.5 * log_2pi
+               : 0.0;
 }
 
 int tsr_linear_n_free(const tsr_linear *linear)
@@ -157,6 +166,31 @@ void tsr_linear_add_model_error(const tsr_linear *linear,
     fit->square_sum = square;
     fit->model_norm = norm;
     fit->model_mean = p->model_mean + mean;
+    tsr_linear_add_prior(linear, exp(log_s), fit);
+}
+
+/* At x = c - best c, the sum of squares is square_sum + model_norm x^2 +
+ * one_norm (b - b(x))^2, b(x) = background - x model_mean. With the prior's
+ * ridge b^2, ridge = s^2 / w^2, the best b is b(x) one_norm / (one_norm +
+ * ridge), and the sum there increases by extra b(x)^2, which moves the best
+ * c. All terms are positive, so no cancellation occurs. */
+void tsr_linear_add_prior(const tsr_linear *linear, double s, tsr_fit *fit)
+{
+    if (!linear->infer_background || !(linear->background_sd > 0.0))
+        return;
+    const double ratio = s / linear->background_sd, ridge = ratio * ratio;
+    const double one = fit->one_norm + ridge, mean = fit->model_mean;
+    const double kept = fit->one_norm / one, extra = kept * ridge;
+    const double b = fit->background;
+    double step = 0.0;
+    fit->model_norm += extra * mean * mean;
+    if (linear->infer_scale)
+        step = extra * b * mean / fit->model_norm;
+    fit->scale += step;
+    fit->square_sum += extra * b * (b - step * mean);
+    fit->background = kept * (b - step * mean);
+    fit->model_mean = kept * mean;
+    fit->one_norm = one;
 }
 
 /* The best b for a given c. */
@@ -248,8 +282,9 @@ double tsr_linear_log_density(const tsr_linear *linear, const tsr_fit *fit,
 /* With p of c and b inferred, N points, and |H| the product of |m|^2 if c is
  * inferred and |1|^2 if b is inferred:
  *     -sum log sigma - log_det - (N - p)/2 log(2 pi s^2) - 1/2 log |H|
- *     - square_sum / (2 s^2) + log Phi(c |m| / s)
- * log_det is the model error's, and the last term applies if c is inferred. */
+ *     - square_sum / (2 s^2) + log Phi(c |m| / s) + log P(b = 0)
+ * log_det is the model error's. The last terms apply if c is inferred, and if
+ * b has a normal prior. */
 double tsr_noise_normal_integral(const tsr_noise *noise, const tsr_fit *fit,
                                  const double *theta)
 {
@@ -268,7 +303,8 @@ double tsr_noise_normal_integral(const tsr_noise *noise, const tsr_fit *fit,
         log_det += log(fit->one_norm);
     return -fit->log_sigma - fit->log_det -
            0.5 * (n - p) * (log_2pi + 2.0 * log_s) - 0.5 * log_det -
-           0.5 * fit->square_sum * exp(-2.0 * log_s) + tail;
+           0.5 * fit->square_sum * exp(-2.0 * log_s) + tail +
+           tsr_linear_log_prior(linear, 0.0);
 }
 
 double tsr_noise_normal_log_lik(const tsr_noise *noise, const tsr_fit *fit,
@@ -280,9 +316,12 @@ double tsr_noise_normal_log_lik(const tsr_noise *noise, const tsr_fit *fit,
         fit->square_sum + fit->model_norm * x * x + fit->one_norm * y * y;
     if (!(c > 0.0))
         return -(double)INFINITY;
+    /* the sum includes the prior of b, which is not part of the likelihood */
     return -fit->log_sigma - fit->log_det -
            0.5 * noise->saxs->n * (log_2pi + 2.0 * log_s) -
-           0.5 * sum * exp(-2.0 * log_s);
+           0.5 * sum * exp(-2.0 * log_s) +
+           tsr_linear_log_prior(&noise->linear, 0.0) -
+           tsr_linear_log_prior(&noise->linear, b);
 }
 
 tsr_linear_shape tsr_noise_normal_conditional(const tsr_noise *noise,

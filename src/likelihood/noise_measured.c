@@ -127,7 +127,7 @@ static void measured_refit(const tsr_noise *noise, const double *theta,
                            tsr_fit *fit)
 {
     const measured *s = (const measured *)noise;
-    if (s->error.n > 0)
+    if (s->error.n > 0 || s->noise.linear.background_sd > 0.0)
         tsr_linear_add_model_error(&s->noise.linear, &s->error, theta[0], fit);
 }
 

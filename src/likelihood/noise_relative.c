@@ -122,7 +122,7 @@ static void relative_refit(const tsr_noise *noise, const double *theta,
                    fit->weight, fit);
     fit->log_sigma = s->log_intensity +
                      (s->is_fixed ? s->log_fixed : sum_log_q(saxs, alpha));
-    if (noise->n_error > 0)
+    if (noise->n_error > 0 || noise->linear.background_sd > 0.0)
         add_model_error(noise, theta[BETA], fit);
 }
 

@@ -40,6 +40,13 @@ static double nu_of(const double *theta)
     return nu_low + exp(theta[NU]);
 }
 
+/* Standard deviation of a point for its information on c and b. */
+static double spread_of(const double *theta)
+{
+    const double nu = nu_of(theta);
+    return exp(theta[SCALE]) * sqrt((nu + 3.0) / (nu + 1.0));
+}
+
 /* Computes new weights from the residuals at the current c and b, and fits
  * again. */
 static void reweight(const tsr_noise *s, double nu, double inv_s2, tsr_fit *fit)
@@ -72,6 +79,7 @@ static void find_mode(const tsr_noise *s, const double *theta, tsr_fit *fit)
             break;
     }
     fit->log_sigma = s->log_sigma;
+    tsr_linear_add_prior(&s->linear, spread_of(theta), fit);
 }
 
 static void student_refit(const tsr_noise *noise, const double *theta,
@@ -124,9 +132,7 @@ static tsr_linear_shape student_conditional(const tsr_noise *noise,
                                             const double *theta)
 {
     (void)noise;
-    double nu = nu_of(theta);
-    return (tsr_linear_shape){exp(theta[SCALE]) * sqrt((nu + 3.0) / (nu + 1.0)),
-                              TAIL};
+    return (tsr_linear_shape){spread_of(theta), TAIL};
 }
 
 static double student_tail(const tsr_parameter *parameter)

@@ -307,6 +307,10 @@ double tsr_term_draw_point(const tsr_term *term, const double *theta, int k,
 /* Number of inferred parameters, including those that are integrated out. */
 int tsr_term_n_free(const tsr_term *term);
 
+/* Log prior density of the parameters that `draw` proposes, nat. theta
+ * [n_parameter]. */
+double tsr_term_log_prior_drawn(const tsr_term *term, const double *theta);
+
 /* theta [n_parameter] out: starting values of the parameters. */
 void tsr_term_start(const tsr_term *term, double *theta);
 

@@ -19,7 +19,8 @@
 #include <string.h>
 
 static const char *const unit_words[] = {"auto", "1/A", "1/nm", NULL};
-static const char *const background_words[] = {"infer", "none", NULL};
+static const char *const background_words[] = {"flat", "none", "infer", NULL};
+static const char *const auto_words[] = {"auto", NULL};
 static const char *const nuisance_words[] = {"auto", "integrate", "sample",
                                              NULL};
 
@@ -36,7 +37,14 @@ static const char *const nuisance_words[] = {"auto", "integrate", "sample",
         TSR_NOISE_FIELD("noise", offsetof(tsr_saxs_options, noise)),           \
         CURVE(NUMBER_OR_WORD, background, .initial = "infer", .min = -1e12,    \
               .max = 1e12, .words = background_words,                          \
-              .doc = "constant b in c I(q) + b, in the unit of the data"),     \
+              .doc = "constant b in c I(q) + b, in the unit of the data: "     \
+                     "inferred with a normal prior around 0, or a flat "       \
+                     "prior, or fixed"),                                       \
+        CURVE(NUMBER_OR_WORD, background_sd, .initial = "auto", .min = 1e-30,  \
+              .max = 1e12, .words = auto_words,                                \
+              .doc = "standard deviation of b in its normal prior; auto: "     \
+                     "half the root mean square of I in the last quarter "     \
+                     "of the q range"),                                        \
         CURVE(NUMBER_OR_WORD, intensity_scale, .initial = "infer",             \
               .min = 1e-30, .max = 1e30, .words = tsr_noise_infer_words,       \
               .doc = "c in c I(q) + b, for data on an absolute scale; "        \
@@ -93,8 +101,9 @@ static tsr_status check_points(const tsr_saxs_term *t, tsr_err *err)
                     t->saxs->path, t->saxs->n, n);
 }
 
-/* Scale and background have flat priors. If sampled, they are proposed from
- * their conditional. */
+/* Scale has a flat prior, background a normal or a flat prior. If sampled, they
+ * are proposed from their conditional. If integrated out, their prior is part
+ * of the integral. */
 static tsr_parameter linear_parameter(const tsr_saxs_term *t, const char *name,
                                       const char *doc, int infer, double fixed)
 {
@@ -121,6 +130,29 @@ static void make_parameters(tsr_saxs_term *t)
         linear_parameter(t, "background", "background; b in c I(q) + b",
                          l->infer_background, l->background);
     t->term.n_parameter = t->n_noise + 2;
+    if (!(l->background_sd > 0.0))
+        return;
+    if (!t->term.is_integrated) {
+        p[t->n_noise + 1].shape = TSR_PRIOR_NORMAL;
+        p[t->n_noise + 1].width = l->background_sd;
+    }
+    /* the best c and b depend on s */
+    for (int i = 0; i < t->n_noise; i++)
+        p[i].scope = TSR_CHANGES_FIT;
+}
+
+/* Half the root mean square intensity in the last quarter of the q range. A
+ * constant error of the subtracted buffer is of this order or smaller
+ * (docs/statistics.md). */
+static double background_sd(const tsr_saxs *saxs)
+{
+    const double *q = saxs->q;
+    const int last = saxs->n - 1;
+    double sum = 0.0;
+    int n = 0;
+    for (; n <= last && q[last - n] >= 0.25 * q[0] + 0.75 * q[last]; n++)
+        sum += saxs->intensity[last - n] * saxs->intensity[last - n];
+    return 0.5 * sqrt(sum / n);
 }
 
 /* With flat priors, sampled c and b have a proper distribution only if the
@@ -167,6 +199,10 @@ static tsr_status set_data(tsr_saxs_term *t, const tsr_data_set *set,
     t->noise = tsr_noise_registry[set->noise.model];
     t->noise_options = set->noise;
     t->linear = tsr_linear_make(set->intensity_scale, set->background);
+    if (set->background.word == TSR_BACKGROUND_INFER)
+        t->linear.background_sd = set->background_sd.word < 0
+                                      ? set->background_sd.number
+                                      : background_sd(saxs);
     t->term.is_integrated =
         set->nuisance != TSR_NUISANCE_SAMPLE && t->noise->log_integral != NULL;
     if (set->nuisance == TSR_NUISANCE_INTEGRATE && !t->term.is_integrated)
@@ -237,6 +273,9 @@ static void term_print(const tsr_term_options *options, FILE *out)
 {
     const tsr_saxs_options *o = (const void *)options;
     const tsr_neutron_options *neutron = tsr_saxs_neutron(options);
+    tsr_number_or_word background = o->background;
+    if (background.word == TSR_BACKGROUND_INFER)
+        background.word = TSR_BACKGROUND_FLAT; /* both are free */
     fprintf(out, "The data were %s, ",
             o->file == NULL ? "" : tsr_text_file_name(o->file));
     if (neutron != NULL)
@@ -245,7 +284,7 @@ static void term_print(const tsr_term_options *options, FILE *out)
                 neutron->deuterated.n > 0 ? ", deuterated in part" : "");
     fprintf(out, "with %s; ", tsr_noise_registry[o->noise.model]->doc);
     tsr_term_print_setting(out, "the scale", o->intensity_scale);
-    tsr_term_print_setting(out, ", the background", o->background);
+    tsr_term_print_setting(out, ", the background", background);
     fputs(". ", out);
 }
 
@@ -267,8 +306,12 @@ static tsr_status read_curve(const tsr_term_source *source, tsr_saxs_term *t,
                                      err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "data.%d.resolution", source->number);
-    const tsr_data_set set = {t->owned_saxs, o->noise, o->background,
-                              o->intensity_scale, o->nuisance};
+    const tsr_data_set set = {.saxs = t->owned_saxs,
+                              .noise = o->noise,
+                              .background = o->background,
+                              .intensity_scale = o->intensity_scale,
+                              .background_sd = o->background_sd,
+                              .nuisance = o->nuisance};
     TSR_TRY(set_data(t, &set, err));
     check_rg(source->topology, t, source->log);
     return TSR_OK;

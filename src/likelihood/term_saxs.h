@@ -22,7 +22,8 @@ typedef struct {
     int q_unit;        /* tsr_q_unit */
     double q_range[2]; /* 1/Angstrom */
     tsr_noise_options noise;
-    tsr_number_or_word background;      /* infer, none, a number */
+    tsr_number_or_word background;      /* flat, none, infer, a number */
+    tsr_number_or_word background_sd;   /* auto, a number */
     tsr_number_or_word intensity_scale; /* infer, a number */
     int nuisance;                       /* treatment of scale and background:
                                            TSR_NUISANCE_... */
@@ -36,7 +37,7 @@ const tsr_neutron_options *tsr_saxs_neutron(const tsr_term_options *entry);
 typedef struct {
     const tsr_saxs *saxs;
     tsr_noise_options noise;
-    tsr_number_or_word background, intensity_scale;
+    tsr_number_or_word background, intensity_scale, background_sd;
     int nuisance;
 } tsr_data_set;
 

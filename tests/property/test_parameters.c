@@ -255,18 +255,24 @@ static void compare(const char *what, const double *a, const double *ea,
  * conditional, and what the cut at c = 0 takes away, change with it. */
 TEST(sampled_is_integrated)
 {
-    static const tsr_number_or_word background[] = {{0, 0.0}, {-1, 200.0}};
+    static const tsr_number_or_word background[] = {
+        {TSR_BACKGROUND_FLAT, 0.0},
+        {-1, 200.0},
+        {TSR_BACKGROUND_FLAT, 0.0},
+        {TSR_BACKGROUND_INFER, 0.0}};
     static const tsr_number_or_word scale[] = {{0, 0.0}, {-1, 1.3}};
     double c = 1.3, b = 200.0;
     double value[2][TSR_NOISE_PARAMETERS] = {{10.0, 0.0}, {0.15, 1.5}};
     for (int model = MEASURED; model <= RELATIVE; model++)
-        for (int k = 0; k < 3; k++) { /* both free, b fixed, c fixed */
+        /* both free, b fixed, c fixed, b with a narrow prior */
+        for (int k = 0; k < 4; k++) {
             problem p;
             double mean[2][N_MEAN], error[2][N_MEAN];
             const double centre[N_QUANTITY] = {21.0, 1.3, 200.0};
             gsl_rng *rng = rng_new(8, (uint64_t)model);
             open_problem(&p, 1, &model);
-            p.set[0].background = background[k == 1];
+            p.set[0].background = background[k];
+            p.set[0].background_sd = (tsr_number_or_word){-1, 150.0};
             p.set[0].intensity_scale = scale[k == 2];
             if (model == MEASURED)
                 noise_set(&p.set[0].noise, "scale", "10");
@@ -310,8 +316,9 @@ TEST(tempered_is_wider)
 }
 
 /* Student's posterior against draws of R from its prior and of c and b from
- * their proposal, weighted; s and nu are fixed. Data with an outlier. */
-static void student_at(double beta)
+ * their proposal, weighted; s and nu are fixed. Data with an outlier. b has a
+ * normal prior of standard deviation sd, which is not tempered (0: flat). */
+static void student_at(double beta, double sd)
 {
     enum { N = 60000, N_BY = 6 };
     const int model = STUDENT;
@@ -323,6 +330,9 @@ static void student_at(double beta)
     open_problem(&p, 1, &model);
     noise_set(&p.set[0].noise, "scale", "10");
     noise_set(&p.set[0].noise, "nu", "3");
+    if (sd > 0.0)
+        p.set[0].background.word = TSR_BACKGROUND_INFER;
+    p.set[0].background_sd = (tsr_number_or_word){-1, sd};
     make_data(&p, 21.0, &c, &b, value, rng);
     p.intensity[0][7] *= 3.0;
     make_likelihood(&p);
@@ -341,6 +351,8 @@ static void student_at(double beta)
             x[i][v + 1] = pow(x[i][v] - centre[v / 2], 2.0);
         w[i] = beta * point.log_lik -
                term->type->log_density(term, point.fit[0], beta, point.theta);
+        if (sd > 0.0)
+            w[i] += log(gsl_ran_gaussian_pdf(x[i][4], sd));
     }
     weighted_means(N, N_BY, x[0], w, want, want_error, NULL);
     for (int v = 0; v < N_BY; v++)
@@ -350,12 +362,18 @@ static void student_at(double beta)
 
 TEST(student_is_right)
 {
-    student_at(1.0);
+    student_at(1.0, 0.0);
 }
 
 TEST(student_tempered)
 {
-    student_at(0.4);
+    student_at(0.4, 0.0);
+}
+
+TEST(student_with_prior)
+{
+    student_at(1.0, 100.0);
+    student_at(0.4, 100.0);
 }
 
 /* After any number of steps the state is what the profile and theta say. */
@@ -424,15 +442,23 @@ TEST(proposals_are_good)
 enum { N_REPEAT = 200, N_DRAW = 14, N_BIN = 5 };
 
 /* Where c and b of the truth come from. Their flat priors have no end; draws
- * beyond these are left out, so that both are flat on the same ranges. */
+ * beyond these are left out, so that both are flat on the same ranges. b_sd: of
+ * a normal prior of b. */
 static const double c_range[] = {1.0, 3.0}, b_range[] = {500.0, 2000.0};
+static const double b_sd = 300.0;
+
+static int has_prior(const problem *p, int d)
+{
+    return p->set[d].background.word == TSR_BACKGROUND_INFER;
+}
 
 static int is_possible(const problem *p, const double value[N_QUANTITY])
 {
     for (int d = 0; d < p->n_data; d++) {
         const double *v = value + 1 + d * PER_DATA;
-        if (v[0] < c_range[0] || v[0] > c_range[1] || v[1] < b_range[0] ||
-            v[1] > b_range[1])
+        if (v[0] < c_range[0] || v[0] > c_range[1])
+            return 0;
+        if (!has_prior(p, d) && (v[1] < b_range[0] || v[1] > b_range[1]))
             return 0;
     }
     return 1;
@@ -449,7 +475,8 @@ static void draw_truth(const problem *p, gsl_rng *rng, double *r, double *c,
         tsr_parameter parameter[TSR_NOISE_PARAMETERS];
         double *v = truth + 1 + d * PER_DATA, *theta = v + 2;
         c[d] = gsl_ran_flat(rng, c_range[0], c_range[1]);
-        b[d] = gsl_ran_flat(rng, b_range[0], b_range[1]);
+        b[d] = has_prior(p, d) ? gsl_ran_gaussian(rng, b_sd)
+                               : gsl_ran_flat(rng, b_range[0], b_range[1]);
         v[0] = c[d], v[1] = b[d];
         theta[0] = theta[1] = 0.0;
         type->parameters(noise, parameter);
@@ -460,7 +487,7 @@ static void draw_truth(const problem *p, gsl_rng *rng, double *r, double *c,
 }
 
 static void calibrate(const char *what, int n_data, const int *model,
-                      int nuisance)
+                      int nuisance, int background)
 {
     _Static_assert((N_DRAW + 1) % N_BIN == 0, "bins of one size");
     int count[N_QUANTITY][N_BIN] = {{0}}, n = 1 + n_data * PER_DATA, bad = 0;
@@ -473,7 +500,11 @@ static void calibrate(const char *what, int n_data, const int *model,
         gsl_rng *rng = rng_new(70, (uint64_t)repeat);
         open_problem(&p, n_data, model);
         for (int d = 0; d < n_data; d++)
-            p.set[d].nuisance = nuisance;
+            p.set[d] = (tsr_data_set){.saxs = &p.saxs[d],
+                                      .noise = p.set[d].noise,
+                                      .nuisance = nuisance,
+                                      .background = {background, 0.0},
+                                      .background_sd = {-1, b_sd}};
         draw_truth(&p, rng, &r, c, b, value, truth);
         make_data(&p, r, c, b, value, rng);
         open_chain(&run, &p, 700 + (uint64_t)repeat, 1.0, r);
@@ -514,7 +545,13 @@ TEST(ranks_are_even)
 {
     const int measured[] = {MEASURED, RELATIVE}, student[] = {STUDENT};
     const int relative[] = {RELATIVE};
-    calibrate("relative, sampled", 1, relative, TSR_NUISANCE_SAMPLE);
-    calibrate("student", 1, student, TSR_NUISANCE_AUTO);
-    calibrate("measured and relative", 2, measured, TSR_NUISANCE_AUTO);
+    calibrate("relative, sampled", 1, relative, TSR_NUISANCE_SAMPLE,
+              TSR_BACKGROUND_FLAT);
+    calibrate("student", 1, student, TSR_NUISANCE_AUTO, TSR_BACKGROUND_FLAT);
+    calibrate("measured and relative", 2, measured, TSR_NUISANCE_AUTO,
+              TSR_BACKGROUND_FLAT);
+    calibrate("measured, prior of b", 1, measured, TSR_NUISANCE_AUTO,
+              TSR_BACKGROUND_INFER);
+    calibrate("student, prior of b", 1, student, TSR_NUISANCE_AUTO,
+              TSR_BACKGROUND_INFER);
 }
