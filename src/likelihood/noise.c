@@ -8,6 +8,8 @@
  * formulas). */
 #include "likelihood/noise.h"
 
+#include "scattering/contrast.h"
+
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_erf.h>
@@ -358,7 +360,7 @@ double tsr_noise_normal_draw_point(const tsr_noise *noise, const double *theta,
  * rotates its data once instead, which is cheaper (noise_measured.c). */
 
 void tsr_noise_fit_points(const tsr_noise *noise, const double *profile,
-                          tsr_fit *fit)
+                          const double *theta, tsr_fit *fit)
 {
     size_t n = (size_t)noise->saxs->n;
     double *model = fit->model;
@@ -374,9 +376,31 @@ void tsr_noise_fit_points(const tsr_noise *noise, const double *profile,
     for (; j < n_q; j++)
         for (size_t k = 0; k < n; k++)
             model[k] += noise->column[j * n + k] * profile[j];
+    if (noise->interparticle > 0)
+        tsr_structure_factor_apply(exp(theta[noise->interparticle]), profile[0],
+                                   noise->saxs->n, model);
     tsr_linear_fit(&noise->linear, noise->saxs->n, model,
                    noise->saxs->intensity, noise->weight, fit);
     fit->chi2 = fit->square_sum;
+}
+
+void tsr_noise_save_plain(const tsr_noise *noise, const double *weight,
+                          tsr_fit *fit)
+{
+    const int n = noise->saxs->n;
+    const double *data = noise->saxs->intensity;
+    tsr_plain_fit *p = &fit->plain;
+    tsr_linear_save_plain(fit);
+    for (int e = 0; e < noise->n_error; e++) {
+        const double *x = noise->curve + (size_t)e * (size_t)n;
+        p->residual[e] = p->model[e] = p->one[e] = 0.0;
+        for (int k = 0; k < n; k++) {
+            const double wx = weight[k] * x[k], m = fit->model[k];
+            p->residual[e] += wx * (data[k] - p->scale * m - p->background);
+            p->model[e] += wx * (m - p->model_mean);
+            p->one[e] += wx;
+        }
+    }
 }
 
 static void set_columns(tsr_noise *noise, const double *matrix)
@@ -416,8 +440,9 @@ tsr_status tsr_noise_new(const tsr_noise_spec *spec, tsr_pool *pool,
     s->linear = *spec->linear;
     s->n_q = spec->n_q;
     s->n_error = spec->n_error;
+    s->interparticle = spec->interparticle;
     tsr_pool_array(pool, s->curve, ((size_t)s->n_error + 1) * n);
-    if (type->per_point) {
+    if (type->per_point || s->interparticle > 0) {
         tsr_pool_array(pool, s->column, n * (size_t)s->n_q);
         tsr_pool_array(pool, s->weight, n);
     }
@@ -426,7 +451,7 @@ tsr_status tsr_noise_new(const tsr_noise_spec *spec, tsr_pool *pool,
     set_error_curves(s, spec);
     for (size_t k = 0; k < n; k++)
         s->log_sigma += log(spec->saxs->sigma[k]);
-    if (type->per_point)
+    if (s->column != NULL)
         set_columns(s, spec->matrix);
     return type->make == NULL ? TSR_OK : type->make(s, spec, pool, err);
 }

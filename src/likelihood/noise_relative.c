@@ -84,19 +84,11 @@ static tsr_status relative_make(tsr_noise *noise, const tsr_noise_spec *spec,
 static void add_model_error(const tsr_noise *s, double log_beta, tsr_fit *fit)
 {
     const int n = s->saxs->n;
-    const double *data = s->saxs->intensity, *w = fit->weight;
-    tsr_plain_fit *p = &fit->plain;
+    const double *w = fit->weight;
     tsr_model_error error = {.n = s->n_error};
-    tsr_linear_save_plain(fit);
+    tsr_noise_save_plain(s, w, fit);
     for (int e = 0; e < s->n_error; e++) {
         const double *x = s->curve + (size_t)e * (size_t)n;
-        p->residual[e] = p->model[e] = p->one[e] = 0.0;
-        for (int k = 0; k < n; k++) {
-            const double wx = w[k] * x[k], m = fit->model[k];
-            p->residual[e] += wx * (data[k] - p->scale * m - p->background);
-            p->model[e] += wx * (m - p->model_mean);
-            p->one[e] += wx;
-        }
         for (int f = 0; f <= e; f++) {
             const double *y = s->curve + (size_t)f * (size_t)n;
             double sum = 0.0;
@@ -129,7 +121,7 @@ static void relative_refit(const tsr_noise *noise, const double *theta,
 static void relative_fit(const tsr_noise *noise, const double *profile,
                          const double *theta, tsr_fit *fit)
 {
-    tsr_noise_fit_points(noise, profile, fit);
+    tsr_noise_fit_points(noise, profile, theta, fit);
     relative_refit(noise, theta, fit);
 }
 

@@ -11,6 +11,7 @@
 #include "likelihood/term_saxs.h"
 
 #include "core/text.h"
+#include "scattering/contrast.h"
 
 #include <assert.h>
 #include <math.h>
@@ -23,6 +24,8 @@ static const char *const background_words[] = {"flat", "none", "infer", NULL};
 static const char *const auto_words[] = {"auto", NULL};
 static const char *const nuisance_words[] = {"auto", "integrate", "sample",
                                              NULL};
+
+static const char *const interparticle_words[] = {"none", "infer", NULL};
 
 /* The fields of every curve. */
 #define CURVE(TYPE, NAME, ...) \
@@ -59,6 +62,15 @@ static const char *const nuisance_words[] = {"auto", "integrate", "sample",
 static const tsr_field fields[] = {
     CURVE_FIELDS("file with the SAXS curve: q, I, sigma", "electrons squared",
                  tsr_resolution_fields),
+    CURVE(NUMBER_OR_WORD, interparticle, .initial = "none", .min = 0.05,
+          .max = 20.0, .words = interparticle_words,
+          .doc = "interference between particles, as its factor of I(0): "
+                 "below 1 for repulsion, above 1 for attraction, none, or "
+                 "inferred with a log-normal prior around 1"),
+    CURVE(DOUBLE, interparticle_width, .initial = "0.1", .min = 1e-3,
+          .max = 1.0,
+          .doc = "standard deviation of the logarithm of interparticle in its "
+                 "prior"),
     {0}};
 
 /* Options of sans: the options of every curve, then the neutron options. */
@@ -118,7 +130,7 @@ static tsr_parameter linear_parameter(const tsr_saxs_term *t, const char *name,
                            .scope = TSR_CHANGES_LIKELIHOOD};
 }
 
-static void make_parameters(tsr_saxs_term *t)
+static void make_parameters(const tsr_data_set *set, tsr_saxs_term *t)
 {
     const tsr_linear *l = &t->linear;
     tsr_parameter *p = t->term.parameter;
@@ -130,6 +142,12 @@ static void make_parameters(tsr_saxs_term *t)
         linear_parameter(t, "background", "background; b in c I(q) + b",
                          l->infer_background, l->background);
     t->term.n_parameter = t->n_noise + 2;
+    if (t->has_interparticle)
+        p[t->term.n_parameter++] = tsr_parameter_log_normal(
+            "interparticle", NULL,
+            "S(0), the factor of I(0) by interference between particles",
+            set->interparticle, 1.0, set->interparticle_width,
+            TSR_CHANGES_PROFILE);
     if (!(l->background_sd > 0.0))
         return;
     if (!t->term.is_integrated) {
@@ -212,7 +230,8 @@ static tsr_status set_data(tsr_saxs_term *t, const tsr_data_set *set,
             "form under the noise model %s; choose sample, or auto",
             t->term.number, t->noise->name);
     add_notes(t);
-    make_parameters(t);
+    t->has_interparticle = set->interparticle.word != 0; /* none */
+    make_parameters(set, t);
     t->term.min_beta = min_beta(t);
     if (t->noise->check != NULL)
         TSR_TRY(t->noise->check(saxs, err));
@@ -311,6 +330,8 @@ static tsr_status read_curve(const tsr_term_source *source, tsr_saxs_term *t,
                               .background = o->background,
                               .intensity_scale = o->intensity_scale,
                               .background_sd = o->background_sd,
+                              .interparticle = o->interparticle,
+                              .interparticle_width = o->interparticle_width,
                               .nuisance = o->nuisance};
     TSR_TRY(set_data(t, &set, err));
     check_rg(source->topology, t, source->log);
@@ -342,7 +363,8 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
 static void *term_fit_new(const tsr_term *term, tsr_pool *pool)
 {
     tsr_fit *fit = tsr_pool_new(pool, 1, sizeof *fit);
-    if (fit == NULL || !((const tsr_saxs_term *)term)->noise->per_point)
+    const tsr_saxs_term *t = (const tsr_saxs_term *)term;
+    if (fit == NULL || !(t->noise->per_point || t->has_interparticle))
         return fit;
     tsr_pool_array(pool, fit->model, term->n_point);
     tsr_pool_array(pool, fit->weight, term->n_point);
@@ -464,13 +486,26 @@ void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile,
         curve[k] = scale * curve[k] + background;
 }
 
+double tsr_saxs_interparticle(const tsr_saxs_term *term, const double *theta)
+{
+    return term->has_interparticle ? exp(theta[term->n_noise + 2]) : 1.0;
+}
+
 static void term_predict(const tsr_term *term, const tsr_prediction *prediction,
                          const void *fit, const double *theta, double *value)
 {
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
     const int n = t->n_noise;
     (void)fit;
-    tsr_saxs_curve(t, prediction->profile, theta[n], theta[n + 1], value);
+    if (!t->has_interparticle) {
+        tsr_saxs_curve(t, prediction->profile, theta[n], theta[n + 1], value);
+        return;
+    }
+    tsr_saxs_curve(t, prediction->profile, 1.0, 0.0, value);
+    tsr_structure_factor_apply(tsr_saxs_interparticle(t, theta),
+                               prediction->profile[0], term->n_point, value);
+    for (int k = 0; k < term->n_point; k++)
+        value[k] = theta[n] * value[k] + theta[n + 1];
 }
 
 static double term_log_point(const tsr_term *term, const double *theta, int k,
@@ -500,6 +535,8 @@ static tsr_status open_noise(const tsr_saxs_term *t, int n_error,
                                  .saxs = t->saxs,
                                  .matrix = t->matrix,
                                  .n_q = t->n_q,
+                                 .interparticle =
+                                     t->has_interparticle ? t->n_noise + 2 : 0,
                                  .linear = &t->linear,
                                  .n_error = n_error,
                                  .error = error};
