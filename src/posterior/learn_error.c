@@ -677,10 +677,9 @@ static tsr_status archive_identity(comparison *x, tsr_archive *a, tsr_err *err)
         differs |= fabs(stored[k] - own[k]) > 1e-3 * fabs(own[k]) + 1e-3;
     free(own);
     if (status == TSR_OK && (a->failed || differs))
-        return tsr_fail(
-            err, TSR_E_DATA,
-            "the model error was learnt for another molecule or "
-            "contrast: remove it, or set another model_error.file");
+        return tsr_fail(err, TSR_E_DATA,
+                        "the model error was learnt for another molecule or "
+                        "contrast: remove it, or set another model_error.file");
     return status;
 }
 
