@@ -268,6 +268,8 @@ static tsr_status compute(work *w, tsr_err *err)
                                               : "simulate");
     gsl_rng *rng = tsr_rng_new((uint64_t)w->config.seed, noise_stream);
     TSR_TRY(tsr_allocated(rng, err));
+    tsr_structure_factor_apply(s->interparticle, intensity[n], n + 3,
+                               intensity);
     const double scale = s->i0 / intensity[n];
     for (int i = 0; i < n; i++) {
         column[i] = q[i];

@@ -32,7 +32,7 @@ tsr_field_kind tsr_term_kind(int number)
 void tsr_term_print_setting(FILE *out, const char *name,
                             tsr_number_or_word value)
 {
-    if (value.word == 0)
+    if (value.word == 0 || value.word == TSR_BACKGROUND_INFER)
         fprintf(out, "%s was free", name);
     else
         fprintf(out, "%s was %g", name, value.number);
@@ -162,15 +162,6 @@ int tsr_term_n_free(const tsr_term *term)
     for (int i = 0; i < term->n_parameter; i++)
         n += term->parameter[i].infer;
     return n;
-}
-
-double tsr_term_log_prior_drawn(const tsr_term *term, const double *theta)
-{
-    double sum = 0.0;
-    for (int i = 0; i < term->n_parameter; i++)
-        if (term->parameter[i].step == TSR_STEP_CONDITIONAL)
-            sum += tsr_parameter_log_prior(&term->parameter[i], theta[i]);
-    return sum;
 }
 
 void tsr_term_start(const tsr_term *term, double *theta)
@@ -484,12 +475,11 @@ double tsr_likelihood_log_ratio(const tsr_likelihood *likelihood,
     double sum = 0.0;
     for (int d = 0; d < likelihood->n_term; d++) {
         const tsr_term *t = likelihood->term[d];
-        const double *old = from->theta + t->first, *new = to->theta + t->first;
         if (is_drawn(t))
-            sum += t->type->log_density(t, from->fit[d], beta, old) -
-                   t->type->log_density(t, to->fit[d], beta, new) +
-                   tsr_term_log_prior_drawn(t, new) -
-                   tsr_term_log_prior_drawn(t, old);
+            sum +=
+                t->type->log_density(t, from->fit[d], beta,
+                                     from->theta + t->first) -
+                t->type->log_density(t, to->fit[d], beta, to->theta + t->first);
     }
     return sum;
 }

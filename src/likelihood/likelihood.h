@@ -267,8 +267,8 @@ tsr_status tsr_likelihood_evaluate(const tsr_likelihood *likelihood,
 
 /* Log of the proposal density of the reverse step over that of the step `from`
  * to `to`, for the linear parameters that tsr_likelihood_evaluate draws with
- * rng, plus the change of their log prior. Added to the log acceptance ratio,
- * besides beta times the change of log_lik. */
+ * rng. Added to the log acceptance ratio, besides beta times the change of
+ * log_lik. */
 double tsr_likelihood_log_ratio(const tsr_likelihood *likelihood,
                                 const tsr_point *from, const tsr_point *to,
                                 double beta);

@@ -384,23 +384,33 @@ void tsr_noise_fit_points(const tsr_noise *noise, const double *profile,
     fit->chi2 = fit->square_sum;
 }
 
-void tsr_noise_save_plain(const tsr_noise *noise, const double *weight,
-                          tsr_fit *fit)
+void tsr_noise_add_error(const tsr_noise *noise, const double *weight,
+                         double log_s, tsr_fit *fit)
 {
-    const int n = noise->saxs->n;
-    const double *data = noise->saxs->intensity;
+    const tsr_noise *s = noise;
+    const int n = s->saxs->n;
+    const double *data = s->saxs->intensity, *w = weight;
     tsr_plain_fit *p = &fit->plain;
+    tsr_model_error error = {.n = s->n_error};
     tsr_linear_save_plain(fit);
-    for (int e = 0; e < noise->n_error; e++) {
-        const double *x = noise->curve + (size_t)e * (size_t)n;
+    for (int e = 0; e < s->n_error; e++) {
+        const double *x = s->curve + (size_t)e * (size_t)n;
         p->residual[e] = p->model[e] = p->one[e] = 0.0;
         for (int k = 0; k < n; k++) {
-            const double wx = weight[k] * x[k], m = fit->model[k];
+            const double wx = w[k] * x[k], m = fit->model[k];
             p->residual[e] += wx * (data[k] - p->scale * m - p->background);
             p->model[e] += wx * (m - p->model_mean);
             p->one[e] += wx;
         }
+        for (int f = 0; f <= e; f++) {
+            const double *y = s->curve + (size_t)f * (size_t)n;
+            double sum = 0.0;
+            for (int k = 0; k < n; k++)
+                sum += w[k] * x[k] * y[k];
+            error.gram[e][f] = error.gram[f][e] = sum;
+        }
     }
+    tsr_linear_add_model_error(&s->linear, &error, log_s, fit);
 }
 
 static void set_columns(tsr_noise *noise, const double *matrix)

@@ -289,10 +289,10 @@ double tsr_noise_normal_draw_point(const tsr_noise *noise, const double *theta,
 void tsr_noise_fit_points(const tsr_noise *noise, const double *profile,
                           const double *theta, tsr_fit *fit);
 
-/* Sets fit->plain, with the products of the curves of the model's own error,
- * from a fit of fit->model with weights [n]. */
-void tsr_noise_save_plain(const tsr_noise *noise, const double *weight,
-                          tsr_fit *fit);
+/* Integrates out the model's own error, and includes the prior of b, in a fit
+ * of fit->model with weights [n]. */
+void tsr_noise_add_error(const tsr_noise *noise, const double *weight,
+                         double log_s, tsr_fit *fit);
 
 /* Creates a noise model for one data set, in memory of the pool. Errors:
  * TSR_E_NOMEM. */

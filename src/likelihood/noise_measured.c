@@ -138,8 +138,7 @@ static void measured_fit(const tsr_noise *noise, const double *profile,
     if (noise->interparticle > 0) { /* S(q) acts on points, not on rows */
         tsr_noise_fit_points(noise, profile, theta, fit);
         fit->log_sigma = noise->log_sigma;
-        tsr_noise_save_plain(noise, noise->weight, fit);
-        measured_refit(noise, theta, fit);
+        tsr_noise_add_error(noise, noise->weight, theta[0], fit);
         return;
     }
     enum { CHUNK = 1024 };

@@ -40,13 +40,6 @@ static double nu_of(const double *theta)
     return nu_low + exp(theta[NU]);
 }
 
-/* Standard deviation of a point for its information on c and b. */
-static double spread_of(const double *theta)
-{
-    const double nu = nu_of(theta);
-    return exp(theta[SCALE]) * sqrt((nu + 3.0) / (nu + 1.0));
-}
-
 /* Computes new weights from the residuals at the current c and b, and fits
  * again. */
 static void reweight(const tsr_noise *s, double nu, double inv_s2, tsr_fit *fit)
@@ -79,7 +72,8 @@ static void find_mode(const tsr_noise *s, const double *theta, tsr_fit *fit)
             break;
     }
     fit->log_sigma = s->log_sigma;
-    tsr_linear_add_prior(&s->linear, spread_of(theta), fit);
+    tsr_linear_add_prior(&s->linear, s->type->conditional(s, theta).spread,
+                         fit);
 }
 
 static void student_refit(const tsr_noise *noise, const double *theta,
@@ -132,7 +126,9 @@ static tsr_linear_shape student_conditional(const tsr_noise *noise,
                                             const double *theta)
 {
     (void)noise;
-    return (tsr_linear_shape){spread_of(theta), TAIL};
+    double nu = nu_of(theta);
+    return (tsr_linear_shape){exp(theta[SCALE]) * sqrt((nu + 3.0) / (nu + 1.0)),
+                              TAIL};
 }
 
 static double student_tail(const tsr_parameter *parameter)

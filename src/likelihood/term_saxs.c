@@ -24,12 +24,13 @@ static const char *const background_words[] = {"flat", "none", "infer", NULL};
 static const char *const auto_words[] = {"auto", NULL};
 static const char *const nuisance_words[] = {"auto", "integrate", "sample",
                                              NULL};
-
 static const char *const interparticle_words[] = {"none", "infer", NULL};
 
 /* The fields of every curve. */
 #define CURVE(TYPE, NAME, ...) \
     TSR_FIELD(TYPE, #NAME, tsr_saxs_options, NAME, __VA_ARGS__)
+#define SET(TYPE, NAME, ...) \
+    TSR_FIELD(TYPE, #NAME, tsr_saxs_options, set.NAME, __VA_ARGS__)
 #define CURVE_FIELDS(WHAT, UNIT, RESOLUTION)                                   \
     CURVE(STRING, file, .is_path = 1, .doc = (WHAT)),                          \
         CURVE(CHOICE, q_unit, .initial = "auto", .words = unit_words,          \
@@ -37,40 +38,35 @@ static const char *const interparticle_words[] = {"none", "infer", NULL};
                      "header, else 1/nm if q_max > 1"),                        \
         CURVE(PAIR, q_range, .unit = "1/Angstrom", .initial = "[0, 0.5]",      \
               .min = 0.0, .max = 10.0, .doc = "q range of the points to use"), \
-        TSR_NOISE_FIELD("noise", offsetof(tsr_saxs_options, noise)),           \
-        CURVE(NUMBER_OR_WORD, background, .initial = "infer", .min = -1e12,    \
-              .max = 1e12, .words = background_words,                          \
-              .doc = "constant b in c I(q) + b, in the unit of the data: "     \
-                     "inferred with a normal prior around 0, or a flat "       \
-                     "prior, or fixed"),                                       \
-        CURVE(NUMBER_OR_WORD, background_sd, .initial = "auto", .min = 1e-30,  \
-              .max = 1e12, .words = auto_words,                                \
-              .doc = "standard deviation of b in its normal prior; auto: "     \
-                     "half the root mean square of I in the last quarter "     \
-                     "of the q range"),                                        \
-        CURVE(NUMBER_OR_WORD, intensity_scale, .initial = "infer",             \
-              .min = 1e-30, .max = 1e30, .words = tsr_noise_infer_words,       \
-              .doc = "c in c I(q) + b, for data on an absolute scale; "        \
-                     "I(q) in " UNIT),                                         \
-        CURVE(CHOICE, nuisance, .initial = "auto", .words = nuisance_words,    \
-              .doc = "treatment of scale and background: integrated "          \
-                     "out, or sampled with the chain; auto: sampled "          \
-                     "where no closed form exists (student)"),                 \
+        TSR_NOISE_FIELD("noise", offsetof(tsr_saxs_options, set.noise)),       \
+        SET(NUMBER_OR_WORD, background, .initial = "infer", .min = -1e12,      \
+            .max = 1e12, .words = background_words,                            \
+            .doc = "constant b in c I(q) + b, in the unit of the data; "       \
+                   "infer: normal prior, flat: flat prior"),                   \
+        SET(NUMBER_OR_WORD, background_sd, .initial = "auto", .min = 1e-30,    \
+            .max = 1e12, .words = auto_words,                                  \
+            .doc = "sd of b in its normal prior; auto: half the rms of "       \
+                   "I in the last quarter of the q range"),                    \
+        SET(NUMBER_OR_WORD, intensity_scale, .initial = "infer", .min = 1e-30, \
+            .max = 1e30, .words = tsr_noise_infer_words,                       \
+            .doc = "c in c I(q) + b, for data on an absolute scale; "          \
+                   "I(q) in " UNIT),                                           \
+        SET(CHOICE, nuisance, .initial = "auto", .words = nuisance_words,      \
+            .doc = "treatment of scale and background: integrated "            \
+                   "out, or sampled with the chain; auto: sampled "            \
+                   "where no closed form exists (student)"),                   \
         TSR_RESOLUTION_FIELD(                                                  \
             "resolution", offsetof(tsr_saxs_options, resolution), RESOLUTION)
 
 static const tsr_field fields[] = {
     CURVE_FIELDS("file with the SAXS curve: q, I, sigma", "electrons squared",
                  tsr_resolution_fields),
-    CURVE(NUMBER_OR_WORD, interparticle, .initial = "none", .min = 0.05,
-          .max = 20.0, .words = interparticle_words,
-          .doc = "interference between particles, as its factor of I(0): "
-                 "below 1 for repulsion, above 1 for attraction, none, or "
-                 "inferred with a log-normal prior around 1"),
-    CURVE(DOUBLE, interparticle_width, .initial = "0.1", .min = 1e-3,
-          .max = 1.0,
-          .doc = "standard deviation of the logarithm of interparticle in its "
-                 "prior"),
+    SET(NUMBER_OR_WORD, interparticle, .initial = "none", .min = 0.05,
+        .max = 20.0, .words = interparticle_words,
+        .doc = "interference between particles, as its factor of I(0): "
+               "below 1 for repulsion, above 1 for attraction"),
+    SET(DOUBLE, interparticle_width, .initial = "0.1", .min = 1e-3, .max = 1.0,
+        .doc = "standard deviation of log interparticle in its prior"),
     {0}};
 
 /* Options of sans: the options of every curve, then the neutron options. */
@@ -113,9 +109,8 @@ static tsr_status check_points(const tsr_saxs_term *t, tsr_err *err)
                     t->saxs->path, t->saxs->n, n);
 }
 
-/* Scale has a flat prior, background a normal or a flat prior. If sampled, they
- * are proposed from their conditional. If integrated out, their prior is part
- * of the integral. */
+/* If sampled, scale and background are proposed from their conditional. If
+ * integrated out, their prior is part of the integral. */
 static tsr_parameter linear_parameter(const tsr_saxs_term *t, const char *name,
                                       const char *doc, int infer, double fixed)
 {
@@ -159,18 +154,17 @@ static void make_parameters(const tsr_data_set *set, tsr_saxs_term *t)
         p[i].scope = TSR_CHANGES_FIT;
 }
 
-/* Half the root mean square intensity in the last quarter of the q range. A
- * constant error of the subtracted buffer is of this order or smaller
- * (docs/statistics.md). */
+/* Half the root mean square intensity in the last quarter of the q range
+ * (docs/statistics.md has the measurements). */
 static double background_sd(const tsr_saxs *saxs)
 {
-    const double *q = saxs->q;
-    const int last = saxs->n - 1;
+    const double *q = saxs->q, *intensity = saxs->intensity;
+    const int n = saxs->n;
     double sum = 0.0;
-    int n = 0;
-    for (; n <= last && q[last - n] >= 0.25 * q[0] + 0.75 * q[last]; n++)
-        sum += saxs->intensity[last - n] * saxs->intensity[last - n];
-    return 0.5 * sqrt(sum / n);
+    int k = n - 1;
+    for (; k >= 0 && q[k] >= 0.25 * q[0] + 0.75 * q[n - 1]; k--)
+        sum += intensity[k] * intensity[k];
+    return 0.5 * sqrt(sum / (n - 1 - k));
 }
 
 /* With flat priors, sampled c and b have a proper distribution only if the
@@ -292,18 +286,15 @@ static void term_print(const tsr_term_options *options, FILE *out)
 {
     const tsr_saxs_options *o = (const void *)options;
     const tsr_neutron_options *neutron = tsr_saxs_neutron(options);
-    tsr_number_or_word background = o->background;
-    if (background.word == TSR_BACKGROUND_INFER)
-        background.word = TSR_BACKGROUND_FLAT; /* both are free */
     fprintf(out, "The data were %s, ",
             o->file == NULL ? "" : tsr_text_file_name(o->file));
     if (neutron != NULL)
         fprintf(out, "of neutrons in %g %% D2O%s, ",
                 neutron->d2o.word < 0 ? 100.0 * neutron->d2o.number : 0.0,
                 neutron->deuterated.n > 0 ? ", deuterated in part" : "");
-    fprintf(out, "with %s; ", tsr_noise_registry[o->noise.model]->doc);
-    tsr_term_print_setting(out, "the scale", o->intensity_scale);
-    tsr_term_print_setting(out, ", the background", background);
+    fprintf(out, "with %s; ", tsr_noise_registry[o->set.noise.model]->doc);
+    tsr_term_print_setting(out, "the scale", o->set.intensity_scale);
+    tsr_term_print_setting(out, ", the background", o->set.background);
     fputs(". ", out);
 }
 
@@ -325,14 +316,8 @@ static tsr_status read_curve(const tsr_term_source *source, tsr_saxs_term *t,
                                      err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "data.%d.resolution", source->number);
-    const tsr_data_set set = {.saxs = t->owned_saxs,
-                              .noise = o->noise,
-                              .background = o->background,
-                              .intensity_scale = o->intensity_scale,
-                              .background_sd = o->background_sd,
-                              .interparticle = o->interparticle,
-                              .interparticle_width = o->interparticle_width,
-                              .nuisance = o->nuisance};
+    tsr_data_set set = o->set;
+    set.saxs = t->owned_saxs;
     TSR_TRY(set_data(t, &set, err));
     check_rg(source->topology, t, source->log);
     return TSR_OK;
@@ -472,7 +457,8 @@ static double term_log_density(const tsr_term *term, const void *fit,
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
     const double *linear = theta + t->n_noise;
     return tsr_linear_log_density(&t->linear, fit, conditional(t, theta, beta),
-                                  linear[0], linear[1]);
+                                  linear[0], linear[1]) -
+           tsr_linear_log_prior(&t->linear, linear[1]);
 }
 
 /* ---- curves ---- */
@@ -486,26 +472,18 @@ void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile,
         curve[k] = scale * curve[k] + background;
 }
 
-double tsr_saxs_interparticle(const tsr_saxs_term *term, const double *theta)
-{
-    return term->has_interparticle ? exp(theta[term->n_noise + 2]) : 1.0;
-}
-
 static void term_predict(const tsr_term *term, const tsr_prediction *prediction,
                          const void *fit, const double *theta, double *value)
 {
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
-    const int n = t->n_noise;
+    const double *profile = prediction->profile, *linear = theta + t->n_noise;
     (void)fit;
-    if (!t->has_interparticle) {
-        tsr_saxs_curve(t, prediction->profile, theta[n], theta[n + 1], value);
-        return;
-    }
-    tsr_saxs_curve(t, prediction->profile, 1.0, 0.0, value);
-    tsr_structure_factor_apply(tsr_saxs_interparticle(t, theta),
-                               prediction->profile[0], term->n_point, value);
+    tsr_saxs_curve(t, profile, 1.0, 0.0, value);
+    if (t->has_interparticle)
+        tsr_structure_factor_apply(exp(linear[2]), profile[0], term->n_point,
+                                   value);
     for (int k = 0; k < term->n_point; k++)
-        value[k] = theta[n] * value[k] + theta[n + 1];
+        value[k] = linear[0] * value[k] + linear[1];
 }
 
 static double term_log_point(const tsr_term *term, const double *theta, int k,

@@ -16,35 +16,31 @@
  * integral, else sample. */
 enum { TSR_NUISANCE_AUTO, TSR_NUISANCE_INTEGRATE, TSR_NUISANCE_SAMPLE };
 
+/* A data set and its treatment, independent of a configuration file. */
+typedef struct {
+    const tsr_saxs *saxs;
+    tsr_noise_options noise;
+    tsr_number_or_word background;      /* flat, none, infer, a number */
+    tsr_number_or_word background_sd;   /* auto, a number */
+    tsr_number_or_word intensity_scale; /* infer, a number */
+    tsr_number_or_word interparticle;   /* none, infer, S(0) */
+    double interparticle_width;         /* sd of log S(0) in its prior */
+    int nuisance;                       /* treatment of scale and background:
+                                           TSR_NUISANCE_... */
+} tsr_data_set;
+
 /* Options of an entry of `data:` with kind saxs or sans. */
 typedef struct {
     int kind;
     char *file;
     int q_unit;        /* tsr_q_unit */
     double q_range[2]; /* 1/Angstrom */
-    tsr_noise_options noise;
-    tsr_number_or_word background;      /* flat, none, infer, a number */
-    tsr_number_or_word background_sd;   /* auto, a number */
-    tsr_number_or_word interparticle;   /* none, infer, S(0) */
-    double interparticle_width;         /* sd of log S(0) in its prior */
-    tsr_number_or_word intensity_scale; /* infer, a number */
-    int nuisance;                       /* treatment of scale and background:
-                                           TSR_NUISANCE_... */
+    tsr_data_set set;  /* saxs: NULL */
     tsr_resolution_options resolution;
 } tsr_saxs_options;
 
 /* The neutron options of an entry of kind sans; NULL for any other kind. */
 const tsr_neutron_options *tsr_saxs_neutron(const tsr_term_options *entry);
-
-/* A data set and its treatment, independent of a configuration file. */
-typedef struct {
-    const tsr_saxs *saxs;
-    tsr_noise_options noise;
-    tsr_number_or_word background, intensity_scale, background_sd,
-        interparticle;
-    double interparticle_width;
-    int nuisance;
-} tsr_data_set;
 
 /* The term of a curve. Its theta holds the n_noise parameters of the noise
  * model, then scale and background, then log S(0) if there is interference.
@@ -102,9 +98,6 @@ tsr_status tsr_saxs_fit(const tsr_saxs_term *term, const double *profile,
  * sampled, else integrated over both. */
 double tsr_saxs_log_lik(const tsr_saxs_term *term, const tsr_fit *fit,
                         const double *theta);
-
-/* S(0) at theta; 1 without interference. */
-double tsr_saxs_interparticle(const tsr_saxs_term *term, const double *theta);
 
 /* c I(q_k) + b at the data's q, without S(q): curve [n_point] out. */
 void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile,

@@ -232,10 +232,8 @@ int tsr_parameters_propose(const tsr_parameters *parameters, int block,
         const void *fit = now->fit[b->term];
         const int at = term->first;
         term->type->draw(term, fit, beta, rng, trial->theta + at);
-        *to = term->type->log_density(term, fit, beta, now->theta + at) +
-              tsr_term_log_prior_drawn(term, trial->theta + at);
-        *from = term->type->log_density(term, fit, beta, trial->theta + at) +
-                tsr_term_log_prior_drawn(term, now->theta + at);
+        *to = term->type->log_density(term, fit, beta, now->theta + at);
+        *from = term->type->log_density(term, fit, beta, trial->theta + at);
     }
     /* with NaN the step goes on, so that the acceptance reports it */
     return possible && *to != -(double)INFINITY;

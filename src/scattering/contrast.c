@@ -235,13 +235,10 @@ int tsr_contrast_is_plain(const tsr_parameter *p)
            p[TSR_C2].start == 0.0;
 }
 
-double tsr_structure_factor(double s0, double p)
-{
-    return s0 / (s0 + (1.0 - s0) * p * p);
-}
-
 void tsr_structure_factor_apply(double s0, double i0, int n, double *intensity)
 {
-    for (int k = 0; k < n; k++)
-        intensity[k] *= tsr_structure_factor(s0, intensity[k] / i0);
+    for (int k = 0; k < n; k++) {
+        const double p = intensity[k] / i0;
+        intensity[k] *= s0 / (s0 + (1.0 - s0) * p * p);
+    }
 }

@@ -107,21 +107,16 @@ double tsr_coarse_sum(int n_comp, const double *c, const double *partial,
 
 /* ---- interference between particles ----
  *
- * A solution that is not dilute scatters I(q) S(q), with the structure factor
+ * A solution that is not dilute scatters I(q) S(q), with
  *
  *     S(q) = 1 / (1 + nu P(q)^2),   P(q) = I(q) / I(0),   nu = 1 / S(0) - 1
  *
- * S(0) < 1: the particles repel each other; S(0) > 1: they attract each other.
- * At low concentration nu = 2 A2 M c, with the second virial coefficient A2,
- * molar mass M and concentration c by mass. Hard spheres of radius R have
- * Phi(2 q R) in place of P(q)^2 (Guinier & Fournet 1955), which equals P(q)^2
- * up to order q^2, but needs a radius. Coils that penetrate each other have
- * P(q) (Zimm 1948). */
+ * nu > 0: repulsion; nu < 0: attraction. At low concentration nu = 2 A2 M c
+ * (second virial coefficient, molar mass, concentration). For hard spheres of
+ * radius R, P(q)^2 stands for Phi(2 q R) (Guinier & Fournet 1955), to which it
+ * is equal up to order q^2. */
 
-/* S(q) for P(q) = p. s0: S(0) > 0. */
-double tsr_structure_factor(double s0, double p);
-
-/* Multiplies the intensities [n] by S(q). i0: I(0). */
+/* Multiplies the intensities [n] by S(q). s0: S(0) > 0. i0: I(0). */
 void tsr_structure_factor_apply(double s0, double i0, int n, double *intensity);
 
 #endif

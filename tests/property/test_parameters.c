@@ -351,8 +351,6 @@ static void student_at(double beta, double sd)
             x[i][v + 1] = pow(x[i][v] - centre[v / 2], 2.0);
         w[i] = beta * point.log_lik -
                term->type->log_density(term, point.fit[0], beta, point.theta);
-        if (sd > 0.0)
-            w[i] += log(gsl_ran_gaussian_pdf(x[i][4], sd));
     }
     weighted_means(N, N_BY, x[0], w, want, want_error, NULL);
     for (int v = 0; v < N_BY; v++)
