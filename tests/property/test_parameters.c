@@ -99,9 +99,10 @@ static double measure_point(const problem *p, int d, int k, double mean,
     return mean / y;
 }
 
-/* Data of every set at its c, b and noise. */
-static void make_data(problem *p, double r, const double *c, const double *b,
-                      double (*value)[TSR_NOISE_PARAMETERS], gsl_rng *rng)
+/* Data of every set at its c, b, noise and log S(0) (NULL: 0). */
+static void make_data_at(problem *p, double r, const double *c, const double *b,
+                         double (*value)[TSR_NOISE_PARAMETERS],
+                         const double *log_s0, gsl_rng *rng)
 {
     double profile[MAX_Q], *matrix;
     tsr_q_grid grid = tsr_q_grid_make(d_bound, p->q[N_POINT - 1]);
@@ -109,13 +110,22 @@ static void make_data(problem *p, double r, const double *c, const double *b,
     family(&grid, r, profile);
     for (int d = 0; d < p->n_data; d++)
         for (int k = 0; k < N_POINT; k++) {
-            double mean = b[d];
+            double one = 0.0;
             for (int j = 0; j < grid.n_q; j++)
-                mean += c[d] * matrix[k * grid.n_q + j] * profile[j];
-            p->intensity[d][k] = measure_point(p, d, k, mean, value[d], rng);
+                one += matrix[k * grid.n_q + j] * profile[j];
+            if (log_s0 != NULL)
+                one /= 1.0 + expm1(-log_s0[d]) * pow(one / profile[0], 2.0);
+            p->intensity[d][k] =
+                measure_point(p, d, k, c[d] * one + b[d], value[d], rng);
         }
     free(matrix);
     make_likelihood(p);
+}
+
+static void make_data(problem *p, double r, const double *c, const double *b,
+                      double (*value)[TSR_NOISE_PARAMETERS], gsl_rng *rng)
+{
+    make_data_at(p, r, c, b, value, NULL, rng);
 }
 
 /* ---- a chain ---- */
@@ -187,8 +197,8 @@ static void step_chain(chain *c, int warm)
     OK(tsr_chain_step_parameters(k, warm, &err));
 }
 
-/* R, then per data set c, b, theta. */
-enum { PER_DATA = 2 + TSR_NOISE_PARAMETERS };
+/* R, then per data set c, b, theta of the noise, log S(0). */
+enum { PER_DATA = 3 + TSR_NOISE_PARAMETERS, LOG_S0 = PER_DATA - 1 };
 enum { N_QUANTITY = 1 + MAX_DATA * PER_DATA };
 
 static void look(const chain *c, double value[N_QUANTITY])
@@ -196,11 +206,13 @@ static void look(const chain *c, double value[N_QUANTITY])
     value[0] = c->r;
     for (int d = 0; d < c->p->n_data; d++) {
         double *v = value + 1 + d * PER_DATA, theta[TSR_TERM_PARAMETERS];
-        int n =
-            saxs_draw(c->p->likelihood, d, &c->chain.now, c->chain.rng, theta);
-        v[0] = theta[n - 2], v[1] = theta[n - 1];
+        const tsr_saxs_term *term = saxs_term(c->p->likelihood, d);
+        const int n = term->n_noise;
+        saxs_draw(c->p->likelihood, d, &c->chain.now, c->chain.rng, theta);
+        v[0] = theta[n], v[1] = theta[n + 1];
         for (int i = 0; i < TSR_NOISE_PARAMETERS; i++)
-            v[2 + i] = i < n - 2 ? theta[i] : 0.0;
+            v[2 + i] = i < n ? theta[i] : 0.0;
+        v[LOG_S0] = term->has_interparticle ? theta[n + 2] : 0.0;
     }
 }
 
@@ -443,7 +455,7 @@ enum { N_REPEAT = 200, N_DRAW = 14, N_BIN = 5 };
  * beyond these are left out, so that both are flat on the same ranges. b_sd: of
  * a normal prior of b. */
 static const double c_range[] = {1.0, 3.0}, b_range[] = {500.0, 2000.0};
-static const double b_sd = 300.0;
+static const double b_sd = 300.0, log_s0_sd = 0.3;
 
 static int has_prior(const problem *p, int d)
 {
@@ -476,7 +488,9 @@ static void draw_truth(const problem *p, gsl_rng *rng, double *r, double *c,
         b[d] = has_prior(p, d) ? gsl_ran_gaussian(rng, b_sd)
                                : gsl_ran_flat(rng, b_range[0], b_range[1]);
         v[0] = c[d], v[1] = b[d];
-        theta[0] = theta[1] = 0.0;
+        theta[0] = theta[1] = v[LOG_S0] = 0.0;
+        if (p->set[d].interparticle.word > 0)
+            v[LOG_S0] = gsl_ran_gaussian(rng, log_s0_sd);
         type->parameters(noise, parameter);
         parameters_draw(type->n_parameter, parameter, rng, theta);
         for (int i = 0; i < type->n_parameter; i++)
@@ -485,14 +499,15 @@ static void draw_truth(const problem *p, gsl_rng *rng, double *r, double *c,
 }
 
 static void calibrate(const char *what, int n_data, const int *model,
-                      int nuisance, int background)
+                      int nuisance, int background, int interparticle)
 {
     _Static_assert((N_DRAW + 1) % N_BIN == 0, "bins of one size");
     int count[N_QUANTITY][N_BIN] = {{0}}, n = 1 + n_data * PER_DATA, bad = 0;
     for (int repeat = 0; repeat < N_REPEAT; repeat++) {
         problem p;
         chain run;
-        double r, c[MAX_DATA], b[MAX_DATA], truth[N_QUANTITY];
+        double r, c[MAX_DATA], b[MAX_DATA], log_s0[MAX_DATA];
+        double truth[N_QUANTITY];
         double value[MAX_DATA][TSR_NOISE_PARAMETERS] = {{0}};
         int rank[N_QUANTITY] = {0};
         gsl_rng *rng = rng_new(70, (uint64_t)repeat);
@@ -502,9 +517,13 @@ static void calibrate(const char *what, int n_data, const int *model,
                                       .noise = p.set[d].noise,
                                       .nuisance = nuisance,
                                       .background = {background, 0.0},
-                                      .background_sd = {-1, b_sd}};
+                                      .background_sd = {-1, b_sd},
+                                      .interparticle = {interparticle, 0.0},
+                                      .interparticle_width = log_s0_sd};
         draw_truth(&p, rng, &r, c, b, value, truth);
-        make_data(&p, r, c, b, value, rng);
+        for (int d = 0; d < n_data; d++)
+            log_s0[d] = truth[1 + d * PER_DATA + LOG_S0];
+        make_data_at(&p, r, c, b, value, log_s0, rng);
         open_chain(&run, &p, 700 + (uint64_t)repeat, 1.0, r);
         for (int i = 0; i < 300; i++)
             step_chain(&run, 1);
@@ -524,7 +543,10 @@ static void calibrate(const char *what, int n_data, const int *model,
     for (int v = 0; v < n; v++) {
         double chi2 = 0.0, each = (double)N_REPEAT / N_BIN;
         int data = v > 0 ? (v - 1) / PER_DATA : 0, i = (v - 1) % PER_DATA - 2;
-        if (v > 0 && i >= tsr_noise_registry[model[data]]->n_parameter)
+        const int is_noise = v > 0 && i >= 0 && i + 2 != LOG_S0;
+        if (is_noise && i >= tsr_noise_registry[model[data]]->n_parameter)
+            continue;
+        if (v > 0 && i + 2 == LOG_S0 && !interparticle)
             continue;
         for (int k = 0; k < N_BIN; k++)
             chi2 += pow(count[v][k] - each, 2.0) / each;
@@ -542,14 +564,18 @@ static void calibrate(const char *what, int n_data, const int *model,
 TEST(ranks_are_even)
 {
     const int measured[] = {MEASURED, RELATIVE}, student[] = {STUDENT};
-    const int relative[] = {RELATIVE};
+    const int relative[] = {RELATIVE}, both[] = {MEASURED, MEASURED};
     calibrate("relative, sampled", 1, relative, TSR_NUISANCE_SAMPLE,
-              TSR_BACKGROUND_FLAT);
-    calibrate("student", 1, student, TSR_NUISANCE_AUTO, TSR_BACKGROUND_FLAT);
+              TSR_BACKGROUND_FLAT, 0);
+    calibrate("student", 1, student, TSR_NUISANCE_AUTO, TSR_BACKGROUND_FLAT, 0);
     calibrate("measured and relative", 2, measured, TSR_NUISANCE_AUTO,
-              TSR_BACKGROUND_FLAT);
+              TSR_BACKGROUND_FLAT, 0);
     calibrate("measured, prior of b", 1, measured, TSR_NUISANCE_AUTO,
-              TSR_BACKGROUND_INFER);
+              TSR_BACKGROUND_INFER, 0);
     calibrate("student, prior of b", 1, student, TSR_NUISANCE_AUTO,
-              TSR_BACKGROUND_INFER);
+              TSR_BACKGROUND_INFER, 0);
+    calibrate("measured, S(0)", 2, both, TSR_NUISANCE_AUTO,
+              TSR_BACKGROUND_INFER, 1);
+    calibrate("student, S(0)", 1, student, TSR_NUISANCE_AUTO,
+              TSR_BACKGROUND_INFER, 1);
 }
