@@ -1,5 +1,5 @@
 /* The likelihood terms `saxs` and `sans`: a measured curve, I_exp,k = c I(q_k;
- * X) + b + noise. For neutrons only the profile differs.
+ * X) S(q_k) + b + noise. For neutrons only the profile differs.
  *
  * A term joins three parts with files of their own: the data
  * (scattering/saxs.h), the operator that maps the profile from the engine's
