@@ -69,10 +69,11 @@ typedef enum {
     TSR_EVIDENCE_PAIRS     /* base pairs: there is no protein */
 } tsr_evidence;
 
-/* A range of residues that moves rigidly. */
+/* A range of residues that moves rigidly. Held ranges come last. */
 typedef struct {
     int first, last; /* residues */
     int is_fixed; /* 1: keeps its position relative to the other fixed parts */
+    int is_held;  /* 1: no body, but residues that must not turn (D residues) */
 } tsr_rigid_part;
 
 /* The role of a flexible range. */
@@ -102,7 +103,7 @@ typedef struct {
                            prediction */
     int *part;          /* [n_residue] index of its rigid part; -1: flexible */
     int n_part, n_range;
-    tsr_rigid_part *rigid;       /* [n_part] in the order of the chain */
+    tsr_rigid_part *rigid; /* [n_part] in the order of the chain, then held */
     tsr_flexible_range *range;   /* [n_range] in the order of the chain */
     tsr_strings flexible, fixed; /* ranges as in a configuration */
     int n_strand; /* the last n_strand of `flexible` are strands of nucleotides
