@@ -1,13 +1,11 @@
 /* Finds the rigid parts of a structure and the flexible ranges between and
  * around them, for a configuration.
  *
- * Residues in contact form a graph. A chain is repeatedly cut at the position
- * where the least contact weight crosses the cut, as long as this weight is
- * small for the size of the smaller side: a normalised cut (Shi & Malik 2000),
- * limited to cuts that torsions of the chain can open. A domain made of several
+ * Residues in contact form a graph. A chain is cut where one strand joins two
+ * bodies that only touch, and the pieces are cut again. A domain made of several
  * segments therefore stays whole, and a domain inserted into another is not
- * separated from it. docs/domains.md compares the results with published
- * domains. */
+ * separated from it. docs/domains.md states the criterion and compares the
+ * results with published domains. */
 #ifndef TSR_MOLECULE_PARTS_H
 #define TSR_MOLECULE_PARTS_H
 
