@@ -2,7 +2,7 @@
  * around them, for a configuration.
  *
  * Residues in contact form a graph. A chain is cut where one strand joins two
- * bodies that only touch, and the pieces are cut again. A domain made of several
+ * bodies that only touch, and the pieces are cut again. A domain of several
  * segments therefore stays whole, and a domain inserted into another is not
  * separated from it. docs/domains.md states the criterion and compares the
  * results with published domains. */
