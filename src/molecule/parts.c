@@ -442,8 +442,9 @@ static int is_inside_helix(const parts_graph *g, int i)
 }
 
 /* Finds the best cut outside helices, or inside a helix if that cut is much
- * better, between residues *at and *at + 1. With predicted errors helices need
- * no special case, since the errors show whether a helix bends. */
+ * better, between residues *at and *at + 1. In a prediction a helix that
+ * touches nothing is no evidence that the sides keep their relative position.
+ */
 static parts_cut best_cut(const parts_graph *g, const crossing *c, int first,
                           int last, int *at)
 {
@@ -451,7 +452,7 @@ static parts_cut best_cut(const parts_graph *g, const crossing *c, int first,
     int coil_at = -1, helix_at = -1;
     for (int i = first; i < last; i++) {
         double weight_ratio = relative_weight(g, c, i - first);
-        int is_helix = g->pae == NULL && is_inside_helix(g, i);
+        int is_helix = g->pae == NULL && !g->has_plddt && is_inside_helix(g, i);
         if (is_helix && weight_ratio < helix)
             helix = weight_ratio, helix_at = i;
         if (!is_helix && weight_ratio < coil)

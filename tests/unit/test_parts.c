@@ -248,6 +248,24 @@ TEST(confidence)
     assert_int_equal(p->range[0].role, TSR_RANGE_CHAIN);
 }
 
+/* ESMFold writes no title. */
+TEST(without_title)
+{
+    char line[200];
+    FREED(tsr_structure) s;
+    const char *path = io_text("esmfold.pdb", "PARENT N/A\n");
+    FILE *file = fopen(path, "a"), *from = fopen(demo, "r");
+    assert_true(file != NULL && from != NULL);
+    while (fgets(line, sizeof line, from) != NULL)
+        if (strncmp(line, "ATOM", 4) == 0)
+            fputs(line, file);
+    fclose(from);
+    fclose(file);
+    OK(tsr_structure_read(path, &s, &err));
+    assert_int_equal(s->is_prediction, 1);
+    unlink(path);
+}
+
 /* ---- what the file lacks ---- */
 
 static int has_note(const tsr_parts *p, const char *text)
@@ -634,9 +652,9 @@ TEST(leave_one_out)
 /* The limit of a neck could lie anywhere from 0.35 to 0.55. */
 TEST(neck)
 {
-    for (double neck = 0.35; neck < 0.56; neck += 0.1) {
-        double factor[N_KNOWN];
-        if (!touch_factors(neck, factor))
+    for (int percent = 35; percent <= 55; percent += 10) {
+        double factor[N_KNOWN] = {0.0};
+        if (!touch_factors(percent / 100.0, factor))
             skip();
         for (int k = 0; k < (int)N_KNOWN; k++)
             assert_int_equal(factor[k] < 8.0, k < (int)N_MOVING);
@@ -661,6 +679,27 @@ TEST(lone_helix)
     keep(s, "A", 65, 79); /* the helix alone */
     p = find(s, NULL, "A:65-79", "");
     assert_int_equal(p->range[0].role, TSR_RANGE_CHAIN);
+}
+
+/* Calmodulin's central helix bends at 77 to 81 in solution (Barbato et al.
+ * 1992). A crystal shows it straight, a prediction is not believed. */
+TEST(joining_helix)
+{
+    tsr_structure *s = read_shared("structures/4cln.pdb.gz");
+    FREED(tsr_parts) p;
+    if (s == NULL)
+        skip();
+    OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
+    assert_int_equal(p->n_part, 1);
+    assert_true(has_note(p, "only the helix around A:80"));
+    tsr_parts_free(p);
+    for (int i = 0; i < s->n_residue; i++)
+        s->residue[i].b = 90.0;
+    s->is_prediction = 1;
+    OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
+    const int cut[2] = {76, 82};
+    assert_int_equal(p->n_part, 2);
+    assert_true(is_linker(s, p, 0, cut));
 }
 
 /* A few sure residues between two unsure loops move with them. */
