@@ -420,14 +420,13 @@ const char *tsr_evidence_format(const tsr_evidence *evidence, char *text)
     return text;
 }
 
-tsr_odds tsr_odds_judge(double log_odds, double error, double ess)
+tsr_odds tsr_odds_judge(double log_odds, double error)
 {
     const double least = fabs(log_odds) - TSR_ODDS_ERRORS * error;
-    return !isfinite(least) ? TSR_ODDS_UNKNOWN
-           : ess < TSR_ODDS_ESS || least < log(TSR_ODDS_DECISIVE)
-               ? TSR_ODDS_UNDECIDED
-           : log_odds > 0.0 ? TSR_ODDS_FOR
-                            : TSR_ODDS_AGAINST;
+    return !isfinite(least)                 ? TSR_ODDS_UNKNOWN
+           : least < log(TSR_ODDS_DECISIVE) ? TSR_ODDS_UNDECIDED
+           : log_odds > 0.0                 ? TSR_ODDS_FOR
+                                            : TSR_ODDS_AGAINST;
 }
 
 void tsr_evidence_put(const tsr_evidence *evidence, const char *name,

@@ -80,13 +80,12 @@ typedef enum {
 
 enum {
     TSR_ODDS_DECISIVE = 20, /* odds from which a model is excluded */
-    TSR_ODDS_ERRORS = 2,    /* standard errors by which they are lessened */
-    TSR_ODDS_ESS = 100      /* with fewer effective draws nothing is decided */
+    TSR_ODDS_ERRORS = 2     /* standard errors by which they are lessened */
 };
 
 /* log_odds, error: log of the odds of the second model and its standard error,
- * nat. ess: effective draws of the slowest variable of both runs. */
-tsr_odds tsr_odds_judge(double log_odds, double error, double ess);
+ * nat. */
+tsr_odds tsr_odds_judge(double log_odds, double error);
 
 /* Adds the member `name` to an object: {"log", "error", "barrier",
  * "temperatures", "t_max"}; "note" where the log is null; "population" {"log",

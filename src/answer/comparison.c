@@ -150,14 +150,6 @@ static int is_same_data(const tsr_comparison *c, int a, int b)
     return c->run[a].data == c->run[b].data && c->run[a].verdict->has_data;
 }
 
-static tsr_difference judge(const tsr_comparison *c, int a, int b, double gain,
-                            double error, double log_odds)
-{
-    const double ess = fmin(c->run[a].verdict->ess, c->run[b].verdict->ess);
-    return (tsr_difference){gain, error, log_odds,
-                            tsr_odds_judge(log_odds, error, ess)};
-}
-
 tsr_difference tsr_evidence_gain(const tsr_comparison *c, int a, int b)
 {
     const tsr_evidence *x = &c->run[a].summary->evidence;
@@ -167,7 +159,9 @@ tsr_difference tsr_evidence_gain(const tsr_comparison *c, int a, int b)
         is_same_data(c, a, b) && x->n_temp > 1 && y->n_temp > 1;
     const double gain = is_known ? y->log - x->log : (double)NAN;
     const double error = is_known ? hypot(x->error, y->error) : (double)NAN;
-    return judge(c, a, b, gain, error, gain - more * M_LN2);
+    const double log_odds = gain - more * M_LN2;
+    return (tsr_difference){gain, error, log_odds,
+                            tsr_odds_judge(log_odds, error)};
 }
 
 tsr_difference tsr_loo_gain(const tsr_comparison *c, int a, int b)
@@ -176,7 +170,7 @@ tsr_difference tsr_loo_gain(const tsr_comparison *c, int a, int b)
     if (is_same_data(c, a, b))
         (void)tsr_loo_compare(&c->run[a].verdict->loo, &c->run[b].verdict->loo,
                               &gain, &error);
-    return judge(c, a, b, gain, error, gain);
+    return (tsr_difference){gain, error, gain, tsr_odds_judge(gain, error)};
 }
 
 /* The probability of model i, 1 / sum over k of exp(x_k - x_i), averaged over
@@ -248,8 +242,7 @@ static void write_best(const tsr_comparison *c,
                       least.gain < 0.0 ? "below" : "above", nearest + 1,
                       is_clear ? "the data prefer this run"
                                : "undecided, as the odds, less two errors, are "
-                                 "below 20 to 1, or a run has fewer than 100 "
-                                 "effective draws");
+                                 "below 20 to 1");
     }
 }
 

@@ -98,19 +98,17 @@ static int find_rival(const tsr_solve *s)
 }
 
 /* The run that needs more draws most: of the chosen one and its rival the one
- * with fewer effective draws, where these are few, or a larger error; without
- * a rival the chosen one where it has not converged, else the first that has
- * not; else the chosen one, of which there could be twice as many. */
+ * with the larger error; without a rival the chosen one where it has not
+ * converged, else the first that has not; else the chosen one, of which there
+ * could be twice as many. */
 static int run_to_extend(const tsr_solve *s)
 {
     const int rival = find_rival(s);
-    if (rival >= 0) {
-        const tsr_verdict *a = verdict_of(s, s->chosen);
-        const tsr_verdict *b = verdict_of(s, rival);
-        if (fmin(a->ess, b->ess) < TSR_ODDS_ESS)
-            return b->ess < a->ess ? rival : s->chosen;
-        return b->evidence.error > a->evidence.error ? rival : s->chosen;
-    }
+    if (rival >= 0)
+        return verdict_of(s, rival)->evidence.error >
+                       verdict_of(s, s->chosen)->evidence.error
+                   ? rival
+                   : s->chosen;
     for (int k = 0; k < s->runs->n && is_converged(s, s->chosen); k++)
         if (!is_converged(s, k))
             return k;
@@ -206,19 +204,12 @@ static void write_number(const tsr_solve *s, tsr_words *w)
                   TSR_ODDS_DECISIVE, TSR_ODDS_ERRORS);
     if (rival >= 0) {
         const tsr_difference d = tsr_evidence_gain(s->runs, s->chosen, rival);
-        const int more = run_to_extend(s) + 1;
         tsr_words_add(w, " The results below are those of %s.",
                       states(s->chosen + 1, text));
-        if (verdict_of(s, more - 1)->ess < TSR_ODDS_ESS)
-            tsr_words_add(
-                w,
-                " With %s the slowest variable has %.0f effective "
-                "draws; at least %d are needed: make that run longer.",
-                states(more, text), verdict_of(s, more - 1)->ess, TSR_ODDS_ESS);
-        else if (fabs(d.log_odds) + TSR_ODDS_ERRORS * d.error >=
-                 log(TSR_ODDS_DECISIVE))
+        if (fabs(d.log_odds) + TSR_ODDS_ERRORS * d.error >=
+            log(TSR_ODDS_DECISIVE))
             tsr_words_add(w, " Longer runs may decide, first that of %s.",
-                          states(more, text));
+                          states(run_to_extend(s) + 1, text));
         else
             tsr_words_add(w, " The errors are small: longer runs will not "
                              "decide, more precise or other data may.");
