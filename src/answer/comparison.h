@@ -15,6 +15,9 @@ typedef struct {
     tsr_verdict *verdict;
     uint64_t data; /* checksum of all measured values and their coordinates; 0:
                       no data */
+    double model_error; /* root mean square of the model's own error over the
+                           points of all curves, percent of the intensity; 0:
+                           the likelihood has none */
     double probability; /* among the runs of the same data with known log
                            evidence; NaN: not known */
     int is_excluded;    /* by the odds of another run of the same data */
