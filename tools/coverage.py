@@ -65,8 +65,8 @@ def read_trace(folder):
                 if any(re.fullmatch(p, name) for _, p in GROUPS)}
 
 
-def draw_truths(x, model):
-    """The curve and the values of each truth, in the folder of the model."""
+def draw_prior(x, model):
+    """The values of each truth. The folder of the model has the run."""
     folder = os.path.join(x.output, name_of(model))
     config = os.path.join(folder, "prior.yaml")
     prior = os.path.join(folder, "prior")
@@ -82,17 +82,29 @@ def draw_truths(x, model):
                 "--set", f"sampler.draws={x.truths}",
                 "--set", "contrast.c2=infer",
                 "--set", "output.trajectory_every=1")
-    trace = read_trace(prior)
+    return {name: values[0] for name, values in read_trace(prior).items()}
+
+
+def make_curve(x, model, t, c2, device):
+    """The curve of all atoms of draw t of the prior: path of the file."""
+    folder = os.path.join(x.output, name_of(model))
+    curve = os.path.join(folder, f"truth_{t}.dat")
+    if not os.path.exists(curve):
+        atoms = os.path.join(folder, f"truth_{t}.pdb")
+        tessera(x, "export", os.path.join(folder, "prior"), "--draws",
+                f"0/{t}", "--atoms", "all", "-o", atoms, "--force", "-q")
+        tessera(x, "profile", atoms, "--c1", 1, "--c2", float(c2), "--q-max",
+                Q_HIGH, "--n-q", N_Q, "--device", device, "-o", curve,
+                "--force", "-q")
+    return curve
+
+
+def draw_truths(x, model):
+    """The values of each truth. Its curve is in the folder of the model."""
+    truth = draw_prior(x, model)
     for t in range(x.truths):
-        curve = os.path.join(folder, f"truth_{t}.dat")
-        if not os.path.exists(curve):
-            atoms = os.path.join(folder, f"truth_{t}.pdb")
-            tessera(x, "export", prior, "--draws", f"0/{t}", "--atoms", "all",
-                    "-o", atoms, "--force", "-q")
-            tessera(x, "profile", atoms, "--c1", 1, "--c2",
-                    float(trace["c2"][0, t]), "--q-max", Q_HIGH, "--n-q", N_Q,
-                    "--device", x.devices[0], "-o", curve, "--force", "-q")
-    return {name: values[0] for name, values in trace.items()}
+        make_curve(x, model, t, truth["c2"][t], x.devices[0])
+    return truth
 
 
 def write_data(curve, path, error, seed):
