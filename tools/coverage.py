@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""Do 90 % intervals of `tessera run` hold the truth, when data come from atoms?
+
+    tools/coverage.py MODEL... [--truths N] [--errors E,...] [--jobs N]
+                      [--devices D,...] [--budget S] [--seed N] [-o DIR]
+                      [--write PAGE]
+    tools/coverage.py --table RECORDS... [--write PAGE]
+
+For each model, `tessera init` finds the parts that move. Truths are draws of a
+run with --prior-only: conformation and c2. `tessera profile` computes the curve
+of all their atoms, with the layer of the truth's own surface at its c2. Normal
+errors are added, E of the intensity up to q = 0.1 and five times as much from
+q = 0.2 on, linear between. `tessera run` then samples the posterior from the
+model, which is not the truth, until it has converged. Rg, pose and c2 of the
+truth are in the trace of the prior, those of the posterior in the trace of its
+run, under the same names.
+
+Each posterior is one process of --threads threads on one device. --jobs
+processes run at a time, in turn on --devices. A truth is done with all models
+and errors before the next one begins; after --budget seconds no posterior
+begins. DIR/records.json has a record for each posterior. The same command
+continues with those that are missing.
+
+slow_coverage (tests/property) answers the same for many more truths, by
+particles that share draws of the prior instead of by runs.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import queue
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+import h5py
+import numpy as np
+
+BEGIN, END = "<!-- coverage.py: begin -->", "<!-- coverage.py: end -->"
+Q_LOW, Q_HIGH, N_Q = 0.01, 0.35, 201     # 1/Angstrom, points from q = 0
+TRUTH_STEPS = 20000                      # of the prior, between two truths
+# rows of the table, and the variables of the trace that belong to each
+GROUPS = [("Rg", r"rg"), ("D_max", r"d_max"), ("c2", r"c2"),
+          ("distance of domains", r"pose_\d+_distance"),
+          ("direction of domains", r"pose_\d+_(from|to)_[xyz]"),
+          ("tails", r"tail_\d+_(distance|[xyz])")]
+
+
+def tessera(x, *words):
+    """The exit status; 1: the run has not converged."""
+    done = subprocess.run([x.tessera, *map(str, words)], capture_output=True,
+                          text=True)
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr[-800:]}")
+    return done.returncode
+
+
+def read_trace(folder):
+    """{name: [n_chain][n_draw]} of the quantities that the table has."""
+    with h5py.File(os.path.join(folder, "trace.h5")) as f:
+        return {name: values[()] for name, values in f["posterior"].items()
+                if any(re.fullmatch(p, name) for _, p in GROUPS)}
+
+
+def draw_prior(x, model):
+    """The values of each truth. The folder of the model has the run."""
+    folder = os.path.join(x.output, name_of(model))
+    config = os.path.join(folder, "prior.yaml")
+    prior = os.path.join(folder, "prior")
+    os.makedirs(folder, exist_ok=True)
+    if not os.path.exists(os.path.join(prior, "trace.h5")):
+        tessera(x, "init", model, "-o", config, "--force")
+        tessera(x, "run", config, "--prior-only", "-o", prior, "-q",
+                "--device", x.devices[0], "--threads", 1,
+                "--set", f"seed={x.seed}", "--set", "sampler.chains=1",
+                "--set", "sampler.temperatures=1",
+                "--set", f"sampler.warmup={TRUTH_STEPS}",
+                "--set", f"sampler.thin={TRUTH_STEPS}",
+                "--set", f"sampler.draws={x.truths}",
+                "--set", "contrast.c2=infer",
+                "--set", "output.trajectory_every=1")
+    return {name: values[0] for name, values in read_trace(prior).items()}
+
+
+def make_curve(x, model, t, c2, device):
+    """The curve of all atoms of draw t of the prior: path of the file."""
+    folder = os.path.join(x.output, name_of(model))
+    curve = os.path.join(folder, f"truth_{t}.dat")
+    if not os.path.exists(curve):
+        atoms = os.path.join(folder, f"truth_{t}.pdb")
+        tessera(x, "export", os.path.join(folder, "prior"), "--draws",
+                f"0/{t}", "--atoms", "all", "-o", atoms, "--force", "-q")
+        tessera(x, "profile", atoms, "--c1", 1, "--c2", float(c2), "--q-max",
+                Q_HIGH, "--n-q", N_Q, "--device", device, "-o", curve,
+                "--force", "-q")
+    return curve
+
+
+def draw_truths(x, model):
+    """The values of each truth. Its curve is in the folder of the model."""
+    truth = draw_prior(x, model)
+    for t in range(x.truths):
+        make_curve(x, model, t, truth["c2"][t], x.devices[0])
+    return truth
+
+
+def write_data(curve, path, error, seed):
+    q, intensity = np.loadtxt(curve, usecols=(0, 1), unpack=True)
+    keep = q >= Q_LOW
+    q, intensity = q[keep], 100.0 * intensity[keep] / intensity[0]
+    sigma = intensity * error * (1.0 + 4.0 * np.clip((q - 0.1) / 0.1, 0, 1))
+    noise = np.random.default_rng(seed).standard_normal(q.size)
+    np.savetxt(path, np.c_[q, intensity + sigma * noise, sigma], fmt="%.8g",
+               header="q (1/Angstrom), I, sigma")
+
+
+def effective_draws(values):
+    """Of the mean: by the spread of the means of 20 blocks."""
+    block = np.array_split(values.T.reshape(-1), 20)
+    between = np.var([b.mean() for b in block], ddof=1) / 20.0
+    return float(min(values.size, values.var() / max(between, 1e-300)))
+
+
+def learn_model_error(x, model, config, device):
+    """The file that all posteriors of a model share, so that they learn once."""
+    folder = os.path.join(x.output, name_of(model))
+    path = os.path.abspath(os.path.join(folder, "model_error.h5"))
+    with x.learning[model]:
+        if not os.path.exists(path):
+            tessera(x, "run", config, "-o", os.path.join(folder, "learn"), "-q",
+                    "--device", device, "--threads", os.cpu_count(),
+                    "--set", f"model_error.file={path}",
+                    "--set", "sampler.warmup=10", "--set", "sampler.draws=10",
+                    "--set", "sampler.start=file")
+    return path
+
+
+def infer(x, slots, truth, model, t, error):
+    """One posterior: {quantity: [truth, mean, sd, share of draws below]}."""
+    if time.monotonic() > x.stop:
+        return None
+    folder = os.path.join(x.output, name_of(model))
+    label = os.path.join(folder, f"run_{t}_{error:g}")
+    data, run = label + ".dat", label
+    # the same noise in units of sigma for all errors of a truth
+    write_data(os.path.join(folder, f"truth_{t}.dat"), data, error, [x.seed, t])
+    device, begin = slots.get(), time.monotonic()
+    try:
+        tessera(x, "init", model, data, "-o", label + ".yaml", "--force")
+        shutil.rmtree(run, ignore_errors=True)
+        error_file = learn_model_error(x, model, label + ".yaml", device)
+        status = tessera(
+            x, "run", label + ".yaml", "-o", run, "-q", "--device", device,
+            "--threads", x.threads, "--until", x.until,
+            "--set", f"seed={x.seed + t}",
+            "--set", f"model_error.file={error_file}",
+            "--set", f"sampler.time_limit={x.limit}",
+            "--set", "output.trajectory=none",
+            *[w for s in x.set for w in ("--set", s)])
+        trace = read_trace(run)
+    finally:
+        slots.put(device)
+    record = {"model": name_of(model), "truth": t, "error": error,
+              "seconds": time.monotonic() - begin,
+              "converged": status == 0,
+              "effective": min(effective_draws(v) for v in trace.values()),
+              "values": {name: [float(truth[name][t]), float(v.mean()),
+                                float(v.std()),
+                                float(np.mean(v < truth[name][t]))]
+                         for name, v in trace.items() if name in truth}}
+    if not x.keep:
+        shutil.rmtree(run)
+    return record
+
+
+def table(records):
+    """Shares of a group of variables are means over truths and variables; the
+    error counts a truth once."""
+    lines = ["| model | error | quantity | hold | mean z | spread of z | "
+             "truths |", "|---|---|---|---|---|---|---|"]
+    keys = sorted({(r["model"], -r["error"]) for r in records})
+    for model, error in keys:
+        own = [r for r in records
+               if r["model"] == model and r["error"] == -error]
+        for label, pattern in GROUPS:
+            names = [n for n in own[0]["values"] if re.fullmatch(pattern, n)]
+            if not names:
+                continue
+            v = np.array([[r["values"][n] for n in names] for r in own])
+            z = (v[..., 1] - v[..., 0]) / np.maximum(v[..., 2], 1e-12)
+            p = float(np.mean((v[..., 3] > 0.05) & (v[..., 3] < 0.95)))
+            n = len(own)
+            lines.append(
+                f"| {model} | {-100 * error:g} % | {label} | {p:.2f} ± "
+                f"{np.sqrt(max(p * (1 - p), 0.25 / n) / n):.2f} | "
+                f"{z.mean():+.2f} | {np.sqrt(z.var()):.2f} | {n} |")
+    n_bad = sum(not r["converged"] for r in records)
+    lines += ["", f"{len(records)} posteriors, {n_bad} not converged, median "
+              f"{np.median([r['seconds'] for r in records]):.0f} s."]
+    return "\n".join(lines)
+
+
+def name_of(model):
+    return re.sub(r"\W", "_", os.path.basename(model).split(".")[0]) \
+        if os.path.basename(model) != "model.pdb" \
+        else os.path.basename(os.path.dirname(os.path.abspath(model)))
+
+
+def write_page(path, text):
+    with open(path, encoding="utf-8") as f:
+        before, rest = f.read().split(BEGIN)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}")
+
+
+def measure(x):
+    x.stop = time.monotonic() + x.budget
+    x.learning = {m: threading.Lock() for m in x.model}
+    path = os.path.join(x.output, "records.json")
+    records = json.load(open(path)) if os.path.exists(path) else []
+    done = {(r["model"], r["truth"], r["error"]) for r in records}
+    slots = queue.Queue()
+    for i in range(x.jobs):
+        slots.put(x.devices[i % len(x.devices)])
+    with concurrent.futures.ThreadPoolExecutor(x.jobs) as pool:
+        truths = dict(zip(x.model, pool.map(lambda m: draw_truths(x, m),
+                                            x.model)))
+        work = [pool.submit(infer, x, slots, truths[m], m, t, e)
+                for t in range(x.truths) for m in x.model for e in x.errors
+                if (name_of(m), t, e) not in done]
+        for future in concurrent.futures.as_completed(work):
+            record = future.result()
+            if record is None:
+                continue
+            records.append(record)
+            with open(path + ".new", "w") as f:
+                json.dump(records, f)
+            os.replace(path + ".new", path)
+            rg = record["values"]["rg"]
+            print(f"{record['model']} {record['truth']} {record['error']:g}: "
+                  f"{record['seconds']:.0f} s, "
+                  f"{record['effective']:.0f} effective draws, "
+                  f"{'' if record['converged'] else 'not '}converged, "
+                  f"Rg {rg[0]:.2f}: {rg[1]:.2f} +- {rg[2]:.2f}",
+                  file=sys.stderr, flush=True)
+    return records
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("model", nargs="*")
+    p.add_argument("--table", nargs="+", metavar="RECORDS", default=[])
+    p.add_argument("--write", metavar="PAGE", help="table, between its marks")
+    p.add_argument("--truths", type=int, default=24)
+    p.add_argument("--seed", type=int, default=1000, help="of the truths")
+    p.add_argument("--errors", default="0.02,0.01,0.005")
+    p.add_argument("--jobs", type=int, default=1)
+    p.add_argument("--threads", type=int, default=1, help="of each process")
+    p.add_argument("--devices", default="auto", help="as --device, with commas")
+    p.add_argument("--until", default="rhat<1.02,ess>200")
+    p.add_argument("--limit", type=float, default=0.0, help="s of a run")
+    p.add_argument("--budget", type=float, default=float("inf"), help="s")
+    p.add_argument("--set", action="append", default=[], help="as of run")
+    p.add_argument("--keep", action="store_true", help="the folders of runs")
+    p.add_argument("--tessera", default="build/tessera")
+    p.add_argument("-o", "--output", default="runs/coverage")
+    x = p.parse_args()
+    x.errors = [float(e) for e in x.errors.split(",")]
+    x.devices = x.devices.split(",")
+    records = [r for path in x.table for r in json.load(open(path))]
+    records = records or measure(x)
+    if not records:
+        sys.exit("no posterior")
+    text = table(records)
+    print(text)
+    if x.write:
+        write_page(x.write, text)
+
+
+if __name__ == "__main__":
+    main()
