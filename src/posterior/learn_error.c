@@ -624,22 +624,30 @@ typedef struct {
     learnt bodies, particles;
 } error_file;
 
-#define LEARNT(of)                                            \
-    {.name = #of "/text",                                     \
-     .type = TSR_CHECKPOINT_TEXT,                             \
-     .offset = offsetof(error_file, of.text)},                \
-        {.name = #of "/real",                                 \
-         .type = TSR_CHECKPOINT_DOUBLE,                       \
-         .offset = offsetof(error_file, of.archive.real),     \
-         .length = offsetof(error_file, of.archive.n_real)},  \
-    {                                                         \
-        .name = #of "/integer", .type = TSR_CHECKPOINT_INT64, \
-        .offset = offsetof(error_file, of.archive.integer),   \
-        .length = offsetof(error_file, of.archive.n_integer)  \
-    }
-
 static const tsr_checkpoint_field file_fields[] = {
-    LEARNT(bodies), LEARNT(particles), {0}};
+    {.name = "bodies/text",
+     .type = TSR_CHECKPOINT_TEXT,
+     .offset = offsetof(error_file, bodies.text)},
+    {.name = "bodies/real",
+     .type = TSR_CHECKPOINT_DOUBLE,
+     .offset = offsetof(error_file, bodies.archive.real),
+     .length = offsetof(error_file, bodies.archive.n_real)},
+    {.name = "bodies/integer",
+     .type = TSR_CHECKPOINT_INT64,
+     .offset = offsetof(error_file, bodies.archive.integer),
+     .length = offsetof(error_file, bodies.archive.n_integer)},
+    {.name = "particles/text",
+     .type = TSR_CHECKPOINT_TEXT,
+     .offset = offsetof(error_file, particles.text)},
+    {.name = "particles/real",
+     .type = TSR_CHECKPOINT_DOUBLE,
+     .offset = offsetof(error_file, particles.archive.real),
+     .length = offsetof(error_file, particles.archive.n_real)},
+    {.name = "particles/integer",
+     .type = TSR_CHECKPOINT_INT64,
+     .offset = offsetof(error_file, particles.archive.integer),
+     .length = offsetof(error_file, particles.archive.n_integer)},
+    {0}};
 
 static void clear_file(error_file *f)
 {
