@@ -209,8 +209,9 @@ static void write_number(const tsr_solve *s, tsr_words *w)
                       "tessera report %s.",
                       states(s->chosen + 1, text), rival + 1,
                       s->runs->run[rival].directory);
-        if (fabs(d.log_odds) + TSR_ODDS_ERRORS * d.error >=
-            log(TSR_ODDS_DECISIVE))
+        if (!is_converged(s, s->chosen) || !is_converged(s, rival) ||
+            fabs(d.log_odds) + TSR_ODDS_ERRORS * d.error >=
+                log(TSR_ODDS_DECISIVE))
             tsr_words_add(w, " Longer runs may decide, first that of %s.",
                           states(run_to_extend(s) + 1, text));
         else
