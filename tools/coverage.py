@@ -1,11 +1,6 @@
 #!/usr/bin/env python3
 """Do 90 % intervals of `tessera run` hold the truth, when data come from atoms?
 
-    tools/coverage.py MODEL... [--truths N] [--errors E,...] [--jobs N]
-                      [--devices D,...] [--budget S] [--seed N] [-o DIR]
-                      [--write PAGE]
-    tools/coverage.py --table RECORDS... [--write PAGE]
-
 For each model, `tessera init` finds the parts that move. Truths are draws of a
 run with --prior-only: conformation and c2. `tessera profile` computes the curve
 of all their atoms, with the layer of the truth's own surface at its c2. Normal
@@ -17,12 +12,12 @@ run, under the same names.
 
 Each posterior is one process of --threads threads on one device. --jobs
 processes run at a time, in turn on --devices. A truth is done with all models
-and errors before the next one begins; after --budget seconds no posterior
-begins. DIR/records.json has a record for each posterior. The same command
-continues with those that are missing.
+and errors before the next one begins; after --budget seconds no posterior begins.
+records.json in --output has a record for each; the same command continues with
+those that are missing, and --table RECORDS... writes the table of several.
 
-slow_coverage (tests/property) answers the same for many more truths, by
-particles that share draws of the prior instead of by runs.
+slow_coverage (tests/property) answers the same for more truths, by particles
+that share draws of the prior instead of by runs.
 """
 import argparse
 import concurrent.futures
@@ -38,7 +33,6 @@ import time
 import h5py
 import numpy as np
 
-BEGIN, END = "<!-- coverage.py: begin -->", "<!-- coverage.py: end -->"
 Q_LOW, Q_HIGH, N_Q = 0.01, 0.35, 201     # 1/Angstrom, points from q = 0
 TRUTH_STEPS = 20000                      # of the prior, between two truths
 # rows of the table, and the variables of the trace that belong to each
@@ -104,13 +98,6 @@ def write_data(curve, path, error, seed):
                header="q (1/Angstrom), I, sigma")
 
 
-def effective_draws(values):
-    """Of the mean: by the spread of the means of 20 blocks."""
-    block = np.array_split(values.T.reshape(-1), 20)
-    between = np.var([b.mean() for b in block], ddof=1) / 20.0
-    return float(min(values.size, values.var() / max(between, 1e-300)))
-
-
 def infer(x, slots, truth, model, t, error):
     """One posterior: {quantity: [truth, mean, sd, share of draws below]}."""
     if time.monotonic() > x.stop:
@@ -137,13 +124,11 @@ def infer(x, slots, truth, model, t, error):
     record = {"model": name_of(model), "truth": t, "error": error,
               "seconds": time.monotonic() - begin,
               "converged": status == 0,
-              "effective": min(effective_draws(v) for v in trace.values()),
               "values": {name: [float(truth[name][t]), float(v.mean()),
                                 float(v.std()),
                                 float(np.mean(v < truth[name][t]))]
                          for name, v in trace.items() if name in truth}}
-    if not x.keep:
-        shutil.rmtree(run)
+    shutil.rmtree(run)
     return record
 
 
@@ -175,16 +160,18 @@ def table(records):
 
 
 def name_of(model):
-    return re.sub(r"\W", "_", os.path.basename(model).split(".")[0]) \
-        if os.path.basename(model) != "model.pdb" \
-        else os.path.basename(os.path.dirname(os.path.abspath(model)))
+    folder, name = os.path.split(os.path.abspath(model))
+    return os.path.basename(folder) if name == "model.pdb" else \
+        name.split(".")[0]
 
 
-def write_page(path, text):
+def write_page(path, tool, text):
+    """Replaces what is between the marks of the tool."""
+    begin, end = f"<!-- {tool}: begin -->\n", f"<!-- {tool}: end -->"
     with open(path, encoding="utf-8") as f:
-        before, rest = f.read().split(BEGIN)
+        before, rest = f.read().split(begin)
     with open(path, "w", encoding="utf-8") as f:
-        f.write(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}")
+        f.write(before + begin + text + "\n" + end + rest.split(end)[1])
 
 
 def measure(x):
@@ -212,7 +199,6 @@ def measure(x):
             rg = record["values"]["rg"]
             print(f"{record['model']} {record['truth']} {record['error']:g}: "
                   f"{record['seconds']:.0f} s, "
-                  f"{record['effective']:.0f} effective draws, "
                   f"{'' if record['converged'] else 'not '}converged, "
                   f"Rg {rg[0]:.2f}: {rg[1]:.2f} +- {rg[2]:.2f}",
                   file=sys.stderr, flush=True)
@@ -223,20 +209,20 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("model", nargs="*")
     p.add_argument("--table", nargs="+", metavar="RECORDS", default=[])
-    p.add_argument("--write", metavar="PAGE", help="table, between its marks")
-    p.add_argument("--truths", type=int, default=24)
-    p.add_argument("--seed", type=int, default=1000, help="of the truths")
-    p.add_argument("--errors", default="0.02,0.01,0.005")
-    p.add_argument("--jobs", type=int, default=1)
-    p.add_argument("--threads", type=int, default=1, help="of each process")
-    p.add_argument("--devices", default="auto", help="as --device, with commas")
-    p.add_argument("--until", default="rhat<1.02,ess>200")
-    p.add_argument("--limit", type=float, default=0.0, help="s of a run")
-    p.add_argument("--budget", type=float, default=float("inf"), help="s")
     p.add_argument("--set", action="append", default=[], help="as of run")
-    p.add_argument("--keep", action="store_true", help="the folders of runs")
-    p.add_argument("--tessera", default="build/tessera")
-    p.add_argument("-o", "--output", default="runs/coverage")
+    for name, value, text in (
+            ("write", "", "page whose table, between its marks, is replaced"),
+            ("truths", 24, "of each model"), ("seed", 1000, "of the truths"),
+            ("errors", "0.02,0.01,0.005", "of I at low q"),
+            ("jobs", 1, "processes at a time"),
+            ("threads", 1, "of each process"),
+            ("devices", "auto", "as --device, with commas"),
+            ("until", "rhat<1.02,ess>200", "as of run"),
+            ("limit", 0.0, "s of a run"), ("budget", 1e9, "s"),
+            ("tessera", "build/tessera", "program"),
+            ("output", "runs/coverage", "folder")):
+        p.add_argument("--" + name, type=type(value), default=value,
+                       help=text + " (%(default)s)")
     x = p.parse_args()
     x.errors = [float(e) for e in x.errors.split(",")]
     x.devices = x.devices.split(",")
@@ -247,7 +233,7 @@ def main():
     text = table(records)
     print(text)
     if x.write:
-        write_page(x.write, text)
+        write_page(x.write, "coverage.py", text)
 
 
 if __name__ == "__main__":
