@@ -28,6 +28,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 import h5py
@@ -98,6 +99,20 @@ def write_data(curve, path, error, seed):
                header="q (1/Angstrom), I, sigma")
 
 
+def learn_model_error(x, model, config, device):
+    """The file that all posteriors of a model share, so that they learn once."""
+    folder = os.path.join(x.output, name_of(model))
+    path = os.path.abspath(os.path.join(folder, "model_error.h5"))
+    with x.learning[model]:
+        if not os.path.exists(path):
+            tessera(x, "run", config, "-o", os.path.join(folder, "learn"), "-q",
+                    "--device", device, "--threads", os.cpu_count(),
+                    "--set", f"model_error.file={path}",
+                    "--set", "sampler.warmup=10", "--set", "sampler.draws=10",
+                    "--set", "sampler.start=file")
+    return path
+
+
 def infer(x, slots, truth, model, t, error):
     """One posterior: {quantity: [truth, mean, sd, share of draws below]}."""
     if time.monotonic() > x.stop:
@@ -111,10 +126,12 @@ def infer(x, slots, truth, model, t, error):
     try:
         tessera(x, "init", model, data, "-o", label + ".yaml", "--force")
         shutil.rmtree(run, ignore_errors=True)
+        error_file = learn_model_error(x, model, label + ".yaml", device)
         status = tessera(
             x, "run", label + ".yaml", "-o", run, "-q", "--device", device,
             "--threads", x.threads, "--until", x.until,
             "--set", f"seed={x.seed + t}",
+            "--set", f"model_error.file={error_file}",
             "--set", f"sampler.time_limit={x.limit}",
             "--set", "output.trajectory=none",
             *[w for s in x.set for w in ("--set", s)])
@@ -176,6 +193,7 @@ def write_page(path, tool, text):
 
 def measure(x):
     x.stop = time.monotonic() + x.budget
+    x.learning = {m: threading.Lock() for m in x.model}
     path = os.path.join(x.output, "records.json")
     records = json.load(open(path)) if os.path.exists(path) else []
     done = {(r["model"], r["truth"], r["error"]) for r in records}

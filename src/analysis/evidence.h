@@ -23,11 +23,19 @@
 
 /* The log marginal likelihood of a model and its error. */
 typedef struct {
-    double log;     /* log Z, nat; NaN: not known. Estimated by populations
-                       where the ladder does not reach the prior */
-    double error;   /* standard deviation of log; for a run whose log and
-                       population differ by more than three standard errors,
-                       this difference */
+    double log;   /* log Z, nat: the mean of `ladder` and `population`, weighted
+                     by their precision, or the one that is known; NaN: not
+                     known */
+    double error; /* standard deviation of log; for a run whose ladder and
+                     population differ by more than three standard errors,
+                     this difference */
+    double ladder, ladder_error; /* log Z from the ladder, and its standard
+                                    deviation; NaN: the ladder does not reach
+                                    the prior */
+    double largest; /* share of ladder_error squared that comes from one group
+                       of chains, the one without which the estimate changes
+                       most; NaN: not known */
+    int first_chain, last_chain; /* this group, from 0 */
     double barrier; /* communication barrier: mean share of refused exchanges,
                        summed over neighbouring temperatures (Syed et al. 2022);
                        NaN: no ladder */
@@ -37,18 +45,28 @@ typedef struct {
                                             from the populations
                                             (sampler/sampler.h); NaN: no
                                             populations */
+    int n_population;
     char why_not[160]; /* reason why log is NaN; "" where log is known */
 } tsr_evidence;
 
 /* Estimates log Z from the draws of n_group independent groups.
  * beta     [n_temp]                    in   1 / T, descending from 1
  * log_lik  [n_group][n_draw][n_temp]   in   nat
- * Sets log, error and why_not of *evidence. The error is a jackknife over the
- * groups, NaN for one group. If the draws at the hottest temperature do not
- * sample the prior, log is NaN and why_not has the reason. */
+ * Sets log, error, ladder, ladder_error and why_not of *evidence. The error is
+ * a jackknife over the groups, NaN for one group: draws of one group may be
+ * correlated in time, and count as what they are worth. largest [2] out: number
+ * of the group that contributes most to the squared error, and its share. If
+ * the draws at the hottest temperature do not sample the prior, log is NaN and
+ * why_not has the reason. */
 void tsr_evidence_estimate(int n_group, int n_draw, int n_temp,
                            const double *beta, const double *log_lik,
-                           tsr_evidence *evidence);
+                           double largest[2], tsr_evidence *evidence);
+
+/* Sets log and error from ladder and population. Each is weighted by the
+ * inverse of its squared error times (n - 1) / (n - 3), the second moment of
+ * the t distribution of an estimate whose error comes from n groups; n_ladder:
+ * groups of the ladder. */
+void tsr_evidence_combine(int n_ladder, tsr_evidence *evidence);
 
 /* Pools the estimates of n_group independent populations (sampler/sampler.h):
  * returns the log of the mean of exp(log_z [n_group]). *error out: jackknife
@@ -61,11 +79,12 @@ double tsr_evidence_pool_groups(int n_group, const double *log_z,
 tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                              tsr_err *err);
 
-/* The evidence in words: "-271.1 +- 0.2 nat; by populations from the prior
- * -271.0 +- 0.4 nat"; if only the populations give an estimate, "-271.0 +- 0.4
- * nat (by populations from the prior)"; or "unknown" with the reason in
- * brackets. text [TSR_EVIDENCE_TEXT] out, returned. */
-enum { TSR_EVIDENCE_TEXT = 320 };
+/* The evidence in words: "-271.1 +- 0.2 nat (temperatures -271.1 +- 0.2,
+ * populations from the prior -271.0 +- 0.4)"; if only the populations give an
+ * estimate, "-271.0 +- 0.4 nat (by populations from the prior)"; or "unknown"
+ * with the reason in brackets. An error that comes mostly from one group of
+ * chains is named. text [TSR_EVIDENCE_TEXT] out, returned. */
+enum { TSR_EVIDENCE_TEXT = 400 };
 const char *tsr_evidence_format(const tsr_evidence *evidence, char *text);
 
 /* Conclusion from a difference of log evidence, or of expected log predictive
@@ -88,8 +107,9 @@ enum {
 tsr_gain tsr_gain_judge(double gain, double error, double ess);
 
 /* Adds the member `name` to an object: {"log", "error", "barrier",
- * "temperatures", "t_max"}; "note" where the log is null; "population" {"log",
- * "error"} where the run had populations. null where n_temp is 0. */
+ * "temperatures", "t_max"}; "note" where the log is null; "ladder" {"log",
+ * "error", "largest_share", "chains"} and "population" {"log", "error"} where
+ * these estimates are known. null where n_temp is 0. */
 void tsr_evidence_put(const tsr_evidence *evidence, const char *name,
                       tsr_json *json);
 

@@ -35,6 +35,45 @@ static uint64_t checksum_data(tsr_trace_reader *trace)
     return sum;
 }
 
+static double *read_constant(tsr_trace_reader *trace, const char *name, int *n)
+{
+    int n_chain, n_draw;
+    double *value = NULL;
+    *n = 0;
+    (void)tsr_trace_get(trace, TSR_TRACE_CONSTANT_DATA, name, &n_chain, &n_draw,
+                        n, &value, NULL);
+    return value;
+}
+
+/* The model error in percent, from the curves E_j and their reference
+ * (docs/statistics.md, The model's own error). */
+static double measure_model_error(tsr_trace_reader *trace)
+{
+    static const char stem[] = "model_error_", of[] = "reference";
+    const char *const *name;
+    double sum = 0.0, all = 0.0;
+    const int n_name =
+        tsr_trace_variables(trace, TSR_TRACE_CONSTANT_DATA, &name);
+    for (int i = 0; i < n_name; i++) {
+        const char *at = strstr(name[i], stem);
+        char path[128];
+        int n, n_reference;
+        if (at == NULL)
+            continue;
+        at += sizeof stem - 1;
+        snprintf(path, sizeof path, "%.*s%s", (int)(at - name[i]), name[i], of);
+        double *value = read_constant(trace, name[i], &n);
+        double *reference = read_constant(trace, path, &n_reference);
+        const int is_reference = strcmp(at, of) == 0;
+        for (int k = 0; k < n && n == n_reference; k++)
+            *(is_reference ? &all : &sum) +=
+                is_reference ? 1.0 : pow(value[k] / reference[k], 2.0);
+        free(value);
+        free(reference);
+    }
+    return all > 0.0 ? 100.0 * sqrt(sum / all) : 0.0;
+}
+
 tsr_status tsr_comparison_add(tsr_comparison *comparison, const char *directory,
                               tsr_log *log, tsr_err *err)
 {
@@ -43,8 +82,10 @@ tsr_status tsr_comparison_add(tsr_comparison *comparison, const char *directory,
     tsr_status status = tsr_past_run_open(directory, &r->past, log, err);
     TSR_THEN(status,
              tsr_verdict_of_run(&r->past, &r->summary, &r->verdict, err));
-    if (status == TSR_OK)
+    if (status == TSR_OK) {
         r->data = checksum_data(r->past.trace);
+        r->model_error = measure_model_error(r->past.trace);
+    }
     return status == TSR_OK ? status : tsr_wrap(err, status, "'%s'", directory);
 }
 
@@ -291,6 +332,36 @@ static void write_overlaps(const tsr_comparison *c, tsr_words *w)
         }
 }
 
+/* Names the file that a run shares with others, if any. */
+static void name_error_file(const tsr_compared *r, tsr_words *w)
+{
+    if (r->past.has_config && r->past.config.model_error.file != NULL)
+        tsr_words_add(w, " (%s)", r->past.config.model_error.file);
+}
+
+/* Runs of the same data whose likelihoods differ in the model's own error. */
+static void write_model_errors(const tsr_comparison *c, tsr_words *w)
+{
+    const double same = 1e-3;
+    for (int b = 0; b < c->n; b++)
+        for (int a = 0; a < b; a++) {
+            const tsr_compared *x = &c->run[a], *y = &c->run[b];
+            if (!is_same_data(c, a, b) ||
+                fabs(x->model_error - y->model_error) <= same * x->model_error)
+                continue;
+            tsr_words_add(w,
+                          "The model errors of runs %d and %d differ: %.3g %% "
+                          "of the intensity",
+                          a + 1, b + 1, x->model_error);
+            name_error_file(x, w);
+            tsr_words_add(w, " and %.3g %%", y->model_error);
+            name_error_file(y, w);
+            tsr_words_add(w, ". Part of the difference of their log evidence "
+                             "is due to this; one model_error.file for both "
+                             "excludes it. ");
+        }
+}
+
 static void write_convergence(const tsr_comparison *c, tsr_words *w)
 {
     for (int i = 0; i < c->n; i++)
@@ -309,6 +380,8 @@ void tsr_comparison_write(const tsr_comparison *comparison, tsr_words *words)
     write_best(c, tsr_evidence_gain, "log evidence", words);
     tsr_words_add(words, "\n");
     write_best(c, tsr_loo_gain, "expected log predictive density", words);
+    tsr_words_add(words, "\n");
+    write_model_errors(c, words);
     tsr_words_add(words, "\n");
     write_overlaps(c, words);
     tsr_words_add(words, "\n");
@@ -352,9 +425,12 @@ static void put_run(const tsr_comparison *c, int i, tsr_json *j)
     const char *name;
     double gain, error;
     tsr_json_members(
-        j, "{ directory %s states %d same_data_as_first %i converged %i",
-        r->directory, v->n_state, is_same_data(c, 0, i),
-        v->advice.is_converged);
+        j,
+        "{ directory %s states %d same_data_as_first %i converged %i "
+        "model_error_percent %g model_error_file %s",
+        r->directory, v->n_state, is_same_data(c, 0, i), v->advice.is_converged,
+        r->model_error,
+        r->past.has_config ? r->past.config.model_error.file : NULL);
     tsr_evidence_put(&r->summary->evidence, "evidence", j);
     tsr_evidence_gain(c, 0, i, &gain, &error);
     tsr_json_members(j, "evidence_gain %g evidence_gain_error %g", gain, error);

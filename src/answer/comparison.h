@@ -15,6 +15,9 @@ typedef struct {
     tsr_verdict *verdict;
     uint64_t data; /* checksum of all measured values and their coordinates; 0:
                       no data */
+    double model_error; /* root mean square of the model's own error over the
+                           points of all curves, percent of the intensity; 0:
+                           the likelihood has none */
 } tsr_compared;
 
 /* Overlap of the distributions of a variable in two runs: sum over 30 bins of

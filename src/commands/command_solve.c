@@ -771,16 +771,19 @@ static tsr_status begin_run(work *w, int n_state, tsr_err *err)
 {
     const tsr_strings *set = &w->o->set;
     char name[128], limit[64], states[64], evidence[] = "sampler.evidence=true";
+    char *error = tsr_pool_format(
+        &w->pool, "model_error.file=%s/model_error.h5", w->solve.directory);
     tsr_run_options o = {.output = w->run[n_state - 1],
                          .device = w->o->device,
                          .threads = w->o->threads};
-    tsr_pool_array(&w->pool, o.set.item, set->n + 4);
+    tsr_pool_array(&w->pool, o.set.item, set->n + 5);
     TSR_TRY(tsr_pool_check(&w->pool, err));
     snprintf(states, sizeof states, "structure.states=%d", n_state);
     snprintf(limit, sizeof limit, "sampler.time_limit=%.17g", w->o->time_limit);
     name_run(w->input[0], n_state, name, sizeof name);
     o.set.item[o.set.n++] = name; /* before the keys set on the command line */
     o.set.item[o.set.n++] = limit;
+    o.set.item[o.set.n++] = error;
     for (int i = 0; i < set->n; i++)
         o.set.item[o.set.n++] = set->item[i];
     o.set.item[o.set.n++] = states;

@@ -361,13 +361,22 @@ size_t tsr_examples_offset(const tsr_examples *examples, int i);
 void tsr_examples_moments(const tsr_examples *examples, int is_plain,
                           double *square, double *covariance, double *residual);
 
-/* Leading principal components of the correlation matrix, up to 97 % of its
- * trace, and at most TSR_MODEL_ERRORS. At every q, the sum of their squares is
- * rescaled to `square` times tsr_examples_variance_factor. curve
- * [TSR_MODEL_ERRORS][n_q] out, relative to I. Returns their number, 0 when out
- * of memory. */
-int tsr_examples_components(const tsr_examples *examples, const double *square,
+/* Principal components of covariance [n_q][n_q] of log I, in units of the
+ * data's own errors, so that the first are those which the data notice most:
+ * those with more than a twentieth of the variance of the data, at most
+ * TSR_MODEL_ERRORS. The sum of their products approximates the covariance.
+ * curve [TSR_MODEL_ERRORS][n_q] out, relative to I. Returns their number, 0
+ * when out of memory. */
+int tsr_examples_components(const tsr_examples *examples,
                             const double *covariance, double *curve);
+
+/* How much two model errors differ for the data: the root mean square of the
+ * log ratio of the two densities, nat, over data drawn from the second. before
+ * [n_before][n_q], now [n_now][n_q]: components of both. With the covariances A
+ * and B of the data the mean is the Kullback-Leibler divergence, and the
+ * variance half the squared norm of A^-1 B - 1. HUGE_VAL when out of memory. */
+double tsr_examples_change(const tsr_examples *examples, int n_before,
+                           const double *before, int n_now, const double *now);
 
 /* (n + 1) / (n - 3), n > 3: predictive variance of the next draw, divided by
  * the mean square of n draws about their mean. The uncertainty of the mean

@@ -46,7 +46,7 @@ int tsr_linear_n_free(const tsr_linear *linear);
 
 /* The error of the forward model in the likelihood of one data set: a sum of a
  * few curves E_j, each multiplied by an independent standard normal variate. */
-enum { TSR_MODEL_ERRORS = 6 };
+enum { TSR_MODEL_ERRORS = 8 };
 
 typedef struct {
     int n;                                           /* number of curves; 0: no

@@ -207,7 +207,7 @@ typedef struct {
     const double *value; /* NULL: the note is the text alone */
 } tsr_term_note;
 
-enum { TSR_TERM_PARAMETERS = 8, TSR_TERM_NOTES = 12 }; /* maxima for one term */
+enum { TSR_TERM_PARAMETERS = 8, TSR_TERM_NOTES = 14 }; /* maxima for one term */
 
 /* The common head of all terms. Each type's own struct begins with it. */
 struct tsr_term {

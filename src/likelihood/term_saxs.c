@@ -490,7 +490,7 @@ const char *tsr_saxs_error_name(int k)
     static const char *const name[TSR_MODEL_ERRORS + 1] = {
         "model_error_reference", "model_error_a", "model_error_b",
         "model_error_c",         "model_error_d", "model_error_e",
-        "model_error_f"};
+        "model_error_f",         "model_error_g", "model_error_h"};
     return name[k];
 }
 

@@ -54,6 +54,8 @@ enum { TSR_LEARN_ALL, TSR_LEARN_RATIO, TSR_LEARN_NONE };
 typedef struct {
     int learn;                        /* index: all, ratio, none */
     tsr_number_or_word conformations; /* auto, or their number */
+    char *file; /* what was learnt: read where it exists, else written; NULL:
+                   not stored */
 } tsr_model_error_config;
 
 /* Section moves: the options struct of each move, in the order of the registry.
