@@ -10,14 +10,12 @@ model, which is not the truth, until it has converged. Rg, pose and c2 of the
 truth are in the trace of the prior, those of the posterior in the trace of its
 run, under the same names.
 
-Each posterior is one process of --threads threads on one device. --jobs
-processes run at a time, in turn on --devices. A truth is done with all models
-and errors before the next one begins; after --budget seconds no posterior begins.
-records.json in --output has a record for each; the same command continues with
-those that are missing, and --table RECORDS... writes the table of several.
-
-slow_coverage (tests/property) answers the same for more truths, by particles
-that share draws of the prior instead of by runs.
+Each posterior is one process of --threads threads on one device; --jobs of them
+run at a time, in turn on --devices. A truth is done with all models and errors
+before the next begins; after --budget seconds no posterior begins. records.json
+in --output has a record for each: the same command continues with those that
+are missing, and --table RECORDS... writes the table of several. slow_coverage
+(tests/property) uses particles instead of runs, for many more truths.
 """
 import argparse
 import concurrent.futures
@@ -52,6 +50,10 @@ def tessera(x, *words):
     return done.returncode
 
 
+def settings(*pairs):
+    return [word for pair in pairs for word in ("--set", pair)]
+
+
 def read_trace(folder):
     """{name: [n_chain][n_draw]} of the quantities that the table has."""
     with h5py.File(os.path.join(folder, "trace.h5")) as f:
@@ -63,19 +65,16 @@ def draw_truths(x, model):
     """The curve and the values of each truth, in the folder of the model."""
     folder = os.path.join(x.output, name_of(model))
     config = os.path.join(folder, "prior.yaml")
-    prior = os.path.join(folder, "prior")
+    prior, device = os.path.join(folder, "prior"), x.devices.split(",")[0]
     os.makedirs(folder, exist_ok=True)
     if not os.path.exists(os.path.join(prior, "trace.h5")):
         tessera(x, "init", model, "-o", config, "--force")
         tessera(x, "run", config, "--prior-only", "-o", prior, "-q",
-                "--device", x.devices[0], "--threads", 1,
-                "--set", f"seed={x.seed}", "--set", "sampler.chains=1",
-                "--set", "sampler.temperatures=1",
-                "--set", f"sampler.warmup={TRUTH_STEPS}",
-                "--set", f"sampler.thin={TRUTH_STEPS}",
-                "--set", f"sampler.draws={x.truths}",
-                "--set", "contrast.c2=infer",
-                "--set", "output.trajectory_every=1")
+                "--device", device, "--threads", 1, *settings(
+                    f"seed={x.seed}", "contrast.c2=infer", "sampler.chains=1",
+                    "sampler.temperatures=1", f"sampler.draws={x.truths}",
+                    f"sampler.warmup={TRUTH_STEPS}",
+                    f"sampler.thin={TRUTH_STEPS}", "output.trajectory_every=1"))
     trace = read_trace(prior)
     for t in range(x.truths):
         curve = os.path.join(folder, f"truth_{t}.dat")
@@ -85,7 +84,7 @@ def draw_truths(x, model):
                     "-o", atoms, "--force", "-q")
             tessera(x, "profile", atoms, "--c1", 1, "--c2",
                     float(trace["c2"][0, t]), "--q-max", Q_HIGH, "--n-q", N_Q,
-                    "--device", x.devices[0], "-o", curve, "--force", "-q")
+                    "--device", device, "-o", curve, "--force", "-q")
     return {name: values[0] for name, values in trace.items()}
 
 
@@ -99,17 +98,17 @@ def write_data(curve, path, error, seed):
                header="q (1/Angstrom), I, sigma")
 
 
-def learn_model_error(x, model, config, device):
-    """The file that all posteriors of a model share, so that they learn once."""
+def learn_model_error(x, model, error, config, device):
+    """The file that the posteriors of a model and an error share: it has those
+    components of the model error which data of this error notice."""
     folder = os.path.join(x.output, name_of(model))
-    path = os.path.abspath(os.path.join(folder, "model_error.h5"))
-    with x.learning[model]:
+    path = os.path.abspath(os.path.join(folder, f"model_error_{error:g}.h5"))
+    with x.learning[model, error]:
         if not os.path.exists(path):
-            tessera(x, "run", config, "-o", os.path.join(folder, "learn"), "-q",
-                    "--device", device, "--threads", os.cpu_count(),
-                    "--set", f"model_error.file={path}",
-                    "--set", "sampler.warmup=10", "--set", "sampler.draws=10",
-                    "--set", "sampler.start=file")
+            tessera(x, "run", config, "-o", f"{path}.run", "-q", "--device",
+                    device, "--threads", os.cpu_count(), *settings(
+                        f"model_error.file={path}", "sampler.warmup=10",
+                        "sampler.draws=10", "sampler.start=file"))
     return path
 
 
@@ -118,35 +117,33 @@ def infer(x, slots, truth, model, t, error):
     if time.monotonic() > x.stop:
         return None
     folder = os.path.join(x.output, name_of(model))
-    label = os.path.join(folder, f"run_{t}_{error:g}")
-    data, run = label + ".dat", label
+    run = os.path.join(folder, f"run_{t}_{error:g}")
+    data, config = run + ".dat", run + ".yaml"
     # the same noise in units of sigma for all errors of a truth
     write_data(os.path.join(folder, f"truth_{t}.dat"), data, error, [x.seed, t])
     device, begin = slots.get(), time.monotonic()
     try:
-        tessera(x, "init", model, data, "-o", label + ".yaml", "--force")
+        tessera(x, "init", model, data, "-o", config, "--force")
         shutil.rmtree(run, ignore_errors=True)
-        error_file = learn_model_error(x, model, label + ".yaml", device)
+        learnt = learn_model_error(x, model, error, config, device)
         status = tessera(
-            x, "run", label + ".yaml", "-o", run, "-q", "--device", device,
-            "--threads", x.threads, "--until", x.until,
-            "--set", f"seed={x.seed + t}",
-            "--set", f"model_error.file={error_file}",
-            "--set", f"sampler.time_limit={x.limit}",
-            "--set", "output.trajectory=none",
-            *[w for s in x.set for w in ("--set", s)])
+            x, "run", config, "-o", run, "-q", "--device", device, "--threads",
+            x.threads, "--until", x.until, *settings(
+                f"seed={x.seed + t}", f"model_error.file={learnt}",
+                f"sampler.time_limit={x.limit}", "output.trajectory=none",
+                *x.set))
         trace = read_trace(run)
+    except (RuntimeError, OSError) as why:
+        print(f"{run}: {why}", file=sys.stderr, flush=True)
+        return None
     finally:
         slots.put(device)
-    record = {"model": name_of(model), "truth": t, "error": error,
-              "seconds": time.monotonic() - begin,
-              "converged": status == 0,
-              "values": {name: [float(truth[name][t]), float(v.mean()),
-                                float(v.std()),
-                                float(np.mean(v < truth[name][t]))]
-                         for name, v in trace.items() if name in truth}}
     shutil.rmtree(run)
-    return record
+    return {"model": name_of(model), "truth": t, "error": error,
+            "seconds": time.monotonic() - begin, "converged": status == 0,
+            "values": {n: [float(truth[n][t]), float(v.mean()), float(v.std()),
+                           float(np.mean(v < truth[n][t]))]
+                       for n, v in trace.items() if n in truth}}
 
 
 def table(records):
@@ -154,22 +151,20 @@ def table(records):
     error counts a truth once."""
     lines = ["| model | error | quantity | hold | mean z | spread of z | "
              "truths |", "|---|---|---|---|---|---|---|"]
-    keys = sorted({(r["model"], -r["error"]) for r in records})
-    for model, error in keys:
-        own = [r for r in records
-               if r["model"] == model and r["error"] == -error]
+    for model, error in sorted({(r["model"], -r["error"]) for r in records}):
+        own = [r["values"] for r in records
+               if (r["model"], -r["error"]) == (model, error)]
         for label, pattern in GROUPS:
-            names = [n for n in own[0]["values"] if re.fullmatch(pattern, n)]
-            if not names:
+            v = np.array([[r[n] for n in r if re.fullmatch(pattern, n)]
+                          for r in own])
+            if v.size == 0:
                 continue
-            v = np.array([[r["values"][n] for n in names] for r in own])
-            z = (v[..., 1] - v[..., 0]) / np.maximum(v[..., 2], 1e-12)
+            n, z = len(own), (v[..., 1] - v[..., 0]) / (v[..., 2] + 1e-12)
             p = float(np.mean((v[..., 3] > 0.05) & (v[..., 3] < 0.95)))
-            n = len(own)
             lines.append(
                 f"| {model} | {-100 * error:g} % | {label} | {p:.2f} ± "
                 f"{np.sqrt(max(p * (1 - p), 0.25 / n) / n):.2f} | "
-                f"{z.mean():+.2f} | {np.sqrt(z.var()):.2f} | {n} |")
+                f"{z.mean():+.2f} | {z.std():.2f} | {n} |")
     n_bad = sum(not r["converged"] for r in records)
     lines += ["", f"{len(records)} posteriors, {n_bad} not converged, median "
               f"{np.median([r['seconds'] for r in records]):.0f} s."]
@@ -191,15 +186,28 @@ def write_page(path, tool, text):
         f.write(before + begin + text + "\n" + end + rest.split(end)[1])
 
 
+def device_slots(x):
+    """A job takes a device, and puts it back."""
+    slots, devices = queue.Queue(), x.devices.split(",")
+    for i in range(x.jobs):
+        slots.put(devices[i % len(devices)])
+    return slots
+
+
+def add_options(parser, options):
+    for name, value, text in options:
+        parser.add_argument("--" + name, type=type(value), default=value,
+                            help=text + " (%(default)s)")
+    return parser.parse_args()
+
+
 def measure(x):
     x.stop = time.monotonic() + x.budget
-    x.learning = {m: threading.Lock() for m in x.model}
+    x.learning = {(m, e): threading.Lock() for m in x.model for e in x.errors}
     path = os.path.join(x.output, "records.json")
     records = json.load(open(path)) if os.path.exists(path) else []
     done = {(r["model"], r["truth"], r["error"]) for r in records}
-    slots = queue.Queue()
-    for i in range(x.jobs):
-        slots.put(x.devices[i % len(x.devices)])
+    slots = device_slots(x)
     with concurrent.futures.ThreadPoolExecutor(x.jobs) as pool:
         truths = dict(zip(x.model, pool.map(lambda m: draw_truths(x, m),
                                             x.model)))
@@ -228,22 +236,17 @@ def main():
     p.add_argument("model", nargs="*")
     p.add_argument("--table", nargs="+", metavar="RECORDS", default=[])
     p.add_argument("--set", action="append", default=[], help="as of run")
-    for name, value, text in (
-            ("write", "", "page whose table, between its marks, is replaced"),
-            ("truths", 24, "of each model"), ("seed", 1000, "of the truths"),
-            ("errors", "0.02,0.01,0.005", "of I at low q"),
-            ("jobs", 1, "processes at a time"),
-            ("threads", 1, "of each process"),
-            ("devices", "auto", "as --device, with commas"),
-            ("until", "rhat<1.02,ess>200", "as of run"),
-            ("limit", 0.0, "s of a run"), ("budget", 1e9, "s"),
-            ("tessera", "build/tessera", "program"),
-            ("output", "runs/coverage", "folder")):
-        p.add_argument("--" + name, type=type(value), default=value,
-                       help=text + " (%(default)s)")
-    x = p.parse_args()
+    x = add_options(p, (
+        ("write", "", "page whose table, between its marks, is replaced"),
+        ("truths", 24, "of each model"), ("seed", 1000, "of the truths"),
+        ("errors", "0.02,0.01,0.005", "of I at low q"),
+        ("jobs", 1, "processes at a time"), ("threads", 1, "of each process"),
+        ("devices", "auto", "as --device, with commas"),
+        ("until", "rhat<1.02,ess>200", "as of run"),
+        ("limit", 0.0, "s of a run"), ("budget", 1e9, "s"),
+        ("tessera", "build/tessera", "program"),
+        ("output", "runs/coverage", "folder")))
     x.errors = [float(e) for e in x.errors.split(",")]
-    x.devices = x.devices.split(",")
     records = [r for path in x.table for r in json.load(open(path))]
     records = records or measure(x)
     if not records:

@@ -11,12 +11,11 @@ import concurrent.futures
 import glob
 import json
 import os
-import queue
 import signal
 import subprocess
 import time
 
-from coverage import write_page
+from coverage import add_options, device_slots, write_page
 
 
 def cases(x):
@@ -89,19 +88,15 @@ def table(records):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    for name, value, text in (
-            ("data", "../shared/data/saxs", "folder of the cases"),
-            ("table", "", "records.json of an earlier run"),
-            ("write", "", "page whose table, between its marks, is replaced"),
-            ("jobs", 1, "cases at a time"),
-            ("threads", os.cpu_count(), "of each"),
-            ("devices", "auto", "as --device, with commas"),
-            ("time-limit", 300.0, "s of a run"), ("stop", 1e9, "s"),
-            ("tessera", "build/tessera", "program"),
-            ("output", "runs/records", "folder")):
-        p.add_argument("--" + name, type=type(value), default=value,
-                       help=text + " (%(default)s)")
-    x = p.parse_args()
+    x = add_options(p, (
+        ("data", "../shared/data/saxs", "folder of the cases"),
+        ("table", "", "records.json of an earlier run"),
+        ("write", "", "page whose table, between its marks, is replaced"),
+        ("jobs", 1, "cases at a time"), ("threads", os.cpu_count(), "of each"),
+        ("devices", "auto", "as --device, with commas"),
+        ("time-limit", 300.0, "s of a run"), ("stop", 1e9, "s"),
+        ("tessera", "build/tessera", "program"),
+        ("output", "runs/records", "folder")))
     if x.table:
         with open(x.table, encoding="utf-8") as f:
             records = json.load(f)
@@ -111,9 +106,7 @@ def main():
                                 text=True).stdout.split("\n")
         kinds = [line[2:].split(", ")[0][1:].strip() for line in listed
                  if line[2:3].isdigit()]
-        slots, begin = queue.Queue(), time.monotonic()
-        for i in range(x.jobs):
-            slots.put(x.devices.split(",")[i % len(x.devices.split(","))])
+        slots, begin = device_slots(x), time.monotonic()
         with concurrent.futures.ThreadPoolExecutor(x.jobs) as pool:
             done = list(pool.map(lambda c: solve(x, slots, begin, *c),
                                  cases(x)))
