@@ -34,11 +34,14 @@ import numpy as np
 
 Q_LOW, Q_HIGH, N_Q = 0.01, 0.35, 201     # 1/Angstrom, points from q = 0
 TRUTH_STEPS = 20000                      # of the prior, between two truths
-# rows of the table, and the variables of the trace that belong to each
-GROUPS = [("Rg", r"rg"), ("D_max", r"d_max"), ("c2", r"c2"),
-          ("distance of domains", r"pose_\d+_distance"),
-          ("direction of domains", r"pose_\d+_(from|to)_[xyz]"),
-          ("tails", r"tail_\d+_(distance|[xyz])")]
+# Rows of the table, the variables of the trace that belong to each, and the
+# range of the truth's c2.
+GROUPS = [("Rg", r"rg", 0, 9), ("Rg, c2 below 1", r"rg", 0, 1),
+          ("Rg, c2 above 2", r"rg", 2, 9), ("D_max", r"d_max", 0, 9),
+          ("c2", r"c2", 0, 9),
+          ("distance of domains", r"pose_\d+_distance", 0, 9),
+          ("direction of domains", r"pose_\d+_(from|to)_[xyz]", 0, 9),
+          ("tails", r"tail_\d+_(distance|[xyz])", 0, 9)]
 
 
 def tessera(x, *words):
@@ -58,7 +61,7 @@ def read_trace(folder):
     """{name: [n_chain][n_draw]} of the quantities that the table has."""
     with h5py.File(os.path.join(folder, "trace.h5")) as f:
         return {name: values[()] for name, values in f["posterior"].items()
-                if any(re.fullmatch(p, name) for _, p in GROUPS)}
+                if any(re.fullmatch(g[1], name) for g in GROUPS)}
 
 
 def draw_truths(x, model):
@@ -154,12 +157,12 @@ def table(records):
     for model, error in sorted({(r["model"], -r["error"]) for r in records}):
         own = [r["values"] for r in records
                if (r["model"], -r["error"]) == (model, error)]
-        for label, pattern in GROUPS:
+        for label, pattern, low, high in GROUPS:
             v = np.array([[r[n] for n in r if re.fullmatch(pattern, n)]
-                          for r in own])
+                          for r in own if low <= r["c2"][0] < high])
             if v.size == 0:
                 continue
-            n, z = len(own), (v[..., 1] - v[..., 0]) / (v[..., 2] + 1e-12)
+            n, z = len(v), (v[..., 1] - v[..., 0]) / (v[..., 2] + 1e-12)
             p = float(np.mean((v[..., 3] > 0.05) & (v[..., 3] < 0.95)))
             lines.append(
                 f"| {model} | {-100 * error:g} % | {label} | {p:.2f} ± "
