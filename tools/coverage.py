@@ -26,7 +26,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 import time
 
 import h5py
@@ -34,6 +33,8 @@ import numpy as np
 
 Q_LOW, Q_HIGH, N_Q = 0.01, 0.35, 201     # 1/Angstrom, points from q = 0
 TRUTH_STEPS = 20000                      # of the prior, between two truths
+CONFORMATIONS = "model_error.conformations=512"  # as many as a run takes cost
+                                                 # more time than the run
 # Rows of the table, the variables of the trace that belong to each, and the
 # range of the truth's c2.
 GROUPS = [("Rg", r"rg", 0, 9), ("Rg, c2 below 1", r"rg", 0, 1),
@@ -64,31 +65,34 @@ def read_trace(folder):
                 if any(re.fullmatch(g[1], name) for g in GROUPS)}
 
 
-def draw_truths(x, model):
-    """The curve and the values of each truth, in the folder of the model."""
+def draw_prior(x, model):
+    """The values of each truth. The folder of the model has the run."""
     folder = os.path.join(x.output, name_of(model))
-    config = os.path.join(folder, "prior.yaml")
-    prior, device = os.path.join(folder, "prior"), x.devices.split(",")[0]
+    config, prior = (os.path.join(folder, n) for n in ("prior.yaml", "prior"))
     os.makedirs(folder, exist_ok=True)
     if not os.path.exists(os.path.join(prior, "trace.h5")):
         tessera(x, "init", model, "-o", config, "--force")
         tessera(x, "run", config, "--prior-only", "-o", prior, "-q",
-                "--device", device, "--threads", 1, *settings(
+                "--device", x.devices[0], "--threads", 1, *settings(
                     f"seed={x.seed}", "contrast.c2=infer", "sampler.chains=1",
                     "sampler.temperatures=1", f"sampler.draws={x.truths}",
                     f"sampler.warmup={TRUTH_STEPS}",
                     f"sampler.thin={TRUTH_STEPS}", "output.trajectory_every=1"))
-    trace = read_trace(prior)
-    for t in range(x.truths):
-        curve = os.path.join(folder, f"truth_{t}.dat")
-        if not os.path.exists(curve):
-            atoms = os.path.join(folder, f"truth_{t}.pdb")
-            tessera(x, "export", prior, "--draws", f"0/{t}", "--atoms", "all",
-                    "-o", atoms, "--force", "-q")
-            tessera(x, "profile", atoms, "--c1", 1, "--c2",
-                    float(trace["c2"][0, t]), "--q-max", Q_HIGH, "--n-q", N_Q,
-                    "--device", device, "-o", curve, "--force", "-q")
-    return {name: values[0] for name, values in trace.items()}
+    return {name: values[0] for name, values in read_trace(prior).items()}
+
+
+def make_curve(x, model, t, c2, device):
+    """The curve of all atoms of draw t of the prior: path of the file."""
+    folder = os.path.join(x.output, name_of(model))
+    curve, atoms = (os.path.join(folder, f"truth_{t}.{e}")
+                    for e in ("dat", "pdb"))
+    if not os.path.exists(curve):
+        tessera(x, "export", os.path.join(folder, "prior"), "--draws",
+                f"0/{t}", "--atoms", "all", "-o", atoms, "--force", "-q")
+        tessera(x, "profile", atoms, "--c1", 1, "--c2", float(c2), "--q-max",
+                Q_HIGH, "--n-q", N_Q, "--device", device, "-o", curve,
+                "--force", "-q")
+    return curve
 
 
 def write_data(curve, path, error, seed):
@@ -101,17 +105,16 @@ def write_data(curve, path, error, seed):
                header="q (1/Angstrom), I, sigma")
 
 
-def learn_model_error(x, model, error, config, device):
-    """The file that the posteriors of a model and an error share: it has those
-    components of the model error which data of this error notice."""
-    folder = os.path.join(x.output, name_of(model))
-    path = os.path.abspath(os.path.join(folder, f"model_error_{error:g}.h5"))
-    with x.learning[model, error]:
+def learn_model_error(x, model, config, device):
+    """The file that the runs of one data set share."""
+    path = os.path.abspath(config) + "_error.h5"
+    with x.learning[model]:
         if not os.path.exists(path):
             tessera(x, "run", config, "-o", f"{path}.run", "-q", "--device",
                     device, "--threads", os.cpu_count(), *settings(
-                        f"model_error.file={path}", "sampler.warmup=10",
-                        "sampler.draws=10", "sampler.start=file"))
+                        CONFORMATIONS, f"model_error.file={path}",
+                        "sampler.warmup=10", "sampler.draws=10",
+                        "sampler.start=file"))
     return path
 
 
@@ -122,19 +125,18 @@ def infer(x, slots, truth, model, t, error):
     folder = os.path.join(x.output, name_of(model))
     run = os.path.join(folder, f"run_{t}_{error:g}")
     data, config = run + ".dat", run + ".yaml"
-    # the same noise in units of sigma for all errors of a truth
-    write_data(os.path.join(folder, f"truth_{t}.dat"), data, error, [x.seed, t])
     device, begin = slots.get(), time.monotonic()
     try:
+        # the same noise in units of sigma for all errors of a truth
+        write_data(make_curve(x, model, t, truth["c2"][t], device), data,
+                   error, [x.seed, t])
         tessera(x, "init", model, data, "-o", config, "--force")
         shutil.rmtree(run, ignore_errors=True)
-        learnt = learn_model_error(x, model, error, config, device)
         status = tessera(
             x, "run", config, "-o", run, "-q", "--device", device, "--threads",
             x.threads, "--until", x.until, *settings(
-                f"seed={x.seed + t}", f"model_error.file={learnt}",
-                f"sampler.time_limit={x.limit}", "output.trajectory=none",
-                *x.set))
+                f"seed={x.seed + t}", f"sampler.time_limit={x.limit}",
+                CONFORMATIONS, "output.trajectory=none", *x.set))
         trace = read_trace(run)
     except (RuntimeError, OSError) as why:
         print(f"{run}: {why}", file=sys.stderr, flush=True)
@@ -191,9 +193,9 @@ def write_page(path, tool, text):
 
 def device_slots(x):
     """A job takes a device, and puts it back."""
-    slots, devices = queue.Queue(), x.devices.split(",")
+    slots = queue.Queue()
     for i in range(x.jobs):
-        slots.put(devices[i % len(devices)])
+        slots.put(x.devices[i % len(x.devices)])
     return slots
 
 
@@ -201,18 +203,19 @@ def add_options(parser, options):
     for name, value, text in options:
         parser.add_argument("--" + name, type=type(value), default=value,
                             help=text + " (%(default)s)")
-    return parser.parse_args()
+    x = parser.parse_args()
+    x.devices = x.devices.split(",")
+    return x
 
 
 def measure(x):
     x.stop = time.monotonic() + x.budget
-    x.learning = {(m, e): threading.Lock() for m in x.model for e in x.errors}
     path = os.path.join(x.output, "records.json")
     records = json.load(open(path)) if os.path.exists(path) else []
     done = {(r["model"], r["truth"], r["error"]) for r in records}
     slots = device_slots(x)
     with concurrent.futures.ThreadPoolExecutor(x.jobs) as pool:
-        truths = dict(zip(x.model, pool.map(lambda m: draw_truths(x, m),
+        truths = dict(zip(x.model, pool.map(lambda m: draw_prior(x, m),
                                             x.model)))
         work = [pool.submit(infer, x, slots, truths[m], m, t, e)
                 for t in range(x.truths) for m in x.model for e in x.errors

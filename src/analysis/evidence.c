@@ -472,13 +472,13 @@ const char *tsr_evidence_format(const tsr_evidence *evidence, char *text)
     return text;
 }
 
-tsr_gain tsr_gain_judge(double gain, double error, double ess)
+tsr_odds tsr_odds_judge(double log_odds, double error)
 {
-    return !isfinite(gain) || !isfinite(error) ? TSR_GAIN_UNKNOWN
-           : ess < TSR_GAIN_ESS || fabs(gain) <= 2.0 * error
-               ? TSR_GAIN_UNDECIDED
-           : gain > 1.0 ? TSR_GAIN_CLEAR
-                        : TSR_GAIN_NONE;
+    const double least = fabs(log_odds) - TSR_ODDS_ERRORS * error;
+    return !isfinite(least)                 ? TSR_ODDS_UNKNOWN
+           : least < log(TSR_ODDS_DECISIVE) ? TSR_ODDS_UNDECIDED
+           : log_odds > 0.0                 ? TSR_ODDS_FOR
+                                            : TSR_ODDS_AGAINST;
 }
 
 void tsr_evidence_put(const tsr_evidence *evidence, const char *name,

@@ -87,24 +87,24 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
 enum { TSR_EVIDENCE_TEXT = 400 };
 const char *tsr_evidence_format(const tsr_evidence *evidence, char *text);
 
-/* Conclusion from a difference of log evidence, or of expected log predictive
- * density, between two models of the same data. */
+/* Conclusion from the odds of a second model of the same data against a first.
+ * Odds of 20 to 1 are strong evidence (Kass & Raftery 1995, J. Am. Stat. Assoc.
+ * 90, 773). */
 typedef enum {
-    TSR_GAIN_UNKNOWN,   /* the difference is not known */
-    TSR_GAIN_UNDECIDED, /* the difference is within two standard errors, or from
-                           too few draws */
-    TSR_GAIN_NONE,      /* the second model is worse, or better by at most 1
-                           nat */
-    TSR_GAIN_CLEAR      /* the second model is better by more than 1 nat */
-} tsr_gain;
+    TSR_ODDS_UNKNOWN,
+    TSR_ODDS_UNDECIDED,
+    TSR_ODDS_AGAINST, /* the first model excludes the second */
+    TSR_ODDS_FOR      /* the second model excludes the first */
+} tsr_odds;
 
 enum {
-    TSR_GAIN_ESS = 100
-}; /* with fewer effective draws the comparison is undecided */
+    TSR_ODDS_DECISIVE = 20, /* odds from which a model is excluded */
+    TSR_ODDS_ERRORS = 2     /* standard errors by which they are lessened */
+};
 
-/* gain, error: advantage of the second model and its standard deviation, nat.
- * ess: effective draws of the slowest variable of both runs. */
-tsr_gain tsr_gain_judge(double gain, double error, double ess);
+/* log_odds, error: log of the odds of the second model and its standard error,
+ * nat. */
+tsr_odds tsr_odds_judge(double log_odds, double error);
 
 /* Adds the member `name` to an object: {"log", "error", "barrier",
  * "temperatures", "t_max"}; "note" where the log is null; "ladder" {"log",
