@@ -323,13 +323,16 @@ static void set_contrast_nodes(comparison *x)
 
 /* ---- how many conformations ---- */
 
-/* Sets the correction of a view from the examples so far. */
+/* Sets the correction of a view, and the weights of c1 and c2, from the
+ * examples so far. Those of chains have the c1 and c2 of the posterior. */
 static tsr_status correct_view(comparison *x, tsr_err *err)
 {
     const size_t mean = tsr_examples_offset(&x->examples, x->examples.n);
-    return tsr_likelihood_correct(
-        x->l, x->examples.view, x->examples.atoms + mean,
-        x->examples.bodies + mean, x->radius_ang, err);
+    TSR_TRY(
+        tsr_likelihood_correct(x->l, x->examples.view, x->examples.atoms + mean,
+                               x->examples.bodies + mean, x->radius_ang, err));
+    tsr_examples_weigh_nodes(&x->examples, !x->has_chains);
+    return TSR_OK;
 }
 
 /* Has the error of every view settled, since there were fewer examples? kept:
