@@ -1,11 +1,6 @@
 #!/usr/bin/env python3
 """Do 90 % intervals of `tessera run` hold the truth, when data come from atoms?
 
-    tools/coverage.py MODEL... [--truths N] [--errors E,...] [--jobs N]
-                      [--devices D,...] [--budget S] [--seed N] [-o DIR]
-                      [--write PAGE]
-    tools/coverage.py --table RECORDS... [--write PAGE]
-
 For each model, `tessera init` finds the parts that move. Truths are draws of a
 run with --prior-only: conformation and c2. `tessera profile` computes the curve
 of all their atoms, with the layer of the truth's own surface at its c2. Normal
@@ -15,14 +10,12 @@ model, which is not the truth, until it has converged. Rg, pose and c2 of the
 truth are in the trace of the prior, those of the posterior in the trace of its
 run, under the same names.
 
-Each posterior is one process of --threads threads on one device. --jobs
-processes run at a time, in turn on --devices. A truth is done with all models
-and errors before the next one begins; after --budget seconds no posterior
-begins. DIR/records.json has a record for each posterior. The same command
-continues with those that are missing.
-
-slow_coverage (tests/property) answers the same for many more truths, by
-particles that share draws of the prior instead of by runs.
+Each posterior is one process of --threads threads on one device; --jobs of them
+run at a time, in turn on --devices. A truth is done with all models and errors
+before the next begins; after --budget seconds no posterior begins. records.json
+in --output has a record for each: the same command continues with those that
+are missing, and --table RECORDS... writes the table of several. slow_coverage
+(tests/property) uses particles instead of runs, for many more truths.
 """
 import argparse
 import concurrent.futures
@@ -33,20 +26,23 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 import time
 
 import h5py
 import numpy as np
 
-BEGIN, END = "<!-- coverage.py: begin -->", "<!-- coverage.py: end -->"
 Q_LOW, Q_HIGH, N_Q = 0.01, 0.35, 201     # 1/Angstrom, points from q = 0
 TRUTH_STEPS = 20000                      # of the prior, between two truths
-# rows of the table, and the variables of the trace that belong to each
-GROUPS = [("Rg", r"rg"), ("D_max", r"d_max"), ("c2", r"c2"),
-          ("distance of domains", r"pose_\d+_distance"),
-          ("direction of domains", r"pose_\d+_(from|to)_[xyz]"),
-          ("tails", r"tail_\d+_(distance|[xyz])")]
+CONFORMATIONS = "model_error.conformations=512"  # as many as a run takes cost
+                                                 # more time than the run
+# Rows of the table, the variables of the trace that belong to each, and the
+# range of the truth's c2.
+GROUPS = [("Rg", r"rg", 0, 9), ("Rg, c2 below 1", r"rg", 0, 1),
+          ("Rg, c2 above 2", r"rg", 2, 9), ("D_max", r"d_max", 0, 9),
+          ("c2", r"c2", 0, 9),
+          ("distance of domains", r"pose_\d+_distance", 0, 9),
+          ("direction of domains", r"pose_\d+_(from|to)_[xyz]", 0, 9),
+          ("tails", r"tail_\d+_(distance|[xyz])", 0, 9)]
 
 
 def tessera(x, *words):
@@ -58,53 +54,45 @@ def tessera(x, *words):
     return done.returncode
 
 
+def settings(*pairs):
+    return [word for pair in pairs for word in ("--set", pair)]
+
+
 def read_trace(folder):
     """{name: [n_chain][n_draw]} of the quantities that the table has."""
     with h5py.File(os.path.join(folder, "trace.h5")) as f:
         return {name: values[()] for name, values in f["posterior"].items()
-                if any(re.fullmatch(p, name) for _, p in GROUPS)}
+                if any(re.fullmatch(g[1], name) for g in GROUPS)}
 
 
 def draw_prior(x, model):
     """The values of each truth. The folder of the model has the run."""
     folder = os.path.join(x.output, name_of(model))
-    config = os.path.join(folder, "prior.yaml")
-    prior = os.path.join(folder, "prior")
+    config, prior = (os.path.join(folder, n) for n in ("prior.yaml", "prior"))
     os.makedirs(folder, exist_ok=True)
     if not os.path.exists(os.path.join(prior, "trace.h5")):
         tessera(x, "init", model, "-o", config, "--force")
         tessera(x, "run", config, "--prior-only", "-o", prior, "-q",
-                "--device", x.devices[0], "--threads", 1,
-                "--set", f"seed={x.seed}", "--set", "sampler.chains=1",
-                "--set", "sampler.temperatures=1",
-                "--set", f"sampler.warmup={TRUTH_STEPS}",
-                "--set", f"sampler.thin={TRUTH_STEPS}",
-                "--set", f"sampler.draws={x.truths}",
-                "--set", "contrast.c2=infer",
-                "--set", "output.trajectory_every=1")
+                "--device", x.devices[0], "--threads", 1, *settings(
+                    f"seed={x.seed}", "contrast.c2=infer", "sampler.chains=1",
+                    "sampler.temperatures=1", f"sampler.draws={x.truths}",
+                    f"sampler.warmup={TRUTH_STEPS}",
+                    f"sampler.thin={TRUTH_STEPS}", "output.trajectory_every=1"))
     return {name: values[0] for name, values in read_trace(prior).items()}
 
 
 def make_curve(x, model, t, c2, device):
     """The curve of all atoms of draw t of the prior: path of the file."""
     folder = os.path.join(x.output, name_of(model))
-    curve = os.path.join(folder, f"truth_{t}.dat")
+    curve, atoms = (os.path.join(folder, f"truth_{t}.{e}")
+                    for e in ("dat", "pdb"))
     if not os.path.exists(curve):
-        atoms = os.path.join(folder, f"truth_{t}.pdb")
         tessera(x, "export", os.path.join(folder, "prior"), "--draws",
                 f"0/{t}", "--atoms", "all", "-o", atoms, "--force", "-q")
         tessera(x, "profile", atoms, "--c1", 1, "--c2", float(c2), "--q-max",
                 Q_HIGH, "--n-q", N_Q, "--device", device, "-o", curve,
                 "--force", "-q")
     return curve
-
-
-def draw_truths(x, model):
-    """The values of each truth. Its curve is in the folder of the model."""
-    truth = draw_prior(x, model)
-    for t in range(x.truths):
-        make_curve(x, model, t, truth["c2"][t], x.devices[0])
-    return truth
 
 
 def write_data(curve, path, error, seed):
@@ -117,24 +105,16 @@ def write_data(curve, path, error, seed):
                header="q (1/Angstrom), I, sigma")
 
 
-def effective_draws(values):
-    """Of the mean: by the spread of the means of 20 blocks."""
-    block = np.array_split(values.T.reshape(-1), 20)
-    between = np.var([b.mean() for b in block], ddof=1) / 20.0
-    return float(min(values.size, values.var() / max(between, 1e-300)))
-
-
 def learn_model_error(x, model, config, device):
-    """The file that all posteriors of a model share, so that they learn once."""
-    folder = os.path.join(x.output, name_of(model))
-    path = os.path.abspath(os.path.join(folder, "model_error.h5"))
+    """The file that the runs of one data set share."""
+    path = os.path.abspath(config) + "_error.h5"
     with x.learning[model]:
         if not os.path.exists(path):
-            tessera(x, "run", config, "-o", os.path.join(folder, "learn"), "-q",
-                    "--device", device, "--threads", os.cpu_count(),
-                    "--set", f"model_error.file={path}",
-                    "--set", "sampler.warmup=10", "--set", "sampler.draws=10",
-                    "--set", "sampler.start=file")
+            tessera(x, "run", config, "-o", f"{path}.run", "-q", "--device",
+                    device, "--threads", os.cpu_count(), *settings(
+                        CONFORMATIONS, f"model_error.file={path}",
+                        "sampler.warmup=10", "sampler.draws=10",
+                        "sampler.start=file"))
     return path
 
 
@@ -143,37 +123,32 @@ def infer(x, slots, truth, model, t, error):
     if time.monotonic() > x.stop:
         return None
     folder = os.path.join(x.output, name_of(model))
-    label = os.path.join(folder, f"run_{t}_{error:g}")
-    data, run = label + ".dat", label
-    # the same noise in units of sigma for all errors of a truth
-    write_data(os.path.join(folder, f"truth_{t}.dat"), data, error, [x.seed, t])
+    run = os.path.join(folder, f"run_{t}_{error:g}")
+    data, config = run + ".dat", run + ".yaml"
     device, begin = slots.get(), time.monotonic()
     try:
-        tessera(x, "init", model, data, "-o", label + ".yaml", "--force")
+        # the same noise in units of sigma for all errors of a truth
+        write_data(make_curve(x, model, t, truth["c2"][t], device), data,
+                   error, [x.seed, t])
+        tessera(x, "init", model, data, "-o", config, "--force")
         shutil.rmtree(run, ignore_errors=True)
-        error_file = learn_model_error(x, model, label + ".yaml", device)
         status = tessera(
-            x, "run", label + ".yaml", "-o", run, "-q", "--device", device,
-            "--threads", x.threads, "--until", x.until,
-            "--set", f"seed={x.seed + t}",
-            "--set", f"model_error.file={error_file}",
-            "--set", f"sampler.time_limit={x.limit}",
-            "--set", "output.trajectory=none",
-            *[w for s in x.set for w in ("--set", s)])
+            x, "run", config, "-o", run, "-q", "--device", device, "--threads",
+            x.threads, "--until", x.until, *settings(
+                f"seed={x.seed + t}", f"sampler.time_limit={x.limit}",
+                CONFORMATIONS, "output.trajectory=none", *x.set))
         trace = read_trace(run)
+    except (RuntimeError, OSError) as why:
+        print(f"{run}: {why}", file=sys.stderr, flush=True)
+        return None
     finally:
         slots.put(device)
-    record = {"model": name_of(model), "truth": t, "error": error,
-              "seconds": time.monotonic() - begin,
-              "converged": status == 0,
-              "effective": min(effective_draws(v) for v in trace.values()),
-              "values": {name: [float(truth[name][t]), float(v.mean()),
-                                float(v.std()),
-                                float(np.mean(v < truth[name][t]))]
-                         for name, v in trace.items() if name in truth}}
-    if not x.keep:
-        shutil.rmtree(run)
-    return record
+    shutil.rmtree(run)
+    return {"model": name_of(model), "truth": t, "error": error,
+            "seconds": time.monotonic() - begin, "converged": status == 0,
+            "values": {n: [float(truth[n][t]), float(v.mean()), float(v.std()),
+                           float(np.mean(v < truth[n][t]))]
+                       for n, v in trace.items() if n in truth}}
 
 
 def table(records):
@@ -181,22 +156,20 @@ def table(records):
     error counts a truth once."""
     lines = ["| model | error | quantity | hold | mean z | spread of z | "
              "truths |", "|---|---|---|---|---|---|---|"]
-    keys = sorted({(r["model"], -r["error"]) for r in records})
-    for model, error in keys:
-        own = [r for r in records
-               if r["model"] == model and r["error"] == -error]
-        for label, pattern in GROUPS:
-            names = [n for n in own[0]["values"] if re.fullmatch(pattern, n)]
-            if not names:
+    for model, error in sorted({(r["model"], -r["error"]) for r in records}):
+        own = [r["values"] for r in records
+               if (r["model"], -r["error"]) == (model, error)]
+        for label, pattern, low, high in GROUPS:
+            v = np.array([[r[n] for n in r if re.fullmatch(pattern, n)]
+                          for r in own if low <= r["c2"][0] < high])
+            if v.size == 0:
                 continue
-            v = np.array([[r["values"][n] for n in names] for r in own])
-            z = (v[..., 1] - v[..., 0]) / np.maximum(v[..., 2], 1e-12)
+            n, z = len(v), (v[..., 1] - v[..., 0]) / (v[..., 2] + 1e-12)
             p = float(np.mean((v[..., 3] > 0.05) & (v[..., 3] < 0.95)))
-            n = len(own)
             lines.append(
                 f"| {model} | {-100 * error:g} % | {label} | {p:.2f} ± "
                 f"{np.sqrt(max(p * (1 - p), 0.25 / n) / n):.2f} | "
-                f"{z.mean():+.2f} | {np.sqrt(z.var()):.2f} | {n} |")
+                f"{z.mean():+.2f} | {z.std():.2f} | {n} |")
     n_bad = sum(not r["converged"] for r in records)
     lines += ["", f"{len(records)} posteriors, {n_bad} not converged, median "
               f"{np.median([r['seconds'] for r in records]):.0f} s."]
@@ -204,29 +177,45 @@ def table(records):
 
 
 def name_of(model):
-    return re.sub(r"\W", "_", os.path.basename(model).split(".")[0]) \
-        if os.path.basename(model) != "model.pdb" \
-        else os.path.basename(os.path.dirname(os.path.abspath(model)))
+    folder, name = os.path.split(os.path.abspath(model))
+    return os.path.basename(folder) if name == "model.pdb" else \
+        name.split(".")[0]
 
 
-def write_page(path, text):
+def write_page(path, tool, text):
+    """Replaces what is between the marks of the tool."""
+    begin, end = f"<!-- {tool}: begin -->\n", f"<!-- {tool}: end -->"
     with open(path, encoding="utf-8") as f:
-        before, rest = f.read().split(BEGIN)
+        before, rest = f.read().split(begin)
     with open(path, "w", encoding="utf-8") as f:
-        f.write(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}")
+        f.write(before + begin + text + "\n" + end + rest.split(end)[1])
+
+
+def device_slots(x):
+    """A job takes a device, and puts it back."""
+    slots = queue.Queue()
+    for i in range(x.jobs):
+        slots.put(x.devices[i % len(x.devices)])
+    return slots
+
+
+def add_options(parser, options):
+    for name, value, text in options:
+        parser.add_argument("--" + name, type=type(value), default=value,
+                            help=text + " (%(default)s)")
+    x = parser.parse_args()
+    x.devices = x.devices.split(",")
+    return x
 
 
 def measure(x):
     x.stop = time.monotonic() + x.budget
-    x.learning = {m: threading.Lock() for m in x.model}
     path = os.path.join(x.output, "records.json")
     records = json.load(open(path)) if os.path.exists(path) else []
     done = {(r["model"], r["truth"], r["error"]) for r in records}
-    slots = queue.Queue()
-    for i in range(x.jobs):
-        slots.put(x.devices[i % len(x.devices)])
+    slots = device_slots(x)
     with concurrent.futures.ThreadPoolExecutor(x.jobs) as pool:
-        truths = dict(zip(x.model, pool.map(lambda m: draw_truths(x, m),
+        truths = dict(zip(x.model, pool.map(lambda m: draw_prior(x, m),
                                             x.model)))
         work = [pool.submit(infer, x, slots, truths[m], m, t, e)
                 for t in range(x.truths) for m in x.model for e in x.errors
@@ -242,7 +231,6 @@ def measure(x):
             rg = record["values"]["rg"]
             print(f"{record['model']} {record['truth']} {record['error']:g}: "
                   f"{record['seconds']:.0f} s, "
-                  f"{record['effective']:.0f} effective draws, "
                   f"{'' if record['converged'] else 'not '}converged, "
                   f"Rg {rg[0]:.2f}: {rg[1]:.2f} +- {rg[2]:.2f}",
                   file=sys.stderr, flush=True)
@@ -253,23 +241,18 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("model", nargs="*")
     p.add_argument("--table", nargs="+", metavar="RECORDS", default=[])
-    p.add_argument("--write", metavar="PAGE", help="table, between its marks")
-    p.add_argument("--truths", type=int, default=24)
-    p.add_argument("--seed", type=int, default=1000, help="of the truths")
-    p.add_argument("--errors", default="0.02,0.01,0.005")
-    p.add_argument("--jobs", type=int, default=1)
-    p.add_argument("--threads", type=int, default=1, help="of each process")
-    p.add_argument("--devices", default="auto", help="as --device, with commas")
-    p.add_argument("--until", default="rhat<1.02,ess>200")
-    p.add_argument("--limit", type=float, default=0.0, help="s of a run")
-    p.add_argument("--budget", type=float, default=float("inf"), help="s")
     p.add_argument("--set", action="append", default=[], help="as of run")
-    p.add_argument("--keep", action="store_true", help="the folders of runs")
-    p.add_argument("--tessera", default="build/tessera")
-    p.add_argument("-o", "--output", default="runs/coverage")
-    x = p.parse_args()
+    x = add_options(p, (
+        ("write", "", "page whose table, between its marks, is replaced"),
+        ("truths", 24, "of each model"), ("seed", 1000, "of the truths"),
+        ("errors", "0.02,0.01,0.005", "of I at low q"),
+        ("jobs", 1, "processes at a time"), ("threads", 1, "of each process"),
+        ("devices", "auto", "as --device, with commas"),
+        ("until", "rhat<1.02,ess>200", "as of run"),
+        ("limit", 0.0, "s of a run"), ("budget", 1e9, "s"),
+        ("tessera", "build/tessera", "program"),
+        ("output", "runs/coverage", "folder")))
     x.errors = [float(e) for e in x.errors.split(",")]
-    x.devices = x.devices.split(",")
     records = [r for path in x.table for r in json.load(open(path))]
     records = records or measure(x)
     if not records:
@@ -277,7 +260,7 @@ def main():
     text = table(records)
     print(text)
     if x.write:
-        write_page(x.write, text)
+        write_page(x.write, "coverage.py", text)
 
 
 if __name__ == "__main__":

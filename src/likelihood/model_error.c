@@ -69,9 +69,9 @@ void tsr_examples_moments(const tsr_examples *x, int is_plain, double *square,
                           double *covariance, double *residual)
 {
     const int n_q = x->likelihood->grid.n_q;
-    const double each = 1.0 / (x->n * x->n_node);
     for (int v = 0; v < x->n_node; v++)
         for (int i = 0; i < x->n; i++) {
+            const double each = x->node_weight[v] / x->n;
             compute_residual(x, i, x->node[v], is_plain, residual);
             for (int k = 0; k < n_q; k++)
                 square[k] += each * residual[k] * residual[k];
@@ -79,6 +79,60 @@ void tsr_examples_moments(const tsr_examples *x, int is_plain, double *square,
                 for (int j = 0; j < n_q; j++)
                     covariance[k * n_q + j] += each * residual[k] * residual[j];
         }
+}
+
+/* Adds chi2 of the all-atom curve of each example at each node to square
+ * [n][n_node]. Returns the number of data points, 0 when out of memory. */
+static int add_chi2(const tsr_examples *x, const tsr_term *term, double *square)
+{
+    const tsr_likelihood *l = x->likelihood;
+    double theta[TSR_TERM_PARAMETERS], *curve;
+    tsr_pool pool = {0};
+    tsr_pool_array(&pool, curve, l->grid.n_q);
+    void *fit = tsr_term_fit_new(term, &pool);
+    const tsr_prediction prediction = {.profile = curve};
+    int ok = curve != NULL && fit != NULL;
+    tsr_term_start(term, theta);
+    for (int j = 0; j < x->n * x->n_node && ok; j++) {
+        const double *partial =
+            x->atoms + tsr_examples_offset(x, j / x->n_node);
+        for (int k = 0; k < l->grid.n_q; k++)
+            curve[k] = tsr_likelihood_combine(
+                l, x->view, partial, x->node[j % x->n_node],
+                l->view[x->view].atom_power[k], (size_t)k);
+        ok = term->type->fit(term, NULL, &prediction, theta, fit, NULL) ==
+             TSR_OK;
+        square[j] += ok ? term->type->chi2(term, fit) : 0.0;
+    }
+    tsr_pool_clear(&pool);
+    return ok ? term->n_point : 0;
+}
+
+/* The likelihood of a node is the mean likelihood of the examples there. No
+ * example fits the data, so chi2 is divided by the best reduced chi2. */
+void tsr_examples_weigh_nodes(tsr_examples *x, int by_data)
+{
+    const int n = x->n * x->n_node;
+    double *square = calloc((size_t)n, sizeof *square), least = HUGE_VAL;
+    double sum = 0.0;
+    int n_point = 0;
+    for (int d = 0; d < x->likelihood->n_term && by_data && square != NULL; d++)
+        if (x->likelihood->term[d]->view == x->view &&
+            x->likelihood->term[d]->type->is_curve)
+            n_point += add_chi2(x, x->likelihood->term[d], square);
+    for (int j = 0; j < n && n_point > 0; j++)
+        least = fmin(least, square[j]);
+    const double by = fmax(1.0, least / n_point);
+    for (int v = 0; v < x->n_node; v++) {
+        x->node_weight[v] = n_point > 0 ? 0.0 : 1.0;
+        for (int i = 0; i < x->n && n_point > 0; i++)
+            x->node_weight[v] +=
+                exp(0.5 * (least - square[i * x->n_node + v]) / by);
+        sum += x->node_weight[v];
+    }
+    for (int v = 0; v < x->n_node; v++)
+        x->node_weight[v] /= sum;
+    free(square);
 }
 
 double tsr_examples_variance_factor(int n)

@@ -557,7 +557,7 @@ const char *tsr_saxs_error_name(int k)
  * the current model, so that the covariance is the same for all structures. The
  * reference need not fit the data, so each point gets an additional error of a
  * tenth of its intensity. If the fitted scale is not positive, the ratio of the
- * weighted sums is used. weight [saxs->n]: scratch. */
+ * weighted sums is used. weight [saxs->n] out. */
 static double reference_scale(const tsr_saxs_term *t, const double *reference,
                               double *weight)
 {
