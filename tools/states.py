@@ -160,7 +160,8 @@ def main():
     x.errors = [float(e) for e in x.errors.split(",")]
     x.devices = x.devices.split(",")
     records = [r for path in x.table for r in json.load(open(path))]
-    records = records or measure(x)
+    if not x.table:
+        records = measure(x)
     print(table(records) if records else "no curve")
 
 

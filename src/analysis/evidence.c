@@ -466,8 +466,12 @@ const char *tsr_evidence_format(const tsr_evidence *evidence, char *text)
     if (isfinite(e->ladder) && e->largest > half) {
         n = (int)strlen(text);
         snprintf(text + n, TSR_EVIDENCE_TEXT - (size_t)n,
-                 "; chains %d to %d contribute %.0f %% of the squared error",
-                 e->first_chain, e->last_chain, 100.0 * e->largest);
+                 "; %.0f %% of the squared error from chain",
+                 100.0 * e->largest);
+        n = (int)strlen(text);
+        snprintf(text + n, TSR_EVIDENCE_TEXT - (size_t)n,
+                 e->first_chain == e->last_chain ? " %d" : "s %d to %d",
+                 e->first_chain, e->last_chain);
     }
     return text;
 }

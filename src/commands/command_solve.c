@@ -204,10 +204,14 @@ static void write_number(const tsr_solve *s, tsr_words *w)
                   TSR_ODDS_DECISIVE, TSR_ODDS_ERRORS);
     if (rival >= 0) {
         const tsr_difference d = tsr_evidence_gain(s->runs, s->chosen, rival);
-        tsr_words_add(w, " The results below are those of %s.",
-                      states(s->chosen + 1, text));
-        if (fabs(d.log_odds) + TSR_ODDS_ERRORS * d.error >=
-            log(TSR_ODDS_DECISIVE))
+        tsr_words_add(w,
+                      " The results below are those of %s; for those of %d: "
+                      "tessera report %s.",
+                      states(s->chosen + 1, text), rival + 1,
+                      s->runs->run[rival].directory);
+        if (!is_converged(s, s->chosen) || !is_converged(s, rival) ||
+            fabs(d.log_odds) + TSR_ODDS_ERRORS * d.error >=
+                log(TSR_ODDS_DECISIVE))
             tsr_words_add(w, " Longer runs may decide, first that of %s.",
                           states(run_to_extend(s) + 1, text));
         else

@@ -627,22 +627,30 @@ typedef struct {
     learnt bodies, particles;
 } error_file;
 
-#define LEARNT(of)                                            \
-    {.name = #of "/text",                                     \
-     .type = TSR_CHECKPOINT_TEXT,                             \
-     .offset = offsetof(error_file, of.text)},                \
-        {.name = #of "/real",                                 \
-         .type = TSR_CHECKPOINT_DOUBLE,                       \
-         .offset = offsetof(error_file, of.archive.real),     \
-         .length = offsetof(error_file, of.archive.n_real)},  \
-    {                                                         \
-        .name = #of "/integer", .type = TSR_CHECKPOINT_INT64, \
-        .offset = offsetof(error_file, of.archive.integer),   \
-        .length = offsetof(error_file, of.archive.n_integer)  \
-    }
-
 static const tsr_checkpoint_field file_fields[] = {
-    LEARNT(bodies), LEARNT(particles), {0}};
+    {.name = "bodies/text",
+     .type = TSR_CHECKPOINT_TEXT,
+     .offset = offsetof(error_file, bodies.text)},
+    {.name = "bodies/real",
+     .type = TSR_CHECKPOINT_DOUBLE,
+     .offset = offsetof(error_file, bodies.archive.real),
+     .length = offsetof(error_file, bodies.archive.n_real)},
+    {.name = "bodies/integer",
+     .type = TSR_CHECKPOINT_INT64,
+     .offset = offsetof(error_file, bodies.archive.integer),
+     .length = offsetof(error_file, bodies.archive.n_integer)},
+    {.name = "particles/text",
+     .type = TSR_CHECKPOINT_TEXT,
+     .offset = offsetof(error_file, particles.text)},
+    {.name = "particles/real",
+     .type = TSR_CHECKPOINT_DOUBLE,
+     .offset = offsetof(error_file, particles.archive.real),
+     .length = offsetof(error_file, particles.archive.n_real)},
+    {.name = "particles/integer",
+     .type = TSR_CHECKPOINT_INT64,
+     .offset = offsetof(error_file, particles.archive.integer),
+     .length = offsetof(error_file, particles.archive.n_integer)},
+    {0}};
 
 static void clear_file(error_file *f)
 {
@@ -661,28 +669,36 @@ static tsr_status read_file(const char *path, error_file *f, tsr_err *err)
     return status;
 }
 
-/* What the error depends on: values of c1 and c2, and the curve of the start by
- * bodies. Saves these numbers, or checks that those in the archive agree. */
+/* What the error depends on: values of c1 and c2, the data, and the curve of
+ * the start by bodies. Saves these numbers, or checks that those in the archive
+ * agree. */
 static tsr_status archive_identity(comparison *x, tsr_archive *a, tsr_err *err)
 {
     const size_t n_node = TSR_EXAMPLE_NODES * TSR_N_CONTRAST;
-    const size_t n = n_node + tsr_examples_size(&x->examples, 1);
+    const size_t n_term = (size_t)x->l->n_term;
+    const size_t n = n_node + n_term + tsr_examples_size(&x->examples, 1);
     double *own = calloc(2 * n, sizeof *own);
     TSR_TRY(tsr_allocated(own, err));
     double *stored = own + n;
     int differs = 0;
     memcpy(own, x->examples.node, n_node * sizeof *own);
-    tsr_status status =
-        tsr_profiler_run(x->profiler, x->s->molecule.first, own + n_node, err);
+    for (size_t d = 0; d < n_term; d++)
+        for (int k = 0; k < x->l->term[d]->n_point; k++)
+            own[n_node + d] +=
+                x->l->term[d]->observed[k] / x->l->term[d]->sigma[k];
+    tsr_status status = tsr_profiler_run(x->profiler, x->s->molecule.first,
+                                         own + n_node + n_term, err);
     memcpy(stored, own, n * sizeof *own);
     tsr_archive_real(a, stored, n);
     for (size_t k = 0; k < n; k++)
         differs |= fabs(stored[k] - own[k]) > 1e-3 * fabs(own[k]) + 1e-3;
     free(own);
     if (status == TSR_OK && (a->failed || differs))
-        return tsr_fail(err, TSR_E_DATA,
-                        "the model error was learnt for another molecule or "
-                        "contrast: remove it, or set another model_error.file");
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "the model error was learnt for another molecule, other "
+            "data or another contrast: remove it, or set another "
+            "model_error.file");
     return status;
 }
 

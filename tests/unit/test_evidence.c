@@ -103,7 +103,8 @@ TEST(largest_group)
     assert_all(largest[0] == APART, largest[1] > 0.7);
     e.largest = largest[1];
     e.first_chain = e.last_chain = APART;
-    assert_has(tsr_evidence_format(&e, text), "chains 4 to 4 contribute");
+    assert_has(tsr_evidence_format(&e, text),
+               "of the squared error from chain 4");
 }
 
 /* The precise estimate counts most, one known alone is taken as it is, and
