@@ -150,7 +150,7 @@ for name, content in {
         "twice": GOOD + GOOD, "documents": GOOD + "---\n" + GOOD,
         "self": "name: &a [*a]\n" + GOOD, "deep": "name: " + "[" * 100000,
         "nan": GOOD + "solvent: {density: .nan}\n", "seed": GOOD + "seed: 1e300\n",
-        "entries": "structure: {file: model.pdb}\ndata:\n" + "- {file: good.dat}\n" * 20000,
+        "entries": "structure: {file: model.pdb}\ndata:\n" + "- {file: good.dat}\n" * 10000,
         "up": "name: ../../up\n" + GOOD, "slash": "name: /tmp\n" + GOOD,
         "dots": "name: ..\n" + GOOD, "page": "name: <script>x</script>\n" + GOOD,
         "no_name": "name: ''\n" + GOOD, "no_folder": GOOD.replace("run}", "''}"),
