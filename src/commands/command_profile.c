@@ -363,10 +363,11 @@ static const char *layer_cause(const tsr_profile_fit *fit)
 {
     return fit->c2_at == 0 ? ""
            : fit->c2_at < 0
-               ? "; the data look smaller than the hydrated model; likely: a "
-                 "model that is too extended or of a larger oligomer, "
-                 "molecules that repel each other (dilute the sample), or a "
-                 "buffer that does not match"
+               ? "; the data look smaller than the hydrated model; likely: "
+                 "metal ions or ligands that the model lacks, a model that is "
+                 "too extended or of a larger oligomer, molecules that repel "
+                 "each other (dilute the sample), or a buffer that does not "
+                 "match"
                : "; the data look larger than the hydrated model; likely: "
                  "residues that the model lacks, a flexible molecule, a larger "
                  "oligomer, or aggregates";
