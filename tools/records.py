@@ -11,6 +11,7 @@ import concurrent.futures
 import glob
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -102,20 +103,23 @@ def main():
             records = json.load(f)
     else:
         os.makedirs(x.output, exist_ok=True)
-        listed = subprocess.run([x.tessera, "devices"], capture_output=True,
-                                text=True).stdout.split("\n")
-        kinds = [line[2:].split(", ")[0][1:].strip() for line in listed
-                 if line[2:3].isdigit()]
+        listed = re.findall(r"^[* ] (\d+)  (.*?) \(", subprocess.run(
+            [x.tessera, "devices"], capture_output=True, text=True).stdout,
+            re.MULTILINE)
+        used = [dict(listed).get(d, f"device `{d}`") for d in x.devices]
+        records = {"cases": [], "how":
+                   f"`tessera solve MODEL CURVE --threads {x.threads} "
+                   f"--time-limit {x.time_limit:g}`, {x.jobs} at a time on " +
+                   ", ".join(f"{used.count(u)} × {u}" for u in dict.fromkeys(
+                       used)) + "."}
         slots, begin = device_slots(x), time.monotonic()
         with concurrent.futures.ThreadPoolExecutor(x.jobs) as pool:
-            done = list(pool.map(lambda c: solve(x, slots, begin, *c),
-                                 cases(x)))
-        records = {"cases": done, "how":
-                   f"`tessera solve MODEL CURVE --threads {x.threads} "
-                   f"--time-limit {x.time_limit:g}`, {x.jobs} at a time on "
-                   f"{len(kinds)} × {kinds[0] if kinds else '?'}."}
-        with open(os.path.join(x.output, "records.json"), "w") as f:
-            json.dump(records, f)
+            for work in concurrent.futures.as_completed(
+                    [pool.submit(solve, x, slots, begin, *c)
+                     for c in cases(x)]):
+                records["cases"].append(work.result())
+                with open(os.path.join(x.output, "records.json"), "w") as f:
+                    json.dump(records, f)
     text = table(records)
     print(text)
     if x.write:

@@ -82,7 +82,8 @@ def measure(x):
     model, stop, records = x.model, time.monotonic() + x.budget, []
     x.learning = {model: threading.Lock()}
     x.drawing = [threading.Lock() for _ in range(x.truths)]
-    jobs = [(t, e, n) for t in range(x.truths) for e in x.errors for n in (1, 2)]
+    jobs = [(t, e, n) for t in range(x.truths) for e in x.errors
+            for n in (1, 2)]
     x.truths *= 3  # draws of the prior
     prior = coverage.draw_prior(x, model)
 
@@ -104,7 +105,8 @@ def measure(x):
 
 def row(label, records):
     """Counts by `compare`; then of log odds (prior 2^-n) beyond log 20 by 0, 1
-    and 2 standard errors."""
+    and 2 standard errors. Last: the mean of Z of the wrong over Z of the true
+    number, which is 1 for exact evidence of a model that is right."""
     kinds = [tuple(r["excluded"]) for r in records]
     cells = [label, str(len(records)), " / ".join(
         str(kinds.count(k)) for k in ((0, 1), (0, 0), (1, 0)))]
@@ -114,17 +116,20 @@ def row(label, records):
         one = sum(-v - e >= math.log(20) for v, e in odds)
         two = sum(v - e >= math.log(20) for v, e in odds)
         cells.append(f"{one} / {len(records) - one - two} / {two}")
+    gain = np.array([r["gain"] for r in records])
+    wrong = np.exp(np.where([r["states"] == 1 for r in records], gain, -gain))
     cells += [f"{np.mean([r['probability'][1] for r in records]):.2f}",
-              f"{np.mean([r['gain'] for r in records]):.1f}",
-              f"{np.median([r['gain_error'] for r in records]):.2f}"]
+              f"{gain.mean():+.1f}, {gain.min():+.1f} to {gain.max():+.1f}",
+              f"{np.median([r['gain_error'] for r in records]):.2f}",
+              f"{wrong.mean():.2f} ± {(wrong.var() / len(wrong)) ** 0.5:.2f}"]
     return "| " + " | ".join(cells) + " |"
 
 
 def table(records):
     known = [r for r in records if r["probability"][1] is not None]
     lines = ["| truth | curves | 1 / undecided / 2 states | beyond 20 to 1 | "
-             "by one error | by two | mean P(2) | mean gain, nat | error |",
-             "|---" * 9 + "|"]
+             "by one error | by two | mean P(2) | gain, nat | its error | "
+             "odds against the truth |", "|---" * 10 + "|"]
     for error in sorted({r["error"] for r in known}):
         for n, low, high in ((1, 0, 1), (2, 0, math.inf), (2, 0, 0.5),
                              (2, 0.5, 1), (2, 1, 2), (2, 2, math.inf)):

@@ -11,10 +11,10 @@
  * refers to the normalised prior. log Z compares models of the same data, which
  * differ in the number of states, the flexible residues or the noise model.
  *
- * Scale and background have flat priors. If scale and background are integrated
- * out, they add the same constant to log Z of all models of the same data. If
- * they are sampled, the path does not start at a proper prior, and log Z is not
- * defined. */
+ * The scale has a flat prior, and the background too where it is configured so.
+ * If both are integrated out, a flat prior adds the same constant to log Z of
+ * all models of the same data. If a flat prior is sampled, the path does not
+ * start at a proper prior, and log Z is not defined. */
 #ifndef TSR_ANALYSIS_EVIDENCE_H
 #define TSR_ANALYSIS_EVIDENCE_H
 

@@ -666,8 +666,10 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
         TSR_TRY(tsr_neutron_make(of, &neutron, err));
         how.c1[0] = how.c1[1] = 1.0; /* settings as in profile and in runs */
     }
-    how.fit_background = o->background.word == 0; /* infer */
-    how.background = o->background.word < 0 ? o->background.number : 0.0;
+    how.fit_background = o->set.background.word >= 0 &&
+                         o->set.background.word != TSR_BACKGROUND_NONE;
+    how.background =
+        o->set.background.word < 0 ? o->set.background.number : 0.0;
     TSR_TRY(tsr_saxs_read(o->file, (tsr_q_unit)o->q_unit, o->q_range, NULL,
                           &w->saxs[k], err));
     TSR_TRY(tsr_saxs_set_resolution(w->saxs[k], &o->resolution, NULL, err));

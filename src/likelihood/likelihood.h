@@ -377,12 +377,13 @@ int tsr_examples_components(const tsr_examples *examples,
                             const double *covariance, double *curve);
 
 /* How much two model errors differ for the data: the root mean square of the
- * log ratio of the two densities, nat, over data drawn from the second. before
- * [n_before][n_q], now [n_now][n_q]: components of both. With the covariances A
- * and B of the data the mean is the Kullback-Leibler divergence, and the
- * variance half the squared norm of A^-1 B - 1. HUGE_VAL when out of memory. */
-double tsr_examples_change(const tsr_examples *examples, int n_before,
-                           const double *before, int n_now, const double *now);
+ * log ratio of the two densities, nat, over data drawn from the second. With
+ * the covariances A and B of the data the mean is the Kullback-Leibler
+ * divergence, and the variance half the squared norm of A^-1 B - 1. HUGE_VAL
+ * when out of memory. */
+double tsr_examples_change(const tsr_examples *examples,
+                           const tsr_profile_error *before,
+                           const tsr_profile_error *now);
 
 /* (n + 1) / (n - 3), n > 3: predictive variance of the next draw, divided by
  * the mean square of n draws about their mean. The uncertainty of the mean

@@ -204,24 +204,26 @@ int tsr_examples_components(const tsr_examples *x, const double *covariance,
 
 /* Covariance of log I by the errors of data and model, in units of those of the
  * data. The scale is unknown, so log I has a large common error. */
-static void whiten(const tsr_examples *x, const double *information, int n,
-                   const double *curve, gsl_matrix *out)
+static void whiten(const tsr_examples *x, const double *information,
+                   const tsr_profile_error *error, gsl_matrix *out)
 {
     const double scale_variance = 1.0;
     const size_t n_q = (size_t)x->likelihood->grid.n_q;
     for (size_t k = 0; k < n_q; k++)
         for (size_t j = 0; j < n_q; j++) {
             double sum = scale_variance;
-            for (size_t c = 0; c < (size_t)n; c++)
-                sum += curve[c * n_q + k] * curve[c * n_q + j];
+            for (size_t c = 0; c < (size_t)error->n; c++)
+                sum += error->curve[c * n_q + k] / error->reference[k] *
+                       error->curve[c * n_q + j] / error->reference[j];
             gsl_matrix_set(out, k, j,
                            (k == j ? 1.0 : 0.0) +
                                sqrt(information[k] * information[j]) * sum);
         }
 }
 
-double tsr_examples_change(const tsr_examples *x, int n_before,
-                           const double *before, int n_now, const double *now)
+double tsr_examples_change(const tsr_examples *x,
+                           const tsr_profile_error *before,
+                           const tsr_profile_error *now)
 {
     const size_t n_q = (size_t)x->likelihood->grid.n_q;
     double *information = calloc(n_q, sizeof *information);
@@ -230,20 +232,18 @@ double tsr_examples_change(const tsr_examples *x, int n_before,
     if (information != NULL && a != NULL && b != NULL) {
         double log_det = 0.0, trace = 0.0, norm = 0.0;
         compute_information(x, information);
-        whiten(x, information, n_before, before, a);
-        whiten(x, information, n_now, now, b);
+        whiten(x, information, before, a);
+        whiten(x, information, now, b);
         gsl_linalg_cholesky_decomp1(a);
         gsl_blas_dtrsm(CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, 1.0,
                        a, b);
         gsl_blas_dtrsm(CblasRight, CblasLower, CblasTrans, CblasNonUnit, 1.0, a,
                        b);
-        for (size_t k = 0; k < n_q; k++)
-            for (size_t j = 0; j < n_q; j++) {
-                const double more =
-                    gsl_matrix_get(b, k, j) - (k == j ? 1.0 : 0.0);
-                norm += more * more;
-                trace += k == j ? more : 0.0;
-            }
+        for (size_t k = 0; k < n_q * n_q; k++) {
+            const double more = b->data[k] - (k % (n_q + 1) == 0 ? 1.0 : 0.0);
+            norm += more * more;
+            trace += k % (n_q + 1) == 0 ? more : 0.0;
+        }
         gsl_linalg_cholesky_decomp1(b);
         for (size_t k = 0; k < n_q; k++)
             log_det += 2.0 * log(gsl_matrix_get(b, k, k));

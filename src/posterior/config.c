@@ -170,6 +170,9 @@ static const tsr_field simulate_fields[] = {
     TSR_FIELD(DOUBLE, "background", tsr_simulate_config, background,
               .initial = "0", .min = -1e12, .max = 1e12,
               .doc = "constant added to the curve"),
+    TSR_FIELD(DOUBLE, "interparticle", tsr_simulate_config, interparticle,
+              .initial = "1", .min = 0.05, .max = 20.0,
+              .doc = "factor of I(0) by interference between particles"),
     TSR_FIELD(DOUBLE, "error", tsr_simulate_config, error, .initial = "0.02",
               .min = 1e-6, .max = 10.0,
               .doc = "relative error sigma / I at q = 0.1 1/Angstrom; at other "

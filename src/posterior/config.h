@@ -83,7 +83,7 @@ typedef struct {
 typedef struct {
     double q_range[2]; /* 1/Angstrom */
     long points;
-    double i0, background;
+    double i0, background, interparticle;
     double error; /* sigma / I at q = 0.1 1/Angstrom */
     long steps;   /* of the prior, starting at the input structure */
     tsr_resolution_options resolution;

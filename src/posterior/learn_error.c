@@ -43,12 +43,6 @@ typedef struct {
     tsr_err err;
 } stream;
 
-/* The components of a model error. */
-typedef struct {
-    int n;
-    double *curve; /* [TSR_MODEL_ERRORS][n_q] */
-} component_set;
-
 /* Comparison of a likelihood's model with all atoms whose water is
  * recomputed. */
 typedef struct {
@@ -121,12 +115,6 @@ static void compute_mean(const comparison *x, double *all)
     for (int i = 0; i < x->examples.n; i++)
         for (size_t k = 0; k < n; k++)
             mean[k] += all[n * (size_t)i + k] / x->examples.n;
-}
-
-static void compute_means(const comparison *x)
-{
-    compute_mean(x, x->examples.atoms);
-    compute_mean(x, x->examples.bodies);
 }
 
 /* Memory for n examples and their mean. */
@@ -243,18 +231,6 @@ static tsr_status compute_prior_examples(comparison *x, int n, tsr_err *err)
     return TSR_OK;
 }
 
-/* Examples from the starts, if nothing moves. */
-static tsr_status compute_frozen_examples(comparison *x, tsr_err *err)
-{
-    const tsr_molecule *m = &x->s->molecule;
-    x->examples.n = m->n_start > 0 ? m->n_start : 1;
-    for (int i = 0; i < x->examples.n; i++)
-        TSR_TRY(compute_example(x, i, m->n_start > 0 ? m->start[i] : m->first,
-                                x->stream[0].curves, x->stream[0].workspace,
-                                &x->radius_ang, err));
-    return TSR_OK;
-}
-
 /* ---- description ---- */
 
 /* Adds "; " between views, and then "of neutrons in 42 % D2O " or "of X-rays ";
@@ -321,8 +297,6 @@ static void set_contrast_nodes(comparison *x)
         }
 }
 
-/* ---- how many conformations ---- */
-
 /* Sets the correction of a view, and the weights of c1 and c2, from the
  * examples so far. Those of chains have the c1 and c2 of the posterior. */
 static tsr_status correct_view(comparison *x, tsr_err *err)
@@ -334,89 +308,6 @@ static tsr_status correct_view(comparison *x, tsr_err *err)
     tsr_examples_weigh_nodes(&x->examples, !x->has_chains);
     return TSR_OK;
 }
-
-/* Has the error of every view settled, since there were fewer examples? kept:
- * in the components then, out those now. A view that cannot be corrected does
- * not count. */
-static tsr_status has_settled(comparison *x, component_set *kept, int *settled,
-                              tsr_err *err)
-{
-    const double enough = 0.1; /* nat */
-    const size_t n_q = (size_t)x->l->grid.n_q;
-    tsr_pool pool = {0};
-    double *covariance, *square, *scratch, *now;
-    tsr_err why;
-    tsr_pool_array(&pool, covariance, n_q * n_q);
-    tsr_pool_array(&pool, now, TSR_MODEL_ERRORS * n_q);
-    tsr_pool_array(&pool, square, n_q);
-    tsr_pool_array(&pool, scratch, n_q);
-    tsr_status status = tsr_pool_check(&pool, err);
-    *settled = 1;
-    for (int v = 0; v < x->l->n_view && status == TSR_OK; v++) {
-        x->examples.view = v;
-        if (correct_view(x, &why) != TSR_OK)
-            continue;
-        memset(covariance, 0, n_q * n_q * sizeof *covariance);
-        tsr_examples_moments(&x->examples, 0, square, covariance, scratch);
-        scale(n_q * n_q, tsr_examples_variance_factor(x->examples.n),
-              covariance);
-        const int n = tsr_examples_components(&x->examples, covariance, now);
-        *settled &= tsr_examples_change(&x->examples, kept[v].n, kept[v].curve,
-                                        n, now) < enough;
-        kept[v].n = n;
-        memcpy(kept[v].curve, now, (size_t)n * n_q * sizeof *now);
-    }
-    x->examples.view = 0;
-    tsr_pool_clear(&pool);
-    return status;
-}
-
-/* The largest number of conformations: fewer for large molecules, of which each
- * takes longer. */
-static int most_conformations(const tsr_setup *s)
-{
-    const int most = 4096, n = 16 + 1600000 / s->molecule.topology->n_body;
-    return n > most ? most : n;
-}
-
-/* Examples from draws of the prior: as many as the configuration says, or twice
- * as many again and again until the likelihood no longer changes. From the
- * starts if nothing moves. */
-static tsr_status compute_examples(const tsr_config *config, comparison *x,
-                                   tsr_err *err)
-{
-    const tsr_number_or_word *wanted = &config->model_error.conformations;
-    const tsr_molecule *m = &x->s->molecule;
-    const int frozen = is_frozen(config, m->topology);
-    const int n_start = m->n_start > 0 ? m->n_start : 1;
-    const int most = frozen             ? n_start
-                     : wanted->word < 0 ? (int)wanted->number
-                                        : most_conformations(x->s);
-    const int is_auto = !frozen && wanted->word >= 0;
-    component_set *kept;
-    int settled = 0;
-    tsr_pool_array(&x->pool, kept, x->l->n_view);
-    for (int v = 0; v < x->l->n_view && kept != NULL; v++)
-        tsr_pool_array(&x->pool, kept[v].curve,
-                       TSR_MODEL_ERRORS * x->l->grid.n_q);
-    tsr_status status = reserve(x, most, err);
-    TSR_THEN(status, open_streams(x, err));
-    if (frozen)
-        TSR_THEN(status, compute_frozen_examples(x, err));
-    if (status == TSR_OK && frozen)
-        compute_means(x);
-    for (int n = is_auto ? N_STREAM : most;
-         status == TSR_OK && !settled && x->examples.n < most; n *= 2) {
-        status = compute_prior_examples(x, n < most ? n : most, err);
-        if (status == TSR_OK)
-            compute_means(x);
-        if (is_auto)
-            TSR_THEN(status, has_settled(x, kept, &settled, err));
-    }
-    return status;
-}
-
-/* ---- the whole ---- */
 
 /* Once chains exist, an error may replace an earlier one, but not be the first:
  * a first error makes the fit depend on the noise parameters, and chains have
@@ -591,26 +482,115 @@ static void load_all_atom_curves(comparison *x,
     compute_mean(x, x->examples.atoms);
 }
 
-/* Learns the error of all views. *text out: their descriptions, joined by ";
- * ". */
+/* Learns the error of all views from the examples, and replaces *x->text by
+ * their descriptions, joined by "; ". */
 static tsr_status learn_views(const tsr_config *config, comparison *x,
                               tsr_log *log, const tsr_all_atom_example *example,
-                              char **text, tsr_err *err)
+                              tsr_err *err)
 {
     tsr_words words;
     tsr_status status = TSR_OK;
     tsr_words_begin(&words);
-    for (; x->examples.view < x->l->n_view && status == TSR_OK;
-         x->examples.view++) {
-        if (example != NULL && x->l->view[x->examples.view].atoms == NULL)
+    compute_mean(x, x->examples.bodies);
+    if (example == NULL)
+        compute_mean(x, x->examples.atoms);
+    for (int v = 0; v < x->l->n_view && status == TSR_OK; v++) {
+        x->examples.view = v;
+        if (example != NULL && x->l->view[v].atoms == NULL)
             continue;
         if (example != NULL)
             load_all_atom_curves(x, example);
         status = learn_view(config, x, log, &words, err);
     }
-    *text = tsr_words_end(&words);
-    TSR_THEN(status, tsr_allocated(*text, err));
+    free(*x->text);
+    *x->text = tsr_words_end(&words);
+    TSR_THEN(status, tsr_allocated(*x->text, err));
     return status;
+}
+
+/* ---- how many conformations ---- */
+
+/* Copies the errors of all views, to compare them with later ones. error
+ * [n_view] out; the arrays are of the pool. */
+static tsr_status copy_errors(const tsr_likelihood *l, tsr_pool *pool,
+                              tsr_profile_error *error, tsr_err *err)
+{
+    for (int v = 0; v < l->n_view; v++) {
+        const tsr_profile_error *e = &l->view[v].error;
+        const size_t n = ((size_t)e->n + 1) * (size_t)l->grid.n_q;
+        double *curve;
+        tsr_pool_array(pool, curve, n);
+        TSR_TRY(tsr_pool_check(pool, err));
+        if (e->n > 0)
+            memcpy(curve, e->curve, n * sizeof *curve);
+        error[v] =
+            (tsr_profile_error){e->n, curve, curve + n - (size_t)l->grid.n_q};
+    }
+    return TSR_OK;
+}
+
+/* Learns the error from the examples so far. *settled out: 1 where the log
+ * likelihood of no view changes much. */
+static tsr_status learn_and_compare(const tsr_config *config, comparison *x,
+                                    int *settled, tsr_err *err)
+{
+    const double enough = 0.1; /* nat */
+    tsr_pool pool = {0};
+    tsr_profile_error *before;
+    tsr_pool_array(&pool, before, x->l->n_view);
+    tsr_status status = tsr_pool_check(&pool, err);
+    TSR_THEN(status, copy_errors(x->l, &pool, before, err));
+    TSR_THEN(status, learn_views(config, x, NULL, NULL, err));
+    *settled = 1;
+    for (int v = 0; v < x->l->n_view && status == TSR_OK; v++) {
+        x->examples.view = v;
+        *settled &= tsr_examples_change(&x->examples, &before[v],
+                                        &x->l->view[v].error) < enough;
+    }
+    tsr_pool_clear(&pool);
+    return status;
+}
+
+/* The largest number of conformations: fewer for large molecules, of which each
+ * takes longer. */
+static int most_conformations(const tsr_setup *s)
+{
+    const int most = 4096, n = 16 + 1600000 / s->molecule.topology->n_body;
+    return n > most ? most : n;
+}
+
+/* Learns from draws of the prior: from as many as the configuration says, or
+ * from twice as many again and again until the likelihood no longer changes. */
+static tsr_status learn_from_prior(const tsr_config *config, comparison *x,
+                                   tsr_err *err)
+{
+    const tsr_number_or_word *wanted = &config->model_error.conformations;
+    const int is_auto = wanted->word >= 0;
+    const int most = is_auto ? most_conformations(x->s) : (int)wanted->number;
+    int settled = 0;
+    TSR_TRY(reserve(x, most, err));
+    TSR_TRY(open_streams(x, err));
+    for (int n = is_auto ? N_STREAM : most; !settled && x->examples.n < most;
+         n *= 2) {
+        TSR_TRY(compute_prior_examples(x, n < most ? n : most, err));
+        TSR_TRY(learn_and_compare(config, x, &settled, err));
+    }
+    return TSR_OK;
+}
+
+/* Examples from the starts, if nothing moves. */
+static tsr_status compute_start_examples(comparison *x, tsr_err *err)
+{
+    const tsr_molecule *m = &x->s->molecule;
+    stream *s = &x->stream[0];
+    x->examples.n = m->n_start > 0 ? m->n_start : 1;
+    TSR_TRY(reserve(x, x->examples.n, err));
+    tsr_pool_array(&x->pool, s->workspace, TSR_N_COMP_PAIR * x->l->grid.n_q);
+    TSR_TRY(tsr_pool_check(&x->pool, err));
+    for (int i = 0; i < x->examples.n; i++)
+        TSR_TRY(compute_example(x, i, m->n_start > 0 ? m->start[i] : m->first,
+                                s->curves, s->workspace, &x->radius_ang, err));
+    return TSR_OK;
 }
 
 /* ---- the file ----
@@ -777,23 +757,21 @@ static tsr_status learn(const tsr_config *config, comparison *x, tsr_log *log,
 {
     const double begin = tsr_clock_s();
     const char *path = config->model_error.file;
-    char **text = x->text;
     error_file file = {0};
     int found;
     set_contrast_nodes(x);
     tsr_status status = restore_error(config, x, &file, &found, err);
     if (!found) {
-        TSR_THEN(status, compute_examples(config, x, err));
-        if (status == TSR_OK) {
-            free(*text);
-            status = learn_views(config, x, log, NULL, text, err);
-        }
+        TSR_THEN(status, is_frozen(config, x->s->molecule.topology)
+                             ? compute_start_examples(x, err)
+                             : learn_from_prior(config, x, err));
+        TSR_THEN(status, learn_views(config, x, log, NULL, err));
         TSR_THEN(status, save_error(config, x, &file, err));
     }
     if (status == TSR_OK && found)
-        tsr_info(log, "model error: %s (from '%s')", *text, path);
+        tsr_info(log, "model error: %s (from '%s')", *x->text, path);
     else if (status == TSR_OK)
-        tsr_info(log, "model error: %s (learnt in %.1f s%s%s%s)", *text,
+        tsr_info(log, "model error: %s (learnt in %.1f s%s%s%s)", *x->text,
                  tsr_clock_s() - begin, path != NULL ? ", kept in '" : "",
                  path != NULL ? path : "", path != NULL ? "'" : "");
     if (status == TSR_OK)
@@ -842,13 +820,14 @@ tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,
                                          tsr_err *err)
 {
     tsr_likelihood *l = setup->data.likelihood;
+    char *text = NULL;
     comparison x = {.s = setup,
+                    .text = &text,
                     .l = l,
                     .examples = {l, .n = n},
                     .has_chains = 1,
                     .all_atom = setup->atoms.likelihood,
                     .radius_ang = setup->atoms.particles->radius_ang};
-    char *text = NULL;
     const int n_node = n < TSR_EXAMPLE_NODES ? n : TSR_EXAMPLE_NODES;
     for (; x.examples.n_node < n_node; x.examples.n_node++)
         memcpy(x.examples.node[x.examples.n_node],
@@ -860,9 +839,7 @@ tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,
         for (size_t k = 0; k < tsr_examples_size(&x.examples, 1); k++)
             to[k] = example[i].coarse[k] + l->self[k];
     }
-    if (status == TSR_OK)
-        compute_mean(&x, x.examples.bodies);
-    TSR_THEN(status, learn_views(config, &x, NULL, example, &text, err));
+    TSR_THEN(status, learn_views(config, &x, NULL, example, err));
     if (status == TSR_OK && *text != '\0')
         tsr_info(log, "model error of the bodies near the posterior: %s", text);
     free(text);
