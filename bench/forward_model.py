@@ -1,6 +1,6 @@
 """chi2/N of `tessera profile` for the curves in ../shared/data/saxs, by solvent
 model, with and without a background, and its ratio to that of FoXS's formula
-with the same bounds (those of FoXS for c2). Prints Markdown.
+with its own bounds of c2 (-2 to 4), and with c2 from 0. Prints Markdown.
 
     python3 bench/forward_model.py [--tessera build/tessera] [--data
         ../shared/data] [--rotations N] [CASE...]
@@ -23,14 +23,18 @@ CASES = [
     ("lar_fn3_1_2", "model.pdb"), ("nup133_3kfo", "model.pdb"),
     ("nup133_3kfo", "model_crystal.pdb"), ("mpro_sasdjg5", "model.pdb"),
     ("glucose_isomerase", "model_rechained.pdb"),
+    ("xylose_isomerase_consensus", "model.pdb"),
     ("tim9_10_sasdjq4", "model.pdb"), ("a2m_native", "model.pdb")]
 
 
 def profile(a, case, structure, *options):
     folder = os.path.join(a.data, "saxs", case)
+    # a consensus curve has its spread between laboratories in another file
+    data = next(f for f in ("exp_spread.dat", "exp.dat")
+                if os.path.exists(os.path.join(folder, f)))
     out = subprocess.run(
         [a.tessera, "profile", structure, "--data",
-         os.path.join(folder, "exp.dat"), "--json", "--quiet", *options],
+         os.path.join(folder, data), "--json", "--quiet", *options],
         check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return json.loads(out.stdout)["structures"][0]
 
@@ -44,26 +48,30 @@ def number(value, fit, key):
 
 
 def compare(a):
-    ways = [("layer",), ("atoms",), ("foxs",)]
+    ways = [("layer",), ("atoms",), ("foxs",), ("foxs", "--c2", "0:4")]
     for background in "none", "fit":
         print("\nbackground %s\n" % background)
-        print("| case | layer | r0 | e/A^3 | atoms | FoXS | c2 | layer/FoXS |")
-        print("|---|---|---|---|---|---|---|---|")
-        ratios = []
+        print("| case | layer | r0 | e/A^3 | atoms | FoXS | c2 | FoXS, c2 "
+              "from 0 | layer / FoXS | layer / FoXS, c2 from 0 |")
+        print("|" + "---|" * 10)
+        ratios = [[], []]
         for case, model in a.cases:
             path = os.path.join(a.data, "saxs", case, model)
             fit = [profile(a, case, path, "--background", background,
                            "--solvent-model", *way) for way in ways]
-            ratios.append(fit[0]["chi2"] / fit[2]["chi2"])
-            print("| %s | %.4g | %s | %s | %.4g | %.4g | %s | %.3f |" % (
+            for k in 0, 1:
+                ratios[k].append(fit[0]["chi2"] / fit[2 + k]["chi2"])
+            print("| %s | %.4g | %s | %s | %.4g | %.4g | %s | %.4g | %.3f | "
+                  "%.3f |" % (
                 name(case, model), fit[0]["chi2"],
                 number(fit[0]["displaced_radius"], fit[0], "c1"),
                 number(fit[0]["layer_contrast"], fit[0], "c2"),
                 fit[1]["chi2"], fit[2]["chi2"],
-                number(fit[2]["c2"], fit[2], "c2"), ratios[-1]), flush=True)
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        print("| geometric mean, worst | | | | | | | %.3f, %.3f |" % (
-            mean, max(ratios)))
+                number(fit[2]["c2"], fit[2], "c2"), fit[3]["chi2"],
+                ratios[0][-1], ratios[1][-1]), flush=True)
+        print("| geometric mean, worst | | | | | | | | %s |" % " | ".join(
+            "%.3f, %.3f" % (math.exp(sum(map(math.log, r)) / len(r)), max(r))
+            for r in ratios))
 
 
 def rotation(generator):

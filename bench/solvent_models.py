@@ -1,6 +1,6 @@
 """Compares models of displaced solvent and hydration.
 
-    python3 bench/solvent_models.py [--data ../shared/data] [CASE...]
+    python3 bench/solvent_models.py [--data ../shared/data] [--cells] [CASE...]
 
 Fits the curves in ../shared/data/saxs with models that differ in the displaced
 solvent (volumes and Gaussians of the atoms, or a volume on a grid) and in the
@@ -10,6 +10,9 @@ chi2 over that of FoXS's formula, and the worst ratio with its case, without and
 with a background. Leave-one-out cross-validation: the ratio of each case with
 the model that is best for the other cases. Needs numpy and scipy; a quarter of
 an hour on one core.
+
+--cells: prints instead the second moment of the space of an atom about the
+atom: s in the Gaussian exp(-s V^(2/3) q^2).
 
 A curve is the mean over directions of |A(q n)|^2. The sums of exp(i q x) over the
 atoms of a kind, over beads and over grid points are computed once, and every
@@ -214,7 +217,7 @@ def carry(dq, table, q):
 
 # ---- one case ----
 
-PROBES = (1.4, 2.2, 2.8, 3.4)
+PROBES = (1.4, 2.2, 2.8, 3.4, 4.0)
 
 
 class Case:
@@ -331,6 +334,23 @@ def fit(c, model, background):
     return best / len(y)
 
 
+# ---- the space of an atom ----
+
+def cells(data, case, model):
+    """Second moment of the space of an atom about the atom: s in
+    exp(-s V^(2/3) q^2), for all atoms."""
+    at, element, _ = read(os.path.join(data, "saxs", case, model))
+    own = np.where(element == "C", 1.85, np.where(element == "S", 1.8, 1.5))
+    h = 0.25
+    (points, weight), _ = grid(at, own, h)[0]
+    d, j = cKDTree(at).query(points, k=8)
+    k = np.argmin(d ** 2 - own[j] ** 2, 1)
+    d, j = d[np.arange(len(d)), k], j[np.arange(len(d)), k]
+    volume = np.bincount(j, weight, len(at))
+    moment = np.bincount(j, weight * d * d, len(at))
+    return moment.sum() / 6 / (volume ** (5 / 3)).sum()
+
+
 # ---- the table ----
 
 MODELS = {"FoXS": dict(foxs=True, signed=True),
@@ -357,9 +377,13 @@ for p in PROBES:
 for share in 0.2, 0.6:
     MODELS["Fraser + %g (group - Fraser), B = 12, beads 2.8" % share] = dict(
         volumes=share, layer="beads 2.8", b=12.0)
-for p in 2.2, 2.8, 3.4:
+for p in 2.2, 2.8, 3.4, 4.0:
     MODELS["Fraser + 0.4 (group - Fraser), B = 12, beads %g" % p] = dict(
         volumes=0.4, layer="beads %g" % p, b=12.0)
+for p in 2.8, 4.0:
+    MODELS["Fraser + 0.4 (group - Fraser), exponent x 0.69, B = 12, beads %g"
+           % p] = dict(volumes=0.4, layer="beads %g" % p, b=12.0,
+                       exponent=0.69)
 
 
 def mean(ratios):
@@ -397,9 +421,16 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", default="../shared/data")
+    parser.add_argument("--cells", action="store_true")
     parser.add_argument("case", nargs="*")
     a = parser.parse_args()
+    if a.cells:
+        for case, model in CASES:
+            if not a.case or case in a.case:
+                print("%s %.4f" % (case, cells(a.data, case, model)))
+        return
     show([Case(a.data, *c) for c in CASES if not a.case or c[0] in a.case])
 
 
-main()
+if __name__ == "__main__":
+    main()

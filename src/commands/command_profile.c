@@ -358,6 +358,21 @@ tsr_status tsr_profile_check_rg(const tsr_profile_result *r,
     return TSR_OK;
 }
 
+/* Meaning of c2 at a bound. The layer makes a molecule look larger. */
+static const char *layer_cause(const tsr_profile_fit *fit)
+{
+    return fit->c2_at == 0 ? ""
+           : fit->c2_at < 0
+               ? "; the data look smaller than the hydrated model; likely: "
+                 "metal ions or ligands that the model lacks, a model that is "
+                 "too extended or of a larger oligomer, molecules that repel "
+                 "each other (dilute the sample), or a buffer that does not "
+                 "match"
+               : "; the data look larger than the hydrated model; likely: "
+                 "residues that the model lacks, a flexible molecule, a larger "
+                 "oligomer, or aggregates";
+}
+
 static tsr_status profile_one(const work *w, const char *path,
                               tsr_profile_result *r, tsr_err *err)
 {
@@ -368,9 +383,10 @@ static tsr_status profile_one(const work *w, const char *path,
     char at[64];
     tsr_profile_bounds_text(&r->fit, at, sizeof at);
     if (at[0] != '\0')
-        tsr_warn(w->log,
-                 "'%s': the fit is at a bound%s; --c1 and --c2 set the ranges",
-                 path, at);
+        tsr_warn(
+            w->log,
+            "'%s': the fit is at a bound%s; --c1 and --c2 set the ranges%s",
+            path, at, layer_cause(&r->fit));
     return tsr_profile_check_rg(r, w->saxs, w->log, err);
 }
 

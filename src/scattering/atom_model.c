@@ -329,10 +329,12 @@ enum { MAX_HYDROGEN = 8, MAX_Z = 98 };
 static const double atom_probe_ang = 1.8; /* as FoXS */
 static const double foxs_decay_ang2 = 0.115;
 
-/* The layer. On all test curves probes of 2.2 to 3.1 Angstrom give good fits.
- * Larger probes are better for most curves, but not for all
- * (docs/forward-model.md). 2.8 is the diameter of a water molecule. */
-static const double layer_probe_ang = 2.8;
+/* The layer. Around a protein in explicit water, the first water molecules are
+ * denser than bulk, and the gap between them and the atoms is empty. The gap
+ * adds to the displaced volume. Both together act like a layer whose centre
+ * lies farther out than the first water molecules, 4 to 5 Angstrom from the
+ * atoms' spheres (docs/forward-model.md). */
+static const double layer_probe_ang = 4.0;
 static const double layer_thickness_ang = 3.0;
 static const double layer_contrast = 0.01; /* e/A^3 for c2 = 1 */
 static const double layer_spread_ang2 = 0.9;
@@ -387,6 +389,18 @@ static double volume_of(tsr_solvent_model solvent, int z, int n_hydrogen)
     return solvent == TSR_SOLVENT_LAYER && voronoi > 0.0
                ? fraser + voronoi_part * (voronoi - fraser)
                : fraser;
+}
+
+/* The factor s in the amplitude exp(-s V^(2/3) q^2) of the solvent displaced by
+ * a volume V. 1 / 4 pi: Fraser's Gaussian, which has the solvent's density at
+ * the atom's centre. 0.055: the Gaussian with the second moment that the space
+ * of an atom in a protein has about the atom (Voronoi cells,
+ * docs/forward-model.md). Fraser's is wider, so it blurs the edge of the
+ * displaced solvent, which then acts like a layer, and the contrast of large
+ * molecules grows too fast with q. */
+static double displaced_spread(tsr_solvent_model solvent)
+{
+    return solvent == TSR_SOLVENT_LAYER ? 0.055 : 0.25 / PI;
 }
 
 /* Radius of a sphere of this volume. */
@@ -447,7 +461,9 @@ static void sum_masses(tsr_atom_model *m)
             m->radius_ang += radius_of(k->volume) / m->n_atom;
         }
     m->rg_ang = sqrt(moment / m->mass);
-    m->power_radius_ang = m->radius_ang;
+    /* tsr_component_power assumes the spread 1 / 4 pi */
+    m->power_radius_ang =
+        m->radius_ang * sqrt(4.0 * PI * displaced_spread(m->solvent));
     if (m->solvent == TSR_SOLVENT_FOXS)
         m->power_radius_ang *= cbrt(0.75 / PI);
 }
@@ -566,9 +582,11 @@ static double sinc(double x)
     return x < 1e-8 ? 1.0 : sin(x) / x;
 }
 
-static double displaced_amplitude(double density, double volume, double q)
+static double displaced_amplitude(tsr_solvent_model solvent, double density,
+                                  double volume, double q)
 {
-    return density * volume * exp(-q * q * cbrt(volume * volume) / (4.0 * PI));
+    return density * volume *
+           exp(-displaced_spread(solvent) * cbrt(volume * volume) * q * q);
 }
 
 /* Excess amplitude of a water molecule over the bulk water that it
@@ -577,7 +595,7 @@ static double water_excess(double q)
 {
     return tsr_atom_form_factor(8, q) + 2.0 * tsr_atom_form_factor(1, q) -
            displaced_amplitude(
-               TSR_WATER_DENSITY,
+               TSR_SOLVENT_ATOMS, TSR_WATER_DENSITY,
                tsr_displaced_volume(8) + 2.0 * tsr_displaced_volume(1), q);
 }
 
@@ -612,7 +630,8 @@ static void kind_amplitudes(const tsr_atom_model *m, const tsr_atom_kind *kind,
                  ? neutron_amplitude(kind, q)
                  : scale * (tsr_atom_form_factor(kind->z, at) +
                             kind->n_hydrogen * tsr_atom_form_factor(1, at));
-    out[1] = scale * displaced_amplitude(m->density, kind->volume, at);
+    out[1] =
+        scale * displaced_amplitude(m->solvent, m->density, kind->volume, at);
     if (m->solvent == TSR_SOLVENT_LAYER)
         out[0] *= exp(-b_factor_ang2 * q * q / (16.0 * PI * PI));
     else

@@ -3,7 +3,7 @@
  *
  *     I(q) = sum_ab C_a C_b I_ab(q),   C = (1, -G(q), c2)
  *     component 0  (f_X + n f_H) exp(-B q^2 / 16 pi^2), International Tables
- *               1  rho V exp(-q^2 V^(2/3) / 4 pi)
+ *               1  rho V exp(-0.055 V^(2/3) q^2)
  *               2  the hydration layer
  *
  * f_X and f_H are the form factors of the atom and of hydrogen, n the number of
@@ -11,7 +11,7 @@
  * solvent.
  *
  * The layer consists of beads outside the surface, one for each atom that a
- * probe of 2.8 Angstrom can touch. Around each atom there is a sphere: its
+ * probe of 4 Angstrom can touch. Around each atom there is a sphere: its
  * radius is that of a sphere of the atom's volume V, plus the probe. The weight
  * of the bead is the area A (Angstrom squared) of the exposed part of this
  * sphere, which lies in no other such sphere. The bead lies at the centroid of
@@ -77,7 +77,8 @@ typedef enum {
                           the water of density 0.334 e/A^3 that it displaces,
                           where s is the exposed fraction of the atom's sphere
                           for a probe of 1.8 A; B = 0. The tables of bodies are
-                          trained on this model */
+                          trained on this model. Displaced solvent of both
+                          models at the atoms: rho V exp(-q^2 V^(2/3) / 4 pi) */
     TSR_SOLVENT_FOXS   /* as TSR_SOLVENT_ATOMS, but each amplitude is its value
                           at q = 0 times exp(-0.115 q^2): Schneidman-Duhovny et
                           al. 2010, 2013 */
@@ -113,9 +114,10 @@ typedef struct {
     tsr_hydrogen_count hydrogens;
     double radius_ang;       /* r_m, mean radius of spheres of the atoms'
                                 volumes */
-    double power_radius_ang; /* radius for G (scattering/contrast.h): r_m, or a
-                                smaller radius for FoXS, whose G has a different
-                                exponent */
+    double power_radius_ang; /* radius for G (scattering/contrast.h): r_m for
+                                TSR_SOLVENT_ATOMS; smaller where the Gaussians
+                                of the displaced volumes, or FoXS's G, have a
+                                smaller exponent */
     double volume;           /* sum over all atoms, Angstrom cubed */
     double mass;             /* including hydrogens, Da */
     double rg_ang;           /* mass-weighted radius of gyration */

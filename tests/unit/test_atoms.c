@@ -428,12 +428,15 @@ TEST(layer_of_two_atoms)
     }
     for (int i = 0; i < 2; i++) {
         double r = cbrt(0.75 * m->kind[m->type[i]].volume / 3.14159265358979);
-        area += 4.0 * 3.14159265358979 * (r + 2.8) * (r + 2.8);
+        area += 4.0 * 3.14159265358979 * (r + 4.0) * (r + 4.0);
         assert_near(tsr_vec3_distance(m->xyz[2 + i], m->xyz[i]), 0.0, 1e-12);
         assert_near(m->surface[i], 0.0, 0.0);
     }
     assert_near(sum[0], 0.0, 0.01);
     assert_nears(1e-9, sum[1], 0.4 * m->volume, sum[2], 0.01 * 3.0 * area);
+    /* The displaced solvent of an atom is as wide as its cell. */
+    assert_near(f[1][1][1] / f[1][1][0],
+                exp(-0.055 * pow(m->kind[1].volume, 2.0 / 3.0) * 0.09), 1e-8);
     /* Atoms move: B = 12 A^2. */
     assert_near(f[0][1][1] / tsr_atom_form_factor(8, 0.3),
                 exp(-12.0 * 0.09 / (16.0 * 9.8696044)), 1e-8);
