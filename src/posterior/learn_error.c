@@ -708,24 +708,29 @@ static tsr_status restore_error(const tsr_config *config, comparison *x,
     return TSR_OK;
 }
 
+/* Writes the file. A run goes on without it: it learns again when it is
+ * resumed. */
 static tsr_status save_error(const tsr_config *config, comparison *x,
-                             error_file *f, tsr_err *err)
+                             error_file *f, tsr_log *log, tsr_err *err)
 {
     learnt *of = x->l->particles != NULL ? &f->particles : &f->bodies;
     const char *path = config->model_error.file;
     tsr_checkpoint_writer *w = NULL;
+    tsr_err why = {0};
     if (path == NULL)
         return TSR_OK;
     free(of->text);
     of->text = strdup(*x->text);
-    tsr_status status = tsr_allocated(of->text, err);
+    TSR_TRY(tsr_allocated(of->text, err));
     tsr_archive_begin(&of->archive);
-    TSR_THEN(status, archive_identity(x, &of->archive, err));
-    TSR_THEN(status, tsr_likelihood_archive(x->l, &of->archive, err));
-    TSR_THEN(status, tsr_archive_end(&of->archive, err));
-    TSR_THEN(status, tsr_checkpoint_new(path, "", &w, err));
-    TSR_THEN(status, tsr_checkpoint_put(w, file_fields, f, err));
-    return tsr_checkpoint_end(w, status, err);
+    TSR_TRY(archive_identity(x, &of->archive, err));
+    TSR_TRY(tsr_likelihood_archive(x->l, &of->archive, err));
+    TSR_TRY(tsr_archive_end(&of->archive, err));
+    tsr_status status = tsr_checkpoint_new(path, "", &w, &why);
+    TSR_THEN(status, tsr_checkpoint_put(w, file_fields, f, &why));
+    if (tsr_checkpoint_end(w, status, &why) != TSR_OK)
+        tsr_warn(log, "model_error.file: not written: %s", why.message);
+    return TSR_OK;
 }
 
 /* ---- learning before a run ---- */
@@ -766,13 +771,13 @@ static tsr_status learn(const tsr_config *config, comparison *x, tsr_log *log,
                              ? compute_start_examples(x, err)
                              : learn_from_prior(config, x, err));
         TSR_THEN(status, learn_views(config, x, log, NULL, err));
-        TSR_THEN(status, save_error(config, x, &file, err));
+        TSR_THEN(status, save_error(config, x, &file, log, err));
     }
     if (status == TSR_OK && found)
         tsr_info(log, "model error: %s (from '%s')", *x->text, path);
     else if (status == TSR_OK)
         tsr_info(log, "model error: %s (learnt in %.1f s%s%s%s)", *x->text,
-                 tsr_clock_s() - begin, path != NULL ? ", kept in '" : "",
+                 tsr_clock_s() - begin, path != NULL ? ", for '" : "",
                  path != NULL ? path : "", path != NULL ? "'" : "");
     if (status == TSR_OK)
         warn_without_integral(x->l, log);

@@ -60,12 +60,21 @@ device: {use: reference, threads: 2}
 END
     cases <<'END'
 corrected curves | 0 6 conformations.*integrated out | tessera run atoms.yaml --output atoms-whole
+of other conformations | 0 7 conformations | tessera run atoms.yaml --output atoms-other --set model_error.conformations=7
 fewer draws of them | 0 | tessera run atoms.yaml --output atoms --set sampler.draws=7
 and more | 0 6 conformations.*integrated out | tessera resume atoms --draws 16
 $ same "corrected curves: the same draws" atoms-whole atoms
 a trace to be weighed gives its likelihood back | 0> all weights are equal | tessera reweight atoms
 as the bodies are | 0 model_error is none | tessera run atoms.yaml --output bodies --set model_error=none
     another likelihood | ! cmp -s atoms/trace.h5 bodies/trace.h5
+a file of it | 0 learnt in .* for '.*error.h5' | tessera run atoms.yaml --output atoms-kept --set model_error.file=error.h5
+$ same "kept in a file: the same draws" atoms-whole atoms-kept
+a run that reads it | 0 6 conformations.*from '.*error.h5' | tessera run atoms.yaml --output atoms-shared --set model_error.file=error.h5 --set model_error.conformations=7
+$ same "read from a file: the same draws" atoms-whole atoms-shared
+of another contrast | 65 was learnt for another | tessera run atoms.yaml --output no --set model_error.file=error.h5 --set contrast.c2_mean=2
+that is damaged | 65 is damaged | tessera run atoms.yaml --output no --set model_error.file=atoms.yaml
+where nothing can be written | 0 model_error.file: not written | tessera run atoms.yaml --output atoms-lost --set model_error.file=nowhere/error.h5
+runs with two of them | 0> model errors of runs 1 and 2 differ | tessera compare atoms-whole atoms-other
 END
 else
     echo "skip the model's own error: no ../shared/data/saxs"
