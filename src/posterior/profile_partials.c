@@ -408,6 +408,20 @@ tsr_status tsr_profile_compute(tsr_profile_maker *maker, const char *path,
                : profile_of_bodies(maker, out, err);
 }
 
+tsr_status tsr_profile_fit_data(const tsr_profile_fit_options *how,
+                                const tsr_partials *partials,
+                                const tsr_saxs *saxs, tsr_profile_fit *fit,
+                                double *curve, tsr_err *err)
+{
+    tsr_partial_curves curves;
+    TSR_TRY(tsr_partial_curves_of_data(partials, saxs, &curves, err));
+    const tsr_status status = tsr_profile_fit_make(
+        &curves, saxs->intensity, saxs->sigma, how, fit, curve, err);
+    tsr_profile_fit_set_noise(fit, &saxs->noise);
+    tsr_partial_curves_clear(&curves);
+    return status;
+}
+
 double tsr_profile_absolute(const tsr_profile_structure *structure)
 {
     const double avogadro = 6.02214076e23;

@@ -83,6 +83,14 @@ tsr_status tsr_profile_compute_atoms(tsr_profile_maker *maker, const char *path,
                                      tsr_profile_structure *out, tsr_err *err);
 void tsr_profile_structure_clear(tsr_profile_structure *structure);
 
+/* Fits partial profiles to measured data, smeared by their instrument, with the
+ * noise of the data set: curve [saxs->n] out, scale I + background. Errors:
+ * those of tsr_partial_curves_of_data and tsr_profile_fit_make. */
+tsr_status tsr_profile_fit_data(const tsr_profile_fit_options *how,
+                                const tsr_partials *partials,
+                                const tsr_saxs *saxs, tsr_profile_fit *fit,
+                                double *curve, tsr_err *err);
+
 /* Intensity in 1/cm at 1 mg/ml that corresponds to I = 1 electron squared (or
  * fm^2): N_A r_e^2 / mass, for neutrons with 1 fm instead of r_e; 0 if the mass
  * is unknown. */
