@@ -12,7 +12,7 @@ static void check(int status)
 {
     if (status == TESSERA_OK)
         return;
-    fprintf(stderr, "%s\n", tessera_message());
+    fprintf(stderr, "tessera: %s\n", tessera_message());
     exit(status);
 }
 

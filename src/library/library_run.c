@@ -63,7 +63,7 @@ int tessera_run_new(const char *config, const char *output, int n_set,
 static void watch(void *watcher, const char *phase, long done, long planned)
 {
     tessera_run *r = watcher;
-    if (r->progress(r->context, phase, done, planned) != 0)
+    if (!r->stop && r->progress(r->context, phase, done, planned) != 0)
         r->stop = 1;
 }
 
