@@ -106,19 +106,28 @@ static double log_z(const path *p, double *sd)
 }
 
 /* Jackknife error of an estimate: computes the estimate without each group in
- * turn. NaN for one group, or when out of memory. */
+ * turn. NaN for one group, or when out of memory. largest [2] out (may be
+ * NULL): the group that contributes most to the squared error, and its share.
+ */
 static double jackknife(int n_group,
                         double (*estimate)(const void *context, int left_out),
-                        const void *context)
+                        const void *context, double largest[2])
 {
-    double mean = 0.0, squares = 0.0;
+    double mean = 0.0, squares = 0.0, most = 0.0;
     double *without = calloc((size_t)n_group, sizeof *without);
     for (int g = 0; g < n_group && without != NULL; g++) {
         without[g] = estimate(context, g);
         mean += without[g] / n_group;
     }
-    for (int g = 0; g < n_group && without != NULL; g++)
-        squares += (without[g] - mean) * (without[g] - mean);
+    for (int g = 0; g < n_group && without != NULL; g++) {
+        const double square = (without[g] - mean) * (without[g] - mean);
+        squares += square;
+        if (largest != NULL && square >= most)
+            largest[0] = g;
+        most = fmax(most, square);
+    }
+    if (largest != NULL)
+        largest[1] = most / squares;
     const int is_known = n_group > 1 && without != NULL;
     free(without);
     return is_known ? sqrt(squares * (n_group - 1.0) / n_group) : (double)NAN;
@@ -147,18 +156,20 @@ static void set_unknown(tsr_evidence *e, const char *text)
 
 void tsr_evidence_estimate(int n_group, int n_draw, int n_temp,
                            const double *beta, const double *log_lik,
-                           tsr_evidence *evidence)
+                           double largest[2], tsr_evidence *evidence)
 {
     const double most_sd = 0.5;
     tsr_evidence *e = evidence;
     const path p = {n_group, n_draw, n_temp, -1, beta, log_lik};
     double sd;
     e->log = log_z(&p, &sd);
-    e->error = jackknife(n_group, log_z_without, &p);
+    e->error = jackknife(n_group, log_z_without, &p, largest);
+    e->ladder = e->log;
+    e->ladder_error = e->error;
     e->why_not[0] = '\0';
     if (sd < most_sd)
         return;
-    e->log = e->error = (double)NAN;
+    e->log = e->error = e->ladder = e->ladder_error = (double)NAN;
     snprintf(e->why_not, sizeof e->why_not,
              "the highest of %d temperatures, %.3g, does not sample the prior: "
              "set sampler.evidence: true, or a higher sampler.t_max",
@@ -185,7 +196,7 @@ static double log_mean(const void *context, int left_out)
 double tsr_evidence_pool_groups(int n_group, const double *log_z, double *error)
 {
     const estimates all = {n_group, log_z};
-    *error = jackknife(n_group, log_mean, &all);
+    *error = jackknife(n_group, log_mean, &all, NULL);
     return log_mean(&all, -1);
 }
 
@@ -239,7 +250,12 @@ static tsr_status estimate_by_ladder(int n_chain, int n_draw, int n_temp,
         set_unknown(e, "too few draws");
         return TSR_OK;
     }
-    tsr_evidence_estimate(n_group_of(n_chain), each, n_temp, beta, some, e);
+    const int n_group = n_group_of(n_chain);
+    double largest[2] = {0.0, (double)NAN};
+    tsr_evidence_estimate(n_group, each, n_temp, beta, some, largest, e);
+    e->largest = largest[1];
+    e->first_chain = (int)(largest[0] * n_chain / n_group);
+    e->last_chain = (int)ceil((largest[0] + 1.0) * n_chain / n_group) - 1;
     free(some);
     return TSR_OK;
 }
@@ -256,14 +272,41 @@ static const char *temperatures_differ(int n_chain, int n_draw, int n_temp,
     return NULL;
 }
 
-/* If the two estimates differ by more than chance explains, at least one of
- * them missed a part of the posterior. Their difference then replaces the
- * error. */
-static void compare_estimates(tsr_evidence *e)
+/* Variance of an estimate whose squared error was estimated from n groups. */
+static double predictive_variance(double error, int n)
 {
-    const double apart = fabs(e->log - e->population);
-    if (apart > 3.0 * hypot(e->error, e->population_error))
-        e->error = apart;
+    return error * error * (n > 3 ? (n - 1.0) / (n - 3.0) : n);
+}
+
+/* If the two estimates differ by more than chance explains, at least one of
+ * them missed a part of the posterior. Their difference then is the error. */
+void tsr_evidence_combine(int n_ladder, tsr_evidence *evidence)
+{
+    tsr_evidence *e = evidence;
+    const double x = predictive_variance(e->ladder_error, n_ladder);
+    const double y = predictive_variance(e->population_error, e->n_population);
+    const double apart = fabs(e->ladder - e->population), by = y / (x + y);
+    if (!isfinite(apart) || !isfinite(by)) {
+        const int has_ladder = isfinite(e->ladder);
+        e->log = has_ladder ? e->ladder : e->population;
+        e->error = has_ladder ? e->ladder_error : e->population_error;
+        return;
+    }
+    e->log = by * e->ladder + (1.0 - by) * e->population;
+    e->error =
+        apart > 3.0 * sqrt(x + y)
+            ? apart
+            : hypot(by * e->ladder_error, (1.0 - by) * e->population_error);
+}
+
+/* A few populations may agree by chance. Each level of the pass loses 1 - 0.6
+ * of the effective sample size (population.c), so its weights have a squared
+ * coefficient of variation of 2/3, and for a normal log likelihood the level
+ * covers 0.4 of the barrier. With n_replica replicas the variance of log Z is
+ * therefore at least 1.65 barrier / n_replica. */
+static double least_population_error(double barrier, int n_replica)
+{
+    return sqrt(1.65 * barrier / n_replica);
 }
 
 /* The refused share of exchanges, summed over neighbours. The last draw has the
@@ -297,6 +340,7 @@ static tsr_status read_populations(tsr_trace_reader *reader, tsr_evidence *e,
     TSR_TRY(tsr_trace_get(reader, constant, name, &n_chain, &n_draw, &n, &log_z,
                           err));
     e->population = tsr_evidence_pool_groups(n, log_z, &e->population_error);
+    e->n_population = n;
     free(log_z);
     return TSR_OK;
 }
@@ -322,23 +366,18 @@ static tsr_status add_atoms(tsr_trace_reader *reader, tsr_evidence *e,
     if (status != TSR_OK || some == NULL)
         return status;
     const path p = {n_group, each, n, -1, beta, some};
-    e->log += log_ratio(&p, 0);
-    e->error = hypot(e->error, jackknife(n_group, log_ratio_without, &p));
+    e->ladder += log_ratio(&p, 0);
+    e->ladder_error =
+        hypot(e->ladder_error, jackknife(n_group, log_ratio_without, &p, NULL));
     free(some);
     return TSR_OK;
 }
 
-/* Uses the populations' estimate if the ladder does not reach the prior, but
- * not with draws of all atoms, because populations sample the model of the
- * bodies. */
-static void use_populations(tsr_trace_reader *reader, tsr_evidence *e)
+static void finish(int n_ladder, tsr_evidence *e)
 {
-    if (isfinite(e->log) || !isfinite(e->population) ||
-        tsr_trace_has(reader, TSR_TRACE_SAMPLE_STATS, "all_atom_log_ratio"))
-        return;
-    e->log = e->population;
-    e->error = e->population_error;
-    e->why_not[0] = '\0';
+    tsr_evidence_combine(n_ladder, e);
+    if (isfinite(e->log))
+        e->why_not[0] = '\0';
 }
 
 tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
@@ -351,6 +390,9 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
     *e = (tsr_evidence){.log = (double)NAN,
                         .error = (double)NAN,
                         .barrier = (double)NAN,
+                        .ladder = (double)NAN,
+                        .ladder_error = (double)NAN,
+                        .largest = (double)NAN,
                         .population = (double)NAN,
                         .population_error = (double)NAN,
                         .n_temp = 1,
@@ -360,7 +402,8 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
         set_unknown(e,
                     "the run had one temperature: sampler.evidence: true, with "
                     "temperatures: auto, adds temperatures up to the prior");
-        use_populations(reader, e);
+        if (!tsr_trace_has(reader, stats, "all_atom_log_ratio"))
+            finish(1, e);
         return TSR_OK;
     }
     tsr_status status =
@@ -386,8 +429,10 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
             status = estimate_by_ladder(n_chain, n_draw, n_temp, beta, log_lik,
                                         e, err);
         TSR_THEN(status, add_atoms(reader, e, err));
-        use_populations(reader, e);
-        compare_estimates(e);
+        e->population_error =
+            fmax(e->population_error,
+                 least_population_error(e->barrier, n_chain * n_temp));
+        finish(n_group_of(n_chain), e);
         free(flat);
     }
     free(temperature);
@@ -399,34 +444,45 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
 
 const char *tsr_evidence_format(const tsr_evidence *evidence, char *text)
 {
+    const double half = 0.5;
     const tsr_evidence *e = evidence;
-    if (isfinite(e->log) && e->log == e->population) {
-        snprintf(text, TSR_EVIDENCE_TEXT,
-                 "%.1f +- %.2g nat (by populations from the prior)", e->log,
-                 e->error);
+    const int decimals = e->error < 0.095 ? 2 : 1;
+    if (e->why_not[0] != '\0') {
+        snprintf(text, TSR_EVIDENCE_TEXT, "unknown (%s)", e->why_not);
         return text;
     }
-    if (e->why_not[0] != '\0')
-        snprintf(text, TSR_EVIDENCE_TEXT, "unknown (%s)", e->why_not);
-    else
-        snprintf(text, TSR_EVIDENCE_TEXT, "%.*f +- %.2g nat",
-                 e->error < 0.095 ? 2 : 1, e->log, e->error);
-    if (isfinite(e->population)) {
-        const size_t n = strlen(text);
-        snprintf(text + n, TSR_EVIDENCE_TEXT - n,
-                 "; by populations from the prior %.1f +- %.2g nat",
-                 e->population, e->population_error);
+    int n = snprintf(text, TSR_EVIDENCE_TEXT, "%.*f +- %.2g nat", decimals,
+                     e->log, e->error);
+    char *rest = text + n;
+    const size_t size = TSR_EVIDENCE_TEXT - (size_t)n;
+    if (!isfinite(e->ladder))
+        snprintf(rest, size, " (by populations from the prior)");
+    else if (isfinite(e->population))
+        snprintf(rest, size,
+                 " (temperatures %.*f +- %.2g, populations from the prior %.1f "
+                 "+- %.2g)",
+                 decimals, e->ladder, e->ladder_error, e->population,
+                 e->population_error);
+    if (isfinite(e->ladder) && e->largest > half) {
+        n = (int)strlen(text);
+        snprintf(text + n, TSR_EVIDENCE_TEXT - (size_t)n,
+                 "; %.0f %% of the squared error from chain",
+                 100.0 * e->largest);
+        n = (int)strlen(text);
+        snprintf(text + n, TSR_EVIDENCE_TEXT - (size_t)n,
+                 e->first_chain == e->last_chain ? " %d" : "s %d to %d",
+                 e->first_chain, e->last_chain);
     }
     return text;
 }
 
-tsr_gain tsr_gain_judge(double gain, double error, double ess)
+tsr_odds tsr_odds_judge(double log_odds, double error)
 {
-    return !isfinite(gain) || !isfinite(error) ? TSR_GAIN_UNKNOWN
-           : ess < TSR_GAIN_ESS || fabs(gain) <= 2.0 * error
-               ? TSR_GAIN_UNDECIDED
-           : gain > 1.0 ? TSR_GAIN_CLEAR
-                        : TSR_GAIN_NONE;
+    const double least = fabs(log_odds) - TSR_ODDS_ERRORS * error;
+    return !isfinite(least)                 ? TSR_ODDS_UNKNOWN
+           : least < log(TSR_ODDS_DECISIVE) ? TSR_ODDS_UNDECIDED
+           : log_odds > 0.0                 ? TSR_ODDS_FOR
+                                            : TSR_ODDS_AGAINST;
 }
 
 void tsr_evidence_put(const tsr_evidence *evidence, const char *name,
@@ -443,6 +499,16 @@ void tsr_evidence_put(const tsr_evidence *evidence, const char *name,
                      e->log, e->error, e->barrier, e->n_temp, e->t_max);
     if (e->why_not[0] != '\0')
         tsr_json_text(json, "note", e->why_not);
+    if (isfinite(e->ladder)) {
+        tsr_json_object(json, "ladder");
+        tsr_json_members(json, "log %g error %g largest_share %g", e->ladder,
+                         e->ladder_error, e->largest);
+        tsr_json_array(json, "chains");
+        tsr_json_number(json, NULL, e->first_chain);
+        tsr_json_number(json, NULL, e->last_chain);
+        tsr_json_close(json);
+        tsr_json_close(json);
+    }
     if (isfinite(e->population)) {
         tsr_json_object(json, "population");
         tsr_json_members(json, "log %g error %g", e->population,

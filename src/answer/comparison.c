@@ -6,6 +6,7 @@
 #include "core/text.h"
 #include "files/checksum.h"
 
+#include <gsl/gsl_math.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,45 @@ static uint64_t checksum_data(tsr_trace_reader *trace)
     return sum;
 }
 
+static double *read_constant(tsr_trace_reader *trace, const char *name, int *n)
+{
+    int n_chain, n_draw;
+    double *value = NULL;
+    *n = 0;
+    (void)tsr_trace_get(trace, TSR_TRACE_CONSTANT_DATA, name, &n_chain, &n_draw,
+                        n, &value, NULL);
+    return value;
+}
+
+/* The model error in percent, from the curves E_j and their reference
+ * (docs/statistics.md, The model's own error). */
+static double measure_model_error(tsr_trace_reader *trace)
+{
+    static const char stem[] = "model_error_", of[] = "reference";
+    const char *const *name;
+    double sum = 0.0, all = 0.0;
+    const int n_name =
+        tsr_trace_variables(trace, TSR_TRACE_CONSTANT_DATA, &name);
+    for (int i = 0; i < n_name; i++) {
+        const char *at = strstr(name[i], stem);
+        char path[128];
+        int n, n_reference;
+        if (at == NULL)
+            continue;
+        at += sizeof stem - 1;
+        snprintf(path, sizeof path, "%.*s%s", (int)(at - name[i]), name[i], of);
+        double *value = read_constant(trace, name[i], &n);
+        double *reference = read_constant(trace, path, &n_reference);
+        const int is_reference = strcmp(at, of) == 0;
+        for (int k = 0; k < n && n == n_reference; k++)
+            *(is_reference ? &all : &sum) +=
+                is_reference ? 1.0 : pow(value[k] / reference[k], 2.0);
+        free(value);
+        free(reference);
+    }
+    return all > 0.0 ? 100.0 * sqrt(sum / all) : 0.0;
+}
+
 tsr_status tsr_comparison_add(tsr_comparison *comparison, const char *directory,
                               tsr_log *log, tsr_err *err)
 {
@@ -43,8 +83,11 @@ tsr_status tsr_comparison_add(tsr_comparison *comparison, const char *directory,
     tsr_status status = tsr_past_run_open(directory, &r->past, log, err);
     TSR_THEN(status,
              tsr_verdict_of_run(&r->past, &r->summary, &r->verdict, err));
-    if (status == TSR_OK)
+    if (status == TSR_OK) {
         r->data = checksum_data(r->past.trace);
+        r->model_error = measure_model_error(r->past.trace);
+        tsr_comparison_judge(comparison);
+    }
     return status == TSR_OK ? status : tsr_wrap(err, status, "'%s'", directory);
 }
 
@@ -147,83 +190,99 @@ static int is_same_data(const tsr_comparison *c, int a, int b)
     return c->run[a].data == c->run[b].data && c->run[a].verdict->has_data;
 }
 
-/* Conclusion from a difference between the two runs. */
-static tsr_gain judge_difference(const tsr_comparison *c, int a, int b,
-                                 double gain, double error)
-{
-    return tsr_gain_judge(gain, error,
-                          fmin(c->run[a].verdict->ess, c->run[b].verdict->ess));
-}
-
-tsr_gain tsr_evidence_gain(const tsr_comparison *c, int a, int b, double *gain,
-                           double *error)
+tsr_difference tsr_evidence_gain(const tsr_comparison *c, int a, int b)
 {
     const tsr_evidence *x = &c->run[a].summary->evidence;
     const tsr_evidence *y = &c->run[b].summary->evidence;
+    const int more = c->run[b].verdict->n_state - c->run[a].verdict->n_state;
     const int is_known =
         is_same_data(c, a, b) && x->n_temp > 1 && y->n_temp > 1;
-    *gain = is_known ? y->log - x->log : (double)NAN;
-    *error = is_known ? hypot(x->error, y->error) : (double)NAN;
-    return judge_difference(c, a, b, *gain, *error);
+    const double gain = is_known ? y->log - x->log : (double)NAN;
+    const double error = is_known ? hypot(x->error, y->error) : (double)NAN;
+    const double log_odds = gain - more * M_LN2;
+    return (tsr_difference){gain, error, log_odds,
+                            tsr_odds_judge(log_odds, error)};
 }
 
-tsr_gain tsr_loo_gain(const tsr_comparison *c, int a, int b, double *gain,
-                      double *error)
+tsr_difference tsr_loo_gain(const tsr_comparison *c, int a, int b)
 {
-    *gain = *error = (double)NAN;
+    double gain = (double)NAN, error = (double)NAN;
     if (is_same_data(c, a, b))
         (void)tsr_loo_compare(&c->run[a].verdict->loo, &c->run[b].verdict->loo,
-                              gain, error);
-    return judge_difference(c, a, b, *gain, *error);
+                              &gain, &error);
+    return (tsr_difference){gain, error, gain, tsr_odds_judge(gain, error)};
 }
 
-void tsr_gain_print(FILE *out, int width, double gain, double error)
+/* The probability of model i, 1 / sum over k of exp(x_k - x_i), averaged over
+ * normal errors of the differences: each difference is divided by sqrt(1 + pi
+ * error^2 / 8) (MacKay 1992, Neural Comput. 4, 720; for several models Lu, Ie &
+ * Sha 2020, arXiv:2006.07584), then the sum is made 1. */
+void tsr_comparison_judge(tsr_comparison *comparison)
+{
+    tsr_comparison *c = comparison;
+    double share[TSR_MOST_COMPARED];
+    for (int i = 0; i < c->n; i++) {
+        double sum = 0.0;
+        c->run[i].is_excluded = 0;
+        for (int k = 0; k < c->n; k++) {
+            const tsr_difference d = tsr_evidence_gain(c, i, k);
+            c->run[i].is_excluded |= d.says == TSR_ODDS_FOR;
+            if (d.says != TSR_ODDS_UNKNOWN)
+                sum += exp(d.log_odds /
+                           sqrt(1.0 + M_PI / 8.0 * d.error * d.error));
+        }
+        share[i] = 1.0 / sum;
+    }
+    for (int i = 0; i < c->n; i++) {
+        double sum = 0.0;
+        for (int k = 0; k < c->n; k++)
+            if (tsr_evidence_gain(c, i, k).says != TSR_ODDS_UNKNOWN)
+                sum += share[k];
+        c->run[i].probability = sum > 0.0 ? share[i] / sum : (double)NAN;
+    }
+}
+
+void tsr_gain_print(FILE *out, int width, double value, double error)
 {
     char text[48] = "";
-    if (isfinite(gain))
-        snprintf(text, sizeof text, "%.1f +- %.1f", gain, error);
+    if (isfinite(value))
+        snprintf(text, sizeof text, isfinite(error) ? "%.1f +- %.1f" : "%.3f",
+                 value, error);
     fprintf(out, "  %*s", width, text);
 }
 
 /* ---- sentences ---- */
 
 /* Reports each run that no other run of the same data exceeds, and whether it
- * is clearly better than all of them. */
-static void write_best(const tsr_comparison *c, tsr_gain_function *gain_of,
-                       const char *what, tsr_words *w)
+ * excludes all of them. */
+static void write_best(const tsr_comparison *c,
+                       tsr_difference_function *gain_of, const char *what,
+                       tsr_words *w)
 {
     for (int b = 0; b < c->n; b++) {
-        int n = 0, n_clear = 0, is_best = 1, nearest = -1;
-        double least = HUGE_VAL, least_error = 0.0;
-        tsr_gain judgement = TSR_GAIN_UNKNOWN;
+        int is_best = 1, is_clear = 1, nearest = -1;
+        tsr_difference least = {.log_odds = HUGE_VAL};
         for (int a = 0; a < c->n; a++) {
-            double gain, error;
-            if (a == b)
+            const tsr_difference d = gain_of(c, a, b);
+            if (a == b || !isfinite(d.log_odds))
                 continue;
-            const tsr_gain judged = gain_of(c, a, b, &gain, &error);
-            if (!isfinite(gain))
-                continue;
-            n++;
-            n_clear += judged == TSR_GAIN_CLEAR;
-            is_best &= gain > 0.0 || (gain == 0.0 && b < a);
-            if (gain < least) {
-                least = gain;
-                least_error = error;
+            is_clear &= d.says == TSR_ODDS_FOR;
+            is_best &= d.log_odds > 0.0 || (d.log_odds == 0.0 && b < a);
+            if (d.log_odds < least.log_odds) {
+                least = d;
                 nearest = a;
-                judgement = judged;
             }
         }
-        if (n == 0 || !is_best)
+        if (nearest < 0 || !is_best)
             continue;
         tsr_words_add(w,
-                      "Run %d has the highest %s of its data, %.1f +- %.1f nat "
-                      "above run %d: %s. ",
-                      b + 1, what, least, least_error, nearest + 1,
-                      n_clear == n ? "the data prefer this run"
-                      : judgement == TSR_GAIN_UNDECIDED
-                          ? "undecided, as the difference is within two errors "
-                            "or a run has fewer than 100 effective draws"
-                          : "the difference is too small to prefer this run");
+                      "Run %d is the best of its data by %s, %.1f +- %.1f nat "
+                      "%s run %d: %s. ",
+                      b + 1, what, fabs(least.gain), least.error,
+                      least.gain < 0.0 ? "below" : "above", nearest + 1,
+                      is_clear ? "the data prefer this run"
+                               : "undecided, as the odds, less two errors, are "
+                                 "below 20 to 1");
     }
 }
 
@@ -291,6 +350,36 @@ static void write_overlaps(const tsr_comparison *c, tsr_words *w)
         }
 }
 
+/* Names the file that a run shares with others, if any. */
+static void name_error_file(const tsr_compared *r, tsr_words *w)
+{
+    if (r->past.has_config && r->past.config.model_error.file != NULL)
+        tsr_words_add(w, " (%s)", r->past.config.model_error.file);
+}
+
+/* Runs of the same data whose likelihoods differ in the model's own error. */
+static void write_model_errors(const tsr_comparison *c, tsr_words *w)
+{
+    const double same = 1e-3;
+    for (int b = 0; b < c->n; b++)
+        for (int a = 0; a < b; a++) {
+            const tsr_compared *x = &c->run[a], *y = &c->run[b];
+            if (!is_same_data(c, a, b) ||
+                fabs(x->model_error - y->model_error) <= same * x->model_error)
+                continue;
+            tsr_words_add(w,
+                          "The model errors of runs %d and %d differ: %.3g %% "
+                          "of the intensity",
+                          a + 1, b + 1, x->model_error);
+            name_error_file(x, w);
+            tsr_words_add(w, " and %.3g %%", y->model_error);
+            name_error_file(y, w);
+            tsr_words_add(w, ". Part of the difference of their log evidence "
+                             "is due to this; one model_error.file for both "
+                             "excludes it. ");
+        }
+}
+
 static void write_convergence(const tsr_comparison *c, tsr_words *w)
 {
     for (int i = 0; i < c->n; i++)
@@ -306,9 +395,12 @@ void tsr_comparison_write(const tsr_comparison *comparison, tsr_words *words)
     tsr_words_begin(words);
     write_conflicts(c, words);
     tsr_words_add(words, "\n");
-    write_best(c, tsr_evidence_gain, "log evidence", words);
+    write_best(c, tsr_evidence_gain,
+               "log evidence and the prior (2^-n for n states)", words);
     tsr_words_add(words, "\n");
     write_best(c, tsr_loo_gain, "expected log predictive density", words);
+    tsr_words_add(words, "\n");
+    write_model_errors(c, words);
     tsr_words_add(words, "\n");
     write_overlaps(c, words);
     tsr_words_add(words, "\n");
@@ -349,18 +441,24 @@ static void put_run(const tsr_comparison *c, int i, tsr_json *j)
 {
     const tsr_compared *r = &c->run[i];
     const tsr_verdict *v = r->verdict;
+    const tsr_difference evidence = tsr_evidence_gain(c, 0, i);
+    const tsr_difference loo = tsr_loo_gain(c, 0, i);
     const char *name;
-    double gain, error;
     tsr_json_members(
-        j, "{ directory %s states %d same_data_as_first %i converged %i",
-        r->directory, v->n_state, is_same_data(c, 0, i),
-        v->advice.is_converged);
+        j,
+        "{ directory %s states %d same_data_as_first %i converged %i "
+        "model_error_percent %g model_error_file %s",
+        r->directory, v->n_state, is_same_data(c, 0, i), v->advice.is_converged,
+        r->model_error,
+        r->past.has_config ? r->past.config.model_error.file : NULL);
     tsr_evidence_put(&r->summary->evidence, "evidence", j);
-    tsr_evidence_gain(c, 0, i, &gain, &error);
-    tsr_json_members(j, "evidence_gain %g evidence_gain_error %g", gain, error);
+    tsr_json_members(j,
+                     "evidence_gain %g evidence_gain_error %g probability %g "
+                     "excluded %i",
+                     evidence.gain, evidence.error, r->probability,
+                     r->is_excluded);
     tsr_loo_put(&v->loo, "loo", j);
-    tsr_loo_gain(c, 0, i, &gain, &error);
-    tsr_json_members(j, "loo_gain %g loo_gain_error %g", gain, error);
+    tsr_json_members(j, "loo_gain %g loo_gain_error %g", loo.gain, loo.error);
     tsr_json_object(j, "parameters");
     for (int k = 0; (name = tsr_comparison_parameter(c, k)) != NULL; k++) {
         const tsr_summary_item *item = tsr_summary_find(r->summary, name);

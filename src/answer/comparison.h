@@ -15,6 +15,12 @@ typedef struct {
     tsr_verdict *verdict;
     uint64_t data; /* checksum of all measured values and their coordinates; 0:
                       no data */
+    double model_error; /* root mean square of the model's own error over the
+                           points of all curves, percent of the intensity; 0:
+                           the likelihood has none */
+    double probability; /* among the runs of the same data with known log
+                           evidence; NaN: not known */
+    int is_excluded;    /* by the odds of another run of the same data */
 } tsr_compared;
 
 /* Overlap of the distributions of a variable in two runs: sum over 30 bins of
@@ -47,17 +53,27 @@ void tsr_comparison_clear(tsr_comparison *comparison);
 tsr_status tsr_comparison_add(tsr_comparison *comparison, const char *directory,
                               tsr_log *log, tsr_err *err);
 
-/* Log evidence, or expected log predictive density, of run b minus that of run
- * a, nat, and its standard deviation. NaN where one of the two numbers is not
- * known, the runs have different data, or, for the evidence, a run had one
- * temperature. Returns the conclusion on run b. */
-typedef tsr_gain tsr_gain_function(const tsr_comparison *comparison, int a,
-                                   int b, double *gain, double *error);
-tsr_gain_function tsr_evidence_gain, tsr_loo_gain;
+/* Sets the probability of each run and whether it is excluded, from the log
+ * evidence, its error, and a prior 2^-n of n states; other models have equal
+ * priors. tsr_comparison_add does this. */
+void tsr_comparison_judge(tsr_comparison *comparison);
 
-/* Prints a difference as a table cell, such as "2.1 +- 0.4"; blanks where gain
- * is not finite. */
-void tsr_gain_print(FILE *out, int width, double gain, double error);
+/* Log evidence, or expected log predictive density, of run b minus that of run
+ * a, nat. All NaN where one of the two numbers is not known, the runs have
+ * different data, or, for the evidence, a run had one temperature. */
+typedef struct {
+    double gain, error; /* difference and its standard error */
+    double log_odds;    /* for the evidence with the prior of the numbers of
+                           states; else the gain */
+    tsr_odds says;      /* conclusion on run b */
+} tsr_difference;
+typedef tsr_difference tsr_difference_function(const tsr_comparison *comparison,
+                                               int a, int b);
+tsr_difference_function tsr_evidence_gain, tsr_loo_gain;
+
+/* Prints a table cell, such as "2.1 +- 0.4", or "0.267" where error is NaN;
+ * blanks where value is not finite. */
+void tsr_gain_print(FILE *out, int width, double value, double error);
 
 /* Starts the text `words` and writes the sentences, one paragraph a line. */
 void tsr_comparison_write(const tsr_comparison *comparison, tsr_words *words);

@@ -30,22 +30,21 @@ static const tsr_field fields[] = {
 
 static void print_models(const tsr_comparison *c, FILE *out)
 {
-    fprintf(out, "\n  %-3s %6s  %16s  %13s  %16s  %13s  %s\n", "run", "states",
-            "log evidence", "above run 1", "LOO density", "above run 1",
-            "converged");
+    fprintf(out, "\n  %-3s %6s  %16s  %13s  %11s  %16s  %13s  %s\n", "run",
+            "states", "log evidence", "above run 1", "probability",
+            "LOO density", "above run 1", "converged");
     for (int i = 0; i < c->n; i++) {
         const tsr_verdict *v = c->run[i].verdict;
         const tsr_evidence *e = &c->run[i].summary->evidence;
-        double gain = (double)NAN, error = (double)NAN;
+        const tsr_difference evidence = tsr_evidence_gain(c, 0, i);
+        const tsr_difference loo = tsr_loo_gain(c, 0, i);
+        const double none = (double)NAN;
         fprintf(out, "  %-3d %6d", i + 1, v->n_state);
-        tsr_gain_print(out, 16, e->n_temp > 1 ? e->log : gain, e->error);
-        if (i > 0)
-            tsr_evidence_gain(c, 0, i, &gain, &error);
-        tsr_gain_print(out, 13, gain, error);
+        tsr_gain_print(out, 16, e->n_temp > 1 ? e->log : none, e->error);
+        tsr_gain_print(out, 13, i > 0 ? evidence.gain : none, evidence.error);
+        tsr_gain_print(out, 11, c->run[i].probability, none);
         tsr_gain_print(out, 16, v->loo.elpd, v->loo.error);
-        if (i > 0)
-            tsr_loo_gain(c, 0, i, &gain, &error);
-        tsr_gain_print(out, 13, gain, error);
+        tsr_gain_print(out, 13, i > 0 ? loo.gain : none, loo.error);
         fprintf(out, "  %s\n", v->advice.is_converged ? "yes" : "no");
     }
 }
@@ -105,13 +104,12 @@ static void add_bar(tsr_figure *f, int i, double low, double middle,
 }
 
 static void add_gains(tsr_figure *f, const tsr_comparison *c,
-                      tsr_gain_function *gain_of, const char *title)
+                      tsr_difference_function *gain_of, const char *title)
 {
     int n = 0;
     for (int i = 1; i < c->n; i++) {
-        double gain, error;
-        gain_of(c, 0, i, &gain, &error);
-        if (!isfinite(gain) || !isfinite(error))
+        const tsr_difference d = gain_of(c, 0, i);
+        if (!isfinite(d.gain) || !isfinite(d.error))
             continue;
         if (n++ == 0) {
             const double x[] = {0.0, c->n}, zero[] = {0.0, 0.0};
@@ -119,7 +117,7 @@ static void add_gains(tsr_figure *f, const tsr_comparison *c,
             tsr_figure_layer(f, TSR_LAYER_DASHES, NULL, "#444444", 2, x, zero,
                              NULL);
         }
-        add_bar(f, i, gain - error, gain, gain + error);
+        add_bar(f, i, d.gain - d.error, d.gain, d.gain + d.error);
     }
 }
 
@@ -192,8 +190,10 @@ const tsr_command tsr_command_compare = {
     .about =
         "Log evidence and the expected log predictive density of left-out "
         "points (PSIS-LOO) compare models of the same data: numbers of states, "
-        "flexible residues, noise models. A difference is significant from two "
-        "standard deviations and 1 nat. Runs of different data are compared by "
+        "flexible residues, noise models. A run is excluded where another has "
+        "odds of 20 to 1 or more, by the log evidence less two errors and a "
+        "prior of 2^-n for n states; 'probability' averages over the errors. "
+        "Runs of different data are compared by "
         "their parameters; a warning names data that cannot come from one "
         "structure: their Guinier Rg differ by more than three standard "
         "deviations and 2 %.\nThe overlap of two runs is that of their "

@@ -90,6 +90,8 @@ static void describe(const work *w, span s, char name[64], char what[96])
     const char *plural = n == 1 ? "" : "s";
     if (s.range != NULL)
         snprintf(what, 96, "%s, %d residue%s", role[s.range->role], n, plural);
+    else if (p->rigid[s.part].is_held)
+        snprintf(what, 96, "held as it is, %d residue%s", n, plural);
     else
         snprintf(what, 96, "part %d, %d residue%s%s", s.part + 1, n, plural,
                  p->rigid[s.part].is_fixed && p->fixed.n > 0

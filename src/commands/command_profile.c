@@ -594,8 +594,8 @@ static tsr_status compute_entropy_weights(const work *w, ensemble *e,
 /* Means and weights. */
 static tsr_status compute_weights(const work *w, ensemble *e, tsr_err *err)
 {
-    const tsr_linear linear = {1, w->fit.fit_background, 1.0,
-                               w->fit.background};
+    const tsr_linear linear = {1, w->fit.fit_background, 1.0, w->fit.background,
+                               0.0};
     const size_t n = (size_t)e->n;
     double *curve;
     for (int k = 0; k < N_WEIGHTS; k++)

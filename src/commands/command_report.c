@@ -251,7 +251,7 @@ static tsr_status find_densities(work *w, tsr_err *err)
         if (!tsr_term_registry[data[i].kind]->is_curve)
             continue;
         const tsr_noise_options *noise =
-            &((const tsr_saxs_options *)&data[i])->noise;
+            &((const tsr_saxs_options *)&data[i])->set.noise;
         const tsr_noise_type *type = tsr_noise_registry[noise->model];
         if (ordinal++ > 0)
             snprintf(suffix, sizeof suffix, "_%d", ordinal);

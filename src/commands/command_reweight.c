@@ -111,10 +111,8 @@ static tsr_status parse(work *r, tsr_err *err)
                         "curves can be replaced",
                         r->o->set_number, tsr_term_registry[d->kind]->name);
     r->is_smeared = tsr_resolution_is_requested(&d->resolution);
-    r->before = (tsr_data_set){.noise = d->noise,
-                               .background = d->background,
-                               .intensity_scale = d->intensity_scale,
-                               .nuisance = d->nuisance};
+    r->before = d->set;
+    r->before.interparticle.word = 0; /* none: the stored curves include it */
     r->after = r->before;
     r->after.nuisance = TSR_NUISANCE_AUTO;
     if (o->noise != NULL &&

@@ -83,6 +83,16 @@ static tsr_status plan(tsr_session *session, FILE *out, tsr_err *err)
     return TSR_OK;
 }
 
+/* A plan needs no accurate model error, and stores none. */
+static void make_plan_quick(tsr_config *config)
+{
+    tsr_model_error_config *o = &config->model_error;
+    if (o->conformations.word >= 0)
+        o->conformations = (tsr_number_or_word){.word = -1, .number = 16};
+    free(o->file);
+    o->file = NULL;
+}
+
 tsr_status tsr_run_config(const char *path, const tsr_run_options *o, FILE *out,
                           tsr_log *log, tsr_err *err)
 {
@@ -98,6 +108,8 @@ tsr_status tsr_run_config(const char *path, const tsr_run_options *o, FILE *out,
     if (status == TSR_OK && o->output != NULL && o->output[0] == '\0')
         status = tsr_fail(err, TSR_E_USAGE, "--output is empty: name a folder");
     TSR_THEN(status, set_options(o, &config, err));
+    if (o->dry_run)
+        make_plan_quick(&config);
     if (o->prior_only)
         tsr_config_drop_data(
             &config); /* its config.yaml records the effective settings */

@@ -268,6 +268,8 @@ static tsr_status compute(work *w, tsr_err *err)
                                               : "simulate");
     gsl_rng *rng = tsr_rng_new((uint64_t)w->config.seed, noise_stream);
     TSR_TRY(tsr_allocated(rng, err));
+    tsr_structure_factor_apply(s->interparticle, intensity[n], n + 3,
+                               intensity);
     const double scale = s->i0 / intensity[n];
     for (int i = 0; i < n; i++) {
         column[i] = q[i];
@@ -347,14 +349,15 @@ static tsr_status write_files(work *w, FILE *out, tsr_err *err)
                         sizeof resolution);
     snprintf(comment, sizeof comment,
              "tessera %s simulate: %s, seed %ld, %ld steps of the prior, %s\n"
-             "Rg %.3f Angstrom, I(0) %.6g, background %.6g, error %.3g at "
-             "q = 0.1 1/Angstrom\nc1 %.6g, c2 %.6g%s\nresolution: "
-             "%s\n"
+             "Rg %.3f Angstrom, I(0) %.6g, background %.6g, interparticle %g, "
+             "error %.3g at q = 0.1 1/Angstrom\n"
+             "c1 %.6g, c2 %.6g%s\nresolution: %s\n"
              "q (1/Angstrom), I(q), sigma",
              TSR_VERSION, c->name, c->seed, s->steps,
              w->is_atoms ? "all atoms" : "bodies", rg, s->i0, s->background,
-             s->error, s->radiation ? 1.0 : c->contrast.c1.number,
-             c->contrast.c2.number, neutrons, resolution);
+             s->interparticle, s->error,
+             s->radiation ? 1.0 : c->contrast.c1.number, c->contrast.c2.number,
+             neutrons, resolution);
     char *waiting =
         tsr_pool_format(&w->pool, "%s.%ld.new", w->pdb, (long)getpid());
     tsr_model_atoms *model =

@@ -86,19 +86,29 @@ static int is_converged(const tsr_solve *s, int run)
     return verdict_of(s, run)->advice.is_converged;
 }
 
-/* The run that needs more draws most: where the number of states is undecided
- * the one of the last two that decides least; else the chosen one where it has
- * not converged, else the first that has not; else the chosen one, of which
- * there could be twice as many. */
+/* The run with the next number of states that is not excluded; -1: the number
+ * is decided. */
+static int find_rival(const tsr_solve *s)
+{
+    for (int k = s->chosen + 1; k < s->runs->n; k++)
+        if (!s->runs->run[k].is_excluded &&
+            isfinite(tsr_evidence_gain(s->runs, s->chosen, k).gain))
+            return k;
+    return -1;
+}
+
+/* The run that needs more draws most: of the chosen one and its rival the one
+ * with the larger error; without a rival the chosen one where it has not
+ * converged, else the first that has not; else the chosen one, of which there
+ * could be twice as many. */
 static int run_to_extend(const tsr_solve *s)
 {
-    if (s->says == TSR_GAIN_UNDECIDED) {
-        const tsr_verdict *a = verdict_of(s, s->chosen);
-        const tsr_verdict *b = verdict_of(s, s->chosen + 1);
-        const int is_few = fmin(a->ess, b->ess) < TSR_GAIN_ESS;
-        return s->chosen + (is_few ? b->ess < a->ess
-                                   : b->evidence.error > a->evidence.error);
-    }
+    const int rival = find_rival(s);
+    if (rival >= 0)
+        return verdict_of(s, rival)->evidence.error >
+                       verdict_of(s, s->chosen)->evidence.error
+                   ? rival
+                   : s->chosen;
     for (int k = 0; k < s->runs->n && is_converged(s, s->chosen); k++)
         if (!is_converged(s, k))
             return k;
@@ -171,56 +181,64 @@ static void write_motion(const tsr_solve *s, tsr_words *w)
     tsr_words_add(w, "\n");
 }
 
-/* The last run and the one before it. */
-static void write_gain(const tsr_solve *s, tsr_words *w)
+static void write_number(const tsr_solve *s, tsr_words *w)
 {
-    const int last = s->runs->n - 1;
-    double gain, error;
+    const int last = s->runs->n - 1, rival = find_rival(s);
     char text[32];
-    (void)tsr_evidence_gain(s->runs, last - 1, last, &gain, &error);
-    if (s->says == TSR_GAIN_UNDECIDED)
-        tsr_words_add(w, "It is undecided whether the data require %s or %d: ",
-                      states(last + 1, text), last);
+    if (rival >= 0)
+        tsr_words_add(w, "It is undecided whether the data require %s or %d",
+                      states(rival + 1, text), s->chosen + 1);
     else
-        tsr_words_add(w, "The data require %s %s: ",
-                      s->says == TSR_GAIN_CLEAR ? "at least" : "no more than",
+        tsr_words_add(w, "The data require %s%s",
+                      s->chosen == last ? "at least "
+                      : s->chosen == 0  ? "no more than "
+                                        : "",
                       states(s->chosen + 1, text));
-    tsr_words_add(w, "the log evidence of %d is %.1f +- %.1f nat %s that of %d",
-                  last + 1, fabs(gain), error, gain < 0.0 ? "below" : "above",
-                  last);
-    if (s->says == TSR_GAIN_UNDECIDED && fabs(gain) <= 2.0 * error)
-        tsr_words_add(w, ", within two errors");
-    if (s->says == TSR_GAIN_UNDECIDED)
+    for (int k = 0; k <= last; k++)
+        tsr_words_add(w, "%s P(%d) = %.3f", k == 0 ? ":" : ",", k + 1,
+                      s->runs->run[k].probability);
+    tsr_words_add(w,
+                  ", among the numbers tried, with the prior 2^-n for n "
+                  "states. A number is excluded by odds of %d to 1, less %d "
+                  "errors.",
+                  TSR_ODDS_DECISIVE, TSR_ODDS_ERRORS);
+    if (rival >= 0) {
+        const tsr_difference d = tsr_evidence_gain(s->runs, s->chosen, rival);
         tsr_words_add(w,
-                      "; the slowest variable has %.0f effective draws with %d "
-                      "and %.0f with %d (at least %d are needed). Longer runs "
-                      "would decide, first of all that of %s.",
-                      verdict_of(s, last)->ess, last + 1,
-                      verdict_of(s, last - 1)->ess, last, TSR_GAIN_ESS,
-                      states(run_to_extend(s) + 1, text));
-    else if (s->says == TSR_GAIN_CLEAR)
-        tsr_words_add(w, ". Larger numbers were not tried (--states %d).",
+                      " The results below are those of %s; for those of %d: "
+                      "tessera report %s.",
+                      states(s->chosen + 1, text), rival + 1,
+                      s->runs->run[rival].directory);
+        if (!is_converged(s, s->chosen) || !is_converged(s, rival) ||
+            fabs(d.log_odds) + TSR_ODDS_ERRORS * d.error >=
+                log(TSR_ODDS_DECISIVE))
+            tsr_words_add(w, " Longer runs may decide, first that of %s.",
+                          states(run_to_extend(s) + 1, text));
+        else
+            tsr_words_add(w, " The errors are small: longer runs will not "
+                             "decide, more precise or other data may.");
+    }
+    if (tsr_evidence_gain(s->runs, last - 1, last).log_odds >= 0.0)
+        tsr_words_add(w, " Larger numbers were not tried (--states %d).",
                       last + 2);
-    else
-        tsr_words_add(
-            w, "; a further state is justified by a gain of at least 1 nat.");
-    if (isfinite((tsr_loo_gain(s->runs, last - 1, last, &gain, &error), gain)))
+    const tsr_difference loo = tsr_loo_gain(s->runs, last - 1, last);
+    if (isfinite(loo.gain))
         tsr_words_add(w,
                       " Points left out of the fit are predicted %s by %d "
                       "states than by %d: the expected log predictive density "
                       "changes by %.1f +- %.1f nat (PSIS-LOO).",
-                      fabs(gain) < 2.0 * error ? "no better or worse"
-                      : gain > 0.0             ? "better"
-                                               : "worse",
-                      last + 1, last, gain, error);
+                      loo.says == TSR_ODDS_FOR       ? "better"
+                      : loo.says == TSR_ODDS_AGAINST ? "worse"
+                                                     : "no better or worse",
+                      last + 1, last, loo.gain, loo.error);
 }
 
 static void write_states(const tsr_solve *s, tsr_words *w)
 {
     const int n = s->runs->n;
     const tsr_evidence *evidence = &verdict_of(s, n - 1)->evidence;
-    if (n > 1 && s->says != TSR_GAIN_UNKNOWN)
-        write_gain(s, w);
+    if (n > 1 && isfinite(tsr_evidence_gain(s->runs, n - 2, n - 1).gain))
+        write_number(s, w);
     else if (n > 1 || evidence->n_temp < 2 || !isfinite(evidence->log))
         tsr_words_add(w,
                       "The number of states that the data require is unknown: "
@@ -268,27 +286,28 @@ static void write_verdict(const tsr_solve *s, int of, tsr_words *w)
 /* Prints a row for each number of states, with the gains over the row above. */
 static void print_table(const tsr_solve *s, FILE *out)
 {
-    fprintf(out, "\n  %-6s  %14s  %12s  %12s  %4s  %s\n", "states",
-            "log evidence", "above before", "LOO above", "chi2",
+    fprintf(out, "\n  %-6s  %14s  %12s  %6s  %12s  %4s  %s\n", "states",
+            "log evidence", "above before", "P", "LOO above", "chi2",
             "Rg, Angstrom");
     for (int k = 0; k < s->runs->n; k++) {
         const tsr_verdict *v = verdict_of(s, k);
-        double gain = (double)NAN, error = (double)NAN;
+        const int before = k > 0 ? k - 1 : 0;
+        const tsr_difference evidence = tsr_evidence_gain(s->runs, before, k);
+        const tsr_difference loo = tsr_loo_gain(s->runs, before, k);
+        const double none = (double)NAN;
         fprintf(out, "%c %-6d", k == s->chosen ? '*' : ' ', k + 1);
-        tsr_gain_print(out, 14, v->evidence.n_temp > 1 ? v->evidence.log : gain,
+        tsr_gain_print(out, 14, v->evidence.n_temp > 1 ? v->evidence.log : none,
                        v->evidence.error);
-        if (k > 0)
-            (void)tsr_evidence_gain(s->runs, k - 1, k, &gain, &error);
-        tsr_gain_print(out, 12, gain, error);
-        if (k > 0)
-            (void)tsr_loo_gain(s->runs, k - 1, k, &gain, &error);
-        tsr_gain_print(out, 12, gain, error);
+        tsr_gain_print(out, 12, k > 0 ? evidence.gain : none, evidence.error);
+        tsr_gain_print(out, 6, s->runs->run[k].probability, none);
+        tsr_gain_print(out, 12, k > 0 ? loo.gain : none, loo.error);
         fprintf(out, "  %4.3g  %.1f [%.1f, %.1f]\n",
                 v->n_curve > 0 ? v->curve[0].draws.mean : (double)NAN,
                 v->rg.mean, v->rg.q5, v->rg.q95);
     }
-    fputs("  (nat; LOO: expected log predictive density of left-out points; "
-          "chi2, Rg: mean,\n  and 90 % interval)\n",
+    fputs("  (nat; P: probability among the numbers tried; LOO: expected log "
+          "predictive\n  density of left-out points; chi2, Rg: mean, and 90 % "
+          "interval)\n",
           out);
 }
 
@@ -361,36 +380,25 @@ static void write_json_rigid(const tsr_solve *s, tsr_json *j)
     tsr_json_close(j);
 }
 
-/* Posterior probability of a number of states among those tried, from the
- * evidence only; NaN where an evidence is unknown or its error too large. */
-static double probability(const tsr_solve *s, int k)
-{
-    double sum = 0.0;
-    for (int i = 0; i < s->runs->n; i++)
-        sum += exp(verdict_of(s, i)->evidence.log -
-                   verdict_of(s, k)->evidence.log);
-    return s->says == TSR_GAIN_CLEAR || s->says == TSR_GAIN_NONE ? 1.0 / sum
-                                                                 : (double)NAN;
-}
-
 static void write_json_run(const tsr_solve *s, int k, tsr_json *j)
 {
     const tsr_compared *r = &s->runs->run[k];
     const tsr_verdict *v = r->verdict;
-    double gain, error;
     tsr_json_object(j, NULL);
     tsr_json_members(j, "states %d directory %s", k + 1, r->directory);
     tsr_evidence_put(&v->evidence, "evidence", j);
     tsr_loo_put(&v->loo, "loo", j);
     if (k > 0) {
-        const tsr_gain says =
-            tsr_evidence_gain(s->runs, k - 1, k, &gain, &error);
-        tsr_json_members(j, "gain %g gain_error %g gain_counts %i", gain, error,
-                         says == TSR_GAIN_CLEAR);
-        (void)tsr_loo_gain(s->runs, k - 1, k, &gain, &error);
-        tsr_json_members(j, "loo_gain %g loo_gain_error %g", gain, error);
+        const tsr_difference d = tsr_evidence_gain(s->runs, k - 1, k);
+        const tsr_difference loo = tsr_loo_gain(s->runs, k - 1, k);
+        tsr_json_members(j,
+                         "gain %g gain_error %g loo_gain %g loo_gain_error %g",
+                         d.gain, d.error, loo.gain, loo.error);
     }
-    tsr_json_number(j, "probability", probability(s, k));
+    tsr_json_members(j, "probability %g conclusion %s", r->probability,
+                     r->is_excluded       ? "excluded"
+                     : find_rival(s) >= 0 ? "undecided"
+                                          : "possible");
     if (v->n_curve > 0)
         tsr_verdict_put_interval(j, "chi2", &v->curve[0].draws);
     tsr_verdict_put_interval(j, "rg", &v->rg);
@@ -410,7 +418,7 @@ static tsr_status write_json_answer(const tsr_solve *s, tsr_json *j,
     for (int k = 0; k < s->runs->n; k++)
         converged &= is_converged(s, k);
     tsr_json_members(j, "states %d undecided %i converged %i", s->chosen + 1,
-                     s->says == TSR_GAIN_UNDECIDED, converged);
+                     find_rival(s) >= 0, converged);
     tsr_verdict_put_interval(j, "rg", &v->rg);
     tsr_verdict_put_interval(j, "d_max", &v->d_max);
     return tsr_verdict_put(v, "answer", j, err);
@@ -658,8 +666,10 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
         TSR_TRY(tsr_neutron_make(of, &neutron, err));
         how.c1[0] = how.c1[1] = 1.0; /* settings as in profile and in runs */
     }
-    how.fit_background = o->background.word == 0; /* infer */
-    how.background = o->background.word < 0 ? o->background.number : 0.0;
+    how.fit_background = o->set.background.word >= 0 &&
+                         o->set.background.word != TSR_BACKGROUND_NONE;
+    how.background =
+        o->set.background.word < 0 ? o->set.background.number : 0.0;
     TSR_TRY(tsr_saxs_read(o->file, (tsr_q_unit)o->q_unit, o->q_range, NULL,
                           &w->saxs[k], err));
     TSR_TRY(tsr_saxs_set_resolution(w->saxs[k], &o->resolution, NULL, err));
@@ -771,16 +781,19 @@ static tsr_status begin_run(work *w, int n_state, tsr_err *err)
 {
     const tsr_strings *set = &w->o->set;
     char name[128], limit[64], states[64], evidence[] = "sampler.evidence=true";
+    char *error = tsr_pool_format(
+        &w->pool, "model_error.file=%s/model_error.h5", w->solve.directory);
     tsr_run_options o = {.output = w->run[n_state - 1],
                          .device = w->o->device,
                          .threads = w->o->threads};
-    tsr_pool_array(&w->pool, o.set.item, set->n + 4);
+    tsr_pool_array(&w->pool, o.set.item, set->n + 5);
     TSR_TRY(tsr_pool_check(&w->pool, err));
     snprintf(states, sizeof states, "structure.states=%d", n_state);
     snprintf(limit, sizeof limit, "sampler.time_limit=%.17g", w->o->time_limit);
     name_run(w->input[0], n_state, name, sizeof name);
     o.set.item[o.set.n++] = name; /* before the keys set on the command line */
     o.set.item[o.set.n++] = limit;
+    o.set.item[o.set.n++] = error;
     for (int i = 0; i < set->n; i++)
         o.set.item[o.set.n++] = set->item[i];
     o.set.item[o.set.n++] = states;
@@ -832,12 +845,12 @@ static tsr_status complete_run(work *w, int n_state, tsr_err *err)
     return is_finished ? TSR_OK : resume_run(w, directory, err);
 }
 
-/* Makes one more run, as long as the data require one. */
+/* Makes one more run, as long as the last number of states is more probable
+ * than the one before: probabilities first rise with the number, then fall. */
 static tsr_status run_states(work *w, tsr_err *err)
 {
     tsr_solve *s = &w->solve;
     for (int k = 0; k < w->o->states; k++) {
-        double gain, error;
         w->run[k] =
             tsr_pool_format(&w->pool, "%s/%d", w->solve.directory, k + 1);
         TSR_TRY(tsr_pool_check(&w->pool, err));
@@ -850,13 +863,11 @@ static tsr_status run_states(work *w, tsr_err *err)
         if (status != TSR_OK)
             return tsr_wrap(err, status, "'%s'", w->run[k]);
         TSR_TRY(tsr_comparison_add(&w->runs, w->run[k], w->log, err));
-        if (k > 0)
-            s->says = tsr_evidence_gain(&w->runs, k - 1, k, &gain, &error);
-        if (k == 0 || s->says == TSR_GAIN_CLEAR)
-            s->chosen = k;
+        for (s->chosen = 0; s->runs->run[s->chosen].is_excluded;)
+            s->chosen++;
         TSR_TRY(save_verdict(w, err));
-        if (s->chosen < k || !isfinite(w->runs.run[k].verdict->evidence.log))
-            break; /* no evidence to compare with */
+        if (!(tsr_evidence_gain(s->runs, k > 0 ? k - 1 : 0, k).log_odds >= 0.0))
+            break; /* less probable, or no evidence to compare with */
     }
     return TSR_OK;
 }
@@ -951,11 +962,12 @@ const tsr_command tsr_command_solve = {
              "all atoms, as profile does. If the model fits and only tails are "
              "flexible, solve stops there (--sample continues). Else it "
              "samples with 1, 2, ... states in DIR/1, DIR/2, ..., each until "
-             "convergence or the time limit, as long as the log evidence grows "
-             "by more than two standard deviations and 1 nat. Ends with a "
-             "verdict, its table, and the report of the run with the number of "
-             "states that the data require; DIR/verdict.txt and verdict.json "
-             "contain the verdict, also while runs are going on.\n\nThe same "
+             "convergence or the time limit, as long as each number is more "
+             "probable than the one before. Ends with a verdict, its table, "
+             "and the report of the run with the smallest number of states "
+             "that the data do not exclude (as for compare); DIR/verdict.txt "
+             "and verdict.json contain the verdict, also while runs are going "
+             "on.\n\nThe same "
              "command continues after Ctrl-C, a kill, or 'tessera resume' of "
              "one of the runs: finished runs are not repeated. A run keeps the "
              "settings that it began with; move its folder to begin it anew.",

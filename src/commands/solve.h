@@ -76,8 +76,8 @@ typedef struct {
                         sampling */
     int is_finished; /* no further runs will be made */
     const tsr_comparison *runs; /* run k has k + 1 states */
-    tsr_gain says; /* comparison of the last run with the one before */
-    int chosen;    /* index of the run chosen by the evidence */
+    int chosen; /* index of the run with the smallest number of states that is
+                   not excluded */
     const char
         *again; /* command that continues the solve, or samples the tails */
     const char *report; /* path of the report, or NULL */

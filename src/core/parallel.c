@@ -20,12 +20,18 @@ int tsr_parallel_processors(void)
     return n < 1 ? 1 : n > TSR_MAX_THREAD ? TSR_MAX_THREAD : (int)n;
 }
 
+/* Is this thread computing a part? The processors are then busy. */
+static _Thread_local int is_part;
+
 static void *run_parts(void *argument)
 {
     job *j = argument;
+    const int was_part = is_part;
     int thread = atomic_fetch_add(&j->next_thread, 1), part;
+    is_part = 1;
     while ((part = atomic_fetch_add(&j->next, 1)) < j->n_part)
         j->work(j->context, part, thread);
+    is_part = was_part;
     return NULL;
 }
 
@@ -34,7 +40,8 @@ void tsr_parallel_run(int n_part, int n_thread, tsr_parallel_work work,
 {
     pthread_t thread[TSR_MAX_THREAD];
     job j = {.n_part = n_part, .work = work, .context = context};
-    int most = n_thread < n_part ? n_thread : n_part, started = 0;
+    int most = is_part ? 1 : n_thread < n_part ? n_thread : n_part;
+    int started = 0;
     most = most > TSR_MAX_THREAD ? TSR_MAX_THREAD : most;
     while (started < most - 1 &&
            pthread_create(&thread[started], NULL, run_parts, &j) == 0)

@@ -15,7 +15,8 @@ typedef void (*tsr_parallel_work)(void *context, int part, int thread);
  * to n_thread threads (at most TSR_MAX_THREAD) including the caller, and
  * returns when all parts are done. The assignment of parts to threads varies
  * from call to call, so a reproducible result must be stored by part. If no
- * thread can be created, the caller computes all parts. */
+ * thread can be created, or the caller is itself computing a part, the caller
+ * computes all parts. */
 void tsr_parallel_run(int n_part, int n_thread, tsr_parallel_work work,
                       void *context);
 

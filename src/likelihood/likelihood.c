@@ -32,7 +32,7 @@ tsr_field_kind tsr_term_kind(int number)
 void tsr_term_print_setting(FILE *out, const char *name,
                             tsr_number_or_word value)
 {
-    if (value.word == 0)
+    if (value.word == 0 || value.word == TSR_BACKGROUND_INFER)
         fprintf(out, "%s was free", name);
     else
         fprintf(out, "%s was %g", name, value.number);

@@ -344,6 +344,7 @@ typedef struct {
     double *bodies; /* [n + 1][n_pair][n_q] */
     int n_node;     /* values of c1 and c2 that represent their prior */
     double node[TSR_EXAMPLE_NODES][TSR_N_CONTRAST];
+    double node_weight[TSR_EXAMPLE_NODES]; /* sum 1 */
 } tsr_examples;
 
 /* size: number of values of i conformations in `atoms` or `bodies`. offset:
@@ -351,23 +352,38 @@ typedef struct {
 size_t tsr_examples_size(const tsr_examples *examples, int i);
 size_t tsr_examples_offset(const tsr_examples *examples, int i);
 
+/* Sets the weights of the nodes: equal, or with by_data by how well the
+ * all-atom curves fit the view's curves at the c1 and c2 of each node. The
+ * residual grows with c2, and a curve determines c2 well within its prior. */
+void tsr_examples_weigh_nodes(tsr_examples *examples, int by_data);
+
 /* Adds the mean square of the residual to square [n_q], and the mean of its
  * products to covariance [n_q][n_q] (may be NULL), over conformations and
- * nodes. The residual is log(atoms / bodies) minus its mean over 0 < q <= 0.1
- * 1/Angstrom, because a constant factor is part of the scale. The curve of
- * bodies is multiplied by the view's correction R, unless is_plain. A residual
- * that is not finite counts as 0 in this mean, and before it is subtracted.
- * residual [n_q]: scratch. */
+ * weighted nodes. The residual is log(atoms / bodies) minus its mean over 0 < q
+ * <= 0.1 1/Angstrom, because a constant factor is part of the scale. The curve
+ * of bodies is multiplied by the view's correction R, unless is_plain. A
+ * residual that is not finite counts as 0 in this mean, and before it is
+ * subtracted. residual [n_q]: scratch. */
 void tsr_examples_moments(const tsr_examples *examples, int is_plain,
                           double *square, double *covariance, double *residual);
 
-/* Leading principal components of the correlation matrix, up to 97 % of its
- * trace, and at most TSR_MODEL_ERRORS. At every q, the sum of their squares is
- * rescaled to `square` times tsr_examples_variance_factor. curve
- * [TSR_MODEL_ERRORS][n_q] out, relative to I. Returns their number, 0 when out
- * of memory. */
-int tsr_examples_components(const tsr_examples *examples, const double *square,
+/* Principal components of covariance [n_q][n_q] of log I, in units of the
+ * data's own errors, so that the first are those which the data notice most:
+ * those with more than a twentieth of the variance of the data, at most
+ * TSR_MODEL_ERRORS. The sum of their products approximates the covariance.
+ * curve [TSR_MODEL_ERRORS][n_q] out, relative to I. Returns their number, 0
+ * when out of memory. */
+int tsr_examples_components(const tsr_examples *examples,
                             const double *covariance, double *curve);
+
+/* How much two model errors differ for the data: the root mean square of the
+ * log ratio of the two densities, nat, over data drawn from the second. With
+ * the covariances A and B of the data the mean is the Kullback-Leibler
+ * divergence, and the variance half the squared norm of A^-1 B - 1. HUGE_VAL
+ * when out of memory. */
+double tsr_examples_change(const tsr_examples *examples,
+                           const tsr_profile_error *before,
+                           const tsr_profile_error *now);
 
 /* (n + 1) / (n - 3), n > 3: predictive variance of the next draw, divided by
  * the mean square of n draws about their mean. The uncertainty of the mean

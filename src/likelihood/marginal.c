@@ -26,8 +26,8 @@ typedef struct {
     double axes[MAX_NOISE][MAX_NOISE];
 } noise_space;
 
-/* Log likelihood at c = best c + x sd[0] and b = best b for this c + y sd[1].
- */
+/* Log likelihood and prior at c = best c + x sd[0] and b = best b for this c +
+ * y sd[1]. */
 static double log_lik_offset(const tsr_saxs_term *t, const tsr_fit *fit,
                              const double *theta, const double sd[2], double x,
                              double y)
@@ -36,7 +36,8 @@ static double log_lik_offset(const tsr_saxs_term *t, const tsr_fit *fit,
     const double db =
         t->linear.infer_background ? y * sd[1] - dc * fit->model_mean : 0.0;
     return t->noise->log_lik(t->state, fit, theta, fit->scale + dc,
-                             fit->background + db);
+                             fit->background + db) +
+           tsr_linear_log_prior(&t->linear, fit->background + db);
 }
 
 /* Log of the integral over c and b by Laplace's approximation, with first and

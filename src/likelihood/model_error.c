@@ -3,8 +3,11 @@
 #include "likelihood/likelihood.h"
 #include "likelihood/noise.h"
 
+#include <gsl/gsl_blas.h>
 #include <gsl/gsl_eigen.h>
+#include <gsl/gsl_linalg.h>
 #include <math.h>
+#include <stdlib.h>
 
 static const double q_scale_max = 0.1; /* 1/Angstrom; residuals have mean 0 up
                                           to this q */
@@ -66,9 +69,9 @@ void tsr_examples_moments(const tsr_examples *x, int is_plain, double *square,
                           double *covariance, double *residual)
 {
     const int n_q = x->likelihood->grid.n_q;
-    const double each = 1.0 / (x->n * x->n_node);
     for (int v = 0; v < x->n_node; v++)
         for (int i = 0; i < x->n; i++) {
+            const double each = x->node_weight[v] / x->n;
             compute_residual(x, i, x->node[v], is_plain, residual);
             for (int k = 0; k < n_q; k++)
                 square[k] += each * residual[k] * residual[k];
@@ -78,59 +81,178 @@ void tsr_examples_moments(const tsr_examples *x, int is_plain, double *square,
         }
 }
 
+/* Adds chi2 of the all-atom curve of each example at each node to square
+ * [n][n_node]. Returns the number of data points, 0 when out of memory. */
+static int add_chi2(const tsr_examples *x, const tsr_term *term, double *square)
+{
+    const tsr_likelihood *l = x->likelihood;
+    double theta[TSR_TERM_PARAMETERS], *curve;
+    tsr_pool pool = {0};
+    tsr_pool_array(&pool, curve, l->grid.n_q);
+    void *fit = tsr_term_fit_new(term, &pool);
+    const tsr_prediction prediction = {.profile = curve};
+    int ok = curve != NULL && fit != NULL;
+    tsr_term_start(term, theta);
+    for (int j = 0; j < x->n * x->n_node && ok; j++) {
+        const double *partial =
+            x->atoms + tsr_examples_offset(x, j / x->n_node);
+        for (int k = 0; k < l->grid.n_q; k++)
+            curve[k] = tsr_likelihood_combine(
+                l, x->view, partial, x->node[j % x->n_node],
+                l->view[x->view].atom_power[k], (size_t)k);
+        ok = term->type->fit(term, NULL, &prediction, theta, fit, NULL) ==
+             TSR_OK;
+        square[j] += ok ? term->type->chi2(term, fit) : 0.0;
+    }
+    tsr_pool_clear(&pool);
+    return ok ? term->n_point : 0;
+}
+
+/* The likelihood of a node is the mean likelihood of the examples there. No
+ * example fits the data, so chi2 is divided by the best reduced chi2. */
+void tsr_examples_weigh_nodes(tsr_examples *x, int by_data)
+{
+    const int n = x->n * x->n_node;
+    double *square = calloc((size_t)n, sizeof *square), least = HUGE_VAL;
+    double sum = 0.0;
+    int n_point = 0;
+    for (int d = 0; d < x->likelihood->n_term && by_data && square != NULL; d++)
+        if (x->likelihood->term[d]->view == x->view &&
+            x->likelihood->term[d]->type->is_curve)
+            n_point += add_chi2(x, x->likelihood->term[d], square);
+    for (int j = 0; j < n && n_point > 0; j++)
+        least = fmin(least, square[j]);
+    const double by = fmax(1.0, least / n_point);
+    for (int v = 0; v < x->n_node; v++) {
+        x->node_weight[v] = n_point > 0 ? 0.0 : 1.0;
+        for (int i = 0; i < x->n && n_point > 0; i++)
+            x->node_weight[v] +=
+                exp(0.5 * (least - square[i * x->n_node + v]) / by);
+        sum += x->node_weight[v];
+    }
+    for (int v = 0; v < x->n_node; v++)
+        x->node_weight[v] /= sum;
+    free(square);
+}
+
 double tsr_examples_variance_factor(int n)
 {
     return n * (1.0 + 1.0 / n) / (n - 3.0);
 }
 
-int tsr_examples_components(const tsr_examples *x, const double *square,
-                            const double *covariance, double *curve)
+/* The information of the data at each point of the grid: the sum of (I /
+ * sigma)^2 over the data nearest to it, less the share of noise. */
+static void compute_information(const tsr_examples *x, double *information)
 {
-    /* Components are added until they explain this fraction of the trace.
-     * Relative errors of I below the root of `floor` are negligible. */
-    const double wanted = 0.97, floor = 5e-4 * 5e-4;
+    const tsr_likelihood *l = x->likelihood;
+    for (int d = 0; d < l->n_term; d++) {
+        const tsr_term *t = l->term[d];
+        for (int i = 0; i < t->n_point && t->view == x->view; i++) {
+            const int k = (int)(t->coord[i] / l->grid.dq_inv_ang + 0.5);
+            const double signal = t->observed[i] / t->sigma[i];
+            if (t->type->is_curve && k < l->grid.n_q)
+                information[k] += fmax(0.0, signal * signal - 1.0);
+        }
+    }
+}
+
+/* With D = diag(information)^(1/2) and the covariance C, the components are the
+ * eigenvectors u of D C D: the directions in which the model is wrong, ordered
+ * by the ratio of the variances of model and data. Their curves are C D u /
+ * value^(1/2). */
+int tsr_examples_components(const tsr_examples *x, const double *covariance,
+                            double *curve)
+{
+    const double noticeable = 0.05; /* variance in units of the data's */
     const size_t n_q = (size_t)x->likelihood->grid.n_q;
+    const gsl_matrix_const_view c =
+        gsl_matrix_const_view_array(covariance, n_q, n_q);
     gsl_matrix *a = gsl_matrix_alloc(n_q, n_q);
     gsl_matrix *vector = gsl_matrix_alloc(n_q, n_q);
-    gsl_vector *value = gsl_vector_alloc(n_q);
+    gsl_vector *value = gsl_vector_alloc(n_q), *root = gsl_vector_calloc(n_q);
     gsl_eigen_symmv_workspace *workspace = gsl_eigen_symmv_alloc(n_q);
     int n = 0;
-    if (a != NULL && vector != NULL && value != NULL && workspace != NULL) {
-        double all = 0.0, explained = 0.0;
+    if (a != NULL && vector != NULL && value != NULL && root != NULL &&
+        workspace != NULL) {
+        compute_information(x, root->data);
         for (size_t k = 0; k < n_q; k++)
-            for (size_t j = 0; j < n_q; j++)
-                gsl_matrix_set(
-                    a, k, j,
-                    covariance[k * n_q + j] /
-                        sqrt((square[k] + floor) * (square[j] + floor)));
-        for (size_t k = 0; k < n_q; k++)
-            all += gsl_matrix_get(a, k, k);
+            root->data[k] = sqrt(root->data[k]);
+        gsl_matrix_memcpy(a, &c.matrix);
+        gsl_matrix_scale_rows(a, root);
+        gsl_matrix_scale_columns(a, root);
         gsl_eigen_symmv(a, value, vector, workspace);
         gsl_eigen_symmv_sort(value, vector, GSL_EIGEN_SORT_VAL_DESC);
-        while (n < TSR_MODEL_ERRORS && explained < wanted * all &&
-               gsl_vector_get(value, (size_t)n) > 1e-9 * all)
-            explained += gsl_vector_get(value, (size_t)n++);
-        for (size_t k = 0; k < n_q; k++) {
-            double variance = 0.0;
-            for (int e = 0; e < n; e++) {
-                const double c = sqrt(gsl_vector_get(value, (size_t)e)) *
-                                 gsl_matrix_get(vector, k, (size_t)e);
-                curve[(size_t)e * n_q + k] = c;
-                variance += c * c;
-            }
-            const double scale = variance > 0.0
-                                     ? sqrt(tsr_examples_variance_factor(x->n) *
-                                            square[k] / variance)
-                                     : 0.0;
-            for (int e = 0; e < n; e++)
-                curve[(size_t)e * n_q + k] *= scale;
+        gsl_matrix_scale_rows(vector, root);
+        for (; n < TSR_MODEL_ERRORS && n < (int)n_q &&
+               gsl_vector_get(value, (size_t)n) > noticeable;
+             n++) {
+            gsl_vector_view to =
+                gsl_vector_view_array(curve + (size_t)n * n_q, n_q);
+            const gsl_vector_view u = gsl_matrix_column(vector, (size_t)n);
+            gsl_blas_dgemv(CblasNoTrans,
+                           1.0 / sqrt(gsl_vector_get(value, (size_t)n)),
+                           &c.matrix, &u.vector, 0.0, &to.vector);
         }
     }
     gsl_matrix_free(a);
     gsl_matrix_free(vector);
     gsl_vector_free(value);
+    gsl_vector_free(root);
     gsl_eigen_symmv_free(workspace);
     return n;
+}
+
+/* Covariance of log I by the errors of data and model, in units of those of the
+ * data. The scale is unknown, so log I has a large common error. */
+static void whiten(const tsr_examples *x, const double *information,
+                   const tsr_profile_error *error, gsl_matrix *out)
+{
+    const double scale_variance = 1.0;
+    const size_t n_q = (size_t)x->likelihood->grid.n_q;
+    for (size_t k = 0; k < n_q; k++)
+        for (size_t j = 0; j < n_q; j++) {
+            double sum = scale_variance;
+            for (size_t c = 0; c < (size_t)error->n; c++)
+                sum += error->curve[c * n_q + k] / error->reference[k] *
+                       error->curve[c * n_q + j] / error->reference[j];
+            gsl_matrix_set(out, k, j,
+                           (k == j ? 1.0 : 0.0) +
+                               sqrt(information[k] * information[j]) * sum);
+        }
+}
+
+double tsr_examples_change(const tsr_examples *x,
+                           const tsr_profile_error *before,
+                           const tsr_profile_error *now)
+{
+    const size_t n_q = (size_t)x->likelihood->grid.n_q;
+    double *information = calloc(n_q, sizeof *information);
+    gsl_matrix *a = gsl_matrix_alloc(n_q, n_q), *b = gsl_matrix_alloc(n_q, n_q);
+    double square = HUGE_VAL;
+    if (information != NULL && a != NULL && b != NULL) {
+        double log_det = 0.0, trace = 0.0, norm = 0.0;
+        compute_information(x, information);
+        whiten(x, information, before, a);
+        whiten(x, information, now, b);
+        gsl_linalg_cholesky_decomp1(a);
+        gsl_blas_dtrsm(CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, 1.0,
+                       a, b);
+        gsl_blas_dtrsm(CblasRight, CblasLower, CblasTrans, CblasNonUnit, 1.0, a,
+                       b);
+        for (size_t k = 0; k < n_q * n_q; k++) {
+            const double more = b->data[k] - (k % (n_q + 1) == 0 ? 1.0 : 0.0);
+            norm += more * more;
+            trace += k % (n_q + 1) == 0 ? more : 0.0;
+        }
+        gsl_linalg_cholesky_decomp1(b);
+        for (size_t k = 0; k < n_q; k++)
+            log_det += 2.0 * log(gsl_matrix_get(b, k, k));
+        square = 0.5 * norm + 0.25 * pow(trace - log_det, 2.0);
+    }
+    free(information);
+    gsl_matrix_free(a);
+    gsl_matrix_free(b);
+    return sqrt(square);
 }
 
 double tsr_examples_percent(const tsr_examples *x, const double *square,

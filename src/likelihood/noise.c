@@ -8,6 +8,8 @@
  * formulas). */
 #include "likelihood/noise.h"
 
+#include "scattering/contrast.h"
+
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_erf.h>
@@ -26,9 +28,18 @@ tsr_linear tsr_linear_make(tsr_number_or_word scale,
 {
     return (tsr_linear){
         .infer_scale = scale.word == 0,
-        .infer_background = background.word == TSR_BACKGROUND_INFER,
+        .infer_background = background.word == TSR_BACKGROUND_INFER ||
+                            background.word == TSR_BACKGROUND_FLAT,
         .scale = scale.word < 0 ? scale.number : 1.0,
         .background = background.word < 0 ? background.number : 0.0};
+}
+
+double tsr_linear_log_prior(const tsr_linear *linear, double b)
+{
+    const double sd = linear->background_sd, z = b / sd;
+    return linear->infer_background && sd > 0.0
+               ? -0.5 * z * z - log(sd) - 0.5 * log_2pi
+               : 0.0;
 }
 
 int tsr_linear_n_free(const tsr_linear *linear)
@@ -157,6 +168,31 @@ void tsr_linear_add_model_error(const tsr_linear *linear,
     fit->square_sum = square;
     fit->model_norm = norm;
     fit->model_mean = p->model_mean + mean;
+    tsr_linear_add_prior(linear, exp(log_s), fit);
+}
+
+/* At x = c - best c, the sum of squares is square_sum + model_norm x^2 +
+ * one_norm (b - b(x))^2, b(x) = background - x model_mean. With the prior's
+ * ridge b^2, ridge = s^2 / w^2, the best b is b(x) one_norm / (one_norm +
+ * ridge), and the sum there increases by extra b(x)^2, which moves the best
+ * c. All terms are positive, so no cancellation occurs. */
+void tsr_linear_add_prior(const tsr_linear *linear, double s, tsr_fit *fit)
+{
+    if (!linear->infer_background || !(linear->background_sd > 0.0))
+        return;
+    const double ratio = s / linear->background_sd, ridge = ratio * ratio;
+    const double one = fit->one_norm + ridge, mean = fit->model_mean;
+    const double kept = fit->one_norm / one, extra = kept * ridge;
+    const double b = fit->background;
+    double step = 0.0;
+    fit->model_norm += extra * mean * mean;
+    if (linear->infer_scale)
+        step = extra * b * mean / fit->model_norm;
+    fit->scale += step;
+    fit->square_sum += extra * b * (b - step * mean);
+    fit->background = kept * (b - step * mean);
+    fit->model_mean = kept * mean;
+    fit->one_norm = one;
 }
 
 /* The best b for a given c. */
@@ -248,8 +284,9 @@ double tsr_linear_log_density(const tsr_linear *linear, const tsr_fit *fit,
 /* With p of c and b inferred, N points, and |H| the product of |m|^2 if c is
  * inferred and |1|^2 if b is inferred:
  *     -sum log sigma - log_det - (N - p)/2 log(2 pi s^2) - 1/2 log |H|
- *     - square_sum / (2 s^2) + log Phi(c |m| / s)
- * log_det is the model error's, and the last term applies if c is inferred. */
+ *     - square_sum / (2 s^2) + log Phi(c |m| / s) + log P(b = 0)
+ * log_det is the model error's. The last terms apply if c is inferred, and if
+ * b has a normal prior. */
 double tsr_noise_normal_integral(const tsr_noise *noise, const tsr_fit *fit,
                                  const double *theta)
 {
@@ -268,7 +305,8 @@ double tsr_noise_normal_integral(const tsr_noise *noise, const tsr_fit *fit,
         log_det += log(fit->one_norm);
     return -fit->log_sigma - fit->log_det -
            0.5 * (n - p) * (log_2pi + 2.0 * log_s) - 0.5 * log_det -
-           0.5 * fit->square_sum * exp(-2.0 * log_s) + tail;
+           0.5 * fit->square_sum * exp(-2.0 * log_s) + tail +
+           tsr_linear_log_prior(linear, 0.0);
 }
 
 double tsr_noise_normal_log_lik(const tsr_noise *noise, const tsr_fit *fit,
@@ -280,9 +318,12 @@ double tsr_noise_normal_log_lik(const tsr_noise *noise, const tsr_fit *fit,
         fit->square_sum + fit->model_norm * x * x + fit->one_norm * y * y;
     if (!(c > 0.0))
         return -(double)INFINITY;
+    /* the sum includes the prior of b, which is not part of the likelihood */
     return -fit->log_sigma - fit->log_det -
            0.5 * noise->saxs->n * (log_2pi + 2.0 * log_s) -
-           0.5 * sum * exp(-2.0 * log_s);
+           0.5 * sum * exp(-2.0 * log_s) +
+           tsr_linear_log_prior(&noise->linear, 0.0) -
+           tsr_linear_log_prior(&noise->linear, b);
 }
 
 tsr_linear_shape tsr_noise_normal_conditional(const tsr_noise *noise,
@@ -319,7 +360,7 @@ double tsr_noise_normal_draw_point(const tsr_noise *noise, const double *theta,
  * rotates its data once instead, which is cheaper (noise_measured.c). */
 
 void tsr_noise_fit_points(const tsr_noise *noise, const double *profile,
-                          tsr_fit *fit)
+                          const double *theta, tsr_fit *fit)
 {
     size_t n = (size_t)noise->saxs->n;
     double *model = fit->model;
@@ -335,9 +376,41 @@ void tsr_noise_fit_points(const tsr_noise *noise, const double *profile,
     for (; j < n_q; j++)
         for (size_t k = 0; k < n; k++)
             model[k] += noise->column[j * n + k] * profile[j];
+    if (noise->interparticle > 0)
+        tsr_structure_factor_apply(exp(theta[noise->interparticle]), profile[0],
+                                   noise->saxs->n, model);
     tsr_linear_fit(&noise->linear, noise->saxs->n, model,
                    noise->saxs->intensity, noise->weight, fit);
     fit->chi2 = fit->square_sum;
+}
+
+void tsr_noise_add_error(const tsr_noise *noise, const double *weight,
+                         double log_s, tsr_fit *fit)
+{
+    const tsr_noise *s = noise;
+    const int n = s->saxs->n;
+    const double *data = s->saxs->intensity, *w = weight;
+    tsr_plain_fit *p = &fit->plain;
+    tsr_model_error error = {.n = s->n_error};
+    tsr_linear_save_plain(fit);
+    for (int e = 0; e < s->n_error; e++) {
+        const double *x = s->curve + (size_t)e * (size_t)n;
+        p->residual[e] = p->model[e] = p->one[e] = 0.0;
+        for (int k = 0; k < n; k++) {
+            const double wx = w[k] * x[k], m = fit->model[k];
+            p->residual[e] += wx * (data[k] - p->scale * m - p->background);
+            p->model[e] += wx * (m - p->model_mean);
+            p->one[e] += wx;
+        }
+        for (int f = 0; f <= e; f++) {
+            const double *y = s->curve + (size_t)f * (size_t)n;
+            double sum = 0.0;
+            for (int k = 0; k < n; k++)
+                sum += w[k] * x[k] * y[k];
+            error.gram[e][f] = error.gram[f][e] = sum;
+        }
+    }
+    tsr_linear_add_model_error(&s->linear, &error, log_s, fit);
 }
 
 static void set_columns(tsr_noise *noise, const double *matrix)
@@ -377,8 +450,9 @@ tsr_status tsr_noise_new(const tsr_noise_spec *spec, tsr_pool *pool,
     s->linear = *spec->linear;
     s->n_q = spec->n_q;
     s->n_error = spec->n_error;
+    s->interparticle = spec->interparticle;
     tsr_pool_array(pool, s->curve, ((size_t)s->n_error + 1) * n);
-    if (type->per_point) {
+    if (type->per_point || s->interparticle > 0) {
         tsr_pool_array(pool, s->column, n * (size_t)s->n_q);
         tsr_pool_array(pool, s->weight, n);
     }
@@ -387,7 +461,7 @@ tsr_status tsr_noise_new(const tsr_noise_spec *spec, tsr_pool *pool,
     set_error_curves(s, spec);
     for (size_t k = 0; k < n; k++)
         s->log_sigma += log(spec->saxs->sigma[k]);
-    if (type->per_point)
+    if (s->column != NULL)
         set_columns(s, spec->matrix);
     return type->make == NULL ? TSR_OK : type->make(s, spec, pool, err);
 }

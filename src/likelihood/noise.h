@@ -8,8 +8,9 @@
  * of its own.
  *
  * Scale c and background b are inferred or fixed. The prior of c is flat on c >
- * 0, and the prior of b is flat on the real line. A prior flat in log c would
- * make the posterior improper, because the likelihood does not vanish at c = 0.
+ * 0, and the prior of b is normal about 0, or flat on the real line. A prior
+ * flat in log c would make the posterior improper, because the likelihood does
+ * not vanish at c = 0.
  * For normal errors noise.c has the integral over c and b in closed form, and
  * their exact conditional. In the other cases (`nuisance: sample`, or a noise
  * model without an integral) c and b are parameters of the chain, proposed from
@@ -28,25 +29,31 @@
 
 /* ---- scale and background ---- */
 
-enum { TSR_BACKGROUND_INFER, TSR_BACKGROUND_NONE };
+/* INFER: normal prior; FLAT: flat prior. */
+enum { TSR_BACKGROUND_FLAT, TSR_BACKGROUND_NONE, TSR_BACKGROUND_INFER };
 
 /* Which of scale and background are inferred. */
 typedef struct {
     int infer_scale, infer_background;
     double scale, background; /* the values if they are fixed */
+    double background_sd; /* standard deviation of the normal prior of b about
+                             0, in the unit of the data; 0: flat prior */
 } tsr_linear;
 
-/* Translates the options. Their words are infer for the scale, and infer or
- * none for the background. */
+/* Translates the options. Their words are infer for the scale, and those of
+ * TSR_BACKGROUND_... for the background. The prior of b is flat. */
 tsr_linear tsr_linear_make(tsr_number_or_word scale,
                            tsr_number_or_word background);
+
+/* Log prior density of b, nat; 0 if b is fixed or its prior is flat. */
+double tsr_linear_log_prior(const tsr_linear *linear, double b);
 
 /* Number of inferred values among scale and background, 0 to 2. */
 int tsr_linear_n_free(const tsr_linear *linear);
 
 /* The error of the forward model in the likelihood of one data set: a sum of a
  * few curves E_j, each multiplied by an independent standard normal variate. */
-enum { TSR_MODEL_ERRORS = 6 };
+enum { TSR_MODEL_ERRORS = 8 };
 
 typedef struct {
     int n;                                           /* number of curves; 0: no
@@ -65,13 +72,15 @@ typedef struct {
 } tsr_plain_fit;
 
 /* The fit of one profile to one data set. The weights are those of the noise
- * model at common factor s = 1. */
+ * model at common factor s = 1. A normal prior of b, of standard deviation w,
+ * counts as one more point: the sum of squares includes (s b / w)^2. */
 typedef struct {
     double scale;        /* best c for this profile, of either sign */
     double background;   /* best b */
     double square_sum;   /* weighted sum of squares at the best c and b */
     double model_norm;   /* weighted |m|^2, background projected out */
-    double model_mean;   /* weighted mean of the model; 0 if b is fixed */
+    double model_mean;   /* decrease of the best b by one more c: the weighted
+                            mean of the model; 0 if b is fixed */
     double one_norm;     /* sum of the weights */
     double log_sigma;    /* sum of log sigma_k */
     double chi2;         /* smallest sum of squared residuals over sigma_exp,
@@ -80,8 +89,8 @@ typedef struct {
     tsr_plain_fit plain; /* valid if there is a model error */
 
     double *model;  /* [n] the curve at the data's q; NULL unless
-                      tsr_noise_type.per_point */
-    double *weight; /* [n] scratch; only if per_point */
+                      tsr_noise_type.per_point or tsr_noise.interparticle */
+    double *weight; /* [n] scratch; only with `model` */
 } tsr_fit;
 
 /* Weighted least squares over n points; sets the first members of the fit, from
@@ -93,10 +102,15 @@ void tsr_linear_fit(const tsr_linear *linear, int n, const double *model,
 /* Integrates out the error of the forward model, for measurement errors s
  * sigma_k: sets the members from `scale` through `one_norm`, and log_det, from
  * fit->plain. The matrix s^2 (s^2 W^-1 + E E^T)^-1 replaces the weights W, so
- * the formulas for normal errors hold unchanged. Cost: n^3 / 6 for n curves. */
+ * the formulas for normal errors hold unchanged. The prior of b is included.
+ * Cost: n^3 / 6 for n curves. */
 void tsr_linear_add_model_error(const tsr_linear *linear,
                                 const tsr_model_error *error, double log_s,
                                 tsr_fit *fit);
+
+/* Includes the prior of b in a fit without it, for measurement errors s
+ * sigma_k. No effect if b is fixed or its prior is flat. */
+void tsr_linear_add_prior(const tsr_linear *linear, double s, tsr_fit *fit);
 
 /* Copies the members from `scale` through `one_norm` into fit->plain. The
  * caller sets the products with the E_j. */
@@ -163,13 +177,14 @@ typedef struct {
     const tsr_saxs *saxs; /* borrowed for the lifetime of this struct */
     tsr_linear linear;
     int n_q;
-    double *column;   /* [n_q][n] transpose of the matrix from the grid to the
-                         data; NULL unless per_point */
-    double *weight;   /* [n] 1 / sigma_exp^2; NULL unless per_point */
-    int n_error;      /* number of curves of the forward model's error */
-    double *curve;    /* [n_error][n] these curves at the data's q */
-    double *variance; /* [n] sum of their squares */
-    double log_sigma; /* sum of log sigma_exp */
+    int interparticle; /* index of log S(0) in theta; 0: no interference */
+    double *column;    /* [n_q][n] transpose of the matrix from the grid to the
+                          data; NULL unless per_point or interparticle */
+    double *weight;    /* [n] 1 / sigma_exp^2; NULL likewise */
+    int n_error;       /* number of curves of the forward model's error */
+    double *curve;     /* [n_error][n] these curves at the data's q */
+    double *variance;  /* [n] sum of their squares */
+    double log_sigma;  /* sum of log sigma_exp */
 } tsr_noise;
 
 /* The arguments of tsr_noise_new. */
@@ -178,6 +193,7 @@ typedef struct {
     const tsr_saxs *saxs;
     const double *matrix; /* [saxs->n][n_q] from the grid to the data */
     int n_q;
+    int interparticle; /* as in tsr_noise */
     const tsr_linear *linear;
     int n_error;
     const double *error; /* [n_error][n_q] the model's own error on the grid, in
@@ -208,7 +224,8 @@ struct tsr_noise_type {
                        tsr_pool *pool, tsr_err *err);
 
     /* Fits a profile [n_q] (electrons squared, or fm^2 for neutrons, including
-     * S(q)) at theta [n_parameter]. */
+     * the correction of self terms) at theta, whose first n_parameter elements
+     * are those of the noise model. */
     void (*fit)(const tsr_noise *noise, const double *profile,
                 const double *theta, tsr_fit *fit);
 
@@ -220,8 +237,8 @@ struct tsr_noise_type {
      * model's own error. */
     double (*sigma)(const tsr_noise *noise, const double *theta, int k);
 
-    /* log P(D | X, theta) with c and b integrated out, nat, normalised in the
-     * data. NULL: no closed form. */
+    /* log P(D | X, theta) with c and b integrated out under their priors, nat,
+     * normalised in the data. NULL: no closed form. */
     double (*log_integral)(const tsr_noise *noise, const tsr_fit *fit,
                            const double *theta);
 
@@ -267,10 +284,15 @@ double tsr_noise_normal_log_point(const tsr_noise *noise, const double *theta,
 double tsr_noise_normal_draw_point(const tsr_noise *noise, const double *theta,
                                    int k, gsl_rng *rng);
 
-/* For models with per_point: computes fit->model [n] from the profile, then the
- * fit with weights 1 / sigma_exp^2 and its chi2. */
+/* Computes fit->model [n] from the profile and S(0) in theta, then the fit with
+ * weights 1 / sigma_exp^2 and its chi2. Needs `column`. */
 void tsr_noise_fit_points(const tsr_noise *noise, const double *profile,
-                          tsr_fit *fit);
+                          const double *theta, tsr_fit *fit);
+
+/* Integrates out the model's own error, and includes the prior of b, in a fit
+ * of fit->model with weights [n]. */
+void tsr_noise_add_error(const tsr_noise *noise, const double *weight,
+                         double log_s, tsr_fit *fit);
 
 /* Creates a noise model for one data set, in memory of the pool. Errors:
  * TSR_E_NOMEM. */

@@ -127,7 +127,7 @@ static void measured_refit(const tsr_noise *noise, const double *theta,
                            tsr_fit *fit)
 {
     const measured *s = (const measured *)noise;
-    if (s->error.n > 0)
+    if (s->error.n > 0 || s->noise.linear.background_sd > 0.0)
         tsr_linear_add_model_error(&s->noise.linear, &s->error, theta[0], fit);
 }
 
@@ -135,6 +135,12 @@ static void measured_fit(const tsr_noise *noise, const double *profile,
                          const double *theta, tsr_fit *fit)
 {
     const measured *s = (const measured *)noise;
+    if (noise->interparticle > 0) { /* S(q) acts on points, not on rows */
+        tsr_noise_fit_points(noise, profile, theta, fit);
+        fit->log_sigma = noise->log_sigma;
+        tsr_noise_add_error(noise, noise->weight, theta[0], fit);
+        return;
+    }
     enum { CHUNK = 1024 };
     double model[CHUNK];
     tsr_plain_fit *plain = &fit->plain;

@@ -80,34 +80,6 @@ static tsr_status relative_make(tsr_noise *noise, const tsr_noise_spec *spec,
     return TSR_OK;
 }
 
-/* Integrates out the model's own error with the weights of the fit. */
-static void add_model_error(const tsr_noise *s, double log_beta, tsr_fit *fit)
-{
-    const int n = s->saxs->n;
-    const double *data = s->saxs->intensity, *w = fit->weight;
-    tsr_plain_fit *p = &fit->plain;
-    tsr_model_error error = {.n = s->n_error};
-    tsr_linear_save_plain(fit);
-    for (int e = 0; e < s->n_error; e++) {
-        const double *x = s->curve + (size_t)e * (size_t)n;
-        p->residual[e] = p->model[e] = p->one[e] = 0.0;
-        for (int k = 0; k < n; k++) {
-            const double wx = w[k] * x[k], m = fit->model[k];
-            p->residual[e] += wx * (data[k] - p->scale * m - p->background);
-            p->model[e] += wx * (m - p->model_mean);
-            p->one[e] += wx;
-        }
-        for (int f = 0; f <= e; f++) {
-            const double *y = s->curve + (size_t)f * (size_t)n;
-            double sum = 0.0;
-            for (int k = 0; k < n; k++)
-                sum += w[k] * x[k] * y[k];
-            error.gram[e][f] = error.gram[f][e] = sum;
-        }
-    }
-    tsr_linear_add_model_error(&s->linear, &error, log_beta, fit);
-}
-
 static void relative_refit(const tsr_noise *noise, const double *theta,
                            tsr_fit *fit)
 {
@@ -122,14 +94,14 @@ static void relative_refit(const tsr_noise *noise, const double *theta,
                    fit->weight, fit);
     fit->log_sigma = s->log_intensity +
                      (s->is_fixed ? s->log_fixed : sum_log_q(saxs, alpha));
-    if (noise->n_error > 0)
-        add_model_error(noise, theta[BETA], fit);
+    if (noise->n_error > 0 || noise->linear.background_sd > 0.0)
+        tsr_noise_add_error(noise, fit->weight, theta[BETA], fit);
 }
 
 static void relative_fit(const tsr_noise *noise, const double *profile,
                          const double *theta, tsr_fit *fit)
 {
-    tsr_noise_fit_points(noise, profile, fit);
+    tsr_noise_fit_points(noise, profile, theta, fit);
     relative_refit(noise, theta, fit);
 }
 

@@ -72,6 +72,8 @@ static void find_mode(const tsr_noise *s, const double *theta, tsr_fit *fit)
             break;
     }
     fit->log_sigma = s->log_sigma;
+    tsr_linear_add_prior(&s->linear, s->type->conditional(s, theta).spread,
+                         fit);
 }
 
 static void student_refit(const tsr_noise *noise, const double *theta,
@@ -85,7 +87,7 @@ static void student_refit(const tsr_noise *noise, const double *theta,
 static void student_fit(const tsr_noise *noise, const double *profile,
                         const double *theta, tsr_fit *fit)
 {
-    tsr_noise_fit_points(noise, profile, fit);
+    tsr_noise_fit_points(noise, profile, theta, fit);
     find_mode(noise, theta, fit);
 }
 

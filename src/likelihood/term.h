@@ -167,10 +167,11 @@ typedef struct {
 
     /* draw: draws the term's linear parameters into theta, from a distribution
      * close to their conditional under the likelihood to the power beta.
-     * log_density: the log density of that distribution at theta. If the
-     * parameters are sampled (TSR_STEP_CONDITIONAL), the distribution is a
-     * proposal. If they are integrated out (is_integrated), draw is called for
-     * stored draws only, and the distribution is the exact conditional. */
+     * log_density: the log density of that distribution at theta, less the log
+     * prior of these parameters. If they are sampled (TSR_STEP_CONDITIONAL),
+     * the distribution is a proposal. If they are integrated out
+     * (is_integrated), draw is called for stored draws only, and the
+     * distribution is the exact conditional. */
     void (*draw)(const tsr_term *term, const void *fit, double beta,
                  gsl_rng *rng, double *theta);
     double (*log_density)(const tsr_term *term, const void *fit, double beta,
@@ -207,7 +208,7 @@ typedef struct {
     const double *value; /* NULL: the note is the text alone */
 } tsr_term_note;
 
-enum { TSR_TERM_PARAMETERS = 8, TSR_TERM_NOTES = 12 }; /* maxima for one term */
+enum { TSR_TERM_PARAMETERS = 8, TSR_TERM_NOTES = 14 }; /* maxima for one term */
 
 /* The common head of all terms. Each type's own struct begins with it. */
 struct tsr_term {

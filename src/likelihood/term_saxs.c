@@ -1,5 +1,5 @@
 /* The likelihood terms `saxs` and `sans`: a measured curve, I_exp,k = c I(q_k;
- * X) + b + noise. For neutrons only the profile differs.
+ * X) S(q_k) + b + noise. For neutrons only the profile differs.
  *
  * A term joins three parts with files of their own: the data
  * (scattering/saxs.h), the operator that maps the profile from the engine's
@@ -11,6 +11,7 @@
 #include "likelihood/term_saxs.h"
 
 #include "core/text.h"
+#include "scattering/contrast.h"
 
 #include <assert.h>
 #include <math.h>
@@ -19,13 +20,17 @@
 #include <string.h>
 
 static const char *const unit_words[] = {"auto", "1/A", "1/nm", NULL};
-static const char *const background_words[] = {"infer", "none", NULL};
+static const char *const background_words[] = {"flat", "none", "infer", NULL};
+static const char *const auto_words[] = {"auto", NULL};
 static const char *const nuisance_words[] = {"auto", "integrate", "sample",
                                              NULL};
+static const char *const interparticle_words[] = {"none", "infer", NULL};
 
 /* The fields of every curve. */
 #define CURVE(TYPE, NAME, ...) \
     TSR_FIELD(TYPE, #NAME, tsr_saxs_options, NAME, __VA_ARGS__)
+#define SET(TYPE, NAME, ...) \
+    TSR_FIELD(TYPE, #NAME, tsr_saxs_options, set.NAME, __VA_ARGS__)
 #define CURVE_FIELDS(WHAT, UNIT, RESOLUTION)                                   \
     CURVE(STRING, file, .is_path = 1, .doc = (WHAT)),                          \
         CURVE(CHOICE, q_unit, .initial = "auto", .words = unit_words,          \
@@ -33,24 +38,35 @@ static const char *const nuisance_words[] = {"auto", "integrate", "sample",
                      "header, else 1/nm if q_max > 1"),                        \
         CURVE(PAIR, q_range, .unit = "1/Angstrom", .initial = "[0, 0.5]",      \
               .min = 0.0, .max = 10.0, .doc = "q range of the points to use"), \
-        TSR_NOISE_FIELD("noise", offsetof(tsr_saxs_options, noise)),           \
-        CURVE(NUMBER_OR_WORD, background, .initial = "infer", .min = -1e12,    \
-              .max = 1e12, .words = background_words,                          \
-              .doc = "constant b in c I(q) + b, in the unit of the data"),     \
-        CURVE(NUMBER_OR_WORD, intensity_scale, .initial = "infer",             \
-              .min = 1e-30, .max = 1e30, .words = tsr_noise_infer_words,       \
-              .doc = "c in c I(q) + b, for data on an absolute scale; "        \
-                     "I(q) in " UNIT),                                         \
-        CURVE(CHOICE, nuisance, .initial = "auto", .words = nuisance_words,    \
-              .doc = "treatment of scale and background: integrated "          \
-                     "out, or sampled with the chain; auto: sampled "          \
-                     "where no closed form exists (student)"),                 \
+        TSR_NOISE_FIELD("noise", offsetof(tsr_saxs_options, set.noise)),       \
+        SET(NUMBER_OR_WORD, background, .initial = "infer", .min = -1e12,      \
+            .max = 1e12, .words = background_words,                            \
+            .doc = "constant b in c I(q) + b, in the unit of the data; "       \
+                   "infer: normal prior, flat: flat prior"),                   \
+        SET(NUMBER_OR_WORD, background_sd, .initial = "auto", .min = 1e-30,    \
+            .max = 1e12, .words = auto_words,                                  \
+            .doc = "sd of b in its normal prior; auto: half the rms of "       \
+                   "I in the last quarter of the q range"),                    \
+        SET(NUMBER_OR_WORD, intensity_scale, .initial = "infer", .min = 1e-30, \
+            .max = 1e30, .words = tsr_noise_infer_words,                       \
+            .doc = "c in c I(q) + b, for data on an absolute scale; "          \
+                   "I(q) in " UNIT),                                           \
+        SET(CHOICE, nuisance, .initial = "auto", .words = nuisance_words,      \
+            .doc = "treatment of scale and background: integrated "            \
+                   "out, or sampled with the chain; auto: sampled "            \
+                   "where no closed form exists (student)"),                   \
         TSR_RESOLUTION_FIELD(                                                  \
             "resolution", offsetof(tsr_saxs_options, resolution), RESOLUTION)
 
 static const tsr_field fields[] = {
     CURVE_FIELDS("file with the SAXS curve: q, I, sigma", "electrons squared",
                  tsr_resolution_fields),
+    SET(NUMBER_OR_WORD, interparticle, .initial = "none", .min = 0.05,
+        .max = 20.0, .words = interparticle_words,
+        .doc = "interference between particles, as its factor of I(0): "
+               "below 1 for repulsion, above 1 for attraction"),
+    SET(DOUBLE, interparticle_width, .initial = "0.1", .min = 1e-3, .max = 1.0,
+        .doc = "standard deviation of log interparticle in its prior"),
     {0}};
 
 /* Options of sans: the options of every curve, then the neutron options. */
@@ -93,8 +109,8 @@ static tsr_status check_points(const tsr_saxs_term *t, tsr_err *err)
                     t->saxs->path, t->saxs->n, n);
 }
 
-/* Scale and background have flat priors. If sampled, they are proposed from
- * their conditional. */
+/* If sampled, scale and background are proposed from their conditional. If
+ * integrated out, their prior is part of the integral. */
 static tsr_parameter linear_parameter(const tsr_saxs_term *t, const char *name,
                                       const char *doc, int infer, double fixed)
 {
@@ -109,7 +125,7 @@ static tsr_parameter linear_parameter(const tsr_saxs_term *t, const char *name,
                            .scope = TSR_CHANGES_LIKELIHOOD};
 }
 
-static void make_parameters(tsr_saxs_term *t)
+static void make_parameters(const tsr_data_set *set, tsr_saxs_term *t)
 {
     const tsr_linear *l = &t->linear;
     tsr_parameter *p = t->term.parameter;
@@ -121,6 +137,34 @@ static void make_parameters(tsr_saxs_term *t)
         linear_parameter(t, "background", "background; b in c I(q) + b",
                          l->infer_background, l->background);
     t->term.n_parameter = t->n_noise + 2;
+    if (t->has_interparticle)
+        p[t->term.n_parameter++] = tsr_parameter_log_normal(
+            "interparticle", NULL,
+            "S(0), the factor of I(0) by interference between particles",
+            set->interparticle, 1.0, set->interparticle_width,
+            TSR_CHANGES_PROFILE);
+    if (!(l->background_sd > 0.0))
+        return;
+    if (!t->term.is_integrated) {
+        p[t->n_noise + 1].shape = TSR_PRIOR_NORMAL;
+        p[t->n_noise + 1].width = l->background_sd;
+    }
+    /* the best c and b depend on s */
+    for (int i = 0; i < t->n_noise; i++)
+        p[i].scope = TSR_CHANGES_FIT;
+}
+
+/* Half the root mean square intensity in the last quarter of the q range
+ * (docs/statistics.md has the measurements). */
+static double background_sd(const tsr_saxs *saxs)
+{
+    const double *q = saxs->q, *intensity = saxs->intensity;
+    const int n = saxs->n;
+    double sum = 0.0;
+    int k = n - 1;
+    for (; k >= 0 && q[k] >= 0.25 * q[0] + 0.75 * q[n - 1]; k--)
+        sum += intensity[k] * intensity[k];
+    return 0.5 * sqrt(sum / (n - 1 - k));
 }
 
 /* With flat priors, sampled c and b have a proper distribution only if the
@@ -167,6 +211,10 @@ static tsr_status set_data(tsr_saxs_term *t, const tsr_data_set *set,
     t->noise = tsr_noise_registry[set->noise.model];
     t->noise_options = set->noise;
     t->linear = tsr_linear_make(set->intensity_scale, set->background);
+    if (set->background.word == TSR_BACKGROUND_INFER)
+        t->linear.background_sd = set->background_sd.word < 0
+                                      ? set->background_sd.number
+                                      : background_sd(saxs);
     t->term.is_integrated =
         set->nuisance != TSR_NUISANCE_SAMPLE && t->noise->log_integral != NULL;
     if (set->nuisance == TSR_NUISANCE_INTEGRATE && !t->term.is_integrated)
@@ -176,7 +224,8 @@ static tsr_status set_data(tsr_saxs_term *t, const tsr_data_set *set,
             "form under the noise model %s; choose sample, or auto",
             t->term.number, t->noise->name);
     add_notes(t);
-    make_parameters(t);
+    t->has_interparticle = set->interparticle.word != 0; /* none */
+    make_parameters(set, t);
     t->term.min_beta = min_beta(t);
     if (t->noise->check != NULL)
         TSR_TRY(t->noise->check(saxs, err));
@@ -243,9 +292,9 @@ static void term_print(const tsr_term_options *options, FILE *out)
         fprintf(out, "of neutrons in %g %% D2O%s, ",
                 neutron->d2o.word < 0 ? 100.0 * neutron->d2o.number : 0.0,
                 neutron->deuterated.n > 0 ? ", deuterated in part" : "");
-    fprintf(out, "with %s; ", tsr_noise_registry[o->noise.model]->doc);
-    tsr_term_print_setting(out, "the scale", o->intensity_scale);
-    tsr_term_print_setting(out, ", the background", o->background);
+    fprintf(out, "with %s; ", tsr_noise_registry[o->set.noise.model]->doc);
+    tsr_term_print_setting(out, "the scale", o->set.intensity_scale);
+    tsr_term_print_setting(out, ", the background", o->set.background);
     fputs(". ", out);
 }
 
@@ -267,8 +316,8 @@ static tsr_status read_curve(const tsr_term_source *source, tsr_saxs_term *t,
                                      err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "data.%d.resolution", source->number);
-    const tsr_data_set set = {t->owned_saxs, o->noise, o->background,
-                              o->intensity_scale, o->nuisance};
+    tsr_data_set set = o->set;
+    set.saxs = t->owned_saxs;
     TSR_TRY(set_data(t, &set, err));
     check_rg(source->topology, t, source->log);
     return TSR_OK;
@@ -299,7 +348,8 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
 static void *term_fit_new(const tsr_term *term, tsr_pool *pool)
 {
     tsr_fit *fit = tsr_pool_new(pool, 1, sizeof *fit);
-    if (fit == NULL || !((const tsr_saxs_term *)term)->noise->per_point)
+    const tsr_saxs_term *t = (const tsr_saxs_term *)term;
+    if (fit == NULL || !(t->noise->per_point || t->has_interparticle))
         return fit;
     tsr_pool_array(pool, fit->model, term->n_point);
     tsr_pool_array(pool, fit->weight, term->n_point);
@@ -407,7 +457,8 @@ static double term_log_density(const tsr_term *term, const void *fit,
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
     const double *linear = theta + t->n_noise;
     return tsr_linear_log_density(&t->linear, fit, conditional(t, theta, beta),
-                                  linear[0], linear[1]);
+                                  linear[0], linear[1]) -
+           tsr_linear_log_prior(&t->linear, linear[1]);
 }
 
 /* ---- curves ---- */
@@ -425,9 +476,14 @@ static void term_predict(const tsr_term *term, const tsr_prediction *prediction,
                          const void *fit, const double *theta, double *value)
 {
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
-    const int n = t->n_noise;
+    const double *profile = prediction->profile, *linear = theta + t->n_noise;
     (void)fit;
-    tsr_saxs_curve(t, prediction->profile, theta[n], theta[n + 1], value);
+    tsr_saxs_curve(t, profile, 1.0, 0.0, value);
+    if (t->has_interparticle)
+        tsr_structure_factor_apply(exp(linear[2]), profile[0], term->n_point,
+                                   value);
+    for (int k = 0; k < term->n_point; k++)
+        value[k] = linear[0] * value[k] + linear[1];
 }
 
 static double term_log_point(const tsr_term *term, const double *theta, int k,
@@ -457,6 +513,8 @@ static tsr_status open_noise(const tsr_saxs_term *t, int n_error,
                                  .saxs = t->saxs,
                                  .matrix = t->matrix,
                                  .n_q = t->n_q,
+                                 .interparticle =
+                                     t->has_interparticle ? t->n_noise + 2 : 0,
                                  .linear = &t->linear,
                                  .n_error = n_error,
                                  .error = error};
@@ -490,7 +548,7 @@ const char *tsr_saxs_error_name(int k)
     static const char *const name[TSR_MODEL_ERRORS + 1] = {
         "model_error_reference", "model_error_a", "model_error_b",
         "model_error_c",         "model_error_d", "model_error_e",
-        "model_error_f"};
+        "model_error_f",         "model_error_g", "model_error_h"};
     return name[k];
 }
 
@@ -499,7 +557,7 @@ const char *tsr_saxs_error_name(int k)
  * the current model, so that the covariance is the same for all structures. The
  * reference need not fit the data, so each point gets an additional error of a
  * tenth of its intensity. If the fitted scale is not positive, the ratio of the
- * weighted sums is used. weight [saxs->n]: scratch. */
+ * weighted sums is used. weight [saxs->n] out. */
 static double reference_scale(const tsr_saxs_term *t, const double *reference,
                               double *weight)
 {

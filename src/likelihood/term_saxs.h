@@ -1,10 +1,11 @@
 /* The likelihood term of one scattering curve, X-ray or neutron: one entry of
  * `data:`.
  *
- *     I_exp,k = c I(q_k; X) + b + noise
+ *     I_exp,k = c I(q_k; X) S(q_k) + b + noise
  *
- * The noise model (likelihood/noise.h) may have parameters. Scale c and
- * background b are integrated out or sampled. */
+ * S(q) is 1, or the structure factor of interference between particles
+ * (scattering/contrast.h). The noise model (likelihood/noise.h) may have
+ * parameters. Scale c and background b are integrated out or sampled. */
 #ifndef TSR_LIKELIHOOD_TERM_SAXS_H
 #define TSR_LIKELIHOOD_TERM_SAXS_H
 
@@ -15,34 +16,36 @@
  * integral, else sample. */
 enum { TSR_NUISANCE_AUTO, TSR_NUISANCE_INTEGRATE, TSR_NUISANCE_SAMPLE };
 
+/* A data set and its treatment, independent of a configuration file. */
+typedef struct {
+    const tsr_saxs *saxs;
+    tsr_noise_options noise;
+    tsr_number_or_word background;      /* flat, none, infer, a number */
+    tsr_number_or_word background_sd;   /* auto, a number */
+    tsr_number_or_word intensity_scale; /* infer, a number */
+    tsr_number_or_word interparticle;   /* none, infer, S(0) */
+    double interparticle_width;         /* sd of log S(0) in its prior */
+    int nuisance;                       /* treatment of scale and background:
+                                           TSR_NUISANCE_... */
+} tsr_data_set;
+
 /* Options of an entry of `data:` with kind saxs or sans. */
 typedef struct {
     int kind;
     char *file;
     int q_unit;        /* tsr_q_unit */
     double q_range[2]; /* 1/Angstrom */
-    tsr_noise_options noise;
-    tsr_number_or_word background;      /* infer, none, a number */
-    tsr_number_or_word intensity_scale; /* infer, a number */
-    int nuisance;                       /* treatment of scale and background:
-                                           TSR_NUISANCE_... */
+    tsr_data_set set;  /* saxs: NULL */
     tsr_resolution_options resolution;
 } tsr_saxs_options;
 
 /* The neutron options of an entry of kind sans; NULL for any other kind. */
 const tsr_neutron_options *tsr_saxs_neutron(const tsr_term_options *entry);
 
-/* A data set and its treatment, independent of a configuration file. */
-typedef struct {
-    const tsr_saxs *saxs;
-    tsr_noise_options noise;
-    tsr_number_or_word background, intensity_scale;
-    int nuisance;
-} tsr_data_set;
-
 /* The term of a curve. Its theta holds the n_noise parameters of the noise
- * model, then scale and background. The last two are parameters of the chain,
- * or integrated out (term.is_integrated). */
+ * model, then scale and background, then log S(0) if there is interference.
+ * Scale and background are parameters of the chain, or integrated out
+ * (term.is_integrated). */
 typedef struct {
     tsr_term term;
     const tsr_noise_type *noise;
@@ -57,8 +60,9 @@ typedef struct {
                        curves of the model's own error, at the data's q,
                        electrons squared; NULL: no model error */
     tsr_linear linear;
-    tsr_neutron neutron; /* sample and solvent; neutrons only */
-    char unit_text[128]; /* unit of q in the file, and its reason */
+    int has_interparticle; /* 1: interference between particles */
+    tsr_neutron neutron;   /* sample and solvent; neutrons only */
+    char unit_text[128];   /* unit of q in the file, and its reason */
     char resolution_text[200];
 } tsr_saxs_term;
 
@@ -95,7 +99,7 @@ tsr_status tsr_saxs_fit(const tsr_saxs_term *term, const double *profile,
 double tsr_saxs_log_lik(const tsr_saxs_term *term, const tsr_fit *fit,
                         const double *theta);
 
-/* c I(q_k) + b at the data's q: curve [n_point] out. */
+/* c I(q_k) + b at the data's q, without S(q): curve [n_point] out. */
 void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile,
                     double scale, double background, double *curve);
 

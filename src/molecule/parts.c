@@ -330,16 +330,17 @@ static tsr_status make_graph(parts_graph *g, tsr_err *err)
 
 /* ---- cutting chains ----
  *
- * Each chain is cut where the contact weight across the cut is smallest for the
- * size of the smaller side, and the pieces are cut again. A cut needs a weight
- * below 1.5 m^(2/3), where m is the number of ordered residues of the smaller
- * side (0.4 m^(2/3) for m below 25, no cut for m below 10). In 299 structures,
- * pairs of domains had factors of 0.3 to 1.5, and halves of one domain 1.6 to
- * 12 (docs/domains.md). With predicted aligned errors, the mean confidence in
- * relative positions across the cut must also be below 0.3. All cuts of a chain
- * are tried, each in constant time after one pass over the edges: the weight of
- * an edge is added at its first residue and subtracted at its second. Cost per
- * piece: O(contacts + residues), with predicted errors O(residues^2). */
+ * A chain is cut where one strand joins two bodies that only touch: contacts of
+ * a weight below 8 m^(1/3) cross, where m is the number of ordered residues of
+ * the smaller side, because the contact area of convex bodies that touch grows
+ * like their radius (Derjaguin 1934). The cut is also a neck, unlike one of a
+ * solenoid: at least 2.5 times as many contacts cross the widest section on
+ * either side. docs/domains.md derives both limits from published domains. With
+ * predicted aligned errors, the mean confidence in relative positions across
+ * the cut must also be below 0.3. The best cut is made, and both pieces are cut
+ * again. Cost per piece: O(contacts + residues), because the weight of an edge
+ * is added at its first residue and subtracted at its second; with predicted
+ * errors O(residues^2). */
 
 typedef enum {
     CUT_NONE,
@@ -348,18 +349,20 @@ typedef enum {
 } parts_cut;
 
 enum {
-    MIN_SIDE = 10, /* ordered residues of a piece that can move by itself */
+    MIN_PART = 12, /* residues of a rigid part, ordered ones beside a cut */
     TURN = 4,      /* residues of a turn of a helix */
     MIN_RANGE =
         6 /* residues in sequence; closer contacts belong to the linker */
 };
-static const double domain_limit = 1.5; /* contact weight / residues^(2/3) */
-static const double small_limit = 0.4;
+static const double touch_limit = 8.0;    /* contact weight / residues^(1/3) */
+static const double neck_limit = 0.4;     /* relative to the widest section */
 static const double relation_limit = 0.3; /* mean pair confidence */
 
 /* Quantities across every cut between i and i + 1 of first..last. */
 typedef struct {
     double *contact;  /* [last - first] contact weight */
+    double *widest;   /* [last - first] the largest contact weight of a cut to
+                         the left or to the right, whichever is smaller */
     double *relation; /* [last - first] pair confidence, summed over pairs of
                          ordered residues */
     int *ordered;     /* [last - first] ordered residues in first..i */
@@ -398,13 +401,18 @@ static void find_crossing(const parts_graph *g, int first, int last,
     }
     if (g->pae != NULL)
         sum_relations(g, first, last, c->relation);
-    for (int i = first; i <= last; i++) {
-        c->n_ordered += g->ordered[i];
-        c->ordered[i - first] = c->n_ordered;
-        if (i > first) {
-            c->contact[i - first] += c->contact[i - first - 1];
-            c->relation[i - first] += c->relation[i - first - 1];
-        }
+    double left = 0.0, right = 0.0;
+    for (size_t k = 0; k < n; k++) {
+        c->n_ordered += g->ordered[first + (int)k];
+        c->ordered[k] = c->n_ordered;
+        c->contact[k] += k > 0 ? c->contact[k - 1] : 0.0;
+        c->relation[k] += k > 0 ? c->relation[k - 1] : 0.0;
+        c->widest[k] = left;
+        left = fmax(left, c->contact[k]);
+    }
+    for (size_t k = n; k-- > 0;) {
+        c->widest[k] = fmin(c->widest[k], right);
+        right = fmax(right, c->contact[k]);
     }
 }
 
@@ -414,34 +422,29 @@ static double relative_weight(const parts_graph *g, const crossing *c, int k)
 {
     int left = c->ordered[k], right = c->n_ordered - left;
     int least = left < right ? left : right;
-    if (least < MIN_SIDE)
+    if (least < MIN_PART || c->contact[k] > neck_limit * c->widest[k])
         return (double)INFINITY;
-    double limit = least < MIN_DOMAIN ? small_limit : domain_limit;
-    double weight_ratio = c->contact[k] / (limit * pow(least, 2.0 / 3.0));
+    double weight_ratio = c->contact[k] / (touch_limit * cbrt(least));
     double relation = c->relation[k] / ((double)left * right);
     return g->pae == NULL ? weight_ratio
                           : fmax(weight_ratio, relation / relation_limit);
 }
 
-/* Returns 1 if a confident helix or strand continues from i to i + 1. The first
- * and last turn of a helix do not count, because they are often frayed. */
-static int is_inside_element(const parts_graph *g, int i)
+/* Returns 1 if a confident helix continues from i to i + 1. Its first and last
+ * turn do not count, because they are often frayed. */
+static int is_inside_helix(const parts_graph *g, int i)
 {
-    int first = i, last = i + 1;
-    if (g->kind[i] == TSR_COIL || g->kind[i] != g->kind[i + 1] ||
-        g->confidence[i] < 0.5 || g->confidence[i + 1] < 0.5)
-        return 0;
-    while (first > g->chain_first[i] && g->kind[first - 1] == g->kind[i])
-        first--;
-    while (last < g->chain_last[i] && g->kind[last + 1] == g->kind[i])
-        last++;
-    return g->kind[i] != TSR_HELIX ||
-           (i + 1 - first >= TURN && last - i >= TURN);
+    for (int k = i - TURN + 1; k <= i + TURN; k++)
+        if (k < g->chain_first[i] || k > g->chain_last[i] ||
+            g->kind[k] != TSR_HELIX)
+            return 0;
+    return g->confidence[i] >= 0.5 && g->confidence[i + 1] >= 0.5;
 }
 
-/* Finds the best cut in coil, or inside a helix if that cut is much better,
- * between residues *at and *at + 1. With predicted errors helices need no
- * special case, since the errors show whether a helix bends. */
+/* Finds the best cut outside helices, or inside a helix if that cut is much
+ * better, between residues *at and *at + 1. In a prediction a helix that
+ * touches nothing is no evidence that the sides keep their relative position.
+ */
 static parts_cut best_cut(const parts_graph *g, const crossing *c, int first,
                           int last, int *at)
 {
@@ -449,8 +452,8 @@ static parts_cut best_cut(const parts_graph *g, const crossing *c, int first,
     int coil_at = -1, helix_at = -1;
     for (int i = first; i < last; i++) {
         double weight_ratio = relative_weight(g, c, i - first);
-        int is_helix = is_inside_element(g, i) && g->pae == NULL;
-        if (is_helix && g->kind[i] == TSR_HELIX && weight_ratio < helix)
+        int is_helix = g->pae == NULL && !g->has_plddt && is_inside_helix(g, i);
+        if (is_helix && weight_ratio < helix)
             helix = weight_ratio, helix_at = i;
         if (!is_helix && weight_ratio < coil)
             coil = weight_ratio, coil_at = i;
@@ -481,6 +484,7 @@ static tsr_status cut_chains(parts_graph *g, parts_cut *cut, tsr_err *err)
 {
     crossing c;
     tsr_pool_array(&g->pool, c.contact, g->n);
+    tsr_pool_array(&g->pool, c.widest, g->n);
     tsr_pool_array(&g->pool, c.relation, g->n);
     tsr_pool_array(&g->pool, c.ordered, g->n);
     TSR_TRY(tsr_pool_check(&g->pool, err));
@@ -512,6 +516,7 @@ typedef struct {
     parts_piece *piece; /* [n] in order */
     double *contacts;   /* [residues] contacts within the piece or with other
                            chains */
+    double *far;        /* [residues] the same without neighbours in sequence */
     char *is_loop;      /* [residues] 1: in a free loop inside a piece */
 } parts_pieces;
 
@@ -519,8 +524,6 @@ enum {
     WINDOW = 5, /* number of residues in a window */
     MIN_IN_WINDOW =
         4, /* anchored residues of the window where a rigid part begins */
-    MIN_PART = 10,  /* ordered residues of a rigid part smaller than a domain */
-    MIN_FOLD = 6,   /* of these, residues in helices or strands */
     MIN_BOUND = 4,  /* ordered residues of a part bound to other chains */
     MIN_TAIL = 3,   /* residues of a tail */
     MIN_LINKER = 5, /* residues of a linker, so that it is flexible enough */
@@ -531,6 +534,7 @@ enum {
 };
 static const double min_contacts_at_cut =
     4.0; /* contacts of one residue of coil beside a cut */
+static const double min_mean = 1.0; /* mean contacts in a rigid part */
 static const double max_loop_contacts =
     0.5; /* mean contacts of a free loop's residues */
 static const double min_interface =
@@ -541,19 +545,33 @@ static int is_structure(const parts_graph *g, int i)
     return g->kind[i] != TSR_COIL && g->confidence[i] >= 0.5;
 }
 
-/* Has residue i confident secondary structure or enough contacts? */
-static int is_anchored(const parts_graph *g, const parts_pieces *p, int i)
-{
-    return is_structure(g, i) ||
-           (g->confidence[i] >= 0.5 && p->contacts[i] >= min_contacts);
-}
-
 static int piece_of(const parts_pieces *p, int residue)
 {
     int k = 0;
     while (p->piece[k].last < residue)
         k++;
     return k;
+}
+
+/* Contacts of the residues of a piece among first..last. */
+static double sum_far(const parts_pieces *p, const parts_piece *piece,
+                      int first, int last)
+{
+    double sum = 0.0;
+    for (int i = first; i <= last; i++)
+        sum += i >= piece->first && i <= piece->last ? p->far[i] : 0.0;
+    return sum;
+}
+
+/* Has residue i enough contacts, or is it in secondary structure that has? A
+ * helix without contacts to anything else is not anchored. */
+static int is_anchored(const parts_graph *g, const parts_pieces *p, int i)
+{
+    const parts_piece *piece = &p->piece[piece_of(p, i)];
+    return g->confidence[i] >= 0.5 &&
+           (p->contacts[i] >= min_contacts ||
+            (is_structure(g, i) &&
+             sum_far(p, piece, i - TURN, i + TURN) >= min_contacts));
 }
 
 static void list_pieces(const parts_graph *g, const parts_cut *cut,
@@ -579,6 +597,10 @@ static void sum_contacts(const parts_graph *g, parts_pieces *p)
             continue;
         p->contacts[c->a] += c->weight;
         p->contacts[c->b] += c->weight;
+        if (is_other_chain(g, c) || c->b - c->a >= MIN_RANGE) {
+            p->far[c->a] += c->weight;
+            p->far[c->b] += c->weight;
+        }
     }
 }
 
@@ -600,17 +622,18 @@ static int find_end(const parts_graph *g, const parts_pieces *p, int from,
     return i;
 }
 
-/* Returns 1 if low..high of a piece is large enough for a rigid part. A few
- * contacts are not sufficient, because coils have some by chance. */
-static int is_part(const parts_graph *g, const parts_piece *piece)
+/* Returns 1 if low..high of a piece can be a rigid part: bound to another
+ * chain, or with enough contacts. Coils have a few by chance; a helix that
+ * touches nothing bends and melts, whatever its pLDDT. */
+static int is_part(const parts_graph *g, const parts_pieces *p,
+                   const parts_piece *piece)
 {
-    int n_ordered = count_ordered(g, piece->low, piece->high), n_fold = 0;
-    for (int i = piece->low; i <= piece->high; i++)
-        n_fold += is_structure(g, i);
-    if (piece->interchain >= min_interface)
-        return n_ordered >= MIN_BOUND;
-    return n_ordered >= MIN_DOMAIN ||
-           (n_ordered >= MIN_PART && n_fold >= MIN_FOLD);
+    const int n_ordered = count_ordered(g, piece->low, piece->high);
+    return piece->interchain >= min_interface
+               ? n_ordered >= MIN_BOUND
+               : n_ordered >= MIN_PART &&
+                     sum_far(p, piece, piece->low, piece->high) >=
+                         min_mean * n_ordered;
 }
 
 /* Contact weight of low..high of a piece with other chains. */
@@ -669,7 +692,14 @@ static void set_rigid_ranges(const parts_graph *g, parts_pieces *p)
                           ? piece->last
                           : find_end(g, p, piece->last, piece->low, -1);
         piece->interchain = interchain_contacts(g, piece);
-        if (!is_part(g, piece))
+    }
+}
+
+static void drop_small(const parts_graph *g, parts_pieces *p)
+{
+    for (int k = 0; k < p->n; k++) {
+        parts_piece *piece = &p->piece[k];
+        if (!is_part(g, p, piece))
             piece->low = piece->last + 1, piece->high = piece->last;
     }
 }
@@ -750,6 +780,21 @@ static int is_free_loop(const parts_graph *g, const parts_pieces *p, int first,
            n >= (is_unsure ? (int)MIN_UNSURE : (int)MIN_LOOP);
 }
 
+/* Makes first..last of a piece a loop. A few residues between two loops join
+ * them: chance contacts do not hold a stretch so short. */
+static void add_loop(const parts_graph *g, parts_pieces *p, parts_piece *piece,
+                     int first, int last)
+{
+    int from = first > piece->low ? first - 1 : first;
+    while (from > piece->low && first - from < WINDOW && !p->is_loop[from] &&
+           !g->is_bridged[from])
+        from--;
+    first = p->is_loop[from] ? from + 1 : first;
+    for (int i = first; i <= last; i++)
+        p->is_loop[i] = 1;
+    piece->n_loop += last - first + 1;
+}
+
 static void find_loops(const parts_graph *g, parts_pieces *p)
 {
     for (int k = 0; k < p->n; k++) {
@@ -760,10 +805,8 @@ static void find_loops(const parts_graph *g, parts_pieces *p)
                 continue;
             while (last < piece->high && !is_anchored(g, p, last + 1))
                 last++;
-            for (int j = i; j <= last && is_free_loop(g, p, i, last); j++) {
-                p->is_loop[j] = 1;
-                piece->n_loop++;
-            }
+            if (is_free_loop(g, p, i, last))
+                add_loop(g, p, piece, i, last);
             i = last;
         }
     }
@@ -815,13 +858,16 @@ static tsr_status make_pieces(parts_graph *g, const parts_cut *cut,
 {
     tsr_pool_array(&g->pool, p->piece, g->n);
     tsr_pool_array(&g->pool, p->contacts, g->n);
+    tsr_pool_array(&g->pool, p->far, g->n);
     tsr_pool_array(&g->pool, p->is_loop, g->n);
     TSR_TRY(tsr_pool_check(&g->pool, err));
     list_pieces(g, cut, p);
     sum_contacts(g, p);
     discount_cuts(g, p);
     set_rigid_ranges(g, p);
+    drop_small(g, p);
     widen_linkers(g, p);
+    drop_small(g, p);
     absorb_short_tails(g, p);
     find_loops(g, p);
     choose_fixed(g, no_loops, p);
@@ -1210,7 +1256,8 @@ static void unify_numbers(const parts_graph *g, int *part)
         }
 }
 
-/* Makes a part of each run of residues that is in no part but must not move. */
+/* Makes a held part of each run of residues that is in no part but must not
+ * turn. */
 static void add_rigid(const parts_graph *g, const int *chosen, tsr_parts *parts)
 {
     int before = 0;
@@ -1224,7 +1271,7 @@ static void add_rigid(const parts_graph *g, const int *chosen, tsr_parts *parts)
             parts->rigid[parts->part[i]].last = i;
         } else if (is_kept) {
             parts->part[i] = parts->n_part;
-            parts->rigid[parts->n_part++] = (tsr_rigid_part){i, i, 0};
+            parts->rigid[parts->n_part++] = (tsr_rigid_part){i, i, 0, 1};
         }
         before = is_kept;
     }
@@ -1243,7 +1290,7 @@ static void mark_parts(const parts_graph *g, const parts_pieces *p,
             if (!p->is_loop[i] || !piece->moves_loops)
                 parts->part[i] = parts->n_part;
         parts->rigid[parts->n_part++] =
-            (tsr_rigid_part){piece->low, piece->high, piece->is_fixed};
+            (tsr_rigid_part){piece->low, piece->high, piece->is_fixed, 0};
     }
     add_rigid(g, chosen, parts);
     unify_numbers(g, parts->part);

@@ -1,13 +1,11 @@
 /* Finds the rigid parts of a structure and the flexible ranges between and
  * around them, for a configuration.
  *
- * Residues in contact form a graph. A chain is repeatedly cut at the position
- * where the least contact weight crosses the cut, as long as this weight is
- * small for the size of the smaller side: a normalised cut (Shi & Malik 2000),
- * limited to cuts that torsions of the chain can open. A domain made of several
+ * Residues in contact form a graph. A chain is cut where one strand joins two
+ * bodies that only touch, and the pieces are cut again. A domain of several
  * segments therefore stays whole, and a domain inserted into another is not
- * separated from it. docs/domains.md compares the results with published
- * domains. */
+ * separated from it. docs/domains.md states the criterion and compares the
+ * results with published domains. */
 #ifndef TSR_MOLECULE_PARTS_H
 #define TSR_MOLECULE_PARTS_H
 
@@ -69,10 +67,11 @@ typedef enum {
     TSR_EVIDENCE_PAIRS     /* base pairs: there is no protein */
 } tsr_evidence;
 
-/* A range of residues that moves rigidly. */
+/* A range of residues that moves rigidly. Held ranges come last. */
 typedef struct {
     int first, last; /* residues */
     int is_fixed; /* 1: keeps its position relative to the other fixed parts */
+    int is_held;  /* 1: no body, but residues that must not turn (D residues) */
 } tsr_rigid_part;
 
 /* The role of a flexible range. */
@@ -102,7 +101,7 @@ typedef struct {
                            prediction */
     int *part;          /* [n_residue] index of its rigid part; -1: flexible */
     int n_part, n_range;
-    tsr_rigid_part *rigid;       /* [n_part] in the order of the chain */
+    tsr_rigid_part *rigid; /* [n_part] in the order of the chain, then held */
     tsr_flexible_range *range;   /* [n_range] in the order of the chain */
     tsr_strings flexible, fixed; /* ranges as in a configuration */
     int n_strand; /* the last n_strand of `flexible` are strands of nucleotides

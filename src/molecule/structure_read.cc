@@ -1044,9 +1044,9 @@ void read_entities(const gemmi::Structure &structure, Protein &protein)
         }
 }
 
-/* Prediction programs identify themselves in the title or in a category for
- * models. An experimental structure may also mention a prediction, as the model
- * used to solve it. */
+/* Prediction programs identify themselves in the title, in a category for
+ * models, or by PARENT (OpenFold and ESMFold write it). An experimental
+ * structure may also mention a prediction, as the model used to solve it. */
 bool is_marked_prediction(const std::string &text)
 {
     bool is_measured = text.find("\nEXPDTA    ") != std::string::npos ||
@@ -1056,6 +1056,7 @@ bool is_marked_prediction(const std::string &text)
            (!is_measured && (text.find("ALPHAFOLD") != std::string::npos ||
                              text.find("AlphaFold") != std::string::npos ||
                              text.find("ColabFold") != std::string::npos ||
+                             text.find("PARENT N/A") != std::string::npos ||
                              text.find("ESMFOLD") != std::string::npos));
 }
 

@@ -113,10 +113,15 @@ static const tsr_field model_error_fields[] = {
                   "curve to theirs, and integrate out the remaining error; "
                   "ratio: correct only; none: no correction"),
     TSR_FIELD(NUMBER_OR_WORD, "conformations", tsr_model_error_config,
-              conformations, .initial = "auto", .min = 1.0, .max = 1000.0,
+              conformations, .initial = "auto", .min = 1.0, .max = 100000.0,
               .words = auto_words,
               .doc = "conformations drawn from the prior to learn the error "
-                     "from; auto: 8 to 32, fewer for more bodies"),
+                     "from; auto: twice as many until the log likelihood "
+                     "changes by less than 0.1, at most 4096, fewer for more "
+                     "bodies"),
+    TSR_FIELD(STRING, "file", tsr_model_error_config, file, .is_path = 1,
+              .doc = "file of the learnt error (HDF5): read if it exists, else "
+                     "written, so that runs share it"),
     {0}};
 
 static const tsr_field device_fields[] = {
@@ -165,6 +170,9 @@ static const tsr_field simulate_fields[] = {
     TSR_FIELD(DOUBLE, "background", tsr_simulate_config, background,
               .initial = "0", .min = -1e12, .max = 1e12,
               .doc = "constant added to the curve"),
+    TSR_FIELD(DOUBLE, "interparticle", tsr_simulate_config, interparticle,
+              .initial = "1", .min = 0.05, .max = 20.0,
+              .doc = "factor of I(0) by interference between particles"),
     TSR_FIELD(DOUBLE, "error", tsr_simulate_config, error, .initial = "0.02",
               .min = 1e-6, .max = 10.0,
               .doc = "relative error sigma / I at q = 0.1 1/Angstrom; at other "

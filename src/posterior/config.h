@@ -54,6 +54,8 @@ enum { TSR_LEARN_ALL, TSR_LEARN_RATIO, TSR_LEARN_NONE };
 typedef struct {
     int learn;                        /* index: all, ratio, none */
     tsr_number_or_word conformations; /* auto, or their number */
+    char *file; /* what was learnt: read where it exists, else written; NULL:
+                   not stored */
 } tsr_model_error_config;
 
 /* Section moves: the options struct of each move, in the order of the registry.
@@ -81,7 +83,7 @@ typedef struct {
 typedef struct {
     double q_range[2]; /* 1/Angstrom */
     long points;
-    double i0, background;
+    double i0, background, interparticle;
     double error; /* sigma / I at q = 0.1 1/Angstrom */
     long steps;   /* of the prior, starting at the input structure */
     tsr_resolution_options resolution;

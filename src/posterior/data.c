@@ -9,6 +9,7 @@
 #include "posterior/all_atoms.h"
 #include "scattering/atom_model.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -353,6 +354,7 @@ typedef struct {
     const tsr_likelihood *likelihood;
     const double *partial; /* of the first conformation */
     double *profile;       /* [n_view][n_q] */
+    double *log_s0;        /* [n_term] log S(0) of the curves */
 } fit_context;
 
 static void predict(void *context, double c1, double c2, double *model)
@@ -367,10 +369,13 @@ static void predict(void *context, double c1, double c2, double *model)
                                j->profile + v * l->grid.n_q);
     for (int d = 0; d < l->n_term; d++)
         if (l->term[d]->type->is_curve) {
-            tsr_saxs_curve((const tsr_saxs_term *)l->term[d],
-                           j->profile + l->term[d]->view * l->grid.n_q, 1.0,
-                           0.0, model);
-            model += l->term[d]->n_point;
+            const double *own = j->profile + l->term[d]->view * l->grid.n_q;
+            const tsr_saxs_term *term = (const tsr_saxs_term *)l->term[d];
+            tsr_saxs_curve(term, own, 1.0, 0.0, model);
+            if (term->has_interparticle)
+                tsr_structure_factor_apply(exp(j->log_s0[d]), own[0],
+                                           term->saxs->n, model);
+            model += term->saxs->n;
         }
 }
 
@@ -399,6 +404,30 @@ static int list_curves(tsr_data *data, const tsr_likelihood *l,
     return n;
 }
 
+/* Sets log S(0) of term d: its fixed value, or that of the best fit among
+ * values up to three widths of its prior from the mean. */
+static void find_interparticle(int n, const tsr_profile_fit_curve *curve, int d,
+                               double (*bound)[2], fit_context *j)
+{
+    const tsr_saxs_term *t = (const tsr_saxs_term *)j->likelihood->term[d];
+    if (!t->term.type->is_curve || !t->has_interparticle)
+        return;
+    const tsr_parameter *p = &t->term.parameter[t->n_noise + 2];
+    double least = HUGE_VAL, best = p->start;
+    for (int k = -15; p->infer && k <= 15; k++) {
+        double chi2 = 0.0;
+        j->log_s0[d] = 0.2 * k * p->width;
+        if (tsr_profile_fit_joint(n, curve, bound[TSR_C1], bound[TSR_C2],
+                                  predict, j, NULL) != TSR_OK)
+            continue;
+        for (int i = 0; i < n; i++)
+            chi2 += curve[i].fit->chi2 * curve[i].n;
+        best = chi2 < least ? j->log_s0[d] : best;
+        least = fmin(least, chi2);
+    }
+    j->log_s0[d] = best;
+}
+
 tsr_status tsr_data_fit_rigid(tsr_data *data, const tsr_likelihood *likelihood,
                               const double *partial, tsr_err *err)
 {
@@ -408,6 +437,7 @@ tsr_status tsr_data_fit_rigid(tsr_data *data, const tsr_likelihood *likelihood,
     double bound[TSR_N_CONTRAST][2];
     fit_context j = {.likelihood = l, .partial = partial};
     tsr_pool_array(&scratch, j.profile, l->n_view * l->grid.n_q);
+    tsr_pool_array(&scratch, j.log_s0, l->n_term);
     tsr_pool_array(&scratch, curve, l->n_term);
     tsr_pool_array(&data->pool, data->rigid, l->n_term);
     const int has_memory = !scratch.failed && !data->pool.failed;
@@ -417,6 +447,8 @@ tsr_status tsr_data_fit_rigid(tsr_data *data, const tsr_likelihood *likelihood,
         bound[k][0] = p->infer ? p->low : p->start;
         bound[k][1] = p->infer ? p->high : p->start;
     }
+    for (int d = 0; d < l->n_term && n > 0; d++)
+        find_interparticle(n, curve, d, bound, &j);
     /* A failed fit is not an error: n_point is then 0. */
     if (n > 0)
         (void)tsr_profile_fit_joint(n, curve, bound[TSR_C1], bound[TSR_C2],

@@ -12,12 +12,16 @@
 
 #include "core/clock.h"
 #include "core/interrupt.h"
+#include "core/parallel.h"
 #include "core/text.h"
 #include "likelihood/noise.h"
+#include "store/checkpoint.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A random stream that no chain of a run uses. */
 enum { LEARN_STREAM = 0x7e000000 };
@@ -25,10 +29,25 @@ enum { LEARN_STREAM = 0x7e000000 };
 /* Fewest conformations for a covariance. */
 enum { MIN_EXAMPLES = 6 };
 
+/* Chains on the prior, from which the conformations come. Their number and the
+ * chain of each conformation do not depend on the number of threads, so that
+ * the conformations do not either. */
+enum { N_STREAM = 16 };
+
+/* One of these chains, and what one thread needs to compute curves. */
+typedef struct {
+    tsr_chain *chain;
+    tsr_atom_curves *curves;
+    double *workspace, radius_ang;
+    tsr_status status;
+    tsr_err err;
+} stream;
+
 /* Comparison of a likelihood's model with all atoms whose water is
  * recomputed. */
 typedef struct {
     const tsr_setup *s;
+    char **text; /* description, of the setup */
     tsr_likelihood *l;
     tsr_examples examples;
     tsr_pool pool; /* owns the arrays */
@@ -39,6 +58,10 @@ typedef struct {
                       examples. Its own model error is added to that of the
                       bodies. NULL: the examples are draws of the prior */
     tsr_profiler *profiler;
+    pthread_mutex_t lock; /* of the profiler, which has one system */
+    tsr_target prior;
+    stream stream[N_STREAM];
+    int first; /* first of the examples that are computed next */
 } comparison;
 
 /* ---- conformations and their curves ---- */
@@ -82,50 +105,48 @@ static int is_frozen(const tsr_config *config, const tsr_topology *t)
     return config->structure.frozen || n == 0;
 }
 
-static int count_conformations(const tsr_config *config, const tsr_setup *s)
-{
-    const tsr_number_or_word *wanted = &config->model_error.conformations;
-    const int n = 8 + 6000 / s->molecule.topology->n_body, most = 32;
-    if (is_frozen(config, s->molecule.topology))
-        return s->molecule.n_start > 0 ? s->molecule.n_start : 1;
-    return wanted->word < 0 ? (int)wanted->number : n > most ? most : n;
-}
-
-/* `all` [n + 1][n_pair][n_q] has the profiles of the n examples, and their mean
- * as row n. Adds example i to the mean. self: S_ab, which engines leave out, is
- * added to the example; NULL: already included. */
-static void add_to_mean(const comparison *x, double *all, int i,
-                        const double *self)
+/* `all` [n + 1][n_pair][n_q] has the profiles of the n examples: sets row n to
+ * their mean. */
+static void compute_mean(const comparison *x, double *all)
 {
     const size_t n = tsr_examples_size(&x->examples, 1);
-    double *own = all + n * (size_t)i, *mean = all + n * (size_t)x->examples.n;
-    for (size_t k = 0; k < n; k++) {
-        own[k] += self != NULL ? self[k] : 0.0;
-        mean[k] += own[k] / x->examples.n;
-    }
+    double *mean = all + n * (size_t)x->examples.n;
+    memset(mean, 0, n * sizeof *mean);
+    for (int i = 0; i < x->examples.n; i++)
+        for (size_t k = 0; k < n; k++)
+            mean[k] += all[n * (size_t)i + k] / x->examples.n;
 }
 
-static tsr_status reserve(comparison *x, tsr_err *err)
+/* Memory for n examples and their mean. */
+static tsr_status reserve(comparison *x, int most, tsr_err *err)
 {
-    const size_t n = tsr_examples_size(&x->examples, x->examples.n + 1);
+    const size_t n = tsr_examples_size(&x->examples, most + 1);
     tsr_pool_array(&x->pool, x->examples.atoms, n);
     tsr_pool_array(&x->pool, x->examples.bodies, n);
     return tsr_pool_check(&x->pool, err);
 }
 
+static void scale(size_t n, double by, double *value)
+{
+    for (size_t k = 0; k < n; k++)
+        value[k] *= by;
+}
+
 static tsr_status compute_example(comparison *x, int i,
                                   const tsr_conformation *c,
                                   tsr_atom_curves *curves, double *workspace,
-                                  tsr_err *err)
+                                  double *radius_ang, tsr_err *err)
 {
     double *atoms = x->examples.atoms + tsr_examples_size(&x->examples, i);
     double *bodies = x->examples.bodies + tsr_examples_size(&x->examples, i);
     TSR_TRY(tsr_data_sum_atoms(&x->s->data, x->l, curves, c, workspace, atoms,
-                               &x->radius_ang, err));
-    add_to_mean(x, x->examples.atoms, i, NULL);
-    TSR_TRY(tsr_profiler_run(x->profiler, c, bodies, err));
-    add_to_mean(x, x->examples.bodies, i, x->l->self);
-    return TSR_OK;
+                               radius_ang, err));
+    pthread_mutex_lock(&x->lock);
+    const tsr_status status = tsr_profiler_run(x->profiler, c, bodies, err);
+    pthread_mutex_unlock(&x->lock);
+    for (size_t k = 0; k < tsr_examples_size(&x->examples, 1); k++)
+        bodies[k] += x->l->self[k]; /* engines leave S_ab out */
+    return status;
 }
 
 tsr_target tsr_setup_prior_target(const tsr_target *target, int n_state)
@@ -153,63 +174,61 @@ tsr_status tsr_setup_prior_steps(tsr_chain *chain, long n, int warm,
     return TSR_OK;
 }
 
-/* Examples from draws of a chain on the prior, separated by enough steps to be
- * nearly independent. */
-static tsr_status compute_prior_examples(comparison *x, tsr_atom_curves *curves,
-                                         double *workspace, tsr_err *err)
+/* Computes examples part, part + N_STREAM, ... from the chain `part`. */
+static void draw_examples(void *context, int part, int thread)
 {
     static const char what[] = "the model error was learnt";
+    comparison *x = context;
+    stream *s = &x->stream[part];
+    const stream *own = &x->stream[thread];
     const tsr_topology *t = x->s->molecule.topology;
-    const long apart = (1000 + 30 * (t->n_torsion + t->n_side)) / 2;
-    tsr_target prior = tsr_setup_prior_target(&x->s->target, 1);
-    tsr_chain *chain = NULL;
-    prior.seed = TSR_MODEL_SEED;
-    tsr_status status = tsr_chain_new(&prior, LEARN_STREAM, &chain, err);
-    TSR_THEN(status, tsr_setup_prior_steps(chain, apart, 1, what, err));
-    for (int i = 0; i < x->examples.n && status == TSR_OK; i++) {
+    const long apart = (1000 + 30 * (t->n_torsion + t->n_side)) / 8;
+    if (s->status == TSR_OK && x->first == 0)
+        s->status = tsr_setup_prior_steps(s->chain, apart, 1, what, &s->err);
+    for (int i = x->first + part; i < x->examples.n && s->status == TSR_OK;
+         i += N_STREAM) {
         tsr_chain_view view;
-        status = tsr_setup_prior_steps(chain, apart, 0, what, err);
-        if (status == TSR_OK) {
-            tsr_chain_view_get(chain, &view);
-            status = compute_example(x, i, view.conformation, curves, workspace,
-                                     err);
-        }
+        s->status = tsr_setup_prior_steps(s->chain, apart, 0, what, &s->err);
+        if (s->status != TSR_OK)
+            break;
+        tsr_chain_view_get(s->chain, &view);
+        s->status = compute_example(x, i, view.conformation, own->curves,
+                                    own->workspace, &s->radius_ang, &s->err);
     }
-    tsr_chain_free(chain);
-    return status;
 }
 
-/* Examples from draws of the prior, or from the starts if nothing moves. */
-static tsr_status compute_examples(comparison *x, int is_frozen,
-                                   tsr_atom_curves *curves, tsr_err *err)
+/* Opens the chains, and curves for each thread but the first, which has them
+ * already. */
+static tsr_status open_streams(comparison *x, tsr_err *err)
 {
-    const tsr_molecule *m = &x->s->molecule;
-    double *workspace;
-    tsr_pool_array(&x->pool, workspace, TSR_N_COMP_PAIR * x->l->grid.n_q);
-    tsr_status status = reserve(x, err);
-    if (!is_frozen)
-        TSR_THEN(status, compute_prior_examples(x, curves, workspace, err));
-    for (int i = 0; i < x->examples.n && is_frozen; i++)
-        TSR_THEN(status,
-                 compute_example(x, i, m->n_start > 0 ? m->start[i] : m->first,
-                                 curves, workspace, err));
-    return status;
+    x->prior = tsr_setup_prior_target(&x->s->target, 1);
+    x->prior.seed = TSR_MODEL_SEED;
+    for (int k = 0; k < N_STREAM; k++) {
+        stream *s = &x->stream[k];
+        TSR_TRY(tsr_chain_new(&x->prior, LEARN_STREAM + k, &s->chain, err));
+        if (k > 0 && k < x->s->n_thread)
+            TSR_TRY(tsr_atom_curves_new(&x->s->molecule, &x->l->grid,
+                                        x->s->devices.device[0], NULL,
+                                        &s->curves, err));
+        tsr_pool_array(&x->pool, s->workspace,
+                       TSR_N_COMP_PAIR * x->l->grid.n_q);
+    }
+    return tsr_pool_check(&x->pool, err);
 }
 
-/* ---- remaining error ---- */
-
-/* Values of (c1, c2) at which bodies and atoms are compared: 3 x 4 quantiles of
- * their priors, or the fixed values. */
-static void set_contrast_nodes(comparison *x)
+/* Adds examples from draws of the prior, up to n. */
+static tsr_status compute_prior_examples(comparison *x, int n, tsr_err *err)
 {
-    double c1[4], c2[4];
-    const int n1 = tsr_parameter_quantiles(&x->l->contrast[TSR_C1], 3, c1);
-    const int n2 = tsr_parameter_quantiles(&x->l->contrast[TSR_C2], 4, c2);
-    for (int i = 0; i < n1; i++)
-        for (int j = 0; j < n2; j++) {
-            x->examples.node[x->examples.n_node][TSR_C1] = c1[i];
-            x->examples.node[x->examples.n_node++][TSR_C2] = c2[j];
-        }
+    const int n_thread = x->s->n_thread < N_STREAM ? x->s->n_thread : N_STREAM;
+    x->first = x->examples.n;
+    x->examples.n = n;
+    tsr_parallel_run(N_STREAM, n_thread, draw_examples, x);
+    for (int k = 0; k < N_STREAM; k++)
+        if (x->stream[k].status != TSR_OK)
+            return tsr_fail(err, x->stream[k].status, "%s",
+                            x->stream[k].err.message);
+    x->radius_ang = x->stream[0].radius_ang;
+    return TSR_OK;
 }
 
 /* ---- description ---- */
@@ -262,7 +281,33 @@ static void describe_error(const comparison *x, int n_error,
         tsr_words_add(words, "the remaining error is not in the likelihood");
 }
 
-/* ---- the whole ---- */
+/* ---- remaining error ---- */
+
+/* Values of (c1, c2) at which bodies and atoms are compared: 3 x 4 quantiles of
+ * their priors, or the fixed values. */
+static void set_contrast_nodes(comparison *x)
+{
+    double c1[4], c2[4];
+    const int n1 = tsr_parameter_quantiles(&x->l->contrast[TSR_C1], 3, c1);
+    const int n2 = tsr_parameter_quantiles(&x->l->contrast[TSR_C2], 4, c2);
+    for (int i = 0; i < n1; i++)
+        for (int j = 0; j < n2; j++) {
+            x->examples.node[x->examples.n_node][TSR_C1] = c1[i];
+            x->examples.node[x->examples.n_node++][TSR_C2] = c2[j];
+        }
+}
+
+/* Sets the correction of a view, and the weights of c1 and c2, from the
+ * examples so far. Those of chains have the c1 and c2 of the posterior. */
+static tsr_status correct_view(comparison *x, tsr_err *err)
+{
+    const size_t mean = tsr_examples_offset(&x->examples, x->examples.n);
+    TSR_TRY(
+        tsr_likelihood_correct(x->l, x->examples.view, x->examples.atoms + mean,
+                               x->examples.bodies + mean, x->radius_ang, err));
+    tsr_examples_weigh_nodes(&x->examples, !x->has_chains);
+    return TSR_OK;
+}
 
 /* Once chains exist, an error may replace an earlier one, but not be the first:
  * a first error makes the fit depend on the noise parameters, and chains have
@@ -280,16 +325,13 @@ static void add_all_atom_error(const comparison *x, double *square,
 {
     const tsr_profile_error *e = &x->all_atom->view[x->examples.view].error;
     const size_t n_q = (size_t)x->l->grid.n_q;
-    const double by = x->examples.n > 3
-                          ? 1.0 / tsr_examples_variance_factor(x->examples.n)
-                          : 1.0;
     for (size_t c = 0; c < (size_t)e->n; c++)
         for (size_t k = 0; k < n_q; k++) {
             const double own = e->curve[c * n_q + k] / e->reference[k];
-            square[k] += by * own * own;
+            square[k] += own * own;
             for (size_t j = 0; j < n_q; j++)
                 covariance[k * n_q + j] +=
-                    by * own * e->curve[c * n_q + j] / e->reference[j];
+                    own * e->curve[c * n_q + j] / e->reference[j];
         }
 }
 
@@ -310,11 +352,16 @@ static tsr_status learn_remaining_error(const tsr_config *config, comparison *x,
     TSR_TRY(tsr_pool_check(&x->pool, err));
     tsr_examples_moments(&x->examples, 1, before, NULL, left);
     tsr_examples_moments(&x->examples, 0, square, covariance, left);
+    if (x->examples.n > 3) {
+        const double by = tsr_examples_variance_factor(x->examples.n);
+        scale(n_q, by, square);
+        scale(n_q * n_q, by, covariance);
+    }
     if (x->all_atom != NULL)
         add_all_atom_error(x, square, covariance);
     if (x->examples.n >= MIN_EXAMPLES &&
         config->model_error.learn == TSR_LEARN_ALL)
-        n = tsr_examples_components(&x->examples, square, covariance, curve);
+        n = tsr_examples_components(&x->examples, covariance, curve);
     const double start[TSR_N_CONTRAST] = {x->l->contrast[TSR_C1].start,
                                           x->l->contrast[TSR_C2].start};
     for (size_t k = 0; k < n_q; k++) {
@@ -330,8 +377,6 @@ static tsr_status learn_remaining_error(const tsr_config *config, comparison *x,
     if (n > 0 && may_set_error(x))
         TSR_TRY(tsr_likelihood_set_model_error(x->l, x->examples.view, &error,
                                                err));
-    for (size_t k = 0; k < n_q && x->examples.n > 3; k++)
-        square[k] *= tsr_examples_variance_factor(x->examples.n);
     describe_error(x, n, before, square, words);
     return TSR_OK;
 }
@@ -377,11 +422,8 @@ static void warn_low_contrast(const comparison *x, tsr_log *log)
 static tsr_status learn_view(const tsr_config *config, comparison *x,
                              tsr_log *log, tsr_words *words, tsr_err *err)
 {
-    const size_t mean = tsr_examples_offset(&x->examples, x->examples.n);
     tsr_err why = {0};
-    tsr_status status =
-        tsr_likelihood_correct(x->l, x->examples.view, x->examples.atoms + mean,
-                               x->examples.bodies + mean, x->radius_ang, &why);
+    tsr_status status = correct_view(x, &why);
     if (status == TSR_OK && probe_of(x)->is_neutron)
         warn_low_contrast(x, log);
     if (status == TSR_OK)
@@ -427,8 +469,6 @@ static void load_all_atom_curves(comparison *x,
     const tsr_probe *p = &all_atom->probe[view->probe];
     const size_t n = tsr_examples_size(&x->examples, 1),
                  n_q = (size_t)all_atom->grid.n_q;
-    memset(x->examples.atoms + n * (size_t)x->examples.n, 0,
-           n * sizeof *x->examples.atoms);
     for (int i = 0; i < x->examples.n; i++) {
         double *to = x->examples.atoms + n * (size_t)i;
         memcpy(to, example[i].all_atom, n * sizeof *to);
@@ -438,29 +478,305 @@ static void load_all_atom_curves(comparison *x,
             for (int pair = p->first; pair < p->first + p->n_pair; pair++)
                 to[(size_t)pair * n_q + k] *= by;
         }
-        add_to_mean(x, x->examples.atoms, i, NULL);
     }
+    compute_mean(x, x->examples.atoms);
 }
 
-/* Learns the error of all views. *text out: their descriptions, joined by ";
- * ". */
+/* Learns the error of all views from the examples, and replaces *x->text by
+ * their descriptions, joined by "; ". */
 static tsr_status learn_views(const tsr_config *config, comparison *x,
                               tsr_log *log, const tsr_all_atom_example *example,
-                              char **text, tsr_err *err)
+                              tsr_err *err)
 {
     tsr_words words;
     tsr_status status = TSR_OK;
     tsr_words_begin(&words);
-    for (; x->examples.view < x->l->n_view && status == TSR_OK;
-         x->examples.view++) {
-        if (example != NULL && x->l->view[x->examples.view].atoms == NULL)
+    compute_mean(x, x->examples.bodies);
+    if (example == NULL)
+        compute_mean(x, x->examples.atoms);
+    for (int v = 0; v < x->l->n_view && status == TSR_OK; v++) {
+        x->examples.view = v;
+        if (example != NULL && x->l->view[v].atoms == NULL)
             continue;
         if (example != NULL)
             load_all_atom_curves(x, example);
         status = learn_view(config, x, log, &words, err);
     }
-    *text = tsr_words_end(&words);
-    TSR_THEN(status, tsr_allocated(*text, err));
+    free(*x->text);
+    *x->text = tsr_words_end(&words);
+    TSR_THEN(status, tsr_allocated(*x->text, err));
+    return status;
+}
+
+/* ---- how many conformations ---- */
+
+/* Copies the errors of all views, to compare them with later ones. error
+ * [n_view] out; the arrays are of the pool. */
+static tsr_status copy_errors(const tsr_likelihood *l, tsr_pool *pool,
+                              tsr_profile_error *error, tsr_err *err)
+{
+    for (int v = 0; v < l->n_view; v++) {
+        const tsr_profile_error *e = &l->view[v].error;
+        const size_t n = ((size_t)e->n + 1) * (size_t)l->grid.n_q;
+        double *curve;
+        tsr_pool_array(pool, curve, n);
+        TSR_TRY(tsr_pool_check(pool, err));
+        if (e->n > 0)
+            memcpy(curve, e->curve, n * sizeof *curve);
+        error[v] =
+            (tsr_profile_error){e->n, curve, curve + n - (size_t)l->grid.n_q};
+    }
+    return TSR_OK;
+}
+
+/* Learns the error from the examples so far. *settled out: 1 where the log
+ * likelihood of no view changes much. */
+static tsr_status learn_and_compare(const tsr_config *config, comparison *x,
+                                    int *settled, tsr_err *err)
+{
+    const double enough = 0.1; /* nat */
+    tsr_pool pool = {0};
+    tsr_profile_error *before;
+    tsr_pool_array(&pool, before, x->l->n_view);
+    tsr_status status = tsr_pool_check(&pool, err);
+    TSR_THEN(status, copy_errors(x->l, &pool, before, err));
+    TSR_THEN(status, learn_views(config, x, NULL, NULL, err));
+    *settled = 1;
+    for (int v = 0; v < x->l->n_view && status == TSR_OK; v++) {
+        x->examples.view = v;
+        *settled &= tsr_examples_change(&x->examples, &before[v],
+                                        &x->l->view[v].error) < enough;
+    }
+    tsr_pool_clear(&pool);
+    return status;
+}
+
+/* The largest number of conformations: fewer for large molecules, of which each
+ * takes longer. */
+static int most_conformations(const tsr_setup *s)
+{
+    const int most = 4096, n = 16 + 1600000 / s->molecule.topology->n_body;
+    return n > most ? most : n;
+}
+
+/* Learns from draws of the prior: from as many as the configuration says, or
+ * from twice as many again and again until the likelihood no longer changes. */
+static tsr_status learn_from_prior(const tsr_config *config, comparison *x,
+                                   tsr_err *err)
+{
+    const tsr_number_or_word *wanted = &config->model_error.conformations;
+    const int is_auto = wanted->word >= 0;
+    const int most = is_auto ? most_conformations(x->s) : (int)wanted->number;
+    int settled = 0;
+    TSR_TRY(reserve(x, most, err));
+    TSR_TRY(open_streams(x, err));
+    for (int n = is_auto ? N_STREAM : most; !settled && x->examples.n < most;
+         n *= 2) {
+        TSR_TRY(compute_prior_examples(x, n < most ? n : most, err));
+        TSR_TRY(learn_and_compare(config, x, &settled, err));
+    }
+    return TSR_OK;
+}
+
+/* Examples from the starts, if nothing moves. */
+static tsr_status compute_start_examples(comparison *x, tsr_err *err)
+{
+    const tsr_molecule *m = &x->s->molecule;
+    stream *s = &x->stream[0];
+    x->examples.n = m->n_start > 0 ? m->n_start : 1;
+    TSR_TRY(reserve(x, x->examples.n, err));
+    tsr_pool_array(&x->pool, s->workspace, TSR_N_COMP_PAIR * x->l->grid.n_q);
+    TSR_TRY(tsr_pool_check(&x->pool, err));
+    for (int i = 0; i < x->examples.n; i++)
+        TSR_TRY(compute_example(x, i, m->n_start > 0 ? m->start[i] : m->first,
+                                s->curves, s->workspace, &x->radius_ang, err));
+    return TSR_OK;
+}
+
+/* ---- the file ----
+ *
+ * Runs that are compared share one model error by a file (store/checkpoint.h)
+ * with what was learnt for bodies and for the particles of all-atom draws. */
+
+typedef struct {
+    char *text;
+    tsr_archive archive;
+} learnt;
+
+typedef struct {
+    learnt bodies, particles;
+} error_file;
+
+static const tsr_checkpoint_field file_fields[] = {
+    {.name = "bodies/text",
+     .type = TSR_CHECKPOINT_TEXT,
+     .offset = offsetof(error_file, bodies.text)},
+    {.name = "bodies/real",
+     .type = TSR_CHECKPOINT_DOUBLE,
+     .offset = offsetof(error_file, bodies.archive.real),
+     .length = offsetof(error_file, bodies.archive.n_real)},
+    {.name = "bodies/integer",
+     .type = TSR_CHECKPOINT_INT64,
+     .offset = offsetof(error_file, bodies.archive.integer),
+     .length = offsetof(error_file, bodies.archive.n_integer)},
+    {.name = "particles/text",
+     .type = TSR_CHECKPOINT_TEXT,
+     .offset = offsetof(error_file, particles.text)},
+    {.name = "particles/real",
+     .type = TSR_CHECKPOINT_DOUBLE,
+     .offset = offsetof(error_file, particles.archive.real),
+     .length = offsetof(error_file, particles.archive.n_real)},
+    {.name = "particles/integer",
+     .type = TSR_CHECKPOINT_INT64,
+     .offset = offsetof(error_file, particles.archive.integer),
+     .length = offsetof(error_file, particles.archive.n_integer)},
+    {0}};
+
+static void clear_file(error_file *f)
+{
+    free(f->bodies.text);
+    free(f->particles.text);
+    tsr_archive_clear(&f->bodies.archive);
+    tsr_archive_clear(&f->particles.archive);
+}
+
+static tsr_status read_file(const char *path, error_file *f, tsr_err *err)
+{
+    tsr_checkpoint *file = NULL;
+    tsr_status status = tsr_checkpoint_open(path, &file, err);
+    TSR_THEN(status, tsr_checkpoint_get(file, file_fields, f, err));
+    tsr_checkpoint_free(file);
+    return status;
+}
+
+/* What the error depends on: values of c1 and c2, the data, and the curve of
+ * the start by bodies. Saves these numbers, or checks that those in the archive
+ * agree. */
+static tsr_status archive_identity(comparison *x, tsr_archive *a, tsr_err *err)
+{
+    const size_t n_node = TSR_EXAMPLE_NODES * TSR_N_CONTRAST;
+    const size_t n_term = (size_t)x->l->n_term;
+    const size_t n = n_node + n_term + tsr_examples_size(&x->examples, 1);
+    double *own = calloc(2 * n, sizeof *own);
+    TSR_TRY(tsr_allocated(own, err));
+    double *stored = own + n;
+    int differs = 0;
+    memcpy(own, x->examples.node, n_node * sizeof *own);
+    for (size_t d = 0; d < n_term; d++)
+        for (int k = 0; k < x->l->term[d]->n_point; k++)
+            own[n_node + d] +=
+                x->l->term[d]->observed[k] / x->l->term[d]->sigma[k];
+    tsr_status status = tsr_profiler_run(x->profiler, x->s->molecule.first,
+                                         own + n_node + n_term, err);
+    memcpy(stored, own, n * sizeof *own);
+    tsr_archive_real(a, stored, n);
+    for (size_t k = 0; k < n; k++)
+        differs |= fabs(stored[k] - own[k]) > 1e-3 * fabs(own[k]) + 1e-3;
+    free(own);
+    if (status == TSR_OK && (a->failed || differs))
+        return tsr_fail(
+            err, TSR_E_DATA,
+            "the model error was learnt for another molecule, other "
+            "data or another contrast: remove it, or set another "
+            "model_error.file");
+    return status;
+}
+
+/* Takes the model error from the file. *found out: 0 where there is no file, or
+ * the file lacks the error of this kind. */
+static tsr_status restore_error(const tsr_config *config, comparison *x,
+                                error_file *f, int *found, tsr_err *err)
+{
+    learnt *of = x->l->particles != NULL ? &f->particles : &f->bodies;
+    const char *path = config->model_error.file;
+    *found = 0;
+    if (path == NULL || access(path, F_OK) != 0)
+        return TSR_OK;
+    TSR_TRY(read_file(path, f, err));
+    if (of->archive.n_real == 0)
+        return TSR_OK;
+    tsr_archive_rewind(&of->archive);
+    tsr_status status = archive_identity(x, &of->archive, err);
+    TSR_THEN(status, tsr_likelihood_archive(x->l, &of->archive, err));
+    TSR_THEN(status, tsr_archive_end(&of->archive, err));
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "'%s'", path);
+    free(*x->text);
+    *x->text = of->text;
+    of->text = NULL;
+    *found = 1;
+    return TSR_OK;
+}
+
+static tsr_status save_error(const tsr_config *config, comparison *x,
+                             error_file *f, tsr_err *err)
+{
+    learnt *of = x->l->particles != NULL ? &f->particles : &f->bodies;
+    const char *path = config->model_error.file;
+    tsr_checkpoint_writer *w = NULL;
+    if (path == NULL)
+        return TSR_OK;
+    free(of->text);
+    of->text = strdup(*x->text);
+    tsr_status status = tsr_allocated(of->text, err);
+    tsr_archive_begin(&of->archive);
+    TSR_THEN(status, archive_identity(x, &of->archive, err));
+    TSR_THEN(status, tsr_likelihood_archive(x->l, &of->archive, err));
+    TSR_THEN(status, tsr_archive_end(&of->archive, err));
+    TSR_THEN(status, tsr_checkpoint_new(path, "", &w, err));
+    TSR_THEN(status, tsr_checkpoint_put(w, file_fields, f, err));
+    return tsr_checkpoint_end(w, status, err);
+}
+
+/* ---- learning before a run ---- */
+
+/* Opens the curves of the first thread. *why_not out: the reason why the error
+ * cannot be learnt, else "". */
+static void open_curves(const tsr_config *config, comparison *x, tsr_log *log,
+                        char why_not[TSR_ERR_SIZE])
+{
+    const char *why = tsr_config_why_no_atoms(config);
+    int n_cut = 0;
+    tsr_err reason = {0};
+    snprintf(why_not, TSR_ERR_SIZE, "%s", why != NULL ? why : "");
+    if (why == NULL &&
+        tsr_atom_curves_new(&x->s->molecule, &x->l->grid,
+                            x->s->devices.device[0], &n_cut,
+                            &x->stream[0].curves, &reason) != TSR_OK)
+        snprintf(why_not, TSR_ERR_SIZE, "%s", reason.message);
+    if (n_cut > 0)
+        tsr_warn(log,
+                 "'%s': %d residue%s atoms, which do not scatter; complete "
+                 "them (PDBFixer, MODELLER), or set model_error: none",
+                 config->structure.file, n_cut,
+                 n_cut == 1 ? " lacks" : "s lack");
+}
+
+static tsr_status learn(const tsr_config *config, comparison *x, tsr_log *log,
+                        tsr_err *err)
+{
+    const double begin = tsr_clock_s();
+    const char *path = config->model_error.file;
+    error_file file = {0};
+    int found;
+    set_contrast_nodes(x);
+    tsr_status status = restore_error(config, x, &file, &found, err);
+    if (!found) {
+        TSR_THEN(status, is_frozen(config, x->s->molecule.topology)
+                             ? compute_start_examples(x, err)
+                             : learn_from_prior(config, x, err));
+        TSR_THEN(status, learn_views(config, x, log, NULL, err));
+        TSR_THEN(status, save_error(config, x, &file, err));
+    }
+    if (status == TSR_OK && found)
+        tsr_info(log, "model error: %s (from '%s')", *x->text, path);
+    else if (status == TSR_OK)
+        tsr_info(log, "model error: %s (learnt in %.1f s%s%s%s)", *x->text,
+                 tsr_clock_s() - begin, path != NULL ? ", kept in '" : "",
+                 path != NULL ? path : "", path != NULL ? "'" : "");
+    if (status == TSR_OK)
+        warn_without_integral(x->l, log);
+    clear_file(&file);
     return status;
 }
 
@@ -469,53 +785,30 @@ tsr_status tsr_setup_learn_model_error(const tsr_config *config,
                                        tsr_profiler *profiler, tsr_log *log,
                                        tsr_setup *setup, tsr_err *err)
 {
-    tsr_setup *s = setup;
-    tsr_likelihood *l = likelihood;
-    char **text = &s->data.model_error;
-    const double begin = tsr_clock_s();
-    const char *why = tsr_config_why_no_atoms(config);
-    tsr_atom_curves *curves = NULL;
-    tsr_err reason;
-    int n_cut = 0;
-    if (why != NULL) {
+    comparison x = {.s = setup,
+                    .text = &setup->data.model_error,
+                    .l = likelihood,
+                    .profiler = profiler,
+                    .examples = {.likelihood = likelihood}};
+    char why_not[TSR_ERR_SIZE];
+    open_curves(config, &x, log, why_not);
+    if (why_not[0] != '\0') {
         tsr_info(
             log,
             "model error unknown: curves are computed from the %s, since %s",
-            l->particles == NULL ? "bodies" : "atoms without a correction",
-            why);
+            likelihood->particles == NULL ? "bodies"
+                                          : "atoms without a correction",
+            why_not);
         return TSR_OK;
     }
-    if (tsr_atom_curves_new(&s->molecule, &l->grid, s->devices.device[0],
-                            &n_cut, &curves, &reason) != TSR_OK) {
-        tsr_info(log,
-                 "model error unknown: curves are computed from bodies: %s",
-                 reason.message);
-        return TSR_OK;
+    pthread_mutex_init(&x.lock, NULL);
+    const tsr_status status = learn(config, &x, log, err);
+    for (int k = 0; k < N_STREAM; k++) {
+        tsr_chain_free(x.stream[k].chain);
+        tsr_atom_curves_free(x.stream[k].curves);
     }
-    if (n_cut > 0)
-        tsr_warn(log,
-                 "'%s': %d residue%s atoms, which do not scatter; complete "
-                 "them (PDBFixer, MODELLER), or set model_error: none",
-                 config->structure.file, n_cut,
-                 n_cut == 1 ? " lacks" : "s lack");
-    comparison x = {.s = s,
-                    .l = l,
-                    .profiler = profiler,
-                    .examples = {l, .n = count_conformations(config, s)}};
-    set_contrast_nodes(&x);
-    tsr_status status = compute_examples(
-        &x, is_frozen(config, s->molecule.topology), curves, err);
-    if (status == TSR_OK) {
-        free(*text);
-        status = learn_views(config, &x, log, NULL, text, err);
-    }
-    if (status == TSR_OK) {
-        tsr_info(log, "model error: %s (learnt in %.1f s)", *text,
-                 tsr_clock_s() - begin);
-        warn_without_integral(l, log);
-    }
+    pthread_mutex_destroy(&x.lock);
     tsr_pool_clear(&x.pool);
-    tsr_atom_curves_free(curves);
     return status;
 }
 
@@ -527,26 +820,26 @@ tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,
                                          tsr_err *err)
 {
     tsr_likelihood *l = setup->data.likelihood;
+    char *text = NULL;
     comparison x = {.s = setup,
+                    .text = &text,
                     .l = l,
                     .examples = {l, .n = n},
                     .has_chains = 1,
                     .all_atom = setup->atoms.likelihood,
                     .radius_ang = setup->atoms.particles->radius_ang};
-    char *text = NULL;
     const int n_node = n < TSR_EXAMPLE_NODES ? n : TSR_EXAMPLE_NODES;
     for (; x.examples.n_node < n_node; x.examples.n_node++)
         memcpy(x.examples.node[x.examples.n_node],
                example[x.examples.n_node * n / n_node].contrast,
                sizeof x.examples.node[0]);
-    tsr_status status = reserve(&x, err);
+    tsr_status status = reserve(&x, n, err);
     for (int i = 0; i < n && status == TSR_OK; i++) {
-        memcpy(x.examples.bodies + tsr_examples_size(&x.examples, i),
-               example[i].coarse,
-               tsr_examples_size(&x.examples, 1) * sizeof *x.examples.bodies);
-        add_to_mean(&x, x.examples.bodies, i, l->self);
+        double *to = x.examples.bodies + tsr_examples_size(&x.examples, i);
+        for (size_t k = 0; k < tsr_examples_size(&x.examples, 1); k++)
+            to[k] = example[i].coarse[k] + l->self[k];
     }
-    TSR_THEN(status, learn_views(config, &x, NULL, example, &text, err));
+    TSR_THEN(status, learn_views(config, &x, NULL, example, err));
     if (status == TSR_OK && *text != '\0')
         tsr_info(log, "model error of the bodies near the posterior: %s", text);
     free(text);

@@ -174,8 +174,6 @@ static void write_states(const tsr_report *r)
     const tsr_verdict *v = r->options->verdict;
     FILE *out = tsr_page_html(r->page);
     char text[TSR_EVIDENCE_TEXT];
-    double least =
-        (double)INFINITY; /* effective draws of the run with one state less */
     int n = 0;
     for (; isfinite(read_number(json, "runs", n, "states")); n++) {
         const double gain = read_number(json, "runs", n, "gain");
@@ -191,12 +189,9 @@ static void write_states(const tsr_report *r)
                     read_number(json, "runs", n, "gain_error"), states - 1);
         if (isfinite(probability))
             fprintf(out, "; probability %.2g", probability);
-        else if (tsr_gain_judge(gain,
-                                read_number(json, "runs", n, "gain_error"),
-                                fmin(read_number(json, "runs", n, "ess"),
-                                     least)) == TSR_GAIN_UNDECIDED)
+        if (read_text(json, "runs", n, "conclusion", sizeof text, text) &&
+            strcmp(text, "undecided") == 0)
             fputs(": <b class=\"open\">undecided</b>", out);
-        least = read_number(json, "runs", n, "ess");
         fputs("</td></tr>\n", out);
     }
     if (n > 0 || v == NULL)

@@ -234,3 +234,11 @@ int tsr_contrast_is_plain(const tsr_parameter *p)
     return !p[TSR_C1].infer && !p[TSR_C2].infer && p[TSR_C1].start == 1.0 &&
            p[TSR_C2].start == 0.0;
 }
+
+void tsr_structure_factor_apply(double s0, double i0, int n, double *intensity)
+{
+    for (int k = 0; k < n; k++) {
+        const double p = intensity[k] / i0;
+        intensity[k] *= s0 / (s0 + (1.0 - s0) * p * p);
+    }
+}

@@ -105,4 +105,18 @@ int tsr_coarse_coefficients(const tsr_parameter *prior, const double *value,
 double tsr_coarse_sum(int n_comp, const double *c, const double *partial,
                       size_t stride);
 
+/* ---- interference between particles ----
+ *
+ * A solution that is not dilute scatters I(q) S(q), with
+ *
+ *     S(q) = 1 / (1 + nu P(q)^2),   P(q) = I(q) / I(0),   nu = 1 / S(0) - 1
+ *
+ * nu > 0: repulsion; nu < 0: attraction. At low concentration nu = 2 A2 M c
+ * (second virial coefficient, molar mass, concentration). For hard spheres of
+ * radius R, P(q)^2 stands for Phi(2 q R) (Guinier & Fournet 1955), to which it
+ * is equal up to order q^2. */
+
+/* Multiplies the intensities [n] by S(q). s0: S(0) > 0. i0: I(0). */
+void tsr_structure_factor_apply(double s0, double i0, int n, double *intensity);
+
 #endif

@@ -1326,7 +1326,7 @@ int tsr_surrogate_applies(const tsr_topology *t, const tsr_likelihood *l)
             return 0;
         if (l->term[d]->type != &tsr_term_saxs)
             continue;
-        if (own->noise == &tsr_noise_relative)
+        if (own->noise == &tsr_noise_relative || own->has_interparticle)
             return 0;
         n_curve++;
     }

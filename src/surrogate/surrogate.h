@@ -288,9 +288,9 @@ typedef struct {
 /* ---- the surrogate of a run's posterior ---- */
 
 /* Returns 0 if no surrogate can be made: no likelihood (NULL), no X-ray curve,
- * a second probe or view, a curve with the noise model `relative`, data that
- * depend on the position in space, attached chains, guests on flexible
- * residues, or no torsion to turn. */
+ * a second probe or view, a curve with the noise model `relative` or with
+ * interference between particles, data that depend on the position in space,
+ * attached chains, guests on flexible residues, or no torsion to turn. */
 int tsr_surrogate_applies(const tsr_topology *topology,
                           const tsr_likelihood *likelihood);
 

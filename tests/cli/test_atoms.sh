@@ -171,11 +171,12 @@ done
 error_of() { # PATTERN: the last first number behind an arrow
     grep "$1" auto/run.log | sed 's/^[^>]*-> \([0-9.e-]*\) %.*/\1/' | tail -1
 }
+# of the error of the all-atom model, bodies get what the data notice
 atoms_lack=$(error_of 'with the starting water layer deviate')
 bodies_lack=$(error_of 'near the posterior')
 cases <<'END'
     bodies lack what atoms do (${bodies_lack}, ${atoms_lack}) | \
-        awk "BEGIN {exit !($bodies_lack >= $atoms_lack && $atoms_lack > 0)}"
+        awk "BEGIN {exit !($bodies_lack >= 0.8 * $atoms_lack && $atoms_lack > 0)}"
     bodies proposed, all atoms moved | in auto/run.log the bodies' chains offered && in waves/run.log engine: plane waves
     draws are what was offered, or stay | look places auto/trace.h5
 END

@@ -65,6 +65,20 @@ one component in a buffer | 78 solvent.density.*one component | \
         with "c1: 1, c2: 0" --set solvent.density=0.35 $table/form_factors_two_body.dat
 END
 
+# ---- scale, background, interference ----
+cases <<'END'
+each prior of the background | 0 | tessera check good.yaml --set data.0.background=flat
+its width | 0 | tessera check good.yaml --set data.0.background_sd=0.3
+no width | 78 background_sd.*expected | tessera check good.yaml --set data.0.background_sd=0
+a fixed S(0) | 0 | tessera check good.yaml --set data.0.interparticle=0.9
+an impossible S(0) | 78 interparticle.*0.05, 20 | tessera check good.yaml --set data.0.interparticle=0
+neutrons have none | 78 interparticle.*belongs to kind: saxs | \
+        tessera check good.yaml --set 'data=[{kind: sans, file: good.dat, d2o: 0, interparticle: 0.9}]'
+a curve with interference | 0 | simulate --set simulate.interparticle=0.85 --output dense.dat --force
+    says so | in dense.dat interparticle 0.85
+    its I(0) is that with interference | awk '!/^#/ && $2 > 90 {n++} END {exit n == 0}' dense.dat
+END
+
 # ---- runs ----
 if ! tessera devices --no-test >devices.txt 2>&1; then
     echo "skip runs with c1 and c2: no OpenCL device"
@@ -82,6 +96,19 @@ the prior has c1 and c2 | 0> ^ *c2  | tessera summary prior
 both fixed | 0 | tessera run good.yaml --output fixed --set "contrast={c1: 1.02, c2: 2}" --set sampler.draws=10
 summary of it | 0 | tessera summary fixed
     what is fixed is not in the trace | no out ^ *c2 +[-0-9.]+ +[-0-9.]+
+
+a run with interference | 0 | tessera run good.yaml --output dense --set data.0.file=dense.dat \
+        --set "contrast={c1: 1.02, c2: 2}" --set data.0.interparticle=infer
+its summary | 0 | tessera summary dense --json
+    S(0) is found again | json abs(d.interparticle.mean - 0.85) < 0.02
+    the curves of draws and of the rigid start have it | json d.chi2.mean < 1.5 and \
+        d.verdict.curves[0].rigid.chi2 < 1.5 and d.verdict.curves[0].chi2 < 1.5
+a run without | 0 | tessera run good.yaml --output apart --set data.0.file=dense.dat \
+        --set "contrast={c1: 1.02, c2: 2}"
+its summary | 0 | tessera summary apart --json
+    no structure fits | json d.chi2.mean > 5 and d.verdict.curves[0].rigid.chi2 > 5
+the draws reweighted to their own data | 0 | tessera reweight dense --data dense.dat --json
+    stored curves include S(q), and keep their likelihood | json d.ess > 0.99 * d.draws and d.recovered < 0.01
 
 # the truth, 2, lies beyond what is allowed
 c2 at an end of its prior | 0 | tessera run good.yaml --output bound --json \

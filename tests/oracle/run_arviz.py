@@ -62,12 +62,13 @@ def look(directory, start_chi2, n_point, model):
     assert "created_at" in data.posterior.attrs
 
     # The stored curve, the data and chi2 belong together: chi2 is at the best scale
-    # and background, the curve at drawn ones, so it fits a little less well.
+    # and background by least squares, the curve at drawn ones of a likelihood with
+    # the model's own error, so it fits less well.
     mean = data.posterior_predictive["intensity_mean"]
     sigma = data.constant_data["sigma"]
     misfit = (((data.observed_data["intensity"] - mean) / sigma) ** 2).mean("q")
     ratio = (misfit / data.posterior["chi2"]).mean()
-    assert 0.99 < ratio < (1.2 if model == "measured" else 20), ratio
+    assert 0.99 < ratio < (1.5 if model == "measured" else 20), ratio
     # and so do the pointwise log likelihoods
     draw, observed = data.posterior, data.observed_data["intensity"]
     if model == "relative":

@@ -19,10 +19,10 @@ for what in "lar 166 measured" "lar 166 relative" "lar 166 student" \
     model="model: $noise"
     [ "$noise" != relative ] || model="$model, alpha: infer, beta: infer"
     if tessera run "$source/configs/${what%% *}.yaml" --output "$out" \
-        --quiet --set sampler.chains=2 --set sampler.warmup=150 --set sampler.thin=5 \
+        --quiet --set sampler.chains=2 --set sampler.warmup=400 --set sampler.thin=5 \
         --set sampler.draws=20 --set model_error.conformations=6 \
         --set "data.0.noise={$model}" >"$out.txt"; then
-        start=$(awk '$1 == "chi2" {print $2}' "$out.txt")
+        start=$(awk '$1 == "chi2" {at = $2} END {print at}' "$out.txt")
         set -- "$@" "$out" "$start" "$points" "$noise"
     else
         echo "not ok $out"

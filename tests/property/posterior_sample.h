@@ -177,7 +177,7 @@ static inline void posterior_start_with(posterior_sample *s, double width,
 {
     tsr_data_set set = {.saxs = &s->saxs,
                         .noise = noise_of("measured"),
-                        .background = {TSR_BACKGROUND_INFER, 0.0},
+                        .background = {TSR_BACKGROUND_FLAT, 0.0},
                         .nuisance = nuisance};
     if (width > 0.0)
         noise_put(&set.noise, "scale_width", width);

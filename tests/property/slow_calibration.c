@@ -143,7 +143,7 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
     make_data(f, rng, truth);
     tsr_data_set set = {.saxs = &f->saxs,
                         .noise = f->noise,
-                        .background = {TSR_BACKGROUND_INFER, 0.0}};
+                        .background = {TSR_BACKGROUND_FLAT, 0.0}};
     const tsr_scattering scattering = {.plain = f->factors};
     NEW(tsr_likelihood, l, saxs_likelihood, f->t, &scattering,
         tsr_topology_reach(f->t, f->extended), 1, &set);

@@ -22,10 +22,11 @@
  * has to come out. STEPS: of each particle at temperature 1, and a
  * fifth of them between two temperatures. PARTICLES 0: the draws of the prior
  * are weighted at temperature 1 and that is all, with s = 1, which serves for
- * large errors. Each truth is told of on the error output: error, number,
- * effective draws of the prior, the shares below the truth. C2: a number, or
- * prior. After SECONDS no truth is begun. Without arguments: a few, with
- * bounds. */
+ * large errors. The model's own error is that at the c2 which data show, so it
+ * is learnt with a curve of the configured structure at C2 (prior: 1). Each
+ * truth is told of on the error output: error, number, effective draws of the
+ * prior, the shares below the truth. C2: a number, or prior. After SECONDS no
+ * truth is begun. Without arguments: a few, with bounds. */
 #define OWN_MAIN
 #include "tests/property/coverage_crowd.h"
 #include "tests/test.h"
@@ -114,11 +115,29 @@ static void cut_three(char *part)
     fclose(to);
 }
 
+/* Writes a curve of the configuration's structure at c2 into a file of the name
+ * `curve`. */
+static void simulate(const char *config, const char *file, double c2,
+                     char *curve)
+{
+    char command[512];
+    close(mkstemp(curve));
+    snprintf(command, sizeof command,
+             "build/tessera simulate %s %s --set simulate.c2=%g --force -q -o "
+             "%s >/dev/null",
+             config, file, c2, curve);
+    if (system(command) != 0) {
+        fprintf(stderr, "failed: %s\n", command);
+        exit(1);
+    }
+}
+
 static void open_study(study *x, const char *name, const char *learn,
                        const char *device)
 {
-    char word[48], use[48];
+    char word[48], use[48], data[64], option[72] = "";
     char part[] = "/tmp/tessera_coverage_XXXXXX", file[64];
+    char curve[48] = "/tmp/tessera_coverage_XXXXXX";
     const int is_three = strcmp(name, "three") == 0;
     const char *const set[] = {
         "contrast.c2=infer",
@@ -126,6 +145,7 @@ static void open_study(study *x, const char *name, const char *learn,
         "sampler.temperatures=1",
         word,
         use,
+        data,
         file,
         "structure.flexible=[\"A:97-103\", \"A:193-203\"]"};
     x->is_own = strcmp(learn, "own") == 0;
@@ -134,7 +154,12 @@ static void open_study(study *x, const char *name, const char *learn,
     if (is_three)
         cut_three(part);
     snprintf(file, sizeof file, "structure.file=%s", part);
-    OK(tsr_config_read(is_three ? "configs/lar.yaml" : name, is_three ? 7 : 5,
+    if (is_three)
+        snprintf(option, sizeof option, "--set %s", file);
+    simulate(is_three ? "configs/lar.yaml" : name, option,
+             isnan(x->c2) ? 1.0 : x->c2, curve);
+    snprintf(data, sizeof data, "data.0.file=%s", curve);
+    OK(tsr_config_read(is_three ? "configs/lar.yaml" : name, is_three ? 8 : 6,
                        set, &x->config, &err));
     tsr_log *log = tsr_log_new(stdout, TSR_LOG_INFO);
     OK(tsr_setup_read(&x->config, 1, NULL, &x->s, &err));
@@ -143,6 +168,8 @@ static void open_study(study *x, const char *name, const char *learn,
                             x->s.n_thread,
                         log, &x->s, &err));
     tsr_log_free(log);
+    remove(curve);
+    remove(strcat(curve, ".pdb"));
     const tsr_saxs_term *term = saxs_term(x->s.data.likelihood, 0);
     x->saxs = *term->saxs;
     x->matrix = term->matrix;

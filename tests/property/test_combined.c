@@ -54,7 +54,8 @@ static void open_combined(combined *m, const char *sequence, int is_frozen,
     tsr_data_set set[N_SET] = {
         [STUDENT_SET] = {.saxs = &s->saxs,
                          .noise = noise_of("student"),
-                         .background = {TSR_BACKGROUND_INFER, 0.0}},
+                         .background = {TSR_BACKGROUND_INFER, 0.0},
+                         .background_sd = {-1, 0.05 * m->i0}},
         [RELATIVE_SET] = {.saxs = &m->other,
                           .noise = noise_of("relative"),
                           .background = {-1, 0.1 * m->i0}}};
@@ -113,7 +114,10 @@ static double weigh_set(const combined *m, int d, const double *profile,
     tsr_linear_fit(&term->linear, term->saxs->n, model, term->saxs->intensity,
                    weight, &fit);
     tsr_linear_draw(&term->linear, &fit, shape, rng, c, b);
-    return log_density(m, d, model, *c, *b, s, nu) -
+    const double sd = term->linear.background_sd;
+    const double log_prior =
+        d == STUDENT_SET ? log(gsl_ran_gaussian_pdf(*b, sd)) : 0.0;
+    return log_density(m, d, model, *c, *b, s, nu) + log_prior -
            tsr_linear_log_density(&term->linear, &fit, shape, *c, *b);
 }
 

@@ -13,7 +13,7 @@
 
 #include <unistd.h>
 
-#define FOLDER "../shared/data/saxs/lysozyme_6lyz/"
+#define FOLDER "../shared/data/saxs/lysozyme_raw/"
 static const char loose[] = "flexible: ['A:119-129']";
 static const char atoms_key[] = "structure.bodies=atoms"; /* on a device */
 
@@ -174,6 +174,42 @@ TEST(others_are_nearer)
                   sqrt(told / N / (double)n_q));
     assert_true(after < before / 50.0);
     assert_true(told < 9.0 * after && told > after / 3.0);
+}
+
+/* The error that remains grows with the hydration layer, and the curve decides
+ * how dense the layer is: with the file's own curve at c2 = 3 the error is
+ * larger than with that at c2 = 0.3. */
+TEST(error_is_that_at_the_c2_of_the_data)
+{
+    static const double c2[2] = {0.3, 3.0};
+    double own[256], told[2] = {0.0};
+    char path[] = "/tmp/tessera_error_XXXXXX", key[64];
+    sample x, again[2];
+    if (is_absent())
+        skip();
+    open_sample(&x, loose, "seed=1");
+    const tsr_q_grid *grid = &x.s.data.likelihood->grid;
+    close(mkstemp(path));
+    snprintf(key, sizeof key, "data.0.file=%s", path);
+    for (int i = 0; i < 2; i++) {
+        const double contrast[TSR_N_CONTRAST] = {1.0, c2[i]};
+        FILE *file = fopen(path, "w");
+        file_profile(grid, contrast, own);
+        for (int k = 1; k < grid->n_q; k++)
+            fprintf(file, "%.6f %.8g %.8g\n", k * grid->dq_inv_ang, own[k],
+                    1e-3 * own[k]);
+        fclose(file);
+        open_sample(&again[i], loose, key);
+        const tsr_profile_error *error =
+            &again[i].s.data.likelihood->view->error;
+        for (int k = 0; k < error->n * grid->n_q; k++)
+            told[i] +=
+                pow(error->curve[k] / error->reference[k % grid->n_q], 2.0);
+    }
+    remove(path);
+    print_message("  squared error at c2 0.3 and 3: %.2e, %.2e\n", told[0],
+                  told[1]);
+    assert_true(told[0] > 0.0 && told[1] > 3.0 * told[0]);
 }
 
 /* Every run of a configuration learns the same error, to the bit: also a run

@@ -99,9 +99,10 @@ static double measure_point(const problem *p, int d, int k, double mean,
     return mean / y;
 }
 
-/* Data of every set at its c, b and noise. */
-static void make_data(problem *p, double r, const double *c, const double *b,
-                      double (*value)[TSR_NOISE_PARAMETERS], gsl_rng *rng)
+/* Data of every set at its c, b, noise and log S(0) (NULL: 0). */
+static void make_data_at(problem *p, double r, const double *c, const double *b,
+                         double (*value)[TSR_NOISE_PARAMETERS],
+                         const double *log_s0, gsl_rng *rng)
 {
     double profile[MAX_Q], *matrix;
     tsr_q_grid grid = tsr_q_grid_make(d_bound, p->q[N_POINT - 1]);
@@ -109,13 +110,22 @@ static void make_data(problem *p, double r, const double *c, const double *b,
     family(&grid, r, profile);
     for (int d = 0; d < p->n_data; d++)
         for (int k = 0; k < N_POINT; k++) {
-            double mean = b[d];
+            double one = 0.0;
             for (int j = 0; j < grid.n_q; j++)
-                mean += c[d] * matrix[k * grid.n_q + j] * profile[j];
-            p->intensity[d][k] = measure_point(p, d, k, mean, value[d], rng);
+                one += matrix[k * grid.n_q + j] * profile[j];
+            if (log_s0 != NULL)
+                one /= 1.0 + expm1(-log_s0[d]) * pow(one / profile[0], 2.0);
+            p->intensity[d][k] =
+                measure_point(p, d, k, c[d] * one + b[d], value[d], rng);
         }
     free(matrix);
     make_likelihood(p);
+}
+
+static void make_data(problem *p, double r, const double *c, const double *b,
+                      double (*value)[TSR_NOISE_PARAMETERS], gsl_rng *rng)
+{
+    make_data_at(p, r, c, b, value, NULL, rng);
 }
 
 /* ---- a chain ---- */
@@ -187,8 +197,8 @@ static void step_chain(chain *c, int warm)
     OK(tsr_chain_step_parameters(k, warm, &err));
 }
 
-/* R, then per data set c, b, theta. */
-enum { PER_DATA = 2 + TSR_NOISE_PARAMETERS };
+/* R, then per data set c, b, theta of the noise, log S(0). */
+enum { PER_DATA = 3 + TSR_NOISE_PARAMETERS, LOG_S0 = PER_DATA - 1 };
 enum { N_QUANTITY = 1 + MAX_DATA * PER_DATA };
 
 static void look(const chain *c, double value[N_QUANTITY])
@@ -196,11 +206,13 @@ static void look(const chain *c, double value[N_QUANTITY])
     value[0] = c->r;
     for (int d = 0; d < c->p->n_data; d++) {
         double *v = value + 1 + d * PER_DATA, theta[TSR_TERM_PARAMETERS];
-        int n =
-            saxs_draw(c->p->likelihood, d, &c->chain.now, c->chain.rng, theta);
-        v[0] = theta[n - 2], v[1] = theta[n - 1];
+        const tsr_saxs_term *term = saxs_term(c->p->likelihood, d);
+        const int n = term->n_noise;
+        saxs_draw(c->p->likelihood, d, &c->chain.now, c->chain.rng, theta);
+        v[0] = theta[n], v[1] = theta[n + 1];
         for (int i = 0; i < TSR_NOISE_PARAMETERS; i++)
-            v[2 + i] = i < n - 2 ? theta[i] : 0.0;
+            v[2 + i] = i < n ? theta[i] : 0.0;
+        v[LOG_S0] = term->has_interparticle ? theta[n + 2] : 0.0;
     }
 }
 
@@ -255,18 +267,24 @@ static void compare(const char *what, const double *a, const double *ea,
  * conditional, and what the cut at c = 0 takes away, change with it. */
 TEST(sampled_is_integrated)
 {
-    static const tsr_number_or_word background[] = {{0, 0.0}, {-1, 200.0}};
+    static const tsr_number_or_word background[] = {
+        {TSR_BACKGROUND_FLAT, 0.0},
+        {-1, 200.0},
+        {TSR_BACKGROUND_FLAT, 0.0},
+        {TSR_BACKGROUND_INFER, 0.0}};
     static const tsr_number_or_word scale[] = {{0, 0.0}, {-1, 1.3}};
     double c = 1.3, b = 200.0;
     double value[2][TSR_NOISE_PARAMETERS] = {{10.0, 0.0}, {0.15, 1.5}};
     for (int model = MEASURED; model <= RELATIVE; model++)
-        for (int k = 0; k < 3; k++) { /* both free, b fixed, c fixed */
+        /* both free, b fixed, c fixed, b with a narrow prior */
+        for (int k = 0; k < 4; k++) {
             problem p;
             double mean[2][N_MEAN], error[2][N_MEAN];
             const double centre[N_QUANTITY] = {21.0, 1.3, 200.0};
             gsl_rng *rng = rng_new(8, (uint64_t)model);
             open_problem(&p, 1, &model);
-            p.set[0].background = background[k == 1];
+            p.set[0].background = background[k];
+            p.set[0].background_sd = (tsr_number_or_word){-1, 150.0};
             p.set[0].intensity_scale = scale[k == 2];
             if (model == MEASURED)
                 noise_set(&p.set[0].noise, "scale", "10");
@@ -310,8 +328,9 @@ TEST(tempered_is_wider)
 }
 
 /* Student's posterior against draws of R from its prior and of c and b from
- * their proposal, weighted; s and nu are fixed. Data with an outlier. */
-static void student_at(double beta)
+ * their proposal, weighted; s and nu are fixed. Data with an outlier. b has a
+ * normal prior of standard deviation sd, which is not tempered (0: flat). */
+static void student_at(double beta, double sd)
 {
     enum { N = 60000, N_BY = 6 };
     const int model = STUDENT;
@@ -323,6 +342,9 @@ static void student_at(double beta)
     open_problem(&p, 1, &model);
     noise_set(&p.set[0].noise, "scale", "10");
     noise_set(&p.set[0].noise, "nu", "3");
+    if (sd > 0.0)
+        p.set[0].background.word = TSR_BACKGROUND_INFER;
+    p.set[0].background_sd = (tsr_number_or_word){-1, sd};
     make_data(&p, 21.0, &c, &b, value, rng);
     p.intensity[0][7] *= 3.0;
     make_likelihood(&p);
@@ -350,12 +372,18 @@ static void student_at(double beta)
 
 TEST(student_is_right)
 {
-    student_at(1.0);
+    student_at(1.0, 0.0);
 }
 
 TEST(student_tempered)
 {
-    student_at(0.4);
+    student_at(0.4, 0.0);
+}
+
+TEST(student_with_prior)
+{
+    student_at(1.0, 100.0);
+    student_at(0.4, 100.0);
 }
 
 /* After any number of steps the state is what the profile and theta say. */
@@ -424,15 +452,23 @@ TEST(proposals_are_good)
 enum { N_REPEAT = 200, N_DRAW = 14, N_BIN = 5 };
 
 /* Where c and b of the truth come from. Their flat priors have no end; draws
- * beyond these are left out, so that both are flat on the same ranges. */
+ * beyond these are left out, so that both are flat on the same ranges. b_sd: of
+ * a normal prior of b. */
 static const double c_range[] = {1.0, 3.0}, b_range[] = {500.0, 2000.0};
+static const double b_sd = 300.0, log_s0_sd = 0.3;
+
+static int has_prior(const problem *p, int d)
+{
+    return p->set[d].background.word == TSR_BACKGROUND_INFER;
+}
 
 static int is_possible(const problem *p, const double value[N_QUANTITY])
 {
     for (int d = 0; d < p->n_data; d++) {
         const double *v = value + 1 + d * PER_DATA;
-        if (v[0] < c_range[0] || v[0] > c_range[1] || v[1] < b_range[0] ||
-            v[1] > b_range[1])
+        if (v[0] < c_range[0] || v[0] > c_range[1])
+            return 0;
+        if (!has_prior(p, d) && (v[1] < b_range[0] || v[1] > b_range[1]))
             return 0;
     }
     return 1;
@@ -449,9 +485,12 @@ static void draw_truth(const problem *p, gsl_rng *rng, double *r, double *c,
         tsr_parameter parameter[TSR_NOISE_PARAMETERS];
         double *v = truth + 1 + d * PER_DATA, *theta = v + 2;
         c[d] = gsl_ran_flat(rng, c_range[0], c_range[1]);
-        b[d] = gsl_ran_flat(rng, b_range[0], b_range[1]);
+        b[d] = has_prior(p, d) ? gsl_ran_gaussian(rng, b_sd)
+                               : gsl_ran_flat(rng, b_range[0], b_range[1]);
         v[0] = c[d], v[1] = b[d];
-        theta[0] = theta[1] = 0.0;
+        theta[0] = theta[1] = v[LOG_S0] = 0.0;
+        if (p->set[d].interparticle.word > 0)
+            v[LOG_S0] = gsl_ran_gaussian(rng, log_s0_sd);
         type->parameters(noise, parameter);
         parameters_draw(type->n_parameter, parameter, rng, theta);
         for (int i = 0; i < type->n_parameter; i++)
@@ -460,22 +499,31 @@ static void draw_truth(const problem *p, gsl_rng *rng, double *r, double *c,
 }
 
 static void calibrate(const char *what, int n_data, const int *model,
-                      int nuisance)
+                      int nuisance, int background, int interparticle)
 {
     _Static_assert((N_DRAW + 1) % N_BIN == 0, "bins of one size");
     int count[N_QUANTITY][N_BIN] = {{0}}, n = 1 + n_data * PER_DATA, bad = 0;
     for (int repeat = 0; repeat < N_REPEAT; repeat++) {
         problem p;
         chain run;
-        double r, c[MAX_DATA], b[MAX_DATA], truth[N_QUANTITY];
+        double r, c[MAX_DATA], b[MAX_DATA], log_s0[MAX_DATA];
+        double truth[N_QUANTITY];
         double value[MAX_DATA][TSR_NOISE_PARAMETERS] = {{0}};
         int rank[N_QUANTITY] = {0};
         gsl_rng *rng = rng_new(70, (uint64_t)repeat);
         open_problem(&p, n_data, model);
         for (int d = 0; d < n_data; d++)
-            p.set[d].nuisance = nuisance;
+            p.set[d] = (tsr_data_set){.saxs = &p.saxs[d],
+                                      .noise = p.set[d].noise,
+                                      .nuisance = nuisance,
+                                      .background = {background, 0.0},
+                                      .background_sd = {-1, b_sd},
+                                      .interparticle = {interparticle, 0.0},
+                                      .interparticle_width = log_s0_sd};
         draw_truth(&p, rng, &r, c, b, value, truth);
-        make_data(&p, r, c, b, value, rng);
+        for (int d = 0; d < n_data; d++)
+            log_s0[d] = truth[1 + d * PER_DATA + LOG_S0];
+        make_data_at(&p, r, c, b, value, log_s0, rng);
         open_chain(&run, &p, 700 + (uint64_t)repeat, 1.0, r);
         for (int i = 0; i < 300; i++)
             step_chain(&run, 1);
@@ -495,7 +543,10 @@ static void calibrate(const char *what, int n_data, const int *model,
     for (int v = 0; v < n; v++) {
         double chi2 = 0.0, each = (double)N_REPEAT / N_BIN;
         int data = v > 0 ? (v - 1) / PER_DATA : 0, i = (v - 1) % PER_DATA - 2;
-        if (v > 0 && i >= tsr_noise_registry[model[data]]->n_parameter)
+        const int is_noise = v > 0 && i >= 0 && i + 2 != LOG_S0;
+        if (is_noise && i >= tsr_noise_registry[model[data]]->n_parameter)
+            continue;
+        if (v > 0 && i + 2 == LOG_S0 && !interparticle)
             continue;
         for (int k = 0; k < N_BIN; k++)
             chi2 += pow(count[v][k] - each, 2.0) / each;
@@ -513,8 +564,18 @@ static void calibrate(const char *what, int n_data, const int *model,
 TEST(ranks_are_even)
 {
     const int measured[] = {MEASURED, RELATIVE}, student[] = {STUDENT};
-    const int relative[] = {RELATIVE};
-    calibrate("relative, sampled", 1, relative, TSR_NUISANCE_SAMPLE);
-    calibrate("student", 1, student, TSR_NUISANCE_AUTO);
-    calibrate("measured and relative", 2, measured, TSR_NUISANCE_AUTO);
+    const int relative[] = {RELATIVE}, both[] = {MEASURED, MEASURED};
+    calibrate("relative, sampled", 1, relative, TSR_NUISANCE_SAMPLE,
+              TSR_BACKGROUND_FLAT, 0);
+    calibrate("student", 1, student, TSR_NUISANCE_AUTO, TSR_BACKGROUND_FLAT, 0);
+    calibrate("measured and relative", 2, measured, TSR_NUISANCE_AUTO,
+              TSR_BACKGROUND_FLAT, 0);
+    calibrate("measured, prior of b", 1, measured, TSR_NUISANCE_AUTO,
+              TSR_BACKGROUND_INFER, 0);
+    calibrate("student, prior of b", 1, student, TSR_NUISANCE_AUTO,
+              TSR_BACKGROUND_INFER, 0);
+    calibrate("measured, S(0)", 2, both, TSR_NUISANCE_AUTO,
+              TSR_BACKGROUND_INFER, 1);
+    calibrate("student, S(0)", 1, student, TSR_NUISANCE_AUTO,
+              TSR_BACKGROUND_INFER, 1);
 }

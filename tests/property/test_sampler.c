@@ -85,7 +85,7 @@ static void open_fixture(fixture *f, const char *sequence, double error,
     const tsr_scattering scattering = {.plain = f->factors};
     tsr_data_set set = {.saxs = &f->saxs,
                         .noise = noise_of("measured"),
-                        .background = {TSR_BACKGROUND_INFER, 0.0}};
+                        .background = {TSR_BACKGROUND_FLAT, 0.0}};
     noise_set(&set.noise, "scale", scale);
     MAKE(tsr_likelihood, f->likelihood, saxs_likelihood, f->t, &scattering,
          tsr_topology_reach(f->t, f->c), 1, &set);

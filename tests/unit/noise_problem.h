@@ -16,6 +16,7 @@ typedef struct {
     tsr_saxs saxs;
     double q[MAX_N], intensity[MAX_N], sigma[MAX_N];
     double matrix[MAX_N * N_Q], profile[N_Q], model[MAX_N];
+    double background_sd; /* of the prior of b; 0: flat */
     /* a noise model on it */
     const tsr_noise_type *type;
     tsr_noise_options options;
@@ -61,6 +62,7 @@ static inline void open_model(problem *p, int model, tsr_number_or_word scale,
         noise_set(&p->options, "beta", "infer");
     }
     p->linear = tsr_linear_make(scale, background);
+    p->linear.background_sd = p->background_sd;
     const tsr_noise_spec spec =
         ROW(.options = &p->options, .saxs = &p->saxs, .matrix = p->matrix,
             .n_q = N_Q, .linear = &p->linear);

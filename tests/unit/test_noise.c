@@ -28,6 +28,14 @@ static double log_density(const problem *p, double c, double b,
     return sum;
 }
 
+static double log_prior(const problem *p, double b)
+{
+    const double sd = p->background_sd;
+    return p->linear.infer_background && sd > 0.0
+               ? log(gsl_ran_gaussian_pdf(b, sd))
+               : 0.0;
+}
+
 /* The integral over c > 0 and b where they are free: Simpson in c, whose cut at
  * 0 may be steep; sums of a whole smooth peak are exact in b. `wide` standard
  * deviations each way. */
@@ -37,7 +45,8 @@ static double integral(const problem *p, const double *theta, double wide)
     const tsr_fit *fit = &p->fit;
     double spread = p->type->conditional(p->state, theta).spread;
     double top = log_density(p, fit->scale > 0 ? fit->scale : 0.0,
-                             fit->background, theta);
+                             fit->background, theta) +
+                 log_prior(p, fit->background);
     double sd_c = spread / sqrt(fit->model_norm);
     double sd_b = spread / sqrt(fit->one_norm), db = 2.0 * wide * sd_b / MB;
     double low = fmax(0.0, fit->scale - wide * sd_c);
@@ -51,10 +60,11 @@ static double integral(const problem *p, const double *theta, double wide)
         double middle = fit->background - (c - fit->scale) * fit->model_mean;
         if (!free_b)
             inner = exp(log_density(p, c, fit->background, theta) - top);
-        for (int j = 0; free_b && j <= MB; j++)
+        for (int j = 0; free_b && j <= MB; j++) {
+            const double b = middle + (j - MB / 2) * db;
             inner +=
-                db *
-                exp(log_density(p, c, middle + (j - MB / 2) * db, theta) - top);
+                db * exp(log_density(p, c, b, theta) + log_prior(p, b) - top);
+        }
         double weight = i == 0 || i == M ? 1.0 : i % 2 ? 4.0 : 2.0;
         sum += free_c ? dc / 3.0 * inner * weight : inner;
     }
@@ -67,15 +77,21 @@ TEST(against_quadrature)
         int n;
         double scale, background;
         tsr_number_or_word c, b;
-    } cases[] = {{30, 2.0, 5.0, {0, 0.0}, {0, 0.0}},
-                 {7, 2.0, 5.0, {0, 0.0}, {0, 0.0}},
-                 {30, 0.02, 1.0, {0, 0.0}, {0, 0.0}},
-                 {30, -0.05, 1.0, {0, 0.0}, {0, 0.0}},
-                 {30, -0.15, 1.0, {0, 0.0}, {0, 0.0}},
-                 {30, 2.0, 0.0, {0, 0.0}, {TSR_BACKGROUND_NONE, 0.0}},
-                 {30, 2.0, 1.5, {0, 0.0}, {-1, 1.5}},
-                 {30, 2.0, 1.5, {-1, 2.01}, {0, 0.0}},
-                 {7, 2.0, 1.5, {-1, 2.01}, {-1, 1.4}}};
+        double sd;
+    } cases[] = {{30, 2.0, 5.0, {0, 0.0}, {0, 0.0}, 0.0},
+                 {7, 2.0, 5.0, {0, 0.0}, {0, 0.0}, 0.0},
+                 {30, 0.02, 1.0, {0, 0.0}, {0, 0.0}, 0.0},
+                 {30, -0.05, 1.0, {0, 0.0}, {0, 0.0}, 0.0},
+                 {30, -0.15, 1.0, {0, 0.0}, {0, 0.0}, 0.0},
+                 {30, 2.0, 0.0, {0, 0.0}, {TSR_BACKGROUND_NONE, 0.0}, 0.0},
+                 {30, 2.0, 1.5, {0, 0.0}, {-1, 1.5}, 0.0},
+                 {30, 2.0, 1.5, {-1, 2.01}, {0, 0.0}, 0.0},
+                 {7, 2.0, 1.5, {-1, 2.01}, {-1, 1.4}, 0.0},
+                 {30, 2.0, 5.0, {0, 0.0}, {0, 0.0}, 1e4},
+                 {30, 2.0, 5.0, {0, 0.0}, {0, 0.0}, 0.3},
+                 {7, 2.0, 5.0, {0, 0.0}, {0, 0.0}, 2.0},
+                 {30, -0.05, 5.0, {0, 0.0}, {0, 0.0}, 0.5},
+                 {30, 2.0, 5.0, {-1, 2.01}, {0, 0.0}, 0.3}};
     for (int model = MEASURED; model <= RELATIVE; model++)
         for (size_t k = 0; k < COUNT_OF(cases); k++)
             for (double x = -0.7; x < 1.0; x += 0.8) {
@@ -83,6 +99,7 @@ TEST(against_quadrature)
                 double theta[] = {x, 0.3 * x};
                 make_problem(&p, cases[k].n, cases[k].scale,
                              cases[k].background, 10 + k);
+                p.background_sd = cases[k].sd;
                 if (model == RELATIVE)
                     lift(&p);
                 open_model(&p, model, cases[k].c, cases[k].b);
@@ -96,25 +113,26 @@ TEST(against_quadrature)
 }
 
 /* At any c and b: the likelihood is the sum over the points; and with normal
- * errors likelihood = integral * conditional. */
+ * errors likelihood * prior = integral * conditional. */
 TEST(parts_agree)
 {
     static const tsr_number_or_word c_of[] = {{0, 0.0}, {-1, 1.9}};
     static const tsr_number_or_word b_of[] = {{0, 0.0}, {-1, 4.0}};
     for (int model = 0; model < N_MODEL; model++)
-        for (int way = 0; way < 4; way++) {
+        for (int way = 0; way < 8; way++) {
             problem p;
             const double first[] = {-0.3, 0.7}, theta[] = {0.4, 1.1};
             make_problem(&p, 30, 2.0, 5.0, 70);
+            p.background_sd = way < 4 ? 0.0 : 3.0;
             if (model == RELATIVE)
                 lift(&p);
-            open_model(&p, model, c_of[way & 1], b_of[way >> 1]);
+            open_model(&p, model, c_of[way & 1], b_of[way >> 1 & 1]);
             p.type->fit(p.state, p.profile, first, &p.fit);
             if (p.type->refit != NULL)
                 p.type->refit(p.state, theta, &p.fit);
             for (int i = 0; i < 4; i++) {
                 double c = way & 1 ? 1.9 : 1.8 + 0.1 * i, sum = 0.0;
-                double b = way >> 1 ? 4.0 : 4.0 + (i - 1) * (i - 1);
+                double b = way & 2 ? 4.0 : 4.0 + (i - 1) * (i - 1);
                 double got = p.type->log_lik(p.state, &p.fit, theta, c, b);
                 double want = log_density(&p, c, b, theta);
                 for (int k = 0; k < 30; k++)
@@ -128,7 +146,8 @@ TEST(parts_agree)
                 double other = p.type->log_integral(p.state, &p.fit, theta) +
                                tsr_linear_log_density(
                                    &p.linear, &p.fit,
-                                   p.type->conditional(p.state, theta), c, b);
+                                   p.type->conditional(p.state, theta), c, b) -
+                               log_prior(&p, b);
                 if (fabs(other - got) > 1e-8)
                     fail_msg("%s, way %d: %.10f is not %.10f", p.type->name,
                              way, other, got);
@@ -248,7 +267,7 @@ TEST(draws_follow_their_density)
 {
     enum { N = 4000, M = 4000 };
     static const double scale[] = {5.0, 1.0, -1.0, -4.0};
-    const tsr_linear linear = {1, 1, 0.0, 0.0};
+    const tsr_linear linear = {.infer_scale = 1, .infer_background = 1};
     for (int k = 0; k < 8; k++) {
         const tsr_linear_shape shape = {0.7, k < 4 ? 0 : 12};
         const tsr_fit fit =
@@ -297,7 +316,7 @@ TEST(draws_far_out)
 {
     enum { N = 4000 };
     static const double scale[] = {-30.0, -3e3, -3e8};
-    const tsr_linear linear = {1, 1, 0.0, 0.0};
+    const tsr_linear linear = {.infer_scale = 1, .infer_background = 1};
     gsl_rng *rng = rng_new(6, 0);
     for (int k = 0; k < 3; k++) {
         tsr_fit fit = {.scale = scale[k], .model_norm = 1.0, .one_norm = 1.0};

@@ -53,6 +53,8 @@ static double dense_log(const problem *p, const double *theta,
                 sd = s * p->intensity[i] * (p->q[i] + exp(theta[0]));
             for (int e = 0; e < N_ERROR_CURVE; e++)
                 sum += curve[e][i] * curve[e][j];
+            if (is_integrated) /* b 1 is one more error curve */
+                sum += p->background_sd * p->background_sd;
             gsl_matrix_set(a, (size_t)i, (size_t)j,
                            sum + (i == j ? sd * sd : 0.0));
         }
@@ -63,6 +65,8 @@ static double dense_log(const problem *p, const double *theta,
     for (int i = 0; i < n; i++) {
         one[i] = 1.0;
         r[i] = p->intensity[i] - b - c * p->model[i];
+        if (is_integrated && p->background_sd > 0.0)
+            r[i] += b; /* its prior is about 0 */
     }
     double sum = -log_det - 0.5 * n * log_2pi;
     if (is_integrated) { /* from the best c and b */
@@ -72,7 +76,8 @@ static double dense_log(const problem *p, const double *theta,
         const double mr = dense_product(a, n, p->model, r);
         const double ro = dense_product(a, n, one, r);
         const int free_c = p->linear.infer_scale;
-        const int free_b = p->linear.infer_background;
+        const int free_b =
+            p->linear.infer_background && p->background_sd == 0.0;
         const double det = free_c && free_b ? mm * oo - m1 * m1
                            : free_c         ? mm
                            : free_b         ? oo
@@ -108,21 +113,24 @@ static void open_doubtful(problem *p, int model, tsr_number_or_word scale,
 
 /* The integral over the model's own error is that of the dense covariance: with
  * fewer points than the grid has and with more, small errors and large, c and b
- * free or not; and another theta may come by `refit` as well as by `fit`. */
+ * free or not, b with a flat or a normal prior; and another theta may come by
+ * `refit` as well as by `fit`. */
 TEST(model_error_is_a_covariance)
 {
     static const tsr_number_or_word fixed[2] = {{-1, 2.0}, {-1, 40.0}};
     static problem p;
     static double at_data[N_ERROR_CURVE][MAX_N];
     double grid[N_ERROR_CURVE * N_Q];
-    for (int i = 0; i < 2 * 2 * 4 * 2; i++) {
+    for (int i = 0; i < 2 * 2 * 4 * 2 * 2; i++) {
+        const int is_normal = i >= 32 && (i / 4 & 2) == 0;
         const int model = i % 2 == 0 ? MEASURED : RELATIVE;
         const int n = i / 2 % 2 == 0 ? 7 : 30, which = i / 4 % 4;
         double theta[2][2] = {{0.3, -0.2}, {-0.7, 0.4}};
         make_problem(&p, n, 2.0, 40.0, (uint64_t)(i + 1));
         if (model == RELATIVE)
             lift(&p);
-        make_errors(&p, i < 16 ? 0.1 : 5.0, grid, at_data);
+        make_errors(&p, i % 32 < 16 ? 0.1 : 5.0, grid, at_data);
+        p.background_sd = is_normal ? 15.0 : 0.0;
         const double(*curve)[MAX_N] = (const double(*)[MAX_N])at_data;
         open_doubtful(&p, model, which & 1 ? fixed[0] : infer,
                       which & 2 ? fixed[1] : infer, grid);
@@ -139,6 +147,8 @@ TEST(model_error_is_a_covariance)
         if (which == 0)
             assert_near(
                 at, dense_log(&p, theta[0], curve, 0, 1.03 * c, b - 0.5), 1e-7);
+        if (is_normal)
+            continue;
         /* c and b are the best there are */
         assert_true(dense_log(&p, theta[0], curve, 0, c, b) + 1e-9 >
                         dense_log(&p, theta[0], curve, 0, c,

@@ -251,7 +251,8 @@ static tsr_trace_reader *make_trace(points *p, double widen)
     return own_tsr_trace_reader(reader);
 }
 
-static const tsr_linear both = {1, 1, 1.0, 0.0};
+static const tsr_linear both = {
+    .infer_scale = 1, .infer_background = 1, .scale = 1.0};
 
 static tsr_data_set set_of(const tsr_saxs *saxs)
 {
@@ -441,7 +442,10 @@ TEST(test_ensemble)
     for (int k = 0; k < N_Q; k++)
         p.intensity[k] += gsl_ran_gaussian(rng, p.sigma[k]);
     for (int b = 0; b < 2; b++) { /* background inferred, or known */
-        const tsr_linear linear = {1, b == 0, 1.0, 2.0};
+        const tsr_linear linear = {.infer_scale = 1,
+                                   .infer_background = b == 0,
+                                   .scale = 1.0,
+                                   .background = 2.0};
         OK(tsr_ensemble_least_squares(MODELS, curve, &p.saxs, &linear, weight,
                                       &few, &err));
         check_slopes(&p.saxs, MODELS, curve, weight, &few);
