@@ -245,6 +245,28 @@ TESSERA_API int tessera_engine_new(int n_body, const int *type, int n_type,
                                    int n_system, const char *device,
                                    tessera_engine **out);
 
+/* An X-ray engine of the bodies of a structure, TESSERA_TWO_BODIES or
+ * TESSERA_ONE_BODY, with three components and tessera's table. Each body keeps
+ * the hydration of the file. d_bound: largest distance of two bodies that will
+ * be proposed; it decides dq. Errors: as tessera_profile_file, USAGE. */
+TESSERA_API int tessera_engine_of_file(const char *path, int scatterers,
+                                       double q_max, double d_bound,
+                                       int n_system, const char *device,
+                                       tessera_engine **out);
+
+/* Number of bodies, and for an engine of a file their positions xyz [n_body][3]
+ * there and the index of the residue of each, residue [n_body], from 0 in the
+ * order of the file; an array may be NULL. */
+TESSERA_API int tessera_engine_n_body(const tessera_engine *engine);
+TESSERA_API int tessera_engine_bodies(const tessera_engine *engine, double *xyz,
+                                      int *residue);
+
+/* From profile [profile_size] of an engine of a file to a profile with self
+ * terms, for curves at any q, c1, c2 and for fits. */
+TESSERA_API int tessera_profile_of_engine(const tessera_engine *engine,
+                                          const double *profile,
+                                          tessera_profile **out);
+
 /* Free its batches first. */
 TESSERA_API void tessera_engine_free(tessera_engine *engine);
 

@@ -5,6 +5,11 @@
 #define TSR_LIBRARY_LIBRARY_H
 
 #include "core/status.h"
+#include "posterior/profile_partials.h"
+
+struct tessera_profile {
+    tsr_profile_structure structure;
+};
 
 /* The error of the calling thread, which tessera_message shows. The first call
  * in a process prepares what threads share: the table of the configuration's

@@ -12,6 +12,7 @@
 #include <tessera.h>
 
 struct tessera_engine {
+    tsr_bodies *bodies; /* NULL: the caller's scatterers */
     tsr_device *device; /* NULL: the reference engine */
     tsr_engine *engine;
 };
@@ -42,6 +43,28 @@ static const double (*rows_of(const double *xyz))[3]
     return as.row;
 }
 
+/* Opens the device, tests it, and makes the engine. */
+static tsr_status open_engine(const tsr_engine_spec *spec, const char *device,
+                              tessera_engine *e, tsr_err *err)
+{
+    if (device != NULL && strcmp(device, "reference") == 0)
+        return tsr_engine_reference_new(spec, &e->engine, err);
+    TSR_TRY(tsr_device_open(device, &e->device, err));
+    TSR_TRY(tsr_engine_self_test(e->device, NULL, spec->n_body,
+                                 tsr_engine_n_comp(spec), NULL, err));
+    return tsr_engine_device_new(spec, e->device, TSR_ENGINE_TILES, &e->engine,
+                                 err);
+}
+
+static int finish(tessera_engine *e, tsr_status status, tessera_engine **out)
+{
+    if (status == TSR_OK)
+        *out = e;
+    else
+        tessera_engine_free(e);
+    return (int)status;
+}
+
 int tessera_engine_new(int n_body, const int *type, int n_type, int n_comp,
                        int n_q, double dq, const double *form_factor,
                        double d_bound, int n_system, const char *device,
@@ -68,20 +91,85 @@ int tessera_engine_new(int n_body, const int *type, int n_type, int n_comp,
                                form_factor, err));
     tessera_engine *e = calloc(1, sizeof *e);
     TSR_TRY(tsr_allocated(e, err));
-    if (device != NULL && strcmp(device, "reference") == 0) {
-        status = tsr_engine_reference_new(&spec, &e->engine, err);
-    } else {
-        status = tsr_device_open(device, &e->device, err);
-        TSR_THEN(status, tsr_engine_self_test(e->device, NULL, n_body, n_comp,
-                                              NULL, err));
-        TSR_THEN(status,
-                 tsr_engine_device_new(&spec, e->device, TSR_ENGINE_TILES,
-                                       &e->engine, err));
+    return finish(e, open_engine(&spec, device, e, err), out);
+}
+
+static tsr_status read_bodies(const char *path, int scatterers, double q_max,
+                              double d_bound, tsr_bodies *bodies, tsr_err *err)
+{
+    const tsr_profile_spec spec = {.bodies = (tsr_profile_bodies)scatterers,
+                                   .density = TSR_WATER_DENSITY,
+                                   .device = "reference",
+                                   .method = TSR_METHOD_AUTO,
+                                   .q_max_inv_ang = q_max};
+    tsr_profile_maker *maker = NULL;
+    tsr_status status = tsr_profile_maker_new(&spec, NULL, &maker, err);
+    TSR_THEN(status, tsr_bodies_read(maker, path, d_bound, bodies, err));
+    tsr_profile_maker_free(maker);
+    return status;
+}
+
+int tessera_engine_of_file(const char *path, int scatterers, double q_max,
+                           double d_bound, int n_system, const char *device,
+                           tessera_engine **out)
+{
+    tsr_err *err = tsr_library_error();
+    TSR_REQUIRE(out != NULL);
+    *out = NULL;
+    TSR_REQUIRE(path != NULL);
+    TSR_REQUIRE(scatterers == TESSERA_TWO_BODIES ||
+                scatterers == TESSERA_ONE_BODY);
+    TSR_REQUIRE(q_max >= 0.01 && q_max <= 10.0);
+    TSR_REQUIRE(d_bound >= 1.0 && d_bound <= 1e4);
+    TSR_REQUIRE(n_system >= 1);
+    tessera_engine *e = calloc(1, sizeof *e);
+    TSR_TRY(tsr_allocated(e, err));
+    e->bodies = calloc(1, sizeof *e->bodies);
+    tsr_status status = tsr_allocated(e->bodies, err);
+    TSR_THEN(status,
+             read_bodies(path, scatterers, q_max, d_bound, e->bodies, err));
+    if (status == TSR_OK) {
+        tsr_engine_spec spec = e->bodies->coarse.spec;
+        spec.n_system = n_system;
+        spec.d_bound_ang = d_bound;
+        status = open_engine(&spec, device, e, err);
     }
+    return finish(e, status, out);
+}
+
+int tessera_engine_n_body(const tessera_engine *engine)
+{
+    return engine != NULL ? engine->engine->n_body : 0;
+}
+
+int tessera_engine_bodies(const tessera_engine *engine, double *xyz,
+                          int *residue)
+{
+    tsr_err *err = tsr_library_error();
+    TSR_REQUIRE(engine != NULL && engine->bodies != NULL);
+    const tsr_bodies *b = engine->bodies;
+    if (xyz != NULL)
+        memcpy(xyz, b->xyz, (size_t)b->n * sizeof *b->xyz);
+    if (residue != NULL)
+        memcpy(residue, b->residue, (size_t)b->n * sizeof *residue);
+    return TESSERA_OK;
+}
+
+int tessera_profile_of_engine(const tessera_engine *engine,
+                              const double *profile, tessera_profile **out)
+{
+    tsr_err *err = tsr_library_error();
+    TSR_REQUIRE(out != NULL);
+    *out = NULL;
+    TSR_REQUIRE(engine != NULL && engine->bodies != NULL && profile != NULL);
+    tessera_profile *p = calloc(1, sizeof *p);
+    TSR_TRY(tsr_allocated(p, err));
+    const tsr_status status =
+        tsr_bodies_profile(engine->bodies, profile, &p->structure, err);
     if (status == TSR_OK)
-        *out = e;
+        *out = p;
     else
-        tessera_engine_free(e);
+        tessera_profile_free(p);
     return (int)status;
 }
 
@@ -91,6 +179,9 @@ void tessera_engine_free(tessera_engine *engine)
         return;
     tsr_engine_free(engine->engine);
     tsr_device_free(engine->device);
+    if (engine->bodies != NULL)
+        tsr_pool_clear(&engine->bodies->pool);
+    free(engine->bodies);
     free(engine);
 }
 

@@ -27,10 +27,6 @@ struct tessera_profiler {
     int scatterers;
 };
 
-struct tessera_profile {
-    tsr_profile_structure structure;
-};
-
 /* ---- measured curves ---- */
 
 /* Takes the curve: *out owns it, or the curve is freed. */

@@ -336,6 +336,59 @@ static void test_engine_refuses(void **state)
     tessera_engine_free(e);
 }
 
+/* Bodies of a file: the curve at their positions is that of the profiler, also
+ * after a move and back. */
+static void test_engine_of_file(void **state)
+{
+    (void)state;
+    double q[N_Q], want[N_Q], got[N_Q];
+    const int system = 0, n_range = 1;
+    tessera_profiler *x;
+    tessera_profile *p;
+    tessera_engine *e;
+    tessera_batch *b;
+    q_grid(q);
+    ok(tessera_profiler_new(TESSERA_TWO_BODIES, q_max, "reference", &x));
+    ok(tessera_profile_file(x, path, &p));
+    ok(tessera_profile_intensity(p, 1.02, 1.5, N_Q, q, want));
+    tessera_profile_free(p);
+    tessera_profiler_free(x);
+
+    ok(tessera_engine_of_file(path, TESSERA_TWO_BODIES, q_max, 60.0, 1,
+                              "reference", &e));
+    ok(tessera_batch_new(e, 1, &b));
+    const int n = tessera_engine_n_body(e);
+    const int range[2][3] = {{6, n - 6, 1}, {6, n - 6, 1}};
+    assert_int_equal(n, 12); /* an alanine is one body */
+    double xyz[12][3], moved[12][3];
+    double *sum = calloc((size_t)tessera_engine_profile_size(e), sizeof *sum);
+    int residue[12];
+    ok(tessera_engine_bodies(e, xyz[0], residue));
+    assert_int_equal(residue[11], 11);
+    ok(tessera_batch_set(b, 0, xyz[0], sum));
+    for (int step = 0; step < 3; step++) {
+        ok(tessera_profile_of_engine(e, sum, &p));
+        ok(tessera_profile_intensity(p, 1.02, 1.5, N_Q, q, got));
+        tessera_profile_free(p);
+        if (step == 1)
+            assert_true(got[N_Q / 2] < 0.9 * want[N_Q / 2]);
+        for (int k = 0; k < N_Q && step != 1; k++)
+            near(got[k], want[k], 1e-4 * want[k]);
+        memcpy(moved, xyz, sizeof moved);
+        for (int i = 0; i < 12; i++)
+            moved[i][2] += step == 0 ? 20.0 : 0.0;
+        ok(tessera_batch_propose(b, 1, &system, &n_range, range[0], moved[6],
+                                 sum));
+        ok(tessera_batch_accept(b, 0));
+    }
+    free(sum);
+    tessera_batch_free(b);
+    tessera_engine_free(e);
+    refused(tessera_engine_of_file("/nowhere/e", TESSERA_ONE_BODY, q_max, 60.0,
+                                   1, "reference", &e),
+            TESSERA_E_NOINPUT, "/nowhere/e");
+}
+
 /* ---- runs and draws ---- */
 
 typedef struct {
@@ -500,6 +553,7 @@ int main(void)
         cmocka_unit_test(test_fit),
         cmocka_unit_test(test_engine_in_two_threads),
         cmocka_unit_test(test_engine_refuses),
+        cmocka_unit_test(test_engine_of_file),
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_errors),
     };
