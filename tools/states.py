@@ -82,7 +82,8 @@ def measure(x):
     model, stop, records = x.model, time.monotonic() + x.budget, []
     x.learning = {model: threading.Lock()}
     x.drawing = [threading.Lock() for _ in range(x.truths)]
-    jobs = [(t, e, n) for t in range(x.truths) for e in x.errors for n in (1, 2)]
+    jobs = [(t, e, n) for t in range(x.truths) for e in x.errors
+            for n in (1, 2)]
     x.truths *= 3  # draws of the prior
     prior = coverage.draw_prior(x, model)
 

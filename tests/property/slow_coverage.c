@@ -137,7 +137,7 @@ static void open_study(study *x, const char *name, const char *learn,
 {
     char word[48], use[48], data[64], option[72] = "";
     char part[] = "/tmp/tessera_coverage_XXXXXX", file[64];
-    char curve[48] = "/tmp/tessera_coverage_XXXXXX";
+    char curve[] = "/tmp/tessera_coverage_XXXXXX";
     const int is_three = strcmp(name, "three") == 0;
     const char *const set[] = {
         "contrast.c2=infer",
@@ -169,7 +169,8 @@ static void open_study(study *x, const char *name, const char *learn,
                         log, &x->s, &err));
     tsr_log_free(log);
     remove(curve);
-    remove(strcat(curve, ".pdb"));
+    snprintf(data, sizeof data, "%s.pdb", curve);
+    remove(data);
     const tsr_saxs_term *term = saxs_term(x->s.data.likelihood, 0);
     x->saxs = *term->saxs;
     x->matrix = term->matrix;
