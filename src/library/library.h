@@ -25,6 +25,14 @@ tsr_err *tsr_library_error(void);
                                  __func__, #condition);               \
     } while (0)
 
+/* TSR_TRY for a public function, which returns an int. */
+#define TSR_CALL(call)                    \
+    do {                                  \
+        const tsr_status called = (call); \
+        if (called != TSR_OK)             \
+            return (int)called;           \
+    } while (0)
+
 /* Refuses numbers that are not finite: value [n] in, `name` of the array for
  * the message. Errors: TSR_E_NUMERIC. */
 tsr_status tsr_library_finite(const char *name, long n, const double *value,

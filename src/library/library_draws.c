@@ -95,8 +95,8 @@ int tessera_draws_read(tessera_draws *draws, int group, const char *column,
     if (status != TESSERA_OK)
         return status;
     TSR_REQUIRE((int64_t)shape[0] * shape[1] * shape[2] <= size);
-    TSR_TRY(tsr_trace_get(draws->reader, (tsr_trace_group)group, column,
-                          &shape[0], &shape[1], &shape[2], &all, err));
+    TSR_CALL(tsr_trace_get(draws->reader, (tsr_trace_group)group, column,
+                           &shape[0], &shape[1], &shape[2], &all, err));
     memcpy(value, all,
            (size_t)shape[0] * (size_t)shape[1] * (size_t)shape[2] *
                sizeof *value);

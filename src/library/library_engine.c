@@ -87,10 +87,10 @@ int tessera_engine_new(int n_body, const int *type, int n_type, int n_comp,
     tsr_status status = tsr_engine_spec_check(&spec, err);
     if (status != TSR_OK)
         return of_caller(status);
-    TSR_TRY(tsr_library_finite("form_factor", (long)n_comp * n_type * n_q,
-                               form_factor, err));
+    TSR_CALL(tsr_library_finite("form_factor", (long)n_comp * n_type * n_q,
+                                form_factor, err));
     tessera_engine *e = calloc(1, sizeof *e);
-    TSR_TRY(tsr_allocated(e, err));
+    TSR_CALL(tsr_allocated(e, err));
     return finish(e, open_engine(&spec, device, e, err), out);
 }
 
@@ -123,7 +123,7 @@ int tessera_engine_of_file(const char *path, int scatterers, double q_max,
     TSR_REQUIRE(d_bound >= 1.0 && d_bound <= 1e4);
     TSR_REQUIRE(n_system >= 1);
     tessera_engine *e = calloc(1, sizeof *e);
-    TSR_TRY(tsr_allocated(e, err));
+    TSR_CALL(tsr_allocated(e, err));
     e->bodies = calloc(1, sizeof *e->bodies);
     tsr_status status = tsr_allocated(e->bodies, err);
     TSR_THEN(status,
@@ -163,7 +163,7 @@ int tessera_profile_of_engine(const tessera_engine *engine,
     *out = NULL;
     TSR_REQUIRE(engine != NULL && engine->bodies != NULL && profile != NULL);
     tessera_profile *p = calloc(1, sizeof *p);
-    TSR_TRY(tsr_allocated(p, err));
+    TSR_CALL(tsr_allocated(p, err));
     const tsr_status status =
         tsr_bodies_profile(engine->bodies, profile, &p->structure, err);
     if (status == TSR_OK)
@@ -203,7 +203,7 @@ int tessera_batch_new(tessera_engine *engine, int max_proposal,
     *out = NULL;
     TSR_REQUIRE(engine != NULL && max_proposal >= 1);
     tessera_batch *b = calloc(1, sizeof *b);
-    TSR_TRY(tsr_allocated(b, err));
+    TSR_CALL(tsr_allocated(b, err));
     b->max_proposal = max_proposal;
     tsr_pool_array(&b->pool, b->proposal, max_proposal);
     tsr_status status = tsr_pool_check(&b->pool, err);
@@ -245,7 +245,7 @@ static tsr_status reserve_ranges(tessera_batch *b, long n, tsr_err *err)
 {
     if (n <= b->n_range)
         return TSR_OK;
-    tsr_body_range *more = realloc(b->range, (size_t)n * sizeof *more);
+    tsr_body_range *more = realloc(b->range, ((size_t)n + 1) * sizeof *more);
     TSR_TRY(tsr_allocated(more, err));
     b->range = more;
     b->n_range = (int)n;
@@ -268,7 +268,7 @@ int tessera_batch_propose(tessera_batch *batch, int n, const int *system,
     }
     TSR_REQUIRE(n_all <= (long)n * batch->batch->engine->n_body);
     TSR_REQUIRE(n_all == 0 || (range != NULL && xyz != NULL));
-    TSR_TRY(reserve_ranges(batch, n_all, err));
+    TSR_CALL(reserve_ranges(batch, n_all, err));
     tsr_body_range *to = batch->range;
     for (int p = 0; p < n; p++) {
         batch->proposal[p] = (tsr_body_proposal){system[p], n_range[p], to};

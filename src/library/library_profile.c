@@ -84,9 +84,9 @@ int tessera_data_new(int n, const double *q, const double *intensity,
     *out = NULL;
     TSR_REQUIRE(n >= 5);
     TSR_REQUIRE(q != NULL && intensity != NULL && sigma != NULL);
-    TSR_TRY(check_points(n, q, intensity, sigma, err));
+    TSR_CALL(check_points(n, q, intensity, sigma, err));
     tsr_saxs *s = calloc(1, sizeof *s);
-    TSR_TRY(tsr_allocated(s, err));
+    TSR_CALL(tsr_allocated(s, err));
     const size_t size = (size_t)n * sizeof *q;
     s->n = n;
     s->path = tsr_pool_text(&s->pool, "data");
@@ -352,7 +352,7 @@ int tessera_profile_intensity(const tessera_profile *profile, double c1,
     tsr_err *err = tsr_library_error();
     TSR_REQUIRE(profile != NULL && n >= 1 && q != NULL && intensity != NULL);
     TSR_REQUIRE(isfinite(c1) && isfinite(c2));
-    TSR_TRY(tsr_library_finite("q", n, q, err));
+    TSR_CALL(tsr_library_finite("q", n, q, err));
     tsr_partial_curves curves = {0};
     const tsr_status status = tsr_partial_curves_make(
         &profile->structure.partials, n, q, &curves, err);

@@ -51,7 +51,7 @@ int tessera_run_new(const char *config, const char *output, int n_set,
     TSR_REQUIRE(output == NULL || output[0] != '\0');
     TSR_REQUIRE(n_set >= 0 && (n_set == 0 || set != NULL));
     tessera_run *r = calloc(1, sizeof *r);
-    TSR_TRY(tsr_allocated(r, err));
+    TSR_CALL(tsr_allocated(r, err));
     const tsr_status status = read_run(r, config, output, n_set, set, err);
     if (status == TSR_OK)
         *out = r;
