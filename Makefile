@@ -51,13 +51,13 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -w)
 # Hardening: a memory error in the readers of untrusted files ends the program
 # instead of being exploitable. _FORTIFY_SOURCE needs optimisation, is not used
 # with sanitizers, which check more, and is not changed if the user has set it.
-HARDEN   := -fstack-protector-strong -fPIE
+HARDEN   := -fstack-protector-strong -fPIC -fvisibility=hidden
 HARDEN_LD := -pie -Wl,-z,relro,-z,now
 FORTIFY   = $(if $(SAN)$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(1)),,$(if \
     $(filter-out -O0,$(lastword $(filter -O%,$(1)))),-U_FORTIFY_SOURCE \
     -D_FORTIFY_SOURCE=2))
 
-TSR_CPPFLAGS := -Isrc -Itools -I. -I$(BUILD)/gen -D_POSIX_C_SOURCE=200809L \
+TSR_CPPFLAGS := -Isrc -Iinclude -Itools -I. -I$(BUILD)/gen -D_POSIX_C_SOURCE=200809L \
     -DCL_TARGET_OPENCL_VERSION=120 -DTSR_VERSION='"$(VERSION)"' \
     $(shell pkg-config --cflags $(PKGS) 2>/dev/null | sed 's/-I/-isystem /g')
 TSR_CFLAGS   = -std=c11 $(WARN) -ffp-contract=off -pthread $(HARDEN) \
@@ -75,6 +75,12 @@ LIB_O   := $(LIB_C:%.c=$(BUILD)/%.o) $(LIB_CC:%.cc=$(BUILD)/%.o) \
 LIB     := $(BUILD)/libtessera.a
 MAIN_O  := $(BUILD)/src/commands/main.o
 PROGRAM := $(BUILD)/tessera
+# The public library: src/library and the members of LIB that it needs. ABI is
+# the number of the soname, raised when tessera.h changes incompatibly.
+ABI     := 0
+SHARED  := $(BUILD)/libtessera.so.$(ABI)
+ABI_MAP := src/library/tessera.map
+LIBRARY_O := $(filter $(BUILD)/src/library/%,$(LIB_O))
 # separate programs, started by `tessera train` and `tessera bench`
 TOOL_C  := $(wildcard tools/*/*.c)
 TOOL_O  := $(TOOL_C:%.c=$(BUILD)/%.o)
@@ -85,7 +91,7 @@ REPORT  := $(wildcard src/report/*.js src/report/*.css) # of the page
 
 SCRIPTS := $(wildcard tests/*/test_*.sh)
 TEST_C  := $(wildcard tests/property/test_*.c tests/oracle/test_*.c \
-             tests/cli/test_*.c tests/unit/test_*.c)
+             tests/cli/test_*.c tests/unit/test_*.c tests/library/test_*.c)
 TESTS   := $(TEST_C:%.c=$(BUILD)/%)
 SLOW_C  := $(wildcard tests/*/slow_*.c)
 SLOW    := $(SLOW_C:%.c=$(BUILD)/%)
@@ -97,7 +103,7 @@ LONGEST := $(patsubst %,tests/cli/test_%.sh,inputs atoms) \
              neutron) tests/oracle/test_runs.sh
 
 .PHONY: all
-all: $(PROGRAM) $(TOOLS) ## build build/tessera
+all: $(PROGRAM) $(TOOLS) $(SHARED) ## build build/tessera and libtessera.so
 
 $(PROGRAM): $(MAIN_O)
 $(BUILD)/tessera-train: $(filter $(BUILD)/tools/train/%,$(TOOL_O))
@@ -106,6 +112,29 @@ $(PROGRAM) $(TOOLS): $(LIB)
 	$(call say,LD)
 	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ \
 	    $(filter-out $(LIB),$^) $(LIB) $(TSR_LDLIBS) $(LDLIBS)
+
+$(SHARED): $(LIBRARY_O) $(LIB) $(ABI_MAP)
+	$(call say,LD)
+	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) -shared -Wl,-z,relro,-z,now \
+	    $(if $(SAN),,-Wl$(comma)-z$(comma)defs) -Wl,-soname,$(@F) \
+	    -Wl,--version-script=$(ABI_MAP) $(LDFLAGS) -o $@ $(LIBRARY_O) $(LIB) \
+	    $(TSR_LDLIBS) $(LDLIBS)
+	@ln -sf $(@F) $(BUILD)/libtessera.so
+
+# Programs that know the public header alone: the examples, and the library's
+# test.
+EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
+$(BUILD)/examples/%: examples/%.c include/tessera.h $(SHARED)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) -std=c11 $(WARN) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) -Iinclude \
+	    -o $@ $< -L$(BUILD) -ltessera -Wl,-rpath,'$$ORIGIN/..' $(LDFLAGS) -lm -pthread
+$(BUILD)/tests/library/%: tests/library/%.c include/tessera.h $(SHARED)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) -std=c11 $(WARN) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) -Iinclude -I. \
+	    -o $@ $< -L$(BUILD) -ltessera -Wl,-rpath,'$$ORIGIN/../..' $(LDFLAGS) \
+	    $(CMOCKA) -lm -pthread
 
 $(TRAIN): $(filter-out %/command_train.o,$(filter $(BUILD)/tools/train/%,$(TOOL_O)))
 $(LIB): $(LIB_O)
@@ -238,7 +267,8 @@ check-slow: deps-check ## the slow tests
 SAN_SCRIPTS := $(patsubst %,tests/cli/test_%.sh,cli init profile \
                  export files inputs noise train contrast map)
 SAN_TESTS   := $(patsubst %.c,$(BUILD)/%,$(filter-out %_clash.c \
-                 %_prior_table.c,$(wildcard tests/unit/test_*.c)))
+                 %_prior_table.c,$(wildcard tests/unit/test_*.c \
+                 tests/library/test_*.c)))
 SAN_REPORT   = $(CURDIR)/$(BUILD)/report
 SAN_OPTIONS  = exitcode=99:log_path=$(SAN_REPORT)
 .PHONY: check-san check-san-run
@@ -257,7 +287,7 @@ check-san-run: $(PROGRAM) $(TOOLS) $(SAN_TESTS) $(BUILD)/tests/oracle/write_stra
 	        fi; \
 	    done; exit $$status
 
-check-build: $(PROGRAM) $(TOOLS) $(TESTS) $(PRELOAD) $(BUILD)/tests/oracle/write_trace \
+check-build: $(PROGRAM) $(TOOLS) $(TESTS) $(SHARED) $(EXAMPLES) $(PRELOAD) $(BUILD)/tests/oracle/write_trace \
     $(BUILD)/tests/oracle/write_run $(BUILD)/tests/oracle/write_strand \
     $(BUILD)/tests/oracle/write_trajectory
 check-slow-build: $(PROGRAM) $(TOOLS) $(SLOW) $(PRELOAD) \
@@ -292,13 +322,23 @@ $(BUILD)/docs/%: $(BUILD)/docs/%.o $(LIB)
 
 # ---- install ----
 .PHONY: install uninstall clean
-install: $(PROGRAM) $(TOOLS) ## into PREFIX (default /usr/local), under DESTDIR
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/tessera/data
+install: $(PROGRAM) $(TOOLS) $(SHARED) ## into PREFIX (default /usr/local), under DESTDIR
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig \
+	    share/tessera/data)
+	install -m 644 include/tessera.h $(DESTDIR)$(PREFIX)/include
+	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib
+	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(PREFIX)/lib/libtessera.so
+	printf '%s\n' 'prefix=$(PREFIX)' 'Name: tessera' 'Version: $(VERSION)' \
+	    'Description: small-angle scattering of structures, and sampling' \
+	    'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -ltessera' \
+	    >$(DESTDIR)$(PREFIX)/lib/pkgconfig/tessera.pc
 	install -m 755 $(PROGRAM) $(TOOLS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(wildcard data/*) $(DESTDIR)$(PREFIX)/share/tessera/data
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAM) $(TOOLS)))
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,include/tessera.h \
+	    lib/$(notdir $(SHARED)) lib/libtessera.so lib/pkgconfig/tessera.pc)
 	rm -rf $(DESTDIR)$(PREFIX)/share/tessera
 
 clean: ## remove build/
@@ -306,7 +346,8 @@ clean: ## remove build/
 
 # ---- style ----
 SOURCES := $(wildcard src/*/*.[ch] src/*/*.cc tools/*/*.[ch] kernels/*.c tests/*/*.[ch] \
-             tests/*.h configs/*/*.c docs/*/*.c)
+             tests/*.h configs/*/*.c docs/*/*.c \
+             include/*.h examples/*.c)
 
 .PHONY: format lint lint-layers lint-format lint-tidy lint-kernels lint-clang cov
 format: ## clang-format all sources

@@ -8,7 +8,7 @@ complain() { echo "lint: $*" >&2; bad=1; }
 # `sampler` know nothing of those of `rest`.
 sampler="core files store molecule prior engine scattering gpu likelihood moves
     surrogate sampler"
-rest="maps posterior analysis session answer report commands"
+rest="maps posterior analysis session answer report library commands"
 tools="train bench" # programs of their own, which may include all
 
 before=" "

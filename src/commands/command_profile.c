@@ -282,17 +282,11 @@ static tsr_status fit_data(const tsr_profile_fit_options *how,
                            const tsr_saxs *saxs, tsr_profile_result *r,
                            tsr_err *err)
 {
-    tsr_partial_curves curves;
-    TSR_TRY(
-        tsr_partial_curves_of_data(&r->structure.partials, saxs, &curves, err));
     if (r->curve == NULL)
         r->curve = calloc((size_t)saxs->n, sizeof *r->curve);
-    tsr_status status = tsr_allocated(r->curve, err);
-    TSR_THEN(status, tsr_profile_fit_make(&curves, saxs->intensity, saxs->sigma,
-                                          how, &r->fit, r->curve, err));
-    tsr_profile_fit_set_noise(&r->fit, &saxs->noise);
-    tsr_partial_curves_clear(&curves);
-    return status;
+    TSR_TRY(tsr_allocated(r->curve, err));
+    return tsr_profile_fit_data(how, &r->structure.partials, saxs, &r->fit,
+                                r->curve, err);
 }
 
 tsr_status tsr_profile_finish(const tsr_profile_fit_options *how,

@@ -11,9 +11,10 @@
 #include "posterior/config.h"
 #include "scattering/form_factor.h"
 
-/* Path of a shipped file, searched in TESSERA_DATA, beside the source tree, and
- * in PREFIX/share/tessera. The caller frees *path. Errors: TSR_E_NOINPUT, with
- * the folders that were searched. */
+/* Path of a shipped file, searched in TESSERA_DATA, in the source tree, in
+ * ../share/tessera beside the program or library, and in PREFIX/share/tessera.
+ * The caller frees *path. Errors: TSR_E_NOINPUT, with the folders that were
+ * searched. */
 tsr_status tsr_data_file(const char *name, char **path, tsr_err *err);
 
 /* ---- tables ---- */

@@ -304,6 +304,18 @@ static void add_self(const tsr_form_factor_table *table, int n_body,
             p->self[k] += excess[type[i] * n_q + k];
 }
 
+static tsr_status expose_bodies(const tsr_profile_maker *m,
+                                const tsr_molecule *molecule, double *exposure,
+                                tsr_err *err)
+{
+    tsr_atom_curves *atoms = NULL;
+    tsr_status status = tsr_atom_curves_try(molecule, m->log, &atoms, err);
+    TSR_THEN(status, tsr_atom_curves_expose(atoms, molecule, molecule->first,
+                                            exposure, err));
+    tsr_atom_curves_free(atoms);
+    return status;
+}
+
 /* Sums bodies: few types, and the hydration of each body as its weight.
  * `scratch` owns temporary arrays. */
 static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_molecule *molecule,
@@ -337,12 +349,7 @@ static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_molecule *molecule,
         type[i] = t->body[i].type;
     TSR_TRY(tsr_form_factor_resample(table, n_q, dq, factor, excess, err));
     if (n_comp > 1) {
-        tsr_atom_curves *atoms = NULL;
-        tsr_status status = tsr_atom_curves_try(molecule, m->log, &atoms, err);
-        TSR_THEN(status,
-                 tsr_atom_curves_expose(atoms, molecule, first, exposure, err));
-        tsr_atom_curves_free(atoms);
-        TSR_TRY(status);
+        TSR_TRY(expose_bodies(m, molecule, exposure, err));
         p->radius_ang = tsr_component_radius(table, t->n_body, type);
         for (int i = 0; i < t->n_body; i++)
             out->volume += factor[(n_type + type[i]) * n_q] / m->density;
@@ -397,6 +404,70 @@ static tsr_status profile_of_bodies(tsr_profile_maker *m,
     return status;
 }
 
+static tsr_status fill_bodies(const tsr_profile_maker *m,
+                              const tsr_molecule *molecule, tsr_bodies *b,
+                              tsr_err *err)
+{
+    const tsr_topology *t = molecule->topology;
+    int *type;
+    double *exposure;
+    b->n = t->n_body;
+    tsr_pool_array(&b->pool, type, t->n_body);
+    tsr_pool_array(&b->pool, exposure, t->n_body);
+    tsr_pool_array(&b->pool, b->xyz, t->n_body);
+    tsr_pool_array(&b->pool, b->residue, t->n_body);
+    TSR_TRY(tsr_pool_check(&b->pool, err));
+    for (int i = 0; i < t->n_body; i++) {
+        type[i] = t->body[i].type;
+        b->residue[i] = t->body[i].residue;
+        memcpy(b->xyz[i], molecule->first->body[i], sizeof b->xyz[i]);
+    }
+    b->mass = total_mass(t);
+    TSR_TRY(expose_bodies(m, molecule, exposure, err));
+    return tsr_coarse_spec_of(molecule->components, b->n, type, exposure,
+                              b->grid.n_q, b->grid.dq_inv_ang, &b->pool,
+                              &b->coarse, err);
+}
+
+tsr_status tsr_bodies_read(tsr_profile_maker *maker, const char *path,
+                           double d_bound_ang, tsr_bodies *out, tsr_err *err)
+{
+    tsr_profile_maker *m = maker;
+    tsr_molecule molecule = {0};
+    char *file = strdup(path);
+    *out = (tsr_bodies){.grid = tsr_q_grid_make(d_bound_ang, m->q_max)};
+    TSR_TRY(tsr_allocated(file, err));
+    m->config.structure.file = file;
+    tsr_status status =
+        tsr_molecule_read(&m->config, &m->tables, m->log, &molecule, err);
+    TSR_THEN(status, fill_bodies(m, &molecule, out, err));
+    m->config.structure.file = NULL;
+    tsr_molecule_clear(&molecule);
+    free(file);
+    return status;
+}
+
+tsr_status tsr_bodies_profile(const tsr_bodies *bodies, const double *sum,
+                              tsr_profile_structure *out, tsr_err *err)
+{
+    const size_t n_q = (size_t)bodies->grid.n_q, n = TSR_N_COMP_PAIR * n_q;
+    tsr_partials *p = &out->partials;
+    *out = (tsr_profile_structure){.n_body = bodies->n,
+                                   .mass = bodies->mass,
+                                   .rg_ang = (double)NAN,
+                                   .d_max_ang = (double)NAN};
+    p->n_comp = TSR_N_COMP;
+    p->grid = bodies->grid;
+    p->radius_ang = bodies->coarse.radius_ang;
+    p->pair = malloc(n * sizeof *p->pair);
+    p->self = calloc(n_q, sizeof *p->self);
+    if (p->pair == NULL || p->self == NULL)
+        return tsr_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        p->pair[i] = sum[i] + bodies->coarse.self[i];
+    return TSR_OK;
+}
+
 tsr_status tsr_profile_compute(tsr_profile_maker *maker, const char *path,
                                tsr_profile_structure *out, tsr_err *err)
 {
@@ -406,6 +477,20 @@ tsr_status tsr_profile_compute(tsr_profile_maker *maker, const char *path,
     return maker->bodies == TSR_PROFILE_ATOMS
                ? profile_of_atoms(maker, path, out, err)
                : profile_of_bodies(maker, out, err);
+}
+
+tsr_status tsr_profile_fit_data(const tsr_profile_fit_options *how,
+                                const tsr_partials *partials,
+                                const tsr_saxs *saxs, tsr_profile_fit *fit,
+                                double *curve, tsr_err *err)
+{
+    tsr_partial_curves curves;
+    TSR_TRY(tsr_partial_curves_of_data(partials, saxs, &curves, err));
+    const tsr_status status = tsr_profile_fit_make(
+        &curves, saxs->intensity, saxs->sigma, how, fit, curve, err);
+    tsr_profile_fit_set_noise(fit, &saxs->noise);
+    tsr_partial_curves_clear(&curves);
+    return status;
 }
 
 double tsr_profile_absolute(const tsr_profile_structure *structure)

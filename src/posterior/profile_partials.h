@@ -7,6 +7,7 @@
 #include "core/status.h"
 #include "molecule/structure.h"
 #include "scattering/atom_model.h"
+#include "scattering/form_factor.h"
 #include "scattering/neutron.h"
 #include "scattering/profile_fit.h"
 #include "scattering/profile_method.h"
@@ -82,6 +83,40 @@ tsr_status tsr_profile_compute_atoms(tsr_profile_maker *maker, const char *path,
                                      const tsr_atoms *atoms, int is_logged,
                                      tsr_profile_structure *out, tsr_err *err);
 void tsr_profile_structure_clear(tsr_profile_structure *structure);
+
+/* ---- bodies of a structure, for an engine ---- */
+
+/* The bodies of a structure with the shipped table of three components. Each
+ * body keeps the hydration that it has in the file. */
+typedef struct {
+    tsr_pool pool;
+    int n;
+    double (*xyz)[3]; /* [n] in the file, Angstrom */
+    int *residue;     /* [n] index of the residue in the file */
+    double mass;      /* Da, hydrogens included */
+    tsr_q_grid grid;
+    tsr_coarse_spec coarse;
+} tsr_bodies;
+
+/* Reads the bodies, with a grid for distances up to d_bound_ang. The maker is
+ * for bodies. The caller clears out->pool, also after an error. Errors: those
+ * of tsr_molecule_read and tsr_coarse_spec_of. */
+tsr_status tsr_bodies_read(tsr_profile_maker *maker, const char *path,
+                           double d_bound_ang, tsr_bodies *out, tsr_err *err);
+
+/* The profile of a conformation of the bodies: sum [TSR_N_COMP_PAIR][n_q] of an
+ * engine, to which the self terms are added. The caller clears *out, also after
+ * an error. Errors: TSR_E_NOMEM. */
+tsr_status tsr_bodies_profile(const tsr_bodies *bodies, const double *sum,
+                              tsr_profile_structure *out, tsr_err *err);
+
+/* Fits partial profiles to measured data, smeared by their instrument, with the
+ * noise of the data set: curve [saxs->n] out, scale I + background. Errors:
+ * those of tsr_partial_curves_of_data and tsr_profile_fit_make. */
+tsr_status tsr_profile_fit_data(const tsr_profile_fit_options *how,
+                                const tsr_partials *partials,
+                                const tsr_saxs *saxs, tsr_profile_fit *fit,
+                                double *curve, tsr_err *err);
 
 /* Intensity in 1/cm at 1 mg/ml that corresponds to I = 1 electron squared (or
  * fm^2): N_A r_e^2 / mass, for neutrons with 1 fm instead of r_e; 0 if the mass

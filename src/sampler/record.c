@@ -199,7 +199,8 @@ static tsr_status add_shapes(const tsr_target *target, tsr_columns *columns,
 static tsr_status add_moves(const tsr_target *t, tsr_columns *columns,
                             tsr_err *err)
 {
-    static const char *name[TSR_N_MOVE];
+    const char **name = tsr_pool_new(columns->pool, TSR_N_MOVE, sizeof *name);
+    TSR_TRY(tsr_allocated(name, err));
     for (int m = 0; m < TSR_N_MOVE; m++)
         name[m] = tsr_move_registry[m]->name;
     const tsr_column_axis move = {"move", TSR_N_MOVE, NULL, NULL, name};

@@ -366,6 +366,16 @@ static int block_capacity(const tsr_session *s)
     return bytes * 64.0 <= most ? 64 : bytes < most ? (int)(most / bytes) : 1;
 }
 
+static const atomic_int *stop_flag(const tsr_session *s)
+{
+    return s->stop != NULL ? s->stop : &tsr_stop_requested;
+}
+
+static int is_stopped(const tsr_session *s)
+{
+    return *stop_flag(s) != 0;
+}
+
 tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
@@ -388,7 +398,7 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
             trajectory_options(s->config), &s->writer, err);
     TSR_THEN(status,
              tsr_sampler_new(&setup->target, setup->n_chain, setup->n_thread,
-                             &tsr_stop_requested, &s->sampler, err));
+                             stop_flag(s), &s->sampler, err));
     TSR_THEN(status, tsr_run_inputs_text(s->config, &s->config_text, err));
     if (status != TSR_OK)
         return tsr_config_locate_error(s->config, status, err);
@@ -736,7 +746,7 @@ tsr_status tsr_session_check_stop(const tsr_session *session, tsr_status status,
                                   tsr_err *err)
 {
     char word[TSR_SHELL_SIZE];
-    if (!tsr_stop_requested ||
+    if (!is_stopped(session) ||
         (status != TSR_OK && status != TSR_E_INTERRUPTED))
         return status;
     if (session->lock != NULL) /* a resumed run */
@@ -830,6 +840,13 @@ typedef struct {
     char reached[64]; /* progress towards convergence; "": unknown */
 } progress;
 
+static void call_watch(const progress *p, long step)
+{
+    const tsr_session *s = p->session;
+    if (s->watch != NULL)
+        s->watch(s->watcher, p->phase, step, p->total);
+}
+
 static void show_progress(void *context, const tsr_progress *now)
 {
     progress *p = context;
@@ -837,6 +854,7 @@ static void show_progress(void *context, const tsr_progress *now)
     tsr_log *log = p->session->log;
     double pause = tsr_log_is_terminal(log) ? 0.2 : 10.0;
     p->chi2 = now->chi2;
+    call_watch(p, p->before + now->step);
     if (time - p->shown < pause)
         return;
     p->shown = time;
@@ -1077,7 +1095,7 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
     while (s->progress.next_check <=
            s->progress.draws) /* --until was added on resume */
         s->progress.next_check = next_check_after(s->progress.next_check);
-    while (*done < total && status == TSR_OK && !tsr_stop_requested &&
+    while (*done < total && status == TSR_OK && !is_stopped(s) &&
            (warm || (!s->progress.is_converged && !has_ended(s)))) {
         long n = total - *done < block ? total - *done : block;
         if (*done % epoch == 0)
@@ -1098,6 +1116,7 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
         double before = tsr_clock_s();
         TSR_THEN(status, draw_block(s, warm, (int)n, &p, err));
         double took = tsr_clock_s() - before;
+        call_watch(&p, *done * steps);
         if (!warm && status == TSR_OK)
             status = check_until(s, &p, err);
         TSR_THEN(status, answer_request(s, err));
@@ -1177,7 +1196,7 @@ static tsr_status populate(tsr_session *s, tsr_err *err)
     s->progress.seconds += tsr_clock_s() - before;
     s->progress.steps += population_steps(s);
     tsr_log_progress(s->log, "");
-    if (status != TSR_OK || tsr_stop_requested)
+    if (status != TSR_OK || is_stopped(s))
         return status;
     log_population(s, tsr_clock_s() - before);
     return make_trace(s, err);
@@ -1189,7 +1208,7 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
     double began = tsr_clock_s();
     if (s->progress.warmup == 0 && s->progress.draws == 0)
         TSR_TRY(populate(s, err));
-    if (tsr_stop_requested)
+    if (is_stopped(s))
         return TSR_OK;
     const int had_population = tsr_sampler_population(s->sampler).n_level > 0;
     const long warmup = warmup_draws(s);
@@ -1203,7 +1222,7 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
                  "lower power would leave scale and background undetermined");
     if (had_warmup)
         TSR_TRY(draw_phase(s, 1, err));
-    if (tsr_stop_requested)
+    if (is_stopped(s))
         return TSR_OK;
     if (had_warmup)
         TSR_TRY(tsr_sampler_average_warmup(s->sampler, err));
@@ -1212,7 +1231,7 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
     if (s->progress.draws == 0)
         tsr_sampler_counts_reset(s->sampler);
     TSR_TRY(draw_phase(s, 0, err));
-    if (!tsr_stop_requested) {
+    if (!is_stopped(s)) {
         log_moves(s->setup, s->sampler, s->log);
         log_ladder(s->setup, s->sampler, s->log);
         log_all_atoms(s->sampler, s->log);
@@ -1309,7 +1328,7 @@ tsr_status tsr_session_sample(tsr_session *session, tsr_err *err)
     if (!s->is_broken)
         closed = close_files(s, status == TSR_OK ? err : NULL);
     TSR_THEN(status, closed);
-    if (status == TSR_OK && tsr_stop_requested && !s->progress.is_finished) {
+    if (status == TSR_OK && is_stopped(s) && !s->progress.is_finished) {
         char draws[80], word[TSR_SHELL_SIZE];
         tsr_sampler_draws_text(&s->config->sampler, s->progress.draws, draws);
         return tsr_fail(

@@ -22,6 +22,7 @@
 #define TSR_SESSION_RUN_SESSION_H
 
 #include "core/archive.h"
+#include "core/interrupt.h"
 #include "core/log.h"
 #include "files/lock.h"
 #include "posterior/config.h"
@@ -36,11 +37,19 @@
 
 #include <stdio.h>
 
-/* A session. The caller sets config, setup and log, and zeroes the rest. */
+/* A session. The caller sets config, setup and log, may set stop and watch, and
+ * zeroes the rest. */
 typedef struct {
     tsr_config *config;
     tsr_setup *setup;
     tsr_log *log;
+    const atomic_int *stop; /* nonzero: stop; NULL: tsr_stop_requested. The
+                               set-up knows tsr_stop_requested alone */
+    /* Called in the thread of the session about four times a second and after
+     * each block of draws, with the steps of the phase; planned 0: unknown.
+     * NULL: no calls. */
+    void (*watch)(void *watcher, const char *phase, long done, long planned);
+    void *watcher;
     char *directory, *trace_path;
     char *config_text; /* content of config.yaml */
     tsr_until until;

@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/build"
 cp -a "$build/src" "$build/tools" "$build/gen" "$build/embed" \
-    "$build/libtessera.a" "$build"/tessera* "$work/build"
+    "$build"/libtessera.* "$build"/tessera* "$work/build"
 if make -s --no-print-directory install BUILD="$work/build" \
     PREFIX="$work/to" >"$work/log" 2>&1 &&
     grep -qa "$work/to" "$work/to/bin/tessera" &&
