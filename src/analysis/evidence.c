@@ -289,7 +289,9 @@ void tsr_evidence_combine(int n_ladder, tsr_evidence *evidence)
     if (!isfinite(apart) || !isfinite(by)) {
         const int has_ladder = isfinite(e->ladder);
         e->log = has_ladder ? e->ladder : e->population;
-        e->error = has_ladder ? e->ladder_error : e->population_error;
+        e->error = has_ladder         ? e->ladder_error
+                   : isfinite(e->log) ? e->population_error
+                                      : (double)NAN;
         return;
     }
     e->log = by * e->ladder + (1.0 - by) * e->population;
@@ -302,7 +304,7 @@ void tsr_evidence_combine(int n_ladder, tsr_evidence *evidence)
 /* A few populations may agree by chance. Each level of the pass loses 1 - 0.6
  * of the effective sample size (population.c), so its weights have a squared
  * coefficient of variation of 2/3, and for a normal log likelihood the level
- * covers 0.4 of the barrier. With n_replica replicas the variance of log Z is
+ * adds 0.4 to the barrier. With n_replica replicas the variance of log Z is
  * therefore at least 1.65 barrier / n_replica. */
 static double least_population_error(double barrier, int n_replica)
 {
@@ -429,9 +431,10 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
             status = estimate_by_ladder(n_chain, n_draw, n_temp, beta, log_lik,
                                         e, err);
         TSR_THEN(status, add_atoms(reader, e, err));
-        e->population_error =
-            fmax(e->population_error,
-                 least_population_error(e->barrier, n_chain * n_temp));
+        if (isfinite(e->population_error))
+            e->population_error =
+                fmax(e->population_error,
+                     least_population_error(e->barrier, n_chain * n_temp));
         finish(n_group_of(n_chain), e);
         free(flat);
     }

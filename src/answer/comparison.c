@@ -62,10 +62,13 @@ static double measure_model_error(tsr_trace_reader *trace)
         if (at == NULL)
             continue;
         at += sizeof stem - 1;
-        snprintf(path, sizeof path, "%.*s%s", (int)(at - name[i]), name[i], of);
+        /* further curves have names that end in _2, _3, ... */
+        const char *number = strchr(at, '_');
+        snprintf(path, sizeof path, "%.*s%s%s", (int)(at - name[i]), name[i],
+                 of, number != NULL ? number : "");
         double *value = read_constant(trace, name[i], &n);
         double *reference = read_constant(trace, path, &n_reference);
-        const int is_reference = strcmp(at, of) == 0;
+        const int is_reference = strcmp(name[i], path) == 0;
         for (int k = 0; k < n && n == n_reference; k++)
             *(is_reference ? &all : &sum) +=
                 is_reference ? 1.0 : pow(value[k] / reference[k], 2.0);
@@ -375,8 +378,8 @@ static void write_model_errors(const tsr_comparison *c, tsr_words *w)
             tsr_words_add(w, " and %.3g %%", y->model_error);
             name_error_file(y, w);
             tsr_words_add(w, ". Part of the difference of their log evidence "
-                             "is due to this; one model_error.file for both "
-                             "excludes it. ");
+                             "is due to this; runs with the same flexible "
+                             "residues can share one (model_error.file). ");
         }
 }
 

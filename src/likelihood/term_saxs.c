@@ -606,7 +606,7 @@ tsr_status tsr_saxs_set_model_error(tsr_term *term,
     tsr_pool pool = {0}, scratch = {0};
     tsr_noise *state = NULL;
     double *at_data, *own, *weight;
-    if (t->noise->log_integral == NULL || n == 0)
+    if (t->noise->log_integral == NULL || (n == 0 && t->term.n_error == 0))
         return TSR_OK;
     tsr_pool_array(&pool, at_data, (n + 1) * n_point);
     tsr_pool_array(&scratch, own, n * n_q);

@@ -374,7 +374,8 @@ static tsr_status learn_remaining_error(const tsr_config *config, comparison *x,
             curve[e * n_q + k] *= reference[k];
     }
     const tsr_profile_error error = {n, curve, reference};
-    if (n > 0 && may_set_error(x))
+    const int had = x->l->view[x->examples.view].error.n > 0;
+    if (n > 0 ? may_set_error(x) : had && !x->has_chains)
         TSR_TRY(tsr_likelihood_set_model_error(x->l, x->examples.view, &error,
                                                err));
     describe_error(x, n, before, square, words);
@@ -565,8 +566,12 @@ static tsr_status learn_from_prior(const tsr_config *config, comparison *x,
                                    tsr_err *err)
 {
     const tsr_number_or_word *wanted = &config->model_error.conformations;
-    const int is_auto = wanted->word >= 0;
-    const int most = is_auto ? most_conformations(x->s) : (int)wanted->number;
+    const int of_ratio = 256; /* enough where only the ratio is learnt */
+    const int is_auto =
+        wanted->word >= 0 && config->model_error.learn == TSR_LEARN_ALL;
+    const int most = is_auto             ? most_conformations(x->s)
+                     : wanted->word >= 0 ? of_ratio
+                                         : (int)wanted->number;
     int settled = 0;
     TSR_TRY(reserve(x, most, err));
     TSR_TRY(open_streams(x, err));
@@ -649,36 +654,38 @@ static tsr_status read_file(const char *path, error_file *f, tsr_err *err)
     return status;
 }
 
-/* What the error depends on: values of c1 and c2, the data, and the curve of
- * the start by bodies. Saves these numbers, or checks that those in the archive
- * agree. */
-static tsr_status archive_identity(comparison *x, tsr_archive *a, tsr_err *err)
+/* What the error depends on: the settings, values of c1 and c2, the data, and
+ * the curve of the start by bodies on the grid of q. Saves these numbers, or
+ * checks that those in the archive agree. */
+static tsr_status archive_identity(const tsr_config *config, comparison *x,
+                                   tsr_archive *a, tsr_err *err)
 {
+    const tsr_number_or_word *count = &config->model_error.conformations;
     const size_t n_node = TSR_EXAMPLE_NODES * TSR_N_CONTRAST;
     const size_t n_term = (size_t)x->l->n_term;
-    const size_t n = n_node + n_term + tsr_examples_size(&x->examples, 1);
+    const size_t n = 2 + n_node + n_term + tsr_examples_size(&x->examples, 1);
     double *own = calloc(2 * n, sizeof *own);
     TSR_TRY(tsr_allocated(own, err));
-    double *stored = own + n;
+    double *stored = own + n, *sum = own + 2 + n_node;
     int differs = 0;
-    memcpy(own, x->examples.node, n_node * sizeof *own);
+    own[0] = config->model_error.learn;
+    own[1] = count->word < 0 ? count->number : 0.0;
+    memcpy(own + 2, x->examples.node, n_node * sizeof *own);
     for (size_t d = 0; d < n_term; d++)
         for (int k = 0; k < x->l->term[d]->n_point; k++)
-            own[n_node + d] +=
-                x->l->term[d]->observed[k] / x->l->term[d]->sigma[k];
-    tsr_status status = tsr_profiler_run(x->profiler, x->s->molecule.first,
-                                         own + n_node + n_term, err);
+            sum[d] += x->l->term[d]->observed[k] / x->l->term[d]->sigma[k];
+    tsr_status status =
+        tsr_profiler_run(x->profiler, x->s->molecule.first, sum + n_term, err);
     memcpy(stored, own, n * sizeof *own);
     tsr_archive_real(a, stored, n);
     for (size_t k = 0; k < n; k++)
         differs |= fabs(stored[k] - own[k]) > 1e-3 * fabs(own[k]) + 1e-3;
     free(own);
     if (status == TSR_OK && (a->failed || differs))
-        return tsr_fail(
-            err, TSR_E_DATA,
-            "the model error was learnt for another molecule, other "
-            "data or another contrast: remove it, or set another "
-            "model_error.file");
+        return tsr_fail(err, TSR_E_DATA,
+                        "the model error was learnt for another molecule, "
+                        "other data, flexible residues, contrast or settings "
+                        "of model_error: remove the file, or name another");
     return status;
 }
 
@@ -692,11 +699,13 @@ static tsr_status restore_error(const tsr_config *config, comparison *x,
     *found = 0;
     if (path == NULL || access(path, F_OK) != 0)
         return TSR_OK;
-    TSR_TRY(read_file(path, f, err));
+    tsr_status status = read_file(path, f, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "model_error.file");
     if (of->archive.n_real == 0)
         return TSR_OK;
     tsr_archive_rewind(&of->archive);
-    tsr_status status = archive_identity(x, &of->archive, err);
+    status = archive_identity(config, x, &of->archive, err);
     TSR_THEN(status, tsr_likelihood_archive(x->l, &of->archive, err));
     TSR_THEN(status, tsr_archive_end(&of->archive, err));
     if (status != TSR_OK)
@@ -708,8 +717,7 @@ static tsr_status restore_error(const tsr_config *config, comparison *x,
     return TSR_OK;
 }
 
-/* Writes the file. A run goes on without it: it learns again when it is
- * resumed. */
+/* Writes the file. A run whose file cannot be written warns, and goes on. */
 static tsr_status save_error(const tsr_config *config, comparison *x,
                              error_file *f, tsr_log *log, tsr_err *err)
 {
@@ -723,7 +731,7 @@ static tsr_status save_error(const tsr_config *config, comparison *x,
     of->text = strdup(*x->text);
     TSR_TRY(tsr_allocated(of->text, err));
     tsr_archive_begin(&of->archive);
-    TSR_TRY(archive_identity(x, &of->archive, err));
+    TSR_TRY(archive_identity(config, x, &of->archive, err));
     TSR_TRY(tsr_likelihood_archive(x->l, &of->archive, err));
     TSR_TRY(tsr_archive_end(&of->archive, err));
     tsr_status status = tsr_checkpoint_new(path, "", &w, &why);

@@ -610,15 +610,17 @@ static tsr_status reopen_files(tsr_session *s, tsr_err *err)
 }
 
 /* Saves the sampler into s->saved after tsr_archive_begin, or restores it from
- * there after tsr_archive_rewind. With an all-atom chain, the same for the
- * model error that the likelihood learns during warm-up. */
+ * there after tsr_archive_rewind. The same for the model error, which a run
+ * keeps although its file (model_error.file) may have changed since. */
 static tsr_status archive(tsr_session *s, tsr_err *err)
 {
+    tsr_likelihood *const of[] = {s->setup->data.likelihood,
+                                  s->setup->atoms.likelihood};
     tsr_sampler_archive(s->sampler, &s->saved);
-    return s->setup->target.all_atom != NULL
-               ? tsr_likelihood_archive(s->setup->data.likelihood, &s->saved,
-                                        err)
-               : TSR_OK;
+    for (int k = 0; k < 2; k++)
+        if (of[k] != NULL)
+            TSR_TRY(tsr_likelihood_archive(of[k], &s->saved, err));
+    return TSR_OK;
 }
 
 /* Steps of all chains during the populations phase. */

@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TSR_CHECKPOINT_FORMAT = 4 };
+enum { TSR_CHECKPOINT_FORMAT = 5 };
 
 #define TSR_CHECKPOINT_NAME "checkpoint.h5"
 

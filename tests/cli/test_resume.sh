@@ -69,9 +69,13 @@ as the bodies are | 0 model_error is none | tessera run atoms.yaml --output bodi
     another likelihood | ! cmp -s atoms/trace.h5 bodies/trace.h5
 a file of it | 0 learnt in .* for '.*error.h5' | tessera run atoms.yaml --output atoms-kept --set model_error.file=error.h5
 $ same "kept in a file: the same draws" atoms-whole atoms-kept
-a run that reads it | 0 6 conformations.*from '.*error.h5' | tessera run atoms.yaml --output atoms-shared --set model_error.file=error.h5 --set model_error.conformations=7
+a run that reads it | 0 6 conformations.*from '.*error.h5' | tessera run atoms.yaml --output atoms-shared --set model_error.file=error.h5
 $ same "read from a file: the same draws" atoms-whole atoms-shared
 of another contrast | 65 was learnt for another | tessera run atoms.yaml --output no --set model_error.file=error.h5 --set contrast.c2_mean=2
+of other settings | 65 settings | tessera run atoms.yaml --output no --set model_error.file=error.h5 --set model_error.conformations=7
+another run writes it anew | 0 learnt in | tessera run atoms.yaml --output no --set model_error.file=other.h5 --set model_error.conformations=7
+$ rm -rf no && cp other.h5 error.h5
+that has changed since | 65 settings | tessera resume atoms-shared --draws 20
 that is damaged | 65 is damaged | tessera run atoms.yaml --output no --set model_error.file=atoms.yaml
 where nothing can be written | 0 model_error.file: not written | tessera run atoms.yaml --output atoms-lost --set model_error.file=nowhere/error.h5
 runs with two of them | 0> model errors of runs 1 and 2 differ | tessera compare atoms-whole atoms-other
