@@ -141,6 +141,7 @@ _PROTOTYPES = {
     "run_folder": "h:s",
     "draws_open": "so", "draws_n_column": "hi:i", "draws_column": "hii:s",
     "draws_shape": "hisI", "draws_read": "hislD",
+    "draws_coordinates": "hisiD",
 }
 
 _NATIVE = Path(__file__).parent / "_native"
