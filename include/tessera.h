@@ -399,6 +399,13 @@ TESSERA_API int tessera_draws_read(tessera_draws *draws, int group,
                                    const char *column, int64_t size,
                                    double *value);
 
+/* Coordinates of the last axis of a column, as the q of a curve: value [size]
+ * out; size: the length of that axis. Errors: DATA (no such column, axis
+ * without numbers), USAGE (size). */
+TESSERA_API int tessera_draws_coordinates(tessera_draws *draws, int group,
+                                          const char *column, int size,
+                                          double *value);
+
 typedef struct tessera_frames tessera_frames;
 
 /* Coordinates of draws: a trajectory-NNN.h5 of a run, whose atoms are those of

@@ -511,6 +511,13 @@ static void check_draws(const char *folder)
             TESSERA_E_USAGE, "size");
     refused(tessera_draws_shape(d, TESSERA_POSTERIOR, "nothing", shape),
             TESSERA_E_DATA, "nothing");
+    ok(tessera_draws_coordinates(d, TESSERA_POSTERIOR, "rg", 150, rg));
+    assert_true(rg[0] == 0.0 && rg[149] == 149.0);
+    refused(tessera_draws_coordinates(d, TESSERA_POSTERIOR, "rg", 149, rg),
+            TESSERA_E_USAGE, "150");
+    refused(tessera_draws_coordinates(d, TESSERA_SAMPLE_STATS,
+                                      "acceptance_by_move", 10, rg),
+            TESSERA_E_DATA, "no coordinates");
     tessera_draws_free(d);
 
     snprintf(at, sizeof at, "%s/trajectory-000.h5", folder);
