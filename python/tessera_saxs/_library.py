@@ -155,7 +155,7 @@ def array(name: str, value: Any, *shape: Optional[int],
     if result.ndim != len(shape) or any(
             n not in (None, have) for n, have in zip(shape, result.shape)):
         wanted = ", ".join("n" if n is None else str(n) for n in shape)
-        raise UsageError(f"{name}: shape {result.shape}, not [{wanted}]")
+        raise UsageError(f"{name} has the shape {result.shape}, not ({wanted})")
     return result
 
 
