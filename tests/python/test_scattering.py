@@ -99,7 +99,6 @@ def test_numbers_of_a_profile(atoms):
     (UsageError, lambda a: profile(np.zeros((2, 2)), ["C", "C"], Q)),
     (UsageError, lambda a: profile([[0, 0, math.nan]], ["C"], Q)),
     (UsageError, lambda a: profile(np.eye(3), Q)),
-    (UsageError, lambda a: profile("x" * 3, ["C"], Q)),
     (UsageError, lambda a: profile(a)),
     (UsageError, lambda a: profile(a, [])),
     (UsageError, lambda a: profile(a, [0.1, math.nan])),
