@@ -353,7 +353,7 @@ wheel: deps $(WHEEL_VENV) ## dist/*.whl: library, program and package for Python
 	rm -rf dist $(BUILD)/wheel/*.whl
 	+$(WHEEL_VENV)/bin/pip --quiet --disable-pip-version-check wheel --no-deps \
 	    -w $(BUILD)/wheel .
-	PATH=$(CURDIR)/$(WHEEL_VENV)/bin:$$PATH auditwheel --quiet repair --strip \
+	PATH=$(CURDIR)/$(WHEEL_VENV)/bin:$$PATH auditwheel repair --strip \
 	    -w dist $(BUILD)/wheel/*.whl
 
 $(WHEEL_VENV):
