@@ -18,7 +18,9 @@ def main() -> NoReturn:
     if sys.argv[1:2] == ["gui"]:
         from tessera_saxs import gui
         sys.exit(gui.main(sys.argv[2:]))
-    runpy.run_path(str(package / "_devices.py"))["prepare"]()
+    remark = runpy.run_path(str(package / "_devices.py"))["prepare"]()
+    if remark:
+        print("tessera:", remark, file=sys.stderr)
     # Python ignores these signals, and a program inherits that.
     for name in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(name, signal.SIG_DFL)

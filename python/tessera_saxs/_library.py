@@ -6,11 +6,14 @@ import ctypes
 import functools
 import os
 import shutil
+import warnings
 import weakref
 from pathlib import Path
 from typing import Any, Callable, Optional
 
 import numpy as np
+
+from . import _devices
 
 
 class TesseraError(Exception):
@@ -148,9 +151,17 @@ _NATIVE = Path(__file__).parent / "_native"
 
 
 @functools.lru_cache(maxsize=None)
+def _prepare_devices() -> None:
+    remark = _devices.prepare()
+    if remark:
+        warnings.warn(remark, RuntimeWarning, stacklevel=2)
+
+
+@functools.lru_cache(maxsize=None)
 def load() -> ctypes.CDLL:
     """The library: the file that TESSERA_LIBRARY names, else the one of this
     package, else the system's."""
+    _prepare_devices()
     named = os.environ.get("TESSERA_LIBRARY")
     bundled = _NATIVE / "lib" / "libtessera.so.0"
     path = named or (str(bundled) if bundled.exists() else "libtessera.so.0")
@@ -166,6 +177,7 @@ def load() -> ctypes.CDLL:
 @functools.lru_cache(maxsize=None)
 def program() -> str:
     """Path of the program `tessera` that belongs to the library."""
+    _prepare_devices()
     named = os.environ.get("TESSERA_LIBRARY")
     folder = Path(named).resolve().parent if named else _NATIVE / "lib"
     for path in (folder / "../bin/tessera", folder / "tessera"):
