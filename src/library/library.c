@@ -6,21 +6,11 @@
 #include <gsl/gsl_errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <tessera.h>
 
-_Static_assert(TESSERA_E_NO == (int)TSR_E_NO &&
-                   TESSERA_E_USAGE == (int)TSR_E_USAGE &&
-                   TESSERA_E_DATA == (int)TSR_E_DATA &&
-                   TESSERA_E_NOINPUT == (int)TSR_E_NOINPUT &&
-                   TESSERA_E_INTERNAL == (int)TSR_E_INTERNAL &&
-                   TESSERA_E_NOMEM == (int)TSR_E_NOMEM &&
-                   TESSERA_E_NUMERIC == (int)TSR_E_NUMERIC &&
-                   TESSERA_E_RANGE == (int)TSR_E_RANGE &&
-                   TESSERA_E_IO == (int)TSR_E_IO &&
-                   TESSERA_E_DEVICE == (int)TSR_E_DEVICE &&
-                   TESSERA_E_INTERRUPTED == (int)TSR_E_INTERRUPTED &&
-                   TESSERA_E_CONFIG == (int)TSR_E_CONFIG,
-               "the numbers of tessera.h stay while the soname stays");
+#define SAME_NUMBER(name, exit_status, text)          \
+    _Static_assert(TESSERA_##name == (int)TSR_##name, \
+                   "the numbers of tessera.h stay");
+TSR_STATUS_LIST(SAME_NUMBER)
 
 static _Thread_local tsr_err last_error;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
