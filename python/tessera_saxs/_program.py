@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Callable, Mapping, Optional, Union
 
-from ._library import Interrupted, error_of, need, program
+from ._library import ERRORS, Interrupted, TesseraError, need, program
 
 Progress = Union[bool, Callable[[str], Any]]
 
@@ -94,7 +94,7 @@ def _error(status: int, lines: list[str]) -> BaseException:
         return stop
     if status < 0:
         message = f"{signal.Signals(-status).name}: {message}"
-    return error_of(_STATUS.get(status, 0), message)
+    return ERRORS.get(_STATUS.get(status, 0), TesseraError)(message)
 
 
 def _lines(chunk: str) -> list[str]:

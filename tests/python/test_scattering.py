@@ -9,7 +9,7 @@ import pytest
 
 import tessera_saxs
 from conftest import tessera
-from tessera_saxs import (Curve, DataError, Engine, MissingFileError, Neutrons,
+from tessera_saxs import (Curve, DataError, Engine, MissingFileError,
                           Profile, Structure, TesseraError, UsageError, fit,
                           profile)
 
@@ -45,7 +45,7 @@ def test_curve_is_the_programs(work):
     """To the digits of the file."""
     for how, options in (({}, []), ({"c2": 1.5}, ["--c2", 1.5]),
                          ({"density": 0.36}, ["--solvent-density", 0.36]),
-                         ({"neutrons": Neutrons(0.4, 0.8, {"A": 0.5})},
+                         ({"d2o": 0.4, "exchange": 0.8, "deuterated": {"A": 0.5}},
                           ["--radiation", "neutron", "--d2o", 0.4,
                            "--exchange", 0.8, "--deuterated", "A=0.5"])):
         np.testing.assert_allclose(profile("atoms.pdb", Q, **how),
@@ -108,9 +108,9 @@ def test_numbers_of_a_profile(atoms):
     (UsageError, lambda a: profile(a, ["a"])),
     (UsageError, lambda a: profile(a, Q, c2=math.nan)),
     (UsageError, lambda a: profile(a, Q, scatterers="three")),
-    (UsageError, lambda a: profile(a, Q, neutrons=Neutrons(1.5))),
-    (UsageError, lambda a: profile(a, Q, scatterers="one",
-                                   neutrons=Neutrons())),
+    (UsageError, lambda a: profile(a, Q, d2o=1.5)),
+    (UsageError, lambda a: profile(a, Q, d2o=0, density=0.35)),
+    (UsageError, lambda a: profile(a, Q, scatterers="one", d2o=0)),
     (UsageError, lambda a: profile(a, Q, xyz=np.zeros((7, 3)))),
     (UsageError, lambda a: profile(object(), Q)),
     (TesseraError, lambda a: profile(a, Q, device="no such device")),
@@ -350,7 +350,7 @@ def test_engine_is_the_debye_sum():
 
 def test_engine_of_a_file(model, curve):
     """Its profile is that of the file; 1e-4: from the engine's grid of q."""
-    engine = Engine.of_file(model, d_bound=150, q_max=0.3, device="reference")
+    engine = Engine(model, d_bound=150, q_max=0.3, device="reference")
     assert engine.residues[0] == 0 and len(engine.xyz) == engine.n_body
     found = engine.profile(engine.set(engine.xyz))
     q = np.linspace(0, 0.3, 26)
@@ -363,7 +363,7 @@ def test_engine_of_a_file(model, curve):
 
 
 def test_engine_refuses(model):
-    engine = Engine.of_file(model, d_bound=150, device="reference")
+    engine = Engine(model, d_bound=150, device="reference")
     engine.set(engine.xyz)
     before = engine.partials()
     for call in (lambda: engine.set(engine.xyz[1:]),
@@ -374,8 +374,8 @@ def test_engine_refuses(model):
                  lambda: engine.propose([(0, [(9999, 1, 0)], [[0, 0, 0]])]),
                  lambda: engine.propose([(0, [(0, 1, 0)], [[0, 0, math.nan]])]),
                  lambda: engine.propose([(3, [(0, 1, 0)], [[0, 0, 0]])]),
-                 lambda: Engine.of_file(model, d_bound=-1),
-                 lambda: Engine.of_file("no.pdb", d_bound=150)):
+                 lambda: Engine(model, d_bound=-1),
+                 lambda: Engine("no.pdb", d_bound=150)):
         with pytest.raises(TesseraError, match=r"\w+ .*\w"):
             call()
     np.testing.assert_array_equal(engine.partials(), before)
