@@ -170,5 +170,6 @@ def need(package: str, purpose: str) -> Any:
     try:
         return __import__(package)
     except ImportError as error:
-        raise MissingPackageError(f"{purpose} needs the package {package}: "
-                                  f"pip install {package}") from error
+        name = package.split(".")[0]
+        raise MissingPackageError(f"{purpose} needs the package {name}: "
+                                  f"pip install {name}") from error

@@ -117,7 +117,7 @@ def profile(structure: Any, elements: Any = None, q: Any = None, *,
     0: no layer. Result: electrons squared, for neutrons fm^2."""
     if q is None:
         elements, q = None, elements
-    q = array("q", q, None)
+    q = array("q", [] if q is None else q, None)
     if not len(q) or not np.isfinite(q).all():
         raise UsageError("q is missing or not finite; profile(structure, q)")
     q_max = float(q.max())

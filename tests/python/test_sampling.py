@@ -220,6 +220,7 @@ def test_arviz(solution):
 @pytest.mark.filterwarnings("ignore:Reader has no dt")
 def test_trajectory(solution):
     pytest.importorskip("MDAnalysis")
+    pytest.importorskip("h5py")
     run = solution.runs[1]
     assert len(run.trajectory(2).trajectory) == len(
         run.trajectory(1).trajectory) > 2
