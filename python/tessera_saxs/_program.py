@@ -20,7 +20,7 @@ Progress = Union[bool, Callable[[str], Any]]
 # Exit status (docs/design.md, section 4) to status of tessera.h. Exit status 1,
 # not converged, is no error.
 _STATUS = {64: 2, 65: 3, 66: 4, 74: 9, 78: 12}
-_INTERRUPTED = 75
+_INTERRUPTED = (75, -signal.SIGINT)
 
 
 def execute(command: list[str], progress: Progress = False, **options: Any
@@ -87,7 +87,7 @@ def _error(status: int, lines: list[str]) -> BaseException:
     start = max([i for i, line in enumerate(lines)
                  if line.startswith("tessera ")], default=0)
     message = re.sub(r"^tessera \w+: ", "", "\n".join(lines[start:]))
-    if status == _INTERRUPTED:
+    if status in _INTERRUPTED:
         stop = Interrupted(message)
         folder = message.partition("tessera resume ")[2]
         stop.folder = Path(shlex.split(folder)[0]) if folder else None

@@ -115,6 +115,20 @@ def test_function_shows_progress_and_stops(prior):
     check_stopped("my run", prior)
 
 
+def test_solve_is_stopped_and_repeated(work):
+    def stop(at):
+        with pytest.raises(Interrupted):
+            tessera_saxs.solve("model.pdb", "exp.dat", output="mine", states=1,
+                               settings=FEW, sample=True,
+                               progress=lambda line: at in line)
+
+    stop("exp.dat")  # while init reads
+    stop("1 state")
+    found = tessera_saxs.solve("model.pdb", "exp.dat", output="mine", states=1,
+                               settings=FEW, sample=True, progress=False)
+    assert found.run.draws("rg").shape == (2, 60)
+
+
 def test_failed_function_ends_the_run(prior):
     def show(line):
         raise ZeroDivisionError
