@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any, Sequence
 
 import numpy as np
@@ -32,7 +33,7 @@ class Engine:
     Or the types [n_body] of any bodies, with form_factors
     [n_comp, n_type, n_q] and dq, 1/Angstrom, at most pi / d_bound.
     d_bound: largest distance that will be proposed, Angstrom; 0: unchecked.
-    systems: number of conformations.
+    systems: number of conformations. device: as of Profile, later its text.
     Errors: UsageError (shapes, NaN, a larger distance), DeviceError."""
 
     def __init__(self, source: Any, form_factors: Any = None, dq: float = 0.0,
@@ -50,6 +51,10 @@ class Engine:
             n_comp, n_type, n_q = table.shape
             self._engine = Handle("engine", "new", len(types), types, n_type,
                                   n_comp, n_q, dq, table, *last)
+        self.device = call("engine_text", self._engine).decode()
+        if device == "auto" and self.device.startswith("reference"):
+            warnings.warn("no OpenCL device; the reference engine is many "
+                          "times slower", RuntimeWarning, stacklevel=2)
         self._batch = Handle("batch", "new", self._engine, systems,
                              keep=self._engine)
         self.n_body = call("engine_n_body", self._engine)

@@ -177,7 +177,7 @@ class Run(_Folder):
         return curves
 
     def to_arviz(self) -> Any:
-        """The draws as InferenceData of ArviZ."""
+        """The draws for ArviZ: InferenceData, from ArviZ 1.0 on a DataTree."""
         arviz = need("arviz", "to_arviz()")
         self._open()  # adds the draws that a killed run has left in its log
         return arviz.from_netcdf(str(self.folder / "trace.h5"))

@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -247,3 +248,18 @@ def test_trajectory(solution):
     stride = stored.size // len(rg)
     # Of CA atoms and of all bodies: alike.
     assert np.corrcoef(rg, stored[stride - 1::stride])[0, 1] > 0.9
+
+
+def test_bar_of_a_notebook(prior, monkeypatch):
+    """A bar that is updated in place, with the program's line beside it."""
+    shown = []
+    display = types.SimpleNamespace(
+        HTML=str, display=lambda page, display_id: types.SimpleNamespace(
+            update=shown.append))
+    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(
+        display=display))
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    tessera_saxs.run(prior, "one", settings={"sampler.draws": 2000})
+    bars = [page for page in shown if "<progress max=100 value=" in page]
+    assert bars and "steps/s" in bars[-1]

@@ -2,6 +2,9 @@
 the program."""
 import json
 import math
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -360,6 +363,18 @@ def test_engine_of_a_file(model, curve):
         rtol=1e-4)
     assert found.fit(Curve(curve)).chi2 == pytest.approx(
         fit(model, curve, scatterers="two", device="reference").chi2, rel=1e-3)
+
+
+def test_without_a_device(model):
+    """The slow exact engine, with a warning."""
+    script = ("import tessera_saxs\n"
+              f"e = tessera_saxs.Engine({model!r}, d_bound=150)\n"
+              "print(e.device, e.set(e.xyz)[0, 0] > 0)")
+    found = subprocess.run([sys.executable, "-c", script], check=True,
+                           capture_output=True, text=True,
+                           env={**os.environ, "OCL_ICD_VENDORS": "/none"})
+    assert found.stdout.startswith("reference") and "True" in found.stdout
+    assert found.stderr.count("no OpenCL device") == 1
 
 
 def test_engine_refuses(model):
