@@ -94,12 +94,12 @@ TESSERA_API int tessera_structure_read(const char *path,
                                        tessera_structure **out);
 
 /* A structure from the atoms of another program, treated as a file with these
- * records: waters are left out.
+ * records: waters are left out. Each atom has one location.
  * xyz      [n][3]  Angstrom
  * element  [n]     symbols in any case: "C", "Zn", "D"
  * name, residue, number  [n] or NULL, all three or none: "CA", "LYS", 12.
  *                  Consecutive atoms with the same residue name, number and
- *                  chain are a residue
+ *                  chain are a residue; the number has no other use
  * chain    [n] or NULL: "A"
  * With names, amino acids and nucleotides get the hydrogens of a table, whether
  * or not the arrays have hydrogens. Without names all atoms are one unknown
@@ -187,7 +187,8 @@ TESSERA_API void tessera_profile_free(tessera_profile *profile);
  * xyz        [n_frame][n_atom][3]  in
  * q          [n_q]                 in   0 to the profiler's q_max
  * intensity  [n_frame][n_q]        out  electrons squared; neutrons: fm^2
- * Errors: those of tessera_profile_coordinates, with the frame's number. */
+ * Errors: those of tessera_profile_coordinates, with the frame's number, and
+ * of tessera_profile_intensity. */
 TESSERA_API int tessera_profile_frames(tessera_profiler *profiler,
                                        const tessera_structure *structure,
                                        int n_frame, const double *xyz,
