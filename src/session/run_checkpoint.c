@@ -161,6 +161,17 @@ static const tsr_checkpoint_field state_fields[] = {
      .type = TSR_CHECKPOINT_INT64,
      .offset = offsetof(tsr_run_checkpoint, saved.integer),
      .length = offsetof(tsr_run_checkpoint, saved.n_integer)},
+    {.name = "model_error/real",
+     .type = TSR_CHECKPOINT_DOUBLE,
+     .offset = offsetof(tsr_run_checkpoint, error.real),
+     .length = offsetof(tsr_run_checkpoint, error.n_real)},
+    {.name = "model_error/integer",
+     .type = TSR_CHECKPOINT_INT64,
+     .offset = offsetof(tsr_run_checkpoint, error.integer),
+     .length = offsetof(tsr_run_checkpoint, error.n_integer)},
+    {.name = "model_error/text",
+     .type = TSR_CHECKPOINT_TEXT,
+     .offset = offsetof(tsr_run_checkpoint, error_text)},
     {0}};
 
 tsr_status tsr_run_checkpoint_write(const char *directory,
@@ -187,9 +198,11 @@ void tsr_run_checkpoint_clear(tsr_run_checkpoint *checkpoint)
 {
     free(checkpoint->text);
     free(checkpoint->engine);
+    free(checkpoint->error_text);
     free(checkpoint->written_at);
     free(checkpoint->remark);
     tsr_archive_clear(&checkpoint->saved);
+    tsr_archive_clear(&checkpoint->error);
     memset(checkpoint, 0, sizeof *checkpoint);
 }
 
@@ -330,21 +343,27 @@ tsr_status tsr_run_trace_match(const char *path, const char *text, tsr_err *err)
 }
 
 tsr_status tsr_run_checkpoint_match(const tsr_run_checkpoint *checkpoint,
-                                    const char *text,
+                                    const char *file, const char *text,
                                     const tsr_run_identity *identity,
                                     tsr_err *err)
 {
     const tsr_run_identity *a = &checkpoint->identity, *b = identity;
     tsr_status status = match_text("checkpoint", checkpoint->text, text, err);
+    if (status != TSR_OK &&
+        match_text("checkpoint", checkpoint->text, file, NULL) == TSR_OK)
+        return tsr_fail(err, status,
+                        "config.yaml is that of the checkpoint, but tessera %s "
+                        "has other keys or defaults than the version that "
+                        "wrote it; resume with that version, or begin a new "
+                        "run",
+                        TSR_VERSION);
     const char *what = a->structure != b->structure ? "the structure"
                        : a->data != b->data         ? "the data"
                        : a->tables != b->tables
                            ? "form factors or prior (another version of "
                              "tessera?)"
-                       : a->n_chain != b->n_chain || a->n_temp != b->n_temp ||
-                               a->n_state != b->n_state
-                           ? "the number of chains, temperatures or states"
-                           : NULL;
+                       : a->n_chain < 1 ? "the number of chains"
+                                        : NULL;
     if (status == TSR_OK && what != NULL)
         status = tsr_fail(err, TSR_E_DATA,
                           "%s: changed since the checkpoint was written; "
