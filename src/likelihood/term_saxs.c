@@ -14,6 +14,7 @@
 #include "scattering/contrast.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,15 +169,19 @@ static double background_sd(const tsr_saxs *saxs)
 }
 
 /* With flat priors, sampled c and b have a proper distribution only if the
- * likelihood is narrow enough: always for normal errors, and for Student's t
- * with N points if beta (nu + 1) N exceeds the number of c and b that are
- * sampled. */
+ * likelihood is narrow enough: at any beta > 0 for normal errors, and for
+ * Student's t with N points if beta (nu + 1) N exceeds the number of these
+ * priors. */
 static double min_beta(const tsr_saxs_term *t)
 {
-    if (t->term.is_integrated || t->noise->tail == NULL)
+    int n_flat = t->linear.infer_scale;
+    if (!(t->linear.background_sd > 0.0))
+        n_flat += t->linear.infer_background;
+    if (t->term.is_integrated || n_flat == 0)
         return 0.0;
-    return tsr_linear_n_free(&t->linear) /
-           (t->noise->tail(t->term.parameter) * t->saxs->n);
+    return t->noise->tail == NULL
+               ? DBL_MIN
+               : n_flat / (t->noise->tail(t->term.parameter) * t->saxs->n);
 }
 
 static void add_notes(tsr_saxs_term *t)
@@ -433,11 +438,19 @@ static double term_chi2(const tsr_term *term, const void *fit)
 
 /* ---- scale and background ---- */
 
-/* A likelihood to the power beta is wider by 1 / sqrt(beta). */
-static tsr_linear_shape conditional(const tsr_saxs_term *t, const double *theta,
-                                    double beta)
+/* A likelihood to the power beta is wider by 1 / sqrt(beta), but the prior of b
+ * is not: with all of the fit, its share of the prior of b would be wider, too.
+ * fit out: a copy of `from` with the rest of the prior. */
+static tsr_linear_shape conditional(const tsr_saxs_term *t, const tsr_fit *from,
+                                    const double *theta, double beta,
+                                    tsr_fit *fit)
 {
+    const double flat = 1e-30; /* in place of beta = 0 */
     tsr_linear_shape shape = t->noise->conditional(t->state, theta);
+    beta = fmax(beta, flat);
+    *fit = *from;
+    tsr_linear_add_prior(&t->linear, shape.spread * sqrt(1.0 / beta - 1.0),
+                         fit);
     shape.spread /= sqrt(beta);
     return shape;
 }
@@ -447,8 +460,9 @@ static void term_draw(const tsr_term *term, const void *fit, double beta,
 {
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
     double *linear = theta + t->n_noise;
-    tsr_linear_draw(&t->linear, fit, conditional(t, theta, beta), rng,
-                    &linear[0], &linear[1]);
+    tsr_fit at;
+    const tsr_linear_shape shape = conditional(t, fit, theta, beta, &at);
+    tsr_linear_draw(&t->linear, &at, shape, rng, &linear[0], &linear[1]);
 }
 
 static double term_log_density(const tsr_term *term, const void *fit,
@@ -456,8 +470,10 @@ static double term_log_density(const tsr_term *term, const void *fit,
 {
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
     const double *linear = theta + t->n_noise;
-    return tsr_linear_log_density(&t->linear, fit, conditional(t, theta, beta),
-                                  linear[0], linear[1]) -
+    tsr_fit at;
+    const tsr_linear_shape shape = conditional(t, fit, theta, beta, &at);
+    return tsr_linear_log_density(&t->linear, &at, shape, linear[0],
+                                  linear[1]) -
            tsr_linear_log_prior(&t->linear, linear[1]);
 }
 

@@ -1152,14 +1152,14 @@ static void log_population(const tsr_session *s, double seconds)
     double error;
     if (found.n_level == 0) {
         if (s->config->sampler.evidence && t->likelihood != NULL)
-            tsr_warn(
-                s->log,
-                "sampler.evidence: no log evidence can be computed, as "
-                "the chains do not start from the prior (%s)",
-                tsr_likelihood_min_beta(t->likelihood) > 0.0
-                    ? "scale and background are sampled, under a flat prior"
-                : t->n_start > 0 ? "structure.starts says where chains start"
-                                 : "see sampler.start, chains and t_max");
+            tsr_warn(s->log,
+                     "sampler.evidence: no log evidence can be computed, as "
+                     "the chains do not start from the prior (%s)",
+                     tsr_likelihood_min_beta(t->likelihood) > 0.0
+                         ? "scale or background is sampled, under a flat prior"
+                     : t->n_start > 0
+                         ? "structure.starts says where chains start"
+                         : "see sampler.start, chains and t_max");
         return;
     }
     const double log_evidence =
