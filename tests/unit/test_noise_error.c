@@ -209,8 +209,8 @@ TEST(change_is_that_of_drawn_data)
     static const struct {
         int n_before, n_now;
         double before, now;
-    } pair[N_PAIR] = {{2, 2, 0.02, 0.02}, {0, 1, 0.0, 0.02},
-                      {1, 0, 0.02, 0.0},  {1, 2, 0.02, 0.03},
+    } pair[N_PAIR] = {{2, 2, 0.02, 0.02}, {0, 1, 0.0, 0.06},
+                      {1, 0, 0.02, 0.0},  {1, 2, 0.02, 0.4},
                       {2, 2, 0.02, 0.01}, {1, 1, 0.03, -0.004}};
     static const double q[N_DATA] = {0.02, 0.03, 0.04, 0.06, 0.07, 0.08};
     static const double observed[N_DATA] = {90.0, 70.0, 50.0, 20.0, 12.0, 7.0};
