@@ -1,5 +1,5 @@
-/* The likelihood terms `saxs` and `sans`: a measured curve, I_exp,k = c I(q_k;
- * X) S(q_k) + b + noise. For neutrons only the profile differs.
+/* The likelihood terms `saxs` and `sans`: a measured curve, I_exp,k = c (I
+ * S)(q_k; X) + b + noise. For neutrons only the profile differs.
  *
  * A term joins three parts with files of their own: the data
  * (scattering/saxs.h), the operator that maps the profile from the engine's
@@ -354,17 +354,33 @@ static void *term_fit_new(const tsr_term *term, tsr_pool *pool)
 {
     tsr_fit *fit = tsr_pool_new(pool, 1, sizeof *fit);
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
-    if (fit == NULL || !(t->noise->per_point || t->has_interparticle))
-        return fit;
-    tsr_pool_array(pool, fit->model, term->n_point);
-    tsr_pool_array(pool, fit->weight, term->n_point);
-    return fit->model != NULL && fit->weight != NULL ? fit : NULL;
+    if (fit != NULL && t->noise->per_point) {
+        tsr_pool_array(pool, fit->model, term->n_point);
+        tsr_pool_array(pool, fit->weight, term->n_point);
+    }
+    if (fit != NULL && t->has_interparticle)
+        tsr_pool_array(pool, fit->joint, t->interference.n_joint);
+    return pool->failed ? NULL : fit;
+}
+
+/* The profile that the noise model fits, with S(q) if the term has it. */
+static const double *with_interference(const tsr_saxs_term *t,
+                                       const double *profile,
+                                       const double *theta, double *joint)
+{
+    if (!t->has_interparticle)
+        return profile;
+    tsr_interference_apply(&t->interference, exp(theta[t->n_noise + 2]),
+                           profile, joint);
+    return joint;
 }
 
 tsr_status tsr_saxs_fit(const tsr_saxs_term *term, const double *profile,
                         const double *theta, tsr_fit *fit, tsr_err *err)
 {
-    term->noise->fit(term->state, profile, theta, fit);
+    term->noise->fit(term->state,
+                     with_interference(term, profile, theta, fit->joint), theta,
+                     fit);
     if (isfinite(fit->chi2) && isfinite(fit->square_sum) &&
         isfinite(fit->scale))
         return TSR_OK;
@@ -396,6 +412,7 @@ static void term_refit(const tsr_term *term, const void *from,
     *new = *old;
     new->model = buffers.model;
     new->weight = buffers.weight;
+    new->joint = buffers.joint;
     if (new->model != NULL)
         memcpy(new->model, old->model, (size_t)t->saxs->n * sizeof(double));
     if (t->noise->refit != NULL && t->noise->log_integral != NULL)
@@ -488,16 +505,26 @@ void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile,
         curve[k] = scale * curve[k] + background;
 }
 
+void tsr_saxs_curve_at(const tsr_saxs_term *term, const double *profile,
+                       double s0, double *joint, double *curve)
+{
+    const tsr_interference *x = &term->interference;
+    if (!term->has_interparticle) {
+        tsr_saxs_curve(term, profile, 1.0, 0.0, curve);
+        return;
+    }
+    tsr_interference_apply(x, s0, profile, joint);
+    tsr_q_operator_apply(x->matrix, term->saxs->n, x->n_joint, joint, curve);
+}
+
 static void term_predict(const tsr_term *term, const tsr_prediction *prediction,
                          const void *fit, const double *theta, double *value)
 {
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
-    const double *profile = prediction->profile, *linear = theta + t->n_noise;
-    (void)fit;
-    tsr_saxs_curve(t, profile, 1.0, 0.0, value);
-    if (t->has_interparticle)
-        tsr_structure_factor_apply(exp(linear[2]), profile[0], term->n_point,
-                                   value);
+    const double *linear = theta + t->n_noise;
+    tsr_saxs_curve_at(t, prediction->profile,
+                      t->has_interparticle ? exp(linear[2]) : 1.0,
+                      ((const tsr_fit *)fit)->joint, value);
     for (int k = 0; k < term->n_point; k++)
         value[k] = linear[0] * value[k] + linear[1];
 }
@@ -519,21 +546,26 @@ static double term_draw_point(const tsr_term *term, const double *theta, int k,
 
 /* ---- before chains start ---- */
 
-/* Creates the noise model's state, with the model's own error [n_error][n_q] in
- * the data's unit. */
+/* Grid points of the profiles that the noise model fits. */
+static int noise_n_q(const tsr_saxs_term *t)
+{
+    return t->has_interparticle ? t->interference.n_joint : t->n_q;
+}
+
+/* Creates the noise model's state, with the model's own error [n_error][n_q] of
+ * the noise model in the data's unit. */
 static tsr_status open_noise(const tsr_saxs_term *t, int n_error,
                              const double *error, tsr_pool *pool,
                              tsr_noise **out, tsr_err *err)
 {
-    const tsr_noise_spec spec = {.options = &t->noise_options,
-                                 .saxs = t->saxs,
-                                 .matrix = t->matrix,
-                                 .n_q = t->n_q,
-                                 .interparticle =
-                                     t->has_interparticle ? t->n_noise + 2 : 0,
-                                 .linear = &t->linear,
-                                 .n_error = n_error,
-                                 .error = error};
+    const tsr_noise_spec spec = {
+        .options = &t->noise_options,
+        .saxs = t->saxs,
+        .matrix = t->has_interparticle ? t->interference.matrix : t->matrix,
+        .n_q = noise_n_q(t),
+        .linear = &t->linear,
+        .n_error = n_error,
+        .error = error};
     return tsr_noise_new(&spec, pool, out, err);
 }
 
@@ -554,6 +586,14 @@ static tsr_status term_prepare(tsr_term *term, const tsr_q_grid *grid,
         grid, &t->saxs->resolution, t->saxs->n, t->saxs->q, &matrix, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", t->saxs->path);
+    if (t->has_interparticle)
+        status = tsr_interference_make(grid, &t->saxs->resolution, t->saxs->n,
+                                       t->saxs->q, &term->pool,
+                                       &t->interference, err);
+    if (status != TSR_OK) {
+        free(matrix);
+        return status;
+    }
     return tsr_saxs_term_prepare(t, grid->n_q, matrix, err);
 }
 
@@ -618,14 +658,14 @@ tsr_status tsr_saxs_set_model_error(tsr_term *term,
 {
     tsr_saxs_term *t = (tsr_saxs_term *)term;
     const size_t n = (size_t)error->n, n_q = (size_t)t->n_q;
-    const size_t n_point = (size_t)t->saxs->n;
+    const size_t n_own = (size_t)noise_n_q(t), n_point = (size_t)t->saxs->n;
     tsr_pool pool = {0}, scratch = {0};
     tsr_noise *state = NULL;
     double *at_data, *own, *weight;
     if (t->noise->log_integral == NULL || (n == 0 && t->term.n_error == 0))
         return TSR_OK;
     tsr_pool_array(&pool, at_data, (n + 1) * n_point);
-    tsr_pool_array(&scratch, own, n * n_q);
+    tsr_pool_array(&scratch, own, n * n_own);
     tsr_pool_array(&scratch, weight, n_point);
     tsr_status status = tsr_pool_check(&pool, err);
     TSR_THEN(status, tsr_pool_check(&scratch, err));
@@ -636,7 +676,7 @@ tsr_status tsr_saxs_set_model_error(tsr_term *term,
                            at_data + (e + 1) * n_point);
         const double scale = reference_scale(t, at_data, weight);
         for (size_t i = 0; i < n * n_q; i++)
-            own[i] = scale * error->curve[i];
+            own[i / n_q * n_own + i % n_q] = scale * error->curve[i];
         status = open_noise(t, error->n, own, &pool, &state, err);
     }
     tsr_pool_clear(&scratch);
