@@ -496,25 +496,16 @@ static double term_log_density(const tsr_term *term, const void *fit,
 
 /* ---- curves ---- */
 
-void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile,
-                    double scale, double background, double *curve)
-{
-    tsr_q_operator_apply(term->matrix, term->saxs->n, term->n_q, profile,
-                         curve);
-    for (int k = 0; k < term->saxs->n; k++)
-        curve[k] = scale * curve[k] + background;
-}
-
-void tsr_saxs_curve_at(const tsr_saxs_term *term, const double *profile,
-                       double s0, double *joint, double *curve)
+void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile, double s0,
+                    double *joint, double *curve)
 {
     const tsr_interference *x = &term->interference;
-    if (!term->has_interparticle) {
-        tsr_saxs_curve(term, profile, 1.0, 0.0, curve);
-        return;
-    }
-    tsr_interference_apply(x, s0, profile, joint);
-    tsr_q_operator_apply(x->matrix, term->saxs->n, x->n_joint, joint, curve);
+    const int is_joint = term->has_interparticle && joint != NULL;
+    if (is_joint)
+        tsr_interference_apply(x, s0, profile, joint);
+    tsr_q_operator_apply(is_joint ? x->matrix : term->matrix, term->saxs->n,
+                         is_joint ? x->n_joint : term->n_q,
+                         is_joint ? joint : profile, curve);
 }
 
 static void term_predict(const tsr_term *term, const tsr_prediction *prediction,
@@ -522,9 +513,9 @@ static void term_predict(const tsr_term *term, const tsr_prediction *prediction,
 {
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
     const double *linear = theta + t->n_noise;
-    tsr_saxs_curve_at(t, prediction->profile,
-                      t->has_interparticle ? exp(linear[2]) : 1.0,
-                      ((const tsr_fit *)fit)->joint, value);
+    tsr_saxs_curve(t, prediction->profile,
+                   t->has_interparticle ? exp(linear[2]) : 1.0,
+                   ((const tsr_fit *)fit)->joint, value);
     for (int k = 0; k < term->n_point; k++)
         value[k] = linear[0] * value[k] + linear[1];
 }
@@ -670,9 +661,9 @@ tsr_status tsr_saxs_set_model_error(tsr_term *term,
     tsr_status status = tsr_pool_check(&pool, err);
     TSR_THEN(status, tsr_pool_check(&scratch, err));
     if (status == TSR_OK) {
-        tsr_saxs_curve(t, error->reference, 1.0, 0.0, at_data);
+        tsr_saxs_curve(t, error->reference, 1.0, NULL, at_data);
         for (size_t e = 0; e < n; e++)
-            tsr_saxs_curve(t, error->curve + e * n_q, 1.0, 0.0,
+            tsr_saxs_curve(t, error->curve + e * n_q, 1.0, NULL,
                            at_data + (e + 1) * n_point);
         const double scale = reference_scale(t, at_data, weight);
         for (size_t i = 0; i < n * n_q; i++)

@@ -101,14 +101,10 @@ tsr_status tsr_saxs_fit(const tsr_saxs_term *term, const double *profile,
 double tsr_saxs_log_lik(const tsr_saxs_term *term, const tsr_fit *fit,
                         const double *theta);
 
-/* c I(q_k) + b at the data's q, without S(q): curve [n_point] out. */
-void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile,
-                    double scale, double background, double *curve);
-
-/* I(q_k) S(q_k) at the data's q: curve [n_point] out. s0: S(0), without effect
- * if the term has no interference. joint [4 n_q]: scratch. */
-void tsr_saxs_curve_at(const tsr_saxs_term *term, const double *profile,
-                       double s0, double *joint, double *curve);
+/* I S at the data's q: curve [n_point] out. s0: S(0), without effect if the
+ * term has no interference. joint [4 n_q]: scratch; NULL: S = 1. */
+void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile, double s0,
+                    double *joint, double *curve);
 
 /* ---- likelihood with all nuisance parameters integrated out (marginal.c) ----
  *

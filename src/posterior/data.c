@@ -355,7 +355,7 @@ typedef struct {
     const double *partial; /* of the first conformation */
     double *profile;       /* [n_view][n_q] */
     double *log_s0;        /* [n_term] log S(0) of the curves */
-    double *joint;         /* scratch of tsr_saxs_curve_at */
+    double *joint;         /* scratch of tsr_saxs_curve */
 } fit_context;
 
 static void predict(void *context, double c1, double c2, double *model)
@@ -372,7 +372,7 @@ static void predict(void *context, double c1, double c2, double *model)
         if (l->term[d]->type->is_curve) {
             const double *own = j->profile + l->term[d]->view * l->grid.n_q;
             const tsr_saxs_term *term = (const tsr_saxs_term *)l->term[d];
-            tsr_saxs_curve_at(term, own, exp(j->log_s0[d]), j->joint, model);
+            tsr_saxs_curve(term, own, exp(j->log_s0[d]), j->joint, model);
             model += term->saxs->n;
         }
 }

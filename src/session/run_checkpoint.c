@@ -287,27 +287,6 @@ static int next_line(reader *r)
     return 0;
 }
 
-/* The value of a line, after its key. Both texts have all keys in the order of
- * the field tables, so that it suffices to compare values. A key may have been
- * renamed since the checkpoint was written. */
-static const char *value_of(const reader *r, size_t *length)
-{
-    const size_t key =
-        strspn(r->line, " -abcdefghijklmnopqrstuvwxyz_0123456789");
-    const int is_key = key < r->length && r->line[key] == ':' &&
-                       (key + 1 == r->length || r->line[key + 1] == ' ');
-    const size_t skip = is_key ? key : 0;
-    *length = r->length - skip;
-    return r->line + skip;
-}
-
-static int is_same_value(const reader *a, const reader *b)
-{
-    size_t n_a, n_b;
-    const char *value_a = value_of(a, &n_a), *value_b = value_of(b, &n_b);
-    return n_a == n_b && memcmp(value_a, value_b, n_a) == 0;
-}
-
 /* Compares the configurations of a file `what` and of the present run. */
 static tsr_status match_text(const char *what, const char *then,
                              const char *now, tsr_err *err)
@@ -317,7 +296,8 @@ static tsr_status match_text(const char *what, const char *then,
         int has_a = next_line(&a), has_b = next_line(&b);
         if (!has_a && !has_b)
             return TSR_OK;
-        if (has_a != has_b || !is_same_value(&a, &b))
+        if (has_a != has_b || a.length != b.length ||
+            memcmp(a.line, b.line, a.length) != 0)
             return tsr_fail(err, TSR_E_DATA,
                             "config.yaml differs from that of the %s: '%.*s' "
                             "was '%.*s'; restore it, or begin a new run",

@@ -16,8 +16,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* ---- reports ---- */
-
 /* ---- sizes of files ---- */
 
 /* Expected sizes of the files of a run. */

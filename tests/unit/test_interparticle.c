@@ -104,7 +104,7 @@ TEST(terms_have_the_factor)
             profile[0] = 1e4;
             for (int j = 1; j < l->grid.n_q; j++)
                 profile[j] = 1e4 * sphere(j * l->grid.dq_inv_ang * radius);
-            tsr_saxs_curve_at(t, profile, s0, joint, curve);
+            tsr_saxs_curve(t, profile, s0, joint, curve);
             tsr_pool *pool = new_pool();
             tsr_smearing nodes;
             OK(tsr_smearing_make(&saxs.resolution, N, q, 3.0 * d_max, pool,
@@ -132,7 +132,7 @@ TEST(terms_have_the_factor)
             assert_near(chi2, fit->chi2, 1e-7 * chi2);
             if (s0 == 1.0) {
                 double plain[N];
-                tsr_saxs_curve(t, profile, 1.0, 0.0, plain);
+                tsr_saxs_curve(t, profile, 1.0, NULL, plain);
                 assert_memory_equal(plain, curve, sizeof plain);
             }
         }
