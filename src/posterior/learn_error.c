@@ -617,28 +617,10 @@ typedef struct {
 } error_file;
 
 static const tsr_checkpoint_field file_fields[] = {
-    {.name = "bodies/text",
-     .type = TSR_CHECKPOINT_TEXT,
-     .offset = offsetof(error_file, bodies.text)},
-    {.name = "bodies/real",
-     .type = TSR_CHECKPOINT_DOUBLE,
-     .offset = offsetof(error_file, bodies.archive.real),
-     .length = offsetof(error_file, bodies.archive.n_real)},
-    {.name = "bodies/integer",
-     .type = TSR_CHECKPOINT_INT64,
-     .offset = offsetof(error_file, bodies.archive.integer),
-     .length = offsetof(error_file, bodies.archive.n_integer)},
-    {.name = "particles/text",
-     .type = TSR_CHECKPOINT_TEXT,
-     .offset = offsetof(error_file, particles.text)},
-    {.name = "particles/real",
-     .type = TSR_CHECKPOINT_DOUBLE,
-     .offset = offsetof(error_file, particles.archive.real),
-     .length = offsetof(error_file, particles.archive.n_real)},
-    {.name = "particles/integer",
-     .type = TSR_CHECKPOINT_INT64,
-     .offset = offsetof(error_file, particles.archive.integer),
-     .length = offsetof(error_file, particles.archive.n_integer)},
+    TSR_CHECKPOINT_STRING("bodies/text", error_file, bodies.text),
+    TSR_CHECKPOINT_ARCHIVE("bodies", error_file, bodies.archive),
+    TSR_CHECKPOINT_STRING("particles/text", error_file, particles.text),
+    TSR_CHECKPOINT_ARCHIVE("particles", error_file, particles.archive),
     {0}};
 
 static void clear_file(error_file *f)
