@@ -81,6 +81,7 @@ PROGRAM := $(BUILD)/tessera
 ABI     := 0
 SHARED  := $(BUILD)/libtessera.so.$(ABI)
 ABI_MAP := src/library/tessera.map
+EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 LIBRARY_O := $(filter $(BUILD)/src/library/%,$(LIB_O))
 # separate programs, started by `tessera train` and `tessera bench`
 TOOL_C  := $(sort $(wildcard tools/*/*.c))
@@ -104,7 +105,7 @@ LONGEST := $(patsubst %,tests/cli/test_%.sh,inputs atoms) \
              neutron) tests/oracle/test_runs.sh
 
 .PHONY: all
-all: $(PROGRAM) $(TOOLS) $(SHARED) ## build build/tessera and libtessera.so
+all: $(PROGRAM) $(TOOLS) $(SHARED) $(EXAMPLES) ## build build/tessera and libtessera.so
 
 # The programs of a build find the tables as those of an installation do: in
 # share/tessera/data of a folder above them.
@@ -131,7 +132,6 @@ $(SHARED): $(LIBRARY_O) $(LIB) $(ABI_MAP)
 
 # Programs that know the public header alone: the examples, and the library's
 # test.
-EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 $(BUILD)/examples/%: examples/%.c include/tessera.h $(SHARED)
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -302,7 +302,7 @@ check-san-run: $(PROGRAM) $(TOOLS) $(SAN_TESTS) $(BUILD)/tests/oracle/write_stra
 	        fi; \
 	    done; exit $$status
 
-check-build: $(PROGRAM) $(TOOLS) $(TESTS) $(SHARED) $(EXAMPLES) $(PRELOAD) $(BUILD)/tests/oracle/write_trace \
+check-build: all $(TESTS) $(PRELOAD) $(BUILD)/tests/oracle/write_trace \
     $(BUILD)/tests/oracle/write_run $(BUILD)/tests/oracle/write_strand \
     $(BUILD)/tests/oracle/write_trajectory
 check-slow-build: $(PROGRAM) $(TOOLS) $(SLOW) $(PRELOAD) \
