@@ -32,7 +32,7 @@ PKGS     := gsl yaml-0.1 hdf5 OpenCL zlib fftw3f fftw3
 DEB_PACKAGES := pkg-config g++ ocl-icd-opencl-dev opencl-headers \
     pocl-opencl-icd libgsl-dev libyaml-dev libhdf5-dev zlib1g-dev libfftw3-dev gemmi-dev tao-pegtl-dev \
     librandom123-dev libcmocka-dev
-DEB_CHECK    := python3 python3-venv hdf5-tools
+DEB_CHECK    := python3 python3-venv hdf5-tools mandoc zsh fish
 # shows the report in a test, which is skipped without a browser
 DEB_BROWSER  := chromium
 DEB_LINT     := clang clang-format clang-tidy
@@ -228,7 +228,8 @@ deps: ## install what the build needs (Debian, Ubuntu; elsewhere lists it)
 	$(call install_missing,$(DEB_PACKAGES))
 
 deps-check: deps
-	@{ $(PYTHON) -c 'import venv, ensurepip' && command -v h5dump; } \
+	@{ $(PYTHON) -c 'import venv, ensurepip' && command -v h5dump && \
+	    command -v mandoc && command -v zsh && command -v fish; } \
 	    >/dev/null 2>&1 || $(MAKE) -s --no-print-directory deps-python
 	@command -v chromium >/dev/null || \
 	    $(MAKE) -s --no-print-directory deps-browser || true
@@ -336,25 +337,52 @@ $(BUILD)/docs/%: $(BUILD)/docs/%.o $(LIB)
 	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ $(TSR_LDLIBS) $(LDLIBS)
 
 # ---- install ----
-.PHONY: install uninstall clean
-install: $(PROGRAM) $(TOOLS) $(SHARED) ## into PREFIX (default /usr/local), under DESTDIR
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig \
-	    share/tessera/data)
-	install -m 644 include/tessera.h $(DESTDIR)$(PREFIX)/include
-	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib
-	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(PREFIX)/lib/libtessera.so
-	printf '%s\n' 'prefix=$(PREFIX)' 'Name: tessera' 'Version: $(VERSION)' \
-	    'Description: small-angle scattering of structures, and sampling' \
-	    'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -ltessera' \
-	    >$(DESTDIR)$(PREFIX)/lib/pkgconfig/tessera.pc
-	install -m 755 $(PROGRAM) $(TOOLS) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(wildcard data/*) $(DESTDIR)$(PREFIX)/share/tessera/data
+# Packagers also set LIBDIR and, where their shell looks elsewhere, ZSHDIR.
+LIBDIR   ?= $(PREFIX)/lib
+SHAREDIR := $(PREFIX)/share
+DOCDIR   ?= $(SHAREDIR)/doc/tessera
+BASHDIR  ?= $(SHAREDIR)/bash-completion/completions
+ZSHDIR   ?= $(SHAREDIR)/zsh/site-functions
+FISHDIR  ?= $(SHAREDIR)/fish/vendor_completions.d
+MANUAL   := $(BUILD)/manual/tessera.1
 
-uninstall:
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAM) $(TOOLS)))
+.PHONY: manual install uninstall clean
+manual: $(MANUAL) ## manual pages and completion, into build/manual
+$(MANUAL): tools/manual.sh $(PROGRAM) $(TOOLS) CHANGELOG.md
+	@tools/manual.sh $(PROGRAM) $(@D)
+
+install: $(PROGRAM) $(TOOLS) $(SHARED) $(MANUAL) ## into PREFIX (default /usr/local), under DESTDIR
+	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/include \
+	    $(LIBDIR)/pkgconfig $(SHAREDIR)/tessera/data $(SHAREDIR)/man/man1 \
+	    $(SHAREDIR)/man/man5 $(DOCDIR) $(BASHDIR) $(ZSHDIR) $(FISHDIR))
+	install -m 755 $(PROGRAM) $(TOOLS) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 include/tessera.h $(DESTDIR)$(PREFIX)/include
+	install -m 755 $(SHARED) $(DESTDIR)$(LIBDIR)
+	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(LIBDIR)/libtessera.so
+	printf '%s\n' 'prefix=$(PREFIX)' \
+	    'libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)' \
+	    'Name: tessera' 'Version: $(VERSION)' \
+	    'Description: small-angle scattering of structures, and sampling' \
+	    'Cflags: -I$${prefix}/include' 'Libs: -L$${libdir} -ltessera' \
+	    >$(DESTDIR)$(LIBDIR)/pkgconfig/tessera.pc
+	install -m 644 $(wildcard data/*) $(DESTDIR)$(SHAREDIR)/tessera/data
+	install -m 644 $(BUILD)/manual/*.1 $(DESTDIR)$(SHAREDIR)/man/man1
+	install -m 644 $(BUILD)/manual/*.5 $(DESTDIR)$(SHAREDIR)/man/man5
+	install -m 644 LICENSE CITATION.cff CHANGELOG.md packaging/third-party.md \
+	    $(DESTDIR)$(DOCDIR)
+	install -m 644 $(BUILD)/manual/tessera.bash $(DESTDIR)$(BASHDIR)/tessera
+	install -m 644 $(BUILD)/manual/_tessera $(DESTDIR)$(ZSHDIR)
+	install -m 644 $(BUILD)/manual/tessera.fish $(DESTDIR)$(FISHDIR)
+
+uninstall: ## remove what install wrote
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,include/tessera.h \
-	    lib/$(notdir $(SHARED)) lib/libtessera.so lib/pkgconfig/tessera.pc)
-	rm -rf $(DESTDIR)$(PREFIX)/share/tessera
+	    $(addprefix bin/,$(notdir $(PROGRAM) $(TOOLS))) \
+	    share/man/man1/tessera.1 share/man/man1/tessera-*.1 \
+	    share/man/man5/tessera-config.5)
+	rm -f $(addprefix $(DESTDIR),$(LIBDIR)/$(notdir $(SHARED)) \
+	    $(LIBDIR)/libtessera.so $(LIBDIR)/pkgconfig/tessera.pc \
+	    $(BASHDIR)/tessera $(ZSHDIR)/_tessera $(FISHDIR)/tessera.fish)
+	rm -rf $(DESTDIR)$(SHAREDIR)/tessera $(DESTDIR)$(DOCDIR)
 
 clean: ## remove build/
 	rm -rf build
