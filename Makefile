@@ -36,6 +36,7 @@ DEB_CHECK    := python3 python3-venv hdf5-tools mandoc zsh fish
 # shows the report in a test, which is skipped without a browser
 DEB_BROWSER  := chromium
 DEB_LINT     := clang clang-format clang-tidy
+DEB_PACKAGE  := debhelper dpkg-dev lintian
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion \
         -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wcast-qual \
@@ -180,7 +181,7 @@ $(BUILD)/gen/built_with.c: force
 	@mkdir -p $(@D)
 	@{ printf 'extern const char tsr_built_with[];\n'; \
 	   printf 'const char tsr_built_with[] = "%s\\nbuilt with %s' \
-	       '$(COMMIT:%= (%))' "$$($(CC) --version | head -n 1)"; \
+	       '$(if $(COMMIT), ($(COMMIT)))' "$$($(CC) --version | head -n 1)"; \
 	   for p in $(PKGS); do \
 	       printf ', %s %s' $$p "$$(pkg-config --modversion $$p)"; \
 	   done; printf '\\n";\n'; } >$@.new
@@ -383,6 +384,21 @@ uninstall: ## remove what install wrote
 	    $(LIBDIR)/libtessera.so $(LIBDIR)/pkgconfig/tessera.pc \
 	    $(BASHDIR)/tessera $(ZSHDIR)/_tessera $(FISHDIR)/tessera.fish)
 	rm -rf $(DESTDIR)$(SHAREDIR)/tessera $(DESTDIR)$(DOCDIR)
+
+# Debian packages, built in a copy of the tracked files. REUSE=1 takes the
+# programs of this build instead of a build of their own with Debian's flags.
+.PHONY: deb deps-deb
+deps-deb: deps
+	$(call install_missing,$(DEB_PACKAGE))
+deb: deps-deb ## Debian packages, into build/package, checked by lintian
+	rm -rf build/package
+	mkdir -p build/package/tessera
+	git ls-files -z | xargs -0 cp -p --parents -t build/package/tessera
+	$(if $(REUSE),ln -s ../.. build/package/tessera/build)
+	cd build/package/tessera && $(if $(REUSE),BUILD=build \
+	    DEB_BUILD_OPTIONS=noautodbgsym) \
+	    dpkg-buildpackage -us -uc $(if $(REUSE),-b -nc)
+	lintian --fail-on error,warning --allow-root build/package/*.changes
 
 clean: ## remove build/
 	rm -rf build
