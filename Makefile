@@ -26,7 +26,10 @@ SUBMAKE   = $(MAKE) --no-print-directory \
 Q        := $(if $(V),,@)
 say       = @$(if $(V),:,printf '  %-5s %s\n' $(1) $@)
 
-PKGS     := gsl yaml-0.1 hdf5 OpenCL zlib fftw3f fftw3
+# HDF5 has a file for pkg-config on Debian and where CMake built it; elsewhere
+# LDFLAGS and CPPFLAGS name its folder.
+HDF5     := $(if $(shell pkg-config --exists hdf5 2>/dev/null && echo yes),hdf5)
+PKGS     := gsl yaml-0.1 $(HDF5) OpenCL zlib fftw3f fftw3
 
 # Debian and Ubuntu packages for the build, the tests and OpenCL on a CPU.
 DEB_PACKAGES := pkg-config g++ ocl-icd-opencl-dev opencl-headers \
@@ -54,12 +57,24 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -w)
 # with sanitizers, which check more, and is not changed if the user has set it.
 HARDEN   := -fstack-protector-strong -fPIC -fvisibility=hidden \
             -ffile-prefix-map=$(CURDIR)=. # the same bytes in any folder
+# How to link a program and a shared library, on ELF systems and on macOS.
+ifneq ($(shell uname -s),Darwin)
 HARDEN_LD := -pie -Wl,-z,relro,-z,now
+SHARED_LD  = -shared -Wl,-z,relro,-z,now $(if $(SAN),,-Wl$(comma)-z$(comma)defs) \
+    -Wl,-soname,$(@F) -Wl,--version-script=$(ABI_MAP)
+SO        := so
+SO_ABI     = so.$(ABI)
+else
+SHARED_LD  = -dynamiclib -install_name @rpath/$(@F)
+DARWIN    := -D_DARWIN_C_SOURCE # what POSIX lacks, as dladdr
+SO        := dylib
+SO_ABI     = $(ABI).dylib
+endif
 FORTIFY   = $(if $(SAN)$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(1)),,$(if \
     $(filter-out -O0,$(lastword $(filter -O%,$(1)))),-U_FORTIFY_SOURCE \
     -D_FORTIFY_SOURCE=2))
 
-TSR_CPPFLAGS := -Isrc -Iinclude -Itools -I. -I$(BUILD)/gen -D_POSIX_C_SOURCE=200809L \
+TSR_CPPFLAGS := -Isrc -Iinclude -Itools -I. -I$(BUILD)/gen -D_POSIX_C_SOURCE=200809L $(DARWIN) \
     -DCL_TARGET_OPENCL_VERSION=120 -DTSR_VERSION='"$(VERSION)"' \
     $(shell pkg-config --cflags $(PKGS) 2>/dev/null | sed 's/-I/-isystem /g')
 TSR_CFLAGS   = -std=c11 $(WARN) -ffp-contract=off -pthread $(HARDEN) \
@@ -67,8 +82,12 @@ TSR_CFLAGS   = -std=c11 $(WARN) -ffp-contract=off -pthread $(HARDEN) \
 # -fwrapv: gemmi left-shifts negative residue numbers
 TSR_CXXFLAGS = -std=c++17 -fwrapv $(CXXWARN) -pthread $(HARDEN) \
     $(call FORTIFY,$(CXXFLAGS)) $(SANFLAGS)
-TSR_LDLIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lhdf5_hl \
-                -lm -pthread
+# gemmi's library, which its versions from 0.6 on have beside the headers. Where
+# the compiler does not find it by itself: LDLIBS=-lgemmi_cpp.
+GEMMI   := $(if $(findstring /,$(shell for e in a so; do \
+    $(CXX) -print-file-name=libgemmi_cpp.$$e; done)),-lgemmi_cpp)
+TSR_LDLIBS   := $(GEMMI) $(shell pkg-config --libs $(PKGS) 2>/dev/null) \
+                -lhdf5_hl $(if $(HDF5),,-lhdf5) -ldl -lm -pthread
 
 LIB_C   := $(filter-out src/commands/main.c,$(sort $(wildcard src/*/*.c)))
 LIB_CC  := $(sort $(wildcard src/*/*.cc))
@@ -80,7 +99,7 @@ PROGRAM := $(BUILD)/tessera
 # The public library: src/library and the members of LIB that it needs. ABI is
 # the number of the soname, raised when tessera.h changes incompatibly.
 ABI     := 0
-SHARED  := $(BUILD)/libtessera.so.$(ABI)
+SHARED  := $(BUILD)/libtessera.$(SO_ABI)
 ABI_MAP := src/library/tessera.map
 LIBRARY_O := $(filter $(BUILD)/src/library/%,$(LIB_O))
 # separate programs, started by `tessera train` and `tessera bench`
@@ -124,11 +143,9 @@ $(PROGRAM) $(TOOLS): $(LIB)
 
 $(SHARED): $(LIBRARY_O) $(LIB) $(ABI_MAP)
 	$(call say,LD)
-	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) -shared -Wl,-z,relro,-z,now \
-	    $(if $(SAN),,-Wl$(comma)-z$(comma)defs) -Wl,-soname,$(@F) \
-	    -Wl,--version-script=$(ABI_MAP) $(LDFLAGS) -o $@ $(LIBRARY_O) $(LIB) \
-	    $(TSR_LDLIBS) $(LDLIBS)
-	@ln -sf $(@F) $(BUILD)/libtessera.so
+	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(SHARED_LD) $(LDFLAGS) -o $@ \
+	    $(LIBRARY_O) $(LIB) $(TSR_LDLIBS) $(LDLIBS)
+	@ln -sf $(@F) $(BUILD)/libtessera.$(SO)
 
 # Programs that know the public header alone: the examples, and the library's
 # test.
@@ -359,7 +376,7 @@ install: $(PROGRAM) $(TOOLS) $(SHARED) $(MANUAL) ## into PREFIX (default /usr/lo
 	install -m 755 $(PROGRAM) $(TOOLS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 include/tessera.h $(DESTDIR)$(PREFIX)/include
 	install -m 755 $(SHARED) $(DESTDIR)$(LIBDIR)
-	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(LIBDIR)/libtessera.so
+	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(LIBDIR)/libtessera.$(SO)
 	printf '%s\n' 'prefix=$(PREFIX)' \
 	    'libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)' \
 	    'Name: tessera' 'Version: $(VERSION)' \
@@ -381,7 +398,7 @@ uninstall: ## remove what install wrote
 	    share/man/man1/tessera.1 share/man/man1/tessera-*.1 \
 	    share/man/man5/tessera-config.5)
 	rm -f $(addprefix $(DESTDIR),$(LIBDIR)/$(notdir $(SHARED)) \
-	    $(LIBDIR)/libtessera.so $(LIBDIR)/pkgconfig/tessera.pc \
+	    $(LIBDIR)/libtessera.$(SO) $(LIBDIR)/pkgconfig/tessera.pc \
 	    $(BASHDIR)/tessera $(ZSHDIR)/_tessera $(FISHDIR)/tessera.fish)
 	rm -rf $(DESTDIR)$(SHAREDIR)/tessera $(DESTDIR)$(DOCDIR)
 
