@@ -465,14 +465,14 @@ static void find_cache(char path[4096])
  */
 static tsr_status check_cache(tsr_err *err)
 {
-    const off_t needed = 4 << 20;
+    const size_t needed = 4 << 20;
     char folder[4096], file[4160] = "";
     find_cache(folder);
     snprintf(file, sizeof file, "%s/tessera-XXXXXX", folder);
     errno = 0;
     int fd = mkstemp(file);
     int code = fd < 0 ? errno : 0;
-    for (off_t n = 0; n < needed && code == 0; n += sizeof file)
+    for (size_t n = 0; n < needed && code == 0; n += sizeof file)
         if (write(fd, file, sizeof file) != (ssize_t)sizeof file)
             code = errno != 0 ? errno : ENOSPC;
     if (fd >= 0) {
