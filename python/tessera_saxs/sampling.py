@@ -10,7 +10,7 @@ from typing import Any, Mapping, Optional, Union
 
 import numpy as np
 
-from ._library import Handle, MissingFileError, call, need
+from ._library import Handle, MissingFileError, TesseraError, call, need
 from ._program import Progress, execute, execute_json
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -117,8 +117,12 @@ class _Folder:
         return f"<{type(self).__name__} {str(self.folder)!r}>"
 
     def _repr_html_(self) -> str:
+        try:
+            verdict = self.verdict
+        except TesseraError as error:  # as of a run that has no draws yet
+            verdict = str(error)
         return "".join(f"<p>{html.escape(line)}</p>"
-                       for line in self.verdict.splitlines())
+                       for line in verdict.splitlines())
 
 
 class Run(_Folder):

@@ -138,6 +138,9 @@ def test_numbers_of_a_profile(atoms):
     (UsageError, lambda a: profile(a, ["a"])),
     (UsageError, lambda a: profile(a, Q, c2=math.nan)),
     (UsageError, lambda a: profile(a, Q, scatterers="three")),
+    (UsageError, lambda a: profile(np.eye(3) * 4, ["C"] * 3, Q,
+                                   scatterers="two")),
+    (UsageError, lambda a: profile(a, Q, xyz=np.eye(3), scatterers="one")),
     (UsageError, lambda a: profile(a, Q, d2o=1.5)),
     (UsageError, lambda a: profile(a, Q, d2o=0, density=0.35)),
     (UsageError, lambda a: profile(a, Q, scatterers="one", d2o=0)),
@@ -434,6 +437,8 @@ def test_engine_refuses(model):
                  lambda: engine.propose([(0, [(0, 1, 0)], [[0, 0, math.nan]])]),
                  lambda: engine.propose([(3, [(0, 1, 0)], [[0, 0, 0]])]),
                  lambda: Engine(model, d_bound=-1),
+                 lambda: Engine(model, d_bound=150, scatterers="three"),
+                 lambda: Engine(model, d_bound=150, scatterers="atoms"),
                  lambda: Engine("no.pdb", d_bound=150)):
         with pytest.raises(TesseraError, match=r"\w+ .*\w"):
             call()
