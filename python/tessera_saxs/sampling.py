@@ -31,8 +31,9 @@ def run(config: PathLike, output: Optional[PathLike] = None, *,
     continues. A run that has not converged is returned: Run.converged.
     Errors: ConfigError, MissingFileError, DataError, UsageError,
     StorageError."""
-    return Run(execute_json(["run", os.fspath(config)], progress,
-                            output=output, set=settings, **options)["directory"])
+    found = execute_json(["run", os.fspath(config)], progress, output=output,
+                         set=settings, **options)
+    return Run(found["directory"])
 
 
 def resume(folder: PathLike, *, progress: Progress = True, **options: Any

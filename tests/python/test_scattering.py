@@ -53,7 +53,8 @@ def test_curve_is_the_programs(work):
     """To the digits of the file."""
     for how, options in (({}, []), ({"c2": 1.5}, ["--c2", 1.5]),
                          ({"density": 0.36}, ["--solvent-density", 0.36]),
-                         ({"d2o": 0.4, "exchange": 0.8, "deuterated": {"A": 0.5}},
+                         ({"d2o": 0.4, "exchange": 0.8,
+                           "deuterated": {"A": 0.5}},
                           ["--radiation", "neutron", "--d2o", 0.4,
                            "--exchange", 0.8, "--deuterated", "A=0.5"])):
         np.testing.assert_allclose(profile("atoms.pdb", Q, **how),
@@ -352,7 +353,8 @@ def test_columns_beside_coordinates(atoms):
 
 
 @pytest.mark.filterwarnings("ignore:no OpenCL device")
-@pytest.mark.parametrize("device, error", [("reference", 1e-12), ("auto", 1e-5)])
+@pytest.mark.parametrize("device, error", [("reference", 1e-12),
+                                           ("auto", 1e-5)])
 def test_engine_is_the_debye_sum(device, error):
     """After random proposals, accepted and rejected, of several systems. The
     error, of I(0), is that of double and of single precision."""
