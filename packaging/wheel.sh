@@ -1,9 +1,9 @@
 #!/bin/sh
 # The wheel of a release, into dist: packaging/wheel.sh FOLDER, as root. Built in
-# Debian 11, in FOLDER, so that it runs wherever glibc is 2.31 or later (Ubuntu
-# 20.04, Debian 11, RHEL 9), and with its HDF5, which links no network libraries,
-# where those of later Debians link thirty. Three libraries are only headers,
-# and are taken from the Debian of this machine.
+# Debian 11, in FOLDER: it then runs where glibc is 2.31 or later (Ubuntu 20.04,
+# Debian 11, RHEL 9), and holds 10 libraries; the HDF5 of Debian 12 links 30 more,
+# for files on a network. Libraries of headers alone come from this machine's
+# Debian.
 set -eu
 root=${1:?packaging/wheel.sh FOLDER}
 cd "$(dirname "$0")/.."
