@@ -425,7 +425,7 @@ clean: ## remove build/
 # its name says the oldest glibc that suffices (packaging/wheel.sh: Debian 11's).
 WHEEL_VENV := $(BUILD)/wheel/venv/bin
 .PHONY: wheel check-wheel
-wheel: deps $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package for Python
+wheel: deps-check $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package for Python
 	rm -rf dist $(BUILD)/wheel/*.whl
 	+$(WHEEL_VENV)/pip --quiet --disable-pip-version-check wheel --no-deps \
 	    -w $(BUILD)/wheel .

@@ -115,6 +115,7 @@ def test_curves_have_the_bits_of_the_build_tree(folder, tmp_path):
             got[-1].append(subprocess.check_output(
                 [program, "profile", *words, "--data", "exp.dat", "--json"],
                 cwd=folder))
+            got[-1][-1] = re.sub(rb'_seconds": [^,}]+', b"", got[-1][-1])
     assert len(got[0][0]) > 1000
     assert got[0] == got[1]
 
