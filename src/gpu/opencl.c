@@ -576,6 +576,13 @@ static tsr_status list_handles(device_handle handle[MAX_DEVICES],
     return TSR_OK;
 }
 
+int tsr_device_has_driver(void)
+{
+    cl_uint n = 0;
+    clGetPlatformIDs(0, NULL, &n);
+    return n > 0;
+}
+
 tsr_status tsr_device_list(tsr_device_info **list, int *n, tsr_err *err)
 {
     device_handle handle[MAX_DEVICES];
