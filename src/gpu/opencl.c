@@ -469,12 +469,14 @@ static tsr_status check_cache(tsr_err *err)
     char folder[4096], file[4160] = "";
     find_cache(folder);
     snprintf(file, sizeof file, "%s/tessera-XXXXXX", folder);
-    errno = 0;
     int fd = mkstemp(file);
     int code = fd < 0 ? errno : 0;
-    for (size_t n = 0; n < needed && code == 0; n += sizeof file)
-        if (write(fd, file, sizeof file) != (ssize_t)sizeof file)
-            code = errno != 0 ? errno : ENOSPC;
+    for (size_t n = 0; n < needed && code == 0;) {
+        const ssize_t written = write(fd, file, sizeof file);
+        n += written > 0 ? (size_t)written : 0;
+        if (written <= 0) /* one that is cut short has not yet a reason */
+            code = written < 0 ? errno : ENOSPC;
+    }
     if (fd >= 0) {
         close(fd);
         unlink(file);
