@@ -75,7 +75,7 @@ FORTIFY   = $(if $(SAN)$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(1)),,$(if \
     -D_FORTIFY_SOURCE=2))
 
 TSR_CPPFLAGS := -Isrc -Iinclude -Itools -I. -I$(BUILD)/gen -D_POSIX_C_SOURCE=200809L $(DARWIN) \
-    -DCL_TARGET_OPENCL_VERSION=120 -DTSR_VERSION='"$(VERSION)"' \
+    -DCL_TARGET_OPENCL_VERSION=120 -DH5_USE_110_API -DTSR_VERSION='"$(VERSION)"' \
     $(shell pkg-config --cflags $(PKGS) 2>/dev/null | sed 's/-I/-isystem /g')
 TSR_CFLAGS   = -std=c11 $(WARN) -ffp-contract=off -pthread $(HARDEN) \
     $(call FORTIFY,$(CFLAGS)) $(SANFLAGS)
