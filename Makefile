@@ -438,8 +438,8 @@ check-wheel: wheel ## tests/python with the wheel, in an environment of its own
 	@rm -rf $(BUILD)/wheel/clean
 	@$(PYTHON) -m venv $(BUILD)/wheel/clean
 	@$(BUILD)/wheel/clean/bin/pip --quiet --disable-pip-version-check install \
-	    "$$(ls dist/*.whl)[cpu,plots,arviz,mdanalysis]" pytest gemmi biopython \
-	    -c tests/requirements.txt
+	    "$$(ls dist/*.whl)[cpu,plots,arviz,mdanalysis,gui]" pytest gemmi biopython \
+	    playwright -c tests/requirements.txt
 	$(BUILD)/wheel/clean/bin/pytest -q -rs -p no:cacheprovider tests/python
 
 $(WHEEL_VENV)/auditwheel:
