@@ -320,6 +320,18 @@ $(BUILD)/docs/%: $(BUILD)/docs/%.o $(LIB)
 	$(call say,LD)
 	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ $(TSR_LDLIBS) $(LDLIBS)
 
+# ---- the site ----
+.PHONY: docs
+docs: build/docs-venv/done ## the pages of docs/ as a site, into build/site
+	@build/docs-venv/bin/python tools/site.py build/site-pages
+	@build/docs-venv/bin/sphinx-build -q -W --keep-going -c docs \
+	    build/site-pages build/site
+
+build/docs-venv/done: docs/requirements.txt
+	@$(PYTHON) -m venv build/docs-venv
+	@build/docs-venv/bin/pip --quiet --disable-pip-version-check install -r $<
+	@touch $@
+
 # ---- install ----
 .PHONY: install uninstall clean
 install: $(PROGRAM) $(TOOLS) $(SHARED) ## into PREFIX (default /usr/local), under DESTDIR

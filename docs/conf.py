@@ -1,0 +1,15 @@
+"""Sphinx: `make docs` builds build/site from the pages that tools/site.py writes."""
+import os
+import sys
+
+sys.path.insert(0, os.path.abspath("../python"))
+project = "tessera"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+myst_heading_anchors = 3
+html_theme = "furo"
+html_title = "tessera"
+html_show_copyright = html_show_sourcelink = html_copy_source = False
+html_show_sphinx = False
+highlight_language = "none"

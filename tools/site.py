@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Writes the pages of the site into a folder, for Sphinx (`make docs`).
+
+    tools/site.py build/docs
+
+Pages from outside docs/ join those of docs/, and include/tessera.h becomes a
+page. A page that is named in a text, as in `docs/moves.md`, becomes a link. A
+file that is named in a text and missing in the repository is an error.
+"""
+import glob
+import os
+import re
+import shutil
+import sys
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+OUTSIDE = {"README.md": "index", "CONTRIBUTING.md": "contributing",
+           "bench/RESULTS.md": "results", "data/README.md": "tables",
+           "include/tessera.h": "tessera_h"}
+FOLDERS = "bench|configs|data|docs|examples|include|kernels|python|src|tests|tools"
+CONTENTS = {
+    "Use": "tutorial analysis domains density cluster files",
+    "Method": "forward-model statistics moves records results tables",
+    "Program": "tessera_h design extend contributing",
+}
+
+
+def main(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree("docs/figures", os.path.join(folder, "figures"),
+                    ignore=shutil.ignore_patterns("*.py", "*.sh", "*.c"))
+    pages = {path: os.path.basename(path)[:-3] for path in glob.glob("docs/*.md")}
+    pages.update(OUTSIDE)
+    missing = []
+    for path, page in pages.items():
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        text = header_page(text) if path.endswith(".h") else text
+        text = linked(text, path, pages, missing)
+        if page == "index":
+            text += contents()
+        with open(os.path.join(folder, page + ".md"), "w", encoding="utf-8") as out:
+            out.write(text)
+    for path, name in missing:
+        print(f"{path} names {name}, which is missing", file=sys.stderr)
+    return 1 if missing else 0
+
+
+def linked(text, path, pages, missing):
+    def link(match):
+        name = match[1]
+        if not re.search("NAME|LAYER", name) and not glob.glob(name):
+            missing.append((path, name))
+        if name == path or name not in pages:
+            return match[0]
+        return f"[`{name}`]({pages[name]}.md)"
+
+    text = re.sub(rf"`((?:{FOLDERS})/[\w./*-]+|README\.md|CONTRIBUTING\.md)`", link, text)
+    return text.replace("](docs/", "](")
+
+
+def contents():
+    return "".join(
+        f"\n```{{toctree}}\n:caption: {part}\n:hidden:\n\n" +
+        names.replace(" ", "\n") + "\n```\n" for part, names in CONTENTS.items())
+
+
+def header_page(header):
+    """Markdown of a C header: each block between blank lines is a comment and
+    the declarations that it describes."""
+    page = ["# The C library: tessera.h", prose(header[2:header.index("*/")]),
+            "## Status"]
+    body = header[header.index("enum {"):header.rindex("#ifdef __cplusplus")]
+    for block in body.split("\n\n"):
+        comment, code = re.match(r"(?:/\*(.*?)\*/)?(.*)", block, re.S).groups()
+        comment = comment or ""
+        section = re.match(r" -+ (.*?) -+", comment)
+        if section:
+            page.append("## " + section[1].capitalize())
+            comment = comment[section.end():]
+        if "(" in code and "typedef" not in code:
+            names = re.findall(r"\w+(?=\()", code)
+            page.append("### " + ", ".join(f"`{name}`" for name in names))
+        code = re.sub("(?m)^(TESSERA_API | {12}(?= {4}))", "", code).strip()
+        if code:
+            page.append(f"```c\n{code}\n```")
+        page.append(prose(comment))
+    return "\n\n".join(page) + "\n"
+
+
+def prose(comment):
+    """A comment as Markdown; the line of an argument becomes an item."""
+    text = re.sub(r"(?m)^ \* ?", "", comment).strip()
+    text = re.sub(r"(?<=\S)\n {8,}", " ", text)
+    text = re.sub(r"(?m)^(\w[\w, ]*?) +((?:\[[\w -]+\])*) +(in|out)\b *",
+                  r"- `\1` \2 *\3* ", text)
+    text = re.sub(r"(?m)^([^-\n ].*)\n(?=- )", r"\1\n\n", text)
+    return re.sub(r"(?m)^(- .*)\n(?=[^-\n ])", r"\1\n\n", text)
+
+
+if __name__ == "__main__":
+    os.chdir(HERE)
+    sys.exit(main(sys.argv[1]))
