@@ -322,7 +322,7 @@ $(BUILD)/docs/%: $(BUILD)/docs/%.o $(LIB)
 
 # ---- the site ----
 .PHONY: docs
-docs: build/docs-venv/done ## the pages of docs/ as a site, into build/site
+docs: $(PROGRAM) build/docs-venv/done ## the pages of docs/ as a site, into build/site
 	@build/docs-venv/bin/python tools/site.py build/site-pages
 	@build/docs-venv/bin/sphinx-build -q -W --keep-going -c docs \
 	    build/site-pages build/site

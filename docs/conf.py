@@ -8,6 +8,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 myst_heading_anchors = 3
+exclude_patterns = ["gallery/data"]  # a link to all data
 html_theme = "furo"
 html_title = "tessera"
 html_show_copyright = html_show_sourcelink = html_copy_source = False

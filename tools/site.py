@@ -13,13 +13,16 @@ import re
 import shutil
 import sys
 
+from gallery import filled
+
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUTSIDE = {"README.md": "index", "CONTRIBUTING.md": "contributing",
            "bench/RESULTS.md": "results", "data/README.md": "tables",
            "include/tessera.h": "tessera_h"}
+PROGRAM, DATA = "build/tessera", "../shared/data"
 FOLDERS = "bench|configs|data|docs|examples|include|kernels|python|src|tests|tools"
 CONTENTS = {
-    "Use": "tutorial analysis domains density cluster files",
+    "Use": "tutorial gallery analysis domains density cluster files",
     "Method": "forward-model statistics moves records results tables",
     "Program": "tessera_h design extend contributing",
 }
@@ -35,7 +38,10 @@ def main(folder):
     for path, page in pages.items():
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        text = header_page(text) if path.endswith(".h") else text
+        if path.endswith(".h"):
+            text = header_page(text)
+        if page == "gallery" and os.path.isdir(DATA):
+            text = filled(text, os.path.join(folder, page), PROGRAM, DATA)
         text = linked(text, path, pages, missing)
         if page == "index":
             text += contents()
