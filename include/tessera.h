@@ -97,14 +97,35 @@ typedef struct tessera_structure tessera_structure;
  * waters and further alternate locations. Errors: NOINPUT, DATA. */
 TESSERA_API int tessera_structure_read(const char *path,
                                        tessera_structure **out);
+
+/* A structure from the atoms of another program, treated as a file with these
+ * records: waters are left out.
+ * xyz      [n][3]  Angstrom
+ * element  [n]     symbols in any case: "C", "Zn", "D"
+ * name, residue, number  [n] or NULL, all three or none: "CA", "LYS", 12.
+ *                  Consecutive atoms with the same residue name, number and
+ *                  chain are a residue
+ * chain    [n] or NULL: "A"
+ * With names, amino acids and nucleotides get the hydrogens of a table, whether
+ * or not the arrays have hydrogens. Without names all atoms are one unknown
+ * molecule, waters too: its hydrogens are those of the arrays if a carbon has
+ * one, else they follow from lengths and angles of the bonds, which needs
+ * accurate coordinates (docs/forward-model.md, Hydrogens).
+ * Errors: USAGE, NUMERIC, DATA (an unknown element, coordinates that no
+ * molecule has). */
+TESSERA_API int
+tessera_structure_new(int n, const double *xyz, const char *const *element,
+                      const char *const *name, const char *const *residue,
+                      const int *number, const char *const *chain,
+                      tessera_structure **out);
 TESSERA_API void tessera_structure_free(tessera_structure *structure);
 
 /* Number of atoms; 0 for NULL. */
 TESSERA_API int tessera_structure_size(const tessera_structure *structure);
 
 /* xyz [n_atom][3], Angstrom. in_file [n_atom]: index of each atom among all
- * atoms of the file's model, from 0, to pick coordinates of a trajectory. An
- * array may be NULL. */
+ * atoms of the file's model or of the arrays, from 0, to pick coordinates of a
+ * trajectory. An array may be NULL. */
 TESSERA_API int tessera_structure_get(const tessera_structure *structure,
                                       double *xyz, int *in_file);
 
@@ -377,6 +398,13 @@ TESSERA_API int tessera_draws_shape(tessera_draws *draws, int group,
 TESSERA_API int tessera_draws_read(tessera_draws *draws, int group,
                                    const char *column, int64_t size,
                                    double *value);
+
+/* Coordinates of the last axis of a column, as the q of a curve: value [size]
+ * out; size: the length of that axis. Errors: DATA (no such column, axis
+ * without numbers), USAGE (size). */
+TESSERA_API int tessera_draws_coordinates(tessera_draws *draws, int group,
+                                          const char *column, int size,
+                                          double *value);
 
 typedef struct tessera_frames tessera_frames;
 

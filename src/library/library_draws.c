@@ -104,6 +104,28 @@ int tessera_draws_read(tessera_draws *draws, int group, const char *column,
     return TESSERA_OK;
 }
 
+int tessera_draws_coordinates(tessera_draws *draws, int group,
+                              const char *column, int size, double *value)
+{
+    tsr_err *err = tsr_library_error();
+    int n;
+    double *coordinate;
+    TSR_REQUIRE(draws != NULL && column != NULL && value != NULL);
+    TSR_REQUIRE(is_group(group));
+    TSR_CALL(tsr_trace_coordinates(draws->reader, (tsr_trace_group)group,
+                                   column, &n, &coordinate, err));
+    tsr_status status = TSR_OK;
+    if (coordinate == NULL)
+        status = tsr_fail(err, TSR_E_DATA, "%s has no coordinates", column);
+    else if (n != size)
+        status = tsr_fail(err, TSR_E_USAGE, "%s has %d coordinates, not %d",
+                          column, n, size);
+    else
+        memcpy(value, coordinate, (size_t)n * sizeof *value);
+    free(coordinate);
+    return (int)status;
+}
+
 int tessera_frames_open(const char *path, tessera_frames **out)
 {
     tsr_err *err = tsr_library_error();

@@ -149,6 +149,46 @@ int tessera_structure_read(const char *path, tessera_structure **out)
     return (int)status;
 }
 
+/* Are all texts [n] there? NULL: an array that may be left out. */
+static int have_texts(int n, const char *const *text)
+{
+    for (int i = 0; text != NULL && i < n; i++)
+        if (text[i] == NULL)
+            return 0;
+    return 1;
+}
+
+int tessera_structure_new(int n, const double *xyz, const char *const *element,
+                          const char *const *name, const char *const *residue,
+                          const int *number, const char *const *chain,
+                          tessera_structure **out)
+{
+    tsr_err *err = tsr_library_error();
+    TSR_REQUIRE(out != NULL);
+    *out = NULL;
+    TSR_REQUIRE(n >= 1 && xyz != NULL && element != NULL);
+    TSR_REQUIRE((name != NULL) == (residue != NULL) &&
+                (name != NULL) == (number != NULL));
+    TSR_REQUIRE(have_texts(n, element) && have_texts(n, name) &&
+                have_texts(n, residue) && have_texts(n, chain));
+    TSR_CALL(tsr_library_finite("xyz", 3L * n, xyz, err));
+    const tsr_atom_arrays arrays = {.n = n,
+                                    .xyz = xyz,
+                                    .element = element,
+                                    .name = name,
+                                    .residue = residue,
+                                    .chain = chain,
+                                    .number = number};
+    tessera_structure *s = calloc(1, sizeof *s);
+    tsr_status status = tsr_allocated(s, err);
+    TSR_THEN(status, tsr_atoms_of_arrays(&arrays, &s->atoms, err));
+    if (status == TSR_OK)
+        *out = s;
+    else
+        free(s);
+    return (int)status;
+}
+
 void tessera_structure_free(tessera_structure *structure)
 {
     if (structure != NULL)

@@ -1304,6 +1304,44 @@ Own<tsr_atoms> read_atoms(const char *path, const std::string &text)
     return read_model(path, file.structure.models[0], file.n_model);
 }
 
+/* ---- atoms from arrays ---- */
+
+gemmi::Atom atom_of(const tsr_atom_arrays &from, int i)
+{
+    const std::string symbol = from.element[i] ? from.element[i] : "";
+    gemmi::Atom atom;
+    atom.element = gemmi::Element(symbol);
+    if (symbol.size() > 2 || atom.element.ordinal() == 0)
+        refuse("atom %d: '%s' is not the symbol of an element", i,
+               symbol.c_str());
+    /* numbered names occur in no table of residues */
+    atom.name = from.name ? from.name[i] : symbol + std::to_string(i);
+    atom.serial = i;
+    for (int c = 0; c < 3; c++)
+        atom.pos.at(c) = from.xyz[3 * i + c];
+    return atom;
+}
+
+gemmi::Structure structure_of(const tsr_atom_arrays &from)
+{
+    gemmi::Structure out;
+    out.models.emplace_back("1");
+    std::vector<gemmi::Chain> &chains = out.models[0].chains;
+    for (int i = 0; i < from.n; i++) {
+        const std::string chain = from.chain ? from.chain[i] : "A";
+        gemmi::ResidueId id;
+        id.name = from.residue ? from.residue[i] : "UNL";
+        id.seqid = gemmi::SeqId(from.number ? from.number[i] : 1, ' ');
+        if (chains.empty() || chains.back().name != chain)
+            chains.emplace_back(chain);
+        std::vector<gemmi::Residue> &residues = chains.back().residues;
+        if (residues.empty() || !residues.back().matches(id))
+            residues.emplace_back(id);
+        residues.back().atoms.push_back(atom_of(from, i));
+    }
+    return out;
+}
+
 /* ---- all models ---- */
 
 struct Models {
@@ -1403,20 +1441,13 @@ Own<tsr_model_atoms> read_model_atoms(const char *path, const std::string &text)
     return m;
 }
 
-/* Reads a file, compressed or not, and converts its text with `read`.
- * Exceptions become a status and a message. */
-template <typename T, typename Read>
-tsr_status read_file(const char *path, T **out, tsr_err *err, Read read)
+/* Makes *out. Exceptions become a status and a message. */
+template <typename T, typename Make>
+tsr_status guard(const char *path, T **out, tsr_err *err, Make make_it)
 {
-    char *data;
-    size_t size;
     *out = nullptr;
-    TSR_TRY(tsr_file_read(path, &data, &size, err));
     try {
-        std::unique_ptr<char, decltype(&std::free)> owner(data, &std::free);
-        const std::string text = ascii(data, size);
-        owner.reset();
-        *out = read(text).release();
+        *out = make_it().release();
         return TSR_OK;
     } catch (const Refusal &refusal) {
         return tsr_fail(err, TSR_E_DATA, "%s", refusal.text.c_str());
@@ -1430,6 +1461,22 @@ tsr_status read_file(const char *path, T **out, tsr_err *err, Read read)
         return tsr_fail(err, TSR_E_INTERNAL, "unknown failure reading '%s'",
                         path);
     }
+}
+
+/* Reads a file, compressed or not, and converts its text with `read`. */
+template <typename T, typename Read>
+tsr_status read_file(const char *path, T **out, tsr_err *err, Read read)
+{
+    char *data;
+    size_t size;
+    *out = nullptr;
+    TSR_TRY(tsr_file_read(path, &data, &size, err));
+    return guard(path, out, err, [&] {
+        std::unique_ptr<char, decltype(&std::free)> owner(data, &std::free);
+        const std::string text = ascii(data, size);
+        owner.reset();
+        return read(text);
+    });
 }
 
 } // namespace
@@ -1455,6 +1502,17 @@ extern "C" tsr_status tsr_atoms_read(const char *path, tsr_atoms **out,
 {
     return read_file(path, out, err, [=](const std::string &text) {
         return read_atoms(path, text);
+    });
+}
+
+extern "C" tsr_status tsr_atoms_of_arrays(const tsr_atom_arrays *from,
+                                          tsr_atoms **out, tsr_err *err)
+{
+    const char *path = "structure";
+    return guard(path, out, err, [=] {
+        const gemmi::Structure checked =
+            check_structure(path, structure_of(*from));
+        return read_model(path, checked.models[0], 1);
     });
 }
 

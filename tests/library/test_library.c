@@ -38,10 +38,12 @@ static void near(double got, double want, double tolerance)
         fail_msg("%.12g is not %.12g within %g", got, want, tolerance);
 }
 
+enum { N_ATOM = 60 };
+static const char *const name_of[] = {"N", "CA", "C", "O", "CB"};
+
 /* A helix of 12 alanines, without a sequel of its chain. */
 static int write_structure(void **state)
 {
-    static const char *const name[] = {"N", "CA", "C", "O", "CB"};
     static const double at[5][3] = {{1.5, 27, 0.9},
                                     {2.3, 0, 0},
                                     {1.6, -26, -1.2},
@@ -59,8 +61,8 @@ static int write_structure(void **state)
             fprintf(out,
                     "ATOM  %5d  %-3s ALA A%4d    %8.3f%8.3f%8.3f  1.00  0.00"
                     "           %c\n",
-                    5 * r + a + 1, name[a], r + 1, at[a][0] * cos(turn),
-                    at[a][0] * sin(turn), 1.5 * r - at[a][2], name[a][0]);
+                    5 * r + a + 1, name_of[a], r + 1, at[a][0] * cos(turn),
+                    at[a][0] * sin(turn), 1.5 * r - at[a][2], name_of[a][0]);
         }
     return fclose(out);
 }
@@ -128,6 +130,63 @@ static void test_profiles(void **state)
         TESSERA_E_NUMERIC, "frame 1: xyz[10] is");
     tessera_structure_free(s);
     tessera_profiler_free(x);
+}
+
+/* Atoms from arrays, and a water: with names they are the file's, without names
+ * the valence rule finds the hydrogens. */
+static void test_structure_of_arrays(void **state)
+{
+    (void)state;
+    double xyz[N_ATOM + 1][3] = {{0.0}}, q[N_Q], curve[3][N_Q], mass[3];
+    const char *element[N_ATOM + 1], *name[N_ATOM + 1], *residue[N_ATOM + 1];
+    int number[N_ATOM + 1], in_file[N_ATOM];
+    tessera_profiler *x;
+    tessera_structure *s[3];
+    tessera_profile *p;
+    ok(tessera_structure_read(path, &s[0]));
+    ok(tessera_structure_get(s[0], xyz[1], NULL));
+    for (int i = 0; i <= N_ATOM; i++) {
+        name[i] = i > 0 ? name_of[(i - 1) % 5] : "OW";
+        element[i] =
+            i > 0 ? (const char *[]){"n", "C", "C", "O", "C"}[(i - 1) % 5]
+                  : "O";
+        residue[i] = i > 0 ? "ALA" : "HOH";
+        number[i] = (i + 4) / 5;
+    }
+    ok(tessera_structure_new(N_ATOM + 1, xyz[0], element, name, residue, number,
+                             NULL, &s[1]));
+    ok(tessera_structure_new(N_ATOM, xyz[1], element + 1, NULL, NULL, NULL,
+                             NULL, &s[2]));
+    assert_int_equal(tessera_structure_size(s[1]), N_ATOM);
+    ok(tessera_structure_get(s[1], NULL, in_file));
+    q_grid(q);
+    ok(tessera_profiler_new(TESSERA_ATOMS, q_max, "reference", &x));
+    for (int i = 0; i < 3; i++) {
+        ok(tessera_profile_coordinates(x, s[i], NULL, &p));
+        ok(tessera_profile_intensity(p, 1.0, 0.5, N_Q, q, curve[i]));
+        ok(tessera_profile_numbers(p, 1, &mass[i]));
+        tessera_profile_free(p);
+        tessera_structure_free(s[i]);
+    }
+    for (int i = 0; i < N_ATOM; i++)
+        assert_int_equal(in_file[i], i + 1);
+    assert_memory_equal(curve[1], curve[0], sizeof curve[0]);
+    near(mass[2], mass[0], 5.0); /* the ends are charged, or not */
+    near(curve[2][0], curve[0][0], 0.05 * curve[0][0]);
+    tessera_profiler_free(x);
+
+    element[7] = "Xx";
+    refused(tessera_structure_new(N_ATOM, xyz[1], element, NULL, NULL, NULL,
+                                  NULL, &s[0]),
+            TESSERA_E_DATA, "atom 7: 'Xx'");
+    assert_null(s[0]);
+    element[7] = NULL;
+    refused(tessera_structure_new(N_ATOM, xyz[1], element, NULL, NULL, NULL,
+                                  NULL, &s[0]),
+            TESSERA_E_USAGE, "element");
+    refused(tessera_structure_new(5, xyz[1], element, name, NULL, NULL, NULL,
+                                  &s[0]),
+            TESSERA_E_USAGE, "residue");
 }
 
 static void test_neutrons(void **state)
@@ -452,6 +511,13 @@ static void check_draws(const char *folder)
             TESSERA_E_USAGE, "size");
     refused(tessera_draws_shape(d, TESSERA_POSTERIOR, "nothing", shape),
             TESSERA_E_DATA, "nothing");
+    ok(tessera_draws_coordinates(d, TESSERA_POSTERIOR, "rg", 150, rg));
+    assert_true(rg[0] == 0.0 && rg[149] == 149.0);
+    refused(tessera_draws_coordinates(d, TESSERA_POSTERIOR, "rg", 149, rg),
+            TESSERA_E_USAGE, "150");
+    refused(tessera_draws_coordinates(d, TESSERA_SAMPLE_STATS,
+                                      "acceptance_by_move", 10, rg),
+            TESSERA_E_DATA, "no coordinates");
     tessera_draws_free(d);
 
     snprintf(at, sizeof at, "%s/trajectory-000.h5", folder);
@@ -549,6 +615,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_profiles),
+        cmocka_unit_test(test_structure_of_arrays),
         cmocka_unit_test(test_neutrons),
         cmocka_unit_test(test_fit),
         cmocka_unit_test(test_engine_in_two_threads),

@@ -1,0 +1,26 @@
+"""tessera from Python: curves of structures, their fit to small-angle
+scattering data, and Bayesian sampling of structures.
+
+    import numpy as np, tessera_saxs
+    tessera_saxs.profile("model.pdb", np.linspace(0, 0.5, 101))
+    tessera_saxs.fit("model.pdb", "curve.dat").plot()
+    tessera_saxs.solve("model.pdb", "curve.dat").report()
+
+Lengths are in Angstrom, q = 4 pi sin(theta) / lambda in 1/Angstrom."""
+from ._library import (ConfigError, DataError, DeviceError, Interrupted,
+                       InternalError, MissingFileError, MissingPackageError,
+                       NumericError, OutOfMemoryError, RangeError,
+                       StorageError, TesseraError, UsageError)
+from .sampling import (CurveDraws, Report, Run, Solution, open, resume, run,
+                       solve)
+from .scattering import Curve, Fit, Neutrons, Profile, Profiler, fit, profile
+from .structures import Structure
+
+__all__ = [
+    "ConfigError", "Curve", "CurveDraws", "DataError", "DeviceError", "Fit",
+    "Interrupted", "InternalError", "MissingFileError", "MissingPackageError",
+    "Neutrons", "NumericError", "OutOfMemoryError", "Profile", "Profiler",
+    "RangeError", "Report", "Run", "Solution", "StorageError", "Structure",
+    "TesseraError", "UsageError", "fit", "open", "profile", "resume", "run",
+    "solve",
+]
