@@ -321,15 +321,22 @@ $(BUILD)/docs/%: $(BUILD)/docs/%.o $(LIB)
 	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ $(TSR_LDLIBS) $(LDLIBS)
 
 # ---- the site ----
+DOCS := build/docs-venv/bin
 .PHONY: docs
-docs: $(PROGRAM) build/docs-venv/done ## the pages of docs/ as a site, into build/site
-	@build/docs-venv/bin/python tools/site.py build/site-pages
-	@build/docs-venv/bin/sphinx-build -q -W --keep-going -c docs \
-	    build/site-pages build/site
+docs: $(PROGRAM) build/notebook.ipynb ## the pages of docs/ as a site, into build/site
+	@$(DOCS)/python tools/site.py build/site-pages
+	@$(DOCS)/sphinx-build -q -W --keep-going -c docs build/site-pages build/site
+
+# The notebook with its outputs, half a minute of sampling.
+build/notebook.ipynb: export TESSERA_LIBRARY = $(CURDIR)/$(SHARED)
+build/notebook.ipynb: export PYTHONPATH = $(CURDIR)/python
+build/notebook.ipynb: docs/notebook.ipynb $(PROGRAM) $(SHARED) build/docs-venv/done
+	@$(DOCS)/jupyter execute --output=$(CURDIR)/$@ $< 2>build/notebook.log || \
+	    { cat build/notebook.log >&2; exit 1; }
 
 build/docs-venv/done: docs/requirements.txt
 	@$(PYTHON) -m venv build/docs-venv
-	@build/docs-venv/bin/pip --quiet --disable-pip-version-check install -r $<
+	@$(DOCS)/pip --quiet --disable-pip-version-check install -r $<
 	@touch $@
 
 # ---- install ----

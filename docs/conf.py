@@ -4,10 +4,13 @@ import sys
 
 sys.path.insert(0, os.path.abspath("../python"))
 project = "tessera"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-autodoc_member_order = "bysource"
-autodoc_typehints = "description"
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+autodoc_default_options = {"members": True, "member-order": "bysource"}
+add_module_names = False
+default_role = "code"  # single backquotes in docstrings
+autodoc_typehints_format = "short"
 myst_heading_anchors = 3
+nb_execution_mode = "off"  # make ran the notebook before
 exclude_patterns = ["gallery/data"]  # a link to all data
 html_theme = "furo"
 html_title = "tessera"

@@ -16,15 +16,16 @@ import sys
 from gallery import filled
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-OUTSIDE = {"README.md": "index", "CONTRIBUTING.md": "contributing",
-           "bench/RESULTS.md": "results", "data/README.md": "tables",
-           "include/tessera.h": "tessera_h"}
+OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md",
+           "bench/RESULTS.md": "results.md", "data/README.md": "tables.md",
+           "include/tessera.h": "tessera_h.md"}
 PROGRAM, DATA = "build/tessera", "../shared/data"
+NOTEBOOK = "build/notebook.ipynb"  # docs/notebook.ipynb with outputs
 FOLDERS = "bench|configs|data|docs|examples|include|kernels|python|src|tests|tools"
 CONTENTS = {
-    "Use": "tutorial gallery analysis domains density cluster files",
+    "Use": "tutorial gallery notebook analysis domains density cluster files",
     "Method": "forward-model statistics moves records results tables",
-    "Program": "tessera_h design extend contributing",
+    "Program": "python tessera_h design extend contributing",
 }
 
 
@@ -32,20 +33,21 @@ def main(folder):
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree("docs/figures", os.path.join(folder, "figures"),
                     ignore=shutil.ignore_patterns("*.py", "*.sh", "*.c"))
-    pages = {path: os.path.basename(path)[:-3] for path in glob.glob("docs/*.md")}
+    pages = {path: os.path.basename(path) for path in glob.glob("docs/*.md")}
     pages.update(OUTSIDE)
+    shutil.copy(NOTEBOOK, folder)
     missing = []
     for path, page in pages.items():
         with open(path, encoding="utf-8") as file:
             text = file.read()
         if path.endswith(".h"):
             text = header_page(text)
-        if page == "gallery" and os.path.isdir(DATA):
-            text = filled(text, os.path.join(folder, page), PROGRAM, DATA)
+        if page == "gallery.md" and os.path.isdir(DATA):
+            text = filled(text, os.path.join(folder, "gallery"), PROGRAM, DATA)
         text = linked(text, path, pages, missing)
-        if page == "index":
+        if page == "index.md":
             text += contents()
-        with open(os.path.join(folder, page + ".md"), "w", encoding="utf-8") as out:
+        with open(os.path.join(folder, page), "w", encoding="utf-8") as out:
             out.write(text)
     for path, name in missing:
         print(f"{path} names {name}, which is missing", file=sys.stderr)
@@ -59,7 +61,7 @@ def linked(text, path, pages, missing):
             missing.append((path, name))
         if name == path or name not in pages:
             return match[0]
-        return f"[`{name}`]({pages[name]}.md)"
+        return f"[`{name}`]({pages[name]})"
 
     text = re.sub(rf"`((?:{FOLDERS})/[\w./*-]+|README\.md|CONTRIBUTING\.md)`", link, text)
     return text.replace("](docs/", "](")

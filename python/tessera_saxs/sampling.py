@@ -170,7 +170,7 @@ class Run:
 
     @property
     def curves(self) -> list[CurveDraws]:
-        """Fitted curves, in the order of `data:`."""
+        """Fitted curves, in the order of ``data:``."""
         draws, curves = self._open(), []
         for name in self.columns("observed_data"):
             if not name.startswith("intensity"):
