@@ -166,6 +166,13 @@ TESSERA_API int tessera_profiler_new_neutron(double d2o, double exchange,
                                              const double *fraction,
                                              double q_max, const char *device,
                                              tessera_profiler **out);
+
+/* Electron density of the solvent, electrons/A^3, 0.1 to 1, for the profiles
+ * that follow; at first 0.334, water. Salt, sugar and glycerol raise it
+ * (docs/forward-model.md). Errors: USAGE (range; neutrons, whose solvent is
+ * d2o). */
+TESSERA_API int tessera_profiler_set_density(tessera_profiler *profiler,
+                                             double density);
 TESSERA_API void tessera_profiler_free(tessera_profiler *profiler);
 
 /* The profile of a file. Calls of several threads with one profiler take
@@ -175,7 +182,8 @@ TESSERA_API int tessera_profile_file(tessera_profiler *profiler,
 
 /* The profile of a structure's atoms at xyz [n_atom][3]; NULL: as in the file.
  * The layer is built anew. Errors: USAGE (not a profiler of atoms, no atom),
- * NUMERIC (a coordinate is not finite), DATA (atoms too far apart), DEVICE. */
+ * NUMERIC (a coordinate is not finite), DATA (atoms too far apart, in one place
+ * or in nm), DEVICE. */
 TESSERA_API int tessera_profile_coordinates(tessera_profiler *profiler,
                                             const tessera_structure *structure,
                                             const double *xyz,
@@ -195,7 +203,7 @@ TESSERA_API int tessera_profile_frames(tessera_profiler *profiler,
 
 /* The curve of a profile at q [n]: intensity [n] out, electrons squared (e^2);
  * neutrons: fm^2. c1 1 and c2 0 are a molecule without a layer. Errors: RANGE
- * (q beyond q_max). */
+ * (q below 0 or beyond the profiler's q_max), NUMERIC. */
 TESSERA_API int tessera_profile_intensity(const tessera_profile *profile,
                                           double c1, double c2, int n,
                                           const double *q, double *intensity);
@@ -340,8 +348,9 @@ TESSERA_API int tessera_batch_profile(tessera_batch *batch, int system,
 typedef struct tessera_run tessera_run;
 
 /* Called in the thread of tessera_run_start about four times a second and after
- * each block of draws. phase: "starts", "warm-up", "sampling"; steps done and
- * planned (0: unknown) of this phase. A result other than 0 stops the run. */
+ * each block of draws. phase: "set-up" (done counts the conformations from
+ * which the model error is learnt), then "starts", "warm-up", "sampling" (steps
+ * done); planned 0: unknown. A result other than 0 stops the run. */
 typedef int (*tessera_progress)(void *context, const char *phase, int64_t done,
                                 int64_t planned);
 
@@ -354,13 +363,29 @@ TESSERA_API int tessera_run_new(const char *config, const char *output,
 
 /* Runs to the end; may be called once. The folder has the files of `tessera
  * run`, with the same draws. progress may be NULL. Errors: INTERRUPTED (stopped
- * with a checkpoint; `tessera resume` continues), IO, DEVICE, USAGE (called
- * twice). */
+ * with a checkpoint, and `tessera resume` continues; during the set-up nothing
+ * is written), IO, DEVICE, USAGE (called twice). */
 TESSERA_API int tessera_run_start(tessera_run *run, tessera_progress progress,
                                   void *context);
 
-/* Requests a stop from any thread, or a signal handler. A stop during the
- * set-up takes effect after the set-up. */
+/* Numbers of a run for its progress, NaN where unknown. RHAT, ESS and CONVERGED
+ * are those of the last check of sampler.until. */
+enum {
+    TESSERA_RUN_CHI2 = 0, /* per point, mean over chains */
+    TESSERA_RUN_LEFT = 1, /* estimated s until the end */
+    TESSERA_RUN_RHAT = 2, /* of the variable farthest from its criterion */
+    TESSERA_RUN_ESS = 3,
+    TESSERA_RUN_CONVERGED = 4, /* draws as a share of those needed */
+    TESSERA_RUN_N_NUMBER = 5
+};
+
+/* The first n of these numbers: value [n] out. To be called in the callback or
+ * after the run. */
+TESSERA_API int tessera_run_numbers(const tessera_run *run, int n,
+                                    double *value);
+
+/* Requests a stop from any thread, or a signal handler. The run ends within
+ * about a second, except while a device's driver compiles the kernels. */
 TESSERA_API void tessera_run_stop(tessera_run *run);
 TESSERA_API const char *tessera_run_folder(const tessera_run *run);
 TESSERA_API void tessera_run_free(tessera_run *run);

@@ -8,19 +8,18 @@ scattering data, and Bayesian sampling of structures.
 
 Lengths are in Angstrom, q = 4 pi sin(theta) / lambda in 1/Angstrom."""
 from ._library import (ConfigError, DataError, DeviceError, Interrupted,
-                       InternalError, MissingFileError, MissingPackageError,
-                       NumericError, OutOfMemoryError, RangeError,
-                       StorageError, TesseraError, UsageError)
+                       MissingFileError, MissingPackageError, StorageError,
+                       TesseraError, UsageError)
+from .engine import Engine
 from .sampling import (CurveDraws, Report, Run, Solution, open, resume, run,
                        solve)
-from .scattering import Curve, Fit, Neutrons, Profile, Profiler, fit, profile
+from .scattering import Curve, Fit, Neutrons, Profile, fit, profile
 from .structures import Structure
 
 __all__ = [
-    "ConfigError", "Curve", "CurveDraws", "DataError", "DeviceError", "Fit",
-    "Interrupted", "InternalError", "MissingFileError", "MissingPackageError",
-    "Neutrons", "NumericError", "OutOfMemoryError", "Profile", "Profiler",
-    "RangeError", "Report", "Run", "Solution", "StorageError", "Structure",
-    "TesseraError", "UsageError", "fit", "open", "profile", "resume", "run",
-    "solve",
+    "ConfigError", "Curve", "CurveDraws", "DataError", "DeviceError", "Engine",
+    "Fit", "Interrupted", "MissingFileError", "MissingPackageError",
+    "Neutrons", "Profile", "Report", "Run", "Solution", "StorageError",
+    "Structure", "TesseraError", "UsageError", "fit", "open", "profile",
+    "resume", "run", "solve",
 ]

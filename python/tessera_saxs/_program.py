@@ -1,138 +1,128 @@
-"""The program `tessera` as a child process, with its progress line in a
-terminal, a notebook or a function."""
+"""The program `tessera` as a child process, with its progress line."""
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import tempfile
-from typing import Any, Callable, Optional, Union
+from pathlib import Path
+from typing import Any, Callable, Mapping, Optional, Union
 
-from ._library import (ConfigError, DataError, InternalError, Interrupted,
-                       MissingFileError, StorageError, TesseraError,
-                       UsageError, program)
+from ._library import Interrupted, error_of, program
 
-#: False: silent. True: the program's line, in a terminal or notebook. A
-#: function is called with each new line; a true result stops the program.
 Progress = Union[bool, Callable[[str], Any]]
-Show = Callable[[str], Any]
 
-_ERRORS: dict[int, type[TesseraError]] = {
-    64: UsageError, 65: DataError, 66: MissingFileError, 70: InternalError,
-    74: StorageError, 78: ConfigError}
-INTERRUPTED = 75
+# Exit status (docs/design.md, section 4) to status of tessera.h. Exit status 1,
+# not converged, is no error.
+_STATUS = {64: 2, 65: 3, 66: 4, 74: 9, 78: 12}
+_INTERRUPTED = 75
 
 
-def execute(arguments: list[str], progress: Progress = False) -> str:
-    """Runs the program until it ends, and returns its standard output.
-
-    Ctrl-C is passed on: the program writes a checkpoint and ends, which is
-    raised as Interrupted. Errors: the exception of the exit status
-    (docs/design.md, section 4) with the program's message; status 1, not
-    converged, is no error."""
-    show, is_live = _shower(progress)
+def execute(command: list[str], progress: Progress = False, **options: Any
+            ) -> str:
+    """Standard output of a command. An option None or False is not given, a
+    mapping is repeated as KEY=VALUE. Ctrl-C is passed on, and the program ends
+    with a checkpoint: Interrupted."""
+    for name, value in options.items():
+        option = "--" + name.replace("_", "-")
+        if isinstance(value, Mapping):
+            for key, item in value.items():
+                item = item if isinstance(item, str) else json.dumps(item)
+                command += [option, f"{key}={item}"]
+        elif value is not None and value is not False:
+            command += [option] if value is True else [option, str(value)]
+    show = _shower(progress)
     # The program redraws its progress line on a terminal alone.
+    is_live = show is not None and (show is not _write or sys.stderr.isatty())
     reader, writer = os.openpty() if is_live else os.pipe()
-    messages = bytearray()
-    with tempfile.TemporaryFile() as out:
-        child = subprocess.Popen([program(), *arguments], stdout=out,
+    with tempfile.TemporaryFile() as out, os.fdopen(reader, "rb", 0) as stream:
+        child = subprocess.Popen([program(), *command], stdout=out,
                                  stderr=writer, stdin=subprocess.DEVNULL)
         os.close(writer)
+        messages = ""
         try:
-            while True:
+            while child.returncode is None:
                 try:
-                    _follow(reader, messages, show, child)
-                    status = child.wait()
-                    break
+                    chunk = _read(stream)
+                    messages += chunk
+                    if chunk and show is not None and show(chunk):
+                        child.send_signal(signal.SIGINT)
+                    if not chunk:
+                        child.wait()
                 except KeyboardInterrupt:
                     child.send_signal(signal.SIGINT)
-        except BaseException:
-            child.terminate()
-            child.wait()
-            raise
         finally:
-            os.close(reader)
+            if child.returncode is None:  # the function of the caller failed
+                child.terminate()
+                child.wait()
+        if child.returncode not in (0, 1):
+            raise _error(child.returncode, _lines(messages))
         out.seek(0)
-        result = out.read().decode(errors="replace")
-    if status not in (0, 1):
-        raise _error(status, messages.decode(errors="replace"))
-    return result
+        return out.read().decode(errors="replace")
 
 
-def read_json(arguments: list[str]) -> dict[str, Any]:
+def execute_json(*arguments: Any, **options: Any) -> dict[str, Any]:
     """The JSON object that a command prints."""
-    result: dict[str, Any] = json.loads(execute([*arguments, "--json"]))
-    return result
+    found: dict[str, Any] = json.loads(
+        execute(*arguments, json=True, **options))
+    return found
 
 
-def _follow(reader: int, messages: bytearray, show: Optional[Show],
-            child: "subprocess.Popen[bytes]") -> None:
-    """Reads what the child writes to stderr until the child closes it."""
-    while True:
-        try:
-            chunk = os.read(reader, 4096)
-        except OSError:  # of a terminal whose other side is closed
-            chunk = b""
-        if not chunk:
-            return
-        messages += chunk
-        if show is not None and show(chunk.decode(errors="replace")):
-            child.send_signal(signal.SIGINT)
+def _read(stream: Any) -> str:
+    """What the child wrote to stderr; empty: the child closed it."""
+    try:
+        return str(stream.read(4096), errors="replace")
+    except OSError:  # of a terminal whose other side is closed
+        return ""
 
 
-def _error(status: int, messages: str) -> BaseException:
+def _error(status: int, lines: list[str]) -> BaseException:
     """The exception of an exit status, with the last message."""
-    lines = _lines(messages)
     start = max([i for i, line in enumerate(lines)
                  if line.startswith("tessera ")], default=0)
     message = re.sub(r"^tessera \w+: ", "", "\n".join(lines[start:]))
-    if status == INTERRUPTED:
-        return Interrupted(message)
+    if status == _INTERRUPTED:
+        stop = Interrupted(message)
+        folder = message.partition("tessera resume ")[2]
+        stop.folder = Path(shlex.split(folder)[0]) if folder else None
+        return stop
     if status < 0:
         message = f"{signal.Signals(-status).name}: {message}"
-    return _ERRORS.get(status, TesseraError)(message)
-
-
-def _shower(progress: Progress) -> "tuple[Optional[Show], bool]":
-    """The function that shows what the program writes, and whether it needs a
-    line that is redrawn."""
-    if callable(progress):
-        def call(chunk: str, function: Callable[[str], Any] = progress) -> bool:
-            return any([function(line) for line in _lines(chunk)])
-
-        return call, True
-    if not progress or sys.stderr is None:
-        return None, False
-    if "ipykernel" in sys.modules:
-        return _notebook_bar(), True
-    return _terminal, sys.stderr.isatty()
+    return error_of(_STATUS.get(status, 0), message)
 
 
 def _lines(chunk: str) -> list[str]:
-    return [line for line in map(str.strip, re.split(r"[\r\n]+", chunk))
-            if line]
+    return [line.strip() for line in re.split(r"[\r\n]+", chunk)
+            if line.strip()]
 
 
-def _terminal(chunk: str) -> None:
+def _write(chunk: str) -> None:
     sys.stderr.write(chunk)
     sys.stderr.flush()
 
 
-def _notebook_bar() -> Show:
-    import html
-
+def _shower(progress: Progress) -> Optional[Callable[[str], Any]]:
+    """A function that shows what the program writes; true: stop."""
+    if callable(progress):
+        call = progress
+        return lambda chunk: any([call(line) for line in _lines(chunk)])
+    if not progress or sys.stderr is None:
+        return None
+    if "ipykernel" not in sys.modules:
+        return _write
     from IPython.display import HTML, display
-
     handle = display(HTML(""), display_id=True)
 
     def show(chunk: str) -> None:
         for line in _lines(chunk)[-1:]:
             percent = re.search(r"(\d+) %", line)
-            value = f'value="{percent[1]}"' if percent else ""
-            handle.update(HTML(f'<progress max="100" {value}></progress> '
+            value = f"value={percent[1]}" if percent else ""
+            handle.update(HTML(f"<progress max=100 {value}></progress> "
                                f"<code>{html.escape(line)}</code>"))
 
     return show

@@ -1,18 +1,12 @@
-"""Structures from files, arrays, and objects of MDAnalysis, gemmi and
-Biopython."""
+"""Structures: files, arrays, and objects of MDAnalysis, gemmi, Biopython."""
 from __future__ import annotations
 
 import os
-from typing import Any, Iterator, Optional, Sequence, Union
+from typing import Any, Iterator, Optional, Sequence
 
 import numpy as np
 
-from . import _library
-from ._library import UsageError, array, call, make, path_bytes, texts
-
-#: What a function takes as a structure: a path, a Structure, coordinates
-#: [n_atom, 3], or an object of MDAnalysis, gemmi or Biopython.
-StructureLike = Any
+from ._library import Handle, UsageError, array, call, texts
 
 
 class Structure:
@@ -22,27 +16,44 @@ class Structure:
     >>> Structure(xyz, elements)            # [n_atom, 3] in Angstrom, symbols
     >>> Structure(universe.atoms)           # MDAnalysis: its present frame
     >>> Structure(gemmi.read_structure("model.pdb"))
-    >>> Structure(Bio.PDB.PDBParser().get_structure("x", "model.pdb"))
+    >>> Structure(PDBParser().get_structure("x", "model.pdb"))  # Biopython
 
-    Without waters and further alternate locations; of several models the
-    first. Residue and atom names let hydrogens that the structure lacks be
-    added exactly; give them with ``residues``, ``names``, ``chains``,
-    ``numbers`` [n_atom] beside an array of coordinates.
+    The first model, without waters and further alternate locations. Atom
+    names ("CA"), residues ("LYS"), numbers and chains [n_atom] beside
+    coordinates let hydrogens be added by residue; without them, missing ones
+    follow from bond lengths and angles.
+    Errors: MissingFileError, DataError (damaged file, unknown element, two
+    atoms in one place), UsageError (shapes, NaN, a kind of object)."""
 
-    Errors: MissingFileError, DataError (damaged file, unknown element),
-    NumericError, UsageError (shapes, an unknown kind of object)."""
-
-    def __init__(self, source: StructureLike,
-                 elements: Optional[Sequence[str]] = None, *,
+    def __init__(self, source: Any, elements: Optional[Sequence[str]] = None,
+                 *, names: Optional[Sequence[str]] = None,
                  residues: Optional[Sequence[str]] = None,
-                 names: Optional[Sequence[str]] = None,
-                 chains: Optional[Sequence[str]] = None,
-                 numbers: Optional[Sequence[int]] = None) -> None:
+                 numbers: Any = None, chains: Optional[Sequence[str]] = None
+                 ) -> None:
+        self._kept: Optional[np.ndarray] = None  # of the atoms of an object
         if isinstance(source, (str, os.PathLike)):
-            self._handle = make("structure", "structure_read",
-                                path_bytes(source))
-        else:
-            raise UsageError(f"{type(source).__name__} is no structure")
+            self._handle = Handle("structure", "read", os.fsencode(source))
+            return
+        if elements is None:
+            (source, elements, names, residues, numbers, chains,
+             self._kept) = _columns(source)
+        xyz = array("xyz", source, None, 3)
+        for column in (elements, names, residues, chains):
+            if column is not None and len(column) != len(xyz):
+                raise UsageError(f"{len(column)} texts for {len(xyz)} atoms")
+        if numbers is not None:
+            numbers = array("numbers", numbers, len(xyz), dtype=np.int32)
+        self._handle = Handle("structure", "new", len(xyz), xyz,
+                              texts(elements), texts(names), texts(residues),
+                              numbers, texts(chains))
+
+    @classmethod
+    def of(cls, source: Any, elements: Optional[Sequence[str]]) -> Structure:
+        """The source, if it is a Structure, or a Structure of it."""
+        return source if isinstance(source, cls) else cls(source, elements)
+
+    def __len__(self) -> int:
+        return int(call("structure_size", self._handle))
 
     @property
     def xyz(self) -> np.ndarray:
@@ -52,27 +63,81 @@ class Structure:
         return xyz
 
     @property
-    def in_file(self) -> np.ndarray:
+    def index(self) -> np.ndarray:
         """Index [n_atom] of each atom among all atoms of the source."""
         index = np.empty(len(self), dtype=np.int32)
         call("structure_get", self._handle, None, index)
-        return index
-
-    def __len__(self) -> int:
-        return int(call("structure_size", self._handle))
-
-    def __repr__(self) -> str:
-        return f"<Structure of {len(self)} atoms>"
+        return index if self._kept is None else self._kept[index]
 
     def frames(self, xyz: Any) -> np.ndarray:
-        """Coordinates of frames [n_frame, len(self), 3] from those of all
-        atoms of the source, or of this structure's."""
-        xyz = np.asarray(xyz, dtype=float)
-        xyz = array("xyz", xyz[None] if xyz.ndim == 2 else xyz, None, None, 3)
+        """Coordinates [n_frame, len(self), 3] of these atoms, from those of
+        the same or of all atoms of the source in each frame."""
+        xyz = array("xyz", xyz, None, None, 3)
         if xyz.shape[1] == len(self):
             return xyz
-        index = self.in_file
-        if xyz.shape[1] <= index.max():
-            raise UsageError(f"xyz has {xyz.shape[1]} atoms, the structure "
+        if xyz.shape[1] <= self.index.max():
+            raise UsageError(f"xyz has {xyz.shape[1]} atoms, and the structure "
                              f"{len(self)}")
-        return np.ascontiguousarray(xyz[:, index])
+        return np.ascontiguousarray(xyz[:, self.index])
+
+
+def _columns(source: Any) -> tuple[Any, ...]:
+    """xyz, elements, names, residues, numbers, chains, and index of the atoms
+    of an object, of alternates the first."""
+    kind = f"{type(source).__module__}.{type(source).__name__}"
+    if hasattr(getattr(source, "atoms", None), "positions"):
+        rows = _mdanalysis(source.atoms)
+    elif hasattr(source, "get_atoms"):
+        rows = _biopython(source)
+    elif kind in ("gemmi.Structure", "gemmi.Model"):
+        rows = _gemmi(source)
+    else:
+        raise UsageError(f"{kind} is no structure; coordinates need elements")
+    kept, seen = [], set()
+    for index, (xyz, element, altloc, *atom) in enumerate(rows):
+        if tuple(atom) not in seen or not altloc.strip(" \0"):
+            kept.append((xyz, element, *atom, index))
+        seen.add(tuple(atom))
+    if not kept:
+        raise UsageError(f"{kind} has no atoms")
+    xyz, elements, chains, numbers, codes, residues, names, index = zip(*kept)
+    if not all(elements):
+        raise UsageError("an atom has no element; with MDAnalysis: universe."
+                         "guess_TopologyAttrs(to_guess=['elements'])")
+    if any(code.strip() for code in codes):  # several residues of one number
+        place = list(zip(chains, numbers, codes))
+        numbers = np.cumsum([a != b for a, b in zip(place, place[:1] + place)])
+    if not all(residues) or not all(names):
+        names = residues = numbers = None
+    return xyz, elements, names, residues, numbers, chains, np.array(index)
+
+
+# The rows: xyz, element, alternate location, chain, number, insertion code,
+# residue name, atom name.
+
+
+def _mdanalysis(atoms: Any) -> Iterator[tuple[Any, ...]]:
+    def column(*names: str) -> Any:
+        found = [name for name in names if hasattr(atoms, name)]
+        return getattr(atoms, found[0]) if found else [""] * len(atoms)
+
+    return zip(atoms.positions, column("elements"), column("altLocs"),
+               column("chainIDs", "segids"), atoms.resids, column("icodes"),
+               column("resnames"), column("names"))
+
+
+def _biopython(source: Any) -> Iterator[tuple[Any, ...]]:
+    if hasattr(source, "get_models"):
+        source = next(source.get_models())
+    for atom in source.get_atoms():
+        _, _, chain, (_, number, code), _ = (*[None] * 5, *atom.full_id)[-5:]
+        yield (atom.coord, atom.element, "", chain, number, code,
+               atom.get_parent().resname.strip(), atom.name)
+
+
+def _gemmi(source: Any) -> Iterator[tuple[Any, ...]]:
+    for place in (source[0] if hasattr(source, "entities") else source).all():
+        residue, atom = place.residue, place.atom
+        yield (atom.pos.tolist(), atom.element.name, atom.altloc,
+               place.chain.name, residue.seqid.num, residue.seqid.icode,
+               residue.name, atom.name)

@@ -62,8 +62,9 @@ static tsr_status draw_from_prior(work *w, tsr_err *err)
     w->truth = tsr_conformation_new(t);
     TSR_TRY(tsr_allocated(w->truth, err));
     tsr_status status = tsr_chain_new(&target, walk_stream, &chain, err);
-    TSR_THEN(status, tsr_setup_prior_steps(chain, w->config.simulate.steps, 1,
-                                           "the structure was moved", err));
+    TSR_THEN(status,
+             tsr_setup_prior_steps(chain, w->config.simulate.steps, 1, NULL,
+                                   "the structure was moved", err));
     if (status == TSR_OK) {
         tsr_chain_view_get(chain, &view);
         tsr_conformation_copy(t, w->truth, view.conformation, 0, t->n_residue);

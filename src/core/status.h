@@ -13,7 +13,7 @@
 #define TSR_STATUS_LIST(X)                                      \
     X(OK, 0, "done")                                            \
     X(E_NO, 1, "the answer is no")                              \
-    X(E_USAGE, 64, "wrong use of the command line")             \
+    X(E_USAGE, 64, "wrong use")                                 \
     X(E_DATA, 65, "bad input data")                             \
     X(E_NOINPUT, 66, "missing or unreadable input")             \
     X(E_INTERNAL, 70, "internal error")                         \

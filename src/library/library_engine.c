@@ -7,12 +7,9 @@
 #include "gpu/device.h"
 #include "gpu/engine_device.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <tessera.h>
-
 struct tessera_engine {
-    tsr_bodies *bodies; /* NULL: the caller's scatterers */
+    tsr_bodies bodies; /* n 0: the caller's scatterers */
+    double q_max;
     tsr_device *device; /* NULL: the reference engine */
     tsr_engine *engine;
 };
@@ -23,14 +20,14 @@ struct tessera_batch {
     tsr_pool pool;
     tsr_body_proposal *proposal; /* [max_proposal] */
     tsr_body_range *range;       /* [n_range], grows */
-    int n_range;
+    long n_range;
 };
 
 /* The layers below report a wrong argument as an internal error, since their
  * callers are tessera itself. */
-static int of_caller(tsr_status status)
+static tsr_status of_caller(tsr_status status)
 {
-    return (int)(status == TSR_E_INTERNAL ? TSR_E_USAGE : status);
+    return status == TSR_E_INTERNAL ? TSR_E_USAGE : status;
 }
 
 /* A flat array as rows of three. A cast would drop const for -Wcast-qual. */
@@ -56,24 +53,12 @@ static tsr_status open_engine(const tsr_engine_spec *spec, const char *device,
                                  err);
 }
 
-static int finish(tessera_engine *e, tsr_status status, tessera_engine **out)
-{
-    if (status == TSR_OK)
-        *out = e;
-    else
-        tessera_engine_free(e);
-    return (int)status;
-}
-
 int tessera_engine_new(int n_body, const int *type, int n_type, int n_comp,
                        int n_q, double dq, const double *form_factor,
                        double d_bound, int n_system, const char *device,
                        tessera_engine **out)
 {
-    tsr_err *err = tsr_library_error();
-    TSR_REQUIRE(out != NULL);
-    *out = NULL;
-    TSR_REQUIRE(type != NULL && form_factor != NULL);
+    TSR_PUBLIC_NEW(out, type != NULL && form_factor != NULL);
     TSR_REQUIRE(n_comp >= 1 && n_comp <= 3);
     const tsr_engine_spec spec = {.n_body = n_body,
                                   .n_type = n_type,
@@ -84,27 +69,24 @@ int tessera_engine_new(int n_body, const int *type, int n_type, int n_comp,
                                   .type = type,
                                   .form_factor = form_factor,
                                   .d_bound_ang = d_bound};
-    tsr_status status = tsr_engine_spec_check(&spec, err);
-    if (status != TSR_OK)
-        return of_caller(status);
+    TSR_CALL(of_caller(tsr_engine_spec_check(&spec, err)));
     TSR_CALL(tsr_library_finite("form_factor", (long)n_comp * n_type * n_q,
                                 form_factor, err));
-    tessera_engine *e = calloc(1, sizeof *e);
-    TSR_CALL(tsr_allocated(e, err));
-    return finish(e, open_engine(&spec, device, e, err), out);
+    TSR_MAKE(out);
+    TSR_MADE(open_engine(&spec, device, *out, err), out, tessera_engine_free);
 }
 
-static tsr_status read_bodies(const char *path, int scatterers, double q_max,
-                              double d_bound, tsr_bodies *bodies, tsr_err *err)
+static tsr_status read_bodies(const char *path, int scatterers, double d_bound,
+                              tessera_engine *e, tsr_err *err)
 {
     const tsr_profile_spec spec = {.bodies = (tsr_profile_bodies)scatterers,
                                    .density = TSR_WATER_DENSITY,
                                    .device = "reference",
                                    .method = TSR_METHOD_AUTO,
-                                   .q_max_inv_ang = q_max};
+                                   .q_max_inv_ang = e->q_max};
     tsr_profile_maker *maker = NULL;
     tsr_status status = tsr_profile_maker_new(&spec, NULL, &maker, err);
-    TSR_THEN(status, tsr_bodies_read(maker, path, d_bound, bodies, err));
+    TSR_THEN(status, tsr_bodies_read(maker, path, d_bound, &e->bodies, err));
     tsr_profile_maker_free(maker);
     return status;
 }
@@ -113,28 +95,20 @@ int tessera_engine_of_file(const char *path, int scatterers, double q_max,
                            double d_bound, int n_system, const char *device,
                            tessera_engine **out)
 {
-    tsr_err *err = tsr_library_error();
-    TSR_REQUIRE(out != NULL);
-    *out = NULL;
-    TSR_REQUIRE(path != NULL);
+    TSR_PUBLIC_NEW(out, path != NULL);
     TSR_REQUIRE(scatterers == TESSERA_TWO_BODIES ||
                 scatterers == TESSERA_ONE_BODY);
     TSR_REQUIRE(q_max >= 0.01 && q_max <= 10.0);
     TSR_REQUIRE(d_bound >= 1.0 && d_bound <= 1e4);
     TSR_REQUIRE(n_system >= 1);
-    tessera_engine *e = calloc(1, sizeof *e);
-    TSR_CALL(tsr_allocated(e, err));
-    e->bodies = calloc(1, sizeof *e->bodies);
-    tsr_status status = tsr_allocated(e->bodies, err);
-    TSR_THEN(status,
-             read_bodies(path, scatterers, q_max, d_bound, e->bodies, err));
-    if (status == TSR_OK) {
-        tsr_engine_spec spec = e->bodies->coarse.spec;
-        spec.n_system = n_system;
-        spec.d_bound_ang = d_bound;
-        status = open_engine(&spec, device, e, err);
-    }
-    return finish(e, status, out);
+    TSR_MAKE(out);
+    (*out)->q_max = q_max;
+    tsr_status status = read_bodies(path, scatterers, d_bound, *out, err);
+    tsr_engine_spec spec = (*out)->bodies.coarse.spec;
+    spec.n_system = n_system;
+    spec.d_bound_ang = d_bound;
+    TSR_THEN(status, open_engine(&spec, device, *out, err));
+    TSR_MADE(status, out, tessera_engine_free);
 }
 
 int tessera_engine_n_body(const tessera_engine *engine)
@@ -145,9 +119,8 @@ int tessera_engine_n_body(const tessera_engine *engine)
 int tessera_engine_bodies(const tessera_engine *engine, double *xyz,
                           int *residue)
 {
-    tsr_err *err = tsr_library_error();
-    TSR_REQUIRE(engine != NULL && engine->bodies != NULL);
-    const tsr_bodies *b = engine->bodies;
+    TSR_PUBLIC(engine != NULL && engine->bodies.n > 0);
+    const tsr_bodies *b = &engine->bodies;
     if (xyz != NULL)
         memcpy(xyz, b->xyz, (size_t)b->n * sizeof *b->xyz);
     if (residue != NULL)
@@ -158,19 +131,13 @@ int tessera_engine_bodies(const tessera_engine *engine, double *xyz,
 int tessera_profile_of_engine(const tessera_engine *engine,
                               const double *profile, tessera_profile **out)
 {
-    tsr_err *err = tsr_library_error();
-    TSR_REQUIRE(out != NULL);
-    *out = NULL;
-    TSR_REQUIRE(engine != NULL && engine->bodies != NULL && profile != NULL);
-    tessera_profile *p = calloc(1, sizeof *p);
-    TSR_CALL(tsr_allocated(p, err));
-    const tsr_status status =
-        tsr_bodies_profile(engine->bodies, profile, &p->structure, err);
-    if (status == TSR_OK)
-        *out = p;
-    else
-        tessera_profile_free(p);
-    return (int)status;
+    TSR_PUBLIC_NEW(out, engine != NULL && profile != NULL);
+    TSR_REQUIRE(engine->bodies.n > 0);
+    TSR_MAKE(out);
+    (*out)->q_max = engine->q_max;
+    TSR_MADE(
+        tsr_bodies_profile(&engine->bodies, profile, &(*out)->structure, err),
+        out, tessera_profile_free);
 }
 
 void tessera_engine_free(tessera_engine *engine)
@@ -179,9 +146,7 @@ void tessera_engine_free(tessera_engine *engine)
         return;
     tsr_engine_free(engine->engine);
     tsr_device_free(engine->device);
-    if (engine->bodies != NULL)
-        tsr_pool_clear(&engine->bodies->pool);
-    free(engine->bodies);
+    tsr_pool_clear(&engine->bodies.pool);
     free(engine);
 }
 
@@ -198,22 +163,15 @@ const char *tessera_engine_text(const tessera_engine *engine)
 int tessera_batch_new(tessera_engine *engine, int max_proposal,
                       tessera_batch **out)
 {
-    tsr_err *err = tsr_library_error();
-    TSR_REQUIRE(out != NULL);
-    *out = NULL;
-    TSR_REQUIRE(engine != NULL && max_proposal >= 1);
-    tessera_batch *b = calloc(1, sizeof *b);
-    TSR_CALL(tsr_allocated(b, err));
+    TSR_PUBLIC_NEW(out, engine != NULL && max_proposal >= 1);
+    TSR_MAKE(out);
+    tessera_batch *b = *out;
     b->max_proposal = max_proposal;
     tsr_pool_array(&b->pool, b->proposal, max_proposal);
     tsr_status status = tsr_pool_check(&b->pool, err);
     TSR_THEN(status,
              tsr_batch_new(engine->engine, max_proposal, &b->batch, err));
-    if (status == TSR_OK)
-        *out = b;
-    else
-        tessera_batch_free(b);
-    return (int)status;
+    TSR_MADE(status, out, tessera_batch_free);
 }
 
 void tessera_batch_free(tessera_batch *batch)
@@ -222,7 +180,6 @@ void tessera_batch_free(tessera_batch *batch)
         return;
     tsr_batch_free(batch->batch);
     tsr_pool_clear(&batch->pool);
-    free(batch->range);
     free(batch);
 }
 
@@ -235,9 +192,8 @@ static int has_system(const tessera_batch *batch, int system)
 int tessera_batch_set(tessera_batch *batch, int system, const double *xyz,
                       double *profile)
 {
-    tsr_err *err = tsr_library_error();
-    TSR_REQUIRE(batch != NULL && xyz != NULL);
-    return of_caller(
+    TSR_PUBLIC(batch != NULL && xyz != NULL);
+    return (int)of_caller(
         tsr_batch_set(batch->batch, system, rows_of(xyz), profile, err));
 }
 
@@ -245,10 +201,11 @@ static tsr_status reserve_ranges(tessera_batch *b, long n, tsr_err *err)
 {
     if (n <= b->n_range)
         return TSR_OK;
-    tsr_body_range *more = realloc(b->range, ((size_t)n + 1) * sizeof *more);
+    tsr_body_range *more =
+        tsr_pool_resize(&b->pool, b->range, (size_t)n, sizeof *more);
     TSR_TRY(tsr_allocated(more, err));
     b->range = more;
-    b->n_range = (int)n;
+    b->n_range = n;
     return TSR_OK;
 }
 
@@ -256,53 +213,50 @@ int tessera_batch_propose(tessera_batch *batch, int n, const int *system,
                           const int *n_range, const int *range,
                           const double *xyz, double *profile)
 {
-    tsr_err *err = tsr_library_error();
-    TSR_REQUIRE(batch != NULL && n >= 0 && n <= batch->max_proposal);
+    TSR_PUBLIC(batch != NULL && n >= 0 && n <= batch->max_proposal);
     if (n == 0)
         return TESSERA_OK;
     TSR_REQUIRE(system != NULL && n_range != NULL && profile != NULL);
+    const int n_body = batch->batch->engine->n_body;
     long n_all = 0;
     for (int p = 0; p < n; p++) {
         TSR_REQUIRE(n_range[p] >= 0);
         n_all += n_range[p];
     }
-    TSR_REQUIRE(n_all <= (long)n * batch->batch->engine->n_body);
+    TSR_REQUIRE(n_all <= (long)n * n_body);
     TSR_REQUIRE(n_all == 0 || (range != NULL && xyz != NULL));
     TSR_CALL(reserve_ranges(batch, n_all, err));
     tsr_body_range *to = batch->range;
     for (int p = 0; p < n; p++) {
         batch->proposal[p] = (tsr_body_proposal){system[p], n_range[p], to};
         for (int r = 0; r < n_range[p]; r++, range += 3, to++) {
-            TSR_REQUIRE(range[1] >= 1 &&
-                        range[1] <= batch->batch->engine->n_body);
+            TSR_REQUIRE(range[1] >= 1 && range[1] <= n_body);
             *to = (tsr_body_range){range[0], range[1], range[2], rows_of(xyz)};
             xyz += 3 * (size_t)range[1];
         }
     }
     tsr_status status = tsr_batch_submit(batch->batch, n, batch->proposal, err);
     TSR_THEN(status, tsr_batch_wait(batch->batch, profile, err));
-    return of_caller(status);
+    return (int)of_caller(status);
 }
 
 int tessera_batch_accept(tessera_batch *batch, int system)
 {
-    tsr_err *err = tsr_library_error();
-    TSR_REQUIRE(batch != NULL && has_system(batch, system));
+    TSR_PUBLIC(batch != NULL && has_system(batch, system));
     tsr_batch_accept(batch->batch, system);
     return TESSERA_OK;
 }
 
 int tessera_batch_reject(tessera_batch *batch, int system)
 {
-    tsr_err *err = tsr_library_error();
-    TSR_REQUIRE(batch != NULL && has_system(batch, system));
+    TSR_PUBLIC(batch != NULL && has_system(batch, system));
     tsr_batch_reject(batch->batch, system);
     return TESSERA_OK;
 }
 
 int tessera_batch_profile(tessera_batch *batch, int system, double *profile)
 {
-    tsr_err *err = tsr_library_error();
-    TSR_REQUIRE(batch != NULL && profile != NULL);
-    return of_caller(tsr_batch_profile(batch->batch, system, profile, err));
+    TSR_PUBLIC(batch != NULL && profile != NULL);
+    return (int)of_caller(
+        tsr_batch_profile(batch->batch, system, profile, err));
 }

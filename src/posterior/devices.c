@@ -706,6 +706,7 @@ static tsr_status make_engines(tsr_config *config, int n_chain, tsr_log *log,
                    tsr_likelihood_n_profile(s->data.likelihood));
     TSR_TRY(tsr_pool_check(&v->pool, err));
     TSR_TRY(check_engines(log, s, partial, err));
+    TSR_TRY(tsr_watch_check(s->watch, "the engines were tested", err));
     TSR_TRY(learn_and_fit(config, log, s, partial, err));
     return set_surrogate(log, s, err);
 }
@@ -718,6 +719,7 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
     if (tsr_likelihood_n_profile(s->data.likelihood) == 0)
         return resolve_sampler(config, n_chain, s, err);
     tsr_status status = open_configured(config, log, s, err);
+    TSR_THEN(status, tsr_watch_check(s->watch, "the devices were opened", err));
     TSR_THEN(status, make_engines(config, n_chain, log, s, err));
     if (status != TSR_OK)
         return tsr_config_locate_error(config, status, err);

@@ -61,7 +61,9 @@ typedef struct {
     pthread_mutex_t lock; /* of the profiler, which has one system */
     tsr_target prior;
     stream stream[N_STREAM];
-    int first; /* first of the examples that are computed next */
+    int first;          /* first of the examples that are computed next */
+    atomic_long n_done; /* examples */
+    pthread_t caller;
 } comparison;
 
 /* ---- conformations and their curves ---- */
@@ -160,14 +162,13 @@ tsr_target tsr_setup_prior_target(const tsr_target *target, int n_state)
 }
 
 tsr_status tsr_setup_prior_steps(tsr_chain *chain, long n, int warm,
-                                 const char *what, tsr_err *err)
+                                 const tsr_watch *watch, const char *what,
+                                 tsr_err *err)
 {
     for (long i = 0; i < n; i++) {
         tsr_body_proposal ask;
         int accepted;
-        if (tsr_stop_requested)
-            return tsr_fail(err, TSR_E_INTERRUPTED, "interrupted while %s",
-                            what);
+        TSR_TRY(tsr_watch_check(watch, what, err));
         tsr_chain_propose(chain, &ask);
         TSR_TRY(tsr_chain_decide(chain, NULL, warm, &accepted, err));
     }
@@ -181,19 +182,25 @@ static void draw_examples(void *context, int part, int thread)
     comparison *x = context;
     stream *s = &x->stream[part];
     const stream *own = &x->stream[thread];
+    const tsr_watch *watch = x->s->watch;
     const tsr_topology *t = x->s->molecule.topology;
     const long apart = (1000 + 30 * (t->n_torsion + t->n_side)) / 8;
     if (s->status == TSR_OK && x->first == 0)
-        s->status = tsr_setup_prior_steps(s->chain, apart, 1, what, &s->err);
+        s->status =
+            tsr_setup_prior_steps(s->chain, apart, 1, watch, what, &s->err);
     for (int i = x->first + part; i < x->examples.n && s->status == TSR_OK;
          i += N_STREAM) {
         tsr_chain_view view;
-        s->status = tsr_setup_prior_steps(s->chain, apart, 0, what, &s->err);
+        s->status =
+            tsr_setup_prior_steps(s->chain, apart, 0, watch, what, &s->err);
         if (s->status != TSR_OK)
             break;
         tsr_chain_view_get(s->chain, &view);
         s->status = compute_example(x, i, view.conformation, own->curves,
                                     own->workspace, &s->radius_ang, &s->err);
+        x->n_done++;
+        if (pthread_equal(x->caller, pthread_self()))
+            tsr_watch_call(watch, "set-up", x->n_done, x->examples.n);
     }
 }
 
@@ -802,6 +809,7 @@ tsr_status tsr_setup_learn_model_error(const tsr_config *config,
                     .text = &setup->data.model_error,
                     .l = likelihood,
                     .profiler = profiler,
+                    .caller = pthread_self(),
                     .examples = {.likelihood = likelihood}};
     char why_not[TSR_ERR_SIZE];
     open_curves(config, &x, log, why_not);

@@ -366,14 +366,9 @@ static int block_capacity(const tsr_session *s)
     return bytes * 64.0 <= most ? 64 : bytes < most ? (int)(most / bytes) : 1;
 }
 
-static const atomic_int *stop_flag(const tsr_session *s)
-{
-    return s->stop != NULL ? s->stop : &tsr_stop_requested;
-}
-
 static int is_stopped(const tsr_session *s)
 {
-    return *stop_flag(s) != 0;
+    return *tsr_watch_stop(&s->watch) != 0;
 }
 
 tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
@@ -398,7 +393,7 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
             trajectory_options(s->config), &s->writer, err);
     TSR_THEN(status,
              tsr_sampler_new(&setup->target, setup->n_chain, setup->n_thread,
-                             stop_flag(s), &s->sampler, err));
+                             tsr_watch_stop(&s->watch), &s->sampler, err));
     TSR_THEN(status, tsr_run_inputs_text(s->config, &s->config_text, err));
     if (status != TSR_OK)
         return tsr_config_locate_error(s->config, status, err);
@@ -771,8 +766,11 @@ tsr_status tsr_session_read(tsr_session *session, tsr_err *err)
         c, tsr_run_directory_check(c->output.directory, err), err));
     TSR_TRY(tsr_config_locate_error(
         c, tsr_until_parse(c->sampler.until, &s->until, err), err));
-    return tsr_session_check_stop(
-        s, tsr_setup_read(c, 1, s->log, s->setup, err), err);
+    const tsr_status status = tsr_setup_read(c, 1, s->log, s->setup, err);
+    s->setup->watch = &s->watch;
+    s->now = (tsr_session_state){(double)NAN, (double)NAN, (double)NAN,
+                                 (double)NAN, (double)NAN};
+    return tsr_session_check_stop(s, status, err);
 }
 
 tsr_status tsr_session_run(tsr_session *session, tsr_err *err)
@@ -831,48 +829,43 @@ static long epoch_length(const tsr_config *config, const tsr_setup *setup)
 
 /* State of the progress line. */
 typedef struct {
-    const tsr_session *session;
+    tsr_session *session;
     const char *phase;
     double began, shown, block; /* s: start of the phase, last progress line,
                                    start of this block */
     long first, before, total;  /* steps of the phase: stored before this
                                    session, stored before this block, planned */
     long accepted_before;
-    double chi2;
     char reached[64]; /* progress towards convergence; "": unknown */
 } progress;
-
-static void call_watch(const progress *p, long step)
-{
-    const tsr_session *s = p->session;
-    if (s->watch != NULL)
-        s->watch(s->watcher, p->phase, step, p->total);
-}
 
 static void show_progress(void *context, const tsr_progress *now)
 {
     progress *p = context;
+    tsr_session *s = p->session;
     double time = tsr_clock_s(), elapsed = time - p->began;
-    tsr_log *log = p->session->log;
+    tsr_log *log = s->log;
     double pause = tsr_log_is_terminal(log) ? 0.2 : 10.0;
-    p->chi2 = now->chi2;
-    call_watch(p, p->before + now->step);
+    long step = p->before + now->step, here = step - p->first;
+    char line[256], left[48], chi2[32] = "";
+    tsr_run_progress at = s->progress;
+    at.steps += now->step;
+    at.seconds += time - p->block;
+    s->now.chi2 = now->chi2;
+    s->now.left_s = p->total > 0
+                        ? tsr_run_remaining(s->config, &s->identity, &at, left)
+                        : (double)NAN;
+    tsr_watch_call(&s->watch, p->phase, step, p->total);
     if (time - p->shown < pause)
         return;
     p->shown = time;
-    long step = p->before + now->step, here = step - p->first;
     double rate = elapsed > 0.0 ? (double)here / elapsed : 0.0;
     double accepted =
         here > 0 ? 100.0 * (double)(p->accepted_before + now->accepted) /
                        (double)here
                  : 0.0;
-    char line[256], left[48], chi2[32] = "";
     if (!isnan(now->chi2))
         snprintf(chi2, sizeof chi2, " | chi2 %.3g", now->chi2);
-    tsr_run_progress at = p->session->progress;
-    at.steps += now->step;
-    at.seconds += time - p->block;
-    tsr_run_remaining(p->session->config, &p->session->identity, &at, left);
     if (p->total == 0) /* the total is unknown */
         snprintf(line, sizeof line,
                  "%-8s %.0f s | %.0f steps/s | accepted %.0f %%%s", p->phase,
@@ -925,14 +918,19 @@ static long next_check_after(long last)
 static tsr_status check_until(tsr_session *s, progress *p, tsr_err *err)
 {
     char worst[160];
-    double factor;
+    double factor, at_worst[2];
     long done = s->progress.draws;
     if (!tsr_until_is_set(&s->until) ||
         (done < s->progress.next_check && !has_ended(s)))
         return TSR_OK;
     s->progress.next_check = next_check_after(done);
-    tsr_status status =
-        tsr_until_check(&s->until, s->trace_path, &factor, worst, err);
+    tsr_status status = tsr_until_check(&s->until, s->trace_path, &factor,
+                                        worst, at_worst, err);
+    if (status == TSR_OK) {
+        s->now.rhat = at_worst[0];
+        s->now.ess = at_worst[1];
+        s->now.converged = fmin(1.0, 1.0 / factor);
+    }
     s->progress.is_converged = status == TSR_OK && factor <= 1.0;
     if (s->progress.is_converged) {
         tsr_log_progress(s->log, "");
@@ -1118,7 +1116,7 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
         double before = tsr_clock_s();
         TSR_THEN(status, draw_block(s, warm, (int)n, &p, err));
         double took = tsr_clock_s() - before;
-        call_watch(&p, *done * steps);
+        tsr_watch_call(&s->watch, p.phase, *done * steps, p.total);
         if (!warm && status == TSR_OK)
             status = check_until(s, &p, err);
         TSR_THEN(status, answer_request(s, err));
@@ -1130,7 +1128,7 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
     if (tsr_log_is_terminal(s->log) && *done == total && total > 0) {
         p.total = total * steps;
         p.shown = 0.0; /* the last line shows 100 % */
-        show_progress(&p, &(tsr_progress){.chi2 = p.chi2});
+        show_progress(&p, &(tsr_progress){.chi2 = s->now.chi2});
     }
     tsr_log_progress(s->log, "");
     if (!warm && status == TSR_OK && !tsr_until_is_set(&s->until) &&
