@@ -35,9 +35,11 @@ def main(folder):
                     ignore=shutil.ignore_patterns("*.py", "*.sh", "*.c"))
     pages = {path: os.path.basename(path) for path in glob.glob("docs/*.md")}
     pages.update(OUTSIDE)
-    shutil.copy(NOTEBOOK, folder)
+    pages["docs/notebook.ipynb"] = os.path.basename(shutil.copy(NOTEBOOK, folder))
     missing = []
     for path, page in pages.items():
+        if path.endswith(".ipynb"):
+            continue
         with open(path, encoding="utf-8") as file:
             text = file.read()
         if path.endswith(".h"):
@@ -49,8 +51,10 @@ def main(folder):
             text += contents()
         with open(os.path.join(folder, page), "w", encoding="utf-8") as out:
             out.write(text)
+    missing += unlisted("docs/python.md", "python/tessera_saxs/__init__.py")
     for path, name in missing:
-        print(f"{path} names {name}, which is missing", file=sys.stderr)
+        print(f"{path} names {name}, which is missing (a name of the package: "
+              "in docs/python.md)", file=sys.stderr)
     return 1 if missing else 0
 
 
@@ -65,6 +69,15 @@ def linked(text, path, pages, missing):
 
     text = re.sub(rf"`((?:{FOLDERS})/[\w./*-]+|README\.md|CONTRIBUTING\.md)`", link, text)
     return text.replace("](docs/", "](")
+
+
+def unlisted(page, package):
+    """Public names of the package that its page lacks."""
+    with open(package, encoding="utf-8") as file:
+        public = re.findall(r'"(\w+)"', file.read().split("__all__")[1])
+    with open(page, encoding="utf-8") as file:
+        listed = re.findall(r":: (\w+)", file.read())
+    return [(package, name) for name in public if name not in listed]
 
 
 def contents():
