@@ -105,6 +105,19 @@ def write_data(curve, path, error, seed):
                header="q (1/Angstrom), I, sigma")
 
 
+def learn_model_error(x, model, config, device):
+    """The file that the runs of one data set share."""
+    path = os.path.abspath(config) + "_error.h5"
+    with x.learning[model]:
+        if not os.path.exists(path):
+            tessera(x, "run", config, "-o", f"{path}.run", "-q", "--device",
+                    device, "--threads", os.cpu_count(), *settings(
+                        CONFORMATIONS, f"model_error.file={path}",
+                        "sampler.warmup=10", "sampler.draws=10",
+                        "sampler.start=file"))
+    return path
+
+
 def infer(x, slots, truth, model, t, error):
     """One posterior: {quantity: [truth, mean, sd, share of draws below]}."""
     if time.monotonic() > x.stop:
