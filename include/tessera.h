@@ -37,12 +37,11 @@ extern "C" {
 
 enum {
     TESSERA_OK = 0,
-    TESSERA_E_NO = 1,      /* the answer is no: not converged */
-    TESSERA_E_USAGE = 2,   /* an argument that the function does not accept */
-    TESSERA_E_DATA = 3,    /* bad content of a file or array */
-    TESSERA_E_NOINPUT = 4, /* missing or unreadable file */
-    TESSERA_E_INTERNAL =
-        5, /* a fault of the library, or wrong order of calls */
+    TESSERA_E_NO = 1,       /* the answer is no: not converged */
+    TESSERA_E_USAGE = 2,    /* an argument that the function does not accept */
+    TESSERA_E_DATA = 3,     /* bad content of a file or array */
+    TESSERA_E_NOINPUT = 4,  /* missing or unreadable file */
+    TESSERA_E_INTERNAL = 5, /* a fault of the library */
     TESSERA_E_NOMEM = 6,
     TESSERA_E_NUMERIC = 7, /* a number is not finite */
     TESSERA_E_RANGE = 8,   /* outside the range of the object */
@@ -52,14 +51,11 @@ enum {
     TESSERA_E_CONFIG = 12       /* invalid configuration */
 };
 
-/* "0.1.0"; of the library, not of this header. */
+/* "0.3.0": the version of the library, not of this header. A fixed phrase for a
+ * status. The message of the last failure in this thread, valid until the next;
+ * "" before. Never NULL. */
 TESSERA_API const char *tessera_version(void);
-
-/* A fixed phrase for a status; never NULL. */
 TESSERA_API const char *tessera_status_text(int status);
-
-/* Message of the last failure in this thread, valid until the next; "" before.
- */
 TESSERA_API const char *tessera_message(void);
 
 /* ---- measured curves ---- */
@@ -82,10 +78,9 @@ TESSERA_API int tessera_data_new(int n, const double *q,
                                  tessera_data **out);
 TESSERA_API void tessera_data_free(tessera_data *data);
 
-/* Number of points; 0 for NULL. */
+/* Number of points, 0 for NULL, and a copy of the points; an array may be
+ * NULL. */
 TESSERA_API int tessera_data_size(const tessera_data *data);
-
-/* Copies the points [tessera_data_size]; an array may be NULL. */
 TESSERA_API int tessera_data_get(const tessera_data *data, double *q,
                                  double *intensity, double *sigma);
 
@@ -120,12 +115,10 @@ tessera_structure_new(int n, const double *xyz, const char *const *element,
                       tessera_structure **out);
 TESSERA_API void tessera_structure_free(tessera_structure *structure);
 
-/* Number of atoms; 0 for NULL. */
+/* Number of atoms, 0 for NULL, and their xyz [n_atom][3], Angstrom. in_file
+ * [n_atom]: index of each atom among all atoms of the file's model or of the
+ * arrays, from 0, to pick coordinates of a trajectory. An array may be NULL. */
 TESSERA_API int tessera_structure_size(const tessera_structure *structure);
-
-/* xyz [n_atom][3], Angstrom. in_file [n_atom]: index of each atom among all
- * atoms of the file's model or of the arrays, from 0, to pick coordinates of a
- * trajectory. An array may be NULL. */
 TESSERA_API int tessera_structure_get(const tessera_structure *structure,
                                       double *xyz, int *in_file);
 
@@ -257,7 +250,12 @@ TESSERA_API int tessera_fit(const tessera_profile *profile,
  *
  *     I_ab(q_k) = sum_ij F_i^a(q_k) F_j^b(q_k) sinc(q_k r_ij),  q_k = k dq
  *
- * with i = j included. Antonov et al. 2013; docs/design.md, section 3. */
+ * with i = j included. Antonov et al. 2013; docs/design.md, section 3.
+ *
+ * Derivatives by coordinates are not offered: the sums of the tiles do not
+ * contain them, and a sum of sinc' over all pairs and q would cost as much as a
+ * fresh profile. The slope along a move of few bodies is the difference of two
+ * proposals, which costs their tiles. */
 
 typedef struct tessera_engine tessera_engine;
 typedef struct tessera_batch tessera_batch;
@@ -300,10 +298,9 @@ TESSERA_API int tessera_profile_of_engine(const tessera_engine *engine,
 TESSERA_API void tessera_engine_free(tessera_engine *engine);
 
 /* Length of one profile, n_pair n_q with n_pair = n_comp (n_comp + 1) / 2: the
- * pairs 00 01 02 11 12 22. */
+ * pairs 00 01 02 11 12 22. Device, driver and kernel as text, valid until the
+ * engine is freed. */
 TESSERA_API int tessera_engine_profile_size(const tessera_engine *engine);
-
-/* One device, driver and kernel as text; valid until the engine is freed. */
 TESSERA_API const char *tessera_engine_text(const tessera_engine *engine);
 
 /* For proposals of up to max_proposal systems at a time. Several batches may

@@ -7,6 +7,7 @@ scattering data, and Bayesian sampling of structures.
 >>> tessera_saxs.solve("model.pdb", "curve.dat").report()
 
 Lengths are in Angstrom, q = 4 pi sin(theta) / lambda in 1/Angstrom."""
+from . import _library
 from ._library import (ConfigError, DataError, DeviceError, Interrupted,
                        MissingFileError, MissingPackageError, StorageError,
                        TesseraError, UsageError)
@@ -23,3 +24,9 @@ __all__ = [
     "Structure", "TesseraError", "UsageError", "fit", "open", "profile",
     "resume", "run", "solve",
 ]
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":  # of the library, which is loaded when asked
+        return str(_library.call("version"), "ascii")
+    raise AttributeError(name)

@@ -5,11 +5,14 @@ import ctypes
 import functools
 import os
 import shutil
+import warnings
 import weakref
 from pathlib import Path
 from typing import Any, Optional
 
 import numpy as np
+
+from . import _devices
 
 
 class TesseraError(Exception):
@@ -75,9 +78,17 @@ _FOLDER = Path(__file__).parent / "_native" / "lib"
 
 
 @functools.lru_cache(maxsize=None)
+def _prepare_devices() -> None:
+    remark = _devices.prepare()
+    if remark:
+        warnings.warn(remark, RuntimeWarning, stacklevel=2)
+
+
+@functools.lru_cache(maxsize=None)
 def _load() -> ctypes.CDLL:
     """The library that TESSERA_LIBRARY names, or of the wheel, or the
     system's."""
+    _prepare_devices()
     name = "libtessera.so.0"
     bundled = str(_FOLDER / name) if (_FOLDER / name).exists() else name
     try:
@@ -90,6 +101,7 @@ def _load() -> ctypes.CDLL:
 
 def program() -> str:
     """Path of the program `tessera` that belongs to the library."""
+    _prepare_devices()
     library = os.environ.get("TESSERA_LIBRARY", str(_FOLDER / "-"))
     folder = Path(library).resolve().parent
     for path in (folder.parent / "bin" / "tessera", folder / "tessera"):
@@ -155,7 +167,7 @@ def array(name: str, value: Any, *shape: Optional[int],
     if result.ndim != len(shape) or any(
             n not in (None, have) for n, have in zip(shape, result.shape)):
         wanted = ", ".join("n" if n is None else str(n) for n in shape)
-        raise UsageError(f"{name}: shape {result.shape}, not [{wanted}]")
+        raise UsageError(f"{name} has the shape {result.shape}, not ({wanted})")
     return result
 
 

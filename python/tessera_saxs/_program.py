@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Callable, Mapping, Optional, Union
 
-from ._library import Interrupted, error_of, program
+from ._library import Interrupted, error_of, need, program
 
 Progress = Union[bool, Callable[[str], Any]]
 
@@ -115,14 +115,15 @@ def _shower(progress: Progress) -> Optional[Callable[[str], Any]]:
         return None
     if "ipykernel" not in sys.modules:
         return _write
-    from IPython.display import HTML, display
-    handle = display(HTML(""), display_id=True)
+    ipython: Any = need("IPython.display", "a bar in a notebook").display
+    handle = ipython.display(ipython.HTML(""), display_id=True)
 
     def show(chunk: str) -> None:
         for line in _lines(chunk)[-1:]:
             percent = re.search(r"(\d+) %", line)
             value = f"value={percent[1]}" if percent else ""
-            handle.update(HTML(f"<progress max=100 {value}></progress> "
-                               f"<code>{html.escape(line)}</code>"))
+            handle.update(ipython.HTML(
+                f"<progress max=100 {value}></progress> "
+                f"<code>{html.escape(line)}</code>"))
 
     return show

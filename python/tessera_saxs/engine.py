@@ -31,6 +31,9 @@ class Engine:
     be proposed, Angstrom; 0: unchecked. systems: number of conformations.
     Errors: UsageError (shapes, NaN, a larger distance), DeviceError."""
 
+    xyz: np.ndarray
+    residues: np.ndarray
+
     def __init__(self, types: Any, form_factors: Any, dq: float, *,
                  d_bound: float = 0.0, systems: int = 1, device: str = "auto"
                  ) -> None:

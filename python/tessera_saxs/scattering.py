@@ -97,9 +97,8 @@ class Profile:
         value, curve = np.empty(9), np.empty(len(data.q))
         call("fit", self._handle, data._handle, *bounds,
              math.nan if background is None else background, 9, value, curve)
-        *numbers, c1_at, c2_at, cormap_p = value.tolist()
-        return Fit(*numbers, int(c1_at), int(c2_at), cormap_p, curve, data,
-                   self)
+        found: list[Any] = [*value.tolist(), curve, data, self]
+        return Fit(*found)
 
 
 def profile(structure: Any, elements: Any = None, q: Any = None, *,
@@ -184,8 +183,8 @@ class Fit:
     background: float
     c1: float
     c2: float
-    c1_at: int
-    c2_at: int
+    c1_at: float
+    c2_at: float
     cormap_p: float
     curve: np.ndarray = field(repr=False)
     data: Curve = field(repr=False)

@@ -30,7 +30,7 @@ class Structure:
                  residues: Optional[Sequence[str]] = None,
                  numbers: Any = None, chains: Optional[Sequence[str]] = None
                  ) -> None:
-        self._kept: Optional[np.ndarray] = None  # of the atoms of an object
+        self._kept: Sequence[int] = ()  # of the atoms of an object
         if isinstance(source, (str, os.PathLike)):
             self._handle = Handle("structure", "read", os.fsencode(source))
             return
@@ -67,23 +67,23 @@ class Structure:
         """Index [n_atom] of each atom among all atoms of the source."""
         index = np.empty(len(self), dtype=np.int32)
         call("structure_get", self._handle, None, index)
-        return index if self._kept is None else self._kept[index]
+        return np.array(self._kept)[index] if self._kept else index
 
     def frames(self, xyz: Any) -> np.ndarray:
         """Coordinates [n_frame, len(self), 3] of these atoms, from those of
         the same or of all atoms of the source in each frame."""
-        xyz = array("xyz", xyz, None, None, 3)
-        if xyz.shape[1] == len(self):
-            return xyz
-        if xyz.shape[1] <= self.index.max():
-            raise UsageError(f"xyz has {xyz.shape[1]} atoms, and the structure "
-                             f"{len(self)}")
-        return np.ascontiguousarray(xyz[:, self.index])
+        frames = array("xyz", xyz, None, None, 3)
+        if frames.shape[1] == len(self):
+            return frames
+        if frames.shape[1] <= self.index.max():
+            raise UsageError(f"xyz has {frames.shape[1]} atoms, and the "
+                             f"structure {len(self)}")
+        return array("xyz", frames[:, self.index], None, None, 3)
 
 
 def _columns(source: Any) -> tuple[Any, ...]:
     """xyz, elements, names, residues, numbers, chains, and index of the atoms
-    of an object, of alternates the first."""
+    of an object, of alternates those of the highest occupancy."""
     kind = f"{type(source).__module__}.{type(source).__name__}"
     if hasattr(getattr(source, "atoms", None), "positions"):
         rows = _mdanalysis(source.atoms)
@@ -93,14 +93,15 @@ def _columns(source: Any) -> tuple[Any, ...]:
         rows = _gemmi(source)
     else:
         raise UsageError(f"{kind} is no structure; coordinates need elements")
-    kept, seen = [], set()
-    for index, (xyz, element, altloc, *atom) in enumerate(rows):
-        if tuple(atom) not in seen or not altloc.strip(" \0"):
-            kept.append((xyz, element, *atom, index))
-        seen.add(tuple(atom))
+    kept: dict[Any, tuple[Any, ...]] = {}
+    for index, (xyz, element, altloc, occupancy, *atom) in enumerate(rows):
+        key = (*atom, None if altloc.strip(" \0") else index)
+        if key not in kept or occupancy > kept[key][0]:
+            kept[key] = (occupancy, xyz, element, *atom, index)
     if not kept:
         raise UsageError(f"{kind} has no atoms")
-    xyz, elements, chains, numbers, codes, residues, names, index = zip(*kept)
+    columns: list[Any] = list(zip(*kept.values()))
+    _, xyz, elements, chains, numbers, codes, residues, names, index = columns
     if not all(elements):
         raise UsageError("an atom has no element; with MDAnalysis: universe."
                          "guess_TopologyAttrs(to_guess=['elements'])")
@@ -109,19 +110,20 @@ def _columns(source: Any) -> tuple[Any, ...]:
         numbers = np.cumsum([a != b for a, b in zip(place, place[:1] + place)])
     if not all(residues) or not all(names):
         names = residues = numbers = None
-    return xyz, elements, names, residues, numbers, chains, np.array(index)
+    return xyz, elements, names, residues, numbers, chains, index
 
 
-# The rows: xyz, element, alternate location, chain, number, insertion code,
-# residue name, atom name.
+# The rows: xyz, element, alternate location, occupancy, chain, residue number,
+# insertion code, residue name, atom name.
 
 
 def _mdanalysis(atoms: Any) -> Iterator[tuple[Any, ...]]:
-    def column(*names: str) -> Any:
+    def column(*names: str, default: Any = "") -> Any:
         found = [name for name in names if hasattr(atoms, name)]
-        return getattr(atoms, found[0]) if found else [""] * len(atoms)
+        return getattr(atoms, found[0]) if found else [default] * len(atoms)
 
     return zip(atoms.positions, column("elements"), column("altLocs"),
+               column("occupancies", default=1.0),
                column("chainIDs", "segids"), atoms.resids, column("icodes"),
                column("resnames"), column("names"))
 
@@ -130,14 +132,14 @@ def _biopython(source: Any) -> Iterator[tuple[Any, ...]]:
     if hasattr(source, "get_models"):
         source = next(source.get_models())
     for atom in source.get_atoms():
-        _, _, chain, (_, number, code), _ = (*[None] * 5, *atom.full_id)[-5:]
-        yield (atom.coord, atom.element, "", chain, number, code,
+        chain, (_, number, code), _ = atom.full_id[-3:]
+        yield (atom.coord, atom.element, "", 1.0, chain, number, code,
                atom.get_parent().resname.strip(), atom.name)
 
 
 def _gemmi(source: Any) -> Iterator[tuple[Any, ...]]:
     for place in (source[0] if hasattr(source, "entities") else source).all():
         residue, atom = place.residue, place.atom
-        yield (atom.pos.tolist(), atom.element.name, atom.altloc,
+        yield (atom.pos.tolist(), atom.element.name, atom.altloc, atom.occ,
                place.chain.name, residue.seqid.num, residue.seqid.icode,
                residue.name, atom.name)
