@@ -74,10 +74,11 @@ def linked(text, path, pages, missing):
 def unlisted(page, package):
     """Public names of the package that its page lacks."""
     with open(package, encoding="utf-8") as file:
-        public = re.findall(r'"(\w+)"', file.read().split("__all__")[1])
+        names = re.search(r"__all__ = \[(.*?)\]", file.read(), re.S)[1]
     with open(page, encoding="utf-8") as file:
         listed = re.findall(r":: (\w+)", file.read())
-    return [(package, name) for name in public if name not in listed]
+    return [(package, name) for name in re.findall(r'"([A-Za-z]\w+)"', names)
+            if name not in listed]
 
 
 def contents():
