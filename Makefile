@@ -336,22 +336,21 @@ $(BUILD)/docs/%: $(BUILD)/docs/%.o $(LIB)
 	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ $(TSR_LDLIBS) $(LDLIBS)
 
 # ---- the site ----
-DOCS := build/docs-venv/bin
 .PHONY: docs
 docs: $(PROGRAM) build/notebook.ipynb ## the pages of docs/ as a site, into build/site
-	@$(DOCS)/python tools/site.py build/site-pages
-	@$(DOCS)/sphinx-build -q -W --keep-going -c docs build/site-pages build/site
+	@.venv/bin/python tools/site.py build/site-pages
+	@.venv/bin/python -m sphinx -q -W --keep-going -c docs build/site-pages build/site
 
 # The notebook with its outputs, half a minute of sampling.
 build/notebook.ipynb: export TESSERA_LIBRARY = $(CURDIR)/$(SHARED)
 build/notebook.ipynb: export PYTHONPATH = $(CURDIR)/python
-build/notebook.ipynb: docs/notebook.ipynb $(PROGRAM) $(SHARED) build/docs-venv/done
-	@$(DOCS)/jupyter execute --output=$(CURDIR)/$@ $< 2>build/notebook.log || \
-	    { cat build/notebook.log >&2; exit 1; }
+build/notebook.ipynb: docs/notebook.ipynb $(wildcard python/*/*.py) $(SHARED) \
+    .venv/docs | $(PROGRAM)
+	@TESSERA_NOTEBOOK=$@ .venv/bin/python -m pytest -q -p no:cacheprovider \
+	    tests/python/test_notebook.py >build/notebook.log || { cat build/notebook.log; exit 1; }
 
-build/docs-venv/done: docs/requirements.txt
-	@$(PYTHON) -m venv build/docs-venv
-	@$(DOCS)/pip --quiet --disable-pip-version-check install -r $<
+.venv/docs: docs/requirements.txt .venv/done
+	@.venv/bin/python -m pip --quiet --disable-pip-version-check install -r $<
 	@touch $@
 
 # ---- install ----
