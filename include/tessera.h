@@ -94,12 +94,12 @@ TESSERA_API int tessera_structure_read(const char *path,
                                        tessera_structure **out);
 
 /* A structure from the atoms of another program, treated as a file with these
- * records: waters are left out.
+ * records: waters are left out. Each atom has one location.
  * xyz      [n][3]  Angstrom
  * element  [n]     symbols in any case: "C", "Zn", "D"
  * name, residue, number  [n] or NULL, all three or none: "CA", "LYS", 12.
  *                  Consecutive atoms with the same residue name, number and
- *                  chain are a residue
+ *                  chain are a residue; the number has no other use
  * chain    [n] or NULL: "A"
  * With names, amino acids and nucleotides get the hydrogens of a table, whether
  * or not the arrays have hydrogens. Without names all atoms are one unknown
@@ -187,7 +187,8 @@ TESSERA_API void tessera_profile_free(tessera_profile *profile);
  * xyz        [n_frame][n_atom][3]  in
  * q          [n_q]                 in   0 to the profiler's q_max
  * intensity  [n_frame][n_q]        out  electrons squared; neutrons: fm^2
- * Errors: those of tessera_profile_coordinates, with the frame's number. */
+ * Errors: those of tessera_profile_coordinates, with the frame's number, and
+ * of tessera_profile_intensity. */
 TESSERA_API int tessera_profile_frames(tessera_profiler *profiler,
                                        const tessera_structure *structure,
                                        int n_frame, const double *xyz,
@@ -265,7 +266,8 @@ typedef struct tessera_batch tessera_batch;
  * form_factor  [n_comp][n_type][n_q]    in  electrons or fm; n_comp 1 to 3
  * d_bound: proposals with a larger distance are refused (RANGE), as dq would
  * not resolve them (dq at most pi / d_bound); 0: no check.
- * device: as for tessera_profiler_new. Errors: USAGE, NUMERIC, DEVICE. */
+ * device: as for tessera_profiler_new; "auto" is "reference" where there is no
+ * device. Errors: USAGE, NUMERIC, DEVICE. */
 TESSERA_API int tessera_engine_new(int n_body, const int *type, int n_type,
                                    int n_comp, int n_q, double dq,
                                    const double *form_factor, double d_bound,

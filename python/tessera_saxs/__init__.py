@@ -14,13 +14,13 @@ from ._library import (ConfigError, DataError, DeviceError, Interrupted,
 from .engine import Engine
 from .sampling import (CurveDraws, Report, Run, Solution, open, resume, run,
                        solve)
-from .scattering import Curve, Fit, Neutrons, Profile, fit, profile
+from .scattering import Curve, Fit, Profile, fit, profile
 from .structures import Structure
 
 __all__ = [
     "ConfigError", "Curve", "CurveDraws", "DataError", "DeviceError", "Engine",
     "Fit", "Interrupted", "MissingFileError", "MissingPackageError",
-    "Neutrons", "Profile", "Report", "Run", "Solution", "StorageError",
+    "Profile", "Report", "Run", "Solution", "StorageError",
     "Structure", "TesseraError", "UsageError", "fit", "open", "profile",
     "resume", "run", "solve",
 ]

@@ -46,7 +46,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 # By status of tessera.h; the others are faults of the library, or no memory.
-_ERRORS: dict[int, type[TesseraError]] = {
+ERRORS: dict[int, type[TesseraError]] = {
     2: UsageError, 3: DataError, 4: MissingFileError, 7: UsageError,
     8: UsageError, 9: StorageError, 10: DeviceError, 12: ConfigError}
 # A letter for each argument; p: a handle, an array or the place of a new
@@ -104,10 +104,8 @@ def program() -> str:
     _prepare_devices()
     library = os.environ.get("TESSERA_LIBRARY", str(_FOLDER / "-"))
     folder = Path(library).resolve().parent
-    for path in (folder.parent / "bin" / "tessera", folder / "tessera"):
-        if path.exists():
-            return str(path)
-    found = shutil.which("tessera")
+    found = shutil.which("tessera", path=os.pathsep.join(
+        [str(folder.parent / "bin"), str(folder), os.environ.get("PATH", "")]))
     if found is None:
         raise MissingPackageError("the program tessera is not installed")
     return found
@@ -128,13 +126,9 @@ def call(name: str, *arguments: Any) -> Any:
     result = _function(name)(*(
         a.ctypes if isinstance(a, np.ndarray) else a for a in arguments))
     if ":" not in _PROTOTYPES[name] and result != 0:
-        raise error_of(result, call("message").decode(errors="replace"))
+        raise ERRORS.get(result, TesseraError)(
+            call("message").decode(errors="replace"))
     return result
-
-
-def error_of(status: int, message: str) -> TesseraError:
-    """The exception of a status of tessera.h."""
-    return _ERRORS.get(status, TesseraError)(message)
 
 
 class Handle:
@@ -176,5 +170,6 @@ def need(package: str, purpose: str) -> Any:
     try:
         return __import__(package)
     except ImportError as error:
-        raise MissingPackageError(f"{purpose} needs the package {package}: "
-                                  f"pip install {package}") from error
+        name = package.split(".")[0]
+        raise MissingPackageError(f"{purpose} needs the package {name}: "
+                                  f"pip install {name}") from error

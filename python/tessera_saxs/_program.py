@@ -13,14 +13,14 @@ import tempfile
 from pathlib import Path
 from typing import Any, Callable, Mapping, Optional, Union
 
-from ._library import Interrupted, error_of, need, program
+from ._library import ERRORS, Interrupted, TesseraError, need, program
 
 Progress = Union[bool, Callable[[str], Any]]
 
 # Exit status (docs/design.md, section 4) to status of tessera.h. Exit status 1,
 # not converged, is no error.
 _STATUS = {64: 2, 65: 3, 66: 4, 74: 9, 78: 12}
-_INTERRUPTED = 75
+_INTERRUPTED = (75, -signal.SIGINT)
 
 
 def execute(command: list[str], progress: Progress = False, **options: Any
@@ -28,34 +28,35 @@ def execute(command: list[str], progress: Progress = False, **options: Any
     """Standard output of a command. An option None or False is not given, a
     mapping is repeated as KEY=VALUE. Ctrl-C is passed on, and the program ends
     with a checkpoint: Interrupted."""
+    words = [program(), *command]
     for name, value in options.items():
         option = "--" + name.replace("_", "-")
         if isinstance(value, Mapping):
             for key, item in value.items():
                 item = item if isinstance(item, str) else json.dumps(item)
-                command += [option, f"{key}={item}"]
+                words += [option, f"{key}={item}"]
         elif value is not None and value is not False:
-            command += [option] if value is True else [option, str(value)]
+            words += [option] if value is True else [option, str(value)]
     show = _shower(progress)
     # The program redraws its progress line on a terminal alone.
     is_live = show is not None and (show is not _write or sys.stderr.isatty())
     reader, writer = os.openpty() if is_live else os.pipe()
     with tempfile.TemporaryFile() as out, os.fdopen(reader, "rb", 0) as stream:
-        child = subprocess.Popen([program(), *command], stdout=out,
-                                 stderr=writer, stdin=subprocess.DEVNULL)
+        child = subprocess.Popen(words, stdout=out, stderr=writer,
+                                 stdin=subprocess.DEVNULL)
         os.close(writer)
         messages = ""
         try:
             while child.returncode is None:
                 try:
-                    chunk = _read(stream)
-                    messages += chunk
-                    if chunk and show is not None and show(chunk):
-                        child.send_signal(signal.SIGINT)
-                    if not chunk:
-                        child.wait()
+                    while chunk := _read(stream):
+                        messages = messages[-9999:] + chunk
+                        if show is not None and show(chunk):
+                            os.kill(child.pid, signal.SIGINT)
+                    child.wait()
                 except KeyboardInterrupt:
-                    child.send_signal(signal.SIGINT)
+                    if child.returncode is None:
+                        os.kill(child.pid, signal.SIGINT)
         finally:
             if child.returncode is None:  # the function of the caller failed
                 child.terminate()
@@ -86,14 +87,14 @@ def _error(status: int, lines: list[str]) -> BaseException:
     start = max([i for i, line in enumerate(lines)
                  if line.startswith("tessera ")], default=0)
     message = re.sub(r"^tessera \w+: ", "", "\n".join(lines[start:]))
-    if status == _INTERRUPTED:
+    if status in _INTERRUPTED:
         stop = Interrupted(message)
         folder = message.partition("tessera resume ")[2]
         stop.folder = Path(shlex.split(folder)[0]) if folder else None
         return stop
     if status < 0:
         message = f"{signal.Signals(-status).name}: {message}"
-    return error_of(_STATUS.get(status, 0), message)
+    return ERRORS.get(_STATUS.get(status, 0), TesseraError)(message)
 
 
 def _lines(chunk: str) -> list[str]:
@@ -120,10 +121,9 @@ def _shower(progress: Progress) -> Optional[Callable[[str], Any]]:
 
     def show(chunk: str) -> None:
         for line in _lines(chunk)[-1:]:
-            percent = re.search(r"(\d+) %", line)
-            value = f"value={percent[1]}" if percent else ""
+            percent = re.match(r"[\w-]+ +(\d+) %", line)
+            bar = percent and f"<progress max=100 value={percent[1]}></progress>"
             handle.update(ipython.HTML(
-                f"<progress max=100 {value}></progress> "
-                f"<code>{html.escape(line)}</code>"))
+                f"{bar or ''} <code>{html.escape(line)}</code>"))
 
     return show

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any, Sequence
 
 import numpy as np
@@ -13,7 +14,7 @@ from .scattering import SCATTERERS, Profile
 class Engine:
     """Pair sums of conformations, updated after moves of some bodies.
 
-    >>> engine = Engine.of_file("model.pdb", d_bound=150)
+    >>> engine = Engine("model.pdb", d_bound=150)
     >>> engine.set(engine.xyz)
     >>> move = (0, [(120, 60, 1)], xyz)    # of system 0: bodies 120 to 179
     >>> partials, = engine.propose([move])
@@ -26,46 +27,44 @@ class Engine:
     I_ab(q) = sum_ij F_i^a(q) F_j^b(q) sinc(q r_ij), i = j included
     (docs/design.md, section 3). An Engine belongs to one thread at a time.
 
-    types [n_body]: type of each body. form_factors [n_comp, n_type, n_q].
-    dq: 1/Angstrom, at most pi / d_bound. d_bound: largest distance that will
-    be proposed, Angstrom; 0: unchecked. systems: number of conformations.
+    source: a file, whose residues get "two" or "one" bodies (scatterers) for
+    X-rays up to q_max, with the components solute, solvent, hydration. Then xyz
+    [n_body, 3] are their positions, residues [n_body] their residues, from 0.
+    Or the types [n_body] of any bodies, with form_factors
+    [n_comp, n_type, n_q] and dq, 1/Angstrom, at most pi / d_bound.
+    d_bound: largest distance that will be proposed, Angstrom; 0: unchecked.
+    systems: number of conformations. device: as of Profile, later its text.
     Errors: UsageError (shapes, NaN, a larger distance), DeviceError."""
 
-    xyz: np.ndarray
-    residues: np.ndarray
-
-    def __init__(self, types: Any, form_factors: Any, dq: float, *,
-                 d_bound: float = 0.0, systems: int = 1, device: str = "auto"
-                 ) -> None:
-        types = array("types", types, None, dtype=np.int32)
-        table = array("form_factors", form_factors, None, None, None)
-        n_comp, n_type, n_q = table.shape
-        self._begin(Handle("engine", "new", len(types), types, n_type, n_comp,
-                           n_q, dq, table, d_bound, systems, device.encode()),
-                    systems, n_comp)
-
-    @classmethod
-    def of_file(cls, path: Any, *, d_bound: float, q_max: float = 0.5,
-                scatterers: str = "two", systems: int = 1,
-                device: str = "auto") -> Engine:
-        """X-ray engine of the bodies of a structure, "two" or "one" for each
-        residue, with the components solute, solvent, hydration. Has xyz
-        [n_body, 3] of the file and residues [n_body], from 0."""
-        self = cls.__new__(cls)
-        self._begin(Handle("engine", "of_file", os.fsencode(path),
-                           SCATTERERS.index(scatterers), q_max, d_bound,
-                           systems, device.encode()), systems, 3)
-        self.xyz = np.empty((self.n_body, 3))
-        self.residues = np.empty(self.n_body, dtype=np.int32)
-        call("engine_bodies", self._engine, self.xyz, self.residues)
-        return self
-
-    def _begin(self, engine: Handle, systems: int, n_comp: int) -> None:
-        self._engine = engine
-        self._batch = Handle("batch", "new", engine, systems, keep=engine)
-        self.n_body = call("engine_n_body", engine)
+    def __init__(self, source: Any, form_factors: Any = None, dq: float = 0.0,
+                 *, d_bound: float = 0.0, q_max: float = 0.5,
+                 scatterers: str = "two", systems: int = 1,
+                 device: str = "auto") -> None:
+        last = (d_bound, systems, device.encode())
+        if isinstance(source, (str, os.PathLike)):
+            n_comp = 3
+            self._engine = Handle("engine", "of_file", os.fsencode(source),
+                                  SCATTERERS.index(scatterers), q_max, *last)
+        else:
+            types = array("types", source, None, dtype=np.int32)
+            table = array("form_factors", form_factors, None, None, None)
+            n_comp, n_type, n_q = table.shape
+            self._engine = Handle("engine", "new", len(types), types, n_type,
+                                  n_comp, n_q, dq, table, *last)
+        self.device = call("engine_text", self._engine).decode()
+        if device == "auto" and self.device.startswith("reference"):
+            warnings.warn("no OpenCL device; the reference engine is many "
+                          "times slower", RuntimeWarning, stacklevel=2)
+        self._batch = Handle("batch", "new", self._engine, systems,
+                             keep=self._engine)
+        self.n_body = call("engine_n_body", self._engine)
         n_pair = n_comp * (n_comp + 1) // 2
-        self._shape = (n_pair, call("engine_profile_size", engine) // n_pair)
+        self._shape = (
+            n_pair, call("engine_profile_size", self._engine) // n_pair)
+        self.xyz = np.full((self.n_body, 3), np.nan)
+        self.residues = np.full(self.n_body, -1, dtype=np.int32)
+        if isinstance(source, (str, os.PathLike)):
+            call("engine_bodies", self._engine, self.xyz, self.residues)
 
     def set(self, xyz: Any, system: int = 0) -> np.ndarray:
         """Partial profiles of a system, after placing its bodies at xyz

@@ -177,7 +177,7 @@ class Run(_Folder):
         return curves
 
     def to_arviz(self) -> Any:
-        """The draws as InferenceData of ArviZ."""
+        """The draws for ArviZ: InferenceData, from ArviZ 1.0 on a DataTree."""
         arviz = need("arviz", "to_arviz()")
         self._open()  # adds the draws that a killed run has left in its log
         return arviz.from_netcdf(str(self.folder / "trace.h5"))
@@ -185,11 +185,12 @@ class Run(_Folder):
     def trajectory(self, state: Optional[int] = None) -> Any:
         """Conformations of all chains, one after the other, as a Universe of
         MDAnalysis; state: of an ensemble, from 1."""
-        mdanalysis = need("MDAnalysis", "trajectory()")
         end = "" if state is None else f"-{state}"
         files = sorted(self.folder.glob(f"trajectory-[0-9][0-9][0-9]{end}.h5"))
         if not files:
             raise MissingFileError(f"'{self.folder}' has no trajectory{end}")
+        need("h5py", "trajectory()")
+        mdanalysis = need("MDAnalysis", "trajectory()")
         for file in files:  # adds the draws that a killed run has left
             Handle("frames", "open", os.fsencode(file))
         return mdanalysis.Universe(self.folder / "model.pdb",

@@ -5,7 +5,7 @@ import functools
 import math
 import os
 from dataclasses import dataclass, field
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
@@ -16,39 +16,33 @@ Bounds = Union[None, float, Sequence[float]]
 SCATTERERS = ("atoms", "two", "one")
 
 
-@dataclass(frozen=True)
-class Neutrons:
-    """Neutrons instead of X-rays.
-
-    d2o: volume fraction of D2O in the solvent, 0 to 1. exchange: fraction of
-    the amide hydrogens that exchange with it. deuterated: chains whose other
-    hydrogens are deuterated, and in which fraction: {"B": 0.75}."""
-
-    d2o: float = 0.0
-    exchange: float = 0.9
-    deuterated: Any = ()
-
-    def __post_init__(self) -> None:  # hashable, for the cache of profilers
-        object.__setattr__(self, "deuterated",
-                           tuple(sorted(dict(self.deuterated).items())))
-
-
 @functools.lru_cache(maxsize=4)
-def _profiler(q_max: float, *, scatterers: str = "atoms",
-              neutrons: Optional[Neutrons] = None, density: float = 0.334,
-              device: str = "auto") -> Handle:
-    """A device that was opened for profiles up to q_max."""
-    last = (max(q_max, 0.01), device.encode())
-    if scatterers not in SCATTERERS or (neutrons and scatterers != "atoms"):
+def _open(q_max: float, scatterers: str, density: Optional[float],
+          d2o: Optional[float], exchange: float,
+          deuterated: tuple[tuple[str, float], ...], device: str) -> Handle:
+    if scatterers not in SCATTERERS or (d2o is not None and
+                                        scatterers != "atoms"):
         raise UsageError("scatterers: atoms, two or one; neutrons need atoms")
-    if neutrons:
-        chains = dict(neutrons.deuterated)
-        return Handle("profiler", "new_neutron", neutrons.d2o,
-                      neutrons.exchange, len(chains), texts(chains),
-                      array("deuterated", list(chains.values()), None), *last)
-    profiler = Handle("profiler", "new", SCATTERERS.index(scatterers), *last)
-    call("profiler_set_density", profiler, density)
+    last = (max(q_max, 0.01), device.encode())
+    if d2o is None:
+        profiler = Handle("profiler", "new", SCATTERERS.index(scatterers),
+                          *last)
+    else:
+        profiler = Handle("profiler", "new_neutron", d2o, exchange,
+                          len(deuterated), texts([c for c, _ in deuterated]),
+                          np.array([x for _, x in deuterated], float), *last)
+    if density is not None:
+        call("profiler_set_density", profiler, density)
     return profiler
+
+
+def _profiler(q_max: float, *, scatterers: str = "atoms",
+              density: Optional[float] = None, d2o: Optional[float] = None,
+              exchange: float = 0.9, deuterated: Mapping[str, float] = {},
+              device: str = "auto") -> Handle:
+    """A device that was opened, now or before, for profiles up to q_max."""
+    return _open(q_max, scatterers, density, d2o, exchange,
+                 tuple(sorted(deuterated.items())), device)
 
 
 class Profile:
@@ -56,10 +50,14 @@ class Profile:
 
     structure: a file, a :class:`Structure`, coordinates [n_atom, 3] (Angstrom)
     with elements [n_atom], or an object of MDAnalysis, gemmi or Biopython.
+
     how: scatterers="atoms" (all, with hydrogens and a hydration layer), or, of
-    a file, "two" or "one" bodies for each residue; neutrons=Neutrons(...);
-    density=0.334, electrons of the solvent per A^3; device="auto", "gpu",
-    "cpu", a number, a part of a name, or "reference" (no OpenCL).
+    a file, "two" or "one" bodies for each residue. density=0.334, electrons of
+    the solvent per A^3. For neutrons d2o, volume fraction of D2O in the
+    solvent; exchange=0.9, fraction of the amide hydrogens that exchange;
+    deuterated={"B": 0.75}, chains whose other hydrogens are deuterated.
+    device="auto", "gpu", "cpu", a number, a part of a name, or "reference" (no
+    OpenCL).
 
     Has mass (Da), volume (displaced at c1 = 1, A^3), rg and d_max (of the
     scatterers, A), absolute (1/cm at 1 mg/ml for I = 1); NaN where unknown.
@@ -73,9 +71,9 @@ class Profile:
             self._handle = Handle("profile", "file", _profiler(q_max, **how),
                                   os.fsencode(structure))
         else:
-            atoms = Structure.of(structure, elements)
-            self._handle = Handle("profile", "coordinates", _profiler(
-                q_max, **how), atoms._handle, None)
+            self._handle = Handle(
+                "profile", "coordinates", _profiler(q_max, **how),
+                Structure(structure, elements)._handle, None)
         numbers = np.empty(5)
         call("profile_numbers", self._handle, 5, numbers)
         (self.mass, self.volume, self.rg, self.d_max,
@@ -119,7 +117,7 @@ def profile(structure: Any, elements: Any = None, q: Any = None, *,
     0: no layer. Result: electrons squared, for neutrons fm^2."""
     if q is None:
         elements, q = None, elements
-    q = array("q", q, None)
+    q = array("q", [] if q is None else q, None)
     if not len(q) or not np.isfinite(q).all():
         raise UsageError("q is missing or not finite; profile(structure, q)")
     q_max = float(q.max())
@@ -127,7 +125,7 @@ def profile(structure: Any, elements: Any = None, q: Any = None, *,
         xyz, structure = structure, structure[0]
     if xyz is None:
         return Profile(structure, elements, q_max, **how).intensity(q, c1, c2)
-    structure, is_one = Structure.of(structure, elements), np.ndim(xyz) == 2
+    structure, is_one = Structure(structure, elements), np.ndim(xyz) == 2
     frames = structure.frames([xyz] if is_one else xyz)
     result = np.empty((len(frames), len(q)))
     call("profile_frames", _profiler(q_max, **how), structure._handle,

@@ -34,6 +34,9 @@ class Structure:
         if isinstance(source, (str, os.PathLike)):
             self._handle = Handle("structure", "read", os.fsencode(source))
             return
+        if isinstance(source, Structure):
+            self._handle, self._kept = source._handle, source._kept
+            return
         if elements is None:
             (source, elements, names, residues, numbers, chains,
              self._kept) = _columns(source)
@@ -46,11 +49,6 @@ class Structure:
         self._handle = Handle("structure", "new", len(xyz), xyz,
                               texts(elements), texts(names), texts(residues),
                               numbers, texts(chains))
-
-    @classmethod
-    def of(cls, source: Any, elements: Optional[Sequence[str]]) -> Structure:
-        """The source, if it is a Structure, or a Structure of it."""
-        return source if isinstance(source, cls) else cls(source, elements)
 
     def __len__(self) -> int:
         return int(call("structure_size", self._handle))

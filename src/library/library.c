@@ -601,9 +601,16 @@ static const double (*rows_of(const double *xyz))[3]
 static tsr_status open_engine(const tsr_engine_spec *spec, const char *device,
                               tessera_engine *e, tsr_err *err)
 {
-    if (device != NULL && strcmp(device, "reference") == 0)
+    const char *name = device != NULL ? device : "auto";
+    tsr_device_info *list = NULL;
+    int n, is_reference = strcmp(name, "reference") == 0;
+    if (strcmp(name, "auto") == 0) {
+        is_reference = tsr_device_list(&list, &n, err) == TSR_E_DEVICE;
+        free(list);
+    }
+    if (is_reference)
         return tsr_engine_reference_new(spec, &e->engine, err);
-    TSR_TRY(tsr_device_open(device, &e->device, err));
+    TSR_TRY(tsr_device_open(name, &e->device, err));
     TSR_TRY(tsr_engine_self_test(e->device, NULL, spec->n_body,
                                  tsr_engine_n_comp(spec), NULL, err));
     return tsr_engine_device_new(spec, e->device, TSR_ENGINE_TILES, &e->engine,

@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -115,6 +116,20 @@ def test_function_shows_progress_and_stops(prior):
     check_stopped("my run", prior)
 
 
+def test_solve_is_stopped_and_repeated(work):
+    def stop(at):
+        with pytest.raises(Interrupted):
+            tessera_saxs.solve("model.pdb", "exp.dat", output="mine", states=1,
+                               settings=FEW, sample=True,
+                               progress=lambda line: at in line)
+
+    stop("exp.dat")  # while init reads
+    stop("1 state")
+    found = tessera_saxs.solve("model.pdb", "exp.dat", output="mine", states=1,
+                               settings=FEW, sample=True, progress=False)
+    assert found.run.draws("rg").shape == (2, 60)
+
+
 def test_failed_function_ends_the_run(prior):
     def show(line):
         raise ZeroDivisionError
@@ -220,6 +235,7 @@ def test_arviz(solution):
 @pytest.mark.filterwarnings("ignore:Reader has no dt")
 def test_trajectory(solution):
     pytest.importorskip("MDAnalysis")
+    pytest.importorskip("h5py")
     run = solution.runs[1]
     assert len(run.trajectory(2).trajectory) == len(
         run.trajectory(1).trajectory) > 2
@@ -232,3 +248,18 @@ def test_trajectory(solution):
     stride = stored.size // len(rg)
     # Of CA atoms and of all bodies: alike.
     assert np.corrcoef(rg, stored[stride - 1::stride])[0, 1] > 0.9
+
+
+def test_bar_of_a_notebook(prior, monkeypatch):
+    """A bar that is updated in place, with the program's line beside it."""
+    shown = []
+    display = types.SimpleNamespace(
+        HTML=str, display=lambda page, display_id: types.SimpleNamespace(
+            update=shown.append))
+    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(
+        display=display))
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    tessera_saxs.run(prior, "one", settings={"sampler.draws": 2000})
+    bars = [page for page in shown if "<progress max=100 value=" in page]
+    assert bars and "steps/s" in bars[-1]
