@@ -21,7 +21,7 @@ OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md",
            "include/tessera.h": "tessera_h.md"}
 PROGRAM, DATA = "build/tessera", "../shared/data"
 NOTEBOOK = "build/notebook.ipynb"  # docs/notebook.ipynb with outputs
-FOLDERS = "bench|configs|data|docs|examples|include|kernels|python|src|tests|tools"
+FOLDERS = "bench|configs|data|debian|docs|examples|include|kernels|packaging|python|src|tests|tools"
 CONTENTS = {
     "Use": "tutorial gallery notebook analysis domains density cluster files",
     "Method": "forward-model statistics moves records results tables",

@@ -46,7 +46,8 @@ help before a configuration | 0 | tessera run --help other.yaml
 help of all keys shows units | 0> auto  *draws per chain | tessera run --help all
 help of no key | 64 no key 'contrst'; did you mean 'contrast' | tessera run --help contrst
 a key of no section | 64 did you mean 'c1_range' | tessera check --help contrast.c1_rang
-version | 0 | tessera --version
+version | 0> ^tessera [0-9.]+( \([^)]+\))?$ | tessera --version
+    and what it was built with | out ^built with .*hdf5 [0-9]
 unknown command | 64 did you mean 'run' | tessera runn good.yaml
 unknown option | 64 output | tessera run good.yaml --ouput x
 
