@@ -49,12 +49,12 @@ def main(folder):
         text = linked(text, path, pages, missing)
         if page == "index.md":
             text += contents()
+        if page == "python.md":
+            text += api("python/tessera_saxs/__init__.py")
         with open(os.path.join(folder, page), "w", encoding="utf-8") as out:
             out.write(text)
-    missing += unlisted("docs/python.md", "python/tessera_saxs/__init__.py")
     for path, name in missing:
-        print(f"{path} names {name}, which is missing (a name of the package: "
-              "in docs/python.md)", file=sys.stderr)
+        print(f"{path} names {name}, which is missing", file=sys.stderr)
     return 1 if missing else 0
 
 
@@ -71,14 +71,17 @@ def linked(text, path, pages, missing):
     return text.replace("](docs/", "](")
 
 
-def unlisted(page, package):
-    """Public names of the package that its page lacks."""
+def api(package):
+    """Directives of autodoc for the public names of the Python package."""
     with open(package, encoding="utf-8") as file:
         names = re.search(r"__all__ = \[(.*?)\]", file.read(), re.S)[1]
-    with open(page, encoding="utf-8") as file:
-        listed = re.findall(r":: (\w+)", file.read())
-    return [(package, name) for name in re.findall(r'"([A-Za-z]\w+)"', names)
-            if name not in listed]
+    kinds = {"function": [], "class": [], "exception": []}
+    for name in re.findall(r"\w+", names):
+        kind = ("exception" if re.search("Error|Interrupted", name) else
+                "function" if name.islower() else "class")
+        kinds[kind].append(f".. auto{kind}:: {name}\n")
+    return "".join("\n```{eval-rst}\n" + "".join(lines) + "```\n"
+                   for lines in kinds.values())
 
 
 def contents():
