@@ -84,6 +84,10 @@ TESSERA_API int tessera_data_size(const tessera_data *data);
 TESSERA_API int tessera_data_get(const tessera_data *data, double *q,
                                  double *intensity, double *sigma);
 
+/* The q_max that a profile needs for a fit to these data: that of the last
+ * point, or more where the curve is smeared. 0 for NULL. */
+TESSERA_API double tessera_data_q_max(const tessera_data *data);
+
 /* ---- structures ---- */
 
 typedef struct tessera_structure tessera_structure;

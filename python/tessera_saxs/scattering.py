@@ -219,10 +219,13 @@ def fit(model: Any, curve: Any, *, elements: Any = None, c1: Bounds = None,
     model, elements, how: as of :class:`Profile`. curve: a file, a
     :class:`Curve`, or q, intensity and sigma, [3, n]. c1, c2: bounds (low,
     high) or a fixed number; by default 0.95 to 1.05 and 0 to 4, for neutrons
-    c1 = 1. background: fixed, in the unit of the data; by default fitted.
+    c1 = 1. background: fixed, in the unit of the data; by default fitted. A
+    neutron curve is smeared with the fourth column of its file.
     Errors: of :class:`Profile` and :class:`Curve`."""
     if not isinstance(curve, Curve):
         parts = [curve] if isinstance(curve, (str, os.PathLike)) else curve
-        curve = Curve(*parts, q_min=q_min, q_max=q_max)
-    return Profile(model, elements, float(curve.q.max()), **how).fit(
+        curve = Curve(*parts, q_min=q_min, q_max=q_max,
+                      smear=how.get("d2o") is not None)
+    q_max = call("data_q_max", curve._handle)
+    return Profile(model, elements, q_max, **how).fit(
         curve, c1=c1, c2=c2, background=background)

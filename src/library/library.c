@@ -214,6 +214,11 @@ int tessera_data_size(const tessera_data *data)
     return data != NULL ? saxs_of(data)->n : 0;
 }
 
+double tessera_data_q_max(const tessera_data *data)
+{
+    return data != NULL ? tsr_saxs_q_max(saxs_of(data)) : 0.0;
+}
+
 /* Copies n numbers, if the caller wants them. */
 static void copy_out(int n, const double *from, double *to)
 {

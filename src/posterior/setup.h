@@ -102,6 +102,8 @@ typedef struct {
     tsr_atom_target atoms;
     tsr_starts starts;
     int n_thread, n_chain;
+    tsr_archive *known_error; /* model errors of a checkpoint, rewound; NULL:
+                                 they are learnt */
     const void *move_options[TSR_N_MOVE];
     tsr_target target; /* points into the members above */
 } tsr_setup;
@@ -216,14 +218,15 @@ tsr_status tsr_profiler_run(void *profiler,
                             const tsr_conformation *conformation,
                             double *partial, tsr_err *err);
 
-/* Learns how profiles of a likelihood's bodies, or of its particles, differ
- * from those of all atoms with recomputed water, on draws of the prior (on the
- * starting conformations, if nothing moves). Corrects the likelihood's profiles
- * and passes the remaining error to its terms. data.model_error describes the
- * result. The profiler must use the same likelihood. If the model error cannot
- * be learnt, the log gives the reason, and the function succeeds. Errors:
- * TSR_E_NOMEM, TSR_E_INTERRUPTED (a stop was requested), those of the engine,
- * of tsr_chain_new and of tsr_likelihood_correct. */
+/* Restores the model error from setup->known_error, or learns how profiles of a
+ * likelihood's bodies, or of its particles, differ from those of all atoms with
+ * recomputed water, on draws of the prior (on the starting conformations, if
+ * nothing moves). Corrects the likelihood's profiles and passes the remaining
+ * error to its terms. data.model_error describes the result. The profiler must
+ * use the same likelihood. If the model error cannot be learnt, the log gives
+ * the reason, and the function succeeds. Errors: TSR_E_NOMEM, TSR_E_INTERRUPTED
+ * (a stop was requested), those of the engine, of tsr_chain_new and of
+ * tsr_likelihood_correct. */
 tsr_status tsr_setup_learn_model_error(const tsr_config *config,
                                        tsr_likelihood *likelihood,
                                        tsr_profiler *profiler, tsr_log *log,

@@ -60,7 +60,9 @@ typedef struct {
     char *remark; /* why the newest checkpoint could not be used; NULL: it was
                      used; set on reading */
     tsr_archive saved; /* state of the chains; after reading, empty unless it
-                          was requested */
+                          was requested, as the next two */
+    tsr_archive error; /* model errors of the likelihoods */
+    char *error_text;  /* their description (tsr_data) */
 } tsr_run_checkpoint;
 
 /* Writes DIRECTORY/checkpoint.h5. The previous checkpoint is kept as
@@ -78,12 +80,15 @@ tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
 void tsr_run_checkpoint_clear(tsr_run_checkpoint *checkpoint);
 
 /* Refuses a checkpoint made with another configuration or other input, and
- * names the first line or the input that differs. Keys that may change between
- * sessions are ignored: sampler.draws, until and time_limit; the sections
- * device and simulate; output, except trajectory and trajectory_every. text:
- * the current config.yaml. Errors: TSR_E_DATA. */
+ * names the first line or the input that differs, or the version if keys or
+ * defaults of tessera have changed, and not the file. Keys that may change
+ * between sessions are ignored: sampler.draws, until and time_limit; the
+ * sections device and simulate; output, except trajectory and trajectory_every.
+ * file: content of config.yaml in the folder; text: the same as this version
+ * writes it. Needs the structure, data and tables of the identity alone.
+ * Errors: TSR_E_DATA. */
 tsr_status tsr_run_checkpoint_match(const tsr_run_checkpoint *checkpoint,
-                                    const char *text,
+                                    const char *file, const char *text,
                                     const tsr_run_identity *identity,
                                     tsr_err *err);
 

@@ -16,8 +16,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* ---- reports ---- */
-
 /* ---- sizes of files ---- */
 
 /* Expected sizes of the files of a run. */
@@ -604,20 +602,6 @@ static tsr_status reopen_files(tsr_session *s, tsr_err *err)
     return update_files(s, keep, err);
 }
 
-/* Saves the sampler into s->saved after tsr_archive_begin, or restores it from
- * there after tsr_archive_rewind. The same for the model error, which a run
- * keeps although its file (model_error.file) may have changed since. */
-static tsr_status archive(tsr_session *s, tsr_err *err)
-{
-    tsr_likelihood *const of[] = {s->setup->data.likelihood,
-                                  s->setup->atoms.likelihood};
-    tsr_sampler_archive(s->sampler, &s->saved);
-    for (int k = 0; k < 2; k++)
-        if (of[k] != NULL)
-            TSR_TRY(tsr_likelihood_archive(of[k], &s->saved, err));
-    return TSR_OK;
-}
-
 /* Steps of all chains during the populations phase. */
 static long population_steps(const tsr_session *s)
 {
@@ -647,11 +631,9 @@ tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
     s->progress.is_finished = s->progress.is_converged =
         0; /* resuming extends the run */
     tsr_archive_rewind(&s->saved);
-    TSR_TRY(archive(s, err));
-    if (s->setup->target.all_atom != NULL &&
-        s->setup->devices.surrogate != NULL)
-        TSR_TRY(tsr_surrogate_update(s->setup->devices.surrogate, err));
+    tsr_sampler_archive(s->sampler, &s->saved);
     tsr_status status = tsr_archive_end(&s->saved, err);
+    TSR_THEN(status, tsr_archive_end(s->setup->known_error, err));
     if (status == TSR_OK && !is_progress_valid(s))
         status = tsr_fail(err, TSR_E_DATA,
                           "its numbers of draws and steps are inconsistent");
@@ -679,9 +661,16 @@ static double next_due(double now, double took, double every)
 static tsr_status save_state(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
+    tsr_likelihood *const of[] = {s->setup->data.likelihood,
+                                  s->setup->atoms.likelihood};
     tsr_archive_begin(&s->saved);
-    TSR_TRY(archive(s, err));
+    tsr_sampler_archive(s->sampler, &s->saved);
+    tsr_archive_begin(&s->saved_error);
+    for (int k = 0; k < 2; k++)
+        if (of[k] != NULL)
+            TSR_TRY(tsr_likelihood_archive(of[k], &s->saved_error, err));
     s->saved_progress = s->progress;
+    TSR_TRY(tsr_archive_end(&s->saved_error, err));
     return tsr_archive_end(&s->saved, err);
 }
 
@@ -702,7 +691,10 @@ static tsr_status write_checkpoint(tsr_session *session, tsr_err *err)
                                            .identity = s->identity,
                                            .text = s->config_text,
                                            .engine = s->setup->devices.text,
-                                           .saved = s->saved};
+                                           .saved = s->saved,
+                                           .error = s->saved_error,
+                                           .error_text =
+                                               s->setup->data.model_error};
     TSR_THEN(status, tsr_run_checkpoint_write(s->directory, &checkpoint, err));
     double now = tsr_clock_s();
     s->next_checkpoint =
@@ -802,6 +794,7 @@ void tsr_session_clear(tsr_session *session)
     tsr_trajectory_writer_free(s->writer);
     tsr_record_free(s->record);
     tsr_archive_clear(&s->saved);
+    tsr_archive_clear(&s->saved_error);
     tsr_lock_free(s->lock);
     free(s->config_text);
     free(s->trace_path);
@@ -1155,14 +1148,14 @@ static void log_population(const tsr_session *s, double seconds)
     double error;
     if (found.n_level == 0) {
         if (s->config->sampler.evidence && t->likelihood != NULL)
-            tsr_warn(
-                s->log,
-                "sampler.evidence: no log evidence can be computed, as "
-                "the chains do not start from the prior (%s)",
-                tsr_likelihood_min_beta(t->likelihood) > 0.0
-                    ? "scale and background are sampled, under a flat prior"
-                : t->n_start > 0 ? "structure.starts says where chains start"
-                                 : "see sampler.start, chains and t_max");
+            tsr_warn(s->log,
+                     "sampler.evidence: no log evidence can be computed, as "
+                     "the chains do not start from the prior (%s)",
+                     tsr_likelihood_min_beta(t->likelihood) > 0.0
+                         ? "scale or background is sampled, under a flat prior"
+                     : t->n_start > 0
+                         ? "structure.starts says where chains start"
+                         : "see sampler.start, chains and t_max");
         return;
     }
     const double log_evidence =

@@ -65,7 +65,7 @@ typedef struct {
 
     tsr_run_progress progress;
     tsr_run_progress saved_progress; /* progress at the state in `saved` */
-    tsr_archive saved;
+    tsr_archive saved, saved_error;  /* state of the sampler, model errors */
     tsr_run_identity identity;
     double next_checkpoint; /* time of the next checkpoint, s (tsr_clock_s) */
     double next_update; /* earliest time to rewrite trace and trajectories, s

@@ -361,6 +361,7 @@ static void test_fit(void **state)
     }
     ok(tessera_data_new(N_Q, q, curve, sigma, &d));
     assert_int_equal(tessera_data_size(d), N_Q);
+    assert_true(tessera_data_q_max(d) == q[N_Q - 1]);
     ok(tessera_fit(p, d, c1, NULL, (double)NAN, TESSERA_FIT_N_NUMBER, fit,
                    fitted));
     near(fit[TESSERA_FIT_C1], 1.02, 2e-3);

@@ -105,8 +105,8 @@ TEST(what_stays_is_exact)
         file_profile(&l->grid, contrast[v], atoms);
         for (int k = 0; k < l->grid.n_q; k++)
             assert_near(own[k] / atoms[k], 1.0, close);
-        tsr_saxs_curve(term, own, 1.0, 0.0, curve[0]);
-        tsr_saxs_curve(term, atoms, 1.0, 0.0, curve[1]);
+        tsr_saxs_curve(term, own, 1.0, NULL, curve[0]);
+        tsr_saxs_curve(term, atoms, 1.0, NULL, curve[1]);
         for (int k = 0; k < term->saxs->n; k++)
             assert_near(curve[0][k] / curve[1][k], 1.0, close);
     }

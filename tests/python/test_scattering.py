@@ -164,6 +164,20 @@ def test_fit_is_the_programs(atoms, curve):
         + found.background, found.curve, rtol=1e-9)
 
 
+def test_neutron_fit_is_the_programs(atoms, tmp_path):
+    """Smeared with the fourth column, as usual for neutrons."""
+    q = np.linspace(0.01, 0.3, 50)
+    made = profile(atoms, q, d2o=0.7)
+    file = tmp_path / "sans.dat"
+    np.savetxt(file, np.column_stack([q, made, 0.01 * made, 0.1 * q + 0.004]))
+    told = json.loads(tessera("profile", atoms, "--data", file, "--json",
+                              "--radiation", "neutron", "--d2o", 0.7))
+    assert fit(atoms, file, d2o=0.7).chi2 == pytest.approx(
+        told["structures"][0]["chi2"], rel=1e-6)
+    assert fit(atoms, Curve(file), d2o=0.7).chi2 < 1e-3 < 0.1 < \
+        told["structures"][0]["chi2"]
+
+
 def test_fit_finds_what_made_the_data(atoms):
     """A curve without noise gives back scale, background, c1 and c2."""
     q = np.linspace(0.01, 0.4, 60)
