@@ -23,7 +23,7 @@ PROGRAM, DATA = "build/tessera", "../shared/data"
 NOTEBOOK = "build/notebook.ipynb"  # docs/notebook.ipynb with outputs
 FOLDERS = "bench|configs|data|debian|docs|examples|include|kernels|packaging|python|src|tests|tools"
 CONTENTS = {
-    "Use": "tutorial gallery notebook analysis domains density cluster files",
+    "Use": "tutorial gui gallery notebook analysis domains density cluster files",
     "Method": "forward-model statistics moves records results tables",
     "Program": "python tessera_h design extend contributing",
 }
@@ -48,7 +48,7 @@ def main(folder):
             text = filled(text, os.path.join(folder, "gallery"), PROGRAM, DATA)
         text = linked(text, path, pages, missing)
         if page == "index.md":
-            text += contents()
+            text += contents(pages)
         if page == "python.md":
             text += api("python/tessera_saxs/__init__.py")
         with open(os.path.join(folder, page), "w", encoding="utf-8") as out:
@@ -84,10 +84,17 @@ def api(package):
                    for lines in kinds.values())
 
 
-def contents():
-    return "".join(
-        f"\n```{{toctree}}\n:caption: {part}\n:hidden:\n\n" +
-        names.replace(" ", "\n") + "\n```\n" for part, names in CONTENTS.items())
+def contents(pages):
+    """The table of contents: CONTENTS, and what is missing there under Use."""
+    present = {os.path.splitext(page)[0] for page in pages.values()} - {"index"}
+    text = ""
+    for part, order in CONTENTS.items():
+        names = [name for name in order.split() if name in present]
+        if part == "Use":
+            names += sorted(present.difference(*map(str.split, CONTENTS.values())))
+        text += f"\n```{{toctree}}\n:caption: {part}\n:hidden:\n\n"
+        text += "\n".join(names) + "\n```\n"
+    return text
 
 
 def header_page(header):
