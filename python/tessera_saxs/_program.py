@@ -85,7 +85,7 @@ def _read(stream: Any) -> str:
 def _error(status: int, lines: list[str]) -> BaseException:
     """The exception of an exit status, with the last message."""
     start = max([i for i, line in enumerate(lines)
-                 if line.startswith("tessera ")], default=0)
+                 if re.match(r"tessera \w+: ", line)], default=-1)
     message = re.sub(r"^tessera \w+: ", "", "\n".join(lines[start:]))
     if status in _INTERRUPTED:
         stop = Interrupted(message)

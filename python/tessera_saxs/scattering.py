@@ -9,7 +9,8 @@ from typing import Any, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
-from ._library import Handle, UsageError, array, call, need, texts
+from ._library import (Handle, TesseraError, UsageError, array, call, need,
+                       texts)
 from .structures import Structure
 
 Bounds = Union[None, float, Sequence[float]]
@@ -128,8 +129,14 @@ def profile(structure: Any, elements: Any = None, q: Any = None, *,
     structure, is_one = Structure(structure, elements), np.ndim(xyz) == 2
     frames = structure.frames([xyz] if is_one else xyz)
     result = np.empty((len(frames), len(q)))
-    call("profile_frames", _profiler(q_max, **how), structure._handle,
-         len(frames), frames, c1, c2, len(q), q, result)
+    profiler = _profiler(q_max, **how)
+    for k, frame in enumerate(frames):  # a call for each: Ctrl-C is heeded
+        try:
+            one = Handle("profile", "coordinates", profiler, structure._handle,
+                         frame)
+            call("profile_intensity", one, c1, c2, len(q), q, result[k])
+        except TesseraError as error:
+            raise type(error)(f"frame {k}: {error}") from None
     return result[0] if is_one else result
 
 
@@ -226,6 +233,5 @@ def fit(model: Any, curve: Any, *, elements: Any = None, c1: Bounds = None,
         parts = [curve] if isinstance(curve, (str, os.PathLike)) else curve
         curve = Curve(*parts, q_min=q_min, q_max=q_max,
                       smear=how.get("d2o") is not None)
-    q_max = call("data_q_max", curve._handle)
-    return Profile(model, elements, q_max, **how).fit(
-        curve, c1=c1, c2=c2, background=background)
+    found = Profile(model, elements, call("data_q_max", curve._handle), **how)
+    return found.fit(curve, c1=c1, c2=c2, background=background)

@@ -521,8 +521,9 @@ static tsr_status no_device(cl_int code, cl_uint n_platform,
             err, TSR_E_DEVICE,
             "no OpenCL device: the ICD loader (libOpenCL.so.1) found no "
             "platform (clGetPlatformIDs: %s); install the driver of your GPU, "
-            "or PoCL to compute on the CPU (apt-get install pocl-opencl-icd), "
-            "or use --device reference",
+            "or PoCL to compute on the CPU (apt-get install pocl-opencl-icd, "
+            "or "
+            "pip install \"tessera-saxs[cpu]\"), or use --device reference",
             symbol(code));
     get_platform(*platform, name);
     return tsr_fail(

@@ -336,8 +336,10 @@ else
     echo "skip PoCL without a cache folder: it is not the one device"
 fi
 cases <<'END'
-no OpenCL device | 74 pocl-opencl-icd | \
-        env OCL_ICD_VENDORS=/dev/null/x tessera run good.yaml --output new --device auto
+no OpenCL device, but one is named | 74 pocl-opencl-icd | \
+        env OCL_ICD_VENDORS=/dev/null/x tessera run good.yaml --output new --device cpu
+no OpenCL device | 0 pocl-opencl-icd.* uses reference | \
+        env OCL_ICD_VENDORS=/dev/null/x tessera run good.yaml --output plain --device auto
 an output below a file | 74 model.pdb | tessera run good.yaml --output model.pdb/run
     nothing is left behind by what was refused | test ! -e new
 an input in the run's folder | 78 contains a file 'model.pdb'.*--output | tessera run good.yaml --output .

@@ -3,15 +3,20 @@ the program."""
 import json
 import math
 import os
+import re
+import signal
 import subprocess
 import sys
 import threading
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tessera_saxs
 from conftest import tessera
+from tessera_saxs import _library
 from tessera_saxs import (Curve, DataError, Engine, MissingFileError,
                           Profile, Structure, TesseraError, UsageError, fit,
                           profile)
@@ -74,6 +79,28 @@ def test_frames(atoms):
     assert abs(curves[2] / curves[0] - 1).max() > 0.05
     np.testing.assert_array_equal(profile(structure, Q, xyz=moved, c2=1),
                                   curves[2])
+
+
+def test_bad_frame_is_named(atoms):
+    xyz = np.stack([Structure(atoms).xyz] * 3)
+    xyz[2, 5, 1] = math.nan
+    with pytest.raises(UsageError, match="frame 2: .*nan"):
+        profile(atoms, Q, xyz=xyz)
+
+
+def test_frames_are_interrupted(atoms):
+    script = ("import numpy as np, tessera_saxs as t\n"
+              f"s = t.Structure({atoms!r})\n"
+              "print('begins', flush=True)\n"
+              "t.profile(s, [0, 0.5], xyz=np.stack([s.xyz] * 3000))")
+    child = subprocess.Popen([sys.executable, "-c", script], text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert child.stdout.readline() == "begins\n"
+    time.sleep(0.5)
+    child.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    assert "KeyboardInterrupt" in child.communicate()[1]
+    assert time.monotonic() - began < 10
 
 
 def test_array_of_frames():
@@ -412,6 +439,28 @@ def test_engine_refuses(model):
             call()
     np.testing.assert_array_equal(engine.partials(), before)
     assert engine.propose([]).shape == (0, *before.shape)
+
+
+def test_prototypes_are_those_of_the_header():
+    header = (Path(__file__).parents[2] / "include/tessera.h").read_text()
+    header = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
+    declared = {
+        name: (result, arguments) for result, name, arguments in re.findall(
+            r"TESSERA_API\s+([\w\s*]+?)\s*\btessera_(\w+)\(([^)]*)\);", header)}
+
+    def letter(text):
+        text = " ".join(text.split())
+        if "*" in text:
+            return "s" if re.fullmatch(r"const char ?\* ?\w*", text) else "p"
+        kind = text.split()[0]
+        return {"int": "i", "int64_t": "l", "double": "d", "void": "-"}[kind]
+
+    assert len(_library._PROTOTYPES) > 40
+    for name, prototype in _library._PROTOTYPES.items():
+        result, arguments = declared[name]
+        want = "".join(letter(a) for a in arguments.split(",")).strip("-")
+        have, _, returned = prototype.partition(":")
+        assert have == want and (returned or "i") == letter(result), name
 
 
 def test_version():
