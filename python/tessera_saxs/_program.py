@@ -122,8 +122,8 @@ def _shower(progress: Progress) -> Optional[Callable[[str], Any]]:
     def show(chunk: str) -> None:
         for line in _lines(chunk)[-1:]:
             percent = re.match(r"[\w-]+ +(\d+) %", line)
-            bar = percent and f"<progress max=100 value={percent[1]}></progress>"
+            bar = f"<progress max=100 value={percent[1]}>" if percent else ""
             handle.update(ipython.HTML(
-                f"{bar or ''} <code>{html.escape(line)}</code>"))
+                f"{bar}</progress> <code>{html.escape(line)}</code>"))
 
     return show

@@ -14,20 +14,25 @@ from ._library import (Handle, TesseraError, UsageError, array, call, need,
 from .structures import Structure
 
 Bounds = Union[None, float, Sequence[float]]
-SCATTERERS = ("atoms", "two", "one")
+
+
+def scatterers_number(name: str) -> int:
+    """The number of scatterers in tessera.h."""
+    if name not in ("atoms", "two", "one"):
+        raise UsageError(f"scatterers: atoms, two or one, not {name}")
+    return ("atoms", "two", "one").index(name)
 
 
 @functools.lru_cache(maxsize=4)
 def _open(q_max: float, scatterers: str, density: Optional[float],
           d2o: Optional[float], exchange: float,
           deuterated: tuple[tuple[str, float], ...], device: str) -> Handle:
-    if scatterers not in SCATTERERS or (d2o is not None and
-                                        scatterers != "atoms"):
-        raise UsageError("scatterers: atoms, two or one; neutrons need atoms")
     last = (max(q_max, 0.01), device.encode())
     if d2o is None:
-        profiler = Handle("profiler", "new", SCATTERERS.index(scatterers),
+        profiler = Handle("profiler", "new", scatterers_number(scatterers),
                           *last)
+    elif scatterers != "atoms":
+        raise UsageError("neutrons need the scatterers atoms")
     else:
         profiler = Handle("profiler", "new_neutron", d2o, exchange,
                           len(deuterated), texts([c for c, _ in deuterated]),
@@ -44,6 +49,12 @@ def _profiler(q_max: float, *, scatterers: str = "atoms",
     """A device that was opened, now or before, for profiles up to q_max."""
     return _open(q_max, scatterers, density, d2o, exchange,
                  tuple(sorted(deuterated.items())), device)
+
+
+def _profiler_of_atoms(q_max: float, **how: Any) -> Handle:
+    if how.get("scatterers", "atoms") != "atoms":
+        raise UsageError("bodies of residues need a file, not coordinates")
+    return _profiler(q_max, **how)
 
 
 class Profile:
@@ -73,7 +84,7 @@ class Profile:
                                   os.fsencode(structure))
         else:
             self._handle = Handle(
-                "profile", "coordinates", _profiler(q_max, **how),
+                "profile", "coordinates", _profiler_of_atoms(q_max, **how),
                 Structure(structure, elements)._handle, None)
         numbers = np.empty(5)
         call("profile_numbers", self._handle, 5, numbers)
@@ -129,7 +140,7 @@ def profile(structure: Any, elements: Any = None, q: Any = None, *,
     structure, is_one = Structure(structure, elements), np.ndim(xyz) == 2
     frames = structure.frames([xyz] if is_one else xyz)
     result = np.empty((len(frames), len(q)))
-    profiler = _profiler(q_max, **how)
+    profiler = _profiler_of_atoms(q_max, **how)
     for k, frame in enumerate(frames):  # a call for each: Ctrl-C is heeded
         try:
             one = Handle("profile", "coordinates", profiler, structure._handle,

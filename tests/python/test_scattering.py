@@ -53,7 +53,8 @@ def test_curve_is_the_programs(work):
     """To the digits of the file."""
     for how, options in (({}, []), ({"c2": 1.5}, ["--c2", 1.5]),
                          ({"density": 0.36}, ["--solvent-density", 0.36]),
-                         ({"d2o": 0.4, "exchange": 0.8, "deuterated": {"A": 0.5}},
+                         ({"d2o": 0.4, "exchange": 0.8,
+                           "deuterated": {"A": 0.5}},
                           ["--radiation", "neutron", "--d2o", 0.4,
                            "--exchange", 0.8, "--deuterated", "A=0.5"])):
         np.testing.assert_allclose(profile("atoms.pdb", Q, **how),
@@ -138,6 +139,9 @@ def test_numbers_of_a_profile(atoms):
     (UsageError, lambda a: profile(a, ["a"])),
     (UsageError, lambda a: profile(a, Q, c2=math.nan)),
     (UsageError, lambda a: profile(a, Q, scatterers="three")),
+    (UsageError, lambda a: profile(np.eye(3) * 4, ["C"] * 3, Q,
+                                   scatterers="two")),
+    (UsageError, lambda a: profile(a, Q, xyz=np.eye(3), scatterers="one")),
     (UsageError, lambda a: profile(a, Q, d2o=1.5)),
     (UsageError, lambda a: profile(a, Q, d2o=0, density=0.35)),
     (UsageError, lambda a: profile(a, Q, scatterers="one", d2o=0)),
@@ -349,7 +353,8 @@ def test_columns_beside_coordinates(atoms):
 
 
 @pytest.mark.filterwarnings("ignore:no OpenCL device")
-@pytest.mark.parametrize("device, error", [("reference", 1e-12), ("auto", 1e-5)])
+@pytest.mark.parametrize("device, error", [("reference", 1e-12),
+                                           ("auto", 1e-5)])
 def test_engine_is_the_debye_sum(device, error):
     """After random proposals, accepted and rejected, of several systems. The
     error, of I(0), is that of double and of single precision."""
@@ -434,6 +439,8 @@ def test_engine_refuses(model):
                  lambda: engine.propose([(0, [(0, 1, 0)], [[0, 0, math.nan]])]),
                  lambda: engine.propose([(3, [(0, 1, 0)], [[0, 0, 0]])]),
                  lambda: Engine(model, d_bound=-1),
+                 lambda: Engine(model, d_bound=150, scatterers="three"),
+                 lambda: Engine(model, d_bound=150, scatterers="atoms"),
                  lambda: Engine("no.pdb", d_bound=150)):
         with pytest.raises(TesseraError, match=r"\w+ .*\w"):
             call()
