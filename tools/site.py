@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the pages of the site into a folder, for Sphinx (`make docs`).
 
-    tools/site.py build/docs
+    tools/site.py build/site-pages
 
 Pages from outside docs/ join those of docs/, and include/tessera.h becomes a
 page. A page that is named in a text, as in `docs/moves.md`, becomes a link. A
