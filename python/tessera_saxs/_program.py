@@ -85,7 +85,7 @@ def _read(stream: Any) -> str:
 def _error(status: int, lines: list[str]) -> BaseException:
     """The exception of an exit status, with the last message."""
     start = max([i for i, line in enumerate(lines)
-                 if line.startswith("tessera ")], default=0)
+                 if re.match(r"tessera \w+: ", line)], default=-1)
     message = re.sub(r"^tessera \w+: ", "", "\n".join(lines[start:]))
     if status in _INTERRUPTED:
         stop = Interrupted(message)
@@ -122,8 +122,8 @@ def _shower(progress: Progress) -> Optional[Callable[[str], Any]]:
     def show(chunk: str) -> None:
         for line in _lines(chunk)[-1:]:
             percent = re.match(r"[\w-]+ +(\d+) %", line)
-            bar = percent and f"<progress max=100 value={percent[1]}></progress>"
+            bar = f"<progress max=100 value={percent[1]}>" if percent else ""
             handle.update(ipython.HTML(
-                f"{bar or ''} <code>{html.escape(line)}</code>"))
+                f"{bar}</progress> <code>{html.escape(line)}</code>"))
 
     return show

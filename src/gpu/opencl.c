@@ -461,21 +461,25 @@ static void find_cache(char path[4096])
 
 /* On a full disk PoCL fails without a reason, or its LLVM ends the process,
  * even if all kernels are cached. So a file several times the size of one
- * kernel (1.1 MiB was measured) is created in the folder and removed again. */
+ * kernel (1.1 MiB was measured) is written into the folder and removed again.
+ */
 static tsr_status check_cache(tsr_err *err)
 {
-    const off_t needed = 4 << 20;
-    char folder[4096], file[4160];
+    const size_t needed = 4 << 20;
+    char folder[4096], file[4160] = "";
     find_cache(folder);
     snprintf(file, sizeof file, "%s/tessera-XXXXXX", folder);
+    errno = 0;
     int fd = mkstemp(file);
-    int code = fd < 0 ? errno : posix_fallocate(fd, 0, needed);
+    int code = fd < 0 ? errno : 0;
+    for (size_t n = 0; n < needed && code == 0; n += sizeof file)
+        if (write(fd, file, sizeof file) != (ssize_t)sizeof file)
+            code = errno != 0 ? errno : ENOSPC;
     if (fd >= 0) {
         close(fd);
         unlink(file);
     }
-    if (code == 0 || code == EINVAL ||
-        code == EOPNOTSUPP) /* unsupported: the free space is unknown */
+    if (code == 0)
         return TSR_OK;
     return tsr_fail(
         err, TSR_E_DEVICE,
@@ -517,8 +521,9 @@ static tsr_status no_device(cl_int code, cl_uint n_platform,
             err, TSR_E_DEVICE,
             "no OpenCL device: the ICD loader (libOpenCL.so.1) found no "
             "platform (clGetPlatformIDs: %s); install the driver of your GPU, "
-            "or PoCL to compute on the CPU (apt-get install pocl-opencl-icd), "
-            "or use --device reference",
+            "or PoCL to compute on the CPU (apt-get install pocl-opencl-icd, "
+            "or "
+            "pip install \"tessera-saxs[cpu]\"), or use --device reference",
             symbol(code));
     get_platform(*platform, name);
     return tsr_fail(

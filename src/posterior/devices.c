@@ -265,6 +265,25 @@ static void log_environment(tsr_log *log)
                  tuning);
 }
 
+/* Whether the run uses plain C: as configured, or since `auto` finds no device,
+ * which the log says. Curves of all atoms need a device. */
+static int is_reference(const tsr_config *config, tsr_log *log)
+{
+    tsr_device_info *list = NULL;
+    int n;
+    tsr_err why = {0};
+    const char *use = config->device.use;
+    if (strcmp(use, "auto") != 0 ||
+        config->structure.bodies == TSR_CONFIG_ATOMS)
+        return strcmp(use, "reference") == 0;
+    const tsr_status status = tsr_device_list(&list, &n, &why);
+    free(list);
+    if (status == TSR_E_DEVICE)
+        tsr_warn(log, "%s. This run uses reference, which is many times slower",
+                 why.message);
+    return status == TSR_E_DEVICE;
+}
+
 /* Opens the configured devices, and finds the rigid unit of each body, unless
  * structure.starts is given: the units must have the same shape in all
  * states. */
@@ -273,7 +292,7 @@ static tsr_status open_configured(const tsr_config *config, tsr_log *log,
 {
     const tsr_topology *t = s->molecule.topology;
     tsr_devices *v = &s->devices;
-    if (strcmp(config->device.use, "reference") == 0) {
+    if (is_reference(config, log)) {
         TSR_TRY(reserve(v, 1, err));
         v->n = 1;
         return TSR_OK;

@@ -58,13 +58,12 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
     }
     tables = add_doubles(tables, m->form_factors->rg2,
                          (size_t)m->form_factors->n_type);
-    if (l != NULL) {
-        const size_t n_q = (size_t)l->grid.n_q;
-        for (int p = 0; p < l->n_probe; p++)
-            tables = add_doubles(tables, l->probe[p].amplitude,
-                                 (size_t)l->probe[p].n_comp *
-                                     (size_t)l->probe[p].n_type * n_q);
-        tables = add_doubles(tables, l->self, (size_t)l->n_pair * n_q);
+    for (int p = 0; l != NULL && p < l->n_probe; p++) {
+        const tsr_probe *of = &l->probe[p];
+        const int n_type = l->particles != NULL ? of->n_body_type : of->n_type;
+        tables = add_doubles(
+            tables, l->particles != NULL ? of->body_amplitude : of->amplitude,
+            (size_t)(of->n_comp * n_type * l->grid.n_q));
     }
     double log_prior = tsr_prior_log_reference(m->prior, m->first);
     tables = add_doubles(tables, &log_prior, 1);

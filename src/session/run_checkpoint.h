@@ -26,7 +26,8 @@ typedef struct {
     int64_t n_chain, n_temp, n_state;
 } tsr_run_identity;
 
-/* Computes the identity of a run that has been set up. */
+/* Computes the identity of a run whose input has been read (tsr_setup_read);
+ * n_chain and n_temp are known after tsr_setup_engine. */
 tsr_run_identity tsr_run_identity_of(const tsr_setup *setup);
 
 /* Steps of all chains and temperatures for one draw of every chain. */

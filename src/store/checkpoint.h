@@ -25,7 +25,7 @@
 #ifndef TSR_STORE_CHECKPOINT_H
 #define TSR_STORE_CHECKPOINT_H
 
-#include "core/status.h"
+#include "core/archive.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -60,15 +60,15 @@ typedef struct {
         .name = (NAME), .type = TSR_CHECKPOINT_TEXT, \
         .offset = offsetof(STRUCT, MEMBER)           \
     }
-#define TSR_CHECKPOINT_ARCHIVE(NAME, STRUCT, MEMBER)           \
-    {.name = NAME "/real",                                     \
-     .type = TSR_CHECKPOINT_DOUBLE,                            \
-     .offset = offsetof(STRUCT, MEMBER.real),                  \
-     .length = offsetof(STRUCT, MEMBER.n_real)},               \
-    {                                                          \
-        .name = NAME "/integer", .type = TSR_CHECKPOINT_INT64, \
-        .offset = offsetof(STRUCT, MEMBER.integer),            \
-        .length = offsetof(STRUCT, MEMBER.n_integer)           \
+#define TSR_CHECKPOINT_ARCHIVE(NAME, STRUCT, MEMBER)                          \
+    {.name = NAME "/real",                                                    \
+     .type = TSR_CHECKPOINT_DOUBLE,                                           \
+     .offset = offsetof(STRUCT, MEMBER) + offsetof(tsr_archive, real),        \
+     .length = offsetof(STRUCT, MEMBER) + offsetof(tsr_archive, n_real)},     \
+    {                                                                         \
+        .name = NAME "/integer", .type = TSR_CHECKPOINT_INT64,                \
+        .offset = offsetof(STRUCT, MEMBER) + offsetof(tsr_archive, integer),  \
+        .length = offsetof(STRUCT, MEMBER) + offsetof(tsr_archive, n_integer) \
     }
 
 /* ---- writing ---- */
