@@ -469,12 +469,14 @@ static tsr_status check_cache(tsr_err *err)
     char folder[4096], file[4160] = "";
     find_cache(folder);
     snprintf(file, sizeof file, "%s/tessera-XXXXXX", folder);
-    errno = 0;
     int fd = mkstemp(file);
     int code = fd < 0 ? errno : 0;
-    for (size_t n = 0; n < needed && code == 0; n += sizeof file)
-        if (write(fd, file, sizeof file) != (ssize_t)sizeof file)
-            code = errno != 0 ? errno : ENOSPC;
+    for (size_t n = 0; n < needed && code == 0;) {
+        const ssize_t written = write(fd, file, sizeof file);
+        n += written > 0 ? (size_t)written : 0;
+        if (written <= 0) /* one that is cut short has not yet a reason */
+            code = written < 0 ? errno : ENOSPC;
+    }
     if (fd >= 0) {
         close(fd);
         unlink(file);
@@ -521,8 +523,7 @@ static tsr_status no_device(cl_int code, cl_uint n_platform,
             err, TSR_E_DEVICE,
             "no OpenCL device: the ICD loader (libOpenCL.so.1) found no "
             "platform (clGetPlatformIDs: %s); install the driver of your GPU, "
-            "or PoCL to compute on the CPU (apt-get install pocl-opencl-icd, "
-            "or "
+            "or PoCL to compute on the CPU (apt-get install pocl-opencl-icd or "
             "pip install \"tessera-saxs[cpu]\"), or use --device reference",
             symbol(code));
     get_platform(*platform, name);
@@ -574,6 +575,13 @@ static tsr_status list_handles(device_handle handle[MAX_DEVICES],
     for (int i = 0; i < *n; i++)
         get_info(&handle[i], i, &(*list)[i]);
     return TSR_OK;
+}
+
+int tsr_device_has_driver(void)
+{
+    cl_uint n = 0;
+    clGetPlatformIDs(0, NULL, &n);
+    return n > 0;
 }
 
 tsr_status tsr_device_list(tsr_device_info **list, int *n, tsr_err *err)

@@ -265,23 +265,19 @@ static void log_environment(tsr_log *log)
                  tuning);
 }
 
-/* Whether the run uses plain C: as configured, or since `auto` finds no device,
+/* Whether the run uses plain C: as configured, or since `auto` finds no driver,
  * which the log says. Curves of all atoms need a device. */
 static int is_reference(const tsr_config *config, tsr_log *log)
 {
-    tsr_device_info *list = NULL;
-    int n;
-    tsr_err why = {0};
     const char *use = config->device.use;
-    if (strcmp(use, "auto") != 0 ||
+    if (strcmp(use, "auto") != 0 || tsr_device_has_driver() ||
         config->structure.bodies == TSR_CONFIG_ATOMS)
         return strcmp(use, "reference") == 0;
-    const tsr_status status = tsr_device_list(&list, &n, &why);
-    free(list);
-    if (status == TSR_E_DEVICE)
-        tsr_warn(log, "%s. This run uses reference, which is many times slower",
-                 why.message);
-    return status == TSR_E_DEVICE;
+    tsr_warn(log, "no OpenCL driver is installed, for a GPU or for processors "
+                  "(apt-get install pocl-opencl-icd, or pip install "
+                  "\"tessera-saxs[cpu]\"): the run uses reference, which is "
+                  "many times slower");
+    return 1;
 }
 
 /* Opens the configured devices, and finds the rigid unit of each body, unless

@@ -338,7 +338,7 @@ fi
 cases <<'END'
 no OpenCL device, but one is named | 74 pocl-opencl-icd | \
         env OCL_ICD_VENDORS=/dev/null/x tessera run good.yaml --output new --device cpu
-no OpenCL device | 0 pocl-opencl-icd.* uses reference | \
+no OpenCL driver | 0 pocl-opencl-icd.* uses reference | \
         env OCL_ICD_VENDORS=/dev/null/x tessera run good.yaml --output plain --device auto
 an output below a file | 74 model.pdb | tessera run good.yaml --output model.pdb/run
     nothing is left behind by what was refused | test ! -e new
