@@ -75,7 +75,7 @@ FORTIFY   = $(if $(SAN)$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(1)),,$(if \
     -D_FORTIFY_SOURCE=2))
 
 TSR_CPPFLAGS := -Isrc -Iinclude -Itools -I. -I$(BUILD)/gen -D_POSIX_C_SOURCE=200809L $(DARWIN) \
-    -DCL_TARGET_OPENCL_VERSION=120 -DTSR_VERSION='"$(VERSION)"' \
+    -DCL_TARGET_OPENCL_VERSION=120 -DH5_USE_110_API -DTSR_VERSION='"$(VERSION)"' \
     $(shell pkg-config --cflags $(PKGS) 2>/dev/null | sed 's/-I/-isystem /g')
 TSR_CFLAGS   = -std=c11 $(WARN) -ffp-contract=off -pthread $(HARDEN) \
     $(call FORTIFY,$(CFLAGS)) $(SANFLAGS)
@@ -471,12 +471,12 @@ SOURCES := $(wildcard src/*/*.[ch] src/*/*.cc tools/*/*.[ch] kernels/*.c tests/*
              tests/*.h configs/*/*.c docs/*/*.c \
              include/*.h examples/*.c)
 
-.PHONY: format lint lint-layers lint-format lint-tidy lint-kernels lint-clang cov
+.PHONY: format lint lint-layers lint-packaging lint-format lint-tidy lint-kernels lint-clang cov
 format: ## clang-format all sources
 	clang-format -i $(SOURCES)
 
 lint: deps-lint ## layering, format, clang's warnings, clang-tidy, kernels
-	@+$(SUBMAKE) lint-layers lint-format lint-clang lint-tidy lint-kernels
+	@+$(SUBMAKE) lint-layers lint-format lint-packaging lint-clang lint-tidy lint-kernels
 
 lint-layers:
 	@tests/lint_layers.sh
@@ -500,6 +500,9 @@ $(BUILD)/tidy/%.ok: %.c .clang-tidy $(wildcard src/*/*.h tools/*/*.h)
 	@clang-tidy --quiet $< -- $(TSR_CPPFLAGS) $(CPPFLAGS) -std=c11 $(WARN) \
 	    -Xclang -analyzer-config -Xclang max-nodes=75000 2>$@.log || { cat $@.log >&2; exit 1; }
 	@touch $@
+
+lint-packaging:
+	@tests/lint_packaging.sh $(DEB_PACKAGES)
 
 lint-kernels:
 	@tests/lint_kernels.sh
