@@ -354,6 +354,24 @@ $(BUILD)/docs/%: $(BUILD)/docs/%.o $(LIB)
 	$(call say,LD)
 	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ $(TSR_LDLIBS) $(LDLIBS)
 
+# ---- the site ----
+.PHONY: docs
+docs: $(PROGRAM) .venv/docs build/notebook.ipynb ## the pages of docs/ as a site, into build/site
+	@.venv/bin/python tools/site.py build/site-pages
+	@.venv/bin/python -m sphinx -q -W --keep-going -c docs build/site-pages build/site
+
+# The notebook with its outputs, half a minute of sampling; check-wheel also makes it.
+build/notebook.ipynb: export TESSERA_LIBRARY = $(CURDIR)/$(SHARED)
+build/notebook.ipynb: export PYTHONPATH = $(CURDIR)/python
+build/notebook.ipynb: docs/notebook.ipynb $(wildcard python/*/*.py) $(SHARED) \
+    | .venv/docs $(PROGRAM)
+	@TESSERA_NOTEBOOK=$@ .venv/bin/python -m pytest -q -p no:cacheprovider \
+	    tests/python/test_notebook.py >build/notebook.log || { cat build/notebook.log; exit 1; }
+
+.venv/docs: docs/requirements.txt .venv/done
+	@.venv/bin/python -m pip --quiet --disable-pip-version-check install -r $<
+	@touch $@
+
 # ---- install ----
 # Packagers also set LIBDIR and, where their shell looks elsewhere, ZSHDIR.
 LIBDIR   ?= $(PREFIX)/lib
@@ -439,8 +457,9 @@ check-wheel: wheel ## tests/python with the wheel, in an environment of its own
 	@$(PYTHON) -m venv $(BUILD)/wheel/clean
 	@$(BUILD)/wheel/clean/bin/pip --quiet --disable-pip-version-check install \
 	    "$$(ls dist/*.whl)[cpu,plots,arviz,mdanalysis,gui]" pytest gemmi biopython \
-	    playwright -c tests/requirements.txt
-	$(BUILD)/wheel/clean/bin/pytest -q -rs -p no:cacheprovider tests/python
+	    nbclient ipykernel playwright -c tests/requirements.txt
+	TESSERA_NOTEBOOK=$(CURDIR)/build/notebook.ipynb \
+	    $(BUILD)/wheel/clean/bin/pytest -q -rs -p no:cacheprovider tests/python
 
 $(WHEEL_VENV)/auditwheel:
 	$(PYTHON) -m venv $(dir $(WHEEL_VENV))

@@ -114,7 +114,8 @@ def _shower(progress: Progress) -> Optional[Callable[[str], Any]]:
         return lambda chunk: any([call(line) for line in _lines(chunk)])
     if not progress or sys.stderr is None:
         return None
-    if "ipykernel" not in sys.modules:
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if not hasattr(shell, "kernel"):  # no notebook: a script, or a terminal
         return _write
     ipython: Any = need("IPython.display", "a bar in a notebook").display
     handle = ipython.display(ipython.HTML(""), display_id=True)

@@ -163,7 +163,7 @@ class Run(_Folder):
 
     @property
     def curves(self) -> list[CurveDraws]:
-        """Data and fits of the curves, in the order of `data:`."""
+        """Data and fits of the curves, in the order of ``data:``."""
         draws, curves = self._open(), []
         for name in self.columns("observed_data"):
             if name.startswith("intensity"):

@@ -1194,7 +1194,9 @@ void AllAtoms::add_atom(const gemmi::Residue &residue, const gemmi::Atom &atom,
                "two, or all atoms",
                path, name_of(record.chain, residue).c_str());
     tsr_file_atom to{};
-    to.z = atomic_number(atom);
+    /* HG, HO and DY are metals, alone, and hydrogens of a residue */
+    to.z = record.kind == TSR_MOLECULE_ION ? atom.element.atomic_number()
+                                           : atomic_number(atom);
     if (to.z < 1 || to.z > 98) {
         out->n_no_element++;
         return;

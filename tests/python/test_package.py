@@ -99,15 +99,19 @@ def test_licences_of_all_that_the_wheel_holds():
         assert names and names <= licences
 
 
-def test_curves_have_the_bits_of_the_build_tree(folder, tmp_path):
+def test_curves_have_the_bits_of_build_tree_and_installation(folder, tmp_path):
     """Library and program, which are started in a folder without tables."""
+    if not (BUILD / "libtessera.so.0").exists():
+        pytest.skip("no build tree")
+    subprocess.run(["make", "-s", "-C", ROOT, "install",
+                    f"DESTDIR={tmp_path}", "PREFIX=/usr"], check=True)
     code = ("import numpy, sys, tessera_saxs\nprint(tessera_saxs.profile("
             "sys.argv[1], numpy.linspace(0, 0.3, 101)).tobytes().hex())")
     got = []
     for library, program in ((NATIVE / "lib/libtessera.so.0", TESSERA),
-                             (BUILD / "libtessera.so.0", BUILD / "tessera")):
-        if not library.exists():
-            pytest.skip("no build tree")
+                             (BUILD / "libtessera.so.0", BUILD / "tessera"),
+                             (tmp_path / "usr/lib/libtessera.so.0",
+                              tmp_path / "usr/bin/tessera")):
         got.append([subprocess.check_output(
             [sys.executable, "-c", code, folder / "atoms.pdb"], cwd=tmp_path,
             env={**os.environ, "TESSERA_LIBRARY": str(library)})])
@@ -117,7 +121,7 @@ def test_curves_have_the_bits_of_the_build_tree(folder, tmp_path):
                 cwd=folder))
             got[-1][-1] = re.sub(rb'_seconds": [^,}]+', b"", got[-1][-1])
     assert len(got[0][0]) > 1000
-    assert got[0] == got[1]
+    assert got[0] == got[1] == got[2]
 
 
 @pytest.fixture
