@@ -139,11 +139,13 @@ def browser():
 
 def test_from_upload_to_verdict(browser, folder, tmp_path):
     from playwright.sync_api import expect
-    errors = []
+    errors, hosts = [], set()
 
     def visit(address):
         page = browser.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", lambda request: hosts.add(
+            urlsplit(request.url).hostname))
         page.goto(address)
         return page
 
@@ -242,4 +244,4 @@ def test_from_upload_to_verdict(browser, folder, tmp_path):
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
     finally:
         assert other.end() == 0
-    assert errors == []
+    assert errors == [] and hosts <= {"127.0.0.1", None}  # None: data
