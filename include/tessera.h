@@ -37,12 +37,11 @@ extern "C" {
 
 enum {
     TESSERA_OK = 0,
-    TESSERA_E_NO = 1,      /* the answer is no: not converged */
-    TESSERA_E_USAGE = 2,   /* an argument that the function does not accept */
-    TESSERA_E_DATA = 3,    /* bad content of a file or array */
-    TESSERA_E_NOINPUT = 4, /* missing or unreadable file */
-    TESSERA_E_INTERNAL =
-        5, /* a fault of the library, or wrong order of calls */
+    TESSERA_E_NO = 1,       /* the answer is no: not converged */
+    TESSERA_E_USAGE = 2,    /* an argument that the function does not accept */
+    TESSERA_E_DATA = 3,     /* bad content of a file or array */
+    TESSERA_E_NOINPUT = 4,  /* missing or unreadable file */
+    TESSERA_E_INTERNAL = 5, /* a fault of the library */
     TESSERA_E_NOMEM = 6,
     TESSERA_E_NUMERIC = 7, /* a number is not finite */
     TESSERA_E_RANGE = 8,   /* outside the range of the object */
@@ -52,14 +51,11 @@ enum {
     TESSERA_E_CONFIG = 12       /* invalid configuration */
 };
 
-/* "0.1.0"; of the library, not of this header. */
+/* "0.3.0": the version of the library, not of this header. A fixed phrase for a
+ * status. The message of the last failure in this thread, valid until the next;
+ * "" before. Never NULL. */
 TESSERA_API const char *tessera_version(void);
-
-/* A fixed phrase for a status; never NULL. */
 TESSERA_API const char *tessera_status_text(int status);
-
-/* Message of the last failure in this thread, valid until the next; "" before.
- */
 TESSERA_API const char *tessera_message(void);
 
 /* ---- measured curves ---- */
@@ -82,12 +78,15 @@ TESSERA_API int tessera_data_new(int n, const double *q,
                                  tessera_data **out);
 TESSERA_API void tessera_data_free(tessera_data *data);
 
-/* Number of points; 0 for NULL. */
+/* Number of points, 0 for NULL, and a copy of the points; an array may be
+ * NULL. */
 TESSERA_API int tessera_data_size(const tessera_data *data);
-
-/* Copies the points [tessera_data_size]; an array may be NULL. */
 TESSERA_API int tessera_data_get(const tessera_data *data, double *q,
                                  double *intensity, double *sigma);
+
+/* The q_max that a profile needs for a fit to these data: that of the last
+ * point, or more where the curve is smeared. 0 for NULL. */
+TESSERA_API double tessera_data_q_max(const tessera_data *data);
 
 /* ---- structures ---- */
 
@@ -97,14 +96,33 @@ typedef struct tessera_structure tessera_structure;
  * waters and further alternate locations. Errors: NOINPUT, DATA. */
 TESSERA_API int tessera_structure_read(const char *path,
                                        tessera_structure **out);
+
+/* A structure from the atoms of another program, treated as a file with these
+ * records: waters are left out. Each atom has one location.
+ * xyz      [n][3]  Angstrom
+ * element  [n]     symbols in any case: "C", "Zn", "D"
+ * name, residue, number  [n] or NULL, all three or none: "CA", "LYS", 12.
+ *                  Consecutive atoms with the same residue name, number and
+ *                  chain are a residue; the number has no other use
+ * chain    [n] or NULL: "A"
+ * With names, amino acids and nucleotides get the hydrogens of a table, whether
+ * or not the arrays have hydrogens. Without names all atoms are one unknown
+ * molecule, waters too: its hydrogens are those of the arrays if a carbon has
+ * one, else they follow from lengths and angles of the bonds, which needs
+ * accurate coordinates (docs/forward-model.md, Hydrogens).
+ * Errors: USAGE, NUMERIC, DATA (an unknown element, coordinates that no
+ * molecule has). */
+TESSERA_API int
+tessera_structure_new(int n, const double *xyz, const char *const *element,
+                      const char *const *name, const char *const *residue,
+                      const int *number, const char *const *chain,
+                      tessera_structure **out);
 TESSERA_API void tessera_structure_free(tessera_structure *structure);
 
-/* Number of atoms; 0 for NULL. */
+/* Number of atoms, 0 for NULL, and their xyz [n_atom][3], Angstrom. in_file
+ * [n_atom]: index of each atom among all atoms of the file's model or of the
+ * arrays, from 0, to pick coordinates of a trajectory. An array may be NULL. */
 TESSERA_API int tessera_structure_size(const tessera_structure *structure);
-
-/* xyz [n_atom][3], Angstrom. in_file [n_atom]: index of each atom among all
- * atoms of the file's model, from 0, to pick coordinates of a trajectory. An
- * array may be NULL. */
 TESSERA_API int tessera_structure_get(const tessera_structure *structure,
                                       double *xyz, int *in_file);
 
@@ -145,6 +163,13 @@ TESSERA_API int tessera_profiler_new_neutron(double d2o, double exchange,
                                              const double *fraction,
                                              double q_max, const char *device,
                                              tessera_profiler **out);
+
+/* Electron density of the solvent, electrons/A^3, 0.1 to 1, for the profiles
+ * that follow; at first 0.334, water. Salt, sugar and glycerol raise it
+ * (docs/forward-model.md). Errors: USAGE (range; neutrons, whose solvent is
+ * d2o). */
+TESSERA_API int tessera_profiler_set_density(tessera_profiler *profiler,
+                                             double density);
 TESSERA_API void tessera_profiler_free(tessera_profiler *profiler);
 
 /* The profile of a file. Calls of several threads with one profiler take
@@ -154,7 +179,8 @@ TESSERA_API int tessera_profile_file(tessera_profiler *profiler,
 
 /* The profile of a structure's atoms at xyz [n_atom][3]; NULL: as in the file.
  * The layer is built anew. Errors: USAGE (not a profiler of atoms, no atom),
- * NUMERIC (a coordinate is not finite), DATA (atoms too far apart), DEVICE. */
+ * NUMERIC (a coordinate is not finite), DATA (atoms too far apart, in one place
+ * or in nm), DEVICE. */
 TESSERA_API int tessera_profile_coordinates(tessera_profiler *profiler,
                                             const tessera_structure *structure,
                                             const double *xyz,
@@ -165,7 +191,8 @@ TESSERA_API void tessera_profile_free(tessera_profile *profile);
  * xyz        [n_frame][n_atom][3]  in
  * q          [n_q]                 in   0 to the profiler's q_max
  * intensity  [n_frame][n_q]        out  electrons squared; neutrons: fm^2
- * Errors: those of tessera_profile_coordinates, with the frame's number. */
+ * Errors: those of tessera_profile_coordinates, with the frame's number, and
+ * of tessera_profile_intensity. */
 TESSERA_API int tessera_profile_frames(tessera_profiler *profiler,
                                        const tessera_structure *structure,
                                        int n_frame, const double *xyz,
@@ -174,7 +201,7 @@ TESSERA_API int tessera_profile_frames(tessera_profiler *profiler,
 
 /* The curve of a profile at q [n]: intensity [n] out, electrons squared (e^2);
  * neutrons: fm^2. c1 1 and c2 0 are a molecule without a layer. Errors: RANGE
- * (q beyond q_max). */
+ * (q below 0 or beyond the profiler's q_max), NUMERIC. */
 TESSERA_API int tessera_profile_intensity(const tessera_profile *profile,
                                           double c1, double c2, int n,
                                           const double *q, double *intensity);
@@ -214,7 +241,8 @@ enum {
  * background       in   NaN: fitted; else fixed to this number (0: none)
  * value       [n]  out  the first n of the numbers above
  * curve       [tessera_data_size] out, scale I + background; may be NULL
- * Errors: USAGE (bounds), RANGE (the data exceed q_max), NUMERIC. */
+ * Errors: USAGE (bounds), RANGE (tessera_data_q_max exceeds the profile's
+ * q_max), NUMERIC. */
 TESSERA_API int tessera_fit(const tessera_profile *profile,
                             const tessera_data *data, const double *c1,
                             const double *c2, double background, int n,
@@ -228,7 +256,12 @@ TESSERA_API int tessera_fit(const tessera_profile *profile,
  *
  *     I_ab(q_k) = sum_ij F_i^a(q_k) F_j^b(q_k) sinc(q_k r_ij),  q_k = k dq
  *
- * with i = j included. Antonov et al. 2013; docs/design.md, section 3. */
+ * with i = j included. Antonov et al. 2013; docs/design.md, section 3.
+ *
+ * Derivatives by coordinates are not offered: the sums of the tiles do not
+ * contain them, and a sum of sinc' over all pairs and q would cost as much as a
+ * fresh profile. The slope along a move of few bodies is the difference of two
+ * proposals, which costs their tiles. */
 
 typedef struct tessera_engine tessera_engine;
 typedef struct tessera_batch tessera_batch;
@@ -238,7 +271,8 @@ typedef struct tessera_batch tessera_batch;
  * form_factor  [n_comp][n_type][n_q]    in  electrons or fm; n_comp 1 to 3
  * d_bound: proposals with a larger distance are refused (RANGE), as dq would
  * not resolve them (dq at most pi / d_bound); 0: no check.
- * device: as for tessera_profiler_new. Errors: USAGE, NUMERIC, DEVICE. */
+ * device: as for tessera_profiler_new; "auto" is "reference" where there is no
+ * device. Errors: USAGE, NUMERIC, DEVICE. */
 TESSERA_API int tessera_engine_new(int n_body, const int *type, int n_type,
                                    int n_comp, int n_q, double dq,
                                    const double *form_factor, double d_bound,
@@ -271,10 +305,9 @@ TESSERA_API int tessera_profile_of_engine(const tessera_engine *engine,
 TESSERA_API void tessera_engine_free(tessera_engine *engine);
 
 /* Length of one profile, n_pair n_q with n_pair = n_comp (n_comp + 1) / 2: the
- * pairs 00 01 02 11 12 22. */
+ * pairs 00 01 02 11 12 22. Device, driver and kernel as text, valid until the
+ * engine is freed. */
 TESSERA_API int tessera_engine_profile_size(const tessera_engine *engine);
-
-/* One device, driver and kernel as text; valid until the engine is freed. */
 TESSERA_API const char *tessera_engine_text(const tessera_engine *engine);
 
 /* For proposals of up to max_proposal systems at a time. Several batches may
@@ -319,8 +352,9 @@ TESSERA_API int tessera_batch_profile(tessera_batch *batch, int system,
 typedef struct tessera_run tessera_run;
 
 /* Called in the thread of tessera_run_start about four times a second and after
- * each block of draws. phase: "starts", "warm-up", "sampling"; steps done and
- * planned (0: unknown) of this phase. A result other than 0 stops the run. */
+ * each block of draws. phase: "set-up" (done counts the conformations from
+ * which the model error is learnt), then "starts", "warm-up", "sampling" (steps
+ * done); planned 0: unknown. A result other than 0 stops the run. */
 typedef int (*tessera_progress)(void *context, const char *phase, int64_t done,
                                 int64_t planned);
 
@@ -333,13 +367,29 @@ TESSERA_API int tessera_run_new(const char *config, const char *output,
 
 /* Runs to the end; may be called once. The folder has the files of `tessera
  * run`, with the same draws. progress may be NULL. Errors: INTERRUPTED (stopped
- * with a checkpoint; `tessera resume` continues), IO, DEVICE, USAGE (called
- * twice). */
+ * with a checkpoint, and `tessera resume` continues; during the set-up nothing
+ * is written), IO, DEVICE, USAGE (called twice). */
 TESSERA_API int tessera_run_start(tessera_run *run, tessera_progress progress,
                                   void *context);
 
-/* Requests a stop from any thread, or a signal handler. A stop during the
- * set-up takes effect after the set-up. */
+/* Numbers of a run for its progress, NaN where unknown. RHAT, ESS and CONVERGED
+ * are those of the last check of sampler.until. */
+enum {
+    TESSERA_RUN_CHI2 = 0, /* per point, mean over chains */
+    TESSERA_RUN_LEFT = 1, /* estimated s until the end */
+    TESSERA_RUN_RHAT = 2, /* of the variable farthest from its criterion */
+    TESSERA_RUN_ESS = 3,
+    TESSERA_RUN_CONVERGED = 4, /* draws as a share of those needed */
+    TESSERA_RUN_N_NUMBER = 5
+};
+
+/* The first n of these numbers: value [n] out. To be called in the callback or
+ * after the run. */
+TESSERA_API int tessera_run_numbers(const tessera_run *run, int n,
+                                    double *value);
+
+/* Requests a stop from any thread, or a signal handler. The run ends within
+ * about a second, except while a device's driver compiles the kernels. */
 TESSERA_API void tessera_run_stop(tessera_run *run);
 TESSERA_API const char *tessera_run_folder(const tessera_run *run);
 TESSERA_API void tessera_run_free(tessera_run *run);
@@ -377,6 +427,13 @@ TESSERA_API int tessera_draws_shape(tessera_draws *draws, int group,
 TESSERA_API int tessera_draws_read(tessera_draws *draws, int group,
                                    const char *column, int64_t size,
                                    double *value);
+
+/* Coordinates of the last axis of a column, as the q of a curve: value [size]
+ * out; size: the length of that axis. Errors: DATA (no such column, axis
+ * without numbers), USAGE (size). */
+TESSERA_API int tessera_draws_coordinates(tessera_draws *draws, int group,
+                                          const char *column, int size,
+                                          double *value);
 
 typedef struct tessera_frames tessera_frames;
 

@@ -59,7 +59,8 @@ def judge(x, model, prior, job, device):
     for n, run in enumerate(runs, start=1):
         shutil.rmtree(run, ignore_errors=True)
         settings = [f"structure.states={n}", f"model_error.file={error_file}",
-                    "sampler.evidence=true", "output.trajectory=none", *x.set]
+                    coverage.CONFORMATIONS, "sampler.evidence=true",
+                    "output.trajectory=none", *x.set]
         coverage.tessera(x, "run", label + ".yaml", "-o", run, "-q", "--device",
                          device, "--threads", x.threads,
                          *[w for s in settings for w in ("--set", s)])

@@ -423,8 +423,8 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
             beta[k] = 1.0 / temperature[k];
         e->t_max = temperature[n_temp - 1];
         if (flat != NULL && flat[0] != '\0')
-            set_unknown(e, "scale and background are sampled under flat "
-                           "priors, which cannot be normalised");
+            set_unknown(e, "scale or background is sampled under a flat "
+                           "prior, which cannot be normalised");
         else if (other != NULL)
             set_unknown(e, other);
         else

@@ -57,8 +57,8 @@ tsr_status tsr_advice_make(const tsr_past_run *run, const tsr_summary *summary,
     *advice = (tsr_advice){.seconds = (double)NAN};
     snprintf(advice->asked, sizeof advice->asked, "%s", asked);
     TSR_TRY(tsr_until_parse(asked, &until, err));
-    TSR_TRY(
-        tsr_until_judge(&until, run->trace, summary, &far, advice->worst, err));
+    TSR_TRY(tsr_until_judge(&until, run->trace, summary, &far, advice->worst,
+                            NULL, err));
     advice->is_converged = far <= 1.0;
     advice->draws = (long)tsr_until_draws(run->n_draw, fmax(far, 2.0));
     if (!run->has_checkpoint)

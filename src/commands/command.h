@@ -25,7 +25,8 @@
  * -nVALUE and bundles of letters (-vq); "--" ends them, "-" is an argument.
  * Options and arguments may be mixed. Every command also has --help (-h),
  * --verbose (-v) and --quiet (-q); words after --help (or --help KEY) are
- * neither read nor checked. */
+ * neither read nor checked. 'help --table' prints the list of commands, and
+ * '--help --table' the help of one, for programs. */
 #ifndef TSR_COMMANDS_COMMAND_H
 #define TSR_COMMANDS_COMMAND_H
 
@@ -222,15 +223,16 @@ TSR_COMMANDS(X)
 
 /* Runs the command named by argv [argc], one of `commands` (the list ends with
  * NULL). Results go to `out`, messages to `message`. An error is printed once,
- * as "tessera COMMAND: text". Returns the exit status. */
-int tsr_program(const tsr_command *const *commands, int argc,
-                const char *const *argv, FILE *out, FILE *message);
+ * as "tessera COMMAND: text". built_with: lines that --version prints after the
+ * number of the version. Returns the exit status. */
+int tsr_program(const tsr_command *const *commands, const char *built_with,
+                int argc, const char *const *argv, FILE *out, FILE *message);
 
 /* The main functions of `tessera`, and of a tool, which gets the words after
  * `tessera NAME`: set up the process, run the command, close standard output.
  * Return the exit status. */
-int tsr_main(const tsr_command *const *commands, int argc,
-             const char *const *argv);
+int tsr_main(const tsr_command *const *commands, const char *built_with,
+             int argc, const char *const *argv);
 int tsr_main_tool(const tsr_command *tool, int argc, const char *const *argv);
 
 #endif

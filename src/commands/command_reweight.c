@@ -83,6 +83,7 @@ static tsr_status parse(work *r, tsr_err *err)
 {
     const options *o = r->o;
     const tsr_past_run *run = &r->run;
+    char key[NAME];
     if (o->theta > 0.0 && !o->maxent)
         return tsr_fail(err, TSR_E_USAGE, "--theta needs --maxent");
     if (o->noise != NULL && o->maxent)
@@ -113,6 +114,14 @@ static tsr_status parse(work *r, tsr_err *err)
     r->is_smeared = tsr_resolution_is_requested(&d->resolution);
     r->before = d->set;
     r->before.interparticle.word = 0; /* none: the stored curves include it */
+    /* config.yaml of a run has all keys. `infer` meant a flat prior before the
+     * key background_sd existed. */
+    snprintf(key, sizeof key, "data.%ld.background_sd", o->set_number - 1);
+    const char *place = tsr_yaml_marks_find(&run->config.marks, key);
+    *strrchr(key, '.') = '\0';
+    if (r->before.background.word == TSR_BACKGROUND_INFER &&
+        place == tsr_yaml_marks_find(&run->config.marks, key))
+        r->before.background.word = TSR_BACKGROUND_FLAT;
     r->after = r->before;
     r->after.nuisance = TSR_NUISANCE_AUTO;
     if (o->noise != NULL &&

@@ -283,19 +283,43 @@ static tsr_status read_checkpoint(const char *directory, tsr_run_checkpoint *at,
                : status;
 }
 
+/* Takes the model error from the checkpoint, which must be of this
+ * configuration and input. */
+static tsr_status use_model_error(tsr_run_checkpoint *at, const char *directory,
+                                  tsr_config *config, tsr_setup *setup,
+                                  tsr_log *log, tsr_err *err)
+{
+    const tsr_path path = tsr_path_in(directory, "config.yaml");
+    const tsr_run_identity identity = tsr_run_identity_of(setup);
+    char *file = NULL, *text = NULL;
+    size_t size;
+    tsr_status status = tsr_file_read(path.text, &file, &size, err);
+    TSR_THEN(status, tsr_run_inputs_text(config, &text, err));
+    TSR_THEN(status, tsr_run_checkpoint_match(at, file, text, &identity, err));
+    free(file);
+    free(text);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "'%s'", directory);
+    tsr_archive_rewind(&at->error);
+    setup->known_error = &at->error;
+    if (at->error_text[0] == '\0')
+        return TSR_OK;
+    setup->data.model_error = at->error_text;
+    at->error_text = NULL;
+    tsr_info(log, "model error: %s (from the checkpoint)",
+             setup->data.model_error);
+    return TSR_OK;
+}
+
 /* The state of the checkpoint. */
 static tsr_status restore_checkpoint(tsr_session *s, tsr_run_checkpoint *at,
                                      tsr_err *err)
 {
-    tsr_status status =
-        tsr_run_checkpoint_match(at, s->config_text, &s->identity, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "'%s'", s->directory);
     TSR_TRY(set_aside_checkpoint(at, s->directory, err));
     s->saved = at->saved;
     s->saved_progress = at->progress;
     at->saved = (tsr_archive){0};
-    status = tsr_session_restore(s, err);
+    const tsr_status status = tsr_session_restore(s, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", s->directory);
     tsr_info(s->log,
@@ -369,6 +393,8 @@ tsr_status tsr_resume_run(const char *directory, const tsr_run_options *o,
     TSR_THEN(status,
              tsr_session_check_stop(
                  &session, tsr_setup_read(&config, 1, log, &setup, err), err));
+    if (status == TSR_OK && !is_new)
+        status = use_model_error(&at, directory, &config, &setup, log, err);
     tsr_interrupt_block(1);
     TSR_THEN(status, tsr_setup_engine(&config, (int)at.identity.n_chain, log,
                                       &setup, err));

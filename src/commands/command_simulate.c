@@ -62,8 +62,9 @@ static tsr_status draw_from_prior(work *w, tsr_err *err)
     w->truth = tsr_conformation_new(t);
     TSR_TRY(tsr_allocated(w->truth, err));
     tsr_status status = tsr_chain_new(&target, walk_stream, &chain, err);
-    TSR_THEN(status, tsr_setup_prior_steps(chain, w->config.simulate.steps, 1,
-                                           "the structure was moved", err));
+    TSR_THEN(status,
+             tsr_setup_prior_steps(chain, w->config.simulate.steps, 1, NULL,
+                                   "the structure was moved", err));
     if (status == TSR_OK) {
         tsr_chain_view_get(chain, &view);
         tsr_conformation_copy(t, w->truth, view.conformation, 0, t->n_residue);
@@ -177,20 +178,19 @@ static tsr_status open_atoms(const work *w, const tsr_q_grid *grid,
     return TSR_OK;
 }
 
-/* From the grid to n values of q, as the instrument smears them. */
-static tsr_status interpolate(const tsr_q_grid *grid, const tsr_resolution *r,
-                              int n, const double *q, const double *on_grid,
-                              double *intensity, tsr_err *err)
+/* From I(q) on the grid to I(q) S(q) at n values of q, smeared. */
+static tsr_status interpolate(work *w, const tsr_q_grid *grid,
+                              const tsr_resolution *r, int n, const double *q,
+                              const double *on_grid, double *intensity,
+                              tsr_err *err)
 {
-    const size_t n_q = (size_t)grid->n_q;
-    double *matrix;
-    TSR_TRY(tsr_q_operator_smeared(grid, r, n, q, &matrix, err));
-    for (size_t k = 0; k < (size_t)n; k++) {
-        intensity[k] = 0.0;
-        for (size_t j = 0; j < n_q; j++)
-            intensity[k] += matrix[k * n_q + j] * on_grid[j];
-    }
-    free(matrix);
+    tsr_interference x;
+    double *joint;
+    tsr_pool_array(&w->pool, joint, 4 * grid->n_q);
+    TSR_TRY(tsr_interference_make(grid, r, n, q, &w->pool, &x, err));
+    tsr_interference_apply(&x, w->config.simulate.interparticle, on_grid,
+                           joint);
+    tsr_q_operator_apply(x.matrix, n, x.n_joint, joint, intensity);
     return TSR_OK;
 }
 
@@ -228,17 +228,22 @@ static tsr_status compute_curve(work *w, const double *q, double *intensity,
     TSR_TRY(open_atoms(w, &grid, &curves, err));
     w->is_atoms = curves != NULL && tsr_config_why_no_atoms(&w->config) == NULL;
     if (!w->config.simulate.radiation && !w->is_atoms &&
-        tsr_resolution_is_ideal(&w->resolution))
-        return compute_from_bodies(w, curves, &grid, n + 3, q, intensity, err);
+        tsr_resolution_is_ideal(&w->resolution)) {
+        TSR_TRY(
+            compute_from_bodies(w, curves, &grid, n + 3, q, intensity, err));
+        tsr_structure_factor_apply(w->config.simulate.interparticle,
+                                   intensity[n], n + 3, intensity);
+        return TSR_OK;
+    }
     tsr_status status =
         w->is_atoms
             ? compute_from_atoms(w, curves, &grid, partial, on_grid, err)
             : compute_from_bodies(w, curves, &grid, grid.n_q, NULL, on_grid,
                                   err);
-    TSR_THEN(status,
-             interpolate(&grid, &w->resolution, n, q, on_grid, intensity, err));
-    TSR_THEN(status,
-             interpolate(&grid, &ideal, 3, q + n, on_grid, intensity + n, err));
+    TSR_THEN(status, interpolate(w, &grid, &w->resolution, n, q, on_grid,
+                                 intensity, err));
+    TSR_THEN(status, interpolate(w, &grid, &ideal, 3, q + n, on_grid,
+                                 intensity + n, err));
     tsr_atom_curves_free(curves);
     return status;
 }
@@ -268,8 +273,6 @@ static tsr_status compute(work *w, tsr_err *err)
                                               : "simulate");
     gsl_rng *rng = tsr_rng_new((uint64_t)w->config.seed, noise_stream);
     TSR_TRY(tsr_allocated(rng, err));
-    tsr_structure_factor_apply(s->interparticle, intensity[n], n + 3,
-                               intensity);
     const double scale = s->i0 / intensity[n];
     for (int i = 0; i < n; i++) {
         column[i] = q[i];

@@ -7,6 +7,7 @@
 
 #include "core/pool.h"
 #include "core/text.h"
+#include "files/file.h"
 #include "store/hdf5_object.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char PROGRAM[] = "tessera";
+static const char PROGRAM[] = "tessera", TABLE[] = "--table";
 
 /* ---- options ---- */
 
@@ -222,7 +223,9 @@ static tsr_status read_words(const tsr_command *command, line *l, tsr_err *err)
             args->argument[args->n++] = word;
         if (l->common->help) {
             const char *topic = at + 1 < args->n_word ? args->word[at + 1] : "";
-            args->argument[0] = *topic != '\0' && *topic != '-' ? topic : NULL;
+            const int is_topic = *topic != '\0' && *topic != '-';
+            args->argument[0] =
+                is_topic || strcmp(topic, TABLE) == 0 ? topic : NULL;
             return TSR_OK;
         }
     }
@@ -280,6 +283,16 @@ static int option_head(const tsr_field *f, char *text, size_t size)
                     f->argument != NULL ? f->argument : "");
 }
 
+static void describe_option(const tsr_field *f, char *text, size_t size)
+{
+    const int has_unit = f->initial != NULL && f->unit != NULL;
+    snprintf(text, size, "%s%s%s%s%s%s%s", f->doc,
+             f->initial != NULL ? " (default " : "",
+             f->initial != NULL ? f->initial : "", has_unit ? " " : "",
+             has_unit ? f->unit : "", f->initial != NULL ? ")" : "",
+             f->type == TSR_FIELD_STRINGS ? "; may be repeated" : "");
+}
+
 static void list_options(const tsr_field *fields, FILE *out)
 {
     char text[600];
@@ -291,18 +304,13 @@ static void list_options(const tsr_field *fields, FILE *out)
     }
     for (const tsr_field *f = fields; f->name != NULL; f++) {
         int n = option_head(f, text, sizeof text);
-        const int has_unit = f->initial != NULL && f->unit != NULL;
         fputs(text, out);
         if (n > width) {
             fputc('\n', out);
             n = 0;
         }
         fprintf(out, "%*s", width + 2 - n, "");
-        snprintf(text, sizeof text, "%s%s%s%s%s%s%s", f->doc,
-                 f->initial != NULL ? " (default " : "",
-                 f->initial != NULL ? f->initial : "", has_unit ? " " : "",
-                 has_unit ? f->unit : "", f->initial != NULL ? ")" : "",
-                 f->type == TSR_FIELD_STRINGS ? "; may be repeated" : "");
+        describe_option(f, text, sizeof text);
         tsr_text_wrap(out, width + 2, width + 2, "", text);
     }
 }
@@ -334,6 +342,49 @@ static int names_file(const char *word)
             (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0));
 }
 
+/* Prints the full names of all keys as --set takes them, one a row. */
+static void table_of_keys(const tsr_field *fields, const char *before,
+                          FILE *out)
+{
+    for (const tsr_field *f = fields; f != NULL && f->name != NULL; f++) {
+        char name[128];
+        const int is_list = f->type == TSR_FIELD_LIST;
+        snprintf(name, sizeof name, "%s%s%s", before, f->name,
+                 is_list ? ".0." : ".");
+        if (!is_list && f->type != TSR_FIELD_GROUP) {
+            fprintf(out, "key\t%s%s\n", before, f->name);
+            continue;
+        }
+        table_of_keys(f->fields, name, out);
+        if (f->selector != NULL)
+            fprintf(out, "key\t%s%s\n", name, f->selector);
+        for (int k = 0; f->selector != NULL && f->kind(k).name != NULL; k++)
+            table_of_keys(f->kind(k).fields, name, out);
+    }
+}
+
+/* Prints the help for programs: rows of columns separated by tabs, from which
+ * tools/manual.sh makes manual pages and completion. */
+static void table(const tsr_command *c, const tsr_field *options, FILE *out)
+{
+    fprintf(out, "command\t%s\t%s\t%s\n", c->name,
+            c->arguments != NULL ? c->arguments : "", c->doc);
+    for (const char *s = c->about; s != NULL && *s != '\0';
+         s += strcspn(s, "\n"), s += *s == '\n')
+        fprintf(out, "about\t%.*s\n", (int)strcspn(s, "\n"), s);
+    for (const tsr_field *f = options; f->name != NULL; f++) {
+        char text[600];
+        describe_option(f, text, sizeof text);
+        fprintf(out, "option\t%s\t%.1s\t%s\t%s\t", f->name, &f->letter,
+                f->argument != NULL ? f->argument : "", text);
+        for (int k = 0; f->words != NULL && f->words[k] != NULL; k++)
+            fprintf(out, "%s%s", k > 0 ? " " : "", f->words[k]);
+        fputc('\n', out);
+    }
+    if (c->keys != NULL)
+        table_of_keys(c->keys(), "", out);
+}
+
 /* Prints "Usage: PROGRAM NAME ...", the options with their defaults and units,
  * and the sections of the configuration. With a word after --help, prints that
  * key. Errors: TSR_E_USAGE (unknown key). */
@@ -342,6 +393,10 @@ static tsr_status help_on(const tsr_command *c, const tsr_args *args, FILE *out,
 {
     const tsr_field *keys = c->keys != NULL ? c->keys() : NULL;
     const char *topic = args->argument[0];
+    if (topic != NULL && strcmp(topic, TABLE) == 0) {
+        table(c, args->field, out);
+        return TSR_OK;
+    }
     if (topic != NULL && names_file(topic))
         topic = NULL;
     if (keys != NULL && topic != NULL && strcmp(topic, "all") != 0)
@@ -458,7 +513,7 @@ static int run(const tsr_command *command, int argc, const char *const *argv,
 static int start_tool(const char *name, int argc, const char *const *argv,
                       FILE *message)
 {
-    char path[4096], *tool = tsr_text_format("%s-%s", PROGRAM, name);
+    char *tool = tsr_text_format("%s-%s", PROGRAM, name);
     char **word = calloc((size_t)argc + 2, sizeof *word);
     tsr_err err = {.status = TSR_OK};
     if (tool == NULL || word == NULL) {
@@ -468,14 +523,16 @@ static int start_tool(const char *name, int argc, const char *const *argv,
     }
     word[0] = tool;
     memcpy(word + 1, argv, (size_t)argc * sizeof *argv); /* read only */
-    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    path[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(path, '/');
-    if (slash != NULL) {
-        snprintf(slash + 1, (size_t)(path + sizeof path - slash - 1), "%s",
-                 tool);
-        execv(path, word);
-    }
+    char *program = tsr_file_of_program();
+    char *slash = program != NULL ? strrchr(program, '/') : NULL;
+    char *beside =
+        slash != NULL
+            ? tsr_text_format("%.*s/%s", (int)(slash - program), program, tool)
+            : NULL;
+    if (beside != NULL)
+        execv(beside, word);
+    free(program);
+    free(beside);
     execvp(tool, word);
     const tsr_status status = tsr_fail(
         &err, TSR_E_NOINPUT,
@@ -504,8 +561,8 @@ static int check_output(int exit_status, FILE *out, FILE *message)
     return exit_status > 1 ? exit_status : tsr_exit_status(TSR_E_IO);
 }
 
-int tsr_program(const tsr_command *const *commands, int argc,
-                const char *const *argv, FILE *out, FILE *message)
+int tsr_program(const tsr_command *const *commands, const char *built_with,
+                int argc, const char *const *argv, FILE *out, FILE *message)
 {
     const char *first = argc > 1 ? argv[1] : "";
     if (argc <= 1) {
@@ -513,11 +570,16 @@ int tsr_program(const tsr_command *const *commands, int argc,
         return tsr_exit_status(TSR_E_USAGE);
     }
     if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {
-        fprintf(out, "%s %s\n", PROGRAM, TSR_VERSION);
+        fprintf(out, "%s %s%s", PROGRAM, TSR_VERSION, built_with);
         return check_output(0, out, message);
     }
     int asks = strcmp(first, "help") == 0 || strcmp(first, "--help") == 0 ||
                strcmp(first, "-h") == 0;
+    for (int i = 0; asks && argc == 3 && strcmp(argv[2], TABLE) == 0; i++) {
+        if (commands[i] == NULL)
+            return check_output(0, out, message);
+        fprintf(out, "%s\t%s\n", commands[i]->name, commands[i]->doc);
+    }
     if (asks && argc == 2) {
         help(commands, out);
         return check_output(0, out, message);
@@ -574,12 +636,13 @@ static int close_output(int exit_status)
     return tsr_exit_status(TSR_E_IO);
 }
 
-int tsr_main(const tsr_command *const *commands, int argc,
-             const char *const *argv)
+int tsr_main(const tsr_command *const *commands, const char *built_with,
+             int argc, const char *const *argv)
 {
     if (!set_up())
         return tsr_exit_status(TSR_E_IO);
-    return close_output(tsr_program(commands, argc, argv, stdout, stderr));
+    return close_output(
+        tsr_program(commands, built_with, argc, argv, stdout, stderr));
 }
 
 int tsr_main_tool(const tsr_command *tool, int argc, const char *const *argv)

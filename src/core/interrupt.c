@@ -18,6 +18,27 @@ enum { N_STOPPING = sizeof stopping / sizeof *stopping };
 atomic_int tsr_stop_requested;
 atomic_int tsr_checkpoint_requested;
 
+const atomic_int *tsr_watch_stop(const tsr_watch *watch)
+{
+    return watch != NULL && watch->stop != NULL ? watch->stop
+                                                : &tsr_stop_requested;
+}
+
+void tsr_watch_call(const tsr_watch *watch, const char *phase, long done,
+                    long planned)
+{
+    if (watch != NULL && watch->call != NULL)
+        watch->call(watch->context, phase, done, planned);
+}
+
+tsr_status tsr_watch_check(const tsr_watch *watch, const char *what,
+                           tsr_err *err)
+{
+    return *tsr_watch_stop(watch) != 0
+               ? tsr_fail(err, TSR_E_INTERRUPTED, "interrupted while %s", what)
+               : TSR_OK;
+}
+
 static atomic_long first_signal_at; /* s, monotonic clock; 0: no signal yet */
 
 /* May run in two threads at the same time. */

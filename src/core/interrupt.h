@@ -4,6 +4,8 @@
 #ifndef TSR_CORE_INTERRUPT_H
 #define TSR_CORE_INTERRUPT_H
 
+#include "core/status.h"
+
 #include <stdatomic.h>
 
 /* The signal that requested a stop; 0: no stop was requested. It has static
@@ -13,6 +15,28 @@ extern atomic_int tsr_stop_requested;
 
 /* 1 after SIGUSR1. The code that writes the checkpoint sets it to 0. */
 extern atomic_int tsr_checkpoint_requested;
+
+/* How a caller follows and stops long work. A NULL pointer to a watch is a
+ * zeroed watch. */
+typedef struct {
+    const atomic_int *stop; /* nonzero: stop; NULL: tsr_stop_requested */
+    /* Called in the caller's thread, about four times a second and after each
+     * part of the work; planned 0: unknown. NULL: no calls. */
+    void (*call)(void *context, const char *phase, long done, long planned);
+    void *context;
+} tsr_watch;
+
+/* The flag of a watch, never NULL. */
+const atomic_int *tsr_watch_stop(const tsr_watch *watch);
+
+/* Calls watch->call, if there is one. */
+void tsr_watch_call(const tsr_watch *watch, const char *phase, long done,
+                    long planned);
+
+/* Errors: TSR_E_INTERRUPTED, "interrupted while WHAT", if a stop was
+ * requested. */
+tsr_status tsr_watch_check(const tsr_watch *watch, const char *what,
+                           tsr_err *err);
 
 /* Is SIGHUP ignored, as under nohup? Called before a device is opened, because
  * LLVM, a part of PoCL, installs its own handler. */

@@ -1,10 +1,12 @@
 /* Files are read with zlib, which passes uncompressed data through. A file is
  * written under a temporary name, synced and renamed, so that at every moment
  * either the old or the new file exists. */
+#define _GNU_SOURCE /* dladdr */
 #include "files/file.h"
 
 #include "core/text.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -26,6 +28,18 @@ tsr_path tsr_path_in(const char *folder, const char *name)
     tsr_path path;
     snprintf(path.text, sizeof path.text, "%s/%s", folder, name);
     return path;
+}
+
+/* Linux gives the main program's file as it was typed: a bare name if the shell
+ * found it in PATH. */
+char *tsr_file_of_program(void)
+{
+    static const char here = 0;
+    Dl_info info;
+    const int is_path = dladdr(&here, &info) != 0 && info.dli_fname != NULL &&
+                        strchr(info.dli_fname, '/') != NULL;
+    char *path = is_path ? realpath(info.dli_fname, NULL) : NULL;
+    return path != NULL ? path : realpath("/proc/self/exe", NULL);
 }
 
 tsr_status tsr_file_check_input(const char *path, tsr_err *err)

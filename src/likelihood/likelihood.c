@@ -945,9 +945,9 @@ static tsr_status check_curve(const check *c, const tsr_saxs_term *t,
     const int n = t->term.n_point;
     double theta[TSR_TERM_PARAMETERS], *matrix;
     tsr_term_start(&t->term, theta);
-    t->noise->fit(t->state, c->profile, theta, fit);
+    TSR_TRY(tsr_saxs_fit(t, c->profile, theta, fit, err));
     *scale = fit->scale;
-    tsr_saxs_curve(t, c->profile, 1.0, 0.0, curve);
+    tsr_saxs_curve(t, c->profile, 1.0, NULL, curve);
     if (!t->term.is_smeared)
         return TSR_OK;
     TSR_TRY(tsr_q_operator_new(grid, n, t->term.coord, &matrix, err));

@@ -247,12 +247,15 @@ int tsr_examples_components(const tsr_examples *x, const double *covariance,
         compute_information(x, root->data);
         for (size_t k = 0; k < n_q; k++)
             root->data[k] = sqrt(root->data[k]);
-        gsl_matrix_memcpy(a, &c.matrix);
-        gsl_matrix_scale_rows(a, root);
-        gsl_matrix_scale_columns(a, root);
+        for (size_t k = 0; k < n_q * n_q; k++)
+            a->data[k] =
+                covariance[k] * root->data[k / n_q] * root->data[k % n_q];
         gsl_eigen_symmv(a, value, vector, workspace);
         gsl_eigen_symmv_sort(value, vector, GSL_EIGEN_SORT_VAL_DESC);
-        gsl_matrix_scale_rows(vector, root);
+        for (size_t k = 0; k < n_q; k++) {
+            gsl_vector_view row = gsl_matrix_row(vector, k);
+            gsl_vector_scale(&row.vector, root->data[k]);
+        }
         for (; n < TSR_MODEL_ERRORS && n < (int)n_q &&
                gsl_vector_get(value, (size_t)n) > noticeable;
              n++) {

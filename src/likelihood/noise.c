@@ -8,8 +8,6 @@
  * formulas). */
 #include "likelihood/noise.h"
 
-#include "scattering/contrast.h"
-
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_erf.h>
@@ -360,7 +358,7 @@ double tsr_noise_normal_draw_point(const tsr_noise *noise, const double *theta,
  * rotates its data once instead, which is cheaper (noise_measured.c). */
 
 void tsr_noise_fit_points(const tsr_noise *noise, const double *profile,
-                          const double *theta, tsr_fit *fit)
+                          tsr_fit *fit)
 {
     size_t n = (size_t)noise->saxs->n;
     double *model = fit->model;
@@ -376,9 +374,6 @@ void tsr_noise_fit_points(const tsr_noise *noise, const double *profile,
     for (; j < n_q; j++)
         for (size_t k = 0; k < n; k++)
             model[k] += noise->column[j * n + k] * profile[j];
-    if (noise->interparticle > 0)
-        tsr_structure_factor_apply(exp(theta[noise->interparticle]), profile[0],
-                                   noise->saxs->n, model);
     tsr_linear_fit(&noise->linear, noise->saxs->n, model,
                    noise->saxs->intensity, noise->weight, fit);
     fit->chi2 = fit->square_sum;
@@ -450,9 +445,8 @@ tsr_status tsr_noise_new(const tsr_noise_spec *spec, tsr_pool *pool,
     s->linear = *spec->linear;
     s->n_q = spec->n_q;
     s->n_error = spec->n_error;
-    s->interparticle = spec->interparticle;
     tsr_pool_array(pool, s->curve, ((size_t)s->n_error + 1) * n);
-    if (type->per_point || s->interparticle > 0) {
+    if (type->per_point) {
         tsr_pool_array(pool, s->column, n * (size_t)s->n_q);
         tsr_pool_array(pool, s->weight, n);
     }

@@ -89,8 +89,9 @@ typedef struct {
     tsr_plain_fit plain; /* valid if there is a model error */
 
     double *model;  /* [n] the curve at the data's q; NULL unless
-                      tsr_noise_type.per_point or tsr_noise.interparticle */
+                      tsr_noise_type.per_point */
     double *weight; /* [n] scratch; only with `model` */
+    double *joint;  /* scratch of a term with interference; else NULL */
 } tsr_fit;
 
 /* Weighted least squares over n points; sets the first members of the fit, from
@@ -177,14 +178,13 @@ typedef struct {
     const tsr_saxs *saxs; /* borrowed for the lifetime of this struct */
     tsr_linear linear;
     int n_q;
-    int interparticle; /* index of log S(0) in theta; 0: no interference */
-    double *column;    /* [n_q][n] transpose of the matrix from the grid to the
-                          data; NULL unless per_point or interparticle */
-    double *weight;    /* [n] 1 / sigma_exp^2; NULL likewise */
-    int n_error;       /* number of curves of the forward model's error */
-    double *curve;     /* [n_error][n] these curves at the data's q */
-    double *variance;  /* [n] sum of their squares */
-    double log_sigma;  /* sum of log sigma_exp */
+    double *column;   /* [n_q][n] transpose of the matrix from the grid to the
+                         data; NULL unless per_point */
+    double *weight;   /* [n] 1 / sigma_exp^2; NULL likewise */
+    int n_error;      /* number of curves of the forward model's error */
+    double *curve;    /* [n_error][n] these curves at the data's q */
+    double *variance; /* [n] sum of their squares */
+    double log_sigma; /* sum of log sigma_exp */
 } tsr_noise;
 
 /* The arguments of tsr_noise_new. */
@@ -193,7 +193,6 @@ typedef struct {
     const tsr_saxs *saxs;
     const double *matrix; /* [saxs->n][n_q] from the grid to the data */
     int n_q;
-    int interparticle; /* as in tsr_noise */
     const tsr_linear *linear;
     int n_error;
     const double *error; /* [n_error][n_q] the model's own error on the grid, in
@@ -284,10 +283,10 @@ double tsr_noise_normal_log_point(const tsr_noise *noise, const double *theta,
 double tsr_noise_normal_draw_point(const tsr_noise *noise, const double *theta,
                                    int k, gsl_rng *rng);
 
-/* Computes fit->model [n] from the profile and S(0) in theta, then the fit with
- * weights 1 / sigma_exp^2 and its chi2. Needs `column`. */
+/* Computes fit->model [n] from the profile, then the fit with weights 1 /
+ * sigma_exp^2 and its chi2. Needs `column`. */
 void tsr_noise_fit_points(const tsr_noise *noise, const double *profile,
-                          const double *theta, tsr_fit *fit);
+                          tsr_fit *fit);
 
 /* Integrates out the model's own error, and includes the prior of b, in a fit
  * of fit->model with weights [n]. */

@@ -135,12 +135,6 @@ static void measured_fit(const tsr_noise *noise, const double *profile,
                          const double *theta, tsr_fit *fit)
 {
     const measured *s = (const measured *)noise;
-    if (noise->interparticle > 0) { /* S(q) acts on points, not on rows */
-        tsr_noise_fit_points(noise, profile, theta, fit);
-        fit->log_sigma = noise->log_sigma;
-        tsr_noise_add_error(noise, noise->weight, theta[0], fit);
-        return;
-    }
     enum { CHUNK = 1024 };
     double model[CHUNK];
     tsr_plain_fit *plain = &fit->plain;

@@ -101,7 +101,7 @@ static void relative_refit(const tsr_noise *noise, const double *theta,
 static void relative_fit(const tsr_noise *noise, const double *profile,
                          const double *theta, tsr_fit *fit)
 {
-    tsr_noise_fit_points(noise, profile, theta, fit);
+    tsr_noise_fit_points(noise, profile, fit);
     relative_refit(noise, theta, fit);
 }
 

@@ -87,7 +87,7 @@ static void student_refit(const tsr_noise *noise, const double *theta,
 static void student_fit(const tsr_noise *noise, const double *profile,
                         const double *theta, tsr_fit *fit)
 {
-    tsr_noise_fit_points(noise, profile, theta, fit);
+    tsr_noise_fit_points(noise, profile, fit);
     find_mode(noise, theta, fit);
 }
 

@@ -224,7 +224,7 @@ struct tsr_term {
     int is_integrated; /* 1: the parameters of `draw` are integrated out */
     /* Smallest power beta of the likelihood at which the posterior is proper,
      * for replica exchange: parameters with flat priors need a likelihood that
-     * is informative enough. 0: any beta > 0. */
+     * is informative enough. 0: also at beta = 0, the prior. */
     double min_beta;
     int n_point;
     const double *coord;            /* [n_point] coordinate along the axis */

@@ -1,5 +1,5 @@
-/* The likelihood terms `saxs` and `sans`: a measured curve, I_exp,k = c I(q_k;
- * X) S(q_k) + b + noise. For neutrons only the profile differs.
+/* The likelihood terms `saxs` and `sans`: a measured curve, I_exp,k = c (I
+ * S)(q_k; X) + b + noise. For neutrons only the profile differs.
  *
  * A term joins three parts with files of their own: the data
  * (scattering/saxs.h), the operator that maps the profile from the engine's
@@ -14,6 +14,7 @@
 #include "scattering/contrast.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,15 +169,19 @@ static double background_sd(const tsr_saxs *saxs)
 }
 
 /* With flat priors, sampled c and b have a proper distribution only if the
- * likelihood is narrow enough: always for normal errors, and for Student's t
- * with N points if beta (nu + 1) N exceeds the number of c and b that are
- * sampled. */
+ * likelihood is narrow enough: at any beta > 0 for normal errors, and for
+ * Student's t with N points if beta (nu + 1) N exceeds the number of these
+ * priors. */
 static double min_beta(const tsr_saxs_term *t)
 {
-    if (t->term.is_integrated || t->noise->tail == NULL)
+    int n_flat = t->linear.infer_scale;
+    if (!(t->linear.background_sd > 0.0))
+        n_flat += t->linear.infer_background;
+    if (t->term.is_integrated || n_flat == 0)
         return 0.0;
-    return tsr_linear_n_free(&t->linear) /
-           (t->noise->tail(t->term.parameter) * t->saxs->n);
+    return t->noise->tail == NULL
+               ? DBL_MIN
+               : n_flat / (t->noise->tail(t->term.parameter) * t->saxs->n);
 }
 
 static void add_notes(tsr_saxs_term *t)
@@ -349,17 +354,33 @@ static void *term_fit_new(const tsr_term *term, tsr_pool *pool)
 {
     tsr_fit *fit = tsr_pool_new(pool, 1, sizeof *fit);
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
-    if (fit == NULL || !(t->noise->per_point || t->has_interparticle))
-        return fit;
-    tsr_pool_array(pool, fit->model, term->n_point);
-    tsr_pool_array(pool, fit->weight, term->n_point);
-    return fit->model != NULL && fit->weight != NULL ? fit : NULL;
+    if (fit != NULL && t->noise->per_point) {
+        tsr_pool_array(pool, fit->model, term->n_point);
+        tsr_pool_array(pool, fit->weight, term->n_point);
+    }
+    if (fit != NULL && t->has_interparticle)
+        tsr_pool_array(pool, fit->joint, t->interference.n_joint);
+    return pool->failed ? NULL : fit;
+}
+
+/* The profile that the noise model fits, with S(q) if the term has it. */
+static const double *with_interference(const tsr_saxs_term *t,
+                                       const double *profile,
+                                       const double *theta, double *joint)
+{
+    if (!t->has_interparticle)
+        return profile;
+    tsr_interference_apply(&t->interference, exp(theta[t->n_noise + 2]),
+                           profile, joint);
+    return joint;
 }
 
 tsr_status tsr_saxs_fit(const tsr_saxs_term *term, const double *profile,
                         const double *theta, tsr_fit *fit, tsr_err *err)
 {
-    term->noise->fit(term->state, profile, theta, fit);
+    term->noise->fit(term->state,
+                     with_interference(term, profile, theta, fit->joint), theta,
+                     fit);
     if (isfinite(fit->chi2) && isfinite(fit->square_sum) &&
         isfinite(fit->scale))
         return TSR_OK;
@@ -391,6 +412,7 @@ static void term_refit(const tsr_term *term, const void *from,
     *new = *old;
     new->model = buffers.model;
     new->weight = buffers.weight;
+    new->joint = buffers.joint;
     if (new->model != NULL)
         memcpy(new->model, old->model, (size_t)t->saxs->n * sizeof(double));
     if (t->noise->refit != NULL && t->noise->log_integral != NULL)
@@ -433,11 +455,19 @@ static double term_chi2(const tsr_term *term, const void *fit)
 
 /* ---- scale and background ---- */
 
-/* A likelihood to the power beta is wider by 1 / sqrt(beta). */
-static tsr_linear_shape conditional(const tsr_saxs_term *t, const double *theta,
-                                    double beta)
+/* A likelihood to the power beta is wider by 1 / sqrt(beta), but the prior of b
+ * is not: with all of the fit, its share of the prior of b would be wider, too.
+ * fit out: a copy of `from` with the rest of the prior. */
+static tsr_linear_shape conditional(const tsr_saxs_term *t, const tsr_fit *from,
+                                    const double *theta, double beta,
+                                    tsr_fit *fit)
 {
+    const double flat = 1e-30; /* in place of beta = 0 */
     tsr_linear_shape shape = t->noise->conditional(t->state, theta);
+    beta = fmax(beta, flat);
+    *fit = *from;
+    tsr_linear_add_prior(&t->linear, shape.spread * sqrt(1.0 / beta - 1.0),
+                         fit);
     shape.spread /= sqrt(beta);
     return shape;
 }
@@ -447,8 +477,9 @@ static void term_draw(const tsr_term *term, const void *fit, double beta,
 {
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
     double *linear = theta + t->n_noise;
-    tsr_linear_draw(&t->linear, fit, conditional(t, theta, beta), rng,
-                    &linear[0], &linear[1]);
+    tsr_fit at;
+    const tsr_linear_shape shape = conditional(t, fit, theta, beta, &at);
+    tsr_linear_draw(&t->linear, &at, shape, rng, &linear[0], &linear[1]);
 }
 
 static double term_log_density(const tsr_term *term, const void *fit,
@@ -456,32 +487,35 @@ static double term_log_density(const tsr_term *term, const void *fit,
 {
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
     const double *linear = theta + t->n_noise;
-    return tsr_linear_log_density(&t->linear, fit, conditional(t, theta, beta),
-                                  linear[0], linear[1]) -
+    tsr_fit at;
+    const tsr_linear_shape shape = conditional(t, fit, theta, beta, &at);
+    return tsr_linear_log_density(&t->linear, &at, shape, linear[0],
+                                  linear[1]) -
            tsr_linear_log_prior(&t->linear, linear[1]);
 }
 
 /* ---- curves ---- */
 
-void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile,
-                    double scale, double background, double *curve)
+void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile, double s0,
+                    double *joint, double *curve)
 {
-    tsr_q_operator_apply(term->matrix, term->saxs->n, term->n_q, profile,
-                         curve);
-    for (int k = 0; k < term->saxs->n; k++)
-        curve[k] = scale * curve[k] + background;
+    const tsr_interference *x = &term->interference;
+    const int is_joint = term->has_interparticle && joint != NULL;
+    if (is_joint)
+        tsr_interference_apply(x, s0, profile, joint);
+    tsr_q_operator_apply(is_joint ? x->matrix : term->matrix, term->saxs->n,
+                         is_joint ? x->n_joint : term->n_q,
+                         is_joint ? joint : profile, curve);
 }
 
 static void term_predict(const tsr_term *term, const tsr_prediction *prediction,
                          const void *fit, const double *theta, double *value)
 {
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
-    const double *profile = prediction->profile, *linear = theta + t->n_noise;
-    (void)fit;
-    tsr_saxs_curve(t, profile, 1.0, 0.0, value);
-    if (t->has_interparticle)
-        tsr_structure_factor_apply(exp(linear[2]), profile[0], term->n_point,
-                                   value);
+    const double *linear = theta + t->n_noise;
+    tsr_saxs_curve(t, prediction->profile,
+                   t->has_interparticle ? exp(linear[2]) : 1.0,
+                   ((const tsr_fit *)fit)->joint, value);
     for (int k = 0; k < term->n_point; k++)
         value[k] = linear[0] * value[k] + linear[1];
 }
@@ -503,21 +537,26 @@ static double term_draw_point(const tsr_term *term, const double *theta, int k,
 
 /* ---- before chains start ---- */
 
-/* Creates the noise model's state, with the model's own error [n_error][n_q] in
- * the data's unit. */
+/* Grid points of the profiles that the noise model fits. */
+static int noise_n_q(const tsr_saxs_term *t)
+{
+    return t->has_interparticle ? t->interference.n_joint : t->n_q;
+}
+
+/* Creates the noise model's state, with the model's own error [n_error][n_q] of
+ * the noise model in the data's unit. */
 static tsr_status open_noise(const tsr_saxs_term *t, int n_error,
                              const double *error, tsr_pool *pool,
                              tsr_noise **out, tsr_err *err)
 {
-    const tsr_noise_spec spec = {.options = &t->noise_options,
-                                 .saxs = t->saxs,
-                                 .matrix = t->matrix,
-                                 .n_q = t->n_q,
-                                 .interparticle =
-                                     t->has_interparticle ? t->n_noise + 2 : 0,
-                                 .linear = &t->linear,
-                                 .n_error = n_error,
-                                 .error = error};
+    const tsr_noise_spec spec = {
+        .options = &t->noise_options,
+        .saxs = t->saxs,
+        .matrix = t->has_interparticle ? t->interference.matrix : t->matrix,
+        .n_q = noise_n_q(t),
+        .linear = &t->linear,
+        .n_error = n_error,
+        .error = error};
     return tsr_noise_new(&spec, pool, out, err);
 }
 
@@ -538,6 +577,14 @@ static tsr_status term_prepare(tsr_term *term, const tsr_q_grid *grid,
         grid, &t->saxs->resolution, t->saxs->n, t->saxs->q, &matrix, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", t->saxs->path);
+    if (t->has_interparticle)
+        status = tsr_interference_make(grid, &t->saxs->resolution, t->saxs->n,
+                                       t->saxs->q, &term->pool,
+                                       &t->interference, err);
+    if (status != TSR_OK) {
+        free(matrix);
+        return status;
+    }
     return tsr_saxs_term_prepare(t, grid->n_q, matrix, err);
 }
 
@@ -602,25 +649,25 @@ tsr_status tsr_saxs_set_model_error(tsr_term *term,
 {
     tsr_saxs_term *t = (tsr_saxs_term *)term;
     const size_t n = (size_t)error->n, n_q = (size_t)t->n_q;
-    const size_t n_point = (size_t)t->saxs->n;
+    const size_t n_own = (size_t)noise_n_q(t), n_point = (size_t)t->saxs->n;
     tsr_pool pool = {0}, scratch = {0};
     tsr_noise *state = NULL;
     double *at_data, *own, *weight;
     if (t->noise->log_integral == NULL || (n == 0 && t->term.n_error == 0))
         return TSR_OK;
     tsr_pool_array(&pool, at_data, (n + 1) * n_point);
-    tsr_pool_array(&scratch, own, n * n_q);
+    tsr_pool_array(&scratch, own, n * n_own);
     tsr_pool_array(&scratch, weight, n_point);
     tsr_status status = tsr_pool_check(&pool, err);
     TSR_THEN(status, tsr_pool_check(&scratch, err));
     if (status == TSR_OK) {
-        tsr_saxs_curve(t, error->reference, 1.0, 0.0, at_data);
+        tsr_saxs_curve(t, error->reference, 1.0, NULL, at_data);
         for (size_t e = 0; e < n; e++)
-            tsr_saxs_curve(t, error->curve + e * n_q, 1.0, 0.0,
+            tsr_saxs_curve(t, error->curve + e * n_q, 1.0, NULL,
                            at_data + (e + 1) * n_point);
         const double scale = reference_scale(t, at_data, weight);
         for (size_t i = 0; i < n * n_q; i++)
-            own[i] = scale * error->curve[i];
+            own[i / n_q * n_own + i % n_q] = scale * error->curve[i];
         status = open_noise(t, error->n, own, &pool, &state, err);
     }
     tsr_pool_clear(&scratch);

@@ -1,7 +1,7 @@
 /* The likelihood term of one scattering curve, X-ray or neutron: one entry of
  * `data:`.
  *
- *     I_exp,k = c I(q_k; X) S(q_k) + b + noise
+ *     I_exp,k = c (I S)(q_k; X) + b + noise, smeared by the instrument
  *
  * S(q) is 1, or the structure factor of interference between particles
  * (scattering/contrast.h). The noise model (likelihood/noise.h) may have
@@ -11,6 +11,7 @@
 
 #include "likelihood/noise.h"
 #include "likelihood/term.h"
+#include "scattering/contrast.h"
 
 /* Treatment of scale and background. AUTO: integrate if the noise model has an
  * integral, else sample. */
@@ -61,8 +62,9 @@ typedef struct {
                        electrons squared; NULL: no model error */
     tsr_linear linear;
     int has_interparticle; /* 1: interference between particles */
-    tsr_neutron neutron;   /* sample and solvent; neutrons only */
-    char unit_text[128];   /* unit of q in the file, and its reason */
+    tsr_interference interference;
+    tsr_neutron neutron; /* sample and solvent; neutrons only */
+    char unit_text[128]; /* unit of q in the file, and its reason */
     char resolution_text[200];
 } tsr_saxs_term;
 
@@ -99,9 +101,10 @@ tsr_status tsr_saxs_fit(const tsr_saxs_term *term, const double *profile,
 double tsr_saxs_log_lik(const tsr_saxs_term *term, const tsr_fit *fit,
                         const double *theta);
 
-/* c I(q_k) + b at the data's q, without S(q): curve [n_point] out. */
-void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile,
-                    double scale, double background, double *curve);
+/* I S at the data's q: curve [n_point] out. s0: S(0), without effect if the
+ * term has no interference. joint [4 n_q]: scratch; NULL: S = 1. */
+void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile, double s0,
+                    double *joint, double *curve);
 
 /* ---- likelihood with all nuisance parameters integrated out (marginal.c) ----
  *

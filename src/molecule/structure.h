@@ -172,6 +172,23 @@ typedef struct {
 tsr_status tsr_atoms_read(const char *path, tsr_atoms **out, tsr_err *err);
 void tsr_atoms_free(tsr_atoms *atoms);
 
+/* Atoms of another program. */
+typedef struct {
+    int n;
+    const double *xyz;          /* [n][3] Angstrom */
+    const char *const *element; /* [n] symbols in any case */
+    const char *const *name, *const *residue, *const *chain;
+    const int *number; /* [n] as the names of atoms, residues and chains, or
+                          NULL: own names, UNL, A, 1. Consecutive atoms of one
+                          chain, number and residue name are a residue */
+} tsr_atom_arrays;
+
+/* Makes atoms as if they were read from a file with these records; in_file is
+ * the index in the arrays. Errors: as tsr_atoms_read, and TSR_E_DATA (an
+ * unknown element, with the index of the atom). */
+tsr_status tsr_atoms_of_arrays(const tsr_atom_arrays *from, tsr_atoms **out,
+                               tsr_err *err);
+
 /* Returns 1 if atoms i and k are bonded: closer than the sum of their covalent
  * radii plus 0.4 Angstrom. Metals have no bonds. */
 int tsr_atoms_are_bonded(const tsr_atoms *atoms, int i, int k);

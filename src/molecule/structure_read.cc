@@ -1159,6 +1159,7 @@ bool is_ion(const gemmi::Residue &residue)
 tsr_file_residue make_record(const std::string &chain,
                              const gemmi::Residue &residue)
 {
+    using Kind = decltype(gemmi::ResidueInfo::kind);
     tsr_file_residue record{};
     gemmi::ResidueInfo info =
         gemmi::find_tabulated_residue(upper(residue.name));
@@ -1173,11 +1174,10 @@ tsr_file_residue make_record(const std::string &chain,
         record.kind = TSR_MOLECULE_NUCLEOTIDE;
         if (info.is_standard())
             record.parent[0] = info.one_letter_code;
-    } else if (info.kind == gemmi::ResidueInfo::PYR ||
-               info.kind == gemmi::ResidueInfo::KET) {
+    } else if (info.kind == Kind::PYR || info.kind == Kind::KET) {
         record.kind = TSR_MOLECULE_SUGAR;
     } else {
-        bool is_buffer = info.kind == gemmi::ResidueInfo::BUF;
+        bool is_buffer = info.kind == Kind::BUF;
         record.kind = is_ion(residue) ? TSR_MOLECULE_ION
                       : is_buffer     ? TSR_MOLECULE_BUFFER
                                       : TSR_MOLECULE_OTHER;
@@ -1194,7 +1194,9 @@ void AllAtoms::add_atom(const gemmi::Residue &residue, const gemmi::Atom &atom,
                "two, or all atoms",
                path, name_of(record.chain, residue).c_str());
     tsr_file_atom to{};
-    to.z = atomic_number(atom);
+    /* HG, HO and DY are metals, alone, and hydrogens of a residue */
+    to.z = record.kind == TSR_MOLECULE_ION ? atom.element.atomic_number()
+                                           : atomic_number(atom);
     if (to.z < 1 || to.z > 98) {
         out->n_no_element++;
         return;
@@ -1304,6 +1306,44 @@ Own<tsr_atoms> read_atoms(const char *path, const std::string &text)
     return read_model(path, file.structure.models[0], file.n_model);
 }
 
+/* ---- atoms from arrays ---- */
+
+gemmi::Atom atom_of(const tsr_atom_arrays &from, int i)
+{
+    const std::string symbol = from.element[i] ? from.element[i] : "";
+    gemmi::Atom atom;
+    atom.element = gemmi::Element(symbol);
+    if (symbol.size() > 2 || atom.element.ordinal() == 0)
+        refuse("atom %d: '%s' is not the symbol of an element", i,
+               symbol.c_str());
+    /* numbered names occur in no table of residues */
+    atom.name = from.name ? from.name[i] : symbol + std::to_string(i);
+    atom.serial = i;
+    for (int c = 0; c < 3; c++)
+        atom.pos.at(c) = from.xyz[3 * i + c];
+    return atom;
+}
+
+gemmi::Structure structure_of(const tsr_atom_arrays &from)
+{
+    gemmi::Structure out;
+    out.models.emplace_back("1");
+    std::vector<gemmi::Chain> &chains = out.models[0].chains;
+    for (int i = 0; i < from.n; i++) {
+        const std::string chain = from.chain ? from.chain[i] : "A";
+        gemmi::ResidueId id;
+        id.name = from.residue ? from.residue[i] : "UNL";
+        id.seqid = gemmi::SeqId(from.number ? from.number[i] : 1, ' ');
+        if (chains.empty() || chains.back().name != chain)
+            chains.emplace_back(chain);
+        std::vector<gemmi::Residue> &residues = chains.back().residues;
+        if (residues.empty() || !residues.back().matches(id))
+            residues.emplace_back(id);
+        residues.back().atoms.push_back(atom_of(from, i));
+    }
+    return out;
+}
+
 /* ---- all models ---- */
 
 struct Models {
@@ -1403,20 +1443,13 @@ Own<tsr_model_atoms> read_model_atoms(const char *path, const std::string &text)
     return m;
 }
 
-/* Reads a file, compressed or not, and converts its text with `read`.
- * Exceptions become a status and a message. */
-template <typename T, typename Read>
-tsr_status read_file(const char *path, T **out, tsr_err *err, Read read)
+/* Makes *out. Exceptions become a status and a message. */
+template <typename T, typename Make>
+tsr_status guard(const char *path, T **out, tsr_err *err, Make make_it)
 {
-    char *data;
-    size_t size;
     *out = nullptr;
-    TSR_TRY(tsr_file_read(path, &data, &size, err));
     try {
-        std::unique_ptr<char, decltype(&std::free)> owner(data, &std::free);
-        const std::string text = ascii(data, size);
-        owner.reset();
-        *out = read(text).release();
+        *out = make_it().release();
         return TSR_OK;
     } catch (const Refusal &refusal) {
         return tsr_fail(err, TSR_E_DATA, "%s", refusal.text.c_str());
@@ -1430,6 +1463,22 @@ tsr_status read_file(const char *path, T **out, tsr_err *err, Read read)
         return tsr_fail(err, TSR_E_INTERNAL, "unknown failure reading '%s'",
                         path);
     }
+}
+
+/* Reads a file, compressed or not, and converts its text with `read`. */
+template <typename T, typename Read>
+tsr_status read_file(const char *path, T **out, tsr_err *err, Read read)
+{
+    char *data;
+    size_t size;
+    *out = nullptr;
+    TSR_TRY(tsr_file_read(path, &data, &size, err));
+    return guard(path, out, err, [&] {
+        std::unique_ptr<char, decltype(&std::free)> owner(data, &std::free);
+        const std::string text = ascii(data, size);
+        owner.reset();
+        return read(text);
+    });
 }
 
 } // namespace
@@ -1458,6 +1507,17 @@ extern "C" tsr_status tsr_atoms_read(const char *path, tsr_atoms **out,
     });
 }
 
+extern "C" tsr_status tsr_atoms_of_arrays(const tsr_atom_arrays *from,
+                                          tsr_atoms **out, tsr_err *err)
+{
+    const char *path = "structure";
+    return guard(path, out, err, [=] {
+        const gemmi::Structure checked =
+            check_structure(path, structure_of(*from));
+        return read_model(path, checked.models[0], 1);
+    });
+}
+
 extern "C" tsr_status tsr_atoms_read_models(const char *path, tsr_atoms **out,
                                             int *n_model, double (**xyz)[3],
                                             tsr_err *err)
@@ -1483,12 +1543,26 @@ extern "C" tsr_status tsr_model_atoms_read(const char *path,
 
 /* ---- elements ---- */
 
+/* The form factor of the neutral atom; gemmi has get(element, charge) from 0.6
+ * on, get(element) before. */
+template <class Table>
+static auto neutral(gemmi::El element, int) -> decltype(&Table::get(element, 0))
+{
+    return &Table::get(element, 0);
+}
+
+template <class Table>
+static auto neutral(gemmi::El element, long) -> decltype(&Table::get(element))
+{
+    return &Table::get(element);
+}
+
 extern "C" double tsr_atom_form_factor(int z, double q_inv_ang)
 {
     if (z < 1 || z > 98)
         return NAN;
     double s = q_inv_ang / (4 * gemmi::pi());
-    return gemmi::IT92<double>::get(gemmi::El(z)).calculate_sf(s * s);
+    return neutral<gemmi::IT92<double>>(gemmi::El(z), 0)->calculate_sf(s * s);
 }
 
 extern "C" double tsr_atom_neutron_length(int z)

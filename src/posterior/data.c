@@ -355,6 +355,7 @@ typedef struct {
     const double *partial; /* of the first conformation */
     double *profile;       /* [n_view][n_q] */
     double *log_s0;        /* [n_term] log S(0) of the curves */
+    double *joint;         /* scratch of tsr_saxs_curve */
 } fit_context;
 
 static void predict(void *context, double c1, double c2, double *model)
@@ -371,10 +372,7 @@ static void predict(void *context, double c1, double c2, double *model)
         if (l->term[d]->type->is_curve) {
             const double *own = j->profile + l->term[d]->view * l->grid.n_q;
             const tsr_saxs_term *term = (const tsr_saxs_term *)l->term[d];
-            tsr_saxs_curve(term, own, 1.0, 0.0, model);
-            if (term->has_interparticle)
-                tsr_structure_factor_apply(exp(j->log_s0[d]), own[0],
-                                           term->saxs->n, model);
+            tsr_saxs_curve(term, own, exp(j->log_s0[d]), j->joint, model);
             model += term->saxs->n;
         }
 }
@@ -438,6 +436,7 @@ tsr_status tsr_data_fit_rigid(tsr_data *data, const tsr_likelihood *likelihood,
     fit_context j = {.likelihood = l, .partial = partial};
     tsr_pool_array(&scratch, j.profile, l->n_view * l->grid.n_q);
     tsr_pool_array(&scratch, j.log_s0, l->n_term);
+    tsr_pool_array(&scratch, j.joint, 4 * l->grid.n_q);
     tsr_pool_array(&scratch, curve, l->n_term);
     tsr_pool_array(&data->pool, data->rigid, l->n_term);
     const int has_memory = !scratch.failed && !data->pool.failed;

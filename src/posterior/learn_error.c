@@ -61,7 +61,9 @@ typedef struct {
     pthread_mutex_t lock; /* of the profiler, which has one system */
     tsr_target prior;
     stream stream[N_STREAM];
-    int first; /* first of the examples that are computed next */
+    int first;          /* first of the examples that are computed next */
+    atomic_long n_done; /* examples */
+    pthread_t caller;
 } comparison;
 
 /* ---- conformations and their curves ---- */
@@ -160,14 +162,13 @@ tsr_target tsr_setup_prior_target(const tsr_target *target, int n_state)
 }
 
 tsr_status tsr_setup_prior_steps(tsr_chain *chain, long n, int warm,
-                                 const char *what, tsr_err *err)
+                                 const tsr_watch *watch, const char *what,
+                                 tsr_err *err)
 {
     for (long i = 0; i < n; i++) {
         tsr_body_proposal ask;
         int accepted;
-        if (tsr_stop_requested)
-            return tsr_fail(err, TSR_E_INTERRUPTED, "interrupted while %s",
-                            what);
+        TSR_TRY(tsr_watch_check(watch, what, err));
         tsr_chain_propose(chain, &ask);
         TSR_TRY(tsr_chain_decide(chain, NULL, warm, &accepted, err));
     }
@@ -181,19 +182,25 @@ static void draw_examples(void *context, int part, int thread)
     comparison *x = context;
     stream *s = &x->stream[part];
     const stream *own = &x->stream[thread];
+    const tsr_watch *watch = x->s->watch;
     const tsr_topology *t = x->s->molecule.topology;
     const long apart = (1000 + 30 * (t->n_torsion + t->n_side)) / 8;
     if (s->status == TSR_OK && x->first == 0)
-        s->status = tsr_setup_prior_steps(s->chain, apart, 1, what, &s->err);
+        s->status =
+            tsr_setup_prior_steps(s->chain, apart, 1, watch, what, &s->err);
     for (int i = x->first + part; i < x->examples.n && s->status == TSR_OK;
          i += N_STREAM) {
         tsr_chain_view view;
-        s->status = tsr_setup_prior_steps(s->chain, apart, 0, what, &s->err);
+        s->status =
+            tsr_setup_prior_steps(s->chain, apart, 0, watch, what, &s->err);
         if (s->status != TSR_OK)
             break;
         tsr_chain_view_get(s->chain, &view);
         s->status = compute_example(x, i, view.conformation, own->curves,
                                     own->workspace, &s->radius_ang, &s->err);
+        x->n_done++;
+        if (pthread_equal(x->caller, pthread_self()))
+            tsr_watch_call(watch, "set-up", x->n_done, x->examples.n);
     }
 }
 
@@ -427,33 +434,37 @@ static void warn_low_contrast(const comparison *x, tsr_log *log)
  * those of the bodies, and with chains the view keeps its earlier
  * correction. */
 static tsr_status learn_view(const tsr_config *config, comparison *x,
-                             tsr_log *log, tsr_words *words, tsr_err *err)
+                             tsr_words *words, tsr_err *err)
 {
     tsr_err why = {0};
-    tsr_status status = correct_view(x, &why);
-    if (status == TSR_OK && probe_of(x)->is_neutron)
-        warn_low_contrast(x, log);
+    const tsr_status status = correct_view(x, &why);
     if (status == TSR_OK)
         return learn_remaining_error(config, x, words, err);
-    const int is_neutron = probe_of(x)->is_neutron;
-    if (status != TSR_E_NUMERIC || !(is_neutron || x->has_chains))
+    if (status != TSR_E_NUMERIC || !(probe_of(x)->is_neutron || x->has_chains))
         return tsr_fail(err, status, "%s", why.message);
     name_view(x, words);
-    if (x->has_chains)
-        tsr_words_add(words, "the model error is unchanged: %s", why.message);
-    else
-        tsr_words_add(words, "the model error is unknown");
-    tsr_warn(log, "model error: %s: %s",
-             x->has_chains ? "the model error learnt before is kept"
-                           : "curves of neutrons are computed from bodies",
-             why.message);
+    tsr_words_add(words, "the model error is %s: %s",
+                  x->has_chains ? "unchanged" : "unknown", why.message);
     return TSR_OK;
 }
 
-/* Warns of terms whose noise model has no closed-form integral: they treat the
- * remaining error as noise. */
-static void warn_without_integral(const tsr_likelihood *l, tsr_log *log)
+/* Warns of neutron curves that carry little information, and of terms whose
+ * noise model has no closed-form integral: these treat the remaining error as
+ * noise. */
+static void warn_of_error(comparison *x, tsr_log *log)
 {
+    const tsr_likelihood *l = x->l;
+    for (int v = 0; v < l->n_view; v++) {
+        x->examples.view = v;
+        if (probe_of(x)->is_neutron && l->view[v].atoms != NULL)
+            warn_low_contrast(x, log);
+        else if (probe_of(x)->is_neutron)
+            tsr_warn(log,
+                     "model error: curves of neutrons in %.4g %% D2O are "
+                     "computed from bodies: bodies and atoms scatter too "
+                     "little there for a comparison",
+                     100.0 * l->view[v].d2o);
+    }
     for (int d = 0; d < l->n_term; d++) {
         const tsr_term *term = l->term[d];
         if (term->type->set_model_error != NULL &&
@@ -503,8 +514,7 @@ static tsr_status load_all_atom_curves(comparison *x,
 /* Learns the error of all views from the examples, and replaces *x->text by
  * their descriptions, joined by "; ". */
 static tsr_status learn_views(const tsr_config *config, comparison *x,
-                              tsr_log *log, const tsr_all_atom_example *example,
-                              tsr_err *err)
+                              const tsr_all_atom_example *example, tsr_err *err)
 {
     tsr_words words;
     tsr_status status = TSR_OK;
@@ -518,7 +528,7 @@ static tsr_status learn_views(const tsr_config *config, comparison *x,
             continue;
         if (example != NULL)
             status = load_all_atom_curves(x, example, err);
-        TSR_THEN(status, learn_view(config, x, log, &words, err));
+        TSR_THEN(status, learn_view(config, x, &words, err));
     }
     free(*x->text);
     *x->text = tsr_words_end(&words);
@@ -558,7 +568,7 @@ static tsr_status learn_and_compare(const tsr_config *config, comparison *x,
     tsr_pool_array(&pool, before, x->l->n_view);
     tsr_status status = tsr_pool_check(&pool, err);
     TSR_THEN(status, copy_errors(x->l, &pool, before, err));
-    TSR_THEN(status, learn_views(config, x, NULL, NULL, err));
+    TSR_THEN(status, learn_views(config, x, NULL, err));
     *settled = 1;
     for (int v = 0; v < x->l->n_view && status == TSR_OK; v++) {
         x->examples.view = v;
@@ -600,8 +610,9 @@ static tsr_status learn_from_prior(const tsr_config *config, comparison *x,
     return TSR_OK;
 }
 
-/* Examples from the starts, if nothing moves. */
-static tsr_status compute_start_examples(comparison *x, tsr_err *err)
+/* Learns from the starts, if nothing moves. */
+static tsr_status learn_from_starts(const tsr_config *config, comparison *x,
+                                    tsr_err *err)
 {
     const tsr_molecule *m = &x->s->molecule;
     stream *s = &x->stream[0];
@@ -612,7 +623,7 @@ static tsr_status compute_start_examples(comparison *x, tsr_err *err)
     for (int i = 0; i < x->examples.n; i++)
         TSR_TRY(compute_example(x, i, m->n_start > 0 ? m->start[i] : m->first,
                                 s->curves, s->workspace, &x->radius_ang, err));
-    return TSR_OK;
+    return learn_views(config, x, NULL, err);
 }
 
 /* ---- the file ----
@@ -630,28 +641,10 @@ typedef struct {
 } error_file;
 
 static const tsr_checkpoint_field file_fields[] = {
-    {.name = "bodies/text",
-     .type = TSR_CHECKPOINT_TEXT,
-     .offset = offsetof(error_file, bodies.text)},
-    {.name = "bodies/real",
-     .type = TSR_CHECKPOINT_DOUBLE,
-     .offset = offsetof(error_file, bodies.archive.real),
-     .length = offsetof(error_file, bodies.archive.n_real)},
-    {.name = "bodies/integer",
-     .type = TSR_CHECKPOINT_INT64,
-     .offset = offsetof(error_file, bodies.archive.integer),
-     .length = offsetof(error_file, bodies.archive.n_integer)},
-    {.name = "particles/text",
-     .type = TSR_CHECKPOINT_TEXT,
-     .offset = offsetof(error_file, particles.text)},
-    {.name = "particles/real",
-     .type = TSR_CHECKPOINT_DOUBLE,
-     .offset = offsetof(error_file, particles.archive.real),
-     .length = offsetof(error_file, particles.archive.n_real)},
-    {.name = "particles/integer",
-     .type = TSR_CHECKPOINT_INT64,
-     .offset = offsetof(error_file, particles.archive.integer),
-     .length = offsetof(error_file, particles.archive.n_integer)},
+    TSR_CHECKPOINT_STRING("bodies/text", error_file, bodies.text),
+    TSR_CHECKPOINT_ARCHIVE("bodies", error_file, bodies.archive),
+    TSR_CHECKPOINT_STRING("particles/text", error_file, particles.text),
+    TSR_CHECKPOINT_ARCHIVE("particles", error_file, particles.archive),
     {0}};
 
 static void clear_file(error_file *f)
@@ -793,9 +786,8 @@ static tsr_status learn(const tsr_config *config, comparison *x, tsr_log *log,
     tsr_status status = restore_error(config, x, &file, &found, err);
     if (!found) {
         TSR_THEN(status, is_frozen(config, x->s->molecule.topology)
-                             ? compute_start_examples(x, err)
+                             ? learn_from_starts(config, x, err)
                              : learn_from_prior(config, x, err));
-        TSR_THEN(status, learn_views(config, x, log, NULL, err));
         TSR_THEN(status, save_error(config, x, &file, log, err));
     }
     if (status == TSR_OK && found)
@@ -805,7 +797,7 @@ static tsr_status learn(const tsr_config *config, comparison *x, tsr_log *log,
                  tsr_clock_s() - begin, path != NULL ? ", for '" : "",
                  path != NULL ? path : "", path != NULL ? "'" : "");
     if (status == TSR_OK)
-        warn_without_integral(x->l, log);
+        warn_of_error(x, log);
     clear_file(&file);
     return status;
 }
@@ -819,8 +811,11 @@ tsr_status tsr_setup_learn_model_error(const tsr_config *config,
                     .text = &setup->data.model_error,
                     .l = likelihood,
                     .profiler = profiler,
+                    .caller = pthread_self(),
                     .examples = {.likelihood = likelihood}};
     char why_not[TSR_ERR_SIZE];
+    if (setup->known_error != NULL)
+        return tsr_likelihood_archive(likelihood, setup->known_error, err);
     open_curves(config, &x, log, why_not);
     if (why_not[0] != '\0') {
         tsr_info(
@@ -869,7 +864,7 @@ tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,
         for (size_t k = 0; k < tsr_examples_size(&x.examples, 1); k++)
             to[k] = example[i].coarse[k] + l->self[k];
     }
-    TSR_THEN(status, learn_views(config, &x, NULL, example, err));
+    TSR_THEN(status, learn_views(config, &x, example, err));
     if (status == TSR_OK && *text != '\0')
         tsr_info(log, "model error of the bodies near the posterior: %s", text);
     free(text);

@@ -1,66 +1,53 @@
 /* From a configuration to its molecule: tables, flexible ranges, guests, starts
  * of the states, the bound on distances, and the prior. */
-#define _GNU_SOURCE /* dladdr */
 #include "posterior/molecule.h"
 
 #include "core/text.h"
+#include "files/file.h"
 #include "molecule/parts.h"
 #include "molecule/structure.h"
 #include "molecule/topology.h"
 #include "sampler/relax.h"
 #include "scattering/atom_model.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The folder of the program or shared library that contains this code, for a
- * copy that was moved after make install; ".": unknown. The caller frees it.
- * NULL: out of memory. */
-static char *own_folder(void)
+/* Returns 1 if FOLDER/BELOW/NAME can be read, with its path in *path. */
+static int is_data_file(const char *folder, const char *below, const char *name,
+                        tsr_path *path)
 {
-    static const char here = 0;
-    Dl_info info;
-    const char *file = dladdr(&here, &info) != 0 ? info.dli_fname : NULL;
-    const char *slash = file != NULL ? strrchr(file, '/') : NULL;
-    return slash != NULL ? strndup(file, (size_t)(slash - file)) : strdup(".");
+    snprintf(path->text, sizeof path->text, "%s%s/%s", folder, below, name);
+    return access(path->text, R_OK) == 0;
 }
 
 tsr_status tsr_data_file(const char *name, char **path, tsr_err *err)
 {
     const char *own = getenv("TESSERA_DATA");
-    char *beside = own_folder();
-    TSR_TRY(tsr_allocated(beside, err));
-    const struct {
-        const char *folder, *below;
-    } at[] = {{own, ""},
-              {TSR_DATA_SOURCE, "/data"},
-              {beside, "/../share/tessera/data"},
-              {TSR_DATA_PREFIX, "/share/tessera/data"}};
-    tsr_status status = TSR_OK;
-    *path = NULL;
-    for (int k = 0; k < 4 && *path == NULL && status == TSR_OK; k++) {
-        if (at[k].folder == NULL)
-            continue;
-        *path = tsr_text_format("%s%s/%s", at[k].folder, at[k].below, name);
-        status = tsr_allocated(*path, err);
-        if (status == TSR_OK && access(*path, R_OK) != 0) {
-            free(*path);
-            *path = NULL;
+    char *folder = tsr_file_of_program();
+    tsr_path found;
+    int is_found = own != NULL && is_data_file(own, "", name, &found);
+    for (char *slash = folder; !is_found && slash != NULL;) {
+        slash = strrchr(folder, '/');
+        if (slash != NULL) {
+            *slash = '\0';
+            is_found =
+                is_data_file(folder, "/share/tessera/data", name, &found);
         }
     }
-    if (status == TSR_OK && *path == NULL)
-        status = tsr_fail(err, TSR_E_NOINPUT,
-                          "the shipped table '%s' is not in '" TSR_DATA_SOURCE
-                          "/data', '%s/../share/tessera/data' or "
-                          "'" TSR_DATA_PREFIX "/share/tessera/data'; set "
-                          "TESSERA_DATA to its folder",
-                          name, beside);
-    free(beside);
-    return status;
+    free(folder);
+    *path = NULL;
+    if (!is_found)
+        return tsr_fail(err, TSR_E_NOINPUT,
+                        "the shipped table '%s' is not in share/tessera/data "
+                        "of a folder above the program; set TESSERA_DATA to "
+                        "its folder",
+                        name);
+    *path = strdup(found.text);
+    return tsr_allocated(*path, err);
 }
 
 /* ---- tables ----

@@ -11,10 +11,10 @@
 #include "posterior/config.h"
 #include "scattering/form_factor.h"
 
-/* Path of a shipped file, searched in TESSERA_DATA, in the source tree, in
- * ../share/tessera beside the program or library, and in PREFIX/share/tessera.
- * The caller frees *path. Errors: TSR_E_NOINPUT, with the folders that were
- * searched. */
+/* Path of a shipped file, searched in TESSERA_DATA, and in share/tessera/data
+ * of each folder above the program or library, nearest first: an installed copy
+ * can be moved, and the build folder has a link to the sources. The caller
+ * frees *path. Errors: TSR_E_NOINPUT, TSR_E_NOMEM. */
 tsr_status tsr_data_file(const char *name, char **path, tsr_err *err);
 
 /* ---- tables ---- */

@@ -111,6 +111,17 @@ tsr_status tsr_profile_maker_new(const tsr_profile_spec *spec, tsr_log *log,
     return status;
 }
 
+tsr_status tsr_profile_maker_set_density(tsr_profile_maker *maker,
+                                         double density, tsr_err *err)
+{
+    maker->density = density;
+    if (maker->bodies == TSR_PROFILE_ATOMS)
+        return TSR_OK;
+    maker->config.solvent.density = density;
+    tsr_tables_clear(&maker->tables);
+    return tsr_tables_read(&maker->config, &maker->tables, err);
+}
+
 void tsr_profile_maker_free(tsr_profile_maker *maker)
 {
     if (maker == NULL)

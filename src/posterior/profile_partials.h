@@ -69,6 +69,11 @@ tsr_status tsr_profile_maker_new(const tsr_profile_spec *spec, tsr_log *log,
                                  tsr_profile_maker **out, tsr_err *err);
 void tsr_profile_maker_free(tsr_profile_maker *maker);
 
+/* The density of the solvent for the profiles that follow, electrons/A^3; of no
+ * effect on neutrons. Errors: those of reading tables. */
+tsr_status tsr_profile_maker_set_density(tsr_profile_maker *maker,
+                                         double density, tsr_err *err);
+
 /* Reads a structure and computes its partial profiles. The log receives the
  * content of the file, the assumptions made, and the progress. In models of
  * bodies, nucleotides, sugars, ligands, ions and unknown residues have bodies

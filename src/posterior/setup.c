@@ -23,7 +23,8 @@ static long decorrelation_steps(const tsr_target *t)
 
 /* Draws the states of one group from the prior. */
 static tsr_status draw_group(const tsr_target *run, int group,
-                             tsr_conformation **state, tsr_err *err)
+                             const tsr_watch *watch, tsr_conformation **state,
+                             tsr_err *err)
 {
     static const char what[] = "draws of the prior were generated";
     const tsr_topology *t = run->topology;
@@ -33,8 +34,8 @@ static tsr_status draw_group(const tsr_target *run, int group,
     tsr_chain_view view;
     tsr_status status =
         tsr_chain_new(&prior, PRIOR_STREAM + group, &chain, err);
-    TSR_THEN(status, tsr_setup_prior_steps(chain, half, 1, what, err));
-    TSR_THEN(status, tsr_setup_prior_steps(chain, half, 0, what, err));
+    TSR_THEN(status, tsr_setup_prior_steps(chain, half, 1, watch, what, err));
+    TSR_THEN(status, tsr_setup_prior_steps(chain, half, 0, watch, what, err));
     if (status == TSR_OK)
         tsr_chain_view_get(chain, &view);
     for (int k = 0; k < tsr_target_n_state(run) && status == TSR_OK; k++) {
@@ -101,7 +102,8 @@ tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
     for (int g = 0; g < n_group; g++)
         to->log_evidence[g] = (double)NAN;
     for (int g = 0; g < n_group && !is_restored; g++)
-        TSR_TRY(draw_group(t, g, to->state + (size_t)(g * n_state), err));
+        TSR_TRY(
+            draw_group(t, g, s->watch, to->state + (size_t)(g * n_state), err));
     t->n_group = n_group;
     t->chains_each = s->n_chain / n_group;
     t->group_start = is_restored ? NULL : to->state;

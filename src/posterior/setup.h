@@ -5,6 +5,7 @@
 #ifndef TSR_POSTERIOR_SETUP_H
 #define TSR_POSTERIOR_SETUP_H
 
+#include "core/interrupt.h"
 #include "core/log.h"
 #include "gpu/engine_device.h"
 #include "likelihood/likelihood.h"
@@ -92,6 +93,8 @@ typedef struct {
 
 /* Everything that a run needs before its first step. */
 typedef struct {
+    const tsr_watch *watch; /* of the set-up after tsr_setup_read, borrowed;
+                               NULL: tsr_stop_requested stops the set-up */
     tsr_tables tables;
     tsr_molecule molecule;
     tsr_data data;
@@ -99,6 +102,8 @@ typedef struct {
     tsr_atom_target atoms;
     tsr_starts starts;
     int n_thread, n_chain;
+    tsr_archive *known_error; /* model errors of a checkpoint, rewound; NULL:
+                                 they are learnt */
     const void *move_options[TSR_N_MOVE];
     tsr_target target; /* points into the members above */
 } tsr_setup;
@@ -121,7 +126,7 @@ void tsr_setup_clear(tsr_setup *setup);
  * resolved if it is auto; setup->n_chain is the number in use. Without a term
  * that needs profiles, only the sampler's settings are resolved. Errors:
  * TSR_E_DEVICE, TSR_E_CONFIG, TSR_E_NOMEM, those of
- * tsr_setup_learn_model_error. */
+ * tsr_setup_learn_model_error, TSR_E_INTERRUPTED (setup->watch). */
 tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                             tsr_setup *setup, tsr_err *err);
 
@@ -174,11 +179,11 @@ tsr_status tsr_data_sum_atoms(const tsr_data *data,
  * They start from structure.starts, or from the first conformation. */
 tsr_target tsr_setup_prior_target(const tsr_target *target, int n_state);
 
-/* n steps of a chain on the prior; warm 1: step sizes adapt. Errors:
- * TSR_E_INTERRUPTED (a stop was requested), with the message "interrupted while
- * WHAT". */
+/* n steps of a chain on the prior; warm 1: step sizes adapt. Errors: those of
+ * tsr_watch_check. */
 tsr_status tsr_setup_prior_steps(tsr_chain *chain, long n, int warm,
-                                 const char *what, tsr_err *err);
+                                 const tsr_watch *watch, const char *what,
+                                 tsr_err *err);
 
 /* ---- parts of a setup, for the files of this folder ---- */
 
@@ -213,14 +218,15 @@ tsr_status tsr_profiler_run(void *profiler,
                             const tsr_conformation *conformation,
                             double *partial, tsr_err *err);
 
-/* Learns how profiles of a likelihood's bodies, or of its particles, differ
- * from those of all atoms with recomputed water, on draws of the prior (on the
- * starting conformations, if nothing moves). Corrects the likelihood's profiles
- * and passes the remaining error to its terms. data.model_error describes the
- * result. The profiler must use the same likelihood. If the model error cannot
- * be learnt, the log gives the reason, and the function succeeds. Errors:
- * TSR_E_NOMEM, TSR_E_INTERRUPTED (a stop was requested), those of the engine,
- * of tsr_chain_new and of tsr_likelihood_correct. */
+/* Restores the model error from setup->known_error, or learns how profiles of a
+ * likelihood's bodies, or of its particles, differ from those of all atoms with
+ * recomputed water, on draws of the prior (on the starting conformations, if
+ * nothing moves). Corrects the likelihood's profiles and passes the remaining
+ * error to its terms. data.model_error describes the result. The profiler must
+ * use the same likelihood. If the model error cannot be learnt, the log gives
+ * the reason, and the function succeeds. Errors: TSR_E_NOMEM, TSR_E_INTERRUPTED
+ * (a stop was requested), those of the engine, of tsr_chain_new and of
+ * tsr_likelihood_correct. */
 tsr_status tsr_setup_learn_model_error(const tsr_config *config,
                                        tsr_likelihood *likelihood,
                                        tsr_profiler *profiler, tsr_log *log,

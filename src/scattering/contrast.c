@@ -9,6 +9,8 @@
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const double pi = 3.14159265358979323846;
 
@@ -240,5 +242,52 @@ void tsr_structure_factor_apply(double s0, double i0, int n, double *intensity)
     for (int k = 0; k < n; k++) {
         const double p = intensity[k] / i0;
         intensity[k] *= s0 / (s0 + (1.0 - s0) * p * p);
+    }
+}
+
+tsr_status tsr_interference_make(const tsr_q_grid *grid,
+                                 const tsr_resolution *resolution, int n,
+                                 const double *q_inv_ang, tsr_pool *pool,
+                                 tsr_interference *out, tsr_err *err)
+{
+    const int n_q = grid->n_q, n_fine = 3 * n_q - 2, n_joint = n_q + n_fine;
+    const tsr_q_grid third = {n_fine, grid->dq_inv_ang / 3.0,
+                              3.0 * grid->band_ang};
+    double *q, *part[3] = {NULL};
+    *out = (tsr_interference){n_q, n_fine, n_joint, NULL, NULL};
+    tsr_pool_array(pool, q, n_fine);
+    tsr_pool_array(pool, out->fine, n_fine * n_q);
+    tsr_pool_array(pool, out->matrix, n * n_joint);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int k = 0; k < n_fine; k++)
+        q[k] = fmin(k * third.dq_inv_ang, (n_q - 1) * grid->dq_inv_ang);
+    tsr_status status = tsr_q_operator_new(grid, n_fine, q, &part[0], err);
+    TSR_THEN(status, tsr_q_operator_smeared(grid, resolution, n, q_inv_ang,
+                                            &part[1], err));
+    TSR_THEN(status, tsr_q_operator_smeared(&third, resolution, n, q_inv_ang,
+                                            &part[2], err));
+    const size_t size[2] = {(size_t)n_q * sizeof *q,
+                            (size_t)n_fine * sizeof *q};
+    if (status == TSR_OK)
+        memcpy(out->fine, part[0], size[0] * (size_t)n_fine);
+    for (int k = 0; k < n && status == TSR_OK; k++) {
+        double *row = out->matrix + (ptrdiff_t)k * n_joint;
+        memcpy(row, part[1] + (ptrdiff_t)k * n_q, size[0]);
+        memcpy(row + n_q, part[2] + (ptrdiff_t)k * n_fine, size[1]);
+    }
+    for (int i = 0; i < 3; i++)
+        free(part[i]);
+    return status;
+}
+
+void tsr_interference_apply(const tsr_interference *x, double s0,
+                            const double *profile, double *joint)
+{
+    double *fine = joint + x->n_q;
+    memcpy(joint, profile, (size_t)x->n_q * sizeof *joint);
+    tsr_q_operator_apply(x->fine, x->n_fine, x->n_q, profile, fine);
+    for (int k = 0; k < x->n_fine; k++) {
+        const double p = fine[k] / profile[0], square = (1.0 - s0) * p * p;
+        fine[k] *= -square / (s0 + square);
     }
 }

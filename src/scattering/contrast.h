@@ -13,6 +13,7 @@
 
 #include "core/field.h"
 #include "core/parameter.h"
+#include "scattering/q_grid.h"
 
 /* ---- components ---- */
 
@@ -118,5 +119,25 @@ double tsr_coarse_sum(int n_comp, const double *c, const double *partial,
 
 /* Multiplies the intensities [n] by S(q). s0: S(0) > 0. i0: I(0). */
 void tsr_structure_factor_apply(double s0, double i0, int n, double *intensity);
+
+/* The operator from the grid to I(q) S(q) as the instrument smears it. The
+ * difference I(q) (S(q) - 1) has wavelengths shorter than those of I(q), and so
+ * a grid of its own, three times as fine. A joint profile has I(q) on the grid,
+ * and then the difference on the fine one. */
+typedef struct {
+    int n_q, n_fine, n_joint; /* grid points: n_joint = n_q + n_fine < 4 n_q */
+    double *fine;             /* [n_fine][n_q] from one grid to the other */
+    double *matrix;           /* [n][n_joint] to the data's q */
+} tsr_interference;
+
+/* In memory of the pool. Errors: those of tsr_q_operator_smeared. */
+tsr_status tsr_interference_make(const tsr_q_grid *grid,
+                                 const tsr_resolution *resolution, int n,
+                                 const double *q_inv_ang, tsr_pool *pool,
+                                 tsr_interference *out, tsr_err *err);
+
+/* The joint profile [n_joint] of a profile [n_q]. */
+void tsr_interference_apply(const tsr_interference *interference, double s0,
+                            const double *profile, double *joint);
 
 #endif

@@ -58,13 +58,12 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
     }
     tables = add_doubles(tables, m->form_factors->rg2,
                          (size_t)m->form_factors->n_type);
-    if (l != NULL) {
-        const size_t n_q = (size_t)l->grid.n_q;
-        for (int p = 0; p < l->n_probe; p++)
-            tables = add_doubles(tables, l->probe[p].amplitude,
-                                 (size_t)l->probe[p].n_comp *
-                                     (size_t)l->probe[p].n_type * n_q);
-        tables = add_doubles(tables, l->self, (size_t)l->n_pair * n_q);
+    for (int p = 0; l != NULL && p < l->n_probe; p++) {
+        const tsr_probe *of = &l->probe[p];
+        const int n_type = l->particles != NULL ? of->n_body_type : of->n_type;
+        tables = add_doubles(
+            tables, l->particles != NULL ? of->body_amplitude : of->amplitude,
+            (size_t)(of->n_comp * n_type * l->grid.n_q));
     }
     double log_prior = tsr_prior_log_reference(m->prior, m->first);
     tables = add_doubles(tables, &log_prior, 1);
@@ -143,24 +142,15 @@ static const tsr_checkpoint_field fields[] = {
     FIELD("identity/n_chain", INT64, identity.n_chain),
     FIELD("identity/n_temp", INT64, identity.n_temp),
     FIELD("identity/n_state", INT64, identity.n_state),
-    {.name = "config",
-     .type = TSR_CHECKPOINT_TEXT,
-     .offset = offsetof(tsr_run_checkpoint, text)},
-    {.name = "engine",
-     .type = TSR_CHECKPOINT_TEXT,
-     .offset = offsetof(tsr_run_checkpoint, engine)},
+    TSR_CHECKPOINT_STRING("config", tsr_run_checkpoint, text),
+    TSR_CHECKPOINT_STRING("engine", tsr_run_checkpoint, engine),
     {0}};
 
 /* State of the chains, which is large and read only to resume. */
 static const tsr_checkpoint_field state_fields[] = {
-    {.name = "sampler/real",
-     .type = TSR_CHECKPOINT_DOUBLE,
-     .offset = offsetof(tsr_run_checkpoint, saved.real),
-     .length = offsetof(tsr_run_checkpoint, saved.n_real)},
-    {.name = "sampler/integer",
-     .type = TSR_CHECKPOINT_INT64,
-     .offset = offsetof(tsr_run_checkpoint, saved.integer),
-     .length = offsetof(tsr_run_checkpoint, saved.n_integer)},
+    TSR_CHECKPOINT_ARCHIVE("sampler", tsr_run_checkpoint, saved),
+    TSR_CHECKPOINT_ARCHIVE("model_error", tsr_run_checkpoint, error),
+    TSR_CHECKPOINT_STRING("model_error/text", tsr_run_checkpoint, error_text),
     {0}};
 
 tsr_status tsr_run_checkpoint_write(const char *directory,
@@ -187,9 +177,11 @@ void tsr_run_checkpoint_clear(tsr_run_checkpoint *checkpoint)
 {
     free(checkpoint->text);
     free(checkpoint->engine);
+    free(checkpoint->error_text);
     free(checkpoint->written_at);
     free(checkpoint->remark);
     tsr_archive_clear(&checkpoint->saved);
+    tsr_archive_clear(&checkpoint->error);
     memset(checkpoint, 0, sizeof *checkpoint);
 }
 
@@ -274,27 +266,6 @@ static int next_line(reader *r)
     return 0;
 }
 
-/* The value of a line, after its key. Both texts have all keys in the order of
- * the field tables, so that it suffices to compare values. A key may have been
- * renamed since the checkpoint was written. */
-static const char *value_of(const reader *r, size_t *length)
-{
-    const size_t key =
-        strspn(r->line, " -abcdefghijklmnopqrstuvwxyz_0123456789");
-    const int is_key = key < r->length && r->line[key] == ':' &&
-                       (key + 1 == r->length || r->line[key + 1] == ' ');
-    const size_t skip = is_key ? key : 0;
-    *length = r->length - skip;
-    return r->line + skip;
-}
-
-static int is_same_value(const reader *a, const reader *b)
-{
-    size_t n_a, n_b;
-    const char *value_a = value_of(a, &n_a), *value_b = value_of(b, &n_b);
-    return n_a == n_b && memcmp(value_a, value_b, n_a) == 0;
-}
-
 /* Compares the configurations of a file `what` and of the present run. */
 static tsr_status match_text(const char *what, const char *then,
                              const char *now, tsr_err *err)
@@ -304,7 +275,8 @@ static tsr_status match_text(const char *what, const char *then,
         int has_a = next_line(&a), has_b = next_line(&b);
         if (!has_a && !has_b)
             return TSR_OK;
-        if (has_a != has_b || !is_same_value(&a, &b))
+        if (has_a != has_b || a.length != b.length ||
+            memcmp(a.line, b.line, a.length) != 0)
             return tsr_fail(err, TSR_E_DATA,
                             "config.yaml differs from that of the %s: '%.*s' "
                             "was '%.*s'; restore it, or begin a new run",
@@ -330,21 +302,27 @@ tsr_status tsr_run_trace_match(const char *path, const char *text, tsr_err *err)
 }
 
 tsr_status tsr_run_checkpoint_match(const tsr_run_checkpoint *checkpoint,
-                                    const char *text,
+                                    const char *file, const char *text,
                                     const tsr_run_identity *identity,
                                     tsr_err *err)
 {
     const tsr_run_identity *a = &checkpoint->identity, *b = identity;
     tsr_status status = match_text("checkpoint", checkpoint->text, text, err);
+    if (status != TSR_OK &&
+        match_text("checkpoint", checkpoint->text, file, NULL) == TSR_OK)
+        return tsr_fail(err, status,
+                        "config.yaml is that of the checkpoint, but tessera %s "
+                        "has other keys or defaults than the version that "
+                        "wrote it; resume with that version, or begin a new "
+                        "run",
+                        TSR_VERSION);
     const char *what = a->structure != b->structure ? "the structure"
                        : a->data != b->data         ? "the data"
                        : a->tables != b->tables
                            ? "form factors or prior (another version of "
                              "tessera?)"
-                       : a->n_chain != b->n_chain || a->n_temp != b->n_temp ||
-                               a->n_state != b->n_state
-                           ? "the number of chains, temperatures or states"
-                           : NULL;
+                       : a->n_chain < 1 ? "the number of chains"
+                                        : NULL;
     if (status == TSR_OK && what != NULL)
         status = tsr_fail(err, TSR_E_DATA,
                           "%s: changed since the checkpoint was written; "

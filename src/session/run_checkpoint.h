@@ -26,7 +26,8 @@ typedef struct {
     int64_t n_chain, n_temp, n_state;
 } tsr_run_identity;
 
-/* Computes the identity of a run that has been set up. */
+/* Computes the identity of a run whose input has been read (tsr_setup_read);
+ * n_chain and n_temp are known after tsr_setup_engine. */
 tsr_run_identity tsr_run_identity_of(const tsr_setup *setup);
 
 /* Steps of all chains and temperatures for one draw of every chain. */
@@ -60,7 +61,9 @@ typedef struct {
     char *remark; /* why the newest checkpoint could not be used; NULL: it was
                      used; set on reading */
     tsr_archive saved; /* state of the chains; after reading, empty unless it
-                          was requested */
+                          was requested, as the next two */
+    tsr_archive error; /* model errors of the likelihoods */
+    char *error_text;  /* their description (tsr_data) */
 } tsr_run_checkpoint;
 
 /* Writes DIRECTORY/checkpoint.h5. The previous checkpoint is kept as
@@ -78,12 +81,15 @@ tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
 void tsr_run_checkpoint_clear(tsr_run_checkpoint *checkpoint);
 
 /* Refuses a checkpoint made with another configuration or other input, and
- * names the first line or the input that differs. Keys that may change between
- * sessions are ignored: sampler.draws, until and time_limit; the sections
- * device and simulate; output, except trajectory and trajectory_every. text:
- * the current config.yaml. Errors: TSR_E_DATA. */
+ * names the first line or the input that differs, or the version if keys or
+ * defaults of tessera have changed, and not the file. Keys that may change
+ * between sessions are ignored: sampler.draws, until and time_limit; the
+ * sections device and simulate; output, except trajectory and trajectory_every.
+ * file: content of config.yaml in the folder; text: the same as this version
+ * writes it. Needs the structure, data and tables of the identity alone.
+ * Errors: TSR_E_DATA. */
 tsr_status tsr_run_checkpoint_match(const tsr_run_checkpoint *checkpoint,
-                                    const char *text,
+                                    const char *file, const char *text,
                                     const tsr_run_identity *identity,
                                     tsr_err *err);
 

@@ -16,8 +16,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* ---- reports ---- */
-
 /* ---- sizes of files ---- */
 
 /* Expected sizes of the files of a run. */
@@ -366,14 +364,9 @@ static int block_capacity(const tsr_session *s)
     return bytes * 64.0 <= most ? 64 : bytes < most ? (int)(most / bytes) : 1;
 }
 
-static const atomic_int *stop_flag(const tsr_session *s)
-{
-    return s->stop != NULL ? s->stop : &tsr_stop_requested;
-}
-
 static int is_stopped(const tsr_session *s)
 {
-    return *stop_flag(s) != 0;
+    return *tsr_watch_stop(&s->watch) != 0;
 }
 
 tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
@@ -398,7 +391,7 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
             trajectory_options(s->config), &s->writer, err);
     TSR_THEN(status,
              tsr_sampler_new(&setup->target, setup->n_chain, setup->n_thread,
-                             stop_flag(s), &s->sampler, err));
+                             tsr_watch_stop(&s->watch), &s->sampler, err));
     TSR_THEN(status, tsr_run_inputs_text(s->config, &s->config_text, err));
     if (status != TSR_OK)
         return tsr_config_locate_error(s->config, status, err);
@@ -609,20 +602,6 @@ static tsr_status reopen_files(tsr_session *s, tsr_err *err)
     return update_files(s, keep, err);
 }
 
-/* Saves the sampler into s->saved after tsr_archive_begin, or restores it from
- * there after tsr_archive_rewind. The same for the model error, which a run
- * keeps although its file (model_error.file) may have changed since. */
-static tsr_status archive(tsr_session *s, tsr_err *err)
-{
-    tsr_likelihood *const of[] = {s->setup->data.likelihood,
-                                  s->setup->atoms.likelihood};
-    tsr_sampler_archive(s->sampler, &s->saved);
-    for (int k = 0; k < 2; k++)
-        if (of[k] != NULL)
-            TSR_TRY(tsr_likelihood_archive(of[k], &s->saved, err));
-    return TSR_OK;
-}
-
 /* Steps of all chains during the populations phase. */
 static long population_steps(const tsr_session *s)
 {
@@ -652,11 +631,9 @@ tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
     s->progress.is_finished = s->progress.is_converged =
         0; /* resuming extends the run */
     tsr_archive_rewind(&s->saved);
-    TSR_TRY(archive(s, err));
-    if (s->setup->target.all_atom != NULL &&
-        s->setup->devices.surrogate != NULL)
-        TSR_TRY(tsr_surrogate_update(s->setup->devices.surrogate, err));
+    tsr_sampler_archive(s->sampler, &s->saved);
     tsr_status status = tsr_archive_end(&s->saved, err);
+    TSR_THEN(status, tsr_archive_end(s->setup->known_error, err));
     if (status == TSR_OK && !is_progress_valid(s))
         status = tsr_fail(err, TSR_E_DATA,
                           "its numbers of draws and steps are inconsistent");
@@ -684,9 +661,16 @@ static double next_due(double now, double took, double every)
 static tsr_status save_state(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
+    tsr_likelihood *const of[] = {s->setup->data.likelihood,
+                                  s->setup->atoms.likelihood};
     tsr_archive_begin(&s->saved);
-    TSR_TRY(archive(s, err));
+    tsr_sampler_archive(s->sampler, &s->saved);
+    tsr_archive_begin(&s->saved_error);
+    for (int k = 0; k < 2; k++)
+        if (of[k] != NULL)
+            TSR_TRY(tsr_likelihood_archive(of[k], &s->saved_error, err));
     s->saved_progress = s->progress;
+    TSR_TRY(tsr_archive_end(&s->saved_error, err));
     return tsr_archive_end(&s->saved, err);
 }
 
@@ -707,7 +691,10 @@ static tsr_status write_checkpoint(tsr_session *session, tsr_err *err)
                                            .identity = s->identity,
                                            .text = s->config_text,
                                            .engine = s->setup->devices.text,
-                                           .saved = s->saved};
+                                           .saved = s->saved,
+                                           .error = s->saved_error,
+                                           .error_text =
+                                               s->setup->data.model_error};
     TSR_THEN(status, tsr_run_checkpoint_write(s->directory, &checkpoint, err));
     double now = tsr_clock_s();
     s->next_checkpoint =
@@ -771,8 +758,11 @@ tsr_status tsr_session_read(tsr_session *session, tsr_err *err)
         c, tsr_run_directory_check(c->output.directory, err), err));
     TSR_TRY(tsr_config_locate_error(
         c, tsr_until_parse(c->sampler.until, &s->until, err), err));
-    return tsr_session_check_stop(
-        s, tsr_setup_read(c, 1, s->log, s->setup, err), err);
+    const tsr_status status = tsr_setup_read(c, 1, s->log, s->setup, err);
+    s->setup->watch = &s->watch;
+    s->now = (tsr_session_state){(double)NAN, (double)NAN, (double)NAN,
+                                 (double)NAN, (double)NAN};
+    return tsr_session_check_stop(s, status, err);
 }
 
 tsr_status tsr_session_run(tsr_session *session, tsr_err *err)
@@ -804,6 +794,7 @@ void tsr_session_clear(tsr_session *session)
     tsr_trajectory_writer_free(s->writer);
     tsr_record_free(s->record);
     tsr_archive_clear(&s->saved);
+    tsr_archive_clear(&s->saved_error);
     tsr_lock_free(s->lock);
     free(s->config_text);
     free(s->trace_path);
@@ -831,48 +822,43 @@ static long epoch_length(const tsr_config *config, const tsr_setup *setup)
 
 /* State of the progress line. */
 typedef struct {
-    const tsr_session *session;
+    tsr_session *session;
     const char *phase;
     double began, shown, block; /* s: start of the phase, last progress line,
                                    start of this block */
     long first, before, total;  /* steps of the phase: stored before this
                                    session, stored before this block, planned */
     long accepted_before;
-    double chi2;
     char reached[64]; /* progress towards convergence; "": unknown */
 } progress;
-
-static void call_watch(const progress *p, long step)
-{
-    const tsr_session *s = p->session;
-    if (s->watch != NULL)
-        s->watch(s->watcher, p->phase, step, p->total);
-}
 
 static void show_progress(void *context, const tsr_progress *now)
 {
     progress *p = context;
+    tsr_session *s = p->session;
     double time = tsr_clock_s(), elapsed = time - p->began;
-    tsr_log *log = p->session->log;
+    tsr_log *log = s->log;
     double pause = tsr_log_is_terminal(log) ? 0.2 : 10.0;
-    p->chi2 = now->chi2;
-    call_watch(p, p->before + now->step);
+    long step = p->before + now->step, here = step - p->first;
+    char line[256], left[48], chi2[32] = "";
+    tsr_run_progress at = s->progress;
+    at.steps += now->step;
+    at.seconds += time - p->block;
+    s->now.chi2 = now->chi2;
+    s->now.left_s = p->total > 0
+                        ? tsr_run_remaining(s->config, &s->identity, &at, left)
+                        : (double)NAN;
+    tsr_watch_call(&s->watch, p->phase, step, p->total);
     if (time - p->shown < pause)
         return;
     p->shown = time;
-    long step = p->before + now->step, here = step - p->first;
     double rate = elapsed > 0.0 ? (double)here / elapsed : 0.0;
     double accepted =
         here > 0 ? 100.0 * (double)(p->accepted_before + now->accepted) /
                        (double)here
                  : 0.0;
-    char line[256], left[48], chi2[32] = "";
     if (!isnan(now->chi2))
         snprintf(chi2, sizeof chi2, " | chi2 %.3g", now->chi2);
-    tsr_run_progress at = p->session->progress;
-    at.steps += now->step;
-    at.seconds += time - p->block;
-    tsr_run_remaining(p->session->config, &p->session->identity, &at, left);
     if (p->total == 0) /* the total is unknown */
         snprintf(line, sizeof line,
                  "%-8s %.0f s | %.0f steps/s | accepted %.0f %%%s", p->phase,
@@ -925,14 +911,19 @@ static long next_check_after(long last)
 static tsr_status check_until(tsr_session *s, progress *p, tsr_err *err)
 {
     char worst[160];
-    double factor;
+    double factor, at_worst[2];
     long done = s->progress.draws;
     if (!tsr_until_is_set(&s->until) ||
         (done < s->progress.next_check && !has_ended(s)))
         return TSR_OK;
     s->progress.next_check = next_check_after(done);
-    tsr_status status =
-        tsr_until_check(&s->until, s->trace_path, &factor, worst, err);
+    tsr_status status = tsr_until_check(&s->until, s->trace_path, &factor,
+                                        worst, at_worst, err);
+    if (status == TSR_OK) {
+        s->now.rhat = at_worst[0];
+        s->now.ess = at_worst[1];
+        s->now.converged = fmin(1.0, 1.0 / factor);
+    }
     s->progress.is_converged = status == TSR_OK && factor <= 1.0;
     if (s->progress.is_converged) {
         tsr_log_progress(s->log, "");
@@ -1118,7 +1109,7 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
         double before = tsr_clock_s();
         TSR_THEN(status, draw_block(s, warm, (int)n, &p, err));
         double took = tsr_clock_s() - before;
-        call_watch(&p, *done * steps);
+        tsr_watch_call(&s->watch, p.phase, *done * steps, p.total);
         if (!warm && status == TSR_OK)
             status = check_until(s, &p, err);
         TSR_THEN(status, answer_request(s, err));
@@ -1130,7 +1121,7 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
     if (tsr_log_is_terminal(s->log) && *done == total && total > 0) {
         p.total = total * steps;
         p.shown = 0.0; /* the last line shows 100 % */
-        show_progress(&p, &(tsr_progress){.chi2 = p.chi2});
+        show_progress(&p, &(tsr_progress){.chi2 = s->now.chi2});
     }
     tsr_log_progress(s->log, "");
     if (!warm && status == TSR_OK && !tsr_until_is_set(&s->until) &&
@@ -1157,14 +1148,14 @@ static void log_population(const tsr_session *s, double seconds)
     double error;
     if (found.n_level == 0) {
         if (s->config->sampler.evidence && t->likelihood != NULL)
-            tsr_warn(
-                s->log,
-                "sampler.evidence: no log evidence can be computed, as "
-                "the chains do not start from the prior (%s)",
-                tsr_likelihood_min_beta(t->likelihood) > 0.0
-                    ? "scale and background are sampled, under a flat prior"
-                : t->n_start > 0 ? "structure.starts says where chains start"
-                                 : "see sampler.start, chains and t_max");
+            tsr_warn(s->log,
+                     "sampler.evidence: no log evidence can be computed, as "
+                     "the chains do not start from the prior (%s)",
+                     tsr_likelihood_min_beta(t->likelihood) > 0.0
+                         ? "scale or background is sampled, under a flat prior"
+                     : t->n_start > 0
+                         ? "structure.starts says where chains start"
+                         : "see sampler.start, chains and t_max");
         return;
     }
     const double log_evidence =

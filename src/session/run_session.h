@@ -37,19 +37,23 @@
 
 #include <stdio.h>
 
-/* A session. The caller sets config, setup and log, may set stop and watch, and
- * zeroes the rest. */
+/* How far a session is; NaN: not known yet. */
+typedef struct {
+    double chi2;      /* per point at temperature 1, mean over chains */
+    double left_s;    /* estimated time until the end */
+    double rhat, ess; /* of the variable that is farthest from sampler.until */
+    double converged; /* draws, as a share of those that sampler.until needs */
+} tsr_session_state;
+
+/* A session. The caller sets config, setup and log, may set watch, and zeroes
+ * the rest. */
 typedef struct {
     tsr_config *config;
     tsr_setup *setup;
     tsr_log *log;
-    const atomic_int *stop; /* nonzero: stop; NULL: tsr_stop_requested. The
-                               set-up knows tsr_stop_requested alone */
-    /* Called in the thread of the session about four times a second and after
-     * each block of draws, with the steps of the phase; planned 0: unknown.
-     * NULL: no calls. */
-    void (*watch)(void *watcher, const char *phase, long done, long planned);
-    void *watcher;
+    tsr_watch watch; /* its call counts the steps of a phase, in the set-up the
+                        conformations from which the model error is learnt */
+    tsr_session_state now; /* for the watch */
     char *directory, *trace_path;
     char *config_text; /* content of config.yaml */
     tsr_until until;
@@ -61,7 +65,7 @@ typedef struct {
 
     tsr_run_progress progress;
     tsr_run_progress saved_progress; /* progress at the state in `saved` */
-    tsr_archive saved;
+    tsr_archive saved, saved_error;  /* state of the sampler, model errors */
     tsr_run_identity identity;
     double next_checkpoint; /* time of the next checkpoint, s (tsr_clock_s) */
     double next_update; /* earliest time to rewrite trace and trajectories, s

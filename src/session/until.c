@@ -74,6 +74,7 @@ typedef struct {
     const tsr_until *until;
     double factor;
     char *worst;
+    double *at_worst; /* NULL: not wanted */
 } search;
 
 static void update_worst(search *j, const char *name, const tsr_convergence *v)
@@ -82,8 +83,12 @@ static void update_worst(search *j, const char *name, const tsr_convergence *v)
     if (!(factor > j->factor))
         return;
     j->factor = factor;
-    snprintf(j->worst, 160, "%s: R-hat %.3f, ESS %.0f", name, v->rhat,
-             fmin(v->ess_bulk, v->ess_tail));
+    const double ess = fmin(v->ess_bulk, v->ess_tail);
+    snprintf(j->worst, 160, "%s: R-hat %.3f, ESS %.0f", name, v->rhat, ess);
+    if (j->at_worst != NULL) {
+        j->at_worst[0] = v->rhat;
+        j->at_worst[1] = ess;
+    }
 }
 
 static tsr_status check_curve(search *j, tsr_trace_reader *reader,
@@ -107,9 +112,9 @@ static tsr_status check_curve(search *j, tsr_trace_reader *reader,
 
 tsr_status tsr_until_judge(const tsr_until *until, tsr_trace_reader *reader,
                            const tsr_summary *summary, double *factor,
-                           char worst[160], tsr_err *err)
+                           char worst[160], double at_worst[2], tsr_err *err)
 {
-    search j = {until, 0.0, worst};
+    search j = {until, 0.0, worst, at_worst};
     const char *const *name;
     worst[0] = '\0';
     *factor = (double)INFINITY;
@@ -125,16 +130,18 @@ tsr_status tsr_until_judge(const tsr_until *until, tsr_trace_reader *reader,
 }
 
 tsr_status tsr_until_check(const tsr_until *until, const char *trace,
-                           double *factor, char worst[160], tsr_err *err)
+                           double *factor, char worst[160], double at_worst[2],
+                           tsr_err *err)
 {
     tsr_trace_reader *reader = NULL;
     tsr_summary *summary = NULL;
     worst[0] = '\0';
     *factor = (double)INFINITY;
+    at_worst[0] = at_worst[1] = (double)NAN;
     tsr_status status = tsr_trace_open(trace, &reader, err);
     TSR_THEN(status, tsr_summary_make(reader, &summary, err));
-    TSR_THEN(status,
-             tsr_until_judge(until, reader, summary, factor, worst, err));
+    TSR_THEN(status, tsr_until_judge(until, reader, summary, factor, worst,
+                                     at_worst, err));
     tsr_summary_free(summary);
     tsr_trace_reader_free(reader);
     return status;

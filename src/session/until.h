@@ -25,15 +25,17 @@ int tsr_until_is_set(const tsr_until *until);
  *             proportion to the number of draws; at most 1: they hold
  * worst  out  the variable farthest from its criterion, with its R-hat and
  *             ESS, as text
+ * at_worst  out  these two numbers, NaN without draws
  * Errors: those of tsr_trace_open and tsr_summary_make; *factor is infinite
  * then. */
 tsr_status tsr_until_check(const tsr_until *until, const char *trace,
-                           double *factor, char worst[160], tsr_err *err);
+                           double *factor, char worst[160], double at_worst[2],
+                           tsr_err *err);
 
-/* tsr_until_check for an open trace and its summary. */
+/* tsr_until_check for an open trace and its summary; at_worst may be NULL. */
 tsr_status tsr_until_judge(const tsr_until *until, tsr_trace_reader *reader,
                            const tsr_summary *summary, double *factor,
-                           char worst[160], tsr_err *err);
+                           char worst[160], double at_worst[2], tsr_err *err);
 
 /* Number of draws to request after `done` draws: `factor` times as many, at
  * most a hundred times, rounded up to two significant digits. */

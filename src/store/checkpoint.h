@@ -25,12 +25,12 @@
 #ifndef TSR_STORE_CHECKPOINT_H
 #define TSR_STORE_CHECKPOINT_H
 
-#include "core/status.h"
+#include "core/archive.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TSR_CHECKPOINT_FORMAT = 6 };
+enum { TSR_CHECKPOINT_FORMAT = 7 };
 
 #define TSR_CHECKPOINT_NAME "checkpoint.h5"
 
@@ -53,6 +53,23 @@ typedef struct {
                       owned array */
     size_t length; /* of an owned array: offset of its length, a size_t */
 } tsr_checkpoint_field;
+
+/* Fields of a struct: a text, and the two arrays of a tsr_archive. */
+#define TSR_CHECKPOINT_STRING(NAME, STRUCT, MEMBER)  \
+    {                                                \
+        .name = (NAME), .type = TSR_CHECKPOINT_TEXT, \
+        .offset = offsetof(STRUCT, MEMBER)           \
+    }
+#define TSR_CHECKPOINT_ARCHIVE(NAME, STRUCT, MEMBER)                          \
+    {.name = NAME "/real",                                                    \
+     .type = TSR_CHECKPOINT_DOUBLE,                                           \
+     .offset = offsetof(STRUCT, MEMBER) + offsetof(tsr_archive, real),        \
+     .length = offsetof(STRUCT, MEMBER) + offsetof(tsr_archive, n_real)},     \
+    {                                                                         \
+        .name = NAME "/integer", .type = TSR_CHECKPOINT_INT64,                \
+        .offset = offsetof(STRUCT, MEMBER) + offsetof(tsr_archive, integer),  \
+        .length = offsetof(STRUCT, MEMBER) + offsetof(tsr_archive, n_integer) \
+    }
 
 /* ---- writing ---- */
 

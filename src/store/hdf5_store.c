@@ -6,6 +6,9 @@
 #if H5_VERSION_GE(1, 13, 0)
 #include <H5FDdevelop.h>
 #endif
+#if !H5_VERSION_GE(1, 10, 7) /* set HDF5_USE_FILE_LOCKING=FALSE there */
+#define H5Pset_file_locking(access, use, ignore) 0
+#endif
 
 #include "core/text.h"
 #include "files/checksum.h"

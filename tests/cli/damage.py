@@ -224,5 +224,10 @@ for name, field, k, value in (
     byte = int(said.split("OFFSET")[1].split()[0]) + 8 * k
     run("forged_" + name, "checkpoint.h5", lambda path, c: sealed(
         c[:byte] + struct.pack("<q", value) + c[byte + 8:-64]))
+# As an older version wrote both, which lacked a key.
+run("forged_older", "checkpoint.h5",
+    lambda path, c: sealed(c[:-64].replace(b"\n  relax:", b"\n  #elax:")))
+write("forged_older/config.yaml",
+      read("forged_older/config.yaml").replace(b"\n  relax:", b"\n  #elax:"))
 run("forged_future", "checkpoint.h5", lambda path, c: sealed(
     re.sub(rb"20(\d\d-\d\d-\d\dT)", rb"29\1", c[:-64])))

@@ -28,6 +28,9 @@ cases <<'END'
 reweight to the same data says that nothing changes | 0> 24.0 of 24.*all weights are equal | \
         tessera reweight run --output w.csv
     equal weights | test "$(awk -F, 'NR > 1 && ($3 - 1 / 24) ^ 2 < 1e-20' w.csv | wc -l)" -eq 24
+a run with a flat prior of its background | 0 | tessera run run.yaml --quiet --output flat --set data.0.background=flat
+$ sed -i 's/background: flat/background: infer/; /background_sd:/d' flat/config.yaml
+as an old version wrote it | 0> all weights are equal | tessera reweight flat
 reweight by maximum entropy | 0 | tessera reweight run --maxent --json
     has a falling L-curve | json len(d.l_curve) > 9 and all(a.chi2 >= b.chi2 for a, b in \
         zip(d.l_curve, d.l_curve[1:])) and d.theta in [p.theta for p in d.l_curve]

@@ -162,6 +162,11 @@ fewer than 16 replicas are no population | 0 | tessera run good.yaml --output fe
     and start from the structure | in few/config.yaml start: file
 evidence under flat priors | 0 no log evidence can be computed | tessera run curve.yaml --output flat $few \
         --set sampler.evidence=true --set data.0.noise.model=student
+    nor under normal errors | 0 no log evidence can be computed.*flat prior | tessera run curve.yaml --output flat-s \
+        $few --set sampler.chains=16 --set sampler.evidence=true --set data.0.nuisance=sample
+a proper prior of the background is a path | 0 were tempered from the prior | tessera run curve.yaml --output path \
+        $few --set sampler.chains=16 --set sampler.evidence=true --set data.0.noise.model=student \
+        --set data.0.intensity_scale=1
 a ladder that ends below the prior has none | 0> log evidence: unknown \( | tessera summary two
 END
 compared

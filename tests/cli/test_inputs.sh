@@ -169,6 +169,7 @@ its_model_missing,its_model_folder,its_model_loop 66 0 0 1 0 0 0 0 0 66 | input/
 its_good_empty,its_good_noise,its_good_cut 65 0 0 1  0  0  0  0  0  0 | good.dat|the data: changed
 its_good_missing,its_good_folder,its_good_loop 66 0 0 1 0 0 0 0 0 0 | good.dat
 forged_no_warmup,forged_minus_warmup,forged_draws,forged_look,forged_steps,forged_replica,forged_replicas,forged_chains 65 0 0 1 0 0 0 0 0 0 | its numbers of draws and steps|not a saved state|the number of chains
+forged_older                      65 0  0  1  0  0  0  0  0  0 | has other keys or defaults
 forged_random                      0 0  0  1  0  0  0  0  0  0 |
 
 # streams, environments, folders that cannot be written

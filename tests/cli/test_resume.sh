@@ -47,7 +47,7 @@ $ same "extended: the same draws" whole long
 and is a config | 0 | tessera check whole/config.yaml
 END
 
-# ---- the model's own error is learnt again ----
+# ---- the model's own error is that of the checkpoint ----
 atoms=$shared/saxs/lysozyme_6lyz
 if [ -f "$atoms/exp.dat" ]; then
     cat >atoms.yaml <<END
@@ -62,7 +62,7 @@ END
 corrected curves | 0 6 conformations.*integrated out | tessera run atoms.yaml --output atoms-whole
 of other conformations | 0 7 conformations | tessera run atoms.yaml --output atoms-other --set model_error.conformations=7
 fewer draws of them | 0 | tessera run atoms.yaml --output atoms --set sampler.draws=7
-and more | 0 6 conformations.*integrated out | tessera resume atoms --draws 16
+and more | 0 6 conformations.*from the checkpoint | tessera resume atoms --draws 16
 $ same "corrected curves: the same draws" atoms-whole atoms
 a trace to be weighed gives its likelihood back | 0> all weights are equal | tessera reweight atoms
 as the bodies are | 0 model_error is none | tessera run atoms.yaml --output bodies --set model_error=none
@@ -75,7 +75,7 @@ of another contrast | 65 was learnt for another | tessera run atoms.yaml --outpu
 of other settings | 65 settings | tessera run atoms.yaml --output no --set model_error.file=error.h5 --set model_error.conformations=7
 another run writes it anew | 0 learnt in | tessera run atoms.yaml --output no --set model_error.file=other.h5 --set model_error.conformations=7
 $ rm -rf no && cp other.h5 error.h5
-that has changed since | 65 settings | tessera resume atoms-shared --draws 20
+that has changed since | 0 from the checkpoint | tessera resume atoms-shared --draws 20
 that is damaged | 65 is damaged | tessera run atoms.yaml --output no --set model_error.file=atoms.yaml
 where nothing can be written | 0 model_error.file: not written | tessera run atoms.yaml --output atoms-lost --set model_error.file=nowhere/error.h5
 runs with two of them | 0> model errors of runs 1 and 2 differ | tessera compare atoms-whole atoms-other

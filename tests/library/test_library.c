@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tessera.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -38,10 +39,12 @@ static void near(double got, double want, double tolerance)
         fail_msg("%.12g is not %.12g within %g", got, want, tolerance);
 }
 
+enum { N_ATOM = 60 };
+static const char *const name_of[] = {"N", "CA", "C", "O", "CB"};
+
 /* A helix of 12 alanines, without a sequel of its chain. */
 static int write_structure(void **state)
 {
-    static const char *const name[] = {"N", "CA", "C", "O", "CB"};
     static const double at[5][3] = {{1.5, 27, 0.9},
                                     {2.3, 0, 0},
                                     {1.6, -26, -1.2},
@@ -59,8 +62,8 @@ static int write_structure(void **state)
             fprintf(out,
                     "ATOM  %5d  %-3s ALA A%4d    %8.3f%8.3f%8.3f  1.00  0.00"
                     "           %c\n",
-                    5 * r + a + 1, name[a], r + 1, at[a][0] * cos(turn),
-                    at[a][0] * sin(turn), 1.5 * r - at[a][2], name[a][0]);
+                    5 * r + a + 1, name_of[a], r + 1, at[a][0] * cos(turn),
+                    at[a][0] * sin(turn), 1.5 * r - at[a][2], name_of[a][0]);
         }
     return fclose(out);
 }
@@ -130,6 +133,195 @@ static void test_profiles(void **state)
     tessera_profiler_free(x);
 }
 
+/* q from 0 to q_max; coordinates that no molecule has. */
+static void test_ranges(void **state)
+{
+    (void)state;
+    static const double wrong[] = {-1e-3, 0.301, 0.37};
+    double xyz[N_ATOM][3], q[N_Q], value[N_Q];
+    tessera_profiler *x;
+    tessera_structure *s;
+    tessera_profile *p, *none;
+    tessera_data *d;
+    tessera_engine *e;
+    ok(tessera_profiler_new(TESSERA_ATOMS, q_max, "reference", &x));
+    ok(tessera_profile_file(x, path, &p));
+    q_grid(q);
+    q[N_Q - 1] = 0.1 * 3.0; /* 0.30000000000000004 */
+    ok(tessera_profile_intensity(p, 1.0, 0.0, N_Q, q, value));
+    ok(tessera_engine_of_file(path, TESSERA_TWO_BODIES, q_max, 60.0, 1,
+                              "reference", &e));
+    double *sum = calloc((size_t)tessera_engine_profile_size(e), sizeof *sum);
+    ok(tessera_profile_of_engine(e, sum, &none));
+    free(sum);
+    for (int i = 0; i < 3; i++) {
+        refused(tessera_profile_intensity(p, 1.0, 0.0, 1, &wrong[i], value),
+                TESSERA_E_RANGE, "q[0]");
+        refused(tessera_profile_intensity(none, 1.0, 0.0, 1, &wrong[i], value),
+                TESSERA_E_RANGE, "q[0]");
+    }
+    tessera_profile_free(none);
+    tessera_engine_free(e);
+    for (int k = 0; k < N_Q; k++)
+        value[k] = 1.0;
+    q[N_Q - 1] = 0.31;
+    ok(tessera_data_new(N_Q, q, value, value, &d));
+    refused(tessera_fit(p, d, NULL, NULL, 0.0, 0, value, NULL), TESSERA_E_RANGE,
+            "0.31");
+    tessera_data_free(d);
+    tessera_profile_free(p);
+
+    ok(tessera_structure_read(path, &s));
+    ok(tessera_structure_get(s, xyz[0], NULL));
+    for (int i = 0; i < N_ATOM; i++)
+        for (int c = 0; c < 3; c++)
+            xyz[i][c] /= 10.0;
+    refused(tessera_profile_coordinates(x, s, xyz[0], &none), TESSERA_E_DATA,
+            "nm");
+    memset(xyz, 0, sizeof xyz);
+    refused(tessera_profile_coordinates(x, s, xyz[0], &none), TESSERA_E_DATA,
+            "not set");
+    assert_null(none);
+    tessera_structure_free(s);
+    tessera_profiler_free(x);
+}
+
+/* Without a layer, the root of I(0) is the number of electrons less those of
+ * the displaced solvent. */
+static void test_density(void **state)
+{
+    (void)state;
+    static const double density[] = {0.334, 0.36};
+    const double zero = 0.0;
+    for (int scatterers = 0; scatterers < 3; scatterers++) {
+        double forward[2], number[2];
+        tessera_profiler *x;
+        tessera_profile *p;
+        ok(tessera_profiler_new(scatterers, q_max, "reference", &x));
+        for (int i = 0; i < 2; i++) {
+            ok(tessera_profiler_set_density(x, density[i]));
+            ok(tessera_profile_file(x, path, &p));
+            ok(tessera_profile_intensity(p, 1.0, 0.0, 1, &zero, &forward[i]));
+            ok(tessera_profile_numbers(p, 2, number));
+            tessera_profile_free(p);
+        }
+        const double volume = number[TESSERA_PROFILE_VOLUME];
+        near(sqrt(forward[0]) - sqrt(forward[1]),
+             (density[1] - density[0]) * volume, 1e-3 * sqrt(forward[0]));
+        refused(tessera_profiler_set_density(x, 0.0), TESSERA_E_USAGE,
+                "density");
+        tessera_profiler_free(x);
+    }
+}
+
+typedef struct {
+    int is_neutron;
+    double curve[N_Q];
+} profile_job;
+
+/* Profiles by a profiler of its own, again and again. */
+static void *profile_alone(void *data)
+{
+    profile_job *j = data;
+    double q[N_Q], first[N_Q];
+    q_grid(q);
+    for (int i = 0; i < 4; i++) {
+        tessera_profiler *x;
+        tessera_profile *p;
+        if (j->is_neutron)
+            ok(tessera_profiler_new_neutron(0.4, 0.9, 0, NULL, NULL, q_max,
+                                            "reference", &x));
+        else
+            ok(tessera_profiler_new(TESSERA_TWO_BODIES, q_max, "reference",
+                                    &x));
+        ok(tessera_profile_file(x, path, &p));
+        ok(tessera_profile_intensity(p, 1.0, 0.5, N_Q, q, j->curve));
+        tessera_profile_free(p);
+        tessera_profiler_free(x);
+        if (i == 0)
+            memcpy(first, j->curve, sizeof first);
+        assert_memory_equal(j->curve, first, sizeof first);
+    }
+    return NULL;
+}
+
+/* Profilers in two threads at once compute what each computes alone. */
+static void test_profilers_in_two_threads(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) { /* bodies twice, mixed, neutrons */
+        profile_job alone[2] = {{.is_neutron = kind > 1},
+                                {.is_neutron = kind > 0}};
+        profile_job both[2] = {{.is_neutron = kind > 1},
+                               {.is_neutron = kind > 0}};
+        pthread_t other;
+        for (int i = 0; i < 2; i++)
+            profile_alone(&alone[i]);
+        assert_int_equal(pthread_create(&other, NULL, profile_alone, &both[1]),
+                         0);
+        profile_alone(&both[0]);
+        assert_int_equal(pthread_join(other, NULL), 0);
+        assert_memory_equal(both, alone, sizeof both);
+    }
+}
+
+/* Atoms from arrays, and a water: with names they are the file's, without names
+ * the valence rule finds the hydrogens. */
+static void test_structure_of_arrays(void **state)
+{
+    (void)state;
+    double xyz[N_ATOM + 1][3] = {{0.0}}, q[N_Q], curve[3][N_Q], mass[3];
+    const char *element[N_ATOM + 1], *name[N_ATOM + 1], *residue[N_ATOM + 1];
+    int number[N_ATOM + 1], in_file[N_ATOM];
+    tessera_profiler *x;
+    tessera_structure *s[3];
+    tessera_profile *p;
+    ok(tessera_structure_read(path, &s[0]));
+    ok(tessera_structure_get(s[0], xyz[1], NULL));
+    for (int i = 0; i <= N_ATOM; i++) {
+        name[i] = i > 0 ? name_of[(i - 1) % 5] : "OW";
+        element[i] =
+            i > 0 ? (const char *[]){"n", "C", "C", "O", "C"}[(i - 1) % 5]
+                  : "O";
+        residue[i] = i > 0 ? "ALA" : "HOH";
+        number[i] = (i + 4) / 5;
+    }
+    ok(tessera_structure_new(N_ATOM + 1, xyz[0], element, name, residue, number,
+                             NULL, &s[1]));
+    ok(tessera_structure_new(N_ATOM, xyz[1], element + 1, NULL, NULL, NULL,
+                             NULL, &s[2]));
+    assert_int_equal(tessera_structure_size(s[1]), N_ATOM);
+    ok(tessera_structure_get(s[1], NULL, in_file));
+    q_grid(q);
+    ok(tessera_profiler_new(TESSERA_ATOMS, q_max, "reference", &x));
+    for (int i = 0; i < 3; i++) {
+        ok(tessera_profile_coordinates(x, s[i], NULL, &p));
+        ok(tessera_profile_intensity(p, 1.0, 0.5, N_Q, q, curve[i]));
+        ok(tessera_profile_numbers(p, 1, &mass[i]));
+        tessera_profile_free(p);
+        tessera_structure_free(s[i]);
+    }
+    for (int i = 0; i < N_ATOM; i++)
+        assert_int_equal(in_file[i], i + 1);
+    assert_memory_equal(curve[1], curve[0], sizeof curve[0]);
+    near(mass[2], mass[0], 5.0); /* the ends are charged, or not */
+    near(curve[2][0], curve[0][0], 0.05 * curve[0][0]);
+    tessera_profiler_free(x);
+
+    element[7] = "Xx";
+    refused(tessera_structure_new(N_ATOM, xyz[1], element, NULL, NULL, NULL,
+                                  NULL, &s[0]),
+            TESSERA_E_DATA, "atom 7: 'Xx'");
+    assert_null(s[0]);
+    element[7] = NULL;
+    refused(tessera_structure_new(N_ATOM, xyz[1], element, NULL, NULL, NULL,
+                                  NULL, &s[0]),
+            TESSERA_E_USAGE, "element");
+    refused(tessera_structure_new(5, xyz[1], element, name, NULL, NULL, NULL,
+                                  &s[0]),
+            TESSERA_E_USAGE, "residue");
+}
+
 static void test_neutrons(void **state)
 {
     (void)state;
@@ -169,6 +361,7 @@ static void test_fit(void **state)
     }
     ok(tessera_data_new(N_Q, q, curve, sigma, &d));
     assert_int_equal(tessera_data_size(d), N_Q);
+    assert_true(tessera_data_q_max(d) == q[N_Q - 1]);
     ok(tessera_fit(p, d, c1, NULL, (double)NAN, TESSERA_FIT_N_NUMBER, fit,
                    fitted));
     near(fit[TESSERA_FIT_C1], 1.02, 2e-3);
@@ -418,11 +611,15 @@ static void *run_job(void *data)
 {
     job *j = data;
     static const char *const set[] = {"sampler.draws=150", "sampler.warmup=50"};
+    double number[2];
     tessera_run *r;
     j->is_ordered = 1;
     ok(tessera_run_new(config, j->folder, 2, set, &r));
     assert_string_equal(tessera_run_folder(r), j->folder);
     j->status = tessera_run_start(r, count, j);
+    ok(tessera_run_numbers(r, 2, number));
+    assert_true(isnan(number[TESSERA_RUN_CHI2]) &&
+                number[TESSERA_RUN_LEFT] >= 0.0);
     refused(tessera_run_start(r, NULL, NULL), TESSERA_E_USAGE, "once");
     tessera_run_free(r);
     return NULL;
@@ -452,6 +649,13 @@ static void check_draws(const char *folder)
             TESSERA_E_USAGE, "size");
     refused(tessera_draws_shape(d, TESSERA_POSTERIOR, "nothing", shape),
             TESSERA_E_DATA, "nothing");
+    ok(tessera_draws_coordinates(d, TESSERA_POSTERIOR, "rg", 150, rg));
+    assert_true(rg[0] == 0.0 && rg[149] == 149.0);
+    refused(tessera_draws_coordinates(d, TESSERA_POSTERIOR, "rg", 149, rg),
+            TESSERA_E_USAGE, "150");
+    refused(tessera_draws_coordinates(d, TESSERA_SAMPLE_STATS,
+                                      "acceptance_by_move", 10, rg),
+            TESSERA_E_DATA, "no coordinates");
     tessera_draws_free(d);
 
     snprintf(at, sizeof at, "%s/trajectory-000.h5", folder);
@@ -476,7 +680,7 @@ static void test_runs(void **state)
 {
     (void)state;
     char folder[] = "/tmp/test_library_run_XXXXXX", command[160];
-    job whole = {.stop_after = 0}, stopped = {.stop_after = 1};
+    job whole = {.stop_after = 0}, stopped = {.stop_after = 3};
     pthread_t other;
     const int file = mkstemp(config);
     FILE *out = file >= 0 ? fdopen(file, "w") : NULL;
@@ -495,11 +699,59 @@ static void test_runs(void **state)
     assert_int_equal(whole.status, TESSERA_OK);
     assert_int_equal(stopped.status, TESSERA_E_INTERRUPTED);
     assert_true(whole.n_call > 1 && whole.is_ordered);
-    assert_int_equal(stopped.n_call, 1);
+    assert_int_equal(stopped.n_call, 3);
+    assert_string_not_equal(stopped.phase, "set-up");
     assert_string_equal(whole.phase, "sampling");
     check_draws(whole.folder);
     snprintf(command, sizeof command, "rm -r %s %s", folder, config);
     assert_int_equal(system(command), 0);
+}
+
+/* A run stops while its model error is learnt, and leaves no folder. */
+static int stop_learning(void *context, const char *phase, int64_t done,
+                         int64_t planned)
+{
+    double number[TESSERA_RUN_N_NUMBER];
+    tessera_run **run = context;
+    assert_string_equal(phase, "set-up");
+    assert_true(done < 2 && (planned == 0) == (done == 0));
+    ok(tessera_run_numbers(*run, TESSERA_RUN_N_NUMBER, number));
+    assert_true(isnan(number[TESSERA_RUN_CHI2]));
+    if (done == 1)
+        tessera_run_stop(*run);
+    return 0;
+}
+
+static void test_stop_in_set_up(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/test_library_stop_XXXXXX", yaml[64], curve[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(yaml, sizeof yaml, "%s/a.yaml", folder);
+    snprintf(curve, sizeof curve, "%s/a.dat", folder);
+    FILE *out = fopen(yaml, "w");
+    assert_non_null(out);
+    fprintf(out,
+            "structure: {file: %s, flexible: ['A:4-8']}\n"
+            "data: {file: a.dat}\n"
+            "output: {directory: %s/run}\n"
+            "device: {use: reference, threads: 1}\n",
+            path, folder);
+    fclose(out);
+    out = fopen(curve, "w");
+    assert_non_null(out);
+    for (int k = 1; k < 20; k++)
+        fprintf(out, "%g %g 1\n", 0.01 * k, 100.0 - k);
+    fclose(out);
+    tessera_run *run;
+    ok(tessera_run_new(yaml, NULL, 0, NULL, &run));
+    refused(tessera_run_start(run, stop_learning, &run), TESSERA_E_INTERRUPTED,
+            "nothing was written");
+    assert_int_equal(access(tessera_run_folder(run), F_OK), -1);
+    tessera_run_free(run);
+    remove(yaml);
+    remove(curve);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 /* ---- errors ---- */
@@ -549,12 +801,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_profiles),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_density),
+        cmocka_unit_test(test_profilers_in_two_threads),
+        cmocka_unit_test(test_structure_of_arrays),
         cmocka_unit_test(test_neutrons),
         cmocka_unit_test(test_fit),
         cmocka_unit_test(test_engine_in_two_threads),
         cmocka_unit_test(test_engine_refuses),
         cmocka_unit_test(test_engine_of_file),
         cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_stop_in_set_up),
         cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, write_structure, remove_structure);

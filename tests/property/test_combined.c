@@ -104,7 +104,7 @@ static double weigh_set(const combined *m, int d, const double *profile,
     const tsr_linear_shape shape = {1.3 * s, 5};
     double model[POSTERIOR_POINTS], weight[POSTERIOR_POINTS];
     tsr_fit fit = {0};
-    tsr_saxs_curve(term, profile, 1.0, 0.0, model);
+    tsr_saxs_curve(term, profile, 1.0, NULL, model);
     for (int k = 0; k < term->saxs->n; k++) {
         double u = d == STUDENT_SET
                        ? term->saxs->sigma[k]

@@ -107,8 +107,8 @@ TEST(what_stays_is_exact)
         file_profile(&l->grid, contrast[v], atoms);
         for (int k = 0; k < l->grid.n_q; k++)
             assert_near(own[k] / atoms[k], 1.0, close);
-        tsr_saxs_curve(term, own, 1.0, 0.0, curve[0]);
-        tsr_saxs_curve(term, atoms, 1.0, 0.0, curve[1]);
+        tsr_saxs_curve(term, own, 1.0, NULL, curve[0]);
+        tsr_saxs_curve(term, atoms, 1.0, NULL, curve[1]);
         for (int k = 0; k < term->saxs->n; k++)
             assert_near(curve[0][k] / curve[1][k], 1.0, close);
     }
@@ -326,7 +326,7 @@ static void open_lesson(lesson *o, int is_law)
     for (int i = 0; i < N_ALL; i++) {
         tsr_chain_view view;
         double *to = partial_of(o, o->e.bodies, i);
-        OK(tsr_setup_prior_steps(chain, 300, 0, "a test", &err));
+        OK(tsr_setup_prior_steps(chain, 300, 0, NULL, "a test", &err));
         tsr_chain_view_get(chain, &view);
         OK(tsr_batch_set(batch, 0, (const double(*)[3])view.conformation->body,
                          to, &err));

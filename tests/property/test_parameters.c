@@ -329,8 +329,9 @@ TEST(tempered_is_wider)
 
 /* Student's posterior against draws of R from its prior and of c and b from
  * their proposal, weighted; s and nu are fixed. Data with an outlier. b has a
- * normal prior of standard deviation sd, which is not tempered (0: flat). */
-static void student_at(double beta, double sd)
+ * normal prior of standard deviation sd, which is not tempered (0: flat).
+ * c_fixed 0: c is inferred. */
+static void student_at(double beta, double sd, double c_fixed)
 {
     enum { N = 60000, N_BY = 6 };
     const int model = STUDENT;
@@ -345,6 +346,8 @@ static void student_at(double beta, double sd)
     if (sd > 0.0)
         p.set[0].background.word = TSR_BACKGROUND_INFER;
     p.set[0].background_sd = (tsr_number_or_word){-1, sd};
+    if (c_fixed > 0.0)
+        p.set[0].intensity_scale = (tsr_number_or_word){-1, c_fixed};
     make_data(&p, 21.0, &c, &b, value, rng);
     p.intensity[0][7] *= 3.0;
     make_likelihood(&p);
@@ -367,23 +370,30 @@ static void student_at(double beta, double sd)
     weighted_means(N, N_BY, x[0], w, want, want_error, NULL);
     for (int v = 0; v < N_BY; v++)
         compare("student", &mean[v], &error[v], &want[v], &want_error[v], 1);
+    if (beta == 0.0) { /* the priors of R and b */
+        const double of_b[] = {0.0, sd * sd + centre[2] * centre[2]};
+        const double none[2] = {0.0};
+        compare("prior of b", mean + 4, error + 4, of_b, none, 2);
+        assert_true(term->min_beta == 0.0);
+    }
     tsr_point_clear(&point);
 }
 
 TEST(student_is_right)
 {
-    student_at(1.0, 0.0);
+    student_at(1.0, 0.0, 0.0);
 }
 
 TEST(student_tempered)
 {
-    student_at(0.4, 0.0);
+    student_at(0.4, 0.0, 0.0);
 }
 
 TEST(student_with_prior)
 {
-    student_at(1.0, 100.0);
-    student_at(0.4, 100.0);
+    student_at(1.0, 100.0, 0.0);
+    student_at(0.4, 100.0, 0.0);
+    student_at(0.0, 100.0, 1.3);
 }
 
 /* After any number of steps the state is what the profile and theta say. */
@@ -424,27 +434,38 @@ TEST(state_is_consistent)
     }
 }
 
-/* A new structure brings new c and b; that must not cost many acceptances. */
+/* A new structure brings new c and b; that must not cost many acceptances, and
+ * none of normal errors, also where the likelihood is tempered and the prior of
+ * b, of standard deviation sd (0: flat), is not. */
 TEST(proposals_are_good)
 {
-    const int models[] = {MEASURED, STUDENT};
-    double c = 1.3, b = 200.0, share[2];
-    for (int m = 0; m < 2; m++) {
+    static const struct {
+        int model;
+        double beta, sd, least;
+    } of[] = {{MEASURED, 1.0, 0.0, 0.999},
+              {STUDENT, 1.0, 0.0, 0.85},
+              {MEASURED, 0.05, 100.0, 0.999},
+              {STUDENT, 0.05, 100.0, 0.85}};
+    double c = 1.3, b = 200.0;
+    for (size_t m = 0; m < COUNT_OF(of); m++) {
         problem p;
         chain run;
         gsl_rng *rng = rng_new(10, 0);
         double value[1][TSR_NOISE_PARAMETERS] = {{1.0, 4.0}};
-        open_problem(&p, 1, &models[m]);
+        open_problem(&p, 1, &of[m].model);
+        p.set[0].nuisance = TSR_NUISANCE_SAMPLE;
+        if (of[m].sd > 0.0)
+            p.set[0].background.word = TSR_BACKGROUND_INFER;
+        p.set[0].background_sd = (tsr_number_or_word){-1, of[m].sd};
         make_data(&p, 21.0, &c, &b, value, rng);
-        open_chain(&run, &p, 4, 1.0, 21.0);
-        run.step = 1e-6; /* R all but stays: measured accepts all */
+        open_chain(&run, &p, 4, of[m].beta, 21.0);
+        run.step = 1e-6; /* R all but stays */
         for (int i = 0; i < 4000; i++)
             step_chain(&run, i < 1000);
-        share[m] = (double)run.n_accepted / (double)run.n_step;
+        const double share = (double)run.n_accepted / (double)run.n_step;
+        if (share < of[m].least)
+            fail_msg("case %zu accepts %.3f of new c and b", m, share);
     }
-    assert_true(share[0] > 0.999);
-    if (share[1] < 0.85)
-        fail_msg("student accepts %.2f of new c and b", share[1]);
 }
 
 /* ---- calibration ---- */

@@ -127,7 +127,7 @@ static void regress(const walking *w)
     for (size_t k = 0; k < n; k++)
         mean[k] += l->self[k];
     for (size_t k = 0; k < n_q; k++)
-        weight[k * n_weight + 4] = 0.3 * (double)k / (double)n_q;
+        weight[4 * n_q + k] = 0.3 * (double)k / (double)n_q;
     OK(tsr_likelihood_correct(l, 0, mean, mean, 1.0, &err));
     OK(tsr_likelihood_regress(l, 0, weight, &err));
     OK(tsr_surrogate_update(w->surrogate, &err));

@@ -94,7 +94,8 @@ static outcome program(const char *const *words)
     size_t n_out, n_message;
     FILE *out = open_memstream(&o.out, &n_out);
     FILE *message = open_memstream(&o.message, &n_message);
-    o.exit_status = tsr_program(commands, argc, argv, out, message);
+    o.exit_status =
+        tsr_program(commands, " (c)\nbuilt\n", argc, argv, out, message);
     fclose(out);
     fclose(message);
     own(o.out, free);
@@ -215,7 +216,8 @@ TEST(test_program)
         ROW({"--bogus"}, TSR_OK, 64, "",
             "tessera: unknown option '--bogus'; 'tessera --help' lists the "
             "commands\n"),
-        ROW({"--version"}, TSR_OK, 0, "tessera " TSR_VERSION "\n", "")};
+        ROW({"--version"}, TSR_OK, 0, "tessera " TSR_VERSION " (c)\nbuilt\n",
+            "")};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         last_status = rows[i].status;
         outcome o = program(rows[i].word);
@@ -304,7 +306,7 @@ TEST(test_full_disk)
     }
     FILE *message = text_begin();
     last_status = TSR_OK;
-    assert_int_equal(tsr_program(commands, 3, argv, full, message), 74);
+    assert_int_equal(tsr_program(commands, "", 3, argv, full, message), 74);
     char *text = text_end(message);
     fclose(full);
     assert_string_equal(text, "tessera: cannot write to standard output: No "

@@ -1,9 +1,11 @@
 /* Interference between particles: the structure factor against hard spheres,
- * and its place in the noise models against the sum over points. */
+ * and its place in a term against the sum over points of the instrument. */
 #include "scattering/contrast.h"
 #include "tests/objects.h"
+#include "tests/saxs_likelihood.h"
 #include "tests/test.h"
-#include "tests/unit/noise_problem.h"
+
+#include <math.h>
 
 /* Structure factor of hard spheres of radius 1 at the volume fraction phi, by
  * the equation of Percus & Yevick (Wertheim 1963; Kinning & Thomas 1984, eq.
@@ -62,60 +64,76 @@ TEST(ends_of_the_factor)
     assert_near(i[0], 7e3, 1e-9);
 }
 
-/* At S(0) = 1 the points have the fit of the rotated rows, with and without the
- * model's own error and a prior of b; at another S(0) the likelihood is that of
- * the model times S(q). */
-TEST(noise_models_have_the_factor)
+/* A term's curve is I(q) S(q), smeared by the instrument, for spheres whose
+ * grid has no point to spare: against the sum over the nodes of the instrument;
+ * and at S(0) = 1 it is the curve without interference, to the bit. The noise
+ * model has the same curve. */
+TEST(terms_have_the_factor)
 {
-    for (int i = 0; i < 4 * N_MODEL; i++) {
-        static problem p;
-        const int model = i / 4, has_error = i % 2 && model != STUDENT;
-        double error[2 * N_Q];
-        gsl_rng *rng = rng_new(31, (uint64_t)i);
-        make_problem(&p, 30, 2.0, 5.0, 17);
-        p.background_sd = i & 2 ? 4.0 : 0.0;
-        if (model == RELATIVE)
-            lift(&p);
-        for (int j = 0; j < 2 * N_Q; j++)
-            error[j] = gsl_ran_gaussian(rng, 0.3);
-        open_model(&p, model, infer, infer);
-        const int at = p.type->n_parameter + 2; /* log S(0) */
-        double theta[6] = {0.3, 0.5};
-        theta[at] = 0.0;
-        for (int way = 0; way < 2; way++) {
-            const tsr_noise_spec spec =
-                ROW(.options = &p.options, .saxs = &p.saxs, .matrix = p.matrix,
-                    .n_q = N_Q, .interparticle = way ? at : 0,
-                    .linear = &p.linear, .n_error = has_error ? 2 : 0,
-                    .error = error);
-            static tsr_fit fit[2];
-            static double scratch[2][2 * MAX_N];
-            tsr_noise *s;
-            OK(tsr_noise_new(&spec, new_pool(), &s, &err));
-            fit[way] = (tsr_fit){.model = scratch[way],
-                                 .weight = scratch[way] + MAX_N};
-            p.type->fit(s, p.profile, theta, &fit[way]);
-            if (way == 0)
-                continue;
-            assert_near(fit[0].scale, fit[1].scale, 1e-9);
-            assert_near(fit[0].background, fit[1].background, 1e-8);
-            assert_near(p.type->log_lik(s, &fit[0], theta, 2.1, 4.0),
-                        p.type->log_lik(s, &fit[1], theta, 2.1, 4.0), 1e-8);
-            if (p.type->log_integral != NULL)
-                assert_near(p.type->log_integral(s, &fit[0], theta),
-                            p.type->log_integral(s, &fit[1], theta), 1e-8);
-            theta[at] = log(0.8);
-            p.type->fit(s, p.profile, theta, &fit[1]);
-            double sum = 0.0;
-            for (int k = 0; k < p.saxs.n && !has_error; k++) {
-                double m = p.model[k], x = m / p.profile[0];
-                m /= 1.0 + (1.0 / 0.8 - 1.0) * x * x;
-                sum += p.type->log_point(s, theta, k,
-                                         p.intensity[k] - 2.1 * m - 4.0);
+    enum { N = 40 };
+    static const double slit[] = {0.0, 0.03}, wide[] = {0.0, 0.006};
+    const double radius = 40.0, d_max = 2.0 * radius;
+    const tsr_topology nothing = {0};
+    tsr_form_factor_table *table =
+        own_tsr_form_factor(tsr_form_factor_new(TSR_BODIES_TWO, 1, 101, .01));
+    const tsr_scattering scattering = {.plain = table};
+    for (int i = 0; i < 4; i++)
+        for (int way = 0; way < 4; way++) {
+            const double s0 = way == 3 ? 1.0 : 0.6 + 0.4 * way;
+            double q[N], intensity[N], sigma[N], dq[N], curve[N], theta[6];
+            double *profile, *joint, worst = 0.0;
+            for (int k = 0; k < N; k++) {
+                q[k] = 0.004 + 0.25 * k / N;
+                intensity[k] = 100.0, sigma[k] = 1.0;
+                dq[k] = wide[i / 2];
             }
-            if (!has_error)
-                assert_near(p.type->log_lik(s, &fit[1], theta, 2.1, 4.0), sum,
-                            1e-8);
+            tsr_saxs saxs = {
+                .n = N, .q = q, .intensity = intensity, .sigma = sigma};
+            saxs.resolution.slit_length = slit[i % 2];
+            saxs.resolution.sigma = wide[i / 2] > 0.0 ? dq : NULL;
+            tsr_data_set set = {.saxs = &saxs,
+                                .noise = noise_of("measured"),
+                                .interparticle = {-1, s0},
+                                .interparticle_width = 0.1};
+            tsr_likelihood *l;
+            MAKE(tsr_likelihood, l, saxs_likelihood, &nothing, &scattering,
+                 d_max, 1, &set);
+            const tsr_saxs_term *t = saxs_term(l, 0);
+            profile = array((size_t)l->grid.n_q, sizeof *profile);
+            joint = array(4 * (size_t)l->grid.n_q, sizeof *joint);
+            profile[0] = 1e4;
+            for (int j = 1; j < l->grid.n_q; j++)
+                profile[j] = 1e4 * sphere(j * l->grid.dq_inv_ang * radius);
+            tsr_saxs_curve(t, profile, s0, joint, curve);
+            tsr_pool *pool = new_pool();
+            tsr_smearing nodes;
+            OK(tsr_smearing_make(&saxs.resolution, N, q, 3.0 * d_max, pool,
+                                 &nodes, &err));
+            for (int k = 0; k < N; k++) {
+                double sum = 0.0;
+                for (int j = nodes.first[k]; j < nodes.first[k + 1]; j++) {
+                    const double p = sphere(nodes.q[j] * radius + 1e-9);
+                    sum += nodes.weight[j] * 1e4 * p /
+                           (1.0 + (1.0 / s0 - 1.0) * p * p);
+                }
+                worst = fmax(worst, fabs(curve[k] - sum));
+            }
+            if (worst > 0.1)
+                fail_msg("instrument %d, S(0) %g: off by %g of 1e4", i, s0,
+                         worst);
+            tsr_fit *fit = tsr_term_fit_new(&t->term, pool);
+            tsr_term_start(&t->term, theta);
+            OK(tsr_saxs_fit(t, profile, theta, fit, &err));
+            double chi2 = 0.0;
+            for (int k = 0; k < N; k++)
+                chi2 += pow(100.0 - fit->plain.scale * curve[k] -
+                                fit->plain.background,
+                            2.0);
+            assert_near(chi2, fit->chi2, 1e-7 * chi2);
+            if (s0 == 1.0) {
+                double plain[N];
+                tsr_saxs_curve(t, profile, 1.0, NULL, plain);
+                assert_memory_equal(plain, curve, sizeof plain);
+            }
         }
-    }
 }

@@ -1,5 +1,9 @@
 /* A noise model with the model error integrated out equals the multivariate
- * normal density with the whole covariance. */
+ * normal density with the whole covariance; and two model errors differ as much
+ * as data drawn from one of them show. */
+#include "likelihood/likelihood.h"
+#include "likelihood/term_saxs.h"
+#include "tests/objects.h"
 #include "tests/test.h"
 #include "tests/unit/noise_problem.h"
 
@@ -156,5 +160,104 @@ TEST(model_error_is_a_covariance)
                     dense_log(&p, theta[0], curve, 0, c, b) + 1e-9 >
                         dense_log(&p, theta[0], curve, 0,
                                   which & 1 ? c : c * 1.0001, b));
+    }
+}
+
+/* ---- the difference of two model errors ---- */
+
+enum { N_GRID = 9, N_DATA = 6 };
+
+/* Cholesky factor of the covariance of log I at the data: errors of the data,
+ * the common scale (variance 1), and the curves relative to the reference. */
+static gsl_matrix *log_covariance(const tsr_term *term, double dq,
+                                  const tsr_profile_error *error)
+{
+    gsl_matrix *a = own_gsl_matrix(gsl_matrix_alloc(N_DATA, N_DATA));
+    for (int i = 0; i < N_DATA; i++)
+        for (int j = 0; j < N_DATA; j++) {
+            const int k = (int)lrint(term->coord[i] / dq);
+            const int m = (int)lrint(term->coord[j] / dq);
+            const double signal = term->observed[i] / term->sigma[i];
+            double sum = 1.0 + (i == j ? 1.0 / (signal * signal - 1.0) : 0.0);
+            for (int e = 0; e < error->n; e++)
+                sum += error->curve[e * N_GRID + k] / error->reference[k] *
+                       error->curve[e * N_GRID + m] / error->reference[m];
+            gsl_matrix_set(a, (size_t)i, (size_t)j, sum);
+        }
+    assert_int_equal(gsl_linalg_cholesky_decomp1(a), 0);
+    return a;
+}
+
+/* Log density of y [N_DATA], up to a constant. */
+static double log_normal(const gsl_matrix *lower, const double *y)
+{
+    double x[N_DATA], sum = 0.0;
+    gsl_vector_view v = gsl_vector_view_array(x, N_DATA);
+    memcpy(x, y, sizeof x);
+    gsl_blas_dtrsv(CblasLower, CblasNoTrans, CblasNonUnit, lower, &v.vector);
+    for (size_t i = 0; i < N_DATA; i++)
+        sum -= log(gsl_matrix_get(lower, i, i)) + 0.5 * x[i] * x[i];
+    return sum;
+}
+
+/* tsr_examples_change is the root mean square of the log ratio of the densities
+ * over data drawn from the second: for errors that grow, shrink, turn, or stay,
+ * of one curve and of two; grid points without data count nothing. */
+TEST(change_is_that_of_drawn_data)
+{
+    enum { N = 100000, N_PAIR = 6 };
+    static const struct {
+        int n_before, n_now;
+        double before, now;
+    } pair[N_PAIR] = {{2, 2, 0.02, 0.02}, {0, 1, 0.0, 0.06},
+                      {1, 0, 0.02, 0.0},  {1, 2, 0.02, 0.4},
+                      {2, 2, 0.02, 0.01}, {1, 1, 0.03, -0.004}};
+    static const double q[N_DATA] = {0.02, 0.03, 0.04, 0.06, 0.07, 0.08};
+    static const double observed[N_DATA] = {90.0, 70.0, 50.0, 20.0, 12.0, 7.0};
+    static const double sigma[N_DATA] = {1.0, 0.8, 0.7, 0.5, 0.4, 0.4};
+    tsr_term term = {.type = &tsr_term_saxs,
+                     .n_point = N_DATA,
+                     .coord = q,
+                     .observed = observed,
+                     .sigma = sigma};
+    tsr_term *terms[] = {&term};
+    const tsr_likelihood l = {
+        .n_term = 1, .term = terms, .grid = {N_GRID, 0.01}};
+    const tsr_examples x = {.likelihood = &l};
+    gsl_rng *rng = rng_new(31, 0);
+    for (int p = 0; p < N_PAIR; p++) {
+        double curve[2][2 * N_GRID], reference[N_GRID];
+        for (int k = 0; k < N_GRID; k++) {
+            const double t = (double)k / N_GRID, u = 1.0 - t;
+            reference[k] = 100.0 * exp(-3.0 * t);
+            for (int w = 0; w < 2; w++) {
+                const double size = w ? pair[p].now : pair[p].before;
+                curve[w][k] = size * reference[k] * t;
+                curve[w][N_GRID + k] = size * reference[k] * t * u;
+            }
+            curve[1][k] += pair[p].now < 0.0 ? 0.02 * reference[k] * u : 0.0;
+        }
+        const tsr_profile_error before = {pair[p].n_before, curve[0],
+                                          reference};
+        const tsr_profile_error now = {pair[p].n_now, curve[1], reference};
+        const gsl_matrix *a = log_covariance(&term, 0.01, &before);
+        const gsl_matrix *b = log_covariance(&term, 0.01, &now);
+        double square = 0.0, fourth = 0.0;
+        for (int i = 0; i < N; i++) {
+            double y[N_DATA];
+            gsl_vector_view v = gsl_vector_view_array(y, N_DATA);
+            for (int k = 0; k < N_DATA; k++)
+                y[k] = gsl_ran_gaussian(rng, 1.0);
+            gsl_blas_dtrmv(CblasLower, CblasNoTrans, CblasNonUnit, b,
+                           &v.vector);
+            const double ratio = pow(log_normal(b, y) - log_normal(a, y), 2.0);
+            square += ratio / N, fourth += ratio * ratio / N;
+        }
+        const double got = tsr_examples_change(&x, &before, &now);
+        const double error = sqrt((fourth - square * square) / N);
+        if (fabs(got * got - square) > 4.5 * error + 1e-12 ||
+            (got > 0.05) != (p > 0))
+            fail_msg("pair %d: %g, of draws %g +- %g", p, got * got, square,
+                     error);
     }
 }
