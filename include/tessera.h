@@ -241,7 +241,8 @@ enum {
  * background       in   NaN: fitted; else fixed to this number (0: none)
  * value       [n]  out  the first n of the numbers above
  * curve       [tessera_data_size] out, scale I + background; may be NULL
- * Errors: USAGE (bounds), RANGE (the data exceed q_max), NUMERIC. */
+ * Errors: USAGE (bounds), RANGE (tessera_data_q_max exceeds the profile's
+ * q_max), NUMERIC. */
 TESSERA_API int tessera_fit(const tessera_profile *profile,
                             const tessera_data *data, const double *c1,
                             const double *c2, double background, int n,

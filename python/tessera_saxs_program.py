@@ -2,7 +2,6 @@
 package would load numpy at each start."""
 import os
 import runpy
-import signal
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,9 +20,6 @@ def main() -> NoReturn:
     remark = runpy.run_path(str(package / "_devices.py"))["prepare"]()
     if remark:
         print("tessera:", remark, file=sys.stderr)
-    # Python ignores these signals, and a program inherits that.
-    for name in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(name, signal.SIG_DFL)
     program = str(package / "_native/bin/tessera")
     try:
         os.execv(program, [program, *sys.argv[1:]])

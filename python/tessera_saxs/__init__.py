@@ -1,10 +1,10 @@
 """tessera from Python: curves of structures, their fit to small-angle
 scattering data, and Bayesian sampling of structures.
 
-    import numpy as np, tessera_saxs
-    tessera_saxs.profile("model.pdb", np.linspace(0, 0.5, 101))
-    tessera_saxs.fit("model.pdb", "curve.dat").plot()
-    tessera_saxs.solve("model.pdb", "curve.dat").report()
+>>> import numpy as np, tessera_saxs
+>>> tessera_saxs.profile("model.pdb", np.linspace(0, 0.5, 101))
+>>> tessera_saxs.fit("model.pdb", "curve.dat").plot()
+>>> tessera_saxs.solve("model.pdb", "curve.dat").report()
 
 Lengths are in Angstrom, q = 4 pi sin(theta) / lambda in 1/Angstrom."""
 from . import _library

@@ -85,7 +85,7 @@ def _read(stream: Any) -> str:
 def _error(status: int, lines: list[str]) -> BaseException:
     """The exception of an exit status, with the last message."""
     start = max([i for i, line in enumerate(lines)
-                 if line.startswith("tessera ")], default=0)
+                 if re.match(r"tessera \w+: ", line)], default=-1)
     message = re.sub(r"^tessera \w+: ", "", "\n".join(lines[start:]))
     if status in _INTERRUPTED:
         stop = Interrupted(message)
@@ -93,7 +93,7 @@ def _error(status: int, lines: list[str]) -> BaseException:
         stop.folder = Path(shlex.split(folder)[0]) if folder else None
         return stop
     if status < 0:
-        message = f"{signal.Signals(-status).name}: {message}"
+        message = f"ended by {signal.Signals(-status).name}"
     return ERRORS.get(_STATUS.get(status, 0), TesseraError)(message)
 
 
@@ -114,7 +114,8 @@ def _shower(progress: Progress) -> Optional[Callable[[str], Any]]:
         return lambda chunk: any([call(line) for line in _lines(chunk)])
     if not progress or sys.stderr is None:
         return None
-    if "ipykernel" not in sys.modules:
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if not hasattr(shell, "kernel"):  # no notebook: a script, or a terminal
         return _write
     ipython: Any = need("IPython.display", "a bar in a notebook").display
     handle = ipython.display(ipython.HTML(""), display_id=True)
@@ -122,8 +123,8 @@ def _shower(progress: Progress) -> Optional[Callable[[str], Any]]:
     def show(chunk: str) -> None:
         for line in _lines(chunk)[-1:]:
             percent = re.match(r"[\w-]+ +(\d+) %", line)
-            bar = percent and f"<progress max=100 value={percent[1]}></progress>"
+            bar = f"<progress max=100 value={percent[1]}>" if percent else ""
             handle.update(ipython.HTML(
-                f"{bar or ''} <code>{html.escape(line)}</code>"))
+                f"{bar}</progress> <code>{html.escape(line)}</code>"))
 
     return show

@@ -8,7 +8,7 @@ from typing import Any, Sequence
 import numpy as np
 
 from ._library import Handle, UsageError, array, call
-from .scattering import SCATTERERS, Profile
+from .scattering import Profile, scatterers_number
 
 
 class Engine:
@@ -44,7 +44,7 @@ class Engine:
         if isinstance(source, (str, os.PathLike)):
             n_comp = 3
             self._engine = Handle("engine", "of_file", os.fsencode(source),
-                                  SCATTERERS.index(scatterers), q_max, *last)
+                                  scatterers_number(scatterers), q_max, *last)
         else:
             types = array("types", source, None, dtype=np.int32)
             table = array("form_factors", form_factors, None, None, None)

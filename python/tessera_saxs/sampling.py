@@ -10,7 +10,7 @@ from typing import Any, Mapping, Optional, Union
 
 import numpy as np
 
-from ._library import Handle, MissingFileError, call, need
+from ._library import Handle, MissingFileError, TesseraError, call, need
 from ._program import Progress, execute, execute_json
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -31,8 +31,9 @@ def run(config: PathLike, output: Optional[PathLike] = None, *,
     continues. A run that has not converged is returned: Run.converged.
     Errors: ConfigError, MissingFileError, DataError, UsageError,
     StorageError."""
-    return Run(execute_json(["run", os.fspath(config)], progress,
-                            output=output, set=settings, **options)["directory"])
+    found = execute_json(["run", os.fspath(config)], progress, output=output,
+                         set=settings, **options)
+    return Run(found["directory"])
 
 
 def resume(folder: PathLike, *, progress: Progress = True, **options: Any
@@ -117,8 +118,12 @@ class _Folder:
         return f"<{type(self).__name__} {str(self.folder)!r}>"
 
     def _repr_html_(self) -> str:
+        try:
+            verdict = self.verdict
+        except TesseraError as error:  # as of a run that has no draws yet
+            verdict = str(error)
         return "".join(f"<p>{html.escape(line)}</p>"
-                       for line in self.verdict.splitlines())
+                       for line in verdict.splitlines())
 
 
 class Run(_Folder):
@@ -158,7 +163,7 @@ class Run(_Folder):
 
     @property
     def curves(self) -> list[CurveDraws]:
-        """Data and fits of the curves, in the order of `data:`."""
+        """Data and fits of the curves, in the order of ``data:``."""
         draws, curves = self._open(), []
         for name in self.columns("observed_data"):
             if name.startswith("intensity"):

@@ -9,24 +9,30 @@ from typing import Any, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
-from ._library import Handle, UsageError, array, call, need, texts
+from ._library import (Handle, TesseraError, UsageError, array, call, need,
+                       texts)
 from .structures import Structure
 
 Bounds = Union[None, float, Sequence[float]]
-SCATTERERS = ("atoms", "two", "one")
+
+
+def scatterers_number(name: str) -> int:
+    """The number of scatterers in tessera.h."""
+    if name not in ("atoms", "two", "one"):
+        raise UsageError(f"scatterers: atoms, two or one, not {name}")
+    return ("atoms", "two", "one").index(name)
 
 
 @functools.lru_cache(maxsize=4)
 def _open(q_max: float, scatterers: str, density: Optional[float],
           d2o: Optional[float], exchange: float,
           deuterated: tuple[tuple[str, float], ...], device: str) -> Handle:
-    if scatterers not in SCATTERERS or (d2o is not None and
-                                        scatterers != "atoms"):
-        raise UsageError("scatterers: atoms, two or one; neutrons need atoms")
     last = (max(q_max, 0.01), device.encode())
     if d2o is None:
-        profiler = Handle("profiler", "new", SCATTERERS.index(scatterers),
+        profiler = Handle("profiler", "new", scatterers_number(scatterers),
                           *last)
+    elif scatterers != "atoms":
+        raise UsageError("neutrons need the scatterers atoms")
     else:
         profiler = Handle("profiler", "new_neutron", d2o, exchange,
                           len(deuterated), texts([c for c, _ in deuterated]),
@@ -43,6 +49,12 @@ def _profiler(q_max: float, *, scatterers: str = "atoms",
     """A device that was opened, now or before, for profiles up to q_max."""
     return _open(q_max, scatterers, density, d2o, exchange,
                  tuple(sorted(deuterated.items())), device)
+
+
+def _profiler_of_atoms(q_max: float, **how: Any) -> Handle:
+    if how.get("scatterers", "atoms") != "atoms":
+        raise UsageError("bodies of residues need a file, not coordinates")
+    return _profiler(q_max, **how)
 
 
 class Profile:
@@ -72,7 +84,7 @@ class Profile:
                                   os.fsencode(structure))
         else:
             self._handle = Handle(
-                "profile", "coordinates", _profiler(q_max, **how),
+                "profile", "coordinates", _profiler_of_atoms(q_max, **how),
                 Structure(structure, elements)._handle, None)
         numbers = np.empty(5)
         call("profile_numbers", self._handle, 5, numbers)
@@ -128,8 +140,14 @@ def profile(structure: Any, elements: Any = None, q: Any = None, *,
     structure, is_one = Structure(structure, elements), np.ndim(xyz) == 2
     frames = structure.frames([xyz] if is_one else xyz)
     result = np.empty((len(frames), len(q)))
-    call("profile_frames", _profiler(q_max, **how), structure._handle,
-         len(frames), frames, c1, c2, len(q), q, result)
+    profiler = _profiler_of_atoms(q_max, **how)
+    for k, frame in enumerate(frames):  # a call for each: Ctrl-C is heeded
+        try:
+            one = Handle("profile", "coordinates", profiler, structure._handle,
+                         frame)
+            call("profile_intensity", one, c1, c2, len(q), q, result[k])
+        except TesseraError as error:
+            raise type(error)(f"frame {k}: {error}") from None
     return result[0] if is_one else result
 
 
@@ -226,6 +244,5 @@ def fit(model: Any, curve: Any, *, elements: Any = None, c1: Bounds = None,
         parts = [curve] if isinstance(curve, (str, os.PathLike)) else curve
         curve = Curve(*parts, q_min=q_min, q_max=q_max,
                       smear=how.get("d2o") is not None)
-    q_max = call("data_q_max", curve._handle)
-    return Profile(model, elements, q_max, **how).fit(
-        curve, c1=c1, c2=c2, background=background)
+    found = Profile(model, elements, call("data_q_max", curve._handle), **how)
+    return found.fit(curve, c1=c1, c2=c2, background=background)

@@ -1,7 +1,8 @@
 /* Uses the system's monotonic clock, which is independent of changes of the
- * date. */
+ * date. macOS cannot give it to a condition, but waits relative to it. */
 #include "core/clock.h"
 
+#include <math.h>
 #include <time.h>
 
 double tsr_clock_s(void)
@@ -9,6 +10,37 @@ double tsr_clock_s(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void tsr_clock_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+#ifndef __APPLE__
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+#endif
+    pthread_cond_init(cond, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+void tsr_clock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
+                         double seconds)
+{
+    struct timespec t = {0};
+#ifndef __APPLE__
+    clock_gettime(CLOCK_MONOTONIC, &t);
+#endif
+    t.tv_sec += (time_t)seconds;
+    t.tv_nsec += (long)(1e9 * (seconds - floor(seconds)));
+    if (t.tv_nsec >= 1000000000L) {
+        t.tv_nsec -= 1000000000L;
+        t.tv_sec++;
+    }
+#ifdef __APPLE__
+    pthread_cond_timedwait_relative_np(cond, lock, &t);
+#else
+    pthread_cond_timedwait(cond, lock, &t);
+#endif
 }
 
 void tsr_clock_utc(char text[40])

@@ -29,8 +29,8 @@ tsr_status tsr_wrap(tsr_err *err, tsr_status status, const char *format, ...)
         int n = vsnprintf(err->message, sizeof err->message, format, args);
         va_end(args);
         if (n >= 0 && (size_t)n < sizeof err->message)
-            snprintf(err->message + n, sizeof err->message - (size_t)n, ": %s",
-                     before);
+            snprintf(err->message + n, sizeof err->message - (size_t)n,
+                     ": %.*s", TSR_ERR_SIZE - 3, before);
         err->status = status;
     }
     return status;

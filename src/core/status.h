@@ -10,19 +10,19 @@
 #include <stddef.h>
 
 /* X(name, exit status of the program, meaning) */
-#define TSR_STATUS_LIST(X)                                      \
-    X(OK, 0, "done")                                            \
-    X(E_NO, 1, "the answer is no")                              \
-    X(E_USAGE, 64, "wrong use")                                 \
-    X(E_DATA, 65, "bad input data")                             \
-    X(E_NOINPUT, 66, "missing or unreadable input")             \
-    X(E_INTERNAL, 70, "internal error")                         \
-    X(E_NOMEM, 70, "out of memory")                             \
-    X(E_NUMERIC, 70, "a number is not finite")                  \
-    X(E_RANGE, 70, "outside the range supported by the set-up") \
-    X(E_IO, 74, "input or output failed")                       \
-    X(E_DEVICE, 74, "no usable device, or the device failed")   \
-    X(E_INTERRUPTED, 75, "interrupted; can be resumed")         \
+#define TSR_STATUS_LIST(X)                                    \
+    X(OK, 0, "done")                                          \
+    X(E_NO, 1, "the answer is no")                            \
+    X(E_USAGE, 64, "wrong use")                               \
+    X(E_DATA, 65, "bad input data")                           \
+    X(E_NOINPUT, 66, "missing or unreadable input")           \
+    X(E_INTERNAL, 70, "internal error")                       \
+    X(E_NOMEM, 70, "out of memory")                           \
+    X(E_NUMERIC, 70, "a number is not finite")                \
+    X(E_RANGE, 70, "outside the supported range")             \
+    X(E_IO, 74, "input or output failed")                     \
+    X(E_DEVICE, 74, "no usable device, or the device failed") \
+    X(E_INTERRUPTED, 75, "interrupted; can be resumed")       \
     X(E_CONFIG, 78, "invalid configuration")
 
 /* The status codes, TSR_OK, TSR_E_NO, ... */

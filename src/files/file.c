@@ -2,7 +2,6 @@
  * written under a temporary name, synced and renamed, so that at every moment
  * either the old or the new file exists. */
 #define _GNU_SOURCE /* dladdr */
-#define _DARWIN_C_SOURCE
 #include "files/file.h"
 
 #include "core/text.h"

@@ -37,6 +37,10 @@ const char *tsr_device_type_name(tsr_device_type type);
  * TSR_E_NOMEM. */
 tsr_status tsr_device_list(tsr_device_info **list, int *n, tsr_err *err);
 
+/* 1 if OpenCL's loader finds a driver, whether its devices are usable or not.
+ */
+int tsr_device_has_driver(void);
+
 /* Index of the chosen device in a list. choice: "auto" or NULL (a GPU, else an
  * accelerator, else a CPU, else any other device), "gpu", "cpu" (of several
  * such devices the one with the most compute units), an index, or part of a

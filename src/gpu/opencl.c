@@ -461,21 +461,27 @@ static void find_cache(char path[4096])
 
 /* On a full disk PoCL fails without a reason, or its LLVM ends the process,
  * even if all kernels are cached. So a file several times the size of one
- * kernel (1.1 MiB was measured) is created in the folder and removed again. */
+ * kernel (1.1 MiB was measured) is written into the folder and removed again.
+ */
 static tsr_status check_cache(tsr_err *err)
 {
-    const off_t needed = 4 << 20;
-    char folder[4096], file[4160];
+    const size_t needed = 4 << 20;
+    char folder[4096], file[4160] = "";
     find_cache(folder);
     snprintf(file, sizeof file, "%s/tessera-XXXXXX", folder);
     int fd = mkstemp(file);
-    int code = fd < 0 ? errno : posix_fallocate(fd, 0, needed);
+    int code = fd < 0 ? errno : 0;
+    for (size_t n = 0; n < needed && code == 0;) {
+        const ssize_t written = write(fd, file, sizeof file);
+        n += written > 0 ? (size_t)written : 0;
+        if (written <= 0) /* one that is cut short has not yet a reason */
+            code = written < 0 ? errno : ENOSPC;
+    }
     if (fd >= 0) {
         close(fd);
         unlink(file);
     }
-    if (code == 0 || code == EINVAL ||
-        code == EOPNOTSUPP) /* unsupported: the free space is unknown */
+    if (code == 0)
         return TSR_OK;
     return tsr_fail(
         err, TSR_E_DEVICE,
@@ -517,8 +523,8 @@ static tsr_status no_device(cl_int code, cl_uint n_platform,
             err, TSR_E_DEVICE,
             "no OpenCL device: the ICD loader (libOpenCL.so.1) found no "
             "platform (clGetPlatformIDs: %s); install the driver of your GPU, "
-            "or PoCL to compute on the CPU (apt-get install pocl-opencl-icd), "
-            "or use --device reference",
+            "or PoCL to compute on the CPU (apt-get install pocl-opencl-icd or "
+            "pip install \"tessera-saxs[cpu]\"), or use --device reference",
             symbol(code));
     get_platform(*platform, name);
     return tsr_fail(
@@ -569,6 +575,13 @@ static tsr_status list_handles(device_handle handle[MAX_DEVICES],
     for (int i = 0; i < *n; i++)
         get_info(&handle[i], i, &(*list)[i]);
     return TSR_OK;
+}
+
+int tsr_device_has_driver(void)
+{
+    cl_uint n = 0;
+    clGetPlatformIDs(0, NULL, &n);
+    return n > 0;
 }
 
 tsr_status tsr_device_list(tsr_device_info **list, int *n, tsr_err *err)

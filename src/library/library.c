@@ -475,13 +475,17 @@ int tessera_profile_frames(tessera_profiler *profiler,
     return TESSERA_OK;
 }
 
-/* A q_max that another program computed may differ in its last digits. */
+/* q_max, which another program may have rounded in another way. */
+static double q_limit(const tessera_profile *profile)
+{
+    return profile->q_max * (1.0 + 1e-9);
+}
+
 static tsr_status check_q(const tessera_profile *profile, int n,
                           const double *q, tsr_err *err)
 {
-    const double most = profile->q_max * (1.0 + 1e-9);
     for (int k = 0; k < n; k++)
-        if (!(q[k] >= 0.0 && q[k] <= most))
+        if (!(q[k] >= 0.0 && q[k] <= q_limit(profile)))
             return tsr_fail(err, isnan(q[k]) ? TSR_E_NUMERIC : TSR_E_RANGE,
                             "q[%d] is %g, but the profile has q from 0 to %g "
                             "1/A",
@@ -534,7 +538,10 @@ int tessera_fit(const tessera_profile *profile, const tessera_data *data,
     TSR_REQUIRE(c2 == NULL ||
                 (c2[0] >= -100 && c2[0] <= c2[1] && c2[1] <= 100));
     TSR_REQUIRE(!isinf(background));
-    TSR_CALL(check_q(profile, saxs_of(data)->n, saxs_of(data)->q, err));
+    if (tessera_data_q_max(data) > q_limit(profile))
+        return (int)tsr_fail(err, TSR_E_RANGE,
+                             "the data need a profile up to q = %g 1/A, not %g",
+                             tessera_data_q_max(data), profile->q_max);
     tsr_profile_fit_options how = tsr_profile_fit_defaults;
     how.fit_background = isnan(background);
     how.background = isnan(background) ? 0.0 : background;

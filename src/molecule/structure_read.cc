@@ -1159,6 +1159,7 @@ bool is_ion(const gemmi::Residue &residue)
 tsr_file_residue make_record(const std::string &chain,
                              const gemmi::Residue &residue)
 {
+    using Kind = decltype(gemmi::ResidueInfo::kind);
     tsr_file_residue record{};
     gemmi::ResidueInfo info =
         gemmi::find_tabulated_residue(upper(residue.name));
@@ -1173,11 +1174,10 @@ tsr_file_residue make_record(const std::string &chain,
         record.kind = TSR_MOLECULE_NUCLEOTIDE;
         if (info.is_standard())
             record.parent[0] = info.one_letter_code;
-    } else if (info.kind == gemmi::ResidueInfo::PYR ||
-               info.kind == gemmi::ResidueInfo::KET) {
+    } else if (info.kind == Kind::PYR || info.kind == Kind::KET) {
         record.kind = TSR_MOLECULE_SUGAR;
     } else {
-        bool is_buffer = info.kind == gemmi::ResidueInfo::BUF;
+        bool is_buffer = info.kind == Kind::BUF;
         record.kind = is_ion(residue) ? TSR_MOLECULE_ION
                       : is_buffer     ? TSR_MOLECULE_BUFFER
                                       : TSR_MOLECULE_OTHER;
@@ -1194,7 +1194,9 @@ void AllAtoms::add_atom(const gemmi::Residue &residue, const gemmi::Atom &atom,
                "two, or all atoms",
                path, name_of(record.chain, residue).c_str());
     tsr_file_atom to{};
-    to.z = atomic_number(atom);
+    /* HG, HO and DY are metals, alone, and hydrogens of a residue */
+    to.z = record.kind == TSR_MOLECULE_ION ? atom.element.atomic_number()
+                                           : atomic_number(atom);
     if (to.z < 1 || to.z > 98) {
         out->n_no_element++;
         return;
@@ -1541,12 +1543,26 @@ extern "C" tsr_status tsr_model_atoms_read(const char *path,
 
 /* ---- elements ---- */
 
+/* The form factor of the neutral atom; gemmi has get(element, charge) from 0.6
+ * on, get(element) before. */
+template <class Table>
+static auto neutral(gemmi::El element, int) -> decltype(&Table::get(element, 0))
+{
+    return &Table::get(element, 0);
+}
+
+template <class Table>
+static auto neutral(gemmi::El element, long) -> decltype(&Table::get(element))
+{
+    return &Table::get(element);
+}
+
 extern "C" double tsr_atom_form_factor(int z, double q_inv_ang)
 {
     if (z < 1 || z > 98)
         return NAN;
     double s = q_inv_ang / (4 * gemmi::pi());
-    return gemmi::IT92<double>::get(gemmi::El(z)).calculate_sf(s * s);
+    return neutral<gemmi::IT92<double>>(gemmi::El(z), 0)->calculate_sf(s * s);
 }
 
 extern "C" double tsr_atom_neutron_length(int z)

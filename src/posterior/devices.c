@@ -265,6 +265,21 @@ static void log_environment(tsr_log *log)
                  tuning);
 }
 
+/* Whether the run uses plain C: as configured, or since `auto` finds no driver,
+ * which the log says. Curves of all atoms need a device. */
+static int is_reference(const tsr_config *config, tsr_log *log)
+{
+    const char *use = config->device.use;
+    if (strcmp(use, "auto") != 0 || tsr_device_has_driver() ||
+        config->structure.bodies == TSR_CONFIG_ATOMS)
+        return strcmp(use, "reference") == 0;
+    tsr_warn(log, "no OpenCL driver is installed, for a GPU or for processors "
+                  "(apt-get install pocl-opencl-icd, or pip install "
+                  "\"tessera-saxs[cpu]\"): the run uses reference, which is "
+                  "many times slower");
+    return 1;
+}
+
 /* Opens the configured devices, and finds the rigid unit of each body, unless
  * structure.starts is given: the units must have the same shape in all
  * states. */
@@ -273,7 +288,7 @@ static tsr_status open_configured(const tsr_config *config, tsr_log *log,
 {
     const tsr_topology *t = s->molecule.topology;
     tsr_devices *v = &s->devices;
-    if (strcmp(config->device.use, "reference") == 0) {
+    if (is_reference(config, log)) {
         TSR_TRY(reserve(v, 1, err));
         v->n = 1;
         return TSR_OK;

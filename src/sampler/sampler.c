@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Adds the time since the last call to one part of the worker's times. */
 static void add_time(tsr_worker *w, double *part)
@@ -548,12 +547,8 @@ static tsr_status check_engines(const tsr_target *target, int n_chain,
 static tsr_status start_workers(tsr_sampler *s, tsr_err *err)
 {
     pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&s->go, NULL);
-    pthread_cond_init(&s->done, &attr);
-    pthread_condattr_destroy(&attr);
+    tsr_clock_cond_init(&s->done);
     s->lock_made = 1;
     for (int w = 0; w < s->n_worker; w++) {
         if (pthread_create(&s->worker[w].thread, NULL, worker_thread,
@@ -636,16 +631,6 @@ static void read_progress(const tsr_sampler *s, tsr_progress *p)
     p->chi2 = sum / s->n_chain;
 }
 
-static void quarter_second_from_now(struct timespec *when)
-{
-    clock_gettime(CLOCK_MONOTONIC, when);
-    when->tv_nsec += 250000000L;
-    if (when->tv_nsec >= 1000000000L) {
-        when->tv_nsec -= 1000000000L;
-        when->tv_sec++;
-    }
-}
-
 /* Lets the workers make the present call and waits for them. Returns the error
  * of the first worker that failed. */
 static tsr_status run_workers(tsr_sampler *s,
@@ -660,9 +645,7 @@ static tsr_status run_workers(tsr_sampler *s,
     s->n_call++;
     pthread_cond_broadcast(&s->go);
     while (s->n_busy > 0) {
-        struct timespec when;
-        quarter_second_from_now(&when);
-        pthread_cond_timedwait(&s->done, &s->lock, &when);
+        tsr_clock_cond_wait(&s->done, &s->lock, 0.25);
         if (tick != NULL) {
             pthread_mutex_unlock(&s->lock);
             read_progress(s, &progress);

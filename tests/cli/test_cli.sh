@@ -46,7 +46,8 @@ help before a configuration | 0 | tessera run --help other.yaml
 help of all keys shows units | 0> auto  *draws per chain | tessera run --help all
 help of no key | 64 no key 'contrst'; did you mean 'contrast' | tessera run --help contrst
 a key of no section | 64 did you mean 'c1_range' | tessera check --help contrast.c1_rang
-version | 0 | tessera --version
+version | 0> ^tessera [0-9.]+( \([^)]+\))?$ | tessera --version
+    and what it was built with | out ^built with .*hdf5 [0-9]
 unknown command | 64 did you mean 'run' | tessera runn good.yaml
 unknown option | 64 output | tessera run good.yaml --ouput x
 
@@ -335,8 +336,10 @@ else
     echo "skip PoCL without a cache folder: it is not the one device"
 fi
 cases <<'END'
-no OpenCL device | 74 pocl-opencl-icd | \
-        env OCL_ICD_VENDORS=/dev/null/x tessera run good.yaml --output new --device auto
+no OpenCL device, but one is named | 74 pocl-opencl-icd | \
+        env OCL_ICD_VENDORS=/dev/null/x tessera run good.yaml --output new --device cpu
+no OpenCL driver | 0 pocl-opencl-icd.* uses reference | \
+        env OCL_ICD_VENDORS=/dev/null/x tessera run good.yaml --output plain --device auto
 an output below a file | 74 model.pdb | tessera run good.yaml --output model.pdb/run
     nothing is left behind by what was refused | test ! -e new
 an input in the run's folder | 78 contains a file 'model.pdb'.*--output | tessera run good.yaml --output .

@@ -11,9 +11,8 @@ page=$source/docs/extend.md
 # ---- the copy ----
 # Objects come with their times, so that make builds what depends on the lists.
 mkdir tree tree/build
-cp -a "$source/Makefile" "$source/src" "$source/kernels" "$source/include" tree
+cp -a "$source/Makefile" "$source/version.txt" "$source/src" "$source/kernels" "$source/include" tree
 cp -a "$build/src" "$build/gen" "$build/embed" tree/build
-rm -f tree/build/src/posterior/molecule.o # holds the folder of the data
 cd tree || exit 1
 ln -s "$source/data" "$source/configs" .
 cp "$source/docs/examples/term_gyration.c" src/likelihood

@@ -256,9 +256,8 @@ def test_bar_of_a_notebook(prior, monkeypatch):
     display = types.SimpleNamespace(
         HTML=str, display=lambda page, display_id: types.SimpleNamespace(
             update=shown.append))
-    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(
-        display=display))
+        display=display, get_ipython=lambda: types.SimpleNamespace(kernel=1)))
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     tessera_saxs.run(prior, "one", settings={"sampler.draws": 2000})
     bars = [page for page in shown if "<progress max=100 value=" in page]

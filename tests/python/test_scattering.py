@@ -3,15 +3,20 @@ the program."""
 import json
 import math
 import os
+import re
+import signal
 import subprocess
 import sys
 import threading
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tessera_saxs
 from conftest import tessera
+from tessera_saxs import _library
 from tessera_saxs import (Curve, DataError, Engine, MissingFileError,
                           Profile, Structure, TesseraError, UsageError, fit,
                           profile)
@@ -48,7 +53,8 @@ def test_curve_is_the_programs(work):
     """To the digits of the file."""
     for how, options in (({}, []), ({"c2": 1.5}, ["--c2", 1.5]),
                          ({"density": 0.36}, ["--solvent-density", 0.36]),
-                         ({"d2o": 0.4, "exchange": 0.8, "deuterated": {"A": 0.5}},
+                         ({"d2o": 0.4, "exchange": 0.8,
+                           "deuterated": {"A": 0.5}},
                           ["--radiation", "neutron", "--d2o", 0.4,
                            "--exchange", 0.8, "--deuterated", "A=0.5"])):
         np.testing.assert_allclose(profile("atoms.pdb", Q, **how),
@@ -74,6 +80,28 @@ def test_frames(atoms):
     assert abs(curves[2] / curves[0] - 1).max() > 0.05
     np.testing.assert_array_equal(profile(structure, Q, xyz=moved, c2=1),
                                   curves[2])
+
+
+def test_bad_frame_is_named(atoms):
+    xyz = np.stack([Structure(atoms).xyz] * 3)
+    xyz[2, 5, 1] = math.nan
+    with pytest.raises(UsageError, match="frame 2: .*nan"):
+        profile(atoms, Q, xyz=xyz)
+
+
+def test_frames_are_interrupted(atoms):
+    script = ("import numpy as np, tessera_saxs as t\n"
+              f"s = t.Structure({atoms!r})\n"
+              "print('begins', flush=True)\n"
+              "t.profile(s, [0, 0.5], xyz=np.stack([s.xyz] * 3000))")
+    child = subprocess.Popen([sys.executable, "-c", script], text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert child.stdout.readline() == "begins\n"
+    time.sleep(0.5)
+    child.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    assert "KeyboardInterrupt" in child.communicate()[1]
+    assert time.monotonic() - began < 10
 
 
 def test_array_of_frames():
@@ -111,6 +139,9 @@ def test_numbers_of_a_profile(atoms):
     (UsageError, lambda a: profile(a, ["a"])),
     (UsageError, lambda a: profile(a, Q, c2=math.nan)),
     (UsageError, lambda a: profile(a, Q, scatterers="three")),
+    (UsageError, lambda a: profile(np.eye(3) * 4, ["C"] * 3, Q,
+                                   scatterers="two")),
+    (UsageError, lambda a: profile(a, Q, xyz=np.eye(3), scatterers="one")),
     (UsageError, lambda a: profile(a, Q, d2o=1.5)),
     (UsageError, lambda a: profile(a, Q, d2o=0, density=0.35)),
     (UsageError, lambda a: profile(a, Q, scatterers="one", d2o=0)),
@@ -322,7 +353,8 @@ def test_columns_beside_coordinates(atoms):
 
 
 @pytest.mark.filterwarnings("ignore:no OpenCL device")
-@pytest.mark.parametrize("device, error", [("reference", 1e-12), ("auto", 1e-5)])
+@pytest.mark.parametrize("device, error", [("reference", 1e-12),
+                                           ("auto", 1e-5)])
 def test_engine_is_the_debye_sum(device, error):
     """After random proposals, accepted and rejected, of several systems. The
     error, of I(0), is that of double and of single precision."""
@@ -407,11 +439,35 @@ def test_engine_refuses(model):
                  lambda: engine.propose([(0, [(0, 1, 0)], [[0, 0, math.nan]])]),
                  lambda: engine.propose([(3, [(0, 1, 0)], [[0, 0, 0]])]),
                  lambda: Engine(model, d_bound=-1),
+                 lambda: Engine(model, d_bound=150, scatterers="three"),
+                 lambda: Engine(model, d_bound=150, scatterers="atoms"),
                  lambda: Engine("no.pdb", d_bound=150)):
         with pytest.raises(TesseraError, match=r"\w+ .*\w"):
             call()
     np.testing.assert_array_equal(engine.partials(), before)
     assert engine.propose([]).shape == (0, *before.shape)
+
+
+def test_prototypes_are_those_of_the_header():
+    header = (Path(__file__).parents[2] / "include/tessera.h").read_text()
+    header = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
+    declared = {
+        name: (result, arguments) for result, name, arguments in re.findall(
+            r"TESSERA_API\s+([\w\s*]+?)\s*\btessera_(\w+)\(([^)]*)\);", header)}
+
+    def letter(text):
+        text = " ".join(text.split())
+        if "*" in text:
+            return "s" if re.fullmatch(r"const char ?\* ?\w*", text) else "p"
+        kind = text.split()[0]
+        return {"int": "i", "int64_t": "l", "double": "d", "void": "-"}[kind]
+
+    assert len(_library._PROTOTYPES) > 40
+    for name, prototype in _library._PROTOTYPES.items():
+        result, arguments = declared[name]
+        want = "".join(letter(a) for a in arguments.split(",")).strip("-")
+        have, _, returned = prototype.partition(":")
+        assert have == want and (returned or "i") == letter(result), name
 
 
 def test_version():

@@ -56,6 +56,17 @@ TEST(all_kinds_are_read)
     assert_int_equal(a->residue[6].is_tabulated, 0);
 }
 
+/* A name like that of a hydrogen is an element's in an ion alone. */
+TEST(mercury_and_hydrogen)
+{
+    char text[512] = "";
+    line(text, "HETATM", "HG  ", ' ', " HG", 1, 0, 0, 0, "HG");
+    line(text, "ATOM", " OG ", ' ', "SER", 2, 9, 0, 0, "O");
+    line(text, "ATOM", "HG  ", ' ', "SER", 2, 9.9, 0, 0, "HG");
+    tsr_atoms *a = read_ok(io_text("mercury.pdb", text));
+    assert_ints(a->atom[0].z, 80, a->atom[2].z, 1, a->n_hydrogen, 1);
+}
+
 TEST(one_alternate_location)
 {
     char text[4096] = "";

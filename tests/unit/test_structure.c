@@ -286,7 +286,7 @@ TEST(mmcif)
         {"N N ALA A . 1 2 3\n", "no number"},
         {"N N ALA Subunit_One 7 1 2 3\n", "'Subunit_One' is longer"},
         {"N N ALA A 1234567890 1 2 3\n", "out of range"},
-        {"N N ALA A 7 1 2\n", "Wrong number of values in the loop"},
+        {"N N ALA A 7 1 2\n", "Wrong number of values in"},
         {"N 'N ALA A 7 1 2 3\n", "bad.cif:11:"},
         {"N N ALA A 7 1 2\n;3\n", "bad.cif:13:"},
         {"N N ALA A 7 1 2 3\n_entry.id", "bad.cif:12:"},
