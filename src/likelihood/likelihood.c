@@ -556,6 +556,44 @@ double tsr_likelihood_ratio(const tsr_likelihood *l, int view,
                : ratio;
 }
 
+int tsr_likelihood_n_regressor(const tsr_likelihood *l)
+{
+    return l->grid.n_q < TSR_REGRESSORS ? l->grid.n_q : TSR_REGRESSORS;
+}
+
+void tsr_likelihood_deviation(const tsr_likelihood *l, int view,
+                              const double *contrast, const double *profile,
+                              double *deviation)
+{
+    const tsr_view *v = &l->view[view];
+    const double *power = l->probe[v->probe].power;
+    for (int k = 0; k < tsr_likelihood_n_regressor(l); k++) {
+        const double mean = tsr_likelihood_combine(l, view, v->bodies, contrast,
+                                                   power[k], (size_t)k);
+        const double d = contrast[TSR_C2] * log(profile[k] / mean);
+        deviation[k] = isfinite(d) ? d : 0.0;
+    }
+}
+
+void tsr_likelihood_apply_correction(const tsr_likelihood *l, int view,
+                                     const double *contrast, double *profile)
+{
+    const tsr_view *v = &l->view[view];
+    const int n = v->regression != NULL ? tsr_likelihood_n_regressor(l) : 0;
+    const double limit = 0.2; /* far from all examples */
+    double deviation[TSR_REGRESSORS];
+    if (n > 0)
+        tsr_likelihood_deviation(l, view, contrast, profile, deviation);
+    for (int k = 0; k < l->grid.n_q; k++) {
+        double sum = 0.0;
+        for (int j = 0; j < n; j++)
+            sum += v->regression[j * l->grid.n_q + k] * deviation[j];
+        profile[k] *= tsr_likelihood_ratio(l, view, contrast, (size_t)k);
+        if (n > 0)
+            profile[k] *= exp(fmax(-limit, fmin(sum, limit)));
+    }
+}
+
 void tsr_likelihood_profile(const tsr_likelihood *l, int view,
                             const double *partial, const double *contrast,
                             double *profile)
@@ -577,8 +615,8 @@ void tsr_likelihood_profile(const tsr_likelihood *l, int view,
                        (partial[at] + l->self[at]);
         profile[k] = sum;
     }
-    for (size_t k = 0; k < n_q && v->atoms != NULL; k++)
-        profile[k] *= tsr_likelihood_ratio(l, view, start, k);
+    if (v->atoms != NULL)
+        tsr_likelihood_apply_correction(l, view, start, profile);
 }
 
 double tsr_likelihood_chi2(const tsr_likelihood *likelihood,
@@ -681,6 +719,7 @@ tsr_status tsr_likelihood_correct(tsr_likelihood *l, int view,
     v->radius_ang = radius_ang;
     v->atoms = copy_array(&l->pool, n, atoms);
     v->bodies = copy_array(&l->pool, n, bodies);
+    v->regression = NULL;
     tsr_pool_array(&l->pool, v->atom_power, n_q);
     tsr_status status = tsr_pool_check(&l->pool, err);
     if (status == TSR_OK)
@@ -690,9 +729,25 @@ tsr_status tsr_likelihood_correct(tsr_likelihood *l, int view,
     tsr_pool_free(&l->pool, old->atoms);
     tsr_pool_free(&l->pool, old->bodies);
     tsr_pool_free(&l->pool, old->atom_power);
+    tsr_pool_free(&l->pool, old->regression);
     if (status != TSR_OK)
         *v = before;
     return status;
+}
+
+/* Number of elements of a regression. */
+static size_t regression_size(const tsr_likelihood *l)
+{
+    return (size_t)(l->grid.n_q * tsr_likelihood_n_regressor(l));
+}
+
+tsr_status tsr_likelihood_regress(tsr_likelihood *l, int view,
+                                  const double *weight, tsr_err *err)
+{
+    tsr_view *v = &l->view[view];
+    tsr_pool_free(&l->pool, v->regression);
+    v->regression = copy_array(&l->pool, regression_size(l), weight);
+    return tsr_pool_check(&l->pool, err);
 }
 
 /* Particles are points with exact form factors, so they have no S_ab. */
@@ -756,25 +811,34 @@ static tsr_status archive_view(tsr_likelihood *l, int view,
     const size_t n_q = (size_t)l->grid.n_q;
     const size_t n_profile = (size_t)l->probe[v->probe].n_pair * n_q;
     const size_t n_error = (TSR_MODEL_ERRORS + 1) * n_q;
+    const size_t n_weight = regression_size(l);
+    const size_t n_real = 2 * n_profile + n_error + n_weight;
     int is_known = v->atoms != NULL, n = v->error.n;
+    int is_regressed = v->regression != NULL;
     double radius_ang = v->radius_ang;
-    double *atoms = calloc(2 * n_profile + n_error, sizeof *atoms);
+    double *atoms = calloc(n_real, sizeof *atoms);
     TSR_TRY(tsr_allocated(atoms, err));
     double *bodies = atoms + n_profile, *error = bodies + n_profile;
+    double *weight = error + n_error;
     if (is_known) {
         memcpy(atoms, v->atoms, n_profile * sizeof *atoms);
         memcpy(bodies, v->bodies, n_profile * sizeof *bodies);
     }
     if (n > 0)
         memcpy(error, v->error_curve, ((size_t)n + 1) * n_q * sizeof *error);
+    if (is_regressed)
+        memcpy(weight, v->regression, n_weight * sizeof *weight);
     tsr_archive_int(archive, &is_known, 1);
+    tsr_archive_int(archive, &is_regressed, 1);
     tsr_archive_int(archive, &n, 1);
     tsr_archive_real(archive, &radius_ang, 1);
-    tsr_archive_real(archive, atoms, 2 * n_profile + n_error);
+    tsr_archive_real(archive, atoms, n_real);
     tsr_status status = TSR_OK;
     if (archive->is_restoring && !archive->failed && is_known)
         status =
             tsr_likelihood_correct(l, view, atoms, bodies, radius_ang, err);
+    if (archive->is_restoring && !archive->failed && is_known && is_regressed)
+        TSR_THEN(status, tsr_likelihood_regress(l, view, weight, err));
     if (archive->is_restoring && !archive->failed && n > 0 &&
         n <= TSR_MODEL_ERRORS) {
         const tsr_profile_error known = {n, error, error + (size_t)n * n_q};

@@ -110,6 +110,9 @@ typedef struct {
                                 NULL: no correction */
     double *atom_power;      /* [n_q] tsr_component_power for `atoms` */
     double radius_ang;       /* r_m for `atoms` */
+    double *regression;      /* [tsr_likelihood_n_regressor][n_q] of the
+                                correction (tsr_likelihood_regress); NULL: the
+                                ratio alone */
     tsr_profile_error error; /* the model's own error last passed to the
                                 terms */
     double *error_curve;     /* owns the arrays of `error`; NULL: no error */
@@ -146,7 +149,8 @@ typedef struct {
  *
  * atoms, bodies  [n_pair][n_q]  in  including S_ab, copied
  * radius_ang                     in  r_m of G for `atoms`
- * Replaces an earlier correction, which stays after an error. Call it before
+ * Replaces an earlier correction with its regression; both stay after an error.
+ * Call it before
  * chains start, or between two steps if all profiles are then recomputed.
  * Errors: TSR_E_NUMERIC (the ratio is not positive at the starting values of c1
  * and c2 or at a corner of their ranges), TSR_E_NOMEM. */
@@ -159,6 +163,28 @@ tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood, int view,
  * contrast [TSR_N_CONTRAST]: c1, c2. */
 double tsr_likelihood_ratio(const tsr_likelihood *likelihood, int view,
                             const double *contrast, size_t k);
+
+/* Adds a regression to the correction of an X-ray view. The layer of the bodies
+ * stays that of the starting structure, so the error of a curve b depends on
+ * how b differs from the mean curve B of the bodies. Profiles are then
+ * multiplied by R(q) exp(sum_j weight_j(q) d_j), d_j = c2 log(b(q_j) / B(q_j;
+ * c1, c2)). d_j is 0 where it is not finite; the sum is limited to [-0.2, 0.2].
+ * weight [tsr_likelihood_n_regressor][n_q]  in  copied
+ * Errors: TSR_E_NOMEM. */
+tsr_status tsr_likelihood_regress(tsr_likelihood *likelihood, int view,
+                                  const double *weight, tsr_err *err);
+/* Number of the d_j, the first points of the grid. */
+enum { TSR_REGRESSORS = 128 };
+int tsr_likelihood_n_regressor(const tsr_likelihood *likelihood);
+/* The d_j of a profile [n_q] of bodies: deviation [n] out. */
+void tsr_likelihood_deviation(const tsr_likelihood *likelihood, int view,
+                              const double *contrast, const double *profile,
+                              double *deviation);
+/* Multiplies a profile [n_q] by the correction of a view, which must have
+ * one. */
+void tsr_likelihood_apply_correction(const tsr_likelihood *likelihood, int view,
+                                     const double *contrast, double *profile);
+
 /* sum_ab C_a C_b partial_ab at grid point k. partial [n_pair][n_q]: partial
  * profiles of the view's probe, including S_ab; power: tsr_component_power of
  * their r_m at this q. */
@@ -357,15 +383,21 @@ size_t tsr_examples_offset(const tsr_examples *examples, int i);
  * residual grows with c2, and a curve determines c2 well within its prior. */
 void tsr_examples_weigh_nodes(tsr_examples *examples, int by_data);
 
-/* Adds the mean square of the residual to square [n_q], and the mean of its
- * products to covariance [n_q][n_q] (may be NULL), over conformations and
- * weighted nodes. The residual is log(atoms / bodies) minus its mean over 0 < q
- * <= 0.1 1/Angstrom, because a constant factor is part of the scale. The curve
- * of bodies is multiplied by the view's correction R, unless is_plain. A
- * residual that is not finite counts as 0 in this mean, and before it is
- * subtracted. residual [n_q]: scratch. */
-void tsr_examples_moments(const tsr_examples *examples, int is_plain,
-                          double *square, double *covariance, double *residual);
+/* Compares atoms and bodies. The residual is log(atoms / bodies) minus its mean
+ * over 0 < q <= 0.1 1/Angstrom, because a constant factor is part of the scale.
+ * A residual that is not finite counts as 0 in this mean, and before it is
+ * subtracted. Means are over conformations and weighted nodes.
+ *
+ * before      [n_q]       out  mean square of the residual without correction
+ * covariance  [n_q][n_q]  out  mean products of the residual after correction
+ *             by the view's R and, if it is used, the regression
+ * weight      [n][n_q]    out  of tsr_likelihood_regress, by ridge regression
+ *             (Hoerl & Kennard 1970) of the residual on the d_j, whose fit is
+ *             taken off the covariance; NULL: no regression
+ * Errors: TSR_E_NOMEM. */
+tsr_status tsr_examples_compare(const tsr_examples *examples, double *before,
+                                double *covariance, double *weight,
+                                tsr_err *err);
 
 /* Principal components of covariance [n_q][n_q] of log I, in units of the
  * data's own errors, so that the first are those which the data notice most:
@@ -385,11 +417,12 @@ double tsr_examples_change(const tsr_examples *examples,
                            const tsr_profile_error *before,
                            const tsr_profile_error *now);
 
-/* (n + 1) / (n - 3), n > 3: predictive variance of the next draw, divided by
- * the mean square of n draws about their mean. The uncertainty of the mean
- * gives the factor 1 + 1/n. The uncertainty of the variance gives n / (n - 3):
- * the prediction is a Student's t. */
-double tsr_examples_variance_factor(int n);
+/* (n + p + 1) / (n - p - 3), n > p + 3: predictive variance of the next draw,
+ * divided by the mean square of n draws about a regression on p values (0:
+ * about their mean). The uncertainty of mean and regression gives the factor 1
+ * + (p + 1)/n. The uncertainty of the variance gives n / (n - p - 3): the
+ * prediction is a Student's t. */
+double tsr_examples_variance_factor(int n, int p);
 
 /* 100 times the root of the mean of square [n_q] over the grid's q in [from,
  * to), 1/Angstrom, without q = 0 and the last two points; NaN if no grid point

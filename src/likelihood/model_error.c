@@ -8,6 +8,7 @@
 #include <gsl/gsl_linalg.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const double q_scale_max = 0.1; /* 1/Angstrom; residuals have mean 0 up
                                           to this q */
@@ -34,10 +35,11 @@ static int n_scale_points(const tsr_examples *x)
     return 1 + (int)(q_scale_max / x->likelihood->grid.dq_inv_ang);
 }
 
-/* Residual of conformation i at one c1 and c2, as tsr_examples_moments defines
- * it: residual [n_q] out. */
+/* Residual of conformation i at one c1 and c2: residual [n_q] out. deviation:
+ * the d_j of tsr_likelihood_regress out; NULL: the residual without correction.
+ */
 static void compute_residual(const tsr_examples *x, int i,
-                             const double *contrast, int is_plain,
+                             const double *contrast, double *deviation,
                              double *residual)
 {
     const tsr_likelihood *l = x->likelihood;
@@ -45,17 +47,19 @@ static void compute_residual(const tsr_examples *x, int i,
     const int n_q = l->grid.n_q;
     const int n_scale = n_scale_points(x) < n_q ? n_scale_points(x) : n_q;
     double mean = 0.0;
+    for (int k = 0; k < n_q; k++)
+        residual[k] = tsr_likelihood_combine(
+            l, x->view, x->bodies + tsr_examples_offset(x, i), contrast,
+            probe_of(x)->power[k], (size_t)k);
+    if (deviation != NULL) {
+        tsr_likelihood_deviation(l, x->view, contrast, residual, deviation);
+        tsr_likelihood_apply_correction(l, x->view, contrast, residual);
+    }
     for (int k = 0; k < n_q; k++) {
-        const size_t at = (size_t)k;
         const double a = tsr_likelihood_combine(
             l, x->view, x->atoms + tsr_examples_offset(x, i), contrast,
-            view->atom_power[k], at);
-        const double b = tsr_likelihood_combine(
-            l, x->view, x->bodies + tsr_examples_offset(x, i), contrast,
-            probe_of(x)->power[k], at);
-        const double scale =
-            is_plain ? 1.0 : tsr_likelihood_ratio(l, x->view, contrast, at);
-        residual[k] = log(a / (b * scale));
+            view->atom_power[k], (size_t)k);
+        residual[k] = log(a / residual[k]);
         if (!isfinite(residual[k]))
             residual[k] = 0.0; /* bodies can have a negative intensity */
     }
@@ -65,20 +69,86 @@ static void compute_residual(const tsr_examples *x, int i,
         residual[k] -= mean;
 }
 
-void tsr_examples_moments(const tsr_examples *x, int is_plain, double *square,
-                          double *covariance, double *residual)
+static gsl_matrix new_matrix(tsr_pool *pool, size_t n1, size_t n2)
 {
-    const int n_q = x->likelihood->grid.n_q;
+    double *value;
+    tsr_pool_array(pool, value, n1 * n2);
+    return gsl_matrix_view_array(value, n1, n2).matrix;
+}
+
+/* Mean squares without correction, and mean products of (d, r), deviations and
+ * residual after correction. d_r: scratch of that size. */
+static void add_products(const tsr_examples *x, double *before, gsl_vector *d_r,
+                         gsl_matrix *products)
+{
+    const size_t n_q = (size_t)x->likelihood->grid.n_q;
+    double *residual = d_r->data + d_r->size - n_q;
     for (int v = 0; v < x->n_node; v++)
         for (int i = 0; i < x->n; i++) {
             const double each = x->node_weight[v] / x->n;
-            compute_residual(x, i, x->node[v], is_plain, residual);
-            for (int k = 0; k < n_q; k++)
-                square[k] += each * residual[k] * residual[k];
-            for (int k = 0; k < n_q && covariance != NULL; k++)
-                for (int j = 0; j < n_q; j++)
-                    covariance[k * n_q + j] += each * residual[k] * residual[j];
+            compute_residual(x, i, x->node[v], NULL, residual);
+            for (size_t k = 0; k < n_q; k++)
+                before[k] += each * residual[k] * residual[k];
+            compute_residual(x, i, x->node[v], d_r->data, residual);
+            gsl_blas_dger(each, d_r, d_r, products);
         }
+}
+
+/* weight [n][n_q]: ridge regression of the residual on the deviations. The
+ * penalty, a variance of the d_j, keeps the rounding errors of an engine, 1e-6
+ * of I, small where the weights multiply them. */
+static void regress(const gsl_matrix *products, gsl_matrix *normal,
+                    gsl_matrix *weight)
+{
+    const double penalty = 1e-5;
+    const size_t n = weight->size1, n_q = weight->size2;
+    const gsl_matrix_const_view dd =
+        gsl_matrix_const_submatrix(products, 0, 0, n, n);
+    const gsl_matrix_const_view dr =
+        gsl_matrix_const_submatrix(products, 0, n, n, n_q);
+    gsl_matrix_memcpy(normal, &dd.matrix);
+    gsl_matrix_memcpy(weight, &dr.matrix);
+    for (size_t k = 0; k < n; k++)
+        *gsl_matrix_ptr(normal, k, k) += penalty;
+    gsl_linalg_cholesky_decomp1(normal);
+    gsl_blas_dtrsm(CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, 1.0,
+                   normal, weight);
+    gsl_blas_dtrsm(CblasLeft, CblasLower, CblasTrans, CblasNonUnit, 1.0, normal,
+                   weight);
+}
+
+tsr_status tsr_examples_compare(const tsr_examples *x, double *before,
+                                double *covariance, double *weight,
+                                tsr_err *err)
+{
+    const size_t n_q = (size_t)x->likelihood->grid.n_q;
+    const size_t n = (size_t)tsr_likelihood_n_regressor(x->likelihood);
+    tsr_pool pool = {0};
+    gsl_matrix d_r = new_matrix(&pool, 1, n + n_q);
+    gsl_matrix products = new_matrix(&pool, n + n_q, n + n_q);
+    gsl_matrix half = new_matrix(&pool, n + n_q, n_q);
+    gsl_matrix normal = new_matrix(&pool, n, n);
+    gsl_matrix rest = new_matrix(&pool, n + n_q, n_q); /* weight above -1 */
+    gsl_matrix_view out = gsl_matrix_view_array(covariance, n_q, n_q);
+    const tsr_status status = tsr_pool_check(&pool, err);
+    if (status == TSR_OK) {
+        gsl_vector_view row = gsl_matrix_row(&d_r, 0);
+        gsl_matrix_view top = gsl_matrix_submatrix(&rest, 0, 0, n, n_q);
+        memset(before, 0, n_q * sizeof *before);
+        add_products(x, before, &row.vector, &products);
+        for (size_t k = 0; k < n_q; k++)
+            gsl_matrix_set(&rest, n + k, k, -1.0);
+        if (weight != NULL) {
+            regress(&products, &normal, &top.matrix);
+            memcpy(weight, rest.data, n * n_q * sizeof *weight);
+        }
+        gsl_blas_dgemm(CblasNoTrans, CblasNoTrans, 1.0, &products, &rest, 0.0,
+                       &half);
+        gsl_blas_dgemm(CblasTrans, CblasNoTrans, 1.0, &rest, &half, 0.0,
+                       &out.matrix);
+    }
+    tsr_pool_clear(&pool);
+    return status;
 }
 
 /* Adds chi2 of the all-atom curve of each example at each node to square
@@ -135,9 +205,9 @@ void tsr_examples_weigh_nodes(tsr_examples *x, int by_data)
     free(square);
 }
 
-double tsr_examples_variance_factor(int n)
+double tsr_examples_variance_factor(int n, int p)
 {
-    return n * (1.0 + 1.0 / n) / (n - 3.0);
+    return (n + p + 1.0) / (n - p - 3.0);
 }
 
 /* The information of the data at each point of the grid: the sum of (I /

@@ -110,8 +110,9 @@ static const tsr_field model_error_fields[] = {
               .words = learn_words,
               .doc =
                   "all: correct curves of bodies by the ratio of the all-atom "
-                  "curve to theirs, and integrate out the remaining error; "
-                  "ratio: correct only; none: no correction"),
+                  "curve to theirs and a regression on their curve, and "
+                  "integrate out the remaining error; ratio: correct by the "
+                  "ratio only; none: no correction"),
     TSR_FIELD(NUMBER_OR_WORD, "conformations", tsr_model_error_config,
               conformations, .initial = "auto", .min = 1.0, .max = 100000.0,
               .words = auto_words,

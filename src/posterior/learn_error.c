@@ -279,7 +279,7 @@ static void describe_error(const comparison *x, int n_error,
         tsr_words_add(words, "%s %.2g -> %.2g %% (q %g to %g)",
                       k > 0 ? "," : "", b, a, edge[k], edge[k + 1]);
     }
-    tsr_words_add(words, " before -> after correction by their ratio; ");
+    tsr_words_add(words, " before -> after correction; ");
     if (n_error > 0)
         tsr_words_add(words,
                       "the remaining error is integrated out in %d components",
@@ -327,15 +327,13 @@ static int may_set_error(const comparison *x)
 /* Adds the error of the all-atom model itself, which bodies have as well.
  * Otherwise the posterior of the bodies would be narrower than the all-atom
  * posterior for which it proposes. */
-static void add_all_atom_error(const comparison *x, double *square,
-                               double *covariance)
+static void add_all_atom_error(const comparison *x, double *covariance)
 {
     const tsr_profile_error *e = &x->all_atom->view[x->examples.view].error;
     const size_t n_q = (size_t)x->l->grid.n_q;
     for (size_t c = 0; c < (size_t)e->n; c++)
         for (size_t k = 0; k < n_q; k++) {
             const double own = e->curve[c * n_q + k] / e->reference[k];
-            square[k] += own * own;
             for (size_t j = 0; j < n_q; j++)
                 covariance[k * n_q + j] +=
                     own * e->curve[c * n_q + j] / e->reference[j];
@@ -348,26 +346,34 @@ static tsr_status learn_remaining_error(const tsr_config *config, comparison *x,
                                         tsr_words *words, tsr_err *err)
 {
     const size_t n_q = (size_t)x->l->grid.n_q;
-    double *square, *before, *left, *covariance, *curve, *reference;
+    const int is_all = config->model_error.learn == TSR_LEARN_ALL &&
+                       x->examples.n >= MIN_EXAMPLES;
+    const int n_regressor = tsr_likelihood_n_regressor(x->l);
+    const int is_regressed =
+        is_all && !probe_of(x)->is_neutron && x->examples.n >= 4 * n_regressor;
+    double *square, *before, *weight, *covariance, *curve, *reference;
     int n = 0;
     tsr_pool_array(&x->pool, square, n_q);
     tsr_pool_array(&x->pool, before, n_q);
-    tsr_pool_array(&x->pool, left, n_q);
+    tsr_pool_array(&x->pool, weight, TSR_REGRESSORS * n_q);
     tsr_pool_array(&x->pool, covariance, n_q * n_q);
     tsr_pool_array(&x->pool, curve, TSR_MODEL_ERRORS * n_q);
     tsr_pool_array(&x->pool, reference, n_q);
     TSR_TRY(tsr_pool_check(&x->pool, err));
-    tsr_examples_moments(&x->examples, 1, before, NULL, left);
-    tsr_examples_moments(&x->examples, 0, square, covariance, left);
-    if (x->examples.n > 3) {
-        const double by = tsr_examples_variance_factor(x->examples.n);
-        scale(n_q, by, square);
-        scale(n_q * n_q, by, covariance);
-    }
+    TSR_TRY(tsr_examples_compare(&x->examples, before, covariance,
+                                 is_regressed ? weight : NULL, err));
+    if (is_regressed)
+        TSR_TRY(tsr_likelihood_regress(x->l, x->examples.view, weight, err));
+    if (x->examples.n > 3)
+        scale(n_q * n_q,
+              tsr_examples_variance_factor(x->examples.n,
+                                           is_regressed ? n_regressor : 0),
+              covariance);
     if (x->all_atom != NULL)
-        add_all_atom_error(x, square, covariance);
-    if (x->examples.n >= MIN_EXAMPLES &&
-        config->model_error.learn == TSR_LEARN_ALL)
+        add_all_atom_error(x, covariance);
+    for (size_t k = 0; k < n_q; k++)
+        square[k] = covariance[k * n_q + k];
+    if (is_all)
         n = tsr_examples_components(&x->examples, covariance, curve);
     const double start[TSR_N_CONTRAST] = {x->l->contrast[TSR_C1].start,
                                           x->l->contrast[TSR_C2].start};
@@ -471,27 +477,38 @@ static void warn_of_error(comparison *x, tsr_log *log)
 }
 
 /* Copies the all-atom profiles of the examples, and multiplies them by the
- * ratio with which the all-atom likelihood corrects this view at the c1 and c2
- * of the example. */
-static void load_all_atom_curves(comparison *x,
-                                 const tsr_all_atom_example *example)
+ * correction of this view in the all-atom likelihood, at the c1 and c2 of the
+ * example. Errors: TSR_E_NOMEM. */
+static tsr_status load_all_atom_curves(comparison *x,
+                                       const tsr_all_atom_example *example,
+                                       tsr_err *err)
 {
     const tsr_likelihood *all_atom = x->all_atom;
     const tsr_view *view = &all_atom->view[x->examples.view];
     const tsr_probe *p = &all_atom->probe[view->probe];
     const size_t n = tsr_examples_size(&x->examples, 1),
                  n_q = (size_t)all_atom->grid.n_q;
+    double *profile;
+    tsr_pool_array(&x->pool, profile, n_q);
+    TSR_TRY(tsr_pool_check(&x->pool, err));
     for (int i = 0; i < x->examples.n; i++) {
         double *to = x->examples.atoms + n * (size_t)i;
         memcpy(to, example[i].all_atom, n * sizeof *to);
-        for (size_t k = 0; k < n_q && view->atoms != NULL; k++) {
-            const double by = tsr_likelihood_ratio(all_atom, x->examples.view,
-                                                   example[i].contrast, k);
+        tsr_likelihood_profile(all_atom, x->examples.view, to,
+                               example[i].contrast, profile);
+        for (size_t k = 0; k < n_q; k++) {
+            const double by =
+                profile[k] / tsr_likelihood_combine(all_atom, x->examples.view,
+                                                    to + (size_t)p->first * n_q,
+                                                    example[i].contrast,
+                                                    p->power[k], k);
             for (int pair = p->first; pair < p->first + p->n_pair; pair++)
                 to[(size_t)pair * n_q + k] *= by;
         }
     }
     compute_mean(x, x->examples.atoms);
+    tsr_pool_free(&x->pool, profile);
+    return TSR_OK;
 }
 
 /* Learns the error of all views from the examples, and replaces *x->text by
@@ -510,8 +527,8 @@ static tsr_status learn_views(const tsr_config *config, comparison *x,
         if (example != NULL && x->l->view[v].atoms == NULL)
             continue;
         if (example != NULL)
-            load_all_atom_curves(x, example);
-        status = learn_view(config, x, &words, err);
+            status = load_all_atom_curves(x, example, err);
+        TSR_THEN(status, learn_view(config, x, &words, err));
     }
     free(*x->text);
     *x->text = tsr_words_end(&words);

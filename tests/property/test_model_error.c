@@ -11,11 +11,13 @@
 #include "tests/saxs_likelihood.h"
 #include "tests/setup_sample.h"
 
+#include <gsl/gsl_randist.h>
 #include <unistd.h>
 
 #define FOLDER "../shared/data/saxs/lysozyme_raw/"
 static const char loose[] = "flexible: ['A:119-129']";
-static const char atoms_key[] = "structure.bodies=atoms"; /* on a device */
+static const char many[] = "model_error.conformations=96"; /* a regression */
+static const char atoms_key[] = "structure.bodies=atoms";  /* on a device */
 
 static void open_sample(sample *x, const char *motion, const char *key)
 {
@@ -123,7 +125,7 @@ TEST(others_are_nearer)
     sample x, raw;
     if (is_absent())
         skip();
-    open_sample(&x, loose, "seed=1");
+    open_sample(&x, loose, many);
     open_sample(&raw, loose, "model_error=none");
     assert_null(raw.s.data.likelihood->view->atoms);
     const tsr_likelihood *l = x.s.data.likelihood;
@@ -230,6 +232,188 @@ TEST(learning_again_gives_the_same_bits)
     assert_int_equal(x->view->error.n, y->view->error.n);
     assert_memory_equal(x->view->error_curve, y->view->error_curve,
                         ((size_t)x->view->error.n + 1) * n_q);
+}
+
+/* A checkpoint holds the regression: without it the ratio alone is left. */
+TEST(checkpoints_hold_the_regression)
+{
+    sample x;
+    tsr_archive archive = {0};
+    if (is_absent())
+        skip();
+    open_sample(&x, loose, many);
+    tsr_likelihood *l = x.s.data.likelihood;
+    const size_t n = (size_t)(tsr_likelihood_n_regressor(l) * l->grid.n_q);
+    double *had = array(n, sizeof *had);
+    memcpy(had, l->view->regression, n * sizeof *had);
+    tsr_archive_begin(&archive);
+    OK(tsr_likelihood_archive(l, &archive, &err));
+    OK(tsr_likelihood_correct(l, 0, l->view->atoms, l->view->bodies, 1.0,
+                              &err));
+    assert_null(l->view->regression);
+    tsr_archive_rewind(&archive);
+    OK(tsr_likelihood_archive(l, &archive, &err));
+    OK(tsr_archive_end(&archive, &err));
+    assert_memory_equal(l->view->regression, had, n * sizeof *had);
+    tsr_archive_clear(&archive);
+}
+
+/* ---- the regression, from examples made up ---- */
+
+enum { N_EXAMPLE = 64, N_OTHER = 8, LAW = 5 };
+static const double at[TSR_N_CONTRAST] = {1.0, 1.0};
+
+typedef struct {
+    sample x;
+    tsr_likelihood *l;
+    size_t n_q;
+    tsr_examples e;
+} lesson;
+
+static double *partial_of(const lesson *o, double *all, int i)
+{
+    return all + tsr_examples_size(&o->e, i);
+}
+
+static void set_mean(const lesson *o, double *all)
+{
+    const size_t n = tsr_examples_size(&o->e, 1);
+    double *mean = partial_of(o, all, N_EXAMPLE);
+    memset(mean, 0, n * sizeof *mean);
+    for (size_t i = 0; i < N_EXAMPLE; i++)
+        for (size_t k = 0; k < n; k++)
+            mean[k] += all[i * n + k] / N_EXAMPLE;
+}
+
+/* The d_j of conformation i, which has the curve [n_q]. */
+static void deviation_of(const lesson *o, int i, double *curve, double *d)
+{
+    const double *bodies = partial_of(o, o->e.bodies, i);
+    for (size_t k = 0; k < o->n_q; k++)
+        curve[k] = tsr_likelihood_combine(o->l, 0, bodies, at,
+                                          o->l->probe->power[k], k);
+    tsr_likelihood_deviation(o->l, 0, at, curve, d);
+}
+
+/* By how much atoms scatter more than bodies at a point of the grid. */
+static double law(const lesson *o, size_t k, double amplitude)
+{
+    return 0.3 - 0.2 * (double)k / (double)o->n_q +
+           0.05 * sin((double)k) * amplitude;
+}
+
+/* Bodies are draws of the prior; curves of the atoms follow from those of the
+ * bodies, or differ from them at random. */
+static void open_lesson(lesson *o, int is_law)
+{
+    enum { N_ALL = N_EXAMPLE + 1 + N_OTHER };
+    double curve[256], d[TSR_REGRESSORS];
+    gsl_rng *rng = rng_new(3, 0);
+    open_sample(&o->x, loose, "seed=1");
+    o->l = o->x.s.data.likelihood;
+    o->n_q = (size_t)o->l->grid.n_q;
+    o->e = (tsr_examples){.likelihood = o->l, .n = N_EXAMPLE, .n_node = 1};
+    memcpy(o->e.node[0], at, sizeof at);
+    o->e.node_weight[0] = 1.0;
+    const size_t n = tsr_examples_size(&o->e, 1);
+    o->e.atoms = array(N_ALL * n, sizeof *o->e.atoms);
+    o->e.bodies = array(N_ALL * n, sizeof *o->e.bodies);
+    tsr_target prior = o->x.s.target;
+    prior.likelihood = NULL;
+    prior.n_engine = 0;
+    NEW(tsr_chain, chain, tsr_chain_new, &prior, 9);
+    NEW(tsr_batch, batch, tsr_batch_new, o->x.s.devices.group[0].engine, 1);
+    for (int i = 0; i < N_ALL; i++) {
+        tsr_chain_view view;
+        double *to = partial_of(o, o->e.bodies, i);
+        OK(tsr_setup_prior_steps(chain, 300, 0, NULL, "a test", &err));
+        tsr_chain_view_get(chain, &view);
+        OK(tsr_batch_set(batch, 0, (const double(*)[3])view.conformation->body,
+                         to, &err));
+        for (size_t k = 0; k < n; k++)
+            to[k] += o->l->self[k];
+    }
+    set_mean(o, o->e.bodies);
+    const double *mean = partial_of(o, o->e.bodies, N_EXAMPLE);
+    OK(tsr_likelihood_correct(o->l, 0, mean, mean, 1.0, &err));
+    for (int i = 0; i < N_ALL; i++) {
+        const double by_chance = 0.05 * gsl_ran_gaussian(rng, 1.0);
+        deviation_of(o, i, curve, d);
+        for (size_t k = 0; k < n; k++)
+            partial_of(o, o->e.atoms, i)[k] =
+                partial_of(o, o->e.bodies, i)[k] *
+                exp(law(o, k % o->n_q, is_law ? d[LAW] : by_chance));
+    }
+    set_mean(o, o->e.atoms);
+    OK(tsr_likelihood_correct(o->l, 0, partial_of(o, o->e.atoms, N_EXAMPLE),
+                              mean, 1.0, &err));
+}
+
+/* Sum of the variances that are left over q. */
+static double left_over(const lesson *o, double *weight)
+{
+    double before[256], sum = 0.0;
+    double *covariance = array(o->n_q * o->n_q, sizeof *covariance);
+    OK(tsr_examples_compare(&o->e, before, covariance, weight, &err));
+    for (size_t k = 0; k < o->n_q; k++)
+        sum += covariance[k * (o->n_q + 1)];
+    return sum;
+}
+
+/* Mean square, over the other conformations and q, of the error of the
+ * corrected curve, less its mean over q. */
+static double error_of_others(const lesson *o)
+{
+    double curve[256], d[TSR_REGRESSORS], sum = 0.0;
+    for (int i = N_EXAMPLE + 1; i <= N_EXAMPLE + N_OTHER; i++) {
+        double own[256], mean = 0.0;
+        deviation_of(o, i, curve, d);
+        memcpy(own, curve, sizeof own);
+        tsr_likelihood_apply_correction(o->l, 0, at, own);
+        for (size_t k = 0; k < o->n_q; k++) {
+            own[k] = log(own[k] / curve[k]) - law(o, k, d[LAW]);
+            mean += own[k] / (double)o->n_q;
+        }
+        for (size_t k = 0; k < o->n_q; k++)
+            sum += pow(own[k] - mean, 2.0);
+    }
+    return sum;
+}
+
+/* Where the error of bodies follows from their curve, almost none is left, also
+ * for conformations that are not examples. */
+TEST(law_is_learnt)
+{
+    lesson o;
+    double weight[TSR_REGRESSORS * 256];
+    if (is_absent())
+        skip();
+    open_lesson(&o, 1);
+    assert_true(o.n_q <= 256);
+    const double ratio = left_over(&o, NULL), others = error_of_others(&o);
+    assert_true(left_over(&o, weight) < 0.02 * ratio);
+    OK(tsr_likelihood_regress(o.l, 0, weight, &err));
+    print_message("  error of others: %.2e by the ratio, %.2e\n", others,
+                  error_of_others(&o));
+    assert_true(error_of_others(&o) < 0.02 * others);
+}
+
+/* An error that does not follow from the curve is expected to stay, although
+ * weights fit that of the examples in part. */
+TEST(chance_is_not_learnt)
+{
+    lesson o;
+    double weight[TSR_REGRESSORS * 256];
+    if (is_absent())
+        skip();
+    open_lesson(&o, 0);
+    const double ratio = left_over(&o, NULL), left = left_over(&o, weight);
+    const double expected =
+        left * tsr_examples_variance_factor(N_EXAMPLE,
+                                            tsr_likelihood_n_regressor(o.l));
+    print_message("  left by the ratio %.2e, by the regression %.2e\n", ratio,
+                  expected);
+    assert_true(expected > 0.8 * ratio && expected < 2.0 * ratio);
 }
 
 /* Examples by which atoms would scatter less than nothing: a lesson of them

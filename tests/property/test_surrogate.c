@@ -113,11 +113,32 @@ TEST(launches_do_not_matter)
 
 /* ---- what chains find ---- */
 
+/* A regression in the correction of the likelihood, which walks do not know. */
+static void regress(const walking *w)
+{
+    tsr_likelihood *l = w->s.likelihood;
+    const size_t n = (size_t)tsr_likelihood_n_profile(l);
+    const size_t n_q = (size_t)l->grid.n_q;
+    const size_t n_weight = (size_t)tsr_likelihood_n_regressor(l);
+    double *mean = array(n, sizeof *mean);
+    double *weight = array(n_q * n_weight, sizeof *weight);
+    OK(tsr_likelihood_direct(l, w->s.t->n_body, w->s.extended, NULL, mean,
+                             &err));
+    for (size_t k = 0; k < n; k++)
+        mean[k] += l->self[k];
+    for (size_t k = 0; k < n_q; k++)
+        weight[4 * n_q + k] = 0.3 * (double)k / (double)n_q;
+    OK(tsr_likelihood_correct(l, 0, mean, mean, 1.0, &err));
+    OK(tsr_likelihood_regress(l, 0, weight, &err));
+    OK(tsr_surrogate_update(w->surrogate, &err));
+}
+
 TEST(posterior_is_exact)
 {
     for (int cold = 0; cold < 2; cold++) {
         walking w;
         open_walking(&w, "GASFPLGK", NULL, 1, 0.04, 1);
+        regress(&w);
         compare(&w, cold ? 1.0 : 0.3, 20000, 800);
     }
 }
