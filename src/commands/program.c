@@ -571,11 +571,6 @@ int tsr_program(const tsr_command *const *commands, const char *built_with,
     }
     int asks = strcmp(first, "help") == 0 || strcmp(first, "--help") == 0 ||
                strcmp(first, "-h") == 0;
-    for (int i = 0; asks && argc == 3 && strcmp(argv[2], TABLE) == 0; i++) {
-        if (commands[i] == NULL)
-            return check_output(0, out, message);
-        fprintf(out, "%s\t%s\n", commands[i]->name, commands[i]->doc);
-    }
     if (asks && argc == 2) {
         help(commands, out);
         return check_output(0, out, message);
