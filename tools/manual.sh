@@ -12,10 +12,10 @@ if [ -n "${SOURCE_DATE_EPOCH:-}" ]; then # GNU, then BSD
 fi
 mkdir -p "$out"
 rm -f "$out"/*
-"$program" help --table >"$out/commands"
-for name in $(cut -f 1 "$out/commands"); do
+for name in $("$program" --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p'); do
     "$program" "$name" --help --table
 done >"$out/table"
+awk -F '\t' '$1 == "command" {print $2 "\t" $4}' "$out/table" >"$out/commands"
 
 # ---- manual pages ----
 

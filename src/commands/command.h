@@ -25,8 +25,7 @@
  * -nVALUE and bundles of letters (-vq); "--" ends them, "-" is an argument.
  * Options and arguments may be mixed. Every command also has --help (-h),
  * --verbose (-v) and --quiet (-q); words after --help (or --help KEY) are
- * neither read nor checked. 'help --table' prints the list of commands, and
- * '--help --table' the help of one, for programs. */
+ * neither read nor checked. '--help --table' prints the help for programs. */
 #ifndef TSR_COMMANDS_COMMAND_H
 #define TSR_COMMANDS_COMMAND_H
 

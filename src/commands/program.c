@@ -349,15 +349,14 @@ static void table_of_keys(const tsr_field *fields, const char *before,
     for (const tsr_field *f = fields; f != NULL && f->name != NULL; f++) {
         char name[128];
         const int is_list = f->type == TSR_FIELD_LIST;
+        const int is_group = is_list || f->type == TSR_FIELD_GROUP;
         snprintf(name, sizeof name, "%s%s%s", before, f->name,
-                 is_list ? ".0." : ".");
-        if (!is_list && f->type != TSR_FIELD_GROUP) {
-            fprintf(out, "key\t%s%s\n", before, f->name);
-            continue;
-        }
+                 is_list    ? ".0."
+                 : is_group ? "."
+                            : "");
+        if (!is_group || f->selector != NULL)
+            fprintf(out, "key\t%s%s\n", name, is_group ? f->selector : "");
         table_of_keys(f->fields, name, out);
-        if (f->selector != NULL)
-            fprintf(out, "key\t%s%s\n", name, f->selector);
         for (int k = 0; f->selector != NULL && f->kind(k).name != NULL; k++)
             table_of_keys(f->kind(k).fields, name, out);
     }
@@ -523,15 +522,12 @@ static int start_tool(const char *name, int argc, const char *const *argv,
     }
     word[0] = tool;
     memcpy(word + 1, argv, (size_t)argc * sizeof *argv); /* read only */
-    char *program = tsr_file_of_program();
-    char *slash = program != NULL ? strrchr(program, '/') : NULL;
+    char *folder = tsr_file_program_folder();
     char *beside =
-        slash != NULL
-            ? tsr_text_format("%.*s/%s", (int)(slash - program), program, tool)
-            : NULL;
+        folder != NULL ? tsr_text_format("%s/%s", folder, tool) : NULL;
     if (beside != NULL)
         execv(beside, word);
-    free(program);
+    free(folder);
     free(beside);
     execvp(tool, word);
     const tsr_status status = tsr_fail(
@@ -575,11 +571,6 @@ int tsr_program(const tsr_command *const *commands, const char *built_with,
     }
     int asks = strcmp(first, "help") == 0 || strcmp(first, "--help") == 0 ||
                strcmp(first, "-h") == 0;
-    for (int i = 0; asks && argc == 3 && strcmp(argv[2], TABLE) == 0; i++) {
-        if (commands[i] == NULL)
-            return check_output(0, out, message);
-        fprintf(out, "%s\t%s\n", commands[i]->name, commands[i]->doc);
-    }
     if (asks && argc == 2) {
         help(commands, out);
         return check_output(0, out, message);

@@ -26,16 +26,11 @@ void tsr_clock_cond_init(pthread_cond_t *cond)
 void tsr_clock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
                          double seconds)
 {
-    struct timespec t = {0};
 #ifndef __APPLE__
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    seconds += tsr_clock_s();
 #endif
-    t.tv_sec += (time_t)seconds;
-    t.tv_nsec += (long)(1e9 * (seconds - floor(seconds)));
-    if (t.tv_nsec >= 1000000000L) {
-        t.tv_nsec -= 1000000000L;
-        t.tv_sec++;
-    }
+    const double whole = floor(seconds);
+    const struct timespec t = {(time_t)whole, (long)(1e9 * (seconds - whole))};
 #ifdef __APPLE__
     pthread_cond_timedwait_relative_np(cond, lock, &t);
 #else

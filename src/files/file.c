@@ -32,14 +32,17 @@ tsr_path tsr_path_in(const char *folder, const char *name)
 
 /* Linux gives the main program's file as it was typed: a bare name if the shell
  * found it in PATH. */
-char *tsr_file_of_program(void)
+char *tsr_file_program_folder(void)
 {
     static const char here = 0;
     Dl_info info;
     const int is_path = dladdr(&here, &info) != 0 && info.dli_fname != NULL &&
                         strchr(info.dli_fname, '/') != NULL;
     char *path = is_path ? realpath(info.dli_fname, NULL) : NULL;
-    return path != NULL ? path : realpath("/proc/self/exe", NULL);
+    path = path != NULL ? path : realpath("/proc/self/exe", NULL);
+    if (path != NULL)
+        *strrchr(path, '/') = '\0';
+    return path;
 }
 
 tsr_status tsr_file_check_input(const char *path, tsr_err *err)

@@ -20,9 +20,9 @@ typedef struct {
 
 tsr_path tsr_path_in(const char *folder, const char *name);
 
-/* The resolved path of the program or shared library that contains this code.
- * The caller frees it. NULL: unknown, or out of memory. */
-char *tsr_file_of_program(void);
+/* The folder of the program or shared library that contains this code. The
+ * caller frees it. NULL: unknown, or out of memory. */
+char *tsr_file_program_folder(void);
 
 /* Refuses a directory or a named pipe as an input; a named pipe would block
  * until another process writes to it. Pipes of the shell, <(...), are allowed.

@@ -27,16 +27,14 @@ static int is_data_file(const char *folder, const char *below, const char *name,
 tsr_status tsr_data_file(const char *name, char **path, tsr_err *err)
 {
     const char *own = getenv("TESSERA_DATA");
-    char *folder = tsr_file_of_program();
+    char *folder = tsr_file_program_folder(), *end = folder;
     tsr_path found;
     int is_found = own != NULL && is_data_file(own, "", name, &found);
-    for (char *slash = folder; !is_found && slash != NULL;) {
-        slash = strrchr(folder, '/');
-        if (slash != NULL) {
-            *slash = '\0';
-            is_found =
-                is_data_file(folder, "/share/tessera/data", name, &found);
-        }
+    while (!is_found && end != NULL) {
+        is_found = is_data_file(folder, "/share/tessera/data", name, &found);
+        end = strrchr(folder, '/');
+        if (end != NULL)
+            *end = '\0';
     }
     free(folder);
     *path = NULL;
