@@ -581,7 +581,7 @@ void tsr_likelihood_apply_correction(const tsr_likelihood *l, int view,
     const tsr_view *v = &l->view[view];
     const int n = v->regression != NULL ? tsr_likelihood_n_regressor(l) : 0;
     const double limit = 0.2; /* far from all examples */
-    double deviation[TSR_REGRESSORS];
+    double deviation[TSR_REGRESSORS] = {0.0};
     if (n > 0)
         tsr_likelihood_deviation(l, view, contrast, profile, deviation);
     for (int k = 0; k < l->grid.n_q; k++) {
