@@ -93,7 +93,7 @@ def _error(status: int, lines: list[str]) -> BaseException:
         stop.folder = Path(shlex.split(folder)[0]) if folder else None
         return stop
     if status < 0:
-        message = f"{signal.Signals(-status).name}: {message}"
+        message = f"ended by {signal.Signals(-status).name}"
     return ERRORS.get(_STATUS.get(status, 0), TesseraError)(message)
 
 
