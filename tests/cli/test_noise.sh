@@ -49,11 +49,11 @@ a scale below 0 | 78 intensity_scale.*-1.*out of range | noise "" --set data.0.i
 I < 0 and relative | 65 1 of 60 points have I <= 0.*q_range | \
         noise "model: relative" --set data.0.file=negative.dat
 I < 0 and student | 0 | noise "model: student" --set data.0.file=negative.dat
-student too hot | 78 sampler.t_max: at temperature 80.*below 60 | \
-        noise "model: student" --set sampler.t_max=80
-student, hot, by more degrees of freedom | 0 | noise "model: student, nu: 30" --set sampler.t_max=80
+student too hot | 78 sampler.t_max: at temperature 160.*below 120 | \
+        noise "model: student" --set sampler.t_max=160
+student, hot, by more degrees of freedom | 0 | noise "model: student, nu: 30" --set sampler.t_max=160
 one temperature is never too hot | 0 | \
-        noise "model: student" --set sampler.t_max=80 --set sampler.temperatures=1
+        noise "model: student" --set sampler.t_max=160 --set sampler.temperatures=1
 
 # ---- runs ----
 run, relative: chi2 | 0> ^ *chi2 | run "model: relative, alpha: infer, beta: infer"
