@@ -271,8 +271,8 @@ typedef struct tessera_batch tessera_batch;
  * form_factor  [n_comp][n_type][n_q]    in  electrons or fm; n_comp 1 to 3
  * d_bound: proposals with a larger distance are refused (RANGE), as dq would
  * not resolve them (dq at most pi / d_bound); 0: no check.
- * device: as for tessera_profiler_new; "auto" is "reference" where there is no
- * device. Errors: USAGE, NUMERIC, DEVICE. */
+ * device: as for tessera_profiler_new; "auto" is "reference" where no
+ * driver of OpenCL is installed. Errors: USAGE, NUMERIC, DEVICE. */
 TESSERA_API int tessera_engine_new(int n_body, const int *type, int n_type,
                                    int n_comp, int n_q, double dq,
                                    const double *form_factor, double d_bound,

@@ -114,8 +114,9 @@ static tsr_status parse(work *r, tsr_err *err)
     r->is_smeared = tsr_resolution_is_requested(&d->resolution);
     r->before = d->set;
     r->before.interparticle.word = 0; /* none: the stored curves include it */
-    /* config.yaml of a run has all keys. `infer` meant a flat prior before the
-     * key background_sd existed. */
+    /* Before the key background_sd existed, `infer` meant a flat prior.
+     * config.yaml of a run has all keys of its version, and a key that it lacks
+     * is found at the place of its section. */
     snprintf(key, sizeof key, "data.%ld.background_sd", o->set_number - 1);
     const char *place = tsr_yaml_marks_find(&run->config.marks, key);
     *strrchr(key, '.') = '\0';

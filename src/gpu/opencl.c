@@ -474,7 +474,7 @@ static tsr_status check_cache(tsr_err *err)
     for (size_t n = 0; n < needed && code == 0;) {
         const ssize_t written = write(fd, file, sizeof file);
         n += written > 0 ? (size_t)written : 0;
-        if (written <= 0) /* one that is cut short has not yet a reason */
+        if (written <= 0) /* a shorter write is repeated, to learn why */
             code = written < 0 ? errno : ENOSPC;
     }
     if (fd >= 0) {

@@ -614,13 +614,8 @@ static tsr_status open_engine(const tsr_engine_spec *spec, const char *device,
                               tessera_engine *e, tsr_err *err)
 {
     const char *name = device != NULL ? device : "auto";
-    tsr_device_info *list = NULL;
-    int n, is_reference = strcmp(name, "reference") == 0;
-    if (strcmp(name, "auto") == 0) {
-        is_reference = tsr_device_list(&list, &n, err) == TSR_E_DEVICE;
-        free(list);
-    }
-    if (is_reference)
+    if (strcmp(name, "reference") == 0 ||
+        (strcmp(name, "auto") == 0 && !tsr_device_has_driver()))
         return tsr_engine_reference_new(spec, &e->engine, err);
     TSR_TRY(tsr_device_open(name, &e->device, err));
     TSR_TRY(tsr_engine_self_test(e->device, NULL, spec->n_body,

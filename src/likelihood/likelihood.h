@@ -150,8 +150,8 @@ typedef struct {
  * atoms, bodies  [n_pair][n_q]  in  including S_ab, copied
  * radius_ang                     in  r_m of G for `atoms`
  * Replaces an earlier correction with its regression; both stay after an error.
- * Call it before
- * chains start, or between two steps if all profiles are then recomputed.
+ * Call it before chains start, or between two steps if all profiles are then
+ * recomputed.
  * Errors: TSR_E_NUMERIC (the ratio is not positive at the starting values of c1
  * and c2 or at a corner of their ranges), TSR_E_NOMEM. */
 tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood, int view,

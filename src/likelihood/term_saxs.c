@@ -543,8 +543,8 @@ static int noise_n_q(const tsr_saxs_term *t)
     return t->has_interparticle ? t->interference.n_joint : t->n_q;
 }
 
-/* Creates the noise model's state, with the model's own error [n_error][n_q] of
- * the noise model in the data's unit. */
+/* Creates the noise model's state, with the model's own error
+ * [n_error][noise_n_q] in the data's unit. */
 static tsr_status open_noise(const tsr_saxs_term *t, int n_error,
                              const double *error, tsr_pool *pool,
                              tsr_noise **out, tsr_err *err)

@@ -6,7 +6,9 @@
 #if H5_VERSION_GE(1, 13, 0)
 #include <H5FDdevelop.h>
 #endif
-#if !H5_VERSION_GE(1, 10, 7) /* set HDF5_USE_FILE_LOCKING=FALSE there */
+/* Before 1.10.7 a program cannot switch the locks of HDF5 off, but its user
+ * can, by the variable HDF5_USE_FILE_LOCKING=FALSE. */
+#if !H5_VERSION_GE(1, 10, 7)
 #define H5Pset_file_locking(access, use, ignore) 0
 #endif
 
