@@ -231,7 +231,9 @@ enum {
     TESSERA_FIT_C2 = 5,
     TESSERA_FIT_C1_AT = 6, /* -1, 1: at the lower, upper bound; else 0 */
     TESSERA_FIT_C2_AT = 7,
-    TESSERA_FIT_CORMAP_P = 8, /* Franke et al. 2015, Nat. Methods 12, 419 */
+    /* Franke et al. 2015, Nat. Methods 12, 419; NaN: points share their noise
+     */
+    TESSERA_FIT_CORMAP_P = 8,
     TESSERA_FIT_N_NUMBER = 9
 };
 

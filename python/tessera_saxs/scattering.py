@@ -191,7 +191,8 @@ class Fit:
     freedom. c1, c2: scale of the atomic radii in the displaced volume, density
     of the hydration layer; c1_at, c2_at: -1 or 1 at their lower or upper bound,
     else 0. cormap_p: probability of as long a run of residuals of one sign
-    (Franke et al. 2015). curve [n]: scale I + background, at data.q."""
+    (Franke et al. 2015); NaN where neighbouring points share their noise. curve
+    [n]: scale I + background, at data.q."""
 
     chi2: float
     reduced_chi2: float
