@@ -37,7 +37,7 @@ def execute(command: list[str], progress: Progress = False, **options: Any
                 words += [option, f"{key}={item}"]
         elif value is not None and value is not False:
             words += [option] if value is True else [option, str(value)]
-    show = _shower(progress)
+    show, is_stopping = _shower(progress), False
     # The program redraws its progress line on a terminal alone.
     is_live = show is not None and (show is not _write or sys.stderr.isatty())
     reader, writer = os.openpty() if is_live else os.pipe()
@@ -51,7 +51,9 @@ def execute(command: list[str], progress: Progress = False, **options: Any
                 try:
                     while chunk := _read(stream):
                         messages = messages[-9999:] + chunk
-                        if show is not None and show(chunk):
+                        asks = show is not None and show(chunk)
+                        if asks and not is_stopping:  # a second one would kill
+                            is_stopping = True
                             os.kill(child.pid, signal.SIGINT)
                     child.wait()
                 except KeyboardInterrupt:

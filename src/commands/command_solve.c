@@ -435,10 +435,7 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
     tsr_json_members(&j, "directory %s model %s", s->directory, s->model);
     tsr_json_text(&j, "bodies", s->bodies);
     write_json_rigid(s, &j);
-    tsr_json_array(&j, "flexible");
-    for (int i = 0; i < s->flexible->n; i++)
-        tsr_json_text(&j, NULL, s->flexible->item[i]);
-    tsr_json_close(&j);
+    tsr_json_texts(&j, "flexible", s->flexible->n, s->flexible->item);
     tsr_json_array(&j, "runs");
     for (int k = 0; k < s->runs->n; k++)
         write_json_run(s, k, &j);
