@@ -197,10 +197,9 @@ static void print_head(const work *w, FILE *out)
     for (int k = c->n_xray; k < c->n; k++)
         fprintf(out, " --sans %s=%g", tsr_text_shell(c->path[k], word),
                 c->d2o[k]);
-    if (w->curves->data->map != NULL)
+    if (c->data->map != NULL)
         fprintf(out, " --map %s --resolution %g",
-                tsr_text_shell(w->curves->data->map, word),
-                w->curves->data->resolution_ang);
+                tsr_text_shell(c->data->map, word), c->data->resolution_ang);
     fprintf(out, "\n#\n# Rigid parts were found from\n#   %s%s%s\n#\n",
             tsr_evidence_text(p->evidence), w->pae != NULL ? "\n#   in " : "",
             w->pae != NULL ? tsr_text_shell(w->pae, word) : "");
@@ -350,26 +349,25 @@ static tsr_status write_yaml(const work *w, FILE *out, tsr_err *err)
 }
 
 /* What was found: the stretches in the order of the chains. A part that is held
- * as it is has no number. */
+ * as it is has no number: null. */
 static void print_json(const work *w, FILE *out)
 {
     const tsr_parts *p = w->parts;
     const tsr_residue_record *r = w->structure->residue;
     tsr_json j = {.out = out};
     tsr_json_object(&j, NULL);
-    tsr_json_members(&j, "configuration %s picture %s evidence %s pae %s",
-                     w->job->output, w->picture, tsr_evidence_text(p->evidence),
+    tsr_json_members(&j, "evidence %s pae %s", tsr_evidence_text(p->evidence),
                      w->pae);
     tsr_json_array(&j, "stretches");
     for (int i = 0; i < w->structure->n_residue;) {
         char name[64], what[96];
         const span s = stretch_at(w, i);
+        const int is_part = s.part >= 0 && !p->rigid[s.part].is_held;
         describe(w, s, name, what);
         tsr_json_object(&j, NULL);
-        tsr_json_members(&j, "chain %s first %d last %d what %s", r[i].chain,
-                         r[i].number, r[s.last].number, what);
-        if (s.part >= 0 && !p->rigid[s.part].is_held)
-            tsr_json_integer(&j, "part", s.part + 1);
+        tsr_json_members(&j, "chain %s first %d last %d part %g what %s",
+                         r[i].chain, r[i].number, r[s.last].number,
+                         is_part ? s.part + 1.0 : (double)NAN, what);
         tsr_json_close(&j);
         i = s.last + 1;
     }

@@ -836,8 +836,6 @@ static void show_progress(void *context, const tsr_progress *now)
     progress *p = context;
     tsr_session *s = p->session;
     double time = tsr_clock_s(), elapsed = time - p->began;
-    tsr_log *log = s->log;
-    double pause = tsr_log_is_terminal(log) ? 0.2 : 10.0;
     long step = p->before + now->step, here = step - p->first;
     char line[256], left[48], chi2[32] = "";
     tsr_run_progress at = s->progress;
@@ -848,20 +846,19 @@ static void show_progress(void *context, const tsr_progress *now)
                         ? tsr_run_remaining(s->config, &s->identity, &at, left)
                         : (double)NAN;
     tsr_watch_call(&s->watch, p->phase, step, p->total);
-    if (time - p->shown < pause)
+    if (time - p->shown < (tsr_log_is_terminal(s->log) ? 0.2 : 10.0))
         return;
     p->shown = time;
-    double rate = elapsed > 0.0 ? (double)here / elapsed : 0.0;
     if (!isnan(now->chi2))
         snprintf(chi2, sizeof chi2, ", chi2 %.3g", now->chi2);
     if (p->total == 0) /* the total is unknown */
         snprintf(line, sizeof line, "%-8s %.0f s, %.0f steps/s%s", p->phase,
-                 elapsed, rate, chi2);
+                 elapsed, (double)here / elapsed, chi2);
     else
         snprintf(line, sizeof line, "%-8s %3.0f %%, %.0f steps/s%s%s, %s left",
-                 p->phase, 100.0 * (double)step / (double)p->total, rate, chi2,
-                 p->converged, left);
-    tsr_log_progress(log, line);
+                 p->phase, 100.0 * (double)step / (double)p->total,
+                 (double)here / elapsed, chi2, p->converged, left);
+    tsr_log_progress(s->log, line);
 }
 
 /* Are all draws made, or is the time limit reached? */

@@ -36,7 +36,7 @@ as JSON | 0> "flexible": ."A:51-64"., | tessera init --json model.pdb exp.dat -o
     with the same configuration | cmp -s a.yaml json.yaml
     the linker is no part | "$python" -c "import json; s = json.load(open('out.txt'))['stretches']; \
         assert [(x['first'], x['last'], x.get('part')) for x in s] == [(1, 50, 1), (51, 64, None), (65, 114, 2)]"
-JSON alone | 0> ^."configuration": null | tessera init --json model.pdb
+JSON alone | 0> ^."evidence": "contacts | tessera init --json model.pdb
 init with a strand | 0 wrote bound.yaml | tessera init bound.pdb -o bound.yaml
     which has a bar of its own, with its name | in bound.svg >S</text> && in bound.svg RNA, 8 nucleotides
 $ cat a.yaml device.yaml >b.yaml
