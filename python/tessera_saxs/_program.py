@@ -51,9 +51,8 @@ def execute(command: list[str], progress: Progress = False, **options: Any
                 try:
                     while chunk := _read(stream):
                         messages = messages[-9999:] + chunk
-                        asks = show is not None and show(chunk)
-                        if asks and not is_stopping:  # a second one would kill
-                            is_stopping = True
+                        if show and show(chunk) and not is_stopping:
+                            is_stopping = True  # a second signal would kill
                             os.kill(child.pid, signal.SIGINT)
                     child.wait()
                 except KeyboardInterrupt:
@@ -71,9 +70,7 @@ def execute(command: list[str], progress: Progress = False, **options: Any
 
 def execute_json(*arguments: Any, **options: Any) -> dict[str, Any]:
     """The JSON object that a command prints."""
-    found: dict[str, Any] = json.loads(
-        execute(*arguments, json=True, **options))
-    return found
+    return dict(json.loads(execute(*arguments, json=True, **options)))
 
 
 def _read(stream: Any) -> str:

@@ -39,8 +39,8 @@ class Engine:
     def __init__(self, source: Any, form_factors: Any = None, dq: float = 0.0,
                  *, d_bound: float = 0.0, q_max: float = 0.5,
                  scatterers: str = "two", systems: int = 1,
-                 device: str = "auto") -> None:
-        last = (d_bound, systems, device.encode())
+                 device: Any = "auto") -> None:
+        last = (d_bound, systems, str(device).encode())
         if isinstance(source, (str, os.PathLike)):
             n_comp = 3
             self._engine = Handle("engine", "of_file", os.fsencode(source),

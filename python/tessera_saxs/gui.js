@@ -101,9 +101,10 @@ export default {
     <h2>The model as it is</h2>
     <template v-for="fit in state.fits">
       <p v-if="fit.reduced_chi2">{{ base(fit.curve) }}: reduced &chi;&sup2;
-        {{ show(fit.reduced_chi2) }}, CorMap p {{ show(fit.cormap_p) }}, Rg
-        {{ show(fit.rg_guinier) }} &#8491; of the model's curve,
-        {{ show(fit.rg_data) }} &#8491; of the data (Guinier)</p>
+        {{ show(fit.reduced_chi2) }}, CorMap p {{ show(fit.cormap_p) }}; Rg
+        (Guinier) {{ show(fit.rg_guinier) }} &#8491; of the model's curve,
+        {{ fit.rg_data ? show(fit.rg_data) + ' \u212b' : 'unknown' }} of the
+        data</p>
       <div class="wide" v-if="fit.reduced_chi2">
         <img :src="'/files/' + fit.picture + '?' + fit.chi2" alt="the fit">
       </div>

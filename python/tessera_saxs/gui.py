@@ -15,12 +15,11 @@ import os
 import re
 import secrets
 import shlex
-import socket
 import time
 from pathlib import Path
 from typing import Any, Optional
 
-from nicegui import app, background_tasks, ui
+from nicegui import app, background_tasks, native, ui
 from starlette.requests import HTTPConnection
 from starlette.responses import (FileResponse, PlainTextResponse,
                                  RedirectResponse, Response)
@@ -46,6 +45,16 @@ def role(name: str) -> str:
         "pae" if end[2] else "map")
 
 
+async def tessera(*words: str, listen: Any = None) -> tuple[str, str]:
+    """Output of the program, "" if it failed; its warnings or error."""
+    said: list[str] = []
+    try:
+        out = await asyncio.to_thread(execute, [*words], listen or said.append)
+        return out, "\n".join(said)
+    except (TesseraError, Interrupted) as error:
+        return "", str(error)
+
+
 class Project:
     """A folder, and what the program does there."""
 
@@ -59,8 +68,8 @@ class Project:
             "d2o": {}, "parts": None, **self.read("project.json")}
         self.fits: list[dict[str, Any]] = []  # as profile prints them
         self.found: dict[str, Any] = {}  # as init prints it
-        self.remarks = self.end = ""  # of init; why solve ended, unless done
-        self.line = ""  # progress of solve
+        self.remarks = ""  # of init
+        self.line = self.end = ""  # of solve: progress; why not done, if ended
         self.messages: list[str] = []  # of solve
         self.history: list[list[Any]] = []  # seconds, chi2, R-hat, ESS
         self.task: Optional[asyncio.Task[None]] = None
@@ -86,7 +95,8 @@ class Project:
 
     def is_locked(self) -> bool:
         """A run keeps the files and parts that it began with."""
-        return any(path.name.isdigit() for path in self.folder.iterdir())
+        return self.is_running() or any(
+            path.name.isdigit() for path in self.folder.iterdir())
 
     def state(self) -> str:
         """What a page shows, as JSON."""
@@ -107,27 +117,14 @@ class Project:
         if role(path) != "curve":
             self.settings["parts"] = None
 
-    async def tessera(self, *words: str, listen: Any = None
-                      ) -> tuple[str, str]:
-        """Output of the program, "" if it failed; its warnings or error."""
-        said: list[str] = []
-
-        def work() -> tuple[str, str]:
-            try:
-                out = execute(list(words), listen or said.append)
-                return out, "\n".join(said)
-            except (TesseraError, Interrupted) as error:
-                return "", str(error)
-        return await asyncio.to_thread(work)
-
     def data(self) -> list[str]:
         """Model, curves and map, as init and solve take them."""
-        words, resolution = self.inputs("model"), self.settings["resolution"]
+        words, r = self.inputs("model"), self.settings["resolution"]
         for curve in self.inputs("curve"):
             d2o = self.settings["d2o"].get(curve)
             words += [curve] if d2o is None else ["--sans", f"{curve}={d2o}"]
         for path in self.inputs("map"):
-            words += ["--map", path] + ["-r", str(resolution)] * bool(resolution)
+            words += ["--map", path] + (["-r", str(r)] if r else [])
         return words
 
     async def look(self) -> None:
@@ -141,7 +138,7 @@ class Project:
                 words = [] if self.is_locked() else ["-o", str(self.config)]
                 for pae in self.inputs("pae"):
                     words += ["--pae", pae]
-                out, self.remarks = await self.tessera(
+                out, self.remarks = await tessera(
                     "init", "-q", "--json", *words, *self.data())
             self.found = json.loads(out or "{}")
             parts = self.settings["parts"]
@@ -155,7 +152,7 @@ class Project:
         name, d2o = f"fit/{Path(curve).name}", self.settings["d2o"].get(curve)
         neutrons = [] if d2o is None else ["--radiation", "neutron", "--d2o",
                                            str(d2o)]
-        out, said = await self.tessera(
+        out, said = await tessera(
             "profile", "-q", "--json", model, "--data", curve, "-o",
             f"{self.name}/{name}.fit", *neutrons)
         found = json.loads(out or '{"structures": [{}]}')
@@ -163,39 +160,36 @@ class Project:
                 "curve": curve, "picture": f"{self.name}/{name}.svg"}
 
     async def set_parts(self, parts: list[list[str]]) -> str:
-        """Writes flexible and fixed ranges into solve.yaml. Returns the message
-        of the program if it refuses them, else ""."""
+        """Flexible and fixed ranges, into solve.yaml, unless refused: why."""
         old = self.config.read_text()
         new = re.sub(r"^  (flexible|fixed|frozen):.*\n(    .*\n)*", "", old,
                      flags=re.M)
-        for key, value in zip(("flexible", "fixed", "frozen"),
-                              (*parts, not parts[0])):
-            new = new.replace("structure:\n", "structure:\n"
-                              f"  {key}: {json.dumps(value)}\n")
+        keys = "  flexible: {}\n  fixed: {}\n  frozen: {}\n".format(
+            *map(json.dumps, (*parts, not parts[0])))
+        new = new.replace("structure:\n", "structure:\n" + keys)
         self.config.write_text(new)
-        out, refusal = await self.tessera("check", "-q", str(self.config))
+        out, refusal = await tessera("check", "-q", str(self.config))
         if not out:
             self.config.write_text(old)
             return refusal
         self.settings["parts"] = parts
-        self.save()
         return ""
 
     async def solve(self, states: float, minutes: float, more: bool) -> None:
-        """Begins or continues solve; more: after the command by which the
-        verdict gets more draws."""
+        """Begins or continues; more: first with the draws that lack."""
         s = self.settings
         s.update(states=states, minutes=minutes)
         first = shlex.split(self.read("verdict.json")["more"]) if more else []
         s["sample"] |= "--sample" in first
         self.save()
         solve = ["solve", *self.data(), "-o", self.name, "--states",
-                 f"{states:.0f}", "--time-limit", str(60 * minutes)]
+                 f"{states:.0f}", "--time-limit", str(60 * minutes),
+                 *["--sample"] * s["sample"]]
         self.end, self.stop, self.history = "", False, []
-        for words in [first[1:]] * ("resume" in first) + [
-                solve + ["--sample"] * s["sample"]]:
-            if not self.end:
-                _, self.end = await self.tessera(*words, listen=self.listen)
+        if first[1:2] == ["resume"]:
+            _, self.end = await tessera(*first[1:], listen=self.listen)
+        if not self.end:
+            _, self.end = await tessera(*solve, listen=self.listen)
         self.line = ""
 
     def listen(self, line: str) -> bool:
@@ -254,10 +248,9 @@ def file(name: str, path: str) -> Any:
 
 
 class Window(ui.element, component="gui.js"):
-    """A page: gui.js shows a project, and sends actions; a page without a
-    project makes one of the files that are dropped on it."""
+    """A page on a project or, None, on all of them: gui.js shows and acts."""
 
-    def __init__(self, project: Optional[Project] = None):
+    def __init__(self, project: Any) -> None:
         ui.add_css(Path(__file__).with_name("gui.css"))
         ui.colors(primary="#3b6ea5")
         super().__init__()
@@ -307,14 +300,15 @@ class Window(ui.element, component="gui.js"):
         elif name == "export":
             run = f"{p.name}/{p.read('verdict.json')['states']}"
             file = f"{p.name}/models/{p.name}-{words[0].replace(':', '-')}.pdb"
-            _, said = await p.tessera("export", "-q", run, "--draws", words[0],
+            _, said = await tessera("export", "-q", run, "--draws", words[0],
                                       "-o", file)
             ui.download(f"/files/{file}")
-        elif p.is_locked() or p.is_running():
+        elif p.is_locked():
             said = "The runs of this project use these files and parts."
         elif name == "parts" and words[0]:
             async with p.lock:
                 said = await p.set_parts(words[0])
+            p.save()
         else:
             if name == "remove" and words[0] in p.inputs():
                 p.remove(words[0])
@@ -347,8 +341,8 @@ async def stop_all() -> None:
 
 def main(words: Optional[list[str]] = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="tessera gui", description="A window in the browser, from a model "
-        "and a curve to an answer. No data leave this machine.")
+        prog="tessera gui", description="A window in the browser, from a "
+        "model and a curve to an answer. No data leave this machine.")
     add = parser.add_argument
     add("folder", nargs="?", default="~/tessera",
         help="of all projects (default ~/tessera)")
@@ -360,11 +354,10 @@ def main(words: Optional[list[str]] = None) -> None:
         folder = Path(options.folder).expanduser()
         folder.mkdir(parents=True, exist_ok=True)
         os.chdir(folder)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", options.port))
-            port, token = probe.getsockname()[1], secrets.token_urlsafe(24)
+        port = native.find_open_port(options.port or 8400, options.port or 9400)
     except (TesseraError, OSError, OverflowError) as error:
         parser.error(str(error))
+    token = secrets.token_urlsafe(24)
     app.add_middleware(guard, token=token, cookie=f"tessera-{port}")
     print(f"http://127.0.0.1:{port}/?token={token}\nCtrl-C ends the window.",
           flush=True)

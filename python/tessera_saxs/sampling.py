@@ -218,8 +218,7 @@ class Solution(_Folder):
     def result(self) -> dict[str, Any]:
         """The numbers of the verdict so far, as `tessera solve --json`."""
         file = self.folder / "verdict.json"
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        return found
+        return dict(json.loads(file.read_text(encoding="utf-8")))
 
     @property
     def verdict(self) -> str:  # type: ignore[override]

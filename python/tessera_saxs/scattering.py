@@ -24,10 +24,11 @@ def scatterers_number(name: str) -> int:
 
 
 @functools.lru_cache(maxsize=4)
-def _open(q_max: float, scatterers: str, density: Optional[float],
-          d2o: Optional[float], exchange: float,
-          deuterated: tuple[tuple[str, float], ...], device: str) -> Handle:
-    last = (max(q_max, 0.01), device.encode())
+def _open(q_max: float, deuterated: tuple[tuple[str, float], ...],
+          scatterers: str = "atoms", density: Optional[float] = None,
+          d2o: Optional[float] = None, exchange: float = 0.9,
+          device: Any = "auto") -> Handle:
+    last = (max(q_max, 0.01), str(device).encode())
     if d2o is None:
         profiler = Handle("profiler", "new", scatterers_number(scatterers),
                           *last)
@@ -42,13 +43,10 @@ def _open(q_max: float, scatterers: str, density: Optional[float],
     return profiler
 
 
-def _profiler(q_max: float, *, scatterers: str = "atoms",
-              density: Optional[float] = None, d2o: Optional[float] = None,
-              exchange: float = 0.9, deuterated: Mapping[str, float] = {},
-              device: str = "auto") -> Handle:
+def _profiler(q_max: float, deuterated: Mapping[str, float] = {}, **how: Any
+              ) -> Handle:
     """A device that was opened, now or before, for profiles up to q_max."""
-    return _open(q_max, scatterers, density, d2o, exchange,
-                 tuple(sorted(deuterated.items())), device)
+    return _open(q_max, tuple(sorted(deuterated.items())), **how)
 
 
 def _profiler_of_atoms(q_max: float, **how: Any) -> Handle:
@@ -243,7 +241,11 @@ def fit(model: Any, curve: Any, *, elements: Any = None, c1: Bounds = None,
     Errors: of :class:`Profile` and :class:`Curve`."""
     if not isinstance(curve, Curve):
         parts = [curve] if isinstance(curve, (str, os.PathLike)) else curve
+        if len(parts) not in (1, 3):
+            raise UsageError("a curve is a file, or q, intensity and sigma")
         curve = Curve(*parts, q_min=q_min, q_max=q_max,
                       smear=how.get("d2o") is not None)
+    elif q_min or q_max:
+        raise UsageError("q_min and q_max belong to the Curve")
     found = Profile(model, elements, call("data_q_max", curve._handle), **how)
     return found.fit(curve, c1=c1, c2=c2, background=background)

@@ -85,6 +85,21 @@ def test_roles_of_files(name, role):
     assert gui.role(name) == role
 
 
+@pytest.mark.parametrize("words, message", [
+    (["--port", "{port}"], "port"), (["--port", "99999"], "port"),
+    (["{file}"], "File exists"), (["{file}/below"], "Not a directory")])
+def test_errors_are_messages(window, tmp_path, words, message):
+    (tmp_path / "file").touch()
+    words = [word.format(port=window.port, file=tmp_path / "file")
+             for word in words]
+    found = subprocess.run([sys.executable, "-m", "tessera_saxs.gui",
+                            "--no-browser", *words], capture_output=True,
+                           text=True, cwd=tmp_path, env={
+                               **os.environ, "HOME": str(tmp_path)})
+    assert found.returncode == 2 and message in found.stderr
+    assert "Traceback" not in found.stderr
+
+
 def test_serves_only_who_has_the_token(window):
     assert window.get("/")[0] == 200
     assert window.get("/", token=False)[0] == 403
