@@ -213,7 +213,7 @@ def test_from_upload_to_verdict(browser, folder, tmp_path):
         config.write("sampler: {chains: 2, start: file, warmup: 100, "
                      "thin: 10}\n")
     page.get_by_label("states").fill("1")
-    page.get_by_label("minutes").fill("0.1")
+    page.get_by_label("minutes").fill("0.25")
     button("Solve").click()
     expect(sampling()).to_be_visible()
     button("Stop").click()
