@@ -33,9 +33,9 @@ def mix(x, model, prior, job, device):
     # draws 3t of the prior for one state, 3t + 1 and 3t + 2 for two
     draws = [3 * t] if n_state == 1 else [3 * t + 1, 3 * t + 2]
     weight = np.random.default_rng([x.seed, t]).uniform() if n_state == 2 else 1
-    c2 = prior["c2"][draws[0]]
+    c1, c2 = prior["c1"][draws[0]], prior["c2"][draws[0]]
     with x.drawing[t]:
-        curves = [np.loadtxt(coverage.make_curve(x, model, k, c2, device),
+        curves = [np.loadtxt(coverage.make_curve(x, model, k, c1, c2, device),
                              usecols=(0, 1)) for k in draws]
     path = os.path.join(x.output, f"curve_{t}_{n_state}_{error:g}.dat")
     np.savetxt(path, weight * curves[0] + (1 - weight) * curves[-1])
@@ -54,11 +54,10 @@ def judge(x, model, prior, job, device):
                         [x.seed, record["truth"], record["states"]])
     coverage.tessera(x, "init", model, label + "_data.dat", "-o",
                      label + ".yaml", "--force")
-    error_file = coverage.learn_model_error(x, model, label + ".yaml", device)
     runs = [f"{label}_run{n}" for n in (1, 2)]
     for n, run in enumerate(runs, start=1):
         shutil.rmtree(run, ignore_errors=True)
-        settings = [f"structure.states={n}", f"model_error.file={error_file}",
+        settings = [f"structure.states={n}", f"model_error.file={label}_error.h5",
                     coverage.CONFORMATIONS, "sampler.evidence=true",
                     "output.trajectory=none", *x.set]
         coverage.tessera(x, "run", label + ".yaml", "-o", run, "-q", "--device",
@@ -81,7 +80,6 @@ def judge(x, model, prior, job, device):
 
 def measure(x):
     model, stop, records = x.model, time.monotonic() + x.budget, []
-    x.learning = {model: threading.Lock()}
     x.drawing = [threading.Lock() for _ in range(x.truths)]
     jobs = [(t, e, n) for t in range(x.truths) for e in x.errors
             for n in (1, 2)]
