@@ -9,7 +9,8 @@ A truth is one structure, or two: independent draws of the prior, with a weight
 of the flat prior and one c2. Its data are those of tools/coverage.py: a curve
 of all atoms with normal errors. `tessera run` samples one and two states, with
 --set as settings of both, and `tessera compare` judges. DIR/records.json has a
-record for each curve. After --budget seconds no curve begins.
+record for each curve; a second command goes on from there. After --budget
+seconds no curve begins.
 """
 import argparse
 import concurrent.futures
@@ -79,10 +80,13 @@ def judge(x, model, prior, job, device):
 
 
 def measure(x):
-    model, stop, records = x.model, time.monotonic() + x.budget, []
+    model, stop = x.model, time.monotonic() + x.budget
+    path = os.path.join(x.output, "records.json")
+    records = json.load(open(path)) if os.path.exists(path) else []
+    done = {(r["truth"], r["error"], r["states"]) for r in records}
     x.drawing = [threading.Lock() for _ in range(x.truths)]
     jobs = [(t, e, n) for t in range(x.truths) for e in x.errors
-            for n in (1, 2)]
+            for n in (1, 2) if (t, e, n) not in done]
     x.truths *= 3  # draws of the prior
     prior = coverage.draw_prior(x, model)
 
@@ -95,7 +99,7 @@ def measure(x):
                 print(f"failed: {e}", file=sys.stderr, flush=True)
             with open(os.path.join(x.output, f"records{k}.new"), "w") as f:
                 json.dump(list(records), f)
-            os.replace(f.name, os.path.join(x.output, "records.json"))
+            os.replace(f.name, path)
 
     with concurrent.futures.ThreadPoolExecutor(x.jobs) as pool:
         list(pool.map(work, range(x.jobs)))
