@@ -52,7 +52,7 @@ async def tessera(*words: str, listen: Any = None) -> tuple[str, str]:
         out = await asyncio.to_thread(execute, [*words], listen or said.append)
         return out, "\n".join(said)
     except (TesseraError, Interrupted) as error:
-        return "", str(error)
+        return "", str(error).partition("\n'tessera ")[0]  # its usage
 
 
 class Project:
