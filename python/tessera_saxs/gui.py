@@ -31,8 +31,7 @@ projects: dict[str, Project] = {}  # in the current folder, by name
 
 
 def safe_name(name: str) -> str:
-    """A file name of letters, digits, '.', '_' and '-', neither hidden nor an
-    option, from any name that a browser sends."""
+    """A plain file name, neither hidden nor an option, from any name."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", re.split(r"[/\\]", name)[-1])
     return name[-80:].lstrip("._-") or "file"
 
@@ -231,7 +230,7 @@ def guard(inner: Any, token: str, cookie: str) -> Any:
 def names() -> list[str]:
     """All projects, newest first."""
     files = sorted(Path().glob("*/project.json"), key=os.path.getmtime)
-    return [file.parent.name for file in reversed(files)]
+    return [file.parent.name for file in files][::-1]
 
 
 @app.get("/files/{name}/{path:path}")

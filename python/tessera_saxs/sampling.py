@@ -94,11 +94,11 @@ class CurveDraws:
         return np.asarray(self.draws.mean(axis=0))
 
 
+@dataclass(frozen=True)
 class Report:
     """The page report.html, which a notebook shows. path: the file."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     def _repr_html_(self) -> str:
         page = html.escape(self.path.read_text(encoding="utf-8"))
