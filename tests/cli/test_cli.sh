@@ -229,7 +229,7 @@ END
 
 # ---- configuration ----
 printf 'structure:\n  sequence: MKB\n' >letter.yaml
-printf 'structure: {sequence: MKT}\nmoves: {pivot: 0, crankshaft: 0, side_chain: 0, regrow: 0, pose: 0}\n' >moves.yaml
+printf 'structure: {sequence: MKT}\nmoves: {pivot: 0, crankshaft: 0, side_chain: 0, regrow: 0}\n' >moves.yaml
 sed 's/^output/# &/; $a output: {directory: out}' good.yaml >folder.yaml
 printf 'frobnicate: 1\n' >key.yaml
 printf '{}\n' >empty.yaml
