@@ -42,7 +42,7 @@ few="--states 1 --time-limit 1 --device reference --threads 1 --set model_error.
 for set in warmup=4 draws=4 chains=2 temperatures=2 start=file; do
     few="$few --set sampler.$set"
 done
-garbage="env TMPDIR=/nowhere HOME=/nowhere TESSERA_DATA=/nowhere TESSERA_TUNING=../noise
+garbage="env TMPDIR=/nowhere HOME=/nowhere TESSERA_DATA=/nowhere
     TSR_KERNEL_DIR=/nowhere LC_ALL=de_DE.UTF-8 COLUMNS=-5 TERM= TZ=x"
 nobody=env
 [ "$(id -u)" -ne 0 ] || nobody="setpriv --reuid 65534 --regid 65534 --clear-groups"
