@@ -108,7 +108,6 @@ cc = $T map cc ../model.pdb $map FILE --difference new.mrc --spatial new2.mrc
 dock = $T map dock ../model.pdb $map FILE -o new.pdb
 simu = $T map simulate ../model.pdb --like FILE -r 8 -o new.mrc
 line = $T map timeline ../model.pdb $map FILE -o new
-fsc = $T map fsc FILE ../own.mrc
 mask = $T map mask --map FILE --mask threshold:0.1 -o new.mrc
 inside = $T map cc ../model.pdb --map ../own.mrc -r 8 --mask FILE
 own.mrc,some_nan.mrc 0 |
@@ -191,7 +190,6 @@ rew = FILE $T reweight ../run --maxent --output new.csv
 prof = FILE $T profile ../model.pdb --device reference --data ../good.dat -o new.fit
 cc = FILE $T map cc ../run $map ../own.mrc
 dock = FILE $T map dock ../model.pdb $map ../own.mrc -o new.pdb
-fsc = FILE $T map fsc ../own.mrc ../own.mrc
 mask = FILE $T map mask --map ../own.mrc --mask threshold:0.1 -o new.mrc
 train = mkdir own; cp ../model.pdb own; FILE $T train form-factors --evaluate own
 bench = FILE $T bench --sampling ../good.yaml --set data=[] --quick --time 1
