@@ -1,12 +1,11 @@
-/* Declarations shared by the verbs of `tessera map`: models, a map, an engine
- * that holds the map, and the blur of models. commands/command_map.c has the
+/* Declarations shared by the verbs of `tessera map`: models, a map, and an
+ * engine that holds the map. commands/command_map.c has the
  * options. */
 #ifndef TSR_COMMANDS_MAP_JOB_H
 #define TSR_COMMANDS_MAP_JOB_H
 
 #include "commands/command.h"
 #include "core/log.h"
-#include "gpu/device.h"
 #include "maps/density.h"
 #include "maps/fourier.h"
 #include "maps/map_source.h"
@@ -41,10 +40,10 @@ enum { TSR_MAP_MOST_POSES = 20 };
 /* The options; NULL or 0 if not given. */
 typedef struct {
     char *map, *like, *mask, *threshold, *trajectory, *difference, *spatial;
-    char *output, *svg, *device;
+    char *output;
     double resolution_ang, mask_radius_ang, mask_distance_ang, mask_edge_ang;
     tsr_number_or_word sigma_over_r;
-    int kernel, origin, by, laplacian, force, json;
+    int origin, by, laplacian, force, json;
     long frames, poses;
     tsr_strings select;
 } tsr_map_words;
@@ -57,9 +56,7 @@ typedef struct {
     int n_model;
     const char *const *model; /* [n_model] arguments after the verb */
     tsr_map *map;
-    tsr_device *device; /* NULL: reference engine */
     tsr_density_engine *engine;
-    tsr_blur kind;
     double resolution_ang;
     double sigma_over_r; /* 0: search for the best value */
     double mask_ang;
@@ -71,11 +68,6 @@ typedef struct {
     int most_frames;
     const char *trajectory; /* frames of the model; NULL: no trajectory */
 } tsr_map_job;
-
-/* Sets the blur of the engine for the elements of the models. */
-tsr_status tsr_map_job_blur(const tsr_map_job *job,
-                            const tsr_map_models *models, double sigma_over_r,
-                            tsr_err *err);
 
 /* Checks that the first model lies in the map, and warns if the model is partly
  * outside. Errors: TSR_E_DATA, with both boxes, where less than the fraction
@@ -114,14 +106,9 @@ tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
 tsr_status tsr_map_job_mask(tsr_map_job *job, const tsr_map *map,
                             const char *model, float **value, tsr_err *err);
 
-/* Formats a resolution: "4.13", or "< 2.00" where a shell correlation never
- * falls below the limit. */
-const char *tsr_map_fall_text(double s_inv_ang, int is_at_limit, char text[16]);
-
-/* The verbs of tessera map: cc, dock, fsc, mask, simulate, timeline. */
+/* The verbs of tessera map: cc, dock, mask, simulate, timeline. */
 tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err);
 tsr_status tsr_map_dock(tsr_map_job *job, tsr_err *err);
-tsr_status tsr_map_fsc(tsr_map_job *job, tsr_err *err);
 tsr_status tsr_map_mask(tsr_map_job *job, tsr_err *err);
 tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err);
 tsr_status tsr_map_timeline(tsr_map_job *job, tsr_err *err);

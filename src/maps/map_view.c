@@ -552,16 +552,13 @@ static tsr_status analyse(job *j, tsr_err *err)
 static tsr_status compare_halves(job *j, tsr_err *err)
 {
     const tsr_map_options *o = j->o;
-    const tsr_map_start start = {j->models->atoms->n_atom,
-                                 (const double(*)[3])j->models->start};
     tsr_map *half[2];
-    float *mask;
     for (int k = 0; k < 2; k++)
         TSR_TRY(tsr_map_read(o->half[k], (tsr_map_origin)o->origin, NULL,
                              &j->pool, &half[k], err));
-    TSR_TRY(tsr_map_source_mask(o, half[0], start, NULL, &j->pool, &mask, err));
-    return tsr_fsc_halves_make(half[0], half[1], mask, &j->out->pool,
-                               &j->out->halves, err);
+    TSR_TRY(tsr_map_check_grid("half-map", half[1], half[0], err));
+    return tsr_fsc_make(half[0], half[1]->value, &j->out->pool, &j->out->halves,
+                        err);
 }
 
 /* ---- making a view ---- */
@@ -574,7 +571,6 @@ static tsr_status init_job(job *j, tsr_err *err)
                                  (const double(*)[3])j->models->start};
     const size_t n_draw = (size_t)j->models->of_draw[j->models->n - 1] + 1;
     tsr_map_source source;
-    tsr_blur_table blur;
     TSR_TRY(tsr_map_source_read(o, start, NULL, &j->pool, &source, err));
     j->map = source.map;
     j->n_voxel = tsr_map_n_voxel(&j->map->grid);
@@ -587,11 +583,9 @@ static tsr_status init_job(job *j, tsr_err *err)
                    (n_draw + 1) * (2 + (size_t)atoms->n_residue));
     TSR_TRY(tsr_pool_check(&j->pool, err));
     TSR_TRY(tsr_pool_check(&j->out->pool, err));
-    TSR_TRY(tsr_blur_make(TSR_BLUR_GAUSSIAN, o->resolution,
-                          j->out->sigma_over_r, atoms->n_atom, j->models->z,
-                          &blur, err));
-    TSR_TRY(tsr_density_reference_new(j->map, &j->engine, err));
-    return j->engine->set_blur(j->engine, &blur, err);
+    TSR_TRY(tsr_density_new(j->map, &j->engine, err));
+    j->engine->sigma_ang = j->out->sigma_over_r * o->resolution;
+    return TSR_OK;
 }
 
 tsr_status tsr_map_view_make(const tsr_term_options *options,

@@ -28,9 +28,9 @@ output: {directory: run}
 END
 sed 's/, flexible.*]//' good.yaml >any.yaml
 sed 's/good.dat/own.mrc, kind: map, resolution: 8/; /^contrast\|^simul/d' good.yaml >map.yaml
-map="-r 8 --device reference --map"
+map="-r 8 --map"
 expect "a curve" 0 "" "$program" simulate good.yaml -o good.dat
-expect "a map" 0 "" "$program" map simulate model.pdb --like grid.dx -r 8 --device reference -o own.mrc
+expect "a map" 0 "" "$program" map simulate model.pdb --like grid.dx -r 8 -o own.mrc
 expect "a run" 0 "" "$program" run good.yaml
 expect "mmCIF" 0 "" "$program" export run --draws 0/0 --format cif --atoms all -o good.cif
 check "files" "$python" "$source/tests/cli/damage.py" "$shared/damaged"
@@ -42,7 +42,7 @@ few="--states 1 --time-limit 1 --device reference --threads 1 --set model_error.
 for set in warmup=4 draws=4 chains=2 temperatures=2 start=file; do
     few="$few --set sampler.$set"
 done
-garbage="env TMPDIR=/nowhere HOME=/nowhere TESSERA_DATA=/nowhere TESSERA_TUNING=../noise
+garbage="env TMPDIR=/nowhere HOME=/nowhere TESSERA_DATA=/nowhere
     TSR_KERNEL_DIR=/nowhere LC_ALL=de_DE.UTF-8 COLUMNS=-5 TERM= TZ=x"
 nobody=env
 [ "$(id -u)" -ne 0 ] || nobody="setpriv --reuid 65534 --regid 65534 --clear-groups"
@@ -106,11 +106,10 @@ init = $T init ../model.pdb --map FILE -r 8
 best = $T map cc ../model.pdb $map FILE --sigma-over-r best
 cc = $T map cc ../model.pdb $map FILE --difference new.mrc --spatial new2.mrc
 dock = $T map dock ../model.pdb $map FILE -o new.pdb
-simu = $T map simulate ../model.pdb --like FILE -r 8 --device reference -o new.mrc
+simu = $T map simulate ../model.pdb --like FILE -r 8 -o new.mrc
 line = $T map timeline ../model.pdb $map FILE -o new
-fsc = $T map fsc FILE ../own.mrc
 mask = $T map mask --map FILE --mask threshold:0.1 -o new.mrc
-inside = $T map cc ../model.pdb --map ../own.mrc -r 8 --mask FILE --device reference
+inside = $T map cc ../model.pdb --map ../own.mrc -r 8 --mask FILE
 own.mrc,some_nan.mrc 0 |
 voxel_0.mrc,voxel_-2.mrc,voxel_nan.mrc,voxel_3e+38.mrc 65 | CELLA .words 11 to 13
 axes.mrc,mode.mrc,side.mrc,extended.mrc,cut.mrc,cut_own.mrc.gz,head.mrc 65 | MAPC|MODE .word 4. is 99|are invalid in|ends within its|incomplete gzip
@@ -191,7 +190,6 @@ rew = FILE $T reweight ../run --maxent --output new.csv
 prof = FILE $T profile ../model.pdb --device reference --data ../good.dat -o new.fit
 cc = FILE $T map cc ../run $map ../own.mrc
 dock = FILE $T map dock ../model.pdb $map ../own.mrc -o new.pdb
-fsc = FILE $T map fsc ../own.mrc ../own.mrc
 mask = FILE $T map mask --map ../own.mrc --mask threshold:0.1 -o new.mrc
 train = mkdir own; cp ../model.pdb own; FILE $T train form-factors --evaluate own
 bench = FILE $T bench --sampling ../good.yaml --set data=[] --quick --time 1

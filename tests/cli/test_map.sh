@@ -7,16 +7,7 @@
 without_side_chains >model.pdb
 for value in 0 1 nan; do flat_map $value.dx model.pdb 2 12 $value; done
 
-# On the host, except where a device is tested: to open one takes longer than
-# most of this does. Under sanitizers there is none.
-device=auto
-tessera devices --no-test >/dev/null 2>&1 || device=reference
-map() {
-    case " $* " in
-    *" --device "* | *" fsc "*) tessera map "$@" ;;
-    *) tessera map "$@" --device reference ;;
-    esac
-}
+map() { tessera map "$@"; }
 cc() { # MODEL OPTION...
     model=$1
     shift
@@ -31,13 +22,8 @@ cc | 0 | cc model.pdb --json
     is 1, within the mask, too | json near(d.models[0].cc_box, 1, 2e-6) and near(d.models[0].cc_mask, 1, 2e-6)
     sigma/R is stated, the FSC does not fall | json near(d.models[0].sigma_over_r, 0.225, 1e-8) \
         and d.models[0].fsc_half_is_at_limit
-the same on a device | 0 | cc model.pdb --json --device $device
-    is 1 as well | json near(d.models[0].cc_box, 1, 2e-6)
-simulate there | 0 wrote own-too.mrc | map simulate model.pdb --like 0.dx -r 6 -o own-too.mrc --device $device
 best width | 0 | cc model.pdb --json --sigma-over-r best
     is found | json abs(d.models[0].sigma_over_r - 0.225) <= 0.002
-electrons | 0 | cc model.pdb --json --kernel electron
-    are a little wider | json abs(d.models[0].cc_box - 0.99) <= 0.01
 $ gzip -c own.mrc >own.mrc.gz
 gzipped, as a table | 0> ^model.pdb +1.0000 +1.0000 | map cc model.pdb --map own.mrc.gz -r 6
 a threshold | 0 | cc model.pdb --json --threshold 1sd
@@ -65,12 +51,11 @@ a mask without its model | 64 there is no model here | map mask --map own.mrc --
 a mask over its map | 64 replace the input | map mask --map own.mrc --mask threshold:0.5 -o own.mrc
 
 # ---- what is wrong ----
-no verb | 64 expected cc, simulate, timeline, dock, fsc or mask | map find model.pdb
+no verb | 64 expected cc, simulate, timeline, dock or mask | map find model.pdb
 no resolution | 64 the resolution of the map is missing | map cc model.pdb --map own.mrc
 no map | 64 needs a density map: --map | map cc model.pdb -r 6
 no model | 64 needs a model | map cc --map own.mrc -r 6
 an option of another verb | 64 belongs to 'map timeline' | cc model.pdb --by chain
-an unknown kernel | 64 expected one of gaussian, radius, electron | cc model.pdb --kernel box
 a wide resolution | 64 | map cc model.pdb --map own.mrc -r 600
 END
 
@@ -165,7 +150,7 @@ head -n 40 model.pdb >few.pdb
 spoil grown grown.mrc
 spoil "origin -1500 -1500 -1500" away.mrc
 cases <<'END'
-dock | 0 | map dock turned.pdb --map own.mrc -r 6 --json -o back.pdb --device $device
+dock | 0 | map dock turned.pdb --map own.mrc -r 6 --json -o back.pdb
     comes back, in no other size | json abs(d.poses[0].cc_box - 1) <= 0.002 and near(d.best_scale, 1, 1e-9)
     no mirror image is better | no err mirror
 $ grep ^ATOM model.pdb >a.txt; grep ^ATOM back.pdb >b.txt
@@ -198,7 +183,7 @@ timeline="map timeline three.pdb --map own.mrc -r 6"
 cases <<'END'
 models of a file have a line each | 0> ^three.pdb, model 3 +1.0000 | cc three.pdb
 models of other atoms | 65 model 2 has other atoms than the first | cc other.pdb
-a timeline says its files | 0> 3 models: line.csv, line.svg | $timeline --by structure -o line --device $device
+a timeline says its files | 0> 3 models: line.csv, line.svg | $timeline --by structure -o line
     its table, its picture | in line.csv ^"helix A:.*,3,,,0\.[0-9]*,0.000000$ && in line.svg helix A:
 again | 0 | $timeline --by chain -o line.svg
 named rows | 0 | $timeline -o line --select first=A:1-50 --select rest=A:65-114
@@ -377,18 +362,6 @@ a mask by threshold | 0 the noise whitened | \
         tessera check fit.yaml $mean --set data.0.mask=threshold:$dense --set data.0.mask_distance=2
 that is no number | 78 data.0: mask 'threshold:x' | tessera check fit.yaml --set data.0.mask=threshold:x
 
-# ---- shell correlation of maps ----
-of half-maps | 0 | map fsc half1.mrc half2.mrc --mask mask.mrc --json --svg fsc.svg
-    corrected for the mask | json abs(d.corrected['143_inv_ang'] - d.masked['143_inv_ang']) <= 0.02
-    its picture | in fsc.svg phases at random
-$ plain=$(sed -n '/"fsc": *{/s/.*"fsc": *{[^}]*"143_inv_ang": *\([0-9.]*\).*/\1/p' out.txt)
-$ plain=$(awk "BEGIN {printf \"%.2f\", 1 / $plain}")
-as a table, the same | 0> without a mask .* ${plain} | map fsc half1.mrc half2.mrc
-    and the run's log | in whitened/run.log half-maps agree .FSC 0.143. to ${plain}
-of one map | 64 needs two maps | map fsc half1.mrc
-of another grid | 65 not on the grid of | map fsc half1.mrc tiles.mrc
-with a map too many | 64 given without --map | map fsc half1.mrc half2.mrc --map own.mrc
-
 # ---- what a run says of a map ----
 docked first | 0 the starting structure is docked | tessera run fit.yaml $docked --output docked
     in a map of the right hand | no err mirror
@@ -429,7 +402,7 @@ for c in cells:
 END
 cases <<'END'
 with half-maps | 0 | tessera report whitened
-    their correlation, and what noise leaves | in whitened/report.html half-maps, corrected for the mask \
+    their correlation, and what noise leaves | in whitened/report.html half-maps \
         && in whitened/report.html would have a correlation \(as sampled\) of 0\.[0-9]*
 $ rm whitened/input/half2.mrc
 a map that is gone | 0 the map itself is not shown: .*half2.mrc | tessera report whitened
