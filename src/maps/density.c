@@ -3,9 +3,110 @@
 #include "maps/density.h"
 
 #include "core/parallel.h"
+#include "molecule/structure.h"
 
 #include <math.h>
 #include <string.h>
+
+/* ---- blur ----
+ *
+ * Gaussians of the elements at a resolution. The first table lists the shapes
+ * of atoms and their default widths. */
+
+static const double pi = 3.14159265358979324;
+
+static const struct {
+    const char *name;
+    double default_width; /* sigma / R */
+} kinds[] = {{"gaussian", 0.225}, {"radius", 0.30}, {"electron", 0.225}};
+
+const char *tsr_blur_name(tsr_blur kind)
+{
+    return kinds[kind].name;
+}
+
+double tsr_blur_default_width(tsr_blur kind)
+{
+    return kinds[kind].default_width;
+}
+
+/* Radius of an element as in VMD, Angstrom (density.h). */
+static double radius(int z)
+{
+    switch (z) {
+    case 1:
+        return 1.0;
+    case 7:
+        return 1.4;
+    case 8:
+        return 1.3;
+    case 9:
+        return 1.2;
+    case 16:
+        return 1.9;
+    default:
+        return 1.5;
+    }
+}
+
+static void append_gaussian(tsr_blur_table *table, int z, double amplitude,
+                            double sigma)
+{
+    table->gaussian[table->n++] = (tsr_gaussian){
+        .amplitude = amplitude,
+        .sigma_ang = sigma,
+    };
+    table->count[z]++;
+}
+
+/* The Fourier transform of a exp(-b s^2), s = sin(theta) / lambda, is a (4 pi /
+ * b)^(3/2) exp(-4 pi^2 r^2 / b). This is a Gaussian of variance b / 8 pi^2, to
+ * which the variance of the blur is added. */
+static tsr_status add_electron(tsr_blur_table *table, int z, double sigma,
+                               tsr_err *err)
+{
+    double a[5], b[5];
+    if (!tsr_atom_electron_gaussians(z, a, b))
+        return tsr_fail(err, TSR_E_DATA,
+                        "no electron form factor is known for element %d; use "
+                        "--kernel gaussian",
+                        z);
+    for (int k = 0; k < 5; k++) {
+        double variance = sigma * sigma + b[k] / (8.0 * pi * pi);
+        append_gaussian(table, z, a[k] * pow(2.0 * pi * variance, -1.5),
+                        sqrt(variance));
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_blur_make(tsr_blur kind, double resolution_ang,
+                         double sigma_over_r, int n_atom,
+                         const unsigned char *z, tsr_blur_table *out,
+                         tsr_err *err)
+{
+    const double sigma = sigma_over_r * resolution_ang;
+    *out = (tsr_blur_table){.kind = kind,
+                            .resolution_ang = resolution_ang,
+                            .sigma_over_r = sigma_over_r};
+    for (int i = 0; i < n_atom; i++) {
+        const int e = z[i];
+        if (e < 1 || e >= TSR_MOST_ELEMENTS || out->n > TSR_MOST_GAUSSIANS - 5)
+            return tsr_fail(err, TSR_E_DATA,
+                            "an atom of element %d is missing from the table "
+                            "of blurred atoms",
+                            e);
+        if (out->count[e] > 0)
+            continue;
+        out->first[e] = out->n;
+        if (kind == TSR_BLUR_GAUSSIAN)
+            append_gaussian(out, e, e, sigma);
+        else if (kind == TSR_BLUR_RADIUS)
+            append_gaussian(out, e, 1.0, sigma * radius(e) / 1.5);
+        else
+            TSR_TRY(add_electron(out, e, sigma, err));
+    }
+    return TSR_OK;
+}
 
 /* ---- density ----
  *
@@ -125,10 +226,11 @@ static size_t row_at(const tsr_map_grid *g, int y, int z)
 }
 
 static void add_gaussian(const tsr_density_engine *e, const voxels *at,
-                         const double x[3], double amplitude, double *factor)
+                         const double x[3], const tsr_gaussian *gaussian,
+                         double *factor)
 {
     const tsr_map_grid *g = &e->map->grid;
-    const double rate = 0.5 / (e->sigma_ang * e->sigma_ang);
+    const double rate = 0.5 / (gaussian->sigma_ang * gaussian->sigma_ang);
     double *along[3] = {factor, factor + g->n[0], factor + g->n[0] + g->n[1]};
     for (int c = 0; c < 3; c++)
         for (int k = at->first[c]; k <= at->last[c]; k++) {
@@ -139,7 +241,8 @@ static void add_gaussian(const tsr_density_engine *e, const voxels *at,
     for (int z = at->first[2]; z <= at->last[2]; z++)
         for (int y = at->first[1]; y <= at->last[1]; y++) {
             double *to = e->density + row_at(g, y, z) + at->first[0];
-            const double height = amplitude * along[2][z - at->first[2]] *
+            const double height = gaussian->amplitude *
+                                  along[2][z - at->first[2]] *
                                   along[1][y - at->first[1]];
             for (int i = 0; i < n; i++)
                 to[i] += height * along[0][i];
@@ -167,11 +270,15 @@ static void add_system(const call *c, int system, const voxels *slab,
     const tsr_systems *s = c->systems;
     const double mask_ang = c->options->mask_ang;
     for (int i = s->first[system]; i < s->first[system + 1]; i++) {
+        const int z = s->z[i], first = e->blur.first[z];
         voxels at;
-        if (find_reached(g, slab, s->xyz[i], TSR_BLUR_REACH * e->sigma_ang,
-                         &at)) {
+        for (int k = first; k < first + e->blur.count[z]; k++) {
+            const tsr_gaussian *one = &e->blur.gaussian[k];
+            if (!find_reached(g, slab, s->xyz[i],
+                              TSR_BLUR_REACH * one->sigma_ang, &at))
+                continue;
             extend(box, &at);
-            add_gaussian(e, &at, s->xyz[i], s->z[i], factor);
+            add_gaussian(e, &at, s->xyz[i], one, factor);
         }
         if (mask_ang > 0.0 && find_reached(g, slab, s->xyz[i], mask_ang, &at)) {
             extend(box, &at);

@@ -1,13 +1,19 @@
 /* Densities of atomic models at a resolution, and their correlation with a map.
  *
  * A map of resolution R shows every atom blurred by a Gaussian of width sigma,
- * in proportion to R, and of a height in proportion to the atomic number (as in
- * molmap of Chimera and in EMAN):
+ * in proportion to R. Programs differ in sigma / R, from 0.19 to 0.5. A
+ * correlation is meaningless without sigma / R, so sigma / R is part of every
+ * result. Three shapes of atoms are available:
  *
- *     S(x) = sum_i Z_i exp(-|x - r_i|^2 / 2 sigma^2)
- *
- * Programs differ in sigma / R, from 0.19 to 0.5. A correlation is meaningless
- * without sigma / R, so sigma / R is part of every result. */
+ *   gaussian   height in proportion to the atomic number, as in molmap of
+ *              Chimera and in EMAN, where sigma / R is 0.225
+ *   radius     height 1 for every atom and a width in proportion to a radius
+ *              (H 1.0, C 1.5, N 1.4, O 1.3, F 1.2, S 1.9, others 1.5 Angstrom),
+ *              as in VMD (Stone et al. 2014, Faraday Discuss. 169:265);
+ *              the stated sigma / R is that of carbon; VMD uses 0.30
+ *   electron   the electrostatic potential that scatters electrons: five
+ *              Gaussians an element (International Tables C, table 4.3.2.2;
+ *              Peng et al. 1996), each of them blurred */
 #ifndef TSR_MAPS_DENSITY_H
 #define TSR_MAPS_DENSITY_H
 
@@ -15,12 +21,43 @@
 #include "core/status.h"
 #include "maps/density_map.h"
 
-/* sigma / R of Chimera and EMAN, the default. */
-#define TSR_SIGMA_OVER_R 0.225
+typedef enum { TSR_BLUR_GAUSSIAN, TSR_BLUR_RADIUS, TSR_BLUR_ELECTRON } tsr_blur;
 
 /* Gaussians are cut off after so many sigma along each axis: exp(-12.5) =
  * 4e-6. */
 #define TSR_BLUR_REACH 5.0
+
+/* A Gaussian: amplitude exp(-r^2 / 2 sigma_ang^2) at distance r from the
+ * atom. */
+typedef struct {
+    double amplitude, sigma_ang;
+} tsr_gaussian;
+
+enum { TSR_MOST_GAUSSIANS = 256, TSR_MOST_ELEMENTS = 99 };
+
+/* The Gaussians of all elements at a resolution. */
+typedef struct {
+    tsr_blur kind;
+    double resolution_ang, sigma_over_r;
+    int n;
+    tsr_gaussian gaussian[TSR_MOST_GAUSSIANS];
+    /* By atomic number: index of the element's first Gaussian, and number of
+     * its Gaussians; 0: the element is not in the table. */
+    int first[TSR_MOST_ELEMENTS], count[TSR_MOST_ELEMENTS];
+} tsr_blur_table;
+
+/* "gaussian", "radius", "electron". */
+const char *tsr_blur_name(tsr_blur kind);
+
+/* Usual sigma / R of the programs with this shape of atoms. */
+double tsr_blur_default_width(tsr_blur kind);
+
+/* Makes the table for all elements in z [n_atom], the atomic numbers. Errors:
+ * TSR_E_DATA (an element without an entry in the tables, too many elements). */
+tsr_status tsr_blur_make(tsr_blur kind, double resolution_ang,
+                         double sigma_over_r, int n_atom,
+                         const unsigned char *z, tsr_blur_table *out,
+                         tsr_err *err);
 
 /* ---- density ----
  *
@@ -64,19 +101,20 @@ typedef struct {
     tsr_map_sums *tile; /* [n_tile] sums over tiles of 8^3 voxels */
 } tsr_density_options;
 
-/* An engine: a map, a width, and memory for the density of one system. */
+/* An engine: a map, a blur, and memory for the density of one system. */
 typedef struct {
-    tsr_pool pool;      /* owns this structure */
-    const tsr_map *map; /* borrowed */
-    tsr_map_sums whole; /* n, e and ee over all voxels that are not NaN */
-    double sigma_ang;   /* Angstrom; set by the caller before a call */
+    tsr_pool pool;       /* owns this structure */
+    const tsr_map *map;  /* borrowed */
+    tsr_map_sums whole;  /* n, e and ee over all voxels that are not NaN */
+    tsr_blur_table blur; /* set by the caller before a call, for all elements of
+                            its atoms */
     int n_thread;
     double *density;     /* [n_voxel] density of a system; 0 between calls */
     unsigned char *mask; /* [n_voxel] 1: within mask_ang; 0 between calls */
     double *factor; /* [n_thread][nx + ny + 8] a Gaussian along each axis */
 } tsr_density_engine;
 
-/* Makes an engine without a width. The map is borrowed and must not change.
+/* Makes an engine without a blur. The map is borrowed and must not change.
  * Errors: TSR_E_NOMEM. */
 tsr_status tsr_density_new(const tsr_map *map, tsr_density_engine **out,
                            tsr_err *err);
@@ -103,7 +141,7 @@ double (*tsr_systems_add(tsr_systems *systems, int n, const int *atom,
                          const double (*xyz)[3], const unsigned char *z))[3];
 
 /* Computes out [n_system]. Cost: one multiply-add for each voxel within
- * TSR_BLUR_REACH of each atom. Errors: TSR_E_NUMERIC (a coordinate that is
+ * TSR_BLUR_REACH of each Gaussian. Errors: TSR_E_NUMERIC (a coordinate that is
  * not finite), TSR_E_NOMEM. */
 tsr_status tsr_density_run(tsr_density_engine *engine,
                            const tsr_systems *systems,

@@ -584,8 +584,8 @@ static tsr_status init_job(job *j, tsr_err *err)
     TSR_TRY(tsr_pool_check(&j->pool, err));
     TSR_TRY(tsr_pool_check(&j->out->pool, err));
     TSR_TRY(tsr_density_new(j->map, &j->engine, err));
-    j->engine->sigma_ang = j->out->sigma_over_r * o->resolution;
-    return TSR_OK;
+    return tsr_blur_make(TSR_BLUR_GAUSSIAN, o->resolution, j->out->sigma_over_r,
+                         atoms->n_atom, j->models->z, &j->engine->blur, err);
 }
 
 tsr_status tsr_map_view_make(const tsr_term_options *options,

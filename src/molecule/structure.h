@@ -303,6 +303,11 @@ tsr_status tsr_model_atoms_write(const tsr_model_atoms *atoms, const char *path,
  * gemmi's it92. z: atomic number. NaN for an element without a value. */
 double tsr_atom_form_factor(int z, double q_inv_ang);
 
+/* Electron scattering amplitude f(s) = sum_k a_k exp(-b_k s^2), in Angstrom,
+ * with s = q / 4 pi: International Tables C (2011), table 4.3.2.2, through
+ * gemmi. Returns 0 for an element without values. */
+int tsr_atom_electron_gaussians(int z, double a[5], double b[5]);
+
 /* Bound coherent neutron scattering length of an element in natural
  * composition, fm: Sears 1992, Neutron News 3(3), 26, through gemmi's
  * neutron92. NaN for an element without a value, and for the strong absorbers

@@ -1576,6 +1576,18 @@ extern "C" double tsr_atom_neutron_length(int z)
     return gemmi::Neutron92<double>::get_(gemmi::El(z));
 }
 
+extern "C" int tsr_atom_electron_gaussians(int z, double a[5], double b[5])
+{
+    if (z < 1 || z > 98)
+        return 0;
+    const auto &table = gemmi::C4322<double>::get(gemmi::El(z));
+    for (int k = 0; k < 5; k++) {
+        a[k] = table.a(k);
+        b[k] = table.b(k);
+    }
+    return 1;
+}
+
 extern "C" double tsr_atom_covalent_radius(int z)
 {
     return z < 1 || z > 118 ? NAN

@@ -24,6 +24,8 @@ cc | 0 | cc model.pdb --json
         and d.models[0].fsc_half_is_at_limit
 best width | 0 | cc model.pdb --json --sigma-over-r best
     is found | json abs(d.models[0].sigma_over_r - 0.225) <= 0.002
+electrons | 0 | cc model.pdb --json --kernel electron
+    are a little wider | json abs(d.models[0].cc_box - 0.99) <= 0.01
 $ gzip -c own.mrc >own.mrc.gz
 gzipped, as a table | 0> ^model.pdb +1.0000 +1.0000 | map cc model.pdb --map own.mrc.gz -r 6
 a threshold | 0 | cc model.pdb --json --threshold 1sd
@@ -56,6 +58,7 @@ no resolution | 64 the resolution of the map is missing | map cc model.pdb --map
 no map | 64 needs a density map: --map | map cc model.pdb -r 6
 no model | 64 needs a model | map cc --map own.mrc -r 6
 an option of another verb | 64 belongs to 'map timeline' | cc model.pdb --by chain
+an unknown kernel | 64 expected one of gaussian, radius, electron | cc model.pdb --kernel box
 a wide resolution | 64 | map cc model.pdb --map own.mrc -r 600
 END
 

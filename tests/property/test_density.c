@@ -13,6 +13,7 @@ enum { N_ATOM = 400 };
 typedef struct {
     double xyz[N_ATOM][3];
     unsigned char z[N_ATOM];
+    unsigned char elements[N_ATOM];
     tsr_map *map;
     tsr_density_engine *engine;
 } sample;
@@ -42,6 +43,7 @@ static void place(sample *s)
         } while (r2 > 144.0);
         s->xyz[i][0] -= 6.0;
         s->z[i] = element[(int)(5.0 * uniform(&state))];
+        s->elements[i] = s->z[i];
     }
 }
 
@@ -71,9 +73,10 @@ FIXTURE(setup)
     return 0;
 }
 
-static void blur(const sample *s, double resolution)
+static void blur(const sample *s, tsr_blur kind, double resolution)
 {
-    s->engine->sigma_ang = TSR_SIGMA_OVER_R * resolution;
+    OK(tsr_blur_make(kind, resolution, tsr_blur_default_width(kind), N_ATOM,
+                     s->elements, &s->engine->blur, &err));
 }
 
 static tsr_density_sums run(tsr_density_engine *engine, double (*xyz)[3],
@@ -109,8 +112,13 @@ static tsr_density_sums exact(const tsr_density_engine *e, double (*xyz)[3],
                 r2 += d * d;
             }
             is_masked |= r2 <= mask_ang * mask_ang;
-            if (far <= TSR_BLUR_REACH * e->sigma_ang)
-                s += z[i] * exp(-0.5 * r2 / (e->sigma_ang * e->sigma_ang));
+            for (int b = 0; b < e->blur.count[z[i]]; b++) {
+                const tsr_gaussian *one =
+                    &e->blur.gaussian[e->blur.first[z[i]] + b];
+                const double w = one->sigma_ang;
+                if (far <= TSR_BLUR_REACH * w)
+                    s += one->amplitude * exp(-0.5 * r2 / (w * w));
+            }
         }
         density[k] = s;
         if (isnan(value))
@@ -148,7 +156,7 @@ TEST(an_atom_is_the_formula)
     const unsigned char z[1] = {8};
     float *density = array(tsr_map_n_voxel(&s->map->grid), sizeof *density);
     const tsr_density_options o = {.density = density};
-    blur(s, 8.0); /* sigma 1.8 */
+    blur(s, TSR_BLUR_GAUSSIAN, 8.0); /* sigma 1.8 */
     run(s->engine, x, z, 1, &o);
     const int *n = s->map->grid.n;
     for (int k = 0; k < n[2]; k++)
@@ -165,6 +173,22 @@ TEST(an_atom_is_the_formula)
             }
 }
 
+/* The five Gaussians, summed over space, are f(0) times 4 pi / 8 pi^2 * ...: in
+ * the convention of `electron` the integral of an atom is f(0). */
+TEST(electron_form_factor_has_its_integral)
+{
+    const unsigned char z[1] = {6};
+    tsr_blur_table table;
+    OK(tsr_blur_make(TSR_BLUR_ELECTRON, 3.0, 0.225, 1, z, &table, &err));
+    double sum = 0.0;
+    for (int k = 0; k < table.n; k++)
+        sum += table.gaussian[k].amplitude *
+               pow(2.0 * 3.14159265358979 * table.gaussian[k].sigma_ang *
+                       table.gaussian[k].sigma_ang,
+                   1.5);
+    assert_near(sum, 2.509, 0.002); /* carbon, International Tables */
+}
+
 /* A map that is the model's own density has correlation 1, however scaled; with
  * the sign turned, -1; the line gives the scale back; FSC is 1 throughout. */
 TEST(a_map_with_itself_is_one)
@@ -174,7 +198,7 @@ TEST(a_map_with_itself_is_one)
     tsr_pool *pool = new_pool();
     tsr_fsc fsc;
     double slope, offset;
-    blur(s, 8.0);
+    blur(s, TSR_BLUR_GAUSSIAN, 8.0);
     OK(tsr_map_new(&s->map->grid, &of_maps, &own, &err));
     const size_t n = tsr_map_n_voxel(&own->grid);
     tsr_density_options o = {.density = own->value, .mask_ang = 3.0};
@@ -184,7 +208,7 @@ TEST(a_map_with_itself_is_one)
     for (size_t k = 0; k < n; k++)
         own->value[k] = k % 1009 == 3 ? NAN : 0.25f * own->value[k] + 3.0f;
     NEW(tsr_density_engine, engine, tsr_density_new, own);
-    engine->sigma_ang = s->engine->sigma_ang;
+    engine->blur = s->engine->blur;
     o.density = NULL;
     tsr_density_sums sums = run(engine, s->xyz, s->z, N_ATOM, &o);
     assert_near(tsr_map_cc(&sums.box), 1.0, 1e-6);
@@ -199,7 +223,7 @@ TEST(a_map_with_itself_is_one)
     for (size_t k = 0; k < n; k++)
         own->value[k] = -own->value[k];
     NEW(tsr_density_engine, turned, tsr_density_new, own);
-    turned->sigma_ang = s->engine->sigma_ang;
+    turned->blur = s->engine->blur;
     sums = run(turned, s->xyz, s->z, N_ATOM, &o);
     assert_true(fabs(tsr_map_cc(&sums.box) + 1.0) < 1e-6);
 }
@@ -209,7 +233,7 @@ TEST(unknown_voxels_are_left_out)
 {
     sample *s = *state;
     const tsr_density_options o = {.mask_ang = 3.0};
-    blur(s, 6.0);
+    blur(s, TSR_BLUR_GAUSSIAN, 6.0);
     tsr_density_sums with = run(s->engine, s->xyz, s->z, N_ATOM, &o);
     const size_t n = tsr_map_n_voxel(&s->map->grid);
     size_t known = 0;
@@ -221,7 +245,7 @@ TEST(unknown_voxels_are_left_out)
     assert_true(isfinite(tsr_map_cc(&with.box)));
 }
 
-static void compare(sample *s, double resolution, double threshold)
+static void compare(sample *s, tsr_blur kind, double resolution, double share)
 {
     const size_t n = tsr_map_n_voxel(&s->map->grid);
     const size_t n_tile = tsr_map_n_tile(&s->map->grid);
@@ -229,7 +253,8 @@ static void compare(sample *s, double resolution, double threshold)
     float *got_density = array(n, sizeof *got_density);
     tsr_map_sums *tile = array(n_tile, sizeof *tile);
     tsr_map_sums *got_tile = array(n_tile, sizeof *got_tile);
-    blur(s, resolution);
+    blur(s, kind, resolution);
+    const double threshold = share * s->engine->blur.gaussian[0].amplitude;
     const tsr_density_sums want =
         exact(s->engine, s->xyz, s->z, N_ATOM, 3.0, threshold, density, tile);
     tsr_density_options o = {.mask_ang = 3.0, .threshold = &threshold};
@@ -251,10 +276,11 @@ static void compare(sample *s, double resolution, double threshold)
 TEST(sums_are_the_definition)
 {
     sample *s = *state;
-    compare(s, 5.0, 2.0);
-    compare(s, 12.0, 2.0); /* over more than a slab */
-    compare(s, 1.5, 2.0);  /* narrower than a voxel */
-    compare(s, 5.0, 0.0);  /* all voxels are above */
+    compare(s, TSR_BLUR_GAUSSIAN, 5.0, 0.3);
+    compare(s, TSR_BLUR_RADIUS, 9.0, 0.3); /* over more than a slab */
+    compare(s, TSR_BLUR_ELECTRON, 4.0, 0.3);
+    compare(s, TSR_BLUR_GAUSSIAN, 1.5, 0.3); /* narrower than a voxel */
+    compare(s, TSR_BLUR_GAUSSIAN, 5.0, 0.0); /* all voxels are above */
 }
 
 /* ---- many systems ---- */
@@ -269,7 +295,7 @@ TEST(calls_hold_anything)
     tsr_density_sums out[N];
     tsr_systems many;
     tsr_density_options o = {.mask_ang = 2.0, .threshold = threshold};
-    blur(s, 5.0);
+    blur(s, TSR_BLUR_RADIUS, 5.0);
     OK(tsr_systems_make(&of_maps, N, (size_t)N * 40, &many, &err));
     for (int k = 0; k < N; k++) {
         const int n = k % 4 == 1 ? 0 : 7 + k % 31;
@@ -279,6 +305,7 @@ TEST(calls_hold_anything)
             x[i][1] += 500.0;
         threshold[k] = 0.1;
     }
+    s->engine->n_thread = 5;
     OK(tsr_density_run(s->engine, &many, &o, out, &err));
     s->engine->n_thread = 1;
     for (int k = 0; k < N; k++) {

@@ -55,7 +55,8 @@ static void write_map(const fixture *f, double share, const char *name)
     OK(tsr_map_new(&g, &of_maps, &map, &err));
     OK(tsr_map_new(&g, &of_maps, &one, &err));
     OK(tsr_density_new(map, &engine, &err));
-    engine->sigma_ang = sigma_over_r * resolution;
+    OK(tsr_blur_make(TSR_BLUR_GAUSSIAN, resolution, sigma_over_r, N_ATOM, f->z,
+                     &engine->blur, &err));
     for (int k = 0; k < 2; k++) {
         const tsr_density_options o = {.density = one->value};
         OK(tsr_density_one(engine, N_ATOM, f->place[k], f->z, &o, &sums, &err));
