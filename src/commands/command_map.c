@@ -4,6 +4,7 @@
 #include "commands/map_job.h"
 #include "core/text.h"
 #include "files/file.h"
+#include "maps/map_sum.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -94,6 +95,7 @@ static const tsr_field fields[] = {
                      "the molecule in the map"),
     TSR_OPTION_FORCE(tsr_map_words),
     TSR_OPTION_JSON(tsr_map_words),
+    TSR_OPTION_DEVICE(tsr_map_words),
     {0}};
 
 typedef struct {
@@ -254,17 +256,23 @@ static tsr_status apply_mask(tsr_map_job *job, tsr_err *err)
 
 static tsr_status open_engine(tsr_map_job *job, tsr_err *err)
 {
+    const char *device = job->words->device;
     TSR_TRY(apply_mask(job, err));
-    return tsr_density_new(job->map, &job->engine, err);
+    if (strcmp(device, "reference") == 0)
+        return tsr_density_reference_new(job->map, &job->engine, err);
+    TSR_TRY(tsr_device_open(device, &job->device, err));
+    TSR_TRY(tsr_map_sum_test(job->device, NULL, err));
+    return tsr_map_sum_new(job->device, job->map, &job->engine, err);
 }
 
 tsr_status tsr_map_job_blur(const tsr_map_job *job,
                             const tsr_map_models *models, double sigma_over_r,
                             tsr_err *err)
 {
-    return tsr_blur_make(job->kind, job->resolution_ang, sigma_over_r,
-                         models->atoms->n_atom, models->z, &job->engine->blur,
-                         err);
+    tsr_blur_table table;
+    TSR_TRY(tsr_blur_make(job->kind, job->resolution_ang, sigma_over_r,
+                          models->atoms->n_atom, models->z, &table, err));
+    return job->engine->set_blur(job->engine, &table, err);
 }
 
 /* ---- checks of a model before the comparison ---- */
@@ -321,6 +329,7 @@ static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
         status = open_engine(&job, err);
     TSR_THEN(status, v->run(&job, err));
     tsr_density_free(job.engine);
+    tsr_device_free(job.device);
     tsr_pool_clear(&job.pool);
     return status;
 }

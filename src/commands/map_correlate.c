@@ -108,7 +108,7 @@ tsr_status tsr_map_try_images(const tsr_map_job *job, int n_atom,
             for (int c = 0; c < 3; c++)
                 x[i][c] = from[c] + factor[c] * (x[i][c] - from[c]);
     }
-    TSR_THEN(status, tsr_density_run(job->engine, &copies, &o, sums, err));
+    TSR_THEN(status, tsr_systems_run(&copies, job->engine, &o, sums, err));
     tsr_pool_clear(&pool);
     return status;
 }
@@ -358,10 +358,10 @@ static void print_json(const comparison *c)
     const tsr_map_job *job = c->job;
     tsr_json j = {.out = job->out, .digits = 8};
     tsr_json_object(&j, NULL);
-    tsr_json_members(&j,
-                     "map %s resolution_ang %g kernel %s mask_radius_ang %g",
-                     job->map->path, job->resolution_ang,
-                     tsr_blur_name(job->kind), job->mask_ang);
+    tsr_json_members(
+        &j, "map %s resolution_ang %g kernel %s mask_radius_ang %g engine %s",
+        job->map->path, job->resolution_ang, tsr_blur_name(job->kind),
+        job->mask_ang, job->engine->describe);
     tsr_json_array(&j, "models");
     for (int i = 0; i < c->n; i++)
         write_result(&j, job, &c->result[i]);
@@ -460,8 +460,8 @@ static const char csv_head[] = "component,model,chain,draw,cc,change\n";
 
 enum { ATOMS_A_CALL = 1 << 22 };
 
-/* Processes as many models per call as the memory of a call allows, with the
- * parts of one model in sequence. */
+/* Processes as many models per call as the engine has room for, with the parts
+ * of one model in sequence. */
 static tsr_status correlate(timeline *t, tsr_err *err)
 {
     tsr_map_job *job = t->job;
@@ -494,7 +494,7 @@ static tsr_status correlate(timeline *t, tsr_err *err)
                 tsr_systems_add(&parts, t->rows.component[r].n,
                                 t->rows.component[r].atom,
                                 tsr_map_models_xyz(m, k), m->z);
-        TSR_TRY(tsr_density_run(job->engine, &parts, &o, sums, err));
+        TSR_TRY(tsr_systems_run(&parts, job->engine, &o, sums, err));
         for (int k = 0; k < parts.n; k++)
             t->cc[(size_t)from * n_row + (size_t)k] =
                 tsr_map_cc(job->has_threshold ? &sums[k].above : &sums[k].mask);

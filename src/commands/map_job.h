@@ -6,6 +6,7 @@
 
 #include "commands/command.h"
 #include "core/log.h"
+#include "gpu/device.h"
 #include "maps/density.h"
 #include "maps/fourier.h"
 #include "maps/map_source.h"
@@ -40,7 +41,7 @@ enum { TSR_MAP_MOST_POSES = 20 };
 /* The options; NULL or 0 if not given. */
 typedef struct {
     char *map, *like, *mask, *threshold, *trajectory, *difference, *spatial;
-    char *output;
+    char *output, *device;
     double resolution_ang, mask_radius_ang, mask_distance_ang, mask_edge_ang;
     tsr_number_or_word sigma_over_r;
     int kernel, origin, by, laplacian, force, json;
@@ -56,6 +57,7 @@ typedef struct {
     int n_model;
     const char *const *model; /* [n_model] arguments after the verb */
     tsr_map *map;
+    tsr_device *device; /* NULL: reference engine */
     tsr_density_engine *engine;
     tsr_blur kind;
     double resolution_ang;

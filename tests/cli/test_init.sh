@@ -54,7 +54,7 @@ END
 without_side_chains >atoms.pdb
 flat_map zero.dx model.pdb 3 50
 cases <<'END'
-a map of the model | 0 | tessera map simulate atoms.pdb --like zero.dx -r 5 -o m.mrc
+a map of the model | 0 | tessera map simulate atoms.pdb --like zero.dx -r 5 -o m.mrc --device reference
 its resolution | 64 map needs the resolution of the map | tessera init model.pdb --map m.mrc
 a resolution of nothing | 64 resolution needs --map | tessera init model.pdb -r 5
 a map that is none | 65 model.pdb | tessera init model.pdb --map model.pdb -r 5

@@ -28,9 +28,9 @@ output: {directory: run}
 END
 sed 's/, flexible.*]//' good.yaml >any.yaml
 sed 's/good.dat/own.mrc, kind: map, resolution: 8/; /^contrast\|^simul/d' good.yaml >map.yaml
-map="-r 8 --map"
+map="-r 8 --device reference --map"
 expect "a curve" 0 "" "$program" simulate good.yaml -o good.dat
-expect "a map" 0 "" "$program" map simulate model.pdb --like grid.dx -r 8 -o own.mrc
+expect "a map" 0 "" "$program" map simulate model.pdb --like grid.dx -r 8 --device reference -o own.mrc
 expect "a run" 0 "" "$program" run good.yaml
 expect "mmCIF" 0 "" "$program" export run --draws 0/0 --format cif --atoms all -o good.cif
 check "files" "$python" "$source/tests/cli/damage.py" "$shared/damaged"
@@ -106,10 +106,10 @@ init = $T init ../model.pdb --map FILE -r 8
 best = $T map cc ../model.pdb $map FILE --sigma-over-r best
 cc = $T map cc ../model.pdb $map FILE --difference new.mrc --spatial new2.mrc
 dock = $T map dock ../model.pdb $map FILE -o new.pdb
-simu = $T map simulate ../model.pdb --like FILE -r 8 -o new.mrc
+simu = $T map simulate ../model.pdb --like FILE -r 8 --device reference -o new.mrc
 line = $T map timeline ../model.pdb $map FILE -o new
 mask = $T map mask --map FILE --mask threshold:0.1 -o new.mrc
-inside = $T map cc ../model.pdb --map ../own.mrc -r 8 --mask FILE
+inside = $T map cc ../model.pdb --map ../own.mrc -r 8 --mask FILE --device reference
 own.mrc,some_nan.mrc 0 |
 voxel_0.mrc,voxel_-2.mrc,voxel_nan.mrc,voxel_3e+38.mrc 65 | CELLA .words 11 to 13
 axes.mrc,mode.mrc,side.mrc,extended.mrc,cut.mrc,cut_own.mrc.gz,head.mrc 65 | MAPC|MODE .word 4. is 99|are invalid in|ends within its|incomplete gzip
