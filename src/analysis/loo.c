@@ -4,7 +4,6 @@
  * draws would increase the cost but hardly the precision. */
 #include "analysis/loo.h"
 
-#include "analysis/convergence.h"
 #include "analysis/summary.h"
 
 #include <float.h>
@@ -116,35 +115,6 @@ static tsr_status normalise(long n, double *log_weight, tsr_err *err)
     return TSR_OK;
 }
 
-double tsr_psis_ess(long n, const double *log_weight)
-{
-    double square = 0.0;
-    for (long i = 0; i < n; i++)
-        square += exp(2.0 * log_weight[i]);
-    return 1.0 / square;
-}
-
-tsr_status tsr_psis_independent_draws(int n_chain, int n_draw,
-                                      const double *log_weight,
-                                      double *n_independent, tsr_err *err)
-{
-    const size_t n = (size_t)n_chain * (size_t)n_draw;
-    tsr_convergence mean;
-    double share = 1.0;
-    double *w = malloc(n * sizeof *w);
-    TSR_TRY(tsr_allocated(w, err));
-    for (size_t i = 0; i < n; i++)
-        w[i] = exp(log_weight[i]);
-    tsr_status status = tsr_convergence_make(0, n_chain, n_draw, w, &mean, err);
-    if (n_draw < 4)
-        share = 1.0 / n_draw;
-    else if (mean.mcse > 0.0)
-        share = fmin(1.0, pow(mean.sd / mean.mcse, 2.0) / (double)n);
-    *n_independent = share * tsr_psis_ess((long)n, log_weight);
-    free(w);
-    return status;
-}
-
 tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,
                            tsr_err *err)
 {
@@ -180,76 +150,11 @@ tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,
     }
     free(sorted);
     TSR_THEN(status, normalise(n, log_weight, err));
-    psis->ess = tsr_psis_ess(n, log_weight);
+    double square = 0.0;
+    for (long i = 0; i < n; i++)
+        square += exp(2.0 * log_weight[i]);
+    psis->ess = 1.0 / square;
     return status;
-}
-
-/* ---- weighted quantiles ----
- *
- * GSL has no quantiles of weighted draws. Each sorted draw occupies an interval
- * of length equal to its weight; quantiles are linear between the middles of
- * the intervals. */
-
-typedef struct {
-    double value, weight;
-} weighted_draw;
-
-static int by_value(const void *a, const void *b)
-{
-    const weighted_draw *x = a, *y = b;
-    return (x->value > y->value) - (x->value < y->value);
-}
-
-static double quantile(long n, const weighted_draw *e, double p)
-{
-    double before = 0.0, at = 0.0;
-    for (long i = 0; i < n; i++) {
-        double middle = before + 0.5 * e[i].weight;
-        if (middle >= p) {
-            if (i == 0)
-                return e[0].value;
-            double part = (p - at) / (middle - at);
-            return e[i - 1].value + part * (e[i].value - e[i - 1].value);
-        }
-        at = middle;
-        before += e[i].weight;
-    }
-    return e[n - 1].value;
-}
-
-tsr_status tsr_weighted_make(long n, const double *value,
-                             const double *log_weight, tsr_weighted *out,
-                             tsr_err *err)
-{
-    const double nan = (double)NAN;
-    long n_used = 0;
-    double sum = 0.0, mean = 0.0, square = 0.0;
-    int is_finite = 1;
-    *out = (tsr_weighted){nan, nan, nan, nan, nan};
-    weighted_draw *e = malloc(((size_t)n + 1) * sizeof *e);
-    TSR_TRY(tsr_allocated(e, err));
-    for (long i = 0; i < n; i++) {
-        double w = log_weight != NULL ? exp(log_weight[i]) : 1.0 / (double)n;
-        if (!(w > 0.0))
-            continue;
-        is_finite &= isfinite(value[i]) != 0;
-        e[n_used++] = (weighted_draw){value[i], w};
-        sum += w;
-        mean += w * value[i];
-    }
-    mean /= sum;
-    if (n_used > 0 && is_finite) {
-        for (long i = 0; i < n_used; i++) {
-            e[i].weight /= sum;
-            square += e[i].weight * (e[i].value - mean) * (e[i].value - mean);
-        }
-        qsort(e, (size_t)n_used, sizeof *e, by_value);
-        *out =
-            (tsr_weighted){mean, sqrt(square), quantile(n_used, e, 0.05),
-                           quantile(n_used, e, 0.5), quantile(n_used, e, 0.95)};
-    }
-    free(e);
-    return TSR_OK;
 }
 
 enum { MOST_DRAWS = 4000 };
