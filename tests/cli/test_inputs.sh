@@ -194,7 +194,7 @@ bench = FILE $T bench --sampling ../good.yaml --set data=[] --quick --time 1
 help = FILE $T run --help
 >/dev/full,>&- 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74  0 74 74 74 | cannot write
 2>&-,2>/dev/full,<&- 0 0 0 0 0 0 0 0 1  0  0  0  0  0  0  0  0  0  0  0  0 |
-$garbage        0  0  0  0  0  0  0  0  1  0  0  0  0  0  0  0  0  0  0  0  -  0 |
+$garbage        0  0  0  0  0  0  0  0  1  0  0  0  0  0  0  0  0  0  0  -  0 |
 $nobody         0 74 74 74 74 74  0  0  1 74 74  0  0 74  0 74  0 74  0  0  0 | (cannot (write|make|open)|folder).*Permission denied
 
 78 | model_error is none | $T run ../good.yaml --set structure.bodies=atoms --device reference -o new
@@ -211,11 +211,11 @@ tenth.pdb    65 | are in nm
 doubled.pdb  65 | two copies
 fifo         66 66  - 66  - 66  -  -  - 66  -  - | is a named pipe
 [curves]
-columns.dat  65 65 65 65 65 65 65 65 65  -  - | q, I, sigma in this order
-percent.dat  65 65 65 65 65 65 65 65 65 - - | 3%
-tiny_q.dat   65 65 65 65 65 65 65 65 65 - - | q
-million.dat  0  -  -  0  -  -  -  -  -  0  - |
-fifo         66 66  - 66  - 66  - 66  - 66  - | is a named pipe
+columns.dat  65 65 65 65 65 65 65  -  - | q, I, sigma in this order
+percent.dat  65 65 65 65 65 65 65 - - | 3%
+tiny_q.dat   65 65 65 65 65 65 65 - - | q
+million.dat  0  -  -  0  -  -  -  0  - |
+fifo         66 66  - 66  - 66  - 66  - | is a named pipe
 [maps]
 zeros.mrc    65 65 65  - 65 65  - 65 65  -  - | mrc'.*all voxels of the map have the same value .values 0 to 0
 constant.mrc 65 65 65  - 65 65  - 65 65  -  - | mrc'.*all voxels of the map have the same value
@@ -232,7 +232,7 @@ fifo         66  -  -  - 66  -  -  - 66  -  - | is a named pipe
 entries.yaml 0 - - - - - | twice
 fifo         66 66  -  -  -  - | is a named pipe
 [runs]
-trace_link   74 0  0  1  0  0  0  0  0  0 | trace.h5.*symbolic link
+trace_link   74 0  0  1  0  0  0  0  0 | trace.h5.*symbolic link
 0 | | ! $T status ../forged_future | grep -e '-[0-9]* s ago'
 0 | | $T init ../model.pdb -o 'a;b.yaml' 2>&1 | grep -qF "check 'a;b.yaml'"
 74 | trace.h5 | $T run ../good.yaml -o new --set sampler.draws=1000000 --set output.checkpoint_every=0 & p=$!; until [ -s new/trace.h5 ]; do sleep 0.1; done; sleep 1; while kill -STOP $p; ls new | grep -q 'tmp$'; do kill -CONT $p; sleep 0.05; done; truncate -s 1000 new/trace.h5; kill $p; kill -CONT $p; wait $p
