@@ -55,12 +55,10 @@ static const tsr_field structure_fields[] = {
         .doc = "all: nucleotides (except strands that flexible names), sugars, "
                "ligands and ions of the file are rigid bodies attached to the "
                "residues in contact; none: they are left out"),
-    TSR_FIELD(STRINGS, "attach", tsr_structure_config, attach,
-              .former = "bound", .initial = "[]",
+    TSR_FIELD(STRINGS, "attach", tsr_structure_config, attach, .initial = "[]",
               .doc = "residue that carries a ligand, instead of the residue in "
                      "contact, as \"I = A:45\" (chain I) or \"A:301 = B:17\""),
-    TSR_FIELD(BOOL, "frozen", tsr_structure_config, frozen, .former = "still",
-              .initial = "false",
+    TSR_FIELD(BOOL, "frozen", tsr_structure_config, frozen, .initial = "false",
               .doc = "the structure does not move: only weights, contrast, "
                      "scale, background and noise are inferred"),
     TSR_FIELD(INT, "states", tsr_structure_config, states, .initial = "1",
