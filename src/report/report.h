@@ -265,7 +265,7 @@ void tsr_report_add_margin(tsr_figure *f);
 /* A line that states whether the run has converged, and unfolds to the list of
  * convergence checks. */
 void tsr_report_convergence(tsr_report *report);
-/* Traces and rank plots of the chains. */
+/* Traces of the chains. */
 tsr_status tsr_report_chains(tsr_report *report, tsr_err *err);
 
 #endif

@@ -389,19 +389,6 @@ the report | 0 | tessera report both
     has slices | test -s both/report/map-1-x.svg -a -s both/report/map-1-z.csv
     residues | test "$(grep -c "draws, median" both/report/map-1-residues.csv)" -ge 100
     and the start | in both/report.html ^<tr><td>around the model</td><td>0\.[0-9]*</td>
-END
-check "draw by draw, the start first" "$python" - <<'END'
-import csv
-def rows(name):
-    return list(csv.DictReader(open("both/report/map-1-%s.csv" % name)))
-start = {float(r["x"]): r["y"] for r in rows("residues") if r["series"] == "start"}
-cells = rows("timeline")
-assert len({c["x"] for c in cells}) >= 2 and len(start) >= 100
-for c in cells:
-    if float(c["x"]) == -0.5:
-        assert c["y2"] == start[float(c["y"]) + 0.5], c
-END
-cases <<'END'
 with half-maps | 0 | tessera report whitened
     their correlation, and what noise leaves | in whitened/report.html half-maps, corrected for the mask \
         && in whitened/report.html would have a correlation \(as sampled\) of 0\.[0-9]*

@@ -57,7 +57,7 @@ report | 0 | quiet report run --prior prior
     nuisance parameters are apart | sed '/id="nuisance"/q' run/report.html >before.txt \
         && in before.txt <td>radius of gyration <code>rg</code></td> && no in before.txt <code>noise_scale</code>
 END
-for figure in fit fit_2 guinier kratky trace rank posterior-rg posterior-d_max pair-distances \
+for figure in fit fit_2 guinier kratky trace posterior-rg posterior-d_max pair-distances \
     mobility distance-mean distance-sd; do
     check "figure $figure" test -s "run/report/$figure.svg"
 done
