@@ -180,7 +180,7 @@ solve = FILE $T solve ../model.pdb ../good.dat $few -o own
 status = FILE $T status ../run
 summary = FILE $T summary ../run
 diagnose = FILE $T diagnose ../run
-compare = FILE $T compare ../run ../run -o new.svg
+compare = FILE $T compare ../run ../run
 report = cp -a ../run own; FILE $T report own
 pdb = FILE $T export ../run --draws all
 csv = FILE $T export ../run --format csv
@@ -195,7 +195,7 @@ help = FILE $T run --help
 >/dev/full,>&- 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74  0 74 74 74 | cannot write
 2>&-,2>/dev/full,<&- 0 0 0 0 0 0 0 0 1  0  0  0  0  0  0  0  0  0  0  0  0 |
 $garbage        0  0  0  0  0  0  0  0  1  0  0  0  0  0  0  0  0  0  0  -  0 |
-$nobody         0 74 74 74 74 74  0  0  1 74 74  0  0 74  0 74  0 74  0  0  0 | (cannot (write|make|open)|folder).*Permission denied
+$nobody         0 74 74 74 74 74  0  0  1  0 74  0  0 74  0 74  0 74  0  0  0 | (cannot (write|make|open)|folder).*Permission denied
 
 78 | model_error is none | $T run ../good.yaml --set structure.bodies=atoms --device reference -o new
 78 | model_error is none | $T run ../good.yaml --set structure.bodies=atoms --device reference --dry-run
