@@ -7,7 +7,7 @@ short_model model.pdb
 cat >run.yaml <<END
 structure: {file: model.pdb, flexible: ["A:55-60"]}
 data: [{file: exp.dat}]
-contrast: {c2: infer}
+contrast: {c1: 1, c2: infer}
 sampler: {chains: 2, warmup: 60, draws: 60, thin: 4, temperatures: 2, t_max: 4}
 device: {use: reference}
 output: {trajectory_every: 2}
