@@ -86,19 +86,12 @@ static const tsr_field structure_fields[] = {
               .doc = "table of form factors instead of the shipped one"),
     {0}};
 
-static const char *const layer_words[] = {"rides", NULL};
-
 static const tsr_field solvent_fields[] = {
     TSR_FIELD(DOUBLE, "density", tsr_solvent_config, density,
               .initial = "0.334", .unit = "e/Angstrom^3", .min = 0.1,
               .max = 1.0,
               .doc = "electron density of the solvent: that of water; higher "
                      "with salt, glycerol or sugar (docs/forward-model.md)"),
-    TSR_FIELD(
-        CHOICE, "layer", tsr_solvent_config, layer, .initial = "rides",
-        .words = layer_words,
-        .doc = "hydration layer of all-atom draws (structure.bodies); rides: "
-               "the water beads of the starting structure move with its atoms"),
     {0}};
 
 static const char *const learn_words[] = {"all", "ratio", "none", NULL};
