@@ -208,92 +208,57 @@ static double error_of_sum(int n, const double *x)
     return n > 1 ? sqrt(square * n / (n - 1)) : (double)NAN;
 }
 
-tsr_status tsr_loo_compute(long n_draw, int n, const double *log_lik,
-                           tsr_loo *loo, tsr_err *err)
+/* Adds n points with log densities log_lik [loo->n_draw][n]. */
+static tsr_status add_points(tsr_loo *loo, int n, const double *log_lik,
+                             tsr_err *err)
 {
-    *loo = (tsr_loo){.n = n, .n_draw = n_draw, .worst_k = -HUGE_VAL};
-    loo->point = calloc((size_t)n + 1, sizeof *loo->point);
-    double *value = calloc(2 * (size_t)n_draw + 1, sizeof *value);
-    tsr_status status = tsr_allocated(loo->point, err);
-    TSR_THEN(status, tsr_allocated(value, err));
-    for (int k = 0; k < n && status == TSR_OK; k++) {
-        for (long i = 0; i < n_draw; i++)
+    double *more = realloc(loo->point, (size_t)(loo->n + n + 1) * sizeof *more);
+    TSR_TRY(tsr_allocated(more, err));
+    loo->point = more;
+    double *value = calloc(2 * (size_t)loo->n_draw + 1, sizeof *value);
+    tsr_status status = tsr_allocated(value, err);
+    for (int k = 0; k < n && status == TSR_OK; k++, loo->n++) {
+        for (long i = 0; i < loo->n_draw; i++)
             value[i] = log_lik[(size_t)i * (size_t)n + (size_t)k];
-        status = leave_out(loo, k, value, value + n_draw, err);
-        loo->elpd += status == TSR_OK ? loo->point[k] : 0.0;
+        status = leave_out(loo, loo->n, value, value + loo->n_draw, err);
+        loo->elpd += status == TSR_OK ? loo->point[loo->n] : 0.0;
     }
     if (status == TSR_OK)
-        loo->error = error_of_sum(n, loo->point);
+        loo->error = error_of_sum(loo->n, loo->point);
     free(value);
     return status;
 }
 
+tsr_status tsr_loo_compute(long n_draw, int n, const double *log_lik,
+                           tsr_loo *loo, tsr_err *err)
+{
+    *loo = (tsr_loo){.n_draw = n_draw, .worst_k = -HUGE_VAL};
+    return add_points(loo, n, log_lik, err);
+}
+
 /* ---- a run ---- */
-
-/* Log densities of the chosen draws, all points of a draw in one row. */
-typedef struct {
-    int n_chain, n_draw, every, width, n_kept;
-    int at, n;   /* the variable that is being read: its first column, and its
-                    number of points */
-    double *all; /* [n_chain][n_kept][width] */
-} densities;
-
-static tsr_status store_row(void *context, int chain, int draw, double *row,
-                            tsr_err *err)
-{
-    const densities *d = context;
-    const size_t to =
-        (size_t)chain * (size_t)d->n_kept + (size_t)(draw / d->every);
-    (void)err;
-    memcpy(d->all + to * (size_t)d->width + d->at, row,
-           (size_t)d->n * sizeof *row);
-    return TSR_OK;
-}
-
-/* Sets d->width to the number of points of all variables; to 0 where the
- * variables differ in their numbers of draws. */
-static void count_points(tsr_trace_reader *reader, int n_name,
-                         const char *const *name, densities *d)
-{
-    for (int i = 0; i < n_name; i++) {
-        int n_chain, n_draw, n;
-        if (tsr_trace_shape(reader, TSR_TRACE_LOG_LIKELIHOOD, name[i], &n_chain,
-                            &n_draw, &n, NULL) != TSR_OK ||
-            n_chain < 1 || n_draw < 1 ||
-            (i > 0 && (n_chain != d->n_chain || n_draw != d->n_draw))) {
-            d->width = 0;
-            return;
-        }
-        d->n_chain = n_chain;
-        d->n_draw = n_draw;
-        d->width += n;
-    }
-}
 
 tsr_status tsr_loo_make(tsr_trace_reader *reader, tsr_loo *loo, tsr_err *err)
 {
     const tsr_trace_group group = TSR_TRACE_LOG_LIKELIHOOD;
     const char *const *name;
-    densities d = {.width = 0};
-    *loo = (tsr_loo){.elpd = (double)NAN, .error = (double)NAN};
+    tsr_status status = TSR_OK;
     const int n_name = tsr_trace_variables(reader, group, &name);
-    count_points(reader, n_name, name, &d);
-    /* a single point has no other point to predict it */
-    if (d.width < 2)
-        return TSR_OK;
-    d.every = (int)(((long)d.n_chain * d.n_draw + MOST_DRAWS - 1) / MOST_DRAWS);
-    d.n_kept = (d.n_draw + d.every - 1) / d.every;
-    const size_t rows = (size_t)d.n_chain * (size_t)d.n_kept;
-    d.all = malloc(rows * (size_t)d.width * sizeof *d.all);
-    tsr_status status = tsr_allocated(d.all, err);
-    for (int i = 0; i < n_name && status == TSR_OK; i++, d.at += d.n) {
-        int one;
-        status = tsr_trace_shape(reader, group, name[i], &one, &one, &d.n, err);
-        TSR_THEN(status, tsr_rows_for_each(reader, group, name[i], d.every, 0,
-                                           d.n, store_row, &d, err));
+    *loo = (tsr_loo){.worst_k = -HUGE_VAL};
+    for (int i = 0; i < n_name && status == TSR_OK; i++) {
+        int one, n = 0;
+        tsr_thinned draws;
+        (void)tsr_trace_shape(reader, group, name[i], &one, &one, &n, NULL);
+        status = tsr_thinned_get(reader, group, name[i], MOST_DRAWS, 0, n,
+                                 &draws, err);
+        loo->n_draw = (long)draws.n_chain * draws.n_kept;
+        if (status == TSR_OK && loo->n_draw > 0)
+            status = add_points(loo, n, draws.value, err);
+        free(draws.value);
     }
-    TSR_THEN(status, tsr_loo_compute((long)rows, d.width, d.all, loo, err));
-    free(d.all);
+    /* a single point has no other point to predict it */
+    if (loo->n < 2)
+        tsr_loo_clear(loo);
     return status;
 }
 
