@@ -200,7 +200,6 @@ tsr_status tsr_init_model(const tsr_init_job *job, FILE *out, tsr_log *log,
     X(compare)          \
     X(report)           \
     X(export)           \
-    X(reweight)         \
     X(profile)          \
     X(map)              \
     X(devices)

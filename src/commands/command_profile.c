@@ -147,7 +147,7 @@ static const tsr_field fields[] = {
               .max = 1e9,
               .doc = "maximum entropy minimises chi2 / 2 + X KL: a larger X "
                      "keeps the weights closer to equal; 0: the elbow of the "
-                     "L-curve, as reweight uses"),
+                     "curve of chi2 over KL"),
     TSR_FIELD(BOOL, "partials", options, partials,
               .doc = "without --data: also write the columns of the vacuum, "
                      "the excluded volume and the hydration layer"),

@@ -318,7 +318,6 @@ run good.yaml --output new --set data.0.resolution.beam_profile=pipe
 init model.pdb --pae pipe
 init model.pdb --map pipe -r 5
 summary pipe
-export out --weights pipe
 END
 
 # ---- device and output ----
