@@ -62,7 +62,7 @@ static const tsr_field fields[] = {
                      "(origin), NXSTART to NZSTART (nstart), or auto"),
     TSR_FIELD(STRING, "trajectory", tsr_map_words, trajectory, .letter = 't',
               .argument = "FILE",
-              .doc = "cc, timeline: frames of this trajectory (DCD), "
+              .doc = "cc, timeline: frames of this trajectory (DCD, H5MD), "
                      "with the atoms of the model in the same order"),
     TSR_FIELD(INT, "frames", tsr_map_words, frames, .argument = "N",
               .initial = "200", .min = 1, .max = 1e6,

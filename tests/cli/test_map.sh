@@ -278,6 +278,32 @@ no trajectory | 65 not a DCD trajectory | cc wet.pdb -t wet.pdb
 a trajectory of two models | 64 needs exactly one model | cc wet.pdb wet.pdb -t big.dcd
 a trajectory where it is docked | 64 belongs to 'map | map dock wet.pdb -t big.dcd --map own.mrc -r 6
 END
+# The same as H5MD, in nm as other programs write it.
+with_h5py=$source/.venv/bin/python
+if "$with_h5py" -c "import h5py" 2>/dev/null; then
+    "$with_h5py" - <<'END'
+import h5py, numpy
+xyz = numpy.array([[float(l[30 + 8 * c:38 + 8 * c]) for c in range(3)]
+                   for l in open("wet.pdb") if l[:4] in ("ATOM", "HETA")])
+frames = numpy.array([xyz + [k, 0, 0] for k in range(4)])
+for kind in "nm", "none", "flat", "mile":
+    with h5py.File(kind + ".h5md", "w") as f:
+        f.attrs["about"] = "a test"
+        if kind != "none":
+            f["particles/all/box/edges"] = [1.0, 1.0, 1.0]
+            p = f.create_group("particles/all/position")
+            p["value"] = frames[:, :, :2] if kind == "flat" else frames / 10
+            p["value"].attrs["unit"] = "mile" if kind == "mile" else "nm"
+END
+    cases <<'END'
+a trajectory: H5MD | 0 | cc wet.pdb -t nm.h5md
+    has the same frames | grep "^wet" out.txt | cmp -s - little.txt
+HDF5, but no H5MD | 65 is it H5MD | cc wet.pdb -t none.h5md
+flat positions | 65 is it H5MD | cc wet.pdb -t flat.h5md
+H5MD in miles | 65 are in 'mile' | cc wet.pdb -t mile.h5md
+END
+fi
+
 # ---- draws of a run ----
 cat >run.yaml <<END
 structure: {file: model.pdb, flexible: ["A:51-64"]}
