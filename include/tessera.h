@@ -367,10 +367,19 @@ TESSERA_API int tessera_run_new(const char *config, const char *output,
                                 int n_set, const char *const *set,
                                 tessera_run **out);
 
+/* Reopens the folder of a stopped or finished run, whose draws will be those of
+ * an uninterrupted run. set [n_set]: of the keys sampler.draws, sampler.until,
+ * sampler.time_limit, device.* and output.checkpoint_every alone; a finished
+ * run needs one of the first two. Until the run is freed, no other process can
+ * resume it. Errors: NOINPUT, USAGE (another key; finished), DATA (damaged, or
+ * changed since the checkpoint), CONFIG (it is still running), IO. */
+TESSERA_API int tessera_run_resume(const char *folder, int n_set,
+                                   const char *const *set, tessera_run **out);
+
 /* Runs to the end; may be called once. The folder has the files of `tessera
  * run`, with the same draws. progress may be NULL. Errors: INTERRUPTED (stopped
- * with a checkpoint, and `tessera resume` continues; during the set-up nothing
- * is written), IO, DEVICE, USAGE (called twice). */
+ * with a checkpoint, and tessera_run_resume continues; during the set-up
+ * nothing is written), IO, DEVICE, USAGE (called twice). */
 TESSERA_API int tessera_run_start(tessera_run *run, tessera_progress progress,
                                   void *context);
 

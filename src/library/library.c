@@ -840,7 +840,6 @@ struct tessera_run {
     tsr_config config;
     tsr_setup setup;
     tsr_session session;
-    tsr_log *log;
     tessera_progress progress;
     void *context;
 };
@@ -853,35 +852,47 @@ static void watch(void *watcher, const char *phase, long done, long planned)
         r->stop = 1;
 }
 
-static tsr_status read_run(tessera_run *r, const char *config,
-                           const char *output, int n_set,
-                           const char *const *set, tsr_err *err)
+/* path: of a configuration, or with is_resumed 1 of the folder of a run. */
+static int open_run(int is_resumed, const char *path, const char *output,
+                    int n_set, const char *const *set, tessera_run **out,
+                    tsr_err *err)
 {
-    r->log = tsr_log_new(NULL, TSR_LOG_INFO);
-    TSR_TRY(tsr_allocated(r->log, err));
-    tsr_log_buffer(r->log);
-    r->session.config = &r->config;
-    r->session.setup = &r->setup;
-    r->session.log = r->log;
-    r->session.watch = (tsr_watch){&r->stop, watch, r};
-    TSR_TRY(tsr_config_read(config, n_set, set, &r->config, err));
-    if (output != NULL) {
+    TSR_REQUIRE(path != NULL && (output == NULL || output[0] != '\0'));
+    TSR_REQUIRE(n_set >= 0 && (n_set == 0 || set != NULL));
+    TSR_MAKE(out);
+    tessera_run *r = *out;
+    tsr_session *s = &r->session;
+    s->config = &r->config;
+    s->setup = &r->setup;
+    s->log = tsr_log_new(NULL, TSR_LOG_INFO);
+    s->watch = (tsr_watch){&r->stop, watch, r};
+    tsr_log_buffer(s->log);
+    tsr_status status = tsr_allocated(s->log, err);
+    if (status == TSR_OK)
+        status = is_resumed
+                     ? tsr_session_reopen(s, path, n_set, set, err)
+                     : tsr_config_read(path, n_set, set, &r->config, err);
+    if (status == TSR_OK && output != NULL) {
         free(r->config.output.directory);
         r->config.output.directory = strdup(output);
-        TSR_TRY(tsr_allocated(r->config.output.directory, err));
+        status = tsr_allocated(r->config.output.directory, err);
     }
-    return tsr_session_read(&r->session, err);
+    TSR_THEN(status, tsr_session_read(s, err));
+    TSR_MADE(status, out, tessera_run_free);
 }
 
 int tessera_run_new(const char *config, const char *output, int n_set,
                     const char *const *set, tessera_run **out)
 {
-    TSR_PUBLIC_NEW(out, config != NULL);
-    TSR_REQUIRE(output == NULL || output[0] != '\0');
-    TSR_REQUIRE(n_set >= 0 && (n_set == 0 || set != NULL));
-    TSR_MAKE(out);
-    TSR_MADE(read_run(*out, config, output, n_set, set, err), out,
-             tessera_run_free);
+    TSR_PUBLIC_NEW(out, 1);
+    return open_run(0, config, output, n_set, set, out, err);
+}
+
+int tessera_run_resume(const char *folder, int n_set, const char *const *set,
+                       tessera_run **out)
+{
+    TSR_PUBLIC_NEW(out, 1);
+    return open_run(1, folder, NULL, n_set, set, out, err);
 }
 
 int tessera_run_start(tessera_run *run, tessera_progress progress,
@@ -896,7 +907,9 @@ int tessera_run_start(tessera_run *run, tessera_progress progress,
     watch(run, "set-up", 0, 0);
     tsr_status status = tsr_session_check_stop(&run->session, TSR_OK, err);
     TSR_THEN(status,
-             tsr_setup_engine(&run->config, 0, run->log, &run->setup, err));
+             tsr_setup_engine(&run->config,
+                              (int)run->session.checkpoint.identity.n_chain,
+                              run->session.log, &run->setup, err));
     status = tsr_session_check_stop(&run->session, status, err);
     TSR_THEN(status, tsr_session_run(&run->session, err));
     return (int)status;
@@ -932,10 +945,11 @@ void tessera_run_free(tessera_run *run)
 {
     if (run == NULL)
         return;
+    tsr_log *log = run->session.log;
     tsr_session_clear(&run->session);
     tsr_setup_clear(&run->setup);
     tsr_config_clear(&run->config);
-    tsr_log_free(run->log);
+    tsr_log_free(log);
     free(run);
 }
 

@@ -675,6 +675,48 @@ static void check_draws(const char *folder)
     tessera_frames_free(f);
 }
 
+static void read_rg(const char *folder, double rg[300])
+{
+    tessera_draws *d;
+    ok(tessera_draws_open(folder, &d));
+    ok(tessera_draws_read(d, TESSERA_POSTERIOR, "rg", 300, rg));
+    tessera_draws_free(d);
+}
+
+/* A stopped run goes on to the draws of the whole run. */
+static void check_resumed(const char *stopped, const char *whole)
+{
+    static const char *const seed[] = {"seed=3"};
+    static const char *const more[] = {"sampler.draws=160"};
+    job j = {.is_ordered = 1};
+    double a[300], b[300];
+    tessera_run *r, *other;
+    refused(tessera_run_resume("/nowhere", 0, NULL, &r), TESSERA_E_NOINPUT,
+            "/nowhere");
+    refused(tessera_run_resume(whole, 0, NULL, &r), TESSERA_E_USAGE,
+            "finished");
+    refused(tessera_run_resume(stopped, 1, seed, &r), TESSERA_E_USAGE, "seed");
+    ok(tessera_run_resume(stopped, 0, NULL, &r));
+    assert_string_equal(tessera_run_folder(r), stopped);
+    refused(tessera_run_resume(stopped, 0, NULL, &other), TESSERA_E_CONFIG,
+            stopped);
+    ok(tessera_run_start(r, count, &j));
+    assert_true(j.n_call > 1 && j.is_ordered);
+    tessera_run_free(r);
+    read_rg(stopped, a);
+    read_rg(whole, b);
+    assert_memory_equal(a, b, sizeof a);
+    ok(tessera_run_resume(stopped, 1, more, &r));
+    ok(tessera_run_start(r, NULL, NULL));
+    tessera_run_free(r);
+    tessera_draws *d;
+    int shape[3];
+    ok(tessera_draws_open(stopped, &d));
+    ok(tessera_draws_shape(d, TESSERA_POSTERIOR, "rg", shape));
+    assert_int_equal(shape[1], 160);
+    tessera_draws_free(d);
+}
+
 /* Two runs at once: one stops itself, the other comes to its end. */
 static void test_runs(void **state)
 {
@@ -703,6 +745,7 @@ static void test_runs(void **state)
     assert_string_not_equal(stopped.phase, "set-up");
     assert_string_equal(whole.phase, "sampling");
     check_draws(whole.folder);
+    check_resumed(stopped.folder, whole.folder);
     snprintf(command, sizeof command, "rm -r %s %s", folder, config);
     assert_int_equal(system(command), 0);
 }
