@@ -290,14 +290,31 @@ TESSERA_API int tessera_engine_of_file(const char *path, int scatterers,
                                        int n_system, const char *device,
                                        tessera_engine **out);
 
-/* Number of bodies, and for an engine of a file their positions xyz [n_body][3]
- * there and the index of the residue of each, residue [n_body], from 0 in the
- * order of the file; an array may be NULL. */
+/* The same for amino acids of another program, as the beads of a coarse-grained
+ * simulation.
+ * residue  [n_residue]  in  "LYS", upper case
+ * xyz      [n_body][3]  in  of each residue its body, the centre of mass of its
+ *                       heavy atoms; with TESSERA_TWO_BODIES those of the
+ *                       backbone (N, CA, C, O, CB), then of the side chain.
+ *                       ALA and GLY have one body. The hydration of a body
+ *                       follows from the number of its neighbours here
+ *                       (docs/forward-model.md)
+ * Errors: as tessera_engine_of_file, DATA (not an amino acid), USAGE (n_body is
+ * not the number of bodies of the residues), NUMERIC. */
+TESSERA_API int
+tessera_engine_of_residues(int n_residue, const char *const *residue,
+                           int n_body, const double *xyz, int scatterers,
+                           double q_max, double d_bound, int n_system,
+                           const char *device, tessera_engine **out);
+
+/* Number of bodies, and for an engine of residues their first positions xyz
+ * [n_body][3] and the index of the residue of each, residue [n_body], from 0 in
+ * the order of the file or array; an array may be NULL. */
 TESSERA_API int tessera_engine_n_body(const tessera_engine *engine);
 TESSERA_API int tessera_engine_bodies(const tessera_engine *engine, double *xyz,
                                       int *residue);
 
-/* From profile [profile_size] of an engine of a file to a profile with self
+/* From profile [profile_size] of an engine of residues to a profile with self
  * terms, for curves at any q, c1, c2 and for fits. */
 TESSERA_API int tessera_profile_of_engine(const tessera_engine *engine,
                                           const double *profile,

@@ -647,8 +647,16 @@ int tessera_engine_new(int n_body, const int *type, int n_type, int n_comp,
     TSR_MADE(open_engine(&spec, device, *out, err), out, tessera_engine_free);
 }
 
-static tsr_status read_bodies(const char *path, int scatterers, double d_bound,
-                              tessera_engine *e, tsr_err *err)
+/* Bodies of a file, or of residues at given places. */
+typedef struct {
+    const char *path; /* NULL: the arrays */
+    int n_residue, n_body;
+    const char *const *residue;
+    const double *xyz;
+} bodies;
+
+static tsr_status make_bodies(const bodies *from, int scatterers,
+                              double d_bound, tessera_engine *e, tsr_err *err)
 {
     const tsr_profile_spec spec = {.bodies = (tsr_profile_bodies)scatterers,
                                    .density = TSR_WATER_DENSITY,
@@ -657,16 +665,21 @@ static tsr_status read_bodies(const char *path, int scatterers, double d_bound,
                                    .q_max_inv_ang = e->q_max};
     tsr_profile_maker *maker = NULL;
     tsr_status status = tsr_profile_maker_new(&spec, NULL, &maker, err);
-    TSR_THEN(status, tsr_bodies_read(maker, path, d_bound, &e->bodies, err));
+    if (status == TSR_OK)
+        status =
+            from->path != NULL
+                ? tsr_bodies_read(maker, from->path, d_bound, &e->bodies, err)
+                : tsr_bodies_of_residues(maker, from->n_residue, from->residue,
+                                         from->n_body, rows_of(from->xyz),
+                                         d_bound, &e->bodies, err);
     tsr_profile_maker_free(maker);
     return status;
 }
 
-int tessera_engine_of_file(const char *path, int scatterers, double q_max,
-                           double d_bound, int n_system, const char *device,
-                           tessera_engine **out)
+static int engine_of_bodies(const bodies *from, int scatterers, double q_max,
+                            double d_bound, int n_system, const char *device,
+                            tessera_engine **out, tsr_err *err)
 {
-    TSR_PUBLIC_NEW(out, path != NULL);
     TSR_REQUIRE(scatterers == TESSERA_TWO_BODIES ||
                 scatterers == TESSERA_ONE_BODY);
     TSR_REQUIRE(q_max >= 0.01 && q_max <= 10.0);
@@ -674,12 +687,34 @@ int tessera_engine_of_file(const char *path, int scatterers, double q_max,
     TSR_REQUIRE(n_system >= 1);
     TSR_MAKE(out);
     (*out)->q_max = q_max;
-    tsr_status status = read_bodies(path, scatterers, d_bound, *out, err);
+    tsr_status status = make_bodies(from, scatterers, d_bound, *out, err);
     tsr_engine_spec spec = (*out)->bodies.coarse.spec;
     spec.n_system = n_system;
     spec.d_bound_ang = d_bound;
     TSR_THEN(status, open_engine(&spec, device, *out, err));
     TSR_MADE(status, out, tessera_engine_free);
+}
+
+int tessera_engine_of_file(const char *path, int scatterers, double q_max,
+                           double d_bound, int n_system, const char *device,
+                           tessera_engine **out)
+{
+    TSR_PUBLIC_NEW(out, path != NULL);
+    return engine_of_bodies(&(bodies){.path = path}, scatterers, q_max, d_bound,
+                            n_system, device, out, err);
+}
+
+int tessera_engine_of_residues(int n_residue, const char *const *residue,
+                               int n_body, const double *xyz, int scatterers,
+                               double q_max, double d_bound, int n_system,
+                               const char *device, tessera_engine **out)
+{
+    TSR_PUBLIC_NEW(out, n_residue >= 1 && residue != NULL);
+    TSR_REQUIRE(n_body >= 1 && xyz != NULL && have_texts(n_residue, residue));
+    TSR_CALL(check_finite("xyz", 3L * n_body, xyz, err));
+    const bodies from = {NULL, n_residue, n_body, residue, xyz};
+    return engine_of_bodies(&from, scatterers, q_max, d_bound, n_system, device,
+                            out, err);
 }
 
 int tessera_engine_n_body(const tessera_engine *engine)

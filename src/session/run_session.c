@@ -1302,7 +1302,7 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
         status = refresh(s, err); /* verifies the draws since the start of
                                      the epoch */
     if (status == TSR_E_INTERRUPTED)
-        return TSR_OK; /* tsr_session_sample reports the stop */
+        return TSR_OK; /* sample() reports the stop */
     s->progress.is_finished = is_end && status == TSR_OK;
     return status;
 }

@@ -529,6 +529,57 @@ static void test_engine_refuses(void **state)
     tessera_engine_free(e);
 }
 
+/* The curve of an engine's bodies at c1 1 and c2. */
+static void curve_of(tessera_engine *e, double c2, double *intensity)
+{
+    double q[N_Q], xyz[12][3];
+    double *sum = calloc((size_t)tessera_engine_profile_size(e), sizeof *sum);
+    tessera_batch *b;
+    tessera_profile *p;
+    q_grid(q);
+    ok(tessera_batch_new(e, 1, &b));
+    ok(tessera_engine_bodies(e, xyz[0], NULL));
+    ok(tessera_batch_set(b, 0, xyz[0], sum));
+    ok(tessera_profile_of_engine(e, sum, &p));
+    ok(tessera_profile_intensity(p, 1.0, c2, N_Q, q, intensity));
+    tessera_profile_free(p);
+    tessera_batch_free(b);
+    free(sum);
+}
+
+/* The same residues at the same places without atoms: only the hydration
+ * differs, which is estimated. */
+static void test_engine_of_residues(void **state)
+{
+    (void)state;
+    const char *const name[12] = {"ALA", "ALA", "ALA", "ALA", "ALA", "ALA",
+                                  "ALA", "ALA", "ALA", "ALA", "ALA", "ALA"};
+    const char *const unknown[1] = {"HOH"};
+    double xyz[12][3], a[N_Q], b[N_Q];
+    for (int n = TESSERA_TWO_BODIES; n <= TESSERA_ONE_BODY; n++) {
+        tessera_engine *file, *array;
+        ok(tessera_engine_of_file(path, n, q_max, 60.0, 1, "reference", &file));
+        ok(tessera_engine_bodies(file, xyz[0], NULL));
+        ok(tessera_engine_of_residues(12, name, 12, xyz[0], n, q_max, 60.0, 1,
+                                      "reference", &array));
+        for (int c2 = 0; c2 < 2; c2++) {
+            curve_of(file, c2, a);
+            curve_of(array, c2, b);
+            for (int k = 0; k < N_Q; k++)
+                near(b[k], a[k], (c2 > 0 ? 0.2 : 1e-9) * a[k]);
+        }
+        tessera_engine_free(file);
+        tessera_engine_free(array);
+    }
+    tessera_engine *e;
+    refused(tessera_engine_of_residues(1, unknown, 1, xyz[0], TESSERA_ONE_BODY,
+                                       q_max, 60.0, 1, "reference", &e),
+            TESSERA_E_DATA, "HOH");
+    refused(tessera_engine_of_residues(12, name, 11, xyz[0], TESSERA_ONE_BODY,
+                                       q_max, 60.0, 1, "reference", &e),
+            TESSERA_E_USAGE, "12 bodies, not 11");
+}
+
 /* Bodies of a file: the curve at their positions is that of the profiler, also
  * after a move and back. */
 static void test_engine_of_file(void **state)
@@ -853,6 +904,7 @@ int main(void)
         cmocka_unit_test(test_engine_in_two_threads),
         cmocka_unit_test(test_engine_refuses),
         cmocka_unit_test(test_engine_of_file),
+        cmocka_unit_test(test_engine_of_residues),
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_stop_in_set_up),
         cmocka_unit_test(test_errors),
