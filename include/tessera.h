@@ -177,7 +177,8 @@ TESSERA_API void tessera_profiler_free(tessera_profiler *profiler);
 TESSERA_API int tessera_profile_file(tessera_profiler *profiler,
                                      const char *path, tessera_profile **out);
 
-/* The profile of a structure's atoms at xyz [n_atom][3]; NULL: as in the file.
+/* The profile of a structure's atoms at xyz [n_atom][3], as of one frame of a
+ * trajectory; NULL: as in the file.
  * The layer is built anew. Errors: USAGE (not a profiler of atoms, no atom),
  * NUMERIC (a coordinate is not finite), DATA (atoms too far apart, in one place
  * or in nm), DEVICE. */
@@ -186,18 +187,6 @@ TESSERA_API int tessera_profile_coordinates(tessera_profiler *profiler,
                                             const double *xyz,
                                             tessera_profile **out);
 TESSERA_API void tessera_profile_free(tessera_profile *profile);
-
-/* Curves of many frames, as of a trajectory, at c1 and c2.
- * xyz        [n_frame][n_atom][3]  in
- * q          [n_q]                 in   0 to the profiler's q_max
- * intensity  [n_frame][n_q]        out  electrons squared; neutrons: fm^2
- * Errors: those of tessera_profile_coordinates, with the frame's number, and
- * of tessera_profile_intensity. */
-TESSERA_API int tessera_profile_frames(tessera_profiler *profiler,
-                                       const tessera_structure *structure,
-                                       int n_frame, const double *xyz,
-                                       double c1, double c2, int n_q,
-                                       const double *q, double *intensity);
 
 /* The curve of a profile at q [n]: intensity [n] out, electrons squared (e^2);
  * neutrons: fm^2. c1 1 and c2 0 are a molecule without a layer. Errors: RANGE
@@ -281,14 +270,14 @@ TESSERA_API int tessera_engine_new(int n_body, const int *type, int n_type,
                                    int n_system, const char *device,
                                    tessera_engine **out);
 
-/* An X-ray engine of the bodies of a structure, TESSERA_TWO_BODIES or
- * TESSERA_ONE_BODY, with three components and tessera's table. Each body keeps
- * the hydration of the file. d_bound: largest distance of two bodies that will
- * be proposed; it decides dq. Errors: as tessera_profile_file, USAGE. */
-TESSERA_API int tessera_engine_of_file(const char *path, int scatterers,
-                                       double q_max, double d_bound,
-                                       int n_system, const char *device,
-                                       tessera_engine **out);
+/* An engine of the bodies of a structure, as a profiler of TESSERA_TWO_BODIES
+ * or TESSERA_ONE_BODY makes them, with its q_max, density and device, and three
+ * components. The profiler may be freed before. Each body keeps the hydration
+ * of the file. d_bound: largest distance of two bodies that will be proposed;
+ * it decides dq. Errors: as tessera_profile_file, USAGE. */
+TESSERA_API int tessera_engine_of_file(tessera_profiler *profiler,
+                                       const char *path, double d_bound,
+                                       int n_system, tessera_engine **out);
 
 /* The same for amino acids of another program, as the beads of a coarse-grained
  * simulation.
@@ -301,11 +290,12 @@ TESSERA_API int tessera_engine_of_file(const char *path, int scatterers,
  *                       (docs/forward-model.md)
  * Errors: as tessera_engine_of_file, DATA (not an amino acid), USAGE (n_body is
  * not the number of bodies of the residues), NUMERIC. */
-TESSERA_API int
-tessera_engine_of_residues(int n_residue, const char *const *residue,
-                           int n_body, const double *xyz, int scatterers,
-                           double q_max, double d_bound, int n_system,
-                           const char *device, tessera_engine **out);
+TESSERA_API int tessera_engine_of_residues(tessera_profiler *profiler,
+                                           int n_residue,
+                                           const char *const *residue,
+                                           int n_body, const double *xyz,
+                                           double d_bound, int n_system,
+                                           tessera_engine **out);
 
 /* Number of bodies, and for an engine of residues their first positions xyz
  * [n_body][3] and the index of the residue of each, residue [n_body], from 0 in

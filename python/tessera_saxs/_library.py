@@ -64,7 +64,7 @@ _PROTOTYPES = {
     "draws_n_column": "pi:i", "draws_open": "sp", "draws_read": "pislp",
     "draws_shape": "pisp", "engine_bodies": "ppp", "engine_free": "p:-",
     "engine_n_body": "p:i", "engine_new": "ipiiidpdisp",
-    "engine_of_file": "siddisp", "engine_of_residues": "ipipiddisp",
+    "engine_of_file": "psdip", "engine_of_residues": "pipipdip",
     "engine_profile_size": "p:i",
     "engine_text": "p:s", "fit": "ppppdipp", "frames_free": "p:-",
     "frames_open": "sp", "message": ":s", "profile_coordinates": "pppp",

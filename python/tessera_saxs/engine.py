@@ -7,8 +7,8 @@ from typing import Any, Sequence
 
 import numpy as np
 
+from . import scattering
 from ._library import Handle, array, call, texts
-from .scattering import Profile, scatterers_number
 
 
 class Engine:
@@ -43,22 +43,25 @@ class Engine:
                  *, xyz: Any = None, d_bound: float = 0.0,
                  q_max: float = 0.5, scatterers: str = "two",
                  systems: int = 1, device: str = "auto") -> None:
-        last = (d_bound, systems, device.encode())
-        if isinstance(source, (str, os.PathLike)):
-            n_comp = 3
-            self._engine = Handle("engine", "of_file", os.fsencode(source),
-                                  scatterers_number(scatterers), q_max, *last)
+        is_file, n_comp = isinstance(source, (str, os.PathLike)), 3
+        if is_file or xyz is not None:
+            profiler = scattering.profiler(q_max, scatterers=scatterers,
+                                           device=device)
+        if is_file:
+            self._engine = Handle("engine", "of_file", profiler,
+                                  os.fsencode(source), d_bound, systems)
         elif xyz is not None:
-            n_comp, xyz = 3, array("xyz", xyz, None, 3)
-            self._engine = Handle("engine", "of_residues", len(source),
-                                  texts(source), len(xyz), xyz,
-                                  scatterers_number(scatterers), q_max, *last)
+            xyz = array("xyz", xyz, None, 3)
+            self._engine = Handle("engine", "of_residues", profiler,
+                                  len(source), texts(source), len(xyz), xyz,
+                                  d_bound, systems)
         else:
             types = array("types", source, None, dtype=np.int32)
             table = array("form_factors", form_factors, None, None, None)
             n_comp, n_type, n_q = table.shape
             self._engine = Handle("engine", "new", len(types), types, n_type,
-                                  n_comp, n_q, dq, table, *last)
+                                  n_comp, n_q, dq, table, d_bound, systems,
+                                  device.encode())
         self.device = call("engine_text", self._engine).decode()
         if device == "auto" and self.device.startswith("reference"):
             warnings.warn("no OpenCL device; the reference engine is many "
@@ -115,8 +118,8 @@ class Engine:
         call("batch_profile", self._batch, system, result)
         return result
 
-    def profile(self, partials: Any) -> Profile:
+    def profile(self, partials: Any) -> scattering.Profile:
         """Profile of partial profiles, with self terms; of an engine of
         residues."""
-        return Profile(Handle("profile", "of_engine", self._engine,
+        return scattering.Profile(Handle("profile", "of_engine", self._engine,
                               array("partials", partials, *self._shape)))

@@ -134,6 +134,7 @@ struct tessera_profiler {
     tsr_profile_maker *maker;
     int scatterers, is_neutron;
     double q_max;
+    char device[128]; /* for engines */
 };
 
 static const tsr_saxs *saxs_of(const tessera_data *data)
@@ -335,12 +336,14 @@ static int open_profiler(int scatterers, const tsr_neutron *neutron,
                          double q_max, const char *device,
                          tessera_profiler **out, tsr_err *err)
 {
+    const char *name = device != NULL ? device : "auto";
     TSR_REQUIRE(q_max >= 0.01 && q_max <= 10.0);
+    TSR_REQUIRE(strlen(name) < sizeof(*out)->device);
     const tsr_profile_spec spec = {.bodies = (tsr_profile_bodies)scatterers,
                                    .solvent = TSR_SOLVENT_LAYER,
                                    .density = TSR_WATER_DENSITY,
                                    .neutron = neutron,
-                                   .device = device != NULL ? device : "auto",
+                                   .device = name,
                                    .method = TSR_METHOD_AUTO,
                                    .q_max_inv_ang = q_max};
     TSR_MAKE(out);
@@ -348,6 +351,7 @@ static int open_profiler(int scatterers, const tsr_neutron *neutron,
     (*out)->scatterers = scatterers;
     (*out)->is_neutron = neutron != NULL;
     (*out)->q_max = q_max;
+    memcpy((*out)->device, name, strlen(name));
     TSR_MADE(tsr_profile_maker_new(&spec, NULL, &(*out)->maker, err), out,
              tessera_profiler_free);
 }
@@ -451,28 +455,6 @@ void tessera_profile_free(tessera_profile *profile)
     if (profile != NULL)
         tsr_profile_structure_clear(&profile->structure);
     free(profile);
-}
-
-int tessera_profile_frames(tessera_profiler *profiler,
-                           const tessera_structure *structure, int n_frame,
-                           const double *xyz, double c1, double c2, int n_q,
-                           const double *q, double *intensity)
-{
-    TSR_PUBLIC(profiler != NULL && structure != NULL && n_frame >= 0);
-    TSR_REQUIRE(n_frame == 0 || (xyz != NULL && intensity != NULL));
-    const size_t row = 3 * (size_t)tessera_structure_size(structure);
-    for (int f = 0; f < n_frame; f++) {
-        tessera_profile *profile = NULL;
-        int status = tessera_profile_coordinates(
-            profiler, structure, xyz + (size_t)f * row, &profile);
-        if (status == TESSERA_OK)
-            status = tessera_profile_intensity(
-                profile, c1, c2, n_q, q, intensity + (size_t)f * (size_t)n_q);
-        tessera_profile_free(profile);
-        if (status != TESSERA_OK)
-            return (int)tsr_wrap(err, (tsr_status)status, "frame %d", f);
-    }
-    return TESSERA_OK;
 }
 
 /* q_max, which another program may have rounded in another way. */
@@ -647,74 +629,50 @@ int tessera_engine_new(int n_body, const int *type, int n_type, int n_comp,
     TSR_MADE(open_engine(&spec, device, *out, err), out, tessera_engine_free);
 }
 
-/* Bodies of a file, or of residues at given places. */
-typedef struct {
-    const char *path; /* NULL: the arrays */
-    int n_residue, n_body;
-    const char *const *residue;
-    const double *xyz;
-} bodies;
-
-static tsr_status make_bodies(const bodies *from, int scatterers,
-                              double d_bound, tessera_engine *e, tsr_err *err)
+/* path NULL: of residues at xyz. */
+static int engine_of_bodies(tessera_profiler *p, const char *path,
+                            int n_residue, const char *const *residue,
+                            int n_body, const double *xyz, double d_bound,
+                            int n_system, tessera_engine **out, tsr_err *err)
 {
-    const tsr_profile_spec spec = {.bodies = (tsr_profile_bodies)scatterers,
-                                   .density = TSR_WATER_DENSITY,
-                                   .device = "reference",
-                                   .method = TSR_METHOD_AUTO,
-                                   .q_max_inv_ang = e->q_max};
-    tsr_profile_maker *maker = NULL;
-    tsr_status status = tsr_profile_maker_new(&spec, NULL, &maker, err);
-    if (status == TSR_OK)
-        status =
-            from->path != NULL
-                ? tsr_bodies_read(maker, from->path, d_bound, &e->bodies, err)
-                : tsr_bodies_of_residues(maker, from->n_residue, from->residue,
-                                         from->n_body, rows_of(from->xyz),
-                                         d_bound, &e->bodies, err);
-    tsr_profile_maker_free(maker);
-    return status;
-}
-
-static int engine_of_bodies(const bodies *from, int scatterers, double q_max,
-                            double d_bound, int n_system, const char *device,
-                            tessera_engine **out, tsr_err *err)
-{
-    TSR_REQUIRE(scatterers == TESSERA_TWO_BODIES ||
-                scatterers == TESSERA_ONE_BODY);
-    TSR_REQUIRE(q_max >= 0.01 && q_max <= 10.0);
+    TSR_REQUIRE(p->scatterers != TESSERA_ATOMS && n_system >= 1);
     TSR_REQUIRE(d_bound >= 1.0 && d_bound <= 1e4);
-    TSR_REQUIRE(n_system >= 1);
     TSR_MAKE(out);
-    (*out)->q_max = q_max;
-    tsr_status status = make_bodies(from, scatterers, d_bound, *out, err);
-    tsr_engine_spec spec = (*out)->bodies.coarse.spec;
+    tsr_bodies *bodies = &(*out)->bodies;
+    (*out)->q_max = p->q_max;
+    pthread_mutex_lock(&p->lock);
+    const tsr_status status =
+        path != NULL
+            ? tsr_bodies_read(p->maker, path, d_bound, bodies, err)
+            : tsr_bodies_of_residues(p->maker, n_residue, residue, n_body,
+                                     rows_of(xyz), d_bound, bodies, err);
+    pthread_mutex_unlock(&p->lock);
+    tsr_engine_spec spec = bodies->coarse.spec;
     spec.n_system = n_system;
     spec.d_bound_ang = d_bound;
-    TSR_THEN(status, open_engine(&spec, device, *out, err));
-    TSR_MADE(status, out, tessera_engine_free);
+    TSR_MADE(status != TSR_OK ? status
+                              : open_engine(&spec, p->device, *out, err),
+             out, tessera_engine_free);
 }
 
-int tessera_engine_of_file(const char *path, int scatterers, double q_max,
-                           double d_bound, int n_system, const char *device,
-                           tessera_engine **out)
+int tessera_engine_of_file(tessera_profiler *profiler, const char *path,
+                           double d_bound, int n_system, tessera_engine **out)
 {
-    TSR_PUBLIC_NEW(out, path != NULL);
-    return engine_of_bodies(&(bodies){.path = path}, scatterers, q_max, d_bound,
-                            n_system, device, out, err);
+    TSR_PUBLIC_NEW(out, profiler != NULL && path != NULL);
+    return engine_of_bodies(profiler, path, 0, NULL, 0, NULL, d_bound, n_system,
+                            out, err);
 }
 
-int tessera_engine_of_residues(int n_residue, const char *const *residue,
-                               int n_body, const double *xyz, int scatterers,
-                               double q_max, double d_bound, int n_system,
-                               const char *device, tessera_engine **out)
+int tessera_engine_of_residues(tessera_profiler *profiler, int n_residue,
+                               const char *const *residue, int n_body,
+                               const double *xyz, double d_bound, int n_system,
+                               tessera_engine **out)
 {
-    TSR_PUBLIC_NEW(out, n_residue >= 1 && residue != NULL);
+    TSR_PUBLIC_NEW(out, profiler != NULL && n_residue >= 1 && residue != NULL);
     TSR_REQUIRE(n_body >= 1 && xyz != NULL && have_texts(n_residue, residue));
     TSR_CALL(check_finite("xyz", 3L * n_body, xyz, err));
-    const bodies from = {NULL, n_residue, n_body, residue, xyz};
-    return engine_of_bodies(&from, scatterers, q_max, d_bound, n_system, device,
-                            out, err);
+    return engine_of_bodies(profiler, NULL, n_residue, residue, n_body, xyz,
+                            d_bound, n_system, out, err);
 }
 
 int tessera_engine_n_body(const tessera_engine *engine)
