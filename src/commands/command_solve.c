@@ -817,14 +817,13 @@ static tsr_status resume_run(work *w, const char *directory, tsr_err *err)
 static void warn_if_changed(const work *w, const char *directory)
 {
     struct stat file, run;
-    char *path = tsr_run_directory_file(directory, "config.yaml");
-    if (path != NULL && stat(w->file, &file) == 0 && stat(path, &run) == 0 &&
+    const tsr_path path = tsr_path_in(directory, "config.yaml");
+    if (stat(w->file, &file) == 0 && stat(path.text, &run) == 0 &&
         file.st_mtime > run.st_mtime)
         tsr_warn(w->log,
                  "%s was changed after the run in %s began, which keeps its "
                  "settings; move that folder to begin the run anew",
                  w->file, directory);
-    free(path);
 }
 
 /* Runs that are finished stay as they are. */

@@ -6,7 +6,6 @@
 #include "core/clock.h"
 #include "core/interrupt.h"
 #include "core/text.h"
-#include "files/file.h"
 #include "session/run_directory.h"
 
 #include <errno.h>
@@ -372,19 +371,14 @@ static int is_stopped(const tsr_session *s)
 
 /* Makes the record, the trajectory writer and the sampler, with starts drawn
  * from the prior if sampler.start is `prior`. */
-static tsr_status prepare(tsr_session *session, tsr_err *err)
+static tsr_status prepare(tsr_session *s, tsr_err *err)
 {
-    tsr_session *s = session;
     tsr_setup *setup = s->setup;
     int capacity = block_capacity(s);
-    s->directory = strdup(s->config->output.directory);
-    s->trace_path =
-        tsr_run_directory_file(s->config->output.directory, "trace.h5");
-    tsr_status status =
-        s->directory == NULL || s->trace_path == NULL
-            ? tsr_no_memory(err)
-            : tsr_until_parse(s->config->sampler.until, &s->until, err);
-    if (status == TSR_OK && s->config->sampler.start == TSR_START_PRIOR)
+    tsr_status status = TSR_OK;
+    s->directory = s->config->output.directory;
+    s->trace = tsr_path_in(s->directory, "trace.h5");
+    if (s->config->sampler.start == TSR_START_PRIOR)
         status = tsr_setup_draw_starts(s->is_resumed, s->log, s->setup, err);
     TSR_THEN(status, tsr_record_new(&setup->target, setup->n_chain, capacity,
                                     &s->record, err));
@@ -482,7 +476,7 @@ static tsr_status make_trace(tsr_session *s, tsr_err *err)
         N_RUN_ATTRIBUTE +
         add_notes(s->setup->data.likelihood, name, attribute + N_RUN_ATTRIBUTE);
     tsr_status status =
-        tsr_trace_create(s->trace_path, s->setup->n_chain, n, variable,
+        tsr_trace_create(s->trace.text, s->setup->n_chain, n, variable,
                          n_attribute, attribute, &trace, err);
     free(sequence);
     free(rigid);
@@ -496,11 +490,7 @@ static tsr_status make_trace(tsr_session *s, tsr_err *err)
 
 static tsr_status open_log(const tsr_session *s, tsr_err *err)
 {
-    char *path = tsr_run_directory_file(s->directory, "run.log");
-    tsr_status status = tsr_allocated(path, err);
-    TSR_THEN(status, tsr_log_open(s->log, path, err));
-    free(path);
-    return status;
+    return tsr_log_open(s->log, tsr_path_in(s->directory, "run.log").text, err);
 }
 
 static tsr_status write_checkpoint(tsr_session *session, tsr_err *err);
@@ -530,9 +520,8 @@ static tsr_status make_files(tsr_session *s, tsr_err *err)
 
 /* Creates the folder of a new run with all files that it has before its first
  * draw. On failure the folder is restored to its former state. */
-static tsr_status begin(tsr_session *session, tsr_err *err)
+static tsr_status begin(tsr_session *s, tsr_err *err)
 {
-    tsr_session *s = session;
     int n_folder = 0;
     char *staged = NULL;
     TSR_TRY(tsr_run_directory_make(s->directory, &n_folder, &s->lock, err));
@@ -703,20 +692,8 @@ static tsr_status set_aside_checkpoint(const tsr_session *s, tsr_err *err)
 
 static tsr_status rewrite_config(const tsr_session *s, tsr_err *err)
 {
-    char *path = tsr_run_directory_file(s->directory, "config.yaml");
-    tsr_status status = tsr_allocated(path, err);
-    TSR_THEN(status, tsr_file_replace(path, s->config_text,
-                                      strlen(s->config_text), err));
-    free(path);
-    return status;
-}
-
-/* Creates the files of a run that was stopped before its first checkpoint.
- * After a failure, created files stay. */
-static tsr_status begin_again(tsr_session *session, tsr_err *err)
-{
-    TSR_TRY(rewrite_config(session, err));
-    return make_files(session, err);
+    return tsr_file_replace(tsr_path_in(s->directory, "config.yaml").text,
+                            s->config_text, strlen(s->config_text), err);
 }
 
 /* Adds the draws of the log to trace and trajectories, and removes the log.
@@ -725,8 +702,8 @@ static tsr_status begin_again(tsr_session *session, tsr_err *err)
 static tsr_status update_files(tsr_session *s, const long *keep, tsr_err *err)
 {
     tsr_draw_records log;
-    tsr_status status = tsr_draw_records_open(s->trace_path, &log, err);
-    TSR_THEN(status, tsr_trace_update(s->trace_path, &log, keep, err));
+    tsr_status status = tsr_draw_records_open(s->trace.text, &log, err);
+    TSR_THEN(status, tsr_trace_update(s->trace.text, &log, keep, err));
     if (status == TSR_OK && s->writer != NULL)
         status = tsr_trajectory_writer_update(
             s->writer, s->directory, &log,
@@ -747,7 +724,7 @@ static tsr_status reopen_files(tsr_session *s, tsr_err *err)
                                          [TSR_DRAWN_KEPT] = s->progress.draws};
     if (s->progress.warmup == 0 && s->progress.draws == 0)
         return create_files(s, err);
-    TSR_TRY(tsr_run_trace_match(s->trace_path, s->config_text, err));
+    TSR_TRY(tsr_run_trace_match(s->trace.text, s->config_text, err));
     TSR_TRY(tsr_draw_log_new(s->directory, &s->draws, err));
     s->n_updated = s->progress.warmup + s->progress.draws;
     return update_files(s, keep, err);
@@ -806,7 +783,8 @@ static tsr_status resume(tsr_session *s, tsr_err *err)
     const char *engine = s->setup->devices.text;
     const int n_thread = tsr_sampler_n_thread(s->sampler);
     if (!s->is_resumed) {
-        TSR_TRY(begin_again(s, err));
+        TSR_TRY(rewrite_config(s, err));
+        TSR_TRY(make_files(s, err)); /* which stay after a failure */
         tsr_info(s->log,
                  "restarted from the beginning: the run was stopped before its "
                  "first checkpoint; %d threads",
@@ -840,9 +818,8 @@ static double next_due(double now, double took, double every)
 }
 
 /* Saves the current state in memory, for the next checkpoint. */
-static tsr_status save_state(tsr_session *session, tsr_err *err)
+static tsr_status save_state(tsr_session *s, tsr_err *err)
 {
-    tsr_session *s = session;
     tsr_likelihood *const of[] = {s->setup->data.likelihood,
                                   s->setup->atoms.likelihood};
     tsr_archive_begin(&s->saved);
@@ -857,9 +834,8 @@ static tsr_status save_state(tsr_session *session, tsr_err *err)
 }
 
 /* Writes the last saved state to disk. Errors: TSR_E_IO. */
-static tsr_status write_checkpoint(tsr_session *session, tsr_err *err)
+static tsr_status write_checkpoint(tsr_session *s, tsr_err *err)
 {
-    tsr_session *s = session;
     double before = tsr_clock_s();
     tsr_status status = TSR_OK;
     if (s->saved.n_real == 0)
@@ -886,9 +862,8 @@ static tsr_status write_checkpoint(tsr_session *session, tsr_err *err)
 }
 
 /* Updates trace and trajectories for other programs. */
-static tsr_status write_files(tsr_session *session, tsr_err *err)
+static tsr_status write_files(tsr_session *s, tsr_err *err)
 {
-    tsr_session *s = session;
     const double before = tsr_clock_s();
     const tsr_status status = update_files(s, NULL, err);
     const double now = tsr_clock_s();
@@ -965,8 +940,6 @@ void tsr_session_clear(tsr_session *session)
     tsr_lock_free(s->lock);
     tsr_run_checkpoint_clear(&s->checkpoint);
     free(s->config_text);
-    free(s->trace_path);
-    free(s->directory);
     memset(s, 0, sizeof *s);
 }
 
@@ -1085,7 +1058,7 @@ static tsr_status check_until(tsr_session *s, progress *p, tsr_err *err)
         (done < s->progress.next_check && !has_ended(s)))
         return TSR_OK;
     s->progress.next_check = next_check_after(done);
-    tsr_status status = tsr_until_check(&s->until, s->trace_path, &factor,
+    tsr_status status = tsr_until_check(&s->until, s->trace.text, &factor,
                                         worst, at_worst, err);
     if (status == TSR_OK) {
         s->now.rhat = at_worst[0];

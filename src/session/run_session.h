@@ -25,6 +25,7 @@
 #include "core/archive.h"
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "files/file.h"
 #include "files/lock.h"
 #include "posterior/config.h"
 #include "posterior/setup.h"
@@ -55,7 +56,9 @@ typedef struct {
     tsr_watch watch; /* its call counts the steps of a phase, in the set-up the
                         conformations from which the model error is learnt */
     tsr_session_state now; /* for the watch */
-    char *directory, *trace_path;
+    const char *directory; /* of the configuration; set with `trace`, the path
+                              of trace.h5, before anything is written */
+    tsr_path trace;
     char *config_text; /* content of config.yaml */
     tsr_until until;
     tsr_lock *lock;

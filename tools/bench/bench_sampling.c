@@ -95,8 +95,8 @@ static void start_limit(void *context, const char *phase, long done,
                         long planned)
 {
     long *seconds = context;
-    (void)phase, (void)done, (void)planned;
-    if (*seconds <= 0)
+    (void)done, (void)planned;
+    if (*seconds <= 0 || strcmp(phase, "set-up") == 0)
         return;
     tsr_interrupt_catch(0);
     stop_after(*seconds);
@@ -106,10 +106,10 @@ static void start_limit(void *context, const char *phase, long done,
 static tsr_status sample(tsr_session *s, long seconds, row *r, tsr_err *err)
 {
     const double began = tsr_clock_s();
-    tsr_status status = tsr_setup_read(s->config, 1, s->log, s->setup, err);
-    TSR_THEN(status, tsr_setup_engine(s->config, 0, s->log, s->setup, err));
     s->watch.call = start_limit;
     s->watch.context = &seconds;
+    tsr_status status = tsr_session_read(s, err);
+    TSR_THEN(status, tsr_setup_engine(s->config, 0, s->log, s->setup, err));
     TSR_THEN(status, tsr_session_run(s, err));
     if (is_out_of_time() && status == TSR_E_INTERRUPTED)
         status = TSR_OK;
@@ -149,7 +149,7 @@ static tsr_status run_config(const tsr_bench_sampling_options *o,
     set[n++] = device;
     tsr_status status = tsr_config_read(r->config, n, set, &config, err);
     TSR_THEN(status, sample(&session, o->seconds, r, err));
-    TSR_THEN(status, summarise_trace(session.trace_path, r, err));
+    TSR_THEN(status, summarise_trace(session.trace.text, r, err));
     tsr_session_clear(&session);
     tsr_setup_clear(&setup);
     tsr_config_clear(&config);
