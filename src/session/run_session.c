@@ -375,10 +375,13 @@ static tsr_status prepare(tsr_session *s, tsr_err *err)
 {
     tsr_setup *setup = s->setup;
     int capacity = block_capacity(s);
-    tsr_status status = TSR_OK;
     s->directory = s->config->output.directory;
     s->trace = tsr_path_in(s->directory, "trace.h5");
-    if (s->config->sampler.start == TSR_START_PRIOR)
+    /* again, since the set-up of the engine sets `until` where draws are auto
+     */
+    tsr_status status =
+        tsr_until_parse(s->config->sampler.until, &s->until, err);
+    if (status == TSR_OK && s->config->sampler.start == TSR_START_PRIOR)
         status = tsr_setup_draw_starts(s->is_resumed, s->log, s->setup, err);
     TSR_THEN(status, tsr_record_new(&setup->target, setup->n_chain, capacity,
                                     &s->record, err));
