@@ -16,21 +16,16 @@ from .structures import Structure
 Bounds = Union[None, float, Sequence[float]]
 
 
-def scatterers_number(name: str) -> int:
-    """The number of scatterers in tessera.h."""
-    if name not in ("atoms", "two", "one"):
-        raise UsageError(f"scatterers: atoms, two or one, not {name}")
-    return ("atoms", "two", "one").index(name)
-
-
 @functools.lru_cache(maxsize=4)
 def _open(q_max: float, scatterers: str, density: Optional[float],
           d2o: Optional[float], exchange: float,
           deuterated: tuple[tuple[str, float], ...], device: str) -> Handle:
+    kinds = ("atoms", "two", "one")  # their numbers in tessera.h
+    if scatterers not in kinds:
+        raise UsageError(f"scatterers: atoms, two or one, not {scatterers}")
     last = (max(q_max, 0.01), device.encode())
     if d2o is None:
-        profiler = Handle("profiler", "new", scatterers_number(scatterers),
-                          *last)
+        profiler = Handle("profiler", "new", kinds.index(scatterers), *last)
     elif scatterers != "atoms":
         raise UsageError("neutrons need the scatterers atoms")
     else:
@@ -42,7 +37,7 @@ def _open(q_max: float, scatterers: str, density: Optional[float],
     return profiler
 
 
-def _profiler(q_max: float, *, scatterers: str = "atoms",
+def profiler(q_max: float, *, scatterers: str = "atoms",
               density: Optional[float] = None, d2o: Optional[float] = None,
               exchange: float = 0.9, deuterated: Mapping[str, float] = {},
               device: str = "auto") -> Handle:
@@ -54,7 +49,7 @@ def _profiler(q_max: float, *, scatterers: str = "atoms",
 def _profiler_of_atoms(q_max: float, **how: Any) -> Handle:
     if how.get("scatterers", "atoms") != "atoms":
         raise UsageError("bodies of residues need a file, not coordinates")
-    return _profiler(q_max, **how)
+    return profiler(q_max, **how)
 
 
 class Profile:
@@ -80,7 +75,7 @@ class Profile:
         if isinstance(structure, Handle):  # of an Engine
             self._handle = structure
         elif isinstance(structure, (str, os.PathLike)):
-            self._handle = Handle("profile", "file", _profiler(q_max, **how),
+            self._handle = Handle("profile", "file", profiler(q_max, **how),
                                   os.fsencode(structure))
         else:
             self._handle = Handle(
