@@ -672,10 +672,8 @@ static void add_contrast(tsr_table *t, const tsr_profile_result *r)
         tsr_table_put(t, f->c2_at != 0 ? "c2|c2~ %7.3f*" : "c2|c2~ %7.3f~", c2);
         tsr_table_put(t, "layer_contrast|layer %6.4f", c2 * s->layer_contrast);
     }
-    if (t->json != NULL) {
-        tsr_json_text(t->json, "c1_at_bound", bound_name(f->c1_at));
-        tsr_json_text(t->json, "c2_at_bound", bound_name(f->c2_at));
-    }
+    tsr_table_put(t, "c1_at_bound %s c2_at_bound %s", bound_name(f->c1_at),
+                  bound_name(f->c2_at));
     tsr_table_put(t, "displaced_volume %g", pow(c1, 3.0) * s->volume);
 }
 

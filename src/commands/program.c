@@ -443,8 +443,11 @@ static void help(const tsr_command *const *commands, FILE *out)
         fprintf(out, "  %-*s  ", width, commands[i]->name);
         tsr_text_wrap(out, width + 4, width + 4, "", commands[i]->doc);
     }
-    fprintf(out, "\n'%s COMMAND --help' lists the options of a command.\n",
-            PROGRAM);
+    fprintf(
+        out,
+        "\n'%s COMMAND --help' lists the options of a command.\n'%s gui', a "
+        "window in the browser, comes with the Python package.\n",
+        PROGRAM, PROGRAM);
 }
 
 static const tsr_command *find_command(const tsr_command *const *commands,
