@@ -357,8 +357,7 @@ tsr_status tsr_saxs_set_resolution(tsr_saxs *saxs,
 {
     char text[200];
     tsr_resolution_options o = *options;
-    const int is_wanted =
-        o.dq.word == TSR_DQ_COLUMN || o.dq.word == TSR_DQ_AUTO;
+    const int is_wanted = o.dq.word > TSR_DQ_NONE;
     if (is_wanted && o.slit_length == 0.0 && o.beam_profile == NULL)
         o.slit_length = saxs->slit[0];
     if (is_wanted && o.slit_width == 0.0)

@@ -15,8 +15,6 @@ static const char *const column_name[TSR_CANSAS_N] = {"Q",    "I",   "Idev",
 
 /* ---- XML ---- */
 
-static const char blanks[] = " \t\r\n";
-
 /* Replaces comments, CDATA and declarations by blanks. */
 static void blank_out(char *p)
 {
@@ -61,9 +59,9 @@ static tsr_status read_element(const char *path, const char *p, const char *end,
             snprintf(out->unit[c], TSR_CANSAS_UNIT, "%.*s",
                      (int)strcspn(p, "<>"), p);
         p += strcspn(p, "<>");
-        p += *p == '>' && p[-1] != '/' ? 1 + strspn(p + 1, blanks) : 0;
+        p += *p == '>' && p[-1] != '/' ? 1 + strspn(p + 1, " \t\r\n") : 0;
         const double value = strtod(p, &stop);
-        if (stop > p && stop[strspn(stop, blanks)] == '<') {
+        if (stop > p && stop[strspn(stop, " \t\r\n")] == '<') {
             out->has[c] = 1;
             point->value[c] = value;
             return TSR_OK;
