@@ -14,6 +14,7 @@
 #include "likelihood/term_saxs.h"
 #include "molecule/rigid_pose.h"
 #include "posterior/setup.h"
+#include "scattering/sascif.h"
 #include "session/run_checkpoint.h"
 #include "session/run_directory.h"
 
@@ -151,6 +152,8 @@ static void write_rigid(const tsr_solve *s, tsr_words *w)
                           " Guinier's Rg is %.1f Angstrom in the data and %.1f "
                           "in the model's curve.",
                           saxs->rg_guinier, r->rg_guinier);
+        tsr_words_add(w, saxs->entry.name[0] != '\0' ? " " : "");
+        tsr_profile_describe_entry(r, saxs, w);
     }
     tsr_words_add(w, "\n");
 }
@@ -375,6 +378,7 @@ static void write_json_rigid(const tsr_solve *s, tsr_json *j)
         tsr_json_members(
             j, "noise_by_neighbours %g rg_guinier %g rg_guinier_data %g",
             s->saxs[k]->noise.next, r->rg_guinier, s->saxs[k]->rg_guinier);
+        tsr_sas_entry_put(&s->saxs[k]->entry, j);
         tsr_json_close(j);
     }
     tsr_json_close(j);

@@ -4,6 +4,7 @@
 
 #include "files/file.h"
 #include "scattering/guinier.h"
+#include "scattering/sascif.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -312,6 +313,8 @@ static tsr_status make_curve(tsr_saxs *saxs, tsr_saxs_table *table,
     saxs->noise =
         tsr_saxs_noise_make(saxs->n, saxs->q, saxs->intensity, saxs->sigma);
     log_curve(saxs, table, q_range, lines, log);
+    saxs->entry = table->entry;
+    tsr_sas_entry_check(&saxs->entry, path, saxs->rg_guinier, log);
     return report_noise(saxs, log, err);
 }
 
@@ -375,7 +378,20 @@ tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
                           const double *intensity, const double *sigma,
                           const double *dq, const char *comment, tsr_err *err)
 {
+    const tsr_sascif as_cif = {.comment = comment,
+                               .n = n,
+                               .q = q_inv_ang,
+                               .intensity = intensity,
+                               .sigma = sigma,
+                               .rg = (double)NAN};
     tsr_file_writer to;
+    if (tsr_sascif_is_name(path) && dq != NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'%s': sasCIF does not hold the resolution dq; name "
+                        "the file .dat",
+                        path);
+    if (tsr_sascif_is_name(path))
+        return tsr_sascif_write(path, &as_cif, err);
     TSR_TRY(tsr_file_begin(&to, path, err));
     for (const char *p = comment; p != NULL && *p != '\0';) {
         int length = (int)strcspn(p, "\n");

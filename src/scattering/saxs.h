@@ -60,11 +60,12 @@ typedef struct {
     int n_dropped_sigma; /* rows dropped because sigma <= 0, or I or sigma is
                             not finite */
     int n_dropped_duplicate;
-    int n_negative;    /* rows with I <= 0, kept */
-    int n_outside;     /* rows outside q_range, left out */
-    double rg_guinier; /* Angstrom; NaN if no Guinier range was found */
-    double i0_guinier; /* in the unit of intensity; likewise NaN */
-    int n_guinier;     /* points in the fit */
+    int n_negative;      /* rows with I <= 0, kept */
+    int n_outside;       /* rows outside q_range, left out */
+    double rg_guinier;   /* Angstrom; NaN if no Guinier range was found */
+    double i0_guinier;   /* in the unit of intensity; likewise NaN */
+    tsr_sas_entry entry; /* of SASBDB, if the file is one */
+    int n_guinier;       /* points in the fit */
 } tsr_saxs;
 
 /* Reads a curve.
@@ -94,7 +95,8 @@ tsr_status tsr_saxs_set_resolution(tsr_saxs *saxs,
 double tsr_saxs_q_max(const tsr_saxs *saxs);
 
 /* Writes q, I, sigma and dq (NULL: without) as text, after `comment` (one or
- * more lines, or NULL). Writes a temporary file and renames it. Errors:
+ * more lines, or NULL); a name that ends in .sascif or .cif gets q, I and sigma
+ * as sasCIF. Writes a temporary file and renames it. Errors:
  * TSR_E_IO. */
 tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
                           const double *intensity, const double *sigma,

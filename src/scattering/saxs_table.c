@@ -332,13 +332,46 @@ static tsr_status find_table(const char *path, const char *text, size_t size,
     return TSR_OK;
 }
 
+/* Makes the table of the curve of a SASBDB entry. */
+static tsr_status read_entry(const char *path, const char *text, size_t size,
+                             tsr_pool *pool, tsr_saxs_table *table,
+                             tsr_err *err)
+{
+    tsr_sas_curve c;
+    char line[48];
+    int is_loose;
+    TSR_TRY(tsr_sas_entry_read(path, text, size, pool, &table->entry, &c, err));
+    table->n = c.n;
+    table->n_unused = c.n_unused;
+    table->first_unused = c.first_unused;
+    tsr_pool_array(pool, table->row, c.n);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int i = 0; i < c.n; i++) {
+        const tsr_sas_point *p = &c.point[i];
+        table->row[i] =
+            (tsr_saxs_row){{p->q, p->intensity, p->sigma}, 3, p->line};
+        table->has_sigma |= isfinite(p->sigma) != 0;
+    }
+    snprintf(line, sizeof line, "q [%s]", c.unit);
+    table->unit = tsr_saxs_header_unit(line, strlen(line), &is_loose);
+    if (c.unit[0] != '\0' && table->unit == TSR_Q_AUTO)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': the unit of q is '%s'; expected 1/A or 1/nm",
+                        path, c.unit);
+    return TSR_OK;
+}
+
 tsr_status tsr_saxs_table_read(const char *path, tsr_pool *pool,
                                tsr_saxs_table *table, tsr_err *err)
 {
     char *text;
     size_t size;
     TSR_TRY(tsr_file_read(path, &text, &size, err));
-    const tsr_status status = find_table(path, text, size, pool, table, err);
+    *table = (tsr_saxs_table){.n = 0};
+    const tsr_status status =
+        tsr_sas_is_cif(text, size)
+            ? read_entry(path, text, size, pool, table, err)
+            : find_table(path, text, size, pool, table, err);
     free(text);
     return status;
 }

@@ -10,6 +10,7 @@
 
 #include "core/pool.h"
 #include "core/status.h"
+#include "molecule/sas_entry.h"
 
 typedef enum { TSR_Q_AUTO, TSR_Q_INV_ANG, TSR_Q_INV_NM } tsr_q_unit;
 
@@ -28,14 +29,15 @@ typedef struct {
     int n_unused;      /* rows of numbers outside the table */
     long first_unused; /* line number of the first such row */
     tsr_q_unit unit;   /* stated by the header; TSR_Q_AUTO: not stated */
+    tsr_sas_entry entry; /* of SASBDB, if the file is one */
 } tsr_saxs_table;
 
-/* Reads the table: the longest run of rows of equal width, extended by adjacent
- * rows that continue q. Up to four rows are left out at its beginning, if their
- * q is above that of the middle row, and at its end, if their q is far beyond
- * the others. In memory of the pool. Errors: those of reading the file,
- * TSR_E_NOMEM, TSR_E_DATA (no table, a broken or short line inside the
- * table). */
+/* Reads the table. Of sasCIF: see molecule/sas_entry.h. Of text: the longest
+ * run of rows of equal width, extended by adjacent rows that continue q. Up to
+ * four rows are left out at its beginning, if their q is above that of the
+ * middle row, and at its end, if their q is far beyond the others. In memory of
+ * the pool. Errors: those of reading the file, TSR_E_NOMEM, TSR_E_DATA (no
+ * table, a broken or short line inside the table). */
 tsr_status tsr_saxs_table_read(const char *path, tsr_pool *pool,
                                tsr_saxs_table *table, tsr_err *err);
 
