@@ -666,8 +666,12 @@ static tsr_status write_models(job *j, FILE *out, tsr_err *err)
 {
     const tsr_drawn_frame *frame;
     weights w = {.value = NULL};
-    const tsr_model_spec spec = {j->options->format, j->options->name, j->shown,
-                                 j->b};
+    tsr_cif_labels labels;
+    const tsr_model_spec spec = {.format = j->options->format,
+                                 .name = j->options->name,
+                                 .atoms = j->shown,
+                                 .labels = &labels,
+                                 .b = j->b};
     const int first_ca = j->shown->n_residue > 0 ? j->shown->ca[0] : -1;
     /* C3' in a model without amino acids */
     const char *ca = first_ca >= 0 ? j->shown->atom[first_ca].name : "CA";
@@ -685,8 +689,9 @@ static tsr_status write_models(job *j, FILE *out, tsr_err *err)
     for (int i = 0; i < j->shown->n_atom; i++)
         if (j->shown->atom[i].at >= 0)
             j->b[i] = 8.0 * M_PI * M_PI / 3.0 * j->square[j->shown->atom[i].at];
-    tsr_status status = TSR_OK;
-    tsr_model_begin(&spec, remark, out);
+    tsr_status status = tsr_cif_labels_make(j->shown, &j->pool, &labels, err);
+    if (status == TSR_OK)
+        tsr_model_begin(&spec, remark, out);
     for (int i = 0; i < j->n && status == TSR_OK; i++) {
         const tsr_drawn_frame *f = &frame[j->at[i]];
         char label[80];

@@ -157,6 +157,88 @@ tsr_status tsr_model_atoms_letter_chains(tsr_model_atoms *m, tsr_log *log,
     return TSR_OK;
 }
 
+/* ---- labels of mmCIF ---- */
+
+static int same_residue(const tsr_model_atom *a, const tsr_model_atom *b)
+{
+    return a->number == b->number && a->insertion == b->insertion &&
+           strcmp(a->residue, b->residue) == 0;
+}
+
+static int same_chain(const tsr_model_atom *a, const tsr_model_atom *b)
+{
+    return a->chain == b->chain && strcmp(a->chain_id, b->chain_id) == 0;
+}
+
+/* 1 if two asyms have the same residues in the same order. */
+static int same_entity(const tsr_model_atoms *m, const tsr_cif_labels *l,
+                       const tsr_cif_asym *a, const tsr_cif_asym *b)
+{
+    int i = a->first, k = b->first;
+    if (a->kind != b->kind || a->n_residue != b->n_residue)
+        return 0;
+    for (int r = 1; r <= a->n_residue; r++) {
+        if (strcmp(m->atom[i].residue, m->atom[k].residue) != 0)
+            return 0;
+        for (; i < a->first + a->n_atom && l->seq[i] == r;)
+            i++;
+        for (; k < b->first + b->n_atom && l->seq[k] == r;)
+            k++;
+    }
+    return 1;
+}
+
+static void name_asym(const tsr_model_atoms *m, tsr_cif_labels *l, int k)
+{
+    tsr_cif_asym *a = &l->asym[k];
+    const tsr_model_atom *atom = &m->atom[a->first];
+    const char one[2] = {atom->chain, '\0'};
+    const char *id = atom->chain_id[0] != '\0' ? atom->chain_id : one;
+    int is_taken = 0, last = 0;
+    a->is_first = 1;
+    for (int i = 0; i < k; i++) {
+        is_taken |= same_chain(&m->atom[l->asym[i].first], atom);
+        last = l->asym[i].entity > last ? l->asym[i].entity : last;
+        if (a->is_first && same_entity(m, l, &l->asym[i], a)) {
+            a->is_first = 0;
+            a->entity = l->asym[i].entity;
+        }
+    }
+    a->entity = a->is_first ? last + 1 : a->entity;
+    snprintf(a->id, sizeof a->id, is_taken ? "%sx%d" : "%s", id, k + 1);
+}
+
+tsr_status tsr_cif_labels_make(const tsr_model_atoms *atoms, tsr_pool *pool,
+                               tsr_cif_labels *out, tsr_err *err)
+{
+    const tsr_model_atoms *m = atoms;
+    tsr_cif_labels *l = out;
+    *l = (tsr_cif_labels){.n_asym = 0};
+    tsr_pool_array(pool, l->asym, m->n_atom);
+    tsr_pool_array(pool, l->of, m->n_atom);
+    tsr_pool_array(pool, l->seq, m->n_atom);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int i = 0; i < m->n_atom; i++) {
+        const tsr_model_atom *a = &m->atom[i], *before = a - (i > 0);
+        const int is_new = i == 0 || !same_residue(a, before);
+        if (i == 0 || !same_chain(a, before) ||
+            a->guest_kind != before->guest_kind ||
+            (is_new && a->guest_kind == TSR_GUEST_LIGAND))
+            l->asym[l->n_asym++] = (tsr_cif_asym){
+                .first = i,
+                .kind = m->is_nucleic && a->guest_kind == TSR_GUEST_NONE
+                            ? TSR_GUEST_NUCLEOTIDE
+                            : a->guest_kind};
+        tsr_cif_asym *asym = &l->asym[l->n_asym - 1];
+        asym->n_residue += asym->n_atom++ == 0 || is_new;
+        l->of[i] = l->n_asym - 1;
+        l->seq[i] = asym->n_residue;
+    }
+    for (int k = 0; k < l->n_asym; k++)
+        name_asym(m, l, k);
+    return TSR_OK;
+}
+
 /* ---- writing ---- */
 
 static void print_remark(const char *remark, const char *prefix, FILE *out)
@@ -173,18 +255,73 @@ static void print_remark(const char *remark, const char *prefix, FILE *out)
     }
 }
 
+/* Returns text, or a quoted copy of it in `out` if it has a special meaning in
+ * CIF. */
+static const char *cif_word(const char *text, char out[16])
+{
+    const int is_bare = text[0] != '\0' &&
+                        strcspn(text, " \t") == strlen(text) &&
+                        strchr("_#$'\"[];", text[0]) == NULL &&
+                        strcmp(text, ".") != 0 && strcmp(text, "?") != 0;
+    const char quote = strchr(text, '\'') == NULL ? '\'' : '"';
+    if (is_bare)
+        return text;
+    snprintf(out, 16, "%c%.12s%c", quote, text, quote);
+    return out;
+}
+
+static void loop(FILE *out, const char *category, const char *items)
+{
+    fputs("loop_\n", out);
+    for (const char *p = items; *p != '\0'; p += strspn(p, " ")) {
+        const int n = (int)strcspn(p, " ");
+        fprintf(out, "_%s.%.*s\n", category, n, p);
+        p += n;
+    }
+}
+
+/* Entities, their sequences, and the chains that have them. */
+static void cif_entities(const tsr_model_spec *spec, FILE *out)
+{
+    const tsr_cif_labels *l = spec->labels;
+    const tsr_model_atom *atom = spec->atoms->atom;
+    char quoted[16];
+    loop(out, "entity", "id type pdbx_description");
+    for (int k = 0; k < l->n_asym; k++) {
+        const tsr_cif_asym *a = &l->asym[k];
+        const int is_ligand = a->kind == TSR_GUEST_LIGAND;
+        if (a->is_first)
+            fprintf(out, "%d %s %s\n", a->entity,
+                    is_ligand ? "non-polymer" : "polymer",
+                    is_ligand ? cif_word(atom[a->first].residue, quoted) : "?");
+    }
+    loop(out, "entity_poly", "entity_id type");
+    for (int k = 0; k < l->n_asym; k++) {
+        const tsr_cif_asym *a = &l->asym[k];
+        if (a->is_first && a->kind != TSR_GUEST_LIGAND)
+            fprintf(out, "%d %s\n", a->entity,
+                    a->kind == TSR_GUEST_NONE ? "polypeptide(L)"
+                    : atom[a->first].residue[0] == 'D'
+                        ? "polydeoxyribonucleotide"
+                        : "polyribonucleotide");
+    }
+    loop(out, "entity_poly_seq", "entity_id num mon_id");
+    for (int k = 0; k < l->n_asym; k++) {
+        const tsr_cif_asym *a = &l->asym[k];
+        for (int i = a->first; i < a->first + a->n_atom; i++)
+            if (a->is_first && a->kind != TSR_GUEST_LIGAND &&
+                (i == a->first || l->seq[i] != l->seq[i - 1]))
+                fprintf(out, "%d %d %s\n", a->entity, l->seq[i],
+                        cif_word(atom[i].residue, quoted));
+    }
+    loop(out, "struct_asym", "id entity_id");
+    for (int k = 0; k < l->n_asym; k++)
+        fprintf(out, "%s %d\n", cif_word(l->asym[k].id, quoted),
+                l->asym[k].entity);
+}
+
 void tsr_model_begin(const tsr_model_spec *spec, const char *remark, FILE *out)
 {
-    static const char *const item[] = {"group_PDB",      "id",
-                                       "type_symbol",    "label_atom_id",
-                                       "label_alt_id",   "label_comp_id",
-                                       "label_asym_id",  "label_entity_id",
-                                       "label_seq_id",   "pdbx_PDB_ins_code",
-                                       "Cartn_x",        "Cartn_y",
-                                       "Cartn_z",        "occupancy",
-                                       "B_iso_or_equiv", "auth_seq_id",
-                                       "auth_comp_id",   "auth_asym_id",
-                                       "auth_atom_id",   "pdbx_PDB_model_num"};
     switch (spec->format) {
     case TSR_MODEL_PDB:
         print_remark(remark, "REMARK 999 ", out);
@@ -192,9 +329,13 @@ void tsr_model_begin(const tsr_model_spec *spec, const char *remark, FILE *out)
     case TSR_MODEL_CIF:
         fprintf(out, "data_%s\n#\n", spec->name);
         print_remark(remark, "# ", out);
-        fputs("loop_\n", out);
-        for (size_t i = 0; i < sizeof item / sizeof *item; i++)
-            fprintf(out, "_atom_site.%s\n", item[i]);
+        cif_entities(spec, out);
+        loop(out, "atom_site",
+             "group_PDB id type_symbol label_atom_id label_alt_id "
+             "label_comp_id label_asym_id label_entity_id label_seq_id "
+             "pdbx_PDB_ins_code Cartn_x Cartn_y Cartn_z occupancy "
+             "B_iso_or_equiv auth_seq_id auth_comp_id auth_asym_id "
+             "auth_atom_id pdbx_PDB_model_num");
         break;
     case TSR_MODEL_XYZ:
         break;
@@ -218,40 +359,28 @@ static void pdb_atom(const tsr_model_atom *a, int serial, const double *x,
             x[2], 1.0, fmin(b, 999.99), a->element);
 }
 
-/* Returns text, or a quoted copy of it in `out` if it has a special meaning in
- * CIF. */
-static const char *cif_word(const char *text, char out[16])
-{
-    const int is_bare = text[0] != '\0' &&
-                        strcspn(text, " \t") == strlen(text) &&
-                        strchr("_#$'\"[];", text[0]) == NULL &&
-                        strcmp(text, ".") != 0 && strcmp(text, "?") != 0;
-    const char quote = strchr(text, '\'') == NULL ? '\'' : '"';
-    if (is_bare)
-        return text;
-    snprintf(out, 16, "%c%.12s%c", quote, text, quote);
-    return out;
-}
-
-static void cif_atom(const tsr_model_atom *a, int serial, const double *x,
+static void cif_atom(const tsr_model_spec *spec, int i, const double *x,
                      double b, int model, FILE *out)
 {
+    const tsr_model_atom *a = &spec->atoms->atom[i];
+    const tsr_cif_asym *asym = &spec->labels->asym[spec->labels->of[i]];
     const char insertion = a->insertion == ' ' ? '?' : a->insertion;
     const char one[2] = {a->chain, '\0'};
-    char quoted[2][16];
+    char quoted[4][16], place[16] = ".";
     const char *id = a->chain_id[0] != '\0' ? a->chain_id : one;
     const char *chain = strcmp(id, " ") == 0 ? "." : cif_word(id, quoted[0]);
     const char *element = a->element[0] != '\0' ? a->element : "?";
     const char *name = cif_word(a->name, quoted[1]);
-    char place[16] = ".";
-    if (a->at >= 0)
-        snprintf(place, sizeof place, "%d", a->at + 1);
+    const char *residue = cif_word(a->residue, quoted[2]);
+    if (asym->kind != TSR_GUEST_LIGAND)
+        snprintf(place, sizeof place, "%d", spec->labels->seq[i]);
     fprintf(out,
-            "%s %d %s %s . %s %s 1 %s %c %.3f %.3f %.3f 1.00 %.2f %d %s %s "
+            "%s %d %s %s . %s %s %d %s %c %.3f %.3f %.3f 1.00 %.2f %d %s %s "
             "%s %d\n",
-            a->guest_kind == TSR_GUEST_LIGAND ? "HETATM" : "ATOM", serial,
-            element, name, a->residue, chain, place, insertion, x[0], x[1],
-            x[2], b, a->number, a->residue, chain, name, model);
+            a->guest_kind == TSR_GUEST_LIGAND ? "HETATM" : "ATOM", i + 1,
+            element, name, residue, cif_word(asym->id, quoted[3]), asym->entity,
+            place, insertion, x[0], x[1], x[2], b, a->number, residue, chain,
+            name, model);
 }
 
 /* Checks that the format can hold the model. Errors: TSR_E_DATA. */
@@ -310,7 +439,7 @@ tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
         const double b = spec->b != NULL ? spec->b[i] : 0.0;
         serial++;
         if (spec->format == TSR_MODEL_CIF)
-            cif_atom(a, serial, xyz[i], b, number > 0 ? number : 1, out);
+            cif_atom(spec, i, xyz[i], b, number > 0 ? number : 1, out);
         else if (spec->format == TSR_MODEL_XYZ)
             fprintf(out, "%-2s %.3f %.3f %.3f\n",
                     a->element[0] != '\0' ? a->element : "X", xyz[i][0],
@@ -341,15 +470,24 @@ tsr_status tsr_model_file(const tsr_model_spec *spec, const char *path,
                           const char *remark, const double (*xyz)[3],
                           tsr_err *err)
 {
-    tsr_file_writer to;
+    tsr_file_writer to = {.out = NULL};
+    tsr_pool pool = {0};
+    tsr_cif_labels labels;
+    tsr_model_spec labelled = *spec;
+    labelled.labels = &labels;
     tsr_status status = check_limits(spec, xyz, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "cannot write '%s'", path);
-    TSR_TRY(tsr_file_begin(&to, path, err));
-    tsr_model_begin(spec, remark, to.out);
-    status = tsr_model_write(spec, 0, NULL, xyz, to.out, err);
-    tsr_model_end(spec, to.out);
-    return tsr_file_end(&to, status, err);
+    status = tsr_cif_labels_make(spec->atoms, &pool, &labels, err);
+    TSR_THEN(status, tsr_file_begin(&to, path, err));
+    if (status == TSR_OK) {
+        tsr_model_begin(&labelled, remark, to.out);
+        status = tsr_model_write(&labelled, 0, NULL, xyz, to.out, err);
+        tsr_model_end(&labelled, to.out);
+    }
+    status = tsr_file_end(&to, status, err);
+    tsr_pool_clear(&pool);
+    return status;
 }
 
 tsr_status tsr_model_atoms_write(const tsr_model_atoms *atoms, const char *path,
