@@ -7,6 +7,7 @@
 #include "core/status.h"
 #include "molecule/structure.h"
 #include "posterior/all_atoms.h"
+#include "posterior/config.h"
 #include "store/trace.h"
 
 /* Weights of draws, in the format that `tessera reweight --output` writes: CSV
@@ -83,6 +84,9 @@ int tsr_draw_choice_apply(const tsr_draw_choice *choice, int n,
                           const int *chain, const long *draw, const double *lp,
                           char *is_chosen);
 
+/* The title by which scenes of tessera are recognised. */
+#define TSR_SCENE_MARK "tessera: draws of the posterior"
+
 /* How models are written. */
 typedef struct {
     tsr_model_format format;
@@ -100,6 +104,9 @@ typedef struct {
     /* `even` chooses draws in proportion to these weights, some several times;
      * other choices are then ignored. NULL: equal weights. */
     const tsr_draw_weights *weights;
+    const tsr_config *config; /* of the run: mmCIF gets the categories of
+                                 PDB-IHM as well; NULL: models alone */
+    int is_scene;    /* 1: a scene of MolViewSpec that holds the mmCIF file */
     const int *pick; /* [n_pick] numbers of frames in tsr_frames_list, which
                         replace the choice; NULL: use the choice */
     int n_pick;

@@ -298,6 +298,10 @@ typedef struct {
  * lines of text (REMARK 999 in PDB), may be NULL. */
 void tsr_model_begin(const tsr_model_spec *spec, const char *remark, FILE *out);
 
+/* Writes the header of a loop of mmCIF, for rows that follow. items: names with
+ * blanks between them. */
+void tsr_cif_loop(FILE *out, const char *category, const char *items);
+
 /* Writes one model. number: from 1, or 0 for a single model, which has no MODEL
  * record in PDB. label: one line. xyz [n_atom][3], Angstrom. Errors: TSR_E_DATA
  * (a coordinate that is not finite; in PDB more than 99,937 atoms, or a chain,

@@ -270,9 +270,9 @@ static const char *cif_word(const char *text, char out[16])
     return out;
 }
 
-static void loop(FILE *out, const char *category, const char *items)
+void tsr_cif_loop(FILE *out, const char *category, const char *items)
 {
-    fputs("loop_\n", out);
+    fputs("#\nloop_\n", out);
     for (const char *p = items; *p != '\0'; p += strspn(p, " ")) {
         const int n = (int)strcspn(p, " ");
         fprintf(out, "_%s.%.*s\n", category, n, p);
@@ -286,7 +286,7 @@ static void cif_entities(const tsr_model_spec *spec, FILE *out)
     const tsr_cif_labels *l = spec->labels;
     const tsr_model_atom *atom = spec->atoms->atom;
     char quoted[16];
-    loop(out, "entity", "id type pdbx_description");
+    tsr_cif_loop(out, "entity", "id type pdbx_description");
     for (int k = 0; k < l->n_asym; k++) {
         const tsr_cif_asym *a = &l->asym[k];
         const int is_ligand = a->kind == TSR_GUEST_LIGAND;
@@ -295,7 +295,7 @@ static void cif_entities(const tsr_model_spec *spec, FILE *out)
                     is_ligand ? "non-polymer" : "polymer",
                     is_ligand ? cif_word(atom[a->first].residue, quoted) : "?");
     }
-    loop(out, "entity_poly", "entity_id type");
+    tsr_cif_loop(out, "entity_poly", "entity_id type");
     for (int k = 0; k < l->n_asym; k++) {
         const tsr_cif_asym *a = &l->asym[k];
         if (a->is_first && a->kind != TSR_GUEST_LIGAND)
@@ -305,7 +305,7 @@ static void cif_entities(const tsr_model_spec *spec, FILE *out)
                         ? "polydeoxyribonucleotide"
                         : "polyribonucleotide");
     }
-    loop(out, "entity_poly_seq", "entity_id num mon_id");
+    tsr_cif_loop(out, "entity_poly_seq", "entity_id num mon_id");
     for (int k = 0; k < l->n_asym; k++) {
         const tsr_cif_asym *a = &l->asym[k];
         for (int i = a->first; i < a->first + a->n_atom; i++)
@@ -314,7 +314,7 @@ static void cif_entities(const tsr_model_spec *spec, FILE *out)
                 fprintf(out, "%d %d %s\n", a->entity, l->seq[i],
                         cif_word(atom[i].residue, quoted));
     }
-    loop(out, "struct_asym", "id entity_id");
+    tsr_cif_loop(out, "struct_asym", "id entity_id");
     for (int k = 0; k < l->n_asym; k++)
         fprintf(out, "%s %d\n", cif_word(l->asym[k].id, quoted),
                 l->asym[k].entity);
@@ -330,12 +330,12 @@ void tsr_model_begin(const tsr_model_spec *spec, const char *remark, FILE *out)
         fprintf(out, "data_%s\n#\n", spec->name);
         print_remark(remark, "# ", out);
         cif_entities(spec, out);
-        loop(out, "atom_site",
-             "group_PDB id type_symbol label_atom_id label_alt_id "
-             "label_comp_id label_asym_id label_entity_id label_seq_id "
-             "pdbx_PDB_ins_code Cartn_x Cartn_y Cartn_z occupancy "
-             "B_iso_or_equiv auth_seq_id auth_comp_id auth_asym_id "
-             "auth_atom_id pdbx_PDB_model_num");
+        tsr_cif_loop(out, "atom_site",
+                     "group_PDB id type_symbol label_atom_id label_alt_id "
+                     "label_comp_id label_asym_id label_entity_id label_seq_id "
+                     "pdbx_PDB_ins_code Cartn_x Cartn_y Cartn_z occupancy "
+                     "B_iso_or_equiv auth_seq_id auth_comp_id auth_asym_id "
+                     "auth_atom_id pdbx_PDB_model_num");
         break;
     case TSR_MODEL_XYZ:
         break;
