@@ -4,11 +4,11 @@
 
 #include "analysis/shape.h"
 #include "analysis/summary.h"
+#include "core/json.h"
 #include "core/pool.h"
 #include "core/text.h"
 #include "files/file.h"
 #include "likelihood/term.h"
-#include "scattering/saxs.h"
 
 #include <errno.h>
 #include <gsl/gsl_math.h>
@@ -666,215 +666,150 @@ static tsr_status make_mean(job *j, tsr_err *err)
     return status;
 }
 
-/* ---- PDB-IHM ----
- *
- * What an entry of PDB-IHM states beside the models (dictionary mmcif_ihm.dic;
- * Vallat et al. 2018, Structure 26, 894): states and their populations, the
- * starting model, data, chi of each model to each curve, protocol, software,
- * and the ensemble of each state. One assembly, one representation and one
- * protocol have the number 1; a state, its model group and its ensemble share
- * their number; data set 1 is the starting model, or the sequence. */
-
-/* An entry of `data:`, or the starting model. */
-typedef struct {
-    const char *type, *file; /* file NULL: none */
-    tsr_saxs *saxs;          /* NULL: no curve, or the file is gone */
-    int is_hosted;           /* 1: an entry of SASBDB */
-    int n_chain, n_draw;
-    double *chi2; /* [n_chain][n_draw] NULL: no curve, or not in the trace */
-} data_set;
-
-static void put_text(FILE *out, const char *text)
-{
-    fputc('\'', out);
-    for (const char *p = text; *p != '\0'; p++)
-        fputc(*p == '\'' || *p < ' ' || *p > '~' ? '_' : *p, out);
-    fputc('\'', out);
-}
-
-/* Lists the starting model and the data: set [1 + data.n] out. */
-static void list_data(const job *j, data_set *set)
-{
-    const tsr_config *c = j->options->config;
-    const tsr_term_options *entry = c->data.item;
-    int n_curve = 0;
-    char name[64];
-    set[0] = (data_set){.type = "Other", .file = c->structure.file};
-    for (int i = 0; i < c->data.n; i++) {
-        const tsr_term_type *type = tsr_term_registry[entry[i].kind];
-        char **file = tsr_config_data_file(c, i);
-        data_set *s = &set[i + 1];
-        *s = (data_set){.type = type->is_curve                   ? "SAS data"
-                                : strcmp(type->name, "map") == 0 ? "3DEM volume"
-                                                                 : "Other",
-                        .file = file != NULL ? *file : NULL};
-        if (!type->is_curve)
-            continue;
-        tsr_term_variable(type, n_curve++, "chi2", sizeof name, name);
-        if (j->options->trace != NULL)
-            tsr_summary_draws(j->options->trace, name, &s->n_chain, &s->n_draw,
-                              &s->chi2, NULL);
-        tsr_saxs_read(s->file, TSR_Q_AUTO, NULL, NULL, &s->saxs, NULL);
-        s->is_hosted =
-            s->saxs != NULL && strncmp(s->saxs->entry.name, "SASD", 4) == 0;
-    }
-}
-
-static void put_data(const data_set *set, int n, FILE *out)
-{
-    tsr_cif_loop(out, "ihm_dataset_list", "id data_type database_hosted");
-    for (int i = 0; i < n; i++)
-        fprintf(out, "%d '%s' %s\n", i + 1, set[i].type,
-                set[i].is_hosted ? "YES" : "NO");
-    fputs("#\n_ihm_dataset_group.id 1\n_ihm_dataset_group.name data\n"
-          "_ihm_external_reference_info.reference_id 1\n"
-          "_ihm_external_reference_info.reference_type 'Supplementary Files'\n",
-          out);
-    tsr_cif_loop(out, "ihm_dataset_group_link", "group_id dataset_list_id");
-    for (int i = 0; i < n; i++)
-        fprintf(out, "1 %d\n", i + 1);
-    for (int t = 0; t < 3; t++) {
-        static const char *const loop[][2] = {
-            {"ihm_external_files", "id reference_id content_type file_path"},
-            {"ihm_dataset_external_reference", "id dataset_list_id file_id"},
-            {"ihm_dataset_related_db_reference",
-             "id dataset_list_id db_name accession_code"}};
-        int n_row = 0;
-        for (int i = 0; i < n; i++) {
-            const data_set *s = &set[i];
-            if (s->file == NULL || s->is_hosted != (t == 2))
-                continue;
-            if (n_row++ == 0) /* CIF has no loops without rows */
-                tsr_cif_loop(out, loop[t][0], loop[t][1]);
-            fprintf(out, "%d %d ", i + 1, t == 0 ? 1 : i + 1);
-            if (t == 1)
-                fprintf(out, "%d", i + 1);
-            else
-                fputs(t == 0 ? "'Input data or restraints' " : "SASBDB ", out);
-            if (t != 1)
-                put_text(out, t == 0 ? tsr_text_file_name(s->file)
-                                     : s->saxs->entry.name);
-            fputc('\n', out);
-        }
-    }
-}
-
-/* The residues that have names, segments, and the representation, all of each
- * asym. */
-static void put_assembly(const job *j, FILE *out)
-{
-    const tsr_cif_labels *l = &j->labels;
-    static const char *const type[] = {"L-peptide linking", "non-polymer",
-                                       "RNA linking"};
-    const tsr_model_atom *atom = j->shown->atom;
-    tsr_cif_loop(out, "chem_comp", "id type");
-    for (int i = 0, k; i < j->shown->n_atom; i++) {
-        const char *name = atom[i].residue;
-        const tsr_guest_kind kind = l->asym[l->of[i]].kind;
-        for (k = 0; strcmp(atom[k].residue, name) != 0;)
-            k++;
-        if (k == i)
-            fprintf(out, "%s '%s'\n", name,
-                    strcmp(name, "GLY") == 0 ? "peptide linking"
-                    : kind == TSR_GUEST_NUCLEOTIDE && name[0] == 'D'
-                        ? "DNA linking"
-                        : type[kind]);
-    }
-    fputs("#\n_ihm_struct_assembly.id 1\n_ihm_struct_assembly.name all\n"
-          "_ihm_model_representation.id 1\n"
-          "_ihm_model_representation.name atoms\n",
-          out);
-    tsr_cif_loop(out, "ihm_entity_poly_segment",
-                 "id entity_id seq_id_begin seq_id_end");
-    for (int k = 0; k < l->n_asym; k++)
-        if (l->asym[k].kind != TSR_GUEST_LIGAND)
-            fprintf(out, "%d %d 1 %d\n", k + 1, l->asym[k].entity,
-                    l->asym[k].n_residue);
-    static const char *const loop[][3] = {
-        {"ihm_struct_assembly_details", "assembly_id parent_assembly_id",
-         "1 1"},
-        {"ihm_model_representation_details",
-         "representation_id model_object_primitive model_mode "
-         "model_granularity",
-         "1 atomistic flexible by-atom"},
-        {"ihm_starting_model_details",
-         "dataset_list_id starting_model_source starting_model_sequence_offset",
-         "1 other 0"}};
-    for (int t = 0; t < 3; t++) {
-        char items[256];
-        snprintf(items, sizeof items,
-                 "%s entity_id %sasym_id entity_poly_segment_id %s %s",
-                 t == 2 ? "starting_model_id" : "id", t == 1 ? "entity_" : "",
-                 t == 2   ? "starting_model_auth_asym_id"
-                 : t == 1 ? "starting_model_id"
-                          : "entity_description",
-                 loop[t][1]);
-        tsr_cif_loop(out, loop[t][0], items);
-        for (int k = 0; k < l->n_asym; k++) {
-            const tsr_cif_asym *a = &l->asym[k];
-            char segment[16] = ".", last[40] = ".";
-            if (a->kind != TSR_GUEST_LIGAND)
-                snprintf(segment, sizeof segment, "%d", k + 1);
-            if (t == 1)
-                snprintf(last, sizeof last, "%d", k + 1);
-            else if (t == 2)
-                snprintf(last, sizeof last, "'%s'", a->id);
-            fprintf(out, "%d %d '%s' %s %s %s\n", k + 1, a->entity, a->id,
-                    segment, last, loop[t][2]);
-        }
-    }
-}
-
-/* The number of the state, from 1, of a model. */
-static int group_of(const job *j, int i)
+/* The number of the state, from 1, of model i. */
+static int state_of(const job *j, int i)
 {
     const tsr_drawn_frame *frame;
     tsr_frames_list(j->frames, &frame);
     return frame[j->at[i]].state > 0 ? frame[j->at[i]].state : 1;
 }
 
-/* Protocol, models, and their groups. */
+/* ---- PDB-IHM ----
+ *
+ * What an entry of PDB-IHM states beside the models (dictionary mmcif_ihm.dic;
+ * Vallat et al. 2018, Structure 26, 894). One assembly, one representation and
+ * one protocol have the number 1. A state, its model group and its ensemble
+ * share their number, and so do a data set and its file. Data set 1 is the
+ * starting model, and the entries of `data:` follow. */
+
+/* Writes a text in quotes. */
+static void put_text(FILE *out, const char *text)
+{
+    fputc('\'', out);
+    for (const char *p = text; *p != '\0'; p++)
+        fputc(*p == '\'' || *p < ' ' || *p > '~' ? '_' : *p, out);
+    fputs("'\n", out);
+}
+
+static void put_data(const tsr_config *c, FILE *out)
+{
+    const tsr_term_options *entry = c->data.item;
+    tsr_cif_loop(out, "ihm_dataset_group", "id name application");
+    fputs("1 data modeling\n", out);
+    tsr_cif_loop(out, "ihm_dataset_list", "id data_type database_hosted");
+    for (int i = 0; i <= c->data.n; i++) {
+        const tsr_term_type *t =
+            i > 0 ? tsr_term_registry[entry[i - 1].kind] : NULL;
+        fprintf(out, "%d %s NO\n", i + 1,
+                t != NULL && t->is_curve                   ? "'SAS data'"
+                : t != NULL && strcmp(t->name, "map") == 0 ? "'3DEM volume'"
+                                                           : "Other");
+    }
+    tsr_cif_loop(out, "ihm_dataset_group_link", "group_id dataset_list_id");
+    for (int i = 0; i <= c->data.n; i++)
+        fprintf(out, "1 %d\n", i + 1);
+    tsr_cif_loop(out, "ihm_dataset_external_reference",
+                 "id dataset_list_id file_id");
+    for (int i = 0; i <= c->data.n; i++)
+        fprintf(out, "%d %d %d\n", i + 1, i + 1, i + 1);
+    tsr_cif_loop(out, "ihm_external_reference_info",
+                 "reference_id reference_type");
+    fputs("1 'Supplementary Files'\n", out);
+    tsr_cif_loop(out, "ihm_external_files",
+                 "id reference_id content_type file_path");
+    for (int i = 0; i <= c->data.n; i++) {
+        char **file = i > 0 ? tsr_config_data_file(c, i - 1) : NULL;
+        const char *path = i == 0         ? c->structure.file
+                           : file != NULL ? *file
+                                          : NULL;
+        fprintf(out, "%d 1 'Input data or restraints' ", i + 1);
+        put_text(out, path != NULL ? tsr_text_file_name(path) : "config.yaml");
+    }
+}
+
+/* Residues, segments, and the representation, all of each asym. */
+static void put_assembly(const job *j, FILE *out)
+{
+    static const char *const kind[] = {"L-peptide linking", "non-polymer",
+                                       "RNA linking"};
+    static const char *const loop[][3] = {
+        {"ihm_struct_assembly_details", "id assembly_id asym_id", "1"},
+        {"ihm_model_representation_details",
+         "id representation_id model_object_primitive model_mode "
+         "model_granularity entity_asym_id",
+         "1 atomistic flexible by-atom"},
+        {"ihm_starting_model_details",
+         "starting_model_id starting_model_source dataset_list_id "
+         "starting_model_sequence_offset asym_id",
+         "other 1 0"}};
+    static const char *const more[] = {"", " starting_model_id",
+                                       " starting_model_auth_asym_id"};
+    const tsr_cif_labels *l = &j->labels;
+    const tsr_model_atom *atom = j->shown->atom;
+    tsr_cif_loop(out, "chem_comp", "id type");
+    for (int i = 0, k; i < j->shown->n_atom; i++) {
+        const char *name = atom[i].residue;
+        for (k = 0; strcmp(atom[k].residue, name) != 0;)
+            k++;
+        if (k == i)
+            fprintf(out, "%s '%s'\n", name,
+                    strcmp(name, "GLY") == 0 ? "peptide linking"
+                    : name[0] == 'D' && name[2] == '\0'
+                        ? "DNA linking"
+                        : kind[l->asym[l->of[i]].kind]);
+    }
+    tsr_cif_loop(out, "ihm_struct_assembly", "id name");
+    fputs("1 all\n", out);
+    tsr_cif_loop(out, "ihm_model_representation", "id name");
+    fputs("1 atoms\n", out);
+    tsr_cif_loop(out, "ihm_entity_poly_segment",
+                 "id entity_id seq_id_begin seq_id_end");
+    for (int k = 0; k < l->n_asym; k++)
+        if (l->asym[k].kind != TSR_GUEST_LIGAND)
+            fprintf(out, "%d %d 1 %d\n", k + 1, l->asym[k].entity,
+                    l->asym[k].n_residue);
+    for (int t = 0; t < 3; t++) {
+        char items[256];
+        snprintf(items, sizeof items, "%s entity_id entity_poly_segment_id%s",
+                 loop[t][1], more[t]);
+        tsr_cif_loop(out, loop[t][0], items);
+        for (int k = 0; k < l->n_asym; k++) {
+            const tsr_cif_asym *a = &l->asym[k];
+            fprintf(out, "%d %s '%s' %d ", k + 1, loop[t][2], a->id, a->entity);
+            fprintf(out, a->kind == TSR_GUEST_LIGAND ? "." : "%d", k + 1);
+            if (t == 1)
+                fprintf(out, " %d", k + 1);
+            fprintf(out, t == 2 ? " '%s'\n" : "\n", a->id);
+        }
+    }
+}
+
+/* Software, protocol, models and their groups. */
 static void put_models(const job *j, int n_state, FILE *out)
 {
     const tsr_drawn_frame *frame;
-    const int n_draw = tsr_frames_list(j->frames, &frame) / n_state;
+    const int n_drawn = tsr_frames_list(j->frames, &frame);
+    tsr_cif_loop(out, "software", "pdbx_ordinal name classification version");
+    fputs("1 tessera 'integrative model building' '" TSR_VERSION "'\n", out);
+    tsr_cif_loop(out, "ihm_modeling_protocol", "id num_steps");
+    fputs("1 1\n", out);
+    tsr_cif_loop(out, "ihm_modeling_protocol_details",
+                 "id protocol_id step_id struct_assembly_id dataset_group_id "
+                 "software_id multi_scale_flag ordered_flag ensemble_flag "
+                 "step_method num_models_end multi_state_flag");
     fprintf(out,
-            "#\n_software.pdbx_ordinal 1\n_software.name tessera\n"
-            "_software.classification 'integrative model building'\n"
-            "_software.version '" TSR_VERSION "'\n"
-            "_ihm_modeling_protocol.id 1\n"
-            "_ihm_modeling_protocol.num_steps 1\n"
-            "_ihm_modeling_protocol_details.id 1\n"
-            "_ihm_modeling_protocol_details.protocol_id 1\n"
-            "_ihm_modeling_protocol_details.step_id 1\n"
-            "_ihm_modeling_protocol_details.struct_assembly_id 1\n"
-            "_ihm_modeling_protocol_details.dataset_group_id 1\n"
-            "_ihm_modeling_protocol_details.step_name sampling\n"
-            "_ihm_modeling_protocol_details.step_method 'Bayesian inference by "
-            "replica exchange Markov chain Monte Carlo'\n"
-            "_ihm_modeling_protocol_details.num_models_end %d\n"
-            "_ihm_modeling_protocol_details.multi_scale_flag NO\n"
-            "_ihm_modeling_protocol_details.multi_state_flag %s\n"
-            "_ihm_modeling_protocol_details.ordered_flag NO\n"
-            "_ihm_modeling_protocol_details.ensemble_flag YES\n"
-            "_ihm_modeling_protocol_details.software_id 1\n",
-            n_draw * n_state, n_state > 1 ? "YES" : "NO");
+            "1 1 1 1 1 1 NO NO YES 'Bayesian inference by replica exchange "
+            "Markov chain Monte Carlo' %d %s\n",
+            n_drawn, n_state > 1 ? "YES" : "NO");
     tsr_cif_loop(out, "ihm_model_list",
-                 "model_id model_name assembly_id protocol_id "
-                 "representation_id");
+                 "model_id assembly_id protocol_id representation_id "
+                 "model_name");
     for (int i = 0; i < j->n; i++)
-        fprintf(out, "%d 'chain %d draw %ld' 1 1 1\n", i + 1,
+        fprintf(out, "%d 1 1 1 'chain %d draw %ld'\n", i + 1,
                 frame[j->at[i]].chain, frame[j->at[i]].draw);
     tsr_cif_loop(out, "ihm_model_group_link", "model_id group_id");
     for (int i = 0; i < j->n; i++)
-        fprintf(out, "%d %d\n", i + 1, group_of(j, i));
-}
-
-/* States with the mean of their weights over all draws, and ensembles. */
-static tsr_status put_states(const job *j, int n_state, FILE *out, tsr_err *err)
-{
-    const tsr_drawn_frame *frame;
-    const int n_draw = tsr_frames_list(j->frames, &frame) / n_state;
+        fprintf(out, "%d %d\n", i + 1, state_of(j, i));
     tsr_cif_loop(out, "ihm_model_group", "id name");
     for (int s = 1; s <= n_state; s++)
         fprintf(out, "%d 'state %d'\n", s, s);
@@ -885,84 +820,89 @@ static tsr_status put_states(const job *j, int n_state, FILE *out, tsr_err *err)
     for (int s = 1; s <= n_state; s++) {
         int n = 0;
         for (int i = 0; i < j->n; i++)
-            n += group_of(j, i) == s;
-        fprintf(out, "%d %d %d %d %s\n", s, s, n_draw, n,
+            n += state_of(j, i) == s;
+        fprintf(out, "%d %d %d %d %s\n", s, s, n_drawn / n_state, n,
                 j->options->is_raw ? "NO" : "YES");
     }
-    if (n_state == 1)
-        return TSR_OK;
+}
+
+/* Population of each state: the mean of its weights over all draws. */
+static tsr_status put_states(const job *j, int n_state, FILE *out, tsr_err *err)
+{
     tsr_cif_loop(out, "ihm_multi_state_model_group_link",
                  "state_id model_group_id");
     for (int s = 1; s <= n_state; s++)
         fprintf(out, "%d %d\n", s, s);
     tsr_cif_loop(out, "ihm_multi_state_modeling",
-                 "state_id state_group_id population_fraction "
-                 "population_fraction_sd state_name experiment_type");
+                 "state_id state_group_id experiment_type state_name "
+                 "population_fraction population_fraction_sd");
     for (int s = 1; s <= n_state; s++) {
         char name[32];
-        int n_chain, n_each;
+        int n_chain, n_draw;
         double *value = NULL;
+        tsr_status status = TSR_OK;
         tsr_convergence w = {.mean = 1.0 / n_state};
         snprintf(name, sizeof name, "weight_%d", s);
         if (j->options->trace != NULL)
             TSR_TRY(tsr_summary_draws(j->options->trace, name, &n_chain,
-                                      &n_each, &value, err));
+                                      &n_draw, &value, err));
         if (value != NULL)
-            TSR_TRY(tsr_convergence_make(0, n_chain, n_each, value, &w, err));
+            status = tsr_convergence_make(0, n_chain, n_draw, value, &w, err);
         free(value);
-        fprintf(out, "%d 1 %.4f %.4f 'state %d' 'Fraction of bulk'\n", s,
-                w.mean, w.sd, s);
+        TSR_TRY(status);
+        fprintf(out, "%d 1 'Fraction of bulk' 'state %d' %.4f %.4f\n", s, s,
+                w.mean, w.sd);
     }
     return TSR_OK;
 }
 
-static tsr_status write_ihm(job *j, FILE *out, tsr_err *err)
+/* chi of each model: the root of chi2 per point of its draw. */
+static tsr_status put_fits(const job *j, int n_state, FILE *out, tsr_err *err)
 {
+    const tsr_config *c = j->options->config;
+    const tsr_term_options *entry = c->data.item;
     const tsr_drawn_frame *frame;
-    const int last = tsr_frames_last_state(j->frames);
-    const int n_state = last > 0 ? last : 1, n = j->options->config->data.n + 1;
-    data_set *set;
-    int n_row = 0;
-    tsr_pool_array(&j->pool, set, n);
-    TSR_TRY(tsr_pool_check(&j->pool, err));
-    list_data(j, set);
+    int n_curve = 0, n_row = 0;
     tsr_frames_list(j->frames, &frame);
-    fprintf(out,
-            "#\n_entry.id %s\n_struct.entry_id %s\n_struct.title 'Posterior of "
-            "%s'\n"
-            "_struct.pdbx_structure_determination_methodology integrative\n",
-            j->options->name, j->options->name, j->options->name);
-    put_data(set, n, out);
-    put_assembly(j, out);
-    put_models(j, n_state, out);
-    tsr_status status = put_states(j, n_state, out, err);
-    for (int k = 1; k < n; k++)
-        for (int i = 0; set[k].chi2 != NULL && i < j->n; i++) {
-            const double rg =
-                set[k].saxs != NULL ? set[k].saxs->rg_guinier : (double)NAN;
+    for (int k = 0; k < c->data.n; k++) {
+        const tsr_term_type *type = tsr_term_registry[entry[k].kind];
+        char name[64];
+        int n_chain, n_draw;
+        double *chi2 = NULL;
+        if (!type->is_curve || j->options->trace == NULL)
+            continue;
+        tsr_term_variable(type, n_curve++, "chi2", sizeof name, name);
+        TSR_TRY(tsr_summary_draws(j->options->trace, name, &n_chain, &n_draw,
+                                  &chi2, err));
+        for (int i = 0; chi2 != NULL && i < j->n; i++) {
             const tsr_drawn_frame *f = &frame[j->at[i]];
-            const double chi2 = at_draw(set[k].chi2, set[k].n_chain,
-                                        set[k].n_draw, f->chain, f->draw);
             if (n_row++ == 0)
                 tsr_cif_loop(out, "ihm_sas_restraint",
                              "id dataset_list_id model_id struct_assembly_id "
                              "profile_segment_flag fitting_method "
-                             "fitting_atom_type fitting_state "
-                             "radius_of_gyration chi_value");
-            fprintf(out, "%d %d %d 1 NO tessera '%s' %s", n_row, k + 1, i + 1,
-                    j->options->config->structure.bodies == TSR_CONFIG_ATOMS
-                        ? "Heavy atoms"
-                        : "Bodies of residues",
-                    n_state > 1 ? "Multiple" : "Single");
-            fprintf(out, isfinite(rg) ? " %.2f" : " ?", rg);
-            fprintf(out, isfinite(chi2) ? " %.4f\n" : " ?\n", sqrt(chi2));
+                             "fitting_state chi_value");
+            fprintf(out, "%d %d %d 1 NO tessera %s %.4f\n", n_row, k + 2, i + 1,
+                    n_state > 1 ? "Multiple" : "Single",
+                    sqrt(at_draw(chi2, n_chain, n_draw, f->chain, f->draw)));
         }
-    fputs("#\n", out);
-    for (int k = 0; k < n; k++) {
-        tsr_saxs_free(set[k].saxs);
-        free(set[k].chi2);
+        free(chi2);
     }
-    return status;
+    return TSR_OK;
+}
+
+static tsr_status write_ihm(const job *j, FILE *out, tsr_err *err)
+{
+    const int last = tsr_frames_last_state(j->frames);
+    const int n_state = last > 0 ? last : 1;
+    tsr_cif_loop(out, "struct",
+                 "entry_id title pdbx_structure_determination_methodology");
+    fprintf(out, "%s 'Draws of the posterior' integrative\n", j->options->name);
+    put_data(j->options->config, out);
+    put_assembly(j, out);
+    put_models(j, n_state, out);
+    if (n_state > 1)
+        TSR_TRY(put_states(j, n_state, out, err));
+    return put_fits(j, n_state, out, err);
 }
 
 static tsr_status write_models(job *j, FILE *out, tsr_err *err)
@@ -1033,139 +973,99 @@ static tsr_status write_models(job *j, FILE *out, tsr_err *err)
  * Acids Res. 53, W408), with the mmCIF file in it as base64. Every domain of
  * every state has a colour; flexible parts have that of their state. */
 
-/* Returns the bytes of a stream as a data URI; the caller frees it. NULL: out
- * of memory, or the stream cannot be read. */
-static char *data_uri(FILE *file)
+/* Writes the bytes of a stream, from its start, as base64. */
+static void put_base64(FILE *from, FILE *out)
 {
     static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                 "abcdefghijklmnopqrstuvwxyz0123456789+/";
-    static const char head[] = "data:text/plain;base64,";
-    const long size = ftell(file);
-    char *text = malloc(sizeof head + 4 * ((size_t)size / 3 + 1));
-    unsigned char byte[3] = {0};
-    size_t n;
-    if (text == NULL || size < 0)
-        return text;
-    char *to = text + snprintf(text, sizeof head, "%s", head);
-    rewind(file);
-    while ((n = fread(byte, 1, 3, file)) > 0) {
-        *to++ = digit[byte[0] >> 2];
-        *to++ = digit[(byte[0] & 3) << 4 | byte[1] >> 4];
-        *to++ = n > 1 ? digit[(byte[1] & 15) << 2 | byte[2] >> 6] : '=';
-        *to++ = n > 2 ? digit[byte[2] & 63] : '=';
-        memset(byte, 0, sizeof byte);
+    unsigned char b[3] = {0};
+    rewind(from);
+    for (size_t n; (n = fread(b, 1, 3, from)) > 0; memset(b, 0, sizeof b)) {
+        const char four[] = {digit[b[0] >> 2],
+                             digit[(b[0] & 3) << 4 | b[1] >> 4],
+                             n > 1 ? digit[(b[1] & 15) << 2 | b[2] >> 6] : '=',
+                             n > 2 ? digit[b[2] & 63] : '='};
+        fwrite(four, 1, sizeof four, out);
     }
-    *to = '\0';
-    return text;
-}
-
-/* Opens a node with one parameter. Its children follow, and close_node. */
-static void open_node(tsr_json *json, const char *kind, const char *key,
-                      const char *value)
-{
-    tsr_json_object(json, NULL);
-    tsr_json_text(json, "kind", kind);
-    tsr_json_object(json, "params");
-    tsr_json_text(json, key, value);
-    tsr_json_close(json);
-    tsr_json_array(json, "children");
-}
-
-static void close_node(tsr_json *json)
-{
-    tsr_json_members(json, "] }");
 }
 
 /* Colours the residues of a domain, run by run. */
-static void put_domain(const job *j, const tsr_domain *d, const char *colour,
-                       tsr_json *json)
+static void put_domain(const job *j, const tsr_domain *d, int colour, FILE *out)
 {
+    static const char *const part[] = {"4269d0", "efb118", "ff725c",
+                                       "6cc5b0", "3ca951", "ff8ab7",
+                                       "a463f2", "97bbf5", "9c6b4e"};
     const int *ca = j->shown->ca, *of = j->labels.of, *seq = j->labels.seq;
-    tsr_json_object(json, NULL);
-    tsr_json_members(json, "kind %s params{ color %s selector[", "color",
-                     colour);
+    fprintf(out,
+            ",{\"kind\":\"color\",\"params\":{\"color\":\"#%s\","
+            "\"selector\":[",
+            part[colour % (int)(sizeof part / sizeof *part)]);
     for (int i = 0, k; i < d->n_residue; i = k) {
         const int from = ca[d->residue[i]];
         for (k = i + 1; k < d->n_residue &&
                         d->residue[k] == d->residue[k - 1] + 1 &&
                         of[ca[d->residue[k]]] == of[from];)
             k++;
-        tsr_json_object(json, NULL);
-        tsr_json_members(json,
-                         "label_asym_id %s beg_label_seq_id %d "
-                         "end_label_seq_id %d }",
-                         j->labels.asym[of[from]].id, seq[from],
-                         seq[ca[d->residue[k - 1]]]);
+        fputs(i > 0 ? ",{\"label_asym_id\":" : "{\"label_asym_id\":", out);
+        tsr_json_text(&(tsr_json){.out = out}, NULL,
+                      j->labels.asym[of[from]].id);
+        fprintf(out, ",\"beg_label_seq_id\":%d,\"end_label_seq_id\":%d}",
+                seq[from], seq[ca[d->residue[k - 1]]]);
     }
-    tsr_json_members(json, "] } }");
+    fputs("]}}", out);
 }
 
-static void put_scene(const job *j, const tsr_domains *domains,
-                      const char *models, FILE *out)
+/* Writes the scene of models that are in the stream. */
+static void put_scene(const job *j, const tsr_domains *domains, FILE *models,
+                      FILE *out)
 {
-    static const char *const part[] = {"#4269d0", "#efb118", "#ff725c",
-                                       "#6cc5b0", "#3ca951", "#ff8ab7",
-                                       "#a463f2", "#97bbf5", "#9c6b4e"};
-    static const char *const rest[] = {"#c8c8c8", "#707070", "#a0a0a0"};
-    enum { N_PART = 9, N_REST = 3 };
-    tsr_json json = {.out = out};
+    static const char *const rest[] = {"c8c8c8", "707070", "a0a0a0"};
     char now[32];
     const time_t seconds = time(NULL);
     strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime(&seconds));
-    tsr_json_object(&json, NULL);
-    tsr_json_members(&json,
-                     "metadata{ version %s timestamp %s title %s } root{ kind "
-                     "%s children[",
-                     "1", now, TSR_SCENE_MARK, "root");
-    open_node(&json, "download", "url", models);
-    open_node(&json, "parse", "format", "mmcif");
+    fprintf(out,
+            "{\"metadata\":{\"version\":\"1\",\"title\":\"" TSR_SCENE_MARK
+            "\",\"timestamp\":\"%s\"},\n\"root\":{\"kind\":\"root\","
+            "\"children\":[{\"kind\":\"download\",\"params\":{\"url\":"
+            "\"data:text/plain;base64,",
+            now);
+    put_base64(models, out);
+    fputs("\"},\"children\":[{\"kind\":\"parse\",\"params\":{\"format\":"
+          "\"mmcif\"},\"children\":[",
+          out);
     for (int i = 0; i < j->n; i++) {
-        const int state = group_of(j, i) - 1;
-        tsr_json_object(&json, NULL);
-        tsr_json_members(&json,
-                         "kind %s params{ type %s model_index %d } children[",
-                         "structure", "model", i);
-        open_node(&json, "component", "selector", "polymer");
-        open_node(&json, "representation", "type", "cartoon");
-        open_node(&json, "color", "color", rest[state % N_REST]);
-        close_node(&json);
+        const int state = state_of(j, i) - 1;
+        fprintf(out,
+                "%s\n{\"kind\":\"structure\",\"params\":{\"type\":\"model\","
+                "\"model_index\":%d},\"children\":[{\"kind\":\"component\","
+                "\"params\":{\"selector\":\"ligand\"},\"children\":[{\"kind\":"
+                "\"representation\",\"params\":{\"type\":\"ball_and_stick\"}}]"
+                "},{\"kind\":\"component\",\"params\":{\"selector\":"
+                "\"polymer\"},\"children\":[{\"kind\":\"representation\","
+                "\"params\":{\"type\":\"cartoon\"},\"children\":[{\"kind\":"
+                "\"color\",\"params\":{\"color\":\"#%s\"}}",
+                i > 0 ? "," : "", i, rest[state % 3]);
         for (int d = 0; d < domains->n_domain; d++)
-            put_domain(j, &domains->domain[d],
-                       part[(d + domains->n_domain * state) % N_PART], &json);
-        close_node(&json);
-        close_node(&json);
-        open_node(&json, "component", "selector", "ligand");
-        open_node(&json, "representation", "type", "ball_and_stick");
-        close_node(&json);
-        close_node(&json);
-        close_node(&json);
+            put_domain(j, &domains->domain[d], d + domains->n_domain * state,
+                       out);
+        fputs("]}]}]}", out);
     }
-    close_node(&json);
-    close_node(&json);
-    tsr_json_members(&json, "] } }");
+    fputs("]}]}]}}\n", out);
 }
 
-/* Writes the models as mmCIF into a temporary file, and the scene that holds
- * it. */
 static tsr_status write_scene(job *j, FILE *out, tsr_err *err)
 {
-    FILE *file = tmpfile();
+    FILE *models = tmpfile();
     tsr_domains *domains = NULL;
-    char *models = NULL;
-    if (file == NULL)
+    if (models == NULL)
         return tsr_fail(err, TSR_E_IO, "cannot make a temporary file: %s",
                         strerror(errno));
-    tsr_status status = write_models(j, file, err);
+    tsr_status status = write_models(j, models, err);
     TSR_THEN(status, tsr_domains_make(j->frames, j->n, j->at, &domains, err));
-    if (status == TSR_OK) {
-        models = data_uri(file);
-        status = tsr_allocated(models, err);
-    }
     if (status == TSR_OK)
         put_scene(j, domains, models, out);
     tsr_domains_free(domains);
-    free(models);
-    fclose(file);
+    fclose(models);
     return status;
 }
 

@@ -9,7 +9,6 @@
 #include "files/file.h"
 #include "molecule/structure.h"
 #include "report/figure.h"
-#include "scattering/sascif.h"
 
 #include <gsl/gsl_sort.h>
 #include <math.h>
@@ -739,6 +738,60 @@ static void print_results(const work *w, tsr_json *json, int n,
     }
 }
 
+/* Adds a stated value to the list, with that of tessera or of its model. */
+static void add(tsr_words *w, int *n, const char *what, double stated,
+                const char *unit, double found, const char *where)
+{
+    if (isnan(stated))
+        return;
+    tsr_words_add(w, "%s%s %.4g%s", (*n)++ == 0 ? "" : ", ", what, stated,
+                  unit);
+    if (isfinite(found))
+        tsr_words_add(w, " (%.4g %s)", found, where);
+}
+
+void tsr_profile_describe_entry(const tsr_profile_result *r,
+                                const tsr_saxs *saxs, tsr_words *words)
+{
+    const tsr_sas_entry *e = &saxs->entry;
+    const tsr_profile_structure *model = &r->structure;
+    const double mass = isfinite(e->mass) ? e->mass : e->mass_porod;
+    const double ours = model->mass / 1000.0;
+    int n = 0;
+    if (e->name[0] == '\0')
+        return;
+    tsr_words_add(words, "The entry %s states: ", e->name);
+    add(words, &n, "Guinier's Rg", e->rg, " Angstrom", saxs->rg_guinier,
+        "here");
+    add(words, &n, "Rg of P(r)", e->rg_pr, " Angstrom", (double)NAN, "");
+    add(words, &n, "D_max", e->d_max, " Angstrom", model->d_max_ang,
+        "in the model");
+    add(words, &n, "mass", mass, " kDa", ours,
+        mass > 1.4 * ours || mass < 0.7 * ours
+            ? "in the model: another oligomer, or missing parts?"
+            : "in the model");
+    for (int i = 0; i < e->n_fit; i++)
+        add(words, &n, "chi2 of a fit", e->chi2[i], "",
+            i + 1 < e->n_fit ? (double)NAN : r->fit.chi2, "per point here");
+    tsr_words_add(words, n == 0 ? "no results." : ".");
+}
+
+void tsr_profile_put_entry(const tsr_saxs *saxs, tsr_json *json)
+{
+    const tsr_sas_entry *e = &saxs->entry;
+    if (e->name[0] == '\0') {
+        tsr_json_text(json, "entry", NULL);
+        return;
+    }
+    tsr_json_members(json,
+                     "entry{ name %s source %s rg_guinier %g rg_guinier_error "
+                     "%g rg_pr %g d_max %g mass %g mass_porod %g",
+                     e->name, e->source, e->rg, e->rg_error, e->rg_pr, e->d_max,
+                     e->mass, e->mass_porod);
+    tsr_json_numbers(json, "fits_chi2", e->n_fit, e->chi2);
+    tsr_json_close(json);
+}
+
 /* A sentence on the SASBDB entry of the data, if there is one. */
 static tsr_status print_entry(const work *w, const tsr_profile_result *r,
                               tsr_err *err)
@@ -854,7 +907,7 @@ static void print_json(const work *w, int n, const tsr_profile_result *result,
                          "noise_by_neighbours %g neighbours_share_noise %i",
                          saxs->n, saxs->rg_guinier, saxs->i0_guinier,
                          saxs->noise.next, saxs->noise.is_shared);
-        tsr_sas_entry_put(&saxs->entry, &j);
+        tsr_profile_put_entry(saxs, &j);
     }
     tsr_json_array(&j, "structures");
     print_results(w, &j, n, result);
@@ -1163,16 +1216,6 @@ static tsr_status write_picture(const tsr_saxs *saxs, const char *path,
     TSR_THEN(status, tsr_figure_write_svg(&f, path, err));
     tsr_figure_clear(&f);
     return status;
-}
-
-void tsr_profile_describe_entry(const tsr_profile_result *result,
-                                const tsr_saxs *saxs, tsr_words *words)
-{
-    const tsr_sas_found found = {.rg = saxs->rg_guinier,
-                                 .d_max = result->structure.d_max_ang,
-                                 .mass = result->structure.mass / 1000.0,
-                                 .chi2 = result->fit.chi2};
-    tsr_sas_entry_describe(&saxs->entry, &found, words);
 }
 
 tsr_status tsr_profile_write_fit(const char *name, const char *structure,

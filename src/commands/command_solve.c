@@ -14,7 +14,6 @@
 #include "likelihood/term_saxs.h"
 #include "molecule/rigid_pose.h"
 #include "posterior/setup.h"
-#include "scattering/sascif.h"
 #include "session/run_checkpoint.h"
 #include "session/run_directory.h"
 
@@ -378,7 +377,7 @@ static void write_json_rigid(const tsr_solve *s, tsr_json *j)
         tsr_json_members(
             j, "noise_by_neighbours %g rg_guinier %g rg_guinier_data %g",
             s->saxs[k]->noise.next, r->rg_guinier, s->saxs[k]->rg_guinier);
-        tsr_sas_entry_put(&s->saxs[k]->entry, j);
+        tsr_profile_put_entry(s->saxs[k], j);
         tsr_json_close(j);
     }
     tsr_json_close(j);

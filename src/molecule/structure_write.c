@@ -165,46 +165,37 @@ static int same_residue(const tsr_model_atom *a, const tsr_model_atom *b)
            strcmp(a->residue, b->residue) == 0;
 }
 
-static int same_chain(const tsr_model_atom *a, const tsr_model_atom *b)
-{
-    return a->chain == b->chain && strcmp(a->chain_id, b->chain_id) == 0;
-}
-
-/* 1 if two asyms have the same residues in the same order. */
+/* Compares the residues of two asyms. */
 static int same_entity(const tsr_model_atoms *m, const tsr_cif_labels *l,
                        const tsr_cif_asym *a, const tsr_cif_asym *b)
 {
-    int i = a->first, k = b->first;
-    if (a->kind != b->kind || a->n_residue != b->n_residue)
-        return 0;
-    for (int r = 1; r <= a->n_residue; r++) {
-        if (strcmp(m->atom[i].residue, m->atom[k].residue) != 0)
-            return 0;
-        for (; i < a->first + a->n_atom && l->seq[i] == r;)
-            i++;
-        for (; k < b->first + b->n_atom && l->seq[k] == r;)
-            k++;
+    int i = a->first, k = b->first, is_same = a->kind == b->kind;
+    for (int r = 1; r <= a->n_residue && is_same; r++) {
+        is_same = a->n_residue == b->n_residue &&
+                  strcmp(m->atom[i].residue, m->atom[k].residue) == 0;
+        while (++i < a->first + a->n_atom && l->seq[i] == r)
+            continue;
+        while (++k < b->first + b->n_atom && l->seq[k] == r)
+            continue;
     }
-    return 1;
+    return is_same;
 }
 
+/* Sets entity and id of asym k, after those before. */
 static void name_asym(const tsr_model_atoms *m, tsr_cif_labels *l, int k)
 {
     tsr_cif_asym *a = &l->asym[k];
     const tsr_model_atom *atom = &m->atom[a->first];
     const char one[2] = {atom->chain, '\0'};
     const char *id = atom->chain_id[0] != '\0' ? atom->chain_id : one;
-    int is_taken = 0, last = 0;
-    a->is_first = 1;
-    for (int i = 0; i < k; i++) {
-        is_taken |= same_chain(&m->atom[l->asym[i].first], atom);
+    int is_taken = 0, same = k, last = 0;
+    for (int i = k; i-- > 0;) {
+        is_taken |= strcmp(l->asym[i].id, id) == 0;
         last = l->asym[i].entity > last ? l->asym[i].entity : last;
-        if (a->is_first && same_entity(m, l, &l->asym[i], a)) {
-            a->is_first = 0;
-            a->entity = l->asym[i].entity;
-        }
+        same = same_entity(m, l, &l->asym[i], a) ? i : same;
     }
-    a->entity = a->is_first ? last + 1 : a->entity;
+    a->is_first = same == k;
+    a->entity = same == k ? last + 1 : l->asym[same].entity;
     snprintf(a->id, sizeof a->id, is_taken ? "%sx%d" : "%s", id, k + 1);
 }
 
@@ -221,7 +212,8 @@ tsr_status tsr_cif_labels_make(const tsr_model_atoms *atoms, tsr_pool *pool,
     for (int i = 0; i < m->n_atom; i++) {
         const tsr_model_atom *a = &m->atom[i], *before = a - (i > 0);
         const int is_new = i == 0 || !same_residue(a, before);
-        if (i == 0 || !same_chain(a, before) ||
+        if (i == 0 || a->chain != before->chain ||
+            strcmp(a->chain_id, before->chain_id) != 0 ||
             a->guest_kind != before->guest_kind ||
             (is_new && a->guest_kind == TSR_GUEST_LIGAND))
             l->asym[l->n_asym++] = (tsr_cif_asym){
@@ -283,41 +275,39 @@ void tsr_cif_loop(FILE *out, const char *category, const char *items)
 /* Entities, their sequences, and the chains that have them. */
 static void cif_entities(const tsr_model_spec *spec, FILE *out)
 {
+    enum { ASYM, ENTITY, POLYMER, SEQUENCE, LIGAND, N };
+    static const char *const loop[N][2] = {
+        {"struct_asym", "entity_id id"},
+        {"entity", "id type"},
+        {"entity_poly", "entity_id type"},
+        {"entity_poly_seq", "entity_id mon_id num"},
+        {"pdbx_entity_nonpoly", "entity_id comp_id name"}};
     const tsr_cif_labels *l = spec->labels;
-    const tsr_model_atom *atom = spec->atoms->atom;
-    char quoted[16];
-    tsr_cif_loop(out, "entity", "id type pdbx_description");
-    for (int k = 0; k < l->n_asym; k++) {
-        const tsr_cif_asym *a = &l->asym[k];
-        const int is_ligand = a->kind == TSR_GUEST_LIGAND;
-        if (a->is_first)
-            fprintf(out, "%d %s %s\n", a->entity,
-                    is_ligand ? "non-polymer" : "polymer",
-                    is_ligand ? cif_word(atom[a->first].residue, quoted) : "?");
-    }
-    tsr_cif_loop(out, "entity_poly", "entity_id type");
-    for (int k = 0; k < l->n_asym; k++) {
-        const tsr_cif_asym *a = &l->asym[k];
-        if (a->is_first && a->kind != TSR_GUEST_LIGAND)
-            fprintf(out, "%d %s\n", a->entity,
-                    a->kind == TSR_GUEST_NONE ? "polypeptide(L)"
-                    : atom[a->first].residue[0] == 'D'
-                        ? "polydeoxyribonucleotide"
-                        : "polyribonucleotide");
-    }
-    tsr_cif_loop(out, "entity_poly_seq", "entity_id num mon_id");
-    for (int k = 0; k < l->n_asym; k++) {
-        const tsr_cif_asym *a = &l->asym[k];
-        for (int i = a->first; i < a->first + a->n_atom; i++)
-            if (a->is_first && a->kind != TSR_GUEST_LIGAND &&
-                (i == a->first || l->seq[i] != l->seq[i - 1]))
-                fprintf(out, "%d %d %s\n", a->entity, l->seq[i],
-                        cif_word(atom[i].residue, quoted));
-    }
-    tsr_cif_loop(out, "struct_asym", "id entity_id");
-    for (int k = 0; k < l->n_asym; k++)
-        fprintf(out, "%s %d\n", cif_word(l->asym[k].id, quoted),
-                l->asym[k].entity);
+    for (int t = 0, n_row = 0; t < N; t++, n_row = 0)
+        for (int i = 0; i < spec->atoms->n_atom; i++) {
+            const tsr_model_atom *atom = &spec->atoms->atom[i];
+            const tsr_cif_asym *a = &l->asym[l->of[i]];
+            const int is_ligand = a->kind == TSR_GUEST_LIGAND;
+            char residue[16], id[16];
+            if ((i > a->first &&
+                 (t != SEQUENCE || same_residue(atom, atom - 1))) ||
+                (t != ASYM && !a->is_first) ||
+                (t > ENTITY && is_ligand != (t == LIGAND)))
+                continue;
+            if (n_row++ == 0) /* CIF has no loops without rows */
+                tsr_cif_loop(out, loop[t][0], loop[t][1]);
+            const char *name = cif_word(atom->residue, residue);
+            fprintf(out, "%d %s", a->entity,
+                    t == ASYM      ? cif_word(a->id, id)
+                    : t == ENTITY  ? is_ligand ? "non-polymer" : "polymer"
+                    : t != POLYMER ? name
+                    : a->kind == TSR_GUEST_NONE ? "polypeptide(L)"
+                    : atom->residue[0] == 'D'   ? "polydeoxyribonucleotide"
+                                                : "polyribonucleotide");
+            if (t == SEQUENCE)
+                fprintf(out, " %d", l->seq[i]);
+            fprintf(out, t == LIGAND ? " %s\n" : "\n", name);
+        }
 }
 
 void tsr_model_begin(const tsr_model_spec *spec, const char *remark, FILE *out)

@@ -102,4 +102,26 @@ tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
                           const double *intensity, const double *sigma,
                           const double *dq, const char *comment, tsr_err *err);
 
+/* A curve, and a fit to it, for a sasCIF file. */
+typedef struct {
+    const char *comment; /* lines, or NULL */
+    int n;
+    const double *q, *intensity, *sigma; /* [n] q in 1/Angstrom */
+    double rg, i0;                       /* Guinier, Angstrom; NaN: unknown */
+    const double *fit;                   /* [n] NULL: no fit */
+    double chi2, p; /* of the fit, per point, and of its CorMap test; NaN:
+                       unknown */
+} tsr_sascif;
+
+/* Text by which tessera recognises its sasCIF files. */
+#define TSR_SASCIF_MARK "# by tessera "
+
+/* Returns 1 if a file name ends in .sascif or .cif. */
+int tsr_sascif_is_name(const char *path);
+
+/* Writes the file; numbers have all digits, so reading it returns the same
+ * curve. The data blocks have the name of the file. Errors: TSR_E_IO. */
+tsr_status tsr_sascif_write(const char *path, const tsr_sascif *what,
+                            tsr_err *err);
+
 #endif

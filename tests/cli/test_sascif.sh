@@ -80,7 +80,7 @@ cases <<'END'
 an entry in nm | 0 header says 1/nm | tessera profile model.pdb -d nm.sascif --bodies one --device reference
     is compared: Rg, D_max, mass and fits | text The entry SASDZZ9 states: Guinier's Rg 25 Angstrom \([0-9.]* here\), \
         D_max 99 Angstrom \([0-9.]* in the model\), mass 25 kDa \([0-9.]* in the model: another oligomer, or missing \
-        parts\?\), chi2 of its fits 1\.1, 1\.2 \([0-9.]* per point here\)\.
+        parts\?\), chi2 of a fit 1\.1, chi2 of a fit 1\.2 \([0-9.]* per point here\)\.
     and is the curve as text | same nm.sascif good.dat
 in Angstrom, lengths too | 0 a.cif: Rg 25 of the entry is in Angstrom, not in nm | \
         tessera profile model.pdb -d a.cif --bodies one --device reference --json
@@ -118,8 +118,8 @@ a structure | 65 holds no curve | tessera profile model.pdb -d structure.cif
 # ---- written ----
 a fit | 0 | tessera profile model.pdb -d good.dat --bodies one --device reference -o fit.sascif
     the same curve | same fit.sascif good.dat
-    with its chi2 | in fit.sascif ^_sas_model_fitting_details.chi_square [0-9.]+$ && \
-        test "$(grep -c '^1 [0-9]* ' fit.sascif)" -eq 120
+    with its chi2 | in fit.sascif ^1 1 1/A .tessera [0-9.]*. [0-9.]+ [0-9.]+$ && \
+        test "$(grep -c '^1 [0-9]* [0-9.e-]* ' fit.sascif)" -eq 120
 again, of the file itself | 0 | tessera profile model.pdb -d fit.sascif --bodies one --device reference -o again.cif
     changes no number | test "$(grep '^1 ' fit.sascif)" = "$(grep '^1 ' again.cif)"
 not over another's file | 64 nm.sascif' | \
