@@ -151,6 +151,8 @@ static void write_rigid(const tsr_solve *s, tsr_words *w)
                           " Guinier's Rg is %.1f Angstrom in the data and %.1f "
                           "in the model's curve.",
                           saxs->rg_guinier, r->rg_guinier);
+        tsr_words_add(w, saxs->entry.name[0] != '\0' ? " " : "");
+        tsr_profile_describe_entry(r, saxs, w);
     }
     tsr_words_add(w, "\n");
 }
@@ -375,6 +377,7 @@ static void write_json_rigid(const tsr_solve *s, tsr_json *j)
         tsr_json_members(
             j, "noise_by_neighbours %g rg_guinier %g rg_guinier_data %g",
             s->saxs[k]->noise.next, r->rg_guinier, s->saxs[k]->rg_guinier);
+        tsr_profile_put_entry(s->saxs[k], j);
         tsr_json_close(j);
     }
     tsr_json_close(j);
