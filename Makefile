@@ -283,6 +283,12 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TRAIN) $(LIB)
 	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ $(CMOCKA) \
 	    $(TSR_LDLIBS) $(LDLIBS)
 
+# libFuzzer, or AFL++, has a main of its own.
+ifneq ($(findstring fuzzer,$(SAN)),)
+$(BUILD)/tests/fuzz/fuzz: private SANFLAGS += -fsanitize=fuzzer
+$(BUILD)/tests/fuzz/fuzz.o: CPPFLAGS += -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+endif
+
 .PHONY: check check-slow check-build check-slow-build
 check: deps-check ## build and run the tests (about four minutes on two cores)
 	@+$(SUBMAKE) check-build

@@ -163,6 +163,7 @@ void tsr_log_write(tsr_log *log, tsr_log_level level, const char *format, ...)
     va_end(args);
     if (text == NULL)
         return;
+    tsr_text_clean(text);
     pthread_mutex_lock(&log->mutex);
     if (log->stream != NULL && level <= log->level &&
         !(level == TSR_LOG_INFO && log->is_brief))
