@@ -39,7 +39,7 @@ CONFORMATIONS = "model_error.conformations=512"  # as many as a run takes cost
 # range of the truth's c2.
 GROUPS = [("Rg", r"rg", 0, 9), ("Rg, c2 below 1", r"rg", 0, 1),
           ("Rg, c2 above 2", r"rg", 2, 9), ("D_max", r"d_max", 0, 9),
-          ("c2", r"c2", 0, 9),
+          ("c1", r"c1", 0, 9), ("c2", r"c2", 0, 9),
           ("distance of domains", r"pose_\d+_distance", 0, 9),
           ("direction of domains", r"pose_\d+_(from|to)_[xyz]", 0, 9),
           ("tails", r"tail_\d+_(distance|[xyz])", 0, 9)]
@@ -74,14 +74,15 @@ def draw_prior(x, model):
         tessera(x, "init", model, "-o", config, "--force")
         tessera(x, "run", config, "--prior-only", "-o", prior, "-q",
                 "--device", x.devices[0], "--threads", 1, *settings(
-                    f"seed={x.seed}", "contrast.c2=infer", "sampler.chains=1",
-                    "sampler.temperatures=1", f"sampler.draws={x.truths}",
+                    f"seed={x.seed}", "contrast.c1=infer", "contrast.c2=infer",
+                    "sampler.chains=1", "sampler.temperatures=1",
+                    f"sampler.draws={x.truths}",
                     f"sampler.warmup={TRUTH_STEPS}",
                     f"sampler.thin={TRUTH_STEPS}", "output.trajectory_every=1"))
     return {name: values[0] for name, values in read_trace(prior).items()}
 
 
-def make_curve(x, model, t, c2, device):
+def make_curve(x, model, t, c1, c2, device):
     """The curve of all atoms of draw t of the prior: path of the file."""
     folder = os.path.join(x.output, name_of(model))
     curve, atoms = (os.path.join(folder, f"truth_{t}.{e}")
@@ -89,8 +90,8 @@ def make_curve(x, model, t, c2, device):
     if not os.path.exists(curve):
         tessera(x, "export", os.path.join(folder, "prior"), "--draws",
                 f"0/{t}", "--atoms", "all", "-o", atoms, "--force", "-q")
-        tessera(x, "profile", atoms, "--c1", 1, "--c2", float(c2), "--q-max",
-                Q_HIGH, "--n-q", N_Q, "--device", device, "-o", curve,
+        tessera(x, "profile", atoms, "--c1", float(c1), "--c2", float(c2),
+                "--q-max", Q_HIGH, "--n-q", N_Q, "--device", device, "-o", curve,
                 "--force", "-q")
     return curve
 
@@ -105,19 +106,6 @@ def write_data(curve, path, error, seed):
                header="q (1/Angstrom), I, sigma")
 
 
-def learn_model_error(x, model, config, device):
-    """The file that the runs of one data set share."""
-    path = os.path.abspath(config) + "_error.h5"
-    with x.learning[model]:
-        if not os.path.exists(path):
-            tessera(x, "run", config, "-o", f"{path}.run", "-q", "--device",
-                    device, "--threads", os.cpu_count(), *settings(
-                        CONFORMATIONS, f"model_error.file={path}",
-                        "sampler.warmup=10", "sampler.draws=10",
-                        "sampler.start=file"))
-    return path
-
-
 def infer(x, slots, truth, model, t, error):
     """One posterior: {quantity: [truth, mean, sd, share of draws below]}."""
     if time.monotonic() > x.stop:
@@ -128,7 +116,8 @@ def infer(x, slots, truth, model, t, error):
     device, begin = slots.get(), time.monotonic()
     try:
         # the same noise in units of sigma for all errors of a truth
-        write_data(make_curve(x, model, t, truth["c2"][t], device), data,
+        write_data(make_curve(x, model, t, truth["c1"][t],
+                              truth["c2"][t], device), data,
                    error, [x.seed, t])
         tessera(x, "init", model, data, "-o", config, "--force")
         shutil.rmtree(run, ignore_errors=True)

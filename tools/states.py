@@ -9,7 +9,8 @@ A truth is one structure, or two: independent draws of the prior, with a weight
 of the flat prior and one c2. Its data are those of tools/coverage.py: a curve
 of all atoms with normal errors. `tessera run` samples one and two states, with
 --set as settings of both, and `tessera compare` judges. DIR/records.json has a
-record for each curve. After --budget seconds no curve begins.
+record for each curve; a second command goes on from there. After --budget
+seconds no curve begins.
 """
 import argparse
 import concurrent.futures
@@ -33,9 +34,9 @@ def mix(x, model, prior, job, device):
     # draws 3t of the prior for one state, 3t + 1 and 3t + 2 for two
     draws = [3 * t] if n_state == 1 else [3 * t + 1, 3 * t + 2]
     weight = np.random.default_rng([x.seed, t]).uniform() if n_state == 2 else 1
-    c2 = prior["c2"][draws[0]]
+    c1, c2 = prior["c1"][draws[0]], prior["c2"][draws[0]]
     with x.drawing[t]:
-        curves = [np.loadtxt(coverage.make_curve(x, model, k, c2, device),
+        curves = [np.loadtxt(coverage.make_curve(x, model, k, c1, c2, device),
                              usecols=(0, 1)) for k in draws]
     path = os.path.join(x.output, f"curve_{t}_{n_state}_{error:g}.dat")
     np.savetxt(path, weight * curves[0] + (1 - weight) * curves[-1])
@@ -54,11 +55,10 @@ def judge(x, model, prior, job, device):
                         [x.seed, record["truth"], record["states"]])
     coverage.tessera(x, "init", model, label + "_data.dat", "-o",
                      label + ".yaml", "--force")
-    error_file = coverage.learn_model_error(x, model, label + ".yaml", device)
     runs = [f"{label}_run{n}" for n in (1, 2)]
     for n, run in enumerate(runs, start=1):
         shutil.rmtree(run, ignore_errors=True)
-        settings = [f"structure.states={n}", f"model_error.file={error_file}",
+        settings = [f"structure.states={n}", f"model_error.file={label}_error.h5",
                     coverage.CONFORMATIONS, "sampler.evidence=true",
                     "output.trajectory=none", *x.set]
         coverage.tessera(x, "run", label + ".yaml", "-o", run, "-q", "--device",
@@ -80,11 +80,13 @@ def judge(x, model, prior, job, device):
 
 
 def measure(x):
-    model, stop, records = x.model, time.monotonic() + x.budget, []
-    x.learning = {model: threading.Lock()}
+    model, stop = x.model, time.monotonic() + x.budget
+    path = os.path.join(x.output, "records.json")
+    records = json.load(open(path)) if os.path.exists(path) else []
+    done = {(r["truth"], r["error"], r["states"]) for r in records}
     x.drawing = [threading.Lock() for _ in range(x.truths)]
     jobs = [(t, e, n) for t in range(x.truths) for e in x.errors
-            for n in (1, 2)]
+            for n in (1, 2) if (t, e, n) not in done]
     x.truths *= 3  # draws of the prior
     prior = coverage.draw_prior(x, model)
 
@@ -97,7 +99,7 @@ def measure(x):
                 print(f"failed: {e}", file=sys.stderr, flush=True)
             with open(os.path.join(x.output, f"records{k}.new"), "w") as f:
                 json.dump(list(records), f)
-            os.replace(f.name, os.path.join(x.output, "records.json"))
+            os.replace(f.name, path)
 
     with concurrent.futures.ThreadPoolExecutor(x.jobs) as pool:
         list(pool.map(work, range(x.jobs)))

@@ -333,8 +333,7 @@ static tsr_status write_yaml(const work *w, FILE *out, tsr_err *err)
     fputc('\n', out);
     print_structure(w, out);
     if (w->curves->data->map == NULL || w->curves->n > 0)
-        fputs("contrast: {c1: 1, c2: infer} # excluded volume fixed, hydration "
-              "inferred\n",
+        fputs("contrast: {c1: auto, c2: infer} # excluded volume, hydration\n",
               out);
     TSR_TRY(print_data(w, out, err));
     if (w->parts->flexible.n > 0 || can_bend(w))

@@ -220,7 +220,14 @@ static tsr_status init_probe(tsr_likelihood *l, const tsr_topology *topology,
     probe->is_neutron = scattering->neutron != NULL;
     if (probe->is_neutron)
         probe->basis = *tsr_neutron_bodies_basis(scattering->neutron);
+    const int n_comp =
+        probe->n_comp + (scattering->run_contrast != NULL &&
+                         scattering->run_contrast[TSR_C1].infer &&
+                         !scattering->contrast[TSR_C1].infer);
+    probe->n_atom_pair = n_comp * (n_comp + 1) / 2;
+    probe->first_atom = l->n_atom_pair;
     l->n_pair += probe->n_pair;
+    l->n_atom_pair += probe->n_atom_pair;
     l->self = tsr_pool_resize(&l->pool, l->self, (size_t)l->n_pair * n_q,
                               sizeof *l->self);
     tsr_pool_array(&l->pool, probe->power, n_q);
@@ -241,8 +248,13 @@ static tsr_status init_probes(tsr_likelihood *l, const tsr_topology *topology,
         l->n_probe++;
         TSR_TRY(init_probe(l, topology, &scattering[i], &l->probe[i], err));
     }
-    for (int i = 0; i < TSR_N_CONTRAST && scattering->contrast != NULL; i++)
+    const tsr_parameter *run = scattering->run_contrast != NULL
+                                   ? scattering->run_contrast
+                                   : scattering->contrast;
+    for (int i = 0; i < TSR_N_CONTRAST && scattering->contrast != NULL; i++) {
         l->contrast[i] = scattering->contrast[i];
+        l->run_contrast[i] = run[i];
+    }
     return TSR_OK;
 }
 
@@ -536,13 +548,27 @@ double tsr_likelihood_combine(const tsr_likelihood *l, int view,
     return tsr_coarse_sum(n, c, partial + k, (size_t)l->grid.n_q);
 }
 
+double tsr_likelihood_combine_atoms(const tsr_likelihood *l, int view,
+                                    const double *partial,
+                                    const double *contrast, size_t k)
+{
+    const tsr_view *v = &l->view[view];
+    const tsr_probe *p = &l->probe[v->probe];
+    double c[TSR_N_COMP];
+    if (p->n_atom_pair == p->n_pair)
+        return tsr_likelihood_combine(l, view, partial, contrast,
+                                      v->atom_power[k], k);
+    const int n =
+        tsr_coarse_coefficients(l->run_contrast, contrast, v->atom_power[k], c);
+    return tsr_coarse_sum(n, c, partial + k, (size_t)l->grid.n_q);
+}
+
 /* R without the limits for neutrons. */
 static double unbounded_ratio(const tsr_likelihood *l, int view,
                               const double *contrast, size_t k)
 {
     const tsr_view *v = &l->view[view];
-    return tsr_likelihood_combine(l, view, v->atoms, contrast, v->atom_power[k],
-                                  k) /
+    return tsr_likelihood_combine_atoms(l, view, v->atoms, contrast, k) /
            tsr_likelihood_combine(l, view, v->bodies, contrast,
                                   l->probe[v->probe].power[k], k);
 }
@@ -665,14 +691,14 @@ void tsr_likelihood_hessian_product(const tsr_likelihood *likelihood,
 
 /* The starting values of c1 and c2, then the corners of their ranges (a fixed
  * parameter has its value there): value [5] out. Returns the number of values,
- * 1 for a probe with one component. */
-static int contrast_corners(const tsr_likelihood *l, int view,
+ * 1 for one component. */
+static int contrast_corners(const tsr_parameter *contrast, int n_pair,
                             double (*value)[TSR_N_CONTRAST])
 {
-    int n = l->probe[l->view[view].probe].n_comp == 1 ? 1 : 5;
+    const int n = n_pair == 1 ? 1 : 5;
     for (int i = 0; i < n; i++)
         for (int v = 0; v < TSR_N_CONTRAST; v++) {
-            const tsr_parameter *p = &l->contrast[v];
+            const tsr_parameter *p = &contrast[v];
             value[i][v] = i == 0 || !p->infer ? p->start
                           : (i - 1) >> v & 1  ? p->high
                                               : p->low;
@@ -684,7 +710,8 @@ static tsr_status check_correction(const tsr_likelihood *l, int view,
                                    tsr_err *err)
 {
     double value[5][TSR_N_CONTRAST];
-    int n = contrast_corners(l, view, value);
+    const int n = contrast_corners(
+        l->run_contrast, l->probe[l->view[view].probe].n_atom_pair, value);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < l->grid.n_q; k++) {
             double ratio = unbounded_ratio(l, view, value[i], (size_t)k);
@@ -715,10 +742,10 @@ tsr_status tsr_likelihood_correct(tsr_likelihood *l, int view,
     tsr_view *v = &l->view[view];
     tsr_view before = *v;
     const size_t n_q = (size_t)l->grid.n_q;
-    const size_t n = (size_t)l->probe[v->probe].n_pair * n_q;
+    const tsr_probe *p = &l->probe[v->probe];
     v->radius_ang = radius_ang;
-    v->atoms = copy_array(&l->pool, n, atoms);
-    v->bodies = copy_array(&l->pool, n, bodies);
+    v->atoms = copy_array(&l->pool, (size_t)p->n_atom_pair * n_q, atoms);
+    v->bodies = copy_array(&l->pool, (size_t)p->n_pair * n_q, bodies);
     v->regression = NULL;
     tsr_pool_array(&l->pool, v->atom_power, n_q);
     tsr_status status = tsr_pool_check(&l->pool, err);
@@ -809,20 +836,21 @@ static tsr_status archive_view(tsr_likelihood *l, int view,
 {
     tsr_view *v = &l->view[view];
     const size_t n_q = (size_t)l->grid.n_q;
-    const size_t n_profile = (size_t)l->probe[v->probe].n_pair * n_q;
+    const size_t n_atom = (size_t)l->probe[v->probe].n_atom_pair * n_q;
+    const size_t n_body = (size_t)l->probe[v->probe].n_pair * n_q;
     const size_t n_error = (TSR_MODEL_ERRORS + 1) * n_q;
     const size_t n_weight = regression_size(l);
-    const size_t n_real = 2 * n_profile + n_error + n_weight;
+    const size_t n_real = n_atom + n_body + n_error + n_weight;
     int is_known = v->atoms != NULL, n = v->error.n;
     int is_regressed = v->regression != NULL;
     double radius_ang = v->radius_ang;
     double *atoms = calloc(n_real, sizeof *atoms);
     TSR_TRY(tsr_allocated(atoms, err));
-    double *bodies = atoms + n_profile, *error = bodies + n_profile;
+    double *bodies = atoms + n_atom, *error = bodies + n_body;
     double *weight = error + n_error;
     if (is_known) {
-        memcpy(atoms, v->atoms, n_profile * sizeof *atoms);
-        memcpy(bodies, v->bodies, n_profile * sizeof *bodies);
+        memcpy(atoms, v->atoms, n_atom * sizeof *atoms);
+        memcpy(bodies, v->bodies, n_body * sizeof *bodies);
     }
     if (n > 0)
         memcpy(error, v->error_curve, ((size_t)n + 1) * n_q * sizeof *error);
@@ -903,7 +931,8 @@ static tsr_status check_point(check *c, const tsr_term *term, int k,
            coefficient[TSR_N_COMP];
     double value[5][TSR_N_CONTRAST];
     const tsr_view *view = &c->l->view[term->view];
-    int n = contrast_corners(c->l, term->view, value);
+    const int n = contrast_corners(c->l->contrast,
+                                   c->l->probe[view->probe].n_pair, value);
     tsr_status status = direct_at(c, view->probe, q, direct, &radius, err);
     for (int i = 0; i < n && status == TSR_OK; i++) {
         const int n_comp = tsr_likelihood_coefficients(
@@ -961,7 +990,9 @@ static tsr_status check_term(check *c, const tsr_term *term, tsr_err *err)
     enum { N_CHECK = 16 };
     const int n_point = term->n_point;
     double value[5][TSR_N_CONTRAST], scale[5] = {0.0};
-    int n = contrast_corners(c->l, term->view, value);
+    const int n = contrast_corners(
+        c->l->contrast, c->l->probe[c->l->view[term->view].probe].n_pair,
+        value);
     double *curve =
         tsr_pool_new(&c->pool, (size_t)(n * n_point), sizeof *curve);
     tsr_fit *fit = tsr_term_fit_new(term, &c->pool);

@@ -97,6 +97,10 @@ typedef struct {
     double *body_amplitude; /* [n_comp][n_body_type][n_q] */
     double *power;          /* [n_q] tsr_component_power at the r_m of bodies or
                                particles */
+    int n_atom_pair;        /* pairs of components of all-atom profiles, and */
+    int first_atom;         /* the first of them among those of all probes:
+                               n_pair and first, unless c1 enters by the
+                               correction alone */
     int is_neutron;
     tsr_neutron_basis basis; /* neutrons only */
 } tsr_probe;
@@ -105,9 +109,9 @@ typedef struct {
 typedef struct {
     int probe;
     double d2o;              /* fraction of D2O in the solvent; neutrons only */
-    double *atoms, *bodies;  /* [n_pair of the probe][n_q] mean partial profiles
-                                for the correction (tsr_likelihood_correct);
-                                NULL: no correction */
+    double *atoms, *bodies;  /* [n_atom_pair], [n_pair of the probe][n_q] mean
+                                partial profiles for the correction
+                                (tsr_likelihood_correct); NULL: no correction */
     double *atom_power;      /* [n_q] tsr_component_power for `atoms` */
     double radius_ang;       /* r_m for `atoms` */
     double *regression;      /* [tsr_likelihood_n_regressor][n_q] of the
@@ -129,11 +133,13 @@ typedef struct {
     int n_view;
     tsr_view *view; /* [n_view] */
     int n_pair;     /* pairs of components of all probes; 0: no engine */
-    double *self;   /* [n_pair][n_q] S_ab, the self terms of the bodies; 0 for
-                       particles */
+    int n_atom_pair;
+    double *self; /* [n_pair][n_q] S_ab, the self terms of the bodies; 0 for
+                     particles */
     const tsr_particles *particles; /* scatter in place of bodies; NULL: the
                                        bodies scatter */
-    tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 */
+    tsr_parameter contrast[TSR_N_CONTRAST];     /* c1, c2 of the engine */
+    tsr_parameter run_contrast[TSR_N_CONTRAST]; /* as the run infers them */
 } tsr_likelihood;
 
 /* Sets the correction of a view: from now on its profiles are multiplied by the
@@ -141,13 +147,15 @@ typedef struct {
  *     R(q; c1, c2) = sum_ab C_a C_b atoms_ab / sum_ab C_a C_b bodies_ab.
  * The partial profiles in numerator and denominator are means over the same
  * conformations, computed from all atoms and from bodies. After the correction,
- * bodies scatter on average like atoms. Near the match point of neutrons, both
- * curves are differences of large numbers and their ratio varies strongly with
- * c2. For neutrons R is therefore limited to [1 / TSR_RATIO_BOUND,
- * TSR_RATIO_BOUND]; the model's own error (tsr_likelihood_set_model_error)
- * covers the remainder.
+ * bodies scatter on average like atoms. Where the engine has c1 fixed and the
+ * run infers it (run_contrast), only the numerator changes with c1. Near the
+ * match point of neutrons, both curves are differences of large numbers and
+ * their ratio varies strongly with c2. For neutrons R is therefore limited to
+ * [1 / TSR_RATIO_BOUND, TSR_RATIO_BOUND]; the model's own error
+ * (tsr_likelihood_set_model_error) covers the remainder.
  *
- * atoms, bodies  [n_pair][n_q]  in  including S_ab, copied
+ * atoms   [n_atom_pair][n_q]  in  copied
+ * bodies  [n_pair][n_q]       in  including S_ab, copied
  * radius_ang                     in  r_m of G for `atoms`
  * Replaces an earlier correction with its regression; both stay after an error.
  * Call it before chains start, or between two steps if all profiles are then
@@ -191,6 +199,12 @@ void tsr_likelihood_apply_correction(const tsr_likelihood *likelihood, int view,
 double tsr_likelihood_combine(const tsr_likelihood *likelihood, int view,
                               const double *partial, const double *contrast,
                               double power, size_t k);
+
+/* The same of all-atom profiles [n_atom_pair][n_q] of a view with a correction,
+ * with its r_m. */
+double tsr_likelihood_combine_atoms(const tsr_likelihood *likelihood, int view,
+                                    const double *partial,
+                                    const double *contrast, size_t k);
 
 /* Coefficients C of the components of a view's probe: c [TSR_N_COMP] out.
  * power: as above, not used for neutrons. Returns K. */
@@ -365,18 +379,20 @@ typedef struct {
     const tsr_likelihood *likelihood; /* likelihood of the bodies */
     int view;                         /* the view whose error is learnt */
     int n;                            /* number of conformations */
-    double *atoms;  /* [n + 1][n_pair][n_q] partial profiles including S_ab;
-                       entry n is their mean */
-    double *bodies; /* [n + 1][n_pair][n_q] */
+    double *atoms;  /* [n + 1][n_atom_pair][n_q] partial profiles; entry n is
+                       their mean */
+    double *bodies; /* [n + 1][n_pair][n_q] including S_ab */
     int n_node;     /* values of c1 and c2 that represent their prior */
     double node[TSR_EXAMPLE_NODES][TSR_N_CONTRAST];
     double node_weight[TSR_EXAMPLE_NODES]; /* sum 1 */
 } tsr_examples;
 
-/* size: number of values of i conformations in `atoms` or `bodies`. offset:
- * index of the view's partial profiles of conformation i in these arrays. */
+/* Number of values of i conformations in `bodies` and `atoms`. */
 size_t tsr_examples_size(const tsr_examples *examples, int i);
-size_t tsr_examples_offset(const tsr_examples *examples, int i);
+size_t tsr_examples_atom_size(const tsr_examples *examples, int i);
+/* The view's partial profiles of conformation i. */
+const double *tsr_examples_bodies(const tsr_examples *examples, int i);
+const double *tsr_examples_atoms(const tsr_examples *examples, int i);
 
 /* Sets the weights of the nodes: equal, or with by_data by how well the
  * all-atom curves fit the view's curves at the c1 and c2 of each node. The

@@ -23,11 +23,22 @@ size_t tsr_examples_size(const tsr_examples *examples, int i)
     return (size_t)i * (size_t)tsr_likelihood_n_profile(examples->likelihood);
 }
 
-size_t tsr_examples_offset(const tsr_examples *examples, int i)
+size_t tsr_examples_atom_size(const tsr_examples *examples, int i)
 {
-    return tsr_examples_size(examples, i) +
-           (size_t)probe_of(examples)->first *
-               (size_t)examples->likelihood->grid.n_q;
+    const tsr_likelihood *l = examples->likelihood;
+    return (size_t)i * (size_t)(l->n_atom_pair * l->grid.n_q);
+}
+
+const double *tsr_examples_bodies(const tsr_examples *examples, int i)
+{
+    return examples->bodies + tsr_examples_size(examples, i) +
+           probe_of(examples)->first * examples->likelihood->grid.n_q;
+}
+
+const double *tsr_examples_atoms(const tsr_examples *examples, int i)
+{
+    return examples->atoms + tsr_examples_atom_size(examples, i) +
+           probe_of(examples)->first_atom * examples->likelihood->grid.n_q;
 }
 
 static int n_scale_points(const tsr_examples *x)
@@ -43,22 +54,20 @@ static void compute_residual(const tsr_examples *x, int i,
                              double *residual)
 {
     const tsr_likelihood *l = x->likelihood;
-    const tsr_view *view = &l->view[x->view];
     const int n_q = l->grid.n_q;
     const int n_scale = n_scale_points(x) < n_q ? n_scale_points(x) : n_q;
     double mean = 0.0;
     for (int k = 0; k < n_q; k++)
-        residual[k] = tsr_likelihood_combine(
-            l, x->view, x->bodies + tsr_examples_offset(x, i), contrast,
-            probe_of(x)->power[k], (size_t)k);
+        residual[k] =
+            tsr_likelihood_combine(l, x->view, tsr_examples_bodies(x, i),
+                                   contrast, probe_of(x)->power[k], (size_t)k);
     if (deviation != NULL) {
         tsr_likelihood_deviation(l, x->view, contrast, residual, deviation);
         tsr_likelihood_apply_correction(l, x->view, contrast, residual);
     }
     for (int k = 0; k < n_q; k++) {
-        const double a = tsr_likelihood_combine(
-            l, x->view, x->atoms + tsr_examples_offset(x, i), contrast,
-            view->atom_power[k], (size_t)k);
+        const double a = tsr_likelihood_combine_atoms(
+            l, x->view, tsr_examples_atoms(x, i), contrast, (size_t)k);
         residual[k] = log(a / residual[k]);
         if (!isfinite(residual[k]))
             residual[k] = 0.0; /* bodies can have a negative intensity */
@@ -164,12 +173,10 @@ static int add_chi2(const tsr_examples *x, const tsr_term *term, double *square)
     int ok = curve != NULL && fit != NULL;
     tsr_term_start(term, theta);
     for (int j = 0; j < x->n * x->n_node && ok; j++) {
-        const double *partial =
-            x->atoms + tsr_examples_offset(x, j / x->n_node);
         for (int k = 0; k < l->grid.n_q; k++)
-            curve[k] = tsr_likelihood_combine(
-                l, x->view, partial, x->node[j % x->n_node],
-                l->view[x->view].atom_power[k], (size_t)k);
+            curve[k] = tsr_likelihood_combine_atoms(
+                l, x->view, tsr_examples_atoms(x, j / x->n_node),
+                x->node[j % x->n_node], (size_t)k);
         ok = term->type->fit(term, NULL, &prediction, theta, fit, NULL) ==
              TSR_OK;
         square[j] += ok ? term->type->chi2(term, fit) : 0.0;

@@ -378,6 +378,12 @@ const char *tsr_config_why_no_atoms(const tsr_config *config)
     return NULL;
 }
 
+int tsr_config_corrects_bodies(const tsr_config *config)
+{
+    return config->structure.bodies != TSR_CONFIG_ATOMS &&
+           tsr_config_why_no_atoms(config) == NULL;
+}
+
 tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
 {
     const tsr_config *c = config;
@@ -445,15 +451,22 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
     return TSR_OK;
 }
 
-/* c2 is inferred if there is a curve. A user's table of form factors may lack
- * the hydration component, so c2 is then 0. */
-static void resolve_hydration(tsr_config *c)
+/* c2 is inferred if there is a curve, and c1 if there is one of X-rays whose
+ * correction carries it. A user's table of form factors may lack the hydration
+ * component, so c2 is then 0. */
+static void resolve_contrast(tsr_config *c)
 {
     const tsr_term_options *data = c->data.item;
-    int has_curve = 0;
-    for (int d = 0; d < c->data.n; d++)
-        has_curve |=
-            (tsr_term_registry[data[d].kind]->needs & TSR_NEEDS_PROFILE) != 0;
+    int has_curve = 0, has_xray = 0;
+    for (int d = 0; d < c->data.n; d++) {
+        const tsr_term_type *type = tsr_term_registry[data[d].kind];
+        has_curve |= (type->needs & TSR_NEEDS_PROFILE) != 0;
+        has_xray |= strcmp(type->name, "saxs") == 0;
+    }
+    if (c->contrast.c1.word == TSR_CONTRAST_AUTO)
+        c->contrast.c1 = has_xray && tsr_config_corrects_bodies(c)
+                             ? (tsr_number_or_word){TSR_CONTRAST_INFER, 0.0}
+                             : (tsr_number_or_word){-1, 1.0};
     if (c->contrast.c2.word == TSR_CONTRAST_AUTO)
         c->contrast.c2 = has_curve && c->structure.form_factors == NULL
                              ? (tsr_number_or_word){TSR_CONTRAST_INFER, 0.0}
@@ -502,7 +515,7 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
     TSR_TRY(tsr_fields_init(fields, config, err));
     TSR_TRY(tsr_yaml_read_marked(path, fields, config, n_set, set,
                                  &config->marks, err));
-    resolve_hydration(config);
+    resolve_contrast(config);
     resolve_move_weights(config);
     config->path = strdup(path);
     if (config->name == NULL)

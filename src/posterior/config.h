@@ -132,6 +132,9 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err);
  * the configuration allows them (the file may still lack atoms). */
 const char *tsr_config_why_no_atoms(const tsr_config *config);
 
+/* 1 if curves of bodies are corrected by those of all atoms (model_error). */
+int tsr_config_corrects_bodies(const tsr_config *config);
+
 /* For an error found after reading: if status is TSR_E_CONFIG, puts a place
  * before the message: file, line and column (or the override) of the key with
  * which the message begins ("structure.d_max: ..."), or else the path of the

@@ -134,7 +134,8 @@ static tsr_status set_xray_scattering(tsr_data *d, const tsr_molecule *m,
     double exposed = 0.0;
     *d->scattering = (tsr_scattering){.plain = m->form_factors,
                                       .component = m->components,
-                                      .contrast = m->tables->contrast};
+                                      .contrast = m->tables->engine_contrast,
+                                      .run_contrast = m->tables->contrast};
     if (m->components == NULL)
         return TSR_OK;
     d->scattering->exposure =
@@ -442,7 +443,7 @@ tsr_status tsr_data_fit_rigid(tsr_data *data, const tsr_likelihood *likelihood,
     const int has_memory = !scratch.failed && !data->pool.failed;
     const int n = has_memory ? list_curves(data, l, curve) : -1;
     for (int k = 0; k < TSR_N_CONTRAST; k++) {
-        const tsr_parameter *p = &l->contrast[k];
+        const tsr_parameter *p = &l->run_contrast[k];
         bound[k][0] = p->infer ? p->low : p->start;
         bound[k][1] = p->infer ? p->high : p->start;
     }

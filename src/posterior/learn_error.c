@@ -85,10 +85,10 @@ tsr_status tsr_data_sum_atoms(const tsr_data *data,
         if (p->is_neutron)
             tsr_neutron_fold(&p->basis, l->contrast, grid->n_q, workspace);
         else
-            tsr_partials_fold(l->contrast, *radius_ang, grid->n_q,
+            tsr_partials_fold(l->run_contrast, *radius_ang, grid->n_q,
                               grid->dq_inv_ang, workspace);
-        memcpy(partial + (ptrdiff_t)p->first * grid->n_q, workspace,
-               (size_t)(p->n_pair * grid->n_q) * sizeof *workspace);
+        memcpy(partial + (ptrdiff_t)p->first_atom * grid->n_q, workspace,
+               (size_t)(p->n_atom_pair * grid->n_q) * sizeof *workspace);
     }
     return TSR_OK;
 }
@@ -107,11 +107,10 @@ static int is_frozen(const tsr_config *config, const tsr_topology *t)
     return config->structure.frozen || n == 0;
 }
 
-/* `all` [n + 1][n_pair][n_q] has the profiles of the n examples: sets row n to
- * their mean. */
-static void compute_mean(const comparison *x, double *all)
+/* `all` [n_example + 1][n] has the profiles of the examples: sets the last row
+ * to their mean. */
+static void compute_mean(const comparison *x, size_t n, double *all)
 {
-    const size_t n = tsr_examples_size(&x->examples, 1);
     double *mean = all + n * (size_t)x->examples.n;
     memset(mean, 0, n * sizeof *mean);
     for (int i = 0; i < x->examples.n; i++)
@@ -122,9 +121,10 @@ static void compute_mean(const comparison *x, double *all)
 /* Memory for n examples and their mean. */
 static tsr_status reserve(comparison *x, int most, tsr_err *err)
 {
-    const size_t n = tsr_examples_size(&x->examples, most + 1);
-    tsr_pool_array(&x->pool, x->examples.atoms, n);
-    tsr_pool_array(&x->pool, x->examples.bodies, n);
+    tsr_pool_array(&x->pool, x->examples.atoms,
+                   tsr_examples_atom_size(&x->examples, most + 1));
+    tsr_pool_array(&x->pool, x->examples.bodies,
+                   tsr_examples_size(&x->examples, most + 1));
     return tsr_pool_check(&x->pool, err);
 }
 
@@ -139,7 +139,7 @@ static tsr_status compute_example(comparison *x, int i,
                                   tsr_atom_curves *curves, double *workspace,
                                   double *radius_ang, tsr_err *err)
 {
-    double *atoms = x->examples.atoms + tsr_examples_size(&x->examples, i);
+    double *atoms = x->examples.atoms + tsr_examples_atom_size(&x->examples, i);
     double *bodies = x->examples.bodies + tsr_examples_size(&x->examples, i);
     TSR_TRY(tsr_data_sum_atoms(&x->s->data, x->l, curves, c, workspace, atoms,
                                radius_ang, err));
@@ -295,8 +295,8 @@ static void describe_error(const comparison *x, int n_error,
 static void set_contrast_nodes(comparison *x)
 {
     double c1[4], c2[4];
-    const int n1 = tsr_parameter_quantiles(&x->l->contrast[TSR_C1], 3, c1);
-    const int n2 = tsr_parameter_quantiles(&x->l->contrast[TSR_C2], 4, c2);
+    const int n1 = tsr_parameter_quantiles(&x->l->run_contrast[TSR_C1], 3, c1);
+    const int n2 = tsr_parameter_quantiles(&x->l->run_contrast[TSR_C2], 4, c2);
     for (int i = 0; i < n1; i++)
         for (int j = 0; j < n2; j++) {
             x->examples.node[x->examples.n_node][TSR_C1] = c1[i];
@@ -308,10 +308,10 @@ static void set_contrast_nodes(comparison *x)
  * examples so far. Those of chains have the c1 and c2 of the posterior. */
 static tsr_status correct_view(comparison *x, tsr_err *err)
 {
-    const size_t mean = tsr_examples_offset(&x->examples, x->examples.n);
-    TSR_TRY(
-        tsr_likelihood_correct(x->l, x->examples.view, x->examples.atoms + mean,
-                               x->examples.bodies + mean, x->radius_ang, err));
+    const int mean = x->examples.n;
+    TSR_TRY(tsr_likelihood_correct(
+        x->l, x->examples.view, tsr_examples_atoms(&x->examples, mean),
+        tsr_examples_bodies(&x->examples, mean), x->radius_ang, err));
     tsr_examples_weigh_nodes(&x->examples, !x->has_chains);
     return TSR_OK;
 }
@@ -375,14 +375,12 @@ static tsr_status learn_remaining_error(const tsr_config *config, comparison *x,
         square[k] = covariance[k * n_q + k];
     if (is_all)
         n = tsr_examples_components(&x->examples, covariance, curve);
-    const double start[TSR_N_CONTRAST] = {x->l->contrast[TSR_C1].start,
-                                          x->l->contrast[TSR_C2].start};
+    const double start[TSR_N_CONTRAST] = {x->l->run_contrast[TSR_C1].start,
+                                          x->l->run_contrast[TSR_C2].start};
     for (size_t k = 0; k < n_q; k++) {
-        reference[k] = tsr_likelihood_combine(
+        reference[k] = tsr_likelihood_combine_atoms(
             x->l, x->examples.view,
-            x->examples.atoms +
-                tsr_examples_offset(&x->examples, x->examples.n),
-            start, x->l->view[x->examples.view].atom_power[k], k);
+            tsr_examples_atoms(&x->examples, x->examples.n), start, k);
         for (size_t e = 0; e < (size_t)n; e++)
             curve[e * n_q + k] *= reference[k];
     }
@@ -411,8 +409,8 @@ static void warn_low_contrast(const comparison *x, tsr_log *log)
                 p->infer ? p->low + (p->high - p->low) * i / (N - 1)
                          : p->start};
             const double ratio =
-                tsr_likelihood_combine(l, x->examples.view, view->atoms, at,
-                                       view->atom_power[k], k) /
+                tsr_likelihood_combine_atoms(l, x->examples.view, view->atoms,
+                                             at, k) /
                 tsr_likelihood_combine(l, x->examples.view, view->bodies, at,
                                        probe_of(x)->power[k], k);
             least = fmin(least, ratio);
@@ -506,7 +504,7 @@ static tsr_status load_all_atom_curves(comparison *x,
                 to[(size_t)pair * n_q + k] *= by;
         }
     }
-    compute_mean(x, x->examples.atoms);
+    compute_mean(x, n, x->examples.atoms);
     tsr_pool_free(&x->pool, profile);
     return TSR_OK;
 }
@@ -519,9 +517,10 @@ static tsr_status learn_views(const tsr_config *config, comparison *x,
     tsr_words words;
     tsr_status status = TSR_OK;
     tsr_words_begin(&words);
-    compute_mean(x, x->examples.bodies);
+    compute_mean(x, tsr_examples_size(&x->examples, 1), x->examples.bodies);
     if (example == NULL)
-        compute_mean(x, x->examples.atoms);
+        compute_mean(x, tsr_examples_atom_size(&x->examples, 1),
+                     x->examples.atoms);
     for (int v = 0; v < x->l->n_view && status == TSR_OK; v++) {
         x->examples.view = v;
         if (example != NULL && x->l->view[v].atoms == NULL)

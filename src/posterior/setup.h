@@ -165,7 +165,7 @@ tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,
 /* All-atom partial profiles for all probes, self terms S_ab included.
  * Components that fixed c1 and c2 make redundant are folded into the others.
  * workspace   [TSR_N_COMP_PAIR][n_q]  overwritten
- * partial     [n_pair][n_q]           out
+ * partial     [n_atom_pair][n_q]      out
  * radius_ang  out  r_m of the atoms' expansion factor G(q); set by X-rays alone
  * Errors: those of tsr_atom_curves_partial. */
 tsr_status tsr_data_sum_atoms(const tsr_data *data,

@@ -56,7 +56,7 @@ enum { TSR_C1, TSR_C2, TSR_N_CONTRAST };
 enum { TSR_CONTRAST_INFER, TSR_CONTRAST_AUTO };
 
 typedef struct {
-    tsr_number_or_word c1;    /* infer, or a number */
+    tsr_number_or_word c1;    /* infer, auto, or a number */
     double c1_mean, c1_width; /* of the normal density before truncation */
     double c1_range[2];
     tsr_number_or_word c2; /* infer, auto, or a number */

@@ -16,6 +16,12 @@ typedef struct {
                                                `component`, the same for all
                                                conformations */
     const tsr_parameter *contrast;          /* [TSR_N_CONTRAST] */
+    const tsr_parameter *run_contrast;      /* [TSR_N_CONTRAST] as the run
+                                               infers them, if that differs:
+                                               c1 is then fixed in `contrast`,
+                                               and only the correction of the
+                                               likelihood changes with it; or
+                                               NULL */
     const tsr_neutron_bodies *neutron;      /* neutrons: used in place of the
                                                tables; NULL: X-rays */
 } tsr_scattering;

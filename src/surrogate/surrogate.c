@@ -795,13 +795,11 @@ static const double *contrast_of(const tsr_move_context *context)
 
 /* ---- the beads in a job ---- */
 
-/* Writes the curve of partial profiles as a polynomial in c2, out
- * [POWERS][n_q], or as a constant if c2 is not inferred. The curve is
- * multiplied by 1 + correction [n_q] (NULL: 0). power [n_q]:
- * tsr_component_power. */
-static void write_powers(job_builder *s, const double *partial,
-                         const double *power, const double *correction,
-                         float *out)
+/* Writes the curve of partial profiles of bodies or all atoms as a polynomial
+ * in c2, out [POWERS][n_q], or as a constant if c2 is not inferred. The curve
+ * is multiplied by 1 + correction [n_q] (NULL: 0). */
+static void write_powers(job_builder *s, int is_atoms, const double *partial,
+                         const double *correction, float *out)
 {
     const tsr_likelihood *l = s->beads->likelihood;
     const int n_q = l->grid.n_q;
@@ -812,9 +810,11 @@ static void write_powers(job_builder *s, const double *partial,
         for (int k = 0; k < POWERS; k++) {
             if (s->beads->has_water)
                 at[TSR_C2] = k - 1.0;
-            f[k] =
-                tsr_likelihood_combine(l, 0, partial, at, power[q], (size_t)q) *
-                by;
+            f[k] = by * (is_atoms ? tsr_likelihood_combine_atoms(l, 0, partial,
+                                                                 at, (size_t)q)
+                                  : tsr_likelihood_combine(l, 0, partial, at,
+                                                           l->probe->power[q],
+                                                           (size_t)q));
         }
         out[q] = (float)f[1];
         out[n_q + q] = (float)(0.5 * (f[2] - f[0]));
@@ -833,11 +833,10 @@ static void write_constant(job_builder *s, const tsr_move_context *context,
     for (size_t k = 0; k < n; k++)
         s->fixed[k] = context->weight * s->beads->constant[k] + l->self[k] +
                       (context->others != NULL ? context->others[k] : 0.0);
-    write_powers(s, s->fixed, l->probe->power, NULL, job + at->constant);
+    write_powers(s, 0, s->fixed, NULL, job + at->constant);
     if (v->atoms != NULL) {
-        write_powers(s, v->atoms, v->atom_power, ratio, job + at->numerator);
-        write_powers(s, v->bodies, l->probe->power, NULL,
-                     job + at->denominator);
+        write_powers(s, 1, v->atoms, ratio, job + at->numerator);
+        write_powers(s, 0, v->bodies, NULL, job + at->denominator);
         return;
     }
     for (int k = 0; k < POWERS * n_q; k++) {

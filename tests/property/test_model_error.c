@@ -309,7 +309,7 @@ static void open_lesson(lesson *o, int is_law)
     enum { N_ALL = N_EXAMPLE + 1 + N_OTHER };
     double curve[256], d[TSR_REGRESSORS];
     gsl_rng *rng = rng_new(3, 0);
-    open_sample(&o->x, loose, "seed=1");
+    open_sample(&o->x, loose, "contrast.c1=1");
     o->l = o->x.s.data.likelihood;
     o->n_q = (size_t)o->l->grid.n_q;
     o->e = (tsr_examples){.likelihood = o->l, .n = N_EXAMPLE, .n_node = 1};
