@@ -296,10 +296,23 @@ check: deps-check ## build and run the tests (about four minutes on two cores)
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run.sh \
 	    $(LONGEST) $(filter-out $(LONGEST),$(SCRIPTS) $(TESTS))
 
-check-slow: deps-check ## the slow tests
+check-slow: deps-check ## the slow tests, then 20 minutes of make fuzz
 	@+$(SUBMAKE) check-slow-build
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run.sh $(SLOW) \
 	    $(wildcard tests/*/slow_*.sh)
+	@+$(MAKE) --no-print-directory fuzz SECONDS=1200
+
+# All targets for SECONDS in all (tests/fuzz/fuzz.sh). `make check` replays what
+# they found, with the compiler of the build.
+SECONDS ?= 600
+FUZZ     = build/fuzz/tests/fuzz/fuzz
+.PHONY: fuzz
+fuzz: deps-lint ## feed the readers of files with damaged ones for SECONDS (600)
+	@+$(SUBMAKE) $(PROGRAM)
+	@+$(SUBMAKE) SAN=fuzzer-no-link,address,undefined BUILD=build/fuzz CC=clang CXX=clang++ \
+	    CXXFLAGS='-O1 -g' $(FUZZ)
+	@tests/fuzz/seeds.sh $(PROGRAM) build/fuzz/work
+	@tests/fuzz/fuzz.sh $(FUZZ) build/fuzz/work $(SECONDS)
 
 # Sanitizer runs: unit tests, and the commands that read untrusted files; the
 # whole suite would take an hour. Two unit tests that only count, for a minute,
@@ -332,7 +345,7 @@ check-san-run: $(PROGRAM) $(TOOLS) $(SAN_TESTS) $(BUILD)/tests/oracle/write_stra
 	        fi; \
 	    done; exit $$status
 
-check-build: all $(TESTS) $(PRELOAD) $(BUILD)/tests/oracle/write_trace \
+check-build: all $(TESTS) $(PRELOAD) $(BUILD)/tests/fuzz/fuzz $(BUILD)/tests/oracle/write_trace \
     $(BUILD)/tests/oracle/write_run $(BUILD)/tests/oracle/write_strand \
     $(BUILD)/tests/oracle/write_trajectory
 check-slow-build: $(PROGRAM) $(TOOLS) $(SLOW) $(PRELOAD) \

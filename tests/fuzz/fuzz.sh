@@ -19,7 +19,8 @@ trap 'rm -rf "$TMPDIR"' EXIT
 trap 'exit 1' INT TERM
 
 one() { # TARGET PROCESSES SECONDS
-    mkdir -p "corpus/$1" "found/$1"
+    mkdir -p "corpus/$1" "found/$1" "seeds/$1"
+    cp "$here/found/$1"/* "seeds/$1" 2>/dev/null
     ln -sf "$binary" "fuzz-$1"
     timeout $(($3 + 60)) "./fuzz-$1" "corpus/$1" "seeds/$1" -fork="$2" -ignore_crashes=1 \
         -ignore_ooms=1 -ignore_timeouts=1 -max_total_time="$3" -timeout=60 \

@@ -117,5 +117,7 @@ for command in range(19):
                                                                 for i in range(24 * (file_number % 2))))
 END
 cd - >/dev/null
-rm -rf "$2"
-mv "$2.new" "$2"
+rm -rf "$2/seeds" "$2/runs"
+mkdir -p "$2"
+mv "$2.new/seeds" "$2.new/runs" "$2"
+rm -r "$2.new"
