@@ -354,7 +354,7 @@ check-slow-build: $(PROGRAM) $(TOOLS) $(SLOW) $(PRELOAD) \
 # PyPI packages, used only by tests of the file formats.
 .venv/done: tests/requirements.txt
 	@$(PYTHON) -m venv .venv
-	@.venv/bin/pip --quiet --disable-pip-version-check install -r $<
+	@.venv/bin/python -m pip --quiet --disable-pip-version-check install -r $<
 	@touch $@
 
 # ---- the demo, benchmarks ----
@@ -467,13 +467,14 @@ clean: ## remove build/
 # its name says the oldest glibc that suffices (packaging/wheel.sh: Debian 11's).
 WHEEL_VENV := $(BUILD)/wheel/venv/bin
 .PHONY: wheel check-wheel
-wheel: deps-check $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package for Python
+wheel: deps-check $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package for Python; SPDX
 	rm -rf dist $(BUILD)/wheel/*.whl
 	+$(WHEEL_VENV)/pip --quiet --disable-pip-version-check wheel --no-deps \
 	    -w $(BUILD)/wheel .
 	@PATH=$(CURDIR)/$(WHEEL_VENV):$$PATH auditwheel repair --strip -w dist \
 	    $(BUILD)/wheel/*.whl 2>$(BUILD)/wheel/log || { cat $(BUILD)/wheel/log; exit 1; }
-	@ls dist/*.whl
+	@$(PYTHON) packaging/sbom.py dist/*.whl
+	@ls dist/*.whl dist/*.spdx.json
 
 # Nothing of the tree is seen there but the tests.
 check-wheel: wheel ## tests/python with the wheel, in an environment of its own
