@@ -624,6 +624,18 @@ static int is_progress_valid(const tsr_session *s)
                (double)p->steps;
 }
 
+/* Saves the model errors in memory, for the next checkpoint. */
+static tsr_status save_error(tsr_session *s, tsr_err *err)
+{
+    tsr_likelihood *const of[] = {s->setup->data.likelihood,
+                                  s->setup->atoms.likelihood};
+    tsr_archive_begin(&s->saved_error);
+    for (int k = 0; k < 2; k++)
+        if (of[k] != NULL)
+            TSR_TRY(tsr_likelihood_archive(of[k], &s->saved_error, err));
+    return tsr_archive_end(&s->saved_error, err);
+}
+
 tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
@@ -641,7 +653,8 @@ tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
         return tsr_wrap(err, status,
                         "the checkpoint does not belong to this run (another "
                         "version of tessera?)");
-    status = open_log(s, err);
+    status = save_error(s, err); /* a stop may come before the next epoch */
+    TSR_THEN(status, open_log(s, err));
     TSR_THEN(status, reopen_files(s, err));
     TSR_THEN(status, rewrite_config(s, err));
     return status;
@@ -661,16 +674,10 @@ static double next_due(double now, double took, double every)
 static tsr_status save_state(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
-    tsr_likelihood *const of[] = {s->setup->data.likelihood,
-                                  s->setup->atoms.likelihood};
     tsr_archive_begin(&s->saved);
     tsr_sampler_archive(s->sampler, &s->saved);
-    tsr_archive_begin(&s->saved_error);
-    for (int k = 0; k < 2; k++)
-        if (of[k] != NULL)
-            TSR_TRY(tsr_likelihood_archive(of[k], &s->saved_error, err));
     s->saved_progress = s->progress;
-    TSR_TRY(tsr_archive_end(&s->saved_error, err));
+    TSR_TRY(save_error(s, err));
     return tsr_archive_end(&s->saved, err);
 }
 
