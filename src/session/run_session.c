@@ -755,6 +755,18 @@ static int is_progress_valid(const tsr_session *s)
                (double)p->steps;
 }
 
+/* Saves the model errors in memory, for the next checkpoint. */
+static tsr_status save_error(tsr_session *s, tsr_err *err)
+{
+    tsr_likelihood *const of[] = {s->setup->data.likelihood,
+                                  s->setup->atoms.likelihood};
+    tsr_archive_begin(&s->saved_error);
+    for (int k = 0; k < 2; k++)
+        if (of[k] != NULL)
+            TSR_TRY(tsr_likelihood_archive(of[k], &s->saved_error, err));
+    return tsr_archive_end(&s->saved_error, err);
+}
+
 /* Restores sampler and files to the checkpoint. Errors: TSR_E_DATA (checkpoint
  * and files do not match), TSR_E_IO, TSR_E_NOMEM. */
 static tsr_status restore(tsr_session *s, tsr_err *err)
@@ -775,6 +787,7 @@ static tsr_status restore(tsr_session *s, tsr_err *err)
         return tsr_wrap(err, status,
                         "the checkpoint does not belong to this run (another "
                         "version of tessera?)");
+    TSR_TRY(save_error(s, err)); /* a stop may come before the next epoch */
     TSR_TRY(open_log(s, err));
     TSR_TRY(reopen_files(s, err));
     return rewrite_config(s, err);
@@ -823,16 +836,10 @@ static double next_due(double now, double took, double every)
 /* Saves the current state in memory, for the next checkpoint. */
 static tsr_status save_state(tsr_session *s, tsr_err *err)
 {
-    tsr_likelihood *const of[] = {s->setup->data.likelihood,
-                                  s->setup->atoms.likelihood};
     tsr_archive_begin(&s->saved);
     tsr_sampler_archive(s->sampler, &s->saved);
-    tsr_archive_begin(&s->saved_error);
-    for (int k = 0; k < 2; k++)
-        if (of[k] != NULL)
-            TSR_TRY(tsr_likelihood_archive(of[k], &s->saved_error, err));
     s->saved_progress = s->progress;
-    TSR_TRY(tsr_archive_end(&s->saved_error, err));
+    TSR_TRY(save_error(s, err));
     return tsr_archive_end(&s->saved, err);
 }
 
