@@ -41,9 +41,12 @@ def execute(command: list[str], progress: Progress = False, **options: Any
     # The program redraws its progress line on a terminal alone.
     is_live = show is not None and (show is not _write or sys.stderr.isatty())
     reader, writer = os.openpty() if is_live else os.pipe()
-    with tempfile.TemporaryFile() as out, os.fdopen(reader, "rb", 0) as stream:
-        child = subprocess.Popen(words, stdout=out, stderr=writer,
-                                 stdin=subprocess.DEVNULL)
+    # If this process is killed, the pipe to the program ends, and so does the
+    # program, with a checkpoint.
+    with tempfile.TemporaryFile() as out, os.fdopen(reader, "rb", 0) as stream, \
+            subprocess.Popen(
+                words, stdin=subprocess.PIPE, stdout=out, stderr=writer,
+                env={**os.environ, "TESSERA_STOP_AT_EOF": "1"}) as child:
         os.close(writer)
         messages = ""
         try:

@@ -229,7 +229,7 @@ END
 
 # ---- configuration ----
 printf 'structure:\n  sequence: MKB\n' >letter.yaml
-printf 'structure: {sequence: MKT}\nmoves: {pivot: 0, crankshaft: 0, side_chain: 0, regrow: 0, pose: 0}\n' >moves.yaml
+printf 'structure: {sequence: MKT}\nmoves: {pivot: 0, crankshaft: 0, side_chain: 0, regrow: 0}\n' >moves.yaml
 sed 's/^output/# &/; $a output: {directory: out}' good.yaml >folder.yaml
 printf 'frobnicate: 1\n' >key.yaml
 printf '{}\n' >empty.yaml
@@ -318,7 +318,6 @@ run good.yaml --output new --set data.0.resolution.beam_profile=pipe
 init model.pdb --pae pipe
 init model.pdb --map pipe -r 5
 summary pipe
-export out --weights pipe
 END
 
 # ---- device and output ----

@@ -417,6 +417,26 @@ def test_engine_of_a_file(model, curve):
         fit(model, curve, scatterers="two", device="reference").chi2, rel=1e-3)
 
 
+@pytest.mark.parametrize("scatterers", ["two", "one"])
+def test_engine_of_residues(model, scatterers):
+    """Beads without atoms: the curve of the file, but for the hydration, which
+    is estimated."""
+    how = {"d_bound": 150, "scatterers": scatterers, "device": "reference"}
+    engine = Engine(model, **how)
+    names = [line[17:20] for line in Path(model).read_text().splitlines()
+             if line.startswith("ATOM") and line[12:16] == " CA "]
+    beads = Engine(names, xyz=engine.xyz, **how)
+    np.testing.assert_array_equal(beads.residues, engine.residues)
+    curves = [e.profile(e.set(engine.xyz)) for e in (engine, beads)]
+    q = np.linspace(0, 0.3, 26)
+    for c2, error in ((0, 1e-12), (1, 0.05)):
+        want, found = (c.intensity(q, c2=c2) for c in curves)
+        np.testing.assert_allclose(found, want, rtol=error)
+    assert curves[1].mass == pytest.approx(curves[0].mass)
+    with pytest.raises(DataError, match="XYZ"):
+        Engine(["XYZ"], xyz=[[0, 0, 0]], **how)
+
+
 def test_without_a_device(model):
     """The slow exact engine, with a warning."""
     script = ("import tessera_saxs\n"
