@@ -15,7 +15,13 @@
  * a voxel costs one multiply-add. Sums are added slab after slab: they do not
  * depend on the number of threads. */
 
-enum { SLAB = 8 /* planes */ };
+size_t tsr_map_n_tile(const tsr_map_grid *grid)
+{
+    size_t n = 1;
+    for (int c = 0; c < 3; c++)
+        n *= (size_t)tsr_map_tiles(grid->n[c]);
+    return n;
+}
 
 /* Partial sums, added in fixed order, reduce the rounding error. */
 tsr_map_sums tsr_map_whole(const tsr_map *map)
@@ -78,7 +84,7 @@ typedef struct {
 
 static voxels slab_of(const tsr_map_grid *g, int slab)
 {
-    const int first = slab * SLAB, end = first + SLAB;
+    const int first = slab * TSR_TILE_SIDE, end = first + TSR_TILE_SIDE;
     return (voxels){
         {0, 0, first},
         {g->n[0] - 1, g->n[1] - 1, (end < g->n[2] ? end : g->n[2]) - 1}};
@@ -181,6 +187,8 @@ static void sum_voxels(const call *c, const voxels *box, double threshold,
     const tsr_density_engine *e = c->engine;
     const tsr_density_options *o = c->options;
     const tsr_map_grid *g = &e->map->grid;
+    const size_t nx = (size_t)tsr_map_tiles(g->n[0]);
+    const size_t ny = (size_t)tsr_map_tiles(g->n[1]);
     for (int z = box->first[2]; z <= box->last[2]; z++)
         for (int y = box->first[1]; y <= box->last[1]; y++)
             for (int x = box->first[0]; x <= box->last[0]; x++) {
@@ -199,6 +207,13 @@ static void sum_voxels(const call *c, const voxels *box, double threshold,
                     tsr_map_sums_add(&out->mask, value, s);
                 if (s >= threshold)
                     tsr_map_sums_add(&out->above, value, s);
+                if (o->tile != NULL)
+                    tsr_map_sums_add(
+                        &o->tile[((size_t)(z / TSR_TILE_SIDE) * ny +
+                                  (size_t)(y / TSR_TILE_SIDE)) *
+                                     nx +
+                                 (size_t)(x / TSR_TILE_SIDE)],
+                        value, s);
             }
 }
 
@@ -210,7 +225,7 @@ static void run_slab(void *context, int slab, int thread)
     const tsr_density_options *o = c->options;
     const tsr_map_grid *g = &c->engine->map->grid;
     const voxels all = slab_of(g, slab);
-    const size_t n_factor = (size_t)(g->n[0] + g->n[1] + SLAB);
+    const size_t n_factor = (size_t)(g->n[0] + g->n[1] + TSR_TILE_SIDE);
     for (int k = 0; k < c->n; k++) {
         const double threshold = o->threshold != NULL
                                      ? o->threshold[c->first + k]
@@ -219,7 +234,7 @@ static void run_slab(void *context, int slab, int thread)
                       {-1, -1, all.first[2] - 1}};
         tsr_density_sums *out = &c->part[(size_t)slab * GROUP + (size_t)k];
         *out = (tsr_density_sums){0};
-        if (o->density != NULL || threshold <= 0.0)
+        if (o->density != NULL || o->tile != NULL || threshold <= 0.0)
             box = all;
         add_system(c, c->first + k, &all,
                    c->engine->factor + (size_t)thread * n_factor, &box);
@@ -243,7 +258,7 @@ tsr_status tsr_density_run(tsr_density_engine *engine,
                            tsr_density_sums *out, tsr_err *err)
 {
     const tsr_map_grid *g = &engine->map->grid;
-    const int n_slab = (g->n[2] + SLAB - 1) / SLAB;
+    const int n_slab = tsr_map_tiles(g->n[2]);
     call c = {.engine = engine, .systems = systems, .options = options};
     for (int i = 0; i < systems->first[systems->n]; i++)
         for (int d = 0; d < 3; d++)
@@ -251,6 +266,8 @@ tsr_status tsr_density_run(tsr_density_engine *engine,
                 return tsr_fail(err, TSR_E_NUMERIC,
                                 "a coordinate of a model is not a finite "
                                 "number");
+    if (options->tile != NULL)
+        memset(options->tile, 0, tsr_map_n_tile(g) * sizeof *options->tile);
     tsr_pool pool = {0};
     tsr_pool_array(&pool, c.part, (size_t)n_slab * GROUP);
     TSR_TRY(tsr_pool_check(&pool, err));
@@ -303,7 +320,8 @@ tsr_status tsr_density_new(const tsr_map *map, tsr_density_engine **out,
     tsr_pool_array(&pool, arrays.density, n_voxel);
     tsr_pool_array(&pool, arrays.mask, n_voxel);
     tsr_pool_array(&pool, arrays.factor,
-                   n_thread * (map->grid.n[0] + map->grid.n[1] + SLAB));
+                   n_thread *
+                       (map->grid.n[0] + map->grid.n[1] + TSR_TILE_SIDE));
     *out = NULL;
     const tsr_status status = tsr_pool_check(&pool, err);
     if (status != TSR_OK) {
@@ -378,4 +396,22 @@ void tsr_map_line(const tsr_map_sums *sums, double *slope, double *offset)
 double tsr_map_sd_s(const tsr_map_sums *sums)
 {
     return sqrt(fmax(0.0, var_s(sums) / sums->n));
+}
+
+tsr_status tsr_map_tile_cc(const tsr_map *map, const tsr_map_sums *tile,
+                           tsr_pool *pool, tsr_map **out, tsr_err *err)
+{
+    tsr_map_grid grid = map->grid;
+    for (int c = 0; c < 3; c++) {
+        grid.n[c] = tsr_map_tiles(map->grid.n[c]);
+        grid.step[c] = TSR_TILE_SIDE * map->grid.step[c];
+        grid.origin[c] += 0.5 * (TSR_TILE_SIDE - 1) * map->grid.step[c];
+    }
+    TSR_TRY(tsr_map_new(&grid, pool, out, err));
+    const size_t n = tsr_map_n_tile(&map->grid);
+    for (size_t k = 0; k < n; k++) {
+        const double cc = tsr_map_cc(&tile[k]);
+        (*out)->value[k] = isnan(cc) ? 0.0f : (float)cc;
+    }
+    return TSR_OK;
 }

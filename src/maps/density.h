@@ -59,8 +59,9 @@ typedef struct {
                                 mask */
     const double *threshold; /* [n_system] threshold of S; NULL: `above` is all
                                 0 */
-    float *density; /* [n_voxel] S out, for a call with one system only; NULL:
-                       not wanted */
+    /* Optional results, for a call with one system only; NULL: not computed. */
+    float *density;     /* [n_voxel] S */
+    tsr_map_sums *tile; /* [n_tile] sums over tiles of 8^3 voxels */
 } tsr_density_options;
 
 /* An engine: a map, a width, and memory for the density of one system. */
@@ -115,6 +116,15 @@ tsr_status tsr_density_one(tsr_density_engine *engine, int n_atom,
                            const tsr_density_options *options,
                            tsr_density_sums *out, tsr_err *err);
 
+enum { TSR_TILE_SIDE = 8 /* voxels */ };
+
+/* Number of tiles along an axis of n voxels, and of all tiles of a grid. */
+static inline int tsr_map_tiles(int n)
+{
+    return (n + TSR_TILE_SIDE - 1) / TSR_TILE_SIDE;
+}
+size_t tsr_map_n_tile(const tsr_map_grid *grid);
+
 /* n, e and ee over all voxels that are not NaN. */
 tsr_map_sums tsr_map_whole(const tsr_map *map);
 
@@ -135,5 +145,11 @@ void tsr_map_line(const tsr_map_sums *sums, double *slope, double *offset);
 
 /* Standard deviation of S. */
 double tsr_map_sd_s(const tsr_map_sums *sums);
+
+/* A map with one voxel for each tile of 8^3 voxels, whose value is the
+ * correlation within the tile; 0 where the correlation is not defined. Errors:
+ * TSR_E_NOMEM. */
+tsr_status tsr_map_tile_cc(const tsr_map *map, const tsr_map_sums *tile,
+                           tsr_pool *pool, tsr_map **out, tsr_err *err);
 
 #endif

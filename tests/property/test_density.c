@@ -87,12 +87,14 @@ static tsr_density_sums run(tsr_density_engine *engine, double (*xyz)[3],
 }
 
 /* The definition: every Gaussian at every voxel within its reach. density
- * [n_voxel] out. */
+ * [n_voxel] and tile [n_tile] out. */
 static tsr_density_sums exact(const tsr_density_engine *e, double (*xyz)[3],
                               const unsigned char *z, int n, double mask_ang,
-                              double threshold, double *density)
+                              double threshold, double *density,
+                              tsr_map_sums *tile)
 {
     const tsr_map_grid *g = &e->map->grid;
+    const int nx = tsr_map_tiles(g->n[0]), ny = tsr_map_tiles(g->n[1]);
     tsr_density_sums out = {.box = {0}};
     for (size_t k = 0; k < tsr_map_n_voxel(g); k++) {
         const int at[3] = {(int)k % g->n[0], (int)k / g->n[0] % g->n[1],
@@ -118,6 +120,8 @@ static tsr_density_sums exact(const tsr_density_engine *e, double (*xyz)[3],
             tsr_map_sums_add(&out.mask, value, s);
         if (s >= threshold)
             tsr_map_sums_add(&out.above, value, s);
+        tsr_map_sums_add(&tile[(at[2] / 8 * ny + at[1] / 8) * nx + at[0] / 8],
+                         value, s);
     }
     return out;
 }
@@ -220,23 +224,28 @@ TEST(unknown_voxels_are_left_out)
 static void compare(sample *s, double resolution, double threshold)
 {
     const size_t n = tsr_map_n_voxel(&s->map->grid);
+    const size_t n_tile = tsr_map_n_tile(&s->map->grid);
     double *density = array(n, sizeof *density);
     float *got_density = array(n, sizeof *got_density);
+    tsr_map_sums *tile = array(n_tile, sizeof *tile);
+    tsr_map_sums *got_tile = array(n_tile, sizeof *got_tile);
     blur(s, resolution);
     const tsr_density_sums want =
-        exact(s->engine, s->xyz, s->z, N_ATOM, 3.0, threshold, density);
+        exact(s->engine, s->xyz, s->z, N_ATOM, 3.0, threshold, density, tile);
     tsr_density_options o = {.mask_ang = 3.0, .threshold = &threshold};
     tsr_density_sums got = run(s->engine, s->xyz, s->z, N_ATOM, &o);
     for (int k = 0; k < 2; k++) { /* alone, and with the optional results */
         near_sums(&got.box, &want.box);
         near_sums(&got.mask, &want.mask);
         near_sums(&got.above, &want.above);
-        o.density = got_density;
+        o.density = got_density, o.tile = got_tile;
         got = run(s->engine, s->xyz, s->z, N_ATOM, &o);
     }
     for (size_t k = 0; k < n; k++)
         assert_near((double)got_density[k], density[k],
                     1e-6 * fmax(1.0, density[k]));
+    for (size_t k = 0; k < n_tile; k++)
+        near_sums(&got_tile[k], &tile[k]);
 }
 
 TEST(sums_are_the_definition)
