@@ -43,6 +43,9 @@ for part in kernels/*_*_*.cl; do
         done
     done
 done
+part=kernels/map_sum.cl base=kernels/map_sum.cl extra=
+cp "$part" "$text"
+lint
 part=kernels/surrogate.cl base=kernels/surrogate_turns.cl
 cat "$base" kernels/surrogate_curve.cl "$part" >"$text"
 for switches in "0 32" "1 32" "1 1"; do

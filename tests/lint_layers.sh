@@ -56,7 +56,7 @@ only() { # pattern, layer
         complain "$file includes <$1...>; only src/$2 may"
     done
 }
-only 'CL/' '(gpu|surrogate)'
+only 'CL/' '(gpu|maps|surrogate)'
 only 'hdf5' store
 only 'yaml' files
 only 'gemmi/' 'molecule'

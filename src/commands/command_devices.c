@@ -5,6 +5,7 @@
 
 #include "core/json.h"
 #include "gpu/engine_device.h"
+#include "maps/map_sum.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,6 +25,8 @@ typedef struct {
     tsr_status status;
     tsr_self_test result,
         waves; /* largest error of both engines; of plane waves */
+    double
+        map_error; /* error of density maps; NaN: not supported by the device */
     tsr_err err;
 } outcome;
 
@@ -42,6 +45,9 @@ static void test(const tsr_device_info *info, outcome *o)
     o->result.n_check += o->waves.n_check;
     o->result.max_rel_error =
         fmax(o->result.max_rel_error, o->waves.max_rel_error);
+    o->map_error = (double)NAN;
+    if (o->status == TSR_OK && info->has_double && info->has_int64_atomics)
+        o->status = tsr_map_sum_test(device, &o->map_error, &o->err);
     tsr_device_free(device);
 }
 
@@ -54,7 +60,8 @@ static void write_outcome(tsr_json *j, const outcome *o)
     tsr_json_object(j, "self_test");
     tsr_json_boolean(j, "passed", o->status == TSR_OK);
     if (o->status == TSR_OK)
-        tsr_json_members(j, "max_rel_error %g", o->result.max_rel_error);
+        tsr_json_members(j, "max_rel_error %g map_max_rel_error %g",
+                         o->result.max_rel_error, o->map_error);
     else
         tsr_json_text(j, "message", o->err.message);
     tsr_json_close(j);
@@ -99,6 +106,9 @@ static void print_table(FILE *out, int n, const tsr_device_info *list,
                     "I(q)\n",
                     outcomes[i].result.n_check,
                     outcomes[i].result.max_rel_error);
+        if (outcomes[i].status == TSR_OK && !isnan(outcomes[i].map_error))
+            fprintf(out, "     density maps: worst error %.1e of a sum\n",
+                    outcomes[i].map_error);
         if (outcomes[i].status != TSR_OK)
             fprintf(out, "     self-test FAILED: %s\n",
                     outcomes[i].err.message);

@@ -4,11 +4,14 @@
 #include "commands/map_job.h"
 #include "core/text.h"
 #include "files/file.h"
+#include "maps/map_sum.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+static const char *const kernel_words[] = {"gaussian", "radius", "electron",
+                                           NULL};
 static const char *const sigma_words[] = {"usual", "best", NULL};
 static const char *const origin_words[] = {"auto", "origin", "nstart", NULL};
 static const char *const by_words[] = {"residue", "structure", "chain", NULL};
@@ -22,11 +25,16 @@ static const tsr_field fields[] = {
     TSR_FIELD(DOUBLE, "resolution", tsr_map_words, resolution_ang,
               .letter = 'r', .argument = "R", .unit = "Angstrom", .min = 0.5,
               .max = 100.0, .doc = "resolution of the map"),
+    TSR_FIELD(CHOICE, "kernel", tsr_map_words, kernel, .argument = "KIND",
+              .initial = "gaussian", .words = kernel_words,
+              .doc = "density of an atom: gaussian (integral = atomic number, "
+                     "one width), radius (height 1, width by element, as VMD), "
+                     "electron (electron form factors)"),
     TSR_FIELD(NUMBER_OR_WORD, "sigma-over-r", tsr_map_words, sigma_over_r,
               .argument = "X", .min = 0.05, .max = 1.0, .words = sigma_words,
               .doc = "ratio of the blur's width to the resolution; best: that "
                      "of highest "
-                     "correlation; default: 0.225"),
+                     "correlation; default: 0.225, for kernel radius 0.30"),
     TSR_FIELD(DOUBLE, "mask-radius", tsr_map_words, mask_radius_ang,
               .argument = "D", .initial = "3", .unit = "Angstrom", .min = 0.1,
               .max = 100.0,
@@ -87,6 +95,7 @@ static const tsr_field fields[] = {
                      "the molecule in the map"),
     TSR_OPTION_FORCE(tsr_map_words),
     TSR_OPTION_JSON(tsr_map_words),
+    TSR_OPTION_DEVICE(tsr_map_words),
     {0}};
 
 typedef struct {
@@ -178,8 +187,10 @@ static tsr_status read_settings(tsr_map_job *job, tsr_err *err)
             "the resolution of the map is missing: give --resolution R, in "
             "Angstrom, from the paper or the database entry");
     job->resolution_ang = o->resolution_ang;
-    job->sigma_over_r =
-        o->sigma_over_r.word == 0 ? TSR_SIGMA_OVER_R : o->sigma_over_r.number;
+    job->kind = (tsr_blur)o->kernel;
+    job->sigma_over_r = o->sigma_over_r.word == 0
+                            ? tsr_blur_default_width(job->kind)
+                            : o->sigma_over_r.number;
     job->mask_ang = o->mask_radius_ang;
     job->most_frames = (int)o->frames;
     job->trajectory = o->trajectory;
@@ -245,10 +256,23 @@ static tsr_status apply_mask(tsr_map_job *job, tsr_err *err)
 
 static tsr_status open_engine(tsr_map_job *job, tsr_err *err)
 {
+    const char *device = job->words->device;
     TSR_TRY(apply_mask(job, err));
-    TSR_TRY(tsr_density_new(job->map, &job->engine, err));
-    job->engine->sigma_ang = job->sigma_over_r * job->resolution_ang;
-    return TSR_OK;
+    if (strcmp(device, "reference") == 0)
+        return tsr_density_reference_new(job->map, &job->engine, err);
+    TSR_TRY(tsr_device_open(device, &job->device, err));
+    TSR_TRY(tsr_map_sum_test(job->device, NULL, err));
+    return tsr_map_sum_new(job->device, job->map, &job->engine, err);
+}
+
+tsr_status tsr_map_job_blur(const tsr_map_job *job,
+                            const tsr_map_models *models, double sigma_over_r,
+                            tsr_err *err)
+{
+    tsr_blur_table table;
+    TSR_TRY(tsr_blur_make(job->kind, job->resolution_ang, sigma_over_r,
+                          models->atoms->n_atom, models->z, &table, err));
+    return job->engine->set_blur(job->engine, &table, err);
 }
 
 /* ---- checks of a model before the comparison ---- */
@@ -305,6 +329,7 @@ static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
         status = open_engine(&job, err);
     TSR_THEN(status, v->run(&job, err));
     tsr_density_free(job.engine);
+    tsr_device_free(job.device);
     tsr_pool_clear(&job.pool);
     return status;
 }

@@ -42,12 +42,13 @@ static tsr_status compute_sums(const tsr_map_job *job, const model *m,
 
 /* ---- the width of the blur ---- */
 
-static tsr_status compute_cc(const tsr_map_job *job, const model *m,
+static tsr_status compute_cc(const tsr_map_job *job,
+                             const tsr_map_models *models, const model *m,
                              double sigma_over_r, double *cc, tsr_err *err)
 {
     const tsr_density_options o = {0};
     tsr_density_sums sums;
-    job->engine->sigma_ang = sigma_over_r * job->resolution_ang;
+    TSR_TRY(tsr_map_job_blur(job, models, sigma_over_r, err));
     TSR_TRY(compute_sums(job, m, &o, &sums, err));
     *cc = tsr_map_cc(&sums.box);
     if (isnan(*cc))
@@ -57,7 +58,8 @@ static tsr_status compute_cc(const tsr_map_job *job, const model *m,
 
 /* The correlation has one maximum over the width, found by golden-section
  * search to 0.001. */
-static tsr_status best_sigma(const tsr_map_job *job, const model *m,
+static tsr_status best_sigma(const tsr_map_job *job,
+                             const tsr_map_models *models, const model *m,
                              double *out, tsr_err *err)
 {
     const double golden = 0.6180339887498949;
@@ -65,7 +67,7 @@ static tsr_status best_sigma(const tsr_map_job *job, const model *m,
     double x[2] = {high - golden * (high - low), low + golden * (high - low)};
     double cc[2];
     for (int k = 0; k < 2; k++)
-        TSR_TRY(compute_cc(job, m, x[k], &cc[k], err));
+        TSR_TRY(compute_cc(job, models, m, x[k], &cc[k], err));
     while (high - low > 0.001) {
         const int k = cc[0] < cc[1]; /* side that is searched next */
         if (k)
@@ -75,7 +77,7 @@ static tsr_status best_sigma(const tsr_map_job *job, const model *m,
         x[!k] = x[k];
         cc[!k] = cc[k];
         x[k] = k ? low + golden * (high - low) : high - golden * (high - low);
-        TSR_TRY(compute_cc(job, m, x[k], &cc[k], err));
+        TSR_TRY(compute_cc(job, models, m, x[k], &cc[k], err));
     }
     *out = 0.5 * (low + high);
     if (*out < 0.09 || *out > 0.89)
@@ -106,7 +108,7 @@ tsr_status tsr_map_try_images(const tsr_map_job *job, int n_atom,
             for (int c = 0; c < 3; c++)
                 x[i][c] = from[c] + factor[c] * (x[i][c] - from[c]);
     }
-    TSR_THEN(status, tsr_density_run(job->engine, &copies, &o, sums, err));
+    TSR_THEN(status, tsr_systems_run(&copies, job->engine, &o, sums, err));
     tsr_pool_clear(&pool);
     return status;
 }
@@ -230,8 +232,8 @@ static tsr_status compare(comparison *c, const tsr_map_models *models, int k,
     *r = (result){.n_atom = m->n_atom, .sigma_over_r = job->sigma_over_r};
     tsr_map_models_label(models, k, r->label, sizeof r->label);
     if (!(job->sigma_over_r > 0.0))
-        TSR_TRY(best_sigma(job, m, &r->sigma_over_r, err));
-    job->engine->sigma_ang = r->sigma_over_r * job->resolution_ang;
+        TSR_TRY(best_sigma(job, models, m, &r->sigma_over_r, err));
+    TSR_TRY(tsr_map_job_blur(job, models, r->sigma_over_r, err));
     if (job->has_threshold)
         TSR_TRY(threshold_of(job, m, &r->threshold, err));
     const tsr_density_options o = {
@@ -292,10 +294,10 @@ static void print_table(const comparison *c)
         width = own > width ? own : width;
     }
     fprintf(job->out,
-            "map %s, R %g A; %.0f voxels; correlations are "
+            "map %s, R %g A; atoms: %s; %.0f voxels; correlations are "
             "Pearson's\n%-*s %7s %7s ",
-            job->map->path, job->resolution_ang, job->engine->whole.n, width,
-            "model", "cc_box", "cc_mask");
+            job->map->path, job->resolution_ang, tsr_blur_name(job->kind),
+            job->engine->whole.n, width, "model", "cc_box", "cc_mask");
     if (job->has_threshold)
         fprintf(job->out, "%8s ", "cc_above");
     fprintf(job->out, "%8s %8s %9s %9s\n", "uncentr.", "sigma/R", "FSC .5, A",
@@ -356,8 +358,10 @@ static void print_json(const comparison *c)
     const tsr_map_job *job = c->job;
     tsr_json j = {.out = job->out, .digits = 8};
     tsr_json_object(&j, NULL);
-    tsr_json_members(&j, "map %s resolution_ang %g mask_radius_ang %g",
-                     job->map->path, job->resolution_ang, job->mask_ang);
+    tsr_json_members(
+        &j, "map %s resolution_ang %g kernel %s mask_radius_ang %g engine %s",
+        job->map->path, job->resolution_ang, tsr_blur_name(job->kind),
+        job->mask_ang, job->engine->describe);
     tsr_json_array(&j, "models");
     for (int i = 0; i < c->n; i++)
         write_result(&j, job, &c->result[i]);
@@ -456,8 +460,8 @@ static const char csv_head[] = "component,model,chain,draw,cc,change\n";
 
 enum { ATOMS_A_CALL = 1 << 22 };
 
-/* Processes as many models per call as the memory of a call allows, with the
- * parts of one model in sequence. */
+/* Processes as many models per call as the engine has room for, with the parts
+ * of one model in sequence. */
 static tsr_status correlate(timeline *t, tsr_err *err)
 {
     tsr_map_job *job = t->job;
@@ -490,7 +494,7 @@ static tsr_status correlate(timeline *t, tsr_err *err)
                 tsr_systems_add(&parts, t->rows.component[r].n,
                                 t->rows.component[r].atom,
                                 tsr_map_models_xyz(m, k), m->z);
-        TSR_TRY(tsr_density_run(job->engine, &parts, &o, sums, err));
+        TSR_TRY(tsr_systems_run(&parts, job->engine, &o, sums, err));
         for (int k = 0; k < parts.n; k++)
             t->cc[(size_t)from * n_row + (size_t)k] =
                 tsr_map_cc(job->has_threshold ? &sums[k].above : &sums[k].mask);
@@ -597,9 +601,10 @@ static tsr_status write_svg(const timeline *t, const char *path, tsr_err *err)
                                   640);
     f.subtitle = tsr_pool_format(
         &f.pool,
-        "R %g \xc3\x85, \xcf\x83/R %.3g; from the first to the "
+        "R %g \xc3\x85, atoms: %s, \xcf\x83/R %.3g; from the first to the "
         "last model %.0f %% of the rows rose",
-        t->job->resolution_ang, t->job->sigma_over_r, improved_share(t));
+        t->job->resolution_ang, tsr_blur_name(t->job->kind),
+        t->job->sigma_over_r, improved_share(t));
     f.left = 130;
     f.is_count = 1;
     draw_cells(t, &f);
@@ -642,6 +647,7 @@ static tsr_status make(timeline *t, const char *csv, const char *svg,
                                 job->most_frames, job->log, &t->models, err));
     TSR_TRY(tsr_map_job_check(job, &t->models, 0.5, err));
     TSR_TRY(make_rows(t, err));
+    TSR_TRY(tsr_map_job_blur(job, &t->models, job->sigma_over_r, err));
     TSR_TRY(correlate(t, err));
     TSR_TRY(write_csv(t, csv, err));
     TSR_TRY(write_svg(t, svg, err));

@@ -219,6 +219,7 @@ static tsr_status dock(docking *d, tsr_err *err)
             d->job, path, is_cif(path) ? "data_" : "REMARK 999 tessera: ",
             is_cif(path) ? "\n# tessera: " : "", err));
     TSR_TRY(open_model(d, err));
+    TSR_TRY(tsr_map_job_blur(d->job, &d->models, d->job->sigma_over_r, err));
     TSR_TRY(tsr_dock(d->job->map, d->n, d->xyz, d->weight, &d->options,
                      (int)d->job->words->poses, d->pose, &d->n_pose, err));
     for (int k = 0; k < d->n_pose; k++)

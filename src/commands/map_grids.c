@@ -12,13 +12,14 @@ static tsr_status simulate(tsr_map_job *job, tsr_map_models *models,
     tsr_density_sums sums;
     TSR_TRY(tsr_map_models_read(job->model[0], NULL, 1, job->log, models, err));
     TSR_TRY(tsr_map_job_check(job, models, 0.0, err));
+    TSR_TRY(tsr_map_job_blur(job, models, job->sigma_over_r, err));
     TSR_TRY(tsr_map_new(&job->map->grid, &job->pool, &map, err));
     const tsr_density_options o = {.density = map->value};
     TSR_TRY(tsr_density_one(job->engine, models->atoms->n_atom,
                             tsr_map_models_xyz(models, 0), models->z, &o, &sums,
                             err));
-    snprintf(title, sizeof title, "R %g A, sigma/R %.4g", job->resolution_ang,
-             job->sigma_over_r);
+    snprintf(title, sizeof title, "%s, R %g A, sigma/R %.4g",
+             tsr_blur_name(job->kind), job->resolution_ang, job->sigma_over_r);
     TSR_TRY(tsr_map_write(map, path, title, err));
     tsr_info(job->log, "wrote %s: %d x %d x %d voxels, %s", path,
              map->grid.n[0], map->grid.n[1], map->grid.n[2], title);

@@ -1,11 +1,12 @@
-/* Declarations shared by the verbs of `tessera map`: models, a map, and an
- * engine that holds the map. commands/command_map.c has the
+/* Declarations shared by the verbs of `tessera map`: models, a map, an engine
+ * that holds the map, and the blur of models. commands/command_map.c has the
  * options. */
 #ifndef TSR_COMMANDS_MAP_JOB_H
 #define TSR_COMMANDS_MAP_JOB_H
 
 #include "commands/command.h"
 #include "core/log.h"
+#include "gpu/device.h"
 #include "maps/density.h"
 #include "maps/fourier.h"
 #include "maps/map_source.h"
@@ -40,10 +41,10 @@ enum { TSR_MAP_MOST_POSES = 20 };
 /* The options; NULL or 0 if not given. */
 typedef struct {
     char *map, *like, *mask, *threshold, *trajectory, *difference, *spatial;
-    char *output;
+    char *output, *device;
     double resolution_ang, mask_radius_ang, mask_distance_ang, mask_edge_ang;
     tsr_number_or_word sigma_over_r;
-    int origin, by, laplacian, force, json;
+    int kernel, origin, by, laplacian, force, json;
     long frames, poses;
     tsr_strings select;
 } tsr_map_words;
@@ -56,7 +57,9 @@ typedef struct {
     int n_model;
     const char *const *model; /* [n_model] arguments after the verb */
     tsr_map *map;
+    tsr_device *device; /* NULL: reference engine */
     tsr_density_engine *engine;
+    tsr_blur kind;
     double resolution_ang;
     double sigma_over_r; /* 0: search for the best value */
     double mask_ang;
@@ -68,6 +71,11 @@ typedef struct {
     int most_frames;
     const char *trajectory; /* frames of the model; NULL: no trajectory */
 } tsr_map_job;
+
+/* Sets the blur of the engine for the elements of the models. */
+tsr_status tsr_map_job_blur(const tsr_map_job *job,
+                            const tsr_map_models *models, double sigma_over_r,
+                            tsr_err *err);
 
 /* Checks that the first model lies in the map, and warns if the model is partly
  * outside. Errors: TSR_E_DATA, with both boxes, where less than the fraction

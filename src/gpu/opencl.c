@@ -1,11 +1,12 @@
 /* Shared parts of all OpenCL code: names of error codes; objects of one owner;
  * programs from kernel sources (embedded, or from TSR_KERNEL_DIR), with the
- * compiler's log on failure. This file also lists the devices of all
- * platforms, and chooses among them by an index, a part of a name, gpu, cpu or
- * auto. PoCL compiles into a folder and fails without a clear
+ * compiler's log on failure; pinned memory for staging. This file also lists
+ * the devices of all platforms, and chooses among them by an index, a part of a
+ * name, gpu, cpu or auto. PoCL compiles into a folder and fails without a clear
  * message if the disk is full, so the folder is tested before PoCL is used. */
 #include "gpu/opencl.h"
 
+#include "core/parallel.h"
 #include "files/file.h"
 
 #include <ctype.h>
@@ -785,4 +786,107 @@ int tsr_device_is_same_model(const tsr_device_info *a, const tsr_device_info *b)
            strcmp(a->platform, b->platform) == 0 &&
            strcmp(a->driver, b->driver) == 0 &&
            a->compute_units == b->compute_units;
+}
+
+/* ---- staging ---- */
+
+tsr_status tsr_staging_make(tsr_staging *s, const tsr_device *device,
+                            cl_command_queue queue, tsr_err *err)
+{
+    const int n = tsr_parallel_processors();
+    *s = (tsr_staging){.cl = {.device = device},
+                       .queue = queue,
+                       .n_thread =
+                           n < TSR_STAGING_THREADS ? n : TSR_STAGING_THREADS};
+    s->at = tsr_cl_pinned(
+        &s->cl, queue,
+        (size_t)s->n_thread * TSR_STAGING_SLOTS * TSR_STAGING_BYTES, NULL);
+    return tsr_cl_check(&s->cl, err);
+}
+
+/* Waits until the slot of a thread is free. */
+static void wait_slot(tsr_staging *s, int thread, int slot)
+{
+    cl_event *sent = &s->lane[thread].sent[slot];
+    cl_ulong from = 0, to = 0;
+    if (*sent == NULL)
+        return;
+    clWaitForEvents(1, sent);
+    clGetEventProfilingInfo(*sent, CL_PROFILING_COMMAND_START, sizeof from,
+                            &from, NULL);
+    clGetEventProfilingInfo(*sent, CL_PROFILING_COMMAND_END, sizeof to, &to,
+                            NULL);
+    s->lane[thread].seconds += to > from ? 1e-9 * (double)(to - from) : 0.0;
+    clReleaseEvent(*sent);
+    *sent = NULL;
+}
+
+double tsr_staging_wait(tsr_staging *s)
+{
+    double seconds = 0.0;
+    for (int t = 0; t < s->n_thread; t++) {
+        for (int slot = 0; slot < TSR_STAGING_SLOTS; slot++)
+            wait_slot(s, t, slot);
+        seconds += s->lane[t].seconds;
+        s->lane[t].seconds = 0.0;
+    }
+    return seconds;
+}
+
+void tsr_staging_clear(tsr_staging *s)
+{
+    tsr_staging_wait(s);
+    tsr_cl_clear(&s->cl);
+    *s = (tsr_staging){0};
+}
+
+typedef struct {
+    tsr_staging *staging;
+    cl_mem to;
+    size_t n, size, each; /* elements; bytes of one; elements of a piece */
+    tsr_staging_fill fill;
+    void *context;
+} staging_job;
+
+static void send_piece(void *context, int part, int thread)
+{
+    const staging_job *d = context;
+    tsr_staging *s = d->staging;
+    if (s->lane[thread].code != CL_SUCCESS)
+        return;
+    const int slot = s->lane[thread].next++ % TSR_STAGING_SLOTS;
+    const size_t first = (size_t)part * d->each;
+    const size_t n = d->n - first < d->each ? d->n - first : d->each;
+    char *at = s->at + ((size_t)thread * TSR_STAGING_SLOTS + (size_t)slot) *
+                           TSR_STAGING_BYTES;
+    wait_slot(s, thread, slot);
+    d->fill(d->context, first, n, at);
+    s->lane[thread].code = clEnqueueWriteBuffer(
+        s->queue, d->to, CL_FALSE, first * d->size, n * d->size, at, 0, NULL,
+        &s->lane[thread].sent[slot]);
+    clFlush(s->queue);
+}
+
+tsr_status tsr_staging_send(tsr_staging *s, cl_mem to, size_t n, size_t size,
+                            tsr_staging_fill fill, void *context, tsr_err *err)
+{
+    staging_job d = {.staging = s,
+                     .to = to,
+                     .n = n,
+                     .size = size,
+                     .each = TSR_STAGING_BYTES / size,
+                     .fill = fill,
+                     .context = context};
+    for (int t = 0; t < s->n_thread; t++) {
+        s->lane[t].code = CL_SUCCESS;
+        s->lane[t].next = 0;
+    }
+    tsr_parallel_run((int)((n + d.each - 1) / d.each), s->n_thread, send_piece,
+                     &d);
+    tsr_status status = TSR_OK;
+    for (int t = 0; t < s->n_thread; t++)
+        TSR_THEN(status,
+                 tsr_cl_status(err, s->cl.device, "clEnqueueWriteBuffer",
+                               s->lane[t].code));
+    return status;
 }

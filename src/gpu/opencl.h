@@ -122,4 +122,54 @@ static inline void tsr_cl_store_real(void *to, size_t at, double value,
 cl_int tsr_cl_set_real(cl_kernel kernel, cl_uint at, double value,
                        int is_double);
 
+/* ---- staging ----
+ *
+ * The bus to a device transfers pinned memory at its full speed, without the
+ * processor. Data in other memory are first copied into pinned memory by the
+ * driver, in a single thread. Here several threads produce the data piece by
+ * piece in pinned memory, and each piece is transferred while the next one is
+ * produced. Kernels never access this memory. */
+
+enum {
+    TSR_STAGING_THREADS = 8, /* maximum; more threads do not increase the bus's
+                                throughput */
+    TSR_STAGING_SLOTS = 2,   /* of a thread: one in transfer, one being
+                                filled */
+    TSR_STAGING_BYTES = 1 << 19 /* size of a slot and of a piece */
+};
+
+typedef struct {
+    tsr_cl cl;
+    cl_command_queue queue;
+    char *at; /* [n_thread][slots] pieces */
+    int n_thread;
+    struct {
+        cl_event sent[TSR_STAGING_SLOTS]; /* transfer of each slot, or NULL */
+        int next;                         /* slot to fill next */
+        double seconds;                   /* time on the bus */
+        cl_int code;                      /* of the last transfer */
+    } lane[TSR_STAGING_THREADS];
+} tsr_staging;
+
+/* Callback: writes elements first to first + n - 1 to `out`. Called by several
+ * threads, for different elements. */
+typedef void (*tsr_staging_fill)(void *context, size_t first, size_t n,
+                                 void *out);
+
+/* Device and queue (with profiling enabled) are borrowed. Errors: TSR_E_DEVICE;
+ * s can be cleared after an error, and also if it is all zero. */
+tsr_status tsr_staging_make(tsr_staging *s, const tsr_device *device,
+                            cl_command_queue queue, tsr_err *err);
+void tsr_staging_clear(tsr_staging *s);
+
+/* Transfers n elements of `size` bytes (at most TSR_STAGING_BYTES) to a buffer.
+ * Returns when all elements are produced; the last pieces may still be in
+ * transfer. Errors: TSR_E_DEVICE. */
+tsr_status tsr_staging_send(tsr_staging *s, cl_mem to, size_t n, size_t size,
+                            tsr_staging_fill fill, void *context, tsr_err *err);
+
+/* Waits for all transfers. Returns the sum of their times on the bus since the
+ * previous call, seconds. */
+double tsr_staging_wait(tsr_staging *s);
+
 #endif

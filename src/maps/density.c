@@ -2,18 +2,116 @@
  * map. */
 #include "maps/density.h"
 
-#include "core/parallel.h"
+#include "molecule/structure.h"
 
 #include <math.h>
 #include <string.h>
 
+/* ---- blur ----
+ *
+ * Gaussians of the elements at a resolution. The first table lists the shapes
+ * of atoms and their default widths. */
+
+static const double pi = 3.14159265358979324;
+
+static const struct {
+    const char *name;
+    double default_width; /* sigma / R */
+} kinds[] = {{"gaussian", 0.225}, {"radius", 0.30}, {"electron", 0.225}};
+
+const char *tsr_blur_name(tsr_blur kind)
+{
+    return kinds[kind].name;
+}
+
+double tsr_blur_default_width(tsr_blur kind)
+{
+    return kinds[kind].default_width;
+}
+
+/* Radius of an element as in VMD, Angstrom (density.h). */
+static double radius(int z)
+{
+    switch (z) {
+    case 1:
+        return 1.0;
+    case 7:
+        return 1.4;
+    case 8:
+        return 1.3;
+    case 9:
+        return 1.2;
+    case 16:
+        return 1.9;
+    default:
+        return 1.5;
+    }
+}
+
+static void append_gaussian(tsr_blur_table *table, int z, double amplitude,
+                            double sigma)
+{
+    table->gaussian[table->n++] = (tsr_gaussian){
+        .amplitude = amplitude,
+        .sigma_ang = sigma,
+        .is_atom = table->count[z] == 0,
+    };
+    table->count[z]++;
+}
+
+/* The Fourier transform of a exp(-b s^2), s = sin(theta) / lambda, is a (4 pi /
+ * b)^(3/2) exp(-4 pi^2 r^2 / b). This is a Gaussian of variance b / 8 pi^2, to
+ * which the variance of the blur is added. */
+static tsr_status add_electron(tsr_blur_table *table, int z, double sigma,
+                               tsr_err *err)
+{
+    double a[5], b[5];
+    if (!tsr_atom_electron_gaussians(z, a, b))
+        return tsr_fail(err, TSR_E_DATA,
+                        "no electron form factor is known for element %d; use "
+                        "--kernel gaussian",
+                        z);
+    for (int k = 0; k < 5; k++) {
+        double variance = sigma * sigma + b[k] / (8.0 * pi * pi);
+        append_gaussian(table, z, a[k] * pow(2.0 * pi * variance, -1.5),
+                        sqrt(variance));
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_blur_make(tsr_blur kind, double resolution_ang,
+                         double sigma_over_r, int n_atom,
+                         const unsigned char *z, tsr_blur_table *out,
+                         tsr_err *err)
+{
+    const double sigma = sigma_over_r * resolution_ang;
+    *out = (tsr_blur_table){.kind = kind,
+                            .resolution_ang = resolution_ang,
+                            .sigma_over_r = sigma_over_r};
+    for (int i = 0; i < n_atom; i++) {
+        const int e = z[i];
+        if (e < 1 || e >= TSR_MOST_ELEMENTS || out->n > TSR_MOST_GAUSSIANS - 5)
+            return tsr_fail(err, TSR_E_DATA,
+                            "an atom of element %d is missing from the table "
+                            "of blurred atoms",
+                            e);
+        if (out->count[e] > 0)
+            continue;
+        out->first[e] = out->n;
+        if (kind == TSR_BLUR_GAUSSIAN)
+            append_gaussian(out, e, e, sigma);
+        else if (kind == TSR_BLUR_RADIUS)
+            append_gaussian(out, e, 1.0, sigma * radius(e) / 1.5);
+        else
+            TSR_TRY(add_electron(out, e, sigma, err));
+    }
+    return TSR_OK;
+}
+
 /* ---- density ----
  *
- * The map is cut into slabs of eight planes along z. A slab adds the Gaussians
- * that reach it, system by system, so that slabs share nothing and threads can
- * take one each. A Gaussian is the product of three factors, one for each axis:
- * a voxel costs one multiply-add. Sums are added slab after slab: they do not
- * depend on the number of threads. */
+ * The reference engine sums every Gaussian at every voxel within its cut-off,
+ * in double precision. */
 
 size_t tsr_map_n_tile(const tsr_map_grid *grid)
 {
@@ -42,6 +140,22 @@ tsr_map_sums tsr_map_whole(const tsr_map *map)
     return whole;
 }
 
+tsr_status tsr_density_not_finite(tsr_err *err)
+{
+    return tsr_fail(err, TSR_E_NUMERIC,
+                    "a coordinate of a model is not a finite number");
+}
+
+tsr_status tsr_density_one(tsr_density_engine *engine, int n_atom,
+                           const double (*xyz)[3], const unsigned char *z,
+                           const tsr_density_options *options,
+                           tsr_density_sums *out, tsr_err *err)
+{
+    const int first[2] = {0, n_atom};
+    const tsr_density_batch batch = {1, first, xyz, z};
+    return engine->run(engine, &batch, options, out, err);
+}
+
 tsr_status tsr_systems_make(tsr_pool *pool, int n_system, size_t n_atom,
                             tsr_systems *out, tsr_err *err)
 {
@@ -65,281 +179,145 @@ double (*tsr_systems_add(tsr_systems *s, int n, const int *atom,
     return s->xyz + at;
 }
 
-/* The voxels of a box: first to last along x, y, z. Empty where last <
- * first. */
-typedef struct {
-    int first[3], last[3];
-} voxels;
-
-/* Systems of a call whose sums are kept by slab until all slabs are done. */
-enum { GROUP = 64 };
-
-typedef struct {
-    tsr_density_engine *engine;
-    const tsr_systems *systems;
-    const tsr_density_options *options;
-    int first, n;           /* systems of the present group */
-    tsr_density_sums *part; /* [n_slab][GROUP] */
-} call;
-
-static voxels slab_of(const tsr_map_grid *g, int slab)
-{
-    const int first = slab * TSR_TILE_SIDE, end = first + TSR_TILE_SIDE;
-    return (voxels){
-        {0, 0, first},
-        {g->n[0] - 1, g->n[1] - 1, (end < g->n[2] ? end : g->n[2]) - 1}};
-}
-
-/* The voxels of a slab within reach of x along each axis. Returns 0 where there
- * are none. */
-static int find_reached(const tsr_map_grid *g, const voxels *slab,
-                        const double x[3], double reach, voxels *out)
-{
-    for (int c = 0; c < 3; c++) {
-        const double at = (x[c] - g->origin[c]) / g->step[c];
-        const double far = reach / g->step[c];
-        const double low = fmax(slab->first[c], ceil(at - far));
-        const double high = fmin(slab->last[c], floor(at + far));
-        if (!(low <= high))
-            return 0;
-        out->first[c] = (int)low;
-        out->last[c] = (int)high;
-    }
-    return 1;
-}
-
-static void extend(voxels *box, const voxels *by)
-{
-    for (int c = 0; c < 3; c++) {
-        if (by->first[c] < box->first[c])
-            box->first[c] = by->first[c];
-        if (by->last[c] > box->last[c])
-            box->last[c] = by->last[c];
-    }
-}
-
-/* Index of the voxel 0, y, z. */
-static size_t row_at(const tsr_map_grid *g, int y, int z)
-{
-    return ((size_t)z * (size_t)g->n[1] + (size_t)y) * (size_t)g->n[0];
-}
-
-static void add_gaussian(const tsr_density_engine *e, const voxels *at,
-                         const double x[3], double amplitude, double *factor)
-{
-    const tsr_map_grid *g = &e->map->grid;
-    const double rate = 0.5 / (e->sigma_ang * e->sigma_ang);
-    double *along[3] = {factor, factor + g->n[0], factor + g->n[0] + g->n[1]};
-    for (int c = 0; c < 3; c++)
-        for (int k = at->first[c]; k <= at->last[c]; k++) {
-            const double d = g->origin[c] + g->step[c] * k - x[c];
-            along[c][k - at->first[c]] = exp(-rate * d * d);
-        }
-    const int n = at->last[0] - at->first[0] + 1;
-    for (int z = at->first[2]; z <= at->last[2]; z++)
-        for (int y = at->first[1]; y <= at->last[1]; y++) {
-            double *to = e->density + row_at(g, y, z) + at->first[0];
-            const double height = amplitude * along[2][z - at->first[2]] *
-                                  along[1][y - at->first[1]];
-            for (int i = 0; i < n; i++)
-                to[i] += height * along[0][i];
-        }
-}
-
-static void add_mask(const tsr_density_engine *e, const voxels *slab,
-                     const double x[3], double radius)
-{
-    tsr_map_box b = tsr_map_box_about(&e->map->grid, x, radius);
-    if (b.at[2] < slab->first[2])
-        b.at[2] = slab->first[2];
-    if (b.last[2] > slab->last[2])
-        b.last[2] = slab->last[2];
-    while (tsr_map_box_next(&b))
-        e->mask[b.k] |= b.square <= radius * radius;
-}
-
-/* Adds the atoms of a system; box out: the voxels that they reach. */
-static void add_system(const call *c, int system, const voxels *slab,
-                       double *factor, voxels *box)
-{
-    const tsr_density_engine *e = c->engine;
-    const tsr_map_grid *g = &e->map->grid;
-    const tsr_systems *s = c->systems;
-    const double mask_ang = c->options->mask_ang;
-    for (int i = s->first[system]; i < s->first[system + 1]; i++) {
-        voxels at;
-        if (find_reached(g, slab, s->xyz[i], TSR_BLUR_REACH * e->sigma_ang,
-                         &at)) {
-            extend(box, &at);
-            add_gaussian(e, &at, s->xyz[i], s->z[i], factor);
-        }
-        if (mask_ang > 0.0 && find_reached(g, slab, s->xyz[i], mask_ang, &at)) {
-            extend(box, &at);
-            add_mask(e, slab, s->xyz[i], mask_ang);
-        }
-    }
-}
-
-/* Adds the sums over the voxels of a box, and sets their density to 0. */
-static void sum_voxels(const call *c, const voxels *box, double threshold,
-                       tsr_density_sums *out)
-{
-    const tsr_density_engine *e = c->engine;
-    const tsr_density_options *o = c->options;
-    const tsr_map_grid *g = &e->map->grid;
-    const size_t nx = (size_t)tsr_map_tiles(g->n[0]);
-    const size_t ny = (size_t)tsr_map_tiles(g->n[1]);
-    for (int z = box->first[2]; z <= box->last[2]; z++)
-        for (int y = box->first[1]; y <= box->last[1]; y++)
-            for (int x = box->first[0]; x <= box->last[0]; x++) {
-                const size_t k = row_at(g, y, z) + (size_t)x;
-                const double value = (double)e->map->value[k];
-                const double s = e->density[k];
-                const int is_masked = e->mask[k];
-                e->density[k] = 0.0;
-                e->mask[k] = 0;
-                if (o->density != NULL)
-                    o->density[k] = (float)s;
-                if (isnan(value))
-                    continue;
-                tsr_map_sums_add(&out->box, value, s);
-                if (is_masked)
-                    tsr_map_sums_add(&out->mask, value, s);
-                if (s >= threshold)
-                    tsr_map_sums_add(&out->above, value, s);
-                if (o->tile != NULL)
-                    tsr_map_sums_add(
-                        &o->tile[((size_t)(z / TSR_TILE_SIDE) * ny +
-                                  (size_t)(y / TSR_TILE_SIDE)) *
-                                     nx +
-                                 (size_t)(x / TSR_TILE_SIDE)],
-                        value, s);
-            }
-}
-
-/* Computes a slab for all systems of the group. Voxels that no atom reaches are
- * visited only where they count. */
-static void run_slab(void *context, int slab, int thread)
-{
-    const call *c = context;
-    const tsr_density_options *o = c->options;
-    const tsr_map_grid *g = &c->engine->map->grid;
-    const voxels all = slab_of(g, slab);
-    const size_t n_factor = (size_t)(g->n[0] + g->n[1] + TSR_TILE_SIDE);
-    for (int k = 0; k < c->n; k++) {
-        const double threshold = o->threshold != NULL
-                                     ? o->threshold[c->first + k]
-                                     : (double)INFINITY;
-        voxels box = {{all.last[0], all.last[1], all.last[2]},
-                      {-1, -1, all.first[2] - 1}};
-        tsr_density_sums *out = &c->part[(size_t)slab * GROUP + (size_t)k];
-        *out = (tsr_density_sums){0};
-        if (o->density != NULL || o->tile != NULL || threshold <= 0.0)
-            box = all;
-        add_system(c, c->first + k, &all,
-                   c->engine->factor + (size_t)thread * n_factor, &box);
-        sum_voxels(c, &box, threshold, out);
-    }
-}
-
-static void add_sums(tsr_map_sums *to, const tsr_map_sums *from)
-{
-    to->n += from->n;
-    to->e += from->e;
-    to->ee += from->ee;
-    to->s += from->s;
-    to->ss += from->ss;
-    to->es += from->es;
-}
-
-tsr_status tsr_density_run(tsr_density_engine *engine,
-                           const tsr_systems *systems,
+tsr_status tsr_systems_run(const tsr_systems *s, tsr_density_engine *engine,
                            const tsr_density_options *options,
                            tsr_density_sums *out, tsr_err *err)
 {
-    const tsr_map_grid *g = &engine->map->grid;
-    const int n_slab = tsr_map_tiles(g->n[2]);
-    call c = {.engine = engine, .systems = systems, .options = options};
-    for (int i = 0; i < systems->first[systems->n]; i++)
-        for (int d = 0; d < 3; d++)
-            if (!(fabs(systems->xyz[i][d]) <= 1e30))
-                return tsr_fail(err, TSR_E_NUMERIC,
-                                "a coordinate of a model is not a finite "
-                                "number");
-    if (options->tile != NULL)
-        memset(options->tile, 0, tsr_map_n_tile(g) * sizeof *options->tile);
-    tsr_pool pool = {0};
-    tsr_pool_array(&pool, c.part, (size_t)n_slab * GROUP);
-    TSR_TRY(tsr_pool_check(&pool, err));
-    for (c.first = 0; c.first < systems->n; c.first += c.n) {
-        c.n = systems->n - c.first < GROUP ? systems->n - c.first : GROUP;
-        tsr_parallel_run(n_slab, engine->n_thread, run_slab, &c);
-        for (int k = 0; k < c.n; k++) {
-            tsr_density_sums *sum = &out[c.first + k];
-            *sum = (tsr_density_sums){0};
-            for (int slab = 0; slab < n_slab; slab++) {
-                const tsr_density_sums *part =
-                    &c.part[(size_t)slab * GROUP + (size_t)k];
-                add_sums(&sum->box, &part->box);
-                add_sums(&sum->mask, &part->mask);
-                add_sums(&sum->above, &part->above);
-            }
-            sum->box.n = engine->whole.n;
-            sum->box.e = engine->whole.e;
-            sum->box.ee = engine->whole.ee;
-        }
-    }
-    tsr_pool_clear(&pool);
-    return TSR_OK;
-}
-
-tsr_status tsr_density_one(tsr_density_engine *engine, int n_atom,
-                           const double (*xyz)[3], const unsigned char *z,
-                           const tsr_density_options *options,
-                           tsr_density_sums *out, tsr_err *err)
-{
-    tsr_systems one;
-    tsr_pool pool = {0};
-    tsr_status status = tsr_systems_make(&pool, 1, (size_t)n_atom, &one, err);
-    if (status == TSR_OK)
-        tsr_systems_add(&one, n_atom, NULL, xyz, z);
-    TSR_THEN(status, tsr_density_run(engine, &one, options, out, err));
-    tsr_pool_clear(&pool);
-    return status;
-}
-
-tsr_status tsr_density_new(const tsr_map *map, tsr_density_engine **out,
-                           tsr_err *err)
-{
-    const size_t n_voxel = tsr_map_n_voxel(&map->grid);
-    const int n_thread = tsr_parallel_processors();
-    tsr_pool pool = {0};
-    tsr_density_engine arrays = {
-        .map = map, .whole = tsr_map_whole(map), .n_thread = n_thread};
-    tsr_density_engine *e = tsr_pool_new(&pool, 1, sizeof *e);
-    tsr_pool_array(&pool, arrays.density, n_voxel);
-    tsr_pool_array(&pool, arrays.mask, n_voxel);
-    tsr_pool_array(&pool, arrays.factor,
-                   n_thread *
-                       (map->grid.n[0] + map->grid.n[1] + TSR_TILE_SIDE));
-    *out = NULL;
-    const tsr_status status = tsr_pool_check(&pool, err);
-    if (status != TSR_OK) {
-        tsr_pool_clear(&pool);
-        return status;
-    }
-    *e = arrays;
-    e->pool = pool;
-    *out = e;
-    return TSR_OK;
+    const tsr_density_batch batch = {s->n, s->first, (const double(*)[3])s->xyz,
+                                     s->z};
+    return engine->run(engine, &batch, options, out, err);
 }
 
 void tsr_density_free(tsr_density_engine *engine)
 {
     if (engine == NULL)
         return;
+    if (engine->free != NULL)
+        engine->free(engine);
     tsr_pool pool = engine->pool;
     tsr_pool_clear(&pool);
+}
+
+/* ---- the reference ---- */
+
+typedef struct {
+    tsr_density_engine base;
+    double *density;     /* [n_voxel] of the present system */
+    unsigned char *mask; /* [n_voxel] */
+} reference;
+
+static void add_gaussian(reference *e, const double r[3],
+                         const tsr_gaussian *gaussian)
+{
+    const double rate = 0.5 / (gaussian->sigma_ang * gaussian->sigma_ang);
+    tsr_map_box b = tsr_map_box_about(&e->base.map->grid, r,
+                                      TSR_BLUR_REACH * gaussian->sigma_ang);
+    while (tsr_map_box_next(&b))
+        e->density[b.k] += gaussian->amplitude * exp(-rate * b.square);
+}
+
+static void add_mask(reference *e, const double r[3], double radius)
+{
+    tsr_map_box b = tsr_map_box_about(&e->base.map->grid, r, radius);
+    while (tsr_map_box_next(&b))
+        e->mask[b.k] |= b.square <= radius * radius;
+}
+
+static void sum_voxels(const reference *e, const tsr_density_options *o,
+                       double threshold, tsr_density_sums *out)
+{
+    const tsr_map *map = e->base.map;
+    const int *n = map->grid.n;
+    const size_t nx = (size_t)tsr_map_tiles(n[0]);
+    const size_t ny = (size_t)tsr_map_tiles(n[1]);
+    size_t k = 0;
+    for (size_t z = 0; z < (size_t)n[2]; z++)
+        for (size_t y = 0; y < (size_t)n[1]; y++)
+            for (size_t x = 0; x < (size_t)n[0]; x++, k++) {
+                const double value = (double)map->value[k], s = e->density[k];
+                if (isnan(value))
+                    continue;
+                tsr_map_sums_add(&out->box, value, s);
+                if (e->mask[k])
+                    tsr_map_sums_add(&out->mask, value, s);
+                if (s >= threshold)
+                    tsr_map_sums_add(&out->above, value, s);
+                if (o->tile != NULL)
+                    tsr_map_sums_add(
+                        &o->tile[(z / TSR_TILE_SIDE * ny + y / TSR_TILE_SIDE) *
+                                     nx +
+                                 x / TSR_TILE_SIDE],
+                        value, s);
+            }
+}
+
+static tsr_status reference_run(tsr_density_engine *engine,
+                                const tsr_density_batch *batch,
+                                const tsr_density_options *o,
+                                tsr_density_sums *out, tsr_err *err)
+{
+    reference *e = (reference *)engine;
+    const size_t n_voxel = tsr_map_n_voxel(&engine->map->grid);
+    for (int i = batch->first[0]; i < batch->first[batch->n_system]; i++)
+        for (int c = 0; c < 3; c++)
+            if (!(fabs(batch->xyz[i][c]) <= 1e30))
+                return tsr_density_not_finite(err);
+    if (o->tile != NULL)
+        memset(o->tile, 0,
+               tsr_map_n_tile(&engine->map->grid) * sizeof *o->tile);
+    for (int k = 0; k < batch->n_system; k++) {
+        memset(e->density, 0, n_voxel * sizeof *e->density);
+        memset(e->mask, 0, n_voxel);
+        for (int i = batch->first[k]; i < batch->first[k + 1]; i++) {
+            const int z = batch->z[i];
+            const tsr_gaussian *gaussian =
+                &engine->blur.gaussian[engine->blur.first[z]];
+            for (int g = 0; g < engine->blur.count[z]; g++)
+                add_gaussian(e, batch->xyz[i], &gaussian[g]);
+            if (o->mask_ang > 0.0)
+                add_mask(e, batch->xyz[i], o->mask_ang);
+        }
+        out[k] = (tsr_density_sums){0};
+        sum_voxels(e, o,
+                   o->threshold != NULL ? o->threshold[k] : (double)INFINITY,
+                   &out[k]);
+        for (size_t v = 0; o->density != NULL && v < n_voxel; v++)
+            o->density[v] = (float)e->density[v];
+    }
+    return TSR_OK;
+}
+
+static tsr_status reference_blur(tsr_density_engine *engine,
+                                 const tsr_blur_table *blur, tsr_err *err)
+{
+    (void)err;
+    engine->blur = *blur;
+    return TSR_OK;
+}
+
+tsr_status tsr_density_reference_new(const tsr_map *map,
+                                     tsr_density_engine **out, tsr_err *err)
+{
+    const size_t n_voxel = tsr_map_n_voxel(&map->grid);
+    tsr_pool pool = {0};
+    reference arrays, *e = tsr_pool_new(&pool, 1, sizeof *e);
+    tsr_pool_array(&pool, arrays.density, n_voxel);
+    tsr_pool_array(&pool, arrays.mask, n_voxel);
+    const tsr_status status = tsr_pool_check(&pool, err);
+    *out = NULL;
+    if (status != TSR_OK) {
+        tsr_pool_clear(&pool);
+        return status;
+    }
+    *e = arrays;
+    e->base = (tsr_density_engine){.pool = pool,
+                                   .set_blur = reference_blur,
+                                   .run = reference_run,
+                                   .map = map,
+                                   .whole = tsr_map_whole(map),
+                                   .describe = "reference, double precision"};
+    *out = &e->base;
+    return TSR_OK;
 }
 
 /* ---- correlation ----

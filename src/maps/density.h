@@ -1,13 +1,19 @@
 /* Densities of atomic models at a resolution, and their correlation with a map.
  *
  * A map of resolution R shows every atom blurred by a Gaussian of width sigma,
- * in proportion to R, and of a height in proportion to the atomic number (as in
- * molmap of Chimera and in EMAN):
+ * in proportion to R. Programs differ in sigma / R, from 0.19 to 0.5. A
+ * correlation is meaningless without sigma / R, so sigma / R is part of every
+ * result. Three shapes of atoms are available:
  *
- *     S(x) = sum_i Z_i exp(-|x - r_i|^2 / 2 sigma^2)
- *
- * Programs differ in sigma / R, from 0.19 to 0.5. A correlation is meaningless
- * without sigma / R, so sigma / R is part of every result. */
+ *   gaussian   height in proportion to the atomic number, as in molmap of
+ *              Chimera and in EMAN, where sigma / R is 0.225
+ *   radius     height 1 for every atom and a width in proportion to a radius
+ *              (H 1.0, C 1.5, N 1.4, O 1.3, F 1.2, S 1.9, others 1.5 Angstrom),
+ *              as in VMD (Stone et al. 2014, Faraday Discuss. 169:265);
+ *              the stated sigma / R is that of carbon; VMD uses 0.30
+ *   electron   the electrostatic potential that scatters electrons: five
+ *              Gaussians an element (International Tables C, table 4.3.2.2;
+ *              Peng et al. 1996), each of them blurred */
 #ifndef TSR_MAPS_DENSITY_H
 #define TSR_MAPS_DENSITY_H
 
@@ -15,19 +21,55 @@
 #include "core/status.h"
 #include "maps/density_map.h"
 
-/* sigma / R of Chimera and EMAN, the default. */
-#define TSR_SIGMA_OVER_R 0.225
+typedef enum { TSR_BLUR_GAUSSIAN, TSR_BLUR_RADIUS, TSR_BLUR_ELECTRON } tsr_blur;
 
 /* Gaussians are cut off after so many sigma along each axis: exp(-12.5) =
  * 4e-6. */
 #define TSR_BLUR_REACH 5.0
 
+/* A Gaussian: amplitude exp(-r^2 / 2 sigma_ang^2) at distance r from the
+ * atom. */
+typedef struct {
+    double amplitude, sigma_ang;
+    int is_atom; /* 1: the first Gaussian of its element. Masks are made around
+                    first Gaussians only, and so once around each atom */
+} tsr_gaussian;
+
+enum { TSR_MOST_GAUSSIANS = 256, TSR_MOST_ELEMENTS = 99 };
+
+/* The Gaussians of all elements at a resolution. */
+typedef struct {
+    tsr_blur kind;
+    double resolution_ang, sigma_over_r;
+    int n;
+    tsr_gaussian gaussian[TSR_MOST_GAUSSIANS];
+    /* By atomic number: index of the element's first Gaussian, and number of
+     * its Gaussians; 0: the element is not in the table. */
+    int first[TSR_MOST_ELEMENTS], count[TSR_MOST_ELEMENTS];
+} tsr_blur_table;
+
+/* "gaussian", "radius", "electron". */
+const char *tsr_blur_name(tsr_blur kind);
+
+/* Usual sigma / R of the programs with this shape of atoms. */
+double tsr_blur_default_width(tsr_blur kind);
+
+/* Makes the table for all elements in z [n_atom], the atomic numbers. Errors:
+ * TSR_E_DATA (an element without an entry in the tables, too many elements). */
+tsr_status tsr_blur_make(tsr_blur kind, double resolution_ang,
+                         double sigma_over_r, int n_atom,
+                         const unsigned char *z, tsr_blur_table *out,
+                         tsr_err *err);
+
 /* ---- density ----
  *
  * The density of models on the grid of a map, and the sums from which
- * correlations are computed, in double precision on the processors of the host.
- * An engine holds one map. One call compares many systems with the map: models,
- * parts of models, or frames. */
+ * correlations are computed.
+ *
+ * Two engines give the same numbers: a slow one in double precision on the host
+ * (tsr_density_reference_new), the standard of the tests, and one for OpenCL
+ * devices (maps/map_sum.h). An engine holds one map. One call compares many
+ * models, parts of models, or frames with the map. */
 
 /* Sums over a set of voxels: their number n, the map's values E, the model's
  * density S, the squares and the product. */
@@ -53,42 +95,67 @@ typedef struct {
     tsr_map_sums above; /* voxels of box where S is at least the threshold */
 } tsr_density_sums;
 
+/* Atoms of several systems, one system after another. */
+typedef struct {
+    int n_system;
+    const int *first;       /* [n_system + 1] index of each system's first
+                               atom */
+    const double (*xyz)[3]; /* Angstrom */
+    const unsigned char *z; /* atomic numbers; all are in the blur table */
+} tsr_density_batch;
+
 /* What a call of an engine computes. */
 typedef struct {
     double mask_ang;         /* Angstrom, radius of the mask around atoms; 0: no
                                 mask */
     const double *threshold; /* [n_system] threshold of S; NULL: `above` is all
                                 0 */
-    /* Optional results, for a call with one system only; NULL: not computed. */
+    /* Optional results, for a batch of one system only; NULL: not computed. */
     float *density;     /* [n_voxel] S */
-    tsr_map_sums *tile; /* [n_tile] sums over tiles of 8^3 voxels */
+    tsr_map_sums *tile; /* [n_tile] sums over tiles of 8^3 voxels. From a
+                           device, tiles that no atom reaches are 0 */
 } tsr_density_options;
 
-/* An engine: a map, a width, and memory for the density of one system. */
-typedef struct {
-    tsr_pool pool;      /* owns this structure */
+typedef struct tsr_density_engine tsr_density_engine;
+
+/* An engine: a map, a blur, and functions that compute sums. */
+struct tsr_density_engine {
+    tsr_pool pool; /* memory of the engine, this structure included */
+    void (*free)(tsr_density_engine *engine); /* frees what the pool does not
+                                                 own; NULL: nothing */
+    /* Sets the blur; the map stays. Errors: TSR_E_DEVICE, TSR_E_RANGE. */
+    tsr_status (*set_blur)(tsr_density_engine *engine,
+                           const tsr_blur_table *blur, tsr_err *err);
+    /* Computes out [n_system]. Errors: TSR_E_NUMERIC (a coordinate that is not
+     * finite), TSR_E_NOMEM, TSR_E_DEVICE, TSR_E_RANGE. */
+    tsr_status (*run)(tsr_density_engine *engine,
+                      const tsr_density_batch *batch,
+                      const tsr_density_options *options, tsr_density_sums *out,
+                      tsr_err *err);
     const tsr_map *map; /* borrowed */
     tsr_map_sums whole; /* n, e and ee over all voxels that are not NaN */
-    double sigma_ang;   /* Angstrom; set by the caller before a call */
-    int n_thread;
-    double *density;     /* [n_voxel] density of a system; 0 between calls */
-    unsigned char *mask; /* [n_voxel] 1: within mask_ang; 0 between calls */
-    double *factor; /* [n_thread][nx + ny + 8] a Gaussian along each axis */
-} tsr_density_engine;
+    tsr_blur_table blur;
+    char describe[320]; /* name of the engine and its device */
+};
 
-/* Makes an engine without a width. The map is borrowed and must not change.
- * Errors: TSR_E_NOMEM. */
-tsr_status tsr_density_new(const tsr_map *map, tsr_density_engine **out,
-                           tsr_err *err);
+/* Makes the reference engine. Call set_blur before the first run. The map is
+ * borrowed. Errors: TSR_E_NOMEM. */
+tsr_status tsr_density_reference_new(const tsr_map *map,
+                                     tsr_density_engine **out, tsr_err *err);
+
+/* Runs a batch of one system. */
+tsr_status tsr_density_one(tsr_density_engine *engine, int n_atom,
+                           const double (*xyz)[3], const unsigned char *z,
+                           const tsr_density_options *options,
+                           tsr_density_sums *out, tsr_err *err);
 void tsr_density_free(tsr_density_engine *engine);
 
 /* Systems assembled one by one, such as parts or moved copies of a model. One
  * call with all systems costs less than a call for each. */
 typedef struct {
-    int n;            /* number of systems */
-    int *first;       /* [n + 1] index of each system's first atom */
-    double (*xyz)[3]; /* Angstrom */
-    unsigned char *z; /* atomic numbers */
+    int n, *first;
+    double (*xyz)[3];
+    unsigned char *z;
 } tsr_systems;
 
 /* Memory for n_system systems with n_atom atoms in all, from the pool. Setting
@@ -101,20 +168,12 @@ tsr_status tsr_systems_make(tsr_pool *pool, int n_system, size_t n_atom,
  * coordinates, which the caller may change. */
 double (*tsr_systems_add(tsr_systems *systems, int n, const int *atom,
                          const double (*xyz)[3], const unsigned char *z))[3];
-
-/* Computes out [n_system]. Cost: one multiply-add for each voxel within
- * TSR_BLUR_REACH of each atom. Errors: TSR_E_NUMERIC (a coordinate that is
- * not finite), TSR_E_NOMEM. */
-tsr_status tsr_density_run(tsr_density_engine *engine,
-                           const tsr_systems *systems,
+tsr_status tsr_systems_run(const tsr_systems *systems,
+                           tsr_density_engine *engine,
                            const tsr_density_options *options,
                            tsr_density_sums *out, tsr_err *err);
 
-/* Runs one system. */
-tsr_status tsr_density_one(tsr_density_engine *engine, int n_atom,
-                           const double (*xyz)[3], const unsigned char *z,
-                           const tsr_density_options *options,
-                           tsr_density_sums *out, tsr_err *err);
+/* ---- shared by both engines ---- */
 
 enum { TSR_TILE_SIDE = 8 /* voxels */ };
 
@@ -124,6 +183,10 @@ static inline int tsr_map_tiles(int n)
     return (n + TSR_TILE_SIDE - 1) / TSR_TILE_SIDE;
 }
 size_t tsr_map_n_tile(const tsr_map_grid *grid);
+
+/* Sets the message that a coordinate is not finite, for coordinates that are
+ * not finite or beyond 1e30. Returns TSR_E_NUMERIC. */
+tsr_status tsr_density_not_finite(tsr_err *err);
 
 /* n, e and ee over all voxels that are not NaN. */
 tsr_map_sums tsr_map_whole(const tsr_map *map);

@@ -571,6 +571,7 @@ static tsr_status init_job(job *j, tsr_err *err)
                                  (const double(*)[3])j->models->start};
     const size_t n_draw = (size_t)j->models->of_draw[j->models->n - 1] + 1;
     tsr_map_source source;
+    tsr_blur_table blur;
     TSR_TRY(tsr_map_source_read(o, start, NULL, &j->pool, &source, err));
     j->map = source.map;
     j->n_voxel = tsr_map_n_voxel(&j->map->grid);
@@ -583,9 +584,11 @@ static tsr_status init_job(job *j, tsr_err *err)
                    (n_draw + 1) * (2 + (size_t)atoms->n_residue));
     TSR_TRY(tsr_pool_check(&j->pool, err));
     TSR_TRY(tsr_pool_check(&j->out->pool, err));
-    TSR_TRY(tsr_density_new(j->map, &j->engine, err));
-    j->engine->sigma_ang = j->out->sigma_over_r * o->resolution;
-    return TSR_OK;
+    TSR_TRY(tsr_blur_make(TSR_BLUR_GAUSSIAN, o->resolution,
+                          j->out->sigma_over_r, atoms->n_atom, j->models->z,
+                          &blur, err));
+    TSR_TRY(tsr_density_reference_new(j->map, &j->engine, err));
+    return j->engine->set_blur(j->engine, &blur, err);
 }
 
 tsr_status tsr_map_view_make(const tsr_term_options *options,

@@ -246,18 +246,8 @@ tsr_status tsr_report_maps(tsr_report *report, const tsr_term_type *type,
                            tsr_err *err);
 /* Marginal distributions of scalar variables, with their priors. */
 tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err);
-/* Distances, mobility, domain arrangements and timelines of the conformations.
- */
+/* Distances, mobility and domain arrangements of the conformations. */
 tsr_status tsr_report_structure(tsr_report *report, tsr_err *err);
-
-/* Heat maps of residue and of domain against draw, below traces. */
-tsr_status tsr_report_timeline(tsr_report *report, const tsr_domains *domains,
-                               tsr_err *err);
-
-/* Adds cells to the last panel: column i at x0 + i dx, rows for the residues
- * `row` of the shape statistics. value [n_x][n_row]. */
-void tsr_report_add_rows(tsr_report *report, tsr_figure *f, int n_x, double x0,
-                         double dx, const double *value);
 
 /* Widens the range of x to 4 % beyond the data of the first panel on either
  * side. */
@@ -265,7 +255,7 @@ void tsr_report_add_margin(tsr_figure *f);
 /* A line that states whether the run has converged, and unfolds to the list of
  * convergence checks. */
 void tsr_report_convergence(tsr_report *report);
-/* Traces and rank plots of the chains. */
+/* Traces of the chains. */
 tsr_status tsr_report_chains(tsr_report *report, tsr_err *err);
 
 #endif

@@ -168,43 +168,6 @@ static tsr_status residue_figure(tsr_report *r, const tsr_report_map *m,
     return tsr_page_figure(r->page, f, err);
 }
 
-/* Correlation by residue and draw, in the order of the chains, with the
- * starting structure before the first draw. Draws are thinned to MOST_CELLS
- * cells. */
-static tsr_status timeline_figure(tsr_report *r, const tsr_report_map *m,
-                                  tsr_err *err)
-{
-    enum { MOST_CELLS = 12000 };
-    const tsr_map_view *v = &m->view;
-    const size_t n_row = (size_t)v->n_residue;
-    const size_t every = n_row * ((size_t)v->n_draw + 1) / MOST_CELLS + 1;
-    const size_t n_column = (size_t)v->n_draw / every + 1;
-    const size_t n = n_row * n_column;
-    double *x, *y, *z;
-    tsr_figure f = new_figure(m, "timeline", "Correlation by residue and draw",
-                              "draw (0: the start)", 620);
-    tsr_pool_array(&f.pool, x, n);
-    tsr_pool_array(&f.pool, y, n);
-    tsr_pool_array(&f.pool, z, n);
-    for (size_t k = 0; !f.pool.failed && k < n; k++) {
-        const size_t row = k % n_row, column = k / n_row;
-        x[k] = (double)(column * every) - 0.5;
-        y[k] = residue_number(m, (int)row) - 0.5;
-        z[k] = v->timeline[column * every * (n_row + 2) + 2 + row];
-    }
-    f.x0 = -0.5;
-    f.x1 = (double)(n_column * every) - 0.5;
-    tsr_panel *panel = tsr_figure_panel(&f, "residue", 0, 300);
-    panel->z_title = "correlation";
-    panel->y0 = residue_number(m, 0) - 0.5;
-    panel->y1 = residue_number(m, (int)n_row - 1) + 0.5;
-    tsr_layer *cells =
-        tsr_figure_layer(&f, TSR_LAYER_CELLS, NULL, "#444444", (int)n, x, y, z);
-    cells->dx = (double)every;
-    cells->dy = 1.0;
-    return tsr_page_figure(r->page, f, err);
-}
-
 /* ---- Fourier shell correlation ---- */
 
 static void add_curve(tsr_figure *f, tsr_layer_kind kind, const char *label,
@@ -359,8 +322,6 @@ static tsr_status add_map(tsr_report *r, const tsr_report_map *m, tsr_err *err)
         "correlation than its neighbours is misplaced or not resolved in the "
         "map.",
         v->mask_ang);
-    if (status == TSR_OK && v->n_residue > 1)
-        status = timeline_figure(r, m, err);
     if (status == TSR_OK && v->mean.n > 0)
         status = fsc_figure(r, m, err);
     tsr_page_words(

@@ -89,7 +89,7 @@ evidence without an offer that atoms rule out is a number | 0> "evidence": *\{"l
         tessera summary part --json
 
 # ---- beside neutrons and a map, whose curve and correlation are its own ----
-a map | 0 | tessera map simulate model.pdb --like zero.dx -r 8 -o own.mrc
+a map | 0 | tessera map simulate model.pdb --like zero.dx -r 8 --device reference -o own.mrc
 neutrons | 0 | tessera simulate beside.yaml --output sans.dat --set simulate.radiation=neutron \
         --set simulate.d2o=0.42 --set "simulate.deuterated=[A=0.75]"
 a run of all three | 0 bodies propose all-atom draws | tessera run beside.yaml --output beside
@@ -100,7 +100,7 @@ as neutrons see it | 0 | \
         curve sans.dat --radiation neutron --d2o 0.42 --deuterated A=0.75 --c2 0 --background fit
     chi2 of neutrons | look chi2_2 beside/trace.h5
 in the map it is where it was | 0> "cc_box": *0\.9[0-9] | \
-        tessera map cc draw.pdb --map own.mrc -r 8 --json
+        tessera map cc draw.pdb --map own.mrc -r 8 --device reference --json
 
 # ---- asked by solve ----
 solve | 0 1 state: solved/1 | tessera solve model.pdb curve.dat --states 1 --output solved \
@@ -115,7 +115,6 @@ incomplete residues | 65 bodies: atoms.*residues lack atoms | \
         tessera run run.yaml --output none --set structure.file=cut.pdb
 several structures | 78 structure.starts: with structure.bodies | \
         tessera check run.yaml --set structure.states=2 --set 'structure.starts=[{file: model.pdb}]'
-another layer | 78 'own' is not known: expected one of rides | tessera check run.yaml --set solvent.layer=own
 END
 
 # ---- water that rides along ----

@@ -149,6 +149,11 @@ devices --json | 0 | tessera devices --json
 bench --json | 0 | tessera bench --quick --json
     rows | json d.device and len(d.rows) == 20 and all(r.wall_us_per_profile > 0 and r.max_rel_error < 1e-5 \
         for r in d.rows)
+bench --map | 0 | tessera bench --map --quick --json
+    builds once | json [r.build_ms > 0 for c in ('cold', 'resident') for r in d.rows if r.case == c] == [True, False]
+    is right | json [r.error_of_cc < 1e-6 for r in d.rows if r.case == 'resident'] == [True]
+    what follows each other is no longer than the whole | json all(r.place_ms > 0 and r.kernels_ms > 0 \
+        and r.place_ms + r.queue_ms <= r.wall_ms and max(r.kernels_ms, r.read_ms) <= r.wall_ms for r in d.rows)
 a device that is not there | 74 quantum | tessera run good.yaml --output new --device quantum
 the same device twice | 78 device.use: '0,0' names device 0 .*twice | \
         tessera run good.yaml --output new --device 0,0
@@ -313,7 +318,6 @@ run good.yaml --output new --set data.0.resolution.beam_profile=pipe
 init model.pdb --pae pipe
 init model.pdb --map pipe -r 5
 summary pipe
-export out --weights pipe
 END
 
 # ---- device and output ----

@@ -203,7 +203,7 @@ a change after the run began | 0 solve.yaml was changed after the run | tessera 
 two curves | 0 | tessera $solve other.dat -o two --states 1 $few
     each has its rigid fit, of which both are told | test -s two/rigid-2.fit && out fits other.dat
 $ without_side_chains >backbone.pdb
-a map | 0 | tessera map simulate backbone.pdb --like zero.dx --resolution 12 --output map.mrc
+a map | 0 | tessera map simulate backbone.pdb --like zero.dx --resolution 12 --device reference --output map.mrc
 $ cp map.mrc other.mrc
 curve and map | 0 | tessera $solve --map map.mrc --resolution 12 -o mapped --states 1 $few --set device.use=reference
     the map is fitted to, and told of | in mapped/solve.yaml kind: map && in mapped/verdict.txt map.mrc: .*correlation

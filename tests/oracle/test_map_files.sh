@@ -8,6 +8,8 @@ if [ ! -d "$maps" ]; then
     echo "skip maps: no $maps"
     exit 0
 fi
+device=auto
+tessera devices --no-test >/dev/null 2>&1 || device=reference
 model=$maps/adk_1ake-docked.pdb
 gunzip -c "$maps/adk_4ake_5A.mrc.gz" >map.mrc
 cat >dcd.py <<'END'
@@ -25,10 +27,10 @@ END
 cc() { # MODEL OPTION...
     file=$1
     shift
-    tessera map cc "$file" --map map.mrc -r 5 "$@"
+    tessera map cc "$file" --map map.mrc -r 5 --device $device "$@"
 }
 cases <<'END'
-simulate | 0 | tessera map simulate "$model" --like map.mrc -r 5 -o model.mrc
+simulate | 0 | tessera map simulate "$model" --like map.mrc -r 5 -o model.mrc --device $device
 cc | 0 | cc "$model" --json --difference difference.mrc
 $ cp out.txt cc.json
     mrcfile reads the maps, and NumPy computes the same | \

@@ -49,16 +49,21 @@ static void write_map(const fixture *f, double share, const char *name)
     const tsr_map_grid g = {.n = {46, 44, 60},
                             .step = {1.0, 1.0, 1.0},
                             .origin = {-18.5, -21.0, -29.0}};
+    const int first[2] = {0, N_ATOM};
     tsr_map *map, *one;
     tsr_density_engine *engine;
+    tsr_blur_table blur;
     tsr_density_sums sums;
     OK(tsr_map_new(&g, &of_maps, &map, &err));
     OK(tsr_map_new(&g, &of_maps, &one, &err));
-    OK(tsr_density_new(map, &engine, &err));
-    engine->sigma_ang = sigma_over_r * resolution;
+    OK(tsr_density_reference_new(map, &engine, &err));
+    OK(tsr_blur_make(TSR_BLUR_GAUSSIAN, resolution, sigma_over_r, N_ATOM, f->z,
+                     &blur, &err));
+    OK(engine->set_blur(engine, &blur, &err));
     for (int k = 0; k < 2; k++) {
+        const tsr_density_batch batch = {1, first, f->place[k], f->z};
         const tsr_density_options o = {.density = one->value};
-        OK(tsr_density_one(engine, N_ATOM, f->place[k], f->z, &o, &sums, &err));
+        assert_int_equal(engine->run(engine, &batch, &o, &sums, NULL), 0);
         for (size_t v = 0; v < tsr_map_n_voxel(&g); v++)
             map->value[v] +=
                 (float)((k == 0 ? 1.0 - share : share) * (double)one->value[v]);

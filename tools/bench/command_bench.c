@@ -14,7 +14,7 @@
 static const char *const engine_words[] = {"tiles", "waves", NULL};
 
 typedef struct {
-    int json, engine, quick, moves, sampling;
+    int json, engine, quick, moves, map, sampling;
     char *device;
     long time;
     tsr_strings set;
@@ -36,6 +36,9 @@ static const tsr_field fields[] = {
               .doc = "measure the moves of the sampler instead: proposals "
                      "per second, acceptance, dirty (changed) tiles; needs "
                      "no device"),
+    TSR_FIELD(BOOL, "map", options, map,
+              .doc = "measure the comparison of models with density maps "
+                     "instead"),
     TSR_FIELD(BOOL, "sampling", options, sampling,
               .doc = "run CONFIGs instead (default: configs/ here) and count "
                      "independent draws per second"),
@@ -340,6 +343,7 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
     const tsr_status status =
         o->sampling ? tsr_bench_sampling(&sampling, &table, log, err)
         : o->moves  ? tsr_bench_moves(&table, quick, log, err)
+          : o->map    ? tsr_bench_map(device, &table, quick, err)
                     : bench_engine(&b, err);
     while (json.depth > 0 && status == TSR_OK)
         tsr_json_close(&json);

@@ -40,6 +40,13 @@ tsr_status tsr_bench_sampling(const tsr_bench_sampling_options *options,
 tsr_status tsr_bench_moves(tsr_table *table, int is_quick, tsr_log *log,
                            tsr_err *err);
 
+/* Measures the comparison of models with density maps, for the molecule sizes
+ * of a published benchmark: with and without transfer of the map to the device,
+ * and for parts of the molecules alone and in batches. Errors of the
+ * correlation are against double precision. */
+tsr_status tsr_bench_map(const tsr_device *device, tsr_table *table,
+                         int is_quick, tsr_err *err);
+
 /* ---- speed and accuracy of an engine ----
  *
  * For artificial systems: bodies of 21 types at random positions in a ball. */
