@@ -157,9 +157,10 @@ class Curve:
     >>> Curve("curve.dat", q_max=0.3)       # columns q, I, sigma
     >>> Curve(q, intensity, sigma)
 
-    Of a file, the unit of q is found from the header or the largest q; points
-    outside q_min..q_max or without a positive sigma are left out. smear: with
-    a fourth column, the standard deviation of q, fitted curves are smeared.
+    Files are text, canSAS XML, NXcanSAS, or of ATSAS or FoXS. The unit of q is
+    found; points outside q_min..q_max or without a positive sigma are left out.
+    smear: fitted curves are smeared with the standard deviation of q (a fourth
+    column or Qdev) and the slit of the file, if it has them.
     Errors: MissingFileError, DataError (file and line), UsageError."""
 
     def __init__(self, source: Any, intensity: Any = None, sigma: Any = None,

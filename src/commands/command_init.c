@@ -316,6 +316,8 @@ static tsr_status print_data(const work *w, FILE *out, tsr_err *err)
         fputc('\n', out);
         if (k >= c->n_xray)
             print_solvent(c, k, out);
+        else if (s->has_named_dq)
+            fputs("    resolution: auto # as the file states it\n", out);
         if (s->q[s->n - 1] > coarse_end)
             fprintf(
                 out,

@@ -42,8 +42,8 @@ typedef struct {
 
 static const tsr_field fields[] = {
     TSR_FIELD(STRING, "data", options, data, .letter = 'd', .argument = "DAT",
-              .doc = "curve (q, I, sigma) to which the structures are fitted; "
-                     "also SASBDB's .sascif"),
+              .doc = "curve to which the structures are fitted: q, I, sigma "
+                     "in a text, canSAS XML, NXcanSAS or SASBDB's sasCIF"),
     TSR_FIELD(CHOICE, "bodies", options, bodies, .letter = 'b',
               .argument = "KIND", .initial = "atoms", .words = bodies_words,
               .doc = "scatterers: all atoms, or two or one body per residue"),
@@ -112,13 +112,13 @@ static const tsr_field fields[] = {
     TSR_FIELD(CHOICE, "q-unit", options, unit, .argument = "UNIT",
               .initial = "auto", .words = unit_words,
               .doc = "unit of q in the data: auto, 1/A or 1/nm"),
-    TSR_FIELD(NUMBER_OR_WORD, "resolution", options, resolution.dq,
-              .argument = "DQ", .unit = "1/Angstrom", .max = 1.0,
-              .words = dq_words,
-              .doc = "standard deviation of q, with which the curve is "
-                     "smeared: a number, or column, the fourth column of the "
-                     "data, auto, the fourth column if there is one, or none; "
-                     "default: none, for neutrons auto"),
+    TSR_FIELD(
+        NUMBER_OR_WORD, "resolution", options, resolution.dq, .argument = "DQ",
+        .unit = "1/Angstrom", .max = 1.0, .words = dq_words,
+        .doc = "standard deviation of q, with which the curve is "
+               "smeared: a number, or column, the fourth column of the "
+               "data or Qdev, auto, that column if there is one, or none; "
+               "default: none, for neutrons auto"),
     TSR_FIELD(DOUBLE, "wavelength-spread", options,
               resolution.wavelength_spread, .argument = "X", .max = 0.5,
               .doc = "relative full width at half maximum of the wavelengths, "

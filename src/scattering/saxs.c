@@ -39,24 +39,25 @@ static tsr_status check_rows(const char *path, const tsr_saxs_table *table,
         const double *v = row->value;
         if (!isfinite(v[0]) || v[0] < 0)
             return tsr_fail(err, TSR_E_DATA,
-                            "'%s', line %ld: q = %g is %s; remove the line",
-                            path, row->line, v[0],
-                            isfinite(v[0]) ? "negative"
-                                           : "not a finite number");
+                            "'%s', %s %ld: q = %g is %s; remove the %s", path,
+                            table->noun, row->line, v[0],
+                            isfinite(v[0]) ? "negative" : "not a finite number",
+                            table->noun);
         if (i > 0 && v[0] < row[-1].value[0])
             return tsr_fail(err, TSR_E_DATA,
-                            "'%s', line %ld: q = %g comes after q = %g of line "
+                            "'%s', %s %ld: q = %g comes after q = %g of %s "
                             "%ld; sort the rows by q, give one curve a file, "
                             "and begin headers with '#'",
-                            path, row->line, v[0], row[-1].value[0],
-                            row[-1].line);
+                            path, table->noun, row->line, v[0],
+                            row[-1].value[0], table->noun, row[-1].line);
         if (is_usable(v) &&
             (fabs(v[1]) > most || v[2] > most || v[2] < 1.0 / most))
             return tsr_fail(
                 err, TSR_E_DATA,
-                "'%s', line %ld: I = %g, sigma = %g; expected I up to %g and "
+                "'%s', %s %ld: I = %g, sigma = %g; expected I up to %g and "
                 "sigma from %g to %g: give the curve in another unit",
-                path, row->line, v[1], v[2], most, 1.0 / most, most);
+                path, table->noun, row->line, v[1], v[2], most, 1.0 / most,
+                most);
     }
     return TSR_OK;
 }
@@ -241,6 +242,8 @@ static void log_curve(const tsr_saxs *saxs, const tsr_saxs_table *table,
     const char *path = saxs->path;
     tsr_info(log, "%s: %d points, q = %.5g to %.5g 1/Angstrom", path, saxs->n,
              saxs->q[0], saxs->q[saxs->n - 1]);
+    if (table->note != NULL)
+        tsr_warn(log, "%s: %s", path, table->note);
     if (table->n_unused > 0)
         tsr_warn(log,
                  "%s: %d other lines of numbers are not used (first: line %ld)",
@@ -248,16 +251,16 @@ static void log_curve(const tsr_saxs *saxs, const tsr_saxs_table *table,
     if (saxs->n_dropped_sigma > 0)
         tsr_warn(log,
                  "%s: %d rows dropped, sigma <= 0, or I or sigma not a number "
-                 "(line %s)",
-                 path, saxs->n_dropped_sigma, lines[0]);
+                 "(%s %s)",
+                 path, saxs->n_dropped_sigma, table->noun, lines[0]);
     if (table->has_index)
         tsr_warn(log,
                  "%s: column 1 numbers the rows: the columns are read as "
                  "index, q, I%s",
                  path, table->has_sigma ? ", sigma" : "");
     if (saxs->n_dropped_duplicate > 0)
-        tsr_warn(log, "%s: %d rows dropped, q repeats (line %s)", path,
-                 saxs->n_dropped_duplicate, lines[1]);
+        tsr_warn(log, "%s: %d rows dropped, q repeats (%s %s)", path,
+                 saxs->n_dropped_duplicate, table->noun, lines[1]);
     if (saxs->n_negative > 0)
         tsr_info(log, "%s: %d points with I <= 0, kept", path,
                  saxs->n_negative);
@@ -315,12 +318,15 @@ static tsr_status make_curve(tsr_saxs *saxs, tsr_saxs_table *table,
     }
     TSR_TRY(check_rows(path, table, err));
     double factor = decide_unit(saxs, table, unit, log);
+    saxs->has_named_dq = table->has_named_dq;
+    for (int k = 0; k < 2; k++)
+        saxs->slit[k] = table->slit[k] * factor;
     copy_rows(saxs, table, factor, q_range, lines);
     if (saxs->n_dropped_sigma == table->n)
         return tsr_fail(
             err, TSR_E_DATA,
-            "'%s': no usable row (first: line %ld, I = %g, sigma = %g); %s",
-            path, top->line, top->value[1], top->value[2],
+            "'%s': no usable row (first: %s %ld, I = %g, sigma = %g); %s", path,
+            table->noun, top->line, top->value[1], top->value[2],
             isfinite(top->value[1])
                 ? "if the third column is not sigma, remove it and "
                   "sigma is modelled"
@@ -379,19 +385,28 @@ tsr_status tsr_saxs_set_resolution(tsr_saxs *saxs,
                                    tsr_log *log, tsr_err *err)
 {
     char text[200];
-    tsr_status status =
-        tsr_resolution_make(options, saxs->n, saxs->q, saxs->dq, &saxs->pool,
-                            &saxs->resolution, err);
+    tsr_resolution_options o = *options;
+    const int is_wanted = o.dq.word > TSR_DQ_NONE;
+    if (is_wanted && o.slit_length == 0.0 && o.beam_profile == NULL)
+        o.slit_length = saxs->slit[0];
+    if (is_wanted && o.slit_width == 0.0)
+        o.slit_width = saxs->slit[1];
+    if (o.dq.word == TSR_DQ_NONE && saxs->has_named_dq)
+        tsr_warn(log,
+                 "%s: the file states its resolution (Qdev, dQl or dQw), which "
+                 "is not used; resolution: auto (--resolution auto) uses it",
+                 saxs->path);
+    tsr_status status = tsr_resolution_make(
+        &o, saxs->n, saxs->q, saxs->dq, &saxs->pool, &saxs->resolution, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", saxs->path);
     tsr_resolution_text(&saxs->resolution, saxs->n, text, sizeof text);
     if (!tsr_resolution_is_ideal(&saxs->resolution))
         tsr_info(log, "%s: the model's curve is smeared: %s%s", saxs->path,
                  text,
-                 saxs->dq != NULL && (options->dq.word == TSR_DQ_COLUMN ||
-                                      options->dq.word == TSR_DQ_AUTO)
-                     ? " (column 4)"
-                     : "");
+                 saxs->dq == NULL || !is_wanted ? ""
+                 : saxs->has_named_dq           ? " (Qdev)"
+                                                : " (column 4)");
     return TSR_OK;
 }
 

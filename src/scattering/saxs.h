@@ -1,4 +1,5 @@
-/* Measured scattering curves: text tables of q, I(q), sigma(q).
+/* Measured scattering curves: q, I(q), sigma(q) from text, cansas1d XML,
+ * NXcanSAS, and files of ATSAS and FoXS.
  *
  * Comments and headers may appear before, between and after the rows
  * (saxs_table.h). A fourth column may give the resolution (resolution.h). */
@@ -52,6 +53,8 @@ typedef struct {
     double *sigma;     /* [n] > 0 */
     double *dq;        /* [n] fourth column, 1/Angstrom; NULL: none.
                           tsr_saxs_set_resolution decides its meaning */
+    int has_named_dq;  /* 1: the file calls dq or the slit its resolution */
+    double slit[2];    /* half length, half width, 1/Angstrom; 0: none */
     tsr_resolution resolution; /* of the instrument; ideal after reading */
     tsr_q_unit unit_in_file;
     char unit_reason[80];  /* "header says 1/nm", "q_max > 1", "config" */
@@ -86,7 +89,8 @@ tsr_status tsr_saxs_read(const char *path, tsr_q_unit unit,
 void tsr_saxs_free(tsr_saxs *saxs);
 
 /* Determines the resolution that smears a model's curve before the comparison
- * with these data, and logs it. Errors: those of tsr_resolution_make. */
+ * with these data, and logs it. dq: column or auto also takes the slit of the
+ * file, if the options have none. Errors: those of tsr_resolution_make. */
 tsr_status tsr_saxs_set_resolution(tsr_saxs *saxs,
                                    const tsr_resolution_options *options,
                                    tsr_log *log, tsr_err *err);
