@@ -96,7 +96,7 @@ zero_sigma.dat,tiny_sigma.dat,huge_i.dat 65 65 65 65 65 65 65 65 65 0 0 | no usa
 nan_i.dat,inf_i.dat 65 | no usable row|density|intensities of 0
 nan_q.dat,minus_q.dat,same_q.dat 65 | line [0-9]*: q|repeated q|above the previous distance|ascending u
 header.dat 0 |
-line,empty,noise,noise.gz,cut_good.dat.gz,percent.dat,bomb.xml,model.pdb,utf16.dat,own.mrc,run/trace.h5 65 | usable rows|no distribution|no intensity|is empty|not a text file|damaged or incomplete gzip|holds no table|columns is no
+line,empty,noise,noise.gz,cut_good.dat.gz,percent.dat,bomb.xml,model.pdb,utf16.dat,own.mrc,run/trace.h5 65 | usable rows|no distribution|no intensity|is empty|not a text file|damaged or incomplete gzip|holds no table|no whole cansas1d|no NXcanSAS|columns is no
 run,nowhere,loop 66 | is a directory|cannot open
 
 [maps]
