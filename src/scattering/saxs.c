@@ -3,12 +3,15 @@
 #include "scattering/saxs.h"
 
 #include "files/file.h"
+#include "molecule/structure.h"
 #include "scattering/guinier.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MIN_ROWS = 5, LINES = 64 };
 
@@ -271,6 +274,30 @@ static void log_curve(const tsr_saxs *saxs, const tsr_saxs_table *table,
         tsr_info(log, "%s: no Guinier range found", path);
 }
 
+/* An Rg ten times too large for the curve shows that the entry has lengths in
+ * Angstrom instead of nm. */
+static void check_entry(tsr_sas_entry *e, const char *path, double rg,
+                        tsr_log *log)
+{
+    if (e->name[0] != '\0')
+        tsr_info(log, "%s: entry %s, %s", path, e->name, e->source);
+    if (e->rg > 5.0 * rg) {
+        tsr_warn(log,
+                 "%s: Rg %.4g of the entry is in Angstrom, not in nm, by the "
+                 "curve; so are its other lengths",
+                 path, 0.1 * e->rg);
+        e->rg *= 0.1;
+        e->rg_error *= 0.1;
+        e->rg_pr *= 0.1;
+        e->d_max *= 0.1;
+    }
+    if (strstr(e->source, "eutron") != NULL)
+        tsr_warn(log,
+                 "%s: the entry's source is neutrons (%s); give them as such "
+                 "(kind: sans, profile --radiation neutron)",
+                 path, e->source);
+}
+
 /* Makes the curve from the table, with all checks and log lines. */
 static tsr_status make_curve(tsr_saxs *saxs, tsr_saxs_table *table,
                              tsr_q_unit unit, const double *q_range,
@@ -318,6 +345,8 @@ static tsr_status make_curve(tsr_saxs *saxs, tsr_saxs_table *table,
     saxs->noise =
         tsr_saxs_noise_make(saxs->n, saxs->q, saxs->intensity, saxs->sigma);
     log_curve(saxs, table, q_range, lines, log);
+    saxs->entry = table->entry;
+    check_entry(&saxs->entry, path, saxs->rg_guinier, log);
     return report_noise(saxs, log, err);
 }
 
@@ -390,7 +419,20 @@ tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
                           const double *intensity, const double *sigma,
                           const double *dq, const char *comment, tsr_err *err)
 {
+    const tsr_sascif as_cif = {.comment = comment,
+                               .n = n,
+                               .q = q_inv_ang,
+                               .intensity = intensity,
+                               .sigma = sigma,
+                               .rg = (double)NAN};
     tsr_file_writer to;
+    if (tsr_sascif_is_name(path) && dq != NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'%s': sasCIF does not hold the resolution dq; name "
+                        "the file .dat",
+                        path);
+    if (tsr_sascif_is_name(path))
+        return tsr_sascif_write(path, &as_cif, err);
     TSR_TRY(tsr_file_begin(&to, path, err));
     for (const char *p = comment; p != NULL && *p != '\0';) {
         int length = (int)strcspn(p, "\n");
@@ -405,6 +447,81 @@ tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
         if (dq != NULL)
             fprintf(to.out, " %.10g", dq[i]);
         fputc('\n', to.out);
+    }
+    return tsr_file_end(&to, TSR_OK, err);
+}
+
+/* ---- sasCIF ---- */
+
+int tsr_sascif_is_name(const char *path)
+{
+    const char *dot = strrchr(tsr_text_file_name(path), '.');
+    return dot != NULL &&
+           (strcasecmp(dot, ".sascif") == 0 || strcasecmp(dot, ".cif") == 0);
+}
+
+/* A number with as many digits as reading it back needs. */
+static void put(FILE *out, double value)
+{
+    char text[32];
+    int digits = 8;
+    do
+        snprintf(text, sizeof text, " %.*g", digits, value);
+    while (digits++ < 17 && strtod(text, NULL) != value);
+    fputs(isfinite(value) ? text : " ?", out);
+}
+
+/* A loop of q, I and `last`. */
+static void put_curve(FILE *out, const tsr_sascif *s, const char *category,
+                      const char *items, const double *last)
+{
+    tsr_cif_loop(out, category, items);
+    for (int i = 0; i < s->n; i++) {
+        fprintf(out, "1 %d", i + 1);
+        put(out, s->q[i]);
+        put(out, s->intensity[i]);
+        put(out, last[i]);
+        fputc('\n', out);
+    }
+}
+
+tsr_status tsr_sascif_write(const char *path, const tsr_sascif *what,
+                            tsr_err *err)
+{
+    const tsr_sascif *s = what;
+    char name[64];
+    tsr_file_writer to;
+    TSR_TRY(tsr_file_begin(&to, path, err));
+    snprintf(name, sizeof name, "%s", tsr_text_file_name(path));
+    name[strcspn(name, ".")] = '\0';
+    for (char *p = name; *p != '\0'; p++)
+        *p = isalnum((unsigned char)*p) ? *p : '_';
+    fprintf(to.out, "data_%s_MAIN\n" TSR_SASCIF_MARK TSR_VERSION "\n", name);
+    for (const char *p = s->comment; p != NULL && *p != '\0';) {
+        const int length = (int)strcspn(p, "\n");
+        fprintf(to.out, "# %.*s\n", length, p);
+        p += length + (p[length] == '\n');
+    }
+    tsr_cif_loop(to.out, "sas_scan", "id result_id unit");
+    fputs("1 1 1/A\n", to.out);
+    tsr_cif_loop(to.out, "sas_result", "id Rg_from_Guinier I0_from_Guinier");
+    fputc('1', to.out);
+    put(to.out, s->rg / 10.0); /* nm */
+    put(to.out, s->i0);
+    fputc('\n', to.out);
+    put_curve(to.out, s, "sas_scan_intensity",
+              "scan_id id momentum_transfer intensity intensity_su_counting",
+              s->sigma);
+    if (s->fit != NULL) {
+        fprintf(to.out, "data_%s_FIT_1\n", name);
+        tsr_cif_loop(to.out, "sas_model_fitting_details",
+                     "id result_id unit software chi_square p_value");
+        fputs("1 1 1/A 'tessera " TSR_VERSION "'", to.out);
+        put(to.out, s->chi2);
+        put(to.out, s->p);
+        fputc('\n', to.out);
+        put_curve(to.out, s, "sas_model_fitting",
+                  "id ordinal momentum_transfer intensity fit", s->fit);
     }
     return tsr_file_end(&to, TSR_OK, err);
 }

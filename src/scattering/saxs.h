@@ -63,11 +63,12 @@ typedef struct {
     int n_dropped_sigma; /* rows dropped because sigma <= 0, or I or sigma is
                             not finite */
     int n_dropped_duplicate;
-    int n_negative;    /* rows with I <= 0, kept */
-    int n_outside;     /* rows outside q_range, left out */
-    double rg_guinier; /* Angstrom; NaN if no Guinier range was found */
-    double i0_guinier; /* in the unit of intensity; likewise NaN */
-    int n_guinier;     /* points in the fit */
+    int n_negative;      /* rows with I <= 0, kept */
+    int n_outside;       /* rows outside q_range, left out */
+    double rg_guinier;   /* Angstrom; NaN if no Guinier range was found */
+    double i0_guinier;   /* in the unit of intensity; likewise NaN */
+    tsr_sas_entry entry; /* of SASBDB, if the file is one */
+    int n_guinier;       /* points in the fit */
 } tsr_saxs;
 
 /* Reads a curve.
@@ -98,10 +99,33 @@ tsr_status tsr_saxs_set_resolution(tsr_saxs *saxs,
 double tsr_saxs_q_max(const tsr_saxs *saxs);
 
 /* Writes q, I, sigma and dq (NULL: without) as text, after `comment` (one or
- * more lines, or NULL). Writes a temporary file and renames it. Errors:
+ * more lines, or NULL); a name that ends in .sascif or .cif gets q, I and sigma
+ * as sasCIF. Writes a temporary file and renames it. Errors:
  * TSR_E_IO. */
 tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
                           const double *intensity, const double *sigma,
                           const double *dq, const char *comment, tsr_err *err);
+
+/* A curve, and a fit to it, for a sasCIF file. */
+typedef struct {
+    const char *comment; /* lines, or NULL */
+    int n;
+    const double *q, *intensity, *sigma; /* [n] q in 1/Angstrom */
+    double rg, i0;                       /* Guinier, Angstrom; NaN: unknown */
+    const double *fit;                   /* [n] NULL: no fit */
+    double chi2, p; /* of the fit, per point, and of its CorMap test; NaN:
+                       unknown */
+} tsr_sascif;
+
+/* Text by which tessera recognises its sasCIF files. */
+#define TSR_SASCIF_MARK "# by tessera "
+
+/* Returns 1 if a file name ends in .sascif or .cif. */
+int tsr_sascif_is_name(const char *path);
+
+/* Writes the file; numbers have all digits, so reading it returns the same
+ * curve. The data blocks have the name of the file. Errors: TSR_E_IO. */
+tsr_status tsr_sascif_write(const char *path, const tsr_sascif *what,
+                            tsr_err *err);
 
 #endif

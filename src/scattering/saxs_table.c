@@ -426,6 +426,35 @@ static tsr_status find_table(const char *path, const char *text, size_t size,
     return TSR_OK;
 }
 
+/* Makes the table of the curve of a SASBDB entry. */
+static tsr_status read_entry(const char *path, const char *text, size_t size,
+                             tsr_pool *pool, tsr_saxs_table *table,
+                             tsr_err *err)
+{
+    tsr_sas_curve c;
+    char line[48];
+    int is_loose;
+    TSR_TRY(tsr_sas_entry_read(path, text, size, pool, &table->entry, &c, err));
+    table->n = c.n;
+    table->n_unused = c.n_unused;
+    table->first_unused = c.first_unused;
+    tsr_pool_array(pool, table->row, c.n);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int i = 0; i < c.n; i++) {
+        const tsr_sas_point *p = &c.point[i];
+        table->row[i] =
+            (tsr_saxs_row){{p->q, p->intensity, p->sigma}, 3, p->line};
+        table->has_sigma |= isfinite(p->sigma) != 0;
+    }
+    snprintf(line, sizeof line, "q [%s]", c.unit);
+    table->unit = tsr_saxs_header_unit(line, strlen(line), &is_loose);
+    if (c.unit[0] != '\0' && table->unit == TSR_Q_AUTO)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': the unit of q is '%s'; expected 1/A or 1/nm",
+                        path, c.unit);
+    return TSR_OK;
+}
+
 tsr_status tsr_saxs_table_read(const char *path, tsr_pool *pool,
                                tsr_saxs_table *table, tsr_err *err)
 {
@@ -436,10 +465,13 @@ tsr_status tsr_saxs_table_read(const char *path, tsr_pool *pool,
     const int is_hdf5 = size >= 8 && memcmp(text, "\x89HDF\r\n\x1a\n", 8) == 0;
     const char *start = text + strspn(text, "\xef\xbb\xbf \t\r\n");
     const int is_xml = *start == '<';
+    *table = (tsr_saxs_table){.n = 0};
     tsr_status status =
         is_hdf5  ? tsr_cansas_read_hdf5(path, pool, &curve, err)
         : is_xml ? tsr_cansas_read_xml(path, start, pool, &curve, err)
-                 : find_table(path, text, size, pool, table, err);
+        : tsr_sas_is_cif(text, size)
+            ? read_entry(path, text, size, pool, table, err)
+            : find_table(path, text, size, pool, table, err);
     if (is_hdf5 || is_xml)
         TSR_THEN(status, convert(path, &curve, pool, table, err));
     table->noun = is_hdf5 ? "point" : "line";

@@ -16,6 +16,7 @@
 
 #include "core/pool.h"
 #include "core/status.h"
+#include "molecule/sas_entry.h"
 
 typedef enum { TSR_Q_AUTO, TSR_Q_INV_ANG, TSR_Q_INV_NM } tsr_q_unit;
 
@@ -38,9 +39,11 @@ typedef struct {
     double slit[2];    /* half length, half width, in the unit of q; 0: none */
     const char *noun;  /* of row.line: "line", "point" */
     const char *note;  /* for a warning; NULL: plain columns */
+    tsr_sas_entry entry; /* of SASBDB, if the file is one */
 } tsr_saxs_table;
 
-/* Reads the table. Of text: the longest run of rows of equal width, extended by
+/* Reads the table. Of sasCIF: see molecule/sas_entry.h; of canSAS: see
+ * store/cansas.h. Of text: the longest run of rows of equal width, extended by
  * adjacent rows that continue q. Up to four rows are left out at its beginning,
  * if their q is above that of the middle row, and at its end, if their q is far
  * beyond the others. In memory of the pool. Errors: those of reading the file
