@@ -1,5 +1,5 @@
 /* Writes drawn conformations and parameters as files for other programs:
- * weights and choice of draws, tables, models. */
+ * choice of draws, tables, models. */
 #include "analysis/export.h"
 
 #include "analysis/shape.h"
@@ -18,168 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-/* ---- weights of draws ----
- *
- * Reads weights from a table of chain, draw and weight, as reweight --output
- * writes. A draw that the table lacks has weight 0. A draw that occurs twice is
- * refused. */
-
-enum { LINE = 256 };
-
-typedef struct {
-    int chain;
-    long draw;
-    double weight;
-} row;
-
-typedef struct {
-    const char *path;
-    long line;
-    size_t n, capacity;
-    row *row; /* [n] */
-    int n_chain;
-    long n_draw;
-} weight_table;
-
-static tsr_status add_row(weight_table *t, const char *text, tsr_err *err)
-{
-    char *end;
-    row r;
-    const long chain = strtol(text, &end, 10);
-    int is_good = end != text && *end == ',' && chain >= 0 && chain < INT_MAX;
-    const char *second = end + 1;
-    r.chain = (int)chain;
-    r.draw = is_good ? strtol(second, &end, 10) : -1;
-    is_good &= end != second && *end == ',' && r.draw >= 0 && r.draw < INT_MAX;
-    const char *third = end + 1;
-    r.weight = is_good ? strtod(third, &end) : -1.0;
-    if (!is_good || end == third || !isfinite(r.weight) || r.weight < 0.0 ||
-        strchr(",\r\n", *end) == NULL)
-        return tsr_fail(
-            err, TSR_E_DATA,
-            "'%s', line %ld: expected chain, draw and a weight of 0 or more",
-            t->path, t->line);
-    if (t->n == t->capacity) {
-        t->capacity = 2 * t->capacity + 1024;
-        row *more = realloc(t->row, t->capacity * sizeof *more);
-        TSR_TRY(tsr_allocated(more, err));
-        t->row = more;
-    }
-    t->row[t->n++] = r;
-    t->n_chain = r.chain >= t->n_chain ? r.chain + 1 : t->n_chain;
-    t->n_draw = r.draw >= t->n_draw ? r.draw + 1 : t->n_draw;
-    return TSR_OK;
-}
-
-static tsr_status read_rows(weight_table *t, FILE *file, tsr_err *err)
-{
-    char text[LINE], shown[TSR_EXCERPT_SIZE];
-    while (fgets(text, sizeof text, file) != NULL) {
-        t->line++;
-        if (t->line > 1) {
-            TSR_TRY(add_row(t, text, err));
-        } else if (strncmp(text, "chain,draw,weight", 17) != 0) {
-            text[strcspn(text, "\r\n")] = '\0';
-            return tsr_fail(
-                err, TSR_E_DATA,
-                "'%s' begins with '%s', not with chain,draw,weight; tessera "
-                "reweight --output writes such a file",
-                t->path, tsr_text_excerpt(text, shown));
-        }
-    }
-    if (ferror(file))
-        return tsr_fail(err, TSR_E_IO, "cannot read '%s'", t->path);
-    return TSR_OK;
-}
-
-static tsr_status normalise_weights(const weight_table *t,
-                                    tsr_draw_weights *out, tsr_err *err)
-{
-    /* a table that is sparser than this is no table of weights */
-    const double most = 100.0 * ((double)t->n + 1e4);
-    double sum = 0.0;
-    if ((double)t->n_chain * (double)t->n_draw > most)
-        return tsr_fail(err, TSR_E_DATA, "'%s' has only %zu of %d x %ld draws",
-                        t->path, t->n, t->n_chain, t->n_draw);
-    const size_t n = (size_t)t->n_chain * (size_t)t->n_draw;
-    *out = (tsr_draw_weights){t->n_chain, t->n_draw,
-                              malloc((n + 1) * sizeof(double))};
-    TSR_TRY(tsr_allocated(out->weight, err));
-    for (size_t i = 0; i < n; i++)
-        out->weight[i] = -1.0;
-    for (size_t i = 0; i < t->n; i++) {
-        const row *r = &t->row[i];
-        double *w = &out->weight[(size_t)r->chain * (size_t)t->n_draw +
-                                 (size_t)r->draw];
-        if (*w >= 0.0)
-            return tsr_fail(err, TSR_E_DATA,
-                            "'%s' has chain %d, draw %ld twice", t->path,
-                            r->chain, r->draw);
-        *w = r->weight;
-        sum += r->weight;
-    }
-    if (!(sum > 0.0) || !isfinite(sum))
-        return tsr_fail(err, TSR_E_DATA, "'%s': the sum of the weights is %g",
-                        t->path, sum);
-    for (size_t i = 0; i < n; i++)
-        out->weight[i] = fmax(out->weight[i], 0.0) / sum;
-    return TSR_OK;
-}
-
-tsr_status tsr_draw_weights_read(const char *path, tsr_draw_weights *out,
-                                 tsr_err *err)
-{
-    weight_table t = {.path = path};
-    TSR_TRY(tsr_file_check_input(path, err));
-    FILE *file = fopen(path, "r");
-    *out = (tsr_draw_weights){.weight = NULL};
-    if (file == NULL)
-        return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
-                        strerror(errno));
-    tsr_status status = read_rows(&t, file, err);
-    fclose(file);
-    TSR_THEN(status, normalise_weights(&t, out, err));
-    if (status != TSR_OK)
-        tsr_draw_weights_clear(out);
-    free(t.row);
-    return status;
-}
-
-void tsr_draw_weights_clear(tsr_draw_weights *weights)
-{
-    free(weights->weight);
-    *weights = (tsr_draw_weights){.weight = NULL};
-}
-
-double tsr_draw_weights_at(const tsr_draw_weights *weights, int chain,
-                           long draw)
-{
-    if (chain >= weights->n_chain || draw >= weights->n_draw)
-        return 0.0;
-    return weights
-        ->weight[(size_t)chain * (size_t)weights->n_draw + (size_t)draw];
-}
-
-int tsr_weighted_pick(int n, const double *weight, long count, int *pick)
-{
-    double sum = 0.0, before = 0.0;
-    int at = 0, last = 0;
-    for (int i = 0; i < n; i++)
-        if (weight[i] > 0.0) {
-            sum += weight[i];
-            last = i;
-        }
-    if (!(sum > 0.0))
-        return 0;
-    for (long k = 0; k < count; k++) {
-        const double want = sum * ((double)k + 0.5) / (double)count;
-        while (at < last && before + weight[at] < want)
-            before += weight[at++];
-        pick[k] = at;
-    }
-    return 1;
-}
 
 /* ---- choice of draws ----
  *
@@ -506,28 +344,6 @@ static tsr_status list_draws(job *j, stored_draws *d, tsr_err *err)
                           j->options->state, last);
 }
 
-/* Chooses choice->even draws by weight into *pick [*n], numbers in `d`, some of
- * them several times. */
-static tsr_status pick_weighted(job *j, const tsr_draw_choice *choice,
-                                const stored_draws *d, int **pick, int *n,
-                                tsr_err *err)
-{
-    double *weight;
-    tsr_pool_array(&j->pool, weight, d->n);
-    tsr_pool_array(&j->pool, *pick, choice->even);
-    TSR_TRY(tsr_pool_check(&j->pool, err));
-    for (int k = 0; k < d->n; k++)
-        weight[k] =
-            tsr_draw_weights_at(j->options->weights, d->chain[k], d->draw[k]);
-    *n = (int)choice->even;
-    return tsr_weighted_pick(d->n, weight, choice->even, *pick)
-               ? TSR_OK
-               : tsr_fail(err, TSR_E_DATA,
-                          "--weights: none of the %d draws with a conformation "
-                          "has a weight above 0",
-                          d->n);
-}
-
 /* Lists in *pick [*n] the draws that the user's choice selects. */
 static tsr_status pick_chosen(job *j, const tsr_draw_choice *choice,
                               const stored_draws *d, int **pick, int *n,
@@ -569,8 +385,7 @@ static tsr_status choose_frames(job *j, const tsr_draw_choice *choice,
         return TSR_OK;
     }
     TSR_TRY(list_draws(j, &d, err));
-    TSR_TRY(o->weights != NULL ? pick_weighted(j, choice, &d, &pick, &n, err)
-                               : pick_chosen(j, choice, &d, &pick, &n, err));
+    TSR_TRY(pick_chosen(j, choice, &d, &pick, &n, err));
     for (int p = 0; p < n; p++)
         capacity += (size_t)(d.first[pick[p] + 1] - d.first[pick[p]]);
     int *at = tsr_pool_new(&j->pool, capacity, sizeof *at);
@@ -578,9 +393,8 @@ static tsr_status choose_frames(job *j, const tsr_draw_choice *choice,
     for (int p = 0; p < n; p++)
         for (int i = d.first[pick[p]]; i < d.first[pick[p] + 1]; i++)
             at[j->n++] = d.frame[i].frame;
-    if (o->weights == NULL) /* sorted in the order of storage, for fast
-                               reading */
-        qsort(at, capacity, sizeof *at, by_number);
+    /* in the order of storage, for fast reading */
+    qsort(at, capacity, sizeof *at, by_number);
     j->at = at;
     return TSR_OK;
 }

@@ -43,7 +43,7 @@ typedef struct {
 static const tsr_field fields[] = {
     TSR_FIELD(STRING, "data", options, data, .letter = 'd', .argument = "DAT",
               .doc = "curve to which the structures are fitted: q, I, sigma "
-                     "in a text, canSAS XML, NXcanSAS or SASBDB's sasCIF"),
+                     "in a text, canSAS XML, NXcanSAS or SASBDB's .sascif"),
     TSR_FIELD(CHOICE, "bodies", options, bodies, .letter = 'b',
               .argument = "KIND", .initial = "atoms", .words = bodies_words,
               .doc = "scatterers: all atoms, or two or one body per residue"),
@@ -149,7 +149,7 @@ static const tsr_field fields[] = {
               .max = 1e9,
               .doc = "maximum entropy minimises chi2 / 2 + X KL: a larger X "
                      "keeps the weights closer to equal; 0: the elbow of the "
-                     "L-curve, as reweight uses"),
+                     "curve of chi2 over KL"),
     TSR_FIELD(BOOL, "partials", options, partials,
               .doc = "without --data: also write the columns of the vacuum, "
                      "the excluded volume and the hydration layer"),
@@ -674,10 +674,8 @@ static void add_contrast(tsr_table *t, const tsr_profile_result *r)
         tsr_table_put(t, f->c2_at != 0 ? "c2|c2~ %7.3f*" : "c2|c2~ %7.3f~", c2);
         tsr_table_put(t, "layer_contrast|layer %6.4f", c2 * s->layer_contrast);
     }
-    if (t->json != NULL) {
-        tsr_json_text(t->json, "c1_at_bound", bound_name(f->c1_at));
-        tsr_json_text(t->json, "c2_at_bound", bound_name(f->c2_at));
-    }
+    tsr_table_put(t, "c1_at_bound %s c2_at_bound %s", bound_name(f->c1_at),
+                  bound_name(f->c2_at));
     tsr_table_put(t, "displaced_volume %g", pow(c1, 3.0) * s->volume);
 }
 

@@ -149,14 +149,6 @@ tsr_status tsr_resolution_make(const tsr_resolution_options *options, int n,
     return find_sigma(o, n, q_inv_ang, dq, pool, out, err);
 }
 
-int tsr_resolution_is_requested(const tsr_resolution_options *options)
-{
-    const tsr_resolution_options *o = options;
-    return o->dq.word > TSR_DQ_NONE || (o->dq.word < 0 && o->dq.number > 0.0) ||
-           o->wavelength_spread > 0.0 || o->slit_length > 0.0 ||
-           o->slit_width > 0.0 || o->beam_profile != NULL;
-}
-
 int tsr_resolution_is_ideal(const tsr_resolution *resolution)
 {
     const tsr_resolution *r = resolution;

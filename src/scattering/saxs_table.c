@@ -465,13 +465,13 @@ tsr_status tsr_saxs_table_read(const char *path, tsr_pool *pool,
     const int is_hdf5 = size >= 8 && memcmp(text, "\x89HDF\r\n\x1a\n", 8) == 0;
     const char *start = text + strspn(text, "\xef\xbb\xbf \t\r\n");
     const int is_xml = *start == '<';
-    const int is_cif = tsr_sas_is_cif(text, size);
     *table = (tsr_saxs_table){.n = 0};
     tsr_status status =
-        is_cif    ? read_entry(path, text, size, pool, table, err)
-        : is_hdf5 ? tsr_cansas_read_hdf5(path, pool, &curve, err)
-        : is_xml  ? tsr_cansas_read_xml(path, start, pool, &curve, err)
-                  : find_table(path, text, size, pool, table, err);
+        is_hdf5  ? tsr_cansas_read_hdf5(path, pool, &curve, err)
+        : is_xml ? tsr_cansas_read_xml(path, start, pool, &curve, err)
+        : tsr_sas_is_cif(text, size)
+            ? read_entry(path, text, size, pool, table, err)
+            : find_table(path, text, size, pool, table, err);
     if (is_hdf5 || is_xml)
         TSR_THEN(status, convert(path, &curve, pool, table, err));
     table->noun = is_hdf5 ? "point" : "line";

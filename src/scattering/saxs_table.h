@@ -42,7 +42,8 @@ typedef struct {
     tsr_sas_entry entry; /* of SASBDB, if the file is one */
 } tsr_saxs_table;
 
-/* Reads the table. Of text: the longest run of rows of equal width, extended by
+/* Reads the table. Of sasCIF: see molecule/sas_entry.h; of canSAS: see
+ * store/cansas.h. Of text: the longest run of rows of equal width, extended by
  * adjacent rows that continue q. Up to four rows are left out at its beginning,
  * if their q is above that of the middle row, and at its end, if their q is far
  * beyond the others. In memory of the pool. Errors: those of reading the file

@@ -65,10 +65,6 @@ a run at the truth | 0 | still --output still
     fits | json d.chi2.mean < 1.6
 and without the resolution | 0 | still --output sharp --set data.0.resolution=none
     does not | json d.chi2.mean > 3
-reweight gives the same likelihood back | 0 | tessera reweight out --output weights.csv
-    so all weights are one | equal_weights weights.csv
-reweight to other data | 0 assumed to be from the same instrument | \
-        tessera reweight out --data good.dat --output again.csv
 a run with a beam | 0 | tessera run good.yaml --output beam \
         --set "data.0.resolution={beam_profile: beam.txt}" --set sampler.draws=2
     has a copy of it | test -e beam/input/beam.txt
