@@ -215,17 +215,17 @@ tiny_q.dat   65 65 65 65 65 65 65 - - | q
 million.dat  0  -  -  0  -  -  -  0  - |
 fifo         66 66  - 66  - 66  - 66  - | is a named pipe
 [maps]
-zeros.mrc    65 65 65  - 65 65  - 65 65  -  - | mrc'.*all voxels of the map have the same value .values 0 to 0
-constant.mrc 65 65 65  - 65 65  - 65 65  -  - | mrc'.*all voxels of the map have the same value
-nan.mrc,inf.mrc 65 65 65 - 65 65 - 65 65  -  - | mrc'.*no voxel of the map is a finite number
-huge.mrc     65 65 65  - 65 65  - 65 65  -  - | mrc'.*values beyond 1e20 are not densities .values -3e.38
-some_huge.mrc 65 - 65  - 65 65  - 65 65  -  - | mrc'.*values beyond 1e20 are not densities
-voxel_78.mrc,voxel_14060.mrc,voxel_1e-30.mrc 65 - 65 - 65 65 - 65 65 - - | mrc'.*voxels of (78|1.406e.04|1e-30) x .*is the unit wrong .MRC CELLA
-origin_1500.mrc 65 65 - 65 65 65 - 65 65 - 65 | -1500|overlap|on one grid|on the grid|does not fit into PDB
+zeros.mrc    65 65 65  - 65 65  - 65  -  - | mrc'.*all voxels of the map have the same value .values 0 to 0
+constant.mrc 65 65 65  - 65 65  - 65  -  - | mrc'.*all voxels of the map have the same value
+nan.mrc,inf.mrc 65 65 65  - 65 65  - 65  -  - | mrc'.*no voxel of the map is a finite number
+huge.mrc     65 65 65  - 65 65  - 65  -  - | mrc'.*values beyond 1e20 are not densities .values -3e.38
+some_huge.mrc 65  - 65  - 65 65  - 65  -  - | mrc'.*values beyond 1e20 are not densities
+voxel_78.mrc,voxel_14060.mrc,voxel_1e-30.mrc 65 - 65 - 65 65 - 65 - - | mrc'.*voxels of (78|1.406e.04|1e-30) x .*is the unit wrong .MRC CELLA
+origin_1500.mrc 65 65  - 65 65 65  - 65  - 65 | -1500|overlap|on one grid|on the grid|does not fit into PDB
 origin_nan.mrc 65 | from .nan, .*ORIGIN, words 50|origin
-origin_1e30.mrc,sampling.mrc 65 65 - 65 65 65 - 65 65 - 65 |
+origin_1e30.mrc,sampling.mrc 65 65  - 65 65 65  - 65  - 65 |
 angle_0.mrc  65 | CELLB .words 14 to 16.: alpha is 0 degrees
-fifo         66  -  -  - 66  -  -  - 66  -  - | is a named pipe
+fifo         66  -  -  - 66  -  -  -  -  - | is a named pipe
 [configurations]
 entries.yaml 0 - - - - - | twice
 fifo         66 66  -  -  -  - | is a named pipe
