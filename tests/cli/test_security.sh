@@ -175,4 +175,18 @@ a run whose configuration names another folder | 0 | tessera resume moved --draw
 a page that is a link to a stranger's file | 64 not from tessera | small tessera report ended
     is not written through | cmp -s curve.dat made/runs/curve.dat
 END
+
+[ $bad -eq 0 ] || exit 1
+needs_venv "sizes of HDF5"
+cp -r ended claims
+"$python" - <<'END'
+import h5py
+
+with h5py.File("claims/trace.h5", "r+") as file:
+    for name in file["posterior"]:
+        data = file["posterior"][name]
+        if data.ndim >= 2 and data.maxshape[1] is None:
+            data.resize(2**31 + 5, axis=1)
+END
+expect "2^31 draws in a file of a megabyte" 65 "trace.h5.*damaged" tessera summary claims
 exit $bad
