@@ -108,7 +108,7 @@ TOOL_C  := $(sort $(wildcard tools/*/*.c))
 TOOL_O  := $(TOOL_C:%.c=$(BUILD)/%.o)
 TOOLS   := $(BUILD)/tessera-train $(BUILD)/tessera-bench
 TRAIN   := $(BUILD)/libtrain.a # for the tests
-KERNELS := $(sort $(wildcard kernels/*.cl kernels/*.dat))
+KERNELS := $(sort $(wildcard kernels/*.cl))
 REPORT  := $(sort $(wildcard src/report/*.js src/report/*.css)) # of the page
 
 SCRIPTS := $(wildcard tests/*/test_*.sh)

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE /* fopencookie */
 #include "commands/command.h"
 
+#include "core/interrupt.h"
 #include "core/pool.h"
 #include "core/text.h"
 #include "files/file.h"
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gsl/gsl_errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -442,8 +444,11 @@ static void help(const tsr_command *const *commands, FILE *out)
         fprintf(out, "  %-*s  ", width, commands[i]->name);
         tsr_text_wrap(out, width + 4, width + 4, "", commands[i]->doc);
     }
-    fprintf(out, "\n'%s COMMAND --help' lists the options of a command.\n",
-            PROGRAM);
+    fprintf(
+        out,
+        "\n'%s COMMAND --help' lists the options of a command.\n'%s gui', a "
+        "window in the browser, comes with the Python package.\n",
+        PROGRAM, PROGRAM);
 }
 
 static const tsr_command *find_command(const tsr_command *const *commands,
@@ -603,10 +608,36 @@ static int open_standard_streams(void)
     return 1;
 }
 
+/* Ends the program as SIGTERM does when standard input ends. */
+static void *wait_for_end_of_input(void *unused)
+{
+    char byte;
+    ssize_t n;
+    do
+        n = read(STDIN_FILENO, &byte, 1);
+    while (n > 0 || (n < 0 && errno == EINTR));
+    kill(getpid(), SIGTERM);
+    return unused;
+}
+
+/* A caller that keeps the other end of a pipe, and is killed, so ends the
+ * program in good order, on any system. */
+static void watch_input(void)
+{
+    pthread_t thread;
+    if (getenv("TESSERA_STOP_AT_EOF") == NULL)
+        return;
+    tsr_interrupt_block(1); /* the thread receives no signals */
+    if (pthread_create(&thread, NULL, wait_for_end_of_input, NULL) == 0)
+        pthread_detach(thread);
+    tsr_interrupt_block(0);
+}
+
 static int set_up(void)
 {
     if (!open_standard_streams())
         return 0;
+    watch_input();
     /* A closed output pipe must not kill a run between two checkpoints: the
      * write fails instead, and check_output reports it. The same holds for a
      * file beyond a size limit. */
