@@ -85,7 +85,6 @@ diagnose @
 compare @ @
 report @
 export @ --format csv
-reweight @
 map cc @ -r 8 --device reference --map @.mrc
 map fsc @.mrc @.mrc
 profile @.pdb --data @.dat --device reference
