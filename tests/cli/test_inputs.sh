@@ -190,10 +190,10 @@ mask = FILE $T map mask --map ../own.mrc --mask threshold:0.1 -o new.mrc
 train = mkdir own; cp ../model.pdb own; FILE $T train form-factors --evaluate own
 bench = FILE $T bench --sampling ../good.yaml --set data=[] --quick --time 1
 help = FILE $T run --help
->/dev/full,>&- 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74  0 74 74 74 | cannot write
-2>&-,2>/dev/full,<&- 0 0 0 0 0 0 0 0 1  0  0  0  0  0  0  0  0  0  0  0  0 |
-$garbage        0  0  0  0  0  0  0  0  1  0  0  0  0  0  0  0  0  0  0  -  0 |
-$nobody         0 74 74 74 74 74  0  0  1  0 74  0  0 74  0 74  0 74  0  0  0 | (cannot (write|make|open)|folder).*Permission denied
+>/dev/full,>&- 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74  0 74 74 74 | cannot write
+2>&-,2>/dev/full,<&- 0 0 0 0 0 0 0 0 1  0  0  0  0  0  0  0  0  0  0  0 |
+$garbage        0  0  0  0  0  0  0  0  1  0  0  0  0  0  0  0  0  0  -  0 |
+$nobody         0 74 74 74 74 74  0  0  1  0 74  0  0 74  0 74 74  0  0  0 | (cannot (write|make|open)|folder).*Permission denied
 
 78 | model_error is none | $T run ../good.yaml --set structure.bodies=atoms --device reference -o new
 78 | model_error is none | $T run ../good.yaml --set structure.bodies=atoms --device reference --dry-run
