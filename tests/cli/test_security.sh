@@ -32,8 +32,6 @@ END
 cases <<'END'
 names of files and chains with tags | 0 | tessera solve "$page.pdb" "$page.dat" -o tags $few
     are text in the page and the pictures | "$python" mark.py tags "<img src=x" "chain <"
-two runs with such names | 0 | tessera compare tags/1 tags/1 -o tags/two.svg
-    are text in the picture | "$python" mark.py tags "<img src=x" "chain <"
 $ cp -r tags/1 "$page"; mkdir out
 folders with tags | 0 | tessera report "$page" -o out
     are text in the page | "$python" mark.py out "<img src=x" "chain <"
@@ -86,7 +84,7 @@ compare @ @
 report @
 export @ --format csv
 map cc @ -r 8 --device reference --map @.mrc
-map fsc @.mrc @.mrc
+map mask --map @.mrc --mask threshold:0.1 -o @2.mrc
 profile @.pdb --data @.dat --device reference
 profile esc.pdb --data esc.dat --device reference
 profile @.pdb --data esc.dat --device reference
@@ -151,8 +149,8 @@ END
 small() { (ulimit -v 3000000 && exec "$@"); }
 frames="map cc model.pdb --map map.mrc -r 8 --device reference --trajectory"
 cases <<'END'
-voxels beyond the file | 65 ends within | small tessera map fsc claim.mrc map.mrc
-a header beyond the file | 65 ends within|extended | small tessera map fsc extended.mrc map.mrc
+voxels beyond the file | 65 ends within | small tessera map cc model.pdb --map claim.mrc -r 8
+a header beyond the file | 65 ends within|extended | small tessera map cc model.pdb --map extended.mrc -r 8
 atoms beyond the file | 65 atoms.dcd | small tessera $frames atoms.dcd
 a negative number of atoms | 65 minus.dcd | small tessera $frames minus.dcd
 titles beyond the file | 65 titles.dcd | small tessera $frames titles.dcd
