@@ -544,7 +544,8 @@ help: ## this list
 	    $(firstword $(MAKEFILE_LIST))
 
 -include $(LIB_O:.o=.d) $(MAIN_O:.o=.d) $(TOOL_O:.o=.d) $(TESTS:=.d) $(SLOW:=.d) \
-    $(BUILD)/tests/oracle/write_trace.d $(BUILD)/tests/oracle/write_run.d \
+    $(BUILD)/tests/fuzz/fuzz.d $(BUILD)/tests/oracle/write_trace.d \
+    $(BUILD)/tests/oracle/write_run.d \
     $(BUILD)/tests/oracle/write_strand.d \
     $(BUILD)/tests/oracle/write_trajectory.d
 

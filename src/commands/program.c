@@ -651,16 +651,10 @@ static int set_up(void)
 #ifdef __GLIBC__
 static ssize_t write_clean(void *cookie, const char *text, size_t n)
 {
-    unsigned before = 0;
     (void)cookie;
-    for (size_t i = 0; i < n; i++) {
-        const unsigned c = (unsigned char)text[i];
-        const int is_control = (c < 0x20 && c != '\n' && c != '\t') ||
-                               c == 0x7f ||
-                               (before == 0xc2 && c >= 0x80 && c < 0xa0);
-        putchar(is_control ? '?' : (int)c);
-        before = c;
-    }
+    for (size_t i = 0; i < n; i++)
+        putchar(tsr_is_control(i > 0 ? text[i - 1] : '\0', text[i]) ? '?'
+                                                                    : text[i]);
     return fflush(stdout) == 0 ? (ssize_t)n : 0;
 }
 #endif

@@ -163,7 +163,7 @@ void tsr_log_write(tsr_log *log, tsr_log_level level, const char *format, ...)
     va_end(args);
     if (text == NULL)
         return;
-    tsr_text_clean(text);
+    tsr_clean(text);
     pthread_mutex_lock(&log->mutex);
     if (log->stream != NULL && level <= log->level &&
         !(level == TSR_LOG_INFO && log->is_brief))
@@ -196,7 +196,7 @@ void tsr_log_progress(tsr_log *log, const char *text)
     char *shown = strdup(text);
     if (shown == NULL)
         return;
-    tsr_text_clean(shown);
+    tsr_clean(shown);
     pthread_mutex_lock(&log->mutex);
     int width = (int)strlen(shown);
     if (log->is_terminal && width > 0) {

@@ -3,11 +3,16 @@
 #define TSR_STATUS_ITSELF
 #include "core/status.h"
 
-#include "core/text.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+void tsr_clean(char *text)
+{
+    for (char before = 0; *text != '\0'; before = *text++)
+        if (tsr_is_control(before, *text))
+            *text = '?';
+}
 
 tsr_status tsr_fail(tsr_err *err, tsr_status status, const char *format, ...)
 {
@@ -17,7 +22,7 @@ tsr_status tsr_fail(tsr_err *err, tsr_status status, const char *format, ...)
         err->status = status;
         vsnprintf(err->message, sizeof err->message, format, args);
         va_end(args);
-        tsr_text_clean(err->message);
+        tsr_clean(err->message);
     }
     return status;
 }
@@ -35,7 +40,7 @@ tsr_status tsr_wrap(tsr_err *err, tsr_status status, const char *format, ...)
             snprintf(err->message + n, sizeof err->message - (size_t)n,
                      ": %.*s", TSR_ERR_SIZE - 3, before);
         err->status = status;
-        tsr_text_clean(err->message);
+        tsr_clean(err->message);
     }
     return status;
 }

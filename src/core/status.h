@@ -47,6 +47,19 @@ typedef struct {
 #define TSR_PRINTF(format_at, args_at)
 #endif
 
+/* Returns 1 for a control character of ASCII, other than tab and newline, and
+ * for the second byte of one of U+0080 to U+009F. before: the byte before c. */
+static inline int tsr_is_control(char before, char c)
+{
+    const unsigned char b = (unsigned char)c;
+    return (b < 0x20 && b != '\n' && b != '\t') || b == 0x7f ||
+           ((unsigned char)before == 0xc2 && b >= 0x80 && b < 0xa0);
+}
+
+/* Replaces control characters by '?', so that a message which quotes a file
+ * cannot command the terminal. tsr_fail and tsr_wrap do so. */
+void tsr_clean(char *text);
+
 /* Stores the message and returns `status`, so that a function can end with
  * `return tsr_fail(err, TSR_E_IO, "cannot open '%s': %s", ...);` */
 tsr_status tsr_fail(tsr_err *err, tsr_status status, const char *format, ...)

@@ -191,11 +191,20 @@ long long tsr_hdf5_attribute_integer(hid_t object, const char *name,
 
 int tsr_hdf5_shape(hid_t data, hsize_t *size)
 {
+    enum { MOST_PACKED = 1032, SLACK = 1 << 16 }; /* zlib's limit; of caches */
     hid_t space = data >= 0 ? H5Dget_space(data) : -1;
+    hid_t type = space >= 0 ? H5Dget_type(data) : -1;
     const int rank =
         space >= 0 ? H5Sget_simple_extent_dims(space, size, NULL) : -1;
+    double bytes = type >= 0 ? (double)H5Tget_size(type) : 0;
 
+    for (int i = 0; i < rank; i++)
+        bytes *= (double)size[i];
     tsr_hdf5_close(space);
+    tsr_hdf5_close(type);
+    if (rank > 0 &&
+        bytes / MOST_PACKED > (double)H5Dget_storage_size(data) + SLACK)
+        return -1;
     return rank;
 }
 

@@ -60,7 +60,9 @@ long long tsr_hdf5_attribute_integer(hid_t object, const char *name,
 
 /* ---- data sets ---- */
 
-/* Sizes of a data set: size [H5S_MAX_RANK] out. Returns its rank, or -1. */
+/* Sizes of a data set: size [H5S_MAX_RANK] out. Returns its rank, or -1, also
+ * where the sizes exceed what the stored bytes can be unpacked to, so that a
+ * small file cannot claim terabytes. */
 int tsr_hdf5_shape(hid_t data, hsize_t *size);
 
 /* Reads a block of a data set into `to`, or writes `from` if `to` is NULL. The

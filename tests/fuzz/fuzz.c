@@ -104,14 +104,22 @@ static void try_structure(const char *path)
         char *text = NULL;
         size_t n = 0;
         FILE *out = open_memstream(&text, &n);
-        for (int k = TSR_MODEL_PDB; k <= TSR_MODEL_XYZ; k++) {
-            tsr_model_spec spec = {(tsr_model_format)k, "fuzz", m, NULL};
-            tsr_model_begin(&spec, "fuzz", out);
-            (void)good(tsr_model_write(&spec, 1, "one",
-                                       (const double(*)[3])m->xyz, out, &err),
-                       &err);
-            tsr_model_end(&spec, out);
-        }
+        tsr_pool pool = {0};
+        tsr_cif_labels labels;
+        if (good(tsr_cif_labels_make(m, &pool, &labels, &err), &err))
+            for (int k = TSR_MODEL_PDB; k <= TSR_MODEL_XYZ; k++) {
+                tsr_model_spec spec = {.format = (tsr_model_format)k,
+                                       .name = "fuzz",
+                                       .atoms = m,
+                                       .labels = &labels};
+                tsr_model_begin(&spec, "fuzz", out);
+                (void)good(tsr_model_write(&spec, 1, "one",
+                                           (const double(*)[3])m->xyz, out,
+                                           &err),
+                           &err);
+                tsr_model_end(&spec, out);
+            }
+        tsr_pool_clear(&pool);
         fclose(out);
         free(text);
     }
@@ -503,8 +511,8 @@ static void try_run(const uint8_t *data, size_t size)
         "export @/ended --draws all -o @/new.pdb",
         "export @/killed --draws even:3 --format cif --atoms all",
         "export @/ended --format csv",
-        "reweight @/ended --maxent",
-        "reweight @/killed --json",
+        "summary @/ended/trace.h5",
+        "export @/ended --draws all --raw --format xyz",
         "export @/killed --draws arrangements",
         "resume @/ended --draws 10 --device reference",
         "resume @/killed --draws 1 --device reference",

@@ -60,10 +60,18 @@ sed 1,3d model.pdb | awk '/^ATOM/ {print} NR % 9 == 0 {
 find seeds/cif -type f ! -name '*.cif' -exec rm {} +
 cp curve.dat seeds/curve
 "$program" profile model.pdb --data curve.dat --device reference -o seeds/curve/fit.fit >seeds.log 2>&1
-find seeds/curve -type f ! -name '*.fit' ! -name '*.dat' -exec rm {} +
 awk '/^[^#]/ {print 10 * $1 "," $2}' curve.dat >seeds/curve/nm.csv
 sed '1i # q [nm^-1] I sigma dq' curve.dat | awk '/^[^#]/ {print $0, 0.001; next} 1' >seeds/curve/dq.dat
 gzip -nc curve.dat >seeds/curve/curve.dat.gz
+"$program" profile model.pdb --data curve.dat --device reference -o seeds/curve/fit.sascif >seeds.log 2>&1
+{
+    echo '<?xml version="1.0"?><!-- c --><cs:SASroot version="1.1" xmlns:cs="urn:cansas1d:1.1"><cs:SASentry>'
+    echo '<cs:SASdata name="a">'
+    awk '/^[^#]/ {printf "<cs:Idata><cs:Q unit=\"1/nm\">%s</cs:Q><cs:I>%s</cs:I><cs:Idev>%s</cs:Idev>" \
+        "<cs:Qdev>0.01</cs:Qdev></cs:Idata>\n", 10 * $1, $2, $3}' curve.dat
+    echo '</cs:SASdata></cs:SASentry></cs:SASroot>'
+} >seeds/curve/curve.xml
+find seeds/curve -name '*.svg' -exec rm {} +
 cp good.yaml runs/ended/config.yaml seeds/config
 cat >seeds/config/set.yaml <<'END'
 structure: {file: model.pdb}
