@@ -124,8 +124,11 @@ def _function(name: str) -> Any:
 def call(name: str, *arguments: Any) -> Any:
     """Calls tessera_NAME with numbers, bytes, arrays and handles; None: NULL.
     A status other than 0 raises its exception."""
-    result = _function(name)(*(
-        a.ctypes if isinstance(a, np.ndarray) else a for a in arguments))
+    try:
+        result = _function(name)(*(
+            a.ctypes if isinstance(a, np.ndarray) else a for a in arguments))
+    except ctypes.ArgumentError as error:
+        raise UsageError(f"tessera_{name}: {error}") from None
     if ":" not in _PROTOTYPES[name] and result != 0:
         raise ERRORS.get(result, TesseraError)(
             call("message").decode(errors="replace"))

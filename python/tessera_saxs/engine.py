@@ -42,7 +42,7 @@ class Engine:
     def __init__(self, source: Any, form_factors: Any = None, dq: float = 0.0,
                  *, xyz: Any = None, d_bound: float = 0.0,
                  q_max: float = 0.5, scatterers: str = "two",
-                 systems: int = 1, device: str = "auto") -> None:
+                 systems: int = 1, device: Any = "auto") -> None:
         is_file, n_comp = isinstance(source, (str, os.PathLike)), 3
         if is_file or xyz is not None:
             profiler = scattering.profiler(q_max, scatterers=scatterers,
@@ -61,7 +61,7 @@ class Engine:
             n_comp, n_type, n_q = table.shape
             self._engine = Handle("engine", "new", len(types), types, n_type,
                                   n_comp, n_q, dq, table, d_bound, systems,
-                                  device.encode())
+                                  str(device).encode())
         self.device = call("engine_text", self._engine).decode()
         if device == "auto" and self.device.startswith("reference"):
             warnings.warn("no OpenCL device; the reference engine is many "

@@ -175,7 +175,7 @@ tsr_status tsr_deuterated_read(const tsr_strings *chains, tsr_neutron *out,
 /* What tessera init MODEL [CURVE]... needs. */
 typedef struct {
     const char *model, *output, *pae, *picture; /* NULL: not given */
-    int force;
+    int force, json;
     const tsr_curves *curves;
 } tsr_init_job;
 
@@ -199,7 +199,6 @@ tsr_status tsr_init_model(const tsr_init_job *job, FILE *out, tsr_log *log,
     X(compare)          \
     X(report)           \
     X(export)           \
-    X(reweight)         \
     X(profile)          \
     X(map)              \
     X(devices)

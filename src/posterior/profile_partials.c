@@ -73,6 +73,7 @@ static tsr_status read_tables(tsr_profile_maker *m, const char *own,
         TSR_TRY(tsr_allocated(c->structure.form_factors, err));
         TSR_TRY(check_table(c, &has_components, err));
     }
+    c->contrast.c1 = (tsr_number_or_word){-1, 1.0};
     c->contrast.c2 = (tsr_number_or_word){-1, 0.0};
     if (has_components)
         c->contrast.c1 = c->contrast.c2 = infer;

@@ -755,6 +755,18 @@ static int is_progress_valid(const tsr_session *s)
                (double)p->steps;
 }
 
+/* Saves the model errors in memory, for the next checkpoint. */
+static tsr_status save_error(tsr_session *s, tsr_err *err)
+{
+    tsr_likelihood *const of[] = {s->setup->data.likelihood,
+                                  s->setup->atoms.likelihood};
+    tsr_archive_begin(&s->saved_error);
+    for (int k = 0; k < 2; k++)
+        if (of[k] != NULL)
+            TSR_TRY(tsr_likelihood_archive(of[k], &s->saved_error, err));
+    return tsr_archive_end(&s->saved_error, err);
+}
+
 /* Restores sampler and files to the checkpoint. Errors: TSR_E_DATA (checkpoint
  * and files do not match), TSR_E_IO, TSR_E_NOMEM. */
 static tsr_status restore(tsr_session *s, tsr_err *err)
@@ -775,6 +787,7 @@ static tsr_status restore(tsr_session *s, tsr_err *err)
         return tsr_wrap(err, status,
                         "the checkpoint does not belong to this run (another "
                         "version of tessera?)");
+    TSR_TRY(save_error(s, err)); /* a stop may come before the next epoch */
     TSR_TRY(open_log(s, err));
     TSR_TRY(reopen_files(s, err));
     return rewrite_config(s, err);
@@ -823,16 +836,10 @@ static double next_due(double now, double took, double every)
 /* Saves the current state in memory, for the next checkpoint. */
 static tsr_status save_state(tsr_session *s, tsr_err *err)
 {
-    tsr_likelihood *const of[] = {s->setup->data.likelihood,
-                                  s->setup->atoms.likelihood};
     tsr_archive_begin(&s->saved);
     tsr_sampler_archive(s->sampler, &s->saved);
-    tsr_archive_begin(&s->saved_error);
-    for (int k = 0; k < 2; k++)
-        if (of[k] != NULL)
-            TSR_TRY(tsr_likelihood_archive(of[k], &s->saved_error, err));
     s->saved_progress = s->progress;
-    TSR_TRY(tsr_archive_end(&s->saved_error, err));
+    TSR_TRY(save_error(s, err));
     return tsr_archive_end(&s->saved, err);
 }
 
@@ -972,8 +979,7 @@ typedef struct {
                                    start of this block */
     long first, before, total;  /* steps of the phase: stored before this
                                    session, stored before this block, planned */
-    long accepted_before;
-    char reached[64]; /* progress towards convergence; "": unknown */
+    char converged[64];         /* R-hat and effective draws; "": unknown */
 } progress;
 
 static void show_progress(void *context, const tsr_progress *now)
@@ -981,8 +987,6 @@ static void show_progress(void *context, const tsr_progress *now)
     progress *p = context;
     tsr_session *s = p->session;
     double time = tsr_clock_s(), elapsed = time - p->began;
-    tsr_log *log = s->log;
-    double pause = tsr_log_is_terminal(log) ? 0.2 : 10.0;
     long step = p->before + now->step, here = step - p->first;
     char line[256], left[48], chi2[32] = "";
     tsr_run_progress at = s->progress;
@@ -993,27 +997,19 @@ static void show_progress(void *context, const tsr_progress *now)
                         ? tsr_run_remaining(s->config, &s->identity, &at, left)
                         : (double)NAN;
     tsr_watch_call(&s->watch, p->phase, step, p->total);
-    if (time - p->shown < pause)
+    if (time - p->shown < (tsr_log_is_terminal(s->log) ? 0.2 : 10.0))
         return;
     p->shown = time;
-    double rate = elapsed > 0.0 ? (double)here / elapsed : 0.0;
-    double accepted =
-        here > 0 ? 100.0 * (double)(p->accepted_before + now->accepted) /
-                       (double)here
-                 : 0.0;
     if (!isnan(now->chi2))
-        snprintf(chi2, sizeof chi2, " | chi2 %.3g", now->chi2);
+        snprintf(chi2, sizeof chi2, ", chi2 %.3g", now->chi2);
     if (p->total == 0) /* the total is unknown */
-        snprintf(line, sizeof line,
-                 "%-8s %.0f s | %.0f steps/s | accepted %.0f %%%s", p->phase,
-                 elapsed, rate, accepted, chi2);
+        snprintf(line, sizeof line, "%-8s %.0f s, %.0f steps/s%s", p->phase,
+                 elapsed, (double)here / elapsed, chi2);
     else
-        snprintf(line, sizeof line,
-                 "%-8s %3.0f %% | %.0f steps/s | accepted %.0f %%%s%s | %s "
-                 "left",
-                 p->phase, 100.0 * (double)step / (double)p->total, rate,
-                 accepted, chi2, p->reached, left);
-    tsr_log_progress(log, line);
+        snprintf(line, sizeof line, "%-8s %3.0f %%, %.0f steps/s%s%s, %s left",
+                 p->phase, 100.0 * (double)step / (double)p->total,
+                 (double)here / elapsed, chi2, p->converged, left);
+    tsr_log_progress(s->log, line);
 }
 
 /* Are all draws made, or is the time limit reached? */
@@ -1036,8 +1032,8 @@ static void set_expected(progress *p, tsr_session *s, double factor)
         (long)fmin(most, fmax(needed, (double)s->progress.next_check));
     s->progress.expected = s->progress.warmup + draws;
     p->total = draws * tsr_run_draw_steps(s->config, &s->identity);
-    snprintf(p->reached, sizeof p->reached,
-             " | %.0f %% of the way to convergence", 100.0 / factor);
+    snprintf(p->converged, sizeof p->converged, ", R-hat %.3f, ESS %.0f",
+             s->now.rhat, s->now.ess);
 }
 
 /* ---- blocks of draws ---- */
@@ -1050,8 +1046,8 @@ static long next_check_after(long last)
 }
 
 /* Checks --until when a check is due. If the chains have not converged, the
- * expected number of draws is set, which the progress line shows as a share of
- * convergence and as time left. */
+ * expected number of draws is set, from which the progress line has its share
+ * and the time left. */
 static tsr_status check_until(tsr_session *s, progress *p, tsr_err *err)
 {
     char worst[160];
@@ -1114,8 +1110,6 @@ static tsr_status draw_block(tsr_session *s, int warm, int n, progress *p,
     *(warm ? &s->progress.warmup : &s->progress.draws) += n_done;
     s->progress.steps += (long)n_done * steps;
     p->before += (long)n_done * steps;
-    p->accepted_before =
-        tsr_sampler_accepted(s->sampler) - s->accepted_before_session;
     return status == TSR_OK ? stored : status;
 }
 
@@ -1228,7 +1222,6 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
     if (s->progress.draws == 0 || !tsr_until_is_set(&s->until))
         s->progress.expected = (warm ? total : s->progress.warmup) +
                                tsr_sampler_draws(&s->config->sampler);
-    s->accepted_before_session = tsr_sampler_accepted(s->sampler);
     while (s->progress.next_check <=
            s->progress.draws) /* --until was added on resume */
         s->progress.next_check = next_check_after(s->progress.next_check);
@@ -1326,7 +1319,6 @@ static tsr_status populate(tsr_session *s, tsr_err *err)
                                                          sampler.time_limit */
     progress p = {
         .session = s, .phase = "starts", .began = before, .shown = before};
-    s->accepted_before_session = tsr_sampler_accepted(s->sampler);
     tsr_status status = tsr_sampler_populate(
         s->sampler, s->record, warmup / levels + 1,
         share * s->config->sampler.time_limit, show_progress, &p, err);
