@@ -10,14 +10,10 @@
 #include "session/run_checkpoint.h"
 #include "session/run_directory.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-enum { N_SHOWN = 4 };
 
 /* ---- folders without a trace ---- */
 
@@ -36,52 +32,10 @@ static void last_log_line(const char *directory, char line[TSR_EXCERPT_SIZE])
     tsr_text_excerpt(text != NULL ? text + 1 : last, line);
 }
 
-/* Reports a folder that is not a run: lists some of its files, and suggests a
- * run inside it. */
-static tsr_status report_no_run(const char *directory, tsr_err *err)
-{
-    char list[3 * TSR_EXCERPT_SIZE] = "", run[PATH_MAX] = "";
-    char shown[TSR_EXCERPT_SIZE], word[TSR_SHELL_SIZE];
-    int n = 0;
-    DIR *folder = opendir(directory);
-    if (folder == NULL)
-        return tsr_fail(err, TSR_E_NOINPUT, "cannot read folder '%s': %s",
-                        directory, strerror(errno));
-    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        char inside[PATH_MAX];
-        size_t used = strlen(list);
-        if (entry->d_name[0] == '.')
-            continue;
-        snprintf(inside, sizeof inside, "%s/%s", directory, entry->d_name);
-        if (run[0] == '\0' && tsr_run_directory_has(inside, "trace.h5"))
-            memcpy(run, inside, sizeof run);
-        if (n++ < N_SHOWN)
-            snprintf(list + used, sizeof list - used, "%s%.50s",
-                     used > 0 ? ", " : "",
-                     tsr_text_excerpt(entry->d_name, shown));
-    }
-    closedir(folder);
-    if (n == 0)
-        return tsr_fail(err, TSR_E_NOINPUT,
-                        "'%s' is empty; start a run there with: tessera run "
-                        "CONFIG --output %s",
-                        directory, tsr_text_shell(directory, word));
-    if (run[0] != '\0')
-        return tsr_fail(err, TSR_E_NOINPUT,
-                        "'%s' is not the folder of a run, but contains one; "
-                        "did you mean '%s'?",
-                        directory, run);
-    return tsr_fail(err, TSR_E_NOINPUT,
-                    "'%s' is not the folder of a run: it has neither trace.h5 "
-                    "nor config.yaml of a run (it has %s%s)",
-                    directory, list, n > N_SHOWN ? ", ..." : "");
-}
-
 static tsr_status report_no_trace(const char *directory, tsr_err *err)
 {
     char line[TSR_EXCERPT_SIZE];
-    if (!tsr_run_directory_has(directory, "config.yaml"))
-        return report_no_run(directory, err);
+    TSR_TRY(tsr_run_directory_require(directory, err));
     last_log_line(directory, line);
     return tsr_fail(err, TSR_E_NOINPUT,
                     "'%s' contains a run without trace.h5: sampling has not "

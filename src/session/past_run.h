@@ -35,7 +35,7 @@ typedef struct {
  * and has fewer draws than requested, warns, and reports whether it is still
  * running or how to resume it. The caller clears `run`, also after an error.
  * Errors, each with the cause and a remedy: TSR_E_NOINPUT (no such folder,
- * an empty folder, not a folder of a run, no trace yet); TSR_E_DATA (the trace
+ * not a folder of a run, no trace yet); TSR_E_DATA (the trace
  * is damaged, is not a trace, or has no draws); TSR_E_NOMEM. */
 tsr_status tsr_past_run_open(const char *path, tsr_past_run *run, tsr_log *log,
                              tsr_err *err);

@@ -55,14 +55,13 @@ a run without conformations | 66 output.trajectory_every | tessera export prior 
 END
 
 # ---- what is no run, for every command that reads one ----
-mkdir empty foreign waiting damaged text above above/inner
+mkdir foreign waiting damaged text
 echo x >foreign/notes.txt
 cp run/config.yaml waiting
 echo "2026-01-01T00:00:00Z info: the last words" >waiting/run.log
 cp run/config.yaml damaged
 head -c 20000 run/trace.h5 >damaged/trace.h5
 echo "not HDF5" >text/trace.h5
-cp run/trace.h5 above/inner
 cp -r run stopped
 sed 's/^  draws: .*/  draws: 5000/' run/config.yaml >stopped/config.yaml
 cp -r run strange
@@ -77,9 +76,7 @@ try() { "$@" || test $? -eq 1; } # an answer of no is an answer
 for way in summary diagnose report 'export --format csv'; do
     cases <<'END'
 ${way}, no folder | 66 cannot open 'none' | tessera $way none
-${way}, an empty folder | 66 'empty' is empty | tessera $way empty
-${way}, a foreign folder | 66 not the folder of a run.*notes | tessera $way foreign
-${way}, the folder above | 66 did you mean 'above/inner' | tessera $way above
+${way}, a foreign folder | 66 not the folder of a run | tessera $way foreign
 ${way}, a run before its trace | 66 the last words | tessera $way waiting
 ${way}, a damaged trace | 65 damaged/trace.h5.*its config.yaml can repeat | tessera $way damaged
 ${way}, a text | 65 text/trace.h5.*HDF5 | tessera $way text

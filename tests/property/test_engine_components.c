@@ -109,6 +109,22 @@ static int is_wanted(int n_comp, int v)
     return COMPONENTS_ALL || variant[n_comp] >> v & 1u;
 }
 
+/* The compiler of PoCL 6 fails an assertion of its own (WorkitemLoops.cc: "PHI
+ * node at the region entry") on the GPU's kernel of several components, whose
+ * barriers all work-items reach. A CPU uses that kernel in tests alone. */
+static int can_build(const tsr_device *device, int n_comp, int v)
+{
+    const tsr_device_info *info = tsr_device_get_info(device);
+    const int is_pocl_6 = strstr(info->platform, "Portable") != NULL &&
+                          strncmp(info->driver, "6.", 2) == 0;
+    if (n_comp == 1 || !is_pocl_6 ||
+        variants[v].options.variant != TSR_PAGE_TILE_SIMT)
+        return 1;
+    printf("skipped: %s of %d components, by PoCL 6\n", variants[v].name,
+           n_comp);
+    return 0;
+}
+
 TEST(against_reference)
 {
     tsr_device *device = need_device();
@@ -116,7 +132,8 @@ TEST(against_reference)
         for (int v = 0; v < N_VARIANT; v++) {
             static problem p;
             double got[6 * N_Q], exact[6 * N_Q], allowed;
-            if (!has_variant(device, &variants[v]) || !is_wanted(n_comp, v))
+            if (!has_variant(device, &variants[v]) || !is_wanted(n_comp, v) ||
+                !can_build(device, n_comp, v))
                 continue;
             make_problem(&p, n_comp);
             tsr_engine *engine = new_variant(&p.spec, device, &variants[v]);
