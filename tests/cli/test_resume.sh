@@ -385,7 +385,7 @@ output: {trajectory_every: 3, checkpoint_every: 0}
 device: {use: reference, threads: 2}
 contrast: {c2: 0}
 END
-soak soak.yaml damage 2
+soak damage soak.yaml damage 2 7
 
 # ---- a device that is lost ----
 if ! tessera devices --no-test >devices.txt 2>&1; then
