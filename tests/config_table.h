@@ -160,7 +160,7 @@ static const tsr_field config_output_fields[] = {
     {.name = NULL}};
 
 static const tsr_field config_fields[] = {
-    TSR_FIELD(STRING, "name", config, name, .former = "title", .initial = "run",
+    TSR_FIELD(STRING, "name", config, name, .initial = "run",
               .doc = "a title for people"),
     TSR_FIELD(INT, "seed", config, seed, .initial = "1",
               .max = 9007199254740992.0, .doc = "of the random numbers"),

@@ -18,10 +18,8 @@
 /* ---- chains of one variable compared ----
  *
  * Chains that have converged visit the same values. Each function detects one
- * failure: a chain that does not move, a chain whose middle 90 % lies apart
- * from that of all other chains, and halves of the chains with different
- * distributions (Kolmogorov-Smirnov test with the effective number of
- * independent draws). */
+ * failure: a chain that does not move, and a chain whose middle 90 % lies apart
+ * from that of all other chains. */
 
 int tsr_longest_constant_run(int n_draw, const double *value)
 {
@@ -65,84 +63,6 @@ double tsr_chain_gap(int n_chain, int n_draw, const double *value, int c)
     if (chain.high < others.low - rounding)
         return (chain.high - others.low) / width;
     return 0.0;
-}
-
-/* ---- halves ---- */
-
-/* Largest distance of the distribution functions of two sorted samples. */
-static double largest_distance(const double *a, size_t n_a, const double *b,
-                               size_t n_b)
-{
-    double largest = 0.0;
-    for (size_t i = 0, k = 0; i < n_a && k < n_b;) {
-        const double x = fmin(a[i], b[k]);
-        while (i < n_a && a[i] <= x)
-            i++;
-        while (k < n_b && b[k] <= x)
-            k++;
-        largest = fmax(largest,
-                       fabs((double)i / (double)n_a - (double)k / (double)n_b));
-    }
-    return largest;
-}
-
-/* Number of independent draws in a half of the chains; one for each chain if no
- * chain moves. */
-static double independent_draws(const tsr_convergence *half, int n_chain)
-{
-    return isnan(half->ess_bulk) ? n_chain : half->ess_bulk;
-}
-
-/* P(D > distance) of Kolmogorov's distribution for n = n_a n_b / (n_a + n_b),
- * with the correction of Stephens 1970 (J. R. Stat. Soc. B 32, 115). */
-static double kolmogorov_p(double distance, double n)
-{
-    const double x = distance * (sqrt(n) + 0.12 + 0.11 / sqrt(n));
-    double sum = 0.0;
-    if (isnan(x))
-        return x;
-    if (x < 0.3) /* the probability is 1 to within 1e-5 there, and the series
-                    converges slowly */
-        return 1.0;
-    for (int k = 1; k <= 100; k++) {
-        const double term = exp(-2.0 * k * k * x * x);
-        sum += k % 2 == 1 ? term : -term;
-        if (term < 1e-16)
-            break;
-    }
-    return fmin(1.0, 2.0 * sum);
-}
-
-tsr_status tsr_half_compare_make(int n_chain, int n_draw, const double *value,
-                                 tsr_half_compare *out, tsr_err *err)
-{
-    /* the two halves of a single chain count as two chains */
-    const int rows = n_chain > 1 ? n_chain : 2;
-    const int length = n_chain > 1 ? n_draw : n_draw / 2;
-    const int first = (rows + 1) / 2;
-    const size_t n_a = (size_t)first * (size_t)length;
-    const size_t n_b = (size_t)(rows - first) * (size_t)length;
-    tsr_convergence a, b;
-
-    *out = (tsr_half_compare){(double)NAN, (double)NAN};
-    if (length < 1)
-        return TSR_OK;
-    double *copy = malloc((n_a + n_b) * sizeof *copy);
-    TSR_TRY(tsr_allocated(copy, err));
-    memcpy(copy, value, (n_a + n_b) * sizeof *copy);
-    tsr_status status = tsr_convergence_make(0, first, length, copy, &a, err);
-    TSR_THEN(status, tsr_convergence_make(0, rows - first, length, copy + n_a,
-                                          &b, err));
-    if (status == TSR_OK && !isnan(a.mean) && !isnan(b.mean)) {
-        gsl_sort(copy, 1, n_a);
-        gsl_sort(copy + n_a, 1, n_b);
-        out->distance = largest_distance(copy, n_a, copy + n_a, n_b);
-        const double w_a = independent_draws(&a, first),
-                     w_b = independent_draws(&b, rows - first);
-        out->p = kolmogorov_p(out->distance, w_a * w_b / (w_a + w_b));
-    }
-    free(copy);
-    return status;
 }
 
 /* ---- questions ---- */
@@ -433,63 +353,6 @@ static tsr_status ask_stuck(question *q, tsr_err *err)
     return status;
 }
 
-static int is_constant(const tsr_diagnosis *diagnosis, const char *name)
-{
-    const tsr_summary_item *item = tsr_summary_find(diagnosis->summary, name);
-    return item != NULL && item->flaw == TSR_FLAW_CONSTANT;
-}
-
-/* Compares two halves of the chains, after Viswanath et al. 2017 (Biophys. J.
- * 113, 2344). Distributions differ where the distance exceeds 0.3 and a
- * Kolmogorov-Smirnov test has p below 0.05. */
-static tsr_status ask_halves(question *q, tsr_err *err)
-{
-    static const char *const names[] = {"rg", "d_max", "chi2", "lp"};
-    const double small = 0.3, rare = 0.05;
-    int n_bad = 0, n_seen = 0, n_undecided = 0;
-    double largest = 0.0;
-    tsr_status status = TSR_OK;
-    q->check->limit = small;
-    for (size_t i = 0; i < sizeof names / sizeof *names && status == TSR_OK;
-         i++) {
-        int n_chain, n_draw;
-        double *value;
-        tsr_half_compare half = {(double)NAN, (double)NAN};
-        if (is_constant(q->d, names[i]))
-            continue;
-        status = tsr_summary_draws(q->reader, names[i], &n_chain, &n_draw,
-                                   &value, err);
-        if (status == TSR_OK && value != NULL && n_draw >= LEAST_DRAWS)
-            status = tsr_half_compare_make(n_chain, n_draw, value, &half, err);
-        free(value);
-        if (isnan(half.p))
-            continue;
-        tsr_words_add(&q->found, "%s%s D = %.3f (p = %.2g)",
-                      n_seen++ > 0 ? ", " : "", names[i], half.distance,
-                      half.p);
-        largest = fmax(largest, half.distance);
-        n_bad += half.distance > small && half.p < rare;
-        n_undecided += half.distance > small && !(half.p < rare);
-    }
-    if (n_seen == 0)
-        tsr_words_add(&q->found, "too few draws");
-    else
-        tsr_words_add(
-            &q->found,
-            "; the two halves differ where D is above %g with p below %g",
-            small, rare);
-    /* A large distance with p above 0.05: too few independent draws to
-     * decide */
-    answer(q,
-           n_bad > 0                        ? TSR_CHECK_NO
-           : n_seen == 0 || n_undecided > 0 ? TSR_CHECK_UNKNOWN
-                                            : TSR_CHECK_YES,
-           n_seen > 0 ? largest : (double)NAN);
-    if (n_bad > 0)
-        recommend_draws(q, 4.0);
-    return status;
-}
-
 /* The largest difference of an arrangement's share between the halves, in
  * standard errors for a total of n_independent independent draws. */
 static double largest_gap(const tsr_arrangements *a, int state,
@@ -665,8 +528,6 @@ static const struct {
     {"ess", "are there enough independent draws?", ask_ess},
     {"stuck", "do all chains move, and in the same region?", ask_stuck},
     {"profile", "do the chains agree on the curve at every q?", ask_profile},
-    {"halves", "do both halves of the chains give the same distributions?",
-     ask_halves},
     {"arrangements",
      "do both halves of the chains contain the same structures?",
      ask_arrangements},

@@ -30,7 +30,7 @@ typedef struct {
     char *remedy;        /* NULL: no remedy is needed */
 } tsr_check;
 
-enum { TSR_N_CHECK = 9 };
+enum { TSR_N_CHECK = 8 };
 
 /* Limits of the checks, and facts about the run that the trace lacks. */
 typedef struct {
@@ -91,20 +91,5 @@ int tsr_longest_constant_run(int n_draw, const double *value);
  * intervals, divided by the width of the wider one (infinite if both have width
  * 0). Negative: chain c lies below. NaN: one chain, or out of memory. */
 double tsr_chain_gap(int n_chain, int n_draw, const double *value, int c);
-
-/* Kolmogorov-Smirnov comparison of the first (n + 1) / 2 chains with the rest.
- * A single chain is cut into two halves. */
-typedef struct {
-    double distance; /* largest distance of the two distribution functions */
-    /* Probability that two sets of independent draws are at least as distant
-     * (Stephens 1970). The number of independent draws is the half's ess_bulk,
-     * or its number of chains where no chain moves. NaN: too few draws, or a
-     * draw that is not finite. */
-    double p;
-} tsr_half_compare;
-
-/* value [n_chain][n_draw]. Errors: TSR_E_NOMEM. Cost: O(n log n). */
-tsr_status tsr_half_compare_make(int n_chain, int n_draw, const double *value,
-                                 tsr_half_compare *out, tsr_err *err);
 
 #endif

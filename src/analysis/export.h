@@ -7,39 +7,8 @@
 #include "core/status.h"
 #include "molecule/structure.h"
 #include "posterior/all_atoms.h"
+#include "posterior/config.h"
 #include "store/trace.h"
-
-/* Weights of draws, in the format that `tessera reweight --output` writes: CSV
- * with a header, first columns chain, draw and weight. */
-
-/* A table of weights. */
-typedef struct {
-    int n_chain;
-    long n_draw;
-    double *weight; /* [n_chain][n_draw], with sum 1; 0 for draws that the table
-                       lacks */
-} tsr_draw_weights;
-
-/* Reads a table of weights. The caller clears it. Errors, with the line:
- * TSR_E_NOINPUT, TSR_E_IO, TSR_E_DATA (another format, a weight below 0 or not
- * a number, a draw twice, no weight above 0), TSR_E_NOMEM. */
-tsr_status tsr_draw_weights_read(const char *path, tsr_draw_weights *out,
-                                 tsr_err *err);
-void tsr_draw_weights_clear(tsr_draw_weights *weights);
-
-/* The weight of a draw; 0 outside the table. */
-double tsr_draw_weights_at(const tsr_draw_weights *weights, int chain,
-                           long draw);
-
-/* Chooses `count` of n items so that they represent the weights (systematic
- * resampling: Carpenter, Clifford & Fearnhead 1999). The cumulative weight is
- * cut into `count` intervals of equal length, and the item at the middle of
- * each interval is chosen. So the choice is not random, and an item with a
- * large weight may be chosen several times.
- * weight  [n]      in
- * pick    [count]  out  ascending
- * Returns 0 where no weight is above 0. */
-int tsr_weighted_pick(int n, const double *weight, long count, int *pick);
 
 /* The user's choice of draws, argument of --draws:
  *
@@ -83,6 +52,9 @@ int tsr_draw_choice_apply(const tsr_draw_choice *choice, int n,
                           const int *chain, const long *draw, const double *lp,
                           char *is_chosen);
 
+/* The title by which scenes of tessera are recognised. */
+#define TSR_SCENE_MARK "tessera: draws of the posterior"
+
 /* How models are written. */
 typedef struct {
     tsr_model_format format;
@@ -97,9 +69,9 @@ typedef struct {
     int n_align;
     tsr_trace_reader *trace; /* trace with lp, for `best`, and with weights of
                                 states, for labels; NULL: not available */
-    /* `even` chooses draws in proportion to these weights, some several times;
-     * other choices are then ignored. NULL: equal weights. */
-    const tsr_draw_weights *weights;
+    const tsr_config *config; /* of the run: mmCIF gets the categories of
+                                 PDB-IHM as well; NULL: models alone */
+    int is_scene;    /* 1: a scene of MolViewSpec that holds the mmCIF file */
     const int *pick; /* [n_pick] numbers of frames in tsr_frames_list, which
                         replace the choice; NULL: use the choice */
     int n_pick;

@@ -4,7 +4,6 @@
  * draws would increase the cost but hardly the precision. */
 #include "analysis/loo.h"
 
-#include "analysis/convergence.h"
 #include "analysis/summary.h"
 
 #include <float.h>
@@ -116,35 +115,6 @@ static tsr_status normalise(long n, double *log_weight, tsr_err *err)
     return TSR_OK;
 }
 
-double tsr_psis_ess(long n, const double *log_weight)
-{
-    double square = 0.0;
-    for (long i = 0; i < n; i++)
-        square += exp(2.0 * log_weight[i]);
-    return 1.0 / square;
-}
-
-tsr_status tsr_psis_independent_draws(int n_chain, int n_draw,
-                                      const double *log_weight,
-                                      double *n_independent, tsr_err *err)
-{
-    const size_t n = (size_t)n_chain * (size_t)n_draw;
-    tsr_convergence mean;
-    double share = 1.0;
-    double *w = malloc(n * sizeof *w);
-    TSR_TRY(tsr_allocated(w, err));
-    for (size_t i = 0; i < n; i++)
-        w[i] = exp(log_weight[i]);
-    tsr_status status = tsr_convergence_make(0, n_chain, n_draw, w, &mean, err);
-    if (n_draw < 4)
-        share = 1.0 / n_draw;
-    else if (mean.mcse > 0.0)
-        share = fmin(1.0, pow(mean.sd / mean.mcse, 2.0) / (double)n);
-    *n_independent = share * tsr_psis_ess((long)n, log_weight);
-    free(w);
-    return status;
-}
-
 tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,
                            tsr_err *err)
 {
@@ -180,76 +150,11 @@ tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,
     }
     free(sorted);
     TSR_THEN(status, normalise(n, log_weight, err));
-    psis->ess = tsr_psis_ess(n, log_weight);
+    double square = 0.0;
+    for (long i = 0; i < n; i++)
+        square += exp(2.0 * log_weight[i]);
+    psis->ess = 1.0 / square;
     return status;
-}
-
-/* ---- weighted quantiles ----
- *
- * GSL has no quantiles of weighted draws. Each sorted draw occupies an interval
- * of length equal to its weight; quantiles are linear between the middles of
- * the intervals. */
-
-typedef struct {
-    double value, weight;
-} weighted_draw;
-
-static int by_value(const void *a, const void *b)
-{
-    const weighted_draw *x = a, *y = b;
-    return (x->value > y->value) - (x->value < y->value);
-}
-
-static double quantile(long n, const weighted_draw *e, double p)
-{
-    double before = 0.0, at = 0.0;
-    for (long i = 0; i < n; i++) {
-        double middle = before + 0.5 * e[i].weight;
-        if (middle >= p) {
-            if (i == 0)
-                return e[0].value;
-            double part = (p - at) / (middle - at);
-            return e[i - 1].value + part * (e[i].value - e[i - 1].value);
-        }
-        at = middle;
-        before += e[i].weight;
-    }
-    return e[n - 1].value;
-}
-
-tsr_status tsr_weighted_make(long n, const double *value,
-                             const double *log_weight, tsr_weighted *out,
-                             tsr_err *err)
-{
-    const double nan = (double)NAN;
-    long n_used = 0;
-    double sum = 0.0, mean = 0.0, square = 0.0;
-    int is_finite = 1;
-    *out = (tsr_weighted){nan, nan, nan, nan, nan};
-    weighted_draw *e = malloc(((size_t)n + 1) * sizeof *e);
-    TSR_TRY(tsr_allocated(e, err));
-    for (long i = 0; i < n; i++) {
-        double w = log_weight != NULL ? exp(log_weight[i]) : 1.0 / (double)n;
-        if (!(w > 0.0))
-            continue;
-        is_finite &= isfinite(value[i]) != 0;
-        e[n_used++] = (weighted_draw){value[i], w};
-        sum += w;
-        mean += w * value[i];
-    }
-    mean /= sum;
-    if (n_used > 0 && is_finite) {
-        for (long i = 0; i < n_used; i++) {
-            e[i].weight /= sum;
-            square += e[i].weight * (e[i].value - mean) * (e[i].value - mean);
-        }
-        qsort(e, (size_t)n_used, sizeof *e, by_value);
-        *out =
-            (tsr_weighted){mean, sqrt(square), quantile(n_used, e, 0.05),
-                           quantile(n_used, e, 0.5), quantile(n_used, e, 0.95)};
-    }
-    free(e);
-    return TSR_OK;
 }
 
 enum { MOST_DRAWS = 4000 };
@@ -303,92 +208,57 @@ static double error_of_sum(int n, const double *x)
     return n > 1 ? sqrt(square * n / (n - 1)) : (double)NAN;
 }
 
-tsr_status tsr_loo_compute(long n_draw, int n, const double *log_lik,
-                           tsr_loo *loo, tsr_err *err)
+/* Adds n points with log densities log_lik [loo->n_draw][n]. */
+static tsr_status add_points(tsr_loo *loo, int n, const double *log_lik,
+                             tsr_err *err)
 {
-    *loo = (tsr_loo){.n = n, .n_draw = n_draw, .worst_k = -HUGE_VAL};
-    loo->point = calloc((size_t)n + 1, sizeof *loo->point);
-    double *value = calloc(2 * (size_t)n_draw + 1, sizeof *value);
-    tsr_status status = tsr_allocated(loo->point, err);
-    TSR_THEN(status, tsr_allocated(value, err));
-    for (int k = 0; k < n && status == TSR_OK; k++) {
-        for (long i = 0; i < n_draw; i++)
+    double *more = realloc(loo->point, (size_t)(loo->n + n + 1) * sizeof *more);
+    TSR_TRY(tsr_allocated(more, err));
+    loo->point = more;
+    double *value = calloc(2 * (size_t)loo->n_draw + 1, sizeof *value);
+    tsr_status status = tsr_allocated(value, err);
+    for (int k = 0; k < n && status == TSR_OK; k++, loo->n++) {
+        for (long i = 0; i < loo->n_draw; i++)
             value[i] = log_lik[(size_t)i * (size_t)n + (size_t)k];
-        status = leave_out(loo, k, value, value + n_draw, err);
-        loo->elpd += status == TSR_OK ? loo->point[k] : 0.0;
+        status = leave_out(loo, loo->n, value, value + loo->n_draw, err);
+        loo->elpd += status == TSR_OK ? loo->point[loo->n] : 0.0;
     }
     if (status == TSR_OK)
-        loo->error = error_of_sum(n, loo->point);
+        loo->error = error_of_sum(loo->n, loo->point);
     free(value);
     return status;
 }
 
+tsr_status tsr_loo_compute(long n_draw, int n, const double *log_lik,
+                           tsr_loo *loo, tsr_err *err)
+{
+    *loo = (tsr_loo){.n_draw = n_draw, .worst_k = -HUGE_VAL};
+    return add_points(loo, n, log_lik, err);
+}
+
 /* ---- a run ---- */
-
-/* Log densities of the chosen draws, all points of a draw in one row. */
-typedef struct {
-    int n_chain, n_draw, every, width, n_kept;
-    int at, n;   /* the variable that is being read: its first column, and its
-                    number of points */
-    double *all; /* [n_chain][n_kept][width] */
-} densities;
-
-static tsr_status store_row(void *context, int chain, int draw, double *row,
-                            tsr_err *err)
-{
-    const densities *d = context;
-    const size_t to =
-        (size_t)chain * (size_t)d->n_kept + (size_t)(draw / d->every);
-    (void)err;
-    memcpy(d->all + to * (size_t)d->width + d->at, row,
-           (size_t)d->n * sizeof *row);
-    return TSR_OK;
-}
-
-/* Sets d->width to the number of points of all variables; to 0 where the
- * variables differ in their numbers of draws. */
-static void count_points(tsr_trace_reader *reader, int n_name,
-                         const char *const *name, densities *d)
-{
-    for (int i = 0; i < n_name; i++) {
-        int n_chain, n_draw, n;
-        if (tsr_trace_shape(reader, TSR_TRACE_LOG_LIKELIHOOD, name[i], &n_chain,
-                            &n_draw, &n, NULL) != TSR_OK ||
-            n_chain < 1 || n_draw < 1 ||
-            (i > 0 && (n_chain != d->n_chain || n_draw != d->n_draw))) {
-            d->width = 0;
-            return;
-        }
-        d->n_chain = n_chain;
-        d->n_draw = n_draw;
-        d->width += n;
-    }
-}
 
 tsr_status tsr_loo_make(tsr_trace_reader *reader, tsr_loo *loo, tsr_err *err)
 {
     const tsr_trace_group group = TSR_TRACE_LOG_LIKELIHOOD;
     const char *const *name;
-    densities d = {.width = 0};
-    *loo = (tsr_loo){.elpd = (double)NAN, .error = (double)NAN};
+    tsr_status status = TSR_OK;
     const int n_name = tsr_trace_variables(reader, group, &name);
-    count_points(reader, n_name, name, &d);
-    /* a single point has no other point to predict it */
-    if (d.width < 2)
-        return TSR_OK;
-    d.every = (int)(((long)d.n_chain * d.n_draw + MOST_DRAWS - 1) / MOST_DRAWS);
-    d.n_kept = (d.n_draw + d.every - 1) / d.every;
-    const size_t rows = (size_t)d.n_chain * (size_t)d.n_kept;
-    d.all = malloc(rows * (size_t)d.width * sizeof *d.all);
-    tsr_status status = tsr_allocated(d.all, err);
-    for (int i = 0; i < n_name && status == TSR_OK; i++, d.at += d.n) {
-        int one;
-        status = tsr_trace_shape(reader, group, name[i], &one, &one, &d.n, err);
-        TSR_THEN(status, tsr_rows_for_each(reader, group, name[i], d.every, 0,
-                                           d.n, store_row, &d, err));
+    *loo = (tsr_loo){.worst_k = -HUGE_VAL};
+    for (int i = 0; i < n_name && status == TSR_OK; i++) {
+        int one, n = 0;
+        tsr_thinned draws;
+        (void)tsr_trace_shape(reader, group, name[i], &one, &one, &n, NULL);
+        status = tsr_thinned_get(reader, group, name[i], MOST_DRAWS, 0, n,
+                                 &draws, err);
+        loo->n_draw = (long)draws.n_chain * draws.n_kept;
+        if (status == TSR_OK && loo->n_draw > 0)
+            status = add_points(loo, n, draws.value, err);
+        free(draws.value);
     }
-    TSR_THEN(status, tsr_loo_compute((long)rows, d.width, d.all, loo, err));
-    free(d.all);
+    /* a single point has no other point to predict it */
+    if (loo->n < 2)
+        tsr_loo_clear(loo);
     return status;
 }
 

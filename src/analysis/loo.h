@@ -77,35 +77,4 @@ typedef struct {
 tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,
                            tsr_err *err);
 
-/* Number of independent draws to which the weighted draws are equivalent: the
- * ess of the weights times min(1, effective draws of the mean weight / all
- * draws), for the autocorrelation of the chains (r_eff in R's loo). With fewer
- * than 4 draws per chain this factor is 1 / n_draw. log_weight
- * [n_chain][n_draw], with sum of weights 1. *n_independent out. Errors:
- * TSR_E_NOMEM. */
-tsr_status tsr_psis_independent_draws(int n_chain, int n_draw,
-                                      const double *log_weight,
-                                      double *n_independent, tsr_err *err);
-
-/* (sum w)^2 / sum w^2 of weights with sum 1, from their logs. */
-double tsr_psis_ess(long n, const double *log_weight);
-
-/* ---- statistics of a variable whose draws have weights ---- */
-
-/* Weighted mean, standard deviation and quantiles. */
-typedef struct {
-    double mean, sd;
-    double q5, median, q95; /* linear interpolation of the cumulative weight,
-                               each sorted draw at the middle of its weight;
-                               Hazen's quantiles for equal weights */
-} tsr_weighted;
-
-/* value [n]: the draws. log_weight [n]: logs of their weights, up to a
- * constant; NULL: equal weights. Draws of weight 0 are ignored, whatever their
- * value. All results are NaN where any other value is not finite. Errors:
- * TSR_E_NOMEM. */
-tsr_status tsr_weighted_make(long n, const double *value,
-                             const double *log_weight, tsr_weighted *out,
-                             tsr_err *err);
-
 #endif

@@ -1,6 +1,6 @@
 /* Weights of curves that fit data, by maximum entropy and by least squares.
  *
- * Maximum entropy: the draws' curves are reduced to the few dimensions that
+ * Maximum entropy: the models' curves are reduced to the few dimensions that
  * they span, the principal components of I / sigma. In these dimensions, lambda
  * at a given scale and background minimises a convex function. An outer Newton
  * iteration finds scale and background. The L-curve is followed from large
@@ -21,18 +21,15 @@ enum { DIM = 64 }; /* largest number of dimensions */
 /* Curves divided by sigma, their weights, and the unknowns at one theta. */
 typedef struct {
     tsr_pool pool;
-    const tsr_stored_curve *stored;
+    const double *given; /* [n][n_point] curves at the data's q */
     const tsr_saxs *saxs;
     const tsr_linear *linear;
     double theta;
-    long n;             /* draws */
-    int n_point, n_dim; /* number of points of the data; number of dimensions
-                           that the curves span */
-    double *matrix;     /* [n_point][stored->n] interpolates to the data's q */
-    double *mean_curve; /* [stored->n] mean at the run's q, equal weights */
-    long n_seen;
+    int n;                /* models */
+    int n_point, n_dim;   /* number of points of the data; number of dimensions
+                             that the curves span */
     double *curve, *mean; /* [n_point] I / sigma of one curve, and mean over the
-                             draws */
+                             models */
     double *covariance;   /* [n_point][n_point], lower triangle */
     double *axis;         /* [n_dim][n_point] principal axes */
     double *score;        /* [n][n_dim] principal components of the curves */
@@ -59,7 +56,7 @@ static double set_weights(solver *d, const double *lambda, int moments)
 {
     const int m = d->n_dim;
     double top = -HUGE_VAL, sum = 0.0, kl = 0.0;
-    for (long i = 0; i < d->n; i++) {
+    for (int i = 0; i < d->n; i++) {
         const double *s = d->score + (size_t)i * (size_t)m;
         double x = 0.0;
         for (int k = 0; k < m; k++)
@@ -67,14 +64,14 @@ static double set_weights(solver *d, const double *lambda, int moments)
         d->log_weight[i] = x;
         top = fmax(top, x);
     }
-    for (long i = 0; i < d->n; i++)
+    for (int i = 0; i < d->n; i++)
         sum += exp(d->log_weight[i] - top);
     const double log_sum = top + log(sum);
     if (!moments)
         return log_sum - log((double)d->n);
     memset(d->score_mean, 0, sizeof d->score_mean);
     memset(d->score_cov, 0, sizeof d->score_cov);
-    for (long i = 0; i < d->n; i++) {
+    for (int i = 0; i < d->n; i++) {
         const double *s = d->score + (size_t)i * (size_t)m;
         d->log_weight[i] -= log_sum;
         const double w = exp(d->log_weight[i]);
@@ -199,53 +196,36 @@ static tsr_status dual_solve(solver *d, double c, const double *target,
 
 /* ---- reduction to principal components ---- */
 
-static void reduce_curve(solver *d, const double *curve)
+static void reduce_curve(solver *d, int i)
 {
-    const int n_run = d->stored->n;
-    for (int k = 0; k < d->n_point; k++) {
-        const double *row = d->matrix + (size_t)k * (size_t)n_run;
-        double sum = 0.0;
-        for (int j = 0; j < n_run; j++)
-            sum += row[j] * curve[j];
-        d->curve[k] = sum / d->saxs->sigma[k];
-    }
+    const double *curve = d->given + (size_t)i * (size_t)d->n_point;
+    for (int k = 0; k < d->n_point; k++)
+        d->curve[k] = curve[k] / d->saxs->sigma[k] - d->mean[k];
 }
 
-/* Welford's update of the mean and of the sum of products. */
-static tsr_status visit_moments(void *context, size_t at, const double *curve,
-                                tsr_err *err)
+/* Welford's update of the mean and of the sum of products by curve i. */
+static void add_moments(solver *d, int i)
 {
-    solver *d = context;
     const size_t n = (size_t)d->n_point;
-    (void)at, (void)err;
-    for (int k = 0; k < d->stored->n; k++)
-        d->mean_curve[k] += curve[k] / (double)d->n;
-    reduce_curve(d, curve);
-    const double part = 1.0 / (double)++d->n_seen;
-    for (size_t k = 0; k < n; k++)
-        d->curve[k] -= d->mean[k];
+    const double part = 1.0 / (i + 1.0);
+    reduce_curve(d, i);
     gsl_vector_view x = gsl_vector_view_array(d->curve, n);
     gsl_matrix_view products = gsl_matrix_view_array(d->covariance, n, n);
     gsl_blas_dsyr(CblasLower, 1.0 - part, &x.vector, &products.matrix);
     for (size_t k = 0; k < n; k++)
         d->mean[k] += part * d->curve[k];
-    return TSR_OK;
 }
 
-static tsr_status visit_scores(void *context, size_t at, const double *curve,
-                               tsr_err *err)
+static void find_scores(solver *d, int i)
 {
-    solver *d = context;
-    (void)err;
-    reduce_curve(d, curve);
-    for (int i = 0; i < d->n_dim; i++) {
-        const double *axis = d->axis + (size_t)i * (size_t)d->n_point;
+    reduce_curve(d, i);
+    for (int l = 0; l < d->n_dim; l++) {
+        const double *axis = d->axis + (size_t)l * (size_t)d->n_point;
         double sum = 0.0;
         for (int k = 0; k < d->n_point; k++)
-            sum += axis[k] * (d->curve[k] - d->mean[k]);
-        d->score[at * (size_t)d->n_dim + (size_t)i] = sum;
+            sum += axis[k] * d->curve[k];
+        d->score[(size_t)i * (size_t)d->n_dim + (size_t)l] = sum;
     }
-    return TSR_OK;
 }
 
 /* Finds the principal components that have variance, in descending order. */
@@ -290,17 +270,18 @@ static tsr_status find_axes(solver *d, tsr_err *err)
 static tsr_status init_solver(solver *d, tsr_err *err)
 {
     const size_t n = (size_t)d->n_point;
-    TSR_TRY(tsr_curve_operator(&d->stored->saxs, d->saxs, &d->matrix, err));
-    tsr_pool_array(&d->pool, d->mean_curve, d->stored->n);
     tsr_pool_array(&d->pool, d->curve, n);
     tsr_pool_array(&d->pool, d->mean, n);
     tsr_pool_array(&d->pool, d->model, n);
+    tsr_pool_array(&d->pool, d->log_weight, d->n);
     tsr_pool_array(&d->pool, d->residual, n);
     tsr_pool_array(&d->pool, d->covariance, n * n);
     TSR_TRY(tsr_pool_check(&d->pool, err));
-    TSR_TRY(tsr_stored_curve_for_each(d->stored, visit_moments, d, err));
+    for (int i = 0; i < d->n; i++)
+        add_moments(d, i);
     TSR_TRY(find_axes(d, err));
-    TSR_TRY(tsr_stored_curve_for_each(d->stored, visit_scores, d, err));
+    for (int i = 0; i < d->n; i++)
+        find_scores(d, i);
     set_weights(d, d->lambda, 1);
     return TSR_OK;
 }
@@ -456,15 +437,19 @@ static tsr_status solve_at_theta(solver *d, double theta,
 
 /* ---- the L-curve ---- */
 
-static int elbow(const tsr_maxent *m)
+enum { POINTS = 33 };
+
+/* Index of the point farthest from the line between the ends of the curve of
+ * chi2 over KL, both scaled to 1. */
+static int elbow(const tsr_maxent_point *start, const tsr_maxent_point *point)
 {
-    const tsr_maxent_point *last = &m->point[m->n_point - 1];
-    const double fall = m->start.chi2 - last->chi2;
+    const tsr_maxent_point *last = &point[POINTS - 1];
+    const double fall = start->chi2 - last->chi2;
     int best = 0;
     double farthest = -HUGE_VAL;
-    for (int i = 0; i < m->n_point; i++) {
-        double x = last->kl > 0.0 ? m->point[i].kl / last->kl : 0.0;
-        double y = fall > 0.0 ? (m->point[i].chi2 - last->chi2) / fall : 0.0;
+    for (int i = 0; i < POINTS; i++) {
+        double x = last->kl > 0.0 ? point[i].kl / last->kl : 0.0;
+        double y = fall > 0.0 ? (point[i].chi2 - last->chi2) / fall : 0.0;
         if (1.0 - x - y > farthest) {
             farthest = 1.0 - x - y;
             best = i;
@@ -500,73 +485,34 @@ static double find_first(const solver *d, const tsr_maxent_point *start)
 
 static double theta_of(double first, int i)
 {
-    return first * pow(theta_range, (double)i / (TSR_MAXENT_POINTS - 1));
+    return first * pow(theta_range, (double)i / (POINTS - 1));
 }
 
-/* Follows the L-curve. Each theta starts from the solution at the previous,
- * larger theta, since the iteration at a small theta does not converge from
- * equal weights. */
-static tsr_status follow_l_curve(solver *d, double theta, tsr_maxent *m,
+/* Follows the L-curve from *at, the solution with equal weights, to theta, or
+ * to its elbow if theta is 0. Each theta starts from the solution at the
+ * previous, larger theta, since the iteration at a small theta does not
+ * converge from equal weights. */
+static tsr_status follow_l_curve(solver *d, double theta, tsr_maxent_point *at,
                                  tsr_err *err)
 {
-    double lambda[TSR_MAXENT_POINTS][DIM];
-    const double first = find_first(d, &m->start);
-    tsr_maxent_point at = m->start;
-    m->n_point = theta > 0.0 ? 1 : TSR_MAXENT_POINTS;
-    for (int i = 0; theta > 0.0 && theta_of(first, i) > theta; i++)
-        TSR_TRY(solve_at_theta(d, theta_of(first, i), &at, err));
-    for (int i = 0; i < m->n_point; i++) {
-        TSR_TRY(solve_at_theta(d, theta > 0.0 ? theta : theta_of(first, i), &at,
-                               err));
-        m->point[i] = at;
+    const tsr_maxent_point start = *at;
+    const double first = find_first(d, at);
+    tsr_maxent_point point[POINTS];
+    double lambda[POINTS][DIM];
+    if (theta > 0.0) {
+        for (int i = 0; theta_of(first, i) > theta; i++)
+            TSR_TRY(solve_at_theta(d, theta_of(first, i), at, err));
+        return solve_at_theta(d, theta, at, err);
+    }
+    for (int i = 0; i < POINTS; i++) {
+        TSR_TRY(solve_at_theta(d, theta_of(first, i), at, err));
+        point[i] = *at;
         memcpy(lambda[i], d->lambda, sizeof lambda[i]);
     }
-    if (theta > 0.0)
-        return TSR_OK;
-    m->chosen = elbow(m);
-    memcpy(d->lambda, lambda[m->chosen], sizeof d->lambda);
-    return solve_at_theta(d, m->point[m->chosen].theta, &m->point[m->chosen],
-                          err);
-}
-
-void tsr_maxent_free(tsr_maxent *m)
-{
-    if (m != NULL)
-        free(m->log_weight);
-    free(m);
-}
-
-tsr_status tsr_maxent_make(const tsr_stored_curve *stored, const tsr_saxs *saxs,
-                           const tsr_linear *linear, double theta,
-                           tsr_maxent **out, tsr_err *err)
-{
-    tsr_maxent *m = calloc(1, sizeof *m);
-    *out = NULL;
-    TSR_TRY(tsr_allocated(m, err));
-    m->n = (long)stored->n_chain * stored->n_draw;
-    m->log_weight = malloc((size_t)m->n * sizeof *m->log_weight);
-    solver d = {.stored = stored,
-                .saxs = saxs,
-                .linear = linear,
-                .n = m->n,
-                .n_point = saxs->n,
-                .log_weight = m->log_weight};
-    tsr_status status = tsr_allocated(m->log_weight, err);
-    TSR_THEN(status, init_solver(&d, err));
-    m->n_dim = d.n_dim;
-    TSR_THEN(status, fit_equal(&d, &m->start, err));
-    TSR_THEN(status,
-             tsr_curve_operator_check(&stored->saxs, saxs, d.mean_curve,
-                                      m->start.scale, &m->interpolation, err));
-    TSR_THEN(status, follow_l_curve(&d, theta, m, err));
-    free(d.matrix);
-    tsr_pool_clear(&d.pool);
-    if (status != TSR_OK) {
-        tsr_maxent_free(m);
-        m = NULL;
-    }
-    *out = m;
-    return status;
+    const int chosen = elbow(&start, point);
+    *at = point[chosen];
+    memcpy(d->lambda, lambda[chosen], sizeof d->lambda);
+    return solve_at_theta(d, at->theta, at, err);
 }
 
 tsr_status tsr_ensemble_maxent(int n, const double *curve, const tsr_saxs *saxs,
@@ -574,18 +520,17 @@ tsr_status tsr_ensemble_maxent(int n, const double *curve, const tsr_saxs *saxs,
                                double *weight, tsr_maxent_point *point,
                                tsr_err *err)
 {
-    const tsr_stored_curve stored = {.n_chain = 1,
-                                     .n_draw = n,
-                                     .n = saxs->n,
-                                     .saxs = *saxs,
-                                     .in_memory = curve};
-    tsr_maxent *m;
-    tsr_status status = tsr_maxent_make(&stored, saxs, linear, theta, &m, err);
+    solver d = {.given = curve,
+                .saxs = saxs,
+                .linear = linear,
+                .n = n,
+                .n_point = saxs->n};
+    tsr_status status = init_solver(&d, err);
+    TSR_THEN(status, fit_equal(&d, point, err));
+    TSR_THEN(status, follow_l_curve(&d, theta, point, err));
     for (int i = 0; i < n && status == TSR_OK; i++)
-        weight[i] = exp(m->log_weight[i]);
-    if (status == TSR_OK)
-        *point = m->point[m->chosen];
-    tsr_maxent_free(m);
+        weight[i] = exp(d.log_weight[i]);
+    tsr_pool_clear(&d.pool);
     return status;
 }
 

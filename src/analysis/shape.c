@@ -1,5 +1,5 @@
 /* Statistics of the drawn conformations, in two passes: first the mean shape
- * and the deviations from it, then distances, contacts and P(r) of each frame.
+ * and the deviations from it, then distances and P(r) of each frame.
  *
  * Only CA atoms are used: they suffice to describe domains and linkers, and
  * thousands of frames fit into memory. */
@@ -154,7 +154,6 @@ enum {
     MOST_PAIRS = 60000, /* pairs of a frame, for P(r) */
     MOST_PAIR_FRAMES = 400
 };
-static const double contact_ang = 10.0;
 
 void tsr_shape_free(tsr_shape *shape)
 {
@@ -168,13 +167,11 @@ void tsr_shape_free(tsr_shape *shape)
 typedef struct {
     tsr_pool pool;
     tsr_shape *shape;
-    float *all;          /* [n][n_residue][3] CA of all frames */
-    double (*ca)[3];     /* [n_residue] CA of the present frame */
-    double (*start)[3];  /* [n_residue] CA of model.pdb */
-    double (*mean)[3];   /* [n_residue] */
-    double (*before)[3]; /* [n_residue] CA of the previous column */
-    double *square;      /* [n_residue] */
-    float *pairs;        /* [n_pair_draw][TSR_N_PAIR_BIN] P(r) of draws */
+    float *all;        /* [n][n_residue][3] CA of all frames */
+    double (*ca)[3];   /* [n_residue] CA of the present frame */
+    double (*mean)[3]; /* [n_residue] */
+    double *square;    /* [n_residue] */
+    float *pairs;      /* [n_pair_draw][TSR_N_PAIR_BIN] P(r) of draws */
     int n_draw, n_pair_draw;
     int *draw;      /* [n] draw of each frame */
     int *pair_row;  /* [n_draw] row of a draw in `pairs`; -1: not used */
@@ -185,14 +182,11 @@ static tsr_status allocate(job *j, tsr_err *err)
 {
     tsr_shape *s = j->shape;
     const int n_residue = s->n_residue, n = s->n, row = s->n_row;
-    const int column = s->n_column;
     tsr_pool *scratch = &j->pool, *out = &s->pool;
     j->n_pair_draw = n < MOST_PAIR_FRAMES ? n : MOST_PAIR_FRAMES;
     tsr_pool_array(scratch, j->ca, n_residue);
-    tsr_pool_array(scratch, j->start, n_residue);
     tsr_pool_array(scratch, j->mean, n_residue);
     tsr_pool_array(scratch, j->square, n_residue);
-    tsr_pool_array(scratch, j->before, n_residue);
     tsr_pool_array(scratch, j->pairs, j->n_pair_draw * TSR_N_PAIR_BIN);
     tsr_pool_array(scratch, j->draw, n);
     tsr_pool_array(scratch, j->pair_row, n);
@@ -202,11 +196,6 @@ static tsr_status allocate(job *j, tsr_err *err)
     tsr_pool_array(out, s->row, row);
     tsr_pool_array(out, s->distance, row * row);
     tsr_pool_array(out, s->distance_sd, row * row);
-    tsr_pool_array(out, s->column, column);
-    tsr_pool_array(out, s->rg, column);
-    tsr_pool_array(out, s->change, column * row);
-    tsr_pool_array(out, s->contacts, column * row);
-    tsr_pool_array(out, s->mobility, column * row);
     TSR_TRY(tsr_pool_check(scratch, err));
     return tsr_pool_check(out, err);
 }
@@ -250,63 +239,6 @@ static void add_pairs(job *j, int i)
                          ((double)count * j->shape->pair_width));
 }
 
-static double gyration(int n, const double (*x)[3])
-{
-    double centre[3], sum = 0.0;
-    centre_of(n, NULL, x, centre);
-    for (int i = 0; i < n; i++)
-        sum += tsr_vec3_distance2(x[i], centre) / n;
-    return sqrt(sum);
-}
-
-/* Root mean square change of the distances from residue r to its neighbours in
- * sequence, between two conformations. */
-static double local_change(int n, int r, const double (*now)[3],
-                           const double (*before)[3])
-{
-    enum { REACH = 6 };
-    double sum = 0.0;
-    int count = 0;
-    for (int o = r - REACH; o <= r + REACH; o++) {
-        if (o < 0 || o >= n || o == r)
-            continue;
-        double d = tsr_vec3_distance(now[r], now[o]) -
-                   tsr_vec3_distance(before[r], before[o]);
-        sum += d * d;
-        count++;
-    }
-    return count > 0 ? sqrt(sum / count) : 0.0;
-}
-
-static void add_column(job *j, int column)
-{
-    tsr_shape *s = j->shape;
-    const double most = contact_ang * contact_ang;
-    tsr_motion motion;
-    if (column == 0)
-        memcpy(j->before, j->start, (size_t)s->n_residue * sizeof *j->before);
-    s->rg[column] = gyration(s->n_residue, (const double(*)[3])j->ca);
-    tsr_superpose(s->n_residue, NULL, (const double(*)[3])j->start,
-                  (const double(*)[3])j->ca, &motion);
-    for (int a = 0; a < s->n_row; a++) {
-        const int r = s->row[a];
-        double x[3];
-        int n = 0;
-        tsr_vec3_copy(x, j->ca[r]);
-        for (int o = 0; o < s->n_residue; o++)
-            n += (o > r + 2 || o < r - 2) &&
-                 tsr_vec3_distance2(x, j->ca[o]) < most;
-        tsr_motion_apply(&motion, x);
-        const size_t at = (size_t)column * (size_t)s->n_row + (size_t)a;
-        s->change[at] = tsr_vec3_distance(x, j->start[r]);
-        s->contacts[at] = n;
-        s->mobility[at] =
-            local_change(s->n_residue, r, (const double(*)[3])j->ca,
-                         (const double(*)[3])j->before);
-    }
-    memcpy(j->before, j->ca, (size_t)s->n_residue * sizeof *j->before);
-}
-
 /* ---- all frames ---- */
 
 /* Sets the bin width of P(r) by the longest distance in some frames. */
@@ -329,18 +261,11 @@ static void find_extent(job *j)
 static void analyse_frames(job *j)
 {
     tsr_shape *s = j->shape;
-    int next_column = 0;
     for (int i = 0; i < s->n; i++) {
         tsr_frame_ca(j->all, s->n_residue, i, j->ca);
         add_distances(s, (const double(*)[3])j->ca, i);
         if (j->pair_row[j->draw[i]] >= 0)
             add_pairs(j, i);
-        /* before a column is computed, s->column has the index of its frame in
-         * s->at */
-        while (next_column < s->n_column && s->column[next_column] == i) {
-            s->column[next_column] = s->at[i];
-            add_column(j, next_column++);
-        }
     }
 }
 
@@ -400,7 +325,6 @@ static tsr_status choose_frames(job *j, tsr_frames *frames,
     s->n = tsr_frames_select(frames, s->n, s->at, j->draw, &j->n_draw);
     if (s->n == 0)
         return tsr_no_memory(err);
-    s->n_column = s->n < s->n_column ? s->n : s->n_column;
     if (j->n_pair_draw > j->n_draw)
         j->n_pair_draw = j->n_draw;
     for (int d = 0; d < j->n_draw; d++)
@@ -425,15 +349,11 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
     s->n = s->n_frame < most ? s->n_frame : most;
     s->n = s->n < fits ? s->n : fits;
     s->n_row = s->n_residue < TSR_MOST_ROWS ? s->n_residue : TSR_MOST_ROWS;
-    s->n_column = s->n < TSR_MOST_COLUMNS ? s->n : TSR_MOST_COLUMNS;
     tsr_status status = allocate(&j, err);
     TSR_THEN(status, choose_frames(&j, frames, weight, err));
     if (status == TSR_OK) {
         for (int k = 0; k < s->n_row; k++)
             s->row[k] = tsr_even_index(s->n_residue, s->n_row, k);
-        for (int k = 0; k < s->n_column; k++)
-            s->column[k] = tsr_even_index(s->n, s->n_column, k);
-        tsr_start_ca(model, j.start);
         status =
             tsr_frames_gather_ca(frames, s->n, s->at, &j.pool, &j.all, err);
     }

@@ -9,9 +9,7 @@
 #include "core/vec3.h"
 
 enum {
-    TSR_MOST_ROWS = 72,     /* residues of the distance map and of the
-                               timeline */
-    TSR_MOST_COLUMNS = 180, /* frames of the timeline */
+    TSR_MOST_ROWS = 72, /* residues of the distance map */
     TSR_N_PAIR_BIN = 60
 };
 
@@ -29,17 +27,6 @@ typedef struct {
     int *row;            /* [n_row] residue numbers from 0 */
     double *distance;    /* [n_row][n_row] mean, Angstrom */
     double *distance_sd; /* [n_row][n_row] standard deviation, Angstrom */
-    /* Frames of the timeline, evenly chosen. */
-    int n_column;
-    int *column;      /* [n_column] numbers of the frames */
-    double *rg;       /* [n_column] radius of gyration of the CA, Angstrom */
-    double *change;   /* [n_column][n_row] distance from the start after
-                         superposition, Angstrom */
-    double *contacts; /* [n_column][n_row] number of CA within 10 Angstrom that
-                         are at least 3 residues away in sequence */
-    double *mobility; /* [n_column][n_row] root mean square change, Angstrom, of
-                         distances to 6 residues on either side, since the
-                         previous column (the first: since the start) */
     /* P(r): share of pairs per Angstrom; in an ensemble the weighted mean over
      * the states. */
     double pair_width; /* width of a bin, Angstrom */

@@ -4,26 +4,17 @@
 #include "answer/comparison.h"
 #include "commands/command.h"
 
-#include "core/text.h"
-#include "files/file.h"
-#include "report/figure.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct {
-    int json, force;
-    char *output;
+    int json;
 } options;
 
 static const tsr_field fields[] = {
     TSR_FIELD(BOOL, "json", options, json,
               .doc = "print one JSON object instead of sentences and tables"),
-    TSR_FIELD(STRING, "output", options, output, .letter = 'o',
-              .argument = "FILE",
-              .doc = "picture (SVG) of the results of the runs side by side"),
-    TSR_OPTION_FORCE(options),
     {0}};
 
 /* ---- tables ---- */
@@ -88,95 +79,21 @@ static tsr_status print(const tsr_comparison *c, FILE *out, tsr_err *err)
     return TSR_OK;
 }
 
-/* ---- picture ---- */
-
-/* A value of run i, with the ends of its interval. */
-static void add_bar(tsr_figure *f, int i, double low, double middle,
-                    double high)
-{
-    const double x = i + 0.5;
-    if (!isfinite(low) || !isfinite(high))
-        return;
-    tsr_figure_layer(f, TSR_LAYER_ERRORS, NULL, TSR_COLOUR_DATA, 1, &x, &low,
-                     &high);
-    tsr_figure_layer(f, TSR_LAYER_POINTS, NULL, TSR_COLOUR_DATA, 1, &x, &middle,
-                     NULL);
-}
-
-static void add_gains(tsr_figure *f, const tsr_comparison *c,
-                      tsr_difference_function *gain_of, const char *title)
-{
-    int n = 0;
-    for (int i = 1; i < c->n; i++) {
-        const tsr_difference d = gain_of(c, 0, i);
-        if (!isfinite(d.gain) || !isfinite(d.error))
-            continue;
-        if (n++ == 0) {
-            const double x[] = {0.0, c->n}, zero[] = {0.0, 0.0};
-            tsr_figure_panel(f, title, 0, 110);
-            tsr_figure_layer(f, TSR_LAYER_DASHES, NULL, "#444444", 2, x, zero,
-                             NULL);
-        }
-        add_bar(f, i, d.gain - d.error, d.gain, d.gain + d.error);
-    }
-}
-
-static void add_values(tsr_figure *f, const tsr_comparison *c, const char *name,
-                       const char *title)
-{
-    int n = 0;
-    for (int i = 0; i < c->n; i++) {
-        const tsr_summary_item *item =
-            tsr_summary_find(c->run[i].summary, name);
-        if (item == NULL || !isfinite(item->value.mean))
-            continue;
-        if (n++ == 0)
-            tsr_figure_panel(f, title, 0, 110);
-        add_bar(f, i, item->value.q5, item->value.mean, item->value.q95);
-    }
-}
-
-static tsr_status draw(const tsr_comparison *c, const char *path, tsr_err *err)
-{
-    const char *name[TSR_MOST_COMPARED];
-    tsr_figure f =
-        tsr_figure_new("compare", "Runs side by side", "run", 90 + 90 * c->n);
-    for (int i = 0; i < c->n; i++)
-        name[i] = tsr_text_file_name(c->run[i].directory);
-    add_gains(&f, c, tsr_evidence_gain, "log evidence (nat)");
-    add_gains(&f, c, tsr_loo_gain, "LOO density (nat)");
-    add_values(&f, c, "chi2", "\xcf\x87\xc2\xb2");
-    add_values(&f, c, "rg", "Rg (\xc3\x85)");
-    add_values(&f, c, "d_max", "D_max (\xc3\x85)");
-    tsr_figure_names(&f, c->n, name);
-    f.x0 = 0.0;
-    f.x1 = c->n;
-    tsr_status status = tsr_figure_finish(&f, err);
-    TSR_THEN(status, tsr_figure_write_svg(&f, path, err));
-    tsr_figure_clear(&f);
-    return status;
-}
-
 /* ---- all of it ---- */
 
 static tsr_status compare(const tsr_args *args, FILE *out, tsr_log *log,
                           tsr_err *err)
 {
     const options *o = args->options;
-    const tsr_file_target target = {.maker = "compare", .is_forced = o->force};
     tsr_comparison c = {.n = 0};
     tsr_json j = {.out = out};
     if (args->n > TSR_MOST_COMPARED)
         return tsr_fail(err, TSR_E_USAGE, "%d runs: at most %d can be compared",
                         args->n, (int)TSR_MOST_COMPARED);
-    TSR_TRY(
-        tsr_file_check_target(&target, o->output, "<svg", TSR_SVG_MARK, err));
     tsr_status status =
         tsr_comparison_make(args->n, args->argument, &c, log, err);
     TSR_THEN(status,
              o->json ? tsr_comparison_put(&c, &j, err) : print(&c, out, err));
-    if (o->output != NULL)
-        TSR_THEN(status, draw(&c, o->output, err));
     tsr_comparison_clear(&c);
     return status;
 }

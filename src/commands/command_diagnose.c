@@ -84,6 +84,5 @@ const tsr_command tsr_command_diagnose = {
     .about =
         "DIR is the folder of a run, or a trace.h5. The exit status is 0 if "
         "the run has converged, and 1 if it has not.\nR-hat and effective "
-        "sample size after Vehtari et al. 2021, with their limits; halves of "
-        "the chains are compared after Viswanath et al. 2017.",
+        "sample size after Vehtari et al. 2021, with their limits.",
     .run = diagnose};

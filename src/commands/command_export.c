@@ -20,7 +20,7 @@ static const char *const atoms_words[] = {"auto", "all", "model", NULL};
 enum { ATOMS_AUTO, ATOMS_ALL, ATOMS_MODEL };
 
 typedef struct {
-    char *draws, *weights, *format, *output, *align;
+    char *draws, *format, *output, *align;
     double threshold_ang;
     int atoms, raw, force;
     long state; /* 0: all */
@@ -37,14 +37,11 @@ static const tsr_field fields[] = {
               .initial = "15", .unit = "Angstrom", .min = 0.1, .max = 1e4,
               .doc = "for --draws arrangements: smallest average distance "
                      "between two arrangements"),
-    TSR_FIELD(
-        STRING, "weights", options, weights, .argument = "FILE",
-        .doc =
-            "file of weights by reweight --output: even:NUMBER selects draws "
-            "in proportion to their weights, large weights repeatedly"),
     TSR_FIELD(STRING, "format", options, format, .argument = "FORMAT",
-              .doc = "pdb, cif or xyz: conformations; csv: variables of the "
-                     "trace; default: by the name of the output, else pdb"),
+              .doc =
+                  "pdb, cif or xyz: conformations; ihm: an entry for PDB-IHM "
+                  "in mmCIF; mvsj: a scene for Mol*; csv: variables of the "
+                  "trace; default: by the name of the output, else pdb"),
     TSR_FIELD(STRING, "output", options, output, .letter = 'o',
               .argument = "FILE",
               .doc = "output file, with PyMOL and ChimeraX scripts in the same "
@@ -68,8 +65,9 @@ static const tsr_field fields[] = {
     TSR_OPTION_FORCE(options),
     {0}};
 
-enum { CSV = 3, N_FORMAT = 4, MOST_PICKS = 256 };
-static const char *const format_name[N_FORMAT] = {"pdb", "cif", "xyz", "csv"};
+enum { CSV = 3, IHM, SCENE, N_FORMAT, MOST_PICKS = 256 };
+static const char *const format_name[N_FORMAT] = {"pdb", "cif", "xyz",
+                                                  "csv", "ihm", "mvsj"};
 
 /* Chooses the format: --format, else the ending of the file name, else pdb. */
 static tsr_status parse_format(const char *text, const char *path, int *format,
@@ -83,10 +81,11 @@ static tsr_status parse_format(const char *text, const char *path, int *format,
     for (*format = 0; *format < N_FORMAT; ++*format)
         if (strcasecmp(name, format_name[*format]) == 0)
             return TSR_OK;
-    return tsr_fail(
-        err, TSR_E_USAGE, "%s '%.200s': expected %spdb, cif, xyz or csv",
-        text != NULL ? "--format" : "--output", text != NULL ? text : path,
-        text != NULL ? "" : "--format, or a name that ends in ");
+    return tsr_fail(err, TSR_E_USAGE,
+                    "%s '%.200s': expected %spdb, cif, ihm, mvsj, xyz or csv",
+                    text != NULL ? "--format" : "--output",
+                    text != NULL ? text : path,
+                    text != NULL ? "" : "--format, or a name that ends in ");
 }
 
 /* ---- scripts ---- */
@@ -200,27 +199,6 @@ static tsr_status pick_arrangements(double threshold, tsr_frames *frames,
     return TSR_OK;
 }
 
-/* --weights applies only to an ensemble of conformations. */
-static tsr_status read_weights(const options *asked,
-                               const tsr_draw_choice *choice, int format,
-                               tsr_draw_weights *weights, tsr_err *err)
-{
-    enum { MOST = 1000000 };
-    const char *path = asked->weights;
-    if (path == NULL)
-        return TSR_OK;
-    if (format == CSV || is_arrangements(asked) || choice->n > 0 ||
-        choice->is_best)
-        return tsr_fail(
-            err, TSR_E_USAGE,
-            "--weights needs conformations and --draws even:NUMBER");
-    if (choice->even > MOST)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--draws even:%ld: at most %d models with --weights",
-                        choice->even, (int)MOST);
-    return tsr_draw_weights_read(path, weights, err);
-}
-
 /* ---- what is superposed ---- */
 
 /* Marks the residues of a domain, numbered as in the report: mark [n_residue]
@@ -299,22 +277,28 @@ static tsr_status read_align(const options *asked, tsr_frames *frames,
 }
 
 static tsr_status export_models(const options *asked, const tsr_past_run *run,
-                                const tsr_draw_choice *choice,
-                                const tsr_draw_weights *weights, int format,
+                                const tsr_draw_choice *choice, int format,
                                 FILE *out, tsr_log *log, tsr_err *err)
 {
     tsr_frames *frames = NULL;
     int n_model = 0, pick[MOST_PICKS], *align = NULL;
-    tsr_export_options o = {.format = (tsr_model_format)format,
+    const int is_cif = format == IHM || format == SCENE;
+    tsr_export_options o = {.format = is_cif ? TSR_MODEL_CIF
+                                             : (tsr_model_format)format,
+                            .config = format == IHM ? &run->config : NULL,
+                            .is_scene = format == SCENE,
                             .name = "draws",
                             .is_raw = asked->raw,
                             .state = asked->state > 0 ? (int)asked->state : -1,
-                            .weights = weights->weight != NULL ? weights : NULL,
                             .trace = run->trace};
     if (run->directory == NULL)
         return tsr_fail(err, TSR_E_USAGE,
                         "conformations are in the folder of the run; give that "
                         "folder, not the trace");
+    if (format == IHM && !run->has_config)
+        return tsr_fail(err, TSR_E_NOINPUT,
+                        "--format ihm needs config.yaml of the run, which "
+                        "cannot be read");
     tsr_status status = tsr_frames_open(run->directory, log, &frames, err);
     TSR_THEN(status, get_all_atoms(asked->atoms, run, tsr_frames_atoms(frames),
                                    log, &o.all, err));
@@ -363,6 +347,8 @@ static const struct {
     [TSR_MODEL_CIF] = {.begins = "data_", .holds = "\n# tessera: "},
     [TSR_MODEL_XYZ] = {.holds = "\nchain "},
     [CSV] = {.begins = "chain,draw"},
+    [IHM] = {.begins = "data_", .holds = "\n# tessera: "},
+    [SCENE] = {.begins = "{", .holds = TSR_SCENE_MARK},
     [N_FORMAT] = {.begins = "# ", .holds = ": run in the folder of "}};
 
 /* Checks that the output file, and the scripts next to it, may be written. */
@@ -370,9 +356,9 @@ static tsr_status check_targets(const options *asked, const tsr_past_run *run,
                                 const char *path, int format, tsr_err *err)
 {
     static const char *const script[] = {"", ".pml", ".cxc"};
-    const char *const input[] = {run->trace_path, asked->weights};
+    const char *const input[] = {run->trace_path};
     const tsr_file_target target = {.maker = "export",
-                                    .n_input = 2,
+                                    .n_input = 1,
                                     .input = input,
                                     .is_forced = asked->force};
     for (int k = 0; k < (format <= TSR_MODEL_CIF ? 3 : 1); k++) {
@@ -394,7 +380,6 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
         path = NULL;
     tsr_past_run run = {.trace = NULL};
     tsr_draw_choice choice = {.n = 0};
-    tsr_draw_weights weights = {.weight = NULL};
     tsr_file_writer to = {.out = NULL};
     int format = 0;
     long n_row = 0;
@@ -405,7 +390,6 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
                           asked->draws);
     if (status == TSR_OK && !is_arrangements(asked))
         status = tsr_draw_choice_parse(asked->draws, &choice, err);
-    TSR_THEN(status, read_weights(asked, &choice, format, &weights, err));
     TSR_THEN(status, tsr_past_run_open(args->argument[0], &run, log, err));
     if (status != TSR_OK && format != CSV)
         status = allow_missing_trace(&run, status, log, err);
@@ -417,21 +401,20 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
     if (status == TSR_OK && format == CSV)
         status = tsr_export_csv(run.trace, &choice, into, &n_row, err);
     else
-        TSR_THEN(status, export_models(asked, &run, &choice, &weights, format,
-                                       into, log, err));
+        TSR_THEN(status,
+                 export_models(asked, &run, &choice, format, into, log, err));
     const int has_scripts = to.beside != NULL && format <= TSR_MODEL_CIF;
     status = tsr_file_end(&to, status, err);
     if (status == TSR_OK && has_scripts)
         status = write_scripts(path, format, err);
     tsr_draw_choice_clear(&choice);
-    tsr_draw_weights_clear(&weights);
     tsr_past_run_clear(&run);
     return status;
 }
 
 const tsr_command tsr_command_export = {
     .name = "export",
-    .doc = "export draws as PDB, mmCIF, XYZ or CSV",
+    .doc = "export draws as PDB, mmCIF, PDB-IHM, a scene, XYZ or CSV",
     .arguments = "DIR",
     .options = fields,
     .size = sizeof(options),

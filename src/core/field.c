@@ -211,16 +211,10 @@ tsr_status tsr_field_set_kind(const tsr_field *field, void *object,
     return status;
 }
 
-int tsr_field_is_named(const tsr_field *field, const char *name)
-{
-    return strcmp(field->name, name) == 0 ||
-           (field->former != NULL && strcmp(field->former, name) == 0);
-}
-
 const tsr_field *tsr_field_find(const tsr_field *fields, const char *name)
 {
     for (const tsr_field *f = fields; f->name != NULL; f++)
-        if (tsr_field_is_named(f, name))
+        if (strcmp(f->name, name) == 0)
             return f;
     return NULL;
 }

@@ -68,8 +68,6 @@ typedef struct {
  * value. */
 struct tsr_field {
     const char *name;
-    const char *former; /* name in an earlier version, still accepted; or
-                           NULL */
     tsr_field_type type;
     size_t offset;            /* bytes from the start of the struct */
     const char *unit;         /* NULL: no unit */
@@ -157,9 +155,6 @@ tsr_status tsr_field_append(const tsr_field *field, void *object,
 /* Appends a copy of `text` to a STRINGS. Errors: TSR_E_NOMEM. */
 tsr_status tsr_strings_append(tsr_strings *strings, const char *text,
                               tsr_err *err);
-
-/* Is `name` the field's name or its former name? */
-int tsr_field_is_named(const tsr_field *field, const char *name);
 
 /* The field called `name`, or NULL. */
 const tsr_field *tsr_field_find(const tsr_field *fields, const char *name);

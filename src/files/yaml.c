@@ -211,18 +211,6 @@ static tsr_status check_value(yaml_reader *r, const yaml_node_t *node,
                      : marks_add(r->marks, key, place, r->err);
 }
 
-/* Records the former name by which a key was given, if it was. */
-static tsr_status mark_former(yaml_reader *r, const tsr_field *field,
-                              const char *given, const char *key)
-{
-    if (r->marks == NULL || strcmp(field->name, given) == 0)
-        return TSR_OK;
-    for (int k = 0; k < r->marks->n; k++)
-        if (strcmp(r->marks->item[k].key, key) == 0)
-            r->marks->item[k].former = tsr_pool_text(&r->marks->pool, given);
-    return tsr_pool_check(&r->marks->pool, r->err);
-}
-
 /* "a.b" from "a" and "b". */
 static void join_key(char out[KEY_SIZE], const char *key, const char *name)
 {
@@ -304,14 +292,13 @@ static yaml_node_t *node_at(yaml_reader *r, int index)
 
 /* Refuses a key that occurs earlier in the mapping. */
 static tsr_status check_repeated(yaml_reader *r, yaml_node_t *mapping, int pair,
-                                 const tsr_field *field, const char *path)
+                                 const char *path)
 {
     yaml_node_pair_t *pairs = mapping->data.mapping.pairs.start;
     yaml_node_t *name = node_at(r, pairs[pair].key);
     for (int i = 0; i < pair; i++) {
         yaml_node_t *earlier = node_at(r, pairs[i].key);
-        if (strcmp(scalar(earlier), scalar(name)) == 0 ||
-            (field != NULL && tsr_field_is_named(field, scalar(earlier))))
+        if (strcmp(scalar(earlier), scalar(name)) == 0)
             return REFUSE(r, name, path,
                           "repeated key: the first is in line %zu",
                           earlier->start_mark.line + 1);
@@ -336,7 +323,7 @@ static tsr_status read_key(yaml_reader *r, yaml_node_t *mapping, int pair,
     if (group != NULL && group->selector != NULL &&
         strcmp(scalar(name), group->selector) == 0) /* already read by
                                                        read_kind */
-        return check_repeated(r, mapping, pair, NULL, path);
+        return check_repeated(r, mapping, pair, path);
     const tsr_field *field = tsr_field_find(
         group == NULL ? r->top : tsr_field_members(group, object),
         scalar(name));
@@ -347,10 +334,8 @@ static tsr_status read_key(yaml_reader *r, yaml_node_t *mapping, int pair,
     if (field == NULL)
         return wrap_place(r, name, path,
                           refuse_unknown(r, group, object, scalar(name)));
-    join_key(path, key, field->name);
-    TSR_TRY(check_repeated(r, mapping, pair, field, path));
-    TSR_TRY(read_value(r, node_at(r, pairs[pair].value), field, object, path));
-    return mark_former(r, field, scalar(name), path);
+    TSR_TRY(check_repeated(r, mapping, pair, path));
+    return read_value(r, node_at(r, pairs[pair].value), field, object, path);
 }
 
 /* Reads the selector of a struct with kinds; key: its full path. */
@@ -757,11 +742,8 @@ static tsr_status set_path(yaml_reader *r, yaml_node_t *root, char *names,
         if (field == NULL)
             return wrap_place(r, NULL, path,
                               refuse_unknown(r, group, object, name));
-        join_key(path, key, field->name);
-        if (next == NULL) {
-            TSR_TRY(read_value(r, root, field, object, path));
-            return mark_former(r, field, name, path);
-        }
+        if (next == NULL)
+            return read_value(r, root, field, object, path);
         memcpy(key, path, sizeof key);
         if (field->type == TSR_FIELD_GROUP) {
             object = (char *)object + field->offset;

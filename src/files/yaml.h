@@ -15,9 +15,8 @@
 
 /* Where each key of a configuration was given, for later error messages. */
 typedef struct {
-    char *key;    /* "data.0.file" */
-    char *place;  /* "lar.yaml:7:12", "--set data.0.file=x" */
-    char *former; /* former name by which the key was given, or NULL */
+    char *key;   /* "data.0.file" */
+    char *place; /* "lar.yaml:7:12", "--set data.0.file=x" */
 } tsr_yaml_mark;
 
 /* All marks of a configuration. A zeroed struct is empty. */

@@ -40,11 +40,6 @@ double tsr_linear_log_prior(const tsr_linear *linear, double b)
                : 0.0;
 }
 
-int tsr_linear_n_free(const tsr_linear *linear)
-{
-    return linear->infer_scale + linear->infer_background;
-}
-
 void tsr_linear_fit(const tsr_linear *linear, int n, const double *model,
                     const double *data, const double *weight, tsr_fit *fit)
 {
@@ -291,7 +286,7 @@ double tsr_noise_normal_integral(const tsr_noise *noise, const tsr_fit *fit,
     const tsr_linear *linear = &noise->linear;
     const double log_s = theta[noise->type->log_s];
     const int n = noise->saxs->n;
-    int p = tsr_linear_n_free(linear);
+    int p = linear->infer_scale + linear->infer_background;
     double log_det = 0.0, tail = 0.0;
     if (linear->infer_scale) {
         double z = fit->scale * sqrt(fit->model_norm) * exp(-log_s);

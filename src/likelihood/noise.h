@@ -48,9 +48,6 @@ tsr_linear tsr_linear_make(tsr_number_or_word scale,
 /* Log prior density of b, nat; 0 if b is fixed or its prior is flat. */
 double tsr_linear_log_prior(const tsr_linear *linear, double b);
 
-/* Number of inferred values among scale and background, 0 to 2. */
-int tsr_linear_n_free(const tsr_linear *linear);
-
 /* The error of the forward model in the likelihood of one data set: a sum of a
  * few curves E_j, each multiplied by an independent standard normal variate. */
 enum { TSR_MODEL_ERRORS = 8 };

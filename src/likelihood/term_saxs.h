@@ -106,30 +106,4 @@ double tsr_saxs_log_lik(const tsr_saxs_term *term, const tsr_fit *fit,
 void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile, double s0,
                     double *joint, double *curve);
 
-/* ---- likelihood with all nuisance parameters integrated out (marginal.c) ----
- *
- * log P(D | X) of one data set: integrated over scale and background, and over
- * the parameters of the noise model under their priors.
- *
- * Scale and background are integrated in closed form. For a noise model without
- * a closed form, Laplace's approximation at the best scale and background is
- * used. Its relative error is O(1 / n) for n points, and most of the error is
- * the same for every curve. The inferred noise parameters, two at most, are
- * integrated by the trapezoid rule, on a grid around the mode with steps of one
- * standard deviation. */
-
-/* A random draw of the integrated parameters from their conditional
- * distribution. */
-typedef struct {
-    double scale, background;
-    double theta[TSR_NOISE_PARAMETERS];
-} tsr_nuisance_draw;
-
-/* Marginal log likelihood of a profile [n_q] on the grid of the term's matrix,
- * nat. -infinity under a noise model without a closed form if the best scale is
- * not positive. fit: a fit of the term as scratch; fit->chi2 is set. drawn out:
- * one draw, unless rng is NULL or the result is -infinity. */
-double tsr_marginal_log(const tsr_saxs_term *term, const double *profile,
-                        tsr_fit *fit, gsl_rng *rng, tsr_nuisance_draw *drawn);
-
 #endif

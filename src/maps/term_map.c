@@ -672,7 +672,7 @@ static const tsr_field fields[] = {
               .doc = "first dock the starting structure into the map as a "
                      "rigid body, as tessera map dock does"),
     TSR_FIELD(DOUBLE, "independent_voxels", tsr_map_options, independent,
-              .former = "independent", .initial = "0", .min = 0.0, .max = 1e12,
+              .initial = "0", .min = 0.0, .max = 1e12,
               .doc = "number of independent voxels; 0: (4 pi / 3) V / R^3, "
                      "with V the volume in which the map varies"),
     {0}};

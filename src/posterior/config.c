@@ -55,12 +55,10 @@ static const tsr_field structure_fields[] = {
         .doc = "all: nucleotides (except strands that flexible names), sugars, "
                "ligands and ions of the file are rigid bodies attached to the "
                "residues in contact; none: they are left out"),
-    TSR_FIELD(STRINGS, "attach", tsr_structure_config, attach,
-              .former = "bound", .initial = "[]",
+    TSR_FIELD(STRINGS, "attach", tsr_structure_config, attach, .initial = "[]",
               .doc = "residue that carries a ligand, instead of the residue in "
                      "contact, as \"I = A:45\" (chain I) or \"A:301 = B:17\""),
-    TSR_FIELD(BOOL, "frozen", tsr_structure_config, frozen, .former = "still",
-              .initial = "false",
+    TSR_FIELD(BOOL, "frozen", tsr_structure_config, frozen, .initial = "false",
               .doc = "the structure does not move: only weights, contrast, "
                      "scale, background and noise are inferred"),
     TSR_FIELD(INT, "states", tsr_structure_config, states, .initial = "1",
@@ -88,19 +86,12 @@ static const tsr_field structure_fields[] = {
               .doc = "table of form factors instead of the shipped one"),
     {0}};
 
-static const char *const layer_words[] = {"rides", NULL};
-
 static const tsr_field solvent_fields[] = {
     TSR_FIELD(DOUBLE, "density", tsr_solvent_config, density,
               .initial = "0.334", .unit = "e/Angstrom^3", .min = 0.1,
               .max = 1.0,
               .doc = "electron density of the solvent: that of water; higher "
                      "with salt, glycerol or sugar (docs/forward-model.md)"),
-    TSR_FIELD(
-        CHOICE, "layer", tsr_solvent_config, layer, .initial = "rides",
-        .words = layer_words,
-        .doc = "hydration layer of all-atom draws (structure.bodies); rides: "
-               "the water beads of the starting structure move with its atoms"),
     {0}};
 
 static const char *const learn_words[] = {"all", "ratio", "none", NULL};

@@ -44,7 +44,6 @@ enum { TSR_MOVE_OPTIONS = 256 }; /* largest size of a move's options, bytes */
 /* Section solvent. */
 typedef struct {
     double density; /* electrons/A^3 */
-    int layer;      /* index: rides (the only choice) */
 } tsr_solvent_config;
 
 /* Values of model_error.learn. */

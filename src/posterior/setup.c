@@ -159,17 +159,6 @@ static int processors(void)
     return n < 1 ? 1 : n > 1024 ? 1024 : (int)n;
 }
 
-static void warn_of_former_names(const tsr_yaml_marks *marks, tsr_log *log)
-{
-    for (int k = 0; k < marks->n; k++)
-        if (marks->item[k].former != NULL)
-            tsr_warn(log,
-                     "%s: the key '%s' is now named %s; version 0.2 will "
-                     "refuse the old name",
-                     marks->item[k].place, marks->item[k].former,
-                     marks->item[k].key);
-}
-
 tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
                           tsr_setup *setup, tsr_err *err)
 {
@@ -177,7 +166,6 @@ tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
     const tsr_sampler_options *o = &config->sampler;
     tsr_molecule *m = &s->molecule;
     memset(s, 0, sizeof *s);
-    warn_of_former_names(&config->marks, log);
     tsr_status status = tsr_tables_read(config, &s->tables, err);
     TSR_THEN(status, tsr_molecule_read(config, &s->tables, log, m, err));
     TSR_THEN(status, tsr_data_read(config, with_data, log, m, &s->data, err));

@@ -200,27 +200,13 @@ tsr_panel *tsr_figure_panel(tsr_figure *figure, const char *y_title, int is_log,
     return panel;
 }
 
-/* Returns the number of names copied: n, or 0 when out of memory. */
-static int copy_names(tsr_figure *figure, int n, const char *const *name,
-                      char ***out)
-{
-    tsr_pool_array(&figure->pool, *out, n);
-    for (int i = 0; *out != NULL && i < n; i++)
-        (*out)[i] = tsr_pool_text(&figure->pool, name[i]);
-    return *out != NULL ? n : 0;
-}
-
-void tsr_figure_names(tsr_figure *figure, int n, const char *const *name)
-{
-    figure->n_x_name = copy_names(figure, n, name, &figure->x_name);
-    figure->x0 = 0.0;
-    figure->x1 = n;
-}
-
 void tsr_figure_y_names(tsr_figure *figure, int n, const char *const *name)
 {
     tsr_panel *panel = &figure->panel[figure->n_panel - 1];
-    panel->n_y_name = copy_names(figure, n, name, &panel->y_name);
+    tsr_pool_array(&figure->pool, panel->y_name, n);
+    for (int i = 0; panel->y_name != NULL && i < n; i++)
+        panel->y_name[i] = tsr_pool_text(&figure->pool, name[i]);
+    panel->n_y_name = panel->y_name != NULL ? n : 0;
     panel->y0 = 0.0;
     panel->y1 = n;
 }
@@ -612,11 +598,6 @@ static void x_axis(tsr_svg *svg, const placed_panel *p, int is_last)
     const tsr_figure *f = p->figure;
     const double bottom = p->top + p->panel->height;
     int n = ticks(f->x0, f->x1, f->width / 90, &first, &step);
-    for (int i = 0; is_last && i < f->n_x_name; i++)
-        tsr_svg_text(svg, x_pixel(p, i + 0.5), bottom + 18.0, 13.0,
-                     TSR_SVG_MIDDLE, 0, f->x_name[i]);
-    if (f->n_x_name > 0)
-        return;
     begin_group(svg, "class=\"ticks\"");
     for (int i = 0; i < n; i++) {
         char text[32];

@@ -59,8 +59,6 @@ typedef struct {
     int width;     /* pixels, width of a panel */
     int is_count;  /* ticks at whole numbers only */
     double x0, x1; /* range shown; x0 = x1: the range of the layers */
-    int n_x_name;
-    char **x_name; /* [n_x_name] label at x = i + 0.5, replaces the ticks */
     int n_panel;
     tsr_panel *panel;      /* [n_panel], the uppermost first */
     tsr_panel spare_panel; /* returned when out of memory */
@@ -79,9 +77,8 @@ void tsr_figure_clear(tsr_figure *figure);
 tsr_panel *tsr_figure_panel(tsr_figure *figure, const char *y_title, int is_log,
                             int height);
 
-/* Gives the x axis, or the y axis of the last panel, n names (copied) at 0.5,
- * 1.5, ... in place of ticks. */
-void tsr_figure_names(tsr_figure *figure, int n, const char *const *name);
+/* Gives the y axis of the last panel n names (copied) at 0.5, 1.5, ... in place
+ * of ticks. */
 void tsr_figure_y_names(tsr_figure *figure, int n, const char *const *name);
 
 /* Adds a layer to the last panel. x, y and y2 [n] are copied; y2 is needed for

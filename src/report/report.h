@@ -97,16 +97,6 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
                             const tsr_report_options *options, const char *path,
                             const char *folder, tsr_log *log, tsr_err *err);
 
-/* ---- Fourier shell correlations, also for tessera map fsc ---- */
-
-/* Adds a panel for s from 0 to `end` (1/Angstrom) and correlations from `low`
- * to 1, with dashed lines at 0.5 and 0.143. */
-void tsr_fsc_panel(tsr_figure *figure, double end, double low, int height);
-
-/* Adds a curve to the last panel; nothing where fsc is empty. */
-void tsr_fsc_curve(tsr_figure *figure, tsr_layer_kind kind, const char *label,
-                   const char *colour, const tsr_fsc *fsc);
-
 /* ---- the HTML page ----
  *
  * Headings, paragraphs, tables and figures, collected in memory and written as
@@ -256,18 +246,8 @@ tsr_status tsr_report_maps(tsr_report *report, const tsr_term_type *type,
                            tsr_err *err);
 /* Marginal distributions of scalar variables, with their priors. */
 tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err);
-/* Distances, mobility, domain arrangements and timelines of the conformations.
- */
+/* Distances, mobility and domain arrangements of the conformations. */
 tsr_status tsr_report_structure(tsr_report *report, tsr_err *err);
-
-/* Heat maps of residue and of domain against draw, below traces. */
-tsr_status tsr_report_timeline(tsr_report *report, const tsr_domains *domains,
-                               tsr_err *err);
-
-/* Adds cells to the last panel: column i at x0 + i dx, rows for the residues
- * `row` of the shape statistics. value [n_x][n_row]. */
-void tsr_report_add_rows(tsr_report *report, tsr_figure *f, int n_x, double x0,
-                         double dx, const double *value);
 
 /* Widens the range of x to 4 % beyond the data of the first panel on either
  * side. */
@@ -275,7 +255,7 @@ void tsr_report_add_margin(tsr_figure *f);
 /* A line that states whether the run has converged, and unfolds to the list of
  * convergence checks. */
 void tsr_report_convergence(tsr_report *report);
-/* Traces and rank plots of the chains. */
+/* Traces of the chains. */
 tsr_status tsr_report_chains(tsr_report *report, tsr_err *err);
 
 #endif

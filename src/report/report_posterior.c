@@ -378,16 +378,13 @@ tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err)
 
 /* ---- chains ----
  *
- * Traces show drift and chains trapped in one mode. Rank plots show chains that
- * prefer some values, which traces of many draws hide. */
+ * Traces show drift and chains trapped in one mode. */
 
-enum { MOST_POINTS = 400, N_RANK_BIN = 20 };
+enum { MOST_POINTS = 400 };
 
 /* Variables whose chains are compared in figures. */
 static const char *const compared[] = {"lp", "chi2", "rg", "d_max"};
 enum { N_COMPARED = sizeof compared / sizeof *compared };
-
-/* ---- traces ---- */
 
 /* Adds a panel with a line for each chain, thinned to MOST_POINTS draws. */
 static tsr_status add_trace_panel(tsr_report *r, tsr_figure *f,
@@ -448,78 +445,6 @@ static tsr_status add_traces(tsr_report *r, tsr_err *err)
         r->diagnosis->n_chain > TSR_MOST_CHAINS
             ? " Only the first 10 chains are shown."
             : "");
-    return tsr_page_figure(r->page, f, err);
-}
-
-/* ---- ranks ---- */
-
-/* Adds a rank plot. All draws are ranked and divided into twenty bins. Plotted
- * is the share of each chain in a bin, relative to the share expected by
- * chance. The band is 1 +- two standard errors of this ratio, for the effective
- * number of draws of a chain. */
-static tsr_status add_rank_panel(tsr_report *r, tsr_figure *f, const char *name,
-                                 int *n_found, tsr_err *err)
-{
-    double *value, count[TSR_MOST_CHAINS][N_RANK_BIN] = {{0.0}};
-    int n_chain, n_draw;
-    const tsr_summary_item *item =
-        tsr_summary_find(r->diagnosis->summary, name);
-    tsr_status status =
-        tsr_report_scalar(r, r->trace, name, &n_chain, &n_draw, &value, err);
-    if (value == NULL || item == NULL || item->flaw != TSR_FLAW_NONE ||
-        n_chain < 2 || n_draw < N_RANK_BIN)
-        return status;
-    const size_t n = (size_t)n_chain * (size_t)n_draw;
-    size_t *order;
-    tsr_pool_array(&f->pool, order, n);
-    TSR_TRY(tsr_pool_check(&f->pool, err));
-    gsl_sort_index(order, value, 1, n);
-    for (size_t i = 0; i < n; i++)
-        if (order[i] / (size_t)n_draw < TSR_MOST_CHAINS)
-            count[order[i] / (size_t)n_draw][i * N_RANK_BIN / n] +=
-                (double)N_RANK_BIN / n_draw;
-    (*n_found)++;
-    const double effective = fmax(1.0, item->value.ess_bulk / n_chain);
-    const double error = 2.0 * sqrt((N_RANK_BIN - 1) / effective);
-    const double end[2] = {0.0, 1.0}, low[2] = {1.0 - error, 1.0 - error};
-    const double high[2] = {1.0 + error, 1.0 + error};
-    tsr_figure_panel(f, name, 0, 110);
-    tsr_figure_layer(f, TSR_LAYER_BAND, "chance", TSR_COLOUR_PRIOR, 2, end, low,
-                     high)
-        ->opacity = 0.2;
-    for (int c = 0; c < n_chain && c < TSR_MOST_CHAINS; c++) {
-        double x[2 * N_RANK_BIN], y[2 * N_RANK_BIN];
-        char label[32];
-        for (int b = 0; b < N_RANK_BIN; b++) {
-            x[2 * b] = (double)b / N_RANK_BIN;
-            x[2 * b + 1] = (b + 1.0) / N_RANK_BIN;
-            y[2 * b] = y[2 * b + 1] = count[c][b];
-        }
-        snprintf(label, sizeof label, "chain %d", c);
-        tsr_figure_layer(f, TSR_LAYER_LINE, label, tsr_report_chain_colour(c),
-                         2 * N_RANK_BIN, x, y, NULL)
-            ->opacity = 0.8;
-    }
-    return TSR_OK;
-}
-
-static tsr_status add_ranks(tsr_report *r, tsr_err *err)
-{
-    int n_found = 0;
-    tsr_status status = TSR_OK;
-    tsr_figure f =
-        tsr_figure_new("rank", "Rank plots", "rank among all draws", 700);
-    for (int i = 0; i < N_COMPARED && status == TSR_OK; i++)
-        status = add_rank_panel(r, &f, compared[i], &n_found, err);
-    if (status != TSR_OK || n_found == 0) {
-        tsr_figure_clear(&f);
-        return status;
-    }
-    tsr_page_words(r->page,
-                   "Rank plots: share of each chain among the ranked draws, in "
-                   "twenty bins. Chains that sample the same distribution stay "
-                   "around 1, mostly within the grey band expected by chance "
-                   "(Vehtari et al. 2021).");
     return tsr_page_figure(r->page, f, err);
 }
 
@@ -603,18 +528,16 @@ void tsr_report_convergence(tsr_report *report)
     fputs("</summary>\n", out);
     write_checks(report);
     write_remedies(report);
-    fputs("<p>See also the <a href=\"#chains\">traces and rank plots</a> of "
-          "the chains.</p></details>\n",
+    fputs("<p>See also the <a href=\"#chains\">traces</a> of the chains.</p>"
+          "</details>\n",
           out);
 }
 
 tsr_status tsr_report_chains(tsr_report *report, tsr_err *err)
 {
     tsr_page_section(report->page, "chains", "Convergence");
-    fputs("<details><summary>Traces and rank plots</summary>\n",
-          tsr_page_html(report->page));
+    fputs("<details><summary>Traces</summary>\n", tsr_page_html(report->page));
     tsr_status status = add_traces(report, err);
-    TSR_THEN(status, add_ranks(report, err));
     fputs("</details>\n", tsr_page_html(report->page));
     return status;
 }

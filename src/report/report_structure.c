@@ -259,19 +259,8 @@ static double edge(int n, const int *at, int i)
     return 0.5 * (at[i - 1] + at[i]);
 }
 
-/* Steps between rows differ by at most one residue, so cells are drawn with the
- * mean step. */
-void tsr_report_add_rows(tsr_report *report, tsr_figure *f, int n_x, double x0,
-                         double dx, const double *value)
-{
-    const tsr_shape *s = report->options->shape;
-    const int n_y = s->n_row;
-    const double low = edge(n_y, s->row, 0);
-    const double dy = (edge(n_y, s->row, n_y) - low) / n_y;
-    tsr_figure_cells(f, n_x, n_y, x0, dx, report->first_residue + low, dy,
-                     value);
-}
-
+/* Distances between the rows. Steps between rows differ by at most one residue,
+ * so cells are drawn with the mean step. value [n_row][n_row]. */
 static tsr_figure map_figure(tsr_report *report, const char *name,
                              const char *title, const char *scale,
                              const double *value)
@@ -281,8 +270,8 @@ static tsr_figure map_figure(tsr_report *report, const char *name,
     const double low = edge(s->n_row, s->row, 0);
     const double step = (edge(s->n_row, s->row, s->n_row) - low) / s->n_row;
     tsr_figure_panel(&f, "residue", 0, 300)->z_title = scale;
-    tsr_report_add_rows(report, &f, s->n_row, report->first_residue + low, step,
-                        value);
+    tsr_figure_cells(&f, s->n_row, s->n_row, report->first_residue + low, step,
+                     report->first_residue + low, step, value);
     return f;
 }
 
@@ -420,7 +409,7 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
                        "Each draw is an ensemble of %d states. P(r) is "
                        "weighted by the populations of the states. "
                        "Arrangements, mobility and domains are shown for each "
-                       "state. Distance maps and timelines give every "
+                       "state. Distance maps give every "
                        "conformation the same weight.",
                        report->n_state);
     number_residues(report);
@@ -455,6 +444,5 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
             : "");
     TSR_THEN(status, domains_section(report, report->domains, err));
     TSR_THEN(status, write_conformations(report, report->domains, err));
-    TSR_THEN(status, tsr_report_timeline(report, report->domains, err));
     return status;
 }

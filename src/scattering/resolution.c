@@ -16,8 +16,8 @@ static const char *const dq_words[] = {"none", "column", "auto", NULL};
                   .unit = "1/Angstrom", .initial = (WORD), .min = 0.0,         \
                   .max = 1.0, .words = dq_words,                               \
                   .doc = "standard deviation of q at every point; column: "    \
-                         "the fourth column of the file; auto: the fourth "    \
-                         "column if there is one"),                            \
+                         "the fourth column of the file, or Qdev of canSAS's " \
+                         "formats; auto: this column if there is one"),        \
             TSR_FIELD(                                                         \
                 DOUBLE, "wavelength_spread", tsr_resolution_options,           \
                 wavelength_spread, .initial = "0", .min = 0.0, .max = 0.5,     \
@@ -147,14 +147,6 @@ tsr_status tsr_resolution_make(const tsr_resolution_options *options, int n,
     if (o->beam_profile != NULL)
         TSR_TRY(read_beam(o->beam_profile, pool, out, err));
     return find_sigma(o, n, q_inv_ang, dq, pool, out, err);
-}
-
-int tsr_resolution_is_requested(const tsr_resolution_options *options)
-{
-    const tsr_resolution_options *o = options;
-    return o->dq.word > TSR_DQ_NONE || (o->dq.word < 0 && o->dq.number > 0.0) ||
-           o->wavelength_spread > 0.0 || o->slit_length > 0.0 ||
-           o->slit_width > 0.0 || o->beam_profile != NULL;
 }
 
 int tsr_resolution_is_ideal(const tsr_resolution *resolution)

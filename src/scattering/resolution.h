@@ -63,9 +63,6 @@ tsr_status tsr_resolution_make(const tsr_resolution_options *options, int n,
                                const double *q_inv_ang, const double *dq,
                                tsr_pool *pool, tsr_resolution *out,
                                tsr_err *err);
-/* 1 if the options ask for smearing; dq: auto counts, even if the file then has
- * no column of sigma. */
-int tsr_resolution_is_requested(const tsr_resolution_options *options);
 
 /* 1 if the curve is not smeared. */
 int tsr_resolution_is_ideal(const tsr_resolution *resolution);

@@ -773,53 +773,8 @@ void tsr_trace_discard(tsr_trace *trace)
 struct tsr_trace_reader {
     tsr_pool pool;
     tsr_hdf5_input input;
-    name_list stored[TSR_TRACE_N_GROUP];  /* names as in the file */
-    name_list current[TSR_TRACE_N_GROUP]; /* current names of the same
-                                             variables */
+    name_list list[TSR_TRACE_N_GROUP];
 };
-
-/* Renamed variables: the name written by version 0.1, and the current name. The
- * reader accepts both. */
-static const char *const renamed[][2] = {
-    {"dirty_fraction", "changed_fraction"},
-    {"dirty_by_move", "changed_by_move"},
-    {"atoms_gain", "all_atom_log_ratio"},
-    {"atoms_exchanged", "all_atom_exchange"},
-    {"error_reference", "model_error_reference"},
-    {"error_a", "model_error_a"},
-    {"error_b", "model_error_b"},
-    {"error_c", "model_error_c"},
-    {"error_d", "model_error_d"},
-    {"error_e", "model_error_e"},
-    {"error_f", "model_error_f"}};
-
-/* Current name of a stored variable. A suffix "_2", the number of the data set,
- * is kept. */
-static char *current_name(tsr_pool *pool, char *stored)
-{
-    for (size_t k = 0; k < sizeof renamed / sizeof *renamed; k++) {
-        const size_t n = strlen(renamed[k][0]);
-        if (strncmp(stored, renamed[k][0], n) == 0 &&
-            (stored[n] == '\0' || stored[n] == '_'))
-            return tsr_pool_format(pool, "%s%s", renamed[k][1], stored + n);
-    }
-    return stored;
-}
-
-/* Derives reader->current from reader->stored. */
-static tsr_status name_variables(tsr_trace_reader *reader, tsr_err *err)
-{
-    tsr_pool *pool = &reader->pool;
-    for (int g = 0; g < TSR_TRACE_N_GROUP; g++) {
-        const name_list *from = &reader->stored[g];
-        name_list *to = &reader->current[g];
-        tsr_pool_array(pool, to->name, from->n);
-        to->n = to->name == NULL ? 0 : from->n;
-        for (int i = 0; i < to->n; i++)
-            to->name[i] = current_name(pool, from->name[i]);
-    }
-    return tsr_pool_check(pool, err);
-}
 
 static const tsr_hdf5_updater updater = {.noun = "draws",
                                          .first = TSR_DRAWN_WARMUP,
@@ -848,8 +803,7 @@ tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
         tsr_hdf5_input_open_all(path, &updater, &reader->input, err);
     if (status == TSR_OK) {
         status =
-            list_groups(&reader->pool, reader->input.file, reader->stored, err);
-        TSR_THEN(status, name_variables(reader, err));
+            list_groups(&reader->pool, reader->input.file, reader->list, err);
         if (status != TSR_OK)
             tsr_wrap(err, status, "'%s'", path);
     }
@@ -880,14 +834,14 @@ void tsr_trace_reader_free(tsr_trace_reader *reader)
 int tsr_trace_variables(tsr_trace_reader *reader, tsr_trace_group group,
                         const char *const **name)
 {
-    *name = (const char *const *)reader->current[group].name;
-    return reader->current[group].n;
+    *name = (const char *const *)reader->list[group].name;
+    return reader->list[group].n;
 }
 
 int tsr_trace_has(tsr_trace_reader *reader, tsr_trace_group group,
                   const char *name)
 {
-    const name_list *list = &reader->current[group];
+    const name_list *list = &reader->list[group];
     for (int i = 0; i < list->n; i++)
         if (strcmp(list->name[i], name) == 0)
             return 1;
@@ -900,12 +854,9 @@ int tsr_trace_has(tsr_trace_reader *reader, tsr_trace_group group,
 static hid_t open_variable(tsr_trace_reader *reader, tsr_trace_group group,
                            const char *name)
 {
-    const name_list *list = &reader->current[group];
-    for (int i = 0; i < list->n; i++)
-        if (strcmp(list->name[i], name) == 0)
-            return open_in_group(reader->input.file, group,
-                                 reader->stored[group].name[i]);
-    return H5I_INVALID_HID;
+    return tsr_trace_has(reader, group, name)
+               ? open_in_group(reader->input.file, group, name)
+               : H5I_INVALID_HID;
 }
 
 /* Opens a variable and finds its sizes. On failure *data is < 0. */
@@ -939,10 +890,10 @@ int tsr_trace_n_draw(tsr_trace_reader *reader, tsr_trace_group group)
 {
     int n_chain = 0, n_draw = 0, n = 0;
 
-    if (reader->current[group].n == 0 || !groups[group].has_draws)
+    if (reader->list[group].n == 0 || !groups[group].has_draws)
         return 0;
     tsr_hdf5_quiet();
-    hid_t data = open_variable(reader, group, reader->current[group].name[0]);
+    hid_t data = open_variable(reader, group, reader->list[group].name[0]);
     if (data < 0 || !get_shape(data, 1, &n_chain, &n_draw, &n))
         n_draw = 0;
     tsr_hdf5_close(data);

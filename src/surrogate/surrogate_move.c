@@ -37,8 +37,8 @@ static const tsr_field surrogate_fields[] = {
               .min = 0.0, .max = 1e6,
               .doc = "weight of the move among all proposals (a third of it on "
                      "processors); 0: off"),
-    TSR_FIELD(CHOICE, "devices", tsr_surrogate_options, on, .former = "on",
-              .initial = "auto", .words = on_words,
+    TSR_FIELD(CHOICE, "devices", tsr_surrogate_options, on, .initial = "auto",
+              .words = on_words,
               .doc = "devices that run walks; auto: GPUs, and processors where "
                      "the molecule has at least 450 bodies"),
     TSR_FIELD(INT, "steps", tsr_surrogate_options, steps, .initial = "100",

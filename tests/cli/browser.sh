@@ -36,17 +36,20 @@ setTimeout(function () {
     document.getElementById('tip').textContent.trim()));
   var names = Object.keys(tesseraFigures);
   say('figures', names.length);
-  var list = document.getElementById('timeline');
-  var first = tesseraFigures['timeline-change'];
-  zoom(first, 3, 9);
-  list.value = '2';
-  list.dispatchEvent(new Event('change'));
-  say('chosen', list.options.length === 3 &&
-    tesseraFigures['timeline-mobility'].figure.offsetHeight > 100 &&
-    first.figure.offsetHeight === 0 &&
-    tesseraFigures['timeline-mobility'].range[1] === 9);
+  var list = document.getElementById('fits'), second = tesseraFigures.fit_2;
+  function choose(which) {
+    list.value = which;
+    list.dispatchEvent(new Event('change'));
+  }
+  zoom(fit, 0.05, 0.1);
+  if (second) choose('1');
+  say('chosen', !second || list.options.length === 2 &&
+    second.figure.offsetHeight > 100 && fit.figure.offsetHeight === 0 &&
+    second.range[1] === 0.1);
+  if (second) choose('0');
+  zoom(fit, all[0], all[1]);
   say('narrow', document.documentElement.scrollWidth <= innerWidth &&
-    first.width < first.full);
+    fit.width < fit.full);
   document.getElementById('figure-fit').dispatchEvent(
     new KeyboardEvent('keydown', {key: '+'}));
   say('keys', fit.range[0] > all[0] && fit.range[1] < all[1]);

@@ -250,13 +250,6 @@ flat_map() {
             for (i = 0; i < total; i++) print value}' "$2" >"$1"
 }
 
-# equal_weights FILE: those that reweight wrote are equal, to 1e-6.
-equal_weights() {
-    awk -F, 'NR == 1 {for (k = 1; k <= NF; k++) if ($k == "weight") w = k; next}
-        NR == 2 {low = high = $w} $w < low {low = $w} $w > high {high = $w}
-        END {exit !(w && NR > 2 && high - low < 1e-6 * high)}' "$1"
-}
-
 # spread FILE RESIDUE ATOM RESIDUE ATOM CONDITION: the largest less the least distance of
 # two atoms over the models, as "< 0.01"; a residue is its number, or "NAME CHAIN NUMBER".
 spread() {

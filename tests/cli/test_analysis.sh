@@ -1,5 +1,5 @@
 #!/bin/sh
-# summary, diagnose, reweight and export answer about a finished run, and say for every
+# summary, diagnose and export answer about a finished run, and say for every
 # other folder what it holds instead.
 . tests/cli/expect.sh
 
@@ -18,30 +18,10 @@ a curve | 0 | tessera simulate run.yaml --output good.dat --quiet
 a run | 0 | tessera run run.yaml --quiet
 a run of the prior | 0 | tessera run run.yaml --quiet --prior-only --output prior --set sampler.chains=4 \
         --set sampler.draws=300 --set sampler.thin=50 --set sampler.warmup=1000
-a run of single draws | 0 | tessera run run.yaml --quiet --output single --set sampler.draws=1
 END
 [ $bad -eq 0 ] || exit 1
 
-awk '/^[ 0-9]/ {print $1 + 0.1, $2, $3}' good.dat >far.dat
 cases <<'END'
-# ---- reweight ----
-reweight to the same data says that nothing changes | 0> 24.0 of 24.*all weights are equal | \
-        tessera reweight run --output w.csv
-    equal weights | test "$(awk -F, 'NR > 1 && ($3 - 1 / 24) ^ 2 < 1e-20' w.csv | wc -l)" -eq 24
-a run with a flat prior of its background | 0 | tessera run run.yaml --quiet --output flat --set data.0.background=flat
-$ sed -i 's/background: flat/background: infer/; /background_sd:/d' flat/config.yaml
-as an old version wrote it | 0> all weights are equal | tessera reweight flat
-reweight by maximum entropy | 0 | tessera reweight run --maxent --json
-    has a falling L-curve | json len(d.l_curve) > 9 and all(a.chi2 >= b.chi2 for a, b in \
-        zip(d.l_curve, d.l_curve[1:])) and d.theta in [p.theta for p in d.l_curve]
-reweight to a q range | 1 concentrate on .* of 24 draws.*run with these data | tessera reweight run --q-range 0.15,0.2
-reweight of single draws | 1 worth .* independent draws.*more draws | tessera reweight single
-a q range that is none | 64 q-range.*not ascending | tessera reweight run --q-range 0.2,0.1
-a q range without points | 65 5 are needed | tessera reweight run --q-range 0.3,0.4
-noise that is none | 64 'poisson' is unknown: expected one of measured | tessera reweight run --noise poisson
-data beyond the run's q | 65 outside the q range.*--q-range | tessera reweight run --data far.dat
-reweight the prior alone | 65 without curves | tessera reweight prior
-
 # ---- summary ----
 summary | 0 | tessera summary run
     one line a variable | test "$(grep -c '^[a-z_0-9]*  *Angstrom' out.txt)" -eq 3

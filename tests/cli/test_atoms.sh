@@ -115,7 +115,6 @@ incomplete residues | 65 bodies: atoms.*residues lack atoms | \
         tessera run run.yaml --output none --set structure.file=cut.pdb
 several structures | 78 structure.starts: with structure.bodies | \
         tessera check run.yaml --set structure.states=2 --set 'structure.starts=[{file: model.pdb}]'
-another layer | 78 'own' is not known: expected one of rides | tessera check run.yaml --set solvent.layer=own
 END
 
 # ---- water that rides along ----

@@ -107,8 +107,6 @@ a run without | 0 | tessera run good.yaml --output apart --set data.0.file=dense
         --set "contrast={c1: 1.02, c2: 2}"
 its summary | 0 | tessera summary apart --json
     no structure fits | json d.chi2.mean > 5 and d.verdict.curves[0].rigid.chi2 > 5
-the draws reweighted to their own data | 0 | tessera reweight dense --data dense.dat --json
-    stored curves include S(q), and keep their likelihood | json d.ess > 0.99 * d.draws and d.recovered < 0.01
 
 # the truth, 2, lies beyond what is allowed
 c2 at an end of its prior | 0 | tessera run good.yaml --output bound --json \

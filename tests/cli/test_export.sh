@@ -13,10 +13,6 @@ output: {directory: run, trajectory_every: 1}
 simulate: {points: 30, q_range: [0.01, 0.25], steps: 50}
 contrast: {c2: 0}
 END
-awk 'BEGIN {print "chain,draw,weight"
-    for (c = 0; c < 2; c++) for (d = 0; d < 40; d++)
-        print c "," d "," (c == 1 && d == 7 ? 3 : c == 0 && d == 30 ? 1 : 0)}' >weights.csv
-printf 'chain,draw,weight\n0,900,1\n' >beyond.csv
 labels() { grep "^REMARK 999 chain" "$1"; }
 count() { test "$(labels "$1" | grep -c 'state 1')" -eq "$2"; } # FILE N, of state 1
 
@@ -35,21 +31,7 @@ one state | 0 3 models | tessera export run --draws even:3 --state 1
     which is the first | count out.txt 3
 a state that is none | 64 states 1 to 2 | tessera export run --state 3
 
-# ---- by weight ----
-draws by weight | 0 16 models | tessera export run --weights weights.csv --draws even:8 --output heavy.pdb
-    come in proportion, with both states | test \
-        "$(labels heavy.pdb | cut -d' ' -f3-8 | sort | uniq -c | tr -s ' ' | tr '\n' ';')" = \
-        " 2 chain 0 draw 30 state 1; 2 chain 0 draw 30 state 2; 6 chain 1 draw 7 state 1; 6 chain 1 draw 7 state 2;"
-weights of reweight | 0 | tessera reweight run --maxent --output maxent.csv
-make an ensemble | 0 10 models | tessera export run --weights maxent.csv --draws even:5
-weights for a table | 64 needs conformations | tessera export run --weights weights.csv --format csv
-weights that are none | 65 begins with '# tessera.*not with chain,draw | tessera export run --weights good.dat
-weights of draws that are not there | 65 none of the 80 draws | tessera export run --weights beyond.csv
 END
-for draws in all best arrangements 3 even:5,best; do
-    expect "weights and $draws" 64 "needs conformations and --draws even" \
-        tessera export run --weights weights.csv --draws $draws
-done
 
 # ---- superposed ----
 # off FILE FIRST LAST: how far CA FIRST to LAST of any model are from the start's.
@@ -104,9 +86,9 @@ whose B is not cut | 0 | tessera export run --draws even:10 --output even.cif
     beyond 1000 | awk '/^ATOM/ && $15 > 1000 {n++} END {exit !n}' even.cif
 whatever its letters | 0 | tessera export run --draws best --output best.CIF
     mmCIF, too | in best.CIF ^_atom_site.Cartn_x
-an ending of no format, x.docx | 64 'x.docx': expected .*pdb, cif, xyz or csv | tessera export run --output x.docx
-an ending of no format, x.sdf | 64 'x.sdf': expected .*pdb, cif, xyz or csv | tessera export run --output x.sdf
-an ending of no format, x.pdb.gz | 64 'x.pdb.gz': expected .*pdb, cif, xyz or csv | tessera export run --output x.pdb.gz
+an ending of no format, x.docx | 64 'x.docx': expected .*pdb, cif, ihm, mvsj, xyz or csv | tessera export run --output x.docx
+an ending of no format, x.sdf | 64 'x.sdf': expected .*pdb, cif, ihm, mvsj, xyz or csv | tessera export run --output x.sdf
+an ending of no format, x.pdb.gz | 64 'x.pdb.gz': expected .*pdb, cif, ihm, mvsj, xyz or csv | tessera export run --output x.pdb.gz
     none is written | test -z "$(ls x.* 2>/dev/null)"
 variables | 0 | tessera export run --output draws.csv
     are CSV | in draws.csv ^chain,draw,rg

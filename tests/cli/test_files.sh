@@ -95,7 +95,6 @@ $ sed '1s/, by tessera//' p.fit >foxs.fit
 a fit of FoXS | 64 foxs.fit' exists | tessera $profile --data good.dat -o foxs.fit
 $ over "a simulated curve" s.dat simulate good.yaml -o s.dat
 $ over "its structure" s.pdb simulate good.yaml -o s.dat
-$ over "weights" w.csv reweight whole --maxent --output w.csv
 a table over another file | 64 t.dat' exists and is not from.*--force | tessera train priors "$demo" -o t.dat
 an evaluation over another file | 64 t.dat' exists | \
         tessera train form-factors --evaluate "$demo" -o t.dat

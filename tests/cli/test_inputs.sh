@@ -42,7 +42,7 @@ few="--states 1 --time-limit 1 --device reference --threads 1 --set model_error.
 for set in warmup=4 draws=4 chains=2 temperatures=2 start=file; do
     few="$few --set sampler.$set"
 done
-garbage="env TMPDIR=/nowhere HOME=/nowhere TESSERA_DATA=/nowhere TESSERA_TUNING=../noise
+garbage="env TMPDIR=/nowhere HOME=/nowhere TESSERA_DATA=/nowhere
     TSR_KERNEL_DIR=/nowhere LC_ALL=de_DE.UTF-8 COLUMNS=-5 TERM= TZ=x"
 nobody=env
 [ "$(id -u)" -ne 0 ] || nobody="setpriv --reuid 65534 --regid 65534 --clear-groups"
@@ -84,15 +84,13 @@ init = $T init ../model.pdb FILE --sans FILE=0.4
 solve = $T solve ../model.pdb FILE $few -o own
 prof = $T profile ../model.pdb --data FILE --device reference --background fit -o new.fit
 two = $T profile ../model.pdb ../good.cif --data FILE --device reference --bodies two --ensemble
-rew = $T reweight ../run --data FILE
-max = $T reweight ../run --data FILE --maxent --output new.csv
 dist = $T run ../good.yaml --set 'data=[{kind: distance, between: ["A:35", "A:80"], file: FILE}]' -o new
 beam = $T check ../good.yaml --set data.0.resolution.beam_profile=FILE
-good.dat      0  0  0  0  0  0  0  0  0  0  0 |
-small_sigma.dat,log.dat 0 0 0 0 0 0 0 1 0 0 0 |
-minus_i.dat   0  0  0  0 70 70 70  1 70 65 65 | no positive scale|concentrate on|above 0|intensities of 0
-huge_q.dat   65 65 65 65 65 65 65 65 65  0 65 | outside|beyond any instrument|ascending u
-zero_sigma.dat,tiny_sigma.dat,huge_i.dat 65 65 65 65 65 65 65 65 65 0 0 | no usable row|up to 1e.50 and sigma
+good.dat      0  0  0  0  0  0  0  0  0 |
+small_sigma.dat,log.dat 0 0 0 0 0 0 0 0 0 |
+minus_i.dat   0  0  0  0 70 70 70 65 65 | no positive scale|above 0|intensities of 0
+huge_q.dat   65 65 65 65 65 65 65  0 65 | outside|beyond any instrument|ascending u
+zero_sigma.dat,tiny_sigma.dat,huge_i.dat 65 65 65 65 65 65 65 0 0 | no usable row|up to 1e.50 and sigma
 nan_i.dat,inf_i.dat 65 | no usable row|density|intensities of 0
 nan_q.dat,minus_q.dat,same_q.dat 65 | line [0-9]*: q|repeated q|above the previous distance|ascending u
 header.dat 0 |
@@ -108,7 +106,6 @@ cc = $T map cc ../model.pdb $map FILE --difference new.mrc --spatial new2.mrc
 dock = $T map dock ../model.pdb $map FILE -o new.pdb
 simu = $T map simulate ../model.pdb --like FILE -r 8 --device reference -o new.mrc
 line = $T map timeline ../model.pdb $map FILE -o new
-fsc = $T map fsc FILE ../own.mrc
 mask = $T map mask --map FILE --mask threshold:0.1 -o new.mrc
 inside = $T map cc ../model.pdb --map ../own.mrc -r 8 --mask FILE --device reference
 own.mrc,some_nan.mrc 0 |
@@ -145,32 +142,31 @@ compare = cp -a FILE own; $T compare own ../run
 report = cp -a FILE own; $T report own
 pdb = cp -a FILE own; $T export own --draws all -o new.pdb
 csv = cp -a FILE own; $T export own --format csv
-rew = cp -a FILE own; $T reweight own --maxent
 cc = cp -a FILE own; $T map cc own $map ../own.mrc
-run,run_missing,run_empty,run_noise,run_cut 0 0 0 1 0 0 0 0 0 0 |
-run_folder,run_loop 74 0 0 1 0 0 0 0 0 0 | cannot open log file
-checkpoint_missing                66 0  0  1  0  0  0  0  0 0 | no checkpoint
-checkpoint_empty,checkpoint_noise,checkpoint_cut,checkpoint_flip0,checkpoint_flip5 65 0 0 1 0 0 0 0 0 0 | damaged
-checkpoint_folder 65 0 0  1  0  0  0  0  0  0 | damaged
-checkpoint_loop 74 0 0  1  0  0  0  0  0  0 | is a symbolic link
-trace_empty,trace_noise,trace_cut,trace_folder,trace_flip0,trace_flip5,trace_flip8,status_segv,scales_crash 65 65 65 65 65 65 0 65 65 65 | trace.h5': the file is damaged
-trace_missing 66 0 66 66 66 66 66 66 66 66 | missing|without trace
-trace_loop 74 0 66 66 66 66 66 66 66 66 | symbolic link|cannot open|without trace
-trajectory-000_empty,trajectory-000_noise,trajectory-000_cut,trajectory-000_flip0,trajectory-000_flip5 65 0 0 1 0 0 0 0 0 0 | trajectory-000.h5': the file is damaged
-trajectory-000_missing            66 0  0  1  0  0  0  0  0  0 | cannot open
-config_missing,config_loop        66 66 0  1  0  0  0  0 66 65 | no config.yaml|is needed|no input
-config_folder                     66 66 0  1  0  0  0  0 66 65 | is a directory|is needed|no input
-config_empty,config_noise         78 78 0  1  0  0  0  0 66 65 | not YAML|either file or sequence|is needed|no input
-config_cut                        65 0  0  1  0  0  0  0  0  0 | differs from that of the checkpoint
-model_empty,model_noise,model_cut  0 0  0  1  0  0 65  0  0 65 | model.pdb.*(is empty|binary file|line [0-9]*)
-model_missing,model_folder,model_loop 0 0 0 1 0  0 66  0  0 66 | model.pdb
-its_model_empty,its_model_noise,its_model_cut 65 0 0 1 0 0 0 0 0 65 | input/model.pdb|the structure: changed|of the input
-its_model_missing,its_model_folder,its_model_loop 66 0 0 1 0 0 0 0 0 66 | input/model.pdb
-its_good_empty,its_good_noise,its_good_cut 65 0 0 1  0  0  0  0  0  0 | good.dat|the data: changed
-its_good_missing,its_good_folder,its_good_loop 66 0 0 1 0 0 0 0 0 0 | good.dat
-forged_no_warmup,forged_minus_warmup,forged_draws,forged_look,forged_steps,forged_replica,forged_replicas,forged_chains 65 0 0 1 0 0 0 0 0 0 | its numbers of draws and steps|not a saved state|the number of chains
-forged_older                      65 0  0  1  0  0  0  0  0  0 | has other keys or defaults
-forged_random                      0 0  0  1  0  0  0  0  0  0 |
+run,run_missing,run_empty,run_noise,run_cut 0 0 0 1 0 0 0 0 0 |
+run_folder,run_loop 74 0 0 1 0 0 0 0 0 | cannot open log file
+checkpoint_missing                66 0  0  1  0  0  0  0 0 | no checkpoint
+checkpoint_empty,checkpoint_noise,checkpoint_cut,checkpoint_flip0,checkpoint_flip5 65 0 0 1 0 0 0 0 0 | damaged
+checkpoint_folder 65 0 0  1  0  0  0  0  0 | damaged
+checkpoint_loop 74 0 0  1  0  0  0  0  0 | is a symbolic link
+trace_empty,trace_noise,trace_cut,trace_folder,trace_flip0,trace_flip5,trace_flip8,status_segv,scales_crash 65 65 65 65 65 65 0 65 65 | trace.h5': the file is damaged
+trace_missing 66 0 66 66 66 66 66 66 66 | missing|without trace
+trace_loop 74 0 66 66 66 66 66 66 66 | symbolic link|cannot open|without trace
+trajectory-000_empty,trajectory-000_noise,trajectory-000_cut,trajectory-000_flip0,trajectory-000_flip5 65 0 0 1 0 0 0 0 0 | trajectory-000.h5': the file is damaged
+trajectory-000_missing            66 0  0  1  0  0  0  0  0 | cannot open
+config_missing,config_loop        66 66 0  1  0  0  0  0 65 | no config.yaml|is needed|no input
+config_folder                     66 66 0  1  0  0  0  0 65 | is a directory|is needed|no input
+config_empty,config_noise         78 78 0  1  0  0  0  0 65 | not YAML|either file or sequence|is needed|no input
+config_cut                        65 0  0  1  0  0  0  0  0 | differs from that of the checkpoint
+model_empty,model_noise,model_cut  0 0  0  1  0  0 65  0 65 | model.pdb.*(is empty|binary file|line [0-9]*)
+model_missing,model_folder,model_loop 0 0 0 1 0  0 66  0 66 | model.pdb
+its_model_empty,its_model_noise,its_model_cut 65 0 0 1 0 0 0 0 65 | input/model.pdb|the structure: changed|of the input
+its_model_missing,its_model_folder,its_model_loop 66 0 0 1 0 0 0 0 66 | input/model.pdb
+its_good_empty,its_good_noise,its_good_cut 65 0 0 1  0  0  0  0  0 | good.dat|the data: changed
+its_good_missing,its_good_folder,its_good_loop 66 0 0 1 0 0 0 0 0 | good.dat
+forged_no_warmup,forged_minus_warmup,forged_draws,forged_look,forged_steps,forged_replica,forged_replicas,forged_chains 65 0 0 1 0 0 0 0 0 | its numbers of draws and steps|not a saved state|the number of chains
+forged_older                      65 0  0  1  0  0  0  0  0 | has other keys or defaults
+forged_random                      0 0  0  1  0  0  0  0  0 |
 
 # streams, environments, folders that cannot be written
 [every command]
@@ -183,23 +179,21 @@ solve = FILE $T solve ../model.pdb ../good.dat $few -o own
 status = FILE $T status ../run
 summary = FILE $T summary ../run
 diagnose = FILE $T diagnose ../run
-compare = FILE $T compare ../run ../run -o new.svg
+compare = FILE $T compare ../run ../run
 report = cp -a ../run own; FILE $T report own
 pdb = FILE $T export ../run --draws all
 csv = FILE $T export ../run --format csv
-rew = FILE $T reweight ../run --maxent --output new.csv
 prof = FILE $T profile ../model.pdb --device reference --data ../good.dat -o new.fit
 cc = FILE $T map cc ../run $map ../own.mrc
 dock = FILE $T map dock ../model.pdb $map ../own.mrc -o new.pdb
-fsc = FILE $T map fsc ../own.mrc ../own.mrc
 mask = FILE $T map mask --map ../own.mrc --mask threshold:0.1 -o new.mrc
 train = mkdir own; cp ../model.pdb own; FILE $T train form-factors --evaluate own
 bench = FILE $T bench --sampling ../good.yaml --set data=[] --quick --time 1
 help = FILE $T run --help
->/dev/full,>&- 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74  0 74 74 74 | cannot write
-2>&-,2>/dev/full,<&- 0 0 0 0 0 0 0 0 1  0  0  0  0  0  0  0  0  0  0  0  0  0 |
-$garbage        0  0  0  0  0  0  0  0  1  0  0  0  0  0  0  0  0  0  0  0  -  0 |
-$nobody         0 74 74 74 74 74  0  0  1 74 74  0  0 74 74  0 74  0 74  0  0  0 | (cannot (write|make|open)|folder).*Permission denied
+>/dev/full,>&- 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74  0 74 74 74 | cannot write
+2>&-,2>/dev/full,<&- 0 0 0 0 0 0 0 0 1  0  0  0  0  0  0  0  0  0  0  0 |
+$garbage        0  0  0  0  0  0  0  0  1  0  0  0  0  0  0  0  0  0  -  0 |
+$nobody         0 74 74 74 74 74  0  0  1  0 74  0  0 74  0 74 74  0  0  0 | (cannot (write|make|open)|folder).*Permission denied
 
 78 | model_error is none | $T run ../good.yaml --set structure.bodies=atoms --device reference -o new
 78 | model_error is none | $T run ../good.yaml --set structure.bodies=atoms --device reference --dry-run
@@ -215,11 +209,11 @@ tenth.pdb    65 | are in nm
 doubled.pdb  65 | two copies
 fifo         66 66  - 66  - 66  -  -  - 66  -  - | is a named pipe
 [curves]
-columns.dat  65 65 65 65 65 65 65 65 65  -  - | q, I, sigma in this order
-percent.dat  65 65 65 65 65 65 65 65 65 - - | 3%
-tiny_q.dat   65 65 65 65 65 65 65 65 65 - - | q
-million.dat  0  -  -  0  -  -  -  -  -  0  - |
-fifo         66 66  - 66  - 66  - 66  - 66  - | is a named pipe
+columns.dat  65 65 65 65 65 65 65  -  - | q, I, sigma in this order
+percent.dat  65 65 65 65 65 65 65 - - | 3%
+tiny_q.dat   65 65 65 65 65 65 65 - - | q
+million.dat  0  -  -  0  -  -  -  0  - |
+fifo         66 66  - 66  - 66  - 66  - | is a named pipe
 [maps]
 zeros.mrc    65 65 65  - 65 65  - 65 65  -  - | mrc'.*all voxels of the map have the same value .values 0 to 0
 constant.mrc 65 65 65  - 65 65  - 65 65  -  - | mrc'.*all voxels of the map have the same value
@@ -236,7 +230,7 @@ fifo         66  -  -  - 66  -  -  - 66  -  - | is a named pipe
 entries.yaml 0 - - - - - | twice
 fifo         66 66  -  -  -  - | is a named pipe
 [runs]
-trace_link   74 0  0  1  0  0  0  0  0  0 | trace.h5.*symbolic link
+trace_link   74 0  0  1  0  0  0  0  0 | trace.h5.*symbolic link
 0 | | ! $T status ../forged_future | grep -e '-[0-9]* s ago'
 0 | | $T init ../model.pdb -o 'a;b.yaml' 2>&1 | grep -qF "check 'a;b.yaml'"
 74 | trace.h5 | $T run ../good.yaml -o new --set sampler.draws=1000000 --set output.checkpoint_every=0 & p=$!; until [ -s new/trace.h5 ]; do sleep 0.1; done; sleep 1; while kill -STOP $p; ls new | grep -q 'tmp$'; do kill -CONT $p; sleep 0.05; done; truncate -s 1000 new/trace.h5; kill $p; kill -CONT $p; wait $p

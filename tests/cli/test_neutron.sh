@@ -140,7 +140,5 @@ the truth | 0 | still -o still
     fits its own curve, not that of other water | json d.chi2.mean < 1.6 and d.chi2_2.mean < 1.6 and d.chi2_3.mean > 2
 a report | 0 | tessera report still
     tells of neutrons | in still/report.html of neutrons in 42 % D2O
-reweight gives the same likelihood back | 0 | tessera reweight whole --set-number 2 --output weights.csv
-    so all weights are one | equal_weights weights.csv
 END
 exit $bad

@@ -57,8 +57,8 @@ report | 0 | quiet report run --prior prior
     nuisance parameters are apart | sed '/id="nuisance"/q' run/report.html >before.txt \
         && in before.txt <td>radius of gyration <code>rg</code></td> && no in before.txt <code>noise_scale</code>
 END
-for figure in fit fit_2 guinier kratky trace rank posterior-rg posterior-d_max pair-distances \
-    mobility distance-mean distance-sd timeline-change timeline-contacts timeline-mobility; do
+for figure in fit fit_2 guinier kratky trace posterior-rg posterior-d_max pair-distances \
+    mobility distance-mean distance-sd; do
     check "figure $figure" test -s "run/report/$figure.svg"
 done
 cat >figures.py <<'END'
@@ -225,8 +225,6 @@ a second report replaces the first | 0 | quiet report run --prior prior
         32 points were used, q from 0.0222 to 0.1483 1/Angstrom
     residues have the file's numbers | in run/report/mobility.svg residue of chain A
     data sets have their names | in run/report.html <h3>Data set 2: .*good.*dat<
-    the timeline has domains, and the chains' traces | in run/report/timeline-change.svg >domain< \
-        && test "$(grep -c ">chain [012]<" run/report/timeline-change.svg)" -eq 3
 another place | 0 | quiet report run/trace.h5 --output elsewhere
     holds the page | test -s elsewhere/report.html
     its figures are there without scripts | in elsewhere/report.html <figure id="figure-fit"><svg
@@ -234,9 +232,8 @@ a page of somebody else's is refused | 64 | quiet report run --output mine
     and stays | in mine/report.html my notes
 END
 
-# More conformations than the report looks at: the columns of the timeline are
-# then few of them, and the trace above each is that of its own draw. A run that
-# ends when it has converged was asked for no number of draws.
+# More conformations than the report looks at. A run that ends when it has
+# converged was asked for no number of draws.
 cat >long.yaml <<END
 structure: {sequence: GSAGSA}
 sampler: {warmup: 50, draws: 4400, thin: 1, chains: 1}
@@ -246,17 +243,6 @@ long="run long.yaml --prior-only --device reference --threads 1"
 cases <<'END'
 many conformations | 0 | quiet $long --output long
 a report of many conformations | 0 | quiet report long
-their table | 0 | quiet export long --draws all --format csv --output long.csv
-    the timeline's columns have the traces of their draws | awk -F, '
->       NR == FNR { if (FNR > 1) lp[$2] = $5; next }
->       $1 == "lp (nat)" {
->           n++
->           for (d = int($4) - 30; d <= $4 + 30; d++) {
->               off = lp[d] - $5
->               if (d in lp && off * off < 1e-8) { good++; break }
->           }
->       }
->       END { exit !(n > 100 && good == n) }' long.csv long/report/timeline-change.csv
 a run until converged | 0 | quiet $long --output soon --set sampler.until='rhat<9,ess>2'
 a report of a run until converged | 0 | quiet report soon
     it lacks nothing | no in soon/report.html of (the )?4400

@@ -64,7 +64,6 @@ of other conformations | 0 7 conformations | tessera run atoms.yaml --output ato
 fewer draws of them | 0 | tessera run atoms.yaml --output atoms --set sampler.draws=7
 and more | 0 6 conformations.*from the checkpoint | tessera resume atoms --draws 16
 $ same "corrected curves: the same draws" atoms-whole atoms
-a trace to be weighed gives its likelihood back | 0> all weights are equal | tessera reweight atoms
 as the bodies are | 0 model_error is none | tessera run atoms.yaml --output bodies --set model_error=none
     another likelihood | ! cmp -s atoms/trace.h5 bodies/trace.h5
 a file of it | 0 learnt in .* for '.*error.h5' | tessera run atoms.yaml --output atoms-kept --set model_error.file=error.h5

@@ -140,20 +140,8 @@ TEST(test_shifted_chain)
     assert_has(check_of(d, "rhat")->found, "1 of 2 variables, largest for rg");
     d = diagnose(&(recipe){N_CHAIN, N_DRAW, .shift = 12.0, .n_trips = 40}, 6);
     expect_no(d, "rhat ess stuck ");
-    /* D is 0.5, and the first half worth some 2 draws */
-    assert_int_equal(check_of(d, "halves")->answer, TSR_CHECK_UNKNOWN);
-    assert_near(check_of(d, "halves")->value, 0.5, 0.05);
     assert_has(check_of(d, "stuck")->found,
                "chain 1 has its own level of rg, above that of the other");
-}
-
-/* The halves differ, and each is sure of itself. */
-TEST(test_two_modes)
-{
-    tsr_diagnosis *d =
-        diagnose(&(recipe){2, N_DRAW, .shift = 3.0, .n_trips = 40}, 6);
-    assert_int_equal(check_of(d, "halves")->answer, TSR_CHECK_NO);
-    assert_has(check_of(d, "halves")->found, "rg D = 0.8");
 }
 
 TEST(test_resting_chain)
@@ -268,49 +256,6 @@ TEST(test_rest_and_gap)
     assert_near(tsr_chain_gap(2, 6, value[0], 1), 2.0, 1e-15);
     assert_near(tsr_chain_gap(2, 6, value[0], 0), -2.0, 1e-15);
     assert_true(isnan(tsr_chain_gap(1, 6, value[0], 0)));
-}
-
-/* The first half has the smaller numbers; of one chain, the first draws. */
-TEST(test_halves)
-{
-    tsr_half_compare half;
-    double value[60];
-    for (int i = 0; i < 60; i++)
-        value[i] = i + 0.25 * (i * 7 % 5);
-    for (int n_chain = 1; n_chain <= 3; n_chain += 2) {
-        OK(tsr_half_compare_make(n_chain, 60 / n_chain, value, &half, &err));
-        assert_near(half.distance, 1.0, 1e-15);
-        assert_true(half.p < 0.2);
-    }
-    /* chains that stand still: two draws against two */
-    for (int i = 0; i < 40; i++)
-        value[i] = i < 20 ? 1.0 : 2.0;
-    OK(tsr_half_compare_make(4, 10, value, &half, &err));
-    assert_near(half.distance, 1.0, 1e-15);
-    assert_true(half.p > 0.05 && half.p < 0.2);
-    OK(tsr_half_compare_make(1, 1, value, &half, &err));
-    assert_true(isnan(half.distance));
-}
-
-/* Of equal halves, p is below 0.05 and 0.5 as often as it should. */
-TEST(test_halves_calibrated)
-{
-    enum { N_TIME = 2000, N = 4 * 100 };
-    gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
-    double value[N];
-    int n_rare = 0, n_half = 0;
-    for (int t = 0; t < N_TIME; t++) {
-        tsr_half_compare half;
-        for (int i = 0; i < N; i++)
-            value[i] = gsl_ran_gaussian(random, 1.0);
-        OK(tsr_half_compare_make(4, 100, value, &half, &err));
-        n_rare += half.p < 0.05;
-        n_half += half.p < 0.5;
-    }
-    gsl_rng_free(random);
-    /* 3 standard errors are 0.015 and 0.034; the ESS is itself estimated */
-    assert_near((double)n_rare / N_TIME, 0.05, 0.02);
-    assert_near((double)n_half / N_TIME, 0.5, 0.05);
 }
 
 static test_fixture around_each = {io_setup, io_teardown};

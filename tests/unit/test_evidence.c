@@ -233,3 +233,39 @@ TEST(test_loo)
     tsr_loo_clear(&loo);
     tsr_loo_clear(&other);
 }
+
+/* az.psislw(x) for x = -power log(1 - u), u the middles of n
+ * equal parts in a fixed disorder. */
+TEST(test_psis)
+{
+    static const struct {
+        double power, k, ess, largest;
+    } want[] = {{0.45 * 0.9, 0.42007954894248917, 268.89111868057694,
+                 -3.798106893885162},
+                {0.45 * 4.0, 1.5424187143572967, 2.347187410130731,
+                 -0.4491638436216264}};
+    enum { SIZE = 400 };
+    for (size_t c = 0; c < COUNT_OF(want); c++) {
+        double x[SIZE], top = -HUGE_VAL, sum = 0.0;
+        tsr_psis psis;
+        for (int i = 0; i < SIZE; i++)
+            x[i] = -want[c].power * log1p(-((i * 7919) % SIZE + 0.5) / SIZE);
+        OK(tsr_psis_smooth(SIZE, x, &psis, &err));
+        for (int i = 0; i < SIZE; i++) {
+            top = fmax(top, x[i]);
+            sum += exp(x[i]);
+        }
+        assert_near(sum, 1.0, 1e-12);
+        assert_near(psis.pareto_k, want[c].k, 1e-9);
+        assert_near(psis.ess, want[c].ess, 1e-7);
+        assert_near(top, want[c].largest, 1e-9);
+    }
+    double none[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
+    double bad[3] = {0.0, (double)NAN, 0.0}, same[3] = {7.0, 7.0, 7.0};
+    tsr_psis psis;
+    assert_int_equal(tsr_psis_smooth(3, none, &psis, NULL), TSR_E_NUMERIC);
+    assert_int_equal(tsr_psis_smooth(3, bad, &psis, NULL), TSR_E_NUMERIC);
+    OK(tsr_psis_smooth(3, same, &psis, &err));
+    assert_near(psis.ess, 3.0, 1e-12);
+    assert_true(psis.pareto_k < 0.0);
+}

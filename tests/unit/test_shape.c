@@ -100,29 +100,16 @@ TEST(test_two_states)
     assert_near(area, 1.0, 1e-5);
 }
 
-/* Nothing but noise: a mobility of the noise, contacts counted. */
+/* Nothing but noise: a mobility of the noise. */
 TEST(test_one_state)
 {
     const double share[] = {0.0, 0.0};
-    double x[N_RESIDUE][3];
     tsr_frames *frames = frames_of(2, share);
     FREED(tsr_shape) s = shape_of(frames);
     double mean = 0.0;
     for (int r = 0; r < N_RESIDUE; r++)
         mean += s->rmsf[r] / N_RESIDUE;
     assert_near(mean, 0.3 * sqrt(3.0), 0.03); /* 2 % of it goes into the fit */
-    place(0.0, x);
-    for (int a = 0; a < N_RESIDUE; a++) {
-        int n = 0;
-        double seen = 0.0;
-        for (int b = 0; b < N_RESIDUE; b++)
-            n += abs(a - b) > 2 && tsr_vec3_distance(x[a], x[b]) < 10.0;
-        for (int c = 0; c < s->n_column; c++)
-            seen += s->contacts[c * s->n_row + a] / s->n_column;
-        assert_near(seen, n, 0.15);
-        for (int c = 0; c < s->n_column; c++)
-            assert_true(s->change[c * s->n_row + a] < 3.0);
-    }
 }
 
 /* An ensemble: P(r) by the weights of its states, draw by draw. */

@@ -523,27 +523,6 @@ TEST(test_without_seal)
     assert_int_equal(look(&n_draw, &is_right), TSR_E_DATA);
 }
 
-/* Variables of an earlier version are found by their new names. */
-TEST(test_renamed)
-{
-    static const tsr_trace_variable old[] = {
-        {.group = TSR_TRACE_SAMPLE_STATS, .name = "dirty_fraction", .n = 1},
-        {.group = TSR_TRACE_CONSTANT_DATA, .name = "error_a_2", .n = 1}};
-    const double value = 0.25;
-    int n[3];
-    tsr_trace *trace;
-    OK(tsr_trace_create(path, 1, 2, old, 0, NULL, &trace, &err));
-    OK(tsr_trace_append(trace, 0, 1, &value, &err));
-    OK(tsr_trace_put(trace, 1, &value, &err));
-    OK(tsr_trace_close(trace, &err));
-    tsr_trace_reader *reader = reader_of();
-    assert_all(
-        tsr_trace_has(reader, TSR_TRACE_CONSTANT_DATA, "model_error_a_2"),
-        !tsr_trace_has(reader, TSR_TRACE_SAMPLE_STATS, "dirty_fraction"),
-        *values(reader, TSR_TRACE_SAMPLE_STATS, "changed_fraction", n) ==
-            value);
-}
-
 /* ---- in part ---- */
 
 enum { N_DRAW = 700 };

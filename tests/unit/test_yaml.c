@@ -657,29 +657,3 @@ TEST(where_keys_were_given)
     assert_null(tsr_yaml_marks_find(&marks, ""));
     tsr_fields_clear(config_fields, &c);
 }
-
-/* A key under its former name is read as the key, and marked; both names are
- * the same key twice. */
-TEST(former_names)
-{
-    static const char *const set[] = {"title=second"};
-    config c = {0};
-    tsr_yaml_marks marks = {0};
-    const char *path = io_text(name, "title: first\n");
-    for (int n_set = 0; n_set < 2; n_set++) {
-        OK(tsr_fields_init(config_fields, &c, &err));
-        OK(tsr_yaml_read_marked(path, config_fields, &c, n_set, set, &marks,
-                                &err));
-        assert_string_equal(c.name, n_set ? "second" : "first");
-        assert_int_equal(marks.n, 1);
-        assert_string_equal(marks.item[0].key, "name");
-        assert_string_equal(marks.item[0].former, "title");
-        tsr_yaml_marks_clear(&marks);
-        tsr_fields_clear(config_fields, &c);
-    }
-    path = io_text(name, "title: first\nname: second\n");
-    OK(tsr_fields_init(config_fields, &c, &err));
-    FAILS(tsr_yaml_read_marked(path, config_fields, &c, 0, NULL, NULL, &err),
-          TSR_E_CONFIG, "repeated key");
-    tsr_fields_clear(config_fields, &c);
-}
