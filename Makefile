@@ -117,6 +117,9 @@ TEST_C  := $(wildcard tests/property/test_*.c tests/oracle/test_*.c \
 TESTS   := $(TEST_C:%.c=$(BUILD)/%)
 SLOW_C  := $(wildcard tests/*/slow_*.c)
 SLOW    := $(SLOW_C:%.c=$(BUILD)/%)
+# under Oclgrind, by tests/property/slow_kernels.sh
+SIMULATED := $(patsubst %,$(BUILD)/tests/%,property/test_engine_moves \
+               property/test_density unit/test_debye_sum)
 # The longest tests start first, so that all processors finish at about the same
 # time.
 LONGEST := $(patsubst %,tests/cli/test_%.sh,inputs atoms) \
@@ -262,8 +265,8 @@ deps-lint: deps
 
 # ---- tests ----
 # Preloaded libraries that simulate failing file operations, a power cut and a
-# lost device; see the heads of their sources.
-PRELOAD := $(BUILD)/tests/support/fault.so $(BUILD)/tests/support/lost_device.so
+# lost device, and one for Oclgrind; see the heads of their sources.
+PRELOAD := $(patsubst %,$(BUILD)/tests/support/%.so,fault lost_device simulated)
 $(BUILD)/tests/support/%.so: tests/support/%.c tests/support/fault_undo.h
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -298,6 +301,7 @@ check: deps-check ## build and run the tests (about four minutes on two cores)
 
 check-slow: deps-check ## the slow tests, then 20 minutes of make fuzz
 	@+$(SUBMAKE) check-slow-build
+	@+$(SUBMAKE) SAN=thread build/san-thread/tessera
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run.sh $(SLOW) \
 	    $(wildcard tests/*/slow_*.sh)
 	@+$(MAKE) --no-print-directory fuzz SECONDS=1200
@@ -313,6 +317,13 @@ fuzz: deps-lint ## feed the readers of files with damaged ones for SECONDS (600)
 	    CXXFLAGS='-O1 -g' $(FUZZ)
 	@tests/fuzz/seeds.sh $(PROGRAM) build/fuzz/work
 	@tests/fuzz/fuzz.sh $(FUZZ) build/fuzz/work $(SECONDS)
+
+# SOAK_STOPS times four, in half an hour on two idle cores.
+.PHONY: soak
+soak: deps-check .venv/done ## a thousand kills and faults in whole runs; SOAK_SEED=n repeats
+	@+$(SUBMAKE) $(PROGRAM) $(PRELOAD)
+	@printf '%s\n' run map atoms solve | BUILD=$(BUILD) SOAK_STOPS=$${SOAK_STOPS:-250} \
+	    xargs -P 4 -I OF env SOAK_OF=OF tests/cli/slow_soak.sh
 
 # Sanitizer runs: unit tests, and the commands that read untrusted files; the
 # whole suite would take an hour. Two unit tests that only count, for a minute,
@@ -348,7 +359,7 @@ check-san-run: $(PROGRAM) $(TOOLS) $(SAN_TESTS) $(BUILD)/tests/oracle/write_stra
 check-build: all $(TESTS) $(PRELOAD) $(BUILD)/tests/fuzz/fuzz $(BUILD)/tests/oracle/write_trace \
     $(BUILD)/tests/oracle/write_run $(BUILD)/tests/oracle/write_strand \
     $(BUILD)/tests/oracle/write_trajectory
-check-slow-build: $(PROGRAM) $(TOOLS) $(SLOW) $(PRELOAD) \
+check-slow-build: $(PROGRAM) $(TOOLS) $(SLOW) $(PRELOAD) $(SIMULATED) \
     $(BUILD)/tests/oracle/write_trajectory
 
 # PyPI packages, used only by tests of the file formats.

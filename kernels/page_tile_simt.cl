@@ -128,7 +128,8 @@ ALWAYS_INLINE void full_sums(data_shape shape, __local tile_local *at, uint4 a,
         if (!is_on) {
             w.row = w.column = 0;
             w.now = w.before = 0;
-            w.bi = w.bj = position;
+            w.bi = w.bj =
+                (__global const REAL *)(exchange + 2 * (size_t)b.z);
         }
 #endif
         __global const REAL *fi =

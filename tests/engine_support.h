@@ -6,6 +6,8 @@
 #include "gpu/engine_device.h"
 #include "tests/objects.h"
 
+#include <fnmatch.h>
+
 static inline double uniform(uint64_t *state)
 {
     *state =
@@ -113,8 +115,12 @@ static inline tsr_device *need_device(void)
     return device;
 }
 
+/* TESSERA_TEST_VARIANT: only variants whose names match it. */
 static inline int has_variant(const tsr_device *device, const engine_variant *v)
 {
+    const char *only = getenv("TESSERA_TEST_VARIANT");
+    if (only != NULL && fnmatch(only, v->name, 0) != 0)
+        return 0;
     return !v->options.use_double || tsr_device_get_info(device)->has_double;
 }
 

@@ -39,10 +39,13 @@ static int end_test(void **state)
     return status;
 }
 
+/* TESSERA_TEST: only tests whose names match it (* and ? as in a shell). */
 static inline int run_test_list(void)
 {
     struct CMUnitTest tests[MAX_TEST];
     size_t n = 0;
+    if (getenv("TESSERA_TEST") != NULL)
+        cmocka_set_test_filter(getenv("TESSERA_TEST"));
     for (int i = 0; i < MAX_TEST; i++)
         if (test_list[i].name != NULL) {
             tests[n] = test_list[i];

@@ -1342,6 +1342,10 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
     const int had_population = tsr_sampler_population(s->sampler).n_level > 0;
     const long warmup = warmup_draws(s);
     const int had_warmup = s->progress.warmup < warmup;
+    /* The plan starts at the chi2 of the chains, which a restored chain has
+     * only once its curve is computed. */
+    if (s->is_resumed && s->progress.warmup == 0)
+        TSR_TRY(refresh(s, err));
     if (s->progress.warmup == 0 &&
         tsr_sampler_plan_warmup(s->sampler, warmup * tsr_sampler_thin(o),
                                 had_population ? 0.0 : o->anneal))

@@ -286,12 +286,14 @@ compared() {
     "$python" "$source/tests/cli/compare_runs.py" <kept/list || bad=1
 }
 
-# soak CONFIG MODE STOPS [LIBRARY]: soak.py, which stops a run again and again.
+# soak NAME COMMAND MODE STOPS SEED [LIBRARY]: soak.py, which stops COMMAND again and again.
 soak() {
-    if "$python" "$source/tests/cli/soak.py" "$program" soak "$@" >out.txt 2>&1; then
-        echo "ok $2: $(tail -n 1 out.txt)"
+    what=$1
+    shift
+    if "$python" "$source/tests/cli/soak.py" "$program" "soak-$what" "$@" >out.txt 2>&1; then
+        echo "ok $what: $(tail -n 1 out.txt)"
     else
-        echo "not ok $2"
+        echo "not ok $what"
         sed 's/^/    /' out.txt
         bad=1
     fi

@@ -217,6 +217,12 @@ else
     done
     expect "and it goes on" 0 resumed tessera resume hurt --draws 110
     same "stopped at once: the same draws" hurt longer
+    # before the first draw, where warm-up is planned
+    expect "stopped at the start" 75 "resume first" env LD_PRELOAD="$build/tests/support/fault.so" \
+        TSR_FAULT_DIR="$work/first" TSR_FAULT_AT=60 TSR_FAULT_DO=TERM \
+        "$program" run good.yaml --output first --set sampler.draws=110
+    expect "goes on from there" 0 "0 draws of warm-up, 0 kept" tessera resume first
+    same "stopped at the start: the same draws" first longer
 fi
 
 # ---- no room ----
@@ -378,7 +384,7 @@ output: {trajectory_every: 3, checkpoint_every: 0}
 device: {use: reference, threads: 2}
 contrast: {c2: 0}
 END
-soak soak.yaml damage 2
+soak damage soak.yaml damage 2 7
 
 # ---- a device that is lost ----
 if ! tessera devices --no-test >devices.txt 2>&1; then
