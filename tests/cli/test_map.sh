@@ -6,6 +6,7 @@
 
 without_side_chains >model.pdb
 for value in 0 1 nan; do flat_map $value.dx model.pdb 2 12 $value; done
+flat_map other.dx model.pdb 4 12 1
 
 # On the host, except where a device is tested: to open one takes longer than
 # most of this does. Under sanitizers there is none.
@@ -43,12 +44,12 @@ gzipped, as a table | 0> ^model.pdb +1.0000 +1.0000 | map cc model.pdb --map own
 a threshold | 0 | cc model.pdb --json --threshold 1sd
     has its own, and fewer voxels | json near(d.models[0].cc_above, 1, 2e-6) \
         and d.models[0].n_voxels_above < d.models[0].n_voxels
-maps of it | 0 | cc model.pdb --difference diff.mrc --spatial tiles.mrc
-    are there | test -s diff.mrc -a -s tiles.mrc
+a map of it | 0 | cc model.pdb --difference diff.mrc
+    is there | test -s diff.mrc
 a mask of nothing | 65 leaves 0 voxels | map cc model.pdb --map diff.mrc -r 6 --mask 0.dx
 a mask of all | 0 | cc model.pdb --mask 1.dx --json
     changes nothing | json near(d.models[0].cc_box, 1, 2e-6)
-a mask of another grid | 65 is not on the grid | cc model.pdb --mask tiles.mrc
+a mask of another grid | 65 is not on the grid | cc model.pdb --mask other.dx
 
 # ---- masks that are made ----
 a mask around the model | 0 voxels are inside | \
@@ -130,6 +131,7 @@ cases <<'END'
 voxels that cannot show it | 65 its voxels are wider than the resolution | map dock model.pdb --map wide.mrc -r 6
 some voxels NaN | 0 7 of [0-9]* voxels are NaN and are left out | map cc model.pdb --map some.mrc -r 6
 a map without values as a mask | 65 leaves 0 voxels | cc model.pdb --mask nan.dx
+a coarser map | 0 | map simulate model.pdb --like other.dx -r 6 -o coarse.mrc
 a map of one value as a grid | 0 wrote | map simulate model.pdb --like 1.dx -r 6 -o like.mrc
 no overlap | 65 does not overlap with the map: its atoms are from | cc far.pdb
 over the input | 64 would replace the input | map simulate model.pdb --like own.mrc -r 6 -o own.mrc
@@ -360,7 +362,7 @@ $ plain=$(awk "BEGIN {printf \"%.2f\", 1 / $plain}")
 as a table, the same | 0> without a mask .* ${plain} | map fsc half1.mrc half2.mrc
     and the run's log | in whitened/run.log half-maps agree .FSC 0.143. to ${plain}
 of one map | 64 needs two maps | map fsc half1.mrc
-of another grid | 65 not on the grid of | map fsc half1.mrc tiles.mrc
+of another grid | 65 not on the grid of | map fsc half1.mrc coarse.mrc
 with a map too many | 64 given without --map | map fsc half1.mrc half2.mrc --map own.mrc
 
 # ---- what a run says of a map ----
