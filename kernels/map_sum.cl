@@ -301,8 +301,9 @@ void map_sum(__global uint *restrict call,
              __global const int4 *restrict reach,
              __global const float *restrict map, int4 size, int wanted,
              float4 radius, double unit, __global const uint2 *restrict active,
-             __global long *restrict out, __global float *restrict density, __local int4 *group,
-             __local double *scratch, __local uint *taken)
+             __global long *restrict out, __global float *restrict density,
+             __local int4 *group, __local double *scratch,
+             __local uint *taken)
 {
     __local float *table = (__local float *)scratch;
     const int lane = get_local_id(0), y = lane % SIDE, z = lane / SIDE;
