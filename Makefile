@@ -108,7 +108,7 @@ TOOL_C  := $(sort $(wildcard tools/*/*.c))
 TOOL_O  := $(TOOL_C:%.c=$(BUILD)/%.o)
 TOOLS   := $(BUILD)/tessera-train $(BUILD)/tessera-bench
 TRAIN   := $(BUILD)/libtrain.a # for the tests
-KERNELS := $(sort $(wildcard kernels/*.cl kernels/*.dat))
+KERNELS := $(sort $(wildcard kernels/*.cl))
 REPORT  := $(sort $(wildcard src/report/*.js src/report/*.css)) # of the page
 
 SCRIPTS := $(wildcard tests/*/test_*.sh)
@@ -283,6 +283,12 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TRAIN) $(LIB)
 	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ $(CMOCKA) \
 	    $(TSR_LDLIBS) $(LDLIBS)
 
+# libFuzzer, or AFL++, has a main of its own.
+ifneq ($(findstring fuzzer,$(SAN)),)
+$(BUILD)/tests/fuzz/fuzz: private SANFLAGS += -fsanitize=fuzzer
+$(BUILD)/tests/fuzz/fuzz.o: CPPFLAGS += -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+endif
+
 .PHONY: check check-slow check-build check-slow-build
 check: deps-check ## build and run the tests (about four minutes on two cores)
 	@+$(SUBMAKE) check-build
@@ -290,10 +296,23 @@ check: deps-check ## build and run the tests (about four minutes on two cores)
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run.sh \
 	    $(LONGEST) $(filter-out $(LONGEST),$(SCRIPTS) $(TESTS))
 
-check-slow: deps-check ## the slow tests
+check-slow: deps-check ## the slow tests, then 20 minutes of make fuzz
 	@+$(SUBMAKE) check-slow-build
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run.sh $(SLOW) \
 	    $(wildcard tests/*/slow_*.sh)
+	@+$(MAKE) --no-print-directory fuzz SECONDS=1200
+
+# All targets for SECONDS in all (tests/fuzz/fuzz.sh). `make check` replays what
+# they found, with the compiler of the build.
+SECONDS ?= 600
+FUZZ     = build/fuzz/tests/fuzz/fuzz
+.PHONY: fuzz
+fuzz: deps-lint ## feed the readers of files with damaged ones for SECONDS (600)
+	@+$(SUBMAKE) $(PROGRAM)
+	@+$(SUBMAKE) SAN=fuzzer-no-link,address,undefined BUILD=build/fuzz CC=clang CXX=clang++ \
+	    CXXFLAGS='-O1 -g' $(FUZZ)
+	@tests/fuzz/seeds.sh $(PROGRAM) build/fuzz/work
+	@tests/fuzz/fuzz.sh $(FUZZ) build/fuzz/work $(SECONDS)
 
 # Sanitizer runs: unit tests, and the commands that read untrusted files; the
 # whole suite would take an hour. Two unit tests that only count, for a minute,
@@ -326,7 +345,7 @@ check-san-run: $(PROGRAM) $(TOOLS) $(SAN_TESTS) $(BUILD)/tests/oracle/write_stra
 	        fi; \
 	    done; exit $$status
 
-check-build: all $(TESTS) $(PRELOAD) $(BUILD)/tests/oracle/write_trace \
+check-build: all $(TESTS) $(PRELOAD) $(BUILD)/tests/fuzz/fuzz $(BUILD)/tests/oracle/write_trace \
     $(BUILD)/tests/oracle/write_run $(BUILD)/tests/oracle/write_strand \
     $(BUILD)/tests/oracle/write_trajectory
 check-slow-build: $(PROGRAM) $(TOOLS) $(SLOW) $(PRELOAD) \
@@ -335,7 +354,7 @@ check-slow-build: $(PROGRAM) $(TOOLS) $(SLOW) $(PRELOAD) \
 # PyPI packages, used only by tests of the file formats.
 .venv/done: tests/requirements.txt
 	@$(PYTHON) -m venv .venv
-	@.venv/bin/pip --quiet --disable-pip-version-check install -r $<
+	@.venv/bin/python -m pip --quiet --disable-pip-version-check install -r $<
 	@touch $@
 
 # ---- the demo, benchmarks ----
@@ -448,13 +467,14 @@ clean: ## remove build/
 # its name says the oldest glibc that suffices (packaging/wheel.sh: Debian 11's).
 WHEEL_VENV := $(BUILD)/wheel/venv/bin
 .PHONY: wheel check-wheel
-wheel: deps-check $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package for Python
+wheel: deps-check $(WHEEL_VENV)/auditwheel ## dist/*.whl: library, program and package for Python; SPDX
 	rm -rf dist $(BUILD)/wheel/*.whl
 	+$(WHEEL_VENV)/pip --quiet --disable-pip-version-check wheel --no-deps \
 	    -w $(BUILD)/wheel .
 	@PATH=$(CURDIR)/$(WHEEL_VENV):$$PATH auditwheel repair --strip -w dist \
 	    $(BUILD)/wheel/*.whl 2>$(BUILD)/wheel/log || { cat $(BUILD)/wheel/log; exit 1; }
-	@ls dist/*.whl
+	@$(PYTHON) packaging/sbom.py dist/*.whl
+	@ls dist/*.whl dist/*.spdx.json
 
 # Nothing of the tree is seen there but the tests.
 check-wheel: wheel ## tests/python with the wheel, in an environment of its own

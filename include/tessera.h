@@ -62,12 +62,12 @@ TESSERA_API const char *tessera_message(void);
 
 typedef struct tessera_data tessera_data;
 
-/* Reads a curve: two to four columns q, I, sigma, dq. The unit of q is found
- * from the header or the largest q. Points outside q_min..q_max are left out;
- * q_max 0: no limit. Points without a positive sigma are dropped. smear 1: dq,
- * if there is such a column, is the standard deviation of q (usual for
- * neutrons), and fitted curves are smeared with it; 0: dq is ignored. Errors:
- * NOINPUT, DATA (with file and line), USAGE (q_min not below q_max). */
+/* Reads a curve: q, I, sigma, dq in a text, canSAS XML, NXcanSAS, or a file of
+ * ATSAS or FoXS. The unit of q is found. Points outside q_min..q_max are left
+ * out; q_max 0: no limit. Points without a positive sigma are dropped. smear 1:
+ * fitted curves are smeared with dq, the standard deviation of q (usual for
+ * neutrons), and the slit of the file, if it has them; 0: they are ignored.
+ * Errors: NOINPUT, DATA (with file and line), USAGE (q_min not below q_max). */
 TESSERA_API int tessera_data_read(const char *path, double q_min, double q_max,
                                   int smear, tessera_data **out);
 
@@ -177,7 +177,8 @@ TESSERA_API void tessera_profiler_free(tessera_profiler *profiler);
 TESSERA_API int tessera_profile_file(tessera_profiler *profiler,
                                      const char *path, tessera_profile **out);
 
-/* The profile of a structure's atoms at xyz [n_atom][3]; NULL: as in the file.
+/* The profile of a structure's atoms at xyz [n_atom][3], as of one frame of a
+ * trajectory; NULL: as in the file.
  * The layer is built anew. Errors: USAGE (not a profiler of atoms, no atom),
  * NUMERIC (a coordinate is not finite), DATA (atoms too far apart, in one place
  * or in nm), DEVICE. */
@@ -186,18 +187,6 @@ TESSERA_API int tessera_profile_coordinates(tessera_profiler *profiler,
                                             const double *xyz,
                                             tessera_profile **out);
 TESSERA_API void tessera_profile_free(tessera_profile *profile);
-
-/* Curves of many frames, as of a trajectory, at c1 and c2.
- * xyz        [n_frame][n_atom][3]  in
- * q          [n_q]                 in   0 to the profiler's q_max
- * intensity  [n_frame][n_q]        out  electrons squared; neutrons: fm^2
- * Errors: those of tessera_profile_coordinates, with the frame's number, and
- * of tessera_profile_intensity. */
-TESSERA_API int tessera_profile_frames(tessera_profiler *profiler,
-                                       const tessera_structure *structure,
-                                       int n_frame, const double *xyz,
-                                       double c1, double c2, int n_q,
-                                       const double *q, double *intensity);
 
 /* The curve of a profile at q [n]: intensity [n] out, electrons squared (e^2);
  * neutrons: fm^2. c1 1 and c2 0 are a molecule without a layer. Errors: RANGE
@@ -281,23 +270,41 @@ TESSERA_API int tessera_engine_new(int n_body, const int *type, int n_type,
                                    int n_system, const char *device,
                                    tessera_engine **out);
 
-/* An X-ray engine of the bodies of a structure, TESSERA_TWO_BODIES or
- * TESSERA_ONE_BODY, with three components and tessera's table. Each body keeps
- * the hydration of the file. d_bound: largest distance of two bodies that will
- * be proposed; it decides dq. Errors: as tessera_profile_file, USAGE. */
-TESSERA_API int tessera_engine_of_file(const char *path, int scatterers,
-                                       double q_max, double d_bound,
-                                       int n_system, const char *device,
-                                       tessera_engine **out);
+/* An engine of the bodies of a structure, as a profiler of TESSERA_TWO_BODIES
+ * or TESSERA_ONE_BODY makes them, with its q_max, density and device, and three
+ * components. The profiler may be freed before. Each body keeps the hydration
+ * of the file. d_bound: largest distance of two bodies that will be proposed;
+ * it decides dq. Errors: as tessera_profile_file, USAGE. */
+TESSERA_API int tessera_engine_of_file(tessera_profiler *profiler,
+                                       const char *path, double d_bound,
+                                       int n_system, tessera_engine **out);
 
-/* Number of bodies, and for an engine of a file their positions xyz [n_body][3]
- * there and the index of the residue of each, residue [n_body], from 0 in the
- * order of the file; an array may be NULL. */
+/* The same for amino acids of another program, as the beads of a coarse-grained
+ * simulation.
+ * residue  [n_residue]  in  "LYS", upper case
+ * xyz      [n_body][3]  in  of each residue its body, the centre of mass of its
+ *                       heavy atoms; with TESSERA_TWO_BODIES those of the
+ *                       backbone (N, CA, C, O, CB), then of the side chain.
+ *                       ALA and GLY have one body. The hydration of a body
+ *                       follows from the number of its neighbours here
+ *                       (docs/forward-model.md)
+ * Errors: as tessera_engine_of_file, DATA (not an amino acid), USAGE (n_body is
+ * not the number of bodies of the residues), NUMERIC. */
+TESSERA_API int tessera_engine_of_residues(tessera_profiler *profiler,
+                                           int n_residue,
+                                           const char *const *residue,
+                                           int n_body, const double *xyz,
+                                           double d_bound, int n_system,
+                                           tessera_engine **out);
+
+/* Number of bodies, and for an engine of residues their first positions xyz
+ * [n_body][3] and the index of the residue of each, residue [n_body], from 0 in
+ * the order of the file or array; an array may be NULL. */
 TESSERA_API int tessera_engine_n_body(const tessera_engine *engine);
 TESSERA_API int tessera_engine_bodies(const tessera_engine *engine, double *xyz,
                                       int *residue);
 
-/* From profile [profile_size] of an engine of a file to a profile with self
+/* From profile [profile_size] of an engine of residues to a profile with self
  * terms, for curves at any q, c1, c2 and for fits. */
 TESSERA_API int tessera_profile_of_engine(const tessera_engine *engine,
                                           const double *profile,
@@ -367,10 +374,19 @@ TESSERA_API int tessera_run_new(const char *config, const char *output,
                                 int n_set, const char *const *set,
                                 tessera_run **out);
 
+/* Reopens the folder of a stopped or finished run, whose draws will be those of
+ * an uninterrupted run. set [n_set]: of the keys sampler.draws, sampler.until,
+ * sampler.time_limit, device.* and output.checkpoint_every alone; a finished
+ * run needs one of the first two. Until the run is freed, no other process can
+ * resume it. Errors: NOINPUT, USAGE (another key; finished), DATA (damaged, or
+ * changed since the checkpoint), CONFIG (it is still running), IO. */
+TESSERA_API int tessera_run_resume(const char *folder, int n_set,
+                                   const char *const *set, tessera_run **out);
+
 /* Runs to the end; may be called once. The folder has the files of `tessera
  * run`, with the same draws. progress may be NULL. Errors: INTERRUPTED (stopped
- * with a checkpoint, and `tessera resume` continues; during the set-up nothing
- * is written), IO, DEVICE, USAGE (called twice). */
+ * with a checkpoint, and tessera_run_resume continues; during the set-up
+ * nothing is written), IO, DEVICE, USAGE (called twice). */
 TESSERA_API int tessera_run_start(tessera_run *run, tessera_progress progress,
                                   void *context);
 

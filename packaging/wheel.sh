@@ -20,4 +20,4 @@ done)
 chroot "$root" make -C /src wheel DEB_PACKAGES= DEB_CHECK= DEB_BROWSER= \
     COMMIT="$(git describe --always)"
 mkdir -p dist
-cp "$root"/src/dist/*.whl dist
+cp "$root"/src/dist/*.whl "$root"/src/dist/*.spdx.json dist

@@ -15,7 +15,11 @@ def main() -> NoReturn:
     assert spec is not None and spec.origin is not None
     package = Path(spec.origin).parent
     if sys.argv[1:2] == ["gui"]:
-        from tessera_saxs import gui
+        try:
+            from tessera_saxs import gui
+        except ModuleNotFoundError as missing:
+            sys.exit(f"tessera gui: no module '{missing.name}': "
+                     "pip install 'tessera-saxs[gui]'")
         sys.exit(gui.main(sys.argv[2:]))
     remark = runpy.run_path(str(package / "_devices.py"))["prepare"]()
     if remark:

@@ -141,9 +141,6 @@ A bad configuration.
 Folder of the trained tables, instead of share/tessera/data of a folder above
 the program.
 .TP
-.B TESSERA_TUNING
-Settings of devices, instead of those built in.
-.TP
 .B OCL_ICD_VENDORS
 Folder or file of the OpenCL drivers that the loader offers.
 .SH SEE ALSO

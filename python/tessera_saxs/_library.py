@@ -64,7 +64,8 @@ _PROTOTYPES = {
     "draws_n_column": "pi:i", "draws_open": "sp", "draws_read": "pislp",
     "draws_shape": "pisp", "engine_bodies": "ppp", "engine_free": "p:-",
     "engine_n_body": "p:i", "engine_new": "ipiiidpdisp",
-    "engine_of_file": "siddisp", "engine_profile_size": "p:i",
+    "engine_of_file": "psdip", "engine_of_residues": "pipipdip",
+    "engine_profile_size": "p:i",
     "engine_text": "p:s", "fit": "ppppdipp", "frames_free": "p:-",
     "frames_open": "sp", "message": ":s", "profile_coordinates": "pppp",
     "profile_file": "psp", "profile_free": "p:-", "profile_intensity": "pddipp",
@@ -123,8 +124,11 @@ def _function(name: str) -> Any:
 def call(name: str, *arguments: Any) -> Any:
     """Calls tessera_NAME with numbers, bytes, arrays and handles; None: NULL.
     A status other than 0 raises its exception."""
-    result = _function(name)(*(
-        a.ctypes if isinstance(a, np.ndarray) else a for a in arguments))
+    try:
+        result = _function(name)(*(
+            a.ctypes if isinstance(a, np.ndarray) else a for a in arguments))
+    except ctypes.ArgumentError as error:
+        raise UsageError(f"tessera_{name}: {error}") from None
     if ":" not in _PROTOTYPES[name] and result != 0:
         raise ERRORS.get(result, TesseraError)(
             call("message").decode(errors="replace"))

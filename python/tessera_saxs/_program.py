@@ -37,13 +37,16 @@ def execute(command: list[str], progress: Progress = False, **options: Any
                 words += [option, f"{key}={item}"]
         elif value is not None and value is not False:
             words += [option] if value is True else [option, str(value)]
-    show = _shower(progress)
+    show, is_stopping = _shower(progress), False
     # The program redraws its progress line on a terminal alone.
     is_live = show is not None and (show is not _write or sys.stderr.isatty())
     reader, writer = os.openpty() if is_live else os.pipe()
-    with tempfile.TemporaryFile() as out, os.fdopen(reader, "rb", 0) as stream:
-        child = subprocess.Popen(words, stdout=out, stderr=writer,
-                                 stdin=subprocess.DEVNULL)
+    # If this process is killed, the pipe to the program ends, and so does the
+    # program, with a checkpoint.
+    with tempfile.TemporaryFile() as out, os.fdopen(reader, "rb", 0) as stream, \
+            subprocess.Popen(
+                words, stdin=subprocess.PIPE, stdout=out, stderr=writer,
+                env={**os.environ, "TESSERA_STOP_AT_EOF": "1"}) as child:
         os.close(writer)
         messages = ""
         try:
@@ -51,7 +54,8 @@ def execute(command: list[str], progress: Progress = False, **options: Any
                 try:
                     while chunk := _read(stream):
                         messages = messages[-9999:] + chunk
-                        if show is not None and show(chunk):
+                        if show and show(chunk) and not is_stopping:
+                            is_stopping = True  # a second signal would kill
                             os.kill(child.pid, signal.SIGINT)
                     child.wait()
                 except KeyboardInterrupt:
@@ -69,9 +73,7 @@ def execute(command: list[str], progress: Progress = False, **options: Any
 
 def execute_json(*arguments: Any, **options: Any) -> dict[str, Any]:
     """The JSON object that a command prints."""
-    found: dict[str, Any] = json.loads(
-        execute(*arguments, json=True, **options))
-    return found
+    return dict(json.loads(execute(*arguments, json=True, **options)))
 
 
 def _read(stream: Any) -> str:

@@ -7,8 +7,8 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from ._library import Handle, UsageError, array, call
-from .scattering import Profile, scatterers_number
+from . import scattering
+from ._library import Handle, array, call, texts
 
 
 class Engine:
@@ -30,6 +30,9 @@ class Engine:
     source: a file, whose residues get "two" or "one" bodies (scatterers) for
     X-rays up to q_max, with the components solute, solvent, hydration. Then xyz
     [n_body, 3] are their positions, residues [n_body] their residues, from 0.
+    Or residues ["LYS", ...] with xyz [n_body, 3], as the beads of a simulation:
+    the centres of mass of the heavy atoms of each residue, or of its backbone
+    (N, CA, C, O, CB) and then its side chain (ALA and GLY have one body).
     Or the types [n_body] of any bodies, with form_factors
     [n_comp, n_type, n_q] and dq, 1/Angstrom, at most pi / d_bound.
     d_bound: largest distance that will be proposed, Angstrom; 0: unchecked.
@@ -37,20 +40,28 @@ class Engine:
     Errors: UsageError (shapes, NaN, a larger distance), DeviceError."""
 
     def __init__(self, source: Any, form_factors: Any = None, dq: float = 0.0,
-                 *, d_bound: float = 0.0, q_max: float = 0.5,
-                 scatterers: str = "two", systems: int = 1,
-                 device: str = "auto") -> None:
-        last = (d_bound, systems, device.encode())
-        if isinstance(source, (str, os.PathLike)):
-            n_comp = 3
-            self._engine = Handle("engine", "of_file", os.fsencode(source),
-                                  scatterers_number(scatterers), q_max, *last)
+                 *, xyz: Any = None, d_bound: float = 0.0,
+                 q_max: float = 0.5, scatterers: str = "two",
+                 systems: int = 1, device: Any = "auto") -> None:
+        is_file, n_comp = isinstance(source, (str, os.PathLike)), 3
+        if is_file or xyz is not None:
+            profiler = scattering.profiler(q_max, scatterers=scatterers,
+                                           device=device)
+        if is_file:
+            self._engine = Handle("engine", "of_file", profiler,
+                                  os.fsencode(source), d_bound, systems)
+        elif xyz is not None:
+            xyz = array("xyz", xyz, None, 3)
+            self._engine = Handle("engine", "of_residues", profiler,
+                                  len(source), texts(source), len(xyz), xyz,
+                                  d_bound, systems)
         else:
             types = array("types", source, None, dtype=np.int32)
             table = array("form_factors", form_factors, None, None, None)
             n_comp, n_type, n_q = table.shape
             self._engine = Handle("engine", "new", len(types), types, n_type,
-                                  n_comp, n_q, dq, table, *last)
+                                  n_comp, n_q, dq, table, d_bound, systems,
+                                  str(device).encode())
         self.device = call("engine_text", self._engine).decode()
         if device == "auto" and self.device.startswith("reference"):
             warnings.warn("no OpenCL device; the reference engine is many "
@@ -63,7 +74,7 @@ class Engine:
             n_pair, call("engine_profile_size", self._engine) // n_pair)
         self.xyz = np.full((self.n_body, 3), np.nan)
         self.residues = np.full(self.n_body, -1, dtype=np.int32)
-        if isinstance(source, (str, os.PathLike)):
+        if form_factors is None:
             call("engine_bodies", self._engine, self.xyz, self.residues)
 
     def set(self, xyz: Any, system: int = 0) -> np.ndarray:
@@ -107,8 +118,8 @@ class Engine:
         call("batch_profile", self._batch, system, result)
         return result
 
-    def profile(self, partials: Any) -> Profile:
-        """Profile of partial profiles, with self terms; of an engine of a
-        file."""
-        return Profile(Handle("profile", "of_engine", self._engine,
+    def profile(self, partials: Any) -> scattering.Profile:
+        """Profile of partial profiles, with self terms; of an engine of
+        residues."""
+        return scattering.Profile(Handle("profile", "of_engine", self._engine,
                               array("partials", partials, *self._shape)))

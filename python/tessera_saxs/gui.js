@@ -1,5 +1,6 @@
-// The page of a project (gui.py). It shows "state" (Project.state), and sends
+// A page of gui.py. It shows the state of a project (Project.state), and sends
 // what its reader does as the event "act": [name of the action, arguments].
+// Without a project it lists all.
 const colours = ["#3b6ea5", "#d98032", "#4f9d69", "#8a63a8", "#c2504e",
   "#7a6a55", "#c77fb0", "#5aa6b8"]; // of the pictures of tessera init
 
@@ -56,6 +57,16 @@ function curves(points, wanted) {
 export default {
   template: `
 <div class="window">
+  <h1><a href="/">tessera</a> {{ state.name }}</h1>
+  <section v-if="!state.name">
+    <slot></slot>
+    <template v-if="state.projects.length">
+      <h2>Projects</h2>
+      <a v-for="name in state.projects" :href="'/project/' + name">{{
+        name }}</a>
+    </template>
+  </section>
+  <template v-else>
   <section>
     <h2>Files</h2>
     <div class="line" v-for="file in state.inputs" :key="file.path">
@@ -63,20 +74,19 @@ export default {
       <a :href="'/files/' + file.path">{{ base(file.path) }}</a>
       <span class="grow"></span>
       <template v-if="file.role === 'curve'">
-        <select :disabled="state.locked" :value="file.d2o === null ? 'x' : 'n'"
-          @change="act('d2o', file.path, $event.target.value === 'x' ? null :
-            0)">
+        <select :disabled="state.locked" :value="d2o(file) === null ? 'x' : 'n'"
+          @change="setD2O(file, $event.target.value === 'x' ? null : 0)">
           <option value="x">X-rays</option><option value="n">neutrons</option>
         </select>
-        <label v-if="file.d2o !== null">D2O, %
-          <input type="number" min="0" max="100" :value="100 * file.d2o"
-            :disabled="state.locked" @change="act('d2o', file.path,
+        <label v-if="d2o(file) !== null">D2O, %
+          <input type="number" min="0" max="100" :value="100 * d2o(file)"
+            :disabled="state.locked" @change="setD2O(file,
               $event.target.value / 100)"></label>
       </template>
       <label v-if="file.role === 'map'">resolution, &#8491;
         <input type="number" min="1" step="0.1" :disabled="state.locked"
-          v-model.number="settings.resolution" @change="set('resolution')">
-        </label>
+          :value="state.settings.resolution" @change="act('resolution',
+            Number($event.target.value) || null)"></label>
       <q-btn v-if="!state.locked" flat dense round icon="close"
         aria-label="remove" @click="act('remove', file.path)"></q-btn>
     </div>
@@ -91,9 +101,10 @@ export default {
     <h2>The model as it is</h2>
     <template v-for="fit in state.fits">
       <p v-if="fit.reduced_chi2">{{ base(fit.curve) }}: reduced &chi;&sup2;
-        {{ show(fit.reduced_chi2) }}, CorMap p {{ show(fit.cormap_p) }}, Rg
-        {{ show(fit.rg_guinier) }} &#8491; of the model's curve,
-        {{ show(fit.rg_data) }} &#8491; of the data (Guinier)</p>
+        {{ show(fit.reduced_chi2) }}, CorMap p {{ show(fit.cormap_p) }}; Rg
+        (Guinier) {{ show(fit.rg_guinier) }} &#8491; of the model's curve,
+        {{ fit.rg_data ? show(fit.rg_data) + ' \u212b' : 'unknown' }} of the
+        data</p>
       <div class="wide" v-if="fit.reduced_chi2">
         <img :src="'/files/' + fit.picture + '?' + fit.chi2" alt="the fit">
       </div>
@@ -101,7 +112,7 @@ export default {
     </template>
   </section>
 
-  <section v-if="state.stretches.length || state.remarks">
+  <section v-if="state.found.stretches || state.remarks">
     <h2>What may move</h2>
     <div class="messages" v-if="state.remarks">{{ state.remarks }}</div>
     <div class="chains">
@@ -124,37 +135,36 @@ export default {
       <span v-if="!state.locked">Tap a stretch, drag over residues, or type a
         range.</span>
     </p>
-    <div class="line" v-if="!state.locked && state.stretches.length">
+    <div class="line" v-if="!state.locked && rows.length">
       <label>residues <input v-model="text" size="12" placeholder="A:97-103">
         </label>
       <q-btn outline color="primary" label="flexible" :disable="!chosen"
         @click="make(true)"></q-btn>
       <q-btn outline color="primary" label="rigid" :disable="!chosen"
         @click="make(false)"></q-btn>
-      <q-btn flat label="as found" @click="act('look')"></q-btn>
+      <q-btn flat label="as found" @click="act('parts', null)"></q-btn>
     </div>
   </section>
 
-  <section v-if="state.stretches.length">
+  <section v-if="state.found.stretches">
     <h2>Solve</h2>
     <div class="line">
       <label>states, at most <input type="number" min="1" max="16"
-        :disabled="state.running" v-model.number="settings.states"
-        @change="set('states')"></label>
+        :disabled="state.running" v-model.number="states"></label>
       <label>minutes for each run <input type="number" min="0"
-        :disabled="state.running" v-model.number="settings.minutes"
-        @change="set('minutes')"></label>
+        :disabled="state.running" v-model.number="minutes"></label>
       <q-btn v-if="state.running" color="primary" icon="stop" :label="
-        state.stop ? 'Stopping' : 'Stop'" :disable="state.stop !== ''"
+        state.stop ? 'Stopping' : 'Stop'" :disable="state.stop"
         @click="act('stop')"></q-btn>
       <q-btn v-else color="primary" icon="play_arrow" :label="begin"
-        :disable="!ready || state.busy" @click="act('start', false)"></q-btn>
+        :disable="!ready" @click="act('solve', states, minutes, false)"></q-btn>
       <q-btn v-if="!state.running && state.verdict.finished &&
-        state.verdict.more" flat color="primary"
-        :label="more" @click="act('start', true)"></q-btn>
+        state.verdict.more" flat color="primary" :label="more"
+        @click="act('solve', states, minutes, true)"></q-btn>
     </div>
-    <p v-if="!ready">A curve or a density map is missing.</p>
-    <p v-if="state.end && !state.running">{{ state.end }}</p>
+    <p v-if="!hasData">A curve or a density map is missing.</p>
+    <p v-if="state.end && !state.running">{{
+      state.stop ? 'Stopped, to be resumed.' : state.end }}</p>
     <q-linear-progress v-if="state.running" :indeterminate="percent === null"
       :value="percent" size="8px"></q-linear-progress>
     <p v-if="state.line">{{ state.line }}</p>
@@ -203,28 +213,31 @@ export default {
     <iframe v-if="state.verdict.report && !state.running" title="report"
       :src="'/files/' + state.verdict.report"></iframe>
   </section>
+  </template>
   <p>All files are in {{ state.folder }}</p>
 </div>`,
-  props: {state: Object},
+  props: {json: String},
   data() {
-    return {text: "", pressed: null, settings: {...this.state.settings}};
-  },
-  watch: {
-    "state.settings"(now, before) { // by another tab, while one may type here
-      for (const key in now)
-        if (now[key] !== before[key]) this.settings[key] = now[key];
-    },
+    const {states, minutes} = JSON.parse(this.json).settings || {};
+    return {text: "", pressed: null, states, minutes};
   },
   computed: {
+    state() {
+      return JSON.parse(this.json);
+    },
     hasModel() {
       return this.state.inputs.some((file) => file.role === "model");
     },
-    ready() {
+    hasData() {
       return this.state.inputs.some((file) =>
         file.role === "curve" || file.role === "map");
     },
+    ready() {
+      return this.hasData && !this.state.busy && this.states >= 1 &&
+        this.minutes !== "" && this.minutes >= 0;
+    },
     begin() {
-      return !this.state.runs.length ? "Solve" :
+      return !this.state.locked ? "Solve" :
         this.state.verdict.finished ? "Solve again" : "Resume";
     },
     more() {
@@ -238,12 +251,13 @@ export default {
       return found && found[1] / 100;
     },
     charts() {
-      const history = this.state.history, checks = this.state.checks;
+      const history = this.state.history;
+      const [, chi2, rhat, ess] = history[history.length - 1];
       return [
-        {title: "\u03c7\u00b2 " + this.show(history[history.length - 1][1]),
+        {title: "\u03c7\u00b2 " + this.show(chi2),
           lines: curves(history.map((point) => [point[0], point[1]]), 1)},
-        {title: "R-hat " + this.show(checks.rhat, 4) + " (to be below 1.01), " +
-            this.show(checks.ess) + " independent draws (above 400)",
+        {title: "R-hat " + this.show(rhat, 4) + " (to be below 1.01), " +
+            this.show(ess) + " independent draws (above 400)",
           lines: curves(history.map((point) => [point[0], point[2] === null ?
             null : Math.max(point[2] - 1, 1e-3)]), 0.01)},
       ];
@@ -252,20 +266,20 @@ export default {
       return parse(this.text);
     },
     soft() { // flexible ranges
-      const found = this.state.structure.flexible || [];
-      return found !== "all" ? found.map(parse) : this.state.stretches.map(
-        ([chain, first, last]) => ({chain, first, last}));
+      const {flexible, stretches} = this.state.found;
+      const [soft] = this.state.settings.parts || [flexible || []];
+      return soft === "all" ? stretches : soft.map(parse);
     },
     flexible() {
       return this.soft.length ? ": " + this.soft.map(format).join(", ") : "";
     },
     rows() {
       const rows = new Map();
-      for (const [chain, first, last, text] of this.state.stretches) {
+      for (const stretch of this.state.found.stretches || []) {
+        const {chain, first, last, part} = stretch;
         if (!rows.has(chain)) rows.set(chain, {chain, first, pieces: []});
         const row = rows.get(chain), whole = [{chain, first, last}];
         const rigid = this.soft.reduce(cut, whole);
-        const part = (text.match(/^part (\d+)/) || ["", ""])[1];
         row.pieces.push(...[
           ...rigid.map((range) => ({...range, part, soft: false,
             colour: part ? colours[(part - 1) % 8] : "#90979f"})),
@@ -280,8 +294,11 @@ export default {
     },
   },
   methods: {
-    set(key) {
-      if (this.settings[key] > 0) this.act(key, this.settings[key]);
+    d2o(file) { // null: X-rays
+      return this.state.settings.d2o[file.path] ?? null;
+    },
+    setD2O(file, value) {
+      this.act("d2o", {...this.state.settings.d2o, [file.path]: value});
     },
     act(...words) {
       this.$emit("act", words);
@@ -324,9 +341,10 @@ export default {
     make(flexible) {
       const soft = cut(this.soft, this.chosen);
       if (flexible) soft.push(this.chosen);
-      const fixed = join(soft).reduce(cut,
-        (this.state.structure.fixed || []).map(parse));
-      this.act("parts", join(soft).map(format), fixed.map(format));
+      const [, before] = this.state.settings.parts || [[],
+        this.state.found.fixed];
+      const fixed = join(soft).reduce(cut, before.map(parse));
+      this.act("parts", [join(soft).map(format), fixed.map(format)]);
     },
   },
 };

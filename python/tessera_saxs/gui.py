@@ -9,51 +9,49 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import collections
 import contextlib
-import hmac
 import json
 import os
 import re
 import secrets
 import shlex
-import socket
-import sys
 import time
-import webbrowser
 from pathlib import Path
 from typing import Any, Optional
 
+from nicegui import app, background_tasks, native, ui
+from starlette.requests import HTTPConnection
+from starlette.responses import (FileResponse, PlainTextResponse,
+                                 RedirectResponse, Response)
+
 from ._library import Interrupted, TesseraError, program
 from ._program import execute
-
-try:
-    import yaml
-    from nicegui import app, background_tasks, ui
-    from starlette import responses
-    from starlette.exceptions import HTTPException
-    from starlette.requests import HTTPConnection
-except ModuleNotFoundError as missing:
-    sys.exit(f"tessera gui: no module '{missing.name}': "
-             "pip install 'tessera-saxs[gui]'")
 
 projects: dict[str, Project] = {}  # in the current folder, by name
 
 
 def safe_name(name: str) -> str:
-    """A file name of letters, digits, '.', '_' and '-', neither hidden nor an
-    option, from any name that a browser sends."""
+    """A plain file name, neither hidden nor an option, from any name."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", re.split(r"[/\\]", name)[-1])
     return name[-80:].lstrip("._-") or "file"
 
 
 def role(name: str) -> str:
     """What a file is, by its ending."""
-    for kind, ends in (("model", "pdb|ent|cif|mmcif"), ("pae", "json"),
-                       ("map", "mrc|map|ccp4")):
-        if re.search(rf"\.({ends})(\.gz)?$", name.lower()):
-            return kind
-    return "curve"
+    end = re.search(r"\.(?:(pdb|ent|cif|mmcif)|(json)|mrc|map|ccp4)(\.gz)?$",
+                    name.lower())
+    return "curve" if not end else "model" if end[1] else (
+        "pae" if end[2] else "map")
+
+
+async def tessera(*words: str, listen: Any = None) -> tuple[str, str]:
+    """Output of the program, "" if it failed; its warnings or error."""
+    said: list[str] = []
+    try:
+        out = await asyncio.to_thread(execute, [*words], listen or said.append)
+        return out, "\n".join(said)
+    except (TesseraError, Interrupted) as error:
+        return "", str(error).partition("\n'tessera ")[0]  # its usage
 
 
 class Project:
@@ -67,15 +65,14 @@ class Project:
         self.settings: dict[str, Any] = {  # d2o: of neutron curves, by path
             "states": 3, "minutes": 60, "resolution": None, "sample": False,
             "d2o": {}, "parts": None, **self.read("project.json")}
-        self.fits: list[dict[str, Any]] = []
-        self.stretches: list[tuple[str, int, int, str]] = []  # as init says
-        self.structure: dict[str, Any] = {}  # of solve.yaml
-        self.remarks = self.end = ""  # of init; why solve ended, unless done
-        self.line, self.messages = "", collections.deque(maxlen=50)  # of solve
-        self.checks: dict[str, Any] = {}  # of diagnose
-        self.history = collections.deque(maxlen=900)  # seconds, chi2, R-hat
+        self.fits: list[dict[str, Any]] = []  # as profile prints them
+        self.found: dict[str, Any] = {}  # as init prints it
+        self.remarks = ""  # of init
+        self.line = self.end = ""  # of solve: progress; why not done, if ended
+        self.messages: list[str] = []  # of solve
+        self.history: list[list[Any]] = []  # seconds, chi2, R-hat, ESS
         self.task: Optional[asyncio.Task[None]] = None
-        self.stop, self.lock = "", asyncio.Lock()  # stop: "", asked, sent
+        self.stop, self.lock = False, asyncio.Lock()
 
     def read(self, name: str) -> Any:
         """A JSON file of the folder; {} if there is none."""
@@ -87,41 +84,31 @@ class Project:
         new.write_text(json.dumps(self.settings))
         new.replace(self.folder / "project.json")
 
-    def runs(self) -> list[str]:
-        """Folders of runs, by number of states."""
-        return sorted((str(p) for p in self.folder.iterdir()
-                       if p.name.isdigit()), key=lambda s: (len(s), s))
-
     def inputs(self, kind: str = "") -> list[str]:
         """Paths of uploads, all or of one role."""
-        return sorted((str(p) for p in (self.folder / "input").iterdir()
-                       if kind in ("", role(p.name))),
-                      key=lambda path: (role(path) != "model", path))
+        return sorted(str(path) for path in (self.folder / "input").iterdir()
+                      if kind in ("", role(path.name)))
 
-    def state(self) -> dict[str, Any]:
-        """What a page shows."""
-        s, verdict = self.settings, self.read("verdict.json")
+    def is_running(self) -> bool:
+        return self.task is not None and not self.task.done()
+
+    def is_locked(self) -> bool:
+        """A run keeps the files and parts that it began with."""
+        return self.is_running() or any(
+            path.name.isdigit() for path in self.folder.iterdir())
+
+    def state(self) -> str:
+        """What a page shows, as JSON."""
+        verdict = self.read("verdict.json")
         if not Path(verdict.get("report") or "-").exists():  # not yet written
             verdict["report"] = None
-        return {"inputs": [{"path": p, "role": role(p), "d2o": s["d2o"].get(p)}
-                           for p in self.inputs()],
-                "structure": self.structure, "verdict": verdict,
-                "running": self.is_running(), "locked": self.is_locked(),
-                "busy": self.lock.locked(), "runs": self.runs(),
-                "messages": list(self.messages), "history": list(self.history),
-                "folder": str(self.folder.resolve()),
-                "settings": {**s, "d2o": None}, **{k: vars(self)[k] for k in (
-                    "name", "fits", "stretches", "remarks", "end", "line",
-                    "checks", "stop")}}
-
-    async def add(self, files: list[Any]) -> None:
-        """Saves uploads; a model, map or PAE file replaces the one before."""
-        for file in files:
-            name = safe_name(file.name)
-            for old in self.inputs(role(name)) * (role(name) != "curve"):
-                self.remove(old)
-            await file.save(self.folder / "input" / name)
-        self.save()
+        return json.dumps({
+            "inputs": [{"path": p, "role": role(p)} for p in self.inputs()],
+            "folder": str(self.folder.resolve()), "verdict": verdict,
+            "running": self.is_running(), "locked": self.is_locked(),
+            "busy": self.lock.locked(), **{name: vars(self)[name] for name in (
+                "name", "settings", "fits", "found", "remarks", "end", "line",
+                "messages", "history", "stop")}})
 
     def remove(self, path: str) -> None:
         """Parts that were corrected stay so until the model changes."""
@@ -129,142 +116,93 @@ class Project:
         if role(path) != "curve":
             self.settings["parts"] = None
 
-    async def tessera(self, *words: str, listen: Any = None
-                      ) -> tuple[str, str]:
-        """Output of the program, "" if it failed; its warnings or error."""
-        said: list[str] = []
-
-        def work() -> tuple[str, str]:
-            try:
-                out = execute(list(words), listen or said.append)
-                return out, "\n".join(said)
-            except TesseraError as error:
-                return "", str(error)
-            except Interrupted:
-                return "", "Stopped, to be resumed."
-        return await asyncio.to_thread(work)
-
     def data(self) -> list[str]:
         """Model, curves and map, as init and solve take them."""
-        words = self.inputs("model")
+        words, r = self.inputs("model"), self.settings["resolution"]
         for curve in self.inputs("curve"):
             d2o = self.settings["d2o"].get(curve)
             words += [curve] if d2o is None else ["--sans", f"{curve}={d2o}"]
         for path in self.inputs("map"):
-            words += ["--map", path]
-            if self.settings["resolution"]:
-                words += ["-r", str(self.settings["resolution"])]
+            words += ["--map", path] + (["-r", str(r)] if r else [])
         return words
 
     async def look(self) -> None:
-        """Fits the model as it is, and finds its parts unless runs exist."""
+        """Fits the model as it is, and finds its parts, which a run keeps."""
         self.save()
         async with self.lock:
-            models = self.inputs("model")
-            self.fits = [await self.fit(models[0], curve)
-                         for curve in self.inputs("curve") if models]
-            if not self.is_locked():
-                pae = [w for p in self.inputs("pae") for w in ("--pae", p)]
-                out, self.remarks = await self.tessera(
-                    "init", "-q", "-o", str(self.config), *pae, *self.data()
-                ) if models else ("", "")
-                if not out:
-                    self.config.unlink(missing_ok=True)
-                elif self.settings["parts"]:
-                    await self.set_parts(*self.settings["parts"])
-            self.read_parts()
+            out, self.remarks, self.fits = "", "", []
+            for model in self.inputs("model"):
+                for curve in self.inputs("curve"):
+                    self.fits.append(await self.fit(model, curve))
+                words = [] if self.is_locked() else ["-o", str(self.config)]
+                for pae in self.inputs("pae"):
+                    words += ["--pae", pae]
+                out, self.remarks = await tessera(
+                    "init", "-q", "--json", *words, *self.data())
+            self.found = json.loads(out or "{}")
+            parts = self.settings["parts"]
+            if not out and not self.is_locked():
+                self.config.unlink(missing_ok=True)
+            elif parts and not self.is_locked():
+                self.settings["parts"] = None
+                self.remarks += await self.set_parts(parts)
 
     async def fit(self, model: str, curve: str) -> dict[str, Any]:
-        """Of all atoms or, where these are missing, of two bodies a residue."""
-        output, d2o = f"fit/{Path(curve).name}", self.settings["d2o"].get(curve)
-        words = ["profile", "-q", "--json", model, "--data", curve, "-o",
-                 f"{self.name}/{output}.fit"]
-        if d2o is not None:
-            words += ["--radiation", "neutron", "--d2o", str(d2o)]
-        out, said = await self.tessera(*words)
-        if not out and d2o is None:
-            out, more = await self.tessera(*words, "--bodies", "two")
-            said += "\n" + more if out else ""
-        found = json.loads(out or "{}")
-        return {**found, **found.get("structures", [{}])[0], "curve": curve,
-                "said": said, "picture": f"{self.name}/{output}.svg"}
+        name, d2o = f"fit/{Path(curve).name}", self.settings["d2o"].get(curve)
+        neutrons = [] if d2o is None else ["--radiation", "neutron", "--d2o",
+                                           str(d2o)]
+        out, said = await tessera(
+            "profile", "-q", "--json", model, "--data", curve, "-o",
+            f"{self.name}/{name}.fit", *neutrons)
+        found = json.loads(out or '{"structures": [{}]}')
+        return {**found, **found["structures"][0], "said": said,
+                "curve": curve, "picture": f"{self.name}/{name}.svg"}
 
-    def read_parts(self) -> None:
-        """Stretches as init found them, from the heading of solve.yaml, and
-        what is flexible and fixed now."""
-        text = self.config.read_text() if self.config.exists() else "{}"
-        self.stretches = [
-            (c, int(a), int(b or a), what) for c, a, b, what in re.findall(
-                r"^#   (\S*):(-?\d+)(?:-(-?\d+))?\s+(.*)", text, re.M)]
-        self.structure = yaml.safe_load(text).get("structure", {})
-
-    async def set_parts(self, flexible: list[str], fixed: list[str]) -> str:
-        """Returns the message of the program if it refuses, else ""."""
+    async def set_parts(self, parts: list[list[str]]) -> str:
+        """Flexible and fixed ranges, into solve.yaml, unless refused: why."""
         old = self.config.read_text()
-        found = yaml.safe_load(old)
-        found["structure"].update(flexible=flexible, frozen=not flexible,
-                                  fixed=fixed)
-        self.config.write_text(old.partition("seed:")[0]
-                               + yaml.safe_dump(found, sort_keys=False))
-        out, refusal = await self.tessera("check", "-q", str(self.config))
+        new = re.sub(r"^  (flexible|fixed|frozen):.*\n(    .*\n)*", "", old,
+                     flags=re.M)
+        keys = "  flexible: {}\n  fixed: {}\n  frozen: {}\n".format(
+            *map(json.dumps, (*parts, not parts[0])))
+        new = new.replace("structure:\n", "structure:\n" + keys)
+        self.config.write_text(new)
+        out, refusal = await tessera("check", "-q", str(self.config))
         if not out:
             self.config.write_text(old)
-        self.read_parts()
-        return "" if out else refusal
+            return refusal
+        self.settings["parts"] = parts
+        return ""
 
-    def is_running(self) -> bool:
-        return self.task is not None and not self.task.done()
-
-    def is_locked(self) -> bool:
-        """A run keeps the files and parts that it began with."""
-        return self.is_running() or bool(self.runs())
-
-    def start(self, wants_more: bool) -> None:
-        """Begins or continues solve, or first runs the command by which the
-        verdict gets more draws."""
+    async def solve(self, states: float, minutes: float, more: bool) -> None:
+        """Begins or continues; more: first with the draws that lack."""
         s = self.settings
-        more = self.read("verdict.json")["more"] if wants_more else ""
-        s["sample"] = s["sample"] or "--sample" in more
+        s.update(states=states, minutes=minutes)
+        first = shlex.split(self.read("verdict.json")["more"]) if more else []
+        s["sample"] |= "--sample" in first
         self.save()
         solve = ["solve", *self.data(), "-o", self.name, "--states",
-                 f"{s['states']:.0f}", "--time-limit",
-                 str(60 * s["minutes"])] + ["--sample"] * s["sample"]
-        resume = [shlex.split(more)[1:]] if " resume " in more else []
-        if not self.is_running():
-            self.task = asyncio.create_task(self.solve([*resume, solve]))
+                 f"{states:.0f}", "--time-limit", str(60 * minutes),
+                 *["--sample"] * s["sample"]]
+        self.end, self.stop, self.history = "", False, []
+        if first[1:2] == ["resume"]:
+            _, self.end = await tessera(*first[1:], listen=self.listen)
+        if not self.end:
+            _, self.end = await tessera(*solve, listen=self.listen)
+        self.line = ""
 
     def listen(self, line: str) -> bool:
-        """Takes a line of solve. True, once: stop it."""
-        if "steps/s" in line or "[#" in line:
-            self.line = line
-        else:
-            self.messages.append(line)
-        is_asked = self.stop == "asked"
-        self.stop = "sent" if is_asked else self.stop
-        return is_asked
-
-    async def solve(self, commands: list[list[str]]) -> None:
-        """Runs commands one by one, and reads how far the newest run is."""
-        self.end = self.stop = ""
-        self.history.clear()
-        diagnose_at = 0.0
-        while commands and not self.end:
-            work = asyncio.create_task(self.tessera(
-                *commands.pop(0), listen=self.listen))
-            while not work.done():
-                await asyncio.wait([work], timeout=1.0)
-                now = time.monotonic()
-                if self.runs() and now > diagnose_at:
-                    out, _ = await self.tessera("diagnose", "--json",
-                                                self.runs()[-1])
-                    self.checks = {c["name"]: c["value"] for c in json.loads(
-                        out or '{"checks": []}')["checks"]}
-                    diagnose_at = 11 * time.monotonic() - 10 * now
-                chi2 = re.search(r"chi2 ([\d.]+)", self.line)
-                self.history.append([now, chi2 and float(chi2[1]),
-                                     self.checks.get("rhat")])
-            self.end = work.result()[1]
-        self.line = ""
+        """Takes a line of solve. Returns whether to stop it."""
+        past, now = self.history, time.monotonic()
+        if not re.search(r"steps/s|\[#", line):
+            self.messages = [*self.messages[-49:], line]
+            return self.stop
+        self.line = line
+        if not past or now - past[-1][0] > max(1, (now - past[0][0]) / 300):
+            found = [re.search(rf"{word} ([\d.e+]+)", line)
+                     for word in ("chi2", "R-hat", "ESS")]
+            self.history = [*past, [now, *(f and float(f[1]) for f in found)]]
+        return self.stop
 
 
 def guard(inner: Any, token: str, cookie: str) -> Any:
@@ -275,15 +213,15 @@ def guard(inner: Any, token: str, cookie: str) -> Any:
         if scope["type"] != "lifespan":
             request = HTTPConnection(scope)
             own = f"http://{request.headers.get('host')}"
-            came, has = (hmac.compare_digest(text.encode(), token.encode())
+            came, has = (secrets.compare_digest(text.encode(), token.encode())
                          for text in (request.query_params.get("token", ""),
                                       request.cookies.get(cookie, "")))
             if came:
-                answer = responses.RedirectResponse(request.url.path)
+                answer = RedirectResponse(request.url.path)
                 answer.set_cookie(cookie, token, httponly=True,
                                   samesite="strict")
             elif not has or request.headers.get("origin", own) != own:
-                answer = responses.PlainTextResponse(
+                answer = PlainTextResponse(
                     "Open the address that tessera gui printed.", 403)
         await answer(scope, receive, send)
     return guarded
@@ -291,164 +229,141 @@ def guard(inner: Any, token: str, cookie: str) -> Any:
 
 def names() -> list[str]:
     """All projects, newest first."""
-    files = sorted(Path().glob("*/project.json"), reverse=True,
-                   key=lambda file: file.stat().st_mtime)
-    return [file.parent.name for file in files]
+    files = sorted(Path().glob("*/project.json"), key=os.path.getmtime)
+    return [file.parent.name for file in files][::-1]
 
 
 @app.get("/files/{name}/{path:path}")
 def file(name: str, path: str) -> Any:
     """A file of a project: shown if tessera wrote it, else downloaded."""
     folder, whole = Path(name).resolve(), Path(name, path).resolve()
-    if name not in names() or folder not in whole.parents or (
-            not whole.is_file()):
-        raise HTTPException(404)
+    if not (name in names() and folder in whole.parents and whole.is_file()):
+        return Response(status_code=404)
     is_shown = whole.suffix in (".svg", ".html") and (
         folder / "input" not in whole.parents)
-    return responses.FileResponse(
+    return FileResponse(
         whole, filename=None if is_shown else whole.name, headers={
             "X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"})
 
 
 class Window(ui.element, component="gui.js"):
-    """One tab on a project: gui.js shows the state, and sends actions."""
+    """A page on a project or, None, on all of them: gui.js shows and acts."""
 
-    def __init__(self, project: Project):
+    def __init__(self, project: Any) -> None:
+        ui.add_css(Path(__file__).with_name("gui.css"))
+        ui.colors(primary="#3b6ea5")
         super().__init__()
         self.project = project
         self.on("act", self.act)
         with self:
-            upload(project)
+            ui.upload(label="Drop files here, or press +", multiple=True,
+                      auto_upload=True, on_multi_upload=self.take).props(
+                          "flat bordered")
         self.show()
         ui.timer(0.5, self.show)
 
     def show(self) -> None:
-        state = self.project.state()
-        if state != self._props.get("state"):
-            self._props["state"] = state
+        state = self.project.state() if self.project else json.dumps(
+            {"folder": str(Path().resolve()), "projects": names()})
+        if state != self._props.get("json"):
+            self._props["json"] = state
             self.update()
 
+    async def take(self, event: Any) -> None:
+        """Saves uploads; a model, map or PAE file replaces the one before."""
+        files, p = event.files, self.project
+        if p is None:
+            first = min(files, key=lambda file: role(file.name) != "model")
+            stem = safe_name(first.name).split(".")[0]
+            name = next(f"{stem}{end}" for end in ("", *range(-2, -9999, -1))
+                        if not Path(f"{stem}{end}").exists())
+            p = projects[name] = Project(name)
+        if p.is_locked():
+            return
+        for file in files:
+            name = safe_name(file.name)
+            for old in p.inputs(role(name)) * (role(name) != "curve"):
+                p.remove(old)
+            await file.save(p.folder / "input" / name)
+        event.sender.reset()
+        if p is not self.project:
+            ui.navigate.to(f"/project/{p.name}")
+        await p.look()
+
     async def act(self, event: Any) -> None:
-        p = self.project
-        (name, *words), said = event.args, ""
-        if name == "start":
-            p.start(*words)
+        p, (name, *words), said = self.project, event.args, ""
+        if name == "solve" and not p.is_running():
+            p.task = asyncio.create_task(p.solve(*words))
         elif name == "stop":
-            p.stop = p.stop or "asked"
-        elif name in ("states", "minutes"):
-            p.settings[name] = float(words[0])
-            p.save()
+            p.stop = True
         elif name == "export":
             run = f"{p.name}/{p.read('verdict.json')['states']}"
-            draws = "best" if words[0] == "best" else "even:20"
-            file = f"{p.name}/models/{p.name}-{draws.replace(':', '-')}.pdb"
-            _, said = await p.tessera("export", "-q", run, "--draws", draws,
+            file = f"{p.name}/models/{p.name}-{words[0].replace(':', '-')}.pdb"
+            _, said = await tessera("export", "-q", run, "--draws", words[0],
                                       "-o", file)
             ui.download(f"/files/{file}")
         elif p.is_locked():
             said = "The runs of this project use these files and parts."
-        elif name == "parts":
+        elif name == "parts" and words[0]:
             async with p.lock:
-                said = await p.set_parts(*words)
-            p.settings["parts"] = p.settings["parts"] if said else words
+                said = await p.set_parts(words[0])
             p.save()
         else:
             if name == "remove" and words[0] in p.inputs():
                 p.remove(words[0])
-            elif name == "resolution":
-                p.settings[name] = float(words[0])
-            elif name == "d2o":
-                p.settings["d2o"][words[0]] = words[1]
-            elif name == "look":
-                p.settings["parts"] = None
+            elif name in p.settings:
+                p.settings[name] = words[0]
             await p.look()
         if said:
             ui.notify(said, type="warning", multi_line=True)
         self.show()
 
 
-def upload(project: Optional[Project] = None) -> None:
-    """The place for files; without a project they begin one."""
-    async def take(event: Any) -> None:
-        files, target = event.files, project
-        if target is None:
-            first = min(files, key=lambda f: role(f.name) != "model").name
-            stem = safe_name(first).split(".")[0]
-            name = next(f"{stem}{end}" for end in ("", *range(-2, -9999, -1))
-                        if not Path(f"{stem}{end}").exists())
-            target = projects[name] = Project(name)
-        if target.is_locked():
-            return
-        await target.add(files)
-        event.sender.reset()
-        if project is None:
-            ui.navigate.to(f"/project/{target.name}")
-        await target.look()
-    ui.upload(label="Drop files here, or press +", multiple=True,
-              auto_upload=True, on_multi_upload=take).props("flat bordered")
-
-
-def frame() -> None:
-    ui.add_css(Path(__file__).with_name("gui.css"))
-    ui.colors(primary="#3b6ea5")
-    with ui.header().classes("items-center"):
-        ui.link("tessera", "/").classes("text-white text-xl no-underline")
-
-
 @ui.page("/")
-def home() -> None:
-    frame()
-    with ui.element("section").classes("w-full"):
-        upload()
-        ui.label(f"Projects in {Path().resolve()}:")
-        for name in names():
-            ui.link(name, f"/project/{name}")
-
-
 @ui.page("/project/{name}")
-def project(name: str) -> None:
-    if name not in names():
-        raise HTTPException(404)
-    if name not in projects:
+def page(name: str = "") -> Any:
+    if name and name not in names():
+        return Response(status_code=404)
+    if name and name not in projects:
         projects[name] = Project(name)
         background_tasks.create(projects[name].look())
-    frame()
-    Window(projects[name])
+    Window(projects.get(name))
 
 
 @app.on_shutdown
 async def stop_all() -> None:
     for p in projects.values():
-        if p.is_running():
-            p.stop = p.stop or "asked"
+        p.stop = True
+        if p.task is not None:
             await p.task
 
 
 def main(words: Optional[list[str]] = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="tessera gui", description="A window in the browser, from a model "
-        "and a curve to an answer. No data leave this machine.")
+        prog="tessera gui", description="A window in the browser, from a "
+        "model and a curve to an answer. No data leave this machine.")
     add = parser.add_argument
     add("folder", nargs="?", default="~/tessera",
         help="of all projects (default ~/tessera)")
     add("--port", type=int, default=0, help="default: any free port")
     add("--no-browser", action="store_true", help="only print the address")
     options = parser.parse_args(words)
-    program()  # an error if it is missing
-    folder = Path(options.folder).expanduser()
-    folder.mkdir(parents=True, exist_ok=True)
-    os.chdir(folder)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", options.port))
-        port, token = probe.getsockname()[1], secrets.token_urlsafe(24)
-    address = f"http://127.0.0.1:{port}/?token={token}"
+    try:
+        program()
+        folder = Path(options.folder).expanduser()
+        folder.mkdir(parents=True, exist_ok=True)
+        os.chdir(folder)
+        port = native.find_open_port(options.port or 8400, options.port or 9400)
+    except (TesseraError, OSError, OverflowError) as error:
+        parser.error(str(error))
+    token = secrets.token_urlsafe(24)
     app.add_middleware(guard, token=token, cookie=f"tessera-{port}")
-    if not options.no_browser:
-        app.on_startup(lambda: asyncio.to_thread(webbrowser.open, address))
-    print(f"{address}\nCtrl-C ends the window.", flush=True)
+    print(f"http://127.0.0.1:{port}/?token={token}\nCtrl-C ends the window.",
+          flush=True)
     with contextlib.suppress(KeyboardInterrupt):
-        ui.run(host="127.0.0.1", port=port, title="tessera", show=False,
-               reload=False, show_welcome_message=False)
+        ui.run(host="127.0.0.1", port=port, title="tessera", reload=False,
+               show=not options.no_browser and f"/?token={token}",
+               show_welcome_message=False)
 
 
 if __name__ in {"__main__", "__mp_main__"}:

@@ -94,11 +94,11 @@ class CurveDraws:
         return np.asarray(self.draws.mean(axis=0))
 
 
+@dataclass(frozen=True)
 class Report:
     """The page report.html, which a notebook shows. path: the file."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     def _repr_html_(self) -> str:
         page = html.escape(self.path.read_text(encoding="utf-8"))
@@ -218,8 +218,7 @@ class Solution(_Folder):
     def result(self) -> dict[str, Any]:
         """The numbers of the verdict so far, as `tessera solve --json`."""
         file = self.folder / "verdict.json"
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        return found
+        return dict(json.loads(file.read_text(encoding="utf-8")))
 
     @property
     def verdict(self) -> str:  # type: ignore[override]

@@ -16,21 +16,17 @@ from .structures import Structure
 Bounds = Union[None, float, Sequence[float]]
 
 
-def scatterers_number(name: str) -> int:
-    """The number of scatterers in tessera.h."""
-    if name not in ("atoms", "two", "one"):
-        raise UsageError(f"scatterers: atoms, two or one, not {name}")
-    return ("atoms", "two", "one").index(name)
-
-
 @functools.lru_cache(maxsize=4)
-def _open(q_max: float, scatterers: str, density: Optional[float],
-          d2o: Optional[float], exchange: float,
-          deuterated: tuple[tuple[str, float], ...], device: str) -> Handle:
-    last = (max(q_max, 0.01), device.encode())
+def _open(q_max: float, deuterated: tuple[tuple[str, float], ...],
+          scatterers: str = "atoms", density: Optional[float] = None,
+          d2o: Optional[float] = None, exchange: float = 0.9,
+          device: Any = "auto") -> Handle:
+    kinds = ("atoms", "two", "one")  # their numbers in tessera.h
+    if scatterers not in kinds:
+        raise UsageError(f"scatterers: atoms, two or one, not {scatterers}")
+    last = (max(q_max, 0.01), str(device).encode())
     if d2o is None:
-        profiler = Handle("profiler", "new", scatterers_number(scatterers),
-                          *last)
+        profiler = Handle("profiler", "new", kinds.index(scatterers), *last)
     elif scatterers != "atoms":
         raise UsageError("neutrons need the scatterers atoms")
     else:
@@ -42,19 +38,16 @@ def _open(q_max: float, scatterers: str, density: Optional[float],
     return profiler
 
 
-def _profiler(q_max: float, *, scatterers: str = "atoms",
-              density: Optional[float] = None, d2o: Optional[float] = None,
-              exchange: float = 0.9, deuterated: Mapping[str, float] = {},
-              device: str = "auto") -> Handle:
+def profiler(q_max: float, deuterated: Mapping[str, float] = {}, **how: Any
+             ) -> Handle:
     """A device that was opened, now or before, for profiles up to q_max."""
-    return _open(q_max, scatterers, density, d2o, exchange,
-                 tuple(sorted(deuterated.items())), device)
+    return _open(q_max, tuple(sorted(deuterated.items())), **how)
 
 
 def _profiler_of_atoms(q_max: float, **how: Any) -> Handle:
     if how.get("scatterers", "atoms") != "atoms":
         raise UsageError("bodies of residues need a file, not coordinates")
-    return _profiler(q_max, **how)
+    return profiler(q_max, **how)
 
 
 class Profile:
@@ -80,7 +73,7 @@ class Profile:
         if isinstance(structure, Handle):  # of an Engine
             self._handle = structure
         elif isinstance(structure, (str, os.PathLike)):
-            self._handle = Handle("profile", "file", _profiler(q_max, **how),
+            self._handle = Handle("profile", "file", profiler(q_max, **how),
                                   os.fsencode(structure))
         else:
             self._handle = Handle(
@@ -157,9 +150,11 @@ class Curve:
     >>> Curve("curve.dat", q_max=0.3)       # columns q, I, sigma
     >>> Curve(q, intensity, sigma)
 
-    Of a file, the unit of q is found from the header or the largest q; points
-    outside q_min..q_max or without a positive sigma are left out. smear: with
-    a fourth column, the standard deviation of q, fitted curves are smeared.
+    Files are text, canSAS XML, NXcanSAS, or of ATSAS or FoXS. The unit of q is
+    found from the header or the largest q (if that is wrong, give arrays);
+    points outside q_min..q_max or without a positive sigma are left out. smear:
+    fitted curves are smeared with the standard deviation of q (a fourth column
+    or Qdev) and the slit of the file, if it has them.
     Errors: MissingFileError, DataError (file and line), UsageError."""
 
     def __init__(self, source: Any, intensity: Any = None, sigma: Any = None,
@@ -243,7 +238,11 @@ def fit(model: Any, curve: Any, *, elements: Any = None, c1: Bounds = None,
     Errors: of :class:`Profile` and :class:`Curve`."""
     if not isinstance(curve, Curve):
         parts = [curve] if isinstance(curve, (str, os.PathLike)) else curve
+        if len(parts) not in (1, 3):
+            raise UsageError("a curve is a file, or q, intensity and sigma")
         curve = Curve(*parts, q_min=q_min, q_max=q_max,
                       smear=how.get("d2o") is not None)
+    elif q_min or q_max:
+        raise UsageError("q_min and q_max belong to the Curve")
     found = Profile(model, elements, call("data_q_max", curve._handle), **how)
     return found.fit(curve, c1=c1, c2=c2, background=background)

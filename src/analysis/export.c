@@ -4,9 +4,11 @@
 
 #include "analysis/shape.h"
 #include "analysis/summary.h"
+#include "core/json.h"
 #include "core/pool.h"
 #include "core/text.h"
 #include "files/file.h"
+#include "likelihood/term.h"
 
 #include <errno.h>
 #include <gsl/gsl_math.h>
@@ -15,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- choice of draws ----
  *
@@ -249,6 +252,7 @@ typedef struct {
     double (*mean)[3];      /* [n_residue] mean CA */
     double *square;         /* [n_residue] mean square deviation */
     double *b;              /* [shown->n_atom] B factors */
+    tsr_cif_labels labels;  /* of the atoms written */
 } job;
 
 static double at_draw(const double *value, int n_chain, int n_draw, int chain,
@@ -476,12 +480,254 @@ static tsr_status make_mean(job *j, tsr_err *err)
     return status;
 }
 
+/* The number of the state, from 1, of model i. */
+static int state_of(const job *j, int i)
+{
+    const tsr_drawn_frame *frame;
+    tsr_frames_list(j->frames, &frame);
+    return frame[j->at[i]].state > 0 ? frame[j->at[i]].state : 1;
+}
+
+/* ---- PDB-IHM ----
+ *
+ * What an entry of PDB-IHM states beside the models (dictionary mmcif_ihm.dic;
+ * Vallat et al. 2018, Structure 26, 894). One assembly, one representation and
+ * one protocol have the number 1. A state, its model group and its ensemble
+ * share their number, and so do a data set and its file. Data set 1 is the
+ * starting model, and the entries of `data:` follow. */
+
+/* Writes a text in quotes. */
+static void put_text(FILE *out, const char *text)
+{
+    fputc('\'', out);
+    for (const char *p = text; *p != '\0'; p++)
+        fputc(*p == '\'' || *p < ' ' || *p > '~' ? '_' : *p, out);
+    fputs("'\n", out);
+}
+
+static void put_data(const tsr_config *c, FILE *out)
+{
+    const tsr_term_options *entry = c->data.item;
+    tsr_cif_loop(out, "ihm_dataset_group", "id name application");
+    fputs("1 data modeling\n", out);
+    tsr_cif_loop(out, "ihm_dataset_list", "id data_type database_hosted");
+    for (int i = 0; i <= c->data.n; i++) {
+        const tsr_term_type *t =
+            i > 0 ? tsr_term_registry[entry[i - 1].kind] : NULL;
+        fprintf(out, "%d %s NO\n", i + 1,
+                t != NULL && t->is_curve                   ? "'SAS data'"
+                : t != NULL && strcmp(t->name, "map") == 0 ? "'3DEM volume'"
+                                                           : "Other");
+    }
+    tsr_cif_loop(out, "ihm_dataset_group_link", "group_id dataset_list_id");
+    for (int i = 0; i <= c->data.n; i++)
+        fprintf(out, "1 %d\n", i + 1);
+    tsr_cif_loop(out, "ihm_dataset_external_reference",
+                 "id dataset_list_id file_id");
+    for (int i = 0; i <= c->data.n; i++)
+        fprintf(out, "%d %d %d\n", i + 1, i + 1, i + 1);
+    tsr_cif_loop(out, "ihm_external_reference_info",
+                 "reference_id reference_type");
+    fputs("1 'Supplementary Files'\n", out);
+    tsr_cif_loop(out, "ihm_external_files",
+                 "id reference_id content_type file_path");
+    for (int i = 0; i <= c->data.n; i++) {
+        char **file = i > 0 ? tsr_config_data_file(c, i - 1) : NULL;
+        const char *path = i == 0         ? c->structure.file
+                           : file != NULL ? *file
+                                          : NULL;
+        fprintf(out, "%d 1 'Input data or restraints' ", i + 1);
+        put_text(out, path != NULL ? tsr_text_file_name(path) : "config.yaml");
+    }
+}
+
+/* Residues, segments, and the representation, all of each asym. */
+static void put_assembly(const job *j, FILE *out)
+{
+    static const char *const kind[] = {"L-peptide linking", "non-polymer",
+                                       "RNA linking"};
+    static const char *const loop[][3] = {
+        {"ihm_struct_assembly_details", "id assembly_id asym_id", "1"},
+        {"ihm_model_representation_details",
+         "id representation_id model_object_primitive model_mode "
+         "model_granularity entity_asym_id",
+         "1 atomistic flexible by-atom"},
+        {"ihm_starting_model_details",
+         "starting_model_id starting_model_source dataset_list_id "
+         "starting_model_sequence_offset asym_id",
+         "other 1 0"}};
+    static const char *const more[] = {"", " starting_model_id",
+                                       " starting_model_auth_asym_id"};
+    const tsr_cif_labels *l = &j->labels;
+    const tsr_model_atom *atom = j->shown->atom;
+    tsr_cif_loop(out, "chem_comp", "id type");
+    for (int i = 0, k; i < j->shown->n_atom; i++) {
+        const char *name = atom[i].residue;
+        for (k = 0; strcmp(atom[k].residue, name) != 0;)
+            k++;
+        if (k == i)
+            fprintf(out, "%s '%s'\n", name,
+                    strcmp(name, "GLY") == 0 ? "peptide linking"
+                    : name[0] == 'D' && name[2] == '\0'
+                        ? "DNA linking"
+                        : kind[l->asym[l->of[i]].kind]);
+    }
+    tsr_cif_loop(out, "ihm_struct_assembly", "id name");
+    fputs("1 all\n", out);
+    tsr_cif_loop(out, "ihm_model_representation", "id name");
+    fputs("1 atoms\n", out);
+    tsr_cif_loop(out, "ihm_entity_poly_segment",
+                 "id entity_id seq_id_begin seq_id_end");
+    for (int k = 0; k < l->n_asym; k++)
+        if (l->asym[k].kind != TSR_GUEST_LIGAND)
+            fprintf(out, "%d %d 1 %d\n", k + 1, l->asym[k].entity,
+                    l->asym[k].n_residue);
+    for (int t = 0; t < 3; t++) {
+        char items[256];
+        snprintf(items, sizeof items, "%s entity_id entity_poly_segment_id%s",
+                 loop[t][1], more[t]);
+        tsr_cif_loop(out, loop[t][0], items);
+        for (int k = 0; k < l->n_asym; k++) {
+            const tsr_cif_asym *a = &l->asym[k];
+            fprintf(out, "%d %s '%s' %d ", k + 1, loop[t][2], a->id, a->entity);
+            fprintf(out, a->kind == TSR_GUEST_LIGAND ? "." : "%d", k + 1);
+            if (t == 1)
+                fprintf(out, " %d", k + 1);
+            fprintf(out, t == 2 ? " '%s'\n" : "\n", a->id);
+        }
+    }
+}
+
+/* Software, protocol, models and their groups. */
+static void put_models(const job *j, int n_state, FILE *out)
+{
+    const tsr_drawn_frame *frame;
+    const int n_drawn = tsr_frames_list(j->frames, &frame);
+    tsr_cif_loop(out, "software", "pdbx_ordinal name classification version");
+    fputs("1 tessera 'integrative model building' '" TSR_VERSION "'\n", out);
+    tsr_cif_loop(out, "ihm_modeling_protocol", "id num_steps");
+    fputs("1 1\n", out);
+    tsr_cif_loop(out, "ihm_modeling_protocol_details",
+                 "id protocol_id step_id struct_assembly_id dataset_group_id "
+                 "software_id multi_scale_flag ordered_flag ensemble_flag "
+                 "step_method num_models_end multi_state_flag");
+    fprintf(out,
+            "1 1 1 1 1 1 NO NO YES 'Bayesian inference by replica exchange "
+            "Markov chain Monte Carlo' %d %s\n",
+            n_drawn, n_state > 1 ? "YES" : "NO");
+    tsr_cif_loop(out, "ihm_model_list",
+                 "model_id assembly_id protocol_id representation_id "
+                 "model_name");
+    for (int i = 0; i < j->n; i++)
+        fprintf(out, "%d 1 1 1 'chain %d draw %ld'\n", i + 1,
+                frame[j->at[i]].chain, frame[j->at[i]].draw);
+    tsr_cif_loop(out, "ihm_model_group_link", "model_id group_id");
+    for (int i = 0; i < j->n; i++)
+        fprintf(out, "%d %d\n", i + 1, state_of(j, i));
+    tsr_cif_loop(out, "ihm_model_group", "id name");
+    for (int s = 1; s <= n_state; s++)
+        fprintf(out, "%d 'state %d'\n", s, s);
+    tsr_cif_loop(out, "ihm_ensemble_info",
+                 "ensemble_id model_group_id num_ensemble_models "
+                 "num_ensemble_models_deposited "
+                 "model_group_superimposed_flag");
+    for (int s = 1; s <= n_state; s++) {
+        int n = 0;
+        for (int i = 0; i < j->n; i++)
+            n += state_of(j, i) == s;
+        fprintf(out, "%d %d %d %d %s\n", s, s, n_drawn / n_state, n,
+                j->options->is_raw ? "NO" : "YES");
+    }
+}
+
+/* Population of each state: the mean of its weights over all draws. */
+static tsr_status put_states(const job *j, int n_state, FILE *out, tsr_err *err)
+{
+    tsr_cif_loop(out, "ihm_multi_state_model_group_link",
+                 "state_id model_group_id");
+    for (int s = 1; s <= n_state; s++)
+        fprintf(out, "%d %d\n", s, s);
+    tsr_cif_loop(out, "ihm_multi_state_modeling",
+                 "state_id state_group_id experiment_type state_name "
+                 "population_fraction population_fraction_sd");
+    for (int s = 1; s <= n_state; s++) {
+        char name[32];
+        int n_chain, n_draw;
+        double *value = NULL;
+        tsr_status status = TSR_OK;
+        tsr_convergence w = {.mean = 1.0 / n_state};
+        snprintf(name, sizeof name, "weight_%d", s);
+        if (j->options->trace != NULL)
+            TSR_TRY(tsr_summary_draws(j->options->trace, name, &n_chain,
+                                      &n_draw, &value, err));
+        if (value != NULL)
+            status = tsr_convergence_make(0, n_chain, n_draw, value, &w, err);
+        free(value);
+        TSR_TRY(status);
+        fprintf(out, "%d 1 'Fraction of bulk' 'state %d' %.4f %.4f\n", s, s,
+                w.mean, w.sd);
+    }
+    return TSR_OK;
+}
+
+/* chi of each model: the root of chi2 per point of its draw. */
+static tsr_status put_fits(const job *j, int n_state, FILE *out, tsr_err *err)
+{
+    const tsr_config *c = j->options->config;
+    const tsr_term_options *entry = c->data.item;
+    const tsr_drawn_frame *frame;
+    int n_curve = 0, n_row = 0;
+    tsr_frames_list(j->frames, &frame);
+    for (int k = 0; k < c->data.n; k++) {
+        const tsr_term_type *type = tsr_term_registry[entry[k].kind];
+        char name[64];
+        int n_chain, n_draw;
+        double *chi2 = NULL;
+        if (!type->is_curve || j->options->trace == NULL)
+            continue;
+        tsr_term_variable(type, n_curve++, "chi2", sizeof name, name);
+        TSR_TRY(tsr_summary_draws(j->options->trace, name, &n_chain, &n_draw,
+                                  &chi2, err));
+        for (int i = 0; chi2 != NULL && i < j->n; i++) {
+            const tsr_drawn_frame *f = &frame[j->at[i]];
+            if (n_row++ == 0)
+                tsr_cif_loop(out, "ihm_sas_restraint",
+                             "id dataset_list_id model_id struct_assembly_id "
+                             "profile_segment_flag fitting_method "
+                             "fitting_state chi_value");
+            fprintf(out, "%d %d %d 1 NO tessera %s %.4f\n", n_row, k + 2, i + 1,
+                    n_state > 1 ? "Multiple" : "Single",
+                    sqrt(at_draw(chi2, n_chain, n_draw, f->chain, f->draw)));
+        }
+        free(chi2);
+    }
+    return TSR_OK;
+}
+
+static tsr_status write_ihm(const job *j, FILE *out, tsr_err *err)
+{
+    const int last = tsr_frames_last_state(j->frames);
+    const int n_state = last > 0 ? last : 1;
+    tsr_cif_loop(out, "struct",
+                 "entry_id title pdbx_structure_determination_methodology");
+    fprintf(out, "%s 'Draws of the posterior' integrative\n", j->options->name);
+    put_data(j->options->config, out);
+    put_assembly(j, out);
+    put_models(j, n_state, out);
+    if (n_state > 1)
+        TSR_TRY(put_states(j, n_state, out, err));
+    return put_fits(j, n_state, out, err);
+}
+
 static tsr_status write_models(job *j, FILE *out, tsr_err *err)
 {
     const tsr_drawn_frame *frame;
     weights w = {.value = NULL};
-    const tsr_model_spec spec = {j->options->format, j->options->name, j->shown,
-                                 j->b};
+    const tsr_model_spec spec = {.format = j->options->format,
+                                 .name = j->options->name,
+                                 .atoms = j->shown,
+                                 .labels = &j->labels,
+                                 .b = j->b};
     const int first_ca = j->shown->n_residue > 0 ? j->shown->ca[0] : -1;
     /* C3' in a model without amino acids */
     const char *ca = first_ca >= 0 ? j->shown->atom[first_ca].name : "CA";
@@ -529,7 +775,111 @@ static tsr_status write_models(job *j, FILE *out, tsr_err *err)
         label_of(j, &frame[j->at[i]], &w, label, sizeof label);
         fprintf(out, "# model %d: %s\n", i + 1, label);
     }
+    if (j->options->config != NULL)
+        TSR_THEN(status, write_ihm(j, out, err));
     free(w.value);
+    return status;
+}
+
+/* ---- a scene ----
+ *
+ * Writes MolViewSpec, the scene format of Mol* (Midlik et al. 2025, Nucleic
+ * Acids Res. 53, W408), with the mmCIF file in it as base64. Every domain of
+ * every state has a colour; flexible parts have that of their state. */
+
+/* Writes the bytes of a stream, from its start, as base64. */
+static void put_base64(FILE *from, FILE *out)
+{
+    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "abcdefghijklmnopqrstuvwxyz0123456789+/";
+    unsigned char b[3] = {0};
+    rewind(from);
+    for (size_t n; (n = fread(b, 1, 3, from)) > 0; memset(b, 0, sizeof b)) {
+        const char four[] = {digit[b[0] >> 2],
+                             digit[(b[0] & 3) << 4 | b[1] >> 4],
+                             n > 1 ? digit[(b[1] & 15) << 2 | b[2] >> 6] : '=',
+                             n > 2 ? digit[b[2] & 63] : '='};
+        fwrite(four, 1, sizeof four, out);
+    }
+}
+
+/* Colours the residues of a domain, run by run. */
+static void put_domain(const job *j, const tsr_domain *d, int colour, FILE *out)
+{
+    static const char *const part[] = {"4269d0", "efb118", "ff725c",
+                                       "6cc5b0", "3ca951", "ff8ab7",
+                                       "a463f2", "97bbf5", "9c6b4e"};
+    const int *ca = j->shown->ca, *of = j->labels.of, *seq = j->labels.seq;
+    fprintf(out,
+            ",{\"kind\":\"color\",\"params\":{\"color\":\"#%s\","
+            "\"selector\":[",
+            part[colour % (int)(sizeof part / sizeof *part)]);
+    for (int i = 0, k; i < d->n_residue; i = k) {
+        const int from = ca[d->residue[i]];
+        for (k = i + 1; k < d->n_residue &&
+                        d->residue[k] == d->residue[k - 1] + 1 &&
+                        of[ca[d->residue[k]]] == of[from];)
+            k++;
+        fputs(i > 0 ? ",{\"label_asym_id\":" : "{\"label_asym_id\":", out);
+        tsr_json_text(&(tsr_json){.out = out}, NULL,
+                      j->labels.asym[of[from]].id);
+        fprintf(out, ",\"beg_label_seq_id\":%d,\"end_label_seq_id\":%d}",
+                seq[from], seq[ca[d->residue[k - 1]]]);
+    }
+    fputs("]}}", out);
+}
+
+/* Writes the scene of models that are in the stream. */
+static void put_scene(const job *j, const tsr_domains *domains, FILE *models,
+                      FILE *out)
+{
+    static const char *const rest[] = {"c8c8c8", "707070", "a0a0a0"};
+    char now[32];
+    const time_t seconds = time(NULL);
+    strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime(&seconds));
+    fprintf(out,
+            "{\"metadata\":{\"version\":\"1\",\"title\":\"" TSR_SCENE_MARK
+            "\",\"timestamp\":\"%s\"},\n\"root\":{\"kind\":\"root\","
+            "\"children\":[{\"kind\":\"download\",\"params\":{\"url\":"
+            "\"data:text/plain;base64,",
+            now);
+    put_base64(models, out);
+    fputs("\"},\"children\":[{\"kind\":\"parse\",\"params\":{\"format\":"
+          "\"mmcif\"},\"children\":[",
+          out);
+    for (int i = 0; i < j->n; i++) {
+        const int state = state_of(j, i) - 1;
+        fprintf(out,
+                "%s\n{\"kind\":\"structure\",\"params\":{\"type\":\"model\","
+                "\"model_index\":%d},\"children\":[{\"kind\":\"component\","
+                "\"params\":{\"selector\":\"ligand\"},\"children\":[{\"kind\":"
+                "\"representation\",\"params\":{\"type\":\"ball_and_stick\"}}]"
+                "},{\"kind\":\"component\",\"params\":{\"selector\":"
+                "\"polymer\"},\"children\":[{\"kind\":\"representation\","
+                "\"params\":{\"type\":\"cartoon\"},\"children\":[{\"kind\":"
+                "\"color\",\"params\":{\"color\":\"#%s\"}}",
+                i > 0 ? "," : "", i, rest[state % 3]);
+        for (int d = 0; d < domains->n_domain; d++)
+            put_domain(j, &domains->domain[d], d + domains->n_domain * state,
+                       out);
+        fputs("]}]}]}", out);
+    }
+    fputs("]}]}]}}\n", out);
+}
+
+static tsr_status write_scene(job *j, FILE *out, tsr_err *err)
+{
+    FILE *models = tmpfile();
+    tsr_domains *domains = NULL;
+    if (models == NULL)
+        return tsr_fail(err, TSR_E_IO, "cannot make a temporary file: %s",
+                        strerror(errno));
+    tsr_status status = write_models(j, models, err);
+    TSR_THEN(status, tsr_domains_make(j->frames, j->n, j->at, &domains, err));
+    if (status == TSR_OK)
+        put_scene(j, domains, models, out);
+    tsr_domains_free(domains);
+    fclose(models);
     return status;
 }
 
@@ -556,7 +906,9 @@ tsr_status tsr_export_models(tsr_frames *frames, const tsr_draw_choice *choice,
     if (status == TSR_OK)
         tsr_start_ca(model, j.start);
     TSR_THEN(status, make_mean(&j, err));
-    TSR_THEN(status, write_models(&j, out, err));
+    TSR_THEN(status, tsr_cif_labels_make(j.shown, &j.pool, &j.labels, err));
+    TSR_THEN(status, options->is_scene ? write_scene(&j, out, err)
+                                       : write_models(&j, out, err));
     *n_model = j.n;
     tsr_pool_clear(&j.pool);
     return status;

@@ -7,6 +7,7 @@
 #include "core/status.h"
 #include "molecule/structure.h"
 #include "posterior/all_atoms.h"
+#include "posterior/config.h"
 #include "store/trace.h"
 
 /* The user's choice of draws, argument of --draws:
@@ -51,6 +52,9 @@ int tsr_draw_choice_apply(const tsr_draw_choice *choice, int n,
                           const int *chain, const long *draw, const double *lp,
                           char *is_chosen);
 
+/* The title by which scenes of tessera are recognised. */
+#define TSR_SCENE_MARK "tessera: draws of the posterior"
+
 /* How models are written. */
 typedef struct {
     tsr_model_format format;
@@ -65,6 +69,9 @@ typedef struct {
     int n_align;
     tsr_trace_reader *trace; /* trace with lp, for `best`, and with weights of
                                 states, for labels; NULL: not available */
+    const tsr_config *config; /* of the run: mmCIF gets the categories of
+                                 PDB-IHM as well; NULL: models alone */
+    int is_scene;    /* 1: a scene of MolViewSpec that holds the mmCIF file */
     const int *pick; /* [n_pick] numbers of frames in tsr_frames_list, which
                         replace the choice; NULL: use the choice */
     int n_pick;

@@ -107,12 +107,11 @@ typedef struct {
     int prior_only, dry_run, json;
 } tsr_run_options;
 
-/* The functions behind tessera run CONFIG, tessera resume DIR and tessera
- * report DIR. */
-tsr_status tsr_run_config(const char *config, const tsr_run_options *options,
-                          FILE *out, tsr_log *log, tsr_err *err);
-tsr_status tsr_resume_run(const char *directory, const tsr_run_options *options,
-                          FILE *out, tsr_log *log, tsr_err *err);
+/* The functions behind tessera run CONFIG, or with is_resumed 1 tessera resume
+ * DIR, and tessera report DIR. */
+tsr_status tsr_run_execute(const char *path, int is_resumed,
+                           const tsr_run_options *options, FILE *out,
+                           tsr_log *log, tsr_err *err);
 tsr_status tsr_report_run(const char *directory, const char *output,
                           const char *prior, int force, FILE *out, tsr_log *log,
                           tsr_err *err);
@@ -176,7 +175,7 @@ tsr_status tsr_deuterated_read(const tsr_strings *chains, tsr_neutron *out,
 /* What tessera init MODEL [CURVE]... needs. */
 typedef struct {
     const char *model, *output, *pae, *picture; /* NULL: not given */
-    int force;
+    int force, json;
     const tsr_curves *curves;
 } tsr_init_job;
 

@@ -154,13 +154,11 @@ const tsr_command tsr_command_devices = {
     .doc = "list the compute devices and test each of them",
     .options = fields,
     .size = sizeof(options),
-    .about = "The self-test compares profiles of small systems, of one to "
-             "three components, with sums in double precision. A run performs "
-             "the same test before it begins, and checks its own profiles at "
-             "intervals.\n\nTESSERA_TUNING in the environment names a file of "
-             "engine settings, one line per device as printed by 'tessera "
-             "bench --tune', with priority over the built-in "
-             "table.\n\nTSR_KERNEL_DIR in the environment names a folder whose "
-             ".cl files replace the built-in kernels, for development; a run "
-             "records this in its log and its trace.",
+    .about =
+        "The self-test compares profiles of small systems, of one to "
+        "three components, with sums in double precision. A run performs "
+        "the same test before it begins, and checks its own profiles at "
+        "intervals.\n\nTSR_KERNEL_DIR in the environment names a folder whose "
+        ".cl files replace the built-in kernels, for development; a run "
+        "records this in its log and its trace.",
     .run = devices};

@@ -38,8 +38,10 @@ static const tsr_field fields[] = {
               .doc = "for --draws arrangements: smallest average distance "
                      "between two arrangements"),
     TSR_FIELD(STRING, "format", options, format, .argument = "FORMAT",
-              .doc = "pdb, cif or xyz: conformations; csv: variables of the "
-                     "trace; default: by the name of the output, else pdb"),
+              .doc =
+                  "pdb, cif or xyz: conformations; ihm: an entry for PDB-IHM "
+                  "in mmCIF; mvsj: a scene for Mol*; csv: variables of the "
+                  "trace; default: by the name of the output, else pdb"),
     TSR_FIELD(STRING, "output", options, output, .letter = 'o',
               .argument = "FILE",
               .doc = "output file, with PyMOL and ChimeraX scripts in the same "
@@ -63,8 +65,9 @@ static const tsr_field fields[] = {
     TSR_OPTION_FORCE(options),
     {0}};
 
-enum { CSV = 3, N_FORMAT = 4, MOST_PICKS = 256 };
-static const char *const format_name[N_FORMAT] = {"pdb", "cif", "xyz", "csv"};
+enum { CSV = 3, IHM, SCENE, N_FORMAT, MOST_PICKS = 256 };
+static const char *const format_name[N_FORMAT] = {"pdb", "cif", "xyz",
+                                                  "csv", "ihm", "mvsj"};
 
 /* Chooses the format: --format, else the ending of the file name, else pdb. */
 static tsr_status parse_format(const char *text, const char *path, int *format,
@@ -78,10 +81,11 @@ static tsr_status parse_format(const char *text, const char *path, int *format,
     for (*format = 0; *format < N_FORMAT; ++*format)
         if (strcasecmp(name, format_name[*format]) == 0)
             return TSR_OK;
-    return tsr_fail(
-        err, TSR_E_USAGE, "%s '%.200s': expected %spdb, cif, xyz or csv",
-        text != NULL ? "--format" : "--output", text != NULL ? text : path,
-        text != NULL ? "" : "--format, or a name that ends in ");
+    return tsr_fail(err, TSR_E_USAGE,
+                    "%s '%.200s': expected %spdb, cif, ihm, mvsj, xyz or csv",
+                    text != NULL ? "--format" : "--output",
+                    text != NULL ? text : path,
+                    text != NULL ? "" : "--format, or a name that ends in ");
 }
 
 /* ---- scripts ---- */
@@ -278,7 +282,11 @@ static tsr_status export_models(const options *asked, const tsr_past_run *run,
 {
     tsr_frames *frames = NULL;
     int n_model = 0, pick[MOST_PICKS], *align = NULL;
-    tsr_export_options o = {.format = (tsr_model_format)format,
+    const int is_cif = format == IHM || format == SCENE;
+    tsr_export_options o = {.format = is_cif ? TSR_MODEL_CIF
+                                             : (tsr_model_format)format,
+                            .config = format == IHM ? &run->config : NULL,
+                            .is_scene = format == SCENE,
                             .name = "draws",
                             .is_raw = asked->raw,
                             .state = asked->state > 0 ? (int)asked->state : -1,
@@ -287,6 +295,10 @@ static tsr_status export_models(const options *asked, const tsr_past_run *run,
         return tsr_fail(err, TSR_E_USAGE,
                         "conformations are in the folder of the run; give that "
                         "folder, not the trace");
+    if (format == IHM && !run->has_config)
+        return tsr_fail(err, TSR_E_NOINPUT,
+                        "--format ihm needs config.yaml of the run, which "
+                        "cannot be read");
     tsr_status status = tsr_frames_open(run->directory, log, &frames, err);
     TSR_THEN(status, get_all_atoms(asked->atoms, run, tsr_frames_atoms(frames),
                                    log, &o.all, err));
@@ -335,6 +347,8 @@ static const struct {
     [TSR_MODEL_CIF] = {.begins = "data_", .holds = "\n# tessera: "},
     [TSR_MODEL_XYZ] = {.holds = "\nchain "},
     [CSV] = {.begins = "chain,draw"},
+    [IHM] = {.begins = "data_", .holds = "\n# tessera: "},
+    [SCENE] = {.begins = "{", .holds = TSR_SCENE_MARK},
     [N_FORMAT] = {.begins = "# ", .holds = ": run in the folder of "}};
 
 /* Checks that the output file, and the scripts next to it, may be written. */
@@ -400,7 +414,7 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
 
 const tsr_command tsr_command_export = {
     .name = "export",
-    .doc = "export draws as PDB, mmCIF, XYZ or CSV",
+    .doc = "export draws as PDB, mmCIF, PDB-IHM, a scene, XYZ or CSV",
     .arguments = "DIR",
     .options = fields,
     .size = sizeof(options),

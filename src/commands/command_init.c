@@ -197,10 +197,9 @@ static void print_head(const work *w, FILE *out)
     for (int k = c->n_xray; k < c->n; k++)
         fprintf(out, " --sans %s=%g", tsr_text_shell(c->path[k], word),
                 c->d2o[k]);
-    if (w->curves->data->map != NULL)
+    if (c->data->map != NULL)
         fprintf(out, " --map %s --resolution %g",
-                tsr_text_shell(w->curves->data->map, word),
-                w->curves->data->resolution_ang);
+                tsr_text_shell(c->data->map, word), c->data->resolution_ang);
     fprintf(out, "\n#\n# Rigid parts were found from\n#   %s%s%s\n#\n",
             tsr_evidence_text(p->evidence), w->pae != NULL ? "\n#   in " : "",
             w->pae != NULL ? tsr_text_shell(w->pae, word) : "");
@@ -316,6 +315,8 @@ static tsr_status print_data(const work *w, FILE *out, tsr_err *err)
         fputc('\n', out);
         if (k >= c->n_xray)
             print_solvent(c, k, out);
+        else if (s->has_named_dq)
+            fputs("    resolution: auto # as the file states it\n", out);
         if (s->q[s->n - 1] > coarse_end)
             fprintf(
                 out,
@@ -336,10 +337,9 @@ static tsr_status write_yaml(const work *w, FILE *out, tsr_err *err)
         fputs("contrast: {c1: auto, c2: infer} # excluded volume, hydration\n",
               out);
     TSR_TRY(print_data(w, out, err));
-    if (w->parts->flexible.n > 0 || can_bend(w))
-        fputs("prior: {relax: true} # first move overlapping residues of the "
-              "model apart\n",
-              out);
+    fputs("prior: {relax: true} # first move overlapping residues of the model "
+          "apart\n",
+          out);
     if (can_bend(w))
         fputs("# A fit: a long warm-up moves the model into the map, the draws "
               "show the\n# result. Its uncertainty needs many more draws "
@@ -347,6 +347,39 @@ static tsr_status write_yaml(const work *w, FILE *out, tsr_err *err)
               "100, thin: 10, temperatures: 1}\n",
               out);
     return TSR_OK;
+}
+
+/* What was found: the stretches in the order of the chains. A part that is held
+ * as it is has no number: null. */
+static void print_json(const work *w, FILE *out)
+{
+    const tsr_parts *p = w->parts;
+    const tsr_residue_record *r = w->structure->residue;
+    tsr_json j = {.out = out};
+    tsr_json_object(&j, NULL);
+    tsr_json_members(&j, "evidence %s pae %s", tsr_evidence_text(p->evidence),
+                     w->pae);
+    tsr_json_array(&j, "stretches");
+    for (int i = 0; i < w->structure->n_residue;) {
+        char name[64], what[96];
+        const span s = stretch_at(w, i);
+        const int is_part = s.part >= 0 && !p->rigid[s.part].is_held;
+        describe(w, s, name, what);
+        tsr_json_object(&j, NULL);
+        tsr_json_members(&j, "chain %s first %d last %d part %g what %s",
+                         r[i].chain, r[i].number, r[s.last].number,
+                         is_part ? s.part + 1.0 : (double)NAN, what);
+        tsr_json_close(&j);
+        i = s.last + 1;
+    }
+    tsr_json_close(&j);
+    if (can_bend(w))
+        tsr_json_text(&j, "flexible", "all");
+    else
+        tsr_json_texts(&j, "flexible", p->flexible.n, p->flexible.item);
+    tsr_json_texts(&j, "fixed", p->fixed.n, p->fixed.item);
+    tsr_json_texts(&j, "warnings", p->n_note, p->note);
+    tsr_json_close(&j);
 }
 
 /* ---- the picture ----
@@ -721,11 +754,16 @@ static tsr_status read_data(work *w, tsr_log *log, tsr_err *err)
 static tsr_status write_output(const work *w, FILE *out, tsr_err *err)
 {
     tsr_file_writer writer;
-    if (w->job->output == NULL)
+    if (w->job->output != NULL) {
+        TSR_TRY(tsr_file_begin(&writer, w->job->output, err));
+        TSR_TRY(tsr_file_end(&writer, write_yaml(w, writer.out, err), err));
+    }
+    if (w->job->json)
+        print_json(w, out);
+    else if (w->job->output != NULL)
+        print_parts(w, "", out);
+    else
         return write_yaml(w, out, err);
-    TSR_TRY(tsr_file_begin(&writer, w->job->output, err));
-    TSR_TRY(tsr_file_end(&writer, write_yaml(w, writer.out, err), err));
-    print_parts(w, "", out);
     return TSR_OK;
 }
 
@@ -754,9 +792,9 @@ static tsr_status make(work *w, FILE *out, tsr_log *log, tsr_err *err)
                                     (tsr_parts_choices){.rigid = NULL}, log,
                                     &w->parts, &w->pae, err));
     TSR_TRY(read_data(w, log, err));
-    TSR_TRY(write_output(w, out, err));
     if (w->structure->n_residue == 0)
         w->picture = NULL; /* from the parts of the protein only */
+    TSR_TRY(write_output(w, out, err));
     if (w->picture != NULL)
         TSR_TRY(write_picture(w, w->picture, err));
     report_parts(w, log);
@@ -780,7 +818,7 @@ tsr_status tsr_init_model(const tsr_init_job *job, FILE *out, tsr_log *log,
 typedef struct {
     char *output, *pae, *picture;
     tsr_data_options data;
-    int force;
+    int force, json;
 } options;
 
 static const tsr_field fields[] = {
@@ -796,6 +834,7 @@ static const tsr_field fields[] = {
               .doc = "output file of the picture"),
     TSR_OPTIONS_DATA(options),
     TSR_OPTION_FORCE(options),
+    TSR_OPTION_JSON(options),
     {0}};
 
 static tsr_status init(const tsr_args *args, FILE *out, tsr_log *log,
@@ -808,6 +847,7 @@ static tsr_status init(const tsr_args *args, FILE *out, tsr_log *log,
                               .pae = o->pae,
                               .picture = o->picture,
                               .force = o->force,
+                              .json = o->json,
                               .curves = &curves};
     tsr_status status = tsr_curves_read(args, &o->data, &curves, err);
     TSR_THEN(status, tsr_init_model(&job, out, log, err));
@@ -826,5 +866,5 @@ const tsr_command tsr_command_init = {
              "from contacts and secondary structure. Draws them along the "
              "chains, and lists missing residues. docs/domains.md describes "
              "the method. CURVEs are X-ray curves; give neutron curves with "
-             "--sans, a density map with --map.",
+             "--sans, a density map with --map. --json prints what was found.",
     .run = init};

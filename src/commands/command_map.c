@@ -41,10 +41,9 @@ static const tsr_field fields[] = {
               .doc = "cc_mask uses voxels within this distance of an atom"),
     TSR_FIELD(
         STRING, "mask", tsr_map_words, mask, .argument = "MASK",
-        .doc =
-            "mask: a map on the same grid, 1 inside and 0 outside; model: "
-            "around the model; threshold:X: around voxels of at least X. "
-            "Voxels below 0.5 or NaN are left out; fsc applies the soft edge"),
+        .doc = "mask: a map on the same grid, 1 inside and 0 outside; model: "
+               "around the model; threshold:X: around voxels of at least X. "
+               "Voxels below 0.5 or NaN are left out"),
     TSR_FIELD(DOUBLE, "mask-distance", tsr_map_words, mask_distance_ang,
               .argument = "D", .initial = "5", .unit = "Angstrom",
               .max = 1000.0,
@@ -63,7 +62,7 @@ static const tsr_field fields[] = {
                      "(origin), NXSTART to NZSTART (nstart), or auto"),
     TSR_FIELD(STRING, "trajectory", tsr_map_words, trajectory, .letter = 't',
               .argument = "FILE",
-              .doc = "cc, timeline: frames of this trajectory (DCD), "
+              .doc = "cc, timeline: frames of this trajectory (DCD, H5MD), "
                      "with the atoms of the model in the same order"),
     TSR_FIELD(INT, "frames", tsr_map_words, frames, .argument = "N",
               .initial = "200", .min = 1, .max = 1e6,
@@ -85,8 +84,6 @@ static const tsr_field fields[] = {
               .argument = "FILE",
               .doc = "simulate: new map; timeline: FILE.csv and FILE.svg; "
                      "dock: docked model, as PDB or FILE.cif; mask: mask"),
-    TSR_FIELD(STRING, "svg", tsr_map_words, svg, .argument = "FILE",
-              .doc = "fsc: write the curves as a picture (SVG)"),
     TSR_FIELD(INT, "poses", tsr_map_words, poses, .argument = "N",
               .initial = "5", .min = 1, .max = TSR_MAP_MOST_POSES,
               .doc = "dock: number of best poses to list"),
@@ -101,8 +98,7 @@ static const tsr_field fields[] = {
 typedef struct {
     const char *name;
     tsr_status (*run)(tsr_map_job *job, tsr_err *err);
-    const char *map;  /* option that names the map of the verb; NULL: the verb
-                         needs no map */
+    const char *map;  /* option that names the map of the verb */
     int is_of_models; /* the verb compares models with the map, and needs a
                          resolution and an engine */
 } verb;
@@ -111,27 +107,23 @@ static const verb verbs[] = {{"cc", tsr_map_correlate, "map", 1},
                              {"simulate", tsr_map_simulate, "like", 1},
                              {"timeline", tsr_map_timeline, "map", 1},
                              {"dock", tsr_map_dock, "map", 1},
-                             {"fsc", tsr_map_fsc, NULL, 0},
                              {"mask", tsr_map_mask, "map", 0},
                              {0}};
 
 /* Options that apply only to some verbs, with these verbs. */
 static const struct {
     const char *option, *verbs, *note;
-} own[] = {
-    {"difference", "cc", ""},
-    {"trajectory", "cc timeline", ""},
-    {"json", "cc dock fsc", ""},
-    {"like", "simulate", ""},
-    {"by", "timeline", ""},
-    {"select", "timeline", ""},
-    {"poses", "dock", ""},
-    {"laplacian", "dock", ""},
-    {"svg", "fsc", ""},
-    {"map", "cc timeline dock mask",
-     ": simulate uses --like; fsc compares two maps, given without --map"},
-    {"output", "simulate timeline dock mask",
-     ": cc writes its file with --difference"}};
+} own[] = {{"difference", "cc", ""},
+           {"trajectory", "cc timeline", ""},
+           {"json", "cc dock", ""},
+           {"like", "simulate", ""},
+           {"by", "timeline", ""},
+           {"select", "timeline", ""},
+           {"poses", "dock", ""},
+           {"laplacian", "dock", ""},
+           {"map", "cc timeline dock mask", ": simulate uses --like"},
+           {"output", "simulate timeline dock mask",
+            ": cc writes its file with --difference"}};
 
 /* ---- options ---- */
 
@@ -142,7 +134,7 @@ static tsr_status find_verb(const char *name, const verb **out, tsr_err *err)
         if (strcmp((*out)->name, name) == 0)
             return TSR_OK;
     return tsr_fail(err, TSR_E_USAGE,
-                    "'%s': expected cc, simulate, timeline, dock, fsc or mask",
+                    "'%s': expected cc, simulate, timeline, dock or mask",
                     tsr_text_excerpt(name, shown));
 }
 
@@ -157,7 +149,7 @@ static tsr_status check_unused(const tsr_args *args, const verb *v,
             return tsr_fail(err, TSR_E_USAGE,
                             "--%s belongs to 'map %s', not to 'map %s'%s",
                             own[k].option, own[k].verbs, v->name, own[k].note);
-    return v->map == NULL || tsr_args_given(args, v->map) > 0
+    return tsr_args_given(args, v->map) > 0
                ? TSR_OK
                : tsr_fail(err, TSR_E_USAGE,
                           "'map %s' needs a density map: --%s", v->name,
@@ -325,13 +317,11 @@ static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
     TSR_TRY(check_unused(args, v, err));
     if (v->is_of_models)
         TSR_TRY(read_settings(&job, err));
-    tsr_status status = TSR_OK;
-    if (v->map != NULL)
-        status = tsr_map_read(o->map != NULL ? o->map : o->like, job.origin,
-                              log, &job.pool, &job.map, err);
+    tsr_status status = tsr_map_read(o->map != NULL ? o->map : o->like,
+                                     job.origin, log, &job.pool, &job.map, err);
     if (o->map != NULL)
         TSR_THEN(status, tsr_map_check(job.map, job.resolution_ang, log, err));
-    if (status == TSR_OK && v->is_of_models && job.map != NULL)
+    if (status == TSR_OK && v->is_of_models)
         status = open_engine(&job, err);
     TSR_THEN(status, v->run(&job, err));
     tsr_density_free(job.engine);
@@ -343,16 +333,16 @@ static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_map = {
     .name = "map",
     .doc = "models in density maps: correlation, docking, simulated maps, "
-           "timelines, masks; Fourier shell correlation of maps",
-    .arguments = "cc|dock|simulate|timeline|fsc|mask [FILE]...",
+           "timelines, masks",
+    .arguments = "cc|dock|simulate|timeline|mask [FILE]...",
     .options = fields,
     .size = sizeof(tsr_map_words),
     .about =
         "tessera map cc MODEL... --map MAP --resolution R\ntessera map dock "
         "MODEL --map MAP --resolution R [-o OUT.pdb]\ntessera map simulate "
         "MODEL --like MAP --resolution R -o OUT.mrc\ntessera map timeline "
-        "MODEL --map MAP --resolution R -o OUT\ntessera map fsc MAP MAP "
-        "[--mask MASK] [--svg FILE]\ntessera map mask [MODEL] --map MAP --mask "
+        "MODEL --map MAP --resolution R -o OUT\ntessera map mask [MODEL] --map "
+        "MAP --mask "
         "model -o OUT.mrc\n\nMODEL is a PDB or mmCIF file, gzipped or not, "
         "with one model or many, or the folder of a run. All atoms except "
         "waters are used. docs/density.md describes the methods.",

@@ -42,7 +42,8 @@ typedef struct {
 
 static const tsr_field fields[] = {
     TSR_FIELD(STRING, "data", options, data, .letter = 'd', .argument = "DAT",
-              .doc = "curve (q, I, sigma) to which the structures are fitted"),
+              .doc = "curve to which the structures are fitted: q, I, sigma "
+                     "in a text, canSAS XML, NXcanSAS or SASBDB's .sascif"),
     TSR_FIELD(CHOICE, "bodies", options, bodies, .letter = 'b',
               .argument = "KIND", .initial = "atoms", .words = bodies_words,
               .doc = "scatterers: all atoms, or two or one body per residue"),
@@ -72,7 +73,8 @@ static const tsr_field fields[] = {
                      "chain that do not exchange, default 1"),
     TSR_FIELD(STRING, "output", options, output, .letter = 'o',
               .argument = "PATH",
-              .doc = "write the best fit as a FoXS .fit file, or the curve "
+              .doc = "write the best fit as a FoXS .fit file (as sasCIF, if "
+                     "PATH ends in .sascif or .cif), or the curve "
                      "without --data, and its picture in the same folder "
                      "(.svg). A folder gets the files of every structure"),
     TSR_OPTION_FORCE(options),
@@ -110,13 +112,13 @@ static const tsr_field fields[] = {
     TSR_FIELD(CHOICE, "q-unit", options, unit, .argument = "UNIT",
               .initial = "auto", .words = unit_words,
               .doc = "unit of q in the data: auto, 1/A or 1/nm"),
-    TSR_FIELD(NUMBER_OR_WORD, "resolution", options, resolution.dq,
-              .argument = "DQ", .unit = "1/Angstrom", .max = 1.0,
-              .words = dq_words,
-              .doc = "standard deviation of q, with which the curve is "
-                     "smeared: a number, or column, the fourth column of the "
-                     "data, auto, the fourth column if there is one, or none; "
-                     "default: none, for neutrons auto"),
+    TSR_FIELD(
+        NUMBER_OR_WORD, "resolution", options, resolution.dq, .argument = "DQ",
+        .unit = "1/Angstrom", .max = 1.0, .words = dq_words,
+        .doc = "standard deviation of q, with which the curve is "
+               "smeared: a number, or column, the fourth column of the "
+               "data or Qdev, auto, that column if there is one, or none; "
+               "default: none, for neutrons auto"),
     TSR_FIELD(DOUBLE, "wavelength-spread", options,
               resolution.wavelength_spread, .argument = "X", .max = 0.5,
               .doc = "relative full width at half maximum of the wavelengths, "
@@ -672,10 +674,8 @@ static void add_contrast(tsr_table *t, const tsr_profile_result *r)
         tsr_table_put(t, f->c2_at != 0 ? "c2|c2~ %7.3f*" : "c2|c2~ %7.3f~", c2);
         tsr_table_put(t, "layer_contrast|layer %6.4f", c2 * s->layer_contrast);
     }
-    if (t->json != NULL) {
-        tsr_json_text(t->json, "c1_at_bound", bound_name(f->c1_at));
-        tsr_json_text(t->json, "c2_at_bound", bound_name(f->c2_at));
-    }
+    tsr_table_put(t, "c1_at_bound %s c2_at_bound %s", bound_name(f->c1_at),
+                  bound_name(f->c2_at));
     tsr_table_put(t, "displaced_volume %g", pow(c1, 3.0) * s->volume);
 }
 
@@ -734,6 +734,72 @@ static void print_results(const work *w, tsr_json *json, int n,
         add_result(&t, NULL, &result[i], name_of(n, result, i), width);
         tsr_table_end(&t);
     }
+}
+
+/* Adds a stated value to the list, with that of tessera or of its model. */
+static void add(tsr_words *w, int *n, const char *what, double stated,
+                const char *unit, double found, const char *where)
+{
+    if (isnan(stated))
+        return;
+    tsr_words_add(w, "%s%s %.4g%s", (*n)++ == 0 ? "" : ", ", what, stated,
+                  unit);
+    if (isfinite(found))
+        tsr_words_add(w, " (%.4g %s)", found, where);
+}
+
+void tsr_profile_describe_entry(const tsr_profile_result *r,
+                                const tsr_saxs *saxs, tsr_words *words)
+{
+    const tsr_sas_entry *e = &saxs->entry;
+    const tsr_profile_structure *model = &r->structure;
+    const double mass = isfinite(e->mass) ? e->mass : e->mass_porod;
+    const double ours = model->mass / 1000.0;
+    int n = 0;
+    if (e->name[0] == '\0')
+        return;
+    tsr_words_add(words, "The entry %s states: ", e->name);
+    add(words, &n, "Guinier's Rg", e->rg, " Angstrom", saxs->rg_guinier,
+        "here");
+    add(words, &n, "Rg of P(r)", e->rg_pr, " Angstrom", (double)NAN, "");
+    add(words, &n, "D_max", e->d_max, " Angstrom", model->d_max_ang,
+        "in the model");
+    add(words, &n, "mass", mass, " kDa", ours,
+        mass > 1.4 * ours || mass < 0.7 * ours
+            ? "in the model: another oligomer, or missing parts?"
+            : "in the model");
+    for (int i = 0; i < e->n_fit; i++)
+        add(words, &n, "chi2 of a fit", e->chi2[i], "",
+            i + 1 < e->n_fit ? (double)NAN : r->fit.chi2, "per point here");
+    tsr_words_add(words, n == 0 ? "no results." : ".");
+}
+
+void tsr_profile_put_entry(const tsr_saxs *saxs, tsr_json *json)
+{
+    const tsr_sas_entry *e = &saxs->entry;
+    if (e->name[0] == '\0') {
+        tsr_json_text(json, "entry", NULL);
+        return;
+    }
+    tsr_json_members(json,
+                     "entry{ name %s source %s rg_guinier %g rg_guinier_error "
+                     "%g rg_pr %g d_max %g mass %g mass_porod %g",
+                     e->name, e->source, e->rg, e->rg_error, e->rg_pr, e->d_max,
+                     e->mass, e->mass_porod);
+    tsr_json_numbers(json, "fits_chi2", e->n_fit, e->chi2);
+    tsr_json_close(json);
+}
+
+/* A sentence on the SASBDB entry of the data, if there is one. */
+static tsr_status print_entry(const work *w, const tsr_profile_result *r,
+                              tsr_err *err)
+{
+    tsr_words words;
+    if (w->saxs == NULL || w->saxs->entry.name[0] == '\0')
+        return TSR_OK;
+    tsr_words_begin(&words);
+    tsr_profile_describe_entry(r, w->saxs, &words);
+    return tsr_words_print(&words, w->out, 0, "", err);
 }
 
 static void print(const work *w, int n, const tsr_profile_result *result)
@@ -833,12 +899,14 @@ static void print_json(const work *w, int n, const tsr_profile_result *result,
     tsr_json_members(&j, "bodies %s engine %s", bodies_words[w->o->bodies],
                      tsr_profile_maker_describe(w->maker));
     tsr_json_text(&j, "data", saxs != NULL ? saxs->path : NULL);
-    if (saxs != NULL)
+    if (saxs != NULL) {
         tsr_json_members(&j,
                          "n_points %d rg_data %g i0_data %g "
                          "noise_by_neighbours %g neighbours_share_noise %i",
                          saxs->n, saxs->rg_guinier, saxs->i0_guinier,
                          saxs->noise.next, saxs->noise.is_shared);
+        tsr_profile_put_entry(saxs, &j);
+    }
     tsr_json_array(&j, "structures");
     print_results(w, &j, n, result);
     tsr_json_close(&j);
@@ -925,9 +993,15 @@ static tsr_status check_targets(const char *output, int n,
         char *name, *picture;
         TSR_TRY(name_files(output, structure[i], is_fit, pool, &name, &picture,
                            err));
-        TSR_TRY(tsr_file_check_target(
-            target, name, is_fit ? "# SAXS profile:" : "# tessera ",
-            is_fit ? FIT_FILE_MARK : " profile:", err));
+        const int is_cif = is_fit && tsr_sascif_is_name(name);
+        TSR_TRY(tsr_file_check_target(target, name,
+                                      is_cif   ? "data_"
+                                      : is_fit ? "# SAXS profile:"
+                                               : "# tessera ",
+                                      is_cif   ? TSR_SASCIF_MARK
+                                      : is_fit ? FIT_FILE_MARK
+                                               : " profile:",
+                                      err));
         TSR_TRY(tsr_file_check_target(target, is_fit ? picture : NULL, "<svg",
                                       TSR_SVG_MARK, err));
     }
@@ -1016,15 +1090,27 @@ static tsr_status write_curve(const work *w, const char *path,
 }
 
 /* Writes the columns q, I_exp, sigma, I_model after three lines that begin with
- * '#', in the layout of FoXS's .fit files. The model is scale I + background.
- */
+ * '#', in the layout of FoXS's .fit files, or sasCIF by the ending of the name.
+ * The model is scale I + background. */
 static tsr_status write_fit(const tsr_saxs *s, const char *path,
                             const tsr_profile_result *r, tsr_err *err)
 {
     char note[64]; /* ends the second line */
     const tsr_profile_fit *fit = &r->fit;
     const double first = s->q[0], last = s->q[s->n - 1];
+    const tsr_sascif as_cif = {.comment = r->structure.path,
+                               .n = s->n,
+                               .q = s->q,
+                               .intensity = s->intensity,
+                               .sigma = s->sigma,
+                               .rg = s->rg_guinier,
+                               .i0 = s->i0_guinier,
+                               .fit = r->curve,
+                               .chi2 = fit->chi2,
+                               .p = fit->cormap_p};
     tsr_file_writer to;
+    if (tsr_sascif_is_name(path))
+        return tsr_sascif_write(path, &as_cif, err);
     TSR_TRY(tsr_file_begin(&to, path, err));
     tsr_profile_bounds_text(fit, note, sizeof note);
     fprintf(to.out,
@@ -1207,8 +1293,10 @@ static tsr_status run_single_fits(const work *w, int n, const char *const *path,
     if (status == TSR_OK && w->o->json)
         print_json(w, n, result, NULL);
     else if (status == TSR_OK &&
-             (w->saxs != NULL || n > 1 || w->o->output != NULL))
+             (w->saxs != NULL || n > 1 || w->o->output != NULL)) {
         print(w, n, result);
+        status = print_entry(w, result, err);
+    }
     for (int i = 0; result != NULL && i < n; i++)
         tsr_profile_result_clear(&result[i]);
     free(result);

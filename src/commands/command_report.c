@@ -307,12 +307,8 @@ static tsr_status check_file(const char *folder, const char *name,
     }
     if (kind < 0)
         return TSR_OK;
-    char *path = tsr_run_directory_file(folder, name);
-    tsr_status status = tsr_allocated(path, err);
-    TSR_THEN(status, tsr_file_check_target(target, path, kinds[kind].begins,
-                                           kinds[kind].holds, err));
-    free(path);
-    return status;
+    return tsr_file_check_target(target, tsr_path_in(folder, name).text,
+                                 kinds[kind].begins, kinds[kind].holds, err);
 }
 
 static tsr_status check_targets(const char *page, const char *folder,
@@ -337,8 +333,8 @@ static tsr_status prepare_folder(work *w, const char *base, int is_forced,
                                  tsr_err *err)
 {
     TSR_TRY(make_folder(base, err));
-    w->page = tsr_run_directory_file(base, "report.html");
-    w->folder = tsr_run_directory_file(base, "report");
+    w->page = tsr_text_format("%s/report.html", base);
+    w->folder = tsr_text_format("%s/report", base);
     if (w->page == NULL || w->folder == NULL)
         return tsr_no_memory(err);
     TSR_TRY(check_targets(w->page, w->folder, is_forced, err));
@@ -496,7 +492,7 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
 tsr_status tsr_report_rigid(const tsr_solve *solve, tsr_log *log, tsr_err *err)
 {
     work w = {.log = log};
-    char *path = tsr_run_directory_file(solve->directory, "verdict.json");
+    char *path = tsr_text_format("%s/verdict.json", solve->directory);
     size_t size;
     tsr_report_rigid_fit *fit;
     tsr_pool_array(&w.pool, fit, solve->n_curve);

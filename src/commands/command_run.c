@@ -1,18 +1,13 @@
 /* tessera run CONFIG and tessera resume DIR: apply the command line to the
  * configuration, handle signals, and start or continue the run
- * (session/run_session.h). A resumed run gives the same bits as an
- * uninterrupted one, so everything that affects bits is compared first. */
+ * (session/run_session.h). */
 #include "analysis/summary.h"
 #include "answer/verdict.h"
 #include "commands/command.h"
 #include "core/interrupt.h"
 #include "core/json.h"
-#include "files/file.h"
-#include "session/run_directory.h"
 #include "session/run_session.h"
-#include "store/trace.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,8 +49,13 @@ static tsr_status set_options(const tsr_run_options *o, tsr_config *config,
                        &config->sampler.until, config, err));
     if (o->threads > 0)
         config->device.threads = (tsr_number_or_word){-1, (double)o->threads};
-    if (o->draws > 0)
+    if (o->checkpoint_every.word < 0)
+        config->output.checkpoint_every = o->checkpoint_every.number;
+    if (o->draws > 0) {
         config->sampler.draws = (tsr_number_or_word){-1, (double)o->draws};
+        TSR_TRY(tsr_yaml_marks_put(&config->marks, "sampler.draws", "--draws",
+                                   err));
+    }
     return tsr_config_locate_error(config, tsr_config_check(config, err), err);
 }
 
@@ -272,18 +272,21 @@ static void make_plan_quick(tsr_config *config)
     o->file = NULL;
 }
 
-tsr_status tsr_run_config(const char *path, const tsr_run_options *o, FILE *out,
-                          tsr_log *log, tsr_err *err)
+tsr_status tsr_run_execute(const char *path, int is_resumed,
+                           const tsr_run_options *o, FILE *out, tsr_log *log,
+                           tsr_err *err)
 {
-    tsr_config config;
+    tsr_config config = {0};
     tsr_setup setup = {0};
     tsr_session session = {.config = &config, .setup = &setup, .log = log};
+    const char *const *set = (const char *const *)o->set.item;
     tsr_log_buffer(log);
     int ignore_hang_up = tsr_hang_up_is_ignored();
     if (!o->dry_run)
         tsr_interrupt_catch(ignore_hang_up);
-    tsr_status status = tsr_config_read(
-        path, o->set.n, (const char *const *)o->set.item, &config, err);
+    tsr_status status =
+        is_resumed ? tsr_session_reopen(&session, path, o->set.n, set, err)
+                   : tsr_config_read(path, o->set.n, set, &config, err);
     if (status == TSR_OK && o->output != NULL && o->output[0] == '\0')
         status = tsr_fail(err, TSR_E_USAGE, "--output is empty: name a folder");
     TSR_THEN(status, set_options(o, &config, err));
@@ -294,13 +297,16 @@ tsr_status tsr_run_config(const char *path, const tsr_run_options *o, FILE *out,
             &config); /* its config.yaml records the effective settings */
     TSR_THEN(status, tsr_session_read(&session, err));
     tsr_interrupt_block(!o->dry_run);
-    TSR_THEN(status, tsr_setup_engine(&config, 0, log, &setup, err));
+    TSR_THEN(status,
+             tsr_setup_engine(&config, (int)session.checkpoint.identity.n_chain,
+                              log, &setup, err));
     if (!o->dry_run)
         tsr_interrupt_catch(ignore_hang_up); /* names of the devices in use */
     tsr_interrupt_block(0);
     if (o->dry_run) {
         TSR_THEN(status, plan(&session, out, err));
     } else {
+        status = tsr_session_check_stop(&session, status, err);
         TSR_THEN(status, tsr_session_run(&session, err));
         TSR_THEN(status, print_result(&session, o->json, out, err));
     }
@@ -313,7 +319,7 @@ tsr_status tsr_run_config(const char *path, const tsr_run_options *o, FILE *out,
 static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
                       tsr_err *err)
 {
-    return tsr_run_config(args->argument[0], args->options, out, log, err);
+    return tsr_run_execute(args->argument[0], 0, args->options, out, log, err);
 }
 
 static const tsr_field run_fields[] = {
@@ -354,246 +360,10 @@ const tsr_command tsr_command_run = {
 
 /* ---- resume ---- */
 
-/* Reads the configuration of the run and applies the command line. */
-static tsr_status read_config(const tsr_run_options *o, const char *directory,
-                              tsr_config *config, tsr_err *err)
-{
-    tsr_status status = tsr_config_read(
-        tsr_path_in(directory, "config.yaml").text, 0, NULL, config, err);
-    if (status == TSR_OK) {
-        free(config->output.directory);
-        config->output.directory = strdup(directory);
-        TSR_THEN(status, tsr_allocated(config->output.directory, err));
-    }
-    if (o->checkpoint_every.word < 0)
-        config->output.checkpoint_every = o->checkpoint_every.number;
-    return status == TSR_OK ? set_options(o, config, err) : status;
-}
-
-/* Number of draws in the trace, which is ahead of the checkpoint. 0 where the
- * trace is unreadable; opening it later reports the error. */
-static long draws_stored(const char *directory)
-{
-    tsr_trace_reader *reader = NULL;
-    const tsr_path path = tsr_path_in(directory, "trace.h5");
-    long n = 0;
-    if (tsr_trace_open(path.text, &reader, NULL) == TSR_OK)
-        n = tsr_trace_n_draw(reader, TSR_TRACE_POSTERIOR);
-    tsr_trace_reader_free(reader);
-    return n;
-}
-
-/* Refuses --draws that add no draws. */
-static tsr_status check_draws(const tsr_run_checkpoint *at,
-                              const tsr_config *config, int more_asked,
-                              tsr_err *err)
-{
-    long draws = tsr_sampler_draws(&config->sampler);
-    long stored = draws_stored(config->output.directory);
-    long done = stored > at->progress.draws ? stored : at->progress.draws;
-    if (draws < done)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--draws %ld: the run already has %ld", draws, done);
-    if (at->progress.is_finished && !more_asked)
-        return tsr_fail(
-            err, TSR_E_USAGE,
-            "the run in '%s' is finished; --draws N, above %ld, extends it",
-            config->output.directory, done);
-    return TSR_OK;
-}
-
-/* --until without --draws goes on until then: a hundred times the draws that
- * there are is no end that a user waits for, but files have one. */
-static void extend_draws(const tsr_run_checkpoint *at, const tsr_run_options *o,
-                         tsr_config *config)
-{
-    const double most = tsr_until_draws((double)at->progress.draws, 100.0);
-    if (o->until != NULL && o->draws == 0 &&
-        most > (double)tsr_sampler_draws(&config->sampler))
-        config->sampler.draws = (tsr_number_or_word){-1, most};
-}
-
-/* A run that had converged as asked goes on when it is told how long, and one
- * whose time was over gets more. */
-static void drop_end_condition(const tsr_run_checkpoint *at,
-                               const tsr_run_options *o, tsr_config *config,
-                               tsr_log *log)
-{
-    if (at->progress.is_finished)
-        config->sampler.time_limit = 0.0;
-    if (!at->progress.is_converged || o->draws == 0 || o->until != NULL ||
-        config->sampler.until == NULL)
-        return;
-    tsr_info(log,
-             "without '%s', as the run has reached that criterion: --draws "
-             "sets the number of draws",
-             config->sampler.until);
-    free(config->sampler.until);
-    config->sampler.until = NULL;
-}
-
-/* A damaged checkpoint must not become the one before the next. */
-static tsr_status set_aside_checkpoint(const tsr_run_checkpoint *at,
-                                       const char *directory, tsr_err *err)
-{
-    const tsr_path from = tsr_path_in(directory, "checkpoint.h5");
-    const tsr_path to = tsr_path_in(directory, "checkpoint.h5.damaged");
-    if (at->remark != NULL && rename(from.text, to.text) != 0 &&
-        errno != ENOENT)
-        return tsr_fail(err, TSR_E_IO, "cannot rename '%s': %s", from.text,
-                        strerror(errno));
-    return TSR_OK;
-}
-
-/* Opens the checkpoint. *is_new: the run was stopped before its first
- * checkpoint, and starts again from config.yaml and input/. */
-static tsr_status read_checkpoint(const char *directory, tsr_run_checkpoint *at,
-                                  int *is_new, tsr_err *err)
-{
-    TSR_TRY(tsr_run_directory_recover(directory, is_new, err));
-    if (*is_new)
-        return TSR_OK;
-    tsr_status status = tsr_run_checkpoint_read(directory, 1, at, err);
-    return status == TSR_E_NOINPUT
-               ? tsr_wrap(
-                     err, status,
-                     "the run cannot be continued, and a restart would "
-                     "overwrite its files; begin a new run in another folder")
-               : status;
-}
-
-/* Takes the model error from the checkpoint, which must be of this
- * configuration and input. */
-static tsr_status use_model_error(tsr_run_checkpoint *at, const char *directory,
-                                  tsr_config *config, tsr_setup *setup,
-                                  tsr_log *log, tsr_err *err)
-{
-    const tsr_path path = tsr_path_in(directory, "config.yaml");
-    const tsr_run_identity identity = tsr_run_identity_of(setup);
-    char *file = NULL, *text = NULL;
-    size_t size;
-    tsr_status status = tsr_file_read(path.text, &file, &size, err);
-    TSR_THEN(status, tsr_run_inputs_text(config, &text, err));
-    TSR_THEN(status, tsr_run_checkpoint_match(at, file, text, &identity, err));
-    free(file);
-    free(text);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "'%s'", directory);
-    tsr_archive_rewind(&at->error);
-    setup->known_error = &at->error;
-    if (at->error_text[0] == '\0')
-        return TSR_OK;
-    setup->data.model_error = at->error_text;
-    at->error_text = NULL;
-    tsr_info(log, "model error: %s (from the checkpoint)",
-             setup->data.model_error);
-    return TSR_OK;
-}
-
-/* The state of the checkpoint. */
-static tsr_status restore_checkpoint(tsr_session *s, tsr_run_checkpoint *at,
-                                     tsr_err *err)
-{
-    TSR_TRY(set_aside_checkpoint(at, s->directory, err));
-    s->saved = at->saved;
-    s->saved_progress = at->progress;
-    at->saved = (tsr_archive){0};
-    const tsr_status status = tsr_session_restore(s, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "'%s'", s->directory);
-    tsr_info(s->log,
-             "resumed from the checkpoint of %s: %ld draws of warm-up, %ld "
-             "kept; %d threads",
-             at->written_at, s->progress.warmup, s->progress.draws,
-             tsr_sampler_n_thread(s->sampler));
-    const char *engine = s->setup->devices.text;
-    if (strcmp(at->engine == NULL ? "" : at->engine,
-               engine == NULL ? "" : engine) != 0)
-        tsr_warn(s->log, "the device, its driver or the kernels changed since "
-                         "the last session: further draws are valid, but not "
-                         "bit-identical to those of an uninterrupted run");
-    return TSR_OK;
-}
-
-static tsr_status continue_run(tsr_session *s, tsr_run_checkpoint *at,
-                               int is_new, int is_json, FILE *out, tsr_err *err)
-{
-    tsr_status status =
-        tsr_session_check_stop(s, tsr_session_prepare(s, err), err);
-    if (status == TSR_E_INTERRUPTED)
-        return status;
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "'%s'", s->config->output.directory);
-    TSR_TRY(is_new ? tsr_session_begin_again(s, err)
-                   : restore_checkpoint(s, at, err));
-    if (is_new)
-        tsr_info(s->log,
-                 "restarted from the beginning: the run was stopped before its "
-                 "first checkpoint; %d threads",
-                 tsr_sampler_n_thread(s->sampler));
-    status = tsr_session_sample(s, err);
-    TSR_THEN(status, print_result(s, is_json, out, err));
-    if (status != TSR_OK && status != TSR_E_NO)
-        tsr_log_write_file(s->log, TSR_LOG_ERROR, err->message);
-    return status;
-}
-
-tsr_status tsr_resume_run(const char *directory, const tsr_run_options *o,
-                          FILE *out, tsr_log *log, tsr_err *err)
-{
-    tsr_config config = {0};
-    tsr_setup setup = {0};
-    tsr_run_checkpoint at = {0};
-    tsr_session session = {.config = &config, .setup = &setup, .log = log};
-    int is_new = 0;
-    int ignore_hang_up = tsr_hang_up_is_ignored();
-    tsr_log_buffer(log);
-    tsr_status status = tsr_run_directory_require(directory, err);
-    TSR_THEN(status, tsr_lock_acquire(directory, &session.lock, err));
-    if (status == TSR_OK)
-        /* an interruption changes no file */
-        tsr_interrupt_catch(ignore_hang_up);
-    TSR_THEN(status, read_checkpoint(directory, &at, &is_new, err));
-    if (status == TSR_OK && at.remark != NULL)
-        tsr_warn(log, "%s", at.remark);
-    TSR_THEN(status, read_config(o, directory, &config, err));
-    if (status == TSR_OK && !is_new)
-        status =
-            check_draws(&at, &config, o->draws > 0 || o->until != NULL, err);
-    if (status == TSR_OK) {
-        drop_end_condition(&at, o, &config, log);
-        extend_draws(&at, o, &config);
-    }
-    TSR_THEN(status,
-             tsr_config_locate_error(
-                 &config,
-                 tsr_until_parse(config.sampler.until, &session.until, err),
-                 err));
-    TSR_THEN(status,
-             tsr_session_check_stop(
-                 &session, tsr_setup_read(&config, 1, log, &setup, err), err));
-    if (status == TSR_OK && !is_new)
-        status = use_model_error(&at, directory, &config, &setup, log, err);
-    tsr_interrupt_block(1);
-    TSR_THEN(status, tsr_setup_engine(&config, (int)at.identity.n_chain, log,
-                                      &setup, err));
-    if (session.lock != NULL)
-        tsr_interrupt_catch(ignore_hang_up); /* names of the devices in use */
-    tsr_interrupt_block(0);
-    status = tsr_session_check_stop(&session, status, err);
-    session.is_resumed = !is_new;
-    TSR_THEN(status, continue_run(&session, &at, is_new, o->json, out, err));
-    tsr_session_clear(&session);
-    tsr_run_checkpoint_clear(&at);
-    tsr_setup_clear(&setup);
-    tsr_config_clear(&config);
-    return status;
-}
-
 static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
                          tsr_err *err)
 {
-    return tsr_resume_run(args->argument[0], args->options, out, log, err);
+    return tsr_run_execute(args->argument[0], 1, args->options, out, log, err);
 }
 
 static const tsr_field resume_fields[] = {

@@ -151,6 +151,8 @@ static void write_rigid(const tsr_solve *s, tsr_words *w)
                           " Guinier's Rg is %.1f Angstrom in the data and %.1f "
                           "in the model's curve.",
                           saxs->rg_guinier, r->rg_guinier);
+        tsr_words_add(w, saxs->entry.name[0] != '\0' ? " " : "");
+        tsr_profile_describe_entry(r, saxs, w);
     }
     tsr_words_add(w, "\n");
 }
@@ -375,6 +377,7 @@ static void write_json_rigid(const tsr_solve *s, tsr_json *j)
         tsr_json_members(
             j, "noise_by_neighbours %g rg_guinier %g rg_guinier_data %g",
             s->saxs[k]->noise.next, r->rg_guinier, s->saxs[k]->rg_guinier);
+        tsr_profile_put_entry(s->saxs[k], j);
         tsr_json_close(j);
     }
     tsr_json_close(j);
@@ -432,13 +435,10 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
     write_verdict(s, OF_MODEL | OF_RUNS, &words);
     tsr_json_object(&j, NULL);
     TSR_TRY(tsr_json_lines(&j, "verdict", &words, err));
-    tsr_json_members(&j, "directory %s model %s", s->directory, s->model);
-    tsr_json_text(&j, "bodies", s->bodies);
+    tsr_json_members(&j, "directory %s model %s bodies %s", s->directory,
+                     s->model, s->bodies);
     write_json_rigid(s, &j);
-    tsr_json_array(&j, "flexible");
-    for (int i = 0; i < s->flexible->n; i++)
-        tsr_json_text(&j, NULL, s->flexible->item[i]);
-    tsr_json_close(&j);
+    tsr_json_texts(&j, "flexible", s->flexible->n, s->flexible->item);
     tsr_json_array(&j, "runs");
     for (int k = 0; k < s->runs->n; k++)
         write_json_run(s, k, &j);
@@ -447,11 +447,10 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
     tsr_status status = s->runs->n > 0 ? write_json_answer(s, &j, err) : TSR_OK;
     if (s->runs->n > 0 && s->is_finished) {
         const tsr_advice *more = &verdict_of(s, run_to_extend(s))->advice;
-        tsr_json_text(&j, "more", more->command);
-        tsr_json_number(&j, "more_seconds", more->seconds);
-    } else {
+        tsr_json_members(&j, "more %s more_seconds %g", more->command,
+                         more->seconds);
+    } else
         tsr_json_text(&j, "more", s->is_frozen ? NULL : s->again);
-    }
     tsr_json_text(&j, "report", s->report);
     tsr_json_close(&j);
     return status;
@@ -799,7 +798,8 @@ static tsr_status begin_run(work *w, int n_state, tsr_err *err)
     o.set.item[o.set.n++] = states;
     o.set.item[o.set.n++] = evidence;
     tsr_log_set_brief(w->log, 1);
-    return close_run_log(w, tsr_run_config(w->file, &o, w->none, w->log, err));
+    return close_run_log(w,
+                         tsr_run_execute(w->file, 0, &o, w->none, w->log, err));
 }
 
 static tsr_status resume_run(work *w, const char *directory, tsr_err *err)
@@ -807,8 +807,8 @@ static tsr_status resume_run(work *w, const char *directory, tsr_err *err)
     const tsr_run_options o = {.device = w->o->device,
                                .threads = w->o->threads};
     tsr_log_set_brief(w->log, 1);
-    return close_run_log(w,
-                         tsr_resume_run(directory, &o, w->none, w->log, err));
+    return close_run_log(
+        w, tsr_run_execute(directory, 1, &o, w->none, w->log, err));
 }
 
 /* A run keeps the configuration that it began with, so runs that are compared
@@ -816,14 +816,13 @@ static tsr_status resume_run(work *w, const char *directory, tsr_err *err)
 static void warn_if_changed(const work *w, const char *directory)
 {
     struct stat file, run;
-    char *path = tsr_run_directory_file(directory, "config.yaml");
-    if (path != NULL && stat(w->file, &file) == 0 && stat(path, &run) == 0 &&
+    const tsr_path path = tsr_path_in(directory, "config.yaml");
+    if (stat(w->file, &file) == 0 && stat(path.text, &run) == 0 &&
         file.st_mtime > run.st_mtime)
         tsr_warn(w->log,
                  "%s was changed after the run in %s began, which keeps its "
                  "settings; move that folder to begin the run anew",
                  w->file, directory);
-    free(path);
 }
 
 /* Runs that are finished stay as they are. */

@@ -54,9 +54,8 @@ static tsr_status read_trace_status(const char *directory, run_status *s,
                                     tsr_err *err)
 {
     tsr_trace_reader *reader = NULL;
-    char *path = tsr_run_directory_file(directory, "trace.h5");
-    tsr_status status = tsr_allocated(path, err);
-    TSR_THEN(status, tsr_trace_open(path, &reader, err));
+    const tsr_path path = tsr_path_in(directory, "trace.h5");
+    const tsr_status status = tsr_trace_open(path.text, &reader, err);
     if (status == TSR_OK) {
         s->now.warmup = tsr_trace_n_draw(reader, TSR_TRACE_WARMUP_POSTERIOR);
         s->now.draws = tsr_trace_n_draw(reader, TSR_TRACE_POSTERIOR);
@@ -70,7 +69,6 @@ static tsr_status read_trace_status(const char *directory, run_status *s,
             "chi2");
     }
     tsr_trace_reader_free(reader);
-    free(path);
     return status;
 }
 
@@ -94,11 +92,10 @@ static tsr_status read_status(const char *directory, run_status *s,
 {
     tsr_err why = {0};
     s->accepted = s->chi2 = (double)NAN;
-    char *path = tsr_run_directory_file(directory, "config.yaml");
-    tsr_status status = tsr_allocated(path, err);
-    TSR_THEN(status, tsr_run_directory_require(directory, err));
+    const tsr_path path = tsr_path_in(directory, "config.yaml");
+    tsr_status status = tsr_run_directory_require(directory, err);
     TSR_THEN(status, tsr_lock_query(directory, &s->holder, err));
-    TSR_THEN(status, tsr_config_read(path, 0, NULL, &s->config, err));
+    TSR_THEN(status, tsr_config_read(path.text, 0, NULL, &s->config, err));
     if (status == TSR_OK) {
         s->has_checkpoint =
             tsr_run_checkpoint_read(directory, 0, &s->at, &why) == TSR_OK;
@@ -113,7 +110,6 @@ static tsr_status read_status(const char *directory, run_status *s,
                : s->has_checkpoint && s->at.progress.is_finished
                    ? "finished"
                    : "interrupted";
-    free(path);
     return status;
 }
 

@@ -275,7 +275,9 @@ static tsr_status compare_all(comparison *c, const char *path, tsr_err *err)
 
 /* ---- what is told ---- */
 
-const char *tsr_map_fall_text(double s_inv_ang, int is_at_limit, char text[16])
+/* Formats a resolution: "4.13", or "< 2.00" where a shell correlation never
+ * falls below the limit. */
+static const char *fall_text(double s_inv_ang, int is_at_limit, char text[16])
 {
     snprintf(text, 16, "%s%.2f", is_at_limit ? "< " : "", 1.0 / s_inv_ang);
     return text;
@@ -305,12 +307,10 @@ static void print_table(const comparison *c)
                 tsr_map_cc(&r->sums.box), tsr_map_cc(&r->sums.mask));
         if (job->has_threshold)
             fprintf(job->out, "%8.4f ", tsr_map_cc(&r->sums.above));
-        fprintf(
-            job->out, "%8.4f %8.3f %9s %9s\n",
-            tsr_map_cc_uncentred(&r->sums.box), r->sigma_over_r,
-            tsr_map_fall_text(r->fsc.half_inv_ang, r->fsc.half_is_at_limit,
-                              half),
-            tsr_map_fall_text(r->fsc.low_inv_ang, r->fsc.low_is_at_limit, low));
+        fprintf(job->out, "%8.4f %8.3f %9s %9s\n",
+                tsr_map_cc_uncentred(&r->sums.box), r->sigma_over_r,
+                fall_text(r->fsc.half_inv_ang, r->fsc.half_is_at_limit, half),
+                fall_text(r->fsc.low_inv_ang, r->fsc.low_is_at_limit, low));
     }
     fprintf(job->out,
             "cc_box: all voxels; cc_mask: voxels within %g A of an atom%s\n",

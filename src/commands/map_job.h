@@ -41,7 +41,7 @@ enum { TSR_MAP_MOST_POSES = 20 };
 /* The options; NULL or 0 if not given. */
 typedef struct {
     char *map, *like, *mask, *threshold, *trajectory, *difference;
-    char *output, *svg, *device;
+    char *output, *device;
     double resolution_ang, mask_radius_ang, mask_distance_ang, mask_edge_ang;
     tsr_number_or_word sigma_over_r;
     int kernel, origin, by, laplacian, force, json;
@@ -114,14 +114,9 @@ tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
 tsr_status tsr_map_job_mask(tsr_map_job *job, const tsr_map *map,
                             const char *model, float **value, tsr_err *err);
 
-/* Formats a resolution: "4.13", or "< 2.00" where a shell correlation never
- * falls below the limit. */
-const char *tsr_map_fall_text(double s_inv_ang, int is_at_limit, char text[16]);
-
-/* The verbs of tessera map: cc, dock, fsc, mask, simulate, timeline. */
+/* The verbs of tessera map: cc, dock, mask, simulate, timeline. */
 tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err);
 tsr_status tsr_map_dock(tsr_map_job *job, tsr_err *err);
-tsr_status tsr_map_fsc(tsr_map_job *job, tsr_err *err);
 tsr_status tsr_map_mask(tsr_map_job *job, tsr_err *err);
 tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err);
 tsr_status tsr_map_timeline(tsr_map_job *job, tsr_err *err);

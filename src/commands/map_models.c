@@ -9,6 +9,7 @@
 #include "molecule/residue.h"
 #include "molecule/structure.h"
 #include "session/past_run.h"
+#include "store/h5md.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -237,12 +238,36 @@ static tsr_status check_order(const tsr_map_models *m, const char *trajectory,
                     trajectory, n, m->path, n_other);
 }
 
-static tsr_status read_frames(tsr_dcd *from, int n_frame, tsr_map_models *out,
+/* One of the two readers is open. */
+typedef struct {
+    tsr_dcd *dcd;
+    tsr_h5md *h5md;
+    int n_atom, n_frame, is_cut;
+} frames_file;
+
+static tsr_status open_frames(const char *path, frames_file *out, tsr_err *err)
+{
+    *out = (frames_file){.n_atom = 0};
+    TSR_TRY(tsr_file_check_input(path, err));
+    if (tsr_h5md_is(path)) {
+        TSR_TRY(tsr_h5md_open(path, &out->h5md, err));
+        out->n_atom = tsr_h5md_n_atom(out->h5md);
+        out->n_frame = tsr_h5md_n_frame(out->h5md);
+        return TSR_OK;
+    }
+    TSR_TRY(tsr_dcd_open(path, &out->dcd, err));
+    const tsr_dcd_info info = tsr_dcd_info_get(out->dcd);
+    out->n_atom = info.n_atom, out->n_frame = info.n_frame;
+    out->is_cut = info.is_cut;
+    return TSR_OK;
+}
+
+static tsr_status read_frames(const frames_file *from, tsr_map_models *out,
                               tsr_err *err)
 {
     tsr_atoms *a = out->atoms;
     const size_t n_atom = (size_t)a->n_atom, n = (size_t)out->n,
-                 n_all = (size_t)n_frame;
+                 n_all = (size_t)from->n_frame;
     double(*all)[3];
     tsr_pool_array(&a->pool, all, a->n_in_file);
     tsr_pool_array(&a->pool, out->xyz, n * n_atom);
@@ -250,7 +275,8 @@ static tsr_status read_frames(tsr_dcd *from, int n_frame, tsr_map_models *out,
     TSR_TRY(tsr_pool_check(&a->pool, err));
     for (size_t k = 0; k < n; k++) {
         const int frame = n > 1 ? (int)(k * (n_all - 1) / (n - 1)) : 0;
-        TSR_TRY(tsr_dcd_read(from, frame, all, err));
+        TSR_TRY(from->h5md != NULL ? tsr_h5md_read(from->h5md, frame, all, err)
+                                   : tsr_dcd_read(from->dcd, frame, all, err));
         out->draw[k] = frame + 1;
         for (size_t i = 0; i < n_atom; i++)
             tsr_vec3_copy(out->xyz[k * n_atom + i], all[a->atom[i].in_file]);
@@ -261,22 +287,21 @@ static tsr_status read_frames(tsr_dcd *from, int n_frame, tsr_map_models *out,
 static tsr_status read_trajectory(const char *path, int most, tsr_log *log,
                                   tsr_map_models *out, tsr_err *err)
 {
-    tsr_dcd *from;
-    TSR_TRY(tsr_file_check_input(path, err));
-    TSR_TRY(tsr_dcd_open(path, &from, err));
-    const tsr_dcd_info info = tsr_dcd_info_get(from);
+    frames_file from;
+    TSR_TRY(open_frames(path, &from, err));
     tsr_status status = TSR_OK;
-    out->n = info.n_frame < most ? info.n_frame : most;
-    if (info.n_atom != out->atoms->n_in_file)
+    out->n = from.n_frame < most ? from.n_frame : most;
+    if (from.n_atom != out->atoms->n_in_file)
         status =
             tsr_fail(err, TSR_E_DATA,
                      "'%s' has %d atoms, but '%s' %d: they must be the same, "
                      "in the same order, waters and hydrogens included",
-                     path, info.n_atom, out->path, out->atoms->n_in_file);
-    if (info.is_cut)
+                     path, from.n_atom, out->path, out->atoms->n_in_file);
+    if (from.is_cut)
         tsr_warn(log, "'%s' ends within a frame; that frame is left out", path);
-    TSR_THEN(status, read_frames(from, info.n_frame, out, err));
-    tsr_dcd_free(from);
+    TSR_THEN(status, read_frames(&from, out, err));
+    tsr_dcd_free(from.dcd);
+    tsr_h5md_free(from.h5md);
     return status == TSR_OK ? check_order(out, path, err) : status;
 }
 

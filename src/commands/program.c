@@ -3,8 +3,10 @@
  * converts the result to a message and an exit status. Parsing and --help use
  * the same table of options, so that each option is defined once. Standard
  * output is checked here for all commands, and the process is set up here. */
+#define _GNU_SOURCE /* fopencookie */
 #include "commands/command.h"
 
+#include "core/interrupt.h"
 #include "core/pool.h"
 #include "core/text.h"
 #include "files/file.h"
@@ -13,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gsl/gsl_errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -441,8 +444,11 @@ static void help(const tsr_command *const *commands, FILE *out)
         fprintf(out, "  %-*s  ", width, commands[i]->name);
         tsr_text_wrap(out, width + 4, width + 4, "", commands[i]->doc);
     }
-    fprintf(out, "\n'%s COMMAND --help' lists the options of a command.\n",
-            PROGRAM);
+    fprintf(
+        out,
+        "\n'%s COMMAND --help' lists the options of a command.\n'%s gui', a "
+        "window in the browser, comes with the Python package.\n",
+        PROGRAM, PROGRAM);
 }
 
 static const tsr_command *find_command(const tsr_command *const *commands,
@@ -602,10 +608,36 @@ static int open_standard_streams(void)
     return 1;
 }
 
+/* Ends the program as SIGTERM does when standard input ends. */
+static void *wait_for_end_of_input(void *unused)
+{
+    char byte;
+    ssize_t n;
+    do
+        n = read(STDIN_FILENO, &byte, 1);
+    while (n > 0 || (n < 0 && errno == EINTR));
+    kill(getpid(), SIGTERM);
+    return unused;
+}
+
+/* A caller that keeps the other end of a pipe, and is killed, so ends the
+ * program in good order, on any system. */
+static void watch_input(void)
+{
+    pthread_t thread;
+    if (getenv("TESSERA_STOP_AT_EOF") == NULL)
+        return;
+    tsr_interrupt_block(1); /* the thread receives no signals */
+    if (pthread_create(&thread, NULL, wait_for_end_of_input, NULL) == 0)
+        pthread_detach(thread);
+    tsr_interrupt_block(0);
+}
+
 static int set_up(void)
 {
     if (!open_standard_streams())
         return 0;
+    watch_input();
     /* A closed output pipe must not kill a run between two checkpoints: the
      * write fails instead, and check_output reports it. The same holds for a
      * file beyond a size limit. */
@@ -614,6 +646,39 @@ static int set_up(void)
     gsl_set_error_handler_off();
     tsr_hdf5_quiet();
     return 1;
+}
+
+#ifdef __GLIBC__
+static ssize_t write_clean(void *cookie, const char *text, size_t n)
+{
+    unsigned before = 0;
+    (void)cookie;
+    for (size_t i = 0; i < n; i++) {
+        const unsigned c = (unsigned char)text[i];
+        const int is_control = (c < 0x20 && c != '\n' && c != '\t') ||
+                               c == 0x7f ||
+                               (before == 0xc2 && c >= 0x80 && c < 0xa0);
+        putchar(is_control ? '?' : (int)c);
+        before = c;
+    }
+    return fflush(stdout) == 0 ? (ssize_t)n : 0;
+}
+#endif
+
+/* Standard output. Tables contain names of files, which can contain sequences
+ * that command a terminal: as with ls, a terminal gets no control characters,
+ * and a file or pipe gets all bytes. */
+static FILE *output(void)
+{
+    FILE *clean = NULL;
+#ifdef __GLIBC__
+    if (isatty(STDOUT_FILENO))
+        clean = fopencookie(NULL, "w",
+                            (cookie_io_functions_t){.write = write_clean});
+    if (clean != NULL)
+        setvbuf(clean, NULL, _IOLBF, BUFSIZ);
+#endif
+    return clean != NULL ? clean : stdout;
 }
 
 /* NFS and quotas report errors on close. */
@@ -633,13 +698,14 @@ int tsr_main(const tsr_command *const *commands, const char *built_with,
     if (!set_up())
         return tsr_exit_status(TSR_E_IO);
     return close_output(
-        tsr_program(commands, built_with, argc, argv, stdout, stderr));
+        tsr_program(commands, built_with, argc, argv, output(), stderr));
 }
 
 int tsr_main_tool(const tsr_command *tool, int argc, const char *const *argv)
 {
     if (!set_up())
         return tsr_exit_status(TSR_E_IO);
-    int exit_status = run(tool, argc - 1, argv + 1, stdout, stderr);
-    return close_output(check_output(exit_status, stdout, stderr));
+    FILE *out = output();
+    int exit_status = run(tool, argc - 1, argv + 1, out, stderr);
+    return close_output(check_output(exit_status, out, stderr));
 }

@@ -39,6 +39,15 @@ tsr_status tsr_profile_check_rg(const tsr_profile_result *result,
                                 const tsr_saxs *saxs, tsr_log *log,
                                 tsr_err *err);
 
+/* Writes a sentence that compares data and fit with what the SASBDB entry of
+ * the data states; nothing for other data. */
+void tsr_profile_describe_entry(const tsr_profile_result *result,
+                                const tsr_saxs *saxs, tsr_words *words);
+
+/* Adds what the entry states as the member `entry`, null for other data.
+ * Lengths are in Angstrom, masses in kDa. */
+void tsr_profile_put_entry(const tsr_saxs *saxs, tsr_json *json);
+
 /* Before the computation: checks that no file of `output` (a name or a folder,
  * as given to --output, or NULL) replaces an input, the file of another
  * structure, or a file that is not from tessera. data, table: may be NULL.

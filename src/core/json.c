@@ -136,6 +136,14 @@ void tsr_json_text(tsr_json *json, const char *key, const char *text)
         fputs("null", json->out);
 }
 
+void tsr_json_texts(tsr_json *json, const char *key, int n, char *const *text)
+{
+    tsr_json_array(json, key);
+    for (int i = 0; i < n; i++)
+        tsr_json_text(json, NULL, text[i]);
+    tsr_json_close(json);
+}
+
 tsr_status tsr_json_lines(tsr_json *json, const char *key, tsr_words *words,
                           tsr_err *err)
 {

@@ -54,6 +54,7 @@ void tsr_json_boolean(tsr_json *json, const char *key, int value);
 
 /* NULL is written as null. A byte that is not UTF-8 becomes U+FFFD. */
 void tsr_json_text(tsr_json *json, const char *key, const char *text);
+void tsr_json_texts(tsr_json *json, const char *key, int n, char *const *text);
 
 /* Ends `words`, and writes its non-empty lines as an array of texts. Errors:
  * TSR_E_NOMEM. */

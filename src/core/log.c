@@ -163,6 +163,7 @@ void tsr_log_write(tsr_log *log, tsr_log_level level, const char *format, ...)
     va_end(args);
     if (text == NULL)
         return;
+    tsr_text_clean(text);
     pthread_mutex_lock(&log->mutex);
     if (log->stream != NULL && level <= log->level &&
         !(level == TSR_LOG_INFO && log->is_brief))
@@ -192,20 +193,25 @@ void tsr_log_progress(tsr_log *log, const char *text)
 {
     if (log == NULL || log->stream == NULL || log->level < TSR_LOG_INFO)
         return;
+    char *shown = strdup(text);
+    if (shown == NULL)
+        return;
+    tsr_text_clean(shown);
     pthread_mutex_lock(&log->mutex);
-    int width = (int)strlen(text);
+    int width = (int)strlen(shown);
     if (log->is_terminal && width > 0) {
         int blank = log->progress_width - width;
-        fprintf(log->stream, "\r%s%*s", text, blank > 0 ? blank : 0, "");
+        fprintf(log->stream, "\r%s%*s", shown, blank > 0 ? blank : 0, "");
         log->progress_width = width;
     } else if (log->is_terminal && log->progress_width > 0) {
         fputc('\n', log->stream);
         log->progress_width = 0;
     } else if (width > 0) {
-        fprintf(log->stream, "%s\n", text);
+        fprintf(log->stream, "%s\n", shown);
     }
     fflush(log->stream);
     pthread_mutex_unlock(&log->mutex);
+    free(shown);
 }
 
 int tsr_log_is_terminal(const tsr_log *log)

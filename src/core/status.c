@@ -3,6 +3,8 @@
 #define TSR_STATUS_ITSELF
 #include "core/status.h"
 
+#include "core/text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +17,7 @@ tsr_status tsr_fail(tsr_err *err, tsr_status status, const char *format, ...)
         err->status = status;
         vsnprintf(err->message, sizeof err->message, format, args);
         va_end(args);
+        tsr_text_clean(err->message);
     }
     return status;
 }
@@ -32,6 +35,7 @@ tsr_status tsr_wrap(tsr_err *err, tsr_status status, const char *format, ...)
             snprintf(err->message + n, sizeof err->message - (size_t)n,
                      ": %.*s", TSR_ERR_SIZE - 3, before);
         err->status = status;
+        tsr_text_clean(err->message);
     }
     return status;
 }

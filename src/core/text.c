@@ -62,6 +62,23 @@ const char *tsr_text_excerpt(const char *text, char out[TSR_EXCERPT_SIZE])
     return out;
 }
 
+void tsr_text_clean(char *text)
+{
+    const char *from = text;
+    while (*from != '\0') {
+        const char *next = from;
+        const long code = tsr_utf8_next(&next);
+        const long c = code >= 0 ? code : (unsigned char)*from;
+        if ((c < 0x20 && c != '\t' && c != '\n') || (c >= 0x7f && c < 0xa0))
+            *text++ = '?';
+        else
+            for (; from < next; from++)
+                *text++ = *from;
+        from = next;
+    }
+    *text = '\0';
+}
+
 const char *tsr_text_shell(const char *name, char out[TSR_SHELL_SIZE])
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST"

@@ -26,6 +26,10 @@ int tsr_text_width(const char *text);
  * UTF-8 become '?'; a long text is cut and ends in "...". Returns `out`. */
 const char *tsr_text_excerpt(const char *text, char out[TSR_EXCERPT_SIZE]);
 
+/* Replaces control characters other than tab and newline by '?', so that a
+ * message which quotes a file cannot command the terminal. */
+void tsr_text_clean(char *text);
+
 /* A file name quoted for a shell, for commands that messages suggest. Special
  * characters are put in quotes, a leading dash gets "./" before it, and control
  * characters become $'\012'. Returns `out`, or "..." if `out` is too small. */

@@ -599,9 +599,9 @@ tsr_status tsr_profile_sum_new(const char *device, tsr_profile_method method,
     TSR_TRY(tsr_allocated(s, err));
     s->method = method;
     s->no_grid = no_grid;
+    s->speed = tsr_method_speed_here();
     s->device_name = tsr_pool_text(&s->pool, device);
     tsr_status status = tsr_pool_check(&s->pool, err);
-    TSR_THEN(status, tsr_method_speed_measure(&s->speed, err));
     if (status == TSR_OK && strcmp(device, "auto") != 0)
         status = open_device(s, err);
     if (status != TSR_OK) {
@@ -640,13 +640,13 @@ static void direct_speed(const tsr_profile_sum *s, double d_bound, int n_q,
 {
     static const double core_s = 3e-9, lanes_s = 1.2e-10, gpu_s = 2.5e-13;
     static const double open_s = 0.2, build_s = 0.15, gpu_units = 132.0;
-    speed->pair_s = speed->host * core_s;
+    speed->pair_s = core_s;
     speed->start_s = 0.0;
     if (is_reference(s))
         return;
     const tsr_device_info *info =
         s->device != NULL ? tsr_device_get_info(s->device) : NULL;
-    speed->pair_s = speed->host * lanes_s / speed->n_thread;
+    speed->pair_s = lanes_s / speed->n_thread;
     if (info != NULL && info->type != TSR_DEVICE_CPU)
         speed->pair_s = gpu_s * gpu_units / fmax(1.0, info->compute_units);
     speed->start_s =

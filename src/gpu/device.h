@@ -69,9 +69,6 @@ void tsr_device_free(tsr_device *device); /* free its engines first */
 
 const tsr_device_info *tsr_device_get_info(const tsr_device *device);
 
-/* 1 if `part` occurs in the device's name, in any case. */
-int tsr_device_is_named(const tsr_device_info *info, const char *part);
-
 /* One line: name, platform, driver, compute units, memory, limits. Returns the
  * length like snprintf. */
 int tsr_device_describe(const tsr_device_info *info, char *text, size_t size);

@@ -89,14 +89,11 @@ typedef struct {
                               launches, so that the device starts while the host
                               prepares the rest */
     uint64_t memory_limit; /* bytes of device memory to use; 0: all */
-    int skip_kernel;       /* 1: launches no kernel, to time the host; the
-                              profiles are wrong */
 } tsr_page_tile_options;
 
 /* options: NULL for all defaults. The device is borrowed and must outlive the
  * engine. Errors: TSR_E_DEVICE (build, insufficient memory with the numbers,
- * precision), TSR_E_INTERNAL (spec, options), TSR_E_NOMEM, those of
- * tsr_tuning_find. */
+ * precision), TSR_E_INTERNAL (spec, options), TSR_E_NOMEM. */
 tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
                                     const tsr_device *device,
                                     const tsr_page_tile_options *options,
@@ -109,37 +106,11 @@ double tsr_page_tile_device_us(const tsr_batch *batch);
 
 /* Replaces the sizes and the variant that are 0 in the options (NULL: all zero)
  * by the engine's choice for the device and the number of bodies (0: many).
- * tsr_tuning_find is used only for the variant that AUTO chooses. Errors:
- * TSR_E_INTERNAL (impossible options), TSR_E_DEVICE (no double precision),
- * those of tsr_tuning_find. */
+ * Errors: TSR_E_INTERNAL (impossible options), TSR_E_DEVICE (no double
+ * precision). */
 tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
                                  const tsr_page_tile_options *given,
                                  tsr_page_tile_options *out, tsr_err *err);
-
-/* Tile settings for a device from a small table: first the file that
- * TESSERA_TUNING names, then kernels/engine_tuning.dat, which is embedded in
- * the program. `tessera bench --tune` makes such tables.
- *
- * Sets tile, parts, split and difference where they are 0, from the first line
- * that matches the device and a molecule of n_body bodies (0: larger than in
- * any line with a limit). `difference` is used only with the tile of its line.
- * Errors: TSR_E_NOINPUT (the file cannot be read), TSR_E_DATA with file and
- * line. */
-tsr_status tsr_tuning_find(const tsr_device_info *info, int n_body,
-                           tsr_page_tile_options *options, tsr_err *err);
-
-/* The same from the text of one table. *found out: 1 if a line matches. name:
- * of the table, for errors (TSR_E_DATA). */
-tsr_status tsr_tuning_find_in_table(const char *table, const char *name,
-                                    const tsr_device_info *info, int n_body,
-                                    tsr_page_tile_options *options, int *found,
-                                    tsr_err *err);
-
-/* Formats a line of the table for molecules of up to n_body bodies (0: any
- * number), without a line end. Returns the length like snprintf. */
-int tsr_tuning_line(const tsr_device_info *info, int n_body,
-                    const tsr_page_tile_options *options, char *text,
-                    size_t size);
 
 /* ---- blocks, tiles, pages ----
  *

@@ -8,7 +8,6 @@
 #include "core/vec3.h"
 #include "gpu/opencl.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,16 +102,6 @@ static const tile_engine *engine_of(const tile_batch *b)
 
 /* ---- settings ---- */
 
-/* A line of the table has a kind of device, a part of its name, and settings.
- * The first line that matches a device is used. */
-
-static const char *kind_of(const tsr_device_info *info)
-{
-    return info->type == TSR_DEVICE_GPU   ? "gpu"
-           : info->type == TSR_DEVICE_CPU ? "cpu"
-                                          : "other";
-}
-
 static void set_default(int *to, int value)
 {
     if (*to == 0)
@@ -133,8 +122,6 @@ static void apply_defaults(const tsr_page_tile_options *from,
     set_default(&options->max_age, from->max_age);
 }
 
-/* 1 if the settings of a line are valid; a difference of 0 is replaced
- * later. */
 static int is_valid(const tsr_page_tile_options *o)
 {
     return (o->tile == 16 || o->tile == 32 || o->tile == 64 ||
@@ -142,98 +129,6 @@ static int is_valid(const tsr_page_tile_options *o)
            (o->parts == 1 || o->parts == 2 || o->parts == 4) && o->split >= 1 &&
            o->split <= 1024 && o->difference >= -1 &&
            o->difference <= o->tile / 2;
-}
-
-/* Parses a line that is not a comment. Returns 0 if it has the wrong form.
- * Numbers are read with one digit more than allowed, so that too large ones are
- * detected. */
-static int read_line(const char *line, char kind[6], int *n_body,
-                     tsr_page_tile_options *o, char part[256])
-{
-    char blank[2];
-    if (sscanf(line, "%5s %8d %4d %2d %5d %3d%1[ \t] %255[^\r]", kind, n_body,
-               &o->tile, &o->parts, &o->split, &o->difference, blank,
-               part) != 8)
-        return 0;
-    for (size_t n = strlen(part); n > 0 && isblank((unsigned char)part[n - 1]);)
-        part[--n] = '\0';
-    return (strcmp(kind, "gpu") == 0 || strcmp(kind, "cpu") == 0 ||
-            strcmp(kind, "other") == 0) &&
-           *n_body >= 0 && *n_body <= 1000000 && is_valid(o) &&
-           o->difference != 0;
-}
-
-tsr_status tsr_tuning_find_in_table(const char *table, const char *name,
-                                    const tsr_device_info *info, int n_body,
-                                    tsr_page_tile_options *options, int *found,
-                                    tsr_err *err)
-{
-    *found = 0;
-    for (int number = 1; *table != '\0'; number++) {
-        const size_t length = strcspn(table, "\n");
-        tsr_page_tile_options settings = {0};
-        char line[512], kind[6], part[256];
-        int most = 0;
-        snprintf(line, sizeof line, "%.*s", (int)length, table);
-        table += length + (table[length] == '\n');
-        const char *text = line + strspn(line, " \t\r");
-        if (*text == '\0' || *text == '#')
-            continue;
-        if (!read_line(text, kind, &most, &settings, part))
-            return tsr_fail(err, TSR_E_DATA,
-                            "%s, line %d: expected 'kind bodies tile parts "
-                            "split difference name': kind gpu, cpu or other; "
-                            "largest number of bodies, 0 for any number; tile "
-                            "16, 32, 64 or 128; parts 1, 2 or 4; split 1 to "
-                            "1024; difference 1 to half a tile, or -1 for none",
-                            name, number);
-        if (!*found && strcmp(kind, kind_of(info)) == 0 &&
-            (most == 0 || (n_body > 0 && n_body <= most)) &&
-            (strcmp(part, "*") == 0 || tsr_device_is_named(info, part))) {
-            apply_defaults(&settings, options);
-            *found = 1;
-        }
-    }
-    return TSR_OK;
-}
-
-static tsr_status find_in_source(const char *source, const char *path,
-                                 const tsr_device_info *info, int n_body,
-                                 tsr_page_tile_options *options, int *found,
-                                 tsr_err *err)
-{
-    const char *text = NULL;
-    char *owned = NULL;
-    size_t size = 0;
-    tsr_status status =
-        tsr_program_text(source, path, &owned, &text, &size, err);
-    TSR_THEN(status,
-             tsr_tuning_find_in_table(text, path != NULL ? path : source, info,
-                                      n_body, options, found, err));
-    free(owned);
-    return status;
-}
-
-tsr_status tsr_tuning_find(const tsr_device_info *info, int n_body,
-                           tsr_page_tile_options *options, tsr_err *err)
-{
-    const char *path = getenv("TESSERA_TUNING");
-    int found = 0;
-    if (path != NULL && *path != '\0')
-        TSR_TRY(find_in_source(NULL, path, info, n_body, options, &found, err));
-    if (!found)
-        TSR_TRY(find_in_source("engine_tuning.dat", NULL, info, n_body, options,
-                               &found, err));
-    return TSR_OK;
-}
-
-int tsr_tuning_line(const tsr_device_info *info, int n_body,
-                    const tsr_page_tile_options *options, char *text,
-                    size_t size)
-{
-    return snprintf(text, size, "%s %d %d %d %d %d %s", kind_of(info), n_body,
-                    options->tile, options->parts, options->split,
-                    options->difference, info->name);
 }
 
 enum {
@@ -249,6 +144,18 @@ static const tsr_page_tile_options defaults = {.tile = 32,
                                                .max_pages = 64,
                                                .max_age = 64};
 
+/* The fastest settings by kind of device, for the variant that AUTO chooses
+ * there (bench/RESULTS.md). Processors take small tiles for small molecules. */
+static tsr_page_tile_options settings_of(tsr_device_type type, int n_body)
+{
+    if (type != TSR_DEVICE_CPU)
+        return (tsr_page_tile_options){.tile = 32, .split = 8};
+    if (n_body > 0 && n_body <= 800)
+        return (tsr_page_tile_options){
+            .tile = 32, .split = 1, .difference = 16};
+    return (tsr_page_tile_options){.tile = 64, .split = 1};
+}
+
 tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
                                  const tsr_page_tile_options *given,
                                  tsr_page_tile_options *out, tsr_err *err)
@@ -260,10 +167,10 @@ tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
         info->type == TSR_DEVICE_CPU ? TSR_PAGE_TILE_SIMD : TSR_PAGE_TILE_SIMT;
     if (o.variant == TSR_PAGE_TILE_AUTO)
         o.variant = natural;
-    /* The table has settings only for the variant that AUTO chooses for each
-     * kind of device. */
-    if (o.variant == natural)
-        TSR_TRY(tsr_tuning_find(info, n_body, &o, err));
+    if (o.variant == natural) {
+        const tsr_page_tile_options settings = settings_of(info->type, n_body);
+        apply_defaults(&settings, &o);
+    }
     apply_defaults(&defaults, &o);
     if (o.variant == TSR_PAGE_TILE_SIMD)
         o.parts = 1;
@@ -1106,7 +1013,7 @@ static cl_int enqueue(const tile_engine *e, tile_batch *b,
         *call = "clSetKernelArg";
         code = set_arguments(e, b, l->run_at);
     }
-    if (code == CL_SUCCESS && !e->options.skip_kernel) {
+    if (code == CL_SUCCESS) {
         *call = "clEnqueueNDRangeKernel";
         code = enqueue_kernel(e, b, l, is_last);
     }

@@ -243,24 +243,24 @@ static const char *kernel_folder(void)
     return dir != NULL && *dir != '\0' ? dir : NULL;
 }
 
-tsr_status tsr_program_text(const char *name, const char *path, char **owned,
-                            const char **text, size_t *size, tsr_err *err)
+/* text [size] out: the file `name` of kernels/, from TSR_KERNEL_DIR if set,
+ * else as embedded. *owned out: the caller frees it; NULL for an embedded file.
+ */
+static tsr_status read_source(const char *name, char **owned, const char **text,
+                              size_t *size, tsr_err *err)
 {
-    const char *dir = kernel_folder(), *why = "TESSERA_TUNING";
-    char in_folder[1024];
+    const char *dir = kernel_folder();
+    char path[1024];
     *owned = NULL;
-    if (path == NULL && dir != NULL) {
-        int n = snprintf(in_folder, sizeof in_folder, "%s/%s", dir, name);
-        if (n < 0 || (size_t)n >= sizeof in_folder)
+    if (dir != NULL) {
+        int n = snprintf(path, sizeof path, "%s/%s", dir, name);
+        if (n < 0 || (size_t)n >= sizeof path)
             return tsr_fail(err, TSR_E_NOINPUT, "TSR_KERNEL_DIR is too long");
-        path = in_folder;
-        why = "TSR_KERNEL_DIR";
-    }
-    if (path != NULL) {
         const tsr_status status = tsr_file_read(path, owned, size, err);
         *text = *owned;
-        return status == TSR_OK ? TSR_OK
-                                : tsr_wrap(err, TSR_E_NOINPUT, "%s", why);
+        return status == TSR_OK
+                   ? TSR_OK
+                   : tsr_wrap(err, TSR_E_NOINPUT, "TSR_KERNEL_DIR");
     }
     for (const tsr_kernel_source *s = tsr_kernel_sources; s->name != NULL; s++)
         if (strcmp(s->name, name) == 0) {
@@ -304,8 +304,7 @@ tsr_status tsr_program_build(const tsr_device *device, int n,
     if (n > MAX_SOURCES)
         return tsr_fail(err, TSR_E_INTERNAL, "%d kernel sources", n);
     for (int i = 0; i < n && status == TSR_OK; i++) {
-        status =
-            tsr_program_text(name[i], NULL, &owned[i], &text[i], &size[i], err);
+        status = read_source(name[i], &owned[i], &text[i], &size[i], err);
         if (status == TSR_OK)
             out->source_hash = fnv1a(out->source_hash, text[i], size[i]);
     }
@@ -671,7 +670,8 @@ int tsr_device_describe(const tsr_device_info *info, char *text, size_t size)
 
 /* ---- choice of devices ---- */
 
-int tsr_device_is_named(const tsr_device_info *info, const char *part)
+/* 1 if `part` is a part of the device's name, in any case. */
+static int is_named(const tsr_device_info *info, const char *part)
 {
     for (const char *text = info->name; *text != '\0'; text++) {
         size_t i = 0;
@@ -714,7 +714,7 @@ int tsr_device_choose(const char *choice, int n, const tsr_device_info *list)
     if (end != choice && *end == '\0')
         return index >= 0 && index < n ? (int)index : -1;
     for (int i = 0; *choice != '\0' && i < n; i++)
-        if (tsr_device_is_named(&list[i], choice))
+        if (is_named(&list[i], choice))
             return i;
     return -1;
 }

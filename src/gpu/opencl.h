@@ -60,13 +60,6 @@ tsr_status tsr_program_build(const tsr_device *device, int n,
                              const char *const *name, const char *options,
                              tsr_program *out, tsr_err *err);
 
-/* text [size] out: the file `path`; with path NULL, the file `name` of
- * kernels/, from TSR_KERNEL_DIR if set, else as embedded in the program. *owned
- * out: the caller frees it; NULL if the text is part of the program. Errors:
- * TSR_E_NOINPUT, TSR_E_INTERNAL (no embedded file has this name). */
-tsr_status tsr_program_text(const char *name, const char *path, char **owned,
-                            const char **text, size_t *size, tsr_err *err);
-
 /* "device, driver; source hash; options", for the trace. */
 void tsr_program_describe(const tsr_program *program, const tsr_device *device,
                           const char *options, char *text, size_t size);

@@ -134,6 +134,7 @@ struct tessera_profiler {
     tsr_profile_maker *maker;
     int scatterers, is_neutron;
     double q_max;
+    char device[128]; /* for engines */
 };
 
 static const tsr_saxs *saxs_of(const tessera_data *data)
@@ -335,12 +336,14 @@ static int open_profiler(int scatterers, const tsr_neutron *neutron,
                          double q_max, const char *device,
                          tessera_profiler **out, tsr_err *err)
 {
+    const char *name = device != NULL ? device : "auto";
     TSR_REQUIRE(q_max >= 0.01 && q_max <= 10.0);
+    TSR_REQUIRE(strlen(name) < sizeof(*out)->device);
     const tsr_profile_spec spec = {.bodies = (tsr_profile_bodies)scatterers,
                                    .solvent = TSR_SOLVENT_LAYER,
                                    .density = TSR_WATER_DENSITY,
                                    .neutron = neutron,
-                                   .device = device != NULL ? device : "auto",
+                                   .device = name,
                                    .method = TSR_METHOD_AUTO,
                                    .q_max_inv_ang = q_max};
     TSR_MAKE(out);
@@ -348,6 +351,7 @@ static int open_profiler(int scatterers, const tsr_neutron *neutron,
     (*out)->scatterers = scatterers;
     (*out)->is_neutron = neutron != NULL;
     (*out)->q_max = q_max;
+    memcpy((*out)->device, name, strlen(name));
     TSR_MADE(tsr_profile_maker_new(&spec, NULL, &(*out)->maker, err), out,
              tessera_profiler_free);
 }
@@ -451,28 +455,6 @@ void tessera_profile_free(tessera_profile *profile)
     if (profile != NULL)
         tsr_profile_structure_clear(&profile->structure);
     free(profile);
-}
-
-int tessera_profile_frames(tessera_profiler *profiler,
-                           const tessera_structure *structure, int n_frame,
-                           const double *xyz, double c1, double c2, int n_q,
-                           const double *q, double *intensity)
-{
-    TSR_PUBLIC(profiler != NULL && structure != NULL && n_frame >= 0);
-    TSR_REQUIRE(n_frame == 0 || (xyz != NULL && intensity != NULL));
-    const size_t row = 3 * (size_t)tessera_structure_size(structure);
-    for (int f = 0; f < n_frame; f++) {
-        tessera_profile *profile = NULL;
-        int status = tessera_profile_coordinates(
-            profiler, structure, xyz + (size_t)f * row, &profile);
-        if (status == TESSERA_OK)
-            status = tessera_profile_intensity(
-                profile, c1, c2, n_q, q, intensity + (size_t)f * (size_t)n_q);
-        tessera_profile_free(profile);
-        if (status != TESSERA_OK)
-            return (int)tsr_wrap(err, (tsr_status)status, "frame %d", f);
-    }
-    return TESSERA_OK;
 }
 
 /* q_max, which another program may have rounded in another way. */
@@ -647,39 +629,50 @@ int tessera_engine_new(int n_body, const int *type, int n_type, int n_comp,
     TSR_MADE(open_engine(&spec, device, *out, err), out, tessera_engine_free);
 }
 
-static tsr_status read_bodies(const char *path, int scatterers, double d_bound,
-                              tessera_engine *e, tsr_err *err)
+/* path NULL: of residues at xyz. */
+static int engine_of_bodies(tessera_profiler *p, const char *path,
+                            int n_residue, const char *const *residue,
+                            int n_body, const double *xyz, double d_bound,
+                            int n_system, tessera_engine **out, tsr_err *err)
 {
-    const tsr_profile_spec spec = {.bodies = (tsr_profile_bodies)scatterers,
-                                   .density = TSR_WATER_DENSITY,
-                                   .device = "reference",
-                                   .method = TSR_METHOD_AUTO,
-                                   .q_max_inv_ang = e->q_max};
-    tsr_profile_maker *maker = NULL;
-    tsr_status status = tsr_profile_maker_new(&spec, NULL, &maker, err);
-    TSR_THEN(status, tsr_bodies_read(maker, path, d_bound, &e->bodies, err));
-    tsr_profile_maker_free(maker);
-    return status;
-}
-
-int tessera_engine_of_file(const char *path, int scatterers, double q_max,
-                           double d_bound, int n_system, const char *device,
-                           tessera_engine **out)
-{
-    TSR_PUBLIC_NEW(out, path != NULL);
-    TSR_REQUIRE(scatterers == TESSERA_TWO_BODIES ||
-                scatterers == TESSERA_ONE_BODY);
-    TSR_REQUIRE(q_max >= 0.01 && q_max <= 10.0);
+    TSR_REQUIRE(p->scatterers != TESSERA_ATOMS && n_system >= 1);
     TSR_REQUIRE(d_bound >= 1.0 && d_bound <= 1e4);
-    TSR_REQUIRE(n_system >= 1);
     TSR_MAKE(out);
-    (*out)->q_max = q_max;
-    tsr_status status = read_bodies(path, scatterers, d_bound, *out, err);
-    tsr_engine_spec spec = (*out)->bodies.coarse.spec;
+    tsr_bodies *bodies = &(*out)->bodies;
+    (*out)->q_max = p->q_max;
+    pthread_mutex_lock(&p->lock);
+    const tsr_status status =
+        path != NULL
+            ? tsr_bodies_read(p->maker, path, d_bound, bodies, err)
+            : tsr_bodies_of_residues(p->maker, n_residue, residue, n_body,
+                                     rows_of(xyz), d_bound, bodies, err);
+    pthread_mutex_unlock(&p->lock);
+    tsr_engine_spec spec = bodies->coarse.spec;
     spec.n_system = n_system;
     spec.d_bound_ang = d_bound;
-    TSR_THEN(status, open_engine(&spec, device, *out, err));
-    TSR_MADE(status, out, tessera_engine_free);
+    TSR_MADE(status != TSR_OK ? status
+                              : open_engine(&spec, p->device, *out, err),
+             out, tessera_engine_free);
+}
+
+int tessera_engine_of_file(tessera_profiler *profiler, const char *path,
+                           double d_bound, int n_system, tessera_engine **out)
+{
+    TSR_PUBLIC_NEW(out, profiler != NULL && path != NULL);
+    return engine_of_bodies(profiler, path, 0, NULL, 0, NULL, d_bound, n_system,
+                            out, err);
+}
+
+int tessera_engine_of_residues(tessera_profiler *profiler, int n_residue,
+                               const char *const *residue, int n_body,
+                               const double *xyz, double d_bound, int n_system,
+                               tessera_engine **out)
+{
+    TSR_PUBLIC_NEW(out, profiler != NULL && n_residue >= 1 && residue != NULL);
+    TSR_REQUIRE(n_body >= 1 && xyz != NULL && have_texts(n_residue, residue));
+    TSR_CALL(check_finite("xyz", 3L * n_body, xyz, err));
+    return engine_of_bodies(profiler, NULL, n_residue, residue, n_body, xyz,
+                            d_bound, n_system, out, err);
 }
 
 int tessera_engine_n_body(const tessera_engine *engine)
@@ -840,7 +833,6 @@ struct tessera_run {
     tsr_config config;
     tsr_setup setup;
     tsr_session session;
-    tsr_log *log;
     tessera_progress progress;
     void *context;
 };
@@ -853,35 +845,47 @@ static void watch(void *watcher, const char *phase, long done, long planned)
         r->stop = 1;
 }
 
-static tsr_status read_run(tessera_run *r, const char *config,
-                           const char *output, int n_set,
-                           const char *const *set, tsr_err *err)
+/* path: of a configuration, or with is_resumed 1 of the folder of a run. */
+static int open_run(int is_resumed, const char *path, const char *output,
+                    int n_set, const char *const *set, tessera_run **out,
+                    tsr_err *err)
 {
-    r->log = tsr_log_new(NULL, TSR_LOG_INFO);
-    TSR_TRY(tsr_allocated(r->log, err));
-    tsr_log_buffer(r->log);
-    r->session.config = &r->config;
-    r->session.setup = &r->setup;
-    r->session.log = r->log;
-    r->session.watch = (tsr_watch){&r->stop, watch, r};
-    TSR_TRY(tsr_config_read(config, n_set, set, &r->config, err));
-    if (output != NULL) {
+    TSR_REQUIRE(path != NULL && (output == NULL || output[0] != '\0'));
+    TSR_REQUIRE(n_set >= 0 && (n_set == 0 || set != NULL));
+    TSR_MAKE(out);
+    tessera_run *r = *out;
+    tsr_session *s = &r->session;
+    s->config = &r->config;
+    s->setup = &r->setup;
+    s->log = tsr_log_new(NULL, TSR_LOG_INFO);
+    s->watch = (tsr_watch){&r->stop, watch, r};
+    tsr_log_buffer(s->log);
+    tsr_status status = tsr_allocated(s->log, err);
+    if (status == TSR_OK)
+        status = is_resumed
+                     ? tsr_session_reopen(s, path, n_set, set, err)
+                     : tsr_config_read(path, n_set, set, &r->config, err);
+    if (status == TSR_OK && output != NULL) {
         free(r->config.output.directory);
         r->config.output.directory = strdup(output);
-        TSR_TRY(tsr_allocated(r->config.output.directory, err));
+        status = tsr_allocated(r->config.output.directory, err);
     }
-    return tsr_session_read(&r->session, err);
+    TSR_THEN(status, tsr_session_read(s, err));
+    TSR_MADE(status, out, tessera_run_free);
 }
 
 int tessera_run_new(const char *config, const char *output, int n_set,
                     const char *const *set, tessera_run **out)
 {
-    TSR_PUBLIC_NEW(out, config != NULL);
-    TSR_REQUIRE(output == NULL || output[0] != '\0');
-    TSR_REQUIRE(n_set >= 0 && (n_set == 0 || set != NULL));
-    TSR_MAKE(out);
-    TSR_MADE(read_run(*out, config, output, n_set, set, err), out,
-             tessera_run_free);
+    TSR_PUBLIC_NEW(out, 1);
+    return open_run(0, config, output, n_set, set, out, err);
+}
+
+int tessera_run_resume(const char *folder, int n_set, const char *const *set,
+                       tessera_run **out)
+{
+    TSR_PUBLIC_NEW(out, 1);
+    return open_run(1, folder, NULL, n_set, set, out, err);
 }
 
 int tessera_run_start(tessera_run *run, tessera_progress progress,
@@ -896,7 +900,9 @@ int tessera_run_start(tessera_run *run, tessera_progress progress,
     watch(run, "set-up", 0, 0);
     tsr_status status = tsr_session_check_stop(&run->session, TSR_OK, err);
     TSR_THEN(status,
-             tsr_setup_engine(&run->config, 0, run->log, &run->setup, err));
+             tsr_setup_engine(&run->config,
+                              (int)run->session.checkpoint.identity.n_chain,
+                              run->session.log, &run->setup, err));
     status = tsr_session_check_stop(&run->session, status, err);
     TSR_THEN(status, tsr_session_run(&run->session, err));
     return (int)status;
@@ -932,10 +938,11 @@ void tessera_run_free(tessera_run *run)
 {
     if (run == NULL)
         return;
+    tsr_log *log = run->session.log;
     tsr_session_clear(&run->session);
     tsr_setup_clear(&run->setup);
     tsr_config_clear(&run->config);
-    tsr_log_free(run->log);
+    tsr_log_free(log);
     free(run);
 }
 

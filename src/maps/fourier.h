@@ -90,27 +90,6 @@ typedef struct {
 tsr_status tsr_fsc_make(const tsr_map *map, const float *density,
                         tsr_pool *pool, tsr_fsc *out, tsr_err *err);
 
-/* Shell correlation of two half-maps, with and without a mask. A mask removes
- * noise around the molecule, but adds a correlation of its own, which is larger
- * for a sharper edge. Randomising the phases of both maps beyond a frequency
- * measures this artefact: any correlation left beyond this frequency is due to
- * the mask, and (masked - random) / (1 - random) is free of the artefact (Chen
- * et al. 2013, Ultramicroscopy 135:24). Phases are random from the frequency
- * where the unmasked curve first falls below 0.8. The correction starts two
- * shells later, because the step in the phases affects neighbouring shells. */
-typedef struct {
-    tsr_fsc plain;                     /* without a mask */
-    tsr_fsc masked, random, corrected; /* n 0: there is no mask (random: or no
-                                          phase was randomised) */
-    double random_from_inv_ang;        /* infinite: no phase was randomised */
-} tsr_fsc_halves;
-
-/* mask [n_voxel]: 1 inside, 0 outside, intermediate at a soft edge; NULL: no
- * mask. Errors: TSR_E_DATA (different grids, an empty mask), TSR_E_NOMEM. */
-tsr_status tsr_fsc_halves_make(const tsr_map *one, const tsr_map *other,
-                               const float *mask, tsr_pool *pool,
-                               tsr_fsc_halves *out, tsr_err *err);
-
 /* ---- filters ---- */
 
 /* The sum over voxels of the product of two maps is a sum over frequencies

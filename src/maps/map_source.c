@@ -164,9 +164,11 @@ tsr_status tsr_mask_make(const tsr_mask_source *s, const tsr_map *map,
     return TSR_OK;
 }
 
-tsr_status tsr_map_source_mask(const tsr_map_options *o, const tsr_map *map,
-                               tsr_map_start start, tsr_log *log,
-                               tsr_pool *pool, float **value, tsr_err *err)
+/* Makes the mask of an entry with tsr_mask_make, with the resolution as the
+ * width of its edge. */
+static tsr_status make_mask(const tsr_map_options *o, const tsr_map *map,
+                            tsr_map_start start, tsr_log *log, tsr_pool *pool,
+                            float **value, tsr_err *err)
 {
     const tsr_mask_source source = {
         .mask = o->mask,
@@ -189,8 +191,7 @@ static tsr_status set_mask(job *j, tsr_map_start start, tsr_err *err)
     const size_t n = tsr_map_n_voxel(&map->grid);
     double n_in = 0.0, n_out = 0.0, outside = 0.0;
     float *mask;
-    TSR_TRY(
-        tsr_map_source_mask(j->o, map, start, j->log, &j->pool, &mask, err));
+    TSR_TRY(make_mask(j->o, map, start, j->log, &j->pool, &mask, err));
     tsr_pool_array(&j->pool, j->is_inside, n);
     TSR_TRY(tsr_pool_check(&j->pool, err));
     for (size_t k = 0; k < n; k++) {

@@ -97,11 +97,4 @@ tsr_status tsr_map_source_read(const tsr_map_options *options,
                                tsr_pool *pool, tsr_map_source *out,
                                tsr_err *err);
 
-/* Makes the mask of an entry with tsr_mask_make, with the resolution as the
- * width of its edge. */
-tsr_status tsr_map_source_mask(const tsr_map_options *options,
-                               const tsr_map *map, tsr_map_start start,
-                               tsr_log *log, tsr_pool *pool, float **value,
-                               tsr_err *err);
-
 #endif

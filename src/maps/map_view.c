@@ -552,16 +552,13 @@ static tsr_status analyse(job *j, tsr_err *err)
 static tsr_status compare_halves(job *j, tsr_err *err)
 {
     const tsr_map_options *o = j->o;
-    const tsr_map_start start = {j->models->atoms->n_atom,
-                                 (const double(*)[3])j->models->start};
     tsr_map *half[2];
-    float *mask;
     for (int k = 0; k < 2; k++)
         TSR_TRY(tsr_map_read(o->half[k], (tsr_map_origin)o->origin, NULL,
                              &j->pool, &half[k], err));
-    TSR_TRY(tsr_map_source_mask(o, half[0], start, NULL, &j->pool, &mask, err));
-    return tsr_fsc_halves_make(half[0], half[1], mask, &j->out->pool,
-                               &j->out->halves, err);
+    TSR_TRY(tsr_map_check_grid("half-map", half[1], half[0], err));
+    return tsr_fsc_make(half[0], half[1]->value, &j->out->pool, &j->out->halves,
+                        err);
 }
 
 /* ---- making a view ---- */

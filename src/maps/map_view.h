@@ -66,16 +66,15 @@ typedef struct {
                                   the model's volume */
     tsr_fsc mean, start;       /* shell correlation of the map with the draws'
                                   mean, and with the start */
-    tsr_fsc_halves halves;     /* shell correlation of the half-maps; plain.n 0:
-                                  the entry has no half-maps */
+    tsr_fsc halves;            /* shell correlation of the half-maps; n 0: the
+                                  entry has no half-maps */
 } tsr_map_view;
 
 /* Compares the models of a run with the map of an entry. If the draws are many,
  * analyses every k-th draw; k follows from the cost of a draw. options: of the
  * entry, which must be a map. sigma_over_r: width of the blur over the
  * resolution. Reads map, mask and half-maps from their files. Errors: those of
- * tsr_map_source_read; TSR_E_NOMEM; TSR_E_DATA (an atom of an unknown
- * element). */
+ * tsr_map_source_read; TSR_E_NOMEM. */
 tsr_status tsr_map_view_make(const tsr_term_options *options,
                              const tsr_map_models *models, double sigma_over_r,
                              tsr_map_view *out, tsr_err *err);

@@ -1018,10 +1018,11 @@ static void compare_numbers(const parts_graph *g, int first, tsr_parts *parts)
         int n = r[i].number - r[i - 1].number - 1;
         if (n > 0 && !is_linked(g, i))
             note(parts,
-                 "%d residues between %s and %s are not in the model; they "
-                 "scatter as well: model them (MODELLER, AlphaFold) and make "
-                 "them flexible",
-                 n, name_of(g, i - 1, one), name_of(g, i, other));
+                 "%d residue%s between %s and %s missing in the model, not in "
+                 "the sample: add to the model (MODELLER, AlphaFold) what is "
+                 "missing, and make it flexible",
+                 n, n == 1 ? "" : "s", name_of(g, i - 1, one),
+                 name_of(g, i, other));
     }
     if (r[first].number > 1 && !is_copy(g, first))
         note(parts,

@@ -262,17 +262,45 @@ tsr_status tsr_model_atoms_letter_chains(tsr_model_atoms *atoms, tsr_log *log,
 
 typedef enum { TSR_MODEL_PDB, TSR_MODEL_CIF, TSR_MODEL_XYZ } tsr_model_format;
 
+/* A chain, strand or ligand as mmCIF counts them. Asyms with the same residues
+ * have the same entity. */
+typedef struct {
+    char id[24];  /* label_asym_id: the chain's id, or for guests that share it
+                     one that begins with it */
+    int entity;   /* from 1 */
+    int is_first; /* 1: the first asym of its entity */
+    int first, n_atom, n_residue;
+    tsr_guest_kind kind; /* TSR_GUEST_NUCLEOTIDE also in a nucleic model */
+} tsr_cif_asym;
+
+/* Labels of a model's atoms in mmCIF. */
+typedef struct {
+    int n_asym;
+    tsr_cif_asym *asym; /* [n_asym] in the order of atoms */
+    int *of, *seq; /* [n_atom] index of its asym; number of its residue in the
+                      asym, from 1 */
+} tsr_cif_labels;
+
+/* Labels the atoms, in memory of the pool. Errors: TSR_E_NOMEM. */
+tsr_status tsr_cif_labels_make(const tsr_model_atoms *atoms, tsr_pool *pool,
+                               tsr_cif_labels *out, tsr_err *err);
+
 /* How models are written, and which atoms they have. */
 typedef struct {
     tsr_model_format format;
     const char *name; /* name of the entry: letters, digits, - and _ */
     const tsr_model_atoms *atoms;
-    const double *b; /* [n_atom] B column of PDB; NULL: 0 */
+    const tsr_cif_labels *labels; /* for mmCIF; tsr_model_file makes them */
+    const double *b;              /* [n_atom] B column of PDB; NULL: 0 */
 } tsr_model_spec;
 
-/* Writes the header before the first model. remark: lines of text (REMARK 999
- * in PDB), may be NULL. */
+/* Writes the header before the first model, in mmCIF with the entities. remark:
+ * lines of text (REMARK 999 in PDB), may be NULL. */
 void tsr_model_begin(const tsr_model_spec *spec, const char *remark, FILE *out);
+
+/* Writes the header of a loop of mmCIF, for rows that follow. items: names with
+ * blanks between them. */
+void tsr_cif_loop(FILE *out, const char *category, const char *items);
 
 /* Writes one model. number: from 1, or 0 for a single model, which has no MODEL
  * record in PDB. label: one line. xyz [n_atom][3], Angstrom. Errors: TSR_E_DATA

@@ -7,6 +7,7 @@ extern "C" {
 
 #include "files/file.h"
 #include "molecule/residue.h"
+#include "molecule/sas_entry.h"
 }
 
 #include <cstdint> // before gemmi, which lacks it
@@ -19,6 +20,7 @@ extern "C" {
 #include <gemmi/mmcif.hpp>
 #include <gemmi/model.hpp>
 #include <gemmi/neutron92.hpp>
+#include <gemmi/numb.hpp>
 #include <gemmi/pdb.hpp>
 #include <gemmi/resinfo.hpp>
 
@@ -1457,8 +1459,8 @@ tsr_status guard(const char *path, T **out, tsr_err *err, Make make_it)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
     } catch (const std::exception &problem) {
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s' cannot be read as PDB or mmCIF: %.500s", path,
-                        one_line(problem.what()).c_str());
+                        "'%s' cannot be read as PDB, mmCIF or sasCIF: %.500s",
+                        path, one_line(problem.what()).c_str());
     } catch (...) {
         return tsr_fail(err, TSR_E_INTERNAL, "unknown failure reading '%s'",
                         path);
@@ -1481,7 +1483,154 @@ tsr_status read_file(const char *path, T **out, tsr_err *err, Read read)
     });
 }
 
+/* ---- SASBDB entries ---- */
+
+template <size_t size>
+void copy_word(char (&to)[size], const gemmi::cif::Column &column)
+{
+    std::snprintf(to, size, "%s",
+                  column.length() > 0 ? one_line(column.str(0)).c_str() : "");
+}
+
+/* The first number of an item; NaN for none and for 0, which entries state for
+ * unknown. */
+double first_number(gemmi::cif::Block &block, const char *tag)
+{
+    const gemmi::cif::Column column = block.find_values(tag);
+    const double x =
+        column.length() > 0 ? gemmi::cif::as_number(column.at(0)) : 0.0;
+    return x > 0.0 ? x : double(NAN);
+}
+
+void read_results(gemmi::cif::Document &doc, gemmi::cif::Block &main,
+                  tsr_sas_entry *e)
+{
+    const double nm = 10.0; // Angstrom
+    const std::string name = main.name.empty() ? "entry" : main.name;
+    *e = tsr_sas_entry{};
+    std::snprintf(e->name, sizeof e->name, "%s",
+                  name.substr(0, gemmi::to_lower(name).rfind("_main")).c_str());
+    copy_word(e->source, main.find_values("_sas_beam.type_of_source"));
+    e->rg = nm * first_number(main, "_sas_result.rg_from_guinier");
+    e->rg_error = nm * first_number(main, "_sas_result.rg_from_guinier_error");
+    e->rg_pr = nm * first_number(main, "_sas_result.rg_from_pr");
+    e->d_max = nm * first_number(main, "_sas_result.d_max");
+    e->mass = first_number(main, "_sas_result.mw_standard");
+    if (std::isnan(e->mass))
+        e->mass = first_number(main, "_sas_result.experimental_mw");
+    e->mass_porod = first_number(main, "_sas_result.mw_porod");
+    for (gemmi::cif::Block &block : doc.blocks)
+        for (const std::string &text :
+             block.find_values("_sas_model_fitting_details.chi_square")) {
+            const double chi2 = gemmi::cif::as_number(text);
+            if (chi2 > 0.0 && e->n_fit < TSR_MOST_SAS_FITS)
+                e->chi2[e->n_fit++] = chi2;
+        }
+}
+
+/* gemmi keeps values as they are written, and the line of a loop alone, so the
+ * line of each row is found by a search for its values one after another. */
+void read_curve(const std::string &text, gemmi::cif::Column *column,
+                tsr_sas_curve *curve)
+{
+    const gemmi::cif::Item *item = column[0].item();
+    const gemmi::cif::Loop &loop = item->loop;
+    size_t at = 0;
+    long line = 1;
+    auto find = [&](const std::string &word) {
+        const size_t to = std::min(text.find(word, at), text.size());
+        line +=
+            std::count(text.begin() + long(at), text.begin() + long(to), '\n');
+        at = to;
+    };
+    while (line < item->line_number && at < text.size()) {
+        find("\n");
+        at++;
+        line++;
+    }
+    for (const std::string &tag : loop.tags)
+        find(tag);
+    at += loop.tags.back().size();
+    for (size_t i = 0; i < loop.length(); i++) {
+        double value[3];
+        long first = 0;
+        for (size_t k = 0; k < loop.width(); k++) {
+            find(loop.val(i, k));
+            at += loop.val(i, k).size();
+            first = k == 0 ? line : first;
+        }
+        for (int k = 0; k < 3; k++)
+            value[k] = column[k].item() == item
+                           ? gemmi::cif::as_number(column[k].at(int(i)))
+                           : double(NAN);
+        if (column[3].item() == item && column[3].at(int(i)) != column[3].at(0))
+            curve->first_unused =
+                curve->n_unused++ > 0 ? curve->first_unused : first;
+        else
+            curve->point[curve->n++] = {value[0], value[1], value[2], first};
+    }
+}
+
+void read_entry(const char *path, const std::string &text, tsr_pool *pool,
+                tsr_sas_entry *entry, tsr_sas_curve *curve)
+{
+    static const char *const tag[] = {
+        "_sas_scan_intensity.momentum_transfer",
+        "_sas_scan_intensity.intensity",
+        "_sas_scan_intensity.intensity_su_counting",
+        "_sas_scan_intensity.scan_id"};
+    gemmi::cif::Document doc =
+        gemmi::cif::read_memory(text.data(), text.size(), path);
+    for (gemmi::cif::Block &block : doc.blocks) {
+        gemmi::cif::Column column[4];
+        for (int k = 0; k < 4; k++)
+            column[k] = block.find_values(tag[k]);
+        const gemmi::cif::Loop *loop = column[0].get_loop();
+        if (loop == nullptr || column[1].item() != column[0].item())
+            continue;
+        if (loop->length() == 0)
+            refuse("'%s', line %d: the loop of the curve has no rows", path,
+                   column[0].item()->line_number);
+        *curve = tsr_sas_curve{};
+        curve->point = static_cast<tsr_sas_point *>(
+            tsr_pool_new(pool, loop->length(), sizeof *curve->point));
+        if (curve->point == nullptr)
+            throw std::bad_alloc();
+        read_curve(text, column, curve);
+        copy_word(curve->unit, block.find_values("_sas_scan.unit"));
+        if (curve->unit[0] == '\0')
+            copy_word(curve->unit,
+                      block.find_values("_sas_scan.momentum_transfer_units"));
+        read_results(doc, block, entry);
+        return;
+    }
+    refuse("'%s' holds no curve: no data block has a loop of %s and %s", path,
+           tag[0], tag[1]);
+}
+
 } // namespace
+
+extern "C" int tsr_sas_is_cif(const char *text, size_t size)
+{
+    return is_cif(ascii(text, std::min(size, size_t(100000)))) &&
+           (std::strstr(text, "\n_") != nullptr ||
+            std::strstr(text, "\nloop_") != nullptr);
+}
+
+extern "C" tsr_status tsr_sas_entry_read(const char *path, const char *text,
+                                         size_t size, tsr_pool *pool,
+                                         tsr_sas_entry *entry,
+                                         tsr_sas_curve *curve, tsr_err *err)
+{
+    struct None {
+        int *release() { return nullptr; }
+    };
+    int *none;
+    return guard(path, &none, err, [=] {
+        read_entry(path, ascii(text, size), pool, entry, curve);
+        return None{};
+    });
+}
 
 extern "C" tsr_status tsr_structure_read(const char *path, tsr_structure **out,
                                          tsr_err *err)

@@ -157,6 +157,80 @@ tsr_status tsr_model_atoms_letter_chains(tsr_model_atoms *m, tsr_log *log,
     return TSR_OK;
 }
 
+/* ---- labels of mmCIF ---- */
+
+static int same_residue(const tsr_model_atom *a, const tsr_model_atom *b)
+{
+    return a->number == b->number && a->insertion == b->insertion &&
+           strcmp(a->residue, b->residue) == 0;
+}
+
+/* Compares the residues of two asyms. */
+static int same_entity(const tsr_model_atoms *m, const tsr_cif_labels *l,
+                       const tsr_cif_asym *a, const tsr_cif_asym *b)
+{
+    int i = a->first, k = b->first, is_same = a->kind == b->kind;
+    for (int r = 1; r <= a->n_residue && is_same; r++) {
+        is_same = a->n_residue == b->n_residue &&
+                  strcmp(m->atom[i].residue, m->atom[k].residue) == 0;
+        while (++i < a->first + a->n_atom && l->seq[i] == r)
+            continue;
+        while (++k < b->first + b->n_atom && l->seq[k] == r)
+            continue;
+    }
+    return is_same;
+}
+
+/* Sets entity and id of asym k, after those before. */
+static void name_asym(const tsr_model_atoms *m, tsr_cif_labels *l, int k)
+{
+    tsr_cif_asym *a = &l->asym[k];
+    const tsr_model_atom *atom = &m->atom[a->first];
+    const char one[2] = {atom->chain, '\0'};
+    const char *id = atom->chain_id[0] != '\0' ? atom->chain_id : one;
+    int is_taken = 0, same = k, last = 0;
+    for (int i = k; i-- > 0;) {
+        is_taken |= strcmp(l->asym[i].id, id) == 0;
+        last = l->asym[i].entity > last ? l->asym[i].entity : last;
+        same = same_entity(m, l, &l->asym[i], a) ? i : same;
+    }
+    a->is_first = same == k;
+    a->entity = same == k ? last + 1 : l->asym[same].entity;
+    snprintf(a->id, sizeof a->id, is_taken ? "%sx%d" : "%s", id, k + 1);
+}
+
+tsr_status tsr_cif_labels_make(const tsr_model_atoms *atoms, tsr_pool *pool,
+                               tsr_cif_labels *out, tsr_err *err)
+{
+    const tsr_model_atoms *m = atoms;
+    tsr_cif_labels *l = out;
+    *l = (tsr_cif_labels){.n_asym = 0};
+    tsr_pool_array(pool, l->asym, m->n_atom);
+    tsr_pool_array(pool, l->of, m->n_atom);
+    tsr_pool_array(pool, l->seq, m->n_atom);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int i = 0; i < m->n_atom; i++) {
+        const tsr_model_atom *a = &m->atom[i], *before = a - (i > 0);
+        const int is_new = i == 0 || !same_residue(a, before);
+        if (i == 0 || a->chain != before->chain ||
+            strcmp(a->chain_id, before->chain_id) != 0 ||
+            a->guest_kind != before->guest_kind ||
+            (is_new && a->guest_kind == TSR_GUEST_LIGAND))
+            l->asym[l->n_asym++] = (tsr_cif_asym){
+                .first = i,
+                .kind = m->is_nucleic && a->guest_kind == TSR_GUEST_NONE
+                            ? TSR_GUEST_NUCLEOTIDE
+                            : a->guest_kind};
+        tsr_cif_asym *asym = &l->asym[l->n_asym - 1];
+        asym->n_residue += asym->n_atom++ == 0 || is_new;
+        l->of[i] = l->n_asym - 1;
+        l->seq[i] = asym->n_residue;
+    }
+    for (int k = 0; k < l->n_asym; k++)
+        name_asym(m, l, k);
+    return TSR_OK;
+}
+
 /* ---- writing ---- */
 
 static void print_remark(const char *remark, const char *prefix, FILE *out)
@@ -173,18 +247,71 @@ static void print_remark(const char *remark, const char *prefix, FILE *out)
     }
 }
 
+/* Returns text, or a quoted copy of it in `out` if it has a special meaning in
+ * CIF. */
+static const char *cif_word(const char *text, char out[16])
+{
+    const int is_bare = text[0] != '\0' &&
+                        strcspn(text, " \t") == strlen(text) &&
+                        strchr("_#$'\"[];", text[0]) == NULL &&
+                        strcmp(text, ".") != 0 && strcmp(text, "?") != 0;
+    const char quote = strchr(text, '\'') == NULL ? '\'' : '"';
+    if (is_bare)
+        return text;
+    snprintf(out, 16, "%c%.12s%c", quote, text, quote);
+    return out;
+}
+
+void tsr_cif_loop(FILE *out, const char *category, const char *items)
+{
+    fputs("#\nloop_\n", out);
+    for (const char *p = items; *p != '\0'; p += strspn(p, " ")) {
+        const int n = (int)strcspn(p, " ");
+        fprintf(out, "_%s.%.*s\n", category, n, p);
+        p += n;
+    }
+}
+
+/* Entities, their sequences, and the chains that have them. */
+static void cif_entities(const tsr_model_spec *spec, FILE *out)
+{
+    enum { ASYM, ENTITY, POLYMER, SEQUENCE, LIGAND, N };
+    static const char *const loop[N][2] = {
+        {"struct_asym", "entity_id id"},
+        {"entity", "id type"},
+        {"entity_poly", "entity_id type"},
+        {"entity_poly_seq", "entity_id mon_id num"},
+        {"pdbx_entity_nonpoly", "entity_id comp_id name"}};
+    const tsr_cif_labels *l = spec->labels;
+    for (int t = 0, n_row = 0; t < N; t++, n_row = 0)
+        for (int i = 0; i < spec->atoms->n_atom; i++) {
+            const tsr_model_atom *atom = &spec->atoms->atom[i];
+            const tsr_cif_asym *a = &l->asym[l->of[i]];
+            const int is_ligand = a->kind == TSR_GUEST_LIGAND;
+            char residue[16], id[16];
+            if ((i > a->first &&
+                 (t != SEQUENCE || same_residue(atom, atom - 1))) ||
+                (t != ASYM && !a->is_first) ||
+                (t > ENTITY && is_ligand != (t == LIGAND)))
+                continue;
+            if (n_row++ == 0) /* CIF has no loops without rows */
+                tsr_cif_loop(out, loop[t][0], loop[t][1]);
+            const char *name = cif_word(atom->residue, residue);
+            fprintf(out, "%d %s", a->entity,
+                    t == ASYM      ? cif_word(a->id, id)
+                    : t == ENTITY  ? is_ligand ? "non-polymer" : "polymer"
+                    : t != POLYMER ? name
+                    : a->kind == TSR_GUEST_NONE ? "polypeptide(L)"
+                    : atom->residue[0] == 'D'   ? "polydeoxyribonucleotide"
+                                                : "polyribonucleotide");
+            if (t == SEQUENCE)
+                fprintf(out, " %d", l->seq[i]);
+            fprintf(out, t == LIGAND ? " %s\n" : "\n", name);
+        }
+}
+
 void tsr_model_begin(const tsr_model_spec *spec, const char *remark, FILE *out)
 {
-    static const char *const item[] = {"group_PDB",      "id",
-                                       "type_symbol",    "label_atom_id",
-                                       "label_alt_id",   "label_comp_id",
-                                       "label_asym_id",  "label_entity_id",
-                                       "label_seq_id",   "pdbx_PDB_ins_code",
-                                       "Cartn_x",        "Cartn_y",
-                                       "Cartn_z",        "occupancy",
-                                       "B_iso_or_equiv", "auth_seq_id",
-                                       "auth_comp_id",   "auth_asym_id",
-                                       "auth_atom_id",   "pdbx_PDB_model_num"};
     switch (spec->format) {
     case TSR_MODEL_PDB:
         print_remark(remark, "REMARK 999 ", out);
@@ -192,9 +319,13 @@ void tsr_model_begin(const tsr_model_spec *spec, const char *remark, FILE *out)
     case TSR_MODEL_CIF:
         fprintf(out, "data_%s\n#\n", spec->name);
         print_remark(remark, "# ", out);
-        fputs("loop_\n", out);
-        for (size_t i = 0; i < sizeof item / sizeof *item; i++)
-            fprintf(out, "_atom_site.%s\n", item[i]);
+        cif_entities(spec, out);
+        tsr_cif_loop(out, "atom_site",
+                     "group_PDB id type_symbol label_atom_id label_alt_id "
+                     "label_comp_id label_asym_id label_entity_id label_seq_id "
+                     "pdbx_PDB_ins_code Cartn_x Cartn_y Cartn_z occupancy "
+                     "B_iso_or_equiv auth_seq_id auth_comp_id auth_asym_id "
+                     "auth_atom_id pdbx_PDB_model_num");
         break;
     case TSR_MODEL_XYZ:
         break;
@@ -218,40 +349,28 @@ static void pdb_atom(const tsr_model_atom *a, int serial, const double *x,
             x[2], 1.0, fmin(b, 999.99), a->element);
 }
 
-/* Returns text, or a quoted copy of it in `out` if it has a special meaning in
- * CIF. */
-static const char *cif_word(const char *text, char out[16])
-{
-    const int is_bare = text[0] != '\0' &&
-                        strcspn(text, " \t") == strlen(text) &&
-                        strchr("_#$'\"[];", text[0]) == NULL &&
-                        strcmp(text, ".") != 0 && strcmp(text, "?") != 0;
-    const char quote = strchr(text, '\'') == NULL ? '\'' : '"';
-    if (is_bare)
-        return text;
-    snprintf(out, 16, "%c%.12s%c", quote, text, quote);
-    return out;
-}
-
-static void cif_atom(const tsr_model_atom *a, int serial, const double *x,
+static void cif_atom(const tsr_model_spec *spec, int i, const double *x,
                      double b, int model, FILE *out)
 {
+    const tsr_model_atom *a = &spec->atoms->atom[i];
+    const tsr_cif_asym *asym = &spec->labels->asym[spec->labels->of[i]];
     const char insertion = a->insertion == ' ' ? '?' : a->insertion;
     const char one[2] = {a->chain, '\0'};
-    char quoted[2][16];
+    char quoted[4][16], place[16] = ".";
     const char *id = a->chain_id[0] != '\0' ? a->chain_id : one;
     const char *chain = strcmp(id, " ") == 0 ? "." : cif_word(id, quoted[0]);
     const char *element = a->element[0] != '\0' ? a->element : "?";
     const char *name = cif_word(a->name, quoted[1]);
-    char place[16] = ".";
-    if (a->at >= 0)
-        snprintf(place, sizeof place, "%d", a->at + 1);
+    const char *residue = cif_word(a->residue, quoted[2]);
+    if (asym->kind != TSR_GUEST_LIGAND)
+        snprintf(place, sizeof place, "%d", spec->labels->seq[i]);
     fprintf(out,
-            "%s %d %s %s . %s %s 1 %s %c %.3f %.3f %.3f 1.00 %.2f %d %s %s "
+            "%s %d %s %s . %s %s %d %s %c %.3f %.3f %.3f 1.00 %.2f %d %s %s "
             "%s %d\n",
-            a->guest_kind == TSR_GUEST_LIGAND ? "HETATM" : "ATOM", serial,
-            element, name, a->residue, chain, place, insertion, x[0], x[1],
-            x[2], b, a->number, a->residue, chain, name, model);
+            a->guest_kind == TSR_GUEST_LIGAND ? "HETATM" : "ATOM", i + 1,
+            element, name, residue, cif_word(asym->id, quoted[3]), asym->entity,
+            place, insertion, x[0], x[1], x[2], b, a->number, residue, chain,
+            name, model);
 }
 
 /* Checks that the format can hold the model. Errors: TSR_E_DATA. */
@@ -310,7 +429,7 @@ tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
         const double b = spec->b != NULL ? spec->b[i] : 0.0;
         serial++;
         if (spec->format == TSR_MODEL_CIF)
-            cif_atom(a, serial, xyz[i], b, number > 0 ? number : 1, out);
+            cif_atom(spec, i, xyz[i], b, number > 0 ? number : 1, out);
         else if (spec->format == TSR_MODEL_XYZ)
             fprintf(out, "%-2s %.3f %.3f %.3f\n",
                     a->element[0] != '\0' ? a->element : "X", xyz[i][0],
@@ -341,15 +460,24 @@ tsr_status tsr_model_file(const tsr_model_spec *spec, const char *path,
                           const char *remark, const double (*xyz)[3],
                           tsr_err *err)
 {
-    tsr_file_writer to;
+    tsr_file_writer to = {.out = NULL};
+    tsr_pool pool = {0};
+    tsr_cif_labels labels;
+    tsr_model_spec labelled = *spec;
+    labelled.labels = &labels;
     tsr_status status = check_limits(spec, xyz, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "cannot write '%s'", path);
-    TSR_TRY(tsr_file_begin(&to, path, err));
-    tsr_model_begin(spec, remark, to.out);
-    status = tsr_model_write(spec, 0, NULL, xyz, to.out, err);
-    tsr_model_end(spec, to.out);
-    return tsr_file_end(&to, status, err);
+    status = tsr_cif_labels_make(spec->atoms, &pool, &labels, err);
+    TSR_THEN(status, tsr_file_begin(&to, path, err));
+    if (status == TSR_OK) {
+        tsr_model_begin(&labelled, remark, to.out);
+        status = tsr_model_write(&labelled, 0, NULL, xyz, to.out, err);
+        tsr_model_end(&labelled, to.out);
+    }
+    status = tsr_file_end(&to, status, err);
+    tsr_pool_clear(&pool);
+    return status;
 }
 
 tsr_status tsr_model_atoms_write(const tsr_model_atoms *atoms, const char *path,

@@ -171,7 +171,6 @@ static inline double tsr_move_weight(const void *options)
     X(side_chain)    \
     X(rigid_body)    \
     X(regrow)        \
-    X(pose)          \
     X(collective)    \
     X(surrogate)     \
     X(redraw)

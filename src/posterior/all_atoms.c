@@ -619,8 +619,8 @@ static int is_grid_faster(const tsr_atom_curves *c, const tsr_debye_spec *spec)
     if (c->sum == NULL)
         return spec->n > MOST_EXACT;
     const int is_cpu = tsr_device_get_info(c->device)->type == TSR_DEVICE_CPU;
-    const tsr_method_speed speed = {
-        .n_thread = 1, .host = 1.0, .pair_s = is_cpu ? core_s : gpu_s};
+    const tsr_method_speed speed = {.n_thread = 1,
+                                    .pair_s = is_cpu ? core_s : gpu_s};
     return tsr_method_seconds(TSR_METHOD_FFT, spec, 0.0, &speed) <
            tsr_method_seconds(TSR_METHOD_DIRECT, spec, 0.0, &speed);
 }

@@ -249,20 +249,15 @@ static tsr_status open_devices(const char *use, tsr_log *log, tsr_setup *s,
     return status;
 }
 
-/* Logs environment variables that replace kernels or tuning. */
+/* Logs an environment variable that replaces kernels. */
 static void log_environment(tsr_log *log)
 {
     const char *kernels = getenv("TSR_KERNEL_DIR");
-    const char *tuning = getenv("TESSERA_TUNING");
     if (kernels != NULL && *kernels != '\0')
         tsr_warn(log,
                  "the kernels are read from '%s' (TSR_KERNEL_DIR) instead of "
                  "the program",
                  kernels);
-    if (tuning != NULL && *tuning != '\0')
-        tsr_info(log,
-                 "engine settings are read from '%s' first (TESSERA_TUNING)",
-                 tuning);
 }
 
 /* Whether the run uses plain C: as configured, or since `auto` finds no driver,

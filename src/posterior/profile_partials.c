@@ -73,6 +73,7 @@ static tsr_status read_tables(tsr_profile_maker *m, const char *own,
         TSR_TRY(tsr_allocated(c->structure.form_factors, err));
         TSR_TRY(check_table(c, &has_components, err));
     }
+    c->contrast.c1 = (tsr_number_or_word){-1, 1.0};
     c->contrast.c2 = (tsr_number_or_word){-1, 0.0};
     if (has_components)
         c->contrast.c1 = c->contrast.c2 = infer;
@@ -383,17 +384,23 @@ static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_molecule *molecule,
     return TSR_OK;
 }
 
-/* Mass with hydrogens, which the bodies' masses leave out. Hydrogens of
- * nucleotides are included in the guests. */
+/* The masses of bodies leave hydrogens out. */
+static double hydrogen_mass(tsr_amino amino)
+{
+    const tsr_amino_info *info = &tsr_amino_table[amino];
+    int n = 0;
+    for (int k = 0; k < info->n_atom; k++)
+        n += info->atom[k].n_hydrogen;
+    return n * tsr_atom_mass(1);
+}
+
+/* Mass with hydrogens. Those of nucleotides are included in the guests. */
 static double total_mass(const tsr_topology *t)
 {
     double mass = t->total_mass;
     mass += t->guests != NULL ? t->guests->hydrogen_mass : 0.0;
-    for (int r = 0; r < t->n_residue - t->n_link; r++) {
-        const tsr_amino_info *amino = &tsr_amino_table[t->residue[r].amino];
-        for (int k = 0; k < amino->n_atom; k++)
-            mass += amino->atom[k].n_hydrogen * tsr_atom_mass(1);
-    }
+    for (int r = 0; r < t->n_residue - t->n_link; r++)
+        mass += hydrogen_mass(t->residue[r].amino);
     return mass;
 }
 
@@ -415,6 +422,24 @@ static tsr_status profile_of_bodies(tsr_profile_maker *m,
     return status;
 }
 
+static tsr_status reserve_bodies(tsr_bodies *b, int n, int **type,
+                                 double **exposure, tsr_err *err)
+{
+    b->n = n;
+    tsr_pool_array(&b->pool, *type, n);
+    tsr_pool_array(&b->pool, *exposure, n);
+    tsr_pool_array(&b->pool, b->xyz, n);
+    tsr_pool_array(&b->pool, b->residue, n);
+    return tsr_pool_check(&b->pool, err);
+}
+
+static tsr_status make_spec(const tsr_form_factor_table *table, const int *type,
+                            const double *exposure, tsr_bodies *b, tsr_err *err)
+{
+    return tsr_coarse_spec_of(table, b->n, type, exposure, b->grid.n_q,
+                              b->grid.dq_inv_ang, &b->pool, &b->coarse, err);
+}
+
 static tsr_status fill_bodies(const tsr_profile_maker *m,
                               const tsr_molecule *molecule, tsr_bodies *b,
                               tsr_err *err)
@@ -422,12 +447,7 @@ static tsr_status fill_bodies(const tsr_profile_maker *m,
     const tsr_topology *t = molecule->topology;
     int *type;
     double *exposure;
-    b->n = t->n_body;
-    tsr_pool_array(&b->pool, type, t->n_body);
-    tsr_pool_array(&b->pool, exposure, t->n_body);
-    tsr_pool_array(&b->pool, b->xyz, t->n_body);
-    tsr_pool_array(&b->pool, b->residue, t->n_body);
-    TSR_TRY(tsr_pool_check(&b->pool, err));
+    TSR_TRY(reserve_bodies(b, t->n_body, &type, &exposure, err));
     for (int i = 0; i < t->n_body; i++) {
         type[i] = t->body[i].type;
         b->residue[i] = t->body[i].residue;
@@ -435,9 +455,7 @@ static tsr_status fill_bodies(const tsr_profile_maker *m,
     }
     b->mass = total_mass(t);
     TSR_TRY(expose_bodies(m, molecule, exposure, err));
-    return tsr_coarse_spec_of(molecule->components, b->n, type, exposure,
-                              b->grid.n_q, b->grid.dq_inv_ang, &b->pool,
-                              &b->coarse, err);
+    return make_spec(molecule->components, type, exposure, b, err);
 }
 
 tsr_status tsr_bodies_read(tsr_profile_maker *maker, const char *path,
@@ -456,6 +474,44 @@ tsr_status tsr_bodies_read(tsr_profile_maker *maker, const char *path,
     tsr_molecule_clear(&molecule);
     free(file);
     return status;
+}
+
+tsr_status tsr_bodies_of_residues(tsr_profile_maker *maker, int n_residue,
+                                  const char *const *residue, int n_body,
+                                  const double (*xyz)[3], double d_bound_ang,
+                                  tsr_bodies *out, tsr_err *err)
+{
+    const tsr_form_factor_table *table = maker->tables.components;
+    tsr_bodies *b = out;
+    double *exposure;
+    int *type, of[2], n = 0;
+    *b = (tsr_bodies){.grid = tsr_q_grid_make(d_bound_ang, maker->q_max)};
+    TSR_TRY(reserve_bodies(b, n_body, &type, &exposure, err));
+    for (int r = 0; r < n_residue; r++) {
+        const int amino = tsr_amino_by_three(residue[r]);
+        if (amino < 0)
+            return tsr_fail(err, TSR_E_DATA,
+                            "residue %d, '%s', is not one of the 20 amino "
+                            "acids",
+                            r, residue[r]);
+        const int n_own = tsr_body_types(table->model, (tsr_amino)amino, of);
+        b->mass += hydrogen_mass((tsr_amino)amino);
+        for (int k = 0; k < n_own; k++, n++) {
+            b->mass += tsr_body_mass(table->model, of[k]);
+            if (n < n_body) {
+                type[n] = of[k];
+                b->residue[n] = r;
+            }
+        }
+    }
+    if (n != n_body)
+        return tsr_fail(err, TSR_E_USAGE, "the residues have %d bodies, not %d",
+                        n, n_body);
+    memcpy(b->xyz, xyz, (size_t)n * sizeof *xyz);
+    tsr_form_factor_exposures(table, n, type, xyz, exposure);
+    TSR_TRY(
+        tsr_exposure_displace(&table->exposure, n, xyz, NULL, exposure, err));
+    return make_spec(table, type, exposure, b, err);
 }
 
 tsr_status tsr_bodies_profile(const tsr_bodies *bodies, const double *sum,

@@ -109,6 +109,15 @@ typedef struct {
 tsr_status tsr_bodies_read(tsr_profile_maker *maker, const char *path,
                            double d_bound_ang, tsr_bodies *out, tsr_err *err);
 
+/* Bodies at xyz [n_body][3]: of each of the residues ("LYS") its one body, or
+ * its backbone and its side chain; hydration from the number of neighbours.
+ * Else as tsr_bodies_read. Errors: TSR_E_DATA (not an amino acid), TSR_E_USAGE
+ * (n_body is not the number of bodies), those of tsr_coarse_spec_of. */
+tsr_status tsr_bodies_of_residues(tsr_profile_maker *maker, int n_residue,
+                                  const char *const *residue, int n_body,
+                                  const double (*xyz)[3], double d_bound_ang,
+                                  tsr_bodies *out, tsr_err *err);
+
 /* The profile of a conformation of the bodies: sum [TSR_N_COMP_PAIR][n_q] of an
  * engine, to which the self terms are added. The caller clears *out, also after
  * an error. Errors: TSR_E_NOMEM. */

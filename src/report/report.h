@@ -97,16 +97,6 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
                             const tsr_report_options *options, const char *path,
                             const char *folder, tsr_log *log, tsr_err *err);
 
-/* ---- Fourier shell correlations, also for tessera map fsc ---- */
-
-/* Adds a panel for s from 0 to `end` (1/Angstrom) and correlations from `low`
- * to 1, with dashed lines at 0.5 and 0.143. */
-void tsr_fsc_panel(tsr_figure *figure, double end, double low, int height);
-
-/* Adds a curve to the last panel; nothing where fsc is empty. */
-void tsr_fsc_curve(tsr_figure *figure, tsr_layer_kind kind, const char *label,
-                   const char *colour, const tsr_fsc *fsc);
-
 /* ---- the HTML page ----
  *
  * Headings, paragraphs, tables and figures, collected in memory and written as

@@ -170,20 +170,8 @@ static tsr_status residue_figure(tsr_report *r, const tsr_report_map *m,
 
 /* ---- Fourier shell correlation ---- */
 
-void tsr_fsc_panel(tsr_figure *f, double end, double low, int height)
-{
-    const double level[2] = {0.5, 0.143}, x[2] = {0.0, end};
-    tsr_panel *panel = tsr_figure_panel(f, "FSC", 0, height);
-    panel->y0 = low;
-    panel->y1 = 1.05;
-    for (int k = 0; k < 2; k++) {
-        const double y[2] = {level[k], level[k]};
-        tsr_figure_layer(f, TSR_LAYER_DASHES, NULL, "#8a8a8a", 2, x, y, NULL);
-    }
-}
-
-void tsr_fsc_curve(tsr_figure *f, tsr_layer_kind kind, const char *label,
-                   const char *colour, const tsr_fsc *fsc)
+static void add_curve(tsr_figure *f, tsr_layer_kind kind, const char *label,
+                      const char *colour, const tsr_fsc *fsc)
 {
     if (fsc->n > 0)
         tsr_figure_layer(f, kind, label, colour, fsc->n, fsc->s_inv_ang,
@@ -194,18 +182,20 @@ static tsr_status fsc_figure(tsr_report *r, const tsr_report_map *m,
                              tsr_err *err)
 {
     const tsr_map_view *v = &m->view;
-    const int is_masked = v->halves.corrected.n > 0;
     tsr_figure f = new_figure(m, "fsc", "Fourier shell correlation",
                               "s (1/\xc3\x85)", 700);
-    tsr_fsc_panel(&f, v->mean.s_inv_ang[v->mean.n - 1], -0.2, 240);
-    tsr_fsc_curve(&f, TSR_LAYER_LINE,
-                  is_masked ? "half-maps, corrected for the mask" : "half-maps",
-                  TSR_COLOUR_DATA,
-                  is_masked ? &v->halves.corrected : &v->halves.plain);
-    tsr_fsc_curve(&f, TSR_LAYER_DASHES, "map and start", start_colour,
-                  &v->start);
-    tsr_fsc_curve(&f, TSR_LAYER_LINE, "map and draws", TSR_COLOUR_MODEL,
-                  &v->mean);
+    const double level[2] = {0.5, 0.143};
+    const double x[2] = {0.0, v->mean.s_inv_ang[v->mean.n - 1]};
+    tsr_panel *panel = tsr_figure_panel(&f, "FSC", 0, 240);
+    panel->y0 = -0.2;
+    panel->y1 = 1.05;
+    for (int k = 0; k < 2; k++) {
+        const double y[2] = {level[k], level[k]};
+        tsr_figure_layer(&f, TSR_LAYER_DASHES, NULL, "#8a8a8a", 2, x, y, NULL);
+    }
+    add_curve(&f, TSR_LAYER_LINE, "half-maps", TSR_COLOUR_DATA, &v->halves);
+    add_curve(&f, TSR_LAYER_DASHES, "map and start", start_colour, &v->start);
+    add_curve(&f, TSR_LAYER_LINE, "map and draws", TSR_COLOUR_MODEL, &v->mean);
     return tsr_page_figure(r->page, f, err);
 }
 
@@ -290,10 +280,7 @@ static tsr_status add_tables(tsr_report *r, const tsr_report_map *m,
         "resolution (&Aring;) where the FSC falls below\t0.5\t0.143");
     add_resolution(page, "map and start", &v->start);
     add_resolution(page, "map and draws", &v->mean);
-    add_resolution(page, "half-maps", &v->halves.plain);
-    add_resolution(page, "half-maps, masked", &v->halves.masked);
-    add_resolution(page, "half-maps, corrected for the mask",
-                   &v->halves.corrected);
+    add_resolution(page, "half-maps", &v->halves);
     tsr_page_table_end(page);
     return TSR_OK;
 }
@@ -342,7 +329,7 @@ static tsr_status add_map(tsr_report *r, const tsr_report_map *m, tsr_err *err)
         "Resolution to which map and model agree, for the mean density of the "
         "draws, which is smoother than that of a single draw where draws "
         "differ.%s",
-        v->halves.plain.n > 0
+        v->halves.n > 0
             ? " The half-maps agree to the resolution of the data; a model "
               "that agrees with the map beyond it fits noise."
             : "");

@@ -217,13 +217,10 @@ static void write_chains(tsr_json *j, const tsr_model_atoms *model, int n,
                                : "chain",
                      a->chain);
         tsr_json_object(j, NULL);
-        tsr_json_text(j, "name", name);
-        tsr_json_integer(j, "first", i);
-        tsr_json_integer(j, "last", last);
-        tsr_json_text(j, "kind",
-                      a->guest_kind == TSR_GUEST_LIGAND ? "ligand"
-                      : is_strand                       ? "strand"
-                                                        : "protein");
+        tsr_json_members(j, "name %s first %d last %d kind %s", name, i, last,
+                         a->guest_kind == TSR_GUEST_LIGAND ? "ligand"
+                         : is_strand                       ? "strand"
+                                                           : "protein");
         tsr_json_close(j);
     }
     tsr_json_close(j);

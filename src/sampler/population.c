@@ -39,7 +39,6 @@ typedef struct {
     double beta;
     double deadline; /* clock time after which levels are short; HUGE_VAL:
                         never */
-    long accepted;   /* proposals accepted in earlier calls */
     double *log_lik, *before; /* [n] nat; log likelihoods, now and at the start
                                  of the level; barrier_rate uses `before` as
                                  scratch */
@@ -101,7 +100,6 @@ static void tick_all(void *context, const tsr_progress *progress)
     pass *p = context;
     tsr_progress all = *progress;
     all.step += p->s->population.n_step * p->n;
-    all.accepted += p->accepted;
     p->tick(p->context, &all);
 }
 
@@ -117,8 +115,6 @@ static tsr_status run_steps(pass *p, long n_step, tsr_err *err)
                             p->tick == NULL ? NULL : tick_all, p, &n_done, err);
     p->s->is_flat = 0;
     p->s->population.n_step += n_step;
-    for (int w = 0; w < p->s->n_worker; w++)
-        p->accepted += atomic_load(&p->s->worker[w].accepted);
     TSR_THEN(status, tsr_chain_average_steps(p->s->chain, p->n, err));
     return status;
 }

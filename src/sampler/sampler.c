@@ -132,7 +132,6 @@ static tsr_status half_decide(tsr_worker *w, tsr_half *h, tsr_err *err)
             tsr_batch_accept(h->batch, tsr_chain_system(h->chain[i]));
         else if (index >= 0)
             tsr_batch_reject(h->batch, tsr_chain_system(h->chain[i]));
-        atomic_fetch_add_explicit(&w->accepted, accepted, memory_order_relaxed);
         if (tsr_ladder_replica(h->ladder[chain], 0) != i % s->n_temp)
             continue;
         h->accepted[chain] += accepted;
@@ -622,10 +621,8 @@ static void read_progress(const tsr_sampler *s, tsr_progress *p)
 {
     double sum = 0.0;
     memset(p, 0, sizeof *p);
-    for (int w = 0; w < s->n_worker; w++) {
+    for (int w = 0; w < s->n_worker; w++)
         p->step += atomic_load(&s->worker[w].step);
-        p->accepted += atomic_load(&s->worker[w].accepted);
-    }
     for (int c = 0; c < s->n_chain; c++)
         sum += atomic_load(&s->chi2[c]);
     p->chi2 = sum / s->n_chain;
@@ -671,10 +668,8 @@ tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
                                void *context, int *n_done, tsr_err *err)
 {
     tsr_sampler *s = sampler;
-    for (int w = 0; w < s->n_worker; w++) {
+    for (int w = 0; w < s->n_worker; w++)
         atomic_store(&s->worker[w].step, 0);
-        atomic_store(&s->worker[w].accepted, 0);
-    }
     s->record = record;
     s->n_draw = n_draw, s->thin = thin, s->warm = warm;
     tsr_status status = run_workers(s, tick, context, err);
@@ -878,18 +873,6 @@ tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler)
     for (int c = 0; c < sampler->n_chain * sampler->n_temp; c++)
         sum.clash += tsr_chain_clash_seconds(sampler->chain[c]);
     sum.clash = fmin(sum.clash, sum.propose);
-    return sum;
-}
-
-long tsr_sampler_accepted(const tsr_sampler *sampler)
-{
-    long sum = 0;
-    for (int c = 0; c < sampler->n_chain * sampler->n_temp; c++) {
-        const tsr_chain_counts *counts =
-            tsr_chain_counts_get(sampler->chain[c]);
-        for (int m = 0; m < TSR_N_MOVE; m++)
-            sum += counts->accepted[m];
-    }
     return sum;
 }
 

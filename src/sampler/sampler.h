@@ -125,10 +125,9 @@ void tsr_sampler_free(tsr_sampler *sampler);
 
 /* Progress of a call of tsr_sampler_advance. */
 typedef struct {
-    long step;     /* sum over all replicas of the steps made in this call */
-    long accepted; /* sum over all replicas of the accepted proposals */
-    double chi2;   /* chi2 per point at temperature 1, mean over chains; NaN: no
-                      data */
+    long step;   /* sum over all replicas of the steps made in this call */
+    double chi2; /* chi2 per point at temperature 1, mean over chains; NaN: no
+                    data */
 } tsr_progress;
 
 /* Advances every chain by n_draw draws of `thin` steps and stores the draws in
@@ -213,9 +212,6 @@ typedef struct {
 } tsr_sampler_times;
 
 tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler);
-
-/* Proposals accepted since the counters were reset, all chains and replicas. */
-long tsr_sampler_accepted(const tsr_sampler *sampler);
 
 /* Resets the counters of all replicas, ladders and all-atom chains. */
 void tsr_sampler_counts_reset(tsr_sampler *sampler);
@@ -315,9 +311,9 @@ typedef struct {
     long n_step;                 /* steps completed in this call */
     tsr_status status;
     tsr_err err;
-    atomic_long step, accepted; /* progress of this call (tsr_progress) */
-    int n_audit;                /* comparisons with double precision made */
-    double part_start;          /* start of the current part of the step, s */
+    atomic_long step;  /* progress of this call (tsr_progress) */
+    int n_audit;       /* comparisons with double precision made */
+    double part_start; /* start of the current part of the step, s */
     tsr_sampler_times times;
 } tsr_worker;
 

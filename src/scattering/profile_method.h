@@ -1,5 +1,5 @@
 /* The methods for a Debye profile of many particles, and a prediction of their
- * run times on this computer, by which `tessera profile` chooses. */
+ * run times, by which `tessera profile` chooses. */
 #ifndef TSR_SCATTERING_PROFILE_METHOD_H
 #define TSR_SCATTERING_PROFILE_METHOD_H
 
@@ -18,17 +18,13 @@ const char *tsr_profile_method_name(tsr_profile_method method);
 
 typedef struct {
     int n_thread;
-    double host;         /* time that one thread needs, relative to the computer
-                            on which the constants were measured */
     double pair_s;       /* direct sum: seconds for one pair at one q */
     double start_s;      /* direct sum: seconds before the sum starts */
     double memory_bytes; /* memory that a method may use; 0: unknown */
 } tsr_method_speed;
 
-/* Measures the host: number of threads, memory, and speed from a trial of less
- * than a millisecond. The members for the direct sum stay 0. Errors: those of
- * the trial. */
-tsr_status tsr_method_speed_measure(tsr_method_speed *out, tsr_err *err);
+/* Threads and memory of this computer. The members for the direct sum are 0. */
+tsr_method_speed tsr_method_speed_here(void);
 
 /* Predicted time in seconds, from constants measured once
  * (docs/forward-model.md). TSR_METHOD_FFT: infinite if memory is too small, or

@@ -16,8 +16,8 @@ static const char *const dq_words[] = {"none", "column", "auto", NULL};
                   .unit = "1/Angstrom", .initial = (WORD), .min = 0.0,         \
                   .max = 1.0, .words = dq_words,                               \
                   .doc = "standard deviation of q at every point; column: "    \
-                         "the fourth column of the file; auto: the fourth "    \
-                         "column if there is one"),                            \
+                         "the fourth column of the file, or Qdev of canSAS's " \
+                         "formats; auto: this column if there is one"),        \
             TSR_FIELD(                                                         \
                 DOUBLE, "wavelength_spread", tsr_resolution_options,           \
                 wavelength_spread, .initial = "0", .min = 0.0, .max = 0.5,     \

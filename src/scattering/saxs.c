@@ -3,12 +3,15 @@
 #include "scattering/saxs.h"
 
 #include "files/file.h"
+#include "molecule/structure.h"
 #include "scattering/guinier.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MIN_ROWS = 5, LINES = 64 };
 
@@ -36,24 +39,25 @@ static tsr_status check_rows(const char *path, const tsr_saxs_table *table,
         const double *v = row->value;
         if (!isfinite(v[0]) || v[0] < 0)
             return tsr_fail(err, TSR_E_DATA,
-                            "'%s', line %ld: q = %g is %s; remove the line",
-                            path, row->line, v[0],
-                            isfinite(v[0]) ? "negative"
-                                           : "not a finite number");
+                            "'%s', %s %ld: q = %g is %s; remove the %s", path,
+                            table->noun, row->line, v[0],
+                            isfinite(v[0]) ? "negative" : "not a finite number",
+                            table->noun);
         if (i > 0 && v[0] < row[-1].value[0])
             return tsr_fail(err, TSR_E_DATA,
-                            "'%s', line %ld: q = %g comes after q = %g of line "
+                            "'%s', %s %ld: q = %g comes after q = %g of %s "
                             "%ld; sort the rows by q, give one curve a file, "
                             "and begin headers with '#'",
-                            path, row->line, v[0], row[-1].value[0],
-                            row[-1].line);
+                            path, table->noun, row->line, v[0],
+                            row[-1].value[0], table->noun, row[-1].line);
         if (is_usable(v) &&
             (fabs(v[1]) > most || v[2] > most || v[2] < 1.0 / most))
             return tsr_fail(
                 err, TSR_E_DATA,
-                "'%s', line %ld: I = %g, sigma = %g; expected I up to %g and "
+                "'%s', %s %ld: I = %g, sigma = %g; expected I up to %g and "
                 "sigma from %g to %g: give the curve in another unit",
-                path, row->line, v[1], v[2], most, 1.0 / most, most);
+                path, table->noun, row->line, v[1], v[2], most, 1.0 / most,
+                most);
     }
     return TSR_OK;
 }
@@ -238,6 +242,8 @@ static void log_curve(const tsr_saxs *saxs, const tsr_saxs_table *table,
     const char *path = saxs->path;
     tsr_info(log, "%s: %d points, q = %.5g to %.5g 1/Angstrom", path, saxs->n,
              saxs->q[0], saxs->q[saxs->n - 1]);
+    if (table->note != NULL)
+        tsr_warn(log, "%s: %s", path, table->note);
     if (table->n_unused > 0)
         tsr_warn(log,
                  "%s: %d other lines of numbers are not used (first: line %ld)",
@@ -245,16 +251,16 @@ static void log_curve(const tsr_saxs *saxs, const tsr_saxs_table *table,
     if (saxs->n_dropped_sigma > 0)
         tsr_warn(log,
                  "%s: %d rows dropped, sigma <= 0, or I or sigma not a number "
-                 "(line %s)",
-                 path, saxs->n_dropped_sigma, lines[0]);
+                 "(%s %s)",
+                 path, saxs->n_dropped_sigma, table->noun, lines[0]);
     if (table->has_index)
         tsr_warn(log,
                  "%s: column 1 numbers the rows: the columns are read as "
                  "index, q, I%s",
                  path, table->has_sigma ? ", sigma" : "");
     if (saxs->n_dropped_duplicate > 0)
-        tsr_warn(log, "%s: %d rows dropped, q repeats (line %s)", path,
-                 saxs->n_dropped_duplicate, lines[1]);
+        tsr_warn(log, "%s: %d rows dropped, q repeats (%s %s)", path,
+                 saxs->n_dropped_duplicate, table->noun, lines[1]);
     if (saxs->n_negative > 0)
         tsr_info(log, "%s: %d points with I <= 0, kept", path,
                  saxs->n_negative);
@@ -266,6 +272,30 @@ static void log_curve(const tsr_saxs *saxs, const tsr_saxs_table *table,
                  saxs->rg_guinier, saxs->n_guinier);
     else
         tsr_info(log, "%s: no Guinier range found", path);
+}
+
+/* An Rg ten times too large for the curve shows that the entry has lengths in
+ * Angstrom instead of nm. */
+static void check_entry(tsr_sas_entry *e, const char *path, double rg,
+                        tsr_log *log)
+{
+    if (e->name[0] != '\0')
+        tsr_info(log, "%s: entry %s, %s", path, e->name, e->source);
+    if (e->rg > 5.0 * rg) {
+        tsr_warn(log,
+                 "%s: Rg %.4g of the entry is in Angstrom, not in nm, by the "
+                 "curve; so are its other lengths",
+                 path, 0.1 * e->rg);
+        e->rg *= 0.1;
+        e->rg_error *= 0.1;
+        e->rg_pr *= 0.1;
+        e->d_max *= 0.1;
+    }
+    if (strstr(e->source, "eutron") != NULL)
+        tsr_warn(log,
+                 "%s: the entry's source is neutrons (%s); give them as such "
+                 "(kind: sans, profile --radiation neutron)",
+                 path, e->source);
 }
 
 /* Makes the curve from the table, with all checks and log lines. */
@@ -288,12 +318,15 @@ static tsr_status make_curve(tsr_saxs *saxs, tsr_saxs_table *table,
     }
     TSR_TRY(check_rows(path, table, err));
     double factor = decide_unit(saxs, table, unit, log);
+    saxs->has_named_dq = table->has_named_dq;
+    for (int k = 0; k < 2; k++)
+        saxs->slit[k] = table->slit[k] * factor;
     copy_rows(saxs, table, factor, q_range, lines);
     if (saxs->n_dropped_sigma == table->n)
         return tsr_fail(
             err, TSR_E_DATA,
-            "'%s': no usable row (first: line %ld, I = %g, sigma = %g); %s",
-            path, top->line, top->value[1], top->value[2],
+            "'%s': no usable row (first: %s %ld, I = %g, sigma = %g); %s", path,
+            table->noun, top->line, top->value[1], top->value[2],
             isfinite(top->value[1])
                 ? "if the third column is not sigma, remove it and "
                   "sigma is modelled"
@@ -312,6 +345,8 @@ static tsr_status make_curve(tsr_saxs *saxs, tsr_saxs_table *table,
     saxs->noise =
         tsr_saxs_noise_make(saxs->n, saxs->q, saxs->intensity, saxs->sigma);
     log_curve(saxs, table, q_range, lines, log);
+    saxs->entry = table->entry;
+    check_entry(&saxs->entry, path, saxs->rg_guinier, log);
     return report_noise(saxs, log, err);
 }
 
@@ -350,19 +385,28 @@ tsr_status tsr_saxs_set_resolution(tsr_saxs *saxs,
                                    tsr_log *log, tsr_err *err)
 {
     char text[200];
-    tsr_status status =
-        tsr_resolution_make(options, saxs->n, saxs->q, saxs->dq, &saxs->pool,
-                            &saxs->resolution, err);
+    tsr_resolution_options o = *options;
+    const int is_wanted = o.dq.word > TSR_DQ_NONE;
+    if (is_wanted && o.slit_length == 0.0 && o.beam_profile == NULL)
+        o.slit_length = saxs->slit[0];
+    if (is_wanted && o.slit_width == 0.0)
+        o.slit_width = saxs->slit[1];
+    if (o.dq.word == TSR_DQ_NONE && saxs->has_named_dq)
+        tsr_warn(log,
+                 "%s: the file states its resolution (Qdev, dQl or dQw), which "
+                 "is not used; resolution: auto (--resolution auto) uses it",
+                 saxs->path);
+    tsr_status status = tsr_resolution_make(
+        &o, saxs->n, saxs->q, saxs->dq, &saxs->pool, &saxs->resolution, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", saxs->path);
     tsr_resolution_text(&saxs->resolution, saxs->n, text, sizeof text);
     if (!tsr_resolution_is_ideal(&saxs->resolution))
         tsr_info(log, "%s: the model's curve is smeared: %s%s", saxs->path,
                  text,
-                 saxs->dq != NULL && (options->dq.word == TSR_DQ_COLUMN ||
-                                      options->dq.word == TSR_DQ_AUTO)
-                     ? " (column 4)"
-                     : "");
+                 saxs->dq == NULL || !is_wanted ? ""
+                 : saxs->has_named_dq           ? " (Qdev)"
+                                                : " (column 4)");
     return TSR_OK;
 }
 
@@ -375,7 +419,20 @@ tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
                           const double *intensity, const double *sigma,
                           const double *dq, const char *comment, tsr_err *err)
 {
+    const tsr_sascif as_cif = {.comment = comment,
+                               .n = n,
+                               .q = q_inv_ang,
+                               .intensity = intensity,
+                               .sigma = sigma,
+                               .rg = (double)NAN};
     tsr_file_writer to;
+    if (tsr_sascif_is_name(path) && dq != NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'%s': sasCIF does not hold the resolution dq; name "
+                        "the file .dat",
+                        path);
+    if (tsr_sascif_is_name(path))
+        return tsr_sascif_write(path, &as_cif, err);
     TSR_TRY(tsr_file_begin(&to, path, err));
     for (const char *p = comment; p != NULL && *p != '\0';) {
         int length = (int)strcspn(p, "\n");
@@ -390,6 +447,81 @@ tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
         if (dq != NULL)
             fprintf(to.out, " %.10g", dq[i]);
         fputc('\n', to.out);
+    }
+    return tsr_file_end(&to, TSR_OK, err);
+}
+
+/* ---- sasCIF ---- */
+
+int tsr_sascif_is_name(const char *path)
+{
+    const char *dot = strrchr(tsr_text_file_name(path), '.');
+    return dot != NULL &&
+           (strcasecmp(dot, ".sascif") == 0 || strcasecmp(dot, ".cif") == 0);
+}
+
+/* A number with as many digits as reading it back needs. */
+static void put(FILE *out, double value)
+{
+    char text[32];
+    int digits = 8;
+    do
+        snprintf(text, sizeof text, " %.*g", digits, value);
+    while (digits++ < 17 && strtod(text, NULL) != value);
+    fputs(isfinite(value) ? text : " ?", out);
+}
+
+/* A loop of q, I and `last`. */
+static void put_curve(FILE *out, const tsr_sascif *s, const char *category,
+                      const char *items, const double *last)
+{
+    tsr_cif_loop(out, category, items);
+    for (int i = 0; i < s->n; i++) {
+        fprintf(out, "1 %d", i + 1);
+        put(out, s->q[i]);
+        put(out, s->intensity[i]);
+        put(out, last[i]);
+        fputc('\n', out);
+    }
+}
+
+tsr_status tsr_sascif_write(const char *path, const tsr_sascif *what,
+                            tsr_err *err)
+{
+    const tsr_sascif *s = what;
+    char name[64];
+    tsr_file_writer to;
+    TSR_TRY(tsr_file_begin(&to, path, err));
+    snprintf(name, sizeof name, "%s", tsr_text_file_name(path));
+    name[strcspn(name, ".")] = '\0';
+    for (char *p = name; *p != '\0'; p++)
+        *p = isalnum((unsigned char)*p) ? *p : '_';
+    fprintf(to.out, "data_%s_MAIN\n" TSR_SASCIF_MARK TSR_VERSION "\n", name);
+    for (const char *p = s->comment; p != NULL && *p != '\0';) {
+        const int length = (int)strcspn(p, "\n");
+        fprintf(to.out, "# %.*s\n", length, p);
+        p += length + (p[length] == '\n');
+    }
+    tsr_cif_loop(to.out, "sas_scan", "id result_id unit");
+    fputs("1 1 1/A\n", to.out);
+    tsr_cif_loop(to.out, "sas_result", "id Rg_from_Guinier I0_from_Guinier");
+    fputc('1', to.out);
+    put(to.out, s->rg / 10.0); /* nm */
+    put(to.out, s->i0);
+    fputc('\n', to.out);
+    put_curve(to.out, s, "sas_scan_intensity",
+              "scan_id id momentum_transfer intensity intensity_su_counting",
+              s->sigma);
+    if (s->fit != NULL) {
+        fprintf(to.out, "data_%s_FIT_1\n", name);
+        tsr_cif_loop(to.out, "sas_model_fitting_details",
+                     "id result_id unit software chi_square p_value");
+        fputs("1 1 1/A 'tessera " TSR_VERSION "'", to.out);
+        put(to.out, s->chi2);
+        put(to.out, s->p);
+        fputc('\n', to.out);
+        put_curve(to.out, s, "sas_model_fitting",
+                  "id ordinal momentum_transfer intensity fit", s->fit);
     }
     return tsr_file_end(&to, TSR_OK, err);
 }

@@ -1,4 +1,5 @@
-/* Measured scattering curves: text tables of q, I(q), sigma(q).
+/* Measured scattering curves: q, I(q), sigma(q) from text, cansas1d XML,
+ * NXcanSAS, and files of ATSAS and FoXS.
  *
  * Comments and headers may appear before, between and after the rows
  * (saxs_table.h). A fourth column may give the resolution (resolution.h). */
@@ -52,6 +53,8 @@ typedef struct {
     double *sigma;     /* [n] > 0 */
     double *dq;        /* [n] fourth column, 1/Angstrom; NULL: none.
                           tsr_saxs_set_resolution decides its meaning */
+    int has_named_dq;  /* 1: the file calls dq or the slit its resolution */
+    double slit[2];    /* half length, half width, 1/Angstrom; 0: none */
     tsr_resolution resolution; /* of the instrument; ideal after reading */
     tsr_q_unit unit_in_file;
     char unit_reason[80];  /* "header says 1/nm", "q_max > 1", "config" */
@@ -60,11 +63,12 @@ typedef struct {
     int n_dropped_sigma; /* rows dropped because sigma <= 0, or I or sigma is
                             not finite */
     int n_dropped_duplicate;
-    int n_negative;    /* rows with I <= 0, kept */
-    int n_outside;     /* rows outside q_range, left out */
-    double rg_guinier; /* Angstrom; NaN if no Guinier range was found */
-    double i0_guinier; /* in the unit of intensity; likewise NaN */
-    int n_guinier;     /* points in the fit */
+    int n_negative;      /* rows with I <= 0, kept */
+    int n_outside;       /* rows outside q_range, left out */
+    double rg_guinier;   /* Angstrom; NaN if no Guinier range was found */
+    double i0_guinier;   /* in the unit of intensity; likewise NaN */
+    tsr_sas_entry entry; /* of SASBDB, if the file is one */
+    int n_guinier;       /* points in the fit */
 } tsr_saxs;
 
 /* Reads a curve.
@@ -85,7 +89,8 @@ tsr_status tsr_saxs_read(const char *path, tsr_q_unit unit,
 void tsr_saxs_free(tsr_saxs *saxs);
 
 /* Determines the resolution that smears a model's curve before the comparison
- * with these data, and logs it. Errors: those of tsr_resolution_make. */
+ * with these data, and logs it. dq: column or auto also takes the slit of the
+ * file, if the options have none. Errors: those of tsr_resolution_make. */
 tsr_status tsr_saxs_set_resolution(tsr_saxs *saxs,
                                    const tsr_resolution_options *options,
                                    tsr_log *log, tsr_err *err);
@@ -94,10 +99,33 @@ tsr_status tsr_saxs_set_resolution(tsr_saxs *saxs,
 double tsr_saxs_q_max(const tsr_saxs *saxs);
 
 /* Writes q, I, sigma and dq (NULL: without) as text, after `comment` (one or
- * more lines, or NULL). Writes a temporary file and renames it. Errors:
+ * more lines, or NULL); a name that ends in .sascif or .cif gets q, I and sigma
+ * as sasCIF. Writes a temporary file and renames it. Errors:
  * TSR_E_IO. */
 tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
                           const double *intensity, const double *sigma,
                           const double *dq, const char *comment, tsr_err *err);
+
+/* A curve, and a fit to it, for a sasCIF file. */
+typedef struct {
+    const char *comment; /* lines, or NULL */
+    int n;
+    const double *q, *intensity, *sigma; /* [n] q in 1/Angstrom */
+    double rg, i0;                       /* Guinier, Angstrom; NaN: unknown */
+    const double *fit;                   /* [n] NULL: no fit */
+    double chi2, p; /* of the fit, per point, and of its CorMap test; NaN:
+                       unknown */
+} tsr_sascif;
+
+/* Text by which tessera recognises its sasCIF files. */
+#define TSR_SASCIF_MARK "# by tessera "
+
+/* Returns 1 if a file name ends in .sascif or .cif. */
+int tsr_sascif_is_name(const char *path);
+
+/* Writes the file; numbers have all digits, so reading it returns the same
+ * curve. The data blocks have the name of the file. Errors: TSR_E_IO. */
+tsr_status tsr_sascif_write(const char *path, const tsr_sascif *what,
+                            tsr_err *err);
 
 #endif

@@ -1,9 +1,10 @@
 /* Finds the table of numbers in a text with headers, comments and footers
  * anywhere: the longest run of rows of equal width. Also finds the unit of q in
- * the headers. */
+ * the headers, and the columns of other programs. */
 #include "scattering/saxs_table.h"
 
 #include "files/file.h"
+#include "store/cansas.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -249,6 +250,96 @@ static void drop_index(tsr_saxs_table *table)
     table->has_sigma = columns(&table->row[0]) == 3;
 }
 
+/* ---- files of other programs ---- */
+
+/* 1 if a column is a fit: within a factor of two of I at nine of ten points of
+ * the first half. A sigma as large as I differs more at half of the points,
+ * because I then scatters by as much. */
+static int is_fit(const tsr_saxs_table *table, int column)
+{
+    const int half = table->n / 2;
+    int n_near = 0;
+    for (int i = 0; i < half; i++) {
+        const double *v = table->row[i].value;
+        n_near += v[column] > 0.5 * v[1] && v[column] < 2.0 * v[1];
+    }
+    return half >= 15 && 10 * n_near >= 9 * half;
+}
+
+/* Finds out which columns are sigma and sigma of q. */
+static void find_columns(const char *path, const char *text,
+                         tsr_saxs_table *table)
+{
+    const size_t n = strlen(path);
+    const int is_fit_3 = table->has_sigma && is_fit(table, 2);
+    const int is_fit_4 = table->has_dq && is_fit(table, 3);
+    if (strstr(text, "Dif/Atom/Shape/Bord") != NULL ||
+        (table->row[0].width >= 5 && n > 4 &&
+         strcmp(path + n - 4, ".int") == 0)) {
+        table->note = "CRYSOL's columns q and I: computed, not measured";
+        table->has_sigma = 0;
+    } else if (is_fit_3 && table->has_dq && !is_fit_4) {
+        table->note = "column 3 is a fit, and column 4 sigma";
+        for (int i = 0; i < table->n; i++)
+            table->row[i].value[2] = table->row[i].value[3];
+    } else if (is_fit_3) {
+        table->note = "column 3 is a fit, and no column is sigma";
+        table->has_sigma = 0;
+    }
+    table->has_dq = table->has_dq && !is_fit_4 && table->note == NULL;
+}
+
+/* Converts a curve of canSAS, all q to the unit of Q. A resolution of 0 at all
+ * points is none. */
+static tsr_status convert(const char *path, const tsr_cansas *c, tsr_pool *pool,
+                          tsr_saxs_table *table, tsr_err *err)
+{
+    double scale[TSR_CANSAS_N];
+    *table = (tsr_saxs_table){.n = c->n, .has_sigma = c->has[TSR_CANSAS_IDEV]};
+    tsr_pool_array(pool, table->row, c->n);
+    if (c->n_data > 1)
+        table->note = tsr_pool_format(
+            pool, "the first of %d curves (SASdata) is read", c->n_data);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int k = 0; k < TSR_CANSAS_N; k++) {
+        char text[TSR_CANSAS_UNIT + 8];
+        int is_loose;
+        snprintf(text, sizeof text, "q [%s]", c->unit[k]);
+        const tsr_q_unit unit =
+            tsr_saxs_header_unit(text, strlen(text), &is_loose);
+        table->unit = k == TSR_CANSAS_Q ? unit : table->unit;
+        if (table->unit == TSR_Q_AUTO && c->unit[TSR_CANSAS_Q][0] != '\0')
+            table->note = "the unit of Q is neither 1/A nor 1/nm";
+        scale[k] = unit == table->unit || unit == TSR_Q_AUTO ? 1.0
+                   : unit == TSR_Q_INV_NM                    ? 0.1
+                                                             : 10.0;
+    }
+    for (int i = 0; i < c->n; i++) {
+        const double *v = c->point[i].value;
+        const double dq = v[TSR_CANSAS_QDEV] * scale[TSR_CANSAS_QDEV];
+        table->row[i] = (tsr_saxs_row){
+            .value = {v[TSR_CANSAS_Q], v[TSR_CANSAS_I], v[TSR_CANSAS_IDEV], dq},
+            .line = c->point[i].line};
+        table->has_dq |= c->has[TSR_CANSAS_QDEV] && dq != 0.0;
+        for (int k = TSR_CANSAS_DQL; k < TSR_CANSAS_N; k++) {
+            if (c->has[k] && fabs(v[k] - c->point->value[k]) > 0.01 * v[k])
+                return tsr_fail(err, TSR_E_DATA,
+                                "'%s': the slit (dQl, dQw) differs between "
+                                "points, which is not supported",
+                                path);
+            if (c->has[k])
+                table->slit[k - TSR_CANSAS_DQL] = v[k] * scale[k];
+        }
+    }
+    table->has_named_dq =
+        table->has_dq || table->slit[0] > 0.0 || table->slit[1] > 0.0;
+    return c->n > 0
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_DATA, "'%s': SASdata has no points", path);
+}
+
+/* ---- the table of a text ---- */
+
 /* The last header line above the table decides. Lines below it count only if no
  * header states a unit. */
 static tsr_q_unit find_unit(const char *text, const char *end, long first)
@@ -295,7 +386,9 @@ static tsr_status find_table(const char *path, const char *text, size_t size,
                              tsr_pool *pool, tsr_saxs_table *table,
                              tsr_err *err)
 {
-    const char *end = text + size;
+    const char *gnom = strstr(text, "J EXP"); /* P(r) follows the curve */
+    const char *p_of_r = gnom != NULL ? strstr(gnom, "P(R)") : NULL;
+    const char *end = p_of_r != NULL ? p_of_r : text + size;
     row_list list = {0}, broken = {0};
     int from, to;
     if (memchr(text, '\0', size) != NULL)
@@ -329,6 +422,36 @@ static tsr_status find_table(const char *path, const char *text, size_t size,
         drop_index(table);
     for (int i = 0; i < table->n; i++)
         table->has_dq &= table->row[i].width >= 4;
+    find_columns(path, text, table);
+    return TSR_OK;
+}
+
+/* Makes the table of the curve of a SASBDB entry. */
+static tsr_status read_entry(const char *path, const char *text, size_t size,
+                             tsr_pool *pool, tsr_saxs_table *table,
+                             tsr_err *err)
+{
+    tsr_sas_curve c;
+    char line[48];
+    int is_loose;
+    TSR_TRY(tsr_sas_entry_read(path, text, size, pool, &table->entry, &c, err));
+    table->n = c.n;
+    table->n_unused = c.n_unused;
+    table->first_unused = c.first_unused;
+    tsr_pool_array(pool, table->row, c.n);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int i = 0; i < c.n; i++) {
+        const tsr_sas_point *p = &c.point[i];
+        table->row[i] =
+            (tsr_saxs_row){{p->q, p->intensity, p->sigma}, 3, p->line};
+        table->has_sigma |= isfinite(p->sigma) != 0;
+    }
+    snprintf(line, sizeof line, "q [%s]", c.unit);
+    table->unit = tsr_saxs_header_unit(line, strlen(line), &is_loose);
+    if (c.unit[0] != '\0' && table->unit == TSR_Q_AUTO)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': the unit of q is '%s'; expected 1/A or 1/nm",
+                        path, c.unit);
     return TSR_OK;
 }
 
@@ -338,7 +461,20 @@ tsr_status tsr_saxs_table_read(const char *path, tsr_pool *pool,
     char *text;
     size_t size;
     TSR_TRY(tsr_file_read(path, &text, &size, err));
-    const tsr_status status = find_table(path, text, size, pool, table, err);
+    tsr_cansas curve;
+    const int is_hdf5 = size >= 8 && memcmp(text, "\x89HDF\r\n\x1a\n", 8) == 0;
+    const char *start = text + strspn(text, "\xef\xbb\xbf \t\r\n");
+    const int is_xml = *start == '<';
+    *table = (tsr_saxs_table){.n = 0};
+    tsr_status status =
+        is_hdf5  ? tsr_cansas_read_hdf5(path, pool, &curve, err)
+        : is_xml ? tsr_cansas_read_xml(path, start, pool, &curve, err)
+        : tsr_sas_is_cif(text, size)
+            ? read_entry(path, text, size, pool, table, err)
+            : find_table(path, text, size, pool, table, err);
+    if (is_hdf5 || is_xml)
+        TSR_THEN(status, convert(path, &curve, pool, table, err));
+    table->noun = is_hdf5 ? "point" : "line";
     free(text);
     return status;
 }

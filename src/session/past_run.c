@@ -222,7 +222,7 @@ tsr_status tsr_past_run_open(const char *path, tsr_past_run *run, tsr_log *log,
         if (!tsr_run_directory_has(path, "trace.h5"))
             return report_no_trace(path, err);
         run->directory = strdup(path);
-        run->trace_path = tsr_run_directory_file(path, "trace.h5");
+        run->trace_path = tsr_text_format("%s/trace.h5", path);
         TSR_TRY(tsr_allocated(run->directory, err));
     } else {
         TSR_TRY(tsr_file_check_input(path, err));

@@ -228,6 +228,16 @@ static int is_changeable(const char *section, const char *key)
     return 0;
 }
 
+int tsr_run_key_may_change(const char *set)
+{
+    char section[16], key[24];
+    const int n = (int)strcspn(set, ".=");
+    const char *rest = set + n + (set[n] == '.');
+    snprintf(section, sizeof section, "%.*s", n, set);
+    snprintf(key, sizeof key, "%.*s", (int)strcspn(rest, ".="), rest);
+    return is_changeable(section, key);
+}
+
 /* Reader of a configuration, line by line, without comments and without
  * changeable keys. */
 typedef struct {

@@ -93,6 +93,9 @@ tsr_status tsr_run_checkpoint_match(const tsr_run_checkpoint *checkpoint,
                                     const tsr_run_identity *identity,
                                     tsr_err *err);
 
+/* Does "KEY=VALUE" set a key that may change between sessions? */
+int tsr_run_key_may_change(const char *set);
+
 /* Refuses the trace at `path` if it was made with another configuration, with
  * the same keys ignored. Errors: TSR_E_DATA, those of tsr_trace_open. */
 tsr_status tsr_run_trace_match(const char *path, const char *text,

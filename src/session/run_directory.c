@@ -19,11 +19,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-char *tsr_run_directory_file(const char *directory, const char *name)
-{
-    return tsr_text_format("%s/%s", directory, name);
-}
-
 int tsr_run_directory_has(const char *directory, const char *name)
 {
     struct stat info;
@@ -258,10 +253,9 @@ static void remove_matching(const char *directory,
     for (const struct dirent *item; (item = readdir(list)) != NULL;) {
         if (!matches(item->d_name))
             continue;
-        char *path = tsr_run_directory_file(directory, item->d_name);
-        if (path != NULL && unlink(path) != 0)
-            tsr_run_directory_remove(path);
-        free(path);
+        const tsr_path path = tsr_path_in(directory, item->d_name);
+        if (unlink(path.text) != 0)
+            tsr_run_directory_remove(path.text);
     }
     closedir(list);
 }
@@ -280,7 +274,7 @@ static char *find_staged(const char *directory)
     for (const struct dirent *item;
          list != NULL && path == NULL && (item = readdir(list)) != NULL;)
         if (fnmatch("input.[1-9]*.tmp", item->d_name, 0) == 0)
-            path = tsr_run_directory_file(directory, item->d_name);
+            path = tsr_text_format("%s/%s", directory, item->d_name);
     if (list != NULL)
         closedir(list);
     return path;
@@ -499,9 +493,7 @@ enum { FOLDER_NAME = sizeof "./input/" - 1 };
 /* Path of the temporary folder for the copies; the caller frees it. */
 static char *staging_name(const char *directory)
 {
-    char name[48];
-    snprintf(name, sizeof name, "input.%ld.tmp", (long)getpid());
-    return tsr_run_directory_file(directory, name);
+    return tsr_text_format("%s/input.%ld.tmp", directory, (long)getpid());
 }
 
 static tsr_status copy_file(const char *from, const char *folder,

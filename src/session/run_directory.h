@@ -53,9 +53,6 @@ void tsr_run_directory_remove(const char *path);
  * folder, or without config.yaml). */
 tsr_status tsr_run_directory_require(const char *directory, tsr_err *err);
 
-/* The path directory/name; the caller frees it. NULL: out of memory. */
-char *tsr_run_directory_file(const char *directory, const char *name);
-
 /* Does a file of that name exist in the folder? */
 int tsr_run_directory_has(const char *directory, const char *name);
 

@@ -6,9 +6,9 @@
 #include "core/clock.h"
 #include "core/interrupt.h"
 #include "core/text.h"
-#include "files/file.h"
 #include "session/run_directory.h"
 
+#include <errno.h>
 #include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
@@ -369,18 +369,18 @@ static int is_stopped(const tsr_session *s)
     return *tsr_watch_stop(&s->watch) != 0;
 }
 
-tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
+/* Makes the record, the trajectory writer and the sampler, with starts drawn
+ * from the prior if sampler.start is `prior`. */
+static tsr_status prepare(tsr_session *s, tsr_err *err)
 {
-    tsr_session *s = session;
     tsr_setup *setup = s->setup;
     int capacity = block_capacity(s);
-    s->directory = strdup(s->config->output.directory);
-    s->trace_path =
-        tsr_run_directory_file(s->config->output.directory, "trace.h5");
+    s->directory = s->config->output.directory;
+    s->trace = tsr_path_in(s->directory, "trace.h5");
+    /* again, since the set-up of the engine sets `until` where draws are auto
+     */
     tsr_status status =
-        s->directory == NULL || s->trace_path == NULL
-            ? tsr_no_memory(err)
-            : tsr_until_parse(s->config->sampler.until, &s->until, err);
+        tsr_until_parse(s->config->sampler.until, &s->until, err);
     if (status == TSR_OK && s->config->sampler.start == TSR_START_PRIOR)
         status = tsr_setup_draw_starts(s->is_resumed, s->log, s->setup, err);
     TSR_THEN(status, tsr_record_new(&setup->target, setup->n_chain, capacity,
@@ -479,7 +479,7 @@ static tsr_status make_trace(tsr_session *s, tsr_err *err)
         N_RUN_ATTRIBUTE +
         add_notes(s->setup->data.likelihood, name, attribute + N_RUN_ATTRIBUTE);
     tsr_status status =
-        tsr_trace_create(s->trace_path, s->setup->n_chain, n, variable,
+        tsr_trace_create(s->trace.text, s->setup->n_chain, n, variable,
                          n_attribute, attribute, &trace, err);
     free(sequence);
     free(rigid);
@@ -493,11 +493,7 @@ static tsr_status make_trace(tsr_session *s, tsr_err *err)
 
 static tsr_status open_log(const tsr_session *s, tsr_err *err)
 {
-    char *path = tsr_run_directory_file(s->directory, "run.log");
-    tsr_status status = tsr_allocated(path, err);
-    TSR_THEN(status, tsr_log_open(s->log, path, err));
-    free(path);
-    return status;
+    return tsr_log_open(s->log, tsr_path_in(s->directory, "run.log").text, err);
 }
 
 static tsr_status write_checkpoint(tsr_session *session, tsr_err *err);
@@ -525,9 +521,10 @@ static tsr_status make_files(tsr_session *s, tsr_err *err)
     return create_files(s, err);
 }
 
-tsr_status tsr_session_begin(tsr_session *session, tsr_err *err)
+/* Creates the folder of a new run with all files that it has before its first
+ * draw. On failure the folder is restored to its former state. */
+static tsr_status begin(tsr_session *s, tsr_err *err)
 {
-    tsr_session *s = session;
     int n_folder = 0;
     char *staged = NULL;
     TSR_TRY(tsr_run_directory_make(s->directory, &n_folder, &s->lock, err));
@@ -550,22 +547,156 @@ tsr_status tsr_session_begin(tsr_session *session, tsr_err *err)
     return status;
 }
 
-/* ---- a resumed run ---- */
+/* ---- a resumed run ----
+ *
+ * It gives the same bits as an uninterrupted run, so that all that affects bits
+ * is compared first. */
 
-static tsr_status rewrite_config(const tsr_session *s, tsr_err *err)
+/* Reads config.yaml of the run, with the keys of the caller. */
+static tsr_status read_config(tsr_session *s, const char *directory, int n_set,
+                              const char *const *set, tsr_err *err)
 {
-    char *path = tsr_run_directory_file(s->directory, "config.yaml");
-    tsr_status status = tsr_allocated(path, err);
-    TSR_THEN(status, tsr_file_replace(path, s->config_text,
-                                      strlen(s->config_text), err));
-    free(path);
+    tsr_config *c = s->config;
+    for (int i = 0; i < n_set; i++)
+        if (!tsr_run_key_may_change(set[i]))
+            return tsr_fail(err, TSR_E_USAGE,
+                            "'%s': a run cannot be continued with another "
+                            "value of this key",
+                            set[i]);
+    TSR_TRY(tsr_config_read(tsr_path_in(directory, "config.yaml").text, n_set,
+                            set, c, err));
+    free(c->output.directory);
+    c->output.directory = strdup(directory);
+    return tsr_allocated(c->output.directory, err);
+}
+
+tsr_status tsr_session_reopen(tsr_session *session, const char *directory,
+                              int n_set, const char *const *set, tsr_err *err)
+{
+    tsr_session *s = session;
+    int is_new;
+    TSR_TRY(tsr_run_directory_require(directory, err));
+    TSR_TRY(tsr_lock_acquire(directory, &s->lock, err));
+    TSR_TRY(tsr_run_directory_recover(directory, &is_new, err));
+    s->is_resumed = !is_new;
+    tsr_status status =
+        is_new ? TSR_OK
+               : tsr_run_checkpoint_read(directory, 1, &s->checkpoint, err);
+    if (status == TSR_E_NOINPUT)
+        return tsr_wrap(
+            err, status,
+            "the run cannot be continued, and a restart would overwrite its "
+            "files; begin a new run in another folder");
+    if (status == TSR_OK && s->checkpoint.remark != NULL)
+        tsr_warn(s->log, "%s", s->checkpoint.remark);
+    TSR_THEN(status, read_config(s, directory, n_set, set, err));
     return status;
 }
 
-tsr_status tsr_session_begin_again(tsr_session *session, tsr_err *err)
+/* Has the caller set the key, beside config.yaml? */
+static int is_set(const tsr_config *config, const char *key)
 {
-    TSR_TRY(rewrite_config(session, err));
-    return make_files(session, err);
+    const char *place = tsr_yaml_marks_find(&config->marks, key);
+    return place != NULL &&
+           strncmp(place, config->path, strlen(config->path)) != 0;
+}
+
+/* Number of draws in the trace, which is ahead of the checkpoint. 0 where the
+ * trace is unreadable; opening it later reports the error. */
+static long draws_stored(const char *directory)
+{
+    tsr_trace_reader *reader = NULL;
+    const tsr_path path = tsr_path_in(directory, "trace.h5");
+    long n = 0;
+    if (tsr_trace_open(path.text, &reader, NULL) == TSR_OK)
+        n = tsr_trace_n_draw(reader, TSR_TRACE_POSTERIOR);
+    tsr_trace_reader_free(reader);
+    return n;
+}
+
+/* Decides how long a resumed run goes on, and refuses a number of draws that
+ * adds no draws. A finished run loses its time limit, and its criterion where
+ * only a number of draws was set. A criterion that was set without a number of
+ * draws gets a hundred times the draws that there are: no end that a user waits
+ * for, but files have one. */
+static tsr_status extend(tsr_session *s, tsr_err *err)
+{
+    const tsr_run_progress *at = &s->checkpoint.progress;
+    tsr_config *c = s->config;
+    tsr_sampler_options *o = &c->sampler;
+    const int has_draws = is_set(c, "sampler.draws");
+    const int has_until = is_set(c, "sampler.until");
+    const long draws = tsr_sampler_draws(o);
+    const long stored = draws_stored(c->output.directory);
+    const long done = stored > at->draws ? stored : at->draws;
+    const double most = tsr_until_draws((double)at->draws, 100.0);
+    if (draws < done)
+        return tsr_fail(err, TSR_E_USAGE, "%ld draws: the run already has %ld",
+                        draws, done);
+    if (at->is_finished && !has_draws && !has_until)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "the run in '%s' is finished; --draws N "
+                        "(sampler.draws), above %ld, extends it",
+                        c->output.directory, done);
+    if (at->is_finished)
+        o->time_limit = 0.0;
+    if (at->is_converged && has_draws && !has_until && o->until != NULL) {
+        tsr_info(s->log,
+                 "without '%s', as the run has reached that criterion: --draws "
+                 "sets the number of draws",
+                 o->until);
+        free(o->until);
+        o->until = NULL;
+    }
+    if (has_until && !has_draws && most > (double)draws)
+        o->draws = (tsr_number_or_word){-1, most};
+    return TSR_OK;
+}
+
+/* Takes the model error from the checkpoint, which must be of this
+ * configuration and input. */
+static tsr_status use_model_error(tsr_session *s, tsr_err *err)
+{
+    tsr_run_checkpoint *at = &s->checkpoint;
+    const char *directory = s->config->output.directory;
+    const tsr_path path = tsr_path_in(directory, "config.yaml");
+    const tsr_run_identity identity = tsr_run_identity_of(s->setup);
+    char *file = NULL, *text = NULL;
+    size_t size;
+    tsr_status status = tsr_file_read(path.text, &file, &size, err);
+    TSR_THEN(status, tsr_run_inputs_text(s->config, &text, err));
+    TSR_THEN(status, tsr_run_checkpoint_match(at, file, text, &identity, err));
+    free(file);
+    free(text);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "'%s'", directory);
+    tsr_archive_rewind(&at->error);
+    s->setup->known_error = &at->error;
+    if (at->error_text[0] == '\0')
+        return TSR_OK;
+    s->setup->data.model_error = at->error_text;
+    at->error_text = NULL;
+    tsr_info(s->log, "model error: %s (from the checkpoint)",
+             s->setup->data.model_error);
+    return TSR_OK;
+}
+
+/* A damaged checkpoint must not become the one before the next. */
+static tsr_status set_aside_checkpoint(const tsr_session *s, tsr_err *err)
+{
+    const tsr_path from = tsr_path_in(s->directory, "checkpoint.h5");
+    const tsr_path to = tsr_path_in(s->directory, "checkpoint.h5.damaged");
+    if (s->checkpoint.remark != NULL && rename(from.text, to.text) != 0 &&
+        errno != ENOENT)
+        return tsr_fail(err, TSR_E_IO, "cannot rename '%s': %s", from.text,
+                        strerror(errno));
+    return TSR_OK;
+}
+
+static tsr_status rewrite_config(const tsr_session *s, tsr_err *err)
+{
+    return tsr_file_replace(tsr_path_in(s->directory, "config.yaml").text,
+                            s->config_text, strlen(s->config_text), err);
 }
 
 /* Adds the draws of the log to trace and trajectories, and removes the log.
@@ -574,8 +705,8 @@ tsr_status tsr_session_begin_again(tsr_session *session, tsr_err *err)
 static tsr_status update_files(tsr_session *s, const long *keep, tsr_err *err)
 {
     tsr_draw_records log;
-    tsr_status status = tsr_draw_records_open(s->trace_path, &log, err);
-    TSR_THEN(status, tsr_trace_update(s->trace_path, &log, keep, err));
+    tsr_status status = tsr_draw_records_open(s->trace.text, &log, err);
+    TSR_THEN(status, tsr_trace_update(s->trace.text, &log, keep, err));
     if (status == TSR_OK && s->writer != NULL)
         status = tsr_trajectory_writer_update(
             s->writer, s->directory, &log,
@@ -596,7 +727,7 @@ static tsr_status reopen_files(tsr_session *s, tsr_err *err)
                                          [TSR_DRAWN_KEPT] = s->progress.draws};
     if (s->progress.warmup == 0 && s->progress.draws == 0)
         return create_files(s, err);
-    TSR_TRY(tsr_run_trace_match(s->trace_path, s->config_text, err));
+    TSR_TRY(tsr_run_trace_match(s->trace.text, s->config_text, err));
     TSR_TRY(tsr_draw_log_new(s->directory, &s->draws, err));
     s->n_updated = s->progress.warmup + s->progress.draws;
     return update_files(s, keep, err);
@@ -624,12 +755,27 @@ static int is_progress_valid(const tsr_session *s)
                (double)p->steps;
 }
 
-tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
+/* Saves the model errors in memory, for the next checkpoint. */
+static tsr_status save_error(tsr_session *s, tsr_err *err)
 {
-    tsr_session *s = session;
-    s->progress = s->saved_progress;
+    tsr_likelihood *const of[] = {s->setup->data.likelihood,
+                                  s->setup->atoms.likelihood};
+    tsr_archive_begin(&s->saved_error);
+    for (int k = 0; k < 2; k++)
+        if (of[k] != NULL)
+            TSR_TRY(tsr_likelihood_archive(of[k], &s->saved_error, err));
+    return tsr_archive_end(&s->saved_error, err);
+}
+
+/* Restores sampler and files to the checkpoint. Errors: TSR_E_DATA (checkpoint
+ * and files do not match), TSR_E_IO, TSR_E_NOMEM. */
+static tsr_status restore(tsr_session *s, tsr_err *err)
+{
+    s->progress = s->saved_progress = s->checkpoint.progress;
     s->progress.is_finished = s->progress.is_converged =
         0; /* resuming extends the run */
+    s->saved = s->checkpoint.saved;
+    s->checkpoint.saved = (tsr_archive){0};
     tsr_archive_rewind(&s->saved);
     tsr_sampler_archive(s->sampler, &s->saved);
     tsr_status status = tsr_archive_end(&s->saved, err);
@@ -641,10 +787,40 @@ tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
         return tsr_wrap(err, status,
                         "the checkpoint does not belong to this run (another "
                         "version of tessera?)");
-    status = open_log(s, err);
-    TSR_THEN(status, reopen_files(s, err));
-    TSR_THEN(status, rewrite_config(s, err));
-    return status;
+    TSR_TRY(save_error(s, err)); /* a stop may come before the next epoch */
+    TSR_TRY(open_log(s, err));
+    TSR_TRY(reopen_files(s, err));
+    return rewrite_config(s, err);
+}
+
+static tsr_status resume(tsr_session *s, tsr_err *err)
+{
+    const tsr_run_checkpoint *at = &s->checkpoint;
+    const char *engine = s->setup->devices.text;
+    const int n_thread = tsr_sampler_n_thread(s->sampler);
+    if (!s->is_resumed) {
+        TSR_TRY(rewrite_config(s, err));
+        TSR_TRY(make_files(s, err)); /* which stay after a failure */
+        tsr_info(s->log,
+                 "restarted from the beginning: the run was stopped before its "
+                 "first checkpoint; %d threads",
+                 n_thread);
+        return TSR_OK;
+    }
+    TSR_TRY(set_aside_checkpoint(s, err));
+    const tsr_status status = restore(s, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "'%s'", s->directory);
+    tsr_info(s->log,
+             "resumed from the checkpoint of %s: %ld draws of warm-up, %ld "
+             "kept; %d threads",
+             at->written_at, s->progress.warmup, s->progress.draws, n_thread);
+    if (strcmp(at->engine == NULL ? "" : at->engine,
+               engine == NULL ? "" : engine) != 0)
+        tsr_warn(s->log, "the device, its driver or the kernels changed since "
+                         "the last session: further draws are valid, but not "
+                         "bit-identical to those of an uninterrupted run");
+    return TSR_OK;
 }
 
 /* ---- checkpoints ---- */
@@ -658,26 +834,18 @@ static double next_due(double now, double took, double every)
 }
 
 /* Saves the current state in memory, for the next checkpoint. */
-static tsr_status save_state(tsr_session *session, tsr_err *err)
+static tsr_status save_state(tsr_session *s, tsr_err *err)
 {
-    tsr_session *s = session;
-    tsr_likelihood *const of[] = {s->setup->data.likelihood,
-                                  s->setup->atoms.likelihood};
     tsr_archive_begin(&s->saved);
     tsr_sampler_archive(s->sampler, &s->saved);
-    tsr_archive_begin(&s->saved_error);
-    for (int k = 0; k < 2; k++)
-        if (of[k] != NULL)
-            TSR_TRY(tsr_likelihood_archive(of[k], &s->saved_error, err));
     s->saved_progress = s->progress;
-    TSR_TRY(tsr_archive_end(&s->saved_error, err));
+    TSR_TRY(save_error(s, err));
     return tsr_archive_end(&s->saved, err);
 }
 
 /* Writes the last saved state to disk. Errors: TSR_E_IO. */
-static tsr_status write_checkpoint(tsr_session *session, tsr_err *err)
+static tsr_status write_checkpoint(tsr_session *s, tsr_err *err)
 {
-    tsr_session *s = session;
     double before = tsr_clock_s();
     tsr_status status = TSR_OK;
     if (s->saved.n_real == 0)
@@ -704,9 +872,8 @@ static tsr_status write_checkpoint(tsr_session *session, tsr_err *err)
 }
 
 /* Updates trace and trajectories for other programs. */
-static tsr_status write_files(tsr_session *session, tsr_err *err)
+static tsr_status write_files(tsr_session *s, tsr_err *err)
 {
-    tsr_session *s = session;
     const double before = tsr_clock_s();
     const tsr_status status = update_files(s, NULL, err);
     const double now = tsr_clock_s();
@@ -753,36 +920,21 @@ tsr_status tsr_session_read(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     tsr_config *c = s->config;
-    /* Checked before the set-up, and again when the folder is created. */
-    TSR_TRY(tsr_config_locate_error(
-        c, tsr_run_directory_check(c->output.directory, err), err));
+    const int is_new = s->lock == NULL;
+    /* The folder of a new run is checked again when it is created. */
+    TSR_TRY(is_new
+                ? tsr_config_locate_error(
+                      c, tsr_run_directory_check(c->output.directory, err), err)
+                : extend(s, err));
     TSR_TRY(tsr_config_locate_error(
         c, tsr_until_parse(c->sampler.until, &s->until, err), err));
-    const tsr_status status = tsr_setup_read(c, 1, s->log, s->setup, err);
+    tsr_status status = tsr_setup_read(c, 1, s->log, s->setup, err);
     s->setup->watch = &s->watch;
     s->now = (tsr_session_state){(double)NAN, (double)NAN, (double)NAN,
                                  (double)NAN, (double)NAN};
-    return tsr_session_check_stop(s, status, err);
-}
-
-tsr_status tsr_session_run(tsr_session *session, tsr_err *err)
-{
-    tsr_session *s = session;
-    tsr_status status =
-        tsr_session_check_stop(s, tsr_session_prepare(s, err), err);
-    TSR_THEN(status, tsr_session_begin(s, err));
-    if (status != TSR_OK)
-        return status;
-    tsr_info(
-        s->log,
-        "tessera %s, %d chains of %d temperatures, %d threads, output in %s",
-        TSR_VERSION, s->setup->n_chain, tsr_target_n_temp(&s->setup->target),
-        tsr_sampler_n_thread(s->sampler), s->directory);
-    log_idle_moves(s->setup, s->log);
-    log_size(s->config, s->setup, s->log);
-    status = tsr_session_sample(s, err);
-    if (status != TSR_OK)
-        tsr_log_write_file(s->log, TSR_LOG_ERROR, err->message);
+    status = tsr_session_check_stop(s, status, err);
+    if (s->is_resumed)
+        TSR_THEN(status, use_model_error(s, err));
     return status;
 }
 
@@ -796,9 +948,8 @@ void tsr_session_clear(tsr_session *session)
     tsr_archive_clear(&s->saved);
     tsr_archive_clear(&s->saved_error);
     tsr_lock_free(s->lock);
+    tsr_run_checkpoint_clear(&s->checkpoint);
     free(s->config_text);
-    free(s->trace_path);
-    free(s->directory);
     memset(s, 0, sizeof *s);
 }
 
@@ -828,8 +979,7 @@ typedef struct {
                                    start of this block */
     long first, before, total;  /* steps of the phase: stored before this
                                    session, stored before this block, planned */
-    long accepted_before;
-    char reached[64]; /* progress towards convergence; "": unknown */
+    char converged[64];         /* R-hat and effective draws; "": unknown */
 } progress;
 
 static void show_progress(void *context, const tsr_progress *now)
@@ -837,8 +987,6 @@ static void show_progress(void *context, const tsr_progress *now)
     progress *p = context;
     tsr_session *s = p->session;
     double time = tsr_clock_s(), elapsed = time - p->began;
-    tsr_log *log = s->log;
-    double pause = tsr_log_is_terminal(log) ? 0.2 : 10.0;
     long step = p->before + now->step, here = step - p->first;
     char line[256], left[48], chi2[32] = "";
     tsr_run_progress at = s->progress;
@@ -849,27 +997,19 @@ static void show_progress(void *context, const tsr_progress *now)
                         ? tsr_run_remaining(s->config, &s->identity, &at, left)
                         : (double)NAN;
     tsr_watch_call(&s->watch, p->phase, step, p->total);
-    if (time - p->shown < pause)
+    if (time - p->shown < (tsr_log_is_terminal(s->log) ? 0.2 : 10.0))
         return;
     p->shown = time;
-    double rate = elapsed > 0.0 ? (double)here / elapsed : 0.0;
-    double accepted =
-        here > 0 ? 100.0 * (double)(p->accepted_before + now->accepted) /
-                       (double)here
-                 : 0.0;
     if (!isnan(now->chi2))
-        snprintf(chi2, sizeof chi2, " | chi2 %.3g", now->chi2);
+        snprintf(chi2, sizeof chi2, ", chi2 %.3g", now->chi2);
     if (p->total == 0) /* the total is unknown */
-        snprintf(line, sizeof line,
-                 "%-8s %.0f s | %.0f steps/s | accepted %.0f %%%s", p->phase,
-                 elapsed, rate, accepted, chi2);
+        snprintf(line, sizeof line, "%-8s %.0f s, %.0f steps/s%s", p->phase,
+                 elapsed, (double)here / elapsed, chi2);
     else
-        snprintf(line, sizeof line,
-                 "%-8s %3.0f %% | %.0f steps/s | accepted %.0f %%%s%s | %s "
-                 "left",
-                 p->phase, 100.0 * (double)step / (double)p->total, rate,
-                 accepted, chi2, p->reached, left);
-    tsr_log_progress(log, line);
+        snprintf(line, sizeof line, "%-8s %3.0f %%, %.0f steps/s%s%s, %s left",
+                 p->phase, 100.0 * (double)step / (double)p->total,
+                 (double)here / elapsed, chi2, p->converged, left);
+    tsr_log_progress(s->log, line);
 }
 
 /* Are all draws made, or is the time limit reached? */
@@ -892,8 +1032,8 @@ static void set_expected(progress *p, tsr_session *s, double factor)
         (long)fmin(most, fmax(needed, (double)s->progress.next_check));
     s->progress.expected = s->progress.warmup + draws;
     p->total = draws * tsr_run_draw_steps(s->config, &s->identity);
-    snprintf(p->reached, sizeof p->reached,
-             " | %.0f %% of the way to convergence", 100.0 / factor);
+    snprintf(p->converged, sizeof p->converged, ", R-hat %.3f, ESS %.0f",
+             s->now.rhat, s->now.ess);
 }
 
 /* ---- blocks of draws ---- */
@@ -906,8 +1046,8 @@ static long next_check_after(long last)
 }
 
 /* Checks --until when a check is due. If the chains have not converged, the
- * expected number of draws is set, which the progress line shows as a share of
- * convergence and as time left. */
+ * expected number of draws is set, from which the progress line has its share
+ * and the time left. */
 static tsr_status check_until(tsr_session *s, progress *p, tsr_err *err)
 {
     char worst[160];
@@ -917,7 +1057,7 @@ static tsr_status check_until(tsr_session *s, progress *p, tsr_err *err)
         (done < s->progress.next_check && !has_ended(s)))
         return TSR_OK;
     s->progress.next_check = next_check_after(done);
-    tsr_status status = tsr_until_check(&s->until, s->trace_path, &factor,
+    tsr_status status = tsr_until_check(&s->until, s->trace.text, &factor,
                                         worst, at_worst, err);
     if (status == TSR_OK) {
         s->now.rhat = at_worst[0];
@@ -970,8 +1110,6 @@ static tsr_status draw_block(tsr_session *s, int warm, int n, progress *p,
     *(warm ? &s->progress.warmup : &s->progress.draws) += n_done;
     s->progress.steps += (long)n_done * steps;
     p->before += (long)n_done * steps;
-    p->accepted_before =
-        tsr_sampler_accepted(s->sampler) - s->accepted_before_session;
     return status == TSR_OK ? stored : status;
 }
 
@@ -1084,7 +1222,6 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
     if (s->progress.draws == 0 || !tsr_until_is_set(&s->until))
         s->progress.expected = (warm ? total : s->progress.warmup) +
                                tsr_sampler_draws(&s->config->sampler);
-    s->accepted_before_session = tsr_sampler_accepted(s->sampler);
     while (s->progress.next_check <=
            s->progress.draws) /* --until was added on resume */
         s->progress.next_check = next_check_after(s->progress.next_check);
@@ -1134,7 +1271,7 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
         status = refresh(s, err); /* verifies the draws since the start of
                                      the epoch */
     if (status == TSR_E_INTERRUPTED)
-        return TSR_OK; /* tsr_session_sample reports the stop */
+        return TSR_OK; /* sample() reports the stop */
     s->progress.is_finished = is_end && status == TSR_OK;
     return status;
 }
@@ -1182,7 +1319,6 @@ static tsr_status populate(tsr_session *s, tsr_err *err)
                                                          sampler.time_limit */
     progress p = {
         .session = s, .phase = "starts", .began = before, .shown = before};
-    s->accepted_before_session = tsr_sampler_accepted(s->sampler);
     tsr_status status = tsr_sampler_populate(
         s->sampler, s->record, warmup / levels + 1,
         share * s->config->sampler.time_limit, show_progress, &p, err);
@@ -1252,7 +1388,7 @@ tsr_status tsr_session_estimate(tsr_session *session, double seconds,
     long n_draw = 0;
     int n_done = 0;
     double before = tsr_clock_s();
-    TSR_TRY(tsr_session_prepare(s, err));
+    TSR_TRY(prepare(s, err));
     (void)tsr_sampler_plan_warmup(
         s->sampler, tsr_run_warmup_requested(s->config) * tsr_sampler_thin(o),
         o->anneal);
@@ -1314,9 +1450,11 @@ static tsr_status close_files(tsr_session *s, tsr_err *err)
     return is_finished ? write_checkpoint(s, err) : TSR_OK;
 }
 
-tsr_status tsr_session_sample(tsr_session *session, tsr_err *err)
+/* Draws until the run ends, a stop is requested (TSR_E_INTERRUPTED), or an
+ * error occurs. Then writes a checkpoint, trace and trajectories, unless
+ * writing has already failed. */
+static tsr_status sample(tsr_session *s, tsr_err *err)
 {
-    tsr_session *s = session;
     tsr_status status = draw_all(s, err), closed = TSR_OK;
     if (!s->is_broken)
         closed = close_files(s, status == TSR_OK ? err : NULL);
@@ -1330,4 +1468,29 @@ tsr_status tsr_session_sample(tsr_session *session, tsr_err *err)
             tsr_text_shell(s->directory, word));
     }
     return add_remedy(s, status, err);
+}
+
+tsr_status tsr_session_run(tsr_session *session, tsr_err *err)
+{
+    tsr_session *s = session;
+    const int is_new = s->lock == NULL;
+    tsr_status status = tsr_session_check_stop(s, prepare(s, err), err);
+    if (!is_new && status != TSR_OK && status != TSR_E_INTERRUPTED)
+        return tsr_wrap(err, status, "'%s'", s->config->output.directory);
+    TSR_TRY(status);
+    TSR_TRY(is_new ? begin(s, err) : resume(s, err));
+    if (is_new) {
+        tsr_info(s->log,
+                 "tessera %s, %d chains of %d temperatures, %d threads, output "
+                 "in %s",
+                 TSR_VERSION, s->setup->n_chain,
+                 tsr_target_n_temp(&s->setup->target),
+                 tsr_sampler_n_thread(s->sampler), s->directory);
+        log_idle_moves(s->setup, s->log);
+        log_size(s->config, s->setup, s->log);
+    }
+    status = sample(s, err);
+    if (status != TSR_OK)
+        tsr_log_write_file(s->log, TSR_LOG_ERROR, err->message);
+    return status;
 }

@@ -11,10 +11,11 @@
  *
  * The calls of a run from C. They print nothing; messages go to the log:
  *
- *     tsr_config_read(path, 0, NULL, &config, &err);
  *     tsr_session session = {.config = &config, .setup = &setup, .log = log};
+ *     tsr_config_read(path, 0, NULL, &config, &err);   or tsr_session_reopen
  *     tsr_session_read(&session, &err);
- *     tsr_setup_engine(&config, 0, log, &setup, &err);
+ *     tsr_setup_engine(&config, (int)session.checkpoint.identity.n_chain, log,
+ *                      &setup, &err);
  *     tsr_session_run(&session, &err);
  *     tsr_session_clear(&session);  tsr_setup_clear(...); tsr_config_clear(...)
  */
@@ -24,6 +25,7 @@
 #include "core/archive.h"
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "files/file.h"
 #include "files/lock.h"
 #include "posterior/config.h"
 #include "posterior/setup.h"
@@ -54,7 +56,9 @@ typedef struct {
     tsr_watch watch; /* its call counts the steps of a phase, in the set-up the
                         conformations from which the model error is learnt */
     tsr_session_state now; /* for the watch */
-    char *directory, *trace_path;
+    const char *directory; /* of the configuration; set with `trace`, the path
+                              of trace.h5, before anything is written */
+    tsr_path trace;
     char *config_text; /* content of config.yaml */
     tsr_until until;
     tsr_lock *lock;
@@ -72,18 +76,27 @@ typedef struct {
                            (tsr_clock_s) */
     long n_updated;     /* draws in trace and trajectories, with warm-up */
     double storing;     /* s spent on writing in this session */
-    long accepted_before_session; /* accepted steps of the chains before the
-                                     current phase (populations, warm-up, kept
-                                     draws) */
-    int is_broken;                /* 1: the files can no longer be written */
-    int is_resumed; /* 1: the chains will be restored from a checkpoint */
+    int is_broken;                 /* 1: the files can no longer be written */
+    tsr_run_checkpoint checkpoint; /* of a reopened run */
+    int is_resumed; /* 1: the chains will be restored from `checkpoint` */
 } tsr_session;
+
+/* Opens the folder of a run to continue it, in place of tsr_config_read: takes
+ * its lock, mends what a kill left, reads its checkpoint, and its config.yaml
+ * into session->config, with the overrides set [n_set] of keys that may change
+ * (tsr_run_checkpoint_match). The caller may then change these keys as well,
+ * with a mark (config->marks). Errors: TSR_E_NOINPUT (no run, or without
+ * checkpoint), TSR_E_USAGE (a key that may not change), those of
+ * tsr_lock_acquire, tsr_run_checkpoint_read and tsr_config_read. */
+tsr_status tsr_session_reopen(tsr_session *session, const char *directory,
+                              int n_set, const char *const *set, tsr_err *err);
 
 /* Reads the input and makes prior and likelihood. This function, and
  * tsr_setup_engine after it, find all errors of the configuration before
  * anything is written, so that a refused run leaves no folder. Errors: those of
  * tsr_run_directory_check, tsr_until_parse and tsr_setup_read;
- * TSR_E_INTERRUPTED. */
+ * TSR_E_INTERRUPTED; of a reopened run TSR_E_USAGE (it has as many draws, or is
+ * finished) and those of tsr_run_checkpoint_match. */
 tsr_status tsr_session_read(tsr_session *session, tsr_err *err);
 
 /* To be called after every step of the set-up. If a stop was requested, returns
@@ -92,9 +105,11 @@ tsr_status tsr_session_read(tsr_session *session, tsr_err *err);
 tsr_status tsr_session_check_stop(const tsr_session *session, tsr_status status,
                                   tsr_err *err);
 
-/* Runs a session whose engines are ready: creates the folder, draws, and writes
- * the last checkpoint. Errors: those of tsr_session_prepare, tsr_session_begin
- * and tsr_session_sample. */
+/* Runs a session whose engines are ready: creates the folder or restores the
+ * checkpoint, draws until the run ends, a stop is requested or an error occurs,
+ * and writes the last checkpoint, trace and trajectories. The message of an
+ * error says how to continue. Errors: TSR_E_INTERRUPTED, TSR_E_DATA (checkpoint
+ * and files do not match), TSR_E_IO, TSR_E_DEVICE, TSR_E_NOMEM. */
 tsr_status tsr_session_run(tsr_session *session, tsr_err *err);
 
 /* Measures the speed of a run: makes warm-up steps for at least `seconds`,
@@ -102,31 +117,9 @@ tsr_status tsr_session_run(tsr_session *session, tsr_err *err);
  * run afterwards.
  * start  out  s to prepare the chains
  * each   out  s for one draw, kept or warm-up, of all chains
- * Errors: those of tsr_session_prepare and of drawing. */
+ * Errors: those of tsr_session_run. */
 tsr_status tsr_session_estimate(tsr_session *session, double seconds,
                                 double *start, double *each, tsr_err *err);
-
-/* Makes the record, the trajectory writer and the sampler, with starts drawn
- * from the prior if sampler.start is `prior`. Config and setup are borrowed. */
-tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err);
-
-/* Creates the folder of a new run with all files that it has before its first
- * draw. On failure the folder is restored to its former state. */
-tsr_status tsr_session_begin(tsr_session *session, tsr_err *err);
-
-/* Creates the files of a run that was stopped before its first checkpoint. The
- * lock is held. After a failure, created files stay. */
-tsr_status tsr_session_begin_again(tsr_session *session, tsr_err *err);
-
-/* Restores sampler and files to the checkpoint in `saved` and saved_progress.
- * Called after tsr_session_prepare. Errors: TSR_E_DATA (checkpoint and files do
- * not match), TSR_E_IO, TSR_E_NOMEM. */
-tsr_status tsr_session_restore(tsr_session *session, tsr_err *err);
-
-/* Draws until the run ends, a signal requests a stop (TSR_E_INTERRUPTED), or an
- * error occurs. Then writes a checkpoint, trace and trajectories, unless
- * writing has already failed. The message states how to continue. */
-tsr_status tsr_session_sample(tsr_session *session, tsr_err *err);
 
 void tsr_session_clear(tsr_session *session);
 

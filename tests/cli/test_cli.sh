@@ -34,7 +34,7 @@ help goes to standard output | 0> Commands: | tessera --help
     help lists commands that are programs of their own | out ^  bench  *speed and accuracy of the engine
 help of run names the sections, on a page | 0> ^  contrast  *excluded volume | tessera run --help
     of less than 60 lines | test "$(wc -l <out.txt)" -lt 60
-help of a section shows live defaults and bounds | 0> ^  c1 +1 .* radius | tessera run --help contrast
+help of a section shows live defaults and bounds | 0> ^  c1 +auto .* radius | tessera run --help contrast
     alone | no out draws|Options
 help of the key data.saxs | 0> ^[a-z]*\.saxs  | tessera run --help data.saxs
 help of the key moves.pivot | 0> ^[a-z]*\.pivot  | tessera check --help moves.pivot
@@ -229,7 +229,7 @@ END
 
 # ---- configuration ----
 printf 'structure:\n  sequence: MKB\n' >letter.yaml
-printf 'structure: {sequence: MKT}\nmoves: {pivot: 0, crankshaft: 0, side_chain: 0, regrow: 0, pose: 0}\n' >moves.yaml
+printf 'structure: {sequence: MKT}\nmoves: {pivot: 0, crankshaft: 0, side_chain: 0, regrow: 0}\n' >moves.yaml
 sed 's/^output/# &/; $a output: {directory: out}' good.yaml >folder.yaml
 printf 'frobnicate: 1\n' >key.yaml
 printf '{}\n' >empty.yaml

@@ -86,9 +86,9 @@ whose B is not cut | 0 | tessera export run --draws even:10 --output even.cif
     beyond 1000 | awk '/^ATOM/ && $15 > 1000 {n++} END {exit !n}' even.cif
 whatever its letters | 0 | tessera export run --draws best --output best.CIF
     mmCIF, too | in best.CIF ^_atom_site.Cartn_x
-an ending of no format, x.docx | 64 'x.docx': expected .*pdb, cif, xyz or csv | tessera export run --output x.docx
-an ending of no format, x.sdf | 64 'x.sdf': expected .*pdb, cif, xyz or csv | tessera export run --output x.sdf
-an ending of no format, x.pdb.gz | 64 'x.pdb.gz': expected .*pdb, cif, xyz or csv | tessera export run --output x.pdb.gz
+an ending of no format, x.docx | 64 'x.docx': expected .*pdb, cif, ihm, mvsj, xyz or csv | tessera export run --output x.docx
+an ending of no format, x.sdf | 64 'x.sdf': expected .*pdb, cif, ihm, mvsj, xyz or csv | tessera export run --output x.sdf
+an ending of no format, x.pdb.gz | 64 'x.pdb.gz': expected .*pdb, cif, ihm, mvsj, xyz or csv | tessera export run --output x.pdb.gz
     none is written | test -z "$(ls x.* 2>/dev/null)"
 variables | 0 | tessera export run --output draws.csv
     are CSV | in draws.csv ^chain,draw,rg

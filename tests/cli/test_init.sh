@@ -31,6 +31,12 @@ init with a curve | 0 wrote a.yaml and a.svg | tessera init model.pdb exp.dat -o
     the part of the curve that bodies are fine for | in a.yaml q_range: \[0, 0.35\]
     a picture, which is XML | in a.svg <!-- tessera --> \
         && "$python" -c "import xml.dom.minidom as m; m.parse('a.svg')"
+as JSON | 0> "flexible": ."A:51-64"., | tessera init --json model.pdb exp.dat -o json.yaml
+    one object | "$python" -m json.tool out.txt /dev/null && no out ^Numbers
+    with the same configuration | cmp -s a.yaml json.yaml
+    the linker is no part | "$python" -c "import json; s = json.load(open('out.txt'))['stretches']; \
+        assert [(x['first'], x['last'], x.get('part')) for x in s] == [(1, 50, 1), (51, 64, None), (65, 114, 2)]"
+JSON alone | 0> ^."evidence": "contacts | tessera init --json model.pdb
 init with a strand | 0 wrote bound.yaml | tessera init bound.pdb -o bound.yaml
     which has a bar of its own, with its name | in bound.svg >S</text> && in bound.svg RNA, 8 nucleotides
 $ cat a.yaml device.yaml >b.yaml
@@ -73,6 +79,7 @@ a choice stays|2|--set moves.side_chain=2
 with a part flexible they are as in other runs|0.5|--set structure.flexible=[A:51-64]
 END
 cases <<'END'
+and so in JSON | 0> "flexible": "all" | tessera init --json model.pdb --map m.mrc -r 5
 with a coarse map linkers may bend | 0> ^    - "A:51-64" | tessera init model.pdb --map m.mrc -r 12
 and where there is none all may | 0> ^  flexible: all | tessera init one.pdb --map m.mrc -r 12
 with a curve both are data | 0> ^  - file: "exp.dat" | tessera init model.pdb exp.dat --map m.mrc -r 5

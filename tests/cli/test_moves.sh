@@ -119,7 +119,7 @@ nor do clashes within one rigid part count | 0 | edit 's/model.pdb/overlap.pdb/;
 # side chains alone do not part two domains
 what relaxation cannot do is said | 65 structure: [0-9]+ of [0-9]+ impossible overlaps remain after 200000 steps \
         of relaxation: A:[0-9]+ .*more freedom.*clash_limit | edit 's/model.pdb/overlap.pdb/; $a moves: {pivot: 0, \
-        crankshaft: 0, concerted: 0, rigid_body: 0, regrow: 0, pose: 0}' run bad.yaml --output stuck \
+        crankshaft: 0, concerted: 0, rigid_body: 0, regrow: 0}' run bad.yaml --output stuck \
         --set prior.relax=true
     and leaves nothing | test ! -e stuck
 END
@@ -152,7 +152,7 @@ a move misspelt | 78 move.yaml:2:.*pivots.*did you mean.*pivot | tessera check m
 bench --moves | 0 | tessera bench --moves --quick
     has a row for each move | out ^coil +pivot +[0-9]+  && out ^coil +crankshaft +[0-9]+  \
         && out ^coil +concerted +[0-9]+  && out ^coil +side_chain +[0-9]+  && out ^coil +regrow +[0-9]+  \
-        && out ^linkers +pose +[0-9]+
+        && out ^linkers +rigid_body +[0-9]+
 bench --moves --json | 0 | tessera bench --moves --quick --json
     of rates and shares | json d.version and len(d.moves) >= 10 and {'coil', 'linkers'} == {m.molecule for m in \
         d.moves} and all(m.proposals_per_second > 0 and m.n_residue == 1000 and 0 <= m.acceptance <= 1 \

@@ -205,6 +205,19 @@ a damaged checkpoint | 0 checkpoint.h5.* | tessera resume hurt --draws 110
 as long from the start | 0 | tessera run good.yaml --output longer --set sampler.draws=110
 $ same "a damaged checkpoint: the one before does" hurt longer
 END
+if is_sanitized; then
+    echo "skip stopped at once: a sanitizer bears no library before it"
+else
+    # Both checkpoints are then of sessions that were stopped before their first step.
+    copy
+    for at in 3 8; do
+        expect "stopped at once, $at" 75 "resume hurt" env LD_PRELOAD="$build/tests/support/fault.so" \
+            TSR_FAULT_DIR="$work/hurt" TSR_FAULT_AT=$at TSR_FAULT_DO=TERM \
+            "$program" resume hurt --draws 110
+    done
+    expect "and it goes on" 0 resumed tessera resume hurt --draws 110
+    same "stopped at once: the same draws" hurt longer
+fi
 
 # ---- no room ----
 # Files may grow to so many blocks of 512 bytes.

@@ -16,8 +16,11 @@ simulate: {points: 80, q_range: [0.01, 0.3], error: 0.002, steps: 0,
            resolution: {dq: 0.015, wavelength_spread: 0.1}}
 YAML
 printf '%s\n' "-0.02 0" "-0.01 1" "0 1" "0.01 1" "0.02 0" >beam.txt
+fit_to() { # CURVE OPTION...
+    tessera profile model.pdb --device reference --bodies two --c1 1 --c2 1 --json --data "$@"
+}
 fit() { # OPTION...
-    tessera profile model.pdb --device reference --bodies two --c1 1 --c2 1 --json --data good.dat "$@"
+    fit_to good.dat "$@"
 }
 known="--set data.0.background=none --set data.0.noise.scale=1"
 still() { # OPTION...: nothing moves: the truth, with what is known of the data
@@ -30,12 +33,18 @@ simulate | 0 | tessera simulate good.yaml --output good.dat
     writes the resolution as the fourth column | awk '!/^#/ && (NF != 4 || $4 < 0.015 || $4 > 0.0197) {exit 1}' good.dat
     and says so | in good.dat ^# resolution: sigma of q 0.015 to 0.0194
 $ awk '!/^#/ {print $1, $2, $3}' good.dat >three.dat
+$ awk 'BEGIN {print "<SASroot><SASentry><SASdata>"} !/^#/ {printf "<Idata><Q unit=\"1/A\">%s</Q><I>%s</I><Idev>%s</Idev><Qdev unit=\"1/nm\">%.9g</Qdev></Idata>\n", $1, $2, $3, 10 * $4} END {print "</SASdata></SASentry></SASroot>"}' good.dat >good.xml
 
 # ---- profile ----
 profile leaves a fourth column alone | 0 | fit
     and does not fit | json s[0].chi2 > 3
 profile with the column | 0 smeared: sigma of q .*column 4 | fit --resolution column
     fits | json s[0].chi2 < 1.6
+profile with canSAS XML | 0 states its resolution .Qdev.* not used | fit_to good.xml
+    does not fit either | json s[0].chi2 > 3
+profile with its Qdev | 0 smeared: sigma of q .*Qdev | fit_to good.xml --resolution auto
+    fits | json s[0].chi2 < 1.6
+init with canSAS XML | 0> resolution: auto | tessera init model.pdb good.xml
 profile with numbers | 0 | fit --resolution 0.015 --wavelength-spread 0.1
     fits as well | json s[0].chi2 < 1.6
 profile with a slit | 0 slit length 0.05 | fit --slit-length 0.05
@@ -46,6 +55,7 @@ not a number | 64 resolution.*wide | fit --resolution wide
 without data | 64 slit-length needs --data | tessera profile model.pdb --slit-length 0.05
 
 # ---- check, run ----
+check with canSAS XML | 0 smeared: sigma of q .*Qdev | tessera check good.yaml --set data.0.file=good.xml
 check | 0 smeared: sigma of q | tessera check good.yaml
     the resolved configuration | out dq: column
 no fourth column | 65 data.0.resolution.*no fourth column | tessera check good.yaml --set data.0.file=three.dat

@@ -67,7 +67,7 @@ their report | 0 | tessera report drawn
     numbers the states as the trace does | \
         test "$(cut -d, -f3 drawn/report/conformations.csv | sort -u | tr '\n' ' ')" = "1 2 state "
 states start from files | 0 | \
-        tessera run moving.yaml --set moves.pivot=0 --set moves.pose=0 --set moves.regrow=0
+        tessera run moving.yaml --set moves.pivot=0 --set moves.regrow=0
     the config names the files | in moving/config.yaml two.pdb
 summary of it | 0 | tessera summary moving --json
     # four steps do not lead far

@@ -82,10 +82,22 @@ static void q_grid(double q[N_Q])
 
 /* ---- profiles and fits ---- */
 
+/* The curve of atoms at xyz; NULL: as in the file. */
+static void curve_at(tessera_profiler *x, const tessera_structure *s,
+                     const double *xyz, double intensity[N_Q])
+{
+    double q[N_Q];
+    tessera_profile *p;
+    q_grid(q);
+    ok(tessera_profile_coordinates(x, s, xyz, &p));
+    ok(tessera_profile_intensity(p, 1.0, 0.5, N_Q, q, intensity));
+    tessera_profile_free(p);
+}
+
 static void test_profiles(void **state)
 {
     (void)state;
-    double q[N_Q], whole[N_Q], own[N_Q], moved[N_Q], pair[2][N_Q];
+    double q[N_Q], whole[N_Q], moved[N_Q];
     double number[TESSERA_PROFILE_N_NUMBER];
     tessera_profiler *x;
     tessera_structure *s;
@@ -101,34 +113,32 @@ static void test_profiles(void **state)
     near(number[TESSERA_PROFILE_MASS], 12 * 71.08, 20.0);
     tessera_profile_free(p);
 
-    double xyz[2][60][3];
+    double xyz[60][3], turned[60][3];
     int in_file[60];
-    ok(tessera_structure_get(s, xyz[0][0], in_file));
+    ok(tessera_structure_get(s, xyz[0], in_file));
     for (int i = 0; i < 60; i++) {
         assert_int_equal(in_file[i], i);
         /* turned about z by 90 degrees, and shifted */
-        xyz[1][i][0] = 5.0 - xyz[0][i][1];
-        xyz[1][i][1] = xyz[0][i][0] - 7.0;
-        xyz[1][i][2] = xyz[0][i][2] + 11.0;
+        turned[i][0] = 5.0 - xyz[i][1];
+        turned[i][1] = xyz[i][0] - 7.0;
+        turned[i][2] = xyz[i][2] + 11.0;
     }
-    ok(tessera_profile_coordinates(x, s, NULL, &p));
-    ok(tessera_profile_intensity(p, 1.0, 0.5, N_Q, q, own));
-    tessera_profile_free(p);
-    assert_memory_equal(own, whole, sizeof own);
-    ok(tessera_profile_frames(x, s, 2, xyz[0][0], 1.0, 0.5, N_Q, q, pair[0]));
-    assert_memory_equal(pair[0], whole, sizeof whole);
+    curve_at(x, s, NULL, moved);
+    assert_memory_equal(moved, whole, sizeof whole);
+    curve_at(x, s, xyz[0], moved);
+    assert_memory_equal(moved, whole, sizeof whole);
+    curve_at(x, s, turned[0], moved);
     for (int k = 0; k < N_Q; k++) /* the layer is on a grid: about 1 % */
-        near(pair[1][k], whole[k], 0.02 * whole[k]);
+        near(moved[k], whole[k], 0.02 * whole[k]);
 
     for (int i = 30; i < 60; i++) /* a stretched molecule: a larger Rg */
-        xyz[1][i][2] += 20.0;
-    ok(tessera_profile_frames(x, s, 1, xyz[1][0], 1.0, 0.5, N_Q, q, moved));
+        turned[i][2] += 20.0;
+    curve_at(x, s, turned[0], moved);
     assert_true(moved[10] < 0.9 * whole[10]);
 
-    xyz[1][3][1] = (double)NAN;
-    refused(
-        tessera_profile_frames(x, s, 2, xyz[0][0], 1.0, 0.5, N_Q, q, pair[0]),
-        TESSERA_E_NUMERIC, "frame 1: xyz[10] is");
+    turned[3][1] = (double)NAN;
+    refused(tessera_profile_coordinates(x, s, turned[0], &p), TESSERA_E_NUMERIC,
+            "xyz[10] is");
     tessera_structure_free(s);
     tessera_profiler_free(x);
 }
@@ -139,7 +149,7 @@ static void test_ranges(void **state)
     (void)state;
     static const double wrong[] = {-1e-3, 0.301, 0.37};
     double xyz[N_ATOM][3], q[N_Q], value[N_Q];
-    tessera_profiler *x;
+    tessera_profiler *x, *bodies;
     tessera_structure *s;
     tessera_profile *p, *none;
     tessera_data *d;
@@ -149,8 +159,11 @@ static void test_ranges(void **state)
     q_grid(q);
     q[N_Q - 1] = 0.1 * 3.0; /* 0.30000000000000004 */
     ok(tessera_profile_intensity(p, 1.0, 0.0, N_Q, q, value));
-    ok(tessera_engine_of_file(path, TESSERA_TWO_BODIES, q_max, 60.0, 1,
-                              "reference", &e));
+    refused(tessera_engine_of_file(x, path, 60.0, 1, &e), TESSERA_E_USAGE,
+            "ATOMS");
+    ok(tessera_profiler_new(TESSERA_TWO_BODIES, q_max, "reference", &bodies));
+    ok(tessera_engine_of_file(bodies, path, 60.0, 1, &e));
+    tessera_profiler_free(bodies);
     double *sum = calloc((size_t)tessera_engine_profile_size(e), sizeof *sum);
     ok(tessera_profile_of_engine(e, sum, &none));
     free(sum);
@@ -529,6 +542,59 @@ static void test_engine_refuses(void **state)
     tessera_engine_free(e);
 }
 
+/* The curve of an engine's bodies at c1 1 and c2. */
+static void curve_of(tessera_engine *e, double c2, double *intensity)
+{
+    double q[N_Q], xyz[12][3];
+    double *sum = calloc((size_t)tessera_engine_profile_size(e), sizeof *sum);
+    tessera_batch *b;
+    tessera_profile *p;
+    q_grid(q);
+    ok(tessera_batch_new(e, 1, &b));
+    ok(tessera_engine_bodies(e, xyz[0], NULL));
+    ok(tessera_batch_set(b, 0, xyz[0], sum));
+    ok(tessera_profile_of_engine(e, sum, &p));
+    ok(tessera_profile_intensity(p, 1.0, c2, N_Q, q, intensity));
+    tessera_profile_free(p);
+    tessera_batch_free(b);
+    free(sum);
+}
+
+/* The same residues at the same places without atoms: only the hydration
+ * differs, which is estimated. */
+static void test_engine_of_residues(void **state)
+{
+    (void)state;
+    const char *const name[12] = {"ALA", "ALA", "ALA", "ALA", "ALA", "ALA",
+                                  "ALA", "ALA", "ALA", "ALA", "ALA", "ALA"};
+    const char *const unknown[1] = {"HOH"};
+    double xyz[12][3], a[N_Q], b[N_Q];
+    for (int n = TESSERA_TWO_BODIES; n <= TESSERA_ONE_BODY; n++) {
+        tessera_profiler *x;
+        tessera_engine *file, *array, *none;
+        ok(tessera_profiler_new(n, q_max, "reference", &x));
+        ok(tessera_engine_of_file(x, path, 60.0, 1, &file));
+        ok(tessera_engine_bodies(file, xyz[0], NULL));
+        ok(tessera_engine_of_residues(x, 12, name, 12, xyz[0], 60.0, 1,
+                                      &array));
+        refused(tessera_engine_of_residues(x, 1, unknown, 1, xyz[0], 60.0, 1,
+                                           &none),
+                TESSERA_E_DATA, "HOH");
+        refused(
+            tessera_engine_of_residues(x, 12, name, 11, xyz[0], 60.0, 1, &none),
+            TESSERA_E_USAGE, "12 bodies, not 11");
+        tessera_profiler_free(x);
+        for (int c2 = 0; c2 < 2; c2++) {
+            curve_of(file, c2, a);
+            curve_of(array, c2, b);
+            for (int k = 0; k < N_Q; k++)
+                near(b[k], a[k], (c2 > 0 ? 0.2 : 1e-9) * a[k]);
+        }
+        tessera_engine_free(file);
+        tessera_engine_free(array);
+    }
+}
+
 /* Bodies of a file: the curve at their positions is that of the profiler, also
  * after a move and back. */
 static void test_engine_of_file(void **state)
@@ -545,10 +611,7 @@ static void test_engine_of_file(void **state)
     ok(tessera_profile_file(x, path, &p));
     ok(tessera_profile_intensity(p, 1.02, 1.5, N_Q, q, want));
     tessera_profile_free(p);
-    tessera_profiler_free(x);
-
-    ok(tessera_engine_of_file(path, TESSERA_TWO_BODIES, q_max, 60.0, 1,
-                              "reference", &e));
+    ok(tessera_engine_of_file(x, path, 60.0, 1, &e));
     ok(tessera_batch_new(e, 1, &b));
     const int n = tessera_engine_n_body(e);
     const int range[2][3] = {{6, n - 6, 1}, {6, n - 6, 1}};
@@ -577,9 +640,9 @@ static void test_engine_of_file(void **state)
     free(sum);
     tessera_batch_free(b);
     tessera_engine_free(e);
-    refused(tessera_engine_of_file("/nowhere/e", TESSERA_ONE_BODY, q_max, 60.0,
-                                   1, "reference", &e),
+    refused(tessera_engine_of_file(x, "/nowhere/e", 60.0, 1, &e),
             TESSERA_E_NOINPUT, "/nowhere/e");
+    tessera_profiler_free(x);
 }
 
 /* ---- runs and draws ---- */
@@ -675,6 +738,48 @@ static void check_draws(const char *folder)
     tessera_frames_free(f);
 }
 
+static void read_rg(const char *folder, double rg[300])
+{
+    tessera_draws *d;
+    ok(tessera_draws_open(folder, &d));
+    ok(tessera_draws_read(d, TESSERA_POSTERIOR, "rg", 300, rg));
+    tessera_draws_free(d);
+}
+
+/* A stopped run goes on to the draws of the whole run. */
+static void check_resumed(const char *stopped, const char *whole)
+{
+    static const char *const seed[] = {"seed=3"};
+    static const char *const more[] = {"sampler.draws=160"};
+    job j = {.is_ordered = 1};
+    double a[300], b[300];
+    tessera_run *r, *other;
+    refused(tessera_run_resume("/nowhere", 0, NULL, &r), TESSERA_E_NOINPUT,
+            "/nowhere");
+    refused(tessera_run_resume(whole, 0, NULL, &r), TESSERA_E_USAGE,
+            "finished");
+    refused(tessera_run_resume(stopped, 1, seed, &r), TESSERA_E_USAGE, "seed");
+    ok(tessera_run_resume(stopped, 0, NULL, &r));
+    assert_string_equal(tessera_run_folder(r), stopped);
+    refused(tessera_run_resume(stopped, 0, NULL, &other), TESSERA_E_CONFIG,
+            stopped);
+    ok(tessera_run_start(r, count, &j));
+    assert_true(j.n_call > 1 && j.is_ordered);
+    tessera_run_free(r);
+    read_rg(stopped, a);
+    read_rg(whole, b);
+    assert_memory_equal(a, b, sizeof a);
+    ok(tessera_run_resume(stopped, 1, more, &r));
+    ok(tessera_run_start(r, NULL, NULL));
+    tessera_run_free(r);
+    tessera_draws *d;
+    int shape[3];
+    ok(tessera_draws_open(stopped, &d));
+    ok(tessera_draws_shape(d, TESSERA_POSTERIOR, "rg", shape));
+    assert_int_equal(shape[1], 160);
+    tessera_draws_free(d);
+}
+
 /* Two runs at once: one stops itself, the other comes to its end. */
 static void test_runs(void **state)
 {
@@ -703,6 +808,7 @@ static void test_runs(void **state)
     assert_string_not_equal(stopped.phase, "set-up");
     assert_string_equal(whole.phase, "sampling");
     check_draws(whole.folder);
+    check_resumed(stopped.folder, whole.folder);
     snprintf(command, sizeof command, "rm -r %s %s", folder, config);
     assert_int_equal(system(command), 0);
 }
@@ -810,6 +916,7 @@ int main(void)
         cmocka_unit_test(test_engine_in_two_threads),
         cmocka_unit_test(test_engine_refuses),
         cmocka_unit_test(test_engine_of_file),
+        cmocka_unit_test(test_engine_of_residues),
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_stop_in_set_up),
         cmocka_unit_test(test_errors),

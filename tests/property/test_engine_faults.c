@@ -12,7 +12,7 @@
 enum { N_BODY = 40, N_Q = 12 };
 
 static const char *const files[] = {"page_tile.cl", "page_tile_simd.cl",
-                                    "page_tile_simt.cl", "engine_tuning.dat"};
+                                    "page_tile_simt.cl"};
 enum { N_FILE = COUNT_OF(files) };
 
 static char *read_whole(const char *path)

@@ -45,7 +45,7 @@ TEST(other_ends_of_q)
 TEST(a_grid_knows_its_end)
 {
     molecule m;
-    const tsr_method_speed speed = {.n_thread = 2, .host = 1.0};
+    const tsr_method_speed speed = {.n_thread = 2};
     molecule_make(&m, BALL, 1, 10.0, 10.0, 3);
     double *got = array((size_t)(N_PAIR * m.spec.n_q), sizeof *got);
     FAILS(tsr_grid_sum(&m.spec, 1, NULL, got, &err), TSR_E_RANGE, "10");
@@ -89,7 +89,7 @@ TEST(threads_change_nothing)
 TEST(costs_order_the_methods)
 {
     const tsr_method_speed speed = {
-        .n_thread = 2, .host = 1.0, .pair_s = 6e-11, .start_s = 0.35};
+        .n_thread = 2, .pair_s = 6e-11, .start_s = 0.35};
     static const struct {
         shape kind;
         int n;

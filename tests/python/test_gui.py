@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-for package in ("nicegui", "yaml"):
-    pytest.importorskip(package)
+pytest.importorskip("nicegui")
 
 from tessera_saxs import gui  # noqa: E402
 
@@ -84,6 +83,21 @@ def test_names_of_uploads(name, safe):
     ("emd.map.gz", "map"), ("a.dat", "curve"), ("pdb", "curve")])
 def test_roles_of_files(name, role):
     assert gui.role(name) == role
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--port", "{port}"], "port"), (["--port", "99999"], "port"),
+    (["{file}"], "File exists"), (["{file}/below"], "Not a directory")])
+def test_errors_are_messages(window, tmp_path, words, message):
+    (tmp_path / "file").touch()
+    words = [word.format(port=window.port, file=tmp_path / "file")
+             for word in words]
+    found = subprocess.run([sys.executable, "-m", "tessera_saxs.gui",
+                            "--no-browser", *words], capture_output=True,
+                           text=True, cwd=tmp_path, env={
+                               **os.environ, "HOME": str(tmp_path)})
+    assert found.returncode == 2 and message in found.stderr
+    assert "Traceback" not in found.stderr
 
 
 def test_serves_only_who_has_the_token(window):
@@ -190,7 +204,7 @@ def test_from_upload_to_verdict(browser, folder, tmp_path):
         upload(second) if count == 2 else button("remove").last.click()
         expect(page.get_by_alt_text("the fit")).to_have_count(count)
         expect(page.get_by_text("finding its parts")).to_be_hidden()
-        assert "- A:48-70" in (project / "solve.yaml").read_text()
+        assert '  flexible: ["A:48-70"]' in (project / "solve.yaml").read_text()
     button("as found").click()
     expect(line).to_contain_text("A:51-64")
 
@@ -199,7 +213,7 @@ def test_from_upload_to_verdict(browser, folder, tmp_path):
         config.write("sampler: {chains: 2, start: file, warmup: 100, "
                      "thin: 10}\n")
     page.get_by_label("states").fill("1")
-    page.get_by_label("minutes").fill("0.1")
+    page.get_by_label("minutes").fill("0.25")
     button("Solve").click()
     expect(sampling()).to_be_visible()
     button("Stop").click()

@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import types
 
 import numpy as np
@@ -107,7 +108,7 @@ def test_function_shows_progress_and_stops(prior):
 
     def show(line):
         lines.append(line)
-        return "sampling" in line
+        return any("sampling" in line for line in lines)  # again and again
 
     with pytest.raises(Interrupted, match="tessera resume") as stop:
         tessera_saxs.run(prior, "my run", settings=LONG, progress=show)
@@ -164,6 +165,22 @@ def test_ctrl_c(prior, work, is_group):
     os.close(ours)
     assert child.communicate(timeout=60)[0] == b"Interrupted one\n"
     assert child.returncode == 0 and "\r" in shown
+    check_stopped("one", prior)
+
+
+def test_killed_python(prior, work):
+    """The program ends with it, in good order."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", "import tessera_saxs\n"
+         f"tessera_saxs.run('prior.yaml', 'one', settings={LONG})"],
+        stderr=subprocess.PIPE)
+    assert any(b"sampling" in line for line in child.stderr)
+    child.kill()
+    child.communicate()
+    end = time.monotonic() + 60
+    while tessera_saxs.open("one").status()["state"] == "running":
+        assert time.monotonic() < end
+        time.sleep(0.1)
     check_stopped("one", prior)
 
 

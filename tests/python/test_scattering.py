@@ -138,6 +138,7 @@ def test_numbers_of_a_profile(atoms):
     (UsageError, lambda a: profile(a, 0.1)),
     (UsageError, lambda a: profile(a, ["a"])),
     (UsageError, lambda a: profile(a, Q, c2=math.nan)),
+    (UsageError, lambda a: profile(a, Q, c1="1")),
     (UsageError, lambda a: profile(a, Q, scatterers="three")),
     (UsageError, lambda a: profile(np.eye(3) * 4, ["C"] * 3, Q,
                                    scatterers="two")),
@@ -240,6 +241,8 @@ def test_curve_of_arrays_and_file(curve):
     (UsageError, lambda a, c: Curve(Q, Q + math.nan, Q + 1)),
     (UsageError, lambda a, c: Curve(Q, Q[1:], Q + 1)),
     (UsageError, lambda a, c: Curve(Q)),
+    (UsageError, lambda a, c: fit(a, np.ones((40, 3)))),
+    (UsageError, lambda a, c: fit(a, Curve(c), q_max=0.1)),
     (UsageError, lambda a, c: Curve(Q[:3], Q[:3], Q[:3] + 1)),
     (UsageError, lambda a, c: fit(a, c, c1=(1.05, 0.95))),
     (UsageError, lambda a, c: fit(a, c, c2=(0, 1, 2))),
@@ -412,6 +415,26 @@ def test_engine_of_a_file(model, curve):
         rtol=1e-4)
     assert found.fit(Curve(curve)).chi2 == pytest.approx(
         fit(model, curve, scatterers="two", device="reference").chi2, rel=1e-3)
+
+
+@pytest.mark.parametrize("scatterers", ["two", "one"])
+def test_engine_of_residues(model, scatterers):
+    """Beads without atoms: the curve of the file, but for the hydration, which
+    is estimated."""
+    how = {"d_bound": 150, "scatterers": scatterers, "device": "reference"}
+    engine = Engine(model, **how)
+    names = [line[17:20] for line in Path(model).read_text().splitlines()
+             if line.startswith("ATOM") and line[12:16] == " CA "]
+    beads = Engine(names, xyz=engine.xyz, **how)
+    np.testing.assert_array_equal(beads.residues, engine.residues)
+    curves = [e.profile(e.set(engine.xyz)) for e in (engine, beads)]
+    q = np.linspace(0, 0.3, 26)
+    for c2, error in ((0, 1e-12), (1, 0.05)):
+        want, found = (c.intensity(q, c2=c2) for c in curves)
+        np.testing.assert_allclose(found, want, rtol=error)
+    assert curves[1].mass == pytest.approx(curves[0].mass)
+    with pytest.raises(DataError, match="XYZ"):
+        Engine(["XYZ"], xyz=[[0, 0, 0]], **how)
 
 
 def test_without_a_device(model):

@@ -17,6 +17,7 @@
  *       tear         SIGKILL after the first half of it, where it is a write;
  *                    else after all of it
  *       cut          power cut before it, see below
+ *       TERM         SIGTERM before it, which then happens
  *       ENOSPC EIO EDQUOT EROFS   it fails so; the next one works again.
  *                    With '+' behind (ENOSPC+): all that follow fail too, but
  *                    ftruncate and unlink, which need no space, work for
@@ -193,6 +194,8 @@ static int moment(int needs_space)
     }
     if (now_is("kill"))
         die();
+    if (now_is("TERM"))
+        kill(getpid(), SIGTERM);
     if (now_is("cut")) {
         for (int i = 0; i < n_file; i++)
             mix_old_and_new(i);

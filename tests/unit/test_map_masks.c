@@ -1,5 +1,5 @@
-/* The shell correlation of two maps is right with and without a mask, and masks
- * cover what they should. */
+/* The shell correlation of two maps is right, and masks cover what they
+ * should. */
 #include "maps/density.h"
 #include "maps/fourier.h"
 #include "maps/map_source.h"
@@ -52,110 +52,34 @@ static void add_noise(tsr_map *map, uint64_t stream, double sd, double from,
         map->value[k] += value[k];
 }
 
-/* Mean of a curve over s >= from. */
-static double mean_beyond(const tsr_fsc *fsc, double from)
-{
-    double sum = 0.0;
-    int n = 0;
-    for (int k = 0; k < fsc->n; k++)
-        if (fsc->s_inv_ang[k] >= from) {
-            sum += fsc->fsc[k];
-            n++;
-        }
-    return sum / n;
-}
-
 TEST(signal_and_noise)
 {
     tsr_map *half[2] = {new_map(), new_map()};
     CLEARED(tsr_pool) pool = {0};
-    tsr_fsc_halves h;
+    tsr_fsc h;
     /* signal of variance 1 and noise of 0.25 up to 0.1 / Angstrom, there the
        FSC is 1 / 1.25; beyond it noise alone */
     for (uint64_t k = 0; k < 2; k++) {
         add_noise(half[k], 9, 1.0, 0.0, 0.1);
         add_noise(half[k], k, 0.5, 0.0, 9.9);
     }
-    assert_int_equal(
-        tsr_fsc_halves_make(half[0], half[1], NULL, &pool, &h, NULL), 0);
-    assert_int_equal(h.masked.n, 0);
-    for (int k = 3; k < h.plain.n; k++) {
-        const double s = h.plain.s_inv_ang[k];
+    OK(tsr_fsc_make(half[0], half[1]->value, &pool, &h, &err));
+    for (int k = 3; k < h.n; k++) {
+        const double s = h.s_inv_ang[k];
         if (fabs(s - 0.1) > 0.02)
-            assert_near(h.plain.fsc[k], (s < 0.1 ? 0.8 : 0.0), 0.12);
+            assert_near(h.fsc[k], (s < 0.1 ? 0.8 : 0.0), 0.12);
     }
     /* both levels between the shells on either side of the step, linear */
-    const double width = h.plain.s_inv_ang[0];
-    assert_near(h.plain.half_inv_ang, 0.1, width);
-    assert_true(h.plain.low_inv_ang > h.plain.half_inv_ang);
-    for (int k = 1; k < h.plain.n; k++)
-        if (h.plain.fsc[k - 1] >= 0.5 && h.plain.fsc[k] < 0.5) {
-            const double a = h.plain.fsc[k - 1], b = h.plain.fsc[k];
-            const double at =
-                h.plain.s_inv_ang[k - 1] + width * (a - 0.5) / (a - b);
-            assert_near(h.plain.half_inv_ang, at, 1e-12);
+    const double width = h.s_inv_ang[0];
+    assert_near(h.half_inv_ang, 0.1, width);
+    assert_true(h.low_inv_ang > h.half_inv_ang);
+    for (int k = 1; k < h.n; k++)
+        if (h.fsc[k - 1] >= 0.5 && h.fsc[k] < 0.5) {
+            const double a = h.fsc[k - 1], b = h.fsc[k];
+            const double at = h.s_inv_ang[k - 1] + width * (a - 0.5) / (a - b);
+            assert_near(h.half_inv_ang, at, 1e-12);
             break;
         }
-}
-
-/* Both maps have one strong signal at low frequencies, none beyond 1/20
- * Angstrom. A tight mask with a sharp edge carries it far beyond. */
-TEST(mask_makes_correlation)
-{
-    tsr_map *half[2] = {new_map(), new_map()};
-    float *mask = array(n_voxel(half[0]), sizeof *mask);
-    CLEARED(tsr_pool) pool = {0};
-    tsr_fsc_halves h;
-    const double middle[1][3] = {{34.0, 42.0, 39.0}};
-    tsr_mask_around(&half[0]->grid, 1, middle, 14.0, 0.0, mask);
-    for (uint64_t k = 0; k < 2; k++) {
-        add_noise(half[k], 9, 30.0, 0.0, 0.05);
-        add_noise(half[k], k, 1.0, 0.0, 9.9);
-    }
-    assert_int_equal(
-        tsr_fsc_halves_make(half[0], half[1], mask, &pool, &h, NULL), 0);
-    assert_true(h.random_from_inv_ang >= 0.05 && h.random_from_inv_ang < 0.08);
-    assert_true(fabs(mean_beyond(&h.plain, 0.1)) < 0.05);
-    assert_true(mean_beyond(&h.masked, 0.1) > 0.3);
-    assert_true(fabs(mean_beyond(&h.corrected, 0.1)) < 0.1);
-    /* where phases are their own, nothing is corrected */
-    assert_near(h.corrected.fsc[1], h.masked.fsc[1], 1e-12);
-}
-
-/* A map with itself: phases at random are others in each of the two, and a mask
- * of ones changes nothing else. */
-TEST(phases_are_random)
-{
-    tsr_map *map = new_map();
-    float *mask = array(n_voxel(map) * sizeof *mask, 1);
-    tsr_map *other = new_map();
-    CLEARED(tsr_pool) pool = {0};
-    tsr_fsc_halves h;
-    for (size_t k = 0; k < n_voxel(map); k++)
-        mask[k] = 1.0f;
-    add_noise(map, 3, 1.0, 0.0, 9.9);
-    memcpy(other->value, map->value, n_voxel(map) * sizeof *mask);
-    add_noise(other, 4, 1.0, 0.1, 9.9); /* FSC 0.7 beyond 1/10 Angstrom */
-    OK(tsr_fsc_halves_make(map, other, mask, &pool, &h, &err));
-    assert_near(mean_beyond(&h.masked, 0.12), sqrt(0.5), 0.03);
-    assert_true(fabs(mean_beyond(&h.random, 0.12)) < 0.03);
-    for (int k = 0; h.plain.s_inv_ang[k] < 0.08; k++) {
-        assert_near(h.masked.fsc[k], h.plain.fsc[k], 1e-5);
-        assert_near(h.random.fsc[k], h.plain.fsc[k], 1e-5);
-    }
-}
-
-TEST(other_grids_are_refused)
-{
-    tsr_map *map = new_map(), *other = new_map();
-    float *mask = array(n_voxel(map), sizeof *mask);
-    tsr_pool pool = {0};
-    tsr_fsc_halves h;
-    FAILS(tsr_fsc_halves_make(map, other, mask, &pool, &h, &err), TSR_E_DATA,
-          "leaves no voxel");
-    other->grid.origin[1] += 1.0;
-    FAILS(tsr_fsc_halves_make(map, other, NULL, &pool, &h, &err), TSR_E_DATA,
-          "not on the grid of");
 }
 
 /* ---- masks ---- */

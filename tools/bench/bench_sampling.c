@@ -89,21 +89,30 @@ static void stop_after(long seconds)
         tsr_stop_requested = 0;
 }
 
+/* Starts the limit with the first steps. Device drivers have installed signal
+ * handlers of their own by then. */
+static void start_limit(void *context, const char *phase, long done,
+                        long planned)
+{
+    long *seconds = context;
+    (void)done, (void)planned;
+    if (*seconds <= 0 || strcmp(phase, "set-up") == 0)
+        return;
+    tsr_interrupt_catch(0);
+    stop_after(*seconds);
+    *seconds = 0;
+}
+
 static tsr_status sample(tsr_session *s, long seconds, row *r, tsr_err *err)
 {
     const double began = tsr_clock_s();
-    tsr_status status = tsr_setup_read(s->config, 1, s->log, s->setup, err);
+    s->watch.call = start_limit;
+    s->watch.context = &seconds;
+    tsr_status status = tsr_session_read(s, err);
     TSR_THEN(status, tsr_setup_engine(s->config, 0, s->log, s->setup, err));
-    TSR_THEN(status, tsr_session_prepare(s, err));
-    TSR_THEN(status, tsr_session_begin(s, err));
-    if (status == TSR_OK) {
-        tsr_interrupt_catch(
-            0); /* again, since device drivers install handlers of their own */
-        stop_after(seconds);
-        status = tsr_session_sample(s, err);
-        if (is_out_of_time() && status == TSR_E_INTERRUPTED)
-            status = TSR_OK;
-    }
+    TSR_THEN(status, tsr_session_run(s, err));
+    if (is_out_of_time() && status == TSR_E_INTERRUPTED)
+        status = TSR_OK;
     r->seconds = tsr_clock_s() - began;
     r->steps_per_s =
         (double)s->progress.steps / fmax(s->progress.seconds, 1e-9);
@@ -140,7 +149,7 @@ static tsr_status run_config(const tsr_bench_sampling_options *o,
     set[n++] = device;
     tsr_status status = tsr_config_read(r->config, n, set, &config, err);
     TSR_THEN(status, sample(&session, o->seconds, r, err));
-    TSR_THEN(status, summarise_trace(session.trace_path, r, err));
+    TSR_THEN(status, summarise_trace(session.trace.text, r, err));
     tsr_session_clear(&session);
     tsr_setup_clear(&setup);
     tsr_config_clear(&config);

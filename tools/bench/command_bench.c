@@ -14,7 +14,7 @@
 static const char *const engine_words[] = {"tiles", "waves", NULL};
 
 typedef struct {
-    int json, engine, quick, moves, map, sampling, tune;
+    int json, engine, quick, moves, map, sampling;
     char *device;
     long time;
     tsr_strings set;
@@ -48,9 +48,6 @@ static const tsr_field fields[] = {
                      "at convergence"),
     TSR_FIELD(STRINGS, "set", options, set, .argument = "KEY=VALUE",
               .doc = "with --sampling: override a key of all CONFIGs"),
-    TSR_FIELD(BOOL, "tune", options, tune,
-              .doc = "find the fastest settings of the engine on this device "
-                     "instead, and print them as lines of the settings table"),
     {0}};
 
 static const char about[] =
@@ -59,10 +56,7 @@ static const char about[] =
     "work\nincluded, the fastest submit; device: the kernels alone, by the "
     "device's clock,\nin a second engine. error: the largest "
     "relative "
-    "deviation of I(q)\nfrom double precision, at any q.\n\n"
-    "--tune prints lines for kernels/engine_tuning.dat. To use them without a "
-    "new\nbuild, put them into a file and name the file in the environment: "
-    "TESSERA_TUNING=FILE.\n";
+    "deviation of I(q)\nfrom double precision, at any q.\n";
 
 enum { N_Q = 51, THREAD_BODIES = 1888, MAX_THREADS = 16 };
 
@@ -349,8 +343,7 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
     const tsr_status status =
         o->sampling ? tsr_bench_sampling(&sampling, &table, log, err)
         : o->moves  ? tsr_bench_moves(&table, quick, log, err)
-        : o->tune   ? tsr_bench_tune(device, quick, out, log, err)
-        : o->map    ? tsr_bench_map(device, &table, quick, err)
+          : o->map    ? tsr_bench_map(device, &table, quick, err)
                     : bench_engine(&b, err);
     while (json.depth > 0 && status == TSR_OK)
         tsr_json_close(&json);

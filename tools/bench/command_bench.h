@@ -47,14 +47,6 @@ tsr_status tsr_bench_moves(tsr_table *table, int is_quick, tsr_log *log,
 tsr_status tsr_bench_map(const tsr_device *device, tsr_table *table,
                          int is_quick, tsr_err *err);
 
-/* Tunes the page-tile engine on the device: tries settings one after the other,
- * starting from the present ones, and prints each with its score, the geometric
- * mean of wall times over kinds of moves and batch sizes relative to the first
- * settings. The last lines are rows of the tuning table (gpu/engine_device.h)
- * with the best settings. */
-tsr_status tsr_bench_tune(const tsr_device *device, int is_quick, FILE *out,
-                          tsr_log *log, tsr_err *err);
-
 /* ---- speed and accuracy of an engine ----
  *
  * For artificial systems: bodies of 21 types at random positions in a ball. */

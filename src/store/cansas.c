@@ -1,0 +1,212 @@
+/* cansas1d XML: a search for tags, without entities. NXcanSAS: a search for
+ * groups with Q and I. */
+#include "store/cansas.h"
+
+#include "store/hdf5_object.h"
+#include "store/hdf5_store.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const column_name[TSR_CANSAS_N] = {"Q",    "I",   "Idev",
+                                                      "Qdev", "dQl", "dQw"};
+
+/* ---- XML ---- */
+
+/* Replaces comments, CDATA and declarations by blanks. */
+static void blank_out(char *p)
+{
+    while ((p = strstr(p, "<!")) != NULL) {
+        const char *mark = strncmp(p, "<!--", 4) == 0        ? "-->"
+                           : strncmp(p, "<![CDATA[", 9) == 0 ? "]]>"
+                                                             : ">";
+        const char *to = strstr(p, mark);
+        const size_t n =
+            to != NULL ? (size_t)(to - p) + strlen(mark) : strlen(p);
+        for (const char *end = p + n; p < end; p++)
+            *p = *p == '\n' ? '\n' : ' ';
+    }
+}
+
+/* Finds the next tag, of the beginning or end of an element, with any prefix of
+ * a name space. Returns the end of the name in [p, end), or NULL. */
+static const char *find_tag(const char *p, const char *end, const char *name)
+{
+    const size_t n = strlen(name);
+    for (; (p = memchr(p, '<', (size_t)(end - p))) != NULL; p++) {
+        const char *word = p + 1 + (p[1] == '/');
+        const char *stop = word + strcspn(word, " \t\r\n/<>");
+        const char *colon = memchr(word, ':', (size_t)(stop - word));
+        word = colon != NULL ? colon + 1 : word;
+        if ((size_t)(stop - word) == n && memcmp(word, name, n) == 0)
+            return stop <= end ? stop : NULL;
+    }
+    return NULL;
+}
+
+/* Reads column c of the last point, whose text is [p, end). */
+static tsr_status read_element(const char *path, const char *p, const char *end,
+                               int c, tsr_cansas *out, tsr_err *err)
+{
+    char *stop;
+    tsr_cansas_point *point = &out->point[out->n - 1];
+    point->value[c] = (double)NAN;
+    p = find_tag(p, end, column_name[c]);
+    if (p != NULL) {
+        if (!out->has[c])
+            snprintf(out->unit[c], TSR_CANSAS_UNIT, "%.*s",
+                     (int)strcspn(p, "<>"), p);
+        p += strcspn(p, "<>");
+        p += *p == '>' && p[-1] != '/' ? 1 + strspn(p + 1, " \t\r\n") : 0;
+        const double value = strtod(p, &stop);
+        if (stop > p && stop[strspn(stop, " \t\r\n")] == '<') {
+            out->has[c] = 1;
+            point->value[c] = value;
+            return TSR_OK;
+        }
+    }
+    if (c > TSR_CANSAS_I && (p == NULL || *p == '<' || *p == '>'))
+        return TSR_OK; /* no element, or an empty one */
+    return tsr_fail(err, TSR_E_DATA,
+                    "'%s', line %ld: %s of this point (Idata) is no number",
+                    path, point->line, column_name[c]);
+}
+
+tsr_status tsr_cansas_read_xml(const char *path, const char *text,
+                               tsr_pool *pool, tsr_cansas *out, tsr_err *err)
+{
+    int n_tag[2] = {0, 0};
+    long line = 1;
+    *out = (tsr_cansas){0};
+    char *at = tsr_pool_text(pool, text);
+    TSR_TRY(tsr_pool_check(pool, err));
+    const char *end = at + strlen(at);
+    blank_out(at);
+    for (int k = 0; k < 2; k++)
+        for (const char *p = at;
+             (p = find_tag(p, end, k == 0 ? "SASroot" : "SASdata")) != NULL;)
+            n_tag[k]++;
+    if (n_tag[0] != 2 || n_tag[1] < 2)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': the XML lacks SASdata or the end of SASroot, so "
+                        "it is no whole cansas1d file; give such a file, or a "
+                        "table of q, I, sigma",
+                        path);
+    out->n_data = n_tag[1] / 2;
+    const char *p = find_tag(at, end, "SASdata"), *stop;
+    for (end = find_tag(p, end, "SASdata");
+         (p = find_tag(p, end, "Idata")) != NULL; p = stop) {
+        if ((out->n & (out->n - 1)) == 0) /* full at 1, 2, 4, 8, ... */
+            out->point = tsr_pool_resize(
+                pool, out->point, 2 * (size_t)out->n + 1, sizeof *out->point);
+        TSR_TRY(tsr_pool_check(pool, err));
+        for (; at < p; at++)
+            line += *at == '\n';
+        out->point[out->n++].line = line;
+        if ((stop = find_tag(p, end, "Idata")) == NULL)
+            stop = end;
+        for (int c = 0; c < TSR_CANSAS_N; c++)
+            TSR_TRY(read_element(path, p, stop, c, out, err));
+    }
+    return TSR_OK;
+}
+
+/* ---- HDF5 ---- */
+
+enum { MOST_POINTS = 10000000 }; /* a small compressed file can hold more */
+
+typedef struct {
+    char first[1024]; /* path of the first SASdata */
+    int n;
+} search;
+
+/* Programs differ in the attribute with the class of a SASdata. The names of Q
+ * and I are fixed. */
+static herr_t find_data(hid_t file, const char *name, const H5O_info_t *info,
+                        void *context)
+{
+    search *s = context;
+    if (info->type != H5O_TYPE_GROUP || strlen(name) >= sizeof s->first)
+        return 0;
+    const hid_t group = H5Gopen2(file, name, H5P_DEFAULT);
+    if (tsr_hdf5_has(group, "Q") && tsr_hdf5_has(group, "I") && s->n++ == 0)
+        snprintf(s->first, sizeof s->first, "%s", name);
+    tsr_hdf5_close(group);
+    return 0;
+}
+
+/* Reads column c from an open data set. One value for all points can be a
+ * resolution or a slit. */
+static tsr_status read_column(const char *path, hid_t data, int c,
+                              tsr_pool *pool, tsr_cansas *out, tsr_err *err)
+{
+    const hid_t space = data >= 0 ? H5Dget_space(data) : -1;
+    const hssize_t n = space >= 0 ? H5Sget_simple_extent_npoints(space) : -1;
+    tsr_hdf5_close(space);
+    if (c == TSR_CANSAS_Q && n >= 0 && n <= MOST_POINTS)
+        out->n = (int)n;
+    if (n != out->n && (n != 1 || c < TSR_CANSAS_QDEV))
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': %s of SASdata does not have %d values; give a "
+                        "curve, averaged over directions and frames",
+                        path, column_name[c], out->n);
+    if (c == TSR_CANSAS_Q)
+        tsr_pool_array(pool, out->point, n);
+    double *value = tsr_pool_new(pool, (size_t)n, sizeof *value);
+    TSR_TRY(tsr_pool_check(pool, err));
+    if (H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) <
+        0)
+        return tsr_hdf5_fail(err, TSR_E_DATA, "'%s': cannot read %s", path,
+                             column_name[c]);
+    for (int k = 0; k < out->n; k++) {
+        out->point[k].line = k + 1;
+        out->point[k].value[c] = value[n > 1 ? k : 0];
+    }
+    char *unit = tsr_hdf5_attribute_text(data, "units");
+    if (unit == NULL)
+        unit = tsr_hdf5_attribute_text(data, "unit");
+    snprintf(out->unit[c], TSR_CANSAS_UNIT, "%s", unit != NULL ? unit : "");
+    free(unit);
+    out->has[c] = 1;
+    return TSR_OK;
+}
+
+tsr_status tsr_cansas_read_hdf5(const char *path, tsr_pool *pool,
+                                tsr_cansas *out, tsr_err *err)
+{
+    tsr_hdf5_input input;
+    search s = {.n = 0};
+    *out = (tsr_cansas){0};
+    TSR_TRY(tsr_hdf5_input_open(path, &input, err));
+    (void)H5Ovisit2(input.file, H5_INDEX_NAME, H5_ITER_INC, find_data, &s,
+                    H5O_INFO_BASIC);
+    out->n_data = s.n;
+    const hid_t group =
+        s.n > 0 ? H5Gopen2(input.file, s.first, H5P_DEFAULT) : -1;
+    tsr_status status =
+        group >= 0 ? TSR_OK
+                   : tsr_fail(err, TSR_E_DATA,
+                              "'%s': HDF5 without a group of Q and I is no "
+                              "NXcanSAS file; give such a file, or a table of "
+                              "q, I, sigma",
+                              path);
+    char *idev = NULL; /* the name of sigma that I states */
+    for (int c = 0; c < TSR_CANSAS_N && status == TSR_OK; c++) {
+        const char *name = column_name[c];
+        if (c == TSR_CANSAS_IDEV && idev != NULL && tsr_hdf5_has(group, idev))
+            name = idev;
+        if (!tsr_hdf5_has(group, name))
+            continue;
+        const hid_t data = H5Dopen2(group, name, H5P_DEFAULT);
+        status = read_column(path, data, c, pool, out, err);
+        if (c == TSR_CANSAS_I)
+            idev = tsr_hdf5_attribute_text(data, "uncertainties");
+        tsr_hdf5_close(data);
+    }
+    free(idev);
+    tsr_hdf5_close(group);
+    tsr_hdf5_input_close(&input);
+    return status;
+}
