@@ -62,12 +62,13 @@ TESSERA_API const char *tessera_message(void);
 
 typedef struct tessera_data tessera_data;
 
-/* Reads a curve: q, I, sigma, dq in a text, canSAS XML, NXcanSAS, or a file of
- * ATSAS or FoXS. The unit of q is found. Points outside q_min..q_max are left
- * out; q_max 0: no limit. Points without a positive sigma are dropped. smear 1:
- * fitted curves are smeared with dq, the standard deviation of q (usual for
- * neutrons), and the slit of the file, if it has them; 0: they are ignored.
- * Errors: NOINPUT, DATA (with file and line), USAGE (q_min not below q_max). */
+/* Reads a curve: q, I, sigma, dq in a text, sasCIF, canSAS XML, NXcanSAS, or
+ * a file of ATSAS or FoXS. The unit of q is found. Points outside q_min..q_max
+ * are left out; q_max 0: no limit. Points without a positive sigma are dropped.
+ * smear 1: fitted curves are smeared with dq, the standard deviation of q
+ * (usual for neutrons), and the slit of the file, if it has them; 0: they are
+ * ignored. Errors: NOINPUT, DATA (with file and line), USAGE (q_min not below
+ * q_max). */
 TESSERA_API int tessera_data_read(const char *path, double q_min, double q_max,
                                   int smear, tessera_data **out);
 

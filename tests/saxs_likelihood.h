@@ -15,7 +15,7 @@ static inline tsr_noise_options noise_of(const char *model)
     err = (tsr_err){0};
     tsr_noise_options o;
     if (tsr_fields_init(noise, &o, &err) != TSR_OK ||
-        tsr_noise_select(&o, model, &err) != TSR_OK)
+        tsr_field_set_kind(noise, &o, model, &err) != TSR_OK)
         fail_msg("%s", err.message);
     return o;
 }

@@ -150,7 +150,7 @@ class Curve:
     >>> Curve("curve.dat", q_max=0.3)       # columns q, I, sigma
     >>> Curve(q, intensity, sigma)
 
-    Files are text, canSAS XML, NXcanSAS, or of ATSAS or FoXS. The unit of q is
+    Files are text, sasCIF, canSAS XML, NXcanSAS, or of ATSAS or FoXS. The unit of q is
     found from the header or the largest q (if that is wrong, give arrays);
     points outside q_min..q_max or without a positive sigma are left out. smear:
     fitted curves are smeared with the standard deviation of q (a fourth column

@@ -67,8 +67,8 @@ typedef struct {
      * residues; else on their mean. */
     const int *align; /* [n_align] residues from 0, ascending */
     int n_align;
-    tsr_trace_reader *trace; /* trace with lp, for `best`, and with weights of
-                                states, for labels; NULL: not available */
+    tsr_trace_reader *trace;  /* trace with lp, for `best`, and with weights of
+                                 states, for labels; NULL: not available */
     const tsr_config *config; /* of the run: mmCIF gets the categories of
                                  PDB-IHM as well; NULL: models alone */
     int is_scene;    /* 1: a scene of MolViewSpec that holds the mmCIF file */

@@ -469,16 +469,3 @@ tsr_field_kind tsr_noise_kind(int number)
     return type == NULL ? (tsr_field_kind){.name = NULL}
                         : (tsr_field_kind){type->name, type->doc, type->fields};
 }
-
-tsr_status tsr_noise_select(tsr_noise_options *options, const char *name,
-                            tsr_err *err)
-{
-    const tsr_field noise[] = {TSR_NOISE_FIELD("noise", 0), {0}};
-    tsr_noise_options fresh;
-    if (strcmp(tsr_noise_registry[options->model]->name, name) == 0)
-        return TSR_OK;
-    TSR_TRY(tsr_fields_init(noise, &fresh, err));
-    TSR_TRY(tsr_field_set_kind(noise, &fresh, name, err));
-    *options = fresh;
-    return TSR_OK;
-}

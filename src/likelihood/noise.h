@@ -322,9 +322,4 @@ tsr_field_kind tsr_noise_kind(int number);
         .doc = "model of the errors of the data"                     \
     }
 
-/* Switches the options to the defaults of the model `name`, unless they already
- * belong to this model. Errors: TSR_E_CONFIG, with a list of the models. */
-tsr_status tsr_noise_select(tsr_noise_options *options, const char *name,
-                            tsr_err *err);
-
 #endif

@@ -590,15 +590,6 @@ static tsr_status term_prepare(tsr_term *term, const tsr_q_grid *grid,
 
 /* ---- the model's own error ---- */
 
-const char *tsr_saxs_error_name(int k)
-{
-    static const char *const name[TSR_MODEL_ERRORS + 1] = {
-        "model_error_reference", "model_error_a", "model_error_b",
-        "model_error_c",         "model_error_d", "model_error_e",
-        "model_error_f",         "model_error_g", "model_error_h"};
-    return name[k];
-}
-
 /* Scale from the reference (at the data's q) to the data's unit. The model's
  * own error is proportional to a curve. This curve is the reference, and not
  * the current model, so that the covariance is the same for all structures. The
@@ -631,8 +622,12 @@ static void set_error_curves(tsr_saxs_term *t, int n, double *at_data)
         t->term.n_note--;
     t->error = at_data;
     t->term.n_error = n;
+    static const char *const name[TSR_MODEL_ERRORS + 1] = {
+        "model_error_reference", "model_error_a", "model_error_b",
+        "model_error_c",         "model_error_d", "model_error_e",
+        "model_error_f",         "model_error_g", "model_error_h"};
     for (int k = 0; k <= n; k++)
-        tsr_term_add_note(&t->term, tsr_saxs_error_name(k),
+        tsr_term_add_note(&t->term, name[k],
                           k == 0 ? "curve of the model error, electrons "
                                    "squared, of neutrons fm^2"
                                  : "one standard deviation of the model error, "

@@ -88,9 +88,6 @@ tsr_status tsr_saxs_set_model_error(tsr_term *term,
                                     const tsr_profile_error *error,
                                     tsr_err *err);
 
-/* Name of row k of tsr_saxs_term.error in the trace, 0 to TSR_MODEL_ERRORS. */
-const char *tsr_saxs_error_name(int k);
-
 /* Fits a profile [n_q], including S(q), at theta; fit from tsr_term_fit_new.
  * Errors: TSR_E_NUMERIC. */
 tsr_status tsr_saxs_fit(const tsr_saxs_term *term, const double *profile,

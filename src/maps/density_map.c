@@ -35,7 +35,8 @@ tsr_status tsr_map_new(const tsr_map_grid *grid, tsr_pool *pool, tsr_map **out,
     return TSR_OK;
 }
 
-int tsr_map_same_grid(const tsr_map_grid *a, const tsr_map_grid *b)
+/* 1: number of voxels, steps and origin agree within rounding. */
+static int is_same_grid(const tsr_map_grid *a, const tsr_map_grid *b)
 {
     for (int c = 0; c < 3; c++)
         if (a->n[c] != b->n[c] ||
@@ -87,7 +88,7 @@ tsr_status tsr_map_check_grid(const char *what, const tsr_map *map,
                               const tsr_map *other, tsr_err *err)
 {
     const int *a = map->grid.n, *b = other->grid.n;
-    if (tsr_map_same_grid(&map->grid, &other->grid))
+    if (is_same_grid(&map->grid, &other->grid))
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
                     "%s '%s' (%d x %d x %d voxels) is not on the grid of '%s' "

@@ -34,9 +34,6 @@ static inline size_t tsr_map_n_voxel(const tsr_map_grid *grid)
     return (size_t)grid->n[0] * (size_t)grid->n[1] * (size_t)grid->n[2];
 }
 
-/* 1: number of voxels, steps and origin agree within rounding. */
-int tsr_map_same_grid(const tsr_map_grid *a, const tsr_map_grid *b);
-
 /* Iterates over the voxels in the box within reach of x along each axis:
  *
  *     tsr_map_box box = tsr_map_box_about(grid, x, reach);

@@ -148,7 +148,9 @@ TSR_CLONES int tsr_body_block_pairs(const tsr_body_block *own,
 
 /* ---- the tree ---- */
 
-void *tsr_lanes_new(tsr_pool *pool, int n, size_t size)
+/* Allocates n zeroed elements of `size` bytes, aligned for vector instructions.
+ * NULL: out of memory, as tsr_pool_new. */
+static void *lanes_new(tsr_pool *pool, int n, size_t size)
 {
     const size_t side = sizeof(tsr_eight);
     char *at = tsr_pool_new(pool, (size_t)n * size + side, 1);
@@ -173,9 +175,9 @@ tsr_sphere_tree *tsr_sphere_tree_new(tsr_pool *pool, int n,
     t->n_block = (n + TSR_LANES - 1) / TSR_LANES;
     t->n_group = (t->n_block + TSR_LANES - 1) / TSR_LANES;
     int n_top = (t->n_group + TSR_LANES - 1) / TSR_LANES;
-    t->block = tsr_lanes_new(pool, t->n_block, sizeof *t->block);
-    t->group = tsr_lanes_new(pool, t->n_group, sizeof *t->group);
-    t->top = tsr_lanes_new(pool, n_top, sizeof *t->top);
+    t->block = lanes_new(pool, t->n_block, sizeof *t->block);
+    t->group = lanes_new(pool, t->n_group, sizeof *t->group);
+    t->top = lanes_new(pool, n_top, sizeof *t->top);
     if (pool->failed)
         return NULL;
     for (int k = 0; k < t->n_block; k++) {
@@ -546,8 +548,7 @@ tsr_clash_state *tsr_clash_state_new(tsr_pool *pool, const tsr_clash *clash,
     s->n = n;
     s->has_lists = 1;
     s->tree = tsr_sphere_tree_new(pool, n, body);
-    s->moved =
-        tsr_lanes_new(pool, n_block + 2 * TSR_MAX_SPAN, sizeof *s->moved);
+    s->moved = lanes_new(pool, n_block + 2 * TSR_MAX_SPAN, sizeof *s->moved);
     tsr_pool_array(pool, s->all, n_block);
     tsr_pool_array(pool, s->unmoved, n_block);
     tsr_pool_array(pool, s->pair, TSR_LANES * (size_t)n);

@@ -82,10 +82,6 @@ int tsr_sphere_tree_pairs(const tsr_sphere_tree *tree,
 int tsr_body_block_pairs(const tsr_body_block *own, const tsr_body_block *other,
                          double reach, tsr_body_pair *pair);
 
-/* Allocates n zeroed elements of `size` bytes, aligned for vector instructions.
- * NULL: out of memory, as tsr_pool_new. */
-void *tsr_lanes_new(tsr_pool *pool, int n, size_t size);
-
 /* Makes a tree over n bodies xyz [n][3], Angstrom. NULL: out of memory. */
 tsr_sphere_tree *tsr_sphere_tree_new(tsr_pool *pool, int n,
                                      const double (*xyz)[3]);

@@ -18,7 +18,7 @@
 enum { AT_CA, AT_SIDE_CHAIN };
 static const char *const at_words[] = {"ca", "side_chain", NULL};
 
-const tsr_field tsr_restraint_fields[] = {
+static const tsr_field restraint_fields[] = {
     TSR_FIELD(STRINGS, "between", tsr_restraint_options, between,
               .initial = "[]",
               .doc = "two residues, as [\"A:17\", \"A:203\"]; the P atom for a "
@@ -152,7 +152,7 @@ const tsr_field tsr_prior_fields[] = {
               .doc = "move the starting structure until no pair is impossible, "
                      "instead of refusing it"),
     TSR_FIELD(LIST, "restraints", tsr_prior_options, restraints,
-              .fields = tsr_restraint_fields,
+              .fields = restraint_fields,
               .element_size = sizeof(tsr_restraint_options),
               .doc = "known distances between residues (cross-links, FRET)"),
     {0}};

@@ -50,8 +50,6 @@ typedef struct {
     double width;        /* w, Angstrom */
 } tsr_restraint_options;
 
-extern const tsr_field tsr_restraint_fields[];
-
 /* A restraint on a topology. */
 typedef struct {
     int residue[2];

@@ -10,6 +10,103 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- columns ----
+ *
+ * Radii and log densities of the chain, temperatures of the ladder, parameters
+ * of the table, and chi2, predictions and data of the likelihood terms. When a
+ * draw is stored, the record calls the getter of each column. */
+
+/* Rows of a draw for each term: expected values, a replicate of the data, log
+ * densities of the points. */
+enum { TSR_ROW_MEAN, TSR_ROW_REPLICATE, TSR_ROW_POINTWISE, TSR_N_ROW };
+
+/* A draw as the getters receive it. */
+typedef struct {
+    const tsr_target *target;
+    const tsr_chain_view *view; /* state of the replica at temperature 1, or of
+                                   the all-atom chain */
+    const tsr_ladder *ladder;   /* the chain's ladder */
+    tsr_chain *const *replica;  /* [n_temp] the ladder's replicas */
+    const tsr_all_atom_chain *all_atom; /* NULL: the model has none */
+    double acceptance_rate;             /* accepted share of the proposals since
+                                           the last draw */
+    const double *theta; /* [n_parameter] the chain's parameters; parameters
+                            that were integrated out are drawn */
+    const double *const *row[TSR_N_ROW]; /* [n_term][n_point]; filled after
+                                            warm-up only */
+} tsr_draw;
+
+/* The third dimension of a column, after chain and draw. */
+typedef struct {
+    const char *name; /* NULL: a scalar */
+    int n;
+    const double *coord;
+    const char *coord_unit;
+    const char *const *label; /* labels of the n entries in place of coord */
+} tsr_column_axis;
+
+typedef struct tsr_column tsr_column;
+struct tsr_column {
+    tsr_trace_group group;
+    char name[48], dim[48];
+    const char *unit, *doc; /* description; the part before a semicolon is the
+                               display name */
+    char own_doc[128];      /* used where doc is NULL */
+    tsr_column_axis axis;
+    int index, state; /* for the getter. index: number of the parameter, term,
+                         pose or tail, or byte offset in the view; state: number
+                         of the state */
+    int part; /* for the getter: number of the row of the term, or of the value
+                 of the pose or tail */
+    /* Writes value [axis.n]. NULL for observed and constant data, whose values
+     * are `constant`. */
+    void (*get)(const tsr_column *column, const tsr_draw *draw, double *value);
+    const double *constant;
+};
+
+typedef struct {
+    tsr_pool *pool;
+    int n, capacity;
+    tsr_column *item; /* [n] */
+} tsr_columns;
+
+static tsr_status append(tsr_columns *columns, const tsr_column *column,
+                         tsr_err *err)
+{
+    tsr_columns *c = columns;
+    if (c->n == c->capacity) {
+        int capacity = 2 * c->capacity + 32;
+        tsr_column *more =
+            tsr_pool_resize(c->pool, c->item, (size_t)capacity, sizeof *more);
+        TSR_TRY(tsr_allocated(more, err));
+        c->item = more;
+        c->capacity = capacity;
+    }
+    c->item[c->n++] = *column;
+    return TSR_OK;
+}
+
+/* Adds a column. A scalar of the group `posterior` or `sample_stats` is also
+ * stored in warm-up, as a second column of the group for warm-up. Errors:
+ * TSR_E_INTERNAL (neither a getter nor a constant), TSR_E_NOMEM. */
+static tsr_status columns_add(tsr_columns *columns, tsr_column column,
+                              tsr_err *err)
+{
+    if (column.get == NULL && column.constant == NULL)
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "column '%s' of the trace has no source", column.name);
+    TSR_TRY(append(columns, &column, err));
+    const int is_scalar = column.axis.name == NULL;
+    if (is_scalar && (column.group == TSR_TRACE_POSTERIOR ||
+                      column.group == TSR_TRACE_SAMPLE_STATS)) {
+        column.group = column.group == TSR_TRACE_POSTERIOR
+                           ? TSR_TRACE_WARMUP_POSTERIOR
+                           : TSR_TRACE_WARMUP_SAMPLE_STATS;
+        TSR_TRY(append(columns, &column, err));
+    }
+    return TSR_OK;
+}
+
 static const tsr_column_axis no_axis = {NULL, 1, NULL, NULL, NULL};
 
 typedef void getter(const tsr_column *column, const tsr_draw *draw,
@@ -30,7 +127,7 @@ static tsr_status add_column(tsr_columns *columns, tsr_trace_group group,
                     .get = get};
     snprintf(c.name, sizeof c.name, "%s", name);
     snprintf(c.dim, sizeof c.dim, "%s", axis.name != NULL ? axis.name : "");
-    return tsr_columns_add(columns, c, err);
+    return columns_add(columns, c, err);
 }
 
 static tsr_status add_scalar(tsr_columns *columns, tsr_trace_group group,
@@ -103,13 +200,13 @@ static tsr_status add_states(const tsr_target *t, tsr_columns *columns,
         snprintf(c.own_doc, sizeof c.own_doc,
                  "radius of gyration of state %d; states are ordered by it",
                  k + 1);
-        status = tsr_columns_add(columns, c, err);
+        status = columns_add(columns, c, err);
         c.unit = NULL;
         c.index = element(MEMBER(state_weight), k);
         snprintf(c.name, sizeof c.name, "weight_%d", k + 1);
         snprintf(c.own_doc, sizeof c.own_doc, "population of state %d", k + 1);
         if (t->infer_weights)
-            TSR_THEN(status, tsr_columns_add(columns, c, err));
+            TSR_THEN(status, columns_add(columns, c, err));
     }
     return status;
 }
@@ -164,7 +261,7 @@ static tsr_status add_shape(const tsr_target *t, const char *kind, int index,
             snprintf(c.own_doc + used, sizeof c.own_doc - used, ", state %d",
                      c.state + 1);
         }
-        TSR_TRY(tsr_columns_add(columns, c, err));
+        TSR_TRY(columns_add(columns, c, err));
     }
     return TSR_OK;
 }
@@ -217,8 +314,8 @@ static tsr_status add_moves(const tsr_target *t, tsr_columns *columns,
     return TSR_OK;
 }
 
-tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
-                             tsr_err *err)
+static tsr_status add_chain_columns(const tsr_target *target,
+                                    tsr_columns *columns, tsr_err *err)
 {
     static const struct {
         tsr_trace_group group;
@@ -344,8 +441,8 @@ static tsr_status add_all_atom(tsr_columns *columns, tsr_err *err)
                       0, get_all_atom_exchange, err);
 }
 
-tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
-                              tsr_err *err)
+static tsr_status add_ladder_columns(const tsr_target *target,
+                                     tsr_columns *columns, tsr_err *err)
 {
     if (target->all_atom != NULL)
         TSR_TRY(add_all_atom(columns, err));
@@ -386,7 +483,7 @@ tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
                    "chains",
             .axis = {"population", target->n_group, NULL, NULL, NULL},
             .constant = target->group_log_z};
-        TSR_TRY(tsr_columns_add(columns, c, err));
+        TSR_TRY(columns_add(columns, c, err));
     }
     return TSR_OK;
 }
@@ -401,9 +498,9 @@ static void get_parameter(const tsr_column *c, const tsr_draw *d, double *value)
 
 /* Adds columns of the inferred parameters before the weights in the table. The
  * weights of the states are columns of the chain. */
-tsr_status tsr_parameter_columns(const tsr_target *target,
-                                 const tsr_parameters *parameters,
-                                 tsr_columns *columns, tsr_err *err)
+static tsr_status add_parameter_columns(const tsr_target *target,
+                                        const tsr_parameters *parameters,
+                                        tsr_columns *columns, tsr_err *err)
 {
     const tsr_likelihood *l = target->likelihood;
     for (int i = 0; i < parameters->weight; i++) {
@@ -486,7 +583,7 @@ static tsr_status add_term(const tsr_term *term, int index,
         tsr_term_variable(type, term->ordinal, all[k].name, sizeof c.name,
                           c.name);
         snprintf(c.dim, sizeof c.dim, "%s", dim);
-        status = tsr_columns_add(columns, c, err);
+        status = columns_add(columns, c, err);
     }
     for (int k = 0; k < term->n_note && status == TSR_OK; k++) {
         tsr_column c = {.group = TSR_TRACE_CONSTANT_DATA,
@@ -500,13 +597,13 @@ static tsr_status add_term(const tsr_term *term, int index,
         tsr_term_variable(type, term->ordinal, term->note[k].name,
                           sizeof c.name, c.name);
         snprintf(c.dim, sizeof c.dim, "%s", dim);
-        status = tsr_columns_add(columns, c, err);
+        status = columns_add(columns, c, err);
     }
     return status;
 }
 
-tsr_status tsr_term_columns(const tsr_target *target, tsr_columns *columns,
-                            tsr_err *err)
+static tsr_status add_term_columns(const tsr_target *target,
+                                   tsr_columns *columns, tsr_err *err)
 {
     const tsr_likelihood *l = target->likelihood;
     for (int d = 0; l != NULL && d < l->n_term; d++)
@@ -573,46 +670,12 @@ static int is_warm(tsr_trace_group group)
 
 /* ---- the list of columns ---- */
 
-static tsr_status append(tsr_columns *columns, const tsr_column *column,
-                         tsr_err *err)
-{
-    tsr_columns *c = columns;
-    if (c->n == c->capacity) {
-        int capacity = 2 * c->capacity + 32;
-        tsr_column *more =
-            tsr_pool_resize(c->pool, c->item, (size_t)capacity, sizeof *more);
-        TSR_TRY(tsr_allocated(more, err));
-        c->item = more;
-        c->capacity = capacity;
-    }
-    c->item[c->n++] = *column;
-    return TSR_OK;
-}
-
-tsr_status tsr_columns_add(tsr_columns *columns, tsr_column column,
-                           tsr_err *err)
-{
-    if (column.get == NULL && column.constant == NULL)
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "column '%s' of the trace has no source", column.name);
-    TSR_TRY(append(columns, &column, err));
-    const int is_scalar = column.axis.name == NULL;
-    if (is_scalar && (column.group == TSR_TRACE_POSTERIOR ||
-                      column.group == TSR_TRACE_SAMPLE_STATS)) {
-        column.group = column.group == TSR_TRACE_POSTERIOR
-                           ? TSR_TRACE_WARMUP_POSTERIOR
-                           : TSR_TRACE_WARMUP_SAMPLE_STATS;
-        TSR_TRY(append(columns, &column, err));
-    }
-    return TSR_OK;
-}
-
 static tsr_status collect_columns(tsr_record *r, tsr_err *err)
 {
-    TSR_TRY(tsr_chain_columns(r->target, &r->columns, err));
-    TSR_TRY(tsr_ladder_columns(r->target, &r->columns, err));
-    TSR_TRY(tsr_parameter_columns(r->target, r->parameters, &r->columns, err));
-    return tsr_term_columns(r->target, &r->columns, err);
+    TSR_TRY(add_chain_columns(r->target, &r->columns, err));
+    TSR_TRY(add_ladder_columns(r->target, &r->columns, err));
+    TSR_TRY(add_parameter_columns(r->target, r->parameters, &r->columns, err));
+    return add_term_columns(r->target, &r->columns, err);
 }
 
 /* ---- memory ---- */

@@ -47,8 +47,9 @@ typedef struct {
  * adjacent rows that continue q. Up to four rows are left out at its beginning,
  * if their q is above that of the middle row, and at its end, if their q is far
  * beyond the others. In memory of the pool. Errors: those of reading the file
- * and of store/cansas.h, TSR_E_NOMEM, TSR_E_DATA (no table, a broken or short
- * line inside the table). */
+ *, of
+ * store/cansas.h and of molecule/sas_entry.h; TSR_E_NOMEM, TSR_E_DATA (no
+ * table, a broken or short line inside the table). */
 tsr_status tsr_saxs_table_read(const char *path, tsr_pool *pool,
                                tsr_saxs_table *table, tsr_err *err);
 

@@ -37,6 +37,14 @@ static const double pi = 3.14159265358979323846;
 
 enum { LANES = 8 };
 
+/* The cap of unit vectors n with n . axis > h. */
+typedef struct {
+    double axis[3];
+    double h, s;  /* cosine and sine of the angle between axis and edge */
+    int is_bound; /* 1: the cap's circle may bound the uncovered part; 0: the
+                     caller knows that other caps cover the whole circle */
+} cap;
+
 /* An interval on a circle, in pseudo-angles (pseudo_angle below). */
 typedef struct {
     double from, to;
@@ -45,7 +53,7 @@ typedef struct {
 /* A circle with a right-handed frame axis, u, v: n(t) = h axis + s e(t), e = u
  * cos t + v sin t. */
 typedef struct {
-    const tsr_cap *c;
+    const cap *c;
     double u[3], v[3];
 } circle;
 
@@ -58,20 +66,21 @@ typedef struct {
     double *from, *length;
 } caps_row;
 
-struct tsr_cap_workspace {
+/* Working memory for up to n caps. */
+typedef struct {
     interval *covered; /* [n + 2] covered intervals of one circle */
     caps_row row;
     /* Sums over arcs, in the direction of rotation of the caps. */
     double angle, vector[3];
     int n_arc;
-};
+} cap_workspace;
 
 /* ---- memory ---- */
 
-tsr_cap_workspace *tsr_cap_workspace_new(int n, tsr_pool *pool)
+static cap_workspace *cap_workspace_new(int n, tsr_pool *pool)
 {
     const size_t row = (size_t)n + LANES;
-    tsr_cap_workspace *s = tsr_pool_new(pool, 1, sizeof *s);
+    cap_workspace *s = tsr_pool_new(pool, 1, sizeof *s);
     if (s == NULL)
         return NULL;
     tsr_pool_array(pool, s->covered, n + 2);
@@ -85,12 +94,12 @@ tsr_cap_workspace *tsr_cap_workspace_new(int n, tsr_pool *pool)
     return s;
 }
 
-static void copy_caps(int n, const tsr_cap *caps, tsr_cap_workspace *s)
+static void copy_caps(int n, const cap *caps, cap_workspace *s)
 {
     caps_row *r = &s->row;
     r->n = (n + LANES - 1) / LANES * LANES;
     for (int k = 0; k < r->n; k++) {
-        const tsr_cap *c = &caps[k < n ? k : 0];
+        const cap *c = &caps[k < n ? k : 0];
         r->x[k] = c->axis[0];
         r->y[k] = c->axis[1];
         r->z[k] = c->axis[2];
@@ -101,7 +110,7 @@ static void copy_caps(int n, const tsr_cap *caps, tsr_cap_workspace *s)
 /* ---- one circle ---- */
 
 /* The circle of a cap, with any u and v perpendicular to the axis. */
-static circle circle_of(const tsr_cap *c)
+static circle circle_of(const cap *c)
 {
     circle p = {.c = c};
     int least = 0;
@@ -210,7 +219,7 @@ TSR_CLONES static double farthest_end(int n, double at,
 
 /* 1 if the caps other than j cover the whole circle of cap j. Starts at 0 and
  * repeatedly jumps to the end of the interval that extends farthest. */
-static int is_covered(const circle *p, int j, tsr_cap_workspace *s)
+static int is_covered(const circle *p, int j, cap_workspace *s)
 {
     caps_row *r = &s->row;
     double frame[9], at = 0.0, done = 0.0;
@@ -264,8 +273,7 @@ static double short_arc(const circle *p, double from, double to)
            triangle(p->c->axis, a, b);
 }
 
-static void add_arc(const circle *p, double from, double to,
-                    tsr_cap_workspace *s)
+static void add_arc(const circle *p, double from, double to, cap_workspace *s)
 {
     int n = (int)ceil((to - from) / (0.5 * pi));
     double h = p->c->h, sine = p->c->s;
@@ -280,8 +288,7 @@ static void add_arc(const circle *p, double from, double to,
 }
 
 /* Adds the arcs of circle j that no other cap covers. */
-static void add_circle_arcs(int j, int n, const tsr_cap *caps,
-                            tsr_cap_workspace *s)
+static void add_circle_arcs(int j, int n, const cap *caps, cap_workspace *s)
 {
     circle p = circle_of(&caps[j]);
     const caps_row *r = &s->row;
@@ -307,7 +314,7 @@ static void add_circle_arcs(int j, int n, const tsr_cap *caps,
 /* The sums give the covered part up to a whole sphere. If almost nothing or
  * almost everything is covered, the total area of the caps decides between the
  * two. */
-static void close_sums(int n, const tsr_cap *caps, const tsr_cap_workspace *s,
+static void close_sums(int n, const cap *caps, const cap_workspace *s,
                        double *fraction, double *vector)
 {
     double covered = s->angle / (4.0 * pi), most = 0.0;
@@ -323,9 +330,12 @@ static void close_sums(int n, const tsr_cap *caps, const tsr_cap_workspace *s,
         vector[c] = -s->vector[c] / (4.0 * pi);
 }
 
-void tsr_cap_union_complement(int n, const tsr_cap *caps,
-                              tsr_cap_workspace *workspace, double *fraction,
-                              double vector[3])
+/* The part of the unit sphere that no cap covers. caps [n]: all different, h
+ * within (-1, 1). fraction out: the uncovered fraction of the sphere. vector
+ * out: the integral of n over the uncovered part, divided by 4 pi. */
+static void cap_union_complement(int n, const cap *caps,
+                                 cap_workspace *workspace, double *fraction,
+                                 double vector[3])
 {
     *fraction = n == 0;
     vector[0] = vector[1] = vector[2] = 0.0;
@@ -370,10 +380,10 @@ typedef struct {
 typedef struct {
     int *neighbour;     /* [n] */
     int *is_kept;       /* [n] */
-    tsr_cap *caps;      /* [n] */
+    cap *caps;          /* [n] */
     neighbours row;     /* [n] */
     int owner[N_PATCH]; /* first cap that covers a patch, from 1; 0: no cap */
-    tsr_cap_workspace *workspace;
+    cap_workspace *workspace;
 } scratch;
 
 typedef struct {
@@ -528,7 +538,7 @@ TSR_CLONES static int make_caps(double own, double cosine, double sine, int n,
     return is_all;
 }
 
-static int is_within(const tsr_cap *a, const tsr_cap *larger)
+static int is_within(const cap *a, const cap *larger)
 {
     return tsr_vec3_dot(a->axis, larger->axis) >=
            a->h * larger->h + a->s * larger->s;
@@ -536,7 +546,7 @@ static int is_within(const tsr_cap *a, const tsr_cap *larger)
 
 /* Inserts a cap into a list sorted by size, largest first, in which no cap is
  * within another. */
-static int insert_cap(const tsr_cap *c, tsr_cap *list, int n)
+static int insert_cap(const cap *c, cap *list, int n)
 {
     int at = n;
     for (; at > 0 && list[at - 1].h > c->h; at--)
@@ -566,10 +576,10 @@ static int select_caps(const patches *p, int n, scratch *s)
         if (s->owner[i] > 0)
             s->is_kept[s->owner[i] - 1] |= 2;
     for (int k = 0; k < n; k++) {
-        const tsr_cap c = {.axis = {r->x[k], r->y[k], r->z[k]},
-                           .h = r->h[k],
-                           .s = sqrt(1.0 - r->h[k] * r->h[k]),
-                           .is_bound = s->is_kept[k] & 1};
+        const cap c = {.axis = {r->x[k], r->y[k], r->z[k]},
+                       .h = r->h[k],
+                       .s = sqrt(1.0 - r->h[k] * r->h[k]),
+                       .is_bound = s->is_kept[k] & 1};
         if (s->is_kept[k] != 0 && c.s > 0.0)
             n_cap = insert_cap(&c, s->caps, n_cap);
     }
@@ -644,8 +654,8 @@ static void expose_part(void *context, int part, int thread)
         int n_cap;
         f->fraction[i] = 0.0;
         if (!is_hidden(f, i, s, &n_cap))
-            tsr_cap_union_complement(n_cap, s->caps, s->workspace,
-                                     &f->fraction[i], vector);
+            cap_union_complement(n_cap, s->caps, s->workspace, &f->fraction[i],
+                                 vector);
         if (f->vector != NULL)
             tsr_vec3_copy(f->vector[i], vector);
     }
@@ -659,7 +669,7 @@ static void scratch_make(size_t n, tsr_pool *pool, scratch *s)
     tsr_pool_array(pool, s->caps, n);
     tsr_pool_array(pool, r->x, 4 * n);
     tsr_pool_array(pool, r->covers, 2 * n);
-    s->workspace = tsr_cap_workspace_new((int)n, pool);
+    s->workspace = cap_workspace_new((int)n, pool);
     if (r->x == NULL || r->covers == NULL)
         return;
     r->y = r->x + n, r->z = r->y + n, r->h = r->z + n;

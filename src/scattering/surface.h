@@ -20,25 +20,4 @@ tsr_status tsr_surface_exposed(int n, const double (*xyz)[3],
                                double *fraction, double (*vector)[3],
                                tsr_err *err);
 
-/* ---- one sphere ---- */
-
-/* The cap of unit vectors n with n . axis > h. */
-typedef struct {
-    double axis[3];
-    double h, s;  /* cosine and sine of the angle between axis and edge */
-    int is_bound; /* 1: the cap's circle may bound the uncovered part; 0: the
-                     caller knows that other caps cover the whole circle */
-} tsr_cap;
-
-/* Working memory for up to n caps. Returns NULL when out of memory. */
-typedef struct tsr_cap_workspace tsr_cap_workspace;
-tsr_cap_workspace *tsr_cap_workspace_new(int n, tsr_pool *pool);
-
-/* The part of the unit sphere that no cap covers. caps [n]: all different, h
- * within (-1, 1). fraction out: the uncovered fraction of the sphere. vector
- * out: the integral of n over the uncovered part, divided by 4 pi. */
-void tsr_cap_union_complement(int n, const tsr_cap *caps,
-                              tsr_cap_workspace *workspace, double *fraction,
-                              double vector[3]);
-
 #endif

@@ -76,7 +76,7 @@ typedef struct {
                            (tsr_clock_s) */
     long n_updated;     /* draws in trace and trajectories, with warm-up */
     double storing;     /* s spent on writing in this session */
-    int is_broken;                 /* 1: the files can no longer be written */
+    int is_broken;      /* 1: the files can no longer be written */
     tsr_run_checkpoint checkpoint; /* of a reopened run */
     int is_resumed; /* 1: the chains will be restored from `checkpoint` */
 } tsr_session;

@@ -161,7 +161,7 @@ as a loop | 0 | tessera check bare.yaml --set 'structure.flexible=["A:20-24"]' -
     is no cause for a warning | no err lies within
 
 # ---- hydration ----
-with a curve | 0 excluded volume c1: fixed at 1 | tessera check b.yaml --set contrast.c2=auto
+with a curve | 0 excluded volume c1: inferred, prior normal 1 | tessera check b.yaml --set contrast.c2=auto
     c2 is inferred | out ^  c2: infer$
 without one it is 0 | 0> ^  c2: 0$ | tessera check bare.yaml
 END

@@ -94,7 +94,7 @@ zero_sigma.dat,tiny_sigma.dat,huge_i.dat 65 65 65 65 65 65 65 0 0 | no usable ro
 nan_i.dat,inf_i.dat 65 | no usable row|density|intensities of 0
 nan_q.dat,minus_q.dat,same_q.dat 65 | line [0-9]*: q|repeated q|above the previous distance|ascending u
 header.dat 0 |
-line,empty,noise,noise.gz,cut_good.dat.gz,percent.dat,bomb.xml,model.pdb,utf16.dat,own.mrc,run/trace.h5 65 | usable rows|no distribution|no intensity|is empty|not a text file|damaged or incomplete gzip|holds no table|columns is no
+line,empty,noise,noise.gz,cut_good.dat.gz,percent.dat,bomb.xml,model.pdb,utf16.dat,own.mrc,run/trace.h5 65 | usable rows|no distribution|no intensity|is empty|not a text file|damaged or incomplete gzip|holds no table|no whole cansas1d|no NXcanSAS|columns is no
 run,nowhere,loop 66 | is a directory|cannot open
 
 [maps]
@@ -215,17 +215,17 @@ tiny_q.dat   65 65 65 65 65 65 65 - - | q
 million.dat  0  -  -  0  -  -  -  0  - |
 fifo         66 66  - 66  - 66  - 66  - | is a named pipe
 [maps]
-zeros.mrc    65 65 65  - 65 65  - 65 65  -  - | mrc'.*all voxels of the map have the same value .values 0 to 0
-constant.mrc 65 65 65  - 65 65  - 65 65  -  - | mrc'.*all voxels of the map have the same value
-nan.mrc,inf.mrc 65 65 65 - 65 65 - 65 65  -  - | mrc'.*no voxel of the map is a finite number
-huge.mrc     65 65 65  - 65 65  - 65 65  -  - | mrc'.*values beyond 1e20 are not densities .values -3e.38
-some_huge.mrc 65 - 65  - 65 65  - 65 65  -  - | mrc'.*values beyond 1e20 are not densities
-voxel_78.mrc,voxel_14060.mrc,voxel_1e-30.mrc 65 - 65 - 65 65 - 65 65 - - | mrc'.*voxels of (78|1.406e.04|1e-30) x .*is the unit wrong .MRC CELLA
-origin_1500.mrc 65 65 - 65 65 65 - 65 65 - 65 | -1500|overlap|on one grid|on the grid|does not fit into PDB
+zeros.mrc    65 65 65  - 65 65  - 65  -  - | mrc'.*all voxels of the map have the same value .values 0 to 0
+constant.mrc 65 65 65  - 65 65  - 65  -  - | mrc'.*all voxels of the map have the same value
+nan.mrc,inf.mrc 65 65 65  - 65 65  - 65  -  - | mrc'.*no voxel of the map is a finite number
+huge.mrc     65 65 65  - 65 65  - 65  -  - | mrc'.*values beyond 1e20 are not densities .values -3e.38
+some_huge.mrc 65  - 65  - 65 65  - 65  -  - | mrc'.*values beyond 1e20 are not densities
+voxel_78.mrc,voxel_14060.mrc,voxel_1e-30.mrc 65 - 65 - 65 65 - 65 - - | mrc'.*voxels of (78|1.406e.04|1e-30) x .*is the unit wrong .MRC CELLA
+origin_1500.mrc 65 65  - 65 65 65  - 65  - 65 | -1500|overlap|on one grid|on the grid|does not fit into PDB
 origin_nan.mrc 65 | from .nan, .*ORIGIN, words 50|origin
-origin_1e30.mrc,sampling.mrc 65 65 - 65 65 65 - 65 65 - 65 |
+origin_1e30.mrc,sampling.mrc 65 65  - 65 65 65  - 65  - 65 |
 angle_0.mrc  65 | CELLB .words 14 to 16.: alpha is 0 degrees
-fifo         66  -  -  - 66  -  -  - 66  -  - | is a named pipe
+fifo         66  -  -  - 66  -  -  -  -  - | is a named pipe
 [configurations]
 entries.yaml 0 - - - - - | twice
 fifo         66 66  -  -  -  - | is a named pipe

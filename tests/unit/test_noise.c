@@ -422,28 +422,3 @@ TEST(bad_input)
     p.saxs.n = 3;
     refused(&set, "3 points cannot determine 3 parameters");
 }
-
-/* Another model comes with its own usual options; the same one keeps what it
- * has. */
-TEST(a_model_is_chosen_by_name)
-{
-    err = (tsr_err){0};
-    tsr_parameter parameter[TSR_NOISE_PARAMETERS];
-    tsr_noise_options o = noise_of("student");
-    noise_set(&o, "nu", "7");
-    noise_set(&o, "scale", "2");
-    OK(tsr_noise_select(&o, "student", &err));
-    tsr_noise_student.parameters(&o, parameter);
-    assert_false(parameter[1].infer);
-    assert_near(tsr_parameter_value(&parameter[1], parameter[1].start), 7.0,
-                1e-12);
-    OK(tsr_noise_select(&o, "measured", &err));
-    assert_int_equal(o.model, MEASURED);
-    tsr_noise_measured.parameters(&o, parameter);
-    assert_true(parameter[0].infer);
-    assert_int_equal(tsr_noise_select(&o, "poisson", &err), TSR_E_CONFIG);
-    assert_string_equal(err.message,
-                        "value 'poisson' is unknown: expected one of "
-                        "measured, relative, student");
-    assert_int_equal(o.model, MEASURED);
-}

@@ -343,7 +343,7 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
     const tsr_status status =
         o->sampling ? tsr_bench_sampling(&sampling, &table, log, err)
         : o->moves  ? tsr_bench_moves(&table, quick, log, err)
-          : o->map    ? tsr_bench_map(device, &table, quick, err)
+        : o->map    ? tsr_bench_map(device, &table, quick, err)
                     : bench_engine(&b, err);
     while (json.depth > 0 && status == TSR_OK)
         tsr_json_close(&json);
