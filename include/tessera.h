@@ -156,8 +156,8 @@ TESSERA_API int tessera_profiler_new(int scatterers, double q_max,
 /* The same for neutrons and all atoms.
  * d2o: volume fraction of D2O in the solvent, 0 to 1.
  * exchange: fraction of the amide hydrogens that exchange, 0 to 1 (usual: 0.9).
- * chain, fraction [n_chain]: chains whose other hydrogens are deuterated, and
- * in which fraction; n_chain at most 16. */
+ * chain, fraction [n_chain]: chains whose hydrogens at carbon are deuterated,
+ * and the fraction of these that is deuterium; n_chain at most 16. */
 TESSERA_API int tessera_profiler_new_neutron(double d2o, double exchange,
                                              int n_chain,
                                              const char *const *chain,

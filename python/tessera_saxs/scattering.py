@@ -60,7 +60,7 @@ class Profile:
     a file, "two" or "one" bodies for each residue. density=0.334, electrons of
     the solvent per A^3. For neutrons d2o, volume fraction of D2O in the
     solvent; exchange=0.9, fraction of the amide hydrogens that exchange;
-    deuterated={"B": 0.75}, chains whose other hydrogens are deuterated.
+    deuterated={"B": 0.75}, fraction of deuterium at the carbons of chains.
     device="auto", "gpu", "cpu", a number, a part of a name, or "reference" (no
     OpenCL).
 
