@@ -283,8 +283,8 @@ static inline void add_voxel(double *sum, double e, double s)
 
 /* Densities and sums of all active tiles.
  * size       voxels of the map
- * wanted     bits: 1 the densities, 2 the sums of each tile, 4 the sums over
- *            the mask and over the voxels above the threshold, besides the box
+ * wanted     bits: 1 the densities, 2 the sums over the mask and over the
+ *            voxels above the threshold, besides the box
  * radius     edges of a voxel in Angstrom; .w: squared radius of the mask, or 0
  *            for no mask
  * unit       of S as an integer, in the density's unit
@@ -301,14 +301,14 @@ void map_sum(__global uint *restrict call,
              __global const int4 *restrict reach,
              __global const float *restrict map, int4 size, int wanted,
              float4 radius, double unit, __global const uint2 *restrict active,
-             __global long *restrict out, __global double *restrict tile_out,
-             __global float *restrict density, __local int4 *group,
-             __local double *scratch, __local uint *taken)
+             __global long *restrict out, __global float *restrict density,
+             __local int4 *group, __local double *scratch,
+             __local uint *taken)
 {
     __local float *table = (__local float *)scratch;
     const int lane = get_local_id(0), y = lane % SIDE, z = lane / SIDE;
     const uint n_active = call[0];
-    const int n_sum = (wanted & 4) != 0 ? SUMS : SUMS / 3;
+    const int n_sum = (wanted & 2) != 0 ? SUMS : SUMS / 3;
 
     if (lane == 0)
         *taken = atomic_inc(&call[1]);
@@ -360,7 +360,7 @@ void map_sum(__global uint *restrict call,
                 if (isnan(e))
                     continue;
                 add_voxel(sum, e, d);
-                if ((wanted & 4) == 0)
+                if ((wanted & 2) == 0)
                     continue;
                 if ((mask >> v & 1) != 0)
                     add_voxel(sum + 6, e, d);
@@ -374,12 +374,6 @@ void map_sum(__global uint *restrict call,
             double whole = 0.0;
             for (int k = 0; k < LANES; k++)
                 whole += scratch[lane * LANES + k];
-            if ((wanted & 2) != 0) {
-                const int2 n = (size.xy + SIDE - 1) / SIDE;
-                const size_t index =
-                    ((size_t)tile.z * n.y + tile.y) * n.x + tile.x;
-                tile_out[index * SUMS + lane] = whole;
-            }
             __global const double *f = system->scale;
             const int which = lane % 6;
             const double scale = which == 1   ? f[0]

@@ -80,9 +80,6 @@ static const tsr_field fields[] = {
         STRING, "difference", tsr_map_words, difference, .argument = "FILE",
         .doc =
             "cc: write the map minus the scaled density of the model, as MRC"),
-    TSR_FIELD(STRING, "spatial", tsr_map_words, spatial, .argument = "FILE",
-              .doc = "cc: write the correlation within tiles of 8 x 8 x 8 "
-                     "voxels, one voxel per tile, as MRC"),
     TSR_FIELD(STRING, "output", tsr_map_words, output, .letter = 'o',
               .argument = "FILE",
               .doc = "simulate: new map; timeline: FILE.csv and FILE.svg; "
@@ -117,7 +114,6 @@ static const verb verbs[] = {{"cc", tsr_map_correlate, "map", 1},
 static const struct {
     const char *option, *verbs, *note;
 } own[] = {{"difference", "cc", ""},
-           {"spatial", "cc", ""},
            {"trajectory", "cc timeline", ""},
            {"json", "cc dock", ""},
            {"like", "simulate", ""},
@@ -127,7 +123,7 @@ static const struct {
            {"laplacian", "dock", ""},
            {"map", "cc timeline dock mask", ": simulate uses --like"},
            {"output", "simulate timeline dock mask",
-            ": cc writes its files with --difference and --spatial"}};
+            ": cc writes its file with --difference"}};
 
 /* ---- options ---- */
 

@@ -225,7 +225,7 @@ static tsr_status threshold_of(const tsr_map_job *job, const model *m,
 }
 
 static tsr_status compare(comparison *c, const tsr_map_models *models, int k,
-                          const model *m, tsr_map_sums *tile, tsr_err *err)
+                          const model *m, tsr_err *err)
 {
     tsr_map_job *job = c->job;
     result *r = &c->result[c->n];
@@ -239,8 +239,7 @@ static tsr_status compare(comparison *c, const tsr_map_models *models, int k,
     const tsr_density_options o = {
         .mask_ang = job->mask_ang,
         .threshold = job->has_threshold ? &r->threshold : NULL,
-        .density = c->density,
-        .tile = tile};
+        .density = c->density};
     TSR_TRY(compute_sums(job, m, &o, &r->sums, err));
     if (k == 0) {
         const double cc = tsr_map_cc(&r->sums.box);
@@ -252,8 +251,7 @@ static tsr_status compare(comparison *c, const tsr_map_models *models, int k,
     return TSR_OK;
 }
 
-static tsr_status compare_all(comparison *c, const char *path,
-                              tsr_map_sums *tile, tsr_err *err)
+static tsr_status compare_all(comparison *c, const char *path, tsr_err *err)
 {
     tsr_map_models models;
     tsr_status status =
@@ -269,7 +267,7 @@ static tsr_status compare_all(comparison *c, const char *path,
     for (int k = 0; status == TSR_OK && k < models.n; k++) {
         const model m = {models.z, tsr_map_models_xyz(&models, k),
                          models.atoms->n_atom};
-        status = compare(c, &models, k, &m, tile, err);
+        status = compare(c, &models, k, &m, err);
     }
     tsr_map_models_clear(&models);
     return status;
@@ -386,50 +384,33 @@ static tsr_status write_difference(const comparison *c, const char *path,
     return tsr_map_write(map, path, "map minus model", err);
 }
 
-static tsr_status write_spatial(const comparison *c, const tsr_map_sums *tile,
-                                const char *path, tsr_err *err)
-{
-    tsr_map *map;
-    TSR_TRY(tsr_map_tile_cc(c->job->map, tile, &c->job->pool, &map, err));
-    return tsr_map_write(map, path, "correlation in tiles of 8^3 voxels", err);
-}
-
 static tsr_status check_maps(const tsr_map_job *job, const char *difference,
-                             const char *spatial, tsr_err *err)
+                             tsr_err *err)
 {
-    if (job->n_model > 1 && (difference != NULL || spatial != NULL))
+    if (job->n_model > 1 && difference != NULL)
         return tsr_fail(err, TSR_E_USAGE,
-                        "--difference and --spatial need exactly one model");
+                        "--difference needs exactly one model");
     if (difference != NULL)
         TSR_TRY(tsr_map_job_target(job, difference, "", TSR_MAP_MARK, err));
-    if (spatial != NULL)
-        TSR_TRY(tsr_map_job_target(job, spatial, "", TSR_MAP_MARK, err));
     return TSR_OK;
 }
 
 tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err)
 {
     const char *difference = job->words->difference;
-    const char *spatial = job->words->spatial;
     const tsr_map_grid *g = &job->map->grid;
     comparison c = {.job = job};
-    tsr_map_sums *tile = NULL;
-    TSR_TRY(check_maps(job, difference, spatial, err));
+    TSR_TRY(check_maps(job, difference, err));
     tsr_pool_array(&job->pool, c.density, tsr_map_n_voxel(g));
-    if (spatial != NULL)
-        tsr_pool_array(&job->pool, tile, tsr_map_n_tile(g));
     TSR_TRY(tsr_pool_check(&job->pool, err));
     for (int i = 0; i < job->n_model; i++)
-        TSR_TRY(compare_all(&c, job->model[i], tile, err));
-    if (c.n > 1 && (difference != NULL || spatial != NULL))
-        return tsr_fail(
-            err, TSR_E_USAGE,
-            "--difference and --spatial need exactly one model; '%s' has %d",
-            job->model[0], c.n);
+        TSR_TRY(compare_all(&c, job->model[i], err));
+    if (c.n > 1 && difference != NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--difference needs exactly one model; '%s' has %d",
+                        job->model[0], c.n);
     if (difference != NULL)
         TSR_TRY(write_difference(&c, difference, err));
-    if (spatial != NULL)
-        TSR_TRY(write_spatial(&c, tile, spatial, err));
     if (job->words->json)
         print_json(&c);
     else

@@ -40,7 +40,7 @@ enum { TSR_MAP_MOST_POSES = 20 };
 
 /* The options; NULL or 0 if not given. */
 typedef struct {
-    char *map, *like, *mask, *threshold, *trajectory, *difference, *spatial;
+    char *map, *like, *mask, *threshold, *trajectory, *difference;
     char *output, *device;
     double resolution_ang, mask_radius_ang, mask_distance_ang, mask_edge_ang;
     tsr_number_or_word sigma_over_r;

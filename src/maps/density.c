@@ -113,14 +113,6 @@ tsr_status tsr_blur_make(tsr_blur kind, double resolution_ang,
  * The reference engine sums every Gaussian at every voxel within its cut-off,
  * in double precision. */
 
-size_t tsr_map_n_tile(const tsr_map_grid *grid)
-{
-    size_t n = 1;
-    for (int c = 0; c < 3; c++)
-        n *= (size_t)tsr_map_tiles(grid->n[c]);
-    return n;
-}
-
 /* Partial sums, added in fixed order, reduce the rounding error. */
 tsr_map_sums tsr_map_whole(const tsr_map *map)
 {
@@ -223,13 +215,11 @@ static void add_mask(reference *e, const double r[3], double radius)
         e->mask[b.k] |= b.square <= radius * radius;
 }
 
-static void sum_voxels(const reference *e, const tsr_density_options *o,
-                       double threshold, tsr_density_sums *out)
+static void sum_voxels(const reference *e, double threshold,
+                       tsr_density_sums *out)
 {
     const tsr_map *map = e->base.map;
     const int *n = map->grid.n;
-    const size_t nx = (size_t)tsr_map_tiles(n[0]);
-    const size_t ny = (size_t)tsr_map_tiles(n[1]);
     size_t k = 0;
     for (size_t z = 0; z < (size_t)n[2]; z++)
         for (size_t y = 0; y < (size_t)n[1]; y++)
@@ -242,12 +232,6 @@ static void sum_voxels(const reference *e, const tsr_density_options *o,
                     tsr_map_sums_add(&out->mask, value, s);
                 if (s >= threshold)
                     tsr_map_sums_add(&out->above, value, s);
-                if (o->tile != NULL)
-                    tsr_map_sums_add(
-                        &o->tile[(z / TSR_TILE_SIDE * ny + y / TSR_TILE_SIDE) *
-                                     nx +
-                                 x / TSR_TILE_SIDE],
-                        value, s);
             }
 }
 
@@ -262,9 +246,6 @@ static tsr_status reference_run(tsr_density_engine *engine,
         for (int c = 0; c < 3; c++)
             if (!(fabs(batch->xyz[i][c]) <= 1e30))
                 return tsr_density_not_finite(err);
-    if (o->tile != NULL)
-        memset(o->tile, 0,
-               tsr_map_n_tile(&engine->map->grid) * sizeof *o->tile);
     for (int k = 0; k < batch->n_system; k++) {
         memset(e->density, 0, n_voxel * sizeof *e->density);
         memset(e->mask, 0, n_voxel);
@@ -278,8 +259,7 @@ static tsr_status reference_run(tsr_density_engine *engine,
                 add_mask(e, batch->xyz[i], o->mask_ang);
         }
         out[k] = (tsr_density_sums){0};
-        sum_voxels(e, o,
-                   o->threshold != NULL ? o->threshold[k] : (double)INFINITY,
+        sum_voxels(e, o->threshold != NULL ? o->threshold[k] : (double)INFINITY,
                    &out[k]);
         for (size_t v = 0; o->density != NULL && v < n_voxel; v++)
             o->density[v] = (float)e->density[v];
@@ -374,22 +354,4 @@ void tsr_map_line(const tsr_map_sums *sums, double *slope, double *offset)
 double tsr_map_sd_s(const tsr_map_sums *sums)
 {
     return sqrt(fmax(0.0, var_s(sums) / sums->n));
-}
-
-tsr_status tsr_map_tile_cc(const tsr_map *map, const tsr_map_sums *tile,
-                           tsr_pool *pool, tsr_map **out, tsr_err *err)
-{
-    tsr_map_grid grid = map->grid;
-    for (int c = 0; c < 3; c++) {
-        grid.n[c] = tsr_map_tiles(map->grid.n[c]);
-        grid.step[c] = TSR_TILE_SIDE * map->grid.step[c];
-        grid.origin[c] += 0.5 * (TSR_TILE_SIDE - 1) * map->grid.step[c];
-    }
-    TSR_TRY(tsr_map_new(&grid, pool, out, err));
-    const size_t n = tsr_map_n_tile(&map->grid);
-    for (size_t k = 0; k < n; k++) {
-        const double cc = tsr_map_cc(&tile[k]);
-        (*out)->value[k] = isnan(cc) ? 0.0f : (float)cc;
-    }
-    return TSR_OK;
 }

@@ -110,10 +110,8 @@ typedef struct {
                                 mask */
     const double *threshold; /* [n_system] threshold of S; NULL: `above` is all
                                 0 */
-    /* Optional results, for a batch of one system only; NULL: not computed. */
-    float *density;     /* [n_voxel] S */
-    tsr_map_sums *tile; /* [n_tile] sums over tiles of 8^3 voxels. From a
-                           device, tiles that no atom reaches are 0 */
+    float *density; /* [n_voxel] S, for a batch of one system only; NULL: not
+                       stored */
 } tsr_density_options;
 
 typedef struct tsr_density_engine tsr_density_engine;
@@ -175,15 +173,6 @@ tsr_status tsr_systems_run(const tsr_systems *systems,
 
 /* ---- shared by both engines ---- */
 
-enum { TSR_TILE_SIDE = 8 /* voxels */ };
-
-/* Number of tiles along an axis of n voxels, and of all tiles of a grid. */
-static inline int tsr_map_tiles(int n)
-{
-    return (n + TSR_TILE_SIDE - 1) / TSR_TILE_SIDE;
-}
-size_t tsr_map_n_tile(const tsr_map_grid *grid);
-
 /* Sets the message that a coordinate is not finite, for coordinates that are
  * not finite or beyond 1e30. Returns TSR_E_NUMERIC. */
 tsr_status tsr_density_not_finite(tsr_err *err);
@@ -208,11 +197,5 @@ void tsr_map_line(const tsr_map_sums *sums, double *slope, double *offset);
 
 /* Standard deviation of S. */
 double tsr_map_sd_s(const tsr_map_sums *sums);
-
-/* A map with one voxel for each tile of 8^3 voxels, whose value is the
- * correlation within the tile; 0 where the correlation is not defined. Errors:
- * TSR_E_NOMEM. */
-tsr_status tsr_map_tile_cc(const tsr_map *map, const tsr_map_sums *tile,
-                           tsr_pool *pool, tsr_map **out, tsr_err *err);
 
 #endif

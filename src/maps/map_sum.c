@@ -31,6 +31,7 @@ enum {
     LANES = 64,        /* work-group of all kernels but map_list */
     LISTERS = 256,     /* work-group of map_list */
     SMALL = 4096,      /* most cells of a small system */
+    SIDE = 8,          /* voxels along a tile */
     MOST_VOXELS = 2000 /* most voxels along an axis: coordinates have 32 bits */
 };
 
@@ -47,7 +48,6 @@ enum {
     NEAR,
     ACTIVE,
     OUT,
-    TILE,
     DENSITY,
     N_BUFFER
 };
@@ -296,7 +296,7 @@ static void set_box(map_sum *b, int at, size_t n)
     size_t n_cell = 1, n_each = 1;
     for (int c = 0; c < 3; c++) {
         const int reach = b->reach_max[c];
-        const int most = tsr_map_tiles(b->base.map->grid.n[c]) - 1;
+        const int most = (b->base.map->grid.n[c] - 1) / SIDE;
         int first = 0, last = -1;
         if (n_particle > 0) {
             first = larger((low[c] - reach) >> (FRACTION + 3), 0);
@@ -563,21 +563,17 @@ static tsr_status reserve_output(map_sum *e, const tsr_density_options *o,
 {
     const size_t n = (size_t)e->n_system, n_cell = e->n_cell;
     const tsr_map_grid *g = &e->base.map->grid;
-    const size_t tiles = o->tile != NULL ? tsr_map_n_tile(g) : 1;
     const size_t voxels = o->density != NULL ? tsr_map_n_voxel(g) : 1;
     TSR_TRY(reserve_buffer(e, CELL_COUNT, n_cell * sizeof(cl_uint), err));
     TSR_TRY(reserve_buffer(e, CURSOR, n_cell * sizeof(cl_uint), err));
     TSR_TRY(reserve_buffer(e, NEAR, e->n_listed * sizeof(cl_uint), err));
     TSR_TRY(reserve_buffer(e, ACTIVE, n_cell * 2 * sizeof(cl_uint), err));
     TSR_TRY(reserve_buffer(e, OUT, n * sizeof *e->sum, err));
-    TSR_TRY(reserve_buffer(e, TILE, tiles * SUMS * sizeof(double), err));
     TSR_TRY(reserve_buffer(e, DENSITY, voxels * sizeof(float), err));
     if (!e->is_small) {
         TSR_TRY(clear_buffer(e, CELL_COUNT, n_cell * sizeof(cl_uint), err));
         TSR_TRY(clear_buffer(e, OUT, n * sizeof *e->sum, err));
     }
-    if (o->tile != NULL)
-        TSR_TRY(clear_buffer(e, TILE, tiles * SUMS * sizeof(double), err));
     if (o->density != NULL)
         TSR_TRY(clear_buffer(e, DENSITY, voxels * sizeof(float), err));
     return TSR_OK;
@@ -653,8 +649,7 @@ static tsr_status launch_sums(map_sum *e, const tsr_density_options *o,
     const tsr_map_grid *g = &e->base.map->grid;
     const cl_int size[4] = {g->n[0], g->n[1], g->n[2], 0};
     const int other_sets = o->mask_ang > 0.0 || o->threshold != NULL;
-    const cl_int wanted = (o->density != NULL ? 1 : 0) |
-                          (o->tile != NULL ? 2 : 0) | (other_sets ? 4 : 0);
+    const cl_int wanted = (o->density != NULL ? 1 : 0) | (other_sets ? 2 : 0);
     const cl_float radius[4] = {(cl_float)g->step[0], (cl_float)g->step[1],
                                 (cl_float)g->step[2],
                                 (cl_float)(o->mask_ang * o->mask_ang)};
@@ -674,7 +669,6 @@ static tsr_status launch_sums(map_sum *e, const tsr_density_options *o,
                             ARGUMENT(unit),
                             ARGUMENT(b[ACTIVE]),
                             ARGUMENT(b[OUT]),
-                            ARGUMENT(b[TILE]),
                             ARGUMENT(b[DENSITY]),
                             {LANES * 4 * sizeof(cl_int), NULL},
                             {(size_t)SUMS * LANES * sizeof(double), NULL},
@@ -707,26 +701,6 @@ static tsr_status read_back(map_sum *e, int which, size_t bytes, void *to,
     e->times.read_s += event_seconds(event, event);
     clReleaseEvent(event);
     return TSR_OK;
-}
-
-static tsr_status read_tiles(map_sum *e, const tsr_density_options *o,
-                             tsr_err *err)
-{
-    const size_t n = tsr_map_n_tile(&e->base.map->grid);
-    double *raw = tsr_pool_new(&e->base.pool, n * SUMS, sizeof *raw);
-    TSR_TRY(tsr_allocated(raw, err));
-    tsr_status status = read_back(e, TILE, n * SUMS * sizeof *raw, raw, err);
-    for (size_t k = 0; k < n && status == TSR_OK; k++) {
-        const double *t = raw + k * SUMS;
-        o->tile[k] = (tsr_map_sums){.n = t[0],
-                                    .e = t[1],
-                                    .ee = t[2],
-                                    .s = t[3] * e->unit,
-                                    .ss = t[4] * e->unit * e->unit,
-                                    .es = t[5] * e->unit};
-    }
-    tsr_pool_free(&e->base.pool, raw);
-    return status;
 }
 
 /* Sums of system number `at` over a set of voxels: box 0, mask 1, above 2. */
@@ -768,8 +742,6 @@ static void clear_output(const map_sum *e, const tsr_density_options *o)
     const tsr_map_grid *g = &e->base.map->grid;
     if (o->density != NULL)
         memset(o->density, 0, tsr_map_n_voxel(g) * sizeof *o->density);
-    if (o->tile != NULL)
-        memset(o->tile, 0, tsr_map_n_tile(g) * sizeof *o->tile);
 }
 
 static tsr_status run_device(map_sum *e, const tsr_density_options *o,
@@ -791,8 +763,6 @@ static tsr_status run_device(map_sum *e, const tsr_density_options *o,
     TSR_THEN(status, read_back(e, OUT, n_system * sizeof *e->sum, e->sum, err));
     if (status == TSR_OK)
         e->times.kernel_s += event_seconds(first, last);
-    if (status == TSR_OK && o->tile != NULL)
-        status = read_tiles(e, o, err);
     if (status == TSR_OK && o->density != NULL)
         status =
             read_back(e, DENSITY,

@@ -102,7 +102,7 @@ check = $T check ../map.yaml --set data.0.file=FILE
 run = $T run ../map.yaml --set data.0.file=FILE --set data.0.dock=true -o new
 init = $T init ../model.pdb --map FILE -r 8
 best = $T map cc ../model.pdb $map FILE --sigma-over-r best
-cc = $T map cc ../model.pdb $map FILE --difference new.mrc --spatial new2.mrc
+cc = $T map cc ../model.pdb $map FILE --difference new.mrc
 dock = $T map dock ../model.pdb $map FILE -o new.pdb
 simu = $T map simulate ../model.pdb --like FILE -r 8 --device reference -o new.mrc
 line = $T map timeline ../model.pdb $map FILE -o new

@@ -6,6 +6,7 @@
 
 without_side_chains >model.pdb
 for value in 0 1 nan; do flat_map $value.dx model.pdb 2 12 $value; done
+flat_map other.dx model.pdb 4 12 1
 
 # On the host, except where a device is tested: to open one takes longer than
 # most of this does. Under sanitizers there is none.
@@ -43,12 +44,12 @@ gzipped, as a table | 0> ^model.pdb +1.0000 +1.0000 | map cc model.pdb --map own
 a threshold | 0 | cc model.pdb --json --threshold 1sd
     has its own, and fewer voxels | json near(d.models[0].cc_above, 1, 2e-6) \
         and d.models[0].n_voxels_above < d.models[0].n_voxels
-maps of it | 0 | cc model.pdb --difference diff.mrc --spatial tiles.mrc
-    are there | test -s diff.mrc -a -s tiles.mrc
+a map of it | 0 | cc model.pdb --difference diff.mrc
+    is there | test -s diff.mrc
 a mask of nothing | 65 leaves 0 voxels | map cc model.pdb --map diff.mrc -r 6 --mask 0.dx
 a mask of all | 0 | cc model.pdb --mask 1.dx --json
     changes nothing | json near(d.models[0].cc_box, 1, 2e-6)
-a mask of another grid | 65 is not on the grid | cc model.pdb --mask tiles.mrc
+a mask of another grid | 65 is not on the grid | cc model.pdb --mask other.dx
 
 # ---- masks that are made ----
 a mask around the model | 0 voxels are inside | \
