@@ -128,20 +128,27 @@ static void log_contrast(const tsr_tables *t, tsr_log *log)
 }
 
 /* Scattering of the bodies for X-rays, from the trained tables. */
-static tsr_status set_xray_scattering(tsr_data *d, const tsr_molecule *m,
-                                      tsr_log *log, tsr_err *err)
+static tsr_status set_xray_scattering(const tsr_config *config, tsr_data *d,
+                                      const tsr_molecule *m, tsr_log *log,
+                                      tsr_err *err)
 {
     double exposed = 0.0;
     *d->scattering = (tsr_scattering){.plain = m->form_factors,
                                       .component = m->components,
-                                      .contrast = m->tables->engine_contrast,
-                                      .run_contrast = m->tables->contrast};
+                                      .contrast = m->tables->contrast};
     if (m->components == NULL)
         return TSR_OK;
     d->scattering->exposure =
         tsr_pool_array(&d->pool, d->exposure, m->topology->n_body);
     TSR_TRY(tsr_pool_check(&d->pool, err));
     TSR_TRY(tsr_atom_curves_try(m, log, &d->atoms, err));
+    if (d->atoms != NULL && tsr_config_corrects_bodies(config)) {
+        memcpy(d->engine_contrast, m->tables->contrast,
+               sizeof d->engine_contrast);
+        d->engine_contrast[TSR_C1].infer = 0;
+        d->scattering->contrast = d->engine_contrast;
+        d->scattering->run_contrast = m->tables->contrast;
+    }
     TSR_TRY(expose_starts(d, m, err));
     for (int b = 0; b < m->topology->n_body; b++)
         exposed += d->exposure[b];
@@ -241,9 +248,9 @@ static tsr_status set_all_neutron_scattering(int first, int n_term,
     return status;
 }
 
-static tsr_status find_scattering(int n_term, tsr_term **term, tsr_log *log,
-                                  tsr_data *d, const tsr_molecule *m,
-                                  tsr_err *err)
+static tsr_status find_scattering(const tsr_config *config, int n_term,
+                                  tsr_term **term, tsr_log *log, tsr_data *d,
+                                  const tsr_molecule *m, tsr_err *err)
 {
     tsr_pool_array(&d->pool, d->scattering, n_term + 1);
     tsr_pool_array(&d->pool, d->sample, n_term + 1);
@@ -253,7 +260,7 @@ static tsr_status find_scattering(int n_term, tsr_term **term, tsr_log *log,
         log_contrast(m->tables, log);
     const int has_xray = find_probes(n_term, term, d);
     if (has_xray)
-        TSR_TRY(set_xray_scattering(d, m, log, err));
+        TSR_TRY(set_xray_scattering(config, d, m, log, err));
     return d->n_probe > has_xray ? set_all_neutron_scattering(
                                        has_xray, n_term, term, log, d, m, err)
                                  : TSR_OK;
@@ -298,7 +305,7 @@ tsr_status tsr_data_read(const tsr_config *config, int with_data, tsr_log *log,
     TSR_THEN(status, tsr_model_atoms_write(m->model, NULL, NULL, err));
     if (status == TSR_OK && with_data && n == 0)
         tsr_info(log, "no data: the run samples the prior");
-    TSR_THEN(status, find_scattering(n, term, log, d, m, err));
+    TSR_THEN(status, find_scattering(config, n, term, log, d, m, err));
     if (status == TSR_OK && n > 0) {
         status = make_likelihood(d, m, n, term, &d->likelihood, err);
         n = 0; /* the likelihood owns the terms */

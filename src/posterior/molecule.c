@@ -129,9 +129,6 @@ tsr_status tsr_tables_read(const tsr_config *config, tsr_tables *tables,
     *t = (tsr_tables){.prior = NULL};
     tsr_status status =
         tsr_contrast_priors(&config->contrast, t->contrast, err);
-    memcpy(t->engine_contrast, t->contrast, sizeof t->contrast);
-    if (tsr_config_corrects_bodies(config))
-        t->engine_contrast[TSR_C1].infer = 0;
     const int needs_components =
         !tsr_contrast_is_plain(t->contrast) || density != TSR_WATER_DENSITY;
     TSR_THEN(status, tsr_data_file("prior.dat", &prior, err));

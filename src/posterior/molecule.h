@@ -21,10 +21,7 @@ tsr_status tsr_data_file(const char *name, char **path, tsr_err *err);
 
 /* Trained tables of a run, and the priors of c1 and c2. */
 typedef struct {
-    tsr_parameter contrast[TSR_N_CONTRAST];        /* c1, c2 */
-    tsr_parameter engine_contrast[TSR_N_CONTRAST]; /* c1 is fixed here where the
-                                                      correction of bodies by
-                                                      all atoms carries it */
+    tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 */
     tsr_prior_table *prior;
     tsr_form_factor_table *form_factors; /* one component; if `components`
                                             exists, used for Rg alone */

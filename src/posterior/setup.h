@@ -23,7 +23,10 @@
 typedef struct {
     tsr_pool pool;
     int n_probe; /* number of probes (X-rays; each neutron sample) */
-    tsr_scattering *scattering; /* [n_probe] */
+    tsr_scattering *scattering;                    /* [n_probe] */
+    tsr_parameter engine_contrast[TSR_N_CONTRAST]; /* of X-rays where the
+                                                      correction of bodies by
+                                                      all atoms carries c1 */
     tsr_neutron *sample; /* [n_probe] neutrons: the sample. Curves of one sample
                             in several shares of D2O have one probe; d2o is then
                             that of the first curve */

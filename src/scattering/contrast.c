@@ -161,8 +161,8 @@ const tsr_field tsr_contrast_fields[] = {
     TSR_FIELD(NUMBER_OR_WORD, "c1", tsr_contrast_options, c1, .initial = "auto",
               .min = 0.8, .max = 1.2, .words = auto_words,
               .doc = "scale of the radius of the excluded volume, as in FoXS; "
-                     "auto: infer where bodies are corrected by all atoms and "
-                     "there is a curve of X-rays, else 1"),
+                     "auto: infer with a curve of X-rays, unless "
+                     "structure.bodies is atoms or model_error none; else 1"),
     TSR_FIELD(DOUBLE, "c1_mean", tsr_contrast_options, c1_mean, .initial = "1",
               .min = 0.8, .max = 1.2,
               .doc = "mean of its prior, a normal density cut to c1_range"),

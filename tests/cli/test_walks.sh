@@ -7,7 +7,7 @@ short_model model.pdb
 cat >good.yaml <<END
 structure: {file: model.pdb, flexible: ["A:51-57"]}
 data: [{file: truth.dat}]
-sampler: {chains: 4, temperatures: 2, warmup: 24, draws: 8, thin: 4, start: file}
+sampler: {chains: 4, temperatures: 2, warmup: 24, draws: 8, thin: 8, start: file}
 moves: {surrogate: {devices: all, steps: 12}, redraw: 200}
 output: {directory: run}
 device: {use: cpu}

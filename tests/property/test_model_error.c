@@ -97,7 +97,7 @@ TEST(what_stays_is_exact)
     sample x;
     if (is_absent())
         skip();
-    open_sample(&x, "still: true", "seed=1");
+    open_sample(&x, "frozen: true", "seed=1");
     const tsr_likelihood *l = x.s.data.likelihood;
     const tsr_saxs_term *term = saxs_term(l, 0);
     assert_true(l->grid.n_q <= 256 && term->saxs->n <= 1024);

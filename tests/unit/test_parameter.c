@@ -109,6 +109,8 @@ TEST(prior_of_contrast)
 {
     tsr_contrast_options o = defaults();
     tsr_parameter p[TSR_N_CONTRAST];
+    o.c1 = o.c2 = (tsr_number_or_word){-1, 0.0};
+    o.c1.number = 1.0;
     OK(tsr_contrast_priors(&o, p, &err));
     assert_true(tsr_contrast_is_plain(p));
     assert_true(tsr_parameter_log_prior(&p[TSR_C2], 77.0) == 0.0);
