@@ -53,7 +53,7 @@ if [ -f "$atoms/exp.dat" ]; then
     cat >atoms.yaml <<END
 structure: {file: $atoms/model.pdb, flexible: ["A:119-129"]}
 data: [{file: $atoms/exp.dat, q_range: [0, 0.2]}]
-contrast: {c2: infer}
+contrast: {c1: 1, c2: infer}
 model_error: {conformations: 6}
 sampler: {chains: 2, warmup: 6, draws: 16, thin: 2, temperatures: 1}
 device: {use: reference, threads: 2}
@@ -282,7 +282,7 @@ if pid == 0:
 text, told = b"", []
 while len(told) < 3:
     text += os.read(line, 4096)
-    shown = re.findall(rb"\| (?:at most )?(\d+):(\d+):(\d+) left", text)
+    shown = re.findall(rb", (?:at most )?(\d+):(\d+):(\d+) left", text)
     if not shown or b"sampling" not in text:
         continue
     out = subprocess.run([program, "status", words[-1]], capture_output=True).stdout

@@ -5,10 +5,11 @@
 
 short_model model.pdb
 cat >good.yaml <<END
+seed: 3
 structure: {file: model.pdb, flexible: ["A:51-57"]}
 data: [{file: truth.dat}]
 sampler: {chains: 4, temperatures: 2, warmup: 24, draws: 8, thin: 8, start: file}
-moves: {surrogate: {devices: all, steps: 12}, redraw: 200}
+moves: {surrogate: {devices: all, steps: 12}, redraw: 600}
 output: {directory: run}
 device: {use: cpu}
 END
