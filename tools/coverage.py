@@ -144,7 +144,7 @@ def table(records):
     """A cell has the share of intervals that hold the truth, over truths and
     variables, and of z the mean and the spread."""
     lines = ["| model | error | truths | converged | " +
-             " | ".join(g[0] for g in GROUPS) + " |", "|---" * 12 + "|"]
+             " | ".join(g[0] for g in GROUPS) + " |", "|---" * (4 + len(GROUPS)) + "|"]
     for model, error in sorted({(r["model"], -r["error"]) for r in records}):
         own = [r for r in records
                if (r["model"], -r["error"]) == (model, error)]
