@@ -293,7 +293,7 @@ $(BUILD)/tests/fuzz/fuzz.o: CPPFLAGS += -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTI
 endif
 
 .PHONY: check check-slow check-build check-slow-build
-check: deps-check ## build and run the tests (about four minutes on two cores)
+check: deps-check ## build and run the tests (about eight minutes on two cores)
 	@+$(SUBMAKE) check-build
 	@$(MAKE) -s --no-print-directory .venv/done >$(BUILD)/venv.log 2>&1 || true
 	@BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run.sh \
