@@ -97,10 +97,9 @@ typedef struct {
     double *body_amplitude; /* [n_comp][n_body_type][n_q] */
     double *power;          /* [n_q] tsr_component_power at the r_m of bodies or
                                particles */
-    int n_atom_pair;        /* pairs of components of all-atom profiles, and */
-    int first_atom;         /* the first of them among those of all probes:
-                               n_pair and first, unless c1 enters by the
-                               correction alone */
+    /* The same two numbers of all-atom profiles. They differ from n_pair and
+     * first where c1 is inferred, but fixed in the engine. */
+    int n_atom_pair, first_atom;
     int is_neutron;
     tsr_neutron_basis basis; /* neutrons only */
 } tsr_probe;
@@ -131,10 +130,10 @@ typedef struct {
     int n_probe;      /* 0 if there is no engine */
     tsr_probe *probe; /* [n_probe] */
     int n_view;
-    tsr_view *view; /* [n_view] */
-    int n_pair;     /* pairs of components of all probes; 0: no engine */
-    int n_atom_pair;
-    double *self; /* [n_pair][n_q] S_ab, the self terms of the bodies; 0 for
+    tsr_view *view;  /* [n_view] */
+    int n_pair;      /* pairs of components of all probes; 0: no engine */
+    int n_atom_pair; /* the same of all-atom profiles */
+    double *self;    /* [n_pair][n_q] S_ab, the self terms of the bodies; 0 for
                      particles */
     const tsr_particles *particles; /* scatter in place of bodies; NULL: the
                                        bodies scatter */
@@ -154,7 +153,7 @@ typedef struct {
  * [1 / TSR_RATIO_BOUND, TSR_RATIO_BOUND]; the model's own error
  * (tsr_likelihood_set_model_error) covers the remainder.
  *
- * atoms   [n_atom_pair][n_q]  in  copied
+ * atoms   [n_atom_pair][n_q]  in  including self terms, copied
  * bodies  [n_pair][n_q]       in  including S_ab, copied
  * radius_ang                     in  r_m of G for `atoms`
  * Replaces an earlier correction with its regression; both stay after an error.
@@ -200,8 +199,9 @@ double tsr_likelihood_combine(const tsr_likelihood *likelihood, int view,
                               const double *partial, const double *contrast,
                               double power, size_t k);
 
-/* The same of all-atom profiles [n_atom_pair][n_q] of a view with a correction,
- * with its r_m. */
+/* The same for partial profiles [n_atom_pair][n_q] of all atoms, by c1 and c2
+ * as the run infers them. The view must have a correction, whose r_m is used.
+ */
 double tsr_likelihood_combine_atoms(const tsr_likelihood *likelihood, int view,
                                     const double *partial,
                                     const double *contrast, size_t k);
