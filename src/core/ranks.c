@@ -184,13 +184,17 @@ tsr_status tsr_ranks_pass(tsr_archive *archive, int from, int to, tsr_err *err)
     tsr_archive *a = archive;
     const int rank = tsr_ranks_rank();
     const int is_source = rank == from;
-    uint64_t n[2] = {a->n_real, a->n_integer};
+    uint64_t n[2] = {a->failed ? UINT64_MAX : a->n_real, a->n_integer};
     if (tsr_ranks_size() == 1 || from == to ||
         (to >= 0 && to != rank && !is_source))
         return TSR_OK;
     TSR_TRY(pass_block(n, sizeof n, from, to, err));
-    if (!is_source)
-        TSR_TRY(tsr_archive_resize(a, (size_t)n[0], (size_t)n[1], err));
+    if (n[0] == UINT64_MAX)
+        return tsr_no_memory(err);
+    /* The other ranks would wait for this one. */
+    if (!is_source &&
+        tsr_archive_resize(a, (size_t)n[0], (size_t)n[1], err) != TSR_OK)
+        MPI_Abort(MPI_COMM_WORLD, tsr_exit_status(TSR_E_NOMEM));
     TSR_TRY(pass_block(a->real, a->n_real * sizeof *a->real, from, to, err));
     TSR_TRY(pass_block(a->integer, a->n_integer * sizeof *a->integer, from, to,
                        err));
