@@ -45,11 +45,23 @@ static tsr_status finish(int code, MPI_Request *request, tsr_err *err)
     return check(code, err);
 }
 
+/* Set once, as MPI is connected once. */
+static int size = 1, rank = 0, size_of_node = 1, rank_on_node = 0;
+
 void tsr_ranks_begin(void)
 {
     int level;
+    MPI_Comm node;
     MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
+                            MPI_INFO_NULL, &node) != MPI_SUCCESS)
+        return;
+    MPI_Comm_size(node, &size_of_node);
+    MPI_Comm_rank(node, &rank_on_node);
+    MPI_Comm_free(&node);
 }
 
 void tsr_ranks_end(void)
@@ -57,43 +69,20 @@ void tsr_ranks_end(void)
     MPI_Finalize();
 }
 
-static int is_connected(void)
-{
-    int is_begun = 0, is_ended = 0;
-    MPI_Initialized(&is_begun);
-    MPI_Finalized(&is_ended);
-    return is_begun && !is_ended;
-}
-
 int tsr_ranks_size(void)
 {
-    int n = 1;
-    if (is_connected())
-        MPI_Comm_size(MPI_COMM_WORLD, &n);
-    return n;
+    return size;
 }
 
 int tsr_ranks_rank(void)
 {
-    int n = 0;
-    if (is_connected())
-        MPI_Comm_rank(MPI_COMM_WORLD, &n);
-    return n;
+    return rank;
 }
 
 int tsr_ranks_on_node(int *n)
 {
-    int rank = 0;
-    MPI_Comm node;
-    *n = 1;
-    if (!is_connected() ||
-        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
-                            MPI_INFO_NULL, &node) != MPI_SUCCESS)
-        return 0;
-    MPI_Comm_size(node, n);
-    MPI_Comm_rank(node, &rank);
-    MPI_Comm_free(&node);
-    return rank;
+    *n = size_of_node;
+    return rank_on_node;
 }
 
 /* Blocks of more bytes than an int can count go in parts. */
@@ -156,7 +145,7 @@ static int transfer(void *block, size_t n_byte, int from, int to)
     for (size_t at = 0; at < n_byte && code == MPI_SUCCESS;) {
         const int n = part_of(n_byte, at);
         char *here = (char *)block + at;
-        code = tsr_ranks_rank() == from
+        code = rank == from
                    ? MPI_Send(here, n, MPI_BYTE, to, 1, MPI_COMM_WORLD)
                    : MPI_Recv(here, n, MPI_BYTE, from, 1, MPI_COMM_WORLD,
                               MPI_STATUS_IGNORE);
@@ -173,7 +162,7 @@ static tsr_status pass_block(void *block, size_t n_byte, int from, int to,
     char ready = 0;
     if (to < 0)
         return tsr_ranks_broadcast(block, n_byte, from, err);
-    TSR_TRY(tsr_ranks_rank() == to
+    TSR_TRY(rank == to
                 ? tsr_ranks_send(&ready, 1, from, err)
                 : tsr_ranks_receive(&ready, 1, to, NULL, err));
     return check(transfer(block, n_byte, from, to), err);
@@ -182,10 +171,9 @@ static tsr_status pass_block(void *block, size_t n_byte, int from, int to,
 tsr_status tsr_ranks_pass(tsr_archive *archive, int from, int to, tsr_err *err)
 {
     tsr_archive *a = archive;
-    const int rank = tsr_ranks_rank();
     const int is_source = rank == from;
     uint64_t n[2] = {a->failed ? UINT64_MAX : a->n_real, a->n_integer};
-    if (tsr_ranks_size() == 1 || from == to ||
+    if (size == 1 || from == to ||
         (to >= 0 && to != rank && !is_source))
         return TSR_OK;
     TSR_TRY(pass_block(n, sizeof n, from, to, err));
@@ -205,7 +193,6 @@ tsr_status tsr_ranks_pass(tsr_archive *archive, int from, int to, tsr_err *err)
 
 tsr_status tsr_ranks_agree(tsr_status status, int *stop, tsr_err *err)
 {
-    const int size = tsr_ranks_size();
     const int mine[2] = {(int)status, stop != NULL ? *stop : 0};
     char message[TSR_ERR_SIZE] = "";
     MPI_Request request;
@@ -225,7 +212,7 @@ tsr_status tsr_ranks_agree(tsr_status status, int *stop, tsr_err *err)
     if (stop != NULL)
         *stop = stops;
     if (failed >= 0) {
-        if (failed == tsr_ranks_rank() && err != NULL)
+        if (failed == rank && err != NULL)
             memcpy(message, err->message, sizeof message);
         told = tsr_ranks_broadcast(message, sizeof message, failed, err);
     }
@@ -294,11 +281,10 @@ tsr_status tsr_ranks_agree(tsr_status status, int *stop, tsr_err *err)
 
 #endif
 
-int tsr_ranks_first(int n, int rank)
+int tsr_ranks_first(int n, int of)
 {
-    const int size = tsr_ranks_size();
-    const int more = n % size;
-    return n / size * rank + (rank < more ? rank : more);
+    const int n_rank = tsr_ranks_size(), more = n % n_rank;
+    return n / n_rank * of + (of < more ? of : more);
 }
 
 tsr_status tsr_ranks_work(int *work, tsr_err *err)

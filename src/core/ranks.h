@@ -22,14 +22,14 @@ void tsr_ranks_begin(void);
 void tsr_ranks_end(void);
 
 /* Number of ranks, the number of this rank, and its number among the *n ranks
- * of its computer. */
+ * of its node, the computer it runs on. */
 int tsr_ranks_size(void);
 int tsr_ranks_rank(void);
 int tsr_ranks_on_node(int *n);
 
-/* The first of n items that rank `rank` owns; its last is the one before the
- * first of rank + 1. Every rank owns n / size items, or one more. */
-int tsr_ranks_first(int n, int rank);
+/* The first of n items that rank `of` owns; its last is the one before the first
+ * of rank of + 1. Every rank owns n / size items, or one more. */
+int tsr_ranks_first(int n, int of);
 
 /* Kinds of work in which all ranks take part. */
 enum { TSR_WORK_END, TSR_WORK_RUN };
