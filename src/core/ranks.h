@@ -27,8 +27,8 @@ int tsr_ranks_size(void);
 int tsr_ranks_rank(void);
 int tsr_ranks_on_node(int *n);
 
-/* The first of n items that rank `of` owns; its last is the one before the first
- * of rank of + 1. Every rank owns n / size items, or one more. */
+/* The first of n items that rank `of` owns; its last is the one before the
+ * first of rank of + 1. Every rank owns n / size items, or one more. */
 int tsr_ranks_first(int n, int of);
 
 /* Kinds of work in which all ranks take part. */
