@@ -1565,16 +1565,10 @@ static tsr_status learn(void *context, int last, tsr_err *err)
 static tsr_status prepare_like(tsr_session *s, const rank_message *m,
                                const char *text, tsr_err *err)
 {
-    const int ignore_hang_up = tsr_hang_up_is_ignored();
     TSR_TRY(tsr_config_parse(text, s->config, err));
     TSR_TRY(tsr_setup_read(s->config, 1, s->log, s->setup, err));
     s->setup->known_error = &s->saved_error;
-    tsr_interrupt_block(1);
-    const tsr_status status =
-        tsr_setup_engine(s->config, m->n_chain, s->log, s->setup, err);
-    tsr_interrupt_catch(ignore_hang_up);
-    tsr_interrupt_block(0);
-    TSR_TRY(status);
+    TSR_TRY(tsr_setup_engine(s->config, m->n_chain, s->log, s->setup, err));
     s->identity = tsr_run_identity_of(s->setup);
     if (memcmp(&s->identity, &m->identity, sizeof m->identity) != 0)
         return tsr_fail(err, TSR_E_DATA,
