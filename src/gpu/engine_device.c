@@ -59,8 +59,6 @@ tsr_engine_choice tsr_engine_choose(const tsr_engine_spec *spec,
     const engine_cost *cost =
         info->type == TSR_DEVICE_CPU ? &cpu_cost : &gpu_cost;
     const int k = tsr_engine_n_comp(spec) - 1, n = spec->n_body;
-    if (spec->unit_particles != NULL)
-        return TSR_ENGINE_PLANE_WAVES;
     if (choice != TSR_ENGINE_AUTO)
         return choice;
     if (!(spec->d_bound_ang > 0.0))
