@@ -780,14 +780,6 @@ tsr_status tsr_device_choose_many(const char *choice, int n,
     return status;
 }
 
-int tsr_device_is_same_model(const tsr_device_info *a, const tsr_device_info *b)
-{
-    return strcmp(a->name, b->name) == 0 &&
-           strcmp(a->platform, b->platform) == 0 &&
-           strcmp(a->driver, b->driver) == 0 &&
-           a->compute_units == b->compute_units;
-}
-
 /* ---- staging ---- */
 
 tsr_status tsr_staging_make(tsr_staging *s, const tsr_device *device,

@@ -2,10 +2,8 @@
  * and check of the model that the engines compute. */
 #include "posterior/setup.h"
 
-#include "core/clock.h"
 #include "gpu/engine_device.h"
 
-#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +51,6 @@ static tsr_status reserve(tsr_devices *v, int n, tsr_err *err)
 {
     tsr_pool_array(&v->pool, v->device, n);
     tsr_pool_array(&v->pool, v->group, n);
-    tsr_pool_array(&v->pool, v->speed, n);
     return tsr_pool_check(&v->pool, err);
 }
 
@@ -65,7 +62,6 @@ static void drop_device(tsr_devices *v, int e)
     for (v->n--; e < v->n; e++) {
         v->group[e] = v->group[e + 1];
         v->device[e] = v->device[e + 1];
-        v->speed[e] = v->speed[e + 1];
     }
 }
 
@@ -212,99 +208,33 @@ static tsr_status open_configured(const tsr_config *config, tsr_log *log,
 
 /* ---- division of the chains ---- */
 
-/* Median duration of one batch of full profiles, s, from up to 7 repeats or two
- * seconds, after one batch that is not timed. */
-static tsr_status time_batch(tsr_batch *batch, const double (*xyz)[3], int n,
-                             double *profile, tsr_body_proposal *ask,
-                             double *seconds, tsr_err *err)
-{
-    enum { REPEAT = 7 };
-    const tsr_body_range all = {.count = batch->engine->n_body, .xyz = xyz};
-    const double begin = tsr_clock_s();
-    double took[REPEAT];
-    int n_took = 0;
-    for (int i = 0; i < n; i++) {
-        ask[i] = (tsr_body_proposal){i, 1, &all};
-        TSR_TRY(tsr_batch_set(batch, i, xyz, NULL, err));
-    }
-    for (int r = -1; r < REPEAT; r++) {
-        const double start = tsr_clock_s();
-        if (n_took > 0 && start - begin > 2.0)
-            break;
-        TSR_TRY(tsr_batch_submit(batch, n, ask, err));
-        TSR_TRY(tsr_batch_wait(batch, profile, err));
-        if (r >= 0)
-            took[n_took++] = tsr_clock_s() - start;
-        for (int i = 0; i < n; i++)
-            tsr_batch_reject(batch, i);
-    }
-    gsl_sort(took, 1, (size_t)n_took);
-    *seconds = took[n_took / 2];
-    return TSR_OK;
-}
-
-/* Measures the profiles per second of each device, one device after the other,
- * so that they do not compete for the host. */
-static tsr_status measure_speeds(tsr_setup *s, tsr_err *err)
-{
-    const double(*xyz)[3] = (const double(*)[3])s->molecule.first->body;
-    enum { MOST = 32 };
-    tsr_devices *v = &s->devices;
-    const int each = (s->n_chain + v->n - 1) / v->n,
-              n = each < MOST ? each : MOST;
-    tsr_pool scratch = {0};
-    double *profile;
-    tsr_body_proposal *ask;
-    tsr_pool_array(&scratch, profile,
-                   n * tsr_likelihood_n_profile(s->data.likelihood));
-    tsr_pool_array(&scratch, ask, n);
-    tsr_status status = tsr_pool_check(&scratch, err);
-    for (int e = 0; e < v->n && status == TSR_OK; e++) {
-        tsr_engine *engine = NULL;
-        tsr_batch *batch = NULL;
-        double seconds = 0.0;
-        status =
-            make_engine(s, s->data.likelihood, v->device[e], n, &engine, err);
-        TSR_THEN(status, tsr_batch_new(engine, n, &batch, err));
-        TSR_THEN(status,
-                 time_batch(batch, xyz, n, profile, ask, &seconds, err));
-        v->speed[e] = n / fmax(seconds, 1e-9);
-        tsr_batch_free(batch);
-        tsr_engine_free(engine);
-    }
-    tsr_pool_clear(&scratch);
-    return status;
-}
-
-/* Divides the chains among the devices: equally if the devices are alike, else
- * by measured speed. Devices without chains are left out. */
+/* Divides the chains among the devices in proportion to an estimate of their
+ * speed: compute units times clock times lanes of a unit. So a repeated run
+ * divides the chains in the same way. Devices without chains are left out. */
 static tsr_status divide_chains(tsr_log *log, tsr_setup *s, tsr_err *err)
 {
+    enum { GPU_LANES = 64 };
     tsr_devices *v = &s->devices;
-    const int n = v->n;
-    int are_alike = 1, *part;
-    for (int e = 1; e < n; e++)
-        are_alike &=
-            tsr_device_is_same_model(tsr_device_get_info(v->device[0]),
-                                     tsr_device_get_info(v->device[e]));
-    tsr_pool_array(&v->pool, part, n);
+    int *part;
+    double *speed;
+    tsr_pool_array(&v->pool, part, v->n);
+    tsr_pool_array(&v->pool, speed, v->n);
     TSR_TRY(tsr_pool_check(&v->pool, err));
-    if (!are_alike) {
-        TSR_TRY(measure_speeds(s, err));
-        tsr_warn(log, "the devices differ, and the chains are divided by "
-                      "measured speed: a repeated run may divide the chains "
-                      "differently and draw other numbers");
+    for (int e = 0; e < v->n && v->device[e] != NULL; e++) {
+        const tsr_device_info *of = tsr_device_get_info(v->device[e]);
+        const int lanes = is_gpu(v->device[e]) ? GPU_LANES : of->float_width;
+        const int mhz = of->clock_mhz > 0 ? of->clock_mhz : 1000;
+        speed[e] = (double)of->compute_units * mhz * lanes;
     }
-    /* speeds of 0 give equal parts */
-    tsr_apportion(s->n_chain, n, v->speed, part);
-    for (int e = n - 1; e >= 0; e--) {
+    tsr_apportion(s->n_chain, v->n, speed, part);
+    for (int e = v->n - 1; e >= 0; e--) {
         v->group[e].n_chain = part[e];
         if (part[e] > 0)
             continue;
         tsr_warn(log,
                  "device '%s' is not used: there are fewer chains (%d) than "
-                 "devices (%d); sampler.chains sets the number of chains",
-                 tsr_device_get_info(v->device[e])->name, s->n_chain, n);
+                 "devices; sampler.chains sets the number of chains",
+                 tsr_device_get_info(v->device[e])->name, s->n_chain);
         drop_device(v, e);
     }
     return TSR_OK;
@@ -324,21 +254,18 @@ static tsr_status open_engines(tsr_setup *s, tsr_err *err)
     return TSR_OK;
 }
 
-/* "chains 0 to 3 (812 profiles/s): " if there are several engines, else "". */
+/* "chains 0 to 3: " if there are several engines, else "". */
 static void format_chains(const tsr_devices *v, int e, int first, char *text,
                           size_t size)
 {
     int last = first + v->group[e].n_chain - 1;
-    char speed[48] = "";
     text[0] = '\0';
     if (v->n == 1)
         return;
-    if (v->speed[e] > 0.0)
-        snprintf(speed, sizeof speed, " (%.4g profiles/s)", v->speed[e]);
     if (last > first)
-        snprintf(text, size, "chains %d to %d%s: ", first, last, speed);
+        snprintf(text, size, "chains %d to %d: ", first, last);
     else
-        snprintf(text, size, "chain %d%s: ", first, speed);
+        snprintf(text, size, "chain %d: ", first);
 }
 
 /* Describes the engines for the trace and the log, as "variant; device; source;

@@ -50,7 +50,6 @@ typedef struct {
     int n; /* number of engines and devices; 0: no term needs profiles */
     tsr_device **device;     /* [n]  NULL: the reference engine */
     tsr_engine_group *group; /* [n]  each engine with its number of chains */
-    double *speed;           /* [n]  profiles a second; 0: not measured */
     tsr_engine_choice choice;
     int *unit;  /* [n_body] rigid unit of a body; -1: the body belongs to no
                    rigid unit. NULL: structure.starts is given, or the engine is
@@ -113,9 +112,8 @@ void tsr_setup_clear(tsr_setup *setup);
 
 /* Opens and tests the devices, divides the chains among them, makes an engine
  * on each, checks each engine on the molecule, and learns the model error.
- * Equal devices get equal numbers of chains, so that a run can be repeated;
- * unequal ones get numbers in proportion to their measured speed. Raises
- * n_thread to the number of engines. n_chain 0: sampler.chains, which is
+ * Devices get numbers of chains in proportion to an estimate of their speed.
+ * Raises n_thread to the number of engines. n_chain 0: sampler.chains, which is
  * resolved if it is auto; setup->n_chain is the number in use. Without a term
  * that needs profiles, only the sampler's settings are resolved. Errors:
  * TSR_E_DEVICE, TSR_E_CONFIG, TSR_E_NOMEM, those of
