@@ -73,8 +73,6 @@ typedef enum {
 typedef struct {
     int tile; /* bodies of a block, 16, 32, 64 or 128 */
     tsr_page_tile_variant variant;
-    int use_double; /* 1: double precision, if the device supports it */
-    int parts;      /* SIMT: tiles of a work-group at a time, 1, 2 or 4 */
     int difference; /* largest number of moved bodies in a block for a
                        difference, at most half a tile; -1: full sums only */
     int max_age;    /* differences of a block in a row, at most 255 */
@@ -105,8 +103,7 @@ double tsr_page_tile_device_us(const tsr_batch *batch);
 
 /* Replaces the sizes and the variant that are 0 in the options (NULL: all zero)
  * by the engine's choice for the device and the number of bodies (0: many).
- * Errors: TSR_E_INTERNAL (impossible options), TSR_E_DEVICE (no double
- * precision). */
+ * Errors: TSR_E_INTERNAL (impossible options). */
 tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
                                  const tsr_page_tile_options *given,
                                  tsr_page_tile_options *out, tsr_err *err);

@@ -215,14 +215,6 @@ void tsr_cl_release_event(cl_event *event)
     *event = NULL;
 }
 
-cl_int tsr_cl_set_real(cl_kernel kernel, cl_uint at, double value,
-                       int is_double)
-{
-    const float single = (float)value;
-    return is_double ? clSetKernelArg(kernel, at, sizeof value, &value)
-                     : clSetKernelArg(kernel, at, sizeof single, &single);
-}
-
 /* ---- programs ---- */
 
 enum { MAX_SOURCES = 8 };
