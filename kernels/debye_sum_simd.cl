@@ -16,14 +16,14 @@
  * keeps arrays in memory, but the chains must be in registers. */
 #define START(v)                                                               \
     VREAL odd##v, odd_before##v, even##v, even_before##v, factor##v;           \
-    const float4 other##v = particle[at + v];                                   \
+    const float4 other##v = particle[at + v];                                  \
     {                                                                          \
         VREAL dx = x - other##v.x, dy = y - other##v.y, dz = z - other##v.z;   \
         chain_start(dx * dx + dy * dy + dz * dz, dq, first, &odd##v,           \
                     &odd_before##v, &even##v, &even_before##v, &factor##v);    \
         const int itself = at + v - u.x;                                       \
         if (j + v >= u.w || (itself >= 0 && itself < LANES)) {                 \
-            float lane[LANES]; /* past the end, or a particle with itself */    \
+            float lane[LANES]; /* past the end, or a particle with itself */   \
             for (int l = 0; l < LANES; l++)                                    \
                 lane[l] = j + v >= u.w || l == itself ? 0 : 1;                 \
             VREAL mask = VLOAD(0, lane);                                       \

@@ -21,8 +21,8 @@
 
 /* The rows of a tile. Consecutive tiles often have the same rows. */
 typedef struct {
-    __global const float *source; /* positions that the rows were loaded from; 0:
-                                    moved bodies, or no rows yet */
+    __global const float *source; /* positions that the rows were loaded from;
+                                     0: moved bodies, or no rows yet */
     int n;                   /* a multiple of DOWN */
     float x[TILE], y[TILE], z[TILE];
     float f[COMPS][PAGES][TILE];
@@ -141,7 +141,7 @@ static inline __attribute__((always_inline)) void add_page(
         chain_start(x * x + y * y + z * z, dq, first, &odd##v,                 \
                     &odd_before##v, &even##v, &even_before##v, &factor##v);    \
         if (is_diagonal && i >= j && i < j + LANES) {                          \
-            float lane[LANES]; /* a body with itself: the host's term */        \
+            float lane[LANES]; /* a body with itself: the host's term */       \
             for (int l = 0; l < LANES; l++)                                    \
                 lane[l] = l == i - j ? 0 : 1;                                  \
             VREAL mask = VLOAD(0, lane);                                       \
@@ -163,7 +163,8 @@ static inline __attribute__((always_inline)) void add_page(
 static inline void four_vectors(VREAL *restrict sum, const tile_rows *rows,
                                 __global const float *restrict at,
                                 __global const float *restrict fj, int row,
-                                int column, int is_diagonal, float dq, int first)
+                                int column, int is_diagonal, float dq,
+                                int first)
 {
     START(0)
     START(1)

@@ -36,9 +36,9 @@
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 typedef struct {
-    float4 column[TILE]; /* full sums: x, y, z of the columns. Differences: x, y,
-                           z, sign of each moved body at its new and its old
-                           position */
+    float4 column[TILE]; /* full sums: x, y, z of the columns. Differences: x,
+                            y, z, sign of each moved body at its new and its
+                            old position */
     uint body[TILE / 2]; /* differences: index of each moved body in its
                             block */
     float4 shared[SHARED_REALS / 4];
@@ -94,9 +94,10 @@ ALWAYS_INLINE void full_sums(data_shape shape, __local tile_local *at, uint4 a,
     for (int pair = 0; pair < PAIRS; pair++)
         for (int p = 0; p < OUT_STEPS; p++)
             total[pair][p] = 0;
-    /* With SPLIT > 1 a work-group has at most one tile. The condition tells this
-     * to the compiler, because registers are scarce. */
-    for (uint n = a.x + piece; n < a.x + a.y; n = SPLIT > 1 ? UINT_MAX : n + 1) {
+    /* With SPLIT > 1 a work-group has at most one tile. The condition tells
+     * this to the compiler, because registers are scarce. */
+    for (uint n = a.x + piece; n < a.x + a.y;
+         n = SPLIT > 1 ? UINT_MAX : n + 1) {
         tile_work w;
         if (!find_tile(shape, exchange, position, a, b, n, &w))
             continue; /* for the whole work-group */
@@ -330,7 +331,8 @@ ALWAYS_INLINE void differences(data_shape shape, __local tile_local *at,
                         float value =
                             sum_half_rows(shape, sums, fj, c, d, kh, k);
                         if (c != d)
-                            value += sum_half_rows(shape, sums, fj, d, c, kh, k);
+                            value +=
+                                sum_half_rows(shape, sums, fj, d, c, kh, k);
                         value = before + (c == d ? 2 : 1) * value;
                         cache[w.now + row] = value;
                         total[pair][h * HALF_STEPS + p] +=
