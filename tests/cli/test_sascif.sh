@@ -94,7 +94,7 @@ a byte order mark | 0 header says 1/nm | \
         tessera profile model.pdb -d mark.sascif --bodies one --device reference
     the same curve | same mark.sascif good.dat
 compressed | 0 | tessera profile model.pdb -d nm.sascif.gz --bodies one --device reference
-two scans | 0 60 other lines of numbers are not used | \
+two scans | 0 the first of 2 curves is read | \
         tessera profile model.pdb -d scans.sascif --bodies one --device reference
     the first is read | same scans.sascif good.dat
 no errors | 0 two columns, so sigma is stated | \
@@ -108,8 +108,9 @@ solve | 0 | tessera solve model.pdb nm.sascif -o solved --set structure.flexible
     and its JSON | json solved/verdict.json: d.rigid[0].entry.mass == 25
 
 # ---- damage ----
-an unknown unit | 65 the unit of q is 'furlong' | tessera profile model.pdb -d unit.sascif
-a point without q | 65 q.sascif', line 40: q = nan | tessera profile model.pdb -d q.sascif
+an unknown unit | 0 the unit of q is neither 1/A nor 1/nm | \
+        tessera profile model.pdb -d unit.sascif --bodies one --device reference
+a point without q | 65 q.sascif', point 18: q = nan | tessera profile model.pdb -d q.sascif
 a short row | 65 cut.sascif:17:1: Wrong number of values | tessera profile model.pdb -d cut.sascif
 another column | 65 holds no curve: no data block | tessera profile model.pdb -d column.sascif
 no rows | 65 line 17: the loop of the curve has no rows | tessera profile model.pdb -d empty.sascif
