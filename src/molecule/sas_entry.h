@@ -19,7 +19,7 @@ enum { TSR_MOST_SAS_FITS = 16 };
 typedef struct {
     char name[64];           /* "SASDA52"; "": the curve is from no entry */
     char source[80];         /* of the beam, as "X-ray synchrotron"; or "" */
-    double rg, rg_error;     /* Guinier, Angstrom */
+    double rg;               /* Guinier, Angstrom */
     double rg_pr, d_max;     /* of P(r), Angstrom */
     double mass, mass_porod; /* from I(0), and from Porod's volume; kDa */
     int n_fit;               /* fits of models, the first of them */

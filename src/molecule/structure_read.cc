@@ -1512,7 +1512,6 @@ void read_results(gemmi::cif::Document &doc, gemmi::cif::Block &main,
                   name.substr(0, gemmi::to_lower(name).rfind("_main")).c_str());
     copy_word(e->source, main.find_values("_sas_beam.type_of_source"));
     e->rg = nm * first_number(main, "_sas_result.rg_from_guinier");
-    e->rg_error = nm * first_number(main, "_sas_result.rg_from_guinier_error");
     e->rg_pr = nm * first_number(main, "_sas_result.rg_from_pr");
     e->d_max = nm * first_number(main, "_sas_result.d_max");
     e->mass = first_number(main, "_sas_result.mw_standard");

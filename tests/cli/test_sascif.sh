@@ -60,7 +60,7 @@ cases <<'END'
 data | 0 | tessera simulate run.yaml --output good.dat
 END
 entry SASDZZ9 10 1/nm 2.5 'X-ray synchrotron' >nm.sascif
-entry SASDZZ9 1 1/A 25 'X-ray synchrotron' >a.cif
+entry SASDZZ9 1 1/A 2.5 'X-ray synchrotron' >a.cif
 entry SASDZZ9 10 nanometer 2.5 'Neutron source' >neutron.sascif
 entry SASDZZ9 10 furlong 2.5 x >unit.sascif
 sed '/^_sas_scan.unit/d' nm.sascif >none.sascif
@@ -82,11 +82,11 @@ an entry in nm | 0 header says 1/nm | tessera profile model.pdb -d nm.sascif --b
         D_max 99 Angstrom \([0-9.]* in the model\), mass 25 kDa \([0-9.]* in the model: another oligomer, or missing \
         parts\?\), chi2 of a fit 1\.1, chi2 of a fit 1\.2 \([0-9.]* per point here\)\.
     and is the curve as text | same nm.sascif good.dat
-in Angstrom, lengths too | 0 a.cif: Rg 25 of the entry is in Angstrom, not in nm | \
+q in Angstrom | 0 header says 1/A | \
         tessera profile model.pdb -d a.cif --bodies one --device reference --json
     and is the curve as text | same a.cif good.dat
     as JSON | json d.entry.name == "SASDZZ9" and abs(d.entry.rg_guinier - 25) < 1e-9 and d.entry.fits_chi2 == [1.1, 1.2] \
-        and abs(d.entry.d_max - 9.9) < 1e-9 and d.entry.rg_pr is None and d.entry.source == "X-ray synchrotron"
+        and abs(d.entry.d_max - 99) < 1e-9 and d.entry.rg_pr is None and d.entry.source == "X-ray synchrotron"
 neutrons | 0 source is neutrons \(Neutron source\) | \
         tessera profile model.pdb -d neutron.sascif --bodies one --device reference
 without a unit | 0 q_max > 1 | tessera profile model.pdb -d none.sascif --bodies one --device reference
