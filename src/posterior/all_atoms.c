@@ -615,11 +615,6 @@ static tsr_status sum_profile(tsr_atom_curves *c, const tsr_atom_model *model,
     return status;
 }
 
-const tsr_atoms *tsr_atom_curves_atoms(const tsr_atom_curves *curves)
-{
-    return &curves->atoms;
-}
-
 tsr_status tsr_atom_curves_place(tsr_atom_curves *curves,
                                  const tsr_conformation *conformation,
                                  tsr_solvent_model solvent,

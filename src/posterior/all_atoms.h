@@ -71,11 +71,6 @@ tsr_status tsr_atom_curves_try(const tsr_molecule *molecule, tsr_log *log,
                                tsr_atom_curves **out, tsr_err *err);
 void tsr_atom_curves_free(tsr_atom_curves *curves);
 
-/* The atoms in the order of the coordinates: amino acids as tsr_all_atoms_list
- * has them, then guests with their hydrogens. Their coordinates are those of
- * the conformation placed last. */
-const tsr_atoms *tsr_atom_curves_atoms(const tsr_atom_curves *curves);
-
 /* Scatterers of all atoms and their water in a conformation. The caller frees
  * *model. Errors: those of tsr_atom_model_new. */
 tsr_status tsr_atom_curves_place(tsr_atom_curves *curves,
