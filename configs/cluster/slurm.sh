@@ -5,7 +5,8 @@
 #   sbatch configs/cluster/slurm.sh CONFIG DIRECTORY [OPTION...]
 #   sbatch --array=1-8 configs/cluster/slurm.sh CONFIG DIRECTORY
 #
-# In an array each task is a run, in DIRECTORY-TASK with the seed TASK.
+# In an array each task is a run, in DIRECTORY-TASK with the seed TASK. TESSERA is
+# the command, if it is not tessera: "srun tessera-mpi", ./tessera.sif.
 #SBATCH --job-name=tessera
 #SBATCH --nodes=1 --ntasks=1 --cpus-per-task=16
 #SBATCH --gpus-per-node=1
@@ -28,7 +29,8 @@ if [ -n "${SLURM_ARRAY_TASK_ID:-}" ]; then
     set -- "$@" --set "seed=$SLURM_ARRAY_TASK_ID"
 fi
 
-"${TESSERA:-tessera}" run "$config" --output "$directory" --continue \
+# shellcheck disable=SC2086
+${TESSERA:-tessera} run "$config" --output "$directory" --continue \
     --threads "${SLURM_CPUS_PER_TASK:-1}" "$@" &
 pid=$!
 [ "$n_signal" -eq 0 ] || stop # the signal came before the process
@@ -39,9 +41,10 @@ while [ "$n" -ne "$n_signal" ]; do # a signal ends `wait`, not the run
     status=$?
 done
 
-# 75: stopped, can be resumed; 143: stopped before tessera handled the signal.
-# A job that is no longer RUNNING was cancelled, or Slurm itself requeues it.
-if [ "$status" -eq 75 ] || [ "$status" -eq 143 ] &&
+# 75: stopped, can be resumed. After a signal, a launcher of MPI ends with a status
+# of its own. A job that is no longer RUNNING was cancelled, or Slurm requeues it.
+is_stopped() { [ "$status" -eq 75 ] || { [ "$status" -ne 0 ] && [ "$n_signal" -gt 0 ]; }; }
+if is_stopped &&
     [ "$(squeue --noheader --jobs "$id" --format %T)" = RUNNING ]; then
     scontrol requeue "$id" && exit 0
 fi
