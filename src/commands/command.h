@@ -189,6 +189,7 @@ tsr_status tsr_init_model(const tsr_init_job *job, FILE *out, tsr_log *log,
 #define TSR_COMMANDS(X) \
     X(init)             \
     X(solve)            \
+    X(batch)            \
     X(run)              \
     X(resume)           \
     X(status)           \

@@ -9,6 +9,7 @@
 
 #include "core/json.h"
 #include "core/text.h"
+#include "files/checksum.h"
 #include "files/file.h"
 #include "files/lock.h"
 #include "likelihood/term_saxs.h"
@@ -412,6 +413,18 @@ static void write_json_run(const tsr_solve *s, int k, tsr_json *j)
     tsr_json_close(j);
 }
 
+/* Returns 1 where the chosen run, or else the rigid model, fits all curves. */
+static int answer_fits(const tsr_solve *s)
+{
+    int fits = s->runs->n > 0 || fits_all(s);
+    for (int k = 0; s->runs->n > 0 && k < verdict_of(s, s->chosen)->n_curve;
+         k++) {
+        const tsr_verdict_curve *c = &verdict_of(s, s->chosen)->curve[k];
+        fits &= tsr_verdict_fits(c->chi2, c->cormap_p, c->noise.level);
+    }
+    return fits;
+}
+
 /* What the runs say together. */
 static tsr_status write_json_answer(const tsr_solve *s, tsr_json *j,
                                     tsr_err *err)
@@ -443,7 +456,7 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
     for (int k = 0; k < s->runs->n; k++)
         write_json_run(s, k, &j);
     tsr_json_close(&j);
-    tsr_json_boolean(&j, "finished", s->is_finished);
+    tsr_json_members(&j, "finished %i fits %i", s->is_finished, answer_fits(s));
     tsr_status status = s->runs->n > 0 ? write_json_answer(s, &j, err) : TSR_OK;
     if (s->runs->n > 0 && s->is_finished) {
         const tsr_advice *more = &verdict_of(s, run_to_extend(s))->advice;
@@ -936,14 +949,46 @@ static tsr_status read_inputs(work *w, tsr_err *err)
     return TSR_OK;
 }
 
+static tsr_status open_none(work *w, tsr_err *err)
+{
+    w->none = fopen("/dev/null", "w");
+    return w->none != NULL ? TSR_OK
+                           : tsr_fail(err, TSR_E_IO, "cannot open '/dev/null'");
+}
+
+static tsr_status print_checksums(const work *w, tsr_err *err)
+{
+    for (int k = 0; w->input[k] != NULL; k++) {
+        char *data;
+        size_t size;
+        TSR_TRY(tsr_file_read(w->input[k], &data, &size, err));
+        fprintf(w->out, "%s, %zu bytes, checksum %016llx\n",
+                tsr_text_file_name(w->input[k]), size,
+                (unsigned long long)tsr_checksum(0, data, size));
+        free(data);
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_solve_check(const tsr_args *args, FILE *out, tsr_log *log,
+                           tsr_err *err)
+{
+    work w = {.args = args, .o = args->options, .out = out, .log = log};
+    const tsr_init_job job = {.model = args->argument[0], .curves = &w.curves};
+    tsr_status status = read_inputs(&w, err);
+    TSR_THEN(status, open_none(&w, err));
+    TSR_THEN(status, tsr_init_model(&job, w.none, log, err));
+    TSR_THEN(status, print_checksums(&w, err));
+    work_clear(&w);
+    return status;
+}
+
 static tsr_status solve(const tsr_args *args, FILE *out, tsr_log *log,
                         tsr_err *err)
 {
     work w = {.args = args, .o = args->options, .out = out, .log = log};
     tsr_status status = read_inputs(&w, err);
-    w.none = fopen("/dev/null", "w");
-    if (status == TSR_OK && w.none == NULL)
-        status = tsr_fail(err, TSR_E_IO, "cannot open '/dev/null'");
+    TSR_THEN(status, open_none(&w, err));
     TSR_THEN(status, solve_all(&w, err));
     work_clear(&w);
     return status;
