@@ -34,14 +34,15 @@
 
 typedef struct {
     char *output;
-    tsr_strings device, only;
+    tsr_strings device;
     long jobs, threads;
     int skip_bad, dry_run, json;
 } options;
 
 static const tsr_field fields[] = {
     TSR_FIELD(STRING, "output", options, output, .letter = 'o',
-              .argument = "DIR", .doc = "output folder, instead of runs/TABLE"),
+              .argument = "DIR", .initial = "runs/batch",
+              .doc = "output folder"),
     TSR_FIELD(INT, "jobs", options, jobs, .letter = 'j', .argument = "N",
               .min = 1, .max = TSR_MAX_THREAD,
               .doc = "rows solved at a time; default: one for each --device"),
@@ -51,8 +52,6 @@ static const tsr_field fields[] = {
               .max = 4096,
               .doc = "number of host threads of all jobs together; default: "
                      "one for each processor"),
-    TSR_FIELD(STRINGS, "only", options, only, .argument = "NAME",
-              .doc = "solve this row, and write no table"),
     TSR_FIELD(BOOL, "skip-bad", options, skip_bad,
               .doc = "solve the other rows where some cannot be read"),
     TSR_FIELD(BOOL, "dry-run", options, dry_run,
@@ -76,8 +75,7 @@ static const char *const state_name[] = {
     "undecided", "waiting",     "running",       "fine"};
 
 /* Columns of the table: first those of the input, then those of batch, then
- * members of verdict.json (* is the index of the run that the verdict is
- * about). */
+ * members of verdict.json. */
 #define COLUMNS(X)                                      \
     X(NAME, "name", NULL)                               \
     X(MODEL, "model", NULL)                             \
@@ -89,11 +87,11 @@ static const char *const state_name[] = {
     X(STATES, "states", "states")                       \
     X(IS_UNDECIDED, "undecided", "undecided")           \
     X(CONVERGED, "converged", "converged")              \
-    X(WORST, "worst", "runs.*.worst")                   \
+    X(WORST, "worst", "worst")                          \
     X(FITS, "fits", "fits")                             \
-    X(CHI2, "chi2", "runs.*.chi2.mean")                 \
-    X(CHI2_Q5, "chi2_q5", "runs.*.chi2.q5")             \
-    X(CHI2_Q95, "chi2_q95", "runs.*.chi2.q95")          \
+    X(CHI2, "chi2", "chi2.mean")                        \
+    X(CHI2_Q5, "chi2_q5", "chi2.q5")                    \
+    X(CHI2_Q95, "chi2_q95", "chi2.q95")                 \
     X(RG, "rg", "rg.mean")                              \
     X(RG_Q5, "rg_q5", "rg.q5")                          \
     X(RG_Q95, "rg_q95", "rg.q95")                       \
@@ -282,7 +280,7 @@ static tsr_status add_words(work *w, row *r, int at, tsr_err *err)
     wordexp_t list;
     if (wordexp(r->value[at], &list, WRDE_NOCMD | WRDE_UNDEF) != 0) {
         r->bad = "a shell cannot read the words of a column: quotes go round "
-                 "( ) < > & | ; $";
+                 "( ) { } < > & | ; $";
         return TSR_OK;
     }
     r->word =
@@ -411,15 +409,8 @@ static row_state read_verdict(row *r)
     if (tsr_file_read(tsr_path_in(r->folder, "verdict.json").text, &json, &size,
                       NULL) != TSR_OK)
         return INTERRUPTED;
-    for (int k = STATES; k < N_COLUMN; k++) {
-        char path[64];
-        const char *star = strchr(column_path[k], '*');
-        snprintf(path, sizeof path, "%s", column_path[k]);
-        if (star != NULL)
-            snprintf(path, sizeof path, "runs.%d%s",
-                     (int)fmax(number(r, STATES), 1.0) - 1, star + 1);
-        r->value[k] = read_value(&r->pool, json, size, path);
-    }
+    for (int k = STATES; k < N_COLUMN; k++)
+        r->value[k] = read_value(&r->pool, json, size, column_path[k]);
     const char *finished = read_value(&r->pool, json, size, "finished");
     free(json);
     return strcmp(finished, "true") != 0          ? INTERRUPTED
@@ -449,9 +440,9 @@ static int read_log(row *r, char *log)
     }
     if (last > 0)
         r->value[MESSAGE] =
-            last < 128
+            last < 128 && *message != '\0'
                 ? tsr_pool_text(&r->pool, message)
-                : tsr_pool_format(&r->pool, "killed by signal %d", last - 128);
+                : tsr_pool_format(&r->pool, "exit status %d", last);
     r->value[SECONDS] = tsr_pool_format(&r->pool, "%.1f", seconds);
     return last;
 }
@@ -475,9 +466,9 @@ static tsr_status look(row *r, tsr_err *err)
                    : code == -1 || code == tsr_exit_status(TSR_E_INTERRUPTED)
                        ? INTERRUPTED
                        : FAILED;
-        (void)tsr_lock_query(r->folder, &holder, NULL);
         free(log);
     }
+    (void)tsr_lock_query(r->folder, &holder, NULL);
     if (r->bad != NULL) {
         r->state = FAILED;
         r->value[MESSAGE] = r->bad;
@@ -495,8 +486,11 @@ static void write_tsv(const work *w, FILE *out)
     for (int k = 0; k < N_COLUMN; k++)
         fprintf(out, "%s%s", k > 0 ? "\t" : "", column[k]);
     for (const row *r = w->row; r < w->row + w->n; r++)
-        for (int k = 0; k < N_COLUMN; k++)
-            fprintf(out, "%s%s", k > 0 ? "\t" : "\n", r->value[k]);
+        for (int k = 0; k < N_COLUMN; k++) {
+            fputc(k > 0 ? '\t' : '\n', out);
+            for (const char *c = r->value[k]; *c != '\0'; c++)
+                fputc(*c == '\t' || *c == '\n' ? ' ' : *c, out);
+        }
     fputc('\n', out);
 }
 
@@ -522,36 +516,6 @@ static void write_json(const work *w, FILE *out)
     }
     tsr_json_close(&j);
     tsr_json_close(&j);
-}
-
-/* chi2 of the answer: of the draws, or of the rigid model. */
-static double answer_chi2(const row *r)
-{
-    return number(r, r->value[CHI2][0] != '\0' ? CHI2 : RIGID_CHI2);
-}
-
-/* Rows that need a look first; of one state, the worst fit first. */
-static int compare(const void *a, const void *b)
-{
-    const row *const *r = a, *const *s = b;
-    const double x = answer_chi2(*r), y = answer_chi2(*s);
-    if ((*r)->state != (*s)->state)
-        return (*r)->state > (*s)->state ? 1 : -1;
-    return x < y ? 1 : x > y ? -1 : *r > *s ? 1 : -1;
-}
-
-static void print_table(const work *w, FILE *out)
-{
-    tsr_table t = {.out = out};
-    for (const row *r = w->row; r < w->row + w->n; r++) {
-        tsr_table_row(&t, NULL);
-        tsr_table_put(&t, "|name %-24s |state %-13s |rigid~chi2 %10.3g",
-                      r->value[NAME], r->value[STATE], number(r, RIGID_CHI2));
-        tsr_table_put(&t, "|states %6.0f |chi2 %8.3g |Rg %7.2f |s %7.0f",
-                      number(r, STATES), number(r, CHI2), number(r, RG),
-                      number(r, SECONDS));
-        tsr_table_end(&t);
-    }
 }
 
 /* ---- the page ---- */
@@ -656,15 +620,16 @@ static const char *interval(const row *r, int at, char text[64])
 static void add_line(tsr_page *page, const row *r)
 {
     const char *report = r->value[REPORT], *message = r->value[MESSAGE];
+    const char *name = tsr_page_escape(page, r->value[NAME]);
     const size_t n = strlen(r->folder);
     const int is_here = strncmp(report, r->folder, n) == 0;
     char chi2[64], rg[64], d_max[64];
-    fprintf(tsr_page_html(page), "<tr><td><a href=\"%s%s\">%s</a></td><td>",
-            r->value[NAME], is_here ? tsr_page_escape(page, report + n) : "",
-            r->value[NAME]);
-    add_fit(r, tsr_page_html(page));
+    FILE *out = tsr_page_html(page);
+    fprintf(out, "<tr><td><a href=\"%s%s\">%s</a></td><td>", name,
+            is_here ? tsr_page_escape(page, report + n) : "", name);
+    add_fit(r, out);
     fprintf(
-        tsr_page_html(page),
+        out,
         "</td><td class=\"%s\">%s</td><td>%s</td><td>%s</td><td>%s</td>"
         "<td>%s</td><td>%s</td><td>%s</td><td class=\"words\">%s</td>"
         "</tr>\n",
@@ -672,23 +637,15 @@ static void add_line(tsr_page *page, const row *r)
         : r->state == FAILED ? "no"
                              : "open",
         r->value[STATE], tsr_page_number(page, 2, number(r, RIGID_CHI2)),
-        r->value[STATES], interval(r, CHI2, chi2), interval(r, RG, rg),
-        interval(r, D_MAX, d_max), r->value[SECONDS],
+        tsr_page_number(page, 0, number(r, STATES)), interval(r, CHI2, chi2),
+        interval(r, RG, rg), interval(r, D_MAX, d_max), r->value[SECONDS],
         tsr_page_escape(page, *message != '\0' ? message : r->value[WORST]));
 }
 
-static tsr_status write_page(work *w, const char *path, tsr_err *err)
+static tsr_status write_page(const work *w, const char *path, tsr_err *err)
 {
     tsr_page *page = tsr_page_new(tsr_text_file_name(w->output), w->output);
-    const row **list;
-    tsr_pool_array(&w->pool, list, w->n);
-    if (page == NULL || list == NULL) {
-        tsr_page_free(page);
-        return tsr_no_memory(err);
-    }
-    for (int i = 0; i < w->n; i++)
-        list[i] = &w->row[i];
-    qsort(list, (size_t)w->n, sizeof *list, compare);
+    TSR_TRY(tsr_allocated(page, err));
     tsr_page_column(page);
     tsr_page_words(page,
                    "Rows that need a look come first. Fits: measured and "
@@ -699,10 +656,11 @@ static tsr_status write_page(work *w, const char *path, tsr_err *err)
     tsr_page_table(page, "",
                    "row\tfit\tstate\trigid, &chi;&sup2;\tstates\t&chi;&sup2;/N"
                    "\tRg (&Aring;)\tD<sub>max</sub> (&Aring;)\ts\tremark");
-    for (int i = 0; i < w->n; i++)
-        add_line(page, list[i]);
+    for (row_state state = FAILED; state <= FINE; state++)
+        for (int i = 0; i < w->n; i++)
+            if (w->row[i].state == state)
+                add_line(page, &w->row[i]);
     tsr_page_table_end(page);
-    tsr_pool_free(&w->pool, list);
     const tsr_status status = tsr_page_write(page, path, err);
     tsr_page_free(page);
     return status;
@@ -723,8 +681,6 @@ static tsr_status update(work *w, tsr_err *err)
     for (int i = 0; i < w->n; i++)
         TSR_TRY(look(&w->row[i], err));
     w->written = tsr_clock_s();
-    if (w->o->only.n > 0)
-        return TSR_OK;
     for (int i = 0; i < 2; i++) {
         TSR_TRY(tsr_file_begin(&to, tsr_path_in(w->output, files[i].name).text,
                                err));
@@ -764,7 +720,7 @@ static tsr_status start(const work *w, const row *r, pid_t *pid, tsr_err *err)
 /* Waits for a process, and lets all processes end on a signal. */
 static int wait_for(work *w, pid_t pid)
 {
-    int status;
+    int status = 0;
     while (waitpid(pid, &status, WNOHANG) == 0) {
         if (tsr_stop_requested) {
             pthread_mutex_lock(&w->lock);
@@ -797,8 +753,18 @@ static tsr_status finish(work *w, row *r, int code, double seconds,
     return tsr_clock_s() - w->written > 10.0 ? update(w, err) : TSR_OK;
 }
 
-/* Solves a row if it is due. A failure is tried again if it was one when this
- * batch began. */
+/* Is a row to be solved now? A failure is tried again if it was one when this
+ * batch began, and not of another process meanwhile; where longer runs were
+ * advised, solve judges those that there are now. */
+static int is_due(const row *r)
+{
+    return r->state == WAITING || r->state == INTERRUPTED ||
+           (r->bad == NULL && r->state == r->at_start &&
+            (r->state == FAILED || r->state == NOT_CONVERGED ||
+             r->state == UNDECIDED));
+}
+
+/* Solves a row if it is due. */
 static void solve_row(void *context, int part, int thread)
 {
     work *w = context;
@@ -809,8 +775,7 @@ static void solve_row(void *context, int part, int thread)
     pthread_mutex_lock(&w->lock);
     if (w->status == TSR_OK && !tsr_stop_requested) {
         w->status = look(r, &w->err);
-        if (r->state == WAITING || r->state == INTERRUPTED ||
-            (r->state == FAILED && r->at_start == FAILED && r->bad == NULL)) {
+        if (is_due(r)) {
             if (device->n > 0)
                 r->word[DEVICE_WORD] = device->item[thread % device->n];
             TSR_THEN(w->status, start(w, r, &pid, &w->err));
@@ -885,35 +850,21 @@ static tsr_status open_source(work *w, char **text, tsr_err *err)
     return status;
 }
 
-/* Returns 1 for a row that --only does not name. */
-static int is_left_out(const work *w, const row *r)
-{
-    for (int k = 0; k < w->o->only.n; k++)
-        if (strcmp(w->o->only.item[k], r->value[NAME]) == 0)
-            return 0;
-    return w->o->only.n > 0;
-}
-
 static tsr_status read_rows(work *w, tsr_err *err)
 {
     char *text = NULL;
-    int n_bad = 0, n = 0;
+    int n_bad = 0;
     tsr_status status = open_source(w, &text, err);
     TSR_THEN(status,
              text != NULL ? read_table(w, text, err) : read_folder(w, err));
     free(text);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", w->args->argument[0]);
-    for (int i = 0; i < w->n; i++)
-        check_name(w, &w->row[i]);
-    for (int i = 0; i < w->n; i++)
-        if (!is_left_out(w, &w->row[i]))
-            w->row[n++] = w->row[i];
-    w->n = n;
-    if (n == 0 || n < w->o->only.n)
-        return tsr_fail(err, TSR_E_DATA, "'%s' has no such row",
+    if (w->n == 0)
+        return tsr_fail(err, TSR_E_DATA, "'%s' has no rows",
                         w->args->argument[0]);
-    for (row *r = w->row; r < w->row + n; r++) {
+    for (row *r = w->row; r < w->row + w->n; r++) {
+        check_name(w, r);
         TSR_TRY(set_words(w, r, err));
         if (r->bad == NULL)
             TSR_TRY(check_row(w, r, err));
@@ -928,7 +879,7 @@ static tsr_status read_rows(work *w, tsr_err *err)
                : tsr_fail(err, TSR_E_DATA,
                           "%d of %d rows cannot be solved, so none was "
                           "started; --skip-bad solves the others",
-                          n_bad, n);
+                          n_bad, w->n);
 }
 
 static tsr_status conclude(work *w, FILE *out, tsr_err *err)
@@ -936,13 +887,9 @@ static tsr_status conclude(work *w, FILE *out, tsr_err *err)
     int n[FINE + 1] = {0};
     for (int i = 0; i < w->n; i++)
         n[w->row[i].state]++;
-    if (w->o->json)
-        write_json(w, out);
-    else
-        print_table(w, out);
-    if (w->o->only.n == 0)
-        tsr_info(w->log, "wrote %s/index.html, batch.tsv and batch.json",
-                 w->output);
+    (w->o->json ? write_json : write_tsv)(w, out);
+    tsr_info(w->log, "wrote %s/index.html, batch.tsv and batch.json",
+             w->output);
     if (w->o->dry_run)
         return TSR_OK;
     if (tsr_stop_requested && n[WAITING] + n[INTERRUPTED] > 0)

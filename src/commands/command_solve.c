@@ -433,8 +433,11 @@ static tsr_status write_json_answer(const tsr_solve *s, tsr_json *j,
     int converged = 1;
     for (int k = 0; k < s->runs->n; k++)
         converged &= is_converged(s, k);
-    tsr_json_members(j, "states %d undecided %i converged %i", s->chosen + 1,
-                     find_rival(s) >= 0, converged);
+    tsr_json_members(j, "states %d undecided %i converged %i worst %s",
+                     s->chosen + 1, find_rival(s) >= 0, converged,
+                     verdict_of(s, run_to_extend(s))->advice.worst);
+    if (v->n_curve > 0)
+        tsr_verdict_put_interval(j, "chi2", &v->curve[0].draws);
     tsr_verdict_put_interval(j, "rg", &v->rg);
     tsr_verdict_put_interval(j, "d_max", &v->d_max);
     return tsr_verdict_put(v, "answer", j, err);
