@@ -34,7 +34,7 @@
 
 typedef struct {
     char *output;
-    tsr_strings device;
+    tsr_strings device, only;
     long jobs, threads;
     int skip_bad, dry_run, json;
 } options;
@@ -52,6 +52,8 @@ static const tsr_field fields[] = {
               .max = 4096,
               .doc = "number of host threads of all jobs together; default: "
                      "one for each processor"),
+    TSR_FIELD(STRINGS, "only", options, only, .argument = "NAME",
+              .doc = "solve this row, and write no table"),
     TSR_FIELD(BOOL, "skip-bad", options, skip_bad,
               .doc = "solve the other rows where some cannot be read"),
     TSR_FIELD(BOOL, "dry-run", options, dry_run,
@@ -674,13 +676,16 @@ static const struct {
              {"batch.json", "{\"batch\": "},
              {"index.html", "<!doctype html>"}};
 
-/* Reads the state of all rows, and writes the files. */
+/* Reads the state of all rows, and writes the files, but those of all rows not
+ * for some of them. */
 static tsr_status update(work *w, tsr_err *err)
 {
     tsr_file_writer to = {.out = NULL};
     for (int i = 0; i < w->n; i++)
         TSR_TRY(look(&w->row[i], err));
     w->written = tsr_clock_s();
+    if (w->o->only.n > 0)
+        return TSR_OK;
     for (int i = 0; i < 2; i++) {
         TSR_TRY(tsr_file_begin(&to, tsr_path_in(w->output, files[i].name).text,
                                err));
@@ -850,6 +855,23 @@ static tsr_status open_source(work *w, char **text, tsr_err *err)
     return status;
 }
 
+/* Keeps the rows of --only, in the order of the table. */
+static tsr_status select_rows(work *w, tsr_err *err)
+{
+    const tsr_strings *only = &w->o->only;
+    int n = 0;
+    for (int i = 0; i < w->n; i++)
+        for (int k = 0; k < only->n; k++)
+            if (strcmp(w->row[i].value[NAME], only->item[k]) == 0) {
+                w->row[n++] = w->row[i];
+                break;
+            }
+    if (n < only->n)
+        return tsr_fail(err, TSR_E_USAGE, "--only: there is no such row");
+    w->n = only->n > 0 ? n : w->n;
+    return TSR_OK;
+}
+
 static tsr_status read_rows(work *w, tsr_err *err)
 {
     char *text = NULL;
@@ -857,12 +879,12 @@ static tsr_status read_rows(work *w, tsr_err *err)
     tsr_status status = open_source(w, &text, err);
     TSR_THEN(status,
              text != NULL ? read_table(w, text, err) : read_folder(w, err));
+    if (status == TSR_OK && w->n == 0)
+        status = tsr_fail(err, TSR_E_DATA, "has no rows");
+    TSR_THEN(status, select_rows(w, err));
     free(text);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", w->args->argument[0]);
-    if (w->n == 0)
-        return tsr_fail(err, TSR_E_DATA, "'%s' has no rows",
-                        w->args->argument[0]);
     for (row *r = w->row; r < w->row + w->n; r++) {
         check_name(w, r);
         TSR_TRY(set_words(w, r, err));
@@ -888,8 +910,9 @@ static tsr_status conclude(work *w, FILE *out, tsr_err *err)
     for (int i = 0; i < w->n; i++)
         n[w->row[i].state]++;
     (w->o->json ? write_json : write_tsv)(w, out);
-    tsr_info(w->log, "wrote %s/index.html, batch.tsv and batch.json",
-             w->output);
+    if (w->o->only.n == 0)
+        tsr_info(w->log, "wrote %s/index.html, batch.tsv and batch.json",
+                 w->output);
     if (w->o->dry_run)
         return TSR_OK;
     if (tsr_stop_requested && n[WAITING] + n[INTERRUPTED] > 0)
