@@ -810,7 +810,7 @@ static tsr_status solve_rows(work *w, tsr_err *err)
         setenv("TESSERA_STOP_AT_EOF", "1", 1) != 0)
         return tsr_fail(err, TSR_E_IO, "cannot start processes: %s",
                         strerror(errno));
-    tsr_interrupt_catch(tsr_hang_up_is_ignored());
+    tsr_interrupt_catch();
     pthread_mutex_init(&w->lock, NULL);
     tsr_parallel_run(w->n, w->n_job, solve_row, w);
     pthread_mutex_destroy(&w->lock);
