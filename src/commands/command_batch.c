@@ -237,7 +237,9 @@ static int list_files(work *w, const char *folder, const char *endings,
                 *dot = '\0';
                 dot = strrchr(name, '.');
             }
-            snprintf(ending, sizeof ending, "%.250s ", dot != NULL ? dot : "-");
+            if (dot == NULL)
+                continue;
+            snprintf(ending, sizeof ending, "%.250s ", dot);
             if (strstr(endings, ending) == NULL)
                 continue;
             *dot = '\0';
@@ -915,14 +917,17 @@ static tsr_status conclude(work *w, FILE *out, tsr_err *err)
                  w->output);
     if (w->o->dry_run)
         return TSR_OK;
-    if (tsr_stop_requested && n[WAITING] + n[INTERRUPTED] > 0)
+    if (n[WAITING] + n[INTERRUPTED] + n[RUNNING] > 0)
         return tsr_fail(err, TSR_E_INTERRUPTED,
-                        "interrupted; repeat the command to continue");
-    return n[FAILED] + n[INTERRUPTED] + n[NOT_CONVERGED] == 0
+                        "%d rows were interrupted or not begun, and %d are "
+                        "solved by other processes; repeat the command to "
+                        "continue",
+                        n[WAITING] + n[INTERRUPTED], n[RUNNING]);
+    return n[FAILED] + n[NOT_CONVERGED] == 0
                ? TSR_OK
                : tsr_fail(err, TSR_E_NO,
                           "of %d rows %d failed and %d have not converged",
-                          w->n, n[FAILED] + n[INTERRUPTED], n[NOT_CONVERGED]);
+                          w->n, n[FAILED], n[NOT_CONVERGED]);
 }
 
 static tsr_status batch(const tsr_args *args, FILE *out, tsr_log *log,
@@ -965,6 +970,8 @@ const tsr_command tsr_command_batch = {
         "The same command continues after Ctrl-C or a kill. Rows that are done "
         "are not repeated; rows that failed are. Several processes, also on "
         "several machines, can work on one DIR: each takes the next row that "
-        "is free. Exit status: 1 where a row failed or has not converged, 75 "
-        "after an interruption.",
+        "is free. Exit status: 75 where rows are left, after an interruption "
+        "or "
+        "because other processes solve them; else 1 where a row failed or has "
+        "not converged.",
     .run = batch};
