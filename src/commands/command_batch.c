@@ -114,7 +114,7 @@ static const char *const column_path[] = {COLUMNS(COLUMN_PATH)};
 typedef struct {
     tsr_pool pool;               /* owns what was read from the folder */
     const char *value[N_COLUMN]; /* as in JSON; "": none */
-    const char **word;           /* [n_word] the command line */
+    char **word;                 /* [n_word] the command line, NULL */
     int n_word;
     const char *folder, *log;
     const char *inputs; /* the lines that begin the log */
@@ -328,8 +328,9 @@ static tsr_status set_words(work *w, row *r, tsr_err *err)
     tsr_pool_array(&w->pool, r->word, r->n_word + n_common + 1);
     TSR_TRY(tsr_pool_check(&w->pool, err));
     memcpy(r->word, begin, (size_t)r->n_word * sizeof *begin);
-    for (int k = 0; k < n_common; k++)
-        r->word[r->n_word++] = w->args->argument[k + 1];
+    memcpy(r->word + r->n_word, w->args->argument + 1,
+           (size_t)n_common * sizeof *begin);
+    r->n_word += n_common;
     TSR_TRY(add_words(w, r, OPTIONS, err));
     const int n_before = r->n_word;
     TSR_TRY(add_words(w, r, MODEL, err));
@@ -365,7 +366,8 @@ static tsr_status check_row(work *w, row *r, tsr_err *err)
     tsr_words_begin(&out);
     tsr_words_begin(&message);
     if (out.out != NULL && message.out != NULL)
-        code = tsr_program(list, "", r->n_word, r->word, out.out, message.out);
+        code = tsr_program(list, "", r->n_word, (const char *const *)r->word,
+                           out.out, message.out);
     char *files = tsr_words_end(&out), *why = tsr_words_end(&message);
     tsr_status status =
         files != NULL && why != NULL ? TSR_OK : tsr_no_memory(err);
@@ -711,9 +713,8 @@ static tsr_status start(const work *w, const row *r, pid_t *pid, tsr_err *err)
         tsr_debug(w->log, "%s is new", r->log);
     *pid = log >= 0 ? fork() : -1;
     if (*pid == 0) { /* only calls that POSIX allows after fork */
-        char *const *word = (char *const *)(uintptr_t)r->word; /* read only */
         if (dup2(w->stop[0], 0) == 0 && dup2(log, 1) == 1 && dup2(log, 2) == 2)
-            execv(w->program, word);
+            execv(w->program, r->word);
         _exit(127);
     }
     const int code = errno;
