@@ -834,6 +834,9 @@ static tsr_status open_source(work *w, char **text, tsr_err *err)
     char *path = NULL;
     size_t size;
     tsr_status status = tsr_file_absolute(w->o->output, &path, err);
+    for (size_t n = path != NULL ? strlen(path) : 0;
+         n > 1 && path[n - 1] == '/';)
+        path[--n] = '\0';
     w->output = tsr_pool_text(&w->pool, path);
     free(path);
     TSR_THEN(status, tsr_pool_check(&w->pool, err));

@@ -32,11 +32,11 @@ state() { # DIR NAME: of a row in the table
 table bad.tsv 'one||one.pdb|exp.dat' 'one||one.pdb|exp.dat' '../up||one.pdb|exp.dat' \
     'lost||lost.pdb|exp.dat' 'empty||one.pdb|empty.dat' 'pair||one.pdb one.pdb|exp.dat' \
     'word||one.pdb|exp.dat|--staets 2' 'quote||one.pdb|exp.dat|"' 'own||one.pdb|exp.dat|-o x' \
-    'call||one.pdb|exp.dat|$(touch called)'
+    'call||one.pdb|exp.dat|$(touch called)' '<b>x||one.pdb|exp.dat'
 printf 'name\tmodel\tcurves\n' >models/head.tsv
 printf 'model\tcurve\n' >models/nameless.tsv
 cases <<'END'
-bad rows | 65 9 of 10 rows cannot be solved, so none was started | tessera batch models/bad.tsv -o bad
+bad rows | 65 10 of 11 rows cannot be solved, so none was started | tessera batch models/bad.tsv -o bad
     a name twice, or no name of a folder | err row 'one': another row && err row '../up': a name has letters
     a missing model, two, a damaged curve | err row 'lost': cannot open && err row 'pair': there must be one \
         && err row 'empty': .*empty.dat
@@ -57,9 +57,11 @@ END
 mkdir alien
 echo "my own words" >alien/index.html
 expect "a page of others" 64 "not from tessera" tessera batch models/screen.tsv -o alien
-expect "a bad row among others" 1 "of 10 rows 9 failed" \
-    tessera batch models/bad.tsv -o some --skip-bad
+expect "a bad row among others" 1 "of 11 rows 10 failed" \
+    tessera batch models/bad.tsv -o some/ --skip-bad
 check "is left out" test "$(state some lost)" = failed -a "$(state some one | head -n 1)" = misfit
+
+check "a name with tags is text in the page" grep -q "&lt;b&gt;x</a>" some/index.html
 
 # ---- each row is what solve gives ----
 (cd alone && tessera solve ../models/one.pdb ../models/exp.dat --device reference -o one &&
