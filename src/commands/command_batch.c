@@ -24,6 +24,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -453,6 +454,14 @@ static int read_log(row *r, char *log)
     return last;
 }
 
+/* Has a signal ended solve in good order, or before it heeded signals? */
+static int is_stopped(int code)
+{
+    return code == -1 || code == tsr_exit_status(TSR_E_INTERRUPTED) ||
+           code == 128 + SIGTERM || code == 128 + SIGINT ||
+           code == 128 + SIGHUP || code == 128 + SIGQUIT;
+}
+
 static tsr_status look(row *r, tsr_err *err)
 {
     tsr_lock_holder holder = {0};
@@ -468,10 +477,7 @@ static tsr_status look(row *r, tsr_err *err)
                      "folder, or give the row another name";
         const int code = read_log(r, log);
         const row_state done = read_verdict(r);
-        r->state = code == 0 ? done
-                   : code == -1 || code == tsr_exit_status(TSR_E_INTERRUPTED)
-                       ? INTERRUPTED
-                       : FAILED;
+        r->state = code == 0 ? done : is_stopped(code) ? INTERRUPTED : FAILED;
         free(log);
     }
     (void)tsr_lock_query(r->folder, &holder, NULL);
