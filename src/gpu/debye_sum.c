@@ -5,11 +5,13 @@
 #include "gpu/debye_sum.h"
 
 #include "core/clock.h"
+#include "core/parallel.h"
 #include "core/pool.h"
 #include "gpu/opencl.h"
 #include "molecule/points.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -549,17 +551,22 @@ tsr_status tsr_debye_sum_test(tsr_debye_sum *sum, double *max_rel_error,
 
 /* ---- the fastest method ---- */
 
+/* The conformations of a molecule have few grids, since diameters are rounded
+ * up to steps. */
+enum { N_PROGRAM = 8 };
+
 struct tsr_profile_sum {
     tsr_pool pool;
     char *device_name;
-    tsr_device *device;              /* NULL: not opened, or the reference */
-    tsr_profile_method method, used; /* requested; used for the last sum */
+    tsr_device *device;        /* NULL: not opened, or the reference */
+    tsr_profile_method method; /* requested */
+    int used; /* 1 << method of the last sum; of all sums that were announced */
     int no_grid;
     tsr_method_speed speed;
-    tsr_debye_sum *direct; /* program for d_bound and n_q; NULL before the first
-                              direct sum */
-    double d_bound;
-    int n_q;
+    int n_expected;       /* molecules announced; 0: unknown */
+    pthread_mutex_t lock; /* guards device, used and the members below */
+    tsr_debye_sum *direct[N_PROGRAM]; /* programs by grid; NULL: none */
+    int last;                         /* index of the program used last */
 };
 
 static int is_reference(const tsr_profile_sum *s)
@@ -583,6 +590,7 @@ tsr_status tsr_profile_sum_new(const char *device, tsr_profile_method method,
     s->method = method;
     s->no_grid = no_grid;
     s->speed = tsr_method_speed_here();
+    pthread_mutex_init(&s->lock, NULL);
     s->device_name = tsr_pool_text(&s->pool, device);
     tsr_status status = tsr_pool_check(&s->pool, err);
     if (status == TSR_OK && strcmp(device, "auto") != 0)
@@ -599,20 +607,49 @@ void tsr_profile_sum_free(tsr_profile_sum *sum)
 {
     if (sum == NULL)
         return;
-    tsr_debye_sum_free(sum->direct);
+    for (int k = 0; k < N_PROGRAM; k++)
+        tsr_debye_sum_free(sum->direct[k]);
     tsr_device_free(sum->device);
     tsr_pool_clear(&sum->pool);
+    pthread_mutex_destroy(&sum->lock);
     free(sum);
+}
+
+void tsr_profile_sum_expect(tsr_profile_sum *sum, int n)
+{
+    const int at_once = n < sum->speed.n_thread ? n : sum->speed.n_thread;
+    sum->n_expected = n;
+    sum->speed.memory_bytes = tsr_method_speed_here().memory_bytes / at_once;
 }
 
 const char *tsr_profile_sum_describe(const tsr_profile_sum *sum)
 {
-    if (sum->used == TSR_METHOD_FFT)
-        return "grid FFT on the host, double precision";
-    if (sum->used == TSR_METHOD_QUADRATURE)
-        return "plane waves on the host, double precision";
-    return sum->direct != NULL ? tsr_debye_sum_describe(sum->direct)
-                               : "reference, double precision";
+    const tsr_debye_sum *first = sum->direct[sum->last];
+    for (int k = 0; sum->n_expected > 0 && k < N_PROGRAM; k++)
+        if (sum->direct[k] != NULL && sum->direct[k]->d_bound < first->d_bound)
+            first = sum->direct[k];
+    if (sum->used & 1 << TSR_METHOD_DIRECT)
+        return first != NULL ? tsr_debye_sum_describe(first)
+                             : "reference, double precision";
+    return sum->used & 1 << TSR_METHOD_FFT
+               ? "grid FFT on the host, double precision"
+               : "plane waves on the host, double precision";
+}
+
+/* The index of the program for a grid, or of the one to replace. */
+static int find_program(const tsr_profile_sum *s, double d_bound, int n_q)
+{
+    for (int k = 0; k < N_PROGRAM; k++)
+        if (s->direct[k] != NULL && s->direct[k]->d_bound == d_bound &&
+            s->direct[k]->n_q == n_q)
+            return k;
+    return s->direct[s->last] == NULL ? s->last : (s->last + 1) % N_PROGRAM;
+}
+
+static int has_program(const tsr_profile_sum *s, double d_bound, int n_q)
+{
+    const tsr_debye_sum *d = s->direct[find_program(s, d_bound, n_q)];
+    return d != NULL && d->d_bound == d_bound && d->n_q == n_q;
 }
 
 /* Speed of a direct sum, for each pair and q: on one core in double precision,
@@ -632,10 +669,13 @@ static void direct_speed(const tsr_profile_sum *s, double d_bound, int n_q,
     speed->pair_s = lanes_s / speed->n_thread;
     if (info != NULL && info->type != TSR_DEVICE_CPU)
         speed->pair_s = gpu_s * gpu_units / fmax(1.0, info->compute_units);
-    speed->start_s =
-        (s->device == NULL ? open_s : 0.0) +
-        (s->direct == NULL || s->d_bound != d_bound || s->n_q != n_q ? build_s
-                                                                     : 0.0);
+    if (s->n_expected > 0) {
+        const int is_auto = strcmp(s->device_name, "auto") == 0;
+        speed->start_s = ((is_auto ? open_s : 0.0) + build_s) / s->n_expected;
+        return;
+    }
+    speed->start_s = (s->device == NULL ? open_s : 0.0) +
+                     (has_program(s, d_bound, n_q) ? 0.0 : build_s);
 }
 
 static void predict_seconds(const tsr_profile_sum *s,
@@ -681,17 +721,16 @@ static tsr_status choose_method(tsr_profile_sum *s, const tsr_debye_spec *spec,
 static tsr_status make_direct(tsr_profile_sum *s, const tsr_debye_spec *spec,
                               double d_bound, tsr_err *err)
 {
-    if (s->device == NULL ||
-        (s->direct != NULL && s->d_bound == d_bound && s->n_q == spec->n_q))
+    const int is_there = has_program(s, d_bound, spec->n_q);
+    s->last = find_program(s, d_bound, spec->n_q);
+    if (is_there)
         return TSR_OK;
-    tsr_debye_sum_free(s->direct);
-    s->direct = NULL;
+    tsr_debye_sum_free(s->direct[s->last]);
+    s->direct[s->last] = NULL;
     TSR_TRY(tsr_debye_sum_new(s->device, spec->n_q, spec->dq_inv_ang,
-                              spec->weight != NULL, d_bound, NULL, &s->direct,
-                              err));
-    s->d_bound = d_bound;
-    s->n_q = spec->n_q;
-    return tsr_debye_sum_test(s->direct, NULL, err);
+                              spec->weight != NULL, d_bound, NULL,
+                              &s->direct[s->last], err));
+    return tsr_debye_sum_test(s->direct[s->last], NULL, err);
 }
 
 tsr_status tsr_profile_sum_run(tsr_profile_sum *sum, const tsr_debye_spec *spec,
@@ -700,19 +739,25 @@ tsr_status tsr_profile_sum_run(tsr_profile_sum *sum, const tsr_debye_spec *spec,
                                double *profile, tsr_profile_sum_result *result,
                                tsr_err *err)
 {
-    tsr_status status;
-    TSR_TRY(choose_method(sum, spec, d_ang, d_bound_ang, log, result, err));
-    if (result->method == TSR_METHOD_DIRECT)
-        TSR_TRY(make_direct(sum, spec, d_bound_ang, err));
-    sum->used = result->method;
+    pthread_mutex_lock(&sum->lock);
+    tsr_status status =
+        choose_method(sum, spec, d_ang, d_bound_ang, log, result, err);
+    const int is_direct = result->method == TSR_METHOD_DIRECT;
+    const int is_device = is_direct && sum->device != NULL;
+    if (is_device)
+        TSR_THEN(status, make_direct(sum, spec, d_bound_ang, err));
+    sum->used = (sum->n_expected > 0 ? sum->used : 0) | 1 << result->method;
     double started = tsr_clock_s();
-    if (result->method != TSR_METHOD_DIRECT)
-        status = tsr_method_run(result->method, spec, d_ang,
-                                sum->speed.n_thread, progress, profile, err);
-    else if (sum->device != NULL)
-        status = tsr_debye_sum_run(sum->direct, spec, progress, profile, err);
-    else
-        status = tsr_debye_reference(spec, progress, profile, err);
+    if (is_device)
+        TSR_THEN(status, tsr_debye_sum_run(sum->direct[sum->last], spec,
+                                           progress, profile, err));
+    pthread_mutex_unlock(&sum->lock);
+    if (!is_direct)
+        TSR_THEN(status, tsr_method_run(result->method, spec, d_ang,
+                                        tsr_parallel_processors(), progress,
+                                        profile, err));
+    else if (!is_device)
+        TSR_THEN(status, tsr_debye_reference(spec, progress, profile, err));
     result->seconds = tsr_clock_s() - started;
     return status;
 }

@@ -183,6 +183,16 @@ void tsr_run_checkpoint_clear(tsr_run_checkpoint *checkpoint)
     memset(checkpoint, 0, sizeof *checkpoint);
 }
 
+int tsr_run_is_finished(const char *directory)
+{
+    tsr_run_checkpoint at = {0};
+    const int is_finished =
+        tsr_run_checkpoint_read(directory, 0, &at, NULL) == TSR_OK &&
+        at.progress.is_finished;
+    tsr_run_checkpoint_clear(&at);
+    return is_finished;
+}
+
 tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
                                    tsr_run_checkpoint *out, tsr_err *err)
 {
