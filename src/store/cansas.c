@@ -158,8 +158,6 @@ static tsr_status read_column(const char *path, hid_t data, int c,
         out->point[k].value[c] = value[n > 1 ? k : 0];
     }
     char *unit = tsr_hdf5_attribute_text(data, "units");
-    if (unit == NULL)
-        unit = tsr_hdf5_attribute_text(data, "unit");
     snprintf(out->unit[c], TSR_CANSAS_UNIT, "%s", unit != NULL ? unit : "");
     free(unit);
     out->has[c] = 1;
