@@ -410,7 +410,7 @@ TEST(self_test)
     const tsr_device *device = ((const bench *)*state)->device;
     for (int v = 0; v < N_VARIANT; v += every) {
         tsr_self_test result;
-        if (!has_variant(device, &variants[v]) || is_wave(&variants[v]))
+        if (!has_variant(&variants[v]) || is_wave(&variants[v]))
             continue;
         int n_comp = v == 0 ? 0 : 1; /* all; compilers take their time */
         tsr_page_tile_options o = variants[v].options;
@@ -434,7 +434,7 @@ FIXTURE(setup)
     b.device = open_device();
     compose(&b.c);
     for (int v = 0; b.device != NULL && v < N_VARIANT; v++)
-        if (has_variant(b.device, &variants[v]))
+        if (has_variant(&variants[v]))
             b.engine[v] = new_variant(&b.c.spec, b.device, &variants[v]);
     *state = &b;
     return 0;
