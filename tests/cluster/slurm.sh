@@ -168,7 +168,8 @@ the tasks of an array | 0 | is $array COMPLETED
 $ submit cancelled
 $ submit lost
 $ wait_until has_draws lost
-a node without power | 0 | cut_power $(field $lost BatchHost)
+$ node=$(field $lost BatchHost)
+a node without power | 0 | cut_power $node
 $ over $cancelled $lost
 another takes its job | 0 | went_on $lost lost
 a job submitted again | 0 | is $cancelled COMPLETED
@@ -184,7 +185,7 @@ ranks=
 if [ -e "$build/tessera-mpi" ]; then
     ranks="by_srun by_mpirun"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl=tcp,self
-    slurmd -N node1 2>/dev/null || slurmd -N node2
+    slurmd -N "$node"
     wait_until is_up
     TESSERA="srun --mpi=pmix --kill-on-bad-exit=1 $build/tessera-mpi" submit by_srun --ntasks=3
     TESSERA="mpirun --bind-to none $build/tessera-mpi" submit by_mpirun --nodes=2 --ntasks=4
