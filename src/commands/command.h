@@ -31,6 +31,7 @@
 
 #include "core/field.h"
 #include "core/log.h"
+#include "core/parallel.h"
 #include "core/pool.h"
 #include "core/status.h"
 #include "scattering/neutron.h"
@@ -54,6 +55,20 @@
               .doc = "auto, gpu, cpu, reference (double precision, " \
                      "one core), or a number or part of a name as "  \
                      "listed by 'tessera devices'")
+
+/* The option of commands that analyse many structures or frames. */
+#define TSR_OPTION_THREADS(owner)                                         \
+    TSR_FIELD(INT, "threads", owner, threads, .argument = "N", .min = 1,  \
+              .max = TSR_MAX_THREAD,                                      \
+              .doc = "structures or frames analysed at the same time; "   \
+                     "default: the number of processors. Results do not " \
+                     "depend on it")
+
+/* The value of this option, or its default. */
+static inline int tsr_threads(long given)
+{
+    return given > 0 ? (int)given : tsr_parallel_processors();
+}
 
 /* A parsed command line. */
 typedef struct {
