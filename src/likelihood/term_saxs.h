@@ -17,6 +17,10 @@
  * integral, else sample. */
 enum { TSR_NUISANCE_AUTO, TSR_NUISANCE_INTEGRATE, TSR_NUISANCE_SAMPLE };
 
+/* What the sample of a curve has in common with those of the other curves.
+ * STRUCTURE: structures and their weights, STATES: the structures alone. */
+enum { TSR_SHARE_STRUCTURE, TSR_SHARE_STATES };
+
 /* A data set and its treatment, independent of a configuration file. */
 typedef struct {
     const tsr_saxs *saxs;
@@ -34,9 +38,12 @@ typedef struct {
 typedef struct {
     int kind;
     char *file;
-    int q_unit;        /* tsr_q_unit */
-    double q_range[2]; /* 1/Angstrom */
-    tsr_data_set set;  /* saxs: NULL */
+    int q_unit;            /* tsr_q_unit */
+    double q_range[2];     /* 1/Angstrom */
+    int share;             /* TSR_SHARE_... */
+    tsr_number_or_word at; /* coordinate of the sample in a series, or none */
+    char *unit;            /* of `at` */
+    tsr_data_set set;      /* saxs: NULL */
     tsr_resolution_options resolution;
 } tsr_saxs_options;
 
