@@ -337,6 +337,7 @@ tsr_status tsr_solve_print_runs(const tsr_solve *solve, FILE *out, tsr_err *err)
                 s->runs->run[s->chosen].directory);
         tsr_verdict_write(verdict_of(s, s->chosen), &words);
         TSR_TRY(tsr_words_print(&words, out, 2, "", err));
+        tsr_verdict_print_series(verdict_of(s, s->chosen), out, 2);
     }
     if (!s->is_finished) {
         fprintf(out, "\nNot finished. To continue:\n    %s\n", s->again);

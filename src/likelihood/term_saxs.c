@@ -270,6 +270,13 @@ const tsr_neutron_options *tsr_saxs_neutron(const tsr_term_options *entry)
                                                             : NULL;
 }
 
+int tsr_saxs_has_own_weights(const tsr_term_options *entry)
+{
+    const tsr_saxs_options *o = (const void *)entry;
+    return tsr_term_registry[entry->kind]->is_curve &&
+           o->share == TSR_SHARE_STATES;
+}
+
 /* A wrong unit of q shows as an impossible Rg: less than half the Rg of a
  * globule (2.2 N^0.38, Skolnick et al. 1997), or more than twice that of an
  * unfolded chain (1.927 N^0.598, Kohn et al. 2004). Neutrons may see one chain

@@ -50,6 +50,9 @@ typedef struct {
 /* The neutron options of an entry of kind sans; NULL for any other kind. */
 const tsr_neutron_options *tsr_saxs_neutron(const tsr_term_options *entry);
 
+/* 1 if the entry is a curve with share: states. */
+int tsr_saxs_has_own_weights(const tsr_term_options *entry);
+
 /* The term of a curve. Its theta holds the n_noise parameters of the noise
  * model, then scale and background, then log S(0) if there is interference.
  * Scale and background are parameters of the chain, or integrated out

@@ -2,7 +2,6 @@
  * the block of draws that collects their values. */
 #include "sampler/record.h"
 
-#include "core/text.h"
 #include "molecule/rigid_pose.h"
 
 #include <math.h>
@@ -192,30 +191,29 @@ static void get_curve_weight(const tsr_column *c, const tsr_draw *d,
         value[m] = tsr_chain_view_weight(d->view, m, c->state);
 }
 
-/* The axis of several samples: their `at`, or where a sample has none the file
- * names of their first curves. */
+/* The axis of several samples: their `at`, or where a sample has none, the
+ * numbers of their first entries in `data:`. */
 static tsr_status make_curve_axis(const tsr_likelihood *l, tsr_pool *pool,
                                   tsr_column_axis *axis, tsr_err *err)
 {
-    const char **label;
-    double *at;
+    double *at, *entry;
+    const char *unit = NULL;
     int is_series = 1;
-    tsr_pool_array(pool, label, l->n_mixture);
     tsr_pool_array(pool, at, l->n_mixture);
+    tsr_pool_array(pool, entry, l->n_mixture);
     TSR_TRY(tsr_pool_check(pool, err));
-    *axis = (tsr_column_axis){.name = "curve", .n = l->n_mixture};
     for (int d = l->n_term - 1; d >= 0; d--) {
         const tsr_term *term = l->term[d];
-        label[term->mixture] = tsr_text_file_name(term->label);
+        entry[term->mixture] = term->number;
         at[term->mixture] = term->at;
         is_series &= term->has_own_weights && isfinite(term->at);
-        if (term->at_unit != NULL)
-            axis->coord_unit = term->at_unit;
+        unit = term->at_unit != NULL ? term->at_unit : unit;
     }
-    if (is_series)
-        axis->coord = at;
-    else
-        axis->label = label;
+    *axis =
+        (tsr_column_axis){.name = "curve",
+                          .n = l->n_mixture,
+                          .coord = is_series ? at : entry,
+                          .coord_unit = is_series ? unit : TSR_UNIT_OF_ENTRIES};
     return TSR_OK;
 }
 
