@@ -570,13 +570,13 @@ static tsr_status check_inputs(const work *w, tsr_err *err)
                         w->input[k]);
     }
     for (int k = 0; k < w->curves.n; k++)
-        if (!tsr_curves_suit(
-                &w->curves, k,
-                tsr_saxs_neutron(find_data(&w->config, w->curves.path[k]))))
+        if (!tsr_curves_suit(&w->curves, k,
+                             find_data(&w->config, w->curves.path[k])))
             return tsr_fail(
                 err, TSR_E_USAGE,
-                "'%s' has '%s' in another solvent, of another kind or sample; "
-                "change it there, or choose another folder with --output DIR",
+                "'%s' has '%s' in another solvent, of another kind or sample, "
+                "or at another place of the series; change it there, or choose "
+                "another folder with --output DIR",
                 w->file, w->curves.path[k]);
     return TSR_OK;
 }
