@@ -338,6 +338,7 @@ tsr_status tsr_solve_print_runs(const tsr_solve *solve, FILE *out, tsr_err *err)
                 s->runs->run[s->chosen].directory);
         tsr_verdict_write(verdict_of(s, s->chosen), &words);
         TSR_TRY(tsr_words_print(&words, out, 2, "", err));
+        tsr_verdict_print_series(verdict_of(s, s->chosen), out, 2);
     }
     if (!s->is_finished) {
         fprintf(out, "\nNot finished. To continue:\n    %s\n", s->again);
@@ -585,13 +586,13 @@ static tsr_status check_inputs(const work *w, tsr_err *err)
                         w->input[k]);
     }
     for (int k = 0; k < w->curves.n; k++)
-        if (!tsr_curves_suit(
-                &w->curves, k,
-                tsr_saxs_neutron(find_data(&w->config, w->curves.path[k]))))
+        if (!tsr_curves_suit(&w->curves, k,
+                             find_data(&w->config, w->curves.path[k])))
             return tsr_fail(
                 err, TSR_E_USAGE,
-                "'%s' has '%s' in another solvent, of another kind or sample; "
-                "change it there, or choose another folder with --output DIR",
+                "'%s' has '%s' in another solvent, of another kind or sample, "
+                "or at another place of the series; change it there, or choose "
+                "another folder with --output DIR",
                 w->file, w->curves.path[k]);
     return TSR_OK;
 }
