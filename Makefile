@@ -101,6 +101,12 @@ PROGRAM := $(BUILD)/tessera
 ABI     := 0
 SHARED  := $(BUILD)/libtessera.$(SO_ABI)
 ABI_MAP := src/library/tessera.map
+# The program for several processes: tessera, with the messages of MPI between
+# its ranks. One file is compiled twice.
+MPI      ?=
+MPICC    ?= mpicc
+MPICXX   ?= mpicxx
+RANKED   := $(BUILD)/tessera-mpi
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 LIBRARY_O := $(filter $(BUILD)/src/library/%,$(LIB_O))
 # separate programs, started by `tessera train` and `tessera bench`
@@ -128,7 +134,10 @@ LONGEST := $(patsubst %,tests/cli/test_%.sh,inputs atoms) \
              neutron) tests/oracle/test_runs.sh
 
 .PHONY: all
-all: $(PROGRAM) $(TOOLS) $(SHARED) $(EXAMPLES) ## build build/tessera and libtessera.so
+all: $(PROGRAM) $(TOOLS) $(SHARED) $(EXAMPLES) ## build build/tessera and libtessera.so; MPI=1: also tessera-mpi
+ifneq ($(MPI),)
+all: $(RANKED)
+endif
 
 # The programs of a build find the tables as those of an installation do: in
 # share/tessera/data of a folder above them.
@@ -144,6 +153,16 @@ $(PROGRAM) $(TOOLS): $(LIB)
 	$(call say,LD)
 	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ \
 	    $(filter-out $(LIB),$^) $(LIB) $(TSR_LDLIBS) $(LDLIBS)
+
+$(RANKED): $(BUILD)/ranks_mpi.o $(MAIN_O) $(BUILD)/gen/built_with.o $(LIB)
+	$(call say,LD)
+	$(Q)$(MPICXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ \
+	    $(TSR_LDLIBS) $(LDLIBS)
+
+$(BUILD)/ranks_mpi.o: src/core/ranks.c
+	@mkdir -p $(@D)
+	$(call say,MPICC)
+	$(Q)$(MPICC) $(TSR_CPPFLAGS) -DTSR_MPI $(CPPFLAGS) $(TSR_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(SHARED): $(LIBRARY_O) $(LIB) $(ABI_MAP)
 	$(call say,LD)
@@ -554,7 +573,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' \
 	    $(firstword $(MAKEFILE_LIST))
 
--include $(LIB_O:.o=.d) $(MAIN_O:.o=.d) $(TOOL_O:.o=.d) $(TESTS:=.d) $(SLOW:=.d) \
+-include $(LIB_O:.o=.d) $(MAIN_O:.o=.d) $(BUILD)/ranks_mpi.d $(TOOL_O:.o=.d) $(TESTS:=.d) $(SLOW:=.d) \
     $(BUILD)/tests/fuzz/fuzz.d $(BUILD)/tests/oracle/write_trace.d \
     $(BUILD)/tests/oracle/write_run.d \
     $(BUILD)/tests/oracle/write_strand.d \

@@ -495,8 +495,9 @@ static void resolve_move_weights(tsr_config *c)
 
 /* ---- reading ---- */
 
-tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
-                           tsr_config *config, tsr_err *err)
+static tsr_status read_config(const char *path, const char *text, int n_set,
+                              const char *const *set, tsr_config *config,
+                              tsr_err *err)
 {
     const tsr_field *fields = tsr_config_fields();
     const char *base = tsr_text_file_name(path), *dot = strrchr(base, '.');
@@ -504,8 +505,9 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
         dot == NULL || dot == base ? strlen(base) : (size_t)(dot - base);
     memset(config, 0, sizeof *config);
     TSR_TRY(tsr_fields_init(fields, config, err));
-    TSR_TRY(tsr_yaml_read_marked(path, fields, config, n_set, set,
-                                 &config->marks, err));
+    TSR_TRY(text != NULL ? tsr_yaml_parse(text, fields, config, err)
+                         : tsr_yaml_read_marked(path, fields, config, n_set,
+                                                set, &config->marks, err));
     resolve_contrast(config);
     resolve_move_weights(config);
     config->path = strdup(path);
@@ -517,4 +519,15 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
         config->output.directory == NULL)
         return tsr_no_memory(err);
     return tsr_config_locate_error(config, tsr_config_check(config, err), err);
+}
+
+tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
+                           tsr_config *config, tsr_err *err)
+{
+    return read_config(path, NULL, n_set, set, config, err);
+}
+
+tsr_status tsr_config_parse(const char *text, tsr_config *config, tsr_err *err)
+{
+    return read_config("config.yaml", text, 0, NULL, config, err);
 }

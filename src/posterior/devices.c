@@ -3,6 +3,7 @@
 #include "posterior/setup.h"
 
 #include "core/clock.h"
+#include "core/ranks.h"
 #include "gpu/engine_device.h"
 
 #include <gsl/gsl_sort.h>
@@ -210,6 +211,34 @@ static tsr_status open_device(int index, const tsr_setup *s,
     return status;
 }
 
+/* The ranks of a computer share its devices. With `auto` and `gpu`, for which
+ * one rank takes one device, they share all GPUs. */
+static const char *devices_of_ranks(const char *use, int n,
+                                    const tsr_device_info *list)
+{
+    int n_rank, n_gpu = 0;
+    (void)tsr_ranks_on_node(&n_rank);
+    for (int i = 0; i < n; i++)
+        n_gpu += list[i].type == TSR_DEVICE_GPU;
+    return n_rank > 1 && n_gpu > 0 &&
+                   (strcmp(use, "auto") == 0 || strcmp(use, "gpu") == 0)
+               ? "all-gpu"
+               : use;
+}
+
+/* Keeps the devices of this rank: every n_rank-th, or one that other ranks
+ * have, too. */
+static void keep_own(int *chosen, int *n_chosen)
+{
+    int n_rank, n = 0;
+    const int rank = tsr_ranks_on_node(&n_rank);
+    if (*n_chosen < 1)
+        return;
+    for (int i = rank % *n_chosen; i < *n_chosen; i += n_rank)
+        chosen[n++] = chosen[i];
+    *n_chosen = n;
+}
+
 /* Opens the devices. For `all`, devices that fail are left out; a device named
  * explicitly must work. */
 static tsr_status open_devices(const char *use, tsr_log *log, tsr_setup *s,
@@ -225,8 +254,9 @@ static tsr_status open_devices(const char *use, tsr_log *log, tsr_setup *s,
         chosen = calloc((size_t)n, sizeof *chosen);
         status = tsr_allocated(chosen, err);
     }
-    TSR_THEN(status,
-             tsr_device_choose_many(use, n, list, chosen, &n_chosen, err));
+    TSR_THEN(status, tsr_device_choose_many(devices_of_ranks(use, n, list), n,
+                                            list, chosen, &n_chosen, err));
+    keep_own(chosen, &n_chosen);
     TSR_THEN(status, reserve(v, n_chosen, err));
     for (int i = 0; i < n_chosen && status == TSR_OK; i++) {
         const int e = v->n++;
@@ -301,6 +331,13 @@ static tsr_status open_configured(const tsr_config *config, tsr_log *log,
 
 /* ---- division of the chains ---- */
 
+static int n_own_chain(const tsr_setup *s)
+{
+    const int rank = tsr_ranks_rank();
+    return tsr_ranks_first(s->n_chain, rank + 1) -
+           tsr_ranks_first(s->n_chain, rank);
+}
+
 /* Median duration of one batch of full profiles, s, from up to 7 repeats or two
  * seconds, after one batch that is not timed. */
 static tsr_status time_batch(tsr_batch *batch, const double (*xyz)[3], int n,
@@ -340,7 +377,7 @@ static tsr_status measure_speeds(tsr_setup *s, tsr_err *err)
     double(*xyz)[3] = own != NULL ? own->start : s->molecule.first->body;
     enum { MOST = 32 };
     tsr_devices *v = &s->devices;
-    const int each = (s->n_chain + v->n - 1) / v->n,
+    const int each = (n_own_chain(s) + v->n - 1) / v->n,
               n = each < MOST ? each : MOST;
     tsr_pool scratch = {0};
     double *profile;
@@ -386,7 +423,7 @@ static tsr_status divide_chains(tsr_log *log, tsr_setup *s, tsr_err *err)
                       "differently and draw other numbers");
     }
     /* speeds of 0 give equal parts */
-    tsr_apportion(s->n_chain, n, v->speed, part);
+    tsr_apportion(n_own_chain(s), n, v->speed, part);
     for (int e = n - 1; e >= 0; e--) {
         v->group[e].n_chain = part[e];
         if (part[e] > 0)
@@ -394,7 +431,7 @@ static tsr_status divide_chains(tsr_log *log, tsr_setup *s, tsr_err *err)
         tsr_warn(log,
                  "device '%s' is not used: there are fewer chains (%d) than "
                  "devices (%d); sampler.chains sets the number of chains",
-                 tsr_device_get_info(v->device[e])->name, s->n_chain, n);
+                 tsr_device_get_info(v->device[e])->name, n_own_chain(s), n);
         drop_device(v, e);
     }
     return TSR_OK;
@@ -654,14 +691,15 @@ static tsr_status resolve_sampler(tsr_config *config, int n_chain, tsr_setup *s,
 {
     const tsr_likelihood *l = s->data.likelihood;
     const int gpu = has_gpu(&s->devices);
+    const int n_rank = tsr_ranks_size();
     const tsr_surrogate_run run = surrogate_run(s);
     const tsr_sampler_problem problem = {
         .has_data = l != NULL,
         .is_gpu = gpu,
         .uses_surrogate = tsr_surrogate_is_possible(&run),
-        .n_thread = s->n_thread,
+        .n_thread = s->n_thread * n_rank,
         .n_state = tsr_target_n_state(&s->target),
-        .capacity = gpu ? system_capacity(s) : 0.0,
+        .capacity = gpu ? system_capacity(s) * n_rank : 0.0,
         .min_beta = l != NULL ? tsr_likelihood_min_beta(l) : 0.0,
         .is_placed = tsr_config_is_placed(config)};
     const tsr_status status =
@@ -669,6 +707,11 @@ static tsr_status resolve_sampler(tsr_config *config, int n_chain, tsr_setup *s,
     s->target.n_temp = tsr_sampler_n_temp(&config->sampler, l != NULL);
     s->target.t_max = tsr_sampler_t_max(&config->sampler);
     s->n_chain = n_chain > 0 ? n_chain : (int)config->sampler.chains.number;
+    if (status == TSR_OK && s->n_chain < n_rank)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "sampler.chains: %d chains for %d ranks; start at most "
+                        "%d ranks, or set more chains",
+                        s->n_chain, n_rank, s->n_chain);
     return status;
 }
 
@@ -740,6 +783,7 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
         s->n_thread = v->n;
     }
     s->target.n_engine = v->n;
+    s->target.first_chain = tsr_ranks_first(s->n_chain, tsr_ranks_rank());
     s->target.engines = v->group;
     return TSR_OK;
 }

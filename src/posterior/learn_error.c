@@ -13,6 +13,7 @@
 #include "core/clock.h"
 #include "core/interrupt.h"
 #include "core/parallel.h"
+#include "core/ranks.h"
 #include "core/text.h"
 #include "likelihood/noise.h"
 #include "store/checkpoint.h"
@@ -880,6 +881,7 @@ tsr_status tsr_setup_relearn_from_chains(const tsr_config *config, tsr_log *log,
     /* fewer examples are not informative, and more hardly help */
     enum { FEWEST = 8, ENOUGH = 256 };
     int n = 0, n_kept = 0, n_seen = 0;
+    TSR_TRY(tsr_sampler_share_examples(sampler, last, err));
     tsr_all_atom_example *list =
         calloc((size_t)(setup->n_chain * TSR_ALL_ATOM_EXAMPLES), sizeof *list);
     TSR_TRY(tsr_allocated(list, err));
@@ -902,5 +904,5 @@ tsr_status tsr_setup_relearn_from_chains(const tsr_config *config, tsr_log *log,
         tsr_all_atom_chain_set_learning(tsr_sampler_all_atom_chain(sampler, c),
                                         !last);
     free(list);
-    return status == TSR_OK ? tsr_sampler_refresh(sampler, err) : status;
+    return tsr_ranks_agree(status, NULL, err);
 }

@@ -148,9 +148,10 @@ char *tsr_data_rigid_text(const tsr_data *data);
 
 /* For warm-up, between two steps: learns the model error of the bodies again
  * from conformations that the coldest replicas have visited since the last
- * call, if they are at least eight. In any case recomputes all chains. last 1:
- * the all-atom chains stop collecting conformations. Errors: those of
- * tsr_setup_relearn_model_error and tsr_sampler_refresh. */
+ * call, if they are at least eight. last 1: the all-atom chains stop collecting
+ * conformations. tsr_sampler_refresh must follow. On several ranks, rank 0
+ * calls this function, and the others call it as tsr_sampler_learn. Errors:
+ * those of tsr_setup_relearn_model_error and core/ranks.h. */
 tsr_status tsr_setup_relearn_from_chains(const tsr_config *config, tsr_log *log,
                                          tsr_sampler *sampler, int last,
                                          tsr_setup *setup, tsr_err *err);

@@ -149,12 +149,13 @@ int tsr_chain_launch_at(const tsr_chain *chain, long step)
 
 /* *engine: number of the engine that computes a chain; *system: number of the
  * chain among those of the engine. A chain beyond the chains of all engines
- * gets the last engine. Without engines: 0, and the chain's number. */
+ * gets the last engine, a chain before them the first. Without engines: 0, and
+ * the chain's number. */
 static void find_engine(const tsr_target *target, int chain, int *engine,
                         int *system)
 {
     *engine = 0;
-    *system = chain;
+    *system = chain > target->first_chain ? chain - target->first_chain : 0;
     while (*engine < target->n_engine - 1 &&
            *system >= target->engines[*engine].n_chain)
         *system -= target->engines[(*engine)++].n_chain;
@@ -892,6 +893,16 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
  * whether a run was interrupted or not, so that both continue with equal
  * bits. */
 
+void tsr_chain_archive_moves(tsr_chain *chain, tsr_archive *archive)
+{
+    for (int m = 0; m < TSR_N_MOVE; m++) {
+        const tsr_move_type *type = tsr_move_registry[m];
+        if (chain->move[m] != NULL ||
+            (type->launch != NULL && state_owner_of(m) == m))
+            type->archive(chain->move[m], archive);
+    }
+}
+
 void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
 {
     tsr_chain *c = chain;
@@ -906,12 +917,7 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
         c->state[k].is_restored = archive->is_restoring;
     }
     tsr_archive_real(archive, c->now.theta, (size_t)c->parameters->n);
-    for (int m = 0; m < TSR_N_MOVE; m++) {
-        const tsr_move_type *type = tsr_move_registry[m];
-        if (c->move[m] != NULL ||
-            (type->launch != NULL && state_owner_of(m) == m))
-            type->archive(c->move[m], archive);
-    }
+    tsr_chain_archive_moves(c, archive);
     tsr_parameters_archive(c->parameters, archive);
     tsr_archive_long(archive, c->counts.proposed, TSR_N_MOVE);
     tsr_archive_long(archive, c->counts.accepted, TSR_N_MOVE);
