@@ -145,10 +145,9 @@ static int transfer(void *block, size_t n_byte, int from, int to)
     for (size_t at = 0; at < n_byte && code == MPI_SUCCESS;) {
         const int n = part_of(n_byte, at);
         char *here = (char *)block + at;
-        code = rank == from
-                   ? MPI_Send(here, n, MPI_BYTE, to, 1, MPI_COMM_WORLD)
-                   : MPI_Recv(here, n, MPI_BYTE, from, 1, MPI_COMM_WORLD,
-                              MPI_STATUS_IGNORE);
+        code = rank == from ? MPI_Send(here, n, MPI_BYTE, to, 1, MPI_COMM_WORLD)
+                            : MPI_Recv(here, n, MPI_BYTE, from, 1,
+                                       MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         at += (size_t)n;
     }
     return code;
@@ -162,9 +161,8 @@ static tsr_status pass_block(void *block, size_t n_byte, int from, int to,
     char ready = 0;
     if (to < 0)
         return tsr_ranks_broadcast(block, n_byte, from, err);
-    TSR_TRY(rank == to
-                ? tsr_ranks_send(&ready, 1, from, err)
-                : tsr_ranks_receive(&ready, 1, to, NULL, err));
+    TSR_TRY(rank == to ? tsr_ranks_send(&ready, 1, from, err)
+                       : tsr_ranks_receive(&ready, 1, to, NULL, err));
     return check(transfer(block, n_byte, from, to), err);
 }
 
@@ -173,8 +171,7 @@ tsr_status tsr_ranks_pass(tsr_archive *archive, int from, int to, tsr_err *err)
     tsr_archive *a = archive;
     const int is_source = rank == from;
     uint64_t n[2] = {a->failed ? UINT64_MAX : a->n_real, a->n_integer};
-    if (size == 1 || from == to ||
-        (to >= 0 && to != rank && !is_source))
+    if (size == 1 || from == to || (to >= 0 && to != rank && !is_source))
         return TSR_OK;
     TSR_TRY(pass_block(n, sizeof n, from, to, err));
     if (n[0] == UINT64_MAX)

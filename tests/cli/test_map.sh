@@ -268,7 +268,7 @@ two of its frames | 0 | cc wet.pdb -t big.dcd --frames 2
 its timeline | 0 | map timeline wet.pdb -t cell.dcd --map own.mrc -r 6 -o frames --by chain
     has frames | in frames.csv ^"[^"]*",4,,4,0
 a trajectory, late | 65 wet.pdb, frame 3.* not a finite number | cc wet.pdb -t late.dcd --threads 3
-its timeline | 65 wet.pdb, frame 3 | map timeline wet.pdb -t late.dcd --map own.mrc -r 6 -o late \
+its timeline | 65 frame 3, atom 4 | map timeline wet.pdb -t late.dcd --map own.mrc -r 6 -o late \
     --threads 2
 a trajectory, fixed | 65 7 atoms are fixed | cc wet.pdb -t fixed.dcd
 a trajectory, speeds | 65 contains velocities | cc wet.pdb -t speeds.dcd
@@ -305,7 +305,7 @@ models of a file | 0> ^three.pdb:3 | tessera profile three.pdb --frames all
     without it the first | test "$(tessera profile three.pdb -q | grep -vc "#")" -eq 501
 frames of bodies | 64 needs one structure | tessera profile wet.pdb -t big.dcd --bodies two
 frames of two | 64 needs one structure | tessera profile wet.pdb model.pdb --frames 3
-a frame that is not there | 65 wet.pdb:3: wet.pdb, frame 3 | tessera profile wet.pdb -t late.dcd
+a frame that is not there | 65 wet.pdb:3: 'late.dcd': frame 3 | tessera profile wet.pdb -t late.dcd
 END
 # The same as H5MD, in nm as other programs write it.
 with_h5py=$source/.venv/bin/python
