@@ -710,7 +710,7 @@ static void follow_command(const tsr_command *const *commands, int argc,
     /* The launcher ends the other ranks, which wait for this one. */
     if (message != NULL)
         fflush(message);
-    fprintf(stderr, "rank %d: %s\n", tsr_ranks_rank(),
+    fprintf(stderr, "%s: on rank %d: %s\n", PROGRAM, tsr_ranks_rank(),
             text != NULL ? text : "out of memory");
     _exit(exit_status);
 }
