@@ -35,7 +35,8 @@ PKGS     := gsl yaml-0.1 $(HDF5) OpenCL zlib fftw3f fftw3
 DEB_PACKAGES := pkg-config g++ ocl-icd-opencl-dev opencl-headers \
     pocl-opencl-icd libgsl-dev libyaml-dev libhdf5-dev zlib1g-dev libfftw3-dev gemmi-dev tao-pegtl-dev \
     librandom123-dev libcmocka-dev
-DEB_CHECK    := python3 python3-venv hdf5-tools mandoc zsh fish
+DEB_CHECK    := python3 python3-venv hdf5-tools mandoc zsh fish \
+    libopenmpi-dev openmpi-bin
 # shows the report in a test, which is skipped without a browser
 DEB_BROWSER  := chromium
 DEB_LINT     := clang clang-format clang-tidy
@@ -269,7 +270,8 @@ deps: ## install what the build needs (Debian, Ubuntu; elsewhere lists it)
 
 deps-check: deps
 	@{ $(PYTHON) -c 'import venv, ensurepip' && command -v h5dump && \
-	    command -v mandoc && command -v zsh && command -v fish; } \
+	    command -v mandoc && command -v zsh && command -v fish && \
+	    command -v $(MPICC); } \
 	    >/dev/null 2>&1 || $(MAKE) -s --no-print-directory deps-python
 	@command -v chromium >/dev/null || \
 	    $(MAKE) -s --no-print-directory deps-browser || true
@@ -375,7 +377,7 @@ check-san-run: $(PROGRAM) $(TOOLS) $(SAN_TESTS) $(BUILD)/tests/oracle/write_stra
 	        fi; \
 	    done; exit $$status
 
-check-build: all $(TESTS) $(PRELOAD) $(BUILD)/tests/fuzz/fuzz $(BUILD)/tests/oracle/write_trace \
+check-build: all $(if $(shell command -v $(MPICC)),$(RANKED)) $(TESTS) $(PRELOAD) $(BUILD)/tests/fuzz/fuzz $(BUILD)/tests/oracle/write_trace \
     $(BUILD)/tests/oracle/write_run $(BUILD)/tests/oracle/write_strand \
     $(BUILD)/tests/oracle/write_trajectory
 check-slow-build: $(PROGRAM) $(TOOLS) $(SLOW) $(PRELOAD) $(SIMULATED) \
@@ -441,11 +443,11 @@ manual: $(MANUAL) ## manual pages and completion, into build/manual
 $(MANUAL): tools/manual.sh $(PROGRAM) $(TOOLS) CHANGELOG.md
 	@tools/manual.sh $(PROGRAM) $(@D)
 
-install: $(PROGRAM) $(TOOLS) $(SHARED) $(MANUAL) ## into PREFIX (default /usr/local), under DESTDIR
+install: $(PROGRAM) $(if $(MPI),$(RANKED)) $(TOOLS) $(SHARED) $(MANUAL) ## into PREFIX (default /usr/local), under DESTDIR
 	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/include \
 	    $(LIBDIR)/pkgconfig $(SHAREDIR)/tessera/data $(SHAREDIR)/man/man1 \
 	    $(SHAREDIR)/man/man5 $(DOCDIR) $(BASHDIR) $(ZSHDIR) $(FISHDIR))
-	install -m 755 $(PROGRAM) $(TOOLS) $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(PROGRAM) $(if $(MPI),$(RANKED)) $(TOOLS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 include/tessera.h $(DESTDIR)$(PREFIX)/include
 	install -m 755 $(SHARED) $(DESTDIR)$(LIBDIR)
 	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(LIBDIR)/libtessera.$(SO)
@@ -466,7 +468,7 @@ install: $(PROGRAM) $(TOOLS) $(SHARED) $(MANUAL) ## into PREFIX (default /usr/lo
 
 uninstall: ## remove what install wrote
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,include/tessera.h \
-	    $(addprefix bin/,$(notdir $(PROGRAM) $(TOOLS))) \
+	    $(addprefix bin/,$(notdir $(PROGRAM) $(RANKED) $(TOOLS))) \
 	    share/man/man1/tessera.1 share/man/man1/tessera-*.1 \
 	    share/man/man5/tessera-config.5)
 	rm -f $(addprefix $(DESTDIR),$(LIBDIR)/$(notdir $(SHARED)) \

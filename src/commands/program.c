@@ -722,7 +722,7 @@ static int follow(const tsr_command *const *commands, int argc,
 {
     int work = TSR_WORK_END;
     tsr_err err = {0};
-    tsr_interrupt_catch(tsr_hang_up_is_ignored());
+    tsr_interrupt_catch();
     tsr_status status = TSR_OK;
     do {
         status = tsr_ranks_work(&work, &err);

@@ -1233,11 +1233,9 @@ static tsr_status learn_from_chains(tsr_session *s, long done, long total,
                                     tsr_err *err)
 {
     const int is_first = done == total / 4, is_last = done == 3 * total / 4;
-    if (is_first && !is_last)
-        return tsr_sampler_collect_examples(s->sampler, err);
     TSR_TRY(tsr_setup_relearn_from_chains(s->config, s->log, s->sampler,
                                           is_last, s->setup, err));
-    return tsr_sampler_refresh(s->sampler, err);
+    return is_first && !is_last ? TSR_OK : tsr_sampler_refresh(s->sampler, err);
 }
 
 /* n draws, or fewer, so that the block ends where the model error is learnt
@@ -1565,16 +1563,10 @@ static tsr_status learn(void *context, int last, tsr_err *err)
 static tsr_status prepare_like(tsr_session *s, const rank_message *m,
                                const char *text, tsr_err *err)
 {
-    const int ignore_hang_up = tsr_hang_up_is_ignored();
     TSR_TRY(tsr_config_parse(text, s->config, err));
     TSR_TRY(tsr_setup_read(s->config, 1, s->log, s->setup, err));
     s->setup->known_error = &s->saved_error;
-    tsr_interrupt_block(1);
-    const tsr_status status =
-        tsr_setup_engine(s->config, m->n_chain, s->log, s->setup, err);
-    tsr_interrupt_catch(ignore_hang_up);
-    tsr_interrupt_block(0);
-    TSR_TRY(status);
+    TSR_TRY(tsr_setup_engine(s->config, m->n_chain, s->log, s->setup, err));
     s->identity = tsr_run_identity_of(s->setup);
     if (memcmp(&s->identity, &m->identity, sizeof m->identity) != 0)
         return tsr_fail(err, TSR_E_DATA,
