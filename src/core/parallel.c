@@ -130,6 +130,7 @@ typedef struct {
 typedef struct {
     attempt all; /* failed: the lowest item that failed on any rank */
     int n_thread, n_rank;
+    int most;      /* items of a run, whose results a message can hold */
     int next;      /* first item that no rank has */
     item_run here; /* the first run of rank 0 */
 } dealer;
@@ -139,7 +140,8 @@ static item_run next_run(dealer *d)
     pthread_mutex_lock(&d->all.lock);
     const int left = d->all.status == TSR_OK ? d->all.n - d->next : 0;
     const int share = left / (2 * d->n_rank);
-    const int n = share > d->n_thread ? share : d->n_thread;
+    int n = share > d->n_thread ? share : d->n_thread;
+    n = n < d->most ? n : d->most;
     const item_run run = {.first = d->next, .n = n < left ? n : left};
     d->next += run.n;
     pthread_mutex_unlock(&d->all.lock);
@@ -204,7 +206,10 @@ tsr_status tsr_parallel_share(int n_item, int n_thread, tsr_parallel_item work,
                               void *context, size_t n_byte, void *result,
                               tsr_err *err)
 {
-    dealer d = {.n_thread = n_thread, .n_rank = tsr_ranks_size()};
+    enum { MOST_BYTES = 1 << 28 };
+    dealer d = {.n_thread = n_thread,
+                .n_rank = tsr_ranks_size(),
+                .most = 1 + (int)(MOST_BYTES / (n_byte + 1))};
     int announced = TSR_WORK_COMMAND;
     pthread_t here;
     if (d.n_rank == 1)
