@@ -361,7 +361,10 @@ SAN_TESTS   := $(patsubst %.c,$(BUILD)/%,$(filter-out %_clash.c \
                  tests/library/test_*.c)))
 SAN_REPORT   = $(CURDIR)/$(BUILD)/report
 SAN_OPTIONS  = exitcode=99:log_path=$(SAN_REPORT)
-.PHONY: check-san check-san-run
+.PHONY: check-san check-san-run check-cluster
+check-cluster: $(PROGRAM) .venv/done ## batch jobs in a Slurm of its own, on this machine
+	@BUILD=$(BUILD) tests/run.sh tests/cluster/slurm.sh
+
 check-san: deps-check ## unit tests and commands under sanitizers
 	@+$(SUBMAKE) SAN=address,undefined check-san-run
 

@@ -123,14 +123,20 @@ typedef struct {
     long threads, draws;
     tsr_number_or_word checkpoint_every; /* TSR_NUMBER; a word: keep the value
                                             of the configuration */
-    int prior_only, dry_run, json;
+    int prior_only, dry_run, json, continues;
 } tsr_run_options;
 
 /* The functions behind tessera run CONFIG, or with is_resumed 1 tessera resume
- * DIR, and tessera report DIR. */
+ * DIR, and tessera report DIR. options->continues is ignored. */
 tsr_status tsr_run_execute(const char *path, int is_resumed,
                            const tsr_run_options *options, FILE *out,
                            tsr_log *log, tsr_err *err);
+
+/* A run keeps the configuration that it began with: warns if the file was
+ * changed since. */
+void tsr_run_warn_if_changed(const char *file, const char *directory,
+                             tsr_log *log);
+
 tsr_status tsr_report_run(const char *directory, const char *output,
                           const char *prior, int force, FILE *out, tsr_log *log,
                           tsr_err *err);

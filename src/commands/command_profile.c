@@ -972,10 +972,10 @@ void tsr_profile_put_entry(const tsr_saxs *saxs, tsr_json *json)
         return;
     }
     tsr_json_members(json,
-                     "entry{ name %s source %s rg_guinier %g rg_guinier_error "
-                     "%g rg_pr %g d_max %g mass %g mass_porod %g",
-                     e->name, e->source, e->rg, e->rg_error, e->rg_pr, e->d_max,
-                     e->mass, e->mass_porod);
+                     "entry{ name %s source %s rg_guinier %g rg_pr %g d_max %g "
+                     "mass %g mass_porod %g",
+                     e->name, e->source, e->rg, e->rg_pr, e->d_max, e->mass,
+                     e->mass_porod);
     tsr_json_numbers(json, "fits_chi2", e->n_fit, e->chi2);
     tsr_json_close(json);
 }
@@ -1288,19 +1288,19 @@ static tsr_status write_fit(const tsr_saxs *s, const char *path,
     char note[64]; /* ends the second line */
     const tsr_profile_fit *fit = &r->fit;
     const double first = s->q[0], last = s->q[s->n - 1];
-    const tsr_sascif as_cif = {.comment = r->structure.path,
-                               .n = s->n,
-                               .q = s->q,
-                               .intensity = s->intensity,
-                               .sigma = s->sigma,
-                               .rg = s->rg_guinier,
-                               .i0 = s->i0_guinier,
-                               .fit = r->curve,
-                               .chi2 = fit->chi2,
-                               .p = fit->cormap_p};
+    const tsr_saxs_columns columns = {.comment = r->structure.path,
+                                      .n = s->n,
+                                      .q = s->q,
+                                      .intensity = s->intensity,
+                                      .sigma = s->sigma,
+                                      .rg = s->rg_guinier,
+                                      .i0 = s->i0_guinier,
+                                      .fit = r->curve,
+                                      .chi2 = fit->chi2,
+                                      .p = fit->cormap_p};
     tsr_file_writer to;
     if (tsr_sascif_is_name(path))
-        return tsr_sascif_write(path, &as_cif, err);
+        return tsr_saxs_write(path, &columns, err);
     TSR_TRY(tsr_file_begin(&to, path, err));
     tsr_profile_bounds_text(fit, note, sizeof note);
     fprintf(to.out,

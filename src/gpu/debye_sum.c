@@ -27,7 +27,6 @@ struct tsr_debye_sum {
     int n_sum;                       /* sums of a unit: 1, or 4 with weights
                                         (factors 1, w_j, w_i, w_i w_j) */
     int max_unit;
-    size_t real_size;
     tsr_program program;
     cl_kernel kernel;
     cl_command_queue queue;
@@ -35,7 +34,7 @@ struct tsr_debye_sum {
     cl_int (*host_unit)[4]; /* [max_unit] first row, number of rows, first
                                column, number of columns */
     int *type_pair;         /* [max_unit] index of the pair of types */
-    void *host_result;      /* [max_unit][n_sum][stride] */
+    float *host_result;     /* [max_unit][n_sum][stride] */
     char description[512];
 };
 
@@ -54,8 +53,7 @@ static int lanes(const tsr_debye_sum *s)
     int width = s->info->float_width;
     if (s->options.is_simt)
         return 1;
-    width = width >= 16 ? 16 : width >= 8 ? 8 : 4;
-    return s->options.use_double ? width / 2 : width;
+    return width >= 16 ? 16 : width >= 8 ? 8 : 4;
 }
 
 static void set_shape(tsr_debye_sum *s)
@@ -68,8 +66,7 @@ static void set_shape(tsr_debye_sum *s)
     s->stride = s->groups * s->pages;
     s->n_sum = s->has_weight ? 4 : 1;
     s->tile = s->options.is_simt ? SIMT_TILE : lanes(s);
-    s->real_size = s->options.use_double ? sizeof(double) : sizeof(float);
-    size_t bytes = (size_t)s->n_sum * (size_t)s->stride * s->real_size;
+    size_t bytes = (size_t)s->n_sum * (size_t)s->stride * sizeof(float);
     size_t units = RESULT_BYTES / bytes;
     s->max_unit = units < 1 ? 1 : units > MAX_UNITS ? MAX_UNITS : (int)units;
     if (s->options.units_a_launch > 0 &&
@@ -87,15 +84,13 @@ static tsr_status build(tsr_debye_sum *s, tsr_err *err)
     const int groups = !s->options.is_simt && s->groups > 1 ? 0 : s->groups;
     snprintf(options, sizeof options,
              "-cl-std=CL1.2 -cl-mad-enable -DTILE=%d -DPAGES=%d -DGROUPS=%d "
-             "-DLANES=%d -DSHORT_RANGE=%d -DWEIGHTED=%d -DUSE_DOUBLE=%d",
-             s->tile, s->pages, groups, lanes(s), is_short, s->has_weight,
-             s->options.use_double);
+             "-DLANES=%d -DSHORT_RANGE=%d -DWEIGHTED=%d",
+             s->tile, s->pages, groups, lanes(s), is_short, s->has_weight);
     TSR_TRY(
         tsr_program_build(s->cl.device, 2, source, options, &s->program, err));
     const int n = snprintf(s->description, sizeof s->description,
-                           "debye sum %s, %s precision; ",
-                           s->options.is_simt ? "SIMT" : "SIMD",
-                           s->options.use_double ? "double" : "single");
+                           "debye sum %s, single precision; ",
+                           s->options.is_simt ? "SIMT" : "SIMD");
     tsr_program_describe(&s->program, s->cl.device, options, s->description + n,
                          sizeof s->description - (size_t)n);
     return TSR_OK;
@@ -105,7 +100,7 @@ static tsr_status make_buffers(tsr_debye_sum *s, tsr_err *err)
 {
     const size_t n = (size_t)s->max_unit;
     const size_t bytes =
-        n * (size_t)s->n_sum * (size_t)s->stride * s->real_size;
+        n * (size_t)s->n_sum * (size_t)s->stride * sizeof(float);
     tsr_pool_array(&s->pool, s->host_unit, n);
     tsr_pool_array(&s->pool, s->type_pair, n);
     s->host_result = tsr_pool_new(&s->pool, bytes, 1);
@@ -142,10 +137,6 @@ tsr_status tsr_debye_sum_new(const tsr_device *device, int n_q,
         status = tsr_fail(err, TSR_E_INTERNAL,
                           "Debye sum: %d q of step %g, %d pages a group", n_q,
                           dq_inv_ang, s->options.max_pages);
-    else if (s->options.use_double && !info->has_double)
-        status =
-            tsr_fail(err, TSR_E_DEVICE,
-                     "%s has no double precision (cl_khr_fp64)", info->name);
     if (status == TSR_OK) {
         set_shape(s);
         status = build(s, err);
@@ -197,19 +188,18 @@ typedef struct {
 
 /* ---- the particles ---- */
 
-static void store_particle(const tsr_debye_sum *s, void *to, size_t at,
-                           const double *x, const double *centre, double weight)
+static void store_particle(float *to, const double *x, const double *centre,
+                           double weight)
 {
-    for (int c = 0; c < 4; c++)
-        tsr_cl_store_real(to, 4 * at + (size_t)c,
-                          c < 3 ? x[c] - centre[c] : weight,
-                          s->options.use_double);
+    for (int c = 0; c < 3; c++)
+        to[c] = (float)(x[c] - centre[c]);
+    to[3] = (float)weight;
 }
 
 /* Sorts particles into tiles of one type each. packed [n_tile * tile + tile][4]
  * out. Padding lies at the centre; it is read, but not counted. */
 static void pack_particles(const tsr_debye_sum *s, const tsr_debye_spec *spec,
-                           const int *first, layout *l, void *packed)
+                           const int *first, layout *l, float *packed)
 {
     double centre[3] = {0.0, 0.0, 0.0};
     for (int i = 0; i < spec->n; i++)
@@ -224,7 +214,7 @@ static void pack_particles(const tsr_debye_sum *s, const tsr_debye_spec *spec,
         while (l->count[tile] == s->tile)
             tile++;
         size_t at = (size_t)tile * (size_t)s->tile + (size_t)l->count[tile]++;
-        store_particle(s, packed, at, spec->xyz[i], centre,
+        store_particle(packed + 4 * at, spec->xyz[i], centre,
                        spec->weight != NULL ? spec->weight[i] : 1.0);
     }
 }
@@ -248,11 +238,11 @@ static tsr_status layout_make(const tsr_debye_sum *s,
     tsr_pool_array(&l->pool, l->count, l->n_tile);
     tsr_pool_array(&l->pool, l->sum,
                    n_type * n_type * (size_t)s->n_sum * (size_t)s->stride);
-    void *packed = tsr_pool_new(&l->pool, n_slot, 4 * s->real_size);
+    float *packed = tsr_pool_new(&l->pool, n_slot, 4 * sizeof *packed);
     TSR_TRY(tsr_pool_check(&l->pool, err));
     pack_particles(s, spec, first, l, packed);
     l->particle = tsr_cl_buffer(&l->cl, CL_MEM_READ_ONLY,
-                                n_slot * 4 * s->real_size, packed);
+                                n_slot * 4 * sizeof *packed, packed);
     tsr_pool_free(&l->pool, packed);
     l->n_pair = 0.5 * l->n_tile * (l->n_tile + 1.0);
     const double wanted =
@@ -307,11 +297,12 @@ static int next_units(const tsr_debye_sum *s, const layout *l, int n_type,
 static cl_int set_arguments(const tsr_debye_sum *s, const layout *l)
 {
     const cl_uint groups = (cl_uint)s->groups;
+    const float dq = (float)s->dq;
     cl_kernel k = s->kernel;
     cl_int code = clSetKernelArg(k, 0, sizeof s->unit, &s->unit);
     code |= clSetKernelArg(k, 2, sizeof l->particle, &l->particle);
     code |= clSetKernelArg(k, 3, sizeof s->result, &s->result);
-    code |= tsr_cl_set_real(k, 4, s->dq, s->options.use_double);
+    code |= clSetKernelArg(k, 4, sizeof dq, &dq);
     code |= clSetKernelArg(k, 5, sizeof groups, &groups);
     return code;
 }
@@ -323,7 +314,7 @@ static tsr_status launch(const tsr_debye_sum *s, int n, tsr_err *err)
     size_t global[2] = {(size_t)n * width, (size_t)s->groups};
     size_t local[2] = {width, 1};
     size_t bytes =
-        (size_t)n * (size_t)s->n_sum * (size_t)s->stride * s->real_size;
+        (size_t)n * (size_t)s->n_sum * (size_t)s->stride * sizeof(float);
     const char *call = "clEnqueueWriteBuffer";
     cl_int code = clEnqueueWriteBuffer(s->queue, s->unit, CL_TRUE, 0,
                                        (size_t)n * sizeof *s->host_unit,
@@ -352,16 +343,9 @@ static void add_results(const tsr_debye_sum *s, int n, layout *l)
         const cl_int *unit = s->host_unit[u];
         double times = unit[0] == unit[2] ? 1.0 : 2.0;
         double *to = l->sum + (size_t)s->type_pair[u] * row;
-        if (s->options.use_double) {
-            const double *from =
-                (const double *)s->host_result + (size_t)u * row;
-            for (size_t i = 0; i < row; i++)
-                to[i] += times * from[i];
-        } else {
-            const float *from = (const float *)s->host_result + (size_t)u * row;
-            for (size_t i = 0; i < row; i++)
-                to[i] += times * (double)from[i];
-        }
+        const float *from = s->host_result + (size_t)u * row;
+        for (size_t i = 0; i < row; i++)
+            to[i] += times * (double)from[i];
     }
 }
 
@@ -486,7 +470,7 @@ tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
 
 enum { N_PARTICLE = 150, N_TYPE = 3, N_COMP = 2, N_PAIR = 3 };
 
-static const double limit_single = 2e-5, limit_double = 1e-10;
+static const double limit = 2e-5;
 
 static double uniform(uint64_t *state)
 {
@@ -545,7 +529,6 @@ static tsr_status worst_error(tsr_debye_sum *sum, sample *s, double *worst,
 tsr_status tsr_debye_sum_test(tsr_debye_sum *sum, double *max_rel_error,
                               tsr_err *err)
 {
-    const double limit = sum->options.use_double ? limit_double : limit_single;
     double worst = 0.0;
     tsr_pool pool = {0};
     sample s;

@@ -23,7 +23,6 @@
 typedef struct {
     int is_simt;        /* 1: use the GPU's kernel even on a CPU; any other
                            device always uses it */
-    int use_double;     /* 1: double precision, if the device supports it */
     int max_pages;      /* values of q in a group, at most 64 */
     int units_a_launch; /* largest number of units in a launch */
     int run;            /* largest number of columns of a unit, in tiles */
@@ -49,7 +48,7 @@ const char *tsr_debye_sum_describe(const tsr_debye_sum *sum);
 
 /* Self-test: compares the profile of a small sample with that of the reference
  * sum. TSR_E_DEVICE, with device and error, if the profiles differ by more than
- * 2e-5 (1e-10 in double precision). max_rel_error out, may be NULL. */
+ * 2e-5. max_rel_error out, may be NULL. */
 tsr_status tsr_debye_sum_test(tsr_debye_sum *sum, double *max_rel_error,
                               tsr_err *err);
 

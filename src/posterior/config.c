@@ -395,12 +395,6 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
         {s->frozen && s->flexible.n + s->rigid.n + s->fixed.n + s->mobile.n > 0,
          "structure.frozen: nothing moves; leave flexible, rigid, fixed and "
          "mobile out"},
-        {is_atoms && s->file == NULL,
-         "structure.bodies: atoms needs structure.file: a sequence has no "
-         "atoms"},
-        {is_atoms && s->starts.n > 0,
-         "structure.starts: with structure.bodies: atoms the water of one "
-         "starting structure moves with its atoms; leave starts out"},
         {c->output.directory[0] == '\0',
          "output.directory is empty; name a folder"}};
     const struct {
@@ -413,13 +407,12 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
     for (size_t k = 0; k < sizeof rule / sizeof *rule; k++)
         if (rule[k].is_wrong)
             return tsr_fail(err, TSR_E_CONFIG, "%s", rule[k].why);
-    if (is_atoms && unknown != NULL && strcmp(c->device.use, "reference") == 0)
-        return tsr_fail(
-            err, TSR_E_CONFIG,
-            "device.use: reference computes curves of bodies, which only "
-            "propose draws of all atoms, and their error is not known, since "
-            "%s; leave reference out, or use a device",
-            unknown);
+    if (is_atoms && unknown != NULL)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.bodies: atoms: chains of bodies propose the "
+                        "draws, and their error against atoms is not known, "
+                        "since %s",
+                        unknown);
     if (s->starts.n > s->states)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure.starts: %d files for %ld state%s; each "

@@ -176,10 +176,6 @@ static int init_state(tsr_chain *c, int k, size_t n_profile)
     s->current = tsr_conformation_new(t->topology);
     s->proposed = tsr_conformation_new(t->topology);
     tsr_pool_array(&c->pool, s->profile, n_profile + 1);
-    const tsr_particles *particles =
-        t->likelihood != NULL ? t->likelihood->particles : NULL;
-    if (particles != NULL)
-        tsr_pool_array(&c->pool, s->particle, particles->n + 1);
     if (s->current == NULL || s->proposed == NULL || c->pool.failed)
         return 0;
     int n = t->topology->n_residue;
@@ -229,28 +225,16 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
     return TSR_OK;
 }
 
-/* The engine's scatterers in residues first .. first + count - 1 of a state:
- * index of the first, number, positions. If particles scatter in place of
- * bodies, their positions are written to the state's scratch and valid until
- * the next call. */
-static tsr_body_range scatterer_range(const tsr_chain *chain, int state,
-                                      const tsr_conformation *conformation,
-                                      int first, int count)
+/* The bodies of residues first .. first + count - 1. */
+static tsr_body_range body_range(const tsr_topology *t,
+                                 const tsr_conformation *conformation,
+                                 int first, int count)
 {
-    const tsr_topology *t = chain->target->topology;
-    const tsr_particles *particles = chain->target->likelihood->particles;
     const tsr_residue *a = &t->residue[first], *z = a + count - 1;
-    if (particles == NULL)
-        return (tsr_body_range){
-            .first = a->first_body,
-            .count = z->first_body + z->n_body - a->first_body,
-            .xyz = (const double(*)[3])(conformation->body + a->first_body)};
-    double(*to)[3] = chain->state[state].particle + particles->first[first];
-    particles->type->place(particles, conformation, first, count, to);
-    return (tsr_body_range){.first = particles->first[first],
-                            .count = particles->first[first + count] -
-                                     particles->first[first],
-                            .xyz = (const double(*)[3])to};
+    return (tsr_body_range){
+        .first = a->first_body,
+        .count = z->first_body + z->n_body - a->first_body,
+        .xyz = (const double(*)[3])(conformation->body + a->first_body)};
 }
 
 /* to->partial: mean of the partial profiles over the states, with the weights
@@ -314,12 +298,9 @@ tsr_status tsr_chain_start(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
     for (int k = 0; k < chain->n_state && batch != NULL && status == TSR_OK;
          k++) {
         tsr_conformer *s = &chain->state[k];
-        status =
-            tsr_batch_set(batch, chain->system + k,
-                          scatterer_range(chain, k, s->current, 0,
-                                          chain->target->topology->n_residue)
-                              .xyz,
-                          s->profile, err);
+        status = tsr_batch_set(batch, chain->system + k,
+                               (const double(*)[3])s->current->body, s->profile,
+                               err);
     }
     mean_profile(chain, -1, NULL, &chain->now);
     return status != TSR_OK
@@ -744,8 +725,8 @@ static int evaluate_prior(tsr_chain *chain, tsr_body_proposal *request)
         return 0;
     for (int k = 0; k < c->proposal.n_span; k++) {
         const tsr_span *s = &c->proposal.span[k];
-        c->range[k] = scatterer_range(c, c->moved_state, state->proposed,
-                                      s->first, s->count);
+        c->range[k] =
+            body_range(t->topology, state->proposed, s->first, s->count);
         c->range[k].group = s->group;
     }
     const double changed = tsr_mix_changed(t->topology, &c->proposal);
@@ -1003,10 +984,8 @@ static tsr_status refresh_profile(tsr_chain *c, int k, tsr_batch *batch,
     const tsr_likelihood *l = c->target->likelihood;
     tsr_conformer *s = &c->state[k];
     double *fresh = c->trial.partial; /* not in use between two steps */
-    const tsr_body_range all =
-        scatterer_range(c, k, s->current, 0, c->target->topology->n_residue);
-    tsr_status status =
-        tsr_batch_set(batch, c->system + k, all.xyz, fresh, err);
+    tsr_status status = tsr_batch_set(
+        batch, c->system + k, (const double(*)[3])s->current->body, fresh, err);
     if (status == TSR_OK && !s->is_restored)
         status = compare_profiles(batch->engine, s->profile, "accepted updates",
                                   fresh, "computed afresh", err);

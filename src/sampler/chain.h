@@ -129,12 +129,9 @@ typedef struct {
 typedef struct {
     tsr_conformation *current, *proposed; /* equal between steps */
     tsr_prior_state *prior;
-    double *profile;       /* [n_pair][n_q] from the engine, electrons
-                              squared */
-    double (*particle)[3]; /* scratch: positions of the likelihood's own
-                              scatterers; NULL: bodies scatter */
-    int is_restored;       /* 1: `profile` is not that of `current` until
-                              tsr_chain_refresh */
+    double *profile; /* [n_pair][n_q] from the engine, electrons squared */
+    int is_restored; /* 1: `profile` is not that of `current` until
+                        tsr_chain_refresh */
 } tsr_conformer;
 
 /* A chain. Only src/sampler and tests use the members. */

@@ -73,6 +73,7 @@ enum { TSR_POPULATION_LEAST = 16 };
 typedef struct {
     int has_data, is_gpu, n_thread, n_state;
     int uses_surrogate; /* 1: chains have walks by a surrogate on the device */
+    int is_all_atom;    /* 1: each draw costs a curve of all atoms */
     double capacity;    /* systems that fit into the devices' memory */
     double min_beta;    /* power of the likelihood below which the posterior is
                            improper (likelihood/term.h); 1 / t_max must be

@@ -809,12 +809,10 @@ static int is_progress_valid(const tsr_session *s)
 /* Saves the model errors in memory, for the next checkpoint. */
 static tsr_status save_error(tsr_session *s, tsr_err *err)
 {
-    tsr_likelihood *const of[] = {s->setup->data.likelihood,
-                                  s->setup->atoms.likelihood};
+    tsr_likelihood *l = s->setup->data.likelihood;
     tsr_archive_begin(&s->saved_error);
-    for (int k = 0; k < 2; k++)
-        if (of[k] != NULL)
-            TSR_TRY(tsr_likelihood_archive(of[k], &s->saved_error, err));
+    if (l != NULL)
+        TSR_TRY(tsr_likelihood_archive(l, &s->saved_error, err));
     return tsr_archive_end(&s->saved_error, err);
 }
 
