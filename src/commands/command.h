@@ -33,6 +33,7 @@
 #include "core/log.h"
 #include "core/parallel.h"
 #include "core/pool.h"
+#include "core/ranks.h"
 #include "core/status.h"
 #include "likelihood/term.h"
 
@@ -67,7 +68,10 @@
 /* The value of this option, or its default. */
 static inline int tsr_threads(long given)
 {
-    return given > 0 ? (int)given : tsr_parallel_processors();
+    int n_rank;
+    (void)tsr_ranks_on_node(&n_rank);
+    const int share = tsr_parallel_processors() / n_rank;
+    return given > 0 ? (int)given : share > 0 ? share : 1;
 }
 
 /* A parsed command line. */

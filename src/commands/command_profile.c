@@ -195,6 +195,7 @@ typedef struct {
     const char *const *name;    /* [n] path, or "x.pdb:12" for model 12 */
     tsr_map_models models;      /* atoms NULL: files */
     tsr_profile_result *result; /* [n] */
+    int over_ranks;             /* 1: results have no pointers */
     int in_ensemble; /* 1: curves are kept for the ensemble; fits of single
                         models are not commented on */
     int is_first;    /* 1: the log has what is assumed of the first model */
@@ -463,6 +464,14 @@ static void drop_curves(tsr_profile_result *r)
     r->curve = NULL;
 }
 
+/* What another rank could not read is named again there. */
+static void drop_pointers(tsr_profile_result *r)
+{
+    drop_curves(r);
+    free(r->structure.path);
+    r->structure.path = NULL;
+}
+
 /* Of single fits, only the best keeps its curves. */
 static void keep_best(series *s, int i)
 {
@@ -490,7 +499,9 @@ static tsr_status compute_item(void *context, int i, int thread, tsr_err *err)
         TSR_THEN(status, write_one(s->w, r, err));
     if (status != TSR_OK && s->models.atoms != NULL)
         status = tsr_wrap(err, status, "%s", s->name[i]);
-    if (!s->in_ensemble && status == TSR_OK)
+    if (s->over_ranks)
+        drop_pointers(r);
+    else if (!s->in_ensemble && status == TSR_OK)
         keep_best(s, i);
     return status;
 }
@@ -529,8 +540,15 @@ static tsr_status compute_series(series *s, tsr_err *err)
     TSR_TRY(tsr_allocated(s->result, err));
     s->best = -1;
     pthread_mutex_init(&s->lock, NULL);
-    const tsr_status status =
-        tsr_parallel_try(s->n, s->w->n_thread, compute_item, s, err);
+    tsr_status status =
+        s->over_ranks
+            ? tsr_parallel_share(s->n, s->w->n_thread, compute_item, s,
+                                 sizeof *s->result, s->result, err)
+            : tsr_parallel_try(s->n, s->w->n_thread, compute_item, s, err);
+    for (int i = 0; s->over_ranks && i < s->n && status == TSR_OK; i++) {
+        s->result[i].structure.path = strdup(s->name[i]);
+        status = tsr_allocated(s->result[i].structure.path, err);
+    }
     pthread_mutex_destroy(&s->lock);
     return status;
 }
@@ -1441,6 +1459,8 @@ static tsr_status run_single_fits(const work *w, series *s, tsr_err *err)
     const char *output = w->o->output;
     const int n = s->n, has_data = w->saxs != NULL;
     tsr_profile_maker_expect(w->maker, n);
+    s->over_ranks =
+        tsr_ranks_size() > 1 && n > 1 && (output == NULL || is_folder(output));
     tsr_status status = compute_series(s, err);
     if (status == TSR_OK && has_data)
         qsort(s->result, (size_t)n, sizeof *s->result, compare_chi2);

@@ -53,7 +53,8 @@ typedef struct {
     double sigma_over_r;
     tsr_density_sums sums;
     double threshold;
-    tsr_fsc fsc; /* without its arrays */
+    tsr_fsc fsc;    /* without its arrays */
+    double shell[]; /* [shells.n] its correlations */
 } result;
 
 typedef struct comparison comparison;
@@ -64,8 +65,7 @@ typedef struct {
     int thread; /* index of the thread that compares the file */
     tsr_map_models models;
     int n;
-    result *result; /* [n] */
-    double *fsc;    /* [n][n_shell] shell correlations */
+    char *result; /* [n] results */
 } compared_file;
 
 struct comparison {
@@ -74,7 +74,13 @@ struct comparison {
     compared_file *file; /* [job->n_model] */
     tsr_shells shells;
     double *s_inv_ang; /* [shells.n] */
+    size_t n_byte;     /* size of a result */
 };
+
+static result *result_of(const compared_file *f, int k)
+{
+    return (result *)(void *)(f->result + (size_t)k * f->all->n_byte);
+}
 
 typedef struct {
     const unsigned char *z;
@@ -278,7 +284,7 @@ static tsr_status compare(const compared_file *f, worker *w, int k,
 {
     const comparison *c = f->all;
     const tsr_map_job *job = &w->job;
-    result *r = &f->result[k];
+    result *r = result_of(f, k);
     *r = (result){.n_atom = m->n_atom, .sigma_over_r = job->sigma_over_r};
     tsr_map_models_label(&f->models, k, r->label, sizeof r->label);
     if (!(job->sigma_over_r > 0.0))
@@ -297,8 +303,7 @@ static tsr_status compare(const compared_file *f, worker *w, int k,
         TSR_TRY(check_voxels(job, m, cc, r->label, err));
     }
     TSR_TRY(tsr_fsc_make(job->map, w->density, pool, &r->fsc, err));
-    memcpy(f->fsc + (size_t)k * (size_t)c->shells.n, r->fsc.fsc,
-           (size_t)c->shells.n * sizeof *f->fsc);
+    memcpy(r->shell, r->fsc.fsc, (size_t)c->shells.n * sizeof *r->shell);
     return TSR_OK;
 }
 
@@ -320,13 +325,11 @@ static tsr_status compare_model(void *context, int k, int thread, tsr_err *err)
     TSR_THEN(status, tsr_allocated(w->density, err));
     TSR_THEN(status, start_worker(job, w, err));
     TSR_THEN(status, tsr_map_models_frame(&f->models, k, xyz, err));
-    if (status == TSR_OK) {
-        m.xyz = (const double(*)[3])xyz;
-        status = compare(f, w, k, &m, &pool, err);
-        tsr_map_models_label(&f->models, k, label, sizeof label);
-        if (status != TSR_OK)
-            status = tsr_wrap(err, status, "%s", label);
-    }
+    m.xyz = (const double(*)[3])xyz;
+    TSR_THEN(status, compare(f, w, k, &m, &pool, err));
+    tsr_map_models_label(&f->models, k, label, sizeof label);
+    if (status != TSR_OK)
+        status = tsr_wrap(err, status, "%s", label);
     tsr_pool_clear(&pool);
     return status;
 }
@@ -343,24 +346,25 @@ static tsr_status compare_file(void *context, int i, int thread, tsr_err *err)
                             job->log, &f->models, err);
     TSR_THEN(status, tsr_map_job_check(job, &f->models, 0.5, err));
     if (status == TSR_OK) {
-        const size_t n = (size_t)f->models.n;
         f->n = f->models.n;
-        f->result = calloc(n, sizeof *f->result);
-        f->fsc = calloc(n * (size_t)c->shells.n + 1, sizeof *f->fsc);
-        status =
-            f->result != NULL && f->fsc != NULL ? TSR_OK : tsr_no_memory(err);
+        f->result = calloc((size_t)f->n, c->n_byte);
+        status = tsr_allocated(f->result, err);
     }
-    TSR_THEN(status,
-             tsr_parallel_try(f->n, job->n_thread, compare_model, f, err));
+    if (job->n_model > 1) /* this file is an item of threads */
+        TSR_THEN(status, tsr_parallel_try(f->n, 1, compare_model, f, err));
+    else
+        TSR_THEN(status, tsr_parallel_share(f->n, job->n_thread, compare_model,
+                                            f, c->n_byte, f->result, err));
     tsr_map_models_clear(&f->models);
     return status;
 }
 
-/* Threads share the files, or the models of a single file. */
+/* Threads share the files, or threads and ranks the models of a single file. */
 static tsr_status compare_all(comparison *c, tsr_err *err)
 {
     tsr_map_job *job = c->job;
     c->shells = tsr_fourier_shells(&job->map->grid);
+    c->n_byte = sizeof(result) + (size_t)c->shells.n * sizeof(double);
     tsr_pool_array(&job->pool, c->file, job->n_model);
     tsr_pool_array(&job->pool, c->s_inv_ang, c->shells.n);
     TSR_TRY(tsr_pool_check(&job->pool, err));
@@ -399,7 +403,7 @@ static void print_table(const comparison *c)
     int width = 5;
     for (int i = 0; i < job->n_model; i++)
         for (int k = 0; k < c->file[i].n; k++) {
-            const int own = tsr_text_width(c->file[i].result[k].label);
+            const int own = tsr_text_width(result_of(&c->file[i], k)->label);
             width = own > width ? own : width;
         }
     fprintf(job->out,
@@ -413,7 +417,7 @@ static void print_table(const comparison *c)
             "FSC .143");
     for (int i = 0; i < job->n_model; i++)
         for (int k = 0; k < c->file[i].n; k++)
-            print_row(job, &c->file[i].result[k], width);
+            print_row(job, result_of(&c->file[i], k), width);
     fprintf(job->out,
             "cc_box: all voxels; cc_mask: voxels within %g A of an atom%s\n",
             job->mask_ang,
@@ -422,9 +426,7 @@ static void print_table(const comparison *c)
                                : "");
 }
 
-/* fsc [shells.n]. */
-static void write_result(tsr_json *j, const comparison *c, const result *r,
-                         const double *fsc)
+static void write_result(tsr_json *j, const comparison *c, const result *r)
 {
     const tsr_map_job *job = c->job;
     double slope, offset;
@@ -452,7 +454,7 @@ static void write_result(tsr_json *j, const comparison *c, const result *r,
                      r->fsc.half_is_at_limit, r->fsc.low_inv_ang,
                      r->fsc.low_is_at_limit);
     tsr_json_numbers(j, "s_inv_ang", c->shells.n, c->s_inv_ang);
-    tsr_json_numbers(j, "fsc", c->shells.n, fsc);
+    tsr_json_numbers(j, "fsc", c->shells.n, r->shell);
     tsr_json_close(j);
 }
 
@@ -468,8 +470,7 @@ static void print_json(const comparison *c)
     tsr_json_array(&j, "models");
     for (int i = 0; i < job->n_model; i++)
         for (int k = 0; k < c->file[i].n; k++)
-            write_result(&j, c, &c->file[i].result[k],
-                         c->file[i].fsc + (size_t)k * (size_t)c->shells.n);
+            write_result(&j, c, result_of(&c->file[i], k));
     tsr_json_close(&j);
     tsr_json_close(&j);
 }
@@ -484,7 +485,7 @@ static tsr_status write_difference(const comparison *c, const char *path,
     tsr_map *map;
     double slope = 0.0, offset = 0.0;
     TSR_TRY(tsr_map_new(&from->grid, &c->job->pool, &map, err));
-    tsr_map_line(&c->file[0].result[0].sums.box, &slope, &offset);
+    tsr_map_line(&result_of(&c->file[0], 0)->sums.box, &slope, &offset);
     for (size_t k = 0; k < n; k++)
         map->value[k] =
             (float)((double)from->value[k] -
@@ -526,10 +527,8 @@ tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err)
 {
     comparison c = {.job = job};
     const tsr_status status = correlate_all(&c, err);
-    for (int i = 0; c.file != NULL && i < job->n_model; i++) {
+    for (int i = 0; c.file != NULL && i < job->n_model; i++)
         free(c.file[i].result);
-        free(c.file[i].fsc);
-    }
     free_workers(job, c.worker);
     return status;
 }
@@ -550,7 +549,8 @@ typedef struct {
     size_t n_atom;  /* atoms of all rows */
     int n_each;     /* models of a chunk */
     worker *worker; /* [n_thread] */
-    double *cc;     /* [models.n][rows.n]; NaN: not defined */
+    double *cc; /* [models.n][rows.n] and the end of the last chunk; NaN: not
+                   defined */
 } timeline;
 
 /* draw; for a trajectory its frame, from 1 */
@@ -559,7 +559,7 @@ static const char csv_head[] = "component,model,chain,draw,cc,change\n";
 /* ---- the correlations ---- */
 
 /* Atoms of all parts that an engine receives at once: enough to occupy it. */
-enum { ATOMS_A_CALL = 1 << 20 };
+enum { ATOMS_A_CALL = 1 << 20, MOST_EACH = 16 };
 
 /* Correlates the parts of models `from` to end - 1, one model after the other.
  */
@@ -611,22 +611,24 @@ static tsr_status correlate_chunk(void *context, int chunk, int thread,
     return status;
 }
 
-/* Threads share chunks of models: at least four a thread, so that threads end
- * together, and as many models as an engine has room for. */
+/* Threads and ranks share chunks of models, small ones so that they end
+ * together, and whose parts an engine has room for. */
 static tsr_status correlate(timeline *t, tsr_err *err)
 {
     tsr_map_job *job = t->job;
     const int n = t->models.n;
+    const int wanted = n < MOST_EACH * 256 ? n / 256 + 1 : MOST_EACH;
     for (int r = 0; r < t->rows.n; r++)
         t->n_atom += (size_t)t->rows.component[r].n;
     const int room = (int)(ATOMS_A_CALL / (t->n_atom + 1)) + 1;
-    const int share = n / (4 * job->n_thread) + 1;
-    t->n_each = room < share ? room : share;
-    tsr_pool_array(&job->pool, t->cc, (size_t)t->rows.n * (size_t)n);
+    t->n_each = room < wanted ? room : wanted;
+    const int n_chunk = (n + t->n_each - 1) / t->n_each;
+    const size_t n_cell = (size_t)t->n_each * (size_t)t->rows.n;
+    tsr_pool_array(&job->pool, t->cc, n_cell * (size_t)n_chunk);
     TSR_TRY(tsr_pool_check(&job->pool, err));
     TSR_TRY(make_workers(job, &t->worker, err));
-    return tsr_parallel_try((n + t->n_each - 1) / t->n_each, job->n_thread,
-                            correlate_chunk, t, err);
+    return tsr_parallel_share(n_chunk, job->n_thread, correlate_chunk, t,
+                              n_cell * sizeof *t->cc, t->cc, err);
 }
 
 /* ---- the table ---- */

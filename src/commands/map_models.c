@@ -335,7 +335,6 @@ tsr_status tsr_map_models_frame(const tsr_map_models *models, int k,
     const tsr_map_models *m = models;
     const size_t n_atom = (size_t)m->atoms->n_atom;
     struct tsr_model_frames *f = m->frames;
-    char label[512];
     if (f == NULL) {
         memcpy(xyz, m->xyz + (size_t)k * n_atom, n_atom * sizeof *xyz);
         return TSR_OK;
@@ -345,10 +344,7 @@ tsr_status tsr_map_models_frame(const tsr_map_models *models, int k,
         f->run.frames != NULL ? read_drawn(&f->run, f->run.order[k], xyz, err)
                               : read_file(&f->file, m, k, xyz, err);
     pthread_mutex_unlock(&f->lock);
-    if (status == TSR_OK)
-        return TSR_OK;
-    tsr_map_models_label(m, k, label, sizeof label);
-    return tsr_wrap(err, status, "%s", label);
+    return status;
 }
 
 tsr_status tsr_map_models_load(tsr_map_models *models, tsr_err *err)

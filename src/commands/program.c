@@ -689,9 +689,36 @@ static int close_output(int exit_status)
     return tsr_exit_status(TSR_E_IO);
 }
 
+/* Another rank takes part in the command of rank 0 (tsr_parallel_share). Its
+ * messages are those of rank 0, unless it fails before it shares anything. */
+static void follow_command(const tsr_command *const *commands, int argc,
+                           const char *const *argv)
+{
+    char *text = NULL;
+    size_t n;
+    FILE *message = open_memstream(&text, &n), *out = fopen("/dev/null", "w");
+    const int exit_status =
+        message != NULL && out != NULL
+            ? tsr_program(commands, "", argc, argv, out, message)
+            : tsr_exit_status(TSR_E_NOMEM);
+    if (exit_status == tsr_exit_status(TSR_E_NO)) {
+        fclose(out);
+        fclose(message);
+        free(text);
+        return;
+    }
+    /* The launcher ends the other ranks, which wait for this one. */
+    if (message != NULL)
+        fflush(message);
+    fprintf(stderr, "%s: on rank %d: %s\n", PROGRAM, tsr_ranks_rank(),
+            text != NULL ? text : "out of memory");
+    _exit(exit_status);
+}
+
 /* The other ranks do the work that rank 0 announces (core/ranks.h). They print
  * nothing: what happens to them is an error on rank 0, too. */
-static int follow(void)
+static int follow(const tsr_command *const *commands, int argc,
+                  const char *const *argv)
 {
     int work = TSR_WORK_END;
     tsr_err err = {0};
@@ -701,6 +728,8 @@ static int follow(void)
         status = tsr_ranks_work(&work, &err);
         if (status == TSR_OK && work == TSR_WORK_RUN)
             (void)tsr_session_follow(NULL, &err);
+        if (status == TSR_OK && work == TSR_WORK_COMMAND)
+            follow_command(commands, argc, argv);
     } while (status == TSR_OK && work != TSR_WORK_END);
     tsr_ranks_end();
     return tsr_exit_status(status);
@@ -714,7 +743,7 @@ int tsr_main(const tsr_command *const *commands, const char *built_with,
     if (!set_up())
         return tsr_exit_status(TSR_E_IO);
     if (tsr_ranks_rank() > 0)
-        return follow();
+        return follow(commands, argc, argv);
     const int exit_status = close_output(
         tsr_program(commands, built_with, argc, argv, output(), stderr));
     (void)tsr_ranks_work(&work, NULL);

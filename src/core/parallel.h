@@ -4,6 +4,8 @@
 
 #include "core/status.h"
 
+#include <stddef.h>
+
 enum { TSR_MAX_THREAD = 256 };
 
 /* Number of processors online, at most TSR_MAX_THREAD; 1 for a thread that
@@ -33,5 +35,17 @@ typedef tsr_status (*tsr_parallel_item)(void *context, int item, int thread,
  * depend on the threads. */
 tsr_status tsr_parallel_try(int n_item, int n_thread, tsr_parallel_item work,
                             void *context, tsr_err *err);
+
+/* tsr_parallel_try over all ranks (core/ranks.h): called by the main thread of
+ * rank 0, whose command line the other ranks have too. Rank 0 announces the
+ * command; the others run it as far as this call, compute items for rank 0, and
+ * receive TSR_E_NO, with which they leave the command. Ranks receive ever
+ * smaller runs of items, at least n_thread, whenever they are idle. result
+ * [n_item][n_byte]: where `work` stores the result of an item, without
+ * pointers; on rank 0 those of all ranks arrive. Item 0 is computed by rank 0.
+ * Errors: as above; TSR_E_DEVICE (a rank is lost), TSR_E_NOMEM. */
+tsr_status tsr_parallel_share(int n_item, int n_thread, tsr_parallel_item work,
+                              void *context, size_t n_byte, void *result,
+                              tsr_err *err);
 
 #endif

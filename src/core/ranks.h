@@ -31,8 +31,9 @@ int tsr_ranks_on_node(int *n);
  * first of rank of + 1. Every rank owns n / size items, or one more. */
 int tsr_ranks_first(int n, int of);
 
-/* Kinds of work in which all ranks take part. */
-enum { TSR_WORK_END, TSR_WORK_RUN };
+/* Kinds of work in which all ranks take part: a run, or a command that shares
+ * its items (core/parallel.h). */
+enum { TSR_WORK_END, TSR_WORK_RUN, TSR_WORK_COMMAND };
 
 /* Rank 0 announces work, the other ranks wait for it: *work in on rank 0, out
  * on the others. */

@@ -20,9 +20,11 @@
  * A part is the list of atoms of residues with a mark. The ways to divide a
  * model differ only in which residues they mark. */
 
-/* Appends the part of the residues with mark [n_residue] 1. */
+/* Appends the part of the residues first .. last, or those with mark
+ * [n_residue] 1; mark NULL: all. */
 static tsr_status add_component(tsr_components *all, const tsr_atoms *atoms,
-                                const int *mark, const char *name, tsr_err *err)
+                                int first, int last, const int *mark,
+                                const char *name, tsr_err *err)
 {
     tsr_component *more = tsr_pool_resize(
         &all->pool, all->component, (size_t)all->n + 1, sizeof *all->component);
@@ -31,14 +33,15 @@ static tsr_status add_component(tsr_components *all, const tsr_atoms *atoms,
     all->component = more;
     tsr_component *c = &more[all->n++];
     snprintf(c->name, sizeof c->name, "%s", name);
-    for (int i = 0; i < atoms->n_atom; i++)
-        n += mark[atoms->atom[i].residue];
+    for (int r = first; r <= last; r++)
+        n += mark == NULL || mark[r] ? atoms->residue[r].n_atom : 0;
     tsr_pool_array(&all->pool, c->atom, n);
     TSR_TRY(tsr_pool_check(&all->pool, err));
     c->n = 0;
-    for (int i = 0; i < atoms->n_atom; i++)
-        if (mark[atoms->atom[i].residue])
-            c->atom[c->n++] = i;
+    for (int r = first; r <= last; r++)
+        for (int i = 0; i < atoms->residue[r].n_atom; i++)
+            if (mark == NULL || mark[r])
+                c->atom[c->n++] = atoms->residue[r].first_atom + i;
     return TSR_OK;
 }
 
@@ -54,8 +57,7 @@ static void number_text(const tsr_file_residue *r, char text[16])
 /* Appends the residues first .. last as a part. what: "helix" and so on; NULL:
  * a single residue. */
 static tsr_status add_range(tsr_components *all, const tsr_atoms *atoms,
-                            int first, int last, const char *what, int *mark,
-                            tsr_err *err)
+                            int first, int last, const char *what, tsr_err *err)
 {
     const tsr_file_residue *a = &atoms->residue[first];
     char name[64], from[16], to[16];
@@ -67,17 +69,14 @@ static tsr_status add_range(tsr_components *all, const tsr_atoms *atoms,
         snprintf(name, sizeof name, "%s %s:%s", what, a->chain, from);
     else
         snprintf(name, sizeof name, "%s %s:%s-%s", what, a->chain, from, to);
-    memset(mark, 0, (size_t)atoms->n_residue * sizeof *mark);
-    for (int r = first; r <= last; r++)
-        mark[r] = 1;
-    return add_component(all, atoms, mark, name, err);
+    return add_component(all, atoms, first, last, NULL, name, err);
 }
 
-static tsr_status by_residue(const tsr_atoms *atoms, int *mark,
-                             tsr_components *out, tsr_err *err)
+static tsr_status by_residue(const tsr_atoms *atoms, tsr_components *out,
+                             tsr_err *err)
 {
     for (int r = 0; r < atoms->n_residue; r++)
-        TSR_TRY(add_range(out, atoms, r, r, NULL, mark, err));
+        TSR_TRY(add_range(out, atoms, r, r, NULL, err));
     return TSR_OK;
 }
 
@@ -93,7 +92,8 @@ static tsr_status by_chain(const tsr_atoms *atoms, int *mark,
             continue;
         for (int k = 0; k < atoms->n_residue; k++)
             mark[k] = strcmp(atoms->residue[k].chain, chain) == 0;
-        TSR_TRY(add_component(out, atoms, mark, chain, err));
+        TSR_TRY(add_component(out, atoms, 0, atoms->n_residue - 1, mark, chain,
+                              err));
     }
     return TSR_OK;
 }
@@ -149,7 +149,7 @@ static tsr_status find_structure(const tsr_atoms *atoms, const double (*xyz)[3],
 }
 
 static tsr_status by_structure(const tsr_atoms *atoms, const double (*xyz)[3],
-                               int *mark, tsr_components *out, tsr_err *err)
+                               tsr_components *out, tsr_err *err)
 {
     const int n = atoms->n_residue;
     tsr_backbone *backbone;
@@ -165,7 +165,7 @@ static tsr_status by_structure(const tsr_atoms *atoms, const double (*xyz)[3],
                            : kind[first] == TSR_STRAND ? "strand"
                            : backbone[first].has_all   ? "coil"
                                                        : "other";
-        TSR_TRY(add_range(out, atoms, first, r - 1, what, mark, err));
+        TSR_TRY(add_range(out, atoms, first, r - 1, what, err));
         first = r;
     }
     return TSR_OK;
@@ -179,9 +179,9 @@ tsr_status tsr_components_make(tsr_component_kind kind, const tsr_atoms *atoms,
     *out = (tsr_components){0};
     tsr_pool_array(&out->pool, mark, atoms->n_residue);
     TSR_TRY(tsr_pool_check(&out->pool, err));
-    return kind == TSR_BY_RESIDUE ? by_residue(atoms, mark, out, err)
+    return kind == TSR_BY_RESIDUE ? by_residue(atoms, out, err)
            : kind == TSR_BY_CHAIN ? by_chain(atoms, mark, out, err)
-                                  : by_structure(atoms, xyz, mark, out, err);
+                                  : by_structure(atoms, xyz, out, err);
 }
 
 /* ---- named selections ---- */
@@ -225,7 +225,7 @@ static tsr_status select_one(const char *text, const tsr_atoms *atoms,
             return tsr_fail(err, TSR_E_USAGE, "--select %s: %s", name,
                             why.message);
     }
-    return add_component(out, atoms, mark, name, err);
+    return add_component(out, atoms, 0, atoms->n_residue - 1, mark, name, err);
 }
 
 tsr_status tsr_components_select(int n, const char *const *text,
