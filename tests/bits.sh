@@ -70,7 +70,7 @@ sampler: {chains: 4, temperatures: 2, $short}
 device: {use: cpu}
 END
 configure waves <<END
-structure: {file: $lar/model.pdb, flexible: ["A:97-103"], bodies: atoms}
+structure: {file: $lar/model.pdb, flexible: ["A:97-103"]}
 contrast: {c2: infer}
 data: [{file: $lar/exp.dat, q_range: [0, 0.25]}]
 sampler: {chains: 2, temperatures: 2, $short}
