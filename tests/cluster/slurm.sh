@@ -109,7 +109,7 @@ is_over() {
 }
 over() { # JOB...
     for job; do
-        wait_until is_over "$job"
+        until is_over "$job" || [ $SECONDS -gt 800 ]; do sleep 0.5; done
     done
 }
 went_on() { # JOB FOLDER: to the end, from a checkpoint
