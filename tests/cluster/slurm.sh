@@ -109,7 +109,10 @@ is_over() {
 }
 over() { # JOB...
     for job; do
-        until is_over "$job" || [ $SECONDS -gt 800 ]; do sleep 0.5; done
+        for _ in $(seq 500); do
+            is_over "$job" && break
+            sleep 0.5
+        done
     done
 }
 went_on() { # JOB FOLDER: to the end, from a checkpoint
