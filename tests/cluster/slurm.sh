@@ -102,20 +102,28 @@ submit() {
 }
 field() { scontrol show job "$1" | grep -o "$2=[^ ]*" | cut -d = -f 2; } # JOB FIELD
 is() { [ "$(field "$1" JobState | sort -u)" = "$2" ]; }                  # JOB STATE
-# Slurm starts a requeued job only after two minutes.
+# Slurm starts a requeued job after two minutes; at once, its node may take it for
+# the job that was killed.
 is_over() {
-    scontrol update JobId="$1" StartTime=now 2>/dev/null
-    ! field "$1" JobState | grep -qE "PENDING|RUNNING|COMPLETING|PREEMPTED"
+    case $(field "$1" JobState) in
+    *PENDING*) sleep 3 && scontrol update JobId="$1" StartTime=now 2>/dev/null ;;
+    *RUNNING* | *COMPLETING* | *PREEMPTED*) ;;
+    *) return ;;
+    esac
+    false
 }
 over() { # JOB...
     for job; do
-        wait_until is_over "$job"
+        for _ in $(seq 500); do
+            is_over "$job" && break
+            sleep 0.5
+        done
     done
 }
 went_on() { # JOB FOLDER: to the end, from a checkpoint
     is "$1" COMPLETED && [ "$(field "$1" Restarts)" -ge 1 ] &&
         grep -q "resumed from the checkpoint.*[1-9][0-9]* kept" "$2.out" && return
-    field "$1" "JobState\|Restarts" >&2
+    scontrol show job "$1" | grep "JobState\|Restarts" >&2
     grep "interrupted\|re[a-z]*ed from" "$2.out" >&2
     return 1
 }
