@@ -25,13 +25,14 @@
  * A rotation g of the group is found as the superposition of a chain on another
  * chain with the same residues (least trimmed squares: the better half counts,
  * so that flexible tails may differ; Rousseeuw 1984). It must place every chain
- * on a chain with the same residues, and half of the residues nearer than 2
- * Angstrom. The products of the rotations are those of the chains on which they
- * place the first. Rotations R_g are then made exact by the iteration
+ * on another one with the same residues, the better half within 6 Angstrom. The
+ * products of the rotations are those of the chains on which they place the
+ * first. Rotations R_g are then made exact by the iteration
  *
  *     R_g <- rotation nearest to  sum_h R_gh R_h^T
  *
- * and turn about the mean of the images of the subunit's centre. */
+ * and turn about the mean of the images of the subunit's centre. They must
+ * place half of the residues of each chain within 2 Angstrom of the file. */
 
 enum { TSR_MAX_COPY = 60 };
 

@@ -858,7 +858,8 @@ struct Element {
 /* Rotations of an assembly that leave no chain in place, and the identity,
  * which is the first. An element is known by the image of one chain. */
 struct Assembly {
-    const double tolerance_ang = 2.0;
+    const double tolerance_ang = 2.0; /* of exact rotations; of measured ones: */
+    const double nearest_ang = 6.0;
     std::vector<Copyable> chains = {};
     std::vector<Element> elements = {};
     size_t first = 0; /* the chain with most residues */
@@ -880,7 +881,7 @@ bool Assembly::set_image(Element &e)
     e.image.clear();
     for (const Copyable &from : chains) {
         size_t best = chains.size();
-        double least = tolerance_ang;
+        double least = nearest_ang;
         for (size_t k = 0; k < chains.size(); k++)
             if (chains[k].residues == from.residues &&
                 misfit(e.motion, from, chains[k]) < least) {
