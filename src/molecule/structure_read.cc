@@ -22,7 +22,6 @@ extern "C" {
 #include <gemmi/neutron92.hpp>
 #include <gemmi/numb.hpp>
 #include <gemmi/pdb.hpp>
-#include <gemmi/qcp.hpp>
 #include <gemmi/resinfo.hpp>
 
 #include <algorithm>
@@ -795,63 +794,82 @@ Copyable copyable_of(const gemmi::Chain &chain)
     return out;
 }
 
-/* The distance within which half of the points lie from their images. */
-double misfit(const gemmi::Transform &motion, const Copyable &from,
+const double (*coordinates(const Copyable &chain))[3]
+{
+    return reinterpret_cast<const double(*)[3]>(chain.points.data());
+}
+
+gemmi::Position moved(const tsr_motion &motion, gemmi::Position x)
+{
+    tsr_motion_apply(&motion, &x.x);
+    return x;
+}
+
+/* Distances of the points from their images. */
+std::vector<double> distances(const tsr_motion &motion, const Copyable &from,
+                              const Copyable &to)
+{
+    std::vector<double> out;
+    for (size_t i = 0; i < from.points.size(); i++)
+        out.push_back(to.points[i].dist(moved(motion, from.points[i])));
+    return out;
+}
+
+/* The distance within which half of the points lie. */
+double misfit(const tsr_motion &motion, const Copyable &from,
               const Copyable &to)
 {
-    std::vector<double> far;
-    for (size_t i = 0; i < from.points.size(); i++)
-        far.push_back(
-            to.points[i].dist(gemmi::Position(motion.apply(from.points[i]))));
-    return median(far);
+    return median(distances(motion, from, to));
 }
 
 /* Superposes the half of the points that fits best. Begins with all points, and
  * with each quarter of the chain, and keeps the best result. */
-gemmi::Transform superpose(const Copyable &from, const Copyable &to)
+tsr_motion superpose(const Copyable &from, const Copyable &to)
 {
-    const size_t n = from.points.size();
-    gemmi::Transform best;
+    const int n = int(from.points.size());
+    tsr_motion best{}, motion;
     double least = INFINITY;
-    for (size_t start = 0; start < 5; start++) {
-        std::vector<double> weight(n, start == 0 ? 1.0 : 0.0), far(n);
-        for (size_t i = (start + 3) % 4 * n / 4; start > 0 && i < n; i++)
-            weight[i] = i < ((start + 3) % 4 + 1) * n / 4;
+    for (int start = 0; start < 5; start++) {
+        std::vector<int> kept;
+        for (int i = 0; i < n; i++)
+            if (start == 0 || 4 * i / n == start - 1)
+                kept.push_back(i);
         for (int round = 0; round < 20; round++) {
-            const gemmi::Transform motion =
-                gemmi::superpose_positions(to.points.data(), from.points.data(),
-                                           n, weight.data())
-                    .transform;
-            for (size_t i = 0; i < n; i++)
-                far[i] = to.points[i].dist(
-                    gemmi::Position(motion.apply(from.points[i])));
+            tsr_superpose(int(kept.size()), kept.data(), coordinates(to),
+                          coordinates(from), &motion);
+            const std::vector<double> far = distances(motion, from, to);
             const double half = median(far);
             if (half < least) {
                 least = half;
                 best = motion;
             }
-            for (size_t i = 0; i < n; i++)
-                weight[i] = far[i] <= half;
+            kept.clear();
+            for (int i = 0; i < n; i++)
+                if (far[size_t(i)] <= half)
+                    kept.push_back(i);
         }
     }
     return best;
 }
 
-/* The rotation nearest to a matrix: superposes the axes and their opposites on
- * its columns. */
-gemmi::Mat33 nearest_rotation(const gemmi::Mat33 &m)
+/* Replaces a matrix by the nearest rotation: superposes the axes and their
+ * opposites on its columns. */
+void make_rotation(double matrix[3][3])
 {
-    gemmi::Position axes[6], columns[6];
+    double axes[6][3] = {}, columns[6][3];
+    tsr_motion motion;
     for (int k = 0; k < 6; k++) {
-        axes[k].at(k % 3) = k < 3 ? 1.0 : -1.0;
-        columns[k] = gemmi::Position(m.multiply(axes[k]));
+        axes[k][k % 3] = k < 3 ? 1.0 : -1.0;
+        for (int i = 0; i < 3; i++)
+            columns[k][i] = axes[k][k % 3] * matrix[i][k % 3];
     }
-    return gemmi::superpose_positions(columns, axes, 6, nullptr).transform.mat;
+    tsr_superpose(6, nullptr, columns, axes, &motion);
+    std::memcpy(matrix, motion.rotation, sizeof motion.rotation);
 }
 
 /* A rotation that places every chain on a chain with the same residues. */
 struct Element {
-    gemmi::Transform motion;
+    tsr_motion motion;
     std::vector<size_t> image; /* of each chain */
 };
 
@@ -905,13 +923,15 @@ Assembly::Assembly(const gemmi::Model &model)
     for (size_t k = 1; k < chains.size(); k++)
         if (chains[k].points.size() > chains[first].points.size())
             first = k;
-    Element identity;
-    if (chains[first].points.size() < size_t(min_residues) ||
+    Element identity{};
+    for (int d = 0; d < 3; d++)
+        identity.motion.rotation[d][d] = 1.0;
+    if (chains.empty() || chains[first].points.size() < 4 ||
         !set_image(identity))
         return;
     elements.push_back(identity);
     for (size_t k = 0; k < chains.size(); k++) {
-        Element e;
+        Element e{};
         if (k == first)
             continue;
         if (chains[k].residues != chains[first].residues) {
@@ -1001,31 +1021,35 @@ std::vector<int> Assembly::find(const std::string &wanted) const
  * of inverses first. */
 void Assembly::idealise(std::vector<int> &group)
 {
-    gemmi::Position mean, centre;
+    double mean[3], centre[3] = {};
     const size_t n = group.size();
-    for (const gemmi::Position &x : chains[first].points)
-        mean += x / double(chains[first].points.size());
-    for (int g : group)
-        centre += gemmi::Position(elements[size_t(g)].motion.apply(mean)) /
-                  double(n);
+    tsr_centroid(int(chains[first].points.size()), nullptr,
+                 coordinates(chains[first]), mean);
+    for (int g : group) {
+        double x[3] = {mean[0], mean[1], mean[2]};
+        tsr_motion_apply(&elements[size_t(g)].motion, x);
+        for (int d = 0; d < 3; d++)
+            centre[d] += x[d] / double(n);
+    }
     for (int round = 0; round < 20; round++) {
-        std::vector<gemmi::Mat33> exact;
+        std::vector<tsr_motion> exact;
         for (int g : group) {
-            gemmi::Mat33 sum(0.0);
+            tsr_motion sum{};
             for (int h : group) {
-                const gemmi::Mat33 term =
-                    elements[size_t(product(g, h))].motion.mat.multiply(
-                        elements[size_t(h)].motion.mat.transpose());
-                for (int i = 0; i < 9; i++)
-                    sum.a[i / 3][i % 3] += term.a[i / 3][i % 3];
+                const tsr_motion &of_gh = elements[size_t(product(g, h))].motion;
+                const tsr_motion &of_h = elements[size_t(h)].motion;
+                for (int i = 0; i < 3; i++)
+                    for (int j = 0; j < 3; j++)
+                        sum.rotation[i][j] += tsr_vec3_dot(of_gh.rotation[i],
+                                                           of_h.rotation[j]);
             }
-            exact.push_back(nearest_rotation(sum));
+            make_rotation(sum.rotation);
+            for (int i = 0; i < 3; i++)
+                sum.shift[i] = centre[i] - tsr_vec3_dot(sum.rotation[i], centre);
+            exact.push_back(sum);
         }
-        for (size_t k = 1; k < n; k++) {
-            gemmi::Transform &motion = elements[size_t(group[k])].motion;
-            motion.mat = exact[k];
-            motion.vec = gemmi::Vec3(centre) - motion.mat.multiply(centre);
-        }
+        for (size_t k = 1; k < n; k++)
+            elements[size_t(group[k])].motion = exact[k];
     }
     std::vector<int> unique = {0}, rest;
     for (int g : group) {
@@ -1039,11 +1063,11 @@ void Assembly::idealise(std::vector<int> &group)
     group.insert(group.end(), rest.begin(), rest.end());
 }
 
-void place_copy(const gemmi::Transform &motion, gemmi::Chain &chain)
+void place_copy(const tsr_motion &motion, gemmi::Chain &chain)
 {
     for (gemmi::Residue &residue : chain.residues)
         for (gemmi::Atom &atom : residue.atoms)
-            atom.pos = gemmi::Position(motion.apply(atom.pos));
+            atom.pos = moved(motion, atom.pos);
 }
 
 /* Takes waters and empty residues out, and joins parts of a chain. */
@@ -1116,11 +1140,7 @@ tsr_symmetry make_symmetric(const char *path, const char *wanted,
             place_copy(e.motion, chain);
             copies.push_back(chain);
         }
-        for (int i = 0; i < 3; i++) {
-            for (int j = 0; j < 3; j++)
-                out.motion[out.n].rotation[i][j] = e.motion.mat.a[i][j];
-            out.motion[out.n].shift[i] = e.motion.vec.at(i);
-        }
+        out.motion[out.n] = e.motion;
         out.weight[out.n] = assembly.order(g) > 2 ? 2 : 1;
         out.n_unique += assembly.order(g) < 3 ? 2 : 1;
         out.n++;
