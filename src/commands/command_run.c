@@ -281,9 +281,8 @@ tsr_status tsr_run_execute(const char *path, int is_resumed,
     tsr_session session = {.config = &config, .setup = &setup, .log = log};
     const char *const *set = (const char *const *)o->set.item;
     tsr_log_buffer(log);
-    int ignore_hang_up = tsr_hang_up_is_ignored();
     if (!o->dry_run)
-        tsr_interrupt_catch(ignore_hang_up);
+        tsr_interrupt_catch();
     tsr_status status =
         is_resumed ? tsr_session_reopen(&session, path, o->set.n, set, err)
                    : tsr_config_read(path, o->set.n, set, &config, err);
@@ -296,13 +295,9 @@ tsr_status tsr_run_execute(const char *path, int is_resumed,
         tsr_config_drop_data(
             &config); /* its config.yaml records the effective settings */
     TSR_THEN(status, tsr_session_read(&session, err));
-    tsr_interrupt_block(!o->dry_run);
     TSR_THEN(status,
              tsr_setup_engine(&config, (int)session.checkpoint.identity.n_chain,
                               log, &setup, err));
-    if (!o->dry_run)
-        tsr_interrupt_catch(ignore_hang_up); /* names of the devices in use */
-    tsr_interrupt_block(0);
     if (o->dry_run) {
         TSR_THEN(status, plan(&session, out, err));
     } else {

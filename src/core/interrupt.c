@@ -62,24 +62,11 @@ static void handle_checkpoint(int signal_number)
     tsr_checkpoint_requested = 1;
 }
 
-int tsr_hang_up_is_ignored(void)
-{
-    struct sigaction hang_up;
-    return sigaction(SIGHUP, NULL, &hang_up) == 0 &&
-           hang_up.sa_handler == SIG_IGN;
-}
+/* -1: the handlers are not installed; 1: SIGHUP stays ignored, as under nohup.
+ */
+static int hang_up_is_ignored = -1;
 
-void tsr_interrupt_block(int block)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGUSR1);
-    for (int i = 0; i < N_STOPPING; i++)
-        sigaddset(&set, stopping[i]);
-    pthread_sigmask(block ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
-}
-
-void tsr_interrupt_catch(int ignore_hang_up)
+static void install_handlers(void)
 {
     struct sigaction action;
     memset(&action, 0, sizeof action);
@@ -90,8 +77,33 @@ void tsr_interrupt_catch(int ignore_hang_up)
         sigaction(stopping[i], &action, NULL);
     action.sa_handler = handle_checkpoint;
     sigaction(SIGUSR1, &action, NULL);
-    if (ignore_hang_up)
+    if (hang_up_is_ignored)
         signal(SIGHUP, SIG_IGN);
     signal(SIGABRT, SIG_DFL); /* LLVM's handler would ignore the first signal */
     signal(SIGXFSZ, SIG_IGN); /* set by main, and changed by LLVM */
+}
+
+void tsr_interrupt_catch(void)
+{
+    struct sigaction hang_up;
+    if (hang_up_is_ignored < 0)
+        hang_up_is_ignored = sigaction(SIGHUP, NULL, &hang_up) == 0 &&
+                             hang_up.sa_handler == SIG_IGN;
+    install_handlers();
+}
+
+void tsr_interrupt_block(int block)
+{
+    static _Thread_local sigset_t before;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    for (int i = 0; i < N_STOPPING; i++)
+        sigaddset(&set, stopping[i]);
+    if (!block && hang_up_is_ignored >= 0)
+        install_handlers();
+    if (block)
+        pthread_sigmask(SIG_BLOCK, &set, &before);
+    else
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

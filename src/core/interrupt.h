@@ -38,10 +38,6 @@ void tsr_watch_call(const tsr_watch *watch, const char *phase, long done,
 tsr_status tsr_watch_check(const tsr_watch *watch, const char *what,
                            tsr_err *err);
 
-/* Is SIGHUP ignored, as under nohup? Called before a device is opened, because
- * LLVM, a part of PoCL, installs its own handler. */
-int tsr_hang_up_is_ignored(void);
-
 /* Installs the handlers. The first signal sets tsr_stop_requested. Further
  * signals within the next one to two seconds are ignored, because timeout, make
  * and a closing terminal often send two at once; a later signal kills the
@@ -49,13 +45,15 @@ int tsr_hang_up_is_ignored(void);
  * it every second of processor time and kills at the hard limit itself.
  * SIGABRT, which indicates a fault in the program, gets its default action, and
  * SIGXFSZ is ignored, so that a write beyond a size limit returns an error.
- * ignore_hang_up 1: SIGHUP is ignored. */
-void tsr_interrupt_catch(int ignore_hang_up);
+ * SIGHUP stays ignored where it was, as under nohup. To be called before a
+ * device is opened. */
+void tsr_interrupt_catch(void);
 
-/* Blocks (1) or unblocks (0) the signals while a device is opened: the signal
- * handlers of LLVM, a part of PoCL, delete the files that PoCL is compiling,
- * and may lose the signal. Threads created while signals are blocked never
- * receive them. */
+/* Blocks the signals (1) while a device is opened, and then lets those through
+ * again that were let through before (0): the signal handlers of LLVM, a part
+ * of PoCL, delete the files that PoCL is compiling, and may lose the signal.
+ * Threads created while signals are blocked never receive them. Unblocking
+ * replaces LLVM's handlers by those of tsr_interrupt_catch. */
 void tsr_interrupt_block(int block);
 
 #endif

@@ -3,6 +3,7 @@
 #include "posterior/setup.h"
 
 #include "core/clock.h"
+#include "core/interrupt.h"
 #include "gpu/engine_device.h"
 
 #include <gsl/gsl_sort.h>
@@ -599,10 +600,13 @@ static tsr_status add_all_atom_target(const tsr_config *config, tsr_log *log,
 /* Learns the model error, prepares all-atom draws, and fits the first
  * conformation with the model that draws will have. */
 static tsr_status learn_and_fit(const tsr_config *config, tsr_log *log,
-                                tsr_setup *s, double *partial, tsr_err *err)
+                                tsr_setup *s, tsr_err *err)
 {
     tsr_likelihood *l = s->data.likelihood;
     tsr_profiler bodies;
+    double *partial;
+    tsr_pool_array(&s->devices.pool, partial, tsr_likelihood_n_profile(l));
+    TSR_TRY(tsr_pool_check(&s->devices.pool, err));
     tsr_status status = make_profiler(
         s->molecule.topology, l, s->devices.group[0].engine, 1, &bodies, err);
     TSR_THEN(status,
@@ -705,12 +709,14 @@ static tsr_status set_surrogate(tsr_log *log, tsr_setup *s, tsr_err *err)
     return tsr_surrogate_launchers_new(&run, log, launcher, &v->surrogate, err);
 }
 
-/* From open devices to the rigid fit of the start and the surrogate moves. */
+/* Opens the devices and the engines on them, and tests both. */
 static tsr_status make_engines(tsr_config *config, int n_chain, tsr_log *log,
                                tsr_setup *s, tsr_err *err)
 {
     tsr_devices *v = &s->devices;
     double *partial;
+    TSR_TRY(open_configured(config, log, s, err));
+    TSR_TRY(tsr_watch_check(s->watch, "the devices were opened", err));
     if (moves_atoms(config, v))
         TSR_TRY(use_particles(config, log, s, err));
     TSR_TRY(resolve_sampler(config, n_chain, s, err));
@@ -721,9 +727,7 @@ static tsr_status make_engines(tsr_config *config, int n_chain, tsr_log *log,
                    tsr_likelihood_n_profile(s->data.likelihood));
     TSR_TRY(tsr_pool_check(&v->pool, err));
     TSR_TRY(check_engines(log, s, partial, err));
-    TSR_TRY(tsr_watch_check(s->watch, "the engines were tested", err));
-    TSR_TRY(learn_and_fit(config, log, s, partial, err));
-    return set_surrogate(log, s, err);
+    return tsr_watch_check(s->watch, "the engines were tested", err);
 }
 
 tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
@@ -733,9 +737,11 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
     const tsr_devices *v = &s->devices;
     if (tsr_likelihood_n_profile(s->data.likelihood) == 0)
         return resolve_sampler(config, n_chain, s, err);
-    tsr_status status = open_configured(config, log, s, err);
-    TSR_THEN(status, tsr_watch_check(s->watch, "the devices were opened", err));
-    TSR_THEN(status, make_engines(config, n_chain, log, s, err));
+    tsr_interrupt_block(1);
+    tsr_status status = make_engines(config, n_chain, log, s, err);
+    tsr_interrupt_block(0);
+    TSR_THEN(status, learn_and_fit(config, log, s, err));
+    TSR_THEN(status, set_surrogate(log, s, err));
     if (status != TSR_OK)
         return tsr_config_locate_error(config, status, err);
     if (s->n_thread < v->n) {

@@ -157,6 +157,15 @@ cases <<'END'
     says that there is nothing to go on with, and leaves nothing | err start the run again && test ! -e early
 END
 
+if [ -f atoms.yaml ]; then
+    background tessera run atoms.yaml --output early --set model_error.conformations=1000
+    wait_until grep -q "^grid" err.txt
+    stop TERM
+    cases <<'END'
+    stopped while it learns | test $status -eq 75 && err interrupted while the model error was learnt
+END
+fi
+
 begin killed --set $often
 wait_until test -s killed/draws.log
 stop KILL
