@@ -444,8 +444,10 @@ static void make_pairs(tsr_domains *d, const double (*start)[3])
             double x[3], y[3];
             p->a = a;
             p->b = b;
-            tsr_centroid(d->domain[a].n_residue, d->domain[a].residue, start, x);
-            tsr_centroid(d->domain[b].n_residue, d->domain[b].residue, start, y);
+            tsr_centroid(d->domain[a].n_residue, d->domain[a].residue, start,
+                         x);
+            tsr_centroid(d->domain[b].n_residue, d->domain[b].residue, start,
+                         y);
             p->start_ang = tsr_vec3_distance(x, y);
             tsr_pool_array(&d->pool, p->distance, d->n);
             tsr_pool_array(&d->pool, p->turn, d->n);

@@ -431,8 +431,7 @@ tsr_status tsr_engine_extent_check(const tsr_engine *engine, int system, int n,
     return tsr_fail(err, TSR_E_RANGE,
                     "engine: two bodies of system %d are %.6g Angstrom apart; "
                     "the q grid allows at most %.6g",
-                    system, tsr_largest_distance(n, xyz),
-                    engine->d_bound_ang);
+                    system, tsr_largest_distance(n, xyz), engine->d_bound_ang);
 }
 
 /* ---- several engines as one ----

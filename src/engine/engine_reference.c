@@ -34,11 +34,11 @@ typedef struct {
 typedef struct {
     tsr_engine base;
     int n_block, n_tile;
-    int n_unique; /* bodies in the sums, those of copy 0 first */
-    int n_own;    /* bodies of copy 0 */
+    int n_unique;  /* bodies in the sums, those of copy 0 first */
+    int n_own;     /* bodies of copy 0 */
     double *times; /* [n_unique] multiplicity of a body in its own copy, and
                       half of it in the pairs with copy 0 */
-    int row;             /* n_pair n_q, the size of a profile */
+    int row;       /* n_pair n_q, the size of a profile */
     double *form_factor; /* [n_block][n_q][n_comp][BLOCK] */
     reference_system *system;
 } reference_engine;
@@ -291,8 +291,8 @@ tsr_status tsr_engine_reference_new(const tsr_engine_spec *spec,
     for (int i = 0; i < spec->n_system && !pool->failed; i++)
         make_system(e, &e->system[i]);
     for (int i = 0; i < e->n_unique && !pool->failed; i++)
-        e->times[i] = (spec->n_copy > 1 ? spec->n_copy : 1) *
-                      tsr_engine_share(spec, i);
+        e->times[i] =
+            (spec->n_copy > 1 ? spec->n_copy : 1) * tsr_engine_share(spec, i);
     if (!pool->failed) {
         copy_form_factors(e, spec);
         return TSR_OK;

@@ -120,9 +120,9 @@ tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
 
 typedef struct {
     int n_body, n_q;
-    int n_own;      /* bodies of a copy; n_body without symmetry. Each copy
-                       begins with a block */
-    int own_blocks; /* blocks of a copy */
+    int n_own;          /* bodies of a copy; n_body without symmetry. Each copy
+                           begins with a block */
+    int own_blocks;     /* blocks of a copy */
     int n_comp, n_pair; /* components, and their pairs */
     int tile;           /* bodies of a block */
     int n_block;        /* blocks; the last one is padded */

@@ -427,9 +427,9 @@ static void make_system(tile_engine *e, tile_system *s)
     tsr_pool_array(pool, s->proposed, e->shape.row);
     tsr_dirty_tiles_make(&s->dirty, &e->shape, pool);
     for (size_t b = 0; b < n_block && !pool->failed; b++)
-        s->entry[b] = (uint32_t)b | (is_copy(&e->shape, (int)b)
-                                         ? (uint32_t)TSR_COPIES_GROUP << 17
-                                         : 0);
+        s->entry[b] =
+            (uint32_t)b |
+            (is_copy(&e->shape, (int)b) ? (uint32_t)TSR_COPIES_GROUP << 17 : 0);
 }
 
 /* Stores bodies in a block as x[], y[], z[], each `tile` long, from index
@@ -597,8 +597,8 @@ static tsr_status check_extent(const tile_engine *e, int system, int is_fresh,
         return TSR_OK;
     gather_positions(e, s);
     const double(*xyz)[3] = (const double(*)[3])s->xyz;
-    TSR_TRY(tsr_engine_extent_check(&e->base, system, e->shape.n_body, xyz,
-                                    err));
+    TSR_TRY(
+        tsr_engine_extent_check(&e->base, system, e->shape.n_body, xyz, err));
     x->most2 = tsr_engine_bounding_ball(e->shape.n_body, xyz, x->centre);
     return TSR_OK;
 }
@@ -608,7 +608,8 @@ static tsr_status check_extent(const tile_engine *e, int system, int is_fresh,
 static int uses_difference(const tile_engine *e, const tile_system *s,
                            int block)
 {
-    return s->dirty.n_touched < e->shape.n_block && !is_copy(&e->shape, block) &&
+    return s->dirty.n_touched < e->shape.n_block &&
+           !is_copy(&e->shape, block) &&
            s->dirty.covered[block] <= e->options.difference &&
            s->age[block] < e->options.max_age;
 }
@@ -1367,9 +1368,9 @@ static void set_shape(tile_engine *e, const tsr_engine_spec *spec,
                         ? e->options.max_pages / n_comp
                         : e->options.max_pages;
     e->n_copy = spec->n_copy > 1 ? spec->n_copy : 1;
-    e->shape = tsr_tile_shape_make(spec->n_body / e->n_copy, spec->n_q, n_comp,
-                                   e->options.tile,
-                                   max_pages < 4 ? 4 : max_pages);
+    e->shape =
+        tsr_tile_shape_make(spec->n_body / e->n_copy, spec->n_q, n_comp,
+                            e->options.tile, max_pages < 4 ? 4 : max_pages);
     if (e->n_copy > 1)
         repeat_shape(&e->shape, spec->n_unique);
     e->is_atomic = e->options.variant == TSR_PAGE_TILE_SIMT &&
@@ -1532,9 +1533,9 @@ static void set_constants(tile_engine *e, const tsr_engine_spec *spec)
     e->fixed_scale = ldexp(1.0, 60 - exponent);
 }
 
-/* Index of a form factor in the kernel's array; `body` counts padding. SIMD: the bodies of a block are
- * contiguous for each page. SIMT: the pages of a body are contiguous, and
- * components follow one another. */
+/* Index of a form factor in the kernel's array; `body` counts padding. SIMD:
+ * the bodies of a block are contiguous for each page. SIMT: the pages of a body
+ * are contiguous, and components follow one another. */
 static size_t factor_index(const tile_engine *e, int comp, int body, int page)
 {
     const tsr_tile_shape *s = &e->shape;
@@ -1733,8 +1734,8 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
     tsr_page_tile_options o;
     *out = NULL;
     TSR_TRY(tsr_engine_spec_check(spec, err));
-    TSR_TRY(
-        tsr_page_tile_resolve(&device->info, own_bodies(spec), options, &o, err));
+    TSR_TRY(tsr_page_tile_resolve(&device->info, own_bodies(spec), options, &o,
+                                  err));
     TSR_TRY(tsr_engine_open(o.variant == TSR_PAGE_TILE_SIMD ? &simd_type
                                                             : &simt_type,
                             spec, out, err));

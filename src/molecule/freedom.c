@@ -624,9 +624,8 @@ static void set_copies(tsr_topology *t)
     for (int i = t->n_own; i < t->n_residue; i++) {
         tsr_residue *r = &t->residue[i];
         const int unit = t->residue[i % t->n_own].unit;
-        r->unit = unit > 0 || (unit == 0 && !is_still)
-                      ? unit + r->copy * n_unit
-                      : unit;
+        r->unit = unit > 0 || (unit == 0 && !is_still) ? unit + r->copy * n_unit
+                                                       : unit;
         r->flexible = 0;
         r->is_fixed = 1;
     }

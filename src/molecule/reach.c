@@ -235,8 +235,8 @@ double tsr_topology_reach(const tsr_topology *t, const tsr_conformation *first)
         }
         worst += 2.0 * side_margin;
         for (int c = 0; c < n; c++)
-            worst = (t->mobile[c] || t->moves_subunit) && n > 1 ? HUGE_VAL
-                                                               : worst;
+            worst =
+                (t->mobile[c] || t->moves_subunit) && n > 1 ? HUGE_VAL : worst;
     }
     tsr_pool_clear(&pool);
     return worst;

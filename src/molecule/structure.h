@@ -43,9 +43,9 @@ typedef struct {
     char group[8]; /* "C3"; "": no symmetry */
     int n;         /* copies; 0: no symmetry */
     int n_unique;
-    int weight[TSR_MAX_COPY];         /* [n_unique] 2: its inverse is another
-                                         copy, else 1 */
-    tsr_motion motion[TSR_MAX_COPY];  /* [n] from the subunit to the copy */
+    int weight[TSR_MAX_COPY];        /* [n_unique] 2: its inverse is another
+                                        copy, else 1 */
+    tsr_motion motion[TSR_MAX_COPY]; /* [n] from the subunit to the copy */
 } tsr_symmetry;
 
 /* Order of a point group by its name: 3 for C3, 12 for T. "auto": 1. 0: not a

@@ -876,7 +876,8 @@ struct Element {
 /* Rotations of an assembly that leave no chain in place, and the identity,
  * which is the first. An element is known by the image of one chain. */
 struct Assembly {
-    const double tolerance_ang = 2.0; /* of exact rotations; of measured ones: */
+    const double tolerance_ang =
+        2.0; /* of exact rotations; of measured ones: */
     const double nearest_ang = 6.0;
     std::vector<Copyable> chains = {};
     std::vector<Element> elements = {};
@@ -992,12 +993,12 @@ std::string Assembly::name(const std::vector<int> &group) const
         most = std::max(most, order(g));
     if (n < 2)
         return "";
-    return most == n               ? "C" + std::to_string(n)
-           : 2 * most == n         ? "D" + std::to_string(most)
-           : n == 12 && most == 3  ? "T"
-           : n == 24 && most == 4  ? "O"
-           : n == 60 && most == 5  ? "I"
-                                   : "";
+    return most == n              ? "C" + std::to_string(n)
+           : 2 * most == n        ? "D" + std::to_string(most)
+           : n == 12 && most == 3 ? "T"
+           : n == 24 && most == 4 ? "O"
+           : n == 60 && most == 5 ? "I"
+                                  : "";
 }
 
 /* The elements of the wanted group, or of the largest: two elements generate
@@ -1036,16 +1037,18 @@ void Assembly::idealise(std::vector<int> &group)
         for (int g : group) {
             tsr_motion sum{};
             for (int h : group) {
-                const tsr_motion &of_gh = elements[size_t(product(g, h))].motion;
+                const tsr_motion &of_gh =
+                    elements[size_t(product(g, h))].motion;
                 const tsr_motion &of_h = elements[size_t(h)].motion;
                 for (int i = 0; i < 3; i++)
                     for (int j = 0; j < 3; j++)
-                        sum.rotation[i][j] += tsr_vec3_dot(of_gh.rotation[i],
-                                                           of_h.rotation[j]);
+                        sum.rotation[i][j] +=
+                            tsr_vec3_dot(of_gh.rotation[i], of_h.rotation[j]);
             }
             make_rotation(sum.rotation);
             for (int i = 0; i < 3; i++)
-                sum.shift[i] = centre[i] - tsr_vec3_dot(sum.rotation[i], centre);
+                sum.shift[i] =
+                    centre[i] - tsr_vec3_dot(sum.rotation[i], centre);
             exact.push_back(sum);
         }
         for (size_t k = 1; k < n; k++)
@@ -1129,8 +1132,7 @@ tsr_symmetry make_symmetric(const char *path, const char *wanted,
         const Element &e = assembly.elements[size_t(g)];
         for (size_t c : subunit) {
             if (misfit(e.motion, assembly.chains[c],
-                       assembly.chains[e.image[c]]) >
-                assembly.tolerance_ang)
+                       assembly.chains[e.image[c]]) > assembly.tolerance_ang)
                 refuse("'%s': structure.symmetry: half of chain %s is more "
                        "than %g A from the place that exact %s gives it",
                        path, model.chains[e.image[c]].name.c_str(),

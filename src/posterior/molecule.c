@@ -319,8 +319,8 @@ static tsr_status set_flexible_ranges(tsr_structure_config *c,
     const tsr_parts_choices wish = {.rigid = rigid,
                                     .fixed = &c->fixed,
                                     .no_loops = c->mobile.n > 0,
-                                    .no_strands = c->ligands != 0 ||
-                                                  c->symmetry != NULL};
+                                    .no_strands =
+                                        c->ligands != 0 || c->symmetry != NULL};
     tsr_status status = tsr_allocated(rigid, err);
     TSR_THEN(status, mark_fixed(c, s, rigid, err));
     TSR_THEN(status,
@@ -751,13 +751,12 @@ int tsr_config_is_placed(const tsr_config *config)
 static void log_symmetry(const tsr_structure_config *c, const tsr_topology *t,
                          tsr_log *log)
 {
-    const int n_chain = t->n_chain / t->symmetry.n;
+    char names[TSR_CHAINS_SIZE];
     tsr_info(log,
-             "%s: %d copies of %s %s%s in exact %s; structure.mobile: "
-             "[subunit] moves the subunit against the axis",
-             c->file, t->symmetry.n, n_chain == 1 ? "chain" : "chains",
-             t->residue[0].chain, n_chain == 1 ? "" : " and others",
-             t->symmetry.group);
+             "%s: %d copies of chain %s in exact %s; structure.mobile: "
+             "[subunit] moves them against the axis",
+             c->file, t->symmetry.n,
+             tsr_range_chains(t->n_own, t->residue, names), t->symmetry.group);
 }
 
 static tsr_status read_file(tsr_config *config, tsr_log *log, tsr_molecule *m,
@@ -782,8 +781,8 @@ static tsr_status read_file(tsr_config *config, tsr_log *log, tsr_molecule *m,
             c->sequence,
             c->bodies == TSR_CONFIG_ONE ? TSR_BODIES_ONE : TSR_BODIES_TWO,
             flexibility, prior, &m->topology, &m->first, err);
-    tsr_status status =
-        tsr_structure_read_symmetric(c->file, c->symmetry, &file.structure, err);
+    tsr_status status = tsr_structure_read_symmetric(c->file, c->symmetry,
+                                                     &file.structure, err);
     TSR_THEN(status, set_flexible_ranges(c, &file, log, err));
     flexibility.is_frozen = c->frozen;
     TSR_THEN(status, build_topology(&file, c, flexibility, prior, log,

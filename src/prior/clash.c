@@ -549,9 +549,9 @@ tsr_clash_state *tsr_clash_state_new(tsr_pool *pool, const tsr_clash *clash,
     s->has_lists = 1;
     s->tree = tsr_sphere_tree_new(pool, n, body);
     const int n_copy = clash->topology->symmetry.n;
-    s->moved = lanes_new(pool,
-                         n_block + 2 * TSR_MAX_SPAN * (n_copy > 1 ? n_copy : 1),
-                         sizeof *s->moved);
+    s->moved =
+        lanes_new(pool, n_block + 2 * TSR_MAX_SPAN * (n_copy > 1 ? n_copy : 1),
+                  sizeof *s->moved);
     tsr_pool_array(pool, s->all, n_block);
     tsr_pool_array(pool, s->unmoved, n_block);
     tsr_pool_array(pool, s->pair, TSR_LANES * (size_t)n);
