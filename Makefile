@@ -35,7 +35,8 @@ PKGS     := gsl yaml-0.1 $(HDF5) OpenCL zlib fftw3f fftw3
 DEB_PACKAGES := pkg-config g++ ocl-icd-opencl-dev opencl-headers \
     pocl-opencl-icd libgsl-dev libyaml-dev libhdf5-dev zlib1g-dev libfftw3-dev gemmi-dev tao-pegtl-dev \
     librandom123-dev libcmocka-dev
-DEB_CHECK    := python3 python3-venv hdf5-tools mandoc zsh fish
+DEB_CHECK    := python3 python3-venv hdf5-tools mandoc zsh fish \
+    libopenmpi-dev openmpi-bin
 # shows the report in a test, which is skipped without a browser
 DEB_BROWSER  := chromium
 DEB_LINT     := clang clang-format clang-tidy
@@ -101,6 +102,12 @@ PROGRAM := $(BUILD)/tessera
 ABI     := 0
 SHARED  := $(BUILD)/libtessera.$(SO_ABI)
 ABI_MAP := src/library/tessera.map
+# The program for several processes: tessera, with the messages of MPI between
+# its ranks. One file is compiled twice.
+MPI      ?=
+MPICC    ?= mpicc
+MPICXX   ?= mpicxx
+RANKED   := $(BUILD)/tessera-mpi
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 LIBRARY_O := $(filter $(BUILD)/src/library/%,$(LIB_O))
 # separate programs, started by `tessera train` and `tessera bench`
@@ -128,7 +135,10 @@ LONGEST := $(patsubst %,tests/cli/test_%.sh,inputs atoms) \
              neutron) tests/oracle/test_runs.sh
 
 .PHONY: all
-all: $(PROGRAM) $(TOOLS) $(SHARED) $(EXAMPLES) ## build build/tessera and libtessera.so
+all: $(PROGRAM) $(TOOLS) $(SHARED) $(EXAMPLES) ## build build/tessera and libtessera.so; MPI=1: also tessera-mpi
+ifneq ($(MPI),)
+all: $(RANKED)
+endif
 
 # The programs of a build find the tables as those of an installation do: in
 # share/tessera/data of a folder above them.
@@ -144,6 +154,16 @@ $(PROGRAM) $(TOOLS): $(LIB)
 	$(call say,LD)
 	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ \
 	    $(filter-out $(LIB),$^) $(LIB) $(TSR_LDLIBS) $(LDLIBS)
+
+$(RANKED): $(BUILD)/ranks_mpi.o $(MAIN_O) $(BUILD)/gen/built_with.o $(LIB)
+	$(call say,LD)
+	$(Q)$(MPICXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ \
+	    $(TSR_LDLIBS) $(LDLIBS)
+
+$(BUILD)/ranks_mpi.o: src/core/ranks.c
+	@mkdir -p $(@D)
+	$(call say,MPICC)
+	$(Q)$(MPICC) $(TSR_CPPFLAGS) -DTSR_MPI $(CPPFLAGS) $(TSR_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(SHARED): $(LIBRARY_O) $(LIB) $(ABI_MAP)
 	$(call say,LD)
@@ -250,7 +270,8 @@ deps: ## install what the build needs (Debian, Ubuntu; elsewhere lists it)
 
 deps-check: deps
 	@{ $(PYTHON) -c 'import venv, ensurepip' && command -v h5dump && \
-	    command -v mandoc && command -v zsh && command -v fish; } \
+	    command -v mandoc && command -v zsh && command -v fish && \
+	    command -v $(MPICC); } \
 	    >/dev/null 2>&1 || $(MAKE) -s --no-print-directory deps-python
 	@command -v chromium >/dev/null || \
 	    $(MAKE) -s --no-print-directory deps-browser || true
@@ -340,7 +361,10 @@ SAN_TESTS   := $(patsubst %.c,$(BUILD)/%,$(filter-out %_clash.c \
                  tests/library/test_*.c)))
 SAN_REPORT   = $(CURDIR)/$(BUILD)/report
 SAN_OPTIONS  = exitcode=99:log_path=$(SAN_REPORT)
-.PHONY: check-san check-san-run
+.PHONY: check-san check-san-run check-cluster
+check-cluster: $(PROGRAM) .venv/done ## batch jobs in a Slurm of its own, on this machine
+	@BUILD=$(BUILD) tests/run.sh tests/cluster/slurm.sh
+
 check-san: deps-check ## unit tests and commands under sanitizers
 	@+$(SUBMAKE) SAN=address,undefined check-san-run
 
@@ -356,7 +380,7 @@ check-san-run: $(PROGRAM) $(TOOLS) $(SAN_TESTS) $(BUILD)/tests/oracle/write_stra
 	        fi; \
 	    done; exit $$status
 
-check-build: all $(TESTS) $(PRELOAD) $(BUILD)/tests/fuzz/fuzz $(BUILD)/tests/oracle/write_trace \
+check-build: all $(if $(shell command -v $(MPICC)),$(RANKED)) $(TESTS) $(PRELOAD) $(BUILD)/tests/fuzz/fuzz $(BUILD)/tests/oracle/write_trace \
     $(BUILD)/tests/oracle/write_run $(BUILD)/tests/oracle/write_strand \
     $(BUILD)/tests/oracle/write_trajectory
 check-slow-build: $(PROGRAM) $(TOOLS) $(SLOW) $(PRELOAD) $(SIMULATED) \
@@ -422,11 +446,11 @@ manual: $(MANUAL) ## manual pages and completion, into build/manual
 $(MANUAL): tools/manual.sh $(PROGRAM) $(TOOLS) CHANGELOG.md
 	@tools/manual.sh $(PROGRAM) $(@D)
 
-install: $(PROGRAM) $(TOOLS) $(SHARED) $(MANUAL) ## into PREFIX (default /usr/local), under DESTDIR
+install: $(PROGRAM) $(if $(MPI),$(RANKED)) $(TOOLS) $(SHARED) $(MANUAL) ## into PREFIX (default /usr/local), under DESTDIR
 	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/include \
 	    $(LIBDIR)/pkgconfig $(SHAREDIR)/tessera/data $(SHAREDIR)/man/man1 \
 	    $(SHAREDIR)/man/man5 $(DOCDIR) $(BASHDIR) $(ZSHDIR) $(FISHDIR))
-	install -m 755 $(PROGRAM) $(TOOLS) $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(PROGRAM) $(if $(MPI),$(RANKED)) $(TOOLS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 include/tessera.h $(DESTDIR)$(PREFIX)/include
 	install -m 755 $(SHARED) $(DESTDIR)$(LIBDIR)
 	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(LIBDIR)/libtessera.$(SO)
@@ -447,7 +471,7 @@ install: $(PROGRAM) $(TOOLS) $(SHARED) $(MANUAL) ## into PREFIX (default /usr/lo
 
 uninstall: ## remove what install wrote
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,include/tessera.h \
-	    $(addprefix bin/,$(notdir $(PROGRAM) $(TOOLS))) \
+	    $(addprefix bin/,$(notdir $(PROGRAM) $(RANKED) $(TOOLS))) \
 	    share/man/man1/tessera.1 share/man/man1/tessera-*.1 \
 	    share/man/man5/tessera-config.5)
 	rm -f $(addprefix $(DESTDIR),$(LIBDIR)/$(notdir $(SHARED)) \
@@ -554,7 +578,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' \
 	    $(firstword $(MAKEFILE_LIST))
 
--include $(LIB_O:.o=.d) $(MAIN_O:.o=.d) $(TOOL_O:.o=.d) $(TESTS:=.d) $(SLOW:=.d) \
+-include $(LIB_O:.o=.d) $(MAIN_O:.o=.d) $(BUILD)/ranks_mpi.d $(TOOL_O:.o=.d) $(TESTS:=.d) $(SLOW:=.d) \
     $(BUILD)/tests/fuzz/fuzz.d $(BUILD)/tests/oracle/write_trace.d \
     $(BUILD)/tests/oracle/write_run.d \
     $(BUILD)/tests/oracle/write_strand.d \

@@ -9,7 +9,6 @@
 #define WEIGHTED 1 /* 1: particles have weights */
 #endif
 #define SUMS (WEIGHTED ? 4 : 1)
-#define REAL4 JOIN(REAL, 4)
 #define VSTORE JOIN(vstore, LANES)
 #define VLOAD JOIN(vload, LANES)
 
@@ -17,14 +16,14 @@
  * keeps arrays in memory, but the chains must be in registers. */
 #define START(v)                                                               \
     VREAL odd##v, odd_before##v, even##v, even_before##v, factor##v;           \
-    const REAL4 other##v = particle[at + v];                                   \
+    const float4 other##v = particle[at + v];                                  \
     {                                                                          \
         VREAL dx = x - other##v.x, dy = y - other##v.y, dz = z - other##v.z;   \
         chain_start(dx * dx + dy * dy + dz * dz, dq, first, &odd##v,           \
                     &odd_before##v, &even##v, &even_before##v, &factor##v);    \
         const int itself = at + v - u.x;                                       \
         if (j + v >= u.w || (itself >= 0 && itself < LANES)) {                 \
-            REAL lane[LANES]; /* past the end, or a particle with itself */    \
+            float lane[LANES]; /* past the end, or a particle with itself */   \
             for (int l = 0; l < LANES; l++)                                    \
                 lane[l] = j + v >= u.w || l == itself ? 0 : 1;                 \
             VREAL mask = VLOAD(0, lane);                                       \
@@ -47,12 +46,12 @@
 
 /* Sums over the rows: out[k], and out_weighted[k] with the rows' weights. */
 static inline void sum_rows(const VREAL *restrict sum,
-                            const REAL *restrict weight, int n_row,
-                            __global REAL *restrict out,
-                            __global REAL *restrict out_weighted)
+                            const float *restrict weight, int n_row,
+                            __global float *restrict out,
+                            __global float *restrict out_weighted)
 {
     for (int k = 0; k < PAGES; k++) {
-        REAL lane[LANES], plain = 0, weighted = 0;
+        float lane[LANES], plain = 0, weighted = 0;
         VSTORE(sum[k], 0, lane);
         for (int l = 0; l < n_row; l++) {
             plain += lane[l];
@@ -66,15 +65,15 @@ static inline void sum_rows(const VREAL *restrict sum,
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void debye_sum(__global const int4 *restrict unit, int first_unit,
-               __global const REAL4 *restrict particle,
-               __global REAL *restrict out, REAL dq, uint groups)
+               __global const float4 *restrict particle,
+               __global float *restrict out, float dq, uint groups)
 {
     const data_shape shape = data_shape_of(dq, 0, groups);
     const int group = get_global_id(1), first = first_page(shape, group);
     const int4 u = unit[first_unit + get_global_id(0)];
-    REAL row_x[LANES], row_y[LANES], row_z[LANES], weight[LANES];
+    float row_x[LANES], row_y[LANES], row_z[LANES], weight[LANES];
     for (int l = 0; l < LANES; l++) {
-        const REAL4 me = particle[u.x + l];
+        const float4 me = particle[u.x + l];
         row_x[l] = me.x;
         row_y[l] = me.y;
         row_z[l] = me.z;

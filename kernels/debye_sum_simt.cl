@@ -18,18 +18,17 @@
 #define WEIGHTED 1 /* 1: particles have weights */
 #endif
 #define SUMS (WEIGHTED ? 4 : 1)
-#define REAL4 JOIN(REAL, 4)
 
 /* Sums over the rows: out[k], and out_weighted[k] with the rows' weights. */
-static inline void sum_rows(__local const REAL *shared,
-                            __local const REAL *weight, int lane, int n_row,
-                            __global REAL *restrict out,
-                            __global REAL *restrict out_weighted)
+static inline void sum_rows(__local const float *shared,
+                            __local const float *weight, int lane, int n_row,
+                            __global float *restrict out,
+                            __global float *restrict out_weighted)
 {
     for (int k = lane; k < PAGES; k += TILE) {
-        REAL plain = 0, weighted = 0;
+        float plain = 0, weighted = 0;
         for (int row = 0; row < n_row; row++) {
-            const REAL value = shared[row * (PAGES + 1) + k];
+            const float value = shared[row * (PAGES + 1) + k];
             plain += value;
             weighted += weight[row] * value;
         }
@@ -41,22 +40,22 @@ static inline void sum_rows(__local const REAL *shared,
 
 __kernel __attribute__((reqd_work_group_size(TILE, 1, 1)))
 void debye_sum(__global const int4 *restrict unit, int first_unit,
-               __global const REAL4 *restrict particle,
-               __global REAL *restrict out, REAL dq, uint groups)
+               __global const float4 *restrict particle,
+               __global float *restrict out, float dq, uint groups)
 {
     const data_shape shape = data_shape_of(dq, 0, groups);
-    __local REAL4 column[TILE];
-    __local REAL weight[TILE];
-    __local REAL shared[TILE * (PAGES + 1)];
+    __local float4 column[TILE];
+    __local float weight[TILE];
+    __local float shared[TILE * (PAGES + 1)];
     const int lane = get_local_id(0), group = get_group_id(1);
     const int4 u = unit[first_unit + get_group_id(0)];
     const int row = u.x + lane; /* the unit has u.y rows from u.x on, and u.w
                                    columns from u.z on */
-    const REAL4 me = particle[row]; /* the particles are padded, so TILE always
+    const float4 me = particle[row]; /* the particles are padded, so TILE always
                                        exist */
-    REAL sum[PAGES];
+    float sum[PAGES];
 #if WEIGHTED
-    REAL sum_w[PAGES];
+    float sum_w[PAGES];
 #endif
 #pragma unroll
     for (int k = 0; k < PAGES; k++) {
@@ -72,10 +71,10 @@ void debye_sum(__global const int4 *restrict unit, int first_unit,
         const int n = min(TILE, u.w - from);
 #pragma unroll 1
         for (int j = 0; j < n; j++) {
-            const REAL4 other = column[j];
-            const REAL dx = me.x - other.x, dy = me.y - other.y,
+            const float4 other = column[j];
+            const float dx = me.x - other.x, dy = me.y - other.y,
                        dz = me.z - other.z;
-            REAL odd, odd_before, even, even_before, factor;
+            float odd, odd_before, even, even_before, factor;
             chain_start(dx * dx + dy * dy + dz * dz, dq,
                         first_page(shape, group), &odd, &odd_before, &even,
                         &even_before, &factor);

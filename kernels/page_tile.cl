@@ -28,13 +28,11 @@
  *   GROUPS       groups of pages; 0: an argument of the kernel. The group is
  *                get_global_id(1)
  *   LANES        1 for SIMT, else the lanes of a vector
- *   PARTS        SIMT: tiles of a work-group
  *   SHORT_RANGE  1 if dq r <= 0.86 pi always holds: no square root and no sine,
  *                except to restart the chains in groups after the first
  *   BLOCKS       blocks of a system; 0: an argument of the kernel
  *   SPLIT        work-groups of a run (a part of the work, see below)
  *   ATOMIC_OUT   1: a run adds to its row of results; 0: it overwrites the row
- *   USE_DOUBLE   1: double precision
  *
  * The grid step is always an argument. On a GPU all other sizes are
  * compile-time constants. On a CPU compiling takes seconds, and the number of
@@ -56,9 +54,6 @@
 #ifndef LANES
 #define LANES 1 /* lanes of a vector */
 #endif
-#ifndef PARTS
-#define PARTS 1 /* tiles of a work-group */
-#endif
 #ifndef SHORT_RANGE
 #define SHORT_RANGE 0 /* 1: dq r is bounded */
 #endif
@@ -71,28 +66,19 @@
 #ifndef ATOMIC_OUT
 #define ATOMIC_OUT 0 /* 0: a run stores its row */
 #endif
-#ifndef USE_DOUBLE
-#define USE_DOUBLE 0 /* single precision */
-#endif
 
 #define PAIRS (COMPS * (COMPS + 1) / 2)
 #define BLOCK_REALS (3 * TILE) /* x[TILE], y[TILE], z[TILE] */
 #define MOVED_WORDS ((TILE + 31) / 32)
 
-#if USE_DOUBLE
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#define REAL double
-#else
-#define REAL float
-#endif
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #if LANES == 1
-#define VREAL REAL
+#define VREAL float
 #define VINT int
 #define TO_VINT convert_int
 #else
-#define VREAL JOIN(REAL, LANES)
+#define VREAL JOIN(float, LANES)
 #define VINT JOIN(int, LANES)
 #define TO_VINT JOIN(convert_int, LANES)
 #endif
@@ -103,7 +89,7 @@
 
 /* Sizes that depend on the data. */
 typedef struct {
-    REAL dq;           /* grid step, 1/Angstrom */
+    float dq;           /* grid step, 1/Angstrom */
     uint blocks;       /* of a system */
     uint words;        /* words of a mask with one bit for each block */
     uint groups;       /* of pages */
@@ -113,7 +99,7 @@ typedef struct {
                           components */
 } data_shape;
 
-static inline data_shape data_shape_of(REAL dq, uint blocks, uint groups)
+static inline data_shape data_shape_of(float dq, uint blocks, uint groups)
 {
     data_shape s;
     s.dq = dq;
@@ -136,17 +122,11 @@ static inline int first_page(data_shape shape, int group)
 /* A tile value as the fixed-point number that is summed. The scale is a power
  * of two, and the sum of all tiles does not overflow, so the addition is exact
  * in any order. */
-static inline long to_fixed(REAL value, REAL scale)
+static inline long to_fixed(float value, float scale)
 {
     return (long)(value * scale);
 }
 
-#if USE_DOUBLE
-static inline void sin_cos(VREAL x, VREAL *s, VREAL *c)
-{
-    *s = sincos(x, c);
-}
-#else
 /* Sine and cosine for 0 <= x < 1e5. An error common to all pairs must stay
  * below 1e-9, because at a minimum of I(q) a sum of 1e9 terms cancels almost
  * completely. Hence two measures. The polynomials are our own least-squares
@@ -174,16 +154,15 @@ static inline void sin_cos(VREAL x, VREAL *s, VREAL *c)
     *s = (quadrant & 2) != 0 ? -u : u;
     *c = ((quadrant + 1) & 2) != 0 ? -v : v;
 }
-#endif
 
 /* Starts the chains at page first + 1 for pairs at squared distance r2: odd =
  * s_{first+1}, odd_before = s_{first-1}, even = s_{first+2}, even_before =
  * s_{first}, and the factor 2 cos(2 theta). */
 static inline __attribute__((always_inline)) void chain_start(
-    VREAL r2, REAL dq, int first, VREAL *odd, VREAL *odd_before, VREAL *even,
+    VREAL r2, float dq, int first, VREAL *odd, VREAL *odd_before, VREAL *even,
     VREAL *even_before, VREAL *factor)
 {
-#if SHORT_RANGE && !USE_DOUBLE
+#if SHORT_RANGE
     /* sin h / h and cos h for half the angle h (our own fits, error 4e-10),
      * then for the full angle */
     VREAL t = r2 * (0.25f * dq * dq);
@@ -211,7 +190,7 @@ static inline __attribute__((always_inline)) void chain_start(
     *even_before = 0;
     if (first > 0) {
         VREAL sine_f, cosine_f;
-#if SHORT_RANGE && !USE_DOUBLE
+#if SHORT_RANGE
         VREAL r = sqrt(r2);
 #endif
         sin_cos(r * (first * dq), &sine_f, &cosine_f);
@@ -253,26 +232,26 @@ typedef struct {
     uint row, column;   /* blocks, row >= column */
     size_t now, before; /* offsets in the cache of the first number of the new
                            and the accepted value */
-    __global const REAL *bi, *bj; /* positions of row and column block */
+    __global const float *bi, *bj; /* positions of row and column block */
 } tile_work;
 
 typedef struct {
     uint block, other;  /* the block with moved bodies, and the untouched one */
     size_t now, before; /* as above */
-    __global const REAL *at; /* positions of the other block */
+    __global const float *at; /* positions of the other block */
 } difference_work;
 
-static inline __global const REAL *accepted_positions(
-    data_shape shape, __global const REAL *position, uint4 b, uint entry)
+static inline __global const float *accepted_positions(
+    data_shape shape, __global const float *position, uint4 b, uint entry)
 {
     return position + ((size_t)(2 * b.x + (entry >> 16 & 1)) * shape.blocks +
                        (entry & 0xffff)) * BLOCK_REALS;
 }
 
 /* Positions of block `at` of the list: staged if it is touched. */
-static inline __global const REAL *block_positions(
-    data_shape shape, __global const REAL *staged,
-    __global const REAL *position, uint4 b, uint at, uint touched, uint entry)
+static inline __global const float *block_positions(
+    data_shape shape, __global const float *staged,
+    __global const float *position, uint4 b, uint at, uint touched, uint entry)
 {
     if (at < touched)
         return staged + (size_t)at * BLOCK_REALS;
@@ -312,12 +291,12 @@ static inline void tile_slots(data_shape shape, __global const uint *entries,
 /* Finds tile n of the full sums of a run's proposal. Returns 0 if the tile is
  * clean. */
 static inline int find_tile(data_shape shape, __global const long *exchange,
-                            __global const REAL *position, uint4 a, uint4 b,
+                            __global const float *position, uint4 a, uint4 b,
                             uint n, tile_work *work)
 {
     __global const uint *entries = (__global const uint *)exchange + 4 * b.y;
-    __global const REAL *staged =
-        (__global const REAL *)(exchange + 2 * (size_t)b.z);
+    __global const float *staged =
+        (__global const float *)(exchange + 2 * (size_t)b.z);
     const uint touched = a.w & 0xffff, full = a.w >> 16;
     const uint n_full = full * shape.blocks - full * (full - 1) / 2;
     uint2 pair;
@@ -330,9 +309,9 @@ static inline int find_tile(data_shape shape, __global const long *exchange,
     if (entry_i >> 17 != 0 && entry_i >> 17 == entry_j >> 17)
         return 0;
     const uint block_i = entry_i & 0xffff, block_j = entry_j & 0xffff;
-    __global const REAL *at_i =
+    __global const float *at_i =
         block_positions(shape, staged, position, b, i, touched, entry_i);
-    __global const REAL *at_j =
+    __global const float *at_j =
         block_positions(shape, staged, position, b, j, touched, entry_j);
     const int is_lower = block_i >= block_j;
     work->row = is_lower ? block_i : block_j;
@@ -348,7 +327,7 @@ static inline int find_tile(data_shape shape, __global const long *exchange,
  * proposal's block list. */
 static inline void find_difference(data_shape shape,
                                    __global const long *exchange,
-                                   __global const REAL *position, uint4 b,
+                                   __global const float *position, uint4 b,
                                    uint i, uint j, difference_work *work)
 {
     __global const uint *entries = (__global const uint *)exchange + 4 * b.y;
@@ -364,11 +343,11 @@ static inline void find_difference(data_shape shape,
  * before. */
 static inline __global const uint *moved_bodies(
     data_shape shape, __global const long *exchange,
-    __global const REAL *position, uint4 a, uint4 b, uint i,
-    __global const REAL **now, __global const REAL **before)
+    __global const float *position, uint4 a, uint4 b, uint i,
+    __global const float **now, __global const float **before)
 {
     __global const uint *entries = (__global const uint *)exchange + 4 * b.y;
-    *now = (__global const REAL *)(exchange + 2 * (size_t)b.z) +
+    *now = (__global const float *)(exchange + 2 * (size_t)b.z) +
            (size_t)i * BLOCK_REALS;
     *before = accepted_positions(shape, position, b, entries[i]);
     return entries + shape.blocks + (a.w & 0xffff) * shape.words +
@@ -376,9 +355,9 @@ static inline __global const uint *moved_bodies(
 }
 
 /* Destination of staged block i. */
-static inline __global REAL *copy_target(data_shape shape,
+static inline __global float *copy_target(data_shape shape,
                                          __global const long *exchange,
-                                         __global REAL *position, uint4 b,
+                                         __global float *position, uint4 b,
                                          uint i)
 {
     const uint entry = ((__global const uint *)exchange + 4 * b.y)[i];

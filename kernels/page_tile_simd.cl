@@ -21,17 +21,17 @@
 
 /* The rows of a tile. Consecutive tiles often have the same rows. */
 typedef struct {
-    __global const REAL *source; /* positions that the rows were loaded from; 0:
-                                    moved bodies, or no rows yet */
+    __global const float *source; /* positions that the rows were loaded from;
+                                     0: moved bodies, or no rows yet */
     int n;                   /* a multiple of DOWN */
-    REAL x[TILE], y[TILE], z[TILE];
-    REAL f[COMPS][PAGES][TILE];
+    float x[TILE], y[TILE], z[TILE];
+    float f[COMPS][PAGES][TILE];
 } tile_rows;
 
 /* Loads all bodies of a block, unless they are loaded; f: its form factors. */
 static inline void load_rows(tile_rows *restrict rows,
-                             __global const REAL *restrict xyz,
-                             __global const REAL *restrict f)
+                             __global const float *restrict xyz,
+                             __global const float *restrict f)
 {
     if (rows->source == xyz)
         return;
@@ -50,9 +50,9 @@ static inline void load_rows(tile_rows *restrict rows,
 
 /* Loads one body as row `row`, with form factors times sign. */
 static inline void load_row(tile_rows *restrict rows, int row,
-                            __global const REAL *restrict xyz,
-                            __global const REAL *restrict f, int body,
-                            REAL sign)
+                            __global const float *restrict xyz,
+                            __global const float *restrict f, int body,
+                            float sign)
 {
     rows->x[row] = xyz[body];
     rows->y[row] = xyz[TILE + body];
@@ -65,9 +65,9 @@ static inline void load_row(tile_rows *restrict rows, int row,
 /* Loads the moved bodies, each at its new and its old position. */
 static inline void load_moved_rows(tile_rows *restrict rows,
                                    __global const uint *restrict moved,
-                                   __global const REAL *restrict now,
-                                   __global const REAL *restrict before,
-                                   __global const REAL *restrict f)
+                                   __global const float *restrict now,
+                                   __global const float *restrict before,
+                                   __global const float *restrict f)
 {
     int n = 0;
     for (int i = 0; i < TILE; i++)
@@ -83,8 +83,8 @@ static inline void load_moved_rows(tile_rows *restrict rows,
 
 /* One page of four vectors: sum += F_i (F_j s). fi, fj: form factors of rows
  * and columns at this page. */
-static inline VREAL one_page(VREAL sum, const REAL *restrict fi,
-                      __global const REAL *restrict fj, VREAL s0, VREAL s1,
+static inline VREAL one_page(VREAL sum, const float *restrict fi,
+                      __global const float *restrict fj, VREAL s0, VREAL s1,
                       VREAL s2, VREAL s3)
 {
 #if ACROSS == 4
@@ -111,7 +111,7 @@ static inline VREAL one_page(VREAL sum, const REAL *restrict fi,
  * memory. */
 static inline __attribute__((always_inline)) void add_page(
     VREAL *restrict sum, const tile_rows *rows, int row,
-    __global const REAL *restrict fj, int k, VREAL s0, VREAL s1, VREAL s2,
+    __global const float *restrict fj, int k, VREAL s0, VREAL s1, VREAL s2,
     VREAL s3)
 {
     fj += k * TILE;
@@ -141,7 +141,7 @@ static inline __attribute__((always_inline)) void add_page(
         chain_start(x * x + y * y + z * z, dq, first, &odd##v,                 \
                     &odd_before##v, &even##v, &even_before##v, &factor##v);    \
         if (is_diagonal && i >= j && i < j + LANES) {                          \
-            REAL lane[LANES]; /* a body with itself: the host's term */        \
+            float lane[LANES]; /* a body with itself: the host's term */       \
             for (int l = 0; l < LANES; l++)                                    \
                 lane[l] = l == i - j ? 0 : 1;                                  \
             VREAL mask = VLOAD(0, lane);                                       \
@@ -161,9 +161,10 @@ static inline __attribute__((always_inline)) void add_page(
 
 /* Adds rows row..row+DOWN-1 against the columns from `column` on. */
 static inline void four_vectors(VREAL *restrict sum, const tile_rows *rows,
-                                __global const REAL *restrict at,
-                                __global const REAL *restrict fj, int row,
-                                int column, int is_diagonal, REAL dq, int first)
+                                __global const float *restrict at,
+                                __global const float *restrict fj, int row,
+                                int column, int is_diagonal, float dq,
+                                int first)
 {
     START(0)
     START(1)
@@ -184,22 +185,22 @@ static inline void four_vectors(VREAL *restrict sum, const tile_rows *rows,
 
 /* Sum over the lanes of a vector, by halves. Adding one lane after another
  * would be a chain of dependent additions. */
-static inline REAL sum_lanes(VREAL v)
+static inline float sum_lanes(VREAL v)
 {
 #if LANES == 16
-    const JOIN(REAL, 8) v8 = v.lo + v.hi;
+    const JOIN(float, 8) v8 = v.lo + v.hi;
 #elif LANES == 8
-    const JOIN(REAL, 8) v8 = v;
+    const JOIN(float, 8) v8 = v;
 #endif
 #if LANES >= 8
-    const JOIN(REAL, 4) v4 = v8.lo + v8.hi;
+    const JOIN(float, 4) v4 = v8.lo + v8.hi;
 #elif LANES == 4
-    const JOIN(REAL, 4) v4 = v;
+    const JOIN(float, 4) v4 = v;
 #endif
 #if LANES >= 4
-    const JOIN(REAL, 2) v2 = v4.lo + v4.hi;
+    const JOIN(float, 2) v2 = v4.lo + v4.hi;
 #else
-    const JOIN(REAL, 2) v2 = v;
+    const JOIN(float, 2) v2 = v;
 #endif
     return v2.x + v2.y;
 }
@@ -207,14 +208,14 @@ static inline REAL sum_lanes(VREAL v)
 /* Stores one pair of components of a tile in the cache, and adds the change to
  * the totals. */
 static inline void store_pair(const VREAL *restrict sum,
-                              __global REAL *restrict now,
-                              __global const REAL *restrict old, REAL weight,
-                              REAL scale, int is_fresh, int is_difference,
+                              __global float *restrict now,
+                              __global const float *restrict old, float weight,
+                              float scale, int is_fresh, int is_difference,
                               long *restrict total)
 {
     for (int k = 0; k < PAGES; k++) {
-        const REAL before = is_fresh ? 0 : old[k];
-        REAL value = sum_lanes(sum[k]);
+        const float before = is_fresh ? 0 : old[k];
+        float value = sum_lanes(sum[k]);
         value *= weight;
         if (is_difference)
             value += before;
@@ -225,14 +226,14 @@ static inline void store_pair(const VREAL *restrict sum,
 
 /* Sums a tile: rows against the bodies at `at` with form factors fj. */
 static inline void sum_tile(data_shape shape, const tile_rows *rows,
-                            __global const REAL *restrict at,
-                            __global const REAL *restrict fj, int is_diagonal,
-                            int group, __global REAL *restrict now,
-                            __global const REAL *restrict before, REAL scale,
+                            __global const float *restrict at,
+                            __global const float *restrict fj, int is_diagonal,
+                            int group, __global float *restrict now,
+                            __global const float *restrict before, float scale,
                             int is_fresh, int is_difference,
                             long *restrict total)
 {
-    const REAL twice = is_diagonal ? 1 : 2;
+    const float twice = is_diagonal ? 1 : 2;
     VREAL sum[PAIRS * PAGES];
     for (int k = 0; k < PAIRS * PAGES; k++)
         sum[k] = 0;
@@ -251,10 +252,10 @@ static inline void sum_tile(data_shape shape, const tile_rows *rows,
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
-               uint is_fresh, __global REAL *restrict position,
-               __global REAL *restrict cache,
-               __global const REAL *restrict form_factor, REAL dq,
+void page_tile(__global long *restrict exchange, uint run_at, float scale,
+               uint is_fresh, __global float *restrict position,
+               __global float *restrict cache,
+               __global const float *restrict form_factor, float dq,
                uint blocks, uint groups)
 {
     const data_shape shape = data_shape_of(dq, blocks, groups);
@@ -263,10 +264,10 @@ void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
         (__global const uint4 *)exchange + run_at + 2 * get_global_id(0);
     const uint4 a = run[0], b = run[1];
     if (b.w == RUN_COPY) {
-        __global const REAL *staged =
-            (__global const REAL *)(exchange + 2 * (size_t)b.z);
+        __global const float *staged =
+            (__global const float *)(exchange + 2 * (size_t)b.z);
         for (uint n = a.x; group == 0 && n < a.x + a.y; n++) {
-            __global REAL *to = copy_target(shape, exchange, position, b, n);
+            __global float *to = copy_target(shape, exchange, position, b, n);
             for (int i = 0; i < BLOCK_REALS; i++)
                 to[i] = staged[(size_t)n * BLOCK_REALS + i];
         }
@@ -274,7 +275,7 @@ void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
     }
     const size_t values = COMPS * PAGES * TILE; /* size of a group's form
                                                    factors */
-    __global const REAL *f = form_factor + group * values;
+    __global const float *f = form_factor + group * values;
     const size_t block = shape.groups * values;
     const uint touched = a.w & 0xffff, full = a.w >> 16;
     uint loaded = UINT_MAX; /* block whose moved bodies are in rows */
@@ -298,7 +299,7 @@ void page_tile(__global long *restrict exchange, uint run_at, REAL scale,
         find_difference(shape, exchange, position, b, i, touched + n % clean,
                         &w);
         if (i != loaded) {
-            __global const REAL *now, *before;
+            __global const float *now, *before;
             __global const uint *moved =
                 moved_bodies(shape, exchange, position, a, b, i, &now,
                              &before);

@@ -10,14 +10,13 @@
  * the kernel in scattering/plane_wave.h.
  *
  * An entry is a body at a position: x, y, z and a word of bits with the sign
- * (0: added, 1: removed), the components that the body has (PART_..., 0: all),
- * and its number. A unit has four entries, its pose (add_unit). A part is a
- * list of entries. waves_add sums the entries of a part for a block of
+ * (0: added, 1: removed), the components that the body has (PART_BUT_LAST or 0:
+ * all), and its number. A unit has four entries, its pose (add_unit). A part is
+ * a list of entries. waves_add sums the entries of a part for a block of
  * directions into one row of `sum`. waves_profile adds the rows of a proposal
  * to the accepted amplitudes. So no result depends on the order in which
  * work-groups run. */
 #define PART_BUT_LAST 1
-#define PART_LAST 2
 #define PAIRS (COMPS * (COMPS + 1) / 2)
 #define WIDTH (ITEMS * LANES)
 #define AMPLITUDES (2 * COMPS * BAND) /* of a direction, or of an entry of a
@@ -103,13 +102,11 @@ static inline void add_body(real nx, real ny, real nz, float low, float4 at,
     const uint part = COMPS > 1 ? (as_uint(at.w) >> 1) & 3 : 0;
     if (part == PART_BUT_LAST)
         add_waves(nx, ny, nz, low, at, f, 0, COMPS - 1, sum);
-    else if (part == PART_LAST)
-        add_waves(nx, ny, nz, low, at, f, COMPS - 1, COMPS, sum);
     else
         add_waves(nx, ny, nz, low, at, f, 0, COMPS, sum);
 }
 #else
-/* Adds all entries with one set of components (from..to-1, PART_... `part`), so
+/* Adds all entries with one set of components (from..to-1, `part`), so
  * that their sums stay in registers. factor: form factors of the band, from
  * body 0 on. */
 static inline void add_kind(__global const uint4 *entry, uint n,
@@ -388,8 +385,6 @@ __kernel void waves_add(__global const uint4 *input, uint parts_at,
 #if COMPS > 1
         add_kind(input + part.x, part.y, f, nx, ny, nz, low, PART_BUT_LAST, 0,
                  COMPS - 1, total);
-        add_kind(input + part.x, part.y, f, nx, ny, nz, low, PART_LAST,
-                 COMPS - 1, COMPS, total);
 #endif
         add_kind(input + part.x, part.y, f, nx, ny, nz, low, 0, 0, COMPS,
                  total);

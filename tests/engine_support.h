@@ -23,8 +23,7 @@ typedef struct {
 } engine_variant;
 
 /* SIMT kernels are slow on a CPU device: they do a part of the moves. 1e-5 is
- * the engine's promise in single precision; in double what is left is the
- * fixed-point rounding of the tiles, 2^-60 of (sum |F|)^2 each. */
+ * the engine's promise. */
 static const engine_variant variants[] = {
     {"SIMD", {.variant = TSR_PAGE_TILE_SIMD}, 1e-5, 1},
     {"SIMD, tile 64, copied, no differences",
@@ -38,14 +37,9 @@ static const engine_variant variants[] = {
      {.variant = TSR_PAGE_TILE_SIMD, .tile = 16, .max_pages = 12},
      1e-5,
      10},
-    {"SIMD, double",
-     {.variant = TSR_PAGE_TILE_SIMD, .use_double = 1},
-     1e-10,
-     10},
-    {"SIMT", {.variant = TSR_PAGE_TILE_SIMT, .parts = 2}, 1e-5, 50},
-    {"SIMT, copied, one part, many launches, runs of 3",
+    {"SIMT", {.variant = TSR_PAGE_TILE_SIMT}, 1e-5, 50},
+    {"SIMT, copied, many launches, runs of 3",
      {.variant = TSR_PAGE_TILE_SIMT,
-      .parts = 1,
       .difference = 16,
       .max_age = 2,
       .transfer = TSR_TRANSFER_COPY,
@@ -53,10 +47,9 @@ static const engine_variant variants[] = {
       .split = 3},
      1e-5,
      100},
-    {"SIMT, no atomics, copied, tile 64 in 4 parts, groups of 20 pages",
+    {"SIMT, no atomics, copied, tile 64, groups of 20 pages",
      {.variant = TSR_PAGE_TILE_SIMT,
       .no_atomics = 1,
-      .parts = 4,
       .difference = -1,
       .tile = 64,
       .max_pages = 20,
@@ -64,12 +57,8 @@ static const engine_variant variants[] = {
      1e-5,
      100},
     {"SIMT, no atomics, differences",
-     {.variant = TSR_PAGE_TILE_SIMT, .no_atomics = 1, .parts = 1},
+     {.variant = TSR_PAGE_TILE_SIMT, .no_atomics = 1, .tile = 16},
      1e-5,
-     100},
-    {"SIMT, double",
-     {.variant = TSR_PAGE_TILE_SIMT, .use_double = 1, .tile = 16},
-     1e-10,
      100},
     {"plane waves", {0}, 1e-5, 10}, /* they have no options */
     {"plane waves, as a GPU's", {0}, 1e-5, 50},
@@ -116,12 +105,10 @@ static inline tsr_device *need_device(void)
 }
 
 /* TESSERA_TEST_VARIANT: only variants whose names match it. */
-static inline int has_variant(const tsr_device *device, const engine_variant *v)
+static inline int has_variant(const engine_variant *v)
 {
     const char *only = getenv("TESSERA_TEST_VARIANT");
-    if (only != NULL && fnmatch(only, v->name, 0) != 0)
-        return 0;
-    return !v->options.use_double || tsr_device_get_info(device)->has_double;
+    return only == NULL || fnmatch(only, v->name, 0) == 0;
 }
 
 static inline tsr_status make_variant(const tsr_engine_spec *spec,

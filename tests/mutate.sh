@@ -38,7 +38,7 @@ sed -n '/^# TABLE$/,/^# END$/s/^#|//p' "$0" | cat -n |
 #|src/gpu/engine_page_tile.c|s/s->extent = s->proposed_extent;/(void)0;/|extent of accepted positions
 #|src/gpu/engine_page_tile.c|s/tsr_dirty_tiles_flip(&s->dirty, &e->shape, s->select);/(void)0;/|selectors that do not flip
 #|kernels/page_tile_simd.cl|s/lane\[l\] = l == i - j ? 0 : 1/lane[l] = 1/|bodies scatter with themselves twice
-#|kernels/page_tile_simd.cl|s/before, f, i, -1)/before, f, i, -1 + (REAL)1e-4)/|differences leave a rest
+#|kernels/page_tile_simd.cl|s/before, f, i, -1)/before, f, i, -1 + 1e-4f)/|differences leave a rest
 #|src/engine/engine_reference.c|s/times_over_x\[j\] \* s \* over_k : p->multiplicity/times_over_x[j] * s * over_k : 0.999 * p->multiplicity/|exact engine at q = 0
 #|src/store/draw_log.c|s/checksum == tsr_checksum(0, to, r->size)/1/|checksums of draws not compared
 #|src/store/draw_log.c|s/head.checksum != checksum_of(head)/0/|checksums of records' heads not compared

@@ -10,6 +10,7 @@
 #include "files/file.h"
 #include "likelihood/term.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <gsl/gsl_math.h>
 #include <limits.h>
@@ -496,6 +497,21 @@ static int state_of(const job *j, int i)
  * share their number, and so do a data set and its file. Data set 1 is the
  * starting model, and the entries of `data:` follow. */
 
+/* Writes a loop of n rows, in which # stands for the number of the row. */
+static void put_rows(FILE *out, const char *category, const char *items, int n,
+                     const char *row)
+{
+    tsr_cif_loop(out, category, items);
+    for (int i = 1; i <= n; i++) {
+        for (const char *p = row; *p != '\0'; p++)
+            if (*p == '#')
+                fprintf(out, "%d", i);
+            else
+                fputc(*p, out);
+        fputc('\n', out);
+    }
+}
+
 /* Writes a text in quotes. */
 static void put_text(FILE *out, const char *text)
 {
@@ -508,10 +524,17 @@ static void put_text(FILE *out, const char *text)
 static void put_data(const tsr_config *c, FILE *out)
 {
     const tsr_term_options *entry = c->data.item;
-    tsr_cif_loop(out, "ihm_dataset_group", "id name application");
-    fputs("1 data modeling\n", out);
+    const int n = c->data.n + 1;
+    put_rows(out, "ihm_dataset_group", "id name application", 1,
+             "# data modeling");
+    put_rows(out, "ihm_dataset_group_link", "dataset_list_id group_id", n,
+             "# 1");
+    put_rows(out, "ihm_dataset_external_reference",
+             "id dataset_list_id file_id", n, "# # #");
+    put_rows(out, "ihm_external_reference_info", "reference_id reference_type",
+             1, "# 'Supplementary Files'");
     tsr_cif_loop(out, "ihm_dataset_list", "id data_type database_hosted");
-    for (int i = 0; i <= c->data.n; i++) {
+    for (int i = 0; i < n; i++) {
         const tsr_term_type *t =
             i > 0 ? tsr_term_registry[entry[i - 1].kind] : NULL;
         fprintf(out, "%d %s NO\n", i + 1,
@@ -519,19 +542,9 @@ static void put_data(const tsr_config *c, FILE *out)
                 : t != NULL && strcmp(t->name, "map") == 0 ? "'3DEM volume'"
                                                            : "Other");
     }
-    tsr_cif_loop(out, "ihm_dataset_group_link", "group_id dataset_list_id");
-    for (int i = 0; i <= c->data.n; i++)
-        fprintf(out, "1 %d\n", i + 1);
-    tsr_cif_loop(out, "ihm_dataset_external_reference",
-                 "id dataset_list_id file_id");
-    for (int i = 0; i <= c->data.n; i++)
-        fprintf(out, "%d %d %d\n", i + 1, i + 1, i + 1);
-    tsr_cif_loop(out, "ihm_external_reference_info",
-                 "reference_id reference_type");
-    fputs("1 'Supplementary Files'\n", out);
     tsr_cif_loop(out, "ihm_external_files",
                  "id reference_id content_type file_path");
-    for (int i = 0; i <= c->data.n; i++) {
+    for (int i = 0; i < n; i++) {
         char **file = i > 0 ? tsr_config_data_file(c, i - 1) : NULL;
         const char *path = i == 0         ? c->structure.file
                            : file != NULL ? *file
@@ -572,10 +585,8 @@ static void put_assembly(const job *j, FILE *out)
                         ? "DNA linking"
                         : kind[l->asym[l->of[i]].kind]);
     }
-    tsr_cif_loop(out, "ihm_struct_assembly", "id name");
-    fputs("1 all\n", out);
-    tsr_cif_loop(out, "ihm_model_representation", "id name");
-    fputs("1 atoms\n", out);
+    put_rows(out, "ihm_struct_assembly", "id name", 1, "# all");
+    put_rows(out, "ihm_model_representation", "id name", 1, "# atoms");
     tsr_cif_loop(out, "ihm_entity_poly_segment",
                  "id entity_id seq_id_begin seq_id_end");
     for (int k = 0; k < l->n_asym; k++)
@@ -603,10 +614,9 @@ static void put_models(const job *j, int n_state, FILE *out)
 {
     const tsr_drawn_frame *frame;
     const int n_drawn = tsr_frames_list(j->frames, &frame);
-    tsr_cif_loop(out, "software", "pdbx_ordinal name classification version");
-    fputs("1 tessera 'integrative model building' '" TSR_VERSION "'\n", out);
-    tsr_cif_loop(out, "ihm_modeling_protocol", "id num_steps");
-    fputs("1 1\n", out);
+    put_rows(out, "software", "pdbx_ordinal name classification version", 1,
+             "# tessera 'integrative model building' '" TSR_VERSION "'");
+    put_rows(out, "ihm_modeling_protocol", "id num_steps", 1, "# 1");
     tsr_cif_loop(out, "ihm_modeling_protocol_details",
                  "id protocol_id step_id struct_assembly_id dataset_group_id "
                  "software_id multi_scale_flag ordered_flag ensemble_flag "
@@ -624,9 +634,7 @@ static void put_models(const job *j, int n_state, FILE *out)
     tsr_cif_loop(out, "ihm_model_group_link", "model_id group_id");
     for (int i = 0; i < j->n; i++)
         fprintf(out, "%d %d\n", i + 1, state_of(j, i));
-    tsr_cif_loop(out, "ihm_model_group", "id name");
-    for (int s = 1; s <= n_state; s++)
-        fprintf(out, "%d 'state %d'\n", s, s);
+    put_rows(out, "ihm_model_group", "id name", n_state, "# 'state #'");
     tsr_cif_loop(out, "ihm_ensemble_info",
                  "ensemble_id model_group_id num_ensemble_models "
                  "num_ensemble_models_deposited "
@@ -643,10 +651,8 @@ static void put_models(const job *j, int n_state, FILE *out)
 /* Population of each state: the mean of its weights over all draws. */
 static tsr_status put_states(const job *j, int n_state, FILE *out, tsr_err *err)
 {
-    tsr_cif_loop(out, "ihm_multi_state_model_group_link",
-                 "state_id model_group_id");
-    for (int s = 1; s <= n_state; s++)
-        fprintf(out, "%d %d\n", s, s);
+    put_rows(out, "ihm_multi_state_model_group_link", "state_id model_group_id",
+             n_state, "# #");
     tsr_cif_loop(out, "ihm_multi_state_modeling",
                  "state_id state_group_id experiment_type state_name "
                  "population_fraction population_fraction_sd");
@@ -784,23 +790,15 @@ static tsr_status write_models(job *j, FILE *out, tsr_err *err)
 /* ---- a scene ----
  *
  * Writes MolViewSpec, the scene format of Mol* (Midlik et al. 2025, Nucleic
- * Acids Res. 53, W408), with the mmCIF file in it as base64. Every domain of
- * every state has a colour; flexible parts have that of their state. */
+ * Acids Res. 53, W408), with the mmCIF file in it. Every domain of every state
+ * has a colour; flexible parts have that of their state. */
 
-/* Writes the bytes of a stream, from its start, as base64. */
-static void put_base64(FILE *from, FILE *out)
+/* Writes the bytes of a stream, from its start, for a data URL (RFC 2397). */
+static void put_url(FILE *from, FILE *out)
 {
-    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                "abcdefghijklmnopqrstuvwxyz0123456789+/";
-    unsigned char b[3] = {0};
     rewind(from);
-    for (size_t n; (n = fread(b, 1, 3, from)) > 0; memset(b, 0, sizeof b)) {
-        const char four[] = {digit[b[0] >> 2],
-                             digit[(b[0] & 3) << 4 | b[1] >> 4],
-                             n > 1 ? digit[(b[1] & 15) << 2 | b[2] >> 6] : '=',
-                             n > 2 ? digit[b[2] & 63] : '='};
-        fwrite(four, 1, sizeof four, out);
-    }
+    for (int c; (c = getc(from)) != EOF;)
+        fprintf(out, isalnum(c) || strchr(" .-_/", c) ? "%c" : "%%%02X", c);
 }
 
 /* Colours the residues of a domain, run by run. */
@@ -841,9 +839,9 @@ static void put_scene(const job *j, const tsr_domains *domains, FILE *models,
             "{\"metadata\":{\"version\":\"1\",\"title\":\"" TSR_SCENE_MARK
             "\",\"timestamp\":\"%s\"},\n\"root\":{\"kind\":\"root\","
             "\"children\":[{\"kind\":\"download\",\"params\":{\"url\":"
-            "\"data:text/plain;base64,",
+            "\"data:text/plain,",
             now);
-    put_base64(models, out);
+    put_url(models, out);
     fputs("\"},\"children\":[{\"kind\":\"parse\",\"params\":{\"format\":"
           "\"mmcif\"},\"children\":[",
           out);

@@ -31,6 +31,7 @@
 
 #include "core/field.h"
 #include "core/log.h"
+#include "core/parallel.h"
 #include "core/pool.h"
 #include "core/status.h"
 #include "scattering/neutron.h"
@@ -54,6 +55,20 @@
               .doc = "auto, gpu, cpu, reference (double precision, " \
                      "one core), or a number or part of a name as "  \
                      "listed by 'tessera devices'")
+
+/* The option of commands that analyse many structures or frames. */
+#define TSR_OPTION_THREADS(owner)                                         \
+    TSR_FIELD(INT, "threads", owner, threads, .argument = "N", .min = 1,  \
+              .max = TSR_MAX_THREAD,                                      \
+              .doc = "structures or frames analysed at the same time; "   \
+                     "default: the number of processors. Results do not " \
+                     "depend on it")
+
+/* The value of this option, or its default. */
+static inline int tsr_threads(long given)
+{
+    return given > 0 ? (int)given : tsr_parallel_processors();
+}
 
 /* A parsed command line. */
 typedef struct {
@@ -104,14 +119,20 @@ typedef struct {
     long threads, draws;
     tsr_number_or_word checkpoint_every; /* TSR_NUMBER; a word: keep the value
                                             of the configuration */
-    int prior_only, dry_run, json;
+    int prior_only, dry_run, json, continues;
 } tsr_run_options;
 
 /* The functions behind tessera run CONFIG, or with is_resumed 1 tessera resume
- * DIR, and tessera report DIR. */
+ * DIR, and tessera report DIR. options->continues is ignored. */
 tsr_status tsr_run_execute(const char *path, int is_resumed,
                            const tsr_run_options *options, FILE *out,
                            tsr_log *log, tsr_err *err);
+
+/* A run keeps the configuration that it began with: warns if the file was
+ * changed since. */
+void tsr_run_warn_if_changed(const char *file, const char *directory,
+                             tsr_log *log);
+
 tsr_status tsr_report_run(const char *directory, const char *output,
                           const char *prior, int force, FILE *out, tsr_log *log,
                           tsr_err *err);

@@ -90,6 +90,7 @@ static const tsr_field fields[] = {
     TSR_FIELD(BOOL, "laplacian", tsr_map_words, laplacian,
               .doc = "dock: search with edges, for low resolutions or parts of "
                      "the molecule in the map"),
+    TSR_OPTION_THREADS(tsr_map_words),
     TSR_OPTION_FORCE(tsr_map_words),
     TSR_OPTION_JSON(tsr_map_words),
     TSR_OPTION_DEVICE(tsr_map_words),
@@ -115,6 +116,7 @@ static const struct {
     const char *option, *verbs, *note;
 } own[] = {{"difference", "cc", ""},
            {"trajectory", "cc timeline", ""},
+           {"threads", "cc timeline", ""},
            {"json", "cc dock", ""},
            {"like", "simulate", ""},
            {"by", "timeline", ""},
@@ -190,6 +192,7 @@ static tsr_status read_settings(tsr_map_job *job, tsr_err *err)
     job->mask_ang = o->mask_radius_ang;
     job->most_frames = (int)o->frames;
     job->trajectory = o->trajectory;
+    job->n_thread = tsr_threads(o->threads);
     if (job->trajectory != NULL && job->n_model != 1)
         return tsr_fail(
             err, TSR_E_USAGE,
@@ -216,10 +219,10 @@ tsr_status tsr_map_job_mask(tsr_map_job *job, const tsr_map *map,
         strcmp(source.mask, "model") != 0)
         return tsr_mask_make(&source, map, job->log, &job->pool, value, err);
     tsr_status status =
-        tsr_map_models_read(model, NULL, 1, job->log, &models, err);
+        tsr_map_models_open(model, NULL, 1, job->log, &models, err);
     if (status == TSR_OK)
         source.start = (tsr_map_start){models.atoms->n_atom,
-                                       tsr_map_models_xyz(&models, 0)};
+                                       tsr_map_models_first(&models)};
     TSR_THEN(status,
              tsr_mask_make(&source, map, job->log, &job->pool, value, err));
     tsr_map_models_clear(&models);
@@ -279,7 +282,7 @@ tsr_status tsr_map_job_check(const tsr_map_job *job,
 {
     return tsr_map_check_overlap(
         &job->map->grid, models->path, models->atoms->n_atom,
-        tsr_map_models_xyz(models, 0), least,
+        tsr_map_models_first(models), least,
         "dock the model first, or try --origin", job->log, err);
 }
 

@@ -1,6 +1,7 @@
 /* tessera profile: computes curves of structures and fits them to data, for
  * each structure alone or for all models of all files as one ensemble. */
 #include "commands/command.h"
+#include "commands/map_job.h"
 #include "commands/solve.h"
 
 #include "analysis/maxent.h"
@@ -11,7 +12,9 @@
 #include "report/figure.h"
 
 #include <gsl/gsl_sort.h>
+#include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,10 +28,11 @@ static const char *const method_words[] = {"direct", "fft", "quadrature",
                                            "auto", NULL};
 static const char *const unit_words[] = {"auto", "1/A", "1/nm", NULL};
 static const char *const background_words[] = {"fit", "none", NULL};
+static const char *const frames_words[] = {"first", "all", NULL};
 static const char *const dq_words[] = {"none", "column", "auto", NULL};
 
 typedef struct {
-    char *data, *output, *device, *form_factors, *c1, *c2;
+    char *data, *output, *device, *form_factors, *c1, *c2, *trajectory;
     int bodies, solvent, radiation, method, unit, ensemble, weights, partials;
     int force, json;
     double density, theta;
@@ -36,7 +40,8 @@ typedef struct {
     tsr_strings deuterated;
     tsr_number_or_word background;
     double q_min, q_max; /* q_max 0: not given */
-    long n_q;
+    long n_q, threads;
+    tsr_number_or_word frames;
     tsr_resolution_options resolution;
 } options;
 
@@ -137,6 +142,16 @@ static const tsr_field fields[] = {
         STRING, "form-factors", options, form_factors, .argument = "FILE",
         .doc = "table of form factors for --bodies one and two instead of the "
                "shipped table; a table of one component has no c1 and c2"),
+    TSR_FIELD(STRING, "trajectory", options, trajectory, .letter = 't',
+              .argument = "FILE",
+              .doc = "frames of this trajectory (DCD, H5MD), with the atoms of "
+                     "the structure in the same order"),
+    TSR_FIELD(NUMBER_OR_WORD, "frames", options, frames, .argument = "N",
+              .min = 1.0, .max = 1e9, .words = frames_words,
+              .doc = "number of frames of the trajectory, or of models of the "
+                     "structure file, evenly selected, or first, or all; "
+                     "default: all frames, or the first model"),
+    TSR_OPTION_THREADS(options),
     TSR_FIELD(BOOL, "ensemble", options, ensemble,
               .doc = "treat all models of all files as one ensemble: the mean "
                      "curve, and with --data the weights that fit best"),
@@ -167,9 +182,25 @@ typedef struct {
     tsr_saxs *saxs; /* NULL: without data */
     double q_max;   /* of the computed curves */
     tsr_profile_maker *maker;
+    int n_thread;
+    int has_same_names; /* 1: some structures have the same file name */
     FILE *out;
     tsr_log *log;
 } work;
+
+/* Structures that threads share: files, or models of one file. */
+typedef struct {
+    const work *w;
+    int n;
+    const char *const *name;    /* [n] path, or "x.pdb:12" for model 12 */
+    tsr_map_models models;      /* atoms NULL: files */
+    tsr_profile_result *result; /* [n] */
+    int in_ensemble; /* 1: curves are kept for the ensemble; fits of single
+                        models are not commented on */
+    int is_first;    /* 1: the log has what is assumed of the first model */
+    pthread_mutex_t lock; /* guards the member below */
+    int best; /* structure of smallest chi2 so far, the first of equals; -1 */
+} series;
 
 /* ---- options ---- */
 
@@ -197,6 +228,10 @@ static tsr_status check_unused(const tsr_args *args, const options *o,
                  "is for X-rays; neutrons use the layer model, and --d2o gives "
                  "the solvent",
                  {"solvent-model", "solvent-density"}},
+                {o->bodies == TSR_PROFILE_ATOMS && args->n == 1 && !o->ensemble,
+                 "needs one structure, with --bodies atoms; --ensemble takes "
+                 "all models",
+                 {"trajectory", "frames"}},
                 {o->bodies == TSR_PROFILE_ATOMS,
                  "is for atoms; bodies have the hydration of their table",
                  {"solvent-model"}},
@@ -240,6 +275,7 @@ static tsr_status make_settings(const tsr_args *args, work *s, tsr_err *err)
     s->fit.fit_background = o->background.word == 0;
     s->fit.background = o->background.number;
     s->resolution = o->resolution;
+    s->n_thread = tsr_threads(o->threads);
     s->neutron.d2o = o->d2o;
     s->neutron.exchange = o->exchange;
     TSR_TRY(check_unused(args, o, err));
@@ -369,21 +405,141 @@ static const char *layer_cause(const tsr_profile_fit *fit)
                  "oligomer, or aggregates";
 }
 
-static tsr_status profile_one(const work *w, const char *path,
-                              tsr_profile_result *r, tsr_err *err)
+static int is_folder(const char *path);
+static tsr_status write_one(const work *w, const tsr_profile_result *r,
+                            tsr_err *err);
+
+static tsr_status compute_model(const series *s, int i, tsr_profile_result *r,
+                                tsr_err *err)
 {
-    TSR_TRY(tsr_profile_compute(w->maker, path, &r->structure, err));
-    TSR_TRY(tsr_profile_finish(&w->fit, w->saxs, r, err));
-    if (w->saxs == NULL)
-        return TSR_OK;
+    const tsr_map_models *m = &s->models;
+    tsr_atoms atoms = *m->atoms;
+    tsr_pool pool = {0};
+    double(*xyz)[3];
+    tsr_pool_array(&pool, xyz, atoms.n_atom);
+    tsr_pool_array(&pool, atoms.atom, atoms.n_atom);
+    tsr_status status = tsr_pool_check(&pool, err);
+    TSR_THEN(status,
+             tsr_map_models_frame(m, tsr_even_index(m->n, s->n, i), xyz, err));
+    for (int a = 0; a < atoms.n_atom && status == TSR_OK; a++) {
+        atoms.atom[a] = m->atoms->atom[a];
+        memcpy(atoms.atom[a].xyz, xyz[a], sizeof atoms.atom[a].xyz);
+    }
+    TSR_THEN(status, tsr_profile_compute_atoms(s->w->maker, s->name[i], &atoms,
+                                               s->is_first && i == 0,
+                                               &r->structure, err));
+    tsr_pool_clear(&pool);
+    return status;
+}
+
+/* Computes and fits structure i. Of the models of a file only the first is
+ * commented on. */
+static tsr_status compute_one(const series *s, int i, tsr_profile_result *r,
+                              tsr_err *err)
+{
+    const work *w = s->w;
+    const int is_file = s->models.atoms == NULL;
     char at[64];
+    TSR_TRY(is_file
+                ? tsr_profile_compute(w->maker, s->name[i], &r->structure, err)
+                : compute_model(s, i, r, err));
+    TSR_TRY(tsr_profile_finish(&w->fit, w->saxs, r, err));
+    if (w->saxs == NULL || s->in_ensemble || (i > 0 && !is_file))
+        return TSR_OK;
     tsr_profile_bounds_text(&r->fit, at, sizeof at);
     if (at[0] != '\0')
         tsr_warn(
             w->log,
             "'%s': the fit is at a bound%s; --c1 and --c2 set the ranges%s",
-            path, at, layer_cause(&r->fit));
+            s->name[i], at, layer_cause(&r->fit));
     return tsr_profile_check_rg(r, w->saxs, w->log, err);
+}
+
+/* Frees the curves of a result, but not the numbers of the table. */
+static void drop_curves(tsr_profile_result *r)
+{
+    tsr_partials_clear(&r->structure.partials);
+    free(r->curve);
+    r->curve = NULL;
+}
+
+/* Of single fits, only the best keeps its curves. */
+static void keep_best(series *s, int i)
+{
+    pthread_mutex_lock(&s->lock);
+    const double chi2 = s->result[i].fit.chi2;
+    const double least = s->best < 0 ? HUGE_VAL : s->result[s->best].fit.chi2;
+    const int is_better = chi2 < least || (chi2 == least && i < s->best);
+    const int other = is_better ? s->best : i;
+    if (is_better)
+        s->best = i;
+    if (other >= 0)
+        drop_curves(&s->result[other]);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Computes result i. */
+static tsr_status compute_item(void *context, int i, int thread, tsr_err *err)
+{
+    series *s = context;
+    const char *output = s->w->o->output;
+    tsr_profile_result *r = &s->result[i];
+    (void)thread;
+    tsr_status status = compute_one(s, i, r, err);
+    if (!s->in_ensemble && output != NULL && is_folder(output))
+        TSR_THEN(status, write_one(s->w, r, err));
+    if (status != TSR_OK && s->models.atoms != NULL)
+        status = tsr_wrap(err, status, "%s", s->name[i]);
+    if (!s->in_ensemble && status == TSR_OK)
+        keep_best(s, i);
+    return status;
+}
+
+/* Opens at most `most` models of a file, or frames of a trajectory, and names
+ * them. The caller clears s->models, also after an error. */
+static tsr_status open_models(series *s, const char *path,
+                              const char *trajectory, int most, tsr_err *err)
+{
+    tsr_map_models *m = &s->models;
+    char **name;
+    TSR_TRY(tsr_map_models_open(path, trajectory, most, s->w->log, m, err));
+    if (m->chain != NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'%s' is a run; write its conformations to a file with "
+                        "'tessera export'",
+                        path);
+    tsr_pool *pool = &m->atoms->pool;
+    s->n = m->n < most ? m->n : most;
+    tsr_pool_array(pool, name, s->n);
+    for (int i = 0; name != NULL && i < s->n; i++) {
+        const int k = tsr_even_index(m->n, s->n, i);
+        name[i] = m->n > 1
+                      ? tsr_pool_format(pool, "%s:%ld", path,
+                                        m->draw != NULL ? m->draw[k] : k + 1L)
+                      : tsr_pool_text(pool, path);
+    }
+    s->name = (const char *const *)name;
+    return tsr_pool_check(pool, err);
+}
+
+/* Computes all results, [s->n] out, which the caller frees. */
+static tsr_status compute_series(series *s, tsr_err *err)
+{
+    s->result = calloc((size_t)s->n, sizeof *s->result);
+    TSR_TRY(tsr_allocated(s->result, err));
+    s->best = -1;
+    pthread_mutex_init(&s->lock, NULL);
+    const tsr_status status =
+        tsr_parallel_try(s->n, s->w->n_thread, compute_item, s, err);
+    pthread_mutex_destroy(&s->lock);
+    return status;
+}
+
+static void clear_results(int n, tsr_profile_result *result)
+{
+    for (int i = 0; result != NULL && i < n; i++)
+        tsr_profile_result_clear(&result[i]);
+    free(result);
 }
 
 /* ---- an ensemble ----
@@ -399,7 +555,7 @@ static tsr_status profile_one(const work *w, const char *path,
  * its weights depart as little as possible. */
 
 typedef struct {
-    tsr_pool pool; /* owns model and weight */
+    tsr_pool pool; /* owns weight */
     int n;
     tsr_profile_result *model;          /* [n] results of each model alone */
     int n_way;                          /* without data only 1: equal weights */
@@ -408,61 +564,56 @@ typedef struct {
     tsr_maxent_point point[N_WEIGHTS];
 } ensemble;
 
-static tsr_status reserve_models(ensemble *e, int more, tsr_err *err)
+/* All models of file i with all atoms. */
+static tsr_status compute_file(void *context, int i, int thread, tsr_err *err)
 {
-    const size_t n = (size_t)e->n + (size_t)more;
-    tsr_profile_result *model =
-        tsr_pool_resize(&e->pool, e->model, n, sizeof *model);
-    TSR_TRY(tsr_pool_check(&e->pool, err));
-    memset(model + e->n, 0, (size_t)more * sizeof *model);
-    e->model = model;
-    return TSR_OK;
-}
-
-/* Adds every model of a file with all atoms; "x.pdb:3" is the third model. */
-static tsr_status add_models(ensemble *e, tsr_profile_maker *maker,
-                             const char *path, tsr_err *err)
-{
-    tsr_atoms *atoms = NULL;
-    double(*xyz)[3] = NULL;
-    int n = 0;
-    TSR_TRY(tsr_atoms_read_models(path, &atoms, &n, &xyz, err));
-    tsr_status status = reserve_models(e, n, err);
-    for (int m = 0; m < n && status == TSR_OK; m++) {
-        char *name =
-            n > 1 ? tsr_text_format("%s:%d", path, m + 1) : strdup(path);
-        for (int a = 0; a < atoms->n_atom; a++)
-            memcpy(atoms->atom[a].xyz,
-                   xyz[(size_t)m * (size_t)atoms->n_atom + (size_t)a],
-                   sizeof atoms->atom[a].xyz);
-        if (name == NULL)
-            status = tsr_no_memory(err);
-        else
-            status = tsr_profile_compute_atoms(maker, name, atoms, e->n == 0,
-                                               &e->model[e->n].structure, err);
-        e->n++;
-        free(name);
-    }
-    tsr_atoms_free(atoms);
+    series *s = &((series *)context)[i];
+    (void)thread;
+    tsr_status status = open_models(s, s->name[0], NULL, INT_MAX, err);
+    TSR_THEN(status, compute_series(s, err));
+    tsr_map_models_clear(&s->models);
     return status;
 }
 
-/* Adds the first model of each file as bodies. */
+/* The models of all files with all atoms, or the first of each as bodies. */
+static tsr_status compute_models(const work *w, int n_path,
+                                 const char *const *path, ensemble *e,
+                                 tsr_err *err)
+{
+    series files = {.w = w, .n = n_path, .name = path, .in_ensemble = 1};
+    series *file;
+    if (w->o->bodies != TSR_PROFILE_ATOMS) {
+        const tsr_status status = compute_series(&files, err);
+        e->n = n_path;
+        e->model = files.result;
+        return status;
+    }
+    tsr_pool_array(&e->pool, file, n_path);
+    TSR_TRY(tsr_pool_check(&e->pool, err));
+    for (int i = 0; i < n_path; i++) {
+        file[i] = files;
+        file[i].n = 0;
+        file[i].name = &path[i];
+        file[i].is_first = i == 0;
+    }
+    tsr_status status =
+        tsr_parallel_try(n_path, w->n_thread, compute_file, file, err);
+    for (int i = 0; i < n_path; i++)
+        files.n += file[i].n;
+    e->model = calloc((size_t)files.n, sizeof *e->model);
+    TSR_THEN(status, tsr_allocated(e->model, err));
+    for (int i = 0; i < n_path; i++)
+        for (int k = 0; k < file[i].n && file[i].result != NULL; k++)
+            e->model[e->n++] = file[i].result[k];
+    return status;
+}
+
 static tsr_status read_models(const work *w, int n_path,
                               const char *const *path, ensemble *e,
                               tsr_err *err)
 {
-    for (int i = 0; i < n_path; i++) {
-        if (w->o->bodies == TSR_PROFILE_ATOMS) {
-            TSR_TRY(add_models(e, w->maker, path[i], err));
-            continue;
-        }
-        TSR_TRY(reserve_models(e, 1, err));
-        TSR_TRY(tsr_profile_compute(w->maker, path[i],
-                                    &e->model[e->n++].structure, err));
-    }
-    for (int i = 0; i < e->n; i++)
-        TSR_TRY(tsr_profile_finish(&w->fit, w->saxs, &e->model[i], err));
+    tsr_profile_maker_expect(w->maker, n_path);
+    TSR_TRY(compute_models(w, n_path, path, e, err));
     return e->n > 1 ? TSR_OK
                     : tsr_fail(err, TSR_E_USAGE,
                                "--ensemble: '%s' has one model; give several "
@@ -638,16 +789,37 @@ static tsr_status compute_weights(const work *w, ensemble *e, tsr_err *err)
 
 /* ---- what is told ---- */
 
-/* Name of a file in the table: the file name, or the whole path where two files
- * have the same name. */
-static const char *name_of(int n, const tsr_profile_result *result, int i)
+/* Name of a structure in the table: the file name, or the path where files have
+ * the same name. */
+static const char *name_of(const work *w, const tsr_profile_result *r)
 {
-    const char *name = tsr_text_file_name(result[i].structure.path);
-    for (int k = 0; k < n; k++)
-        if (k != i &&
-            strcmp(name, tsr_text_file_name(result[k].structure.path)) == 0)
-            return result[i].structure.path;
-    return name;
+    return w->has_same_names ? r->structure.path
+                             : tsr_text_file_name(r->structure.path);
+}
+
+static int by_file_name(const void *a, const void *b)
+{
+    return strcmp(tsr_text_file_name(*(const char *const *)a),
+                  tsr_text_file_name(*(const char *const *)b));
+}
+
+/* Two paths with the same file name: same [2] out, NULL if there are none.
+ * Errors: TSR_E_NOMEM. */
+static tsr_status find_same_names(int n, const char *const *path,
+                                  const char *same[2], tsr_err *err)
+{
+    const char **sorted = malloc((size_t)n * sizeof *sorted);
+    same[0] = same[1] = NULL;
+    TSR_TRY(tsr_allocated(sorted, err));
+    memcpy(sorted, path, (size_t)n * sizeof *sorted);
+    qsort(sorted, (size_t)n, sizeof *sorted, by_file_name);
+    for (int i = 1; i < n && same[0] == NULL; i++)
+        if (by_file_name(&sorted[i - 1], &sorted[i]) == 0) {
+            same[0] = sorted[i - 1];
+            same[1] = sorted[i];
+        }
+    free(sorted);
+    return TSR_OK;
 }
 
 static const char *bound_name(int at)
@@ -727,11 +899,11 @@ static void print_results(const work *w, tsr_json *json, int n,
     tsr_table t = {.out = w->out, .json = json};
     int width = 9;
     for (int i = 0; i < n; i++) {
-        const int own = tsr_text_width(name_of(n, result, i));
+        const int own = tsr_text_width(name_of(w, &result[i]));
         width = own > width ? own : width;
     }
     for (int i = 0; i < n; i++) {
-        add_result(&t, NULL, &result[i], name_of(n, result, i), width);
+        add_result(&t, NULL, &result[i], name_of(w, &result[i]), width);
         tsr_table_end(&t);
     }
 }
@@ -782,10 +954,10 @@ void tsr_profile_put_entry(const tsr_saxs *saxs, tsr_json *json)
         return;
     }
     tsr_json_members(json,
-                     "entry{ name %s source %s rg_guinier %g rg_guinier_error "
-                     "%g rg_pr %g d_max %g mass %g mass_porod %g",
-                     e->name, e->source, e->rg, e->rg_error, e->rg_pr, e->d_max,
-                     e->mass, e->mass_porod);
+                     "entry{ name %s source %s rg_guinier %g rg_pr %g d_max %g "
+                     "mass %g mass_porod %g",
+                     e->name, e->source, e->rg, e->rg_pr, e->d_max, e->mass,
+                     e->mass_porod);
     tsr_json_numbers(json, "fits_chi2", e->n_fit, e->chi2);
     tsr_json_close(json);
 }
@@ -940,8 +1112,8 @@ static int is_folder(const char *path)
            (stat(path, &info) == 0 && S_ISDIR(info.st_mode));
 }
 
-/* Names the files of one structure, in the folder `output` or with that name.
- * The names belong to the pool. */
+/* Names the files of one structure, in the folder `output` or with that name:
+ * x.fit for x.pdb, x-12.fit for x.pdb:12. The names belong to the pool. */
 static tsr_status name_files(const char *output, const char *structure,
                              int is_fit, tsr_pool *pool, char **name,
                              char **picture, tsr_err *err)
@@ -950,15 +1122,17 @@ static tsr_status name_files(const char *output, const char *structure,
     if (is_folder(output)) {
         const char *from = tsr_text_file_name(structure);
         size_t n = (size_t)(file_ending(from) - from);
-        if (strcmp(from + n, ".gz") == 0) /* x.pdb.gz */
+        const char *model = strchr(from + n, ':');
+        if (strncmp(from + n, ".gz", 3) == 0) /* x.pdb.gz */
             for (size_t i = n; i-- > 1;)
                 if (from[i] == '.') {
                     n = i;
                     break;
                 }
-        *name = tsr_pool_format(pool, "%s%s%.*s%s", output,
+        *name = tsr_pool_format(pool, "%s%s%.*s%s%s%s", output,
                                 output[strlen(output) - 1] == '/' ? "" : "/",
-                                (int)n, from, with);
+                                (int)n, from, model != NULL ? "-" : "",
+                                model != NULL ? model + 1 : "", with);
     } else {
         *name = tsr_pool_format(pool, "%s%s", output,
                                 *file_ending(output) == '\0' ? with : "");
@@ -972,15 +1146,13 @@ static tsr_status name_files(const char *output, const char *structure,
 static tsr_status check_names(const char *output, int n,
                               const char *const *structure, tsr_err *err)
 {
-    for (int i = 1; i < n; i++)
-        for (int k = 0; k < i; k++)
-            if (strcmp(tsr_text_file_name(structure[i]),
-                       tsr_text_file_name(structure[k])) == 0)
-                return tsr_fail(err, TSR_E_USAGE,
-                                "--output '%s': '%s' and '%s' would get the "
-                                "same file name; rename one",
-                                output, structure[k], structure[i]);
-    return TSR_OK;
+    const char *same[2];
+    TSR_TRY(find_same_names(n, structure, same, err));
+    return same[0] == NULL ? TSR_OK
+                           : tsr_fail(err, TSR_E_USAGE,
+                                      "--output '%s': '%s' and '%s' would get "
+                                      "the same file name; rename one",
+                                      output, same[0], same[1]);
 }
 
 /* n: number of structures if output is a folder, else 1. */
@@ -1098,19 +1270,19 @@ static tsr_status write_fit(const tsr_saxs *s, const char *path,
     char note[64]; /* ends the second line */
     const tsr_profile_fit *fit = &r->fit;
     const double first = s->q[0], last = s->q[s->n - 1];
-    const tsr_sascif as_cif = {.comment = r->structure.path,
-                               .n = s->n,
-                               .q = s->q,
-                               .intensity = s->intensity,
-                               .sigma = s->sigma,
-                               .rg = s->rg_guinier,
-                               .i0 = s->i0_guinier,
-                               .fit = r->curve,
-                               .chi2 = fit->chi2,
-                               .p = fit->cormap_p};
+    const tsr_saxs_columns columns = {.comment = r->structure.path,
+                                      .n = s->n,
+                                      .q = s->q,
+                                      .intensity = s->intensity,
+                                      .sigma = s->sigma,
+                                      .rg = s->rg_guinier,
+                                      .i0 = s->i0_guinier,
+                                      .fit = r->curve,
+                                      .chi2 = fit->chi2,
+                                      .p = fit->cormap_p};
     tsr_file_writer to;
     if (tsr_sascif_is_name(path))
-        return tsr_sascif_write(path, &as_cif, err);
+        return tsr_saxs_write(path, &columns, err);
     TSR_TRY(tsr_file_begin(&to, path, err));
     tsr_profile_bounds_text(fit, note, sizeof note);
     fprintf(to.out,
@@ -1253,53 +1425,35 @@ static tsr_status write_one(const work *w, const tsr_profile_result *r,
     return status;
 }
 
-/* Writes result [n], best first: into a folder a file for each structure, else
- * a file of the best. Without --output the curve of a single structure goes to
- * standard output. */
-static tsr_status write_results(const work *w, int n,
-                                const tsr_profile_result *result, tsr_err *err)
-{
-    const char *output = w->o->output;
-    const int each = output != NULL && is_folder(output);
-    if (output == NULL && (w->saxs != NULL || n > 1 || w->o->json))
-        return TSR_OK;
-    if (each && mkdir(output, 0777) != 0 && !is_folder(output))
-        return tsr_fail(err, TSR_E_IO, "cannot make the folder '%s'", output);
-    for (int i = 0; i < (each ? n : 1); i++)
-        TSR_TRY(write_one(w, &result[i], err));
-    return TSR_OK;
-}
-
 /* ---- the command ---- */
 
-/* Smallest chi2 first; without data the order given. */
+/* Smallest chi2 first, and of equals the one with a curve. */
 static int compare_chi2(const void *a, const void *b)
 {
-    double x = ((const tsr_profile_result *)a)->fit.chi2;
-    double y = ((const tsr_profile_result *)b)->fit.chi2;
-    return (x > y) - (x < y);
+    const tsr_profile_result *x = a, *y = b;
+    return x->fit.chi2 != y->fit.chi2
+               ? (x->fit.chi2 > y->fit.chi2) - (x->fit.chi2 < y->fit.chi2)
+               : (x->curve == NULL) - (y->curve == NULL);
 }
 
-static tsr_status run_single_fits(const work *w, int n, const char *const *path,
-                                  tsr_err *err)
+static tsr_status run_single_fits(const work *w, series *s, tsr_err *err)
 {
-    tsr_profile_result *result = calloc((size_t)n, sizeof *result);
-    tsr_status status = tsr_allocated(result, err);
-    for (int i = 0; i < n && status == TSR_OK; i++)
-        status = profile_one(w, path[i], &result[i], err);
-    if (status == TSR_OK && w->saxs != NULL)
-        qsort(result, (size_t)n, sizeof *result, compare_chi2);
-    TSR_THEN(status, write_results(w, n, result, err));
+    const char *output = w->o->output;
+    const int n = s->n, has_data = w->saxs != NULL;
+    tsr_profile_maker_expect(w->maker, n);
+    tsr_status status = compute_series(s, err);
+    if (status == TSR_OK && has_data)
+        qsort(s->result, (size_t)n, sizeof *s->result, compare_chi2);
+    if (output != NULL ? !is_folder(output)
+                       : !has_data && n == 1 && !w->o->json)
+        TSR_THEN(status, write_one(w, s->result, err));
     if (status == TSR_OK && w->o->json)
-        print_json(w, n, result, NULL);
-    else if (status == TSR_OK &&
-             (w->saxs != NULL || n > 1 || w->o->output != NULL)) {
-        print(w, n, result);
-        status = print_entry(w, result, err);
+        print_json(w, n, s->result, NULL);
+    else if (status == TSR_OK && (has_data || n > 1 || output != NULL)) {
+        print(w, n, s->result);
+        status = print_entry(w, s->result, err);
     }
-    for (int i = 0; result != NULL && i < n; i++)
-        tsr_profile_result_clear(&result[i]);
-    free(result);
+    clear_results(n, s->result);
     return status;
 }
 
@@ -1309,20 +1463,21 @@ static tsr_status run_ensemble(const work *w, int n, const char *const *path,
     ensemble e = {.n = 0};
     tsr_status status = read_models(w, n, path, &e, err);
     TSR_THEN(status, compute_weights(w, &e, err));
-    TSR_THEN(status, write_results(w, 1, &e.mean[w->o->weights], err));
+    if (w->o->output != NULL || (w->saxs == NULL && !w->o->json))
+        TSR_THEN(status, write_one(w, &e.mean[w->o->weights], err));
     if (status == TSR_OK && w->o->json)
         print_json(w, e.n, e.model, &e);
     else if (status == TSR_OK && (w->saxs != NULL || w->o->output != NULL))
         print_ensemble(w, &e);
-    for (int i = 0; i < e.n; i++)
-        tsr_profile_result_clear(&e.model[i]);
+    clear_results(e.n, e.model);
     for (int k = 0; k < N_WEIGHTS; k++)
         tsr_profile_result_clear(&e.mean[k]);
     tsr_pool_clear(&e.pool);
     return status;
 }
 
-static tsr_status compute(work *w, const tsr_args *args, tsr_err *err)
+static tsr_status compute(work *w, const tsr_args *args, series *s,
+                          tsr_err *err)
 {
     const options *o = w->o;
     const tsr_profile_spec spec = {.bodies = (tsr_profile_bodies)o->bodies,
@@ -1334,24 +1489,49 @@ static tsr_status compute(work *w, const tsr_args *args, tsr_err *err)
                                    .q_max_inv_ang = w->q_max,
                                    .form_factors = o->form_factors};
     TSR_TRY(tsr_profile_maker_new(&spec, w->log, &w->maker, err));
+    if (o->output != NULL && is_folder(o->output) &&
+        mkdir(o->output, 0777) != 0 && !is_folder(o->output))
+        return tsr_fail(err, TSR_E_IO, "cannot make the folder '%s'",
+                        o->output);
     TSR_TRY(o->ensemble ? run_ensemble(w, args->n, args->argument, err)
-                        : run_single_fits(w, args->n, args->argument, err));
+                        : run_single_fits(w, s, err));
     tsr_debug(w->log, "engine: %s", tsr_profile_maker_describe(w->maker));
     return TSR_OK;
+}
+
+/* Lists the structures of single fits: the files, or models of the one file. */
+static tsr_status list_structures(const tsr_args *args, series *s, tsr_err *err)
+{
+    const options *o = args->options;
+    const int is_given = tsr_args_given(args, "frames") > 0;
+    const int most = o->frames.word == 1 || (o->trajectory != NULL && !is_given)
+                         ? INT_MAX
+                     : o->frames.word < 0 ? (int)o->frames.number
+                                          : 1;
+    return o->trajectory == NULL && most == 1
+               ? TSR_OK
+               : open_models(s, s->name[0], o->trajectory, most, err);
 }
 
 static tsr_status profile(const tsr_args *args, FILE *out, tsr_log *log,
                           tsr_err *err)
 {
     const options *o = args->options;
+    const char *same[2];
     work w = {.out = out, .log = log};
+    series s = {.w = &w, .n = args->n, .name = args->argument, .is_first = 1};
     TSR_TRY(make_settings(args, &w, err));
-    TSR_TRY(tsr_profile_check_output(o->output, o->force, args->n,
-                                     args->argument, o->data, o->form_factors,
-                                     err));
+    TSR_TRY(tsr_profile_check_output(
+        o->output, o->force, args->n, args->argument, o->data,
+        o->trajectory != NULL ? o->trajectory : o->form_factors, err));
+    TSR_TRY(find_same_names(args->n, args->argument, same, err));
+    w.has_same_names = same[0] != NULL;
+    tsr_status status = list_structures(args, &s, err);
+    if (s.models.atoms != NULL)
+        TSR_THEN(status, tsr_profile_check_output(o->output, o->force, s.n,
+                                                  s.name, o->data, NULL, err));
     w.q_max = w.q_range[1];
-    tsr_status status = TSR_OK;
-    if (o->data != NULL) {
+    if (status == TSR_OK && o->data != NULL) {
         status = tsr_saxs_read(o->data, (tsr_q_unit)o->unit, w.q_range, log,
                                &w.saxs, err);
         TSR_THEN(status,
@@ -1359,9 +1539,10 @@ static tsr_status profile(const tsr_args *args, FILE *out, tsr_log *log,
         if (status == TSR_OK)
             w.q_max = tsr_saxs_q_max(w.saxs);
     }
-    TSR_THEN(status, compute(&w, args, err));
+    TSR_THEN(status, compute(&w, args, &s, err));
     tsr_profile_maker_free(w.maker);
     tsr_saxs_free(w.saxs);
+    tsr_map_models_clear(&s.models);
     return status;
 }
 

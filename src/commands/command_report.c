@@ -201,9 +201,11 @@ static void compare_maps(work *w)
         tsr_report_map *m = &w->map[w->o.n_map];
         if (!type->is_map)
             continue;
-        if (w->models.atoms == NULL)
-            status = tsr_map_models_read(run->directory, NULL, MOST, NULL,
+        if (w->models.atoms == NULL) {
+            status = tsr_map_models_open(run->directory, NULL, MOST, NULL,
                                          &w->models, &err);
+            TSR_THEN(status, tsr_map_models_load(&w->models, &err));
+        }
         *m = (tsr_report_map){.type = type,
                               .ordinal = ordinal_of(data, i),
                               .atoms = w->models.atoms};

@@ -6,12 +6,14 @@
 #include "commands/command.h"
 #include "core/interrupt.h"
 #include "core/json.h"
+#include "session/run_directory.h"
 #include "session/run_session.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define OPTION_THREADS                                                   \
     TSR_FIELD(INT, "threads", tsr_run_options, threads, .argument = "N", \
@@ -311,10 +313,46 @@ tsr_status tsr_run_execute(const char *path, int is_resumed,
     return status;
 }
 
+void tsr_run_warn_if_changed(const char *file, const char *directory,
+                             tsr_log *log)
+{
+    struct stat given, run;
+    const tsr_path path = tsr_path_in(directory, "config.yaml");
+    if (stat(file, &given) == 0 && stat(path.text, &run) == 0 &&
+        given.st_mtime > run.st_mtime)
+        tsr_warn(log,
+                 "%s was changed after the run in %s began, which keeps its "
+                 "settings; move that folder to begin the run anew",
+                 file, directory);
+}
+
+/* `run --continue`. The folder of a run has a lock file from its first moment
+ * on; without one a config.yaml is the user's own, and a run is refused. */
+static tsr_status begin_or_resume(const char *file, const tsr_run_options *o,
+                                  FILE *out, tsr_log *log, tsr_err *err)
+{
+    const tsr_run_options again = {
+        .device = o->device, .threads = o->threads, .json = o->json};
+    if (o->output == NULL || o->dry_run)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--continue needs --output DIR, and no --dry-run");
+    if (!tsr_run_directory_has(o->output, "config.yaml") ||
+        !tsr_run_directory_has(o->output, "run.lock"))
+        return tsr_run_execute(file, 0, o, out, log, err);
+    tsr_run_warn_if_changed(file, o->output, log);
+    if (!tsr_run_is_finished(o->output))
+        return tsr_run_execute(o->output, 1, &again, out, log, err);
+    tsr_info(log, "the run in %s is finished", o->output);
+    return TSR_OK;
+}
+
 static tsr_status run(const tsr_args *args, FILE *out, tsr_log *log,
                       tsr_err *err)
 {
-    return tsr_run_execute(args->argument[0], 0, args->options, out, log, err);
+    const tsr_run_options *o = args->options;
+    if (o->continues)
+        return begin_or_resume(args->argument[0], o, out, log, err);
+    return tsr_run_execute(args->argument[0], 0, o, out, log, err);
 }
 
 static const tsr_field run_fields[] = {
@@ -330,6 +368,9 @@ static const tsr_field run_fields[] = {
     TSR_FIELD(STRING, "until", tsr_run_options, until, .argument = "WHAT",
               .doc = "stop at convergence: rhat<1.01,ess>400 (after "
                      "sampler.draws at most)"),
+    TSR_FIELD(BOOL, "continue", tsr_run_options, continues,
+              .doc = "resume the run if DIR contains one, else begin it; a "
+                     "finished run stays as it is"),
     OPTION_THREADS,
     TSR_FIELD(BOOL, "prior-only", tsr_run_options, prior_only,
               .doc = "sample the prior, without the data"),

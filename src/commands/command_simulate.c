@@ -321,13 +321,17 @@ static tsr_status write_both_files(const work *w, const tsr_model_atoms *model,
                                    const char *waiting, const char *comment,
                                    tsr_err *err)
 {
-    const size_t n = (size_t)w->config.simulate.points;
+    const int n = (int)w->config.simulate.points;
+    const tsr_saxs_columns columns = {.comment = comment,
+                                      .n = n,
+                                      .q = w->column,
+                                      .intensity = w->column + n,
+                                      .sigma = w->column + 2 * n,
+                                      .dq = w->resolution.sigma};
     TSR_TRY(tsr_model_atoms_write(
         model, waiting, "tessera simulate: SC is the centre of a side chain",
         err));
-    tsr_status status =
-        tsr_saxs_write(w->path, (int)n, w->column, w->column + n,
-                       w->column + 2 * n, w->resolution.sigma, comment, err);
+    tsr_status status = tsr_saxs_write(w->path, &columns, err);
     if (status == TSR_OK && rename(waiting, w->pdb) != 0)
         status = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", w->pdb,
                           strerror(errno));

@@ -811,34 +811,16 @@ static tsr_status resume_run(work *w, const char *directory, tsr_err *err)
         w, tsr_run_execute(directory, 1, &o, w->none, w->log, err));
 }
 
-/* A run keeps the configuration that it began with, so runs that are compared
- * may have two where the file was changed in between. */
-static void warn_if_changed(const work *w, const char *directory)
-{
-    struct stat file, run;
-    const tsr_path path = tsr_path_in(directory, "config.yaml");
-    if (stat(w->file, &file) == 0 && stat(path.text, &run) == 0 &&
-        file.st_mtime > run.st_mtime)
-        tsr_warn(w->log,
-                 "%s was changed after the run in %s began, which keeps its "
-                 "settings; move that folder to begin the run anew",
-                 w->file, directory);
-}
-
 /* Runs that are finished stay as they are. */
 static tsr_status complete_run(work *w, int n_state, tsr_err *err)
 {
     const char *directory = w->run[n_state - 1], *s = n_state == 1 ? "" : "s";
-    tsr_run_checkpoint at = {0};
     if (tsr_run_directory_require(directory, NULL) != TSR_OK) {
         tsr_info(w->log, "%d state%s: %s", n_state, s, directory);
         return begin_run(w, n_state, err);
     }
-    warn_if_changed(w, directory);
-    const int is_finished =
-        tsr_run_checkpoint_read(directory, 0, &at, NULL) == TSR_OK &&
-        at.progress.is_finished;
-    tsr_run_checkpoint_clear(&at);
+    tsr_run_warn_if_changed(w->file, directory, w->log);
+    const int is_finished = tsr_run_is_finished(directory);
     tsr_info(w->log, "%d state%s: %s %s", n_state, s, directory,
              is_finished ? "is finished" : "goes on");
     return is_finished ? TSR_OK : resume_run(w, directory, err);

@@ -2,6 +2,7 @@
  * whole model and for its parts. */
 #include "commands/map_job.h"
 #include "core/json.h"
+#include "core/parallel.h"
 #include "core/text.h"
 #include "files/file.h"
 #include "maps/map_view.h"
@@ -11,21 +12,69 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A thread's copy of the job, with an engine of its own. */
+typedef struct {
+    tsr_map_job job;
+    float *density; /* [n_voxel] density of the last model, or NULL */
+} worker;
+
+/* worker [n_thread] out, from the pool of the job; the engines are made when
+ * threads begin. */
+static tsr_status make_workers(tsr_map_job *job, worker **out, tsr_err *err)
+{
+    tsr_pool_array(&job->pool, *out, job->n_thread);
+    TSR_TRY(tsr_pool_check(&job->pool, err));
+    for (int t = 0; t < job->n_thread; t++) {
+        (*out)[t].job = *job;
+        (*out)[t].job.engine = NULL;
+    }
+    return TSR_OK;
+}
+
+static tsr_status start_worker(const tsr_map_job *job, worker *w, tsr_err *err)
+{
+    return w->job.engine != NULL
+               ? TSR_OK
+               : job->engine->clone(job->engine, &w->job.engine, err);
+}
+
+static void free_workers(const tsr_map_job *job, worker *w)
+{
+    for (int t = 0; w != NULL && t < job->n_thread; t++) {
+        tsr_density_free(w[t].job.engine);
+        free(w[t].density);
+    }
+}
+
+/* The comparison of a model with the map. */
 typedef struct {
     char label[256];
     int n_atom;
     double sigma_over_r;
     tsr_density_sums sums;
     double threshold;
-    tsr_fsc fsc;
+    tsr_fsc fsc; /* without its arrays */
 } result;
 
+typedef struct comparison comparison;
+
+/* Models of a file, and their results. */
 typedef struct {
-    tsr_map_job *job;
-    int n, room;
+    const comparison *all;
+    int thread; /* index of the thread that compares the file */
+    tsr_map_models models;
+    int n;
     result *result; /* [n] */
-    float *density; /* [n_voxel] density of the last model */
-} comparison;
+    double *fsc;    /* [n][n_shell] shell correlations */
+} compared_file;
+
+struct comparison {
+    tsr_map_job *job;
+    worker *worker;      /* [n_thread] */
+    compared_file *file; /* [job->n_model] */
+    tsr_shells shells;
+    double *s_inv_ang; /* [shells.n] */
+};
 
 typedef struct {
     const unsigned char *z;
@@ -224,53 +273,101 @@ static tsr_status threshold_of(const tsr_map_job *job, const model *m,
     return TSR_OK;
 }
 
-static tsr_status compare(comparison *c, const tsr_map_models *models, int k,
-                          const model *m, tsr_err *err)
+static tsr_status compare(const compared_file *f, worker *w, int k,
+                          const model *m, tsr_pool *pool, tsr_err *err)
 {
-    tsr_map_job *job = c->job;
-    result *r = &c->result[c->n];
+    const comparison *c = f->all;
+    const tsr_map_job *job = &w->job;
+    result *r = &f->result[k];
     *r = (result){.n_atom = m->n_atom, .sigma_over_r = job->sigma_over_r};
-    tsr_map_models_label(models, k, r->label, sizeof r->label);
+    tsr_map_models_label(&f->models, k, r->label, sizeof r->label);
     if (!(job->sigma_over_r > 0.0))
-        TSR_TRY(best_sigma(job, models, m, &r->sigma_over_r, err));
-    TSR_TRY(tsr_map_job_blur(job, models, r->sigma_over_r, err));
+        TSR_TRY(best_sigma(job, &f->models, m, &r->sigma_over_r, err));
+    TSR_TRY(tsr_map_job_blur(job, &f->models, r->sigma_over_r, err));
     if (job->has_threshold)
         TSR_TRY(threshold_of(job, m, &r->threshold, err));
     const tsr_density_options o = {
         .mask_ang = job->mask_ang,
         .threshold = job->has_threshold ? &r->threshold : NULL,
-        .density = c->density};
+        .density = w->density};
     TSR_TRY(compute_sums(job, m, &o, &r->sums, err));
     if (k == 0) {
         const double cc = tsr_map_cc(&r->sums.box);
         TSR_TRY(check_hand(job, m, cc, r->label, err));
         TSR_TRY(check_voxels(job, m, cc, r->label, err));
     }
-    TSR_TRY(tsr_fsc_make(job->map, c->density, &job->pool, &r->fsc, err));
-    c->n++;
+    TSR_TRY(tsr_fsc_make(job->map, w->density, pool, &r->fsc, err));
+    memcpy(f->fsc + (size_t)k * (size_t)c->shells.n, r->fsc.fsc,
+           (size_t)c->shells.n * sizeof *f->fsc);
     return TSR_OK;
 }
 
-static tsr_status compare_all(comparison *c, const char *path, tsr_err *err)
+/* Compares model k of a file. */
+static tsr_status compare_model(void *context, int k, int thread, tsr_err *err)
 {
-    tsr_map_models models;
-    tsr_status status =
-        tsr_map_models_read(path, c->job->trajectory, c->job->most_frames,
-                            c->job->log, &models, err);
-    TSR_THEN(status, tsr_map_job_check(c->job, &models, 0.5, err));
+    const compared_file *f = context;
+    const tsr_map_job *job = f->all->job;
+    const size_t n_voxel = tsr_map_n_voxel(&job->map->grid);
+    worker *w = &f->all->worker[f->thread + thread];
+    tsr_pool pool = {0};
+    char label[256];
+    model m = {.z = f->models.z, .n_atom = f->models.atoms->n_atom};
+    double(*xyz)[3];
+    tsr_pool_array(&pool, xyz, m.n_atom);
+    if (w->density == NULL)
+        w->density = malloc(n_voxel * sizeof *w->density);
+    tsr_status status = tsr_pool_check(&pool, err);
+    TSR_THEN(status, tsr_allocated(w->density, err));
+    TSR_THEN(status, start_worker(job, w, err));
+    TSR_THEN(status, tsr_map_models_frame(&f->models, k, xyz, err));
     if (status == TSR_OK) {
-        c->result =
-            tsr_pool_resize(&c->job->pool, c->result,
-                            (size_t)c->n + (size_t)models.n, sizeof *c->result);
-        status = tsr_pool_check(&c->job->pool, err);
+        m.xyz = (const double(*)[3])xyz;
+        status = compare(f, w, k, &m, &pool, err);
+        tsr_map_models_label(&f->models, k, label, sizeof label);
+        if (status != TSR_OK)
+            status = tsr_wrap(err, status, "%s", label);
     }
-    for (int k = 0; status == TSR_OK && k < models.n; k++) {
-        const model m = {models.z, tsr_map_models_xyz(&models, k),
-                         models.atoms->n_atom};
-        status = compare(c, &models, k, &m, err);
-    }
-    tsr_map_models_clear(&models);
+    tsr_pool_clear(&pool);
     return status;
+}
+
+/* Compares the models of file number i. */
+static tsr_status compare_file(void *context, int i, int thread, tsr_err *err)
+{
+    comparison *c = context;
+    tsr_map_job *job = c->job;
+    compared_file *f = &c->file[i];
+    *f = (compared_file){.all = c, .thread = thread};
+    tsr_status status =
+        tsr_map_models_open(job->model[i], job->trajectory, job->most_frames,
+                            job->log, &f->models, err);
+    TSR_THEN(status, tsr_map_job_check(job, &f->models, 0.5, err));
+    if (status == TSR_OK) {
+        const size_t n = (size_t)f->models.n;
+        f->n = f->models.n;
+        f->result = calloc(n, sizeof *f->result);
+        f->fsc = calloc(n * (size_t)c->shells.n + 1, sizeof *f->fsc);
+        status =
+            f->result != NULL && f->fsc != NULL ? TSR_OK : tsr_no_memory(err);
+    }
+    TSR_THEN(status,
+             tsr_parallel_try(f->n, job->n_thread, compare_model, f, err));
+    tsr_map_models_clear(&f->models);
+    return status;
+}
+
+/* Threads share the files, or the models of a single file. */
+static tsr_status compare_all(comparison *c, tsr_err *err)
+{
+    tsr_map_job *job = c->job;
+    c->shells = tsr_fourier_shells(&job->map->grid);
+    tsr_pool_array(&job->pool, c->file, job->n_model);
+    tsr_pool_array(&job->pool, c->s_inv_ang, c->shells.n);
+    TSR_TRY(tsr_pool_check(&job->pool, err));
+    for (int k = 0; k < c->shells.n; k++)
+        c->s_inv_ang[k] = (k + 1) * c->shells.width_inv_ang;
+    TSR_TRY(make_workers(job, &c->worker, err));
+    return tsr_parallel_try(job->n_model, job->n_thread, compare_file, c, err);
 }
 
 /* ---- what is told ---- */
@@ -283,14 +380,28 @@ static const char *fall_text(double s_inv_ang, int is_at_limit, char text[16])
     return text;
 }
 
+static void print_row(const tsr_map_job *job, const result *r, int width)
+{
+    char half[16], low[16];
+    fprintf(job->out, "%-*s %7.4f %7.4f ", width, r->label,
+            tsr_map_cc(&r->sums.box), tsr_map_cc(&r->sums.mask));
+    if (job->has_threshold)
+        fprintf(job->out, "%8.4f ", tsr_map_cc(&r->sums.above));
+    fprintf(job->out, "%8.4f %8.3f %9s %9s\n",
+            tsr_map_cc_uncentred(&r->sums.box), r->sigma_over_r,
+            fall_text(r->fsc.half_inv_ang, r->fsc.half_is_at_limit, half),
+            fall_text(r->fsc.low_inv_ang, r->fsc.low_is_at_limit, low));
+}
+
 static void print_table(const comparison *c)
 {
     const tsr_map_job *job = c->job;
     int width = 5;
-    for (int i = 0; i < c->n; i++) {
-        const int own = tsr_text_width(c->result[i].label);
-        width = own > width ? own : width;
-    }
+    for (int i = 0; i < job->n_model; i++)
+        for (int k = 0; k < c->file[i].n; k++) {
+            const int own = tsr_text_width(c->file[i].result[k].label);
+            width = own > width ? own : width;
+        }
     fprintf(job->out,
             "map %s, R %g A; atoms: %s; %.0f voxels; correlations are "
             "Pearson's\n%-*s %7s %7s ",
@@ -300,18 +411,9 @@ static void print_table(const comparison *c)
         fprintf(job->out, "%8s ", "cc_above");
     fprintf(job->out, "%8s %8s %9s %9s\n", "uncentr.", "sigma/R", "FSC .5, A",
             "FSC .143");
-    for (int i = 0; i < c->n; i++) {
-        const result *r = &c->result[i];
-        char half[16], low[16];
-        fprintf(job->out, "%-*s %7.4f %7.4f ", width, r->label,
-                tsr_map_cc(&r->sums.box), tsr_map_cc(&r->sums.mask));
-        if (job->has_threshold)
-            fprintf(job->out, "%8.4f ", tsr_map_cc(&r->sums.above));
-        fprintf(job->out, "%8.4f %8.3f %9s %9s\n",
-                tsr_map_cc_uncentred(&r->sums.box), r->sigma_over_r,
-                fall_text(r->fsc.half_inv_ang, r->fsc.half_is_at_limit, half),
-                fall_text(r->fsc.low_inv_ang, r->fsc.low_is_at_limit, low));
-    }
+    for (int i = 0; i < job->n_model; i++)
+        for (int k = 0; k < c->file[i].n; k++)
+            print_row(job, &c->file[i].result[k], width);
     fprintf(job->out,
             "cc_box: all voxels; cc_mask: voxels within %g A of an atom%s\n",
             job->mask_ang,
@@ -320,8 +422,11 @@ static void print_table(const comparison *c)
                                : "");
 }
 
-static void write_result(tsr_json *j, const tsr_map_job *job, const result *r)
+/* fsc [shells.n]. */
+static void write_result(tsr_json *j, const comparison *c, const result *r,
+                         const double *fsc)
 {
+    const tsr_map_job *job = c->job;
     double slope, offset;
     tsr_map_line(&r->sums.box, &slope, &offset);
     tsr_json_object(j, NULL);
@@ -346,8 +451,8 @@ static void write_result(tsr_json *j, const tsr_map_job *job, const result *r)
                      r->sigma_over_r, slope, offset, r->fsc.half_inv_ang,
                      r->fsc.half_is_at_limit, r->fsc.low_inv_ang,
                      r->fsc.low_is_at_limit);
-    tsr_json_numbers(j, "s_inv_ang", r->fsc.n, r->fsc.s_inv_ang);
-    tsr_json_numbers(j, "fsc", r->fsc.n, r->fsc.fsc);
+    tsr_json_numbers(j, "s_inv_ang", c->shells.n, c->s_inv_ang);
+    tsr_json_numbers(j, "fsc", c->shells.n, fsc);
     tsr_json_close(j);
 }
 
@@ -361,8 +466,10 @@ static void print_json(const comparison *c)
         job->map->path, job->resolution_ang, tsr_blur_name(job->kind),
         job->mask_ang, job->engine->describe);
     tsr_json_array(&j, "models");
-    for (int i = 0; i < c->n; i++)
-        write_result(&j, job, &c->result[i]);
+    for (int i = 0; i < job->n_model; i++)
+        for (int k = 0; k < c->file[i].n; k++)
+            write_result(&j, c, &c->file[i].result[k],
+                         c->file[i].fsc + (size_t)k * (size_t)c->shells.n);
     tsr_json_close(&j);
     tsr_json_close(&j);
 }
@@ -377,10 +484,11 @@ static tsr_status write_difference(const comparison *c, const char *path,
     tsr_map *map;
     double slope = 0.0, offset = 0.0;
     TSR_TRY(tsr_map_new(&from->grid, &c->job->pool, &map, err));
-    tsr_map_line(&c->result[0].sums.box, &slope, &offset);
+    tsr_map_line(&c->file[0].result[0].sums.box, &slope, &offset);
     for (size_t k = 0; k < n; k++)
-        map->value[k] = (float)((double)from->value[k] -
-                                slope * (double)c->density[k] - offset);
+        map->value[k] =
+            (float)((double)from->value[k] -
+                    slope * (double)c->worker[0].density[k] - offset);
     return tsr_map_write(map, path, "map minus model", err);
 }
 
@@ -395,27 +503,35 @@ static tsr_status check_maps(const tsr_map_job *job, const char *difference,
     return TSR_OK;
 }
 
-tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err)
+static tsr_status correlate_all(comparison *c, tsr_err *err)
 {
+    const tsr_map_job *job = c->job;
     const char *difference = job->words->difference;
-    const tsr_map_grid *g = &job->map->grid;
-    comparison c = {.job = job};
     TSR_TRY(check_maps(job, difference, err));
-    tsr_pool_array(&job->pool, c.density, tsr_map_n_voxel(g));
-    TSR_TRY(tsr_pool_check(&job->pool, err));
-    for (int i = 0; i < job->n_model; i++)
-        TSR_TRY(compare_all(&c, job->model[i], err));
-    if (c.n > 1 && difference != NULL)
+    TSR_TRY(compare_all(c, err));
+    if (difference != NULL && c->file[0].n > 1)
         return tsr_fail(err, TSR_E_USAGE,
                         "--difference needs exactly one model; '%s' has %d",
-                        job->model[0], c.n);
+                        job->model[0], c->file[0].n);
     if (difference != NULL)
-        TSR_TRY(write_difference(&c, difference, err));
+        TSR_TRY(write_difference(c, difference, err));
     if (job->words->json)
-        print_json(&c);
+        print_json(c);
     else
-        print_table(&c);
+        print_table(c);
     return TSR_OK;
+}
+
+tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err)
+{
+    comparison c = {.job = job};
+    const tsr_status status = correlate_all(&c, err);
+    for (int i = 0; c.file != NULL && i < job->n_model; i++) {
+        free(c.file[i].result);
+        free(c.file[i].fsc);
+    }
+    free_workers(job, c.worker);
+    return status;
 }
 
 /* ---- map timeline ----
@@ -431,7 +547,10 @@ typedef struct {
     tsr_map_job *job;
     tsr_map_models models;
     tsr_components rows;
-    double *cc; /* [models.n][rows.n]; NaN: not defined */
+    size_t n_atom;  /* atoms of all rows */
+    int n_each;     /* models of a chunk */
+    worker *worker; /* [n_thread] */
+    double *cc;     /* [models.n][rows.n]; NaN: not defined */
 } timeline;
 
 /* draw; for a trajectory its frame, from 1 */
@@ -439,48 +558,75 @@ static const char csv_head[] = "component,model,chain,draw,cc,change\n";
 
 /* ---- the correlations ---- */
 
-enum { ATOMS_A_CALL = 1 << 22 };
+/* Atoms of all parts that an engine receives at once: enough to occupy it. */
+enum { ATOMS_A_CALL = 1 << 20 };
 
-/* Processes as many models per call as the engine has room for, with the parts
- * of one model in sequence. */
-static tsr_status correlate(timeline *t, tsr_err *err)
+/* Correlates the parts of models `from` to end - 1, one model after the other.
+ */
+static tsr_status correlate_models(const timeline *t, worker *w, int from,
+                                   int end, tsr_pool *pool, tsr_err *err)
 {
-    tsr_map_job *job = t->job;
-    tsr_pool *pool = &job->pool;
+    const tsr_map_job *job = &w->job;
     const tsr_map_models *m = &t->models;
     const size_t n_row = (size_t)t->rows.n;
-    const int per_call = ATOMS_A_CALL / (m->atoms->n_atom + 1) + 1;
-    const int most = per_call < m->n ? per_call : m->n;
-    const size_t n_system = n_row * (size_t)most;
-    double *threshold;
+    const size_t n_system = n_row * (size_t)(end - from);
+    double *threshold, (*xyz)[3];
     tsr_density_sums *sums;
     tsr_systems parts;
-    size_t n = 0;
-    for (int r = 0; r < t->rows.n; r++)
-        n += (size_t)t->rows.component[r].n;
-    tsr_pool_array(pool, t->cc, n_row * (size_t)m->n);
     tsr_pool_array(pool, threshold, n_system);
     tsr_pool_array(pool, sums, n_system);
-    TSR_TRY(
-        tsr_systems_make(pool, (int)n_system, n * (size_t)most, &parts, err));
+    tsr_pool_array(pool, xyz, m->atoms->n_atom);
+    TSR_TRY(tsr_systems_make(pool, (int)n_system,
+                             t->n_atom * (size_t)(end - from), &parts, err));
     for (size_t k = 0; k < n_system; k++)
         threshold[k] = job->threshold;
     const tsr_density_options o = {
         .mask_ang = job->has_threshold ? 0.0 : job->mask_ang,
         .threshold = job->has_threshold ? threshold : NULL};
-    for (int from = 0; from < m->n; from += most) {
-        parts.n = 0;
-        for (int k = from; k < m->n && k < from + most; k++)
-            for (int r = 0; r < t->rows.n; r++)
-                tsr_systems_add(&parts, t->rows.component[r].n,
-                                t->rows.component[r].atom,
-                                tsr_map_models_xyz(m, k), m->z);
-        TSR_TRY(tsr_systems_run(&parts, job->engine, &o, sums, err));
-        for (int k = 0; k < parts.n; k++)
-            t->cc[(size_t)from * n_row + (size_t)k] =
-                tsr_map_cc(job->has_threshold ? &sums[k].above : &sums[k].mask);
+    for (int k = from; k < end; k++) {
+        TSR_TRY(tsr_map_models_frame(m, k, xyz, err));
+        for (int r = 0; r < t->rows.n; r++)
+            tsr_systems_add(&parts, t->rows.component[r].n,
+                            t->rows.component[r].atom, (const double(*)[3])xyz,
+                            m->z);
     }
+    TSR_TRY(tsr_systems_run(&parts, job->engine, &o, sums, err));
+    for (size_t k = 0; k < n_system; k++)
+        t->cc[(size_t)from * n_row + k] =
+            tsr_map_cc(job->has_threshold ? &sums[k].above : &sums[k].mask);
     return TSR_OK;
+}
+
+static tsr_status correlate_chunk(void *context, int chunk, int thread,
+                                  tsr_err *err)
+{
+    const timeline *t = context;
+    const int from = chunk * t->n_each, end = from + t->n_each;
+    tsr_pool pool = {0};
+    tsr_status status = start_worker(t->job, &t->worker[thread], err);
+    TSR_THEN(status, correlate_models(t, &t->worker[thread], from,
+                                      end < t->models.n ? end : t->models.n,
+                                      &pool, err));
+    tsr_pool_clear(&pool);
+    return status;
+}
+
+/* Threads share chunks of models: at least four a thread, so that threads end
+ * together, and as many models as an engine has room for. */
+static tsr_status correlate(timeline *t, tsr_err *err)
+{
+    tsr_map_job *job = t->job;
+    const int n = t->models.n;
+    for (int r = 0; r < t->rows.n; r++)
+        t->n_atom += (size_t)t->rows.component[r].n;
+    const int room = (int)(ATOMS_A_CALL / (t->n_atom + 1)) + 1;
+    const int share = n / (4 * job->n_thread) + 1;
+    t->n_each = room < share ? room : share;
+    tsr_pool_array(&job->pool, t->cc, (size_t)t->rows.n * (size_t)n);
+    TSR_TRY(tsr_pool_check(&job->pool, err));
+    TSR_TRY(make_workers(job, &t->worker, err));
+    return tsr_parallel_try((n + t->n_each - 1) / t->n_each, job->n_thread,
+                            correlate_chunk, t, err);
 }
 
 /* ---- the table ---- */
@@ -605,8 +751,7 @@ static tsr_status make_rows(timeline *t, tsr_err *err)
                                      (const char *const *)o->select.item,
                                      t->models.atoms, &t->rows, err);
     return tsr_components_make((tsr_component_kind)o->by, t->models.atoms,
-                               tsr_map_models_xyz(&t->models, 0), &t->rows,
-                               err);
+                               tsr_map_models_first(&t->models), &t->rows, err);
 }
 
 /* NAME and ".csv" or ".svg" in place of what it ends with. */
@@ -624,7 +769,7 @@ static tsr_status make(timeline *t, const char *csv, const char *svg,
                        tsr_err *err)
 {
     tsr_map_job *job = t->job;
-    TSR_TRY(tsr_map_models_read(job->model[0], job->trajectory,
+    TSR_TRY(tsr_map_models_open(job->model[0], job->trajectory,
                                 job->most_frames, job->log, &t->models, err));
     TSR_TRY(tsr_map_job_check(job, &t->models, 0.5, err));
     TSR_TRY(make_rows(t, err));
@@ -663,6 +808,7 @@ tsr_status tsr_map_timeline(tsr_map_job *job, tsr_err *err)
     TSR_TRY(tsr_map_job_target(job, csv, csv_head, "", err));
     TSR_TRY(tsr_map_job_target(job, svg, "", TSR_SVG_MARK, err));
     tsr_status status = make(&t, csv, svg, err);
+    free_workers(job, t.worker);
     tsr_pool_clear(&t.rows.pool);
     tsr_map_models_clear(&t.models);
     return status;

@@ -31,11 +31,11 @@ typedef struct {
 
 static tsr_status open_model(docking *d, tsr_err *err)
 {
-    TSR_TRY(tsr_map_models_read(d->job->model[0], NULL, 1, d->job->log,
+    TSR_TRY(tsr_map_models_open(d->job->model[0], NULL, 1, d->job->log,
                                 &d->models, err));
     const size_t n = (size_t)d->models.atoms->n_atom;
     d->n = (int)n;
-    d->xyz = tsr_map_models_xyz(&d->models, 0);
+    d->xyz = tsr_map_models_first(&d->models);
     tsr_pool_array(&d->pool, d->weight, n);
     tsr_pool_array(&d->pool, d->at, n);
     TSR_TRY(tsr_pool_check(&d->pool, err));

@@ -10,13 +10,13 @@ static tsr_status simulate(tsr_map_job *job, tsr_map_models *models,
     char title[70];
     tsr_map *map;
     tsr_density_sums sums;
-    TSR_TRY(tsr_map_models_read(job->model[0], NULL, 1, job->log, models, err));
+    TSR_TRY(tsr_map_models_open(job->model[0], NULL, 1, job->log, models, err));
     TSR_TRY(tsr_map_job_check(job, models, 0.0, err));
     TSR_TRY(tsr_map_job_blur(job, models, job->sigma_over_r, err));
     TSR_TRY(tsr_map_new(&job->map->grid, &job->pool, &map, err));
     const tsr_density_options o = {.density = map->value};
     TSR_TRY(tsr_density_one(job->engine, models->atoms->n_atom,
-                            tsr_map_models_xyz(models, 0), models->z, &o, &sums,
+                            tsr_map_models_first(models), models->z, &o, &sums,
                             err));
     snprintf(title, sizeof title, "%s, R %g A, sigma/R %.4g",
              tsr_blur_name(job->kind), job->resolution_ang, job->sigma_over_r);

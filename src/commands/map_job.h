@@ -15,19 +15,30 @@
 /* ---- models: the models of a structure file, or the draws of a run
  * (map_models.c) ---- */
 
-/* Reads a structure file with all its models, or from the folder of a run at
- * most `most` stored conformations, evenly selected, with all heavy atoms. With
- * a trajectory (else NULL), reads at most `most` of its frames instead; `path`
- * then defines the atoms. The caller clears *out, also after an error. Errors:
- * those of the readers; TSR_E_USAGE (a trajectory with a run); TSR_E_DATA (a
- * run whose input structure is missing, a trajectory of other atoms). */
-tsr_status tsr_map_models_read(const char *path, const char *trajectory,
+/* Opens a structure file with all its models, or the folder of a run with at
+ * most `most` of its stored conformations, evenly selected, with all heavy
+ * atoms. With a trajectory (else NULL), at most `most` of its frames instead;
+ * `path` then defines the atoms. The first model of a run or trajectory is read
+ * at once, the others by tsr_map_models_frame. The caller clears *out, also
+ * after an error. Errors: those of the readers; TSR_E_USAGE (a trajectory with
+ * a run); TSR_E_DATA (a run whose input structure is missing, a trajectory of
+ * other atoms). */
+tsr_status tsr_map_models_open(const char *path, const char *trajectory,
                                int most, tsr_log *log, tsr_map_models *out,
                                tsr_err *err);
 void tsr_map_models_clear(tsr_map_models *models);
 
-/* Coordinates of model k, [n_atom][3], Angstrom. */
-const double (*tsr_map_models_xyz(const tsr_map_models *models, int k))[3];
+/* Coordinates of the first model, [n_atom][3], Angstrom. */
+const double (*tsr_map_models_first(const tsr_map_models *models))[3];
+
+/* Reads model k: xyz [n_atom][3] out, Angstrom. Threads may read at the same
+ * time, fastest in the order of the models. Errors, with the label of the
+ * model: those of the readers. */
+tsr_status tsr_map_models_frame(const tsr_map_models *models, int k,
+                                double (*xyz)[3], tsr_err *err);
+
+/* Reads all models into memory. Errors: as above, and TSR_E_NOMEM. */
+tsr_status tsr_map_models_load(tsr_map_models *models, tsr_err *err);
 
 /* Label of model k: "adk.pdb", "adk.pdb, model 3", "runs/adk, chain 2, draw
  * 400" or "adk.pdb, frame 12". */
@@ -45,7 +56,7 @@ typedef struct {
     double resolution_ang, mask_radius_ang, mask_distance_ang, mask_edge_ang;
     tsr_number_or_word sigma_over_r;
     int kernel, origin, by, laplacian, force, json;
-    long frames, poses;
+    long frames, poses, threads;
     tsr_strings select;
 } tsr_map_words;
 
@@ -69,6 +80,7 @@ typedef struct {
     int has_threshold, is_in_sd;
     double threshold;
     int most_frames;
+    int n_thread;           /* threads that compare models at the same time */
     const char *trajectory; /* frames of the model; NULL: no trajectory */
 } tsr_map_job;
 
@@ -109,7 +121,7 @@ tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
 /* Reads or makes the mask of --mask on the grid of a map: *value [n_voxel], 1
  * inside, 0 outside, intermediate at a soft edge; NULL without --mask. model:
  * structure file whose first model `--mask model` uses; NULL: there is no
- * model. Errors: those of tsr_mask_make and tsr_map_models_read; TSR_E_USAGE
+ * model. Errors: those of tsr_mask_make and tsr_map_models_open; TSR_E_USAGE
  * (--mask model without a model). */
 tsr_status tsr_map_job_mask(tsr_map_job *job, const tsr_map *map,
                             const char *model, float **value, tsr_err *err);

@@ -12,21 +12,44 @@
 #include "store/h5md.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-void tsr_map_models_clear(tsr_map_models *models)
-{
-    tsr_atoms_free(models->atoms);
-    *models = (tsr_map_models){0};
-}
+/* ---- models that are read one by one ---- */
 
-const double (*tsr_map_models_xyz(const tsr_map_models *models, int k))[3]
+/* A run that is open. */
+typedef struct {
+    tsr_past_run run;
+    tsr_frames *frames;
+    tsr_structure *input;
+    tsr_all_atoms *all;
+    tsr_pool pool;      /* owns the members below */
+    double (*model)[3]; /* atoms of one frame */
+    int *at, *draw;     /* [n] selected frames, and the draw of each */
+    int *order; /* [n] frames, with the states of one draw in sequence */
+} drawn;
+
+/* A trajectory that is open: one of the two readers. */
+typedef struct {
+    tsr_dcd *dcd;
+    tsr_h5md *h5md;
+    int n_atom, n_frame, is_cut;
+    double (*all)[3]; /* [n_atom] atoms of one frame */
+} frames_file;
+
+struct tsr_model_frames {
+    pthread_mutex_t lock; /* one thread reads at a time: neither readers nor
+                             HDF5 are thread-safe */
+    drawn run;
+    frames_file file;
+};
+
+const double (*tsr_map_models_first(const tsr_map_models *models))[3]
 {
-    const size_t n_atom = (size_t)models->atoms->n_atom;
-    return (const double(*)[3])(models->xyz + (size_t)k * n_atom);
+    return (const double(*)[3])models->xyz;
 }
 
 void tsr_map_models_label(const tsr_map_models *models, int k, char *text,
@@ -79,17 +102,6 @@ static tsr_status convert_atoms(const tsr_model_atoms *list, const char *path,
     return TSR_OK;
 }
 
-typedef struct {
-    tsr_past_run run;
-    tsr_frames *frames;
-    tsr_structure *input;
-    tsr_all_atoms *all;
-    tsr_pool pool;      /* owns the members below */
-    double (*model)[3]; /* atoms of one frame */
-    int *at, *draw;     /* [n] selected frames, and the draw of each */
-    int *order; /* [n] frames, with the states of one draw in sequence */
-} drawn;
-
 static tsr_status open_run(drawn *d, const char *path, tsr_log *log,
                            tsr_err *err)
 {
@@ -118,7 +130,7 @@ static tsr_status open_run(drawn *d, const char *path, tsr_log *log,
     return TSR_OK;
 }
 
-static tsr_status read_frame(drawn *d, int i, double (*xyz)[3], tsr_err *err)
+static tsr_status read_drawn(drawn *d, int i, double (*xyz)[3], tsr_err *err)
 {
     const float *from;
     const int n = tsr_frames_atoms(d->frames)->n_atom;
@@ -169,8 +181,8 @@ static tsr_status order_frames(drawn *d, int n_draw, tsr_map_models *out,
     return TSR_OK;
 }
 
-static tsr_status convert_frames(drawn *d, int most, tsr_map_models *out,
-                                 tsr_err *err)
+static tsr_status list_frames(drawn *d, int most, tsr_map_models *out,
+                              tsr_err *err)
 {
     const tsr_model_atoms *list = tsr_all_atoms_list(d->all);
     const tsr_drawn_frame *frame;
@@ -185,7 +197,7 @@ static tsr_status convert_frames(drawn *d, int most, tsr_map_models *out,
     tsr_pool_array(&d->pool, d->model, tsr_frames_atoms(d->frames)->n_atom);
     TSR_TRY(tsr_pool_check(&d->pool, err));
     out->n = tsr_frames_select(d->frames, (int)room, d->at, d->draw, &n_draw);
-    tsr_pool_array(pool, out->xyz, (size_t)out->n * (size_t)list->n_atom);
+    tsr_pool_array(pool, out->xyz, list->n_atom);
     tsr_pool_array(pool, out->start, list->n_atom);
     tsr_pool_array(pool, out->draw, out->n);
     tsr_pool_array(pool, out->chain, out->n);
@@ -193,25 +205,8 @@ static tsr_status convert_frames(drawn *d, int most, tsr_map_models *out,
     tsr_pool_array(pool, out->weight, out->n);
     TSR_TRY(tsr_pool_check(pool, err));
     TSR_TRY(order_frames(d, n_draw, out, err));
-    for (int k = 0; k < out->n; k++)
-        TSR_TRY(read_frame(d, d->order[k],
-                           out->xyz + (size_t)k * (size_t)list->n_atom, err));
     read_start(d, out->start);
-    return TSR_OK;
-}
-
-static tsr_status read_run(const char *path, int most, tsr_log *log,
-                           tsr_map_models *out, tsr_err *err)
-{
-    drawn d = {0};
-    tsr_status status = open_run(&d, path, log, err);
-    TSR_THEN(status, convert_frames(&d, most, out, err));
-    tsr_pool_clear(&d.pool);
-    tsr_all_atoms_free(d.all);
-    tsr_structure_free(d.input);
-    tsr_frames_free(d.frames);
-    tsr_past_run_clear(&d.run);
-    return status;
+    return read_drawn(d, d->order[0], out->xyz, err);
 }
 
 /* ---- a trajectory ---- */
@@ -238,13 +233,6 @@ static tsr_status check_order(const tsr_map_models *m, const char *trajectory,
                     trajectory, n, m->path, n_other);
 }
 
-/* One of the two readers is open. */
-typedef struct {
-    tsr_dcd *dcd;
-    tsr_h5md *h5md;
-    int n_atom, n_frame, is_cut;
-} frames_file;
-
 static tsr_status open_frames(const char *path, frames_file *out, tsr_err *err)
 {
     *out = (frames_file){.n_atom = 0};
@@ -262,50 +250,47 @@ static tsr_status open_frames(const char *path, frames_file *out, tsr_err *err)
     return TSR_OK;
 }
 
-static tsr_status read_frames(const frames_file *from, tsr_map_models *out,
-                              tsr_err *err)
+/* Reads model k of `n`, which are spread evenly over the frames. */
+static tsr_status read_file(const frames_file *from, const tsr_map_models *m,
+                            int k, double (*xyz)[3], tsr_err *err)
 {
-    tsr_atoms *a = out->atoms;
-    const size_t n_atom = (size_t)a->n_atom, n = (size_t)out->n,
-                 n_all = (size_t)from->n_frame;
-    double(*all)[3];
-    tsr_pool_array(&a->pool, all, a->n_in_file);
-    tsr_pool_array(&a->pool, out->xyz, n * n_atom);
-    tsr_pool_array(&a->pool, out->draw, n);
-    TSR_TRY(tsr_pool_check(&a->pool, err));
-    for (size_t k = 0; k < n; k++) {
-        const int frame = n > 1 ? (int)(k * (n_all - 1) / (n - 1)) : 0;
-        TSR_TRY(from->h5md != NULL ? tsr_h5md_read(from->h5md, frame, all, err)
-                                   : tsr_dcd_read(from->dcd, frame, all, err));
-        out->draw[k] = frame + 1;
-        for (size_t i = 0; i < n_atom; i++)
-            tsr_vec3_copy(out->xyz[k * n_atom + i], all[a->atom[i].in_file]);
-    }
+    const int frame = (int)m->draw[k] - 1;
+    TSR_TRY(from->h5md != NULL
+                ? tsr_h5md_read(from->h5md, frame, from->all, err)
+                : tsr_dcd_read(from->dcd, frame, from->all, err));
+    for (int i = 0; i < m->atoms->n_atom; i++)
+        tsr_vec3_copy(xyz[i], from->all[m->atoms->atom[i].in_file]);
     return TSR_OK;
 }
 
-static tsr_status read_trajectory(const char *path, int most, tsr_log *log,
-                                  tsr_map_models *out, tsr_err *err)
+static tsr_status open_trajectory(const char *path, int most, tsr_log *log,
+                                  tsr_map_models *out, frames_file *from,
+                                  tsr_err *err)
 {
-    frames_file from;
-    TSR_TRY(open_frames(path, &from, err));
-    tsr_status status = TSR_OK;
-    out->n = from.n_frame < most ? from.n_frame : most;
-    if (from.n_atom != out->atoms->n_in_file)
-        status =
-            tsr_fail(err, TSR_E_DATA,
-                     "'%s' has %d atoms, but '%s' %d: they must be the same, "
-                     "in the same order, waters and hydrogens included",
-                     path, from.n_atom, out->path, out->atoms->n_in_file);
-    if (from.is_cut)
+    tsr_pool *pool = &out->atoms->pool;
+    TSR_TRY(open_frames(path, from, err));
+    if (from->n_atom != out->atoms->n_in_file)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' has %d atoms, but '%s' %d: they must be the "
+                        "same, in the same order, waters and hydrogens "
+                        "included",
+                        path, from->n_atom, out->path, out->atoms->n_in_file);
+    if (from->is_cut)
         tsr_warn(log, "'%s' ends within a frame; that frame is left out", path);
-    TSR_THEN(status, read_frames(&from, out, err));
-    tsr_dcd_free(from.dcd);
-    tsr_h5md_free(from.h5md);
-    return status == TSR_OK ? check_order(out, path, err) : status;
+    out->n = from->n_frame < most ? from->n_frame : most;
+    tsr_pool_array(pool, from->all, from->n_atom);
+    tsr_pool_array(pool, out->xyz, out->atoms->n_atom);
+    tsr_pool_array(pool, out->draw, out->n);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int k = 0; k < out->n; k++)
+        out->draw[k] = 1 + tsr_even_index(from->n_frame, out->n, k);
+    TSR_TRY(read_file(from, out, 0, out->xyz, err));
+    return check_order(out, path, err);
 }
 
-static tsr_status read_models(const char *path, const char *trajectory,
+/* ---- all sources ---- */
+
+static tsr_status open_models(const char *path, const char *trajectory,
                               int most, tsr_log *log, tsr_map_models *out,
                               tsr_err *err)
 {
@@ -316,24 +301,84 @@ static tsr_status read_models(const char *path, const char *trajectory,
                         "'%s' is a run with its own trajectories; --trajectory "
                         "needs a structure file",
                         path);
-    if (is_run)
-        return read_run(path, most, log, out, err);
-    TSR_TRY(tsr_atoms_read_models(path, &out->atoms, &out->n, &out->xyz, err));
-    return trajectory == NULL
-               ? TSR_OK
-               : read_trajectory(trajectory, most, log, out, err);
+    if (!is_run)
+        TSR_TRY(
+            tsr_atoms_read_models(path, &out->atoms, &out->n, &out->xyz, err));
+    if (!is_run && trajectory == NULL)
+        return TSR_OK;
+    struct tsr_model_frames *f = out->frames = calloc(1, sizeof *f);
+    TSR_TRY(tsr_allocated(f, err));
+    pthread_mutex_init(&f->lock, NULL);
+    if (!is_run)
+        return open_trajectory(trajectory, most, log, out, &f->file, err);
+    TSR_TRY(open_run(&f->run, path, log, err));
+    return list_frames(&f->run, most, out, err);
 }
 
-tsr_status tsr_map_models_read(const char *path, const char *trajectory,
+tsr_status tsr_map_models_open(const char *path, const char *trajectory,
                                int most, tsr_log *log, tsr_map_models *out,
                                tsr_err *err)
 {
     *out = (tsr_map_models){.path = path};
-    TSR_TRY(read_models(path, trajectory, most, log, out, err));
+    TSR_TRY(open_models(path, trajectory, most, log, out, err));
     tsr_atoms *atoms = out->atoms;
     tsr_pool_array(&atoms->pool, out->z, atoms->n_atom);
     TSR_TRY(tsr_pool_check(&atoms->pool, err));
     for (int i = 0; i < atoms->n_atom; i++)
         out->z[i] = (unsigned char)atoms->atom[i].z;
     return TSR_OK;
+}
+
+tsr_status tsr_map_models_frame(const tsr_map_models *models, int k,
+                                double (*xyz)[3], tsr_err *err)
+{
+    const tsr_map_models *m = models;
+    const size_t n_atom = (size_t)m->atoms->n_atom;
+    struct tsr_model_frames *f = m->frames;
+    char label[512];
+    if (f == NULL) {
+        memcpy(xyz, m->xyz + (size_t)k * n_atom, n_atom * sizeof *xyz);
+        return TSR_OK;
+    }
+    pthread_mutex_lock(&f->lock);
+    const tsr_status status =
+        f->run.frames != NULL ? read_drawn(&f->run, f->run.order[k], xyz, err)
+                              : read_file(&f->file, m, k, xyz, err);
+    pthread_mutex_unlock(&f->lock);
+    if (status == TSR_OK)
+        return TSR_OK;
+    tsr_map_models_label(m, k, label, sizeof label);
+    return tsr_wrap(err, status, "%s", label);
+}
+
+tsr_status tsr_map_models_load(tsr_map_models *models, tsr_err *err)
+{
+    const size_t n_atom = (size_t)models->atoms->n_atom;
+    double(*xyz)[3];
+    if (models->frames == NULL)
+        return TSR_OK;
+    tsr_pool_array(&models->atoms->pool, xyz, (size_t)models->n * n_atom);
+    TSR_TRY(tsr_pool_check(&models->atoms->pool, err));
+    for (int k = 0; k < models->n; k++)
+        TSR_TRY(tsr_map_models_frame(models, k, xyz + (size_t)k * n_atom, err));
+    models->xyz = xyz;
+    return TSR_OK;
+}
+
+void tsr_map_models_clear(tsr_map_models *models)
+{
+    struct tsr_model_frames *f = models->frames;
+    if (f != NULL) {
+        tsr_pool_clear(&f->run.pool);
+        tsr_all_atoms_free(f->run.all);
+        tsr_structure_free(f->run.input);
+        tsr_frames_free(f->run.frames);
+        tsr_past_run_clear(&f->run.run);
+        tsr_dcd_free(f->file.dcd);
+        tsr_h5md_free(f->file.h5md);
+        pthread_mutex_destroy(&f->lock);
+        free(f);
+    }
+    tsr_atoms_free(models->atoms);
+    *models = (tsr_map_models){0};
 }

@@ -8,8 +8,10 @@
 
 #include "core/interrupt.h"
 #include "core/pool.h"
+#include "core/ranks.h"
 #include "core/text.h"
 #include "files/file.h"
+#include "session/run_session.h"
 #include "store/hdf5_object.h"
 
 #include <errno.h>
@@ -637,7 +639,8 @@ static int set_up(void)
 {
     if (!open_standard_streams())
         return 0;
-    watch_input();
+    if (tsr_ranks_rank() == 0)
+        watch_input();
     /* A closed output pipe must not kill a run between two checkpoints: the
      * write fails instead, and check_output reports it. The same holds for a
      * file beyond a size limit. */
@@ -686,13 +689,37 @@ static int close_output(int exit_status)
     return tsr_exit_status(TSR_E_IO);
 }
 
+/* The other ranks do the work that rank 0 announces (core/ranks.h). They print
+ * nothing: what happens to them is an error on rank 0, too. */
+static int follow(void)
+{
+    int work = TSR_WORK_END;
+    tsr_err err = {0};
+    tsr_interrupt_catch();
+    tsr_status status = TSR_OK;
+    do {
+        status = tsr_ranks_work(&work, &err);
+        if (status == TSR_OK && work == TSR_WORK_RUN)
+            (void)tsr_session_follow(NULL, &err);
+    } while (status == TSR_OK && work != TSR_WORK_END);
+    tsr_ranks_end();
+    return tsr_exit_status(status);
+}
+
 int tsr_main(const tsr_command *const *commands, const char *built_with,
              int argc, const char *const *argv)
 {
+    int work = TSR_WORK_END;
+    tsr_ranks_begin();
     if (!set_up())
         return tsr_exit_status(TSR_E_IO);
-    return close_output(
+    if (tsr_ranks_rank() > 0)
+        return follow();
+    const int exit_status = close_output(
         tsr_program(commands, built_with, argc, argv, output(), stderr));
+    (void)tsr_ranks_work(&work, NULL);
+    tsr_ranks_end();
+    return exit_status;
 }
 
 int tsr_main_tool(const tsr_command *tool, int argc, const char *const *argv)

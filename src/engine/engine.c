@@ -60,15 +60,6 @@ tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err)
         return tsr_fail(err, TSR_E_INTERNAL,
                         "engine: %d bodies in %d copies, %d of them unique",
                         spec->n_body, spec->n_copy, spec->n_unique);
-    const tsr_unit_particles *in = spec->unit_particles;
-    for (int i = 0; in != NULL && i < in->n; i++)
-        if (spec->unit == NULL || in->unit[i] < 0 ||
-            in->unit[i] >= spec->n_body || in->type[i] < 0 ||
-            in->type[i] >= spec->n_type)
-            return tsr_fail(err, TSR_E_INTERNAL,
-                            "engine: particle %d of a rigid unit has no unit "
-                            "or no type",
-                            i);
     int n_table = tsr_engine_n_comp(spec) * spec->n_type;
     for (int t = 0; t < n_table; t++)
         for (int k = 0; k < spec->n_q; k++)
@@ -88,13 +79,6 @@ static void sum_form_factors(const tsr_engine_spec *spec, int comp, int k,
     *size = *square = 0.0;
     for (int i = 0; i < spec->n_body; i++) {
         double f = *tsr_engine_factor(spec, comp, spec->type[i], k);
-        *size += fabs(f);
-        *square += f * f;
-    }
-    for (int i = 0; spec->unit_particles != NULL && i < spec->unit_particles->n;
-         i++) {
-        double f =
-            *tsr_engine_factor(spec, comp, spec->unit_particles->type[i], k);
         *size += fabs(f);
         *square += f * f;
     }
@@ -158,10 +142,6 @@ tsr_status tsr_engine_open(const tsr_engine_type *type,
 {
     *out = NULL;
     TSR_TRY(tsr_engine_spec_check(spec, err));
-    if (spec->unit_particles != NULL && !type->has_unit_particles)
-        return tsr_fail(
-            err, TSR_E_INTERNAL,
-            "engine: particles within rigid units need plane waves");
     const int n_comp = tsr_engine_n_comp(spec);
     return open_engine(type,
                        (tsr_engine){.n_body = spec->n_body,

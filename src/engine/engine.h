@@ -41,10 +41,6 @@ typedef struct {
                         rigid units */
     const double (*rigid)[3]; /* [n_body] reference positions of the units'
                                  bodies, Angstrom; required if `unit` is set */
-    /* Particles that scatter in place of the bodies of rigid units. The form
-     * factors of these bodies must then be 0. Only the plane-wave engine
-     * accepts particles. NULL: the bodies scatter. */
-    const struct tsr_unit_particles *unit_particles;
     /* A symmetric assembly: bodies g n_body / n_copy and on are copy g, and the
      * positions of the copies are those of copy 0, moved by the rotations of a
      * point group. The profile is then
@@ -59,28 +55,21 @@ typedef struct {
                                degrees */
 } tsr_engine_spec;
 
-/* Bodies that have a part in the sums over pairs, and half the weight of the
- * pairs of a body and copy 0. */
+/* Number of bodies in the sums over pairs: those of the unique copies. */
 static inline int tsr_engine_n_unique(const tsr_engine_spec *spec)
 {
     return spec->n_copy > 1 ? spec->n_body / spec->n_copy * spec->n_unique
                             : spec->n_body;
 }
+
+/* Factor of the form factors of a body, by which all ordered pairs within copy
+ * 0 and between copy 0 and the other unique copies sum to I(q) / n_copy. */
 static inline double tsr_engine_share(const tsr_engine_spec *spec, int body)
 {
     const int copy =
         spec->n_copy > 1 ? body / (spec->n_body / spec->n_copy) : 0;
     return copy > 0 ? 0.5 * spec->copy_weight[copy] : 1.0;
 }
-
-/* Particles inside rigid units, at their positions in the reference frame of
- * `rigid`. No two particles are farther apart than d_bound_ang. */
-typedef struct tsr_unit_particles {
-    int n;
-    const double (*xyz)[3]; /* [n] Angstrom */
-    const int *type;        /* [n] type in the spec's form factors */
-    const int *unit;        /* [n] rigid unit of the particle */
-} tsr_unit_particles;
 
 /* Number of components K. */
 static inline int tsr_engine_n_comp(const tsr_engine_spec *spec)
@@ -124,7 +113,6 @@ typedef struct {
     const char *doc;
     size_t size, batch_size; /* sizes of the structs that begin with tsr_engine
                                 and tsr_batch */
-    int has_unit_particles;  /* 1: accepts spec->unit_particles */
 
     /* close, batch_close: release whatever the pool does not own, also after an
      * incomplete construction; NULL: the pool owns everything. batch_open:
@@ -281,8 +269,7 @@ tsr_status tsr_batch_profile(tsr_batch *batch, int system, double *profile,
  * type. Sets the sizes, dq_inv_ang and d_bound_ang from the spec, and allocates
  * `rounding` and `state`, filled with zeros. All other members are zero. If the
  * constructor fails later, tsr_engine_free releases the incomplete engine.
- * Errors: TSR_E_NOMEM, those of tsr_engine_spec_check, TSR_E_INTERNAL (unit
- * particles for a type that does not accept them). */
+ * Errors: TSR_E_NOMEM, those of tsr_engine_spec_check. */
 tsr_status tsr_engine_open(const tsr_engine_type *type,
                            const tsr_engine_spec *spec, tsr_engine **out,
                            tsr_err *err);

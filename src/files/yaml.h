@@ -63,6 +63,10 @@ tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,
                                 void *object, int n_set, const char *const *set,
                                 tsr_yaml_marks *marks, tsr_err *err);
 
+/* Reads a text in memory, as tsr_yaml_write writes it. */
+tsr_status tsr_yaml_parse(const char *text, const tsr_field *fields,
+                          void *object, tsr_err *err);
+
 /* Writes every key with its value, and unit and doc as comments. Reading the
  * file gives the same object. A relative path is written as an absolute one,
  * except that a path which the program has set to "./x" is written as it is,

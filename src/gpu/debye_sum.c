@@ -5,11 +5,13 @@
 #include "gpu/debye_sum.h"
 
 #include "core/clock.h"
+#include "core/parallel.h"
 #include "core/pool.h"
 #include "gpu/opencl.h"
 #include "molecule/points.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +27,6 @@ struct tsr_debye_sum {
     int n_sum;                       /* sums of a unit: 1, or 4 with weights
                                         (factors 1, w_j, w_i, w_i w_j) */
     int max_unit;
-    size_t real_size;
     tsr_program program;
     cl_kernel kernel;
     cl_command_queue queue;
@@ -33,7 +34,7 @@ struct tsr_debye_sum {
     cl_int (*host_unit)[4]; /* [max_unit] first row, number of rows, first
                                column, number of columns */
     int *type_pair;         /* [max_unit] index of the pair of types */
-    void *host_result;      /* [max_unit][n_sum][stride] */
+    float *host_result;     /* [max_unit][n_sum][stride] */
     char description[512];
 };
 
@@ -52,8 +53,7 @@ static int lanes(const tsr_debye_sum *s)
     int width = s->info->float_width;
     if (s->options.is_simt)
         return 1;
-    width = width >= 16 ? 16 : width >= 8 ? 8 : 4;
-    return s->options.use_double ? width / 2 : width;
+    return width >= 16 ? 16 : width >= 8 ? 8 : 4;
 }
 
 static void set_shape(tsr_debye_sum *s)
@@ -66,8 +66,7 @@ static void set_shape(tsr_debye_sum *s)
     s->stride = s->groups * s->pages;
     s->n_sum = s->has_weight ? 4 : 1;
     s->tile = s->options.is_simt ? SIMT_TILE : lanes(s);
-    s->real_size = s->options.use_double ? sizeof(double) : sizeof(float);
-    size_t bytes = (size_t)s->n_sum * (size_t)s->stride * s->real_size;
+    size_t bytes = (size_t)s->n_sum * (size_t)s->stride * sizeof(float);
     size_t units = RESULT_BYTES / bytes;
     s->max_unit = units < 1 ? 1 : units > MAX_UNITS ? MAX_UNITS : (int)units;
     if (s->options.units_a_launch > 0 &&
@@ -85,15 +84,13 @@ static tsr_status build(tsr_debye_sum *s, tsr_err *err)
     const int groups = !s->options.is_simt && s->groups > 1 ? 0 : s->groups;
     snprintf(options, sizeof options,
              "-cl-std=CL1.2 -cl-mad-enable -DTILE=%d -DPAGES=%d -DGROUPS=%d "
-             "-DLANES=%d -DSHORT_RANGE=%d -DWEIGHTED=%d -DUSE_DOUBLE=%d",
-             s->tile, s->pages, groups, lanes(s), is_short, s->has_weight,
-             s->options.use_double);
+             "-DLANES=%d -DSHORT_RANGE=%d -DWEIGHTED=%d",
+             s->tile, s->pages, groups, lanes(s), is_short, s->has_weight);
     TSR_TRY(
         tsr_program_build(s->cl.device, 2, source, options, &s->program, err));
     const int n = snprintf(s->description, sizeof s->description,
-                           "debye sum %s, %s precision; ",
-                           s->options.is_simt ? "SIMT" : "SIMD",
-                           s->options.use_double ? "double" : "single");
+                           "debye sum %s, single precision; ",
+                           s->options.is_simt ? "SIMT" : "SIMD");
     tsr_program_describe(&s->program, s->cl.device, options, s->description + n,
                          sizeof s->description - (size_t)n);
     return TSR_OK;
@@ -103,7 +100,7 @@ static tsr_status make_buffers(tsr_debye_sum *s, tsr_err *err)
 {
     const size_t n = (size_t)s->max_unit;
     const size_t bytes =
-        n * (size_t)s->n_sum * (size_t)s->stride * s->real_size;
+        n * (size_t)s->n_sum * (size_t)s->stride * sizeof(float);
     tsr_pool_array(&s->pool, s->host_unit, n);
     tsr_pool_array(&s->pool, s->type_pair, n);
     s->host_result = tsr_pool_new(&s->pool, bytes, 1);
@@ -140,10 +137,6 @@ tsr_status tsr_debye_sum_new(const tsr_device *device, int n_q,
         status = tsr_fail(err, TSR_E_INTERNAL,
                           "Debye sum: %d q of step %g, %d pages a group", n_q,
                           dq_inv_ang, s->options.max_pages);
-    else if (s->options.use_double && !info->has_double)
-        status =
-            tsr_fail(err, TSR_E_DEVICE,
-                     "%s has no double precision (cl_khr_fp64)", info->name);
     if (status == TSR_OK) {
         set_shape(s);
         status = build(s, err);
@@ -195,19 +188,18 @@ typedef struct {
 
 /* ---- the particles ---- */
 
-static void store_particle(const tsr_debye_sum *s, void *to, size_t at,
-                           const double *x, const double *centre, double weight)
+static void store_particle(float *to, const double *x, const double *centre,
+                           double weight)
 {
-    for (int c = 0; c < 4; c++)
-        tsr_cl_store_real(to, 4 * at + (size_t)c,
-                          c < 3 ? x[c] - centre[c] : weight,
-                          s->options.use_double);
+    for (int c = 0; c < 3; c++)
+        to[c] = (float)(x[c] - centre[c]);
+    to[3] = (float)weight;
 }
 
 /* Sorts particles into tiles of one type each. packed [n_tile * tile + tile][4]
  * out. Padding lies at the centre; it is read, but not counted. */
 static void pack_particles(const tsr_debye_sum *s, const tsr_debye_spec *spec,
-                           const int *first, layout *l, void *packed)
+                           const int *first, layout *l, float *packed)
 {
     double centre[3] = {0.0, 0.0, 0.0};
     for (int i = 0; i < spec->n; i++)
@@ -222,7 +214,7 @@ static void pack_particles(const tsr_debye_sum *s, const tsr_debye_spec *spec,
         while (l->count[tile] == s->tile)
             tile++;
         size_t at = (size_t)tile * (size_t)s->tile + (size_t)l->count[tile]++;
-        store_particle(s, packed, at, spec->xyz[i], centre,
+        store_particle(packed + 4 * at, spec->xyz[i], centre,
                        spec->weight != NULL ? spec->weight[i] : 1.0);
     }
 }
@@ -246,11 +238,11 @@ static tsr_status layout_make(const tsr_debye_sum *s,
     tsr_pool_array(&l->pool, l->count, l->n_tile);
     tsr_pool_array(&l->pool, l->sum,
                    n_type * n_type * (size_t)s->n_sum * (size_t)s->stride);
-    void *packed = tsr_pool_new(&l->pool, n_slot, 4 * s->real_size);
+    float *packed = tsr_pool_new(&l->pool, n_slot, 4 * sizeof *packed);
     TSR_TRY(tsr_pool_check(&l->pool, err));
     pack_particles(s, spec, first, l, packed);
     l->particle = tsr_cl_buffer(&l->cl, CL_MEM_READ_ONLY,
-                                n_slot * 4 * s->real_size, packed);
+                                n_slot * 4 * sizeof *packed, packed);
     tsr_pool_free(&l->pool, packed);
     l->n_pair = 0.5 * l->n_tile * (l->n_tile + 1.0);
     const double wanted =
@@ -305,11 +297,12 @@ static int next_units(const tsr_debye_sum *s, const layout *l, int n_type,
 static cl_int set_arguments(const tsr_debye_sum *s, const layout *l)
 {
     const cl_uint groups = (cl_uint)s->groups;
+    const float dq = (float)s->dq;
     cl_kernel k = s->kernel;
     cl_int code = clSetKernelArg(k, 0, sizeof s->unit, &s->unit);
     code |= clSetKernelArg(k, 2, sizeof l->particle, &l->particle);
     code |= clSetKernelArg(k, 3, sizeof s->result, &s->result);
-    code |= tsr_cl_set_real(k, 4, s->dq, s->options.use_double);
+    code |= clSetKernelArg(k, 4, sizeof dq, &dq);
     code |= clSetKernelArg(k, 5, sizeof groups, &groups);
     return code;
 }
@@ -321,7 +314,7 @@ static tsr_status launch(const tsr_debye_sum *s, int n, tsr_err *err)
     size_t global[2] = {(size_t)n * width, (size_t)s->groups};
     size_t local[2] = {width, 1};
     size_t bytes =
-        (size_t)n * (size_t)s->n_sum * (size_t)s->stride * s->real_size;
+        (size_t)n * (size_t)s->n_sum * (size_t)s->stride * sizeof(float);
     const char *call = "clEnqueueWriteBuffer";
     cl_int code = clEnqueueWriteBuffer(s->queue, s->unit, CL_TRUE, 0,
                                        (size_t)n * sizeof *s->host_unit,
@@ -350,16 +343,9 @@ static void add_results(const tsr_debye_sum *s, int n, layout *l)
         const cl_int *unit = s->host_unit[u];
         double times = unit[0] == unit[2] ? 1.0 : 2.0;
         double *to = l->sum + (size_t)s->type_pair[u] * row;
-        if (s->options.use_double) {
-            const double *from =
-                (const double *)s->host_result + (size_t)u * row;
-            for (size_t i = 0; i < row; i++)
-                to[i] += times * from[i];
-        } else {
-            const float *from = (const float *)s->host_result + (size_t)u * row;
-            for (size_t i = 0; i < row; i++)
-                to[i] += times * (double)from[i];
-        }
+        const float *from = s->host_result + (size_t)u * row;
+        for (size_t i = 0; i < row; i++)
+            to[i] += times * (double)from[i];
     }
 }
 
@@ -484,7 +470,7 @@ tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
 
 enum { N_PARTICLE = 150, N_TYPE = 3, N_COMP = 2, N_PAIR = 3 };
 
-static const double limit_single = 2e-5, limit_double = 1e-10;
+static const double limit = 2e-5;
 
 static double uniform(uint64_t *state)
 {
@@ -543,7 +529,6 @@ static tsr_status worst_error(tsr_debye_sum *sum, sample *s, double *worst,
 tsr_status tsr_debye_sum_test(tsr_debye_sum *sum, double *max_rel_error,
                               tsr_err *err)
 {
-    const double limit = sum->options.use_double ? limit_double : limit_single;
     double worst = 0.0;
     tsr_pool pool = {0};
     sample s;
@@ -566,17 +551,22 @@ tsr_status tsr_debye_sum_test(tsr_debye_sum *sum, double *max_rel_error,
 
 /* ---- the fastest method ---- */
 
+/* The conformations of a molecule have few grids, since diameters are rounded
+ * up to steps. */
+enum { N_PROGRAM = 8 };
+
 struct tsr_profile_sum {
     tsr_pool pool;
     char *device_name;
-    tsr_device *device;              /* NULL: not opened, or the reference */
-    tsr_profile_method method, used; /* requested; used for the last sum */
+    tsr_device *device;        /* NULL: not opened, or the reference */
+    tsr_profile_method method; /* requested */
+    int used; /* 1 << method of the last sum; of all sums that were announced */
     int no_grid;
     tsr_method_speed speed;
-    tsr_debye_sum *direct; /* program for d_bound and n_q; NULL before the first
-                              direct sum */
-    double d_bound;
-    int n_q;
+    int n_expected;       /* molecules announced; 0: unknown */
+    pthread_mutex_t lock; /* guards device, used and the members below */
+    tsr_debye_sum *direct[N_PROGRAM]; /* programs by grid; NULL: none */
+    int last;                         /* index of the program used last */
 };
 
 static int is_reference(const tsr_profile_sum *s)
@@ -600,6 +590,7 @@ tsr_status tsr_profile_sum_new(const char *device, tsr_profile_method method,
     s->method = method;
     s->no_grid = no_grid;
     s->speed = tsr_method_speed_here();
+    pthread_mutex_init(&s->lock, NULL);
     s->device_name = tsr_pool_text(&s->pool, device);
     tsr_status status = tsr_pool_check(&s->pool, err);
     if (status == TSR_OK && strcmp(device, "auto") != 0)
@@ -616,20 +607,49 @@ void tsr_profile_sum_free(tsr_profile_sum *sum)
 {
     if (sum == NULL)
         return;
-    tsr_debye_sum_free(sum->direct);
+    for (int k = 0; k < N_PROGRAM; k++)
+        tsr_debye_sum_free(sum->direct[k]);
     tsr_device_free(sum->device);
     tsr_pool_clear(&sum->pool);
+    pthread_mutex_destroy(&sum->lock);
     free(sum);
+}
+
+void tsr_profile_sum_expect(tsr_profile_sum *sum, int n)
+{
+    const int at_once = n < sum->speed.n_thread ? n : sum->speed.n_thread;
+    sum->n_expected = n;
+    sum->speed.memory_bytes = tsr_method_speed_here().memory_bytes / at_once;
 }
 
 const char *tsr_profile_sum_describe(const tsr_profile_sum *sum)
 {
-    if (sum->used == TSR_METHOD_FFT)
-        return "grid FFT on the host, double precision";
-    if (sum->used == TSR_METHOD_QUADRATURE)
-        return "plane waves on the host, double precision";
-    return sum->direct != NULL ? tsr_debye_sum_describe(sum->direct)
-                               : "reference, double precision";
+    const tsr_debye_sum *first = sum->direct[sum->last];
+    for (int k = 0; sum->n_expected > 0 && k < N_PROGRAM; k++)
+        if (sum->direct[k] != NULL && sum->direct[k]->d_bound < first->d_bound)
+            first = sum->direct[k];
+    if (sum->used & 1 << TSR_METHOD_DIRECT)
+        return first != NULL ? tsr_debye_sum_describe(first)
+                             : "reference, double precision";
+    return sum->used & 1 << TSR_METHOD_FFT
+               ? "grid FFT on the host, double precision"
+               : "plane waves on the host, double precision";
+}
+
+/* The index of the program for a grid, or of the one to replace. */
+static int find_program(const tsr_profile_sum *s, double d_bound, int n_q)
+{
+    for (int k = 0; k < N_PROGRAM; k++)
+        if (s->direct[k] != NULL && s->direct[k]->d_bound == d_bound &&
+            s->direct[k]->n_q == n_q)
+            return k;
+    return s->direct[s->last] == NULL ? s->last : (s->last + 1) % N_PROGRAM;
+}
+
+static int has_program(const tsr_profile_sum *s, double d_bound, int n_q)
+{
+    const tsr_debye_sum *d = s->direct[find_program(s, d_bound, n_q)];
+    return d != NULL && d->d_bound == d_bound && d->n_q == n_q;
 }
 
 /* Speed of a direct sum, for each pair and q: on one core in double precision,
@@ -649,10 +669,13 @@ static void direct_speed(const tsr_profile_sum *s, double d_bound, int n_q,
     speed->pair_s = lanes_s / speed->n_thread;
     if (info != NULL && info->type != TSR_DEVICE_CPU)
         speed->pair_s = gpu_s * gpu_units / fmax(1.0, info->compute_units);
-    speed->start_s =
-        (s->device == NULL ? open_s : 0.0) +
-        (s->direct == NULL || s->d_bound != d_bound || s->n_q != n_q ? build_s
-                                                                     : 0.0);
+    if (s->n_expected > 0) {
+        const int is_auto = strcmp(s->device_name, "auto") == 0;
+        speed->start_s = ((is_auto ? open_s : 0.0) + build_s) / s->n_expected;
+        return;
+    }
+    speed->start_s = (s->device == NULL ? open_s : 0.0) +
+                     (has_program(s, d_bound, n_q) ? 0.0 : build_s);
 }
 
 static void predict_seconds(const tsr_profile_sum *s,
@@ -698,17 +721,16 @@ static tsr_status choose_method(tsr_profile_sum *s, const tsr_debye_spec *spec,
 static tsr_status make_direct(tsr_profile_sum *s, const tsr_debye_spec *spec,
                               double d_bound, tsr_err *err)
 {
-    if (s->device == NULL ||
-        (s->direct != NULL && s->d_bound == d_bound && s->n_q == spec->n_q))
+    const int is_there = has_program(s, d_bound, spec->n_q);
+    s->last = find_program(s, d_bound, spec->n_q);
+    if (is_there)
         return TSR_OK;
-    tsr_debye_sum_free(s->direct);
-    s->direct = NULL;
+    tsr_debye_sum_free(s->direct[s->last]);
+    s->direct[s->last] = NULL;
     TSR_TRY(tsr_debye_sum_new(s->device, spec->n_q, spec->dq_inv_ang,
-                              spec->weight != NULL, d_bound, NULL, &s->direct,
-                              err));
-    s->d_bound = d_bound;
-    s->n_q = spec->n_q;
-    return tsr_debye_sum_test(s->direct, NULL, err);
+                              spec->weight != NULL, d_bound, NULL,
+                              &s->direct[s->last], err));
+    return tsr_debye_sum_test(s->direct[s->last], NULL, err);
 }
 
 tsr_status tsr_profile_sum_run(tsr_profile_sum *sum, const tsr_debye_spec *spec,
@@ -717,19 +739,25 @@ tsr_status tsr_profile_sum_run(tsr_profile_sum *sum, const tsr_debye_spec *spec,
                                double *profile, tsr_profile_sum_result *result,
                                tsr_err *err)
 {
-    tsr_status status;
-    TSR_TRY(choose_method(sum, spec, d_ang, d_bound_ang, log, result, err));
-    if (result->method == TSR_METHOD_DIRECT)
-        TSR_TRY(make_direct(sum, spec, d_bound_ang, err));
-    sum->used = result->method;
+    pthread_mutex_lock(&sum->lock);
+    tsr_status status =
+        choose_method(sum, spec, d_ang, d_bound_ang, log, result, err);
+    const int is_direct = result->method == TSR_METHOD_DIRECT;
+    const int is_device = is_direct && sum->device != NULL;
+    if (is_device)
+        TSR_THEN(status, make_direct(sum, spec, d_bound_ang, err));
+    sum->used = (sum->n_expected > 0 ? sum->used : 0) | 1 << result->method;
     double started = tsr_clock_s();
-    if (result->method != TSR_METHOD_DIRECT)
-        status = tsr_method_run(result->method, spec, d_ang,
-                                sum->speed.n_thread, progress, profile, err);
-    else if (sum->device != NULL)
-        status = tsr_debye_sum_run(sum->direct, spec, progress, profile, err);
-    else
-        status = tsr_debye_reference(spec, progress, profile, err);
+    if (is_device)
+        TSR_THEN(status, tsr_debye_sum_run(sum->direct[sum->last], spec,
+                                           progress, profile, err));
+    pthread_mutex_unlock(&sum->lock);
+    if (!is_direct)
+        TSR_THEN(status, tsr_method_run(result->method, spec, d_ang,
+                                        tsr_parallel_processors(), progress,
+                                        profile, err));
+    else if (!is_device)
+        TSR_THEN(status, tsr_debye_reference(spec, progress, profile, err));
     result->seconds = tsr_clock_s() - started;
     return status;
 }

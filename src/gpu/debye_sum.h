@@ -23,7 +23,6 @@
 typedef struct {
     int is_simt;        /* 1: use the GPU's kernel even on a CPU; any other
                            device always uses it */
-    int use_double;     /* 1: double precision, if the device supports it */
     int max_pages;      /* values of q in a group, at most 64 */
     int units_a_launch; /* largest number of units in a launch */
     int run;            /* largest number of columns of a unit, in tiles */
@@ -49,7 +48,7 @@ const char *tsr_debye_sum_describe(const tsr_debye_sum *sum);
 
 /* Self-test: compares the profile of a small sample with that of the reference
  * sum. TSR_E_DEVICE, with device and error, if the profiles differ by more than
- * 2e-5 (1e-10 in double precision). max_rel_error out, may be NULL. */
+ * 2e-5. max_rel_error out, may be NULL. */
 tsr_status tsr_debye_sum_test(tsr_debye_sum *sum, double *max_rel_error,
                               tsr_err *err);
 
@@ -80,6 +79,11 @@ tsr_status tsr_profile_sum_new(const char *device, tsr_profile_method method,
                                tsr_err *err);
 void tsr_profile_sum_free(tsr_profile_sum *sum);
 
+/* Announces n molecules, of which each bears its share of the time to open the
+ * device and build its program. The method chosen for a molecule then does not
+ * depend on the molecules before it. */
+void tsr_profile_sum_expect(tsr_profile_sum *sum, int n);
+
 typedef struct {
     tsr_profile_method method;
     double seconds, predicted_s; /* predicted_s includes the time to open a
@@ -89,15 +93,18 @@ typedef struct {
 
 /* profile [n_pair][n_q] out, within 1e-5 of sqrt(I_aa I_bb). d_ang: largest
  * distance between particles; d_bound_ang >= d_ang: distance that the direct
- * sum's program is built for. Predicted times go to the log. Errors: those of
- * the methods. */
+ * sum's program is built for. Predicted times go to the log. Several threads
+ * may call at the same time; the device sums for one after the other. Errors:
+ * those of the methods. */
 tsr_status tsr_profile_sum_run(tsr_profile_sum *sum, const tsr_debye_spec *spec,
                                double d_ang, double d_bound_ang, tsr_log *log,
                                const tsr_debye_progress *progress,
                                double *profile, tsr_profile_sum_result *result,
                                tsr_err *err);
 
-/* Description of the method that computed the last profile. */
+/* Description of the method that computed the last profile; of announced
+ * molecules, of the first method in the order of tsr_profile_method that
+ * computed any, on the smallest grid. */
 const char *tsr_profile_sum_describe(const tsr_profile_sum *sum);
 
 #endif

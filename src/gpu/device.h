@@ -56,11 +56,6 @@ tsr_status tsr_device_choose_many(const char *choice, int n,
                                   const tsr_device_info *list, int *chosen,
                                   int *n_chosen, tsr_err *err);
 
-/* 1 if two devices compute the same bits in the same time: same name, platform,
- * driver and compute units. */
-int tsr_device_is_same_model(const tsr_device_info *a,
-                             const tsr_device_info *b);
-
 /* Opens a device, with a context that all engines on it share. Errors:
  * TSR_E_DEVICE, for an unknown choice with a list of the devices; TSR_E_NOMEM.
  */

@@ -59,8 +59,6 @@ tsr_engine_choice tsr_engine_choose(const tsr_engine_spec *spec,
     const engine_cost *cost =
         info->type == TSR_DEVICE_CPU ? &cpu_cost : &gpu_cost;
     const int k = tsr_engine_n_comp(spec) - 1, n = spec->n_body;
-    if (spec->unit_particles != NULL)
-        return TSR_ENGINE_PLANE_WAVES;
     if (choice != TSR_ENGINE_AUTO)
         return choice;
     if (!(spec->d_bound_ang > 0.0))
@@ -115,9 +113,8 @@ enum { N_Q_ONE = 71, N_Q_MORE = 35, N_TYPE = 4, MAX_COMP = 3, N_SYSTEM = 2 };
 enum { MAX_PAIR = MAX_COMP * (MAX_COMP + 1) / 2, MAX_RANGE = 2 };
 enum { MAX_BODY = 4 * 160 };
 
-/* Allowed errors of I(q). Single precision: 1e-5, the accuracy that the engine
- * promises. Double precision: rounding from the order of the sum. */
-static const double limit_single = 1e-5, limit_double = 1e-11;
+/* Allowed error of I(q), the accuracy that the engines promise. */
+static const double limit = 1e-5;
 
 /* Plane waves have no tiles. Blocks of this size are large enough for a table,
  * and no two bodies of the sample are farther apart than wave_bound_ang. */
@@ -344,8 +341,8 @@ static tsr_status test_engine(test_case *t, const tsr_device *device,
 /* options NULL: tests plane waves. n_comp 0: 1, 2 and 3 in turn. */
 static tsr_status test_all(const tsr_device *device,
                            const tsr_page_tile_options *options, int as_gpu,
-                           int tile, double limit, int n_comp,
-                           tsr_self_test *result, tsr_err *err)
+                           int tile, int n_comp, tsr_self_test *result,
+                           tsr_err *err)
 {
     const tsr_device_info *info = tsr_device_get_info(device);
     int first = n_comp > 0 ? n_comp : 1, last = n_comp > 0 ? n_comp : MAX_COMP;
@@ -379,9 +376,7 @@ tsr_status tsr_engine_self_test(const tsr_device *device,
     tsr_page_tile_options o;
     TSR_TRY(tsr_page_tile_resolve(tsr_device_get_info(device), n_body, options,
                                   &o, err));
-    return test_all(device, &o, 0, o.tile,
-                    o.use_double ? limit_double : limit_single, n_comp, result,
-                    err);
+    return test_all(device, &o, 0, o.tile, n_comp, result, err);
 }
 
 tsr_status tsr_plane_wave_self_test(const tsr_device *device, int as_gpu,
@@ -391,5 +386,5 @@ tsr_status tsr_plane_wave_self_test(const tsr_device *device, int as_gpu,
     const int is_gpu =
         as_gpu || tsr_device_get_info(device)->type != TSR_DEVICE_CPU;
     return test_all(device, NULL, as_gpu, is_gpu ? WAVE_BLOCK_GPU : WAVE_BLOCK,
-                    limit_single, n_comp, result, err);
+                    n_comp, result, err);
 }

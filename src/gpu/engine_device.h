@@ -33,14 +33,13 @@
  * at the old positions. The bodies of a rigid unit (spec->unit) move together,
  * with a table of the unit's amplitude (scattering/plane_wave.h). This costs as
  * much as about 24 bodies on a CPU and 160 on a GPU, whatever the size of the
- * unit. Bodies of smaller units are treated one by one (loose bodies). A table
- * may describe other particles than the unit's bodies (spec->unit_particles).
- * For each direction the cost depends neither on the size of the molecule nor
- * on that of its domains. Additional components cost little, and less for
- * bodies that have all components but the last, or only the last. The
- * directions are those of scattering/plane_wave.h in bands of q; their number
- * grows with the square of the largest distance. Several sets of directions
- * exist for different sizes, and a system uses the smallest sufficient set.
+ * unit. Bodies of smaller units are treated one by one (loose bodies). For each
+ * direction the cost depends neither on the size of the molecule nor on that of
+ * its domains. Additional components cost little, and less for bodies that have
+ * all components but the last, or only the last. The directions are those of
+ * scattering/plane_wave.h in bands of q; their number grows with the square of
+ * the largest distance. Several sets of directions exist for different sizes,
+ * and a system uses the smallest sufficient set.
  *
  * All waves are summed from scratch if more than half of the loose bodies and
  * units move (a unit counts as the bodies that cost as much), after
@@ -74,8 +73,6 @@ typedef enum {
 typedef struct {
     int tile; /* bodies of a block, 16, 32, 64 or 128 */
     tsr_page_tile_variant variant;
-    int use_double; /* 1: double precision, if the device supports it */
-    int parts;      /* SIMT: tiles of a work-group at a time, 1, 2 or 4 */
     int difference; /* largest number of moved bodies in a block for a
                        difference, at most half a tile; -1: full sums only */
     int max_age;    /* differences of a block in a row, at most 255 */
@@ -106,8 +103,7 @@ double tsr_page_tile_device_us(const tsr_batch *batch);
 
 /* Replaces the sizes and the variant that are 0 in the options (NULL: all zero)
  * by the engine's choice for the device and the number of bodies (0: many).
- * Errors: TSR_E_INTERNAL (impossible options), TSR_E_DEVICE (no double
- * precision). */
+ * Errors: TSR_E_INTERNAL (impossible options). */
 tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
                                  const tsr_page_tile_options *given,
                                  tsr_page_tile_options *out, tsr_err *err);
@@ -241,8 +237,7 @@ typedef enum {
 
 /* AUTO chooses the engine with the lower cost for a step of a rigid unit. The
  * costs were measured once for each kind of device, so runs on the same kind
- * choose the same engine. Without d_bound_ang the choice is tiles. With
- * spec->unit_particles it is always plane waves. */
+ * choose the same engine. Without d_bound_ang the choice is tiles. */
 tsr_engine_choice tsr_engine_choose(const tsr_engine_spec *spec,
                                     const tsr_device_info *info,
                                     tsr_engine_choice choice);

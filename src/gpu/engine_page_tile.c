@@ -27,7 +27,7 @@ typedef struct {
     uint32_t *entry;  /* [n_block] block | accepted slot << 16, and for copies
                          TSR_COPIES_GROUP << 17 */
     uint32_t *select; /* [n_block][words] accepted slots of tiles, a bit each */
-    void *position;   /* [2][n_block][3][tile] float or double */
+    float *position;  /* [2][n_block][3][tile] */
     tile_extent extent, proposed_extent;
     double (*xyz)[3]; /* [n_body] scratch */
     double origin[3]; /* Angstrom; positions are relative to it */
@@ -45,7 +45,6 @@ typedef struct {
     tsr_engine base;
     tsr_page_tile_options options; /* resolved, without AUTO */
     tsr_tile_shape shape;
-    size_t real_size;   /* 4 or 8 */
     double fixed_scale; /* a power of two: fixed = value * scale */
     int n_copy;         /* copies for which the sums stand; 1: no symmetry */
     double *constant;   /* [n_pair][n_q] self terms; all of I at q = 0 */
@@ -115,7 +114,6 @@ static void apply_defaults(const tsr_page_tile_options *from,
                            tsr_page_tile_options *options)
 {
     set_default(&options->tile, from->tile);
-    set_default(&options->parts, from->parts);
     set_default(&options->split, from->split);
     if (options->tile == from->tile)
         set_default(&options->difference, from->difference);
@@ -128,8 +126,7 @@ static int is_valid(const tsr_page_tile_options *o)
 {
     return (o->tile == 16 || o->tile == 32 || o->tile == 64 ||
             o->tile == 128) &&
-           (o->parts == 1 || o->parts == 2 || o->parts == 4) && o->split >= 1 &&
-           o->split <= 1024 && o->difference >= -1 &&
+           o->split >= 1 && o->split <= 1024 && o->difference >= -1 &&
            o->difference <= o->tile / 2;
 }
 
@@ -140,7 +137,6 @@ enum {
 };
 
 static const tsr_page_tile_options defaults = {.tile = 32,
-                                               .parts = 1,
                                                .split = 16,
                                                .tiles_a_launch = 32768,
                                                .max_pages = 64,
@@ -174,24 +170,18 @@ tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
         apply_defaults(&settings, &o);
     }
     apply_defaults(&defaults, &o);
-    if (o.variant == TSR_PAGE_TILE_SIMD)
-        o.parts = 1;
     set_default(&o.difference, 3 * o.tile / 8);
     if (!is_valid(&o) || o.tiles_a_launch < 1 || o.max_age < 1 ||
         o.max_age > MAX_AGE || o.max_pages < 4 || o.max_pages > MAX_PAGES)
         return tsr_fail(
             err, TSR_E_INTERNAL,
-            "page-tile engine: tiles of %d bodies (16, 32, 64 or 128), %d per "
-            "work-group (1, 2 or 4), %d work-groups a run (1 to 1024), %d "
-            "tiles a launch (1 or more), differences for up to %d bodies (half "
+            "page-tile engine: tiles of %d bodies (16, 32, 64 or 128), "
+            "%d work-groups a run (1 to 1024), %d tiles a launch (1 or more), "
+            "differences for up to %d bodies (half "
             "a tile at most), %d in a row (1 to %d), %d pages a group (4 to "
             "%d)",
-            o.tile, o.parts, o.split, o.tiles_a_launch, o.difference, o.max_age,
-            MAX_AGE, o.max_pages, MAX_PAGES);
-    if (o.use_double && !info->has_double)
-        return tsr_fail(err, TSR_E_DEVICE,
-                        "%s has no double precision (cl_khr_fp64); use single",
-                        info->name);
+            o.tile, o.split, o.tiles_a_launch, o.difference, o.max_age, MAX_AGE,
+            o.max_pages, MAX_PAGES);
     *out = o;
     return TSR_OK;
 }
@@ -401,11 +391,11 @@ static inline int slot_of(const tile_system *s, int block)
 {
     return (int)(s->entry[block] >> 16 & 1);
 }
-static inline char *block_at(const tile_engine *e, const tile_system *s,
-                             int slot, int block)
+static inline float *block_at(const tile_engine *e, const tile_system *s,
+                              int slot, int block)
 {
     size_t at = (size_t)(slot * e->shape.n_block + block);
-    return (char *)s->position + at * 3 * (size_t)e->shape.tile * e->real_size;
+    return s->position + at * 3 * (size_t)e->shape.tile;
 }
 
 /* Beyond this distance from the origin, single precision cannot resolve
@@ -419,7 +409,7 @@ static void make_system(tile_engine *e, tile_system *s)
     const size_t n_body = n_block * (size_t)e->shape.tile;
     tsr_pool_array(pool, s->entry, n_block);
     tsr_pool_array(pool, s->select, n_block * ((n_block + 31) / 32));
-    s->position = tsr_pool_new(pool, 2 * n_body * 3, e->real_size);
+    tsr_pool_array(pool, s->position, 2 * n_body * 3);
     tsr_pool_array(pool, s->xyz, e->shape.n_body);
     tsr_pool_array(pool, s->order, n_block);
     tsr_pool_array(pool, s->age, n_block);
@@ -436,20 +426,19 @@ static void make_system(tile_engine *e, tile_system *s)
  * `lane` on, relative to the origin. Returns the largest squared distance from
  * the centre, and adds all squared distances to *sum. A position that is not
  * finite makes *sum infinite or NaN. */
-TSR_INLINE double store_bodies(void *restrict out, int is_double, size_t tile,
-                               size_t lane, int n,
-                               const double (*restrict xyz)[3],
-                               const double *origin, const double *centre,
-                               double *sum)
+static double store_bodies(float *restrict out, size_t tile, size_t lane, int n,
+                           const double (*restrict xyz)[3],
+                           const double *origin, const double *centre,
+                           double *sum)
 {
     const double ox = origin[0], oy = origin[1], oz = origin[2];
     const double cx = centre[0], cy = centre[1], cz = centre[2];
     double most2 = 0.0, all = 0.0;
     for (size_t i = 0; i < (size_t)n; i++) {
         double x = xyz[i][0] - ox, y = xyz[i][1] - oy, z = xyz[i][2] - oz;
-        tsr_cl_store_real(out, lane + i, x, is_double);
-        tsr_cl_store_real(out, tile + lane + i, y, is_double);
-        tsr_cl_store_real(out, 2 * tile + lane + i, z, is_double);
+        out[lane + i] = (float)x;
+        out[tile + lane + i] = (float)y;
+        out[2 * tile + lane + i] = (float)z;
         x -= cx, y -= cy, z -= cz;
         double r2 = x * x + y * y + z * z;
         all += r2;
@@ -473,13 +462,9 @@ static int store_range(const tile_engine *e, tile_system *s, int first,
     for (;; block++) {
         int lane = first - block * tile;
         int n = tile - lane < count ? tile - lane : count;
-        void *to = block_at(e, s, !slot_of(s, block), block);
-        double most2 =
-            e->options.use_double
-                ? store_bodies(to, 1, (size_t)tile, (size_t)lane, n, xyz,
-                               s->proposed_origin, x->centre, sum)
-                : store_bodies(to, 0, (size_t)tile, (size_t)lane, n, xyz,
-                               s->proposed_origin, x->centre, sum);
+        double most2 = store_bodies(block_at(e, s, !slot_of(s, block), block),
+                                    (size_t)tile, (size_t)lane, n, xyz,
+                                    s->proposed_origin, x->centre, sum);
         x->most2 = most2 > x->most2 ? most2 : x->most2;
         first += n;
         xyz += n;
@@ -541,7 +526,7 @@ static tsr_status stage_ranges(const tile_engine *e,
     const tsr_body_range *range = proposal->range;
     tile_system *s = &e->system[system];
     tile_extent *x = &s->proposed_extent;
-    const size_t bytes = 3 * (size_t)e->shape.tile * e->real_size;
+    const size_t bytes = 3 * (size_t)e->shape.tile * sizeof(float);
     double sum = 0.0;
     tsr_vec3_copy(s->proposed_origin, s->origin);
     tsr_vec3_copy(x->centre, s->extent.centre);
@@ -571,13 +556,11 @@ static void gather_positions(const tile_engine *e, const tile_system *s)
     const size_t tile = (size_t)e->shape.tile;
     for (int b = 0; b < e->shape.n_block; b++) {
         const int is_touched = s->dirty.group[b] != TSR_BLOCK_CLEAN;
-        const void *from = block_at(e, s, slot_of(s, b) ^ is_touched, b);
+        const float *from = block_at(e, s, slot_of(s, b) ^ is_touched, b);
         double(*to)[3] = s->xyz + tsr_tile_block_body(&e->shape, b);
         for (size_t i = 0; i < (size_t)tsr_tile_block_size(&e->shape, b); i++)
             for (size_t c = 0; c < 3; c++)
-                to[i][c] = e->options.use_double
-                               ? ((const double *)from)[c * tile + i]
-                               : (double)((const float *)from)[c * tile + i];
+                to[i][c] = (double)from[c * tile + i];
     }
 }
 
@@ -757,7 +740,7 @@ static size_t align(size_t units)
 
 static size_t block_units(const tile_engine *e)
 {
-    return 3 * (size_t)e->shape.tile * e->real_size / UNIT;
+    return 3 * (size_t)e->shape.tile * sizeof(float) / UNIT;
 }
 
 /* Size of a proposal's block list, with slots and moved bodies. */
@@ -875,7 +858,7 @@ static launch_layout make_layout(const tile_engine *e, const tile_batch *b)
                      copies_a_run(e));
     }
     if (e->is_atomic) {
-        size_t items = (size_t)e->split * (size_t)e->options.parts;
+        size_t items = (size_t)e->split;
         size_t steps = changes / (items * target_runs(e)) + 1;
         l.chunk = items;
         l.change_chunk =
@@ -1015,9 +998,9 @@ static cl_int set_arguments(const tile_engine *e, const tile_batch *b,
                             size_t run_at)
 {
     const cl_uint at = (cl_uint)run_at, fresh = (cl_uint)b->base.is_fresh;
+    const float scale = (float)e->fixed_scale;
     cl_int code = clSetKernelArg(b->kernel, 1, sizeof at, &at);
-    code |=
-        tsr_cl_set_real(b->kernel, 2, e->fixed_scale, e->options.use_double);
+    code |= clSetKernelArg(b->kernel, 2, sizeof scale, &scale);
     code |= clSetKernelArg(b->kernel, 3, sizeof fresh, &fresh);
     return code;
 }
@@ -1027,9 +1010,8 @@ static cl_int set_arguments(const tile_engine *e, const tile_batch *b,
 static cl_int enqueue_kernel(const tile_engine *e, tile_batch *b,
                              const launch_layout *l, int is_last)
 {
-    const size_t lanes = e->options.variant == TSR_PAGE_TILE_SIMT
-                             ? (size_t)(e->shape.tile * e->options.parts)
-                             : 1;
+    const size_t lanes =
+        e->options.variant == TSR_PAGE_TILE_SIMT ? (size_t)e->shape.tile : 1;
     const size_t global[2] = {l->n_run * (size_t)e->split * lanes,
                               (size_t)e->shape.n_group};
     const size_t local[2] = {lanes, 1};
@@ -1254,12 +1236,13 @@ static cl_int set_constant_arguments(const tile_engine *e, const tile_batch *b)
 {
     const cl_uint blocks = (cl_uint)e->shape.n_block;
     const cl_uint groups = (cl_uint)e->shape.n_group;
+    const float dq = (float)e->base.dq_inv_ang;
     cl_kernel k = b->kernel;
     cl_int code = clSetKernelArg(k, 0, sizeof b->exchange, &b->exchange);
     code |= clSetKernelArg(k, 4, sizeof e->position, &e->position);
     code |= clSetKernelArg(k, 5, sizeof e->cache, &e->cache);
     code |= clSetKernelArg(k, 6, sizeof e->form_factor, &e->form_factor);
-    code |= tsr_cl_set_real(k, 7, e->base.dq_inv_ang, e->options.use_double);
+    code |= clSetKernelArg(k, 7, sizeof dq, &dq);
     code |= clSetKernelArg(k, 8, sizeof blocks, &blocks);
     code |= clSetKernelArg(k, 9, sizeof groups, &groups);
     return code;
@@ -1361,7 +1344,6 @@ static void set_shape(tile_engine *e, const tsr_engine_spec *spec,
 {
     const tsr_device_info *info = &device->info;
     e->cl.device = device;
-    e->real_size = e->options.use_double ? sizeof(double) : sizeof(float);
     int n_comp = tsr_engine_n_comp(spec);
     /* the sums of all components share the registers */
     int max_pages = e->options.variant == TSR_PAGE_TILE_SIMT
@@ -1394,26 +1376,25 @@ static size_t factor_count(const tile_engine *e)
 static uint64_t local_bytes(const tile_engine *e)
 {
     uint64_t tile = (uint64_t)e->shape.tile, pages = (uint64_t)e->shape.pages;
-    uint64_t parts = (uint64_t)e->options.parts;
-    uint64_t full = parts * tile * pages;
-    uint64_t half = tile / 2 * pages + parts * tile * ((pages + 7) / 8 * 4);
-    uint64_t reals = 4 * parts * tile +
-                     (uint64_t)e->shape.n_comp * (full > half ? full : half);
-    return reals * e->real_size + tile / 2 * sizeof(uint32_t);
+    uint64_t full = tile * pages;
+    uint64_t half = tile / 2 * pages + tile * ((pages + 7) / 8 * 4);
+    uint64_t reals =
+        4 * tile + (uint64_t)e->shape.n_comp * (full > half ? full : half);
+    return reals * sizeof(float) + tile / 2 * sizeof(uint32_t);
 }
 
 /* Device memory of a system, and (shared_bytes) of the engine as a whole. */
 static uint64_t system_bytes(const tile_engine *e)
 {
-    const uint64_t block = 3 * (uint64_t)e->shape.tile * e->real_size;
-    const uint64_t row = (uint64_t)e->shape.row * e->real_size;
+    const uint64_t block = 3 * (uint64_t)e->shape.tile * sizeof(float);
+    const uint64_t row = (uint64_t)e->shape.row * sizeof(float);
     return 2 * (uint64_t)e->shape.n_block * block +
            2 * (uint64_t)e->shape.n_tile * row;
 }
 
 static uint64_t shared_bytes(const tile_engine *e)
 {
-    return factor_count(e) * e->real_size;
+    return factor_count(e) * sizeof(float);
 }
 
 static uint64_t memory_limit(const tile_engine *e)
@@ -1430,7 +1411,7 @@ static uint64_t max_systems(const tile_engine *e)
     const uint64_t most = memory_limit(e), shared = shared_bytes(e);
     uint64_t n = (most > shared ? most - shared : 0) / system_bytes(e);
     const uint64_t in_buffer = e->cl.device->info.max_alloc_bytes /
-                               (tiles * (uint64_t)e->shape.row * e->real_size);
+                               (tiles * (uint64_t)e->shape.row * sizeof(float));
     n = n < in_buffer ? n : in_buffer;
     return n < UINT32_MAX / tiles ? n : UINT32_MAX / tiles;
 }
@@ -1474,14 +1455,13 @@ static tsr_status check_memory(const tile_engine *e, tsr_err *err)
             (unsigned long long)max_systems(e));
     if (e->options.variant == TSR_PAGE_TILE_SIMT) {
         uint64_t local = local_bytes(e);
-        int items = e->shape.tile * e->options.parts;
-        if (local > info->local_bytes || items > info->max_work_group)
+        if (local > info->local_bytes || e->shape.tile > info->max_work_group)
             return tsr_fail(
                 err, TSR_E_DEVICE,
                 "%s: a tile of %d bodies and %d pages needs %.1f KiB of local "
                 "memory and %d work-items; the device has %.1f KiB and %d",
                 info->name, e->shape.tile, e->shape.pages,
-                (double)local / 1024.0, items,
+                (double)local / 1024.0, e->shape.tile,
                 (double)info->local_bytes / 1024.0, info->max_work_group);
     }
     return TSR_OK;
@@ -1554,7 +1534,7 @@ static size_t factor_index(const tile_engine *e, int comp, int body, int page)
 /* Stores F_i(q_k) (k dq)^(-1/2) for every body, times its share of the pairs
  * with copy 0. */
 static void pack_form_factors(const tile_engine *e, const tsr_engine_spec *spec,
-                              void *packed)
+                              float *packed)
 {
     for (int c = 0; c < e->shape.n_comp; c++)
         for (int i = 0; i < e->shape.n_body; i++)
@@ -1565,8 +1545,7 @@ static void pack_form_factors(const tile_engine *e, const tsr_engine_spec *spec,
                 double value = tsr_engine_share(spec, i) *
                                *tsr_engine_factor(spec, c, spec->type[i], k) /
                                sqrt(k * e->base.dq_inv_ang);
-                tsr_cl_store_real(packed, factor_index(e, c, at, k - 1), value,
-                                  e->options.use_double);
+                packed[factor_index(e, c, at, k - 1)] = (float)value;
             }
 }
 
@@ -1575,15 +1554,15 @@ static tsr_status make_buffers(tile_engine *e, const tsr_engine_spec *spec,
 {
     const size_t n = (size_t)e->base.n_system;
     const size_t cache =
-        n * 2 * (size_t)e->shape.n_tile * (size_t)e->shape.row * e->real_size;
-    void *packed = calloc(factor_count(e), e->real_size);
+        n * 2 * (size_t)e->shape.n_tile * (size_t)e->shape.row * sizeof(float);
+    float *packed = calloc(factor_count(e), sizeof *packed);
     TSR_TRY(tsr_allocated(packed, err));
     pack_form_factors(e, spec, packed);
     e->form_factor =
         tsr_cl_buffer(&e->cl, CL_MEM_READ_ONLY, shared_bytes(e), packed);
     free(packed);
     e->position = tsr_cl_buffer(&e->cl, CL_MEM_READ_WRITE,
-                                n * 6 * padded_bodies(e) * e->real_size, NULL);
+                                n * 6 * padded_bodies(e) * sizeof(float), NULL);
     e->cache = tsr_cl_buffer(&e->cl, CL_MEM_READ_WRITE, cache, NULL);
     return tsr_cl_check(&e->cl, err);
 }
@@ -1593,8 +1572,7 @@ static int vector_lanes(const tile_engine *e)
     int width = e->cl.device->info.float_width;
     if (e->options.variant == TSR_PAGE_TILE_SIMT)
         return 1;
-    width = width >= 16 ? 16 : width >= 8 ? 8 : 4;
-    return e->options.use_double ? width / 2 : width;
+    return width >= 16 ? 16 : width >= 8 ? 8 : 4;
 }
 
 static tsr_status build(tile_engine *e, tsr_err *err)
@@ -1612,10 +1590,9 @@ static tsr_status build(tile_engine *e, tsr_err *err)
     snprintf(e->build_options, sizeof e->build_options,
              "-cl-std=CL1.2 -cl-mad-enable -DTILE=%d -DPAGES=%d -DGROUPS=%d "
              "-DCOMPS=%d -DBLOCKS=%d -DLANES=%d -DSHORT_RANGE=%d "
-             "-DATOMIC_OUT=%d -DSPLIT=%d -DUSE_DOUBLE=%d -DPARTS=%d",
+             "-DATOMIC_OUT=%d -DSPLIT=%d",
              e->shape.tile, e->shape.pages, groups, e->shape.n_comp, blocks,
-             vector_lanes(e), is_short, e->is_atomic, e->split,
-             e->options.use_double, e->options.parts);
+             vector_lanes(e), is_short, e->is_atomic, e->split);
     return tsr_program_build(e->cl.device, 2, source, e->build_options,
                              &e->program, err);
 }
@@ -1662,9 +1639,8 @@ static void describe(tile_engine *e)
     char *to = e->base.description;
     const int n = snprintf(
         to, sizeof e->base.description,
-        "%s, %s precision, %s transfer, differences up to %d bodies; ",
-        e->base.type->name, e->options.use_double ? "double" : "single",
-        transfer_name(e->options.transfer),
+        "%s, single precision, %s transfer, differences up to %d bodies; ",
+        e->base.type->name, transfer_name(e->options.transfer),
         e->options.difference > 0 ? e->options.difference : 0);
     tsr_program_describe(&e->program, e->cl.device, e->build_options, to + n,
                          sizeof e->base.description - (size_t)n);
@@ -1715,9 +1691,8 @@ static tsr_status build_engine(tile_engine *e, const tsr_engine_spec *spec,
     TSR_TRY(tsr_pool_check(pool, err));
     set_constants(e, spec);
     /* a tile has two blocks, each with up to max_age differences */
-    tsr_engine_rounding(spec, e->options.use_double ? 0x1p-40 : 0x1p-24,
-                        e->shape.tile, 1 + 2 * e->options.max_age,
-                        e->base.rounding);
+    tsr_engine_rounding(spec, 0x1p-24, e->shape.tile,
+                        1 + 2 * e->options.max_age, e->base.rounding);
     TSR_TRY(build(e, err));
     TSR_TRY(make_buffers(e, spec, err));
     TSR_TRY(choose_transfer(e, err));

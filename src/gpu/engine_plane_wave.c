@@ -74,8 +74,6 @@ typedef struct {
 
 typedef struct {
     tsr_engine base;
-    /* Largest distance from a unit particle to the nearest body of its unit. */
-    double particle_margin_ang;
     /* [n_hull] loose bodies and outermost bodies of units. In any direction, no
      * other body is farther out than the farthest of these by more than
      * hull_ang. */
@@ -130,16 +128,6 @@ static int find_frame(const wave_unit *unit, const double (*xyz)[3],
     return 1;
 }
 
-/* The scatterers in units: the unit particles if there are any, else the
- * bodies. */
-static tsr_unit_particles scatterers(const tsr_engine_spec *spec)
-{
-    return spec->unit_particles != NULL
-               ? *spec->unit_particles
-               : (tsr_unit_particles){spec->n_body, spec->rigid, spec->type,
-                                      spec->unit};
-}
-
 /* The body of a unit farthest from x, or from the line through x along the
  * axis. */
 static int farthest(const tsr_engine_spec *spec, int unit, const double x[3],
@@ -162,44 +150,38 @@ static int farthest(const tsr_engine_spec *spec, int unit, const double x[3],
     return at;
 }
 
-/* Centre of the bounding box of a unit's scatterers, and the largest distance
- * from it. Returns the number of scatterers. */
-static int find_table_centre(const tsr_engine_spec *spec, wave_unit *u)
+/* Centre of the bounding box of a unit's bodies, and the largest distance from
+ * it. Sets u->n, the number of bodies. */
+static void find_table_centre(const tsr_engine_spec *spec, wave_unit *u)
 {
-    const tsr_unit_particles in = scatterers(spec);
+    const double(*x)[3] = spec->rigid;
     double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
     double high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL}, most2 = 0.0;
-    int n = 0;
-    for (int i = 0; i < in.n; i++) {
-        n += in.unit[i] == u->spec_unit;
-        for (int c = 0; c < 3 && in.unit[i] == u->spec_unit; c++) {
-            low[c] = fmin(low[c], in.xyz[i][c]);
-            high[c] = fmax(high[c], in.xyz[i][c]);
+    for (int i = 0; i < spec->n_body; i++) {
+        u->n += spec->unit[i] == u->spec_unit;
+        for (int c = 0; c < 3 && spec->unit[i] == u->spec_unit; c++) {
+            low[c] = fmin(low[c], x[i][c]);
+            high[c] = fmax(high[c], x[i][c]);
         }
     }
     for (int c = 0; c < 3; c++)
         u->table_centre[c] = 0.5 * (low[c] + high[c]);
-    for (int i = 0; i < in.n; i++)
-        if (in.unit[i] == u->spec_unit)
-            most2 = fmax(most2, tsr_vec3_distance2(in.xyz[i], u->table_centre));
+    for (int i = 0; i < spec->n_body; i++)
+        if (spec->unit[i] == u->spec_unit)
+            most2 = fmax(most2, tsr_vec3_distance2(x[i], u->table_centre));
     u->radius = sqrt(most2);
-    return n;
 }
 
 /* Chooses the bodies that define the pose, and the centre. Returns 0 if the
- * unit has no scatterers, is too small for a table, or has its bodies on a
- * line. */
+ * unit is too small for a table, or has its bodies on a line. */
 static int describe_unit(const wave_engine *e, const tsr_engine_spec *spec,
                          int unit, wave_unit *to)
 {
     const double(*x)[3] = spec->rigid;
     double axis[3], from[3];
     *to = (wave_unit){.spec_unit = unit};
-    for (int i = 0; i < spec->n_body; i++)
-        to->n += spec->unit[i] == unit;
-    const int n_scatterer = find_table_centre(spec, to);
-    if (n_scatterer == 0 ||
-        (spec->unit_particles == NULL && n_scatterer < e->unit_cost))
+    find_table_centre(spec, to);
+    if (to->n < e->unit_cost)
         return 0;
     to->body[0] = farthest(spec, unit, to->table_centre, NULL);
     to->body[1] = farthest(spec, unit, x[to->body[0]], NULL);
@@ -214,22 +196,6 @@ static int describe_unit(const wave_engine *e, const tsr_engine_spec *spec,
     for (int c = 0; c < 3; c++)
         to->centre[c] = tsr_vec3_dot(to->frame[c], from);
     return 1;
-}
-
-/* Largest distance from a unit particle to the nearest body of its unit. */
-static double particle_margin(const tsr_engine_spec *spec)
-{
-    const tsr_unit_particles *in = spec->unit_particles;
-    double most2 = 0.0;
-    for (int i = 0; in != NULL && i < in->n; i++) {
-        double least2 = HUGE_VAL;
-        for (int b = 0; b < spec->n_body; b++)
-            if (spec->unit[b] == in->unit[i])
-                least2 = fmin(least2,
-                              tsr_vec3_distance2(in->xyz[i], spec->rigid[b]));
-        most2 = fmax(most2, least2);
-    }
-    return sqrt(most2);
 }
 
 /* Direction k of n directions spread evenly over the sphere. */
@@ -283,16 +249,14 @@ static void find_hull(wave_engine *e, const tsr_engine_spec *spec,
             e->hull[e->n_hull++] = i;
 }
 
-/* Numbers the units that get a table; bodies of other units are loose. Every
- * unit with unit particles needs a table. Errors: TSR_E_NOMEM, TSR_E_INTERNAL
- * (a unit with particles whose bodies are on a line). */
+/* Numbers the units that get a table; bodies of other units are loose. Errors:
+ * TSR_E_NOMEM. */
 static tsr_status find_units(wave_engine *e, const tsr_engine_spec *spec,
                              tsr_err *err)
 {
     const int n_body = spec->n_body;
     tsr_pool *pool = &e->base.pool;
     char *on_hull;
-    e->particle_margin_ang = particle_margin(spec);
     tsr_pool_array(pool, e->unit, n_body);
     tsr_pool_array(pool, e->run_end, n_body);
     tsr_pool_array(pool, e->units, n_body);
@@ -309,11 +273,6 @@ static tsr_status find_units(wave_engine *e, const tsr_engine_spec *spec,
             describe_unit(e, spec, spec_unit, &e->units[e->n_unit])
                 ? e->n_unit++
                 : -1;
-        if (number < 0 && spec->unit_particles != NULL)
-            return tsr_fail(err, TSR_E_INTERNAL,
-                            "engine: rigid unit %d has particles, but no "
-                            "bodies that define its position",
-                            spec_unit);
         for (int j = i; j < n_body; j++)
             e->unit[j] = spec->unit[j] == spec_unit ? number : e->unit[j];
     }
@@ -327,22 +286,16 @@ static tsr_status find_units(wave_engine *e, const tsr_engine_spec *spec,
     return TSR_OK;
 }
 
-/* Atoms lack the water component, which is the last one, and beads of water
- * lack the other components. part records which components a body has (PART_...
- * in the kernels). */
+/* Marks bodies that lack the last component, hydration: they are not exposed.
+ * (PART_BUT_LAST in the kernels.) */
 static void find_parts(wave_engine *e, const tsr_engine_spec *spec)
 {
-    enum { BOTH, BUT_LAST, LAST };
-    const int n_comp = e->base.n_comp;
-    for (int i = 0; i < spec->n_body && n_comp > 1; i++) {
-        int has[3] = {0};
-        for (int a = 0; a < n_comp; a++)
-            for (int k = 0; k < spec->n_q; k++)
-                has[a] |= *tsr_engine_factor(spec, a, spec->type[i], k) != 0.0;
-        if (!has[n_comp - 1])
-            e->part[i] = BUT_LAST;
-        else if (!has[0] && !(n_comp > 2 && has[1]))
-            e->part[i] = LAST;
+    const int last = e->base.n_comp - 1;
+    for (int i = 0; i < spec->n_body && last > 0; i++) {
+        e->part[i] = 1;
+        for (int k = 0; k < spec->n_q; k++)
+            if (*tsr_engine_factor(spec, last, spec->type[i], k) != 0.0)
+                e->part[i] = 0;
     }
 }
 
@@ -478,7 +431,7 @@ static tsr_status check_extent(const wave_engine *e, int system, tsr_err *err)
 {
     wave_system *s = &e->system[system];
     const double(*proposed_xyz)[3] = (const double(*)[3])s->proposed_xyz;
-    const double beyond = 2.0 * (e->particle_margin_ang + e->hull_ang);
+    const double beyond = 2.0 * e->hull_ang;
     s->proposed_level = s->level;
     if (!s->is_full) {
         const double moved = moved_reach(e, s),
@@ -494,8 +447,7 @@ static tsr_status check_extent(const wave_engine *e, int system, tsr_err *err)
             return TSR_OK;
     }
     s->proposed_reach = sqrt(tsr_engine_bounding_ball(
-                            e->base.n_body, proposed_xyz, s->proposed_centre)) +
-                        e->particle_margin_ang;
+        e->base.n_body, proposed_xyz, s->proposed_centre));
     if (2.0 * s->proposed_reach > e->base.d_bound_ang)
         TSR_TRY(tsr_engine_extent_check(&e->base, system, e->base.n_body,
                                         proposed_xyz, err));
@@ -1137,17 +1089,14 @@ static tsr_status add_tables(const wave_engine *e,
     return TSR_OK;
 }
 
-/* Collects a unit's scatterers as particles, each with its own type, and makes
- * their tables. */
+/* Collects a unit's bodies, each with its own type, and makes their tables. */
 static tsr_status make_unit_tables(const wave_engine *e,
                                    const tsr_engine_spec *spec, int unit,
                                    tables *t, tsr_err *err)
 {
-    const tsr_unit_particles in = scatterers(spec);
     const wave_unit *u = &e->units[unit];
-    size_t n = 0, k = 0;
-    for (int i = 0; i < in.n; i++)
-        n += in.unit[i] == u->spec_unit;
+    const size_t n = (size_t)u->n;
+    size_t k = 0;
     const size_t n_q = (size_t)spec->n_q, n_comp = (size_t)e->base.n_comp;
     tsr_pool pool = {0};
     double(*x)[3], *f;
@@ -1156,14 +1105,14 @@ static tsr_status make_unit_tables(const wave_engine *e,
     tsr_pool_array(&pool, type, n);
     tsr_pool_array(&pool, f, n_comp * n * n_q);
     tsr_status status = tsr_pool_check(&pool, err);
-    for (int i = 0; i < in.n && status == TSR_OK; i++) {
-        if (in.unit[i] != u->spec_unit)
+    for (int i = 0; i < spec->n_body && status == TSR_OK; i++) {
+        if (spec->unit[i] != u->spec_unit)
             continue;
-        tsr_vec3_sub(x[k], in.xyz[i], u->table_centre);
+        tsr_vec3_sub(x[k], spec->rigid[i], u->table_centre);
         type[k] = (int)k;
         for (size_t a = 0; a < n_comp; a++)
             memcpy(f + (a * n + k) * n_q,
-                   tsr_engine_factor(spec, (int)a, in.type[i], 0),
+                   tsr_engine_factor(spec, (int)a, spec->type[i], 0),
                    n_q * sizeof *f);
         k++;
     }
@@ -1256,10 +1205,6 @@ static void set_forward(wave_engine *e, const tsr_engine_spec *spec)
     for (int a = 0; a < e->base.n_comp; a++)
         for (int i = 0; i < spec->n_body; i++)
             sum[a] += *tsr_engine_factor(spec, a, spec->type[i], 0);
-    for (int a = 0; a < e->base.n_comp && spec->unit_particles != NULL; a++)
-        for (int i = 0; i < spec->unit_particles->n; i++)
-            sum[a] +=
-                *tsr_engine_factor(spec, a, spec->unit_particles->type[i], 0);
     for (int a = 0, pair = 0; a < e->base.n_comp; a++)
         for (int b = a; b < e->base.n_comp; b++)
             e->forward[pair++] = sum[a] * sum[b];
@@ -1286,7 +1231,6 @@ static const tsr_engine_type wave_type = {
     .doc = "amplitudes of plane waves, updated for the bodies that moved",
     .size = sizeof(wave_engine),
     .batch_size = sizeof(wave_batch),
-    .has_unit_particles = 1,
     .close = wave_close,
     .batch_open = wave_batch_open,
     .batch_close = wave_batch_close,

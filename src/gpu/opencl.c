@@ -215,14 +215,6 @@ void tsr_cl_release_event(cl_event *event)
     *event = NULL;
 }
 
-cl_int tsr_cl_set_real(cl_kernel kernel, cl_uint at, double value,
-                       int is_double)
-{
-    const float single = (float)value;
-    return is_double ? clSetKernelArg(kernel, at, sizeof value, &value)
-                     : clSetKernelArg(kernel, at, sizeof single, &single);
-}
-
 /* ---- programs ---- */
 
 enum { MAX_SOURCES = 8 };
@@ -778,14 +770,6 @@ tsr_status tsr_device_choose_many(const char *choice, int n,
         at = next + more;
     }
     return status;
-}
-
-int tsr_device_is_same_model(const tsr_device_info *a, const tsr_device_info *b)
-{
-    return strcmp(a->name, b->name) == 0 &&
-           strcmp(a->platform, b->platform) == 0 &&
-           strcmp(a->driver, b->driver) == 0 &&
-           a->compute_units == b->compute_units;
 }
 
 /* ---- staging ---- */

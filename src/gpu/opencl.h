@@ -109,19 +109,6 @@ void tsr_cl_clear(tsr_cl *cl);        /* waits, then releases all objects */
 
 void tsr_cl_release_event(cl_event *event); /* NULL is fine */
 
-/* Numbers in the precision of the device: store one at index `at` of an array,
- * or set one as argument `at` of a kernel. */
-static inline void tsr_cl_store_real(void *to, size_t at, double value,
-                                     int is_double)
-{
-    if (is_double)
-        ((double *)to)[at] = value;
-    else
-        ((float *)to)[at] = (float)value;
-}
-cl_int tsr_cl_set_real(cl_kernel kernel, cl_uint at, double value,
-                       int is_double);
-
 /* ---- staging ----
  *
  * The bus to a device transfers pinned memory at its full speed, without the

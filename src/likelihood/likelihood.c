@@ -349,25 +349,15 @@ tsr_engine_spec tsr_likelihood_engine(const tsr_likelihood *likelihood,
                                       double d_bound_ang)
 {
     const tsr_probe *p = &likelihood->probe[probe];
-    const tsr_particles *particles = likelihood->particles;
-    tsr_engine_spec spec = {.n_body = n_body,
-                            .n_type = p->n_type,
-                            .n_comp = p->n_comp,
-                            .n_q = likelihood->grid.n_q,
-                            .dq_inv_ang = likelihood->grid.dq_inv_ang,
-                            .n_system = n_system,
-                            .type = p->type,
-                            .form_factor = p->amplitude,
-                            .d_bound_ang = d_bound_ang};
-    if (particles == NULL)
-        return spec;
-    spec.n_body = particles->n;
-    spec.unit = particles->unit;
-    spec.rigid = (const double(*)[3])particles->start;
-    spec.unit_particles = &particles->unit_particles;
-    if (d_bound_ang > 0.0)
-        spec.d_bound_ang += 2.0 * particles->margin_ang;
-    return spec;
+    return (tsr_engine_spec){.n_body = n_body,
+                             .n_type = p->n_type,
+                             .n_comp = p->n_comp,
+                             .n_q = likelihood->grid.n_q,
+                             .dq_inv_ang = likelihood->grid.dq_inv_ang,
+                             .n_system = n_system,
+                             .type = p->type,
+                             .form_factor = p->amplitude,
+                             .d_bound_ang = d_bound_ang};
 }
 
 tsr_status tsr_likelihood_direct(const tsr_likelihood *l, int n_body,
@@ -389,11 +379,7 @@ tsr_status tsr_likelihood_direct(const tsr_likelihood *l, int n_body,
                                          (const double(*)[3])conformation->body,
                                      .type = p->type,
                                      .form_factor = p->amplitude};
-        status = l->particles == NULL
-                     ? tsr_debye_reference(&spec, progress, six, err)
-                     : l->particles->type->direct(
-                           l->particles, conformation, i, l->grid.n_q,
-                           l->grid.dq_inv_ang, progress, six, err);
+        status = tsr_debye_reference(&spec, progress, six, err);
         memcpy(partial + (size_t)p->first * n_q, six,
                (size_t)p->n_pair * n_q * sizeof *six);
     }
@@ -401,14 +387,10 @@ tsr_status tsr_likelihood_direct(const tsr_likelihood *l, int n_body,
     return status;
 }
 
-/* Measured costs. Bodies: 4 ns for each pair of bodies, q and pair of
- * components. Particles, whose `direct` sums on a grid: for each probe 0.01 s,
- * and 10 us a particle. */
+/* Measured cost: 4 ns for each pair of bodies, q and pair of components. */
 double tsr_likelihood_direct_seconds(const tsr_likelihood *l, int n_body)
 {
-    return l->particles == NULL
-               ? 2e-9 * n_body * (double)n_body * l->grid.n_q * l->n_pair
-               : l->n_probe * (0.01 + 1e-5 * l->particles->n_all);
+    return 2e-9 * n_body * (double)n_body * l->grid.n_q * l->n_pair;
 }
 
 /* ---- points ---- */
@@ -687,7 +669,7 @@ void tsr_likelihood_hessian_product(const tsr_likelihood *likelihood,
 /* ---- correction and model error ----
  *
  * Setting, replacing, saving and restoring the corrections of the views and the
- * model's own errors; and the switch from bodies to particles. */
+ * model's own errors. */
 
 /* The starting values of c1 and c2, then the corners of their ranges (a fixed
  * parameter has its value there): value [5] out. Returns the number of values,
@@ -777,34 +759,11 @@ tsr_status tsr_likelihood_regress(tsr_likelihood *l, int view,
     return tsr_pool_check(&l->pool, err);
 }
 
-/* Particles are points with exact form factors, so they have no S_ab. */
-tsr_status tsr_likelihood_use_particles(tsr_likelihood *l,
-                                        const tsr_particles *particles,
-                                        tsr_err *err)
+void tsr_likelihood_use_atoms(tsr_likelihood *l, double radius_ang)
 {
-    const size_t n_q = (size_t)l->grid.n_q;
-    const size_t n_factor = TSR_N_COMP * (size_t)particles->n_kind * n_q;
-    for (int p = 0; p < l->n_probe; p++) {
-        tsr_probe *probe = &l->probe[p];
-        int *type;
-        double *factor;
-        tsr_pool_array(&l->pool, type, particles->n);
-        tsr_pool_array(&l->pool, factor, n_factor);
-        TSR_TRY(tsr_pool_check(&l->pool, err));
-        TSR_TRY(particles->type->factors(particles, p, l->grid.n_q,
-                                         l->grid.dq_inv_ang, factor, err));
-        memcpy(type, particles->kind, (size_t)particles->n * sizeof *type);
-        probe->body_type = probe->type;
-        probe->body_amplitude = probe->amplitude;
-        probe->n_body_type = probe->n_type;
-        probe->type = type;
-        probe->amplitude = factor;
-        probe->n_type = particles->n_kind;
-        set_power(l, particles->radius_ang, probe->power);
-    }
-    l->particles = particles;
-    memset(l->self, 0, (size_t)l->n_pair * n_q * sizeof *l->self);
-    return TSR_OK;
+    for (int p = 0; p < l->n_probe; p++)
+        set_power(l, radius_ang, l->probe[p].power);
+    memset(l->self, 0, (size_t)(l->n_pair * l->grid.n_q) * sizeof *l->self);
 }
 
 tsr_status tsr_likelihood_set_model_error(tsr_likelihood *l, int view,
@@ -901,25 +860,6 @@ typedef struct {
     double worst;
 } check;
 
-/* Partial profiles at a single q, including S_ab, by a direct sum; *radius out:
- * r_m. */
-static tsr_status direct_at(const check *c, int probe, double q,
-                            double *partial, double *radius, tsr_err *err)
-{
-    const tsr_particles *particles = c->l->particles;
-    double pair[TSR_N_COMP_PAIR][2]; /* at q = 0 and at `step` */
-    const double step = q > 0.0 ? q : 0.01;
-    if (particles == NULL)
-        return tsr_scattering_direct(&c->scattering[probe], c->topology,
-                                     c->conformation, q, partial, radius, err);
-    *radius = particles->radius_ang;
-    TSR_TRY(particles->type->direct(particles, c->conformation, probe, 2, step,
-                                    NULL, pair[0], err));
-    for (int p = 0; p < TSR_N_COMP_PAIR; p++)
-        partial[p] = pair[p][q > 0.0];
-    return TSR_OK;
-}
-
 /* Checks one term at data point k, for all values of c1 and c2. scale [n] (n
  * values of c1 and c2): fitted scale, which converts sigma to the unit of I(q).
  * curve [n][n_point]: the model at the data's q. */
@@ -933,7 +873,9 @@ static tsr_status check_point(check *c, const tsr_term *term, int k,
     const tsr_view *view = &c->l->view[term->view];
     const int n = contrast_corners(c->l->contrast,
                                    c->l->probe[view->probe].n_pair, value);
-    tsr_status status = direct_at(c, view->probe, q, direct, &radius, err);
+    tsr_status status =
+        tsr_scattering_direct(&c->scattering[view->probe], c->topology,
+                              c->conformation, q, direct, &radius, err);
     for (int i = 0; i < n && status == TSR_OK; i++) {
         const int n_comp = tsr_likelihood_coefficients(
             c->l, term->view, value[i], tsr_component_power(radius, q),

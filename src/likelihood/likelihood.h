@@ -19,69 +19,6 @@
 #include "scattering/debye.h"
 #include "scattering/scattering.h"
 
-/* ---- particles, which scatter in place of bodies ----
- *
- * Every residue has some particles, at positions that follow from the residue's
- * coordinates. posterior/all_atoms.h creates them from atoms and beads of
- * water.
- *
- * A rigid unit with many particles enters an engine as its pose and a table of
- * its amplitude (engine/engine.h, `unit_particles`). An engine therefore has
- * two kinds of sites: the particles of all other residues, and the bodies of
- * the residues in such units, which do not scatter and only define the unit's
- * pose. Sites are sorted by residue. */
-
-typedef struct tsr_particles tsr_particles;
-
-typedef struct {
-    void (*free)(tsr_particles *particles);
-    /* Positions of the sites of residues residue..residue+count-1: xyz
-     * [sites][3] out, Angstrom. Many threads may call this function and the two
-     * below at the same time. */
-    void (*place)(const tsr_particles *particles,
-                  const tsr_conformation *conformation, int residue, int count,
-                  double (*xyz)[3]);
-    /* Form factors of the sites in the K components of a probe: factor
-     * [K][n_type][n_q] out, with space for [TSR_N_COMP][n_type][n_q]. Errors:
-     * TSR_E_NOMEM. */
-    tsr_status (*factors)(const tsr_particles *particles, int probe, int n_q,
-                          double dq_inv_ang, double *factor, tsr_err *err);
-    /* Partial profiles of a probe in double precision, without an engine:
-     * partial [K (K + 1) / 2][n_q] out, with space for [TSR_N_COMP_PAIR][n_q].
-     * progress: NULL is fine. Errors: TSR_E_NOMEM, those of progress. */
-    tsr_status (*direct)(const tsr_particles *particles,
-                         const tsr_conformation *conformation, int probe,
-                         int n_q, double dq_inv_ang,
-                         const tsr_debye_progress *progress, double *partial,
-                         tsr_err *err);
-} tsr_particles_type;
-
-struct tsr_particles {
-    const tsr_particles_type *type;
-    int n;              /* sites of the engine */
-    int *first;         /* [n_residue + 1] first site of each residue */
-    int *kind;          /* [n] form factor type of a site */
-    int *unit;          /* [n] rigid unit with a table, or -1 */
-    double (*start)[3]; /* [n] positions in the conformation that the particles
-                           were built from */
-    int n_kind;         /* form factor types; the last one does not scatter */
-    int n_all;          /* number of particles, including those in rigid
-                           units */
-    double margin_ang;  /* largest distance of a particle from its nearest
-                           body */
-    double radius_ang;  /* r_m of G (scattering/contrast.h) */
-    tsr_unit_particles unit_particles; /* particles of the rigid units, at their
-                                          positions in `start` */
-};
-
-static inline void tsr_particles_free(tsr_particles *particles)
-{
-    if (particles != NULL)
-        particles->type->free(particles);
-}
-
-/* ---- the likelihood ---- */
-
 /* X-rays, or neutrons with one labelling of the sample: form factors and
  * components. */
 typedef struct {
@@ -90,13 +27,7 @@ typedef struct {
     int n_type;         /* types in the engine */
     int *type;          /* [bodies or sites of the engine] their types */
     double *amplitude;  /* [n_comp][n_type][n_q] form factors for the engine */
-    /* The form factors of the bodies if the engine computes particles; else 0
-     * and NULL. */
-    int n_body_type;
-    int *body_type;         /* [n_body] */
-    double *body_amplitude; /* [n_comp][n_body_type][n_q] */
-    double *power;          /* [n_q] tsr_component_power at the r_m of bodies or
-                               particles */
+    double *power;      /* [n_q] tsr_component_power at the r_m of the bodies */
     /* The same two numbers of all-atom profiles. They differ from n_pair and
      * first where c1 is inferred, but fixed in the engine. */
     int n_atom_pair, first_atom;
@@ -134,9 +65,7 @@ typedef struct {
     int n_pair;      /* pairs of components of all probes; 0: no engine */
     int n_atom_pair; /* the same of all-atom profiles */
     double *self;    /* [n_pair][n_q] S_ab, the self terms of the bodies; 0 for
-                     particles */
-    const tsr_particles *particles; /* scatter in place of bodies; NULL: the
-                                       bodies scatter */
+                     profiles of all atoms */
     tsr_parameter contrast[TSR_N_CONTRAST];     /* c1, c2 of the engine */
     tsr_parameter run_contrast[TSR_N_CONTRAST]; /* as the run infers them */
 } tsr_likelihood;
@@ -212,13 +141,10 @@ int tsr_likelihood_coefficients(const tsr_likelihood *likelihood, int view,
                                 const double *contrast, double power,
                                 double *c);
 
-/* Replaces the bodies by particles (borrowed) in the specs of engines that
- * tsr_likelihood_engine returns from now on. Keeps the form factors of the
- * bodies for a surrogate (body_amplitude), and sets S_ab to 0. Errors:
- * TSR_E_NOMEM. */
-tsr_status tsr_likelihood_use_particles(tsr_likelihood *likelihood,
-                                        const tsr_particles *particles,
-                                        tsr_err *err);
+/* From now on the partial profiles are those of all atoms: S_ab is 0, and
+ * radius_ang is r_m of their G. The engine's form factors stay those of
+ * bodies. */
+void tsr_likelihood_use_atoms(tsr_likelihood *likelihood, double radius_ang);
 
 /* Passes a copy of the model's own error (term.h) to every term of a view that
  * can use it, and replaces an earlier error. Errors: TSR_E_NOMEM. */
@@ -246,17 +172,16 @@ void tsr_likelihood_free(tsr_likelihood *likelihood);
 /* Size of an engine's result, n_pair n_q; 0 if no engine is needed. */
 int tsr_likelihood_n_profile(const tsr_likelihood *likelihood);
 
-/* The spec of a probe's engine for n_system systems of n_body bodies. With
- * particles, n_body is ignored, and the spec has the sites of the particles. It
- * points into the likelihood. d_bound_ang: largest distance between bodies; 0:
- * no check. The spec of particles adds their margin to it twice. */
+/* The spec of a probe's engine for n_system systems of n_body bodies. It points
+ * into the likelihood. d_bound_ang: largest distance between bodies; 0: no
+ * check. */
 tsr_engine_spec tsr_likelihood_engine(const tsr_likelihood *likelihood,
                                       int probe, int n_body, int n_system,
                                       double d_bound_ang);
 
 /* Partial profiles of all probes, without S_ab, in double precision and without
- * an engine: partial [n_pair][n_q] out. Errors: those of tsr_debye_reference,
- * or of the particles' `direct`. */
+ * an engine: partial [n_pair][n_q] out. Errors: those of
+ * tsr_debye_reference. */
 tsr_status tsr_likelihood_direct(const tsr_likelihood *likelihood, int n_body,
                                  const tsr_conformation *conformation,
                                  const tsr_debye_progress *progress,
@@ -371,7 +296,7 @@ tsr_status tsr_likelihood_check(const tsr_likelihood *likelihood,
  * How the curves of one model differ from those of a more accurate model. The
  * examples are partial profiles of the same conformations in both models
  * (docs/statistics.md). The names below call the chain's model `bodies` and the
- * more accurate one `atoms`. The particles of `atoms` include water. */
+ * more accurate one `atoms`. `atoms` include water. */
 
 enum { TSR_EXAMPLE_NODES = 16 };
 

@@ -275,8 +275,12 @@ static tsr_status reference_blur(tsr_density_engine *engine,
     return TSR_OK;
 }
 
-tsr_status tsr_density_reference_new(const tsr_map *map,
-                                     tsr_density_engine **out, tsr_err *err)
+static tsr_status reference_clone(tsr_density_engine *engine,
+                                  tsr_density_engine **out, tsr_err *err);
+
+/* whole: sums over the map. */
+static tsr_status reference_make(const tsr_map *map, const tsr_map_sums *whole,
+                                 tsr_density_engine **out, tsr_err *err)
 {
     const size_t n_voxel = tsr_map_n_voxel(&map->grid);
     tsr_pool pool = {0};
@@ -293,11 +297,26 @@ tsr_status tsr_density_reference_new(const tsr_map *map,
     e->base = (tsr_density_engine){.pool = pool,
                                    .set_blur = reference_blur,
                                    .run = reference_run,
+                                   .clone = reference_clone,
                                    .map = map,
-                                   .whole = tsr_map_whole(map),
+                                   .whole = *whole,
                                    .describe = "reference, double precision"};
     *out = &e->base;
     return TSR_OK;
+}
+
+static tsr_status reference_clone(tsr_density_engine *engine,
+                                  tsr_density_engine **out, tsr_err *err)
+{
+    TSR_TRY(reference_make(engine->map, &engine->whole, out, err));
+    return reference_blur(*out, &engine->blur, err);
+}
+
+tsr_status tsr_density_reference_new(const tsr_map *map,
+                                     tsr_density_engine **out, tsr_err *err)
+{
+    const tsr_map_sums whole = tsr_map_whole(map);
+    return reference_make(map, &whole, out, err);
 }
 
 /* ---- correlation ----

@@ -130,6 +130,11 @@ struct tsr_density_engine {
                       const tsr_density_batch *batch,
                       const tsr_density_options *options, tsr_density_sums *out,
                       tsr_err *err);
+    /* Makes an engine with the same map and blur, for another thread; it
+     * borrows the map on the device, and is freed before `engine`. Errors:
+     * TSR_E_NOMEM, TSR_E_DEVICE. */
+    tsr_status (*clone)(tsr_density_engine *engine, tsr_density_engine **out,
+                        tsr_err *err);
     const tsr_map *map; /* borrowed */
     tsr_map_sums whole; /* n, e and ee over all voxels that are not NaN */
     tsr_blur_table blur;

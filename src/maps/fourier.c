@@ -6,7 +6,33 @@
 
 #include <fftw3.h>
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
+
+/* FFTW's planner is not thread-safe. */
+static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
+
+/* The plan of a transform in place of f, as voxels [n[2]][n[1]][n[0]], forward
+ * or back. NULL: out of memory. */
+static fftwf_plan make_plan(const int *n, fftwf_complex *f, int is_back)
+{
+    pthread_mutex_lock(&planner);
+    const fftwf_plan plan =
+        is_back ? fftwf_plan_dft_c2r_3d(n[2], n[1], n[0], f, (float *)f,
+                                        FFTW_ESTIMATE)
+                : fftwf_plan_dft_r2c_3d(n[2], n[1], n[0], (float *)f, f,
+                                        FFTW_ESTIMATE);
+    pthread_mutex_unlock(&planner);
+    return plan;
+}
+
+static void run_plan(fftwf_plan plan)
+{
+    fftwf_execute(plan);
+    pthread_mutex_lock(&planner);
+    fftwf_destroy_plan(plan);
+    pthread_mutex_unlock(&planner);
+}
 
 static tsr_status no_memory(const tsr_map_grid *g, tsr_err *err)
 {
@@ -24,10 +50,7 @@ tsr_status tsr_fourier_make(const tsr_map_grid *grid, const float *value,
     *out = (tsr_fourier){.grid = *grid, .half = n[0] / 2 + 1};
     const size_t row = 2 * (size_t)out->half;
     fftwf_complex *f = fftwf_malloc(n_row * row * sizeof(float));
-    fftwf_plan plan = f == NULL
-                          ? NULL
-                          : fftwf_plan_dft_r2c_3d(n[2], n[1], n[0], (float *)f,
-                                                  f, FFTW_ESTIMATE);
+    const fftwf_plan plan = f == NULL ? NULL : make_plan(n, f, 0);
     out->f = f;
     if (plan == NULL) {
         tsr_fourier_clear(out);
@@ -39,8 +62,7 @@ tsr_status tsr_fourier_make(const tsr_map_grid *grid, const float *value,
             const float v = value[r * nx + x];
             real[r * row + x] = isnan(v) ? 0.0f : (float)((double)v - mean);
         }
-    fftwf_execute(plan);
-    fftwf_destroy_plan(plan);
+    run_plan(plan);
     return TSR_OK;
 }
 
@@ -51,12 +73,10 @@ tsr_status tsr_fourier_back(tsr_fourier *fourier, float *value, tsr_err *err)
     const size_t row = 2 * (size_t)fourier->half;
     const double scale = 1.0 / (double)(nx * n_row);
     float *real = (float *)fourier->f;
-    fftwf_plan plan = fftwf_plan_dft_c2r_3d(n[2], n[1], n[0], fourier->f, real,
-                                            FFTW_ESTIMATE);
+    const fftwf_plan plan = make_plan(n, fourier->f, 1);
     if (plan == NULL)
         return no_memory(&fourier->grid, err);
-    fftwf_execute(plan);
-    fftwf_destroy_plan(plan);
+    run_plan(plan);
     for (size_t r = 0; r < n_row; r++)
         for (size_t x = 0; x < nx; x++)
             value[r * nx + x] = (float)(scale * (double)real[r * row + x]);

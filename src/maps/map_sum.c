@@ -56,6 +56,7 @@ enum {
 typedef struct {
     tsr_density_engine base;
     const tsr_device *device;
+    int is_clone; /* 1: program and map are borrowed */
     tsr_program program;
     tsr_cl cl; /* owns queue, kernels, map, on_blur and on_reach */
     cl_command_queue queue;
@@ -434,7 +435,8 @@ static void sum_free(tsr_density_engine *engine)
         if (e->buffer[i] != NULL)
             clReleaseMemObject(e->buffer[i]);
     tsr_cl_clear(&e->cl);
-    tsr_program_clear(&e->program);
+    if (!e->is_clone)
+        tsr_program_clear(&e->program);
     pthread_mutex_destroy(&e->shared);
 }
 
@@ -477,16 +479,23 @@ static tsr_status build(map_sum *e, tsr_err *err)
     snprintf(e->base.describe, sizeof e->base.describe,
              "map sums; %.120s, driver %.60s; source %016llx", info->name,
              info->driver, (unsigned long long)e->program.source_hash);
+    e->map = tsr_cl_buffer(&e->cl, CL_MEM_READ_WRITE,
+                           n_voxel * sizeof(cl_float), NULL);
+    return tsr_cl_check(&e->cl, err);
+}
+
+/* What an engine does not share with its clones. */
+static tsr_status make_queue(map_sum *e, tsr_err *err)
+{
     e->queue = tsr_cl_queue(&e->cl, CL_QUEUE_PROFILING_ENABLE);
     for (int k = 0; k < N_KERNEL; k++)
         e->kernel[k] = tsr_cl_kernel(&e->cl, &e->program, kernel_name[k]);
-    e->map = tsr_cl_buffer(&e->cl, CL_MEM_READ_WRITE,
-                           n_voxel * sizeof(cl_float), NULL);
     e->on_blur = tsr_cl_buffer(&e->cl, CL_MEM_READ_WRITE,
                                TSR_MOST_GAUSSIANS * 4 * sizeof(cl_float), NULL);
     e->on_reach =
         tsr_cl_buffer(&e->cl, CL_MEM_READ_WRITE, sizeof e->reach, NULL);
-    return tsr_cl_check(&e->cl, err);
+    TSR_TRY(tsr_cl_check(&e->cl, err));
+    return tsr_staging_make(&e->staging, e->device, e->queue, err);
 }
 
 /* Enqueues a write; `from` must stay unchanged until the queue is finished. */
@@ -812,30 +821,64 @@ static tsr_status upload_map(map_sum *e, const tsr_map *map, tsr_err *err)
         const tsr_map *from;
         void *context;
     } host = {map}; /* only read */
-    TSR_TRY(tsr_staging_make(&e->staging, e->device, e->queue, err));
     TSR_TRY(tsr_staging_send(&e->staging, e->map, tsr_map_n_voxel(&map->grid),
                              sizeof(float), copy_voxels, host.context, err));
     tsr_staging_wait(&e->staging);
     return TSR_OK;
 }
 
-tsr_status tsr_map_sum_new(const tsr_device *device, const tsr_map *map,
-                           tsr_density_engine **out, tsr_err *err)
+static tsr_status sum_clone(tsr_density_engine *engine,
+                            tsr_density_engine **out, tsr_err *err);
+
+static tsr_status allocate(const tsr_device *device, const tsr_map *map,
+                           map_sum **out, tsr_err *err)
 {
-    *out = NULL;
-    TSR_TRY(check_device(device, map, err));
     tsr_pool pool = {0};
-    map_sum *e = tsr_pool_new(&pool, 1, sizeof *e);
+    map_sum *e = *out = tsr_pool_new(&pool, 1, sizeof *e);
     TSR_TRY(tsr_allocated(e, err));
     e->device = e->cl.device = device;
     e->base = (tsr_density_engine){.pool = pool,
                                    .free = sum_free,
                                    .set_blur = sum_blur,
                                    .run = sum_run,
+                                   .clone = sum_clone,
                                    .map = map};
     pthread_mutex_init(&e->shared, NULL);
+    return TSR_OK;
+}
+
+static tsr_status sum_clone(tsr_density_engine *engine,
+                            tsr_density_engine **out, tsr_err *err)
+{
+    const map_sum *from = (const map_sum *)engine;
+    map_sum *e;
+    *out = NULL;
+    TSR_TRY(allocate(from->device, engine->map, &e, err));
+    e->is_clone = 1;
+    e->program = from->program;
+    e->map = from->map;
+    e->base.whole = engine->whole;
+    memcpy(e->base.describe, engine->describe, sizeof e->base.describe);
+    tsr_status status = make_queue(e, err);
+    if (engine->blur.n > 0)
+        TSR_THEN(status, sum_blur(&e->base, &engine->blur, err));
+    if (status == TSR_OK)
+        *out = &e->base;
+    else
+        tsr_density_free(&e->base);
+    return status;
+}
+
+tsr_status tsr_map_sum_new(const tsr_device *device, const tsr_map *map,
+                           tsr_density_engine **out, tsr_err *err)
+{
+    map_sum *e;
+    *out = NULL;
+    TSR_TRY(check_device(device, map, err));
+    TSR_TRY(allocate(device, map, &e, err));
     double start = tsr_clock_s();
     tsr_status status = build(e, err);
+    TSR_THEN(status, make_queue(e, err));
     e->times.build_s = tsr_clock_s() - start;
     start = tsr_clock_s();
     e->base.whole = tsr_map_whole(map);

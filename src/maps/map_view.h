@@ -11,17 +11,21 @@
 #include "maps/fourier.h"
 #include "molecule/structure.h"
 
-/* Models of a file, or conformations of a run. In an ensemble the states of a
- * draw are consecutive, and their densities add up with their weights. */
+/* Models of a file, frames of a trajectory, or conformations of a run. In an
+ * ensemble the states of a draw are consecutive, and their densities add up
+ * with their weights. */
 typedef struct {
     const char *path; /* as the user gave it, borrowed */
     tsr_atoms *atoms; /* names and elements; coordinates of the first model */
     unsigned char *z; /* [n_atom] atomic numbers */
     int n;            /* number of models */
-    double (*xyz)[3]; /* [n][n_atom] Angstrom */
-    long *draw;       /* [n] number of the draw in a run, or of the frame in a
-                         trajectory; NULL: models of a file */
-    int *chain;       /* [n] number of the chain; models of a file: NULL */
+    double (*xyz)[3]; /* [n][n_atom] Angstrom; with frames [1][n_atom] */
+    struct tsr_model_frames *frames; /* an open trajectory or run, whose models
+                                        are read one by one; NULL: xyz has all
+                                        models */
+    long *draw; /* [n] number of the draw in a run, or of the frame in a
+                   trajectory; NULL: models of a file */
+    int *chain; /* [n] number of the chain; models of a file: NULL */
     /* For a run; models of a file: NULL. */
     int *of_draw;   /* [n] index among the stored draws, ascending; equal for
                        the states of one draw */

@@ -287,28 +287,23 @@ int tsr_topology_n_atom(const tsr_topology *t)
     return n + tsr_guests_n_atom(t->guests);
 }
 
-int tsr_conformation_residue_atoms(const tsr_topology *t,
-                                   const tsr_conformation *c, int residue,
-                                   double xyz[TSR_MODEL_ATOMS][3])
-{
-    double(*x)[3] = c->backbone[residue], frame[3][3];
-    const int n = atoms_of(&t->residue[residue]);
-    if (n > 0)
-        memcpy(xyz, x, 4 * sizeof *xyz);
-    if (n > 4)
-        tsr_conformation_cb(t, c, residue, xyz[4]);
-    if (n > 5) {
-        tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
-        tsr_frame_to_global(xyz[5], frame, x[TSR_CA], c->side[residue]);
-    }
-    return n;
-}
-
 void tsr_conformation_atoms(const tsr_topology *t, const tsr_conformation *c,
                             double (*xyz)[3])
 {
-    for (int i = 0; i < t->n_residue; i++)
-        xyz += tsr_conformation_residue_atoms(t, c, i, xyz);
+    double frame[3][3];
+    for (int i = 0; i < t->n_residue; i++) {
+        double(*x)[3] = c->backbone[i];
+        const int n = atoms_of(&t->residue[i]);
+        if (n > 0)
+            memcpy(xyz, x, 4 * sizeof *xyz);
+        if (n > 4)
+            tsr_conformation_cb(t, c, i, xyz[4]);
+        if (n > 5) {
+            tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
+            tsr_frame_to_global(xyz[5], frame, x[TSR_CA], c->side[i]);
+        }
+        xyz += n;
+    }
     tsr_guests_place(t, c, xyz);
 }
 

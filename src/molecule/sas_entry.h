@@ -9,6 +9,7 @@
 
 #include "core/pool.h"
 #include "core/status.h"
+#include "store/cansas.h"
 
 #include <stddef.h>
 
@@ -18,27 +19,12 @@ enum { TSR_MOST_SAS_FITS = 16 };
 typedef struct {
     char name[64];           /* "SASDA52"; "": the curve is from no entry */
     char source[80];         /* of the beam, as "X-ray synchrotron"; or "" */
-    double rg, rg_error;     /* Guinier, Angstrom */
+    double rg;               /* Guinier, Angstrom */
     double rg_pr, d_max;     /* of P(r), Angstrom */
     double mass, mass_porod; /* from I(0), and from Porod's volume; kDa */
     int n_fit;               /* fits of models, the first of them */
     double chi2[TSR_MOST_SAS_FITS];
 } tsr_sas_entry;
-
-/* A point of the curve as stated. NaN: not stated, or no number. */
-typedef struct {
-    double q, intensity, sigma;
-    long line; /* line number, from 1 */
-} tsr_sas_point;
-
-/* The curve of an entry. */
-typedef struct {
-    tsr_sas_point *point; /* [n] */
-    int n;                /* at least 1 */
-    int n_unused;         /* points of scans after the first */
-    long first_unused;    /* line of the first such point */
-    char unit[40];        /* of q (_sas_scan.unit): "1/nm"; "": not stated */
-} tsr_sas_curve;
 
 /* Returns 1 if a text is CIF: it begins, after blanks and comments, with a data
  * block, and has an item or a loop. A NUL follows the `size` bytes. */
@@ -46,10 +32,11 @@ int tsr_sas_is_cif(const char *text, size_t size);
 
 /* Reads the first data block that has a curve (_sas_scan_intensity), and the
  * fits of all blocks (_sas_model_fitting_details), with gemmi
- * (molecule/structure_read.cc). Points are in memory of the pool. Errors, with
- * file and line: TSR_E_DATA (no CIF, no curve), TSR_E_NOMEM. */
+ * (molecule/structure_read.cc). The curve is that of the first scan of its
+ * loop; n_data counts scans. Errors, with file and line: TSR_E_DATA (no CIF, no
+ * curve), TSR_E_NOMEM. */
 tsr_status tsr_sas_entry_read(const char *path, const char *text, size_t size,
                               tsr_pool *pool, tsr_sas_entry *entry,
-                              tsr_sas_curve *curve, tsr_err *err);
+                              tsr_cansas *curve, tsr_err *err);
 
 #endif

@@ -1898,7 +1898,6 @@ void read_results(gemmi::cif::Document &doc, gemmi::cif::Block &main,
                   name.substr(0, gemmi::to_lower(name).rfind("_main")).c_str());
     copy_word(e->source, main.find_values("_sas_beam.type_of_source"));
     e->rg = nm * first_number(main, "_sas_result.rg_from_guinier");
-    e->rg_error = nm * first_number(main, "_sas_result.rg_from_guinier_error");
     e->rg_pr = nm * first_number(main, "_sas_result.rg_from_pr");
     e->d_max = nm * first_number(main, "_sas_result.d_max");
     e->mass = first_number(main, "_sas_result.mw_standard");
@@ -1914,51 +1913,37 @@ void read_results(gemmi::cif::Document &doc, gemmi::cif::Block &main,
         }
 }
 
-/* gemmi keeps values as they are written, and the line of a loop alone, so the
- * line of each row is found by a search for its values one after another. */
-void read_curve(const std::string &text, gemmi::cif::Column *column,
-                tsr_sas_curve *curve)
+/* Reads the rows of the first scan of a loop. columns: q, I, sigma and the
+ * scan; the last two may be missing. */
+void read_curve(gemmi::cif::Column *column, tsr_pool *pool, tsr_cansas *curve)
 {
     const gemmi::cif::Item *item = column[0].item();
-    const gemmi::cif::Loop &loop = item->loop;
-    size_t at = 0;
-    long line = 1;
-    auto find = [&](const std::string &word) {
-        const size_t to = std::min(text.find(word, at), text.size());
-        line +=
-            std::count(text.begin() + long(at), text.begin() + long(to), '\n');
-        at = to;
-    };
-    while (line < item->line_number && at < text.size()) {
-        find("\n");
-        at++;
-        line++;
-    }
-    for (const std::string &tag : loop.tags)
-        find(tag);
-    at += loop.tags.back().size();
-    for (size_t i = 0; i < loop.length(); i++) {
-        double value[3];
-        long first = 0;
-        for (size_t k = 0; k < loop.width(); k++) {
-            find(loop.val(i, k));
-            at += loop.val(i, k).size();
-            first = k == 0 ? line : first;
+    const int n = column[0].length();
+    const bool has_scans = column[3].item() == item;
+    *curve = tsr_cansas{};
+    curve->n_data = 1;
+    curve->point = static_cast<tsr_cansas_point *>(
+        tsr_pool_new(pool, size_t(n), sizeof *curve->point));
+    if (curve->point == nullptr)
+        throw std::bad_alloc();
+    for (int i = 0; i < n; i++) {
+        if (has_scans && column[3].at(i) != column[3].at(0)) {
+            curve->n_data += column[3].at(i) != column[3].at(i - 1);
+            continue;
         }
-        for (int k = 0; k < 3; k++)
-            value[k] = column[k].item() == item
-                           ? gemmi::cif::as_number(column[k].at(int(i)))
-                           : double(NAN);
-        if (column[3].item() == item && column[3].at(int(i)) != column[3].at(0))
-            curve->first_unused =
-                curve->n_unused++ > 0 ? curve->first_unused : first;
-        else
-            curve->point[curve->n++] = {value[0], value[1], value[2], first};
+        tsr_cansas_point *point = &curve->point[curve->n++];
+        point->line = i + 1;
+        for (int c = 0; c < TSR_CANSAS_N; c++) {
+            const bool is_there = c < 3 && column[c].item() == item;
+            point->value[c] =
+                is_there ? gemmi::cif::as_number(column[c].at(i)) : double(NAN);
+            curve->has[c] |= std::isfinite(point->value[c]);
+        }
     }
 }
 
 void read_entry(const char *path, const std::string &text, tsr_pool *pool,
-                tsr_sas_entry *entry, tsr_sas_curve *curve)
+                tsr_sas_entry *entry, tsr_cansas *curve)
 {
     static const char *const tag[] = {
         "_sas_scan_intensity.momentum_transfer",
@@ -1977,15 +1962,11 @@ void read_entry(const char *path, const std::string &text, tsr_pool *pool,
         if (loop->length() == 0)
             refuse("'%s', line %d: the loop of the curve has no rows", path,
                    column[0].item()->line_number);
-        *curve = tsr_sas_curve{};
-        curve->point = static_cast<tsr_sas_point *>(
-            tsr_pool_new(pool, loop->length(), sizeof *curve->point));
-        if (curve->point == nullptr)
-            throw std::bad_alloc();
-        read_curve(text, column, curve);
-        copy_word(curve->unit, block.find_values("_sas_scan.unit"));
-        if (curve->unit[0] == '\0')
-            copy_word(curve->unit,
+        read_curve(column, pool, curve);
+        copy_word(curve->unit[TSR_CANSAS_Q],
+                  block.find_values("_sas_scan.unit"));
+        if (curve->unit[TSR_CANSAS_Q][0] == '\0')
+            copy_word(curve->unit[TSR_CANSAS_Q],
                       block.find_values("_sas_scan.momentum_transfer_units"));
         read_results(doc, block, entry);
         return;
@@ -2006,7 +1987,7 @@ extern "C" int tsr_sas_is_cif(const char *text, size_t size)
 extern "C" tsr_status tsr_sas_entry_read(const char *path, const char *text,
                                          size_t size, tsr_pool *pool,
                                          tsr_sas_entry *entry,
-                                         tsr_sas_curve *curve, tsr_err *err)
+                                         tsr_cansas *curve, tsr_err *err)
 {
     struct None {
         int *release() { return nullptr; }

@@ -349,12 +349,6 @@ void tsr_conformation_atoms(const tsr_topology *topology,
                             const tsr_conformation *conformation,
                             double (*xyz)[3]);
 
-/* The same for one residue, without guests. Returns the number of atoms. */
-enum { TSR_MODEL_ATOMS = 6 };
-int tsr_conformation_residue_atoms(const tsr_topology *topology,
-                                   const tsr_conformation *conformation,
-                                   int residue, double xyz[TSR_MODEL_ATOMS][3]);
-
 /* The conformation as the atoms of model.pdb, in the order above; SC is a
  * pseudo atom. The caller frees it. NULL: out of memory. */
 tsr_model_atoms *tsr_topology_model(const tsr_topology *topology,

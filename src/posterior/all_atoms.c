@@ -24,11 +24,7 @@ typedef enum {
     FROM_FRAME, /* fixed to N, CA, C: CB */
     FROM_SIDE,  /* fixed to the side chain, which turns about CA-CB: atoms
                    beyond CB */
-    FROM_O,     /* the mirror image of O: OXT */
-    /* attached particles: water and guests */
-    FROM_CARBONYL, /* fixed to CA, C, O: water on O or OXT */
-    FROM_HOST,     /* fixed to N, CA, C of the host residue: guests */
-    FROM_BASE      /* as FROM_HOST, and turned with the base of a nucleotide */
+    FROM_O      /* the mirror image of O: OXT */
 } source;
 
 /* How an atom is placed. */
@@ -289,43 +285,6 @@ static double best_turn(const double ca[3], const double cb[3],
     return atan2(tsr_vec3_dot(normal, axis), tsr_vec3_dot(a, b));
 }
 
-/* Local frames of a residue. */
-typedef struct {
-    double frame[3][3], side[3][3]; /* origin CA; `side` is turned about
-                                       CA-CB */
-    double carbonyl[3][3];          /* origin C, if the model has O */
-    double host[3][3];              /* origin CA, axes from N-CA-C; for
-                                       guests */
-    tsr_motion base;                /* turn of the base, in the frame `host` */
-    double ca[3], c[3];
-} residue_frames;
-
-static void compute_frames(const placed_residue *at, const double (*model)[3],
-                           residue_frames *to)
-{
-    const double *ca = model[at->ca], *c = model[at->c];
-    double cb[3], centre[3];
-    tsr_motion turn;
-    side_frame(to->frame, at, model[at->n], ca, c);
-    tsr_vec3_copy(to->ca, ca);
-    tsr_vec3_copy(to->c, c);
-    memcpy(to->side, to->frame, sizeof to->side);
-    memcpy(to->carbonyl, to->frame, sizeof to->carbonyl);
-    if (at->o >= 0)
-        tsr_frame(to->carbonyl, ca, c, model[at->o]);
-    if (at->cb < 0 || at->sc < 0)
-        return;
-    tsr_frame_to_global(cb, to->frame, ca, at->cb_local);
-    tsr_frame_to_global(centre, to->frame, ca, at->side_local);
-    tsr_motion_about(&turn, ca, cb, best_turn(ca, cb, centre, model[at->sc]));
-    for (int i = 0; i < 3; i++)
-        for (int k = 0; k < 3; k++) {
-            to->side[i][k] = 0.0;
-            for (int d = 0; d < 3; d++)
-                to->side[i][k] += turn.rotation[i][d] * to->frame[d][k];
-        }
-}
-
 /* Places OXT in the direction of O mirrored at the axis CA-C. */
 static void place_oxt(const placed_residue *at, const double (*model)[3],
                       double bond_ang, double out[3])
@@ -341,59 +300,62 @@ static void place_oxt(const placed_residue *at, const double (*model)[3],
         out[d] = c[d] + bond_ang * (along * axis[d] - bond[d]);
 }
 
-static void place_one(const placement *how, const placed_residue *at,
-                      residue_frames *by, const double (*model)[3],
-                      double out[3])
+/* Frame of a residue's side chain, turned about CA-CB. `frame`: not turned. */
+static void turned_frame(const placed_residue *at, const double (*model)[3],
+                         double (*frame)[3], double (*side)[3])
 {
-    double turned[3];
-    switch (how->from) {
-    case FROM_MODEL:
-        tsr_vec3_copy(out, model[how->model]);
-        break;
-    case FROM_O:
-        place_oxt(at, model, how->local[0], out);
-        break;
-    case FROM_CARBONYL:
-        tsr_frame_to_global(out, by->carbonyl, by->c, how->local);
-        break;
-    case FROM_FRAME:
-        tsr_frame_to_global(out, by->frame, by->ca, how->local);
-        break;
-    case FROM_SIDE:
-        tsr_frame_to_global(out, by->side, by->ca, how->local);
-        break;
-    case FROM_HOST:
-        tsr_frame_to_global(out, by->host, by->ca, how->local);
-        break;
-    case FROM_BASE:
-        tsr_vec3_copy(turned, how->local);
-        tsr_motion_apply(&by->base, turned);
-        tsr_frame_to_global(out, by->host, by->ca, turned);
-        break;
-    }
+    const double *ca = model[at->ca];
+    double cb[3], centre[3];
+    tsr_motion turn;
+    memcpy(side, frame, sizeof(double[3][3]));
+    if (at->cb < 0 || at->sc < 0)
+        return;
+    tsr_frame_to_global(cb, frame, ca, at->cb_local);
+    tsr_frame_to_global(centre, frame, ca, at->side_local);
+    tsr_motion_about(&turn, ca, cb, best_turn(ca, cb, centre, model[at->sc]));
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) {
+            side[i][k] = 0.0;
+            for (int d = 0; d < 3; d++)
+                side[i][k] += turn.rotation[i][d] * frame[d][k];
+        }
 }
 
-/* Places the atoms of an amino acid from its atoms in the model. Returns their
- * number. */
-static int place_amino(const tsr_all_atoms *all, int residue_number,
-                       const double (*model)[3], residue_frames *by,
-                       double (*xyz)[3])
+/* Places the atoms of an amino acid from its atoms in the model. */
+static void place_amino(const placed_residue *at, const placement *how,
+                        const double (*model)[3], double (*xyz)[3])
 {
-    const placed_residue *at = &all->residue[residue_number];
-    compute_frames(at, model, by);
+    const double *ca = model[at->ca];
+    double frame[3][3], side[3][3];
+    side_frame(frame, at, model[at->n], ca, model[at->c]);
+    turned_frame(at, model, frame, side);
     for (int k = 0; k < at->count; k++)
-        place_one(&all->placement[at->first + k], at, by, model, xyz[k]);
-    return at->count;
+        switch (how[k].from) {
+        case FROM_MODEL:
+            tsr_vec3_copy(xyz[k], model[how[k].model]);
+            break;
+        case FROM_O:
+            place_oxt(at, model, how[k].local[0], xyz[k]);
+            break;
+        case FROM_FRAME:
+            tsr_frame_to_global(xyz[k], frame, ca, how[k].local);
+            break;
+        case FROM_SIDE:
+            tsr_frame_to_global(xyz[k], side, ca, how[k].local);
+            break;
+        }
 }
 
 void tsr_all_atoms_place(const tsr_all_atoms *all, const double (*model_xyz)[3],
                          double (*xyz)[3])
 {
     int i = 0;
-    residue_frames by;
-    for (int r = 0; r < all->n_amino; r++)
-        i += place_amino(all, r, model_xyz + all->residue[r].model_first, &by,
-                         xyz + i);
+    for (int r = 0; r < all->n_amino; r++) {
+        const placed_residue *at = &all->residue[r];
+        place_amino(at, &all->placement[at->first], model_xyz + at->model_first,
+                    xyz + i);
+        i += at->count;
+    }
     for (; i < all->list.n_atom; i++) /* guests */
         tsr_vec3_copy(xyz[i], model_xyz[all->placement[i].model]);
 }
@@ -626,34 +588,22 @@ static int is_grid_faster(const tsr_atom_curves *c, const tsr_debye_spec *spec)
            tsr_method_seconds(TSR_METHOD_DIRECT, spec, 0.0, &speed);
 }
 
-/* The Debye sum of a model. origin, neutrons only: share of D2O about which the
- * contrast is expanded. *out points into the model and into *factor, which the
- * caller frees, also after an error. Errors: TSR_E_NOMEM. */
-static tsr_status model_spec(const tsr_atom_model *model, double origin,
-                             int n_q, double dq_inv_ang, double **factor,
-                             tsr_debye_spec *out, tsr_err *err)
-{
-    tsr_status status = TSR_OK;
-    *factor = malloc(TSR_ATOM_COMP * (size_t)model->n_type * (size_t)n_q *
-                     sizeof **factor);
-    TSR_TRY(tsr_allocated(*factor, err));
-    if (model->is_neutron)
-        status =
-            tsr_neutron_factors(model, origin, n_q, dq_inv_ang, *factor, err);
-    else
-        tsr_atom_model_factors(model, n_q, dq_inv_ang, *factor);
-    *out = tsr_atom_model_spec(model, n_q, dq_inv_ang, *factor);
-    return status;
-}
-
-/* Partial profiles of a model. origin: as of model_spec. */
+/* Partial profiles of a model. origin, neutrons only: share of D2O about which
+ * the contrast is expanded. */
 static tsr_status sum_profile(tsr_atom_curves *c, const tsr_atom_model *model,
                               double origin, double *partial, tsr_err *err)
 {
-    double *factor;
-    tsr_debye_spec spec;
-    tsr_status status = model_spec(model, origin, c->grid.n_q,
-                                   c->grid.dq_inv_ang, &factor, &spec, err);
+    const int n_q = c->grid.n_q;
+    const double dq = c->grid.dq_inv_ang;
+    tsr_status status = TSR_OK;
+    double *factor = malloc(TSR_ATOM_COMP * (size_t)model->n_type *
+                            (size_t)n_q * sizeof *factor);
+    TSR_TRY(tsr_allocated(factor, err));
+    if (model->is_neutron)
+        status = tsr_neutron_factors(model, origin, n_q, dq, factor, err);
+    else
+        tsr_atom_model_factors(model, n_q, dq, factor);
+    const tsr_debye_spec spec = tsr_atom_model_spec(model, n_q, dq, factor);
     if (status == TSR_OK && is_grid_faster(c, &spec))
         status =
             tsr_method_run(TSR_METHOD_FFT, &spec, 0.0, 1, NULL, partial, err);
@@ -664,11 +614,6 @@ static tsr_status sum_profile(tsr_atom_curves *c, const tsr_atom_model *model,
                      : tsr_debye_reference(&spec, NULL, partial, err));
     free(factor);
     return status;
-}
-
-const tsr_atoms *tsr_atom_curves_atoms(const tsr_atom_curves *curves)
-{
-    return &curves->atoms;
 }
 
 tsr_status tsr_atom_curves_place(tsr_atom_curves *curves,
@@ -791,486 +736,5 @@ tsr_status tsr_atom_curves_expose(tsr_atom_curves *curves,
     TSR_THEN(status, tsr_exposure_displace(&table->exposure, t->n_body, xyz,
                                            dry, exposure, err));
     tsr_pool_clear(&scratch);
-    return status;
-}
-
-/* ---- particles ----
- *
- * The particles of a residue: its atoms, the water beads on them, then atoms of
- * guests that the residue hosts, and their water beads. */
-
-/* Particles in a rigid unit are tabulated as one object, unless the unit has
- * fewer residues (three separate bodies define its position and orientation) or
- * fewer particles (a table would not be worth its memory traffic). */
-enum { LEAST_RESIDUES = 3, LEAST_PARTICLES = 100 };
-
-/* Increase of the largest distance from CA to the first body of a residue when
- * the angle N-CA-C bends, Angstrom. */
-static const double bending_ang = 0.5;
-
-/* A particle attached to a residue: a water bead or an atom of a guest. */
-typedef struct {
-    placement how;
-    int number; /* index in the atom model */
-} attached;
-
-/* Particles of all atoms: the interface of the engine, and the data to place
- * them. */
-typedef struct {
-    tsr_particles base;
-    tsr_pool pool; /* owns all arrays and the struct itself */
-    const tsr_topology *topology;
-    const tsr_conformation *first;    /* first conformation, whose layer is
-                                         attached */
-    const tsr_likelihood *likelihood; /* of bodies, for its probes */
-    tsr_atom_curves *curves;
-    int n_probe;
-    tsr_atom_model **model; /* [n_probe] of the first conformation */
-    attached *attached;     /* [n_all] sorted by residue */
-    int *first_attached;    /* [n_residue + 1] first attached particle of a
-                               residue */
-    int *first_all;         /* [n_residue + 1] first particle of a residue */
-    int *number;            /* [n_all] index of a particle in the atom model */
-    int *kind;              /* [n_all] type of a particle */
-    int *sample; /* [n_kind - 1] index in the atom model of a representative
-                    particle of each type */
-    double (*inside)[3]; /* storage of base.unit_particles */
-    int *inside_kind, *inside_unit;
-} atom_particles;
-
-static const atom_particles *as_atom_particles(const tsr_particles *particles)
-{
-    return (const atom_particles *)particles;
-}
-
-static int is_amino(const atom_particles *p, int residue)
-{
-    return p->topology->residue[residue].link == TSR_LINK_NONE;
-}
-
-static void free_particles(tsr_particles *particles)
-{
-    atom_particles *p = (atom_particles *)particles;
-    tsr_pool pool = p->pool;
-    for (int i = 0; i < p->n_probe; i++)
-        tsr_atom_model_free(p->model[i]);
-    tsr_atom_curves_free(p->curves);
-    tsr_pool_clear(&pool);
-}
-
-/* ---- positions ---- */
-
-/* Positions of all particles of a residue: xyz [.][3] out. Returns their
- * number. */
-static int place_residue(const atom_particles *p, const tsr_conformation *c,
-                         int residue, double (*xyz)[3])
-{
-    const tsr_topology *t = p->topology;
-    const tsr_all_atoms *all = p->curves->all;
-    const double(*x)[3] = (const double(*)[3])c->backbone[residue];
-    const int amino = is_amino(p, residue);
-    const placed_residue *at = &all->residue[amino ? residue : 0];
-    const attached *r = p->attached + p->first_attached[residue];
-    const attached *end = p->attached + p->first_attached[residue + 1];
-    double model[TSR_MODEL_ATOMS][3] = {{0.0}};
-    residue_frames by = {.ca = {0.0}};
-    int n = 0, has_base = 0;
-    if (amino) {
-        tsr_conformation_residue_atoms(t, c, residue, model);
-        n = place_amino(all, residue, (const double(*)[3])model, &by, xyz);
-    }
-    if (r < end && end[-1].how.from >= FROM_HOST) { /* guests come last */
-        tsr_vec3_copy(by.ca, x[TSR_CA]);
-        tsr_frame(by.host, x[TSR_N], x[TSR_CA], x[TSR_C]);
-    }
-    for (; r < end; r++) {
-        if (r->how.from == FROM_BASE && !has_base)
-            tsr_conformation_base(t, c, residue, &by.base);
-        has_base |= r->how.from == FROM_BASE;
-        place_one(&r->how, at, &by, (const double(*)[3])model, xyz[n++]);
-    }
-    return n;
-}
-
-/* Positions of the engine's particles of `count` residues: the bodies of
- * residues in a tabulated unit, and all particles of other residues. */
-static void place(const tsr_particles *particles,
-                  const tsr_conformation *conformation, int residue, int count,
-                  double (*xyz)[3])
-{
-    const tsr_particles *b = particles;
-    const tsr_topology *t = as_atom_particles(b)->topology;
-    for (int r = residue; r < residue + count; r++) {
-        const int n = b->first[r + 1] - b->first[r];
-        if (n > 0 && b->unit[b->first[r]] >= 0)
-            memcpy(xyz, conformation->body + t->residue[r].first_body,
-                   (size_t)n * sizeof *xyz);
-        else
-            place_residue(as_atom_particles(b), conformation, r, xyz);
-        xyz += n;
-    }
-}
-
-/* ---- form factors ---- */
-
-static tsr_status factors(const tsr_particles *particles, int probe, int n_q,
-                          double dq_inv_ang, double *factor, tsr_err *err)
-{
-    const atom_particles *p = as_atom_particles(particles);
-    const tsr_atom_model *m = p->model[probe];
-    const tsr_probe *as = &p->likelihood->probe[probe];
-    const size_t n_kind = (size_t)particles->n_kind, row = (size_t)n_q;
-    const double origin = as->is_neutron ? as->basis.origin : 0.0;
-    double *each;
-    tsr_debye_spec spec;
-    tsr_status status =
-        model_spec(m, origin, n_q, dq_inv_ang, &each, &spec, err);
-    memset(factor, 0, TSR_N_COMP * n_kind * row * sizeof *factor);
-    for (size_t k = 0; status == TSR_OK && k + 1 < n_kind; k++)
-        for (int a = 0; a < TSR_N_COMP; a++) {
-            const int i = p->sample[k];
-            const double *f = tsr_debye_factor(&spec, a, m->type[i]);
-            const double by = a == TSR_ATOM_HYDRATION ? m->surface[i] : 1.0;
-            for (size_t q = 0; q < row; q++)
-                factor[((size_t)a * n_kind + k) * row + q] = by * f[q];
-        }
-    free(each);
-    if (status != TSR_OK)
-        return status;
-    if (as->is_neutron) {
-        tsr_neutron_fold_factors(&as->basis, p->likelihood->contrast,
-                                 n_kind * row, factor);
-        return TSR_OK;
-    }
-    tsr_factors_fold(p->likelihood->contrast, particles->radius_ang,
-                     particles->n_kind, n_q, dq_inv_ang, factor);
-    return TSR_OK;
-}
-
-static tsr_status direct(const tsr_particles *particles,
-                         const tsr_conformation *conformation, int probe,
-                         int n_q, double dq_inv_ang,
-                         const tsr_debye_progress *progress, double *partial,
-                         tsr_err *err)
-{
-    const atom_particles *p = as_atom_particles(particles);
-    const tsr_probe *as = &p->likelihood->probe[probe];
-    const int n_residue = p->topology->n_residue;
-    const size_t n = (size_t)particles->n_all;
-    const double origin = as->is_neutron ? as->basis.origin : 0.0;
-    double *each = NULL;
-    tsr_debye_spec spec;
-    double(*xyz)[3] = calloc(2 * n + 1, sizeof *xyz), (*in_model)[3] = xyz + n;
-    TSR_TRY(tsr_allocated(xyz, err));
-    for (int r = 0; r < n_residue; r++)
-        place_residue(p, conformation, r, xyz + p->first_all[r]);
-    for (size_t i = 0; i < n; i++)
-        tsr_vec3_copy(in_model[p->number[i]], xyz[i]);
-    tsr_status status =
-        model_spec(p->model[probe], origin, n_q, dq_inv_ang, &each, &spec, err);
-    spec.xyz = (const double(*)[3])in_model;
-    TSR_THEN(status, tsr_method_run(TSR_METHOD_FFT, &spec, 0.0, 1, progress,
-                                    partial, err));
-    free(each);
-    free(xyz);
-    if (status == TSR_OK && as->is_neutron)
-        tsr_neutron_fold(&as->basis, p->likelihood->contrast, n_q, partial);
-    else if (status == TSR_OK)
-        tsr_partials_fold(p->likelihood->contrast, particles->radius_ang, n_q,
-                          dq_inv_ang, partial);
-    return status;
-}
-
-static const tsr_particles_type atom_type = {free_particles, place, factors,
-                                             direct};
-
-/* ---- construction ---- */
-
-static tsr_status make_models(atom_particles *p, const tsr_neutron *sample,
-                              tsr_err *err)
-{
-    const tsr_likelihood *l = p->likelihood;
-    double match;
-    tsr_pool_array(&p->pool, p->model, l->n_probe);
-    TSR_TRY(tsr_pool_check(&p->pool, err));
-    for (; p->n_probe < l->n_probe; p->n_probe++) {
-        tsr_atom_model **m = &p->model[p->n_probe];
-        TSR_TRY(tsr_atom_curves_place(p->curves, p->first, TSR_SOLVENT_LAYER, m,
-                                      err));
-        if (l->probe[p->n_probe].is_neutron)
-            TSR_TRY(tsr_neutron_apply(&sample[p->n_probe], &p->curves->atoms,
-                                      *m, NULL, &match, err));
-        p->base.radius_ang = (*m)->power_radius_ang;
-    }
-    p->base.n_all = p->model[0]->n;
-    return TSR_OK;
-}
-
-/* Placement that attaches a bead at x to an atom with placement `atom`. */
-static placement attach_to_atom(const placement *atom, const placed_residue *at,
-                                residue_frames *by, const double x[3])
-{
-    const int is_o = atom->from == FROM_O ||
-                     (atom->from == FROM_MODEL && atom->model == at->o);
-    placement out = {.from = is_o                      ? FROM_CARBONYL
-                             : atom->from == FROM_SIDE ? FROM_SIDE
-                                                       : FROM_FRAME};
-    if (is_o)
-        tsr_frame_to_local(out.local, by->carbonyl, by->c, x);
-    else
-        tsr_frame_to_local(
-            out.local, out.from == FROM_SIDE ? by->side : by->frame, by->ca, x);
-    return out;
-}
-
-/* Placement that attaches a point of a guest to its host; turns 1: it turns
- * with the base. */
-static placement attach_to_host(const atom_particles *p, int host, int turns,
-                                const double x[3])
-{
-    const double(*b)[3] = (const double(*)[3])p->first->backbone[host];
-    double frame[3][3], back[3];
-    tsr_motion turn;
-    placement out = {.from = turns ? FROM_BASE : FROM_HOST};
-    tsr_frame(frame, b[TSR_N], b[TSR_CA], b[TSR_C]);
-    tsr_frame_to_local(out.local, frame, b[TSR_CA], x);
-    if (!turns)
-        return out;
-    tsr_conformation_base(p->topology, p->first, host, &turn);
-    tsr_vec3_sub(back, out.local, turn.shift);
-    for (int k = 0; k < 3; k++) {
-        out.local[k] = 0.0;
-        for (int d = 0; d < 3; d++)
-            out.local[k] += turn.rotation[d][k] * back[d];
-    }
-    return out;
-}
-
-/* Lists the particles of an amino acid: its atoms, and the beads on them,
- * starting with bead *bead. *n and *n_attached count particles and attached
- * particles so far. */
-static void list_amino(atom_particles *p, int residue, int *bead, int *n,
-                       int *n_attached)
-{
-    const tsr_atom_model *m = p->model[0];
-    const tsr_all_atoms *all = p->curves->all;
-    const placed_residue *at = &all->residue[residue];
-    const int end = at->first + at->count;
-    double model[TSR_MODEL_ATOMS][3];
-    residue_frames by;
-    tsr_conformation_residue_atoms(p->topology, p->first, residue, model);
-    compute_frames(at, (const double(*)[3])model, &by);
-    for (int k = at->first; k < end; k++)
-        p->number[(*n)++] = k;
-    for (; *bead < m->n && m->owner[*bead] < end; ++*bead)
-        p->attached[(*n_attached)++] =
-            (attached){attach_to_atom(&all->placement[m->owner[*bead]], at, &by,
-                                      m->xyz[*bead]),
-                       *bead};
-}
-
-/* Lists the attached particles of every residue, and the index of every
- * particle in the atom model. In the atom model, beads come after all atoms,
- * and those of amino acids come first. */
-static tsr_status list_particles(atom_particles *p, tsr_err *err)
-{
-    const tsr_atom_model *m = p->model[0];
-    const tsr_topology *t = p->topology;
-    const tsr_guests *g = t->guests;
-    const int n_of = tsr_guests_n_atom(g);
-    const int n_amino = p->curves->atoms.n_atom - n_of;
-    int n = 0, n_attached = 0, bead = m->n_atom, *atom, n_atom = n_amino;
-    tsr_pool_array(&p->pool, atom, m->n_atom);
-    tsr_pool_array(&p->pool, p->attached, m->n);
-    tsr_pool_array(&p->pool, p->first_attached, t->n_residue + 1);
-    tsr_pool_array(&p->pool, p->first_all, t->n_residue + 1);
-    tsr_pool_array(&p->pool, p->number, m->n);
-    TSR_TRY(tsr_pool_check(&p->pool, err));
-    for (int i = 0; i < n_of; i++)
-        if (g->atoms->atom[i].z != 1)
-            atom[n_atom++] = i;
-    for (int r = 0; r < t->n_residue; r++) {
-        p->first_all[r] = n;
-        p->first_attached[r] = n_attached;
-        if (is_amino(p, r))
-            list_amino(p, r, &bead, &n, &n_attached);
-        for (int k = n_amino; k < m->n && n_of > 0; k++) {
-            const int of = m->owner[k], i = of >= n_amino ? atom[of] : -1;
-            if (i >= 0 && g->host[i] == r)
-                p->attached[n_attached++] = (attached){
-                    attach_to_host(p, r, g->with_base[i], m->xyz[k]), k};
-        }
-        for (int k = p->first_attached[r]; k < n_attached; k++)
-            p->number[n++] = p->attached[k].number;
-    }
-    p->first_all[t->n_residue] = n;
-    p->first_attached[t->n_residue] = n_attached;
-    return n == m->n
-               ? TSR_OK
-               : tsr_fail(err, TSR_E_INTERNAL,
-                          "%d of %d atoms and beads have a residue", n, m->n);
-}
-
-/* Do particles i and j have the same type? Two atoms do if their types agree
- * for every probe. A bead is like no other particle. */
-static int is_alike(const atom_particles *p, int i, int j)
-{
-    int alike = i < p->model[0]->n_atom && j < p->model[0]->n_atom;
-    for (int k = 0; k < p->n_probe && alike; k++)
-        alike = p->model[k]->type[i] == p->model[k]->type[j];
-    return alike;
-}
-
-/* Numbers the types of particles: one for all atoms that are alike, one for
- * each bead, and a last one for the bodies of tabulated units. */
-static tsr_status find_kinds(atom_particles *p, tsr_err *err)
-{
-    const int n = p->base.n_all;
-    int n_kind = 0, n_atom_kind = 0, *by_number;
-    tsr_pool_array(&p->pool, p->kind, n);
-    tsr_pool_array(&p->pool, by_number, n);
-    tsr_pool_array(&p->pool, p->sample, n);
-    TSR_TRY(tsr_pool_check(&p->pool, err));
-    for (int i = 0; i < n; i++) { /* in the model atoms come before beads */
-        int k = 0;
-        while (k < n_atom_kind && !is_alike(p, i, p->sample[k]))
-            k++;
-        if (i >= p->model[0]->n_atom)
-            k = n_kind;
-        if (k == n_kind)
-            p->sample[n_kind++] = i;
-        if (i < p->model[0]->n_atom)
-            n_atom_kind = n_kind;
-        by_number[i] = k;
-    }
-    for (int i = 0; i < n; i++)
-        p->kind[i] = by_number[p->number[i]];
-    p->base.n_kind = n_kind + 1;
-    return TSR_OK;
-}
-
-/* The rigid unit of residue r if it is tabulated, else -1. count, residues
- * [n_residue]: numbers of particles and residues of each unit. */
-static int tabulated_unit(const atom_particles *p, const int *count,
-                          const int *residues, int r)
-{
-    const int unit = p->topology->residue[r].unit;
-    return unit >= 0 && count[unit] >= LEAST_PARTICLES &&
-                   residues[unit] >= LEAST_RESIDUES
-               ? unit
-               : -1;
-}
-
-static tsr_status reserve_particles(atom_particles *p, tsr_err *err)
-{
-    const int n_all = p->base.n_all, n = n_all + p->topology->n_body;
-    tsr_particles *b = &p->base;
-    tsr_pool_array(&p->pool, b->first, p->topology->n_residue + 1);
-    tsr_pool_array(&p->pool, b->kind, n);
-    tsr_pool_array(&p->pool, b->unit, n);
-    tsr_pool_array(&p->pool, b->start, n);
-    tsr_pool_array(&p->pool, p->inside, n_all);
-    tsr_pool_array(&p->pool, p->inside_kind, n_all);
-    tsr_pool_array(&p->pool, p->inside_unit, n_all);
-    b->unit_particles =
-        (tsr_unit_particles){.xyz = (const double(*)[3])p->inside,
-                             .type = p->inside_kind,
-                             .unit = p->inside_unit};
-    return tsr_pool_check(&p->pool, err);
-}
-
-/* Upper bound on the distance of a residue's particles from its first body, for
- * any side-chain torsion: the atoms keep their distances from CA. */
-static double largest_offset(const atom_particles *p, int r, int n,
-                             const double (*xyz)[3])
-{
-    const tsr_conformation *c = p->first;
-    const double *ca = c->backbone[r][TSR_CA];
-    double most = 0.0;
-    for (int i = 0; i < n; i++)
-        most = fmax(most, tsr_vec3_distance(xyz[i], ca));
-    return most + bending_ang +
-           tsr_vec3_distance(ca, c->body[p->topology->residue[r].first_body]);
-}
-
-/* Assigns every residue's particles to the table of its unit, or makes them
- * particles of their own. */
-static void assign_particles(atom_particles *p, const int *count,
-                             const int *residues, double (*xyz)[3])
-{
-    const tsr_topology *t = p->topology;
-    tsr_particles *b = &p->base;
-    for (int r = 0; r < t->n_residue; r++) {
-        const int unit = tabulated_unit(p, count, residues, r);
-        const int n = place_residue(p, p->first, r, xyz);
-        const int *kind = p->kind + p->first_all[r];
-        b->first[r] = b->n;
-        b->margin_ang = fmax(b->margin_ang,
-                             largest_offset(p, r, n, (const double(*)[3])xyz));
-        for (int k = 0; k < n && unit >= 0; k++, b->unit_particles.n++) {
-            tsr_vec3_copy(p->inside[b->unit_particles.n], xyz[k]);
-            p->inside_kind[b->unit_particles.n] = kind[k];
-            p->inside_unit[b->unit_particles.n] = unit;
-        }
-        for (int k = 0; k < n && unit < 0; k++, b->n++) {
-            tsr_vec3_copy(b->start[b->n], xyz[k]);
-            b->kind[b->n] = kind[k];
-            b->unit[b->n] = -1;
-        }
-        for (int k = 0; k < t->residue[r].n_body && unit >= 0; k++, b->n++) {
-            tsr_vec3_copy(b->start[b->n],
-                          p->first->body[t->residue[r].first_body + k]);
-            b->kind[b->n] = b->n_kind - 1;
-            b->unit[b->n] = unit;
-        }
-    }
-    b->first[t->n_residue] = b->n;
-}
-
-static tsr_status lay_out_particles(atom_particles *p, tsr_err *err)
-{
-    const tsr_topology *t = p->topology;
-    int *count, *residues;
-    double(*xyz)[3];
-    tsr_pool_array(&p->pool, count, t->n_residue + 1);
-    tsr_pool_array(&p->pool, residues, t->n_residue + 1);
-    tsr_pool_array(&p->pool, xyz, p->base.n_all);
-    TSR_TRY(reserve_particles(p, err));
-    for (int r = 0; r < t->n_residue; r++)
-        if (t->residue[r].unit >= 0) {
-            count[t->residue[r].unit] += p->first_all[r + 1] - p->first_all[r];
-            residues[t->residue[r].unit]++;
-        }
-    assign_particles(p, count, residues, xyz);
-    return TSR_OK;
-}
-
-tsr_status tsr_atom_particles_new(const tsr_likelihood *likelihood,
-                                  const tsr_neutron *sample,
-                                  tsr_atom_curves *curves, tsr_particles **out,
-                                  tsr_err *err)
-{
-    const tsr_molecule *m = curves->molecule;
-    tsr_pool pool = {0};
-    atom_particles *p = tsr_pool_new(&pool, 1, sizeof *p);
-    *out = NULL;
-    if (p == NULL) {
-        tsr_atom_curves_free(curves);
-        return tsr_no_memory(err);
-    }
-    *p = (atom_particles){.base = {.type = &atom_type},
-                          .pool = pool,
-                          .topology = m->topology,
-                          .first = m->first,
-                          .likelihood = likelihood,
-                          .curves = curves};
-    tsr_status status = make_models(p, sample, err);
-    TSR_THEN(status, list_particles(p, err));
-    TSR_THEN(status, find_kinds(p, err));
-    TSR_THEN(status, lay_out_particles(p, err));
-    if (status == TSR_OK)
-        *out = &p->base;
-    else
-        free_particles(&p->base);
     return status;
 }

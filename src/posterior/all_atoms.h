@@ -14,7 +14,6 @@
 
 #include "core/status.h"
 #include "gpu/device.h"
-#include "likelihood/likelihood.h"
 #include "molecule/structure.h"
 #include "posterior/molecule.h"
 #include "scattering/atom_model.h"
@@ -72,11 +71,6 @@ tsr_status tsr_atom_curves_try(const tsr_molecule *molecule, tsr_log *log,
                                tsr_atom_curves **out, tsr_err *err);
 void tsr_atom_curves_free(tsr_atom_curves *curves);
 
-/* The atoms in the order of the coordinates: amino acids as tsr_all_atoms_list
- * has them, then guests with their hydrogens. Their coordinates are those of
- * the conformation placed last. */
-const tsr_atoms *tsr_atom_curves_atoms(const tsr_atom_curves *curves);
-
 /* Scatterers of all atoms and their water in a conformation. The caller frees
  * *model. Errors: those of tsr_atom_model_new. */
 tsr_status tsr_atom_curves_place(tsr_atom_curves *curves,
@@ -125,28 +119,5 @@ tsr_status tsr_atom_curves_expose(tsr_atom_curves *curves,
                                   const tsr_molecule *molecule,
                                   const tsr_conformation *conformation,
                                   double *exposure, tsr_err *err);
-
-/* ---- particles ----
- *
- * All atoms of a run's molecule and their water as particles of an engine.
- *
- * Atoms are placed by tsr_all_atoms_place. The water is the layer of one
- * conformation (scattering/atom_model.h), with one bead for each exposed atom.
- * The bead is rigidly attached to its atom, so that a rigid part carries its
- * own layer along, as in programs that assemble molecules from domains
- * (Petoukhov & Svergun 2005, Biophys. J. 89, 1237). In other conformations the
- * attached layer deviates from the true one. A run learns the error of the
- * curve that results, as for bodies (docs/statistics.md). */
-
-/* Particles with the layer of the molecule's first conformation.
- * likelihood  of bodies; its probes define the form factors
- * sample      [n_probe]  neutron samples; not needed afterwards
- * curves      owned by the particles, freed also after an error; need no device
- * All other arguments are borrowed. Errors: TSR_E_NOMEM, those of
- * tsr_atom_curves_place and tsr_neutron_apply. */
-tsr_status tsr_atom_particles_new(const tsr_likelihood *likelihood,
-                                  const tsr_neutron *sample,
-                                  tsr_atom_curves *curves, tsr_particles **out,
-                                  tsr_err *err);
 
 #endif

@@ -405,12 +405,6 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
         {s->frozen && s->flexible.n + s->rigid.n + s->fixed.n + s->mobile.n > 0,
          "structure.frozen: nothing moves; leave flexible, rigid, fixed and "
          "mobile out"},
-        {is_atoms && s->file == NULL,
-         "structure.bodies: atoms needs structure.file: a sequence has no "
-         "atoms"},
-        {is_atoms && s->starts.n > 0,
-         "structure.starts: with structure.bodies: atoms the water of one "
-         "starting structure moves with its atoms; leave starts out"},
         {c->output.directory[0] == '\0',
          "output.directory is empty; name a folder"}};
     const struct {
@@ -423,13 +417,12 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
     for (size_t k = 0; k < sizeof rule / sizeof *rule; k++)
         if (rule[k].is_wrong)
             return tsr_fail(err, TSR_E_CONFIG, "%s", rule[k].why);
-    if (is_atoms && unknown != NULL && strcmp(c->device.use, "reference") == 0)
-        return tsr_fail(
-            err, TSR_E_CONFIG,
-            "device.use: reference computes curves of bodies, which only "
-            "propose draws of all atoms, and their error is not known, since "
-            "%s; leave reference out, or use a device",
-            unknown);
+    if (is_atoms && unknown != NULL)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.bodies: atoms: chains of bodies propose the "
+                        "draws, and their error against atoms is not known, "
+                        "since %s",
+                        unknown);
     if (s->starts.n > s->states)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure.starts: %d files for %ld state%s; each "
@@ -505,8 +498,9 @@ static void resolve_move_weights(tsr_config *c)
 
 /* ---- reading ---- */
 
-tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
-                           tsr_config *config, tsr_err *err)
+static tsr_status read_config(const char *path, const char *text, int n_set,
+                              const char *const *set, tsr_config *config,
+                              tsr_err *err)
 {
     const tsr_field *fields = tsr_config_fields();
     const char *base = tsr_text_file_name(path), *dot = strrchr(base, '.');
@@ -514,8 +508,9 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
         dot == NULL || dot == base ? strlen(base) : (size_t)(dot - base);
     memset(config, 0, sizeof *config);
     TSR_TRY(tsr_fields_init(fields, config, err));
-    TSR_TRY(tsr_yaml_read_marked(path, fields, config, n_set, set,
-                                 &config->marks, err));
+    TSR_TRY(text != NULL ? tsr_yaml_parse(text, fields, config, err)
+                         : tsr_yaml_read_marked(path, fields, config, n_set,
+                                                set, &config->marks, err));
     resolve_contrast(config);
     resolve_move_weights(config);
     config->path = strdup(path);
@@ -527,4 +522,15 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
         config->output.directory == NULL)
         return tsr_no_memory(err);
     return tsr_config_locate_error(config, tsr_config_check(config, err), err);
+}
+
+tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
+                           tsr_config *config, tsr_err *err)
+{
+    return read_config(path, NULL, n_set, set, config, err);
+}
+
+tsr_status tsr_config_parse(const char *text, tsr_config *config, tsr_err *err)
+{
+    return read_config("config.yaml", text, 0, NULL, config, err);
 }

@@ -124,6 +124,10 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
                            tsr_config *config, tsr_err *err);
 void tsr_config_clear(tsr_config *config);
 
+/* Reads a configuration with all values from a text in memory, as
+ * tsr_config_text writes it. Errors: those of tsr_config_read. */
+tsr_status tsr_config_parse(const char *text, tsr_config *config, tsr_err *err);
+
 /* Checks rules that span several keys. Errors: TSR_E_CONFIG; the message begins
  * with the key. */
 tsr_status tsr_config_check(const tsr_config *config, tsr_err *err);

@@ -2,11 +2,10 @@
  * and check of the model that the engines compute. */
 #include "posterior/setup.h"
 
-#include "core/clock.h"
 #include "core/interrupt.h"
+#include "core/ranks.h"
 #include "gpu/engine_device.h"
 
-#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +16,11 @@ static tsr_engine_spec make_spec(const tsr_setup *s, const tsr_likelihood *l,
     const tsr_molecule *m = &s->molecule;
     tsr_engine_spec spec = tsr_likelihood_engine(l, probe, m->topology->n_body,
                                                  n_system, m->d_bound_ang);
-    if (s->devices.unit != NULL && l->particles == NULL) {
+    if (s->devices.unit != NULL) {
         spec.unit = s->devices.unit;
         spec.rigid = (const double(*)[3])m->first->body;
     }
-    if (l->particles == NULL && m->topology->symmetry.n > 1) {
+    if (m->topology->symmetry.n > 1) {
         spec.n_copy = m->topology->symmetry.n;
         spec.n_unique = m->topology->symmetry.n_unique;
         spec.copy_weight = m->topology->symmetry.weight;
@@ -53,102 +52,12 @@ static tsr_status make_engine(const tsr_setup *setup,
     return status;
 }
 
-/* ---- profiles of single conformations ---- */
-
-/* A system of the engine, used by one thread at a time. */
-struct tsr_profiler_slot {
-    tsr_batch *batch;
-    double (*xyz)[3]; /* positions of the particles; unused for bodies */
-    int is_used;
-};
-
-/* A profiler for at most n threads, with one system of the engine for each.
- * engine NULL: direct sums. All arguments are borrowed. */
-static tsr_status make_profiler(const tsr_topology *topology,
-                                const tsr_likelihood *likelihood,
-                                tsr_engine *engine, int n,
-                                tsr_profiler *profiler, tsr_err *err)
-{
-    tsr_profiler *p = profiler;
-    const tsr_particles *particles = likelihood->particles;
-    *p = (tsr_profiler){.likelihood = likelihood, .topology = topology};
-    pthread_mutex_init(&p->lock, NULL);
-    tsr_pool_array(&p->pool, p->slot, n);
-    TSR_TRY(tsr_pool_check(&p->pool, err));
-    for (; p->n < n && engine != NULL; p->n++) {
-        tsr_pool_array(&p->pool, p->slot[p->n].xyz,
-                       particles != NULL ? particles->n : 0);
-        TSR_TRY(tsr_pool_check(&p->pool, err));
-        TSR_TRY(tsr_batch_new(engine, 1, &p->slot[p->n].batch, err));
-    }
-    return TSR_OK;
-}
-
-static void clear_profiler(tsr_profiler *profiler)
-{
-    for (int k = 0; k < profiler->n; k++)
-        tsr_batch_free(profiler->slot[k].batch);
-    if (profiler->likelihood != NULL)
-        pthread_mutex_destroy(&profiler->lock);
-    tsr_pool_clear(&profiler->pool);
-}
-
-/* Index of a free system. A free system always exists, because there are as
- * many as threads. */
-static int acquire_slot(tsr_profiler *p)
-{
-    int k = 0;
-    pthread_mutex_lock(&p->lock);
-    while (p->slot[k].is_used)
-        k++;
-    p->slot[k].is_used = 1;
-    pthread_mutex_unlock(&p->lock);
-    return k;
-}
-
-tsr_status tsr_profiler_run(void *profiler,
-                            const tsr_conformation *conformation,
-                            double *partial, tsr_err *err)
-{
-    tsr_profiler *p = profiler;
-    const tsr_topology *t = p->topology;
-    const tsr_particles *particles = p->likelihood->particles;
-    if (p->n == 0)
-        return tsr_likelihood_direct(p->likelihood, t->n_body, conformation,
-                                     NULL, partial, err);
-    const int k = acquire_slot(p);
-    double(*xyz)[3] = particles != NULL ? p->slot[k].xyz : conformation->body;
-    if (particles != NULL)
-        particles->type->place(particles, conformation, 0, t->n_residue,
-                               p->slot[k].xyz);
-    const tsr_status status = tsr_batch_set(
-        p->slot[k].batch, k, (const double(*)[3])xyz, partial, err);
-    pthread_mutex_lock(&p->lock);
-    p->slot[k].is_used = 0;
-    pthread_mutex_unlock(&p->lock);
-    return status;
-}
-
-/* Checks engine and q grid on the first conformation against a direct sum.
- * partial [n_pair][n_q] and *worst (may be NULL; as of tsr_likelihood_check)
- * out. */
-static tsr_status check_profiler(const tsr_setup *setup, tsr_profiler *profiler,
-                                 double *partial, double *worst, tsr_err *err)
-{
-    const tsr_molecule *m = &setup->molecule;
-    TSR_TRY(tsr_profiler_run(profiler, m->first, partial, err));
-    return tsr_likelihood_check(profiler->likelihood, m->topology,
-                                setup->data.scattering, m->first, partial,
-                                worst, err);
-}
-
 /* ---- devices ---- */
 
 static tsr_status reserve(tsr_devices *v, int n, tsr_err *err)
 {
     tsr_pool_array(&v->pool, v->device, n);
     tsr_pool_array(&v->pool, v->group, n);
-    tsr_pool_array(&v->pool, v->speed, n);
     return tsr_pool_check(&v->pool, err);
 }
 
@@ -160,7 +69,6 @@ static void drop_device(tsr_devices *v, int e)
     for (v->n--; e < v->n; e++) {
         v->group[e] = v->group[e + 1];
         v->device[e] = v->device[e + 1];
-        v->speed[e] = v->speed[e + 1];
     }
 }
 
@@ -216,6 +124,34 @@ static tsr_status open_device(int index, const tsr_setup *s,
     return status;
 }
 
+/* The ranks of a computer share its devices. With `auto` and `gpu`, for which
+ * one rank takes one device, they share all GPUs. */
+static const char *devices_of_ranks(const char *use, int n,
+                                    const tsr_device_info *list)
+{
+    int n_rank, n_gpu = 0;
+    (void)tsr_ranks_on_node(&n_rank);
+    for (int i = 0; i < n; i++)
+        n_gpu += list[i].type == TSR_DEVICE_GPU;
+    return n_rank > 1 && n_gpu > 0 &&
+                   (strcmp(use, "auto") == 0 || strcmp(use, "gpu") == 0)
+               ? "all-gpu"
+               : use;
+}
+
+/* Keeps the devices of this rank: every n_rank-th, or one that other ranks
+ * have, too. */
+static void keep_own(int *chosen, int *n_chosen)
+{
+    int n_rank, n = 0;
+    const int rank = tsr_ranks_on_node(&n_rank);
+    if (*n_chosen < 1)
+        return;
+    for (int i = rank % *n_chosen; i < *n_chosen; i += n_rank)
+        chosen[n++] = chosen[i];
+    *n_chosen = n;
+}
+
 /* Opens the devices. For `all`, devices that fail are left out; a device named
  * explicitly must work. */
 static tsr_status open_devices(const char *use, tsr_log *log, tsr_setup *s,
@@ -231,8 +167,9 @@ static tsr_status open_devices(const char *use, tsr_log *log, tsr_setup *s,
         chosen = calloc((size_t)n, sizeof *chosen);
         status = tsr_allocated(chosen, err);
     }
-    TSR_THEN(status,
-             tsr_device_choose_many(use, n, list, chosen, &n_chosen, err));
+    TSR_THEN(status, tsr_device_choose_many(devices_of_ranks(use, n, list), n,
+                                            list, chosen, &n_chosen, err));
+    keep_own(chosen, &n_chosen);
     TSR_THEN(status, reserve(v, n_chosen, err));
     for (int i = 0; i < n_chosen && status == TSR_OK; i++) {
         const int e = v->n++;
@@ -307,100 +244,40 @@ static tsr_status open_configured(const tsr_config *config, tsr_log *log,
 
 /* ---- division of the chains ---- */
 
-/* Median duration of one batch of full profiles, s, from up to 7 repeats or two
- * seconds, after one batch that is not timed. */
-static tsr_status time_batch(tsr_batch *batch, const double (*xyz)[3], int n,
-                             double *profile, tsr_body_proposal *ask,
-                             double *seconds, tsr_err *err)
+static int n_own_chain(const tsr_setup *s)
 {
-    enum { REPEAT = 7 };
-    const tsr_body_range all = {.count = batch->engine->n_body, .xyz = xyz};
-    const double begin = tsr_clock_s();
-    double took[REPEAT];
-    int n_took = 0;
-    for (int i = 0; i < n; i++) {
-        ask[i] = (tsr_body_proposal){i, 1, &all};
-        TSR_TRY(tsr_batch_set(batch, i, xyz, NULL, err));
-    }
-    for (int r = -1; r < REPEAT; r++) {
-        const double start = tsr_clock_s();
-        if (n_took > 0 && start - begin > 2.0)
-            break;
-        TSR_TRY(tsr_batch_submit(batch, n, ask, err));
-        TSR_TRY(tsr_batch_wait(batch, profile, err));
-        if (r >= 0)
-            took[n_took++] = tsr_clock_s() - start;
-        for (int i = 0; i < n; i++)
-            tsr_batch_reject(batch, i);
-    }
-    gsl_sort(took, 1, (size_t)n_took);
-    *seconds = took[n_took / 2];
-    return TSR_OK;
+    const int rank = tsr_ranks_rank();
+    return tsr_ranks_first(s->n_chain, rank + 1) -
+           tsr_ranks_first(s->n_chain, rank);
 }
 
-/* Measures the profiles per second of each device, one device after the other,
- * so that they do not compete for the host. */
-static tsr_status measure_speeds(tsr_setup *s, tsr_err *err)
-{
-    const tsr_particles *own = s->data.likelihood->particles;
-    double(*xyz)[3] = own != NULL ? own->start : s->molecule.first->body;
-    enum { MOST = 32 };
-    tsr_devices *v = &s->devices;
-    const int each = (s->n_chain + v->n - 1) / v->n,
-              n = each < MOST ? each : MOST;
-    tsr_pool scratch = {0};
-    double *profile;
-    tsr_body_proposal *ask;
-    tsr_pool_array(&scratch, profile,
-                   n * tsr_likelihood_n_profile(s->data.likelihood));
-    tsr_pool_array(&scratch, ask, n);
-    tsr_status status = tsr_pool_check(&scratch, err);
-    for (int e = 0; e < v->n && status == TSR_OK; e++) {
-        tsr_engine *engine = NULL;
-        tsr_batch *batch = NULL;
-        double seconds = 0.0;
-        status =
-            make_engine(s, s->data.likelihood, v->device[e], n, &engine, err);
-        TSR_THEN(status, tsr_batch_new(engine, n, &batch, err));
-        TSR_THEN(status, time_batch(batch, (const double(*)[3])xyz, n, profile,
-                                    ask, &seconds, err));
-        v->speed[e] = n / fmax(seconds, 1e-9);
-        tsr_batch_free(batch);
-        tsr_engine_free(engine);
-    }
-    tsr_pool_clear(&scratch);
-    return status;
-}
-
-/* Divides the chains among the devices: equally if the devices are alike, else
- * by measured speed. Devices without chains are left out. */
+/* Divides the chains among the devices in proportion to an estimate of their
+ * speed: compute units times clock times lanes of a unit. So a repeated run
+ * divides the chains in the same way. Devices without chains are left out. */
 static tsr_status divide_chains(tsr_log *log, tsr_setup *s, tsr_err *err)
 {
+    enum { GPU_LANES = 64 };
     tsr_devices *v = &s->devices;
-    const int n = v->n;
-    int are_alike = 1, *part;
-    for (int e = 1; e < n; e++)
-        are_alike &=
-            tsr_device_is_same_model(tsr_device_get_info(v->device[0]),
-                                     tsr_device_get_info(v->device[e]));
-    tsr_pool_array(&v->pool, part, n);
+    int *part;
+    double *speed;
+    tsr_pool_array(&v->pool, part, v->n);
+    tsr_pool_array(&v->pool, speed, v->n);
     TSR_TRY(tsr_pool_check(&v->pool, err));
-    if (!are_alike) {
-        TSR_TRY(measure_speeds(s, err));
-        tsr_warn(log, "the devices differ, and the chains are divided by "
-                      "measured speed: a repeated run may divide the chains "
-                      "differently and draw other numbers");
+    for (int e = 0; e < v->n && v->device[e] != NULL; e++) {
+        const tsr_device_info *of = tsr_device_get_info(v->device[e]);
+        const int lanes = is_gpu(v->device[e]) ? GPU_LANES : of->float_width;
+        const int mhz = of->clock_mhz > 0 ? of->clock_mhz : 1000;
+        speed[e] = (double)of->compute_units * mhz * lanes;
     }
-    /* speeds of 0 give equal parts */
-    tsr_apportion(s->n_chain, n, v->speed, part);
-    for (int e = n - 1; e >= 0; e--) {
+    tsr_apportion(n_own_chain(s), v->n, speed, part);
+    for (int e = v->n - 1; e >= 0; e--) {
         v->group[e].n_chain = part[e];
         if (part[e] > 0)
             continue;
         tsr_warn(log,
                  "device '%s' is not used: there are fewer chains (%d) than "
-                 "devices (%d); sampler.chains sets the number of chains",
-                 tsr_device_get_info(v->device[e])->name, s->n_chain, n);
+                 "devices; sampler.chains sets the number of chains",
+                 tsr_device_get_info(v->device[e])->name, n_own_chain(s));
         drop_device(v, e);
     }
     return TSR_OK;
@@ -420,21 +297,18 @@ static tsr_status open_engines(tsr_setup *s, tsr_err *err)
     return TSR_OK;
 }
 
-/* "chains 0 to 3 (812 profiles/s): " if there are several engines, else "". */
+/* "chains 0 to 3: " if there are several engines, else "". */
 static void format_chains(const tsr_devices *v, int e, int first, char *text,
                           size_t size)
 {
     int last = first + v->group[e].n_chain - 1;
-    char speed[48] = "";
     text[0] = '\0';
     if (v->n == 1)
         return;
-    if (v->speed[e] > 0.0)
-        snprintf(speed, sizeof speed, " (%.4g profiles/s)", v->speed[e]);
     if (last > first)
-        snprintf(text, size, "chains %d to %d%s: ", first, last, speed);
+        snprintf(text, size, "chains %d to %d: ", first, last);
     else
-        snprintf(text, size, "chain %d%s: ", first, speed);
+        snprintf(text, size, "chain %d: ", first);
 }
 
 /* Describes the engines for the trace and the log, as "variant; device; source;
@@ -464,15 +338,19 @@ static tsr_status check_engines(tsr_log *log, const tsr_setup *s,
                                 double *partial, tsr_err *err)
 {
     const tsr_likelihood *l = s->data.likelihood;
+    const tsr_conformation *first = s->molecule.first;
     const tsr_devices *v = &s->devices;
     double worst = 0.0;
     for (int e = 0; e < v->n; e++) {
         double own = 0.0;
-        tsr_profiler one;
-        tsr_status status = make_profiler(s->molecule.topology, l,
-                                          v->group[e].engine, 1, &one, err);
-        TSR_THEN(status, check_profiler(s, &one, partial, &own, err));
-        clear_profiler(&one);
+        tsr_batch *one = NULL;
+        tsr_status status = tsr_batch_new(v->group[e].engine, 1, &one, err);
+        TSR_THEN(status, tsr_batch_set(one, 0, (const double(*)[3])first->body,
+                                       partial, err));
+        TSR_THEN(status, tsr_likelihood_check(l, s->molecule.topology,
+                                              s->data.scattering, first,
+                                              partial, &own, err));
+        tsr_batch_free(one);
         if (status != TSR_OK)
             return v->n == 1
                        ? status
@@ -490,103 +368,96 @@ static tsr_status check_engines(tsr_log *log, const tsr_setup *s,
 
 /* ---- all-atom draws ----
  *
- * With plane waves (GPUs), the likelihood is computed from particles
- * (posterior/all_atoms.h), and chains move them like bodies.
- *
- * Otherwise the chains move bodies, whose corrected curves are close to those
- * of all atoms (learn_error.c). An all-atom chain above each ladder
- * (sampler/all_atom_chain.h) samples the posterior whose curves come from the
- * particles. That posterior needs its own terms, made from the same entries of
- * the configuration, because terms store the model error of their profiles. */
+ * Chains move bodies, whose corrected curves are close to those of all atoms
+ * (learn_error.c). An all-atom chain above each ladder
+ * (sampler/all_atom_chain.h) samples the posterior of the all-atom curves,
+ * whose hydration layer is made anew for each conformation. That posterior
+ * needs its own terms, made from the same entries of the configuration, because
+ * the terms of the bodies store a model error. */
+
+/* Atoms and workspace, used by one thread at a time. */
+struct tsr_atom_slot {
+    tsr_atom_curves *curves;
+    double *workspace;
+    int is_used;
+};
 
 void tsr_atoms_clear(tsr_atom_target *atoms)
 {
-    clear_profiler(&atoms->profiler);
-    tsr_engine_free(atoms->engine);
+    for (int k = 0; k < atoms->n; k++)
+        tsr_atom_curves_free(atoms->slot[k].curves);
+    if (atoms->likelihood != NULL)
+        pthread_mutex_destroy(&atoms->lock);
     tsr_likelihood_free(atoms->likelihood);
-    tsr_particles_free(atoms->particles);
-    *atoms = (tsr_atom_target){.particles = NULL};
+    tsr_pool_clear(&atoms->pool);
+    *atoms = (tsr_atom_target){.likelihood = NULL};
 }
 
-static tsr_status make_particles(tsr_setup *s, tsr_likelihood *likelihood,
-                                 tsr_log *log, tsr_err *err)
+/* Partial profiles of all atoms; context is the tsr_atom_target. A free slot
+ * always exists, because there are as many as threads. */
+static tsr_status sum_atoms(void *context, const tsr_conformation *conformation,
+                            double *partial, tsr_err *err)
 {
-    tsr_atom_curves *curves = NULL;
-    TSR_TRY(tsr_atom_curves_new(&s->molecule, &s->data.likelihood->grid, NULL,
-                                NULL, &curves, err));
-    TSR_TRY(tsr_atom_particles_new(s->data.likelihood, s->data.sample, curves,
-                                   &s->atoms.particles, err));
-    TSR_TRY(tsr_likelihood_use_particles(likelihood, s->atoms.particles, err));
-    tsr_info(log,
-             "all-atom draws: %d atoms and water beads, %d of them in rigid "
-             "parts; the water beads move with their atoms",
-             s->atoms.particles->n_all, s->atoms.particles->unit_particles.n);
-    return TSR_OK;
+    tsr_atom_target *t = context;
+    struct tsr_atom_slot *slot = t->slot;
+    double radius_ang;
+    pthread_mutex_lock(&t->lock);
+    while (slot->is_used)
+        slot++;
+    slot->is_used = 1;
+    pthread_mutex_unlock(&t->lock);
+    const tsr_status status =
+        tsr_data_sum_atoms(t->data, t->likelihood, slot->curves, conformation,
+                           slot->workspace, partial, &radius_ang, err);
+    pthread_mutex_lock(&t->lock);
+    slot->is_used = 0;
+    if (status == TSR_OK)
+        t->radius_ang = radius_ang;
+    pthread_mutex_unlock(&t->lock);
+    return status;
 }
 
-static tsr_status test_plane_waves(const tsr_setup *s, tsr_err *err)
-{
-    const tsr_likelihood *l = s->data.likelihood;
-    for (int e = 0; e < s->devices.n; e++)
-        for (int p = 0; p < l->n_probe && s->devices.device[e] != NULL; p++)
-            TSR_TRY(tsr_plane_wave_self_test(s->devices.device[e], 0,
-                                             l->probe[p].n_comp, NULL, err));
-    return TSR_OK;
-}
-
-/* If chains move all atoms: makes the likelihood one of particles. Called after
- * the devices are open. */
-static tsr_status use_particles(const tsr_config *config, tsr_log *log,
-                                tsr_setup *setup, tsr_err *err)
-{
-    if (config->structure.bodies != TSR_CONFIG_ATOMS)
-        return TSR_OK;
-    tsr_status status = test_plane_waves(setup, err);
-    TSR_THEN(status, make_particles(setup, setup->data.likelihood, log, err));
-    return status == TSR_OK ? status
-                            : tsr_wrap(err, status, "structure.bodies: atoms");
-}
-
-/* Makes likelihood, engine and profiler of the all-atom curves, and learns
- * their model error. partial [n_pair][n_q]: workspace. */
-static tsr_status make_all_atom_target(const tsr_config *config, tsr_log *log,
-                                       tsr_setup *s, double *partial,
-                                       tsr_err *err)
+/* Makes likelihood and curves. partial [n_pair][n_q] out: of the first
+ * conformation. */
+static tsr_status make_all_atom_target(const tsr_config *config, tsr_setup *s,
+                                       double *partial, tsr_err *err)
 {
     tsr_atom_target *t = &s->atoms;
     const int n = s->n_thread > s->devices.n ? s->n_thread : s->devices.n;
-    tsr_device *device = s->devices.device[0];
+    t->data = &s->data;
     TSR_TRY(tsr_data_copy_likelihood(config, &s->molecule, &s->data,
                                      &t->likelihood, err));
-    TSR_TRY(test_plane_waves(s, err));
-    TSR_TRY(make_particles(s, t->likelihood, log, err));
-    if (device != NULL)
-        TSR_TRY(make_engine(s, t->likelihood, device, n + 1, &t->engine, err));
-    TSR_TRY(make_profiler(s->molecule.topology, t->likelihood, t->engine, n + 1,
-                          &t->profiler, err));
-    TSR_TRY(check_profiler(s, &t->profiler, partial, NULL, err));
-    return tsr_setup_learn_model_error(config, t->likelihood, &t->profiler, log,
-                                       s, err);
+    pthread_mutex_init(&t->lock, NULL);
+    tsr_pool_array(&t->pool, t->slot, n);
+    TSR_TRY(tsr_pool_check(&t->pool, err));
+    for (; t->n < n; t->n++) {
+        tsr_pool_array(&t->pool, t->slot[t->n].workspace,
+                       TSR_N_COMP_PAIR * t->likelihood->grid.n_q);
+        TSR_TRY(tsr_pool_check(&t->pool, err));
+        TSR_TRY(tsr_atom_curves_new(&s->molecule, &t->likelihood->grid,
+                                    s->devices.device[0], NULL,
+                                    &t->slot[t->n].curves, err));
+    }
+    TSR_TRY(sum_atoms(t, s->molecule.first, partial, err));
+    tsr_likelihood_use_atoms(t->likelihood, t->radius_ang);
+    return TSR_OK;
 }
 
-/* If the chains move bodies and draws are all-atom: makes a likelihood of
- * all-atom curves with its own terms, and the all-atom model of the target.
- * Called after the model error of the bodies is known. partial [n_pair][n_q]:
- * workspace. */
+/* If draws are all-atom: makes the all-atom model of the target. Called after
+ * the model error of the bodies is known. partial [n_pair][n_q] out, then: of
+ * the first conformation. */
 static tsr_status add_all_atom_target(const tsr_config *config, tsr_log *log,
                                       tsr_setup *setup, double *partial,
                                       tsr_err *err)
 {
     tsr_atom_target *t = &setup->atoms;
-    if (config->structure.bodies != TSR_CONFIG_ATOMS || t->particles != NULL)
+    if (config->structure.bodies != TSR_CONFIG_ATOMS)
         return TSR_OK;
-    const tsr_status status =
-        make_all_atom_target(config, log, setup, partial, err);
+    const tsr_status status = make_all_atom_target(config, setup, partial, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "structure.bodies: atoms");
-    t->model = (tsr_all_atom_model){.target = setup->target,
-                                    .context = &t->profiler,
-                                    .profile = tsr_profiler_run};
+    t->model = (tsr_all_atom_model){
+        .target = setup->target, .context = t, .profile = sum_atoms};
     t->model.target.likelihood = t->likelihood;
     t->model.target.all_atom = &t->model;
     setup->target.all_atom = &t->model;
@@ -602,22 +473,22 @@ static tsr_status add_all_atom_target(const tsr_config *config, tsr_log *log,
 static tsr_status learn_and_fit(const tsr_config *config, tsr_log *log,
                                 tsr_setup *s, tsr_err *err)
 {
-    tsr_likelihood *l = s->data.likelihood;
-    tsr_profiler bodies;
+    tsr_batch *bodies = NULL;
     double *partial;
-    tsr_pool_array(&s->devices.pool, partial, tsr_likelihood_n_profile(l));
+    tsr_pool_array(&s->devices.pool, partial,
+                   tsr_likelihood_n_profile(s->data.likelihood));
     TSR_TRY(tsr_pool_check(&s->devices.pool, err));
-    tsr_status status = make_profiler(
-        s->molecule.topology, l, s->devices.group[0].engine, 1, &bodies, err);
-    TSR_THEN(status,
-             tsr_setup_learn_model_error(config, l, &bodies, log, s, err));
+    tsr_status status =
+        tsr_batch_new(s->devices.group[0].engine, 1, &bodies, err);
+    TSR_THEN(status, tsr_setup_learn_model_error(config, bodies, log, s, err));
+    TSR_THEN(status, tsr_batch_set(bodies, 0,
+                                   (const double(*)[3])s->molecule.first->body,
+                                   partial, err));
     TSR_THEN(status, add_all_atom_target(config, log, s, partial, err));
-    tsr_profiler *drawn =
-        s->target.all_atom != NULL ? &s->atoms.profiler : &bodies;
-    TSR_THEN(status, tsr_profiler_run(drawn, s->molecule.first, partial, err));
-    TSR_THEN(status,
-             tsr_data_fit_rigid(&s->data, drawn->likelihood, partial, err));
-    clear_profiler(&bodies);
+    TSR_THEN(status, tsr_data_fit_rigid(&s->data,
+                                        tsr_draw_target(&s->target)->likelihood,
+                                        partial, err));
+    tsr_batch_free(bodies);
     return status;
 }
 
@@ -663,14 +534,16 @@ static tsr_status resolve_sampler(tsr_config *config, int n_chain, tsr_setup *s,
 {
     const tsr_likelihood *l = s->data.likelihood;
     const int gpu = has_gpu(&s->devices);
+    const int n_rank = tsr_ranks_size();
     const tsr_surrogate_run run = surrogate_run(s);
     const tsr_sampler_problem problem = {
         .has_data = l != NULL,
         .is_gpu = gpu,
         .uses_surrogate = tsr_surrogate_is_possible(&run),
-        .n_thread = s->n_thread,
+        .is_all_atom = config->structure.bodies == TSR_CONFIG_ATOMS,
+        .n_thread = s->n_thread * n_rank,
         .n_state = tsr_target_n_state(&s->target),
-        .capacity = gpu ? system_capacity(s) : 0.0,
+        .capacity = gpu ? system_capacity(s) * n_rank : 0.0,
         .min_beta = l != NULL ? tsr_likelihood_min_beta(l) : 0.0,
         .is_placed = tsr_config_is_placed(config)};
     const tsr_status status =
@@ -678,23 +551,15 @@ static tsr_status resolve_sampler(tsr_config *config, int n_chain, tsr_setup *s,
     s->target.n_temp = tsr_sampler_n_temp(&config->sampler, l != NULL);
     s->target.t_max = tsr_sampler_t_max(&config->sampler);
     s->n_chain = n_chain > 0 ? n_chain : (int)config->sampler.chains.number;
+    if (status == TSR_OK && s->n_chain < n_rank)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "sampler.chains: %d chains for %d ranks; start at most "
+                        "%d ranks, or set more chains",
+                        s->n_chain, n_rank, s->n_chain);
     return status;
 }
 
 /* ---- the whole ---- */
-
-/* For all-atom draws: do the chains move all atoms? Yes with plane waves on a
- * GPU. On a CPU such a step takes twenty times as long as a step of bodies by
- * tiles, so that chains of bodies, which propose to an all-atom chain, are
- * faster (bench/RESULTS.md), provided that their model error can be learnt. The
- * reference engine has no plane waves. */
-static int moves_atoms(const tsr_config *config, const tsr_devices *v)
-{
-    return v->device[0] != NULL &&
-           (v->choice == TSR_ENGINE_PLANE_WAVES ||
-            tsr_config_why_no_atoms(config) != NULL ||
-            (v->choice == TSR_ENGINE_AUTO && has_gpu(v)));
-}
 
 /* Opens the surrogate moves on all devices. */
 static tsr_status set_surrogate(tsr_log *log, tsr_setup *s, tsr_err *err)
@@ -717,8 +582,6 @@ static tsr_status make_engines(tsr_config *config, int n_chain, tsr_log *log,
     double *partial;
     TSR_TRY(open_configured(config, log, s, err));
     TSR_TRY(tsr_watch_check(s->watch, "the devices were opened", err));
-    if (moves_atoms(config, v))
-        TSR_TRY(use_particles(config, log, s, err));
     TSR_TRY(resolve_sampler(config, n_chain, s, err));
     TSR_TRY(divide_chains(log, s, err));
     TSR_TRY(open_engines(s, err));
@@ -751,6 +614,7 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
         s->n_thread = v->n;
     }
     s->target.n_engine = v->n;
+    s->target.first_chain = tsr_ranks_first(s->n_chain, tsr_ranks_rank());
     s->target.engines = v->group;
     return TSR_OK;
 }

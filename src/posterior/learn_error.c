@@ -1,6 +1,7 @@
 /* Learns the model error, the difference between the curves of bodies and those
- * of all atoms: before a run from draws of the prior, and with all-atom draws
- * again during warm-up from conformations of the chains.
+ * of all atoms, whose water is made anew for each conformation: before a run
+ * from draws of the prior, and with all-atom draws again during warm-up from
+ * conformations of the chains.
  *
  * Data are scattered by atoms, but chains compute the curve of bodies, each
  * with the hydration that it has in the starting structure. Both curves are
@@ -13,6 +14,7 @@
 #include "core/clock.h"
 #include "core/interrupt.h"
 #include "core/parallel.h"
+#include "core/ranks.h"
 #include "core/text.h"
 #include "likelihood/noise.h"
 #include "store/checkpoint.h"
@@ -43,8 +45,7 @@ typedef struct {
     tsr_err err;
 } stream;
 
-/* Comparison of a likelihood's model with all atoms whose water is
- * recomputed. */
+/* Comparison of bodies with all atoms. */
 typedef struct {
     const tsr_setup *s;
     char **text; /* description, of the setup */
@@ -52,13 +53,9 @@ typedef struct {
     tsr_examples examples;
     tsr_pool pool; /* owns the arrays */
     double radius_ang;
-    int has_chains; /* 1: chains exist, and the error is learnt again */
-    const tsr_likelihood
-        *all_atom; /* likelihood of the all-atom chains that collected the
-                      examples. Its own model error is added to that of the
-                      bodies. NULL: the examples are draws of the prior */
-    tsr_profiler *profiler;
-    pthread_mutex_t lock; /* of the profiler, which has one system */
+    int has_chains;       /* 1: chains exist, and the error is learnt again */
+    tsr_batch *batch;     /* of bodies */
+    pthread_mutex_t lock; /* of the batch, which has one system */
     tsr_target prior;
     stream stream[N_STREAM];
     int first;          /* first of the examples that are computed next */
@@ -144,7 +141,8 @@ static tsr_status compute_example(comparison *x, int i,
     TSR_TRY(tsr_data_sum_atoms(&x->s->data, x->l, curves, c, workspace, atoms,
                                radius_ang, err));
     pthread_mutex_lock(&x->lock);
-    const tsr_status status = tsr_profiler_run(x->profiler, c, bodies, err);
+    const tsr_status status =
+        tsr_batch_set(x->batch, 0, (const double(*)[3])c->body, bodies, err);
     pthread_mutex_unlock(&x->lock);
     for (size_t k = 0; k < tsr_examples_size(&x->examples, 1); k++)
         bodies[k] += x->l->self[k]; /* engines leave S_ab out */
@@ -261,14 +259,13 @@ static void describe_error(const comparison *x, int n_error,
 {
     static const double edge[] = {0.0, 0.1, 0.2, 0.3, 0.5};
     name_view(x, words);
-    tsr_words_add(words, "over %d conformation%s %s by", x->examples.n,
+    tsr_words_add(words,
+                  "over %d conformation%s curves of bodies deviate from "
+                  "all-atom curves by",
+                  x->examples.n,
                   x->has_chains       ? "s of chains"
                   : x->examples.n > 1 ? "s of the prior"
-                                      : "",
-                  x->l->particles == NULL
-                      ? "curves of bodies deviate from all-atom curves"
-                      : "curves with the starting water layer deviate from "
-                        "curves with a new water layer");
+                                      : "");
     for (int k = 0; k < 4; k++) {
         const double b =
             tsr_examples_percent(&x->examples, before, edge[k], edge[k + 1]);
@@ -324,22 +321,6 @@ static int may_set_error(const comparison *x)
     return !x->has_chains || x->l->view[x->examples.view].error.n > 0;
 }
 
-/* Adds the error of the all-atom model itself, which bodies have as well.
- * Otherwise the posterior of the bodies would be narrower than the all-atom
- * posterior for which it proposes. */
-static void add_all_atom_error(const comparison *x, double *covariance)
-{
-    const tsr_profile_error *e = &x->all_atom->view[x->examples.view].error;
-    const size_t n_q = (size_t)x->l->grid.n_q;
-    for (size_t c = 0; c < (size_t)e->n; c++)
-        for (size_t k = 0; k < n_q; k++) {
-            const double own = e->curve[c * n_q + k] / e->reference[k];
-            for (size_t j = 0; j < n_q; j++)
-                covariance[k * n_q + j] +=
-                    own * e->curve[c * n_q + j] / e->reference[j];
-        }
-}
-
 /* Learns the error that remains after the correction, passes it to the
  * likelihood, and describes it in `words`. */
 static tsr_status learn_remaining_error(const tsr_config *config, comparison *x,
@@ -369,8 +350,6 @@ static tsr_status learn_remaining_error(const tsr_config *config, comparison *x,
               tsr_examples_variance_factor(x->examples.n,
                                            is_regressed ? n_regressor : 0),
               covariance);
-    if (x->all_atom != NULL)
-        add_all_atom_error(x, covariance);
     for (size_t k = 0; k < n_q; k++)
         square[k] = covariance[k * n_q + k];
     if (is_all)
@@ -474,60 +453,20 @@ static void warn_of_error(comparison *x, tsr_log *log)
     }
 }
 
-/* Copies the all-atom profiles of the examples, and multiplies them by the
- * correction of this view in the all-atom likelihood, at the c1 and c2 of the
- * example. Errors: TSR_E_NOMEM. */
-static tsr_status load_all_atom_curves(comparison *x,
-                                       const tsr_all_atom_example *example,
-                                       tsr_err *err)
-{
-    const tsr_likelihood *all_atom = x->all_atom;
-    const tsr_view *view = &all_atom->view[x->examples.view];
-    const tsr_probe *p = &all_atom->probe[view->probe];
-    const size_t n = tsr_examples_size(&x->examples, 1),
-                 n_q = (size_t)all_atom->grid.n_q;
-    double *profile;
-    tsr_pool_array(&x->pool, profile, n_q);
-    TSR_TRY(tsr_pool_check(&x->pool, err));
-    for (int i = 0; i < x->examples.n; i++) {
-        double *to = x->examples.atoms + n * (size_t)i;
-        memcpy(to, example[i].all_atom, n * sizeof *to);
-        tsr_likelihood_profile(all_atom, x->examples.view, to,
-                               example[i].contrast, profile);
-        for (size_t k = 0; k < n_q; k++) {
-            const double by =
-                profile[k] / tsr_likelihood_combine(all_atom, x->examples.view,
-                                                    to + (size_t)p->first * n_q,
-                                                    example[i].contrast,
-                                                    p->power[k], k);
-            for (int pair = p->first; pair < p->first + p->n_pair; pair++)
-                to[(size_t)pair * n_q + k] *= by;
-        }
-    }
-    compute_mean(x, n, x->examples.atoms);
-    tsr_pool_free(&x->pool, profile);
-    return TSR_OK;
-}
-
 /* Learns the error of all views from the examples, and replaces *x->text by
  * their descriptions, joined by "; ". */
 static tsr_status learn_views(const tsr_config *config, comparison *x,
-                              const tsr_all_atom_example *example, tsr_err *err)
+                              tsr_err *err)
 {
     tsr_words words;
     tsr_status status = TSR_OK;
     tsr_words_begin(&words);
     compute_mean(x, tsr_examples_size(&x->examples, 1), x->examples.bodies);
-    if (example == NULL)
-        compute_mean(x, tsr_examples_atom_size(&x->examples, 1),
-                     x->examples.atoms);
+    compute_mean(x, tsr_examples_atom_size(&x->examples, 1), x->examples.atoms);
     for (int v = 0; v < x->l->n_view && status == TSR_OK; v++) {
         x->examples.view = v;
-        if (example != NULL && x->l->view[v].atoms == NULL)
-            continue;
-        if (example != NULL)
-            status = load_all_atom_curves(x, example, err);
-        TSR_THEN(status, learn_view(config, x, &words, err));
+        if (!x->has_chains || x->l->view[v].atoms != NULL)
+            status = learn_view(config, x, &words, err);
     }
     free(*x->text);
     *x->text = tsr_words_end(&words);
@@ -567,7 +506,7 @@ static tsr_status learn_and_compare(const tsr_config *config, comparison *x,
     tsr_pool_array(&pool, before, x->l->n_view);
     tsr_status status = tsr_pool_check(&pool, err);
     TSR_THEN(status, copy_errors(x->l, &pool, before, err));
-    TSR_THEN(status, learn_views(config, x, NULL, err));
+    TSR_THEN(status, learn_views(config, x, err));
     *settled = 1;
     for (int v = 0; v < x->l->n_view && status == TSR_OK; v++) {
         x->examples.view = v;
@@ -622,36 +561,28 @@ static tsr_status learn_from_starts(const tsr_config *config, comparison *x,
     for (int i = 0; i < x->examples.n; i++)
         TSR_TRY(compute_example(x, i, m->n_start > 0 ? m->start[i] : m->first,
                                 s->curves, s->workspace, &x->radius_ang, err));
-    return learn_views(config, x, NULL, err);
+    return learn_views(config, x, err);
 }
 
 /* ---- the file ----
  *
  * Runs that are compared share one model error by a file (store/checkpoint.h)
- * with what was learnt for bodies and for the particles of all-atom draws. */
+ * with what was learnt. */
 
 typedef struct {
     char *text;
     tsr_archive archive;
-} learnt;
-
-typedef struct {
-    learnt bodies, particles;
 } error_file;
 
 static const tsr_checkpoint_field file_fields[] = {
-    TSR_CHECKPOINT_STRING("bodies/text", error_file, bodies.text),
-    TSR_CHECKPOINT_ARCHIVE("bodies", error_file, bodies.archive),
-    TSR_CHECKPOINT_STRING("particles/text", error_file, particles.text),
-    TSR_CHECKPOINT_ARCHIVE("particles", error_file, particles.archive),
+    TSR_CHECKPOINT_STRING("bodies/text", error_file, text),
+    TSR_CHECKPOINT_ARCHIVE("bodies", error_file, archive),
     {0}};
 
 static void clear_file(error_file *f)
 {
-    free(f->bodies.text);
-    free(f->particles.text);
-    tsr_archive_clear(&f->bodies.archive);
-    tsr_archive_clear(&f->particles.archive);
+    free(f->text);
+    tsr_archive_clear(&f->archive);
 }
 
 static tsr_status read_file(const char *path, error_file *f, tsr_err *err)
@@ -683,8 +614,9 @@ static tsr_status archive_identity(const tsr_config *config, comparison *x,
     for (size_t d = 0; d < n_term; d++)
         for (int k = 0; k < x->l->term[d]->n_point; k++)
             sum[d] += x->l->term[d]->observed[k] / x->l->term[d]->sigma[k];
-    tsr_status status =
-        tsr_profiler_run(x->profiler, x->s->molecule.first, sum + n_term, err);
+    tsr_status status = tsr_batch_set(
+        x->batch, 0, (const double(*)[3])x->s->molecule.first->body,
+        sum + n_term, err);
     memcpy(stored, own, n * sizeof *own);
     tsr_archive_real(a, stored, n);
     for (size_t k = 0; k < n; k++)
@@ -698,12 +630,10 @@ static tsr_status archive_identity(const tsr_config *config, comparison *x,
     return status;
 }
 
-/* Takes the model error from the file. *found out: 0 where there is no file, or
- * the file lacks the error of this kind. */
+/* Takes the model error from the file. *found out: 0 where there is no file. */
 static tsr_status restore_error(const tsr_config *config, comparison *x,
                                 error_file *f, int *found, tsr_err *err)
 {
-    learnt *of = x->l->particles != NULL ? &f->particles : &f->bodies;
     const char *path = config->model_error.file;
     *found = 0;
     if (path == NULL || access(path, F_OK) != 0)
@@ -711,17 +641,15 @@ static tsr_status restore_error(const tsr_config *config, comparison *x,
     tsr_status status = read_file(path, f, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "model_error.file");
-    if (of->archive.n_real == 0)
-        return TSR_OK;
-    tsr_archive_rewind(&of->archive);
-    status = archive_identity(config, x, &of->archive, err);
-    TSR_THEN(status, tsr_likelihood_archive(x->l, &of->archive, err));
-    TSR_THEN(status, tsr_archive_end(&of->archive, err));
+    tsr_archive_rewind(&f->archive);
+    status = archive_identity(config, x, &f->archive, err);
+    TSR_THEN(status, tsr_likelihood_archive(x->l, &f->archive, err));
+    TSR_THEN(status, tsr_archive_end(&f->archive, err));
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", path);
     free(*x->text);
-    *x->text = of->text;
-    of->text = NULL;
+    *x->text = f->text;
+    f->text = NULL;
     *found = 1;
     return TSR_OK;
 }
@@ -730,19 +658,18 @@ static tsr_status restore_error(const tsr_config *config, comparison *x,
 static tsr_status save_error(const tsr_config *config, comparison *x,
                              error_file *f, tsr_log *log, tsr_err *err)
 {
-    learnt *of = x->l->particles != NULL ? &f->particles : &f->bodies;
     const char *path = config->model_error.file;
     tsr_checkpoint_writer *w = NULL;
     tsr_err why = {0};
     if (path == NULL)
         return TSR_OK;
-    free(of->text);
-    of->text = strdup(*x->text);
-    TSR_TRY(tsr_allocated(of->text, err));
-    tsr_archive_begin(&of->archive);
-    TSR_TRY(archive_identity(config, x, &of->archive, err));
-    TSR_TRY(tsr_likelihood_archive(x->l, &of->archive, err));
-    TSR_TRY(tsr_archive_end(&of->archive, err));
+    free(f->text);
+    f->text = strdup(*x->text);
+    TSR_TRY(tsr_allocated(f->text, err));
+    tsr_archive_begin(&f->archive);
+    TSR_TRY(archive_identity(config, x, &f->archive, err));
+    TSR_TRY(tsr_likelihood_archive(x->l, &f->archive, err));
+    TSR_TRY(tsr_archive_end(&f->archive, err));
     tsr_status status = tsr_checkpoint_new(path, "", &w, &why);
     TSR_THEN(status, tsr_checkpoint_put(w, file_fields, f, &why));
     if (tsr_checkpoint_end(w, status, &why) != TSR_OK)
@@ -802,14 +729,14 @@ static tsr_status learn(const tsr_config *config, comparison *x, tsr_log *log,
 }
 
 tsr_status tsr_setup_learn_model_error(const tsr_config *config,
-                                       tsr_likelihood *likelihood,
-                                       tsr_profiler *profiler, tsr_log *log,
+                                       tsr_batch *batch, tsr_log *log,
                                        tsr_setup *setup, tsr_err *err)
 {
+    tsr_likelihood *likelihood = setup->data.likelihood;
     comparison x = {.s = setup,
                     .text = &setup->data.model_error,
                     .l = likelihood,
-                    .profiler = profiler,
+                    .batch = batch,
                     .caller = pthread_self(),
                     .examples = {.likelihood = likelihood}};
     char why_not[TSR_ERR_SIZE];
@@ -817,12 +744,10 @@ tsr_status tsr_setup_learn_model_error(const tsr_config *config,
         return tsr_likelihood_archive(likelihood, setup->known_error, err);
     open_curves(config, &x, log, why_not);
     if (why_not[0] != '\0') {
-        tsr_info(
-            log,
-            "model error unknown: curves are computed from the %s, since %s",
-            likelihood->particles == NULL ? "bodies"
-                                          : "atoms without a correction",
-            why_not);
+        tsr_info(log,
+                 "model error unknown: curves are computed from the bodies, "
+                 "since %s",
+                 why_not);
         return TSR_OK;
     }
     pthread_mutex_init(&x.lock, NULL);
@@ -850,8 +775,7 @@ tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,
                     .l = l,
                     .examples = {l, .n = n},
                     .has_chains = 1,
-                    .all_atom = setup->atoms.likelihood,
-                    .radius_ang = setup->atoms.particles->radius_ang};
+                    .radius_ang = setup->atoms.radius_ang};
     const int n_node = n < TSR_EXAMPLE_NODES ? n : TSR_EXAMPLE_NODES;
     for (; x.examples.n_node < n_node; x.examples.n_node++)
         memcpy(x.examples.node[x.examples.n_node],
@@ -860,10 +784,13 @@ tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,
     tsr_status status = reserve(&x, n, err);
     for (int i = 0; i < n && status == TSR_OK; i++) {
         double *to = x.examples.bodies + tsr_examples_size(&x.examples, i);
+        memcpy(x.examples.atoms + tsr_examples_atom_size(&x.examples, i),
+               example[i].all_atom,
+               tsr_examples_atom_size(&x.examples, 1) * sizeof *to);
         for (size_t k = 0; k < tsr_examples_size(&x.examples, 1); k++)
             to[k] = example[i].coarse[k] + l->self[k];
     }
-    TSR_THEN(status, learn_views(config, &x, example, err));
+    TSR_THEN(status, learn_views(config, &x, err));
     if (status == TSR_OK && *text != '\0')
         tsr_info(log, "model error of the bodies near the posterior: %s", text);
     free(text);
@@ -880,6 +807,7 @@ tsr_status tsr_setup_relearn_from_chains(const tsr_config *config, tsr_log *log,
     /* fewer examples are not informative, and more hardly help */
     enum { FEWEST = 8, ENOUGH = 256 };
     int n = 0, n_kept = 0, n_seen = 0;
+    TSR_TRY(tsr_sampler_share_examples(sampler, last, err));
     tsr_all_atom_example *list =
         calloc((size_t)(setup->n_chain * TSR_ALL_ATOM_EXAMPLES), sizeof *list);
     TSR_TRY(tsr_allocated(list, err));
@@ -902,5 +830,5 @@ tsr_status tsr_setup_relearn_from_chains(const tsr_config *config, tsr_log *log,
         tsr_all_atom_chain_set_learning(tsr_sampler_all_atom_chain(sampler, c),
                                         !last);
     free(list);
-    return status == TSR_OK ? tsr_sampler_refresh(sampler, err) : status;
+    return tsr_ranks_agree(status, NULL, err);
 }

@@ -123,6 +123,11 @@ tsr_status tsr_profile_maker_set_density(tsr_profile_maker *maker,
     return tsr_tables_read(&maker->config, &maker->tables, err);
 }
 
+void tsr_profile_maker_expect(tsr_profile_maker *maker, int n)
+{
+    tsr_profile_sum_expect(maker->sum, n);
+}
+
 void tsr_profile_maker_free(tsr_profile_maker *maker)
 {
     if (maker == NULL)
@@ -409,14 +414,14 @@ static tsr_status profile_of_bodies(tsr_profile_maker *m,
 {
     tsr_molecule molecule = {0};
     tsr_pool scratch = {0};
-    m->config.structure.file = out->path;
+    tsr_config config = m->config; /* other threads read other files */
+    config.structure.file = out->path;
     tsr_status status =
-        tsr_molecule_read(&m->config, &m->tables, m->log, &molecule, err);
+        tsr_molecule_read(&config, &m->tables, m->log, &molecule, err);
     if (status == TSR_OK) {
         out->mass = total_mass(molecule.topology);
         status = sum_bodies(m, &molecule, &scratch, out, err);
     }
-    m->config.structure.file = NULL;
     tsr_pool_clear(&scratch);
     tsr_molecule_clear(&molecule);
     return status;

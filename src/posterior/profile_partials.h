@@ -69,6 +69,10 @@ tsr_status tsr_profile_maker_new(const tsr_profile_spec *spec, tsr_log *log,
                                  tsr_profile_maker **out, tsr_err *err);
 void tsr_profile_maker_free(tsr_profile_maker *maker);
 
+/* Announces n structures, which threads may compute at the same time, in any
+ * order (tsr_profile_sum_expect). */
+void tsr_profile_maker_expect(tsr_profile_maker *maker, int n);
+
 /* The density of the solvent for the profiles that follow, electrons/A^3; of no
  * effect on neutrons. Errors: those of reading tables. */
 tsr_status tsr_profile_maker_set_density(tsr_profile_maker *maker,

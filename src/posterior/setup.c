@@ -2,6 +2,8 @@
  * chains. */
 #include "posterior/setup.h"
 
+#include "core/ranks.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,9 +155,12 @@ static tsr_status check_temperatures(const tsr_sampler_options *o,
                     tsr_sampler_t_max(o), 1.0 / least);
 }
 
+/* Threads of this rank: the ranks of a computer share its processors. */
 static int processors(void)
 {
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    int n_rank;
+    (void)tsr_ranks_on_node(&n_rank);
+    long n = sysconf(_SC_NPROCESSORS_ONLN) / n_rank;
     return n < 1 ? 1 : n > 1024 ? 1024 : (int)n;
 }
 

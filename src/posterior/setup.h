@@ -50,7 +50,6 @@ typedef struct {
     int n; /* number of engines and devices; 0: no term needs profiles */
     tsr_device **device;     /* [n]  NULL: the reference engine */
     tsr_engine_group *group; /* [n]  each engine with its number of chains */
-    double *speed;           /* [n]  profiles a second; 0: not measured */
     tsr_engine_choice choice;
     int *unit;  /* [n_body] rigid unit of a body; -1: the body belongs to no
                    rigid unit. NULL: structure.starts is given, or the engine is
@@ -59,28 +58,18 @@ typedef struct {
     tsr_surrogate *surrogate; /* NULL: no surrogate moves */
 } tsr_devices;
 
-/* Computes profiles of single conformations with an engine. Threads may call
- * tsr_profiler_run at the same time. */
+/* The target whose draws are conformations of all atoms. An all-atom chain
+ * above each ladder makes the draws from what the chains of bodies offer. */
 typedef struct {
     tsr_pool pool;
-    const tsr_likelihood *likelihood; /* NULL: not initialised */
-    const tsr_topology *topology;
+    const tsr_data *data;
+    tsr_likelihood *likelihood; /* of all atoms, with its own terms; NULL: draws
+                                   are of bodies */
+    double radius_ang;          /* r_m of G (scattering/contrast.h) */
+    int n;                      /* number of threads */
+    struct tsr_atom_slot *slot; /* [n] atoms of one thread */
     pthread_mutex_t lock;
-    int n;                          /* 0: direct sums in double precision */
-    struct tsr_profiler_slot *slot; /* [n] systems of the engine */
-} tsr_profiler;
-
-/* The all-atom target, where draws are all-atom conformations: particles with
- * attached water. Either the chains move the particles themselves, or the
- * chains move bodies and an all-atom chain above each ladder makes the
- * draws. */
-typedef struct {
-    tsr_particles *particles;   /* NULL: draws are of bodies */
-    tsr_likelihood *likelihood; /* of particles, with its own terms; NULL:
-                                   chains move the particles */
-    tsr_engine *engine;         /* of `likelihood`; NULL: direct sums */
-    tsr_profiler profiler;      /* of `likelihood` */
-    tsr_all_atom_model model;   /* for the all-atom chains */
+    tsr_all_atom_model model;
 } tsr_atom_target;
 
 /* Starting conformations of the groups of chains, drawn from the prior. */
@@ -123,9 +112,8 @@ void tsr_setup_clear(tsr_setup *setup);
 
 /* Opens and tests the devices, divides the chains among them, makes an engine
  * on each, checks each engine on the molecule, and learns the model error.
- * Equal devices get equal numbers of chains, so that a run can be repeated;
- * unequal ones get numbers in proportion to their measured speed. Raises
- * n_thread to the number of engines. n_chain 0: sampler.chains, which is
+ * Devices get numbers of chains in proportion to an estimate of their speed.
+ * Raises n_thread to the number of engines. n_chain 0: sampler.chains, which is
  * resolved if it is auto; setup->n_chain is the number in use. Without a term
  * that needs profiles, only the sampler's settings are resolved. Errors:
  * TSR_E_DEVICE, TSR_E_CONFIG, TSR_E_NOMEM, those of
@@ -148,9 +136,10 @@ char *tsr_data_rigid_text(const tsr_data *data);
 
 /* For warm-up, between two steps: learns the model error of the bodies again
  * from conformations that the coldest replicas have visited since the last
- * call, if they are at least eight. In any case recomputes all chains. last 1:
- * the all-atom chains stop collecting conformations. Errors: those of
- * tsr_setup_relearn_model_error and tsr_sampler_refresh. */
+ * call, if they are at least eight. last 1: the all-atom chains stop collecting
+ * conformations. tsr_sampler_refresh must follow. On several ranks, rank 0
+ * calls this function, and the others call it as tsr_sampler_learn. Errors:
+ * those of tsr_setup_relearn_model_error and core/ranks.h. */
 tsr_status tsr_setup_relearn_from_chains(const tsr_config *config, tsr_log *log,
                                          tsr_sampler *sampler, int last,
                                          tsr_setup *setup, tsr_err *err);
@@ -215,24 +204,16 @@ tsr_status tsr_data_fit_rigid(tsr_data *data, const tsr_likelihood *likelihood,
 void tsr_devices_clear(tsr_devices *devices);
 void tsr_atoms_clear(tsr_atom_target *atoms);
 
-/* Partial profiles of a conformation. `profiler` is a tsr_profiler; partial
- * [n_pair][n_q] out. Errors: those of the engine or of the direct sum. */
-tsr_status tsr_profiler_run(void *profiler,
-                            const tsr_conformation *conformation,
-                            double *partial, tsr_err *err);
-
-/* Restores the model error from setup->known_error, or learns how profiles of a
- * likelihood's bodies, or of its particles, differ from those of all atoms with
- * recomputed water, on draws of the prior (on the starting conformations, if
- * nothing moves). Corrects the likelihood's profiles and passes the remaining
- * error to its terms. data.model_error describes the result. The profiler must
- * use the same likelihood. If the model error cannot be learnt, the log gives
- * the reason, and the function succeeds. Errors: TSR_E_NOMEM, TSR_E_INTERRUPTED
- * (a stop was requested), those of the engine, of tsr_chain_new and of
- * tsr_likelihood_correct. */
+/* Restores the model error of the bodies from setup->known_error, or learns how
+ * their profiles differ from those of all atoms, on draws of the prior (on the
+ * starting conformations, if nothing moves). Corrects the likelihood's profiles
+ * and passes the remaining error to its terms. data.model_error describes the
+ * result. The batch has one system. If the model error cannot be learnt, the
+ * log gives the reason, and the function succeeds. Errors: TSR_E_NOMEM,
+ * TSR_E_INTERRUPTED (a stop was requested), those of the engine, of
+ * tsr_chain_new and of tsr_likelihood_correct. */
 tsr_status tsr_setup_learn_model_error(const tsr_config *config,
-                                       tsr_likelihood *likelihood,
-                                       tsr_profiler *profiler, tsr_log *log,
+                                       tsr_batch *batch, tsr_log *log,
                                        tsr_setup *setup, tsr_err *err);
 
 #endif

@@ -149,12 +149,13 @@ int tsr_chain_launch_at(const tsr_chain *chain, long step)
 
 /* *engine: number of the engine that computes a chain; *system: number of the
  * chain among those of the engine. A chain beyond the chains of all engines
- * gets the last engine. Without engines: 0, and the chain's number. */
+ * gets the last engine, a chain before them the first. Without engines: 0, and
+ * the chain's number. */
 static void find_engine(const tsr_target *target, int chain, int *engine,
                         int *system)
 {
     *engine = 0;
-    *system = chain;
+    *system = chain > target->first_chain ? chain - target->first_chain : 0;
     while (*engine < target->n_engine - 1 &&
            *system >= target->engines[*engine].n_chain)
         *system -= target->engines[(*engine)++].n_chain;
@@ -175,10 +176,6 @@ static int init_state(tsr_chain *c, int k, size_t n_profile)
     s->current = tsr_conformation_new(t->topology);
     s->proposed = tsr_conformation_new(t->topology);
     tsr_pool_array(&c->pool, s->profile, n_profile + 1);
-    const tsr_particles *particles =
-        t->likelihood != NULL ? t->likelihood->particles : NULL;
-    if (particles != NULL)
-        tsr_pool_array(&c->pool, s->particle, particles->n + 1);
     if (s->current == NULL || s->proposed == NULL || c->pool.failed)
         return 0;
     int n = t->topology->n_residue;
@@ -228,28 +225,16 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
     return TSR_OK;
 }
 
-/* The engine's scatterers in residues first .. first + count - 1 of a state:
- * index of the first, number, positions. If particles scatter in place of
- * bodies, their positions are written to the state's scratch and valid until
- * the next call. */
-static tsr_body_range scatterer_range(const tsr_chain *chain, int state,
-                                      const tsr_conformation *conformation,
-                                      int first, int count)
+/* The bodies of residues first .. first + count - 1. */
+static tsr_body_range body_range(const tsr_topology *t,
+                                 const tsr_conformation *conformation,
+                                 int first, int count)
 {
-    const tsr_topology *t = chain->target->topology;
-    const tsr_particles *particles = chain->target->likelihood->particles;
     const tsr_residue *a = &t->residue[first], *z = a + count - 1;
-    if (particles == NULL)
-        return (tsr_body_range){
-            .first = a->first_body,
-            .count = z->first_body + z->n_body - a->first_body,
-            .xyz = (const double(*)[3])(conformation->body + a->first_body)};
-    double(*to)[3] = chain->state[state].particle + particles->first[first];
-    particles->type->place(particles, conformation, first, count, to);
-    return (tsr_body_range){.first = particles->first[first],
-                            .count = particles->first[first + count] -
-                                     particles->first[first],
-                            .xyz = (const double(*)[3])to};
+    return (tsr_body_range){
+        .first = a->first_body,
+        .count = z->first_body + z->n_body - a->first_body,
+        .xyz = (const double(*)[3])(conformation->body + a->first_body)};
 }
 
 /* to->partial: mean of the partial profiles over the states, with the weights
@@ -313,12 +298,9 @@ tsr_status tsr_chain_start(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
     for (int k = 0; k < chain->n_state && batch != NULL && status == TSR_OK;
          k++) {
         tsr_conformer *s = &chain->state[k];
-        status =
-            tsr_batch_set(batch, chain->system + k,
-                          scatterer_range(chain, k, s->current, 0,
-                                          chain->target->topology->n_residue)
-                              .xyz,
-                          s->profile, err);
+        status = tsr_batch_set(batch, chain->system + k,
+                               (const double(*)[3])s->current->body, s->profile,
+                               err);
     }
     mean_profile(chain, -1, NULL, &chain->now);
     return status != TSR_OK
@@ -743,8 +725,8 @@ static int evaluate_prior(tsr_chain *chain, tsr_body_proposal *request)
         return 0;
     for (int k = 0; k < c->proposal.n_span; k++) {
         const tsr_span *s = &c->proposal.span[k];
-        c->range[k] = scatterer_range(c, c->moved_state, state->proposed,
-                                      s->first, s->count);
+        c->range[k] =
+            body_range(t->topology, state->proposed, s->first, s->count);
         c->range[k].group = s->group;
     }
     const double changed = tsr_mix_changed(t->topology, &c->proposal);
@@ -892,6 +874,16 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
  * whether a run was interrupted or not, so that both continue with equal
  * bits. */
 
+void tsr_chain_archive_moves(tsr_chain *chain, tsr_archive *archive)
+{
+    for (int m = 0; m < TSR_N_MOVE; m++) {
+        const tsr_move_type *type = tsr_move_registry[m];
+        if (chain->move[m] != NULL ||
+            (type->launch != NULL && state_owner_of(m) == m))
+            type->archive(chain->move[m], archive);
+    }
+}
+
 void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
 {
     tsr_chain *c = chain;
@@ -906,12 +898,7 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
         c->state[k].is_restored = archive->is_restoring;
     }
     tsr_archive_real(archive, c->now.theta, (size_t)c->parameters->n);
-    for (int m = 0; m < TSR_N_MOVE; m++) {
-        const tsr_move_type *type = tsr_move_registry[m];
-        if (c->move[m] != NULL ||
-            (type->launch != NULL && state_owner_of(m) == m))
-            type->archive(c->move[m], archive);
-    }
+    tsr_chain_archive_moves(c, archive);
     tsr_parameters_archive(c->parameters, archive);
     tsr_archive_long(archive, c->counts.proposed, TSR_N_MOVE);
     tsr_archive_long(archive, c->counts.accepted, TSR_N_MOVE);
@@ -997,10 +984,8 @@ static tsr_status refresh_profile(tsr_chain *c, int k, tsr_batch *batch,
     const tsr_likelihood *l = c->target->likelihood;
     tsr_conformer *s = &c->state[k];
     double *fresh = c->trial.partial; /* not in use between two steps */
-    const tsr_body_range all =
-        scatterer_range(c, k, s->current, 0, c->target->topology->n_residue);
-    tsr_status status =
-        tsr_batch_set(batch, c->system + k, all.xyz, fresh, err);
+    tsr_status status = tsr_batch_set(
+        batch, c->system + k, (const double(*)[3])s->current->body, fresh, err);
     if (status == TSR_OK && !s->is_restored)
         status = compare_profiles(batch->engine, s->profile, "accepted updates",
                                   fresh, "computed afresh", err);

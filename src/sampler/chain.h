@@ -40,9 +40,10 @@ typedef struct {
     const tsr_likelihood *likelihood; /* NULL: only the prior is sampled */
     int n_engine; /* 0: only the prior is sampled, or no term needs a profile */
     const tsr_engine_group *engines; /* [n_engine] the first engines[0].n_chain
-                                        chains belong to engine 0, the next
-                                        engines[1].n_chain to engine 1, and so
-                                        on */
+                                        chains of this rank belong to engine 0,
+                                        the next engines[1].n_chain to engine 1,
+                                        and so on */
+    int first_chain;                 /* of this rank (core/ranks.h) */
     const double *rg2; /* [n_type] mean square radius of a body of each type,
                           Angstrom squared (tsr_conformation_rg); NULL: all 0 */
     const void *const *move_options; /* [TSR_N_MOVE]; NULL: the move is not
@@ -128,12 +129,9 @@ typedef struct {
 typedef struct {
     tsr_conformation *current, *proposed; /* equal between steps */
     tsr_prior_state *prior;
-    double *profile;       /* [n_pair][n_q] from the engine, electrons
-                              squared */
-    double (*particle)[3]; /* scratch: positions of the likelihood's own
-                              scatterers; NULL: bodies scatter */
-    int is_restored;       /* 1: `profile` is not that of `current` until
-                              tsr_chain_refresh */
+    double *profile; /* [n_pair][n_q] from the engine, electrons squared */
+    int is_restored; /* 1: `profile` is not that of `current` until
+                        tsr_chain_refresh */
 } tsr_conformer;
 
 /* A chain. Only src/sampler and tests use the members. */
@@ -238,6 +236,9 @@ void tsr_chain_exchange(tsr_chain *a, tsr_chain *b);
  * recomputed. tsr_chain_refresh must follow, both in the run that saved and in
  * the run that restored, so that both continue with equal bits. */
 void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive);
+
+/* The part of tsr_chain_archive that moves have learnt. */
+void tsr_chain_archive_moves(tsr_chain *chain, tsr_archive *archive);
 
 /* Sets what the moves of n chains at one temperature have learnt to the mean
  * over the chains. Values that are equal in all chains keep their bits. Errors:

@@ -3,6 +3,7 @@
 #include "sampler/sampler.h"
 
 #include "core/clock.h"
+#include "core/ranks.h"
 
 #include <gsl/gsl_sort.h>
 #include <math.h>
@@ -45,6 +46,7 @@ typedef struct {
     double *weight;           /* [n] relative to the greatest weight */
     int *parent;  /* [n] replica whose state this replica gets; the replica's
                      own index: its state stays */
+    int *is_sent; /* [n] 1: replicas of other ranks get this replica's state */
     int *n_child; /* [n] number of replicas that get this replica's state, this
                      replica included */
     int n_level, capacity;
@@ -68,6 +70,7 @@ static void pass_clear(pass *p)
     free(p->before);
     free(p->weight);
     free(p->parent);
+    free(p->is_sent);
     free(p->n_child);
 }
 
@@ -78,20 +81,43 @@ static tsr_status pass_init(pass *p, tsr_err *err)
     p->before = calloc(n, sizeof *p->before);
     p->weight = calloc(n, sizeof *p->weight);
     p->parent = calloc(n, sizeof *p->parent);
+    p->is_sent = calloc(n, sizeof *p->is_sent);
     p->n_child = calloc(n, sizeof *p->n_child);
     return p->log_lik != NULL && p->before != NULL && p->weight != NULL &&
-                   p->parent != NULL && p->n_child != NULL
+                   p->parent != NULL && p->is_sent != NULL && p->n_child != NULL
                ? TSR_OK
                : tsr_no_memory(err);
 }
 
-static void read_log_lik(const pass *p, double *log_lik)
+/* context: [n] log likelihoods of all replicas */
+static void part_log_lik(tsr_sampler *s, void *context, int first, int end,
+                         tsr_archive *a)
 {
-    for (int i = 0; i < p->n; i++)
-        log_lik[i] = tsr_chain_log_lik(p->s->chain[i]);
+    double *log_lik = context;
+    for (int i = first * s->n_temp; i < end * s->n_temp; i++) {
+        if (!a->is_restoring)
+            log_lik[i] = tsr_chain_log_lik(s->chain[i]);
+        tsr_archive_real(a, &log_lik[i], 1);
+    }
+}
+
+/* The log likelihoods of all replicas, on all ranks. */
+static tsr_status read_log_lik(const pass *p, double *log_lik, tsr_err *err)
+{
+    tsr_sampler *s = p->s;
+    for (int i = s->first * s->n_temp; i < s->end * s->n_temp; i++)
+        log_lik[i] = tsr_chain_log_lik(s->chain[i]);
+    return tsr_sampler_share(s, -1, part_log_lik, log_lik, err);
 }
 
 /* ---- one level ---- */
+
+/* All ranks compute the same decision, except for clocks, and for the last bit
+ * of exp() on processors of different types. Rank 0's decision holds. */
+static tsr_status decided(void *decision, size_t n_byte, tsr_err *err)
+{
+    return tsr_ranks_broadcast(decision, n_byte, 0, err);
+}
 
 /* Reports the progress since the start of the pass, not that of one call of
  * tsr_sampler_advance. */
@@ -115,6 +141,7 @@ static tsr_status run_steps(pass *p, long n_step, tsr_err *err)
                             p->tick == NULL ? NULL : tick_all, p, &n_done, err);
     p->s->is_flat = 0;
     p->s->population.n_step += n_step;
+    TSR_THEN(status, tsr_sampler_share_learnt(p->s, err));
     TSR_THEN(status, tsr_chain_average_steps(p->s->chain, p->n, err));
     return status;
 }
@@ -195,9 +222,34 @@ static void choose_parents(pass *p, int first, double u)
         }
 }
 
+static void part_parents(tsr_sampler *s, void *context, int first, int end,
+                         tsr_archive *a)
+{
+    const pass *p = context;
+    for (int i = first * s->n_temp; i < end * s->n_temp; i++)
+        if (p->is_sent[i])
+            tsr_sampler_part_chain(s->chain[i], a);
+}
+
+/* Copies parents over replicas without children. */
+static tsr_status copy_parents(pass *p, tsr_err *err)
+{
+    tsr_sampler *s = p->s;
+    memset(p->is_sent, 0, (size_t)p->n * sizeof *p->is_sent);
+    for (int i = 0; i < p->n; i++)
+        p->is_sent[p->parent[i]] |=
+            tsr_sampler_owner(s, i / s->n_temp) !=
+            tsr_sampler_owner(s, p->parent[i] / s->n_temp);
+    TSR_TRY(tsr_sampler_share(s, -1, part_parents, p, err));
+    for (int i = s->first * s->n_temp; i < s->end * s->n_temp; i++)
+        if (p->parent[i] != i)
+            tsr_chain_copy(s->chain[i], s->chain[p->parent[i]]);
+    return TSR_OK;
+}
+
 /* Computes the weights, multiplies each group's evidence estimate by their
  * mean, and copies parents over replicas without children. */
-static void resample(pass *p, double step)
+static tsr_status resample(pass *p, double step, tsr_err *err)
 {
     const tsr_target *t = p->s->target;
     double top = -HUGE_VAL;
@@ -214,9 +266,8 @@ static void resample(pass *p, double step)
             p, first,
             tsr_sampler_uniform(p->s, (uint64_t)p->n_level, (uint64_t)g));
     }
-    for (int i = 0; i < p->n; i++)
-        if (p->parent[i] != i)
-            tsr_chain_copy(p->s->chain[i], p->s->chain[p->parent[i]]);
+    TSR_TRY(decided(p->parent, (size_t)p->n * sizeof *p->parent, err));
+    return copy_parents(p, err);
 }
 
 static double correlation(int n, const double *x, const double *y)
@@ -240,12 +291,14 @@ static tsr_status decorrelate(pass *p, long most_each, tsr_err *err)
         tsr_target_has_global_moves(p->s->target) ? 4 * PARTS : PARTS;
     const long part = most_each / n_part > 0 ? most_each / n_part : 1;
     tsr_status status = TSR_OK;
-    read_log_lik(p, p->before);
+    TSR_TRY(read_log_lik(p, p->before, err));
     for (long n = 0; n < most_each && status == TSR_OK; n += part) {
         status = run_steps(p, part, err);
-        read_log_lik(p, p->log_lik);
-        if (tsr_sampler_should_stop(p->s) || is_late(p) ||
-            correlation(p->n, p->before, p->log_lik) < forgotten)
+        TSR_THEN(status, read_log_lik(p, p->log_lik, err));
+        int is_done = p->s->is_stopped || is_late(p) ||
+                      correlation(p->n, p->before, p->log_lik) < forgotten;
+        TSR_THEN(status, decided(&is_done, sizeof is_done, err));
+        if (is_done)
             break;
     }
     return status;
@@ -268,7 +321,7 @@ static tsr_status store_level(pass *p, double barrier, tsr_err *err)
     l->replica = calloc((size_t)p->s->n_chain, sizeof(*l->replica));
     TSR_TRY(tsr_allocated(l->replica, err));
     const int k = p->n_level++ % p->s->n_temp;
-    for (int c = 0; c < p->s->n_chain; c++) {
+    for (int c = p->s->first; c < p->s->end; c++) {
         tsr_archive_begin(&l->replica[c]);
         tsr_chain_archive(p->s->chain[c * p->s->n_temp + k], &l->replica[c]);
         if (l->replica[c].failed)
@@ -327,7 +380,7 @@ static void start_ladders(pass *p)
             all * (s->n_temp > 1 ? 1.0 - (double)k / (s->n_temp - 1) : 1.0);
         const level *l = nearest_level(p, wanted);
         beta[k] = beta_at(p, wanted);
-        for (int c = 0; c < s->n_chain; c++)
+        for (int c = s->first; c < s->end; c++)
             tsr_chain_restore_copy(s->chain[c * s->n_temp + k], &l->replica[c]);
     }
     for (int c = 0; c < s->n_chain; c++)
@@ -349,15 +402,16 @@ static tsr_status raise_beta(pass *p, long most_each, tsr_err *err)
 {
     double barrier = 0.0;
     tsr_status status = run_steps(p, n_prior_step(p->s->target), err);
-    read_log_lik(p, p->log_lik);
+    TSR_THEN(status, read_log_lik(p, p->log_lik, err));
     double rate = barrier_rate(p);
     TSR_THEN(status, store_level(p, barrier, err));
-    while (p->beta < 1.0 && status == TSR_OK &&
-           !tsr_sampler_should_stop(p->s)) {
-        const double step = find_step(p), old_rate = rate;
-        resample(p, step);
+    while (p->beta < 1.0 && status == TSR_OK && !p->s->is_stopped) {
+        const double old_rate = rate;
+        double step = find_step(p);
+        TSR_TRY(decided(&step, sizeof step, err));
+        status = resample(p, step, err);
         p->beta = p->beta + step < 1.0 ? p->beta + step : 1.0;
-        status = tsr_sampler_refresh(p->s, err);
+        TSR_THEN(status, tsr_sampler_refresh(p->s, err));
         TSR_THEN(status, decorrelate(p, most_each, err));
         rate = barrier_rate(p);
         barrier += 0.5 * (old_rate + rate) * step;
@@ -382,6 +436,12 @@ tsr_status tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record,
         p.n < TSR_POPULATION_LEAST || s->population.n_level > 0 ||
         tsr_likelihood_min_beta(t->likelihood) > 0.0)
         return TSR_OK;
+    TSR_TRY(tsr_sampler_announce(s,
+                                 (tsr_sampler_call){.what = TSR_CALL_POPULATE,
+                                                    .n = most_each,
+                                                    .x = seconds},
+                                 err));
+    s->is_nested = 1;
     p.per_group = t->chains_each * s->n_temp;
     tsr_status status = pass_init(&p, err);
     for (int g = 0; g < t->n_group; g++)
@@ -389,12 +449,13 @@ tsr_status tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record,
     TSR_THEN(status, tsr_sampler_refresh(s, err)); /* the chains may have been
                                                       restored */
     TSR_THEN(status, raise_beta(&p, most_each, err));
-    if (status == TSR_OK && !tsr_sampler_should_stop(s)) {
+    if (status == TSR_OK && !s->is_stopped) {
         start_ladders(&p);
         s->population.n_level = p.n_level;
         status = tsr_sampler_refresh(s, err);
     }
     pass_clear(&p);
+    s->is_nested = 0;
     return status;
 }
 

@@ -833,6 +833,19 @@ void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
     }
 }
 
+void tsr_record_archive(tsr_record *record, int first, int end, int warm,
+                        int n_draw, tsr_archive *archive)
+{
+    for (int v = 0; v < record->columns.n; v++) {
+        const tsr_column *c = &record->columns.item[v];
+        if (c->get == NULL || is_warm(c->group) != warm)
+            continue;
+        for (int k = first; k < end; k++)
+            tsr_archive_real(archive, cell(record, v, k, 0),
+                             (size_t)n_draw * (size_t)c->axis.n);
+    }
+}
+
 /* Converts numbers to the trace's precision. Returns the end of the output. */
 static char *pack(const double *from, size_t n, int single, char *to)
 {

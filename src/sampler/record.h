@@ -39,6 +39,10 @@ void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
                       int chain_number, int draw, int warm,
                       double acceptance_rate);
 
+/* Saves or restores the first n_draw draws of chains [first, end). */
+void tsr_record_archive(tsr_record *record, int first, int end, int warm,
+                        int n_draw, tsr_archive *archive);
+
 /* Appends the first n_draw draws of the block to the log. `first` is the number
  * of the block's first draw in the run. Errors: those of tsr_draw_log_begin and
  * tsr_draw_log_part. */

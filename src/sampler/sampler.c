@@ -4,6 +4,7 @@
 #include "sampler/sampler.h"
 
 #include "core/clock.h"
+#include "core/ranks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -401,6 +402,8 @@ void tsr_sampler_free(tsr_sampler *sampler)
     tsr_sampler *s = sampler;
     if (s == NULL)
         return;
+    (void)tsr_sampler_announce(s, (tsr_sampler_call){.what = TSR_CALL_END},
+                               NULL);
     if (s->lock_made) {
         pthread_mutex_lock(&s->lock);
         s->quit = 1;
@@ -511,7 +514,8 @@ static tsr_status assign_engines(tsr_sampler *s, int n_engine,
         weight[e] = group[e].n_chain;
     if (status == TSR_OK)
         tsr_apportion(s->n_worker, n_engine, weight, n_worker);
-    for (int e = 0, chain = 0, w = 0; e < n_engine && status == TSR_OK; e++) {
+    for (int e = 0, chain = s->first, w = 0; e < n_engine && status == TSR_OK;
+         e++) {
         status =
             assign_chains(s, &group[e], chain, &s->worker[w], n_worker[e], err);
         chain += group[e].n_chain;
@@ -563,10 +567,12 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
                            const atomic_int *stop, tsr_sampler **out,
                            tsr_err *err)
 {
-    const tsr_engine_group none = {.n_chain = n_chain};
+    const int first = tsr_ranks_first(n_chain, tsr_ranks_rank()),
+              end = tsr_ranks_first(n_chain, tsr_ranks_rank() + 1);
+    const tsr_engine_group none = {.n_chain = end - first};
     int n_engine = target->n_engine > 0 ? target->n_engine : 1;
     *out = NULL;
-    tsr_status status = check_engines(target, n_chain, err);
+    tsr_status status = check_engines(target, end - first, err);
     if (status != TSR_OK)
         return status;
     tsr_sampler *s = calloc(1, sizeof *s);
@@ -575,9 +581,11 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
     s->target = target;
     s->stop = stop;
     s->n_chain = n_chain;
+    s->first = first;
+    s->end = end;
     s->n_temp = tsr_target_n_temp(target);
     s->first_beta_factor = 1.0;
-    s->n_worker = n_thread < n_chain ? n_thread : n_chain;
+    s->n_worker = n_thread < end - first ? n_thread : end - first;
     if (s->n_worker < n_engine)
         s->n_worker = n_engine;
     s->n_profile = tsr_likelihood_n_profile(target->likelihood);
@@ -617,15 +625,18 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
  * Worker threads make the steps. These functions start a call, wait for the
  * workers, and return the first error. */
 
+/* Other ranks are taken to be as far as this one. */
 static void read_progress(const tsr_sampler *s, tsr_progress *p)
 {
+    const int n_own = s->end - s->first;
     double sum = 0.0;
     memset(p, 0, sizeof *p);
     for (int w = 0; w < s->n_worker; w++)
         p->step += atomic_load(&s->worker[w].step);
-    for (int c = 0; c < s->n_chain; c++)
+    p->step = p->step * s->n_chain / n_own;
+    for (int c = s->first; c < s->end; c++)
         sum += atomic_load(&s->chi2[c]);
-    p->chi2 = sum / s->n_chain;
+    p->chi2 = sum / n_own;
 }
 
 /* Lets the workers make the present call and waits for them. Returns the error
@@ -668,6 +679,16 @@ tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
                                void *context, int *n_done, tsr_err *err)
 {
     tsr_sampler *s = sampler;
+    TSR_TRY(tsr_sampler_announce(
+        s,
+        (tsr_sampler_call){.what = TSR_CALL_ADVANCE,
+                           .n_draw = n_draw,
+                           .flag = warm,
+                           .n = thin,
+                           .first = s->writer != NULL
+                                        ? tsr_trajectory_writer_first(s->writer)
+                                        : 0},
+        err));
     for (int w = 0; w < s->n_worker; w++)
         atomic_store(&s->worker[w].step, 0);
     s->record = record;
@@ -678,7 +699,12 @@ tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
     for (int w = 0; w < s->n_worker; w++)
         if (s->worker[w].n_done < *n_done)
             *n_done = s->worker[w].n_done;
-    return status;
+    if (!s->is_flat) {
+        const tsr_status sent =
+            tsr_sampler_gather_draws(s, n_done, status == TSR_OK ? err : NULL);
+        TSR_THEN(status, sent);
+    }
+    return tsr_sampler_agree(s, status, err);
 }
 
 /* ---- refresh ---- */
@@ -740,12 +766,15 @@ static void choose_audit(tsr_sampler *s)
 tsr_status tsr_sampler_refresh(tsr_sampler *sampler, tsr_err *err)
 {
     tsr_sampler *s = sampler;
+    TSR_TRY(tsr_sampler_announce(
+        s, (tsr_sampler_call){.what = TSR_CALL_REFRESH}, err));
     s->refresh = 1;
     tsr_status status = run_workers(s, NULL, NULL, err);
     s->refresh = 0;
     if (status == TSR_OK && tsr_sampler_should_stop(s))
-        return tsr_fail(err, TSR_E_INTERRUPTED,
-                        "interrupted while the chains were recomputed");
+        status = tsr_fail(err, TSR_E_INTERRUPTED,
+                          "interrupted while the chains were recomputed");
+    status = tsr_sampler_agree(s, status, err);
     if (status == TSR_OK &&
         tsr_likelihood_n_profile(s->target->likelihood) > 0 && may_audit(s))
         choose_audit(s);
@@ -788,18 +817,20 @@ static tsr_chain *replica_at(const tsr_sampler *s, int chain, int k)
 tsr_status tsr_sampler_average_warmup(tsr_sampler *sampler, tsr_err *err)
 {
     tsr_sampler *s = sampler;
-    tsr_status status = TSR_OK;
+    TSR_TRY(tsr_sampler_announce(
+        s, (tsr_sampler_call){.what = TSR_CALL_AVERAGE}, err));
+    tsr_status status = tsr_sampler_share_learnt(s, err);
     tsr_chain **same = calloc((size_t)s->n_chain, sizeof(*same));
-    if (same == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    tsr_ladder_average(s->ladder, s->n_chain);
+    TSR_THEN(status, tsr_allocated(same, err));
+    if (status == TSR_OK)
+        tsr_ladder_average(s->ladder, s->n_chain);
     for (int k = 0; k < s->n_temp && status == TSR_OK; k++) {
         for (int c = 0; c < s->n_chain; c++)
             same[c] = replica_at(s, c, k);
         status = tsr_chain_average_steps(same, s->n_chain, err);
     }
     free(same);
-    return status;
+    return tsr_sampler_agree(s, status, err);
 }
 
 /* Lowest temperature at which annealing may start if a term has a Hessian, as a
@@ -813,11 +844,16 @@ int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal)
 {
     tsr_sampler *s = sampler;
     double worst = 1.0;
+    (void)tsr_sampler_announce(
+        s, (tsr_sampler_call){.what = TSR_CALL_PLAN, .n = n_step, .x = anneal},
+        NULL); /* a lost rank is found by the next call */
     if (s->target->likelihood != NULL &&
         tsr_likelihood_has_hessian(s->target->likelihood))
         worst = map_start_temperature;
-    for (int c = 0; c < s->n_chain && s->target->likelihood != NULL; c++)
+    for (int c = s->first; c < s->end && s->target->likelihood != NULL; c++)
         worst = fmax(worst, tsr_chain_chi2(s->chain[c * s->n_temp]));
+    if (s->target->likelihood != NULL)
+        (void)tsr_sampler_share_worst(s, &worst, NULL);
     s->first_beta_factor = 1.0 / worst;
     s->n_anneal = (long)(anneal * (double)n_step);
     if (s->target->likelihood == NULL)
@@ -833,6 +869,16 @@ int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal)
 int tsr_sampler_n_thread(const tsr_sampler *sampler)
 {
     return sampler->n_worker;
+}
+
+void tsr_sampler_lead(tsr_sampler *sampler)
+{
+    sampler->is_leader = tsr_ranks_size() > 1;
+}
+
+double tsr_sampler_chi2(const tsr_sampler *sampler, int chain)
+{
+    return atomic_load(&sampler->chi2[chain]);
 }
 
 tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain)
@@ -878,6 +924,8 @@ tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler)
 
 void tsr_sampler_counts_reset(tsr_sampler *sampler)
 {
+    (void)tsr_sampler_announce(
+        sampler, (tsr_sampler_call){.what = TSR_CALL_RESET}, NULL);
     for (int c = 0; c < sampler->n_chain * sampler->n_temp; c++)
         tsr_chain_counts_reset(sampler->chain[c]);
     for (int c = 0; c < sampler->n_chain; c++) {

@@ -73,6 +73,7 @@ enum { TSR_POPULATION_LEAST = 16 };
 typedef struct {
     int has_data, is_gpu, n_thread, n_state;
     int uses_surrogate; /* 1: chains have walks by a surrogate on the device */
+    int is_all_atom;    /* 1: each draw costs a curve of all atoms */
     double capacity;    /* systems that fit into the devices' memory */
     double min_beta;    /* power of the likelihood below which the posterior is
                            improper (likelihood/term.h); 1 / t_max must be
@@ -179,8 +180,11 @@ int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal);
  * Errors: TSR_E_NOMEM. */
 tsr_status tsr_sampler_average_warmup(tsr_sampler *sampler, tsr_err *err);
 
-/* Number of worker threads. */
+/* Number of worker threads of this rank. */
 int tsr_sampler_n_thread(const tsr_sampler *sampler);
+
+/* chi2 per point of a chain at temperature 1, after tsr_sampler_gather. */
+double tsr_sampler_chi2(const tsr_sampler *sampler, int chain);
 
 /* The replica of a chain that is at temperature 1. */
 tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain);
@@ -274,6 +278,50 @@ tsr_status tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record,
 /* Summary of the pass that was made. */
 tsr_population tsr_sampler_population(const tsr_sampler *sampler);
 
+/* ---- several ranks (core/ranks.h) ----
+ *
+ * A rank owns whole ladders, in the order of chains, so that exchanges between
+ * temperatures need no message. It makes the steps of its own chains. In memory
+ * it has all chains; those of other ranks are copies without an engine, brought
+ * up to date where a mean over chains or a copy of a chain needs them. So each
+ * sum has the same terms in the same order for any number of ranks.
+ *
+ * Rank 0 calls the functions of this header as if it were alone. It announces
+ * each call to the other ranks, which carry out the same call inside of
+ * tsr_sampler_follow, and all return the same status. All functions above have
+ * the errors of core/ranks.h, too. */
+
+/* Learns the model error from the examples of all chains
+ * (tsr_setup_relearn_from_chains). */
+typedef tsr_status (*tsr_sampler_learn)(void *context, int last, tsr_err *err);
+
+/* Rank 0: from now on calls are announced, and tsr_sampler_free ends
+ * tsr_sampler_follow on the other ranks. */
+void tsr_sampler_lead(tsr_sampler *sampler);
+
+/* Other ranks: carries out the calls of rank 0, with a record and a trajectory
+ * writer like those of rank 0, until rank 0 frees its sampler. */
+tsr_status tsr_sampler_follow(tsr_sampler *sampler, tsr_record *record,
+                              tsr_sampler_learn learn, void *context,
+                              tsr_err *err);
+
+/* Brings the copies on rank 0 up to date, before rank 0 saves them
+ * (tsr_sampler_archive) or reports on chains. */
+tsr_status tsr_sampler_gather(tsr_sampler *sampler, tsr_err *err);
+
+/* Restores all ranks from a saved archive of rank 0. Errors: those of
+ * tsr_archive_end. */
+tsr_status tsr_sampler_restore(tsr_sampler *sampler, tsr_archive *archive,
+                               tsr_err *err);
+
+/* All-atom chains begin to collect examples of the model error. */
+tsr_status tsr_sampler_collect_examples(tsr_sampler *sampler, tsr_err *err);
+
+/* Rank 0: starts `learn` on the other ranks. On all ranks: brings the examples
+ * of all chains here. */
+tsr_status tsr_sampler_share_examples(tsr_sampler *sampler, int last,
+                                      tsr_err *err);
+
 /* ---- internals, for src/sampler and tests alone ---- */
 
 /* The chains whose proposals go to the device in one batch, each with all its
@@ -327,8 +375,12 @@ struct tsr_sampler {
     tsr_chain **chain;             /* [n_chain * n_temp] */
     tsr_ladder **ladder;           /* [n_chain] */
     tsr_all_atom_chain **all_atom; /* [n_chain]; NULL: the model has none */
-    long n_step;              /* steps of each chain before the present call */
-    long n_anneal;            /* steps of annealing in warm-up */
+    int first, end; /* this rank makes the steps of chains [first, end) */
+    int is_leader;  /* 1: calls are announced to other ranks */
+    int is_nested;  /* 1: a function that was announced calls others */
+    int is_stopped; /* 1: a rank is to stop, agreed on in the last call */
+    long n_step;    /* steps of each chain before the present call */
+    long n_anneal;  /* steps of annealing in warm-up */
     double first_beta_factor; /* factor of all 1 / T at the first step */
     int is_flat; /* 1: all replicas are at flat_beta and do not exchange */
     double flat_beta;
@@ -352,6 +404,56 @@ struct tsr_sampler {
     long thin;
     double seconds; /* duration of all calls, s */
 };
+
+/* Calls that are announced. The meaning of the arguments is in
+ * sampler_ranks.c. */
+enum {
+    TSR_CALL_END,
+    TSR_CALL_ADVANCE,
+    TSR_CALL_REFRESH,
+    TSR_CALL_POPULATE,
+    TSR_CALL_PLAN,
+    TSR_CALL_AVERAGE,
+    TSR_CALL_GATHER,
+    TSR_CALL_RESTORE,
+    TSR_CALL_RESET,
+    TSR_CALL_COLLECT,
+    TSR_CALL_LEARN
+};
+typedef struct {
+    int what, n_draw, flag;
+    long n, first;
+    double x;
+} tsr_sampler_call;
+tsr_status tsr_sampler_announce(const tsr_sampler *sampler,
+                                tsr_sampler_call call, tsr_err *err);
+
+/* tsr_ranks_agree, also on a stop (is_stopped). */
+tsr_status tsr_sampler_agree(tsr_sampler *sampler, tsr_status status,
+                             tsr_err *err);
+
+/* The rank that owns a chain. */
+int tsr_sampler_owner(const tsr_sampler *sampler, int chain);
+
+/* Each rank saves what `part` archives of its own chains, and rank `to` (-1:
+ * all ranks) restores it. */
+typedef void (*tsr_sampler_part)(tsr_sampler *sampler, void *context, int first,
+                                 int end, tsr_archive *archive);
+tsr_status tsr_sampler_share(tsr_sampler *sampler, int to,
+                             tsr_sampler_part part, void *context,
+                             tsr_err *err);
+
+/* Archives a chain with its log likelihood. */
+void tsr_sampler_part_chain(tsr_chain *chain, tsr_archive *archive);
+
+/* Share: what warm-up has learnt, with all ranks; the draws of a call of
+ * advance and their number, with rank 0; the largest chi2 of all chains, with
+ * all. */
+tsr_status tsr_sampler_share_learnt(tsr_sampler *sampler, tsr_err *err);
+tsr_status tsr_sampler_gather_draws(tsr_sampler *sampler, int *n_done,
+                                    tsr_err *err);
+tsr_status tsr_sampler_share_worst(tsr_sampler *sampler, double *worst,
+                                   tsr_err *err);
 
 /* 1: the caller asked for a stop, or a worker failed. */
 int tsr_sampler_should_stop(const tsr_sampler *sampler);

@@ -23,7 +23,7 @@ enum {
     SYSTEMS_PER_HALF = 64,
     SURROGATE_REPLICAS = 256
 };
-static const double usual_thin = 10.0;
+static const double usual_thin = 10.0, all_atom_thin = 100.0;
 static const double t_max_few = 20.0, t_max_many = 1e6;
 
 static const char *const start_words[] = {"auto", "file", "prior", NULL};
@@ -48,10 +48,11 @@ const tsr_field tsr_sampler_fields[] = {
             "stored draws after warm-up; auto: until the chains have converged "
             "(until, or rhat<1.01,ess>400), at most 200000 of all chains "
             "together, or 2000 of each where that is more"),
-    TSR_FIELD(NUMBER_OR_WORD, "thin", tsr_sampler_options, thin,
-              .unit = "steps", .initial = "auto", .min = 1, .max = 1e9,
-              .words = auto_words,
-              .doc = "steps between two stored draws; auto: 10"),
+    TSR_FIELD(
+        NUMBER_OR_WORD, "thin", tsr_sampler_options, thin, .unit = "steps",
+        .initial = "auto", .min = 1, .max = 1e9, .words = auto_words,
+        .doc = "steps between two stored draws; auto: 10, and 100 if each draw "
+               "costs a curve of all atoms (structure.bodies)"),
     TSR_FIELD(NUMBER_OR_WORD, "temperatures", tsr_sampler_options, temperatures,
               .initial = "auto", .min = 1.0, .max = TSR_MAX_TEMPERATURES,
               .words = auto_words,
@@ -146,7 +147,7 @@ tsr_status tsr_sampler_resolve_auto(tsr_sampler_options *options,
                                     tsr_err *err)
 {
     const tsr_sampler_problem *p = problem;
-    set_if_auto(&options->thin, usual_thin);
+    set_if_auto(&options->thin, p->is_all_atom ? all_atom_thin : usual_thin);
     /* fits_many: the devices' memory suffices for a ladder of many rungs */
     const int fits_many =
         p->is_gpu && p->has_data &&

@@ -193,6 +193,11 @@ void tsr_trajectory_writer_begin(tsr_trajectory_writer *writer, long first)
     writer->first = first;
 }
 
+long tsr_trajectory_writer_first(const tsr_trajectory_writer *writer)
+{
+    return writer->first;
+}
+
 /* Index in the block of the frame of draw number `draw` of the block; -1: the
  * draw has no frame. */
 static int frame_of(const tsr_trajectory_writer *t, int draw)
@@ -226,6 +231,24 @@ void tsr_trajectory_writer_store(tsr_trajectory_writer *writer,
         t->observable[i][RG] = view.state_rg_ang[k];
         t->observable[i][WEIGHT] = view.state_weight[k];
         t->observable[i][LP] = view.lp;
+    }
+}
+
+void tsr_trajectory_writer_archive(tsr_trajectory_writer *writer, int first,
+                                   int end, int n_draw, tsr_archive *archive)
+{
+    tsr_trajectory_writer *t = writer;
+    const size_t n = (size_t)(end - first) * (size_t)t->n_state,
+                 n_atom = (size_t)t->n_atom, n_body = (size_t)t->n_body;
+    for (int draw = 0; draw < n_draw; draw++) {
+        const int frame = frame_of(t, draw);
+        if (frame < 0)
+            continue;
+        const size_t i = ((size_t)frame * (size_t)t->n_chain + (size_t)first) *
+                         (size_t)t->n_state;
+        tsr_archive_real(archive, t->atom[i * n_atom], 3 * n * n_atom);
+        tsr_archive_real(archive, t->body[i * n_body], 3 * n * n_body);
+        tsr_archive_real(archive, t->observable[i], n * N_OBSERVABLE);
     }
 }
 

@@ -50,12 +50,18 @@ tsr_status tsr_trajectory_writer_update(const tsr_trajectory_writer *writer,
 
 /* Begins a block, whose first draw has number `first` in the run. */
 void tsr_trajectory_writer_begin(tsr_trajectory_writer *writer, long first);
+long tsr_trajectory_writer_first(const tsr_trajectory_writer *writer);
 
 /* Stores a chain's present state as draw number `draw` of the block, if this
  * draw has a frame. Threads may store different chains at once. */
 void tsr_trajectory_writer_store(tsr_trajectory_writer *writer,
                                  const tsr_chain *chain, int chain_number,
                                  int draw);
+
+/* Saves or restores the frames of the block's first n_draw draws, of chains
+ * [first, end). */
+void tsr_trajectory_writer_archive(tsr_trajectory_writer *writer, int first,
+                                   int end, int n_draw, tsr_archive *archive);
 
 /* Appends the frames of the block's first n_draw draws to the log. Errors:
  * those of tsr_draw_log_begin and tsr_draw_log_part. */

@@ -320,23 +320,6 @@ int tsr_neutron_fold(const tsr_neutron_basis *basis, const tsr_parameter *prior,
     return n;
 }
 
-int tsr_neutron_fold_factors(const tsr_neutron_basis *basis,
-                             const tsr_parameter *prior, size_t n,
-                             double *factor)
-{
-    double part[TSR_N_COMP][TSR_N_COMP];
-    const int n_comp = fold_matrix(basis, prior, part);
-    for (size_t i = 0; i < n; i++) {
-        double out[TSR_N_COMP] = {0.0};
-        for (int k = 0; k < n_comp; k++)
-            for (size_t a = 0; a < TSR_N_COMP; a++)
-                out[k] += part[k][a] * factor[a * n + i];
-        for (int k = 0; k < n_comp; k++)
-            factor[(size_t)k * n + i] = out[k];
-    }
-    return n_comp;
-}
-
 int tsr_neutron_coefficients(const tsr_neutron_basis *basis,
                              const tsr_parameter *prior, const double *value,
                              double d2o, double *c)

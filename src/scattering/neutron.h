@@ -116,12 +116,6 @@ tsr_status tsr_neutron_factors(const tsr_atom_model *model, double origin,
 int tsr_neutron_fold(const tsr_neutron_basis *basis, const tsr_parameter *prior,
                      int n_q, double *partial);
 
-/* Folds amplitudes `factor` [3][n] in the same way; the first K rows remain.
- * Returns K. */
-int tsr_neutron_fold_factors(const tsr_neutron_basis *basis,
-                             const tsr_parameter *prior, size_t n,
-                             double *factor);
-
 /* Coefficients C of the K components in a solvent with fraction d2o: c [3] out.
  * value [TSR_N_CONTRAST]: c1, c2; c1 is ignored. Returns K. */
 int tsr_neutron_coefficients(const tsr_neutron_basis *basis,

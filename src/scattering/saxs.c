@@ -274,23 +274,10 @@ static void log_curve(const tsr_saxs *saxs, const tsr_saxs_table *table,
         tsr_info(log, "%s: no Guinier range found", path);
 }
 
-/* An Rg ten times too large for the curve shows that the entry has lengths in
- * Angstrom instead of nm. */
-static void check_entry(tsr_sas_entry *e, const char *path, double rg,
-                        tsr_log *log)
+static void log_entry(const tsr_sas_entry *e, const char *path, tsr_log *log)
 {
     if (e->name[0] != '\0')
         tsr_info(log, "%s: entry %s, %s", path, e->name, e->source);
-    if (e->rg > 5.0 * rg) {
-        tsr_warn(log,
-                 "%s: Rg %.4g of the entry is in Angstrom, not in nm, by the "
-                 "curve; so are its other lengths",
-                 path, 0.1 * e->rg);
-        e->rg *= 0.1;
-        e->rg_error *= 0.1;
-        e->rg_pr *= 0.1;
-        e->d_max *= 0.1;
-    }
     if (strstr(e->source, "eutron") != NULL)
         tsr_warn(log,
                  "%s: the entry's source is neutrons (%s); give them as such "
@@ -346,7 +333,7 @@ static tsr_status make_curve(tsr_saxs *saxs, tsr_saxs_table *table,
         tsr_saxs_noise_make(saxs->n, saxs->q, saxs->intensity, saxs->sigma);
     log_curve(saxs, table, q_range, lines, log);
     saxs->entry = table->entry;
-    check_entry(&saxs->entry, path, saxs->rg_guinier, log);
+    log_entry(&saxs->entry, path, log);
     return report_noise(saxs, log, err);
 }
 
@@ -415,43 +402,31 @@ double tsr_saxs_q_max(const tsr_saxs *saxs)
     return tsr_resolution_q_max(&saxs->resolution, saxs->n, saxs->q);
 }
 
-tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
-                          const double *intensity, const double *sigma,
-                          const double *dq, const char *comment, tsr_err *err)
+/* ---- writing ---- */
+
+/* Writes every line of a comment (NULL: none) after "# ". */
+static void put_comment(FILE *out, const char *comment)
 {
-    const tsr_sascif as_cif = {.comment = comment,
-                               .n = n,
-                               .q = q_inv_ang,
-                               .intensity = intensity,
-                               .sigma = sigma,
-                               .rg = (double)NAN};
-    tsr_file_writer to;
-    if (tsr_sascif_is_name(path) && dq != NULL)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "'%s': sasCIF does not hold the resolution dq; name "
-                        "the file .dat",
-                        path);
-    if (tsr_sascif_is_name(path))
-        return tsr_sascif_write(path, &as_cif, err);
-    TSR_TRY(tsr_file_begin(&to, path, err));
     for (const char *p = comment; p != NULL && *p != '\0';) {
-        int length = (int)strcspn(p, "\n");
-        fprintf(to.out, "# %.*s\n", length, p);
+        const int length = (int)strcspn(p, "\n");
+        fprintf(out, "# %.*s\n", length, p);
         p += length + (p[length] == '\n');
     }
-    fprintf(to.out, "# q[1/Angstrom] I(q) sigma%s\n",
-            dq != NULL ? " sigma_q[1/Angstrom]" : "");
-    for (int i = 0; i < n; i++) {
-        fprintf(to.out, "%.10g %.10g %.10g", q_inv_ang[i], intensity[i],
-                sigma[i]);
-        if (dq != NULL)
-            fprintf(to.out, " %.10g", dq[i]);
-        fputc('\n', to.out);
-    }
-    return tsr_file_end(&to, TSR_OK, err);
 }
 
-/* ---- sasCIF ---- */
+static void put_text(FILE *out, const tsr_saxs_columns *s)
+{
+    put_comment(out, s->comment);
+    fprintf(out, "# q[1/Angstrom] I(q) sigma%s\n",
+            s->dq != NULL ? " sigma_q[1/Angstrom]" : "");
+    for (int i = 0; i < s->n; i++) {
+        fprintf(out, "%.10g %.10g %.10g", s->q[i], s->intensity[i],
+                s->sigma[i]);
+        if (s->dq != NULL)
+            fprintf(out, " %.10g", s->dq[i]);
+        fputc('\n', out);
+    }
+}
 
 int tsr_sascif_is_name(const char *path)
 {
@@ -472,8 +447,8 @@ static void put(FILE *out, double value)
 }
 
 /* A loop of q, I and `last`. */
-static void put_curve(FILE *out, const tsr_sascif *s, const char *category,
-                      const char *items, const double *last)
+static void put_loop(FILE *out, const tsr_saxs_columns *s, const char *category,
+                     const char *items, const double *last)
 {
     tsr_cif_loop(out, category, items);
     for (int i = 0; i < s->n; i++) {
@@ -485,43 +460,52 @@ static void put_curve(FILE *out, const tsr_sascif *s, const char *category,
     }
 }
 
-tsr_status tsr_sascif_write(const char *path, const tsr_sascif *what,
-                            tsr_err *err)
+static void put_cif(FILE *out, const tsr_saxs_columns *s, const char *path)
 {
-    const tsr_sascif *s = what;
     char name[64];
-    tsr_file_writer to;
-    TSR_TRY(tsr_file_begin(&to, path, err));
     snprintf(name, sizeof name, "%s", tsr_text_file_name(path));
     name[strcspn(name, ".")] = '\0';
     for (char *p = name; *p != '\0'; p++)
         *p = isalnum((unsigned char)*p) ? *p : '_';
-    fprintf(to.out, "data_%s_MAIN\n" TSR_SASCIF_MARK TSR_VERSION "\n", name);
-    for (const char *p = s->comment; p != NULL && *p != '\0';) {
-        const int length = (int)strcspn(p, "\n");
-        fprintf(to.out, "# %.*s\n", length, p);
-        p += length + (p[length] == '\n');
-    }
-    tsr_cif_loop(to.out, "sas_scan", "id result_id unit");
-    fputs("1 1 1/A\n", to.out);
-    tsr_cif_loop(to.out, "sas_result", "id Rg_from_Guinier I0_from_Guinier");
-    fputc('1', to.out);
-    put(to.out, s->rg / 10.0); /* nm */
-    put(to.out, s->i0);
-    fputc('\n', to.out);
-    put_curve(to.out, s, "sas_scan_intensity",
-              "scan_id id momentum_transfer intensity intensity_su_counting",
-              s->sigma);
-    if (s->fit != NULL) {
-        fprintf(to.out, "data_%s_FIT_1\n", name);
-        tsr_cif_loop(to.out, "sas_model_fitting_details",
-                     "id result_id unit software chi_square p_value");
-        fputs("1 1 1/A 'tessera " TSR_VERSION "'", to.out);
-        put(to.out, s->chi2);
-        put(to.out, s->p);
-        fputc('\n', to.out);
-        put_curve(to.out, s, "sas_model_fitting",
-                  "id ordinal momentum_transfer intensity fit", s->fit);
-    }
+    fprintf(out, "data_%s_MAIN\n" TSR_SASCIF_MARK TSR_VERSION "\n", name);
+    put_comment(out, s->comment);
+    tsr_cif_loop(out, "sas_scan", "id result_id unit");
+    fputs("1 1 1/A\n", out);
+    tsr_cif_loop(out, "sas_result", "id Rg_from_Guinier I0_from_Guinier");
+    fputc('1', out);
+    put(out, s->rg > 0.0 ? s->rg / 10.0 : (double)NAN); /* nm */
+    put(out, s->rg > 0.0 ? s->i0 : (double)NAN);
+    fputc('\n', out);
+    put_loop(out, s, "sas_scan_intensity",
+             "scan_id id momentum_transfer intensity intensity_su_counting",
+             s->sigma);
+    if (s->fit == NULL)
+        return;
+    fprintf(out, "data_%s_FIT_1\n", name);
+    tsr_cif_loop(out, "sas_model_fitting_details",
+                 "id result_id unit software chi_square p_value");
+    fputs("1 1 1/A 'tessera " TSR_VERSION "'", out);
+    put(out, s->chi2);
+    put(out, s->p);
+    fputc('\n', out);
+    put_loop(out, s, "sas_model_fitting",
+             "id ordinal momentum_transfer intensity fit", s->fit);
+}
+
+tsr_status tsr_saxs_write(const char *path, const tsr_saxs_columns *columns,
+                          tsr_err *err)
+{
+    tsr_file_writer to;
+    const int is_cif = tsr_sascif_is_name(path);
+    if (is_cif && columns->dq != NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'%s': sasCIF does not hold the resolution dq; name "
+                        "the file .dat",
+                        path);
+    TSR_TRY(tsr_file_begin(&to, path, err));
+    if (is_cif)
+        put_cif(to.out, columns, path);
+    else
+        put_text(to.out, columns);
     return tsr_file_end(&to, TSR_OK, err);
 }

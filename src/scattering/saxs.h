@@ -98,24 +98,17 @@ tsr_status tsr_saxs_set_resolution(tsr_saxs *saxs,
 /* Largest q at which a model's curve is needed. */
 double tsr_saxs_q_max(const tsr_saxs *saxs);
 
-/* Writes q, I, sigma and dq (NULL: without) as text, after `comment` (one or
- * more lines, or NULL); a name that ends in .sascif or .cif gets q, I and sigma
- * as sasCIF. Writes a temporary file and renames it. Errors:
- * TSR_E_IO. */
-tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
-                          const double *intensity, const double *sigma,
-                          const double *dq, const char *comment, tsr_err *err);
-
-/* A curve, and a fit to it, for a sasCIF file. */
+/* The columns of a file, and of sasCIF a fit to the curve. */
 typedef struct {
     const char *comment; /* lines, or NULL */
     int n;
     const double *q, *intensity, *sigma; /* [n] q in 1/Angstrom */
-    double rg, i0;                       /* Guinier, Angstrom; NaN: unknown */
-    const double *fit;                   /* [n] NULL: no fit */
-    double chi2, p; /* of the fit, per point, and of its CorMap test; NaN:
-                       unknown */
-} tsr_sascif;
+    const double *dq;                    /* [n] 1/Angstrom; NULL: none */
+    double rg, i0;     /* Guinier, Angstrom; 0 or NaN: unknown */
+    const double *fit; /* [n] NULL: no fit */
+    double chi2, p;    /* of the fit, per point, and of its CorMap test; NaN:
+                          unknown */
+} tsr_saxs_columns;
 
 /* Text by which tessera recognises its sasCIF files. */
 #define TSR_SASCIF_MARK "# by tessera "
@@ -123,9 +116,11 @@ typedef struct {
 /* Returns 1 if a file name ends in .sascif or .cif. */
 int tsr_sascif_is_name(const char *path);
 
-/* Writes the file; numbers have all digits, so reading it returns the same
- * curve. The data blocks have the name of the file. Errors: TSR_E_IO. */
-tsr_status tsr_sascif_write(const char *path, const tsr_sascif *what,
-                            tsr_err *err);
+/* Writes the comment and the columns q, I, sigma and dq as text, or, by the
+ * name of the file, sasCIF. Its data blocks have the name of the file, and its
+ * numbers all digits, so that reading returns the same curve. Errors:
+ * TSR_E_USAGE (sasCIF has no dq), TSR_E_IO. */
+tsr_status tsr_saxs_write(const char *path, const tsr_saxs_columns *columns,
+                          tsr_err *err);
 
 #endif

@@ -289,17 +289,18 @@ static void find_columns(const char *path, const char *text,
     table->has_dq = table->has_dq && !is_fit_4 && table->note == NULL;
 }
 
-/* Converts a curve of canSAS, all q to the unit of Q. A resolution of 0 at all
- * points is none. */
+/* Converts a curve of canSAS or sasCIF, all q to the unit of Q. A resolution of
+ * 0 at all points is none. */
 static tsr_status convert(const char *path, const tsr_cansas *c, tsr_pool *pool,
                           tsr_saxs_table *table, tsr_err *err)
 {
     double scale[TSR_CANSAS_N];
-    *table = (tsr_saxs_table){.n = c->n, .has_sigma = c->has[TSR_CANSAS_IDEV]};
+    table->n = c->n;
+    table->has_sigma = c->has[TSR_CANSAS_IDEV];
     tsr_pool_array(pool, table->row, c->n);
     if (c->n_data > 1)
-        table->note = tsr_pool_format(
-            pool, "the first of %d curves (SASdata) is read", c->n_data);
+        table->note =
+            tsr_pool_format(pool, "the first of %d curves is read", c->n_data);
     TSR_TRY(tsr_pool_check(pool, err));
     for (int k = 0; k < TSR_CANSAS_N; k++) {
         char text[TSR_CANSAS_UNIT + 8];
@@ -309,7 +310,7 @@ static tsr_status convert(const char *path, const tsr_cansas *c, tsr_pool *pool,
             tsr_saxs_header_unit(text, strlen(text), &is_loose);
         table->unit = k == TSR_CANSAS_Q ? unit : table->unit;
         if (table->unit == TSR_Q_AUTO && c->unit[TSR_CANSAS_Q][0] != '\0')
-            table->note = "the unit of Q is neither 1/A nor 1/nm";
+            table->note = "the unit of q is neither 1/A nor 1/nm";
         scale[k] = unit == table->unit || unit == TSR_Q_AUTO ? 1.0
                    : unit == TSR_Q_INV_NM                    ? 0.1
                                                              : 10.0;
@@ -333,9 +334,9 @@ static tsr_status convert(const char *path, const tsr_cansas *c, tsr_pool *pool,
     }
     table->has_named_dq =
         table->has_dq || table->slit[0] > 0.0 || table->slit[1] > 0.0;
-    return c->n > 0
-               ? TSR_OK
-               : tsr_fail(err, TSR_E_DATA, "'%s': SASdata has no points", path);
+    return c->n > 0 ? TSR_OK
+                    : tsr_fail(err, TSR_E_DATA, "'%s': the curve has no points",
+                               path);
 }
 
 /* ---- the table of a text ---- */
@@ -415,6 +416,7 @@ static tsr_status find_table(const char *path, const char *text, size_t size,
                               .has_sigma = columns(&list.row[from]) == 3,
                               .has_dq = 1,
                               .n_unused = list.n - (to - from),
+                              .noun = "line",
                               .unit = find_unit(text, end, first)};
     if (table->n_unused > 0)
         table->first_unused = list.row[from > 0 ? 0 : to].line;
@@ -423,35 +425,6 @@ static tsr_status find_table(const char *path, const char *text, size_t size,
     for (int i = 0; i < table->n; i++)
         table->has_dq &= table->row[i].width >= 4;
     find_columns(path, text, table);
-    return TSR_OK;
-}
-
-/* Makes the table of the curve of a SASBDB entry. */
-static tsr_status read_entry(const char *path, const char *text, size_t size,
-                             tsr_pool *pool, tsr_saxs_table *table,
-                             tsr_err *err)
-{
-    tsr_sas_curve c;
-    char line[48];
-    int is_loose;
-    TSR_TRY(tsr_sas_entry_read(path, text, size, pool, &table->entry, &c, err));
-    table->n = c.n;
-    table->n_unused = c.n_unused;
-    table->first_unused = c.first_unused;
-    tsr_pool_array(pool, table->row, c.n);
-    TSR_TRY(tsr_pool_check(pool, err));
-    for (int i = 0; i < c.n; i++) {
-        const tsr_sas_point *p = &c.point[i];
-        table->row[i] =
-            (tsr_saxs_row){{p->q, p->intensity, p->sigma}, 3, p->line};
-        table->has_sigma |= isfinite(p->sigma) != 0;
-    }
-    snprintf(line, sizeof line, "q [%s]", c.unit);
-    table->unit = tsr_saxs_header_unit(line, strlen(line), &is_loose);
-    if (c.unit[0] != '\0' && table->unit == TSR_Q_AUTO)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': the unit of q is '%s'; expected 1/A or 1/nm",
-                        path, c.unit);
     return TSR_OK;
 }
 
@@ -464,17 +437,16 @@ tsr_status tsr_saxs_table_read(const char *path, tsr_pool *pool,
     tsr_cansas curve;
     const int is_hdf5 = size >= 8 && memcmp(text, "\x89HDF\r\n\x1a\n", 8) == 0;
     const char *start = text + strspn(text, "\xef\xbb\xbf \t\r\n");
-    const int is_xml = *start == '<';
-    *table = (tsr_saxs_table){.n = 0};
+    const int is_xml = *start == '<', is_cif = tsr_sas_is_cif(text, size);
+    *table = (tsr_saxs_table){.noun = is_hdf5 || is_cif ? "point" : "line"};
     tsr_status status =
         is_hdf5  ? tsr_cansas_read_hdf5(path, pool, &curve, err)
         : is_xml ? tsr_cansas_read_xml(path, start, pool, &curve, err)
-        : tsr_sas_is_cif(text, size)
-            ? read_entry(path, text, size, pool, table, err)
-            : find_table(path, text, size, pool, table, err);
-    if (is_hdf5 || is_xml)
+        : is_cif ? tsr_sas_entry_read(path, text, size, pool, &table->entry,
+                                      &curve, err)
+                 : find_table(path, text, size, pool, table, err);
+    if (is_hdf5 || is_xml || is_cif)
         TSR_THEN(status, convert(path, &curve, pool, table, err));
-    table->noun = is_hdf5 ? "point" : "line";
     free(text);
     return status;
 }

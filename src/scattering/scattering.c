@@ -2,9 +2,7 @@
  * sums in double precision to check engine and grid. */
 #include "scattering/scattering.h"
 
-#include "core/vec3.h"
-
-#include <math.h>
+#include "scattering/debye.h"
 
 /* The spec for a table with one component: the engine has the types of the
  * table. */
@@ -75,31 +73,22 @@ tsr_status tsr_scattering_direct(const tsr_scattering *scattering,
         tsr_pool_clear(&pool);
         return status;
     }
-    int n_comp = coarse.spec.n_comp;
-    double sum[TSR_N_COMP_PAIR] = {0.0};
-    for (int i = 0; i < topology->n_body; i++) {
-        double field[TSR_N_COMP] = {0.0}, f[TSR_N_COMP];
-        double *to = sum;
-        for (int j = 0; j < i; j++) {
-            double x = q_inv_ang * tsr_vec3_distance(conformation->body[i],
-                                                     conformation->body[j]);
-            double sinc = x > 1e-8 ? sin(x) / x : 1.0;
-            for (int a = 0; a < n_comp; a++)
-                field[a] += sinc * *tsr_engine_factor(&coarse.spec, a,
-                                                      coarse.type[j], at);
-        }
-        for (int a = 0; a < n_comp; a++)
-            f[a] = *tsr_engine_factor(&coarse.spec, a, coarse.type[i], at);
-        for (int a = 0; a < n_comp; a++)
-            for (int b = a; b < n_comp; b++)
-                *to++ += f[a] * field[b] + f[b] * field[a] + f[a] * f[b];
-    }
-    for (int p = 0; p < n_comp * (n_comp + 1) / 2; p++)
-        partial[p] = sum[p] + coarse.self[2 * p + at];
+    const tsr_debye_spec debye = {.n = topology->n_body,
+                                  .n_type = coarse.spec.n_type,
+                                  .n_comp = coarse.spec.n_comp,
+                                  .n_q = 2,
+                                  .dq_inv_ang = dq,
+                                  .xyz = (const double(*)[3])conformation->body,
+                                  .type = coarse.type,
+                                  .form_factor = coarse.form_factor};
+    double sum[TSR_N_COMP_PAIR][2];
+    status = tsr_debye_reference(&debye, NULL, sum[0], err);
+    for (int p = 0; p < tsr_debye_n_pair(&debye) && status == TSR_OK; p++)
+        partial[p] = sum[p][at] + coarse.self[2 * p + at];
     if (radius_ang != NULL)
         *radius_ang = coarse.radius_ang;
     tsr_pool_clear(&pool);
-    return TSR_OK;
+    return status;
 }
 
 tsr_status tsr_scattering_intensity(const tsr_scattering *scattering,

@@ -60,10 +60,8 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
                          (size_t)m->form_factors->n_type);
     for (int p = 0; l != NULL && p < l->n_probe; p++) {
         const tsr_probe *of = &l->probe[p];
-        const int n_type = l->particles != NULL ? of->n_body_type : of->n_type;
-        tables = add_doubles(
-            tables, l->particles != NULL ? of->body_amplitude : of->amplitude,
-            (size_t)(of->n_comp * n_type * l->grid.n_q));
+        tables = add_doubles(tables, of->amplitude,
+                             (size_t)(of->n_comp * of->n_type * l->grid.n_q));
     }
     double log_prior = tsr_prior_log_reference(m->prior, m->first);
     tables = add_doubles(tables, &log_prior, 1);
@@ -183,6 +181,16 @@ void tsr_run_checkpoint_clear(tsr_run_checkpoint *checkpoint)
     tsr_archive_clear(&checkpoint->saved);
     tsr_archive_clear(&checkpoint->error);
     memset(checkpoint, 0, sizeof *checkpoint);
+}
+
+int tsr_run_is_finished(const char *directory)
+{
+    tsr_run_checkpoint at = {0};
+    const int is_finished =
+        tsr_run_checkpoint_read(directory, 0, &at, NULL) == TSR_OK &&
+        at.progress.is_finished;
+    tsr_run_checkpoint_clear(&at);
+    return is_finished;
 }
 
 tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,

@@ -80,6 +80,9 @@ tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
                                    tsr_run_checkpoint *out, tsr_err *err);
 void tsr_run_checkpoint_clear(tsr_run_checkpoint *checkpoint);
 
+/* Does the newest checkpoint of the folder say that the run has ended? */
+int tsr_run_is_finished(const char *directory);
+
 /* Refuses a checkpoint made with another configuration or other input, and
  * names the first line or the input that differs, or the version if keys or
  * defaults of tessera have changed, and not the file. Keys that may change

@@ -5,6 +5,7 @@
 #include "analysis/evidence.h"
 #include "core/clock.h"
 #include "core/interrupt.h"
+#include "core/ranks.h"
 #include "core/text.h"
 #include "session/run_directory.h"
 
@@ -306,7 +307,7 @@ static void log_stuck(const tsr_setup *setup, tsr_sampler *sampler,
     free(value);
     for (int c = 0; c < n; c++) {
         const tsr_chain *chain = tsr_sampler_chain(sampler, c);
-        double chi2 = tsr_chain_chi2(chain);
+        double chi2 = tsr_sampler_chi2(sampler, c);
         double behind = middle - tsr_chain_log_lik(chain);
         const int is_stuck =
             !setup->target.is_frozen && accepted_of(chain) == 0;
@@ -369,19 +370,54 @@ static int is_stopped(const tsr_session *s)
     return *tsr_watch_stop(&s->watch) != 0;
 }
 
+/* ---- several ranks (core/ranks.h) ----
+ *
+ * Rank 0 sends what determines a run: the configuration with all its numbers,
+ * and the model error. */
+
+typedef struct {
+    size_t n_text; /* bytes, with the final zero */
+    int n_chain, is_resumed;
+    tsr_run_identity identity;
+} rank_message;
+
+static tsr_status save_error(tsr_session *s, tsr_err *err);
+
+/* Rank 0: sends the run to the other ranks. */
+static tsr_status tell_ranks(tsr_session *s, tsr_err *err)
+{
+    int work = TSR_WORK_RUN;
+    char *text = NULL;
+    if (tsr_ranks_size() == 1)
+        return TSR_OK;
+    TSR_TRY(save_error(s, err));
+    TSR_TRY(tsr_config_text(s->config, &text, err));
+    rank_message m = {strlen(text) + 1, s->setup->n_chain, s->is_resumed,
+                      s->identity};
+    tsr_status status = tsr_ranks_work(&work, err);
+    TSR_THEN(status, tsr_ranks_broadcast(&m, sizeof m, 0, err));
+    TSR_THEN(status, tsr_ranks_broadcast(text, m.n_text, 0, err));
+    TSR_THEN(status, tsr_ranks_pass(&s->saved_error, 0, -1, err));
+    free(text);
+    return status;
+}
+
+static void log_ranks(const tsr_session *s)
+{
+    const int n = tsr_ranks_size();
+    if (n > 1)
+        tsr_info(s->log, "%d ranks, the first with chains 0 to %d", n,
+                 tsr_ranks_first(s->setup->n_chain, 1) - 1);
+}
+
 /* Makes the record, the trajectory writer and the sampler, with starts drawn
  * from the prior if sampler.start is `prior`. */
-static tsr_status prepare(tsr_session *s, tsr_err *err)
+static tsr_status make_sampler(tsr_session *s, tsr_err *err)
 {
     tsr_setup *setup = s->setup;
     int capacity = block_capacity(s);
-    s->directory = s->config->output.directory;
-    s->trace = tsr_path_in(s->directory, "trace.h5");
-    /* again, since the set-up of the engine sets `until` where draws are auto
-     */
-    tsr_status status =
-        tsr_until_parse(s->config->sampler.until, &s->until, err);
-    if (status == TSR_OK && s->config->sampler.start == TSR_START_PRIOR)
+    tsr_status status = TSR_OK;
+    if (s->config->sampler.start == TSR_START_PRIOR)
         status = tsr_setup_draw_starts(s->is_resumed, s->log, s->setup, err);
     TSR_THEN(status, tsr_record_new(&setup->target, setup->n_chain, capacity,
                                     &s->record, err));
@@ -392,11 +428,26 @@ static tsr_status prepare(tsr_session *s, tsr_err *err)
     TSR_THEN(status,
              tsr_sampler_new(&setup->target, setup->n_chain, setup->n_thread,
                              tsr_watch_stop(&s->watch), &s->sampler, err));
-    TSR_THEN(status, tsr_run_inputs_text(s->config, &s->config_text, err));
+    if (status == TSR_OK)
+        tsr_sampler_set_trajectory_writer(s->sampler, s->writer);
+    return status;
+}
+
+static tsr_status prepare(tsr_session *s, tsr_err *err)
+{
+    tsr_setup *setup = s->setup;
+    s->directory = s->config->output.directory;
+    s->trace = tsr_path_in(s->directory, "trace.h5");
+    s->identity = tsr_run_identity_of(setup);
+    /* again, since the set-up of the engine sets `until` where draws are auto
+     */
+    TSR_TRY(tsr_until_parse(s->config->sampler.until, &s->until, err));
+    TSR_TRY(tsr_run_inputs_text(s->config, &s->config_text, err));
+    TSR_TRY(tell_ranks(s, err));
+    const tsr_status status = tsr_ranks_agree(make_sampler(s, err), NULL, err);
     if (status != TSR_OK)
         return tsr_config_locate_error(s->config, status, err);
-    tsr_sampler_set_trajectory_writer(s->sampler, s->writer);
-    s->identity = tsr_run_identity_of(setup);
+    tsr_sampler_lead(s->sampler);
     s->progress.next_check = 100;
     s->progress.start_chi2 =
         setup->target.n_group > 0
@@ -758,12 +809,10 @@ static int is_progress_valid(const tsr_session *s)
 /* Saves the model errors in memory, for the next checkpoint. */
 static tsr_status save_error(tsr_session *s, tsr_err *err)
 {
-    tsr_likelihood *const of[] = {s->setup->data.likelihood,
-                                  s->setup->atoms.likelihood};
+    tsr_likelihood *l = s->setup->data.likelihood;
     tsr_archive_begin(&s->saved_error);
-    for (int k = 0; k < 2; k++)
-        if (of[k] != NULL)
-            TSR_TRY(tsr_likelihood_archive(of[k], &s->saved_error, err));
+    if (l != NULL)
+        TSR_TRY(tsr_likelihood_archive(l, &s->saved_error, err));
     return tsr_archive_end(&s->saved_error, err);
 }
 
@@ -776,9 +825,7 @@ static tsr_status restore(tsr_session *s, tsr_err *err)
         0; /* resuming extends the run */
     s->saved = s->checkpoint.saved;
     s->checkpoint.saved = (tsr_archive){0};
-    tsr_archive_rewind(&s->saved);
-    tsr_sampler_archive(s->sampler, &s->saved);
-    tsr_status status = tsr_archive_end(&s->saved, err);
+    tsr_status status = tsr_sampler_restore(s->sampler, &s->saved, err);
     TSR_THEN(status, tsr_archive_end(s->setup->known_error, err));
     if (status == TSR_OK && !is_progress_valid(s))
         status = tsr_fail(err, TSR_E_DATA,
@@ -815,6 +862,7 @@ static tsr_status resume(tsr_session *s, tsr_err *err)
              "resumed from the checkpoint of %s: %ld draws of warm-up, %ld "
              "kept; %d threads",
              at->written_at, s->progress.warmup, s->progress.draws, n_thread);
+    log_ranks(s);
     if (strcmp(at->engine == NULL ? "" : at->engine,
                engine == NULL ? "" : engine) != 0)
         tsr_warn(s->log, "the device, its driver or the kernels changed since "
@@ -836,6 +884,7 @@ static double next_due(double now, double took, double every)
 /* Saves the current state in memory, for the next checkpoint. */
 static tsr_status save_state(tsr_session *s, tsr_err *err)
 {
+    TSR_TRY(tsr_sampler_gather(s->sampler, err));
     tsr_archive_begin(&s->saved);
     tsr_sampler_archive(s->sampler, &s->saved);
     s->saved_progress = s->progress;
@@ -1182,13 +1231,11 @@ static tsr_status learn_from_chains(tsr_session *s, long done, long total,
                                     tsr_err *err)
 {
     const int is_first = done == total / 4, is_last = done == 3 * total / 4;
-    if (!is_first || is_last)
-        return tsr_setup_relearn_from_chains(s->config, s->log, s->sampler,
-                                             is_last, s->setup, err);
-    for (int c = 0; c < s->setup->n_chain; c++)
-        tsr_all_atom_chain_set_learning(
-            tsr_sampler_all_atom_chain(s->sampler, c), 1);
-    return TSR_OK;
+    if (is_first && !is_last)
+        return tsr_sampler_collect_examples(s->sampler, err);
+    TSR_TRY(tsr_setup_relearn_from_chains(s->config, s->log, s->sampler,
+                                          is_last, s->setup, err));
+    return tsr_sampler_refresh(s->sampler, err);
 }
 
 /* n draws, or fewer, so that the block ends where the model error is learnt
@@ -1360,11 +1407,14 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
     if (had_warmup)
         TSR_TRY(tsr_sampler_average_warmup(s->sampler, err));
     if (had_warmup)
+        TSR_TRY(tsr_sampler_gather(s->sampler, err));
+    if (had_warmup)
         log_stuck(s->setup, s->sampler, s->log);
     if (s->progress.draws == 0)
         tsr_sampler_counts_reset(s->sampler);
     TSR_TRY(draw_phase(s, 0, err));
     if (!is_stopped(s)) {
+        TSR_TRY(tsr_sampler_gather(s->sampler, err));
         log_moves(s->setup, s->sampler, s->log);
         log_ladder(s->setup, s->sampler, s->log);
         log_all_atoms(s->sampler, s->log);
@@ -1490,11 +1540,58 @@ tsr_status tsr_session_run(tsr_session *session, tsr_err *err)
                  TSR_VERSION, s->setup->n_chain,
                  tsr_target_n_temp(&s->setup->target),
                  tsr_sampler_n_thread(s->sampler), s->directory);
+        log_ranks(s);
         log_idle_moves(s->setup, s->log);
         log_size(s->config, s->setup, s->log);
     }
     status = sample(s, err);
     if (status != TSR_OK)
         tsr_log_write_file(s->log, TSR_LOG_ERROR, err->message);
+    return status;
+}
+
+/* ---- the other ranks ---- */
+
+static tsr_status learn(void *context, int last, tsr_err *err)
+{
+    const tsr_session *s = context;
+    return tsr_setup_relearn_from_chains(s->config, s->log, s->sampler, last,
+                                         s->setup, err);
+}
+
+/* Sets the session up like that of rank 0. */
+static tsr_status prepare_like(tsr_session *s, const rank_message *m,
+                               const char *text, tsr_err *err)
+{
+    TSR_TRY(tsr_config_parse(text, s->config, err));
+    TSR_TRY(tsr_setup_read(s->config, 1, s->log, s->setup, err));
+    s->setup->known_error = &s->saved_error;
+    TSR_TRY(tsr_setup_engine(s->config, m->n_chain, s->log, s->setup, err));
+    s->identity = tsr_run_identity_of(s->setup);
+    if (memcmp(&s->identity, &m->identity, sizeof m->identity) != 0)
+        return tsr_fail(err, TSR_E_DATA,
+                        "the input files are not those of the first rank");
+    return make_sampler(s, err);
+}
+
+tsr_status tsr_session_follow(tsr_log *log, tsr_err *err)
+{
+    tsr_config config = {0};
+    tsr_setup setup = {0};
+    tsr_session s = {.config = &config, .setup = &setup, .log = log};
+    rank_message m;
+    TSR_TRY(tsr_ranks_broadcast(&m, sizeof m, 0, err));
+    char *text = malloc(m.n_text);
+    tsr_status status = tsr_allocated(text, err);
+    TSR_THEN(status, tsr_ranks_broadcast(text, m.n_text, 0, err));
+    TSR_THEN(status, tsr_ranks_pass(&s.saved_error, 0, -1, err));
+    s.is_resumed = m.is_resumed;
+    TSR_THEN(status,
+             tsr_ranks_agree(prepare_like(&s, &m, text, err), NULL, err));
+    TSR_THEN(status, tsr_sampler_follow(s.sampler, s.record, learn, &s, err));
+    free(text);
+    tsr_session_clear(&s);
+    tsr_setup_clear(&setup);
+    tsr_config_clear(&config);
     return status;
 }

@@ -112,6 +112,13 @@ tsr_status tsr_session_check_stop(const tsr_session *session, tsr_status status,
  * and files do not match), TSR_E_IO, TSR_E_DEVICE, TSR_E_NOMEM. */
 tsr_status tsr_session_run(tsr_session *session, tsr_err *err);
 
+/* The part of rank 1, 2, ... (core/ranks.h) in a session that rank 0 runs or
+ * estimates, after TSR_WORK_RUN was announced: sets up the same run from what
+ * rank 0 sends, and carries out the calls of rank 0's sampler. Writes nothing.
+ * Errors: those of tsr_session_read, tsr_setup_engine and tsr_session_run,
+ * which rank 0 has, too. */
+tsr_status tsr_session_follow(tsr_log *log, tsr_err *err);
+
 /* Measures the speed of a run: makes warm-up steps for at least `seconds`,
  * without writing files. Called after tsr_setup_engine. The session cannot be
  * run afterwards.

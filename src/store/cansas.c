@@ -30,87 +30,80 @@ static void blank_out(char *p)
     }
 }
 
-/* Finds the next tag, of the beginning or end of an element, with any prefix of
- * a name space. Returns the end of the name in [p, end), or NULL. */
-static const char *find_tag(const char *p, const char *end, const char *name)
+/* Reads the number of an element of the last point, if it has one. p: the end
+ * of the name in its first tag, whose rest holds the unit. */
+static tsr_status read_element(const char *path, const char *p, int c,
+                               tsr_cansas *out, tsr_err *err)
 {
-    const size_t n = strlen(name);
-    for (; (p = memchr(p, '<', (size_t)(end - p))) != NULL; p++) {
-        const char *word = p + 1 + (p[1] == '/');
-        const char *stop = word + strcspn(word, " \t\r\n/<>");
-        const char *colon = memchr(word, ':', (size_t)(stop - word));
-        word = colon != NULL ? colon + 1 : word;
-        if ((size_t)(stop - word) == n && memcmp(word, name, n) == 0)
-            return stop <= end ? stop : NULL;
-    }
-    return NULL;
+    tsr_cansas_point *point = &out->point[out->n - 1];
+    const char *end = p + strcspn(p, "<>");
+    char *stop;
+    if (!out->has[c])
+        snprintf(out->unit[c], TSR_CANSAS_UNIT, "%.*s", (int)(end - p), p);
+    const int is_empty = *end != '>' || end[-1] == '/';
+    end += is_empty ? 0 : 1 + strspn(end + 1, " \t\r\n");
+    if (is_empty || *end == '<')
+        return TSR_OK;
+    point->value[c] = strtod(end, &stop);
+    if (stop == end || stop[strspn(stop, " \t\r\n")] != '<')
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s', line %ld: %s of this point (Idata) is no number",
+                        path, point->line, column_name[c]);
+    out->has[c] = 1;
+    return TSR_OK;
 }
 
-/* Reads column c of the last point, whose text is [p, end). */
-static tsr_status read_element(const char *path, const char *p, const char *end,
-                               int c, tsr_cansas *out, tsr_err *err)
+static tsr_status add_point(long line, tsr_pool *pool, tsr_cansas *out,
+                            tsr_err *err)
 {
-    char *stop;
-    tsr_cansas_point *point = &out->point[out->n - 1];
-    point->value[c] = (double)NAN;
-    p = find_tag(p, end, column_name[c]);
-    if (p != NULL) {
-        if (!out->has[c])
-            snprintf(out->unit[c], TSR_CANSAS_UNIT, "%.*s",
-                     (int)strcspn(p, "<>"), p);
-        p += strcspn(p, "<>");
-        p += *p == '>' && p[-1] != '/' ? 1 + strspn(p + 1, " \t\r\n") : 0;
-        const double value = strtod(p, &stop);
-        if (stop > p && stop[strspn(stop, " \t\r\n")] == '<') {
-            out->has[c] = 1;
-            point->value[c] = value;
-            return TSR_OK;
-        }
-    }
-    if (c > TSR_CANSAS_I && (p == NULL || *p == '<' || *p == '>'))
-        return TSR_OK; /* no element, or an empty one */
-    return tsr_fail(err, TSR_E_DATA,
-                    "'%s', line %ld: %s of this point (Idata) is no number",
-                    path, point->line, column_name[c]);
+    if ((out->n & (out->n - 1)) == 0) /* full at 1, 2, 4, 8, ... */
+        out->point = tsr_pool_resize(pool, out->point, 2 * (size_t)out->n + 1,
+                                     sizeof *out->point);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int c = 0; c < TSR_CANSAS_N; c++)
+        out->point[out->n].value[c] = (double)NAN;
+    out->point[out->n++].line = line;
+    return TSR_OK;
 }
 
 tsr_status tsr_cansas_read_xml(const char *path, const char *text,
                                tsr_pool *pool, tsr_cansas *out, tsr_err *err)
 {
-    int n_tag[2] = {0, 0};
+    int is_whole = 0, n_end = 0;
     long line = 1;
     *out = (tsr_cansas){0};
     char *at = tsr_pool_text(pool, text);
     TSR_TRY(tsr_pool_check(pool, err));
-    const char *end = at + strlen(at);
     blank_out(at);
-    for (int k = 0; k < 2; k++)
-        for (const char *p = at;
-             (p = find_tag(p, end, k == 0 ? "SASroot" : "SASdata")) != NULL;)
-            n_tag[k]++;
-    if (n_tag[0] != 2 || n_tag[1] < 2)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': the XML lacks SASdata or the end of SASroot, so "
-                        "it is no whole cansas1d file; give such a file, or a "
-                        "table of q, I, sigma",
-                        path);
-    out->n_data = n_tag[1] / 2;
-    const char *p = find_tag(at, end, "SASdata"), *stop;
-    for (end = find_tag(p, end, "SASdata");
-         (p = find_tag(p, end, "Idata")) != NULL; p = stop) {
-        if ((out->n & (out->n - 1)) == 0) /* full at 1, 2, 4, 8, ... */
-            out->point = tsr_pool_resize(
-                pool, out->point, 2 * (size_t)out->n + 1, sizeof *out->point);
-        TSR_TRY(tsr_pool_check(pool, err));
+    for (const char *p = at; (p = strchr(p, '<')) != NULL;) {
+        const int is_read = out->n_data == 1 && n_end == 0;
+        const int is_end = p[1] == '/';
         for (; at < p; at++)
             line += *at == '\n';
-        out->point[out->n++].line = line;
-        if ((stop = find_tag(p, end, "Idata")) == NULL)
-            stop = end;
+        const char *word = p + 1 + is_end;
+        p = word + strcspn(word, " \t\r\n/<>");
+        const char *colon = memchr(word, ':', (size_t)(p - word));
+        word = colon != NULL ? colon + 1 : word; /* without its name space */
+        char name[16];
+        snprintf(name, sizeof name, "%.*s", (int)(p - word), word);
+        if (strcmp(name, "SASdata") == 0)
+            ++*(is_end ? &n_end : &out->n_data);
+        else if (is_end)
+            is_whole |= strcmp(name, "SASroot") == 0;
+        else if (is_read && strcmp(name, "Idata") == 0)
+            TSR_TRY(add_point(line, pool, out, err));
         for (int c = 0; c < TSR_CANSAS_N; c++)
-            TSR_TRY(read_element(path, p, stop, c, out, err));
+            if (is_read && !is_end && out->n > 0 &&
+                strcmp(name, column_name[c]) == 0)
+                TSR_TRY(read_element(path, p, c, out, err));
     }
-    return TSR_OK;
+    if (is_whole && n_end > 0)
+        return TSR_OK;
+    return tsr_fail(err, TSR_E_DATA,
+                    "'%s': the XML lacks SASdata or the end of SASroot, so it "
+                    "is no whole cansas1d file; give such a file, or a table "
+                    "of q, I, sigma",
+                    path);
 }
 
 /* ---- HDF5 ---- */

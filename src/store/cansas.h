@@ -1,10 +1,11 @@
-/* Curves in the two formats of canSAS, the working group of small-angle
- * scattering: cansas1d XML 1.0 and 1.1 (Q, I, Idev, Qdev, dQl and dQw in
+/* Curves in the formats that name their columns and units: those of canSAS, the
+ * working group of small-angle scattering, and sasCIF (molecule/sas_entry.h).
+ * canSAS has cansas1d XML 1.0 and 1.1 (Q, I, Idev, Qdev, dQl and dQw in
  * SASroot/SASentry/SASdata/Idata), and NXcanSAS, HDF5 by the rules of NeXus
  * (data sets of these names in a group SASdata). Sources:
  * www.cansas.org/formats/1.1; manual.nexusformat.org, definition NXcanSAS.
  *
- * The readers take the first SASdata of a file, for HDF5 in the order of names.
+ * The readers take the first curve of a file, for HDF5 in the order of names.
  * They do not convert units or judge values. */
 #ifndef TSR_STORE_CANSAS_H
 #define TSR_STORE_CANSAS_H
@@ -26,7 +27,7 @@ enum { TSR_CANSAS_UNIT = 128 };
 
 typedef struct {
     double value[TSR_CANSAS_N]; /* NaN: missing in this point */
-    long line;                  /* XML: line of the point; HDF5: its number */
+    long line; /* XML: line of the point; else its number, from 1 */
 } tsr_cansas_point;
 
 typedef struct {
@@ -35,7 +36,7 @@ typedef struct {
     int has[TSR_CANSAS_N]; /* 1: at least one point has this column */
     char unit[TSR_CANSAS_N][TSR_CANSAS_UNIT]; /* text with the unit, which may
                                                  contain more; "": not stated */
-    int n_data;                               /* SASdata in the file */
+    int n_data;                               /* curves in the file */
 } tsr_cansas;
 
 /* Reads XML from a text. Entities are not expanded, so that a small file cannot

@@ -162,57 +162,6 @@ void tsr_bead_centre(const tsr_bead *bead, const double (*body)[3], double x[3])
             x[d] += body[bead->first + i][d] / bead->count;
 }
 
-/* ---- particles ---- */
-
-/* Number of particles in a rigid unit; 0 if the likelihood is computed from
- * bodies, or the unit is too small. */
-static int n_particle(const tsr_likelihood *likelihood, int unit)
-{
-    const tsr_particles *own = likelihood->particles;
-    int n = 0;
-    for (int i = 0; own != NULL && unit >= 0 && i < own->unit_particles.n; i++)
-        n += own->unit_particles.unit[i] == unit;
-    return n;
-}
-
-/* Adds the partial profiles of a unit's particles, for the first probe, to
- * partial [n_pair][n_q]. */
-static tsr_status add_particles(const tsr_likelihood *l, int unit,
-                                double *partial, tsr_err *err)
-{
-    const tsr_probe *p = l->probe;
-    const tsr_unit_particles *in = &l->particles->unit_particles;
-    const size_t n_profile = (size_t)p->n_pair * (size_t)l->grid.n_q;
-    tsr_pool pool = {0};
-    double(*xyz)[3], *own;
-    int *type, n = 0;
-    tsr_pool_array(&pool, xyz, in->n);
-    tsr_pool_array(&pool, type, in->n);
-    tsr_pool_array(&pool, own, n_profile);
-    tsr_status status = tsr_pool_check(&pool, err);
-    for (int i = 0; i < in->n && status == TSR_OK; i++)
-        if (in->unit[i] == unit) {
-            tsr_vec3_copy(xyz[n], in->xyz[i]);
-            type[n++] = in->type[i];
-        }
-    const tsr_debye_spec spec = {.n = n,
-                                 .n_type = p->n_type,
-                                 .n_comp = p->n_comp,
-                                 .n_q = l->grid.n_q,
-                                 .dq_inv_ang = l->grid.dq_inv_ang,
-                                 .xyz = (const double(*)[3])xyz,
-                                 .type = type,
-                                 .form_factor = p->amplitude};
-    TSR_THEN(status,
-             tsr_plane_wave_sum(
-                 &spec, tsr_largest_distance(n, (const double(*)[3])xyz), 1,
-                 NULL, own, err));
-    for (size_t k = 0; k < n_profile && status == TSR_OK; k++)
-        partial[k] += own[k];
-    tsr_pool_clear(&pool);
-    return status;
-}
-
 /* ---- amounts of a rigid unit ---- */
 
 void tsr_sinc_series(int n_q, double x, double *out)
@@ -359,7 +308,7 @@ int tsr_unit_fit(const tsr_unit_beads *unit)
  * of q, common to all beads. The first is the sum over the protein. The second
  * explains most of the residuals, weighted towards small q. Pairs inside a
  * rigid unit keep their distances, so that their contribution is computed once
- * and exactly, from all bodies or particles. The same holds for pairs of bodies
+ * and exactly, from all bodies. The same holds for pairs of bodies
  * in one bead. */
 
 /* Width of the weight towards small q, 1/Angstrom. */
@@ -403,18 +352,11 @@ static double dot(int n, const double *a, const double *b)
 
 /* ---- the constant part ---- */
 
-/* Number of types of bodies, also if the likelihood uses particles. */
-static int n_body_type(const tsr_probe *p)
-{
-    return p->body_type != NULL ? p->n_body_type : p->n_type;
-}
-
 static const double *factor_of(const tsr_likelihood *l, int k, int body)
 {
     const tsr_probe *p = l->probe;
-    const int *type = p->body_type != NULL ? p->body_type : p->type;
-    return (p->body_type != NULL ? p->body_amplitude : p->amplitude) +
-           ((size_t)k * (size_t)n_body_type(p) + (size_t)type[body]) *
+    return p->amplitude +
+           ((size_t)k * (size_t)p->n_type + (size_t)p->type[body]) *
                (size_t)l->grid.n_q;
 }
 
@@ -470,21 +412,14 @@ static int is_constant(const bead_set *g, int a, int b)
            (g->bead[a].unit >= 0 && g->bead[a].unit == g->bead[b].unit);
 }
 
-/* Sums the pairs whose distance is constant: of all particles of a unit or, if
- * it has no particles, of its bodies; and of the bodies of other beads. s
- * [n_q]: scratch. */
-static tsr_status compute_constant(bead_set *g, const double (*body)[3],
-                                   double *s, tsr_err *err)
+/* Sums the pairs of bodies whose distance is constant: within a unit, and
+ * within a bead. s [n_q]: scratch. */
+static void compute_constant(bead_set *g, const double (*body)[3], double *s)
 {
     const tsr_likelihood *l = g->likelihood;
     const tsr_q_grid *grid = &l->grid;
-    for (int unit = 0; unit <= last_unit(g); unit++)
-        if (n_particle(l, unit) > 0)
-            TSR_TRY(add_particles(l, unit, g->constant, err));
     for (int a = 0; a < g->n_bead; a++) {
         const tsr_bead *p = &g->bead[a];
-        if (n_particle(l, p->unit) > 0)
-            continue;
         for (int b = a; b < g->n_bead; b++) {
             const tsr_bead *w = &g->bead[b];
             if (!is_constant(g, a, b))
@@ -500,7 +435,6 @@ static tsr_status compute_constant(bead_set *g, const double (*body)[3],
                 }
         }
     }
-    return TSR_OK;
 }
 
 static int infers_water(const tsr_likelihood *l)
@@ -634,7 +568,7 @@ static tsr_status start_builder(job_builder *s, const bead_set *g,
 
 /* ---- rigid units ---- */
 
-/* The beads of a unit, and its scatterers: particles or bodies. */
+/* The beads of a unit, and its bodies. */
 typedef struct {
     int n_bead, n_body;
     int *bead;                     /* [n_bead] */
@@ -649,29 +583,18 @@ static void set_unit_view(const bead_set *g, int unit, const double (*body)[3],
                           unit_view *v)
 {
     const tsr_likelihood *l = g->likelihood;
-    const tsr_probe *p = l->probe;
-    const size_t n_q = (size_t)l->grid.n_q;
-    const int has_particles = n_particle(l, unit) > 0;
     v->n_bead = v->n_body = 0;
-    v->stride = n_q * (size_t)(has_particles ? p->n_type : n_body_type(p));
+    v->stride = (size_t)l->grid.n_q * (size_t)l->probe->n_type;
     for (int b = 0; b < g->n_bead; b++) {
         if (g->bead[b].unit != unit)
             continue;
         tsr_bead_centre(&g->bead[b], body, v->centre[v->n_bead]);
         v->bead[v->n_bead++] = b;
-        for (int k = 0; k < g->bead[b].count && !has_particles; k++) {
+        for (int k = 0; k < g->bead[b].count; k++) {
             const int at = g->bead[b].first + k;
             v->component[v->n_body] = factor_of(l, 0, at);
             memcpy(v->at[v->n_body++], body[at], sizeof *v->at);
         }
-    }
-    const tsr_unit_particles *in =
-        has_particles ? &l->particles->unit_particles : NULL;
-    for (int i = 0; in != NULL && i < in->n; i++) {
-        if (in->unit[i] != unit)
-            continue;
-        v->component[v->n_body] = p->amplitude + (size_t)in->type[i] * n_q;
-        memcpy(v->at[v->n_body++], in->xyz[i], sizeof *v->at);
     }
 }
 
@@ -714,10 +637,8 @@ static tsr_status fit_units(job_builder *s, int n_body, const double (*body)[3],
                             tsr_err *err)
 {
     const bead_set *g = s->beads;
-    const tsr_particles *own = g->likelihood->particles;
     const size_t n = (size_t)g->n_bead, n_q = (size_t)g->likelihood->grid.n_q,
-                 m = (size_t)(n_body +
-                              (own != NULL ? own->unit_particles.n : 0));
+                 m = (size_t)n_body;
     unit_view v = {0};
     tsr_pool_array(&s->pool, v.bead, n);
     tsr_pool_array(&s->pool, v.centre, n);
@@ -781,7 +702,8 @@ static tsr_status set_beads(bead_set *g, tsr_pool *pool,
     tsr_status status = start_builder(&s, g, NULL, err);
     if (status == TSR_OK)
         compute_bead_factors(g, body, s.work);
-    TSR_THEN(status, compute_constant(g, body, s.work, err));
+    if (status == TSR_OK)
+        compute_constant(g, body, s.work);
     TSR_THEN(status, store_shapes(&s, g, pool, topology->n_body, body, err));
     tsr_pool_clear(&s.pool);
     return status;

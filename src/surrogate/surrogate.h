@@ -374,7 +374,7 @@ tsr_status tsr_surrogate_launchers_new(const tsr_surrogate_run *run,
  *     B(q) = sum over beads b and shapes m of a_mb s_m(q) exp(i q x_b).
  *
  * The amounts minimise the orientational mean of |B - A|^2, summed over q with
- * weights, where A is the amplitude of the unit's bodies or particles. The mean
+ * weights, where A is the amplitude of the unit's bodies. The mean
  * of exp(i q (x - y)) is sinc(q |x - y|), so that the amounts solve linear
  * equations with known coefficients. Beads are closer to each other than the
  * resolution of the curve, so the amounts are regularised towards their initial

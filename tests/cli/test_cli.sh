@@ -176,10 +176,9 @@ the plan has the division | 0 2 threads instead of 1 | two "pthread pthread" run
     a line a device, with all chains | out ^engine: chains 0 to 2:  && out ^engine: chains 3 to 4:
 more devices than chains | 0 not used: there are fewer chains | \
         two "pthread pthread" run good.yaml --output new --dry-run --device all --set sampler.chains=1
-devices that are not alike | 0 warning: .*devices differ.*measured | \
+devices that are not alike | 0 engine: chain 1: | \
         two "pthread basic" run good.yaml --device 0,1 --output unlike
-    are measured | err engine: chain 1 \([0-9.e+]+ profiles/s\)
-    as the trace tells | in unlike/trace.h5 ^chain 1 \([0-9.e+]+ profiles/s\)
+    as the trace says | in unlike/trace.h5 ^chain 1:
 END
 else
     echo "skip several devices: no PoCL that shows two"

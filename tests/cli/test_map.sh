@@ -240,7 +240,7 @@ for k in range(4):
         out += record(struct.pack(end + "6d", 90, 90, 90, 90, 90, 90))
     for c in range(4 if kind == "cell" else 3):
         v = [x[c] + (k if c == 0 else 0) if c < 3 else 0.0 for x in xyz]
-        if kind == "nan":
+        if kind == "nan" or kind == "late" and k > 1:
             v[3] = float("nan")
         out += record(struct.pack(end + "%df" % len(v), *v))
 if kind == "cut":
@@ -249,7 +249,7 @@ if kind == "damaged":
     out = out[:-4] + b"\1\2\3\4"
 open(path, "wb").write(out)
 END
-for kind in little big cell xplor fixed speeds fewer order nan damaged cut; do
+for kind in little big cell xplor fixed speeds fewer order nan late damaged cut; do
     "$python" dcd.py $kind $kind.dcd
 done
 for kind in little big cell xplor; do
@@ -267,6 +267,9 @@ two of its frames | 0 | cc wet.pdb -t big.dcd --frames 2
     are the first and the last | awk '/^wet/ {f = f $3} END {exit f != "14"}' out.txt
 its timeline | 0 | map timeline wet.pdb -t cell.dcd --map own.mrc -r 6 -o frames --by chain
     has frames | in frames.csv ^"[^"]*",4,,4,0
+a trajectory, late | 65 wet.pdb, frame 3.* not a finite number | cc wet.pdb -t late.dcd --threads 3
+its timeline | 65 wet.pdb, frame 3 | map timeline wet.pdb -t late.dcd --map own.mrc -r 6 -o late \
+    --threads 2
 a trajectory, fixed | 65 7 atoms are fixed | cc wet.pdb -t fixed.dcd
 a trajectory, speeds | 65 contains velocities | cc wet.pdb -t speeds.dcd
 a trajectory, fewer | 65 they must be the same | cc wet.pdb -t fewer.dcd
@@ -278,6 +281,31 @@ a trajectory, cut | 0 ends within a frame | cc wet.pdb -t cut.dcd
 no trajectory | 65 not a DCD trajectory | cc wet.pdb -t wet.pdb
 a trajectory of two models | 64 needs exactly one model | cc wet.pdb wet.pdb -t big.dcd
 a trajectory where it is docked | 64 belongs to 'map | map dock wet.pdb -t big.dcd --map own.mrc -r 6
+END
+# One thread or three, on host and device, with atoms in files or frames: all bits.
+for on in reference $device; do
+    for n in 1 3; do
+        map timeline wet.pdb -t big.dcd --map own.mrc -r 6 -o by$n --by residue \
+            --threads $n --device $on >/dev/null 2>&1
+        cc by3.pdb model.pdb wet.pdb three.pdb --json --threads $n --device $on 2>/dev/null
+        cc wet.pdb -t big.dcd --sigma-over-r best --threads $n --device $on 2>/dev/null
+        tessera profile wet.pdb -t big.dcd --json --threads $n -q | grep -v _seconds
+        tessera profile three.pdb --frames all -o by$n/ --threads $n -q
+        cat by$n/three-3.dat by$n.csv by$n.svg
+    done >threads.txt 2>&1
+    check "the same bits with three threads, $on" \
+        awk '{line[NR] = $0} END {for (i = 1; 2 * i <= NR; i++) \
+            if (line[i] != line[i + NR / 2]) exit 1; exit NR < 100}' threads.txt
+done
+cases <<'END'
+frames of a trajectory | 0 | tessera profile wet.pdb -t big.dcd --frames 2 --json
+    are the first and the last, moved | json [x.structure for x in s] == ["wet.pdb:1", "wet.pdb:4"] \
+        and near(s[1].rg_model, s[0].rg_model, 1e-5)
+models of a file | 0> ^three.pdb:3 | tessera profile three.pdb --frames all
+    without it the first | test "$(tessera profile three.pdb -q | grep -vc "#")" -eq 501
+frames of bodies | 64 needs one structure | tessera profile wet.pdb -t big.dcd --bodies two
+frames of two | 64 needs one structure | tessera profile wet.pdb model.pdb --frames 3
+a frame that is not there | 65 wet.pdb:3: wet.pdb, frame 3 | tessera profile wet.pdb -t late.dcd
 END
 # The same as H5MD, in nm as other programs write it.
 with_h5py=$source/.venv/bin/python

@@ -346,8 +346,8 @@ END
 
 # ---- the batch script, with a Slurm that only takes notes ----
 printf '#!/bin/sh\necho "$@" >>%s/requeued\n' "$work" >bin/scontrol
-chmod +x bin/scontrol
-slurm() { TESSERA=$program bash "$source/configs/cluster/slurm.sh" "$@" >job.txt 2>&1; }
+printf '#!/bin/sh\necho ${state:-RUNNING}\n' >bin/squeue
+chmod +x bin/scontrol bin/squeue
 batch() { # TASK
     export TESSERA=$program SLURM_JOB_ID=99 SLURM_CPUS_PER_TASK=2
     export SLURM_ARRAY_JOB_ID=90 SLURM_ARRAY_TASK_ID=$1
@@ -363,6 +363,13 @@ cases <<'END'
     a job that is told to stop: exit status 0 | test $status -eq 0
     goes back to the queue, and is interrupted | in requeued requeue 90_1 && in job.txt tessera resume job-1
 END
+(export state=COMPLETING && batch 2) &
+pid=$!
+wait_until has_draws job-2
+stop TERM
+cases <<'END'
+    a job that is cancelled ends with 75, and stays cancelled | test $status -eq 75 && no in requeued 90_2
+END
 n=$(($(done_of job-1) + 100))
 sed -i "s/draws: 100000/draws: $n/" job-1/config.yaml
 mkdir own
@@ -373,14 +380,14 @@ once more, it ends | 0 | again 1
     where it was resumed, with the seed of its task | in job.txt resumed from the checkpoint \
         && in job-1/config.yaml ^seed: 1
 END
-slurm own/config.yaml own --set sampler.draws=2
-check "a folder that is no run's is refused" test $? -eq 78
-check "and stays" cmp -s own/model.pdb model.pdb
-mv job-1 job
-rm -r job/checkpoint.h5*
-slurm good.yaml job --set sampler.draws=2
-check "a run without a checkpoint begins anew" test $? -eq 0
-check "and is put aside" test -e "$(echo job.unused-*/trace.h5)"
+own=own/config.yaml
+cases <<'END'
+a folder that is no run's is refused | 78 already contains a run | tessera run $own -o own --continue
+    and stays | cmp -s own/config.yaml good.yaml
+a run that has ended is continued | 0 run in job-1 is finished | tessera run good.yaml -o job-1 --continue
+    from a file that has changed | 0 good.yaml was changed | touch good.yaml && tessera run good.yaml -o job-1 --continue
+without a folder | 64 needs --output | tessera run good.yaml --continue
+END
 
 # ---- killed again and again ----
 # slow_soak.sh does it for long, and with faults of the file system; those of each

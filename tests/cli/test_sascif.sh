@@ -60,7 +60,7 @@ cases <<'END'
 data | 0 | tessera simulate run.yaml --output good.dat
 END
 entry SASDZZ9 10 1/nm 2.5 'X-ray synchrotron' >nm.sascif
-entry SASDZZ9 1 1/A 25 'X-ray synchrotron' >a.cif
+entry SASDZZ9 1 1/A 2.5 'X-ray synchrotron' >a.cif
 entry SASDZZ9 10 nanometer 2.5 'Neutron source' >neutron.sascif
 entry SASDZZ9 10 furlong 2.5 x >unit.sascif
 sed '/^_sas_scan.unit/d' nm.sascif >none.sascif
@@ -82,11 +82,11 @@ an entry in nm | 0 header says 1/nm | tessera profile model.pdb -d nm.sascif --b
         D_max 99 Angstrom \([0-9.]* in the model\), mass 25 kDa \([0-9.]* in the model: another oligomer, or missing \
         parts\?\), chi2 of a fit 1\.1, chi2 of a fit 1\.2 \([0-9.]* per point here\)\.
     and is the curve as text | same nm.sascif good.dat
-in Angstrom, lengths too | 0 a.cif: Rg 25 of the entry is in Angstrom, not in nm | \
+q in Angstrom | 0 header says 1/A | \
         tessera profile model.pdb -d a.cif --bodies one --device reference --json
     and is the curve as text | same a.cif good.dat
     as JSON | json d.entry.name == "SASDZZ9" and abs(d.entry.rg_guinier - 25) < 1e-9 and d.entry.fits_chi2 == [1.1, 1.2] \
-        and abs(d.entry.d_max - 9.9) < 1e-9 and d.entry.rg_pr is None and d.entry.source == "X-ray synchrotron"
+        and abs(d.entry.d_max - 99) < 1e-9 and d.entry.rg_pr is None and d.entry.source == "X-ray synchrotron"
 neutrons | 0 source is neutrons \(Neutron source\) | \
         tessera profile model.pdb -d neutron.sascif --bodies one --device reference
 without a unit | 0 q_max > 1 | tessera profile model.pdb -d none.sascif --bodies one --device reference
@@ -94,7 +94,7 @@ a byte order mark | 0 header says 1/nm | \
         tessera profile model.pdb -d mark.sascif --bodies one --device reference
     the same curve | same mark.sascif good.dat
 compressed | 0 | tessera profile model.pdb -d nm.sascif.gz --bodies one --device reference
-two scans | 0 60 other lines of numbers are not used | \
+two scans | 0 the first of 2 curves is read | \
         tessera profile model.pdb -d scans.sascif --bodies one --device reference
     the first is read | same scans.sascif good.dat
 no errors | 0 two columns, so sigma is stated | \
@@ -108,8 +108,9 @@ solve | 0 | tessera solve model.pdb nm.sascif -o solved --set structure.flexible
     and its JSON | json solved/verdict.json: d.rigid[0].entry.mass == 25
 
 # ---- damage ----
-an unknown unit | 65 the unit of q is 'furlong' | tessera profile model.pdb -d unit.sascif
-a point without q | 65 q.sascif', line 40: q = nan | tessera profile model.pdb -d q.sascif
+an unknown unit | 0 the unit of q is neither 1/A nor 1/nm | \
+        tessera profile model.pdb -d unit.sascif --bodies one --device reference
+a point without q | 65 q.sascif', point 18: q = nan | tessera profile model.pdb -d q.sascif
 a short row | 65 cut.sascif:17:1: Wrong number of values | tessera profile model.pdb -d cut.sascif
 another column | 65 holds no curve: no data block | tessera profile model.pdb -d column.sascif
 no rows | 65 line 17: the loop of the curve has no rows | tessera profile model.pdb -d empty.sascif

@@ -72,6 +72,21 @@ gzip -nc curve.dat >seeds/curve/curve.dat.gz
     echo '</cs:SASdata></cs:SASentry></cs:SASroot>'
 } >seeds/curve/curve.xml
 find seeds/curve -name '*.svg' -exec rm {} +
+# NXcanSAS, where the tests' environment has h5py
+"$here/.venv/bin/python" - <<'END' 2>/dev/null || echo "no seed of NXcanSAS: no h5py" >>seeds.log
+import h5py
+import numpy as np
+
+q, intensity, sigma = np.loadtxt("curve.dat", usecols=(0, 1, 2)).T
+for name, options in ("plain", {}), ("packed", {"compression": "gzip", "chunks": (16,)}):
+    with h5py.File(f"seeds/curve/{name}.h5", "w") as file:
+        data = file.create_group("sasentry/sasdata")
+        data.attrs.update(canSAS_class="SASdata", signal="I", I_axes="Q", Q_indices=0)
+        for column, value, unit in ("Q", 10 * q, "1/nm"), ("I", intensity, "1/cm"), ("Idev", sigma, "1/cm"):
+            data.create_dataset(column, data=value, **options).attrs["units"] = unit
+        data["I"].attrs["uncertainties"] = "Idev"
+        data["dQl"] = [0.1]
+END
 cp good.yaml runs/ended/config.yaml seeds/config
 cat >seeds/config/set.yaml <<'END'
 structure: {file: model.pdb}

@@ -5,10 +5,10 @@
 ihm.cif, draws.pdb and scene.mvsj are in the current folder: three draws of a run with two
 states and two curves, of two equal chains, a strand of two nucleotides and two ions.
 """
-import base64
 import io
 import json
 import sys
+import urllib.parse
 
 import h5py
 import ihm.dumper
@@ -68,7 +68,7 @@ with open("scene.mvsj") as file:
 State(**scene)  # raises for unknown nodes and parameters
 assert scene["metadata"]["version"] and scene["metadata"]["timestamp"]
 download = scene["root"]["children"][0]
-models = base64.b64decode(download["params"]["url"].split(",")[1]).decode()
+models = urllib.parse.unquote(download["params"]["url"].split(",", 1)[1])
 (inside,) = ihm.reader.read(io.StringIO(models))
 shown = download["children"][0]["children"]
 assert [s["params"]["model_index"] for s in shown] == list(range(N_MODEL))

@@ -19,15 +19,11 @@ enum { N_BODY = 1888, N_TYPE = 21, N_Q = 51 };
 
 /* Compilers take two or three seconds for a variant: of those that differ in
  * transfers and in bookkeeping, which test_engine_moves.c has all of, one does
- * for each way to compute a tile. With a bound (short_range) double precision
- * is computed as without. */
-static int is_wanted(const tsr_device *device, int v, int is_short)
+ * for each way to compute a tile. */
+static int is_wanted(int v)
 {
-    static const unsigned wanted[2] = {1u << 0 | 1u << 2 | 1u << 3 | 1u << 4 |
-                                           1u << 8,
-                                       1u << 0 | 1u << 2 | 1u << 4};
-    return has_variant(device, &variants[v]) &&
-           (RESAXS_ALL || wanted[is_short] >> v & 1u);
+    return has_variant(&variants[v]) &&
+           (RESAXS_ALL || v == 0 || v == 2 || v == 3);
 }
 
 typedef struct {
@@ -127,7 +123,7 @@ static void on_the_device(const published_case *c, const tsr_engine_spec *spec,
     double *profile = array((size_t)spec->n_q, sizeof *profile);
     for (int v = 0; v < N_VARIANT; v++) {
         double at[N_Q];
-        if (!is_wanted(device, v, part > 1))
+        if (!is_wanted(v))
             continue;
         evaluate(new_variant(spec, device, &variants[v]), c, profile);
         for (int k = 0; k < N_Q; k++)

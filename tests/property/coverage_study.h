@@ -295,28 +295,18 @@ typedef struct {
     double *profile;    /* [BATCH][n_profile] */
 } supplier;
 
-/* Bodies, or particles: what the engine is told of. */
-static int n_place(const study *x)
-{
-    const tsr_particles *own = x->s.data.likelihood->particles;
-    return own != NULL ? own->n : x->s.molecule.topology->n_body;
-}
-
 static void put_place(const study *x, const tsr_conformation *c,
                       double (*place)[3])
 {
-    const tsr_particles *own = x->s.data.likelihood->particles;
-    if (own != NULL)
-        own->type->place(own, c, 0, x->s.molecule.topology->n_residue, place);
-    else
-        memcpy(place, c->body,
-               (size_t)x->s.molecule.topology->n_body * sizeof *place);
+    memcpy(place, c->body,
+           (size_t)x->s.molecule.topology->n_body * sizeof *place);
 }
 
 static void supplier_open(study *x, int i, supplier *u)
 {
     *u = (supplier){.x = x, .first_system = i * BATCH};
-    u->place = array(BATCH * (size_t)n_place(x), sizeof *u->place);
+    u->place =
+        array(BATCH * (size_t)x->s.molecule.topology->n_body, sizeof *u->place);
     put_place(x, x->s.molecule.first, u->place);
     u->profile = array(BATCH * (size_t)x->n_profile, sizeof *u->profile);
     u->chain = prior_chain(x, 0x7c000000 + i);
@@ -331,7 +321,7 @@ static void supplier_open(study *x, int i, supplier *u)
 static void supply(supplier *u, int n)
 {
     study *x = u->x;
-    const int n_own = n_place(x);
+    const int n_own = x->s.molecule.topology->n_body;
     tsr_body_range range[BATCH];
     tsr_body_proposal ask[BATCH];
     for (int k = 0; k < n; k++) {

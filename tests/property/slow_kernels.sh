@@ -1,7 +1,7 @@
 #!/bin/sh
 # Kernels in Oclgrind, a simulator of devices: no data race, no access out of bounds, no
 # value used that was never written, no wrong call. Its plugin for such values (21.10)
-# cannot follow `restrict`, what clang optimises, and sincos, which double precision calls.
+# cannot follow `restrict` and what clang optimises.
 . tests/cli/expect.sh
 if ! command -v oclgrind >/dev/null; then
     echo "skip kernels in a simulator: no oclgrind (apt-get install oclgrind)"
@@ -10,9 +10,7 @@ fi
 cd "$source" || exit 1
 # simulate PROGRAM TEST [VARIANT]: of a test program in Oclgrind; any message fails.
 simulate() {
-    values=--uninitialized
-    case $3 in *double*) values= ;; esac
-    TESSERA_TEST=$2 TESSERA_TEST_VARIANT=${3:-*} oclgrind --data-races --check-api $values \
+    TESSERA_TEST=$2 TESSERA_TEST_VARIANT=${3:-*} oclgrind --data-races --check-api --uninitialized \
         --global-mem-size 4000000000 --log "$work/log" --max-errors 20 \
         --build-options "-Drestrict= -cl-opt-disable" \
         sh -c 'LD_PRELOAD=$0:$LD_PRELOAD exec "$@"' "$build/tests/support/simulated.so" \
@@ -30,5 +28,4 @@ simulate() {
 simulate property/test_engine_moves self_test "SIMD, tile 16*"
 simulate property/test_engine_moves self_test "SIMT"
 simulate property/test_engine_moves self_test "SIMT, copied*"
-simulate property/test_engine_moves self_test "SIMT, double"
 exit $bad

@@ -428,21 +428,25 @@ TEST(impossible_lesson_is_refused)
     open_sample(&x, loose, atoms_key);
     const tsr_likelihood *l = x.s.data.likelihood;
     const size_t n = (size_t)tsr_likelihood_n_profile(l);
-    const size_t n_error = ((size_t)l->view->error.n + 1) * (size_t)l->grid.n_q;
-    double *bodies = array((3 * n + n_error) * sizeof *bodies, 1);
-    double *atoms = bodies + n, *ratio = atoms + n, *error = ratio + n;
+    const size_t n_q = (size_t)l->grid.n_q;
+    const size_t n_error = ((size_t)l->view->error.n + 1) * n_q;
+    double *bodies = array(((2 + N) * n + n_error) * sizeof *bodies, 1);
+    double *ratio = bodies + n, *error = ratio + n, *atoms = error + n_error;
     const double contrast[TSR_N_CONTRAST] = {1.0, 1.0};
     memcpy(ratio, l->view->atoms, n * sizeof *ratio);
     memcpy(error, l->view->error_curve, n_error * sizeof *error);
-    for (size_t k = 0; k < n; k++) {
+    for (size_t k = 0; k < n; k++)
         bodies[k] = l->view->bodies[k] - l->self[k];
-        atoms[k] = l->view->atoms[k];
-    }
     for (int i = 0; i < N; i++)
-        list[i] = (tsr_all_atom_example){atoms, bodies, contrast};
+        list[i] =
+            (tsr_all_atom_example){atoms + (size_t)i * n, bodies, contrast};
     for (int is_possible = 0; is_possible < 2; is_possible++) {
-        for (size_t k = 0; k < n; k++)
-            atoms[k] = (is_possible ? 1.1 : -1.0) * ratio[k];
+        for (size_t k = 0; k < N * n; k++) { /* examples differ at high q */
+            const double slope = (double)(k % n_q) / (double)n_q;
+            atoms[k] = (is_possible ? 1.1 + 0.05 * slope * (double)(k / n % 2)
+                                    : -1.0) *
+                       ratio[k % n];
+        }
         OK(tsr_setup_relearn_model_error(&x.config, N, list, NULL, &x.s, &err));
         assert_true((memcmp(l->view->atoms, ratio, n * sizeof *ratio) == 0) ==
                     !is_possible);

@@ -366,7 +366,7 @@ TEST(unique_pairs)
         walk(&spec, y->motion, xyz, reference, 60, 1e-10, "reference");
         /* one variant for all groups, all variants for C6 */
         for (int v = 0; v < (g == 0 ? N_VARIANT : 1) && device != NULL; v++)
-            if (has_variant(device, &variants[v]))
+            if (has_variant(&variants[v]))
                 walk(&spec, y->motion, xyz,
                      new_variant(&spec, device, &variants[v]),
                      MOVES / variants[v].one_of + 10, variants[v].limit,

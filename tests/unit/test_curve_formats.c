@@ -214,7 +214,7 @@ TEST(units_and_several_curves)
     assert_has(said, "sigma is stated, not measured");
     saxs = read_curve(
         rows(POINTS("<Idata><Q unit=\"1/cm\">$0</Q><I>$1</I></Idata>")));
-    assert_has(said, "the unit of Q is neither 1/A nor 1/nm");
+    assert_has(said, "the unit of q is neither 1/A nor 1/nm");
     assert_string_equal(saxs->unit_reason, "q_max <= 1");
 }
 
@@ -256,7 +256,7 @@ TEST(refusals)
         {"", "no points"},
         {"<Idata><Q>1</Q><I>1</I></Idata>", "1 usable"},
         {"\n<Idata>\n<Q>0.1</Q><I>a</I></Idata>", "line 4: I of"},
-        {"<Idata><I>1</I></Idata>", "line 3: Q of"},
+        {"<Idata><I>1</I></Idata>", "line 3: q = nan"},
         {"<Idata><Q>1</Q><I>1 2</I></Idata>", "I of this point"},
         {"<Idata><Q>1</Q><I>1</I><Idev>x</Idev></Idata>", "Idev of"},
         {"<Idata><Q>&b;</Q><I>1</I></Idata>", "Q of this point"},

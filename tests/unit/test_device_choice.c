@@ -84,10 +84,3 @@ TEST(no_gpu_is_said)
     FAILS(tsr_device_choose_many("all-gpu", 1, list, chosen, &n, &err),
           TSR_E_DEVICE, "'all-gpu'");
 }
-
-TEST(alike)
-{
-    assert_true(tsr_device_is_same_model(&list[2], &list[3]));
-    assert_false(tsr_device_is_same_model(&list[2], &list[1])); /* name */
-    assert_false(tsr_device_is_same_model(&list[3], &list[4])); /* driver */
-}

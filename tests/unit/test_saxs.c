@@ -258,8 +258,12 @@ TEST(written_and_read_back)
         sigma[i] = 1e3 / (i + 1.0);
     }
     const char *path = io_path("w.dat");
-    OK(tsr_saxs_write(path, N, q, intensity, sigma, NULL,
-                      "two lines\n0.5 1/nm 2 3", &err));
+    const tsr_saxs_columns columns = {.comment = "two lines\n0.5 1/nm 2 3",
+                                      .n = N,
+                                      .q = q,
+                                      .intensity = intensity,
+                                      .sigma = sigma};
+    OK(tsr_saxs_write(path, &columns, &err));
     tsr_saxs *saxs = read_ok(path);
     assert_ints(saxs->n, N, saxs->unit_in_file, TSR_Q_INV_ANG);
     for (int i = 0; i < N; i++) {
@@ -268,9 +272,8 @@ TEST(written_and_read_back)
                     1e-9 * fabs(intensity[i]));
         assert_near(saxs->sigma[i], sigma[i], 1e-9 * sigma[i]);
     }
-    FAILS(tsr_saxs_write(io_path("no/w.dat"), N, q, intensity, sigma, NULL,
-                         NULL, &err),
-          TSR_E_IO, "no/w.dat");
+    FAILS(tsr_saxs_write(io_path("no/w.dat"), &columns, &err), TSR_E_IO,
+          "no/w.dat");
 }
 
 /* On I0 exp(-q^2 Rg^2 / 3) the fit is exact, whatever the weights. */
@@ -285,8 +288,9 @@ TEST(guinier_of_a_gaussian)
             intensity[i] = 5 * exp(-q[i] * q[i] * rg * rg / 3);
             sigma[i] = 0.01 * intensity[i] * (1 + i % 3);
         }
-        tsr_saxs_write(io_path("g.dat"), N, q, intensity, sigma, NULL, NULL,
-                       &err);
+        const tsr_saxs_columns columns = {
+            .n = N, .q = q, .intensity = intensity, .sigma = sigma};
+        OK(tsr_saxs_write(io_path("g.dat"), &columns, &err));
         tsr_saxs *saxs = read_ok(io_path("g.dat"));
         assert_near(saxs->rg_guinier, rg, 1e-5 * rg);
         assert_near(saxs->i0_guinier, 5, 1e-5);

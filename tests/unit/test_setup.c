@@ -14,19 +14,20 @@ TEST(settles)
         double chains, temperatures, t_max;
         int start;
     } expected[] = {
-        {{1, 0, 16, 1, 0, 0.0, 0.0, 0}, 4, 6, 20.0, TSR_START_PRIOR},
-        {{1, 0, 16, 1, 0, 0.0, 0.0, 1}, 4, 6, 20.0, TSR_START_FILE},
-        {{1, 0, 2, 1, 0, 0.0, 0.1, 0}, 4, 6, 5.0, TSR_START_FILE},
-        {{1, 1, 16, 1, 0, 1e6, 0.0, 0}, 128, 16, 1e6, TSR_START_PRIOR},
-        {{1, 1, 16, 1, 0, 1e6, 0.0, 1}, 128, 16, 1e6, TSR_START_PRIOR},
-        {{1, 1, 16, 3, 0, 1e6, 0.0, 0}, 64, 16, 1e6, TSR_START_PRIOR},
-        {{1, 1, 16, 3, 0, 1e6, 0.1, 0}, 64, 16, 5.0, TSR_START_FILE},
-        {{1, 1, 16, 1, 0, 500.0, 0.0, 0}, 31, 16, 1e6, TSR_START_PRIOR},
-        {{1, 1, 16, 1, 0, 60.0, 0.0, 0}, 10, 6, 20.0, TSR_START_PRIOR},
-        {{1, 1, 16, 1, 1, 1e6, 0.0, 0}, 16, 16, 1e6, TSR_START_PRIOR},
-        {{1, 1, 16, 2, 1, 1e6, 0.0, 0}, 16, 16, 1e6, TSR_START_PRIOR},
-        {{1, 1, 16, 1, 1, 100.0, 0.0, 0}, 6, 16, 1e6, TSR_START_PRIOR},
-        {{0, 1, 16, 1, 0, 0.0, 0.0, 0}, 4, 6, 20.0, TSR_START_FILE}};
+        {{1, 0, 16, 1, 0, 0, 0.0, 0.0, 0}, 4, 6, 20.0, TSR_START_PRIOR},
+        {{1, 0, 16, 1, 0, 1, 0.0, 0.0, 0}, 4, 6, 20.0, TSR_START_PRIOR},
+        {{1, 0, 16, 1, 0, 0, 0.0, 0.0, 1}, 4, 6, 20.0, TSR_START_FILE},
+        {{1, 0, 2, 1, 0, 0, 0.0, 0.1, 0}, 4, 6, 5.0, TSR_START_FILE},
+        {{1, 1, 16, 1, 0, 0, 1e6, 0.0, 0}, 128, 16, 1e6, TSR_START_PRIOR},
+        {{1, 1, 16, 1, 0, 0, 1e6, 0.0, 1}, 128, 16, 1e6, TSR_START_PRIOR},
+        {{1, 1, 16, 3, 0, 0, 1e6, 0.0, 0}, 64, 16, 1e6, TSR_START_PRIOR},
+        {{1, 1, 16, 3, 0, 0, 1e6, 0.1, 0}, 64, 16, 5.0, TSR_START_FILE},
+        {{1, 1, 16, 1, 0, 0, 500.0, 0.0, 0}, 31, 16, 1e6, TSR_START_PRIOR},
+        {{1, 1, 16, 1, 0, 0, 60.0, 0.0, 0}, 10, 6, 20.0, TSR_START_PRIOR},
+        {{1, 1, 16, 1, 1, 0, 1e6, 0.0, 0}, 16, 16, 1e6, TSR_START_PRIOR},
+        {{1, 1, 16, 2, 1, 0, 1e6, 0.0, 0}, 16, 16, 1e6, TSR_START_PRIOR},
+        {{1, 1, 16, 1, 1, 0, 100.0, 0.0, 0}, 6, 16, 1e6, TSR_START_PRIOR},
+        {{0, 1, 16, 1, 0, 0, 0.0, 0.0, 0}, 4, 6, 20.0, TSR_START_FILE}};
     for (size_t k = 0; k < COUNT_OF(expected); k++) {
         tsr_sampler_options o =
             ROW(.chains = word, .temperatures = word, .t_max = word,
@@ -34,7 +35,8 @@ TEST(settles)
         OK(tsr_sampler_resolve_auto(&o, &expected[k].place, &err));
         assert_true(o.chains.word < 0 && o.temperatures.word < 0);
         assert_true(o.chains.number == expected[k].chains);
-        assert_true(tsr_sampler_thin(&o) == 10);
+        assert_true(tsr_sampler_thin(&o) ==
+                    (expected[k].place.is_all_atom ? 100 : 10));
         assert_int_equal(o.start, expected[k].start);
         assert_true(o.temperatures.number == expected[k].temperatures);
         assert_true(o.t_max.word < 0 && o.t_max.number == expected[k].t_max);
@@ -42,18 +44,18 @@ TEST(settles)
     /* what was asked for stays */
     tsr_sampler_options o = ROW(.chains = {-1, 3.0}, .temperatures = {-1, 5.0},
                                 .t_max = word, .draws = {-1, 7.0});
-    OK(tsr_sampler_resolve_auto(&o, &expected[3].place, &err));
+    OK(tsr_sampler_resolve_auto(&o, &expected[4].place, &err));
     assert_true(o.chains.number == 3.0 && o.temperatures.number == 5.0);
     assert_true(o.t_max.number == 20.0); /* too few to reach the prior */
     assert_null(o.until); /* nor is an end put to draws that are numbered */
     o.draws = word;
-    OK(tsr_sampler_resolve_auto(&o, &expected[3].place, &err));
+    OK(tsr_sampler_resolve_auto(&o, &expected[4].place, &err));
     assert_true(o.draws.number == 66666.0); /* config.yaml shows it */
     assert_string_equal(o.until, tsr_sampler_until);
     free(o.until);
     o = (tsr_sampler_options){
         .chains = {-1, 500.0}, .draws = word, .until = strdup("ess>90")};
-    OK(tsr_sampler_resolve_auto(&o, &expected[3].place, &err));
+    OK(tsr_sampler_resolve_auto(&o, &expected[4].place, &err));
     assert_int_equal(tsr_sampler_draws(&o), 2000);
     assert_string_equal(o.until, "ess>90");
     free(o.until);

@@ -98,7 +98,7 @@ static void start_limit(void *context, const char *phase, long done,
     (void)done, (void)planned;
     if (*seconds <= 0 || strcmp(phase, "set-up") == 0)
         return;
-    tsr_interrupt_catch(0);
+    tsr_interrupt_catch();
     stop_after(*seconds);
     *seconds = 0;
 }
