@@ -58,7 +58,7 @@ configure walks <<END
 structure: {file: $lar/model.pdb, flexible: ["A:97-103"]}
 contrast: {c2: infer}
 data: [{file: $lar/exp.dat, q_range: [0, 0.25]}]
-moves: {surrogate: {on: all}}
+moves: {surrogate: {devices: all}}
 sampler: {chains: 2, temperatures: 2, $short}
 device: {use: cpu}
 END

@@ -3,6 +3,7 @@
 #define TESTS_PARAMETER_DRAW_H
 
 #include "core/parameter.h"
+#include "sampler/parameters.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
@@ -47,6 +48,20 @@ static inline void parameters_draw(int n, const tsr_parameter *parameter,
     for (int i = 0; i < n; i++)
         if (parameter[i].infer && parameter[i].shape == TSR_PRIOR_SIMPLEX)
             theta[i] /= sum;
+}
+
+/* The same for a chain's table, whose weights sum to 1 in every mixture. */
+static inline void table_draw(const tsr_parameters *p, gsl_rng *rng,
+                              double *theta)
+{
+    parameters_draw(p->n, p->table, rng, theta);
+    for (int m = 0; m < p->n_mixture; m++) {
+        double *weight = theta + p->weight + m * p->n_state, sum = 0.0;
+        for (int k = 0; k < p->n_state; k++)
+            sum += weight[k];
+        for (int k = 0; k < p->n_state; k++)
+            weight[k] /= sum;
+    }
 }
 
 #endif

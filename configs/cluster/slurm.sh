@@ -17,7 +17,14 @@
 # Slurm sends SIGTERM to this shell two minutes before the limit, and when the job
 # is preempted, requeued or cancelled. tessera then writes a checkpoint and ends.
 pid='' n_signal=0
-stop() { [ -z "$pid" ] || kill -TERM "$pid" 2>/dev/null; }
+# srun would kill its tasks at once, so these get the signal.
+stop() {
+    case $pid,${TESSERA:-} in
+    ,*) ;;
+    *,srun*) scancel --signal=TERM "$id" ;;
+    *) kill -TERM "$pid" 2>/dev/null ;;
+    esac
+}
 trap 'n_signal=$((n_signal + 1)); stop' TERM
 
 config=$1 directory=${2%/}

@@ -321,7 +321,7 @@ static tsr_status find_barrier(tsr_trace_reader *reader, tsr_evidence *e,
     TSR_TRY(tsr_trace_get(reader, TSR_TRACE_SAMPLE_STATS, "exchange_rate",
                           &n_chain, &n_draw, &n, &rate, err));
     e->barrier = 0.0;
-    for (int c = 0; c < n_chain; c++)
+    for (int c = 0; c < n_chain && n_draw > 0; c++)
         for (int k = 0; k < n; k++) {
             const size_t last = (size_t)(c + 1) * (size_t)n_draw - 1;
             e->barrier += (1.0 - rate[last * (size_t)n + (size_t)k]) / n_chain;
@@ -387,7 +387,7 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
 {
     const tsr_trace_group stats = TSR_TRACE_SAMPLE_STATS;
     tsr_evidence *e = evidence;
-    int n_chain, n_draw, n_temp;
+    int n_chain, n_draw, n_temp, of[3];
     double *temperature = NULL, *log_lik = NULL, beta[256];
     *e = (tsr_evidence){.log = (double)NAN,
                         .error = (double)NAN,
@@ -411,15 +411,21 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
     tsr_status status =
         tsr_trace_get(reader, stats, "ladder_temperature", &n_chain, &n_draw,
                       &n_temp, &temperature, err);
-    TSR_THEN(status, tsr_trace_get(reader, stats, "ladder_log_lik", &n_chain,
-                                   &n_draw, &n_temp, &log_lik, err));
+    TSR_THEN(status, tsr_trace_get(reader, stats, "ladder_log_lik", &of[0],
+                                   &of[1], &of[2], &log_lik, err));
+    if (status == TSR_OK &&
+        (of[0] != n_chain || of[1] != n_draw || of[2] != n_temp ||
+         n_chain < 1 || n_draw < 1 || n_temp < 1 || n_temp > 256))
+        status = tsr_fail(err, TSR_E_DATA,
+                          "the trace is damaged: sizes of ladder_temperature "
+                          "and ladder_log_lik");
     TSR_THEN(status, find_barrier(reader, e, err));
     if (status == TSR_OK) {
         char *flat = tsr_trace_attribute_text(reader, "flat_priors");
         const char *other =
             temperatures_differ(n_chain, n_draw, n_temp, temperature);
         e->n_temp = n_temp;
-        for (int k = 0; k < n_temp && k < 256; k++)
+        for (int k = 0; k < n_temp; k++)
             beta[k] = 1.0 / temperature[k];
         e->t_max = temperature[n_temp - 1];
         if (flat != NULL && flat[0] != '\0')

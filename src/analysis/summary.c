@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <float.h>
 #include <gsl/gsl_math.h>
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -546,6 +548,67 @@ int tsr_curve_summary_worst(const tsr_curve_summary *summary)
             (worst < 0 || summary->point[i].rhat > summary->point[worst].rhat))
             worst = i;
     return worst;
+}
+
+/* ---- several samples of one molecule ---- */
+
+const double tsr_series_probability[TSR_SERIES_QUANTILES] = {0.025, 0.16, 0.5,
+                                                             0.84, 0.975};
+
+/* Reads the weights of state number s->n_state, from 0, where there is one. */
+static tsr_status add_state(tsr_series *s, tsr_trace_reader *reader,
+                            tsr_pool *pool, const char *name, tsr_err *err)
+{
+    int n_chain, n_draw, n;
+    double *value;
+    TSR_TRY(tsr_trace_get(reader, TSR_TRACE_POSTERIOR, name, &n_chain, &n_draw,
+                          &n, &value, err));
+    const size_t rows = (size_t)n_chain * (size_t)n_draw, width = (size_t)n;
+    s->n = n;
+    s->quantile =
+        tsr_pool_resize(pool, s->quantile, (size_t)(s->n_state + 1) * width,
+                        sizeof *s->quantile);
+    for (size_t i = 0; i < width && s->quantile != NULL && rows > 0; i++) {
+        double *to = s->quantile[(size_t)s->n_state * width + i];
+        gsl_sort(value + i, width, rows);
+        for (int k = 0; k < TSR_SERIES_QUANTILES; k++)
+            to[k] = gsl_stats_quantile_from_sorted_data(
+                value + i, width, rows, tsr_series_probability[k]);
+    }
+    s->n_state++;
+    free(value);
+    return tsr_pool_check(pool, err);
+}
+
+tsr_status tsr_series_make(tsr_trace_reader *reader, tsr_pool *pool,
+                           tsr_series *out, tsr_err *err)
+{
+    tsr_series *s = out;
+    char name[32] = "curve_weight_1";
+    double *at = NULL;
+    int n_at = 0;
+    *s = (tsr_series){.n = 0};
+    while (tsr_trace_has(reader, TSR_TRACE_POSTERIOR, name)) {
+        TSR_TRY(add_state(s, reader, pool, name, err));
+        snprintf(name, sizeof name, "curve_weight_%d", s->n_state + 1);
+    }
+    if (s->n == 0)
+        return TSR_OK;
+    TSR_TRY(tsr_trace_coordinates(reader, TSR_TRACE_POSTERIOR, "curve_weight_1",
+                                  &n_at, &at, err));
+    char *unit =
+        tsr_trace_variable_text(reader, TSR_TRACE_POSTERIOR, "curve", "units");
+    s->is_series = unit == NULL || strcmp(unit, TSR_UNIT_OF_ENTRIES) != 0;
+    s->unit = unit != NULL ? tsr_pool_text(pool, unit) : NULL;
+    tsr_pool_array(pool, s->at, s->n);
+    tsr_pool_array(pool, s->label, s->n);
+    for (int i = 0; i < s->n && !pool->failed; i++) {
+        s->at[i] = at != NULL && n_at == s->n ? at[i] : i;
+        s->label[i] = tsr_pool_format(pool, "%.6g", s->at[i]);
+    }
+    free(unit);
+    free(at);
+    return tsr_pool_check(pool, err);
 }
 
 /* ---- output as text ----

@@ -168,6 +168,28 @@ void tsr_curve_summary_free(tsr_curve_summary *summary);
 /* The point with the largest rhat; -1 where no point has an rhat. */
 int tsr_curve_summary_worst(const tsr_curve_summary *summary);
 
+/* ---- several samples of one molecule ----
+ *
+ * Weights of the states in every sample, from curve_weight_1, ... of the
+ * posterior. */
+
+enum { TSR_SERIES_QUANTILES = 5 };
+extern const double tsr_series_probability[TSR_SERIES_QUANTILES];
+
+typedef struct {
+    int n, n_state; /* number of samples, 0: the run has only one; of states */
+    double *at;     /* [n] coordinates, ascending */
+    char **label;   /* [n] */
+    char *unit;     /* of the coordinates; NULL: not stated */
+    int is_series;  /* 0: the coordinates only number entries of `data:` */
+    /* [n_state][n] median, and ends of the central 68 and 95 % */
+    double (*quantile)[TSR_SERIES_QUANTILES];
+} tsr_series;
+
+/* The pool owns the arrays. Errors: TSR_E_NOMEM, those of tsr_trace_get. */
+tsr_status tsr_series_make(tsr_trace_reader *reader, tsr_pool *pool,
+                           tsr_series *out, tsr_err *err);
+
 /* ---- single draws ---- */
 
 /* Calls `visit` with elements entry_from .. entry_from + n - 1 of every

@@ -550,7 +550,8 @@ static void read_rigid(const char *text, int k, tsr_profile_fit *fit)
 int tsr_verdict_conflict(const tsr_verdict_curve *a, const tsr_verdict_curve *b,
                          double *sigma)
 {
-    return !a->is_neutron && !b->is_neutron &&
+    return !a->is_neutron && !b->is_neutron && !a->has_own_weights &&
+           !b->has_own_weights &&
            tsr_guinier_conflict(&a->guinier, &b->guinier, sigma);
 }
 
@@ -574,9 +575,28 @@ static tsr_status add_curve(tsr_verdict *v, job *j, const char *rigid,
     const int entry = find_entry(&j->term, c->name);
     c->is_neutron =
         entry >= 0 && tsr_term_registry[data[entry].kind]->is_neutron;
+    c->has_own_weights = entry >= 0 && tsr_saxs_has_own_weights(&data[entry]);
     if (rigid != NULL)
         read_rigid(rigid, k, &c->rigid);
     return compare_curve(j, c, err);
+}
+
+/* Reads the weights in several samples, which are named by files where they
+ * are no series. */
+static tsr_status read_series(tsr_verdict *v, const tsr_past_run *run,
+                              tsr_err *err)
+{
+    tsr_series *s = &v->series;
+    TSR_TRY(tsr_series_make(run->trace, &v->pool, s, err));
+    for (int i = 0; i < s->n && !s->is_series && run->has_config; i++) {
+        const int entry = (int)s->at[i];
+        char **file = entry < run->config.data.n
+                          ? tsr_config_data_file(&run->config, entry)
+                          : NULL;
+        if (file != NULL && *file != NULL)
+            s->label[i] = tsr_pool_text(&v->pool, tsr_text_file_name(*file));
+    }
+    return tsr_pool_check(&v->pool, err);
 }
 
 static tsr_status compare_curves(tsr_verdict *v, const tsr_past_run *run,
@@ -683,9 +703,14 @@ static void check_weights(tsr_verdict *v, const tsr_summary *summary)
     const double much = 0.7;
     const double n = v->n_state;
     const double prior_sd = sqrt((n - 1.0) / (n * n * (n + 1.0)));
-    for (int k = 1; k <= v->n_state && v->n_state > 1; k++) {
-        char name[32];
-        snprintf(name, sizeof name, "weight_%d", k);
+    const int n_sample = v->series.n > 0 ? v->series.n : 1;
+    for (int i = 0; i < v->n_state * n_sample && v->n_state > 1; i++) {
+        const int k = i / n_sample + 1;
+        char name[40];
+        if (v->series.n > 0)
+            snprintf(name, sizeof name, "curve_weight_%d[%d]", k, i % n_sample);
+        else
+            snprintf(name, sizeof name, "weight_%d", k);
         const tsr_summary_item *item = tsr_summary_find(summary, name);
         if (item != NULL && item->value.sd > much * prior_sd)
             add_undecided(
@@ -761,6 +786,7 @@ tsr_status tsr_verdict_make(const tsr_past_run *run, const tsr_summary *summary,
     v->directory = tsr_pool_text(&v->pool, run->directory);
     tsr_status status = tsr_pool_check(&v->pool, err);
     TSR_THEN(status, compare_curves(v, run, summary, err));
+    TSR_THEN(status, read_series(v, run, err));
     find_motions(v, run, summary);
     TSR_THEN(status, compute_loo(v, run, err));
     TSR_THEN(status, find_arrangements(v, run, fixed, threshold_ang, err));
@@ -1154,12 +1180,37 @@ void tsr_verdict_write(const tsr_verdict *verdict, tsr_words *words)
     }
 }
 
+void tsr_verdict_print_series(const tsr_verdict *verdict, FILE *out, int indent)
+{
+    const tsr_series *s = &verdict->series;
+    if (s->n == 0)
+        return;
+    fprintf(out, "\n%*sPopulation of each state, as quantiles of the draws:\n",
+            indent, "");
+    fprintf(out, "%*s  %-24.24s  state", indent, "",
+            !s->is_series     ? "curve"
+            : s->unit == NULL ? "at"
+                              : s->unit);
+    for (int q = 0; q < TSR_SERIES_QUANTILES; q++)
+        fprintf(out, "  %4.1f %%", 100.0 * tsr_series_probability[q]);
+    fputc('\n', out);
+    for (int i = 0; i < s->n * s->n_state; i++) {
+        const int sample = i / s->n_state, state = i % s->n_state;
+        fprintf(out, "%*s  %-24.24s  %5d", indent, "",
+                state == 0 ? s->label[sample] : "", state + 1);
+        for (int q = 0; q < TSR_SERIES_QUANTILES; q++)
+            fprintf(out, "  %6.3f", s->quantile[state * s->n + sample][q]);
+        fputc('\n', out);
+    }
+}
+
 tsr_status tsr_verdict_print(const tsr_verdict *verdict, FILE *out,
                              tsr_err *err)
 {
     tsr_words words;
     tsr_verdict_write(verdict, &words);
     TSR_TRY(tsr_words_print(&words, out, 0, "", err));
+    tsr_verdict_print_series(verdict, out, 0);
     char *advice = tsr_advice_text(&verdict->advice);
     if (advice != NULL && !verdict->advice.is_converged)
         fprintf(out, "To continue:\n    %s\n", advice);
@@ -1222,6 +1273,20 @@ static void put_conflicts(tsr_json *j, const tsr_verdict *v)
                                  "{ curves[ %d %d ] standard_deviations %g }",
                                  a, b, sigma);
         }
+    tsr_json_close(j);
+}
+
+static void put_series(tsr_json *j, const tsr_series *s)
+{
+    tsr_json_array(j, "series");
+    for (int i = 0; i < s->n * s->n_state; i++) {
+        const double *q = s->quantile[i];
+        tsr_json_members(j,
+                         "{ state %d curve %s at %g unit %s median %g "
+                         "interval_68[ %g %g ] interval_95[ %g %g ] }",
+                         i / s->n + 1, s->label[i % s->n], s->at[i % s->n],
+                         s->unit, q[2], q[1], q[3], q[0], q[4]);
+    }
     tsr_json_close(j);
 }
 
@@ -1331,6 +1396,7 @@ tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
         put_curve(json, &v->curve[k]);
     tsr_json_close(json);
     put_conflicts(json, v);
+    put_series(json, &v->series);
     put_measured(v, json);
     tsr_verdict_put_interval(json, "rg", &v->rg);
     tsr_verdict_put_interval(json, "d_max", &v->d_max);

@@ -24,9 +24,10 @@
 
 /* A curve of `data:`. */
 typedef struct {
-    char name[96];  /* file name */
-    int is_neutron; /* 1: a neutron curve, which depends on the solvent */
-    int n;          /* number of points */
+    char name[96];       /* file name */
+    int is_neutron;      /* 1: a neutron curve, which depends on the solvent */
+    int has_own_weights; /* 1: of a sample with weights of its own */
+    int n;               /* number of points */
     /* Fit of the starting structure, kept rigid, computed from the run's
      * bodies; n_point 0: not stored. */
     tsr_profile_fit rigid;
@@ -46,7 +47,8 @@ typedef struct {
 
 /* Whether two curves cannot come from one structure, by their Guinier fits.
  * *sigma out: as for tsr_guinier_conflict. A neutron curve conflicts with no
- * other curve, since its Rg depends on the solvent; *sigma is then not set. */
+ * other curve, since its Rg depends on the solvent, nor does a curve with
+ * weights of its own; *sigma is then not set. */
 int tsr_verdict_conflict(const tsr_verdict_curve *a, const tsr_verdict_curve *b,
                          double *sigma);
 
@@ -118,6 +120,7 @@ typedef struct {
                         alone */
     int n_curve;
     tsr_verdict_curve *curve; /* [n_curve] */
+    tsr_series series;        /* weights of the states in several samples */
     int n_measured;
     tsr_verdict_measured *measured; /* [n_measured] sorted by kind */
     int n_moved; /* 0 without data that fix positions, such as maps, or with
@@ -163,9 +166,13 @@ void tsr_verdict_write(const tsr_verdict *verdict, tsr_words *words);
 tsr_status tsr_verdict_print(const tsr_verdict *verdict, FILE *out,
                              tsr_err *err);
 
+/* Prints the table of the series; nothing where the run has one sample. */
+void tsr_verdict_print_series(const tsr_verdict *verdict, FILE *out,
+                              int indent);
+
 /* Adds the member `name` to an object: sentences, states, curves, conflicts,
- * measured, since_start, rg, d_max, motion, arrangements, evidence, loo,
- * undecided, advice. Errors: TSR_E_NOMEM. */
+ * series, measured, since_start, rg, d_max, motion, arrangements, evidence,
+ * loo, undecided, advice. Errors: TSR_E_NOMEM. */
 tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
                            tsr_json *json, tsr_err *err);
 

@@ -34,7 +34,7 @@
 #include "core/parallel.h"
 #include "core/pool.h"
 #include "core/status.h"
-#include "scattering/neutron.h"
+#include "likelihood/term.h"
 
 #include <stdio.h>
 
@@ -137,8 +137,10 @@ tsr_status tsr_report_run(const char *directory, const char *output,
                           const char *prior, int force, FILE *out, tsr_log *log,
                           tsr_err *err);
 
-/* Options of init and solve that describe neutron curves and a density map. */
+/* Options of init and solve that describe a series of curves, neutron curves
+ * and a density map. */
 typedef struct {
+    char *at;
     tsr_strings sans, deuterated;
     double exchange;
     char *map;
@@ -147,9 +149,13 @@ typedef struct {
 
 /* Table of these options, for a struct with a member `data`. */
 #define TSR_OPTIONS_DATA(owner)                                              \
-    TSR_FIELD(STRINGS, "sans", owner, data.sans, .argument = "FILE=X",       \
-              .doc = "neutron scattering curve; X, 0 to 1, is the "          \
-                     "fraction of D2O in the solvent"),                      \
+    TSR_FIELD(STRING, "at", owner, data.at, .argument = "X,X,...",           \
+              .doc = "concentration, time, ... of each curve, with a unit: " \
+                     "\"0,5,20 uM\"; the curves share their states, each "   \
+                     "with weights of its own"),                             \
+        TSR_FIELD(STRINGS, "sans", owner, data.sans, .argument = "FILE=X",   \
+                  .doc = "neutron scattering curve; X, 0 to 1, is the "      \
+                         "fraction of D2O in the solvent"),                  \
         TSR_FIELD(DOUBLE, "exchange", owner, data.exchange, .argument = "X", \
                   .initial = "0.9", .min = 0.0, .max = 1.0,                  \
                   .doc = "neutrons: fraction of the backbone's amide "       \
@@ -172,22 +178,24 @@ typedef struct {
 typedef struct {
     tsr_pool pool; /* owns path and d2o */
     int n, n_xray;
-    const char **path; /* [n] */
-    double *d2o;       /* [n] fraction of D2O, from n_xray on */
+    const char **path;   /* [n] */
+    double *d2o;         /* [n] fraction of D2O, from n_xray on */
+    double *at;          /* [n] coordinates in a series; NULL: no series */
+    const char *at_unit; /* "": not stated */
     const tsr_data_options *data;
 } tsr_curves;
 
-/* The caller clears the pool, also after an error. Errors: TSR_E_USAGE (a
- * missing fraction of D2O, or one outside 0 to 1; options for neutrons without
- * a neutron curve; a map without a resolution, or a resolution without a map),
- * TSR_E_NOMEM. */
+/* The caller clears the pool, also after an error. Errors: TSR_E_USAGE (not
+ * one number of --at for each curve; a missing fraction of D2O, or one outside
+ * 0 to 1; options for neutrons without a neutron curve; a map without a
+ * resolution, or a resolution without a map), TSR_E_NOMEM. */
 tsr_status tsr_curves_read(const tsr_args *args, const tsr_data_options *data,
                            tsr_curves *curves, tsr_err *err);
 
-/* Returns 1 where the neutron options of a configuration's entry (NULL: an
- * X-ray curve) agree with curve k. */
+/* Returns 1 where a configuration's entry agrees with curve k in the neutron
+ * options and, if the curves are a series, in `at`. */
 int tsr_curves_suit(const tsr_curves *curves, int k,
-                    const tsr_neutron_options *entry);
+                    const tsr_term_options *entry);
 
 /* Adds the deuterated chains of --deuterated to *out. Errors: TSR_E_USAGE. */
 tsr_status tsr_deuterated_read(const tsr_strings *chains, tsr_neutron *out,
@@ -210,6 +218,7 @@ tsr_status tsr_init_model(const tsr_init_job *job, FILE *out, tsr_log *log,
 #define TSR_COMMANDS(X) \
     X(init)             \
     X(solve)            \
+    X(batch)            \
     X(run)              \
     X(resume)           \
     X(status)           \

@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "files/file.h"
+#include "likelihood/term_saxs.h"
 #include "maps/density_map.h"
 #include "molecule/parts.h"
 #include "molecule/structure.h"
@@ -198,6 +199,8 @@ static void print_head(const work *w, FILE *out)
     for (int k = c->n_xray; k < c->n; k++)
         fprintf(out, " --sans %s=%g", tsr_text_shell(c->path[k], word),
                 c->d2o[k]);
+    if (c->at != NULL)
+        fprintf(out, " --at %s", tsr_text_shell(c->data->at, word));
     if (c->data->map != NULL)
         fprintf(out, " --map %s --resolution %g",
                 tsr_text_shell(c->data->map, word), c->data->resolution_ang);
@@ -293,6 +296,18 @@ static void print_structure(const work *w, FILE *out)
               out);
 }
 
+/* Prints the place of a curve in a series. */
+static void print_place(const tsr_curves *c, int k, FILE *out)
+{
+    fprintf(out, "    share: states # weights of its own\n    at: %.10g\n",
+            c->at[k]);
+    if (c->at_unit[0] == '\0')
+        return;
+    fputs("    unit: ", out);
+    write_quoted(out, c->at_unit);
+    fputc('\n', out);
+}
+
 /* Prints the solvent of a neutron curve, and the options that differ from their
  * defaults. */
 static void print_solvent(const tsr_curves *c, int k, FILE *out)
@@ -330,6 +345,8 @@ static tsr_status print_data(const work *w, FILE *out, tsr_err *err)
         if (isfinite(s->rg_guinier))
             fprintf(out, ", Rg %.1f Angstrom (Guinier)", s->rg_guinier);
         fputc('\n', out);
+        if (c->at != NULL)
+            print_place(c, k, out);
         if (k >= c->n_xray)
             print_solvent(c, k, out);
         else if (s->has_named_dq)
@@ -672,6 +689,35 @@ tsr_status tsr_deuterated_read(const tsr_strings *chains, tsr_neutron *out,
     return TSR_OK;
 }
 
+/* Reads "0,5,20 uM": a number for each curve, then the unit. */
+static tsr_status read_series(tsr_curves *c, tsr_err *err)
+{
+    const char *text = c->data->at;
+    char *end = NULL;
+    int n = 0;
+    if (text == NULL)
+        return TSR_OK;
+    tsr_pool_array(&c->pool, c->at, c->n);
+    TSR_TRY(tsr_pool_check(&c->pool, err));
+    for (;; text = end + 1) {
+        const double x = strtod(text, &end);
+        if (end == text || !isfinite(x))
+            break;
+        if (n < c->n)
+            c->at[n] = x;
+        n++;
+        if (*end != ',')
+            break;
+    }
+    if (n != c->n || end == text)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--at '%s': expected a number for each of %d curve%s "
+                        "with commas between them, then their unit",
+                        c->data->at, c->n, c->n == 1 ? "" : "s");
+    c->at_unit = end + strspn(end, " ");
+    return TSR_OK;
+}
+
 tsr_status tsr_curves_read(const tsr_args *args, const tsr_data_options *data,
                            tsr_curves *c, tsr_err *err)
 {
@@ -685,6 +731,7 @@ tsr_status tsr_curves_read(const tsr_args *args, const tsr_data_options *data,
         c->path[k] = args->argument[k + 1];
     for (int k = 0; k < data->sans.n; k++)
         TSR_TRY(add_sans(c, data->sans.item[k], err));
+    TSR_TRY(read_series(c, err));
     if (data->sans.n == 0 &&
         tsr_args_given(args, "exchange") + data->deuterated.n > 0)
         return tsr_fail(err, TSR_E_USAGE, "--%s needs --sans FILE=X",
@@ -698,9 +745,14 @@ tsr_status tsr_curves_read(const tsr_args *args, const tsr_data_options *data,
     return tsr_deuterated_read(&data->deuterated, &neutron, err);
 }
 
-int tsr_curves_suit(const tsr_curves *c, int k, const tsr_neutron_options *o)
+int tsr_curves_suit(const tsr_curves *c, int k, const tsr_term_options *entry)
 {
+    const tsr_saxs_options *curve = (const void *)entry;
+    const tsr_neutron_options *o = tsr_saxs_neutron(entry);
     const tsr_strings *chains = &c->data->deuterated;
+    if (c->at != NULL && (!tsr_saxs_has_own_weights(entry) ||
+                          curve->at.word >= 0 || curve->at.number != c->at[k]))
+        return 0;
     if (o == NULL || k < c->n_xray)
         return o == NULL && k < c->n_xray;
     const double d2o = o->d2o.word >= 0 ? 0.0 : o->d2o.number;

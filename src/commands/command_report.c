@@ -241,7 +241,7 @@ static tsr_status find_densities(work *w, tsr_err *err)
     const tsr_config *c = &w->run.config;
     const tsr_term_options *data = c->data.item;
     char suffix[16] = "";
-    int ordinal = 0;
+    int ordinal = 0, is_shared = c->structure.weights == 0;
     const int n_state = (int)c->structure.states;
     tsr_pool_array(&w->pool, w->density,
                    TSR_N_CONTRAST + c->data.n * TSR_NOISE_PARAMETERS + n_state);
@@ -254,6 +254,7 @@ static tsr_status find_densities(work *w, tsr_err *err)
             continue;
         const tsr_noise_options *noise =
             &((const tsr_saxs_options *)&data[i])->set.noise;
+        is_shared &= !tsr_saxs_has_own_weights(&data[i]);
         const tsr_noise_type *type = tsr_noise_registry[noise->model];
         if (ordinal++ > 0)
             snprintf(suffix, sizeof suffix, "_%d", ordinal);
@@ -262,8 +263,7 @@ static tsr_status find_densities(work *w, tsr_err *err)
         for (int k = 0; k < type->n_parameter; k++)
             add_density(w, &p[k], 0, suffix);
     }
-    for (int k = 1; k <= n_state && n_state > 1 && c->structure.weights == 0;
-         k++) {
+    for (int k = 1; k <= n_state && n_state > 1 && is_shared; k++) {
         const tsr_parameter weight = {
             .name = "weight", .infer = 1, .shape = TSR_PRIOR_SIMPLEX};
         snprintf(suffix, sizeof suffix, "_%d", k);

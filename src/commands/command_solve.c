@@ -9,6 +9,7 @@
 
 #include "core/json.h"
 #include "core/text.h"
+#include "files/checksum.h"
 #include "files/file.h"
 #include "files/lock.h"
 #include "likelihood/term_saxs.h"
@@ -337,6 +338,7 @@ tsr_status tsr_solve_print_runs(const tsr_solve *solve, FILE *out, tsr_err *err)
                 s->runs->run[s->chosen].directory);
         tsr_verdict_write(verdict_of(s, s->chosen), &words);
         TSR_TRY(tsr_words_print(&words, out, 2, "", err));
+        tsr_verdict_print_series(verdict_of(s, s->chosen), out, 2);
     }
     if (!s->is_finished) {
         fprintf(out, "\nNot finished. To continue:\n    %s\n", s->again);
@@ -412,6 +414,18 @@ static void write_json_run(const tsr_solve *s, int k, tsr_json *j)
     tsr_json_close(j);
 }
 
+/* Returns 1 where the chosen run, or else the rigid model, fits all curves. */
+static int answer_fits(const tsr_solve *s)
+{
+    int fits = s->runs->n > 0 || fits_all(s);
+    for (int k = 0; s->runs->n > 0 && k < verdict_of(s, s->chosen)->n_curve;
+         k++) {
+        const tsr_verdict_curve *c = &verdict_of(s, s->chosen)->curve[k];
+        fits &= tsr_verdict_fits(c->chi2, c->cormap_p, c->noise.level);
+    }
+    return fits;
+}
+
 /* What the runs say together. */
 static tsr_status write_json_answer(const tsr_solve *s, tsr_json *j,
                                     tsr_err *err)
@@ -420,8 +434,11 @@ static tsr_status write_json_answer(const tsr_solve *s, tsr_json *j,
     int converged = 1;
     for (int k = 0; k < s->runs->n; k++)
         converged &= is_converged(s, k);
-    tsr_json_members(j, "states %d undecided %i converged %i", s->chosen + 1,
-                     find_rival(s) >= 0, converged);
+    tsr_json_members(j, "states %d undecided %i converged %i worst %s",
+                     s->chosen + 1, find_rival(s) >= 0, converged,
+                     verdict_of(s, run_to_extend(s))->advice.worst);
+    if (v->n_curve > 0)
+        tsr_verdict_put_interval(j, "chi2", &v->curve[0].draws);
     tsr_verdict_put_interval(j, "rg", &v->rg);
     tsr_verdict_put_interval(j, "d_max", &v->d_max);
     return tsr_verdict_put(v, "answer", j, err);
@@ -443,7 +460,7 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
     for (int k = 0; k < s->runs->n; k++)
         write_json_run(s, k, &j);
     tsr_json_close(&j);
-    tsr_json_boolean(&j, "finished", s->is_finished);
+    tsr_json_members(&j, "finished %i fits %i", s->is_finished, answer_fits(s));
     tsr_status status = s->runs->n > 0 ? write_json_answer(s, &j, err) : TSR_OK;
     if (s->runs->n > 0 && s->is_finished) {
         const tsr_advice *more = &verdict_of(s, run_to_extend(s))->advice;
@@ -569,13 +586,13 @@ static tsr_status check_inputs(const work *w, tsr_err *err)
                         w->input[k]);
     }
     for (int k = 0; k < w->curves.n; k++)
-        if (!tsr_curves_suit(
-                &w->curves, k,
-                tsr_saxs_neutron(find_data(&w->config, w->curves.path[k]))))
+        if (!tsr_curves_suit(&w->curves, k,
+                             find_data(&w->config, w->curves.path[k])))
             return tsr_fail(
                 err, TSR_E_USAGE,
-                "'%s' has '%s' in another solvent, of another kind or sample; "
-                "change it there, or choose another folder with --output DIR",
+                "'%s' has '%s' in another solvent, of another kind or sample, "
+                "or at another place of the series; change it there, or choose "
+                "another folder with --output DIR",
                 w->file, w->curves.path[k]);
     return TSR_OK;
 }
@@ -918,14 +935,46 @@ static tsr_status read_inputs(work *w, tsr_err *err)
     return TSR_OK;
 }
 
+static tsr_status open_none(work *w, tsr_err *err)
+{
+    w->none = fopen("/dev/null", "w");
+    return w->none != NULL ? TSR_OK
+                           : tsr_fail(err, TSR_E_IO, "cannot open '/dev/null'");
+}
+
+static tsr_status print_checksums(const work *w, tsr_err *err)
+{
+    for (int k = 0; w->input[k] != NULL; k++) {
+        char *data;
+        size_t size;
+        TSR_TRY(tsr_file_read(w->input[k], &data, &size, err));
+        fprintf(w->out, "%s, %zu bytes, checksum %016llx\n",
+                tsr_text_file_name(w->input[k]), size,
+                (unsigned long long)tsr_checksum(0, data, size));
+        free(data);
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_solve_check(const tsr_args *args, FILE *out, tsr_log *log,
+                           tsr_err *err)
+{
+    work w = {.args = args, .o = args->options, .out = out, .log = log};
+    const tsr_init_job job = {.model = args->argument[0], .curves = &w.curves};
+    tsr_status status = read_inputs(&w, err);
+    TSR_THEN(status, open_none(&w, err));
+    TSR_THEN(status, tsr_init_model(&job, w.none, log, err));
+    TSR_THEN(status, print_checksums(&w, err));
+    work_clear(&w);
+    return status;
+}
+
 static tsr_status solve(const tsr_args *args, FILE *out, tsr_log *log,
                         tsr_err *err)
 {
     work w = {.args = args, .o = args->options, .out = out, .log = log};
     tsr_status status = read_inputs(&w, err);
-    w.none = fopen("/dev/null", "w");
-    if (status == TSR_OK && w.none == NULL)
-        status = tsr_fail(err, TSR_E_IO, "cannot open '/dev/null'");
+    TSR_THEN(status, open_none(&w, err));
     TSR_THEN(status, solve_all(&w, err));
     work_clear(&w);
     return status;

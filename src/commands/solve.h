@@ -4,6 +4,7 @@
 #define TSR_COMMANDS_SOLVE_H
 
 #include "answer/comparison.h"
+#include "commands/command.h"
 #include "core/field.h"
 #include "posterior/profile_partials.h"
 #include "scattering/profile_fit.h"
@@ -102,6 +103,12 @@ tsr_status tsr_solve_print_runs(const tsr_solve *solve, FILE *out,
 tsr_status tsr_solve_print(const tsr_solve *solve, FILE *out, tsr_err *err);
 tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out,
                                 tsr_err *err);
+
+/* What solve would read: checks model, curves and map as init does, and prints
+ * a line for each with name, size and checksum. The `run` of a tsr_command that
+ * otherwise is that of solve. Errors: those of tsr_init_model. */
+tsr_status tsr_solve_check(const tsr_args *args, FILE *out, tsr_log *log,
+                           tsr_err *err);
 
 /* Writes the report of the rigid fits, DIR/report.html, for a solve without a
  * run. The sentences come from DIR/verdict.json. Errors: those of

@@ -43,22 +43,6 @@ static int reserve(void **array, size_t *capacity, size_t used, size_t n,
     return 1;
 }
 
-tsr_status tsr_archive_resize(tsr_archive *archive, size_t n_real,
-                              size_t n_integer, tsr_err *err)
-{
-    tsr_archive *a = archive;
-    void *real = a->real, *integer = a->integer;
-    const int is_made =
-        reserve(&real, &a->capacity_real, 0, n_real, sizeof *a->real) &&
-        reserve(&integer, &a->capacity_integer, 0, n_integer,
-                sizeof *a->integer);
-    a->real = real;
-    a->integer = integer;
-    a->n_real = n_real;
-    a->n_integer = n_integer;
-    return is_made ? TSR_OK : tsr_no_memory(err);
-}
-
 /* Appends n numbers to the array, or reads the next n. */
 static void transfer(tsr_archive *a, void **array, size_t *capacity,
                      size_t *used, size_t *at, void *value, size_t n,

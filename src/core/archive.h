@@ -48,11 +48,6 @@ void tsr_archive_int(tsr_archive *archive, int *value, size_t n);
 void tsr_archive_long(tsr_archive *archive, long *value, size_t n);
 void tsr_archive_rng(tsr_archive *archive, gsl_rng *rng);
 
-/* Gives the arrays these lengths, for numbers from elsewhere, as another
- * process. Errors: TSR_E_NOMEM. */
-tsr_status tsr_archive_resize(tsr_archive *archive, size_t n_real,
-                              size_t n_integer, tsr_err *err);
-
 /* Reports whether saving or restoring succeeded. Called after the last value.
  * Errors: saving: TSR_E_NOMEM; restoring: TSR_E_DATA (the archive holds more or
  * fewer numbers than the object needs). */

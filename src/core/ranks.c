@@ -85,30 +85,20 @@ int tsr_ranks_on_node(int *n)
     return rank_on_node;
 }
 
-/* Blocks of more bytes than an int can count go in parts. */
-static int part_of(size_t n_byte, size_t at)
+static tsr_status broadcast(void *block, size_t n, MPI_Datatype type, int from,
+                            tsr_err *err)
 {
-    const size_t most = INT_MAX / 2 + 1;
-    return (int)(n_byte - at < most ? n_byte - at : most);
+    MPI_Request request;
+    if (size == 1)
+        return TSR_OK;
+    TSR_TRY(finish(MPI_Ibarrier(MPI_COMM_WORLD, &request), &request, err));
+    return check(MPI_Bcast(block, (int)n, type, from, MPI_COMM_WORLD), err);
 }
 
 tsr_status tsr_ranks_broadcast(void *block, size_t n_byte, int from,
                                tsr_err *err)
 {
-    int code = MPI_SUCCESS;
-    char meet = 0;
-    MPI_Request request;
-    if (tsr_ranks_size() == 1)
-        return TSR_OK;
-    TSR_TRY(
-        finish(MPI_Ibcast(&meet, 1, MPI_CHAR, from, MPI_COMM_WORLD, &request),
-               &request, err));
-    for (size_t at = 0; at < n_byte && code == MPI_SUCCESS;) {
-        const int n = part_of(n_byte, at);
-        code = MPI_Bcast((char *)block + at, n, MPI_BYTE, from, MPI_COMM_WORLD);
-        at += (size_t)n;
-    }
-    return check(code, err);
+    return broadcast(block, n_byte, MPI_BYTE, from, err);
 }
 
 tsr_status tsr_ranks_send(const void *block, size_t n_byte, int to,
@@ -138,51 +128,54 @@ tsr_status tsr_ranks_receive(void *block, size_t n_byte, int from, int *sender,
     return check(code, err);
 }
 
-/* Transfers a block between two ranks that are both ready. */
-static int transfer(void *block, size_t n_byte, int from, int to)
-{
-    int code = MPI_SUCCESS;
-    for (size_t at = 0; at < n_byte && code == MPI_SUCCESS;) {
-        const int n = part_of(n_byte, at);
-        char *here = (char *)block + at;
-        code = rank == from ? MPI_Send(here, n, MPI_BYTE, to, 1, MPI_COMM_WORLD)
-                            : MPI_Recv(here, n, MPI_BYTE, from, 1,
-                                       MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        at += (size_t)n;
-    }
-    return code;
-}
-
-/* A block between two ranks, after the sender has learnt that the receiver is
- * waiting; or to all ranks. */
-static tsr_status pass_block(void *block, size_t n_byte, int from, int to,
+/* A header or a sign between two ranks. */
+static tsr_status pass_small(void *block, size_t n_byte, int from, int to,
                              tsr_err *err)
 {
-    char ready = 0;
+    return rank == from ? tsr_ranks_send(block, n_byte, to, err)
+                        : tsr_ranks_receive(block, n_byte, from, NULL, err);
+}
+
+/* Words of 8 bytes, to all ranks, or to one that waits. */
+static tsr_status pass_words(void *block, size_t n, int from, int to,
+                             tsr_err *err)
+{
+    const MPI_Datatype type = MPI_UINT64_T;
     if (to < 0)
-        return tsr_ranks_broadcast(block, n_byte, from, err);
-    TSR_TRY(rank == to ? tsr_ranks_send(&ready, 1, from, err)
-                       : tsr_ranks_receive(&ready, 1, to, NULL, err));
-    return check(transfer(block, n_byte, from, to), err);
+        return broadcast(block, n, type, from, err);
+    return check(rank == from
+                     ? MPI_Send(block, (int)n, type, to, 1, MPI_COMM_WORLD)
+                     : MPI_Recv(block, (int)n, type, from, 1, MPI_COMM_WORLD,
+                                MPI_STATUS_IGNORE),
+                 err);
 }
 
 tsr_status tsr_ranks_pass(tsr_archive *archive, int from, int to, tsr_err *err)
 {
     tsr_archive *a = archive;
     const int is_source = rank == from;
-    uint64_t n[2] = {a->failed ? UINT64_MAX : a->n_real, a->n_integer};
+    char ready = 0;
+    uint64_t n[2] = {a->failed || a->n_real > INT_MAX ? UINT64_MAX : a->n_real,
+                     a->n_integer};
     if (size == 1 || from == to || (to >= 0 && to != rank && !is_source))
         return TSR_OK;
-    TSR_TRY(pass_block(n, sizeof n, from, to, err));
+    TSR_TRY(to < 0 ? tsr_ranks_broadcast(n, sizeof n, from, err)
+                   : pass_small(n, sizeof n, from, to, err));
     if (n[0] == UINT64_MAX)
         return tsr_no_memory(err);
-    /* The other ranks would wait for this one. */
-    if (!is_source &&
-        tsr_archive_resize(a, (size_t)n[0], (size_t)n[1], err) != TSR_OK)
+    if (!is_source) {
+        tsr_archive_clear(a);
+        a->real = malloc(n[0] * sizeof *a->real + 1);
+        a->integer = malloc(n[1] * sizeof *a->integer + 1);
+        a->n_real = n[0];
+        a->n_integer = n[1];
+    }
+    if (!is_source && (a->real == NULL || a->integer == NULL))
         MPI_Abort(MPI_COMM_WORLD, tsr_exit_status(TSR_E_NOMEM));
-    TSR_TRY(pass_block(a->real, a->n_real * sizeof *a->real, from, to, err));
-    TSR_TRY(pass_block(a->integer, a->n_integer * sizeof *a->integer, from, to,
-                       err));
+    if (to >= 0)
+        TSR_TRY(pass_small(&ready, 1, to, from, err));
+    TSR_TRY(pass_words(a->real, a->n_real, from, to, err));
+    TSR_TRY(pass_words(a->integer, a->n_integer, from, to, err));
     if (!is_source)
         tsr_archive_rewind(a);
     return TSR_OK;

@@ -788,25 +788,21 @@ static tsr_status apply_set(yaml_reader *r, void *object)
     return status;
 }
 
-/* content NULL: the content of the file `path`. */
-static tsr_status read_marked(const char *path, const char *content,
-                              const tsr_field *fields, void *object, int n_set,
-                              const char *const *set, tsr_yaml_marks *marks,
-                              tsr_err *err)
+tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,
+                                void *object, int n_set, const char *const *set,
+                                tsr_yaml_marks *marks, tsr_err *err)
 {
     char *text = NULL, *folder = NULL, *here = NULL;
-    size_t n = content != NULL ? strlen(content) : 0;
+    size_t n = 0;
     yaml_reader r = {.source = path, .top = fields, .marks = marks, .err = err};
     tsr_status status =
-        content != NULL
-            ? TSR_OK
-            : tsr_file_read_limited(path, FILE_MAX_BYTES, &text, &n, err);
+        tsr_file_read_limited(path, FILE_MAX_BYTES, &text, &n, err);
     if (status == TSR_E_DATA)
         status = tsr_wrap(err, TSR_E_CONFIG, "not a configuration");
     TSR_THEN(status, absolute_folder(path, &folder, err));
     TSR_THEN(status, absolute_folder("", &here, err));
     r.folder = folder;
-    TSR_THEN(status, load_document(&r, content != NULL ? content : text, n));
+    TSR_THEN(status, load_document(&r, text, n));
     if (status == TSR_OK) {
         status =
             read_root(&r, yaml_document_get_root_node(&r.document), object);
@@ -825,17 +821,15 @@ static tsr_status read_marked(const char *path, const char *content,
     return status;
 }
 
-tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,
-                                void *object, int n_set, const char *const *set,
-                                tsr_yaml_marks *marks, tsr_err *err)
-{
-    return read_marked(path, NULL, fields, object, n_set, set, marks, err);
-}
-
 tsr_status tsr_yaml_parse(const char *text, const tsr_field *fields,
                           void *object, tsr_err *err)
 {
-    return read_marked("", text, fields, object, 0, NULL, NULL, err);
+    yaml_reader r = {.source = "", .folder = "", .top = fields, .err = err};
+    TSR_TRY(load_document(&r, text, strlen(text)));
+    const tsr_status status =
+        read_root(&r, yaml_document_get_root_node(&r.document), object);
+    yaml_document_delete(&r.document);
+    return status;
 }
 
 /* ---- writing ----

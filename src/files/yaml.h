@@ -63,7 +63,8 @@ tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,
                                 void *object, int n_set, const char *const *set,
                                 tsr_yaml_marks *marks, tsr_err *err);
 
-/* Reads a text in memory, as tsr_yaml_write writes it. */
+/* Reads a text in memory with absolute paths, as tsr_yaml_write writes it.
+ * Errors: those of tsr_yaml_read_marked. */
 tsr_status tsr_yaml_parse(const char *text, const tsr_field *fields,
                           void *object, tsr_err *err);
 

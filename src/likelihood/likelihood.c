@@ -2,7 +2,8 @@
  * terms, the sum over the terms, and the profiles that they share.
  *
  * The scope of a change decides what is recomputed. New weights of the states
- * change the mean partial profiles and everything that follows from them. New
+ * in a sample change its mean partial profiles and everything that follows from
+ * them. New
  * c1 or c2 change the profiles and everything that follows from them. A
  * parameter of one term changes the fit of this term, or only its likelihood.
  * tsr_point_swap exchanges exactly these parts, so an accepted step copies no
@@ -291,6 +292,37 @@ static void number_terms(tsr_likelihood *l)
     }
 }
 
+/* Order of two terms with weights of their own, for qsort; 0: both are of one
+ * sample. */
+static int compare_samples(const void *one, const void *other)
+{
+    const tsr_term *a = *(tsr_term *const *)one;
+    const tsr_term *b = *(tsr_term *const *)other;
+    if (isnan(a->at) || isnan(b->at))
+        return isnan(a->at) && isnan(b->at) ? a->number - b->number
+                                            : isnan(a->at) - isnan(b->at);
+    return (a->at > b->at) - (a->at < b->at);
+}
+
+/* Assigns a mixture to every term. */
+static tsr_status find_mixtures(tsr_likelihood *l, tsr_err *err)
+{
+    tsr_term **own;
+    int n = 0;
+    tsr_pool_array(&l->pool, own, l->n_term + 1);
+    TSR_TRY(tsr_pool_check(&l->pool, err));
+    for (int d = 0; d < l->n_term; d++)
+        if (l->term[d]->has_own_weights)
+            own[n++] = l->term[d];
+    qsort(own, (size_t)n, sizeof(*own), compare_samples);
+    l->n_mixture = n < l->n_term || n == 0;
+    for (int i = 0; i < n; i++) {
+        l->n_mixture += i == 0 || compare_samples(&own[i - 1], &own[i]) != 0;
+        own[i]->mixture = l->n_mixture - 1;
+    }
+    return TSR_OK;
+}
+
 static tsr_status init_likelihood(tsr_likelihood *l,
                                   const tsr_topology *topology, int n_probe,
                                   const tsr_scattering *scattering,
@@ -300,6 +332,7 @@ static tsr_status init_likelihood(tsr_likelihood *l,
     for (int d = 0; d < l->n_term; d++)
         q_max = fmax(q_max, l->term[d]->q_max_inv_ang);
     number_terms(l);
+    TSR_TRY(find_mixtures(l, err));
     if (q_max > 0.0) {
         l->grid = tsr_q_grid_make(d_bound_ang, q_max);
         TSR_TRY(init_probes(l, topology, n_probe, scattering, err));
@@ -403,11 +436,13 @@ void tsr_point_clear(tsr_point *point)
 int tsr_point_make(const tsr_likelihood *l, int n_parameter, tsr_point *p)
 {
     const int n_term = l == NULL ? 0 : l->n_term;
-    *p = (tsr_point){.theta = NULL};
+    const int n_mixture = l == NULL ? 0 : l->n_mixture;
+    *p = (tsr_point){.mixture = -1};
     tsr_pool_array(&p->pool, p->theta, n_parameter);
-    tsr_pool_array(&p->pool, p->partial, tsr_likelihood_n_profile(l));
+    tsr_pool_array(&p->pool, p->partial,
+                   n_mixture * tsr_likelihood_n_profile(l));
     tsr_pool_array(&p->pool, p->profile,
-                   l == NULL ? 0 : l->n_view * l->grid.n_q);
+                   l == NULL ? 0 : n_mixture * l->n_view * l->grid.n_q);
     tsr_pool_array(&p->pool, p->term_log_lik, n_term);
     tsr_pool_array(&p->pool, p->fit, n_term);
     for (int d = 0; d < n_term && p->fit != NULL; d++)
@@ -420,17 +455,42 @@ tsr_prediction tsr_likelihood_prediction(const tsr_likelihood *likelihood,
                                          const tsr_term *term,
                                          tsr_prediction prediction)
 {
-    const size_t n_q = (size_t)likelihood->grid.n_q;
+    const int at = term->mixture * likelihood->n_view + term->view;
     const int has_profile = (term->type->needs & TSR_NEEDS_PROFILE) != 0;
     prediction.profile =
-        has_profile ? point->profile + (size_t)term->view * n_q : NULL;
+        has_profile ? point->profile + (size_t)at * (size_t)likelihood->grid.n_q
+                    : NULL;
     return prediction;
+}
+
+/* 1 if an evaluation of the point includes this mixture. */
+static int includes(const tsr_point *point, int mixture)
+{
+    return point->mixture < 0 || point->mixture == mixture;
 }
 
 /* 1 if the term's linear parameters are sampled, with `draw` as proposal. */
 static int is_drawn(const tsr_term *term)
 {
     return term->type->draw != NULL && !term->is_integrated;
+}
+
+static tsr_status evaluate_term(const tsr_likelihood *l, int d,
+                                tsr_prediction prediction, double beta,
+                                gsl_rng *rng, const tsr_point *from,
+                                tsr_point *point, tsr_err *err)
+{
+    const tsr_term *term = l->term[d];
+    double *theta = point->theta + term->first;
+    prediction = tsr_likelihood_prediction(l, point, term, prediction);
+    if (prediction.weight != NULL)
+        prediction.weight += term->mixture * prediction.n_state;
+    TSR_TRY(term->type->fit(term, from != NULL ? from->fit[d] : NULL,
+                            &prediction, theta, point->fit[d], err));
+    if (rng != NULL && is_drawn(term))
+        term->type->draw(term, point->fit[d], beta, rng, theta);
+    point->term_log_lik[d] = term->type->log_lik(term, point->fit[d], theta);
+    return TSR_OK;
 }
 
 tsr_status tsr_likelihood_evaluate(const tsr_likelihood *l,
@@ -440,26 +500,23 @@ tsr_status tsr_likelihood_evaluate(const tsr_likelihood *l,
                                    gsl_rng *rng, const tsr_point *from,
                                    tsr_point *point, tsr_err *err)
 {
-    tsr_status status = TSR_OK;
-    for (int v = 0; v < l->n_view; v++)
-        tsr_likelihood_profile(l, v, partial, contrast,
-                               point->profile + v * l->grid.n_q);
+    const int n = tsr_likelihood_n_profile(l);
+    for (int i = 0; i < l->n_mixture * l->n_view; i++)
+        if (includes(point, i / l->n_view))
+            tsr_likelihood_profile(l, i % l->n_view,
+                                   partial + i / l->n_view * n, contrast,
+                                   point->profile + i * l->grid.n_q);
     point->log_lik = 0.0;
-    for (int d = 0; d < l->n_term && status == TSR_OK; d++) {
+    for (int d = 0; d < l->n_term; d++) {
         const tsr_term *term = l->term[d];
-        double *theta = point->theta + term->first;
-        prediction = tsr_likelihood_prediction(l, point, term, prediction);
-        status = term->type->fit(term, from != NULL ? from->fit[d] : NULL,
-                                 &prediction, theta, point->fit[d], err);
-        if (status != TSR_OK)
-            break;
-        if (rng != NULL && is_drawn(term))
-            term->type->draw(term, point->fit[d], beta, rng, theta);
-        point->term_log_lik[d] =
-            term->type->log_lik(term, point->fit[d], theta);
+        if (includes(point, term->mixture))
+            TSR_TRY(
+                evaluate_term(l, d, prediction, beta, rng, from, point, err));
+        else
+            point->term_log_lik[d] = from->term_log_lik[d];
         point->log_lik += point->term_log_lik[d];
     }
-    return status;
+    return TSR_OK;
 }
 
 double tsr_likelihood_log_ratio(const tsr_likelihood *likelihood,
@@ -469,7 +526,7 @@ double tsr_likelihood_log_ratio(const tsr_likelihood *likelihood,
     double sum = 0.0;
     for (int d = 0; d < likelihood->n_term; d++) {
         const tsr_term *t = likelihood->term[d];
-        if (is_drawn(t))
+        if (is_drawn(t) && includes(to, t->mixture))
             sum +=
                 t->type->log_density(t, from->fit[d], beta,
                                      from->theta + t->first) -
@@ -487,22 +544,37 @@ static void swap(void *a, void *b)
     memcpy(b, &saved, sizeof saved);
 }
 
+/* Copies a mixture's part of an array [n_mixture][n]. */
+static void copy_mixture(double *to, const double *from, int mixture, int n)
+{
+    memcpy(to + mixture * n, from + mixture * n, (size_t)n * sizeof *to);
+}
+
 void tsr_point_swap(const tsr_likelihood *l, tsr_scope scope, int d,
                     tsr_point *now, tsr_point *trial)
 {
-    const int is_one = scope >= TSR_CHANGES_FIT;
+    const int is_one = scope >= TSR_CHANGES_FIT, mixture = trial->mixture;
     swap(&now->theta, &trial->theta);
     if (l == NULL)
         return;
-    if (scope == TSR_CHANGES_MEAN)
-        swap(&now->partial, &trial->partial);
-    if (!is_one)
-        swap(&now->profile, &trial->profile);
+    if (mixture >= 0) {
+        copy_mixture(now->partial, trial->partial, mixture,
+                     tsr_likelihood_n_profile(l));
+        copy_mixture(now->profile, trial->profile, mixture,
+                     l->n_view * l->grid.n_q);
+    } else {
+        if (scope == TSR_CHANGES_MEAN)
+            swap(&now->partial, &trial->partial);
+        if (!is_one)
+            swap(&now->profile, &trial->profile);
+    }
     now->log_lik = 0.0;
     for (int e = 0; e < l->n_term; e++) {
-        if (!is_one || e == d)
+        const int is_new =
+            is_one ? e == d : includes(trial, l->term[e]->mixture);
+        if (is_new)
             now->term_log_lik[e] = trial->term_log_lik[e];
-        if (!is_one || (e == d && scope == TSR_CHANGES_FIT))
+        if (is_new && scope <= TSR_CHANGES_FIT)
             swap(&now->fit[e], &trial->fit[e]);
         now->log_lik += now->term_log_lik[e];
     }

@@ -5,9 +5,10 @@
  * and c2. A probe (X-rays, or neutrons with one labelling of the sample) has
  * form factors and an engine of its own. A view is one curve of a probe, with
  * coefficients for the probe's components; neutron curves in different solvents
- * are views of one probe. A point has the values of all parameters, and the
- * profiles, fits and log likelihoods that belong to them and to one structure
- * or ensemble. */
+ * are views of one probe. A mixture is one set of weights of the states: terms
+ * of one sample share a mixture (tsr_term.has_own_weights). A point has the
+ * values of all parameters, and the profiles, fits and log likelihoods that
+ * belong to them and to one structure or ensemble. */
 #ifndef TSR_LIKELIHOOD_LIKELIHOOD_H
 #define TSR_LIKELIHOOD_LIKELIHOOD_H
 
@@ -57,6 +58,10 @@ typedef struct {
     int n_term;
     tsr_term **term;  /* [n_term] owned */
     int n_parameter;  /* number of parameters of all terms together */
+    int n_mixture;    /* sets of weights of the states, at least 1. 0 is that of
+                         all terms without weights of their own, if there are
+                         such; then follow the samples, by `at`. Terms with
+                         equal `at` are of one sample */
     tsr_q_grid grid;  /* n_q 0: no term needs a profile */
     int n_probe;      /* 0 if there is no engine */
     tsr_probe *probe; /* [n_probe] */
@@ -199,11 +204,14 @@ typedef struct {
                              together */
     double *theta;        /* [n_parameter] the chain's table: the parameters of
                              all terms, term after term, then others */
-    double *partial;      /* [n_pair][n_q] mean over the states */
-    double *profile;      /* [n_view][n_q] at c1 and c2, including S(q) */
+    double *partial;      /* [n_mixture][n_pair][n_q] means over the states */
+    double *profile;      /* [n_mixture][n_view][n_q] at c1 and c2, including
+                             S(q) */
     void **fit;           /* [n_term] the terms' fits */
     double *term_log_lik; /* [n_term] */
     double log_lik;       /* sum of term_log_lik */
+    int mixture;          /* the three functions below evaluate, compare or
+                             accept only the terms of this mixture; -1: all */
 } tsr_point;
 
 /* Allocates a point with n_parameter parameters. likelihood NULL: parameters
@@ -213,15 +221,17 @@ int tsr_point_make(const tsr_likelihood *likelihood, int n_parameter,
 void tsr_point_clear(tsr_point *point);
 
 /* Computes the profiles, fits and log likelihoods of `point`.
- * partial    [n_pair][n_q]     in   mean over the states: point->partial or
- *            another array
+ * partial    [n_mixture][n_pair][n_q]  in   means over the states:
+ *            point->partial or another array
  * contrast   [TSR_N_CONTRAST]  in   c1, c2; NULL: their starting values
- * prediction in   the states; this function sets the profile
+ * prediction in   the states, with weights [n_mixture][n_state]; this function
+ *            sets the profile
  * rng        not NULL: terms with sampled linear parameters draw them anew,
  *            close to their conditional at power beta, into point->theta. NULL:
  *            point->theta stays
- * from       a point of a similar structure, whose fits can be reused in part;
- *            NULL: no such point
+ * from       a point of a similar structure, whose fits can be reused in part,
+ *            and which has the log likelihoods of the terms that are not
+ *            evaluated; NULL: no such point, and point->mixture is -1
  * Errors: those of `fit`. */
 tsr_status tsr_likelihood_evaluate(const tsr_likelihood *likelihood,
                                    const double *partial,
@@ -246,10 +256,10 @@ void tsr_likelihood_hessian_product(const tsr_likelihood *likelihood,
                                     const double *v, double *y);
 
 /* Accepts a change of parameters of the given scope: exchanges theta and the
- * recomputed arrays between `now` and `trial`, and sets the log likelihoods of
- * `now`. Those of `trial` are not updated. d: the term of the changed
- * parameter, if the scope is the fit or the likelihood of one term. likelihood
- * NULL: exchanges theta only. */
+ * recomputed arrays between `now` and `trial` (of a single mixture: copies its
+ * arrays), and sets the log likelihoods of `now`. Those of `trial` are not
+ * updated. d: the term of the changed parameter, if the scope is the fit or the
+ * likelihood of one term. likelihood NULL: exchanges theta only. */
 void tsr_point_swap(const tsr_likelihood *likelihood, tsr_scope scope, int d,
                     tsr_point *now, tsr_point *trial);
 

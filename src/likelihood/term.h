@@ -241,6 +241,12 @@ struct tsr_term {
     int probe;                  /* index of the probe with its form factors
                                    (likelihood.h) */
     int view;                   /* index of the curve in the likelihood */
+    int has_own_weights; /* 1: the states have other weights in this sample than
+                            in the samples of other terms */
+    double at; /* coordinate of the sample in a series of samples, as a
+                  concentration or a time; NaN: none */
+    const char *at_unit; /* NULL: none */
+    int mixture;         /* index of its weights in the likelihood */
 };
 
 /* All kinds of terms, by the names of their structs: X(saxs) is tsr_term_saxs.

@@ -25,6 +25,8 @@ static const char *const background_words[] = {"flat", "none", "infer", NULL};
 static const char *const auto_words[] = {"auto", NULL};
 static const char *const nuisance_words[] = {"auto", "integrate", "sample",
                                              NULL};
+static const char *const share_words[] = {"structure", "states", NULL};
+static const char *const none_words[] = {"none", NULL};
 static const char *const interparticle_words[] = {"none", "infer", NULL};
 
 /* The fields of every curve. */
@@ -39,6 +41,15 @@ static const char *const interparticle_words[] = {"none", "infer", NULL};
                      "header, else 1/nm if q_max > 1"),                        \
         CURVE(PAIR, q_range, .unit = "1/Angstrom", .initial = "[0, 0.5]",      \
               .min = 0.0, .max = 10.0, .doc = "q range of the points to use"), \
+        CURVE(CHOICE, share, .initial = "structure", .words = share_words,     \
+              .doc = "shared with other curves: structure, the states and "    \
+                     "their weights; states, the states alone, each sample "   \
+                     "with weights of its own"),                               \
+        CURVE(NUMBER_OR_WORD, at, .initial = "none", .min = -1e30,             \
+              .max = 1e30, .words = none_words,                                \
+              .doc = "concentration, time, ... of the sample with share: "     \
+                     "states; curves at one value are of one sample"),         \
+        CURVE(STRING, unit, .doc = "unit of at"),                              \
         TSR_NOISE_FIELD("noise", offsetof(tsr_saxs_options, set.noise)),       \
         SET(NUMBER_OR_WORD, background, .initial = "infer", .min = -1e12,      \
             .max = 1e12, .words = background_words,                            \
@@ -259,6 +270,13 @@ const tsr_neutron_options *tsr_saxs_neutron(const tsr_term_options *entry)
                                                             : NULL;
 }
 
+int tsr_saxs_has_own_weights(const tsr_term_options *entry)
+{
+    const tsr_saxs_options *o = (const void *)entry;
+    return tsr_term_registry[entry->kind]->is_curve &&
+           o->share == TSR_SHARE_STATES;
+}
+
 /* A wrong unit of q shows as an impossible Rg: less than half the Rg of a
  * globule (2.2 N^0.38, Skolnick et al. 1997), or more than twice that of an
  * unfolded chain (1.927 N^0.598, Kohn et al. 2004). Neutrons may see one chain
@@ -303,6 +321,24 @@ static void term_print(const tsr_term_options *options, FILE *out)
     fputs(". ", out);
 }
 
+/* Weights of a single state are 1, in any sample. */
+static tsr_status set_sample(const tsr_saxs_options *o,
+                             const tsr_term_source *source, tsr_term *term,
+                             tsr_err *err)
+{
+    const int has_at = o->at.word < 0;
+    if (has_at && o->share != TSR_SHARE_STATES)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "data.%d.at: the weights of this curve are those of "
+                        "all curves; give it share: states",
+                        source->number);
+    term->has_own_weights = o->share == TSR_SHARE_STATES && source->n_state > 1;
+    term->at = has_at ? o->at.number : (double)NAN;
+    term->at_unit =
+        o->unit != NULL ? tsr_pool_text(&term->pool, o->unit) : NULL;
+    return TSR_OK;
+}
+
 static tsr_status read_curve(const tsr_term_source *source, tsr_saxs_term *t,
                              tsr_err *err)
 {
@@ -324,6 +360,7 @@ static tsr_status read_curve(const tsr_term_source *source, tsr_saxs_term *t,
     tsr_data_set set = o->set;
     set.saxs = t->owned_saxs;
     TSR_TRY(set_data(t, &set, err));
+    TSR_TRY(set_sample(o, source, &t->term, err));
     check_rg(source->topology, t, source->log);
     return TSR_OK;
 }

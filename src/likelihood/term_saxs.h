@@ -17,6 +17,10 @@
  * integral, else sample. */
 enum { TSR_NUISANCE_AUTO, TSR_NUISANCE_INTEGRATE, TSR_NUISANCE_SAMPLE };
 
+/* What the sample of a curve has in common with those of the other curves.
+ * STRUCTURE: structures and their weights, STATES: the structures alone. */
+enum { TSR_SHARE_STRUCTURE, TSR_SHARE_STATES };
+
 /* A data set and its treatment, independent of a configuration file. */
 typedef struct {
     const tsr_saxs *saxs;
@@ -34,14 +38,20 @@ typedef struct {
 typedef struct {
     int kind;
     char *file;
-    int q_unit;        /* tsr_q_unit */
-    double q_range[2]; /* 1/Angstrom */
-    tsr_data_set set;  /* saxs: NULL */
+    int q_unit;            /* tsr_q_unit */
+    double q_range[2];     /* 1/Angstrom */
+    int share;             /* TSR_SHARE_... */
+    tsr_number_or_word at; /* coordinate of the sample in a series, or none */
+    char *unit;            /* of `at` */
+    tsr_data_set set;      /* saxs: NULL */
     tsr_resolution_options resolution;
 } tsr_saxs_options;
 
 /* The neutron options of an entry of kind sans; NULL for any other kind. */
 const tsr_neutron_options *tsr_saxs_neutron(const tsr_term_options *entry);
+
+/* 1 if the entry is a curve with share: states. */
+int tsr_saxs_has_own_weights(const tsr_term_options *entry);
 
 /* The term of a curve. Its theta holds the n_noise parameters of the noise
  * model, then scale and background, then log S(0) if there is interference.

@@ -50,6 +50,13 @@ static tsr_status read_terms(const tsr_config *config, const tsr_molecule *m,
                                             (int)config->structure.states,
                                         .start = m->first};
         TSR_TRY(tsr_term_read(&source, &term[*n], err));
+        if (term[*n]->has_own_weights && config->structure.weights != 0) {
+            tsr_term_free(term[*n]);
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "data.%d.share: states needs weights to infer "
+                            "(structure.weights: infer)",
+                            *n);
+        }
         warn_same_file(config, *n, log);
     }
     return TSR_OK;

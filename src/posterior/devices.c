@@ -386,7 +386,7 @@ void tsr_atoms_clear(tsr_atom_target *atoms)
 {
     for (int k = 0; k < atoms->n; k++)
         tsr_atom_curves_free(atoms->slot[k].curves);
-    if (atoms->likelihood != NULL)
+    if (atoms->data != NULL)
         pthread_mutex_destroy(&atoms->lock);
     tsr_likelihood_free(atoms->likelihood);
     tsr_pool_clear(&atoms->pool);
@@ -400,7 +400,7 @@ static tsr_status sum_atoms(void *context, const tsr_conformation *conformation,
 {
     tsr_atom_target *t = context;
     struct tsr_atom_slot *slot = t->slot;
-    double radius_ang;
+    double radius_ang = 0.0; /* neutrons do not set it */
     pthread_mutex_lock(&t->lock);
     while (slot->is_used)
         slot++;
@@ -425,9 +425,9 @@ static tsr_status make_all_atom_target(const tsr_config *config, tsr_setup *s,
     tsr_atom_target *t = &s->atoms;
     const int n = s->n_thread > s->devices.n ? s->n_thread : s->devices.n;
     t->data = &s->data;
+    pthread_mutex_init(&t->lock, NULL);
     TSR_TRY(tsr_data_copy_likelihood(config, &s->molecule, &s->data,
                                      &t->likelihood, err));
-    pthread_mutex_init(&t->lock, NULL);
     tsr_pool_array(&t->pool, t->slot, n);
     TSR_TRY(tsr_pool_check(&t->pool, err));
     for (; t->n < n; t->n++) {
@@ -443,9 +443,9 @@ static tsr_status make_all_atom_target(const tsr_config *config, tsr_setup *s,
     return TSR_OK;
 }
 
-/* If draws are all-atom: makes the all-atom model of the target. Called after
- * the model error of the bodies is known. partial [n_pair][n_q] out, then: of
- * the first conformation. */
+/* If draws are all-atom: makes the all-atom model of the target, and sets
+ * partial [n_pair][n_q] to that of the first conformation. Called after the
+ * model error of the bodies is known. */
 static tsr_status add_all_atom_target(const tsr_config *config, tsr_log *log,
                                       tsr_setup *setup, double *partial,
                                       tsr_err *err)

@@ -204,9 +204,13 @@ static void write_states(const tsr_report *r)
     fputs("</td></tr>\n", out);
 }
 
+/* The medians of the first and the last sample of a series, else the mean over
+ * the samples. */
 static void write_populations(const tsr_report *r)
 {
     const tsr_verdict *v = r->options->verdict;
+    const tsr_series *s = v != NULL ? &v->series : NULL;
+    FILE *out = tsr_page_html(r->page);
     for (int k = 1; v != NULL && k <= v->n_state; k++) {
         char name[24];
         snprintf(name, sizeof name, "weight_%d", k);
@@ -215,10 +219,22 @@ static void write_populations(const tsr_report *r)
         if (item == NULL)
             continue;
         begin_row(r, k == 1 ? "Populations" : "");
-        fprintf(tsr_page_html(r->page),
-                "state %d: <b>%.0f [%.0f, %.0f]&nbsp;%%</b></td></tr>\n", k,
-                100.0 * item->value.mean, 100.0 * item->value.q5,
-                100.0 * item->value.q95);
+        fprintf(out, "state %d: ", k);
+        for (int i = 0; s->is_series && i < s->n; i += s->n - 1)
+            fprintf(out, "<b>%.0f&nbsp;%%</b> at %s%s",
+                    100.0 * s->quantile[(k - 1) * s->n + i][2], s->label[i],
+                    i == 0            ? " to "
+                    : s->unit != NULL ? "&nbsp;"
+                                      : "");
+        if (s->is_series)
+            fputs(s->unit != NULL ? tsr_page_escape(r->page, s->unit) : "",
+                  out);
+        else
+            fprintf(out, "<b>%.0f [%.0f, %.0f]&nbsp;%%</b>%s",
+                    100.0 * item->value.mean, 100.0 * item->value.q5,
+                    100.0 * item->value.q95,
+                    s->n > 0 ? ", mean over the samples" : "");
+        fputs("</td></tr>\n", out);
     }
 }
 
@@ -398,6 +414,7 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
     } sections[] = {
         {"fit", tsr_report_fit},
         {"view", tsr_report_view}, /* without a run the last section */
+        {"populations", tsr_report_series},
         {"measurements", tsr_report_terms},
         {"numbers", tsr_report_numbers},
         {"distributions", tsr_report_posterior},

@@ -235,6 +235,8 @@ int tsr_report_outline(size_t n, double ess, double *value, double *x,
 const char *tsr_report_interval(const tsr_convergence *value, char text[64]);
 /* The 3D view of the molecule. */
 tsr_status tsr_report_view(tsr_report *report, tsr_err *err);
+/* Populations of the states along a series of samples. */
+tsr_status tsr_report_series(tsr_report *report, tsr_err *err);
 /* The table of all numbers, with the prior beside the posterior. */
 tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err);
 /* Fit, residuals, Guinier and Kratky plots of each curve. */

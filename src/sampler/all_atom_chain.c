@@ -132,7 +132,7 @@ tsr_all_atom_example tsr_all_atom_chain_example(const tsr_all_atom_chain *upper,
 /* Keeps every `every`-th offer as an example. Once the memory is full, every
  * other example is dropped and `every` doubles. In an ensemble an example holds
  * the mean profile over the states, because this mean is compared with the
- * data. */
+ * data; the mixtures of several samples take turns. */
 static void store_example(tsr_all_atom_chain *u, const tsr_chain *coarse)
 {
     const tsr_chain *c = u->offered;
@@ -148,9 +148,10 @@ static void store_example(tsr_all_atom_chain *u, const tsr_chain *coarse)
         u->n_example /= 2;
         u->every *= 2;
     }
+    const size_t mean = n * (size_t)(u->n_example % c->parameters->n_mixture);
     double *at = u->example + (size_t)u->n_example++ * size;
-    memcpy(at, c->now.partial, n * sizeof *at);
-    memcpy(at + n, coarse->now.partial, n * sizeof *at);
+    memcpy(at, c->now.partial + mean, n * sizeof *at);
+    memcpy(at + n, coarse->now.partial + mean, n * sizeof *at);
     for (int i = 0; i < TSR_N_CONTRAST; i++)
         at[2 * n + (size_t)i] = contrast != NULL ? contrast[i]
                                 : c->target->contrast != NULL

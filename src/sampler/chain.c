@@ -237,21 +237,29 @@ static tsr_body_range body_range(const tsr_topology *t,
         .xyz = (const double(*)[3])(conformation->body + a->first_body)};
 }
 
-/* to->partial: mean of the partial profiles over the states, with the weights
- * in to->theta. State moved_state enters with the profile `other`, all other
- * states with their stored profiles. moved_state -1: there is no `other`. */
+/* to->partial: means of the partial profiles over the states, with the weights
+ * in to->theta, of the mixtures that an evaluation of `to` includes. State
+ * moved_state enters with the profile `other`, all other states with their
+ * stored profiles. moved_state -1: there is no `other`. */
 static void mean_profile(const tsr_chain *chain, int moved_state,
                          const double *other, tsr_point *to)
 {
     const tsr_chain *c = chain;
-    const double *weight = to->theta + c->parameters->weight;
-    int n = tsr_likelihood_n_profile(c->target->likelihood);
-    for (int q = 0; q < n; q++)
-        to->partial[q] = 0.0;
-    for (int k = 0; k < c->n_state; k++) {
-        const double *profile = k == moved_state ? other : c->state[k].profile;
+    const int n = tsr_likelihood_n_profile(c->target->likelihood);
+    for (int m = 0; m < c->parameters->n_mixture; m++) {
+        const double *weight =
+            to->theta + c->parameters->weight + m * c->n_state;
+        double *mean = to->partial + m * n;
+        if (to->mixture >= 0 && to->mixture != m)
+            continue;
         for (int q = 0; q < n; q++)
-            to->partial[q] += weight[k] * profile[q];
+            mean[q] = 0.0;
+        for (int k = 0; k < c->n_state; k++) {
+            const double *profile =
+                k == moved_state ? other : c->state[k].profile;
+            for (int q = 0; q < n; q++)
+                mean[q] += weight[k] * profile[q];
+        }
     }
 }
 
@@ -348,6 +356,7 @@ double tsr_chain_log_lik(const tsr_chain *chain)
 static void sort_states(const tsr_chain *c, tsr_chain_view *view)
 {
     const tsr_target *t = c->target;
+    const int n_mixture = c->parameters->n_mixture;
     double square = 0.0;
     view->n_state = c->n_state;
     view->log_prior = view->d_max_ang = 0.0;
@@ -362,17 +371,22 @@ static void sort_states(const tsr_chain *c, tsr_chain_view *view)
             view->term[i] += term[i];
         view->log_prior += tsr_prior_state_log(s->prior);
         view->d_max_ang = fmax(view->d_max_ang, d_max);
-        double weight = c->now.theta[c->parameters->weight + k];
+        double weight = 0.0; /* mean over the mixtures */
+        for (int m = 0; m < n_mixture; m++)
+            weight += c->now.theta[c->parameters->weight + m * c->n_state + k] /
+                      n_mixture;
         square += weight * rg * rg;
         int at = k;
         for (; at > 0 && view->state_rg_ang[at - 1] > rg; at--) {
             view->state_rg_ang[at] = view->state_rg_ang[at - 1];
             view->state_weight[at] = view->state_weight[at - 1];
             view->state[at] = view->state[at - 1];
+            view->number[at] = view->number[at - 1];
         }
         view->state_rg_ang[at] = rg;
         view->state_weight[at] = weight;
         view->state[at] = s->current;
+        view->number[at] = k;
     }
     view->rg_ang = c->n_state == 1 ? view->state_rg_ang[0] : sqrt(square);
     view->conformation = view->state[0];
@@ -393,6 +407,13 @@ void tsr_chain_view_get(const tsr_chain *chain, tsr_chain_view *view)
     sort_states(c, view);
     view->lp = view->log_prior + view->log_lik +
                tsr_parameters_log_prior(c->parameters, c->now.theta);
+}
+
+double tsr_chain_view_weight(const tsr_chain_view *view, int mixture, int k)
+{
+    const tsr_parameters *p = view->parameters;
+    return view->point
+        ->theta[p->weight + mixture * p->n_state + view->number[k]];
 }
 
 void tsr_chain_draw_done(tsr_chain *chain)
@@ -567,6 +588,7 @@ static tsr_status step_block(tsr_chain *c, int block, int warm, tsr_err *err)
     double to, from, change = 0.0, ratio = 0.0;
     tsr_status status = TSR_OK;
     memcpy(c->trial.theta, c->now.theta, (size_t)p->n * sizeof(double));
+    c->trial.mixture = b->mixture;
     int possible = tsr_parameters_propose(p, block, l, &c->now, &c->trial,
                                           c->beta, c->rng, &to, &from);
     if (possible && l != NULL)
@@ -775,6 +797,7 @@ static tsr_status evaluate_proposal(tsr_chain *c, const double *partial,
                    sizeof(double);
     memcpy(c->trial.theta, c->now.theta,
            (size_t)c->parameters->n * sizeof(double));
+    c->trial.mixture = -1;
     if (c->coupled.index >= 0)
         c->trial.theta[c->coupled.index] = c->coupled.value;
     if (c->n_state > 1)

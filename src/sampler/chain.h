@@ -279,7 +279,10 @@ typedef struct {
     double rg_ang, d_max_ang;
     const tsr_point *point;
     const tsr_parameters *parameters;
-    int n_state; /* states are sorted by Rg, ascending */
+    /* States are sorted by Rg, ascending. state_weight: means over the
+     * mixtures; number: of the state in the chain, as in its table of
+     * parameters. */
+    int n_state, number[TSR_MAX_STATES];
     double state_rg_ang[TSR_MAX_STATES], state_weight[TSR_MAX_STATES];
     const tsr_conformation *state[TSR_MAX_STATES];
     const tsr_conformation *conformation; /* of state[0] */
@@ -294,6 +297,9 @@ typedef struct {
 
 /* Fills the view of the present state. The next step makes the view invalid. */
 void tsr_chain_view_get(const tsr_chain *chain, tsr_chain_view *view);
+
+/* Weight of state k of the view in a mixture. */
+double tsr_chain_view_weight(const tsr_chain_view *view, int mixture, int k);
 
 /* Resets the counters `since_draw`. Call it for all replicas after a draw of
  * the chain was stored. */

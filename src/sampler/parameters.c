@@ -20,11 +20,12 @@ static const double best_acceptance = 0.44;
 
 /* ---- the table ---- */
 
-/* Weights of the states; constant and equal if they are not inferred. */
+/* Weights of the states in every mixture; constant and equal if they are not
+ * inferred. */
 static void add_weights(tsr_parameters *p, int infer)
 {
     p->weight = p->n;
-    for (int k = 0; k < p->n_state; k++)
+    for (int k = 0; k < p->n_mixture * p->n_state; k++)
         p->table[p->n++] = (tsr_parameter){
             .name = "weight",
             .doc = "weight of the state",
@@ -32,7 +33,7 @@ static void add_weights(tsr_parameters *p, int infer)
             .start = 1.0 / p->n_state,
             .high = 1.0,
             .shape = TSR_PRIOR_SIMPLEX,
-            .log_norm = k == 0 ? gsl_sf_lngamma(p->n_state) : 0.0,
+            .log_norm = k % p->n_state == 0 ? gsl_sf_lngamma(p->n_state) : 0.0,
             .step = infer ? TSR_STEP_PAIR : TSR_STEP_NONE,
             .scope = TSR_CHANGES_MEAN};
 }
@@ -56,6 +57,7 @@ static void add_term_blocks(tsr_parameters *p, const tsr_term *term, int d)
         const tsr_parameter *q = &term->parameter[i];
         if (q->step == TSR_STEP_WALK)
             add_block(p, (tsr_block){.term = d,
+                                     .mixture = -1,
                                      .first = term->first + i,
                                      .n = 1,
                                      .name = q->name});
@@ -64,6 +66,7 @@ static void add_term_blocks(tsr_parameters *p, const tsr_term *term, int d)
     }
     if (first_conditional >= 0)
         add_block(p, (tsr_block){.term = d,
+                                 .mixture = -1,
                                  .first = first_conditional,
                                  .n = 1,
                                  .name = "scale and background"});
@@ -71,14 +74,17 @@ static void add_term_blocks(tsr_parameters *p, const tsr_term *term, int d)
 
 static void add_blocks(tsr_parameters *p, const tsr_likelihood *l)
 {
-    if (p->table[p->weight].step == TSR_STEP_PAIR)
-        add_block(p, (tsr_block){.term = -1,
-                                 .first = p->weight,
-                                 .n = p->n_state,
-                                 .name = "weights"});
+    for (int m = 0; m < p->n_mixture; m++)
+        if (p->table[p->weight].step == TSR_STEP_PAIR)
+            add_block(p, (tsr_block){.term = -1,
+                                     .mixture = p->n_mixture > 1 ? m : -1,
+                                     .first = p->weight + m * p->n_state,
+                                     .n = p->n_state,
+                                     .name = "weights"});
     for (int i = 0; p->contrast >= 0 && i < TSR_N_CONTRAST; i++)
         if (p->table[p->contrast + i].infer)
             add_block(p, (tsr_block){.term = -1,
+                                     .mixture = -1,
                                      .first = p->contrast + i,
                                      .n = 1,
                                      .axis = i,
@@ -93,13 +99,15 @@ tsr_parameters *tsr_parameters_new(tsr_pool *pool,
                                    int infer_weights)
 {
     const tsr_likelihood *l = likelihood;
-    const size_t capacity =
-        (size_t)((l == NULL ? 0 : l->n_parameter) + TSR_N_CONTRAST + n_state);
+    const int n_mixture = l == NULL ? 1 : l->n_mixture;
+    const size_t capacity = (size_t)((l == NULL ? 0 : l->n_parameter) +
+                                     TSR_N_CONTRAST + n_mixture * n_state);
     tsr_parameters *p = tsr_pool_new(pool, 1, sizeof *p);
     if (p == NULL)
         return NULL;
     p->contrast = -1;
     p->n_state = n_state;
+    p->n_mixture = n_mixture;
     tsr_pool_array(pool, p->table, capacity);
     tsr_pool_array(pool, p->block, capacity);
     tsr_pool_array(pool, p->learnt.log_step, capacity);
@@ -201,7 +209,8 @@ static int propose_weights(const tsr_parameters *p, int block, double *theta,
     int a = (int)gsl_rng_uniform_int(rng, n);
     int b = (int)gsl_rng_uniform_int(rng, n - 1);
     b += b >= a;
-    double *one = &theta[p->weight + a], *other = &theta[p->weight + b];
+    double *weight = theta + p->block[block].first;
+    double *one = &weight[a], *other = &weight[b];
     const double was[2] = {*one, *other}, both = was[0] + was[1];
     double odds =
         log(was[0] / was[1]) + gsl_ran_gaussian(rng, step_size(p, block));

@@ -2,11 +2,11 @@
  * them.
  *
  * The table (core/parameter.h) lists the parameters of every likelihood term,
- * then c1 and c2, then the weights of the states. A block is a set of
- * parameters that are proposed together: one parameter of a noise model, one
- * direction in the plane of c1 and c2, all weights (a step redistributes two of
- * them), or scale with background. A step on a block never calls the engine.
- * sampler/chain.c accepts or rejects the step. */
+ * then c1 and c2, then the weights of the states in every mixture. A block is a
+ * set of parameters that are proposed together: one parameter of a noise model,
+ * one direction in the plane of c1 and c2, all weights of a mixture (a step
+ * redistributes two of them), or scale with background. A step on a block never
+ * calls the engine. sampler/chain.c accepts or rejects the step. */
 #ifndef TSR_SAMPLER_PARAMETERS_H
 #define TSR_SAMPLER_PARAMETERS_H
 
@@ -21,6 +21,7 @@ typedef struct {
     tsr_scope scope; /* first quantity to recompute after a step
                         (core/parameter.h) */
     int term;        /* number of the term with these parameters; -1: no term */
+    int mixture;     /* mixture whose terms alone are recomputed; -1: all */
     int first, n;    /* range in the table; scale with background: `first` is
                         the first of the two, n is 1 */
     int axis;        /* TSR_STEP_AXES: number of the principal axis, 0 or 1 */
@@ -47,9 +48,10 @@ typedef struct {
  * adapted. */
 typedef struct {
     int n;
-    tsr_parameter *table; /* [n] */
-    int contrast;         /* index of c1; -1: the model has no c1 and c2 */
-    int weight, n_state;  /* weight: index of the first weight */
+    tsr_parameter *table;   /* [n] */
+    int contrast;           /* index of c1; -1: the model has no c1 and c2 */
+    int weight;             /* index of the first weight */
+    int n_mixture, n_state; /* weights [n_mixture][n_state] */
     int n_block;
     tsr_block *block; /* [n_block] in the order of the steps */
     tsr_parameter_learnt learnt;

@@ -94,11 +94,8 @@ static void part_log_lik(tsr_sampler *s, void *context, int first, int end,
                          tsr_archive *a)
 {
     double *log_lik = context;
-    for (int i = first * s->n_temp; i < end * s->n_temp; i++) {
-        if (!a->is_restoring)
-            log_lik[i] = tsr_chain_log_lik(s->chain[i]);
-        tsr_archive_real(a, &log_lik[i], 1);
-    }
+    tsr_archive_real(a, log_lik + first * s->n_temp,
+                     (size_t)((end - first) * s->n_temp));
 }
 
 /* The log likelihoods of all replicas, on all ranks. */
@@ -111,13 +108,6 @@ static tsr_status read_log_lik(const pass *p, double *log_lik, tsr_err *err)
 }
 
 /* ---- one level ---- */
-
-/* All ranks compute the same decision, except for clocks, and for the last bit
- * of exp() on processors of different types. Rank 0's decision holds. */
-static tsr_status decided(void *decision, size_t n_byte, tsr_err *err)
-{
-    return tsr_ranks_broadcast(decision, n_byte, 0, err);
-}
 
 /* Reports the progress since the start of the pass, not that of one call of
  * tsr_sampler_advance. */
@@ -266,7 +256,8 @@ static tsr_status resample(pass *p, double step, tsr_err *err)
             p, first,
             tsr_sampler_uniform(p->s, (uint64_t)p->n_level, (uint64_t)g));
     }
-    TSR_TRY(decided(p->parent, (size_t)p->n * sizeof *p->parent, err));
+    TSR_TRY(tsr_ranks_broadcast(p->parent, (size_t)p->n * sizeof *p->parent, 0,
+                                err));
     return copy_parents(p, err);
 }
 
@@ -297,7 +288,7 @@ static tsr_status decorrelate(pass *p, long most_each, tsr_err *err)
         TSR_THEN(status, read_log_lik(p, p->log_lik, err));
         int is_done = p->s->is_stopped || is_late(p) ||
                       correlation(p->n, p->before, p->log_lik) < forgotten;
-        TSR_THEN(status, decided(&is_done, sizeof is_done, err));
+        TSR_THEN(status, tsr_ranks_broadcast(&is_done, sizeof is_done, 0, err));
         if (is_done)
             break;
     }
@@ -397,7 +388,9 @@ static long n_prior_step(const tsr_target *t)
     return tsr_target_has_global_moves(t) ? n / 3 : n;
 }
 
-/* The levels from beta = 0 to 1. */
+/* The levels from beta = 0 to 1. All ranks compute the same; where clocks or
+ * the last bit of exp() on processors of different types decide, rank 0's
+ * decision is broadcast. */
 static tsr_status raise_beta(pass *p, long most_each, tsr_err *err)
 {
     double barrier = 0.0;
@@ -408,7 +401,7 @@ static tsr_status raise_beta(pass *p, long most_each, tsr_err *err)
     while (p->beta < 1.0 && status == TSR_OK && !p->s->is_stopped) {
         const double old_rate = rate;
         double step = find_step(p);
-        TSR_TRY(decided(&step, sizeof step, err));
+        TSR_TRY(tsr_ranks_broadcast(&step, sizeof step, 0, err));
         status = resample(p, step, err);
         p->beta = p->beta + step < 1.0 ? p->beta + step : 1.0;
         TSR_THEN(status, tsr_sampler_refresh(p->s, err));
@@ -436,11 +429,8 @@ tsr_status tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record,
         p.n < TSR_POPULATION_LEAST || s->population.n_level > 0 ||
         tsr_likelihood_min_beta(t->likelihood) > 0.0)
         return TSR_OK;
-    TSR_TRY(tsr_sampler_announce(s,
-                                 (tsr_sampler_call){.what = TSR_CALL_POPULATE,
-                                                    .n = most_each,
-                                                    .x = seconds},
-                                 err));
+    TSR_TRY(TSR_ANNOUNCE(s, err, .what = TSR_CALL_POPULATE, .n = most_each,
+                         .x = seconds));
     s->is_nested = 1;
     p.per_group = t->chains_each * s->n_temp;
     tsr_status status = pass_init(&p, err);

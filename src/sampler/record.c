@@ -183,12 +183,69 @@ static void get_changed_by_move(const tsr_column *c, const tsr_draw *d,
         value[m] = ratio(counts->changed[m], counts->evaluated[m]);
 }
 
+/* Weights of state c->state in every mixture. */
+static void get_curve_weight(const tsr_column *c, const tsr_draw *d,
+                             double *value)
+{
+    for (int m = 0; m < c->axis.n; m++)
+        value[m] = tsr_chain_view_weight(d->view, m, c->state);
+}
+
+/* The axis of several samples: their `at`, or where a sample has none, the
+ * numbers of their first entries in `data:`. */
+static tsr_status make_curve_axis(const tsr_likelihood *l, tsr_pool *pool,
+                                  tsr_column_axis *axis, tsr_err *err)
+{
+    double *at, *entry;
+    const char *unit = NULL;
+    int is_series = 1;
+    tsr_pool_array(pool, at, l->n_mixture);
+    tsr_pool_array(pool, entry, l->n_mixture);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int d = l->n_term - 1; d >= 0; d--) {
+        const tsr_term *term = l->term[d];
+        entry[term->mixture] = term->number;
+        at[term->mixture] = term->at;
+        is_series &= term->has_own_weights && isfinite(term->at);
+        unit = term->at_unit != NULL ? term->at_unit : unit;
+    }
+    *axis =
+        (tsr_column_axis){.name = "curve",
+                          .n = l->n_mixture,
+                          .coord = is_series ? at : entry,
+                          .coord_unit = is_series ? unit : TSR_UNIT_OF_ENTRIES};
+    return TSR_OK;
+}
+
+/* Adds curve_weight_1, ...: the weights of the states in each of several
+ * samples. */
+static tsr_status add_curve_weights(const tsr_target *t, tsr_columns *columns,
+                                    tsr_err *err)
+{
+    tsr_column_axis axis;
+    TSR_TRY(make_curve_axis(t->likelihood, columns->pool, &axis, err));
+    for (int k = 0; k < tsr_target_n_state(t); k++) {
+        tsr_column c = {.group = TSR_TRACE_POSTERIOR,
+                        .dim = "curve",
+                        .axis = axis,
+                        .state = k,
+                        .get = get_curve_weight};
+        snprintf(c.name, sizeof c.name, "curve_weight_%d", k + 1);
+        snprintf(c.own_doc, sizeof c.own_doc,
+                 "population of state %d in the sample of each curve", k + 1);
+        TSR_TRY(columns_add(columns, c, err));
+    }
+    return TSR_OK;
+}
+
 /* Adds the columns rg_1, weight_1, ... of an ensemble, whose states are sorted
  * by Rg. */
 static tsr_status add_states(const tsr_target *t, tsr_columns *columns,
                              tsr_err *err)
 {
-    int n = tsr_target_n_state(t);
+    const int n = tsr_target_n_state(t);
+    const int has_samples = t->likelihood != NULL &&
+                            t->likelihood->n_mixture > 1 && t->infer_weights;
     tsr_status status = TSR_OK;
     for (int k = 0; k < n && n > 1 && status == TSR_OK; k++) {
         tsr_column c = {.group = TSR_TRACE_POSTERIOR,
@@ -204,10 +261,13 @@ static tsr_status add_states(const tsr_target *t, tsr_columns *columns,
         c.unit = NULL;
         c.index = element(MEMBER(state_weight), k);
         snprintf(c.name, sizeof c.name, "weight_%d", k + 1);
-        snprintf(c.own_doc, sizeof c.own_doc, "population of state %d", k + 1);
+        snprintf(c.own_doc, sizeof c.own_doc, "population of state %d%s", k + 1,
+                 has_samples ? "; mean over the samples of all curves" : "");
         if (t->infer_weights)
             TSR_THEN(status, columns_add(columns, c, err));
     }
+    if (has_samples && n > 1)
+        TSR_THEN(status, add_curve_weights(t, columns, err));
     return status;
 }
 
@@ -769,8 +829,8 @@ static void predict_terms(const tsr_target *target, const tsr_chain_view *view,
 {
     const tsr_likelihood *l = target->likelihood;
     const tsr_point *at = view->point;
-    const tsr_prediction states = {NULL, view->n_state, view->state,
-                                   view->state_weight};
+    double weight[TSR_MAX_STATES];
+    const tsr_prediction states = {NULL, view->n_state, view->state, weight};
     memcpy(s->theta, at->theta, (size_t)view->parameters->n * sizeof *s->theta);
     for (int d = 0; d < n_term(target); d++) {
         const tsr_term *term = l->term[d];
@@ -782,6 +842,8 @@ static void predict_terms(const tsr_target *target, const tsr_chain_view *view,
             type->draw(term, at->fit[d], 1.0, view->rng, theta);
         if (warm)
             continue;
+        for (int k = 0; k < view->n_state; k++)
+            weight[k] = tsr_chain_view_weight(view, term->mixture, k);
         const tsr_prediction prediction =
             tsr_likelihood_prediction(l, at, term, states);
         type->predict(term, &prediction, at->fit[d], theta, mean);

@@ -402,8 +402,7 @@ void tsr_sampler_free(tsr_sampler *sampler)
     tsr_sampler *s = sampler;
     if (s == NULL)
         return;
-    (void)tsr_sampler_announce(s, (tsr_sampler_call){.what = TSR_CALL_END},
-                               NULL);
+    (void)TSR_ANNOUNCE(s, NULL, .what = TSR_CALL_END);
     if (s->lock_made) {
         pthread_mutex_lock(&s->lock);
         s->quit = 1;
@@ -679,16 +678,12 @@ tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
                                void *context, int *n_done, tsr_err *err)
 {
     tsr_sampler *s = sampler;
-    TSR_TRY(tsr_sampler_announce(
-        s,
-        (tsr_sampler_call){.what = TSR_CALL_ADVANCE,
-                           .n_draw = n_draw,
-                           .flag = warm,
-                           .n = thin,
-                           .first = s->writer != NULL
-                                        ? tsr_trajectory_writer_first(s->writer)
-                                        : 0},
-        err));
+    *n_done = 0;
+    TSR_TRY(TSR_ANNOUNCE(
+        s, err, .what = TSR_CALL_ADVANCE, .n_draw = n_draw, .flag = warm,
+        .n = thin,
+        .first = s->writer != NULL ? tsr_trajectory_writer_first(s->writer) : 0,
+        .n_anneal = s->n_anneal, .x = s->first_beta_factor));
     for (int w = 0; w < s->n_worker; w++)
         atomic_store(&s->worker[w].step, 0);
     s->record = record;
@@ -766,8 +761,7 @@ static void choose_audit(tsr_sampler *s)
 tsr_status tsr_sampler_refresh(tsr_sampler *sampler, tsr_err *err)
 {
     tsr_sampler *s = sampler;
-    TSR_TRY(tsr_sampler_announce(
-        s, (tsr_sampler_call){.what = TSR_CALL_REFRESH}, err));
+    TSR_TRY(TSR_ANNOUNCE(s, err, .what = TSR_CALL_REFRESH));
     s->refresh = 1;
     tsr_status status = run_workers(s, NULL, NULL, err);
     s->refresh = 0;
@@ -817,8 +811,7 @@ static tsr_chain *replica_at(const tsr_sampler *s, int chain, int k)
 tsr_status tsr_sampler_average_warmup(tsr_sampler *sampler, tsr_err *err)
 {
     tsr_sampler *s = sampler;
-    TSR_TRY(tsr_sampler_announce(
-        s, (tsr_sampler_call){.what = TSR_CALL_AVERAGE}, err));
+    TSR_TRY(TSR_ANNOUNCE(s, err, .what = TSR_CALL_AVERAGE));
     tsr_status status = tsr_sampler_share_learnt(s, err);
     tsr_chain **same = calloc((size_t)s->n_chain, sizeof(*same));
     TSR_THEN(status, tsr_allocated(same, err));
@@ -844,16 +837,12 @@ int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal)
 {
     tsr_sampler *s = sampler;
     double worst = 1.0;
-    (void)tsr_sampler_announce(
-        s, (tsr_sampler_call){.what = TSR_CALL_PLAN, .n = n_step, .x = anneal},
-        NULL); /* a lost rank is found by the next call */
+    (void)tsr_sampler_gather(s, NULL); /* the next call finds a lost rank */
     if (s->target->likelihood != NULL &&
         tsr_likelihood_has_hessian(s->target->likelihood))
         worst = map_start_temperature;
-    for (int c = s->first; c < s->end && s->target->likelihood != NULL; c++)
-        worst = fmax(worst, tsr_chain_chi2(s->chain[c * s->n_temp]));
-    if (s->target->likelihood != NULL)
-        (void)tsr_sampler_share_worst(s, &worst, NULL);
+    for (int c = 0; c < s->n_chain && s->target->likelihood != NULL; c++)
+        worst = fmax(worst, tsr_sampler_chi2(s, c));
     s->first_beta_factor = 1.0 / worst;
     s->n_anneal = (long)(anneal * (double)n_step);
     if (s->target->likelihood == NULL)
@@ -878,7 +867,9 @@ void tsr_sampler_lead(tsr_sampler *sampler)
 
 double tsr_sampler_chi2(const tsr_sampler *sampler, int chain)
 {
-    return atomic_load(&sampler->chi2[chain]);
+    return chain >= sampler->first && chain < sampler->end
+               ? tsr_chain_chi2(replica_at(sampler, chain, 0))
+               : atomic_load(&sampler->chi2[chain]);
 }
 
 tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain)
@@ -924,8 +915,7 @@ tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler)
 
 void tsr_sampler_counts_reset(tsr_sampler *sampler)
 {
-    (void)tsr_sampler_announce(
-        sampler, (tsr_sampler_call){.what = TSR_CALL_RESET}, NULL);
+    (void)TSR_ANNOUNCE(sampler, NULL, .what = TSR_CALL_RESET);
     for (int c = 0; c < sampler->n_chain * sampler->n_temp; c++)
         tsr_chain_counts_reset(sampler->chain[c]);
     for (int c = 0; c < sampler->n_chain; c++) {

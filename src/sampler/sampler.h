@@ -314,9 +314,6 @@ tsr_status tsr_sampler_gather(tsr_sampler *sampler, tsr_err *err);
 tsr_status tsr_sampler_restore(tsr_sampler *sampler, tsr_archive *archive,
                                tsr_err *err);
 
-/* All-atom chains begin to collect examples of the model error. */
-tsr_status tsr_sampler_collect_examples(tsr_sampler *sampler, tsr_err *err);
-
 /* Rank 0: starts `learn` on the other ranks. On all ranks: brings the examples
  * of all chains here. */
 tsr_status tsr_sampler_share_examples(tsr_sampler *sampler, int last,
@@ -412,21 +409,21 @@ enum {
     TSR_CALL_ADVANCE,
     TSR_CALL_REFRESH,
     TSR_CALL_POPULATE,
-    TSR_CALL_PLAN,
     TSR_CALL_AVERAGE,
     TSR_CALL_GATHER,
     TSR_CALL_RESTORE,
     TSR_CALL_RESET,
-    TSR_CALL_COLLECT,
     TSR_CALL_LEARN
 };
 typedef struct {
     int what, n_draw, flag;
-    long n, first;
+    long n, first, n_anneal;
     double x;
 } tsr_sampler_call;
 tsr_status tsr_sampler_announce(const tsr_sampler *sampler,
                                 tsr_sampler_call call, tsr_err *err);
+#define TSR_ANNOUNCE(sampler, err, ...) \
+    tsr_sampler_announce(sampler, (tsr_sampler_call){__VA_ARGS__}, err)
 
 /* tsr_ranks_agree, also on a stop (is_stopped). */
 tsr_status tsr_sampler_agree(tsr_sampler *sampler, tsr_status status,
@@ -447,13 +444,10 @@ tsr_status tsr_sampler_share(tsr_sampler *sampler, int to,
 void tsr_sampler_part_chain(tsr_chain *chain, tsr_archive *archive);
 
 /* Share: what warm-up has learnt, with all ranks; the draws of a call of
- * advance and their number, with rank 0; the largest chi2 of all chains, with
- * all. */
+ * advance and their number, with rank 0. */
 tsr_status tsr_sampler_share_learnt(tsr_sampler *sampler, tsr_err *err);
 tsr_status tsr_sampler_gather_draws(tsr_sampler *sampler, int *n_done,
                                     tsr_err *err);
-tsr_status tsr_sampler_share_worst(tsr_sampler *sampler, double *worst,
-                                   tsr_err *err);
 
 /* 1: the caller asked for a stop, or a worker failed. */
 int tsr_sampler_should_stop(const tsr_sampler *sampler);

@@ -8,7 +8,6 @@
 #include "core/interrupt.h"
 #include "core/ranks.h"
 
-#include <math.h>
 #include <signal.h>
 
 /* ---- calls ---- */
@@ -42,15 +41,14 @@ static tsr_status carry_out(tsr_sampler *s, const tsr_sampler_call *c,
     case TSR_CALL_ADVANCE:
         if (s->writer != NULL)
             tsr_trajectory_writer_begin(s->writer, c->first);
+        s->n_anneal = c->n_anneal;
+        s->first_beta_factor = c->x;
         return tsr_sampler_advance(s, record, c->n_draw, c->n, c->flag, NULL,
                                    NULL, &n_done, err);
     case TSR_CALL_REFRESH:
         return tsr_sampler_refresh(s, err);
     case TSR_CALL_POPULATE:
         return tsr_sampler_populate(s, record, c->n, c->x, NULL, NULL, err);
-    case TSR_CALL_PLAN:
-        (void)tsr_sampler_plan_warmup(s, c->n, c->x);
-        return TSR_OK;
     case TSR_CALL_AVERAGE:
         return tsr_sampler_average_warmup(s, err);
     case TSR_CALL_GATHER:
@@ -64,8 +62,6 @@ static tsr_status carry_out(tsr_sampler *s, const tsr_sampler_call *c,
     case TSR_CALL_RESET:
         tsr_sampler_counts_reset(s);
         return TSR_OK;
-    case TSR_CALL_COLLECT:
-        return tsr_sampler_collect_examples(s, err);
     case TSR_CALL_LEARN:
         return learn(context, c->flag, err);
     default:
@@ -128,15 +124,23 @@ void tsr_sampler_part_chain(tsr_chain *chain, tsr_archive *archive)
     tsr_archive_real(archive, &chain->now.log_lik, 1);
 }
 
+static void part_chi2(tsr_sampler *s, void *context, int first, int end,
+                      tsr_archive *a)
+{
+    (void)context;
+    for (int c = first; c < end; c++) {
+        double chi2 = a->is_restoring ? 0.0 : tsr_sampler_chi2(s, c);
+        tsr_archive_real(a, &chi2, 1);
+        atomic_store(&s->chi2[c], chi2);
+    }
+}
+
 /* Everything that is known of the chains. */
 static void part_all(tsr_sampler *s, void *context, int first, int end,
                      tsr_archive *a)
 {
-    (void)context;
+    part_chi2(s, context, first, end, a);
     for (int c = first; c < end; c++) {
-        double chi2 = atomic_load(&s->chi2[c]);
-        tsr_archive_real(a, &chi2, 1);
-        atomic_store(&s->chi2[c], chi2);
         tsr_ladder_archive(s->ladder[c], a);
         for (int k = 0; k < s->n_temp; k++)
             tsr_sampler_part_chain(s->chain[c * s->n_temp + k], a);
@@ -164,10 +168,7 @@ tsr_status tsr_sampler_share_learnt(tsr_sampler *sampler, tsr_err *err)
 tsr_status tsr_sampler_gather(tsr_sampler *sampler, tsr_err *err)
 {
     tsr_sampler *s = sampler;
-    TSR_TRY(tsr_sampler_announce(s, (tsr_sampler_call){.what = TSR_CALL_GATHER},
-                                 err));
-    for (int c = s->first; c < s->end; c++)
-        atomic_store(&s->chi2[c], tsr_chain_chi2(tsr_sampler_chain(s, c)));
+    TSR_TRY(TSR_ANNOUNCE(s, err, .what = TSR_CALL_GATHER));
     return tsr_sampler_agree(s, tsr_sampler_share(s, 0, part_all, NULL, err),
                              err);
 }
@@ -175,26 +176,14 @@ tsr_status tsr_sampler_gather(tsr_sampler *sampler, tsr_err *err)
 tsr_status tsr_sampler_share_examples(tsr_sampler *sampler, int last,
                                       tsr_err *err)
 {
-    TSR_TRY(tsr_sampler_announce(
-        sampler, (tsr_sampler_call){.what = TSR_CALL_LEARN, .flag = last},
-        err));
+    TSR_TRY(TSR_ANNOUNCE(sampler, err, .what = TSR_CALL_LEARN, .flag = last));
     return tsr_sampler_share(sampler, -1, part_all, NULL, err);
-}
-
-tsr_status tsr_sampler_collect_examples(tsr_sampler *sampler, tsr_err *err)
-{
-    TSR_TRY(tsr_sampler_announce(
-        sampler, (tsr_sampler_call){.what = TSR_CALL_COLLECT}, err));
-    for (int c = 0; c < sampler->n_chain; c++)
-        tsr_all_atom_chain_set_learning(sampler->all_atom[c], 1);
-    return TSR_OK;
 }
 
 tsr_status tsr_sampler_restore(tsr_sampler *sampler, tsr_archive *archive,
                                tsr_err *err)
 {
-    TSR_TRY(tsr_sampler_announce(
-        sampler, (tsr_sampler_call){.what = TSR_CALL_RESTORE}, err));
+    TSR_TRY(TSR_ANNOUNCE(sampler, err, .what = TSR_CALL_RESTORE));
     tsr_status status = tsr_ranks_pass(archive, 0, -1, err);
     tsr_archive_rewind(archive);
     if (status == TSR_OK) {
@@ -223,21 +212,4 @@ tsr_status tsr_sampler_gather_draws(tsr_sampler *sampler, int *n_done,
                                     tsr_err *err)
 {
     return tsr_sampler_share(sampler, 0, part_draws, n_done, err);
-}
-
-/* context: the largest chi2 of the chains. */
-static void part_worst(tsr_sampler *s, void *context, int first, int end,
-                       tsr_archive *a)
-{
-    double *worst = context, value = 1.0;
-    for (int c = first; c < end && !a->is_restoring; c++)
-        value = fmax(value, tsr_chain_chi2(s->chain[c * s->n_temp]));
-    tsr_archive_real(a, &value, 1);
-    *worst = fmax(*worst, value);
-}
-
-tsr_status tsr_sampler_share_worst(tsr_sampler *sampler, double *worst,
-                                   tsr_err *err)
-{
-    return tsr_sampler_share(sampler, -1, part_worst, worst, err);
 }

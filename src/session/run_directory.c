@@ -185,8 +185,8 @@ static void remove_folders(const char *directory, int n)
     free(path);
 }
 
-static tsr_status make_folders(const char *directory, int *n_folder,
-                               tsr_err *err)
+tsr_status tsr_run_directory_make_folders(const char *directory, int *n_folder,
+                                          tsr_err *err)
 {
     char *path = strdup(directory);
     tsr_status status = tsr_allocated(path, err);
@@ -337,7 +337,7 @@ tsr_status tsr_run_directory_make(const char *directory, int *n_folder,
     *n_folder = 0;
     *lock = NULL;
     tsr_status status = check_unused(directory, 0, err);
-    TSR_THEN(status, make_folders(directory, n_folder, err));
+    TSR_THEN(status, tsr_run_directory_make_folders(directory, n_folder, err));
     TSR_THEN(status, check_writable(directory, err));
     const int has_leftovers = is_stale_lock(directory);
     if (status == TSR_OK) {

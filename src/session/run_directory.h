@@ -27,6 +27,11 @@ tsr_status tsr_run_directory_check(const char *directory, tsr_err *err);
 tsr_status tsr_run_directory_make(const char *directory, int *n_folder,
                                   tsr_lock **lock, tsr_err *err);
 
+/* Creates a folder with its parents, and adds the number created to *n_folder.
+ * Errors: TSR_E_IO. */
+tsr_status tsr_run_directory_make_folders(const char *directory, int *n_folder,
+                                          tsr_err *err);
+
 /* Removes what step 1 created, while the lock is held. has_config 1: also
  * removes config.yaml and all files of the run, none of which existed before
  * step 1. */

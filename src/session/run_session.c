@@ -1231,11 +1231,9 @@ static tsr_status learn_from_chains(tsr_session *s, long done, long total,
                                     tsr_err *err)
 {
     const int is_first = done == total / 4, is_last = done == 3 * total / 4;
-    if (is_first && !is_last)
-        return tsr_sampler_collect_examples(s->sampler, err);
     TSR_TRY(tsr_setup_relearn_from_chains(s->config, s->log, s->sampler,
                                           is_last, s->setup, err));
-    return tsr_sampler_refresh(s->sampler, err);
+    return is_first && !is_last ? TSR_OK : tsr_sampler_refresh(s->sampler, err);
 }
 
 /* n draws, or fewer, so that the block ends where the model error is learnt

@@ -158,8 +158,6 @@ static tsr_status read_column(const char *path, hid_t data, int c,
         out->point[k].value[c] = value[n > 1 ? k : 0];
     }
     char *unit = tsr_hdf5_attribute_text(data, "units");
-    if (unit == NULL)
-        unit = tsr_hdf5_attribute_text(data, "unit");
     snprintf(out->unit[c], TSR_CANSAS_UNIT, "%s", unit != NULL ? unit : "");
     free(unit);
     out->has[c] = 1;
@@ -185,20 +183,26 @@ tsr_status tsr_cansas_read_hdf5(const char *path, tsr_pool *pool,
                               "NXcanSAS file; give such a file, or a table of "
                               "q, I, sigma",
                               path);
-    char *idev = NULL; /* the name of sigma that I states */
+    char *stated[TSR_CANSAS_N] = {NULL}; /* names that I and Q give others */
     for (int c = 0; c < TSR_CANSAS_N && status == TSR_OK; c++) {
         const char *name = column_name[c];
-        if (c == TSR_CANSAS_IDEV && idev != NULL && tsr_hdf5_has(group, idev))
-            name = idev;
+        if (stated[c] != NULL && strcmp(stated[c], "dQl") != 0 &&
+            strcmp(stated[c], "dQw") != 0 && tsr_hdf5_has(group, stated[c]))
+            name = stated[c];
         if (!tsr_hdf5_has(group, name))
             continue;
         const hid_t data = H5Dopen2(group, name, H5P_DEFAULT);
         status = read_column(path, data, c, pool, out, err);
+        if (c == TSR_CANSAS_Q)
+            stated[TSR_CANSAS_QDEV] =
+                tsr_hdf5_attribute_text(data, "resolutions");
         if (c == TSR_CANSAS_I)
-            idev = tsr_hdf5_attribute_text(data, "uncertainties");
+            stated[TSR_CANSAS_IDEV] =
+                tsr_hdf5_attribute_text(data, "uncertainties");
         tsr_hdf5_close(data);
     }
-    free(idev);
+    free(stated[TSR_CANSAS_QDEV]);
+    free(stated[TSR_CANSAS_IDEV]);
     tsr_hdf5_close(group);
     tsr_hdf5_input_close(&input);
     return status;

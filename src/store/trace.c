@@ -1089,7 +1089,7 @@ char *tsr_trace_variable_text(tsr_trace_reader *reader, tsr_trace_group group,
                               const char *column, const char *name)
 {
     tsr_hdf5_quiet();
-    hid_t data = open_variable(reader, group, column);
+    hid_t data = open_in_group(reader->input.file, group, column);
     char *text = data >= 0 ? tsr_hdf5_attribute_text(data, name) : NULL;
     tsr_hdf5_close(data);
     return text;

@@ -98,6 +98,9 @@ void tsr_trace_discard(tsr_trace *trace);
 tsr_status tsr_trace_update(const char *path, const tsr_draw_records *log,
                             const long keep[TSR_DRAWN_N_KIND], tsr_err *err);
 
+/* Unit of a coordinate that is the number of an entry of `data:`, from 0. */
+#define TSR_UNIT_OF_ENTRIES "entry of data"
+
 /* ---- reading ---- */
 
 typedef struct tsr_trace_reader tsr_trace_reader;
@@ -171,8 +174,8 @@ int tsr_trace_n_group(tsr_trace_reader *reader);
  * attribute. */
 char *tsr_trace_attribute_text(tsr_trace_reader *reader, const char *name);
 
-/* A text attribute of a variable ("units", "long_name"); the caller frees it.
- * NULL: no such variable or attribute. */
+/* A text attribute of a variable or a coordinate ("units", "long_name"); the
+ * caller frees it. NULL: no such variable or attribute. */
 char *tsr_trace_variable_text(tsr_trace_reader *reader, tsr_trace_group group,
                               const char *variable, const char *name);
 

@@ -1237,7 +1237,8 @@ struct tsr_surrogate {
 int tsr_surrogate_applies(const tsr_topology *t, const tsr_likelihood *l)
 {
     int n_curve = 0;
-    if (l == NULL || l->n_probe != 1 || l->n_view != 1 || l->probe->is_neutron)
+    if (l == NULL || l->n_probe != 1 || l->n_view != 1 || l->n_mixture != 1 ||
+        l->probe->is_neutron)
         return 0;
     /* attached chains and copies would not move */
     if (t->n_attached > 0 || t->symmetry.n > 1)

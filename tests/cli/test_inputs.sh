@@ -28,6 +28,7 @@ output: {directory: run}
 END
 sed 's/, flexible.*]//' good.yaml >any.yaml
 sed 's/good.dat/own.mrc, kind: map, resolution: 8/; /^contrast\|^simul/d' good.yaml >map.yaml
+printf 'name\tmodel\tcurve\nrow\tmodel.pdb\tgood.dat\n' >rows.tsv
 map="-r 8 --device reference --map"
 expect "a curve" 0 "" "$program" simulate good.yaml -o good.dat
 expect "a map" 0 "" "$program" map simulate model.pdb --like grid.dx -r 8 --device reference -o own.mrc
@@ -133,6 +134,12 @@ proc.yaml    0 74  0  0  0  - | cannot make the folder
 input.yaml   0 78 78  0  0  - | contains a file 'model.pdb'
 run,nowhere,loop 66 66 66 66 66 - | is a directory|cannot open
 
+[tables]
+rows = $T batch FILE -o new --dry-run
+rows.tsv,run 0 |
+noise,noise.gz,empty,line,good.dat,utf16.yaml,own.mrc 65 | must name the columns|is empty|has no rows|gzip
+nowhere,loop 66 | cannot open
+
 [runs]
 resume = cp -a FILE own; $T resume own --draws 12 --device reference
 status = cp -a FILE own; $T status own
@@ -190,10 +197,11 @@ mask = FILE $T map mask --map ../own.mrc --mask threshold:0.1 -o new.mrc
 train = mkdir own; cp ../model.pdb own; FILE $T train form-factors --evaluate own
 bench = FILE $T bench --sampling ../good.yaml --set data=[] --quick --time 1
 help = FILE $T run --help
->/dev/full,>&- 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74  0 74 74 74 | cannot write
-2>&-,2>/dev/full,<&- 0 0 0 0 0 0 0 0 1  0  0  0  0  0  0  0  0  0  0  0 |
-$garbage        0  0  0  0  0  0  0  0  1  0  0  0  0  0  0  0  0  0  -  0 |
-$nobody         0 74 74 74 74 74  0  0  1  0 74  0  0 74  0 74 74  0  0  0 | (cannot (write|make|open)|folder).*Permission denied
+rows = FILE $T batch ../rows.tsv -o new --dry-run
+>/dev/full,>&- 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74 74  0 74 74 74 74 | cannot write
+2>&-,2>/dev/full,<&- 0 0 0 0 0 0 0 0 1  0  0  0  0  0  0  0  0  0  0  0  0 |
+$garbage        0  0  0  0  0  0  0  0  1  0  0  0  0  0  0  0  0  0  -  0  0 |
+$nobody         0 74 74 74 74 74  0  0  1  0 74  0  0 74  0 74 74  0  0  0 74 | (cannot (write|make|open)|folder).*Permission denied
 
 78 | model_error is none | $T run ../good.yaml --set structure.bodies=atoms --device reference -o new
 78 | model_error is none | $T run ../good.yaml --set structure.bodies=atoms --device reference --dry-run

@@ -168,7 +168,8 @@ the tasks of an array | 0 | is $array COMPLETED
 $ submit cancelled
 $ submit lost
 $ wait_until has_draws lost
-a node without power | 0 | cut_power $(field $lost BatchHost)
+$ node=$(field $lost BatchHost)
+a node without power | 0 | cut_power $node
 $ over $cancelled $lost
 another takes its job | 0 | went_on $lost lost
 a job submitted again | 0 | is $cancelled COMPLETED
@@ -178,6 +179,30 @@ $ over $cancelled
 and once more is finished | 0 | is $cancelled COMPLETED
     with words | in cancelled.out the run in cancelled is finished
 END
-same "the draws of runs that were stopped" whole array-2 cancelled signalled requeued limit preempted lost
+# Both nodes are one host, which ranks of both must not know: no shared memory, and
+# no srun over both, whose PMIx servers would share a folder.
+ranks=
+if [ -e "$build/tessera-mpi" ]; then
+    ranks="by_srun by_mpirun"
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl=tcp,self
+    slurmd -N "$node"
+    wait_until is_up
+    TESSERA="srun --mpi=pmix --kill-on-bad-exit=1 $build/tessera-mpi" submit by_srun --ntasks=3
+    TESSERA="mpirun --bind-to none $build/tessera-mpi" submit by_mpirun --nodes=2 --ntasks=4
+    wait_until has_draws by_srun
+    wait_until has_draws by_mpirun
+    cases <<'END'
+ranks of srun are told to stop | 0 | scancel --batch --signal=TERM $by_srun
+ranks of mpirun | 0 | scancel --batch --signal=TERM $by_mpirun
+$ over $by_srun $by_mpirun
+ranks of srun go on | 0 | went_on $by_srun by_srun
+    three of them | in by_srun.out 3 ranks
+ranks of mpirun go on | 0 | went_on $by_mpirun by_mpirun
+    on two nodes | in by_mpirun.out 4 ranks
+END
+else
+    echo "skip ranks: no $build/tessera-mpi (make MPI=1)"
+fi
+same "the draws of runs that were stopped" whole array-2 cancelled signalled requeued limit preempted lost $ranks
 compared
 exit $bad

@@ -31,6 +31,7 @@
 #include <ftw.h>
 #include <gsl/gsl_errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -48,6 +49,19 @@ static void require(int holds, const char *what)
     fprintf(stderr, "FUZZ: %s\n", what);
     abort();
 }
+
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+void __sanitizer_set_death_callback(void (*callback)(void));
+
+/* The child process that tries a file of HDF5 may die of it, and is no finding
+ * for libFuzzer to write. */
+static void forget_findings(void)
+{
+    __sanitizer_set_death_callback(NULL);
+}
+#else
+static void forget_findings(void) {}
+#endif
 
 /* No control characters but the ends of lines and tabulators. */
 static void check_text(const char *text)
@@ -580,6 +594,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
             chosen = i;
     require(chosen >= 0, "no such target");
     signal(SIGPIPE, SIG_IGN);
+    pthread_atfork(NULL, NULL, forget_findings);
     gsl_set_error_handler_off();
     tsr_hdf5_quiet();
     tsr_config_fields();

@@ -25,7 +25,12 @@ simulate() {
         bad=1
     fi
 }
+export TESSERA_TEST_DEVICE=auto # the simulator; some tests would ask for a processor
 simulate property/test_engine_moves self_test "SIMD, tile 16*"
+export TESSERA_TEST_TILE=16 # a sixteenth of the pairs
 simulate property/test_engine_moves self_test "SIMT"
-simulate property/test_engine_moves self_test "SIMT, copied*"
+simulate property/test_engine_moves self_test "SIMT, no atomics, diff*"
+simulate property/test_density self_test
+simulate unit/test_debye_sum progress_tells_and_stops
+simulate property/test_redraw ends_agree_with_double_precision
 exit $bad

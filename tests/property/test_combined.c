@@ -2,7 +2,8 @@
  * draws of the prior.
  *
  * An ensemble with weights, c1 and c2, two data sets with different noise
- * models, temperatures; the likelihood is written out here. What replicas keep
+ * models, of one sample or of two with weights of their own, temperatures; the
+ * likelihood is written out here. What replicas keep
  * of moving structures equals a fresh computation. */
 #include "sampler/chain.h"
 #include "sampler/sampler.h"
@@ -13,27 +14,62 @@
 
 enum { N_SET = 2, N_STATE = 2, N_TEMP = 3, N_CHAIN = 2, SHORT = 15 };
 enum { STUDENT_SET, RELATIVE_SET };
-enum { N_THETA = N_SET * TSR_TERM_PARAMETERS + TSR_N_CONTRAST + N_STATE };
-enum { WEIGHT, C1, C2, LOG_S, LOG_NU, LOG_C, BACKGROUND, LOG_BETA, LOG_C_2 };
+enum {
+    N_THETA = N_SET * TSR_TERM_PARAMETERS + TSR_N_CONTRAST + N_SET * N_STATE
+};
+enum {
+    WEIGHT,
+    WEIGHT_2,
+    C1,
+    C2,
+    LOG_S,
+    LOG_NU,
+    LOG_C,
+    BACKGROUND,
+    LOG_BETA,
+    LOG_C_2
+};
 enum { N_VALUE = LOG_C_2 + 1 };
 static const char *const value_name[N_VALUE] = {
-    "weight 1",  "c1",         "c2",       "log s",      "log(nu - 1)",
-    "log scale", "background", "log beta", "log scale 2"};
+    "weight 1", "weight 1 of sample 2", "c1",        "c2",
+    "log s",    "log(nu - 1)",          "log scale", "background",
+    "log beta", "log scale 2"};
 
 typedef struct {
     posterior_sample s;
-    tsr_saxs other; /* fewer points of the same curve */
+    tsr_saxs other; /* fewer points, of the same curve or of other weights */
+    double intensity[POSTERIOR_POINTS], sigma[POSTERIOR_POINTS];
     tsr_conformation *start[N_STATE];
     double i0;
 } combined;
 
+static void make_terms(const combined *m, int n_sample, tsr_term *term[N_SET])
+{
+    tsr_data_set set[N_SET] = {
+        [STUDENT_SET] = {.saxs = &m->s.saxs,
+                         .noise = noise_of("student"),
+                         .background = {TSR_BACKGROUND_INFER, 0.0},
+                         .background_sd = {-1, 0.05 * m->i0}},
+        [RELATIVE_SET] = {.saxs = &m->other,
+                          .noise = noise_of("relative"),
+                          .background = {-1, 0.1 * m->i0}}};
+    noise_set(&set[STUDENT_SET].noise, "scale_width", "0.3");
+    noise_set(&set[RELATIVE_SET].noise, "beta", "infer");
+    for (int d = 0; d < N_SET; d++) {
+        OK(tsr_saxs_term_new(&set[d], d, &term[d], &err));
+        term[d]->has_own_weights = n_sample > 1;
+        term[d]->at = -d; /* the second set is the first of the series */
+    }
+}
+
 static void open_combined(combined *m, const char *sequence, int is_frozen,
-                          double e)
+                          double e, int n_sample)
 {
     const tsr_prior_options prior = {
         .clash = TSR_CLASH_SOFT, .softness = 0.5, .clash_limit = 10.0};
     const tsr_contrast_options infer = posterior_infer_contrast();
-    const double weight[N_STATE] = {0.4, 0.6};
+    const double weight[N_STATE] = {0.4, 0.6}, other[N_STATE] = {0.95, 0.05};
+    tsr_term *term[N_SET];
     posterior_sample *s = &m->s;
     gsl_rng *rng = rng_new(31, 0);
     posterior_open(s, sequence, NULL, prior);
@@ -45,24 +81,23 @@ static void open_combined(combined *m, const char *sequence, int is_frozen,
     }
     for (int k = 0; k < s->t->n_torsion; k++)
         tsr_conformation_turn(s->t, m->start[1], &s->t->torsion[k],
-                              gsl_ran_gaussian(rng, 0.3));
+                              gsl_ran_gaussian(rng, n_sample > 1 ? 0.7 : 0.3));
+    m->other = s->saxs;
+    m->other.n = SHORT;
+    if (n_sample > 1) {
+        posterior_data(s, N_STATE, (const tsr_conformation *const *)m->start,
+                       other, e, 2.0, 0.1, 0.0, rng);
+        memcpy(m->intensity, s->intensity, sizeof m->intensity);
+        memcpy(m->sigma, s->sigma, sizeof m->sigma);
+        m->other.intensity = m->intensity, m->other.sigma = m->sigma;
+    }
     m->i0 =
         posterior_data(s, N_STATE, (const tsr_conformation *const *)m->start,
                        weight, e, 2.0, 0.1, 0.0, rng);
-    m->other = s->saxs;
-    m->other.n = SHORT;
-    tsr_data_set set[N_SET] = {
-        [STUDENT_SET] = {.saxs = &s->saxs,
-                         .noise = noise_of("student"),
-                         .background = {TSR_BACKGROUND_INFER, 0.0},
-                         .background_sd = {-1, 0.05 * m->i0}},
-        [RELATIVE_SET] = {.saxs = &m->other,
-                          .noise = noise_of("relative"),
-                          .background = {-1, 0.1 * m->i0}}};
-    noise_set(&set[STUDENT_SET].noise, "scale_width", "0.3");
-    noise_set(&set[RELATIVE_SET].noise, "beta", "infer");
-    MAKE(tsr_likelihood, s->likelihood, saxs_likelihood, s->t, &s->scattering,
-         tsr_topology_reach(s->t, s->extended), N_SET, set);
+    make_terms(m, n_sample, term);
+    MAKE(tsr_likelihood, s->likelihood, tsr_likelihood_new, s->t, 1,
+         &s->scattering, tsr_topology_reach(s->t, s->extended), N_SET, term);
+    assert_int_equal(s->likelihood->n_mixture, n_sample);
     const tsr_engine_spec spec =
         probe_spec(s->likelihood, s->t->n_body, N_CHAIN * N_TEMP * N_STATE);
     MAKE(tsr_engine, s->share.engine, tsr_engine_reference_new, &spec);
@@ -127,27 +162,40 @@ static const double *noise_in(const combined *m, int d, const double *theta)
     return theta + m->s.likelihood->term[d]->first;
 }
 
-/* One draw of the prior: its log weight. partial: of the two states. */
+/* Weight of the first state in a data set: two samples are in the order of
+ * `at`. */
+static double first_weight(const tsr_parameters *p, int d, const double *theta)
+{
+    const int mixture = p->n_mixture > 1 && d == STUDENT_SET;
+    return theta[p->weight + mixture * N_STATE];
+}
+
+/* One draw of the prior: its log weight. partial: of the two states. mixed:
+ * scratch for two sets. */
 static double weigh(const combined *m, const tsr_parameters *p,
                     double *const *partial, gsl_rng *rng, double *mixed,
                     double value[N_VALUE])
 {
     const tsr_likelihood *l = m->s.likelihood;
-    double theta[N_THETA], b, c[N_SET];
-    parameters_draw(p->n, p->table, rng, theta);
-    const double w = theta[p->weight];
+    double theta[N_THETA], b, c[N_SET], w[N_SET];
+    table_draw(p, rng, theta);
     const double *contrast = tsr_parameters_contrast(p, theta);
-    for (int i = 0; i < l->n_pair * l->grid.n_q; i++)
-        mixed[i] = w * partial[0][i] + (1.0 - w) * partial[1][i];
-    tsr_likelihood_profile(l, 0, mixed, contrast, mixed);
+    const int n = l->n_pair * l->grid.n_q;
+    for (int d = 0; d < N_SET; d++, mixed += n) {
+        w[d] = first_weight(p, d, theta);
+        for (int i = 0; i < n; i++)
+            mixed[i] = w[d] * partial[0][i] + (1.0 - w[d]) * partial[1][i];
+        tsr_likelihood_profile(l, 0, mixed, contrast, mixed);
+    }
     const double log_s = noise_in(m, STUDENT_SET, theta)[0];
     const double nu = 1.0 + exp(noise_in(m, STUDENT_SET, theta)[1]);
     const double log_beta = noise_in(m, RELATIVE_SET, theta)[1];
-    double log_weight = weigh_set(m, RELATIVE_SET, mixed, exp(log_beta), 0.0,
-                                  rng, &c[RELATIVE_SET], &b);
-    log_weight += weigh_set(m, STUDENT_SET, mixed, exp(log_s), nu, rng,
+    double log_weight = weigh_set(m, RELATIVE_SET, mixed - n, exp(log_beta),
+                                  0.0, rng, &c[RELATIVE_SET], &b);
+    log_weight += weigh_set(m, STUDENT_SET, mixed - 2 * n, exp(log_s), nu, rng,
                             &c[STUDENT_SET], &b);
-    value[WEIGHT] = w, value[C1] = contrast[TSR_C1];
+    value[WEIGHT] = w[STUDENT_SET], value[WEIGHT_2] = w[RELATIVE_SET];
+    value[C1] = contrast[TSR_C1];
     value[C2] = contrast[TSR_C2];
     value[LOG_S] = log_s, value[LOG_NU] = log(nu - 1.0);
     value[LOG_C] = log(c[STUDENT_SET]), value[BACKGROUND] = b / m->i0;
@@ -161,7 +209,7 @@ static double by_weights(const combined *m, int n, double *mean, double *error)
     const tsr_likelihood *l = m->s.likelihood;
     size_t size = (size_t)l->n_pair * (size_t)l->grid.n_q;
     double(*value)[N_VALUE] = array((size_t)n, sizeof *value);
-    double *w = array((size_t)n, sizeof *w), *mixed = array(size, 8);
+    double *w = array((size_t)n, sizeof *w), *mixed = array(N_SET * size, 8);
     double *partial[N_STATE];
     gsl_rng *rng = rng_new(77, 0);
     tsr_pool *pool = new_pool();
@@ -193,7 +241,10 @@ static void look(const combined *m, const tsr_chain *chain,
     const double *contrast = posterior_contrast_of(&view);
     double theta[TSR_TERM_PARAMETERS];
     int n = saxs_draw(l, STUDENT_SET, view.point, view.rng, theta);
-    value[WEIGHT] = view.point->theta[chain->parameters->weight];
+    value[WEIGHT] =
+        first_weight(chain->parameters, STUDENT_SET, view.point->theta);
+    value[WEIGHT_2] =
+        first_weight(chain->parameters, RELATIVE_SET, view.point->theta);
     value[C1] = contrast[TSR_C1], value[C2] = contrast[TSR_C2];
     value[LOG_S] = theta[0], value[LOG_NU] = theta[1];
     value[LOG_C] = log(theta[n - 2]), value[BACKGROUND] = theta[n - 1] / m->i0;
@@ -202,16 +253,16 @@ static void look(const combined *m, const tsr_chain *chain,
     value[LOG_C_2] = log(theta[n - 2]);
 }
 
-TEST(posterior_is_right)
+static void check_posterior(int n_sample)
 {
     enum { N_BLOCK = 60, BLOCK = 50 * LENGTH, THIN = 10 };
     enum { N_WEIGHTED = 45000 * LENGTH };
-    static double block[N_BLOCK * N_CHAIN][N_VALUE];
+    double(*block)[N_VALUE] = array(N_BLOCK * N_CHAIN, sizeof *block);
     double expected[N_VALUE], error[N_VALUE], value[N_VALUE];
     double mean[N_VALUE], block_error[N_VALUE];
     int n = N_BLOCK * N_CHAIN;
     combined m;
-    open_combined(&m, "GASFGKLE", 1, 0.1);
+    open_combined(&m, "GASFGKLE", 1, 0.1, n_sample);
     double worth = by_weights(&m, N_WEIGHTED, expected, error);
     posterior_run run = posterior_run_new(&m.s, N_CHAIN, 1, 1);
     posterior_warm_up(run, 3000);
@@ -229,16 +280,26 @@ TEST(posterior_is_right)
     block_means(n, N_VALUE, block[0], mean, block_error);
     for (int v = 0; v < N_VALUE; v++) {
         double z = (mean[v] - expected[v]) / hypot(error[v], block_error[v]);
-        print_message("  %-12s %8.4f, weighted %8.4f +- %.4f: z %.2f\n",
+        print_message("  %-20s %8.4f, weighted %8.4f +- %.4f: z %.2f\n",
                       value_name[v], mean[v], expected[v], error[v], z);
         assert_true(fabs(z) < 4.0);
     }
 }
 
-TEST(replicas_are_as_if_afresh)
+TEST(posterior_is_right)
+{
+    check_posterior(1);
+}
+
+TEST(posterior_of_two_samples_is_right)
+{
+    check_posterior(2);
+}
+
+static void check_replicas(int n_sample)
 {
     combined m;
-    open_combined(&m, "MKTAYIAKQRPG", 0, 0.05);
+    open_combined(&m, "MKTAYIAKQRPG", 0, 0.05, n_sample);
     posterior_run run = posterior_run_new(&m.s, N_CHAIN, 2, 1);
     NEW(tsr_batch, batch, tsr_batch_new, m.s.share.engine, 1);
     size_t bytes = (size_t)m.s.likelihood->grid.n_q * sizeof(double);
@@ -263,4 +324,10 @@ TEST(replicas_are_as_if_afresh)
     for (int c = 0; c < N_CHAIN; c++)
         assert_true(tsr_ladder_rate(tsr_sampler_ladder(run.sampler, c), 0) >
                     0.01);
+}
+
+TEST(replicas_are_as_if_afresh)
+{
+    check_replicas(1);
+    check_replicas(2);
 }

@@ -17,13 +17,15 @@
 static const tsr_prior_options soft = {
     .clash = TSR_CLASH_SOFT, .softness = 0.8, .clash_limit = 10.0};
 
+enum { N_SAMPLE = 2 }; /* the largest number */
 enum { DISTANCE, MEAN_RG, LOG_S, LIKELIHOOD, FIRST_WEIGHT, N_SEEN };
 static const char *const seen_name[N_SEEN] = {
     "distance", "Rg", "log s", "log likelihood", "weight of the compact one"};
 
-/* Between the CA atoms of the first and the last residue. */
-static void start_distance(posterior_sample *s, const char *mean,
-                           const char *sd)
+/* Between the CA atoms of the first and the last residue. n_sample: samples
+ * with weights of their own, each measured as the others. */
+static void start_samples(posterior_sample *s, const char *mean, const char *sd,
+                          int n_sample)
 {
     const tsr_field list = {.name = "data",
                             .type = TSR_FIELD_LIST,
@@ -33,7 +35,7 @@ static void start_distance(posterior_sample *s, const char *mean,
     tsr_list data = {0, NULL};
     void *entry;
     char last[16];
-    tsr_term *term;
+    tsr_term *term[N_SAMPLE];
     snprintf(last, sizeof last, "A:%d", s->t->n_residue);
     const tsr_field *fields = tsr_term_distance.fields;
     const char *const value[][2] = {{"at", "ca"}, {"mean", mean}, {"sd", sd}};
@@ -48,12 +50,24 @@ static void start_distance(posterior_sample *s, const char *mean,
     OK(tsr_strings_append(between, last, &err));
     const tsr_term_source source = {
         .options = entry, .number = 0, .topology = s->t};
-    OK(tsr_term_read(&source, &term, &err));
-    OK(tsr_likelihood_new(s->t, 0, NULL, 0.0, 1, &term, &s->likelihood, &err));
+    for (int d = 0; d < n_sample; d++) {
+        OK(tsr_term_read(&source, &term[d], &err));
+        term[d]->has_own_weights = n_sample > 1;
+        term[d]->at = d;
+    }
+    OK(tsr_likelihood_new(s->t, 0, NULL, 0.0, n_sample, term, &s->likelihood,
+                          &err));
+    assert_int_equal(s->likelihood->n_mixture, n_sample);
     assert_int_equal(tsr_likelihood_n_profile(s->likelihood), 0);
     s->target.likelihood = s->likelihood;
     const tsr_field whole[] = {list, {0}};
     tsr_fields_clear(whole, &data);
+}
+
+static void start_distance(posterior_sample *s, const char *mean,
+                           const char *sd)
+{
+    start_samples(s, mean, sd, 1);
 }
 
 /* The mean distance of states; Rg of the ensemble; the weight of the state with
@@ -101,7 +115,7 @@ static double by_weights(const posterior_sample *s, int n_draw,
     assert_true(tsr_point_make(s->likelihood, p->n, &point));
     for (int i = 0; i < n_draw; i++) {
         const double *weight = point.theta + p->weight;
-        parameters_draw(p->n, p->table, rng, point.theta);
+        table_draw(p, rng, point.theta);
         for (int k = 0; k < n; k++)
             sample_prior(&prior, rng, state[k]);
         const tsr_prediction prediction = {NULL, n, both, weight};
@@ -144,9 +158,6 @@ static void by_sampler(const posterior_sample *s, double mean[N_SEEN],
     block_means(n, N_SEEN, block[0], mean, error);
 }
 
-/* log Z of the ensemble by exact draws, for the test of the evidence. */
-static double ensemble_log_z[2];
-
 static void compare_both(int n_state, int n_temp)
 {
     double mean[2][N_SEEN], error[2][N_SEEN], plain[N_SEEN], farthest = 0.0;
@@ -157,8 +168,6 @@ static void compare_both(int n_state, int n_temp)
     s.target.n_temp = n_temp, s.target.t_max = 4.0, s.target.swap_every = 4;
     start_distance(&s, "11", "1.5");
     double worth = by_weights(&s, 15000, mean[0], error[0], plain, log_z);
-    if (n_state == 2)
-        memcpy(ensemble_log_z, log_z, sizeof log_z);
     by_sampler(&s, mean[1], error[1]);
     print_message("  %d states, weighted draws worth %.0f\n", n_state, worth);
     assert_true(worth > 500.0);
@@ -186,16 +195,17 @@ TEST(an_ensemble_at_temperatures)
 
 /* The marginal likelihood, from a ladder that reaches the prior, by way of a
  * trace: the mean likelihood of exact draws of the prior. */
-TEST(evidence_of_an_ensemble)
+static void check_evidence(int n_sample)
 {
     enum { N_CHAIN = 4, N_DRAW = 600, THIN = 20 };
-    const double *log_z = ensemble_log_z;
+    double mean[N_SEEN], error[N_SEEN], plain[N_SEEN], log_z[2];
     tsr_evidence e;
     posterior_sample s;
     posterior_open(&s, "GAFSLGAG", NULL, soft);
     s.target.n_state = 2, s.target.infer_weights = 1;
     s.target.n_temp = 5, s.target.t_max = 1e6, s.target.swap_every = 2;
-    start_distance(&s, "11", "1.5");
+    start_samples(&s, "11", "1.5", n_sample);
+    by_weights(&s, 15000, mean, error, plain, log_z);
     posterior_run run = posterior_run_new(&s, N_CHAIN, 2, N_DRAW);
     const char *file = io_path("trace.h5");
     tsr_draw_log *log = record_begin(file, N_CHAIN, run.record);
@@ -217,6 +227,12 @@ TEST(evidence_of_an_ensemble)
             refused +=
                 1.0 - tsr_ladder_rate(tsr_sampler_ladder(run.sampler, c), k);
     assert_near(e.barrier, refused / N_CHAIN, 1e-5);
+}
+
+TEST(evidence_of_an_ensemble)
+{
+    for (int n_sample = 1; n_sample <= N_SAMPLE; n_sample++)
+        check_evidence(n_sample);
 }
 
 /* ---- populations from the prior ---- */

@@ -103,8 +103,9 @@ static void put_column(hid_t file, const char *name, hsize_t n,
     put_text(file, name, "units", unit);
 }
 
-/* NXcanSAS in 1/nm, with Qdev in 1/Angstrom and sigma under another name.
- * extra: 1: a slit, 2: no I, 3: I of another length. */
+/* NXcanSAS in 1/nm, with Qdev in 1/Angstrom; sigma and Qdev under other names,
+ * as in SasView's files. extra: 1: a slit, and Qdev under its own name, 2: no
+ * I, 3: I of another length. */
 static const char *write_hdf5(const char *name, const curve *c, int extra)
 {
     static const char *const group[] = {"/entry", "/entry/a", "/entry/b"};
@@ -122,7 +123,9 @@ static const char *write_hdf5(const char *name, const curve *c, int extra)
         put_text(file, "/entry/b/I", "uncertainties", "errors");
     }
     put_column(file, "/entry/b/errors", N, &c->v[0][2], 1.0, "1/cm");
-    put_column(file, "/entry/b/Qdev", N, &c->v[0][3], 1.0, "1/angstrom");
+    put_text(file, "/entry/b/Q", "resolutions", extra == 1 ? "dQl" : "dQ");
+    put_column(file, extra == 1 ? "/entry/b/Qdev" : "/entry/b/dQ", N,
+               &c->v[0][3], 1.0, "1/angstrom");
     if (extra == 1) {
         put_column(file, "/entry/b/dQl", 1, slit, 1.0, "1/nm");
         put_column(file, "/entry/b/dQw", 1, slit + 5, 1.0, "1/A");

@@ -1,0 +1,987 @@
+/* tessera batch: solves each row of a table in a folder of its own, and joins
+ * the verdicts. Each row is a child process `tessera solve`, so that a row
+ * which crashes or is killed ends alone, and the draws are those of solve. The
+ * state of a batch is the folders of its rows: batch.log begins with the inputs
+ * of the row, continues with the messages of solve, and ends with its exit
+ * status; verdict.json has the answer. batch derives no number, and holds no
+ * lock: a row whose folder another process has locked is left to that process,
+ * so that several batches, on several nodes, can share the rows of a table. */
+#include "commands/command.h"
+#include "commands/solve.h"
+
+#include "core/clock.h"
+#include "core/interrupt.h"
+#include "core/json.h"
+#include "core/parallel.h"
+#include "core/text.h"
+#include "files/file.h"
+#include "files/lock.h"
+#include "report/report.h"
+#include "session/run_directory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <wordexp.h>
+
+typedef struct {
+    char *output;
+    tsr_strings device, only;
+    long jobs, threads;
+    int skip_bad, dry_run, json;
+} options;
+
+static const tsr_field fields[] = {
+    TSR_FIELD(STRING, "output", options, output, .letter = 'o',
+              .argument = "DIR", .initial = "runs/batch",
+              .doc = "output folder"),
+    TSR_FIELD(INT, "jobs", options, jobs, .letter = 'j', .argument = "N",
+              .min = 1, .max = TSR_MAX_THREAD,
+              .doc = "rows solved at a time; default: one for each --device"),
+    TSR_FIELD(STRINGS, "device", options, device, .argument = "DEVICE",
+              .doc = "device as for solve; the jobs are divided among several"),
+    TSR_FIELD(INT, "threads", options, threads, .argument = "N", .min = 1,
+              .max = 4096,
+              .doc = "number of host threads of all jobs together; default: "
+                     "one for each processor"),
+    TSR_FIELD(STRINGS, "only", options, only, .argument = "NAME",
+              .doc = "solve this row, and write no table"),
+    TSR_FIELD(BOOL, "skip-bad", options, skip_bad,
+              .doc = "solve the other rows where some cannot be read"),
+    TSR_FIELD(BOOL, "dry-run", options, dry_run,
+              .doc = "check the rows and write the table, but start nothing"),
+    TSR_OPTION_JSON(options),
+    {0}};
+
+/* States of a row, in the order in which they need a look. */
+typedef enum {
+    FAILED,
+    INTERRUPTED,
+    NOT_CONVERGED,
+    MISFIT,
+    UNDECIDED,
+    WAITING,
+    RUNNING,
+    FINE
+} row_state;
+static const char *const state_name[] = {
+    "failed",    "interrupted", "not converged", "misfit",
+    "undecided", "waiting",     "running",       "fine"};
+
+/* Columns of the table: first those of the input, then those of batch, then
+ * members of verdict.json. */
+#define COLUMNS(X)                                      \
+    X(NAME, "name", NULL)                               \
+    X(MODEL, "model", NULL)                             \
+    X(CURVE, "curve", NULL)                             \
+    X(OPTIONS, "options", NULL)                         \
+    X(STATE, "state", NULL)                             \
+    X(MESSAGE, "message", NULL)                         \
+    X(SECONDS, "seconds", NULL)                         \
+    X(STATES, "states", "states")                       \
+    X(IS_UNDECIDED, "undecided", "undecided")           \
+    X(CONVERGED, "converged", "converged")              \
+    X(WORST, "worst", "worst")                          \
+    X(FITS, "fits", "fits")                             \
+    X(CHI2, "chi2", "chi2.mean")                        \
+    X(CHI2_Q5, "chi2_q5", "chi2.q5")                    \
+    X(CHI2_Q95, "chi2_q95", "chi2.q95")                 \
+    X(RG, "rg", "rg.mean")                              \
+    X(RG_Q5, "rg_q5", "rg.q5")                          \
+    X(RG_Q95, "rg_q95", "rg.q95")                       \
+    X(D_MAX, "d_max", "d_max.mean")                     \
+    X(D_MAX_Q5, "d_max_q5", "d_max.q5")                 \
+    X(D_MAX_Q95, "d_max_q95", "d_max.q95")              \
+    X(RIGID_CHI2, "rigid_chi2", "rigid.0.reduced_chi2") \
+    X(RIGID_RG, "rigid_rg", "rigid.0.rg_guinier")       \
+    X(DATA_RG, "data_rg", "rigid.0.rg_guinier_data")    \
+    X(REPORT, "report", "report")
+#define COLUMN_NUMBER(number, name, path) number,
+#define COLUMN_NAME(number, name, path) name,
+#define COLUMN_PATH(number, name, path) path,
+enum { COLUMNS(COLUMN_NUMBER) N_COLUMN, N_INPUT = STATE };
+static const char *const column[] = {COLUMNS(COLUMN_NAME)};
+static const char *const column_path[] = {COLUMNS(COLUMN_PATH)};
+
+typedef struct {
+    tsr_pool pool;               /* owns what was read from the folder */
+    const char *value[N_COLUMN]; /* as in JSON; "": none */
+    char **word;                 /* [n_word] the command line, NULL */
+    int n_word;
+    const char *folder, *log;
+    const char *inputs; /* the lines that begin the log */
+    const char *bad;    /* why the row cannot be solved; NULL: it can */
+    row_state state, at_start;
+} row;
+
+typedef struct {
+    const tsr_args *args;
+    const options *o;
+    tsr_log *log;
+    tsr_pool pool; /* owns the texts below, and the rows */
+    const char *output, *program;
+    const char *folder; /* of the table, the current folder */
+    int n, n_job;
+    row *row;             /* [n] */
+    pthread_mutex_t lock; /* of rows and files */
+    tsr_status status;    /* the first error of a job, and its message */
+    tsr_err err;
+    int stop[2];    /* a pipe: solve ends when its second end is closed */
+    double written; /* time of the last table */
+} work;
+
+static double number(const row *r, int at)
+{
+    return r->value[at][0] != '\0' ? strtod(r->value[at], NULL) : (double)NAN;
+}
+
+/* ---- rows ---- */
+
+/* Cuts the text before `mark` off *rest, as strsep does. */
+static char *cut(char **rest, char mark)
+{
+    char *text = *rest, *at = text != NULL ? strchr(text, mark) : NULL;
+    *rest = at != NULL ? at + 1 : NULL;
+    if (at != NULL)
+        *at = '\0';
+    return text;
+}
+
+/* Returns a new row; NULL: out of memory, which the pool records. */
+static row *add_row(work *w)
+{
+    row *all = tsr_pool_resize(&w->pool, w->row, (size_t)w->n + 1, sizeof *all);
+    if (all == NULL)
+        return NULL;
+    w->row = all;
+    all[w->n] = (row){.state = WAITING};
+    for (int k = 0; k < N_COLUMN; k++)
+        all[w->n].value[k] = "";
+    return &all[w->n++];
+}
+
+/* Finds the columns of the input. place [N_INPUT] out: their number, -1:
+ * absent. A table may have other columns, but no misspelt ones. */
+static tsr_status read_head(char *line, int *place, tsr_err *err)
+{
+    char *name;
+    for (int k = 0; k < N_INPUT; k++)
+        place[k] = -1;
+    for (int n = 0; (name = cut(&line, '\t')) != NULL; n++) {
+        tsr_nearest nearest = {.typed = name};
+        for (int k = 0; k < N_COLUMN; k++) {
+            tsr_nearest_try(&nearest, column[k]);
+            if (k < N_INPUT && strcmp(name, column[k]) == 0)
+                place[k] = n;
+        }
+        if (nearest.best != NULL && strcmp(nearest.best, name) != 0)
+            return tsr_fail(err, TSR_E_DATA, "column '%s': did you mean '%s'?",
+                            name, nearest.best);
+    }
+    return place[NAME] >= 0 && place[MODEL] >= 0
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_DATA,
+                          "the first line must name the columns, with tabs "
+                          "between them: name, model, curve, options");
+}
+
+static tsr_status read_table(work *w, char *text, tsr_err *err)
+{
+    int place[N_INPUT], has_head = 0;
+    char *line, *cell;
+    while ((line = cut(&text, '\n')) != NULL && !w->pool.failed) {
+        line[strcspn(line, "\r")] = '\0';
+        if (line[0] == '#' || line[strspn(line, " \t")] == '\0')
+            continue;
+        if (!has_head++) {
+            TSR_TRY(read_head(line, place, err));
+            continue;
+        }
+        row *r = add_row(w);
+        for (int n = 0; r != NULL && (cell = cut(&line, '\t')) != NULL; n++)
+            for (int k = 0; k < N_INPUT; k++)
+                if (place[k] == n)
+                    r->value[k] = tsr_pool_text(&w->pool, cell);
+    }
+    return tsr_pool_check(&w->pool, err);
+}
+
+static int is_visible(const struct dirent *item)
+{
+    return item->d_name[0] != '.';
+}
+
+/* The files of a folder with one of the endings ".pdb .cif ", also gzipped, as
+ * words: those with the name `first`, else all. Returns their number. */
+static int list_files(work *w, const char *folder, const char *endings,
+                      const char *first, const char **words)
+{
+    struct dirent **file = NULL;
+    const int n = scandir(folder, &file, is_visible, alphasort);
+    int n_found = 0;
+    *words = "";
+    for (int all = 0; all < 2 && n_found == 0; all++)
+        for (int k = 0; k < n; k++) {
+            char name[256], ending[256], shown[TSR_SHELL_SIZE];
+            snprintf(name, sizeof name, "%s", file[k]->d_name);
+            char *dot = strrchr(name, '.');
+            if (dot != NULL && strcmp(dot, ".gz") == 0) {
+                *dot = '\0';
+                dot = strrchr(name, '.');
+            }
+            if (dot == NULL)
+                continue;
+            snprintf(ending, sizeof ending, "%.250s ", dot);
+            if (strstr(endings, ending) == NULL)
+                continue;
+            *dot = '\0';
+            if (all || strcmp(name, first) == 0)
+                *words = tsr_pool_format(
+                    &w->pool, "%s%s%s", *words, n_found++ > 0 ? " " : "",
+                    tsr_text_shell(tsr_path_in(folder, file[k]->d_name).text,
+                                   shown));
+        }
+    for (int k = 0; k < n; k++)
+        free(file[k]);
+    free(file);
+    return n_found;
+}
+
+/* A row for each sub-folder with a model or a curve. */
+static tsr_status read_folder(work *w, tsr_err *err)
+{
+    struct dirent **sub = NULL;
+    const int n = scandir(".", &sub, is_visible, alphasort);
+    for (int k = 0; k < n; k++) {
+        const char *name = sub[k]->d_name, *model, *curve;
+        const int n_model =
+            list_files(w, name, ".pdb .ent .cif .mmcif ", "model", &model);
+        const int n_curve =
+            list_files(w, name, ".dat .xml .h5 .sascif ", "exp", &curve);
+        row *r = n_model + n_curve > 0 ? add_row(w) : NULL;
+        if (r != NULL) {
+            r->value[NAME] = tsr_pool_text(&w->pool, name);
+            r->value[MODEL] = model;
+            r->value[CURVE] = curve;
+        }
+        free(sub[k]);
+    }
+    free(sub);
+    return tsr_pool_check(&w->pool, err);
+}
+
+/* Appends the words of a column, which are those that a shell would read. */
+static tsr_status add_words(work *w, row *r, int at, tsr_err *err)
+{
+    wordexp_t list;
+    if (wordexp(r->value[at], &list, WRDE_NOCMD | WRDE_UNDEF) != 0) {
+        r->bad = "a shell cannot read the words of a column: quotes go round "
+                 "( ) { } < > & | ; $";
+        return TSR_OK;
+    }
+    r->word =
+        tsr_pool_resize(&w->pool, r->word,
+                        (size_t)r->n_word + list.we_wordc + 1, sizeof *r->word);
+    for (size_t k = 0; k < list.we_wordc && r->word != NULL; k++) {
+        const char *word = list.we_wordv[k];
+        const int is_relative = at != OPTIONS && word[0] != '/';
+        r->word[r->n_word++] =
+            tsr_pool_format(&w->pool, "%s%s%s", is_relative ? w->folder : "",
+                            is_relative ? "/" : "", word);
+        r->word[r->n_word] = NULL;
+    }
+    wordfree(&list);
+    return tsr_pool_check(&w->pool, err);
+}
+
+/* The place of the device in a command line. */
+enum { DEVICE_WORD = 7 };
+
+/* Makes the command line of a row. */
+static tsr_status set_words(work *w, row *r, tsr_err *err)
+{
+    const long threads =
+        w->o->threads > 0 ? w->o->threads : tsr_parallel_processors();
+    const int n_common = w->args->n - 1;
+    r->folder = tsr_pool_format(&w->pool, "%s/%s", w->output, r->value[NAME]);
+    r->log = tsr_pool_format(&w->pool, "%s/batch.log", r->folder);
+    const char *begin[] = {
+        "tessera",
+        "solve",
+        "--output",
+        r->folder,
+        "--threads",
+        tsr_pool_format(&w->pool, "%ld",
+                        threads > w->n_job ? threads / w->n_job : 1),
+        "--device",
+        "auto"};
+    r->n_word =
+        (int)(sizeof begin / sizeof *begin) - (w->o->device.n > 0 ? 0 : 2);
+    tsr_pool_array(&w->pool, r->word, r->n_word + n_common + 1);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    memcpy(r->word, begin, (size_t)r->n_word * sizeof *begin);
+    memcpy(r->word + r->n_word, w->args->argument + 1,
+           (size_t)n_common * sizeof *begin);
+    r->n_word += n_common;
+    TSR_TRY(add_words(w, r, OPTIONS, err));
+    const int n_before = r->n_word;
+    TSR_TRY(add_words(w, r, MODEL, err));
+    if (r->bad == NULL && r->n_word != n_before + 1)
+        r->bad = "there must be one model: of several, a folder's is model.*";
+    return add_words(w, r, CURVE, err);
+}
+
+static void check_name(const work *w, row *r)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const char *name = r->value[NAME];
+    if (name[0] == '\0' || name[0] == '.' || name[0] == '-' ||
+        name[strspn(name, plain)] != '\0' || strlen(name) > 200 ||
+        strncmp(name, "batch.", 6) == 0 || strcmp(name, "index.html") == 0)
+        r->bad = "a name has letters, digits, '.', '_' and '-', begins with "
+                 "neither '.' nor '-', and is not batch.* or index.html";
+    for (const row *other = w->row; other < r; other++)
+        if (strcmp(other->value[NAME], name) == 0)
+            r->bad = "another row has the same name";
+}
+
+/* Lets solve read options, model and curves of a row. */
+static tsr_status check_row(work *w, row *r, tsr_err *err)
+{
+    static const char before[] = "tessera solve: ";
+    tsr_command command = tsr_command_solve;
+    const tsr_command *const list[] = {&command, NULL};
+    tsr_words out, message;
+    int code = 0;
+    command.run = tsr_solve_check;
+    tsr_words_begin(&out);
+    tsr_words_begin(&message);
+    if (out.out != NULL && message.out != NULL)
+        code = tsr_program(list, "", r->n_word, (const char *const *)r->word,
+                           out.out, message.out);
+    char *files = tsr_words_end(&out), *why = tsr_words_end(&message);
+    tsr_status status =
+        files != NULL && why != NULL ? TSR_OK : tsr_no_memory(err);
+    if (status == TSR_OK && code != 0) {
+        const char *line = strstr(why, before);
+        line = line != NULL ? line + strlen(before) : why;
+        r->bad =
+            tsr_pool_format(&w->pool, "%.*s", (int)strcspn(line, "\n"), line);
+    } else if (status == TSR_OK)
+        r->inputs = tsr_pool_format(&w->pool, "%soptions: %s\n\n", files,
+                                    r->value[OPTIONS]);
+    free(files);
+    free(why);
+    TSR_TRY(status);
+    return tsr_pool_check(&w->pool, err);
+}
+
+/* ---- the state of a row, from its folder ---- */
+
+/* The value at a path, a text without its quotes. "": null or absent. */
+static const char *read_value(tsr_pool *pool, const char *json, size_t size,
+                              const char *path)
+{
+    tsr_json_reader r = {.at = json, .end = json + size};
+    char text[2048] = "";
+    if (!tsr_json_find(&r, path) || tsr_json_peek(&r) == 'n')
+        return "";
+    const char *from = r.at;
+    if (*from == '"')
+        tsr_json_read_text(&r, sizeof text, text);
+    else {
+        tsr_json_skip(&r);
+        snprintf(text, sizeof text, "%.*s", (int)(r.at - from), from);
+    }
+    const char *value = tsr_pool_text(pool, text);
+    return value != NULL ? value : "";
+}
+
+/* Reads verdict.json. Returns the state of a row whose solve ended with 0. */
+static row_state read_verdict(row *r)
+{
+    char *json = NULL;
+    size_t size;
+    const char *const *v = r->value;
+    if (tsr_file_read(tsr_path_in(r->folder, "verdict.json").text, &json, &size,
+                      NULL) != TSR_OK)
+        return INTERRUPTED;
+    for (int k = STATES; k < N_COLUMN; k++)
+        r->value[k] = read_value(&r->pool, json, size, column_path[k]);
+    const char *finished = read_value(&r->pool, json, size, "finished");
+    free(json);
+    return strcmp(finished, "true") != 0          ? INTERRUPTED
+           : strcmp(v[CONVERGED], "false") == 0   ? NOT_CONVERGED
+           : strcmp(v[FITS], "false") == 0        ? MISFIT
+           : strcmp(v[IS_UNDECIDED], "true") == 0 ? UNDECIDED
+                                                  : FINE;
+}
+
+/* Reads message and seconds from the log. Returns the exit status of solve, -1
+ * where its line is not the last: it was killed together with batch. */
+static int read_log(row *r, char *log)
+{
+    static const char failed[] = "tessera solve: ";
+    int code = -1, last = -1;
+    double seconds = 0.0, part;
+    const char *line, *message = "";
+    while ((line = cut(&log, '\n')) != NULL) {
+        if (sscanf(line, "tessera batch: exit status %d after %lf", &code,
+                   &part) == 2) {
+            seconds += part;
+            last = code;
+        } else if (line[0] != '\0')
+            last = -1;
+        if (strncmp(line, failed, strlen(failed)) == 0)
+            message = line + strlen(failed);
+    }
+    if (last > 0)
+        r->value[MESSAGE] =
+            last < 128 && *message != '\0'
+                ? tsr_pool_text(&r->pool, message)
+                : tsr_pool_format(&r->pool, "exit status %d", last);
+    r->value[SECONDS] = tsr_pool_format(&r->pool, "%.1f", seconds);
+    return last;
+}
+
+/* Has a signal ended solve in good order, or before it heeded signals? */
+static int is_stopped(int code)
+{
+    return code == -1 || code == tsr_exit_status(TSR_E_INTERRUPTED) ||
+           code == 128 + SIGTERM || code == 128 + SIGINT ||
+           code == 128 + SIGHUP || code == 128 + SIGQUIT;
+}
+
+static tsr_status look(row *r, tsr_err *err)
+{
+    tsr_lock_holder holder = {0};
+    char *log = NULL;
+    size_t size;
+    tsr_pool_clear(&r->pool);
+    for (int k = STATE; k < N_COLUMN; k++)
+        r->value[k] = "";
+    r->state = WAITING;
+    if (r->bad == NULL && tsr_file_read(r->log, &log, &size, NULL) == TSR_OK) {
+        if (strncmp(log, r->inputs, strlen(r->inputs)) != 0)
+            r->bad = "its folder was made of other files or options; move the "
+                     "folder, or give the row another name";
+        const int code = read_log(r, log);
+        const row_state done = read_verdict(r);
+        r->state = code == 0 ? done : is_stopped(code) ? INTERRUPTED : FAILED;
+        free(log);
+    }
+    (void)tsr_lock_query(r->folder, &holder, NULL);
+    if (r->bad != NULL) {
+        r->state = FAILED;
+        r->value[MESSAGE] = r->bad;
+    }
+    if (holder.is_held)
+        r->state = RUNNING;
+    r->value[STATE] = state_name[r->state];
+    return tsr_pool_check(&r->pool, err);
+}
+
+/* ---- the table ---- */
+
+static void write_tsv(const work *w, FILE *out)
+{
+    for (int k = 0; k < N_COLUMN; k++)
+        fprintf(out, "%s%s", k > 0 ? "\t" : "", column[k]);
+    for (const row *r = w->row; r < w->row + w->n; r++)
+        for (int k = 0; k < N_COLUMN; k++) {
+            fputc(k > 0 ? '\t' : '\n', out);
+            for (const char *c = r->value[k]; *c != '\0'; c++)
+                fputc(*c == '\t' || *c == '\n' ? ' ' : *c, out);
+        }
+    fputc('\n', out);
+}
+
+static void write_json(const work *w, FILE *out)
+{
+    tsr_json j = {.out = out};
+    tsr_json_object(&j, NULL);
+    tsr_json_members(&j, "batch %s directory %s", w->args->argument[0],
+                     w->output);
+    tsr_json_array(&j, "rows");
+    for (const row *r = w->row; r < w->row + w->n; r++) {
+        tsr_json_object(&j, NULL);
+        for (int k = 0; k < N_COLUMN; k++) {
+            const char *key = column[k], *v = r->value[k];
+            if (k < SECONDS || k == WORST || k == REPORT || *v == '\0')
+                tsr_json_text(&j, key, *v != '\0' ? v : NULL);
+            else if (*v == 't' || *v == 'f')
+                tsr_json_boolean(&j, key, *v == 't');
+            else
+                tsr_json_number(&j, key, number(r, k));
+        }
+        tsr_json_close(&j);
+    }
+    tsr_json_close(&j);
+    tsr_json_close(&j);
+}
+
+/* ---- the page ---- */
+
+enum { MODEL_LINE, DATA, RESIDUAL, N_PATH };
+enum { MOST_POINTS = 150 };      /* of a path, about */
+static const double LARGE = 5.0; /* sigma, residuals at the frame */
+
+/* The next point in the fit.csv of a report. Returns its path, or N_PATH where
+ * a thumbnail does not draw it. */
+static int read_point(const char *line, double *q, double *y)
+{
+    char mark[8];
+    if (sscanf(line, "I(q),%*[^,],%7[^,],%lf,%lf", mark, q, y) == 3)
+        return strcmp(mark, "line") == 0     ? MODEL_LINE
+               : strcmp(mark, "points") == 0 ? DATA
+                                             : N_PATH;
+    const char *at = strstr(line, ",,points,");
+    return at != NULL && at < line + strcspn(line, "\n") &&
+                   sscanf(at, ",,points,%lf,%lf", q, y) == 2
+               ? RESIDUAL
+               : N_PATH;
+}
+
+/* Draws a fit, logarithmic, with its residuals below, from fit.csv. */
+static void draw_fit(const char *csv, FILE *out)
+{
+    static const char *const colour[] = {TSR_COLOUR_MODEL, TSR_COLOUR_DATA,
+                                         TSR_COLOUR_DATA};
+    double low = HUGE_VAL, high = -HUGE_VAL, first = HUGE_VAL, last = 0.0, q, y;
+    char *text[N_PATH];
+    tsr_words path[N_PATH];
+    int n_line = 0, n[N_PATH + 1] = {0};
+    for (const char *c = csv; *c != '\0'; c++)
+        n_line += *c == '\n';
+    for (int k = 0; k < N_PATH; k++)
+        tsr_words_begin(&path[k]);
+    for (const char *line = csv; line != NULL; line = strchr(line + 1, '\n')) {
+        const int k = read_point(line + (*line == '\n'), &q, &y);
+        if (n[k]++ % (1 + n_line / (6 * MOST_POINTS)) != 0 || k == N_PATH ||
+            (k != RESIDUAL && !(y > 0.0)))
+            continue;
+        y = k == RESIDUAL ? fmin(fmax(-y, -LARGE), LARGE) : -log(y);
+        if (k == MODEL_LINE) {
+            low = fmin(low, y);
+            high = fmax(high, y);
+            first = fmin(first, q);
+            last = fmax(last, q);
+        }
+        tsr_words_add(&path[k], "%c%.4g %.4g%s",
+                      k == MODEL_LINE && n[k] > 1 ? 'L' : 'M', q, y,
+                      k == MODEL_LINE ? "" : "h0");
+    }
+    for (int k = N_PATH - 1; k >= 0; k--) {
+        text[k] = tsr_words_end(&path[k]);
+        if (k != MODEL_LINE) /* a drawing for the residuals, below, one for
+                                data and model */
+            fprintf(
+                out,
+                "<svg width=\"240\" height=\"%d\" %s viewBox=\"%g %g %g "
+                "%g\" preserveAspectRatio=\"none\">",
+                k == RESIDUAL ? 30 : 90, k == RESIDUAL ? "y=\"90\"" : "", first,
+                k == RESIDUAL ? -1.1 * LARGE : low - 0.05 * (high - low),
+                last - first, k == RESIDUAL ? 2.2 * LARGE : 1.1 * (high - low));
+        fprintf(out,
+                "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%s\" "
+                "stroke-linecap=\"round\" vector-effect=\"non-scaling-stroke\" "
+                "d=\"%s\"/>%s",
+                colour[k], k == MODEL_LINE ? "1.3" : "2",
+                text[k] != NULL ? text[k] : "", k != DATA ? "</svg>" : "");
+        free(text[k]);
+    }
+}
+
+/* Adds the drawing of a row's fit; nothing where it has none. */
+static void add_fit(const row *r, FILE *out)
+{
+    char *csv = NULL, path[4200];
+    size_t size;
+    snprintf(path, sizeof path, "%s", r->value[REPORT]);
+    char *ending = strrchr(path, '.'); /* DIR/report.html: DIR/report/fit.csv */
+    if (ending == NULL)
+        return;
+    snprintf(ending, 10, "/fit.csv");
+    if (tsr_file_read(path, &csv, &size, NULL) != TSR_OK)
+        return;
+    fputs("<svg width=\"240\" height=\"120\">", out);
+    draw_fit(csv, out);
+    fputs("</svg>", out);
+    free(csv);
+}
+
+/* "28.4 [28.1, 28.8]" from a column and the two behind it. */
+static const char *interval(const row *r, int at, char text[64])
+{
+    const tsr_convergence c = {.mean = number(r, at),
+                               .q5 = number(r, at + 1),
+                               .q95 = number(r, at + 2)};
+    return tsr_report_interval(&c, text);
+}
+
+static void add_line(tsr_page *page, const row *r)
+{
+    const char *report = r->value[REPORT], *message = r->value[MESSAGE];
+    const char *name = tsr_page_escape(page, r->value[NAME]);
+    const size_t n = strlen(r->folder);
+    const int is_here = strncmp(report, r->folder, n) == 0;
+    char chi2[64], rg[64], d_max[64];
+    FILE *out = tsr_page_html(page);
+    fprintf(out, "<tr><td><a href=\"%s%s\">%s</a></td><td>", name,
+            is_here ? tsr_page_escape(page, report + n) : "", name);
+    add_fit(r, out);
+    fprintf(
+        out,
+        "</td><td class=\"%s\">%s</td><td>%s</td><td>%s</td><td>%s</td>"
+        "<td>%s</td><td>%s</td><td>%s</td><td class=\"words\">%s</td>"
+        "</tr>\n",
+        r->state == FINE     ? "yes"
+        : r->state == FAILED ? "no"
+                             : "open",
+        r->value[STATE], tsr_page_number(page, 2, number(r, RIGID_CHI2)),
+        tsr_page_number(page, 0, number(r, STATES)), interval(r, CHI2, chi2),
+        interval(r, RG, rg), interval(r, D_MAX, d_max), r->value[SECONDS],
+        tsr_page_escape(page, *message != '\0' ? message : r->value[WORST]));
+}
+
+static tsr_status write_page(const work *w, const char *path, tsr_err *err)
+{
+    tsr_page *page = tsr_page_new(tsr_text_file_name(w->output), w->output);
+    TSR_TRY(tsr_allocated(page, err));
+    tsr_page_column(page);
+    tsr_page_words(page,
+                   "Rows that need a look come first. Fits: measured and "
+                   "computed I(q), logarithmic, and residuals within %g "
+                   "&sigma;. &chi;&sup2;/N, Rg and D<sub>max</sub>: means over "
+                   "the draws, with 90&nbsp;%% intervals.",
+                   LARGE);
+    tsr_page_table(page, "",
+                   "row\tfit\tstate\trigid, &chi;&sup2;\tstates\t&chi;&sup2;/N"
+                   "\tRg (&Aring;)\tD<sub>max</sub> (&Aring;)\ts\tremark");
+    for (row_state state = FAILED; state <= FINE; state++)
+        for (int i = 0; i < w->n; i++)
+            if (w->row[i].state == state)
+                add_line(page, &w->row[i]);
+    tsr_page_table_end(page);
+    const tsr_status status = tsr_page_write(page, path, err);
+    tsr_page_free(page);
+    return status;
+}
+
+/* ---- the files of a batch ---- */
+
+static const struct {
+    const char *name, *begins;
+} files[] = {{"batch.tsv", "name\tmodel\tcurve\toptions\tstate"},
+             {"batch.json", "{\"batch\": "},
+             {"index.html", "<!doctype html>"}};
+
+/* Reads the state of all rows, and writes the files, but those of all rows not
+ * for some of them. */
+static tsr_status update(work *w, tsr_err *err)
+{
+    tsr_file_writer to = {.out = NULL};
+    for (int i = 0; i < w->n; i++)
+        TSR_TRY(look(&w->row[i], err));
+    w->written = tsr_clock_s();
+    if (w->o->only.n > 0)
+        return TSR_OK;
+    for (int i = 0; i < 2; i++) {
+        TSR_TRY(tsr_file_begin(&to, tsr_path_in(w->output, files[i].name).text,
+                               err));
+        (i == 0 ? write_tsv : write_json)(w, to.out);
+        TSR_TRY(tsr_file_end(&to, TSR_OK, err));
+    }
+    return write_page(w, tsr_path_in(w->output, files[2].name).text, err);
+}
+
+/* ---- jobs ---- */
+
+/* Starts solve with its messages in the log, which begins with the inputs. */
+static tsr_status start(const work *w, const row *r, pid_t *pid, tsr_err *err)
+{
+    struct stat info;
+    (void)mkdir(r->folder, 0777);
+    const int log =
+        open(r->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (log >= 0 && fstat(log, &info) == 0 && info.st_size == 0 &&
+        write(log, r->inputs, strlen(r->inputs)) > 0)
+        tsr_debug(w->log, "%s is new", r->log);
+    *pid = log >= 0 ? fork() : -1;
+    if (*pid == 0) { /* only calls that POSIX allows after fork */
+        if (dup2(w->stop[0], 0) == 0 && dup2(log, 1) == 1 && dup2(log, 2) == 2)
+            execv(w->program, r->word);
+        _exit(127);
+    }
+    const int code = errno;
+    if (log >= 0)
+        close(log);
+    return *pid > 0 ? TSR_OK
+                    : tsr_fail(err, TSR_E_IO, "cannot start '%s': %s", r->log,
+                               strerror(code));
+}
+
+/* Waits for a process, and lets all processes end on a signal. */
+static int wait_for(work *w, pid_t pid)
+{
+    int status = 0;
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        if (tsr_stop_requested) {
+            pthread_mutex_lock(&w->lock);
+            if (w->stop[1] >= 0)
+                close(w->stop[1]);
+            w->stop[1] = -1;
+            pthread_mutex_unlock(&w->lock);
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    }
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Notes the end of a row. */
+static tsr_status finish(work *w, row *r, int code, double seconds,
+                         tsr_err *err)
+{
+    FILE *log = fopen(r->log, "a");
+    if (log == NULL ||
+        fprintf(log, "tessera batch: exit status %d after %.1f s\n", code,
+                seconds) < 0 ||
+        fclose(log) != 0)
+        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", r->log,
+                        strerror(errno));
+    TSR_TRY(look(r, err));
+    tsr_log_write(w->log, r->state == FAILED ? TSR_LOG_WARNING : TSR_LOG_INFO,
+                  "%s: %s, %s s%s%s", r->value[NAME], r->value[STATE],
+                  r->value[SECONDS], r->value[MESSAGE][0] != '\0' ? ": " : "",
+                  r->value[MESSAGE]);
+    return tsr_clock_s() - w->written > 10.0 ? update(w, err) : TSR_OK;
+}
+
+/* Is a row to be solved now? A failure is tried again if it was one when this
+ * batch began, and not of another process meanwhile; where longer runs were
+ * advised, solve judges those that there are now. */
+static int is_due(const row *r)
+{
+    return r->state == WAITING || r->state == INTERRUPTED ||
+           (r->bad == NULL && r->state == r->at_start &&
+            (r->state == FAILED || r->state == NOT_CONVERGED ||
+             r->state == UNDECIDED));
+}
+
+/* Solves a row if it is due. */
+static void solve_row(void *context, int part, int thread)
+{
+    work *w = context;
+    row *r = &w->row[part];
+    const tsr_strings *device = &w->o->device;
+    const double begin = tsr_clock_s();
+    pid_t pid = 0;
+    pthread_mutex_lock(&w->lock);
+    if (w->status == TSR_OK && !tsr_stop_requested) {
+        w->status = look(r, &w->err);
+        if (is_due(r)) {
+            if (device->n > 0)
+                r->word[DEVICE_WORD] = device->item[thread % device->n];
+            TSR_THEN(w->status, start(w, r, &pid, &w->err));
+        }
+    }
+    pthread_mutex_unlock(&w->lock);
+    if (pid <= 0)
+        return;
+    const int code = wait_for(w, pid);
+    pthread_mutex_lock(&w->lock);
+    const tsr_status status = finish(w, r, code, tsr_clock_s() - begin,
+                                     w->status == TSR_OK ? &w->err : NULL);
+    if (w->status == TSR_OK)
+        w->status = status;
+    pthread_mutex_unlock(&w->lock);
+}
+
+static tsr_status solve_rows(work *w, tsr_err *err)
+{
+    char *folder = tsr_file_program_folder();
+    w->program =
+        tsr_pool_format(&w->pool, "%s/tessera", folder != NULL ? folder : "");
+    free(folder);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    if (pipe(w->stop) != 0 || fcntl(w->stop[0], F_SETFD, FD_CLOEXEC) != 0 ||
+        fcntl(w->stop[1], F_SETFD, FD_CLOEXEC) != 0 ||
+        setenv("TESSERA_STOP_AT_EOF", "1", 1) != 0)
+        return tsr_fail(err, TSR_E_IO, "cannot start processes: %s",
+                        strerror(errno));
+    tsr_interrupt_catch();
+    pthread_mutex_init(&w->lock, NULL);
+    tsr_parallel_run(w->n, w->n_job, solve_row, w);
+    pthread_mutex_destroy(&w->lock);
+    return w->status == TSR_OK ? TSR_OK
+                               : tsr_fail(err, w->status, "%s", w->err.message);
+}
+
+/* ---- the command ---- */
+
+/* Checks the output, and makes the folder of the table current. *text out: the
+ * table, NULL for a folder; caller frees. */
+static tsr_status open_source(work *w, char **text, tsr_err *err)
+{
+    const char *source = w->args->argument[0];
+    const char *slash = strrchr(source, '/');
+    const tsr_file_target target = {
+        .maker = "batch", .n_input = 1, .input = &source};
+    char *path = NULL;
+    size_t size;
+    tsr_status status = tsr_file_absolute(w->o->output, &path, err);
+    for (size_t n = path != NULL ? strlen(path) : 0;
+         n > 1 && path[n - 1] == '/';)
+        path[--n] = '\0';
+    w->output = tsr_pool_text(&w->pool, path);
+    free(path);
+    TSR_THEN(status, tsr_pool_check(&w->pool, err));
+    for (int i = 0; i < 3 && status == TSR_OK; i++)
+        status = tsr_file_check_target(
+            &target, tsr_path_in(w->output, files[i].name).text,
+            files[i].begins, NULL, err);
+    if (status == TSR_OK && chdir(source) != 0) {
+        status = tsr_file_read(source, text, &size, err);
+        path = tsr_pool_format(&w->pool, "%.*s/",
+                               slash != NULL ? (int)(slash - source) : 1,
+                               slash != NULL ? source : ".");
+        if (status == TSR_OK && (path == NULL || chdir(path) != 0))
+            status = tsr_fail(err, TSR_E_NOINPUT, "cannot enter '%s': %s", path,
+                              strerror(errno));
+    }
+    TSR_THEN(status, tsr_file_absolute("", &path, err));
+    if (status == TSR_OK) {
+        w->folder = tsr_pool_text(&w->pool, path);
+        free(path);
+    }
+    return status;
+}
+
+/* Keeps the rows of --only, in the order of the table. */
+static tsr_status select_rows(work *w, tsr_err *err)
+{
+    const tsr_strings *only = &w->o->only;
+    int n = 0;
+    for (int i = 0; i < w->n; i++)
+        for (int k = 0; k < only->n; k++)
+            if (strcmp(w->row[i].value[NAME], only->item[k]) == 0) {
+                w->row[n++] = w->row[i];
+                break;
+            }
+    if (n < only->n)
+        return tsr_fail(err, TSR_E_USAGE, "--only: there is no such row");
+    w->n = only->n > 0 ? n : w->n;
+    return TSR_OK;
+}
+
+static tsr_status read_rows(work *w, tsr_err *err)
+{
+    char *text = NULL;
+    int n_bad = 0;
+    tsr_status status = open_source(w, &text, err);
+    TSR_THEN(status,
+             text != NULL ? read_table(w, text, err) : read_folder(w, err));
+    if (status == TSR_OK && w->n == 0)
+        status = tsr_fail(err, TSR_E_DATA, "has no rows");
+    TSR_THEN(status, select_rows(w, err));
+    free(text);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "'%s'", w->args->argument[0]);
+    for (row *r = w->row; r < w->row + w->n; r++) {
+        check_name(w, r);
+        TSR_TRY(set_words(w, r, err));
+        if (r->bad == NULL)
+            TSR_TRY(check_row(w, r, err));
+        TSR_TRY(look(r, err));
+        r->at_start = r->state;
+        n_bad += r->bad != NULL;
+        if (r->bad != NULL)
+            tsr_warn(w->log, "row '%s': %s", r->value[NAME], r->bad);
+    }
+    return n_bad == 0 || w->o->skip_bad
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_DATA,
+                          "%d of %d rows cannot be solved, so none was "
+                          "started; --skip-bad solves the others",
+                          n_bad, w->n);
+}
+
+static tsr_status conclude(work *w, FILE *out, tsr_err *err)
+{
+    int n[FINE + 1] = {0};
+    for (int i = 0; i < w->n; i++)
+        n[w->row[i].state]++;
+    (w->o->json ? write_json : write_tsv)(w, out);
+    if (w->o->only.n == 0)
+        tsr_info(w->log, "wrote %s/index.html, batch.tsv and batch.json",
+                 w->output);
+    if (w->o->dry_run)
+        return TSR_OK;
+    if (n[WAITING] + n[INTERRUPTED] + n[RUNNING] > 0)
+        return tsr_fail(err, TSR_E_INTERRUPTED,
+                        "%d rows were interrupted or not begun, and %d are "
+                        "solved by other processes; repeat the command to "
+                        "continue",
+                        n[WAITING] + n[INTERRUPTED], n[RUNNING]);
+    return n[FAILED] + n[NOT_CONVERGED] == 0
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_NO,
+                          "of %d rows %d failed and %d have not converged",
+                          w->n, n[FAILED], n[NOT_CONVERGED]);
+}
+
+static tsr_status batch(const tsr_args *args, FILE *out, tsr_log *log,
+                        tsr_err *err)
+{
+    const options *o = args->options;
+    work w = {.args = args, .o = o, .log = log};
+    int n_folder = 0;
+    w.n_job = o->jobs > 0 ? (int)o->jobs : o->device.n > 0 ? o->device.n : 1;
+    tsr_status status = read_rows(&w, err);
+    TSR_THEN(status, tsr_run_directory_make_folders(w.output, &n_folder, err));
+    if (!o->dry_run)
+        TSR_THEN(status, solve_rows(&w, err));
+    TSR_THEN(status, update(&w, err));
+    TSR_THEN(status, conclude(&w, out, err));
+    for (int i = 0; i < w.n; i++)
+        tsr_pool_clear(&w.row[i].pool);
+    tsr_pool_clear(&w.pool);
+    return status;
+}
+
+const tsr_command tsr_command_batch = {
+    .name = "batch",
+    .doc = "solve a table of models and curves, and join the answers",
+    .arguments = "TABLE [OPTION]...",
+    .options = fields,
+    .size = sizeof(options),
+    .about =
+        "TABLE has tabs between columns and their names in the first line: "
+        "name, model, curve (one file or more), options (of solve, for this "
+        "row). Paths are relative to TABLE; the words of a column are those "
+        "that a shell would read. '#' begins a comment. A folder in place of "
+        "TABLE has a row for each of its folders with a model (of several, "
+        "model.*) and curves (exp.* alone, if it exists). OPTIONs after -- are "
+        "those of solve for all rows.\n\n"
+        "All rows are checked before the first starts. Each is solved in "
+        "DIR/NAME, by a process of its own with its messages in batch.log. "
+        "DIR/batch.tsv and batch.json have the numbers of all verdicts; "
+        "index.html has pictures of the fits, first those that need a look.\n\n"
+        "The same command continues after Ctrl-C or a kill. Rows that are done "
+        "are not repeated; rows that failed are. Several processes, also on "
+        "several machines, can work on one DIR: each takes the next row that "
+        "is free. Exit status: 75 where rows are left, after an interruption "
+        "or "
+        "because other processes solve them; else 1 where a row failed or has "
+        "not converged.",
+    .run = batch};
